@@ -41,6 +41,11 @@ var helpTexts = kong.Vars{
 		"\"marginals\": " +
 		"true, \"targets\": [4], \"joint\": [1, 2], \"event\": {\"5\": 0}}, each optional. Results come in the order " +
 		"of the lines, two for a line with an event.",
+	"request_mpe": "The most probable explanation as well: the assignment of all variables with the largest weight. By exact " +
+		"methods only.",
+	"request_map": "Variables whose most probable assignment is asked for as well, the others summed out (marginal MAP), e.g. " +
+		"smoke,bronc or 3,7,9. Where that is too wide, the best found and a bound.",
+	"request_samples": "So many assignments drawn from P(x | evidence), with --seed. By exact methods only.",
 	"request_joint": "Variables whose joint marginal is asked for as well, e.g. smoke,bronc or 3,7,9: at most 2^20 cells, by " +
 		"exact methods only.",
 	"infer_cases": "CSV file with a case per row: columns by variable, cells by the value's name or position, empty is not " +

@@ -56,6 +56,9 @@ func (c *inferCmd) Validate() error {
 	if len(c.Target) > 0 && c.Format == "uai" {
 		return errors.New("--target and --format uai exclude each other: a solution file has all variables")
 	}
+	if (c.MPE || len(c.Map) > 0 || c.Samples > 0) && c.Format == "uai" {
+		return errors.New("--mpe, --map and --samples exclude --format uai: a solution file has no place for assignments")
+	}
 	if c.Queries != "" && c.Format == "uai" {
 		return errors.New("--queries and --format uai exclude each other: a solution file has one answer")
 	}

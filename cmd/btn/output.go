@@ -132,6 +132,7 @@ func (p *printer) lines(r *btn.Result) error {
 	if r.Joint != nil {
 		writeJoint(&b, r.Joint)
 	}
+	writeAssignments(&b, r)
 	_, err := io.WriteString(p.out, b.String())
 	return err
 }
@@ -173,6 +174,49 @@ func writeJoint(b *strings.Builder, j *btn.Joint) {
 			fmt.Fprintf(b, "%*d ", width[k], value)
 		}
 		fmt.Fprintf(b, "%.6f\n", x)
+	}
+}
+
+// writeAssignments writes the assignments that were asked for: a line per variable, and a line per
+// sample.
+func writeAssignments(b *strings.Builder, r *btn.Result) {
+	if m := r.MPE; m != nil {
+		unique := "no other is as good"
+		if !m.Unique {
+			unique = "others are as good"
+		}
+		fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "mpe", decimals(m.LnWeight), unique)
+		if r.LogZ != nil {
+			fmt.Fprintf(b, "%-12sP(mpe | evidence) %.10g\n", "", math.Exp(m.LnWeight-*r.LogZ))
+		}
+		for v, x := range m.Assignment {
+			fmt.Fprintf(b, "x_%-10d %d\n", v, x)
+		}
+	}
+	if m := r.Map; m != nil {
+		trust := "the best"
+		if !m.Exact {
+			trust = "the best found"
+			if m.LnBound != nil {
+				trust += ", none is above " + decimals(*m.LnBound)
+			}
+		}
+		fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "map", decimals(m.LnWeight), trust)
+		for k, x := range m.Assignment {
+			fmt.Fprintf(b, "x_%-10d %d\n", m.Variables[k], x)
+		}
+	}
+	if r.Samples != nil {
+		fmt.Fprintf(b, "%-12s%d, seed %d, a line each, x_0 first\n", "samples", len(r.Samples), *r.Seed)
+		for _, s := range r.Samples {
+			for v, x := range s {
+				if v > 0 {
+					b.WriteByte(' ')
+				}
+				b.WriteString(strconv.Itoa(x))
+			}
+			b.WriteByte('\n')
+		}
 	}
 }
 

@@ -25,6 +25,10 @@ type queryJSON struct {
 	Joint     []named.Variable `json:"joint"`
 	Targets   []named.Variable `json:"targets"`
 	Gradients bool             `json:"gradients"`
+	MPE       bool             `json:"mpe"`
+	Map       []named.Variable `json:"map"`
+	Samples   int              `json:"samples"`
+	Seed      uint64           `json:"seed"`
 	Event     named.Values     `json:"event"`
 }
 
@@ -86,6 +90,11 @@ func queryLine(line []byte, label string, at int, l *factorgraph.Labels) ([]quer
 	if first.Targets, err = named.Variables(l, q.Targets); err != nil {
 		return nil, fmt.Errorf("targets: %w", err)
 	}
+
+	if first.Map, err = named.Variables(l, q.Map); err != nil {
+		return nil, fmt.Errorf("map: %w", err)
+	}
+	first.MPE, first.Samples, first.Seed = q.MPE, q.Samples, q.Seed
 
 	if q.Event == nil {
 		return []query.Query{first}, nil

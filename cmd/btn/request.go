@@ -28,6 +28,9 @@ type requestFlags struct {
 	Joint       []string       `help:"${request_joint}" placeholder:"V,V"`
 	Target      []string       `help:"${request_target}" placeholder:"V,V"`
 	Gradients   bool           `help:"${request_gradients}"`
+	MPE         bool           `name:"mpe" help:"${request_mpe}"`
+	Map         []string       `help:"${request_map}" placeholder:"V,V"`
+	Samples     int            `help:"${request_samples}" placeholder:"N"`
 	Method      string         `help:"${request_method}" enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
 	NoExact     bool           `help:"auto: never the exact way."`
 	Budget      *time.Duration `help:"${request_budget}" placeholder:"D"`
@@ -36,7 +39,7 @@ type requestFlags struct {
 	Components  int            `help:"symmetry-cp: components, 0: 4. truncated, regions: most components, 0: no limit."`
 	Maps        string         `help:"${request_maps}" enum:"identity,orthogonal,bp" default:"identity"`
 	Cores       string         `help:"Which tensors are the cores: factors or variables." enum:"factors,variables" default:"factors"`
-	Seed        uint64         `help:"Seed of the learning starts."`
+	Seed        uint64         `help:"Seed of the samples, and of the learning starts."`
 	Memory      config.Size    `help:"${request_memory}" default:"2GiB" placeholder:"SIZE"`
 	NonNegative bool           `help:"Keep the weights of symmetry-cp components at or above zero."`
 	LearnMaps   bool           `help:"Learn orthogonal maps as well (Procrustes steps)."`
@@ -57,6 +60,8 @@ func (r *requestFlags) Validate() error {
 	switch {
 	case r.Queries != "" && (len(r.Evid) > 0 || r.Event != ""):
 		return errors.New("--queries has its own evidence and events: --evid and --event exclude it")
+	case r.Samples < 0:
+		return fmt.Errorf("--samples must not be negative, not %d", r.Samples)
 	case r.Components < 0 || r.Components > 100_000:
 		return fmt.Errorf("--components must be between 0 and 100000, not %d", r.Components)
 	case r.Budget != nil && *r.Budget <= 0:
@@ -179,6 +184,8 @@ func (r *requestFlags) load(
 	for q := range queries {
 		queries[q].Marginals, queries[q].Joint, queries[q].Targets = asked.Marginals, asked.Joint, asked.Targets
 		queries[q].Gradients = r.Gradients
+		queries[q].MPE, queries[q].Map = asked.MPE, asked.Map
+		queries[q].Samples, queries[q].Seed = asked.Samples, asked.Seed
 	}
 	if r.Event != "" {
 		queries, err = withEvent(open, queries, r.Event, l)
@@ -197,6 +204,19 @@ func (r *requestFlags) asked(l *factorgraph.Labels) (q query.Query, err error) {
 	}
 	if q.Targets, err = named.Variables(l, r.Target); err != nil {
 		return q, fault.New(fault.BadInput, "--target: %w", err)
+	}
+	q.MPE = r.MPE
+	if q.Map, err = named.Variables(l, r.Map); err == nil {
+		err = query.CheckSet(l.Domains(), q.Map)
+	}
+	if err != nil {
+		return q, fault.New(fault.BadInput, "--map: %w", err)
+	}
+	if q.Samples = r.Samples; q.Samples > 0 {
+		q.Seed = r.Seed
+	}
+	if err := query.CheckSamples(len(l.Domains()), q.Samples); err != nil {
+		return q, fault.New(fault.BadInput, "--samples: %w", err)
 	}
 	return q, nil
 }
@@ -240,7 +260,21 @@ func (r *requestFlags) loadFile(open console.Opener, l *factorgraph.Labels, aske
 		if q.Targets == nil {
 			q.Targets = asked.Targets
 		}
-		if err := query.CheckJoint(l.Domains(), q.Joint); err != nil {
+		q.MPE = q.MPE || asked.MPE
+		if q.Map == nil {
+			q.Map = asked.Map
+		}
+		if q.Samples == 0 {
+			q.Samples = asked.Samples
+		}
+		if q.Samples > 0 && q.Seed == 0 {
+			q.Seed = asked.Seed
+		}
+		err := query.CheckJoint(l.Domains(), q.Joint)
+		if err == nil {
+			err = query.CheckSamples(len(l.Domains()), q.Samples)
+		}
+		if err != nil {
 			return nil, fault.New(fault.BadInput, "%s: %w", q.EvidenceFile, err)
 		}
 	}
@@ -270,6 +304,10 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query
 			Joint:        q.Joint,
 			Targets:      q.Targets,
 			Gradients:    q.Gradients,
+			MPE:          q.MPE,
+			Map:          q.Map,
+			Samples:      q.Samples,
+			Seed:         q.Seed,
 		})
 	}
 

@@ -36,6 +36,10 @@ func (a Asked) AtLeast() Cost {
 		case q.Marginals:
 			numbers += values
 		}
+		if q.MPE {
+			numbers += float64(len(a.Domains))
+		}
+		numbers += float64(len(q.Map)) + float64(q.Samples)*float64(max(1, len(a.Domains)))
 		joint := 1.0
 		for _, v := range q.Joint {
 			if v >= 0 && v < len(a.Domains) {

@@ -83,6 +83,8 @@ func compareUnits(a, b btn.UnitValue) int {
 		compareMarginals(a.Value.Joint, b.Value.Joint),
 		compareDerivatives(a.Value.Derivatives, b.Value.Derivatives),
 		compareTargets(a.Value.Target, b.Value.Target),
+		compareFound(a.Value.Found, b.Value.Found),
+		compareDrawn(a.Value.Drawn, b.Value.Drawn),
 		cmp.Compare(math.Float64bits(a.Value.Digits), math.Float64bits(b.Value.Digits)),
 		cmp.Compare(a.Value.Doubt, b.Value.Doubt),
 		compareApproximate(a.Value, b.Value))
@@ -100,10 +102,9 @@ func compareMarginals(a, b *btn.Marginals) int {
 		return 1
 	}
 
-	bits := func(x, y float64) int { return cmp.Compare(math.Float64bits(x), math.Float64bits(y)) }
 	return cmp.Or(
 		cmp.Compare(a.Exp, b.Exp), slices.Compare(a.Domains, b.Domains),
-		slices.CompareFunc(a.Mant, b.Mant, bits),
+		slices.CompareFunc(a.Mant, b.Mant, compareBits),
 	)
 }
 
@@ -141,14 +142,7 @@ func compareTargets(a, b *btn.TargetValue) int {
 
 // compareApproximate orders values by what only parts of approximate classes have.
 func compareApproximate(a, b btn.Value) int {
-	bits := func(x, y float64) int { return cmp.Compare(math.Float64bits(x), math.Float64bits(y)) }
-	there := func(x bool) int {
-		if x {
-			return 1
-		}
-		return 0
-	}
-
+	bits := compareBits
 	order := cmp.Or(
 		cmp.Compare(there(a.Truncation != nil), there(b.Truncation != nil)),
 		cmp.Compare(there(a.Region != nil), there(b.Region != nil)),

@@ -20,7 +20,8 @@ type estimate struct {
 	btn.EstimateResult
 	of     *btn.Estimate
 	z      scaled.Number   // Z̃
-	parts  []btn.Value     // in the order of of.Parts
+	parts  []btn.Value     // in the order of of.Parts, without those of descents
+	found  []descended     // those, which come last
 	alpha  []scaled.Number // weights of the parts, where the quality is known
 	digits float64         // decimal digits that cancelled in the sum over the parts
 	err    *btn.ErrorInfo  // why there is no z; nil if there is
@@ -47,7 +48,12 @@ func evaluate(e *btn.Estimate, hard, unsure bool, parts []part) (*estimate, bool
 			r.err = p.err
 		}
 		r.Flops += p.value.Flops
-		r.parts = append(r.parts, p.value)
+		if d, ok := e.Parts[i].(*btn.Descent); ok {
+			r.found = append(r.found, descended{d.Along.Ask, p.value})
+			r.Components--
+		} else {
+			r.parts = append(r.parts, p.value)
+		}
 	}
 
 	if r.err == nil {
@@ -93,7 +99,7 @@ func (r *estimate) sum(hard, unsure bool) *btn.ErrorInfo {
 // 0 and one below 0 can be right then.
 func (r *estimate) known(unsure bool) *btn.ErrorInfo {
 	exact := r.of.Quality.Exact
-	r.alpha = r.of.Weights()
+	r.alpha = r.of.Weights()[:len(r.parts)]
 	alpha := r.alpha
 
 	z := make([]scaled.Number, len(r.parts))

@@ -215,6 +215,8 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 		return failed
 	} else if failed := r.reportGradients(to, alpha); failed != nil {
 		return failed
+	} else if failed := r.reportAssignments(to, a.Descents); failed != nil {
+		return failed
 	} else if !quality.Exact {
 		to.Certificate = certificate(*to.LogZ, quality.LnNormError, a.LnLinks)
 	}
@@ -325,7 +327,7 @@ func start(in Input) btn.Result {
 
 	if p := a.Plan; p != nil {
 		r.Method = p.Method
-		r.Components = p.Len()
+		r.Components = p.Len() - descents(p)
 		r.Warnings = append(r.Warnings, p.Warnings...)
 		if !p.Grows() && len(p.Estimates) > 0 {
 			quality(&r, p.Estimates[0].Quality)

@@ -24,6 +24,7 @@ var mathematics = []string{
 	"internal/compiled",
 	"internal/contract",
 	"internal/contractionorder",
+	"internal/descent",
 	"internal/digest",
 	"internal/exact",
 	"internal/frobenius",
@@ -177,7 +178,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 
 // surface is how many functions, methods and types the public packages export. It may fall; whoever lets it
 // grow says why.
-const surface = 274
+const surface = 279
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}

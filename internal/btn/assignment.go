@@ -28,11 +28,21 @@ type Assignment struct {
 	Targets []int // variables whose marginals are wanted; nil: of all
 
 	Joint []int // variables whose joint marginal is wanted; exact way only
+	// Descents are the assignments of values that are wanted; exact way only, nil for none.
+	Descents *Descents
 	// Propagation is how belief propagation ended, where it was run;
 	// Messages restart it where the regions are contracted.
 	Propagation *Propagation
 	Messages    []float64
 	Error       *ErrorInfo // why this query cannot be answered, or nil
+}
+
+// Descents are assignments of values that a query asks for.
+type Descents struct {
+	MPE     bool   `msgpack:"mpe,omitempty"`
+	Map     []int  `msgpack:"map,omitempty"`
+	Samples int    `msgpack:"samples,omitempty"`
+	Seed    uint64 `msgpack:"seed,omitempty"`
 }
 
 // What an answer says of the cache.

@@ -57,6 +57,8 @@ const (
 	ClassGroups Class = "groups" // C = B, marginals group by group
 	// C = B, derivatives by the entries of its cores.
 	ClassAdjoints Class = "adjoints"
+	// C = B, no share of Z: assignments that are found or drawn on the way back through its tables.
+	ClassDescent Class = "descent"
 	// C = B, R a mask on learned maps: one slice with truncated legs.
 	ClassTruncated Class = "truncated"
 	// C = B, R a mask in the BP gauge: some regions of a slice.
@@ -69,6 +71,7 @@ var classes = map[Class]func() Part{
 	ClassCP:              func() Part { return new(CP) },
 	ClassSymmetric:       func() Part { return new(SymmetryRankOne) },
 	ClassSymmetryRankOne: func() Part { return new(SymmetryRankOne) },
+	ClassDescent:         func() Part { return new(Descent) },
 	ClassProduct:         func() Part { return new(Product) },
 	ClassElimination:     func() Part { return new(Elimination) },
 	ClassSlices:          func() Part { return new(Slices) },
@@ -579,6 +582,7 @@ func (*Elimination) Describe(*EstimateResult)     {}
 func (*Slices) Describe(*EstimateResult)          {}
 func (*Groups) Describe(*EstimateResult)          {}
 func (*Adjoints) Describe(*EstimateResult)        {}
+func (*Descent) Describe(*EstimateResult)         {}
 func (*Product) Describe(*EstimateResult)         {}
 
 // Describe implements Part.
@@ -598,6 +602,7 @@ func (*Elimination) part()     {}
 func (*Slices) part()          {}
 func (*Groups) part()          {}
 func (*Adjoints) part()        {}
+func (*Descent) part()         {}
 func (*Product) part()         {}
 func (*Truncated) part()       {}
 func (*Regions) part()         {}

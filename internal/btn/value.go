@@ -21,6 +21,10 @@ type Value struct {
 	// Target is the value and the derivatives with one more observation, where a sensitivity was
 	// asked for.
 	Target *TargetValue `msgpack:"s,omitempty"`
+	// Found and Drawn are there for descents: the assignment that was asked for, nil where none is
+	// possible, and those drawn.
+	Found *Found `msgpack:"a,omitempty"`
+	Drawn *Drawn `msgpack:"w,omitempty"`
 	// Truncation and Region are there for components of those classes.
 	// Z of a region component is Z_BP.
 	Truncation *Truncation `msgpack:"t,omitempty"`
@@ -48,7 +52,7 @@ type Marginals struct {
 
 // Of returns those of some variables, in their sequence; nil: of all.
 func (m *Marginals) Of(targets []int) *Marginals {
-	if targets == nil {
+	if targets == nil || m == nil {
 		return m
 	}
 	begin := make([]int, len(m.Domains))

@@ -58,6 +58,8 @@ func engineOf(class btn.Class) Engine {
 		return marginalGroups{}
 	case btn.ClassAdjoints:
 		return adjoints{}
+	case btn.ClassDescent:
+		return descents{}
 	case btn.ClassProduct:
 		return products{}
 	case btn.ClassTruncated:
@@ -83,6 +85,7 @@ func engineOf(class btn.Class) Engine {
 //	elimination         C = B, exactly, along an elimination order
 //	slices, groups      C = B, exactly, along trees over the simplified network
 //	adjoints            C = B, exactly, along an elimination order, with derivatives by all parameters
+//	descent             C = B: assignments, and no share of Z
 //	product             C = B, exactly, as the product of the network's connected parts
 //	truncated           C = B with truncated legs, one slice, along a tree or a sweep
 //	regions             regions of one slice, in the BP gauge: Value.Region

@@ -107,6 +107,15 @@ func build(ctx context.Context, net *btn.Network, wide bool) (*sumproduct.Expres
 		}
 	}
 
+	for _, v := range l.counters {
+		if i := l.number[l.find(v)]; i >= 0 {
+			if e.Counters == nil {
+				e.Counters = make([]bool, l.count)
+			}
+			e.Counters[i] = true
+		}
+	}
+
 	e.Unfit = l.unfit
 	e.Tables = make([]sumproduct.Table, 0, len(l.tables))
 	var floats arena.Slab[float64]

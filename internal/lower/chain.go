@@ -55,6 +55,9 @@ func (l *layout) addChain(
 	for k := range legs {
 		counters[k+1] = l.node(len(layers[k+1]))
 	}
+	if len(terms) == 1 {
+		l.counters = append(l.counters, counters[1:]...)
+	}
 	term := l.node(len(terms))
 
 	if start.class < 0 {

@@ -48,6 +48,9 @@ func (l *layout) addCounters(
 	before := -1
 	for k, leg := range legs {
 		after := l.node(len(counts[k+1]))
+		if len(terms) == 1 {
+			l.counters = append(l.counters, after)
+		}
 		step := raw{
 			dims: []int{len(counts[k]), dims[k], len(counts[k+1])},
 			data: make([]float64, len(counts[k])*dims[k]*len(counts[k+1])),

@@ -46,6 +46,7 @@ type layout struct {
 	zero     bool     // Z is 0
 	pace     *pace.Pace
 	wide     bool   // every entry is exact, whatever its size
+	counters []int  // nodes whose values the variables decide
 	unfit    string // why the entries are not all there in float64; empty where they are
 
 	ints   arena.Slab[int]

@@ -27,6 +27,7 @@ type assignment struct {
 	Hard        bool             `msgpack:"hard,omitempty"`
 	Joint       []int            `msgpack:"joint,omitempty"`
 	Targets     []int            `msgpack:"targets,omitempty"`
+	Descents    *btn.Descents    `msgpack:"descents,omitempty"`
 	Propagation *btn.Propagation `msgpack:"bp,omitempty"`
 	Messages    []float64        `msgpack:"messages,omitempty"`
 	Error       *btn.ErrorInfo   `msgpack:"error,omitempty"`
@@ -67,6 +68,7 @@ func EncodeAssignments(all []btn.Assignment) ([]byte, error) {
 			Hard:        a.Hard,
 			Joint:       a.Joint,
 			Targets:     a.Targets,
+			Descents:    a.Descents,
 			Propagation: a.Propagation,
 			Messages:    a.Messages,
 			Error:       a.Error,
@@ -126,6 +128,7 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 			Hard:        a.Hard,
 			Joint:       a.Joint,
 			Targets:     a.Targets,
+			Descents:    a.Descents,
 			Propagation: a.Propagation,
 			Messages:    a.Messages,
 			Error:       a.Error,

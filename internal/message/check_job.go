@@ -6,6 +6,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // CheckAssignments checks decoded assignments against the network they belong to, as far as lengths
@@ -26,6 +27,9 @@ func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
 				return fault.Wrap(fault.BadInput, under(place, invalid("targets", "variable %d of %d", v, len(n.Variables))))
 			}
 		}
+		if err := checkDescents(n, a.Descents); err != nil {
+			return fault.Wrap(fault.BadInput, under(place+".descents", err))
+		}
 
 		if a.Plan == nil || checked[a.Plan] {
 			continue
@@ -43,11 +47,30 @@ func checkJointOf(n *btn.Network, set []int) error {
 	if len(set) == 0 {
 		return nil
 	}
+	return checkJoint(set, domainsOf(n))
+}
+
+// checkDescents checks the assignments that are asked for likewise.
+func checkDescents(n *btn.Network, d *btn.Descents) error {
+	if d == nil {
+		return nil
+	}
+	if err := query.CheckSet(domainsOf(n), d.Map); err != nil {
+		return invalid("map", "%v", err)
+	}
+	if err := query.CheckSamples(len(n.Variables), d.Samples); err != nil {
+		return invalid("samples", "%v", err)
+	}
+	return nil
+}
+
+// domainsOf lists the domains of a network's variables.
+func domainsOf(n *btn.Network) []int {
 	domains := make([]int, len(n.Variables))
 	for v := range domains {
 		domains[v] = n.Variables[v].Domain
 	}
-	return checkJoint(set, domains)
+	return domains
 }
 
 // CheckPlan checks one plan as CheckAssignments checks those of a job.

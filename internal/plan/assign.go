@@ -131,7 +131,7 @@ func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
 func carried(e *btn.Estimate) bool {
 	for _, part := range e.Parts {
 		switch q := part.(type) {
-		case *btn.Elimination, *btn.Slices, *btn.Groups, *btn.Adjoints, *btn.SymmetryRankOne:
+		case *btn.Elimination, *btn.Slices, *btn.Groups, *btn.Adjoints, *btn.SymmetryRankOne, *btn.Descent:
 		case *btn.Product:
 			for _, factor := range q.Factors {
 				if !carried(factor.Estimate) {
@@ -156,6 +156,15 @@ func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
 	}
 
 	a.problem, a.conditioned, a.evidence = nil, conditioned, q.Evidence
+	if q.Descends() {
+		return a.descents(q)
+	}
+	return a.total(q)
+}
+
+// total assigns what Z and its marginals are computed by.
+func (a *assigner) total(q query.Query) (btn.Assignment, error) {
+	conditioned := a.conditioned
 	if btn.Parametric(q) {
 		return a.gradients(q)
 	}

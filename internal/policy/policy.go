@@ -96,6 +96,16 @@ const (
 	// repeats it.
 	FarOff = 1 << 30
 
+	// DescentFlops is the work up to which assignments are found along the min-fill order, without a
+	// search for a tree.
+	// Chosen: what contractionorder.Search takes its first tree at.
+	DescentFlops = 1e7
+
+	// MapSearchFlops is the work that a search for a marginal MAP assignment may take, where the best
+	// one is out of reach: about a second.
+	// Chosen.
+	MapSearchFlops = 1e9
+
 	// MostClosedFormTerms bounds the components of an exact decomposition in closed form.
 	// Measured: a quarter and four times of it answer 15 and 36 of 48 small models in 512 B, 24 as it
 	// is; none of 82 models in 2 GiB has such a form, decision 20. Why closed forms come last: decision 3.

@@ -13,7 +13,7 @@ import (
 // that comes out of its tables is no larger than one of them, or lies inside another table. An
 // index to be kept is summed out where its marginal can be found from that of one other index.
 func (w *work) eliminate(i int) {
-	if w.alias[i].into != itself || w.dims[i] == 1 {
+	if w.alias[i].into != itself || w.dims[i] == 1 || w.options.Terms {
 		return
 	}
 	tables := slices.Clone(w.at[i])

@@ -36,6 +36,9 @@ type Options struct {
 	// that index. Carrying zeros from table to table has the same budget once more. 0 is 2^24, some
 	// tenths of a second; below 0 is none.
 	Probes int
+	// Terms keeps every term that is not 0: no index is summed out, and no table becomes a sum. The
+	// terms of the result are those of the expression given, one for one.
+	Terms bool
 	// NoElimination leaves indices alone that are in more than one table.
 	NoElimination bool
 	// NoStructure leaves tables whole that are products of smaller ones, of low rank, or counters.

@@ -71,6 +71,7 @@ func load(ctx context.Context, e *sumproduct.Expression, o Options) (*work, erro
 	if o.Probes == 0 {
 		o.Probes = defaultProbes
 	}
+	o.NoStructure = o.NoStructure || o.Terms
 	if err := e.ValidateShape(); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/descent"
 	"github.com/basetensor/basetensor/internal/engine/compressed"
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/gradients"
@@ -36,6 +37,7 @@ type Problem struct {
 	exact      map[form]*exact.Prepared
 	gradients  *gradients.Prepared
 	truncated  map[bool]*truncated.Prepared // by whether marginals can be recovered
+	descents   map[string]*descent.Prepared // by question
 	ground     *Ground                      // of the last slice: two large ones may not fit
 }
 
@@ -135,6 +137,35 @@ func (p *Problem) Gradients(ctx context.Context) (*gradients.Prepared, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.gradients = made
+	p.simplified++
+	return made, nil
+}
+
+// Descent returns the network as tables of terms, for a question; set are the variables of a
+// marginal MAP assignment. Errors: those of descent.Prepare.
+func (p *Problem) Descent(ctx context.Context, ask btn.Ask, set []int) (*descent.Prepared, error) {
+	key := string(ask)
+	if ask == btn.AskMap {
+		key = fmt.Sprint(ask, set)
+	}
+	p.mu.Lock()
+	known := p.descents[key]
+	p.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+
+	made, err := descent.Prepare(ctx, p.Net, ask, set, p.Memory)
+	if err != nil {
+		return nil, err
+	}
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.descents == nil {
+		p.descents = map[string]*descent.Prepared{}
+	}
+	p.descents[key] = made
 	p.simplified++
 	return made, nil
 }

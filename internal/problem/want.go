@@ -13,4 +13,9 @@ type Want struct {
 	// Derivatives asks for Value.Derivatives, and Target for Value.Target: of classes that have them.
 	Derivatives bool
 	Target      *factorgraph.Observation
+	// Map lists the variables of a marginal MAP assignment, Samples is how many are drawn, Seed that
+	// of the draws: for parts that ask for them.
+	Map     []int
+	Samples int
+	Seed    uint64
 }

@@ -155,6 +155,9 @@ func Contract(
 				Marginals:   queries[q].Marginals,
 				Joint:       a.Joint,
 				Derivatives: queries[q].Gradients,
+				Map:         queries[q].Map,
+				Samples:     queries[q].Samples,
+				Seed:        queries[q].Seed,
 			},
 		)
 		if ctxErr := ctx.Err(); ctxErr != nil {

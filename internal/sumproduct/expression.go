@@ -42,6 +42,9 @@ type Expression struct {
 	// has its weights. Variables that the network forces to be equal may share one. Empty for a
 	// network without variables.
 	Variables []int
+	// Counters says of every index whether it counts along the legs of a symmetric tensor of one
+	// term: the variables decide its value. nil where no index does.
+	Counters []bool
 	// Unfit says which entries do not fit float64 beside the others of their table,
 	// where that is so: only package wide contracts such an expression, after BuildWide. See Fits.
 	Unfit string

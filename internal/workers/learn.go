@@ -245,6 +245,10 @@ func only(all []query.Query, units []btn.Unit) (first int, queries []query.Query
 			Marginals: q.Marginals,
 			Joint:     q.Joint,
 			Gradients: q.Gradients,
+			MPE:       q.MPE,
+			Map:       q.Map,
+			Samples:   q.Samples,
+			Seed:      q.Seed,
 		}
 	}
 	return first, queries

@@ -38,6 +38,23 @@ func CheckJoint(domains, set []int) error {
 	return fault.Wrap(fault.BadInput, checkJoint(domains, true, set))
 }
 
+// CheckSet checks the variables of a marginal MAP assignment: in range, each once. Errors have the code bad_input and name the variable.
+func CheckSet(domains, set []int) error {
+	return fault.Wrap(fault.BadInput, checkTargets(domains, true, set))
+}
+
+// CheckSamples checks how many assignments of some variables are drawn: at least 0, at most MaxSampled values together.
+func CheckSamples(variables, samples int) error {
+	return fault.Wrap(fault.BadInput, checkSamples(variables, samples))
+}
+
+func checkSamples(variables, samples int) error {
+	if samples < 0 || samples > MaxSampled/max(1, variables) {
+		return fmt.Errorf("%d samples of %d variables: 0 to %d values together", samples, variables, MaxSampled)
+	}
+	return nil
+}
+
 // CheckOver checks what query i of a request is asked over: 0, or 1 + the position of another one of the n.
 // Errors have the code bad_input.
 func CheckOver(over, i, n int) error {
@@ -69,6 +86,12 @@ func check(domains []int, known bool, queries []Query) error {
 		}
 		if err == nil {
 			field, err = "targets", checkTargets(domains, known, q.Targets)
+		}
+		if err == nil {
+			field, err = "map", checkTargets(domains, known, q.Map)
+		}
+		if err == nil {
+			field, err = "samples", checkSamples(len(domains), q.Samples)
 		}
 		if err != nil {
 			return fault.Wrap(fault.BadInput, &fieldError{i, field, err})

@@ -28,10 +28,23 @@ type Query struct {
 	// Gradients asks for ∂ ln Z/∂θ by every number θ of every factor as well, by exact methods only: at most MaxGradients of them, at
 	// about four times the cost of Z.
 	Gradients bool `msgpack:"gradients,omitempty"`
+	// MPE asks for the most probable explanation: the assignment of all variables with the largest weight. By exact methods only.
+	MPE bool `msgpack:"mpe,omitempty"`
+	// Map lists variables whose most probable assignment is wanted, the others summed out (marginal MAP): distinct.
+	Map []int `msgpack:"map,omitempty"`
+	// Samples is how many assignments are drawn from P(x | evidence), each on its own; Seed is that of the draws. By exact methods only.
+	Samples int    `msgpack:"samples,omitempty"`
+	Seed    uint64 `msgpack:"seed,omitempty"`
 }
 
 // MaxGradients bounds the numbers of a model whose gradients are asked for.
 const MaxGradients = 1 << 22
+
+// Descends reports whether assignments are asked for.
+func (q *Query) Descends() bool { return q.MPE || len(q.Map) > 0 || q.Samples > 0 }
+
+// MaxSampled bounds the values of all samples of a query together: samples times variables.
+const MaxSampled = 1 << 24
 
 // MaxJointCells bounds the table of a joint marginal: twenty binary variables.
 const MaxJointCells = 1 << 20

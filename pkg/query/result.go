@@ -44,8 +44,13 @@ type Result struct {
 	// LnRatio is ln P(event | given) in nats: ln Z of this query less ln Z of the one that it is asked over.
 	LnRatio      *float64 `json:"ln_ratio"`
 	EvidenceFile *string  `json:"evidence_file"`
-	Warnings     []string `json:"warnings"`
-	Cache        string   `json:"cache"` // "hit", "miss" or "off"
+	// MPE, Map, Samples and Seed are there where they were asked for, and Z is not 0: samples have a value per variable.
+	MPE      *Explanation `json:"mpe,omitempty"`
+	Map      *MarginalMap `json:"map,omitempty"`
+	Samples  [][]int      `json:"samples,omitempty"`
+	Seed     *uint64      `json:"seed,omitempty"`
+	Warnings []string     `json:"warnings"`
+	Cache    string       `json:"cache"` // "hit", "miss" or "off"
 	// Relearned says what was learned for this evidence, where what the model alone has does not serve; else empty.
 	Relearned string `json:"relearned,omitempty"`
 	Plan      *Cost  `json:"plan"`
@@ -107,6 +112,24 @@ type Joint struct {
 	Variables []int     `json:"variables"` // as they were asked for
 	Shape     []int     `json:"shape"`     // their domains
 	P         []float64 `json:"p"`         // Π Shape probabilities, the last variable fastest
+}
+
+// Explanation is the assignment of all variables with the largest weight.
+type Explanation struct {
+	Assignment []int   `json:"assignment"` // a value per variable
+	LnWeight   float64 `json:"ln_weight"`  // nats: the product of the factors, and of the evidence's weights, there
+	// Unique says that no other assignment is as good, up to the rounding of the factors' entries.
+	Unique bool `json:"unique"`
+}
+
+// MarginalMap is the most probable assignment of some variables.
+type MarginalMap struct {
+	Variables  []int   `json:"variables"`  // as they were asked for
+	Assignment []int   `json:"assignment"` // a value for each
+	LnWeight   float64 `json:"ln_weight"`  // nats: ln of the sum over all others
+	Exact      bool    `json:"exact"`      // none is better
+	// LnBound is no less than the ln_weight of any assignment; null where this one is the best.
+	LnBound *float64 `json:"ln_bound"`
 }
 
 // Cost is what a contraction takes. Zero where nothing has to be planned.

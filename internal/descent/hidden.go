@@ -1,0 +1,298 @@
+package descent
+
+// Hidden indices: sums inside factors, done before anything is maximised or drawn.
+
+import (
+	"context"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/buckets"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// unhide returns e with hidden indices summed out of the tables that have them: the terms of CP and
+// of symmetric tensors of several terms. Counters of one term follow from the variables and stay.
+// For draws those stay, too, whose tables have no entry below 0. A shallow copy of e.
+func unhide(
+	ctx context.Context, e *sumproduct.Expression, ask btn.Ask, memory int64,
+) (*sumproduct.Expression, error) {
+	hidden := make([]bool, len(e.Dims))
+	for i, d := range e.Dims {
+		hidden[i] = d > 1 && (e.Counters == nil || !e.Counters[i])
+	}
+	for _, i := range e.Variables {
+		hidden[i] = false
+	}
+	if !slices.Contains(hidden, true) {
+		return e, nil
+	}
+
+	out := *e
+	out.Dims = slices.Clone(e.Dims)
+	out.Tables = nil
+	for _, group := range together(e, hidden) {
+		if ask != btn.AskMPE && !group.signed(e) {
+			for _, t := range group.tables {
+				out.Tables = append(out.Tables, e.Tables[t])
+			}
+			continue
+		}
+		table, err := group.dense(ctx, e, memory)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range group.indices {
+			out.Dims[i] = 1
+		}
+		power := scaled.Make(1, table.Exp[0])
+		if table.Exp = nil; len(table.Scope) == 0 {
+			power = power.Mul(scaled.FromFloat(table.Data[0]))
+		} else {
+			out.Tables = append(out.Tables, table)
+		}
+		out.Scale = out.Scale.Mul(power)
+	}
+	for t := range e.Tables {
+		if !slices.ContainsFunc(e.Tables[t].Scope, func(i int) bool { return hidden[i] }) {
+			out.Tables = append(out.Tables, e.Tables[t])
+		}
+	}
+	return &out, nil
+}
+
+// group is hidden indices that tables connect, and these tables.
+type group struct{ indices, tables []int }
+
+// together returns the groups of hidden indices, those with the smallest index first.
+func together(e *sumproduct.Expression, hidden []bool) []group {
+	at := make([][]int, len(e.Dims))
+	for t := range e.Tables {
+		for _, i := range e.Tables[t].Scope {
+			if hidden[i] {
+				at[i] = append(at[i], t)
+			}
+		}
+	}
+
+	var groups []group
+	seen, taken := make([]bool, len(e.Dims)), make([]bool, len(e.Tables))
+	for first := range e.Dims {
+		if !hidden[first] || seen[first] {
+			continue
+		}
+		seen[first] = true
+		g := group{indices: []int{first}}
+		for k := 0; k < len(g.indices); k++ {
+			for _, t := range at[g.indices[k]] {
+				if taken[t] {
+					continue
+				}
+				taken[t] = true
+				g.tables = append(g.tables, t)
+				for _, i := range e.Tables[t].Scope {
+					if hidden[i] && !seen[i] {
+						seen[i] = true
+						g.indices = append(g.indices, i)
+					}
+				}
+			}
+		}
+		groups = append(groups, g)
+	}
+	return groups
+}
+
+// signed reports whether a table of the group has an entry below 0.
+func (g group) signed(e *sumproduct.Expression) bool {
+	return slices.ContainsFunc(g.tables, func(t int) bool {
+		return slices.ContainsFunc(e.Tables[t].Data, func(x float64) bool { return x < 0 })
+	})
+}
+
+// certain is how small a sum may be, relative to that of its terms without signs, to be taken as it
+// is: it has 43 bits then.
+const certain = 0x1p-10
+
+// dense sums the group's indices out of the product of its tables. Entries in which digits cancel
+// are computed once more, exactly.
+func (g group) dense(
+	ctx context.Context, e *sumproduct.Expression, memory int64,
+) (sumproduct.Table, error) {
+	sub := &sumproduct.Expression{Dims: e.Dims, Scale: e.Scale}
+	for _, t := range g.tables {
+		sub.Tables = append(sub.Tables, e.Tables[t])
+	}
+	steps, scope := g.steps(sub)
+	if cost := buckets.Price(e.Dims, steps); 3*cost.Bytes > float64(memory) {
+		return sumproduct.Table{}, fault.New(fault.OverBudget,
+			"%w: %s is a sum of terms, and finding assignments needs it as a dense table: %.3g bytes, the "+
+				"budget is %d bytes", sumproduct.ErrOverBudget, factorOver(e, scope), 3*cost.Bytes, memory)
+	}
+	if exponents(sub) {
+		return sumproduct.Table{}, fault.New(fault.Unsupported,
+			"%w: %s is a sum of terms that are further apart than float64 holds", sumproduct.ErrSpan,
+			factorOver(e, scope))
+	}
+
+	out, err := buckets.Signed(ctx, sub, steps)
+	if err != nil || !g.signed(e) {
+		return out, err
+	}
+	abs, err := buckets.Signed(ctx, sub.Abs(), steps)
+	if err != nil {
+		return out, err
+	}
+
+	shift := int(abs.Exp[0] - out.Exp[0])
+	for k, x := range out.Data {
+		size := math.Ldexp(abs.Data[k], shift)
+		if size == 0 || math.Abs(x) >= certain*size {
+			continue
+		}
+		if k&63 == 0 && ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		values := make([]int, len(e.Dims))
+		for n, rest := len(out.Scope)-1, k; n >= 0; n-- {
+			i := out.Scope[n]
+			values[i] = rest % e.Dims[i]
+			rest /= e.Dims[i]
+		}
+		sum := exactly(sub, g.indices, values)
+		sum.SetMantExp(sum, int(-out.Exp[0]))
+		out.Data[k], _ = sum.Float64()
+	}
+	return out, nil
+}
+
+// steps sums the group's indices out one by one, the one with the smallest table next, and says over
+// which indices the last table is.
+func (g group) steps(e *sumproduct.Expression) (steps []buckets.Step, scope []int) {
+	type live struct {
+		at    int
+		scope []int
+	}
+	var tables []live
+	for t := range e.Tables {
+		tables = append(tables, live{t, e.Tables[t].Scope})
+	}
+	left := slices.Clone(g.indices)
+	for n := len(e.Tables); len(left) > 0; n++ {
+		best, least := 0, math.Inf(1)
+		var in, out []int
+		for k, i := range left {
+			size := 1.0
+			var from, union []int
+			for _, t := range tables {
+				if !slices.Contains(t.scope, i) {
+					continue
+				}
+				from = append(from, t.at)
+				for _, j := range t.scope {
+					if j != i && !slices.Contains(union, j) {
+						union = append(union, j)
+						size *= float64(e.Dims[j])
+					}
+				}
+			}
+			if size < least {
+				best, least, in, out = k, size, from, union
+			}
+		}
+		slices.Sort(out)
+		steps = append(steps, buckets.Step{In: in, Drop: []int{left[best]}, Out: out})
+		tables = slices.DeleteFunc(tables, func(t live) bool { return slices.Contains(in, t.at) })
+		tables = append(tables, live{n, out})
+		left = slices.Delete(left, best, best+1)
+		scope = out
+	}
+	return steps, scope
+}
+
+// exactly returns Σ over the values of hidden indices of the product of the tables, at values of all
+// others, without any rounding but one at the end.
+func exactly(e *sumproduct.Expression, hidden []int, values []int) *big.Float {
+	type rational struct {
+		scope []int // hidden
+		data  []*big.Rat
+	}
+	size := func(scope []int) int {
+		n := 1
+		for _, i := range scope {
+			n *= e.Dims[i]
+		}
+		return n
+	}
+	entry := func(scope []int) int {
+		at := 0
+		for _, i := range scope {
+			at = at*e.Dims[i] + values[i]
+		}
+		return at
+	}
+	// each calls f at all values of some indices, the last fastest.
+	each := func(scope []int, f func()) {
+		for n := range size(scope) {
+			for k := len(scope) - 1; k >= 0; k-- {
+				values[scope[k]] = n % e.Dims[scope[k]]
+				n /= e.Dims[scope[k]]
+			}
+			f()
+		}
+	}
+
+	var tables []rational
+	for t := range e.Tables {
+		var r rational
+		for _, i := range e.Tables[t].Scope {
+			if slices.Contains(hidden, i) {
+				r.scope = append(r.scope, i)
+			}
+		}
+		each(r.scope, func() {
+			r.data = append(r.data, new(big.Rat).SetFloat64(e.Tables[t].Data[entry(e.Tables[t].Scope)]))
+		})
+		tables = append(tables, r)
+	}
+
+	for _, i := range hidden {
+		var in, rest []rational
+		var out rational
+		for _, t := range tables {
+			if !slices.Contains(t.scope, i) {
+				rest = append(rest, t)
+				continue
+			}
+			in = append(in, t)
+			for _, j := range t.scope {
+				if j != i && !slices.Contains(out.scope, j) {
+					out.scope = append(out.scope, j)
+				}
+			}
+		}
+		each(out.scope, func() {
+			sum := new(big.Rat)
+			for x := range e.Dims[i] {
+				values[i] = x
+				p := big.NewRat(1, 1)
+				for _, t := range in {
+					p.Mul(p, t.data[entry(t.scope)])
+				}
+				sum.Add(sum, p)
+			}
+			out.data = append(out.data, sum)
+		})
+		tables = append(rest, out)
+	}
+
+	total := big.NewRat(1, 1)
+	for _, t := range tables {
+		total.Mul(total, t.data[0])
+	}
+	return new(big.Float).SetPrec(64).SetRat(total)
+}

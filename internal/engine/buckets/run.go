@@ -1,0 +1,289 @@
+package buckets
+
+// Run: the tables of all steps, upwards.
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Options of a run.
+type Options struct {
+	Memory  int64 // bytes for the tables made
+	Threads int   // 0: all processors; the tables have the same bits for any number
+}
+
+// Run is an expression with the tables of all steps.
+type Run struct {
+	dims   []int
+	steps  []Step
+	tables []table
+	scale  float64 // ln of the expression's scale
+	loose  []int   // indices of dimension above 1 in no table
+	// maximal reports whether the loose indices are maximised over; else they are summed.
+	maximal bool
+
+	stride  []int             // by index, all 0
+	drops   map[int][]float64 // cumulated weights of steps without context, by step
+	scratch []float64
+}
+
+// table has entries Data[k]·2^exp, or their logarithms.
+type table struct {
+	scope []int
+	data  []float64
+	exp   int64
+	log   bool
+	low   int // all entries but zeros are 2^low or more, relative to the largest; of use without log
+}
+
+// errDeep says that a product of entries may leave the range of float64 downwards.
+var errDeep = errors.New("buckets: products may underflow")
+
+// Eliminate runs the steps over an expression whose entries are at least 0. Maxima are taken of
+// logarithms; sums of numbers, or of logarithms where float64 could lose a term. Maximal says of
+// indices in no table which of both is done with them.
+//
+// Errors: bad_input for an entry below 0; over_budget, before anything is allocated; the context's.
+func Eliminate(
+	ctx context.Context, e *sumproduct.Expression, steps []Step, maximal bool, o Options,
+) (*Run, error) {
+	if err := validate(e, steps); err != nil {
+		return nil, err
+	}
+	if cost := Price(e.Dims, steps); o.Memory > 0 && cost.Bytes > float64(o.Memory) {
+		return nil, sumproduct.OverBudget(cost, o.Memory)
+	}
+
+	r, err := eliminate(ctx, e, steps, o, false)
+	if errors.Is(err, errDeep) {
+		r, err = eliminate(ctx, e, steps, o, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	r.maximal = maximal
+	inTable := make([]bool, len(e.Dims))
+	for _, t := range e.Tables {
+		for _, i := range t.Scope {
+			inTable[i] = true
+		}
+	}
+	for i, d := range e.Dims {
+		if d > 1 && !inTable[i] {
+			r.loose = append(r.loose, i)
+		}
+	}
+	return r, nil
+}
+
+// eliminate runs the steps; logs says that sums are taken of logarithms, too.
+func eliminate(
+	ctx context.Context, e *sumproduct.Expression, steps []Step, o Options, logs bool,
+) (*Run, error) {
+	r := &Run{
+		dims:   e.Dims,
+		steps:  steps,
+		tables: make([]table, 0, len(e.Tables)+len(steps)),
+		stride: make([]int, len(e.Dims)),
+		scale:  math.Inf(-1),
+		drops:  map[int][]float64{},
+	}
+	if !e.Scale.IsZero() {
+		r.scale = e.Scale.LogAbs()
+	}
+
+	for t := range e.Tables {
+		if err := e.Finite(t); err != nil {
+			return nil, err
+		}
+		in, err := load(&e.Tables[t], t)
+		if err != nil {
+			return nil, err
+		}
+		if logs {
+			in.toLog()
+		}
+		r.tables = append(r.tables, in)
+	}
+
+	for k := range steps {
+		if err := r.step(ctx, k, o); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// load copies a table of the expression, its largest entry at 1 or below and above ½.
+func load(t *sumproduct.Table, at int) (table, error) {
+	for k, x := range t.Data {
+		if x < 0 {
+			return table{}, fault.New(fault.BadInput, "buckets: table %d, entry %d is %g, below 0", at, k, x)
+		}
+	}
+
+	out := table{scope: t.Scope, data: make([]float64, len(t.Data))}
+	if t.Exp != nil {
+		out.log = true
+		for k, x := range t.Data {
+			out.data[k] = math.Inf(-1)
+			if x > 0 {
+				out.data[k] = math.Log(x) + float64(t.Exp[k])*math.Ln2
+			}
+		}
+		return out, nil
+	}
+
+	copy(out.data, t.Data)
+	top, low, _ := scaled.Extent(out.data)
+	if low-top < scaled.Lowest {
+		out.toLog()
+		return out, nil
+	}
+	out.normalise()
+	return out, nil
+}
+
+// normalise takes a power of two out, so that the largest entry is in (½, 1], and notes how deep the
+// others are.
+func (t *table) normalise() {
+	largest, smallest := 0.0, math.Inf(1)
+	for _, x := range t.data {
+		x = math.Abs(x)
+		largest = max(largest, x)
+		if x > 0 {
+			smallest = min(smallest, x)
+		}
+	}
+	if largest == 0 {
+		return
+	}
+	f, up := math.Frexp(largest)
+	if f == 0.5 { // a power of two itself
+		up--
+	}
+	if up != 0 {
+		scaled.Shift(t.data, -up)
+		t.exp += int64(up)
+	}
+	_, down := math.Frexp(smallest)
+	t.low = down - 1 - up
+}
+
+// toLog replaces the entries by their logarithms.
+func (t *table) toLog() {
+	if t.log {
+		return
+	}
+	t.log = true
+	shift := float64(t.exp) * math.Ln2
+	for k, x := range t.data {
+		t.data[k] = math.Log(x) + shift // ln 0 is −Inf
+	}
+	t.exp = 0
+}
+
+// deepest is the exponent of two below which products of entries might lose digits.
+const deepest = -1000
+
+// step makes the table of step k.
+func (r *Run) step(ctx context.Context, k int, o Options) error {
+	s := &r.steps[k]
+	logs := s.Max
+	low := 0
+	for _, t := range s.In {
+		logs = logs || r.tables[t].log
+		low += r.tables[t].low
+	}
+	if logs {
+		for _, t := range s.In {
+			r.tables[t].toLog()
+		}
+	} else if low < deepest {
+		return errDeep
+	}
+
+	out := table{scope: s.Out, log: logs}
+	size := 1
+	for _, i := range s.Out {
+		size *= r.dims[i]
+	}
+	out.data = make([]float64, size)
+
+	kernel := r.kernel(s, logs)
+	if err := kernel.run(ctx, out.data, o.Threads); err != nil {
+		return err
+	}
+	if !logs {
+		for _, t := range s.In {
+			out.exp += r.tables[t].exp
+		}
+		out.normalise()
+	}
+	r.tables = append(r.tables, out)
+	return nil
+}
+
+// LnTotal is ln of what all steps leave: the total, or the largest term. −Inf for 0.
+func (r *Run) LnTotal() float64 {
+	used := make([]bool, len(r.tables))
+	for _, s := range r.steps {
+		for _, t := range s.In {
+			used[t] = true
+		}
+	}
+
+	total := r.scale
+	for t := range r.tables {
+		if used[t] || len(r.tables[t].data) != 1 {
+			continue
+		}
+		x := r.tables[t].data[0]
+		if !r.tables[t].log {
+			x = math.Log(x) + float64(r.tables[t].exp)*math.Ln2
+		}
+		total += x
+	}
+	for _, i := range r.loose {
+		if !r.maximal {
+			total += math.Log(float64(r.dims[i]))
+		}
+	}
+	return total
+}
+
+// Signed returns the table that steps leave, all sums, of an expression without its scale; entries
+// may be below 0. Entry k is Data[k]·2^Exp[0]. All sums are of numbers: where products may leave
+// the range of float64 that is unsupported.
+func Signed(ctx context.Context, e *sumproduct.Expression, steps []Step) (sumproduct.Table, error) {
+	if err := validate(e, steps); err != nil {
+		return sumproduct.Table{}, err
+	}
+	r := &Run{dims: e.Dims, steps: steps, stride: make([]int, len(e.Dims))}
+	for t := range e.Tables {
+		if err := e.Finite(t); err != nil {
+			return sumproduct.Table{}, err
+		}
+		in := table{scope: e.Tables[t].Scope, data: append([]float64(nil), e.Tables[t].Data...)}
+		in.normalise()
+		r.tables = append(r.tables, in)
+	}
+	for k := range steps {
+		err := r.step(ctx, k, Options{})
+		if errors.Is(err, errDeep) {
+			err = fault.New(fault.Unsupported, "%w: entries of the terms of a factor", sumproduct.ErrSpan)
+		}
+		if err != nil {
+			return sumproduct.Table{}, err
+		}
+	}
+	last := &r.tables[len(r.tables)-1]
+	return sumproduct.Table{Scope: last.scope, Data: last.data, Exp: []int64{last.exp}, Rounded: true}, nil
+}

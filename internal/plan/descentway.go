@@ -1,0 +1,119 @@
+package plan
+
+// Assignments of values: parts beside those of an exact Z.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/descent"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// descents assigns the exact way, and beside its parts those that find the assignments asked for.
+// There is no other way to them: where Z is not exact that is an error.
+func (a *assigner) descents(q query.Query) (btn.Assignment, error) {
+	if m := a.settings.Method; m != btn.MethodExact && m != btn.MethodAuto {
+		return btn.Assignment{}, fault.New(fault.Unsupported,
+			"plan: assignments (mpe, map, samples) are found exactly only, not by method %s", m)
+	}
+
+	if a.settings.NoExact {
+		return btn.Assignment{}, fault.New(fault.Unsupported,
+			"plan: assignments (mpe, map, samples) are found exactly only, and the exact way is switched off")
+	}
+
+	var assignment btn.Assignment
+	var err error
+	if len(q.Joint) > 0 || btn.Parametric(q) {
+		assignment, err = a.total(q)
+	} else if assignment, err = a.exactInTime(a.conditioned, q.Marginals); err == nil {
+		a.caution(&assignment, a.conditioned)
+	}
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+
+	plan := *assignment.Plan
+	e := plan.Estimates[0]
+	e.Parts = slices.Clone(e.Parts)
+	var cost btn.Cost
+	if assignment.Cost != nil {
+		cost = *assignment.Cost
+	}
+	for _, ask := range asks(q) {
+		found, hit, err := a.descent(ask, q)
+		if err != nil {
+			return btn.Assignment{}, err
+		}
+		own := &found.Estimates[0]
+		e.Parts = append(e.Parts, own.Parts...)
+		cost.Flops += own.Cost.Flops
+		cost.Bytes = max(cost.Bytes, own.Cost.Bytes)
+		if hit == btn.CacheMiss {
+			assignment.Cache = hit
+		}
+	}
+	if assignment.Cost != nil {
+		assignment.Cost = &cost
+	}
+	if e.Alpha != nil {
+		e.Alpha = slices.Clone(e.Alpha)
+		for len(e.Alpha) < len(e.Parts) {
+			e.Alpha = append(e.Alpha, scaled.One)
+		}
+	}
+	plan.Estimates = []btn.Estimate{e}
+	assignment.Plan = &plan
+	assignment.Descents = &btn.Descents{MPE: q.MPE, Map: q.Map, Samples: q.Samples, Seed: q.Seed}
+	return assignment, nil
+}
+
+// asks lists what a query asks for.
+func asks(q query.Query) (list []btn.Ask) {
+	if q.MPE {
+		list = append(list, btn.AskMPE)
+	}
+	if len(q.Map) > 0 {
+		list = append(list, btn.AskMap)
+	}
+	if q.Samples > 0 {
+		list = append(list, btn.AskSamples)
+	}
+	return list
+}
+
+// descent makes the parts of one question. Paths are remembered by the shape of the tables.
+func (a *assigner) descent(ask btn.Ask, q query.Query) (*btn.Plan, string, error) {
+	p, err := a.current().Descent(a.ctx, ask, q.Map)
+	if err != nil {
+		return nil, "", err
+	}
+	settings := fmt.Sprintf("descent %s seed=%d moves=%d %s", ask, a.settings.Seed, searchMoves(a.settings), p.Shape())
+	return a.remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Plan, error) {
+		path, cost, err := p.Plan(ctx, descent.PlanOptions{
+			Memory: a.settings.Memory,
+			Seed:   a.settings.Seed,
+			Moves:  searchMoves(a.settings),
+			Flops:  exactLimit(a.settings),
+		})
+		if err != nil {
+			return nil, err
+		}
+		chunks := int64(max(1, min(cost.Flops/policy.SliceTaskFlops, float64(path.Count), policy.MostChunks)))
+		parts := make([]btn.Part, chunks)
+		for k := range chunks {
+			parts[k] = &btn.Descent{
+				Along: path,
+				From:  bound(path.Count, chunks, k),
+				To:    bound(path.Count, chunks, k+1),
+			}
+		}
+		return exactOf(cost, parts...), nil
+	})
+}

@@ -1,0 +1,259 @@
+package infer_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/truth"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// enumerated has the exact weight of every assignment of a model under evidence.
+type enumerated struct {
+	domains []int
+	weights []truth.Number
+}
+
+func enumerate(m *factorgraph.Model, e factorgraph.Evidence) enumerated {
+	all := enumerated{m.Domains, truth.Weights(m)}
+	for k := range all.weights {
+		x := all.values(k)
+		for _, h := range e.Hard {
+			if x[h.Var] != h.Value {
+				all.weights[k] = truth.Number{}
+			}
+		}
+		for _, s := range e.Soft {
+			all.weights[k] = all.weights[k].Mul(truth.FromFloat(s.Weights[x[s.Var]], 0))
+		}
+	}
+	return all
+}
+
+// values are those of assignment k.
+func (e enumerated) values(k int) []int {
+	x := make([]int, len(e.domains))
+	for v := len(x) - 1; v >= 0; v-- {
+		x[v] = k % e.domains[v]
+		k /= e.domains[v]
+	}
+	return x
+}
+
+// sums adds the weights up for every assignment of some variables, the last one fastest.
+func (e enumerated) sums(set []int) []truth.Number {
+	n := 1
+	for _, v := range set {
+		n *= e.domains[v]
+	}
+	out := make([]truth.Number, n)
+	for k, w := range e.weights {
+		x, at := e.values(k), 0
+		for _, v := range set {
+			at = at*e.domains[v] + x[v]
+		}
+		out[at] = out[at].Add(w)
+	}
+	return out
+}
+
+// best is the first of the largest weights, ln of it, and how many there are up to 1e-12; −1 where
+// all are 0.
+func best(weights []truth.Number) (at int, ln float64, ties int) {
+	at = -1
+	for k, w := range weights {
+		if w.Sign() > 0 && (at < 0 || w.LnOver(weights[at]) > 1e-12) {
+			at = k
+		}
+	}
+	if at < 0 {
+		return
+	}
+	for _, w := range weights {
+		if w.Sign() > 0 && math.Abs(w.LnOver(weights[at])) <= 1e-12 {
+			ties++
+		}
+	}
+	return at, weights[at].Ln(), ties
+}
+
+// ordinary draws a model whose entries are from a few numbers, so that ties are common, or any.
+func ordinary(rng *rand.Rand) *factorgraph.Model {
+	m := oracle.RandomModel(rng, oracle.Options{
+		Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(9), MinDomain: 1 + rng.IntN(2),
+		MaxDomain: 2 + rng.IntN(3), MaxArity: 1 + rng.IntN(6), MaxStates: 1 << 8,
+		Constant: rng.IntN(4) == 0, Zeros: 0.15 * float64(rng.IntN(4)),
+	})
+	if rng.IntN(2) == 0 {
+		few := []float64{0, 0.1, 0.2, 0.25, 0.3, 0.5, 1, 1, 1, 2, 3}
+		for _, f := range m.Factors {
+			if d, ok := f.Table.(*tensor.Dense); ok {
+				for k := range d.Data {
+					d.Data[k] = few[rng.IntN(len(few))]
+				}
+			}
+		}
+	}
+
+	// A noisy-or: terms of both signs that make a factor above 0.
+	if binary := slices.Repeat([]int{2}, len(m.Domains)); rng.IntN(2) == 0 && slices.Equal(m.Domains, binary) {
+		p := make([]float64, 1+rng.IntN(len(m.Domains)-1))
+		for i := range p {
+			p[i] = []float64{0, 1, rng.Float64(), 1e-9}[rng.IntN(4)]
+		}
+		t, err := factorgraph.NoisyOr([]float64{0, rng.Float64()}[rng.IntN(2)], p...)
+		if err != nil {
+			panic(err)
+		}
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: rng.Perm(len(m.Domains))[:len(p)+1], Table: t})
+	}
+	return m
+}
+
+// TestAssignmentsAgainstEnumeration: on models of all factor forms the most probable assignment, of all
+// variables and of some, is that of enumeration, ties counted; BTN_RANDOM_MODELS says how many models.
+func TestAssignmentsAgainstEnumeration(t *testing.T) {
+	models := 5000
+	if testing.Short() {
+		models /= 10
+	}
+	if s := os.Getenv("BTN_RANDOM_MODELS"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatalf("BTN_RANDOM_MODELS: %v", err)
+		}
+		models = n
+	}
+	ways := []query.Settings{{}, {Method: query.MethodExact, Cores: query.CoresAreVariables}, {Seed: 3}}
+	tied, zeros := 0, 0
+	for seed := range uint64(models) {
+		rng := rand.New(rand.NewPCG(seed, 23))
+		m := ordinary(rng)
+		asked := query.Query{
+			Evidence:  oracle.RandomEvidence(rng, m),
+			Marginals: rng.IntN(4) == 0,
+			MPE:       true,
+			Map:       rng.Perm(len(m.Domains))[:1+rng.IntN(len(m.Domains))],
+			Samples:   2,
+		}
+		results, err := infer.Run(context.Background(), infer.Request{
+			Job: "t", Model: m, Queries: []query.Query{asked}, Settings: ways[rng.IntN(len(ways))],
+		}, nil)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		r, all := results[0], enumerate(m, asked.Evidence)
+		at, ln, ties := best(all.weights)
+		if r.Error != nil && r.Error.Code == fault.Unsupported && at < 0 {
+			continue // terms of both signs cancel, and Z = 0 is not known
+		}
+		if r.Status != query.StatusOK || r.Zero != (at < 0) {
+			t.Fatalf("seed %d: %s %+v, zero %v, want %v", seed, r.Status, r.Error, r.Zero, at < 0)
+		}
+		if at < 0 {
+			zeros++
+			if r.MPE != nil || r.Map != nil || r.Samples != nil {
+				t.Fatalf("seed %d: an assignment of an impossible model", seed)
+			}
+			continue
+		}
+		if r.MPE == nil || !slices.Equal(r.MPE.Assignment, all.values(at)) ||
+			math.Abs(r.MPE.LnWeight-ln) > 1e-12*(1+math.Abs(ln)) || r.MPE.Unique != (ties == 1) {
+			t.Fatalf("seed %d: MPE %+v, want %v with ln %v, %d ties", seed, r.MPE, all.values(at), ln, ties)
+		}
+		if ties > 1 {
+			tied++
+		}
+
+		some := enumerated{domains: make([]int, len(asked.Map))}
+		for k, v := range asked.Map {
+			some.domains[k] = m.Domains[v]
+		}
+		at, ln, _ = best(all.sums(asked.Map))
+		if r.Map == nil || !slices.Equal(r.Map.Assignment, some.values(at)) || !r.Map.Exact || r.Map.LnBound != nil ||
+			math.Abs(r.Map.LnWeight-ln) > 1e-11*(1+math.Abs(ln)) || !slices.Equal(r.Map.Variables, asked.Map) {
+			t.Fatalf("seed %d: MAP %+v, want %v with ln %v", seed, r.Map, some.values(at), ln)
+		}
+		for _, x := range r.Samples {
+			k := 0
+			for v, a := range x {
+				k = k*m.Domains[v] + a
+			}
+			if all.weights[k].Sign() <= 0 {
+				t.Fatalf("seed %d: the sample %v has weight 0", seed, x)
+			}
+		}
+		if len(r.Samples) != asked.Samples {
+			t.Fatalf("seed %d: %d samples", seed, len(r.Samples))
+		}
+	}
+	if tied < models/20 || zeros == 0 {
+		t.Errorf("%d of %d models have ties, %d are impossible: the test sees too few", tied, models, zeros)
+	}
+}
+
+// TestSamplesAreOfTheModel holds counts of drawn assignments against their probabilities, by χ², in
+// one piece and in slices, with all factor forms.
+func TestSamplesAreOfTheModel(t *testing.T) {
+	const n = 20_000
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 29))
+		m := ordinary(rng)
+		asked := query.Query{Samples: n, Seed: seed + 1}
+		all := enumerate(m, asked.Evidence)
+		z := all.sums(nil)[0]
+		if z.IsZero() {
+			continue
+		}
+		results, err := infer.Run(context.Background(), infer.Request{
+			Job: "t", Model: m, Queries: []query.Query{asked},
+		}, nil)
+		if err != nil || results[0].Status != query.StatusOK || len(results[0].Samples) != n {
+			t.Fatalf("seed %d: %v %+v", seed, err, results[0].Error)
+		}
+		counts := make([]float64, len(all.weights))
+		for _, x := range results[0].Samples {
+			k := 0
+			for v, a := range x {
+				k = k*m.Domains[v] + a
+			}
+			counts[k]++
+		}
+
+		// Cells of less than five expected are one.
+		square, cells, rest, restSeen := 0.0, 0, 0.0, 0.0
+		for k, w := range all.weights {
+			expected := 0.0
+			if !w.IsZero() {
+				expected = n * w.Over(z)
+			}
+			if expected == 0 && counts[k] > 0 {
+				t.Fatalf("seed %d: %v was drawn and has weight 0", seed, all.values(k))
+			}
+			if expected < 5 {
+				rest, restSeen = rest+expected, restSeen+counts[k]
+				continue
+			}
+			square += (counts[k] - expected) * (counts[k] - expected) / expected
+			cells++
+		}
+		if rest >= 5 {
+			square += (restSeen - rest) * (restSeen - rest) / rest
+			cells++
+		}
+		free := float64(cells - 1)
+		if cells > 1 && square > free+4*math.Sqrt(2*free)+8 { // a chance of some 1e-5 each
+			t.Errorf("seed %d: χ² is %.1f in %d cells", seed, square, cells)
+		}
+	}
+}
