@@ -79,6 +79,7 @@ const model = struct({
   queries: list(struct({
     'evidence?': struct({ 'h?': list(struct({ v: leaf, x: leaf })), 's?': list(struct({ v: leaf, w: leaf })) }),
     'evid?': leaf, 'file?': leaf, 'marginals?': leaf, 'targets?': list(leaf), 'over?': leaf, 'joint?': list(leaf), 'gradients?': leaf,
+    'mpe?': leaf, 'map?': list(leaf), 'samples?': leaf, 'seed?': leaf,
   })),
   'settings?': struct({
     'method?': leaf, 'components?': leaf, 'maps?': leaf, 'cores?': leaf, 'seed?': leaf, 'memory?': leaf, 'non_negative?': leaf,

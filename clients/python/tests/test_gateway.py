@@ -105,9 +105,9 @@ class Questions(Case):
         ):
             truth = Truth(native, likelihood)
             got = self.client.marginals(native, evidence)
-            self.assertEqual(list(got), truth.names)
+            self.assertEqual(set(got), set(truth.names))
             for v, states in truth.states.items():
-                self.assertEqual(list(got[v]), states)
+                self.assertEqual(set(got[v]), set(states))
                 for s in states:
                     self.assertClose(got[v][s], truth.p(**{v: s}))
             some = self.client.marginals(native, evidence, targets=["x ray", "season"])
@@ -168,14 +168,14 @@ class Questions(Case):
 
     def test_models_without_names(self):
         got = self.client.marginals(os.path.join(EXAMPLES, "asia.uai"), {7: 1}, targets=[4, 0])
-        self.assertEqual(list(got), ["0", "4"])
+        self.assertEqual(set(got), {"0", "4"})
         self.assertAlmostEqual(got["4"]["1"], 0.833967, 5)
 
     @unittest.skipUnless(pandas, "pandas is not installed")
     def test_frames(self):
         frame = self.client.marginals(clinic(), targets=["cough"]).to_frame()
         self.assertEqual(list(frame.columns), ["variable", "state", "p"])
-        self.assertEqual(list(frame.state), ["no", "yes"])
+        self.assertEqual(set(frame.state), {"no", "yes"})
         frame = self.client.joint(clinic(), ["cough", "smoker"]).to_frame()
         self.assertEqual(list(frame.columns), ["cough", "smoker", "p"])
         self.assertAlmostEqual(frame.p.sum(), 1, 12)
@@ -205,7 +205,7 @@ class Jobs(Case):
             self.assertIn("stage", p)
 
     def test_cancel(self):
-        job = self.client.submit(slow(), settings={"method": "truncated", "budget": 1e15})
+        job = self.client.submit(slow(), settings=SLOW)
         ended = self.client.cancel(job)
         self.assertEqual(ended.status, "cancelled")
         with self.assertRaises(basetensor.Cancelled):
@@ -214,13 +214,16 @@ class Jobs(Case):
     def test_patience_ends_the_wait_and_a_deadline_the_job(self):
         job = "patience-" + uuid.uuid4().hex
         with self.assertRaises(basetensor.Timeout) as e:
-            self.client.infer(slow(), settings={"method": "truncated", "budget": 1e15}, job=job, timeout=0.3)
+            self.client.infer(slow(), settings=SLOW, job=job, timeout=0.3)
         self.assertEqual(e.exception.job, job)
         self.assertEqual(self.client.cancel(job).status, "cancelled")
 
 
+SLOW = {"method": "truncated", "bond": 256, "budget": 1e14}
+
+
 def slow():
-    """An Ising grid that takes minutes."""
+    """An Ising grid that takes minutes with these settings."""
     n = 40
     draw = random.Random(2)
     factors = []

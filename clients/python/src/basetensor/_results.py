@@ -163,9 +163,9 @@ def result(raw: Mapping[str, Any]) -> Result:
         exact=bool(raw.get("exact")),
         method=str(raw.get("method") or ""),
         zero=bool(raw.get("zero")),
-        log_z=raw.get("log_z"),
-        uncertainty=raw.get("uncertainty"),
-        ln_probability=raw.get("ln_ratio"),
+        log_z=_float(raw.get("log_z")),
+        uncertainty=_float(raw.get("uncertainty")),
+        ln_probability=_float(raw.get("ln_ratio")),
         posteriors=_posteriors(raw, named),
         joint=_joint(raw.get("joint"), named.get("joint")),
         mpe=None
@@ -174,20 +174,24 @@ def result(raw: Mapping[str, Any]) -> Result:
         map=None
         if best is None
         else MAP(
-            _assignment(best, named.get("map")), float(best["ln_weight"]), bool(best.get("exact")), best.get("ln_bound")
+            _assignment(best, named.get("map")), float(best["ln_weight"]), bool(best.get("exact")), _float(best.get("ln_bound"))
         ),
         samples=_samples(raw.get("samples"), named.get("samples")),
         warnings=tuple(raw.get("warnings") or ()),
     )
 
 
+def _float(x: Any) -> Optional[float]:
+    return None if x is None else float(x)  # JSON may write 0 for 0.0
+
+
 def _by_position(values: Sequence[float]) -> Dict[str, float]:
-    return {str(x): p for x, p in enumerate(values)}
+    return {str(x): float(p) for x, p in enumerate(values)}
 
 
 def _posteriors(raw: Mapping[str, Any], named: Mapping[str, Any]) -> Optional[Posteriors]:
     if named.get("posteriors") is not None:
-        return Posteriors(named["posteriors"])
+        return Posteriors({v: {s: float(p) for s, p in of.items()} for v, of in named["posteriors"].items()})
     if raw.get("marginals") is None:
         return None
     targets = raw.get("targets") or range(len(raw["marginals"]))
@@ -202,7 +206,7 @@ def _joint(raw: Optional[Mapping[str, Any]], named: Optional[Mapping[str, Any]])
     cells: List[Tuple[str, ...]] = [()]
     for of in states:  # the last variable fastest
         cells = [(*cell, str(s)) for cell in cells for s in of]
-    return Joint(variables, zip(cells, raw["p"]))
+    return Joint(variables, zip(cells, map(float, raw["p"])))
 
 
 def _assignment(raw: Mapping[str, Any], named: Optional[Mapping[str, str]]) -> Dict[str, str]:
