@@ -29,6 +29,7 @@ type queryJSON struct {
 	Map       []named.Variable `json:"map"`
 	Samples   int              `json:"samples"`
 	Seed      uint64           `json:"seed"`
+	Weight    float64          `json:"weight"`
 	Event     named.Values     `json:"event"`
 }
 
@@ -83,7 +84,7 @@ func queryLine(line []byte, label string, at int, l *factorgraph.Labels) ([]quer
 	if err != nil {
 		return nil, fmt.Errorf("evidence: %w", err)
 	}
-	first := query.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals, Gradients: q.Gradients}
+	first := query.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals, Gradients: q.Gradients, Weight: q.Weight}
 	if first.Joint, err = named.Variables(l, q.Joint); err != nil {
 		return nil, fmt.Errorf("joint: %w", err)
 	}

@@ -308,6 +308,7 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query
 			Map:          q.Map,
 			Samples:      q.Samples,
 			Seed:         q.Seed,
+			Weight:       q.Weight,
 		})
 	}
 

@@ -27,6 +27,7 @@ func Results(inputs []Input) []btn.Result {
 	for q, in := range inputs {
 		results[q], z[q] = answer(in)
 	}
+	likelihood(inputs, results)
 
 	for q, in := range inputs {
 		if in.Assignment == nil || in.Assignment.Over == 0 || results[q].Status != btn.StatusOK {

@@ -30,6 +30,8 @@ type Assignment struct {
 	Joint []int // variables whose joint marginal is wanted; exact way only
 	// Descents are the assignments of values that are wanted; exact way only, nil for none.
 	Descents *Descents
+	// Weight is 0, or that of the query in the likelihood of its job.
+	Weight float64
 	// Propagation is how belief propagation ended, where it was run;
 	// Messages restart it where the regions are contracted.
 	Propagation *Propagation

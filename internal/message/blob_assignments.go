@@ -28,6 +28,7 @@ type assignment struct {
 	Joint       []int            `msgpack:"joint,omitempty"`
 	Targets     []int            `msgpack:"targets,omitempty"`
 	Descents    *btn.Descents    `msgpack:"descents,omitempty"`
+	Weight      float64          `msgpack:"weight,omitempty"`
 	Propagation *btn.Propagation `msgpack:"bp,omitempty"`
 	Messages    []float64        `msgpack:"messages,omitempty"`
 	Error       *btn.ErrorInfo   `msgpack:"error,omitempty"`
@@ -69,6 +70,7 @@ func EncodeAssignments(all []btn.Assignment) ([]byte, error) {
 			Joint:       a.Joint,
 			Targets:     a.Targets,
 			Descents:    a.Descents,
+			Weight:      a.Weight,
 			Propagation: a.Propagation,
 			Messages:    a.Messages,
 			Error:       a.Error,
@@ -112,6 +114,9 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 		if err := checkOver(a.Over, i, len(all)); err != nil {
 			return nil, under(place, err)
 		}
+		if !finite(a.Weight) {
+			return nil, invalid(place+".weight", "%v", a.Weight)
+		}
 		if err := checkErrorInfo(a.Error); err != nil {
 			return nil, under(place+".error", err)
 		}
@@ -129,6 +134,7 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 			Joint:       a.Joint,
 			Targets:     a.Targets,
 			Descents:    a.Descents,
+			Weight:      a.Weight,
 			Propagation: a.Propagation,
 			Messages:    a.Messages,
 			Error:       a.Error,

@@ -65,6 +65,7 @@ func AssignKnown(
 		}
 		assignment.Over = q.Over
 		assignment.Targets = q.Targets
+		assignment.Weight = q.Weight
 		assignment.Event = q.Over > 0 && q.Over <= len(queries) && restricts(q.Evidence, queries[q.Over-1].Evidence)
 		assignment.Warnings = slices.Concat(net.Warnings, assignment.Warnings)
 		assignments = append(assignments, assignment)

@@ -81,6 +81,9 @@ func check(domains []int, known bool, queries []Query) error {
 		if err == nil {
 			field, err = "over", CheckOver(q.Over, i, len(queries))
 		}
+		if err == nil && (math.IsNaN(q.Weight) || math.IsInf(q.Weight, 0)) {
+			field, err = "weight", fmt.Errorf("%v is no number of times", q.Weight)
+		}
 		if err == nil {
 			field, err = "joint", checkJoint(domains, known, q.Joint)
 		}

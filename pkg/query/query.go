@@ -35,6 +35,9 @@ type Query struct {
 	// Samples is how many assignments are drawn from P(x | evidence), each on its own; Seed is that of the draws. By exact methods only.
 	Samples int    `msgpack:"samples,omitempty"`
 	Seed    uint64 `msgpack:"seed,omitempty"`
+	// Weight is 0, or how often the query counts in the likelihood of the request: Σ Weight · ln Z over all queries that have one, and
+	// its gradient where they ask for Gradients, in the result of the first of them, whose own gradients stand nowhere.
+	Weight float64 `msgpack:"weight,omitempty"`
 }
 
 // MaxGradients bounds the numbers of a model whose gradients are asked for.

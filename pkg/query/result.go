@@ -41,6 +41,8 @@ type Result struct {
 	Joint   *Joint `json:"joint"` // of the set of variables that was asked for; null without one
 	// Gradients are ∂ ln Z/∂θ in nats, by factor of the model a list of its numbers in their sequence; absent unless asked for.
 	Gradients [][]float64 `json:"gradients,omitempty"`
+	// Likelihood is that of all queries with a weight, in the result of the first of them; absent without.
+	Likelihood *Likelihood `json:"likelihood,omitempty"`
 	// LnRatio is ln P(event | given) in nats: ln Z of this query less ln Z of the one that it is asked over.
 	LnRatio      *float64 `json:"ln_ratio"`
 	EvidenceFile *string  `json:"evidence_file"`
@@ -130,6 +132,14 @@ type MarginalMap struct {
 	Exact      bool    `json:"exact"`      // none is better
 	// LnBound is no less than the ln_weight of any assignment; null where this one is the best.
 	LnBound *float64 `json:"ln_bound"`
+}
+
+// Likelihood is Σ weight · ln Z over the queries of a request that have a weight.
+type Likelihood struct {
+	Queries   int         `json:"queries"`             // that have one
+	Ln        float64     `json:"ln"`                  // nats
+	Exact     bool        `json:"exact"`               // all of their results are
+	Gradients [][]float64 `json:"gradients,omitempty"` // as of Result, of Ln; absent unless all of them ask for gradients
 }
 
 // Cost is what a contraction takes. Zero where nothing has to be planned.
