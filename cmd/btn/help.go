@@ -24,6 +24,11 @@ var helpTexts = kong.Vars{
 		"taken.",
 	"model_put_file": "Model file, in any format of docs/formats.md, told by what it holds and by its name; '-' is standard input, " +
 		".gz is decompressed.",
+	"fit_model": "Model to begin with, in any format of docs/formats.md: a Bayesian network, whose tables are learned; entries of 0 stay 0.",
+	"fit_data": "CSV file with a case per row: columns by variable, cells by the value's name or position, an empty one is missing; " +
+		"'-' is standard input, .gz is decompressed.",
+	"fit_output":   "File to write the model to, in the format that its ending says, replaced once it is whole; without: standard output, native.",
+	"fit_seed":     "Begin with rows drawn by this seed, in place of the tables that the model has; 0: with those.",
 	"convert_from": "Model file, in any format of docs/formats.md; '-' is standard input, .gz is decompressed.",
 	"convert_to": "File to write, in the format that its ending says; one that ends in .gz is compressed, and '-' is " +
 		"standard output, for which --to says the format.",

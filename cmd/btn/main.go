@@ -18,6 +18,7 @@ type cli struct {
 	config.Common
 
 	Infer    inferCmd    `cmd:"" help:"Answer a model: ln Z, with how it was obtained and how far to trust it."`
+	Fit      fitCmd      `cmd:"" help:"Learn the tables of a Bayesian network from cases with missing values."`
 	Plan     planCmd     `cmd:"" help:"Say what answering a model would take, without doing it."`
 	Up       upCmd       `cmd:"" help:"Run the embedded stack (NATS, Redis, the four workers) and stay up."`
 	Gateway  gatewayCmd  `cmd:"" help:"Answer HTTP in front of running workers."`

@@ -106,6 +106,7 @@ var beside = []string{
 	"internal/console",
 	"internal/enginetest",
 	"internal/fair",
+	"internal/fit",
 	"internal/golden",
 	"internal/oracle",
 	"internal/orders",
