@@ -27,7 +27,7 @@ const root = "../../"
 // documents are those whose commands are looked at.
 var documents = []string{
 	"README.md", "docs/method.md", "docs/operating.md", "docs/wire.md", "docs/evaluation.md",
-	"examples/README.md",
+	"docs/formats.md", "examples/README.md",
 }
 
 // Why commands are not run here.

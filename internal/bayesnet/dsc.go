@@ -41,7 +41,7 @@ func ReadDSC(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		case "probability":
 			p.distribution(at)
 		case "decision", "utility":
-			p.failAs(fault.Unsupported, at, uai.ErrModel, "%s is a %s node: a model has discrete chance nodes only",
+			p.failAs(fault.Unsupported, at, uai.ErrModel, "%s is of the kind %s: a model has discrete chance nodes only",
 				quoted(p.name(dscStops)), word)
 		default:
 			p.at = at

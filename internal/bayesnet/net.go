@@ -76,7 +76,7 @@ func (p *net) refuse(at int, kind string) {
 	if name == "node" {
 		name = p.word(netStops)
 	}
-	p.failAs(fault.Unsupported, at, uai.ErrModel, "%s is a %s node: a model has discrete chance nodes only", quoted(name), kind)
+	p.failAs(fault.Unsupported, at, uai.ErrModel, "%s is of the kind %s: a model has discrete chance nodes only", quoted(name), kind)
 }
 
 // attribute reads `name = value;` and gives numbers and texts of the value, in their order, to take.

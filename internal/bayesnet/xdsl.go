@@ -49,7 +49,7 @@ func (p *xdsl) declaration(e *element) {
 	case p.err != nil:
 		return
 	case e.name != "cpt" && e.name != "deterministic" && e.name != "noisymax":
-		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "%s is a %s node: cpt, deterministic and noisymax are read", quoted(id), e.name)
+		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "%s is of the kind %s: cpt, deterministic and noisymax are read", quoted(id), e.name)
 		return
 	}
 	if _, twice := p.ids[id]; twice {

@@ -45,7 +45,7 @@ func (p *xmlbif) variable(e *element) {
 		return
 	}
 	if kind := strings.ToLower(e.attribute("type")); kind == "decision" || kind == "utility" {
-		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "%s is a %s node: a model has discrete chance nodes only", quoted(name.text), kind)
+		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "%s is of the kind %s: a model has discrete chance nodes only", quoted(name.text), kind)
 		return
 	}
 	var states []string

@@ -6,6 +6,8 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"encoding/xml"
+	"errors"
 	"io"
 	"path/filepath"
 	"slices"
@@ -91,10 +93,16 @@ func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.
 		}
 		in = bufio.NewReaderSize(unzipped, looked)
 	}
+	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
+		_, _ = in.Discard(3) // a byte-order mark
+	}
 	if as == "" {
 		begins, _ := in.Peek(looked)
 		if as = told(begins); as == "" {
 			as = Of(file)
+		}
+		if begins = start(begins); as == "" && bytes.HasPrefix(begins, []byte("<")) {
+			return nil, fault.New(fault.BadInput, "%.40q is no format of models that is known", begins)
 		}
 		if as == "" {
 			as = UAI
@@ -105,6 +113,11 @@ func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.
 		return nil, err
 	}
 	m, err := f.read(in, limits)
+	for _, broken := range []error{io.ErrUnexpectedEOF, gzip.ErrChecksum, gzip.ErrHeader} {
+		if errors.Is(err, broken) {
+			err = fault.Wrap(fault.BadInput, err)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -156,23 +169,29 @@ func told(text []byte) Format {
 	return ""
 }
 
-// toldXML looks for the first element: behind <? … ?>, <!-- … --> and <!DOCTYPE … >.
+// toldXML is the format that the first element says: it stands behind <? … ?>, <!-- … --> and <!DOCTYPE … [ … ]>.
 func toldXML(text []byte) Format {
-	lower := strings.ToLower(string(text))
-	for _, root := range []struct {
-		element string
-		format  Format
-	}{{"<bif", XMLBIF}, {"<smile", XDSL}} {
-		if strings.Contains(lower, root.element) {
-			return root.format
+	d := xml.NewDecoder(bytes.NewReader(text))
+	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
+	for {
+		token, err := d.RawToken()
+		if err != nil {
+			return ""
+		}
+		if first, ok := token.(xml.StartElement); ok {
+			switch strings.ToLower(first.Name.Local) {
+			case "bif":
+				return XMLBIF
+			case "smile":
+				return XDSL
+			}
+			return ""
 		}
 	}
-	return ""
 }
 
 // start is the text without white space and comments in front.
 func start(text []byte) []byte {
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	for {
 		text = bytes.TrimLeft(text, " \t\r\n\v\f")
 		var end string
