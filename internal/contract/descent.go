@@ -29,6 +29,9 @@ func (descents) Contract(
 	}
 
 	var value btn.Value
+	if value.Flops, err = prepared.Flops(ctx, q.Along, q.To-q.From); err != nil {
+		return btn.Value{}, err
+	}
 	o := descent.Options{Memory: p.Memory, Threads: p.Threads, From: q.From, To: q.To}
 	switch q.Along.Ask {
 	case btn.AskMPE:

@@ -55,53 +55,155 @@ func route(
 		return nil, btn.Cost{}, err
 	}
 	best := btn.Cost{Bytes: math.MaxFloat64, Flops: math.MaxFloat64}
-	if within {
-		steps, err := buckets.AlongOrder(ctx, h, order, maximal)
-		if err != nil {
+	if path.Order = order; within {
+		if best, err = price(ctx, h, maximal, path); err != nil {
 			return nil, btn.Cost{}, err
 		}
-		best = buckets.Price(h.Dims, steps)
 	}
-	path.Order = order
-	if best.Bytes <= float64(o.Memory) && best.Flops <= policy.DescentFlops || len(h.Edges) < 2 {
+	memory := float64(o.Memory)
+	if best.Bytes <= memory && best.Flops <= policy.DescentFlops {
 		return path, best, nil
 	}
 
-	for budget := o.Memory; budget >= o.Memory/64 && budget > 0; budget /= 2 {
+	// What fits comes before what does not, and then what takes less work.
+	try := func(other *btn.Path) error {
+		cost, err := price(ctx, h, maximal, other)
+		if err != nil || other.Count == 0 {
+			return err
+		}
+		fits, fit := cost.Bytes <= memory, best.Bytes <= memory
+		if fits && !fit || fits == fit && cost.Flops < best.Flops {
+			path, best = other, cost
+		}
+		return nil
+	}
+	if within && best.Bytes > memory {
+		if err := try(narrow(ctx, h, maximal, path, memory)); err != nil {
+			return nil, btn.Cost{}, err
+		}
+	}
+	for budget := o.Memory; budget >= o.Memory/64 && budget > 0 && len(h.Edges) > 1; budget /= 2 {
 		found, err := contractionorder.Search(ctx, h, contractionorder.Options{
 			Seed: o.Seed, Memory: budget, Threads: searchThreads, Moves: o.Moves,
 		})
+		if ctxErr := ctx.Err(); ctxErr != nil {
+			return nil, btn.Cost{}, ctxErr
+		}
 		if err != nil {
-			if ctxErr := ctx.Err(); ctxErr != nil {
-				return nil, btn.Cost{}, ctxErr
-			}
 			break
 		}
-		steps, err := buckets.AlongTree(h, found.Tree, found.Slices, maximal)
-		if err != nil {
+		tree := &btn.Path{Tables: found.Tree.Leaves, Slices: found.Slices, Count: slicesOf(h, found.Slices)}
+		for _, m := range found.Tree.Merges {
+			tree.Merges = append(tree.Merges, m[0], m[1])
+		}
+		if err := try(tree); err != nil {
 			return nil, btn.Cost{}, err
 		}
-		cost, count := buckets.Price(h.Dims, steps), 1.0
-		for _, i := range found.Slices {
-			count *= float64(h.Dims[i])
-		}
-		cost.Slices, cost.Flops = count, min(cost.Flops*count, math.MaxFloat64)
-		better := cost.Flops < best.Flops || best.Bytes > float64(o.Memory)
-		if cost.Bytes <= float64(o.Memory) && count < math.MaxInt32 && better {
-			path = &btn.Path{Tables: found.Tree.Leaves, Slices: found.Slices, Count: int64(count)}
-			for _, m := range found.Tree.Merges {
-				path.Merges = append(path.Merges, m[0], m[1])
-			}
-			best = cost
-		}
-		if best.Bytes <= float64(o.Memory) {
+		if best.Bytes <= memory {
 			break
 		}
+		if err := try(narrow(ctx, h, maximal, tree, memory)); err != nil {
+			return nil, btn.Cost{}, err
+		}
 	}
-	if best.Bytes > float64(o.Memory) {
+	if best.Bytes > memory {
 		return nil, btn.Cost{}, sumproduct.OverBudget(best, o.Memory)
 	}
 	return path, best, nil
+}
+
+// mostSlices bounds the slices of a path.
+const mostSlices = math.MaxInt32
+
+// slicesOf is how many slices some indices make, 0 for too many.
+func slicesOf(h contractionorder.Hypergraph, indices []int) int64 {
+	count := int64(1)
+	for _, i := range indices {
+		if count *= int64(h.Dims[i]); count > mostSlices {
+			return 0
+		}
+	}
+	return count
+}
+
+// price is what all slices of a path take.
+func price(
+	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, path *btn.Path,
+) (btn.Cost, error) {
+	steps, err := along(ctx, h, maximal, path)
+	if err != nil {
+		return btn.Cost{}, err
+	}
+	cost := buckets.Price(h.Dims, steps)
+	if cost.Flops = min(cost.Flops*float64(path.Count), math.MaxFloat64); len(path.Slices) > 0 {
+		cost.Slices = float64(path.Count)
+	}
+	return cost, nil
+}
+
+// narrow fixes indices of a path until its tables fit memory bytes, the one that the tables shrink
+// most by next. The path has no slices where that takes too many.
+func narrow(
+	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, path *btn.Path, memory float64,
+) *btn.Path {
+	out := *path
+	out.Slices = slices.Clone(path.Slices)
+	steps, err := along(ctx, h, maximal, path)
+	if err != nil {
+		out.Count = 0
+		return &out
+	}
+	dims := slices.Clone(h.Dims)
+	for _, i := range out.Slices {
+		dims[i] = 1
+	}
+	for buckets.Price(dims, steps).Bytes > memory {
+		saved := make([]float64, len(dims))
+		for _, s := range steps {
+			size := 1.0
+			for _, i := range s.Out {
+				size *= float64(dims[i])
+			}
+			for _, i := range s.Out {
+				saved[i] += size * (1 - 1/float64(dims[i]))
+			}
+		}
+		most := 0
+		for i := range saved {
+			if saved[i] > saved[most] {
+				most = i
+			}
+		}
+		if len(saved) == 0 || saved[most] == 0 {
+			out.Count = 0
+			return &out
+		}
+		dims[most] = 1
+		out.Slices = append(out.Slices, most)
+		if out.Count = slicesOf(h, out.Slices); out.Count == 0 {
+			return &out
+		}
+	}
+	slices.Sort(out.Slices)
+	return &out
+}
+
+// along are the steps of a path through tables of this shape.
+func along(
+	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, path *btn.Path,
+) ([]buckets.Step, error) {
+	if path.Merges == nil {
+		fixed := contractionorder.Hypergraph{Dims: slices.Clone(h.Dims), Edges: h.Edges}
+		for _, i := range path.Slices {
+			fixed.Dims[i] = 1
+		}
+		return buckets.AlongOrder(ctx, fixed, path.Order, maximal)
+	}
+	t := contractionorder.Tree{Leaves: path.Tables}
+	for k := range len(path.Merges) / 2 {
+		t.Merges = append(t.Merges, [2]int{path.Merges[2*k], path.Merges[2*k+1]})
+	}
+	return buckets.AlongTree(h, t, path.Slices, maximal)
 }
 
 // refuse is the error of what takes more than the flops allowed.
@@ -124,32 +226,36 @@ func (p *Prepared) steps(ctx context.Context, path *btn.Path) ([]buckets.Step, e
 	return stepsOf(ctx, p.simple, p.maximal, path)
 }
 
-// stepsOf are the steps of a path through the tables of e.
+// Flops is what some slices of a path take.
+func (p *Prepared) Flops(ctx context.Context, path *btn.Path, count int64) (float64, error) {
+	steps, err := p.steps(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	return min(buckets.Price(p.simple.Dims, steps).Flops*float64(count), math.MaxFloat64), nil
+}
+
+// stepsOf are the steps of a path through the tables of e, or why it is none.
 func stepsOf(
 	ctx context.Context, e *sumproduct.Expression, maximal []bool, path *btn.Path,
 ) ([]buckets.Step, error) {
 	h := e.Hypergraph()
-	if path.Merges == nil {
-		if err := e.ValidateOrder(path.Order); err != nil {
-			return nil, fault.Wrap(fault.Internal, err)
-		}
-		return buckets.AlongOrder(ctx, h, path.Order, maximal)
-	}
-	t := contractionorder.Tree{Leaves: path.Tables}
-	for k := range len(path.Merges) / 2 {
-		t.Merges = append(t.Merges, [2]int{path.Merges[2*k], path.Merges[2*k+1]})
-	}
-	count := int64(1)
+	rest := sumproduct.Expression{Dims: slices.Clone(e.Dims)}
 	for _, i := range path.Slices {
-		if i < 0 || i >= len(h.Dims) || count > path.Count {
+		if i < 0 || i >= len(h.Dims) || rest.Dims[i] < 2 {
 			return nil, fault.New(fault.Internal, "descent: the path fixes index %d of %d", i, len(h.Dims))
 		}
-		count *= int64(h.Dims[i])
+		rest.Dims[i] = 1
 	}
-	if count != path.Count {
+	if count := slicesOf(h, path.Slices); count != path.Count {
 		return nil, fault.New(fault.Internal, "descent: the path has %d slices, and says %d", count, path.Count)
 	}
-	return buckets.AlongTree(h, t, path.Slices, maximal)
+	if path.Merges == nil {
+		if err := rest.ValidateOrder(path.Order); err != nil {
+			return nil, fault.Wrap(fault.Internal, err)
+		}
+	}
+	return along(ctx, h, maximal, path)
 }
 
 // slice is the expression with the indices of a path's slices at the values of one of them, which it

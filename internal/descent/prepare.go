@@ -92,12 +92,9 @@ func (p *Prepared) positive() error {
 		return fault.New(fault.BadInput, "descent: the product of the factors without variables is below 0")
 	}
 	for t := range p.given.Tables {
-		for k, x := range p.given.Tables[t].Data {
-			if x < 0 {
-				return fault.New(fault.BadInput,
-					"descent: %s has an entry below 0 (%g at %d): there are assignments of negative weight, "+
-						"and none is the most probable", factorOver(p.given, p.given.Tables[t].Scope), x, k)
-			}
+		if slices.ContainsFunc(p.given.Tables[t].Data, func(x float64) bool { return x < 0 }) {
+			return fault.New(fault.BadInput, "descent: %s has an entry below 0: weights of assignments are "+
+				"no probabilities then", factorOver(p.given, p.given.Tables[t].Scope))
 		}
 	}
 	return nil

@@ -15,6 +15,8 @@ import (
 // Engine is an engine as the suite sees it. Contract answers a problem, by whatever plan it makes of Problem.Seed.
 type Engine struct {
 	Contract func(ctx context.Context, p *Problem, w Want) (Value, error)
+	// Assign finds the most probable assignment of a problem's variables and ln of its weight, and draws some; nil: it finds none.
+	Assign func(ctx context.Context, p *Problem, samples int, w Want) (Assigned, error)
 	// Draw returns a random model that the engine is for; nil: any.
 	Draw func(rng *rand.Rand, signs, zeros bool) *factorgraph.Model
 	// Tolerance bounds the error of Z relative to the sum of the absolute values of its terms; 0: 1e-12. Ten times as much is allowed to
@@ -42,6 +44,7 @@ const (
 	OverBudget  Property = "over budget" // more memory than allowed is refused before it is allocated
 	ZeroZ       Property = "zero"        // Z = 0 is an answer, and has no probabilities
 	Range       Property = "range"       // entries and totals beyond float64
+	Assignments Property = "assignments" // the most probable assignment is that of enumeration, and draws are of the model
 	Cancelled   Property = "cancelled"   // a context that ends is an error, and no wrong answer
 )
 
@@ -63,6 +66,13 @@ type Value struct {
 	Slices    int64       // how many there are
 }
 
+// Assigned is what an engine found.
+type Assigned struct {
+	Best  []int // a value per variable; nil where Z is 0
+	Ln    float64
+	Drawn [][]int
+}
+
 // ErrDeclined is returned by an engine that leaves a problem to others. It must not be the rule.
 var ErrDeclined = errors.New("left to another engine")
 
@@ -77,7 +87,7 @@ func Exercise(t *testing.T, e Engine) {
 	}{
 		{Enumeration, enumeration}, {Marginals, marginals}, {Joint, joint}, {Signs, signs}, {Zeros, zeros}, {Expressions, expressions},
 		{Maps, maps}, {Relabelling, relabelling}, {Slices, slicesAddUp}, {Threads, threads}, {OverBudget, overBudget}, {ZeroZ, zeroZ},
-		{Range, wideRange}, {Cancelled, cancelled},
+		{Range, wideRange}, {Assignments, assignments}, {Cancelled, cancelled},
 	} {
 		t.Run(string(p.name), func(t *testing.T) {
 			if why := e.Lacks[p.name]; why != "" {
