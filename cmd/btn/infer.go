@@ -223,6 +223,10 @@ func (c *inferCmd) answer(
 		return nil, nil, err
 	}
 	results = answer.Results
+	names := answer.Named()
+	for i := range results {
+		results[i].Name(names)
+	}
 	if answer.Status != wire.StatusOK && len(results) == 0 {
 		results = stage.Failed(job, len(a.queries), &fault.Error{
 			Code: answer.Error.Code,

@@ -78,7 +78,8 @@ const model = struct({
   'uai?': leaf, 'model_digest?': leaf,
   queries: list(struct({
     'evidence?': struct({ 'h?': list(struct({ v: leaf, x: leaf })), 's?': list(struct({ v: leaf, w: leaf })) }),
-    'evid?': leaf, 'file?': leaf, 'marginals?': leaf, 'targets?': list(leaf), 'over?': leaf, 'joint?': list(leaf), 'gradients?': leaf,
+    'evid?': leaf, 'named?': optional(struct({ 'joint?': list(leaf), 'targets?': list(leaf), 'map?': list(leaf) })),
+    'file?': leaf, 'marginals?': leaf, 'targets?': list(leaf), 'over?': leaf, 'joint?': list(leaf), 'gradients?': leaf,
     'mpe?': leaf, 'map?': list(leaf), 'samples?': leaf, 'seed?': leaf,
   })),
   'settings?': struct({

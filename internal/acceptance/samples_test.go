@@ -71,9 +71,12 @@ func digestSamples(t *testing.T) []wire.Request {
 			Joint:     []int{2, 0},
 			Gradients: true,
 			MPE:       true,
-			Map:       []int{2, 1},
+			Map:       []int{1, 0},
 			Samples:   3,
 			Seed:      1 << 52,
+		}, {
+			Evid:  "rain=yes",
+			Named: &query.ByName{Joint: []string{"rain"}, Targets: []string{"wet", "2"}, Map: []string{"one"}},
 		}}, DeadlineMS: 60000,
 			Settings: btn.Settings{Method: btn.MethodTruncated, Components: 3, Maps: btn.MapOrthogonal,
 				Cores: btn.CoresAreVariables, Seed: 1 << 52,

@@ -13,12 +13,13 @@ import (
 
 // NetworkVersion is part of every key of a network. It changes whenever the same model and settings
 // may give another network, or the same network other bytes.
-const NetworkVersion = "1"
+const NetworkVersion = "2"
 
 // Network is what reparam-worker needs to know about a model whose network is stored.
 type Network struct {
 	Blob    string // digest of the network's bytes
 	Domains []int  // number of values per variable
+	Names   []byte // message.EncodeNames of the model's
 }
 
 // NetworkKey returns the key of a registered model's network: its digest and, hashed, the settings,
@@ -34,13 +35,14 @@ func NetworkKey(m *wire.Request) (string, error) {
 	return cache.NetworkKey(NetworkVersion, m.ModelDigest, settings+NumericKind()), nil
 }
 
-// Encode returns p as the cache keeps it: the digest in hexadecimal, then the domains as varints.
+// Encode returns p as the cache keeps it: the digest in hexadecimal, the number of domains and the domains as varints, then the names.
 func (p Network) Encode() []byte {
-	b := append(make([]byte, 0, len(p.Blob)+2*len(p.Domains)), p.Blob...)
+	b := append(make([]byte, 0, len(p.Blob)+2*len(p.Domains)+len(p.Names)+binary.MaxVarintLen64), p.Blob...)
+	b = binary.AppendUvarint(b, uint64(len(p.Domains)))
 	for _, d := range p.Domains {
 		b = binary.AppendUvarint(b, uint64(d))
 	}
-	return b
+	return append(b, p.Names...)
 }
 
 // DecodeNetwork decodes what Encode wrote; it returns false for anything else.
@@ -50,14 +52,22 @@ func DecodeNetwork(b []byte) (Network, bool) {
 		return Network{}, false
 	}
 
-	p := Network{Blob: string(b[:n]), Domains: make([]int, 0, len(b)-n)}
-	for b = b[n:]; len(b) > 0; {
+	count, size := binary.Uvarint(b[n:])
+	if size <= 0 || count > uint64(len(b)) {
+		return Network{}, false
+	}
+	p := Network{Blob: string(b[:n]), Domains: make([]int, count)}
+	b = b[n+size:]
+	for i := range p.Domains {
 		d, size := binary.Uvarint(b)
 		if size <= 0 || d < 1 || d > 1<<31 {
 			return Network{}, false
 		}
-		p.Domains = append(p.Domains, int(d))
+		p.Domains[i] = int(d)
 		b = b[size:]
+	}
+	if len(b) > 0 {
+		p.Names = b
 	}
 	return p, true
 }

@@ -328,8 +328,12 @@ func TestValidateNamesTheField(t *testing.T) {
 		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Maps: btn.MapGiven}}, "settings.maps"},
 		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Cores: "all"}}, "settings.cores"},
 		{
-			&wire.Request{Job: "j", Model: &wire.Model{}, Queries: []query.Query{{Evid: "0"}}},
-			"queries[0].evid: wire: invalid message: evidence as text needs a model in uai",
+			&wire.Request{Job: "j", UAI: "x", Queries: []query.Query{{Joint: []int{0}, Named: &query.ByName{Joint: []string{"a"}}}}},
+			"queries[0].named.joint: wire: invalid message: both named.joint and joint",
+		},
+		{
+			&wire.Request{Job: "j", Model: &wire.Model{Domains: []int{2}, States: [][]string{nil, nil}}, Queries: queries},
+			"model.states: wire: invalid message: names of the values of 2 variables",
 		},
 		{
 			&wire.Request{

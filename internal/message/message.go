@@ -182,6 +182,12 @@ func checkQueries(queries []query.Query) error {
 				invalid("evid", "evidence as text after reparam-worker"),
 			)
 		}
+		if queries[i].Named != nil {
+			return under(
+				fmt.Sprintf("queries[%d]", i),
+				invalid("named", "names after reparam-worker"),
+			)
+		}
 	}
 	return form.CheckQueries(nil, false, queries)
 }

@@ -15,6 +15,7 @@ type Network struct {
 	Digest   string        `msgpack:"digest"` // of the request
 	Blob     string        `msgpack:"blob"`   // of the stored network
 	Queries  []query.Query `msgpack:"queries"`
+	Names    []byte        `msgpack:"names,omitempty"` // EncodeNames of the model's, where the answer has them
 	Settings btn.Settings  `msgpack:"settings,omitempty"`
 	// when the model was stored, Unix milliseconds
 	Stored     int64              `msgpack:"stored"`
@@ -41,6 +42,7 @@ type Task struct {
 	First int `msgpack:"first,omitempty"`
 	// Only of the first chunk: the evidence file per query of the request, if any query has one.
 	Files  []string `msgpack:"files,omitempty"`
+	Names  []byte   `msgpack:"names,omitempty"`  // only of the first chunk: as in the network
 	Memory int64    `msgpack:"memory,omitempty"` // bytes for tables
 	Cost   float64  `msgpack:"cost,omitempty"`   // expected flops
 	// The numeric kind whose workers compute the job's tasks while there are any; empty: they agree.
@@ -64,6 +66,7 @@ type Partial struct {
 	Values      []btn.UnitValue `msgpack:"values"`
 	NumericKind string          `msgpack:"kind"`            // of the worker, see NumericKind
 	Files       []string        `msgpack:"files,omitempty"` // as in the task
+	Names       []byte          `msgpack:"names,omitempty"` // as in the task
 	// As in the task.
 	Ends    []int              `msgpack:"ends,omitempty"`
 	Stored  int64              `msgpack:"stored,omitempty"`

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/named"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -13,21 +15,79 @@ import (
 // Parametric reports whether one of the queries is: see btn.Parametric.
 func Parametric(queries []query.Query) bool { return slices.ContainsFunc(queries, btn.Parametric) }
 
-// Queries returns the queries with evidence given as text parsed, and checked by query.Check. Targets
-// ask for marginals. It does not change asked. Errors are those of query.Check, and those of uai.ReadEvidence with the
-// query's position.
-func Queries(domains []int, asked []query.Query) ([]query.Query, error) {
+// Queries returns the queries with what is asked by names turned into positions and evidence given as text parsed, and checked by
+// query.Check. Targets ask for marginals. It does not change asked. It calls labels, if at all, once. Errors are those of query.Check and
+// of labels, and those of named.Evidence and Labels.Variable with the query's position and the field.
+func Queries(domains []int, labels func() (*factorgraph.Labels, error), asked []query.Query) ([]query.Query, error) {
 	queries := make([]query.Query, len(asked))
+	r := resolver{labels: labels}
 	for i, q := range asked {
-		if q.Evid != "" {
-			var err error
-			if q.Evidence, err = uai.ReadEvidence(strings.NewReader(q.Evid), domains); err != nil {
-				return nil, fault.New(fault.CodeOf(err), "query %d: %w", i, err)
-			}
-			q.Evid = ""
+		if field, err := r.resolve(domains, &q); err != nil {
+			return nil, fault.New(fault.CodeOf(err), "query %d: %s: %w", i, field, err)
 		}
 		q.Marginals = q.Marginals || len(q.Targets) > 0
 		queries[i] = q
 	}
 	return queries, query.Check(domains, queries)
+}
+
+// resolver has the labels of a model from when the first query needs them.
+type resolver struct {
+	labels func() (*factorgraph.Labels, error)
+	known  *factorgraph.Labels
+}
+
+// need gets the labels.
+func (r *resolver) need() (err error) {
+	if r.known == nil {
+		r.known, err = r.labels()
+	}
+	return err
+}
+
+// resolve turns names and texts of q into positions.
+func (r *resolver) resolve(domains []int, q *query.Query) (field string, err error) {
+	switch {
+	case q.Evid == "":
+	case !q.Evidence.IsEmpty():
+		return "", nil // query.Check refuses it
+	case named.Inline(q.Evid):
+		if err = r.need(); err == nil {
+			q.Evidence, err = named.Evidence(r.known, q.Evid)
+		}
+	default:
+		q.Evidence, err = uai.ReadEvidence(strings.NewReader(q.Evid), domains)
+	}
+	if err != nil {
+		return "evid", err
+	}
+	q.Evid = ""
+
+	if q.Named == nil {
+		return "", nil
+	}
+	if err := r.need(); err != nil {
+		return "named", err
+	}
+	for _, list := range []struct {
+		field string
+		names []string
+		to    *[]int
+	}{
+		{"named.joint", q.Named.Joint, &q.Joint},
+		{"named.targets", q.Named.Targets, &q.Targets},
+		{"named.map", q.Named.Map, &q.Map},
+	} {
+		if len(list.names) == 0 {
+			continue
+		}
+		if len(*list.to) > 0 {
+			return list.field, fault.New(fault.BadInput, "both names and positions are given")
+		}
+		if *list.to, err = named.Variables(r.known, list.names); err != nil {
+			return list.field, err
+		}
+	}
+	q.Named = nil
+	return "", nil
 }

@@ -123,6 +123,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		Values:      values,
 		NumericKind: w.kinds.own,
 		Files:       m.Files,
+		Names:       m.Names,
 		Ends:        m.Ends,
 		Stored:      m.Stored,
 		Timings:     withTiming(m.Timings, w.Stage, began),

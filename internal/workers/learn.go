@@ -175,6 +175,7 @@ func (w *Learn) publishTasks(
 		}
 		if k == 0 {
 			tasks[k].Files = files(m.Queries)
+			tasks[k].Names = m.Names
 		}
 
 		subject := message.TaskSubject(d.Subject.Lane, m.Job, len(chunks), k)

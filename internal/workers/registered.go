@@ -23,49 +23,63 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// prepare returns the digest of the stored network of a request's model, which it builds or
+// prepare returns the stored network of a request's model, which it builds or
 // remembers, and the request's queries, checked. The request was decoded from payload. For a
 // repeated delivery, which may have failed for lack of the network, it looks whether a remembered
 // one is still stored.
 func (w *Reparam) prepare(
 	ctx context.Context, m *wire.Request, payload []byte, repeated bool,
-) (blob string, queries []query.Query, err error) {
+) (p cached.Network, queries []query.Query, err error) {
 	if m.ModelDigest != "" {
-		p, err := w.remember(ctx, m, repeated)
+		p, err = w.remember(ctx, m, repeated)
 		if err == nil {
-			queries, err = stage.Queries(p.Domains, m.Queries)
+			queries, err = stage.Queries(p.Domains, labelsOf(p), m.Queries)
 		}
-		return p.Blob, queries, err
+		return p, queries, err
 	}
 
 	key, named := keyOf(m, payload)
 	if p, ok := w.inline.Get(key); ok && named {
 		there, err := w.blobs.there(ctx, w.Bus, p.Blob, repeated)
 		if err != nil {
-			return "", nil, err
+			return p, nil, err
 		}
 		if there {
-			queries, err = stage.Queries(p.Domains, m.Queries)
-			return p.Blob, queries, err
+			queries, err = stage.Queries(p.Domains, labelsOf(p), m.Queries)
+			return p, queries, err
 		}
 	}
 
 	model, err := readModel(m.Model, m.UAI)
 	if err != nil {
-		return "", nil, fault.Wrap(fault.BadInput, err)
+		return p, nil, fault.Wrap(fault.BadInput, err)
 	}
-	if queries, err = stage.Queries(model.Domains, m.Queries); err != nil {
-		return "", nil, err
+	if queries, err = stage.Queries(model.Domains, model.Labels, m.Queries); err != nil {
+		return p, nil, err
 	}
 
 	// A large model is not needed any more.
 	m.Model = nil
 	m.UAI = ""
-	p, err := w.build(ctx, model, m.Settings, m.Queries)
+	p, err = w.build(ctx, model, m.Settings, m.Queries)
 	if err == nil && named {
-		w.inline.Add(key, p, int64(len(p.Domains)))
+		w.inline.Add(key, p, int64(len(p.Domains)+len(p.Names)/bytesPerVariable))
 	}
-	return p.Blob, queries, err
+	return p, queries, err
+}
+
+// bytesPerVariable is how many bytes of names count as a variable in the bound of remembered networks.
+const bytesPerVariable = 16
+
+// labelsOf returns the function that makes the labels of a model whose network is known.
+func labelsOf(p cached.Network) func() (*factorgraph.Labels, error) {
+	return func() (*factorgraph.Labels, error) {
+		n, err := message.DecodeNames(p.Names)
+		if err != nil {
+			return nil, err
+		}
+		return factorgraph.NewLabels(p.Domains, n.Variables, n.States)
+	}
 }
 
 // build makes a model's network for some queries and stores it as a blob.
@@ -73,6 +87,10 @@ func (w *Reparam) build(
 	ctx context.Context, model *factorgraph.Model, s btn.Settings, queries []query.Query,
 ) (cached.Network, error) {
 	domains := model.Domains // the model itself is not kept
+	names, err := message.EncodeNames(query.Names{Variables: model.Names, States: model.States})
+	if err != nil {
+		return cached.Network{}, fault.Wrap(fault.Internal, err)
+	}
 	net, err := stage.ReparameteriseFor(ctx, model, s, queries)
 	if err != nil {
 		return cached.Network{}, err
@@ -88,7 +106,7 @@ func (w *Reparam) build(
 		name, err = w.Bus.PutBlob(ctx, blob)
 		return err
 	})
-	return cached.Network{Blob: name, Domains: domains}, err
+	return cached.Network{Blob: name, Domains: domains, Names: names}, err
 }
 
 // remember returns the network of a registered model: from the cache, if the network is still

@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/admission"
@@ -13,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -184,7 +186,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 	}
 	defer free()
 	began := time.Now()
-	blob, queries, err := w.prepare(ctx, &m, d.Data, repeated)
+	known, queries, err := w.prepare(ctx, &m, d.Data, repeated)
 	if err != nil {
 		return err
 	}
@@ -193,12 +195,16 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 		Job:        m.Job,
 		Tenant:     d.Tenant,
 		Digest:     digest,
-		Blob:       blob,
+		Blob:       known.Blob,
 		Queries:    queries,
 		Settings:   m.Settings,
 		Stored:     stored.UnixMilli(),
 		DeadlineMS: m.DeadlineMS,
 		Timings:    map[string]float64{w.Stage: milliseconds(began)},
+	}
+
+	if slices.ContainsFunc(queries, func(q query.Query) bool { return q.OfVariables() }) {
+		out.Names = known.Names
 	}
 
 	w.next.Spend(d.Subject.Lane, 1)

@@ -226,11 +226,17 @@ func (w *sums) finish(
 		w.Progress(first.Job, w.Stage, 1, 1)
 	}
 
+	names, err := message.DecodeNames(first.Names)
+	if err != nil {
+		return err
+	}
 	a := &wire.Answer{
 		Job:     first.Job,
 		Tenant:  first.Tenant,
 		Digest:  first.Digest,
 		Status:  wire.StatusOK,
+		Names:   names.Variables,
+		States:  names.States,
 		Results: results,
 	}
 	return w.WithRoom(ctx, func() error { return w.Answer(ctx, a, storedAt(first.Stored)) })

@@ -21,7 +21,7 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 	if r.Model == nil {
 		return nil, fault.Wrap(fault.BadInput, errors.New("infer: a request needs a model"))
 	}
-	queries, err := stage.Queries(r.Model.Domains, r.Queries)
+	queries, err := stage.Queries(r.Model.Domains, r.Model.Labels, r.Queries)
 	if err != nil {
 		return nil, err
 	}

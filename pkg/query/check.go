@@ -78,6 +78,9 @@ func check(domains []int, known bool, queries []Query) error {
 		if err == nil && q.Evid != "" && !q.Evidence.IsEmpty() {
 			field, err = "evid", errors.New("both evid and evidence are given")
 		}
+		if err == nil && q.Named != nil {
+			field, err = q.Named.check(q)
+		}
 		if err == nil {
 			field, err = "over", CheckOver(q.Over, i, len(queries))
 		}
@@ -101,6 +104,19 @@ func check(domains []int, known bool, queries []Query) error {
 		}
 	}
 	return nil
+}
+
+// check checks that what is asked by names is not asked by positions too.
+func (n *ByName) check(q *Query) (field string, err error) {
+	switch {
+	case len(n.Joint) > 0 && len(q.Joint) > 0:
+		return "named.joint", errors.New("both named.joint and joint are given")
+	case len(n.Targets) > 0 && len(q.Targets) > 0:
+		return "named.targets", errors.New("both named.targets and targets are given")
+	case len(n.Map) > 0 && len(q.Map) > 0:
+		return "named.map", errors.New("both named.map and map are given")
+	}
+	return "", nil
 }
 
 // checkEvidence returns the first observation or likelihood that is wrong, and why. Every message with queries comes by here several

@@ -2,6 +2,8 @@
 package query
 
 import (
+	"reflect"
+
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
@@ -10,8 +12,11 @@ import (
 type Query struct {
 	// Evidence is what is observed. The zero value observes nothing.
 	Evidence factorgraph.Evidence `msgpack:"evidence,omitempty"`
-	// Evid is the text of a .uai.evid file in place of Evidence, which it is turned into when the model is known.
+	// Evid is a text in place of Evidence, which it is turned into when the model is known: that of a .uai.evid file; a JSON object
+	// of variables and values, {"smoke": "yes", "xray": [0.2, 0.8]}; or assignments, smoke=yes,xray=abnormal.
 	Evid string `msgpack:"evid,omitempty"`
+	// Named asks by names what other fields ask by positions, which it is turned into when the model is known; nil: nothing.
+	Named *ByName `msgpack:"named,omitempty"`
 	// EvidenceFile is a name for the evidence, which the result repeats. Empty: none.
 	EvidenceFile string `msgpack:"file,omitempty"`
 	// Marginals asks for P(x_i = a | evidence) of all variables as well, at about three times the cost.
@@ -48,6 +53,20 @@ func (q *Query) Descends() bool { return q.MPE || len(q.Map) > 0 || q.Samples > 
 
 // MaxSampled bounds the values of all samples of a query together: samples times variables.
 const MaxSampled = 1 << 24
+
+// ByName lists variables by their names, or positions in decimal digits where they have none.
+type ByName struct {
+	Joint   []string `msgpack:"joint,omitempty"`   // in place of Query.Joint
+	Targets []string `msgpack:"targets,omitempty"` // in place of Query.Targets
+	Map     []string `msgpack:"map,omitempty"`     // in place of Query.Map
+}
+
+// OfVariables reports whether something is asked that is said of variables, and not of evidence alone.
+func (q *Query) OfVariables() bool {
+	rest := *q
+	rest.Evidence, rest.Evid, rest.EvidenceFile, rest.Over = factorgraph.Evidence{}, "", "", 0
+	return !reflect.ValueOf(rest).IsZero()
+}
 
 // MaxJointCells bounds the table of a joint marginal: twenty binary variables.
 const MaxJointCells = 1 << 20

@@ -63,6 +63,8 @@ type Result struct {
 	MarginalUncertainty *float64         `json:"marginal_uncertainty"` // largest change of a probability between the last estimates
 	Estimates           []EstimateResult `json:"estimates"`            // those of an approximate answer, in sequence; null without
 	Propagation         *Propagation     `json:"bp"`                   // belief propagation, where it was used
+	// Named has names beside positions, where the model has names: who reads an answer makes it with Name. Absent in messages.
+	Named *Named `json:"named,omitempty"`
 	// Ended says why an approximate answer stopped growing: settled, complete (the budget was spent), deadline; empty otherwise.
 	Ended     string             `json:"ended"`
 	TimingsMS map[string]float64 `json:"timings_ms"`

@@ -66,14 +66,6 @@ func (m *Request) Validate() error {
 	if err := checkSource(m.Model, m.UAI, &m.ModelDigest); err != nil {
 		return err
 	}
-	for i := range m.Queries {
-		if m.Queries[i].Evid != "" && m.Model != nil {
-			return codec.Under(
-				fmt.Sprintf("queries[%d]", i),
-				codec.Invalid("evid", "evidence as text needs a model in uai, or a registered one"),
-			)
-		}
-	}
 	if m.Model == nil {
 		return form.CheckQueries(nil, false, m.Queries)
 	}
