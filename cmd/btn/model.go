@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/formats"
 	"github.com/basetensor/basetensor/pkg/uai"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -167,7 +168,7 @@ func fetchModel(ctx context.Context, remote *client.Client, digest string) (*fac
 		return nil, err
 	}
 	if g.Model == nil {
-		return uai.Read(strings.NewReader(g.UAI), uai.Limits{})
+		return formats.Read(strings.NewReader(g.UAI), "", "", uai.Limits{})
 	}
 	m, err := g.Model.Decode()
 	if err != nil {

@@ -22,7 +22,7 @@ type element struct {
 }
 
 // mostKids bounds the elements within one node of a file.
-const mostKids = 1<<20 + 1<<10
+const mostKids = 1 << 16
 
 // attribute returns an attribute, empty if there is none.
 func (e *element) attribute(name string) string {

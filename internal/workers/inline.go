@@ -28,7 +28,7 @@ type inline = memo.LRU[inlineKey, cached.Network]
 // the settings.
 type inlineKey struct {
 	model    [sha256.Size]byte
-	text     bool // the model is the text of a .uai file
+	text     bool // the model is the text of a file
 	settings btn.Settings
 	// parametric networks have every factor as a core
 	parametric bool

@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/formats"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -196,7 +197,7 @@ func (w *Reparam) registered(ctx context.Context, owner, digest string) (*factor
 // readModel returns the factor graph of a message that has it as a body or as text.
 func readModel(body *wire.Model, text string) (*factorgraph.Model, error) {
 	if body == nil {
-		return uai.Read(strings.NewReader(text), uai.Limits{})
+		return formats.Read(strings.NewReader(text), "", "", uai.Limits{})
 	}
 	model, err := body.Decode()
 	if err != nil {

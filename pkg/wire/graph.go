@@ -15,7 +15,7 @@ import (
 // which requests then name. The graph is either Model or UAI, never both.
 type Graph struct {
 	Model *Model `msgpack:"model,omitempty"`
-	UAI   string `msgpack:"uai,omitempty"` // the text of a .uai file
+	UAI   string `msgpack:"uai,omitempty"` // the text of a file in a format of package formats
 }
 
 // NewGraph returns m as it is registered. It shares m's slices.

@@ -22,7 +22,7 @@ type Request struct {
 	Job         string        `msgpack:"job"`
 	Tenant      string        `msgpack:"tenant,omitempty"`
 	Model       *Model        `msgpack:"model,omitempty"`
-	UAI         string        `msgpack:"uai,omitempty"`          // the text of a .uai file
+	UAI         string        `msgpack:"uai,omitempty"`          // the text of a file in a format of package formats
 	ModelDigest string        `msgpack:"model_digest,omitempty"` // of a registered Graph
 	Queries     []query.Query `msgpack:"queries"`                // at least one
 	Settings    btn.Settings  `msgpack:"settings,omitempty"`
