@@ -21,11 +21,13 @@ variable "garden sprinkler" {
 }
 /* the grass
    looks wet */
-variable grass { type discrete [ 2 ] { dry, "soaking wet" }; }
+variable grass { type discrete [ 2 ] { dry, "soaking wet"// glued
+}; }
 probability ( rain ) { table 0.8, 0.2; }
 probability ( "garden sprinkler" | rain ) {
   (yes) 1 0 0;
-  (no) 0.5, 0.3, .2;
+  (no) 0.5, 0.3/* a third */, .2// glued
+;
 }
 probability ( grass | rain, "garden sprinkler" ) {
   default 0.01 0.99;

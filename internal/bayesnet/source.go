@@ -162,11 +162,14 @@ func quoted(name string) string {
 // structure are the characters that end a word outside lists of states.
 const structure = "{}()[]|,;\""
 
-// word reads up to white space or one of the characters; empty where one of these is next.
+// word reads up to white space, a comment or one of the characters; empty where one of these is next.
 func (s *source) word(stops string) string {
 	s.peek()
 	from := s.at
 	for s.at < len(s.text) && !isSpace(s.text[s.at]) && strings.IndexByte(stops, s.text[s.at]) < 0 {
+		if rest := s.text[s.at:]; s.blocks && strings.HasPrefix(rest, "/*") || s.comment(rest) {
+			break
+		}
 		s.at++
 	}
 	return s.text[from:s.at]
