@@ -20,7 +20,7 @@ import (
 // answer and where either Z is 0; a warning says so unless the query's own error or Zero does.
 // Where the assignment says that it is a probability (Event), one above 1 within what both queries
 // state is 1, with a warning; one above that is a failed estimate, for at least one of both
-// statements is wrong. Cost: one Result per query.
+// statements is wrong. Queries that were not asked but are for another's information have no result. Cost: one Result per query.
 func Results(inputs []Input) []btn.Result {
 	results := make([]btn.Result, len(inputs))
 	z := make([]scaled.Number, len(inputs))
@@ -29,7 +29,21 @@ func Results(inputs []Input) []btn.Result {
 	}
 	likelihood(inputs, results)
 
+	asked := len(inputs)
 	for q, in := range inputs {
+		a := in.Assignment
+		if a != nil && a.Extra {
+			asked = min(asked, q)
+		}
+		if a == nil || a.Ask == nil {
+			continue
+		}
+		if end := a.First + a.Count; a.First > q && end <= len(inputs) {
+			inform(&results[q], a, results[a.First:end], z[a.First:end])
+		}
+	}
+
+	for q, in := range inputs[:asked] {
 		if in.Assignment == nil || in.Assignment.Over == 0 || results[q].Status != btn.StatusOK {
 			continue
 		}
@@ -60,7 +74,7 @@ func Results(inputs []Input) []btn.Result {
 			}
 		}
 	}
-	return results
+	return results[:asked]
 }
 
 // surely is how far rounding alone may put a probability above 1, per nat of ln Z and one nat.

@@ -1,5 +1,7 @@
 package btn
 
+import "github.com/basetensor/basetensor/pkg/query"
+
 // What the stages hand on beside the network and the plans.
 
 // Assignment says how one query is answered.
@@ -32,6 +34,12 @@ type Assignment struct {
 	Descents *Descents
 	// Weight is 0, or that of the query in the likelihood of its job.
 	Weight float64
+	// Ask is what information is wanted of the query; the queries for it are Count from First on, one per value of the target.
+	Ask          *query.Ask
+	First, Count int
+	// Extra says that the query was not asked but is for another one's information: it has no result of its own.
+	Extra bool
+
 	// Propagation is how belief propagation ended, where it was run;
 	// Messages restart it where the regions are contracted.
 	Propagation *Propagation

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // assignmentsBlob is the output of learning: the plans of a job, each written once, and per query
@@ -29,6 +30,10 @@ type assignment struct {
 	Targets     []int            `msgpack:"targets,omitempty"`
 	Descents    *btn.Descents    `msgpack:"descents,omitempty"`
 	Weight      float64          `msgpack:"weight,omitempty"`
+	Ask         *query.Ask       `msgpack:"ask,omitempty"`
+	First       int              `msgpack:"first,omitempty"`
+	Count       int              `msgpack:"count,omitempty"`
+	Extra       bool             `msgpack:"extra,omitempty"`
 	Propagation *btn.Propagation `msgpack:"bp,omitempty"`
 	Messages    []float64        `msgpack:"messages,omitempty"`
 	Error       *btn.ErrorInfo   `msgpack:"error,omitempty"`
@@ -71,6 +76,10 @@ func EncodeAssignments(all []btn.Assignment) ([]byte, error) {
 			Targets:     a.Targets,
 			Descents:    a.Descents,
 			Weight:      a.Weight,
+			Ask:         a.Ask,
+			First:       a.First,
+			Count:       a.Count,
+			Extra:       a.Extra,
 			Propagation: a.Propagation,
 			Messages:    a.Messages,
 			Error:       a.Error,
@@ -135,6 +144,10 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 			Targets:     a.Targets,
 			Descents:    a.Descents,
 			Weight:      a.Weight,
+			Ask:         a.Ask,
+			First:       a.First,
+			Count:       a.Count,
+			Extra:       a.Extra,
 			Propagation: a.Propagation,
 			Messages:    a.Messages,
 			Error:       a.Error,

@@ -22,10 +22,8 @@ func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
 		if err := checkJointOf(n, a.Joint); err != nil {
 			return fault.Wrap(fault.BadInput, under(place, err))
 		}
-		for _, v := range a.Targets {
-			if v < 0 || v >= len(n.Variables) {
-				return fault.Wrap(fault.BadInput, under(place, invalid("targets", "variable %d of %d", v, len(n.Variables))))
-			}
+		if err := checkQuestions(n, &a, len(all)); err != nil {
+			return fault.Wrap(fault.BadInput, under(place, err))
 		}
 		if err := checkDescents(n, a.Descents); err != nil {
 			return fault.Wrap(fault.BadInput, under(place+".descents", err))
@@ -38,6 +36,27 @@ func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
 		if err := CheckPlan(n, a.Plan); err != nil {
 			return fault.Wrap(fault.BadInput, under(place+".plan", err))
 		}
+	}
+	return nil
+}
+
+// checkQuestions checks the variables and queries that an assignment names beside its plan's.
+func checkQuestions(n *btn.Network, a *btn.Assignment, queries int) error {
+	for _, v := range a.Targets {
+		if v < 0 || v >= len(n.Variables) {
+			return invalid("targets", "variable %d of %d", v, len(n.Variables))
+		}
+	}
+	if a.Ask == nil {
+		return nil
+	}
+	for _, v := range append([]int{a.Ask.Target}, a.Ask.Candidates...) {
+		if v < 0 || v >= len(n.Variables) {
+			return invalid("ask", "variable %d of %d", v, len(n.Variables))
+		}
+	}
+	if a.Count != n.Variables[a.Ask.Target].Domain || a.First < 1 || a.First > queries-a.Count {
+		return invalid("first", "%d queries from %d, there are %d", a.Count, a.First, queries)
 	}
 	return nil
 }

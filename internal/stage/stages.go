@@ -76,12 +76,16 @@ func Learn(
 	return LearnKnown(ctx, net, queries, s, memo, &plan.Known{})
 }
 
-// LearnKnown is Learn for networks that may be known from earlier calls.
+// LearnKnown is Learn, of queries as Expand returns them, for networks that may be known from earlier calls.
 func LearnKnown(
 	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo,
 	known *plan.Known,
 ) ([]btn.Assignment, error) {
-	return plan.AssignKnown(ctx, net, queries, s, memo, known)
+	assignments, err := plan.AssignKnown(ctx, net, queries, s, memo, known)
+	if err != nil {
+		return nil, err
+	}
+	return assignments, expanded(net, queries, assignments)
 }
 
 // ContractOptions are the bounds of one worker's contraction, and what it may reuse.

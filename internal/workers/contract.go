@@ -83,7 +83,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		return hop.Done, err
 	}
 
-	d.Queries = len(assignments)
+	d.Queries = stage.Asked(assignments)
 	free, err := w.free.Hold(ctx, w.needs(&m, assignments))
 	if err != nil {
 		return hop.Done, err

@@ -59,6 +59,7 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		return hop.Done, err
 	}
 
+	m.Queries = stage.Expand(net, m.Queries)
 	began := time.Now()
 	planning, settings := w.inTime(ctx, &m)
 	job, err := stage.LearnKnown(planning, net, m.Queries, settings, w.memo, w.known)

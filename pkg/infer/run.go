@@ -26,13 +26,12 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 		return nil, err
 	}
 
-	r.Queries = queries
-
 	net, err := stage.ReparameteriseFor(ctx, r.Model, r.Settings, queries)
 	if err != nil {
 		return nil, err
 	}
 
+	r.Queries = stage.Expand(net, queries)
 	shared := &problem.Shared{}
 	options := problem.Options{
 		Memory:     r.Settings.WithDefaults().Memory,

@@ -24,7 +24,8 @@ func (e *fieldError) Unwrap() error { return e.err }
 func (e *fieldError) Field() (query int, field string, reason error) { return e.query, e.field, e.err }
 
 // Check validates queries for a model with these domains: at least one query, evidence in increasing order of variable, in range, with
-// weights that are finite and at least 0; targets in range and distinct; joint marginals as CheckJoint; ratios as CheckOver.
+// weights that are finite and at least 0; targets in range and distinct; information about variables that are not observed; joint
+// marginals as CheckJoint; ratios as CheckOver.
 // Errors have the code bad_input and say by Field() (query int, field string, reason error) what is wrong; two
 // observations of one variable wrap factorgraph.ErrContradictory as well. Time linear in the queries' size.
 func Check(domains []int, queries []Query) error { return check(domains, true, queries) }
@@ -98,6 +99,9 @@ func check(domains []int, known bool, queries []Query) error {
 		}
 		if err == nil {
 			field, err = "samples", checkSamples(len(domains), q.Samples)
+		}
+		if err == nil && q.Information != nil {
+			field, err = checkAsk(domains, known, q)
 		}
 		if err != nil {
 			return fault.Wrap(fault.BadInput, &fieldError{i, field, err})

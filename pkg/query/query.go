@@ -43,6 +43,9 @@ type Query struct {
 	// Weight is 0, or how often the query counts in the likelihood of the request: Σ Weight · ln Z over all queries that have one, and
 	// its gradient where they ask for Gradients, in the result of the first of them, whose own gradients stand nowhere.
 	Weight float64 `msgpack:"weight,omitempty"`
+	// Information asks what observing other variables would tell about one; nil: nothing of the kind. It takes one query with
+	// marginals per value of that variable.
+	Information *Ask `msgpack:"information,omitempty"`
 }
 
 // MaxGradients bounds the numbers of a model whose gradients are asked for.

@@ -1,0 +1,110 @@
+package query
+
+// What observing other variables would tell about one.
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+// Ask says what Query.Information is about.
+type Ask struct {
+	Target int `msgpack:"target"` // a variable that is not observed
+	// Candidates are the variables that may be observed, distinct; empty: all that are neither the target nor observed.
+	Candidates []int `msgpack:"candidates,omitempty"`
+	// Utility is what action a is worth where the target is at t, as Utility[a][t]; empty: no decision hangs on it.
+	Utility [][]float64 `msgpack:"utility,omitempty"`
+}
+
+// Information says what observing each of some variables would tell about a target, on average over what they are observed at.
+type Information struct {
+	Target          int          `json:"target"`
+	Entropy         float64      `json:"entropy"`                    // of the target under the evidence, nats
+	Exact           bool         `json:"exact"`                      // everything was computed exactly, up to rounding
+	Action          *int         `json:"action,omitempty"`           // the best under the evidence alone; with a utility
+	ExpectedUtility *float64     `json:"expected_utility,omitempty"` // of that action
+	Candidates      []Observable `json:"candidates"`                 // the most telling first: by gain of utility, else by information
+}
+
+// Observable is a variable that could be observed next.
+type Observable struct {
+	Variable        int      `json:"variable"`
+	MutualInfo      float64  `json:"mutual_information"`     // nats: entropy less expected entropy
+	ExpectedEntropy float64  `json:"expected_entropy"`       // of the target once this is observed, nats
+	UtilityGain     *float64 `json:"utility_gain,omitempty"` // of the best action then over the best now
+}
+
+// checkAsk checks what a query's information is about: variables that are not observed, and a utility per action and value.
+func checkAsk(domains []int, known bool, q *Query) (field string, err error) {
+	a := q.Information
+	if err := checkUnobserved(domains, known, q, a.Target); err != nil {
+		return "information.target", err
+	}
+	field = "information.candidates"
+	if err := checkTargets(domains, known, a.Candidates); err != nil {
+		return field, err
+	}
+	values := 0
+	for _, v := range a.Of(domains, q.Evidence) {
+		if v == a.Target {
+			return field, fmt.Errorf("variable %d is the target", v)
+		}
+		if err := checkUnobserved(domains, known, q, v); err != nil {
+			return field, err
+		}
+		if known {
+			values += min(domains[v], MaxJointCells)
+		}
+		if known && values > MaxJointCells/domains[a.Target] {
+			return field, fmt.Errorf("more than %d pairs of their values and the target's", MaxJointCells)
+		}
+	}
+	for action, row := range a.Utility {
+		field = fmt.Sprintf("information.utility[%d]", action)
+		if known && len(row) != domains[a.Target] {
+			return field, fmt.Errorf("%d numbers, variable %d has %d values", len(row), a.Target, domains[a.Target])
+		}
+		for x, u := range row {
+			if math.IsNaN(u) || math.Abs(u) > maxUtility {
+				return field, fmt.Errorf("it is %v at value %d, at most %g are taken", u, x, maxUtility)
+			}
+		}
+	}
+	return "", nil
+}
+
+// maxUtility bounds utilities: sums of them are finite.
+const maxUtility = 1e100
+
+// checkUnobserved checks that a variable is there, and not observed.
+func checkUnobserved(domains []int, known bool, q *Query, v int) error {
+	if v < 0 || known && v >= len(domains) {
+		return fmt.Errorf("variable %d, the model has %d", v, len(domains))
+	}
+	for _, o := range q.Evidence.Hard {
+		if o.Var == v {
+			return fmt.Errorf("variable %d is observed", v)
+		}
+	}
+	return nil
+}
+
+// Of returns the candidates in a model with these domains: those named, or all that there are under the evidence, ascending.
+func (a *Ask) Of(domains []int, e factorgraph.Evidence) []int {
+	if len(a.Candidates) > 0 {
+		return a.Candidates
+	}
+	var all []int
+	next := 0 // among the observations, which are ascending
+	for v := range domains {
+		for next < len(e.Hard) && e.Hard[next].Var < v {
+			next++
+		}
+		if v != a.Target && (next == len(e.Hard) || e.Hard[next].Var != v) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
