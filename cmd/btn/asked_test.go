@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -145,3 +146,46 @@ func TestJointMarginalsOfTheCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatToAskNext: P(rain, wet) ∝ 1 2 / 3 0, by hand.
+func TestWhatToAskNext(t *testing.T) {
+	folder := t.TempDir()
+	model := write(t, folder, "model.json", states)
+	utility := write(t, folder, "utility.json", `{"umbrella": {"no": -1, "yes": 2}, "none": [0, -6]}`)
+	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--ask", "rain", "--utility", utility)
+	for _, want := range []string{
+		"ask next    entropy of rain: 0.693147 nats\n",
+		"            best now: umbrella, worth 0.5\n",
+		"            variable  information  entropy left  gain in utility\n",
+		// wet: rain is no, 2/6; dry: rain is yes with 3/4, 4/6. Then none, worth 0, and umbrella, worth 5/4.
+		fmt.Sprintf("            wet          %f      %f         0.333333\n", math.Log(2)-h(0.25)*4/6, h(0.25)*4/6),
+	} {
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("exit code %d, no %q in\n%s%s", code, want, stdout, stderr)
+		}
+	}
+	queries := write(t, folder, "queries", `{"information": {"target": "rain", "candidates": ["wet"], "utility": [[1, 0], {"yes": 4}]}}`)
+	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--queries", queries, "--json")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	r := decodeResults(t, stdout)[0]
+	if i := r.Information; i == nil || *i.Action != 1 || math.Abs(*i.ExpectedUtility-2) > 1e-12 || len(i.Candidates) != 1 ||
+		math.Abs(*i.Candidates[0].UtilityGain-1./3) > 1e-12 {
+		t.Errorf("%s", stdout)
+	}
+	for want, args := range map[string][]string{
+		"rain is observed already, at yes":                  {"--ask", "rain", "--evid", "rain=yes"},
+		`candidates: no variable "we": did you mean "wet"?`: {"--ask", "rain", "--candidates", "we"},
+		"are for --ask": {"--candidates", "wet"},
+		"information.candidates: wire: invalid message: variable 0 is the target": {"--ask", "rain", "--candidates", "rain"},
+	} {
+		if code, _, stderr := command(t, append([]string{"infer", model, "--redis", "off"}, args...)...); code != 3 ||
+			!strings.Contains(stderr, want) {
+			t.Errorf("%q: exit code %d, %s", args, code, stderr)
+		}
+	}
+}
+
+// h is the entropy of p and 1−p in nats.
+func h(p float64) float64 { return -p*math.Log(p) - (1-p)*math.Log(1-p) }

@@ -42,7 +42,7 @@ func (c *inferCmd) validateCases() error {
 		return nil
 	}
 	for flag, given := range map[string]bool{
-		"--evid": len(c.Evid) > 0, "--event": c.Event != "", "--queries": c.Queries != "", "--joint": len(c.Joint) > 0,
+		"--evid": len(c.Evid) > 0, "--event": c.Event != "", "--queries": c.Queries != "", "--joint": len(c.Joint) > 0, "--ask": c.Ask != "",
 		"--mar": c.Mar, "--json": c.JSON, "--format": c.Format != "text",
 	} {
 		if given {

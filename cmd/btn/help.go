@@ -53,6 +53,10 @@ var helpTexts = kong.Vars{
 	"request_samples": "So many assignments drawn from P(x | evidence), with --seed. By exact methods only.",
 	"request_joint": "Variables whose joint marginal is asked for as well, e.g. smoke,bronc or 3,7,9: at most 2^20 cells, by " +
 		"exact methods only.",
+	"request_ask": "Ranks what to observe next to find out about this variable: by information in nats, or by what a decision gains " +
+		"(--utility).",
+	"request_utility": "With --ask: JSON file of what actions are worth by the variable's value, {\"treat\": {\"no\": -5, \"yes\": 10}, " +
+		"\"wait\": {\"yes\": -20}}; a value that is not named is worth 0.",
 	"infer_cases": "CSV file with a case per row: columns by variable, cells by the value's name or position, empty is not " +
 		"observed. Writes a CSV file with a row per case: the posteriors of --target, ln P(evidence), and what was wrong with the row.",
 	"infer_output":      "With --cases: the file to write, in place of standard output. An unfinished one is gone on with.",

@@ -96,7 +96,7 @@ func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		results = stage.Failed(job, asked, err, "btn") // --json prints an object whatever happens
 	}
 
-	p.all, p.over = results, over
+	p.all, p.over, p.labels, p.actions = results, over, c.labels, c.actions
 	code := config.ExitOK
 	for i := range results {
 		if err := p.print(&results[i]); err != nil {

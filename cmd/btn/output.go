@@ -10,18 +10,21 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // printer writes the results of one job in the form the user asked for.
 type printer struct {
-	out   io.Writer
-	model string
-	json  bool
-	uai   bool
-	all   []btn.Result // every result of the job
-	over  []int        // of every query: 0, or 1 + the position of the one that it is asked over
+	out     io.Writer
+	model   string
+	json    bool
+	uai     bool
+	labels  *factorgraph.Labels // of the model
+	actions []string            // what those of --utility are called
+	all     []btn.Result        // every result of the job
+	over    []int               // of every query: 0, or 1 + the position of the one that it is asked over
 }
 
 // print writes one result.
@@ -128,6 +131,9 @@ func (p *printer) lines(r *btn.Result) error {
 
 	if r.Gradients != nil {
 		line("gradients", "by %d numbers of %d factors: --json prints them", numbers(r.Gradients), len(r.Gradients))
+	}
+	if r.Information != nil && p.labels != nil {
+		writeInformation(&b, p.labels, r.Information, p.actions)
 	}
 	if r.Joint != nil {
 		writeJoint(&b, r.Joint)

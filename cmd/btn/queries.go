@@ -20,17 +20,18 @@ import (
 
 // queryJSON is a line of a file of queries.
 type queryJSON struct {
-	Evidence  named.Values     `json:"evidence"`
-	Marginals bool             `json:"marginals"`
-	Joint     []named.Variable `json:"joint"`
-	Targets   []named.Variable `json:"targets"`
-	Gradients bool             `json:"gradients"`
-	MPE       bool             `json:"mpe"`
-	Map       []named.Variable `json:"map"`
-	Samples   int              `json:"samples"`
-	Seed      uint64           `json:"seed"`
-	Weight    float64          `json:"weight"`
-	Event     named.Values     `json:"event"`
+	Evidence    named.Values     `json:"evidence"`
+	Marginals   bool             `json:"marginals"`
+	Joint       []named.Variable `json:"joint"`
+	Targets     []named.Variable `json:"targets"`
+	Gradients   bool             `json:"gradients"`
+	MPE         bool             `json:"mpe"`
+	Map         []named.Variable `json:"map"`
+	Samples     int              `json:"samples"`
+	Seed        uint64           `json:"seed"`
+	Weight      float64          `json:"weight"`
+	Information *askJSON         `json:"information"`
+	Event       named.Values     `json:"event"`
 }
 
 // queryFile reads the queries of a file. A line with an event gives two: what is given, and that
@@ -90,6 +91,11 @@ func queryLine(line []byte, label string, at int, l *factorgraph.Labels) ([]quer
 	}
 	if first.Targets, err = named.Variables(l, q.Targets); err != nil {
 		return nil, fmt.Errorf("targets: %w", err)
+	}
+	if q.Information != nil {
+		if first.Information, _, err = q.Information.ask(l); err != nil {
+			return nil, fmt.Errorf("information: %w", err)
+		}
 	}
 
 	if first.Map, err = named.Variables(l, q.Map); err != nil {

@@ -49,7 +49,10 @@ type requestFlags struct {
 	LearnFlops  float64        `help:"${request_learn_flops}" default:"5e10"`
 	Deadline    time.Duration  `help:"${request_deadline}" placeholder:"D"`
 
-	tables int64 // bytes of Memory that tables may have, once the model is there
+	askFlags `embed:""`
+
+	labels *factorgraph.Labels // of the model, once it is there
+	tables int64               // bytes of Memory that tables may have, once the model is there
 }
 
 // Validate refuses what the flag types let through; kong calls it.
@@ -168,7 +171,11 @@ func (r *requestFlags) load(
 	if err != nil {
 		return nil, nil, err
 	}
+	r.labels = l
 	asked, err := r.asked(l)
+	if err == nil {
+		asked.Information, err = r.information(open, l)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -183,9 +190,12 @@ func (r *requestFlags) load(
 	}
 	for q := range queries {
 		queries[q].Marginals, queries[q].Joint, queries[q].Targets = asked.Marginals, asked.Joint, asked.Targets
-		queries[q].Gradients = r.Gradients
+		queries[q].Gradients, queries[q].Information = r.Gradients, asked.Information
 		queries[q].MPE, queries[q].Map = asked.MPE, asked.Map
 		queries[q].Samples, queries[q].Seed = asked.Samples, asked.Seed
+	}
+	if err := r.unobserved(l, queries); err != nil {
+		return nil, nil, err
 	}
 	if r.Event != "" {
 		queries, err = withEvent(open, queries, r.Event, l)
@@ -260,6 +270,9 @@ func (r *requestFlags) loadFile(open console.Opener, l *factorgraph.Labels, aske
 		if q.Targets == nil {
 			q.Targets = asked.Targets
 		}
+		if q.Information == nil {
+			q.Information = asked.Information
+		}
 		q.MPE = q.MPE || asked.MPE
 		if q.Map == nil {
 			q.Map = asked.Map
@@ -295,22 +308,6 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query
 		message.Model = of.Model
 	}
 
-	for _, q := range queries {
-		message.Queries = append(message.Queries, query.Query{
-			Evidence:     q.Evidence,
-			EvidenceFile: q.EvidenceFile,
-			Marginals:    q.Marginals,
-			Over:         q.Over,
-			Joint:        q.Joint,
-			Targets:      q.Targets,
-			Gradients:    q.Gradients,
-			MPE:          q.MPE,
-			Map:          q.Map,
-			Samples:      q.Samples,
-			Seed:         q.Seed,
-			Weight:       q.Weight,
-		})
-	}
-
+	message.Queries = queries
 	return message, nil
 }

@@ -20,6 +20,7 @@ func (a Asked) AtLeast() Cost {
 	s := a.Settings
 	numbers := 0.0 // that the answer has
 	values := 0.0
+	extra := 0.0 // queries that others take
 	for _, d := range a.Domains {
 		values += float64(d)
 	}
@@ -40,6 +41,19 @@ func (a Asked) AtLeast() Cost {
 			numbers += float64(len(a.Domains))
 		}
 		numbers += float64(len(q.Map)) + float64(q.Samples)*float64(max(1, len(a.Domains)))
+		if ask := q.Information; ask != nil && ask.Target >= 0 && ask.Target < len(a.Domains) {
+			observable := values
+			if len(ask.Candidates) > 0 {
+				observable = 0
+				for _, v := range ask.Candidates {
+					if v >= 0 && v < len(a.Domains) {
+						observable += float64(a.Domains[v])
+					}
+				}
+			}
+			numbers += float64(a.Domains[ask.Target]) * observable
+			extra += float64(a.Domains[ask.Target])
+		}
 		joint := 1.0
 		for _, v := range q.Joint {
 			if v >= 0 && v < len(a.Domains) {
@@ -57,7 +71,7 @@ func (a Asked) AtLeast() Cost {
 	c := Cost{
 		Flops: numbers,
 		Bytes: max(float64(a.Bytes), 8*numbers, float64(s.Memory)),
-		Parts: float64(len(a.Queries)),
+		Parts: float64(len(a.Queries)) + extra,
 	}
 	switch s.Method {
 	case query.MethodSymmetryCP:

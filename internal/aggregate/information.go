@@ -80,7 +80,10 @@ func inform(r *btn.Result, a *btn.Assignment, results []btn.Result, z []scaled.N
 		o.MutualInfo = max(0, min(o.MutualInfo, info.Entropy)) // but for rounding it is
 		o.ExpectedEntropy = info.Entropy - o.MutualInfo
 		if len(a.Ask.Utility) > 0 {
-			gain := max(0, after-now)
+			gain := after - now
+			if gain < rounding*largest(a.Ask.Utility) {
+				gain = 0
+			}
 			o.UtilityGain = &gain
 		}
 		info.Candidates = append(info.Candidates, o)
@@ -111,6 +114,16 @@ func scaledShares(z []scaled.Number) []float64 {
 		return nil
 	}
 	return p
+}
+
+// largest is the largest absolute value of utilities.
+func largest(utility [][]float64) (most float64) {
+	for _, row := range utility {
+		for _, u := range row {
+			most = max(most, math.Abs(u))
+		}
+	}
+	return most
 }
 
 // entropy is −Σ p ln p in nats.

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
@@ -65,6 +66,10 @@ func TestRandomEvidenceOnAKnownModel(t *testing.T) {
 		for q := range p.Queries {
 			p.Queries[q].Marginals = (job+q)%4 == 0
 			w.Queries[q].Marginals = p.Queries[q].Marginals
+			if (job+q)%8 == 3 {
+				p.Queries[q].Information = unobserved(rng, m, evidence[q])
+				w.Queries[q].Information = p.Queries[q].Information
+			}
 			if (job+q)%4 == 1 {
 				p.Queries[q].Targets = rng.Perm(len(m.Domains))[:1+rng.IntN(3)]
 				w.Queries[q].Targets = p.Queries[q].Targets
@@ -91,4 +96,14 @@ func TestRandomEvidenceOnAKnownModel(t *testing.T) {
 		t.Errorf("%d of %d queries hit the cache", hits, total)
 	}
 	t.Logf("%d queries, %d hits, %d of probability 0", total, hits, zeros)
+}
+
+// unobserved asks for information about a variable that is not observed; nil where all are.
+func unobserved(rng *rand.Rand, m *factorgraph.Model, ev factorgraph.Evidence) *query.Ask {
+	for _, v := range rng.Perm(len(m.Domains)) {
+		if !slices.ContainsFunc(ev.Hard, func(o factorgraph.Observation) bool { return o.Var == v }) {
+			return &query.Ask{Target: v}
+		}
+	}
+	return nil
 }
