@@ -76,5 +76,3 @@ export function clock(ms) {
 // short begins a digest.
 export const short = digest => digest ? digest.slice(0, 12) + '…' : ''
 
-// clip shortens a name.
-export const clip = (text, n) => text.length > n ? text.slice(0, n - 1) + '…' : text

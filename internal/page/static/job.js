@@ -53,7 +53,7 @@ export async function job({ main, parts, signal }) {
       state = one.status
     }
     put(head, h('h1', {}, h('span', { class: 'kind' }, 'Job '), one.job), badge(one.status),
-      h('span', { class: 'actions' },
+      h('span', { class: 'actions' }, h('a', { class: 'button', href: '#/graph/job/' + segment(one.job) }, 'Model as a graph'),
         pending && access.change ? cancel : null))
     const took = one.submitted && one.answered ? duration(one.answered - one.submitted) : ''
     put(facts, fact('tenant', one.tenant), fact('submitted', one.submitted && clock(one.submitted)),

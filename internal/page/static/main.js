@@ -2,13 +2,16 @@
 
 import { access, hasKey, learnAccess, useKey } from './api.js'
 import { h, put, say } from './dom.js'
-import { jobs } from './jobs.js'
-import { job } from './job.js'
+import { askForm } from './ask.js'
 import { deadLetters } from './dead.js'
+import { graphView } from './graph.js'
+import { job } from './job.js'
+import { jobs } from './jobs.js'
+import { models } from './models.js'
 import { workers } from './workers.js'
 
 // views by the first part of the address.
-const views = { jobs: place => place.parts.length > 1 ? job(place) : jobs(place), 'dead-letters': deadLetters, workers }
+const views = { jobs: place => place.parts.length > 1 ? job(place) : jobs(place), models, ask: askForm, graph: graphView, 'dead-letters': deadLetters, workers }
 
 const main = document.getElementById('main')
 let ending = new AbortController()
@@ -32,7 +35,7 @@ async function show() {
   const at = place()
   const view = views[at.parts[0]] ? at.parts[0] : 'jobs'
   for (const link of document.querySelectorAll('#nav a')) {
-    if (link.dataset.view === view) link.setAttribute('aria-current', 'page')
+    if (link.dataset.view === (view === 'graph' ? (at.parts[1] === 'job' ? 'jobs' : 'models') : view)) link.setAttribute('aria-current', 'page')
     else link.removeAttribute('aria-current')
   }
   main.dataset.view = view

@@ -1,0 +1,197 @@
+// The form of a question: evidence by name, what to ask, how, and how much work it may take.
+
+import { access, ask, get, segment } from './api.js'
+import { h, put, say } from './dom.js'
+import { sourceOf } from './graph.js'
+import { evidenceOf, named, references } from './names.js'
+import { nameOf } from './models.js'
+
+const perSecond = 3e9 // flops of a worker that a second of budget is taken for, as btn infer does
+const listed = 2000 // names that are suggested
+
+export async function askForm({ main, parts, signal }) {
+  if (!access.ask) {
+    return put(main, h('h1', {}, 'Ask'), h('p', {}, 'Asking is not allowed: ' + (access.why || 'the key may read only') + '.'))
+  }
+  const [known, models] = await Promise.all([fields(signal), get('v1/models', signal)])
+  let source = parts.length > 2 ? await sourceOf(parts.slice(1), signal) : null
+  let rows = 0
+
+  const model = h('select', { id: 'ask-model' },
+    source && parts[1] === 'job' ? h('option', { value: '' }, 'that of job ' + source.name) : h('option', { value: '' }, 'choose one'),
+    models.models.slice().reverse().map(m => h('option', { value: nameOf(m) }, nameOf(m))), h('option', { value: '\n' }, 'a file'))
+  if (source && parts[1] === 'model') {
+    if (![...model.options].some(o => o.value === source.name)) model.append(h('option', { value: source.name }, source.name))
+    model.value = source.name
+  }
+  const file = h('input', { type: 'file', id: 'ask-file' })
+  const fileRow = h('p', { hidden: true }, h('label', {}, 'Model file ', file))
+  const names = h('datalist', { id: 'variables' })
+  const evidence = h('div', { class: 'rows' })
+  const events = h('div', { class: 'rows' })
+  const error = h('div', { role: 'alert' })
+  const of = () => source && named(source.graph)
+
+  const option = (name, text, ...more) => known.has(name) ? h('p', { class: 'row' }, h('label', { class: 'check' }, h('input', { type: 'checkbox', id: 'ask-' + name }), text), more) : null
+  const text = (id, label, properties) => h('label', {}, label + ' ', h('input', { id, autocomplete: 'off', spellcheck: 'false', ...properties }))
+  const value = id => document.getElementById(id)?.value.trim() || ''
+  const checked = id => !!document.getElementById(id)?.checked
+
+  // row is a variable and one of its values.
+  function row(box, variable = '', chosen = '') {
+    const id = 'row-' + rows++
+    const name = h('input', { id, list: 'variables', value: variable, 'aria-label': 'Variable', placeholder: 'variable', autocomplete: 'off', spellcheck: 'false' })
+    const slot = h('span')
+    const element = h('p', { class: 'row' }, name, ' = ', slot, h('button', { type: 'button', class: 'quiet', 'aria-label': 'Remove this row', onclick: () => element.remove() }, '×'))
+    const values = () => {
+      const v = indexOf(name.value.trim())
+      const before = slot.firstChild?.value ?? chosen
+      put(slot, v < 0 ? h('input', { class: 'value', 'aria-label': 'Value', placeholder: 'value', value: before, autocomplete: 'off' })
+        : h('select', { class: 'value', 'aria-label': 'Value of ' + name.value }, Array.from({ length: source.graph.variables[v].domain }, (_, x) =>
+          h('option', { value: x }, of().state(v, x)))))
+      if (v >= 0 && before !== '') {
+        const x = [...slot.firstChild.options].findIndex(o => o.textContent === before || o.value === before)
+        if (x >= 0) slot.firstChild.value = String(x)
+      }
+    }
+    name.addEventListener('input', values)
+    values()
+    box.append(element)
+    return name
+  }
+
+  // indexOf finds a variable by what the page calls it.
+  function indexOf(name) {
+    if (!source || name === '') return -1
+    return source.graph.variables.findIndex((_, v) => of().name(v) === name)
+  }
+
+  function rowsOf(box) {
+    const pairs = []
+    const refer = source && references(source.graph)
+    for (const p of box.children) {
+      const name = p.querySelector('input').value.trim()
+      if (!name) continue
+      const v = indexOf(name)
+      const chosen = p.querySelector('.value').value.trim()
+      pairs.push(v < 0 ? [name, chosen] : [refer.variable(v), refer.state(v, Number(chosen))])
+    }
+    return Object.fromEntries(pairs)
+  }
+
+  // several reads a list of variables.
+  function several(id) {
+    const refer = source && references(source.graph)
+    return value(id).split(',').map(t => t.trim()).filter(Boolean).map(name => {
+      const v = indexOf(name)
+      return v < 0 ? name : refer.variable(v)
+    })
+  }
+
+  function suggest() {
+    put(names, source ? source.graph.variables.slice(0, listed).map((_, v) => h('option', { value: of().name(v) })) : null)
+    fileRow.hidden = model.value !== '\n'
+  }
+
+  model.addEventListener('change', async () => {
+    put(error)
+    source = null
+    try {
+      if (model.value && model.value !== '\n') source = await sourceOf(['model', model.value], signal)
+    } catch (err) {
+      put(error, trouble(err))
+    }
+    put(evidence)
+    put(events)
+    row(evidence)
+    suggest()
+  })
+
+  async function body() {
+    const query = {}
+    const put = (name, x) => { if (x !== undefined) query[name] = x }
+    const seen = rowsOf(evidence)
+    if (Object.keys(seen).length || soft.size) put('evidence', { ...evidenceOf(soft, source && references(source.graph)), ...seen })
+    if (checked('ask-marginals')) put('marginals', true)
+    if (value('ask-targets')) put('targets', several('ask-targets'))
+    if (query.targets) put('marginals', true)
+    if (value('ask-joint')) put('joint', several('ask-joint'))
+    const event = rowsOf(events)
+    if (Object.keys(event).length) put('event', event)
+    if (checked('ask-mpe')) put('mpe', true)
+    if (value('ask-map')) put('map', several('ask-map'))
+    if (value('ask-samples')) put('samples', Number(value('ask-samples')))
+    if (query.samples && value('ask-seed')) put('seed', Number(value('ask-seed')))
+    if (checked('ask-conflict')) put('conflict', true)
+
+    const settings = { method: value('ask-method') }
+    if (value('ask-budget')) settings.budget = Number(value('ask-budget')) * perSecond
+    if (value('ask-accuracy')) settings.accuracy = Number(value('ask-accuracy'))
+    const request = { queries: [query], settings, async: true }
+    if (value('ask-deadline')) request.deadline_ms = Math.round(1000 * Number(value('ask-deadline')))
+    if (value('ask-job')) request.job = value('ask-job')
+    if (value('ask-tenant')) request.tenant = value('ask-tenant')
+    if (model.value === '\n') {
+      if (!file.files[0]) throw new Error('a model file is needed')
+      request.text = await file.files[0].text()
+    } else if (model.value) request.model_name = model.value
+    else if (source) Object.assign(request, await source.body(signal))
+    else throw new Error('a model is needed')
+    return request
+  }
+
+  const soft = new Map([...(source?.evidence || [])].filter(([, e]) => e.weights))
+  const button = h('button', { class: 'first', id: 'ask-go' }, 'Ask')
+  const number = properties => ({ type: 'number', min: 0, step: 'any', ...properties })
+  put(main, h('h1', {}, 'Ask'), h('form', {
+    class: 'ask', onsubmit: async e => {
+      e.preventDefault()
+      put(error)
+      button.disabled = true
+      try {
+        const submitted = await ask('POST', 'v1/infer', { body: await body(), signal })
+        location.hash = '#/jobs/' + segment(submitted.job)
+      } catch (err) {
+        if (err.name !== 'AbortError') put(error, trouble(err))
+      } finally {
+        button.disabled = false
+      }
+    },
+  },
+  h('fieldset', {}, h('legend', {}, 'Model'), h('p', {}, h('label', {}, 'Registered model ', model)), fileRow),
+  h('fieldset', {}, h('legend', {}, 'Evidence'), names, evidence,
+    soft.size ? h('p', { class: 'hint' }, 'and the soft evidence of the job') : null,
+    h('button', { type: 'button', id: 'more-evidence', onclick: () => row(evidence).focus() }, 'Add a variable')),
+  h('fieldset', {}, h('legend', {}, 'What to ask'),
+    h('p', { class: 'hint' }, 'ln Z, which is ln P(evidence) of a Bayesian network, is always answered. Lists have commas between names.'),
+    option('marginals', 'Posteriors of all variables'),
+    known.has('targets') ? h('p', {}, text('ask-targets', 'Posteriors of', { placeholder: 'some variables', list: 'variables' })) : null,
+    h('p', {}, text('ask-joint', 'Joint posterior of', { placeholder: 'some variables', list: 'variables' })),
+    option('mpe', 'Most probable explanation'),
+    known.has('map') ? h('p', {}, text('ask-map', 'Most probable values of', { placeholder: 'some variables', list: 'variables' })) : null,
+    known.has('samples') ? h('p', { class: 'row' }, text('ask-samples', 'Samples', number({ step: 1 })), text('ask-seed', 'seed', number({ step: 1 }))) : null,
+    option('conflict', 'If the evidence is impossible: a smallest part of it that is'),
+    h('div', { class: 'event-of' }, h('span', {}, 'P(event | evidence) of '), events,
+      h('button', { type: 'button', id: 'more-event', onclick: () => row(events).focus() }, 'Add to the event'))),
+  h('fieldset', {}, h('legend', {}, 'How'),
+    h('p', { class: 'row' }, h('label', {}, 'Method ', h('select', { id: 'ask-method' }, ['auto', 'exact', 'truncated', 'regions', 'symmetry-cp'].map(m => h('option', {}, m)))),
+      text('ask-budget', 'Budget, seconds of a worker', number()), text('ask-accuracy', 'Accuracy, nats', number()), text('ask-deadline', 'Deadline, s', number())),
+    h('p', { class: 'row' }, text('ask-job', 'Job id', { placeholder: 'made up' }), access.tenant ? null : text('ask-tenant', 'Tenant', {}))),
+  error, button))
+  if (known.has('marginals')) document.getElementById('ask-marginals').checked = true
+  suggest()
+  for (const [v, e] of source?.evidence || []) if (!e.weights) row(evidence, of().name(v), of().state(v, e.value))
+  row(evidence)
+
+  function trouble(err) {
+    say(err.message)
+    return h('div', { class: 'error' }, h('p', {}, h('strong', {}, err.code || 'not asked'), err.stage ? ' in ' + err.stage : ''), h('p', { class: 'message' }, err.message))
+  }
+}
+
+// fields are those of a query that this gateway takes.
+async function fields(signal) {
+  const all = (await get('openapi.json', signal)).components.schemas
+  const of = one => [...Object.keys(one.properties || {}), ...(one.allOf || []).flatMap(part => of(part.$ref ? all[part.$ref.split('/').pop()] : part))]
+  return new Set(of(all.Query))
+}

@@ -1,0 +1,102 @@
+// Registered models: what they are called, putting files there.
+
+import { access, ask, get, segment } from './api.js'
+import { alarm, h, later, put, say } from './dom.js'
+import { ago, bytes, clock, count, short } from './format.js'
+
+const most = 500
+const endings = { json: 'json', uai: 'uai', bif: 'bif', xmlbif: 'xmlbif', xml: 'xmlbif', xdsl: 'xdsl', net: 'net', hugin: 'net', dsc: 'dsc' }
+
+// nameOf is what a model is called in requests.
+export const nameOf = m => m.name ? m.name + (m.version ? '@' + m.version : '') : m.digest
+
+export async function models({ main, signal }) {
+  const search = h('input', { id: 'models-text', type: 'search', placeholder: 'name, digest', autocomplete: 'off', spellcheck: 'false', oninput: later(draw, 120) })
+  const body = h('tbody')
+  const none = h('p', { class: 'empty', hidden: true }, 'No models are registered.')
+  const more = h('p', { class: 'hint' })
+  let all = []
+
+  async function look() {
+    all = (await get('v1/models', signal)).models.slice().reverse()
+    draw()
+  }
+
+  function draw() {
+    const text = search.value.trim().toLowerCase()
+    const fitting = all.filter(m => [nameOf(m), m.digest, m.owner || '', m.by || ''].some(f => f.toLowerCase().includes(text)))
+    put(body, fitting.slice(0, most).map(row))
+    none.hidden = all.length > 0
+    more.textContent = fitting.length > most ? `The first ${most} of ${count(fitting.length, 'model')}.` : ''
+  }
+
+  function row(m) {
+    const name = nameOf(m)
+    return h('tr', {}, h('td', { class: 'id' }, h('a', { href: '#/graph/model/' + segment(name) }, m.name ? name : short(m.digest))),
+      h('td', { class: 'id' }, h('code', { title: m.digest }, m.name ? short(m.digest) : '')),
+      h('td', { class: 'tenant' }, m.owner || '', m.by ? h('span', { class: 'hint' }, ' ' + m.by) : null),
+      h('td', { class: 'when', title: m.time ? clock(m.time) : null }, m.time ? ago(m.time) : ''), h('td', { class: 'number' }, m.bytes ? bytes(m.bytes) : ''),
+      h('td', { class: 'does' }, access.ask ? h('a', { class: 'button', href: '#/ask/model/' + segment(name), 'aria-label': 'Ask ' + name }, 'Ask') : null, ' ',
+        access.change && !access.tenant ? h('button', { type: 'button', class: 'danger', 'aria-label': 'Remove ' + name, onclick: e => remove(m, e.target) }, 'Remove') : null))
+  }
+
+  async function remove(m, button) {
+    if (!button.dataset.sure) { // once more, for it cannot be undone
+      button.dataset.sure = 'yes'
+      button.textContent = 'Really?'
+      return say('press again to remove ' + nameOf(m))
+    }
+    try {
+      await ask('DELETE', 'v1/models/' + segment(nameOf(m)))
+      say(nameOf(m) + ' is removed')
+      await look()
+    } catch (err) {
+      alarm(err.message)
+    }
+  }
+
+  put(main, h('div', { class: 'head' }, h('h1', {}, 'Models'),
+    h('form', { class: 'filters', role: 'search', onsubmit: e => e.preventDefault() }, h('label', {}, 'Find ', search))),
+  access.change ? upload(look) : h('p', { class: 'hint' }, 'Models are put here with ', h('code', {}, 'btn model put'), ', or on this page with a key: ' + access.why + '.'),
+  h('div', { class: 'scroll' }, h('table', { class: 'list models' }, h('caption', { class: 'unseen' }, 'Registered models, newest first'),
+    h('thead', {}, h('tr', {}, ['Model', 'Digest', 'Whose', 'Registered'].map(t => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'number' }, 'Size'),
+      h('th', { scope: 'col' }, h('span', { class: 'unseen' }, 'Action')))), body)), none, more)
+  await look()
+}
+
+// upload is a form that registers a file.
+function upload(done) {
+  const file = h('input', { type: 'file', id: 'upload-file', required: true })
+  const name = h('input', { id: 'upload-name', autocomplete: 'off', spellcheck: 'false', placeholder: 'as the file is called', pattern: '[A-Za-z0-9_.\\-]{1,64}' })
+  const button = h('button', { class: 'first', id: 'upload-go' }, 'Put')
+  const says = h('p', { class: 'hint', role: 'status' })
+  file.addEventListener('change', () => {
+    name.value = (file.files[0]?.name || '').replace(/\.gz$/, '').replace(/\.[a-z]+$/i, '').replace(/[^A-Za-z0-9_-]+/g, '-').slice(0, 64)
+  })
+  return h('form', {
+    class: 'upload', 'aria-label': 'Put a model', onsubmit: async e => {
+      e.preventDefault()
+      button.disabled = true
+      says.textContent = 'reading…'
+      try {
+        const put = await send(file.files[0], name.value.trim())
+        says.textContent = nameOf(put) + ' is registered'
+        file.value = name.value = ''
+        await done()
+      } catch (err) {
+        says.textContent = ''
+        alarm(err.message)
+      } finally {
+        button.disabled = false
+      }
+    },
+  }, h('label', {}, 'File ', file), h('label', {}, 'Name ', name), button, says,
+  h('p', { class: 'hint' }, 'BIF, XMLBIF, XDSL, NET, DSC, UAI or native JSON; .gz too.'))
+}
+
+async function send(file, name) {
+  const ending = file.name.replace(/\.gz$/, '').split('.').pop().toLowerCase()
+  const format = endings[ending] ? '?format=' + endings[ending] : ''
+  const body = file.name.endsWith('.gz') ? await new Response(file.stream().pipeThrough(new DecompressionStream('gzip'))).blob() : file
+  return ask('PUT', 'v1/models/' + segment(name) + format, { body, type: 'application/octet-stream' })
+}
