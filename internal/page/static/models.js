@@ -57,7 +57,7 @@ export async function models({ main, signal }) {
 
   put(main, h('div', { class: 'head' }, h('h1', {}, 'Models'),
     h('form', { class: 'filters', role: 'search', onsubmit: e => e.preventDefault() }, h('label', {}, 'Find ', search))),
-  access.change ? upload(look) : h('p', { class: 'hint' }, 'Models are put here with ', h('code', {}, 'btn model put'), ', or on this page with a key: ' + access.why + '.'),
+  access.change ? upload(look, await takesNames(signal)) : h('p', { class: 'hint' }, 'Models are put here with ', h('code', {}, 'btn model put'), ', or on this page with a key: ' + access.why + '.'),
   h('div', { class: 'scroll' }, h('table', { class: 'list models' }, h('caption', { class: 'unseen' }, 'Registered models, newest first'),
     h('thead', {}, h('tr', {}, ['Model', 'Digest', 'Whose', 'Registered'].map(t => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'number' }, 'Size'),
       h('th', { scope: 'col' }, h('span', { class: 'unseen' }, 'Action')))), body)), none, more)
@@ -65,7 +65,7 @@ export async function models({ main, signal }) {
 }
 
 // upload is a form that registers a file.
-function upload(done) {
+function upload(done, names) {
   const file = h('input', { type: 'file', id: 'upload-file', required: true })
   const name = h('input', { id: 'upload-name', autocomplete: 'off', spellcheck: 'false', placeholder: 'as the file is called', pattern: '[A-Za-z0-9_.\\-]{1,64}' })
   const button = h('button', { class: 'first', id: 'upload-go' }, 'Put')
@@ -79,7 +79,7 @@ function upload(done) {
       button.disabled = true
       says.textContent = 'reading…'
       try {
-        const put = await send(file.files[0], name.value.trim())
+        const put = await send(file.files[0], names && name.value.trim())
         says.textContent = nameOf(put) + ' is registered'
         file.value = name.value = ''
         await done()
@@ -90,7 +90,7 @@ function upload(done) {
         button.disabled = false
       }
     },
-  }, h('label', {}, 'File ', file), h('label', {}, 'Name ', name), button, says,
+  }, h('label', {}, 'File ', file), names ? h('label', {}, 'Name ', name) : null, button, says,
   h('p', { class: 'hint' }, 'BIF, XMLBIF, XDSL, NET, DSC, UAI or native JSON; .gz too.'))
 }
 
@@ -98,5 +98,10 @@ async function send(file, name) {
   const ending = file.name.replace(/\.gz$/, '').split('.').pop().toLowerCase()
   const format = endings[ending] ? '?format=' + endings[ending] : ''
   const body = file.name.endsWith('.gz') ? await new Response(file.stream().pipeThrough(new DecompressionStream('gzip'))).blob() : file
-  return ask('PUT', 'v1/models/' + segment(name) + format, { body, type: 'application/octet-stream' })
+  return ask(name ? 'PUT' : 'POST', 'v1/models' + (name ? '/' + segment(name) : '') + format, { body, type: 'application/octet-stream' })
+}
+
+// takesNames reports whether models can have names here.
+async function takesNames(signal) {
+  return 'put' in ((await get('openapi.json', signal)).paths['/v1/models/{model}'] || {})
 }
