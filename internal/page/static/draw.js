@@ -140,10 +140,10 @@ export function drawing(graph, of, { pick, observe }) {
       + (p ? values.slice(0, 8).map(x => `${of.state(v, x)} ${exact ? '' : 'about '}${probability(p[x])}`).join(', ') : values.slice(0, 8).map(x => of.state(v, x)).join(', '))
   }
 
-  const element = h('div', { class: 'canvas' }, svg, h('div', { class: 'zoom', role: 'group', 'aria-label': 'Zoom' },
+  const element = h('div', { class: 'canvas' }, h('div', { class: 'zoom', role: 'group', 'aria-label': 'Zoom' },
     h('button', { type: 'button', 'aria-label': 'Zoom in', onclick: () => view.zoom(1.3) }, '+'),
     h('button', { type: 'button', 'aria-label': 'Zoom out', onclick: () => view.zoom(1 / 1.3) }, '−'),
-    h('button', { type: 'button', 'aria-label': 'Whole graph', onclick: view.whole }, '⤢')))
+    h('button', { type: 'button', 'aria-label': 'Whole graph', onclick: view.whole }, '⤢')), svg)
   return { element, update, focus, begin: view.begin }
 }
 

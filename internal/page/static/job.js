@@ -19,6 +19,8 @@ const again = {
   internal: 'A fault of the program.',
 }
 
+const mostNamed = 5000 // variables, beyond which their names are not asked for
+
 export async function job({ main, parts, signal }) {
   const id = parts[1]
   const path = 'v1/jobs/' + segment(id)
@@ -31,6 +33,8 @@ export async function job({ main, parts, signal }) {
   const view = results(answer)
   const stages = new Map()
   let state = ''
+  let model = null // what was asked, and the names
+  let last = null
 
   const cancel = h('button', { type: 'button', class: 'danger', id: 'cancel', onclick: stop }, 'Cancel the job')
 
@@ -64,7 +68,8 @@ export async function job({ main, parts, signal }) {
       h('p', { class: 'hint' }, again[one.error.code] || '')) : null)
     for (const p of one.progress || []) note(p)
     bars(pending)
-    view.update(pending ? one.so_far || [] : one.results, { pending, asked: one.queries })
+    last = () => view.update(pending ? one.so_far || [] : one.results, { pending, graph: model, queries: model?.queries })
+    last()
     timeline(time, one)
   }
 
@@ -83,6 +88,12 @@ export async function job({ main, parts, signal }) {
   put(main, head, facts, trouble, progress, answer, time)
   const first = await get(path, signal)
   show(first)
+  if (first.submitted && (first.results[0]?.marginals?.length || 0) <= mostNamed) {
+    get(path + '/model', signal).then(m => {
+      model = m
+      last()
+    }, () => {}) // it may be gone
+  }
   if (first.status === 'pending') live(first)
 
   // live follows the job until its answer, and anew where the connection breaks.

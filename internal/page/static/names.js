@@ -3,8 +3,8 @@
 // named tells what is shown: names, and x_i or the position without one.
 export function named(graph) {
   return {
-    name: v => graph.variables[v].name || 'x_' + v,
-    state: (v, x) => graph.variables[v].states?.[x] || String(x),
+    name: v => graph.variables[v]?.name || 'x_' + v,
+    state: (v, x) => graph.variables[v]?.states?.[x] || String(x),
   }
 }
 

@@ -3,14 +3,14 @@
 import { estimates } from './chart.js'
 import { h, put } from './dom.js'
 import { bytes, count, decimals, digits, duration, probability, rounded, whole } from './format.js'
+import { named } from './names.js'
 
 const most = { variables: 60, cells: 64, samples: 50 }
 
-// labels tells names from positions: as the model has them, and x_i without.
-export function labels(names) {
-  const variable = i => names?.variables?.[i] || 'x_' + i
-  const value = (i, x) => names?.states?.[i]?.[x] || String(x)
-  return { variable, value }
+// labels tells names from positions: as the model has them where that is known, and x_i without.
+function labels(graph) {
+  const of = named(graph || { variables: [] })
+  return { known: !!graph, variable: of.name, value: of.state }
 }
 
 // results shows results in an element; the one that was picked stays.
@@ -28,7 +28,7 @@ export function results(element) {
     put(element, h('section', { 'aria-labelledby': 'answer-title', class: about.pending ? 'so-far' : null },
       h('div', { class: 'head' }, h('h2', { id: 'answer-title' }, about.pending ? 'So far' : 'Answer'), all.length > 1 ? picker(all) : null,
         about.pending ? h('span', { class: 'hint' }, 'an estimate that still grows') : null),
-      ...result(one, about)))
+      asked(about, picked), ...result(one, about)))
   }
 
   function picker(all) {
@@ -46,7 +46,7 @@ export function results(element) {
   }
 
   function result(r, about) {
-    const name = labels(about.names)
+    const name = labels(about.graph)
     if (r.status !== 'ok') {
       return [h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', {}, r.error.code), ' in ', r.error.stage || 'nobody'),
         h('p', { class: 'message' }, r.error.message))]
@@ -56,8 +56,8 @@ export function results(element) {
       r.ln_ratio !== null && r.ln_ratio !== undefined ? h('p', { class: 'event' }, 'P(event | evidence) ', r.exact ? '= ' : '≈ ',
         h('strong', {}, digits(Math.exp(r.ln_ratio), 10)), ' (ln ' + decimals(r.ln_ratio) + ')') : null,
       (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), w)),
-      explanation(r, name), marginals(r, name), joint(r, name), samples(r, name),
       r.estimates?.length ? estimates(r) : null,
+      explanation(r, name), marginals(r, name), joint(r, name), samples(r, name),
       machinery(r),
     ]
   }
@@ -96,6 +96,16 @@ export function results(element) {
   }
 
   return { update }
+}
+
+// asked says under which evidence a query was.
+function asked({ queries, graph }, k) {
+  const q = queries?.[k]
+  if (!q) return null
+  const of = named(graph)
+  const seen = [...(q.hard || []).map(o => [o.var, of.state(o.var, o.value)]), ...(q.soft || []).map(o => [o.var, 'weights ' + o.weights.join(', ')])]
+  return h('p', { class: 'asked' }, h('span', { class: 'hint' }, 'Evidence '), seen.length ? seen.slice(0, most.cells).map(([v, value], i) => [i ? ', ' : '', of.name(v), ' = ', h('strong', {}, value)])
+    : q.evid ? 'a file' : 'none', seen.length > most.cells ? ` and ${seen.length - most.cells} more` : '')
 }
 
 // headline is ln Z with its trust.

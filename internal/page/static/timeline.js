@@ -8,7 +8,8 @@ const names = { 'reparam-worker': 'reparam', 'learn-worker': 'learn', 'contract-
 
 export function timeline(element, job) {
   const spans = job.timeline || []
-  if (!spans.length) return put(element)
+  element.hidden = !spans.length
+  if (!spans.length) return put(element, h('h2', { id: 'time-title' }, 'Timeline'))
   const known = spans.filter(x => x.queued_ms !== null && x.ended_ms !== null)
   const end = Math.max(...known.map(x => x.ended_ms), job.answered && job.submitted ? job.answered - job.submitted : 0, 1e-3)
   const rows = spans.slice(0, most)
