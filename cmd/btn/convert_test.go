@@ -46,7 +46,8 @@ func TestConvert(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"../../examples/curie-weiss.json " + at("1.bif"), "the format holds Bayesian networks only: variable 199 is the last one of factors 0 and 200"},
+		{"../../examples/curie-weiss.json " + at("1.bif"),
+			"the format holds Bayesian networks only: variable 199 is the last one of factors 0 and 200"},
 		{example + " " + at("a.doc"), "a.doc: its name says no format: --to does"},
 		{example + " - --to doc", `--to: "doc" is no format: there are uai, json, bif, xmlbif, net, dsc, xdsl`},
 		{example + " " + at("a.net") + " --from dsc", "dsc: line 2, column 1: syntax error"},

@@ -342,7 +342,8 @@ func WriteBIF(to io.Writer, m *factorgraph.Model) error {
 
 // plain is a name as BIF and DSC have it: in quotes where it is no word.
 func plain(name string) string {
-	if strings.ContainsAny(name, structure+" =\t\r\n\v\f\x00\\") || strings.Contains(name, "//") || strings.Contains(name, "/*") || name == "" {
+	if name == "" || strings.ContainsAny(name, structure+" =\t\r\n\v\f\x00\\") ||
+		strings.Contains(name, "//") || strings.Contains(name, "/*") {
 		return inQuotes(name)
 	}
 	return name

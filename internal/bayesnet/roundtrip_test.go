@@ -28,7 +28,8 @@ var codecs = []struct {
 }
 
 // odd are names that formats have to take care of.
-var odd = []string{"a", "two words", `qu"ote`, `back\slash`, `end\`, "//", "/*", "a//b", "a/*b", "a/", "<5", ">=7.5", "12+", "Asy/Patch", "a,b", "(x)", "{", "ø",
+var odd = []string{"a", "two words", `qu"ote`, `back\slash`, `end\`, "//", "/*", "a//b", "a/*b", "a/",
+	"<5", ">=7.5", "12+", "Asy/Patch", "a,b", "(x)", "{", "ø",
 	"x_1", "node", "x;y", "100%", "%", "=", "a=b", "&amp;", "<!--", "1", "-", "_", "x|y", "[0,1)", "table", "default", "☃", "A", "]]>"}
 
 // drawn is a random Bayesian network; variables, factors and scopes are in any order.

@@ -44,7 +44,7 @@ func (e *element) all(name string) (list []*element) {
 	return list
 }
 
-// first returns the only element of a name; of several the first, with false, and of none nil.
+// only returns the element of a name directly within e, nil if there is none; false: there are several.
 func (e *element) only(name string) (*element, bool) {
 	list := e.all(name)
 	if len(list) == 0 {
@@ -53,8 +53,8 @@ func (e *element) only(name string) (*element, bool) {
 	return list[0], len(list) == 1
 }
 
-// elements gives every element that lies in root, then in the others, to do: those of path ("bif", "network") one by one, all
-// within such a one together. What has another path is passed.
+// elements gives every element that lies directly below a path, such as bif, network, to do, one after the other, each with all that
+// is in it. Elements elsewhere are passed.
 func (s *source) elements(path []string, do func(*element)) {
 	d := xml.NewDecoder(strings.NewReader(s.text))
 	d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) {

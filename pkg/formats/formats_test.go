@@ -79,7 +79,8 @@ func TestBeginnings(t *testing.T) {
 		}
 	}
 	// nothing in the text tells: the name does
-	if _, err := formats.Read(strings.NewReader("what is it"), "", "a.bif.gz", uai.Limits{}); err == nil || !strings.HasPrefix(err.Error(), "bif: ") {
+	_, err := formats.Read(strings.NewReader("what is it"), "", "a.bif.gz", uai.Limits{})
+	if err == nil || !strings.HasPrefix(err.Error(), "bif: ") {
 		t.Error(err)
 	}
 }
@@ -89,7 +90,8 @@ func TestUnknownFormats(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	_, err := formats.Parse("odt")
-	if err == nil || err.Error() != `"odt" is no format: there are uai, json, bif, xmlbif, net, dsc, xdsl` || fault.CodeOf(err) != fault.BadInput {
+	const want = `"odt" is no format: there are uai, json, bif, xmlbif, net, dsc, xdsl`
+	if err == nil || err.Error() != want || fault.CodeOf(err) != fault.BadInput {
 		t.Error(err)
 	}
 	if as, err := formats.Parse("XDSL"); err != nil || as != formats.XDSL {

@@ -18,7 +18,9 @@ func TestTextInAnyFormat(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)
 	r.run(quick, pipeline.Stages()...)
-	for job, file := range map[string]string{"bif": "heating.bif", "xdsl": "engine.xdsl", "net": "orchard.net", "dsc": "mailserver.dsc", "xml": "parcel.xml"} {
+	for job, file := range map[string]string{
+		"bif": "heating.bif", "xdsl": "engine.xdsl", "net": "orchard.net", "dsc": "mailserver.dsc", "xml": "parcel.xml",
+	} {
 		text, err := os.ReadFile("../../examples/" + file)
 		r.must(err)
 		m, err := formats.Read(strings.NewReader(string(text)), "", file, uai.Limits{})
