@@ -2,6 +2,7 @@ package schemas_test
 
 import (
 	"encoding/json"
+	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -89,10 +90,29 @@ func (w walker) compare(s map[string]any, t reflect.Type) {
 	}
 }
 
+// merged adds to a schema the properties of those that it refers to under allOf.
+func (w walker) merged(s map[string]any) map[string]any {
+	all, _ := s["allOf"].([]any)
+	for _, one := range all {
+		of, _ := one.(map[string]any)
+		if _, ok := of["$ref"]; !ok {
+			continue
+		}
+		s = maps.Clone(s)
+		properties := map[string]any{}
+		own, _ := s["properties"].(map[string]any)
+		maps.Copy(properties, own)
+		maps.Copy(properties, w.resolve(of)["properties"].(map[string]any))
+		s["properties"] = properties
+	}
+	return s
+}
+
 func (w walker) compareStruct(s map[string]any, t reflect.Type) {
 	if !hasTag(t, "msgpack") {
 		w.tag = "json" // as the codec does: such a struct, and all below it, is keyed as in JSON
 	}
+	s = w.merged(s)
 	keys, required := slices.Clone(w.common), slices.Clone(w.common)
 	w.common = nil
 	properties, _ := s["properties"].(map[string]any)

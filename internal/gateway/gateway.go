@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/memo"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/semaphore"
@@ -75,7 +77,7 @@ type Gateway struct {
 	bus      *bus.Bus
 	own      *client.Client
 	tenants  tenants
-	known    memory
+	known    memo.LRU[string, *factorgraph.Labels] // of registered models
 	index    index
 	board    board
 	watcher  watcher
@@ -100,6 +102,7 @@ func New(c Config) (*Gateway, error) {
 		config: c, limits: l, log: c.Log, bus: b, own: client.On(b), mux: http.NewServeMux(),
 		requests: make(chan struct{}, l.Requests), streams: make(chan struct{}, l.Streams),
 		bodies: semaphore.NewWeighted(l.Bodies), ended: make(chan struct{}),
+		known: memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
 	}
 	g.index.bus = b
 	g.board.nc, g.board.subject = c.Connect.NC, message.Filter(message.KindProgress)
@@ -148,6 +151,11 @@ func (g *Gateway) routes() []route {
 		{Method: "GET", Path: "/v1/jobs/{job}", handle: g.job},
 		{Method: "DELETE", Path: "/v1/jobs/{job}", Changes: true, handle: g.cancel},
 		{Method: "GET", Path: "/v1/jobs/{job}/events", Stream: true, handle: g.events},
+		{Method: "GET", Path: "/v1/jobs/{job}/model", handle: g.jobModel},
+		{Method: "GET", Path: "/v1/models", handle: g.modelList},
+		{Method: "POST", Path: "/v1/models", Changes: true, handle: g.modelPost},
+		{Method: "GET", Path: "/v1/models/{model}", handle: g.modelGet},
+		{Method: "DELETE", Path: "/v1/models/{model}", Changes: true, handle: g.modelDelete},
 		{Method: "GET", Path: "/v1/status", handle: g.status},
 		{Method: "GET", Path: "/v1/dead-letters", handle: g.deadLetters},
 		{Method: "POST", Path: "/v1/dead-letters/{job}/replay", Changes: true, handle: g.replay},

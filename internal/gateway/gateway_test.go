@@ -20,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/basetensor/basetensor/schemas"
 )
 
@@ -183,6 +184,91 @@ func TestInferByName(t *testing.T) {
 	accepted := want[Submitted](s, http.StatusAccepted, "POST", "/v1/infer", `{"model": `+rain+`, "async": true, "job": "later"}`)
 	if accepted.Job != "later" || accepted.Status != StatusPending || len(accepted.Digest) != 64 {
 		t.Errorf("%+v", accepted)
+	}
+}
+
+// TestModels: registered, found by the beginning of a digest, asked by name, converted, removed.
+func TestModels(t *testing.T) {
+	s := start(t, true, nil)
+	m := want[Model](s, 201, "POST", "/v1/models", rain, "Content-Type", "text/plain")
+	again := want[Model](s, 201, "POST", "/v1/models?format=json", zipped(t, rain), "Content-Encoding", "gzip")
+	if all := want[Models](s, 200, "GET", "/v1/models", ""); len(all.Models) != 1 || all.Models[0].Digest != m.Digest || again.Digest != m.Digest {
+		t.Errorf("%+v, %+v and %+v", m, again, all)
+	}
+	name := m.Digest[:8]
+	a := want[Answer](s, 200, "POST", "/v1/infer", `{"model_name": "`+name+`", "evidence": {"wet": "yes"}, "targets": ["rain"], "job": "named"}`)
+	if p := a.Results[0].Marginals; len(p) != 1 || !near(p[0][1], wetRain) {
+		t.Errorf("%v, want %v", p, wetRain)
+	}
+	s.refused(400, `did you mean "wet"`, "POST", "/v1/infer", `{"model_name": "`+name+`", "evidence": {"weet": "yes"}}`)
+	for path, factors := range map[string]int{"/v1/jobs/named/model": 2, "/v1/models/" + name + "?format=graph": 2} {
+		g := want[JobModel](s, 200, "GET", path, "")
+		if len(g.Variables) != 2 || g.Variables[1].Name != "wet" || g.Variables[1].States[1] != "yes" || len(g.Factors) != factors ||
+			!slices.Equal(g.Factors[1].Scope, []int{0, 1}) || g.Factors[1].Kind != "dense" {
+			t.Errorf("%s: %+v", path, g)
+		}
+	}
+	if q := want[JobModel](s, 200, "GET", "/v1/jobs/named/model", "").Queries; len(q) != 1 || q[0].Hard[0].Var != 1 || q[0].Hard[0].Value != 1 {
+		t.Errorf("%+v", q)
+	}
+	for format, begins := range map[string]string{"": `{`, "uai": "MARKOV"} {
+		b, err := io.ReadAll(s.ask("GET", "/v1/models/"+name+"?format="+format, "").Body)
+		if err != nil || !strings.HasPrefix(string(b), begins) {
+			t.Errorf("as %q: %.80q, %v", format, b, err)
+		}
+		if back, err := parse(b, format); err != nil || back.Domains[1] != 2 {
+			t.Errorf("as %q: %v", format, err)
+		}
+	}
+	s.refused(400, "is no format", "GET", "/v1/models/"+name+"?format=doc", "")
+	s.refused(400, "model:", "POST", "/v1/models", "MARKOV 1")
+	s.refused(404, "no model", "GET", "/v1/models/nobody", "")
+	want[Model](s, 200, "DELETE", "/v1/models/"+name, "")
+	s.refused(404, "no model", "GET", "/v1/models/"+name, "")
+	s.refused(404, "digest", "GET", "/v1/models/"+m.Digest, "")
+}
+
+// TestDeadLetters: what a stage gave up is listed, and only its tenant's key runs it again.
+func TestDeadLetters(t *testing.T) {
+	s := start(t, true, keys(t, "a 0123456789abcdef\nb 0123456789abcdeg\n* 0123456789abcdeh\n"))
+	s.key = "0123456789abcdef"
+	nc, err := s.stack.Connect("publisher")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Publish(wire.ModelSubject(wire.Lane("a"), "a.late"), []byte("no message")); err != nil {
+		t.Fatal(err)
+	}
+	all := eventually(s, "/v1/dead-letters", func(d DeadLetters) bool { return len(d.DeadLetters) == 1 })
+	if l := all.DeadLetters[0]; l.Job != "a.late" || l.Error.Code != fault.BadInput || l.Time == 0 {
+		t.Errorf("%+v", l)
+	}
+	s.refused(404, "job", "POST", "/v1/dead-letters/none/replay", "")
+	for key, n := range map[string]int{"0123456789abcdeg": 0, "0123456789abcdeh": 1} {
+		s.key = key
+		if d := want[DeadLetters](s, 200, "GET", "/v1/dead-letters", ""); len(d.DeadLetters) != n {
+			t.Errorf("%+v, want %d", d, n)
+		}
+		if j := want[Jobs](s, 200, "GET", "/v1/jobs", ""); j.Total != n {
+			t.Errorf("%+v, want %d", j, n)
+		}
+	}
+	s.key = "0123456789abcdeg"
+	s.refused(404, "not one of tenant b", "POST", "/v1/dead-letters/a.late/replay", "")
+	s.refused(404, "not one of tenant b", "GET", "/v1/jobs/a.late", "")
+	s.refused(403, "may not remove", "DELETE", "/v1/models/"+strings.Repeat("0", 64), "")
+	s.key = "0123456789abcdef"
+	if again := want[Submitted](s, 202, "POST", "/v1/dead-letters/late/replay", ""); again.Job != "a.late" {
+		t.Errorf("%+v", again)
+	}
+	eventually(s, "/v1/jobs/late", func(j Job) bool { return j.Status == "error" })
+}
+
+func TestStatus(t *testing.T) {
+	s := start(t, true, nil)
+	st := eventually(s, "/v1/status", func(st Status) bool { return len(st.Stages) == 4 && st.Stages[0].Asking > 0 && st.Stages[3].Asking > 0 })
+	if len(st.Lanes) != 16 || len(st.Streams) == 0 || st.Access.Keys || st.Version == "" {
+		t.Errorf("%+v", st)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -128,7 +129,7 @@ func (c *call) request(ctx context.Context) (named, async bool, request *wire.Re
 	}
 	if in.Queries == nil {
 		in.Queries = []Query{in.Query}
-	} else if !in.Query.isZero() {
+	} else if !reflect.ValueOf(in.Query).IsZero() {
 		return false, false, nil, bad("one query may be given flat, or several in queries, and not both")
 	}
 	request = &wire.Request{Tenant: in.Tenant, Settings: in.Settings, DeadlineMS: in.DeadlineMS}
@@ -141,11 +142,11 @@ func (c *call) request(ctx context.Context) (named, async bool, request *wire.Re
 		}
 		request.Tenant = ""
 	}
-	m, err := c.modelOf(ctx, &in, request)
+	l, err := c.modelOf(ctx, &in, request)
 	if err != nil {
 		return false, false, nil, err
 	}
-	request.Queries, err = queries(in.Queries, m.domains, m.labels)
+	request.Queries, err = queries(in.Queries, l)
 	return in.Job != "", in.Async, request, err
 }
 

@@ -21,7 +21,9 @@ import (
 // eventually asks until a condition holds.
 func eventually[T any](s *service, path string, holds func(T) bool) (v T) {
 	s.Helper()
-	for ctx := s.Context(); ; {
+	ctx, stop := context.WithTimeout(s.Context(), time.Minute)
+	defer stop()
+	for {
 		if v = want[T](s, http.StatusOK, "GET", path, ""); holds(v) {
 			return v
 		}

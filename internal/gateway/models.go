@@ -6,25 +6,19 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/modeljson"
+	"github.com/basetensor/basetensor/pkg/formats"
 	"github.com/basetensor/basetensor/pkg/uai"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// known is what queries on a model need to know of it.
-type known struct {
-	domains []int
-	labels  *factorgraph.Labels
-}
-
-// modelOf finds the model of a request, and writes into the request what travels of it.
-func (c *call) modelOf(ctx context.Context, in *Infer, request *wire.Request) (known, error) {
+// modelOf finds the model of a request, writes into the request what travels of it, and returns what its variables are called.
+func (c *call) modelOf(ctx context.Context, in *Infer, request *wire.Request) (*factorgraph.Labels, error) {
 	given := 0
 	for _, has := range []bool{in.Model != nil, in.Text != "", in.ModelName != ""} {
 		if has {
@@ -32,105 +26,104 @@ func (c *call) modelOf(ctx context.Context, in *Infer, request *wire.Request) (k
 		}
 	}
 	if given != 1 {
-		return known{}, bad("exactly one of model, text and model_name is needed, not %d of them", given)
+		return nil, bad("exactly one of model, text and model_name is needed, not %d of them", given)
 	}
 	if in.Format != "" && in.Text == "" {
-		return known{}, bad("format is that of text, which is not given")
+		return nil, bad("format is that of text, which is not given")
 	}
 	if in.ModelName != "" {
-		digest, of, err := c.registered(ctx, in.ModelName)
-		request.ModelDigest = digest
-		return of, err
+		return c.registered(ctx, in.ModelName, request)
 	}
 
-	field, text, format := "model", []byte(in.Model), "json"
+	field, text, format := "model", []byte(in.Model), string(formats.JSON)
 	if in.Text != "" {
 		field, text, format = "text", []byte(in.Text), in.Format
 	}
 	m, err := parse(text, format)
 	if err != nil {
-		return known{}, bad("%s: %w", field, err)
+		return nil, bad("%s: %w", field, err)
 	}
 	of, err := wire.NewRequest(m)
 	if err != nil {
-		return known{}, err
+		return nil, err
 	}
 	request.Model = of.Model
-	return knownOf(m)
+	return m.Labels()
 }
 
-// knownOf returns what queries need to know of a model.
-func knownOf(m *factorgraph.Model) (known, error) {
-	l, err := m.Labels()
-	if err != nil {
-		return known{}, bad("model: %w", err)
-	}
-	return known{m.Domains, l}, nil
-}
-
-// parse reads a model file and checks it.
-func parse(text []byte, format string) (m *factorgraph.Model, err error) {
-	if format == "" {
-		format = "uai"
-		if strings.HasPrefix(strings.TrimSpace(string(text[:min(len(text), 256)])), "{") {
-			format = "json"
+// parse reads a model file and checks it. A format of "" is told by the text.
+func parse(text []byte, format string) (*factorgraph.Model, error) {
+	var as formats.Format
+	if format != "" {
+		var err error
+		if as, err = formats.Parse(format); err != nil {
+			return nil, err
 		}
 	}
-	switch format {
-	case "json":
-		m, err = modeljson.Decode(bytes.NewReader(text), modeljson.Limits{})
-	case "uai":
-		m, err = uai.Read(bytes.NewReader(text), uai.Limits{})
-	default:
-		return nil, bad("format %.40q is none of uai, json", format)
+	return formats.Read(bytes.NewReader(text), as, "", uai.Limits{})
+}
+
+// Bounds of what is remembered of registered models, which never change.
+const (
+	mostKnown  = 256
+	knownBytes = 64 << 20
+)
+
+// registered finds a registered model, and names it in the request.
+func (c *call) registered(ctx context.Context, name string, request *wire.Request) (*factorgraph.Labels, error) {
+	digest, err := c.digestOf(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = m.Validate()
+	request.ModelDigest = digest
+	key := c.who.Tenant + "." + digest
+	if l, ok := c.g.known.Get(key); ok {
+		return l, nil
 	}
-	return m, err
+	m, err := c.fetch(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	l, err := m.Labels()
+	if err != nil {
+		return nil, err
+	}
+	return c.g.known.Add(key, l, labelBytes(m)), nil
+}
+
+// labelBytes is about what labels of a model take.
+func labelBytes(m *factorgraph.Model) int64 {
+	n := int64(8 * len(m.Domains))
+	for _, name := range m.Names {
+		n += 64 + int64(len(name))
+	}
+	for _, of := range m.States {
+		for _, state := range of {
+			n += 16 + int64(len(state))
+		}
+	}
+	return n
 }
 
 // fewestDigits is how many digits of a digest name a model at least.
 const fewestDigits = 6
 
-// registered finds a registered model by its digest or the beginning of that.
-func (c *call) registered(ctx context.Context, name string) (digest string, of known, err error) {
-	own, err := c.client()
-	if err != nil {
-		return "", known{}, err
-	}
-	name = strings.TrimPrefix(name, "digest:")
-	if digest, err = c.digestOf(ctx, name); err != nil {
-		return "", known{}, err
-	}
-	if of, ok := c.g.known.of(c.who.Tenant + "." + digest); ok {
-		return digest, of, nil
-	}
-	m, err := fetch(ctx, own, digest)
-	if err != nil {
-		return "", known{}, err
-	}
-	if of, err = knownOf(m); err == nil {
-		c.g.known.put(c.who.Tenant+"."+digest, of)
-	}
-	return digest, of, err
-}
-
 // digestOf returns the digest of which name is the beginning.
 func (c *call) digestOf(ctx context.Context, name string) (string, error) {
+	name = strings.TrimPrefix(name, "digest:")
 	if len(name) == 64 {
 		return name, nil
 	}
 	if len(name) < fewestDigits || strings.Trim(name, "0123456789abcdef") != "" {
 		return "", notFound("no model is called %.80q: a name is a digest, or the first %d digits of one at least", name, fewestDigits)
 	}
-	all, err := c.g.own.Models(ctx)
+	all, err := c.models(ctx)
 	if err != nil {
 		return "", err
 	}
 	found := ""
 	for _, m := range all {
-		if m.Owner != "" && m.Owner != c.who.Tenant || !strings.HasPrefix(m.Digest, name) || m.Digest == found {
+		if !strings.HasPrefix(m.Digest, name) || m.Digest == found {
 			continue
 		}
 		if found != "" {
@@ -144,8 +137,23 @@ func (c *call) digestOf(ctx context.Context, name string) (string, error) {
 	return found, nil
 }
 
+// models lists the registered models that who asks may name.
+func (c *call) models(ctx context.Context) (out []client.RegisteredModel, err error) {
+	all, err := c.g.own.Models(ctx)
+	for _, m := range all {
+		if m.Owner == "" || m.Owner == c.who.Tenant || c.who.Tenant == "" {
+			out = append(out, m)
+		}
+	}
+	return out, err
+}
+
 // fetch reads a registered model.
-func fetch(ctx context.Context, own *client.Client, digest string) (*factorgraph.Model, error) {
+func (c *call) fetch(ctx context.Context, digest string) (*factorgraph.Model, error) {
+	own, err := c.client()
+	if err != nil {
+		return nil, err
+	}
 	g, err := own.Model(ctx, digest)
 	if err != nil {
 		if errors.Is(err, client.ErrNotFound) {
@@ -153,44 +161,124 @@ func fetch(ctx context.Context, own *client.Client, digest string) (*factorgraph
 		}
 		return nil, err
 	}
-	if g.Model == nil {
-		return parse([]byte(g.UAI), "uai")
+	return decode(g.Model, g.UAI)
+}
+
+// decode reads a model that travelled.
+func decode(native *wire.Model, text string) (*factorgraph.Model, error) {
+	if native == nil {
+		return parse([]byte(text), string(formats.UAI))
 	}
-	m, err := g.Model.Decode()
+	m, err := native.Decode()
 	if err == nil {
 		err = m.Validate()
 	}
 	return m, fault.Wrap(fault.Internal, err)
 }
 
-// memory remembers what is known of registered models: a digest never means another one.
-type memory struct {
-	mu  sync.Mutex
-	all map[string]known
+// Model is a registered model.
+type Model struct {
+	Digest string `json:"digest"`
+	Owner  string `json:"owner,omitempty"` // the tenant whose it is; absent: everybody's
+	Bytes  uint64 `json:"bytes,omitempty"` // as it is stored
+	Time   int64  `json:"time,omitempty"`  // Unix milliseconds at which it was registered
 }
 
-// mostKnown is how many models are remembered.
-const mostKnown = 256
-
-func (m *memory) of(name string) (known, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	k, ok := m.all[name]
-	return k, ok
+// Models are the registered ones, oldest first.
+type Models struct {
+	Models []Model `json:"models"`
 }
 
-// put remembers one, and forgets any where there are too many.
-func (m *memory) put(name string, k known) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.all == nil {
-		m.all = map[string]known{}
+// modelList lists the registered models.
+func (g *Gateway) modelList(c *call) error {
+	all, err := c.models(c.r.Context())
+	if err != nil {
+		return err
 	}
-	for old := range m.all {
-		if len(m.all) < mostKnown {
-			break
+	out := Models{Models: []Model{}}
+	for _, m := range all {
+		out.Models = append(out.Models, Model{m.Digest, m.Owner, m.Bytes, m.Time.UnixMilli()})
+	}
+	return c.json(http.StatusOK, out)
+}
+
+// modelPost registers the model file that is the body.
+func (g *Gateway) modelPost(c *call) error {
+	text, err := c.body()
+	if err != nil {
+		return err
+	}
+	m, err := parse(text, c.r.URL.Query().Get("format"))
+	if err != nil {
+		return bad("model: %w", err)
+	}
+	graph, err := wire.NewGraph(m)
+	if err != nil {
+		return bad("model: %w", err)
+	}
+	own, err := c.client()
+	if err != nil {
+		return err
+	}
+	digest, err := own.PutModel(c.r.Context(), graph)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Location", "/v1/models/"+digest)
+	return c.json(http.StatusCreated, Model{Digest: digest, Owner: c.who.Tenant})
+}
+
+// formGraph is the format of a model as its variables and scopes alone.
+const formGraph = "graph"
+
+// modelGet answers with a model in some format.
+func (g *Gateway) modelGet(c *call) error {
+	digest, err := c.digestOf(c.r.Context(), c.r.PathValue("model"))
+	if err != nil {
+		return err
+	}
+	m, err := c.fetch(c.r.Context(), digest)
+	if err != nil {
+		return err
+	}
+	format := c.r.URL.Query().Get("format")
+	if format == formGraph {
+		g, err := graphOf(m)
+		if err != nil {
+			return err
 		}
-		delete(m.all, old)
+		return c.json(http.StatusOK, g)
 	}
-	m.all[name] = k
+	as := formats.JSON
+	if format != "" {
+		if as, err = formats.Parse(format); err != nil {
+			return err
+		}
+	}
+	var text bytes.Buffer
+	if err := formats.Write(&text, as, m); err != nil {
+		return err
+	}
+	kind := "text/plain; charset=utf-8"
+	if as == formats.JSON {
+		kind = "application/json; charset=utf-8"
+	}
+	c.w.Header().Set("Content-Type", kind)
+	return c.write(http.StatusOK, text.Bytes())
+}
+
+// modelDelete removes a model.
+func (g *Gateway) modelDelete(c *call) error {
+	ctx := c.r.Context()
+	digest, err := c.digestOf(ctx, c.r.PathValue("model"))
+	if err != nil {
+		return err
+	}
+	if c.who.Tenant != "" {
+		return refuse(http.StatusForbidden, fault.BadInput, "a tenant's key may not remove models")
+	}
+	if err := g.own.RemoveModel(ctx, digest); err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, Model{Digest: digest})
 }

@@ -1,0 +1,60 @@
+package named
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// Query is a query as people write it in JSON over HTTP.
+type Query struct {
+	Evidence  Values     `json:"evidence,omitempty"`
+	Marginals bool       `json:"marginals,omitempty"`
+	Joint     []Variable `json:"joint,omitempty"`
+	Targets   []Variable `json:"targets,omitempty"`
+	Gradients bool       `json:"gradients,omitempty"`
+	MPE       bool       `json:"mpe,omitempty"`
+	Map       []Variable `json:"map,omitempty"`
+	Samples   int        `json:"samples,omitempty"`
+	Seed      uint64     `json:"seed,omitempty"`
+	Weight    float64    `json:"weight,omitempty"`
+	Event     Values     `json:"event,omitempty"`
+}
+
+// Queries returns the queries of q, the first of them at position at: with an event there are two, what is given, and that with the event,
+// asked over it. Results repeat the label. Errors carry bad_input and begin with the field.
+func (q *Query) Queries(l *factorgraph.Labels, label string, at int) ([]query.Query, error) {
+	given, err := q.Evidence.Evidence(l)
+	if err != nil {
+		return nil, fmt.Errorf("evidence: %w", err)
+	}
+	first := query.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals, Gradients: q.Gradients, Weight: q.Weight}
+	if first.Joint, err = Variables(l, q.Joint); err != nil {
+		return nil, fmt.Errorf("joint: %w", err)
+	}
+	if first.Targets, err = Variables(l, q.Targets); err != nil {
+		return nil, fmt.Errorf("targets: %w", err)
+	}
+	if first.Map, err = Variables(l, q.Map); err != nil {
+		return nil, fmt.Errorf("map: %w", err)
+	}
+	first.MPE, first.Samples, first.Seed = q.MPE, q.Samples, q.Seed
+
+	if q.Event == nil {
+		return []query.Query{first}, nil
+	}
+	if len(q.Event) == 0 {
+		return nil, errors.New("event: it says nothing")
+	}
+	both, err := slices.Concat(q.Evidence, q.Event).Evidence(l)
+	if err != nil {
+		return nil, fmt.Errorf("event: %w", err)
+	}
+	if label != "" {
+		label += " event"
+	}
+	return []query.Query{first, {Evidence: both, EvidenceFile: label, Over: at + 1}}, nil
+}
