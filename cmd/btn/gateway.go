@@ -15,8 +15,12 @@ import (
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/gateway"
+	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/internal/telemetry"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
 // gatewayFlags say who may ask over HTTP, and how much.
@@ -27,8 +31,8 @@ type gatewayFlags struct {
 	Patience time.Duration `help:"How long a request over HTTP waits for its answer at most." default:"1m" placeholder:"D"`
 }
 
-// serve starts a gateway at an address over a connection.
-func (f gatewayFlags) serve(listen string, c gateway.Connection, logger *slog.Logger) (*gateway.Server, error) {
+// gateway makes one over a connection.
+func (f gatewayFlags) gateway(c gateway.Connection, logger *slog.Logger, registry prometheus.Registerer) (*gateway.Gateway, error) {
 	var keys *gateway.Keys
 	if f.Keys != "" {
 		var err error
@@ -36,14 +40,10 @@ func (f gatewayFlags) serve(listen string, c gateway.Connection, logger *slog.Lo
 			return nil, err
 		}
 	}
-	g, err := gateway.New(gateway.Config{
-		Connect: c, Keys: keys, Hosts: f.HostName, Log: logger,
+	return gateway.New(gateway.Config{
+		Connect: c, Keys: keys, Hosts: f.HostName, Log: logger, Metrics: registry,
 		Limits: gateway.Limits{Body: int64(f.MaxBody), Patience: f.Patience},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return gateway.Serve(listen, g)
 }
 
 // noGateway as the value of --gateway starts none.
@@ -54,14 +54,19 @@ const usualPort = "8080"
 
 // beside starts the gateway of `btn up`: at an address, or without one at the usual port of this machine, and any other where
 // that is taken.
-func (f gatewayFlags) beside(listen string, nc *nats.Conn, logger *slog.Logger) (*gateway.Server, error) {
-	c := gateway.Connection{NC: nc}
-	if listen != "" {
-		return f.serve(listen, c, logger)
+func (f gatewayFlags) beside(
+	listen string, nc *nats.Conn, logger *slog.Logger, registry prometheus.Registerer,
+) (*gateway.Server, error) {
+	g, err := f.gateway(gateway.Connection{NC: nc}, logger, registry)
+	if err != nil {
+		return nil, err
 	}
-	s, err := f.serve(net.JoinHostPort("127.0.0.1", usualPort), c, logger)
+	if listen != "" {
+		return gateway.Serve(listen, g)
+	}
+	s, err := gateway.Serve(net.JoinHostPort("127.0.0.1", usualPort), g)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return f.serve(net.JoinHostPort("127.0.0.1", "0"), c, logger)
+		return gateway.Serve(net.JoinHostPort("127.0.0.1", "0"), g)
 	}
 	return s, err
 }
@@ -70,6 +75,7 @@ func (f gatewayFlags) beside(listen string, nc *nats.Conn, logger *slog.Logger) 
 type gatewayCmd struct {
 	natsFlag
 	gatewayFlags
+	HTTP   string `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
 	Listen string `help:"Address to listen on: HOST:PORT, :PORT for all of this machine's." default:"127.0.0.1:8080" placeholder:"ADDR"`
 }
 
@@ -89,13 +95,28 @@ func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 		return err
 	}
 	defer nc.Close()
-	s, err := c.serve(c.Listen, gateway.Connection{
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(telemetry.BuildInfo(), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	g, err := c.gateway(gateway.Connection{
 		NC: nc, Tenant: c.AsNATS.Tenant, Guard: bus.Guard{Keys: signing},
-	}, logger)
+	}, logger, registry)
+	if err != nil {
+		return err
+	}
+	s, err := gateway.Serve(c.Listen, g)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	if c.HTTP != "" {
+		ready := func() error { return streams.Healthy(ctx, nc) }
+		server, err := telemetry.Serve(c.HTTP, registry, ready)
+		if err != nil {
+			return fault.Wrap(fault.Infrastructure, err)
+		}
+		defer server.Close()
+	}
 	fmt.Fprintf(t.Out, "gateway %s\n", s.URL)
 	<-ctx.Done()
 	return nil

@@ -80,7 +80,9 @@ func (g *Gateway) guarded(r route) http.Handler {
 				c.fail(panicked(v))
 			}
 			c.release()
-			g.log.Debug("request", "method", r.Method, "route", r.Path, "status", c.status, "took", time.Since(began))
+			took := time.Since(began)
+			g.metrics.count(r.Method, r.Path, c.status, took)
+			g.log.Debug("request", "method", r.Method, "route", r.Path, "status", c.status, "took", took)
 		}()
 		if err := c.admit(r); err != nil {
 			c.fail(err)

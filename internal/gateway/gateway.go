@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -60,6 +61,7 @@ type Config struct {
 	Hosts   []string // names under which the gateway is asked without keys, beside addresses and localhost
 	Limits  Limits
 	Log     *slog.Logger
+	Metrics prometheus.Registerer // gets those of the gateway, unless it is nil
 }
 
 // Connection is a connection to NATS and how it is used.
@@ -81,6 +83,7 @@ type Gateway struct {
 	index    index
 	board    board
 	watcher  watcher
+	metrics  *metrics
 	mux      *http.ServeMux
 	requests chan struct{}
 	streams  chan struct{}
@@ -105,6 +108,7 @@ func New(c Config) (*Gateway, error) {
 		known: memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
 	}
 	g.index.bus = b
+	g.metrics = newMetrics(c.Metrics, g)
 	g.board.nc, g.board.subject = c.Connect.NC, message.Filter(message.KindProgress)
 	if own := c.Connect.Tenant; own != "" {
 		g.board.subject = wire.ProgressSubject(own + ".*")

@@ -1,0 +1,40 @@
+package gateway
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics count requests.
+type metrics struct {
+	seconds *prometheus.HistogramVec
+}
+
+// newMetrics returns metrics that a registry has, if there is one.
+func newMetrics(registry prometheus.Registerer, g *Gateway) *metrics {
+	m := &metrics{seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: "basetensor",
+		Name:      "http_request_seconds",
+		Help:      "Time of requests over HTTP; of streams of events until they end. A code of 499 is a client that went away.",
+		Buckets:   prometheus.ExponentialBuckets(0.0005, 4, 10),
+	}, []string{"method", "route", "code"})}
+	if registry == nil {
+		return m
+	}
+	gauge := func(name, help string, of chan struct{}) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "basetensor", Name: name, Help: help,
+		}, func() float64 { return float64(len(of)) })
+	}
+	registry.MustRegister(m.seconds,
+		gauge("http_requests", "Requests over HTTP under way.", g.requests),
+		gauge("http_streams", "Streams of events under way.", g.streams))
+	return m
+}
+
+// count counts a request.
+func (m *metrics) count(method, route string, code int, took time.Duration) {
+	m.seconds.WithLabelValues(method, route, strconv.Itoa(code)).Observe(took.Seconds())
+}
