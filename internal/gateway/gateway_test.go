@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -132,6 +133,7 @@ func want[T any](s *service, status int, method, path, body string, headers ...s
 	if err := d.Decode(&v); err != nil {
 		s.Fatalf("%s %s: %v: %.600s", method, path, err, b)
 	}
+	documented(s, reflect.TypeFor[T](), b)
 	return v
 }
 
@@ -201,11 +203,12 @@ func TestModels(t *testing.T) {
 		t.Errorf("%v, want %v", p, wetRain)
 	}
 	s.refused(400, `did you mean "wet"`, "POST", "/v1/infer", `{"model_name": "`+name+`", "evidence": {"weet": "yes"}}`)
-	for path, factors := range map[string]int{"/v1/jobs/named/model": 2, "/v1/models/" + name + "?format=graph": 2} {
-		g := want[JobModel](s, 200, "GET", path, "")
-		if len(g.Variables) != 2 || g.Variables[1].Name != "wet" || g.Variables[1].States[1] != "yes" || len(g.Factors) != factors ||
+	for _, g := range []Graph{
+		want[JobModel](s, 200, "GET", "/v1/jobs/named/model", "").Graph, want[Graph](s, 200, "GET", "/v1/models/"+name+"?format=graph", ""),
+	} {
+		if len(g.Variables) != 2 || g.Variables[1].Name != "wet" || g.Variables[1].States[1] != "yes" || len(g.Factors) != 2 ||
 			!slices.Equal(g.Factors[1].Scope, []int{0, 1}) || g.Factors[1].Kind != "dense" {
-			t.Errorf("%s: %+v", path, g)
+			t.Errorf("%+v", g)
 		}
 	}
 	if q := want[JobModel](s, 200, "GET", "/v1/jobs/named/model", "").Queries; len(q) != 1 || q[0].Hard[0].Var != 1 || q[0].Hard[0].Value != 1 {

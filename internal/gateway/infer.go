@@ -47,7 +47,7 @@ const StatusPending = "pending"
 // Submitted says that a job is stored.
 type Submitted struct {
 	Job    string `json:"job"`
-	Digest string `json:"digest"`
+	Digest string `json:"digest,omitempty"` // of the request; absent where it is not known
 	Status string `json:"status"`
 }
 

@@ -12,12 +12,10 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
-	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/pkg/query"
-	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // Status is how the service is.
@@ -158,12 +156,12 @@ func (g *Gateway) replay(c *call) error {
 	if err != nil {
 		return err
 	}
+	digest := ""
+	if a, err := g.own.Answer(c.r.Context(), id); err == nil {
+		digest = a.Digest
+	}
 	if err := g.own.Replay(c.r.Context(), id); err != nil {
 		return err
-	}
-	digest := ""
-	if m, err := g.bus.Raw(c.r.Context(), bus.StreamModel, message.AnyLane(id)); err == nil {
-		digest = m.Header.Get(wire.HeaderDigest)
 	}
 	return c.json(http.StatusAccepted, Submitted{id, digest, StatusPending})
 }
