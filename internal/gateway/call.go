@@ -3,6 +3,7 @@ package gateway
 // One request, and what is true of all of them.
 
 import (
+	"context"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -99,6 +100,11 @@ func (g *Gateway) guarded(r route) http.Handler {
 			c.fail(busy("too many requests at one time: %d", cap(room)))
 			return
 		}
+		if !r.Stream {
+			ctx, cancel := context.WithTimeout(req.Context(), g.limits.Patience+g.limits.Transfer)
+			defer cancel()
+			c.r = req.WithContext(ctx)
+		}
 		if err := r.handle(c); err != nil {
 			c.fail(err)
 		}
@@ -172,11 +178,19 @@ func (c *call) client() (*client.Client, error) {
 	return c.g.tenants.of(c.g.config.Connect, c.who.Tenant)
 }
 
+// largeResponse is from how many bytes on a response counts among Limits.Bodies.
+const largeResponse = 1 << 20
+
 // json answers with a value.
 func (c *call) json(status int, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
+	}
+	if len(b) > largeResponse { // the client may take it slowly
+		if err := c.hold(int64(len(b))); err != nil {
+			return err
+		}
 	}
 	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	return c.write(status, append(b, '\n'))

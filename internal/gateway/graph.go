@@ -118,7 +118,7 @@ func (g *Gateway) jobModel(c *call) error {
 	}
 	var m *factorgraph.Model
 	if r.ModelDigest != "" {
-		m, err = c.fetch(ctx, r.ModelDigest)
+		m, err = c.fetch(ctx, message.Owner(id), r.ModelDigest)
 	} else {
 		m, err = decode(r.Model, r.UAI)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -80,7 +81,7 @@ func (c *call) registered(ctx context.Context, name string, request *wire.Reques
 	if l, ok := c.g.known.Get(key); ok {
 		return l, nil
 	}
-	m, err := c.fetch(ctx, digest)
+	m, err := c.fetch(ctx, c.who.Tenant, digest)
 	if err != nil {
 		return nil, err
 	}
@@ -148,20 +149,37 @@ func (c *call) models(ctx context.Context) (out []client.RegisteredModel, err er
 	return out, err
 }
 
-// fetch reads a registered model.
-func (c *call) fetch(ctx context.Context, digest string) (*factorgraph.Model, error) {
-	own, err := c.client()
-	if err != nil {
-		return nil, err
+// fetch reads a model that an owner's jobs may name.
+func (c *call) fetch(ctx context.Context, owner, digest string) (*factorgraph.Model, error) {
+	if !form.IsDigest(digest) {
+		return nil, notFound("%.80q is no digest of a model", digest)
 	}
-	g, err := own.Model(ctx, digest)
+	b, err := c.g.bus.GetGraph(ctx, owner, digest)
 	if err != nil {
 		if errors.Is(err, client.ErrNotFound) {
-			return nil, notFound("%w", err)
+			return nil, notFound("no model is registered under the digest %s: %w", digest, client.ErrNotFound)
 		}
 		return nil, err
 	}
+	var g wire.Graph
+	if err := wire.Decode(b, &g); err != nil {
+		return nil, err
+	}
 	return decode(g.Model, g.UAI)
+}
+
+// ownerOf returns whose a model is: who may see everybody's finds each.
+func (c *call) ownerOf(ctx context.Context, digest string) (string, error) {
+	if c.who.Tenant != "" {
+		return c.who.Tenant, nil
+	}
+	all, err := c.models(ctx)
+	for _, m := range all {
+		if m.Digest == digest {
+			return m.Owner, err
+		}
+	}
+	return "", err
 }
 
 // decode reads a model that travelled.
@@ -237,7 +255,11 @@ func (g *Gateway) modelGet(c *call) error {
 	if err != nil {
 		return err
 	}
-	m, err := c.fetch(c.r.Context(), digest)
+	owner, err := c.ownerOf(c.r.Context(), digest)
+	if err != nil {
+		return err
+	}
+	m, err := c.fetch(c.r.Context(), owner, digest)
 	if err != nil {
 		return err
 	}
