@@ -160,6 +160,9 @@ func TestInferByName(t *testing.T) {
 	if p := a.Results[0].Marginals[0][1]; !near(p, wetRain) {
 		t.Errorf("P(rain | wet) = %v, want %v", p, wetRain)
 	}
+	if n := a.Results[0].Named; n == nil || !near(n.Posteriors["rain"]["yes"], wetRain) {
+		t.Errorf("by name: %+v", n)
+	}
 	if r := a.Results[2].LnRatio; r == nil || !near(math.Exp(*r), wetRain) {
 		t.Errorf("P(rain | wet) as an event: %v, want %v", r, wetRain)
 	}

@@ -118,6 +118,9 @@ func answerOf(a *wire.Answer) Answer {
 	if out.Results == nil {
 		out.Results = []query.Result{}
 	}
+	for i := range out.Results {
+		out.Results[i].Name(a.Named())
+	}
 	return out
 }
 

@@ -121,7 +121,14 @@ func (c *call) soFar(ctx context.Context, id string, partials []*partial) []quer
 	if err != nil {
 		return nil
 	}
+	names, err := message.DecodeNames(first.Names)
+	if err != nil {
+		return nil
+	}
 	results := stage.AggregateNow(id, plan, first.Files, values)
+	for i := range results {
+		results[i].Name(names)
+	}
 	return slices.DeleteFunc(results, func(r query.Result) bool { return r.Status != query.StatusOK })
 }
 
