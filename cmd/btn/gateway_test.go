@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// staying runs a command that stays, and returns what its first lines say by their first word, up to and with that of last.
+func staying(t *testing.T, last string, args ...string) map[string]string {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	out, in := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		code := run(ctx, args, in, os.Stderr)
+		in.CloseWithError(fmt.Errorf("exit code %d", code))
+		ended <- code
+	}()
+	t.Cleanup(func() {
+		stop()
+		if code := <-ended; code != 0 {
+			t.Errorf("%q: exit code %d", args, code)
+		}
+	})
+	said := map[string]string{}
+	for lines := bufio.NewReader(out); ; {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if said[word] = strings.TrimSpace(rest); word == last {
+			go io.Copy(io.Discard, lines)
+			return said
+		}
+	}
+}
+
+// TestGateway: that of `btn up`, with keys, and one of its own in front of the same workers.
+func TestGateway(t *testing.T) {
+	file := write(t, t.TempDir(), "keys", "* 0123456789abcdef\n")
+	up := staying(t, "ready;", "up", "--port", "0", "--redis", "off", "--gateway", "127.0.0.1:0", "--keys", file)
+	other := staying(t, "gateway", "gateway", "--nats", up["nats"], "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0")
+	body := `{"model": ` + rainWet + `, "evidence": {"wet": 0}, "targets": ["rain"]}`
+	for url, key := range map[string]string{up["gateway"]: "0123456789abcdef", other["gateway"]: ""} {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", url+"/v1/infer", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+key)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		var answer struct {
+			Results []struct{ Marginals [][]float64 }
+		}
+		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || response.StatusCode != 200 {
+			t.Fatalf("%s: %s, %v", url, response.Status, err)
+		}
+		if p := answer.Results[0].Marginals[0][1]; math.Abs(p-0.75) > 1e-12 { // 3 of 1 and 3
+			t.Errorf("%s: P(rain) = %v", url, p)
+		}
+	}
+	response, err := http.Get(up["gateway"] + "/v1/jobs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != 401 {
+		t.Errorf("without a key: %s", response.Status)
+	}
+}
+
+// TestUpWithoutGateway: none is started, and an address that is taken is an error.
+func TestUpWithoutGateway(t *testing.T) {
+	up := staying(t, "ready;", "up", "--port", "0", "--redis", "off", "--gateway", "off")
+	if url, ok := up["gateway"]; ok {
+		t.Errorf("a gateway at %s", url)
+	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	var out, said bytes.Buffer
+	taken := strings.TrimPrefix(up["nats"], "nats://")
+	code := run(ctx, []string{"up", "--port", "0", "--redis", "off", "--gateway", taken}, &out, &said)
+	if code != 4 || !strings.Contains(said.String(), "address already in use") {
+		t.Errorf("exit code %d: %s", code, said.String())
+	}
+}
