@@ -124,7 +124,7 @@ var beside = []string{
 // laboratory are the packages of the nested module lab, which measures and draws.
 var laboratory = []string{
 	"baseline", "bench", "chart", "cmd/btnlab", "deploy", "evaluate", "faults",
-	"image", "image/build", "load", "scale", "simulate", "watch",
+	"image", "image/build", "load", "page", "scale", "simulate", "watch",
 }
 
 // modules are the folders of the two modules.

@@ -217,6 +217,11 @@ func TestModels(t *testing.T) {
 	if q := want[JobModel](s, 200, "GET", "/v1/jobs/named/model", "").Queries; len(q) != 1 || q[0].Hard[0].Var != 1 || q[0].Hard[0].Value != 1 {
 		t.Errorf("%+v", q)
 	}
+	native := want[map[string]any](s, 200, "GET", "/v1/models/"+name, "")
+	if of := want[map[string]any](s, 200, "GET", "/v1/jobs/named/model?format=json", ""); !reflect.DeepEqual(of, native) {
+		t.Errorf("that of the job is %v, want %v", of, native)
+	}
+	s.refused(400, "is no format", "GET", "/v1/jobs/named/model?format=doc", "")
 	for format, begins := range map[string]string{"": `{`, "uai": "MARKOV"} {
 		b, err := io.ReadAll(s.ask("GET", "/v1/models/"+name+"?format="+format, "").Body)
 		if err != nil || !strings.HasPrefix(string(b), begins) {

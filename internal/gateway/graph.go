@@ -125,6 +125,9 @@ func (g *Gateway) jobModel(c *call) error {
 	if err != nil {
 		return err
 	}
+	if format := c.r.URL.Query().Get("format"); format != "" && format != formGraph {
+		return c.written(m, format)
+	}
 	of, err := graphOf(m)
 	if err != nil {
 		return err

@@ -263,14 +263,18 @@ func (g *Gateway) modelGet(c *call) error {
 	if err != nil {
 		return err
 	}
-	format := c.r.URL.Query().Get("format")
-	if format == formGraph {
-		g, err := graphOf(m)
-		if err != nil {
-			return err
-		}
-		return c.json(http.StatusOK, g)
+	if format := c.r.URL.Query().Get("format"); format != formGraph {
+		return c.written(m, format)
 	}
+	of, err := graphOf(m)
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, of)
+}
+
+// written answers with a model in a format, "" for the native one.
+func (c *call) written(m *factorgraph.Model, format string) (err error) {
 	as := formats.JSON
 	if format != "" {
 		if as, err = formats.Parse(format); err != nil {

@@ -1,0 +1,232 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/gateway"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// grid is the text of a model of side × side variables of two values.
+func grid(side int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "MARKOV %d%s %d ", side*side, strings.Repeat(" 2", side*side), 2*side*(side-1))
+	for i := range side * side {
+		if i%side > 0 {
+			fmt.Fprintf(&b, "2 %d %d ", i-1, i)
+		}
+		if i >= side {
+			fmt.Fprintf(&b, "2 %d %d ", i-side, i)
+		}
+	}
+	for i := range 2 * side * (side - 1) {
+		x, y := 1+i*7919%13, 1+i*i%11
+		fmt.Fprintf(&b, "4 %d %d %d %d ", x, y, y, x+i%2)
+	}
+	return b.String()
+}
+
+// fill submits jobs of every kind, and registers models; it returns their digests.
+func (s *service) fill() (asia, alarm string) {
+	s.Helper()
+	model := json.RawMessage(s.file("asia.json"))
+	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "asia", "tenant": "clinic", "model": model, "evidence": map[string]string{"dysp": "yes"},
+		"marginals": true, "joint": []string{"smoke", "bronc"}}, nil)
+	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "asia-two", "tenant": "clinic", "model": model, "queries": []any{
+		map[string]any{"marginals": true}, map[string]any{"evidence": map[string]string{"xray": "abnormal"}, "event": map[string]string{"smoke": "yes"}}}}, nil)
+	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "descent", "tenant": "clinic", "model": model, "evidence": map[string]string{"dysp": "yes"},
+		"mpe": true, "map": []string{"tub", "lung"}, "samples": 20, "seed": 7}, nil)
+	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "grid", "tenant": "physics", "text": grid(12), "marginals": true,
+		"settings": map[string]any{"method": "truncated", "budget": 1e9}}, nil)
+	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "too-large", "tenant": "physics", "text": grid(12),
+		"settings": map[string]any{"method": "exact", "memory": 1 << 10}}, nil)
+	s.ask(400, "POST", "/v1/infer", map[string]any{"job": "too-late", "text": grid(2), "deadline_ms": 100_000_000_000}, nil)
+	if err := s.nc.Publish(wire.ModelSubject(wire.Lane("physics"), "physics.broken"), []byte("no message")); err != nil {
+		s.Fatal(err)
+	}
+	for _, of := range []struct {
+		name string
+		to   *string
+	}{{"asia.json", &asia}, {"alarm.uai", &alarm}} {
+		var put gateway.Model
+		s.ask(201, "POST", "/v1/models", string(s.file(of.name)), &put)
+		*of.to = put.Digest
+	}
+	s.until(func() bool {
+		var dead gateway.DeadLetters
+		s.ask(200, "GET", "/v1/dead-letters", nil, &dead)
+		return len(dead.DeadLetters) == 1
+	})
+	return asia, alarm
+}
+
+// wrong finds what keeps people from a view: what has no name for those who do not see it, ids that are there twice, text too close to
+// its ground, what sticks out.
+const wrong = `(() => {
+	const found = []
+	const seen = e => e.checkVisibility({ visibilityProperty: true }) && !e.closest('.unseen, .skip')
+	if (document.querySelectorAll('main').length !== 1 || document.querySelectorAll('h1').length !== 1) found.push('not one main and one h1')
+	for (const e of document.querySelectorAll('input, select, textarea')) if (seen(e) && !e.labels.length && !e.getAttribute('aria-label')) found.push('no label: ' + e.outerHTML)
+	for (const e of document.querySelectorAll('button, a')) if (seen(e) && !(e.textContent.trim() || e.getAttribute('aria-label'))) found.push('no name: ' + e.outerHTML)
+	for (const e of document.querySelectorAll('svg')) if (!e.getAttribute('aria-hidden') && !e.getAttribute('aria-label')) found.push('an unnamed drawing')
+	const ids = new Set()
+	for (const e of document.querySelectorAll('[id]')) ids.has(e.id) ? found.push('twice: ' + e.id) : ids.add(e.id)
+	for (const e of document.querySelectorAll('[aria-labelledby]')) if (!document.getElementById(e.getAttribute('aria-labelledby'))) found.push('labelled by nothing: ' + e.outerHTML.slice(0, 80))
+	const light = c => {
+		const [r, g, b] = c.map(x => (x /= 255) <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
+		return 0.2126 * r + 0.7152 * g + 0.0722 * b
+	}
+	const colour = text => text.match(/[\d.]+/g).map(Number)
+	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+	while (walker.nextNode()) {
+		const e = walker.currentNode.parentElement
+		if (!walker.currentNode.textContent.trim() || !seen(e) || e.closest('option, title')) continue
+		const style = getComputedStyle(e)
+		const svg = e.closest('svg')
+		let ground = null
+		for (let up = e; up && !ground; up = up.parentElement) {
+			const c = colour(getComputedStyle(up).backgroundColor)
+			if (c.length < 4 || c[3] === 1) ground = c
+		}
+		const node = e.closest('.node')
+		if (node) ground = colour(getComputedStyle(node.querySelector('.box')).fill)
+		const a = light(colour(svg ? style.fill : style.color).slice(0, 3))
+		const b = light(ground.slice(0, 3))
+		const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
+		if (ratio < 4.5) found.push('contrast ' + ratio.toFixed(2) + ': ' + walker.currentNode.textContent.slice(0, 40))
+	}
+	if (document.documentElement.scrollWidth > innerWidth) found.push('wider than the window: ' + document.documentElement.scrollWidth)
+	return found
+})()`
+
+// look opens a view in both colours and sizes, and holds it against what every view has to be.
+func (p *tab) look(name, hash string, ready string, args ...any) {
+	p.Helper()
+	for _, scheme := range []string{"light", "dark"} {
+		for _, size := range [][2]int{{1440, 900}, {390, 844}} {
+			p.size(size[0], size[1])
+			p.colours(scheme)
+			p.open(hash)
+			p.wait(ready, args...)
+			if found := eval[[]string](p, wrong); len(found) > 0 {
+				p.Errorf("%s, %s, %d wide: %q", name, scheme, size[0], found)
+			}
+			p.shot(fmt.Sprintf("%s-%s-%d", name, scheme, size[0]))
+		}
+	}
+	p.size(1440, 900)
+}
+
+// TestViews: every view shows what there is, in both colours, narrow and wide.
+func TestViews(t *testing.T) {
+	b := startBrowser(t)
+	s := serve(t, false)
+	s.work()
+	asia, alarm := s.fill()
+	p := b.tab(t, s.url)
+	p.look("jobs", "#/jobs", `document.querySelectorAll('.jobs tbody tr').length === 7`)
+	p.look("job", "#/jobs/asia", `document.querySelectorAll('.posterior').length === 8 && document.querySelectorAll('.joint tbody tr').length === 4`)
+	if text := eval[string](p, "document.querySelector('.headline').innerText"); !strings.Contains(text, "exact") || strings.Contains(text, "≈") {
+		t.Errorf("an exact answer says %q", text)
+	}
+	p.look("job-descent", "#/jobs/descent", `document.getElementById('mpe-title') && document.getElementById('map-title') && document.getElementById('samples-title')`)
+	p.look("job-estimate", "#/jobs/grid", `document.querySelector('svg.estimates') && document.querySelector('.timeline')`)
+	if text := eval[string](p, "document.querySelector('.headline').innerText"); !strings.Contains(text, "estimate") || !strings.Contains(text, "≈") {
+		t.Errorf("an estimate says %q", text)
+	}
+	p.look("job-error", "#/jobs/too-large", `document.querySelector('.error strong').textContent === 'over_budget'`)
+	p.look("job-failed", "#/jobs/too-late", `document.querySelector('.error strong').textContent === 'bad_input'`)
+	p.look("models", "#/models", `document.querySelectorAll('.models tbody tr').length === 2`)
+	p.look("graph", "#/graph/job/asia", `document.querySelectorAll('.node').length === 8 && document.querySelectorAll('.node.seen').length === 1 && document.querySelector('.node .p')`)
+	p.look("graph-alarm", "#/graph/model/"+alarm[:12], `document.querySelectorAll('.node').length === 37 && document.querySelector('.node .p')`)
+	p.look("graph-grid", "#/graph/job/grid", `document.querySelectorAll('.node').length === 144 && document.querySelector('.node .p')`)
+	p.look("ask", "#/ask/model/"+asia[:12], `document.querySelectorAll('datalist option').length === 8`)
+	p.look("dead-letters", "#/dead-letters", `document.querySelectorAll('.dead tbody tr').length === 1`)
+	p.look("workers", "#/workers", `document.querySelectorAll('.stages tbody tr').length === 4 && document.querySelectorAll('.lane').length === 16`)
+	p.allow("status of 404")
+	p.look("nothing", "#/jobs/nobody", `document.querySelector('.trouble')`)
+}
+
+// TestLive: a job that grows shows its estimates as they come, and its answer, without being asked again.
+func TestLive(t *testing.T) {
+	b := startBrowser(t)
+	s := serve(t, false)
+	s.work(pipeline.StageReparam, pipeline.StageLearn)
+	s.ask(202, "POST", "/v1/infer", map[string]any{"job": "grows", "async": true, "text": grid(12), "settings": map[string]any{"method": "regions"}}, nil)
+	p := b.tab(t, s.url)
+	p.open("#/jobs/grows")
+	p.wait(`document.querySelector('.state').textContent.includes('pending') && !document.querySelector('svg.estimates')`)
+	s.work(pipeline.StageContract)
+	p.wait(`document.querySelectorAll('svg.estimates .track g').length > 1 && document.querySelector('.so-far .mark.estimate, .so-far .mark.guess')`)
+	p.shot("job-live-light-1440")
+	s.work(pipeline.StageAggregate)
+	p.wait(`document.querySelector('.state').textContent.includes('ok') && !document.querySelector('.so-far') && document.querySelector('.headline')`)
+	p.wait(`document.querySelectorAll('.timeline tbody tr').length > 4`)
+}
+
+// TestTenThousandJobs: the list is paged, searched by tenant, state and id, and stays quick.
+func TestTenThousandJobs(t *testing.T) {
+	b := startBrowser(t)
+	s := serve(t, false)
+	js, err := jetstream.New(s.nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 10_000
+	for i := range n {
+		a := &wire.Answer{Job: fmt.Sprintf("t%d.job-%d", i%7, i), Digest: wire.Digest(nil), Status: wire.StatusError,
+			Error: &query.ErrorInfo{Code: fault.BadInput, Message: "none", Stage: query.StageReparam}}
+		m, err := wire.Encode(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := js.PublishAsync(wire.AnswerSubject(a.Job), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-js.PublishAsyncComplete():
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	}
+	s.ask(202, "POST", "/v1/infer", map[string]any{"job": "last", "async": true, "text": grid(2)}, nil)
+
+	p := b.tab(t, s.url)
+	began := time.Now()
+	p.open("#/jobs")
+	p.wait(`document.querySelector('.where').textContent === '1–100 of 10,001' && document.querySelectorAll('.jobs tbody tr').length === 100`)
+	t.Logf("10,001 jobs: interactive after %s", time.Since(began).Round(time.Millisecond))
+	p.shot("jobs-10000-light-1440")
+	first := `document.querySelector('.jobs tbody tr .id').textContent`
+	if id := eval[string](p, first); id != "last" {
+		t.Errorf("the newest is %s", id)
+	}
+	p.click("#jobs-older")
+	p.wait(`document.querySelector('.where').textContent === '101–200 of 10,001'`)
+	p.click("#jobs-newer")
+	p.wait(`document.querySelector('.where').textContent === '1–100 of 10,001' && ` + first + ` === 'last'`)
+	began = time.Now()
+	p.click("#jobs-tenant")
+	p.write("t3")
+	p.wait(`document.querySelector('.where').textContent === '1–100 of 1,429'`)
+	t.Logf("those of a tenant after %s", time.Since(began).Round(time.Millisecond))
+	if hash := eval[string](p, "location.hash"); hash != "#/jobs?tenant=t3" {
+		t.Errorf("the address is %s", hash)
+	}
+	p.click("#jobs-text")
+	p.write("job-9999")
+	p.wait(`document.querySelector('.where').textContent === '1–1 of 1' && ` + first + ` === 't3.job-9999'`)
+	p.open("#/jobs?state=pending")
+	p.wait(`document.querySelector('.where').textContent === '1–1 of 1' && ` + first + ` === 'last'`)
+	p.open("#/jobs?tenant=" + url.QueryEscape("nobody"))
+	p.wait(`document.querySelector('.empty').checkVisibility()`)
+}
