@@ -24,7 +24,7 @@ export function results(element) {
     last = [all, about]
     if (!all.length) return put(element)
     picked = Math.min(picked, all.length - 1)
-    const one = all[picked]
+    const one = about.pending ? { ...all[picked], ended: '' } : all[picked]
     put(element, h('section', { 'aria-labelledby': 'answer-title', class: about.pending ? 'so-far' : null },
       h('div', { class: 'head' }, h('h2', { id: 'answer-title' }, about.pending ? 'So far' : 'Answer'), all.length > 1 ? picker(all) : null,
         about.pending ? h('span', { class: 'hint' }, 'an estimate that still grows') : null),
