@@ -52,7 +52,8 @@ func TestTextStaysText(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, word := range []string{
-			"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "DOMParser", "createContextualFragment",
+			"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "DOMParser",
+			"createContextualFragment",
 			"srcdoc", "javascript:", " style=", " onclick=", " onerror=", " onload=",
 		} {
 			if strings.Contains(string(b), word) {

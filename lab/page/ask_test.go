@@ -32,7 +32,9 @@ func TestObserve(t *testing.T) {
 	// holds waits until every node says the posteriors under this evidence.
 	holds := func(evidence map[int]int) {
 		t.Helper()
-		r, err := infer.Run(t.Context(), infer.Request{Model: m, Queries: []query.Query{{Evidence: factorgraph.Observe(evidence), Marginals: true}}}, nil)
+		r, err := infer.Run(t.Context(), infer.Request{
+			Model: m, Queries: []query.Query{{Evidence: factorgraph.Observe(evidence), Marginals: true}},
+		}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +111,8 @@ func TestAskForm(t *testing.T) {
 	p.write("by-hand")
 	p.click("#ask-go")
 	p.wait(`location.hash === '#/jobs/by-hand' && document.querySelectorAll('.posterior').length === 8`)
-	if rows := eval[[]string](p, `[...document.querySelectorAll('.joint tbody tr')].map(r => r.textContent)`); len(rows) != 4 || !strings.HasSuffix(rows[3], "0.558021") {
+	rows := eval[[]string](p, `[...document.querySelectorAll('.joint tbody tr')].map(r => r.textContent)`)
+	if len(rows) != 4 || !strings.HasSuffix(rows[3], "0.558021") {
 		t.Errorf("the joint is %q", rows)
 	}
 	p.allow("status of 400")
@@ -130,7 +133,9 @@ func TestHostileNames(t *testing.T) {
 	const worse = `</script><script>window.hacked=2</script>`
 	model, err := json.Marshal(map[string]any{
 		"basetensor_model": 1, "bayes": true,
-		"variables": []any{map[string]any{"name": evil, "states": []string{worse, "__proto__"}}, map[string]any{"name": "__proto__", "states": []string{"a", "b"}}},
+		"variables": []any{
+			map[string]any{"name": evil, "states": []string{worse, "__proto__"}}, map[string]any{"name": "__proto__", "states": []string{"a", "b"}},
+		},
 		"factors": []any{map[string]any{"scope": []int{0}, "dense": map[string]any{"values": []float64{0.25, 0.75}}},
 			map[string]any{"scope": []int{0, 1}, "dense": map[string]any{"values": []float64{0.5, 0.5, 0.1, 0.9}}}},
 	})
@@ -156,7 +161,8 @@ func TestHostileNames(t *testing.T) {
 		if strings.HasPrefix(view.hash, "#/graph/job") {
 			p.wait(`document.querySelector('.node .p')`)
 			p.click(`.node[data-variable="0"] [data-state="1"]`)
-			p.wait(`document.querySelector('.evidence')?.textContent.includes($1) && document.querySelector('.choice legend').textContent === $1`, evil)
+			p.wait(`document.querySelector('.evidence')?.textContent.includes($1)
+		&& document.querySelector('.choice legend').textContent === $1`, evil)
 			p.wait(`document.querySelector('.node[data-variable="1"]').getAttribute('aria-label') === '__proto__: a 0.100000, b 0.900000'`)
 			p.shot("hostile-light-1440")
 		}
@@ -173,7 +179,9 @@ func TestKeyboard(t *testing.T) {
 	s.work()
 	asia, _ := s.fill()
 	p := b.tab(t, s.url)
-	for _, hash := range []string{"#/jobs", "#/jobs/asia", "#/models", "#/graph/model/" + asia, "#/ask/model/" + asia, "#/dead-letters", "#/workers"} {
+	for _, hash := range []string{
+		"#/jobs", "#/jobs/asia", "#/models", "#/graph/model/" + asia, "#/ask/model/" + asia, "#/dead-letters", "#/workers",
+	} {
 		p.open(hash)
 		p.wait(`!document.querySelector('.graph') || document.querySelector('.node .p')`)
 		// everything that can have the focus: of radio buttons the one that is chosen, of nodes one
@@ -252,7 +260,8 @@ func TestKeys(t *testing.T) {
 	enter(everyKey)
 	p.open("#/models")
 	p.wait(`document.getElementById('upload-go')`)
-	eval[bool](p, `(() => { const all = new DataTransfer(); all.items.add(new File([$1], 'small.uai')); const e = document.getElementById('upload-file')
+	eval[bool](p, `(() => { const all = new DataTransfer(); all.items.add(new File([$1], 'small.uai'))
+		const e = document.getElementById('upload-file')
 		e.files = all.files; return e.dispatchEvent(new Event('change')) })()`, grid(2))
 	p.wait(`document.getElementById('upload-name')?.value !== ''`)
 	p.click("#upload-go")

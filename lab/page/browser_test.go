@@ -57,7 +57,8 @@ func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	args := []string{
 		"--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions",
-		"--disable-background-networking", "--disable-dev-shm-usage", "--force-color-profile=srgb", "--user-data-dir=" + t.TempDir(), "about:blank",
+		"--disable-background-networking", "--disable-dev-shm-usage", "--force-color-profile=srgb",
+		"--user-data-dir=" + t.TempDir(), "about:blank",
 	}
 	if os.Geteuid() == 0 {
 		args = append([]string{"--no-sandbox"}, args...)
@@ -169,7 +170,9 @@ func (b *browser) tab(t *testing.T, url string) *tab {
 	var of struct{ BrowserContextID string }
 	p.must(b.call(t.Context(), "", "Target.createBrowserContext", map[string]any{}, &of))
 	var target struct{ TargetID string }
-	p.must(b.call(t.Context(), "", "Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": of.BrowserContextID}, &target))
+	p.must(b.call(t.Context(), "", "Target.createTarget", map[string]any{
+		"url": "about:blank", "browserContextId": of.BrowserContextID,
+	}, &target))
 	var attached struct{ SessionID string }
 	p.must(b.call(t.Context(), "", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached))
 	p.session = attached.SessionID
@@ -283,7 +286,8 @@ const within = time.Minute
 // wait waits until an expression is true.
 func (p *tab) wait(script string, args ...any) {
 	p.Helper()
-	for end := time.Now().Add(within); !eval[bool](p, "(() => { try { return !!("+script+") } catch { return false } })()", args...); time.Sleep(20 * time.Millisecond) {
+	holds := "(() => { try { return !!(" + script + ") } catch { return false } })()"
+	for end := time.Now().Add(within); !eval[bool](p, holds, args...); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			p.shot("failed")
 			p.Fatalf("never true: %s %v\nthe page says: %s", script, args, eval[string](p, "document.body.innerText"))

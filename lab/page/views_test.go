@@ -1,6 +1,7 @@
 package page
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -39,12 +40,16 @@ func grid(side int) string {
 func (s *service) fill() (asia, alarm string) {
 	s.Helper()
 	model := json.RawMessage(s.file("asia.json"))
-	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "asia", "tenant": "clinic", "model": model, "evidence": map[string]string{"dysp": "yes"},
+	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "asia", "tenant": "clinic", "model": model,
+		"evidence":  map[string]string{"dysp": "yes"},
 		"marginals": true, "joint": []string{"smoke", "bronc"}}, nil)
 	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "asia-two", "tenant": "clinic", "model": model, "queries": []any{
-		map[string]any{"marginals": true}, map[string]any{"evidence": map[string]string{"xray": "abnormal"}, "event": map[string]string{"smoke": "yes"}}}}, nil)
-	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "descent", "tenant": "clinic", "model": model, "evidence": map[string]string{"dysp": "yes"},
-		"mpe": true, "map": []string{"tub", "lung"}, "samples": 20, "seed": 7}, nil)
+		map[string]any{"marginals": true},
+		map[string]any{"evidence": map[string]string{"xray": "abnormal"}, "event": map[string]string{"smoke": "yes"}},
+	}}, nil)
+	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "descent", "tenant": "clinic", "model": model,
+		"evidence": map[string]string{"dysp": "yes"},
+		"mpe":      true, "map": []string{"tub", "lung"}, "samples": 20, "seed": 7}, nil)
 	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "grid", "tenant": "physics", "text": grid(12), "marginals": true,
 		"settings": map[string]any{"method": "truncated", "budget": 1e9}}, nil)
 	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "too-large", "tenant": "physics", "text": grid(12),
@@ -71,42 +76,9 @@ func (s *service) fill() (asia, alarm string) {
 
 // wrong finds what keeps people from a view: what has no name for those who do not see it, ids that are there twice, text too close to
 // its ground, what sticks out.
-const wrong = `(() => {
-	const found = []
-	const seen = e => e.checkVisibility({ visibilityProperty: true }) && !e.closest('.unseen, .skip')
-	if (document.querySelectorAll('main').length !== 1 || document.querySelectorAll('h1').length !== 1) found.push('not one main and one h1')
-	for (const e of document.querySelectorAll('input, select, textarea')) if (seen(e) && !e.labels.length && !e.getAttribute('aria-label')) found.push('no label: ' + e.outerHTML)
-	for (const e of document.querySelectorAll('button, a')) if (seen(e) && !(e.textContent.trim() || e.getAttribute('aria-label'))) found.push('no name: ' + e.outerHTML)
-	for (const e of document.querySelectorAll('svg')) if (!e.getAttribute('aria-hidden') && !e.getAttribute('aria-label')) found.push('an unnamed drawing')
-	const ids = new Set()
-	for (const e of document.querySelectorAll('[id]')) ids.has(e.id) ? found.push('twice: ' + e.id) : ids.add(e.id)
-	for (const e of document.querySelectorAll('[aria-labelledby]')) if (!document.getElementById(e.getAttribute('aria-labelledby'))) found.push('labelled by nothing: ' + e.outerHTML.slice(0, 80))
-	const light = c => {
-		const [r, g, b] = c.map(x => (x /= 255) <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
-		return 0.2126 * r + 0.7152 * g + 0.0722 * b
-	}
-	const colour = text => text.match(/[\d.]+/g).map(Number)
-	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
-	while (walker.nextNode()) {
-		const e = walker.currentNode.parentElement
-		if (!walker.currentNode.textContent.trim() || !seen(e) || e.closest('option, title')) continue
-		const style = getComputedStyle(e)
-		const svg = e.closest('svg')
-		let ground = null
-		for (let up = e; up && !ground; up = up.parentElement) {
-			const c = colour(getComputedStyle(up).backgroundColor)
-			if (c.length < 4 || c[3] === 1) ground = c
-		}
-		const node = e.closest('.node')
-		if (node) ground = colour(getComputedStyle(node.querySelector('.box')).fill)
-		const a = light(colour(svg ? style.fill : style.color).slice(0, 3))
-		const b = light(ground.slice(0, 3))
-		const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
-		if (ratio < 4.5) found.push('contrast ' + ratio.toFixed(2) + ': ' + walker.currentNode.textContent.slice(0, 40))
-	}
-	if (document.documentElement.scrollWidth > innerWidth) found.push('wider than the window: ' + document.documentElement.scrollWidth)
-	return found
-})()`
+//
+//go:embed wrong.js
+var wrong string
 
 // look opens a view in both colours and sizes, and holds it against what every view has to be.
 func (p *tab) look(name, hash string, ready string, args ...any) {
@@ -134,24 +106,31 @@ func TestViews(t *testing.T) {
 	asia, alarm := s.fill()
 	p := b.tab(t, s.url)
 	p.look("jobs", "#/jobs", `document.querySelectorAll('.jobs tbody tr').length === 7`)
-	p.look("job", "#/jobs/asia", `document.querySelectorAll('.posterior').length === 8 && document.querySelectorAll('.joint tbody tr').length === 4`)
-	if text := eval[string](p, "document.querySelector('.headline').innerText"); !strings.Contains(text, "exact") || strings.Contains(text, "≈") {
+	p.look("job", "#/jobs/asia", `document.querySelectorAll('.posterior').length === 8
+		&& document.querySelectorAll('.joint tbody tr').length === 4`)
+	text := eval[string](p, "document.querySelector('.headline').innerText")
+	if !strings.Contains(text, "exact") || strings.Contains(text, "≈") {
 		t.Errorf("an exact answer says %q", text)
 	}
-	p.look("job-descent", "#/jobs/descent", `document.getElementById('mpe-title') && document.getElementById('map-title') && document.getElementById('samples-title')`)
+	p.look("job-descent", "#/jobs/descent", `document.getElementById('mpe-title') && document.getElementById('map-title')
+		&& document.getElementById('samples-title')`)
 	p.look("job-estimate", "#/jobs/grid", `document.querySelector('svg.estimates') && document.querySelector('.timeline')`)
-	if text := eval[string](p, "document.querySelector('.headline').innerText"); !strings.Contains(text, "estimate") || !strings.Contains(text, "≈") {
+	text = eval[string](p, "document.querySelector('.headline').innerText")
+	if !strings.Contains(text, "estimate") || !strings.Contains(text, "≈") {
 		t.Errorf("an estimate says %q", text)
 	}
 	p.look("job-error", "#/jobs/too-large", `document.querySelector('.error strong').textContent === 'over_budget'`)
 	p.look("job-failed", "#/jobs/too-late", `document.querySelector('.error strong').textContent === 'bad_input'`)
 	p.look("models", "#/models", `document.querySelectorAll('.models tbody tr').length === 2`)
-	p.look("graph", "#/graph/job/asia", `document.querySelectorAll('.node').length === 8 && document.querySelectorAll('.node.seen').length === 1 && document.querySelector('.node .p')`)
-	p.look("graph-alarm", "#/graph/model/"+alarm[:12], `document.querySelectorAll('.node').length === 37 && document.querySelector('.node .p')`)
+	p.look("graph", "#/graph/job/asia", `document.querySelectorAll('.node').length === 8
+		&& document.querySelectorAll('.node.seen').length === 1 && document.querySelector('.node .p')`)
+	p.look("graph-alarm", "#/graph/model/"+alarm[:12], `document.querySelectorAll('.node').length === 37
+		&& document.querySelector('.node .p')`)
 	p.look("graph-grid", "#/graph/job/grid", `document.querySelectorAll('.node').length === 144 && document.querySelector('.node .p')`)
 	p.look("ask", "#/ask/model/"+asia[:12], `document.querySelectorAll('datalist option').length === 8`)
 	p.look("dead-letters", "#/dead-letters", `document.querySelectorAll('.dead tbody tr').length === 1`)
-	p.look("workers", "#/workers", `document.querySelectorAll('.stages tbody tr').length === 4 && document.querySelectorAll('.lane').length === 16`)
+	p.look("workers", "#/workers", `document.querySelectorAll('.stages tbody tr').length === 4
+		&& document.querySelectorAll('.lane').length === 16`)
 	p.allow("status of 404")
 	p.look("nothing", "#/jobs/nobody", `document.querySelector('.trouble')`)
 }
@@ -161,15 +140,18 @@ func TestLive(t *testing.T) {
 	b := startBrowser(t)
 	s := serve(t, false)
 	s.work(pipeline.StageReparam, pipeline.StageLearn)
-	s.ask(202, "POST", "/v1/infer", map[string]any{"job": "grows", "async": true, "text": grid(12), "settings": map[string]any{"method": "regions"}}, nil)
+	s.ask(202, "POST", "/v1/infer", map[string]any{"job": "grows", "async": true, "text": grid(12),
+		"settings": map[string]any{"method": "regions"}}, nil)
 	p := b.tab(t, s.url)
 	p.open("#/jobs/grows")
 	p.wait(`document.querySelector('.state').textContent.includes('pending') && !document.querySelector('svg.estimates')`)
 	s.work(pipeline.StageContract)
-	p.wait(`document.querySelectorAll('svg.estimates .track g').length > 1 && document.querySelector('.so-far .mark.estimate, .so-far .mark.guess')`)
+	p.wait(`document.querySelectorAll('svg.estimates .track g').length > 1
+		&& document.querySelector('.so-far .mark.estimate, .so-far .mark.guess')`)
 	p.shot("job-live-light-1440")
 	s.work(pipeline.StageAggregate)
-	p.wait(`document.querySelector('.state').textContent.includes('ok') && !document.querySelector('.so-far') && document.querySelector('.headline')`)
+	p.wait(`document.querySelector('.state').textContent.includes('ok') && !document.querySelector('.so-far')
+		&& document.querySelector('.headline')`)
 	p.wait(`document.querySelectorAll('.timeline tbody tr').length > 4`)
 }
 
@@ -203,7 +185,8 @@ func TestTenThousandJobs(t *testing.T) {
 	p := b.tab(t, s.url)
 	began := time.Now()
 	p.open("#/jobs")
-	p.wait(`document.querySelector('.where').textContent === '1–100 of 10,001' && document.querySelectorAll('.jobs tbody tr').length === 100`)
+	p.wait(`document.querySelector('.where').textContent === '1–100 of 10,001'
+		&& document.querySelectorAll('.jobs tbody tr').length === 100`)
 	t.Logf("10,001 jobs: interactive after %s", time.Since(began).Round(time.Millisecond))
 	p.shot("jobs-10000-light-1440")
 	first := `document.querySelector('.jobs tbody tr .id').textContent`

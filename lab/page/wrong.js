@@ -1,0 +1,36 @@
+(() => {
+  const found = []
+  const seen = e => e.checkVisibility({ visibilityProperty: true }) && !e.closest('.unseen, .skip')
+  if (document.querySelectorAll('main').length !== 1 || document.querySelectorAll('h1').length !== 1) found.push('not one main and one h1')
+  for (const e of document.querySelectorAll('input, select, textarea')) if (seen(e) && !e.labels.length && !e.getAttribute('aria-label')) found.push('no label: ' + e.outerHTML)
+  for (const e of document.querySelectorAll('button, a')) if (seen(e) && !(e.textContent.trim() || e.getAttribute('aria-label'))) found.push('no name: ' + e.outerHTML)
+  for (const e of document.querySelectorAll('svg')) if (!e.getAttribute('aria-hidden') && !e.getAttribute('aria-label')) found.push('an unnamed drawing')
+  const ids = new Set()
+  for (const e of document.querySelectorAll('[id]')) ids.has(e.id) ? found.push('twice: ' + e.id) : ids.add(e.id)
+  for (const e of document.querySelectorAll('[aria-labelledby]')) if (!document.getElementById(e.getAttribute('aria-labelledby'))) found.push('labelled by nothing: ' + e.outerHTML.slice(0, 80))
+  const light = c => {
+    const [r, g, b] = c.map(x => (x /= 255) <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+  }
+  const colour = text => text.match(/[\d.]+/g).map(Number)
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  while (walker.nextNode()) {
+    const e = walker.currentNode.parentElement
+    if (!walker.currentNode.textContent.trim() || !seen(e) || e.closest('option, title')) continue
+    const style = getComputedStyle(e)
+    const svg = e.closest('svg')
+    let ground = null
+    for (let up = e; up && !ground; up = up.parentElement) {
+      const c = colour(getComputedStyle(up).backgroundColor)
+      if (c.length < 4 || c[3] === 1) ground = c
+    }
+    const node = e.closest('.node')
+    if (node) ground = colour(getComputedStyle(node.querySelector('.box')).fill)
+    const a = light(colour(svg ? style.fill : style.color).slice(0, 3))
+    const b = light(ground.slice(0, 3))
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
+    if (ratio < 4.5) found.push('contrast ' + ratio.toFixed(2) + ': ' + walker.currentNode.textContent.slice(0, 40))
+  }
+  if (document.documentElement.scrollWidth > innerWidth) found.push('wider than the window: ' + document.documentElement.scrollWidth)
+  return found
+})()
