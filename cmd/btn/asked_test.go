@@ -187,5 +187,24 @@ func TestWhatToAskNext(t *testing.T) {
 	}
 }
 
+// TestImpossibleEvidenceNamesAConflict: also in JSON, and not where that is turned off.
+func TestImpossibleEvidenceNamesAConflict(t *testing.T) {
+	model := write(t, t.TempDir(), "model.json", states)
+	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--evid", "rain=yes,wet=yes")
+	if code != 0 || !strings.Contains(stdout, "impossible  rain=yes with wet=yes\n") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
+	for _, flags := range [][]string{{"--json"}, {"--json", "--no-conflict"}} {
+		code, stdout, stderr := command(t, append([]string{"infer", model, "--redis", "off", "--evid", "rain=yes,wet=yes"}, flags...)...)
+		if code != 0 {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		c := decodeResults(t, stdout)[0].Conflict
+		if off := len(flags) == 2; off != (c == nil) || !off && (len(c.Observations) != 2 || !c.Smallest) {
+			t.Errorf("%v: %s", flags, stdout)
+		}
+	}
+}
+
 // h is the entropy of p and 1−p in nats.
 func h(p float64) float64 { return -p*math.Log(p) - (1-p)*math.Log(1-p) }

@@ -46,7 +46,7 @@ func TestCasesThroughThePipeline(t *testing.T) {
 		{"1", "a", 0.5, 0.5, 0.0, "true", ""},
 		{"2", "b,1", 1.0, 0.0, math.Log(2. / 6), "true", ""},
 		{"3", "c", 0.0, 1.0, math.Log(3. / 6), "true", ""},
-		{"4", "d", "", "", "-inf", "true", "impossible evidence"},
+		{"4", "d", "", "", "-inf", "true", "impossible: rain=yes with wet=yes"},
 		{"5", "e", "", "", "", "", `line 6: variable "wet" has no value "maybe"`},
 		{"6", "f", "", "", "", "", "line 7: 2 cells, the header has 4"},
 	} {

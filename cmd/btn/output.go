@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/cases"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -76,6 +77,9 @@ func (p *printer) lines(r *btn.Result) error {
 		line("failed", "%s: %s (%s)", r.Error.Code, r.Error.Message, r.Error.Stage)
 	case r.Zero:
 		line("Z", "0: the evidence or the model is impossible")
+		if r.Conflict != nil && p.labels != nil {
+			line("impossible", "%s", cases.Impossible(p.labels, r.Conflict))
+		}
 	default:
 		line("ln Z", "%s nats", decimals(*r.LogZ))
 		line("log10 Z", "%s", decimals(*r.Log10Z))

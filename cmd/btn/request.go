@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +51,8 @@ type requestFlags struct {
 	Deadline    time.Duration  `help:"${request_deadline}" placeholder:"D"`
 
 	askFlags `embed:""`
+
+	NoConflict bool `help:"Impossible evidence: do not look for which observations contradict each other."`
 
 	labels *factorgraph.Labels // of the model, once it is there
 	tables int64               // bytes of Memory that tables may have, once the model is there
@@ -308,6 +311,10 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query
 		message.Model = of.Model
 	}
 
-	message.Queries = queries
+	message.Queries = slices.Clone(queries)
+	for i := range message.Queries {
+		q := &message.Queries[i]
+		q.Conflict = !r.NoConflict && !q.Evidence.IsEmpty()
+	}
 	return message, nil
 }

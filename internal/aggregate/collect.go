@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // From the values that arrived, in any order and possibly more than once, to one value per part.
@@ -87,6 +88,7 @@ func compareUnits(a, b btn.UnitValue) int {
 		compareDrawn(a.Value.Drawn, b.Value.Drawn),
 		cmp.Compare(math.Float64bits(a.Value.Digits), math.Float64bits(b.Value.Digits)),
 		cmp.Compare(a.Value.Doubt, b.Value.Doubt),
+		compareConflicts(a.Value.Conflict, b.Value.Conflict),
 		compareApproximate(a.Value, b.Value))
 	return cmp.Or(place, compareErrors(a.Error, b.Error), value)
 }
@@ -138,6 +140,32 @@ func compareTargets(a, b *btn.TargetValue) int {
 		cmp.Compare(math.Float64bits(a.Z.Mant), math.Float64bits(b.Z.Mant)), cmp.Compare(a.Z.Exp, b.Z.Exp),
 		compareDerivatives(a.Derivatives, b.Derivatives),
 	)
+}
+
+// compareConflicts orders conflicts by content; none come first.
+func compareConflicts(a, b *query.Conflict) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	case a.Smallest != b.Smallest:
+		if b.Smallest {
+			return -1
+		}
+		return 1
+	}
+	value := func(o query.Observed) int {
+		if o.Value == nil {
+			return -1
+		}
+		return *o.Value
+	}
+	return slices.CompareFunc(a.Observations, b.Observations, func(x, y query.Observed) int {
+		return cmp.Or(cmp.Compare(x.Variable, y.Variable), cmp.Compare(value(x), value(y)))
+	})
 }
 
 // compareApproximate orders values by what only parts of approximate classes have.

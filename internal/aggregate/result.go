@@ -211,6 +211,9 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 		to.Zero = true
 		to.LogZ = nil
 		to.Log10Z = nil
+		if len(r.parts) == 1 {
+			to.Conflict = r.parts[0].Conflict
+		}
 	} else if failed := r.reportMarginals(to, alpha, a); failed != nil {
 		return failed
 	} else if failed := r.reportGradients(to, alpha); failed != nil {

@@ -3,6 +3,7 @@ package btn
 // Values: what contracting a part gives.
 
 import (
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -25,6 +26,8 @@ type Value struct {
 	// possible, and those drawn.
 	Found *Found `msgpack:"a,omitempty"`
 	Drawn *Drawn `msgpack:"w,omitempty"`
+	// Conflict is which observations contradict each other, where that was asked for, Z is 0, and it was found out.
+	Conflict *query.Conflict `msgpack:"k,omitempty"`
 	// Truncation and Region are there for components of those classes.
 	// Z of a region component is Z_BP.
 	Truncation *Truncation `msgpack:"t,omitempty"`

@@ -200,7 +200,7 @@ func TestRowsEqualEnumeration(t *testing.T) {
 		z, _ := oracle.Z(m, factorgraph.Observe(observed)).Float64()
 		if z == 0 {
 			impossible++
-			if !strings.Contains(reason, "impossible") || r[7] != "-inf" || r[2] != "" || r[8] != "true" {
+			if reason != "impossible: x,ray=clear with sick=yes" || r[7] != "-inf" || r[2] != "" || r[8] != "true" {
 				t.Errorf("impossible row %d: %q", i+1, r)
 			}
 			continue

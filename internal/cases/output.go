@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -58,7 +59,10 @@ func (t *Table) row(c *Case, r *query.Result) (row []string, failed bool) {
 	case r.Status != query.StatusOK:
 		reason = fmt.Sprintf("%s: %s", r.Error.Code, r.Error.Message)
 	case r.Zero:
-		reason, lnP, exact = impossible(t.labels, r), "-inf", strconv.FormatBool(r.Exact)
+		reason, lnP, exact = "impossible evidence", "-inf", strconv.FormatBool(r.Exact)
+		if r.Conflict != nil {
+			reason = "impossible: " + Impossible(t.labels, r.Conflict)
+		}
 	default:
 		p, lnP, exact = r.Marginals, decimal(*r.LogZ-t.lnZ0), strconv.FormatBool(r.Exact)
 		if len(p) != len(t.targets) && len(t.targets) > 0 {
@@ -80,8 +84,25 @@ func (t *Table) row(c *Case, r *query.Result) (row []string, failed bool) {
 	return append(row, lnP, exact, reason), reason != ""
 }
 
-// impossible says that evidence is impossible.
-func impossible(*factorgraph.Labels, *query.Result) string { return "impossible evidence" }
+// Impossible says which observations contradict each other.
+func Impossible(l *factorgraph.Labels, c *query.Conflict) string {
+	if len(c.Observations) == 0 {
+		return "the model without any evidence"
+	}
+	said := make([]string, len(c.Observations))
+	for i, o := range c.Observations {
+		value := "its weights"
+		if o.Value != nil {
+			value = l.OfValue(o.Variable, *o.Value)
+		}
+		said[i] = l.OfVariable(o.Variable) + "=" + value
+	}
+	last := len(said) - 1
+	if last == 0 {
+		return said[0]
+	}
+	return strings.Join(said[:last], ", ") + " with " + said[last]
+}
 
 // write appends a row.
 func (t *Table) write(row []string) error { return t.out.Write(row) }

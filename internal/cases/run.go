@@ -214,7 +214,7 @@ func (b *batch) add(c Case, targets []int) {
 	of := -1
 	if c.Err == nil {
 		of = len(b.queries)
-		b.queries = append(b.queries, query.Query{Evidence: c.Evidence, Targets: targets})
+		b.queries = append(b.queries, query.Query{Evidence: c.Evidence, Targets: targets, Conflict: true})
 	}
 	b.cases = append(b.cases, c)
 	b.of = append(b.of, of)

@@ -177,6 +177,13 @@ func Contract(
 			value.Marginals.Domains = domains(net)
 			value.Marginals = value.Marginals.Of(a.Targets)
 		}
+		if queries[q].Conflict && value.Z.IsZero() && value.Doubt == "" && a.Plan.Len() == 1 && !queries[q].Evidence.IsEmpty() {
+			c := &conflicts{ctx: ctx, net: net, o: o}
+			value.Conflict = c.conflict(a, queries[q].Evidence)
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
 		values[i].Value = value
 	}
 	return values, nil

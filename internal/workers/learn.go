@@ -247,6 +247,7 @@ func only(all []query.Query, units []btn.Unit) (first int, queries []query.Query
 			Marginals: q.Marginals,
 			Joint:     q.Joint,
 			Gradients: q.Gradients,
+			Conflict:  q.Conflict,
 			MPE:       q.MPE,
 			Map:       q.Map,
 			Samples:   q.Samples,

@@ -43,6 +43,8 @@ type Query struct {
 	// Weight is 0, or how often the query counts in the likelihood of the request: Σ Weight · ln Z over all queries that have one, and
 	// its gradient where they ask for Gradients, in the result of the first of them, whose own gradients stand nowhere.
 	Weight float64 `msgpack:"weight,omitempty"`
+	// Conflict asks which observations contradict each other, where they do, Z is moderate work, and the way is exact: see Conflict.
+	Conflict bool `msgpack:"conflict,omitempty"`
 	// Information asks what observing other variables would tell about one; nil: nothing of the kind. It takes one query with
 	// marginals per value of that variable.
 	Information *Ask `msgpack:"information,omitempty"`

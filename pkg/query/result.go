@@ -43,6 +43,8 @@ type Result struct {
 	Gradients [][]float64 `json:"gradients,omitempty"`
 	// Likelihood is that of all queries with a weight, in the result of the first of them; absent without.
 	Likelihood *Likelihood `json:"likelihood,omitempty"`
+	// Conflict is there where it was asked for, Z is 0, and it was found out.
+	Conflict *Conflict `json:"conflict,omitempty"`
 	// Information is there where it was asked for and the evidence is possible.
 	Information *Information `json:"information,omitempty"`
 	// LnRatio is ln P(event | given) in nats: ln Z of this query less ln Z of the one that it is asked over.

@@ -1,0 +1,15 @@
+package query
+
+// Conflict is a part of impossible evidence that is impossible by itself, while none of its own parts is. Without observations the model
+// is impossible without any evidence.
+type Conflict struct {
+	Observations []Observed `json:"observations" msgpack:"o"`
+	// Smallest says that no conflict has fewer observations; else only that this one has none to spare.
+	Smallest bool `json:"smallest" msgpack:"s"`
+}
+
+// Observed is an observation of a conflict.
+type Observed struct {
+	Variable int  `json:"variable" msgpack:"v"`
+	Value    *int `json:"value" msgpack:"x,omitempty"` // null for a likelihood with weights of 0
+}
