@@ -55,6 +55,8 @@ func (a *assigner) descents(q query.Query) (btn.Assignment, error) {
 		e.Parts = append(e.Parts, own.Parts...)
 		cost.Flops += own.Cost.Flops
 		cost.Bytes = max(cost.Bytes, own.Cost.Bytes)
+		e.Cost.Flops += own.Cost.Flops
+		e.Cost.Bytes = max(e.Cost.Bytes, own.Cost.Bytes)
 		if hit == btn.CacheMiss {
 			assignment.Cache = hit
 		}
