@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // write makes a file with the text and returns its path.
@@ -125,7 +126,7 @@ func TestJointMarginalsOfTheCommand(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 	var many strings.Builder
-	writeJoint(&many, &btn.Joint{Variables: []int{3, 5}, Shape: []int{5, 13}, P: make([]float64, 65)})
+	writeJoint(&many, &btn.Joint{Variables: []int{3, 5}, Shape: []int{5, 13}, P: make([]float64, 65)}, query.Names{})
 	if many.String() != "joint       65 cells of 2 variables: --json prints them\n" {
 		t.Errorf("%q", many.String())
 	}

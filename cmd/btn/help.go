@@ -12,7 +12,8 @@ var helpTexts = kong.Vars{
 	"generate_random": "Random positive factors of any arity over variables of mixed domains; ln of " +
 		"every entry ~ " +
 		"U(−strength, strength).",
-	"infer_nats": "Submit to the workers on this NATS server; without it everything runs in this process.",
+	"infer_nats":    "Submit to the workers on this NATS server; without it everything runs in this process.",
+	"infer_verbose": "Of a model with names: tell how the answer was found, too. Of others that is always told.",
 	"infer_redis": "Without --nats: cache decompositions in this Redis and not in the embedded one; 'off' for " +
 		"none.",
 	"submit_job": "Id of the job, [A-Za-z0-9_-]{1,64}; made up without it. The same request under the same id " +
@@ -32,11 +33,12 @@ var helpTexts = kong.Vars{
 	"convert_from": "Model file, in any format of docs/formats.md; '-' is standard input, .gz is decompressed.",
 	"convert_to": "File to write, in the format that its ending says; one that ends in .gz is compressed, and '-' is " +
 		"standard output, for which --to says the format.",
+	"model_ref": "The model: its digest, or six digits of it at least, or a name, alarm or alarm@3.",
 	"plan_within": "Planning takes about this long at most, half of it for the exact way; what is not priced by " +
 		"then is said.",
 	"request_model": "Model file: BIF, XMLBIF, XDSL, Hugin NET, DSC, UAI or native JSON, told by what it holds and by its name " +
-		"(docs/formats.md); '-' is standard input, and .gz is decompressed, as of all inputs; or digest:HEX, a " +
-		"model that 'btn model put' registered on the server.",
+		"(docs/formats.md); '-' is standard input, and .gz is decompressed, as of all inputs; or, with --nats, " +
+		"what 'btn model put' registered there: its name (alarm, or a version alarm@3), or digest:HEX, six digits at least.",
 	"request_evid": "Evidence: a file, or smoke=yes,xray=abnormal, or a JSON object {\"smoke\": \"yes\", \"xray\": [0.2, 0.8]}, " +
 		"by names, or positions where there are none. A file has one of these, or is in either UAI dialect. Repeat it to ask " +
 		"several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off.",

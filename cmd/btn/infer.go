@@ -20,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/internal/tracing/export"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -35,10 +36,13 @@ type inferCmd struct {
 	Redis   string `name:"redis" help:"${infer_redis}" placeholder:"URL"`
 	Threads int    `help:"Without --nats: threads of one contraction; 0: all processors." default:"0"`
 	JSON    bool   `name:"json" help:"One JSON object per query, one line each (schemas/result.schema.json)."`
+	Verbose bool   `help:"${infer_verbose}"`
 	Format  string `help:"text for people, uai for a PR solution file, with --mar for a MAR one." enum:"text,uai" default:"text"`
 
 	AsNATS  connect.NATS `embed:"" group:"connection"`
 	Signing seal.Flags   `embed:"" group:"connection"`
+
+	names query.Names // of the answer
 }
 
 // Validate refuses two forms of output at once; kong calls it.
@@ -97,6 +101,7 @@ func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	}
 
 	p.all, p.over, p.labels, p.actions = results, over, c.labels, c.actions
+	p.names, p.verbose, p.model = c.names, c.Verbose, c.Model
 	code := config.ExitOK
 	for i := range results {
 		if err := p.print(&results[i]); err != nil {
@@ -153,6 +158,7 @@ func (c *inferCmd) ask(ctx context.Context, t *console.Terminal, job string) (as
 	if err != nil {
 		return asked{}, err
 	}
+	c.posteriors(m, queries)
 	a := asked{queries: queries}
 	if a.message, err = c.message(job, m, queries); err != nil {
 		return asked{}, err
@@ -161,6 +167,21 @@ func (c *inferCmd) ask(ctx context.Context, t *console.Terminal, job string) (as
 		a.over = append(a.over, q.Over)
 	}
 	return a, nil
+}
+
+// fewVariables is how many variables a model with names has at most whose posteriors are shown without being asked for.
+const fewVariables = 50
+
+// posteriors asks for the marginals of a small model with names, for people who ask for nothing else.
+func (c *inferCmd) posteriors(m *factorgraph.Model, queries []query.Query) {
+	named := m.Names != nil || m.States != nil
+	if !named || len(m.Domains) > fewVariables || c.JSON || c.Format != "text" || c.Queries != "" || c.Event != "" ||
+		c.Method != string(btn.MethodAuto) || c.Budget != nil || c.Deadline != 0 {
+		return
+	}
+	for i := range queries {
+		queries[i].Marginals = queries[i].Marginals || !queries[i].OfVariables()
+	}
 }
 
 // answer loads, submits and waits.
@@ -223,9 +244,9 @@ func (c *inferCmd) answer(
 		return nil, nil, err
 	}
 	results = answer.Results
-	names := answer.Named()
+	c.names = answer.Named()
 	for i := range results {
-		results[i].Name(names)
+		results[i].Name(c.names)
 	}
 	if answer.Status != wire.StatusOK && len(results) == 0 {
 		results = stage.Failed(job, len(a.queries), &fault.Error{

@@ -23,9 +23,9 @@ import (
 // modelCmd are the commands on registered models.
 type modelCmd struct {
 	Put  modelPutCmd  `cmd:"" help:"Register a model and print its digest. The same model again changes nothing."`
-	Ls   modelLsCmd   `cmd:"" help:"List the registered models, oldest first."`
+	Ls   modelLsCmd   `cmd:"" aliases:"list" help:"List the registered models, oldest first."`
 	Show modelShowCmd `cmd:"" help:"Show one: its size and shape."`
-	Rm   modelRmCmd   `cmd:"" help:"Remove models. Workers that remember one answer for it a while longer."`
+	Rm   modelRmCmd   `cmd:"" aliases:"remove" help:"Remove models, or names. Workers that remember one answer for it a while longer."`
 }
 
 // byDigest begins a model argument that is no file.
@@ -34,6 +34,8 @@ const byDigest = "digest:"
 // modelPutCmd registers a model.
 type modelPutCmd struct {
 	File string `arg:"" help:"${model_put_file}"`
+	Name string `help:"Name to put it under: prints NAME@VERSION as well." placeholder:"NAME"`
+	By   string `help:"Who puts it, for the list." env:"USER" placeholder:"WHO"`
 	natsFlag
 }
 
@@ -57,7 +59,15 @@ func (c *modelPutCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(t.Out, digest)
+	if c.Name == "" {
+		fmt.Fprintln(t.Out, digest)
+		return nil
+	}
+	v, err := remote.NameModel(ctx, c.Name, digest, c.By)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.Out, "%s %s\n", v, digest)
 	return nil
 }
 
@@ -77,18 +87,31 @@ func (c *modelLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return err
 	}
+	versions, err := remote.ModelVersions(ctx)
+	if err != nil {
+		return err
+	}
 	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "DIGEST\tSIZE\tSINCE")
+	fmt.Fprintln(w, "DIGEST\tSIZE\tSINCE\tNAME\tBY\tPUT")
 	for _, m := range models {
-		fmt.Fprintf(w, "%s\t%s\t%s\n",
-			m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339))
+		line := fmt.Sprintf("%s\t%s\t%s", m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339))
+		named := false
+		for _, v := range versions {
+			if v.Digest == m.Digest {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", line, v, v.By, v.Time.UTC().Format(time.RFC3339))
+				named = true
+			}
+		}
+		if !named {
+			fmt.Fprintln(w, line+"\t\t\t")
+		}
 	}
 	return w.Flush()
 }
 
 // modelShowCmd shows one of them.
 type modelShowCmd struct {
-	Digest string `arg:"" help:"Digest of the model."`
+	Digest string `arg:"" help:"${model_ref}"`
 	natsFlag
 	JSON bool `name:"json" help:"One JSON object."`
 }
@@ -107,12 +130,16 @@ type registered struct {
 
 // Run prints one model.
 func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
-	digest := strings.TrimPrefix(c.Digest, byDigest)
 	remote, err := c.dial()
 	if err != nil {
 		return err
 	}
 	defer remote.Close()
+	found, err := remote.FindModel(ctx, strings.TrimPrefix(c.Digest, byDigest))
+	if err != nil {
+		return err
+	}
+	digest := found.Digest
 	stored, err := remote.StatModel(ctx, digest)
 	if err != nil {
 		return err
@@ -140,7 +167,7 @@ func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 
 // modelRmCmd removes registered models.
 type modelRmCmd struct {
-	Digest []string `arg:"" help:"Digests of the models."`
+	Digest []string `arg:"" help:"Digests of models, six digits at least; or names, which go with all their versions, and leave the models."`
 	natsFlag
 }
 
@@ -152,8 +179,18 @@ func (c *modelRmCmd) Run(ctx context.Context, t *console.Terminal) error {
 	}
 	defer remote.Close()
 	for _, d := range c.Digest {
-		d = strings.TrimPrefix(d, byDigest)
-		if err := remote.RemoveModel(ctx, d); err != nil {
+		found, err := remote.FindModel(ctx, strings.TrimPrefix(d, byDigest))
+		switch {
+		case err != nil:
+		case found.Name != "" && found.Name != d:
+			err = fault.New(fault.BadInput, "%s: a version cannot be removed alone: remove the name %s, or the model %s", d, found.Name, found.Digest)
+		case found.Name != "":
+			err = remote.RemoveName(ctx, found.Name)
+		default:
+			d = found.Digest
+			err = remote.RemoveModel(ctx, d)
+		}
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(t.Out, "%s removed\n", d)

@@ -68,6 +68,24 @@ func TestRegisteredModels(t *testing.T) {
 	if plan := ok("plan", "digest:"+digest); !strings.Contains(plan, "variables   2") {
 		t.Error(plan)
 	}
+	if put := ok("model", "put", model, "--name", "pair", "--by", "me"); put != "pair@1 "+digest+"\n" {
+		t.Errorf("put under a name: %q", put)
+	}
+	if list := ok("model", "list"); !strings.Contains(list, "  pair@1  me  ") {
+		t.Error(list)
+	}
+	for ref, called := range map[string]string{
+		"pair": "pair@1", "pair@1": "pair@1", "digest:pair": "pair@1", "digest:" + digest[:6]: "digest:" + digest[:6],
+	} {
+		if said := ok("infer", ref, "--evid", zero); !strings.Contains(said, "model       "+called+"\n") ||
+			!strings.Contains(said, "ln Z        1.0986122887 nats") {
+			t.Errorf("%s:\n%s", ref, said)
+		}
+	}
+	if code, _, stderr := command(t, "model", "rm", "pair@1", "--nats", url); code != 3 || !strings.Contains(stderr, "alone") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+	ok("model", "remove", "pair")
 	ok("model", "rm", digest)
 	for _, args := range [][]string{
 		{"model", "rm", digest},
@@ -85,7 +103,7 @@ func TestRegisteredModels(t *testing.T) {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 	if code, _, stderr := command(t, "infer", "digest:abc", "--nats", url); code != 3 ||
-		!strings.Contains(stderr, "64 lower-case hexadecimal digits") {
+		!strings.Contains(stderr, "no registered model is called") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cases"
@@ -22,6 +23,8 @@ type printer struct {
 	model   string
 	json    bool
 	uai     bool
+	verbose bool // of a model with names: the machinery as well
+	names   query.Names
 	labels  *factorgraph.Labels // of the model
 	actions []string            // what those of --utility are called
 	all     []btn.Result        // every result of the job
@@ -82,23 +85,66 @@ func (p *printer) lines(r *btn.Result) error {
 		}
 	default:
 		line("ln Z", "%s nats", decimals(*r.LogZ))
-		line("log10 Z", "%s", decimals(*r.Log10Z))
+		if !p.names.Any() {
+			line("log10 Z", "%s", decimals(*r.Log10Z))
+		}
 	}
 
 	if text := p.event(r); text != "" {
 		line("P(event)", "%s", text)
 	}
+	if r.Status == btn.StatusOK {
+		line("trust", "%s", describeTrust(r))
+	}
+	for _, w := range r.Warnings {
+		line("warning", "%s", w)
+	}
+	p.writeMarginals(&b, r)
+	if r.Gradients != nil {
+		line("gradients", "by %d numbers of %d factors: --json prints them", numbers(r.Gradients), len(r.Gradients))
+	}
+	if r.Information != nil && p.labels != nil {
+		writeInformation(&b, p.labels, r.Information, p.actions)
+	}
+	if r.Joint != nil {
+		writeJoint(&b, r.Joint, p.names)
+	}
+	writeAssignments(&b, r, p.names)
+	if p.verbose || !p.names.Any() {
+		p.machinery(line, r)
+	}
+	_, err := io.WriteString(p.out, b.String())
+	return err
+}
+
+// writeMarginals writes the marginals: by name as bars, else a line per variable.
+func (p *printer) writeMarginals(b *strings.Builder, r *btn.Result) {
+	if p.names.Any() && r.Marginals != nil {
+		b.WriteByte('\n')
+		writeBars(b, r, p.names)
+		return
+	}
+	for i, row := range r.Marginals {
+		fmt.Fprintf(b, "x_%-10d", r.MarginalOf(i))
+		for _, x := range row {
+			fmt.Fprintf(b, " %.6f", x)
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// machinery tells how the result was found.
+func (p *printer) machinery(line func(name, format string, args ...any), r *btn.Result) {
+	if p.names.Any() && r.Log10Z != nil {
+		line("log10 Z", "%s", decimals(*r.Log10Z))
+	}
 	line("method", "%s", describeMethod(r))
 	if r.Run != nil {
 		line("run", "%s", describeRun(r.Run))
 	}
-	if r.Status == btn.StatusOK {
-		line("trust", "%s", describeTrust(r))
-	}
 	for _, e := range r.Estimates {
 		line("estimate", "%s", describeEstimate(&e))
 	}
-
 	if p := r.Propagation; p != nil {
 		line("bp", "%s", describePropagation(p))
 	}
@@ -109,10 +155,6 @@ func (p *printer) lines(r *btn.Result) error {
 			line("certificate", "ln Z ≤ %.6g nats; no lower bound (the bound exceeds the estimate)", c.LnUpper)
 		}
 	}
-
-	for _, w := range r.Warnings {
-		line("warning", "%s", w)
-	}
 	if r.Relearned != "" {
 		line("relearned", "%s", r.Relearned)
 	}
@@ -122,29 +164,14 @@ func (p *printer) lines(r *btn.Result) error {
 	if total, ok := r.TimingsMS["total"]; ok {
 		line("time", "%s", describeTimings(total, r.TimingsMS))
 	}
-	for v, row := range r.Marginals {
-		if r.Targets != nil {
-			v = r.Targets[v]
-		}
-		fmt.Fprintf(&b, "x_%-10d", v)
-		for _, x := range row {
-			fmt.Fprintf(&b, " %.6f", x)
-		}
-		b.WriteByte('\n')
-	}
+}
 
-	if r.Gradients != nil {
-		line("gradients", "by %d numbers of %d factors: --json prints them", numbers(r.Gradients), len(r.Gradients))
+// called is the variable in a line for people.
+func called(n query.Names, v int) string {
+	if !n.Any() {
+		return fmt.Sprintf("x_%d", v)
 	}
-	if r.Information != nil && p.labels != nil {
-		writeInformation(&b, p.labels, r.Information, p.actions)
-	}
-	if r.Joint != nil {
-		writeJoint(&b, r.Joint)
-	}
-	writeAssignments(&b, r)
-	_, err := io.WriteString(p.out, b.String())
-	return err
+	return shown(n.Variable(v))
 }
 
 // numbers is how many numbers lists have together.
@@ -159,7 +186,7 @@ func numbers(lists [][]float64) (n int) {
 const mostCells = 64
 
 // writeJoint writes a line per cell: the values, and their probability.
-func writeJoint(b *strings.Builder, j *btn.Joint) {
+func writeJoint(b *strings.Builder, j *btn.Joint, n query.Names) {
 	if len(j.P) > mostCells {
 		fmt.Fprintf(b, "%-12s%d cells of %d variables: --json prints them\n", "joint", len(j.P), len(j.Variables))
 		return
@@ -167,9 +194,12 @@ func writeJoint(b *strings.Builder, j *btn.Joint) {
 	width := make([]int, len(j.Variables))
 	fmt.Fprintf(b, "%-12s", "joint")
 	for k, v := range j.Variables {
-		name := fmt.Sprintf("x_%d", v)
-		width[k] = len(name)
-		b.WriteString(name + " ")
+		name := called(n, v)
+		width[k] = utf8.RuneCountInString(name)
+		for x := range j.Shape[k] {
+			width[k] = max(width[k], utf8.RuneCountInString(shown(n.Value(v, x))))
+		}
+		b.WriteString(strings.Repeat(" ", width[k]-utf8.RuneCountInString(name)) + name + " ")
 	}
 
 	b.WriteByte('\n')
@@ -181,7 +211,8 @@ func writeJoint(b *strings.Builder, j *btn.Joint) {
 		}
 		fmt.Fprintf(b, "%-12s", "")
 		for k, value := range values {
-			fmt.Fprintf(b, "%*d ", width[k], value)
+			text := shown(n.Value(j.Variables[k], value))
+			b.WriteString(strings.Repeat(" ", width[k]-utf8.RuneCountInString(text)) + text + " ")
 		}
 		fmt.Fprintf(b, "%.6f\n", x)
 	}
@@ -189,7 +220,7 @@ func writeJoint(b *strings.Builder, j *btn.Joint) {
 
 // writeAssignments writes the assignments that were asked for: a line per variable, and a line per
 // sample.
-func writeAssignments(b *strings.Builder, r *btn.Result) {
+func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
 	if m := r.MPE; m != nil {
 		unique := "no other is as good"
 		if !m.Unique {
@@ -200,7 +231,7 @@ func writeAssignments(b *strings.Builder, r *btn.Result) {
 			fmt.Fprintf(b, "%-12sP(mpe | evidence) %.10g\n", "", math.Exp(m.LnWeight-*r.LogZ))
 		}
 		for v, x := range m.Assignment {
-			fmt.Fprintf(b, "x_%-10d %d\n", v, x)
+			fmt.Fprintf(b, "%s %s\n", padded(called(n, v), 12), shown(n.Value(v, x)))
 		}
 	}
 	if m := r.Map; m != nil {
@@ -213,7 +244,7 @@ func writeAssignments(b *strings.Builder, r *btn.Result) {
 		}
 		fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "map", decimals(m.LnWeight), trust)
 		for k, x := range m.Assignment {
-			fmt.Fprintf(b, "x_%-10d %d\n", m.Variables[k], x)
+			fmt.Fprintf(b, "%s %s\n", padded(called(n, m.Variables[k]), 12), shown(n.Value(m.Variables[k], x)))
 		}
 	}
 	if r.Samples != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +56,7 @@ type requestFlags struct {
 
 	NoConflict bool `help:"Impossible evidence: do not look for which observations contradict each other."`
 
+	digest string              // of a registered model, once it is found
 	labels *factorgraph.Labels // of the model, once it is there
 	tables int64               // bytes of Memory that tables may have, once the model is there
 }
@@ -238,8 +241,8 @@ func (r *requestFlags) asked(l *factorgraph.Labels) (q query.Query, err error) {
 func (r *requestFlags) loadModel(
 	ctx context.Context, open console.Opener, server natsFlag,
 ) (*factorgraph.Model, error) {
-	digest, registered := strings.CutPrefix(r.Model, byDigest)
-	if !registered {
+	ref, registered := strings.CutPrefix(r.Model, byDigest)
+	if !registered && !(server.NATS != "" && isRegistered(r.Model)) {
 		return console.LoadModel(open, r.Model)
 	}
 	if server.NATS == "" {
@@ -250,7 +253,24 @@ func (r *requestFlags) loadModel(
 		return nil, err
 	}
 	defer remote.Close()
-	return fetchModel(ctx, remote, digest)
+	found, err := remote.FindModel(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	r.digest = found.Digest
+	if found.Name != "" {
+		r.Model = found.String() // the answer says which version it is of
+	}
+	return fetchModel(ctx, remote, found.Digest)
+}
+
+// isRegistered reports whether a model argument can be the name of a registered model, and is no file.
+func isRegistered(name string) bool {
+	if strings.ContainsAny(name, "/.") || name == console.StandardInput {
+		return false
+	}
+	_, err := os.Stat(name)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // loadFile reads a file of queries. --mar, --joint and --target are for those lines that do not say it
@@ -301,8 +321,8 @@ func (r *requestFlags) loadFile(open console.Opener, l *factorgraph.Labels, aske
 // message is the job as it travels, without its deadline.
 func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query.Query) (wire.Request, error) {
 	message := wire.Request{Job: job, Settings: r.settings()}
-	if digest, registered := strings.CutPrefix(r.Model, byDigest); registered {
-		message.ModelDigest = digest
+	if r.digest != "" {
+		message.ModelDigest = r.digest
 	} else {
 		of, err := wire.NewRequest(m)
 		if err != nil {

@@ -50,8 +50,8 @@ var notRun = map[string]string{
 	"docker compose -f deploy/compose.yaml up --build --scale " +
 		"contract-worker=3": needsTools,
 	"btn infer MODEL --cases patients.csv --target disease,outcome --id patient -o posteriors.csv": aPattern,
-	"btn model put examples/alarm.uai":                                                        needsServer,
-	"btn infer --nats URL digest:4f1c… --queries FILE":                                        needsServer,
+	"btn model put examples/asia.json --name asia --nats URL":                                 needsServer,
+	"btn infer asia --nats URL --evid smoke=yes":                                              needsServer,
 	"go run -C lab ./cmd/btnlab load --rate 300 --duration 20s":                               takesLong,
 	"btnlab load --rate 300 --record m.json && btnlab simulate m.json":                        takesLong,
 	"BTN_DATA=… go test ./internal/bp -run 'TestReferenceModels|TestStartsMatter' -v":         isTheTests,

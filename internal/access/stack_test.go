@@ -105,6 +105,11 @@ func TestTenantsAndClients(t *testing.T) {
 		if m, err := c.Model(ctx, digest); err != nil || m.UAI != coin {
 			t.Errorf("%q reads its model: %+v %v", who, m, err)
 		}
+		_, err = c.NameModel(ctx, "coin", digest, who)
+		must(t, err)
+		if v, err := c.FindModel(ctx, "coin@1"); err != nil || v.Digest != digest || v.Owner != who {
+			t.Errorf("%q finds its model by name: %+v %v", who, v, err)
+		}
 		a, err = c.Infer(ctx, wire.Request{ModelDigest: digest, Queries: []query.Query{{}}})
 		want("asks about a registered model", a, err)
 

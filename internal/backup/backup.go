@@ -21,7 +21,7 @@ import (
 
 // Counts says what a copy holds, or what came back of it.
 type Counts struct {
-	Registered, Jobs, Answers int
+	Registered, Jobs, Answers int // Registered: models, and their names
 	Known                     int // of Registered and Answers, and Jobs that have an answer: were there already
 }
 
@@ -50,6 +50,21 @@ func Write(ctx context.Context, b *bus.Bus, to io.Writer) (c Counts, err error) 
 			return c, err
 		}
 		if err := put(out, message.Subject{Kind: message.KindGraph, Owner: g.Owner, Digest: g.Digest}.String(), nil, data, g.Time); err != nil {
+			return c, err
+		}
+		c.Registered++
+	}
+
+	aliases, err := b.Aliases(ctx)
+	if err != nil {
+		return c, err
+	}
+	for _, a := range aliases {
+		data, err := json.Marshal(&a)
+		if err != nil {
+			return c, fault.Wrap(fault.Internal, err)
+		}
+		if err := put(out, a.Subject(), nil, data, time.Time{}); err != nil {
 			return c, err
 		}
 		c.Registered++
@@ -142,8 +157,12 @@ func Read(ctx context.Context, b *bus.Bus, to *client.Client, from io.Reader) (c
 			return c, nil
 		}
 		var s message.Subject
+		var owner, name string
+		alias := false
 		if err == nil {
-			s, err = message.ParseSubject(h.Name)
+			if owner, name, alias = bus.ParseAlias(h.Name); !alias {
+				s, err = message.ParseSubject(h.Name)
+			}
 		}
 		var data []byte
 		if err == nil {
@@ -152,12 +171,17 @@ func Read(ctx context.Context, b *bus.Bus, to *client.Client, from io.Reader) (c
 		if err != nil {
 			return c, fault.New(fault.BadInput, "backup: after %+v: %w", c, err)
 		}
-		switch s.Kind {
-		case message.KindGraph:
+		switch {
+		case alias:
+			var had bool
+			had, err = b.RestoreAlias(ctx, owner, name, data)
+			c.Registered++
+			c.Known += one(had)
+		case s.Kind == message.KindGraph:
 			err = readGraph(ctx, b, s, data, &c)
-		case message.KindAnswer:
+		case s.Kind == message.KindAnswer:
 			err = readAnswer(ctx, b, h, data, &c)
-		case message.KindModel:
+		case s.Kind == message.KindModel:
 			err = readJob(ctx, to, data, &c)
 		default:
 			err = fault.New(fault.BadInput, "backup: %s is nothing that a copy holds", h.Name)

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// TestBarsAreAsLongAsProbabilities: in eighths of a letter, and none but that of 0 is empty.
+func TestBarsAreAsLongAsProbabilities(t *testing.T) {
+	for k := range 1001 {
+		p := float64(k) / 1000
+		text := bar(p)
+		eighths := 0
+		for _, r := range text {
+			eighths += 1 + strings.IndexRune("▏▎▍▌▋▊▉█", r)/len("█")
+		}
+		if math.Abs(float64(eighths)-p*longestBar*8) > 0.5+1e-9 && eighths > 1 || utf8.RuneCountInString(text) > longestBar || (text == "") != (p == 0) {
+			t.Errorf("%v: %q, %d eighths", p, text, eighths)
+		}
+	}
+	if bar(1e-300) != "▏" || bar(1+1e-12) != strings.Repeat("█", longestBar) {
+		t.Errorf("%q, %q", bar(1e-300), bar(1+1e-12))
+	}
+}
+
+// TestAnswersByName: first the answer, aligned; the machinery when asked for; what people must know in any case.
+func TestAnswersByName(t *testing.T) {
+	r := btn.Result{Status: "ok", Method: btn.MethodTruncated, LogZ: number(-1), Log10Z: number(-0.4), Uncertainty: number(0.25),
+		Ended: "complete", Warnings: []string{"careful"}, Marginals: [][]float64{{0.5, 0, 0.5}, make([]float64, 20)}, Targets: []int{1, 0}}
+	r.Marginals[1][7] = 1
+	n := query.Names{Variables: []string{"", "a\nb"}, States: [][]string{nil, {"low", "", "high"}}}
+	got := printed(t, printer{names: n}, r)
+	want := "ln Z        -1.0000000000 nats\n" +
+		"trust       an estimate, uncertain by about 0.25 nats; complete\n" +
+		"warning     careful\n" +
+		"\n" +
+		"a�b  low   0.500000 ███████████████\n" +
+		"     1     0.000000\n" +
+		"     high  0.500000 ███████████████\n" +
+		"0    7     1.000000 ██████████████████████████████\n"
+	if !strings.Contains(got, want) || !strings.HasSuffix(got, "     and 12 less probable values\n") || strings.Contains(got, "method") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := printed(t, printer{names: n, verbose: true}, r); !strings.Contains(got, want) || !strings.Contains(got, "\nmethod      truncated") ||
+		strings.Index(got, "method") < strings.Index(got, "less probable") {
+		t.Errorf("verbose:\n%s", got)
+	}
+}
+
+// TestPosteriorsOfSmallModels are shown without being asked for; --json and what asks for something else stay as they are.
+func TestPosteriorsOfSmallModels(t *testing.T) {
+	const lung = "lung    no        0.945000 ████████████████████████████▍\n        yes       0.055000 █▋\n"
+	code, stdout, stderr := command(t, "infer", asia, "--redis", "off")
+	if code != 0 || !strings.Contains(stdout, lung) || !strings.Contains(stdout, "trust       exact") || strings.Contains(stdout, "flops") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = command(t, "infer", asia, "--redis", "off", "--joint", "lung,xray", "--verbose")
+	if code != 0 || strings.Contains(stdout, "█") || !strings.Contains(stdout, "joint       lung     xray \n              no   normal 0.") ||
+		!strings.Contains(stdout, "flops") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if _, stdout, _ := command(t, "infer", asia, "--redis", "off", "--json"); !strings.Contains(stdout, `"marginals":null`) ||
+		strings.Contains(stdout, `"named"`) {
+		t.Errorf("%s", stdout)
+	}
+	_, stdout, _ = command(t, "infer", asia, "--redis", "off", "--json", "--target", "lung", "--mpe")
+	r := decodeResults(t, stdout)[0]
+	if r.Named == nil || len(r.Named.Posteriors) != 1 || math.Abs(r.Named.Posteriors["lung"]["yes"]-0.055) > 1e-12 ||
+		len(r.Named.MPE) != 8 || r.Named.MPE["xray"] != "normal" {
+		t.Errorf("%+v", r.Named)
+	}
+}

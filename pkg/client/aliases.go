@@ -1,0 +1,134 @@
+package client
+
+// Names of registered models, and their versions.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/form"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// ModelVersion is a registered model under a name.
+type ModelVersion struct {
+	Owner   string // the tenant whose name it is; "": everybody's
+	Name    string // empty: found by digest
+	Version int    // from 1 on; 0 without a name
+	Digest  string
+	By      string // who put it, as they said
+	Time    time.Time
+}
+
+// String returns alarm@3, or the digest of a model without a name.
+func (v ModelVersion) String() string {
+	if v.Name == "" {
+		return v.Digest
+	}
+	return v.Name + "@" + strconv.Itoa(v.Version)
+}
+
+// NameModel puts a registered model under a name and returns its version: each new digest is a new one, the same digest has the same. by
+// says who puts it.
+func (c *Client) NameModel(ctx context.Context, name, digest, by string) (ModelVersion, error) {
+	if err := checkModel(digest); err != nil {
+		return ModelVersion{}, err
+	}
+	n, err := c.bus.PutAlias(ctx, name, digest, by)
+	return ModelVersion{Owner: c.bus.Owner(), Name: name, Version: n, Digest: digest, By: by}, err
+}
+
+// ModelVersions lists all versions of all names, by name.
+func (c *Client) ModelVersions(ctx context.Context) ([]ModelVersion, error) {
+	all, err := c.bus.Aliases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []ModelVersion
+	for _, a := range all {
+		for i := range a.Versions {
+			list = append(list, versionOf(a, i+1))
+		}
+	}
+	return list, nil
+}
+
+func versionOf(a bus.Alias, n int) ModelVersion {
+	v := a.Versions[n-1]
+	return ModelVersion{Owner: a.Owner, Name: a.Name, Version: n, Digest: v.Digest, By: v.By, Time: v.Time}
+}
+
+// fewestDigits is how many digits of a digest name a model at least.
+const fewestDigits = 6
+
+// FindModel finds a registered model: by name, alarm (its last version) or alarm@3; by its digest; or by the first digits of that, six at
+// least, where only one begins like them. The error wraps ErrNotFound if there is none. A request for what was found names its digest: it
+// means that version for ever.
+func (c *Client) FindModel(ctx context.Context, ref string) (ModelVersion, error) {
+	if form.IsDigest(ref) {
+		return ModelVersion{Digest: ref}, nil
+	}
+	name, number, numbered := strings.Cut(ref, "@")
+	if bus.IsAlias(name) {
+		a, err := c.bus.Alias(ctx, name)
+		switch {
+		case errors.Is(err, ErrNotFound):
+		case err != nil:
+			return ModelVersion{}, err
+		case !numbered:
+			return versionOf(a, len(a.Versions)), nil
+		default:
+			n, err := strconv.Atoi(number)
+			if err != nil || n < 1 || n > len(a.Versions) {
+				return ModelVersion{}, fault.New(fault.BadInput, "client: %w: %.80s has the versions 1 to %d, and no %.20q",
+					ErrNotFound, name, len(a.Versions), number)
+			}
+			return versionOf(a, n), nil
+		}
+	}
+	if !numbered && len(ref) >= fewestDigits && strings.Trim(ref, "0123456789abcdef") == "" {
+		return c.findByDigits(ctx, ref)
+	}
+	return ModelVersion{}, fault.New(fault.BadInput, "client: %w: no registered model is called %.80q", ErrNotFound, name)
+}
+
+// findByDigits finds the one model whose digest begins so.
+func (c *Client) findByDigits(ctx context.Context, digits string) (ModelVersion, error) {
+	all, err := c.bus.Graphs(ctx)
+	if err != nil {
+		return ModelVersion{}, err
+	}
+	var found []string
+	for _, s := range all {
+		if strings.HasPrefix(s.Digest, digits) && !slices.Contains(found, s.Digest) {
+			found = append(found, s.Digest)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return ModelVersion{}, fmt.Errorf("client: no registered model is called %s, and no digest begins so: %w", digits,
+			&fault.Error{Code: fault.BadInput, Err: ErrNotFound})
+	case 1:
+		return ModelVersion{Digest: found[0]}, nil
+	}
+	return ModelVersion{}, fault.New(fault.BadInput, "client: the digests of %d registered models begin with %s: give more digits",
+		len(found), digits)
+}
+
+// RemoveName removes a name with all its versions. The models stay. The error wraps ErrNotFound if there is none.
+func (c *Client) RemoveName(ctx context.Context, name string) error {
+	if !bus.IsAlias(name) {
+		return fault.New(fault.BadInput, "client: %.80q is no name of a registered model", name)
+	}
+	err := c.bus.RemoveAlias(ctx, name)
+	if errors.Is(err, ErrNotFound) {
+		return fault.New(fault.BadInput, "client: no registered model is called %s: %w", name, ErrNotFound)
+	}
+	return err
+}
