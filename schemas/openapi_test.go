@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/basetensor/basetensor/internal/gateway"
+	"github.com/basetensor/basetensor/internal/named"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/schemas"
 )
@@ -42,6 +43,7 @@ var bodies = map[string]reflect.Type{
 	"GraphFactor":   reflect.TypeFor[gateway.GraphFactor](),
 	"JobModel":      reflect.TypeFor[gateway.JobModel](),
 	"JobQuery":      reflect.TypeFor[gateway.JobQuery](),
+	"Ask":           reflect.TypeFor[named.Ask](),
 	"Failure":       reflect.TypeFor[gateway.Failure](),
 	"Error":         reflect.TypeFor[query.ErrorInfo](),
 	"Health":        reflect.TypeFor[gateway.Health](),

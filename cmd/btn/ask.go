@@ -3,11 +3,8 @@ package main
 // What to ask next: btn infer MODEL --ask VARIABLE.
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -35,7 +32,7 @@ func (a *askFlags) information(open console.Opener, l *factorgraph.Labels) (*que
 		}
 		return nil, nil
 	}
-	ask := askJSON{Target: named.Variable(a.Ask)}
+	ask := named.Ask{Target: named.Variable(a.Ask)}
 	for _, v := range a.Candidates {
 		ask.Candidates = append(ask.Candidates, named.Variable(v))
 	}
@@ -49,7 +46,7 @@ func (a *askFlags) information(open console.Opener, l *factorgraph.Labels) (*que
 			return nil, fault.New(console.CodeOfInput(err), "%s: %w", console.Called(a.Utility), err)
 		}
 	}
-	asked, actions, err := ask.ask(l)
+	asked, actions, err := ask.Question(l)
 	if err != nil {
 		return nil, fault.New(fault.BadInput, "--ask: %w", err)
 	}
@@ -74,70 +71,10 @@ func (a *askFlags) unobserved(l *factorgraph.Labels, queries []query.Query) erro
 }
 
 // askJSON is what a line of a file of queries has under information.
-type askJSON struct {
-	Target     named.Variable   `json:"target"`
-	Candidates []named.Variable `json:"candidates"`
-	Utility    json.RawMessage  `json:"utility"`
-}
+type askJSON struct{ named.Ask }
 
 // ask returns the question by positions, and what the actions are called.
-func (a *askJSON) ask(l *factorgraph.Labels) (asked *query.Ask, actions []string, err error) {
-	asked = &query.Ask{}
-	if asked.Target, err = l.Variable(string(a.Target)); err != nil {
-		return nil, nil, err
-	}
-	if asked.Candidates, err = named.Variables(l, a.Candidates); err != nil {
-		return nil, nil, fmt.Errorf("candidates: %w", err)
-	}
-	if len(a.Utility) == 0 || string(a.Utility) == "null" {
-		return asked, nil, nil
-	}
-	if asked.Utility, actions, err = utilities(a.Utility, l, asked.Target); err != nil {
-		return nil, nil, fmt.Errorf("utility: %w", err)
-	}
-	return asked, actions, nil
-}
-
-// utilities reads {"operate": {"no": -5, "yes": 10}, "wait": [0, -20]}, or a list of such lists or objects. Actions of an object come in
-// the order of their names; a value that is not named is worth 0.
-func utilities(text json.RawMessage, l *factorgraph.Labels, target int) (rows [][]float64, actions []string, err error) {
-	byName := map[string]json.RawMessage{}
-	var list []json.RawMessage
-	if json.Unmarshal(text, &list) == nil {
-		for i, row := range list {
-			name := fmt.Sprint(i)
-			byName[name], actions = row, append(actions, name)
-		}
-	} else if err := json.Unmarshal(text, &byName); err != nil {
-		return nil, nil, fmt.Errorf(`an object of actions is needed, {"wait": {"yes": -20}}: %w`, err)
-	} else {
-		actions = slices.Sorted(maps.Keys(byName))
-	}
-	if len(actions) == 0 {
-		return nil, nil, errors.New("there is no action")
-	}
-	for _, action := range actions {
-		row := make([]float64, l.Domains()[target])
-		var numbers []float64
-		worth := map[string]float64{}
-		switch {
-		case json.Unmarshal(byName[action], &numbers) == nil:
-			row = numbers
-		case json.Unmarshal(byName[action], &worth) == nil:
-			for state, u := range worth {
-				x, err := l.Value(target, state)
-				if err != nil {
-					return nil, nil, fmt.Errorf("action %q: %w", action, err)
-				}
-				row[x] = u
-			}
-		default:
-			return nil, nil, fmt.Errorf("action %q: a number per value of the target is needed", action)
-		}
-		rows = append(rows, row)
-	}
-	return rows, actions, nil
-}
+func (a *askJSON) ask(l *factorgraph.Labels) (*query.Ask, []string, error) { return a.Question(l) }
 
 // writeInformation writes the ranking of what to ask next.
 func writeInformation(b *strings.Builder, l *factorgraph.Labels, info *query.Information, actions []string) {

@@ -11,17 +11,18 @@ import (
 
 // Query is a query as people write it in JSON over HTTP.
 type Query struct {
-	Evidence  Values     `json:"evidence,omitempty"`
-	Marginals bool       `json:"marginals,omitempty"`
-	Joint     []Variable `json:"joint,omitempty"`
-	Targets   []Variable `json:"targets,omitempty"`
-	Gradients bool       `json:"gradients,omitempty"`
-	MPE       bool       `json:"mpe,omitempty"`
-	Map       []Variable `json:"map,omitempty"`
-	Samples   int        `json:"samples,omitempty"`
-	Seed      uint64     `json:"seed,omitempty"`
-	Weight    float64    `json:"weight,omitempty"`
-	Event     Values     `json:"event,omitempty"`
+	Evidence    Values     `json:"evidence,omitempty"`
+	Marginals   bool       `json:"marginals,omitempty"`
+	Joint       []Variable `json:"joint,omitempty"`
+	Targets     []Variable `json:"targets,omitempty"`
+	Gradients   bool       `json:"gradients,omitempty"`
+	MPE         bool       `json:"mpe,omitempty"`
+	Map         []Variable `json:"map,omitempty"`
+	Samples     int        `json:"samples,omitempty"`
+	Seed        uint64     `json:"seed,omitempty"`
+	Weight      float64    `json:"weight,omitempty"`
+	Information *Ask       `json:"information,omitempty"`
+	Event       Values     `json:"event,omitempty"`
 }
 
 // Queries returns the queries of q, the first of them at position at: with an event there are two, what is given, and that with the event,
@@ -37,6 +38,11 @@ func (q *Query) Queries(l *factorgraph.Labels, label string, at int) ([]query.Qu
 	}
 	if first.Targets, err = Variables(l, q.Targets); err != nil {
 		return nil, fmt.Errorf("targets: %w", err)
+	}
+	if q.Information != nil {
+		if first.Information, _, err = q.Information.Question(l); err != nil {
+			return nil, fmt.Errorf("information: %w", err)
+		}
 	}
 	if first.Map, err = Variables(l, q.Map); err != nil {
 		return nil, fmt.Errorf("map: %w", err)
