@@ -245,9 +245,6 @@ func (c *inferCmd) answer(
 	}
 	results = answer.Results
 	c.names = answer.Named()
-	for i := range results {
-		results[i].Name(c.names)
-	}
 	if answer.Status != wire.StatusOK && len(results) == 0 {
 		results = stage.Failed(job, len(a.queries), &fault.Error{
 			Code: answer.Error.Code,

@@ -1,8 +1,9 @@
 // Command client-go is an upstream service in Go: it asks the pipeline about a model and prints the answer.
 //
-//	go run ./examples/client-go [--nats URL] [--job ID] [--uai FILE [--evid FILE]...] [--deadline D] [--patience D] [--json]
+//	go run ./examples/client-go [--nats URL] [--job ID] [--uai FILE | --model FILE|DIGEST] [--evid FILE|ASSIGNMENTS]...
+//	    [--target V,V] [--joint V,V] [--mpe] [--map V,V] [--samples N [--seed N]] [--gradients] [--deadline D] [--patience D] [--json]
 //
-// Without --uai it asks about a model of its own: rain, a sprinkler, and wet grass. It exits with 0 if the job was
+// Without a model it asks about one of its own: rain, a sprinkler, and wet grass. It exits with 0 if the job was
 // answered, 1 if it ended otherwise, 2 if it could not be asked. Ctrl-C cancels the job, and so does --patience.
 package main
 
@@ -14,19 +15,22 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // options are the command line.
 type options struct {
-	nats, job, tenant, uai string
-	evid                   []string
-	deadline, patience     time.Duration
-	json                   bool
+	nats, job, tenant, uai, model string
+	evid                          []string
+	ask                           query.Query // of every evidence
+	deadline, patience            time.Duration
+	json                          bool
 }
 
 func main() {
@@ -35,8 +39,21 @@ func main() {
 	flag.StringVar(&o.job, "job", fmt.Sprintf("go-%d", time.Now().UnixMilli()),
 		"id of the job: the same id and the same request are one job")
 	flag.StringVar(&o.tenant, "tenant", "", "whose job it is")
-	flag.StringVar(&o.uai, "uai", "", "model file")
-	flag.Func("evid", "evidence file, a query each", func(path string) error { o.evid = append(o.evid, path); return nil })
+	flag.StringVar(&o.uai, "uai", "", "model file, sent as text")
+	flag.StringVar(&o.model, "model", "", "model file of any format, or the digest of a registered model")
+	flag.Func("evid", "evidence, a query each: a file, or smoke=yes,xray=abnormal",
+		func(text string) error { o.evid = append(o.evid, text); return nil })
+	o.ask = query.Query{Marginals: true, Named: &query.ByName{}}
+	names := func(to *[]string) func(string) error {
+		return func(text string) error { *to = strings.Split(text, ","); return nil }
+	}
+	flag.Func("target", "variables whose marginals are wanted", names(&o.ask.Named.Targets))
+	flag.Func("joint", "variables whose joint marginal is wanted", names(&o.ask.Named.Joint))
+	flag.Func("map", "variables whose likeliest values are wanted", names(&o.ask.Named.Map))
+	flag.BoolVar(&o.ask.MPE, "mpe", false, "the likeliest values of all variables")
+	flag.IntVar(&o.ask.Samples, "samples", 0, "how many samples are drawn")
+	flag.Uint64Var(&o.ask.Seed, "seed", 0, "of the samples")
+	flag.BoolVar(&o.ask.Gradients, "gradients", false, "the derivatives of ln Z (with --json)")
 	flag.DurationVar(&o.deadline, "deadline", 0, "time after which the job ends without an answer; 0: none")
 	flag.DurationVar(&o.patience, "patience", time.Minute, "time after which this program cancels the job")
 	flag.BoolVar(&o.json, "json", false, "print one JSON object per query")

@@ -3,41 +3,74 @@ package main
 // What is asked: a model as text, or in the native form.
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/formats"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/uai"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // request returns the message to submit.
-func (o options) request() (wire.Request, error) {
-	m := wire.Request{Job: o.job, Tenant: o.tenant, DeadlineMS: o.deadline.Milliseconds()}
-	var err error
-	if o.uai != "" {
-		m.UAI, m.Queries, err = text(o.uai, o.evid)
-	} else {
+func (o options) request() (m wire.Request, err error) {
+	m = wire.Request{Job: o.job, Tenant: o.tenant, DeadlineMS: o.deadline.Milliseconds()}
+	switch {
+	case o.uai != "":
+		var text []byte
+		text, err = os.ReadFile(o.uai)
+		m.UAI = string(text)
+	case o.model != "":
+		m.Model, m.ModelDigest, err = modelOf(o.model)
+	default:
 		m.Model, m.Queries, err = grass()
+		return m, err
 	}
+	if err != nil {
+		return m, err
+	}
+	m.Queries, err = o.queries()
 	return m, err
 }
 
-// text is a model file and a query per evidence file, after one without evidence.
-func text(path string, evid []string) (string, []query.Query, error) {
-	model, err := os.ReadFile(path)
+// modelOf reads a model file, of any format that package formats knows; what is no file is the digest of a registered model.
+func modelOf(file string) (body *wire.Model, digest string, err error) {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) && formats.Of(file) == "" {
+		return nil, strings.TrimPrefix(file, "digest:"), nil
+	}
 	if err != nil {
-		return "", nil, err
+		return nil, "", err
 	}
-	queries := []query.Query{{Marginals: true}}
-	for _, path := range evid {
-		e, err := os.ReadFile(path)
-		if err != nil {
-			return "", nil, err
+	defer f.Close()
+	model, err := formats.Read(f, "", file, uai.Limits{})
+	if err != nil {
+		return nil, "", err
+	}
+	body, err = wire.NewModel(model)
+	return body, "", err
+}
+
+// queries are what is asked without evidence, and of every evidence.
+func (o options) queries() ([]query.Query, error) {
+	queries := []query.Query{o.ask}
+	for _, text := range o.evid {
+		q := o.ask
+		q.Evid, q.EvidenceFile = text, text
+		if !strings.ContainsAny(text, "={") { // else it is evidence by name, and no file
+			e, err := os.ReadFile(text)
+			if err != nil {
+				return nil, err
+			}
+			q.Evid = string(e)
 		}
-		queries = append(queries, query.Query{Evid: string(e), EvidenceFile: path, Marginals: true})
+		queries = append(queries, q)
 	}
-	return string(model), queries, nil
+	return queries, nil
 }
 
 // The variables of grass. Their values are 0, no, and 1, yes.

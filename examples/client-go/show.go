@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -20,17 +21,57 @@ func show(a *wire.Answer, asJSON bool) {
 			continue
 		}
 		fmt.Printf("query %d: %s\n", r.Query, number(r))
+		names := a.Named()
 		for i, p := range r.Marginals {
-			fmt.Printf("  x_%d ", i)
-			for _, x := range p {
-				fmt.Printf(" %.6f", x)
+			v := r.MarginalOf(i)
+			fmt.Printf("  %s ", called(names, v))
+			for x, p := range p {
+				fmt.Printf(" %s%.6f", state(names, v, x), p)
 			}
 			fmt.Println()
+		}
+		if r.MPE != nil {
+			fmt.Printf("  likeliest  %s\n", assignment(names, nil, r.MPE.Assignment))
+		}
+		if r.Map != nil {
+			fmt.Printf("  likeliest  %s\n", assignment(names, r.Map.Variables, r.Map.Assignment))
+		}
+		for _, x := range r.Samples {
+			fmt.Printf("  sample  %s\n", assignment(names, nil, x))
 		}
 	}
 	if e := a.Error; e != nil {
 		fmt.Fprintf(os.Stderr, "job %s: %s: %s: %s (%s)\n", a.Job, a.Status, e.Code, e.Message, e.Stage)
 	}
+}
+
+// called is what a variable is called: x_3 without a name.
+func called(names query.Names, v int) string {
+	if len(names.Variables) == 0 {
+		return fmt.Sprintf("x_%d", v)
+	}
+	return names.Variable(v)
+}
+
+// state is what precedes the probability of a value: its name, where it has one.
+func state(names query.Names, v, x int) string {
+	if len(names.States) == 0 {
+		return ""
+	}
+	return names.Value(v, x) + " "
+}
+
+// assignment is the values of variables; of all where none are listed.
+func assignment(names query.Names, variables, values []int) string {
+	var all []string
+	for i, x := range values {
+		v := i
+		if variables != nil {
+			v = variables[i]
+		}
+		all = append(all, called(names, v)+"="+names.Value(v, x))
+	}
+	return strings.Join(all, " ")
 }
 
 // number is ln Z with what is to be said of it. A job that is ok may have queries that are not.

@@ -1,12 +1,14 @@
 // An upstream service in Node.js: asks the pipeline about a model and prints the answer.
 //
-//   node infer.mjs [--nats URL] [--job ID] [--uai FILE [--evid FILE]...] [--deadline MS] [--patience MS] [--json]
+//   node infer.mjs [--nats URL] [--job ID] [--uai FILE | --model DIGEST] [--evid FILE|ASSIGNMENTS]... [--target V,V] [--joint V,V]
+//       [--mpe] [--map V,V] [--samples N [--seed N]] [--gradients] [--deadline MS] [--patience MS] [--json]
 //
-// Without --uai it asks about a model of its own: rain, a sprinkler, and wet grass. It exits with 0 if the job was
+// DIGEST is that of a registered model. Without a model it asks about one of its own: rain, a sprinkler, and wet grass. It exits with 0 if the job was
 // answered, 1 if it ended otherwise, 2 if it could not be asked. Ctrl-C cancels the job, and so does --patience.
 import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { connect } from '@nats-io/transport-node'
+import { results } from './model.mjs'
 import { Pipeline } from './pipeline.mjs'
 import { floats } from './wire.mjs'
 
@@ -16,7 +18,15 @@ const { values: flag } = parseArgs({
     job: { type: 'string', default: `node-${Date.now()}` },
     tenant: { type: 'string' },
     uai: { type: 'string' },
+    model: { type: 'string' },
     evid: { type: 'string', multiple: true, default: [] },
+    target: { type: 'string' },
+    joint: { type: 'string' },
+    mpe: { type: 'boolean', default: false },
+    map: { type: 'string' },
+    samples: { type: 'string', default: '0' },
+    seed: { type: 'string', default: '0' },
+    gradients: { type: 'boolean', default: false },
     deadline: { type: 'string', default: '0' },
     patience: { type: 'string', default: '60000' },
     json: { type: 'boolean', default: false },
@@ -47,32 +57,41 @@ function grass() {
   }
 }
 
-// A model and its evidence as the text of UAI files.
-async function text() {
-  const evid = await Promise.all(flag.evid.map((path) => readFile(path, 'utf8')))
-  return {
-    uai: await readFile(flag.uai, 'utf8'),
-    queries: [{ marginals: true }, ...evid.map((text, i) => ({ evid: text, file: flag.evid[i], marginals: true }))],
+// What is asked without evidence, and of every evidence: a file, or assignments by name.
+async function queries() {
+  const names = (list) => list?.split(',')
+  const named = { joint: names(flag.joint), targets: names(flag.target), map: names(flag.map) }
+  const ask = {
+    marginals: true, mpe: flag.mpe, samples: Number(flag.samples), seed: Number(flag.seed), gradients: flag.gradients,
+    named: Object.values(named).some((x) => x) ? named : undefined,
   }
+  const evid = await Promise.all(flag.evid.map((text) => (/[={]/.test(text) ? text : readFile(text, 'utf8'))))
+  return [ask, ...evid.map((text, i) => ({ ...ask, evid: text, file: flag.evid[i] }))]
 }
 
 function print(answer) {
-  for (const r of answer.results ?? []) {
+  for (const [i, r] of results(answer).entries()) {
     if (flag.json) {
-      console.log(JSON.stringify(r))
+      console.log(JSON.stringify(answer.results[i]))
       continue
     }
     const z = r.error ? `${r.error.code}: ${r.error.message}` : r.zero ? 'impossible' : `ln Z = ${r.log_z.toFixed(10)}${r.exact ? '' : ' (an estimate)'}`
     console.log(`query ${r.query}: ${z}${r.ln_ratio === null ? '' : `, P = ${Math.exp(r.ln_ratio).toFixed(10)}`}`)
-    r.marginals?.forEach((p, i) => console.log(`  x_${i}  ${p.map((x) => x.toFixed(6)).join(' ')}`))
+    if (!answer.names) r.marginals?.forEach((p, i) => console.log(`  x_${r.targets?.[i] ?? i}  ${p.map((x) => x.toFixed(6)).join(' ')}`))
+    else for (const [v, of] of Object.entries(r.named.posteriors ?? {})) console.log(`  ${v}  ${Object.entries(of).map(([s, p]) => `${s} ${p.toFixed(6)}`).join(' ')}`)
+    const list = (a) => Object.entries(a).map(([v, s]) => `${answer.names ? '' : 'x_'}${v}=${s}`).join(' ')
+    for (const a of [r.named.mpe, r.named.map]) if (a) console.log(`  likeliest  ${list(a)}`)
+    for (const a of r.named.samples ?? []) console.log(`  sample  ${list(a)}`)
   }
   if (answer.error) console.error(`job ${answer.job}: ${answer.status}: ${answer.error.code}: ${answer.error.message} (${answer.error.stage})`)
 }
 
 async function main() {
   const request = {
-    job: flag.job, tenant: flag.tenant, ...(flag.uai ? await text() : grass()), deadline_ms: Number(flag.deadline) || undefined,
+    job: flag.job, tenant: flag.tenant, ...(flag.uai ? { uai: await readFile(flag.uai, 'utf8') } : flag.model ? {} : grass()),
+    deadline_ms: Number(flag.deadline) || undefined,
   }
+  request.queries ??= await queries()
   const nc = await connect({ servers: flag.nats, name: 'client-node', maxReconnectAttempts: -1 }).catch((error) => {
     throw new Error(`connect to ${flag.nats}: ${error.message}`)
   })
@@ -81,6 +100,7 @@ async function main() {
     pipeline.watch(flag.job, (p) => console.error(`${p.stage} ${p.done}/${p.total || '?'} ${p.text ?? ''}`))
     const impatience = new AbortController()
     process.once('SIGINT', () => impatience.abort())
+    if (flag.model) Object.assign(request, (await pipeline.model(flag.model)).source)
     await pipeline.submit(request)
 
     const timer = setTimeout(() => impatience.abort(), Number(flag.patience))

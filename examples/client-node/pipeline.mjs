@@ -2,7 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { jetstream } from '@nats-io/jetstream'
 import { Objm } from '@nats-io/obj'
-import { headers } from '@nats-io/transport-node'
+import { connect, headers } from '@nats-io/transport-node'
+import { Model } from './model.mjs'
 import { digest, fromBytes, lane, sha256, toBytes } from './wire.mjs'
 
 const wrongLastSequence = [10071, 10164] // the server's codes for: the subject has a message already
@@ -13,6 +14,20 @@ const look = 2000 // ms between looks for a stored answer: one that was publishe
 export class JobTaken extends Error {}
 
 export class Pipeline {
+  /** Connects; close() ends that. */
+  static async connect(url) {
+    return Pipeline.over(await connect({ servers: url, name: 'client-node', maxReconnectAttempts: -1 }))
+  }
+
+  close() {
+    return this.nc.close()
+  }
+
+  /** The registered model of this digest, to ask questions of. */
+  model(digest) {
+    return new Model(this, { model_digest: digest.replace('digest:', '') })
+  }
+
   static async over(nc) {
     const js = jetstream(nc)
     return new Pipeline(nc, js, await js.jetstreamManager())

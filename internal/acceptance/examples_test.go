@@ -210,11 +210,11 @@ func computed(t *testing.T, m wire.Request) []btn.Result {
 	return want
 }
 
-// bare is a result as JSON, all its numbers with all their digits, without how long it took and what
+// bare is a result as JSON, all its numbers with all their digits, without names, how long it took and what
 // was remembered.
 func bare(t *testing.T, r btn.Result) string {
 	t.Helper()
-	r.TimingsMS, r.Cache = nil, ""
+	r.TimingsMS, r.Cache, r.Named = nil, "", nil
 	b, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -401,6 +401,17 @@ func testExampleEnds(t *testing.T, prepare func(*testing.T) program) {
 				t.Errorf("it took %v", took)
 			}
 		})
+	}
+}
+
+// The questions of examples/client-node/model.mjs have the answers that enumeration has: its own tests.
+func TestNodeQuestions(t *testing.T) {
+	t.Parallel()
+	p := nodeClient(t)
+	cmd := exec.Command(p.argv[0], "--test", nodeDir+"/model.test.mjs")
+	cmd.Env = append(os.Environ(), "BTN_NATS="+serve(t, pipeline.Stages()...).url)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 }
 

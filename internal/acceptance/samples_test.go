@@ -74,6 +74,7 @@ func digestSamples(t *testing.T) []wire.Request {
 			Map:       []int{1, 0},
 			Samples:   3,
 			Seed:      1 << 52,
+			Weight:    2.5,
 		}, {
 			Evid:  "rain=yes",
 			Named: &query.ByName{Joint: []string{"rain"}, Targets: []string{"wet", "2"}, Map: []string{"one"}},

@@ -98,6 +98,7 @@ var beside = []string{
 	"cmd/reparam-worker",
 	"examples",
 	"examples/client-go",
+	"examples/same-answer",
 	"internal/acceptance",
 	"internal/architecture",
 	"internal/arena",

@@ -79,8 +79,11 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error
 	}
 
 	a, u, err := wire.DecodeReply(data)
-	if err != nil || u == nil {
-		return a, err
+	if err != nil {
+		return nil, err
+	}
+	if u == nil {
+		return byName(a), nil
 	}
 
 	switch reply.Header.Get(micro.ErrorCodeHeader) {

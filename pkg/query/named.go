@@ -9,6 +9,8 @@ type Named struct {
 	Joint      *NamedJoint                   `json:"joint,omitempty"`
 	MPE        map[string]string             `json:"mpe,omitempty"` // a value per variable
 	Map        map[string]string             `json:"map,omitempty"` // a value for each of those asked for
+	// Samples says whose values those of Result.Samples are, in their order; a variable whose values have no names has no states there.
+	Samples *NamedJoint `json:"samples,omitempty"`
 }
 
 // NamedJoint says whose probabilities those of Joint are.
@@ -44,7 +46,7 @@ func (n Names) Value(v, x int) string {
 
 // Name fills r.Named. It does nothing without names, or where r says nothing of variables.
 func (r *Result) Name(n Names) {
-	if !n.Any() || r.Marginals == nil && r.Joint == nil && r.MPE == nil && r.Map == nil {
+	if !n.Any() || r.Marginals == nil && r.Joint == nil && r.MPE == nil && r.Map == nil && r.Samples == nil {
 		return
 	}
 	r.Named = &Named{}
@@ -81,6 +83,19 @@ func (r *Result) Name(n Names) {
 		for k, x := range m.Assignment {
 			r.Named.Map[n.Variable(m.Variables[k])] = n.Value(m.Variables[k], x)
 		}
+	}
+	if len(r.Samples) > 0 {
+		s := &NamedJoint{}
+		for v := range r.Samples[0] {
+			of := []string{}
+			if v < len(n.States) {
+				for x := range n.States[v] {
+					of = append(of, n.Value(v, x))
+				}
+			}
+			s.Variables, s.States = append(s.Variables, n.Variable(v)), append(s.States, of)
+		}
+		r.Named.Samples = s
 	}
 }
 

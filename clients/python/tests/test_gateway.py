@@ -1,6 +1,7 @@
 """The client against a gateway with workers, at the URL in BTN_GATEWAY. The truth comes from enumeration."""
 
 import asyncio
+import collections
 import itertools
 import json
 import math
@@ -101,7 +102,7 @@ class Questions(Case):
             ({"cough": "yes"}, {"cough": {"yes": 1}}),
             ({"cough": 1, "2": 0}, {"cough": {"yes": 1}, "smoker": {"no": 1}}),
             ({"season": [0.5, 0.25, 1], "x ray": "abnormal"}, {"season": {"dry": 0.5, "wet": 0.25, "cold": 1}, "x ray": {"abnormal": 1}}),
-            ({"infection": {"severe": 0.75, "mild": 0.5}}, {"infection": {"severe": 0.75, "mild": 0.5}}),
+            ({"infection": {"severe": 0.75, "no": 0, "mild": 0.5}}, {"infection": {"severe": 0.75, "mild": 0.5}}),
         ):
             truth = Truth(native, likelihood)
             got = self.client.marginals(native, evidence)
@@ -127,6 +128,50 @@ class Questions(Case):
         self.assertClose(p, truth.p(infection="severe", smoker="no"))
         self.assertEqual(self.client.probability(native, {"infection": "no"}, {"x ray": "abnormal"}), 0.0)
         self.assertClose(self.client.infer(native, {"cough": "yes"}, event={"smoker": "yes"})[1].probability, truth.p(smoker="yes"))
+
+    def test_likeliest_states(self):
+        native, truth = clinic(), Truth(clinic(), DYSPNOEA)
+        best, weight = max(truth.cells, key=lambda c: c[1])
+        mpe = self.client.mpe(native, {"cough": "yes"})
+        self.assertEqual(mpe.assignment, best)
+        self.assertClose(mpe.ln_weight, math.log(weight))
+        self.assertEqual(mpe.unique, sum(w == weight for _, w in truth.cells) == 1)
+        of = [dict(infection=i, season=s) for i in truth.states["infection"] for s in truth.states["season"]]
+        best = max(of, key=lambda a: truth.p(**a))
+        found = self.client.map(native, ["season", "infection"], {"cough": "yes"})
+        self.assertEqual(found.assignment, best)
+        self.assertClose(found.ln_weight, math.log(truth.p(**best) * truth.z))
+        self.assertTrue(found.exact)
+        self.assertIsNone(found.ln_bound)
+
+    def test_samples(self):
+        """The frequencies of samples are those of the joint distribution, by chi²."""
+        native, truth = clinic(), Truth(clinic(), DYSPNOEA)
+        n = 20000
+        samples = self.client.sample(native, n, {"cough": "yes"}, seed=3)
+        self.assertEqual(len(samples), n)
+        counts = collections.Counter(tuple(sorted(s.items())) for s in samples)
+        possible = {tuple(sorted(a.items())): n * w / truth.z for a, w in truth.cells if w > 0}
+        self.assertLessEqual(set(counts), set(possible))
+        chi = sum((counts[a] - expected) ** 2 / expected for a, expected in possible.items())
+        free = len(possible) - 1
+        self.assertLess(chi, free + 6 * math.sqrt(2 * free))
+        few = self.client.sample(native, 5, seed=4)
+        self.assertEqual(few, self.client.sample(native, 5, seed=4))
+        if pandas:
+            self.assertEqual(set(few.to_frame().columns), set(truth.names))
+
+    def test_gradients(self):
+        native, truth = clinic(), Truth(clinic(), DYSPNOEA)
+        got = self.client.gradients(native, {"cough": "yes"})
+        for j, f in enumerate(native["factors"]):
+            values = f["dense"]["values"]
+            self.assertEqual(len(got[j]), len(values))
+            for i in range(len(values)):
+                changed = json.loads(json.dumps(native))
+                changed["factors"][j]["dense"]["values"] = [float(k == i) for k in range(len(values))]
+                # Z is linear in the entry: its derivative is Z with 1 there and 0 elsewhere in the factor
+                self.assertClose(got[j][i], Truth(changed, DYSPNOEA).z / truth.z)
 
     def test_what_is_impossible_or_wrong(self):
         impossible = {"x ray": "abnormal", "infection": "no"}
@@ -211,10 +256,10 @@ class Jobs(Case):
         with self.assertRaises(basetensor.Cancelled):
             self.client.wait(job).check()
 
-    def test_patience_ends_the_wait_and_a_deadline_the_job(self):
-        job = "patience-" + uuid.uuid4().hex
+    def test_patience_ends_the_wait_and_not_the_job(self):
+        job = self.client.submit(slow(), settings=SLOW)
         with self.assertRaises(basetensor.Timeout) as e:
-            self.client.infer(slow(), settings=SLOW, job=job, timeout=0.3)
+            self.client.wait(job, timeout=0.3)
         self.assertEqual(e.exception.job, job)
         self.assertEqual(self.client.cancel(job).status, "cancelled")
 

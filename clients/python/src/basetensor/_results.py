@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
@@ -61,7 +62,7 @@ class MPE:
 
     assignment: Dict[str, str]
     ln_weight: float
-    unique: Optional[bool]  # whether no other assignment is as good
+    unique: bool  # whether no other assignment is as good
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,7 +171,7 @@ def result(raw: Mapping[str, Any]) -> Result:
         joint=_joint(raw.get("joint"), named.get("joint")),
         mpe=None
         if mpe is None
-        else MPE(_assignment(mpe, named.get("mpe")), float(mpe["ln_weight"]), mpe.get("unique")),
+        else MPE(_assignment(mpe, named.get("mpe")), float(mpe["ln_weight"]), bool(mpe["unique"])),
         map=None
         if best is None
         else MAP(
@@ -219,7 +220,6 @@ def _assignment(raw: Mapping[str, Any], named: Optional[Mapping[str, str]]) -> D
 def _samples(raw: Any, named: Any) -> Optional[Samples]:
     if raw is None:
         return None
-    if named is not None:
-        return Samples(dict(s) for s in named)
-    rows = raw if isinstance(raw, list) else raw.get("values") or []
-    return Samples({str(v): str(x) for v, x in enumerate(row)} for row in rows)
+    names = named or {"variables": range(len(raw[0]) if raw else 0), "states": ()}
+    of = [(str(v), s) for v, s in itertools.zip_longest(names["variables"], names["states"])]
+    return Samples({v: states[x] if states else str(x) for (v, states), x in zip(of, row)} for row in raw)

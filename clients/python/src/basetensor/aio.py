@@ -237,7 +237,9 @@ class AsyncClient:
         """Client.sample."""
         return await self._threads.run(lambda: self._sync.sample(model, n, evidence, seed=seed, timeout=timeout))
 
-    async def gradients(self, model: Model, evidence: Optional[Evidence] = None, *, timeout: Seconds = DEFAULT) -> Any:
+    async def gradients(
+        self, model: Model, evidence: Optional[Evidence] = None, *, timeout: Seconds = DEFAULT
+    ) -> List[List[float]]:
         """Client.gradients."""
         return await self._threads.run(lambda: self._sync.gradients(model, evidence, timeout=timeout))
 

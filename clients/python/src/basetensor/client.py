@@ -256,8 +256,8 @@ class Client:
         r = self.infer(model, evidence, samples=n, seed=seed, timeout=timeout)
         return _need(r[0].check().samples, r[0], "samples")
 
-    def gradients(self, model: Model, evidence: Optional[Evidence] = None, *, timeout: Seconds = DEFAULT) -> Any:
-        """Returns ∂ ln Z/∂θ for every entry of every factor, as schemas/result.schema.json has it."""
+    def gradients(self, model: Model, evidence: Optional[Evidence] = None, *, timeout: Seconds = DEFAULT) -> List[List[float]]:
+        """Returns ∂ ln Z/∂θ for every number θ of every factor: by factor a list in the order of its table."""
         r = self.infer(model, evidence, gradients=True, timeout=timeout)
         return _need(r[0].check().raw.get("gradients"), r[0], "gradients")
 
