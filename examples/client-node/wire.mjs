@@ -81,6 +81,7 @@ const model = struct({
     'evid?': leaf, 'named?': optional(struct({ 'joint?': list(leaf), 'targets?': list(leaf), 'map?': list(leaf) })),
     'file?': leaf, 'marginals?': leaf, 'targets?': list(leaf), 'over?': leaf, 'joint?': list(leaf), 'gradients?': leaf,
     'mpe?': leaf, 'map?': list(leaf), 'samples?': leaf, 'seed?': leaf, 'weight?': float,
+    'information?': optional(struct({ target: leaf, 'candidates?': list(leaf), 'utility?': list(leaf) })),
   })),
   'settings?': struct({
     'method?': leaf, 'components?': leaf, 'maps?': leaf, 'cores?': leaf, 'seed?': leaf, 'memory?': leaf, 'non_negative?': leaf,

@@ -47,11 +47,12 @@ func pythonCommand(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestPythonClient runs the client's tests that need no workers.
+// TestPythonClient runs the client's tests, against a gateway of `btn up`.
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
 	cmd := pythonCommand(t, "-m", "unittest", "discover", "-s", "tests")
 	cmd.Dir = pythonDir
+	cmd.Env = append(cmd.Env, "BTN_GATEWAY="+startUp(t).gateway)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -22,7 +22,7 @@ import (
 
 const sameAnswer = root + "examples/same-answer/"
 
-// TestSameAnswer: the command line, Node.js and Go print the same posteriors by name, to the last bit, and these are those
+// TestSameAnswer: the command line, HTTP, Python, Node.js and Go print the same posteriors by name, to the last bit, and these are those
 // of enumeration.
 func TestSameAnswer(t *testing.T) {
 	t.Parallel()
@@ -34,6 +34,13 @@ func TestSameAnswer(t *testing.T) {
 		start func(*testing.T) []string
 	}{
 		{"cli", func(t *testing.T) []string { return []string{"sh", sameAnswer + "cli.sh"} }},
+		{"http", func(t *testing.T) []string {
+			if _, err := exec.LookPath("curl"); err != nil {
+				t.Skip("no curl on PATH")
+			}
+			return []string{"sh", sameAnswer + "http.sh"}
+		}},
+		{"python", func(t *testing.T) []string { return []string{python(t), sameAnswer + "ask.py"} }},
 		{"node", func(t *testing.T) []string {
 			digest, _ := command(t, "btn", "model", "put", examples+"heating.bif", "--nats", up.nats)
 			return []string{nodeClient(t).argv[0], sameAnswer + "ask.mjs", strings.TrimSpace(digest)}

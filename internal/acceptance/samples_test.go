@@ -76,6 +76,8 @@ func digestSamples(t *testing.T) []wire.Request {
 			Seed:      1 << 52,
 			Weight:    2.5,
 		}, {
+			Information: &query.Ask{Target: 1, Candidates: []int{2, 0}, Utility: [][]float64{{1, 2, 3}, {0, -1, 0.5}}},
+		}, {
 			Evid:  "rain=yes",
 			Named: &query.ByName{Joint: []string{"rain"}, Targets: []string{"wet", "2"}, Map: []string{"one"}},
 		}}, DeadlineMS: 60000,

@@ -282,7 +282,9 @@ class Sync(Case):
 
     def test_models(self):
         self.script("PUT /v1/models/a%20b?format=json", says(200, {"name": "a b", "version": 1}))
-        self.assertEqual(self.client.models.put("a b", {"basetensor_model": 1})["version"], 1)
+        self.assertEqual(self.client.models.put({"basetensor_model": 1}, "a b")["version"], 1)
+        self.script("POST /v1/models?format=json", says(201, {"digest": "d"}))
+        self.assertEqual(self.client.models.put({"basetensor_model": 1}), {"digest": "d"})
         self.script("GET /v1/models/alarm@3?format=bif", lambda h: says(200, {})(h))
         self.assertEqual(self.client.models.get("alarm@3", format="bif"), "{}")
         self.script("GET /v1/models", says(200, {"models": [{"name": "a"}]}))
@@ -290,7 +292,7 @@ class Sync(Case):
         self.script("DELETE /v1/models/alarm", says(200, {}))
         self.client.models.delete("alarm")
         with self.assertRaises(basetensor.BadInput):
-            self.client.models.put("a", "a-registered-name")
+            self.client.models.put("a-registered-name")
 
 
 class Async(Case):

@@ -317,10 +317,15 @@ class AsyncModels:
         self._threads, self._sync = client._threads, client._sync.models
 
     async def put(
-        self, name: str, model: Model, *, format: Optional[str] = None, timeout: Seconds = DEFAULT
+        self,
+        model: Model,
+        name: Optional[str] = None,
+        *,
+        format: Optional[str] = None,
+        timeout: Seconds = DEFAULT,
     ) -> Dict[str, Any]:
         """Models.put."""
-        return await self._threads.run(lambda: self._sync.put(name, model, format=format, timeout=timeout))
+        return await self._threads.run(lambda: self._sync.put(model, name, format=format, timeout=timeout))
 
     async def get(self, name: str, *, format: Optional[str] = None, timeout: Seconds = DEFAULT) -> Any:
         """Models.get."""

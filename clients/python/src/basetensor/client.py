@@ -418,17 +418,22 @@ class Models:
         self._client = client
 
     def put(
-        self, name: str, model: Model, *, format: Optional[str] = None, timeout: Seconds = DEFAULT
+        self,
+        model: Model,
+        name: Optional[str] = None,
+        *,
+        format: Optional[str] = None,
+        timeout: Seconds = DEFAULT,
     ) -> Dict[str, Any]:
-        """Registers a model under a name, and returns its digest and version. The same content again is the same version."""
+        """Registers a model, under a name if one is given, and returns its digest. The same content again changes nothing."""
         fields = _source.source(model, format).fields
         if "model_name" in fields:
             raise errors.BadInput(f"{model!r} is neither a file nor a model")
         content = fields["text"].encode() if "text" in fields else _json(fields["model"])
         query = {"format": fields.get("format", "json" if "model" in fields else None)}
         response = self._client._http.request(
-            "PUT",
-            f"/v1/models/{_quoted(name)}",
+            "POST" if name is None else "PUT",
+            "/v1/models" if name is None else f"/v1/models/{_quoted(name)}",
             query=query,
             body=content,
             content_type="application/json" if "model" in fields else "application/octet-stream",
