@@ -159,6 +159,7 @@ func (g *Gateway) routes() []route {
 		{Method: "GET", Path: "/v1/models", handle: g.modelList},
 		{Method: "POST", Path: "/v1/models", Changes: true, handle: g.modelPost},
 		{Method: "GET", Path: "/v1/models/{model}", handle: g.modelGet},
+		{Method: "PUT", Path: "/v1/models/{model}", Changes: true, handle: g.modelPut},
 		{Method: "DELETE", Path: "/v1/models/{model}", Changes: true, handle: g.modelDelete},
 		{Method: "GET", Path: "/v1/status", handle: g.status},
 		{Method: "GET", Path: "/v1/dead-letters", handle: g.deadLetters},

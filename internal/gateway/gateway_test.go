@@ -233,7 +233,27 @@ func TestModels(t *testing.T) {
 	}
 	s.refused(400, "is no format", "GET", "/v1/models/"+name+"?format=doc", "")
 	s.refused(400, "model:", "POST", "/v1/models", "MARKOV 1")
-	s.refused(404, "no model", "GET", "/v1/models/nobody", "")
+	s.refused(404, "no registered model", "GET", "/v1/models/nobody", "")
+	other := strings.Replace(rain, "0.8, 0.2]", "0.7, 0.3]", 1)
+	for _, put := range []struct {
+		model   string
+		version int
+	}{{rain, 1}, {other, 2}, {other, 2}} {
+		if v := want[Model](s, 200, "PUT", "/v1/models/weather", put.model); v.Name != "weather" || v.Version != put.version {
+			t.Errorf("%+v, want version %d", v, put.version)
+		}
+	}
+	for of, p := range map[string]float64{"weather@1": wetRain, "weather": 0.3 * 0.8 / (0.3*0.8 + 0.7*0.1)} {
+		a := want[Answer](s, 200, "POST", "/v1/infer", `{"model_name": "`+of+`", "evidence": {"wet": "yes"}, "targets": ["rain"]}`)
+		if got := a.Results[0].Marginals[0][1]; !near(got, p) {
+			t.Errorf("%s: %v, want %v", of, got, p)
+		}
+	}
+	if all := want[Models](s, 200, "GET", "/v1/models", ""); len(all.Models) != 2 || all.Models[0].Name != "weather" {
+		t.Errorf("%+v", all)
+	}
+	want[Model](s, 200, "DELETE", "/v1/models/weather", "")
+	s.refused(404, "weather", "GET", "/v1/models/weather", "")
 	want[Model](s, 200, "DELETE", "/v1/models/"+name, "")
 	s.refused(404, "no model", "GET", "/v1/models/"+name, "")
 	s.refused(404, "digest", "GET", "/v1/models/"+m.Digest, "")
@@ -300,8 +320,8 @@ func TestWhatIsRefused(t *testing.T) {
 	infer(400, "something follows", `{} {}`)
 	infer(400, "model: ", `{"model": {"basetensor_model": 1}}`)
 	infer(400, "not both", `{"model": `+rain+`, "marginals": true, "queries": [{}]}`)
-	infer(404, "no model", `{"model_name": "nobody"}`)
-	infer(404, "no model", `{"model_name": "0123456789"}`)
+	infer(404, "no registered model", `{"model_name": "nobody"}`)
+	infer(404, "no model's digest", `{"model_name": "0123456789"}`)
 	infer(415, "application/json", `{}`, "Content-Type", "text/plain")
 	infer(415, "encoding", `{}`, "Content-Encoding", "br")
 	infer(413, "4096", `{"text": "`+strings.Repeat("x", 5000)+`"}`)

@@ -109,14 +109,14 @@ func labelBytes(m *factorgraph.Model) int64 {
 // fewestDigits is how many digits of a digest name a model at least.
 const fewestDigits = 6
 
-// digestOf returns the digest of which name is the beginning.
+// digestOf returns the digest of a model: by its name, alarm or alarm@3, its digest, or the beginning of that.
 func (c *call) digestOf(ctx context.Context, name string) (string, error) {
 	name = strings.TrimPrefix(name, "digest:")
-	if len(name) == 64 {
-		return name, nil
+	if len(name) < fewestDigits || strings.Trim(name, "0123456789abcdef") != "" || len(name) == 64 {
+		return c.named(ctx, name)
 	}
-	if len(name) < fewestDigits || strings.Trim(name, "0123456789abcdef") != "" {
-		return "", notFound("no model is called %.80q: a name is a digest, or the first %d digits of one at least", name, fewestDigits)
+	if digest, err := c.named(ctx, name); err == nil {
+		return digest, nil
 	}
 	all, err := c.models(ctx)
 	if err != nil {
@@ -136,6 +136,16 @@ func (c *call) digestOf(ctx context.Context, name string) (string, error) {
 		return "", notFound("no model's digest begins with %s", name)
 	}
 	return found, nil
+}
+
+// named finds a model by its name or its whole digest.
+func (c *call) named(ctx context.Context, name string) (string, error) {
+	own, err := c.client()
+	if err != nil {
+		return "", err
+	}
+	v, err := own.FindModel(ctx, name)
+	return v.Digest, err
 }
 
 // models lists the registered models that who asks may name.
@@ -194,12 +204,15 @@ func decode(native *wire.Model, text string) (*factorgraph.Model, error) {
 	return m, fault.Wrap(fault.Internal, err)
 }
 
-// Model is a registered model.
+// Model is a registered model, or a version of a name of one.
 type Model struct {
-	Digest string `json:"digest"`
-	Owner  string `json:"owner,omitempty"` // the tenant whose it is; absent: everybody's
-	Bytes  uint64 `json:"bytes,omitempty"` // as it is stored
-	Time   int64  `json:"time,omitempty"`  // Unix milliseconds at which it was registered
+	Name    string `json:"name,omitempty"`    // absent: it has none
+	Version int    `json:"version,omitempty"` // of the name, from 1
+	By      string `json:"by,omitempty"`      // who put it under the name, as they said
+	Digest  string `json:"digest,omitempty"`
+	Owner   string `json:"owner,omitempty"` // the tenant whose it is; absent: everybody's
+	Bytes   uint64 `json:"bytes,omitempty"` // as it is stored
+	Time    int64  `json:"time,omitempty"`  // Unix milliseconds at which it was registered
 }
 
 // Models are the registered ones, oldest first.
@@ -213,37 +226,77 @@ func (g *Gateway) modelList(c *call) error {
 	if err != nil {
 		return err
 	}
+	versions, err := g.own.ModelVersions(c.r.Context())
+	if err != nil {
+		return err
+	}
 	out := Models{Models: []Model{}}
 	for _, m := range all {
-		out.Models = append(out.Models, Model{m.Digest, m.Owner, m.Bytes, m.Time.UnixMilli()})
+		one, named := Model{Digest: m.Digest, Owner: m.Owner, Bytes: m.Bytes, Time: m.Time.UnixMilli()}, false
+		for _, v := range versions {
+			if v.Digest == m.Digest && v.Owner == m.Owner {
+				one.Name, one.Version, one.By, one.Time, named = v.Name, v.Version, v.By, v.Time.UnixMilli(), true
+				out.Models = append(out.Models, one)
+			}
+		}
+		if !named {
+			out.Models = append(out.Models, one)
+		}
 	}
 	return c.json(http.StatusOK, out)
 }
 
 // modelPost registers the model file that is the body.
 func (g *Gateway) modelPost(c *call) error {
-	text, err := c.body()
+	m, err := c.register()
 	if err != nil {
 		return err
 	}
-	m, err := parse(text, c.r.URL.Query().Get("format"))
+	c.w.Header().Set("Location", "/v1/models/"+m.Digest)
+	return c.json(http.StatusCreated, m)
+}
+
+// modelPut registers the body under a name: other bytes are a new version.
+func (g *Gateway) modelPut(c *call) error {
+	m, err := c.register()
 	if err != nil {
-		return bad("model: %w", err)
-	}
-	graph, err := wire.NewGraph(m)
-	if err != nil {
-		return bad("model: %w", err)
+		return err
 	}
 	own, err := c.client()
 	if err != nil {
 		return err
 	}
-	digest, err := own.PutModel(c.r.Context(), graph)
+	by := c.who.Tenant
+	if by == "" {
+		by = Stage
+	}
+	v, err := own.NameModel(c.r.Context(), c.r.PathValue("model"), m.Digest, by)
 	if err != nil {
 		return err
 	}
-	c.w.Header().Set("Location", "/v1/models/"+digest)
-	return c.json(http.StatusCreated, Model{Digest: digest, Owner: c.who.Tenant})
+	return c.json(http.StatusOK, Model{Name: v.Name, Version: v.Version, By: v.By, Digest: v.Digest, Owner: v.Owner})
+}
+
+// register registers the model that is the body.
+func (c *call) register() (Model, error) {
+	text, err := c.body()
+	if err != nil {
+		return Model{}, err
+	}
+	m, err := parse(text, c.r.URL.Query().Get("format"))
+	if err != nil {
+		return Model{}, bad("model: %w", err)
+	}
+	graph, err := wire.NewGraph(m)
+	if err != nil {
+		return Model{}, bad("model: %w", err)
+	}
+	own, err := c.client()
+	if err != nil {
+		return Model{}, err
+	}
+	digest, err := own.PutModel(c.r.Context(), graph)
+	return Model{Digest: digest, Owner: c.who.Tenant}, err
 }
 
 // formGraph is the format of a model as its variables and scopes alone.
@@ -293,15 +346,19 @@ func (c *call) written(m *factorgraph.Model, format string) (err error) {
 	return c.write(http.StatusOK, text.Bytes())
 }
 
-// modelDelete removes a model.
+// modelDelete removes a name with its versions, or a model by its digest.
 func (g *Gateway) modelDelete(c *call) error {
-	ctx := c.r.Context()
-	digest, err := c.digestOf(ctx, c.r.PathValue("model"))
-	if err != nil {
-		return err
-	}
+	ctx, name := c.r.Context(), c.r.PathValue("model")
 	if c.who.Tenant != "" {
 		return refuse(http.StatusForbidden, fault.BadInput, "a tenant's key may not remove models")
+	}
+	err := g.own.RemoveName(ctx, name)
+	if err == nil {
+		return c.json(http.StatusOK, Model{Name: name})
+	}
+	digest, found := c.digestOf(ctx, name)
+	if found != nil {
+		return found
 	}
 	if err := g.own.RemoveModel(ctx, digest); err != nil {
 		return err
