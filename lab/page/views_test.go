@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/gateway"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/modeljson"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -55,6 +57,22 @@ func (s *service) fill() (asia, alarm string) {
 	s.ask(200, "POST", "/v1/infer", map[string]any{"job": "too-large", "tenant": "physics", "text": grid(12),
 		"settings": map[string]any{"method": "exact", "memory": 1 << 10}}, nil)
 	s.ask(400, "POST", "/v1/infer", map[string]any{"job": "too-late", "text": grid(2), "deadline_ms": 100_000_000_000}, nil)
+	m, err := modeljson.Decode(bytes.NewReader(model), modeljson.Limits{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	request, err := wire.NewRequest(m)
+	if err != nil {
+		s.Fatal(err)
+	}
+	request.Job, request.Queries = "next", []query.Query{{Information: &query.Ask{Target: 3}}} // lung
+	c, err := s.stack.Client()
+	if err != nil {
+		s.Fatal(err)
+	}
+	if _, err := c.Submit(s.Context(), request); err != nil {
+		s.Fatal(err)
+	}
 	if err := s.nc.Publish(wire.ModelSubject(wire.Lane("physics"), "physics.broken"), []byte("no message")); err != nil {
 		s.Fatal(err)
 	}
@@ -105,7 +123,7 @@ func TestViews(t *testing.T) {
 	s.work()
 	asia, alarm := s.fill()
 	p := b.tab(t, s.url)
-	p.look("jobs", "#/jobs", `document.querySelectorAll('.jobs tbody tr').length === 7`)
+	p.look("jobs", "#/jobs", `document.querySelectorAll('.jobs tbody tr').length === 8`)
 	p.look("job", "#/jobs/asia", `document.querySelectorAll('.posterior').length === 8
 		&& document.querySelectorAll('.joint tbody tr').length === 4`)
 	text := eval[string](p, "document.querySelector('.headline').innerText")
@@ -114,6 +132,8 @@ func TestViews(t *testing.T) {
 	}
 	p.look("job-descent", "#/jobs/descent", `document.getElementById('mpe-title') && document.getElementById('map-title')
 		&& document.getElementById('samples-title')`)
+	p.look("job-next", "#/jobs/next", `document.querySelector('#information-title') &&
+		document.querySelector('table.list tbody th').textContent === 'either'`)
 	p.look("job-estimate", "#/jobs/grid", `document.querySelector('svg.estimates') && document.querySelector('.timeline')`)
 	text = eval[string](p, "document.querySelector('.headline').innerText")
 	if !strings.Contains(text, "estimate") || !strings.Contains(text, "≈") {

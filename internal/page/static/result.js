@@ -57,7 +57,7 @@ export function results(element) {
         h('strong', {}, digits(Math.exp(r.ln_ratio), 10)), ' (ln ' + decimals(r.ln_ratio) + ')') : null,
       (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), w)),
       r.estimates?.length ? estimates(r) : null,
-      explanation(r, name), marginals(r, name), joint(r, name), samples(r, name),
+      explanation(r, name), marginals(r, name), joint(r, name), information(r, name), samples(r, name),
       machinery(r),
     ]
   }
@@ -196,6 +196,25 @@ function joint(r, name) {
     h('tbody', {}, cells.map(([values, x]) => h('tr', {}, values.map(v => h('td', {}, v)),
       h('td', { class: 'bar' }, h('span', { class: 'fill', 'width%': 100 * x })), h('td', { class: 'number' }, probability(x))))))),
     left > 0 ? h('p', { class: 'hint' }, `The ${most.cells} most probable of ${whole(p.length)} cells.`) : null)
+}
+
+// information ranks what to observe next.
+function information(r, name) {
+  const i = r.information
+  if (!i) return null
+  const gains = i.candidates.some(c => c.utility_gain !== undefined)
+  const largest = Math.max(1e-300, ...i.candidates.map(c => gains ? c.utility_gain || 0 : c.mutual_information))
+  const number = x => h('td', { class: 'number' }, x === undefined ? '' : (i.exact ? '' : '≈ ') + digits(x, 6))
+  return h('section', { 'aria-labelledby': 'information-title' }, h('h3', { id: 'information-title' }, 'What to observe next'),
+    h('p', {}, h('span', { class: 'mark ' + (i.exact ? 'exact' : 'estimate') }, i.exact ? 'exact' : 'estimate'), ' entropy of ', h('strong', {}, name.variable(i.target)), ' now: ',
+      digits(i.entropy, 6), ' nats', i.action === undefined ? '' : `; the best action now is ${i.action}, of expected utility ${digits(i.expected_utility, 6)}`),
+    h('div', { class: 'scroll' }, h('table', { class: 'list' + (i.exact ? '' : ' estimate') }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Variable'),
+      h('th', { scope: 'col' }, gains ? 'Gain' : 'Information'), gains ? h('th', { scope: 'col', class: 'number' }, 'Gain of utility') : null,
+      h('th', { scope: 'col', class: 'number' }, 'Information, nats'), h('th', { scope: 'col', class: 'number' }, 'Entropy then, nats'))),
+    h('tbody', {}, i.candidates.slice(0, most.cells).map(c => h('tr', {}, h('th', { scope: 'row' }, name.variable(c.variable)),
+      h('td', { class: 'bar wide' }, h('span', { class: 'fill', 'width%': 100 * (gains ? c.utility_gain || 0 : c.mutual_information) / largest })),
+      gains ? number(c.utility_gain) : null, number(c.mutual_information), number(c.expected_entropy)))))),
+    i.candidates.length > most.cells ? h('p', { class: 'hint' }, `The first ${most.cells} of ${whole(i.candidates.length)}.`) : null)
 }
 
 function samples(r, name) {
