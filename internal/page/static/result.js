@@ -57,7 +57,7 @@ export function results(element) {
         h('strong', {}, digits(Math.exp(r.ln_ratio), 10)), ' (ln ' + decimals(r.ln_ratio) + ')') : null,
       (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), w)),
       r.estimates?.length ? estimates(r) : null,
-      explanation(r, name), marginals(r, name), joint(r, name), information(r, name), samples(r, name),
+      conflict(r, name), explanation(r, name), marginals(r, name), joint(r, name), information(r, name), samples(r, name),
       machinery(r),
     ]
   }
@@ -132,6 +132,16 @@ export function trust(r) {
   if (r.residual !== null && r.ln_explained !== null) text += '; residual ' + digits(r.residual, 6) + ', ln explained ' + digits(r.ln_explained, 6)
   if (r.cancellation_digits !== null) text += '; ' + r.cancellation_digits.toFixed(1) + ' digits cancelled'
   return ['≈ ' + digits(r.log_z, 6) + ' ± ?', h('span', { class: 'mark guess' }, 'estimate'), text]
+}
+
+// conflict says which observations cannot be together.
+export function conflict(r, name) {
+  if (!r.conflict) return null
+  const all = r.conflict.observations
+  return h('div', { class: 'warning' }, h('p', {}, h('strong', {}, 'Conflict '), all.length
+    ? ['These cannot be together', r.conflict.smallest ? ', and no fewer are in conflict: ' : ', and could without any one of them: ',
+      all.map((o, i) => [i ? ', ' : '', name.variable(o.variable), ' = ', h('strong', {}, o.value === null ? 'its weights' : name.value(o.variable, o.value))])]
+    : 'The model is impossible without evidence.'))
 }
 
 // posteriors are pairs of a variable and its pairs of value and probability; null without.
