@@ -99,8 +99,16 @@ export async function job({ main, parts, signal }) {
   // live follows the job until its answer, and anew where the connection breaks.
   async function live() {
     while (!signal.aborted && state === 'pending') {
+      if (document.hidden) { // who does not look holds no connection: there are six for all pages of a gateway
+        await new Promise(seen => document.addEventListener('visibilitychange', seen, { once: true, signal }))
+        continue
+      }
+      const out = new AbortController()
+      const leave = () => document.hidden && out.abort()
+      document.addEventListener('visibilitychange', leave, { signal: out.signal })
+      signal.addEventListener('abort', () => out.abort(), { once: true })
       try {
-        for await (const { event, data } of events(path + '/events', signal)) {
+        for await (const { event, data } of events(path + '/events', out.signal)) {
           if (event === 'job' || event === 'answer') show(data)
           if (event === 'progress') {
             note(data)
@@ -111,8 +119,10 @@ export async function job({ main, parts, signal }) {
         if (state === 'pending') show(await get(path, signal))
       } catch (err) {
         if (signal.aborted) return
+        if (out.signal.aborted) continue
         say('the connection broke: ' + err.message)
       }
+      out.abort()
       if (state === 'pending') await new Promise(done => setTimeout(done, 2000))
     }
   }

@@ -66,6 +66,9 @@ window.addEventListener('hashchange', () => {
   main.focus({ preventScroll: true })
   window.scrollTo(0, 0)
 })
+// a page that the browser keeps for going back holds no connections: there are six for all pages of a gateway
+window.addEventListener('pagehide', () => ending.abort())
+window.addEventListener('pageshow', event => event.persisted && show())
 document.getElementById('skip').addEventListener('click', event => {
   event.preventDefault()
   main.focus()
