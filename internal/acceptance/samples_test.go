@@ -75,6 +75,7 @@ func digestSamples(t *testing.T) []wire.Request {
 			Samples:   3,
 			Seed:      1 << 52,
 			Weight:    2.5,
+			Conflict:  true,
 		}, {
 			Information: &query.Ask{Target: 1, Candidates: []int{2, 0}, Utility: [][]float64{{1, 2, 3}, {0, -1, 0.5}}},
 		}, {
