@@ -61,8 +61,10 @@ var helpTexts = kong.Vars{
 		"\"wait\": {\"yes\": -20}}; a value that is not named is worth 0.",
 	"infer_cases": "CSV file with a case per row: columns by variable, cells by the value's name or position, empty is not " +
 		"observed. Writes a CSV file with a row per case: the posteriors of --target, ln P(evidence), and what was wrong with the row.",
-	"infer_output":      "With --cases: the file to write, in place of standard output. An unfinished one is gone on with.",
-	"request_target":    "Variables whose marginals are asked for, by name or position, comma-separated or repeated; without: see --mar.",
+	"infer_output":   "With --cases: the file to write, in place of standard output. An unfinished one is gone on with.",
+	"request_target": "Variables whose marginals are asked for, by name or position, comma-separated or repeated; without: see --mar.",
+	"request_sensitivity": "How P(V = X | evidence) depends on every number of the model, e.g. lung=yes: the numbers that move it most when they " +
+		"vary by --range of themselves, rows of conditional probability tables kept at 1.",
 	"request_gradients": "The derivatives of ln Z by every number of every factor as well, exactly: --json prints them.",
 	"up_memory_limit": "What this process may take: messages wait until there is room for what they take. Without it " +
 		"GOMEMLIMIT, or the limit of the cgroup.",

@@ -106,6 +106,9 @@ func (p *printer) lines(r *btn.Result) error {
 	if r.Information != nil && p.labels != nil {
 		writeInformation(&b, p.labels, r.Information, p.actions)
 	}
+	if r.Sensitivity != nil {
+		writeTornado(&b, r.Sensitivity, p.labels)
+	}
 	if r.Joint != nil {
 		writeJoint(&b, r.Joint, p.names)
 	}

@@ -31,6 +31,7 @@ type queryJSON struct {
 	Seed        uint64           `json:"seed"`
 	Weight      float64          `json:"weight"`
 	Information *askJSON         `json:"information"`
+	Sensitive   named.Values     `json:"sensitivity"`
 	Event       named.Values     `json:"event"`
 }
 
@@ -100,6 +101,11 @@ func queryLine(line []byte, label string, at int, l *factorgraph.Labels) ([]quer
 
 	if first.Map, err = named.Variables(l, q.Map); err != nil {
 		return nil, fmt.Errorf("map: %w", err)
+	}
+	if q.Sensitive != nil {
+		if first.Sensitivity, err = target(l, q.Sensitive); err != nil {
+			return nil, fmt.Errorf("sensitivity: %w", err)
+		}
 	}
 	first.MPE, first.Samples, first.Seed = q.MPE, q.Samples, q.Seed
 

@@ -31,6 +31,9 @@ type requestFlags struct {
 	Joint       []string       `help:"${request_joint}" placeholder:"V,V"`
 	Target      []string       `help:"${request_target}" placeholder:"V,V"`
 	Gradients   bool           `help:"${request_gradients}"`
+	Sensitivity string         `help:"${request_sensitivity}" placeholder:"V=X"`
+	Top         int            `help:"With --sensitivity: how many numbers are ranked." default:"20"`
+	Range       float64        `help:"With --sensitivity: numbers vary by this share of themselves." default:"0.1"`
 	MPE         bool           `name:"mpe" help:"${request_mpe}"`
 	Map         []string       `help:"${request_map}" placeholder:"V,V"`
 	Samples     int            `help:"${request_samples}" placeholder:"N"`
@@ -197,6 +200,7 @@ func (r *requestFlags) load(
 	for q := range queries {
 		queries[q].Marginals, queries[q].Joint, queries[q].Targets = asked.Marginals, asked.Joint, asked.Targets
 		queries[q].Gradients, queries[q].Information = r.Gradients, asked.Information
+		queries[q].Sensitivity = asked.Sensitivity
 		queries[q].MPE, queries[q].Map = asked.MPE, asked.Map
 		queries[q].Samples, queries[q].Seed = asked.Samples, asked.Seed
 	}
@@ -220,6 +224,9 @@ func (r *requestFlags) asked(l *factorgraph.Labels) (q query.Query, err error) {
 	}
 	if q.Targets, err = named.Variables(l, r.Target); err != nil {
 		return q, fault.New(fault.BadInput, "--target: %w", err)
+	}
+	if q.Sensitivity, err = r.sensitivity(l); err != nil {
+		return q, fault.New(fault.BadInput, "--sensitivity: %w", err)
 	}
 	q.MPE = r.MPE
 	if q.Map, err = named.Variables(l, r.Map); err == nil {
@@ -287,6 +294,9 @@ func (r *requestFlags) loadFile(open console.Opener, l *factorgraph.Labels, aske
 		}
 		q.Marginals = q.Marginals || asked.Marginals
 		q.Gradients = q.Gradients || r.Gradients
+		if q.Sensitivity == nil {
+			q.Sensitivity = asked.Sensitivity
+		}
 		if q.Joint == nil {
 			q.Joint = asked.Joint
 		}

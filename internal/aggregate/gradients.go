@@ -14,7 +14,7 @@ import (
 
 // reportGradients fills in ∂ ln Z/∂θ = Σ_i α_i ∂Z_i/∂θ / Z for every parameter, as far as the parts have
 // derivatives.
-func (r *estimate) reportGradients(to *btn.Result, alpha []scaled.Number) *btn.ErrorInfo {
+func (r *estimate) reportGradients(to *btn.Result, alpha []scaled.Number, s *btn.Sensitivity) *btn.ErrorInfo {
 	each := make([]*btn.Derivatives, len(r.parts))
 	for i := range r.parts {
 		each[i] = r.parts[i].Derivatives
@@ -25,6 +25,11 @@ func (r *estimate) reportGradients(to *btn.Result, alpha []scaled.Number) *btn.E
 	}
 	if by == nil {
 		return nil
+	}
+	if s != nil {
+		if failed := r.reportSensitivity(to, alpha, by, s); failed != nil || s.Alone {
+			return failed
+		}
 	}
 	var warning string
 	if to.Gradients, warning = gradients(by, each[0].Sizes, r.z); warning != "" {

@@ -216,7 +216,7 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 		}
 	} else if failed := r.reportMarginals(to, alpha, a); failed != nil {
 		return failed
-	} else if failed := r.reportGradients(to, alpha); failed != nil {
+	} else if failed := r.reportGradients(to, alpha, a.Sensitivity); failed != nil {
 		return failed
 	} else if failed := r.reportAssignments(to, a.Descents); failed != nil {
 		return failed

@@ -58,4 +58,20 @@ func (p *Adjoints) Fits(*Network) error {
 
 // Parametric reports whether a query asks for derivatives by the numbers of the model: its network has
 // every factor as a core of its own.
-func Parametric(q query.Query) bool { return q.Gradients }
+func Parametric(q query.Query) bool { return q.Gradients || q.Sensitivity != nil }
+
+// Sensitivity is what the probability of a target is asked of, and the numbers of the model that it may depend on, by core.
+type Sensitivity struct {
+	Target query.Sensitivity `msgpack:"target"`
+	Alone  bool              `msgpack:"alone,omitempty"` // gradients are not asked for
+	Cores  []CoreNumbers     `msgpack:"cores"`
+}
+
+// CoreNumbers are the numbers of a core.
+type CoreNumbers struct {
+	Numbers []float64 `msgpack:"n"`           // as lower.ParameterSizes counts them
+	Scope   []int     `msgpack:"s,omitempty"` // of a table: its variables
+	Shape   []int     `msgpack:"d,omitempty"` // and their domains
+	// Row is 0, or 1 + the mode that the rows of a conditional probability table are over.
+	Row int `msgpack:"r,omitempty"`
+}

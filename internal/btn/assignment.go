@@ -32,6 +32,8 @@ type Assignment struct {
 	Joint []int // variables whose joint marginal is wanted; exact way only
 	// Descents are the assignments of values that are wanted; exact way only, nil for none.
 	Descents *Descents
+	// Sensitivity is what is asked of a target; nil: nothing.
+	Sensitivity *Sensitivity
 	// Weight is 0, or that of the query in the likelihood of its job.
 	Weight float64
 	// Ask is what information is wanted of the query; the queries for it are Count from First on, one per value of the target.

@@ -29,6 +29,7 @@ type assignment struct {
 	Joint       []int            `msgpack:"joint,omitempty"`
 	Targets     []int            `msgpack:"targets,omitempty"`
 	Descents    *btn.Descents    `msgpack:"descents,omitempty"`
+	Sensitivity *btn.Sensitivity `msgpack:"sensitivity,omitempty"`
 	Weight      float64          `msgpack:"weight,omitempty"`
 	Ask         *query.Ask       `msgpack:"ask,omitempty"`
 	First       int              `msgpack:"first,omitempty"`
@@ -75,6 +76,7 @@ func EncodeAssignments(all []btn.Assignment) ([]byte, error) {
 			Joint:       a.Joint,
 			Targets:     a.Targets,
 			Descents:    a.Descents,
+			Sensitivity: a.Sensitivity,
 			Weight:      a.Weight,
 			Ask:         a.Ask,
 			First:       a.First,
@@ -123,6 +125,9 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 		if err := checkOver(a.Over, i, len(all)); err != nil {
 			return nil, under(place, err)
 		}
+		if err := checkSensitivity(a.Sensitivity); err != nil {
+			return nil, under(place+".sensitivity", err)
+		}
 		if !finite(a.Weight) {
 			return nil, invalid(place+".weight", "%v", a.Weight)
 		}
@@ -143,6 +148,7 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 			Joint:       a.Joint,
 			Targets:     a.Targets,
 			Descents:    a.Descents,
+			Sensitivity: a.Sensitivity,
 			Weight:      a.Weight,
 			Ask:         a.Ask,
 			First:       a.First,
@@ -157,4 +163,26 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 		}
 	}
 	return all, nil
+}
+
+// checkSensitivity checks that the numbers of cores are as many as their shapes say; nil is none.
+func checkSensitivity(s *btn.Sensitivity) error {
+	if s == nil {
+		return nil
+	}
+	for c, core := range s.Cores {
+		place := fmt.Sprintf("cores[%d]", c)
+		if core.Row < 0 || core.Row > len(core.Shape) || len(core.Scope) != len(core.Shape) {
+			return invalid(place, "rows over mode %d of %d, %d variables", core.Row-1, len(core.Shape), len(core.Scope))
+		}
+		if n, ok := product(core.Shape); core.Shape != nil && (!ok || n != len(core.Numbers)) {
+			return invalid(place, "%d numbers of a table of %v", len(core.Numbers), core.Shape)
+		}
+		for k, x := range core.Numbers {
+			if !finite(x) {
+				return invalid(fmt.Sprintf("%s.n[%d]", place, k), "%v", x)
+			}
+		}
+	}
+	return nil
 }

@@ -19,6 +19,10 @@ func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
 		if a.Error == nil && a.Plan == nil {
 			return fault.Wrap(fault.BadInput, invalid(place, "it has neither a plan nor an error"))
 		}
+		if s := a.Sensitivity; s != nil && (s.Target.Variable < 0 || s.Target.Variable >= len(n.Variables) ||
+			s.Target.Value < 0 || s.Target.Value >= n.Variables[s.Target.Variable].Domain) {
+			return fault.Wrap(fault.BadInput, under(place, invalid("sensitivity", "variable %d = %d", s.Target.Variable, s.Target.Value)))
+		}
 		if err := checkJointOf(n, a.Joint); err != nil {
 			return fault.Wrap(fault.BadInput, under(place, err))
 		}

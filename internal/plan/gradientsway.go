@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/gradients"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -42,7 +43,11 @@ func (a *assigner) gradients(q query.Query) (btn.Assignment, error) {
 		return btn.Assignment{}, err
 	}
 	cost := plan.Estimates[0].Cost
-	return btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Cost: &cost}, nil
+	assignment := btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Cost: &cost}
+	if q.Sensitivity != nil {
+		assignment.Sensitivity = &btn.Sensitivity{Target: *q.Sensitivity, Alone: !q.Gradients, Cores: lower.Numbers(a.net)}
+	}
+	return assignment, nil
 }
 
 // gradientsPlan cuts the slices of a plan into parts.

@@ -159,6 +159,7 @@ func Contract(
 				Marginals:   queries[q].Marginals,
 				Joint:       a.Joint,
 				Derivatives: queries[q].Gradients,
+				Target:      target(a.Sensitivity),
 				Map:         queries[q].Map,
 				Samples:     queries[q].Samples,
 				Seed:        queries[q].Seed,
@@ -187,6 +188,14 @@ func Contract(
 		values[i].Value = value
 	}
 	return values, nil
+}
+
+// target is the observation that a sensitivity is of; nil: none is asked for.
+func target(s *btn.Sensitivity) *factorgraph.Observation {
+	if s == nil {
+		return nil
+	}
+	return &factorgraph.Observation{Var: s.Target.Variable, Value: s.Target.Value}
 }
 
 // domains lists the domain sizes of the network's variables.

@@ -6,6 +6,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -23,6 +24,16 @@ func TestGradientsEqualInfer(t *testing.T) {
 				w.Queries[q].Gradients, p.Queries[q].Gradients = q != 1, q != 1
 				w.Queries[q].Marginals, p.Queries[q].Marginals = q == 2, q == 2
 			}
+			if job == "slices" {
+				s := &query.Sensitivity{Variable: 7, Value: 1, Range: 0.5, Top: 3}
+				w.Queries[1].Sensitivity, p.Queries[1].Sensitivity = s, s
+			}
+			if job == "whole" { // a likelihood, with the model without evidence against it
+				w.Queries, p.Queries = append(w.Queries, query.Query{Gradients: true}), append(p.Queries, query.Query{Gradients: true})
+				for q, weight := range []float64{3, 0, 2, -5} {
+					w.Queries[q].Weight, p.Queries[q].Weight = weight, weight
+				}
+			}
 			if job == "again" {
 				for q := range w.Queries {
 					w.Queries[q].Gradients, p.Queries[q].Gradients = false, false
@@ -38,9 +49,15 @@ func TestGradientsEqualInfer(t *testing.T) {
 			if got, want := plain(t, a.Results), plain(t, want); got != want {
 				t.Errorf("%s, %d contract-workers: got\n%s\nwant\n%s", job, workers, got, want)
 			}
-			first := a.Results[0]
-			if asked := job != "again"; asked != (first.Gradients != nil) || a.Results[1].Gradients != nil || !first.Exact {
+			first, second := a.Results[0], a.Results[1]
+			if !first.Exact || second.Gradients != nil || (first.Gradients != nil) != (job == "slices") {
 				t.Errorf("%s: gradients of %d factors, exact %t", job, len(first.Gradients), first.Exact)
+			}
+			if l := first.Likelihood; (l != nil) != (job == "whole") || l != nil && (l.Queries != 3 || len(l.Gradients) != len(m.Factors)) {
+				t.Errorf("%s: likelihood %+v", job, l)
+			}
+			if s := second.Sensitivity; (s != nil) != (job == "slices") || s != nil && len(s.Tornado) != 3 {
+				t.Errorf("%s: sensitivity %+v", job, s)
 			}
 			if job == "slices" && first.Plan.Slices < 2 {
 				t.Errorf("%v slices", first.Plan.Slices)

@@ -89,6 +89,9 @@ func check(domains []int, known bool, queries []Query) error {
 			field, err = "weight", fmt.Errorf("%v is no number of times", q.Weight)
 		}
 		if err == nil {
+			field, err = "sensitivity", checkSensitivity(domains, known, q.Sensitivity)
+		}
+		if err == nil {
 			field, err = "joint", checkJoint(domains, known, q.Joint)
 		}
 		if err == nil {
@@ -209,6 +212,20 @@ func checkJoint(domains []int, known bool, set []int) error {
 		if known {
 			cells *= domains[v]
 		}
+	}
+	return nil
+}
+
+// checkSensitivity checks the target of a sensitivity and its bounds; nil is none.
+func checkSensitivity(domains []int, known bool, s *Sensitivity) error {
+	switch {
+	case s == nil:
+	case s.Variable < 0 || s.Value < 0 || known && (s.Variable >= len(domains) || s.Value >= domains[s.Variable]):
+		return fmt.Errorf("variable %d = %d is out of range", s.Variable, s.Value)
+	case !(s.Range >= 0 && s.Range <= 1):
+		return fmt.Errorf("numbers vary by a share of themselves between 0 and 1, not %v", s.Range)
+	case s.Top < 0 || s.Top > MaxTop:
+		return fmt.Errorf("%d numbers ranked, at most %d are", s.Top, MaxTop)
 	}
 	return nil
 }

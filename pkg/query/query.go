@@ -33,6 +33,9 @@ type Query struct {
 	// Gradients asks for ∂ ln Z/∂θ by every number θ of every factor as well, by exact methods only: at most MaxGradients of them, at
 	// about four times the cost of Z.
 	Gradients bool `msgpack:"gradients,omitempty"`
+	// Sensitivity asks how the probability of a value of a variable depends on every number of every factor; nil: it is not asked. By
+	// exact methods only, at about twice the cost of Gradients.
+	Sensitivity *Sensitivity `msgpack:"sensitivity,omitempty"`
 	// MPE asks for the most probable explanation: the assignment of all variables with the largest weight. By exact methods only.
 	MPE bool `msgpack:"mpe,omitempty"`
 	// Map lists variables whose most probable assignment is wanted, the others summed out (marginal MAP): distinct.
@@ -49,6 +52,24 @@ type Query struct {
 	// marginals per value of that variable.
 	Information *Ask `msgpack:"information,omitempty"`
 }
+
+// Sensitivity is the target P(Variable = Value | evidence), and how far the numbers of the model vary.
+type Sensitivity struct {
+	Variable int `msgpack:"v" json:"variable"`
+	Value    int `msgpack:"x" json:"value"`
+	// Range is by which share of itself a number θ varies, from (1 − Range)·θ to (1 + Range)·θ, those of conditional probability
+	// tables to 1 at most; above 0 to 1, 0: DefaultRange.
+	Range float64 `msgpack:"range,omitempty" json:"range,omitempty"`
+	// Top is how many numbers the result ranks; 0: DefaultTop, at most MaxTop.
+	Top int `msgpack:"top,omitempty" json:"top,omitempty"`
+}
+
+// Defaults and bounds of a Sensitivity.
+const (
+	DefaultRange = 0.1
+	DefaultTop   = 20
+	MaxTop       = 1 << 16
+)
 
 // MaxGradients bounds the numbers of a model whose gradients are asked for.
 const MaxGradients = 1 << 22

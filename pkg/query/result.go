@@ -47,6 +47,8 @@ type Result struct {
 	Conflict *Conflict `json:"conflict,omitempty"`
 	// Information is there where it was asked for and the evidence is possible.
 	Information *Information `json:"information,omitempty"`
+	// Sensitivity is that of the target that was asked for; absent without, and where Z is 0.
+	Sensitivity *SensitivityResult `json:"sensitivity,omitempty"`
 	// LnRatio is ln P(event | given) in nats: ln Z of this query less ln Z of the one that it is asked over.
 	LnRatio      *float64 `json:"ln_ratio"`
 	EvidenceFile *string  `json:"evidence_file"`
@@ -138,6 +140,32 @@ type MarginalMap struct {
 	Exact      bool    `json:"exact"`      // none is better
 	// LnBound is no less than the ln_weight of any assignment; null where this one is the best.
 	LnBound *float64 `json:"ln_bound"`
+}
+
+// SensitivityResult says how a probability depends on the numbers of a model.
+type SensitivityResult struct {
+	Sensitivity
+	P float64 `json:"p"` // of the target, given the evidence
+	// Derivatives are ∂P/∂θ by factor, as Result.Gradients are, all other numbers held fixed. Covaried are those where the rest of a
+	// number's row in a conditional probability table keeps its proportions, so that the row still sums to 1; null for other factors.
+	Derivatives [][]float64 `json:"derivatives"`
+	Covaried    [][]float64 `json:"covaried"`
+	// Tornado ranks the numbers by how far P moves when they vary, the farthest first: their rows covary where there are rows.
+	Tornado []Swing `json:"tornado"`
+}
+
+// Swing is where P is when one number of the model varies.
+type Swing struct {
+	Factor    int     `json:"factor"`
+	Number    int     `json:"number"`              // position in the lists of the factor
+	Variables []int   `json:"variables,omitempty"` // of a table: its scope, and the values at which the number stands
+	Values    []int   `json:"values,omitempty"`
+	Of        *int    `json:"of,omitempty"` // of a conditional probability table: the variable that its rows are over
+	Theta     float64 `json:"theta"`        // the number
+	From      float64 `json:"from"`         // what it varies between
+	To        float64 `json:"to"`
+	Low       float64 `json:"low"` // what P is between
+	High      float64 `json:"high"`
 }
 
 // Likelihood is Σ weight · ln Z over the queries of a request that have a weight.

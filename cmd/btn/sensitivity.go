@@ -1,0 +1,106 @@
+package main
+
+// How a probability depends on the numbers of the model: btn infer MODEL --sensitivity V=X.
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/named"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// sensitivity is what the flags ask for; nil for nothing.
+func (r *requestFlags) sensitivity(l *factorgraph.Labels) (*query.Sensitivity, error) {
+	if r.Sensitivity == "" {
+		return nil, nil
+	}
+	v, err := named.Parse(r.Sensitivity)
+	if err != nil {
+		return nil, err
+	}
+	s, err := target(l, v)
+	if err != nil {
+		return nil, err
+	}
+	s.Range, s.Top = r.Range, r.Top
+	switch {
+	case !(s.Range > 0 && s.Range <= 1):
+		return nil, fmt.Errorf("--range must be above 0 and at most 1, not %v", s.Range)
+	case s.Top < 1 || s.Top > query.MaxTop:
+		return nil, fmt.Errorf("--top must be from 1 to %d, not %d", query.MaxTop, s.Top)
+	}
+	return s, nil
+}
+
+// target is one value of one variable.
+func target(l *factorgraph.Labels, v named.Values) (*query.Sensitivity, error) {
+	e, err := v.Evidence(l)
+	if err != nil {
+		return nil, err
+	}
+	if len(e.Hard) != 1 || len(e.Soft) > 0 {
+		return nil, errors.New("one value of one variable is needed: lung=yes")
+	}
+	return &query.Sensitivity{Variable: e.Hard[0].Var, Value: e.Hard[0].Value}, nil
+}
+
+// tornadoWidth is how long the longest bar is.
+const tornadoWidth = 40
+
+// writeTornado writes a line per number: where P is when it varies, as a bar, and what the number is.
+func writeTornado(b *strings.Builder, s *query.SensitivityResult, l *factorgraph.Labels) {
+	pair := func(v, x int) string {
+		if l == nil {
+			return fmt.Sprintf("x_%d=%d", v, x)
+		}
+		return l.OfVariable(v) + "=" + l.OfValue(v, x)
+	}
+	target := pair(s.Variable, s.Value)
+	fmt.Fprintf(b, "%-12sP(%s) = %.6g when a number varies by %.4g %% of itself\n", "sensitivity", target, s.P, 100*s.Range)
+	if len(s.Tornado) == 0 {
+		fmt.Fprintf(b, "%-12sno number moves it\n", "")
+		return
+	}
+	low, high := s.P, s.P
+	for _, w := range s.Tornado {
+		low, high = min(low, w.Low), max(high, w.High)
+	}
+	at := func(p float64) int { return int(0.5 + (p-low)/(high-low)*tornadoWidth) }
+	for _, w := range s.Tornado {
+		bar := []rune(strings.Repeat(" ", tornadoWidth+1))
+		for i := at(w.Low); i <= at(w.High); i++ {
+			bar[i] = '█'
+		}
+		if mid := at(s.P); bar[mid] == ' ' {
+			bar[mid] = '│'
+		}
+		fmt.Fprintf(b, "  %.6f %s %.6f  %s = %.4g\n", w.Low, string(bar), w.High, describeNumber(w, pair), w.Theta)
+	}
+}
+
+// describeNumber names a number: P(child | parents), an entry of a table, or its place.
+func describeNumber(w query.Swing, pair func(v, x int) string) string {
+	if w.Variables == nil {
+		return fmt.Sprintf("number %d of factor %d", w.Number, w.Factor)
+	}
+	var child string
+	var others []string
+	for k, v := range w.Variables {
+		if w.Of != nil && v == *w.Of {
+			child = pair(v, w.Values[k])
+		} else {
+			others = append(others, pair(v, w.Values[k]))
+		}
+	}
+	switch {
+	case child == "":
+		return fmt.Sprintf("factor %d at %s", w.Factor, strings.Join(others, ", "))
+	case len(others) == 0:
+		return "P(" + child + ")"
+	}
+	return "P(" + child + " | " + strings.Join(slices.Clip(others), ", ") + ")"
+}

@@ -1,0 +1,222 @@
+package infer
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// network draws a Bayesian network: tables of the last variable of their scope, some entries 0, some rows certain; and one factor
+// that is no such table.
+func network(t *testing.T, rng *rand.Rand) *factorgraph.Model {
+	t.Helper()
+	m := &factorgraph.Model{}
+	n := 3 + rng.IntN(3)
+	for v := range n {
+		m.Domains = append(m.Domains, 2+rng.IntN(2))
+		var scope, shape []int
+		for u := range v {
+			if rng.IntN(2) == 0 && len(scope) < 2 {
+				scope = append(scope, u)
+			}
+		}
+		scope = append(scope, v)
+		size := 1
+		for _, u := range scope {
+			shape = append(shape, m.Domains[u])
+			size *= m.Domains[u]
+		}
+		d := m.Domains[v]
+		data := make([]float64, size)
+		for from := 0; from < size; from += d {
+			row := data[from : from+d]
+			if rng.IntN(5) == 0 {
+				row[rng.IntN(d)] = 1
+				continue
+			}
+			sum := 0.0
+			for x := range row {
+				if rng.IntN(6) > 0 || x == d-1 {
+					row[x] = 0.05 + rng.Float64()
+				}
+				sum += row[x]
+			}
+			for x := range row {
+				row[x] /= sum
+			}
+		}
+		table, err := factorgraph.Table(shape, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: table})
+	}
+	data := make([]float64, m.Domains[0]*m.Domains[n-1])
+	for k := range data {
+		data[k] = 0.5 + 2*rng.Float64()
+	}
+	potential, err := factorgraph.Table([]int{m.Domains[0], m.Domains[n-1]}, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{0, n - 1}, Table: potential})
+	return m
+}
+
+// probability is that of a value by enumeration, −1 where the evidence is impossible.
+func probability(m *factorgraph.Model, observed map[int]int, v, x int) float64 {
+	z, _ := oracle.Z(m, factorgraph.Observe(observed)).Float64()
+	if z == 0 {
+		return -1
+	}
+	if a, there := observed[v]; there && a != x {
+		return 0
+	}
+	both := map[int]int{v: x}
+	for u, a := range observed {
+		both[u] = a
+	}
+	with, _ := oracle.Z(m, factorgraph.Observe(both)).Float64()
+	return with / z
+}
+
+// varied is the model with one number changed; the rest of its row keeps its proportions where it is one.
+func varied(m *factorgraph.Model, f, k int, to float64, row bool) *factorgraph.Model {
+	out := *m
+	out.Factors = slices.Clone(m.Factors)
+	t := m.Factors[f].Table.(*tensor.Dense)
+	data := slices.Clone(t.Data)
+	if d := t.Shape[len(t.Shape)-1]; row {
+		from, was := k/d*d, data[k]
+		for at := from; at < from+d; at++ {
+			if was < 1 {
+				data[at] *= (1 - to) / (1 - was)
+			} else {
+				data[at] = (1 - to) / float64(d-1)
+			}
+		}
+	}
+	data[k] = to
+	out.Factors[f].Table = &tensor.Dense{Shape: t.Shape, Data: data}
+	return &out
+}
+
+// TestSensitivityEqualsEnumeration: where P is at both ends of every number, the ranking, and all derivatives against
+// differences of enumerations.
+func TestSensitivityEqualsEnumeration(t *testing.T) {
+	swings, certain := 0, 0
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 62))
+		m := network(t, rng)
+		v := rng.IntN(len(m.Domains))
+		x := rng.IntN(m.Domains[v])
+		observed := map[int]int{}
+		for u, d := range m.Domains {
+			if u != v && rng.IntN(3) == 0 {
+				observed[u] = rng.IntN(d)
+			}
+		}
+		share := []float64{0, 0.3}[seed%2]
+		results, err := Run(context.Background(), Request{Job: "s", Model: m, Queries: []query.Query{{
+			Evidence: factorgraph.Observe(observed), Sensitivity: &query.Sensitivity{Variable: v, Value: x, Range: share, Top: 1000},
+		}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := results[0]
+		p := probability(m, observed, v, x)
+		if p < 0 {
+			if !r.Zero || r.Sensitivity != nil {
+				t.Errorf("seed %d: impossible, and %+v", seed, r.Sensitivity)
+			}
+			continue
+		}
+		s := r.Sensitivity
+		if s == nil || !r.Exact || r.Gradients != nil || math.Abs(s.P-p) > 1e-12 {
+			t.Fatalf("seed %d: %+v of P = %v, %v", seed, s, p, r.Error)
+		}
+		if share == 0 {
+			share = query.DefaultRange
+		}
+		of := map[[2]int]query.Swing{}
+		last := math.Inf(1)
+		for _, w := range s.Tornado {
+			if w.High-w.Low > last {
+				t.Errorf("seed %d: %+v after a span of %v", seed, w, last)
+			}
+			last = w.High - w.Low
+			of[[2]int{w.Factor, w.Number}] = w
+		}
+		for f := range m.Factors {
+			row := f < len(m.Domains)
+			if (s.Covaried[f] != nil) != row {
+				t.Fatalf("seed %d, factor %d: with rows %t", seed, f, s.Covaried[f] != nil)
+			}
+			for k, theta := range m.Factors[f].Table.(*tensor.Dense).Data {
+				const h = 1e-5
+				differences(t, seed, s.Derivatives[f][k], p, probability(varied(m, f, k, theta+h, false), observed, v, x), h)
+				from, to := theta*(1-share), theta*(1+share)
+				if row {
+					to = min(1, to)
+					step := h
+					if theta > 0.5 {
+						step = -h
+					}
+					differences(t, seed, s.Covaried[f][k], p, probability(varied(m, f, k, theta+step, true), observed, v, x), step)
+				}
+				low, high := p, p
+				for _, end := range []float64{from, to} {
+					if q := probability(varied(m, f, k, end, row), observed, v, x); q >= 0 {
+						low, high = min(low, q), max(high, q)
+					}
+				}
+				w, there := of[[2]int{f, k}]
+				if !there {
+					w.Low, w.High = p, p
+				} else {
+					swings++
+					if w.Theta != theta || !slices.Equal(w.Variables, m.Factors[f].Scope) || (w.Of != nil) != row {
+						t.Errorf("seed %d: %+v is not number %d of factor %d", seed, w, k, f)
+					}
+				}
+				if theta == 1 {
+					certain++
+				}
+				if math.Abs(w.Low-low) > 1e-10 || math.Abs(w.High-high) > 1e-10 {
+					t.Errorf("seed %d, factor %d, number %d = %v: [%v, %v], enumeration [%v, %v]", seed, f, k, theta, w.Low, w.High, low, high)
+				}
+			}
+		}
+	}
+	if swings < 300 || certain < 30 {
+		t.Errorf("%d swings, %d numbers that are 1: too few to say anything", swings, certain)
+	}
+}
+
+// differences compares a derivative with a quotient of differences; −1 stands for evidence that became impossible.
+func differences(t *testing.T, seed uint64, got, p, there, h float64) {
+	t.Helper()
+	if there < 0 {
+		return
+	}
+	if want := (there - p) / h; math.Abs(got-want) > 1e-3*(1+math.Abs(want)) {
+		t.Errorf("seed %d: derivative %v, differences %v", seed, got, want)
+	}
+}
+
+// TestSensitivityThatCannotBe: targets and bounds, with the field.
+func TestSensitivityThatCannotBe(t *testing.T) {
+	m := network(t, rand.New(rand.NewPCG(1, 1)))
+	for _, s := range []query.Sensitivity{{Variable: -1}, {Variable: 99}, {Value: 7}, {Range: 1.5}, {Range: math.NaN()}, {Top: -1}, {Top: 1 << 30}} {
+		if _, err := Run(context.Background(), Request{Job: "s", Model: m, Queries: []query.Query{{Sensitivity: &s}}}, nil); err == nil {
+			t.Errorf("%+v was taken", s)
+		}
+	}
+}
