@@ -75,8 +75,10 @@ var notRun = map[string]string{
 	"btnlab evaluate calibration                   --out docs/evaluation":                needsData,
 	"btnlab evaluate calibration-of-more           --out docs/evaluation":                needsData,
 	"btnlab evaluate calibration-of-constraints --seeds 20 --out docs/evaluation":        needsData,
-	"go run ./examples/client-go":         needsServer,
-	"(cd examples/client-node && npm ci)": needsTools,
+	"go run ./examples/client-go":                        needsServer,
+	"(cd examples/client-node && npm ci)":                needsTools,
+	"go run ./examples/same-answer examples/heating.bif": needsServer,
+	"node examples/same-answer/ask.mjs $(go run ./cmd/btn model put --nats $BTN_NATS examples/heating.bif)": needsServer,
 	"go run ./examples/client-go --uai examples/alarm.uai --evid examples/alarm-low-pressure.evid --evid " +
 		"examples/alarm-no-breath.evid": needsServer,
 	"node examples/client-node/infer.mjs --uai examples/alarm.uai --evid examples/alarm-no-breath.evid " +
