@@ -17,6 +17,9 @@ type Engine struct {
 	Contract func(ctx context.Context, p *Problem, w Want) (Value, error)
 	// Assign finds the most probable assignment of a problem's variables and ln of its weight, and draws some; nil: it finds none.
 	Assign func(ctx context.Context, p *Problem, samples int, w Want) (Assigned, error)
+	// Differentiate returns the derivatives of Z by all numbers of all factors, those of a factor in the sequence of its numbers; nil: it
+	// has none.
+	Differentiate func(ctx context.Context, p *Problem, w Want) ([]scaled.Number, error)
 	// Draw returns a random model that the engine is for; nil: any.
 	Draw func(rng *rand.Rand, signs, zeros bool) *factorgraph.Model
 	// Tolerance bounds the error of Z relative to the sum of the absolute values of its terms; 0: 1e-12. Ten times as much is allowed to
@@ -45,6 +48,7 @@ const (
 	ZeroZ       Property = "zero"        // Z = 0 is an answer, and has no probabilities
 	Range       Property = "range"       // entries and totals beyond float64
 	Assignments Property = "assignments" // the most probable assignment is that of enumeration, and draws are of the model
+	Derivatives Property = "derivatives" // by numbers of tables, zeros too, they are the differences of enumerations
 	Cancelled   Property = "cancelled"   // a context that ends is an error, and no wrong answer
 )
 
@@ -87,7 +91,7 @@ func Exercise(t *testing.T, e Engine) {
 	}{
 		{Enumeration, enumeration}, {Marginals, marginals}, {Joint, joint}, {Signs, signs}, {Zeros, zeros}, {Expressions, expressions},
 		{Maps, maps}, {Relabelling, relabelling}, {Slices, slicesAddUp}, {Threads, threads}, {OverBudget, overBudget}, {ZeroZ, zeroZ},
-		{Range, wideRange}, {Assignments, assignments}, {Cancelled, cancelled},
+		{Range, wideRange}, {Assignments, assignments}, {Derivatives, derivatives}, {Cancelled, cancelled},
 	} {
 		t.Run(string(p.name), func(t *testing.T) {
 			if why := e.Lacks[p.name]; why != "" {
