@@ -278,7 +278,8 @@ func TestRecoversPlantedTables(t *testing.T) {
 func TestWhatCannotBeFitted(t *testing.T) {
 	m := asia(t)
 	header := strings.Join(m.Names, ",") + "\n"
-	if _, err := data(t, m, header+"0,,,,,,,\n,,maybe,,,,,\n"); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "row 2") {
+	_, err := data(t, m, header+"0,,,,,,,\n,,maybe,,,,,\n")
+	if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "row 2") {
 		t.Errorf("a value that is none: %v", err)
 	}
 	if _, err := data(t, m, header); fault.CodeOf(err) != fault.BadInput {

@@ -44,7 +44,8 @@ func tables(m *factorgraph.Model) (of *factorgraph.Model, cpts []cpt, fixed int,
 		}
 		if candidates[f] == nil {
 			return nil, nil, 0, fault.New(fault.BadInput,
-				"factor %d is no conditional probability table: over no variable of its scope do its rows sum to 1, and only Bayesian networks are fitted", f)
+				"factor %d is no conditional probability table: over no variable of its scope do its rows sum to 1, "+
+					"and only Bayesian networks are fitted", f)
 		}
 	}
 

@@ -214,7 +214,9 @@ func differences(t *testing.T, seed uint64, got, p, there, h float64) {
 // TestSensitivityThatCannotBe: targets and bounds, with the field.
 func TestSensitivityThatCannotBe(t *testing.T) {
 	m := network(t, rand.New(rand.NewPCG(1, 1)))
-	for _, s := range []query.Sensitivity{{Variable: -1}, {Variable: 99}, {Value: 7}, {Range: 1.5}, {Range: math.NaN()}, {Top: -1}, {Top: 1 << 30}} {
+	for _, s := range []query.Sensitivity{
+		{Variable: -1}, {Variable: 99}, {Value: 7}, {Range: 1.5}, {Range: math.NaN()}, {Top: -1}, {Top: 1 << 30},
+	} {
 		if _, err := Run(context.Background(), Request{Job: "s", Model: m, Queries: []query.Query{{Sensitivity: &s}}}, nil); err == nil {
 			t.Errorf("%+v was taken", s)
 		}
