@@ -77,6 +77,8 @@ func digestSamples(t *testing.T) []wire.Request {
 			Weight:    2.5,
 			Conflict:  true,
 		}, {
+			Sensitivity: &query.Sensitivity{Variable: 1, Value: 2, Range: 0.25, Top: 5},
+		}, {
 			Information: &query.Ask{Target: 1, Candidates: []int{2, 0}, Utility: [][]float64{{1, 2, 3}, {0, -1, 0.5}}},
 		}, {
 			Evid:  "rain=yes",
