@@ -19,7 +19,8 @@ func TestBarsAreAsLongAsProbabilities(t *testing.T) {
 		for _, r := range text {
 			eighths += 1 + strings.IndexRune("▏▎▍▌▋▊▉█", r)/len("█")
 		}
-		if math.Abs(float64(eighths)-p*longestBar*8) > 0.5+1e-9 && eighths > 1 || utf8.RuneCountInString(text) > longestBar || (text == "") != (p == 0) {
+		if math.Abs(float64(eighths)-p*longestBar*8) > 0.5+1e-9 && eighths > 1 ||
+			utf8.RuneCountInString(text) > longestBar || (text == "") != (p == 0) {
 			t.Errorf("%v: %q, %d eighths", p, text, eighths)
 		}
 	}
@@ -46,7 +47,8 @@ func TestAnswersByName(t *testing.T) {
 	if !strings.Contains(got, want) || !strings.HasSuffix(got, "     and 12 less probable values\n") || strings.Contains(got, "method") {
 		t.Errorf("got\n%s", got)
 	}
-	if got := printed(t, printer{names: n, verbose: true}, r); !strings.Contains(got, want) || !strings.Contains(got, "\nmethod      truncated") ||
+	if got := printed(t, printer{names: n, verbose: true}, r); !strings.Contains(got, want) ||
+		!strings.Contains(got, "\nmethod      truncated") ||
 		strings.Index(got, "method") < strings.Index(got, "less probable") {
 		t.Errorf("verbose:\n%s", got)
 	}

@@ -28,7 +28,8 @@ var helpTexts = kong.Vars{
 	"fit_model": "Model to begin with, in any format of docs/formats.md: a Bayesian network, whose tables are learned; entries of 0 stay 0.",
 	"fit_data": "CSV file with a case per row: columns by variable, cells by the value's name or position, an empty one is missing; " +
 		"'-' is standard input, .gz is decompressed.",
-	"fit_output":   "File to write the model to, in the format that its ending says, replaced once it is whole; without: standard output, native.",
+	"fit_output": "File to write the model to, in the format that its ending says, replaced once it is whole; " +
+		"without: standard output, native.",
 	"fit_seed":     "Begin with rows drawn by this seed, in place of the tables that the model has; 0: with those.",
 	"convert_from": "Model file, in any format of docs/formats.md; '-' is standard input, .gz is decompressed.",
 	"convert_to": "File to write, in the format that its ending says; one that ends in .gz is compressed, and '-' is " +
@@ -63,7 +64,8 @@ var helpTexts = kong.Vars{
 		"observed. Writes a CSV file with a row per case: the posteriors of --target, ln P(evidence), and what was wrong with the row.",
 	"infer_output":   "With --cases: the file to write, in place of standard output. An unfinished one is gone on with.",
 	"request_target": "Variables whose marginals are asked for, by name or position, comma-separated or repeated; without: see --mar.",
-	"request_sensitivity": "How P(V = X | evidence) depends on every number of the model, e.g. lung=yes: the numbers that move it most when they " +
+	"request_sensitivity": "How P(V = X | evidence) depends on every number of the model, e.g. lung=yes: " +
+		"the numbers that move it most when they " +
 		"vary by --range of themselves, rows of conditional probability tables kept at 1.",
 	"request_gradients": "The derivatives of ln Z by every number of every factor as well, exactly: --json prints them.",
 	"up_memory_limit": "What this process may take: messages wait until there is room for what they take. Without it " +

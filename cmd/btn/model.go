@@ -183,7 +183,8 @@ func (c *modelRmCmd) Run(ctx context.Context, t *console.Terminal) error {
 		switch {
 		case err != nil:
 		case found.Name != "" && found.Name != d:
-			err = fault.New(fault.BadInput, "%s: a version cannot be removed alone: remove the name %s, or the model %s", d, found.Name, found.Digest)
+			err = fault.New(fault.BadInput,
+				"%s: a version cannot be removed alone: remove the name %s, or the model %s", d, found.Name, found.Digest)
 		case found.Name != "":
 			err = remote.RemoveName(ctx, found.Name)
 		default:

@@ -24,8 +24,10 @@ import (
 
 // Limits bound what requests may take. The zero value of a field means its default.
 type Limits struct {
-	Body     int64         // bytes of a body, after decompression as well; default 64 MiB
-	Bodies   int64         // bytes of all bodies, and of large responses, that are in memory at one time; default four times Body, and 64 MiB at least
+	Body int64 // bytes of a body, after decompression as well; default 64 MiB
+	// Bodies bounds the bytes of all bodies, and of large responses, that are in memory at one time; default four times Body, and
+	// 64 MiB at least.
+	Bodies   int64
 	Requests int           // requests at one time, streams of events left out; default 256
 	Streams  int           // streams of events at one time; default 256
 	Patience time.Duration // how long an answer is waited for; default 1 minute

@@ -197,11 +197,13 @@ func TestModels(t *testing.T) {
 	s := start(t, true, nil)
 	m := want[Model](s, 201, "POST", "/v1/models", rain, "Content-Type", "text/plain")
 	again := want[Model](s, 201, "POST", "/v1/models?format=json", zipped(t, rain), "Content-Encoding", "gzip")
-	if all := want[Models](s, 200, "GET", "/v1/models", ""); len(all.Models) != 1 || all.Models[0].Digest != m.Digest || again.Digest != m.Digest {
+	if all := want[Models](s, 200, "GET", "/v1/models", ""); len(all.Models) != 1 ||
+		all.Models[0].Digest != m.Digest || again.Digest != m.Digest {
 		t.Errorf("%+v, %+v and %+v", m, again, all)
 	}
 	name := m.Digest[:8]
-	a := want[Answer](s, 200, "POST", "/v1/infer", `{"model_name": "`+name+`", "evidence": {"wet": "yes"}, "targets": ["rain"], "job": "named"}`)
+	a := want[Answer](s, 200, "POST", "/v1/infer",
+		`{"model_name": "`+name+`", "evidence": {"wet": "yes"}, "targets": ["rain"], "job": "named"}`)
 	if p := a.Results[0].Marginals; len(p) != 1 || !near(p[0][1], wetRain) {
 		t.Errorf("%v, want %v", p, wetRain)
 	}
@@ -214,7 +216,8 @@ func TestModels(t *testing.T) {
 			t.Errorf("%+v", g)
 		}
 	}
-	if q := want[JobModel](s, 200, "GET", "/v1/jobs/named/model", "").Queries; len(q) != 1 || q[0].Hard[0].Var != 1 || q[0].Hard[0].Value != 1 {
+	if q := want[JobModel](s, 200, "GET", "/v1/jobs/named/model", "").Queries; len(q) != 1 ||
+		q[0].Hard[0].Var != 1 || q[0].Hard[0].Value != 1 {
 		t.Errorf("%+v", q)
 	}
 	native := want[map[string]any](s, 200, "GET", "/v1/models/"+name, "")
@@ -297,7 +300,9 @@ func TestDeadLetters(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	s := start(t, true, nil)
-	st := eventually(s, "/v1/status", func(st Status) bool { return len(st.Stages) == 4 && st.Stages[0].Asking > 0 && st.Stages[3].Asking > 0 })
+	st := eventually(s, "/v1/status", func(st Status) bool {
+		return len(st.Stages) == 4 && st.Stages[0].Asking > 0 && st.Stages[3].Asking > 0
+	})
 	if len(st.Lanes) != 16 || len(st.Streams) == 0 || st.Access.Keys || st.Version == "" {
 		t.Errorf("%+v", st)
 	}

@@ -54,7 +54,8 @@ func kindOf(f factorgraph.Factor) string {
 // graphOf is a model without its tables.
 func graphOf(m *factorgraph.Model) (Graph, error) {
 	if n := len(m.Domains) + len(m.Factors); n > mostNodes {
-		return Graph{}, refuse(http.StatusRequestEntityTooLarge, fault.OverBudget, "%d variables and factors, a graph is told of %d at most", n, mostNodes)
+		return Graph{}, refuse(http.StatusRequestEntityTooLarge, fault.OverBudget,
+			"%d variables and factors, a graph is told of %d at most", n, mostNodes)
 	}
 	g := Graph{Variables: make([]GraphVariable, len(m.Domains)), Factors: make([]GraphFactor, len(m.Factors)), Bayes: m.Bayes}
 	for i, d := range m.Domains {

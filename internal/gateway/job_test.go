@@ -98,7 +98,8 @@ func TestJobs(t *testing.T) {
 // TestEvents: of a job that nobody works on yet, until its answer.
 func TestEvents(t *testing.T) {
 	s := start(t, false, nil)
-	want[Submitted](s, 202, "POST", "/v1/infer", `{"job": "followed", "async": true, "marginals": true, "evidence": {"wet": 1}, "model": `+rain+`}`)
+	want[Submitted](s, 202, "POST", "/v1/infer",
+		`{"job": "followed", "async": true, "marginals": true, "evidence": {"wet": 1}, "model": `+rain+`}`)
 	r := s.ask("GET", "/v1/jobs/followed/events", "")
 	if kind := r.Header.Get("Content-Type"); r.StatusCode != 200 || kind != "text/event-stream" {
 		t.Fatalf("%s, %s", r.Status, kind)

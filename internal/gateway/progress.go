@@ -88,7 +88,8 @@ func (b *board) note(p *wire.Progress) {
 			b.old, b.jobs = b.jobs, map[string][]Progress{}
 		}
 	}
-	if n := len(said); n > 0 && said[n-1].Stage == one.Stage && one.Text == "" && said[n-1].Text == "" && n > 1 && said[n-2].Stage == one.Stage {
+	if n := len(said); n > 1 && said[n-1].Stage == one.Stage && one.Text == "" && said[n-1].Text == "" &&
+		said[n-2].Stage == one.Stage {
 		said = said[:n-1] // the first and the last of a stage are enough
 	}
 	if len(said) < mostProgress {
