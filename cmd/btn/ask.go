@@ -70,12 +70,6 @@ func (a *askFlags) unobserved(l *factorgraph.Labels, queries []query.Query) erro
 	return nil
 }
 
-// askJSON is what a line of a file of queries has under information.
-type askJSON struct{ named.Ask }
-
-// ask returns the question by positions, and what the actions are called.
-func (a *askJSON) ask(l *factorgraph.Labels) (*query.Ask, []string, error) { return a.Question(l) }
-
 // writeInformation writes the ranking of what to ask next.
 func writeInformation(b *strings.Builder, l *factorgraph.Labels, info *query.Information, actions []string) {
 	fmt.Fprintf(b, "%-12sentropy of %s: %.6g nats\n", "ask next", l.OfVariable(info.Target), info.Entropy)

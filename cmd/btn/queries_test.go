@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func TestFileOfQueries(t *testing.T) {
 		t.Errorf("targets: %+v", r)
 	}
 	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--target", "wet")
-	if code != 0 || !strings.Contains(stdout, "x_1          0.666667 0.333333\n") || strings.Contains(stdout, "x_0") {
+	if code != 0 || !strings.Contains(stdout, "wet  0  0.666667 ") || strings.Contains(stdout, "rain") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--queries", queries, "--mar")
@@ -82,6 +83,51 @@ func TestFileOfQueries(t *testing.T) {
 		if code != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, stdout, stderr)
 		}
+	}
+}
+
+// What is asked of values and of what to observe next is answered by name beside positions; and what contradicts, too.
+func TestQuestionsInAFileByName(t *testing.T) {
+	folder := t.TempDir()
+	model := write(t, folder, "engine.json", `{"basetensor_model": 1, "bayes": true,
+		"variables": [{"name": "cold", "states": ["no", "yes"]}, {"name": "starts", "states": ["yes", "no"]}],
+		"factors": [{"scope": [0], "dense": {"values": [0.75, 0.25]}}, {"scope": [0, 1], "dense": {"values": [1, 0, 0.5, 0.5]}}]}`)
+	queries := write(t, folder, "queries", `{"sensitivity": {"variable": "starts", "value": "no", "range": 0.2, "top": 1}}
+{"information": {"target": "cold"}}
+{"evidence": {"cold": "no", "starts": "no"}, "conflict": true}`)
+	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--queries", queries, "--json")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	results := decodeResults(t, stdout)
+
+	s, named := results[0].Sensitivity, results[0].Named
+	if s == nil || math.Abs(s.P-0.125) > 1e-12 || s.Range != 0.2 || len(s.Tornado) != 1 {
+		t.Fatalf("%+v", s)
+	}
+	// P(starts = yes | cold = no) from 0.8 to 1: 0.75·0.2 + 0.25·0.5 at most.
+	if n := s.Tornado[0]; math.Abs(n.Low-0.125) > 1e-12 || math.Abs(n.High-0.275) > 1e-12 {
+		t.Errorf("%+v", n)
+	}
+	if n := named.Sensitivity; n.Variable != "starts" || n.Value != "no" || len(n.Tornado) != 1 ||
+		!maps.Equal(n.Tornado[0].At, map[string]string{"cold": "no", "starts": "yes"}) || n.Tornado[0].Of != "starts" {
+		t.Errorf("%+v", n)
+	}
+
+	i := results[1].Information
+	before := -0.75*math.Log(0.75) - 0.25*math.Log(0.25)
+	after := -0.875 * (6./7*math.Log(6./7) + 1./7*math.Log(1./7))
+	if i == nil || math.Abs(i.Entropy-before) > 1e-12 || len(i.Candidates) != 1 ||
+		math.Abs(i.Candidates[0].ExpectedEntropy-after) > 1e-12 {
+		t.Errorf("%+v", i)
+	}
+	if n := results[1].Named.Information; n.Target != "cold" || !slices.Equal(n.Candidates, []string{"starts"}) {
+		t.Errorf("%+v", n)
+	}
+
+	last := results[len(results)-1]
+	if c := last.Named.Conflict; !last.Zero || len(c) != 2 || *c["cold"] != "no" || *c["starts"] != "no" {
+		t.Errorf("%+v", c)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Query is a query as people write it in JSON over HTTP.
+// Query is a query as people write it in JSON: over HTTP, and in a file of queries.
 type Query struct {
 	Evidence    Values     `json:"evidence,omitempty"`
 	Marginals   bool       `json:"marginals,omitempty"`
@@ -21,7 +21,9 @@ type Query struct {
 	Samples     int        `json:"samples,omitempty"`
 	Seed        uint64     `json:"seed,omitempty"`
 	Weight      float64    `json:"weight,omitempty"`
+	Conflict    bool       `json:"conflict,omitempty"`
 	Information *Ask       `json:"information,omitempty"`
+	Sensitivity *Pair      `json:"sensitivity,omitempty"`
 	Event       Values     `json:"event,omitempty"`
 }
 
@@ -44,10 +46,15 @@ func (q *Query) Queries(l *factorgraph.Labels, label string, at int) ([]query.Qu
 			return nil, fmt.Errorf("information: %w", err)
 		}
 	}
+	if q.Sensitivity != nil {
+		if first.Sensitivity, err = q.Sensitivity.Target(l); err != nil {
+			return nil, fmt.Errorf("sensitivity: %w", err)
+		}
+	}
 	if first.Map, err = Variables(l, q.Map); err != nil {
 		return nil, fmt.Errorf("map: %w", err)
 	}
-	first.MPE, first.Samples, first.Seed = q.MPE, q.Samples, q.Seed
+	first.MPE, first.Samples, first.Seed, first.Conflict = q.MPE, q.Samples, q.Seed, q.Conflict
 
 	if q.Event == nil {
 		return []query.Query{first}, nil
@@ -63,4 +70,25 @@ func (q *Query) Queries(l *factorgraph.Labels, label string, at int) ([]query.Qu
 		label += " event"
 	}
 	return []query.Query{first, {Evidence: both, EvidenceFile: label, Over: at + 1}}, nil
+}
+
+// Pair is a value of a variable, whose probability depends on the numbers of the model, and how they vary.
+type Pair struct {
+	Variable Variable `json:"variable"`
+	Value    Variable `json:"value"` // its name, or its position
+	Range    float64  `json:"range,omitempty"`
+	Top      int      `json:"top,omitempty"`
+}
+
+// Target returns the pair by positions.
+func (p *Pair) Target(l *factorgraph.Labels) (*query.Sensitivity, error) {
+	v, err := l.Variable(string(p.Variable))
+	if err != nil {
+		return nil, err
+	}
+	x, err := l.Value(v, string(p.Value))
+	if err != nil {
+		return nil, err
+	}
+	return &query.Sensitivity{Variable: v, Value: x, Range: p.Range, Top: p.Top}, nil
 }

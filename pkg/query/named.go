@@ -11,6 +11,30 @@ type Named struct {
 	Map        map[string]string             `json:"map,omitempty"` // a value for each of those asked for
 	// Samples says whose values those of Result.Samples are, in their order; a variable whose values have no names has no states there.
 	Samples *NamedJoint `json:"samples,omitempty"`
+	// Conflict has the observations that contradict each other; null stands for a likelihood.
+	Conflict    map[string]*string `json:"conflict,omitempty"`
+	Information *NamedAsk          `json:"information,omitempty"`
+	Sensitivity *NamedSensitivity  `json:"sensitivity,omitempty"`
+}
+
+// NamedAsk says of whom Information is, its candidates in their order.
+type NamedAsk struct {
+	Target     string   `json:"target"`
+	Candidates []string `json:"candidates"`
+}
+
+// NamedSensitivity says of whom SensitivityResult is, and where the numbers of its Tornado stand, in their order.
+type NamedSensitivity struct {
+	Variable string        `json:"variable"`
+	Value    string        `json:"value"`
+	Tornado  []NamedNumber `json:"tornado"`
+}
+
+// NamedNumber is where a number of the model stands: in the table over the variables of At, at these values of theirs. Nothing of
+// factors that are no tables.
+type NamedNumber struct {
+	Of string            `json:"of,omitempty"` // of a conditional probability table: the variable that its rows are over
+	At map[string]string `json:"at,omitempty"`
 }
 
 // NamedJoint says whose probabilities those of Joint are.
@@ -46,10 +70,12 @@ func (n Names) Value(v, x int) string {
 
 // Name fills r.Named. It does nothing without names, or where r says nothing of variables.
 func (r *Result) Name(n Names) {
-	if !n.Any() || r.Marginals == nil && r.Joint == nil && r.MPE == nil && r.Map == nil && r.Samples == nil {
+	if !n.Any() || r.Marginals == nil && r.Joint == nil && r.MPE == nil && r.Map == nil && r.Samples == nil &&
+		r.Conflict == nil && r.Information == nil && r.Sensitivity == nil {
 		return
 	}
 	r.Named = &Named{}
+	r.nameQuestions(n)
 	if r.Marginals != nil {
 		r.Named.Posteriors = make(map[string]map[string]float64, len(r.Marginals))
 	}
@@ -96,6 +122,44 @@ func (r *Result) Name(n Names) {
 			s.Variables, s.States = append(s.Variables, n.Variable(v)), append(s.States, of)
 		}
 		r.Named.Samples = s
+	}
+}
+
+// nameQuestions fills r.Named with what is said of conflicts, of information, and of sensitivity.
+func (r *Result) nameQuestions(n Names) {
+	if c := r.Conflict; c != nil {
+		r.Named.Conflict = make(map[string]*string, len(c.Observations))
+		for _, o := range c.Observations {
+			var at *string
+			if o.Value != nil {
+				value := n.Value(o.Variable, *o.Value)
+				at = &value
+			}
+			r.Named.Conflict[n.Variable(o.Variable)] = at
+		}
+	}
+	if i := r.Information; i != nil {
+		r.Named.Information = &NamedAsk{Target: n.Variable(i.Target), Candidates: make([]string, len(i.Candidates))}
+		for k, c := range i.Candidates {
+			r.Named.Information.Candidates[k] = n.Variable(c.Variable)
+		}
+	}
+	if s := r.Sensitivity; s != nil {
+		r.Named.Sensitivity = &NamedSensitivity{
+			Variable: n.Variable(s.Variable), Value: n.Value(s.Variable, s.Value), Tornado: make([]NamedNumber, len(s.Tornado)),
+		}
+		for k, swing := range s.Tornado {
+			number := &r.Named.Sensitivity.Tornado[k]
+			if swing.Of != nil {
+				number.Of = n.Variable(*swing.Of)
+			}
+			if len(swing.Variables) > 0 {
+				number.At = make(map[string]string, len(swing.Variables))
+			}
+			for at, v := range swing.Variables {
+				number.At[n.Variable(v)] = n.Value(v, swing.Values[at])
+			}
+		}
 	}
 }
 

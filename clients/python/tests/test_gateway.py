@@ -173,6 +173,39 @@ class Questions(Case):
                 # Z is linear in the entry: its derivative is Z with 1 there and 0 elsewhere in the factor
                 self.assertClose(got[j][i], Truth(changed, DYSPNOEA).z / truth.z)
 
+    def test_sensitivity(self):
+        native, truth = clinic(), Truth(clinic(), DYSPNOEA)
+        got = self.client.sensitivity(native, {"infection": "mild"}, {"cough": "yes"})
+        p = truth.p(infection="mild")
+        self.assertClose(got["p"], p)
+        for j, f in enumerate(native["factors"]):
+            values = f["dense"]["values"]
+            for i in range(len(values)):
+                changed = json.loads(json.dumps(native))
+                changed["factors"][j]["dense"]["values"] = [float(k == i) for k in range(len(values))]
+                part = Truth(changed, DYSPNOEA)
+                # P is a ratio of two functions that are linear in the entry
+                both = math.fsum(w for a, w in part.cells if a["infection"] == "mild")
+                want = (both - p * part.z) / truth.z
+                self.assertTrue(abs(got["derivatives"][j][i] - want) < 1e-12, (j, i, got["derivatives"][j][i], want))
+
+    def test_what_to_ask_next(self):
+        truth = Truth(clinic(), DYSPNOEA)
+
+        def entropy(**given):
+            all_of = [truth.p(infection=s, **given) for s in truth.states["infection"]]
+            z = math.fsum(all_of)
+            return -math.fsum(q / z * math.log(q / z) for q in all_of if q > 0)
+
+        got = self.client.information(clinic(), "infection", ["smoker", "exposure"], {"cough": "yes"})
+        self.assertClose(got["entropy"], entropy())
+        names = [v["name"] for v in clinic()["variables"]]
+        self.assertEqual(len(got["candidates"]), 2)
+        for c in got["candidates"]:
+            name = names[c["variable"]]
+            want = math.fsum(truth.p(**{name: s}) * entropy(**{name: s}) for s in truth.states[name])
+            self.assertClose(c["expected_entropy"], want)
+
     def test_what_is_impossible_or_wrong(self):
         impossible = {"x ray": "abnormal", "infection": "no"}
         self.assertTrue(self.client.infer(clinic(), impossible)[0].zero)
