@@ -8,6 +8,9 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
+// DeadlineCame is the warning of an answer that the deadline ended.
+const DeadlineCame = "the deadline came before the estimates settled: this is the best one so far"
+
 // warnings says in words what a number would hide.
 func (g *sequence) warnings(a *btn.Assignment) []string {
 	var out []string
@@ -42,7 +45,7 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 		return out
 	}
 	if g.ended == endedDeadline {
-		warn("the deadline came before the estimates settled: this is the best one so far")
+		warn(DeadlineCame)
 	}
 
 	switch u := g.uncertainty; {

@@ -189,7 +189,8 @@ func TestEstimatesSoFar(t *testing.T) {
 		return len(j.SoFar) == 1 && len(j.Timeline) >= 3 && len(j.Timeline) == 2+j.Timeline[2].Of
 	})
 	estimates := job.SoFar[0].Estimates
-	if job.Status != StatusPending || len(estimates) < 2 || job.SoFar[0].LogZ == nil {
+	if job.Status != StatusPending || len(estimates) < 2 || job.SoFar[0].LogZ == nil || job.SoFar[0].Ended != "" ||
+		strings.Contains(strings.Join(job.SoFar[0].Warnings, "\n"), "deadline") {
 		t.Fatalf("%+v", job)
 	}
 	run(pipeline.StageAggregate)

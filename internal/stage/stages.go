@@ -5,6 +5,7 @@ package stage
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/aggregate"
 	"github.com/basetensor/basetensor/internal/bp"
@@ -231,6 +232,19 @@ func AggregateNow(
 		in[q].Deadline = true
 	}
 	return aggregate.Results(in)
+}
+
+// SoFar is AggregateNow for a job that goes on: no deadline ended it.
+func SoFar(
+	job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue,
+) []btn.Result {
+	results := AggregateNow(job, assignments, evidenceFiles, values)
+	for i := range results {
+		r := &results[i]
+		r.Ended = ""
+		r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return w == aggregate.DeadlineCame })
+	}
+	return results
 }
 
 // Settled reports whether the values suffice: no query needs any more.
