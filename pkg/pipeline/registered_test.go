@@ -222,8 +222,9 @@ func TestUnreadableNetworkEntry(t *testing.T) {
 		"x",
 		strings.Repeat("z", 64),
 		wire.Digest(nil) + "\x80",
-		wire.Digest(nil) + "\x00",
+		wire.Digest(nil) + "\x01\x00",
 		wire.Digest(nil) + "\x02\x02",
+		wire.Digest(nil) + "\x02\x02\x02",
 	}
 	for i, value := range garbage {
 		stop, _ := r.run(quick, pipeline.Stages()...)
@@ -323,7 +324,7 @@ func TestNetworksKeepTheirVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const version, digest = "1", "61187a42ee561e76b5579b012d422fe357e9c4310d7ca509fa61e3ef087cf7b6"
+	const version, digest = "2", "61187a42ee561e76b5579b012d422fe357e9c4310d7ca509fa61e3ef087cf7b6"
 	if got := wire.Digest(b); got != digest || cached.NetworkVersion != version {
 		t.Errorf(
 			"the network of asia.uai is %s under version %s: a new one needs a new networkVersion, and both belong here",
