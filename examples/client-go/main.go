@@ -1,10 +1,12 @@
 // Command client-go is an upstream service in Go: it asks the pipeline about a model and prints the answer.
 //
-//	go run ./examples/client-go [--nats URL] [--job ID] [--uai FILE | --model FILE|DIGEST] [--evid FILE|ASSIGNMENTS]...
-//	    [--target V,V] [--joint V,V] [--mpe] [--map V,V] [--samples N [--seed N]] [--gradients] [--deadline D] [--patience D] [--json]
+//	go run ./examples/client-go [--nats URL] [--job ID] [--uai FILE | --model FILE|NAME|NAME@V|DIGEST]
+//	    [--evid FILE|ASSIGNMENTS]... [--target V,V] [--joint V,V] [--mpe] [--map V,V] [--samples N [--seed N]] [--gradients]
+//	    [--sensitivity V=X [--range R] [--top N]] [--ask V [--candidates V,V]] [--conflict] [--deadline D] [--patience D] [--json]
 //
-// Without a model it asks about one of its own: rain, a sprinkler, and wet grass. It exits with 0 if the job was
-// answered, 1 if it ended otherwise, 2 if it could not be asked. Ctrl-C cancels the job, and so does --patience.
+// A registered model has a name, or a digest, of which the first six digits do where no other begins so. Without a model it asks about
+// one of its own: rain, a sprinkler, and wet grass. It exits with 0 if the job was answered, 1 if it ended otherwise, 2 if it could not be
+// asked. Ctrl-C cancels the job, and so does --patience.
 package main
 
 import (
@@ -29,6 +31,9 @@ type options struct {
 	nats, job, tenant, uai, model string
 	evid                          []string
 	ask                           query.Query // of every evidence
+	sensitivity, information      string      // a variable's value, and a variable, of which something is to be found out
+	candidates                    []string
+	vary                          query.Sensitivity // its range and top
 	deadline, patience            time.Duration
 	json                          bool
 }
@@ -40,7 +45,7 @@ func main() {
 		"id of the job: the same id and the same request are one job")
 	flag.StringVar(&o.tenant, "tenant", "", "whose job it is")
 	flag.StringVar(&o.uai, "uai", "", "model file, sent as text")
-	flag.StringVar(&o.model, "model", "", "model file of any format, or the digest of a registered model")
+	flag.StringVar(&o.model, "model", "", "model file of any format, or the name or digest of a registered model")
 	flag.Func("evid", "evidence, a query each: a file, or smoke=yes,xray=abnormal",
 		func(text string) error { o.evid = append(o.evid, text); return nil })
 	o.ask = query.Query{Marginals: true, Named: &query.ByName{}}
@@ -54,6 +59,12 @@ func main() {
 	flag.IntVar(&o.ask.Samples, "samples", 0, "how many samples are drawn")
 	flag.Uint64Var(&o.ask.Seed, "seed", 0, "of the samples")
 	flag.BoolVar(&o.ask.Gradients, "gradients", false, "the derivatives of ln Z (with --json)")
+	flag.StringVar(&o.sensitivity, "sensitivity", "", "how P(V=X | evidence) depends on the numbers of the model")
+	flag.Float64Var(&o.vary.Range, "range", 0, "with --sensitivity: by which share of itself a number varies; 0: the default")
+	flag.IntVar(&o.vary.Top, "top", 0, "with --sensitivity: how many numbers are ranked; 0: the default")
+	flag.StringVar(&o.information, "ask", "", "variable about which something is to be found out by observing others")
+	flag.Func("candidates", "with --ask: the variables that could be observed", names(&o.candidates))
+	flag.BoolVar(&o.ask.Conflict, "conflict", false, "which observations contradict each other, where they do")
 	flag.DurationVar(&o.deadline, "deadline", 0, "time after which the job ends without an answer; 0: none")
 	flag.DurationVar(&o.patience, "patience", time.Minute, "time after which this program cancels the job")
 	flag.BoolVar(&o.json, "json", false, "print one JSON object per query")
@@ -72,10 +83,6 @@ func main() {
 
 // run asks and waits. An error means that there is no answer; an answer may still say that the job failed.
 func run(o options) (*wire.Answer, error) {
-	request, err := o.request()
-	if err != nil {
-		return nil, err
-	}
 	c, err := client.Connect(o.nats)
 	if err != nil {
 		return nil, err
@@ -86,6 +93,10 @@ func run(o options) (*wire.Answer, error) {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
+	request, err := o.request(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 
 	// Progress is for people and some of it may be lost. Whoever wants all there is watches before submitting.
 	unwatch, err := c.Watch(o.job, func(p wire.Progress) {

@@ -39,9 +39,39 @@ func show(a *wire.Answer, asJSON bool) {
 		for _, x := range r.Samples {
 			fmt.Printf("  sample  %s\n", assignment(names, nil, x))
 		}
+		questions(names, r)
 	}
 	if e := a.Error; e != nil {
 		fmt.Fprintf(os.Stderr, "job %s: %s: %s: %s (%s)\n", a.Job, a.Status, e.Code, e.Message, e.Stage)
+	}
+}
+
+// questions prints what contradicts each other, what to ask next, and what a probability depends on.
+func questions(names query.Names, r query.Result) {
+	if r.Conflict != nil {
+		fmt.Print("  contradict each other ")
+		for _, o := range r.Conflict.Observations {
+			fmt.Print(" ", called(names, o.Variable))
+			if o.Value != nil { // else it is weights
+				fmt.Print("=", names.Value(o.Variable, *o.Value))
+			}
+		}
+		fmt.Println()
+	}
+	if i := r.Information; i != nil {
+		for _, c := range i.Candidates {
+			fmt.Printf("  %s tells %.6f nats about %s\n", called(names, c.Variable), c.MutualInfo, called(names, i.Target))
+		}
+	}
+	if s := r.Sensitivity; s != nil {
+		target := assignment(names, []int{s.Variable}, []int{s.Value})
+		for _, n := range s.Tornado {
+			at := fmt.Sprintf("%d of factor %d", n.Number, n.Factor)
+			if len(n.Variables) > 0 {
+				at = assignment(names, n.Variables, n.Values)
+			}
+			fmt.Printf("  P(%s) from %.6f to %.6f by %.6f at %s\n", target, n.Low, n.High, n.Theta, at)
+		}
 	}
 }
 

@@ -1,14 +1,15 @@
 // An upstream service in Node.js: asks the pipeline about a model and prints the answer.
 //
-//   node infer.mjs [--nats URL] [--job ID] [--uai FILE | --model DIGEST] [--evid FILE|ASSIGNMENTS]... [--target V,V] [--joint V,V]
-//       [--mpe] [--map V,V] [--samples N [--seed N]] [--gradients] [--deadline MS] [--patience MS] [--json]
+//   node infer.mjs [--nats URL] [--job ID] [--uai FILE | --model NAME|NAME@V|DIGEST] [--evid FILE|ASSIGNMENTS]... [--target V,V] [--joint V,V]
+//       [--mpe] [--map V,V] [--samples N [--seed N]] [--gradients] [--sensitivity V=X [--range R] [--top N]] [--ask V [--candidates V,V]]
+//       [--conflict] [--deadline MS] [--patience MS] [--json]
 //
-// DIGEST is that of a registered model. Without a model it asks about one of its own: rain, a sprinkler, and wet grass. It exits with 0 if the job was
+// --model is a registered model; of a digest the first six digits do where no other begins so. Without a model it asks about one of its own: rain, a sprinkler, and wet grass. It exits with 0 if the job was
 // answered, 1 if it ended otherwise, 2 if it could not be asked. Ctrl-C cancels the job, and so does --patience.
 import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { connect } from '@nats-io/transport-node'
-import { results } from './model.mjs'
+import { Model, results } from './model.mjs'
 import { Pipeline } from './pipeline.mjs'
 import { floats } from './wire.mjs'
 
@@ -27,6 +28,12 @@ const { values: flag } = parseArgs({
     samples: { type: 'string', default: '0' },
     seed: { type: 'string', default: '0' },
     gradients: { type: 'boolean', default: false },
+    sensitivity: { type: 'string' },
+    range: { type: 'string', default: '0' },
+    top: { type: 'string', default: '0' },
+    ask: { type: 'string' },
+    candidates: { type: 'string' },
+    conflict: { type: 'boolean', default: false },
     deadline: { type: 'string', default: '0' },
     patience: { type: 'string', default: '60000' },
     json: { type: 'boolean', default: false },
@@ -58,13 +65,20 @@ function grass() {
 }
 
 // What is asked without evidence, and of every evidence: a file, or assignments by name.
-async function queries() {
+async function queries(model) {
   const names = (list) => list?.split(',')
   const named = { joint: names(flag.joint), targets: names(flag.target), map: names(flag.map) }
   const ask = {
     marginals: true, mpe: flag.mpe, samples: Number(flag.samples), seed: Number(flag.seed), gradients: flag.gradients,
+    conflict: flag.conflict,
     named: Object.values(named).some((x) => x) ? named : undefined,
   }
+  if (flag.sensitivity) {
+    const [, v, x] = /^(.*?)=(.*)$/.exec(flag.sensitivity) ?? []
+    if (v === undefined) throw new Error('--sensitivity: VARIABLE=VALUE is needed')
+    ask.sensitivity = await model.sensitivityOf({ [v]: x }, { range: Number(flag.range) || undefined, top: Number(flag.top) || undefined })
+  }
+  if (flag.ask) ask.information = await model.informationOf(flag.ask, { candidates: names(flag.candidates) })
   const evid = await Promise.all(flag.evid.map((text) => (/[={]/.test(text) ? text : readFile(text, 'utf8'))))
   return [ask, ...evid.map((text, i) => ({ ...ask, evid: text, file: flag.evid[i] }))]
 }
@@ -82,16 +96,22 @@ function print(answer) {
     const list = (a) => Object.entries(a).map(([v, s]) => `${answer.names ? '' : 'x_'}${v}=${s}`).join(' ')
     for (const a of [r.named.mpe, r.named.map]) if (a) console.log(`  likeliest  ${list(a)}`)
     for (const a of r.named.samples ?? []) console.log(`  sample  ${list(a)}`)
+    const { conflict, information, sensitivity } = r.named
+    const called = (v) => `${answer.names ? '' : 'x_'}${v}`
+    if (conflict) console.log(`  contradict each other  ${Object.entries(conflict).map(([v, s]) => (s === null ? called(v) : `${called(v)}=${s}`)).join(' ')}`)
+    information?.candidates.forEach((v, i) =>
+      console.log(`  ${called(v)} tells ${r.information.candidates[i].mutual_information.toFixed(6)} nats about ${called(information.target)}`))
+    sensitivity?.tornado.forEach(({ at }, i) => {
+      const { factor, number, theta, low, high } = r.sensitivity.tornado[i]
+      const target = `P(${list({ [sensitivity.variable]: sensitivity.value })})`
+      console.log(`  ${target} from ${low.toFixed(6)} to ${high.toFixed(6)} by ${theta.toFixed(6)} at ${at ? list(at) : `${number} of factor ${factor}`}`)
+    })
   }
   if (answer.error) console.error(`job ${answer.job}: ${answer.status}: ${answer.error.code}: ${answer.error.message} (${answer.error.stage})`)
 }
 
 async function main() {
-  const request = {
-    job: flag.job, tenant: flag.tenant, ...(flag.uai ? { uai: await readFile(flag.uai, 'utf8') } : flag.model ? {} : grass()),
-    deadline_ms: Number(flag.deadline) || undefined,
-  }
-  request.queries ??= await queries()
+  const uai = flag.uai && await readFile(flag.uai, 'utf8')
   const nc = await connect({ servers: flag.nats, name: 'client-node', maxReconnectAttempts: -1 }).catch((error) => {
     throw new Error(`connect to ${flag.nats}: ${error.message}`)
   })
@@ -99,16 +119,22 @@ async function main() {
     const pipeline = await Pipeline.over(nc)
     pipeline.watch(flag.job, (p) => console.error(`${p.stage} ${p.done}/${p.total || '?'} ${p.text ?? ''}`))
     const impatience = new AbortController()
+    let submitted = false
     process.once('SIGINT', () => impatience.abort())
-    if (flag.model) Object.assign(request, (await pipeline.model(flag.model)).source)
-    await pipeline.submit(request)
-
     const timer = setTimeout(() => impatience.abort(), Number(flag.patience))
     let answer
     try {
+      const common = { tenant: flag.tenant, deadline_ms: Number(flag.deadline) || undefined }
+      const owner = flag.job.includes('.') ? flag.job.split('.')[0] : undefined
+      const source = uai ? { uai } : flag.model && { model_digest: await pipeline.find(flag.model, owner) }
+      const asked = source
+        ? { ...source, queries: await queries(new Model(pipeline, source, { ...common, owner, signal: impatience.signal })) }
+        : grass()
+      await pipeline.submit({ job: flag.job, ...common, ...asked })
+      submitted = true
       answer = await pipeline.wait(flag.job, impatience.signal)
     } catch (error) {
-      if (!impatience.signal.aborted) throw error
+      if (!impatience.signal.aborted || !submitted) throw error
       await pipeline.cancel(flag.job, 'nobody waits for it any more')
       answer = await pipeline.wait(flag.job, AbortSignal.timeout(10_000)) // cancelled, or the answer that came first
     } finally {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Fault, Model } from './model.mjs'
-import { Pipeline } from './pipeline.mjs'
-import { floats } from './wire.mjs'
+import { NotFound, Pipeline } from './pipeline.mjs'
+import { floats, sha256, toBytes } from './wire.mjs'
 
 const names = ['season', 'smoker', 'infection', 'x ray']
 const states = [['dry', 'wet', 'cold'], ['no', 'yes'], ['no', 'mild', 'severe'], ['normal', 'abnormal']]
@@ -23,12 +23,12 @@ const all = states.reduce((cells, of) => cells.flatMap((c) => of.map((_, x) => [
 const named = (x) => Object.fromEntries(x.map((i, v) => [names[v], states[v][i]]))
 const sum = (xs) => xs.reduce((a, b) => a + b, 0)
 
-/** All assignments by name with their weights; likelihood has weights by name, skip leaves a factor out. */
-function weights(likelihood = {}, skip = -1) {
+/** All assignments by name with their weights; likelihood has weights by name, skip leaves a factor out, of has other tables. */
+function weights(likelihood = {}, skip = -1, of = factors) {
   return all.map((x) => {
     const a = named(x)
-    let w = factors.reduce((w, [scope, p], j) => (j === skip ? w : w * p[at(scope, x)]), 1)
-    for (const [v, of] of Object.entries(likelihood)) w *= of[a[v]] ?? 0
+    let w = of.reduce((w, [scope, p], j) => (j === skip ? w : w * p[at(scope, x)]), 1)
+    for (const [v, by] of Object.entries(likelihood)) w *= by[a[v]] ?? 0
     return { x, a, w }
   })
 }
@@ -118,8 +118,121 @@ test('gradients', async () => {
   })
 })
 
+test('sensitivity', async () => {
+  const likelihood = { 'x ray': { abnormal: 1 } }
+  const event = has({ smoker: 'yes' })
+  const share = (cells) => total(cells.filter(event)) / total(cells)
+  const got = await model.sensitivity({ smoker: 'yes' }, { 'x ray': 'abnormal' }, { range: 0.2, top: 5 })
+  const z = total(weights(likelihood))
+  const p = share(weights(likelihood))
+  assert.deepEqual([got.variable, got.value, got.range, got.tornado.length], ['smoker', 'yes', 0.2, 5])
+  close(got.p, p)
+  const child = [0, 1, 2, 3] // of every factor: whose probabilities it has, which stand last in it
+  const swings = factors.flatMap(([scope, table], j) => {
+    const rest = weights(likelihood, j)
+    return table.map((theta, i) => {
+      const here = rest.filter(({ x }) => at(scope, x) === i)
+      close(got.derivatives[j][i], (total(here.filter(event)) - p * total(here)) / z)
+      const size = states[child[j]].length
+      const row = i - (i % size)
+      const vary = (to) => share(weights(likelihood, -1, factors.map((f, k) => (k !== j ? f : [scope, table.map((y, n) =>
+        (n === i ? to : n < row || n >= row + size ? y : theta < 1 ? (y * (1 - to)) / (1 - theta) : (1 - to) / (size - 1)))]))))
+      const ends = [vary(theta * 0.8), vary(Math.min(1, theta * 1.2))]
+      return { j, i, theta, low: Math.min(...ends), high: Math.max(...ends) }
+    })
+  })
+  const width = ({ low, high }) => high - low
+  swings.sort((a, b) => width(b) - width(a))
+  got.tornado.forEach((n, k) => {
+    const want = swings.find(({ j, i }) => n.factor === j && n.number === i)
+    close(n.theta, want.theta)
+    close(n.low, want.low)
+    close(n.high, want.high)
+    close(width(n), width(swings[k])) // the farthest first
+    const [scope] = factors[n.factor]
+    assert.equal(n.of, names[child[n.factor]])
+    assert.deepEqual(Object.keys(n.at).sort(), scope.map((v) => names[v]).sort())
+    assert.equal(at(scope, names.map((v, i) => states[i].indexOf(n.at[v]))), n.number)
+  })
+})
+
+const entropy = (ps) => -sum(ps.map((p) => (p > 0 ? p * Math.log(p) : 0)))
+
+test('what to ask next', async () => {
+  const cells = weights({ season: { wet: 1 } })
+  const z = total(cells)
+  const posterior = (of, v) => states[names.indexOf(v)].map((s) => total(of.filter(has({ [v]: s }))) / total(of))
+  const utility = { wait: { severe: -10 }, treat: [-1, 2, 5] }
+  const worth = Object.values({ wait: [0, 0, -10], treat: [-1, 2, 5] })
+  const best = (ps) => Math.max(...worth.map((row) => sum(row.map((u, i) => u * ps[i]))))
+  const got = await model.information('infection', { season: 'wet' })
+  const gains = await model.information('infection', { season: 'wet' }, { candidates: ['x ray', 'smoker'], utility })
+  const now = posterior(cells, 'infection')
+  close(got.entropy, entropy(now))
+  close(gains.expected_utility, best(now))
+  assert.equal(gains.action, Object.keys(utility)[worth.findIndex((row) => sum(row.map((u, i) => u * now[i])) === best(now))])
+  assert.deepEqual([got.target, gains.target], ['infection', 'infection'])
+  for (const r of [got, gains]) {
+    assert.deepEqual(r.candidates.map((c) => c.variable).sort(), ['smoker', 'x ray'])
+    for (const c of r.candidates) {
+      const parts = states[names.indexOf(c.variable)].map((s) => cells.filter(has({ [c.variable]: s })))
+      const left = sum(parts.map((part) => (total(part) / z) * entropy(posterior(part, 'infection'))))
+      close(c.expected_entropy, left)
+      close(c.mutual_information, entropy(now) - left)
+      if (r === gains) close(c.utility_gain, sum(parts.map((part) => (total(part) / z) * best(posterior(part, 'infection')))) - best(now))
+    }
+  }
+  const [first, second] = got.candidates
+  assert.ok(first.mutual_information >= second.mutual_information)
+})
+
+test('conflict', async () => {
+  assert.equal(await model.conflict({ 'x ray': 'abnormal', season: 'wet' }), null)
+  const got = await model.conflict({ season: 'wet', infection: 'no', smoker: 'yes', 'x ray': 'abnormal' })
+  assert.deepEqual(got, { observations: { infection: 'no', 'x ray': 'abnormal' }, smallest: true })
+  const soft = await model.conflict({ infection: [1, 0, 0], 'x ray': 'abnormal' })
+  assert.deepEqual(soft.observations, { infection: null, 'x ray': 'abnormal' })
+})
+
+test('registered models', async () => {
+  const register = async (fields) => {
+    const bytes = toBytes('graph', fields)
+    await pipeline.js.publish(`btn.v1.graph.${sha256(bytes)}`, bytes)
+    return sha256(bytes)
+  }
+  const coin = await register({ uai: 'MARKOV\n1\n2\n1\n1 0\n2\n1 3\n' })
+  const clinic = await register({ model: wire })
+  const name = `clinic-${clinic.slice(0, 4)}`
+  const alias = (subject, digests) => pipeline.js.publish(`btn.v1.graph.${subject}`, JSON.stringify({ versions: digests.map((digest) => ({ digest })) }))
+  await alias(name, [coin, clinic])
+  await alias(`acme.${name}`, [coin])
+  for (const [ref, want] of [
+    [name, clinic], [`${name}@1`, coin], [`${name}@2`, clinic], [clinic, clinic], [`digest:${coin}`, coin], [clinic.slice(0, 8), clinic],
+  ]) assert.equal(await pipeline.find(ref), want)
+  assert.equal(await pipeline.find(name, 'acme'), coin)
+  assert.equal(await pipeline.find(name, 'other'), clinic)
+  for (const [ref, says] of [
+    [`${name}@3`, /versions 1 to 2/], [`${name}@0`, /versions 1 to 2/], [`${name}@x`, /versions 1 to 2/], ['nobody', /no registered model is called/],
+    [clinic.slice(0, 5), /no registered model is called/], ['a b', /no registered model/], ['', /no registered model/],
+    [clinic.slice(0, 6) + (clinic[6] === '0' ? '1' : '0'), /no digest begins so/],
+  ]) await assert.rejects(pipeline.find(ref), (e) => e instanceof NotFound && says.test(e.message))
+
+  // Names of a model that is not at hand, that of a text without any among them.
+  const found = pipeline.model(await pipeline.find(name))
+  assert.deepEqual(await found.marginals({ 'x ray': 'abnormal' }), await model.marginals({ 'x ray': 'abnormal' }))
+  assert.deepEqual(
+    (await found.sensitivity({ smoker: 'yes' })).tornado, (await model.sensitivity({ smoker: 'yes' })).tornado)
+  assert.equal((await found.information('smoker')).target, 'smoker')
+  assert.equal((await pipeline.model(coin).sensitivity({ 0: 1 })).p, 0.75)
+})
+
 test('what is wrong is named', async () => {
   await assert.rejects(model.marginals({ smokr: 'yes' }), (e) => e instanceof Fault && e.code === 'bad_input' && /smoker/.test(e.message))
   await assert.rejects(model.marginals({}, ['x-ray']), (e) => e.code === 'bad_input' && /x ray/.test(e.message))
+  await assert.rejects(model.sensitivity({ smokr: 'yes' }), (e) => e.code === 'bad_input' && /smokr.*smoker/.test(e.message))
+  await assert.rejects(model.sensitivity({ smoker: 'si' }), (e) => e.code === 'bad_input' && /si.*no, yes/.test(e.message))
+  await assert.rejects(model.sensitivity({}), (e) => e.code === 'bad_input' && /one value/.test(e.message))
+  await assert.rejects(model.information('x-ray'), (e) => e.code === 'bad_input' && /x ray/.test(e.message))
+  await assert.rejects(model.information('smoker', {}, { candidates: ['9'] }), (e) => e.code === 'bad_input')
   await assert.rejects(model.marginals({ 'x ray': 'abnormal', infection: 'no' }), (e) => e.code === 'impossible')
 })

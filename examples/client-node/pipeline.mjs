@@ -13,6 +13,9 @@ const look = 2000 // ms between looks for a stored answer: one that was publishe
 /** The job's id belongs to another request. */
 export class JobTaken extends Error {}
 
+/** No registered model is called so. */
+export class NotFound extends Error {}
+
 export class Pipeline {
   /** Connects; close() ends that. */
   static async connect(url) {
@@ -21,6 +24,32 @@ export class Pipeline {
 
   close() {
     return this.nc.close()
+  }
+
+  /**
+   * The digest of a registered model: of alarm (its last version), alarm@3, a digest, or the first six digits or more of one that no
+   * other begins with. An owner, the tenant of jobs <tenant>.<id>, has names and models of its own, which come first.
+   */
+  async find(ref, owner) {
+    const text = ref.replace('digest:', '')
+    if (/^[0-9a-f]{64}$/.test(text)) return text
+    const [, name, number] = /^([^@]*)(?:@(.*))?$/s.exec(text)
+    for (const shelf of /^[\w-]{1,64}$/.test(name) ? shelves(owner) : []) {
+      const stored = await this.#stored('BTN_GRAPH', shelf + name)
+      const versions = stored ? JSON.parse(Buffer.from(stored).toString()).versions : []
+      if (versions.length === 0) continue
+      const at = number === undefined ? versions.length : /^\d+$/.test(number) ? Number(number) : 0
+      if (at < 1 || at > versions.length) throw new NotFound(`${name} has the versions 1 to ${versions.length}, and no ${JSON.stringify(number)}`)
+      return versions[at - 1].digest
+    }
+    if (number !== undefined || !/^[0-9a-f]{6,63}$/.test(text)) throw new NotFound(`no registered model is called ${JSON.stringify(name)}`)
+    const info = await this.jsm.streams.info('BTN_GRAPH', { subjects_filter: 'btn.v1.graph.>' })
+    const subjects = Object.keys(info.state.subjects ?? {})
+    const digests = subjects.flatMap((s) => shelves(owner).filter((shelf) => s.startsWith(shelf)).map((shelf) => s.slice(shelf.length)))
+    const found = [...new Set(digests)].filter((d) => /^[0-9a-f]{64}$/.test(d) && d.startsWith(text))
+    if (found.length === 0) throw new NotFound(`no registered model is called ${text}, and no digest begins so`)
+    if (found.length > 1) throw new Error(`the digests of ${found.length} registered models begin with ${text}: give more digits`)
+    return found[0]
   }
 
   /** The registered model of this digest, to ask questions of. */
@@ -132,6 +161,9 @@ export class Pipeline {
     return new Objm(this.js).open('BTN_BLOB')
   }
 }
+
+// Where an owner's registered models and their names are: its own, then everybody's.
+const shelves = (owner) => [...(owner ? [`btn.v1.graph.${owner}.`] : []), 'btn.v1.graph.']
 
 function header(name, { job, tenant }, digest) {
   return set({

@@ -6,11 +6,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/basetensor/basetensor/schemas"
 )
@@ -119,6 +122,27 @@ func fieldsOf(schema any, to map[string]bool) {
 		for _, one := range s {
 			fieldsOf(one, to)
 		}
+	}
+}
+
+// The digest has the fields of a query in the order in which pkg/query has them, which the text lists.
+func TestWireDocDigestOrder(t *testing.T) {
+	_, text, _ := strings.Cut(wireDoc(t), "`terms`; of a query: ")
+	text, _, ok := strings.Cut(text, ");")
+	if !ok {
+		t.Fatal("no list of the fields of a query")
+	}
+	var listed, want []string
+	for _, m := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(text, -1) {
+		listed = append(listed, m[1])
+	}
+	of := reflect.TypeFor[query.Query]()
+	for i := range of.NumField() {
+		name, _, _ := strings.Cut(of.Field(i).Tag.Get("msgpack"), ",")
+		want = append(want, name)
+	}
+	if !slices.Equal(listed, want) {
+		t.Errorf("docs/wire.md lists the fields of a query as\n%q, pkg/query has\n%q", listed, want)
 	}
 }
 
