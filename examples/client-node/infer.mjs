@@ -1,11 +1,12 @@
 // An upstream service in Node.js: asks the pipeline about a model and prints the answer.
 //
-//   node infer.mjs [--nats URL] [--job ID] [--uai FILE | --model NAME|NAME@V|DIGEST] [--evid FILE|ASSIGNMENTS]... [--target V,V] [--joint V,V]
-//       [--mpe] [--map V,V] [--samples N [--seed N]] [--gradients] [--sensitivity V=X [--range R] [--top N]] [--ask V [--candidates V,V]]
-//       [--conflict] [--deadline MS] [--patience MS] [--json]
+//   node infer.mjs [--nats URL] [--job ID] [--uai FILE | --model NAME|NAME@V|DIGEST] [--evid FILE|ASSIGNMENTS]...
+//       [--target V,V] [--joint V,V] [--mpe] [--map V,V] [--samples N [--seed N]] [--gradients]
+//       [--sensitivity V=X [--range R] [--top N]] [--ask V [--candidates V,V]] [--conflict] [--deadline MS] [--patience MS] [--json]
 //
-// --model is a registered model; of a digest the first six digits do where no other begins so. Without a model it asks about one of its own: rain, a sprinkler, and wet grass. It exits with 0 if the job was
-// answered, 1 if it ended otherwise, 2 if it could not be asked. Ctrl-C cancels the job, and so does --patience.
+// --model is a registered model; of a digest the first six digits do where no other begins so. Without a model it asks about one of its
+// own: rain, a sprinkler, and wet grass. It exits with 0 if the job was answered, 1 if it ended otherwise, 2 if it could not be asked.
+// Ctrl-C cancels the job, and so does --patience.
 import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { connect } from '@nats-io/transport-node'

@@ -86,8 +86,10 @@ var notRun = map[string]string{
 		"examples/alarm-no-breath.evid": needsServer,
 	"node examples/client-node/infer.mjs --uai examples/alarm.uai --evid examples/alarm-no-breath.evid " +
 		"--deadline 5000": needsServer,
-	"btn model put --nats nats://127.0.0.1:4222 --name heating examples/heating.bif":                                        needsServer,
-	"go run ./examples/client-go --model heating --evid season=winter --sensitivity boiler=lockout --ask boiler --conflict": needsServer,
+	"go run ./cmd/btn model put --nats nats://127.0.0.1:4222 --name heating " +
+		"examples/heating.bif": needsServer,
+	"go run ./examples/client-go --model heating --evid season=winter --sensitivity boiler=lockout --ask boiler " +
+		"--conflict": needsServer,
 	"node examples/client-node/infer.mjs --model heating@1 --evid season=winter --sensitivity boiler=lockout --ask boiler " +
 		"--conflict": needsServer,
 }
