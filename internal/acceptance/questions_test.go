@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -244,6 +245,34 @@ func TestNodeExampleTenantNames(t *testing.T) {
 		}
 		if got := results(t, stdout)[0].Sensitivity.P; math.Abs(got-want) > 1e-12 {
 			t.Errorf("%s: %v, want %v", job, got, want)
+		}
+	}
+}
+
+// What the client in Node.js asks for names before it submits is cancelled too when patience is over.
+func TestNodeExampleEndsWithoutNames(t *testing.T) {
+	t.Parallel()
+	s := serve(t, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
+	stdout, stderr, code := nodeClient(t).run(t, s, nil, "--job", "names", "--uai", examples+"asia.uai", "--sensitivity", "2=1",
+		"--patience", "1000")
+	if code != 2 || stdout != "" || !strings.Contains(stderr, "aborted") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	models, err := s.bus.Subjects(t.Context(), bus.StreamModel, wire.Prefix+"model.*.*")
+	if err != nil || len(models) != 1 {
+		t.Fatalf("stored: %v, %v", models, err)
+	}
+	for subject := range models {
+		job := subject[strings.LastIndex(subject, ".")+1:]
+		c, err := client.Connect(s.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if a, err := c.Wait(ctx, job); err != nil || a.Status != wire.StatusCancelled {
+			t.Errorf("%s: %+v, %v", job, a, err)
 		}
 	}
 }
