@@ -81,3 +81,6 @@ func (p *Prepared) fits(c *btn.AdjointPlan) error {
 	}
 	return nil
 }
+
+// Signed reports whether terms of Z, and so of its derivatives, have both signs.
+func (p *Prepared) Signed() bool { return p.given.Signed() }

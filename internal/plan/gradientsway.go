@@ -15,6 +15,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
+// signedDerivatives is what exactness means for derivatives whose terms have both signs: they may cancel further than Z does.
+const signedDerivatives = "terms of the derivatives have both signs: each is right to 1e-11 of the sum of their absolute values, " +
+	"which may be more than it is itself"
+
 // gradients assigns an elimination with a pass back to every number of the network. There is no other way
 // to them: methods that are not exact are unsupported, and method auto does not fall back to them.
 func (a *assigner) gradients(q query.Query) (btn.Assignment, error) {
@@ -44,6 +48,9 @@ func (a *assigner) gradients(q query.Query) (btn.Assignment, error) {
 	}
 	cost := plan.Estimates[0].Cost
 	assignment := btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Cost: &cost}
+	if p.Signed() {
+		assignment.Warnings = []string{signedDerivatives}
+	}
 	if q.Sensitivity != nil {
 		assignment.Sensitivity = &btn.Sensitivity{Target: *q.Sensitivity, Alone: !q.Gradients, Cores: lower.Numbers(a.net)}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -143,6 +144,28 @@ func near(t *testing.T, what string, got, want [][]float64) {
 			if math.Abs(got[v][x]-want[v][x]) > 1e-11 {
 				t.Errorf("%s: P(%d = %d) is %v, want %v", what, v, x, got[v][x], want[v][x])
 			}
+		}
+	}
+}
+
+// TestSignedGradientsSaySo: a derivative whose terms cancel, of a Z whose terms do not, comes with how far it can be trusted.
+func TestSignedGradientsSaySo(t *testing.T) {
+	for _, sign := range []float64{1, -1} {
+		m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
+			{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{0.3, 0.7}}},
+			{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{0.1, sign * 0.1, 2, 3}}},
+		}}
+		results, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: []query.Query{{Gradients: true}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := results[0]
+		z := 0.3*(0.1+sign*0.1) + 0.7*5
+		if want := (0.1 + sign*0.1) / z; r.Gradients == nil || math.Abs(r.Gradients[0][0]-want) > 1e-11*0.2/z {
+			t.Errorf("sign %v: %v, want %v", sign, r.Gradients, want)
+		}
+		if said := strings.Contains(strings.Join(r.Warnings, "\n"), "both signs"); said != (sign < 0) {
+			t.Errorf("sign %v: warnings %q", sign, r.Warnings)
 		}
 	}
 }
