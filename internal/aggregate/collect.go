@@ -95,13 +95,8 @@ func compareUnits(a, b btn.UnitValue) int {
 
 // compareMarginals orders marginals by content; none come first.
 func compareMarginals(a, b *btn.Marginals) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
+	if a == nil || b == nil {
+		return cmp.Compare(there(a != nil), there(b != nil))
 	}
 
 	return cmp.Or(
@@ -112,29 +107,18 @@ func compareMarginals(a, b *btn.Marginals) int {
 
 // compareDerivatives orders derivatives by content; none come first.
 func compareDerivatives(a, b *btn.Derivatives) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
+	if a == nil || b == nil {
+		return cmp.Compare(there(a != nil), there(b != nil))
 	}
-	bits := func(x, y float64) int { return cmp.Compare(math.Float64bits(x), math.Float64bits(y)) }
 	return cmp.Or(
-		slices.Compare(a.Sizes, b.Sizes), slices.Compare(a.Exp, b.Exp), slices.CompareFunc(a.Mant, b.Mant, bits),
+		slices.Compare(a.Sizes, b.Sizes), slices.Compare(a.Exp, b.Exp), slices.CompareFunc(a.Mant, b.Mant, compareBits),
 	)
 }
 
 // compareTargets orders values with a target by content; none come first.
 func compareTargets(a, b *btn.TargetValue) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
+	if a == nil || b == nil {
+		return cmp.Compare(there(a != nil), there(b != nil))
 	}
 	return cmp.Or(
 		cmp.Compare(math.Float64bits(a.Z.Mant), math.Float64bits(b.Z.Mant)), cmp.Compare(a.Z.Exp, b.Z.Exp),
@@ -144,18 +128,11 @@ func compareTargets(a, b *btn.TargetValue) int {
 
 // compareConflicts orders conflicts by content; none come first.
 func compareConflicts(a, b *query.Conflict) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
-	case a.Smallest != b.Smallest:
-		if b.Smallest {
-			return -1
-		}
-		return 1
+	if a == nil || b == nil {
+		return cmp.Compare(there(a != nil), there(b != nil))
+	}
+	if a.Smallest != b.Smallest {
+		return cmp.Compare(there(a.Smallest), there(b.Smallest))
 	}
 	value := func(o query.Observed) int {
 		if o.Value == nil {
