@@ -1,0 +1,128 @@
+// Package formula holds a network as logic and numbers: variables of any number of values, clauses over what they may be, and
+// tables of positive numbers. It is what circuits are compiled from: zeros are clauses, which search propagates,
+// and what is not zero is a number.
+package formula
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// ErrFormula is wrapped by errors about a formula that is not well formed.
+var ErrFormula = errors.New("formula: not well formed")
+
+// Literal says of one value of one variable that it is taken, or that it is not. Values of all variables are
+// numbered one variable after the other (Formula.Literal); the last bit is set where the value is not taken.
+type Literal int32
+
+// Not returns the opposite.
+func (l Literal) Not() Literal { return l ^ 1 }
+
+// Atom returns the number of the value among all values of all variables.
+func (l Literal) Atom() int { return int(l >> 1) }
+
+// Negative reports whether l says that the value is not taken.
+func (l Literal) Negative() bool { return l&1 != 0 }
+
+// Formula is a weighted sum over the assignments that satisfy all clauses:
+//
+//	Z(w) = Scale · Σ_x Π_v w_v(x_v) · Π_clauses [c holds] · Π_tables t(x)
+//
+// A formula does not change once it is made.
+type Formula struct {
+	// Domains are the numbers of values, at least 1 each.
+	Domains []int
+	// Links is how many of the first variables are links of the network, in the network's order: their weights differ from query to
+	// query. The others are auxiliary: their weights are 1.
+	Links int
+	// Functional says of every auxiliary variable, in order, that the links determine its value wherever the product is not 0. Where one is
+	// not so, maxima over all variables are not maxima over the links.
+	Functional []bool
+	// Clauses are disjunctions. A clause has no literal twice, and none that says the same as another one does.
+	Clauses [][]Literal
+	// Tables have positive entries.
+	Tables []Table
+	Scale  scaled.Number
+
+	offsets []int32 // by variable: the number of its value 0; one more at the end
+}
+
+// Table is a factor t(x) > 0 over the variables of Scope, row-major, the last one fastest. Where the clauses exclude a cell its entry
+// is any positive number: nobody reads it.
+type Table struct {
+	Scope  []int32
+	Values []float64
+}
+
+// New returns the formula of these parts, which it keeps, or an error that wraps ErrFormula. Linear time.
+func New(f Formula) (*Formula, error) {
+	f.offsets = make([]int32, len(f.Domains)+1)
+	total := 0
+	for v, d := range f.Domains {
+		if d < 1 {
+			return nil, fmt.Errorf("%w: variable %d has %d values", ErrFormula, v, d)
+		}
+		if total += d; total > math.MaxInt32/4 {
+			return nil, fmt.Errorf("%w: more than %d values in all", ErrFormula, math.MaxInt32/4)
+		}
+		f.offsets[v+1] = int32(total)
+	}
+	if f.Links < 0 || f.Links > len(f.Domains) || len(f.Functional) != len(f.Domains)-f.Links {
+		return nil, fmt.Errorf("%w: %d links and %d auxiliary variables of %d variables",
+			ErrFormula, f.Links, len(f.Functional), len(f.Domains))
+	}
+
+	for i, c := range f.Clauses {
+		for _, l := range c {
+			if l < 0 || l.Atom() >= total {
+				return nil, fmt.Errorf("%w: clause %d has the literal %d, there are %d values", ErrFormula, i, l, total)
+			}
+		}
+	}
+	for i, t := range f.Tables {
+		if err := f.check(t); err != nil {
+			return nil, fmt.Errorf("%w: table %d %w", ErrFormula, i, err)
+		}
+	}
+	return &f, nil
+}
+
+// check checks one table.
+func (f *Formula) check(t Table) error {
+	cells := 1
+	for i, v := range t.Scope {
+		if v < 0 || int(v) >= len(f.Domains) {
+			return fmt.Errorf("is over variable %d, there are %d", v, len(f.Domains))
+		}
+		for _, u := range t.Scope[:i] {
+			if u == v {
+				return fmt.Errorf("has variable %d twice", v)
+			}
+		}
+		if cells > len(t.Values)/f.Domains[v] {
+			return fmt.Errorf("has %d entries, too few for its scope", len(t.Values))
+		}
+		cells *= f.Domains[v]
+	}
+	if cells != len(t.Values) {
+		return fmt.Errorf("has %d entries, its scope has %d cells", len(t.Values), cells)
+	}
+	for at, x := range t.Values {
+		if !(x > 0) || math.IsInf(x, 1) {
+			return fmt.Errorf("has the entry %v at %d, not a positive number", x, at)
+		}
+	}
+	return nil
+}
+
+// Literal returns the literal that says of variable v that its value is a.
+func (f *Formula) Literal(v, a int) Literal { return Literal(f.offsets[v]+int32(a)) << 1 }
+
+// Atoms returns the number of all values of all variables.
+func (f *Formula) Atoms() int { return int(f.offsets[len(f.Domains)]) }
+
+// Offset returns the number of value 0 of variable v.
+func (f *Formula) Offset(v int) int { return int(f.offsets[v]) }
