@@ -22,6 +22,7 @@ var mathematics = []string{
 	"internal/bayesnet",
 	"internal/bp",
 	"internal/btn",
+	"internal/circuit",
 	"internal/compiled",
 	"internal/contract",
 	"internal/contractionorder",

@@ -1,0 +1,119 @@
+package circuit
+
+// Numbers ≥ 0 of any range, cheap to multiply and to add.
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+const (
+	radix = 512 // an exponent counts powers of 2^512
+	least = 1.0 / (1 << 128) / (1 << 128)
+	most  = 1.0 * (1 << 128) * (1 << 128)
+	raise = most * most   // 2^512
+	lower = least * least // 2^−512
+)
+
+// number is m·2^(512·e) with m in [2^−256, 2^256), or 0. Products and sums round as those of float64 do, and never leave
+// its normal numbers, because two such m multiply to between 2^−512 and 2^512. The zero value is 0.
+type number struct {
+	m float64
+	e int64
+}
+
+// numberOf returns x, exactly.
+func numberOf(x scaled.Number) number {
+	if x.Mant == 0 {
+		return number{}
+	}
+	e := x.Exp >> 9 // rounds down
+	r := int(x.Exp - e<<9)
+	if r >= radix/2 {
+		r -= radix
+		e++
+	}
+	return number{math.Ldexp(x.Mant, r), e}
+}
+
+// scaled returns a, exactly.
+func (a number) scaled() scaled.Number { return scaled.Make(a.m, a.e*radix) }
+
+// times returns a·b, rounded once.
+func (a number) times(b number) number {
+	m := a.m * b.m
+	e := a.e + b.e
+	if m >= most {
+		return number{m * lower, e + 1}
+	}
+	if m < least {
+		if m == 0 {
+			return number{}
+		}
+		return number{m * raise, e - 1}
+	}
+	return number{m, e}
+}
+
+// plus returns a+b, rounded once. Of numbers whose exponents differ by two or more the smaller is below 2^−512 of the larger.
+func (a number) plus(b number) number {
+	if a.e != b.e {
+		return a.plusFar(b)
+	}
+	m := a.m + b.m
+	if m >= most {
+		return number{m * lower, a.e + 1}
+	}
+	return number{m, a.e}
+}
+
+// plusFar is plus for different exponents.
+func (a number) plusFar(b number) number {
+	switch {
+	case b.m == 0:
+		return a
+	case a.m == 0:
+		return b
+	}
+	if a.e < b.e {
+		a, b = b, a
+	}
+	if a.e-b.e > 1 {
+		return a
+	}
+	m := a.m + b.m*lower
+	if m >= most {
+		return number{m * lower, a.e + 1}
+	}
+	return number{m, a.e}
+}
+
+// less reports whether a < b.
+func (a number) less(b number) bool {
+	switch {
+	case b.m == 0:
+		return false
+	case a.m == 0:
+		return true
+	case a.e == b.e:
+		return a.m < b.m
+	case a.e == b.e-1:
+		return a.m*lower < b.m
+	case a.e == b.e+1:
+		return a.m < b.m*lower
+	}
+	return a.e < b.e
+}
+
+// over returns a/b as a float64, for b > 0; what is below float64 is 0.
+func (a number) over(b number) float64 {
+	switch e := a.e - b.e; {
+	case a.m == 0 || e < -3:
+		return 0
+	case e > 3:
+		return math.Inf(1)
+	default:
+		return math.Ldexp(a.m/b.m, int(e)*radix)
+	}
+}
