@@ -24,6 +24,7 @@ var mathematics = []string{
 	"internal/btn",
 	"internal/circuit",
 	"internal/compiled",
+	"internal/compiler",
 	"internal/contract",
 	"internal/contractionorder",
 	"internal/descent",

@@ -1,0 +1,208 @@
+package compiler
+
+// Guidance by a tree decomposition: variables of bags near the middle of the tree are decided first, because what is left then
+// falls into parts.
+
+import (
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/contractionorder"
+)
+
+// follow sets the guide of all variables and Stats.Width.
+func (s *search) follow() error {
+	h := s.hypergraph()
+	order, err := contractionorder.Best(s.ctx, h)
+	if err != nil || len(order) == 0 {
+		return err
+	}
+	d := decompose(h, order)
+	depth := d.depths()
+	deepest := 0
+	for _, v := range order {
+		deepest = max(deepest, depth[v])
+	}
+	s.stats.Width = d.width
+	weight := guideWeight(len(order), d.width)
+	for b, v := range s.p.owner {
+		s.guide[b] = weight * float64(deepest-depth[v]) / float64(max(deepest, 1))
+	}
+	return nil
+}
+
+// guideWeight is what the guide counts against occurrences and conflicts: much where the tree is narrow for the number of variables.
+// Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4.
+func guideWeight(n, width int) float64 {
+	ratio := float64(n) / float64(max(width, 1))
+	if ratio > 40 {
+		return 1e7
+	}
+	return min(100*math.Exp(ratio)/float64(n), 1e7)
+}
+
+// hypergraph is what is left of the formula: its variables with the values that are open, and a scope per clause and table.
+func (s *search) hypergraph() contractionorder.Hypergraph {
+	dims := make([]int, len(s.p.f.Domains))
+	for v := range dims {
+		dims[v] = 1
+		if s.p.count(int32(v)) == 1 && s.value[2*s.p.first[v]] == 0 {
+			dims[v] = 2
+		}
+		if s.p.count(int32(v)) > 1 {
+			open := 0
+			for b := s.p.first[v]; b < s.p.first[v]+s.p.count(int32(v)); b++ {
+				if s.value[2*b] == 0 {
+					open++
+				}
+			}
+			dims[v] = max(open, 1)
+		}
+	}
+	h := contractionorder.Hypergraph{Dims: dims}
+	add := func(vars []int32) {
+		var scope []int
+		for _, v := range vars {
+			if dims[v] > 1 {
+				scope = append(scope, int(v))
+			}
+		}
+		h.Edges = append(h.Edges, distinct(scope))
+	}
+	for _, c := range s.all {
+		vars := make([]int32, len(c))
+		for i, l := range c {
+			vars[i] = s.p.owner[l.variable()]
+		}
+		add(vars)
+	}
+	for _, t := range s.p.tables {
+		add(t.scope)
+	}
+	return h
+}
+
+// decomposition is a tree of bags: one per variable of an elimination order.
+type decomposition struct {
+	bags  [][]int // by place in the order: the variable, and those it meets when it is eliminated
+	tree  [][]int // by place: neighbours in the tree
+	vars  int
+	width int
+}
+
+// decompose simulates the elimination: a bag hands what is left of it to the bag of the first variable in it that follows.
+func decompose(h contractionorder.Hypergraph, order []int) decomposition {
+	place := make([]int, len(h.Dims))
+	for i := range place {
+		place[i] = -1
+	}
+	for i, v := range order {
+		place[v] = i
+	}
+	d := decomposition{bags: make([][]int, len(order)), tree: make([][]int, len(order)), vars: len(h.Dims)}
+	hand := func(scope []int) int { // the place that a scope belongs to
+		first := len(order)
+		for _, v := range scope {
+			if place[v] >= 0 {
+				first = min(first, place[v])
+			}
+		}
+		if first < len(order) {
+			d.bags[first] = append(d.bags[first], scope...)
+		}
+		return first
+	}
+	for _, e := range h.Edges {
+		hand(e)
+	}
+	last := -1
+	for i, v := range order {
+		d.bags[i] = distinct(append(d.bags[i], v))
+		d.width = max(d.width, len(d.bags[i])-1)
+		rest := make([]int, 0, len(d.bags[i]))
+		for _, u := range d.bags[i] {
+			if u != v {
+				rest = append(rest, u)
+			}
+		}
+		next := hand(rest)
+		if next == len(order) { // the root of a part: parts are strung together
+			next = last
+			last = i
+		}
+		if next >= 0 {
+			d.tree[i] = append(d.tree[i], next)
+			d.tree[next] = append(d.tree[next], i)
+		}
+	}
+	return d
+}
+
+// distinct sorts a list and takes repetitions out.
+func distinct(list []int) []int {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// depths gives every variable the depth of the first bag that has it, counted in bags with variables that
+// those above have not, from the middle of the tree.
+func (d decomposition) depths() []int {
+	depth := make([]int, d.vars)
+	if len(d.bags) == 0 {
+		return depth
+	}
+	type step struct{ bag, from, depth int }
+	stack := []step{{d.middle(), -1, 0}}
+	for len(stack) > 0 {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		fresh := false
+		for _, v := range d.bags[at.bag] {
+			if depth[v] == 0 {
+				fresh = true
+				depth[v] = at.depth + 1
+			}
+		}
+		below := at.depth
+		if fresh {
+			below++
+		}
+		for _, next := range d.tree[at.bag] {
+			if next != at.from {
+				stack = append(stack, step{next, at.bag, below})
+			}
+		}
+	}
+	return depth
+}
+
+// middle is the bag whose removal leaves the smallest largest part of the tree, by number of bags.
+func (d decomposition) middle() int {
+	n := len(d.bags)
+	parent, walk := make([]int, n), make([]int, 0, n)
+	parent[n-1] = -1
+	walk = append(walk, n-1)
+	for i := 0; i < len(walk); i++ {
+		for _, next := range d.tree[walk[i]] {
+			if next != parent[walk[i]] {
+				parent[next] = walk[i]
+				walk = append(walk, next)
+			}
+		}
+	}
+	size, largest := make([]int, n), make([]int, n)
+	best := n - 1
+	for i := len(walk) - 1; i >= 0; i-- {
+		at := walk[i]
+		size[at]++
+		largest[at] = max(largest[at], n-size[at])
+		if largest[at] < largest[best] || largest[best] == 0 {
+			best = at
+		}
+		if p := parent[at]; p >= 0 {
+			size[p] += size[at]
+			largest[p] = max(largest[p], size[at])
+		}
+	}
+	return best
+}

@@ -1,0 +1,102 @@
+package compiler
+
+// The root: what follows from the formula alone, and from trying every literal once.
+
+import (
+	"context"
+	"slices"
+)
+
+// probeWork is how many steps probing at the root takes at most: a tenth of a second or two.
+const probeWork = 1 << 26
+
+// prepare returns a search over what is left of p after propagation and probing at the root, nil where no assignment is left.
+func prepare(ctx context.Context, p *problem, o Options) (*search, error) {
+	if p.empty {
+		return nil, nil
+	}
+	root := newSolver(ctx, p)
+	for _, c := range p.clauses {
+		if len(c) > 1 {
+			root.attach(slices.Clone(c), 0)
+			continue
+		}
+		if root.value[c[0]] < 0 {
+			return nil, nil
+		}
+		if root.value[c[0]] == 0 {
+			root.assign(c[0], fact)
+		}
+	}
+	ok, err := root.probe()
+	if err != nil || !ok {
+		return nil, err
+	}
+
+	s, err := newSearch(ctx, p, root.trail, root.reduced(p.clauses), o)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.follow()
+}
+
+// probe propagates, and tries both values of every variable until a round finds nothing or the work is spent: a value that
+// leads to a conflict is excluded. It reports whether an assignment may be left.
+func (s *solver) probe() (bool, error) {
+	if !s.propagate() {
+		return false, nil
+	}
+	for found := true; found; {
+		found = false
+		for l := range lit(len(s.value)) {
+			if s.value[l] != 0 {
+				continue
+			}
+			if s.work > probeWork {
+				return true, nil
+			}
+			if l%256 == 0 && s.ctx.Err() != nil {
+				return false, s.ctx.Err()
+			}
+			s.open()
+			s.assign(l, decided)
+			fine := s.propagate()
+			s.close()
+			if fine {
+				continue
+			}
+			found = true
+			s.assign(l.not(), fact)
+			if !s.propagate() {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// reduced is what is left of clauses at the root: without those that hold, without false literals, each once,
+// those of two literals first.
+func (s *solver) reduced(clauses [][]lit) [][]lit {
+	var out [][]lit
+	for _, c := range clauses {
+		var left []lit
+		holds := false
+		for _, l := range c {
+			holds = holds || s.value[l] > 0
+			if s.value[l] == 0 {
+				left = append(left, l)
+			}
+		}
+		if !holds {
+			out = append(out, left)
+		}
+	}
+	slices.SortFunc(out, func(a, b []lit) int {
+		if len(a) != len(b) {
+			return len(a) - len(b)
+		}
+		return slices.Compare(a, b)
+	})
+	return slices.CompactFunc(out, slices.Equal[[]lit])
+}

@@ -1,0 +1,251 @@
+package compiler
+
+// The search: decide, propagate, split, sum.
+
+import (
+	"context"
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// search is the state of one search.
+type search struct {
+	*solver
+	o     Options
+	graph *graph
+	cache *cache
+	stats Stats
+	all   [][]lit // clauses of two literals and more at the root
+
+	// Stacks that components are ranges of, and the components that wait.
+	vars    []int32
+	clauses []int32
+	tables  []tableSlice
+	parts   []component
+
+	// What split marks: variables and clauses of the component that are not yet reached have the number of the walk.
+	epoch        uint32
+	varMark      []uint32
+	clauseMark   []uint32
+	tableMark    []uint32
+	tableNow     []int32 // by table: the number of its slice in this walk
+	varDigest    []digest
+	clauseDigest []digest
+	key          digest
+	edges        int // what connects the component that is explored
+
+	slices     []*sliceTable
+	values     []int32
+	sliceBytes int64
+
+	frequency []int32   // by variable: how often it occurs in its component
+	guide     []float64 // by variable: what the tree decomposition says, higher is earlier
+
+	checked int64 // work when the context was last looked at
+	err     error // why the search ends early
+}
+
+// Kinds of numbers drawn for digests; tables have all numbers from firstTable on.
+const (
+	aVariable uint64 = iota
+	aClause
+	firstTable
+)
+
+// newSearch makes a search over the clauses of two literals and more and the tables of p. Facts are assigned at the root.
+func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o Options) (*search, error) {
+	s := &search{solver: newSolver(ctx, p), o: o, all: clauses}
+	for _, l := range facts {
+		if s.value[l] == 0 {
+			s.assign(l, fact)
+		}
+	}
+	long := 0
+	for _, c := range clauses {
+		s.attach(slices.Clone(c), 0)
+		if len(c) > 2 {
+			s.clauseDigest = append(s.clauseDigest, draw(aClause, uint64(long)))
+			long++
+		}
+	}
+
+	tablesOf := make([][]int32, len(p.f.Domains))
+	for i := range p.tables {
+		t := &p.tables[i]
+		st := newSliceTable(int32(i), t)
+		s.slices = append(s.slices, st)
+		for len(s.values) < len(t.scope) {
+			s.values = append(s.values, 0)
+		}
+		for _, v := range t.scope {
+			tablesOf[v] = append(tablesOf[v], int32(i))
+		}
+	}
+	s.tableMark, s.tableNow = make([]uint32, len(p.tables)), make([]int32, len(p.tables))
+
+	n := p.booleans()
+	s.graph = newGraph(p, clauses, tablesOf)
+	s.varMark, s.clauseMark = make([]uint32, n), make([]uint32, long)
+	s.frequency, s.guide = make([]int32, n), make([]float64, n)
+	s.varDigest = make([]digest, n)
+	for v := range n {
+		s.varDigest[v] = draw(aVariable, uint64(v))
+	}
+	for _, c := range clauses {
+		for _, l := range c {
+			s.activity[l]++
+		}
+	}
+	s.cache = newCache(o.Memory / 3)
+	s.stats.Clauses = long
+	return s, nil
+}
+
+// run sums the whole formula.
+func (s *search) run() (scaled.Number, error) {
+	whole := component{}
+	for v := range s.p.booleans() {
+		s.vars = append(s.vars, int32(v))
+		if s.value[2*v] == 0 {
+			s.stats.Variables++
+		}
+	}
+	for k := range s.clauseMark {
+		s.clauses = append(s.clauses, int32(k))
+	}
+	product := scaled.One
+	for t, st := range s.slices {
+		open := s.values[:len(st.table.scope)]
+		for i := range open {
+			open[i] = -1
+		}
+		whole := st.find(open)
+		product = product.Mul(scaled.FromFloat(st.met[whole].factor))
+		s.tables = append(s.tables, tableSlice{int32(t), whole})
+	}
+	whole.varsEnd, whole.clausesEnd, whole.tablesEnd = int32(len(s.vars)), int32(len(s.clauses)), int32(len(s.tables))
+
+	sum, ok := s.branch(whole)
+	s.stats.Work = s.work
+	s.stats.Evicted = s.cache.evicted
+	if s.err != nil || !ok {
+		return scaled.Number{}, s.err
+	}
+	return product.Mul(sum), nil
+}
+
+// sum returns the sum of a component, or false where the formula has no assignment under the present one:
+// then s.conflict says why, by literals of the present level and below.
+func (s *search) sum(c component) (scaled.Number, bool) {
+	if !s.goOn() {
+		return scaled.Number{}, false
+	}
+	total := scaled.Number{}
+	decision, reason := s.choose(c), decided
+	for range 2 {
+		s.open()
+		s.assign(decision, reason)
+		s.cache.begin()
+		value, ok := s.branch(c)
+		if s.err != nil {
+			return scaled.Number{}, false
+		}
+
+		reason = decided
+		if ok {
+			total = total.Add(value)
+		} else {
+			s.stats.Conflicts++
+			s.cache.drop()
+			left := s.analyse()
+			if left {
+				reason = s.learn()
+			}
+			if !left {
+				s.cache.end()
+				s.close()
+				return scaled.Number{}, false
+			}
+		}
+		s.cache.end()
+		s.close()
+		decision = decision.not()
+	}
+	return total, true
+}
+
+// branch sums what is left of c under the assignment, after propagating it.
+func (s *search) branch(c component) (scaled.Number, bool) {
+	if !s.propagate() {
+		return scaled.Number{}, false
+	}
+	from := component{vars: int32(len(s.vars)), clauses: int32(len(s.clauses)), tables: int32(len(s.tables))}
+	first := len(s.parts)
+	product := s.split(c)
+
+	// The small ones first: they are the soonest to have no assignment.
+	end := len(s.parts)
+	slices.SortStableFunc(s.parts[first:end], func(a, b component) int { return int(a.size() - b.size()) })
+	ok := true
+	for i := first; i < end && ok; i++ {
+		part := s.parts[i]
+		var value scaled.Number
+		if value, ok = s.sum(part); ok {
+			s.cache.add(part.key, value, part.size())
+			product = product.Mul(value)
+		}
+	}
+	s.parts = s.parts[:first]
+	s.forget(from)
+	return product, ok
+}
+
+// decay is how many decisions halve the activity of literals.
+const decay = 128
+
+// choose returns the decision for a component: the variable with the highest score, and of its values the one that was in more conflicts.
+func (s *search) choose(c component) lit {
+	s.stats.Decisions++
+	if s.stats.Decisions%decay == 0 {
+		for l := range s.activity {
+			s.activity[l] /= 2
+		}
+	}
+	best, score := int32(-1), 0.0
+	for _, v := range s.vars[c.vars:c.varsEnd] {
+		x := float64(s.frequency[v]) + activityWeight*(s.activity[2*v]+s.activity[2*v+1]) + s.guide[v]
+		if best < 0 || x > score {
+			best, score = v, x
+		}
+	}
+	if s.activity[2*best] > s.activity[2*best+1] {
+		return lit(2 * best)
+	}
+	return lit(2*best + 1)
+}
+
+// activityWeight is what a conflict counts against an occurrence.
+const activityWeight = 10
+
+// checkEvery is how much work is done between two looks at the context: some milliseconds.
+const checkEvery = 1 << 18
+
+// goOn looks at the budgets.
+func (s *search) goOn() bool {
+	switch {
+	case s.err != nil:
+		return false
+	case s.o.Work > 0 && s.work > s.o.Work:
+		s.err = fault.New(fault.OverBudget, "%w: %d steps of work are spent after %d decisions and %d components, of %d variables open",
+			ErrBudget, s.o.Work, s.stats.Decisions, s.stats.Components, s.stats.Variables)
+	case s.sliceBytes > s.o.Memory/8:
+		s.err = fault.New(fault.OverBudget, "%w: slices of tables take %d bytes, an eighth of the memory is %d",
+			ErrBudget, s.sliceBytes, s.o.Memory/8)
+	case s.work-s.checked > checkEvery:
+		s.checked = s.work
+		s.err = s.ctx.Err()
+	}
+	return s.err == nil
+}
