@@ -5,6 +5,7 @@ package compiler
 import (
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/circuit"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -31,11 +32,12 @@ func scramble(x uint64) uint64 {
 
 // entry is the sum of one component. It holds no pointers, so that the collector passes it by.
 type entry struct {
-	key   digest
-	value scaled.Number
-	next  int32  // in its chain, −1 at the end
-	size  int32  // variables
-	used  uint32 // when it was made or last found, in lookups
+	key    digest
+	number scaled.Number
+	node   circuit.Node
+	next   int32  // in its chain, −1 at the end
+	size   int32  // variables
+	used   uint32 // when it was made or last found, in lookups
 }
 
 const entryBytes = 48 + 8 // with its part of the table
@@ -75,26 +77,26 @@ func (c *cache) link(i int32) {
 }
 
 // find returns the sum of a component that is known.
-func (c *cache) find(key digest) (scaled.Number, bool) {
+func (c *cache) find(key digest) (amount, bool) {
 	c.clock++
 	for i := c.heads[key[0]&uint64(len(c.heads)-1)]; i >= 0; i = c.entries[i].next {
 		if e := &c.entries[i]; e.key == key {
 			e.used = c.clock
-			return e.value, true
+			return amount{e.number, e.node}, true
 		}
 	}
-	return scaled.Number{}, false
+	return amount{}, false
 }
 
 // add keeps the sum of a component.
-func (c *cache) add(key digest, value scaled.Number, size int32) {
+func (c *cache) add(key digest, value amount, size int32) {
 	if len(c.entries) >= c.limit {
 		c.evict()
 	}
 	if len(c.entries) >= len(c.heads) {
 		c.resize(2 * len(c.heads))
 	}
-	c.entries = append(c.entries, entry{key: key, value: value, size: size, used: c.clock})
+	c.entries = append(c.entries, entry{key: key, number: value.number, node: value.node, size: size, used: c.clock})
 	c.link(int32(len(c.entries) - 1))
 }
 

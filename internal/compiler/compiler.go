@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/basetensor/basetensor/internal/circuit"
 	"github.com/basetensor/basetensor/internal/formula"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -32,6 +33,9 @@ type Options struct {
 	Work    int64           // counted steps at most, a few nanoseconds each; 0: no limit
 	Memory  int64           // bytes of cache, clauses and stacks together; 0: 2 GiB
 	Weights []scaled.Number // by atom (formula.Literal.Atom), finite and not below 0; nil: all 1
+	// Builder, over the domains of the formula, gets the sums and products of the search: a deterministic circuit for any weights.
+	// Without one, values of weight 0 are excluded beforehand.
+	Builder *circuit.Builder
 }
 
 // Stats says what a search did.
@@ -50,8 +54,10 @@ type Stats struct {
 
 // Result is the sum of a formula.
 type Result struct {
-	Z     scaled.Number // with Options.Weights
-	Stats Stats
+	Z      scaled.Number // with Options.Weights
+	Root   circuit.Node  // of the circuit over all variables, where Traced
+	Traced bool          // there was a builder, and it had room
+	Stats  Stats
 }
 
 // Compile returns
@@ -71,16 +77,21 @@ func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error)
 	if err := checkMemory(f, o.Memory); err != nil {
 		return Result{}, err
 	}
-	p, err := encode(f, o.Weights)
+	p, err := encode(f, o.Weights, o.Builder == nil)
 	if err != nil {
 		return Result{}, err
 	}
 	s, err := prepare(ctx, p, o)
-	if err != nil || s == nil {
+	if err != nil {
 		return Result{}, err
 	}
+	if s == nil { // no assignment is left
+		return Result{Root: circuit.Zero, Traced: o.Builder != nil && !o.Builder.Full()}, nil
+	}
 	z, err := s.run()
-	return Result{Z: z.Mul(f.Scale).Mul(p.factor), Stats: s.stats}, err
+	return Result{
+		Z: z.number.Mul(f.Scale).Mul(p.factor), Root: z.node, Traced: s.tracing() && err == nil, Stats: s.stats,
+	}, err
 }
 
 // bytesPerLiteral is what a literal of a clause, or a value of a variable, takes at most in all lists together.

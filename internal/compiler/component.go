@@ -5,6 +5,7 @@ package compiler
 import (
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/circuit"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -97,16 +98,18 @@ func (s *search) split(c component) scaled.Number {
 			s.varMark[v] = s.epoch
 			s.frequency[v] = 0
 		case 1:
-			product = product.Mul(s.p.weights[2*v])
+			product = product.Mul(s.take(lit(2 * v)))
 		default:
-			product = product.Mul(s.p.weights[2*v+1])
+			product = product.Mul(s.take(lit(2*v + 1)))
 		}
 	}
 	for _, k := range s.clauses[c.clauses:c.clausesEnd] {
 		s.clauseMark[k] = s.epoch
 	}
 	for _, t := range s.tables[c.tables:c.tablesEnd] {
-		product = product.Mul(s.reslice(t))
+		ratio := s.reslice(t)
+		product = product.Mul(ratio)
+		s.timesNumber(ratio)
 	}
 
 	// The stacks grow below, and c's own range stays where it is.
@@ -131,8 +134,10 @@ func (s *search) explore(v int32) scaled.Number {
 	c.key = s.key
 	s.work += int64(c.size())
 
-	known, ok := s.single(c), s.edges == 0
-	if !ok {
+	known, ok := amount{}, s.edges == 0
+	if ok {
+		known = s.single(c)
+	} else {
 		s.stats.Components++
 		if known, ok = s.cache.find(c.key); ok {
 			s.stats.Hits++
@@ -143,7 +148,16 @@ func (s *search) explore(v int32) scaled.Number {
 		return scaled.One
 	}
 	s.forget(c)
-	return known
+	s.times(known.node)
+	return known.number
+}
+
+// take is the weight of a literal that is true.
+func (s *search) take(l lit) scaled.Number {
+	if s.builder != nil {
+		s.times(s.leaf(l))
+	}
+	return s.p.weights[l]
 }
 
 // forget takes what lies above the start of c off the stacks.
@@ -154,17 +168,19 @@ func (s *search) forget(c component) {
 }
 
 // single is the sum of one variable of the formula that nothing is said about.
-func (s *search) single(c component) scaled.Number {
-	if s.edges > 0 {
-		return scaled.One
+func (s *search) single(c component) amount {
+	sum := amount{node: circuit.Zero}
+	add := func(l lit) {
+		sum.number = sum.number.Add(s.p.weights[l])
+		if s.builder != nil {
+			sum.node = s.builder.Sum(sum.node, s.leaf(l))
+		}
 	}
-	v := s.vars[c.vars]
-	if !s.p.many[v] {
-		return s.p.weights[2*v].Add(s.p.weights[2*v+1])
-	}
-	sum := scaled.Number{}
 	for _, v := range s.vars[c.vars:c.varsEnd] {
-		sum = sum.Add(s.p.weights[2*v])
+		add(lit(2 * v))
+	}
+	if v := s.vars[c.vars]; !s.p.many[v] {
+		add(lit(2*v + 1))
 	}
 	return sum
 }

@@ -10,14 +10,20 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
+// Searching for a tree takes moves (about a nanosecond each) in proportion to what the search over the formula would do along the
+// greedy one, up to a bound.
+const (
+	worthSearching = 1 << 20 // cells of all bags below which the greedy tree is taken as it is
+	movesMost      = 1 << 29
+)
+
 // follow sets the guide of all variables and Stats.Width.
 func (s *search) follow() error {
 	h := s.hypergraph()
-	order, err := contractionorder.Best(s.ctx, h)
+	d, order, err := s.decomposition(h)
 	if err != nil || len(order) == 0 {
 		return err
 	}
-	d := decompose(h, order)
 	depth := d.depths()
 	deepest := 0
 	for _, v := range order {
@@ -29,6 +35,43 @@ func (s *search) follow() error {
 		s.guide[b] = weight * float64(deepest-depth[v]) / float64(max(deepest, 1))
 	}
 	return nil
+}
+
+// decomposition is the better one of the tree of a greedy order and, where it is worth it, of a contraction tree that is searched for.
+func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []int, error) {
+	order, err := contractionorder.Best(s.ctx, h)
+	if err != nil {
+		return decomposition{}, nil, err
+	}
+	d := decompose(h, order)
+	cells := d.cells(h)
+	if cells < worthSearching {
+		return d, order, nil
+	}
+	plan, err := contractionorder.Search(s.ctx, h, contractionorder.Options{
+		Moves: int64(min(cells, movesMost)), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32,
+	})
+	if err != nil {
+		return decomposition{}, nil, err
+	}
+	other := eliminated(h, plan.Tree)
+	if e := decompose(h, other); e.cells(h) < cells {
+		return e, other, nil
+	}
+	return d, order, nil
+}
+
+// cells is how many assignments the bags have together.
+func (d decomposition) cells(h contractionorder.Hypergraph) float64 {
+	sum := 0.0
+	for _, bag := range d.bags {
+		cells := 1.0
+		for _, v := range bag {
+			cells *= float64(h.Dims[v])
+		}
+		sum += cells
+	}
+	return sum
 }
 
 // guideWeight is what the guide counts against occurrences and conflicts: much where the tree is narrow for the number of variables.

@@ -28,8 +28,10 @@ type problem struct {
 	many      []bool  // by Boolean variable: it is one value of more than two
 	clauses   [][]lit // without the exactly-one constraints
 	tables    []softTable
-	weights   []scaled.Number // by literal
-	factor    scaled.Number   // of variables with one value and tables without variables
+	unary     []scaled.Number // by literal: what tables of one variable say
+	weights   []scaled.Number // by literal: that times the weight of the query
+	constant  scaled.Number   // of tables without variables
+	factor    scaled.Number   // that times the weights of variables with one value
 	empty     bool            // there is an empty clause
 }
 
@@ -54,12 +56,12 @@ func (p *problem) count(v int32) int32 {
 	}
 }
 
-// encode brings f into Boolean form. A weight of 0 forbids its value.
-func encode(f *formula.Formula, weights []scaled.Number) (*problem, error) {
+// encode brings f into Boolean form. A weight of 0 forbids its value, unless other weights are to follow.
+func encode(f *formula.Formula, weights []scaled.Number, forbid bool) (*problem, error) {
 	if weights != nil && len(weights) != f.Atoms() {
 		return nil, fault.New(fault.BadInput, "compiler: %d weights for %d values", len(weights), f.Atoms())
 	}
-	p := &problem{f: f, first: make([]int32, len(f.Domains)), factor: scaled.One}
+	p := &problem{f: f, first: make([]int32, len(f.Domains)), constant: scaled.One}
 	for v := range f.Domains {
 		p.first[v] = int32(len(p.owner))
 		for range p.count(int32(v)) {
@@ -71,17 +73,22 @@ func encode(f *formula.Formula, weights []scaled.Number) (*problem, error) {
 		}
 	}
 
-	p.weights = make([]scaled.Number, 2*p.booleans())
-	for i := range p.weights {
-		p.weights[i] = scaled.One
+	p.unary = make([]scaled.Number, 2*p.booleans())
+	for i := range p.unary {
+		p.unary[i] = scaled.One
 	}
+	for _, t := range f.Tables {
+		p.addTable(t)
+	}
+	p.weights = slices.Clone(p.unary)
+	p.factor = p.constant
 	for v, d := range f.Domains {
 		for a := range d {
 			w := scaled.One
 			if weights != nil {
 				w = weights[f.Offset(v)+a]
 			}
-			if err := p.weigh(int32(v), a, w); err != nil {
+			if err := p.weigh(int32(v), a, w, forbid); err != nil {
 				return nil, err
 			}
 		}
@@ -89,9 +96,6 @@ func encode(f *formula.Formula, weights []scaled.Number) (*problem, error) {
 
 	for _, c := range f.Clauses {
 		p.addClause(c)
-	}
-	for _, t := range f.Tables {
-		p.addTable(t)
 	}
 	return p, nil
 }
@@ -105,7 +109,7 @@ func (p *problem) is(v int32, a int) lit {
 }
 
 // weigh multiplies the weight of v = a by w.
-func (p *problem) weigh(v int32, a int, w scaled.Number) error {
+func (p *problem) weigh(v int32, a int, w scaled.Number, forbid bool) error {
 	if !w.IsFinite() || w.Mant < 0 {
 		return fault.New(fault.BadInput, "compiler: variable %d has the weight %v at %d", v, w, a)
 	}
@@ -114,7 +118,7 @@ func (p *problem) weigh(v int32, a int, w scaled.Number) error {
 		return nil
 	}
 	l := p.is(v, a)
-	if w.Mant == 0 {
+	if w.Mant == 0 && forbid {
 		p.clauses = append(p.clauses, []lit{l.not()})
 		w = scaled.One // any number: the literal is false wherever it is asked for
 	}
@@ -174,11 +178,11 @@ func (p *problem) addTable(t formula.Table) {
 	}
 	switch len(s.scope) {
 	case 0:
-		p.factor = p.factor.Mul(scaled.FromFloat(t.Values[0]))
+		p.constant = p.constant.Mul(scaled.FromFloat(t.Values[0]))
 	case 1:
 		for a, x := range t.Values {
 			l := p.is(s.scope[0], a)
-			p.weights[l] = p.weights[l].Mul(scaled.FromFloat(x))
+			p.unary[l] = p.unary[l].Mul(scaled.FromFloat(x))
 		}
 	default:
 		p.tables = append(p.tables, s)

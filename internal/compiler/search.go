@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/circuit"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -13,6 +14,7 @@ import (
 // search is the state of one search.
 type search struct {
 	*solver
+	tracer
 	o     Options
 	graph *graph
 	cache *cache
@@ -56,7 +58,7 @@ const (
 
 // newSearch makes a search over the clauses of two literals and more and the tables of p. Facts are assigned at the root.
 func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o Options) (*search, error) {
-	s := &search{solver: newSolver(ctx, p), o: o, all: clauses}
+	s := &search{solver: newSolver(ctx, p), tracer: newTracer(p, o.Builder), o: o, all: clauses}
 	for _, l := range facts {
 		if s.value[l] == 0 {
 			s.assign(l, fact)
@@ -103,8 +105,8 @@ func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o 
 	return s, nil
 }
 
-// run sums the whole formula.
-func (s *search) run() (scaled.Number, error) {
+// run sums the whole formula, without its scale and constants.
+func (s *search) run() (amount, error) {
 	whole := component{}
 	for v := range s.p.booleans() {
 		s.vars = append(s.vars, int32(v))
@@ -123,6 +125,7 @@ func (s *search) run() (scaled.Number, error) {
 		}
 		whole := st.find(open)
 		product = product.Mul(scaled.FromFloat(st.met[whole].factor))
+		s.timesNumber(scaled.FromFloat(st.met[whole].factor))
 		s.tables = append(s.tables, tableSlice{int32(t), whole})
 	}
 	whole.varsEnd, whole.clausesEnd, whole.tablesEnd = int32(len(s.vars)), int32(len(s.clauses)), int32(len(s.tables))
@@ -131,18 +134,20 @@ func (s *search) run() (scaled.Number, error) {
 	s.stats.Work = s.work
 	s.stats.Evicted = s.cache.evicted
 	if s.err != nil || !ok {
-		return scaled.Number{}, s.err
+		return amount{}, s.err
 	}
-	return product.Mul(sum), nil
+	s.times(sum.node)
+	s.timesConstants()
+	return amount{product.Mul(sum.number), s.multiplied(0)}, nil
 }
 
 // sum returns the sum of a component, or false where the formula has no assignment under the present one:
 // then s.conflict says why, by literals of the present level and below.
-func (s *search) sum(c component) (scaled.Number, bool) {
+func (s *search) sum(c component) (amount, bool) {
 	if !s.goOn() {
-		return scaled.Number{}, false
+		return amount{}, false
 	}
-	total := scaled.Number{}
+	total := amount{node: circuit.Zero}
 	decision, reason := s.choose(c), decided
 	for range 2 {
 		s.open()
@@ -150,12 +155,12 @@ func (s *search) sum(c component) (scaled.Number, bool) {
 		s.cache.begin()
 		value, ok := s.branch(c)
 		if s.err != nil {
-			return scaled.Number{}, false
+			return amount{}, false
 		}
 
 		reason = decided
 		if ok {
-			total = total.Add(value)
+			total = amount{total.number.Add(value.number), s.added(total.node, value.node)}
 		} else {
 			s.stats.Conflicts++
 			s.cache.drop()
@@ -166,7 +171,7 @@ func (s *search) sum(c component) (scaled.Number, bool) {
 			if !left {
 				s.cache.end()
 				s.close()
-				return scaled.Number{}, false
+				return amount{}, false
 			}
 		}
 		s.cache.end()
@@ -177,12 +182,13 @@ func (s *search) sum(c component) (scaled.Number, bool) {
 }
 
 // branch sums what is left of c under the assignment, after propagating it.
-func (s *search) branch(c component) (scaled.Number, bool) {
+func (s *search) branch(c component) (amount, bool) {
 	if !s.propagate() {
-		return scaled.Number{}, false
+		return amount{}, false
 	}
 	from := component{vars: int32(len(s.vars)), clauses: int32(len(s.clauses)), tables: int32(len(s.tables))}
-	first := len(s.parts)
+	first, factors := len(s.parts), len(s.factors)
+	s.tracing()
 	product := s.split(c)
 
 	// The small ones first: they are the soonest to have no assignment.
@@ -191,15 +197,20 @@ func (s *search) branch(c component) (scaled.Number, bool) {
 	ok := true
 	for i := first; i < end && ok; i++ {
 		part := s.parts[i]
-		var value scaled.Number
+		var value amount
 		if value, ok = s.sum(part); ok {
 			s.cache.add(part.key, value, part.size())
-			product = product.Mul(value)
+			product = product.Mul(value.number)
+			s.times(value.node)
 		}
 	}
 	s.parts = s.parts[:first]
 	s.forget(from)
-	return product, ok
+	if !ok {
+		s.factors = s.factors[:factors]
+		return amount{}, false
+	}
+	return amount{product, s.multiplied(factors)}, true
 }
 
 // decay is how many decisions halve the activity of literals.
