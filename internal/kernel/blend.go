@@ -1,0 +1,106 @@
+package kernel
+
+// Sums of products of runs.
+
+// blendArgs is a call of the assembly. The generator knows where the fields are.
+type blendArgs struct {
+	out     *float64
+	a       *float64
+	b       *float64
+	atA     *int
+	atB     *int
+	n       int
+	terms   int
+	weights *float64 // not read by the loops without weights
+	add     int      // 1: sums begin with the entries of out, 0: with zero
+}
+
+// Blend computes sums of products of runs,
+//
+//	out[j] ← Σ_k a[atA[k]+j]·b[atB[k]+j], k < len(atA),
+//
+// or adds them to what out has unless first.
+func Blend(out, a, b []float64, atA, atB []int, first bool) {
+	active.blend(out, a, b, atA, atB, nil, first)
+}
+
+// Weighted is Blend with a weight for every term:
+//
+//	out[j] ← Σ_k (w[k]·a[atA[k]+j])·b[atB[k]+j],
+//
+// the product with the weight rounded by itself.
+func Weighted(out, a, b []float64, atA, atB []int, w []float64, first bool) {
+	active.blend(out, a, b, atA, atB, w, first)
+}
+
+func (x set) blend(out, a, b []float64, atA, atB []int, w []float64, first bool) {
+	n := len(out)
+	if n == 0 {
+		return
+	}
+	if len(atA) == 0 {
+		if first {
+			clear(out)
+		}
+		return
+	}
+	if x == rounded || x == fused {
+		x.blendInGo(out, a, b, atA, atB, w, first)
+		return
+	}
+	atB = atB[:len(atA)]
+	within(a, atA, n)
+	within(b, atB, n)
+	args := blendArgs{
+		out:   &out[0],
+		a:     &a[0],
+		b:     &b[0],
+		atA:   &atA[0],
+		atB:   &atB[0],
+		n:     n,
+		terms: len(atA),
+	}
+	if !first {
+		args.add = 1
+	}
+	if w == nil {
+		x.blendVector(&args)
+		return
+	}
+	_ = w[len(atA)-1]
+	args.weights = &w[0]
+	x.weightedVector(&args)
+}
+
+// within panics unless a list has n entries from every place.
+func within(list []float64, at []int, n int) {
+	for _, k := range at {
+		_ = list[k : k+n]
+	}
+}
+
+// blendInGo is the loop in Go.
+func (x set) blendInGo(out, a, b []float64, atA, atB []int, w []float64, first bool) {
+	n := len(out)
+	if first {
+		clear(out)
+	}
+	for k, from := range atA {
+		f := 1.0
+		if w != nil {
+			f = w[k]
+		}
+		p, q := a[from:][:n], b[atB[k]:][:n]
+		if x == fused {
+			addProductFused(out, f, p, q)
+		} else {
+			addProductRounded(out, f, p, q)
+		}
+	}
+}
+
+// Add computes out += f·a.
+func Add(out []float64, f float64, a []float64) {
+	var at [1]int
+	Panel(out, len(out), 1, len(out), []float64{f}, a, at[:], Columns, false)
+}

@@ -1,0 +1,76 @@
+package kernel
+
+// The loops of amd64.
+
+import "golang.org/x/sys/cpu"
+
+// candidates are the sets that the processor and the operating system say they have, the best first.
+func candidates() []set {
+	var list []set
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+		list = append(list, avx512)
+	}
+	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+		list = append(list, avx2)
+	}
+	if cpu.X86.HasFMA {
+		list = append(list, fused)
+	}
+	return append(list, rounded)
+}
+
+//go:noescape
+func panelAVX2(a *panelArgs)
+
+//go:noescape
+func blendAVX2(a *blendArgs)
+
+//go:noescape
+func weightedAVX2(a *blendArgs)
+
+//go:noescape
+func dotAVX2(a *dotArgs)
+
+//go:noescape
+func panelAVX512(a *panelArgs)
+
+//go:noescape
+func blendAVX512(a *blendArgs)
+
+//go:noescape
+func weightedAVX512(a *blendArgs)
+
+//go:noescape
+func dotAVX512(a *dotArgs)
+
+func (x set) panelVector(a *panelArgs) {
+	if x == avx512 {
+		panelAVX512(a)
+	} else {
+		panelAVX2(a)
+	}
+}
+
+func (x set) blendVector(a *blendArgs) {
+	if x == avx512 {
+		blendAVX512(a)
+	} else {
+		blendAVX2(a)
+	}
+}
+
+func (x set) weightedVector(a *blendArgs) {
+	if x == avx512 {
+		weightedAVX512(a)
+	} else {
+		weightedAVX2(a)
+	}
+}
+
+func (x set) dotVector(a *dotArgs) {
+	if x == avx512 {
+		dotAVX512(a)
+	} else {
+		dotAVX2(a)
+	}
+}

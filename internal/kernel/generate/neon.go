@@ -1,0 +1,225 @@
+package main
+
+// Loops for arm64: two float64 a register, 32 registers. What the assembler has no name for is
+// written as a word.
+
+import "fmt"
+
+const neonRows = 6 // rows of a tile at most: 24 registers of sums
+
+// neon writes the loops.
+type neon struct{ assembly }
+
+// neonLoops is the file.
+func neonLoops() []byte {
+	a := &neon{}
+	a.header("The loops of package kernel with NEON: two float64 a register, 32 registers.")
+	a.panel()
+	a.blend()
+	a.dot()
+	return a.Bytes()
+}
+
+// list names n registers from the first on.
+func list(first, n int) string {
+	s := ""
+	for i := range n {
+		s += fmt.Sprintf(", V%d.D2", first+i)
+	}
+	return "[" + s[2:] + "]"
+}
+
+// d2 is a register of two float64.
+func d2(n int) string { return fmt.Sprintf("V%d.D2", n) }
+
+// clear sets registers to zero.
+func (a *neon) clear(n int) {
+	for i := range n {
+		r := fmt.Sprintf("V%d.B16", i)
+		a.do("VEOR", r, r, r)
+	}
+}
+
+// panel chooses the tile by the number of rows.
+func (a *neon) panel() {
+	a.function("panelNEON", "func panelNEON(a *panelArgs)")
+	a.do("MOVD", "a+0(FP)", "R0")
+	a.do("MOVD", "0(R0)", "R1")  // out
+	a.do("MOVD", "8(R0)", "R2")  // v
+	a.do("MOVD", "32(R0)", "R3") // panels
+	a.do("MOVD", "48(R0)", "R4") // bytes between rows of out
+	a.do("MOVD", "56(R0)", "R5") // bytes between panels of v
+	a.do("MOVD", "64(R0)", "R6") // begin with out
+	a.do("MOVD", "72(R0)", "R7") // rows
+	for rows := 1; rows < neonRows; rows++ {
+		a.do("CMP", fmt.Sprintf("$%d", rows), "R7")
+		a.do("BEQ", fmt.Sprintf("rows%d", rows))
+	}
+	a.do("B", fmt.Sprintf("rows%d", neonRows))
+	for rows := 1; rows <= neonRows; rows++ {
+		a.tile(rows)
+	}
+}
+
+// tile goes over the panels of v.
+func (a *neon) tile(rows int) {
+	name := fmt.Sprintf("rows%d", rows)
+	a.label(name)
+	a.do("CBZ", "R6", name+"zero")
+	a.do("MOVD", "R1", "R12")
+	for r := range rows {
+		a.do("VLD1", "(R12)", list(4*r, 4))
+		a.do("ADD", "R4", "R12")
+	}
+	a.do("B", name+"begin")
+	a.label(name + "zero")
+	a.clear(4 * rows)
+	a.label(name + "begin")
+	a.do("MOVD", "16(R0)", "R8")  // s
+	a.do("MOVD", "24(R0)", "R9")  // at
+	a.do("MOVD", "40(R0)", "R10") // depth
+	a.label(name + "k")
+	a.do("MOVD.P", "8(R9)", "R7")
+	a.do("ADD", "R7<<3", "R2", "R11")
+	a.do("VLD1", "(R11)", list(24, 4))
+	for r := range rows {
+		factor := 28 + r%4
+		a.do("VLD1R.P", "8(R8)", list(factor, 1))
+		for i := range 4 {
+			a.do("VFMLA", d2(24+i), d2(factor), d2(4*r+i))
+		}
+	}
+	a.do("SUBS", "$1", "R10", "R10")
+	a.do("BNE", name+"k")
+	a.do("MOVD", "R1", "R12")
+	for r := range rows {
+		a.do("VST1", list(4*r, 4), "(R12)")
+		a.do("ADD", "R4", "R12")
+	}
+	a.do("ADD", "$64", "R1")
+	a.do("ADD", "R5", "R2")
+	a.do("SUBS", "$1", "R3", "R3")
+	a.do("BNE", name)
+	a.do("RET")
+}
+
+// blend adds products of runs: eight entries at a time, then single ones.
+func (a *neon) blend() {
+	for _, weighted := range []bool{false, true} {
+		name := "blendNEON"
+		if weighted {
+			name = "weightedNEON"
+		}
+		a.function(name, "func "+name+"(a *blendArgs)")
+		a.do("MOVD", "a+0(FP)", "R0")
+		a.do("MOVD", "0(R0)", "R1")  // out
+		a.do("MOVD", "8(R0)", "R2")  // a
+		a.do("MOVD", "16(R0)", "R3") // b
+		a.do("MOVD", "40(R0)", "R4") // n
+		a.do("MOVD", "64(R0)", "R6") // begin with out
+		a.run(weighted, 8)
+		a.run(weighted, 1)
+		a.do("RET")
+	}
+}
+
+// run goes over the run, eight entries or one at a time.
+func (a *neon) run(weighted bool, entries int) {
+	name := fmt.Sprintf("by%d", entries)
+	a.label(name)
+	a.do("CMP", fmt.Sprintf("$%d", entries), "R4")
+	a.do("BLT", name+"end")
+	a.do("CBZ", "R6", name+"zero")
+	if entries == 1 {
+		a.do("FMOVD", "(R1)", "F0")
+	} else {
+		a.do("VLD1", "(R1)", list(0, 4))
+	}
+	a.do("B", name+"begin")
+	a.label(name + "zero")
+	a.clear((entries + 1) / 2)
+	a.label(name + "begin")
+	a.do("MOVD", "24(R0)", "R7")  // places in a
+	a.do("MOVD", "32(R0)", "R8")  // places in b
+	a.do("MOVD", "48(R0)", "R10") // terms
+	a.do("MOVD", "56(R0)", "R9")  // weights
+	a.label(name + "k")
+	a.do("MOVD.P", "8(R7)", "R11")
+	a.do("MOVD.P", "8(R8)", "R12")
+	a.do("ADD", "R11<<3", "R2", "R11")
+	a.do("ADD", "R12<<3", "R3", "R12")
+	if entries == 1 {
+		a.entry(weighted)
+	} else {
+		a.entries(weighted)
+	}
+	a.do("SUBS", "$1", "R10", "R10")
+	a.do("BNE", name+"k")
+	if entries == 1 {
+		a.do("FMOVD", "F0", "(R1)")
+	} else {
+		a.do("VST1", list(0, 4), "(R1)")
+	}
+	for _, r := range []string{"R1", "R2", "R3"} {
+		a.do("ADD", fmt.Sprintf("$%d", 8*entries), r)
+	}
+	a.do("SUB", fmt.Sprintf("$%d", entries), "R4")
+	a.do("B", name)
+	a.label(name + "end")
+}
+
+// entry adds one product.
+func (a *neon) entry(weighted bool) {
+	a.do("FMOVD", "(R11)", "F4")
+	a.do("FMOVD", "(R12)", "F8")
+	if weighted {
+		a.do("FMOVD.P", "8(R9)", "F12")
+		a.do("FMULD", "F12", "F4", "F4")
+	}
+	a.do("FMADDD", "F8", "F0", "F4", "F0")
+}
+
+// entries adds eight.
+func (a *neon) entries(weighted bool) {
+	a.do("VLD1", "(R11)", list(4, 4))
+	a.do("VLD1", "(R12)", list(8, 4))
+	if weighted {
+		a.do("VLD1R.P", "8(R9)", list(12, 1))
+		for i := range 4 {
+			a.multiply(4+i, 12)
+		}
+	}
+	for i := range 4 {
+		a.do("VFMLA", d2(8+i), d2(4+i), d2(i))
+	}
+}
+
+// multiply is FMUL of vectors, to = to · by, which the assembler does not know.
+func (a *neon) multiply(to, by int) {
+	a.do("WORD", fmt.Sprintf("$0x%08x // FMUL V%d.2D, V%d.2D, V%d.2D", 0x6e60dc00|by<<16|to<<5|to, to, to, by))
+}
+
+// dot adds up 32 sums of products, each over every 32nd entry.
+func (a *neon) dot() {
+	a.function("dotNEON", "func dotNEON(a *dotArgs)")
+	a.do("MOVD", "a+0(FP)", "R0")
+	a.do("MOVD", "0(R0)", "R1")
+	a.do("MOVD", "8(R0)", "R2")
+	a.do("MOVD", "16(R0)", "R3")
+	a.do("MOVD", "24(R0)", "R4")
+	a.clear(16)
+	a.label("next")
+	for i := range 4 {
+		a.do("VLD1.P", "64(R1)", list(16, 4))
+		a.do("VLD1.P", "64(R2)", list(20, 4))
+		for j := range 4 {
+			a.do("VFMLA", d2(20+j), d2(16+j), d2(4*i+j))
+		}
+	}
+	a.do("SUBS", "$1", "R3", "R3")
+	a.do("BNE", "next")
+	for i := range 4 {
+		a.do("VST1.P", list(4*i, 4), "64(R4)")
+	}
+	a.do("RET")
+}

@@ -1,0 +1,101 @@
+// Package kernel has the innermost loops of contractions and matrix products on float64: tiles of a
+// product with packed operands, sums of products of runs, scalar products. They are in assembly for
+// AVX-512, AVX2 with FMA, and NEON, chosen when the program starts by what the processor has, and in
+// Go for all others.
+//
+// All of them have one order of summation, so they give the same bits whatever the width of their
+// registers: an entry of a product is one chain of fused multiplications and additions,
+//
+//	c ← a_k·b_k + c, rounded once, for k = 0, 1, 2 …
+//
+// from 0 or from what the entry was before, however the sum is cut into blocks; a scalar product is
+// 32 such chains, over the entries ≡ l modulo 32, added up as a balanced tree. With n terms the
+// error is at most n·2^−53 relative to the sum of the terms' absolute values, half of what a chain
+// of separate multiplications and additions may have.
+//
+// A processor without fused multiplication would take some twenty times as long for the same bits;
+// it rounds twice instead, and Order tells it apart.
+package kernel
+
+//go:generate go run ./generate -dir .
+
+// Columns is the width of a panel of the right operand: see PackColumns.
+const Columns = 8
+
+// set is a set of loops.
+type set uint8
+
+const (
+	rounded set = iota // Go, products and sums rounded one after the other
+	fused              // Go, with math.FMA
+	avx2
+	avx512
+	neon
+)
+
+var names = [...]string{"Go", "Go, fused", "AVX2", "AVX-512", "NEON"}
+
+// active is the set in use. Only tests change it.
+var active = choose()
+
+// choose takes the first of the candidates that gives the bits of the loops in Go on a fixed product:
+// a set of instructions that is not what it is said to be is passed over.
+func choose() set {
+	for _, s := range candidates() {
+		if s == rounded || s == fused || s.agrees() {
+			return s
+		}
+	}
+	return rounded
+}
+
+// Vector names the loops in use: AVX-512, AVX2, NEON, or Go.
+func Vector() string { return names[active] }
+
+// Order names the order of summation of the loops in use, on which the last bits of results depend:
+// "fused", the same bits on all processors that have fused multiplication, or "rounded".
+func Order() string {
+	if active == rounded {
+		return "rounded"
+	}
+	return "fused"
+}
+
+// rows is how many rows a tile has at most.
+func (s set) rows() int {
+	switch s {
+	case avx512:
+		return 12
+	case rounded:
+		return 2
+	}
+	return 6
+}
+
+// agrees says that a set gives the bits of the loops in Go for tiles of any number of rows, runs and
+// scalar products of one irregular length. It takes some 30 µs.
+func (s set) agrees() bool {
+	const n, depth = 37, 5
+	v := make([]float64, depth*n)
+	for i := range v {
+		v[i] = 1/float64(i+3) - 0.01
+	}
+	at := []int{0, n, 2 * n, 3 * n, 4 * n}
+	for rows := 1; rows <= s.rows(); rows++ {
+		var out [2][]float64
+		for i, x := range []set{fused, s} {
+			out[i] = make([]float64, rows*n)
+			x.group(out[i], n, rows, n, v[3:], v, at, Columns, true)
+			x.group(out[i], n, rows, n, v[7:], v, at, Columns, false)
+			x.blend(out[i][:n], v, v[n:], at[:4], at[:4], nil, false)
+			x.blend(out[i][:n], v, v[n:], at[:4], at[:4], v[2:6], false)
+			out[i][0] += x.dot(v[1:], v[:len(v)-1])
+		}
+		for i, want := range out[0] {
+			if out[1][i] != want {
+				return false
+			}
+		}
+	}
+	return true
+}
