@@ -1,17 +1,11 @@
 package cached
 
 import (
-	"strings"
-
-	"github.com/basetensor/basetensor/internal/engine/pairwise"
+	"github.com/basetensor/basetensor/internal/kernel"
 	"github.com/basetensor/basetensor/internal/message"
 )
 
 // NumericKind identifies the arithmetic on which the last bits of this process's numbers depend:
-// the processor's, and the vector instructions for which the kernels were built.
-func NumericKind() string {
-	if v := pairwise.Vector(); v != "" {
-		return message.NumericKind() + "-" + strings.ToLower(v)
-	}
-	return message.NumericKind()
-}
+// the processor's, and the order of summation of the loops in use (kernel.Order). The vector
+// instructions are no part of it: all loops of one order give the same bits.
+func NumericKind() string { return message.NumericKind() + "-" + kernel.Order() }

@@ -23,20 +23,16 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/engine/pairwise"
+	"github.com/basetensor/basetensor/internal/kernel"
 	"github.com/basetensor/basetensor/internal/message"
 )
 
 var update = flag.Bool("update", false, "write what is computed as the goldens of this numeric kind")
 
-// kind names the arithmetic that last bits depend on: the processor's, and that of the kernels as
-// they were built.
+// kind names the arithmetic that last bits depend on: the processor's, and the order of summation of
+// the kernels.
 func kind() string {
-	kind := runtime.GOARCH + "-" + message.NumericKind()
-	if v := pairwise.Vector(); v != "" {
-		kind += "-" + strings.ToLower(v)
-	}
-	return kind
+	return runtime.GOARCH + "-" + message.NumericKind() + "-" + kernel.Order()
 }
 
 // goldens are cases by name. A case is fields such as lnz=3ff0000000000000, separated by spaces.

@@ -3,6 +3,7 @@ package pairwise
 // The operations of the backward pass.
 
 import (
+	"github.com/basetensor/basetensor/internal/kernel"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -73,7 +74,7 @@ func (r *run) addScaled(sum, x *buffer) {
 		sum.scale = x.scale
 	}
 
-	axpy(sum.data, x.scale.Div(sum.scale).Float64(), x.data)
+	kernel.Add(sum.data, x.scale.Div(sum.scale).Float64(), x.data)
 	sum.bound = max(sum.bound, x.bound) + 2
 	sum.Low = r.cancelled(min(sum.Low, x.Low))
 	sum.Measured = false

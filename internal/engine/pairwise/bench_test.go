@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/kernel"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"gonum.org/v1/gonum/blas"
@@ -95,7 +96,7 @@ func BenchmarkMerge(b *testing.B) {
 				name += "/shuffled"
 			}
 			b.Run(name, func(b *testing.B) {
-				var k kernel
+				var k merger
 				for b.Loop() {
 					if err := k.run(context.Background(), 1, x, p, q, out); err != nil {
 						b.Fatal(err)
@@ -140,7 +141,7 @@ func BenchmarkPeak(b *testing.B) {
 			at[k] = k * n
 		}
 		for b.Loop() {
-			addPanel(out, n, rows, n, s, v, at, true)
+			kernel.Panel(out, n, rows, n, s, v, at, n, true)
 		}
 		b.ReportMetric(2*rows*depth*n*float64(b.N)/1e9/b.Elapsed().Seconds(), "GFLOP/s")
 	})

@@ -125,8 +125,12 @@ func (x *spec) repeats(operand int) float64 {
 	return n * float64(count(x.steps))
 }
 
-// Nanoseconds of the portable loops on a machine of today; only their ratios matter.
+// Nanoseconds of the vector loops on a machine of today; only their ratios matter. They are the same for
+// all loops, so that the choice does not depend on the processor.
 const (
+	perPanel    = 0.05 // of a multiplication and addition
+	perBlend    = 0.15
+	perInner    = 0.12
 	perBlock    = 40.0 // of a block
 	perGathered = 0.8  // of an entry that is copied together
 	perCall     = 8.0  // of a call of an innermost loop

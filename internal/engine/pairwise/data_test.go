@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/engine/pairwise"
+	"github.com/basetensor/basetensor/internal/kernel"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reference"
@@ -124,7 +125,7 @@ func report(t *testing.T, what string, stats pairwise.Stats, wall, cpu time.Dura
 	t.Logf("%s: %.3g flops, %.4g MB, %v, CPU %v, %.2f GFLOP per CPU second %s",
 		what, stats.Flops, float64(stats.PeakBytes)/1e6,
 		wall.Round(time.Millisecond), cpu.Round(time.Millisecond), stats.Flops/1e9/cpu.Seconds(),
-		pairwise.Vector())
+		kernel.Vector())
 }
 
 // compareMarginals checks against the MAR file, where there is one: six digits are printed.

@@ -41,7 +41,7 @@ type run struct {
 	buffers  []buffer // by number, see opcode
 	arena    arena.Arena
 	beside   int // most entries that slices computed at the same time had in addition
-	kernel   kernel
+	merger   merger
 	stats    Stats
 	settled  scaled.Number // the factor taken out of the last result
 	// factors: by table, what settle took out of it, 0 for a table of the expression as it is
@@ -258,7 +258,7 @@ func (r *run) load(o *op, scale *scaled.Number) error {
 	out := buffer{data: r.arena.Get(o.spec.size), owned: true}
 	raw := r.raw[o.out]
 	from := raw.data[r.base(o.out):]
-	if err := r.kernel.run(r.ctx, r.threads, o.spec, from, one, out.data); err != nil {
+	if err := r.merger.run(r.ctx, r.threads, o.spec, from, one, out.data); err != nil {
 		return err
 	}
 
@@ -298,7 +298,7 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 	a, b := &r.buffers[o.a], &r.buffers[o.b]
 	low, loses := r.descend(a, b)
 	out := buffer{data: r.arena.Get(o.spec.size), owned: true}
-	if err := r.kernel.run(r.ctx, r.threads, o.spec, a.data, b.data, out.data); err != nil {
+	if err := r.merger.run(r.ctx, r.threads, o.spec, a.data, b.data, out.data); err != nil {
 		return err
 	}
 

@@ -2,20 +2,22 @@ package pairwise
 
 // The work of one thread on a merge.
 
+import "github.com/basetensor/basetensor/internal/kernel"
+
 // worker is one thread's workspace.
 type worker struct {
 	outer, step odometer
 	run         [2][]int     // offsets of the run, where an operand is not contiguous along it
 	sum         [2][]int     // offsets of the values summed within a block
 	rows        []int        // offsets of the rows of S
-	packed      [2][]float64 // panels written out
+	packed      [2][]float64 // panels and runs written out
 	held        [2]int       // offset of the panel that is written out, −1 for none
 	at          []int        // where the rows of the panel of V are
 	direct      [2]bool      // by operand: it is read where it is
 }
 
 // start fills in the offsets of a merge.
-func (w *worker) start(k *kernel) {
+func (w *worker) start(k *merger) {
 	x := k.spec
 	for i := range 2 {
 		w.direct[i] = x.contiguous(i)
@@ -35,7 +37,7 @@ func (w *worker) start(k *kernel) {
 }
 
 // span does tasks from to to−1.
-func (w *worker) span(k *kernel, from, to int) {
+func (w *worker) span(k *merger, from, to int) {
 	switch k.spec.kind {
 	case panel:
 		w.panels(k, from, to)
@@ -49,7 +51,7 @@ func (w *worker) span(k *kernel, from, to int) {
 }
 
 // tiny is a plain loop over all entries.
-func (w *worker) tiny(k *kernel) {
+func (w *worker) tiny(k *merger) {
 	x := k.spec
 	a, b := k.operands[0], k.operands[1]
 	w.sum[0] = offsets(w.sum[0], x.sum, 0)
@@ -78,7 +80,7 @@ func room(b []float64, n int) []float64 {
 
 // panels does tasks of a panel merge:
 // a task is a piece of the rows and a piece of the run at a place of the outer axes.
-func (w *worker) panels(k *kernel, from, to int) {
+func (w *worker) panels(k *merger, from, to int) {
 	x := k.spec
 	inBlock := k.runs * k.rows
 	w.outer.seek(x.outer, from/inBlock)
@@ -96,8 +98,8 @@ func (w *worker) panels(k *kernel, from, to int) {
 				s1 := min(s0+maxSum, len(w.sum[0]))
 				whole := s1-s0 == len(w.sum[0])
 				w.packS(k, r0, r1, s0, s1, whole && k.rows == 1)
-				v, at := w.packV(k, j0, j1, s0, s1, whole && k.runs == 1)
-				addPanel(out, n, r1-r0, j1-j0, w.packed[0], v, at, first)
+				v, at, step := w.packV(k, j0, j1, s0, s1, whole && k.runs == 1)
+				kernel.Panel(out, n, r1-r0, j1-j0, w.packed[0], v, at, step, first)
 				first = false
 			}
 			w.step.next()
@@ -109,7 +111,7 @@ func (w *worker) panels(k *kernel, from, to int) {
 }
 
 // packS writes out a block of S, row by row.
-func (w *worker) packS(k *kernel, r0, r1, s0, s1 int, same bool) {
+func (w *worker) packS(k *merger, r0, r1, s0, s1 int, same bool) {
 	at := w.outer.off[0] + w.step.off[0]
 	if same && w.held[0] == at {
 		return
@@ -118,36 +120,23 @@ func (w *worker) packS(k *kernel, r0, r1, s0, s1 int, same bool) {
 	rows := w.rows[r0:r1]
 	sum := w.sum[0][s0:s1]
 	w.packed[0] = room(w.packed[0], len(rows)*len(sum))
-
-	buf := w.packed[0]
-	from := k.operands[0][at:]
-	for _, r := range rows {
-		for i, d := range sum {
-			buf[i] = from[r+d]
-		}
-		buf = buf[len(sum):]
-	}
+	kernel.PackRows(w.packed[0], k.operands[0][at:], rows, sum)
 }
 
-// packV returns the panel of V: where it is, or written out.
-func (w *worker) packV(k *kernel, j0, j1, s0, s1 int, same bool) ([]float64, []int) {
+// packV returns the panel of V, where it is or written out: its rows begin at the places of the list,
+// and its panels are step entries apart.
+func (w *worker) packV(k *merger, j0, j1, s0, s1 int, same bool) ([]float64, []int, int) {
 	at := w.outer.off[1] + w.step.off[1]
-	if w.direct[1] {
-		return k.operands[1][at+j0:], w.sum[1][s0:s1]
-	}
-	if same && w.held[1] == at {
-		return w.packed[1], w.at
-	}
-	w.held[1] = at
-	n := j1 - j0
 	sum := w.sum[1][s0:s1]
-	w.packed[1] = room(w.packed[1], n*len(sum))
-	w.at = w.at[:0]
-	for i, d := range sum {
-		w.at = append(w.at, i*n)
-		gather(w.packed[1][i*n:][:n], k.operands[1][at+d:], w.run[1][j0:j1])
+	if w.direct[1] {
+		return k.operands[1][at+j0:], sum, kernel.Columns
 	}
-	return w.packed[1], w.at
+	if !same || w.held[1] != at {
+		w.held[1] = at
+		w.packed[1] = room(w.packed[1], kernel.PackedColumns(j1-j0, len(sum)))
+		kernel.PackColumns(w.packed[1], k.operands[1][at:], sum, w.run[1][j0:j1])
+	}
+	return w.packed[1], w.places(kernel.Columns, len(sum)), kernel.Columns * len(sum)
 }
 
 // gather copies entries of a list together.

@@ -2,8 +2,14 @@ package pairwise
 
 // The other two kinds of block.
 
+import "github.com/basetensor/basetensor/internal/kernel"
+
+// maxTerms is how many pairs of runs are multiplied and added at a time: their lines of the first
+// cache stay.
+const maxTerms = 16
+
 // blends does tasks of a blend merge: a run at every place of the outer axes.
-func (w *worker) blends(k *kernel, from, to int) {
+func (w *worker) blends(k *merger, from, to int) {
 	x := k.spec
 	w.outer.seek(x.outer, from)
 	n := count(x.run)
@@ -14,13 +20,9 @@ func (w *worker) blends(k *kernel, from, to int) {
 		for range count(x.steps) {
 			a, atA := w.operand(k, 0, n)
 			b, atB := w.operand(k, 1, n)
-			s := 0
-			for ; s+2 <= len(atA); s += 2 {
-				blendTwoRuns(out, a[atA[s]:], b[atB[s]:], a[atA[s+1]:], b[atB[s+1]:], first)
-				first = false
-			}
-			if s < len(atA) {
-				blendRun(out, a[atA[s]:], b[atB[s]:], first)
+			for s := 0; s < len(atA); s += maxTerms {
+				end := min(s+maxTerms, len(atA))
+				kernel.Blend(out, a, b, atA[s:end], atB[s:end], first)
 				first = false
 			}
 			w.step.next()
@@ -31,7 +33,7 @@ func (w *worker) blends(k *kernel, from, to int) {
 
 // operand returns the runs of an operand for all values summed within the block:
 // where they are, or written out.
-func (w *worker) operand(k *kernel, i, n int) ([]float64, []int) {
+func (w *worker) operand(k *merger, i, n int) ([]float64, []int) {
 	at := w.outer.off[i] + w.step.off[i]
 	if w.direct[i] {
 		return k.operands[i][at:], w.sum[i]
@@ -58,7 +60,7 @@ func (w *worker) places(n, times int) []int {
 }
 
 // inners does part t of all sums of an inner merge.
-func (w *worker) inners(k *kernel, t int) {
+func (w *worker) inners(k *merger, t int) {
 	x := k.spec
 	steps := count(x.steps)
 	from, to := t*steps/k.tasks, (t+1)*steps/k.tasks
@@ -83,7 +85,7 @@ func (w *worker) inners(k *kernel, t int) {
 				}
 				v[i] = w.packed[i]
 			}
-			sums[o] += dot(v[0][:n], v[1][:n])
+			sums[o] += kernel.Dot(v[0][:n], v[1][:n])
 			w.outer.next()
 		}
 		w.step.next()

@@ -10,8 +10,8 @@ import (
 
 const chunkWork = 1 << 16 // multiplications that a thread takes at a time
 
-// kernel runs specs. It keeps the workspaces of its threads.
-type kernel struct {
+// merger runs specs. It keeps the workspaces of its threads.
+type merger struct {
 	spec     *spec        // of the merge under way
 	operands [2][]float64 // in the sequence of the spec
 	out      []float64
@@ -26,7 +26,7 @@ type kernel struct {
 var one = []float64{1}
 
 // run computes out = a · b.
-func (k *kernel) run(ctx context.Context, threads int, x *spec, a, b, out []float64) error {
+func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []float64) error {
 	if x.swapped {
 		a, b = b, a
 	}
@@ -67,7 +67,7 @@ func (k *kernel) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 }
 
 // plan cuts the merge into tasks, in a way that does not depend on threads.
-func (k *kernel) plan() {
+func (k *merger) plan() {
 	x := k.spec
 	k.runs = 1
 	k.rows = 1
@@ -95,7 +95,7 @@ func (k *kernel) plan() {
 func pieces(n, most int) int { return (n + most - 1) / most }
 
 // addPartials adds the sums of the tasks of an inner merge, in their sequence.
-func (k *kernel) addPartials() {
+func (k *merger) addPartials() {
 	clear(k.out)
 	for len(k.partial) > 0 {
 		for i := range k.out {
