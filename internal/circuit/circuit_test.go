@@ -262,7 +262,7 @@ func TestFinishRefusesWhatIsNoCircuit(t *testing.T) {
 	for name, build := range map[string]func(b *circuit.Builder) circuit.Node{
 		"a variable twice": func(b *circuit.Builder) circuit.Node { return b.Product(b.Leaf(0, 0), b.Free(0, nil), b.Leaf(1, 0)) },
 		"not smooth": func(b *circuit.Builder) circuit.Node {
-			return b.Sum(b.Leaf(0, 0), b.Product(b.Leaf(0, 1), b.Leaf(1, 0)))
+			return b.Sum(b.Product(b.Leaf(0, 1), b.Leaf(1, 0)), b.Leaf(0, 0))
 		},
 		"a variable missing": func(b *circuit.Builder) circuit.Node { return b.Free(1, nil) },
 		"a value missing":    func(b *circuit.Builder) circuit.Node { return b.Leaf(1, 2) },

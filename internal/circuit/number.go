@@ -96,14 +96,10 @@ func (a number) less(b number) bool {
 		return false
 	case a.m == 0:
 		return true
-	case a.e == b.e:
-		return a.m < b.m
-	case a.e == b.e-1:
-		return a.m*lower < b.m
-	case a.e == b.e+1:
-		return a.m < b.m*lower
+	case a.e != b.e:
+		return a.e < b.e
 	}
-	return a.e < b.e
+	return a.m < b.m
 }
 
 // over returns a/b as a float64, for b > 0; what is below float64 is 0.
