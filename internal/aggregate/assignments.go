@@ -25,7 +25,7 @@ type descended struct {
 func descents(p *btn.Plan) (n int) {
 	for k := range p.Estimates {
 		for _, part := range p.Estimates[k].Parts {
-			if _, ok := part.(*btn.Descent); ok {
+			if btn.AskOf(part) != "" {
 				n++
 			}
 		}

@@ -48,8 +48,8 @@ func evaluate(e *btn.Estimate, hard, unsure bool, parts []part) (*estimate, bool
 			r.err = p.err
 		}
 		r.Flops += p.value.Flops
-		if d, ok := e.Parts[i].(*btn.Descent); ok {
-			r.found = append(r.found, descended{d.Along.Ask, p.value})
+		if ask := btn.AskOf(e.Parts[i]); ask != "" {
+			r.found = append(r.found, descended{ask, p.value})
 			r.Components--
 		} else {
 			r.parts = append(r.parts, p.value)

@@ -69,6 +69,19 @@ func (p *Descent) Fits(n *Network) error {
 	return nil
 }
 
+// AskOf returns which assignments a part is to find; empty for a part that has a share of Z.
+func AskOf(part Part) Ask {
+	switch p := part.(type) {
+	case *Descent:
+		if p.Along != nil {
+			return p.Along.Ask
+		}
+	case *Circuit:
+		return p.Ask
+	}
+	return ""
+}
+
 // Found is the best assignment of some slices.
 type Found struct {
 	Values []int         `msgpack:"v"` // of all variables, or of those asked for

@@ -58,6 +58,8 @@ const (
 	ClassAdjoints Class = "adjoints"
 	// C = B, no share of Z: assignments that are found or drawn on the way back through its tables.
 	ClassDescent Class = "descent"
+	// C = B as an arithmetic circuit over the values of variables, R their weights.
+	ClassCircuit Class = "circuit"
 	// C = B, R a mask on learned maps: one slice with truncated legs.
 	ClassTruncated Class = "truncated"
 	// C = B, R a mask in the BP gauge: some regions of a slice.
@@ -71,6 +73,7 @@ var classes = map[Class]func() Part{
 	ClassSymmetric:       func() Part { return new(SymmetryRankOne) },
 	ClassSymmetryRankOne: func() Part { return new(SymmetryRankOne) },
 	ClassDescent:         func() Part { return new(Descent) },
+	ClassCircuit:         func() Part { return new(Circuit) },
 	ClassProduct:         func() Part { return new(Product) },
 	ClassElimination:     func() Part { return new(Elimination) },
 	ClassSlices:          func() Part { return new(Slices) },

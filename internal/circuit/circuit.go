@@ -46,7 +46,7 @@ type Weights []scaled.Number
 // Variables returns the number of variables.
 func (c *Circuit) Variables() int { return len(c.domains) }
 
-// Offset returns the place of λ_v(0) among all weights.
+// Offset returns the place of λ_v(0) among all weights; for the number of variables, how many weights there are.
 func (c *Circuit) Offset(v int) int { return int(c.offsets[v]) }
 
 // Ones returns weights that are all 1.

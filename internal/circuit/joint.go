@@ -11,17 +11,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Joint returns Z and the probabilities of all values of some different variables together, row-major, the last one fastest; nil where
-// Z is 0. The variable of the largest domain has its values from the pass down, the others are clamped: one pass up and one
+// Joint returns the shares of Z that all values of some different variables together have, row-major, the last one fastest. The variable of the largest domain has its values from the pass down, the others are clamped: one pass up and one
 // down for each of their cells. Errors wrap ErrCircuit for a variable that is not there, else as of Evaluate.
-func (c *Circuit) Joint(ctx context.Context, w Weights, set []int) (scaled.Number, []float64, error) {
+func (c *Circuit) Joint(ctx context.Context, w Weights, set []int) ([]scaled.Number, error) {
 	if err := c.fits(w); err != nil {
-		return scaled.Number{}, nil, err
+		return nil, err
 	}
 	cells, by := 1, -1
 	for k, v := range set {
 		if v < 0 || v >= len(c.domains) || slices.Contains(set[:k], v) {
-			return scaled.Number{}, nil, fmt.Errorf("%w: a joint marginal of the variables %v", ErrCircuit, set)
+			return nil, fmt.Errorf("%w: a joint marginal of the variables %v", ErrCircuit, set)
 		}
 		if by < 0 || c.domains[v] > c.domains[set[by]] {
 			by = k
@@ -29,31 +28,20 @@ func (c *Circuit) Joint(ctx context.Context, w Weights, set []int) (scaled.Numbe
 		cells *= c.domains[v]
 	}
 	if by < 0 {
-		return scaled.Number{}, nil, errors.New("circuit: a joint marginal of no variables")
+		return nil, errors.New("circuit: a joint marginal of no variables")
 	}
 
-	terms := make([]number, cells)
+	terms := make([]scaled.Number, cells)
 	at := make([]int, len(set)) // the values; at[by] stays 0
 	for {
 		if err := c.row(ctx, w, set, at, by, terms); err != nil {
-			return scaled.Number{}, nil, err
+			return nil, err
 		}
 		if !c.next(set, at, by) {
 			break
 		}
 	}
-	var z number
-	for _, x := range terms {
-		z = z.plus(x)
-	}
-	if z.m == 0 {
-		return scaled.Number{}, nil, nil
-	}
-	shares := make([]float64, cells)
-	for i, x := range terms {
-		shares[i] = x.over(z)
-	}
-	return z.scaled(), shares, nil
+	return terms, nil
 }
 
 // next moves the values of all variables of a set but one on, the last one first. It returns false after the last cell.
@@ -71,7 +59,7 @@ func (c *Circuit) next(set, at []int, but int) bool {
 }
 
 // row computes the terms of all values of variable set[by], the others at the given ones.
-func (c *Circuit) row(ctx context.Context, w Weights, set, at []int, by int, terms []number) error {
+func (c *Circuit) row(ctx context.Context, w Weights, set, at []int, by int, terms []scaled.Number) error {
 	clamped := slices.Clone(w)
 	for k, v := range set {
 		for a := range c.domains[v] {
@@ -95,7 +83,7 @@ func (c *Circuit) row(ctx context.Context, w Weights, set, at []int, by int, ter
 	}
 	for a := range c.domains[set[by]] {
 		leaf := c.Offset(set[by]) + a
-		terms[cell+a*stride] = p.values[leaf].times(p.down[leaf])
+		terms[cell+a*stride] = p.values[leaf].times(p.down[leaf]).scaled()
 	}
 	return nil
 }

@@ -10,23 +10,19 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Marginals returns Z and, by number of the weights, the shares w·∂Z/∂w ÷ Z: for a variable v the probabilities of its
-// values. They are nil where Z is 0. One pass up and one down; linear time, 32 bytes a value. Errors as of Evaluate.
-func (c *Circuit) Marginals(ctx context.Context, w Weights) (scaled.Number, []float64, error) {
+// Marginals returns Z and, by number of the weights, w·∂Z/∂w: for every variable they add up to Z, and are its values' shares of it.
+// One pass up and one down; linear time, 32 bytes a value. Errors as of Evaluate.
+func (c *Circuit) Marginals(ctx context.Context, w Weights) (scaled.Number, []scaled.Number, error) {
 	p, err := c.upAndDown(ctx, w)
 	if err != nil {
 		return scaled.Number{}, nil, err
 	}
 	defer p.done()
-	z := c.total(p)
-	if z.m == 0 {
-		return scaled.Number{}, nil, nil
-	}
-	shares := make([]float64, c.leaves())
+	shares := make([]scaled.Number, c.leaves())
 	for i := range shares {
-		shares[i] = p.values[i].times(p.down[i]).over(z)
+		shares[i] = p.values[i].times(p.down[i]).scaled()
 	}
-	return z.scaled(), shares, nil
+	return c.total(p).scaled(), shares, nil
 }
 
 // Derivatives returns Z and ∂Z/∂w, by number of the weights: also by weights that are 0, as nothing is divided by. Cost and

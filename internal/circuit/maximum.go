@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/pace"
@@ -17,8 +18,9 @@ var ErrOverlap = errors.New("circuit: maxima need a deterministic circuit")
 
 // Near are assignments whose terms are close to the largest one.
 type Near struct {
-	Top    scaled.Number // the largest term
-	Values [][]int       // of all variables; the first one is that of the largest term
+	Top    scaled.Number // the largest term, as rounded
+	Values [][]int       // of all variables; the first one is that of Top
+	Terms  []*big.Float  // theirs, the product of the weights and numbers to 192 bits
 	All    bool          // there are no others that close
 }
 
@@ -42,7 +44,7 @@ func (c *Circuit) Maximum(ctx context.Context, w Weights, slack float64, most in
 		return Near{All: true}, nil
 	}
 	s := search{c: c, p: p, look: pace.New(ctx), most: most, near: Near{Top: top.scaled(), All: true}}
-	s.open = []state{{[]int32{c.root}, make([]int, len(c.domains)), 1 - slack}}
+	s.open = []state{{[]int32{c.root}, make([]int, len(c.domains)), one(), 1 - slack}}
 	if err := s.run(); err != nil {
 		return Near{}, err
 	}
@@ -53,6 +55,7 @@ func (c *Circuit) Maximum(ctx context.Context, w Weights, slack float64, most in
 type state struct {
 	todo   []int32
 	values []int
+	term   *big.Float
 	floor  float64 // the least share of the largest term that may be lost from here on
 }
 
@@ -79,6 +82,7 @@ func (s *search) run() error {
 			return s.look.Err()
 		}
 		s.near.Values = append(s.near.Values, next.values)
+		s.near.Terms = append(s.near.Terms, next.term)
 	}
 	return nil
 }
@@ -89,13 +93,9 @@ func (s *search) down(at state) bool {
 	for len(at.todo) > 0 {
 		n := at.todo[len(at.todo)-1]
 		at.todo = at.todo[:len(at.todo)-1]
-		if int(n) < s.c.leaves() {
-			v := s.c.variable(n)
-			at.values[v] = int(n - s.c.offsets[v])
-			continue
-		}
 		i := int(n) - s.c.first()
 		if i < 0 {
+			s.take(n, at)
 			continue
 		}
 		children := s.c.of(i)
@@ -110,6 +110,20 @@ func (s *search) down(at state) bool {
 	}
 	return true
 }
+
+// take notes a leaf or a number.
+func (s *search) take(n int32, at state) {
+	if int(n) < s.c.leaves() {
+		v := s.c.variable(n)
+		at.values[v] = int(n - s.c.offsets[v])
+	}
+	x := s.p.values[n]
+	f := new(big.Float).SetFloat64(x.m)
+	at.term.Mul(at.term, f.SetMantExp(f, int(x.e)*radix))
+}
+
+// one is the number 1, to the digits that terms have.
+func one() *big.Float { return new(big.Float).SetPrec(192).SetInt64(1) }
 
 // choose returns the largest child of a sum, the first of equal ones, and opens a way for every other one that is close.
 func (s *search) choose(children []int32, top number, at state) int32 {
@@ -128,7 +142,30 @@ func (s *search) choose(children []int32, top number, at state) int32 {
 			s.near.All = false
 			break
 		}
-		s.open = append(s.open, state{append(slices.Clone(at.todo), n), slices.Clone(at.values), at.floor / share})
+		s.open = append(s.open, state{append(slices.Clone(at.todo), n), slices.Clone(at.values), one().Set(at.term), at.floor / share})
 	}
 	return first
+}
+
+// Roundings bounds how many numbers are multiplied into one term.
+func (c *Circuit) Roundings() int {
+	if c.root < 0 {
+		return 0
+	}
+	most := make([]int, c.values())
+	for i := range most {
+		most[i] = 1
+	}
+	for i := range c.ends {
+		n := 0
+		for _, child := range c.of(i) {
+			if c.products[i] {
+				n += most[child]
+			} else {
+				n = max(n, most[child])
+			}
+		}
+		most[c.first()+i] = n
+	}
+	return most[c.root]
 }

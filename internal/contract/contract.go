@@ -60,6 +60,8 @@ func engineOf(class btn.Class) Engine {
 		return adjoints{}
 	case btn.ClassDescent:
 		return descents{}
+	case btn.ClassCircuit:
+		return circuits{}
 	case btn.ClassProduct:
 		return products{}
 	case btn.ClassTruncated:
@@ -84,6 +86,7 @@ func engineOf(class btn.Class) Engine {
 //	                    Lemma 4, as Lemma 3
 //	elimination         C = B, exactly, along an elimination order
 //	slices, groups      C = B, exactly, along trees over the simplified network
+//	circuit             C = B, exactly, as an arithmetic circuit, Σ_x C(x) Π_v w_v(x_v): linear in its edges
 //	adjoints            C = B, exactly, along an elimination order, with derivatives by all parameters
 //	descent             C = B: assignments, and no share of Z
 //	product             C = B, exactly, as the product of the network's connected parts

@@ -1,0 +1,78 @@
+package btn
+
+// Parts that are arithmetic circuits.
+
+import (
+	"sync"
+
+	"github.com/basetensor/basetensor/internal/circuit"
+)
+
+// Circuit is B as an arithmetic circuit over the values of the variables, whose weights are those of the query: one pass gives Z, one
+// more all marginals.
+type Circuit struct {
+	Of *Compiled `msgpack:"-"`
+	// Ask is empty for a part that Z is the sum of. Otherwise it says which assignments are to be found, MPE or samples, and the part's
+	// Z is 0.
+	Ask Ask `msgpack:"ask,omitempty"`
+}
+
+// Compiled is a circuit, as it was compiled from a network. It does not change.
+type Compiled struct {
+	// Form is circuit.Circuit.Append's. Its first variables are those of the network, in order; others are auxiliary.
+	Form []byte `msgpack:"circuit"`
+	// Functional says that the variables determine the auxiliary ones wherever the product is not 0, which maxima need.
+	Functional bool `msgpack:"functional,omitempty"`
+
+	once    sync.Once
+	circuit *circuit.Circuit
+	err     error
+}
+
+// Circuit returns the circuit, which is read once. Errors wrap circuit.ErrCircuit.
+func (c *Compiled) Circuit() (*circuit.Circuit, error) {
+	c.once.Do(func() { c.circuit, c.err = circuit.Decode(c.Form) })
+	return c.circuit, c.err
+}
+
+// Class implements Part.
+func (*Circuit) Class() Class { return ClassCircuit }
+
+// Common implements Sharer.
+func (p *Circuit) Common() any { return p.Of }
+
+// Share implements Sharer.
+func (p *Circuit) Share(common any) (ok bool) {
+	p.Of, ok = common.(*Compiled)
+	return ok
+}
+
+// Fits implements Part: the circuit is one, and its first variables are the network's.
+func (p *Circuit) Fits(n *Network) error {
+	switch {
+	case p.Of == nil:
+		return misfit("it has no circuit")
+	case n.Variables == nil:
+		return misfit("the network has no variables whose values have weights")
+	case p.Ask != "" && p.Ask != AskMPE && p.Ask != AskSamples:
+		return misfit("it asks for %.40q", p.Ask)
+	}
+	c, err := p.Of.Circuit()
+	if err != nil {
+		return misfit("%w", err)
+	}
+	if c.Variables() < len(n.Variables) {
+		return misfit("the circuit has %d variables, the network %d", c.Variables(), len(n.Variables))
+	}
+	for v, own := range n.Variables {
+		if d := c.Offset(v+1) - c.Offset(v); d != own.Domain {
+			return misfit("variable %d has %d values in the circuit, %d in the network", v, d, own.Domain)
+		}
+	}
+	return nil
+}
+
+// Describe implements Part.
+func (*Circuit) Describe(*EstimateResult) {}
+
+func (*Circuit) part() {}
