@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/formats"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -75,10 +76,17 @@ func calledOutput(name string) string {
 
 // losses says what of a model a format does not have.
 func losses(to formats.Format, m *factorgraph.Model) (list []string) {
-	if to == formats.JSON {
+	labels, err := m.Labels()
+	named := err == nil && labels.Named()
+	switch {
+	case to == formats.JSON:
 		return nil
-	}
-	if labels, err := m.Labels(); err == nil && labels.Named() && to == formats.UAI {
+	case to == formats.CNF:
+		if named && !isFormula(query.Names{Variables: m.Names, States: m.States}) {
+			list = append(list, "names of variables and values are lost: the format has numbers from 1 on")
+		}
+		return list
+	case to == formats.UAI && named:
 		list = append(list, "names of variables and values are lost: the format has none")
 	}
 	tables := 0

@@ -37,11 +37,11 @@ var helpTexts = kong.Vars{
 	"model_ref": "The model: its digest, or six digits of it at least, or a name, alarm or alarm@3.",
 	"plan_within": "Planning takes about this long at most, half of it for the exact way; what is not priced by " +
 		"then is said.",
-	"request_model": "Model file: BIF, XMLBIF, XDSL, Hugin NET, DSC, UAI or native JSON, told by what it holds and by its name " +
+	"request_model": "Model file: BIF, XMLBIF, XDSL, Hugin NET, DSC, UAI, CNF or native JSON, told by what it holds and by its name " +
 		"(docs/formats.md); '-' is standard input, and .gz is decompressed, as of all inputs; or, with --nats, " +
 		"what 'btn model put' registered there: its name (alarm, or a version alarm@3), or digest:HEX, six digits at least.",
-	"request_evid": "Evidence: a file, or smoke=yes,xray=abnormal, or a JSON object {\"smoke\": \"yes\", \"xray\": [0.2, 0.8]}, " +
-		"by names, or positions where there are none. A file has one of these, or is in either UAI dialect. Repeat it to ask " +
+	"request_evid": "Evidence: a file, or smoke=yes,xray=abnormal, or 3,-7 of a formula, or a JSON object {\"smoke\": \"yes\", " +
+		"\"xray\": [0.2, 0.8]}, by names, or positions where there are none. A file has one of these, or is in either UAI dialect. Repeat it to ask " +
 		"several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off.",
 	"request_event": "Evidence, as --evid has it, that is an event: also asks for P(event | evidence), by one more query per " +
 		"evidence with both. --mar and --joint are of the evidence alone.",

@@ -85,8 +85,11 @@ func (p *printer) lines(r *btn.Result) error {
 		}
 	default:
 		line("ln Z", "%s nats", decimals(*r.LogZ))
-		if !p.names.Any() {
+		if !p.names.Any() || isFormula(p.names) {
 			line("log10 Z", "%s", decimals(*r.Log10Z))
+		}
+		if n, ok := whole(*r.LogZ); ok && r.Exact && isFormula(p.names) {
+			line("count", "%d", n)
 		}
 	}
 
@@ -138,7 +141,7 @@ func (p *printer) writeMarginals(b *strings.Builder, r *btn.Result) {
 
 // machinery tells how the result was found.
 func (p *printer) machinery(line func(name, format string, args ...any), r *btn.Result) {
-	if p.names.Any() && r.Log10Z != nil {
+	if p.names.Any() && r.Log10Z != nil && !isFormula(p.names) {
 		line("log10 Z", "%s", decimals(*r.Log10Z))
 	}
 	line("method", "%s", describeMethod(r))

@@ -29,6 +29,7 @@ var mathematics = []string{
 	"internal/contractionorder",
 	"internal/descent",
 	"internal/digest",
+	"internal/dimacs",
 	"internal/exact",
 	"internal/formula",
 	"internal/frobenius",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -16,13 +17,15 @@ import (
 )
 
 // Values say what is known of variables, in the order of the text: {"smoke": "yes"} observes a value, {"smoke": [0.2, 0.8]} and
-// {"smoke": {"no": 0.2, "yes": 0.8}} multiply the weights of all values. A variable may come twice.
+// {"smoke": {"no": 0.2, "yes": 0.8}} multiply the weights of all values. A variable may come twice. Of a formula a list of literals says as
+// much: [3, -7] is {"3": 1, "7": 0}.
 type Values []value
 
 // value is what is known of one variable: the value it is at, or the weights of its values, in order or by name.
 type value struct {
 	of      string
 	at      string
+	literal bool // of a formula: the variable's number, and 1 or 0
 	weights []float64
 	by      []weight
 }
@@ -32,17 +35,18 @@ type weight struct {
 	w  float64
 }
 
-// Inline reports whether a text is evidence itself and not the name of a file with it: a JSON object, or assignments.
+// Inline reports whether a text is evidence itself and not the name of a file with it: a JSON object, assignments, or literals.
 func Inline(text string) bool {
 	text = trim(text)
-	return strings.HasPrefix(text, "{") || strings.Contains(text, "=")
+	return strings.HasPrefix(text, "{") || strings.Contains(text, "=") || isLiterals(text)
 }
 
 // trim leaves out white space and a byte-order mark.
 func trim(text string) string { return strings.TrimSpace(strings.TrimPrefix(text, "\ufeff")) }
 
 // Evidence returns what a text says of the variables with these labels. The text is a JSON object, as Values; or assignments,
-// smoke=yes,xray=abnormal, with commas or on lines of their own; or the observations of a .uai.evid file. Errors carry bad_input.
+// smoke=yes,xray=abnormal, with commas or on lines of their own; or literals of a formula, 3,-7; or the observations of a .uai.evid
+// file. Errors carry bad_input.
 func Evidence(l *factorgraph.Labels, text string) (factorgraph.Evidence, error) {
 	if !Inline(text) {
 		return uai.ReadEvidence(strings.NewReader(text), l.Domains())
@@ -54,10 +58,13 @@ func Evidence(l *factorgraph.Labels, text string) (factorgraph.Evidence, error) 
 	return v.Evidence(l)
 }
 
-// Parse reads a JSON object or assignments.
+// Parse reads a JSON object, assignments or literals.
 func Parse(text string) (v Values, err error) {
 	text = trim(text)
-	if strings.HasPrefix(text, "{") {
+	switch {
+	case isLiterals(text):
+		return literals(strings.Split(text, ",")), nil
+	case strings.HasPrefix(text, "{"):
 		d := json.NewDecoder(strings.NewReader(text))
 		if err = d.Decode(&v); err == nil && d.More() {
 			err = errors.New("something after the JSON object")
@@ -90,6 +97,9 @@ func assignments(text string) (v Values, err error) {
 func (v *Values) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil
+	}
+	if b[0] == '[' {
+		return v.literals(b)
 	}
 	*v = Values{}
 	return fields(b, `an object of variables and values is needed: {"3": 1}`, func(key string, raw json.RawMessage) error {
@@ -174,6 +184,10 @@ func (v Values) Evidence(l *factorgraph.Labels) (factorgraph.Evidence, error) {
 		i, err := l.Variable(one.of)
 		if err != nil {
 			return factorgraph.Evidence{}, err
+		}
+		if one.literal && (l.OfVariable(i) != strconv.Itoa(i+1) || l.Domains()[i] != 2) {
+			return factorgraph.Evidence{}, fault.New(fault.BadInput,
+				"%.80q is a literal of a formula, and the model is none: VARIABLE=VALUE is needed", one.of)
 		}
 		if one.weights == nil && one.by == nil {
 			x, err := l.Value(i, one.at)

@@ -122,6 +122,43 @@ func TestVariablesByName(t *testing.T) {
 	}
 }
 
+// TestEvidenceByLiterals: of a formula, whose variables are called by their numbers from 1 on.
+func TestEvidenceByLiterals(t *testing.T) {
+	formula, err := factorgraph.NewLabels([]int{2, 2, 2}, []string{"1", "2", "3"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]factorgraph.Evidence{
+		"3": observed(2, 1), "-3": observed(2, 0), "3,-1": observed(0, 0, 2, 1),
+		" 3 , -1 ": observed(0, 0, 2, 1), "3=1,1=0": observed(0, 0, 2, 1),
+		"1 2 1": observed(2, 1), // a file's: one observation, by position
+	} {
+		got, err := named.Evidence(formula, text)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]factorgraph.Evidence{`[3, -1]`: observed(0, 0, 2, 1), `[]`: {}} {
+		var v named.Values
+		err := json.Unmarshal([]byte(text), &v)
+		got, err2 := v.Evidence(formula)
+		if err = errors.Join(err, err2); err != nil || v == nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{`["3"x]`, `[0]`, `[1.5]`, `[null]`, `[true]`, `[[3]]`} {
+		var v named.Values
+		if err := json.Unmarshal([]byte(text), &v); err == nil {
+			t.Errorf("%s: %+v", text, v)
+		}
+	}
+	for text, of := range map[string]*factorgraph.Labels{"4": formula, "-1,1": formula, "1": clinic(t), "-2,1": clinic(t)} {
+		if e, err := named.Evidence(of, text); fault.CodeOf(err) != fault.BadInput {
+			t.Errorf("%q: %+v, %v", text, e, err)
+		}
+	}
+}
+
 // FuzzEvidence: whatever the text, what is read is in the normal form and fits the model.
 func FuzzEvidence(f *testing.F) {
 	for _, text := range []string{"1 0 1", "smoke=yes,x ray=2", `{"smoke": {"yes": 0.8, "no": 0.2}, "1": 2, "age": [1, 2]}`, "{", "=", ",="} {

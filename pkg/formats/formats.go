@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/bayesnet"
+	"github.com/basetensor/basetensor/internal/dimacs"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/modeljson"
@@ -32,6 +33,7 @@ const (
 	NET    Format = "net"    // Hugin's language
 	DSC    Format = "dsc"    // Microsoft's, as GeNIe and bnlearn write it
 	XDSL   Format = "xdsl"   // GeNIe's
+	CNF    Format = "cnf"    // weighted formulas in conjunctive normal form, as the model counting competitions have them
 )
 
 // format is what there is of one format.
@@ -51,6 +53,7 @@ var table = []format{
 	{NET, []string{".net", ".hugin"}, bayesnet.ReadNET, bayesnet.WriteNET},
 	{DSC, []string{".dsc"}, bayesnet.ReadDSC, bayesnet.WriteDSC},
 	{XDSL, []string{".xdsl"}, bayesnet.ReadXDSL, bayesnet.WriteXDSL},
+	{CNF, []string{".cnf", ".wcnf", ".dimacs"}, dimacs.Read, dimacs.Write},
 }
 
 func readJSON(r io.Reader, l uai.Limits) (*factorgraph.Model, error) {
@@ -163,6 +166,8 @@ func told(text []byte) Format {
 		return DSC
 	case first == "network" || first == "variable":
 		return BIF
+	case first == "c" || first == "p":
+		return CNF
 	case strings.HasPrefix(first, "net{") || first == "net" || first == "class" || first == "node":
 		return NET
 	}

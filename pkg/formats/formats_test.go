@@ -19,6 +19,7 @@ import (
 var examples = map[formats.Format]string{
 	formats.UAI: "asia.uai", formats.JSON: "asia.json", formats.BIF: "heating.bif", formats.XMLBIF: "parcel.xml",
 	formats.NET: "orchard.net", formats.DSC: "mailserver.dsc", formats.XDSL: "engine.xdsl",
+	formats.CNF: "doors.cnf",
 }
 
 // TestTold: the name says the format, and what is in the file says it, whatever the name is, compressed or not.
@@ -70,6 +71,8 @@ func TestBeginnings(t *testing.T) {
 		"<!-- a BIF once --><smile version=\"1.0\"><nodes/></smile>": "xdsl: ",
 		"{}":         "modeljson: ",
 		"bayes":      "uai: ",
+		"c t wmc\np": "cnf: ",
+		"p cnf":      "cnf: ",
 		"what is it": "uai: ",
 		"<html>":     "is no format of models",
 	} {
@@ -86,11 +89,11 @@ func TestBeginnings(t *testing.T) {
 }
 
 func TestUnknownFormats(t *testing.T) {
-	if got := formats.Of("model.cnf"); got != "" {
+	if got := formats.Of("model.odt"); got != "" {
 		t.Errorf("%q", got)
 	}
 	_, err := formats.Parse("odt")
-	const want = `"odt" is no format: there are uai, json, bif, xmlbif, net, dsc, xdsl`
+	const want = `"odt" is no format: there are uai, json, bif, xmlbif, net, dsc, xdsl, cnf`
 	if err == nil || err.Error() != want || fault.CodeOf(err) != fault.BadInput {
 		t.Error(err)
 	}

@@ -5,7 +5,7 @@ import { alarm, h, later, put, say } from './dom.js'
 import { ago, bytes, clock, count, short } from './format.js'
 
 const most = 500
-const endings = { json: 'json', uai: 'uai', bif: 'bif', xmlbif: 'xmlbif', xml: 'xmlbif', xdsl: 'xdsl', net: 'net', hugin: 'net', dsc: 'dsc' }
+const endings = { json: 'json', uai: 'uai', bif: 'bif', xmlbif: 'xmlbif', xml: 'xmlbif', xdsl: 'xdsl', net: 'net', hugin: 'net', dsc: 'dsc', cnf: 'cnf', wcnf: 'cnf' }
 
 // nameOf is what a model is called in requests.
 export const nameOf = m => m.name ? m.name + (m.version ? '@' + m.version : '') : m.digest
@@ -91,7 +91,7 @@ function upload(done, names) {
       }
     },
   }, h('label', {}, 'File ', file), names ? h('label', {}, 'Name ', name) : null, button, says,
-  h('p', { class: 'hint' }, 'BIF, XMLBIF, XDSL, NET, DSC, UAI or native JSON; .gz too.'))
+  h('p', { class: 'hint' }, 'BIF, XMLBIF, XDSL, NET, DSC, UAI, CNF or native JSON; .gz too.'))
 }
 
 async function send(file, name) {

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFormulas: log10 of the count and the count where it is an integer; literals are evidence; posteriors by number.
+func TestFormulas(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(folder, name)
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	plain := write("plain.cnf", "c t mc\np cnf 3 2\n1 2 0\n-1 3 0\n")
+	weighted := write("weighted", "p cnf 3 2\n1 2 0\n-1 3 0\nc p weight 2 0.25 0\n")
+	for _, c := range []struct {
+		args  []string
+		want  []string
+		never string
+	}{
+		{[]string{plain}, []string{"log10 Z     0.6020599913\n", "count       4\n", "\n1  0  0.500000 "}, "x_0"},
+		{[]string{plain, "--evid", "2,-3"}, []string{"count       1\n", "\n1  0  1.000000 "}, ""},
+		{[]string{plain, "--evid=-2"}, []string{"count       1\n"}, ""},
+		{[]string{plain, "--evid", "3=1,1=0"}, []string{"count       1\n"}, ""},
+		{[]string{plain, "--event", "2,-3"}, []string{"P(event)    0.25 "}, ""},
+		{[]string{weighted, "--evid", "2"}, []string{"ln Z        -0.28768207"}, "count"},
+	} {
+		var out, said bytes.Buffer
+		code := run(t.Context(), append([]string{"infer"}, c.args...), &out, &said)
+		if code != 0 {
+			t.Fatalf("%v: exit %d: %s", c.args, code, &said)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%v: no %q in\n%s", c.args, want, &out)
+			}
+		}
+		if c.never != "" && strings.Contains(out.String(), c.never) {
+			t.Errorf("%v: %q in\n%s", c.args, c.never, &out)
+		}
+	}
+	var out, said bytes.Buffer
+	code := run(t.Context(), []string{"infer", plain, "--evid", "4,-1"}, &out, &said)
+	if code == 0 || !strings.Contains(said.String(), `no variable "4"`) {
+		t.Errorf("a literal that is not there: exit %d, %s", code, &said)
+	}
+}
+
+// TestFormulasAreConverted: what is a formula becomes one, and what is none says why.
+func TestFormulasAreConverted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "doors.json")
+	var out, said bytes.Buffer
+	if code := run(t.Context(), []string{"convert", "../../examples/doors.cnf", file}, &out, &said); code != 0 || said.Len() > 0 {
+		t.Fatalf("exit %d: %s", code, &said)
+	}
+	if code := run(t.Context(), []string{"convert", file, "-", "--to", "cnf"}, &out, &said); code != 0 || said.Len() > 0 ||
+		!strings.Contains(out.String(), "p cnf 4 4\n") || !strings.Contains(out.String(), "\n4 -3 1 0\n") {
+		t.Errorf("exit %d: %s\n%s", code, &said, &out)
+	}
+	if code := run(t.Context(), []string{"convert", "../../examples/heating.bif", "-", "--to", "cnf"}, &out, &said); code == 0 ||
+		!strings.Contains(said.String(), "cnf: ") {
+		t.Errorf("exit %d: %s", code, &said)
+	}
+}
+
+func TestWhole(t *testing.T) {
+	for z, want := range map[float64]int64{
+		1: 1, 4: 4, 123456789: 123456789, 1e10 - 1: 1e10 - 1, 0.5: 0, 1.0000001: 0, 2e10: 0, 0.9999999: 0,
+	} {
+		if n, ok := whole(math.Log(z)); ok != (want > 0) || ok && n != want {
+			t.Errorf("%v: %d, %v", z, n, ok)
+		}
+	}
+}

@@ -1,0 +1,236 @@
+// Package dimacs reads and writes weighted formulas in conjunctive normal form as factor graphs: DIMACS's CNF, with the weights of the
+// model counting competitions (c p weight) or Cachet's (w). Z is the weighted number of models.
+//
+// Variable n of the file is the variable called "n", at position n − 1, with the values 0 (false) and 1 (true).
+package dimacs
+
+import (
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// longestTable is how many literals a clause may have to be a table: 2^4 entries are fewer numbers than the two terms of a CP tensor
+// have.
+const longestTable = 4
+
+// spare is how many variables a file may have beyond its bytes.
+const spare = 1 << 20
+
+// Read reads a formula in conjunctive normal form. A weight is a factor over its variable; a clause is a factor that is 0 where all its
+// literals are false and 1 elsewhere, a table up to four literals and a CP tensor of two terms beyond. Literals that are there twice
+// count once, and a clause with a literal and its negation is left out.
+//
+// Weights are "c p weight LITERAL WEIGHT 0", decimal or a fraction; of a variable with one of them, w in [0, 1], the other is 1 − w, and of
+// one without both are 1. "w VARIABLE WEIGHT" is Cachet's, −1 standing for 1 and 1.
+//
+// Errors carry bad_input and the line; unsupported for what is another problem: projected counting (c p show, or c ind, of some variables),
+// p wcnf and the like, XOR clauses. Memory grows with what was read.
+func Read(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
+	if limits.Bytes == 0 {
+		limits.Bytes = 1 << 30
+	}
+	if limits.Variables == 0 {
+		limits.Variables = 1 << 22
+	}
+	if limits.Factors == 0 {
+		limits.Factors = 1 << 23
+	}
+	if limits.Legs == 0 {
+		limits.Legs = 1 << 26
+	}
+	f := &reader{scanner: newScanner(r, limits.Bytes), limits: limits, variables: -1}
+	for f.err == nil && f.next() {
+		f.item()
+	}
+	if f.err == nil {
+		f.finish()
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f.model(), nil
+}
+
+// reader is a file as far as it is read.
+type reader struct {
+	*scanner
+	limits    uai.Limits
+	variables int // −1 before the header
+	clauses   int // as the header says
+	literals  []int32
+	ends      []int // of the clauses, in literals
+	open      int   // line of the clause that has not ended; 0 for none
+	weights   []weight
+	shown     []int32 // of c p show and c ind
+	shows     int     // the line of the last of these; 0 for none
+	over      bool    // behind %
+}
+
+// item reads what begins with the current word: a comment, the header, a weight, or literals.
+func (f *reader) item() {
+	switch {
+	case f.over:
+		f.skip()
+	case f.opens && strings.HasPrefix(f.word, "c"):
+		f.comment()
+	case f.opens && f.word == "p":
+		f.header()
+	case f.opens && f.word == "w" && f.open == 0:
+		f.cachet()
+	case f.opens && f.word == "%" && f.open == 0: // SATLIB's files end so
+		f.over = true
+		f.skip()
+	case f.opens && strings.HasPrefix(f.word, "x"):
+		f.fail(fault.Unsupported, uai.ErrModel, "clauses that are exclusive disjunctions (x) are not read")
+	default:
+		f.literal()
+	}
+}
+
+// header reads "p cnf VARIABLES CLAUSES".
+func (f *reader) header() {
+	words := f.rest(4)
+	switch {
+	case f.err != nil:
+	case f.variables >= 0:
+		f.bad(uai.ErrSyntax, "a second line with p")
+	case len(words) > 0 && words[0] != "cnf":
+		f.fail(fault.Unsupported, uai.ErrModel, "%.40q is another problem: p cnf is read", "p "+words[0])
+	case len(words) != 3:
+		f.bad(uai.ErrSyntax, "p cnf VARIABLES CLAUSES is needed")
+	default:
+		f.variables = f.count(words[1], "variables", f.limits.Variables)
+		f.clauses = f.count(words[2], "clauses", f.limits.Factors)
+	}
+}
+
+// count is a number of the header.
+func (f *reader) count(word, what string, most int) int {
+	n, err := strconv.ParseUint(word, 10, 63)
+	if err != nil && !strings.Contains(err.Error(), "range") {
+		f.bad(uai.ErrSyntax, "%.40q is no number of %s", word, what)
+	} else if err != nil || n > uint64(most) {
+		f.bad(uai.ErrLimit, "%.40s %s, at most %d", word, what, most)
+	}
+	return int(n)
+}
+
+// literal reads a literal of a clause, or its end.
+func (f *reader) literal() {
+	if f.variables < 0 {
+		f.bad(uai.ErrSyntax, "%.40q where p cnf VARIABLES CLAUSES is needed", f.word)
+		return
+	}
+	n := f.integer(f.word, "a literal", f.variables)
+	switch {
+	case f.err != nil:
+	case n != 0:
+		if f.open == 0 {
+			f.open = f.line
+		}
+		if f.literals = append(f.literals, int32(n)); len(f.literals) > f.limits.Legs {
+			f.bad(uai.ErrLimit, "more than %d literals", f.limits.Legs)
+		}
+	default:
+		f.open = 0
+		if f.ends = append(f.ends, len(f.literals)); len(f.ends) > f.clauses {
+			f.bad(uai.ErrModel, "more clauses than the header says: %d", f.clauses)
+		}
+	}
+}
+
+// finish checks what can be told at the end only.
+func (f *reader) finish() {
+	switch {
+	case f.variables < 0:
+		f.bad(uai.ErrSyntax, "the file ends without p cnf VARIABLES CLAUSES")
+	case f.open != 0:
+		f.bad(uai.ErrSyntax, "the file ends within the clause that begins in line %d: no 0", f.open)
+	case len(f.ends) < f.clauses:
+		f.bad(uai.ErrModel, "%d clauses, the header says %d", len(f.ends), f.clauses)
+	case int64(f.variables) > f.read+spare:
+		f.bad(uai.ErrLimit, "%d variables in %d bytes", f.variables, f.read)
+	}
+	f.checkWeights()
+	f.checkShown()
+}
+
+// checkShown refuses projected counting.
+func (f *reader) checkShown() {
+	if f.shows == 0 || f.err != nil {
+		return
+	}
+	f.line = f.shows
+	slices.Sort(f.shown)
+	f.shown = slices.Compact(f.shown)
+	if n := len(f.shown); n > 0 && int(f.shown[n-1]) > f.variables {
+		f.bad(uai.ErrModel, "a variable that is shown: %d, there are %d variables", f.shown[n-1], f.variables)
+	} else if n < f.variables {
+		f.fail(fault.Unsupported, uai.ErrModel, "projected counting: %d of %d variables are shown", len(f.shown), f.variables)
+	}
+}
+
+// model is what was read, as a factor graph.
+func (f *reader) model() *factorgraph.Model {
+	m := &factorgraph.Model{Domains: make([]int, f.variables)}
+	for v := range m.Domains {
+		m.Domains[v] = 2
+		m.Names = append(m.Names, strconv.Itoa(v+1))
+	}
+	for v, w := range f.byVariable() {
+		if w != [2]float64{1, 1} {
+			t := &tensor.Dense{Shape: []int{2}, Data: []float64{w[0], w[1]}}
+			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: t})
+		}
+	}
+	from := 0
+	for _, to := range f.ends {
+		if scope, positive, ok := clause(f.literals[from:to]); ok {
+			m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: disjunction(positive)})
+		}
+		from = to
+	}
+	return m
+}
+
+// clause returns a clause's variables and which of them are positive; false where it always holds.
+func clause(literals []int32) (scope []int, positive []bool, ok bool) {
+	scope, positive = []int{}, []bool{}
+	seen := map[int32]bool{}
+	for _, l := range literals {
+		if seen[-l] {
+			return nil, nil, false
+		}
+		if seen[l] {
+			continue
+		}
+		seen[l] = true
+		scope = append(scope, int(max(l, -l))-1)
+		positive = append(positive, l > 0)
+	}
+	return scope, positive, true
+}
+
+// disjunction is the factor of a clause.
+func disjunction(positive []bool) tensor.Tensor {
+	if len(positive) > longestTable {
+		return factorgraph.Clause(positive...)
+	}
+	t := &tensor.Dense{Shape: slices.Repeat([]int{2}, len(positive)), Data: slices.Repeat([]float64{1}, 1<<len(positive))}
+	falsified := 0
+	for _, p := range positive {
+		falsified *= 2
+		if !p {
+			falsified++
+		}
+	}
+	t.Data[falsified] = 0
+	return t
+}
