@@ -17,12 +17,12 @@ const (
 	movesMost      = 1 << 29
 )
 
-// follow sets the guide of all variables and Stats.Width.
-func (s *search) follow() error {
+// follow sets the guide of all variables and Stats.Width, and returns the tree that it follows.
+func (s *search) follow() (decomposition, error) {
 	h := s.hypergraph()
 	d, order, err := s.decomposition(h)
 	if err != nil || len(order) == 0 {
-		return err
+		return d, err
 	}
 	depth := d.depths()
 	deepest := 0
@@ -34,7 +34,7 @@ func (s *search) follow() error {
 	for b, v := range s.p.owner {
 		s.guide[b] = weight * float64(deepest-depth[v]) / float64(max(deepest, 1))
 	}
-	return nil
+	return d, nil
 }
 
 // decomposition is the better one of the tree of a greedy order and, where it is worth it, of a contraction tree that is searched for.
@@ -75,33 +75,37 @@ func (d decomposition) cells(h contractionorder.Hypergraph) float64 {
 }
 
 // guideWeight is what the guide counts against occurrences and conflicts: much where the tree is narrow for the number of variables.
-// Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4.
+// Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4, with a tenth of this weight.
 func guideWeight(n, width int) float64 {
 	ratio := float64(n) / float64(max(width, 1))
 	if ratio > 40 {
 		return 1e7
 	}
-	return min(100*math.Exp(ratio)/float64(n), 1e7)
+	return min(1000*math.Exp(ratio)/float64(n), 1e7)
+}
+
+// dimensions are the numbers of open values of the formula's variables, 1 for those that have a value.
+func (s *search) dimensions() []int {
+	dims := make([]int, len(s.p.f.Domains))
+	for v := range dims {
+		first, n := s.p.first[v], s.p.count(int32(v))
+		open := 0
+		for b := first; b < first+n; b++ {
+			if s.value[2*b] == 0 {
+				open++
+			}
+		}
+		if n == 1 && open == 1 {
+			open = 2
+		}
+		dims[v] = max(open, 1)
+	}
+	return dims
 }
 
 // hypergraph is what is left of the formula: its variables with the values that are open, and a scope per clause and table.
 func (s *search) hypergraph() contractionorder.Hypergraph {
-	dims := make([]int, len(s.p.f.Domains))
-	for v := range dims {
-		dims[v] = 1
-		if s.p.count(int32(v)) == 1 && s.value[2*s.p.first[v]] == 0 {
-			dims[v] = 2
-		}
-		if s.p.count(int32(v)) > 1 {
-			open := 0
-			for b := s.p.first[v]; b < s.p.first[v]+s.p.count(int32(v)); b++ {
-				if s.value[2*b] == 0 {
-					open++
-				}
-			}
-			dims[v] = max(open, 1)
-		}
-	}
+	dims := s.dimensions()
 	h := contractionorder.Hypergraph{Dims: dims}
 	add := func(vars []int32) {
 		var scope []int

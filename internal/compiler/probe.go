@@ -10,34 +10,40 @@ import (
 // probeWork is how many steps probing at the root takes at most: a tenth of a second or two.
 const probeWork = 1 << 26
 
-// prepare returns a search over what is left of p after propagation and probing at the root, nil where no assignment is left.
+// prepare returns a search over what is left of p after propagation and probing at the root, with a guide; nil where no
+// assignment is left.
 func prepare(ctx context.Context, p *problem, o Options) (*search, error) {
+	s, err := root(ctx, p, o)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	_, err = s.follow()
+	return s, err
+}
+
+// root is prepare without a guide.
+func root(ctx context.Context, p *problem, o Options) (*search, error) {
 	if p.empty {
 		return nil, nil
 	}
-	root := newSolver(ctx, p)
+	r := newSolver(ctx, p)
 	for _, c := range p.clauses {
 		if len(c) > 1 {
-			root.attach(slices.Clone(c), 0)
+			r.attach(slices.Clone(c), 0)
 			continue
 		}
-		if root.value[c[0]] < 0 {
+		if r.value[c[0]] < 0 {
 			return nil, nil
 		}
-		if root.value[c[0]] == 0 {
-			root.assign(c[0], fact)
+		if r.value[c[0]] == 0 {
+			r.assign(c[0], fact)
 		}
 	}
-	ok, err := root.probe()
+	ok, err := r.probe()
 	if err != nil || !ok {
 		return nil, err
 	}
-
-	s, err := newSearch(ctx, p, root.trail, root.reduced(p.clauses), o)
-	if err != nil {
-		return nil, err
-	}
-	return s, s.follow()
+	return newSearch(ctx, p, r.trail, r.reduced(p.clauses), o)
 }
 
 // probe propagates, and tries both values of every variable until a round finds nothing or the work is spent: a value that

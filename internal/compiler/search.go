@@ -45,6 +45,8 @@ type search struct {
 	frequency []int32   // by variable: how often it occurs in its component
 	guide     []float64 // by variable: what the tree decomposition says, higher is earlier
 
+	progress float64 // how much of the tree of decisions is done, as if both values of a decision were alike
+
 	checked int64 // work when the context was last looked at
 	err     error // why the search ends early
 }
@@ -130,7 +132,7 @@ func (s *search) run() (amount, error) {
 	}
 	whole.varsEnd, whole.clausesEnd, whole.tablesEnd = int32(len(s.vars)), int32(len(s.clauses)), int32(len(s.tables))
 
-	sum, ok := s.branch(whole)
+	sum, ok := s.branch(whole, 1)
 	s.stats.Work = s.work
 	s.stats.Evicted = s.cache.evicted
 	if s.err != nil || !ok {
@@ -142,8 +144,8 @@ func (s *search) run() (amount, error) {
 }
 
 // sum returns the sum of a component, or false where the formula has no assignment under the present one:
-// then s.conflict says why, by literals of the present level and below.
-func (s *search) sum(c component) (amount, bool) {
+// then s.conflict says why, by literals of the present level and below. Its share of the whole tree counts as progress.
+func (s *search) sum(c component, share float64) (amount, bool) {
 	if !s.goOn() {
 		return amount{}, false
 	}
@@ -153,7 +155,7 @@ func (s *search) sum(c component) (amount, bool) {
 		s.open()
 		s.assign(decision, reason)
 		s.cache.begin()
-		value, ok := s.branch(c)
+		value, ok := s.branch(c, share/2)
 		if s.err != nil {
 			return amount{}, false
 		}
@@ -182,8 +184,9 @@ func (s *search) sum(c component) (amount, bool) {
 }
 
 // branch sums what is left of c under the assignment, after propagating it.
-func (s *search) branch(c component) (amount, bool) {
+func (s *search) branch(c component, share float64) (amount, bool) {
 	if !s.propagate() {
+		s.progress += share
 		return amount{}, false
 	}
 	from := component{vars: int32(len(s.vars)), clauses: int32(len(s.clauses)), tables: int32(len(s.tables))}
@@ -194,15 +197,23 @@ func (s *search) branch(c component) (amount, bool) {
 	// The small ones first: they are the soonest to have no assignment.
 	end := len(s.parts)
 	slices.SortStableFunc(s.parts[first:end], func(a, b component) int { return int(a.size() - b.size()) })
+	open := int32(0)
+	for _, part := range s.parts[first:end] {
+		open += part.size()
+	}
+	before := s.progress
 	ok := true
 	for i := first; i < end && ok; i++ {
 		part := s.parts[i]
 		var value amount
-		if value, ok = s.sum(part); ok {
+		if value, ok = s.sum(part, share*float64(part.size())/float64(open)); ok {
 			s.cache.add(part.key, value, part.size())
 			product = product.Mul(value.number)
 			s.times(value.node)
 		}
+	}
+	if s.err == nil {
+		s.progress = before + share
 	}
 	s.parts = s.parts[:first]
 	s.forget(from)
@@ -249,8 +260,8 @@ func (s *search) goOn() bool {
 	case s.err != nil:
 		return false
 	case s.o.Work > 0 && s.work > s.o.Work:
-		s.err = fault.New(fault.OverBudget, "%w: %d steps of work are spent after %d decisions and %d components, of %d variables open",
-			ErrBudget, s.o.Work, s.stats.Decisions, s.stats.Components, s.stats.Variables)
+		s.err = fault.New(fault.OverBudget, "%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done",
+			ErrBudget, s.o.Work, s.stats.Decisions, s.stats.Variables, s.progress)
 	case s.sliceBytes > s.o.Memory/8:
 		s.err = fault.New(fault.OverBudget, "%w: slices of tables take %d bytes, an eighth of the memory is %d",
 			ErrBudget, s.sliceBytes, s.o.Memory/8)

@@ -1,0 +1,71 @@
+package compiler
+
+// Networks of reference models, as formulas.
+
+import (
+	"context"
+	"math"
+	"path"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/formula"
+	"github.com/basetensor/basetensor/internal/reference"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// weightsOf are those of the network's variables, by atom of f.
+func weightsOf(net *btn.Network, f *formula.Formula) []scaled.Number {
+	w := make([]scaled.Number, f.Atoms())
+	for i := range w {
+		w[i] = scaled.One
+	}
+	for i, v := range net.Variables {
+		for a, x := range net.Links[v.Link].T.(*tensor.CP).Weights {
+			w[f.Offset(i)+a] = scaled.FromFloat(x)
+		}
+	}
+	return w
+}
+
+func TestReferenceModels(t *testing.T) {
+	for _, name := range reference.Names(t, "uai") {
+		if ok, _ := path.Match("uai/*"+*models+"*", name); !ok {
+			continue
+		}
+		if name == "uai/sat-grid-pbl-0010.cnf" {
+			continue // no distribution: a factor is 0 everywhere
+		}
+		net := reference.Network(t, name)
+		f, err := formula.FromNetwork(context.Background(), net, 0)
+		if err != nil {
+			t.Logf("%s: %v", name, err)
+			continue
+		}
+		o := Options{Weights: weightsOf(net, f), Work: quick / 8}
+		ctx, cancel := context.Background(), func() {}
+		if *seconds > 0 {
+			ctx, cancel = context.WithTimeout(ctx, *seconds)
+			o.Work = 0
+		}
+		start := processorTime()
+		got, err := Compile(ctx, f, o)
+		cancel()
+		took := (processorTime() - start).Round(time.Millisecond)
+		if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Deadline) {
+			t.Logf("%s: not in %v: %d clauses, %d tables, %+v", name, took, len(f.Clauses), len(f.Tables), got.Stats)
+			continue
+		}
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		t.Logf("%s: %v: %d clauses, %d tables, %+v", name, took, len(f.Clauses), len(f.Tables), got.Stats)
+		want, tolerance := reference.Log10Z(t, name)
+		if z := got.Z.Mul(net.Scale).Log10Abs(); math.Abs(z-want) > tolerance {
+			t.Errorf("%s: log10 Z = %v, the solution is %v", name, z, want)
+		}
+	}
+}
