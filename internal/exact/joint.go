@@ -43,7 +43,7 @@ func PrepareJoint(
 	}
 
 	p := &Prepared{net: net, given: given, marginals: marginals}
-	o := preprocess.Options{Marginals: marginals}
+	o := preprocess.Options{Marginals: marginals, Classes: true}
 
 	if len(set) > 0 {
 		if memory <= 0 {

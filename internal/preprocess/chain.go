@@ -23,7 +23,8 @@ func (w *work) chain(n int, place []int) (pieces, bool) {
 	t := &table{scope: scope, data: w.inOrder(w.tables[n], scope)}
 	shape := w.shape(t)
 
-	p := pieces{table: n, arity: len(shape), chain: true}
+	p := pieces{table: n, arity: len(shape), kind: aChain}
+	err := w.tables[n].factorised(len(shape))
 	states := [][]float64{t.data} // what follows each state
 	size := len(t.data)
 	total := 0
@@ -61,15 +62,14 @@ func (w *work) chain(n int, place []int) (pieces, bool) {
 			return pieces{}, false
 		}
 
-		p.scopes = append(p.scopes, chainScope(t.scope[k], k, len(shape)))
-		p.data = append(p.data, chainTable(steps, len(states), d, len(next)))
+		scope := chainScope(t.scope[k], k, len(shape))
+		p.add(scope, chainTable(steps, len(states), d, len(next)), err)
 		if k < len(shape)-1 {
 			p.hidden = append(p.hidden, len(next))
 		}
 		states = next
 	}
 
-	p.err = w.tables[n].factorised(len(shape))
 	return p, len(shape) > 2
 }
 

@@ -43,13 +43,17 @@ type Options struct {
 	NoElimination bool
 	// NoStructure leaves tables whole that are products of smaller ones, of low rank, or counters.
 	NoStructure bool
+	// Classes writes tables over two indices that cannot tell values of one apart over classes of
+	// these values, where the contraction costs much: contraction trees gain from it, elimination
+	// orders do not.
+	Classes bool
 
 	// Roundings bounds the errors of the tables' entries, as Result.Roundings does. nil: entries of
 	// tables that are Rounded were rounded once, unless they are 0 or powers of two, and others
 	// never.
 	Roundings []float64
 
-	always bool // stars and chains wherever there is one, whatever it costs: for tests
+	always bool // stars, chains and classes wherever there is one, whatever it costs: for tests
 }
 
 // Result is a simpler expression of the same value.

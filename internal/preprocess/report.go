@@ -32,6 +32,7 @@ type Report struct {
 	Splits        int // tables written as products
 	Stars         int // tables written as stars of low rank
 	Chains        int // tables written as chains of counters
+	Coarse        int // tables written over classes of values
 	Probed        int // values that were assumed, to see whether zeros follow
 	ProbedAway    int // values that were removed for what followed
 	Parts         int
@@ -85,6 +86,7 @@ func (r Report) String() string {
 		{r.Splits, "tables split"},
 		{r.Stars, "stars"},
 		{r.Chains, "chains"},
+		{r.Coarse, "tables over classes of values"},
 		{r.Parts, "parts"},
 	} {
 		if c.n > 0 {

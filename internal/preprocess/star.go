@@ -44,8 +44,8 @@ func (w *work) star(n int) (pieces, bool) {
 		table:  n,
 		arity:  len(shape),
 		hidden: []int{r},
-		err:    (t.err + starRounding*0x1p53) / float64(len(shape)),
 	}
+	err := (t.err + starRounding*0x1p53) / float64(len(shape))
 
 	for k, i := range t.scope {
 		v := vectors(cp, k)
@@ -56,8 +56,7 @@ func (w *work) star(n int) (pieces, bool) {
 				}
 			}
 		}
-		p.scopes = append(p.scopes, []int{-1, i})
-		p.data = append(p.data, v)
+		p.add([]int{-1, i}, v, err)
 	}
 	return p, true
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/policy"
 )
 
 const (
@@ -26,14 +27,32 @@ type pieces struct {
 	hidden []int       // dimensions of the new indices
 	scopes [][]int     // of the pieces
 	data   [][]float64 // of the pieces
-	chain  bool        // of counters; else a star
-	err    float64     // of every piece
+	errs   []float64   // of the pieces, as table.err
+	kind   pieceKind
+}
+
+// pieceKind is what a table was found to be.
+type pieceKind int
+
+const (
+	aStar    pieceKind = iota
+	aChain             // of counters
+	coarsely           // over classes of values
+)
+
+// add appends a piece.
+func (p *pieces) add(scope []int, data []float64, err float64) {
+	p.scopes = append(p.scopes, scope)
+	p.data = append(p.data, data)
+	p.errs = append(p.errs, err)
 }
 
 // simplified applies the rules to w, and to w with tables replaced by stars and chains if there are
 // any, and returns what is cheapest to contract along the min-fill order: with tables as they are,
-// with all replaced that can be, or only those over many indices. Structure is looked for before
-// anything is multiplied into the tables.
+// with all replaced that can be, or only those over many indices. Classes of values are not
+// compared in that way: an order sums an index out with all of its tables at once, and only a tree
+// gets from an index to its classes on the way. Structure is looked for before anything is
+// multiplied into the tables.
 // Source: P. Savický and J. Vomlel,
 // Exploiting tensor rank-one decomposition in probabilistic inference (2007).
 func (w *work) simplified(ctx context.Context) (*work, error) {
@@ -41,7 +60,8 @@ func (w *work) simplified(ctx context.Context) (*work, error) {
 		w.propagate()
 	}
 
-	if w.zero != nil || w.options.NoStructure || !w.anyArity(minArity) {
+	looked := w.anyArity(minArity) || w.options.Classes && w.anyArity(2)
+	if w.zero != nil || w.options.NoStructure || !looked {
 		w.simplify()
 		return w, w.pace.Err()
 	}
@@ -53,6 +73,17 @@ func (w *work) simplified(ctx context.Context) (*work, error) {
 		return best, err
 	}
 
+	if w.options.Classes && (flops >= policy.ClassFlops || w.options.always) && w.coarsen() {
+		best = w.clone()
+		best.simplify()
+		if flops, err = best.cost(ctx); err != nil {
+			return best, err
+		}
+	}
+
+	if !w.anyArity(minArity) {
+		return best, nil
+	}
 	found, err := w.candidates(ctx)
 	if err != nil {
 		return nil, err
@@ -208,12 +239,15 @@ func (w *work) replace(p pieces) {
 		}
 
 		w.signed = w.signed || slices.ContainsFunc(p.data[k], func(x float64) bool { return x < 0 })
-		w.add(&table{scope: scope, data: p.data[k], from: from, wider: true, err: p.err})
+		w.add(&table{scope: scope, data: p.data[k], from: from, wider: true, err: p.errs[k]})
 	}
 
-	if p.chain {
+	switch p.kind {
+	case aChain:
 		w.report.Chains++
-	} else {
+	case coarsely:
+		w.report.Coarse++
+	default:
 		w.report.Stars++
 	}
 }
