@@ -48,7 +48,8 @@ func (p Poly) Scale(x scaled.Number) Poly {
 
 // Mul returns p·q, [z^k] p·q = Σ_i p[i]·q[k−i], over the box shape(p) + shape(q) − 1. Every
 // coefficient is summed with the rounding of its own largest terms, so small ones keep all their
-// relative precision when nothing cancels. Cost: Size(p)·Size(q) multiply-adds. Source: the paper's
+// relative precision when nothing cancels. Cost: Size(p)·Size(q) multiply-adds; where most
+// coefficients of one of them in several variables are 0, only the others count. Source: the paper's
 // convolution of count vectors (proof of Lemma 3).
 func (p Poly) Mul(q Poly, ops *Ops) Poly {
 	mustHaveVars(len(p.Shape), len(q.Shape))
@@ -61,15 +62,21 @@ func (p Poly) Mul(q Poly, ops *Ops) Poly {
 		return mulOneLeg(p, q)
 	}
 
-	// Backwards, so that both lists are read in one direction:
-	// [z^k] p·q = Σ_i p[i]·q[i + shape(q)−1−k].
-	q = reversed(q)
 	shape := make([]int, len(p.Shape))
-	shift := make([]int, len(p.Shape))
 	for a := range shape {
 		shape[a] = p.Shape[a] + q.Shape[a] - 1
 	}
+	if isThin(q) {
+		return mulThin(p, q, shape, ops)
+	}
+	if isThin(p) {
+		return mulThin(q, p, shape, ops)
+	}
 
+	// Backwards, so that both lists are read in one direction:
+	// [z^k] p·q = Σ_i p[i]·q[i + shape(q)−1−k].
+	q = reversed(q)
+	shift := make([]int, len(p.Shape))
 	r := New(shape)
 	k := make([]int, len(shape))
 	for i := range r.Coef.Mant {

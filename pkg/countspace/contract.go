@@ -91,11 +91,32 @@ func Correlate(s, p Poly, ops *Ops) Poly {
 		shape[a] = max(1, s.Shape[a]-p.Shape[a]+1)
 	}
 
+	if isThin(p) {
+		return correlateThin(s, p, shape, ops)
+	}
+
 	h := New(shape)
 	k := make([]int, len(shape))
 	for i := range h.Coef.Mant {
 		h.put(i, dotShift(s, p, k, ops))
 		next(k, shape)
+	}
+	return h
+}
+
+// CorrelateOn is Correlate over the box of places, at the coefficients of it that are not 0 alone; the others
+// are 0. Cost: at most Size(p) multiply-adds for each of them.
+func CorrelateOn(s, p, places Poly, ops *Ops) Poly {
+	mustHaveVars(len(s.Shape), len(p.Shape))
+	mustHaveVars(len(s.Shape), len(places.Shape))
+	s, p = canonical(s), canonical(p)
+	h := New(places.Shape)
+	k := make([]int, len(h.Shape))
+	for i := range h.Coef.Mant {
+		if places.Coef.Mant[i] != 0 {
+			h.put(i, dotShift(s, p, k, ops))
+		}
+		next(k, h.Shape)
 	}
 	return h
 }

@@ -138,7 +138,11 @@ func (a Number) Log10Abs() float64 {
 	return math.Log10(math.Abs(a.Mant)) + float64(a.Exp)*(math.Ln2/math.Ln10)
 }
 
-// FromLog returns exp(l), l in nats: for values whose logarithm is what is known.
+// ln2Low is ln 2 less its float64.
+const ln2Low = 2.3190468138462996e-17
+
+// FromLog returns exp(l), l in nats: for values whose logarithm is what is known. The relative
+// error is below 2^-51 for |l| up to 10^9, l taken as it is.
 // exp(−Inf) is 0; +Inf and NaN stay.
 func FromLog(l float64) Number {
 	if math.IsInf(l, -1) {
@@ -148,7 +152,10 @@ func FromLog(l float64) Number {
 		return Number{Mant: l}
 	}
 	e := math.Floor(l / math.Ln2)
-	return Make(math.Exp(l-e*math.Ln2), int64(e))
+
+	// What is left of l after e·ln 2, as if ln 2 had twice the digits of a float64.
+	rest := math.FMA(-e, math.Ln2, l)
+	return Make(math.Exp(math.FMA(-e, ln2Low, rest)), int64(e))
 }
 
 // Vector is a list of numbers stored as mantissas and exponents: entry i is Mant[i]·2^Exp[i].

@@ -116,3 +116,31 @@ func TestNotFinite(t *testing.T) {
 		}
 	}
 }
+
+// bigExp is exp(l) by its series at l/2^60, squared 60 times, with 400 bits.
+func bigExp(l float64) *big.Float {
+	f := func(x float64) *big.Float { return new(big.Float).SetPrec(400).SetFloat64(x) }
+	x := new(big.Float).SetPrec(400).SetMantExp(f(l), -60)
+	sum, term := f(1), f(1)
+	for k := 1; k < 40; k++ {
+		term.Mul(term, x).Quo(term, f(float64(k)))
+		sum.Add(sum, term)
+	}
+	for range 60 {
+		sum.Mul(sum, sum)
+	}
+	return sum
+}
+
+// TestFromLogKeepsDigits: of values far beyond float64, too.
+func TestFromLogKeepsDigits(t *testing.T) {
+	for _, l := range []float64{1e-9, -0.3, 1, -709, 12345.678, -1e6 / 3, 1e6 / 7, 1e9 / 7, -1e9 / 3} {
+		got, want := scaled.FromLog(l), bigExp(l)
+		off := new(big.Float).SetPrec(400).SetFloat64(got.Mant)
+		off.SetMantExp(off, int(got.Exp))
+		off.Quo(off.Sub(off, want), want)
+		if r, _ := off.Float64(); math.Abs(r) > 0x1p-51 {
+			t.Errorf("exp(%v) is off by %.2g", l, r)
+		}
+	}
+}
