@@ -190,7 +190,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 
 // surface is how many functions, methods and types the public packages export. It may fall; whoever lets it
 // grow says why.
-const surface = 309
+const surface = 314
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}
@@ -303,6 +303,7 @@ func TestImportsPointOneWay(t *testing.T) {
 		"internal/compiled",
 		"internal/lower",
 		"internal/engine/einsum",
+		"internal/engine/counts",
 		"internal/engine/wide",
 		"internal/preprocess",
 		"internal/exact",

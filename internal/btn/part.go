@@ -47,6 +47,8 @@ const (
 	ClassCP              Class = "cp"
 	ClassSymmetric       Class = "symmetric"         // C = S, R = 1 (Lemma 3)
 	ClassSymmetryRankOne Class = "symmetry-rank-one" // C = S (Lemma 4)
+	// C = B in count space: symmetric cores by their counts, all else as polynomials in these.
+	ClassCounts Class = "counts"
 	// C = B, a product over the connected parts of the network.
 	ClassProduct Class = "product"
 	// C = B, contracted exactly along an elimination order.
@@ -72,6 +74,7 @@ var classes = map[Class]func() Part{
 	ClassCP:              func() Part { return new(CP) },
 	ClassSymmetric:       func() Part { return new(SymmetryRankOne) },
 	ClassSymmetryRankOne: func() Part { return new(SymmetryRankOne) },
+	ClassCounts:          func() Part { return new(Counts) },
 	ClassDescent:         func() Part { return new(Descent) },
 	ClassCircuit:         func() Part { return new(Circuit) },
 	ClassProduct:         func() Part { return new(Product) },
@@ -464,6 +467,7 @@ func (p *Product) Fits(n *Network) error {
 func (*RankOne) Describe(*EstimateResult)         {}
 func (*CP) Describe(*EstimateResult)              {}
 func (*SymmetryRankOne) Describe(*EstimateResult) {}
+func (*Counts) Describe(*EstimateResult)          {}
 func (*Elimination) Describe(*EstimateResult)     {}
 func (*Slices) Describe(*EstimateResult)          {}
 func (*Groups) Describe(*EstimateResult)          {}
@@ -474,6 +478,7 @@ func (*Product) Describe(*EstimateResult)         {}
 func (*RankOne) part()         {}
 func (*CP) part()              {}
 func (*SymmetryRankOne) part() {}
+func (*Counts) part()          {}
 func (*Elimination) part()     {}
 func (*Slices) part()          {}
 func (*Groups) part()          {}

@@ -50,6 +50,8 @@ func engineOf(class btn.Class) Engine {
 	switch class {
 	case btn.ClassRankOne, btn.ClassCP, btn.ClassSymmetric, btn.ClassSymmetryRankOne:
 		return closedForms{}
+	case btn.ClassCounts:
+		return inCounts{}
 	case btn.ClassElimination:
 		return elimination{}
 	case btn.ClassSlices:
@@ -84,6 +86,7 @@ func engineOf(class btn.Class) Engine {
 //	                    Lemma 3, O(Σ_j d^{n_j} + n²) for two levels
 //	symmetry-rank-one   the same with R absorbed into the links
 //	                    Lemma 4, as Lemma 3
+//	counts              the same for several cores, links joined by tables, and equal ones once
 //	elimination         C = B, exactly, along an elimination order
 //	slices, groups      C = B, exactly, along trees over the simplified network
 //	circuit             C = B, exactly, as an arithmetic circuit, Σ_x C(x) Π_v w_v(x_v): linear in its edges

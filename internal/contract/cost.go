@@ -150,13 +150,26 @@ func productCost(boxes [][]float64, vars int) (cost float64, whole []float64) {
 
 	// In one variable the order does not matter: Σ_{i<j} degree_i·degree_j, and lower terms.
 	for _, box := range boxes {
-		cost += volume(whole) * volume(box)
+		cost += volume(whole) * filled(box)
 		for a := range whole {
 			whole[a] += box[a] - 1
 		}
 	}
 
 	return cost, whole
+}
+
+// filled is how many coefficients of a link's polynomial are not 0, roughly: in several variables a leg is at
+// one level for every value.
+func filled(box []float64) float64 {
+	if len(box) < 2 {
+		return volume(box)
+	}
+	n := 1.0
+	for _, side := range box {
+		n += side - 1
+	}
+	return n
 }
 
 // volume is the number of coefficients of a box.

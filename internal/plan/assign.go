@@ -132,8 +132,8 @@ func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
 func carried(e *btn.Estimate) bool {
 	for _, part := range e.Parts {
 		switch q := part.(type) {
-		case *btn.Elimination, *btn.Slices, *btn.Groups, *btn.Adjoints, *btn.SymmetryRankOne, *btn.Descent,
-			*btn.Circuit:
+		case *btn.Elimination, *btn.Slices, *btn.Groups, *btn.Adjoints, *btn.SymmetryRankOne, *btn.Counts,
+			*btn.Descent, *btn.Circuit:
 		case *btn.Product:
 			for _, factor := range q.Factors {
 				if !carried(factor.Estimate) {

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/counts"
 	"github.com/basetensor/basetensor/internal/frobenius"
 	"github.com/basetensor/basetensor/internal/linalg"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -73,7 +74,7 @@ func zeroLevels(dims []int) [][]uint8 {
 
 // spread returns the levels of one core, level 0 on the legs of all others.
 func spread(net *btn.Network, core int) countspace.Levels {
-	own := symmetryTerms(net.Cores[core].T).Levels
+	own := counts.Terms(net.Cores[core].T).Levels
 	levels := countspace.Levels{D: own.D, Of: zeroLevels(net.Dims)}
 	for mode, leg := range net.Cores[core].Legs {
 		levels.Of[leg] = own.Of[mode]
@@ -100,7 +101,7 @@ func factorise(
 		if ctx.Err() != nil {
 			return nil, -1, 0, false
 		}
-		form := symmetryTerms(core.T)
+		form := counts.Terms(core.T)
 		cp, apart, low := tensor.LowRank(core.T, maxTerms)
 		off += apart
 		if !low && form == nil {
@@ -139,20 +140,9 @@ func factorise(
 	if product*saved <= float64(maxTerms) {
 		return factors, -1, off, true // rank one throughout contracts fastest
 	}
-	form := symmetryTerms(net.Cores[symmetric].T)
+	form := counts.Terms(net.Cores[symmetric].T)
 	factors[symmetric] = symmetricFactors(form)
 	return factors, symmetric, off, true
-}
-
-// symmetryTerms views a symmetric form as symmetry-CP; nil for other forms.
-func symmetryTerms(t tensor.Tensor) *tensor.SymmetryCP {
-	switch t := t.(type) {
-	case *tensor.Symmetric:
-		return &tensor.SymmetryCP{Shape: t.Shape, Levels: t.Levels, Terms: []tensor.SymmetryRankOne{{Alpha: 1, S: t.Values}}}
-	case *tensor.SymmetryCP:
-		return t
-	}
-	return nil
 }
 
 // symmetricFactors returns the terms of a symmetric core, which stays symmetric.

@@ -6,15 +6,13 @@ package plan
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/engine/counts"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -133,7 +131,7 @@ func hasLongChain(net *btn.Network) bool {
 }
 
 func isLongChain(core btn.Core) bool {
-	form := symmetryTerms(core.T)
+	form := counts.Terms(core.T)
 	return form != nil && counters(form)*float64(len(core.Legs)+1) >= policy.LongChain
 }
 
@@ -146,238 +144,110 @@ func counters(form *tensor.SymmetryCP) float64 {
 	return n
 }
 
-// signed reports whether a symmetric core has terms of both signs.
-func signed(net *btn.Network) bool {
-	negative := func(list []float64) bool {
-		for _, x := range list {
-			if x < 0 {
-				return true
-			}
-		}
-		return false
-	}
-	for _, core := range net.Cores {
-		form := symmetryTerms(core.T)
-		if form == nil {
-			continue
-		}
-		for _, term := range form.Terms {
-			if term.Alpha < 0 || negative(term.S.Mant) {
-				return true
-			}
-			for _, r := range term.R {
-				if negative(r) {
-					return true
-				}
-			}
-		}
-	}
+// signed reports whether a number of the network is below 0.
+func signed(net *btn.Network) bool { return counts.Signed(net) }
 
-	return false
-}
-
-// countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c, every one with levels of its own, where
-// all other cores are of rank one: one component per choice of a term in every core. With k symmetric cores
-// that is a polynomial in all their counts, so that it is nil where more than one is symmetric and it costs
-// more than countFlops.
+// countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c with long chains, every one with counts of
+// its own: one component per choice of a term in every core. What else the network has hangs on their legs: cores
+// of rank one as vectors, others as tables whose entries are polynomials in the counts. It is nil where that
+// costs more than countFlops and than an elimination order, if several cores are symmetric or there are tables.
 func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
-	terms, coefficients, levels := 1, 1.0, 1
-	var kept []int
-	factors := make([][]countTerm, len(net.Cores))
+	part := &btn.Counts{}
+	terms, coefficients := 1, 1.0
 	for c, core := range net.Cores {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		form := symmetryTerms(core.T)
-		if form == nil {
-			one, ok := strictRankOne(core.T)
-			if !ok {
-				return nil, nil
-			}
-			factors[c] = []countTerm{one}
+		if !isLongChain(core) {
 			continue
 		}
-
-		kept = append(kept, c)
-		if len(form.Terms) == 0 || len(form.Terms) > policy.MostCountTerms/terms || levels+form.Levels.D-1 > math.MaxUint8 {
+		form := counts.Terms(core.T)
+		if len(form.Terms) == 0 || len(form.Terms) > policy.MostCountTerms/terms {
 			return nil, nil
 		}
+		part.Cores = append(part.Cores, c)
+		part.Terms = append(part.Terms, 0)
 		terms *= len(form.Terms)
-		levels += form.Levels.D - 1
 		coefficients *= counters(form)
 	}
-
-	cost := btn.Cost{Bytes: countBytes * coefficients * float64(max(1, terms/4))}
-	if cost.Bytes > float64(memory) {
+	if bytes := countBytes * coefficients * float64(max(1, terms/4)); bytes > float64(memory) {
 		return nil, fault.New(fault.OverBudget,
 			"plan: the symmetric factors have %.3g count vectors together, which takes %.3g bytes in "+
 				"count space, the budget is %d bytes",
-			coefficients, cost.Bytes, memory)
+			coefficients, bytes, memory)
 	}
 
-	frame := &btn.Frame{Closed: true, Levels: keptLevels(net, kept, levels)}
-	cost.Flops = float64(terms) * contract.CountFlops(net, frame.Levels)
-	if len(kept) > 1 && cost.Flops > policy.CountFlops {
-		return nil, nil
+	form, err := counts.New(ctx, net, part, counts.Options{Memory: memory})
+	if err != nil {
+		return nil, unlessForm(err)
 	}
-
-	for _, c := range kept {
-		factors[c] = countTerms(symmetryTerms(net.Cores[c].T))
+	cost, err := countCost(ctx, form, false)
+	if err != nil {
+		return nil, unlessForm(err)
 	}
-	parts, alpha := expandCounts(net, factors, frame)
-	plan := exactOf(cost, parts...)
-	plan.Estimates[0].Alpha = alpha
-	return plan, nil
-}
-
-// keptLevels gives every kept core levels of its own, one core after the other; legs of others stay at level 0.
-func keptLevels(net *btn.Network, kept []int, levels int) countspace.Levels {
-	out := countspace.Levels{D: levels, Of: zeroLevels(net.Dims)}
-	offset := 0
-	for _, c := range kept {
-		own := symmetryTerms(net.Cores[c].T).Levels
-		for mode, leg := range net.Cores[c].Legs {
-			for x, level := range own.Of[mode] {
-				if level > 0 {
-					out.Of[leg][x] = level + uint8(offset)
-				}
-			}
+	cost.Flops *= float64(terms)
+	if cost.Flops > policy.CountFlops && (len(part.Cores) > 1 || form.Wired()) {
+		cheaper, err := orderIsCheaper(ctx, net, cost.Flops, memory)
+		if cheaper || err != nil {
+			return nil, err
 		}
-		offset += own.D - 1
 	}
-	return out
-}
-
-// countTerm is one term of one core: a weight, vectors by mode (nil: all ones), and S of a core that is symmetric.
-type countTerm struct {
-	weight scaled.Number
-	r      [][]float64
-	s      *countspace.Poly
-}
-
-// countTerms returns the terms of a symmetric core with their S.
-func countTerms(form *tensor.SymmetryCP) []countTerm {
-	out := make([]countTerm, len(form.Terms))
-	for i, f := range symmetricFactors(form) {
-		out[i] = countTerm{weight: scaled.FromFloat(f.weight), r: f.r, s: f.s}
+	if cost.Bytes > float64(memory) {
+		return nil, fault.New(fault.OverBudget,
+			"plan: the form in count space takes %.3g bytes, the budget is %d bytes", cost.Bytes, memory)
 	}
-	return out
+	return countPlan(net, part, cost), nil
 }
 
-// expandCounts returns the product of all sums as components and weights, the last core's terms fastest.
-func expandCounts(
-	net *btn.Network, factors [][]countTerm, frame *btn.Frame,
-) (parts []btn.Part, alphas []scaled.Number) {
-	choice := make([]int, len(factors))
+// unlessForm is nil for networks that have no form in count space.
+func unlessForm(err error) error {
+	if counts.IsForm(err) {
+		return nil
+	}
+	return err
+}
+
+// countCost is what a form takes, in windows where the whole takes long.
+func countCost(ctx context.Context, form *counts.Form, marginals bool) (btn.Cost, error) {
+	cost := form.Cost(marginals)
+	if cost.Flops <= policy.CountFlops {
+		return cost, nil
+	}
+	var err error
+	cost.Flops, err = form.Windowed(ctx, marginals)
+	return cost, err
+}
+
+// orderIsCheaper reports whether the min-fill order takes fewer flops, and fits the memory.
+func orderIsCheaper(ctx context.Context, net *btn.Network, flops float64, memory int64) (bool, error) {
+	shape, err := lower.Shape(ctx, net)
+	if fault.CodeOf(err) == fault.OverBudget && err != nil {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, cost, err := minFill(ctx, shape)
+	return err == nil && cost.Flops < flops && cost.Bytes <= float64(memory), err
+}
+
+// countPlan lists a component for every choice of a term in every core, the last core's fastest.
+func countPlan(net *btn.Network, part *btn.Counts, cost btn.Cost) *btn.Plan {
+	forms := make([][]tensor.SymmetryRankOne, len(part.Cores))
+	for k, c := range part.Cores {
+		forms[k] = counts.Terms(net.Cores[c].T).Terms
+	}
+	var parts []btn.Part
+	var alphas []scaled.Number
+	choice := slices.Clone(part.Terms)
 	for {
-		r := make([][]float64, len(net.Dims))
-		s := countspace.Constant(0, scaled.One)
 		alpha := scaled.One
-		for c, i := range choice {
-			f := factors[c][i]
-			alpha = alpha.Mul(f.weight)
-			if f.s != nil {
-				s = outer(s, *f.s)
-			}
-			for mode, leg := range net.Cores[c].Legs {
-				if f.r != nil && f.r[mode] != nil {
-					r[leg] = f.r[mode]
-				}
-			}
+		for k, i := range choice {
+			alpha = alpha.Mul(scaled.FromFloat(forms[k][i].Alpha))
 		}
-
-		parts = append(parts, &btn.SymmetryRankOne{Frame: frame, S: s, R: r})
+		parts = append(parts, &btn.Counts{Cores: part.Cores, Terms: slices.Clone(choice)})
 		alphas = append(alphas, alpha)
-		if !nextChoice(choice, factors) {
-			return parts, alphas
+		if !nextChoice(choice, forms) {
+			plan := exactOf(cost, parts...)
+			plan.Estimates[0].Alpha = alphas
+			return plan
 		}
 	}
-}
-
-// outer returns a(y)·b(z), a polynomial in the variables of both.
-func outer(a, b countspace.Poly) countspace.Poly {
-	shape := append(append([]int{}, a.Shape...), b.Shape...)
-	out := countspace.Poly{Shape: shape, Coef: scaled.NewVector(a.Size() * b.Size())}
-	for i := range a.Size() {
-		x := a.Coef.At(i)
-		for k := range b.Size() {
-			out.Coef.Set(i*b.Size()+k, x.Mul(b.Coef.At(k)))
-		}
-	}
-	return out
-}
-
-// strictTolerance is the relative difference of an entry from the product of its vectors that is put down to rounding.
-const strictTolerance = 1e-15
-
-// strictRankOne writes a tensor as one term, exactly up to the rounding of every single entry: zeros are
-// zeros, and entries far below the largest count like all others.
-func strictRankOne(t tensor.Tensor) (countTerm, bool) {
-	switch t := t.(type) {
-	case *tensor.CP:
-		return cpRankOne(t)
-	case *tensor.Dense:
-		return denseRankOne(t)
-	}
-	return countTerm{}, false
-}
-
-// cpRankOne is the one term of a CP tensor, false if it has others.
-func cpRankOne(t *tensor.CP) (countTerm, bool) {
-	if len(t.Weights) != 1 {
-		return countTerm{}, false
-	}
-	out := countTerm{weight: scaled.FromFloat(t.Weights[0]), r: make([][]float64, len(t.Shape))}
-	copy(out.r, t.Vectors) // one term over one value is all ones
-	return out, true
-}
-
-// denseRankOne compares t[x] · p^(n−1) with Π_k t[p at x_k], p being the largest entry and its place.
-func denseRankOne(t *tensor.Dense) (countTerm, bool) {
-	pivot := 0
-	for i, x := range t.Data {
-		if math.Abs(x) > math.Abs(t.Data[pivot]) {
-			pivot = i
-		}
-	}
-
-	n := len(t.Shape)
-	out := countTerm{weight: scaled.One, r: make([][]float64, n)}
-	if n == 0 {
-		out.weight = scaled.FromFloat(t.Data[0])
-		return out, true
-	}
-
-	p := scaled.FromFloat(t.Data[pivot])
-	if p.IsZero() {
-		out.weight = p
-		return out, true
-	}
-
-	for range n - 1 {
-		out.weight = out.weight.Div(p)
-	}
-	stride := len(t.Data)
-	for k, d := range t.Shape {
-		stride /= d
-		at := pivot - pivot/stride%d*stride
-		out.r[k] = make([]float64, d)
-		for x := range d {
-			out.r[k][x] = t.Data[at+x*stride]
-		}
-	}
-
-	for i, want := range t.Data {
-		got, stride := out.weight, len(t.Data)
-		for k, d := range t.Shape {
-			stride /= d
-			got = got.Mul(scaled.FromFloat(out.r[k][i/stride%d]))
-		}
-		w := scaled.FromFloat(want)
-		if got.Sub(w).Abs().Cmp(w.Abs().Mul(scaled.FromFloat(strictTolerance*float64(n)))) > 0 {
-			return countTerm{}, false
-		}
-	}
-
-	return out, true
 }

@@ -49,7 +49,7 @@ func searchMoves(s btn.Settings) int64 {
 //   - that order, or one made for the query's evidence, where it costs little;
 //   - a contraction tree over the simplified network, with slices where a table would not fit the memory.
 func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
-	inCounts, refused := a.inCounts()
+	inCounts, refused := a.inCounts(marginals)
 	if inCounts != nil {
 		return *inCounts, nil
 	}
@@ -125,15 +125,18 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 }
 
 // inCounts assigns the form in count space where there is one; the error is why there is one that cannot be taken.
-func (a *assigner) inCounts() (*btn.Assignment, error) {
+func (a *assigner) inCounts(marginals bool) (*btn.Assignment, error) {
 	form, err := a.facts.countsOf(a.ctx, a.net, a.settings.Memory)
 	if form == nil || err != nil {
 		return nil, err
 	}
-	if limit := AutoLimit(a.settings); a.settings.Method == btn.MethodAuto && form.Estimates[0].Cost.Flops > limit {
+	cost, err := a.countCost(&form.Estimates[0], marginals)
+	if err != nil {
+		return nil, err
+	}
+	if limit := exactLimit(a.settings); cost.Flops > limit {
 		return nil, fault.New(fault.OverBudget,
-			"plan: the closed form in count space takes %.3g flops, auto goes up to %.0g",
-			form.Estimates[0].Cost.Flops, limit)
+			"plan: the form in count space takes %.3g flops, %s goes up to %.0g", cost.Flops, a.settings.Method, limit)
 	}
 	plan, hit, err := a.remember("counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return form, nil
@@ -142,6 +145,22 @@ func (a *assigner) inCounts() (*btn.Assignment, error) {
 		return nil, err
 	}
 	return &btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1)}, nil
+}
+
+// countCost is what an estimate in count space takes under the query's evidence, which may tell equal legs apart:
+// looked at where the network is so large that this matters.
+func (a *assigner) countCost(e *btn.Estimate, marginals bool) (btn.Cost, error) {
+	part, ok := e.Parts[0].(*btn.Counts)
+	if n := float64(len(a.net.Dims)); !ok || a.evidence.IsEmpty() && !marginals || n*n < policy.CountFlops {
+		return e.Cost, nil
+	}
+	form, err := a.current().Counts(a.ctx, part)
+	if err != nil {
+		return btn.Cost{}, err
+	}
+	cost, err := countCost(a.ctx, form, marginals)
+	cost.Flops *= float64(len(e.Parts))
+	return cost, err
 }
 
 // closedForm assigns a closed form of several components where the network cannot even be laid out for

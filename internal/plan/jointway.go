@@ -30,7 +30,7 @@ func (a *assigner) joint(conditioned *btn.Network, q query.Query) (btn.Assignmen
 		return btn.Assignment{}, fault.New(fault.BadInput, "plan: unknown method %q", a.settings.Method)
 	}
 
-	inCounts, refused := a.inCounts()
+	inCounts, refused := a.inCounts(false)
 	if inCounts != nil {
 		inCounts.Joint = q.Joint
 		return *inCounts, nil

@@ -122,6 +122,12 @@ const (
 	// Chosen: a tenth of a second, at 1.2 ns a multiply-add (decision 2).
 	CountFlops = 1e8
 
+	// WindowFrom is the multiply-adds of a product in count space above which its coefficients are
+	// bounded first and computed only where they matter.
+	// Chosen: a twentieth of a second, at 1.2 ns a multiply-add (decision 2); below it all bits are those of
+	// the plain product.
+	WindowFrom = 1 << 25
+
 	// MostCountTerms bounds the components of a form in count space.
 	// A bound against absurd input: planted networks have up to 200, no reference model more than one.
 	MostCountTerms = 1 << 10

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/descent"
 	"github.com/basetensor/basetensor/internal/engine/compressed"
+	"github.com/basetensor/basetensor/internal/engine/counts"
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/gradients"
 	"github.com/basetensor/basetensor/internal/truncated"
@@ -36,6 +37,8 @@ type Problem struct {
 	simplified int // how many forms were made
 	exact      map[form]*exact.Prepared
 	gradients  *gradients.Prepared
+	counts     *counts.Form // of the last part in count space
+	countsOf   *btn.Counts
 	truncated  map[bool]*truncated.Prepared // by whether marginals can be recovered
 	descents   map[string]*descent.Prepared // by question
 	ground     *Ground                      // of the last slice: two large ones may not fit
@@ -115,6 +118,28 @@ func (p *Problem) Exact(ctx context.Context, marginals bool, set []int) (*exact.
 		p.exact = map[form]*exact.Prepared{}
 	}
 	p.exact[f] = made
+	p.simplified++
+	return made, nil
+}
+
+// Counts returns the network in count space, for a part; it keeps that of the last one. Errors: those of
+// counts.New.
+func (p *Problem) Counts(ctx context.Context, part *btn.Counts) (*counts.Form, error) {
+	p.mu.Lock()
+	known, of := p.counts, p.countsOf
+	p.mu.Unlock()
+	if known != nil && slices.Equal(of.Cores, part.Cores) && slices.Equal(of.Terms, part.Terms) {
+		return known, nil
+	}
+
+	made, err := counts.New(ctx, p.Net, part, counts.Options{Memory: p.Memory})
+	if err != nil {
+		return nil, err
+	}
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.counts, p.countsOf = made, part
 	p.simplified++
 	return made, nil
 }

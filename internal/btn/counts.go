@@ -1,0 +1,46 @@
+package btn
+
+// Parts in count space.
+
+import "github.com/basetensor/basetensor/pkg/tensor"
+
+// Counts is B, or a term of it, in count space (Lemmas 3 and 4): some symmetric cores, one term of
+// each, are functions of their counts, every one with count variables of its own. How all else
+// becomes polynomials in these follows from the network under its evidence.
+type Counts struct {
+	Cores []int `msgpack:"cores"` // ascending
+	Terms []int `msgpack:"terms"` // the term of each: 0 for a plain symmetric tensor
+}
+
+// Class implements Part.
+func (*Counts) Class() Class { return ClassCounts }
+
+// Fits implements Part: the cores are symmetric and have these terms.
+func (p *Counts) Fits(n *Network) error {
+	if len(p.Cores) == 0 || len(p.Terms) != len(p.Cores) {
+		return misfit("%d cores in count space, %d terms", len(p.Cores), len(p.Terms))
+	}
+	last := -1
+	for k, c := range p.Cores {
+		if c <= last || c >= len(n.Cores) {
+			return misfit("core %d after %d, the network has %d", c, last, len(n.Cores))
+		}
+		last = c
+		terms := 0
+		switch t := n.Cores[c].T.(type) {
+		case *tensor.Symmetric:
+			terms = 1
+		case *tensor.SymmetryCP:
+			terms = len(t.Terms)
+		}
+		if p.Terms[k] < 0 || p.Terms[k] >= terms {
+			return misfit("term %d of core %d, which has %d in count space", p.Terms[k], c, terms)
+		}
+	}
+	for c := range n.Cores {
+		if len(n.Cores[c].Legs) == 0 {
+			return misfit("core %d has no legs", c)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,311 @@
+package counts
+
+// The value of a network in count space, with all marginals or a joint one.
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Answer is the value of a network, without its scale.
+type Answer struct {
+	Z scaled.Number
+	// Marginals are w_v(x) ∂Z/∂w_v(x) of every variable and value, variable after variable.
+	Marginals []scaled.Number
+	Joint     []scaled.Number // of the cells of a set, the last variable fastest
+	MulAdds   int64
+}
+
+// Value returns Z, and all marginals where they are wanted. What equal pieces have in common is computed
+// once.
+//
+// Numbers carry exponents, and a coefficient is summed with the rounding of its own terms. In windows,
+// where no number is below 0, what is left out is below 2^-60 of Z and of every marginal that is not
+// below 2^-1000 of Z.
+// Errors: fault.OverBudget with the bytes; the context's.
+func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
+	e := &evaluation{Form: f, ctx: ctx, ops: new(countspace.Ops)}
+	if err := f.fits(marginals); err != nil {
+		return Answer{}, err
+	}
+	if err := f.fill(ctx, e.ops); err != nil {
+		return Answer{}, err
+	}
+
+	var wanted func(int) bool
+	var a Answer
+	if marginals {
+		variable := f.variables()
+		wanted = func(k int) bool {
+			return slices.ContainsFunc(f.kinds[k].links, func(link int) bool { return variable[link] >= 0 })
+		}
+	}
+	derivatives := make([]countspace.Poly, len(f.kinds))
+	z, err := e.total(f.polys, f.powers(), wanted, func(k int, h countspace.Poly) error {
+		derivatives[k] = h
+		return nil
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	a.Z = z.Mul(f.scale)
+	if marginals {
+		if a.Marginals, err = e.marginals(derivatives); err != nil {
+			return Answer{}, err
+		}
+	}
+	a.MulAdds = e.ops.MulAdds
+	return a, nil
+}
+
+// evaluation is one pass over a form.
+type evaluation struct {
+	*Form
+	ctx context.Context
+	ops *countspace.Ops
+}
+
+// total returns Σ_c S_c [z^c] Π_k polys[k]^powers[k] and visits the derivative by one of the factors of every k
+// that is wanted; wanted nil: none.
+func (e *evaluation) total(
+	polys []countspace.Poly, powers []int, wanted func(int) bool, visit func(int, countspace.Poly) error,
+) (scaled.Number, error) {
+	s := e.space()
+	if e.vars == 1 {
+		l := newLine(e.ctx, polys, powers, e.ops)
+		return e.along(l, s, wanted, visit)
+	}
+
+	c, err := e.newChain(e.ctx, polys, powers, e.ops)
+	if err != nil {
+		return scaled.Number{}, err
+	}
+	z := countspace.Dot(s, c.kept[len(c.kept)-1], e.ops)
+	if wanted == nil {
+		return z, nil
+	}
+	return z, c.back(s, wanted, visit)
+}
+
+// along is total in one variable: whole where that is little work or terms have both signs, else in
+// windows, which are widened until what they leave out is known to matter nowhere.
+func (e *evaluation) along(
+	l *line, s countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
+) (scaled.Number, error) {
+	if e.signed || !l.root.isLarge() || l.root.cost() <= policy.WindowFrom {
+		return l.whole(s, wanted, visit)
+	}
+	w, err := l.narrow(s)
+	if err != nil {
+		return scaled.Number{}, err
+	}
+	for _, width := range []int64{firstWindow, lastWindow} {
+		z, dropped, err := w.forth(width)
+		if err != nil || wanted == nil || z.IsZero() {
+			return z, err
+		}
+		right := true // every derivative is
+		found := map[int]countspace.Poly{}
+		err = l.back(l.root, cut(w.s, l.root.bounds.wanted), wanted, func(leaf int, h countspace.Poly) error {
+			found[leaf] = h
+			right = right && covers(l.leaves[leaf].base, h, dropped)
+			return nil
+		})
+		if err != nil {
+			return scaled.Number{}, err
+		}
+		if !right && width != lastWindow {
+			continue
+		}
+		for _, leaf := range l.leaves {
+			if h, ok := found[leaf.leaf]; ok {
+				if err := visit(leaf.leaf, h); err != nil {
+					return scaled.Number{}, err
+				}
+			}
+		}
+		return z, nil
+	}
+	return scaled.Number{}, fault.New(fault.Internal, "counts: no window was the last one")
+}
+
+// The windows in bits: what is dropped lies so far below the total. The second goes as far down as a
+// float64 beside Z.
+const (
+	firstWindow = 192
+	lastWindow  = 1200
+	// beside is how far what was dropped must be below a number that is to be right: more than its digits.
+	beside = 60
+)
+
+// covers reports whether all terms p_e · h_e lie so far above 2^dropped that what was left out changes none.
+func covers(p, h countspace.Poly, dropped int64) bool {
+	for i := range p.Coef.Mant {
+		x := p.Coef.At(i).Mul(h.Coef.At(i))
+		if p.Coef.Mant[i] != 0 && (x.IsZero() || x.Exp < dropped+beside) {
+			return false
+		}
+	}
+	return true
+}
+
+// whole is the total without windows.
+func (l *line) whole(
+	s countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
+) (scaled.Number, error) {
+	if err := l.forth(l.root); err != nil {
+		return scaled.Number{}, err
+	}
+	z := l.dot([]window{{p: s}}, l.root.parts)
+	if wanted == nil {
+		return z, nil
+	}
+	return z, l.back(l.root, []window{{p: countspace.Crop(s, []int{l.root.degree + 1})}}, wanted, visit)
+}
+
+// narrowed is a line with bounds of its coefficients.
+type narrowed struct {
+	*line
+	s countspace.Poly // over the box of the root
+}
+
+// narrow fills the bounds of a line.
+func (l *line) narrow(s countspace.Poly) (*narrowed, error) {
+	w := &narrowed{line: l, s: countspace.Crop(s, []int{l.root.degree + 1})}
+	if err := l.boundUp(l.root); err != nil {
+		return nil, err
+	}
+	l.root.bounds.rest = blocks(w.s.Coef.Mant, w.s.Coef.Exp)
+	return w, l.root.boundDown(l.ctx)
+}
+
+// forth computes the total in windows, such that what is left out is below 2^-width of it or so, and
+// below 2^dropped.
+func (w *narrowed) forth(width int64) (z scaled.Number, dropped int64, err error) {
+	least := w.root.top() - width
+	for further := int64(1 << 12); ; further *= 2 {
+		n := w.root.choose(least)
+		if err := w.line.forth(w.root); err != nil {
+			return z, 0, err
+		}
+		z = w.dot(cut(w.s, w.root.bounds.wanted), w.root.parts)
+		dropped = least + log2(n+1)
+		switch {
+		case n == 0 || !z.IsZero() && z.Exp >= dropped+width-beside:
+			return z, dropped, nil
+		case z.IsZero():
+			least -= further
+		default:
+			least = z.Exp - width
+		}
+	}
+}
+
+// Windowed returns what the value takes where products are cut to windows, from bounds of all coefficients;
+// the same as Cost where they are not. It computes all pieces.
+func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err error) {
+	whole := f.Cost(marginals).Flops
+	if f.vars != 1 || f.signed {
+		return whole, nil
+	}
+	ops := new(countspace.Ops)
+	if err := f.fill(ctx, ops); err != nil {
+		return 0, err
+	}
+	l := newLine(ctx, f.polys, f.powers(), ops)
+	if !l.root.isLarge() || l.root.cost() <= policy.WindowFrom {
+		return whole, nil
+	}
+	w, err := l.narrow(f.space())
+	if err != nil {
+		return 0, err
+	}
+	l.root.choose(l.root.top() - firstWindow)
+	flops = 2 * w.root.windowed()
+	if marginals {
+		flops *= 3
+	}
+	return math.Min(whole, flops), nil
+}
+
+// variables returns the variable whose weights a link has, −1 for none.
+func (f *Form) variables() []int {
+	out := make([]int, len(f.net.Links))
+	for k := range out {
+		out[k] = -1
+	}
+	for v, place := range f.net.Variables {
+		out[place.Link] = v
+	}
+	return out
+}
+
+// marginals spreads the derivatives by the kinds over the variables of all pieces.
+func (e *evaluation) marginals(derivatives []countspace.Poly) ([]scaled.Number, error) {
+	// By kind and link: a number for every term.
+	rows := make([][][]scaled.Number, len(e.kinds))
+	for k, h := range derivatives {
+		if h.Shape == nil {
+			continue
+		}
+		var err error
+		if rows[k], err = e.rows(k, h); err != nil {
+			return nil, err
+		}
+	}
+
+	offset := make([]int, len(e.net.Variables))
+	total := 0
+	for v, place := range e.net.Variables {
+		offset[v] = total
+		total += place.Domain
+	}
+	out := make([]scaled.Number, total)
+	variable := e.variables()
+	for t, p := range e.piece {
+		for i, link := range p.links {
+			if v := variable[link]; v >= 0 && rows[e.of[t]] != nil {
+				copy(out[offset[v]:], rows[e.of[t]][i])
+			}
+		}
+	}
+	return out, nil
+}
+
+// rows returns the marginals of the links of a kind, from the derivative by its polynomial.
+func (e *evaluation) rows(k int, h countspace.Poly) ([][]scaled.Number, error) {
+	kind := &e.kinds[k]
+	h = h.Scale(e.scale)
+	if kind.wired == nil {
+		return [][]scaled.Number{e.plainRow(kind.links[0], h)}, nil
+	}
+	r := &run{layout: e.layout, net: kind.wired, ctx: e.ctx, ops: e.ops}
+	if _, err := r.up(); err != nil {
+		return nil, err
+	}
+	return r.down(h)
+}
+
+// plainRow returns the marginal of a link that meets no table: value x is term x,
+//
+//	M(x) = w(x) Σ_c h_c [z^c] Π_ℓ Σ_y A_ℓ[x, y] w_ℓ(y) z^{level(y)}
+func (e *evaluation) plainRow(link int, h countspace.Poly) []scaled.Number {
+	cp, ok := e.net.Links[link].T.(*tensor.CP)
+	if !ok {
+		return nil
+	}
+	row := make([]scaled.Number, len(cp.Weights))
+	for x, w := range cp.Weights {
+		if w != 0 {
+			row[x] = scaled.FromFloat(w).Mul(countspace.Dot(h, e.term(link, x, e.ops), e.ops))
+		}
+	}
+	return row
+}
