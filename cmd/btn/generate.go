@@ -4,19 +4,22 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/modeljson"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // generateCmd are the commands that draw models.
 type generateCmd struct {
-	Ising  isingCmd  `cmd:"" help:"${generate_ising}"`
-	Random randomCmd `cmd:"" help:"${generate_random}"`
+	Ising   isingCmd   `cmd:"" help:"${generate_ising}"`
+	Random  randomCmd  `cmd:"" help:"${generate_random}"`
+	Friends friendsCmd `cmd:"" help:"${generate_friends}"`
 }
 
 // destination is where a generated model goes.
@@ -89,15 +92,53 @@ func (c *randomCmd) Run(t *console.Terminal) error {
 	return c.write(t, m)
 }
 
-// write streams the model: the text of a large one is never in memory.
+// friendsCmd writes friends and smokers.
+type friendsCmd struct {
+	People      int     `short:"n" help:"How many people." default:"1000"`
+	Mean        float64 `help:"Friends that everybody has on average." default:"5"`
+	Peers       float64 `help:"Weight of: friends of smokers smoke." default:"1.1"`
+	Evidence    string  `help:"Write observations to this file, too: of some people, whether they smoke or have cancer." placeholder:"FILE"`
+	Known       float64 `help:"Share of the people of whom something is observed." default:"0.1"`
+	Seed        uint64  `help:"Seed of the observations."`
+	destination `embed:""`
+}
+
+// Run writes the model in native form, and the evidence in UAI form.
+func (c *friendsCmd) Run(t *console.Terminal) error {
+	o := generate.DefaultFriends(c.People)
+	o.Mean = c.Mean
+	o.Peers = c.Peers
+	m, err := o.Model()
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	if c.Evidence != "" {
+		e, err := o.Know(c.Known, c.Seed)
+		if err != nil {
+			return fault.Wrap(fault.BadInput, err)
+		}
+		to := destination{Out: c.Evidence}
+		if err := to.stream(t, func(w io.Writer) error { return uai.WriteEvidence(w, e) }); err != nil {
+			return err
+		}
+	}
+	return c.stream(t, func(w io.Writer) error { return modeljson.Encode(w, m) })
+}
+
+// write streams a model in UAI form.
 func (d *destination) write(t *console.Terminal, m *factorgraph.Model) error {
+	return d.stream(t, func(w io.Writer) error { return uai.Write(w, m) })
+}
+
+// stream writes to the destination: the text of a large model is never in memory.
+func (d *destination) stream(t *console.Terminal, write func(io.Writer) error) error {
 	if d.Out == "" {
-		return fault.Wrap(fault.Infrastructure, uai.Write(t.Out, m))
+		return fault.Wrap(fault.Infrastructure, write(t.Out))
 	}
 	f, err := os.Create(d.Out)
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
 	b := bufio.NewWriterSize(f, 1<<20)
-	return fault.Wrap(fault.Infrastructure, errors.Join(uai.Write(b, m), b.Flush(), f.Close()))
+	return fault.Wrap(fault.Infrastructure, errors.Join(write(b), b.Flush(), f.Close()))
 }

@@ -12,6 +12,8 @@ var helpTexts = kong.Vars{
 	"generate_random": "Random positive factors of any arity over variables of mixed domains; ln of " +
 		"every entry ~ " +
 		"U(−strength, strength).",
+	"generate_friends": "Friends and smokers: who smokes and who has cancer among n people, their friendships summed " +
+		"out, which leaves one symmetric factor over who smokes. In the native format.",
 	"infer_nats":    "Submit to the workers on this NATS server; without it everything runs in this process.",
 	"infer_verbose": "Of a model with names: tell how the answer was found, too. Of others that is always told.",
 	"infer_redis": "Without --nats: cache decompositions in this Redis and not in the embedded one; 'off' for " +

@@ -1,0 +1,137 @@
+package generate
+
+// Friends and smokers: the model that lifted inference is shown on, with the friendships summed out.
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Friends are n people who smoke or not, have cancer or not, and are friends or not, two by two, under the
+// weighted formulas
+//
+//	Smoking  smokes(x)
+//	Cancer   cancer(x)
+//	Causes   smokes(x) ⇒ cancer(x)
+//	Peers    friends(x, y) ∧ smokes(x) ⇒ smokes(y)        for x ≠ y
+//
+// where a formula that does not hold costs exp(−weight), and smokes(x), cancer(x) that hold exp(weight).
+// Source: M. Richardson and P. Domingos, Markov logic networks (2006).
+type Friends struct {
+	People int // at least 2
+	// ln weights, in nats
+	Smoking, Cancer, Causes, Peers float64
+	Mean                           float64 // friends that everybody has on average where nobody smokes
+}
+
+// DefaultFriends has the weights of the example that goes with the Alchemy system, and five friends each.
+func DefaultFriends(people int) Friends {
+	return Friends{People: people, Smoking: -1.4, Cancer: -2.3, Causes: 1.5, Peers: 1.1, Mean: 5}
+}
+
+// mostPeople bounds what is generated, and mostWeight the weights.
+const (
+	mostPeople = 4_000_000
+	mostWeight = 100
+)
+
+// Model returns the model over 2·People variables, smokes(x) = x and cancer(x) = People + x, value 1 for true.
+// A table per person has the first three formulas. The n(n−1) friendships are summed out: with odds f of each,
+// a pair of a smoker and one who is not has the factor 1 + f exp(−Peers), all others 1 + f, and of k smokers
+// there are k(n−k) such pairs, so that together they are one symmetric factor over all smokes(x),
+//
+//	S_k = (1 + f)^{n(n−1) − k(n−k)} · (1 + f exp(−Peers))^{k(n−k)}
+//
+// Z is that of the model with the friendships. Errors: ErrOptions.
+func (o Friends) Model() (*factorgraph.Model, error) {
+	if o.People < 2 || o.People > mostPeople {
+		return nil, fmt.Errorf("%w: %d people, 2 to %d are possible", ErrOptions, o.People, mostPeople)
+	}
+	for _, w := range []float64{o.Smoking, o.Cancer, o.Causes, o.Peers} {
+		if !(math.Abs(w) <= mostWeight) {
+			return nil, fmt.Errorf("%w: weight %v, at most %v", ErrOptions, w, float64(mostWeight))
+		}
+	}
+	n := float64(o.People)
+	if !(o.Mean >= 0 && o.Mean < n-1) {
+		return nil, fmt.Errorf("%w: %v friends among %d people", ErrOptions, o.Mean, o.People)
+	}
+
+	m := &factorgraph.Model{
+		Domains: make([]int, 2*o.People),
+		Factors: make([]factorgraph.Factor, o.People+1),
+	}
+	for v := range m.Domains {
+		m.Domains[v] = 2
+	}
+	scopes, shape, data := make([]int, 2*o.People), []int{2, 2}, o.person()
+	for x := range o.People {
+		scope := scopes[2*x : 2*x+2 : 2*x+2]
+		scope[0], scope[1] = x, o.People+x
+		m.Factors[x] = factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: shape, Data: data}}
+	}
+	m.Factors[o.People] = factorgraph.Factor{Scope: upTo(o.People), Table: o.friendships()}
+	return m, nil
+}
+
+// person is the table of smokes(x) and cancer(x).
+func (o Friends) person() []float64 {
+	table := make([]float64, 4)
+	for s := range 2 {
+		for c := range 2 {
+			ln := o.Smoking*float64(s) + o.Cancer*float64(c)
+			if s == 1 && c == 0 {
+				ln -= o.Causes
+			}
+			table[2*s+c] = math.Exp(ln)
+		}
+	}
+	return table
+}
+
+// friendships is S.
+func (o Friends) friendships() *tensor.Symmetric {
+	n := float64(o.People)
+	odds := o.Mean / (n - 1 - o.Mean)
+	equal, mixed := math.Log1p(odds), math.Log1p(odds*math.Exp(-o.Peers))
+	dims := make([]int, o.People)
+	for x := range dims {
+		dims[x] = 2
+	}
+	s := scaled.NewVector(o.People + 1)
+	for k := range o.People + 1 {
+		pairs := float64(k) * (n - float64(k))
+		s.Set(k, scaled.FromLog((n*(n-1)-pairs)*equal+pairs*mixed))
+	}
+	return &tensor.Symmetric{Shape: dims, Levels: countspace.TwoLevels(dims), Values: s}
+}
+
+// Know draws what is known: of a share of the people, half of these whether they smoke (three in ten do), the
+// others whether they have cancer (two in ten). It is a function of the seed.
+func (o Friends) Know(share float64, seed uint64) (factorgraph.Evidence, error) {
+	if !(share >= 0 && share <= 1) {
+		return factorgraph.Evidence{}, fmt.Errorf("%w: a share of %v", ErrOptions, share)
+	}
+	const smokers, ill = 0.3, 0.2
+	rng := rand.New(rand.NewPCG(seed, 0x6673))
+	var hard []factorgraph.Observation
+	known := rng.Perm(o.People)[:int(share*float64(o.People))]
+	for i, x := range known {
+		v, q := x, smokers
+		if i%2 == 1 {
+			v, q = o.People+x, ill
+		}
+		value := 0
+		if rng.Float64() < q {
+			value = 1
+		}
+		hard = append(hard, factorgraph.Observation{Var: v, Value: value})
+	}
+	return factorgraph.NewEvidence(hard, nil)
+}
