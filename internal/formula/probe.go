@@ -1,0 +1,86 @@
+package formula
+
+// Failed values, and what both values of a variable imply.
+
+// probe assumes values one by one. One that unit propagation refutes is excluded; what follows from every value of a variable of two
+// holds; and where one value of x implies a literal and the other its opposite the two are equivalent, which is noted.
+func (s *simplifier) probe() bool {
+	until, from, fixed := s.budget(probeShare), s.p.work, len(s.p.trail)
+	var seen []Literal
+	mark := make([]bool, 2*s.f.Atoms())
+	for v, d := range s.f.Domains {
+		if s.over(until, &from) {
+			break
+		}
+		if d == 2 {
+			s.both(v, mark, &seen)
+			continue
+		}
+		for a := range d {
+			if l := s.f.Literal(v, a); s.p.value(l) == 0 && !s.possible(l) {
+				s.p.fix(l.Not())
+			}
+			if s.p.zero {
+				return true
+			}
+		}
+	}
+	return len(s.p.trail) > fixed || len(s.pair) > 0
+}
+
+// possible reports whether propagation of a literal finds no contradiction.
+func (s *simplifier) possible(l Literal) bool {
+	at := len(s.p.trail)
+	ok := s.p.try(l)
+	s.p.undo(at)
+	return ok
+}
+
+// both probes the two values of a variable.
+func (s *simplifier) both(v int, mark []bool, seen *[]Literal) {
+	l, m := s.f.Literal(v, 0), s.f.Literal(v, 1)
+	if s.p.value(l) != 0 {
+		return
+	}
+	at := len(s.p.trail)
+	possible := s.p.try(l)
+	*seen = append((*seen)[:0], s.p.trail[at:]...)
+	s.p.undo(at)
+	if !possible {
+		s.p.fix(m)
+		return
+	}
+
+	for _, k := range *seen {
+		mark[k] = true
+	}
+	var hold []Literal
+	pairs := len(s.pair)
+	if possible = s.p.try(m); possible {
+		for _, k := range s.p.trail[at:] {
+			u := int(s.p.variable[k.Atom()])
+			switch {
+			case u == v:
+			case mark[k]:
+				hold = append(hold, k)
+			case mark[k.Not()] && s.f.Domains[u] == 2 && !k.Negative():
+				s.pair = append(s.pair, [2]Literal{m, k})
+			}
+		}
+	}
+	s.p.undo(at)
+	for _, k := range *seen {
+		mark[k] = false
+	}
+	if !possible {
+		s.p.fix(l)
+		return
+	}
+	for _, k := range hold {
+		s.p.fix(k)
+	}
+	for _, p := range s.pair[pairs:] { // m → k and l → ¬k, as clauses
+		s.p.add([]Literal{p[0].Not(), p[1]})
+		s.p.add([]Literal{p[0], p[1].Not()})
+	}
+}
