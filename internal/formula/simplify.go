@@ -24,7 +24,7 @@ type Reduced struct {
 }
 
 // DefaultWork is how many steps of propagation Simplify takes at most where it is not told.
-const DefaultWork = 200 << 20
+const DefaultWork = 64 << 20
 
 // What the parts of a round may take of the work that is left.
 const (
