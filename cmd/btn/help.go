@@ -43,8 +43,8 @@ var helpTexts = kong.Vars{
 		"(docs/formats.md); '-' is standard input, and .gz is decompressed, as of all inputs; or, with --nats, " +
 		"what 'btn model put' registered there: its name (alarm, or a version alarm@3), or digest:HEX, six digits at least.",
 	"request_evid": "Evidence: a file, or smoke=yes,xray=abnormal, or 3,-7 of a formula, or a JSON object {\"smoke\": \"yes\", " +
-		"\"xray\": [0.2, 0.8]}, by names, or positions where there are none. A file has one of these, or is in either UAI dialect. Repeat it to ask " +
-		"several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off.",
+		"\"xray\": [0.2, 0.8]}, by names, or positions where there are none. A file has one of these, or is in either UAI dialect. " +
+		"Repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off.",
 	"request_event": "Evidence, as --evid has it, that is an event: also asks for P(event | evidence), by one more query per " +
 		"evidence with both. --mar and --joint are of the evidence alone.",
 	"request_queries": "File with many queries, a JSON object per line: {\"evidence\": {\"smoke\": \"yes\"}, " +

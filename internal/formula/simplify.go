@@ -15,8 +15,8 @@ import (
 //
 //	Σ_x F(x) Π_v λ_v(x_v) = Π_{a ∈ Fixed} λ_a · Σ_y G(y) Π_u Π_{a ∈ Stands[u, y_u]} λ_a
 //
-// for every λ: an assignment y of G stands for just one of F's links, with the values Fixed and those that the atoms of y stand for. An atom
-// of F that neither list has is never taken.
+// for every λ: an assignment y of G stands for just one of F's links, with the values Fixed and those that the atoms of y stand for. An
+// atom of F that neither list has is never taken.
 type Reduced struct {
 	Formula *Formula
 	Stands  [][]int32 // by atom of Formula: atoms of the original, in increasing order

@@ -44,7 +44,7 @@ func agree(t *testing.T, f *Formula, r *Reduced, weights []float64) {
 			}
 		}
 		if !near(sum, want.atoms[a]) {
-			t.Fatalf("atom %d: %v, want %v\nof %+v\nleft %+v\nstands %v, fixed %v", a, sum, want.atoms[a], *f, *r.Formula, r.Stands, r.Fixed)
+			t.Fatalf("atom %d: %v, want %v\nof %+v\nleft %+v", a, sum, want.atoms[a], *f, *r)
 		}
 	}
 	for i, functional := range r.Formula.Functional {
@@ -185,19 +185,22 @@ func TestWhatSimplificationFinds(t *testing.T) {
 		f                        Formula
 		variables, clauses, most int // left, and literals in all
 	}{
-		"units":       {Formula{Domains: two(3), Links: 3, Clauses: clauses([]int{1}, []int{-1, 2}, []int{-2, -3})}, 0, 0, 0},
-		"equivalence": {Formula{Domains: two(3), Links: 3, Clauses: clauses([]int{1, 2}, []int{-1, -2}, []int{2, 3}, []int{-2, -3})}, 1, 0, 0},
-		"failed":      {Formula{Domains: two(3), Links: 3, Clauses: clauses([]int{1, 2}, []int{1, 3}, []int{1, -2, -3})}, 2, 0, 0},
-		"subsumed":    {Formula{Domains: two(4), Links: 4, Clauses: clauses([]int{1, 2}, []int{1, 2, 3}, []int{1, 3, 4})}, 4, 2, 5},
+		"units": {Formula{Domains: two(3), Links: 3, Clauses: clauses([]int{1}, []int{-1, 2}, []int{-2, -3})}, 0, 0, 0},
+		"equivalence": {Formula{Domains: two(3), Links: 3,
+			Clauses: clauses([]int{1, 2}, []int{-1, -2}, []int{2, 3}, []int{-2, -3})}, 1, 0, 0},
+		"failed":   {Formula{Domains: two(3), Links: 3, Clauses: clauses([]int{1, 2}, []int{1, 3}, []int{1, -2, -3})}, 2, 0, 0},
+		"subsumed": {Formula{Domains: two(4), Links: 4, Clauses: clauses([]int{1, 2}, []int{1, 2, 3}, []int{1, 3, 4})}, 4, 2, 5},
 		"strengthened": {Formula{Domains: two(4), Links: 4,
 			Clauses: clauses([]int{1, 2, 3}, []int{1, 2, -3, 4}, []int{-1, -2, 3})}, 4, 3, 9},
 		"vivified": {Formula{Domains: two(5), Links: 5,
 			Clauses: clauses([]int{1, 2, 3, 4}, []int{1, 5}, []int{-5, 2, 3})}, 5, 2, 5},
-		"implied": {Formula{Domains: two(4), Links: 4, Clauses: clauses([]int{-1, 2}, []int{-2, 3}, []int{-1, 3}, []int{3, 4})}, 4, 3, 6},
+		"implied": {Formula{Domains: two(4), Links: 4,
+			Clauses: clauses([]int{-1, 2}, []int{-2, 3}, []int{-1, 3}, []int{3, 4})}, 4, 3, 6},
 		"gate": {Formula{Domains: two(4), Links: 3, Functional: []bool{true},
 			Clauses: clauses([]int{-4, 1}, []int{-4, 2}, []int{4, -1, -2}, []int{4, 3})}, 3, 2, 4},
-		"no gate": {Formula{Domains: two(4), Links: 3, Functional: []bool{false}, Clauses: clauses([]int{-4, 1}, []int{-4, 2}, []int{4, 3})}, 4, 3, 6},
-		"zero":    {Formula{Domains: two(2), Links: 2, Clauses: clauses([]int{1, 2}, []int{-1, 2}, []int{1, -2}, []int{-1, -2})}, 0, 1, 0},
+		"no gate": {Formula{Domains: two(4), Links: 3, Functional: []bool{false},
+			Clauses: clauses([]int{-4, 1}, []int{-4, 2}, []int{4, 3})}, 4, 3, 6},
+		"zero": {Formula{Domains: two(2), Links: 2, Clauses: clauses([]int{1, 2}, []int{-1, 2}, []int{1, -2}, []int{-1, -2})}, 0, 1, 0},
 	} {
 		c.f.Scale = scaled.One
 		if c.f.Functional == nil {

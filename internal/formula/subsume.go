@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// subsume removes clauses that contain another one, and the literal ¬l from clauses that contain ¬l and the rest of a clause with l. Source:
-// N. Eén and A. Biere, Effective preprocessing in SAT through variable and clause elimination (2005), section 4.
+// subsume removes clauses that contain another one, and the literal ¬l from clauses that contain ¬l and the rest of a clause with l.
+// Source: N. Eén and A. Biere, Effective preprocessing in SAT through variable and clause elimination (2005), section 4.
 func (s *simplifier) subsume() bool {
 	until, from := s.budget(subsumeShare), s.p.work
 	all := &occurrences{s: s, at: make([][]int32, 2*s.f.Atoms()), marks: make([]uint64, 0, len(s.p.clauses))}
