@@ -11,15 +11,18 @@ import (
 )
 
 const (
-	shares       = 12   // attempts that a budget is meant for, where each has at least goodSweeps
-	largestShare = 4    // of a budget: its 4th part at most for one attempt that wants goodSweeps
-	goodSweeps   = 3000 // sweeps of one attempt that are worth their moves
-	together     = 2    // attempts that start from the same best tree
-	patience     = 8    // attempts in a row without improvement, after which a search ends
+	together = 2 // attempts that start from the same best tree
+	patience = 8 // attempts in a row without improvement, after which a search ends
 
-	fewestSweeps = 64 // fewer are not worth annealing
-	mostSweeps   = 20000
-	greedyTries  = 12 // random greedy trees of one attempt; the cheapest is annealed
+	// firstGain is the share of the price that the first group is expected to save.
+	firstGain = 0.25
+
+	firstSweeps  = 64    // of annealing, in the attempts of the first group
+	mostSweeps   = 20000 // in those of any
+	fewestSweeps = 16    // fewer are not worth annealing
+
+	shares      = 12 // the part of what a price is worth that goes into polishing the last tree
+	greedyTries = 12 // random greedy trees of one attempt; the cheapest is annealed
 	// words of the scopes of all tensors; a search holds a dozen times as much
 	mostWords = 1 << 20
 )
@@ -31,14 +34,20 @@ var (
 	lower        = [...]logs{oneBit / 8, oneBit / 4, oneBit / 16, oneBit / 2}
 )
 
-// explore makes attempts, together at a time, and keeps the best tree. The result of an attempt
-// depends on its number and on the best tree before its group; groups are compared in sequence.
+// explore makes attempts, together at a time, while they are expected to save more than they cost.
+// The first group has the fewest moves that annealing is worth, each group twice as many as the one
+// before. What the next group saves is expected to be the share of the price that the last one
+// saved, or half of what was expected of that, whichever is more.
+//
+// The result of an attempt depends on its number and on the best tree before its group; groups are
+// compared in sequence.
 func (s *search) explore() {
+	share := firstSweeps * s.perSweep()
+	expected := firstGain
 	idle := 0
 	for i := 0; idle < patience && s.ctx.Err() == nil; i += together {
-		budget := s.worth(s.price)
-		share := max(budget/shares, min(budget/largestShare, goodSweeps*s.perSweep()))
-		if s.moves+together*share > budget || share <= 0 {
+		worth := float64(expected * s.o.Effort * pow2(s.price))
+		if together*float64(share) > worth || s.moves+together*share > s.o.Moves {
 			break
 		}
 
@@ -48,20 +57,28 @@ func (s *search) explore() {
 			return
 		}
 
+		before := s.price
 		for _, f := range found {
-			p := s.score(f)
-			s.moves += f.w.moves
-			switch {
-			case p < s.price-oneBit/128:
+			if s.take(f) {
 				idle = 0
-			default:
+			} else {
 				idle++
 			}
-			if p < s.price {
-				s.best, s.price = f, p
-			}
 		}
+		expected = max(expected/2, 1-pow2(s.price-before))
+		share = min(2*share, mostSweeps*s.perSweep())
 	}
+}
+
+// take makes f the best tree if it is cheaper, and says whether that is worth mentioning.
+func (s *search) take(f *slicing) bool {
+	price := s.score(f)
+	s.moves += f.w.moves
+	gained := price < s.price-oneBit/128
+	if price < s.price {
+		s.best, s.price = f, price
+	}
+	return gained
 }
 
 // concurrently runs the attempts of a group, beside each other where there are two threads.
@@ -92,8 +109,8 @@ func (s *search) score(c *slicing) logs {
 	return p
 }
 
-// attempt number i works with its own random numbers and about share moves,
-// which the result has counted.
+// attempt number i works with its own random numbers and anneals with about share moves, or as many
+// as its start took where that is more. The result has counted them all.
 func (s *search) attempt(i int, share int64) *slicing {
 	rng := rand.NewPCG(s.o.Seed, uint64(i))
 	c := s.start(i, share, rng)
@@ -103,20 +120,20 @@ func (s *search) attempt(i int, share int64) *slicing {
 		hot = lower[i/2%len(lower)]
 	}
 
-	s.improve(c, hot, share, rng)
+	s.improve(c, hot, c.w.moves+max(share, c.w.moves), rng)
 	if c.w.largest() > s.objective.limit {
-		c.narrow(&s.objective, pieces, 2*share)
-		s.improve(c, oneBit/4, share+share/2, rng)
-		c.narrow(&s.objective, pieces, 2*share)
+		c.narrow(&s.objective, pieces, c.w.moves+share)
+		s.improve(c, oneBit/4, c.w.moves+share/2, rng)
+		c.narrow(&s.objective, pieces, c.w.moves+share)
 	}
 
 	if len(c.sliced) > 0 {
-		c.exchange(&s.objective, pieces, 2*share)
+		c.exchange(&s.objective, pieces, c.w.moves+share)
 		c.widen(&s.objective)
 	}
 
 	if c.price(&s.objective) < s.price {
-		newReconfigurer(c.w, s.objective, largePieces).run(2 * share)
+		newReconfigurer(c.w, s.objective, largePieces).run(c.w.moves + share)
 	}
 	return c
 }
@@ -124,9 +141,11 @@ func (s *search) attempt(i int, share int64) *slicing {
 // perSweep is about the moves of one sweep of annealing and the price after it.
 func (s *search) perSweep() int64 { return int64(len(s.n.edges)*(24+5*s.n.words) + 1) }
 
-// improve anneals from the given temperature and reconfigures, as far as the moves allow.
+// improve anneals from the given temperature and reconfigures, as far as the moves allow: until those
+// of c reach limit, and a quarter of that more.
 func (s *search) improve(c *slicing, hot logs, limit int64, rng *rand.PCG) {
 	w := c.w
+	start := w.moves
 	sweeps := min((limit-w.moves)*7/8/s.perSweep(), mostSweeps)
 	if sweeps >= fewestSweeps {
 		w.anneal(s.objective, annealing{
@@ -136,21 +155,24 @@ func (s *search) improve(c *slicing, hot logs, limit int64, rng *rand.PCG) {
 			stop:   s.ctx.Done(),
 		}, rng, limit)
 	}
-	newReconfigurer(w, s.objective, pieces).run(limit + limit/4)
+	newReconfigurer(w, s.objective, pieces).run(limit + (limit-start)/4)
 }
 
-// start returns the tree an attempt begins with: in turn from bisection,
-// the best one, greedy merging, and the best one with half of its slices taken back.
+// start returns the tree an attempt begins with. Every second one is the best, or the best with half
+// of its slices taken back; the others are from bisection, from greedy merging, and the first tree,
+// in turn.
 func (s *search) start(i int, share int64, rng *rand.PCG) *slicing {
-	switch {
-	case i%4 == 0:
-		return s.dissected(share, rng)
-	case i%4 == 2:
-		return s.greedy(share, rng)
+	if i%2 == 0 {
+		switch i / 2 % 3 {
+		case 0:
+			return s.dissected(share, rng)
+		case 1:
+			return s.greedy(share, rng)
+		}
+		return s.begin.again()
 	}
 
-	c := &slicing{whole: s.n, w: s.best.w.clone(), sliced: slices.Clone(s.best.sliced)}
-	c.w.moves = 0
+	c := s.best.again()
 	if i%4 == 3 && len(c.sliced) > 0 {
 		c = c.reslice(slices.DeleteFunc(c.sliced, func(int32) bool { return rng.Uint64()%2 == 0 }))
 	}

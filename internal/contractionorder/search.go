@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -22,7 +23,7 @@ type Options struct {
 	Seed   uint64  // of everything random
 	Memory int64   // bytes of Cost.PeakBytes; 0: btn.DefaultMemory, 2 GiB
 	Moves  int64   // elementary operations at most, roughly; 0: 2^32, some four seconds of one core
-	Effort float64 // moves per flop of the best tree so far; 0: ½
+	Effort float64 // moves that are worth a flop that they save; 0: 1/policy.MoveCost
 	// WriteCost is how many flops an entry of a result costs,
 	// being written and read back, above 1; 0: 16.
 	WriteCost float64
@@ -39,9 +40,8 @@ type Plan struct {
 }
 
 const (
-	cheap         = 1e7 // flops below which the first tree that fits is taken as it is
-	defaultMoves  = 1 << 32
-	defaultEffort = 0.5
+	cheap        = 1e7 // flops below which the first tree that fits is taken as it is
+	defaultMoves = 1 << 32
 
 	// An entry costs 8 bytes written, read and often permuted in between;
 	// a core does some 16 flops meanwhile.
@@ -53,11 +53,11 @@ const (
 
 // Search returns a plan for h that holds at most Options.Memory bytes. It takes the min-fill order
 // as a tree, improves it by reconfiguration, and returns it when it costs less than 10^7 flops.
-// Otherwise it anneals trees from random greedy merging, from recursive bisection and the best one
-// so far, in attempts that go on while the moves spent are less than Effort times the price of the
-// best tree (flops and WriteCost for every entry written), less than Moves, and the last attempts
-// were of use. Where the best tree does not fit the memory, indices are sliced, interleaved with
-// more annealing; a table over the limit is penalised from the start.
+// Otherwise it anneals trees from recursive bisection, from random greedy merging and the best one
+// so far, cheap attempts first, and goes on while the next ones are expected to save more than they
+// cost: Effort says how many moves a flop is worth, and WriteCost how many flops an entry written.
+// Where the best tree does not fit the memory, indices are sliced, interleaved with more annealing;
+// a table over the limit is penalised from the start.
 //
 // The plan depends on h, Seed, Memory, Moves, Effort and WriteCost alone. Errors:
 // ErrTree for an inconsistent hypergraph; ErrMemory, with the best plan found; the context's.
@@ -72,7 +72,7 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 		o.Moves = defaultMoves
 	}
 	if o.Effort <= 0 {
-		o.Effort = defaultEffort
+		o.Effort = 1 / policy.MoveCost
 	}
 	if !(o.WriteCost > 1) {
 		o.WriteCost = defaultWriteCost
@@ -127,6 +127,7 @@ type search struct {
 	left      []int32  // the tables that reduction leaves, by their number in reduced
 	n         *network // the network of these tables
 	objective objective
+	begin     *slicing // the first tree
 	best      *slicing // the best tree
 	price     logs     // of best
 	moves     int64
@@ -168,9 +169,10 @@ func (s *search) first() (Plan, error) {
 	}
 	w := newWorking(s.n, alongOrder(s.n, order).finish())
 	newReconfigurer(w, s.objective, pieces).run(s.budget(w))
-	s.best = &slicing{whole: s.n, w: w}
+	s.begin = &slicing{whole: s.n, w: w}
+	s.best = s.begin.again()
 	s.price = s.score(s.best)
-	s.moves += w.moves
+	s.moves += w.moves + s.best.w.moves
 	return s.finish()
 }
 

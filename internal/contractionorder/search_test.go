@@ -1,6 +1,7 @@
 package contractionorder_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -8,10 +9,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -210,7 +213,7 @@ func TestSearchBeatsMinFillOnGrids(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := search(t, h, contractionorder.Options{Seed: 3})
+	p := search(t, h, contractionorder.Options{Seed: 3, Effort: 1})
 	checkPlan(t, h, p)
 	if p.Cost.Flops > 0.7*fill.Flops || p.Cost.Log2Table > 14 {
 		t.Errorf("found %+v, min-fill %+v", p.Cost, fill)
@@ -225,8 +228,8 @@ func TestSearchIsTheSameEverywhere(t *testing.T) {
 	for memory, elsewhere := range map[int64]struct {
 		digest string
 		moves  int64 // what is counted otherwise ends other searches elsewhere
-	}{0: {"977c8681cbb3865b", 44483234}, 1 << 20: {"00b4678c5d534609", 49651258}} {
-		o := contractionorder.Options{Seed: 7, Memory: memory, Moves: 4e7}
+	}{0: {"fd227035034b4c8a", 47279937}, 1 << 20: {"62a4e108538adfce", 45626140}} {
+		o := contractionorder.Options{Seed: 7, Memory: memory, Moves: 4e7, Effort: 1}
 		one := search(t, h, o)
 		if got := digestOf(one); got != elsewhere.digest || one.Moves != elsewhere.moves {
 			t.Errorf("memory %d: the plan has digest %s after %d moves, elsewhere %+v",
@@ -294,6 +297,60 @@ func TestSearchIsCheapForCheapNetworks(t *testing.T) {
 	p = search(t, h, contractionorder.Options{Moves: 1e7})
 	if p.Moves > 3e7 {
 		t.Errorf("%d moves, 10^7 were asked for", p.Moves)
+	}
+}
+
+// contour is a closed line of n points in the plane, bent at random, with an edge between those that
+// are next to each other or close by: m edges together. Models of shapes in images look like that.
+func contour(n, m, dim int, seed uint64) contractionorder.Hypergraph {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	wave := make([][2]float64, 8)
+	for k := 2; k < len(wave); k++ {
+		wave[k] = [2]float64{rng.NormFloat64() / float64(k), 2 * math.Pi * rng.Float64()}
+	}
+	at := make([][2]float64, n)
+	for i := range at {
+		angle := 2 * math.Pi * float64(i) / float64(n)
+		radius := 1.0
+		for k, w := range wave {
+			radius += 0.45 * w[0] * math.Cos(float64(k)*angle+w[1])
+		}
+		at[i] = [2]float64{1.6 * max(radius, 0.15) * math.Cos(angle), max(radius, 0.15) * math.Sin(angle)}
+	}
+
+	apart := func(e []int) float64 {
+		if e[1]-e[0] == 1 || e[1]-e[0] == n-1 {
+			return 0
+		}
+		return math.Hypot(at[e[0]][0]-at[e[1]][0], at[e[0]][1]-at[e[1]][1])
+	}
+	var pairs [][]int
+	for i := range n {
+		for j := range i {
+			pairs = append(pairs, []int{j, i})
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b []int) int { return cmp.Compare(apart(a), apart(b)) })
+	return contractionorder.Hypergraph{Dims: slices.Repeat([]int{dim}, n), Edges: pairs[:m]}
+}
+
+// TestSearchCostsLessThanItSaves: where the first tree is nearly as good as any, the moves of a search
+// cost a small part of the contraction, and ten times as many find little.
+func TestSearchCostsLessThanItSaves(t *testing.T) {
+	price := func(p contractionorder.Plan) float64 { return p.Cost.Flops + 16*p.Cost.Writes }
+	for seed := range uint64(4) {
+		h := contour(60, 140, 21, seed)
+		p := search(t, h, contractionorder.Options{})
+		checkPlan(t, h, p)
+		long := search(t, h, contractionorder.Options{Effort: 10.0 / policy.MoveCost})
+		t.Logf("%.3g moves for a price of %.4g; %.3g moves for %.4g",
+			float64(p.Moves), price(p), float64(long.Moves), price(long))
+		if moves := policy.MoveCost * float64(p.Moves); moves > 0.4*price(p) {
+			t.Errorf("contour %d: moves worth %.3g for a price of %.3g", seed, moves, price(p))
+		}
+		if price(p) > 1.05*price(long) {
+			t.Errorf("contour %d: price %.4g, a longer search finds %.4g", seed, price(p), price(long))
+		}
 	}
 }
 

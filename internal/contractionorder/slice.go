@@ -36,6 +36,11 @@ func (s *slicing) reslice(sliced []int32) *slicing {
 	return c
 }
 
+// again returns a copy of s that has no moves yet.
+func (s *slicing) again() *slicing {
+	return &slicing{whole: s.whole, w: s.w.clone(), sliced: slices.Clone(s.sliced)}
+}
+
 // mostSlices is log2 of a number of slices that nobody will work off.
 const mostSlices = 64 * oneBit
 

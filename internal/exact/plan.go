@@ -43,7 +43,6 @@ var ErrHopeless = errors.New("exact: out of reach")
 // (contractionorder.LowerBound), and where the min-fill order has a table 2^30 times as large.
 func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Tree, btn.Cost, error) {
 	memory := o.Memory
-	seed := o.Seed
 	if memory <= 0 {
 		memory = btn.DefaultMemory
 	}
@@ -53,53 +52,77 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Tree, bt
 		return nil, btn.Cost{}, err
 	}
 
-	// The pass back of marginals holds more than the tree says.
-	// Where the tree leaves it no room, look for a smaller one.
-	var last error
-	for budget := memory; budget >= memory/16 && budget > 0; budget /= 2 {
-		found, err := contractionorder.Search(ctx, h,
-			contractionorder.Options{
-				Seed:    seed,
-				Memory:  budget,
-				Threads: searchThreads,
-				Moves:   o.Moves,
-			})
+	search := contractionorder.Options{
+		Seed:    o.Seed,
+		Memory:  memory,
+		Threads: searchThreads,
+		Moves:   o.Moves,
+		Effort:  1.0 / policy.MoveCost,
+	}
+	if p.back() {
+		search.Effort *= policy.MarginalRate
+	}
+
+	var over error // of the tree before
+	for {
+		found, err := contractionorder.Search(ctx, h, search)
+		if over != nil && errors.Is(err, contractionorder.ErrMemory) {
+			return nil, btn.Cost{}, over
+		}
 		if err != nil {
-			if last != nil && errors.Is(err, contractionorder.ErrMemory) {
-				return nil, btn.Cost{}, last
-			}
 			return nil, btn.Cost{}, err
+		}
+		tree, cost, err := p.planned(h, found, memory)
+		if err != nil || cost.Bytes <= float64(memory) && cost.Slices < math.MaxInt64 {
+			return tree, cost, err
 		}
 
-		cost, err := pairwise.Plan(h, found.Tree, found.Slices)
-		if err == nil && (p.marginals || p.cells != nil) {
-			cost, err = pairwise.PlanMarginals(h, found.Tree, found.Slices, memory)
+		// The way back of marginals holds more than the search knows of. Where its tree leaves no
+		// room for that, another is searched that is smaller by as much.
+		fit := float64(search.Memory) / cost.Bytes * float64(memory)
+		search.Memory = min(search.Memory/2, int64(fit))
+		over = sumproduct.OverBudget(cost, memory)
+		if search.Memory < max(memory/leastShare, 1) {
+			return nil, btn.Cost{}, over
 		}
-		if err != nil {
-			return nil, btn.Cost{}, err
-		}
-		plan := btn.Cost{
-			Width:     found.Cost.Width,
-			Log2Table: found.Cost.Log2Table,
-			Flops:     cost.Flops(cost.Slices),
-			Bytes:     cost.PeakBytes,
-			Slices:    cost.Slices,
-		}
-		if cost.PeakBytes > float64(memory) || cost.Slices >= math.MaxInt64 {
-			last = sumproduct.OverBudget(plan, memory)
-			continue
-		}
-		return &btn.Tree{
-			Shape:     Digest(h),
-			Tables:    found.Tree.Leaves,
-			Merges:    flatten(found.Tree.Merges),
-			Slices:    found.Slices,
-			Count:     int64(cost.Slices),
-			Marginals: p.marginals,
-			Joint:     p.cells != nil,
-		}, plan, nil
 	}
-	return nil, btn.Cost{}, last
+}
+
+// leastShare is the part of the memory that the way forth has at least, where the way back needs the
+// rest.
+const leastShare = 64
+
+// back reports whether marginals are asked for, of every variable or of a set.
+func (p *Prepared) back() bool { return p.marginals || p.cells != nil }
+
+// planned is a plan of the search as one of the network, and what contracting along it takes.
+func (p *Prepared) planned(
+	h contractionorder.Hypergraph, found contractionorder.Plan, memory int64,
+) (*btn.Tree, btn.Cost, error) {
+	cost, err := pairwise.Plan(h, found.Tree, found.Slices)
+	if err == nil && p.back() {
+		cost, err = pairwise.PlanMarginals(h, found.Tree, found.Slices, memory)
+	}
+	if err != nil {
+		return nil, btn.Cost{}, err
+	}
+
+	tree := &btn.Tree{
+		Shape:     Digest(h),
+		Tables:    found.Tree.Leaves,
+		Merges:    flatten(found.Tree.Merges),
+		Slices:    found.Slices,
+		Count:     int64(min(cost.Slices, 1<<62)),
+		Marginals: p.marginals,
+		Joint:     p.cells != nil,
+	}
+	return tree, btn.Cost{
+		Width:     found.Cost.Width,
+		Log2Table: found.Cost.Log2Table,
+		Flops:     cost.Flops(cost.Slices),
+		Bytes:     cost.PeakBytes,
+		Slices:    cost.Slices,
+	}, nil
 }
 
 // possible refuses what no order does within the flops allowed.

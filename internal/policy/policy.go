@@ -45,6 +45,12 @@ const (
 	// Estimated; no command repeats it.
 	MoveFlops = 1e-9 * Rate
 
+	// MoveCost is how many flops of a contraction, entries written counted as 16 of them, take the
+	// time of one move of the search for its tree.
+	// Measured: a move takes 1.0 to 1.6 ns (go test -bench 'Sweep|Search' ./internal/contractionorder),
+	// a flop of such a price 0.4 ns before kernels were vectorised, and a fraction of that since.
+	MoveCost = 8.0
+
 	// SweepMove is how many of those moves one of the search for a matrix product state takes.
 	// Measured: a quarter and four times of it change 17 and 21 of 26 models, without a
 	// direction, decision 20.

@@ -189,6 +189,7 @@ func (s *search) exactTrees() error {
 		Seed:   s.o.Seed,
 		Memory: math.MaxInt64,
 		Moves:  moves,
+		Effort: effort,
 	})
 	if err != nil {
 		return err
@@ -202,5 +203,7 @@ func (s *search) exactTrees() error {
 }
 
 const farOff = 1e4 // times the flops allowed: beyond it an exact tree is hardly worth a search
+
+const effort = 0.5 // moves that are worth a flop of an exact tree: what is searched is seldom that tree
 
 const cheap = 1e7 // flops of an exact tree below which no other is looked for
