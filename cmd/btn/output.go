@@ -302,6 +302,8 @@ func decimals(x float64) string {
 // describeMethod says by which way a result was found, and what its plan takes.
 func describeMethod(r *btn.Result) string {
 	switch {
+	case r.Plan != nil && r.Plan.Edges > 0:
+		return fmt.Sprintf("%s: circuit, %.0f edges, %s", r.Method, r.Plan.Edges, config.FormatBytes(r.Plan.Bytes))
 	case r.Plan != nil:
 		way := "elimination"
 		if r.Plan.Slices > 0 {

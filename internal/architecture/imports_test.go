@@ -37,6 +37,7 @@ var mathematics = []string{
 	"internal/kernel",
 	"internal/gradients",
 	"internal/linalg",
+	"internal/logic",
 	"internal/lower",
 	"internal/memo",
 	"internal/named",

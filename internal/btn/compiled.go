@@ -29,6 +29,13 @@ type Compiled struct {
 	err     error
 }
 
+// NewCompiled returns the compiled form of a circuit.
+func NewCompiled(c *circuit.Circuit, functional bool) *Compiled {
+	of := &Compiled{Form: c.Append(nil), Functional: functional}
+	of.once.Do(func() { of.circuit = c })
+	return of
+}
+
 // Circuit returns the circuit, which is read once. Errors wrap circuit.ErrCircuit.
 func (c *Compiled) Circuit() (*circuit.Circuit, error) {
 	c.once.Do(func() { c.circuit, c.err = circuit.Decode(c.Form) })

@@ -4,6 +4,7 @@ package contract_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -104,11 +105,7 @@ func compiled(ctx context.Context, p *enginetest.Problem) (*btn.Compiled, error)
 	if err != nil {
 		return nil, err
 	}
-	of := &btn.Compiled{Form: c.Append(nil), Functional: true}
-	for _, follows := range f.Functional {
-		of.Functional = of.Functional && follows
-	}
-	return of, nil
+	return &btn.Compiled{Form: c.Append(nil), Functional: !slices.Contains(f.Functional, false)}, nil
 }
 
 // circuitPart contracts a part of a circuit.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/circuit"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -61,6 +62,51 @@ func twoParts() (*btn.Network, *btn.Plan, *btn.Product) {
 		Parts:   []btn.Part{product},
 		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
 	}}}, product
+}
+
+// TestCircuitsTravelOnce: the parts of a circuit, Z and questions, share it.
+func TestCircuitsTravelOnce(t *testing.T) {
+	net, _, _ := twoParts()
+	net.Variables = []btn.Variable{{Domain: 2, Link: 0}, {Domain: 2, Link: 1}, {Domain: 2, Link: 2}, {Domain: 2, Link: 3}}
+	b := circuit.NewBuilder([]int{2, 2, 2, 2}, 0)
+	var free []circuit.Node
+	for v := range 4 {
+		free = append(free, b.Free(v, nil))
+	}
+	c, err := b.Finish(b.Product(free...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := btn.NewCompiled(c, true)
+	plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+		Rule: btn.Linear, Slices: 1, Parts: []btn.Part{&btn.Circuit{Of: of}, &btn.Circuit{Of: of, Ask: btn.AskMPE}},
+	}}}
+	bytes, err := EncodePlan(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodePlan(bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckPlan(net, got); err != nil {
+		t.Fatal(err)
+	}
+	first, second := got.Estimates[0].Parts[0].(*btn.Circuit), got.Estimates[0].Parts[1].(*btn.Circuit)
+	if first.Of != second.Of || first.Ask != "" || second.Ask != btn.AskMPE || !first.Of.Functional ||
+		string(first.Of.Form) != string(of.Form) {
+		t.Errorf("decoded %+v and %+v", first, second)
+	}
+
+	net.Variables[3].Domain = 3
+	if err := CheckPlan(net, got); !errors.Is(err, btn.ErrPart) {
+		t.Errorf("a circuit of other domains: got %v, want ErrPart", err)
+	}
+	first.Of.Form[0]++
+	broken := &btn.Circuit{Of: &btn.Compiled{Form: first.Of.Form}}
+	if err := broken.Fits(net); !errors.Is(err, btn.ErrPart) {
+		t.Errorf("broken bytes: got %v, want ErrPart", err)
+	}
 }
 
 func TestPlansByParts(t *testing.T) {

@@ -409,6 +409,7 @@ func (r random) cost() btn.Cost {
 		Bytes:     math.Abs(r.float()),
 		Slices:    r.float(),
 		Groups:    r.float(),
+		Edges:     r.float(),
 	}
 }
 

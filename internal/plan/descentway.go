@@ -47,6 +47,10 @@ func (a *assigner) descents(q query.Query) (btn.Assignment, error) {
 		cost = *assignment.Cost
 	}
 	for _, ask := range asks(q) {
+		if part := asked(assignment.Plan, ask); part != nil {
+			e.Parts = append(e.Parts, part)
+			continue
+		}
 		found, hit, err := a.descent(ask, q)
 		if err != nil {
 			return btn.Assignment{}, err

@@ -47,6 +47,7 @@ func searchMoves(s btn.Settings) int64 {
 //   - the elimination order remembered for the network, compiled without evidence where it is a small one:
 //     see compiled;
 //   - that order, or one made for the query's evidence, where it costs little;
+//   - a circuit, where factors have zeros and one is soon compiled: see heavy;
 //   - a contraction tree over the simplified network, with slices where a table would not fit the memory.
 func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
 	inCounts, refused := a.inCounts(marginals)
@@ -63,6 +64,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	if a.exactKey == "" {
 		a.exactKey = a.key("exact", shape)
 	}
+	_, again := a.known[a.exactKey]
 	plan, hit, err := a.recall(a.exactKey, func(ctx context.Context) (*btn.Plan, error) {
 		return exactPlan(ctx, a.net, shape, a.settings.Memory)
 	})
@@ -108,8 +110,9 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 		}
 	}
 
+	again = again || hit == btn.CacheHit
 	if cost.Flops > policy.HeavyFlops {
-		return a.tree(conditioned, marginals, nil)
+		return a.heavy(conditioned, marginals, again)
 	}
 	if marginals {
 		if cost, err = einsum.PlanMarginals(a.ctx, under, order); err != nil {

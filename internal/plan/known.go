@@ -11,8 +11,10 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/memo"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
 )
 
@@ -49,6 +51,15 @@ type facts struct {
 	shaped bool
 	shape  contractionorder.Hypergraph
 	counts map[int64]countedForm // by memory budget
+
+	zeros   sync.Once
+	logical bool
+}
+
+// logicalOf reports whether circuits are looked for, see logic.Logical.
+func (f *facts) logicalOf(net *btn.Network) bool {
+	f.zeros.Do(func() { f.logical = logic.Logical(net, policy.LogicalShare) })
+	return f.logical
 }
 
 // countedForm is what counted returned.

@@ -174,6 +174,32 @@ const (
 	WideBigFlops = 1 << 32
 )
 
+// Circuits: when a network is compiled into one.
+const (
+	// LogicalShare is the share of zeros among the entries of the factors from which a circuit is looked for.
+	// Chosen: a third of the cells of most conditional tables that are functions, seven eighths of the others.
+	LogicalShare = 0.1
+
+	// CircuitFlops is what a step of the search is worth, in flops of truncated legs: some 20 ns.
+	// Measured: BTN_DATA=… go test ./internal/plan -run TestCircuitPrices -v.
+	CircuitFlops = 60
+
+	// CircuitAgain is what a query of a model that was asked about before may spend on its circuit, in flops: some five seconds of a
+	// core.
+	// Chosen: the next thousand queries save it.
+	CircuitAgain = 1.5e10
+
+	// CircuitShare is the part of what a tree takes that may go into looking for a circuit first, and the part of a budget.
+	// Chosen: a first query is not slower by more.
+	CircuitShare = 1.0 / 4
+
+	// CircuitLeast is the work, in steps, below which no search is begun: trees that cost little are not to be had for less.
+	CircuitLeast = 1 << 22
+
+	// CircuitBytes bounds the circuits that are kept.
+	CircuitBytes = 256 << 20
+)
+
 // Searches for plans: how many moves, and which part of the budget or of the time that a deadline
 // leaves.
 const (

@@ -184,6 +184,7 @@ type Cost struct {
 	Bytes     float64 `msgpack:"b" json:"peak_bytes"`                 // peak of live tables, 8 bytes an entry
 	Slices    float64 `msgpack:"s,omitempty" json:"slices"`           // parts that are contracted apart and added; 0 or 1: one
 	Groups    float64 `msgpack:"g,omitempty" json:"groups,omitempty"` // of marginals, each with a contraction of its own; 0: one pass
+	Edges     float64 `msgpack:"e,omitempty" json:"edges,omitempty"`  // of a circuit; 0: there is none
 }
 
 // Propagation is the state in which belief propagation ended.

@@ -1,0 +1,114 @@
+// Package logic compiles networks into circuits: it joins packages formula, compiler and circuit.
+package logic
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/circuit"
+	"github.com/basetensor/basetensor/internal/compiler"
+	"github.com/basetensor/basetensor/internal/formula"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Options bound a compilation.
+type Options struct {
+	Work   int64 // of the search, counted as package compiler counts; 0: no limit
+	Memory int64 // bytes of formula, search and circuit together; 0: btn.DefaultMemory
+	Bytes  int64 // of the circuit; 0: a quarter of the memory
+	// Given excludes the values whose weight is 0 in the network: the circuit then serves queries that exclude them, too, and no others.
+	Given bool
+}
+
+// Compile returns the circuit of a network, whatever the weights of its variables are, and how much of the work it took. The same
+// network gives the same circuit. It is read as Circuit's are: Z of the circuit times net.Scale is Z of the network.
+//
+// Errors: those of formula.FromNetwork and compiler.Compile; over_budget where the circuit is larger than allowed.
+func Compile(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, int64, error) {
+	if o.Memory <= 0 {
+		o.Memory = btn.DefaultMemory
+	}
+	if o.Bytes <= 0 {
+		o.Bytes = o.Memory / 4
+	}
+	f, err := formula.FromNetwork(ctx, net, o.Memory/4)
+	if err != nil {
+		return nil, 0, err
+	}
+	if o.Given {
+		if f, err = given(f, net); err != nil {
+			return nil, 0, err
+		}
+	}
+
+	b := circuit.NewBuilder(f.Domains, o.Bytes)
+	r, err := compiler.Compile(ctx, f, compiler.Options{Work: o.Work, Memory: o.Memory / 2, Builder: b})
+	if err != nil {
+		return nil, r.Stats.Work, err
+	}
+	if !r.Traced {
+		return nil, r.Stats.Work, fault.New(fault.OverBudget, "logic: the circuit takes more than %d bytes", o.Bytes)
+	}
+	c, err := b.Finish(r.Root)
+	if errors.Is(err, circuit.ErrFull) {
+		err = fault.Wrap(fault.OverBudget, err)
+	}
+	if err != nil {
+		return nil, r.Stats.Work, err
+	}
+	return btn.NewCompiled(c, !slices.Contains(f.Functional, false)), r.Stats.Work, nil
+}
+
+// given excludes the values of weight 0.
+func given(f *formula.Formula, net *btn.Network) (*formula.Formula, error) {
+	var none []formula.Literal
+	for v, at := range net.Variables {
+		cp, ok := net.Links[at.Link].T.(*tensor.CP)
+		if !ok {
+			return nil, fault.New(fault.Internal, "logic: the link of variable %d is no list of weights", v)
+		}
+		for a, x := range cp.Weights {
+			if x == 0 {
+				none = append(none, f.Literal(v, a).Not())
+			}
+		}
+	}
+	return formula.Condition(f, none), nil
+}
+
+// Logical reports whether a network has enough of what search finds and tables do not: zeros among the entries of its cores, or cores
+// that are sums of terms of both signs, as clauses and parities are. Linear in the cores' sizes.
+func Logical(net *btn.Network, share float64) bool {
+	zeros, entries := 0, 0
+	for _, core := range net.Cores {
+		switch t := core.T.(type) {
+		case *tensor.Dense:
+			if len(t.Shape) < 2 {
+				continue
+			}
+			entries += len(t.Data)
+			for _, x := range t.Data {
+				if x == 0 {
+					zeros++
+				}
+			}
+		case *tensor.CP:
+			n := len(t.Weights) * len(t.Shape)
+			if entries += n; tensor.Signed(t) {
+				zeros += n
+			}
+		case *tensor.Symmetric:
+			entries += t.Values.Len()
+			for i := range t.Values.Len() {
+				if t.Values.At(i) == (scaled.Number{}) {
+					zeros++
+				}
+			}
+		}
+	}
+	return zeros > 0 && float64(zeros) >= share*float64(entries)
+}

@@ -1,0 +1,125 @@
+package logic_test
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/enginetest"
+	"github.com/basetensor/basetensor/internal/logic"
+	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// models draws models of all forms, with many zeros.
+func model(rng *rand.Rand) *factorgraph.Model {
+	return oracle.RandomModel(rng, oracle.Options{
+		Variables: 1 + rng.IntN(7), Factors: rng.IntN(8), MaxDomain: 3, MaxArity: 4, MaxStates: 1 << 8,
+		Zeros: []float64{0, 0.3, 0.6}[rng.IntN(3)], Constant: rng.IntN(2) == 0,
+	})
+}
+
+// TestCompiledNetworksAnswerAsEnumerationDoes: Z and all marginals, of a circuit compiled without evidence and of one compiled
+// under it.
+func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
+	asked := 0
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 30))
+		m := model(rng)
+		ev := oracle.RandomEvidence(rng, m)
+		p := enginetest.New(t, m, ev, reparam.Options{}, seed)
+		given := rng.IntN(2) == 0
+		net := p.Base
+		if given {
+			net = p.Network
+		}
+		of, _, err := logic.Compile(t.Context(), net, logic.Options{Given: given})
+		if fault.CodeOf(err) == fault.Unsupported && err != nil {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		asked++
+		part := &btn.Circuit{Of: of}
+		v, err := contract.Part(t.Context(), problem.New(p.Network, problem.Options{}), part, problem.Want{Marginals: true})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		want := oracle.Z(m, ev)
+		if off := oracle.Off(v.Z.Mant, v.Z.Exp, want, want); off > 1e-12 || want.Sign() == 0 != v.Z.IsZero() {
+			t.Fatalf("seed %d: Z = %v, enumeration %v", seed, v.Z, want)
+		}
+		if v.Z.IsZero() {
+			continue
+		}
+		at := 0
+		for i, row := range oracle.Marginals(m, ev) {
+			for a, want := range row {
+				got := scaled.Make(v.Marginals.Mant[at], v.Marginals.Exp).Div(v.Z).Float64()
+				if math.Abs(got-want) > 1e-11 {
+					t.Fatalf("seed %d: P(x_%d = %d) = %v, enumeration %v", seed, i, a, got, want)
+				}
+				at++
+			}
+		}
+	}
+	if asked < 200 {
+		t.Errorf("%d models were compiled", asked)
+	}
+}
+
+func TestCompiledFormsAreTheSame(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 31))
+	p := enginetest.New(t, model(rng), factorgraph.Evidence{}, reparam.Options{}, 1)
+	var forms [2][]byte
+	for k := range forms {
+		of, _, err := logic.Compile(t.Context(), p.Base, logic.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		forms[k] = of.Form
+	}
+	if !bytes.Equal(forms[0], forms[1]) {
+		t.Error("a network has two circuits")
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 31))
+	m := &factorgraph.Model{Domains: make([]int, 40)}
+	for v := range m.Domains {
+		m.Domains[v] = 2
+	}
+	for range 100 {
+		data := []float64{1, 1, 1, 1, 1, 1, 1, 1}
+		data[rng.IntN(8)] = 0
+		m.Factors = append(m.Factors, factorgraph.Factor{
+			Scope: rng.Perm(40)[:3], Table: &tensor.Dense{Shape: []int{2, 2, 2}, Data: data},
+		})
+	}
+	p := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1)
+	if _, _, err := logic.Compile(t.Context(), p.Base, logic.Options{Work: 10}); fault.CodeOf(err) != fault.OverBudget {
+		t.Errorf("ten steps: %v", err)
+	}
+	if _, _, err := logic.Compile(t.Context(), p.Base, logic.Options{Bytes: 1 << 13}); fault.CodeOf(err) != fault.OverBudget {
+		t.Errorf("8 KiB: %v", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, _, err := logic.Compile(ended, p.Base, logic.Options{}); fault.CodeOf(err) != fault.Cancelled {
+		t.Errorf("a context that has ended: %v", err)
+	}
+	if !logic.Logical(p.Base, 0.1) || logic.Logical(p.Base, 0.2) {
+		t.Error("one entry of eight is 0")
+	}
+}

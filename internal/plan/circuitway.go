@@ -1,0 +1,143 @@
+package plan
+
+// The exact way of networks whose factors have zeros: an arithmetic circuit, compiled once, which serves every query.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/logic"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// errNoCircuit says that no circuit was found within what this query may spend on it. It is not remembered.
+var errNoCircuit = errors.New("plan: no circuit within the work that the query may take")
+
+// heavy assigns a network of which no elimination order is cheap: a contraction tree, or a circuit.
+//
+// A network that was asked about before has its circuit, if there is one: what compiling takes is paid once, and evidence leaves a tree
+// to be looked for each time. On the first time the tree comes first; where it costs much, or does not fit, some of what it costs
+// goes into looking for a circuit.
+func (a *assigner) heavy(conditioned *btn.Network, marginals, again bool) (btn.Assignment, error) {
+	if !a.facts.logicalOf(a.net) {
+		return a.tree(conditioned, marginals, nil)
+	}
+	spent := int64(0)
+	if again {
+		spent = a.circuitWork(policy.CircuitAgain)
+		circuit, err := a.circuit(spent, true)
+		if circuit != nil || err != nil {
+			return *circuit, err
+		}
+	}
+
+	tree, refused := a.tree(conditioned, marginals, nil)
+	if refused != nil && fault.CodeOf(refused) != fault.OverBudget {
+		return tree, refused
+	}
+	worth := exactLimit(a.settings)
+	if refused == nil {
+		worth = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
+	}
+	more := a.circuitWork(policy.CircuitShare * worth)
+	if more <= max(spent, policy.CircuitLeast) {
+		return tree, refused
+	}
+	circuit, err := a.circuit(more, false)
+	if circuit == nil && err == nil && refused != nil {
+		circuit, err = a.circuitGiven(conditioned, more)
+	}
+	if circuit != nil || err != nil {
+		return *circuit, err
+	}
+	return tree, refused
+}
+
+// circuitWork is how many steps of a search take the time of so many flops of truncated legs, within a share of the budget.
+func (a *assigner) circuitWork(flops float64) int64 {
+	return int64(min(flops, policy.CircuitShare*a.settings.Budget) / policy.CircuitFlops)
+}
+
+// circuit assigns the model's circuit; nil where there is none, or none within so much work. That there is none is remembered where
+// final says so.
+func (a *assigner) circuit(work int64, final bool) (*btn.Assignment, error) {
+	plan, hit, err := a.remember("circuit", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+		plan, err := a.compile(ctx, a.net, false, work)
+		if errors.Is(err, errNoCircuit) && final {
+			return &btn.Plan{Method: btn.MethodExact}, nil
+		}
+		return plan, err
+	})
+	return a.circuitOf(plan, hit, err)
+}
+
+// circuitGiven assigns a circuit of what evidence leaves of a network; nil where there is none within so much work.
+func (a *assigner) circuitGiven(conditioned *btn.Network, work int64) (*btn.Assignment, error) {
+	if a.evidence.IsEmpty() {
+		return nil, nil
+	}
+	settings := fmt.Sprintf("circuit given %x", conditioned.Digest())
+	plan, hit, err := a.remember(settings, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+		return a.compile(ctx, conditioned, true, work)
+	})
+	assignment, err := a.circuitOf(plan, hit, err)
+	if assignment != nil {
+		assignment.Relearned = "circuit: for what the evidence leaves"
+	}
+	return assignment, err
+}
+
+// circuitOf is the assignment of a plan; nil for a plan of nothing, and for errNoCircuit.
+func (a *assigner) circuitOf(plan *btn.Plan, hit string, err error) (*btn.Assignment, error) {
+	if errors.Is(err, errNoCircuit) {
+		a.anyMiss = true
+		return nil, nil
+	}
+	if err != nil {
+		return &btn.Assignment{}, err
+	}
+	if len(plan.Estimates) == 0 {
+		return nil, nil
+	}
+	cost := plan.Estimates[0].Cost
+	return &btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Cost: &cost}, nil
+}
+
+// compile compiles a network within so much work. What does not fit is errNoCircuit, and so is what circuits are not for.
+func (a *assigner) compile(ctx context.Context, net *btn.Network, given bool, work int64) (*btn.Plan, error) {
+	of, _, err := logic.Compile(ctx, net, logic.Options{
+		Work:   work,
+		Memory: a.settings.Memory,
+		Bytes:  min(policy.CircuitBytes, a.settings.Memory/4),
+		Given:  given,
+	})
+	if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Unsupported) {
+		return nil, fmt.Errorf("%w: %w", errNoCircuit, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := of.Circuit()
+	if err != nil {
+		return nil, err
+	}
+	cost := btn.Cost{Flops: float64(c.Edges()), Bytes: float64(c.Bytes() + 2*c.PassBytes()), Edges: float64(c.Edges())}
+	if cost.Bytes > float64(a.settings.Memory) {
+		return nil, errNoCircuit
+	}
+	return exactOf(cost, &btn.Circuit{Of: of}), nil
+}
+
+// asked returns the part of a plan's circuit that finds assignments; nil where the plan has no circuit, or its circuit cannot say.
+func asked(plan *btn.Plan, ask btn.Ask) *btn.Circuit {
+	of, ok := plan.Estimates[0].Parts[0].(*btn.Circuit)
+	if !ok || ask == btn.AskMap || ask == btn.AskMPE && !of.Of.Functional {
+		return nil
+	}
+	return &btn.Circuit{Of: of.Of, Ask: ask}
+}

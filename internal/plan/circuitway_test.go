@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// clauses is a random formula of three-variable clauses, with weights, whose elimination costs more than policy.HeavyFlops.
+func clauses(seed uint64, n, count int) *factorgraph.Model {
+	rng := rand.New(rand.NewPCG(seed, 40))
+	m := &factorgraph.Model{Domains: slices.Repeat([]int{2}, n)}
+	for range count {
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: rng.Perm(n)[:3], Table: clause(3, rng.IntN(8))})
+	}
+	for v := range n {
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v},
+			Table: &tensor.Dense{Shape: []int{2}, Data: []float64{rng.Float64(), rng.Float64()}}})
+	}
+	return m
+}
+
+// kept is a memo in a map.
+type kept map[string]*btn.Plan
+
+func (k kept) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
+	if p, ok := k[key]; ok {
+		return p, true, nil
+	}
+	p, err := compute(ctx)
+	if err == nil {
+		k[key] = p
+	}
+	return p, false, err
+}
+
+// TestModelsThatComeAgainHaveACircuit: the first query of a model of clauses has a tree, the next one compiles a circuit, which says the same, and
+// all later ones find it, whatever their evidence is.
+func TestModelsThatComeAgainHaveACircuit(t *testing.T) {
+	net, err := reparam.Build(t.Context(), clauses(1, 44, 100), reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	memo := kept{}
+	ask := func(q query.Query, memo Memo) (btn.Assignment, btn.Value) {
+		t.Helper()
+		all, err := Assign(t.Context(), net, []query.Query{q}, btn.Settings{Method: btn.MethodExact}, memo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all[0].Error != nil {
+			t.Fatal(all[0].Error.Message)
+		}
+		under, err := net.Condition(q.Evidence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := contract.Part(t.Context(), problem.New(under, problem.Options{}), all[0].Plan.Estimates[0].Parts[0], problem.Want{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all[0], value
+	}
+	isCircuit := func(a btn.Assignment) bool {
+		_, ok := a.Plan.Estimates[0].Parts[0].(*btn.Circuit)
+		return ok
+	}
+
+	for k, want := range []struct {
+		circuit bool
+		cache   string
+	}{{false, btn.CacheMiss}, {true, btn.CacheMiss}, {true, btn.CacheHit}, {true, btn.CacheHit}} {
+		var q query.Query
+		if k > 0 {
+			q.Evidence = factorgraph.Observe(map[int]int{k: 1})
+		}
+		got, value := ask(q, memo)
+		if isCircuit(got) != want.circuit || got.Cache != want.cache {
+			t.Errorf("query %d: circuit %v, cache %q", k, isCircuit(got), got.Cache)
+		}
+		if k != 1 {
+			continue
+		}
+		tree, exact := ask(q, nil)
+		if isCircuit(tree) {
+			t.Fatal("a query of its own has a circuit: there is nothing to compare with")
+		}
+		if off := value.Z.Sub(exact.Z).Div(exact.Z).Float64(); !(math.Abs(off) < 1e-11) {
+			t.Errorf("query %d: Z = %v, by a tree %v", k, value.Z, exact.Z)
+		}
+	}
+}
