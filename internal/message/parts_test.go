@@ -99,7 +99,7 @@ func TestCircuitsTravelOnce(t *testing.T) {
 	}
 
 	net.Variables[3].Domain = 3
-	if err := CheckPlan(net, got); !errors.Is(err, btn.ErrPart) {
+	if err := first.Fits(net); !errors.Is(err, btn.ErrPart) {
 		t.Errorf("a circuit of other domains: got %v, want ErrPart", err)
 	}
 	first.Of.Form[0]++
