@@ -36,6 +36,8 @@ type Options struct {
 	// Builder, over the domains of the formula, gets the sums and products of the search: a deterministic circuit for any weights.
 	// Without one, values of weight 0 are excluded beforehand.
 	Builder *circuit.Builder
+	// Leaf returns the node of Builder for a value of a variable; nil: the builder's own leaf.
+	Leaf func(v, a int) circuit.Node
 }
 
 // Stats says what a search did.

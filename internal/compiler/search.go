@@ -60,7 +60,7 @@ const (
 
 // newSearch makes a search over the clauses of two literals and more and the tables of p. Facts are assigned at the root.
 func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o Options) (*search, error) {
-	s := &search{solver: newSolver(ctx, p), tracer: newTracer(p, o.Builder), o: o, all: clauses}
+	s := &search{solver: newSolver(ctx, p), tracer: newTracer(p, o), o: o, all: clauses}
 	for _, l := range facts {
 		if s.value[l] == 0 {
 			s.assign(l, fact)

@@ -16,15 +16,19 @@ type amount struct {
 // tracer writes the circuit, while the builder has room. A product is a suffix of factors until it is made.
 type tracer struct {
 	builder *circuit.Builder // nil: nothing is written
-	leaves  []circuit.Node   // by literal: λ of its value times what tables of one variable say; noNode until it is asked for
+	of      func(v, a int) circuit.Node
+	leaves  []circuit.Node // by literal: λ of its value times what tables of one variable say; noNode until it is asked for
 	factors []circuit.Node
 }
 
 const noNode circuit.Node = -1
 
-func newTracer(p *problem, b *circuit.Builder) tracer {
-	t := tracer{builder: b}
-	if b != nil {
+func newTracer(p *problem, o Options) tracer {
+	t := tracer{builder: o.Builder, of: o.Leaf}
+	if o.Builder != nil {
+		if t.of == nil {
+			t.of = o.Builder.Leaf
+		}
 		t.leaves = make([]circuit.Node, 2*p.booleans())
 		for l := range t.leaves {
 			t.leaves[l] = noNode
@@ -67,7 +71,7 @@ func (s *search) leaf(l lit) circuit.Node {
 		if !s.p.many[v] {
 			a = int(1 - l&1)
 		}
-		s.leaves[l] = s.builder.Product(s.builder.Leaf(int(owner), a), s.builder.Number(s.p.unary[l]))
+		s.leaves[l] = s.builder.Product(s.of(int(owner), a), s.builder.Number(s.p.unary[l]))
 	}
 	return s.leaves[l]
 }
@@ -98,7 +102,7 @@ func (s *search) timesConstants() {
 	s.timesNumber(s.p.f.Scale.Mul(s.p.constant))
 	for v, d := range s.p.f.Domains {
 		if d == 1 {
-			s.times(s.builder.Leaf(v, 0))
+			s.times(s.of(v, 0))
 		}
 	}
 }

@@ -45,15 +45,22 @@ func Compile(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, i
 		}
 	}
 
-	b := circuit.NewBuilder(f.Domains, o.Bytes)
-	r, err := compiler.Compile(ctx, f, compiler.Options{Work: o.Work, Memory: o.Memory / 2, Builder: b})
+	reduced, err := formula.Simplify(ctx, f, simplifyWork(o.Work))
+	if err != nil {
+		return nil, 0, err
+	}
+
+	back := newWayBack(f, reduced, o.Bytes)
+	r, err := compiler.Compile(ctx, reduced.Formula, compiler.Options{
+		Work: o.Work, Memory: o.Memory / 2, Builder: back.builder, Leaf: back.leaf,
+	})
 	if err != nil {
 		return nil, r.Stats.Work, err
 	}
 	if !r.Traced {
 		return nil, r.Stats.Work, fault.New(fault.OverBudget, "logic: the circuit takes more than %d bytes", o.Bytes)
 	}
-	c, err := b.Finish(r.Root)
+	c, err := back.finish(r.Root)
 	if errors.Is(err, circuit.ErrFull) {
 		err = fault.Wrap(fault.OverBudget, err)
 	}
@@ -61,6 +68,17 @@ func Compile(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, i
 		return nil, r.Stats.Work, err
 	}
 	return btn.NewCompiled(c, !slices.Contains(f.Functional, false)), r.Stats.Work, nil
+}
+
+// simplifyShare is the part of the work of a search that simplification may take before it.
+const simplifyShare = 4
+
+// simplifyWork is what simplification may take where the search may take so much.
+func simplifyWork(work int64) int64 {
+	if work <= 0 {
+		return formula.DefaultWork
+	}
+	return min(max(work/simplifyShare, 1), formula.DefaultWork)
 }
 
 // given excludes the values of weight 0.

@@ -50,6 +50,7 @@ func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		asked++
+		checkCircuit(t, of)
 		part := &btn.Circuit{Of: of}
 		v, err := contract.Part(t.Context(), problem.New(p.Network, problem.Options{}), part, problem.Want{Marginals: true})
 		if err != nil {
@@ -75,6 +76,21 @@ func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
 	}
 	if asked < 200 {
 		t.Errorf("%d models were compiled", asked)
+	}
+}
+
+// checkCircuit: it is smooth and decomposable, and deterministic where maxima may be asked for.
+func checkCircuit(t *testing.T, of *btn.Compiled) {
+	t.Helper()
+	c, err := of.Circuit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := c.Deterministic(t.Context()); err != nil || of.Functional && !ok {
+		t.Fatalf("deterministic: %t, %v", ok, err)
 	}
 }
 
