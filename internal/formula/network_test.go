@@ -330,6 +330,15 @@ func TestNetworksThatAreNoFormulas(t *testing.T) {
 	if _, err = FromNetwork(context.Background(), network(t, table(1, 0, 1, 1), ""), 50); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("50 bytes: %v", err)
 	}
+	random := &tensor.Dense{Shape: slices.Repeat([]int{2}, 14), Data: make([]float64, 1<<14)}
+	rng := rand.New(rand.NewPCG(1, 8))
+	for i := range random.Data {
+		random.Data[i] = float64(rng.IntN(2))
+	}
+	noise := &factorgraph.Model{Domains: random.Shape, Factors: []factorgraph.Factor{{Scope: rng.Perm(14), Table: random}}}
+	if _, err = FromNetwork(context.Background(), network(t, noise, ""), 0); fault.CodeOf(err) != fault.Unsupported {
+		t.Errorf("random zeros: %v", err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err = FromNetwork(ctx, network(t, table(1, 0, 1, 1), ""), 0); !errors.Is(err, context.Canceled) {

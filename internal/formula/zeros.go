@@ -4,10 +4,17 @@ package formula
 
 import (
 	"slices"
+
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // coverWork is how many comparisons go into the boxes of one table. Cells that are left then are a clause each.
 const coverWork = 1 << 24
+
+// largeTable is from how many entries on a table's zeros are refused where they are no logic: where their clauses have more literals
+// than the table has entries. In mildew's tables of up to 2^17 entries with a zero in five these are 2.7 to one; the tables of
+// functions, and of pairs of which few values fit together, are below one.
+const largeTable = 1 << 12
 
 // box is a set of cells: for some of the variables, the values that are in it.
 type box struct {
@@ -52,11 +59,18 @@ func (b *builder) zeros(scope, dims []int, data []float64) {
 		}
 	}
 
+	literals := 0
 	for _, found := range c.needed(boxes) {
 		if b.over(1) {
 			return
 		}
-		b.clause(b.leaves(scope, dims, found))
+		clause := b.leaves(scope, dims, found)
+		if literals += len(clause); literals > len(data) && len(data) > largeTable {
+			b.fail(fault.New(fault.Unsupported,
+				"formula: %s: its zeros are no logic: their clauses have more literals than it has entries", b.name))
+			return
+		}
+		b.clause(clause)
 	}
 }
 
