@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test build image lint fuzz bench bench-models race acceptance faults truth goldens deps figures help
+.PHONY: test build image lint fuzz bench bench-models bench-counting race acceptance faults truth goldens deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -57,6 +57,13 @@ bench-models: ## every reference model against its solution: docs/benchmarks/exa
 	$(GO) build -o bin/ ./cmd/btn
 	$(GO) build -C lab -o ../bin/ ./cmd/btnlab
 	bin/btnlab bench "$(BTN_DATA)" --timeout $(MODELTIME) --memory 8GiB --mar $(BENCHFLAGS) --out docs/benchmarks --name exact
+
+COUNTTIME ?= 60s
+bench-counting: ## the weighted formulas beside their published counts: docs/benchmarks/counting.md (COUNTTIME of one core each at worst)
+	@test -n "$(BTN_DATA)" || { echo "no formulas: set BTN_DATA to the folder of reference models"; exit 1; }
+	$(GO) build -o bin/ ./cmd/btn
+	$(GO) build -C lab -o ../bin/ ./cmd/btnlab
+	GOMAXPROCS=1 bin/btnlab bench "$(BTN_DATA)/wcnf" --formulas --cpu $(COUNTTIME) --timeout 10m --memory 8GiB --threads 1 $(BENCHFLAGS) --out docs/benchmarks --name counting
 
 figures: ## the figures of docs/ anew, from the CSV files beside them; nothing is measured
 	$(GO) run -C lab ./cmd/btnlab evaluate all --redraw --out ../docs/evaluation

@@ -5,6 +5,8 @@ package bench
 
 import (
 	"context"
+	"math"
+	"strconv"
 	"time"
 )
 
@@ -12,9 +14,12 @@ import (
 type Config struct {
 	Command []string      // the program and its arguments; the model's path is appended
 	Timeout time.Duration // a model that takes longer is killed; 0: never
+	CPU     time.Duration // one that takes more CPU time is killed, in whole seconds; 0: never
 	Mar     bool          // marginals are asked for and compared as well
-	Set     string        // name of the rows' set, the legend of the plot
-	Folder  string        // of the models, cleaned; messages that name a file in it say FOLDER
+	// Formulas says that the references are in counts.csv.
+	Formulas bool
+	Set      string // name of the rows' set, the legend of the plot
+	Folder   string // of the models, cleaned; messages that name a file in it say FOLDER
 }
 
 // Run measures the models one after the other, in the given order, and hands every row to each as
@@ -27,8 +32,9 @@ func Run(ctx context.Context, c Config, models []Model, each func(Row)) ([]Row, 
 		if err := ctx.Err(); err != nil {
 			return rows, err
 		}
-		p := runProcess(ctx, append(append([]string(nil), c.Command...), m.Path), c.Timeout)
-		row := c.row(m, p, readReference(m.Path, c.Mar))
+		p := runProcess(ctx, c.limited(append(append([]string(nil), c.Command...), m.Path)), c.Timeout)
+		p.spent(c.CPU)
+		row := c.row(m, p, c.reference(m.Path))
 		// An interrupt from the keyboard reaches the process too: it may have ended without an
 		// answer before it was killed.
 		if err := ctx.Err(); err != nil && (p.Ending != endedAlone || row.Status == Broken) {
@@ -38,4 +44,21 @@ func Run(ctx context.Context, c Config, models []Model, each func(Row)) ([]Row, 
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// reference is what is known of a model's answer.
+func (c Config) reference(model string) reference {
+	if c.Formulas {
+		return readCount(model)
+	}
+	return readReference(model, c.Mar)
+}
+
+// limited is a command that ends when it has taken its CPU time.
+func (c Config) limited(args []string) []string {
+	if c.CPU <= 0 {
+		return args
+	}
+	seconds := strconv.FormatFloat(math.Ceil(c.CPU.Seconds()), 'f', 0, 64)
+	return append([]string{"sh", "-c", "ulimit -t " + seconds + ` && exec "$@"`, "sh"}, args...)
 }

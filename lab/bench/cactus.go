@@ -7,7 +7,16 @@ import (
 	"sort"
 )
 
-// Series is one curve: the sorted wall times of the models a set solved, in seconds.
+// Clock is which time of a model is drawn.
+type Clock string
+
+// The clocks.
+const (
+	Wall Clock = "wall time"
+	CPU  Clock = "CPU time"
+)
+
+// Series is one curve: the sorted times of the models a set solved, in seconds.
 type Series struct {
 	Name  string
 	Times []float64
@@ -16,7 +25,7 @@ type Series struct {
 
 // SeriesOf groups rows by their set, in the order in which the sets appear. Rows without a set count
 // to the one named otherwise.
-func SeriesOf(rows []Row, otherwise string) []Series {
+func SeriesOf(rows []Row, otherwise string, clock Clock) []Series {
 	var list []Series
 	index := map[string]int{}
 	for _, r := range rows {
@@ -30,7 +39,11 @@ func SeriesOf(rows []Row, otherwise string) []Series {
 			list = append(list, Series{Name: name})
 		}
 		if list[i].Total++; r.Status.Solved() {
-			list[i].Times = append(list[i].Times, r.Wall)
+			seconds := r.Wall
+			if clock == CPU {
+				seconds = r.CPU
+			}
+			list[i].Times = append(list[i].Times, seconds)
 		}
 	}
 

@@ -18,6 +18,8 @@ type Page struct {
 	Command  string // as it is typed, with FOLDER for the folder of models
 	Models   int    // found; more than rows when the run was interrupted
 	Mar      bool
+	Formulas bool     // of weighted formulas
+	Within   []int    // seconds of CPU time, in each of which so many were solved
 	Data     string   // file name of the CSV, beside the page
 	Picture  string   // file name of the plot, beside the page
 	Compared []Series // further sets in the plot
@@ -28,6 +30,13 @@ func WriteMarkdown(w io.Writer, p Page, rows []Row) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "# %s\n\n", p.Title)
 	fmt.Fprintf(b, "**%s.**\n\n", Summary(rows))
+	if len(p.Within) > 0 {
+		b.WriteString("| seconds of CPU time, at most | solved |\n|--:|--:|\n")
+		for _, s := range p.Within {
+			fmt.Fprintf(b, "| %d | %d of %d |\n", s, within(rows, float64(s)), len(rows))
+		}
+		b.WriteByte('\n')
+	}
 	if len(rows) < p.Models {
 		fmt.Fprintf(b, "The run was interrupted: %d of %d models were measured.\n\n", len(rows), p.Models)
 	}
@@ -40,8 +49,11 @@ func WriteMarkdown(w io.Writer, p Page, rows []Row) error {
 	}
 
 	fmt.Fprintf(b, "\n![models solved against time](%s)\n\n", p.Picture)
-	writeRows(b, columns(p.Mar), rows)
+	writeRows(b, columns(p.Mar, p.Formulas), rows)
 	b.WriteString(legend)
+	if p.Formulas {
+		b.WriteString(countLegend)
+	}
 	if p.Mar {
 		b.WriteString(marLegend)
 	}
@@ -55,6 +67,8 @@ are planned, *real flops* and *slices* what the run reports. *wall* and *CPU* ar
 included; *peak* is its largest resident set. *error* is the difference of log10 Z to the reference; a model is solved when it
 is at most half a unit of the reference's last digit (six significant digits at least), or 1e-5. A dash: not known.
 `
+
+const countLegend = "Counts agree when they are equal in all eight decimals that were published; a dash: nobody knew it.\n"
 
 const marLegend = "*MAR error* is the largest difference of a marginal probability to the reference, at " +
 	"most 1e-5 in a solved model.\n"

@@ -17,17 +17,36 @@ import (
 
 // Model is one model file.
 type Model struct {
-	Name      string // path below the folder with slashes and without .uai, e.g. grids/Grids_11
+	Name      string // path below the folder with slashes and without its ending, e.g. grids/Grids_11
 	Path      string // as it can be opened
 	Variables int    // as its first line says; 0 where that cannot be read
 }
 
-const ending = ".uai"
+// Endings of the files of models, and of weighted formulas.
+var (
+	modelEndings   = []string{".uai"}
+	formulaEndings = []string{".cnf", ".cnf.gz"}
+)
+
+// cutEnding is a file's name without its ending, and whether it has one of them.
+func cutEnding(name string, endings []string) (string, bool) {
+	for _, ending := range endings {
+		if base, ok := strings.CutSuffix(name, ending); ok {
+			return base, true
+		}
+	}
+	return name, false
+}
 
 // Find returns the models of the folder and of the folders in it (no deeper), sorted by name.
 // Without filters all of them, else those for which one filter (path.Match) matches the name or the
-// part behind its slash. Errors are bad input: no folder, no model, a malformed filter.
-func Find(folder string, filters []string) ([]Model, error) {
+// part behind its slash. With formulas they are those instead, *.cnf and *.cnf.gz.
+// Errors are bad input: no folder, no model, a malformed filter.
+func Find(folder string, filters []string, formulas bool) ([]Model, error) {
+	endings, variables := modelEndings, variables
+	if formulas {
+		endings, variables = formulaEndings, header
+	}
 	for _, f := range filters {
 		if _, err := path.Match(f, ""); err != nil {
 			return nil, fault.New(fault.BadInput, "filter %q: %w", f, err)
@@ -44,7 +63,7 @@ func Find(folder string, filters []string) ([]Model, error) {
 	seen := 0
 	add := func(below string, entries []os.DirEntry) {
 		for _, e := range entries {
-			base, ok := strings.CutSuffix(e.Name(), ending)
+			base, ok := cutEnding(e.Name(), endings)
 			if !ok || base == "" || e.IsDir() {
 				continue
 			}
@@ -75,7 +94,7 @@ func Find(folder string, filters []string) ([]Model, error) {
 
 	if len(models) == 0 {
 		return nil, fault.New(fault.BadInput, "%s: of %d models (*%s) none is left by the filters %q",
-			folder, seen, ending, filters)
+			folder, seen, strings.Join(endings, ", *"), filters)
 	}
 	sort.Slice(models, func(i, j int) bool { return models[i].Name < models[j].Name })
 	return models, nil

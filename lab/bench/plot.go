@@ -22,12 +22,12 @@ import (
 // WriteSVG draws the curves of the series: models solved within a time each, against that time on a
 // logarithmic axis. The axis ends at limit seconds, or at the slowest solved model where there is no
 // limit (0).
-func WriteSVG(w io.Writer, title string, series []Series, limit float64) error {
+func WriteSVG(w io.Writer, title string, series []Series, clock Clock, limit float64) error {
 	p, legend, names := plot.New(), plot.NewLegend(), []string(nil)
 	// beside the curves; the lines left of their names, which may be wider than measured
 	legend.Top, legend.Left = true, true
 	p.Title.Text, p.Title.Padding = title, vg.Points(8)
-	p.X.Label.Text, p.Y.Label.Text = "seconds per model (wall time)", "models solved within this time"
+	p.X.Label.Text, p.Y.Label.Text = "seconds per model ("+string(clock)+")", "models solved within this time"
 	from, to, most := extent(series, limit)
 	p.X.Min, p.X.Max, p.X.Scale, p.X.Tick.Marker = from, to, plot.LogScale{}, plot.TickerFunc(timeTicks)
 	p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, float64(most), plot.TickerFunc(countTicks)

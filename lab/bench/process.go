@@ -80,6 +80,17 @@ func runProcess(ctx context.Context, args []string, timeout time.Duration) proce
 	return p
 }
 
+// clocksApart is how much less CPU time a process may be said to have taken than the limit that killed it.
+const clocksApart = 250 * time.Millisecond
+
+// spent tells a process that was killed when it had taken its CPU time from one that was killed for another reason. The kernel's two
+// clocks may be a little apart.
+func (p *process) spent(limit time.Duration) {
+	if limit > 0 && p.Ending == endedKilled && p.CPU >= limit-max(limit/50, clocksApart) {
+		p.Ending, p.Reason = endedTimeout, "killed after "+limit.String()+" of CPU time"
+	}
+}
+
 func ownVariablesRemoved(environment []string) []string {
 	kept := make([]string, 0, len(environment))
 	for _, e := range environment {

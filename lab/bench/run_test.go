@@ -49,6 +49,12 @@ func standIn(behaviour string) {
 			b[n%len(b)]++
 		}
 		runtime.KeepAlive(b)
+	case "spin":
+		for n := 0; n >= 0; n++ {
+			if n == 1<<40 {
+				n = 0
+			}
+		}
 	case "noise":
 		fmt.Fprint(os.Stderr, strings.Repeat("x", 1<<20)+"the end")
 	}
@@ -155,7 +161,7 @@ func TestFind(t *testing.T) {
 		"sub/deep/c.uai": "MARKOV 1", "readme.txt": "", "sub/.uai": "",
 	})
 	find := func(filters ...string) string {
-		models, err := Find(dir, filters)
+		models, err := Find(dir, filters, false)
 		if err != nil {
 			return err.Error()
 		}
@@ -181,7 +187,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{filepath.Join(dir, "absent"), filepath.Join(dir, "z.uai")} {
-		if _, err := Find(bad, nil); fault.CodeOf(err) != fault.BadInput {
+		if _, err := Find(bad, nil, false); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

@@ -17,8 +17,8 @@ type column struct {
 	cell  func(Row) string
 }
 
-// columns of the table; those of marginals only with mar.
-func columns(mar bool) []column {
+// columns of the table; those of marginals only with mar, counts only of formulas.
+func columns(mar, formulas bool) []column {
 	list := []column{
 		{"model", 12, true, func(r Row) string { return r.Model }},
 		{"variables", 9, false, func(r Row) string { return strconv.Itoa(r.Variables) }},
@@ -37,6 +37,11 @@ func columns(mar bool) []column {
 		list = append(list, column{"MAR error", 9, false, func(r Row) string {
 			return formatFloat(r.MarError, "%.1g")
 		}})
+	}
+	if formulas {
+		list = append(list,
+			column{"log10 count", 13, false, func(r Row) string { return formatFloat(r.Log10Z, "%.8f") }},
+			column{"published", 13, false, func(r Row) string { return formatFloat(r.Reference, "%.8f") }})
 	}
 	return append(list, column{"status", 0, true, func(r Row) string { return string(r.Status) }})
 }
@@ -78,8 +83,8 @@ type Table struct {
 }
 
 // NewTable makes a table for the rows of the given models.
-func NewTable(models []Model, mar bool) *Table {
-	t := &Table{columns: columns(mar)}
+func NewTable(models []Model, mar, formulas bool) *Table {
+	t := &Table{columns: columns(mar, formulas)}
 	for _, m := range models {
 		t.columns[0].width = max(t.columns[0].width, utf8.RuneCountInString(m.Name))
 	}

@@ -99,7 +99,7 @@ func TestCSVOfOtherVersions(t *testing.T) {
 
 func TestTableIsAligned(t *testing.T) {
 	rows := sample()
-	table := NewTable([]Model{{Name: "grids/a_b"}, {Name: "a name longer than the column would be"}}, true)
+	table := NewTable([]Model{{Name: "grids/a_b"}, {Name: "a name longer than the column would be"}}, true, false)
 	head := table.Head()
 	status := utf8.RuneCountInString(head[:strings.Index(head, "status")])
 	for _, r := range rows {
@@ -115,7 +115,7 @@ func TestTableIsAligned(t *testing.T) {
 	if !strings.HasSuffix(table.Line(rows[2]), `timeout: killed, "after" 1m0s`) {
 		t.Errorf("no reason: %s", table.Line(rows[2]))
 	}
-	if strings.Contains(NewTable(nil, false).Head(), "MAR") {
+	if strings.Contains(NewTable(nil, false, false).Head(), "MAR") {
 		t.Error("a column of marginals that nobody asked for")
 	}
 }
@@ -184,7 +184,7 @@ func TestMarkdown(t *testing.T) {
 func TestCactusCountsSolvedModels(t *testing.T) {
 	rows := append(sample(), Row{Model: "x", Wall: 0.0001, Status: OK},
 		Row{Set: "exact", Wall: 0.01, Status: Wrong})
-	got := SeriesOf(rows, "file")
+	got := SeriesOf(rows, "file", Wall)
 	want := []Series{
 		{Name: "exact", Times: []float64{0.125, 0.25}, Total: 4},
 		{Name: "file", Times: []float64{0.0001}, Total: 1},
@@ -208,7 +208,7 @@ func TestSVG(t *testing.T) {
 	series := []Series{{Name: "exact", Times: []float64{0.11, 0.3, 7}, Total: 5}, {Name: "a < b", Total: 2}}
 	var first, second bytes.Buffer
 	for _, b := range []*bytes.Buffer{&first, &second} {
-		if err := WriteSVG(b, "Title", series, 60); err != nil {
+		if err := WriteSVG(b, "Title", series, Wall, 60); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -242,7 +242,7 @@ func TestSVG(t *testing.T) {
 		"nothing solved": {{Name: "x", Total: 3}},
 		"no time":        {{Name: "x", Times: []float64{0}, Total: 1}},
 	} {
-		if err := WriteSVG(io.Discard, "", s, 0); err != nil {
+		if err := WriteSVG(io.Discard, "", s, Wall, 0); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -56,7 +56,7 @@ func runReferences(ctx context.Context, o Options) ([]Row, error) {
 		filters = []string{"uai/*"}
 	}
 
-	models, err := bench.Find(o.Data, filters)
+	models, err := bench.Find(o.Data, filters, false)
 	if err != nil {
 		return nil, err
 	}

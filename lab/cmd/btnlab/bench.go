@@ -19,18 +19,20 @@ import (
 )
 
 type benchCmd struct {
-	Folder  string        `arg:"" optional:"" help:"${bench_folder}"`
-	Timeout time.Duration `help:"Kill what takes longer; 0: never." default:"60s" placeholder:"D"`
-	Memory  config.Size   `help:"Memory for tables." default:"2GiB" placeholder:"SIZE"`
-	Filter  []string      `help:"${bench_filter}" placeholder:"GLOB"`
-	Method  string        `help:"As of infer." enum:"auto,exact,symmetry-cp" default:"exact"`
-	Threads int           `help:"Threads of one contraction; 0: all processors." default:"0"`
-	Mar     bool          `help:"Ask for marginals and compare them as well."`
-	Compare []string      `help:"CSV file of an earlier run, to be drawn in the same plot; repeat it for more." placeholder:"FILE"`
-	Redraw  string        `help:"${bench_redraw}" placeholder:"FILE"`
-	BTN     string        `name:"btn" help:"${bench_btn}" placeholder:"FILE"`
-	Out     string        `help:"Folder for the results." default:"bench" placeholder:"DIR"`
-	Name    string        `help:"${bench_name}" placeholder:"NAME"`
+	Folder   string        `arg:"" optional:"" help:"${bench_folder}"`
+	Timeout  time.Duration `help:"Kill what takes longer; 0: never." default:"60s" placeholder:"D"`
+	Memory   config.Size   `help:"Memory for tables." default:"2GiB" placeholder:"SIZE"`
+	Filter   []string      `help:"${bench_filter}" placeholder:"GLOB"`
+	Method   string        `help:"As of infer." enum:"auto,exact,symmetry-cp" default:"exact"`
+	Threads  int           `help:"Threads of one contraction; 0: all processors." default:"0"`
+	Mar      bool          `help:"Ask for marginals and compare them as well."`
+	CPU      time.Duration `name:"cpu" help:"${bench_cpu}" placeholder:"D"`
+	Formulas bool          `help:"${bench_formulas}"`
+	Compare  []string      `help:"CSV file of an earlier run, to be drawn in the same plot; repeat it for more." placeholder:"FILE"`
+	Redraw   string        `help:"${bench_redraw}" placeholder:"FILE"`
+	BTN      string        `name:"btn" help:"${bench_btn}" placeholder:"FILE"`
+	Out      string        `help:"Folder for the results." default:"bench" placeholder:"DIR"`
+	Name     string        `help:"${bench_name}" placeholder:"NAME"`
 }
 
 // Validate refuses what the flag types let through; kong calls it.
@@ -38,6 +40,8 @@ func (c *benchCmd) Validate() error {
 	switch {
 	case (c.Folder == "") == (c.Redraw == ""):
 		return errors.New("either a folder of models or --redraw is needed")
+	case c.CPU < 0:
+		return fmt.Errorf("--cpu must not be negative, not %s", c.CPU)
 	case c.Timeout < 0:
 		return fmt.Errorf("--timeout must not be negative, not %s", c.Timeout)
 	case c.Threads < 0:
@@ -55,7 +59,7 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if c.Redraw != "" {
 		return c.redraw(t)
 	}
-	models, err := bench.Find(c.Folder, c.Filter)
+	models, err := bench.Find(c.Folder, c.Filter, c.Formulas)
 	if err != nil {
 		return err
 	}
@@ -73,22 +77,27 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return err
 	}
 	settings := bench.Config{
-		Command: c.command(program),
-		Timeout: c.Timeout,
-		Mar:     c.Mar,
-		Set:     c.Method,
-		Folder:  filepath.Clean(c.Folder),
+		Command:  c.command(program),
+		Timeout:  c.Timeout,
+		CPU:      c.CPU,
+		Mar:      c.Mar,
+		Formulas: c.Formulas,
+		Set:      c.Method,
+		Folder:   filepath.Clean(c.Folder),
 	}
-	table := bench.NewTable(models, c.Mar)
+	table := bench.NewTable(models, c.Mar, c.Formulas)
 	fmt.Fprintln(t.Out, table.Head())
 	machine, start := bench.ThisMachine(), time.Now()
 	rows, interrupted := bench.Run(ctx, settings, models, func(r bench.Row) { fmt.Fprintln(t.Out, table.Line(r)) })
 	fmt.Fprintf(t.Out, "\n%s\n", bench.Summary(rows))
-	series := append(bench.SeriesOf(rows, c.Method), others...)
+	series := append(bench.SeriesOf(rows, c.Method, c.clock()), others...)
 	page := bench.Page{
 		Title: "Benchmark: " + c.Method, Machine: machine, Measured: start, Command: c.typed(),
 		Models: len(models), Mar: c.Mar,
-		Compared: others,
+		Compared: others, Formulas: c.Formulas,
+	}
+	if c.CPU > 0 {
+		page.Within = withinSeconds
 	}
 	if err := c.write(page, rows, series); err != nil {
 		return errors.Join(interrupted, err)
@@ -104,6 +113,24 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 	}
 	return nil
+}
+
+// withinSeconds are the seconds of CPU time for which the page says how many models were solved.
+var withinSeconds = []int{1, 5, 20, 60}
+
+// clock is which time is drawn, and limit where it ends.
+func (c *benchCmd) clock() bench.Clock {
+	if c.CPU > 0 {
+		return bench.CPU
+	}
+	return bench.Wall
+}
+
+func (c *benchCmd) limit() float64 {
+	if c.CPU > 0 {
+		return c.CPU.Seconds()
+	}
+	return c.Timeout.Seconds()
 }
 
 // source is the package of btn, for which go.mod has a replacement by the folder above.
@@ -165,6 +192,12 @@ func (c *benchCmd) typed() string {
 	if c.Mar {
 		args = append(args, "--mar")
 	}
+	if c.CPU > 0 {
+		add("--cpu", c.CPU.String())
+	}
+	if c.Formulas {
+		args = append(args, "--formulas")
+	}
 	for _, f := range c.Compare {
 		if filepath.IsLocal(f) {
 			add("--compare", f)
@@ -198,7 +231,7 @@ func (c *benchCmd) compared() ([]bench.Series, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		for _, s := range bench.SeriesOf(rows, filepath.Base(file)) {
+		for _, s := range bench.SeriesOf(rows, filepath.Base(file), c.clock()) {
 			if taken[s.Name] {
 				s.Name += " (" + filepath.ToSlash(filepath.Join(filepath.Base(filepath.Dir(file)),
 					filepath.Base(file))) + ")"
@@ -222,7 +255,7 @@ func (c *benchCmd) write(page bench.Page, rows []bench.Row, series []bench.Serie
 	err := errors.Join(
 		bench.WriteCSV(&csv, rows),
 		bench.WriteMarkdown(&md, page, rows),
-		bench.WriteSVG(&svg, page.Title, series, c.Timeout.Seconds()))
+		bench.WriteSVG(&svg, page.Title, series, c.clock(), c.limit()))
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
@@ -249,9 +282,9 @@ func (c *benchCmd) redraw(t *console.Terminal) error {
 		return fmt.Errorf("%s: %w", c.Redraw, err)
 	}
 
-	series := append(bench.SeriesOf(rows, c.Method), others...)
+	series := append(bench.SeriesOf(rows, c.Method, c.clock()), others...)
 	var svg bytes.Buffer
-	if err := bench.WriteSVG(&svg, "Benchmark: "+c.Method, series, c.Timeout.Seconds()); err != nil {
+	if err := bench.WriteSVG(&svg, "Benchmark: "+c.Method, series, c.clock(), c.limit()); err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
 

@@ -1,0 +1,93 @@
+// Weighted formulas, and their counts.
+
+package bench
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// countsFile has the published counts of the formulas beside it: a head, then NAME,LOG10_Z.
+const countsFile = "counts.csv"
+
+const (
+	// unknownCount stands where nobody knew the count.
+	unknownCount = "-1"
+	// countTolerance of log10 Z: half a unit of the eighth decimal, which is the last one published.
+	countTolerance = 0.5e-8 * (1 + 1e-6)
+)
+
+// readCount is the reference of a formula.
+func readCount(model string) (r reference) {
+	name := filepath.Join(filepath.Dir(model), countsFile)
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r
+	}
+	if err != nil {
+		return reference{Err: err}
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return reference{Err: fmt.Errorf("%s: %w", name, err)}
+	}
+	base, _ := cutEnding(filepath.Base(model), formulaEndings)
+	for _, row := range rows {
+		if len(row) < 2 || row[0] != base || row[1] == unknownCount {
+			continue
+		}
+		v, err := strconv.ParseFloat(row[1], 64)
+		if err != nil {
+			return reference{Err: fmt.Errorf("%s: %w", name, err)}
+		}
+		return reference{Log10Z: &v, Tolerance: countTolerance}
+	}
+	return r
+}
+
+// header reads the number of variables of a formula, and no more than its comments and "p cnf N"; 0 where it has none.
+func header(file string) int {
+	f, err := os.Open(file)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	var text io.Reader = f
+	if strings.HasSuffix(file, ".gz") {
+		if text, err = gzip.NewReader(f); err != nil {
+			return 0
+		}
+	}
+	lines := bufio.NewScanner(io.LimitReader(text, 1<<16))
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) >= 3 && words[0] == "p" {
+			n, err := strconv.Atoi(words[2])
+			if err != nil {
+				return 0
+			}
+			return max(n, 0)
+		}
+	}
+	return 0
+}
+
+// within counts the models that were solved in at most so many seconds of CPU time each.
+func within(rows []Row, seconds float64) (n int) {
+	for _, r := range rows {
+		if r.Status.Solved() && r.CPU <= seconds {
+			n++
+		}
+	}
+	return n
+}
