@@ -65,8 +65,9 @@ func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, er
 func longParts(net *btn.Network) (long [][]int, rest []int) {
 	chained := make([]bool, len(net.Dims))
 	for _, core := range net.Cores {
+		long := isLongChain(core)
 		for _, leg := range core.Legs {
-			chained[leg] = isLongChain(core)
+			chained[leg] = long
 		}
 	}
 
