@@ -44,13 +44,22 @@ func decode(data []byte, l Limits) (*factorgraph.Model, error) {
 	if int64(len(data)) > l.Bytes {
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrLimit, l.Bytes)
 	}
-	if err := scan(data); err != nil {
-		return nil, err
+	passed := quick(data)
+	if !passed {
+		if err := scan(data); err != nil {
+			return nil, err
+		}
 	}
 	var f file
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
+	err := d.Decode(&f)
+	if err != nil && passed { // scan says where
+		if err := scan(data); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
 		return nil, syntaxError("%w", err)
 	}
 	return f.model(l)

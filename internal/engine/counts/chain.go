@@ -92,6 +92,9 @@ func rayOf(p countspace.Poly) []int {
 	ray := make([]int, len(p.Shape))
 	c := make([]int, len(p.Shape))
 	found := false
+	if len(ray) == 0 {
+		return nil // nothing counts
+	}
 	for i := range p.Coef.Mant {
 		if p.Coef.Mant[i] != 0 {
 			rest := i

@@ -25,8 +25,11 @@ func countedModel(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 	}
 	m := &factorgraph.Model{}
 	n, d := 3+rng.IntN(5), 2
-	if rng.IntN(3) == 0 {
+	switch rng.IntN(12) {
+	case 0, 1, 2, 3:
 		n, d = 3+rng.IntN(3), 3
+	case 4:
+		d = 1 // nothing counts
 	}
 	for range n {
 		m.Domains = append(m.Domains, d)
