@@ -148,18 +148,19 @@ func counters(form *tensor.SymmetryCP) float64 {
 // signed reports whether a number of the network is below 0.
 func signed(net *btn.Network) bool { return counts.Signed(net) }
 
-// countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c with long chains, every one with counts of
-// its own: one component per choice of a term in every core. What else the network has hangs on their legs: cores
+// countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c with long chains (all of them, where there is
+// none), every one with counts of its own: one component per choice of a term in every core. What else the network has hangs on their legs: cores
 // of rank one as vectors, others as tables whose entries are polynomials in the counts. It is nil where that
 // costs more than countFlops and than an elimination order, if several cores are symmetric or there are tables.
 func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
 	part := &btn.Counts{}
 	terms, coefficients := 1, 1.0
+	long := hasLongChain(net)
 	for c, core := range net.Cores {
-		if !isLongChain(core) {
+		form := counts.Terms(core.T)
+		if form == nil || long && !isLongChain(core) {
 			continue
 		}
-		form := counts.Terms(core.T)
 		if len(form.Terms) == 0 || len(form.Terms) > policy.MostCountTerms/terms {
 			return nil, nil
 		}
@@ -167,6 +168,9 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, 
 		part.Terms = append(part.Terms, 0)
 		terms *= len(form.Terms)
 		coefficients *= counters(form)
+	}
+	if len(part.Cores) == 0 {
+		return nil, nil
 	}
 	if bytes := countBytes * coefficients * float64(max(1, terms/4)); bytes > float64(memory) {
 		return nil, fault.New(fault.OverBudget,
