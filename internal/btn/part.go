@@ -297,7 +297,7 @@ func (p *Elimination) Fits(*Network) error {
 }
 
 // Slices are some slices of B, contracted along a tree: the network, conditioned on the query's
-// evidence, is simplified (package preprocess), and what is left is contracted slice by slice. A
+// evidence, is simplified (package preprocess) unless Tree.Whole, and what is left is contracted slice by slice. A
 // slice fixes some indices to one value each: R is the indicator of those values, α = 1 (Lemma 5).
 type Slices struct {
 	Tree *Tree `msgpack:"-"`
@@ -305,7 +305,8 @@ type Slices struct {
 	To   int64 `msgpack:"to"`
 }
 
-// Tree is how slices are contracted: a contraction tree over a simplified network.
+// Tree is how slices are contracted: a contraction tree over a simplified network, or, where that
+// costs more than it saves, over the network as it is.
 type Tree struct {
 	// digest of the simplified network's hypergraph: the tree fits no other
 	Shape  string `msgpack:"shape"`
@@ -318,6 +319,8 @@ type Tree struct {
 	Joint bool `msgpack:"joint,omitempty"`
 	// simplified so that every variable's marginal can be recovered
 	Marginals bool `msgpack:"marginals,omitempty"`
+	// over the network as it is, not simplified
+	Whole bool `msgpack:"whole,omitempty"`
 }
 
 // Class implements Part.

@@ -178,7 +178,12 @@ func (slicedTree) Contract(
 	}
 
 	q := part.(*btn.Slices)
-	prepared, err := p.Exact(ctx, q.Tree.Marginals, j.joint)
+	var prepared *exact.Prepared
+	if q.Tree.Whole {
+		prepared, err = p.Whole(ctx, q.Tree.Marginals)
+	} else {
+		prepared, err = p.Exact(ctx, q.Tree.Marginals, j.joint)
+	}
 	if err != nil {
 		return btn.Value{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/digest"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
@@ -24,6 +25,7 @@ type Prepared struct {
 	simple    *preprocess.Result     // of given
 	marginals bool                   // every variable's can be recovered
 	cells     *cells                 // nil: no joint marginal
+	whole     bool                   // simple is given
 }
 
 // Prepare writes a network, conditioned on its query's evidence, as an expression and simplifies
@@ -31,6 +33,20 @@ type Prepared struct {
 // gives the same bits. Errors and cost: those of lower.Build and preprocess.Run.
 func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
 	return PrepareJoint(ctx, net, marginals, nil, 0)
+}
+
+// Whole is Prepare without the simplification: the tables are those of the network, whatever the
+// evidence, so that a tree made without evidence serves under any. Cost: one look at every entry.
+func Whole(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
+	given, err := lower.Build(ctx, net)
+	if err != nil {
+		return nil, err
+	}
+	simple, err := preprocess.Run(ctx, given, preprocess.Options{Marginals: marginals, None: true})
+	if err != nil {
+		return nil, err
+	}
+	return &Prepared{net: net, given: given, simple: simple, marginals: marginals, whole: true}, nil
 }
 
 // Hypergraph returns the shape of what is left to contract.

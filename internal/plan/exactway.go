@@ -47,6 +47,7 @@ func searchMoves(s btn.Settings) int64 {
 //   - the elimination order remembered for the network, compiled without evidence where it is a small one:
 //     see compiled;
 //   - that order, or one made for the query's evidence, where it costs little;
+//   - a contraction tree over the network as it is, where it costs more: see whole;
 //   - a circuit, where factors have zeros and one is soon compiled: see heavy;
 //   - a contraction tree over the simplified network, with slices where a table would not fit the memory.
 func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
@@ -117,6 +118,15 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	if marginals {
 		if cost, err = einsum.PlanMarginals(a.ctx, under, order); err != nil {
 			return btn.Assignment{}, err
+		}
+	}
+
+	if cost.Flops > policy.WholeFlops {
+		if err := a.whole(&assignment, cost, marginals); err != nil {
+			return btn.Assignment{}, err
+		}
+		if assignment.Cost != nil {
+			return assignment, nil
 		}
 	}
 
@@ -198,10 +208,7 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 		}
 	}
 
-	settings := fmt.Sprintf("tree seed=%d marginals=%t", a.settings.Seed, marginals)
-	if moves := searchMoves(a.settings); moves < policy.MostMoves {
-		settings += fmt.Sprintf(" moves=%d", moves)
-	}
+	settings := a.treeSettings("tree", marginals)
 	if len(joint) > 0 {
 		settings += " joint"
 	}
@@ -229,6 +236,15 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 		assignment.Relearned = "contraction tree: for what the evidence leaves"
 	}
 	return assignment, err
+}
+
+// treeSettings lists what a tree of some kind depends on beside the shape.
+func (a *assigner) treeSettings(kind string, marginals bool) string {
+	settings := fmt.Sprintf("%s seed=%d marginals=%t", kind, a.settings.Seed, marginals)
+	if moves := searchMoves(a.settings); moves < policy.MostMoves {
+		settings += fmt.Sprintf(" moves=%d", moves)
+	}
+	return settings
 }
 
 // restricts reports whether evidence takes values from the indices of the network.

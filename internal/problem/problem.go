@@ -79,6 +79,7 @@ func (p *Problem) LearnProjectors(
 type form struct {
 	marginals bool   // every marginal can be recovered
 	set       string // variables of the joint marginal in view; "[]" without
+	whole     bool   // not simplified at all
 }
 
 // New returns the problem of a conditioned network by itself.
@@ -93,11 +94,27 @@ func New(net *btn.Network, o Options) *Problem {
 // joint marginal of a set where there is one. It keeps the forms of one set, the last, and those
 // without. Errors: those of exact.PrepareJoint.
 func (p *Problem) Exact(ctx context.Context, marginals bool, set []int) (*exact.Prepared, error) {
-	f := form{marginals, fmt.Sprint(set)}
+	f := form{marginals: marginals, set: fmt.Sprint(set)}
+	return p.form(f, func() (*exact.Prepared, error) {
+		return exact.PrepareJoint(ctx, p.Net, marginals, set, p.Memory)
+	})
+}
 
+// Whole returns the network for contraction trees as it is. Errors: those of exact.Whole.
+func (p *Problem) Whole(ctx context.Context, marginals bool) (*exact.Prepared, error) {
+	f := form{marginals: marginals, set: "[]", whole: true}
+	return p.form(f, func() (*exact.Prepared, error) {
+		return exact.Whole(ctx, p.Net, marginals)
+	})
+}
+
+// form returns a form that is known, or makes it.
+func (p *Problem) form(
+	f form, do func() (*exact.Prepared, error),
+) (*exact.Prepared, error) {
 	p.mu.Lock()
 	known := p.exact[f]
-	if known == nil && len(set) > 0 {
+	if known == nil && f.set != "[]" {
 		maps.DeleteFunc(p.exact, func(other form, _ *exact.Prepared) bool {
 			return other.set != "[]" && other.set != f.set
 		})
@@ -107,7 +124,7 @@ func (p *Problem) Exact(ctx context.Context, marginals bool, set []int) (*exact.
 		return known, nil
 	}
 
-	made, err := exact.PrepareJoint(ctx, p.Net, marginals, set, p.Memory)
+	made, err := do()
 	if err != nil {
 		return nil, err
 	}
