@@ -33,6 +33,7 @@ const (
 	MethodSymmetryCP  = query.MethodSymmetryCP
 	MethodTruncated   = query.MethodTruncated
 	MethodRegions     = query.MethodRegions
+	MethodCircuit     = query.MethodCircuit
 	DefaultMemory     = query.DefaultMemory
 	DefaultLearnFlops = query.DefaultLearnFlops
 	DefaultComponents = query.DefaultComponents

@@ -114,9 +114,10 @@ func CheckTimes(stored, deadline int64, timings map[string]float64) error {
 // CheckSettings checks names and ranges. Maps that are given have no place in a message.
 func CheckSettings(s btn.Settings) error {
 	switch s.Method {
-	case "", btn.MethodAuto, btn.MethodExact, btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions:
+	case "", btn.MethodAuto, btn.MethodExact, btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions,
+		btn.MethodCircuit:
 	default:
-		return codec.Invalid("settings.method", "%.40q is none of auto, exact, symmetry-cp, truncated, regions", s.Method)
+		return codec.Invalid("settings.method", "%.40q is none of auto, exact, symmetry-cp, truncated, regions, circuit", s.Method)
 	}
 	switch s.Maps {
 	case "", btn.MapIdentity, btn.MapOrthogonal, btn.MapBP:

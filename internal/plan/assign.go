@@ -21,7 +21,7 @@ import (
 // (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
 // C = B is contracted is adapted to a query's evidence, where that is cheaper.
 //
-// Method exact: see exact. Method auto: exact where it fits the memory and costs at most AutoFlops, else what
+// Method exact: see exact. Method circuit: see byCircuit. Method auto: exact where it fits the memory and costs at most AutoFlops, else what
 // grows: see approximate. A query that exceeds the budget has its error in its assignment, with what it
 // needs.
 func Assign(
@@ -183,6 +183,8 @@ func (a *assigner) total(q query.Query) (btn.Assignment, error) {
 		return a.symmetryCP(conditioned)
 	case btn.MethodTruncated, btn.MethodRegions:
 		return a.approximate(conditioned, q, nil)
+	case btn.MethodCircuit:
+		return a.byCircuit(conditioned)
 	case btn.MethodExact, btn.MethodAuto:
 	default:
 		return btn.Assignment{}, fault.New(fault.BadInput, "plan: unknown method %q", a.settings.Method)

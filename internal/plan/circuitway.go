@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // errNoCircuit says that no circuit was found within what this query may spend on it. It is not remembered.
@@ -56,6 +57,53 @@ func (a *assigner) heavy(conditioned *btn.Network, marginals, again bool) (btn.A
 		return *circuit, err
 	}
 	return tree, refused
+}
+
+// byCircuit assigns the model's circuit, or one of what the evidence leaves of it, within what the budget is worth.
+func (a *assigner) byCircuit(conditioned *btn.Network) (btn.Assignment, error) {
+	work := int64(a.settings.Budget / policy.CircuitFlops)
+	var why error
+	for _, settings := range []string{"circuit", "circuit whole"} { // under the first one may stand that little work finds none
+		plan, hit, err := a.remember(settings, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+			return a.compile(ctx, a.net, false, work)
+		})
+		if why = err; err != nil && !errors.Is(err, errNoCircuit) {
+			return btn.Assignment{}, err
+		}
+		if assignment, _ := a.circuitOf(plan, hit, err); assignment != nil {
+			return *assignment, nil
+		}
+		if err != nil {
+			break
+		}
+	}
+	assignment, err := a.circuitGiven(conditioned, work)
+	switch {
+	case assignment != nil && err == nil:
+		return *assignment, nil
+	case err != nil:
+		return btn.Assignment{}, err
+	}
+	return btn.Assignment{}, why
+}
+
+// jointly adds a joint marginal to an assignment of a circuit, which takes passes for most of its cells.
+func (a *assigner) jointly(assignment btn.Assignment, q query.Query, err error) (btn.Assignment, error) {
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	cells, most := 1.0, 1.0
+	for _, v := range q.Joint {
+		cells *= float64(a.net.Variables[v].Domain)
+		most = max(most, float64(a.net.Variables[v].Domain))
+	}
+	cost := *assignment.Cost
+	if cost.Flops *= 1 + 3*cells/most; cost.Flops > policy.MostEnumerated {
+		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: the joint marginal takes %.3g flops in passes over a circuit, "+
+			"at most %.0g", cost.Flops, float64(policy.MostEnumerated))
+	}
+	assignment.Cost, assignment.Joint = &cost, q.Joint
+	return assignment, nil
 }
 
 // circuitWork is how many steps of a search take the time of so many flops of truncated legs, within a share of the budget.

@@ -18,7 +18,7 @@ import (
 // descents assigns the exact way, and beside its parts those that find the assignments asked for.
 // There is no other way to them: where Z is not exact that is an error.
 func (a *assigner) descents(q query.Query) (btn.Assignment, error) {
-	if m := a.settings.Method; m != btn.MethodExact && m != btn.MethodAuto {
+	if m := a.settings.Method; m != btn.MethodExact && m != btn.MethodAuto && m != btn.MethodCircuit {
 		return btn.Assignment{}, fault.New(fault.Unsupported,
 			"plan: assignments (mpe, map, samples) are found exactly only, not by method %s", m)
 	}
@@ -30,7 +30,7 @@ func (a *assigner) descents(q query.Query) (btn.Assignment, error) {
 
 	var assignment btn.Assignment
 	var err error
-	if len(q.Joint) > 0 || btn.Parametric(q) {
+	if len(q.Joint) > 0 || btn.Parametric(q) || a.settings.Method == btn.MethodCircuit {
 		assignment, err = a.total(q)
 	} else if assignment, err = a.exactInTime(a.conditioned, q.Marginals); err == nil {
 		a.caution(&assignment, a.conditioned)

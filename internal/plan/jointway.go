@@ -25,6 +25,9 @@ func (a *assigner) joint(conditioned *btn.Network, q query.Query) (btn.Assignmen
 	case btn.MethodSymmetryCP:
 		return btn.Assignment{}, fault.New(fault.Unsupported,
 			"plan: joint marginals are computed exactly only, not by method %s", btn.MethodSymmetryCP)
+	case btn.MethodCircuit:
+		assignment, err := a.byCircuit(conditioned)
+		return a.jointly(assignment, q, err)
 	case btn.MethodExact, btn.MethodAuto:
 	default:
 		return btn.Assignment{}, fault.New(fault.BadInput, "plan: unknown method %q", a.settings.Method)
@@ -52,6 +55,11 @@ func (a *assigner) joint(conditioned *btn.Network, q query.Query) (btn.Assignmen
 	}
 
 	assignment, err := a.tree(conditioned, q.Marginals, q.Joint)
+	if fault.CodeOf(err) == fault.OverBudget && err != nil && a.facts.logicalOf(a.net) {
+		if circuit, e := a.byCircuit(conditioned); e == nil {
+			assignment, err = a.jointly(circuit, q, nil)
+		}
+	}
 	if err != nil {
 		return btn.Assignment{}, err
 	}

@@ -11,4 +11,5 @@ const (
 	SymmetryCP = btn.MethodSymmetryCP // the paper's learned decomposition
 	Truncated  = btn.MethodTruncated  // truncated legs with a growing bond
 	Regions    = btn.MethodRegions    // regions around belief propagation
+	Circuit    = btn.MethodCircuit    // exact, by an arithmetic circuit, or refused
 )

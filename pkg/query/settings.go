@@ -29,6 +29,7 @@ const (
 	MethodSymmetryCP Method = "symmetry-cp" // the paper's learned decomposition
 	MethodTruncated  Method = "truncated"   // truncated legs with a growing bond
 	MethodRegions    Method = "regions"     // regions in the BP gauge
+	MethodCircuit    Method = "circuit"     // C = B as an arithmetic circuit; answers say exact
 )
 
 // Settings decide what is learned. The zero value of a field means its default. They are part of the cache key.
