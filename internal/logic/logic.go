@@ -20,12 +20,14 @@ type Options struct {
 	Work   int64 // of the search, counted as package compiler counts; 0: no limit
 	Memory int64 // bytes of formula, search and circuit together; 0: btn.DefaultMemory
 	Bytes  int64 // of the circuit; 0: a quarter of the memory
-	// Given excludes the values whose weight is 0 in the network: the circuit then serves queries that exclude them, too, and no others.
-	Given bool
+	// NoSearch leaves it at eliminations.
+	NoSearch bool
+	search   bool // whatever an elimination takes: for tests
 }
 
-// Compile returns the circuit of a network, whatever the weights of its variables are, and how much of the work it took. The same
-// network gives the same circuit. It is read as Circuit's are: Z of the circuit times net.Scale is Z of the network.
+// Compile returns the circuit of a network, whatever the weights of its variables are but for those that are 0, and how much of the
+// work it took: along an elimination order, where that is short, else by a search. The same network gives the same circuit.
+// Evidence multiplies weights, so it serves all queries to the network. It is read as Circuit's are: Z of the circuit times net.Scale is Z of the network.
 //
 // Errors: those of formula.FromNetwork and compiler.Compile; over_budget where the circuit is larger than allowed.
 func Compile(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, int64, error) {
@@ -35,14 +37,20 @@ func Compile(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, i
 	if o.Bytes <= 0 {
 		o.Bytes = o.Memory / 4
 	}
+	if !o.search {
+		if of, work, err := eliminated(ctx, net, o); of != nil || err != nil {
+			return of, work, err
+		}
+	}
+	if o.NoSearch {
+		return nil, 0, fault.New(fault.OverBudget, "logic: the network is too wide for a circuit by elimination")
+	}
 	f, err := formula.FromNetwork(ctx, net, o.Memory/4)
 	if err != nil {
 		return nil, 0, err
 	}
-	if o.Given {
-		if f, err = given(f, net); err != nil {
-			return nil, 0, err
-		}
+	if f, err = possible(f, net); err != nil {
+		return nil, 0, err
 	}
 
 	reduced, err := formula.Simplify(ctx, f, simplifyWork(o.Work))
@@ -81,13 +89,16 @@ func simplifyWork(work int64) int64 {
 	return min(max(work/simplifyShare, 1), formula.DefaultWork)
 }
 
-// given excludes the values of weight 0.
-func given(f *formula.Formula, net *btn.Network) (*formula.Formula, error) {
+// errNoWeights says that a network is none of this version.
+var errNoWeights = fault.New(fault.Internal, "logic: the link of a variable is no list of weights")
+
+// possible excludes the values of weight 0.
+func possible(f *formula.Formula, net *btn.Network) (*formula.Formula, error) {
 	var none []formula.Literal
-	for v, at := range net.Variables {
-		cp, ok := net.Links[at.Link].T.(*tensor.CP)
-		if !ok {
-			return nil, fault.New(fault.Internal, "logic: the link of variable %d is no list of weights", v)
+	for v := range net.Variables {
+		cp, err := weights(net, v)
+		if err != nil {
+			return nil, err
 		}
 		for a, x := range cp.Weights {
 			if x == 0 {

@@ -22,19 +22,19 @@ var errNoCircuit = errors.New("plan: no circuit within the work that the query m
 // heavy assigns a network of which no elimination order is cheap: a contraction tree, or a circuit.
 //
 // A network that was asked about before has its circuit, if there is one: what compiling takes is paid once, and evidence leaves a tree
-// to be looked for each time. On the first time the tree comes first; where it costs much, or does not fit, some of what it costs
-// goes into looking for a circuit.
+// to be looked for each time. On the first time a circuit is taken that an elimination gives, which costs no more than looking for a tree,
+// else the tree; where that costs much, or does not fit, some of what it costs goes into a search for a circuit.
 func (a *assigner) heavy(conditioned *btn.Network, marginals, again bool) (btn.Assignment, error) {
 	if !a.facts.logicalOf(a.net) {
 		return a.tree(conditioned, marginals, nil)
 	}
-	spent := int64(0)
+	spent := int64(0) // no search
 	if again {
 		spent = a.circuitWork(policy.CircuitAgain)
-		circuit, err := a.circuit(spent, true)
-		if circuit != nil || err != nil {
-			return *circuit, err
-		}
+	}
+	circuit, err := a.circuit(spent, again)
+	if circuit != nil || err != nil {
+		return *circuit, err
 	}
 
 	tree, refused := a.tree(conditioned, marginals, nil)
@@ -49,7 +49,7 @@ func (a *assigner) heavy(conditioned *btn.Network, marginals, again bool) (btn.A
 	if more <= max(spent, policy.CircuitLeast) {
 		return tree, refused
 	}
-	circuit, err := a.circuit(more, false)
+	circuit, err = a.circuit(more, false)
 	if circuit == nil && err == nil && refused != nil {
 		circuit, err = a.circuitGiven(conditioned, more)
 	}
@@ -65,7 +65,7 @@ func (a *assigner) byCircuit(conditioned *btn.Network) (btn.Assignment, error) {
 	var why error
 	for _, settings := range []string{"circuit", "circuit whole"} { // under the first one may stand that little work finds none
 		plan, hit, err := a.remember(settings, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-			return a.compile(ctx, a.net, false, work)
+			return a.compile(ctx, a.net, work)
 		})
 		if why = err; err != nil && !errors.Is(err, errNoCircuit) {
 			return btn.Assignment{}, err
@@ -115,7 +115,7 @@ func (a *assigner) circuitWork(flops float64) int64 {
 // final says so.
 func (a *assigner) circuit(work int64, final bool) (*btn.Assignment, error) {
 	plan, hit, err := a.remember("circuit", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-		plan, err := a.compile(ctx, a.net, false, work)
+		plan, err := a.compile(ctx, a.net, work)
 		if errors.Is(err, errNoCircuit) && final {
 			return &btn.Plan{Method: btn.MethodExact}, nil
 		}
@@ -131,7 +131,7 @@ func (a *assigner) circuitGiven(conditioned *btn.Network, work int64) (*btn.Assi
 	}
 	settings := fmt.Sprintf("circuit given %x", conditioned.Digest())
 	plan, hit, err := a.remember(settings, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-		return a.compile(ctx, conditioned, true, work)
+		return a.compile(ctx, conditioned, work)
 	})
 	assignment, err := a.circuitOf(plan, hit, err)
 	if assignment != nil {
@@ -156,13 +156,13 @@ func (a *assigner) circuitOf(plan *btn.Plan, hit string, err error) (*btn.Assign
 	return &btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Cost: &cost}, nil
 }
 
-// compile compiles a network within so much work. What does not fit is errNoCircuit, and so is what circuits are not for.
-func (a *assigner) compile(ctx context.Context, net *btn.Network, given bool, work int64) (*btn.Plan, error) {
+// compile compiles a network within so much work, without a search where that is 0. What does not fit is errNoCircuit, and so is what circuits are not for.
+func (a *assigner) compile(ctx context.Context, net *btn.Network, work int64) (*btn.Plan, error) {
 	of, _, err := logic.Compile(ctx, net, logic.Options{
-		Work:   work,
-		Memory: a.settings.Memory,
-		Bytes:  min(policy.CircuitBytes, a.settings.Memory/4),
-		Given:  given,
+		Work:     work,
+		Memory:   a.settings.Memory,
+		Bytes:    min(policy.CircuitBytes, a.settings.Memory/4),
+		NoSearch: work == 0,
 	})
 	if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Unsupported) {
 		return nil, fmt.Errorf("%w: %w", errNoCircuit, err)

@@ -65,7 +65,8 @@ func TestModelsThatComeAgainHaveACircuit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		value, err := contract.Part(t.Context(), problem.New(under, problem.Options{}), all[0].Plan.Estimates[0].Parts[0], problem.Want{})
+		part := all[0].Plan.Estimates[0].Parts[0]
+		value, err := contract.Part(t.Context(), problem.New(under, problem.Options{}), part, problem.Want{})
 		if err != nil {
 			t.Fatal(err)
 		}
