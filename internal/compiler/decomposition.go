@@ -15,6 +15,7 @@ import (
 const (
 	worthSearching = 1 << 20 // cells of all bags below which the greedy tree is taken as it is
 	movesMost      = 1 << 29
+	movesPerStep   = 4 // moves that take the time of a step of work
 )
 
 // follow sets the guide of all variables and Stats.Width, and returns the tree that it follows.
@@ -48,12 +49,17 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 	if cells < worthSearching {
 		return d, order, nil
 	}
+	moves := int64(min(cells, movesMost))
+	if s.o.Work > 0 {
+		moves = min(moves, s.o.Work*movesPerStep/2)
+	}
 	plan, err := contractionorder.Search(s.ctx, h, contractionorder.Options{
-		Moves: int64(min(cells, movesMost)), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32,
+		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32,
 	})
 	if err != nil {
 		return decomposition{}, nil, err
 	}
+	s.work += plan.Moves / movesPerStep
 	other := eliminated(h, plan.Tree)
 	if e := decompose(h, other); e.cells(h) < cells {
 		return e, other, nil

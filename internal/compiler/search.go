@@ -260,8 +260,8 @@ func (s *search) goOn() bool {
 	case s.err != nil:
 		return false
 	case s.o.Work > 0 && s.work > s.o.Work:
-		s.err = fault.New(fault.OverBudget, "%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done",
-			ErrBudget, s.o.Work, s.stats.Decisions, s.stats.Variables, s.progress)
+		s.err = fault.New(fault.OverBudget,
+			"%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done", ErrBudget, s.o.Work, s.stats.Decisions, s.stats.Variables, s.progress)
 	case s.sliceBytes > s.o.Memory/8:
 		s.err = fault.New(fault.OverBudget, "%w: slices of tables take %d bytes, an eighth of the memory is %d",
 			ErrBudget, s.sliceBytes, s.o.Memory/8)

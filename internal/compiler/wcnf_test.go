@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,8 +25,8 @@ import (
 )
 
 var (
-	models  = flag.String("models", "", "pattern of the published models that TestPublishedCounts sums; those that are quick if empty")
-	seconds = flag.Duration("seconds", 0, "time for each of them; by counted work if 0")
+	models  = flag.String("models", "", "parts of the names of the models that are summed, between commas; some that are quick if empty")
+	seconds = flag.Duration("seconds", 0, "time for each of them; no limit if 0")
 )
 
 // readDIMACS reads a weighted CNF: every variable has two values, 1 is true.
@@ -126,43 +127,55 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano())
 }
 
-// quick is the work that TestPublishedCounts does for one model by default: a second or two.
-const quick = 1 << 25
+// asked reports whether a model is to be summed.
+func asked(name string, quick []string) bool {
+	if *models == "" {
+		return slices.Contains(quick, name)
+	}
+	for _, pattern := range strings.Split(*models, ",") {
+		if strings.Contains(name, pattern) {
+			return true
+		}
+	}
+	return false
+}
+
+// quickCounts are published models that take a fraction of a second.
+var quickCounts = []string{
+	"mc2022_track2_007", "mc2022_track2_009", "mc2022_track2_013", "mc2022_track2_015", "mc2022_track2_017", "mc2022_track2_021",
+	"mc2022_track2_037", "mc2022_track2_045", "mc2022_track2_047", "mc2022_track2_057", "mc2022_track2_063",
+}
 
 func TestPublishedCounts(t *testing.T) {
 	dir := strings.TrimSuffix(reference.Path(t, "wcnf"), ".uai")
 	counts := published(t, dir)
-	paths, err := filepath.Glob(filepath.Join(dir, "*"+*models+"*.cnf.gz"))
-	if err != nil || len(paths) == 0 {
-		t.Fatal("no models", err)
-	}
-	solved := 0
-	for _, path := range paths {
-		name := strings.TrimSuffix(filepath.Base(path), ".cnf.gz")
-		f, weights := readDIMACS(t, path)
-		ctx, cancel := context.Background(), func() {}
-		o := Options{Weights: weights, Work: quick, Memory: 6 << 30}
-		if *seconds > 0 {
-			ctx, cancel = context.WithTimeout(ctx, *seconds)
-			o.Work = 0
+	for name, want := range counts {
+		if !asked(name, quickCounts) {
+			continue
 		}
+		f, weights := readDIMACS(t, filepath.Join(dir, name+".cnf.gz"))
+		ctx, cancel := deadline()
 		start := processorTime()
-		got, err := Compile(ctx, f, o)
+		got, err := Compile(ctx, f, Options{Weights: weights, Memory: 6 << 30})
 		cancel()
-		if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Deadline) {
+		if fault.CodeOf(err) == fault.Deadline {
 			t.Logf("%s: not in %v: %+v", name, processorTime()-start, got.Stats)
 			continue
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		solved++
 		t.Logf("%s: %v %+v", name, processorTime()-start, got.Stats)
-		if want := counts[name]; want != -1 && math.Abs(got.Z.Log10Abs()-want) > 2e-8*max(1, math.Abs(want)) {
+		if want != -1 && math.Abs(got.Z.Log10Abs()-want) > 2e-8*max(1, math.Abs(want)) {
 			t.Errorf("%s: log10 Z = %.9f, published is %.9f", name, got.Z.Log10Abs(), want)
 		}
 	}
-	if *models == "" && solved < 12 {
-		t.Errorf("%d of %d models within %d steps, expected more", solved, len(paths), quick)
+}
+
+// deadline is the context of one sum.
+func deadline() (context.Context, context.CancelFunc) {
+	if *seconds == 0 {
+		return context.Background(), func() {}
 	}
+	return context.WithTimeout(context.Background(), *seconds)
 }
