@@ -3,7 +3,7 @@
 //
 // The search is complete, its sums have no terms below 0: an answer is exact up to rounding. Conflicts teach clauses, which
 // follow from the formula: they speed up propagation and are no part of components. Decisions follow a tree decomposition of
-// the formula's graph together with how often literals took part in conflicts.
+// the formula's graph together with how often literals took part in conflicts. Components that are narrow are summed by elimination.
 //
 // Work is counted and never timed; the same formula gives the same bits everywhere.
 //
@@ -38,6 +38,8 @@ type Options struct {
 	Builder *circuit.Builder
 	// Leaf returns the node of Builder for a value of a variable; nil: the builder's own leaf.
 	Leaf func(v, a int) circuit.Node
+
+	cells int // entries of all tables of a component that is eliminated, at most; 0: cellsMost, below 0: none is
 }
 
 // Stats says what a search did.
@@ -50,7 +52,9 @@ type Stats struct {
 	Conflicts  int64
 	Components int64 // components met that are not one variable
 	Hits       int64 // of them, known from the cache
-	Learned    int64
+	Dense      int64 // of them, summed by elimination
+	Learned    int64 // clauses
+	Kept       int   // of them, those of three literals and more that are left at the end
 	Evicted    int64 // entries dropped from the cache to make room
 }
 

@@ -128,20 +128,26 @@ func agree(t *testing.T, what string, got scaled.Number, want *big.Float) {
 
 func TestAgainstEnumeration(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	zeros := 0
+	zeros, eliminated := 0, int64(0)
 	for i := range 2000 {
 		f, weights := random(t, r, 1+r.IntN(8))
-		got, err := Compile(context.Background(), f, Options{Weights: weights})
-		if err != nil {
-			t.Fatal(err)
-		}
 		want := enumerate(f, weights)
 		if want.Sign() == 0 {
 			zeros++
 		}
-		if agree(t, "formula", got.Z, want); t.Failed() {
-			t.Fatalf("formula %d: %+v", i, f)
+		for _, cells := range []int{-1, 8, 1 << 20} {
+			got, err := Compile(context.Background(), f, Options{Weights: weights, cells: cells})
+			if err != nil {
+				t.Fatal(err)
+			}
+			eliminated += got.Stats.Dense
+			if agree(t, "formula", got.Z, want); t.Failed() {
+				t.Fatalf("formula %d, tables of %d entries: %+v", i, cells, f)
+			}
 		}
+	}
+	if eliminated < 1000 {
+		t.Errorf("%d components were eliminated", eliminated)
 	}
 	if zeros < 100 || zeros > 1900 {
 		t.Errorf("%d of 2000 formulas are 0: too few of one kind", zeros)
@@ -177,7 +183,7 @@ func TestConflictsAgainstEnumeration(t *testing.T) {
 		for i := range weights {
 			weights[i] = scaled.FromFloat(r.Float64())
 		}
-		got, err := Compile(context.Background(), f, Options{Weights: weights})
+		got, err := Compile(context.Background(), f, Options{Weights: weights, cells: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,9 +195,38 @@ func TestConflictsAgainstEnumeration(t *testing.T) {
 	}
 }
 
+// TestForgetting: a search that forgets most of what it learned gives the same sum.
+func TestForgetting(t *testing.T) {
+	f := hard(t, rand.New(rand.NewPCG(15, 16)), 60, 3.6)
+	want, err := Compile(context.Background(), f, Options{cells: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := encode(f, nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := prepare(context.Background(), p, Options{Memory: defaultMemory, cells: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.keep = 8
+	got, err := s.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.stats.Learned < 100 || int64(s.stats.Kept) > s.stats.Learned/2 || s.keep == 8 {
+		t.Errorf("%+v: little is forgotten", s.stats)
+	}
+	if math.Abs(got.number.Div(want.Z).Float64()-1) > 1e-12 {
+		t.Errorf("Z = %v forgetting, %v otherwise", got.number, want.Z)
+	}
+}
+
 func TestBudgets(t *testing.T) {
 	f := hard(t, rand.New(rand.NewPCG(5, 6)), 150, 2)
-	if _, err := Compile(context.Background(), f, Options{Work: 10000}); fault.CodeOf(err) != fault.OverBudget || !errors.Is(err, ErrBudget) {
+	if _, err := Compile(context.Background(), f, Options{Work: 10000, cells: -1}); fault.CodeOf(err) != fault.OverBudget ||
+		!errors.Is(err, ErrBudget) {
 		t.Errorf("little work: %v", err)
 	}
 	if _, err := Compile(context.Background(), f, Options{Memory: 10000}); fault.CodeOf(err) != fault.OverBudget {
@@ -200,7 +235,7 @@ func TestBudgets(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := Compile(ctx, f, Options{}); fault.CodeOf(err) != fault.Deadline {
+	if _, err := Compile(ctx, f, Options{cells: -1}); fault.CodeOf(err) != fault.Deadline {
 		t.Errorf("deadline: %v", err)
 	}
 }
@@ -208,11 +243,11 @@ func TestBudgets(t *testing.T) {
 // TestSmallCache: eviction changes the work and no bit of the answer's first 40.
 func TestSmallCache(t *testing.T) {
 	f := hard(t, rand.New(rand.NewPCG(7, 8)), 60, 2)
-	all, err := Compile(context.Background(), f, Options{})
+	all, err := Compile(context.Background(), f, Options{cells: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	few, err := Compile(context.Background(), f, Options{Memory: 200_000})
+	few, err := Compile(context.Background(), f, Options{Memory: 200_000, cells: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ type component struct {
 	clauses, clausesEnd int32
 	tables, tablesEnd   int32
 	key                 digest
+	wait                int32 // decisions before elimination is worth another look
 }
 
 func (c component) size() int32 { return c.varsEnd - c.vars }

@@ -25,6 +25,7 @@ func (s *search) follow() (decomposition, error) {
 	if err != nil || len(order) == 0 {
 		return d, err
 	}
+	s.dense.ready(s.p, s.implies, order)
 	depth := d.depths()
 	deepest := 0
 	for _, v := range order {

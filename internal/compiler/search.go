@@ -20,6 +20,7 @@ type search struct {
 	cache *cache
 	stats Stats
 	all   [][]lit // clauses of two literals and more at the root
+	long  [][]lit // those of three and more, by number
 
 	// Stacks that components are ranges of, and the components that wait.
 	vars    []int32
@@ -45,6 +46,7 @@ type search struct {
 	frequency []int32   // by variable: how often it occurs in its component
 	guide     []float64 // by variable: what the tree decomposition says, higher is earlier
 
+	dense    eliminator
 	progress float64 // how much of the tree of decisions is done, as if both values of a decision were alike
 
 	checked int64 // work when the context was last looked at
@@ -70,6 +72,7 @@ func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o 
 	for _, c := range clauses {
 		s.attach(slices.Clone(c), 0)
 		if len(c) > 2 {
+			s.long = append(s.long, c)
 			s.clauseDigest = append(s.clauseDigest, draw(aClause, uint64(long)))
 			long++
 		}
@@ -132,8 +135,9 @@ func (s *search) run() (amount, error) {
 	}
 	whole.varsEnd, whole.clausesEnd, whole.tablesEnd = int32(len(s.vars)), int32(len(s.clauses)), int32(len(s.tables))
 
-	sum, ok := s.branch(whole, 1)
+	sum, ok := s.branch(whole, 1, 0)
 	s.stats.Work = s.work
+	s.stats.Kept = len(s.learned)
 	s.stats.Evicted = s.cache.evicted
 	if s.err != nil || !ok {
 		return amount{}, s.err
@@ -149,13 +153,24 @@ func (s *search) sum(c component, share float64) (amount, bool) {
 	if !s.goOn() {
 		return amount{}, false
 	}
+	wait := int32(0)
+	if s.narrow(c) {
+		value, log2, ok := s.eliminate(c)
+		if ok {
+			s.stats.Dense++
+			return amount{number: value}, true
+		}
+		wait = 2 * log2
+	} else {
+		wait = c.wait - 1
+	}
 	total := amount{node: circuit.Zero}
 	decision, reason := s.choose(c), decided
 	for range 2 {
 		s.open()
 		s.assign(decision, reason)
 		s.cache.begin()
-		value, ok := s.branch(c, share/2)
+		value, ok := s.branch(c, share/2, wait)
 		if s.err != nil {
 			return amount{}, false
 		}
@@ -168,6 +183,8 @@ func (s *search) sum(c component, share float64) (amount, bool) {
 			s.cache.drop()
 			left := s.analyse()
 			if left {
+				s.forgetClauses()
+				s.stats.Learned++
 				reason = s.learn()
 			}
 			if !left {
@@ -184,7 +201,7 @@ func (s *search) sum(c component, share float64) (amount, bool) {
 }
 
 // branch sums what is left of c under the assignment, after propagating it.
-func (s *search) branch(c component, share float64) (amount, bool) {
+func (s *search) branch(c component, share float64, wait int32) (amount, bool) {
 	if !s.propagate() {
 		s.progress += share
 		return amount{}, false
@@ -198,8 +215,9 @@ func (s *search) branch(c component, share float64) (amount, bool) {
 	end := len(s.parts)
 	slices.SortStableFunc(s.parts[first:end], func(a, b component) int { return int(a.size() - b.size()) })
 	open := int32(0)
-	for _, part := range s.parts[first:end] {
-		open += part.size()
+	for i := range s.parts[first:end] {
+		s.parts[first+i].wait = wait
+		open += s.parts[first+i].size()
 	}
 	before := s.progress
 	ok := true
@@ -261,7 +279,8 @@ func (s *search) goOn() bool {
 		return false
 	case s.o.Work > 0 && s.work > s.o.Work:
 		s.err = fault.New(fault.OverBudget,
-			"%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done", ErrBudget, s.o.Work, s.stats.Decisions, s.stats.Variables, s.progress)
+			"%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done",
+			ErrBudget, s.o.Work, s.stats.Decisions, s.stats.Variables, s.progress)
 	case s.sliceBytes > s.o.Memory/8:
 		s.err = fault.New(fault.OverBudget, "%w: slices of tables take %d bytes, an eighth of the memory is %d",
 			ErrBudget, s.sliceBytes, s.o.Memory/8)

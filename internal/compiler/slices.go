@@ -6,6 +6,7 @@ package compiler
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -26,7 +27,8 @@ type sliceTable struct {
 	met     []slice
 	classes map[string]digest
 	bytes   []byte
-	size    int64 // bytes of all of it, roughly
+	size    int64   // bytes of all of it, roughly
+	span    float64 // log2 of the largest entry by the smallest, both counted from 1
 }
 
 // sliceBytes is what a slice takes beside its class.
@@ -34,6 +36,7 @@ const sliceBytes = 128
 
 func newSliceTable(index int32, t *softTable) *sliceTable {
 	st := &sliceTable{table: t, index: index, strides: make([]int32, len(t.scope)), number: map[int64]int32{}, classes: map[string]digest{}}
+	st.span = math.Abs(math.Log2(slices.Max(t.values))) + math.Abs(math.Log2(slices.Min(t.values)))
 	stride := int32(1)
 	for i := len(t.scope) - 1; i >= 0; i-- {
 		st.strides[i] = stride

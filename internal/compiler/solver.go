@@ -41,6 +41,7 @@ type solver struct {
 	arena   []int32
 	chosen  []int32 // by variable of the formula with many values: the value it has, or −1
 
+	keep      int     // how many learned clauses are kept at present
 	learned   []int32 // places of learned clauses in the arena
 	facts     []lit   // literals that follow from the formula alone, found below the root
 	activity  []float64
@@ -59,7 +60,7 @@ type solver struct {
 func newSolver(ctx context.Context, p *problem) *solver {
 	n := p.booleans()
 	s := &solver{
-		p: p, ctx: ctx,
+		p: p, ctx: ctx, keep: keepFirst,
 		value: make([]int8, 2*n), level: make([]int32, n), reason: make([]int32, n),
 		implies: make([][]lit, 2*n), watches: make([][]watch, 2*n), activity: make([]float64, 2*n),
 		seen: make([]bool, n), levelSeen: make([]int32, n+1), chosen: make([]int32, len(p.f.Domains)),

@@ -53,11 +53,11 @@ func traced(t *testing.T, f *formula.Formula, weights []scaled.Number) *circuit.
 // TestFullBuilder: without room for its circuit a formula is summed all the same.
 func TestFullBuilder(t *testing.T) {
 	f := hard(t, rand.New(rand.NewPCG(11, 12)), 40, 2)
-	want, err := Compile(context.Background(), f, Options{})
+	want, err := Compile(context.Background(), f, Options{cells: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Compile(context.Background(), f, Options{Builder: circuit.NewBuilder(f.Domains, 20000)})
+	got, err := Compile(context.Background(), f, Options{Builder: circuit.NewBuilder(f.Domains, 20000), cells: -1})
 	if err != nil || got.Traced || got.Z != want.Z {
 		t.Errorf("%+v, %v with little room, %+v without a builder", got, err, want)
 	}

@@ -26,6 +26,7 @@ import (
 
 var (
 	models  = flag.String("models", "", "parts of the names of the models that are summed, between commas; some that are quick if empty")
+	cells   = flag.Int("cells", 0, "entries of the tables of a component that is eliminated, at most; 0: the default, below 0: none")
 	seconds = flag.Duration("seconds", 0, "time for each of them; no limit if 0")
 )
 
@@ -156,7 +157,7 @@ func TestPublishedCounts(t *testing.T) {
 		f, weights := readDIMACS(t, filepath.Join(dir, name+".cnf.gz"))
 		ctx, cancel := deadline()
 		start := processorTime()
-		got, err := Compile(ctx, f, Options{Weights: weights, Memory: 6 << 30})
+		got, err := Compile(ctx, f, Options{Weights: weights, Memory: 6 << 30, cells: *cells})
 		cancel()
 		if fault.CodeOf(err) == fault.Deadline {
 			t.Logf("%s: not in %v: %+v", name, processorTime()-start, got.Stats)
