@@ -4,7 +4,6 @@ package bench
 
 import (
 	"bufio"
-	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -57,17 +56,11 @@ func readCount(model string) (r reference) {
 
 // header reads the number of variables of a formula, and no more than its comments and "p cnf N"; 0 where it has none.
 func header(file string) int {
-	f, err := os.Open(file)
+	f, text, err := open(file)
 	if err != nil {
 		return 0
 	}
 	defer f.Close()
-	var text io.Reader = f
-	if strings.HasSuffix(file, ".gz") {
-		if text, err = gzip.NewReader(f); err != nil {
-			return 0
-		}
-	}
 	lines := bufio.NewScanner(io.LimitReader(text, 1<<16))
 	for lines.Scan() {
 		words := strings.Fields(lines.Text())

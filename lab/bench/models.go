@@ -4,6 +4,7 @@ package bench
 
 import (
 	"bufio"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +25,7 @@ type Model struct {
 
 // Endings of the files of models, and of weighted formulas.
 var (
-	modelEndings   = []string{".uai"}
+	modelEndings   = []string{".uai", ".uai.gz"}
 	formulaEndings = []string{".cnf", ".cnf.gz"}
 )
 
@@ -114,15 +115,28 @@ func matches(filters []string, name string) bool {
 // variables reads the second word of a model file and no more: this process must stay small, because
 // the kernel counts its memory into the peak of the processes it starts.
 func variables(file string) int {
-	f, err := os.Open(file)
+	f, text, err := open(file)
 	if err != nil {
 		return 0
 	}
 	defer f.Close()
 	var kind string
 	var n int
-	if _, err := fmt.Fscan(bufio.NewReader(io.LimitReader(f, 4096)), &kind, &n); err != nil || n < 0 {
+	if _, err := fmt.Fscan(bufio.NewReader(io.LimitReader(text, 4096)), &kind, &n); err != nil || n < 0 {
 		return 0
 	}
 	return n
 }
+
+// open opens a file for reading its text, decompressed where its name says .gz. The file is to be closed.
+func open(name string) (f *os.File, text io.Reader, err error) {
+	if f, err = os.Open(name); err != nil || !strings.HasSuffix(name, packed) {
+		return f, f, err
+	}
+	if text, err = gzip.NewReader(f); err != nil {
+		f.Close()
+	}
+	return f, text, err
+}
+
+const packed = ".gz"

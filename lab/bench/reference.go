@@ -26,7 +26,7 @@ const (
 	leastDigits = 6
 )
 
-// reference is what the files NAME.uai.PR and NAME.uai.MAR say.
+// reference is what the files NAME.uai.PR and NAME.uai.MAR say, also of a model NAME.uai.gz.
 type reference struct {
 	Log10Z    *float64 // nil without a file; −Inf for Z = 0
 	Tolerance float64  // of log10 Z
@@ -36,6 +36,7 @@ type reference struct {
 
 func readReference(model string, mar bool) reference {
 	var r reference
+	model = strings.TrimSuffix(model, packed)
 	text, err := os.ReadFile(model + ".PR")
 	switch {
 	case err == nil:

@@ -69,6 +69,9 @@ func TestReadReference(t *testing.T) {
 		r.Marginals[0][1] != 0.75 {
 		t.Errorf("got %+v", r)
 	}
+	if r := read("a.uai.gz", true); r.Err != nil || r.Log10Z == nil || r.Marginals == nil {
+		t.Errorf("beside a compressed model: %+v", r)
+	}
 	if r := read("a.uai", false); r.Marginals != nil {
 		t.Error("marginals that nobody asked for")
 	}

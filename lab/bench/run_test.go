@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -154,11 +155,26 @@ func TestRunKeepsTheOrderAndWhatWasMeasured(t *testing.T) {
 	}
 }
 
+// gzipped is a text, compressed.
+func gzipped(t *testing.T, text string) string {
+	t.Helper()
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
 		"z.uai": "MARKOV\n12\n", "z.uai.evid": "0", "sub/b.uai": "BAYES 3", "sub/a.uai": "",
 		"sub/deep/c.uai": "MARKOV 1", "readme.txt": "", "sub/.uai": "",
+		"sub/p.uai.gz": gzipped(t, "MARKOV\n7\n"), "q.uai.gz": "not compressed",
 	})
 	find := func(filters ...string) string {
 		models, err := Find(dir, filters, false)
@@ -175,11 +191,11 @@ func TestFind(t *testing.T) {
 		filters []string
 		want    string
 	}{
-		{nil, "sub/a(0) sub/b(3) z(12)"},
+		{nil, "q(0) sub/a(0) sub/b(3) sub/p(7) z(12)"},
 		{[]string{"b"}, "sub/b(3)"},
-		{[]string{"sub/*"}, "sub/a(0) sub/b(3)"},
+		{[]string{"sub/*"}, "sub/a(0) sub/b(3) sub/p(7)"},
 		{[]string{"z", "a"}, "sub/a(0) z(12)"},
-		{[]string{"y"}, dir + `: of 3 models (*.uai) none is left by the filters ["y"]`},
+		{[]string{"y"}, dir + `: of 5 models (*.uai, *.uai.gz) none is left by the filters ["y"]`},
 		{[]string{"["}, `filter "[": syntax error in pattern`},
 	} {
 		if got := find(c.filters...); got != c.want {
