@@ -48,7 +48,7 @@ func TestCountsByHand(t *testing.T) {
 		"p cnf 2 1\r\n1 2 0\r\nc p show 2 1 0\r\n":                             3,
 		"p cnf 2 1\nc ind 1 0\nc ind 2 0\n1 2 0\n":                             3,
 		"p cnf 2 1\n1 2 0\n%\n0\n":                                             3,
-		"p cnf 7 1\n1 -2 3 -4 5 6 7 0\n":                                       127,
+		"p cnf 9 1\n1 -2 3 -4 5 6 7 8 9 0\n":                                   511,
 		"p cnf 7 3\nc p weight -4 0 0\n1 -2 3 -4 5 6 7 0\n-1 0 2 0\n":          16 - 1,
 		"p cnf 1 0\nc p weight 1 0.5e0 0":                                      1,
 		"c p weight 1 2 0 \ncp weight 1 7 0\np cnf 1 0\n  c p weight -1 1 0":   3,
@@ -90,7 +90,7 @@ func random(rng *rand.Rand) (text string, clauses [][]int, weights [][2]float64)
 	fmt.Fprintf(&b, "p cnf %d %d\n", n, 8)
 	for range 8 {
 		var c []int
-		for range rng.IntN(8) {
+		for range rng.IntN(12) {
 			l := 1 + rng.IntN(n)
 			if rng.IntN(2) == 0 {
 				l = -l

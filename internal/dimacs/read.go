@@ -16,15 +16,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// longestTable is how many literals a clause may have to be a table: 2^4 entries are fewer numbers than the two terms of a CP tensor
-// have.
-const longestTable = 4
+// longestTable is how many literals a clause may have to be a table, as long as all tables together have no more entries than the file has
+// bytes, and spare more. Its entries are 0 and 1; the two terms of a CP tensor have both signs, and sums of many of them lose digits:
+// mc2022_track2_029, with twelve clauses of five literals, takes 36 s of CPU time where those are CP tensors, most of it to compute the
+// result anew in wide numbers.
+const longestTable = 8
 
-// spare is how many variables a file may have beyond its bytes.
+// spare is how many variables, and entries of tables, a file may have beyond its bytes.
 const spare = 1 << 20
 
 // Read reads a formula in conjunctive normal form. A weight is a factor over its variable; a clause is a factor that is 0 where all its
-// literals are false and 1 elsewhere, a table up to four literals and a CP tensor of two terms beyond. Literals that are there twice
+// literals are false and 1 elsewhere, a table up to eight literals and a CP tensor of two terms beyond. Literals that are there twice
 // count once, and a clause with a literal and its negation is left out.
 //
 // Weights are "c p weight LITERAL WEIGHT 0", decimal or a fraction; of a variable with one of them, w in [0, 1], the other is 1 − w, and of
@@ -190,10 +192,14 @@ func (f *reader) model() *factorgraph.Model {
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: t})
 		}
 	}
-	from := 0
+	from, entries := 0, int64(0)
 	for _, to := range f.ends {
 		if scope, positive, ok := clause(f.literals[from:to]); ok {
-			m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: disjunction(positive)})
+			table := len(scope) <= longestTable && entries+1<<len(scope) <= f.read+spare
+			if table {
+				entries += 1 << len(scope)
+			}
+			m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: disjunction(positive, table)})
 		}
 		from = to
 	}
@@ -219,8 +225,8 @@ func clause(literals []int32) (scope []int, positive []bool, ok bool) {
 }
 
 // disjunction is the factor of a clause.
-func disjunction(positive []bool) tensor.Tensor {
-	if len(positive) > longestTable {
+func disjunction(positive []bool, table bool) tensor.Tensor {
+	if !table {
 		return factorgraph.Clause(positive...)
 	}
 	t := &tensor.Dense{Shape: slices.Repeat([]int{2}, len(positive)), Data: slices.Repeat([]float64{1}, 1<<len(positive))}
