@@ -8,12 +8,14 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // Searching for a tree takes moves (about a nanosecond each) in proportion to what the search over the formula would do along the
 // greedy one, up to a bound.
 const (
 	worthSearching = 1 << 20 // cells of all bags below which the greedy tree is taken as it is
+	tooWide        = 1 << 56 // and above which it is, too: a contraction along any like it fits no memory, in no slices
 	movesMost      = 1 << 29
 	movesPerStep   = 4 // moves that take the time of a step of work
 )
@@ -47,7 +49,7 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 	}
 	d := decompose(h, order)
 	cells := d.cells(h)
-	if cells < worthSearching {
+	if cells < worthSearching || cells > tooWide {
 		return d, order, nil
 	}
 	moves := int64(min(cells, movesMost))
@@ -57,6 +59,9 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 	plan, err := contractionorder.Search(s.ctx, h, contractionorder.Options{
 		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32,
 	})
+	if fault.CodeOf(err) == fault.OverBudget && err != nil {
+		return d, order, nil
+	}
 	if err != nil {
 		return decomposition{}, nil, err
 	}
