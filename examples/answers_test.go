@@ -60,6 +60,8 @@ func TestAnswers(t *testing.T) {
 		{"curie-weiss.json", "", func(*factorgraph.Model, factorgraph.Evidence) float64 {
 			return curieWeissSum(drawCurieWeiss())
 		}},
+		{"friends.json", "", friendsLog},
+		{"friends.json", "friends-known.evid", friendsLog},
 	} {
 		m := load(t, c.model)
 		got := c.solve(m, evidence(t, c.evidence, m))

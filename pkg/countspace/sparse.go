@@ -5,10 +5,13 @@ import "github.com/basetensor/basetensor/pkg/scaled"
 // Products and correlations where one polynomial has few coefficients that are not 0: a leg in
 // several variables, legs that two symmetric factors share.
 
-// thin is how many times smaller than its box the number of coefficients of a polynomial in two and
-// more variables must be to be added term by term. Measured: a term takes about three times as long
-// as one of a long run.
-const thin = 3
+// Polynomials in two and more variables are added term by term that have at most few coefficients which are not
+// 0, or thin times fewer than their box. Measured: a term takes about three times as long as one of a long run,
+// and runs of a leg's box are short.
+const (
+	few  = 8
+	thin = 3
+)
 
 // isThin reports whether the coefficients of p that are not 0 are worth listing.
 func isThin(p Poly) bool {
@@ -21,7 +24,7 @@ func isThin(p Poly) bool {
 			n++
 		}
 	}
-	return n*thin <= p.Size()
+	return n <= few || n*thin <= p.Size()
 }
 
 // sums are accumulators over a box.

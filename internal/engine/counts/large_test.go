@@ -213,3 +213,71 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestLeavesOfATree: a cardinality factor over the leaves of a tree, against sums over the assignments of its inner
+// nodes with counts of the leaves below them carried in big floats.
+func TestLeavesOfATree(t *testing.T) {
+	const n = 200
+	m := leaves(n)
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := &btn.Counts{Cores: []int{len(net.Cores) - 1}, Terms: []int{0}}
+	f, err := counts.New(context.Background(), net, part, counts.Options{Memory: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !f.Wired() {
+		t.Fatal("the tree has no tables")
+	}
+	got, err := f.Value(context.Background(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// below returns, by value of v, how much weight the subtree of v has with every count of leaves at 1.
+	var below func(v int) [2][]*big.Float
+	zero := func() *big.Float { return new(big.Float).SetPrec(200) }
+	below = func(v int) (out [2][]*big.Float) {
+		one := zero().SetInt64(1)
+		if v >= n-1 {
+			return [2][]*big.Float{{one, zero()}, {zero(), one}}
+		}
+		for x := range 2 {
+			out[x] = []*big.Float{one}
+			for _, child := range []int{2*v + 1, 2*v + 2} {
+				sub := below(child)
+				table := m.Factors[child-1].Table.(*tensor.Dense).Data
+				next := make([]*big.Float, len(out[x])+len(sub[0])-1)
+				for k := range next {
+					next[k] = zero()
+				}
+				for i, a := range out[x] {
+					for j := range sub[0] {
+						for y := range 2 {
+							w := zero().SetFloat64(table[2*x+y])
+							next[i+j].Add(next[i+j], w.Mul(w, a).Mul(w, sub[y][j]))
+						}
+					}
+				}
+				out[x] = next
+			}
+		}
+		return out
+	}
+	root := below(0)
+	var want [2]*big.Float
+	for x := range want {
+		want[x] = zero()
+		for c := n / 3; c <= n/2; c++ {
+			want[x].Add(want[x], root[x][c])
+		}
+		if e := off(got.Marginals[x].Mul(net.Scale), scaled.FromBig(want[x])); !(e <= 1e-12) {
+			t.Errorf("marginal of the root, value %d, is off by %.3g", x, e)
+		}
+	}
+	if e := off(got.Z.Mul(net.Scale), scaled.FromBig(want[0].Add(want[0], want[1]))); !(e <= 1e-12) {
+		t.Errorf("Z is off by %.3g", e)
+	}
+}
