@@ -149,8 +149,8 @@ func counters(form *tensor.SymmetryCP) float64 {
 func signed(net *btn.Network) bool { return counts.Signed(net) }
 
 // countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c with long chains (all of them, where there is
-// none), every one with counts of its own: one component per choice of a term in every core. What else the network has hangs on their legs: cores
-// of rank one as vectors, others as tables whose entries are polynomials in the counts. It is nil where that
+// none), every one with counts of its own: one component per choice of a term in every core. What else the network
+// has hangs on their legs: cores of rank one as vectors, others as tables whose entries are polynomials in the counts. It is nil where that
 // costs more than countFlops and than an elimination order, if several cores are symmetric or there are tables.
 func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
 	part := &btn.Counts{}
