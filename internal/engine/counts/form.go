@@ -32,8 +32,8 @@ type Options struct {
 	Memory int64 // bytes for count polynomials
 }
 
-// New lays a network out in count space. Errors: the context's, and Unfit's kind where a piece cannot be
-// written in this form.
+// New lays a network out in count space. Errors: the context's, and one that IsForm knows where a piece cannot
+// be written in this form.
 func New(ctx context.Context, net *btn.Network, part *btn.Counts, o Options) (*Form, error) {
 	l, err := newLayout(ctx, net, part)
 	if err != nil {
@@ -61,9 +61,6 @@ func New(ctx context.Context, net *btn.Network, part *btn.Counts, o Options) (*F
 	}
 	return f, nil
 }
-
-// Kinds returns how many different pieces there are, and how many in all.
-func (f *Form) Kinds() (kinds, pieces int) { return len(f.kinds), len(f.piece) }
 
 // Wired reports whether some piece has tables.
 func (f *Form) Wired() bool {
