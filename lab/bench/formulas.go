@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,12 +19,14 @@ import (
 // countsFile has the published counts of the formulas beside it: a head, then NAME,LOG10_Z.
 const countsFile = "counts.csv"
 
-const (
-	// unknownCount stands where nobody knew the count.
-	unknownCount = "-1"
-	// countTolerance of log10 Z: half a unit of the eighth decimal, which is the last one published.
-	countTolerance = 0.5e-8 * (1 + 1e-6)
-)
+// unknownCount stands where nobody knew the count.
+const unknownCount = "-1"
+
+// countTolerance of log10 Z is half a unit of the last decimal that was published: eight of them, or fewer.
+func countTolerance(text string) float64 {
+	_, decimals, _ := strings.Cut(text, ".")
+	return math.Pow(10, -float64(len(decimals))) / 2 * (1 + 1e-6)
+}
 
 // readCount is the reference of a formula.
 func readCount(model string) (r reference) {
@@ -49,7 +52,7 @@ func readCount(model string) (r reference) {
 		if err != nil {
 			return reference{Err: fmt.Errorf("%s: %w", name, err)}
 		}
-		return reference{Log10Z: &v, Tolerance: countTolerance}
+		return reference{Log10Z: &v, Tolerance: countTolerance(row[1])}
 	}
 	return r
 }

@@ -68,7 +68,7 @@ included; *peak* is its largest resident set. *error* is the difference of log10
 is at most half a unit of the reference's last digit (six significant digits at least), or 1e-5. A dash: not known.
 `
 
-const countLegend = "Counts agree when they are equal in all eight decimals that were published; a dash: nobody knew it.\n"
+const countLegend = "Counts agree when they are equal in all decimals that were published, most often eight; a dash: nobody knew it.\n"
 
 const marLegend = "*MAR error* is the largest difference of a marginal probability to the reference, at " +
 	"most 1e-5 in a solved model.\n"
