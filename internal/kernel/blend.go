@@ -15,11 +15,14 @@ type blendArgs struct {
 	add     int      // 1: sums begin with the entries of out, 0: with zero
 }
 
+// fewProducts is the number of products up to which the loop in Go is faster than a call of the others.
+const fewProducts = 8
+
 // Blend computes sums of products of runs,
 //
 //	out[j] ← Σ_k a[atA[k]+j]·b[atB[k]+j], k < len(atA),
 //
-// or adds them to what out has unless first.
+// or adds them to what out has unless first. With one term out may be one of the two runs.
 func Blend(out, a, b []float64, atA, atB []int, first bool) {
 	active.blend(out, a, b, atA, atB, nil, first)
 }
@@ -44,7 +47,7 @@ func (x set) blend(out, a, b []float64, atA, atB []int, w []float64, first bool)
 		}
 		return
 	}
-	if x == rounded || x == fused {
+	if x == rounded || x == fused || n*len(atA) <= fewProducts {
 		x.blendInGo(out, a, b, atA, atB, w, first)
 		return
 	}
@@ -82,19 +85,19 @@ func within(list []float64, at []int, n int) {
 // blendInGo is the loop in Go.
 func (x set) blendInGo(out, a, b []float64, atA, atB []int, w []float64, first bool) {
 	n := len(out)
-	if first {
-		clear(out)
-	}
 	for k, from := range atA {
 		f := 1.0
 		if w != nil {
 			f = w[k]
 		}
 		p, q := a[from:][:n], b[atB[k]:][:n]
-		if x == fused {
-			addProductFused(out, f, p, q)
-		} else {
+		switch {
+		case k == 0 && first:
+			setProduct(out, f, p, q)
+		case x == rounded:
 			addProductRounded(out, f, p, q)
+		default:
+			addProductFused(out, f, p, q)
 		}
 	}
 }

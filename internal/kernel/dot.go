@@ -29,7 +29,11 @@ func (x set) dot(a, b []float64) float64 {
 		x.dotVector(&dotArgs{a: &a[0], b: &b[0], blocks: n / sums, sums: &s[0]})
 	}
 	x.addProducts(s[:len(a)-n], a[n:], b[n:])
-	for m := sums / 2; m > 0; m /= 2 {
+	from := sums / 2
+	for from >= len(a) && from > 1 {
+		from /= 2 // the other half is zeros
+	}
+	for m := from; m > 0; m /= 2 {
 		for i := range m {
 			s[i] += s[i+m]
 		}

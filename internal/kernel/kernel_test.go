@@ -223,6 +223,24 @@ func checkBlend(t *testing.T, x set, rng *rand.Rand, n, terms int, weighted, fir
 	}
 }
 
+// TestBlendInPlace: a run may be multiplied in place.
+func TestBlendInPlace(t *testing.T) {
+	for _, x := range inProcess() {
+		rng := rand.New(rand.NewPCG(15, uint64(x)))
+		for n := 1; n <= 40; n++ {
+			a, b := random(rng, n), random(rng, n)
+			want := make([]float64, n)
+			for i := range want {
+				want[i] = step(x, 1, a[i], b[i], 0)
+			}
+			x.blend(a, a, b, []int{0}, []int{0}, nil, true)
+			if err := same(a, want); err != nil {
+				t.Fatalf("%s, %d entries: %v", names[x], n, err)
+			}
+		}
+	}
+}
+
 // TestDotAgainstLoops: all lengths up to 200, against the chains and the tree one by one.
 func TestDotAgainstLoops(t *testing.T) {
 	for _, x := range inProcess() {
@@ -250,6 +268,44 @@ func tree(s []float64) float64 {
 		half[i] = s[i] + s[i+len(half)]
 	}
 	return tree(half)
+}
+
+// TestMultiply: products of all layouts have the bits of three loops, with blocks of every operand cut.
+func TestMultiply(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 1))
+	var p Product
+	for range 60 {
+		m, k, n := rng.IntN(40), rng.IntN(40), rng.IntN(40)
+		switch rng.IntN(6) {
+		case 0:
+			m += 90
+		case 1:
+			k += 250
+		case 2:
+			n += 250
+		}
+		a, b := random(rng, m*k), random(rng, k*n)
+		for _, transposed := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
+			row, inA, inB, column := k, 1, n, 1
+			if transposed[0] {
+				row, inA = 1, m
+			}
+			if transposed[1] {
+				inB, column = 1, k
+			}
+			want := make([]float64, m*n)
+			for i := range want {
+				for l := range k {
+					want[i] = step(active, 1, a[i/n*row+l*inA], b[i%n*column+l*inB], want[i])
+				}
+			}
+			got := random(rng, m*n)
+			p.Multiply(got, a, b, m, k, n, transposed[0], transposed[1])
+			if err := same(got, want); err != nil {
+				t.Fatalf("%d × %d × %d, transposed %v: %v", m, k, n, transposed, err)
+			}
+		}
+	}
 }
 
 // TestErrorOfAChain: with n terms at most n·2^−53 relative to the sum of absolute values, against

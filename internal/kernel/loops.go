@@ -38,6 +38,14 @@ func rowRounded(o *[Columns]float64, s []float64, step int, v []float64, at []in
 	*o = [Columns]float64{o0, o1, o2, o3, o4, o5, o6, o7}
 }
 
+// setProduct is out ← (f·a)·b + 0, where out may be a or b: a chain begins with 0, so −0 becomes 0.
+func setProduct(out []float64, f float64, a, b []float64) {
+	a, b = a[:len(out)], b[:len(out)]
+	for i := range out {
+		out[i] = float64(float64(f*a[i])*b[i]) + 0
+	}
+}
+
 // addProductFused is out ← (f·a)·b + out.
 func addProductFused(out []float64, f float64, a, b []float64) {
 	a, b = a[:len(out)], b[:len(out)]

@@ -2,6 +2,8 @@ package kernel
 
 // Tiles of a product with packed operands.
 
+import "math"
+
 // panelArgs is a call of the assembly: rows of out, panels of Columns columns each.
 // The generator knows where the fields are.
 type panelArgs struct {
@@ -143,8 +145,37 @@ func (x set) group(
 	if panels > 0 {
 		x.tiles(out, stride, rows, panels, s, v, at, step, first)
 	}
-	if rest := n % Columns; rest > 0 {
+	switch rest := n % Columns; {
+	case rest == 0:
+	case rest*rows*len(at) <= fewTerms:
+		x.singles(out[panels*Columns:], stride, rows, rest, s, v[panels*step:], at, first)
+	default:
 		x.rest(out[panels*Columns:], stride, rows, rest, s, v[panels*step:], at, first)
+	}
+}
+
+// fewTerms is the number of products up to which single entries are faster than a tile that is copied.
+const fewTerms = 64
+
+// singles computes entry after entry.
+func (x set) singles(
+	out []float64, stride, rows, n int, s, v []float64, at []int, first bool,
+) {
+	for r := range rows {
+		for j := range n {
+			sum := 0.0
+			if !first {
+				sum = out[r*stride+j]
+			}
+			for k, from := range at {
+				if x == rounded {
+					sum += float64(s[k*rows+r] * v[from+j])
+				} else {
+					sum = math.FMA(s[k*rows+r], v[from+j], sum)
+				}
+			}
+			out[r*stride+j] = sum
+		}
 	}
 }
 

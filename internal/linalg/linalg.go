@@ -3,8 +3,9 @@
 // that calls LAPACK: every factorisation refuses entries that are not finite, for on those some loops never
 // end, and scales by a power of two, so that the range of the entries does not matter. Measured against
 // Dgesvd, 64 × 64 to 256 × 256: half the time for singular values and right vectors, which is what
-// compression needs, and about the same for both sides (see the benchmarks). The same input gives the same
-// bits; gonum may use several goroutines on products above 64 × 64.
+// compression needs, and about the same for both sides (see the benchmarks). Products are
+// those of package kernel. The same input gives the same bits; within LAPACK gonum may use several goroutines
+// on products above 64 × 64.
 package linalg
 
 import (
@@ -12,6 +13,7 @@ import (
 
 	lapack "gonum.org/v1/gonum/lapack/gonum"
 
+	"github.com/basetensor/basetensor/internal/kernel"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -31,6 +33,7 @@ var (
 type Work struct {
 	a, b, tau, work                []float64
 	small, long, inner, transposed []float64
+	product                        kernel.Product
 }
 
 var impl lapack.Implementation
