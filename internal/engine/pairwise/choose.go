@@ -2,11 +2,13 @@ package pairwise
 
 // The candidates among which a merge's kernel is chosen, and the model of their time.
 
+import "slices"
+
 // blend takes the last axes of the result, whatever they are, as the run.
 func (g *groups) blend(most int) *spec {
 	at := tail(g.out, most)
 	x := &spec{kind: blend, outer: g.out[:at], run: g.out[at:]}
-	x.splitSum(g.sum, max(1, maxPanel/count(x.run)))
+	x.splitSum(g.sum, max(1, maxStaged/count(x.run)))
 	return x
 }
 
@@ -40,13 +42,20 @@ func (g *groups) panel(v, most int) *spec {
 	return x
 }
 
-// inner sums along the run; nil unless the result is small and the sum is not.
+// inner sums along the run, in the sequence of the larger operand; nil unless the result is small and
+// the sum is not.
 func (g *groups) inner() *spec {
 	if count(g.out) > innerOut || len(g.sum) == 0 {
 		return nil
 	}
-	at := tail(g.sum, maxRun)
-	return &spec{kind: inner, outer: g.out, run: g.sum[at:], steps: g.sum[:at]}
+	sum := slices.Clone(g.sum)
+	large := 0
+	if g.size[1] > g.size[0] {
+		large = 1
+	}
+	slices.SortStableFunc(sum, func(x, y axis) int { return y.stride[large] - x.stride[large] })
+	at := tail(sum, maxRun)
+	return &spec{kind: inner, outer: g.out, run: sum[at:], steps: sum[:at]}
 }
 
 // splitSum takes the last axes of the sum,
@@ -131,9 +140,10 @@ const (
 	perPanel    = 0.05 // of a multiplication and addition
 	perBlend    = 0.15
 	perInner    = 0.12
-	perBlock    = 40.0 // of a block
-	perGathered = 0.8  // of an entry that is copied together
-	perCall     = 8.0  // of a call of an innermost loop
+	perBlock    = 40.0  // of a block
+	perTile     = 200.0 // of a block of a panel, beside: its operands are packed
+	perGathered = 1.5   // of an entry that is copied together
+	perCall     = 8.0   // of a call of an innermost loop
 )
 
 // time estimates how long the kernel takes.
@@ -155,7 +165,7 @@ func (x *spec) time(g *groups) float64 {
 			}
 		}
 	case panel:
-		t += g.work*perPanel + outer*steps*max(1, rows/2)*max(1, sum/4)*perCall
+		t += g.work*perPanel + outer*steps*perTile
 		t += x.repeats(0) * rows * sum * 2
 		if x.packs() {
 			t += x.repeats(1) * sum * run * perGathered

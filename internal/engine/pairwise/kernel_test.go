@@ -2,8 +2,10 @@ package pairwise_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
@@ -102,4 +104,41 @@ func TestKernelsAgainstLoops(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCancelledWithinAMerge: one merge of some seconds, a single task, ends soon after its context does.
+func TestCancelledWithinAMerge(t *testing.T) {
+	e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{1 << 18, 50, 50}}
+	for i := range 2 {
+		data := slices.Repeat([]float64{1}, e.Dims[0]*50)
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0, i + 1}, Data: data})
+	}
+	for i := range 2 {
+		data := slices.Repeat([]float64{1}, 50)
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i + 1}, Data: data})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	polls := &polled{Context: ctx, after: 40, cancel: cancel}
+	tree := contractionorder.Tree{Leaves: 4, Merges: [][2]int{{0, 1}, {4, 2}, {5, 3}}}
+	_, stats, err := pairwise.Contract(polls, e, tree, pairwise.Options{Threads: 1})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if polls.count > 100 {
+		t.Errorf("the context was asked %d times before the end (%+v)", polls.count, stats)
+	}
+}
+
+// polled is a context that ends when it has been asked some times.
+type polled struct {
+	context.Context
+	count, after int
+	cancel       func()
+}
+
+func (p *polled) Err() error {
+	if p.count++; p.count == p.after {
+		p.cancel()
+	}
+	return p.Context.Err()
 }

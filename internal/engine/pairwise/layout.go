@@ -4,6 +4,8 @@ package pairwise
 
 import (
 	"slices"
+
+	"github.com/basetensor/basetensor/internal/kernel"
 )
 
 // layout is the sequence of the indices of a table, the last one the fastest, with their strides.
@@ -20,11 +22,11 @@ func (l *layout) strideOf(v int) int {
 	return 0
 }
 
-// axis is an index of a merge: its dimension and its stride in both operands.
+// axis is an index of a merge: its dimension and its strides in both operands and the result.
 type axis struct {
 	index  int
 	dim    int
-	stride [2]int
+	stride [3]int
 }
 
 // kind is the loop nest of a merge.
@@ -43,11 +45,13 @@ const (
 type spec struct {
 	kind    kind
 	swapped bool
-	outer   []axis  // one block for every combination of their values
-	rows    []axis  // of a panel
-	run     []axis  // the innermost loop
-	sum     []axis  // summed within a block
-	steps   []axis  // summed block after block
+	outer   []axis // one block for every combination of their values
+	rows    []axis // of a panel
+	run     []axis // the innermost loop
+	sum     []axis // summed within a block
+	steps   []axis // summed block after block
+	inside  []axis // of outer or steps: gone through while what is staged stays (see stage.go)
+	staged  [2]copying
 	size    int     // entries of the result
 	work    float64 // multiplications
 }
@@ -55,17 +59,18 @@ type spec struct {
 const (
 	tinyWork  = 256     // multiplications up to which a merge is one plain loop
 	maxRun    = 512     // entries of a run
-	maxRows   = 64      // rows of a panel
+	maxRows   = 96      // rows of a panel, a multiple of the rows of every tile
+	taskRows  = 384     // rows that use a panel of V while it is packed
 	maxSum    = 256     // values summed within a block
 	listed    = 1024    // entries of the offset lists of rows and sums, unless one axis is longer
-	maxPanel  = 1 << 15 // entries of a packed panel: 256 KiB
+	maxPanel  = 1 << 16 // entries of a packed panel of V: 512 KiB
 	innerOut  = 64      // entries of a result up to which sums are computed one by one
 	innerPart = 64      // parts at most into which such a sum is cut for threads
 )
 
 // WorkspaceBytes bounds what one thread of a contraction needs beside the tables,
 // unless a single dimension exceeds 512.
-const WorkspaceBytes = 8 * (4*maxPanel + innerPart*innerOut)
+const WorkspaceBytes = 8 * (maxPanel + maxRows*maxSum + 2*maxStaged + maxSum*kernel.Columns + innerPart*innerOut)
 
 // layOut fixes layouts and kernels for all operations of a program.
 func (s *shape) layOut(p *program) {
@@ -172,6 +177,11 @@ func (s *shape) plan(a, b layout, out []int) (*spec, layout) {
 		step *= s.dims[l.index[i]]
 	}
 	best.size = step
+	best.outer = slices.Clone(best.outer)
+	for i := range best.outer {
+		best.outer[i].stride[2] = l.strideOf(best.outer[i].index)
+	}
+	best.stage()
 	return best, l
 }
 
@@ -204,7 +214,7 @@ func (s *shape) classify(a, b layout, out []int) groups {
 	slices.SortFunc(all, s.longLived)
 
 	for _, v := range all {
-		x := axis{index: v, dim: s.dims[v], stride: [2]int{a.strideOf(v), b.strideOf(v)}}
+		x := axis{index: v, dim: s.dims[v], stride: [3]int{a.strideOf(v), b.strideOf(v), 0}}
 		g.work *= float64(x.dim)
 		_, stays := slices.BinarySearch(out, v)
 		switch {

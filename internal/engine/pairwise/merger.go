@@ -12,6 +12,7 @@ const chunkWork = 1 << 16 // multiplications that a thread takes at a time
 
 // merger runs specs. It keeps the workspaces of its threads.
 type merger struct {
+	ctx      context.Context
 	spec     *spec        // of the merge under way
 	operands [2][]float64 // in the sequence of the spec
 	out      []float64
@@ -30,6 +31,7 @@ func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 	if x.swapped {
 		a, b = b, a
 	}
+	k.ctx = ctx
 	k.spec = x
 	k.operands = [2][]float64{a, b}
 	k.out = out
@@ -63,6 +65,9 @@ func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 	if x.kind == inner {
 		k.addPartials()
 	}
+	if err == nil {
+		err = ctx.Err() // workers leave their tasks when it ends
+	}
 	return err
 }
 
@@ -75,7 +80,7 @@ func (k *merger) plan() {
 	switch x.kind {
 	case panel:
 		k.runs = pieces(count(x.run), min(maxRun, maxPanel/min(count(x.sum), maxSum)))
-		k.rows = pieces(count(x.rows), maxRows)
+		k.rows = pieces(count(x.rows), taskRows)
 		k.tasks = count(x.outer) * k.runs * k.rows
 	case blend:
 		k.tasks = count(x.outer)
@@ -114,24 +119,23 @@ func offsets(list []int, axes []axis, operand int) []int {
 	return list
 }
 
-// odometer is a position on axes, with the offsets of both operands.
+// odometer is a position on axes, with the offsets of both operands and the result.
 type odometer struct {
 	axes []axis
 	at   []int  // by axis: its value
-	off  [2]int // by operand
+	off  [3]int // by operand, and of the result
 }
 
 // seek goes to the n-th position, the last axis fastest.
 func (o *odometer) seek(axes []axis, n int) {
 	o.axes = axes
 	o.at = append(o.at[:0], make([]int, len(axes))...)
-	o.off = [2]int{}
+	o.off = [3]int{}
 	for i := len(axes) - 1; i >= 0 && n > 0; i-- {
 		x := n % axes[i].dim
 		n /= axes[i].dim
 		o.at[i] = x
-		o.off[0] += x * axes[i].stride[0]
-		o.off[1] += x * axes[i].stride[1]
+		o.move(&axes[i], x)
 	}
 }
 
@@ -141,12 +145,17 @@ func (o *odometer) next() {
 		a := &o.axes[i]
 		o.at[i]++
 		if o.at[i] < a.dim {
-			o.off[0] += a.stride[0]
-			o.off[1] += a.stride[1]
+			o.move(a, 1)
 			return
 		}
 		o.at[i] = 0
-		o.off[0] -= (a.dim - 1) * a.stride[0]
-		o.off[1] -= (a.dim - 1) * a.stride[1]
+		o.move(a, 1-a.dim)
+	}
+}
+
+// move goes some values on along an axis.
+func (o *odometer) move(a *axis, by int) {
+	for i := range o.off {
+		o.off[i] += by * a.stride[i]
 	}
 }

@@ -42,7 +42,7 @@ func (r *run) read(o *op) {
 	adjoint, other := r.buffers[o.b].data, s.layouts[o.b]
 	axes := make([]axis, len(l.index))
 	for i, v := range l.index {
-		axes[i] = axis{index: v, dim: s.dims[v], stride: [2]int{l.stride[i], other.strideOf(v)}}
+		axes[i] = axis{index: v, dim: s.dims[v], stride: [3]int{l.stride[i], other.strideOf(v), 0}}
 	}
 
 	at := tail(axes, maxRun)

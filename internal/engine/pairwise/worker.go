@@ -7,6 +7,8 @@ import "github.com/basetensor/basetensor/internal/kernel"
 // worker is one thread's workspace.
 type worker struct {
 	outer, step odometer
+	inside      odometer
+	place       [2]place     // of staged operands
 	run         [2][]int     // offsets of the run, where an operand is not contiguous along it
 	sum         [2][]int     // offsets of the values summed within a block
 	rows        []int        // offsets of the rows of S
@@ -30,6 +32,7 @@ func (w *worker) start(k *merger) {
 		}
 		w.sum[i] = offsets(w.sum[i], x.sum, i)
 		w.held[i] = -1
+		w.place[i].start(&x.staged[i])
 	}
 	if x.kind == panel {
 		w.rows = offsets(w.rows, x.rows, 0)
@@ -90,17 +93,26 @@ func (w *worker) panels(k *merger, from, to int) {
 		r0, r1 := row*m/k.rows, (row+1)*m/k.rows
 		j0, j1 := run*n/k.runs, (run+1)*n/k.runs
 
-		out := k.out[t/inBlock*n*m+r0*n+j0:]
-		first := true
 		w.step.seek(x.steps, 0)
-		for range count(x.steps) {
-			for s0 := 0; s0 < len(w.sum[0]); s0 += maxSum {
-				s1 := min(s0+maxSum, len(w.sum[0]))
-				whole := s1-s0 == len(w.sum[0])
-				w.packS(k, r0, r1, s0, s1, whole && k.rows == 1)
-				v, at, step := w.packV(k, j0, j1, s0, s1, whole && k.runs == 1)
-				kernel.Panel(out, n, r1-r0, j1-j0, w.packed[0], v, at, step, first)
-				first = false
+		for step := range count(x.steps) {
+			w.stage(k)
+			w.inside.seek(x.inside, 0)
+			for range count(x.inside) {
+				out := k.out[w.outer.off[2]+w.inside.off[2]+r0*n+j0:]
+				for s0 := 0; s0 < len(w.sum[0]); s0 += maxSum {
+					if k.ctx.Err() != nil {
+						return
+					}
+					s1 := min(s0+maxSum, len(w.sum[0]))
+					whole := s1-s0 == len(w.sum[0])
+					v, at, apart := w.packV(k, j0, j1, s0, s1, whole && k.runs == 1)
+					for r := r0; r < r1; r += maxRows {
+						end := min(r+maxRows, r1)
+						w.packS(k, r, end, s0, s1, whole && m <= maxRows)
+						kernel.Panel(out[(r-r0)*n:], n, end-r, j1-j0, w.packed[0], v, at, apart, step+s0 == 0)
+					}
+				}
+				w.inside.next()
 			}
 			w.step.next()
 		}
@@ -110,9 +122,38 @@ func (w *worker) panels(k *merger, from, to int) {
 	}
 }
 
+// stage copies what the block at this place reads of staged operands.
+func (w *worker) stage(k *merger) {
+	for i := range 2 {
+		if k.spec.staged[i].size > 0 && w.place[i].fill(k.operands[i], w.beyond(k, i)) {
+			w.held[i] = -1
+		}
+	}
+}
+
+// beyond is where an operand has the block at this place.
+func (w *worker) beyond(k *merger, i int) int {
+	if k.spec.kind == inner {
+		return w.step.off[i]
+	}
+	return w.outer.off[i] + w.step.off[i]
+}
+
+// source returns an operand, or its copy, and where the block at this place of inside begins in it.
+func (w *worker) source(k *merger, i int) ([]float64, int) {
+	if k.spec.staged[i].size > 0 {
+		at := w.inside.off[i]
+		if k.spec.kind == inner {
+			at += w.outer.off[i]
+		}
+		return w.place[i].data, at
+	}
+	return k.operands[i], w.outer.off[i] + w.step.off[i] + w.inside.off[i]
+}
+
 // packS writes out a block of S, row by row.
 func (w *worker) packS(k *merger, r0, r1, s0, s1 int, same bool) {
-	at := w.outer.off[0] + w.step.off[0]
+	from, at := w.source(k, 0)
 	if same && w.held[0] == at {
 		return
 	}
@@ -120,21 +161,21 @@ func (w *worker) packS(k *merger, r0, r1, s0, s1 int, same bool) {
 	rows := w.rows[r0:r1]
 	sum := w.sum[0][s0:s1]
 	w.packed[0] = room(w.packed[0], len(rows)*len(sum))
-	kernel.PackRows(w.packed[0], k.operands[0][at:], rows, sum)
+	kernel.PackRows(w.packed[0], from[at:], rows, sum)
 }
 
 // packV returns the panel of V, where it is or written out: its rows begin at the places of the list,
 // and its panels are step entries apart.
 func (w *worker) packV(k *merger, j0, j1, s0, s1 int, same bool) ([]float64, []int, int) {
-	at := w.outer.off[1] + w.step.off[1]
+	from, at := w.source(k, 1)
 	sum := w.sum[1][s0:s1]
 	if w.direct[1] {
-		return k.operands[1][at+j0:], sum, kernel.Columns
+		return from[at+j0:], sum, kernel.Columns
 	}
 	if !same || w.held[1] != at {
 		w.held[1] = at
 		w.packed[1] = room(w.packed[1], kernel.PackedColumns(j1-j0, len(sum)))
-		kernel.PackColumns(w.packed[1], k.operands[1][at:], sum, w.run[1][j0:j1])
+		kernel.PackColumns(w.packed[1], from[at:], sum, w.run[1][j0:j1])
 	}
 	return w.packed[1], w.places(kernel.Columns, len(sum)), kernel.Columns * len(sum)
 }

@@ -13,17 +13,17 @@ func (w *worker) blends(k *merger, from, to int) {
 	x := k.spec
 	w.outer.seek(x.outer, from)
 	n := count(x.run)
-	for t := from; t < to; t++ {
-		out := k.out[t*n:][:n]
-		first := true
+	for range to - from {
 		w.step.seek(x.steps, 0)
-		for range count(x.steps) {
-			a, atA := w.operand(k, 0, n)
-			b, atB := w.operand(k, 1, n)
-			for s := 0; s < len(atA); s += maxTerms {
-				end := min(s+maxTerms, len(atA))
-				kernel.Blend(out, a, b, atA[s:end], atB[s:end], first)
-				first = false
+		for step := range count(x.steps) {
+			if step%64 == 63 && k.ctx.Err() != nil {
+				return
+			}
+			w.stage(k)
+			w.inside.seek(x.inside, 0)
+			for range count(x.inside) {
+				w.blend(k, k.out[w.outer.off[2]+w.inside.off[2]:][:n], step == 0)
+				w.inside.next()
 			}
 			w.step.next()
 		}
@@ -31,12 +31,22 @@ func (w *worker) blends(k *merger, from, to int) {
 	}
 }
 
+// blend adds the products of one block to a run of the result, or sets it.
+func (w *worker) blend(k *merger, out []float64, first bool) {
+	a, atA := w.operand(k, 0, len(out))
+	b, atB := w.operand(k, 1, len(out))
+	for s := 0; s < len(atA); s += maxTerms {
+		end := min(s+maxTerms, len(atA))
+		kernel.Blend(out, a, b, atA[s:end], atB[s:end], first && s == 0)
+	}
+}
+
 // operand returns the runs of an operand for all values summed within the block:
 // where they are, or written out.
 func (w *worker) operand(k *merger, i, n int) ([]float64, []int) {
-	at := w.outer.off[i] + w.step.off[i]
+	from, at := w.source(k, i)
 	if w.direct[i] {
-		return k.operands[i][at:], w.sum[i]
+		return from[at:], w.sum[i]
 	}
 
 	places := w.places(n, len(w.sum[i]))
@@ -44,7 +54,7 @@ func (w *worker) operand(k *merger, i, n int) ([]float64, []int) {
 		w.held[i] = at
 		w.packed[i] = room(w.packed[i], n*len(w.sum[i]))
 		for s, d := range w.sum[i] {
-			gather(w.packed[i][s*n:][:n], k.operands[i][at+d:], w.run[i])
+			gather(w.packed[i][s*n:][:n], from[at+d:], w.run[i])
 		}
 	}
 	return w.packed[i], places
@@ -68,26 +78,34 @@ func (w *worker) inners(k *merger, t int) {
 	n := count(x.run)
 
 	w.step.seek(x.steps, from)
-	for range to - from {
-		w.outer.seek(x.outer, 0)
-		for o := range sums {
-			var v [2][]float64
-			for i := range 2 {
-				at := w.outer.off[i] + w.step.off[i]
-				if w.direct[i] {
-					v[i] = k.operands[i][at:]
-					continue
-				}
-				if w.held[i] != at {
-					w.held[i] = at
-					w.packed[i] = room(w.packed[i], n)
-					gather(w.packed[i], k.operands[i][at:], w.run[i])
-				}
-				v[i] = w.packed[i]
+	for step := range to - from {
+		if step%64 == 63 && k.ctx.Err() != nil {
+			return
+		}
+		w.stage(k)
+		w.inside.seek(x.inside, 0)
+		for range count(x.inside) {
+			w.outer.seek(x.outer, 0)
+			for o := range sums {
+				sums[o] += kernel.Dot(w.summed(k, 0, n), w.summed(k, 1, n))
+				w.outer.next()
 			}
-			sums[o] += kernel.Dot(v[0][:n], v[1][:n])
-			w.outer.next()
+			w.inside.next()
 		}
 		w.step.next()
 	}
+}
+
+// summed returns a run of an operand, where it is or written out.
+func (w *worker) summed(k *merger, i, n int) []float64 {
+	from, at := w.source(k, i)
+	if w.direct[i] {
+		return from[at:][:n]
+	}
+	if w.held[i] != at {
+		w.held[i] = at
+		w.packed[i] = room(w.packed[i], n)
+		gather(w.packed[i], from[at:], w.run[i])
+	}
+	return w.packed[i]
 }
