@@ -4,6 +4,8 @@ package einsum
 
 import (
 	"context"
+
+	loops "github.com/basetensor/basetensor/internal/kernel"
 )
 
 // backWorker is one goroutine's place in a step.
@@ -212,26 +214,16 @@ func (w *backWorker) add(b *backKernel, v, s int, f float64, x, y []float64) {
 // total returns Σ g · Π vectors over the block.
 func (w *backWorker) total(n int, g []float64) float64 {
 	p := g
-	for v := 0; n > 2 && v < n-1; v++ {
+	for v := 0; v < n-1; v++ {
 		multiply(w.front[v+1], p, w.run[v])
 		p = w.front[v+1]
 	}
+	if n > 0 {
+		return loops.Dot(p, w.run[n-1])
+	}
 	sum := 0.0
-	switch {
-	case n == 0:
-		for _, x := range g {
-			sum += x
-		}
-	case n == 2:
-		c, d := w.run[0][:len(g)], w.run[1][:len(g)]
-		for i, x := range g {
-			sum += x * c[i] * d[i]
-		}
-	default:
-		c := w.run[n-1][:len(p)]
-		for i, x := range p {
-			sum += x * c[i]
-		}
+	for _, x := range g {
+		sum += x
 	}
 	return sum
 }

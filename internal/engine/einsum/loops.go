@@ -1,78 +1,26 @@
 package einsum
 
-// The innermost loops, over contiguous runs of equal length. b and d nil stand for ones.
+// The innermost loops, over contiguous runs of equal length, by package kernel.
 
-func multiply(out, a, b []float64) {
-	a, b = a[:len(out)], b[:len(out)]
-	for i := range out {
-		out[i] = a[i] * b[i]
-	}
-}
+import loops "github.com/basetensor/basetensor/internal/kernel"
 
-func set(out []float64, f float64, a, b []float64) {
-	a = a[:len(out)]
+// begin is the place of a run in itself.
+var begin = []int{0}
+
+// multiply is out = a·b.
+func multiply(out, a, b []float64) { loops.Blend(out, a, b, begin, begin, true) }
+
+// set is out = f·a·b, b nil for ones.
+func set(out []float64, f float64, a, b []float64) { combine(out, f, a, b, true) }
+
+// add is out += f·a·b, b nil for ones.
+func add(out []float64, f float64, a, b []float64) { combine(out, f, a, b, false) }
+
+func combine(out []float64, f float64, a, b []float64, first bool) {
+	weight := [1]float64{f}
 	if b == nil {
-		for i := range out {
-			out[i] = f * a[i]
-		}
+		loops.Panel(out, len(out), 1, len(out), weight[:], a, begin, loops.Columns, first)
 		return
 	}
-	b = b[:len(out)]
-	for i := range out {
-		out[i] = f * a[i] * b[i]
-	}
-}
-
-func add(out []float64, f float64, a, b []float64) {
-	a = a[:len(out)]
-	if b == nil {
-		for i := range out {
-			out[i] += f * a[i]
-		}
-		return
-	}
-	b = b[:len(out)]
-	for i := range out {
-		out[i] += f * a[i] * b[i]
-	}
-}
-
-func setTwo(out []float64, f float64, a, b []float64, g float64, c, d []float64) {
-	a, c = a[:len(out)], c[:len(out)]
-	if b == nil {
-		for i := range out {
-			out[i] = f*a[i] + g*c[i]
-		}
-		return
-	}
-	b, d = b[:len(out)], d[:len(out)]
-	if f == 1 && g == 1 {
-		for i := range out {
-			out[i] = a[i]*b[i] + c[i]*d[i]
-		}
-		return
-	}
-	for i := range out {
-		out[i] = f*a[i]*b[i] + g*c[i]*d[i]
-	}
-}
-
-func addTwo(out []float64, f float64, a, b []float64, g float64, c, d []float64) {
-	a, c = a[:len(out)], c[:len(out)]
-	if b == nil {
-		for i := range out {
-			out[i] += f*a[i] + g*c[i]
-		}
-		return
-	}
-	b, d = b[:len(out)], d[:len(out)]
-	if f == 1 && g == 1 {
-		for i := range out {
-			out[i] += a[i]*b[i] + c[i]*d[i]
-		}
-		return
-	}
-	for i := range out {
-		out[i] += f*a[i]*b[i] + g*c[i]*d[i]
-	}
+	loops.Weighted(out, a, b, begin, begin, weight[:], first)
 }

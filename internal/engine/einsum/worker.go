@@ -3,8 +3,12 @@ package einsum
 // The work of one goroutine on a step: block after block of the output.
 
 import (
+	loops "github.com/basetensor/basetensor/internal/kernel"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
+
+// together is how many values of the sum are added at a time.
+const together = 4
 
 // worker is one goroutine's place in a step.
 type worker struct {
@@ -12,29 +16,32 @@ type worker struct {
 	at      []int // position on the outer axes
 	scalars []int // offset of every scalar operand at this position
 	vectors []int
-	buffers [2][][]float64 // per slot and vector: an indexed operand's run, written out
-	held    [2][]int       // offset whose run a buffer holds, −1 for none
-	product [2][]float64   // product of all vectors but the last
+	buffers [][]float64     // per vector: runs of an indexed operand, written out one after the other
+	held    [][together]int // per vector: the offsets whose runs they are, −1 for none
+	product []float64       // products of all vectors but the last
+	weight  [together]float64
+	place   [2][]int // where the factors of values of the sum are
 }
 
 func (w *worker) start(k *kernel) {
 	w.top = 0
 	w.scalars = append(w.scalars[:0], make([]int, len(k.scalars))...)
 	w.vectors = append(w.vectors[:0], make([]int, len(k.vectors))...)
-	for slot := range 2 {
-		w.held[slot] = w.held[slot][:0]
-		for v := range k.vectors {
-			w.held[slot] = append(w.held[slot], -1)
-			if v == len(w.buffers[slot]) {
-				w.buffers[slot] = append(w.buffers[slot], nil)
-			}
-			if len(k.vectors[v].index) > 0 {
-				w.buffers[slot][v] = resize(w.buffers[slot][v], k.block)
-			}
+	for i := range w.place {
+		w.place[i] = append(w.place[i][:0], make([]int, together)...)
+	}
+	w.held = w.held[:0]
+	for v := range k.vectors {
+		w.held = append(w.held, [together]int{-1, -1, -1, -1})
+		if v == len(w.buffers) {
+			w.buffers = append(w.buffers, nil)
 		}
-		if len(k.vectors) > 2 {
-			w.product[slot] = resize(w.product[slot], k.block)
+		if len(k.vectors[v].index) > 0 {
+			w.buffers[v] = resize(w.buffers[v], together*k.block)
 		}
+	}
+	if len(k.vectors) > 2 {
+		w.product = resize(w.product, together*k.block)
 	}
 }
 
@@ -124,34 +131,55 @@ func (w *worker) scalar(k *kernel, s int) float64 {
 	return f
 }
 
-// compute adds up a block, two values of the sum at a time. Values whose scalar is 0 are passed over.
+// compute adds up a block, some values of the sum at a time. Values whose scalar is 0 are passed over.
 func (w *worker) compute(k *kernel, out []float64) {
 	written := false
 	for s := 0; s < k.sums; {
-		f, first := w.next(k, &s)
-		if first < 0 {
+		n := 0
+		for ; n < together; n++ {
+			f, at := w.next(k, &s)
+			if at < 0 {
+				break
+			}
+			w.weight[n] = f
+			w.pair(k, n, at)
+		}
+		if n == 0 {
 			break
 		}
-		g, second := w.next(k, &s)
-		a, b := w.pair(k, 0, first)
-		switch {
-		case second < 0 && written:
-			add(out, f, a, b)
-		case second < 0:
-			set(out, f, a, b)
-		default:
-			c, d := w.pair(k, 1, second)
-			if written {
-				addTwo(out, f, a, b, g, c, d)
-			} else {
-				setTwo(out, f, a, b, g, c, d)
-			}
-		}
+		w.addUp(k, out, n, !written)
 		written = true
 	}
 	if !written {
 		clear(out)
 	}
+}
+
+// addUp adds n values of the sum to a block, or sets it.
+func (w *worker) addUp(k *kernel, out []float64, n int, first bool) {
+	weight := w.weight[:n]
+	a := w.source(k, 0)
+	if len(k.vectors) > 2 {
+		a = w.product
+	}
+	switch {
+	case len(k.vectors) == 1:
+		loops.Panel(out, len(out), 1, len(out), weight, a, w.place[0][:n], loops.Columns, first)
+	case unweighted(weight):
+		loops.Blend(out, a, w.source(k, len(k.vectors)-1), w.place[0][:n], w.place[1][:n], first)
+	default:
+		loops.Weighted(out, a, w.source(k, len(k.vectors)-1), w.place[0][:n], w.place[1][:n], weight, first)
+	}
+}
+
+// unweighted says that all weights are 1.
+func unweighted(weight []float64) bool {
+	for _, f := range weight {
+		if f != 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // next finds the next value of the sum from *s on whose scalar is not 0, and moves *s behind it; −1 when there is none.
@@ -166,38 +194,53 @@ func (w *worker) next(k *kernel, s *int) (float64, int) {
 	return 0, -1
 }
 
-// pair returns the vectors of value s as two factors; the second is nil when there is one vector.
-func (w *worker) pair(k *kernel, slot, s int) (a, b []float64) {
+// pair finds the two factors of value s, or the only one, and says where they are: the last vector, and the
+// product of the others.
+func (w *worker) pair(k *kernel, slot, s int) {
 	last := len(k.vectors) - 1
-	a = w.vector(k, slot, 0, s)
+	w.place[0][slot] = w.vector(k, slot, 0, s)
 	if last == 0 {
-		return a, nil
+		return
 	}
 	if last > 1 {
-		p := w.product[slot]
-		multiply(p, a, w.vector(k, slot, 1, s))
-		for v := 2; v < last; v++ {
-			multiply(p, p, w.vector(k, slot, v, s))
+		p := w.product[slot*k.block:][:k.block]
+		a := w.source(k, 0)[w.place[0][slot]:]
+		for v := 1; v < last; v++ {
+			at := w.vector(k, slot, v, s)
+			multiply(p, a, w.source(k, v)[at:])
+			a = p
 		}
-		a = p
+		w.place[0][slot] = slot * k.block
 	}
-	return a, w.vector(k, slot, last, s)
+	w.place[1][slot] = w.vector(k, slot, last, s)
 }
 
-// vector returns the run of operand v for value s: where it is, or written out through its index list.
-func (w *worker) vector(k *kernel, slot, v, s int) []float64 {
+// source is where the runs of operand v are: in its table, or written out through its index list.
+func (w *worker) source(k *kernel, v int) []float64 {
+	if len(k.vectors[v].index) == 0 {
+		return k.vectors[v].data
+	}
+	return w.buffers[v]
+}
+
+// vector returns the place of the run of operand v for value s.
+func (w *worker) vector(k *kernel, slot, v, s int) int {
 	o := k.vectors[v]
 	at := w.vectors[v] + o.sum[s]
 	if len(o.index) == 0 {
-		return o.data[at : at+k.block]
+		return at
 	}
-	buf := w.buffers[slot][v]
-	if w.held[slot][v] != at {
-		w.held[slot][v] = at
+	held := &w.held[v]
+	if held[0] == at {
+		return 0
+	}
+	if held[slot] != at {
+		held[slot] = at
 		from := o.data[at:]
+		buf := w.buffers[v][slot*k.block:][:len(o.index)]
 		for i, j := range o.index {
 			buf[i] = from[j]
 		}
 	}
-	return buf
+	return slot * k.block
 }
