@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test build image lint fuzz bench bench-models bench-counting race acceptance faults truth goldens deps figures help
+.PHONY: test build image lint fuzz bench bench-kernel bench-models bench-counting race acceptance faults truth goldens deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -48,6 +48,9 @@ fuzz: ## every fuzz target for FUZZTIME each (default 10s)
 
 bench: ## all benchmarks, ten runs each, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count 10 ./...
+
+bench-kernel: ## the loops of contractions by shape, beside the measured peak, a copy, gonum and OpenBLAS where it is found (two minutes, one core; Linux)
+	@BTN_MEASURE=1 $(GO) test -count 1 -run '^TestMeasureKernel$$' -v ./internal/engine/pairwise | grep -v '^\(===\|---\|PASS\|ok\)'
 
 # Fails when a model is not solved; the page is written all the same. Further flags: make bench-models BENCHFLAGS="--compare earlier.csv"
 BENCHFLAGS ?=
