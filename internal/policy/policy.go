@@ -147,7 +147,7 @@ const (
 
 	// ClassFlops is the work, by a quick order, above which matrices whose rows are equal in part are
 	// written over classes of rows.
-	// Measured: four protein models take 3 to 50 times fewer flops along the trees found, 50 other
+	// Measured: four protein models take 2 to 50 times fewer flops along the trees found, 50 other
 	// models have no such matrices, decision 12.
 	ClassFlops = HeavyFlops
 
