@@ -11,7 +11,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Joint returns the shares of Z that all values of some different variables together have, row-major, the last one fastest. The variable of the largest domain has its values from the pass down, the others are clamped: one pass up and one
+// Joint returns the shares of Z that all values of some different variables together have, row-major, the last one fastest. The
+// variable of the largest domain has its values from the pass down, the others are clamped: one pass up and one
 // down for each of their cells. Errors wrap ErrCircuit for a variable that is not there, else as of Evaluate.
 func (c *Circuit) Joint(ctx context.Context, w Weights, set []int) ([]scaled.Number, error) {
 	if err := c.fits(w); err != nil {

@@ -27,7 +27,8 @@ type Options struct {
 
 // Compile returns the circuit of a network, whatever the weights of its variables are but for those that are 0, and how much of the
 // work it took: along an elimination order, where that is short, else by a search. The same network gives the same circuit.
-// Evidence multiplies weights, so it serves all queries to the network. It is read as Circuit's are: Z of the circuit times net.Scale is Z of the network.
+// Evidence multiplies weights, so it serves all queries to the network. It is read as Circuit's are: Z of the circuit times
+// net.Scale is Z of the network.
 //
 // Errors: those of formula.FromNetwork and compiler.Compile; over_budget where the circuit is larger than allowed.
 func Compile(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, int64, error) {

@@ -9,9 +9,11 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -140,6 +142,23 @@ func (a *assigner) circuitGiven(conditioned *btn.Network, work int64) (*btn.Assi
 	return assignment, err
 }
 
+// knownCircuit assigns the circuit of a model that was asked about before, whatever the evidence leaves, and says why Z is 0 where it is;
+// nil where there is none.
+func (a *assigner) knownCircuit(conditioned *btn.Network) (*btn.Assignment, error) {
+	if !a.facts.logicalOf(a.net) {
+		return nil, nil
+	}
+	known, err := a.circuit(a.circuitWork(policy.CircuitAgain), true)
+	if known == nil || err != nil {
+		return known, err
+	}
+	value, err := contract.Part(a.ctx, a.current(), known.Plan.Estimates[0].Parts[0], problem.Want{})
+	if err == nil && value.Z.IsZero() {
+		known.Warnings, err = a.whyZero(conditioned)
+	}
+	return known, err
+}
+
 // circuitOf is the assignment of a plan; nil for a plan of nothing, and for errNoCircuit.
 func (a *assigner) circuitOf(plan *btn.Plan, hit string, err error) (*btn.Assignment, error) {
 	if errors.Is(err, errNoCircuit) {
@@ -156,7 +175,8 @@ func (a *assigner) circuitOf(plan *btn.Plan, hit string, err error) (*btn.Assign
 	return &btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Cost: &cost}, nil
 }
 
-// compile compiles a network within so much work, without a search where that is 0. What does not fit is errNoCircuit, and so is what circuits are not for.
+// compile compiles a network within so much work, without a search where that is 0. What does not fit is errNoCircuit, and so is
+// what circuits are not for.
 func (a *assigner) compile(ctx context.Context, net *btn.Network, work int64) (*btn.Plan, error) {
 	of, _, err := logic.Compile(ctx, net, logic.Options{
 		Work:     work,

@@ -82,6 +82,13 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 		return assignment, err
 	}
 
+	again = again || hit == btn.CacheHit
+	if again && base.Flops > policy.HeavyFlops {
+		if known, err := a.knownCircuit(conditioned); known != nil || err != nil {
+			return *known, err
+		}
+	}
+
 	under, err := lower.Shape(a.ctx, conditioned)
 	if err != nil {
 		return btn.Assignment{}, err
@@ -111,7 +118,6 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 		}
 	}
 
-	again = again || hit == btn.CacheHit
 	if cost.Flops > policy.HeavyFlops {
 		return a.heavy(conditioned, marginals, again)
 	}
