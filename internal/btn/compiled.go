@@ -3,6 +3,7 @@ package btn
 // Parts that are arithmetic circuits.
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/circuit"
@@ -40,6 +41,28 @@ func NewCompiled(c *circuit.Circuit, functional bool) *Compiled {
 func (c *Compiled) Circuit() (*circuit.Circuit, error) {
 	c.once.Do(func() { c.circuit, c.err = circuit.Decode(c.Form) })
 	return c.circuit, c.err
+}
+
+// Bytes is about what the circuit takes.
+func (c *Compiled) Bytes() int64 { return 2 * int64(len(c.Form)) }
+
+// Encode returns the compiled form as bytes, for caches.
+func (c *Compiled) Encode() []byte {
+	functional := byte(0)
+	if c.Functional {
+		functional = 1
+	}
+	return append([]byte{functional}, c.Form...)
+}
+
+// DecodeCompiled reads what Encode returned. Errors wrap circuit.ErrCircuit.
+func DecodeCompiled(b []byte) (*Compiled, error) {
+	if len(b) == 0 || b[0] > 1 {
+		return nil, fmt.Errorf("%w: no compiled form", circuit.ErrCircuit)
+	}
+	c := &Compiled{Form: b[1:], Functional: b[0] == 1}
+	_, err := c.Circuit()
+	return c, err
 }
 
 // Class implements Part.

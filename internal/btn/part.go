@@ -62,6 +62,8 @@ const (
 	ClassDescent Class = "descent"
 	// C = B as an arithmetic circuit over the values of variables, R their weights.
 	ClassCircuit Class = "circuit"
+	// C = B under a partial assignment, one of those that a search is split into.
+	ClassCube Class = "cube"
 	// C = B, R a mask on learned maps: one slice with truncated legs.
 	ClassTruncated Class = "truncated"
 	// C = B, R a mask in the BP gauge: some regions of a slice.
@@ -77,6 +79,7 @@ var classes = map[Class]func() Part{
 	ClassCounts:          func() Part { return new(Counts) },
 	ClassDescent:         func() Part { return new(Descent) },
 	ClassCircuit:         func() Part { return new(Circuit) },
+	ClassCube:            func() Part { return new(Cube) },
 	ClassProduct:         func() Part { return new(Product) },
 	ClassElimination:     func() Part { return new(Elimination) },
 	ClassSlices:          func() Part { return new(Slices) },

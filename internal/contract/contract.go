@@ -64,6 +64,8 @@ func engineOf(class btn.Class) Engine {
 		return descents{}
 	case btn.ClassCircuit:
 		return circuits{}
+	case btn.ClassCube:
+		return cubes{}
 	case btn.ClassProduct:
 		return products{}
 	case btn.ClassTruncated:

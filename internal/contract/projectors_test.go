@@ -15,7 +15,7 @@ func TestRecentIsBounded(t *testing.T) {
 		return &compressed.Projectors{Pairs: []compressed.Projector{{Left: make([]float64, n),
 			Right: make([]float64, n)}}}
 	}
-	r := &contract.Recent{Most: 2 * of(100).Bytes()}
+	r := &contract.RecentProjectors{Most: 2 * of(100).Bytes()}
 	for _, step := range []struct {
 		key      string
 		n        int

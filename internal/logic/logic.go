@@ -23,7 +23,24 @@ type Options struct {
 	// NoSearch leaves it at eliminations.
 	NoSearch bool
 	search   bool // whatever an elimination takes: for tests
+	// Cube are literals of the network's formula that hold, for Sum: see Split.
+	Cube []formula.Literal
+	// Weighted is the same network under more evidence, whose weights Sum sums with; nil: the network itself.
+	Weighted *btn.Network
 }
+
+func (o Options) withDefaults() Options {
+	if o.Memory <= 0 {
+		o.Memory = btn.DefaultMemory
+	}
+	if o.Bytes <= 0 {
+		o.Bytes = o.Memory / 4
+	}
+	return o
+}
+
+// ErrCircuit is wrapped where a circuit is larger than allowed, with fault.OverBudget.
+var ErrCircuit = errors.New("logic: the circuit is larger than allowed")
 
 // Compile returns the circuit of a network, whatever the weights of its variables are but for those that are 0, and how much of the
 // work it took: along an elimination order, where that is short, else by a search. The same network gives the same circuit.
@@ -32,12 +49,7 @@ type Options struct {
 //
 // Errors: those of formula.FromNetwork and compiler.Compile; over_budget where the circuit is larger than allowed.
 func Compile(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, int64, error) {
-	if o.Memory <= 0 {
-		o.Memory = btn.DefaultMemory
-	}
-	if o.Bytes <= 0 {
-		o.Bytes = o.Memory / 4
-	}
+	o = o.withDefaults()
 	if !o.search {
 		if of, work, err := eliminated(ctx, net, o); of != nil || err != nil {
 			return of, work, err
@@ -46,37 +58,95 @@ func Compile(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, i
 	if o.NoSearch {
 		return nil, 0, fault.New(fault.OverBudget, "logic: the network is too wide for a circuit by elimination")
 	}
+	_, of, work, err := search(ctx, net, nil, o)
+	if err == nil && of == nil {
+		err = fault.New(fault.OverBudget, "%w: %d bytes", ErrCircuit, o.Bytes)
+	}
+	return of, work, err
+}
+
+// Sum returns Z of a network but for net.Scale, or what a cube of it contributes, by a search, and the circuit of that: nil where
+// it is larger than allowed. Errors: those of Compile but for ErrCircuit.
+func Sum(ctx context.Context, net *btn.Network, o Options) (scaled.Number, *btn.Compiled, error) {
+	weighted := o.Weighted
+	if weighted == nil {
+		weighted = net
+	}
+	z, of, _, err := search(ctx, net, weighted, o.withDefaults())
+	return z, of, err
+}
+
+// Split splits the search of a network into about n cubes of similar work, for Options.Cube: none where nothing is left. Errors:
+// those of Compile but for ErrCircuit and a budget of work that is spent.
+func Split(ctx context.Context, net *btn.Network, o Options, n int) ([][]formula.Literal, error) {
+	o = o.withDefaults()
+	f, err := formulaOf(ctx, net, o)
+	if err != nil {
+		return nil, err
+	}
+	cubes, err := compiler.Cubes(ctx, f, compiler.Options{Work: o.Work, Memory: o.Memory / 2}, n)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]formula.Literal, len(cubes))
+	for i, c := range cubes {
+		out[i] = c.Literals
+	}
+	return out, nil
+}
+
+// formulaOf is the network's formula without the values of weight 0, under the cube.
+func formulaOf(ctx context.Context, net *btn.Network, o Options) (*formula.Formula, error) {
 	f, err := formula.FromNetwork(ctx, net, o.Memory/4)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if f, err = possible(f, net); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
+	for _, l := range o.Cube {
+		if l < 0 || l.Atom() >= f.Atoms() {
+			return nil, fault.New(fault.BadInput, "logic: a cube has the literal %d, the formula has %d values", l, f.Atoms())
+		}
+	}
+	if len(o.Cube) > 0 {
+		f = formula.Condition(f, o.Cube)
+	}
+	return f, nil
+}
 
+// search sums the formula of a network with the weights of another one, nil for 1, and returns its circuit where that has room.
+func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.Number, *btn.Compiled, int64, error) {
+	none := scaled.Number{}
+	f, err := formulaOf(ctx, net, o)
+	if err != nil {
+		return none, nil, 0, err
+	}
 	reduced, err := formula.Simplify(ctx, f, simplifyWork(o.Work))
 	if err != nil {
-		return nil, 0, err
+		return none, nil, 0, err
 	}
 
 	back := newWayBack(f, reduced, o.Bytes)
-	r, err := compiler.Compile(ctx, reduced.Formula, compiler.Options{
-		Work: o.Work, Memory: o.Memory / 2, Builder: back.builder, Leaf: back.leaf,
-	})
-	if err != nil {
-		return nil, r.Stats.Work, err
+	with := compiler.Options{Work: o.Work, Memory: o.Memory / 2, Builder: back.builder, Leaf: back.leaf}
+	fixed := scaled.One
+	if weighted != nil {
+		if with.Weights, fixed, err = back.weights(weighted); err != nil {
+			return none, nil, 0, err
+		}
 	}
-	if !r.Traced {
-		return nil, r.Stats.Work, fault.New(fault.OverBudget, "logic: the circuit takes more than %d bytes", o.Bytes)
+	r, err := compiler.Compile(ctx, reduced.Formula, with)
+	if err != nil || !r.Traced {
+		return r.Z.Mul(fixed), nil, r.Stats.Work, err
 	}
 	c, err := back.finish(r.Root)
 	if errors.Is(err, circuit.ErrFull) {
-		err = fault.Wrap(fault.OverBudget, err)
+		return r.Z.Mul(fixed), nil, r.Stats.Work, nil
 	}
 	if err != nil {
-		return nil, r.Stats.Work, err
+		return none, nil, r.Stats.Work, err
 	}
-	return btn.NewCompiled(c, !slices.Contains(f.Functional, false)), r.Stats.Work, nil
+	return r.Z.Mul(fixed), btn.NewCompiled(c, !slices.Contains(f.Functional, false)), r.Stats.Work, nil
 }
 
 // simplifyShare is the part of the work of a search that simplification may take before it.

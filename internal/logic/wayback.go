@@ -5,8 +5,11 @@ package logic
 import (
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/circuit"
 	"github.com/basetensor/basetensor/internal/formula"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // wayBack writes the circuit of a formula G over the variables of the formula F that G was simplified from.
@@ -56,6 +59,39 @@ func (w *wayBack) product(atoms []int32) circuit.Node {
 		leaves[i] = w.builder.Leaf(w.atoms[a].variable, w.atoms[a].value)
 	}
 	return w.builder.Product(leaves...)
+}
+
+// weights are those of the atoms of G, and the weight that all assignments have, under the weights of a network.
+func (w *wayBack) weights(net *btn.Network) ([]scaled.Number, scaled.Number, error) {
+	own := make([]scaled.Number, len(w.atoms))
+	for a, at := range w.atoms {
+		own[a] = scaled.One
+		if at.variable >= len(net.Variables) {
+			continue
+		}
+		cp, err := weights(net, at.variable)
+		if err != nil {
+			return nil, scaled.Number{}, err
+		}
+		x := cp.Weights[at.value]
+		if x < 0 {
+			return nil, scaled.Number{}, fault.New(fault.Unsupported,
+				"logic: a search sums terms of at least 0, value %d of variable %d has the weight %v", at.value, at.variable, x)
+		}
+		own[a] = scaled.FromFloat(x)
+	}
+	product := func(atoms []int32) scaled.Number {
+		p := scaled.One
+		for _, a := range atoms {
+			p = p.Mul(own[a])
+		}
+		return p
+	}
+	of := make([]scaled.Number, len(w.reduced.Stands))
+	for a, stands := range w.reduced.Stands {
+		of[a] = product(stands)
+	}
+	return of, product(w.reduced.Fixed), nil
 }
 
 // finish returns the circuit over all variables of F whose part over those of G ends at root.

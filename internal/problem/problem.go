@@ -53,26 +53,44 @@ type Options struct {
 	// Projectors remembers the projectors of truncated trees without evidence,
 	// which few observations may use; nil: they are learned each time.
 	Projectors ProjectorMemo
+	// Circuits remembers the circuits of cubes; nil: they are compiled each time.
+	Circuits CircuitMemo
 }
 
-// ProjectorMemo remembers projectors by key. Do returns the remembered ones or computes and
-// remembers them; they are shared and do not change. An implementation that fails must compute:
-// losing its memory changes nothing but time.
-type ProjectorMemo interface {
-	Do(
-		ctx context.Context, key string, compute func(context.Context) (*compressed.Projectors,
-			error),
-	) (*compressed.Projectors, error)
+// Memo remembers values by key. Do returns the remembered one or computes and remembers it; values are
+// shared and do not change. An implementation that fails must compute: losing its memory changes
+// nothing but time. An error is not remembered.
+type Memo[V any] interface {
+	Do(ctx context.Context, key string, compute func(context.Context) (V, error)) (V, error)
 }
+
+// The memos of Options.
+type (
+	ProjectorMemo = Memo[*compressed.Projectors]
+	CircuitMemo   = Memo[*btn.Compiled]
+)
 
 // LearnProjectors returns the projectors of a key through the memo, if there is one.
 func (p *Problem) LearnProjectors(
 	ctx context.Context, key string, learn func(context.Context) (*compressed.Projectors, error),
 ) (*compressed.Projectors, error) {
-	if p.Projectors == nil {
-		return learn(ctx)
+	return remembered(ctx, p.Projectors, key, learn)
+}
+
+// RememberCircuit returns the circuit of a key through the memo, if there is one.
+func (p *Problem) RememberCircuit(
+	ctx context.Context, key string, compile func(context.Context) (*btn.Compiled, error),
+) (*btn.Compiled, error) {
+	return remembered(ctx, p.Circuits, key, compile)
+}
+
+func remembered[V any](
+	ctx context.Context, m Memo[V], key string, compute func(context.Context) (V, error),
+) (V, error) {
+	if m == nil {
+		return compute(ctx)
 	}
-	return p.Projectors.Do(ctx, key, learn)
+	return m.Do(ctx, key, compute)
 }
 
 // form is how a network was simplified for a contraction tree.

@@ -102,6 +102,9 @@ type ContractOptions struct {
 	// Projectors remembers those of truncated trees; nil: they are learned each time. Values do not
 	// depend on it.
 	Projectors problem.ProjectorMemo
+
+	// Circuits remembers those of cubes; nil: they are compiled each time.
+	Circuits problem.CircuitMemo
 }
 
 // Contract is the third stage: it computes the values of some units, each under its query's
@@ -144,6 +147,7 @@ func Contract(
 				Memory:     o.Memory,
 				Threads:    o.Threads,
 				Projectors: o.Projectors,
+				Circuits:   o.Circuits,
 			}
 			if current, err = o.Shared.Problem(
 				net, queries[q].Evidence, a.Messages, options,

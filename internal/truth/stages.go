@@ -166,7 +166,7 @@ func contracted(
 ) ([]btn.UnitValue, error) {
 	var values []btn.UnitValue
 	chunks, ends := stage.Chunks(net, assignments)
-	shared, projectors := &problem.Shared{}, &contract.Recent{}
+	shared, projectors := &problem.Shared{}, &contract.RecentProjectors{}
 	for k, units := range chunks {
 		part, err := stage.Contract(ctx, net, assignments, queries, units, stage.ContractOptions{
 			Memory:     memory,

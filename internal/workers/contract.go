@@ -8,9 +8,9 @@ import (
 	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
-	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -24,7 +24,8 @@ type Contract struct {
 	plans      *decoded[[]btn.Assignment]
 	checked    checked // the last plans that were checked against their network
 	shared     shared  // intermediate results that tasks of one plan have in common
-	projectors *cached.Projectors
+	projectors problem.ProjectorMemo
+	circuits   problem.CircuitMemo
 	threads    int
 	free       *admission.Memory
 	memory     int64 // most bytes for tables, whatever the request allows; 0: the request decides
@@ -100,6 +101,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 			Threads:    w.threads,
 			Shared:     of,
 			Projectors: w.projectors,
+			Circuits:   w.circuits,
 		},
 	)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -52,12 +53,13 @@ type Host struct {
 	Hard    context.Context // ends when the drain is over: work in progress is given up
 	Soft    context.Context // ends when the workers shall: nothing new is begun
 
-	memo       plan.Memo          // nil: nothing is remembered, and every decomposition says "off"
-	known      *plan.Known        // what the planner keeps of networks between jobs
-	projectors *cached.Projectors // of the compressed contraction, by sketch
-	free       *admission.Memory  // of this process
-	blobs      *storedBlobs       // networks that were found stored a moment ago
-	inline     *inline            // networks of the models that requests carried last
+	memo       plan.Memo             // nil: nothing is remembered, and every decomposition says "off"
+	known      *plan.Known           // what the planner keeps of networks between jobs
+	projectors problem.ProjectorMemo // of the compressed contraction, by sketch
+	circuits   problem.CircuitMemo   // of cubes
+	free       *admission.Memory     // of this process
+	blobs      *storedBlobs          // networks that were found stored a moment ago
+	inline     *inline               // networks of the models that requests carried last
 	networks   *decoded[*btn.Network]
 	plans      *decoded[[]btn.Assignment]
 	kinds      *kinds // of contract-workers
@@ -66,12 +68,15 @@ type Host struct {
 // NewHost returns a copy of h with its caches made, ready to make workers.
 func NewHost(h Host) *Host {
 	h.known = &plan.Known{}
-	h.projectors = &cached.Projectors{}
 
 	if h.Redis {
 		h.memo = cached.Memo{Cache: h.Cache}
-		h.projectors.Cache = h.Cache
 	}
+	remembered := h.Cache
+	if !h.Redis {
+		remembered = nil
+	}
+	h.projectors, h.circuits = cached.NewProjectors(remembered), cached.NewCircuits(remembered)
 
 	h.blobs = &storedBlobs{}
 	h.inline = &inline{Entries: keepInline, Bytes: inlineVariables}
@@ -205,6 +210,7 @@ func (h *Host) contract(w *Worker) {
 		networks:   h.networks,
 		plans:      h.plans,
 		projectors: h.projectors,
+		circuits:   h.circuits,
 		threads:    h.Threads,
 		memory:     h.Memory,
 		free:       h.free,

@@ -35,7 +35,8 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 	shared := &problem.Shared{}
 	options := problem.Options{
 		Memory:     r.Settings.WithDefaults().Memory,
-		Projectors: &contract.Recent{},
+		Projectors: &contract.RecentProjectors{},
+		Circuits:   &contract.RecentCircuits{},
 	}
 	known := &plan.Known{Problems: shared, Options: options}
 	assignments, err := stage.LearnKnown(ctx, net, r.Queries, r.Settings, memo, known)
@@ -52,6 +53,7 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 				Memory:     options.Memory,
 				Shared:     shared,
 				Projectors: options.Projectors,
+				Circuits:   options.Circuits,
 			},
 		)
 		if err != nil {

@@ -23,18 +23,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-var _ problem.ProjectorMemo = (*cached.Projectors)(nil)
-
 func TestProjectorsAreRemembered(t *testing.T) {
 	server := miniredis.RunT(t)
 	url := "redis://" + server.Addr()
-	open := func(most int) *cached.Projectors {
+	open := func(most int64) problem.ProjectorMemo {
 		c, err := cache.Open(url, cache.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		return &cached.Projectors{Cache: c, Most: most}
+		p := cached.NewProjectors(c)
+		if most > 0 {
+			p.Most = most
+		}
+		return p
 	}
 	want := &compressed.Projectors{
 		Bond: 1,
@@ -49,7 +51,7 @@ func TestProjectorsAreRemembered(t *testing.T) {
 		computed++
 		return want, nil
 	}
-	ask := func(p *cached.Projectors, key string, times int) {
+	ask := func(p problem.ProjectorMemo, key string, times int) {
 		t.Helper()
 		if got, err := p.Do(t.Context(), key, compute); err != nil ||
 			!reflect.DeepEqual(got, want) || computed != times {

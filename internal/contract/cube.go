@@ -1,0 +1,73 @@
+package contract
+
+// C = B under a partial assignment: a search, by the worker that takes it.
+
+import (
+	"context"
+	"errors"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/digest"
+	"github.com/basetensor/basetensor/internal/formula"
+	"github.com/basetensor/basetensor/internal/logic"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// cubes searches cubes. A cube's circuit is remembered where it is small enough, and then evaluated; else the search itself sums,
+// and gives Z alone.
+type cubes struct{}
+
+// Cost implements Engine: what the search may take.
+func (cubes) Cost(_ *problem.Problem, part btn.Part) btn.Cost {
+	return btn.Cost{Flops: float64(part.(*btn.Cube).Of.Work) * policy.CircuitFlops}
+}
+
+// Contract implements Engine.
+func (cubes) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
+	q := part.(*btn.Cube)
+	if err := noJoint(want); err != nil {
+		return btn.Value{}, err
+	}
+	o := logic.Options{Work: q.Of.Work, Memory: p.Memory, Bytes: q.Of.Bytes, Weighted: p.Net}
+	for _, l := range q.Of.Cubes[q.At] {
+		o.Cube = append(o.Cube, formula.Literal(l))
+	}
+	net := p.Net
+	if !q.Of.Given && p.Base != nil {
+		net = p.Base
+	}
+
+	var z scaled.Number // of a search that left no circuit
+	of, err := p.RememberCircuit(ctx, cubeKey(net, q, p.Memory), func(ctx context.Context) (of *btn.Compiled, err error) {
+		z, of, err = logic.Sum(ctx, net, o)
+		if err == nil && of == nil {
+			err = fault.New(fault.OverBudget, "%w: %d bytes", logic.ErrCircuit, o.Bytes)
+		}
+		return of, err
+	})
+	if errors.Is(err, logic.ErrCircuit) && !want.Marginals {
+		return btn.Value{Z: z.Mul(p.Net.Scale)}, nil
+	}
+	if err != nil {
+		return btn.Value{}, err
+	}
+	return circuits{}.Contract(ctx, p, &btn.Circuit{Of: of}, want)
+}
+
+// cubeKey is what a cube's circuit depends on: values excluded beforehand are in the network, and the memory is how much a search
+// remembers.
+func cubeKey(net *btn.Network, q *btn.Cube, memory int64) string {
+	d := digest.New()
+	of := net.Digest()
+	d.Bytes(of[:])
+	d.Word(uint64(memory))
+	d.Word(uint64(q.Of.Work))
+	d.Word(uint64(q.Of.Bytes))
+	for _, l := range q.Of.Cubes[q.At] {
+		d.Int(int(l))
+	}
+	return d.Hex()
+}
