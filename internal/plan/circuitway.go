@@ -55,8 +55,14 @@ func (a *assigner) heavy(conditioned *btn.Network, marginals, again bool) (btn.A
 	if circuit == nil && err == nil && refused != nil {
 		circuit, err = a.circuitGiven(conditioned, more)
 	}
-	if circuit != nil || err != nil {
-		return *circuit, err
+	if circuit == nil && err == nil && (refused != nil || tree.Plan.Estimates[0].Cost.Flops > policy.CubesAbove) {
+		circuit, err = a.cubes(conditioned)
+	}
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	if circuit != nil {
+		return *circuit, nil
 	}
 	return tree, refused
 }
@@ -85,6 +91,12 @@ func (a *assigner) byCircuit(conditioned *btn.Network) (btn.Assignment, error) {
 		return *assignment, nil
 	case err != nil:
 		return btn.Assignment{}, err
+	}
+	if assignment, err = a.cubes(conditioned); err != nil {
+		return btn.Assignment{}, err
+	}
+	if assignment != nil {
+		return *assignment, nil
 	}
 	return btn.Assignment{}, why
 }

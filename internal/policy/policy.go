@@ -205,6 +205,16 @@ const (
 
 	// CircuitBytes bounds the circuits that are kept.
 	CircuitBytes = 256 << 20
+
+	// CubesAbove is what a tree costs, in flops, from which a search that found no circuit goes on in cubes: an hour of a core.
+	CubesAbove = 1e13
+
+	// Cubes is into how many parts a search is split, about: some for each of a few workers, so that the hardest part is a small one of
+	// all; more would repeat more of what they have in common.
+	Cubes = 16
+
+	// CubeWork bounds the steps of the search of one part: some ten minutes of a core.
+	CubeWork = 1 << 36
 )
 
 // Searches for plans: how many moves, and which part of the budget or of the time that a deadline
