@@ -1,0 +1,135 @@
+package plan_test
+
+// A search split into cubes: one part each, which sum to what the whole is.
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// clauses is a formula of n variables and m clauses of three literals, with weights.
+func clauses(n, m int, seed uint64) *factorgraph.Model {
+	r := rand.New(rand.NewPCG(seed, 40))
+	out := &factorgraph.Model{Domains: make([]int, n)}
+	for v := range n {
+		out.Domains[v] = 2
+		t, err := factorgraph.Table([]int{2}, []float64{r.Float64(), r.Float64()})
+		if err != nil {
+			panic(err)
+		}
+		out.Factors = append(out.Factors, factorgraph.Factor{Scope: []int{v}, Table: t})
+	}
+	for range m {
+		out.Factors = append(out.Factors, factorgraph.Factor{
+			Scope: r.Perm(n)[:3], Table: factorgraph.Clause(r.IntN(2) == 0, r.IntN(2) == 0, r.IntN(2) == 0),
+		})
+	}
+	return out
+}
+
+// TestCubes: a search that may take little work has cubes; each is contracted by itself, in any sequence, and their sums are
+// the exact ln Z and marginals.
+func TestCubes(t *testing.T) {
+	m := clauses(90, 200, 1)
+	queries := []query.Query{
+		{},
+		{Evidence: factorgraph.Observe(map[int]int{3: 1, 8: 0})},
+		{Marginals: true, Evidence: factorgraph.Observe(map[int]int{5: 1})},
+	}
+	few := btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 10}
+	got, parts := contracted(t, m, queries, few, true)
+	again, _ := contracted(t, m, queries, few, false)
+	want, _ := contracted(t, m, queries, btn.Settings{Method: btn.MethodExact}, false)
+
+	for q := range queries {
+		if n := parts[q]; n < 8 {
+			t.Errorf("query %d: %d parts", q, n)
+		}
+		for k, x := range got[q].Z {
+			if x != again[q].Z[k] {
+				t.Errorf("query %d: part %d is %v, and %v in another sequence", q, k, x, again[q].Z[k])
+			}
+		}
+		z, exact := lnSum(got[q].Z), lnSum(want[q].Z)
+		if off := math.Abs(z - exact); !(off < 1e-11) {
+			t.Errorf("query %d: ln Z = %v, %v along a tree", q, z, exact)
+		}
+	}
+	for i, x := range got[2].Marginals {
+		if off := math.Abs(x/got[2].total - want[2].Marginals[i]/want[2].total); !(off < 1e-11) {
+			t.Errorf("marginal %d is off by %v", i, off)
+		}
+	}
+}
+
+func lnSum(values []scaled.Number) float64 {
+	sum := scaled.Number{}
+	for _, z := range values {
+		sum = sum.Add(z)
+	}
+	return math.Log(math.Abs(sum.Mant)) + float64(sum.Exp)*math.Ln2
+}
+
+// sums are the values of the parts of a query, and their marginals added up.
+type sums struct {
+	Z         []scaled.Number
+	Marginals []float64
+	total     float64
+}
+
+// contracted plans queries and contracts the parts of each, one by one.
+func contracted(t *testing.T, m *factorgraph.Model, queries []query.Query, s btn.Settings, backwards bool) (out []sums, parts []int) {
+	t.Helper()
+	net, err := stage.Reparameterise(t.Context(), m, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := &plan.Known{Options: problem.Options{Memory: s.WithDefaults().Memory}}
+	assignments, err := stage.LearnKnown(t.Context(), net, queries, s, nil, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for q, a := range assignments {
+		if a.Error != nil {
+			t.Fatalf("query %d: %s", q, a.Error.Message)
+		}
+		n := a.Plan.Len()
+		one := sums{Z: make([]scaled.Number, n)}
+		for i := range n {
+			if backwards {
+				i = n - 1 - i
+			}
+			values, err := stage.Contract(t.Context(), net, assignments, queries, []btn.Unit{{Query: q, Part: i}},
+				stage.ContractOptions{Memory: known.Options.Memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if values[0].Error != nil {
+				t.Fatalf("query %d, part %d: %s", q, i, values[0].Error.Message)
+			}
+			v := values[0].Value
+			one.Z[i] = v.Z
+			if v.Marginals == nil {
+				continue
+			}
+			if one.Marginals == nil {
+				one.Marginals = make([]float64, len(v.Marginals.Mant))
+			}
+			for k, x := range v.Marginals.Mant {
+				one.Marginals[k] += scaled.Make(x, v.Marginals.Exp).Float64()
+			}
+			one.total += v.Z.Float64()
+		}
+		out, parts = append(out, one), append(parts, n)
+	}
+	return out, parts
+}
