@@ -142,7 +142,7 @@ func TestFilesOfQueriesThatAreWrong(t *testing.T) {
 		`{"evidence": {"0": 2}}`:               `variable "rain" has no value 2, its values are 0 to 1`,
 		`{"evidence": {"0": "x"}}`:             `variable "rain" has no value "x": its values have no names`,
 		`{"evidence": {"0": null}}`:            `variable "0": a value, a list`,
-		`{"evidence": [1]}`:                    "an object of variables and values",
+		`{"evidence": [1]}`:                    "the model is none: VARIABLE=VALUE is needed",
 		`{"targets": ["snow"]}`:                `targets: no variable "snow"`,
 		`{"targets": [0, "rain"]}`:             `targets: variable "rain" twice`,
 		`{"evidence": {"snow": 0}}`:            `no variable "snow"`,

@@ -1,4 +1,4 @@
-package logic
+package logic_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/enginetest"
+	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -41,7 +42,7 @@ func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
 		if given {
 			net = p.Network
 		}
-		of, _, err := Compile(t.Context(), net, Options{search: seed%2 == 0})
+		of, _, err := logic.Compile(t.Context(), net, logic.Searched(seed%2 == 0))
 		if fault.CodeOf(err) == fault.Unsupported && err != nil {
 			continue
 		}
@@ -98,7 +99,7 @@ func TestCompiledFormsAreTheSame(t *testing.T) {
 	p := enginetest.New(t, model(rng), factorgraph.Evidence{}, reparam.Options{}, 1)
 	var forms [2][]byte
 	for k := range forms {
-		of, _, err := Compile(t.Context(), p.Base, Options{})
+		of, _, err := logic.Compile(t.Context(), p.Base, logic.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,18 +124,18 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	p := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1)
-	if _, _, err := Compile(t.Context(), p.Base, Options{Work: 10}); fault.CodeOf(err) != fault.OverBudget {
+	if _, _, err := logic.Compile(t.Context(), p.Base, logic.Options{Work: 10}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("ten steps: %v", err)
 	}
-	if _, _, err := Compile(t.Context(), p.Base, Options{Bytes: 1 << 13}); fault.CodeOf(err) != fault.OverBudget {
+	if _, _, err := logic.Compile(t.Context(), p.Base, logic.Options{Bytes: 1 << 13}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("8 KiB: %v", err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, _, err := Compile(ended, p.Base, Options{}); fault.CodeOf(err) != fault.Cancelled {
+	if _, _, err := logic.Compile(ended, p.Base, logic.Options{}); fault.CodeOf(err) != fault.Cancelled {
 		t.Errorf("a context that has ended: %v", err)
 	}
-	if !Logical(p.Base, 0.1) || Logical(p.Base, 0.2) {
+	if !logic.Logical(p.Base, 0.1) || logic.Logical(p.Base, 0.2) {
 		t.Error("one entry of eight is 0")
 	}
 }

@@ -21,7 +21,8 @@ import (
 // (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
 // C = B is contracted is adapted to a query's evidence, where that is cheaper.
 //
-// Method exact: see exact. Method circuit: see byCircuit. Method auto: exact where it fits the memory and costs at most AutoFlops, else what
+// Method exact: see exact. Method circuit: see byCircuit.
+// Method auto: exact where it fits the memory and costs at most AutoFlops, else what
 // grows: see approximate. A query that exceeds the budget has its error in its assignment, with what it
 // needs.
 func Assign(

@@ -44,8 +44,8 @@ func (k kept) Do(ctx context.Context, key string, compute func(context.Context) 
 	return p, false, err
 }
 
-// TestModelsThatComeAgainHaveACircuit: the first query of a model of clauses has a tree, the next one compiles a circuit, which says the same, and
-// all later ones find it, whatever their evidence is.
+// TestModelsThatComeAgainHaveACircuit: the first query of a model of clauses has a tree, the next one compiles a circuit, which says
+// the same, and all later ones find it, whatever their evidence is.
 func TestModelsThatComeAgainHaveACircuit(t *testing.T) {
 	net, err := reparam.Build(t.Context(), clauses(1, 44, 100), reparam.Options{})
 	if err != nil {
