@@ -106,10 +106,10 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 		t.Error("two queries that one plan serves have two")
 	}
 	for q, r := range answers(assignments, 1) {
-		if r.Status != "ok" || r.Propagation == nil || *r.LogZ != *r.Propagation.LogZ ||
+		if r.Status != "ok" || r.Propagation == nil || !sameBethe(r) ||
 			r.Uncertainty != nil ||
 			(r.Marginals != nil) != (q == 0) {
-			t.Errorf("query %d, the first chunk: %+v", q, r)
+			t.Errorf("query %d, the first chunk: ln Z = %v, of belief propagation %v: %+v", q, *r.LogZ, *r.Propagation.LogZ, r)
 		}
 	}
 	want := answers(learned(t.Context(), s), math.MaxInt)
@@ -122,7 +122,7 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 	}
 	s.Memory = 1 << 10
 	for q, r := range answers(learned(timed, s), math.MaxInt) {
-		if r.Status != "ok" || *r.LogZ != *r.Propagation.LogZ ||
+		if r.Status != "ok" || !sameBethe(r) ||
 			!strings.Contains(strings.Join(r.Warnings, " "), "belief propagation only") {
 			t.Errorf("query %d without memory: %+v", q, r)
 		}
@@ -130,4 +130,9 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 	if r := answers(learned(t.Context(), s), math.MaxInt)[0]; r.Status == "ok" {
 		t.Errorf("without memory or deadline: %+v", r)
 	}
+}
+
+// sameBethe reports whether ln Z is that of belief propagation, up to rounding: the one is a sum over beliefs, the other over messages.
+func sameBethe(r query.Result) bool {
+	return math.Abs(*r.LogZ-*r.Propagation.LogZ) < 1e-12*math.Abs(*r.LogZ)
 }
