@@ -313,7 +313,7 @@ func observe(value ...int) factorgraph.Evidence {
 // heavy is a model whose exact contraction takes some tenths of a second.
 func heavy(t *testing.T) *factorgraph.Model {
 	t.Helper()
-	m, err := generate.Complete(22, generate.Ising{Delta: 0.3, Seed: 1})
+	m, err := generate.Complete(25, generate.Ising{Delta: 0.3, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
