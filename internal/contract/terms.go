@@ -5,6 +5,7 @@ package contract
 import (
 	"context"
 
+	"github.com/basetensor/basetensor/internal/engine/counts"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -38,36 +39,13 @@ func (t terms) poly(ctx context.Context, x int) (countspace.Poly, error) {
 
 	factors := make([]countspace.Poly, len(t.cp.Shape))
 	for leg := range factors {
-		shape := make([]int, t.levels-1)
 		row := make([]scaled.Number, t.levels)
 		for a := range row {
 			row[a] = t.entry(x, leg, a)
-			if a > 0 {
-				shape[a-1] = 1
-				if !row[a].IsZero() {
-					shape[a-1] = 2
-				}
-			}
 		}
-
-		factors[leg] = linear(shape, row)
+		factors[leg] = counts.Linear(row)
 	}
 	return product(ctx, t.levels-1, factors, t.ops)
-}
-
-// linear returns row[0] + Σ_a row[a] z_a over a box that is 2 wide where row[a] is not 0.
-func linear(shape []int, row []scaled.Number) countspace.Poly {
-	p := countspace.New(shape)
-	c := make([]int, len(shape))
-	p.Set(c, row[0])
-	for a := range shape {
-		if shape[a] == 2 {
-			c[a] = 1
-			p.Set(c, row[a+1])
-			c[a] = 0
-		}
-	}
-	return p
 }
 
 // entry returns ⟨A_ℓ[x,·], W_ℓ[·,a]⟩.

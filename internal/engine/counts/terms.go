@@ -28,18 +28,18 @@ func (l *layout) leg(leg int, v []float64, x int) countspace.Poly {
 	if v == nil {
 		w, level := l.weight(leg, x)
 		row[level] = scaled.FromFloat(w)
-		return linear(row)
+		return Linear(row)
 	}
 	dim := l.net.Dims[leg]
 	for y, a := range v[x*dim : (x+1)*dim] {
 		w, level := l.weight(leg, y)
 		row[level] = row[level].Add(scaled.FromFloat(a).Mul(scaled.FromFloat(w)))
 	}
-	return linear(row)
+	return Linear(row)
 }
 
-// linear returns row[0] + Σ_a row[a] z_a over a box that is 2 wide where row[a] is not 0.
-func linear(row []scaled.Number) countspace.Poly {
+// Linear returns row[0] + Σ_a row[a] z_a over a box that is 2 wide where row[a] is not 0.
+func Linear(row []scaled.Number) countspace.Poly {
 	shape := make([]int, len(row)-1)
 	for a := range shape {
 		shape[a] = 1
