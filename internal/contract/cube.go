@@ -4,7 +4,6 @@ package contract
 
 import (
 	"context"
-	"errors"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/digest"
@@ -40,16 +39,17 @@ func (cubes) Contract(ctx context.Context, p *problem.Problem, part btn.Part, wa
 		net = p.Base
 	}
 
-	var z scaled.Number // of a search that left no circuit
-	of, err := p.RememberCircuit(ctx, cubeKey(net, q, p.Memory), func(ctx context.Context) (of *btn.Compiled, err error) {
-		z, of, err = logic.Sum(ctx, net, o)
+	var counted *scaled.Number // by a search that left no circuit
+	of, err := p.RememberCircuit(ctx, cubeKey(net, q, p.Memory), func(ctx context.Context) (*btn.Compiled, error) {
+		z, of, err := logic.Sum(ctx, net, o)
 		if err == nil && of == nil {
+			counted = &z
 			err = fault.New(fault.OverBudget, "%w: %d bytes", logic.ErrCircuit, o.Bytes)
 		}
 		return of, err
 	})
-	if errors.Is(err, logic.ErrCircuit) && !want.Marginals {
-		return btn.Value{Z: z.Mul(p.Net.Scale)}, nil
+	if counted != nil && !want.Marginals {
+		return btn.Value{Z: counted.Mul(p.Net.Scale)}, nil
 	}
 	if err != nil {
 		return btn.Value{}, err

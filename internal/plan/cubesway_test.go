@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -67,6 +68,42 @@ func TestCubes(t *testing.T) {
 		if off := math.Abs(x/got[1].total - want[1].Marginals[i]/want[1].total); !(off < 1e-11) {
 			t.Errorf("marginal %d is off by %v", i, off)
 		}
+	}
+}
+
+// TestCubesThatAreOnlyCounted: a cube whose circuit is larger than allowed has the same Z, and no marginals.
+func TestCubesThatAreOnlyCounted(t *testing.T) {
+	m := clauses(60, 130, 1)
+	s := btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 10}
+	net, err := stage.Reparameterise(t.Context(), m, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := []query.Query{{}, {Marginals: true}}
+	assignments, err := stage.LearnKnown(t.Context(), net, queries, s, nil, &plan.Known{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := func(q int) btn.UnitValue {
+		values, err := stage.Contract(t.Context(), net, assignments, queries, []btn.Unit{{Query: q, Part: 0}}, stage.ContractOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return values[0]
+	}
+	want := value(0)
+	if want.Error != nil || want.Value.Z.IsZero() {
+		t.Fatalf("%+v", want)
+	}
+	for q := range queries {
+		assignments[q].Plan.Estimates[0].Parts[0].(*btn.Cube).Of.Bytes = 1
+	}
+	got := value(0)
+	if got.Error != nil || math.Abs(lnSum([]scaled.Number{got.Value.Z})-lnSum([]scaled.Number{want.Value.Z})) > 1e-12 {
+		t.Errorf("counted %v, by its circuit %v: %+v", got.Value.Z, want.Value.Z, got.Error)
+	}
+	if got := value(1); got.Error == nil || got.Error.Code != fault.OverBudget {
+		t.Errorf("marginals without a circuit: %+v", got.Error)
 	}
 }
 
