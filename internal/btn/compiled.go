@@ -24,6 +24,9 @@ type Compiled struct {
 	Form []byte `msgpack:"circuit"`
 	// Functional says that the variables determine the auxiliary ones wherever the product is not 0, which maxima need.
 	Functional bool `msgpack:"functional,omitempty"`
+	// Parametric says that the numbers of the network's cores are weights, too: of the variables after the network's, see
+	// logic.CompileParameters.
+	Parametric bool `msgpack:"parametric,omitempty"`
 
 	once    sync.Once
 	circuit *circuit.Circuit
@@ -46,21 +49,30 @@ func (c *Compiled) Circuit() (*circuit.Circuit, error) {
 // Bytes is about what the circuit takes.
 func (c *Compiled) Bytes() int64 { return 2 * int64(len(c.Form)) }
 
+// The bits of the first byte of an encoded form.
+const (
+	isFunctional = 1 << iota
+	isParametric
+)
+
 // Encode returns the compiled form as bytes, for caches.
 func (c *Compiled) Encode() []byte {
-	functional := byte(0)
+	flags := byte(0)
 	if c.Functional {
-		functional = 1
+		flags |= isFunctional
 	}
-	return append([]byte{functional}, c.Form...)
+	if c.Parametric {
+		flags |= isParametric
+	}
+	return append([]byte{flags}, c.Form...)
 }
 
 // DecodeCompiled reads what Encode returned. Errors wrap circuit.ErrCircuit.
 func DecodeCompiled(b []byte) (*Compiled, error) {
-	if len(b) == 0 || b[0] > 1 {
+	if len(b) == 0 || b[0] > isFunctional|isParametric {
 		return nil, fmt.Errorf("%w: no compiled form", circuit.ErrCircuit)
 	}
-	c := &Compiled{Form: b[1:], Functional: b[0] == 1}
+	c := &Compiled{Form: b[1:], Functional: b[0]&isFunctional != 0, Parametric: b[0]&isParametric != 0}
 	_, err := c.Circuit()
 	return c, err
 }

@@ -3,8 +3,11 @@ package circuit
 // What makes a circuit one.
 
 import (
+	"context"
 	"fmt"
 	"slices"
+
+	"github.com/basetensor/basetensor/internal/pace"
 )
 
 // Check checks that children come before their parents, that the circuit is smooth and decomposable, and that the root is over all
@@ -13,8 +16,8 @@ import (
 // Every variable has a fixed number of 128 bits. A leaf has that of its variable, a product the sum of its children's, a sum that of
 // each of its children: so a node has Σ_v n_v h_v, where n_v is how often v meets itself below it. These counts never fall on the way up,
 // and every node is below the root; so if the root has Σ_v h_v, nothing met itself. Two different sums are taken for one with
-// a probability of about 2^−128 for each comparison. Linear time, 16 bytes a value.
-func (c *Circuit) Check() error {
+// a probability of about 2^−128 for each comparison. Linear time, 16 bytes a value. The context's error where that ends.
+func (c *Circuit) Check(ctx context.Context) error {
 	if c.root < 0 {
 		if len(c.ends) > 0 || len(c.numbers) > 0 {
 			return fmt.Errorf("%w: it is 0 and has nodes", ErrCircuit)
@@ -25,6 +28,7 @@ func (c *Circuit) Check() error {
 		return fmt.Errorf("%w: node %d of %d is the root", ErrCircuit, c.root, n)
 	}
 
+	look := pace.New(ctx)
 	var all mark
 	marks := make([]mark, c.values())
 	for v, d := range c.domains {
@@ -36,6 +40,9 @@ func (c *Circuit) Check() error {
 	}
 	for i := range c.ends {
 		at, children := c.first()+i, c.of(i)
+		if look.Over(int64(len(children))) {
+			return look.Err()
+		}
 		if len(children) < 2 {
 			return fmt.Errorf("%w: node %d has %d children", ErrCircuit, at, len(children))
 		}
@@ -55,16 +62,20 @@ func (c *Circuit) Check() error {
 	if marks[c.root] != all {
 		return fmt.Errorf("%w: the root does not have every variable once", ErrCircuit)
 	}
-	return c.needed()
+	return c.needed(look)
 }
 
 // needed checks that every sum, product and number is below the root.
-func (c *Circuit) needed() error {
+func (c *Circuit) needed(look *pace.Pace) error {
 	below := make([]bool, c.values())
 	below[c.root] = true
 	for i := len(c.ends) - 1; i >= 0; i-- {
+		children := c.of(i)
+		if look.Over(int64(len(children))) {
+			return look.Err()
+		}
 		if below[c.first()+i] {
-			for _, n := range c.of(i) {
+			for _, n := range children {
 				below[n] = true
 			}
 		}

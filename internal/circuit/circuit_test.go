@@ -255,7 +255,7 @@ func TestBuilderKeepsItsLimit(t *testing.T) {
 	if !b.Full() || b.Leaf(1, 1) != circuit.Zero || b.Bytes() < limit/4 {
 		t.Errorf("full %v at %d bytes of %d", b.Full(), b.Bytes(), limit)
 	}
-	if _, err := b.Finish(circuit.One); !errors.Is(err, circuit.ErrFull) {
+	if _, err := b.Finish(context.Background(), circuit.One); !errors.Is(err, circuit.ErrFull) {
 		t.Errorf("got %v, want ErrFull", err)
 	}
 }
@@ -273,7 +273,7 @@ func TestFinishRefusesWhatIsNoCircuit(t *testing.T) {
 		"no node":            func(*circuit.Builder) circuit.Node { return 99 },
 	} {
 		b := circuit.NewBuilder([]int{2, 2}, 0)
-		if _, err := b.Finish(build(b)); !errors.Is(err, circuit.ErrCircuit) {
+		if _, err := b.Finish(context.Background(), build(b)); !errors.Is(err, circuit.ErrCircuit) {
 			t.Errorf("%s: got %v, want ErrCircuit", name, err)
 		}
 	}
@@ -283,7 +283,7 @@ func TestOverlapIsSeen(t *testing.T) {
 	b := circuit.NewBuilder([]int{2, 2}, 0)
 	// x + y as a sum of two terms that do not exclude each other
 	root := b.Sum(b.Product(b.Leaf(0, 1), b.Free(1, nil)), b.Product(b.Free(0, nil), b.Leaf(1, 1)))
-	c, err := b.Finish(root)
+	c, err := b.Finish(context.Background(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestDecisionsBelowAreSeen(t *testing.T) {
 	high := b.Sum(b.Product(b.Leaf(2, 2), b.Free(3, nil)), b.Product(b.Leaf(2, 3), b.Leaf(3, 0)))
 	two := b.Number(scaled.FromFloat(2))
 	root := b.Sum(b.Product(b.Leaf(1, 0), b.Sum(b.Product(two, low), high)), b.Product(b.Leaf(1, 1), high))
-	c, err := b.Finish(b.Product(root, b.Free(0, nil)))
+	c, err := b.Finish(context.Background(), b.Product(root, b.Free(0, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +316,7 @@ func TestDecisionsBelowAreSeen(t *testing.T) {
 
 func TestEdgesOfCircuits(t *testing.T) {
 	b := circuit.NewBuilder([]int{2}, 0)
-	zero, err := b.Finish(circuit.Zero)
+	zero, err := b.Finish(context.Background(), circuit.Zero)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestEdgesOfCircuits(t *testing.T) {
 		t.Errorf("the circuit 0: %v, %v, %v", z, shares, err)
 	}
 	b = circuit.NewBuilder(nil, 0)
-	number, err := b.Finish(b.Number(scaled.Make(1.5, 7000)))
+	number, err := b.Finish(context.Background(), b.Number(scaled.Make(1.5, 7000)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestEdgesOfCircuits(t *testing.T) {
 		t.Errorf("a number: %v, %v", z, err)
 	}
 	b = circuit.NewBuilder([]int{1}, 0)
-	leaf, err := b.Finish(b.Leaf(0, 0))
+	leaf, err := b.Finish(context.Background(), b.Leaf(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package circuit
 // Circuits as bytes.
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -82,7 +83,7 @@ func Decode(b []byte) (*Circuit, error) {
 		return nil, r.err
 	}
 	c.children = slices.Clip(c.children)
-	return c, c.Check()
+	return c, c.Check(context.Background())
 }
 
 // maxLeavesPerByte bounds the values of variables by the bytes that name them: a variable of a large domain is

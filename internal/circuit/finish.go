@@ -3,18 +3,21 @@ package circuit
 // From what was built to what is evaluated.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/basetensor/basetensor/internal/pace"
 )
 
 // ErrFull says that the circuit is larger than its builder was allowed to make it.
 var ErrFull = errors.New("circuit: larger than allowed")
 
 // Finish returns the circuit of a node, without what it does not need. It checks decomposability, smoothness and
-// that all variables are there (see Check). The builder is of no use afterwards. Errors wrap ErrCircuit or ErrFull.
-// Linear time.
-func (b *Builder) Finish(root Node) (*Circuit, error) {
+// that all variables are there (see Check). The builder is of no use afterwards. Errors wrap ErrCircuit or ErrFull, or
+// are the context's. Linear time.
+func (b *Builder) Finish(ctx context.Context, root Node) (*Circuit, error) {
 	switch {
 	case b.full:
 		return nil, ErrFull
@@ -31,15 +34,19 @@ func (b *Builder) Finish(root Node) (*Circuit, error) {
 	}
 
 	b.table = nil
-	place := b.places(root, c)
-	b.pack(root, place, c)
+	look := pace.New(ctx)
+	place, ok := b.places(look, root, c)
+	if !ok || !b.pack(look, root, place, c) {
+		return nil, look.Err()
+	}
 	c.root = place[root]
-	return c, c.Check()
+	return c, c.Check(ctx)
 }
 
 // places numbers the values of a circuit: −1 for a node that the root does not need. It moves the numbers.
-func (b *Builder) places(root Node, c *Circuit) []int32 {
-	place := make([]int32, len(b.kinds))
+// It returns false where the context ended.
+func (b *Builder) places(look *pace.Pace, root Node, c *Circuit) (place []int32, ok bool) {
+	place = make([]int32, len(b.kinds))
 	for n := range place {
 		place[n] = -1
 	}
@@ -48,13 +55,20 @@ func (b *Builder) places(root Node, c *Circuit) []int32 {
 		if place[n] < 0 || b.kinds[n] < kindProduct {
 			continue
 		}
-		for _, child := range b.args[b.start(n):b.ends[n]] {
+		children := b.args[b.start(n):b.ends[n]]
+		if look.Over(int64(len(children))) {
+			return nil, false
+		}
+		for _, child := range children {
 			place[child] = 0
 		}
 	}
 
 	next := int32(c.leaves())
 	for n := One; n <= root; n++ {
+		if look.Over(2) {
+			return nil, false
+		}
 		arg := b.args[b.start(n)]
 		switch {
 		case place[n] < 0:
@@ -72,15 +86,19 @@ func (b *Builder) places(root Node, c *Circuit) []int32 {
 			next++
 		}
 	}
-	return place
+	return place, true
 }
 
-// pack writes the sums and products that are needed over the builder's arrays, from the left.
-func (b *Builder) pack(root Node, place []int32, c *Circuit) {
+// pack writes the sums and products that are needed over the builder's arrays, from the left. It returns false where the
+// context ended.
+func (b *Builder) pack(look *pace.Pace, root Node, place []int32, c *Circuit) bool {
 	edges, nodes := 0, 0
 	from := int32(0)
 	for n := Node(0); n <= root; n++ {
 		to := b.ends[n]
+		if look.Over(int64(to - from)) {
+			return false
+		}
 		if place[n] >= 0 && b.kinds[n] >= kindProduct {
 			for _, child := range b.args[from:to] {
 				b.args[edges] = place[child]
@@ -100,6 +118,7 @@ func (b *Builder) pack(root Node, place []int32, c *Circuit) {
 	}
 	b.args, b.ends, b.kinds = nil, nil, nil
 	b.full = true
+	return true
 }
 
 // tight copies a list that takes much more memory than it has entries.

@@ -3,13 +3,17 @@ package circuit
 // A circuit over other variables.
 
 import (
+	"context"
 	"fmt"
+
+	"github.com/basetensor/basetensor/internal/pace"
 )
 
 // Lift returns the circuit in which every leaf is a product of leaves over other variables: leaf l of c, by its number, is
 // the product of the new leaves stands[l], and the whole is multiplied by those of fixed. What it gives is a circuit if every assignment
-// of c's variables stands for one of the new variables (see Check). Linear time. Errors wrap ErrCircuit.
-func (c *Circuit) Lift(domains []int, stands [][]int32, fixed []int32) (*Circuit, error) {
+// of c's variables stands for one of the new variables (see Check). Linear time. Errors wrap ErrCircuit, or are
+// the context's.
+func (c *Circuit) Lift(ctx context.Context, domains []int, stands [][]int32, fixed []int32) (*Circuit, error) {
 	offsets := offsetsOf(domains)
 	if offsets == nil || len(stands) != c.leaves() {
 		return nil, fmt.Errorf("%w: lifted to %d variables by %d products for %d leaves", ErrCircuit, len(domains), len(stands), c.leaves())
@@ -28,7 +32,11 @@ func (c *Circuit) Lift(domains []int, stands [][]int32, fixed []int32) (*Circuit
 	for k := range c.numbers {
 		l.place[c.leaves()+k] = int32(l.to.leaves() + k)
 	}
+	look := pace.New(ctx)
 	for i := range c.ends {
+		if look.Over(int64(len(c.of(i)))) {
+			return nil, look.Err()
+		}
 		l.place[c.first()+i] = l.node(c.products[i], c.of(i), l.place)
 	}
 
@@ -36,7 +44,7 @@ func (c *Circuit) Lift(domains []int, stands [][]int32, fixed []int32) (*Circuit
 	if len(fixed) > 0 {
 		l.to.root = l.node(true, append([]int32{l.to.root}, fixed...), nil)
 	}
-	return l.to, l.to.Check()
+	return l.to, l.to.Check(ctx)
 }
 
 // lifting is a circuit that becomes another one.

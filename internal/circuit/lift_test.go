@@ -1,6 +1,7 @@
 package circuit_test
 
 import (
+	"context"
 	"errors"
 	"math/big"
 	"math/rand/v2"
@@ -40,7 +41,7 @@ func TestLiftedCircuitsAreOverMoreVariables(t *testing.T) {
 				}
 			}
 		}
-		lifted, err := d.circuit.Lift(domains, stands, fixed)
+		lifted, err := d.circuit.Lift(context.Background(), domains, stands, fixed)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -71,12 +72,12 @@ func TestLiftedCircuitsAreOverMoreVariables(t *testing.T) {
 	}
 
 	b := circuit.NewBuilder([]int{2}, 0)
-	c, err := b.Finish(b.Free(0, nil))
+	c, err := b.Finish(context.Background(), b.Free(0, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, stands := range map[string][][]int32{"too few": {{0}}, "nothing": {{0}, {}}, "not smooth": {{0, 2}, {1}}} {
-		if _, err := c.Lift([]int{2, 2}, stands, nil); !errors.Is(err, circuit.ErrCircuit) {
+		if _, err := c.Lift(context.Background(), []int{2, 2}, stands, nil); !errors.Is(err, circuit.ErrCircuit) {
 			t.Errorf("%s: got %v, want ErrCircuit", name, err)
 		}
 	}

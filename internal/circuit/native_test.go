@@ -3,6 +3,7 @@ package circuit_test
 // Tensors with a structure of their own are small circuits: chains over the legs with a state.
 
 import (
+	"context"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -59,7 +60,7 @@ func TestNativeTensorsAreSmall(t *testing.T) {
 		{"counter", count, func(k int) scaled.Number { return values[k] }, 3*n*n + 3*n, func(ones int) scaled.Number { return values[ones] }},
 	} {
 		b := circuit.NewBuilder(slices.Repeat([]int{2}, n), 0)
-		made, err := b.Finish(automaton(b, n, c.next, c.last))
+		made, err := b.Finish(context.Background(), automaton(b, n, c.next, c.last))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +111,7 @@ func TestNoisyOrIsAChainOfTermsOfOneSign(t *testing.T) {
 		chain = b.Sum(blocked, b.Product(kept, chain))
 		rest = b.Product(b.Free(j, nil), rest)
 	}
-	c, err := b.Finish(chain)
+	c, err := b.Finish(context.Background(), chain)
 	if err != nil {
 		t.Fatal(err)
 	}

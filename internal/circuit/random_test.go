@@ -46,7 +46,7 @@ func draw(t *testing.T, rng *rand.Rand) drawn {
 	root := over(b, rng, d.domains, uint(1)<<len(d.domains)-1, made)
 	d.at = root.at
 	var err error
-	if d.circuit, err = b.Finish(root.node); err != nil {
+	if d.circuit, err = b.Finish(context.Background(), root.node); err != nil {
 		t.Fatal(err)
 	}
 	return d

@@ -43,7 +43,7 @@ func traced(t *testing.T, f *formula.Formula, weights []scaled.Number) *circuit.
 		t.Fatal(got, err)
 	}
 	agree(t, "traced formula", got.Z, enumerate(f, weights))
-	c, err := b.Finish(got.Root)
+	c, err := b.Finish(context.Background(), got.Root)
 	if err != nil {
 		t.Fatal(err)
 	}

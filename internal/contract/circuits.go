@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/circuit"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -38,7 +39,8 @@ func (circuits) Contract(
 	if err != nil {
 		return btn.Value{}, fault.Wrap(fault.BadInput, err)
 	}
-	if want.Derivatives || want.Target != nil {
+	differentiates := want.Derivatives || want.Target != nil
+	if differentiates && (!q.Of.Parametric || q.Ask != "") {
 		return btn.Value{}, fault.Wrap(fault.Unsupported, ErrNoDerivatives)
 	}
 	j, err := begin(ctx, p, want)
@@ -49,9 +51,14 @@ func (circuits) Contract(
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: the passes over a circuit of %d edges take %d bytes, the budget is %d",
 			ErrMemory, c.Edges(), need, p.Memory)
 	}
-	w, err := circuitWeights(p.Net, c)
-	if err != nil {
+	e := evaluation{contraction: j, circuit: c, scale: p.Net.Scale, of: q.Of}
+	if e.weights, err = circuitWeights(p.Net, c); err != nil {
 		return btn.Value{}, err
+	}
+	if q.Of.Parametric {
+		if err := e.numbers(); err != nil {
+			return btn.Value{}, err
+		}
 	}
 
 	if q.Ask != "" && p.Net.Scale.Sign() < 0 {
@@ -59,12 +66,14 @@ func (circuits) Contract(
 			"contract: the product of the factors without variables is below 0: weights of assignments are no probabilities then")
 	}
 
-	e := evaluation{contraction: j, circuit: c, weights: w, of: q.Of}
 	switch q.Ask {
 	case btn.AskMPE:
 		return e.best()
 	case btn.AskSamples:
 		return e.drawn(want)
+	}
+	if differentiates {
+		return e.derivatives(want)
 	}
 	return e.total()
 }
@@ -93,7 +102,10 @@ type evaluation struct {
 	contraction
 	circuit *circuit.Circuit
 	weights circuit.Weights
+	scale   scaled.Number // of the circuit
 	of      *btn.Compiled
+
+	parameters *lower.Parametric // the numbers that are weights; nil: none are
 }
 
 // passes is a value that so many passes were made for.
@@ -109,16 +121,16 @@ func (e evaluation) total() (btn.Value, error) {
 		if err != nil {
 			return btn.Value{}, err
 		}
-		value.Z = z.Mul(e.net.Scale)
+		value.Z = z.Mul(e.scale)
 	} else {
 		z, shares, err := e.circuit.Marginals(e.ctx, e.weights)
 		if err != nil {
 			return btn.Value{}, err
 		}
 		value = e.passes(3)
-		value.Z = z.Mul(e.net.Scale)
+		value.Z = z.Mul(e.scale)
 		copy(e.m.at, shares)
-		value.Marginals = e.m.result(e.net.Scale)
+		value.Marginals = e.m.result(e.scale)
 	}
 	if e.joint == nil {
 		return value, nil
@@ -133,7 +145,7 @@ func (e evaluation) total() (btn.Value, error) {
 	}
 	most := 1
 	for k := range cells {
-		cells[k] = cells[k].Mul(e.net.Scale)
+		cells[k] = cells[k].Mul(e.scale)
 	}
 	for _, v := range e.joint {
 		most = max(most, e.net.Variables[v].Domain)
@@ -183,7 +195,7 @@ func (e evaluation) best() (btn.Value, error) {
 	}
 	value.Found = &btn.Found{
 		Values: near.Values[best][:n],
-		Weight: scaled.FromBig(near.Terms[best]).Mul(e.net.Scale),
+		Weight: scaled.FromBig(near.Terms[best]).Mul(e.scale),
 		Unique: near.All && ties == 1,
 		Close:  rounded,
 	}
@@ -202,7 +214,7 @@ func (e evaluation) drawn(want problem.Want) (btn.Value, error) {
 	if err != nil || all == nil {
 		return value, err
 	}
-	value.Drawn = &btn.Drawn{Weight: z.Mul(e.net.Scale)}
+	value.Drawn = &btn.Drawn{Weight: z.Mul(e.scale)}
 	width := e.circuit.Variables()
 	for k := range want.Samples {
 		value.Drawn.Values = append(value.Drawn.Values, all[k*width:][:len(e.net.Variables)]...)

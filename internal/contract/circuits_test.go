@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/enginetest"
 	"github.com/basetensor/basetensor/internal/formula"
+	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -50,7 +51,7 @@ func decide(f *formula.Formula) (*circuit.Circuit, error) {
 		}
 		d.tables[last] = append(d.tables[last], t)
 	}
-	return d.b.Finish(d.b.Product(d.b.Number(f.Scale), d.from(0)))
+	return d.b.Finish(context.Background(), d.b.Product(d.b.Number(f.Scale), d.from(0)))
 }
 
 // value returns the variable and the value of a literal.
@@ -110,59 +111,68 @@ func compiled(ctx context.Context, p *enginetest.Problem) (*btn.Compiled, error)
 
 // circuitPart contracts a part of a circuit.
 func circuitPart(
-	ctx context.Context, p *enginetest.Problem, of *btn.Compiled, ask btn.Ask, want problem.Want, memory int64,
+	ctx context.Context, net *btn.Network, of *btn.Compiled, ask btn.Ask, want problem.Want, memory int64,
 ) (btn.Value, error) {
-	own := problem.New(p.Network, problem.Options{Memory: memory})
-	return contract.Part(ctx, own, &btn.Circuit{Of: of, Ask: ask}, want)
+	return contract.Part(ctx, problem.New(net, problem.Options{Memory: memory}), &btn.Circuit{Of: of, Ask: ask}, want)
 }
 
-// TestCircuitEngine: circuits are compiled without evidence, which enters by weights.
-func TestCircuitEngine(t *testing.T) {
-	enginetest.Exercise(t, enginetest.Engine{
+// answer is the value of a part as the suite compares it.
+func answer(p *enginetest.Problem, w enginetest.Want, v btn.Value) (out enginetest.Value) {
+	if out.Z = v.Z; v.Z.IsZero() {
+		return out
+	}
+	if w.Marginals {
+		at := 0
+		for _, d := range p.Model.Domains {
+			row := make([]scaled.Number, d)
+			for a := range row {
+				row[a] = scaled.Make(v.Marginals.Mant[at+a], v.Marginals.Exp)
+			}
+			out.Marginals = append(out.Marginals, enginetest.Normalised(v.Z, [][]scaled.Number{row})[0])
+			at += d
+		}
+	}
+	if w.Joint != nil {
+		row := make([]scaled.Number, len(v.Joint.Mant))
+		for k, x := range v.Joint.Mant {
+			row[k] = scaled.Make(x, v.Joint.Exp)
+		}
+		out.Joint = enginetest.Normalised(v.Z, [][]scaled.Number{row})[0]
+	}
+	return out
+}
+
+// circuitEngine is the engine of circuits that are compiled in some way, which says what networks it contracts them on.
+func circuitEngine(
+	compile func(context.Context, *enginetest.Problem, enginetest.Want) (*btn.Compiled, *btn.Network, error),
+) enginetest.Engine {
+	return enginetest.Engine{
 		Contract: func(ctx context.Context, p *enginetest.Problem, w enginetest.Want) (out enginetest.Value, err error) {
-			of, err := compiled(ctx, p)
+			of, net, err := compile(ctx, p, w)
 			if err != nil {
 				return out, err
 			}
-			v, err := circuitPart(ctx, p, of, "", problem.Want{Marginals: w.Marginals, Joint: w.Joint}, w.Memory)
-			if out.Z = v.Z; err != nil || v.Z.IsZero() {
+			v, err := circuitPart(ctx, net, of, "", problem.Want{Marginals: w.Marginals, Joint: w.Joint}, w.Memory)
+			if err != nil {
 				return out, err
 			}
-			if w.Marginals {
-				at := 0
-				for _, d := range p.Model.Domains {
-					row := make([]scaled.Number, d)
-					for a := range row {
-						row[a] = scaled.Make(v.Marginals.Mant[at+a], v.Marginals.Exp)
-					}
-					out.Marginals = append(out.Marginals, enginetest.Normalised(v.Z, [][]scaled.Number{row})[0])
-					at += d
-				}
-			}
-			if w.Joint != nil {
-				row := make([]scaled.Number, len(v.Joint.Mant))
-				for k, x := range v.Joint.Mant {
-					row[k] = scaled.Make(x, v.Joint.Exp)
-				}
-				out.Joint = enginetest.Normalised(v.Z, [][]scaled.Number{row})[0]
-			}
-			return out, nil
+			return answer(p, w, v), nil
 		},
 		Assign: func(
-			ctx context.Context, p *enginetest.Problem, samples int, _ enginetest.Want,
+			ctx context.Context, p *enginetest.Problem, samples int, w enginetest.Want,
 		) (out enginetest.Assigned, err error) {
-			of, err := compiled(ctx, p)
+			of, net, err := compile(ctx, p, w)
 			if err != nil {
 				return out, err
 			}
-			best, err := circuitPart(ctx, p, of, btn.AskMPE, problem.Want{}, 0)
+			best, err := circuitPart(ctx, net, of, btn.AskMPE, problem.Want{}, 0)
 			if fault.CodeOf(err) == fault.Unsupported && err != nil {
 				return out, enginetest.ErrDeclined
 			}
 			if err != nil {
 				return out, err
 			}
-			drawn, err := circuitPart(ctx, p, of, btn.AskSamples, problem.Want{Samples: samples, Seed: p.Seed}, 0)
+			drawn, err := circuitPart(ctx, net, of, btn.AskSamples, problem.Want{Samples: samples, Seed: p.Seed}, 0)
 			if err != nil || best.Found == nil || drawn.Drawn == nil {
 				return out, err
 			}
@@ -179,10 +189,78 @@ func TestCircuitEngine(t *testing.T) {
 			enginetest.Expressions: "parts are of networks",
 			enginetest.Slices:      "a circuit is evaluated whole",
 			enginetest.Threads:     "it runs in one goroutine",
-			enginetest.OverBudget:  "the circuit exists: see TestCircuitMemory",
-			enginetest.Cancelled:   "a pass over a small circuit looks once: see TestCancelled of package circuit",
 		},
+	}
+}
+
+// declined says that a network is none for circuits.
+func declined(err error) error {
+	if err != nil && fault.CodeOf(err) == fault.Unsupported {
+		return enginetest.ErrDeclined
+	}
+	return err
+}
+
+// TestCircuitEngine: circuits are compiled without evidence, which enters by weights.
+func TestCircuitEngine(t *testing.T) {
+	e := circuitEngine(func(ctx context.Context, p *enginetest.Problem, _ enginetest.Want) (*btn.Compiled, *btn.Network, error) {
+		of, err := compiled(ctx, p)
+		return of, p.Network, err
 	})
+	e.Lacks[enginetest.OverBudget] = "the circuit exists: see TestCircuitMemory"
+	e.Lacks[enginetest.Cancelled] = "a decision on every variable of a grid is no circuit of it"
+	enginetest.Exercise(t, e)
+}
+
+// TestEliminatedCircuitEngine: circuits as they are compiled, of narrow networks along an elimination order.
+func TestEliminatedCircuitEngine(t *testing.T) {
+	enginetest.Exercise(t, circuitEngine(
+		func(ctx context.Context, p *enginetest.Problem, w enginetest.Want) (*btn.Compiled, *btn.Network, error) {
+			of, _, err := logic.Compile(ctx, p.Base, logic.Options{Memory: w.Memory})
+			return of, p.Network, declined(err)
+		}))
+}
+
+// TestSearchedCircuitEngine: circuits as they are compiled, by a search.
+func TestSearchedCircuitEngine(t *testing.T) {
+	enginetest.Exercise(t, circuitEngine(
+		func(ctx context.Context, p *enginetest.Problem, w enginetest.Want) (*btn.Compiled, *btn.Network, error) {
+			_, of, err := logic.Sum(ctx, p.Base, logic.Options{Memory: w.Memory})
+			return of, p.Network, declined(err)
+		}))
+}
+
+// TestParametricCircuitEngine: circuits with the numbers of the factors among their weights.
+func TestParametricCircuitEngine(t *testing.T) {
+	compile := func(ctx context.Context, p *enginetest.Problem, w enginetest.Want) (*btn.Compiled, *btn.Network, error) {
+		net, err := reparam.Build(ctx, p.Model, reparam.Options{Parametric: true})
+		if err != nil {
+			return nil, nil, err
+		}
+		of, _, err := logic.CompileParameters(ctx, net, logic.Options{Memory: w.Memory})
+		if err != nil {
+			return nil, nil, declined(err)
+		}
+		net, err = net.Condition(p.Evidence)
+		return of, net, err
+	}
+	e := circuitEngine(compile)
+	e.Differentiate = func(ctx context.Context, p *enginetest.Problem, w enginetest.Want) (out []scaled.Number, err error) {
+		of, net, err := compile(ctx, p, w)
+		if err != nil {
+			return nil, err
+		}
+		v, err := circuitPart(ctx, net, of, "", problem.Want{Derivatives: true}, w.Memory)
+		if err != nil {
+			return nil, err
+		}
+		for k := range v.Derivatives.Mant {
+			out = append(out, v.Derivatives.Number(k))
+		}
+		return out, nil
+	}
+	e.Lacks[enginetest.Assignments] = "sums of terms and counters are variables of their own here"
+	enginetest.Exercise(t, e)
 }
 
 // TestCircuitMemory: passes that do not fit are refused.
@@ -195,10 +273,10 @@ func TestCircuitMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := circuitPart(t.Context(), p, of, "", problem.Want{}, 16); fault.CodeOf(err) != fault.OverBudget || err == nil {
+	if _, err := circuitPart(t.Context(), p.Network, of, "", problem.Want{}, 16); fault.CodeOf(err) != fault.OverBudget || err == nil {
 		t.Errorf("got %v, want over_budget", err)
 	}
-	if _, err := circuitPart(t.Context(), p, of, "", problem.Want{Derivatives: true}, 0); fault.CodeOf(err) != fault.Unsupported {
+	if _, err := circuitPart(t.Context(), p.Network, of, "", problem.Want{Derivatives: true}, 0); fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("derivatives: got %v, want unsupported", err)
 	}
 }

@@ -91,7 +91,8 @@ func engineOf(class btn.Class) Engine {
 //	counts              the same for several cores, links joined by tables, and equal ones once
 //	elimination         C = B, exactly, along an elimination order
 //	slices, groups      C = B, exactly, along trees over the simplified network
-//	circuit             C = B, exactly, as an arithmetic circuit, Σ_x C(x) Π_v w_v(x_v): linear in its edges
+//	circuit             C = B, exactly, as an arithmetic circuit, Σ_x C(x) Π_v w_v(x_v): linear in its edges;
+//	                    with derivatives where all parameters are weights
 //	adjoints            C = B, exactly, along an elimination order, with derivatives by all parameters
 //	descent             C = B: assignments, and no share of Z
 //	product             C = B, exactly, as the product of the network's connected parts
@@ -140,7 +141,7 @@ func Part(
 		}
 	}
 
-	if class != btn.ClassAdjoints && (want.Derivatives || want.Target != nil) {
+	if class != btn.ClassAdjoints && class != btn.ClassCircuit && (want.Derivatives || want.Target != nil) {
 		return fail(fault.Wrap(fault.Unsupported, ErrNoDerivatives))
 	}
 	value, err := engine.Contract(ctx, p, part, want)

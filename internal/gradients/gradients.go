@@ -15,8 +15,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// entryBytes is what one derivative takes: a number with an exponent, its place, its copy in float64.
-const entryBytes = 48
+// EntryBytes is what one derivative takes: a number with an exponent, its place, its copy in float64.
+const EntryBytes = 48
 
 // Prepared is a conditioned network, written with its own numbers.
 type Prepared struct {
@@ -28,19 +28,27 @@ type Prepared struct {
 	entries int                    // parameters of all cores
 }
 
+// Entries counts the parameters of a network. Errors: fault.OverBudget for more than query.MaxGradients.
+func Entries(net *btn.Network) (int, error) {
+	total := 0
+	for _, n := range lower.ParameterSizes(net) {
+		if total += n; total > query.MaxGradients {
+			return 0, fault.New(fault.OverBudget,
+				"gradients: the model has more than %d parameters (entries of its factors)", query.MaxGradients)
+		}
+	}
+	return total, nil
+}
+
 // Prepare writes a network, conditioned on its query's evidence, as an expression of its parameters.
 // The same network gives the same bits. Errors: those of lower.BuildParameters; fault.OverBudget for
 // more than query.MaxGradients parameters.
 func Prepare(ctx context.Context, net *btn.Network) (*Prepared, error) {
 	p := &Prepared{net: net}
-	for _, n := range lower.ParameterSizes(net) {
-		p.entries += n
-		if p.entries > query.MaxGradients {
-			return nil, fault.New(fault.OverBudget,
-				"gradients: the model has more than %d parameters (entries of its factors)", query.MaxGradients)
-		}
-	}
 	var err error
+	if p.entries, err = Entries(net); err != nil {
+		return nil, err
+	}
 	if p.given, err = lower.BuildParameters(ctx, net); err != nil {
 		return nil, err
 	}
@@ -59,7 +67,7 @@ func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.floats.Hy
 func (p *Prepared) Sizes() []int { return p.given.Sizes }
 
 // bytes is what derivatives take beside the tables.
-func (p *Prepared) bytes() float64 { return entryBytes * float64(p.entries) }
+func (p *Prepared) bytes() float64 { return EntryBytes * float64(p.entries) }
 
 // fits says whether a plan's order and slices are those of the network under this evidence.
 func (p *Prepared) fits(c *btn.AdjointPlan) error {

@@ -62,15 +62,15 @@ func eliminated(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled
 		}
 	}
 	b := circuit.NewBuilder(domains, o.Bytes)
-	root, err := unroll(ctx, e, b, left, order)
+	root, err := unroll(ctx, e, b, left, order, func(t, k int) circuit.Node { return b.Number(entryOf(&e.Tables[t], k)) })
 	if err != nil || b.Full() {
 		return nil, int64(cost.Flops), err
 	}
-	c, err := b.Finish(root)
+	c, err := b.Finish(ctx, root)
 	if err != nil {
 		return nil, int64(cost.Flops), err
 	}
-	of, err := back(c, net, given, simple, left)
+	of, err := back(ctx, c, net, given, simple, left)
 	return of, int64(cost.Flops), err
 }
 
@@ -99,7 +99,7 @@ func unweighted(net *btn.Network) (*btn.Network, error) {
 // back returns the circuit of the indices that are left over the variables of the network, and over those indices that decide none
 // of them.
 func back(
-	c *circuit.Circuit, net *btn.Network, given *sumproduct.Expression, simple *preprocess.Result, left []int,
+	ctx context.Context, c *circuit.Circuit, net *btn.Network, given *sumproduct.Expression, simple *preprocess.Result, left []int,
 ) (*btn.Compiled, error) {
 	dims := simple.Expression.Dims
 	first := make([]int, len(dims)) // by index that is left: the number of its leaf 0
@@ -140,7 +140,7 @@ func back(
 		}
 		next += d
 	}
-	lifted, err := c.Lift(domains, stands, fixed)
+	lifted, err := c.Lift(ctx, domains, stands, fixed)
 	if err != nil {
 		return nil, err
 	}
@@ -174,20 +174,23 @@ type unroller struct {
 	gone     []bool  // by table
 }
 
-// unroll returns the circuit of an expression along an elimination order. Every sum decides on the index that is eliminated, and
-// an entry of a table that is not 0 is over the indices that were eliminated into it: the circuit is smooth, decomposable
-// and deterministic.
+// unroll returns the circuit of an expression along an elimination order; entry gives the node of an entry of a table.
+// Every sum decides on the index that is eliminated, and an entry of a table that is not 0 is over the indices that were eliminated into
+// it: the circuit is smooth, decomposable and deterministic.
 func unroll(
-	ctx context.Context, e *sumproduct.Expression, b *circuit.Builder, left, order []int,
+	ctx context.Context, e *sumproduct.Expression, b *circuit.Builder, left, order []int, entry func(t, k int) circuit.Node,
 ) (circuit.Node, error) {
 	u := &unroller{dims: e.Dims, variable: make([]int, len(e.Dims)), b: b, look: pace.New(ctx), beside: make([][]int, len(e.Dims))}
 	for v, i := range left {
 		u.variable[i] = v
 	}
-	for _, t := range e.Tables {
-		table := nodes{scope: t.Scope, at: make([]circuit.Node, len(t.Data))}
-		for k, x := range t.Data {
-			table.at[k] = b.Number(scaled.FromFloat(x))
+	for t := range e.Tables {
+		if u.look.Over(int64(len(e.Tables[t].Data))) {
+			return circuit.Zero, u.look.Err()
+		}
+		table := nodes{scope: e.Tables[t].Scope, at: make([]circuit.Node, len(e.Tables[t].Data))}
+		for k := range table.at {
+			table.at[k] = entry(t, k)
 		}
 		u.add(table)
 	}

@@ -139,7 +139,7 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 	if err != nil || !r.Traced {
 		return r.Z.Mul(fixed), nil, r.Stats.Work, err
 	}
-	c, err := back.finish(r.Root)
+	c, err := back.finish(ctx, r.Root)
 	if errors.Is(err, circuit.ErrFull) {
 		return r.Z.Mul(fixed), nil, r.Stats.Work, nil
 	}

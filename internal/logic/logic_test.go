@@ -86,7 +86,7 @@ func checkCircuit(t *testing.T, of *btn.Compiled) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Check(); err != nil {
+	if err := c.Check(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if ok, err := c.Deterministic(t.Context()); err != nil || of.Functional && !ok {

@@ -3,6 +3,7 @@ package logic
 // From a simplified formula back to the network's variables.
 
 import (
+	"context"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -95,10 +96,10 @@ func (w *wayBack) weights(net *btn.Network) ([]scaled.Number, scaled.Number, err
 }
 
 // finish returns the circuit over all variables of F whose part over those of G ends at root.
-func (w *wayBack) finish(root circuit.Node) (*circuit.Circuit, error) {
+func (w *wayBack) finish(ctx context.Context, root circuit.Node) (*circuit.Circuit, error) {
 	factors := []circuit.Node{root, w.product(w.reduced.Fixed)}
 	for _, v := range w.summed {
 		factors = append(factors, w.builder.Leaf(v, 0))
 	}
-	return w.builder.Finish(w.builder.Product(factors...))
+	return w.builder.Finish(ctx, w.builder.Product(factors...))
 }

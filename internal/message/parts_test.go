@@ -1,6 +1,7 @@
 package message
 
 import (
+	"context"
 	"errors"
 	"math"
 	"reflect"
@@ -73,7 +74,7 @@ func TestCircuitsTravelOnce(t *testing.T) {
 	for v := range 4 {
 		free = append(free, b.Free(v, nil))
 	}
-	c, err := b.Finish(b.Product(free...))
+	c, err := b.Finish(context.Background(), b.Product(free...))
 	if err != nil {
 		t.Fatal(err)
 	}

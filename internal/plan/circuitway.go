@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/gradients"
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
@@ -187,6 +188,28 @@ func (a *assigner) circuitOf(plan *btn.Plan, hit string, err error) (*btn.Assign
 	return &btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Cost: &cost}, nil
 }
 
+// parametricCircuit assigns the model's circuit whose weights are its numbers, too.
+func (a *assigner) parametricCircuit() (btn.Assignment, error) {
+	if _, err := gradients.Entries(a.net); err != nil {
+		return btn.Assignment{}, err
+	}
+	work := int64(a.settings.Budget / policy.CircuitFlops)
+	plan, hit, err := a.remember("circuit of numbers", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+		of, _, err := logic.CompileParameters(ctx, a.net, logic.Options{
+			Work: work, Memory: a.settings.Memory, Bytes: min(policy.CircuitBytes, a.settings.Memory/4),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return a.circuitPlan(of)
+	})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	assignment, err := a.circuitOf(plan, hit, nil)
+	return *assignment, err
+}
+
 // compile compiles a network within so much work, without a search where that is 0. What does not fit is errNoCircuit, and so is
 // what circuits are not for.
 func (a *assigner) compile(ctx context.Context, net *btn.Network, work int64) (*btn.Plan, error) {
@@ -202,13 +225,19 @@ func (a *assigner) compile(ctx context.Context, net *btn.Network, work int64) (*
 	if err != nil {
 		return nil, err
 	}
+	return a.circuitPlan(of)
+}
+
+// circuitPlan is the plan of a circuit. Its passes have to fit the memory.
+func (a *assigner) circuitPlan(of *btn.Compiled) (*btn.Plan, error) {
 	c, err := of.Circuit()
 	if err != nil {
 		return nil, err
 	}
 	cost := btn.Cost{Flops: float64(c.Edges()), Bytes: float64(c.Bytes() + 2*c.PassBytes()), Edges: float64(c.Edges())}
 	if cost.Bytes > float64(a.settings.Memory) {
-		return nil, errNoCircuit
+		return nil, fmt.Errorf("%w: %w", errNoCircuit, fault.New(fault.OverBudget,
+			"plan: a circuit of %d edges takes %.0f bytes with its passes, the budget is %d", c.Edges(), cost.Bytes, a.settings.Memory))
 	}
 	return exactOf(cost, &btn.Circuit{Of: of}), nil
 }

@@ -19,12 +19,12 @@ import (
 const signedDerivatives = "terms of the derivatives have both signs: each is right to 1e-11 of the sum of their absolute values, " +
 	"which may be more than it is itself"
 
-// gradients assigns an elimination with a pass back to every number of the network. There is no other way
-// to them: methods that are not exact are unsupported, and method auto does not fall back to them.
+// gradients assigns an elimination with a pass back to every number of the network, or by method circuit a circuit whose leaves
+// they are. There is no other way to them: methods that are not exact are unsupported, and method auto does not fall back to them.
 func (a *assigner) gradients(q query.Query) (btn.Assignment, error) {
 	switch a.settings.Method {
-	case btn.MethodExact, btn.MethodAuto:
-	case btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions, btn.MethodCircuit:
+	case btn.MethodExact, btn.MethodAuto, btn.MethodCircuit:
+	case btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions:
 		return btn.Assignment{}, fault.New(fault.Unsupported,
 			"plan: gradients are computed exactly only, not by method %s", a.settings.Method)
 	default:
@@ -35,6 +35,21 @@ func (a *assigner) gradients(q query.Query) (btn.Assignment, error) {
 			"plan: gradients and a joint marginal are two queries of a job")
 	}
 
+	assignment, err := a.differentiated(q)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	if q.Sensitivity != nil {
+		assignment.Sensitivity = &btn.Sensitivity{Target: *q.Sensitivity, Alone: !q.Gradients, Cores: lower.Numbers(a.net)}
+	}
+	return assignment, nil
+}
+
+// differentiated assigns what Z and its derivatives are computed by.
+func (a *assigner) differentiated(q query.Query) (btn.Assignment, error) {
+	if a.settings.Method == btn.MethodCircuit {
+		return a.parametricCircuit()
+	}
 	p, err := a.current().Gradients(a.ctx)
 	if err != nil {
 		return btn.Assignment{}, err
@@ -50,9 +65,6 @@ func (a *assigner) gradients(q query.Query) (btn.Assignment, error) {
 	assignment := btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Cost: &cost}
 	if p.Signed() {
 		assignment.Warnings = []string{signedDerivatives}
-	}
-	if q.Sensitivity != nil {
-		assignment.Sensitivity = &btn.Sensitivity{Target: *q.Sensitivity, Alone: !q.Gradients, Cores: lower.Numbers(a.net)}
 	}
 	return assignment, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -124,7 +125,8 @@ func TestSensitivityEqualsEnumeration(t *testing.T) {
 			}
 		}
 		share := []float64{0, 0.3}[seed%2]
-		results, err := Run(context.Background(), Request{Job: "s", Model: m, Queries: []query.Query{{
+		settings := btn.Settings{Method: []query.Method{btn.MethodExact, btn.MethodCircuit}[seed/2%2]}
+		results, err := Run(context.Background(), Request{Job: "s", Model: m, Settings: settings, Queries: []query.Query{{
 			Evidence: factorgraph.Observe(observed), Sensitivity: &query.Sensitivity{Variable: v, Value: x, Range: share, Top: 1000},
 		}}}, nil)
 		if err != nil {
