@@ -70,7 +70,7 @@ const (
 
 // WorkspaceBytes bounds what one thread of a contraction needs beside the tables,
 // unless a single dimension exceeds 512.
-const WorkspaceBytes = 8 * (maxPanel + maxRows*maxSum + 2*maxStaged + maxSum*kernel.Columns + innerPart*innerOut)
+const WorkspaceBytes = 8 * (maxPanel + maxRows*maxSum + 2*(maxStaged+maxPadding) + maxSum*kernel.Columns + innerPart*innerOut)
 
 // layOut fixes layouts and kernels for all operations of a program.
 func (s *shape) layOut(p *program) {
@@ -177,9 +177,11 @@ func (s *shape) plan(a, b layout, out []int) (*spec, layout) {
 		step *= s.dims[l.index[i]]
 	}
 	best.size = step
-	best.outer = slices.Clone(best.outer)
-	for i := range best.outer {
-		best.outer[i].stride[2] = l.strideOf(best.outer[i].index)
+	for _, part := range []*[]axis{&best.outer, &best.rows, &best.run} {
+		*part = slices.Clone(*part)
+		for i := range *part {
+			(*part)[i].stride[2] = l.strideOf((*part)[i].index)
+		}
 	}
 	best.stage()
 	return best, l

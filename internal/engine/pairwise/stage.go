@@ -7,80 +7,133 @@ package pairwise
 import (
 	"cmp"
 	"slices"
+
+	"github.com/basetensor/basetensor/internal/kernel"
 )
 
 const (
-	nearby    = 32      // entries of an operand next to each other that a block has: neighbouring lines come together
-	line      = 8       // entries of a line of the cache
-	maxStaged = 1 << 15 // entries of a staged block, and of a run for all values of a sum: 256 KiB
-	stageFrom = 1 << 15 // entries of a table that does not stay in the second cache
+	nearby     = 128     // entries of an operand next to each other that a block has, if it can: neighbouring lines come together
+	line       = 8       // entries of a line of the cache
+	maxStaged  = 1 << 15 // entries of a staged block, and of a run for all values of a sum: 256 KiB
+	stageFrom  = 1 << 15 // entries of a table that does not stay in the second cache
+	stagedRun  = 64      // entries of a run of a staged block
+	sameSets   = 512     // entries after which lines share a set of the first cache
+	maxPadding = 2 * line
 )
 
 // copying is how an operand is staged: its axes, with strides there and where it is copied to. The
-// last inner ones are copied by a loop over a list, they hold a line of both sides. It is empty where
-// an operand is read as it is.
+// last inner ones are copied by a loop over a list, they hold a line of where it is copied from. It is
+// empty where an operand is read as it is.
 type copying struct {
 	axes  []axis // stride[0] is where it is copied from, stride[1] where to
 	inner int
 	size  int
 }
 
-// stage decides which operands are staged, and takes the axes that are fastest there into the block.
+// stage decides which operands are staged, and takes the axes that are fastest there into the block:
+// as many as there is room for.
 func (x *spec) stage() {
 	if x.kind == tiny {
 		return
 	}
-	var fast []int
 	var need [2]bool
 	for i := range 2 {
-		list := x.fastest(i)
-		need[i] = len(list) > 0 && !x.reads(i)
-		if need[i] {
-			fast = append(fast, list...)
-		}
+		need[i] = x.large(i) && !x.reads(i)
 	}
 	if !need[0] && !need[1] {
 		return
 	}
-
-	y := *x
-	y.steps, y.inside = split(x.steps, fast)
-	if x.kind != inner {
-		y.sum = append(y.inside, x.sum...)
-		y.outer, y.inside = split(x.outer, fast)
-	}
-	if x.kind == blend && count(y.sum)*count(y.run) > maxStaged {
-		return
-	}
-	staged := false
-	for i := range 2 {
-		staged = need[i] && y.arrange(i) || staged
-	}
-	if staged {
-		*x = y
+	for near := nearby; near >= line; near /= 2 {
+		if y, ok := x.staging(need, near); ok {
+			*x = y
+			return
+		}
 	}
 }
 
-// fastest lists the indices of an operand that vary along a few lines of the cache; none for a small one.
-func (x *spec) fastest(operand int) []int {
-	var axes []axis
+// staging is the merge with operands staged that need it, blocks having near entries next to each other.
+func (x *spec) staging(need [2]bool, near int) (y spec, ok bool) {
+	y = *x
+	if x.kind != inner && len(x.rows) == 0 {
+		at := tail(x.run, stagedRun)
+		y.run = x.run[at:]
+		y.outer = slices.Concat(x.outer, x.run[:at])
+	}
+	var fast []int
+	for i := range 2 {
+		if need[i] {
+			fast = append(fast, x.fastest(i, near)...)
+		}
+	}
+	y.steps, y.inside = split(x.steps, fast)
+	if x.kind != inner {
+		y.sum = append(y.inside, x.sum...)
+		y.outer, y.inside = split(y.outer, fast)
+	}
+	if x.kind == blend && count(y.sum)*count(y.run) > maxStaged {
+		return y, false
+	}
+	for i := range 2 {
+		if need[i] && !y.arrange(i) {
+			return y, false
+		}
+	}
+	if x.kind != inner {
+		y.wander()
+	}
+	return y, true
+}
+
+// wander sorts the blocks: those that use what is staged one after the other, and else so that
+// consecutive ones are near each other in one of the tables.
+func (x *spec) wander() {
+	key := func(a axis) int {
+		least := a.stride[2]
+		for i := range 2 {
+			if x.staged[i].size == 0 {
+				continue
+			}
+			if a.stride[i] == 0 {
+				return 0
+			}
+			least = min(least, a.stride[i])
+		}
+		return least
+	}
+	slices.SortStableFunc(x.outer, func(a, b axis) int { return cmp.Compare(key(b), key(a)) })
+}
+
+// parts are the lists of axes of a merge that operands have.
+func (x *spec) parts() [][]axis { return [][]axis{x.outer, x.rows, x.run, x.sum, x.steps} }
+
+// large says that an operand does not stay in the second cache.
+func (x *spec) large(operand int) bool {
 	size := 1
-	for _, list := range [][]axis{x.outer, x.rows, x.run, x.sum, x.steps} {
+	for _, list := range x.parts() {
 		for _, a := range list {
 			if a.stride[operand] != 0 {
-				axes = append(axes, a)
 				size *= a.dim
 			}
 		}
 	}
-	if size < stageFrom {
-		return nil
+	return size >= stageFrom
+}
+
+// fastest lists the indices of an operand that vary along near entries.
+func (x *spec) fastest(operand, near int) []int {
+	var axes []axis
+	for _, list := range x.parts() {
+		for _, a := range list {
+			if a.stride[operand] != 0 {
+				axes = append(axes, a)
+			}
+		}
 	}
 	slices.SortFunc(axes, func(a, b axis) int { return cmp.Compare(a.stride[operand], b.stride[operand]) })
 	var list []int
 	n := 1
 	for _, a := range axes {
-		if n >= nearby {
+		if n >= near {
 			break
 		}
 		n *= a.dim
@@ -143,7 +196,7 @@ func (x *spec) arrange(operand int) bool {
 	}
 
 	c := copying{size: 1}
-	for _, part := range parts {
+	for n, part := range parts {
 		*part = slices.Clone(*part)
 		for i := len(*part) - 1; i >= 0; i-- {
 			a := &(*part)[i]
@@ -153,6 +206,9 @@ func (x *spec) arrange(operand int) bool {
 			c.axes = append(c.axes, axis{dim: a.dim, stride: [3]int{a.stride[operand], c.size, 0}})
 			a.stride[operand] = c.size
 			c.size *= a.dim
+			if c.size%sameSets == 0 && c.size/a.dim%sameSets != 0 && (n > 0 || i == 0) {
+				c.size += line
+			}
 		}
 	}
 	c.sequence()
@@ -160,25 +216,13 @@ func (x *spec) arrange(operand int) bool {
 	return true
 }
 
-// sequence sorts the axes as they are copied: last those along a line where it is copied from, before
-// them those along a line where it is copied to, and before them the others as they are.
+// sequence sorts the axes as they are copied: in the sequence of where it is copied from, a line after the
+// other.
 func (c *copying) sequence() {
-	by := func(side int) func(a, b axis) int {
-		return func(a, b axis) int { return b.stride[side] - a.stride[side] }
+	slices.SortFunc(c.axes, func(a, b axis) int { return b.stride[0] - a.stride[0] })
+	for n := 1; c.inner < len(c.axes) && n < line; c.inner++ {
+		n *= c.axes[len(c.axes)-1-c.inner].dim
 	}
-	slices.SortFunc(c.axes, by(0))
-	from := len(c.axes)
-	for n := 1; from > 0 && n < line; from-- {
-		n *= c.axes[from-1].dim
-	}
-	rest := c.axes[:from]
-	slices.SortFunc(rest, by(1))
-	to := len(rest)
-	for n := 1; to > 0 && n < line; to-- {
-		n *= rest[to-1].dim
-	}
-	slices.SortFunc(rest[:to], by(0))
-	c.inner = len(c.axes) - to
 }
 
 // place is one thread's copy of an operand.
@@ -210,10 +254,15 @@ func (p *place) fill(from []float64, at int) bool {
 		return false
 	}
 	p.at = at
+	from = from[at:]
 	innerTo := p.inner[1]
 	outerTo := p.outer[1][:len(p.outer[0])]
+	if along := p.inner[0]; len(along) == line && along[line-1] == line-1 {
+		kernel.Scatter(p.data, from, p.outer[0], outerTo, (*[line]int)(innerTo))
+		return true
+	}
 	for o, d := range p.outer[0] {
-		x, y := from[at+d:], p.data[outerTo[o]:]
+		x, y := from[d:], p.data[outerTo[o]:]
 		for i, d := range p.inner[0] {
 			y[innerTo[i]] = x[d]
 		}
