@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -166,6 +167,10 @@ func sameBits(t *testing.T, name string, got, want []btn.Result) {
 				pair[0] != nil && math.Float64bits(*pair[0]) != math.Float64bits(*pair[1]) {
 				t.Errorf("%s, query %d: %s differs: %v and %v", name, q, field, pair[0], pair[1])
 			}
+		}
+		bits := func(p, q float64) bool { return math.Float64bits(p) == math.Float64bits(q) }
+		if !slices.EqualFunc(got[q].Marginals, want[q].Marginals, func(p, q []float64) bool { return slices.EqualFunc(p, q, bits) }) {
+			t.Errorf("%s, query %d: marginals differ", name, q)
 		}
 		if got[q].LogZ == nil {
 			t.Errorf("%s, query %d: no number: %+v", name, q, got[q])

@@ -5,21 +5,56 @@ package cached
 import (
 	"bytes"
 	"context"
+	"sync"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/memo"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Memo remembers plans in a cache, as bytes. It is the plan.Memo of learn-worker.
-type Memo struct{ Cache *cache.Cache }
+// Memo remembers plans in a cache, as bytes, and what it has read of them last, as plans: a circuit takes longer to read than to
+// evaluate. It is the plan.Memo of learn-worker; plans are shared and must not be changed.
+type Memo struct {
+	Cache *cache.Cache
+
+	bounds sync.Once
+	read   memo.LRU[string, readPlan]
+}
+
+// readPlan is a plan and the bytes that it was read from, or written to.
+type readPlan struct {
+	from []byte
+	plan *btn.Plan
+}
+
+// mostRead bounds the plans that are remembered as such, in bytes of their written form, which takes about as much once more.
+const mostRead = 64 << 20
+
+// decode returns the plan that b is, which the caller has found under key: the one remembered, where it was read from the same bytes.
+func (m *Memo) decode(key string, b []byte) (*btn.Plan, error) {
+	if r, ok := m.read.Get(key); ok && bytes.Equal(r.from, b) {
+		return r.plan, nil
+	}
+	plan, err := message.DecodePlan(b)
+	if err == nil {
+		m.keep(key, b, plan)
+	}
+	return plan, err
+}
+
+// keep remembers a plan.
+func (m *Memo) keep(key string, b []byte, plan *btn.Plan) {
+	m.bounds.Do(func() { m.read.Bytes = mostRead })
+	m.read.Put(key, readPlan{b, plan}, int64(len(b)))
+}
 
 // Do returns the plan under key, and whether it was remembered; else it computes the plan and
 // stores it. Where another worker was first it returns what that one has computed. A stored plan
 // that cannot be decoded, written by another version perhaps, is forgotten and computed again.
-func (m Memo) Do(
+func (m *Memo) Do(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (*btn.Plan, bool, error) {
 	var plan *btn.Plan // set if this call computes
@@ -39,10 +74,11 @@ func (m Memo) Do(
 	}
 
 	if plan != nil && bytes.Equal(b, own) {
+		m.keep(key, b, plan)
 		return plan, false, nil
 	}
 
-	if plan, err = message.DecodePlan(b); err == nil {
+	if plan, err = m.decode(key, b); err == nil {
 		return plan, hit, nil
 	}
 

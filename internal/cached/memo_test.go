@@ -15,17 +15,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-var _ plan.Memo = cached.Memo{}
+var _ plan.Memo = &cached.Memo{}
 
 func TestMemoRemembersPlans(t *testing.T) {
 	server := miniredis.RunT(t)
-	open := func() cached.Memo {
+	open := func() *cached.Memo {
 		c, err := cache.Open("redis://"+server.Addr(), cache.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		return cached.Memo{Cache: c}
+		return &cached.Memo{Cache: c}
 	}
 	along := func(order ...int) *btn.Plan {
 		return &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
@@ -41,7 +41,7 @@ func TestMemoRemembersPlans(t *testing.T) {
 	compute := func(context.Context) (*btn.Plan, error) { computed++; return want, nil }
 	first := open()
 	// computed, from the process, from Redis
-	for i, m := range []cached.Memo{first, first, open()} {
+	for i, m := range []*cached.Memo{first, first, open()} {
 		got, hit, err := m.Do(t.Context(), "key", compute)
 		if err != nil || hit != (i > 0) || !reflect.DeepEqual(got, want) {
 			t.Errorf("call %d: %+v, hit %v, %v", i, got, hit, err)
@@ -49,6 +49,26 @@ func TestMemoRemembersPlans(t *testing.T) {
 	}
 	if computed != 1 {
 		t.Errorf("computed %d times", computed)
+	}
+	// A plan is read once, and anew when the bytes under its key are others.
+	reader := open()
+	plans := [3]*btn.Plan{}
+	for i := range plans {
+		if i == 2 {
+			b, err := message.EncodePlan(along(1, 0, 2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			reader.Cache.Forget(t.Context(), "key")
+			reader.Cache.Put(t.Context(), "key", b)
+		}
+		var err error
+		if plans[i], _, err = reader.Do(t.Context(), "key", compute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if plans[0] != plans[1] || !reflect.DeepEqual(plans[2], along(1, 0, 2)) {
+		t.Errorf("read %p, %p, then %+v", plans[0], plans[1], plans[2])
 	}
 	// What is kept faithfully and is no plan is computed anew.
 	m := open()

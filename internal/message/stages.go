@@ -17,6 +17,8 @@ type Network struct {
 	Queries  []query.Query `msgpack:"queries"`
 	Names    []byte        `msgpack:"names,omitempty"` // EncodeNames of the model's, where the answer has them
 	Settings btn.Settings  `msgpack:"settings,omitempty"`
+	// The model is registered: more queries of it will come.
+	Registered bool `msgpack:"registered,omitempty"`
 	// when the model was stored, Unix milliseconds
 	Stored     int64              `msgpack:"stored"`
 	DeadlineMS int64              `msgpack:"deadline_ms,omitempty"` // after Stored, 0: none

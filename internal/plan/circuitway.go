@@ -24,9 +24,10 @@ var errNoCircuit = errors.New("plan: no circuit within the work that the query m
 
 // heavy assigns a network of which no elimination order is cheap: a contraction tree, or a circuit.
 //
-// A network that was asked about before has its circuit, if there is one: what compiling takes is paid once, and evidence leaves a tree
-// to be looked for each time. On the first time a circuit is taken that an elimination gives, which costs no more than looking for a tree,
-// else the tree; where that costs much, or does not fit, some of what it costs goes into a search for a circuit.
+// A network that was asked about before, or will be again, has its circuit, if there is one: what compiling takes is paid once, and
+// evidence leaves a tree to be looked for each time. On the first time a circuit is taken that an elimination gives, which costs no
+// more than looking for a tree, else the tree; where that costs much, or does not fit, some of what it costs goes into a search for a
+// circuit.
 func (a *assigner) heavy(conditioned *btn.Network, marginals, again bool) (btn.Assignment, error) {
 	if !a.facts.logicalOf(a.net) {
 		return a.tree(conditioned, marginals, nil)

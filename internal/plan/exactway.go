@@ -82,7 +82,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 		return assignment, err
 	}
 
-	again = again || hit == btn.CacheHit
+	again = again || hit == btn.CacheHit || recurring(a.ctx)
 	if again && base.Flops > policy.HeavyFlops {
 		if known, err := a.knownCircuit(conditioned); known != nil || err != nil {
 			return *known, err

@@ -18,6 +18,21 @@ import (
 	"github.com/basetensor/basetensor/internal/problem"
 )
 
+// recurringKey is the key of Recurring in a context.
+type recurringKey struct{}
+
+// Recurring returns a context under which Assign takes the network for one that was asked about before, as that of a registered model:
+// what serves later queries as well is made at the first.
+func Recurring(ctx context.Context) context.Context {
+	return context.WithValue(ctx, recurringKey{}, true)
+}
+
+// recurring reports whether ctx is one of Recurring.
+func recurring(ctx context.Context) bool {
+	is, _ := ctx.Value(recurringKey{}).(bool)
+	return is
+}
+
 // So many networks are known, of so many tensors each at most: what is derived of larger ones is large
 // itself, and soon made beside the work on them.
 const (

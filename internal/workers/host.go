@@ -70,7 +70,7 @@ func NewHost(h Host) *Host {
 	h.known = &plan.Known{}
 
 	if h.Redis {
-		h.memo = cached.Memo{Cache: h.Cache}
+		h.memo = &cached.Memo{Cache: h.Cache}
 	}
 	remembered := h.Cache
 	if !h.Redis {

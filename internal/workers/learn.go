@@ -62,6 +62,9 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	m.Queries = stage.Expand(net, m.Queries)
 	began := time.Now()
 	planning, settings := w.inTime(ctx, &m)
+	if m.Registered {
+		planning = plan.Recurring(planning)
+	}
 	job, err := stage.LearnKnown(planning, net, m.Queries, settings, w.memo, w.known)
 	if err != nil {
 		return hop.Done, err

@@ -198,6 +198,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 		Blob:       known.Blob,
 		Queries:    queries,
 		Settings:   m.Settings,
+		Registered: m.ModelDigest != "",
 		Stored:     stored.UnixMilli(),
 		DeadlineMS: m.DeadlineMS,
 		Timings:    map[string]float64{w.Stage: milliseconds(began)},

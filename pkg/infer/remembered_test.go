@@ -39,7 +39,7 @@ func newMemory(t *testing.T) *memory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &memory{Memo: cached.Memo{Cache: store}, keys: map[string]bool{}}
+	return &memory{Memo: &cached.Memo{Cache: store}, keys: map[string]bool{}}
 }
 
 func (m *memory) Do(

@@ -176,7 +176,7 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	store, err := cache.Open(r.stack.RedisURL(), cache.Options{Timeout: guard}) // stored it must be
 	r.must(err)
 	defer store.Close()
-	_, _, err = cached.Memo{Cache: store}.Do(
+	_, _, err = (&cached.Memo{Cache: store}).Do(
 		r.ctx, known.key, func(context.Context) (*btn.Plan, error) { return known.plan, nil },
 	)
 	r.must(err)
