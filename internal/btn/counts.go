@@ -10,6 +10,9 @@ import "github.com/basetensor/basetensor/pkg/tensor"
 type Counts struct {
 	Cores []int `msgpack:"cores"` // ascending
 	Terms []int `msgpack:"terms"` // the term of each: 0 for a plain symmetric tensor
+	// Ask is empty for a part that Z is the sum of. Otherwise it says which assignments are to be found, MPE or samples, and the part's
+	// Z is 0.
+	Ask Ask `msgpack:"ask,omitempty"`
 }
 
 // Class implements Part.
@@ -19,6 +22,9 @@ func (*Counts) Class() Class { return ClassCounts }
 func (p *Counts) Fits(n *Network) error {
 	if len(p.Cores) == 0 || len(p.Terms) != len(p.Cores) {
 		return misfit("%d cores in count space, %d terms", len(p.Cores), len(p.Terms))
+	}
+	if p.Ask != "" && p.Ask != AskMPE && p.Ask != AskSamples {
+		return misfit("it asks for %.40q", p.Ask)
 	}
 	last := -1
 	for k, c := range p.Cores {

@@ -78,6 +78,8 @@ func AskOf(part Part) Ask {
 		}
 	case *Circuit:
 		return p.Ask
+	case *Counts:
+		return p.Ask
 	}
 	return ""
 }

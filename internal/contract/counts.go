@@ -6,11 +6,14 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
+	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/counts"
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -30,6 +33,9 @@ func (inCounts) Contract(
 	form, err := p.Counts(ctx, q)
 	if err != nil {
 		return btn.Value{}, err
+	}
+	if q.Ask != "" {
+		return j.inCounts(form, q, want)
 	}
 	a, err := form.Value(ctx, j.m != nil)
 	if err != nil {
@@ -59,6 +65,35 @@ func (inCounts) Contract(
 	}
 	value.Flops += 2 * float64(cells.MulAdds)
 	value.Joint = j.jointOf(cells.Joint)
+	return value, nil
+}
+
+// inCounts finds assignments in count space, of a network whose one symmetric core is a term times its weight.
+func (j contraction) inCounts(form *counts.Form, part *btn.Counts, want problem.Want) (value btn.Value, err error) {
+	scale := j.net.Scale
+	for k, c := range part.Cores {
+		scale = scale.Mul(scaled.FromFloat(counts.Terms(j.net.Cores[c].T).Terms[part.Terms[k]].Alpha))
+	}
+	if scale.Sign() < 0 {
+		return value, fault.New(fault.BadInput,
+			"contract: the product of the factors without variables is below 0: weights of assignments are no probabilities then")
+	}
+	if part.Ask == btn.AskMPE {
+		value.Flops = 8 * float64(len(j.net.Links))
+		if value.Found, err = form.Best(j.ctx); value.Found != nil {
+			value.Found.Weight = value.Found.Weight.Mul(scale)
+		}
+		return value, err
+	}
+	if err := query.CheckSamples(len(j.net.Variables), want.Samples); err != nil {
+		return value, err
+	}
+	a, all, err := form.Draw(j.ctx, want.Samples, func(k int) *rand.Rand { return rand.New(rand.NewPCG(want.Seed, uint64(k))) })
+	if err != nil || all == nil {
+		return value, err
+	}
+	value.Drawn = &btn.Drawn{Weight: a.Z.Mul(scale), Values: all}
+	value.Flops = 2 * float64(a.MulAdds)
 	return value, nil
 }
 

@@ -242,12 +242,3 @@ func (a *assigner) circuitPlan(of *btn.Compiled) (*btn.Plan, error) {
 	}
 	return exactOf(cost, &btn.Circuit{Of: of}), nil
 }
-
-// asked returns the part of a plan's circuit that finds assignments; nil where the plan has no circuit, or its circuit cannot say.
-func asked(plan *btn.Plan, ask btn.Ask) *btn.Circuit {
-	of, ok := plan.Estimates[0].Parts[0].(*btn.Circuit)
-	if !ok || ask == btn.AskMap || ask == btn.AskMPE && !of.Of.Functional {
-		return nil
-	}
-	return &btn.Circuit{Of: of.Of, Ask: ask}
-}

@@ -47,7 +47,11 @@ func (a *assigner) descents(q query.Query) (btn.Assignment, error) {
 		cost = *assignment.Cost
 	}
 	for _, ask := range asks(q) {
-		if part := asked(assignment.Plan, ask); part != nil {
+		part, err := a.asked(assignment.Plan, ask)
+		if err != nil {
+			return btn.Assignment{}, err
+		}
+		if part != nil {
 			e.Parts = append(e.Parts, part)
 			continue
 		}
@@ -78,6 +82,27 @@ func (a *assigner) descents(q query.Query) (btn.Assignment, error) {
 	assignment.Plan = &plan
 	assignment.Descents = &btn.Descents{MPE: q.MPE, Map: q.Map, Samples: q.Samples, Seed: q.Seed}
 	return assignment, nil
+}
+
+// asked returns the part that finds assignments along a plan's circuit, or in its count space; nil where there is none.
+func (a *assigner) asked(plan *btn.Plan, ask btn.Ask) (btn.Part, error) {
+	parts := plan.Estimates[0].Parts
+	switch of := parts[0].(type) {
+	case *btn.Circuit:
+		if ask != btn.AskMap && (ask != btn.AskMPE || of.Of.Functional) {
+			return &btn.Circuit{Of: of.Of, Ask: ask}, nil
+		}
+	case *btn.Counts:
+		if len(parts) > 1 {
+			return nil, nil
+		}
+		form, err := a.current().Counts(a.ctx, of)
+		if err == nil && form.Finds(ask) {
+			return &btn.Counts{Cores: of.Cores, Terms: of.Terms, Ask: ask}, nil
+		}
+		return nil, err
+	}
+	return nil, nil
 }
 
 // asks lists what a query asks for.

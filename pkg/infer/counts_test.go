@@ -363,6 +363,69 @@ func TestExactlyKOfThousands(t *testing.T) {
 	}
 }
 
+// Exactly k of 2000 with weights of their own, twice with a copy of a leg beside it: those with the largest ratios are 1, draws have k
+// ones, and the marginals of draws are those of the query.
+func TestAssignmentsOfThousands(t *testing.T) {
+	const n, k, draws = 2000, 600, 50
+	f, err := factorgraph.Exactly(n, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(7, 7))
+	m := &factorgraph.Model{Domains: slices.Repeat([]int{2}, n+2)}
+	all := make([]int, n)
+	ln := 0.0
+	ratio := make([]float64, n)
+	for v := range all {
+		all[v] = v
+		w := []float64{1 + rng.Float64(), math.Exp(rng.NormFloat64())}
+		ln += math.Log(w[0])
+		ratio[v] = w[1] / w[0]
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{2}, Data: w}})
+	}
+	for v := range 2 {
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v, n + v},
+			Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}})
+	}
+	m.Factors = append(m.Factors, factorgraph.Factor{Scope: all, Table: f})
+
+	r := runOne(t, m, query.Query{Marginals: true, MPE: true, Samples: draws, Seed: 3}, btn.Settings{})
+	if r.Error != nil || !r.Exact || r.MPE == nil || !r.MPE.Unique {
+		t.Fatalf("%+v %+v", r.Error, r.MPE)
+	}
+	sorted := slices.Clone(ratio)
+	slices.Sort(sorted)
+	for _, x := range sorted[n-k:] {
+		ln += math.Log(x)
+	}
+	for v, x := range r.MPE.Assignment {
+		if want := ratio[v%n] >= sorted[n-k]; want != (x == 1) {
+			t.Errorf("variable %d is %d", v, x)
+		}
+	}
+	if math.Abs(r.MPE.LnWeight-ln) > 1e-9 {
+		t.Errorf("ln of the largest weight is %v, want %v", r.MPE.LnWeight, ln)
+	}
+
+	size := make([]float64, n)
+	for _, x := range r.Samples {
+		ones := 0
+		for v := range n {
+			ones += x[v]
+			size[v] += float64(x[v])
+		}
+		if ones != k || x[0] != x[n] || x[1] != x[n+1] {
+			t.Fatalf("%d ones, %d %d, %d %d", ones, x[0], x[n], x[1], x[n+1])
+		}
+	}
+	for v := range n {
+		q := r.Marginals[v][1]
+		if math.Abs(size[v]-draws*q) > 6*math.Sqrt(draws*q*(1-q))+1 {
+			t.Errorf("variable %d is 1 in %v of %d draws, with probability %v", v, size[v], draws, q)
+		}
+	}
+}
+
 // What does not fit is refused with the bytes it would take.
 func TestCountSpaceOverTheBudget(t *testing.T) {
 	m := newCounted(rand.New(rand.NewPCG(1, 1)), 3, false, 300)

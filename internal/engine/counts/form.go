@@ -23,8 +23,10 @@ type Form struct {
 	of     []int32           // kinds of the pieces
 	polys  []countspace.Poly // by kind; of those with tables once they were needed
 	signed bool
-	memory int64
-	mu     sync.Mutex // of polys
+	// The variable whose weights a link has, −1 for none.
+	variable []int
+	memory   int64
+	mu       sync.Mutex // of polys
 }
 
 // Options bound a contraction.
@@ -39,7 +41,7 @@ func New(ctx context.Context, net *btn.Network, part *btn.Counts, o Options) (*F
 	if err != nil {
 		return nil, err
 	}
-	f := &Form{layout: l, memory: o.Memory, signed: Signed(net)}
+	f := &Form{layout: l, memory: o.Memory, signed: Signed(net), variable: variables(net)}
 	f.piece = l.pieces()
 	if f.kinds, f.of, err = l.kinds(ctx, f.piece); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -42,7 +43,7 @@ func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
 	var wanted func(int) bool
 	var a Answer
 	if marginals {
-		variable := f.variables()
+		variable := f.variable
 		wanted = func(k int) bool {
 			return slices.ContainsFunc(f.kinds[k].links, func(link int) bool { return variable[link] >= 0 })
 		}
@@ -236,12 +237,12 @@ func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err
 }
 
 // variables returns the variable whose weights a link has, −1 for none.
-func (f *Form) variables() []int {
-	out := make([]int, len(f.net.Links))
+func variables(net *btn.Network) []int {
+	out := make([]int, len(net.Links))
 	for k := range out {
 		out[k] = -1
 	}
-	for v, place := range f.net.Variables {
+	for v, place := range net.Variables {
 		out[place.Link] = v
 	}
 	return out
@@ -268,7 +269,7 @@ func (e *evaluation) marginals(derivatives []countspace.Poly) ([]scaled.Number, 
 		total += place.Domain
 	}
 	out := make([]scaled.Number, total)
-	variable := e.variables()
+	variable := e.variable
 	for t, p := range e.piece {
 		for i, link := range p.links {
 			if v := variable[link]; v >= 0 && rows[e.of[t]] != nil {
