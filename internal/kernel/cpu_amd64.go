@@ -32,6 +32,12 @@ func weightedAVX2(a *blendArgs)
 func dotAVX2(a *dotArgs)
 
 //go:noescape
+func batchAVX2(a *batchArgs)
+
+//go:noescape
+func transposeAVX2(a *transposeArgs)
+
+//go:noescape
 func panelAVX512(a *panelArgs)
 
 //go:noescape
@@ -42,6 +48,9 @@ func weightedAVX512(a *blendArgs)
 
 //go:noescape
 func dotAVX512(a *dotArgs)
+
+//go:noescape
+func batchAVX512(a *batchArgs)
 
 func (x set) panelVector(a *panelArgs) {
 	if x == avx512 {
@@ -74,3 +83,14 @@ func (x set) dotVector(a *dotArgs) {
 		dotAVX2(a)
 	}
 }
+
+func (x set) batchVector(a *batchArgs) {
+	if x == avx512 {
+		batchAVX512(a)
+	} else {
+		batchAVX2(a)
+	}
+}
+
+// transposeVector is the same for both: AVX-512 has no shuffle that does it in less.
+func (x set) transposeVector(a *transposeArgs) { transposeAVX2(a) }

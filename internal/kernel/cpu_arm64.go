@@ -17,7 +17,15 @@ func weightedNEON(a *blendArgs)
 //go:noescape
 func dotNEON(a *dotArgs)
 
-func (x set) panelVector(a *panelArgs)    { panelNEON(a) }
-func (x set) blendVector(a *blendArgs)    { blendNEON(a) }
-func (x set) weightedVector(a *blendArgs) { weightedNEON(a) }
-func (x set) dotVector(a *dotArgs)        { dotNEON(a) }
+//go:noescape
+func batchNEON(a *batchArgs)
+
+//go:noescape
+func transposeNEON(a *transposeArgs)
+
+func (x set) panelVector(a *panelArgs)         { panelNEON(a) }
+func (x set) blendVector(a *blendArgs)         { blendNEON(a) }
+func (x set) weightedVector(a *blendArgs)      { weightedNEON(a) }
+func (x set) dotVector(a *dotArgs)             { dotNEON(a) }
+func (x set) batchVector(a *batchArgs)         { batchNEON(a) }
+func (x set) transposeVector(a *transposeArgs) { transposeNEON(a) }

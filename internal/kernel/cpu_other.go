@@ -15,7 +15,9 @@ func candidates() []set {
 	return []set{rounded}
 }
 
-func (x set) panelVector(*panelArgs)    { panic("kernel: no loops in assembly") }
-func (x set) blendVector(*blendArgs)    { panic("kernel: no loops in assembly") }
-func (x set) weightedVector(*blendArgs) { panic("kernel: no loops in assembly") }
-func (x set) dotVector(*dotArgs)        { panic("kernel: no loops in assembly") }
+func (x set) panelVector(*panelArgs)         { panic("kernel: no loops in assembly") }
+func (x set) blendVector(*blendArgs)         { panic("kernel: no loops in assembly") }
+func (x set) weightedVector(*blendArgs)      { panic("kernel: no loops in assembly") }
+func (x set) dotVector(*dotArgs)             { panic("kernel: no loops in assembly") }
+func (x set) batchVector(*batchArgs)         { panic("kernel: no loops in assembly") }
+func (x set) transposeVector(*transposeArgs) { panic("kernel: no loops in assembly") }

@@ -72,8 +72,8 @@ func (s set) rows() int {
 	return 6
 }
 
-// agrees says that a set gives the bits of the loops in Go for tiles of any number of rows, runs and
-// scalar products of one irregular length. It takes some 30 µs.
+// agrees says that a set gives the bits of the loops in Go for tiles of any number of rows, runs, scalar
+// products and products side by side of one irregular length. It takes some 30 µs.
 func (s set) agrees() bool {
 	const n, depth = 37, 5
 	v := make([]float64, depth*n)
@@ -90,6 +90,11 @@ func (s set) agrees() bool {
 			x.blend(out[i][:n], v, v[n:], at[:4], at[:4], nil, false)
 			x.blend(out[i][:n], v, v[n:], at[:4], at[:4], v[2:6], false)
 			out[i][0] += x.dot(v[1:], v[:len(v)-1])
+			x.transpose(out[i], v, []int{2}, at[1:2], (*[TileSide]int)([]int{0, 6, 12, 18}), (*[TileSide]int)(at))
+			x.batch(out[i][4:], v, v[1:], 9, &Places{
+				OutRows: []int{0, 18}[:min(rows, 2)], OutColumns: []int{0, 9},
+				ARows: at[:min(rows, 2)], ASum: at[:3], BColumns: at[1:3], BSum: at[:3],
+			})
 		}
 		for i, want := range out[0] {
 			if out[1][i] != want {

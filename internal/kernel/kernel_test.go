@@ -223,6 +223,95 @@ func checkBlend(t *testing.T, x set, rng *rand.Rand, n, terms int, weighted, fir
 	}
 }
 
+// TestBatchAgainstLoops: all lengths up to 40, odd numbers of rows and columns among others; nothing else is
+// written.
+func TestBatchAgainstLoops(t *testing.T) {
+	for _, x := range inProcess() {
+		rng := rand.New(rand.NewPCG(17, uint64(x)))
+		for n := 1; n <= 40; n++ {
+			rows, columns, terms := 1+rng.IntN(5), 1+rng.IntN(5), 1+rng.IntN(9)
+			spread := func(count, apart int) (at []int) {
+				for _, i := range rng.Perm(count) {
+					at = append(at, i*apart)
+				}
+				return at
+			}
+			p := Places{
+				OutRows: spread(rows, columns*(n+1)), OutColumns: spread(columns, n+1),
+				ARows: spread(rows, n), ASum: spread(terms, rows*n),
+				BColumns: spread(columns, terms*n+3), BSum: spread(terms, n),
+			}
+			a, b := random(rng, rows*terms*n), random(rng, columns*(terms*n+3))
+			out := random(rng, rows*columns*(n+1))
+			want := append([]float64(nil), out...)
+			for r := range rows {
+				for c := range columns {
+					for j := range n {
+						sum := 0.0
+						for k := range terms {
+							sum = step(x, 1, a[p.ARows[r]+p.ASum[k]+j], b[p.BColumns[c]+p.BSum[k]+j], sum)
+						}
+						want[p.OutRows[r]+p.OutColumns[c]+j] = sum
+					}
+				}
+			}
+			x.batch(out, a, b, n, &p)
+			if err := same(out, want); err != nil {
+				t.Fatalf("%s, %d × %d × %d, %d side by side: %v", names[x], rows, columns, terms, n, err)
+			}
+		}
+	}
+}
+
+// TestTransposeAgainstLoops: some tiles in any sequence; nothing else is written.
+func TestTransposeAgainstLoops(t *testing.T) {
+	for _, x := range inProcess() {
+		rng := rand.New(rand.NewPCG(19, uint64(x)))
+		for tiles := range 9 {
+			var rows, columns [TileSide]int
+			for i := range TileSide {
+				rows[i], columns[i] = 5*((i+tiles)%TileSide), 7*((i+2*tiles)%TileSide)
+			}
+			where, at := rng.Perm(tiles), rng.Perm(tiles)
+			for k := range at {
+				where[k] *= 20
+				at[k] *= 3
+			}
+			from, to := random(rng, 3*tiles+22), random(rng, 20*tiles+1)
+			want := append([]float64(nil), to...)
+			for k := range at {
+				for i := range TileSide {
+					for j := range TileSide {
+						want[where[k]+rows[i]+j] = from[at[k]+columns[j]+i]
+					}
+				}
+			}
+			x.transpose(to, from, where, at, &rows, &columns)
+			if err := same(to, want); err != nil {
+				t.Fatalf("%s, %d tiles: %v", names[x], tiles, err)
+			}
+		}
+	}
+}
+
+// TestScatterAgainstLoops: some lines in any sequence; nothing else is written.
+func TestScatterAgainstLoops(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 1))
+	from, to := random(rng, 40), random(rng, 90)
+	want := append([]float64(nil), to...)
+	at, where := []int{3, 32, 17}, []int{60, 0, 30}
+	places := [Columns]int{5, 11, 0, 29, 7, 8, 2, 20}
+	for k := range at {
+		for j, p := range places {
+			want[where[k]+p] = from[at[k]+j]
+		}
+	}
+	Scatter(to, from, at, where, &places)
+	if err := same(to, want); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestBlendInPlace: a run may be multiplied in place.
 func TestBlendInPlace(t *testing.T) {
 	for _, x := range inProcess() {
@@ -356,7 +445,10 @@ func TestWrongPlaces(t *testing.T) {
 			"before": func(v []float64) { x.panel(make([]float64, 16), 8, 1, 8, v[:1], v, []int{-1}, 8, true) },
 			"out":    func(v []float64) { x.panel(make([]float64, 15), 8, 2, 8, v[:2], v, []int{0}, 8, true) },
 			"blend":  func(v []float64) { x.blend(make([]float64, 9), v, v, []int{8}, []int{0}, nil, true) },
-			"dot":    func(v []float64) { x.dot(make([]float64, 64), v) },
+			"batch": func(v []float64) {
+				x.batch(make([]float64, 32), v, v, 8, &Places{[]int{0, 8}, []int{0, 16}, []int{0, 9}, []int{0}, []int{0, 8}, []int{0}})
+			},
+			"dot": func(v []float64) { x.dot(make([]float64, 64), v) },
 		} {
 			func() {
 				defer func() {

@@ -814,3 +814,119 @@ next:
 	VMOVUPD        Y7, 224(DX)
 	VZEROUPPER
 	RET
+
+// func batchAVX2(a *batchArgs)
+TEXT ·batchAVX2(SB), NOSPLIT, $0-8
+	MOVQ           a+0(FP), DI
+	MOVQ           32(DI), SI
+	MOVQ           40(DI), R8
+	MOVQ           48(DI), R9
+	MOVQ           56(DI), R10
+	MOVQ           88(DI), R11
+	XORQ           DX, DX
+next:
+	VXORPD         Y0, Y0, Y0
+	VXORPD         Y1, Y1, Y1
+	VXORPD         Y2, Y2, Y2
+	VXORPD         Y3, Y3, Y3
+	VXORPD         Y4, Y4, Y4
+	VXORPD         Y5, Y5, Y5
+	VXORPD         Y6, Y6, Y6
+	VXORPD         Y7, Y7, Y7
+	MOVQ           64(DI), R12
+	MOVQ           72(DI), R13
+	MOVQ           80(DI), CX
+k:
+	MOVQ           (R12), AX
+	MOVQ           (R13), BX
+	VMOVUPD        (SI)(AX*8), Y8
+	VMOVUPD        32(SI)(AX*8), Y9
+	VMOVUPD        (R8)(AX*8), Y10
+	VMOVUPD        32(R8)(AX*8), Y11
+	VMOVUPD        (R9)(BX*8), Y12
+	VMOVUPD        32(R9)(BX*8), Y13
+	VMOVUPD        (R10)(BX*8), Y14
+	VMOVUPD        32(R10)(BX*8), Y15
+	VFMADD231PD    Y12, Y8, Y0
+	VFMADD231PD    Y13, Y9, Y1
+	VFMADD231PD    Y14, Y8, Y2
+	VFMADD231PD    Y15, Y9, Y3
+	VFMADD231PD    Y12, Y10, Y4
+	VFMADD231PD    Y13, Y11, Y5
+	VFMADD231PD    Y14, Y10, Y6
+	VFMADD231PD    Y15, Y11, Y7
+	ADDQ           $8, R12
+	ADDQ           $8, R13
+	DECQ           CX
+	JNZ            k
+	MOVQ           (DI), AX
+	VMOVUPD        Y0, (AX)(DX*1)
+	VMOVUPD        Y1, 32(AX)(DX*1)
+	MOVQ           8(DI), AX
+	VMOVUPD        Y2, (AX)(DX*1)
+	VMOVUPD        Y3, 32(AX)(DX*1)
+	MOVQ           16(DI), AX
+	VMOVUPD        Y4, (AX)(DX*1)
+	VMOVUPD        Y5, 32(AX)(DX*1)
+	MOVQ           24(DI), AX
+	VMOVUPD        Y6, (AX)(DX*1)
+	VMOVUPD        Y7, 32(AX)(DX*1)
+	ADDQ           $64, DX
+	ADDQ           $64, SI
+	ADDQ           $64, R8
+	ADDQ           $64, R9
+	ADDQ           $64, R10
+	DECQ           R11
+	JNZ            next
+	VZEROUPPER
+	RET
+
+// func transposeAVX2(a *transposeArgs)
+TEXT ·transposeAVX2(SB), NOSPLIT, $0-8
+	MOVQ           a+0(FP), DI
+	MOVQ           8(DI), SI
+	MOVQ           16(DI), R12
+	MOVQ           24(DI), R13
+	MOVQ           32(DI), CX
+	MOVQ           72(DI), R8
+	ADDQ           SI, R8
+	MOVQ           80(DI), R9
+	ADDQ           SI, R9
+	MOVQ           88(DI), R10
+	ADDQ           SI, R10
+	MOVQ           96(DI), R11
+	ADDQ           SI, R11
+	MOVQ           (DI), DX
+	MOVQ           40(DI), SI
+	MOVQ           48(DI), R14
+	MOVQ           56(DI), R15
+	MOVQ           64(DI), DI
+	ADDQ           DX, SI
+	ADDQ           DX, R14
+	ADDQ           DX, R15
+	ADDQ           DX, DI
+next:
+	MOVQ           (R13), AX
+	MOVQ           (R12), BX
+	VMOVUPD        (R8)(AX*8), Y0
+	VMOVUPD        (R9)(AX*8), Y1
+	VMOVUPD        (R10)(AX*8), Y2
+	VMOVUPD        (R11)(AX*8), Y3
+	VUNPCKLPD      Y1, Y0, Y4
+	VUNPCKHPD      Y1, Y0, Y5
+	VUNPCKLPD      Y3, Y2, Y6
+	VUNPCKHPD      Y3, Y2, Y7
+	VPERM2F128     $0x20, Y6, Y4, Y8
+	VPERM2F128     $0x31, Y6, Y4, Y10
+	VPERM2F128     $0x20, Y7, Y5, Y9
+	VPERM2F128     $0x31, Y7, Y5, Y11
+	VMOVUPD        Y8, (SI)(BX*8)
+	VMOVUPD        Y9, (R14)(BX*8)
+	VMOVUPD        Y10, (R15)(BX*8)
+	VMOVUPD        Y11, (DI)(BX*8)
+	ADDQ           $8, R12
+	ADDQ           $8, R13
+	DECQ           CX
+	JNZ            next
+	VZEROUPPER
+	RET

@@ -2322,3 +2322,53 @@ next:
 	VMOVUPD        Z3, 192(DX)
 	VZEROUPPER
 	RET
+
+// func batchAVX512(a *batchArgs)
+TEXT ·batchAVX512(SB), NOSPLIT, $0-8
+	MOVQ           a+0(FP), DI
+	MOVQ           32(DI), SI
+	MOVQ           40(DI), R8
+	MOVQ           48(DI), R9
+	MOVQ           56(DI), R10
+	MOVQ           88(DI), R11
+	XORQ           DX, DX
+next:
+	VPXORQ         Z0, Z0, Z0
+	VPXORQ         Z1, Z1, Z1
+	VPXORQ         Z2, Z2, Z2
+	VPXORQ         Z3, Z3, Z3
+	MOVQ           64(DI), R12
+	MOVQ           72(DI), R13
+	MOVQ           80(DI), CX
+k:
+	MOVQ           (R12), AX
+	MOVQ           (R13), BX
+	VMOVUPD        (SI)(AX*8), Z4
+	VMOVUPD        (R8)(AX*8), Z5
+	VMOVUPD        (R9)(BX*8), Z6
+	VMOVUPD        (R10)(BX*8), Z7
+	VFMADD231PD    Z6, Z4, Z0
+	VFMADD231PD    Z7, Z4, Z1
+	VFMADD231PD    Z6, Z5, Z2
+	VFMADD231PD    Z7, Z5, Z3
+	ADDQ           $8, R12
+	ADDQ           $8, R13
+	DECQ           CX
+	JNZ            k
+	MOVQ           (DI), AX
+	VMOVUPD        Z0, (AX)(DX*1)
+	MOVQ           8(DI), AX
+	VMOVUPD        Z1, (AX)(DX*1)
+	MOVQ           16(DI), AX
+	VMOVUPD        Z2, (AX)(DX*1)
+	MOVQ           24(DI), AX
+	VMOVUPD        Z3, (AX)(DX*1)
+	ADDQ           $64, DX
+	ADDQ           $64, SI
+	ADDQ           $64, R8
+	ADDQ           $64, R9
+	ADDQ           $64, R10
+	DECQ           R11
+	JNZ            next
+	VZEROUPPER
+	RET

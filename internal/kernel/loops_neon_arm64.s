@@ -639,3 +639,131 @@ next:
 	VST1.P         [V8.D2, V9.D2, V10.D2, V11.D2], 64(R4)
 	VST1.P         [V12.D2, V13.D2, V14.D2, V15.D2], 64(R4)
 	RET
+
+// func batchNEON(a *batchArgs)
+TEXT ·batchNEON(SB), NOSPLIT, $0-8
+	MOVD           a+0(FP), R0
+	MOVD           (R0), R1
+	MOVD           32(R0), R5
+	MOVD           8(R0), R2
+	MOVD           40(R0), R6
+	MOVD           16(R0), R3
+	MOVD           48(R0), R7
+	MOVD           24(R0), R4
+	MOVD           56(R0), R8
+	MOVD           88(R0), R9
+next:
+	VEOR           V0.B16, V0.B16, V0.B16
+	VEOR           V1.B16, V1.B16, V1.B16
+	VEOR           V2.B16, V2.B16, V2.B16
+	VEOR           V3.B16, V3.B16, V3.B16
+	VEOR           V4.B16, V4.B16, V4.B16
+	VEOR           V5.B16, V5.B16, V5.B16
+	VEOR           V6.B16, V6.B16, V6.B16
+	VEOR           V7.B16, V7.B16, V7.B16
+	VEOR           V8.B16, V8.B16, V8.B16
+	VEOR           V9.B16, V9.B16, V9.B16
+	VEOR           V10.B16, V10.B16, V10.B16
+	VEOR           V11.B16, V11.B16, V11.B16
+	VEOR           V12.B16, V12.B16, V12.B16
+	VEOR           V13.B16, V13.B16, V13.B16
+	VEOR           V14.B16, V14.B16, V14.B16
+	VEOR           V15.B16, V15.B16, V15.B16
+	MOVD           64(R0), R10
+	MOVD           72(R0), R11
+	MOVD           80(R0), R12
+k:
+	MOVD.P         8(R10), R13
+	MOVD.P         8(R11), R14
+	ADD            R13<<3, R5, R15
+	VLD1           (R15), [V16.D2, V17.D2, V18.D2, V19.D2]
+	ADD            R13<<3, R6, R15
+	VLD1           (R15), [V20.D2, V21.D2, V22.D2, V23.D2]
+	ADD            R14<<3, R7, R15
+	VLD1           (R15), [V24.D2, V25.D2, V26.D2, V27.D2]
+	ADD            R14<<3, R8, R15
+	VLD1           (R15), [V28.D2, V29.D2, V30.D2, V31.D2]
+	VFMLA          V24.D2, V16.D2, V0.D2
+	VFMLA          V25.D2, V17.D2, V1.D2
+	VFMLA          V26.D2, V18.D2, V2.D2
+	VFMLA          V27.D2, V19.D2, V3.D2
+	VFMLA          V28.D2, V16.D2, V4.D2
+	VFMLA          V29.D2, V17.D2, V5.D2
+	VFMLA          V30.D2, V18.D2, V6.D2
+	VFMLA          V31.D2, V19.D2, V7.D2
+	VFMLA          V24.D2, V20.D2, V8.D2
+	VFMLA          V25.D2, V21.D2, V9.D2
+	VFMLA          V26.D2, V22.D2, V10.D2
+	VFMLA          V27.D2, V23.D2, V11.D2
+	VFMLA          V28.D2, V20.D2, V12.D2
+	VFMLA          V29.D2, V21.D2, V13.D2
+	VFMLA          V30.D2, V22.D2, V14.D2
+	VFMLA          V31.D2, V23.D2, V15.D2
+	SUBS           $1, R12, R12
+	BNE            k
+	VST1.P         [V0.D2, V1.D2, V2.D2, V3.D2], 64(R1)
+	ADD            $64, R5
+	VST1.P         [V4.D2, V5.D2, V6.D2, V7.D2], 64(R2)
+	ADD            $64, R6
+	VST1.P         [V8.D2, V9.D2, V10.D2, V11.D2], 64(R3)
+	ADD            $64, R7
+	VST1.P         [V12.D2, V13.D2, V14.D2, V15.D2], 64(R4)
+	ADD            $64, R8
+	SUBS           $1, R9, R9
+	BNE            next
+	RET
+
+// func transposeNEON(a *transposeArgs)
+TEXT ·transposeNEON(SB), NOSPLIT, $0-8
+	MOVD           a+0(FP), R0
+	MOVD           0(R0), R1
+	MOVD           8(R0), R2
+	MOVD           16(R0), R3
+	MOVD           24(R0), R4
+	MOVD           32(R0), R5
+	MOVD           40(R0), R6
+	ADD            R1, R6
+	MOVD           72(R0), R10
+	ADD            R2, R10
+	MOVD           48(R0), R7
+	ADD            R1, R7
+	MOVD           80(R0), R11
+	ADD            R2, R11
+	MOVD           56(R0), R8
+	ADD            R1, R8
+	MOVD           88(R0), R12
+	ADD            R2, R12
+	MOVD           64(R0), R9
+	ADD            R1, R9
+	MOVD           96(R0), R13
+	ADD            R2, R13
+next:
+	MOVD.P         8(R4), R14
+	MOVD.P         8(R3), R15
+	ADD            R14<<3, R10, R16
+	VLD1           (R16), [V0.D2, V1.D2]
+	ADD            R14<<3, R11, R16
+	VLD1           (R16), [V2.D2, V3.D2]
+	ADD            R14<<3, R12, R16
+	VLD1           (R16), [V4.D2, V5.D2]
+	ADD            R14<<3, R13, R16
+	VLD1           (R16), [V6.D2, V7.D2]
+	VZIP1          V2.D2, V0.D2, V8.D2
+	VZIP1          V6.D2, V4.D2, V9.D2
+	ADD            R15<<3, R6, R16
+	VST1           [V8.D2, V9.D2], (R16)
+	VZIP2          V2.D2, V0.D2, V10.D2
+	VZIP2          V6.D2, V4.D2, V11.D2
+	ADD            R15<<3, R7, R16
+	VST1           [V10.D2, V11.D2], (R16)
+	VZIP1          V3.D2, V1.D2, V12.D2
+	VZIP1          V7.D2, V5.D2, V13.D2
+	ADD            R15<<3, R8, R16
+	VST1           [V12.D2, V13.D2], (R16)
+	VZIP2          V3.D2, V1.D2, V14.D2
+	VZIP2          V7.D2, V5.D2, V15.D2
+	ADD            R15<<3, R9, R16
+	VST1           [V14.D2, V15.D2], (R16)
+	SUBS           $1, R5, R5
+	BNE            next
+	RET

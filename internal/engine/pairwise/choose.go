@@ -2,7 +2,11 @@ package pairwise
 
 // The candidates among which a merge's kernel is chosen, and the model of their time.
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/kernel"
+)
 
 // blend takes the last axes of the result, whatever they are, as the run.
 func (g *groups) blend(most int) *spec {
@@ -37,6 +41,31 @@ func (g *groups) panel(v, most int) *spec {
 		x.swapped = true
 		for _, list := range []*[]axis{&x.outer, &x.rows, &x.run, &x.sum, &x.steps} {
 			*list = swap(*list)
+		}
+	}
+	return x
+}
+
+// batched takes the last axes of the result as the run if both operands have them, and all rows, columns and
+// values of the sum into the block; nil unless that is a few matrices and each is small.
+func (g *groups) batched() *spec {
+	rows, columns, sum := count(g.own[0]), count(g.own[1]), count(g.sum)
+	if rows < 2 || columns < 2 || sum < 2 || rows*sum > maxMatrix || columns*sum > maxMatrix || rows*columns > maxMatrix {
+		return nil
+	}
+	at := len(g.out)
+	n := 1
+	for at > 0 && n*g.out[at-1].dim <= side && has(g.batch, g.out[at-1]) {
+		at--
+		n *= g.out[at].dim
+	}
+	if n < kernel.Columns {
+		return nil
+	}
+	x := &spec{kind: batched, rows: g.own[0], columns: g.own[1], sum: g.sum, run: g.out[at:]}
+	for _, o := range g.batch {
+		if !has(x.run, o) {
+			x.outer = append(x.outer, o)
 		}
 	}
 	return x
@@ -144,6 +173,8 @@ const (
 	perTile     = 200.0 // of a block of a panel, beside: its operands are packed
 	perGathered = 1.5   // of an entry that is copied together
 	perCall     = 8.0   // of a call of an innermost loop
+	perBatched  = 0.06  // of a multiplication and addition of matrices side by side
+	perCopied   = 0.3   // of an entry that is copied with its neighbours
 )
 
 // time estimates how long the kernel takes.
@@ -169,6 +200,14 @@ func (x *spec) time(g *groups) float64 {
 		t += x.repeats(0) * rows * sum * 2
 		if x.packs() {
 			t += x.repeats(1) * sum * run * perGathered
+		}
+	case batched:
+		t += g.work*perBatched + outer*sum*run*(rows+float64(count(x.columns)))*perCopied
+		t += outer * rows * float64(count(x.columns)) * perCall
+		for i := range 2 {
+			if !x.contiguous(i) {
+				t += g.size[i] * perGathered
+			}
 		}
 	case inner:
 		t += g.work * perInner

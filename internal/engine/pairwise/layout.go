@@ -33,20 +33,22 @@ type axis struct {
 type kind uint8
 
 const (
-	tiny  kind = iota // few entries: a loop over all
-	panel             // out[rows, run] += S[rows, k] · V[k, run]
-	blend             // out[run] += A[k, run] · B[k, run]
-	inner             // out[o] = Σ_run A[o, run] · B[o, run]
+	tiny    kind = iota // few entries: a loop over all
+	panel               // out[rows, run] += S[rows, k] · V[k, run]
+	blend               // out[run] += A[k, run] · B[k, run]
+	inner               // out[o] = Σ_run A[o, run] · B[o, run]
+	batched             // out[rows, columns, run] = Σ_k A[rows, k, run] · B[k, columns, run]
 )
 
 // spec is a merge ready for its kernel. The result has its axes in the sequence outer, rows, run
-// (for inner: outer; the run is summed). Operand 0 of a panel is S, operand 1 is V; swapped says
+// (for inner: outer; the run is summed; for batched: as long as they stay). Operand 0 of a panel is S, operand 1 is V; swapped says
 // that they are b and a of the operation.
 type spec struct {
 	kind    kind
 	swapped bool
 	outer   []axis // one block for every combination of their values
-	rows    []axis // of a panel
+	rows    []axis // of a panel, or of matrices side by side
+	columns []axis // of matrices side by side
 	run     []axis // the innermost loop
 	sum     []axis // summed within a block
 	steps   []axis // summed block after block
@@ -65,6 +67,8 @@ const (
 	listed    = 1024    // entries of the offset lists of rows and sums, unless one axis is longer
 	maxPanel  = 1 << 16 // entries of a packed panel of V: 512 KiB
 	innerOut  = 64      // entries of a result up to which sums are computed one by one
+	maxMatrix = 256     // entries of a matrix, when several are multiplied side by side
+	side      = 32      // of those, at most
 	innerPart = 64      // parts at most into which such a sum is cut for threads
 )
 
@@ -156,15 +160,20 @@ func (s *shape) plan(a, b layout, out []int) (*spec, layout) {
 			try(g.panel(0, run))
 			try(g.panel(1, run))
 		}
+		try(g.batched())
 	}
 
 	best.work = g.work
 
 	l := layout{index: make([]int, 0, len(out))}
-	for _, part := range [][]axis{best.outer, best.rows, best.run} {
-		if best.kind == inner && len(l.index) == len(out) {
-			break
-		}
+	sequence := [][]axis{best.outer, best.rows, best.run}
+	switch best.kind {
+	case inner:
+		sequence = sequence[:1]
+	case batched:
+		sequence = [][]axis{g.out}
+	}
+	for _, part := range sequence {
 		for _, x := range part {
 			l.index = append(l.index, x.index)
 		}
@@ -177,7 +186,7 @@ func (s *shape) plan(a, b layout, out []int) (*spec, layout) {
 		step *= s.dims[l.index[i]]
 	}
 	best.size = step
-	for _, part := range []*[]axis{&best.outer, &best.rows, &best.run} {
+	for _, part := range []*[]axis{&best.outer, &best.rows, &best.columns, &best.run} {
 		*part = slices.Clone(*part)
 		for i := range *part {
 			(*part)[i].stride[2] = l.strideOf((*part)[i].index)

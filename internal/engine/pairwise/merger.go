@@ -82,7 +82,7 @@ func (k *merger) plan() {
 		k.runs = pieces(count(x.run), min(maxRun, maxPanel/min(count(x.sum), maxSum)))
 		k.rows = pieces(count(x.rows), taskRows)
 		k.tasks = count(x.outer) * k.runs * k.rows
-	case blend:
+	case blend, batched:
 		k.tasks = count(x.outer)
 	case inner:
 		k.tasks = min(innerPart, count(x.steps))

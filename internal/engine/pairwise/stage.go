@@ -7,28 +7,17 @@ package pairwise
 import (
 	"cmp"
 	"slices"
-
-	"github.com/basetensor/basetensor/internal/kernel"
 )
 
 const (
-	nearby     = 128     // entries of an operand next to each other that a block has, if it can: neighbouring lines come together
+	nearby     = 256     // entries of an operand next to each other that a block has, if it can: neighbouring lines come together
 	line       = 8       // entries of a line of the cache
 	maxStaged  = 1 << 15 // entries of a staged block, and of a run for all values of a sum: 256 KiB
 	stageFrom  = 1 << 15 // entries of a table that does not stay in the second cache
-	stagedRun  = 64      // entries of a run of a staged block
+	stagedRun  = 128     // entries of a run of a staged block
 	sameSets   = 512     // entries after which lines share a set of the first cache
 	maxPadding = 2 * line
 )
-
-// copying is how an operand is staged: its axes, with strides there and where it is copied to. The
-// last inner ones are copied by a loop over a list, they hold a line of where it is copied from. It is
-// empty where an operand is read as it is.
-type copying struct {
-	axes  []axis // stride[0] is where it is copied from, stride[1] where to
-	inner int
-	size  int
-}
 
 // stage decides which operands are staged, and takes the axes that are fastest there into the block:
 // as many as there is room for.
@@ -38,12 +27,16 @@ func (x *spec) stage() {
 	}
 	var need [2]bool
 	for i := range 2 {
-		need[i] = x.large(i) && !x.reads(i)
+		need[i] = x.kind == batched || x.large(i) && !x.reads(i)
 	}
 	if !need[0] && !need[1] {
 		return
 	}
-	for near := nearby; near >= line; near /= 2 {
+	least := line
+	if x.kind == batched {
+		least = 1 // it is always staged
+	}
+	for near := nearby; near >= least; near /= 2 {
 		if y, ok := x.staging(need, near); ok {
 			*x = y
 			return
@@ -61,7 +54,7 @@ func (x *spec) staging(need [2]bool, near int) (y spec, ok bool) {
 	}
 	var fast []int
 	for i := range 2 {
-		if need[i] {
+		if need[i] && x.large(i) && !x.reads(i) {
 			fast = append(fast, x.fastest(i, near)...)
 		}
 	}
@@ -104,7 +97,7 @@ func (x *spec) wander() {
 }
 
 // parts are the lists of axes of a merge that operands have.
-func (x *spec) parts() [][]axis { return [][]axis{x.outer, x.rows, x.run, x.sum, x.steps} }
+func (x *spec) parts() [][]axis { return [][]axis{x.outer, x.rows, x.columns, x.run, x.sum, x.steps} }
 
 // large says that an operand does not stay in the second cache.
 func (x *spec) large(operand int) bool {
@@ -179,7 +172,7 @@ func split(axes []axis, list []int) (rest, found []axis) {
 // arrange gives an operand a place of its own for one block, the run the fastest; false where it would
 // be too large.
 func (x *spec) arrange(operand int) bool {
-	parts := []*[]axis{&x.run, &x.rows, &x.sum, &x.inside}
+	parts := []*[]axis{&x.run, &x.rows, &x.columns, &x.sum, &x.inside}
 	if x.kind == inner {
 		parts = append(parts, &x.outer)
 	}
@@ -213,59 +206,5 @@ func (x *spec) arrange(operand int) bool {
 	}
 	c.sequence()
 	x.staged[operand] = c
-	return true
-}
-
-// sequence sorts the axes as they are copied: in the sequence of where it is copied from, a line after the
-// other.
-func (c *copying) sequence() {
-	slices.SortFunc(c.axes, func(a, b axis) int { return b.stride[0] - a.stride[0] })
-	for n := 1; c.inner < len(c.axes) && n < line; c.inner++ {
-		n *= c.axes[len(c.axes)-1-c.inner].dim
-	}
-}
-
-// place is one thread's copy of an operand.
-type place struct {
-	data  []float64
-	at    int      // where what it holds is in the operand, −1 for nothing
-	outer [2][]int // offsets of the axes but the inner ones, from and to
-	inner [2][]int // offsets of those
-}
-
-// start makes the lists of a copying.
-func (p *place) start(c *copying) {
-	p.at = -1
-	if c.size == 0 {
-		return
-	}
-	p.data = room(p.data, c.size)
-	for side := range 2 {
-		at := len(c.axes) - c.inner
-		p.outer[side] = offsets(p.outer[side], c.axes[:at], side)
-		p.inner[side] = offsets(p.inner[side], c.axes[at:], side)
-	}
-}
-
-// fill copies the block that begins at a place of the operand, unless it is there; it says whether it
-// was not.
-func (p *place) fill(from []float64, at int) bool {
-	if p.at == at {
-		return false
-	}
-	p.at = at
-	from = from[at:]
-	innerTo := p.inner[1]
-	outerTo := p.outer[1][:len(p.outer[0])]
-	if along := p.inner[0]; len(along) == line && along[line-1] == line-1 {
-		kernel.Scatter(p.data, from, p.outer[0], outerTo, (*[line]int)(innerTo))
-		return true
-	}
-	for o, d := range p.outer[0] {
-		x, y := from[d:], p.data[outerTo[o]:]
-		for i, d := range p.inner[0] {
-			y[innerTo[i]] = x[d]
-		}
-	}
 	return true
 }

@@ -107,7 +107,7 @@ func TestShuffledMergesAgainstOneLoop(t *testing.T) {
 			staged[x.kind]++
 		}
 	}
-	for _, k := range []kind{panel, blend, inner} {
+	for _, k := range []kind{panel, blend, inner, batched} {
 		if staged[k] < 3 {
 			t.Errorf("kind %d was staged %d times", k, staged[k])
 		}

@@ -16,6 +16,7 @@ type worker struct {
 	held        [2]int       // offset of the panel that is written out, −1 for none
 	at          []int        // where the rows of the panel of V are
 	direct      [2]bool      // by operand: it is read where it is
+	matrices    kernel.Places
 }
 
 // start fills in the offsets of a merge.
@@ -34,8 +35,14 @@ func (w *worker) start(k *merger) {
 		w.held[i] = -1
 		w.place[i].start(&x.staged[i])
 	}
-	if x.kind == panel {
+	switch x.kind {
+	case panel:
 		w.rows = offsets(w.rows, x.rows, 0)
+	case batched:
+		p := &w.matrices
+		p.ARows, p.OutRows = offsets(p.ARows, x.rows, 0), offsets(p.OutRows, x.rows, 2)
+		p.BColumns, p.OutColumns = offsets(p.BColumns, x.columns, 1), offsets(p.OutColumns, x.columns, 2)
+		p.ASum, p.BSum = w.sum[0], w.sum[1]
 	}
 }
 
@@ -46,6 +53,8 @@ func (w *worker) span(k *merger, from, to int) {
 		w.panels(k, from, to)
 	case blend:
 		w.blends(k, from, to)
+	case batched:
+		w.batches(k, from, to)
 	case inner:
 		for t := from; t < to; t++ {
 			w.inners(k, t)

@@ -1,6 +1,6 @@
 package pairwise
 
-// The other two kinds of block.
+// The other kinds of block.
 
 import "github.com/basetensor/basetensor/internal/kernel"
 
@@ -38,6 +38,28 @@ func (w *worker) blend(k *merger, out []float64, first bool) {
 	for s := 0; s < len(atA); s += maxTerms {
 		end := min(s+maxTerms, len(atA))
 		kernel.Blend(out, a, b, atA[s:end], atB[s:end], first && s == 0)
+	}
+}
+
+// batches does tasks of a batched merge: matrices side by side at every place of the outer axes.
+func (w *worker) batches(k *merger, from, to int) {
+	x := k.spec
+	w.outer.seek(x.outer, from)
+	w.step.seek(nil, 0)
+	n := count(x.run)
+	for range to - from {
+		if k.ctx.Err() != nil {
+			return
+		}
+		w.stage(k)
+		w.inside.seek(x.inside, 0)
+		for range count(x.inside) {
+			a, i := w.source(k, 0)
+			b, j := w.source(k, 1)
+			kernel.Batch(k.out[w.outer.off[2]+w.inside.off[2]:], a[i:], b[j:], n, &w.matrices)
+			w.inside.next()
+		}
+		w.outer.next()
 	}
 }
 

@@ -17,6 +17,8 @@ func neonLoops() []byte {
 	a.panel()
 	a.blend()
 	a.dot()
+	a.batch()
+	a.transpose()
 	return a.Bytes()
 }
 
@@ -221,5 +223,79 @@ func (a *neon) dot() {
 	for i := range 4 {
 		a.do("VST1.P", list(4*i, 4), "64(R4)")
 	}
+	a.do("RET")
+}
+
+// batch adds up products of two rows and two columns, eight matrices at a time.
+func (a *neon) batch() {
+	a.function("batchNEON", "func batchNEON(a *batchArgs)")
+	a.do("MOVD", "a+0(FP)", "R0")
+	for i := range 4 {
+		a.do("MOVD", at(8*i, "R0"), fmt.Sprintf("R%d", 1+i))    // two rows and two columns of out
+		a.do("MOVD", at(32+8*i, "R0"), fmt.Sprintf("R%d", 5+i)) // two rows of a, two columns of b
+	}
+	a.do("MOVD", "88(R0)", "R9") // blocks
+	a.label("next")
+	a.clear(16)
+	a.do("MOVD", "64(R0)", "R10") // places in a
+	a.do("MOVD", "72(R0)", "R11") // places in b
+	a.do("MOVD", "80(R0)", "R12") // terms
+	a.label("k")
+	a.do("MOVD.P", "8(R10)", "R13")
+	a.do("MOVD.P", "8(R11)", "R14")
+	for side := range 4 {
+		a.do("ADD", fmt.Sprintf("R%d<<3", 13+side/2), fmt.Sprintf("R%d", 5+side), "R15")
+		a.do("VLD1", "(R15)", list(16+4*side, 4))
+	}
+	for tile := range 4 {
+		for i := range 4 {
+			a.do("VFMLA", d2(24+4*(tile%2)+i), d2(16+4*(tile/2)+i), d2(4*tile+i))
+		}
+	}
+	a.do("SUBS", "$1", "R12", "R12")
+	a.do("BNE", "k")
+	for tile := range 4 {
+		a.do("VST1.P", list(4*tile, 4), fmt.Sprintf("64(R%d)", 1+tile))
+		a.do("ADD", "$64", fmt.Sprintf("R%d", 5+tile))
+	}
+	a.do("SUBS", "$1", "R9", "R9")
+	a.do("BNE", "next")
+	a.do("RET")
+}
+
+// transpose copies tiles of four rows and columns.
+func (a *neon) transpose() {
+	a.function("transposeNEON", "func transposeNEON(a *transposeArgs)")
+	a.do("MOVD", "a+0(FP)", "R0")
+	a.do("MOVD", "0(R0)", "R1")  // to
+	a.do("MOVD", "8(R0)", "R2")  // from
+	a.do("MOVD", "16(R0)", "R3") // where
+	a.do("MOVD", "24(R0)", "R4") // at
+	a.do("MOVD", "32(R0)", "R5") // tiles
+	for i := range 4 {
+		row, column := fmt.Sprintf("R%d", 6+i), fmt.Sprintf("R%d", 10+i)
+		a.do("MOVD", at(40+8*i, "R0"), row)
+		a.do("ADD", "R1", row)
+		a.do("MOVD", at(72+8*i, "R0"), column)
+		a.do("ADD", "R2", column)
+	}
+	a.label("next")
+	a.do("MOVD.P", "8(R4)", "R14")
+	a.do("MOVD.P", "8(R3)", "R15")
+	for i := range 4 { // column i: entries 0 and 1, 2 and 3
+		a.do("ADD", fmt.Sprintf("R14<<3, R%d", 10+i), "R16")
+		a.do("VLD1", "(R16)", list(2*i, 2))
+	}
+	for i := range 4 {
+		row := 8 + 2*i
+		for half := range 2 { // of columns 0 and 1, 2 and 3
+			zip := []string{"VZIP1", "VZIP2"}[i%2]
+			a.do(zip, d2(4*half+2+i/2), d2(4*half+i/2), d2(row+half))
+		}
+		a.do("ADD", fmt.Sprintf("R15<<3, R%d", 6+i), "R16")
+		a.do("VST1", list(row, 2), "(R16)")
+	}
+	a.do("SUBS", "$1", "R5", "R5")
+	a.do("BNE", "next")
 	a.do("RET")
 }

@@ -48,6 +48,10 @@ func x86Loops(v vectors) []byte {
 	a.panel()
 	a.blend()
 	a.dot()
+	a.batch()
+	if a.lanes == 4 {
+		a.transpose()
+	}
 	return a.Bytes()
 }
 
@@ -282,6 +286,107 @@ func (a *x86) dot() {
 	for i := range n {
 		a.do("VMOVUPD", a.r(i), at(8*a.lanes*i, "DX"))
 	}
+	a.do("VZEROUPPER")
+	a.do("RET")
+}
+
+// batch adds up products of two rows and two columns, eight matrices at a time.
+func (a *x86) batch() {
+	a.function("batch"+a.name, "func batch"+a.name+"(a *batchArgs)")
+	n := 8 / a.lanes
+	places := []string{"SI", "R8", "R9", "R10"} // two rows of a, two columns of b
+	a.do("MOVQ", "a+0(FP)", "DI")
+	for i, place := range places {
+		a.do("MOVQ", at(32+8*i, "DI"), place)
+	}
+	a.do("MOVQ", "88(DI)", "R11") // blocks
+	a.do("XORQ", "DX", "DX")      // bytes into out
+	a.label("next")
+	for i := range 4 * n {
+		a.clear(i)
+	}
+	a.do("MOVQ", "64(DI)", "R12") // places in a
+	a.do("MOVQ", "72(DI)", "R13") // places in b
+	a.do("MOVQ", "80(DI)", "CX")  // terms
+	a.label("k")
+	a.do("MOVQ", "(R12)", "AX")
+	a.do("MOVQ", "(R13)", "BX")
+	for side, place := range places {
+		offset := "(AX*8)"
+		if side >= 2 {
+			offset = "(BX*8)"
+		}
+		for i := range n {
+			a.do("VMOVUPD", at(8*a.lanes*i, place)+offset, a.r((4+side)*n+i))
+		}
+	}
+	for tile := range 4 {
+		for i := range n {
+			a.do("VFMADD231PD", a.r((6+tile%2)*n+i), a.r((4+tile/2)*n+i), a.r(tile*n+i))
+		}
+	}
+	a.do("ADDQ", "$8", "R12")
+	a.do("ADDQ", "$8", "R13")
+	a.do("DECQ", "CX")
+	a.do("JNZ", "k")
+	for tile := range 4 {
+		a.do("MOVQ", at(8*tile, "DI"), "AX")
+		for i := range n {
+			a.do("VMOVUPD", a.r(tile*n+i), at(8*a.lanes*i, "AX")+"(DX*1)")
+		}
+	}
+	a.do("ADDQ", "$64", "DX")
+	for _, place := range places {
+		a.do("ADDQ", "$64", place)
+	}
+	a.do("DECQ", "R11")
+	a.do("JNZ", "next")
+	a.do("VZEROUPPER")
+	a.do("RET")
+}
+
+// transpose copies tiles of four rows and columns.
+func (a *x86) transpose() {
+	a.function("transpose"+a.name, "func transpose"+a.name+"(a *transposeArgs)")
+	a.do("MOVQ", "a+0(FP)", "DI")
+	a.do("MOVQ", "8(DI)", "SI")   // from
+	a.do("MOVQ", "16(DI)", "R12") // where
+	a.do("MOVQ", "24(DI)", "R13") // at
+	a.do("MOVQ", "32(DI)", "CX")  // tiles
+	columns := []string{"R8", "R9", "R10", "R11"}
+	for i, column := range columns {
+		a.do("MOVQ", at(72+8*i, "DI"), column)
+		a.do("ADDQ", "SI", column)
+	}
+	a.do("MOVQ", "(DI)", "DX") // to
+	rows := []string{"SI", "R14", "R15", "DI"}
+	for i, row := range rows {
+		a.do("MOVQ", at(40+8*i, "DI"), row)
+	}
+	for _, row := range rows {
+		a.do("ADDQ", "DX", row)
+	}
+	a.label("next")
+	a.do("MOVQ", "(R13)", "AX")
+	a.do("MOVQ", "(R12)", "BX")
+	for i, column := range columns {
+		a.do("VMOVUPD", "("+column+")(AX*8)", a.r(i))
+	}
+	for i := range 2 { // entries 0 and 2 of two columns, then 1 and 3
+		a.do("VUNPCKLPD", a.r(2*i+1), a.r(2*i), a.r(4+2*i))
+		a.do("VUNPCKHPD", a.r(2*i+1), a.r(2*i), a.r(5+2*i))
+	}
+	for i := range 2 {
+		a.do("VPERM2F128", "$0x20", a.r(6+i), a.r(4+i), a.r(8+i))
+		a.do("VPERM2F128", "$0x31", a.r(6+i), a.r(4+i), a.r(10+i))
+	}
+	for i, row := range rows {
+		a.do("VMOVUPD", a.r(8+i), "("+row+")(BX*8)")
+	}
+	a.do("ADDQ", "$8", "R12")
+	a.do("ADDQ", "$8", "R13")
+	a.do("DECQ", "CX")
+	a.do("JNZ", "next")
 	a.do("VZEROUPPER")
 	a.do("RET")
 }
