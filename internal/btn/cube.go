@@ -13,6 +13,8 @@ type Cube struct {
 type Split struct {
 	// Cubes are literals (formula.Literal) of the network's formula that hold together.
 	Cubes [][]int32 `msgpack:"cubes"`
+	// Order is an elimination order of variables of that formula, which guides the search of every cube.
+	Order []int32 `msgpack:"order,omitempty"`
 	// Given says that the formula is that of the network under the query's evidence; else of the network as it is.
 	Given bool  `msgpack:"given,omitempty"`
 	Work  int64 `msgpack:"work"`  // steps of the search of one cube, at most

@@ -20,12 +20,12 @@ const (
 	movesPerStep   = 4 // moves that take the time of a step of work
 )
 
-// follow sets the guide of all variables and Stats.Width, and returns the tree that it follows.
-func (s *search) follow() (decomposition, error) {
+// follow sets the guide of all variables and Stats.Width, and returns the tree that it follows, with its order.
+func (s *search) follow() (decomposition, []int, error) {
 	h := s.hypergraph()
 	d, order, err := s.decomposition(h)
 	if err != nil || len(order) == 0 {
-		return d, err
+		return d, order, err
 	}
 	s.dense.ready(s.p, s.implies, order)
 	depth := d.depths()
@@ -38,7 +38,7 @@ func (s *search) follow() (decomposition, error) {
 	for b, v := range s.p.owner {
 		s.guide[b] = weight * float64(deepest-depth[v]) / float64(max(deepest, 1))
 	}
-	return d, nil
+	return d, order, nil
 }
 
 // decomposition is the better one of the tree of a greedy order and, where it is worth it, of a contraction tree that is searched for.
@@ -49,6 +49,13 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 	}
 	d := decompose(h, order)
 	cells := d.cells(h)
+	if s.o.Order != nil {
+		given := completed(h, s.o.Order)
+		if e := decompose(h, given); e.cells(h) <= cells {
+			return e, given, nil
+		}
+		return d, order, nil
+	}
 	if cells < worthSearching || cells > tooWide {
 		return d, order, nil
 	}
@@ -71,6 +78,26 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 		return e, other, nil
 	}
 	return d, order, nil
+}
+
+// completed is an order of the indices of h that have several values, as given; those that it has not come first.
+func completed(h contractionorder.Hypergraph, given []int) []int {
+	known := make([]bool, len(h.Dims))
+	for _, v := range given {
+		known[v] = true
+	}
+	var order []int
+	for v, d := range h.Dims {
+		if d > 1 && !known[v] {
+			order = append(order, v)
+		}
+	}
+	for _, v := range given {
+		if h.Dims[v] > 1 {
+			order = append(order, v)
+		}
+	}
+	return order
 }
 
 // cells is how many assignments the bags have together.

@@ -17,7 +17,7 @@ func prepare(ctx context.Context, p *problem, o Options) (*search, error) {
 	if err != nil || s == nil {
 		return nil, err
 	}
-	_, err = s.follow()
+	_, _, err = s.follow()
 	return s, err
 }
 

@@ -30,7 +30,7 @@ func (cubes) Contract(ctx context.Context, p *problem.Problem, part btn.Part, wa
 	if err := noJoint(want); err != nil {
 		return btn.Value{}, err
 	}
-	o := logic.Options{Work: q.Of.Work, Memory: p.Memory, Bytes: q.Of.Bytes, Weighted: p.Net}
+	o := logic.Options{Work: q.Of.Work, Memory: p.Memory, Bytes: q.Of.Bytes, Weighted: p.Net, Order: q.Of.Order}
 	for _, l := range q.Of.Cubes[q.At] {
 		o.Cube = append(o.Cube, formula.Literal(l))
 	}
@@ -66,6 +66,10 @@ func cubeKey(net *btn.Network, q *btn.Cube, memory int64) string {
 	d.Word(uint64(memory))
 	d.Word(uint64(q.Of.Work))
 	d.Word(uint64(q.Of.Bytes))
+	d.Int(len(q.Of.Order))
+	for _, v := range q.Of.Order {
+		d.Int(int(v))
+	}
 	for _, l := range q.Of.Cubes[q.At] {
 		d.Int(int(l))
 	}

@@ -25,6 +25,8 @@ type Options struct {
 	search   bool // whatever an elimination takes: for tests
 	// Cube are literals of the network's formula that hold, for Sum: see Split.
 	Cube []formula.Literal
+	// Order is an elimination order of variables of the network's formula that the search follows where it is a good one: see Split.
+	Order []int32
 	// Weighted is the same network under more evidence, whose weights Sum sums with; nil: the network itself.
 	Weighted *btn.Network
 }
@@ -76,25 +78,6 @@ func Sum(ctx context.Context, net *btn.Network, o Options) (scaled.Number, *btn.
 	return z, of, err
 }
 
-// Split splits the search of a network into about n cubes of similar work, for Options.Cube: none where nothing is left. Errors:
-// those of Compile but for ErrCircuit and a budget of work that is spent.
-func Split(ctx context.Context, net *btn.Network, o Options, n int) ([][]formula.Literal, error) {
-	o = o.withDefaults()
-	f, err := formulaOf(ctx, net, o)
-	if err != nil {
-		return nil, err
-	}
-	cubes, err := compiler.Cubes(ctx, f, compiler.Options{Work: o.Work, Memory: o.Memory / 2}, n)
-	if err != nil {
-		return nil, err
-	}
-	out := make([][]formula.Literal, len(cubes))
-	for i, c := range cubes {
-		out[i] = c.Literals
-	}
-	return out, nil
-}
-
 // formulaOf is the network's formula without the values of weight 0, under the cube.
 func formulaOf(ctx context.Context, net *btn.Network, o Options) (*formula.Formula, error) {
 	f, err := formula.FromNetwork(ctx, net, o.Memory/4)
@@ -130,6 +113,9 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 	back := newWayBack(f, reduced, o.Bytes)
 	with := compiler.Options{Work: o.Work, Memory: o.Memory / 2, Builder: back.builder, Leaf: back.leaf}
 	fixed := scaled.One
+	if len(o.Order) > 0 {
+		with.Order = back.order(o.Order)
+	}
 	if weighted != nil {
 		if with.Weights, fixed, err = back.weights(weighted); err != nil {
 			return none, nil, 0, err

@@ -62,6 +62,33 @@ func (w *wayBack) product(atoms []int32) circuit.Node {
 	return w.builder.Product(leaves...)
 }
 
+// order is an order of variables of F as one of those of G: a variable has the place of the first one that it stands for. Those that stand
+// for none of the order are left out.
+func (w *wayBack) order(of []int32) []int {
+	place := map[int]int{}
+	for i, v := range of {
+		place[int(v)] = i
+	}
+	g := w.reduced.Formula
+	at := make([]int, len(g.Domains))
+	var order []int
+	for v, d := range g.Domains {
+		at[v] = len(of)
+		for _, stands := range w.reduced.Stands[g.Offset(v):][:d] {
+			for _, a := range stands {
+				if p, ok := place[w.atoms[a].variable]; ok {
+					at[v] = min(at[v], p)
+				}
+			}
+		}
+		if at[v] < len(of) {
+			order = append(order, v)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return at[a] - at[b] })
+	return order
+}
+
 // weights are those of the atoms of G, and the weight that all assignments have, under the weights of a network.
 func (w *wayBack) weights(net *btn.Network) ([]scaled.Number, scaled.Number, error) {
 	own := make([]scaled.Number, len(w.atoms))

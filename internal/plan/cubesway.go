@@ -21,9 +21,9 @@ func (a *assigner) cubes(conditioned *btn.Network) (*btn.Assignment, error) {
 	if a.settings.Method == btn.MethodAuto {
 		return nil, nil
 	}
-	settings, net := "cubes", a.net
+	settings, net := "cubes along an order", a.net
 	if !a.evidence.IsEmpty() {
-		settings, net = fmt.Sprintf("cubes given %x", conditioned.Digest()), conditioned
+		settings, net = fmt.Sprintf("cubes along an order given %x", conditioned.Digest()), conditioned
 	}
 	plan, hit, err := a.remember(settings, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
 		return cubesPlan(ctx, net, !a.evidence.IsEmpty(), a.settings.Memory)
@@ -40,11 +40,11 @@ func (a *assigner) cubes(conditioned *btn.Network) (*btn.Assignment, error) {
 
 // cubesPlan splits the search of a network.
 func cubesPlan(ctx context.Context, net *btn.Network, given bool, memory int64) (*btn.Plan, error) {
-	cubes, err := logic.Split(ctx, net, logic.Options{Memory: memory}, policy.Cubes)
+	cubes, order, err := logic.Split(ctx, net, logic.Options{Memory: memory}, policy.Cubes, policy.CubesAgain)
 	if err != nil {
 		return nil, err
 	}
-	split := &btn.Split{Given: given, Work: policy.CubeWork, Bytes: min(policy.CircuitBytes, memory/4)}
+	split := &btn.Split{Order: order, Given: given, Work: policy.CubeWork, Bytes: min(policy.CircuitBytes, memory/4)}
 	parts := make([]btn.Part, len(cubes))
 	for i, c := range cubes {
 		split.Cubes = append(split.Cubes, words(c))
