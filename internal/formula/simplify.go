@@ -28,12 +28,14 @@ const DefaultWork = 64 << 20
 
 // What the parts of a round may take of the work that is left.
 const (
-	probeShare     = 6
-	subsumeShare   = 8
-	vivifyShare    = 6
-	eliminateShare = 8
-	impliedShare   = 3
-	mostRounds     = 6
+	probeShare      = 6
+	subsumeShare    = 8
+	vivifyShare     = 6
+	eliminateShare  = 8
+	impliedShare    = 3
+	strengthenShare = 2
+	mostStrengthen  = 2 // rounds that ask about the formula as a whole
+	mostRounds      = 6
 )
 
 // Simplify returns what is left of f where these have been taken out, round after round until nothing changes:
@@ -41,6 +43,7 @@ const (
 //   - literals that unit propagation fixes, and those whose opposite it refutes, or that both values of a variable imply;
 //   - variables that are equivalent to literals of others: cycles of implications, and what both values of a variable imply;
 //   - clauses that others subsume, and literals that resolution with one other clause takes away;
+//   - literals that no assignment needs, and equivalences, that a search for assignments finds: see strengthen;
 //   - literals that vivification finds to be superfluous, and last the clauses that unit propagation finds to follow from the others:
 //     neither changes which assignments there are;
 //   - auxiliary variables of two values that the links determine, by resolution, where that makes nothing longer.
@@ -59,8 +62,10 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 	}
 	p := pace.New(ctx)
 	r, err := rebuild(ctx, r, nothing(f)) // the clauses in their normal form
+	asked := 0
 	for round := 0; err == nil && round < mostRounds; round++ {
 		s := &simplifier{f: r.Formula, p: newPropagator(r.Formula), pace: p, left: work, drop: make([]bool, len(r.Formula.Domains))}
+		s.asked = &asked
 		changed := s.round(round == mostRounds-1)
 		work -= s.p.work
 		if err = p.Err(); err != nil {
@@ -104,13 +109,14 @@ func (r *Reduced) zero() *Reduced {
 
 // simplifier is a formula in work.
 type simplifier struct {
-	f    *Formula
-	p    *propagator
-	pace *pace.Pace
-	left int64     // work at the beginning of the round
-	same []replica // by variable: of which other it is a function
-	drop []bool    // by variable: eliminated
-	pair [][2]Literal
+	f     *Formula
+	p     *propagator
+	pace  *pace.Pace
+	left  int64     // work at the beginning of the round
+	same  []replica // by variable: of which other it is a function
+	drop  []bool    // by variable: eliminated
+	pair  [][2]Literal
+	asked *int // rounds so far that asked about the formula as a whole
 }
 
 // replica says that a variable y is a function of another, x: value a of x makes it value of[a].
@@ -139,6 +145,12 @@ func (s *simplifier) round(last bool) bool {
 	found = s.vivify() || found
 	if found = s.equivalences() || found; found {
 		return true // what is equivalent is replaced first
+	}
+	if *s.asked < mostStrengthen {
+		*s.asked++
+		if s.strengthen() {
+			return true
+		}
 	}
 	return s.eliminate() && !last
 }

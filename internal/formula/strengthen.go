@@ -1,0 +1,260 @@
+package formula
+
+// What follows from the formula as a whole: literals that every assignment has, superfluous literals of clauses, and equivalent
+// values, each found by asking for an assignment that shows the opposite.
+//
+// Source: T. Korhonen and M. Järvisalo, SharpSAT-TD in Model Counting Competitions 2021–2023, arXiv:2308.15819, section 3.
+
+import "slices"
+
+const (
+	questionWork  = 1 << 15 // steps that one question may take
+	mostExclusion = 1 << 20 // pairs of values that exclude each other above which no question is asked
+	pictures      = 64      // assignments that are kept
+)
+
+// strengthener asks about one formula. It keeps the last assignments that it met: most questions are answered by them.
+type strengthener struct {
+	s      *simplifier
+	sat    *satisfier
+	bits   []bit    // by atom: that it is taken
+	met    []uint64 // by Boolean variable: its value in each of those assignments
+	count  int      // of them, ever
+	until  int64
+	found  bool
+	doubt  int             // questions that were not answered within their work
+	binary map[[2]bit]bool // clauses of two literals
+}
+
+// strengthen leaves out what no assignment needs. It reports whether it found something.
+func (s *simplifier) strengthen() bool {
+	if s.p.zero || len(s.p.clauses) == 0 {
+		return false
+	}
+	g := &strengthener{s: s, binary: map[[2]bit]bool{}}
+	if !g.prepare() {
+		return false
+	}
+	defer func() { s.p.work += g.sat.work }()
+	g.until = max(0, s.left-s.p.work) / strengthenShare
+	if g.ask() < 0 {
+		s.p.zero = true
+		return true
+	}
+	if g.count > 0 {
+		g.backbone()
+		g.shorten()
+		g.merge()
+	}
+	return g.found
+}
+
+// prepare hands the formula over; false where it is too large.
+func (g *strengthener) prepare() bool {
+	f := g.s.f
+	pairs, vars := 0, 0
+	for _, d := range f.Domains {
+		if vars++; d > 2 {
+			pairs, vars = pairs+d*d/2, vars+d-1
+		}
+		if pairs > mostExclusion {
+			return false
+		}
+	}
+	g.sat, g.met = newSatisfier(vars), make([]uint64, vars)
+	next := bit(0)
+	for _, d := range f.Domains {
+		switch d {
+		case 1:
+			g.bits = append(g.bits, next)
+			g.sat.add(next)
+			next += 2
+		case 2:
+			g.bits = append(g.bits, next.not(), next)
+			next += 2
+		default:
+			first := len(g.bits)
+			for range d {
+				g.bits = append(g.bits, next)
+				next += 2
+			}
+			values := g.bits[first:]
+			g.sat.add(values...)
+			for i := range values {
+				for _, b := range values[:i] {
+					g.sat.add(values[i].not(), b.not())
+				}
+			}
+		}
+	}
+	for a, truth := range g.s.p.truth {
+		if truth != 0 {
+			g.sat.add(g.bit(Literal(2*a) | Literal(1-truth)>>1))
+		}
+	}
+	for n, c := range g.s.p.clauses {
+		if !g.s.p.gone[n] {
+			g.add(c)
+		}
+	}
+	return true
+}
+
+// add adds a clause to what is asked about.
+func (g *strengthener) add(c []Literal) {
+	bits := g.all(c)
+	g.sat.add(bits...)
+	if len(c) == 2 {
+		g.binary[pair(bits[0], bits[1])] = true
+	}
+}
+
+func pair(a, b bit) [2]bit { return [2]bit{min(a, b), max(a, b)} }
+
+func (g *strengthener) bit(l Literal) bit { return g.bits[l.Atom()] ^ bit(l&1) }
+
+func (g *strengthener) all(c []Literal) []bit {
+	out := make([]bit, len(c))
+	for i, l := range c {
+		out[i] = g.bit(l)
+	}
+	return out
+}
+
+// over reports whether there is no more work to do, or no answers are to be had.
+func (g *strengthener) over() bool {
+	return g.sat.work >= g.until || g.s.p.zero || g.sat.false || g.s.pace.Over(1) || g.doubt > pictures
+}
+
+// ask is satisfier.solve; an assignment that it finds is kept.
+func (g *strengthener) ask(assumptions ...bit) int {
+	verdict := g.sat.solve(min(questionWork, max(g.until-g.sat.work, 1)), g.s.pace, assumptions...)
+	switch verdict {
+	case 0:
+		g.doubt++
+	case 1:
+		at := uint64(1) << (g.count % pictures)
+		for v := range g.met {
+			if g.met[v] &^= at; g.sat.value[2*v] > 0 {
+				g.met[v] |= at
+			}
+		}
+		g.count++
+	}
+	return verdict
+}
+
+// filled are the assignments that are kept, a bit each.
+func (g *strengthener) filled() uint64 { return ^uint64(0) >> (pictures - min(g.count, pictures)) }
+
+// impossible reports whether no assignment has all of some literals; false where that is not found out.
+func (g *strengthener) impossible(literals []bit) bool {
+	shown := g.filled()
+	for _, b := range literals {
+		if word := g.met[b.number()]; b&1 == 0 {
+			shown &= word
+		} else {
+			shown &^= word
+		}
+	}
+	g.sat.work += int64(len(literals))
+	return shown == 0 && g.ask(literals...) < 0
+}
+
+// backbone fixes the literals that all assignments have.
+func (g *strengthener) backbone() {
+	for a := range g.bits {
+		for _, l := range [2]Literal{Literal(2 * a), Literal(2*a + 1)} {
+			if g.over() {
+				return
+			}
+			if g.s.p.value(l) == 0 && g.impossible([]bit{g.bit(l)}) {
+				g.found = true
+				g.s.p.fix(l.Not())
+				g.sat.add(g.bit(l).not())
+			}
+		}
+	}
+}
+
+// shorten takes literals out of clauses that no assignment needs to satisfy them.
+func (g *strengthener) shorten() {
+	for _, n := range g.s.longest() {
+		if g.over() {
+			return
+		}
+		kept := slices.Clone(g.s.p.clauses[n])
+		before := len(kept)
+		for at := 0; at < len(kept) && len(kept) > 1; {
+			if g.over() || g.s.p.value(kept[at]) > 0 {
+				break
+			}
+			assumed := make([]bit, 0, len(kept)-1)
+			for k, l := range kept {
+				if k != at {
+					assumed = append(assumed, g.bit(l).not())
+				}
+			}
+			if !g.impossible(assumed) {
+				at++
+				continue
+			}
+			kept = append(kept[:at], kept[at+1:]...)
+		}
+		if len(kept) < before {
+			g.found = true
+			g.add(kept)
+			g.s.p.replace(n, kept)
+		}
+	}
+}
+
+// merge finds values of variables that share a clause and are taken together, or just one of them always is, and says so in
+// clauses of two literals.
+func (g *strengthener) merge() {
+	seen := map[[2]bit]bool{}
+	for n := 0; n < len(g.s.p.clauses); n++ { // its own clauses have nothing new
+		if g.s.p.gone[n] {
+			continue
+		}
+		c := slices.Clone(g.s.p.clauses[n])
+		for i, k := range c {
+			for _, l := range c[:i] {
+				if g.over() {
+					return
+				}
+				a, b := g.bit(k), g.bit(l)
+				g.sat.work++
+				if both := pair(a&^1, b&^1); a.number() != b.number() && !seen[both] {
+					seen[both] = true
+					g.compare(k, l)
+				}
+			}
+		}
+	}
+}
+
+// compare finds out whether two literals are equivalent, or opposite.
+func (g *strengthener) compare(k, l Literal) {
+	if g.s.p.value(k) != 0 || g.s.p.value(l) != 0 {
+		return
+	}
+	a, b := g.bit(k), g.bit(l)
+	switch differ := g.met[a.number()] ^ g.met[b.number()] ^ -uint64((a^b)&1); differ & g.filled() {
+	case 0:
+	case g.filled():
+		l, b = l.Not(), b.not()
+	default:
+		return
+	}
+	if g.s.p.variable[k.Atom()] == g.s.p.variable[l.Atom()] || !g.impossible([]bit{a, b.not()}) || !g.impossible([]bit{a.not(), b}) {
+		return
+	}
+	for _, c := range [][]Literal{{k.Not(), l}, {k, l.Not()}} {
+		if !g.binary[pair(g.bit(c[0]), g.bit(c[1]))] {
+			g.found = true
+			g.add(c)
+			g.s.p.add(c)
+		}
+	}
+}
