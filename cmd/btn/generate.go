@@ -20,6 +20,8 @@ type generateCmd struct {
 	Ising   isingCmd   `cmd:"" help:"${generate_ising}"`
 	Random  randomCmd  `cmd:"" help:"${generate_random}"`
 	Friends friendsCmd `cmd:"" help:"${generate_friends}"`
+	Potts   pottsCmd   `cmd:"" help:"${generate_potts}"`
+	Leaves  leavesCmd  `cmd:"" help:"${generate_leaves}"`
 }
 
 // destination is where a generated model goes.
@@ -121,6 +123,45 @@ func (c *friendsCmd) Run(t *console.Terminal) error {
 		if err := to.stream(t, func(w io.Writer) error { return uai.WriteEvidence(w, e) }); err != nil {
 			return err
 		}
+	}
+	return c.stream(t, func(w io.Writer) error { return modeljson.Encode(w, m) })
+}
+
+// pottsCmd writes Curie–Potts models.
+type pottsCmd struct {
+	Size        int     `short:"n" help:"Variables of a group." default:"100"`
+	Values      int     `short:"q" help:"Values of a variable; with two it is the Curie–Weiss model." default:"3"`
+	Groups      int     `help:"Groups, each with a factor of its own." default:"1"`
+	Shared      int     `help:"Variables that a group shares with the next one." default:"0"`
+	Coupling    float64 `help:"J: a group has the factor exp(J/n Σ c²) over its counts." default:"1"`
+	Field       float64 `help:"Standard deviation of ln of random unary weights; 0: none." default:"0"`
+	Seed        uint64  `help:"Seed of these."`
+	destination `embed:""`
+}
+
+// Run writes the model in native form.
+func (c *pottsCmd) Run(t *console.Terminal) error {
+	m, err := generate.Potts{
+		Size: c.Size, Values: c.Values, Groups: c.Groups, Shared: c.Shared, Coupling: c.Coupling, Field: c.Field, Seed: c.Seed,
+	}.Model()
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	return c.stream(t, func(w io.Writer) error { return modeljson.Encode(w, m) })
+}
+
+// leavesCmd writes a tree whose leaves are counted.
+type leavesCmd struct {
+	Leaves      int    `short:"n" help:"How many leaves." default:"1000"`
+	Seed        uint64 `help:"Seed of the tables."`
+	destination `embed:""`
+}
+
+// Run writes the model in native form.
+func (c *leavesCmd) Run(t *console.Terminal) error {
+	m, err := generate.Leaves(c.Leaves, c.Seed)
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
 	}
 	return c.stream(t, func(w io.Writer) error { return modeljson.Encode(w, m) })
 }

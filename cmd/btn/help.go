@@ -12,6 +12,10 @@ var helpTexts = kong.Vars{
 	"generate_random": "Random positive factors of any arity over variables of mixed domains; ln of " +
 		"every entry ~ " +
 		"U(−strength, strength).",
+	"generate_leaves": "A balanced binary tree with random tables, and the factor that a third to a half of its leaves are 1. In the " +
+		"native format.",
+	"generate_potts": "Curie–Potts models: symmetric factors over groups of variables of several values, in random fields, that may " +
+		"overlap. In the native format.",
 	"generate_friends": "Friends and smokers: who smokes and who has cancer among n people, their friendships summed " +
 		"out, which leaves one symmetric factor over who smokes. In the native format.",
 	"infer_nats":    "Submit to the workers on this NATS server; without it everything runs in this process.",

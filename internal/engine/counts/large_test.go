@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/counts"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -218,7 +219,7 @@ func TestCancelled(t *testing.T) {
 // nodes with counts of the leaves below them carried in big floats.
 func TestLeavesOfATree(t *testing.T) {
 	const n = 200
-	m := leaves(n)
+	m := drawn(generate.Leaves(n, 0))
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,146 @@
+package generate
+
+// Symmetric factors of several levels, that overlap, and over the leaves of a tree.
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Potts are Curie–Potts models, for two values Curie–Weiss models, each over Size neighbours in one sequence of variables, of which it
+// shares Shared with the next one:
+//
+//	P(x) ∝ Π_g exp(Coupling/Size · Σ_a c_ga²) · Π_v w_v(x_v)
+//
+// with c_ga the variables of group g that have value a, and ln w ~ N(0, Field²).
+type Potts struct {
+	Size, Values   int
+	Groups, Shared int
+	Coupling       float64
+	Field          float64 // 0: no unary factors
+	Seed           uint64
+}
+
+// Bounds of what is generated.
+const (
+	mostCounted  = 100_000 // variables
+	mostCounts   = 1 << 22 // count vectors of a factor
+	mostFields   = 100     // standard deviation of ln w
+	mostCoupling = 1000
+)
+
+// Model returns the model. Cost: linear in the variables and the count vectors. Errors: ErrOptions.
+func (o Potts) Model() (*factorgraph.Model, error) {
+	if o.Size < 1 || o.Values < 2 || o.Groups < 1 || o.Shared < 0 || o.Shared >= o.Size {
+		return nil, fmt.Errorf("%w: %d groups of %d variables of %d values that share %d", ErrOptions, o.Groups, o.Size, o.Values, o.Shared)
+	}
+	n := float64(o.Groups)*float64(o.Size-o.Shared) + float64(o.Shared)
+	if counts := math.Pow(float64(o.Size)+1, float64(o.Values-1)); n > mostCounted || counts > mostCounts {
+		return nil, fmt.Errorf("%w: %.0f variables and %.3g count vectors, at most %d and %d are possible", ErrOptions, n, counts,
+			mostCounted, mostCounts)
+	}
+	if !(o.Field >= 0 && o.Field <= mostFields && math.Abs(o.Coupling) <= mostCoupling) {
+		return nil, fmt.Errorf("%w: fields %v and coupling %v, at most %d and %d are possible", ErrOptions, o.Field, o.Coupling,
+			mostFields, mostCoupling)
+	}
+
+	m := &factorgraph.Model{Domains: make([]int, int(n))}
+	rng := rand.New(rand.NewPCG(o.Seed, 0x706f747473))
+	for v := range m.Domains {
+		m.Domains[v] = o.Values
+		if o.Field == 0 {
+			continue
+		}
+		w := make([]float64, o.Values)
+		for x := range w {
+			w[x] = math.Exp(o.Field * rng.NormFloat64())
+		}
+		m.Factors = append(m.Factors,
+			factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{o.Values}, Data: w}})
+	}
+	table, err := o.table()
+	if err != nil {
+		return nil, err
+	}
+	for g := range o.Groups {
+		scope := upTo(o.Size)
+		for k := range scope {
+			scope[k] += g * (o.Size - o.Shared)
+		}
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: table})
+	}
+	return m, nil
+}
+
+// table is the factor of a group.
+func (o Potts) table() (*tensor.Symmetric, error) {
+	dims := make([]int, o.Size)
+	for k := range dims {
+		dims[k] = o.Values
+	}
+	levels, err := countspace.Identity(dims)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	size, err := levels.Size()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	values := scaled.NewVector(size)
+	for i := range size {
+		rest, first, sum := i, o.Size, 0
+		for range o.Values - 1 {
+			c := rest % (o.Size + 1)
+			rest /= o.Size + 1
+			first -= c
+			sum += c * c
+		}
+		if first >= 0 {
+			values.Set(i, scaled.FromLog(o.Coupling/float64(o.Size)*float64(sum+first*first)))
+		}
+	}
+	return &tensor.Symmetric{Shape: dims, Levels: levels, Values: values}, nil
+}
+
+// Leaves returns a balanced binary tree with n ≥ 2 leaves, in heap order, with a random table for every edge, ln of its entries
+// N(0, 1/4), and the factor that at least n/3 and at most n/2 of the leaves, which are the last n variables, have value 1. Errors:
+// ErrOptions.
+func Leaves(n int, seed uint64) (*factorgraph.Model, error) {
+	if n < 2 || n > mostCounted/2 {
+		return nil, fmt.Errorf("%w: %d leaves, 2 to %d are possible", ErrOptions, n, mostCounted/2)
+	}
+	m := &factorgraph.Model{Domains: make([]int, 2*n-1)}
+	rng := rand.New(rand.NewPCG(seed, 0x6c6561766573))
+	for v := range m.Domains {
+		m.Domains[v] = 2
+		if v == 0 {
+			continue
+		}
+		w := make([]float64, 4)
+		for x := range w {
+			w[x] = math.Exp(0.5 * rng.NormFloat64())
+		}
+		m.Factors = append(m.Factors,
+			factorgraph.Factor{Scope: []int{(v - 1) / 2, v}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: w}})
+	}
+	values := make([]float64, n+1)
+	for c := n / 3; c <= n/2; c++ {
+		values[c] = 1
+	}
+	s, err := factorgraph.Cardinality(m.Domains[n-1:], values)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	scope := upTo(n)
+	for k := range scope {
+		scope[k] += n - 1
+	}
+	m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: s})
+	return m, nil
+}
