@@ -80,6 +80,9 @@ func (p Poly) Mul(q Poly, ops *Ops) Poly {
 	r := New(shape)
 	k := make([]int, len(shape))
 	for i := range r.Coef.Mant {
+		if ops.done() {
+			break
+		}
 		for a := range shift {
 			shift[a] = q.Shape[a] - 1 - k[a]
 		}

@@ -98,6 +98,9 @@ func Correlate(s, p Poly, ops *Ops) Poly {
 	h := New(shape)
 	k := make([]int, len(shape))
 	for i := range h.Coef.Mant {
+		if ops.done() {
+			break
+		}
 		h.put(i, dotShift(s, p, k, ops))
 		next(k, shape)
 	}
@@ -113,6 +116,9 @@ func CorrelateOn(s, p, places Poly, ops *Ops) Poly {
 	h := New(places.Shape)
 	k := make([]int, len(h.Shape))
 	for i := range h.Coef.Mant {
+		if ops.done() {
+			break
+		}
 		if places.Coef.Mant[i] != 0 {
 			h.put(i, dotShift(s, p, k, ops))
 		}

@@ -67,7 +67,8 @@ type powers struct {
 	r     Poly
 	ratio []scaled.Wide // term i over term 0
 	step  []int         // place of term i less that of term 0, in r's box
-	terms int           // written
+	terms int           // written, since they were counted
+	ops   *Ops
 }
 
 // multinomial is Power by the multinomial theorem.
@@ -76,7 +77,7 @@ func multinomial(p Poly, terms []int, m int, ops *Ops) Poly {
 	for a, side := range p.Shape {
 		shape[a] = m*(side-1) + 1
 	}
-	w := powers{r: New(shape)}
+	w := powers{r: New(shape), ops: ops}
 	if len(terms) == 0 {
 		return w.r
 	}
@@ -98,8 +99,17 @@ func multinomial(p Poly, terms []int, m int, ops *Ops) Poly {
 	}
 
 	w.emit(len(w.ratio), wholePower(first, m), m, m*place(terms[0]))
-	ops.Add(w.terms)
+	w.count()
 	return w.r
+}
+
+// countEvery is how many terms are counted together.
+const countEvery = 1 << 9
+
+// count counts the terms written.
+func (w *powers) count() {
+	w.ops.Add(w.terms)
+	w.terms = 0
 }
 
 // emit writes all terms with given counts of the terms after number k, c of which is the one with
@@ -107,12 +117,14 @@ func multinomial(p Poly, terms []int, m int, ops *Ops) Poly {
 func (w *powers) emit(k int, c scaled.Wide, rest, at int) {
 	if k == 0 {
 		w.r.put(at, w.r.Coef.At(at).Add(c.Number()))
-		w.terms++
+		if w.terms++; w.terms == countEvery {
+			w.count()
+		}
 		return
 	}
 	for n := 0; ; n++ {
 		w.emit(k-1, c, rest-n, at)
-		if n == rest {
+		if n == rest || w.ops.done() {
 			return
 		}
 

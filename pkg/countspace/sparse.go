@@ -96,6 +96,9 @@ func mulThin(p, q Poly, shape []int, ops *Ops) Poly {
 	s := newSums(shape)
 	c := make([]int, len(shape))
 	for i, x := range q.Coef.Mant {
+		if ops.done() {
+			break
+		}
 		if x != 0 {
 			ops.Add(s.axpy(q.Coef.At(i), p, c))
 		}
@@ -110,6 +113,9 @@ func correlateThin(s, p Poly, shape []int, ops *Ops) Poly {
 	j := make([]int, len(shape))
 	shift := make([]int, len(shape))
 	for i, x := range p.Coef.Mant {
+		if ops.done() {
+			break
+		}
 		if x != 0 {
 			for a := range shift {
 				shift[a] = -j[a]

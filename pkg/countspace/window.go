@@ -11,7 +11,7 @@ func MulRange(p, q Poly, from, to int, ops *Ops) Poly {
 	p, q = canonical(p), reversed(canonical(q))
 	r := New([]int{max(1, to-from)})
 	shift := make([]int, 1)
-	for k := from; k < to; k++ {
+	for k := from; k < to && !ops.done(); k++ {
 		shift[0] = q.Shape[0] - 1 - k
 		r.put(k-from, dotShift(q, p, shift, ops))
 	}
@@ -27,7 +27,7 @@ func CorrelateRange(s, p Poly, from, to int, ops *Ops) Poly {
 	s, p = canonical(s), canonical(p)
 	h := New([]int{max(1, to-from)})
 	shift := make([]int, 1)
-	for k := from; k < to; k++ {
+	for k := from; k < to && !ops.done(); k++ {
 		shift[0] = k
 		h.put(k-from, dotShift(s, p, shift, ops))
 	}

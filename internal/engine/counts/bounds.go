@@ -12,6 +12,8 @@ import (
 	"context"
 	"math"
 	"math/bits"
+
+	"github.com/basetensor/basetensor/internal/pace"
 )
 
 const (
@@ -66,9 +68,6 @@ func (l *line) boundUp(n *node) error {
 	if err := l.boundUp(n.right); err != nil {
 		return err
 	}
-	if err := l.ctx.Err(); err != nil {
-		return err
-	}
 
 	// Coefficients i of block I and j of block J meet in blocks I+J and I+J+1.
 	a, b := n.left.bounds.of, n.right.bounds.of
@@ -76,9 +75,13 @@ func (l *line) boundUp(n *node) error {
 	for k := range out {
 		out[k] = none
 	}
+	p := pace.New(l.ctx)
 	for i, x := range a {
 		if x == none {
 			continue
+		}
+		if p.Over(int64(len(b))) {
+			return p.Err()
 		}
 		row := out[i:]
 		for j, y := range b {
@@ -101,16 +104,17 @@ func (n *node) boundDown(ctx context.Context) error {
 	if n.left == nil || !n.isLarge() {
 		return nil
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	for _, side := range [][2]*node{{n.left, n.right}, {n.right, n.left}} {
 		child, other := side[0], side[1]
 		if !child.isLarge() {
 			continue
 		}
 		out := make([]int64, child.degree/block+1)
+		p := pace.New(ctx)
 		for i := range out {
+			if p.Over(int64(len(other.bounds.of))) {
+				return p.Err()
+			}
 			out[i] = none
 			for j, y := range other.bounds.of {
 				// Σ_j other[j] rest[i+j]: i+j is in block I+J or the next.

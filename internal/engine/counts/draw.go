@@ -72,7 +72,7 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 		return a, nil, err
 	}
 	d := &drawer{
-		evaluation: &evaluation{Form: f, ctx: ctx, ops: new(countspace.Ops)},
+		evaluation: &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)},
 		look:       pace.New(ctx),
 		members:    make([][]int32, len(f.kinds)),
 		powers:     make([]map[int]countspace.Poly, len(f.kinds)),
@@ -87,6 +87,9 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 
 	l := newLine(ctx, f.polys, f.powers(), d.ops)
 	z, s, err := d.total(l)
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil || z.IsZero() || f.scale.IsZero() {
 		return a, nil, err
 	}
@@ -100,13 +103,16 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 		}
 	}
 
+	if err := ctx.Err(); err != nil {
+		return a, nil, err
+	}
 	values = make([]int, n*len(f.net.Variables))
 	for k := range f.kinds {
 		if err := d.within(k, count, rngs, values); err != nil {
 			return a, nil, err
 		}
 	}
-	return Answer{Z: z.Mul(f.scale), MulAdds: d.ops.MulAdds}, values, nil
+	return Answer{Z: z.Mul(f.scale), MulAdds: d.ops.MulAdds}, values, ctx.Err()
 }
 
 // total fills the products of a line, in windows where the whole takes long, and returns Z and S in the root's windows.
@@ -137,9 +143,12 @@ func (d *drawer) add(place int, w scaled.Number) {
 	}
 }
 
-// pick returns one of the places, each with the probability of its weight. There is one at least.
+// pick returns one of the places, each with the probability of its weight; 0 where there is none, as once the context has ended.
 func (d *drawer) pick(rng *rand.Rand) int {
-	if len(d.places) == 1 {
+	switch len(d.places) {
+	case 0:
+		return 0
+	case 1:
 		return d.places[0]
 	}
 	top := int64(math.MinInt64)

@@ -127,6 +127,9 @@ func (f *Form) fill(ctx context.Context, ops *countspace.Ops) error {
 		}
 		r := &run{layout: f.layout, net: f.kinds[k].wired, ctx: ctx, ops: ops}
 		p, err := r.up()
+		if err == nil {
+			err = ctx.Err() // an unfinished one must not be kept
+		}
 		if err != nil {
 			return err
 		}

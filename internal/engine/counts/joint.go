@@ -20,7 +20,7 @@ import (
 // over the pieces t that have the set, where h is S contracted with all other pieces, once. Errors: those
 // of Value; fault.OverBudget where the cells take too much.
 func (f *Form) Joint(ctx context.Context, set []int) (Answer, error) {
-	e := &evaluation{Form: f, ctx: ctx, ops: new(countspace.Ops)}
+	e := &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)}
 	if err := f.fits(true); err != nil {
 		return Answer{}, err
 	}
@@ -48,7 +48,7 @@ func (f *Form) Joint(ctx context.Context, set []int) (Answer, error) {
 		}
 		out[cell] = countspace.Dot(h, p, e.ops).Mul(f.scale)
 	}
-	return Answer{Joint: out, MulAdds: e.ops.MulAdds}, nil
+	return Answer{Joint: out, MulAdds: e.ops.MulAdds}, ctx.Err()
 }
 
 // joint is a set of variables and the pieces that have them.

@@ -6,8 +6,9 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
+	"sort"
 	"testing"
-	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/counts"
@@ -201,17 +202,79 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestCancelled: a context that ends stops large products.
-func TestCancelled(t *testing.T) {
-	net := different(t, 40_000)
-	f, err := counts.New(context.Background(), net, whole(), counts.Options{Memory: 1 << 30})
-	if err != nil {
-		t.Fatal(err)
+// ending is a context that ends when it has been looked at so many times.
+type ending struct {
+	context.Context
+	looks int
+}
+
+func (c *ending) Err() error {
+	if c.looks--; c.looks < 0 {
+		return context.Canceled
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
-	defer cancel()
-	if _, err := f.Value(ctx, true); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
+	return nil
+}
+
+// TestCancelled: wherever a context ends it is an error or a right answer, and what was unfinished is not kept: windows of many different
+// legs, one large power, two symmetric factors that overlap, three levels, a tree.
+func TestCancelled(t *testing.T) {
+	tables := func(net *btn.Network) *btn.Counts {
+		part := &btn.Counts{}
+		for k, core := range net.Cores {
+			if counts.Terms(core.T) != nil {
+				part.Cores, part.Terms = append(part.Cores, k), append(part.Terms, 0)
+			}
+		}
+		return part
+	}
+	for name, m := range map[string]*factorgraph.Model{
+		"legs":    drawn(generate.Potts{Size: 4500, Values: 2, Groups: 1, Coupling: 1, Field: 0.3}.Model()),
+		"power":   drawn(generate.DefaultFriends(20_000).Model()),
+		"overlap": drawn(generate.Potts{Size: 60, Values: 2, Groups: 2, Shared: 20, Coupling: 1, Field: 0.3}.Model()),
+		"levels":  drawn(generate.Potts{Size: 30, Values: 3, Groups: 1, Coupling: 1, Field: 0.3}.Model()),
+		"tree":    drawn(generate.Leaves(600, 0)),
+	} {
+		net, err := reparam.Build(context.Background(), m, reparam.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		newForm := func() *counts.Form {
+			f, err := counts.New(context.Background(), net, tables(net), counts.Options{Memory: 1 << 30})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		want, err := newForm().Value(context.Background(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newForm()
+		ended := 0
+		after := func(looks int) bool { // reports whether there is an answer
+			got, err := f.Value(&ending{context.Background(), looks}, true)
+			if err != nil {
+				if ended++; !errors.Is(err, context.Canceled) {
+					t.Fatalf("%s: %v", name, err)
+				}
+				return false
+			}
+			if got.Z != want.Z || !slices.Equal(got.Marginals, want.Marginals) {
+				t.Fatalf("%s: another answer where the context ends after %d looks", name, looks)
+			}
+			return true
+		}
+		enough := 1
+		for !after(enough) {
+			enough *= 2
+		}
+		looks := enough/2 + sort.Search(enough/2, func(k int) bool { return after(enough/2 + k) })
+		for k := range min(looks, 20) {
+			after(looks - 1 - k) // close to the end
+		}
+		if ended < 20 {
+			t.Errorf("%s: %d contexts ended before the answer", name, ended)
+		}
 	}
 }
 

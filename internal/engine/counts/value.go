@@ -32,7 +32,7 @@ type Answer struct {
 // below 2^-1000 of Z.
 // Errors: fault.OverBudget with the bytes; the context's.
 func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
-	e := &evaluation{Form: f, ctx: ctx, ops: new(countspace.Ops)}
+	e := &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)}
 	if err := f.fits(marginals); err != nil {
 		return Answer{}, err
 	}
@@ -63,7 +63,12 @@ func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
 		}
 	}
 	a.MulAdds = e.ops.MulAdds
-	return a, nil
+	return a, ctx.Err() // what was computed after it ended is nothing
+}
+
+// newOps returns arithmetic that ends with a context. Whoever uses what it computes looks at the context afterwards.
+func newOps(ctx context.Context) *countspace.Ops {
+	return &countspace.Ops{Stop: func() bool { return ctx.Err() != nil }}
 }
 
 // evaluation is one pass over a form.
@@ -216,7 +221,7 @@ func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err
 	if f.vars != 1 || f.signed {
 		return whole, nil
 	}
-	ops := new(countspace.Ops)
+	ops := newOps(ctx)
 	if err := f.fill(ctx, ops); err != nil {
 		return 0, err
 	}
@@ -233,7 +238,7 @@ func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err
 	if marginals {
 		flops *= 3
 	}
-	return math.Min(whole, flops), nil
+	return math.Min(whole, flops), ctx.Err()
 }
 
 // variables returns the variable whose weights a link has, −1 for none.

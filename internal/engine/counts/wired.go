@@ -112,9 +112,15 @@ func (n *net) leaf(o op, a int, scope []int, vars int) {
 
 // eliminate adds products and sums until one step without indices is left.
 func (n *net) eliminate(order []int) {
-	live := make([]int, len(n.steps))
-	for i := range live {
-		live[i] = i
+	used := make([]bool, len(n.steps), 4*len(n.steps))
+	with := make([][]int, len(n.e.Dims)) // by index: the steps that have it, ascending
+	add := func(s int) {
+		for _, i := range n.steps[s].scope {
+			with[i] = append(with[i], s)
+		}
+	}
+	for s := range n.steps {
+		add(s)
 	}
 
 	// Indices of one value are summed first: they are in no order.
@@ -129,21 +135,27 @@ func (n *net) eliminate(order []int) {
 	}
 
 	for _, i := range order {
-		var with, without []int
-		for _, s := range live {
-			if slices.Contains(n.steps[s].scope, i) {
-				with = append(with, s)
-			} else {
-				without = append(without, s)
-			}
-		}
-		if len(with) == 0 {
+		own := slices.DeleteFunc(with[i], func(s int) bool { return used[s] })
+		if len(own) == 0 {
 			continue // an index without tables has one value
 		}
-		s := n.sum(n.multiply(with), i)
-		live = append(without, s)
+		for _, s := range own {
+			used[s] = true
+		}
+		s := n.sum(n.multiply(own), i)
+		for len(used) < s {
+			used = append(used, true) // products on the way
+		}
+		used = append(used, false)
+		add(s)
 	}
-	n.multiply(live)
+	var left []int
+	for s := range used {
+		if !used[s] {
+			left = append(left, s)
+		}
+	}
+	n.multiply(left)
 }
 
 // multiply adds the product of some steps and returns it.
