@@ -153,6 +153,10 @@ func (s *solver) learn() int32 {
 		return fact
 	}
 	if len(s.lemma) == 2 {
+		if learnedBytes*s.pairs > s.room/4 {
+			return int32(s.lemma[1].not())<<1 | 1 // the reason alone takes no room
+		}
+		s.pairs++
 		return s.attach(s.lemma, 0)
 	}
 	s.scratch = s.scratch[:0]

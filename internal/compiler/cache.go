@@ -3,6 +3,10 @@ package compiler
 // The cache of components: a stack of entries in the order in which they were made, with a table of chains over it.
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/circuit"
@@ -18,17 +22,47 @@ func (d *digest) add(e digest) {
 	d[1] ^= e[1]
 }
 
-// draw returns the number of an item: a counter, scrambled by a fixed bijection of 64 bits (S. Vigna's splitmix64) with two keys.
-func draw(kind, item uint64) digest {
-	return digest{scramble(scramble(kind) + item), scramble(scramble(kind^0x5851f42d4c957f2d) ^ scramble(item+0x14057b7ef767814f))}
+// drawer draws numbers by a cryptographic generator, whose key is a hash of what is summed: the same formula has the same numbers, and
+// nobody can make one whose numbers he knows to fall together before he has tried 2^64 of them.
+type drawer struct{ source *rand.ChaCha8 }
+
+// newDrawer keys a drawer by the clauses and tables that components have parts of. Linear time.
+func newDrawer(p *problem, clauses [][]lit) drawer {
+	hash := sha256.New()
+	var bytes []byte
+	put := func(xs ...uint64) {
+		for _, x := range xs {
+			bytes = binary.LittleEndian.AppendUint64(bytes, x)
+		}
+	}
+	flush := func() {
+		hash.Write(bytes)
+		bytes = bytes[:0]
+	}
+	put(uint64(p.booleans()), uint64(len(clauses)), uint64(len(p.tables)))
+	flush()
+	for _, c := range clauses {
+		put(uint64(len(c)))
+		for _, l := range c {
+			put(uint64(l))
+		}
+		flush()
+	}
+	for _, t := range p.tables {
+		put(uint64(len(t.scope)))
+		for i, v := range t.scope {
+			put(uint64(v), uint64(t.dims[i]))
+		}
+		for _, x := range t.values {
+			put(math.Float64bits(x))
+		}
+		flush()
+	}
+	return drawer{rand.NewChaCha8([32]byte(hash.Sum(nil)))}
 }
 
-func scramble(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+// draw returns the next number.
+func (d drawer) draw() digest { return digest{d.source.Uint64(), d.source.Uint64()} }
 
 // entry is the sum of one component. It holds no pointers, so that the collector passes it by.
 type entry struct {

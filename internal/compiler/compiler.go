@@ -74,8 +74,8 @@ type Result struct {
 //	Z = Scale · Σ_x Π_v w_v(x_v) · Π_clauses [c holds] · Π_tables t(x)
 //
 // with relative error at most 2^-53 times the number of additions and multiplications on a way through the search. A
-// component is recognised by a digest of 128 bits; two of n different ones fall together with probability below n²·2^-129
-// over the choice of the digest's numbers, which are fixed.
+// component is recognised by a digest of 128 bits; two of n different ones fall together with probability below n²·2^-129 over the
+// choice of the digest's numbers, which a cryptographic generator draws under a key that is a hash of the formula.
 //
 // It fails with ErrBudget (fault.OverBudget) when Options.Work is spent or Options.Memory does not hold the formula, and with the
 // context's error, within some milliseconds.

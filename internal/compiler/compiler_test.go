@@ -223,6 +223,48 @@ func TestForgetting(t *testing.T) {
 	}
 }
 
+// TestLearnedBytes: a search whose learned clauses have room for few of them gives the same sum.
+func TestLearnedBytes(t *testing.T) {
+	f := hard(t, rand.New(rand.NewPCG(15, 16)), 60, 3.6)
+	want, err := Compile(context.Background(), f, Options{cells: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := encode(f, nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := prepare(context.Background(), p, Options{Memory: defaultMemory, cells: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.room = 4096
+	got, err := s.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := s.learnedSize(); s.stats.Learned < 200 || size > 2*s.room {
+		t.Errorf("%+v: learned clauses take %d bytes", s.stats, size)
+	}
+	if math.Abs(got.number.Div(want.Z).Float64()-1) > 1e-12 {
+		t.Errorf("Z = %v with little room, %v otherwise", got.number, want.Z)
+	}
+}
+
+// TestNumbersOfDigests: the same formula draws the same numbers, another one has others.
+func TestNumbersOfDigests(t *testing.T) {
+	first := func(seed uint64) digest {
+		p, err := encode(hard(t, rand.New(rand.NewPCG(seed, 1)), 10, 2), nil, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newDrawer(p, p.clauses).draw()
+	}
+	if first(1) != first(1) || first(1) == first(2) {
+		t.Errorf("the numbers are %x and %x, of another formula %x", first(1), first(1), first(2))
+	}
+}
+
 func TestBudgets(t *testing.T) {
 	f := hard(t, rand.New(rand.NewPCG(5, 6)), 150, 2)
 	if _, err := Compile(context.Background(), f, Options{Work: 10000, cells: -1}); fault.CodeOf(err) != fault.OverBudget ||

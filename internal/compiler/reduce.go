@@ -7,16 +7,28 @@ import "slices"
 
 const (
 	keepFirst  = 8192 // learned clauses before some are forgotten for the first time; a 16th more every time
-	keepLevels = 2    // clauses of at most as many levels stay
+	keepLevels = 2    // clauses of at most as many levels stay, while there is room for them
+
+	learnedBytes = 4 * (clauseHeader + 8) // of a learned clause, with what watches it, beside 4 for each of its literals
 )
 
+// learnedSize is how many bytes all learned clauses take.
+func (s *solver) learnedSize() int64 {
+	return 4*int64(len(s.arena)-s.given) + learnedBytes*int64(len(s.learned)) + learnedBytes*s.pairs
+}
+
 // forgetClauses drops about half of the learned clauses once there are too many: those of most levels, the older ones first, but for those
-// that are reasons. It moves all clauses together. Time: linear in all clauses, once in thousands of conflicts.
+// that are reasons; and more of them where they take more than their share of the memory. It moves all clauses together. Time: linear in
+// all clauses, once in thousands of conflicts, or in as many bytes.
 func (s *solver) forgetClauses() {
-	if len(s.learned) < s.keep {
+	size := s.learnedSize()
+	full := size > s.room
+	if len(s.learned) < s.keep && !full {
 		return
 	}
-	s.keep += s.keep/16 + 1
+	if len(s.learned) >= s.keep {
+		s.keep += s.keep/16 + 1
+	}
 	reasons := map[int32]bool{}
 	for _, l := range s.trail {
 		if r := s.reason[l.variable()]; r >= 0 && r&1 == 0 {
@@ -26,9 +38,11 @@ func (s *solver) forgetClauses() {
 	byLevels := slices.Clone(s.learned)
 	slices.SortStableFunc(byLevels, func(a, b int32) int { return int(s.arena[b+clauseMark] - s.arena[a+clauseMark]) })
 	gone := map[int32]bool{}
-	for _, at := range byLevels[:len(byLevels)/2] {
-		if s.arena[at+clauseMark] > keepLevels && !reasons[at] {
+	for i, at := range byLevels {
+		many := i < len(byLevels)/2 && s.arena[at+clauseMark] > keepLevels
+		if (many || full && size > s.room/2) && !reasons[at] {
 			gone[at] = true
+			size -= 4*int64(clauseHeader+s.arena[at+clauseSize]) + learnedBytes
 		}
 	}
 	s.move(s.compact(gone))

@@ -53,13 +53,6 @@ type search struct {
 	err     error // why the search ends early
 }
 
-// Kinds of numbers drawn for digests; tables have all numbers from firstTable on.
-const (
-	aVariable uint64 = iota
-	aClause
-	firstTable
-)
-
 // newSearch makes a search over the clauses of two literals and more and the tables of p. Facts are assigned at the root.
 func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o Options) (*search, error) {
 	s := &search{solver: newSolver(ctx, p), tracer: newTracer(p, o), o: o, all: clauses}
@@ -68,12 +61,13 @@ func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o 
 			s.assign(l, fact)
 		}
 	}
+	numbers := newDrawer(p, clauses)
 	long := 0
 	for _, c := range clauses {
 		s.attach(slices.Clone(c), 0)
 		if len(c) > 2 {
 			s.long = append(s.long, c)
-			s.clauseDigest = append(s.clauseDigest, draw(aClause, uint64(long)))
+			s.clauseDigest = append(s.clauseDigest, numbers.draw())
 			long++
 		}
 	}
@@ -81,7 +75,7 @@ func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o 
 	tablesOf := make([][]int32, len(p.f.Domains))
 	for i := range p.tables {
 		t := &p.tables[i]
-		st := newSliceTable(int32(i), t)
+		st := newSliceTable(t, numbers)
 		s.slices = append(s.slices, st)
 		for len(s.values) < len(t.scope) {
 			s.values = append(s.values, 0)
@@ -98,7 +92,7 @@ func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o 
 	s.frequency, s.guide = make([]int32, n), make([]float64, n)
 	s.varDigest = make([]digest, n)
 	for v := range n {
-		s.varDigest[v] = draw(aVariable, uint64(v))
+		s.varDigest[v] = numbers.draw()
 	}
 	for _, c := range clauses {
 		for _, l := range c {
@@ -106,6 +100,7 @@ func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o 
 		}
 	}
 	s.cache = newCache(o.Memory / 3)
+	s.given, s.room = len(s.arena), o.Memory/8
 	s.stats.Clauses = long
 	return s, nil
 }

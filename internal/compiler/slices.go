@@ -21,7 +21,7 @@ type slice struct {
 // sliceTable finds the slices of one table. Slices are numbered as they are met; number 0 is the whole table.
 type sliceTable struct {
 	table   *softTable
-	index   int32
+	numbers drawer
 	strides []int32         // of values, by position in the scope
 	number  map[int64]int32 // by code: the values in the radix of one more than the dimension, which stands for open
 	met     []slice
@@ -34,8 +34,8 @@ type sliceTable struct {
 // sliceBytes is what a slice takes beside its class.
 const sliceBytes = 128
 
-func newSliceTable(index int32, t *softTable) *sliceTable {
-	st := &sliceTable{table: t, index: index, strides: make([]int32, len(t.scope)), number: map[int64]int32{}, classes: map[string]digest{}}
+func newSliceTable(t *softTable, numbers drawer) *sliceTable {
+	st := &sliceTable{table: t, numbers: numbers, strides: make([]int32, len(t.scope)), number: map[int64]int32{}, classes: map[string]digest{}}
 	st.span = math.Abs(math.Log2(slices.Max(t.values))) + math.Abs(math.Log2(slices.Min(t.values)))
 	stride := int32(1)
 	for i := len(t.scope) - 1; i >= 0; i-- {
@@ -75,7 +75,7 @@ func (st *sliceTable) make(values []int32) slice {
 
 	class, ok := st.classes[string(st.bytes)]
 	if !ok {
-		class = draw(firstTable+uint64(st.index), uint64(len(st.classes)))
+		class = st.numbers.draw()
 		st.classes[string(st.bytes)] = class
 	}
 	st.size += int64(len(st.bytes)) + sliceBytes

@@ -3,7 +3,10 @@ package compiler
 // The assignment and what follows from it: clauses watched by two literals each, implications of binary clauses, and the
 // exactly-one constraints of variables with many values.
 
-import "context"
+import (
+	"context"
+	"math"
+)
 
 // Why a literal is true: reasons of the trail. A clause is its place in the arena shifted by one, a binary clause or an at-most-one
 // constraint the other literal's opposite, shifted, with the last bit set.
@@ -42,6 +45,9 @@ type solver struct {
 	chosen  []int32 // by variable of the formula with many values: the value it has, or −1
 
 	keep      int     // how many learned clauses are kept at present
+	room      int64   // bytes that they may take
+	given     int     // length of the arena without them
+	pairs     int64   // learned clauses of two literals
 	learned   []int32 // places of learned clauses in the arena
 	facts     []lit   // literals that follow from the formula alone, found below the root
 	activity  []float64
@@ -60,7 +66,7 @@ type solver struct {
 func newSolver(ctx context.Context, p *problem) *solver {
 	n := p.booleans()
 	s := &solver{
-		p: p, ctx: ctx, keep: keepFirst,
+		p: p, ctx: ctx, keep: keepFirst, room: math.MaxInt64,
 		value: make([]int8, 2*n), level: make([]int32, n), reason: make([]int32, n),
 		implies: make([][]lit, 2*n), watches: make([][]watch, 2*n), activity: make([]float64, 2*n),
 		seen: make([]bool, n), levelSeen: make([]int32, n+1), chosen: make([]int32, len(p.f.Domains)),

@@ -26,15 +26,18 @@ var errNoCircuit = errors.New("plan: no circuit within the work that the query m
 //
 // A network that was asked about before, or will be again, has its circuit, if there is one: what compiling takes is paid once, and
 // evidence leaves a tree to be looked for each time. On the first time a circuit is taken that an elimination gives, which costs no
-// more than looking for a tree, else the tree; where that costs much, or does not fit, some of what it costs goes into a search for a
-// circuit.
-func (a *assigner) heavy(conditioned *btn.Network, marginals, again bool) (btn.Assignment, error) {
+// more than looking for a tree, or a short search, in proportion to what the order takes that is known, flops; else the tree. Where that
+// costs much, or does not fit, some of what it costs goes into a search for a circuit.
+func (a *assigner) heavy(conditioned *btn.Network, marginals, again bool, flops float64) (btn.Assignment, error) {
 	if !a.facts.logicalOf(a.net) {
 		return a.tree(conditioned, marginals, nil)
 	}
-	spent := int64(0) // no search
+	spent := min(a.circuitWork(policy.CircuitShare*flops/policy.ExactRate), policy.CircuitProbe)
 	if again {
 		spent = a.circuitWork(policy.CircuitAgain)
+	}
+	if spent < policy.CircuitLeast {
+		spent = 0 // no search
 	}
 	circuit, err := a.circuit(spent, again)
 	if circuit != nil || err != nil {
@@ -50,6 +53,9 @@ func (a *assigner) heavy(conditioned *btn.Network, marginals, again bool) (btn.A
 		worth = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
 	}
 	more := a.circuitWork(policy.CircuitShare * worth)
+	if a.settings.Method == btn.MethodExact && refused == nil && tree.Plan.Estimates[0].Cost.Flops <= policy.CubesAbove {
+		more = int64(policy.SearchShare * worth / policy.CircuitFlops) // there is no budget, and there will be no cubes
+	}
 	if more <= max(spent, policy.CircuitLeast) {
 		return tree, refused
 	}

@@ -101,3 +101,28 @@ func TestModelsThatComeAgainHaveACircuit(t *testing.T) {
 		}
 	}
 }
+
+// TestShortSearchBeforeATree: the first query of a model of clauses has a circuit where a short search finds one and the order that
+// is known costs much, and a tree where that costs little.
+func TestShortSearchBeforeATree(t *testing.T) {
+	for _, c := range []struct {
+		vars, clauses int
+		circuit       bool
+	}{{70, 270, true}, {44, 100, false}} {
+		net, err := reparam.Build(t.Context(), clauses(1, c.vars, c.clauses), reparam.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		memo := kept{}
+		all, err := Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, memo)
+		if err != nil || all[0].Error != nil {
+			t.Fatal(err, all[0].Error)
+		}
+		if _, ok := all[0].Plan.Estimates[0].Parts[0].(*btn.Circuit); ok != c.circuit {
+			t.Errorf("%d clauses over %d variables: %T", c.clauses, c.vars, all[0].Plan.Estimates[0].Parts[0])
+		}
+		if most := 2; c.circuit && len(memo) > most {
+			t.Errorf("%d plans were looked for, an order and a circuit are %d", len(memo), most)
+		}
+	}
+}

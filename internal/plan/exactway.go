@@ -48,7 +48,7 @@ func searchMoves(s btn.Settings) int64 {
 //     see compiled;
 //   - that order, or one made for the query's evidence, where it costs little;
 //   - a contraction tree over the network as it is, where it costs more: see whole;
-//   - a circuit, where factors have zeros and one is soon compiled: see heavy;
+//   - a circuit, where factors have zeros and one is soon compiled, or sooner than a tree is contracted: see heavy;
 //   - a contraction tree over the simplified network, with slices where a table would not fit the memory.
 func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
 	inCounts, refused := a.inCounts(marginals)
@@ -119,7 +119,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	}
 
 	if cost.Flops > policy.HeavyFlops {
-		return a.heavy(conditioned, marginals, again)
+		return a.heavy(conditioned, marginals, again, cost.Flops)
 	}
 	if marginals {
 		if cost, err = einsum.PlanMarginals(a.ctx, under, order); err != nil {
