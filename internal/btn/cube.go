@@ -7,6 +7,8 @@ package btn
 type Cube struct {
 	Of *Split `msgpack:"-"`
 	At int    `msgpack:"at"` // which of its cubes
+	// Ask is as that of Circuit: the answer is the best of those of all cubes, or drawn from all of them.
+	Ask Ask `msgpack:"ask,omitempty"`
 }
 
 // Split is what the cubes of a search have in common.
@@ -16,7 +18,10 @@ type Split struct {
 	// Order is an elimination order of variables of that formula, which guides the search of every cube.
 	Order []int32 `msgpack:"order,omitempty"`
 	// Given says that the formula is that of the network under the query's evidence; else of the network as it is.
-	Given bool  `msgpack:"given,omitempty"`
+	Given bool `msgpack:"given,omitempty"`
+	// Functional is as of Compiled: of the circuits of all cubes.
+	Functional bool `msgpack:"functional,omitempty"`
+
 	Work  int64 `msgpack:"work"`  // steps of the search of one cube, at most
 	Bytes int64 `msgpack:"bytes"` // of a cube's circuit, at most: a larger one is not kept
 }
@@ -42,6 +47,8 @@ func (p *Cube) Fits(n *Network) error {
 		return misfit("the network has no variables whose values have weights")
 	case p.At < 0 || p.At >= len(p.Of.Cubes):
 		return misfit("it is cube %d of %d", p.At, len(p.Of.Cubes))
+	case p.Ask != "" && p.Ask != AskMPE && p.Ask != AskSamples:
+		return misfit("it asks for %.40q", p.Ask)
 	case p.Of.Work < 0 || p.Of.Bytes < 0:
 		return misfit("its budgets are %d steps and %d bytes", p.Of.Work, p.Of.Bytes)
 	}

@@ -80,6 +80,8 @@ func AskOf(part Part) Ask {
 		return p.Ask
 	case *Counts:
 		return p.Ask
+	case *Cube:
+		return p.Ask
 	}
 	return ""
 }

@@ -40,7 +40,7 @@ func (circuits) Contract(
 		return btn.Value{}, fault.Wrap(fault.BadInput, err)
 	}
 	differentiates := want.Derivatives || want.Target != nil
-	if differentiates && (!q.Of.Parametric || q.Ask != "") {
+	if differentiates && !q.Of.Parametric {
 		return btn.Value{}, fault.Wrap(fault.Unsupported, ErrNoDerivatives)
 	}
 	j, err := begin(ctx, p, want)

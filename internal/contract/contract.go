@@ -141,6 +141,9 @@ func Part(
 		}
 	}
 
+	if btn.AskOf(part) != "" { // it has no share of Z
+		want.Derivatives, want.Target = false, nil
+	}
 	if class != btn.ClassAdjoints && class != btn.ClassCircuit && (want.Derivatives || want.Target != nil) {
 		return fail(fault.Wrap(fault.Unsupported, ErrNoDerivatives))
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // cubes searches cubes. A cube's circuit is remembered where it is small enough, and then evaluated; else the search itself sums,
-// and gives Z alone.
+// and gives Z alone: marginals, joint marginals and assignments need the circuit.
 type cubes struct{}
 
 // Cost implements Engine: what the search may take.
@@ -27,9 +27,6 @@ func (cubes) Cost(_ *problem.Problem, part btn.Part) btn.Cost {
 // Contract implements Engine.
 func (cubes) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
 	q := part.(*btn.Cube)
-	if err := noJoint(want); err != nil {
-		return btn.Value{}, err
-	}
 	o := logic.Options{Work: q.Of.Work, Memory: p.Memory, Bytes: q.Of.Bytes, Weighted: p.Net, Order: q.Of.Order}
 	for _, l := range q.Of.Cubes[q.At] {
 		o.Cube = append(o.Cube, formula.Literal(l))
@@ -48,13 +45,13 @@ func (cubes) Contract(ctx context.Context, p *problem.Problem, part btn.Part, wa
 		}
 		return of, err
 	})
-	if counted != nil && !want.Marginals {
+	if counted != nil && !want.Marginals && want.Joint == nil && q.Ask == "" {
 		return btn.Value{Z: counted.Mul(p.Net.Scale)}, nil
 	}
 	if err != nil {
 		return btn.Value{}, err
 	}
-	return circuits{}.Contract(ctx, p, &btn.Circuit{Of: of}, want)
+	return circuits{}.Contract(ctx, p, &btn.Circuit{Of: of, Ask: q.Ask}, want)
 }
 
 // cubeKey is what a cube's circuit depends on: values excluded beforehand are in the network, and the memory is how much a search

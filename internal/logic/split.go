@@ -12,44 +12,54 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Split splits the search of a network into at most n cubes of similar work, the hardest first: literals of the network's formula for
-// Options.Cube, none where nothing is left. With them comes the order of its variables for Options.Order of all cubes. There are fewer
+// Cubes are the cubes of a search.
+type Cubes struct {
+	Literals [][]formula.Literal // by cube: of the network's formula, for Options.Cube
+	Order    []int32             // of that formula's variables, for Options.Order of all cubes
+	// Functional is as of btn.Compiled, of the circuits of all cubes.
+	Functional bool
+}
+
+// Split splits the search of a network into at most n cubes of similar work, the hardest first, none where nothing is left. There are fewer
 // where the cubes together would take more than again times the work of the whole, by estimate. Errors: those of
 // Compile but for ErrCircuit and a budget of work that is spent.
-func Split(ctx context.Context, net *btn.Network, o Options, n int, again float64) ([][]formula.Literal, []int32, error) {
+func Split(ctx context.Context, net *btn.Network, o Options, n int, again float64) (Cubes, error) {
 	o = o.withDefaults()
 	f, err := formulaOf(ctx, net, o)
 	if err != nil {
-		return nil, nil, err
+		return Cubes{}, err
 	}
 	reduced, err := formula.Simplify(ctx, f, simplifyWork(o.Work))
 	if err != nil {
-		return nil, nil, err
+		return Cubes{}, err
 	}
 	split, err := compiler.Cubes(ctx, reduced.Formula, compiler.Options{Work: o.Work, Memory: o.Memory / 2}, n, again)
 	if err != nil {
-		return nil, nil, err
+		return Cubes{}, err
 	}
 
 	own, err := originals(f, reduced)
 	if err != nil {
-		return nil, nil, err
+		return Cubes{}, err
 	}
-	cubes := make([][]formula.Literal, len(split.Cubes))
+	cubes := Cubes{
+		Literals:   make([][]formula.Literal, len(split.Cubes)),
+		Order:      make([]int32, len(split.Order)),
+		Functional: !slices.Contains(f.Functional, false),
+	}
 	for i, c := range split.Cubes {
 		for _, l := range c.Literals {
 			of := own[l.Atom()].literal
 			if l.Negative() {
 				of = of.Not()
 			}
-			cubes[i] = append(cubes[i], of)
+			cubes.Literals[i] = append(cubes.Literals[i], of)
 		}
 	}
-	order := make([]int32, len(split.Order))
 	for i, v := range split.Order {
-		order[i] = int32(own[reduced.Formula.Offset(v)].variable)
+		cubes.Order[i] = int32(own[reduced.Formula.Offset(v)].variable)
 	}
-	return cubes, order, nil
+	return cubes, nil
 }
 
 // original is a value of a variable of F that is taken just where one of a variable of G is.

@@ -16,8 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// linked draws a model whose variables have up to three values, some of them the same as others in other words: simplification takes those out,
-// and cubes are of what is left.
+// linked draws a model whose variables have up to three values, some of them the same as others in other words: simplification takes
+// those out, and cubes are of what is left.
 func linked(rng *rand.Rand) *factorgraph.Model {
 	m := &factorgraph.Model{}
 	const n = 10
@@ -64,22 +64,22 @@ func TestCubesSumToTheWhole(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 32))
 		m := linked(rng)
 		p := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, seed)
-		cubes, order, err := logic.Split(t.Context(), p.Base, logic.Options{Work: 100}, 6, 100)
+		cubes, err := logic.Split(t.Context(), p.Base, logic.Options{Work: 100}, 6, 100)
 		if fault.CodeOf(err) == fault.Unsupported && err != nil {
 			continue
 		}
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if len(cubes) > 1 {
+		if len(cubes.Literals) > 1 {
 			split++
 		}
-		if len(order) > 0 {
+		if len(cubes.Order) > 0 {
 			ordered++
 		}
 		sum := scaled.Number{}
-		for _, c := range cubes {
-			z, of, err := logic.Sum(t.Context(), p.Base, logic.Options{Cube: c, Order: order})
+		for _, c := range cubes.Literals {
+			z, of, err := logic.Sum(t.Context(), p.Base, logic.Options{Cube: c, Order: cubes.Order})
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -89,7 +89,7 @@ func TestCubesSumToTheWhole(t *testing.T) {
 		sum = sum.Mul(p.Base.Scale)
 		want := oracle.Z(m, factorgraph.Evidence{})
 		if off := oracle.Off(sum.Mant, sum.Exp, want, want); off > 1e-12 || want.Sign() == 0 != sum.IsZero() {
-			t.Fatalf("seed %d: %d cubes sum to %v, enumeration %v", seed, len(cubes), sum, want)
+			t.Fatalf("seed %d: %d cubes sum to %v, enumeration %v", seed, len(cubes.Literals), sum, want)
 		}
 	}
 	if split < 20 || ordered < 20 {
@@ -102,9 +102,9 @@ func TestFewerCubesWhereTheyRepeatWork(t *testing.T) {
 	m := linked(rand.New(rand.NewPCG(3, 32)))
 	p := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, 3)
 	for again, want := range map[float64]int{0: 1, 100: 6} {
-		cubes, _, err := logic.Split(t.Context(), p.Base, logic.Options{Work: 100}, 6, again)
-		if err != nil || len(cubes) != want {
-			t.Errorf("again %v: %d cubes, want %d: %v", again, len(cubes), want, err)
+		cubes, err := logic.Split(t.Context(), p.Base, logic.Options{Work: 100}, 6, again)
+		if err != nil || len(cubes.Literals) != want {
+			t.Errorf("again %v: %d cubes, want %d: %v", again, len(cubes.Literals), want, err)
 		}
 	}
 }

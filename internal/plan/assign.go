@@ -134,7 +134,7 @@ func carried(e *btn.Estimate) bool {
 	for _, part := range e.Parts {
 		switch q := part.(type) {
 		case *btn.Elimination, *btn.Slices, *btn.Groups, *btn.Adjoints, *btn.SymmetryRankOne, *btn.Counts,
-			*btn.Descent, *btn.Circuit:
+			*btn.Descent, *btn.Circuit, *btn.Cube:
 		case *btn.Product:
 			for _, factor := range q.Factors {
 				if !carried(factor.Estimate) {

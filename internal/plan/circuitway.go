@@ -109,6 +109,9 @@ func (a *assigner) byCircuit(conditioned *btn.Network) (btn.Assignment, error) {
 	return btn.Assignment{}, why
 }
 
+// edgeBytes is what an edge of a circuit takes at least.
+const edgeBytes = 4
+
 // jointly adds a joint marginal to an assignment of a circuit, which takes passes for most of its cells.
 func (a *assigner) jointly(assignment btn.Assignment, q query.Query, err error) (btn.Assignment, error) {
 	if err != nil {
@@ -120,9 +123,14 @@ func (a *assigner) jointly(assignment btn.Assignment, q query.Query, err error) 
 		most = max(most, float64(a.net.Variables[v].Domain))
 	}
 	cost := *assignment.Cost
-	if cost.Flops *= 1 + 3*cells/most; cost.Flops > policy.MostEnumerated {
+	edges := cost.Flops
+	if cube, ok := assignment.Plan.Estimates[0].Parts[0].(*btn.Cube); ok { // at most
+		edges = float64(cube.Of.Bytes) / edgeBytes * float64(len(cube.Of.Cubes))
+	}
+	passes := edges * 3 * cells / most
+	if cost.Flops += passes; passes > policy.MostEnumerated {
 		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: the joint marginal takes %.3g flops in passes over a circuit, "+
-			"at most %.0g", cost.Flops, float64(policy.MostEnumerated))
+			"at most %.0g", passes, float64(policy.MostEnumerated))
 	}
 	assignment.Cost, assignment.Joint = &cost, q.Joint
 	return assignment, nil

@@ -25,8 +25,13 @@ func (a *assigner) cubes(conditioned *btn.Network) (*btn.Assignment, error) {
 	if !a.evidence.IsEmpty() {
 		settings, net = fmt.Sprintf("cubes along an order given %x", conditioned.Digest()), conditioned
 	}
+	o := logic.Options{Memory: a.settings.Memory}
+	if work := int64(a.settings.Budget / policy.CircuitFlops); work < policy.CircuitLeast {
+		o.Work = max(work, 1) // what was too much for a circuit is split
+		settings += fmt.Sprintf(" work=%d", o.Work)
+	}
 	plan, hit, err := a.remember(settings, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-		return cubesPlan(ctx, net, !a.evidence.IsEmpty(), a.settings.Memory)
+		return cubesPlan(ctx, net, !a.evidence.IsEmpty(), o)
 	})
 	if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Unsupported) {
 		return nil, nil
@@ -39,21 +44,24 @@ func (a *assigner) cubes(conditioned *btn.Network) (*btn.Assignment, error) {
 }
 
 // cubesPlan splits the search of a network.
-func cubesPlan(ctx context.Context, net *btn.Network, given bool, memory int64) (*btn.Plan, error) {
-	cubes, order, err := logic.Split(ctx, net, logic.Options{Memory: memory}, policy.Cubes, policy.CubesAgain)
+func cubesPlan(ctx context.Context, net *btn.Network, given bool, o logic.Options) (*btn.Plan, error) {
+	cubes, err := logic.Split(ctx, net, o, policy.Cubes, policy.CubesAgain)
 	if err != nil {
 		return nil, err
 	}
-	split := &btn.Split{Order: order, Given: given, Work: policy.CubeWork, Bytes: min(policy.CircuitBytes, memory/4)}
-	parts := make([]btn.Part, len(cubes))
-	for i, c := range cubes {
+	split := &btn.Split{
+		Order: cubes.Order, Given: given, Functional: cubes.Functional,
+		Work: policy.CubeWork, Bytes: min(policy.CircuitBytes, o.Memory/4),
+	}
+	parts := make([]btn.Part, len(cubes.Literals))
+	for i, c := range cubes.Literals {
 		split.Cubes = append(split.Cubes, words(c))
 		parts[i] = &btn.Cube{Of: split, At: i}
 	}
 	if len(parts) == 0 {
 		return nil, fault.New(fault.OverBudget, "plan: a search has nothing to split")
 	}
-	return exactOf(btn.Cost{Flops: policy.CircuitFlops * policy.CubeWork * float64(len(parts)), Bytes: float64(memory)}, parts...), nil
+	return exactOf(btn.Cost{Flops: policy.CircuitFlops * policy.CubeWork * float64(len(parts)), Bytes: float64(o.Memory)}, parts...), nil
 }
 
 // words are literals as parts have them.

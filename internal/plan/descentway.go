@@ -47,12 +47,12 @@ func (a *assigner) descents(q query.Query) (btn.Assignment, error) {
 		cost = *assignment.Cost
 	}
 	for _, ask := range asks(q) {
-		part, err := a.asked(assignment.Plan, ask)
+		parts, err := a.asked(assignment.Plan, ask)
 		if err != nil {
 			return btn.Assignment{}, err
 		}
-		if part != nil {
-			e.Parts = append(e.Parts, part)
+		if parts != nil {
+			e.Parts = append(e.Parts, parts...)
 			continue
 		}
 		found, hit, err := a.descent(ask, q)
@@ -84,25 +84,39 @@ func (a *assigner) descents(q query.Query) (btn.Assignment, error) {
 	return assignment, nil
 }
 
-// asked returns the part that finds assignments along a plan's circuit, or in its count space; nil where there is none.
-func (a *assigner) asked(plan *btn.Plan, ask btn.Ask) (btn.Part, error) {
+// asked returns the parts that find assignments along a plan's circuit, in its cubes, or in its count space; nil where there are none.
+func (a *assigner) asked(plan *btn.Plan, ask btn.Ask) ([]btn.Part, error) {
 	parts := plan.Estimates[0].Parts
 	switch of := parts[0].(type) {
 	case *btn.Circuit:
-		if ask != btn.AskMap && (ask != btn.AskMPE || of.Of.Functional) {
-			return &btn.Circuit{Of: of.Of, Ask: ask}, nil
+		if answers(ask, of.Of.Functional) {
+			return []btn.Part{&btn.Circuit{Of: of.Of, Ask: ask}}, nil
 		}
+	case *btn.Cube:
+		if !answers(ask, of.Of.Functional) {
+			return nil, nil
+		}
+		list := make([]btn.Part, len(parts))
+		for i := range parts {
+			list[i] = &btn.Cube{Of: of.Of, At: i, Ask: ask}
+		}
+		return list, nil
 	case *btn.Counts:
 		if len(parts) > 1 {
 			return nil, nil
 		}
 		form, err := a.current().Counts(a.ctx, of)
 		if err == nil && form.Finds(ask) {
-			return &btn.Counts{Cores: of.Cores, Terms: of.Terms, Ask: ask}, nil
+			return []btn.Part{&btn.Counts{Cores: of.Cores, Terms: of.Terms, Ask: ask}}, nil
 		}
 		return nil, err
 	}
 	return nil, nil
+}
+
+// answers reports whether circuits answer a question.
+func answers(ask btn.Ask, functional bool) bool {
+	return ask == btn.AskSamples || ask == btn.AskMPE && functional
 }
 
 // asks lists what a query asks for.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/modeljson"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -53,6 +54,7 @@ func Draw(p Profile, seed, i uint64) *Case {
 	if d.chance(0.02) {
 		c.Timeout = time.Duration(1+rng.IntN(30)) * time.Millisecond
 	}
+	d.circuits(&c.Settings)
 	return c
 }
 
@@ -104,6 +106,19 @@ func (d *drawer) settings() btn.Settings {
 
 	return s
 }
+
+// circuits makes some of what would be asked exactly a question to circuits, at times with so little work that a search is split into
+// cubes. It comes last, so that models are drawn as before.
+func (d *drawer) circuits(s *btn.Settings) {
+	if s.Method != btn.MethodExact || !d.chance(0.4) {
+		return
+	}
+	s.Method, s.Memory = btn.MethodCircuit, pick(d.rng, 0, 0, s.Memory)
+	s.Budget = pick[float64](d.rng, 0, 0, oneStep, 40*oneStep)
+}
+
+// oneStep is the budget in which a search has one step.
+const oneStep = policy.CircuitFlops
 
 // queries draws a query, at times a second one, at times an event asked over the first.
 func (d *drawer) queries(m *factorgraph.Model, s btn.Settings) []query.Query {

@@ -31,7 +31,9 @@ func DrawFamily(seed, i uint64) (*Case, []Truth) {
 		Route: pick(rng, RoutePlain, RoutePlain, RouteJSON, RouteWire),
 	}
 	c.Settings = d.largeSettings()
-	return c, []Truth{d.family(family, c)}
+	truth := []Truth{d.family(family, c)}
+	d.circuits(&c.Settings)
+	return c, truth
 }
 
 // family draws the model and the query of a case, and returns the truth.

@@ -19,6 +19,7 @@ type Tally struct {
 	Models, Queries      int
 	Exact, Zeros, Ratios int
 	Marginals, Joints    int
+	By                   map[string]int    // exact answers by the method asked for
 	Refused              map[string]int    // by method and code
 	Estimates            map[string]*share // by method
 	Violations           map[string]int    // by class
@@ -40,7 +41,7 @@ const estimateFloor = 1e-12
 // Count adds one case.
 func (y *Tally) Count(c *Case, truth []Truth, o Outcome, found []Violation) {
 	if y.Refused == nil {
-		y.Refused, y.Estimates, y.Violations = map[string]int{}, map[string]*share{}, map[string]int{}
+		y.By, y.Refused, y.Estimates, y.Violations = map[string]int{}, map[string]int{}, map[string]*share{}, map[string]int{}
 	}
 	y.Models++
 	y.Queries += len(c.Queries)
@@ -75,6 +76,7 @@ func (y *Tally) result(c *Case, t *Truth, r *btn.Result) {
 		return
 	case r.Exact:
 		y.Exact++
+		y.By[string(c.Settings.Method)]++
 	default:
 		y.estimate(t, r)
 	}
@@ -113,7 +115,7 @@ func (y *Tally) estimate(t *Truth, r *btn.Result) {
 // Add adds the counts of other.
 func (y *Tally) Add(other *Tally) {
 	if y.Refused == nil {
-		y.Refused, y.Estimates, y.Violations = map[string]int{}, map[string]*share{}, map[string]int{}
+		y.By, y.Refused, y.Estimates, y.Violations = map[string]int{}, map[string]int{}, map[string]*share{}, map[string]int{}
 	}
 	y.Models += other.Models
 	y.Queries += other.Queries
@@ -122,6 +124,9 @@ func (y *Tally) Add(other *Tally) {
 	y.Ratios += other.Ratios
 	y.Marginals += other.Marginals
 	y.Joints += other.Joints
+	for k, n := range other.By {
+		y.By[k] += n
+	}
 	for k, n := range other.Refused {
 		y.Refused[k] += n
 	}
@@ -155,6 +160,9 @@ func (y *Tally) Total() int {
 func (y *Tally) Print(w io.Writer) {
 	fmt.Fprintf(w, "  models %d, queries %d: exact %d, zero %d", y.Models, y.Queries, y.Exact, y.Zeros)
 	fmt.Fprintf(w, "; with marginals %d, joints %d, ratios %d\n", y.Marginals, y.Joints, y.Ratios)
+	for _, k := range byCount(y.By) {
+		fmt.Fprintf(w, "  exact, %s: %d\n", k, y.By[k])
+	}
 	for _, k := range slices.Sorted(maps.Keys(y.Estimates)) {
 		s := y.Estimates[k]
 		fmt.Fprintf(w, "  estimates, %s: %d, stated %d, within %d× what they state %d (%.2f "+

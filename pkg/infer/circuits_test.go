@@ -1,0 +1,106 @@
+package infer
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// TestCircuitsAnswerEverything: whatever may be asked of exact answers, by one circuit, and by as many cubes as a search of one step
+// is split into, against an elimination.
+func TestCircuitsAnswerEverything(t *testing.T) {
+	cubes, asked := 0, 0
+	for seed := range uint64(150) {
+		rng := rand.New(rand.NewPCG(seed, 64))
+		m := oracle.RandomModel(rng, oracle.Options{
+			Variables: 4 + rng.IntN(3), Factors: 6 + rng.IntN(5), MaxDomain: 3, MaxArity: 3, MaxStates: 1 << 8,
+			Kinds: []oracle.Kind{oracle.Dense, oracle.Symmetric}, Zeros: 0.3,
+		})
+		set := rng.Perm(len(m.Domains))[:2]
+		all := query.Query{Evidence: oracle.RandomEvidence(rng, m), Marginals: true, MPE: true, Samples: 50, Seed: seed}
+		joint, gradients := all, all
+		joint.Joint = set
+		gradients.Gradients = true
+		run := func(s btn.Settings, queries ...query.Query) []btn.Result {
+			t.Helper()
+			results, err := Run(context.Background(), Request{Job: "c", Model: m, Settings: s, Queries: queries}, nil)
+			if err != nil {
+				t.Fatalf("seed %d, %+v: %v", seed, s, err)
+			}
+			return results
+		}
+		want := append(run(btn.Settings{Method: btn.MethodExact}, all, joint), run(btn.Settings{Method: btn.MethodExact}, gradients)...)
+		if want[0].Zero {
+			continue
+		}
+		asked++
+		whole := btn.Settings{Method: btn.MethodCircuit}
+		step := btn.Settings{Method: btn.MethodCircuit, Budget: policy.CircuitFlops}
+		for k, got := range append(run(whole, all, joint), run(whole, gradients)...) {
+			sameAnswers(t, fmt.Sprintf("seed %d, query %d", seed, k), m, all.Evidence, &got, &want[k])
+		}
+		for k, got := range run(step, all, joint) {
+			if got.Components > 1 {
+				cubes++
+			}
+			sameAnswers(t, fmt.Sprintf("seed %d, query %d in cubes", seed, k), m, all.Evidence, &got, &want[k])
+		}
+	}
+	if cubes < 15 || asked < 30 {
+		t.Errorf("%d models, %d answers from cubes", asked, cubes)
+	}
+}
+
+// sameAnswers compares exact answers; samples have a weight above 0.
+func sameAnswers(t *testing.T, what string, m *factorgraph.Model, ev factorgraph.Evidence, got, want *btn.Result) {
+	t.Helper()
+	if want.Error != nil {
+		t.Fatalf("%s, along a tree: %+v", what, want.Error)
+	}
+	if got.Error != nil || !got.Exact || math.Abs(*got.LogZ-*want.LogZ) > 1e-10 {
+		t.Fatalf("%s: %+v, exact %t", what, got.Error, got.Exact)
+	}
+	near(t, what, got.Marginals, want.Marginals)
+	if got.MPE == nil || math.Abs(got.MPE.LnWeight-want.MPE.LnWeight) > 1e-10 || got.MPE.Unique && want.MPE.Unique &&
+		fmt.Sprint(got.MPE.Assignment) != fmt.Sprint(want.MPE.Assignment) {
+		t.Errorf("%s: MPE %+v, want %+v", what, got.MPE, want.MPE)
+	}
+	if len(got.Samples) != len(want.Samples) {
+		t.Errorf("%s: %d samples", what, len(got.Samples))
+	}
+	for _, x := range got.Samples {
+		at := map[int]int{}
+		for v, a := range x {
+			at[v] = a
+		}
+		for _, h := range ev.Hard {
+			if at[h.Var] != h.Value {
+				t.Errorf("%s: the sample %v is against the evidence", what, x)
+			}
+		}
+		if oracle.Z(m, factorgraph.Observe(at)).Sign() <= 0 {
+			t.Errorf("%s: the sample %v has weight 0", what, x)
+		}
+	}
+	if want.Joint != nil {
+		if got.Joint == nil {
+			t.Fatalf("%s: no joint marginal", what)
+		}
+		near(t, what+", joint", [][]float64{got.Joint.P}, [][]float64{want.Joint.P})
+	}
+	for f := range want.Gradients {
+		for k, g := range want.Gradients[f] {
+			if math.Abs(got.Gradients[f][k]-g) > 1e-9*(1+math.Abs(g)) {
+				t.Errorf("%s: gradient %d of factor %d is %v, want %v", what, k, f, got.Gradients[f][k], g)
+			}
+		}
+	}
+}
