@@ -1,0 +1,118 @@
+package kernel
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// axis lists places of a table: runs of so many neighbours, apart from each other.
+func axis(count, neighbours, step, apart int) []int {
+	var at []int
+	for i := range count {
+		at = append(at, i%neighbours*step+i/neighbours*apart)
+	}
+	return at
+}
+
+// TestPackingAgainstItsDefinition: every entry is where the panels read it, for rows, columns and sums that
+// follow one another in runs of several lengths, and zeros fill the last panel.
+func TestPackingAgainstItsDefinition(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 1))
+	from := random(rng, 80*80*4)
+	for _, x := range inProcess() {
+		for range 3000 {
+			n, depth := 1+rng.IntN(40), 1+rng.IntN(40)
+			if rng.IntN(4) == 0 {
+				depth += 300
+			}
+			neighbours := []int{1, 2, 4, 8, 500}
+			first := axis(n, neighbours[rng.IntN(5)], 1, depth+1)
+			second := axis(depth, neighbours[rng.IntN(5)], 1, n+3)
+			if rng.IntN(2) == 0 {
+				first = axis(n, neighbours[rng.IntN(5)], 2, 37)
+			}
+			for i := range first {
+				first[i] %= 80 * 80 * 2
+			}
+			for i := range second {
+				second[i] %= 80 * 80 * 2
+			}
+
+			s := make([]float64, n*depth)
+			x.packRows(s, from, first, second)
+			want := make([]float64, 0, n*depth)
+			groups := (n + x.rows() - 1) / x.rows()
+			for g := range groups {
+				for _, d := range second {
+					for r := g * n / groups; r < (g+1)*n/groups; r++ {
+						want = append(want, from[first[r]+d])
+					}
+				}
+			}
+			if err := same(s, want); err != nil {
+				t.Fatalf("%s, rows %v, sum %v: %v", names[x], first, second, err)
+			}
+
+			v := random(rng, PackedColumns(n, depth))
+			x.packColumns(v, from, second, first)
+			want = make([]float64, len(v))
+			for k, d := range second {
+				for j, r := range first {
+					want[j/Columns*depth*Columns+k*Columns+j%Columns] = from[r+d]
+				}
+			}
+			if err := same(v, want); err != nil {
+				t.Fatalf("%s, columns %v, sum %v: %v", names[x], first, second, err)
+			}
+		}
+	}
+}
+
+// TestTransposeAgainstLoops: some tiles in any sequence; nothing else is written.
+func TestTransposeAgainstLoops(t *testing.T) {
+	for _, x := range inProcess() {
+		rng := rand.New(rand.NewPCG(19, uint64(x)))
+		for tiles := range 9 {
+			var rows, columns [TileSide]int
+			for i := range TileSide {
+				rows[i], columns[i] = 5*((i+tiles)%TileSide), 7*((i+2*tiles)%TileSide)
+			}
+			where, at := rng.Perm(tiles), rng.Perm(tiles)
+			for k := range at {
+				where[k] *= 20
+				at[k] *= 3
+			}
+			from, to := random(rng, 3*tiles+22), random(rng, 20*tiles+1)
+			want := append([]float64(nil), to...)
+			for k := range at {
+				for i := range TileSide {
+					for j := range TileSide {
+						want[where[k]+rows[i]+j] = from[at[k]+columns[j]+i]
+					}
+				}
+			}
+			x.transpose(to, from, where, at, &rows, &columns)
+			if err := same(to, want); err != nil {
+				t.Fatalf("%s, %d tiles: %v", names[x], tiles, err)
+			}
+		}
+	}
+}
+
+// TestScatterAgainstLoops: some lines in any sequence; nothing else is written.
+func TestScatterAgainstLoops(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 1))
+	from, to := random(rng, 40), random(rng, 90)
+	want := append([]float64(nil), to...)
+	at, where := []int{3, 32, 17}, []int{60, 0, 30}
+	places := [Columns]int{5, 11, 0, 29, 7, 8, 2, 20}
+	for k := range at {
+		for j, p := range places {
+			want[where[k]+p] = from[at[k]+j]
+		}
+	}
+	Scatter(to, from, at, where, &places)
+	if err := same(to, want); err != nil {
+		t.Fatal(err)
+	}
+}
