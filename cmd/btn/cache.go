@@ -63,7 +63,8 @@ func (r *redisFlag) open() (*cache.Cache, error) {
 type cacheLsCmd struct {
 	Prefix string `arg:"" optional:"" help:"Only keys that begin with this." default:"btn:v1:"`
 	redisFlag
-	JSON bool `name:"json" help:"One JSON object per entry, one line each."`
+	Circuits bool `help:"Open decompositions and circuits, and list the circuits there are with their size."`
+	JSON     bool `name:"json" help:"One JSON object per entry, one line each."`
 }
 
 // entry is what ls and show print as JSON.
@@ -107,6 +108,9 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
+	if c.Circuits {
+		return c.circuits(ctx, t, store, entries)
+	}
 	if c.JSON {
 		out := json.NewEncoder(t.Out)
 		for _, e := range entries {
@@ -134,6 +138,42 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 		fmt.Fprintf(t.Err, "%s: %d, %s\n", kind, count[kind], config.FormatBytes(float64(bytes[kind])))
 	}
 	return nil
+}
+
+// circuits prints a line per entry that has a circuit. Values that are gone, broken or elsewhere are left out.
+func (c *cacheLsCmd) circuits(ctx context.Context, t *console.Terminal, store *cache.Cache, entries []cache.Entry) error {
+	out := json.NewEncoder(t.Out)
+	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
+	if !c.JSON {
+		fmt.Fprintln(w, "EDGES\tIN MEMORY\tSIZE\tEXPIRES IN\tIDLE\tKEY")
+	}
+	for _, e := range entries {
+		if e.Kind != "decomposition" && e.Kind != "circuit" {
+			continue
+		}
+		found, value, blob, err := store.Show(ctx, e.Key)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil || value == nil {
+			continue
+		}
+		holds, err := cached.Describe(e.Key, value)
+		if err != nil || holds.Circuit == nil {
+			continue
+		}
+		if c.JSON {
+			one := newEntry(found)
+			one.Blob, one.Holds = blob, holds
+			if err := out.Encode(one); err != nil {
+				return fault.Wrap(fault.Infrastructure, err)
+			}
+			continue
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", holds.Circuit.Edges, config.FormatBytes(float64(holds.Circuit.Bytes)),
+			config.FormatBytes(float64(found.Bytes)), span(found.TTL, "never"), span(found.Idle, "?"), found.Key)
+	}
+	return fault.Wrap(fault.Infrastructure, w.Flush())
 }
 
 // span writes a duration in whole seconds; a negative one is what none says.

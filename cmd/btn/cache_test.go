@@ -62,6 +62,17 @@ func TestCacheCommands(t *testing.T) {
 	if stdout, _ = run("cache", "ls", "--redis", redis); strings.Contains(stdout, "btn:") {
 		t.Error(stdout)
 	}
+	run("infer", model, "--nats", nats, "--method", "circuit", "--evid", "none")
+	if stdout, _ = run("cache", "ls", "--circuits", "--redis", redis); !strings.HasPrefix(stdout, "EDGES") ||
+		!strings.Contains(stdout, "btn:v1:decomposition:") || strings.Contains(stdout, "btn:v1:network:") {
+		t.Error(stdout)
+	}
+	stdout, _ = run("cache", "ls", "--circuits", "--json", "--redis", redis)
+	var one entry
+	if err := json.Unmarshal([]byte(stdout), &one); err != nil || one.Holds == nil || one.Holds.Circuit == nil ||
+		one.Holds.Circuit.Edges == 0 || one.Holds.Circuit.Variables != 2 || one.Holds.Circuit.Bytes == 0 {
+		t.Errorf("%s %v", stdout, err)
+	}
 	for want, args := range map[string][]string{
 		"either a prefix or --model":         {"rm"},
 		"a prefix of our keys begins btn:v1": {"rm", "session:"},

@@ -96,9 +96,43 @@ type Value struct {
 	Plan       *btn.Cost  `json:"plan,omitempty"` // the cost of the first estimate
 	Warnings   []string   `json:"warnings,omitempty"`
 
+	// Of circuits, in a plan or of a cube of a search.
+	Circuit *Circuit `json:"circuit,omitempty"`
+
 	// Of a registered model.
 	Network   string `json:"network,omitempty"` // digest of its network's bytes
 	Variables int    `json:"variables,omitempty"`
+}
+
+// Circuit says how large a circuit is.
+type Circuit struct {
+	Edges     int   `json:"edges"` // what a pass costs
+	Bytes     int64 `json:"bytes"` // in memory
+	Variables int   `json:"variables"`
+	// Functional and Parametric are as of btn.Compiled.
+	Functional bool `json:"functional,omitempty"`
+	Parametric bool `json:"parametric,omitempty"`
+}
+
+// describeCircuit describes a circuit; nil for none.
+func describeCircuit(of *btn.Compiled) *Circuit {
+	c, err := of.Circuit()
+	if err != nil {
+		return nil
+	}
+	return &Circuit{
+		Edges: c.Edges(), Bytes: c.Bytes(), Variables: c.Variables(), Functional: of.Functional, Parametric: of.Parametric,
+	}
+}
+
+// circuitOf is the circuit of a plan; nil for none.
+func circuitOf(p *btn.Plan) *Circuit {
+	if len(p.Estimates) > 0 && len(p.Estimates[0].Parts) > 0 {
+		if part, ok := p.Estimates[0].Parts[0].(*btn.Circuit); ok {
+			return describeCircuit(part.Of)
+		}
+	}
+	return nil
 }
 
 // Describe decodes and describes the value under key. The description of an unknown kind is empty.
@@ -119,7 +153,14 @@ func Describe(key string, value []byte) (*Value, error) {
 			Components: d.Len(),
 			Plan:       cost,
 			Warnings:   d.Warnings,
+			Circuit:    circuitOf(d),
 		}, nil
+	case "circuit":
+		of, err := btn.DecodeCompiled(value)
+		if err != nil {
+			return nil, err
+		}
+		return &Value{Circuit: describeCircuit(of)}, nil
 	case "network":
 		p, ok := DecodeNetwork(value)
 		if !ok {

@@ -4,6 +4,7 @@ package contract
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/digest"
@@ -54,12 +55,11 @@ func (cubes) Contract(ctx context.Context, p *problem.Problem, part btn.Part, wa
 	return circuits{}.Contract(ctx, p, &btn.Circuit{Of: of, Ask: q.Ask}, want)
 }
 
-// cubeKey is what a cube's circuit depends on: values excluded beforehand are in the network, and the memory is how much a search
-// remembers.
+// cubeKey is the digest of the network, and that of what else a cube's circuit depends on: values excluded beforehand are in the network,
+// and the memory is how much a search remembers.
 func cubeKey(net *btn.Network, q *btn.Cube, memory int64) string {
 	d := digest.New()
 	of := net.Digest()
-	d.Bytes(of[:])
 	d.Word(uint64(memory))
 	d.Word(uint64(q.Of.Work))
 	d.Word(uint64(q.Of.Bytes))
@@ -70,5 +70,5 @@ func cubeKey(net *btn.Network, q *btn.Cube, memory int64) string {
 	for _, l := range q.Of.Cubes[q.At] {
 		d.Int(int(l))
 	}
-	return d.Hex()
+	return fmt.Sprintf("%x:%s", of, d.Hex())
 }

@@ -1,0 +1,51 @@
+package cached_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/cached"
+	"github.com/basetensor/basetensor/internal/circuit"
+)
+
+// TestCircuitsOfCubesAreListed: a cube's circuit is stored under its key, and what is listed of it is its size.
+func TestCircuitsOfCubesAreListed(t *testing.T) {
+	server := miniredis.RunT(t)
+	c, err := cache.Open("redis://"+server.Addr(), cache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	b := circuit.NewBuilder([]int{2, 3}, 0)
+	made, err := b.Finish(t.Context(), b.Product(b.Free(0, nil), b.Free(1, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := btn.NewCompiled(made, true)
+	circuits := cached.NewCircuits(c)
+	of, err := circuits.Do(t.Context(), "model:cube", func(context.Context) (*btn.Compiled, error) { return want, nil })
+	if err != nil || of != want {
+		t.Fatalf("%+v, %v", of, err)
+	}
+	entries, err := c.Entries(t.Context(), cache.Prefix)
+	if err != nil || len(entries) != 1 || entries[0].Kind != "circuit" || !strings.HasSuffix(entries[0].Key, ":model:cube") {
+		t.Fatalf("%+v, %v", entries, err)
+	}
+	_, value, _, err := c.Show(t.Context(), entries[0].Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds, err := cached.Describe(entries[0].Key, value)
+	if err != nil || holds.Circuit == nil || *holds.Circuit != (cached.Circuit{
+		Edges: made.Edges(), Bytes: holds.Circuit.Bytes, Variables: 2, Functional: true,
+	}) || made.Edges() != 7 || holds.Circuit.Bytes <= 0 {
+		t.Errorf("%+v, %v", holds, err)
+	}
+	if _, err := cached.Describe(entries[0].Key, value[1:]); err == nil {
+		t.Error("a broken circuit is described")
+	}
+}
