@@ -36,10 +36,12 @@ type Options struct {
 	// Builder, over the domains of the formula, gets the sums and products of the search: a deterministic circuit for any weights.
 	// Without one, values of weight 0 are excluded beforehand.
 	Builder *circuit.Builder
+	// CircuitOnly ends the search where Builder is full: Z is not asked for.
+	CircuitOnly bool
 	// Leaf returns the node of Builder for a value of a variable; nil: the builder's own leaf.
 	Leaf func(v, a int) circuit.Node
-	// Order is an elimination order of the variables, or of some of them, known to be a good one: it, or a greedy one if that is narrower, guides
-	// the search. nil: one is searched for.
+	// Order is an elimination order of the variables, or of some of them, known to be a good one: it, or a greedy one if that is narrower,
+	// guides the search. nil: one is searched for.
 	Order []int
 
 	cells int // entries of all tables of a component that is eliminated, at most; 0: cellsMost, below 0: none is
@@ -77,8 +79,8 @@ type Result struct {
 // component is recognised by a digest of 128 bits; two of n different ones fall together with probability below n²·2^-129 over the
 // choice of the digest's numbers, which a cryptographic generator draws under a key that is a hash of the formula.
 //
-// It fails with ErrBudget (fault.OverBudget) when Options.Work is spent or Options.Memory does not hold the formula, and with the
-// context's error, within some milliseconds.
+// It fails with ErrBudget (fault.OverBudget) when Options.Work is spent or Options.Memory does not hold the formula, with circuit.ErrFull
+// (fault.OverBudget) where Options.CircuitOnly says so, and with the context's error, within some milliseconds.
 func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error) {
 	if o.Memory == 0 {
 		o.Memory = defaultMemory

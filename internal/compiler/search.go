@@ -276,6 +276,9 @@ func (s *search) goOn() bool {
 		s.err = fault.New(fault.OverBudget,
 			"%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done",
 			ErrBudget, s.o.Work, s.stats.Decisions, s.stats.Variables, s.progress)
+	case s.o.CircuitOnly && s.o.Builder != nil && s.o.Builder.Full():
+		s.err = fault.New(fault.OverBudget, "%w, after %d steps of work and %d decisions about %d variables, with some %.2g of the search done",
+			circuit.ErrFull, s.work, s.stats.Decisions, s.stats.Variables, s.progress)
 	case s.sliceBytes > s.o.Memory/8:
 		s.err = fault.New(fault.OverBudget, "%w: slices of tables take %d bytes, an eighth of the memory is %d",
 			ErrBudget, s.sliceBytes, s.o.Memory/8)

@@ -62,7 +62,7 @@ func Compile(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, i
 	}
 	_, of, work, err := search(ctx, net, nil, o)
 	if err == nil && of == nil {
-		err = fault.New(fault.OverBudget, "%w: %d bytes", ErrCircuit, o.Bytes)
+		err = fault.New(fault.OverBudget, "%w: %d bytes, with all of the search done", ErrCircuit, o.Bytes)
 	}
 	return of, work, err
 }
@@ -111,7 +111,7 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 	}
 
 	back := newWayBack(f, reduced, o.Bytes)
-	with := compiler.Options{Work: o.Work, Memory: o.Memory / 2, Builder: back.builder, Leaf: back.leaf}
+	with := compiler.Options{Work: o.Work, Memory: o.Memory / 2, Builder: back.builder, CircuitOnly: weighted == nil, Leaf: back.leaf}
 	fixed := scaled.One
 	if len(o.Order) > 0 {
 		with.Order = back.order(o.Order)
@@ -122,6 +122,9 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 		}
 	}
 	r, err := compiler.Compile(ctx, reduced.Formula, with)
+	if errors.Is(err, circuit.ErrFull) {
+		err = fault.New(fault.OverBudget, "%w: %d bytes: %w", ErrCircuit, o.Bytes, err)
+	}
 	if err != nil || !r.Traced {
 		return r.Z.Mul(fixed), nil, r.Stats.Work, err
 	}

@@ -3,8 +3,10 @@ package logic_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -127,7 +129,8 @@ func TestRefusals(t *testing.T) {
 	if _, _, err := logic.Compile(t.Context(), p.Base, logic.Options{Work: 10}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("ten steps: %v", err)
 	}
-	if _, _, err := logic.Compile(t.Context(), p.Base, logic.Options{Bytes: 1 << 13}); fault.CodeOf(err) != fault.OverBudget {
+	if _, _, err := logic.Compile(t.Context(), p.Base, logic.Options{Bytes: 1 << 13}); fault.CodeOf(err) != fault.OverBudget ||
+		!errors.Is(err, logic.ErrCircuit) || !strings.Contains(err.Error(), "of the search done") {
 		t.Errorf("8 KiB: %v", err)
 	}
 	ended, end := context.WithCancel(t.Context())
