@@ -360,15 +360,16 @@ func BenchmarkFamilies(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", name, seed), func(b *testing.B) {
 				r := rand.New(rand.NewPCG(seed, 31))
 				f, weights := family(r).formula(b, r)
-				steps := int64(0)
+				var did Stats
 				for b.Loop() {
 					got, err := sumSimplified(context.Background(), f, weights, Options{})
 					if err != nil {
 						b.Fatal(err)
 					}
-					steps = got.Stats.Work
+					did = got.Stats
 				}
-				b.ReportMetric(float64(steps), "steps")
+				b.ReportMetric(float64(did.Work), "steps")
+				b.ReportMetric(float64(did.Variables), "variables")
 			})
 		}
 	}

@@ -169,35 +169,29 @@ func possible(f *formula.Formula, net *btn.Network) (*formula.Formula, error) {
 	return formula.Condition(f, none), nil
 }
 
-// Logical reports whether a network has enough of what search finds and tables do not: zeros among the entries of its cores, or cores
-// that are sums of terms of both signs, as clauses and parities are. Linear in the cores' sizes.
+// Logical reports whether a network has enough of what search finds and tables do not: at least such a share of the cores over
+// several legs have zeros, or are sums of terms of both signs, as clauses and parities are. A clause counts as one however long it is,
+// though a table of it has one zero among all its entries. Linear in the cores' sizes.
 func Logical(net *btn.Network, share float64) bool {
-	zeros, entries := 0, 0
+	logical, cores := 0, 0
 	for _, core := range net.Cores {
+		has := false
 		switch t := core.T.(type) {
 		case *tensor.Dense:
 			if len(t.Shape) < 2 {
 				continue
 			}
-			entries += len(t.Data)
-			for _, x := range t.Data {
-				if x == 0 {
-					zeros++
-				}
-			}
+			has = slices.Contains(t.Data, 0)
 		case *tensor.CP:
-			n := len(t.Weights) * len(t.Shape)
-			if entries += n; tensor.Signed(t) {
-				zeros += n
-			}
+			has = tensor.Signed(t)
 		case *tensor.Symmetric:
-			entries += t.Values.Len()
-			for i := range t.Values.Len() {
-				if t.Values.At(i) == (scaled.Number{}) {
-					zeros++
-				}
+			for i := 0; i < t.Values.Len() && !has; i++ {
+				has = t.Values.At(i) == (scaled.Number{})
 			}
 		}
+		if cores++; has {
+			logical++
+		}
 	}
-	return zeros > 0 && float64(zeros) >= share*float64(entries)
+	return logical > 0 && float64(logical) >= share*float64(cores)
 }

@@ -138,7 +138,41 @@ func TestRefusals(t *testing.T) {
 	if _, _, err := logic.Compile(ended, p.Base, logic.Options{}); fault.CodeOf(err) != fault.Cancelled {
 		t.Errorf("a context that has ended: %v", err)
 	}
-	if !logic.Logical(p.Base, 0.1) || logic.Logical(p.Base, 0.2) {
-		t.Error("one entry of eight is 0")
+	if !logic.Logical(p.Base, 1) {
+		t.Error("all factors have a zero")
+	}
+}
+
+// TestLogical: long clauses count as much as short ones, whose tables have a larger share of zeros.
+func TestLogical(t *testing.T) {
+	const vars, long, positive = 10, 5, 15
+	rng := rand.New(rand.NewPCG(8, 9))
+	m := &factorgraph.Model{}
+	for range vars {
+		m.Domains = append(m.Domains, 2)
+	}
+	add := func(legs, zeros int) {
+		table := &tensor.Dense{Data: make([]float64, 1<<legs)}
+		for range legs {
+			table.Shape = append(table.Shape, 2)
+		}
+		for i := range table.Data {
+			table.Data[i] = 1 + rng.Float64()
+		}
+		for range zeros {
+			table.Data[rng.IntN(len(table.Data))] = 0
+		}
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: rng.Perm(vars)[:legs], Table: table})
+	}
+	for range long {
+		add(8, 1)
+	}
+	clauses := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1).Base
+	for range positive {
+		add(2, 0)
+	}
+	some := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1).Base
+	if !logic.Logical(clauses, 1) || !logic.Logical(some, 0.25) || logic.Logical(some, 0.26) {
+		t.Errorf("%d of %d factors have a zero", long, long+positive)
 	}
 }

@@ -183,8 +183,8 @@ const (
 
 // Circuits: when a network is compiled into one.
 const (
-	// LogicalShare is the share of zeros among the entries of the factors from which a circuit is looked for.
-	// Chosen: a third of the cells of most conditional tables that are functions, seven eighths of the others.
+	// LogicalShare is the share of factors with zeros among those over several variables from which a circuit is looked for.
+	// Chosen: conditional tables that are functions have zeros, clauses have one each.
 	LogicalShare = 0.1
 
 	// CircuitFlops is what a step of the search is worth, in flops of truncated legs: some 20 ns.
