@@ -25,11 +25,11 @@ func TestPackingAgainstItsDefinition(t *testing.T) {
 			if rng.IntN(4) == 0 {
 				depth += 300
 			}
-			neighbours := []int{1, 2, 4, 8, 500}
-			first := axis(n, neighbours[rng.IntN(5)], 1, depth+1)
-			second := axis(depth, neighbours[rng.IntN(5)], 1, n+3)
+			neighbours := []int{1, 2, 3, 4, 8, 500}
+			first := axis(n, neighbours[rng.IntN(len(neighbours))], 1, depth+1)
+			second := axis(depth, neighbours[rng.IntN(len(neighbours))], 1, n+3)
 			if rng.IntN(2) == 0 {
-				first = axis(n, neighbours[rng.IntN(5)], 2, 37)
+				first = axis(n, neighbours[rng.IntN(len(neighbours))], 2, 37)
 			}
 			for i := range first {
 				first[i] %= 80 * 80 * 2

@@ -74,7 +74,7 @@ const (
 
 // WorkspaceBytes bounds what one thread of a contraction needs beside the tables,
 // unless a single dimension exceeds 512.
-const WorkspaceBytes = 8 * (maxPanel + maxRows*maxSum + 2*(maxStaged+maxPadding) + maxSum*kernel.Columns + innerPart*innerOut)
+const WorkspaceBytes = 8 * (maxPanel + maxRows*maxSum + 2*(topStaged+maxPadding) + maxSum*kernel.Columns + innerPart*innerOut)
 
 // layOut fixes layouts and kernels for all operations of a program.
 func (s *shape) layOut(p *program) {

@@ -13,6 +13,7 @@ const (
 	nearby     = 256     // entries of an operand next to each other that a block has, if it can: neighbouring lines come together
 	line       = 8       // entries of a line of the cache
 	maxStaged  = 1 << 15 // entries of a staged block, and of a run for all values of a sum: 256 KiB
+	topStaged  = 1 << 17 // entries of a staged block where less would not hold lines of the cache
 	stageFrom  = 1 << 15 // entries of a table that does not stay in the second cache
 	stagedRun  = 128     // entries of a run of a staged block
 	sameSets   = 512     // entries after which lines share a set of the first cache
@@ -36,26 +37,29 @@ func (x *spec) stage() {
 	if x.kind == batched {
 		least = 1 // it is always staged
 	}
-	for near := nearby; near >= least; near /= 2 {
-		if y, ok := x.staging(need, near); ok {
-			*x = y
-			return
+	for _, most := range []int{maxStaged, topStaged} {
+		for near := nearby; near >= least; near /= 2 {
+			if y, ok := x.staging(need, near, most); ok {
+				*x = y
+				return
+			}
 		}
 	}
 }
 
-// staging is the merge with operands staged that need it, blocks having near entries next to each other.
-func (x *spec) staging(need [2]bool, near int) (y spec, ok bool) {
+// staging is the merge with operands staged that need it, blocks having near entries next to each other and
+// most entries at most.
+func (x *spec) staging(need [2]bool, near, most int) (y spec, ok bool) {
 	y = *x
 	if x.kind != inner && len(x.rows) == 0 {
 		at := tail(x.run, stagedRun)
 		y.run = x.run[at:]
 		y.outer = slices.Concat(x.outer, x.run[:at])
 	}
-	var fast []int
+	fast := map[int]int{}
 	for i := range 2 {
 		if need[i] && x.large(i) && !x.reads(i) {
-			fast = append(fast, x.fastest(i, near)...)
+			x.fastest(i, near, fast)
 		}
 	}
 	y.steps, y.inside = split(x.steps, fast)
@@ -67,7 +71,7 @@ func (x *spec) staging(need [2]bool, near int) (y spec, ok bool) {
 		return y, false
 	}
 	for i := range 2 {
-		if need[i] && !y.arrange(i) {
+		if need[i] && !y.arrange(i, most) {
 			return y, false
 		}
 	}
@@ -112,8 +116,9 @@ func (x *spec) large(operand int) bool {
 	return size >= stageFrom
 }
 
-// fastest lists the indices of an operand that vary along near entries.
-func (x *spec) fastest(operand, near int) []int {
+// fastest adds the indices of an operand that vary along near entries to a list, each with how many of its
+// values do: all, or the least divisor that is enough.
+func (x *spec) fastest(operand, near int, fast map[int]int) {
 	var axes []axis
 	for _, list := range x.parts() {
 		for _, a := range list {
@@ -123,16 +128,24 @@ func (x *spec) fastest(operand, near int) []int {
 		}
 	}
 	slices.SortFunc(axes, func(a, b axis) int { return cmp.Compare(a.stride[operand], b.stride[operand]) })
-	var list []int
 	n := 1
 	for _, a := range axes {
 		if n >= near {
 			break
 		}
-		n *= a.dim
-		list = append(list, a.index)
+		values := (near + n - 1) / n
+		for values < a.dim && a.dim%values > 0 {
+			values++
+		}
+		values = min(values, a.dim)
+		n *= values
+		if had := fast[a.index]; had > 0 && values%had > 0 && had%values > 0 {
+			values = a.dim
+		} else {
+			values = max(values, had)
+		}
+		fast[a.index] = values
 	}
-	return list
 }
 
 // reads says that an operand is read line by line as it is: along the run, or what a panel packs along
@@ -157,13 +170,21 @@ func along(axes []axis, operand int) int {
 	return n
 }
 
-// split returns the axes that are in no list, and those that are.
-func split(axes []axis, list []int) (rest, found []axis) {
+// split returns the axes that are in no list, and those that are; one of which some values are in the list is
+// cut in two.
+func split(axes []axis, list map[int]int) (rest, found []axis) {
 	for _, a := range axes {
-		if slices.Contains(list, a.index) {
-			found = append(found, a)
-		} else {
-			rest = append(rest, a)
+		inside, outside := a, a
+		if values := list[a.index]; values > 0 {
+			inside.dim = values
+			outside.dim = a.dim / values
+			for i := range outside.stride {
+				outside.stride[i] *= values
+			}
+			found = append(found, inside)
+		}
+		if outside.dim > 1 {
+			rest = append(rest, outside)
 		}
 	}
 	return rest, found
@@ -171,7 +192,7 @@ func split(axes []axis, list []int) (rest, found []axis) {
 
 // arrange gives an operand a place of its own for one block, the run the fastest; false where it would
 // be too large.
-func (x *spec) arrange(operand int) bool {
+func (x *spec) arrange(operand, most int) bool {
 	parts := []*[]axis{&x.run, &x.rows, &x.columns, &x.sum, &x.inside}
 	if x.kind == inner {
 		parts = append(parts, &x.outer)
@@ -184,7 +205,7 @@ func (x *spec) arrange(operand int) bool {
 			}
 		}
 	}
-	if size > maxStaged {
+	if size > most {
 		return false
 	}
 
