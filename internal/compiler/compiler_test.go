@@ -260,8 +260,9 @@ func TestNumbersOfDigests(t *testing.T) {
 		}
 		return newDrawer(p, p.clauses).draw()
 	}
-	if first(1) != first(1) || first(1) == first(2) {
-		t.Errorf("the numbers are %x and %x, of another formula %x", first(1), first(1), first(2))
+	one, again, other := first(1), first(1), first(2)
+	if one != again || one == other {
+		t.Errorf("the numbers are %x and %x, of another formula %x", one, again, other)
 	}
 }
 

@@ -17,12 +17,14 @@ type bit int32
 func (b bit) not() bit    { return b ^ 1 }
 func (b bit) number() int { return int(b >> 1) }
 
+// noClause is no reason, and no conflict.
+const noClause int32 = -1
+
 const (
-	noClause   int32 = -1
-	satDecay         = 0.95
-	satRestart       = 64  // conflicts until the first restart; half as many more until every later one
-	satKeep          = 512 // learned clauses of many levels before half of them go; a half more every time
-	satLevels        = 3   // learned clauses of at most as many levels stay
+	satDecay   = 0.95
+	satRestart = 64  // conflicts until the first restart; half as many more until every later one
+	satKeep    = 512 // learned clauses of many levels before half of them go; a half more every time
+	satLevels  = 3   // learned clauses of at most as many levels stay
 )
 
 // satClause is a clause; the first two literals are watched.

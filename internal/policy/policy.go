@@ -225,7 +225,8 @@ const (
 
 	// CubesAgain is how many times the work of the whole the cubes together may take, by estimate: what does not meet the variables that are
 	// split on is done in every cube. A search that every split would double stays whole.
-	// Measured on planning-like and random clauses, compiled: estimates of 1.0, 1.3, 1.6, 2.4, 3.7 were 1.0 to 1.4, 1.1, 1.3, 2.5, 3.3 in time.
+	// Measured on planning-like and random clauses, compiled: estimates of 1.0, 1.3, 1.6, 2.4, 3.7 were 1.0 to 1.4, 1.1, 1.3, 2.5, 3.3 of
+	// time.
 	CubesAgain = 1.4
 
 	// CubeWork bounds the steps of the search of one part: some ten minutes of a core.
