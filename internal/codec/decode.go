@@ -41,7 +41,8 @@ func Unmarshal(name string, b []byte, limit int, v any) error {
 	return r.read(shapeOf(value.Type()), value)
 }
 
-// envelope checks the common keys, at any position in the outermost map.
+// envelope checks the common keys, at any position in the outermost map, of a message that Scan has passed: what comes after them has
+// no such keys.
 func (r *Reader) envelope(name string) error {
 	h, err := r.next()
 	if err != nil {
@@ -55,6 +56,9 @@ func (r *Reader) envelope(name string) error {
 	version := int64(0)
 	hasVersion := false
 	for range h.n {
+		if hasVersion && gotName != "" {
+			break
+		}
 		key, err := r.key()
 		if err != nil {
 			return err
