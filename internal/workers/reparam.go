@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/metrics"
@@ -54,6 +55,9 @@ func (w *Reparam) moved(ctx context.Context, d *hop.Message) error {
 		return w.reparameterise(ctx, d, stored)
 	}
 
+	if codec.Part(d.Data, "deadline_ms") == nil {
+		return nil // it was decoded when the job began, and need not be again
+	}
 	var m wire.Request
 	if err := identify(d, &m); err != nil {
 		return err
