@@ -17,11 +17,12 @@ import (
 
 // generateCmd are the commands that draw models.
 type generateCmd struct {
-	Ising   isingCmd   `cmd:"" help:"${generate_ising}"`
-	Random  randomCmd  `cmd:"" help:"${generate_random}"`
-	Friends friendsCmd `cmd:"" help:"${generate_friends}"`
-	Potts   pottsCmd   `cmd:"" help:"${generate_potts}"`
-	Leaves  leavesCmd  `cmd:"" help:"${generate_leaves}"`
+	Ising       isingCmd       `cmd:"" help:"${generate_ising}"`
+	Random      randomCmd      `cmd:"" help:"${generate_random}"`
+	Constraints constraintsCmd `cmd:"" help:"${generate_constraints}"`
+	Friends     friendsCmd     `cmd:"" help:"${generate_friends}"`
+	Potts       pottsCmd       `cmd:"" help:"${generate_potts}"`
+	Leaves      leavesCmd      `cmd:"" help:"${generate_leaves}"`
 }
 
 // destination is where a generated model goes.
@@ -87,6 +88,30 @@ func (c *randomCmd) Run(t *console.Terminal) error {
 	m, err := generate.Random(generate.RandomOptions{
 		Variables: c.Variables, Degree: c.Degree, Arity: c.Arity, MinDomain: c.MinDomain,
 		MaxDomain: c.MaxDomain, Strength: c.Strength, Seed: c.Seed,
+	})
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	return c.write(t, m)
+}
+
+// constraintsCmd draws constraint satisfaction problems.
+type constraintsCmd struct {
+	Variables   int     `short:"n" help:"Variables." default:"20"`
+	Constraints int     `help:"Constraints." default:"40"`
+	Domain      int     `help:"Values of every variable." default:"2"`
+	Arity       int     `help:"Variables per constraint." default:"3"`
+	Forbidden   float64 `help:"Share of the entries of a constraint that are 0, at least one; 0: one, a clause." default:"0"`
+	Strength    float64 `help:"Largest |ln| of the other entries." default:"0"`
+	Seed        uint64  `help:"Seed."`
+	destination `embed:""`
+}
+
+// Run writes the model in UAI form.
+func (c *constraintsCmd) Run(t *console.Terminal) error {
+	m, err := generate.Constraints(generate.ConstraintOptions{
+		Variables: c.Variables, Constraints: c.Constraints, Domain: c.Domain, Arity: c.Arity,
+		Forbidden: c.Forbidden, Strength: c.Strength, Seed: c.Seed,
 	})
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)

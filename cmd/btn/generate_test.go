@@ -16,6 +16,7 @@ func TestGeneratedModels(t *testing.T) {
 		"ising grid --rows 2 --columns 3":                      {6, 13},
 		"ising bipartite --left 2 --right 3 --attractive":      {5, 11},
 		"ising complete -n 4 --domain 3":                       {4, 10},
+		"constraints -n 9 --constraints 12 --domain 3":         {9, 12},
 		"random -n 9 --degree 2 --max-domain 3 --strength 0.5": {9, 6},
 	} {
 		var out, problems bytes.Buffer

@@ -9,6 +9,8 @@ var helpTexts = kong.Vars{
 	"generate_ising": "An Ising model: E(x) = Σ J x_i x_j + Σ h x_i, x = ±1 (value 0 is −1), h ~ " +
 		"U(−0.1, 0.1), J ~ " +
 		"U(−Δ, Δ) or its absolute value.",
+	"generate_constraints": "Random constraints: some entries of every factor are 0, for one assignment of all variables none. " +
+		"Without more flags clauses of three literals.",
 	"generate_random": "Random positive factors of any arity over variables of mixed domains; ln of " +
 		"every entry ~ " +
 		"U(−strength, strength).",
