@@ -27,10 +27,14 @@ var errNoCircuit = errors.New("plan: no circuit within the work that the query m
 // A network that was asked about before, or will be again, has its circuit, if there is one: what compiling takes is paid once, and
 // evidence leaves a tree to be looked for each time. On the first time a circuit is taken that an elimination gives, which costs no
 // more than looking for a tree, or a short search, in proportion to what the order takes that is known, flops; else the tree. Where that
-// costs much, or does not fit, some of what it costs goes into a search for a circuit.
+// costs much, or does not fit, some of what it costs goes into a search for a circuit. A model that had none, and whose search was
+// split into cubes without evidence, is asked by them from then on.
 func (a *assigner) heavy(conditioned *btn.Network, marginals, again bool, flops float64) (btn.Assignment, error) {
 	if !a.facts.logicalOf(a.net) {
 		return a.tree(conditioned, marginals, nil)
+	}
+	if known, err := a.knownCubes(); known != nil || err != nil {
+		return unpacked(known, err)
 	}
 	spent := min(a.circuitWork(policy.CircuitShare*flops/policy.ExactRate), policy.CircuitProbe)
 	if again {
@@ -75,8 +79,19 @@ func (a *assigner) heavy(conditioned *btn.Network, marginals, again bool, flops 
 	return tree, refused
 }
 
+// unpacked is an assignment, or why there is none.
+func unpacked(a *btn.Assignment, err error) (btn.Assignment, error) {
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	return *a, nil
+}
+
 // byCircuit assigns the model's circuit, or one of what the evidence leaves of it, within what the budget is worth.
 func (a *assigner) byCircuit(conditioned *btn.Network) (btn.Assignment, error) {
+	if known, err := a.knownCubes(); known != nil || err != nil {
+		return unpacked(known, err)
+	}
 	work := int64(a.settings.Budget / policy.CircuitFlops)
 	var why error
 	for _, settings := range []string{"circuit", "circuit whole"} { // under the first one may stand that little work finds none

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -15,25 +16,45 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
+// errNoCubes says that a network was not split yet. It is not remembered.
+var errNoCubes = errors.New("plan: the network was not split yet")
+
+// knownCubes assigns the cubes of a model whose search was split without evidence before: their circuits serve every query. nil where
+// it was not, and where cubes are nil.
+func (a *assigner) knownCubes() (*btn.Assignment, error) {
+	settings, _ := a.splitting()
+	return a.split(settings, func(context.Context) (*btn.Plan, error) { return nil, errNoCubes })
+}
+
 // cubes assigns the cubes of a search of what the evidence leaves of the network: nil where method auto looks for an
 // estimate instead, for nobody knows what a search takes, and where the network is none for a search.
 func (a *assigner) cubes(conditioned *btn.Network) (*btn.Assignment, error) {
-	if a.settings.Method == btn.MethodAuto {
-		return nil, nil
+	settings, o := a.splitting()
+	net, given := a.net, !a.evidence.IsEmpty()
+	if given {
+		net, settings = conditioned, fmt.Sprintf("%s given %x", settings, conditioned.Digest())
 	}
-	settings, net := "cubes along an order", a.net
-	if !a.evidence.IsEmpty() {
-		settings, net = fmt.Sprintf("cubes along an order given %x", conditioned.Digest()), conditioned
-	}
+	return a.split(settings, func(ctx context.Context) (*btn.Plan, error) { return cubesPlan(ctx, net, given, o) })
+}
+
+// splitting are the settings under which splits are remembered, and the options of a split.
+func (a *assigner) splitting() (string, logic.Options) {
+	settings := "cubes along an order"
 	o := logic.Options{Memory: a.settings.Memory}
 	if work := int64(a.settings.Budget / policy.CircuitFlops); work < policy.CircuitLeast {
 		o.Work = max(work, 1) // what was too much for a circuit is split
 		settings += fmt.Sprintf(" work=%d", o.Work)
 	}
-	plan, hit, err := a.remember(settings, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-		return cubesPlan(ctx, net, !a.evidence.IsEmpty(), o)
-	})
-	if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Unsupported) {
+	return settings, o
+}
+
+// split assigns a split that is remembered, or computed.
+func (a *assigner) split(settings string, compute func(context.Context) (*btn.Plan, error)) (*btn.Assignment, error) {
+	if a.settings.Method == btn.MethodAuto {
+		return nil, nil
+	}
+	plan, hit, err := a.remember(settings, contractionorder.Hypergraph{}, compute)
+	if code := fault.CodeOf(err); err != nil && (errors.Is(err, errNoCubes) || code == fault.OverBudget || code == fault.Unsupported) {
 		return nil, nil
 	}
 	if err != nil {

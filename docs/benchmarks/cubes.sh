@@ -1,0 +1,74 @@
+#!/bin/sh
+# The figures of docs/benchmarks/cubes.md that need workers: one search in cubes, of random clauses that no tree and no small circuit answers, on one
+# and on two contract-worker processes of one thread, each held to one core; then asked once more, with what Redis remembers.
+# Needs Linux (taskset), two cores that do nothing else, redis-server. Takes some five minutes. Usage: cubes.sh [VARIABLES, default 75].
+set -eu
+cd "$(dirname "$0")/../.."
+n=${1:-75} runs=${RUNS:-3} nats_port=${NATS_PORT:-14322} redis_port=${REDIS_PORT:-16479}
+out=${OUT:-$(mktemp -d)}
+mkdir -p "$out/streams" "$out/bin"
+echo "reports in $out"
+go build -o "$out/bin/" ./cmd/...
+
+workers= servers=
+stop() {
+  for pid in $workers $servers; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
+  workers= servers=
+}
+trap 'stop; exit 1' INT TERM
+trap stop EXIT
+
+nats="nats://127.0.0.1:$nats_port" redis="redis://127.0.0.1:$redis_port"
+"$(go tool -n nats-server)" -js -p "$nats_port" -sd "$out/streams" >"$out/nats.log" 2>&1 &
+servers="$servers $!"
+redis-server --port "$redis_port" --save '' --dir "$out" >"$out/redis.log" 2>&1 &
+servers="$servers $!"
+"$out/bin/btn" setup --nats "$nats" --wait 20s
+for command in reparam-worker learn-worker aggregator; do
+  "$out/bin/$command" --nats "$nats" --redis "$redis" >"$out/$command.log" 2>&1 &
+  workers="$workers $!"
+done
+"$out/bin/btn" generate constraints -n "$n" --constraints $((2 * n)) -o "$out/model.uai"
+
+# contract CORE REDIS: a contract-worker of one thread on one core
+contract() {
+  GOMAXPROCS=1 taskset -c "$1" "$out/bin/contract-worker" --nats "$nats" --redis "$2" --threads 1 >"$out/contract-$1.log" 2>&1 &
+  contractors="$contractors $!"
+  workers="$workers $!"
+}
+# retire: no contract-worker
+retire() {
+  for pid in $contractors; do kill "$pid"; wait "$pid" 2>/dev/null || true; done
+  contractors=
+}
+# ticks: hundredths of a second of processor time that the contract-workers took
+ticks() { for pid in $contractors; do cat "/proc/$pid/stat"; done | awk '{ sum += $14 + $15 } END { print sum + 0 }'; }
+# job NAME: seconds of the job, of the contract-workers' processors, and the answer to the last digit
+job() {
+  before=$(ticks)
+  "$out/bin/btn" infer --nats "$nats" --method circuit --budget 1s --deadline 20m --json "$out/model.uai" >"$out/$1.json"
+  wall=$(grep -o '"total": *[0-9.]*' "$out/$1.json" | grep -o '[0-9.]*$')
+  answer=$(sed -n 's/.*"log_z": *\([-0-9.e+]*\).*/\1/p' "$out/$1.json")
+  cubes=$(sed -n 's/.*"components": *\([0-9]*\).*/\1/p' "$out/$1.json")
+  echo "$1 $(awk -v w="$wall" -v t=$(($(ticks) - before)) 'BEGIN { printf "%.1f %.1f", w / 1000, t / 100 }') $answer $cubes" | tee -a "$out/jobs"
+}
+contractors=
+contract 0 off; job plan; retire # the plan is remembered from here on, and contract-workers without Redis begin anew
+for run in $(seq "$runs"); do
+  contract 0 off; sleep 1; job "one-$run"; retire
+  contract 0 off; contract 1 off; sleep 1; job "two-$run"; retire
+done
+contract 0 "$redis"; job first; retire
+contract 0 "$redis"; job again
+
+awk -v n="$n" '
+  { wall[$1] = $2; cpu[$1] = $3; answers[$4]++ ; cubes = $5 }
+  END {
+    for (a in answers) different++
+    printf "\n%d variables, %d clauses, %d cubes; %d answer(s)\n\n", n, 2 * n, cubes, different
+    print "| run | one worker: s | CPU s | two workers: s | CPU s | speed-up |\n|---|--:|--:|--:|--:|--:|"
+    for (r = 1; ("one-" r) in wall; r++)
+      printf "| %d | %.1f | %.1f | %.1f | %.1f | %.2f |\n", r, wall["one-" r], cpu["one-" r], wall["two-" r], cpu["two-" r], wall["one-" r] / wall["two-" r]
+    printf "\nWith Redis: %.1f s, asked again %.1f s.\n", wall["first"], wall["again"]
+    exit different != 1
+  }' "$out/jobs"

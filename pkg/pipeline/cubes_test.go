@@ -1,0 +1,148 @@
+package pipeline_test
+
+// A search in cubes: contract-workers share it, die in the middle of it, and remember its circuits.
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/metrics"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// clauses are so many that a search with little work goes on in cubes.
+func clauses(t *testing.T) *factorgraph.Model {
+	t.Helper()
+	m, err := generate.Constraints(generate.ConstraintOptions{Variables: 48, Constraints: 96, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// inCubes is what a search may take that goes on in cubes.
+var inCubes = btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 10}
+
+// TestCubesHaveTheSameBits: one, two and three contract-workers answer what four functions in a row do.
+func TestCubesHaveTheSameBits(t *testing.T) {
+	t.Parallel()
+	m := clauses(t)
+	for _, workers := range []int{1, 2, 3} {
+		r := newRig(t, embedded.Options{NoRedis: true}, calm)
+		for _, s := range pipeline.Stages() {
+			if s != pipeline.StageContract {
+				r.run(calm, s)
+			}
+		}
+		for range workers {
+			r.run(calm, pipeline.StageContract)
+		}
+		w, p := request(t, "cubes", m, inCubes, factorgraph.Evidence{}, factorgraph.Observe(map[int]int{3: 1}))
+		w.Queries[0].Marginals, p.Queries[0].Marginals = true, true
+		want, err := infer.Run(r.ctx, p, nil)
+		r.must(err)
+		r.submit(w)
+		if got, want := plain(t, r.wait("cubes").Results), plain(t, want); got != want {
+			t.Errorf("%d contract-workers: got\n%s\nwant\n%s", workers, got, want)
+		}
+		if want[0].Components < 8 || r.messages("BTN_PARTIAL") < 8 {
+			t.Errorf("%d cubes in %d messages", want[0].Components, r.messages("BTN_PARTIAL"))
+		}
+	}
+}
+
+// TestCubeOfAKilledWorker: another one takes its cube.
+func TestCubeOfAKilledWorker(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	for _, s := range pipeline.Stages() {
+		if s != pipeline.StageContract {
+			r.run(quick, s)
+		}
+	}
+	w, p := request(t, "cubes", clauses(t), inCubes, factorgraph.Evidence{})
+	want, err := infer.Run(r.ctx, p, nil)
+	r.must(err)
+	began, die := make(chan struct{}), make(chan struct{})
+	cubes := atomic.Int32{}
+	_, kill := r.run(quick.WithHook(func(pipeline.Stage, message.Subject) {
+		if cubes.Add(1) == 3 { // it has answered some
+			close(began)
+			<-die
+		}
+	}), pipeline.StageContract)
+	r.submit(w)
+	<-began
+	go func() { time.Sleep(time.Millisecond); close(die) }()
+	kill()
+	r.run(quick, pipeline.StageContract)
+	if got, want := plain(t, r.wait("cubes").Results), plain(t, want); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if n := r.messages("BTN_ANSWER"); n != 1 {
+		t.Errorf("%d answers", n)
+	}
+}
+
+// TestCubesAreRemembered: other contract-workers evaluate the circuits of all cubes under other evidence, and search nothing.
+func TestCubesAreRemembered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{}, calm)
+	m := clauses(t)
+	for _, s := range pipeline.Stages() {
+		if s != pipeline.StageContract {
+			r.run(calm, s)
+		}
+	}
+	// ask returns the answer under evidence, and how many circuits were found and not found.
+	ask := func(job string, e factorgraph.Evidence) (result query.Result, hits, misses float64) {
+		c := calm
+		c.Metrics = metrics.New()
+		stop, _ := r.run(c, pipeline.StageContract)
+		w, p := request(t, job, m, inCubes, e)
+		r.submit(w)
+		a := r.wait(job)
+		if a.Status != wire.StatusOK {
+			t.Fatalf("%s: %v", job, a.Error)
+		}
+		want, err := infer.Run(r.ctx, p, nil)
+		r.must(err)
+		if off := *a.Results[0].LogZ - *want[0].LogZ; !(off < 1e-11 && off > -1e-11) {
+			t.Errorf("%s: ln Z = %v, %v in one process", job, *a.Results[0].LogZ, *want[0].LogZ)
+		}
+		stop()
+		const kind = "circuit"
+		return a.Results[0], max(r.sample(c.Metrics, "basetensor_cache_hits_total", kind, "redis"), 0),
+			max(r.sample(c.Metrics, "basetensor_cache_misses_total", kind), 0)
+	}
+
+	first, hits, misses := ask("first", factorgraph.Evidence{})
+	n := float64(first.Components)
+	if hits != 0 || misses != n {
+		t.Errorf("at first: %v hits, %v misses of %v", hits, misses, n)
+	}
+	for job, e := range map[string]factorgraph.Evidence{
+		"again": {}, "observed": factorgraph.Observe(map[int]int{3: 1, 17: 0}), "otherwise": factorgraph.Observe(map[int]int{3: 0, 40: 1}),
+	} {
+		for try := 1; ; try++ { // a busy machine keeps Redis from an answer in time: then a circuit is compiled again
+			got, hits, misses := ask(fmt.Sprint(job, try), e)
+			if hits == n && misses == 0 && got.Cache == btn.CacheHit {
+				break
+			}
+			if try == 5 {
+				t.Errorf("%s: %v hits, %v misses of %v, the plan is a %s", job, hits, misses, n, got.Cache)
+				break
+			}
+		}
+	}
+}
