@@ -1,10 +1,10 @@
 #!/bin/sh
 # The figures of docs/benchmarks/cubes.md that need workers: one search in cubes, of random clauses that no tree and no small circuit answers, on one
 # and on two contract-worker processes of one thread, each held to one core; then asked once more, with what Redis remembers.
-# Needs Linux (taskset), two cores that do nothing else, redis-server. Takes some five minutes. Usage: cubes.sh [VARIABLES, default 75].
+# Needs Linux (taskset), two cores that do nothing else, redis-server. Takes some ten minutes. Usage: cubes.sh [VARIABLES, default 80].
 set -eu
 cd "$(dirname "$0")/../.."
-n=${1:-75} runs=${RUNS:-3} nats_port=${NATS_PORT:-14322} redis_port=${REDIS_PORT:-16479}
+n=${1:-80} runs=${RUNS:-3} nats_port=${NATS_PORT:-14322} redis_port=${REDIS_PORT:-16479}
 out=${OUT:-$(mktemp -d)}
 mkdir -p "$out/streams" "$out/bin"
 echo "reports in $out"
