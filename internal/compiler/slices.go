@@ -35,7 +35,9 @@ type sliceTable struct {
 const sliceBytes = 128
 
 func newSliceTable(t *softTable, numbers drawer) *sliceTable {
-	st := &sliceTable{table: t, numbers: numbers, strides: make([]int32, len(t.scope)), number: map[int64]int32{}, classes: map[string]digest{}}
+	st := &sliceTable{
+		table: t, numbers: numbers, strides: make([]int32, len(t.scope)), number: map[int64]int32{}, classes: map[string]digest{},
+	}
 	st.span = math.Abs(math.Log2(slices.Max(t.values))) + math.Abs(math.Log2(slices.Min(t.values)))
 	stride := int32(1)
 	for i := len(t.scope) - 1; i >= 0; i-- {
