@@ -376,3 +376,63 @@ func TestPassesDoNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations a pass", n)
 	}
 }
+
+// looks is a context that ends when it has been looked at so often.
+type looks struct {
+	context.Context
+	left int
+}
+
+func (c *looks) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestBuildingStops: finishing, checking and lifting look at the context as they go, and a circuit that comes out is the whole one.
+func TestBuildingStops(t *testing.T) {
+	domains := slices.Repeat([]int{2}, 20000)
+	build := func() (*circuit.Builder, circuit.Node) {
+		b := circuit.NewBuilder(domains, 0)
+		var free []circuit.Node
+		for v := range domains {
+			free = append(free, b.Free(v, nil))
+		}
+		return b, b.Product(free...)
+	}
+	b, root := build()
+	whole, err := b.Finish(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stands := make([][]int32, 2*len(domains))
+	for l := range stands {
+		stands[l] = []int32{int32(l)}
+	}
+	for name, run := range map[string]func(context.Context) error{
+		"finish": func(ctx context.Context) error {
+			b, root := build()
+			_, err := b.Finish(ctx, root)
+			return err
+		},
+		"check": whole.Check,
+		"lift": func(ctx context.Context) error {
+			_, err := whole.Lift(ctx, domains, stands, nil)
+			return err
+		},
+	} {
+		stopped := 0
+		for left := range 40 {
+			switch err := run(&looks{t.Context(), left}); {
+			case errors.Is(err, context.Canceled):
+				stopped++
+			case err != nil:
+				t.Errorf("%s after %d looks: %v", name, left, err)
+			}
+		}
+		if stopped < 3 || stopped == 40 {
+			t.Errorf("%s stopped at %d of 40 looks", name, stopped)
+		}
+	}
+}
