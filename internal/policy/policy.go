@@ -219,7 +219,7 @@ const (
 	// CubesAbove is what a tree costs, in flops, from which a search that found no circuit goes on in cubes: an hour of a core.
 	CubesAbove = 1e13
 
-	// Cubes is into how many parts a search is split, about: some for each of a few workers, so that the hardest part is a small one of
+	// Cubes is into how many parts a search is split at most: some for each of a few workers, so that the hardest part is a small one of
 	// all; more would repeat more of what they have in common.
 	Cubes = 16
 
