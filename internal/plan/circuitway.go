@@ -36,12 +36,15 @@ func (a *assigner) heavy(conditioned *btn.Network, marginals, again bool, flops 
 	if known, err := a.knownCubes(); known != nil || err != nil {
 		return unpacked(known, err)
 	}
-	spent := min(a.circuitWork(policy.CircuitShare*flops/policy.ExactRate), policy.CircuitProbe)
+	spent := int64(0) // no search
+	if a.facts.whollyLogicalOf(a.net) {
+		spent = min(a.circuitWork(policy.CircuitShare*flops/policy.ExactRate), policy.CircuitProbe)
+	}
 	if again {
 		spent = a.circuitWork(policy.CircuitAgain)
 	}
 	if spent < policy.CircuitLeast {
-		spent = 0 // no search
+		spent = 0
 	}
 	circuit, err := a.circuit(spent, again)
 	if circuit != nil || err != nil {

@@ -67,14 +67,27 @@ type facts struct {
 	shape  contractionorder.Hypergraph
 	counts map[int64]countedForm // by memory budget
 
-	zeros   sync.Once
-	logical bool
+	zeros                  sync.Once
+	logical, whollyLogical bool
 }
 
 // logicalOf reports whether circuits are looked for, see logic.Logical.
 func (f *facts) logicalOf(net *btn.Network) bool {
-	f.zeros.Do(func() { f.logical = logic.Logical(net, policy.LogicalShare) })
+	f.lookForZeros(net)
 	return f.logical
+}
+
+// whollyLogicalOf reports whether circuits are looked for before trees are.
+func (f *facts) whollyLogicalOf(net *btn.Network) bool {
+	f.lookForZeros(net)
+	return f.whollyLogical
+}
+
+func (f *facts) lookForZeros(net *btn.Network) {
+	f.zeros.Do(func() {
+		f.logical = logic.Logical(net, policy.LogicalShare)
+		f.whollyLogical = f.logical && logic.Logical(net, policy.WhollyLogicalShare)
+	})
 }
 
 // countedForm is what counted returned.
