@@ -76,6 +76,16 @@ func eliminated(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled
 
 // unweighted returns the network with weights of 1 in the place of its variables', or 0 where those are 0.
 func unweighted(net *btn.Network) (*btn.Network, error) {
+	return reweighted(net, func(w float64) float64 {
+		if w != 0 {
+			return 1
+		}
+		return 0
+	})
+}
+
+// reweighted returns the network with other weights of its variables, by those that they have, and a Scale of 1.
+func reweighted(net *btn.Network, by func(w float64) float64) (*btn.Network, error) {
 	out := *net
 	out.Scale = scaled.One
 	out.Links = slices.Clone(net.Links)
@@ -86,10 +96,8 @@ func unweighted(net *btn.Network) (*btn.Network, error) {
 		}
 		own := *cp
 		own.Weights = slices.Clone(cp.Weights)
-		for a, w := range cp.Weights {
-			if w != 0 {
-				own.Weights[a] = 1
-			}
+		for a, w := range own.Weights {
+			own.Weights[a] = by(w)
 		}
 		out.Links[at.Link].T = &own
 	}

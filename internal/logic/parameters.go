@@ -4,7 +4,6 @@ package logic
 
 import (
 	"context"
-	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/circuit"
@@ -13,26 +12,17 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // Parameters returns the expression of a network's own numbers whatever the weights of its variables are: these are 1 in it, as
 // net.Scale is. It is the same for all evidence. Errors: those of lower.BuildParameters; fault.Unsupported for a number below 0, which
 // circuits have none of.
 func Parameters(ctx context.Context, net *btn.Network) (*lower.Parametric, error) {
-	own := *net
-	own.Scale = scaled.One
-	own.Links = slices.Clone(net.Links)
-	for v, at := range net.Variables {
-		cp, err := weights(net, v)
-		if err != nil {
-			return nil, err
-		}
-		free := *cp
-		free.Weights = slices.Repeat([]float64{1}, len(cp.Weights))
-		own.Links[at.Link].T = &tensor.CP{Shape: free.Shape, Weights: free.Weights, Vectors: free.Vectors}
+	own, err := reweighted(net, func(float64) float64 { return 1 })
+	if err != nil {
+		return nil, err
 	}
-	p, err := lower.BuildParameters(ctx, &own)
+	p, err := lower.BuildParameters(ctx, own)
 	if err == nil && p.Signed() {
 		return nil, fault.New(fault.Unsupported, "logic: circuits have numbers of at least 0, and a factor has one below")
 	}
