@@ -126,3 +126,46 @@ func TestShortSearchBeforeATree(t *testing.T) {
 		}
 	}
 }
+
+// TestRecurringModelsHaveACircuitAtOnce: under Recurring the first query of a model of clauses compiles the circuit that the second one
+// would.
+func TestRecurringModelsHaveACircuitAtOnce(t *testing.T) {
+	net, err := reparam.Build(t.Context(), clauses(1, 44, 100), reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	memo := kept{}
+	for k, cache := range []string{btn.CacheMiss, btn.CacheHit} {
+		all, err := Assign(Recurring(t.Context()), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, memo)
+		if err != nil || all[0].Error != nil {
+			t.Fatal(err, all[0].Error)
+		}
+		if _, ok := all[0].Plan.Estimates[0].Parts[0].(*btn.Circuit); !ok || all[0].Cache != cache {
+			t.Errorf("query %d: %T, cache %q", k, all[0].Plan.Estimates[0].Parts[0], all[0].Cache)
+		}
+	}
+}
+
+// TestNoShortSearchAmongTables: a model of whose factors a fifth are tables without zeros is looked for a tree first.
+func TestNoShortSearchAmongTables(t *testing.T) {
+	m := clauses(1, 70, 270)
+	for v := range 69 {
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v, v + 1},
+			Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}})
+	}
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	memo := kept{}
+	all, err := Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, memo)
+	if err != nil || all[0].Error != nil {
+		t.Fatal(err, all[0].Error)
+	}
+	if len(memo) < 2 {
+		t.Fatal("the order is cheap: nothing is shown")
+	}
+	if _, ok := all[0].Plan.Estimates[0].Parts[0].(*btn.Circuit); ok && len(memo) < 3 {
+		t.Error("a circuit was found before a tree was looked for")
+	}
+}
