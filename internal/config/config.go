@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"sort"
 	"strings"
@@ -69,6 +70,7 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 	if file != nil {
 		options = append(options, kong.Resolvers(file))
 	}
+	options = written(options)
 	parser, err := kong.New(cli, options...)
 	if err != nil {
 		return nil, err
@@ -83,6 +85,50 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 			"or in a file of its own\n", parser.Model.Name, redact.Text(arg))
 	}
 	return ctx, nil
+}
+
+// written puts the texts that options give names into the tags that name them, once. kong would go through every
+// text for every flag of every command, which took most of the start of a program.
+func written(options []kong.Option) []kong.Option {
+	texts := kong.Vars{}
+	var others []kong.Option
+	for _, option := range options {
+		if vars, ok := option.(kong.Vars); ok {
+			maps.Copy(texts, vars)
+		} else {
+			others = append(others, option)
+		}
+	}
+	return append(others, kong.PostBuild(func(k *kong.Kong) error {
+		return kong.Visit(k.Model.Node, func(node kong.Visitable, next kong.Next) error {
+			switch node := node.(type) {
+			case *kong.Node:
+				node.Help = filled(node.Help, texts)
+			case *kong.Value:
+				node.Help, node.Default = filled(node.Help, texts), filled(node.Default, texts)
+			}
+			return next(nil)
+		})
+	}))
+}
+
+// filled is a text with every ${name} that has a text replaced by it; others, like ${env}, are left to kong.
+func filled(s string, texts kong.Vars) string {
+	begin := 0
+	for {
+		at := strings.Index(s[begin:], "${")
+		if at < 0 {
+			return s
+		}
+		begin += at
+		name, rest, whole := strings.Cut(s[begin+2:], "}")
+		if text, ok := texts[name]; whole && ok {
+			s = s[:begin] + text + rest
+			begin += len(text)
+		} else {
+			begin += 2
+		}
+	}
 }
 
 // withPassword returns the argument with a password or a token in a URL, if there is one.

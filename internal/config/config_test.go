@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -45,6 +47,54 @@ func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
 	t.Setenv("BTN_CONFIG", file)
 	if s, err = parse(t); err != nil || s.LogLevel != "warn" {
 		t.Fatalf("BTN_CONFIG: %+v, %v", s, err)
+	}
+}
+
+// TestTextsAreWrittenWhereTheirNamesAre in helps of commands, flags and arguments, and in defaults; what kong fills in stays its own.
+func TestTextsAreWrittenWhereTheirNamesAre(t *testing.T) {
+	var cli struct {
+		Common
+		Do struct {
+			Size int    `help:"Size: ${size}, ${default} without it, from $${HOME} or ${env}." default:"${seven}"`
+			File string `arg:"" optional:"" help:"${file}"`
+		} `cmd:"" help:"Do ${file}, then ${seven}."`
+	}
+	var out bytes.Buffer
+	texts := kong.Vars{"size": "a ${braced number", "seven": "7", "file": "some file", "log_level": "warn"}
+	if _, err := Parse(&cli, []string{"do", "--help"}, &out, &out, func(int) {}, texts); err != nil {
+		t.Fatal(err)
+	}
+	help := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{
+		"Do some file, then 7.", "[<file>] some file",
+		"Size: a ${braced number, 7 without it, from ${HOME} or BTN_SIZE.",
+	} {
+		if !strings.Contains(help, want) {
+			t.Errorf("no %q in %s", want, help)
+		}
+	}
+	if _, err := Parse(&cli, []string{"do"}, &out, &out, func(int) {}, texts); err != nil || cli.Do.Size != 7 || cli.LogLevel != "warn" {
+		t.Errorf("got %+v, %v", cli, err)
+	}
+}
+
+// TestTextsCostNothingBesideTheirFlags: every start of every command would pay for them.
+func TestTextsCostNothingBesideTheirFlags(t *testing.T) {
+	texts := kong.Vars{}
+	cost := func() float64 {
+		return testing.AllocsPerRun(3, func() {
+			var s settings
+			if _, err := Parse(&s, nil, io.Discard, io.Discard, func(int) {}, texts); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	none := cost()
+	for i := range 1000 {
+		texts[fmt.Sprint("text", i)] = "The help of another command."
+	}
+	if thousand := cost(); thousand > 2*none {
+		t.Errorf("%.0f allocations with a thousand texts of other commands, %.0f without", thousand, none)
 	}
 }
 
