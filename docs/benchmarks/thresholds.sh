@@ -22,9 +22,9 @@ command=$1
 shift
 
 # The other value goes over the file of today in the build, which leaves the checkout alone.
-policy=$root/internal/policy/policy.go
+policy=$(grep -lE "^	$name( +int64)? *= " "$root"/internal/policy/*.go) || { echo "no constant $name" >&2; exit 2; }
 sed -E "s|^(	$name( +int64)? *= ).*|\1$value|" "$policy" >"$out/policy.go"
-! cmp -s "$policy" "$out/policy.go" || { echo "no constant $name, or it is $value" >&2; exit 2; }
+! cmp -s "$policy" "$out/policy.go" || { echo "$name is $value" >&2; exit 2; }
 printf '{"Replace":{"%s":"%s"}}' "$policy" "$out/policy.go" >"$out/overlay.json"
 (cd "$root" && go build -o "$out/today" ./cmd/btn && go build -overlay "$out/overlay.json" -o "$out/other" ./cmd/btn)
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/circuit"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -178,12 +179,9 @@ func (c *cache) evict() {
 	c.resize(len(c.heads))
 }
 
-// smallComponent is the number of variables below which a component is cheap to sum again.
-const smallComponent = 8
-
 func (c *cache) age(e *entry) uint32 {
 	age := c.clock - e.used
-	if e.size < smallComponent && age < 1<<31 {
+	if e.size < policy.SmallComponent && age < 1<<31 {
 		age *= 2
 	}
 	return age

@@ -8,16 +8,8 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
-)
-
-// Searching for a tree takes moves (about a nanosecond each) in proportion to what the search over the formula would do along the
-// greedy one, up to a bound.
-const (
-	worthSearching = 1 << 20 // cells of all bags below which the greedy tree is taken as it is
-	tooWide        = 1 << 56 // and above which it is, too: a contraction along any like it fits no memory, in no slices
-	movesMost      = 1 << 29
-	movesPerStep   = 4 // moves that take the time of a step of work
 )
 
 // follow sets the guide of all variables and Stats.Width, and returns the tree that it follows, with its order.
@@ -56,12 +48,12 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 		}
 		return d, order, nil
 	}
-	if cells < worthSearching || cells > tooWide {
+	if cells < policy.TreeFrom || cells > policy.TreeMost {
 		return d, order, nil
 	}
-	moves := int64(min(cells, movesMost))
+	moves := int64(min(cells, policy.TreeMoves))
 	if s.o.Work > 0 {
-		moves = min(moves, s.o.Work*movesPerStep/2)
+		moves = min(moves, int64(policy.TreeShare*float64(s.o.Work*policy.TreeMovesPerStep)))
 	}
 	plan, err := contractionorder.Search(s.ctx, h, contractionorder.Options{
 		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32,
@@ -72,7 +64,7 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 	if err != nil {
 		return decomposition{}, nil, err
 	}
-	s.work += plan.Moves / movesPerStep
+	s.work += plan.Moves / policy.TreeMovesPerStep
 	other := eliminated(h, plan.Tree)
 	if e := decompose(h, other); e.cells(h) < cells {
 		return e, other, nil
@@ -114,13 +106,13 @@ func (d decomposition) cells(h contractionorder.Hypergraph) float64 {
 }
 
 // guideWeight is what the guide counts against occurrences and conflicts: much where the tree is narrow for the number of variables.
-// Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4, with a tenth of this weight.
+// Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4.
 func guideWeight(n, width int) float64 {
 	ratio := float64(n) / float64(max(width, 1))
-	if ratio > 40 {
-		return 1e7
+	if ratio > policy.GuideRatio {
+		return policy.GuideMost
 	}
-	return min(1000*math.Exp(ratio)/float64(n), 1e7)
+	return min(policy.GuideFactor*math.Exp(ratio)/float64(n), policy.GuideMost)
 }
 
 // dimensions are the numbers of open values of the formula's variables, 1 for those that have a value.

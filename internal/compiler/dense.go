@@ -10,18 +10,13 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 const (
-	// Entries of all tables of a component that is eliminated, at most: search that meets conflicts sees but few of them.
-	denseCells = 1 << 12
-	calmCells  = 1 << 16 // while there is at most one conflict in calmTimes decisions
-	calmTimes  = 100
 	denseRange = 900 // powers of two that the factors of an entry may span: below it no digit is lost
 	denseScope = 24  // variables of a clause or table that is looked at
-	denseLook  = 8   // steps that a variable or clause of a component takes to be looked at
-	denseShare = 8   // part of all work that looks at components may be that turn out to be too wide
 )
 
 // denseAxes is more than the variables of a table with at most 2^24 entries.
@@ -108,7 +103,7 @@ func (e *eliminator) ready(p *problem, implies [][]lit, order []int) {
 
 // narrow reports whether c is worth a look: components above it were not too wide by far, and looks were not in vain for long.
 func (s *search) narrow(c component) bool {
-	return s.builder == nil && s.o.cells >= 0 && c.wait <= 0 && s.dense.vain*denseShare <= s.work
+	return s.builder == nil && s.o.cells >= 0 && c.wait <= 0 && s.dense.vain*policy.DenseShare <= s.work
 }
 
 // cellsMost is how many entries the tables of a component may have.
@@ -116,17 +111,17 @@ func (s *search) cellsMost() float64 {
 	switch {
 	case s.o.cells > 0:
 		return float64(s.o.cells)
-	case s.stats.Conflicts*calmTimes <= s.stats.Decisions:
-		return calmCells
+	case s.stats.Conflicts*policy.CalmDecisions <= s.stats.Decisions:
+		return policy.CalmCells
 	}
-	return denseCells
+	return policy.DenseCells
 }
 
 // eliminate returns the sum of a component, unless its tables are too large or too far from one size, or it may be 0: search finds
 // out why. Otherwise wait is how many decisions will not change that.
 func (s *search) eliminate(c component) (sum scaled.Number, wait int32, ok bool) {
 	e := &s.dense
-	look := denseLook * int64(c.size()+c.clausesEnd-c.clauses+c.tablesEnd-c.tables)
+	look := policy.DenseLook * int64(c.size()+c.clausesEnd-c.clauses+c.tablesEnd-c.tables)
 	s.work += look
 	defer func() {
 		if !ok {

@@ -5,10 +5,9 @@ package compiler
 import (
 	"context"
 	"slices"
-)
 
-// probeWork is how many steps probing at the root takes at most: a tenth of a second or two.
-const probeWork = 1 << 26
+	"github.com/basetensor/basetensor/internal/policy"
+)
 
 // prepare returns a search over what is left of p after propagation and probing at the root, with a guide; nil where no
 // assignment is left.
@@ -58,7 +57,7 @@ func (s *solver) probe() (bool, error) {
 			if s.value[l] != 0 {
 				continue
 			}
-			if s.work > probeWork {
+			if s.work > policy.ProbeRootWork {
 				return true, nil
 			}
 			if l%256 == 0 && s.ctx.Err() != nil {

@@ -3,14 +3,14 @@ package compiler
 // Forgetting: of the learned clauses those go that join literals of many levels, which rarely propagate. Source: G. Audemard
 // and L. Simon, Predicting learnt clauses quality in modern SAT solvers (IJCAI 2009).
 
-import "slices"
+import (
+	"slices"
 
-const (
-	keepFirst  = 8192 // learned clauses before some are forgotten for the first time; a 16th more every time
-	keepLevels = 2    // clauses of at most as many levels stay, while there is room for them
-
-	learnedBytes = 4 * (clauseHeader + 8) // of a learned clause, with what watches it, beside 4 for each of its literals
+	"github.com/basetensor/basetensor/internal/policy"
 )
+
+// learnedBytes is what a learned clause takes, with what watches it, beside 4 bytes for each of its literals.
+const learnedBytes = 4 * (clauseHeader + 8)
 
 // learnedSize is how many bytes all learned clauses take.
 func (s *solver) learnedSize() int64 {
@@ -39,7 +39,7 @@ func (s *solver) forgetClauses() {
 	slices.SortStableFunc(byLevels, func(a, b int32) int { return int(s.arena[b+clauseMark] - s.arena[a+clauseMark]) })
 	gone := map[int32]bool{}
 	for i, at := range byLevels {
-		many := i < len(byLevels)/2 && s.arena[at+clauseMark] > keepLevels
+		many := i < len(byLevels)/2 && s.arena[at+clauseMark] > policy.LearnedLevels
 		if (many || full && size > s.room/2) && !reasons[at] {
 			gone[at] = true
 			size -= 4*int64(clauseHeader+s.arena[at+clauseSize]) + learnedBytes

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/circuit"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -237,20 +238,17 @@ func (s *search) branch(c component, share float64, wait int32) (amount, bool) {
 	return amount{product, s.multiplied(factors)}, true
 }
 
-// decay is how many decisions halve the activity of literals.
-const decay = 128
-
 // choose returns the decision for a component: the variable with the highest score, and of its values the one that was in more conflicts.
 func (s *search) choose(c component) lit {
 	s.stats.Decisions++
-	if s.stats.Decisions%decay == 0 {
+	if s.stats.Decisions%policy.ActivityDecay == 0 {
 		for l := range s.activity {
 			s.activity[l] /= 2
 		}
 	}
 	best, score := int32(-1), 0.0
 	for _, v := range s.vars[c.vars:c.varsEnd] {
-		x := float64(s.frequency[v]) + activityWeight*(s.activity[2*v]+s.activity[2*v+1]) + s.guide[v]
+		x := float64(s.frequency[v]) + policy.ActivityWeight*(s.activity[2*v]+s.activity[2*v+1]) + s.guide[v]
 		if best < 0 || x > score {
 			best, score = v, x
 		}
@@ -260,9 +258,6 @@ func (s *search) choose(c component) lit {
 	}
 	return lit(2*best + 1)
 }
-
-// activityWeight is what a conflict counts against an occurrence.
-const activityWeight = 10
 
 // checkEvery is how much work is done between two looks at the context: some milliseconds.
 const checkEvery = 1 << 18

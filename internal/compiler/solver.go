@@ -6,6 +6,8 @@ package compiler
 import (
 	"context"
 	"math"
+
+	"github.com/basetensor/basetensor/internal/policy"
 )
 
 // Why a literal is true: reasons of the trail. A clause is its place in the arena shifted by one, a binary clause or an at-most-one
@@ -66,7 +68,7 @@ type solver struct {
 func newSolver(ctx context.Context, p *problem) *solver {
 	n := p.booleans()
 	s := &solver{
-		p: p, ctx: ctx, keep: keepFirst, room: math.MaxInt64,
+		p: p, ctx: ctx, keep: policy.LearnedFirst, room: math.MaxInt64,
 		value: make([]int8, 2*n), level: make([]int32, n), reason: make([]int32, n),
 		implies: make([][]lit, 2*n), watches: make([][]watch, 2*n), activity: make([]float64, 2*n),
 		seen: make([]bool, n), levelSeen: make([]int32, n+1), chosen: make([]int32, len(p.f.Domains)),

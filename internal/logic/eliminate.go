@@ -11,17 +11,11 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/pace"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
-)
-
-const (
-	// mostUnrolled is the work up to which an elimination is written down: some seconds, and tens of megabytes.
-	mostUnrolled = 1 << 22
-	// widest is log2 of the largest table of such an elimination.
-	widest = 20
 )
 
 // eliminated returns the circuit of a network along an elimination order of its simplified tables, nil where that would be long, or the
@@ -45,12 +39,12 @@ func eliminated(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled
 	}
 	e := simple.Expression
 	h := e.Hypergraph()
-	order, within, err := contractionorder.MinFillWithin(ctx, h, widest, mostUnrolled)
+	order, within, err := contractionorder.MinFillWithin(ctx, h, policy.UnrolledWidth, policy.UnrolledFlops)
 	if err != nil || !within {
 		return nil, 0, err
 	}
-	cost, err := contractionorder.EvaluateOrderWithin(ctx, h, order, mostUnrolled)
-	if err != nil || cost.Flops > mostUnrolled || o.Work > 0 && cost.Flops > float64(o.Work) {
+	cost, err := contractionorder.EvaluateOrderWithin(ctx, h, order, policy.UnrolledFlops)
+	if err != nil || cost.Flops > policy.UnrolledFlops || o.Work > 0 && cost.Flops > float64(o.Work) {
 		return nil, 0, err
 	}
 

@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/circuit"
 	"github.com/basetensor/basetensor/internal/compiler"
 	"github.com/basetensor/basetensor/internal/formula"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -138,15 +139,12 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 	return r.Z.Mul(fixed), btn.NewCompiled(c, !slices.Contains(f.Functional, false)), r.Stats.Work, nil
 }
 
-// simplifyShare is the part of the work of a search that simplification may take before it.
-const simplifyShare = 4
-
 // simplifyWork is what simplification may take where the search may take so much.
 func simplifyWork(work int64) int64 {
 	if work <= 0 {
 		return formula.DefaultWork
 	}
-	return min(max(work/simplifyShare, 1), formula.DefaultWork)
+	return min(max(int64(policy.SimplifyShare*float64(work)), 1), formula.DefaultWork)
 }
 
 // errNoWeights says that a network is none of this version.

@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/circuit"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -41,18 +42,18 @@ func CompileParameters(ctx context.Context, net *btn.Network, o Options) (*btn.C
 	if err != nil {
 		return nil, 0, err
 	}
-	most := int64(mostUnrolled)
+	most := int64(policy.UnrolledFlops)
 	if o.Work > 0 {
 		most = min(most, o.Work)
 	}
 	h := p.Hypergraph()
-	order, within, err := contractionorder.MinFillWithin(ctx, h, widest, mostUnrolled)
+	order, within, err := contractionorder.MinFillWithin(ctx, h, policy.UnrolledWidth, policy.UnrolledFlops)
 	if err != nil {
 		return nil, 0, err
 	}
 	if !within {
 		return nil, 0, fault.New(fault.OverBudget,
-			"logic: with all its numbers as leaves the model has no circuit by an elimination of tables of up to 2^%d entries", widest)
+			"logic: with all its numbers as leaves the model has no circuit by an elimination of tables of up to 2^%d entries", policy.UnrolledWidth)
 	}
 	cost, err := contractionorder.EvaluateOrderWithin(ctx, h, order, float64(most))
 	if err != nil {

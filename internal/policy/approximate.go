@@ -1,0 +1,206 @@
+package policy
+
+// Thresholds of approximate ways.
+
+// Truncated legs: bonds, plans, and when those of another query serve. Decision 14 has why estimates
+// come in sequences.
+const (
+	// FirstBond is where the bonds of a sequence begin, MostBond where they end at the latest,
+	// MostRungs how many estimates it has at most.
+	// Chosen. docs/evaluation.md has the errors at bonds 2 to 128.
+	FirstBond = 8
+	MostBond  = 1 << 14
+	MostRungs = 64
+
+	// FirstShare is the part of the budget that the first estimate may take, if a smaller bond makes
+	// it so.
+	// Measured: a quarter of it makes stated errors larger on 6 of 11 models, four times of it changes
+	// 2 of 26, decision 20. What a deadline may cut off is all but a sixteenth.
+	FirstShare = 1.0 / 16
+
+	// LadderSlack is how much larger the cost at twice the bond has to be for growth to mean
+	// anything.
+	// Measured: 1.005 changes nothing on 26 models, 2 ends two of them too soon, decision 20.
+	LadderSlack = 1.02
+
+	// SearchBond is what plans are compared at where no bond is asked for, LeastBond where the
+	// memory has no room for more.
+	// Measured: a quarter and four times of SearchBond make the true error smaller on 3 and 2 models,
+	// larger on 1 and 3, the largest from below 4e-7 to 0.06; of LeastBond they change nothing in
+	// 512 KiB, decision 20.
+	SearchBond = 32
+	LeastBond  = 4
+
+	// MostTables is the largest network that plans of truncated legs are searched for; larger ones
+	// have regions.
+	// Measured: with a quarter of it grids of 100×100 have regions, errors of 1e-3 and 0.06 for stated
+	// ones of 4e-6, decision 20. No model has between it and four times of it but a grid of 200×200.
+	MostTables = 50_000
+
+	// TruncatedMoves and TruncatedLeast bound one search for plans, TruncatedSearches is how many of
+	// them there are at most.
+	// Measured: a quarter of the moves makes 2 of 5 models worse, none better; one search in place of
+	// three (that is three times the moves) 6 of 14 better, none worse, decision 20. At most a second,
+	// and four milliseconds, which 113 of 115 models exceed.
+	TruncatedMoves    int64 = 1 << 30
+	TruncatedLeast    int64 = 1 << 22
+	TruncatedSearches       = 3
+
+	// Unequal is how many times more flops a tree may take to be compared with a sweep, and a sweep
+	// with a tree.
+	// Measured: 1 makes 1 of 4 models better, none worse; 16 makes 1 of 7 worse, decision 20. Why there
+	// are two plans: decision 14.
+	Unequal = 4
+
+	// UntruncatedGain is how many times more flops a contraction may take that truncates nothing at
+	// all, not even what is null.
+	// A bound: none of 69 models takes more flops without truncation than with it, decision 20.
+	UntruncatedGain = 4
+
+	// Misfit is how many times more flops the model's own plan may take than one for a query's
+	// evidence before the query gets its own, ResearchFlops the work of a contraction below which a
+	// plan of its own is not worth the search.
+	// Measured: a quarter and four times of Misfit change 1 and 3 of 24 queries, of ResearchFlops none,
+	// decision 20.
+	Misfit        = 8
+	ResearchFlops = 2e8
+
+	// WidestTable is the span of a table's entries, as an exponent of 2, beyond which truncations
+	// may drop what counts in the end: they keep sixteen digits of every matrix. WidestTogether is
+	// the same for the tables over one index, which meet in one tensor.
+	// Chosen: no model of ordinary numbers comes near.
+	WidestTable    = 200
+	WidestTogether = 600
+
+	// Projectors learned without evidence are reused under up to ReuseObserved observations, where
+	// they leave out at most ReuseLoss nats of ln Z and evidence adds at most ReuseShare of that,
+	// from ReuseFlops predicted flops on, in at most ReuseBytes.
+	// Measured: decision 13 (btnlab evaluate reuse).
+	ReuseObserved = 4
+	ReuseLoss     = 3e-5
+	ReuseShare    = 0.1
+	ReuseFlops    = 5e7
+	ReuseBytes    = 64 << 20
+)
+
+// Belief propagation: starts, and how long it may run.
+const (
+	// PhaseStarts is how many starts look for competing fixed points, on networks of at most
+	// PhaseTables tables; larger ones have one.
+	// Measured: decision 15 has what more tables cost. The number of starts was chosen.
+	PhaseStarts = 4
+	PhaseTables = 20_000
+
+	// OnlyUpdates bounds the runs that look for the one fixed point of a network, per message entry:
+	// what takes longer is no good start under evidence.
+	// Chosen; decision 15 has models that converge within it and models that do not.
+	OnlyUpdates = 100
+
+	// MessageUpdates is the number of updates per incidence of factor and variable after which a run
+	// ends, converged or not.
+	// Measured: a quarter of it changes an error of 6.0e-4 to 5.9e-4, four times nothing on 15 models,
+	// decision 20.
+	MessageUpdates = 2000
+
+	// LeastUpdates are granted to a run whatever the budget: some 100 ms.
+	// Chosen; the time is that of UpdateFlops.
+	LeastUpdates = 400_000
+
+	// MostMessages is the number of message entries up to which a network's own messages are
+	// remembered: 4 MiB, encoded.
+	// Chosen. Decision 15 has what models beyond it would gain.
+	MostMessages = (4<<20 - 4096) / 9
+
+	// MessageShare is the part of a budget that belief propagation may take, OwnShare the part of
+	// the time for planning that a network's own messages may take, MessageShare of what is left
+	// those under evidence.
+	// Measured: a quarter of MessageShare makes 2 of 15 models better and 1 worse, decision 20. OwnShare
+	// was chosen: a clock decides what it changes.
+	MessageShare = 1.0 / 2
+	OwnShare     = 1.0 / 4
+
+	// SoonShare is the part of a budget within which the first estimate of truncated legs is certain
+	// to be there: the Bethe value is not computed before it then. BetheShare is the part that it
+	// may take where it is.
+	// Chosen: 35 of 99 models have a first estimate within a factor of four of SoonShare, and it says
+	// only whether the Bethe value comes first, decision 20.
+	SoonShare  = 1.0 / 256
+	BetheShare = 1.0 / 16
+)
+
+// Regions: how large, and which variables to slice.
+const (
+	// RegionMoves bounds the planning of one family: dense graphs have no small regions, and that is
+	// to be known soon.
+	// Chosen: 2^32 take some ten seconds.
+	RegionMoves = 1 << 28
+
+	// RegionWidth is log2 of the largest table of a region's contraction, RegionCount how many
+	// regions a list has at most, RegionFlops what all regions of one family may take.
+	// Measured: a quarter of the table makes 4 of 4 dense models worse, four times 1 of 2 better at 3.3
+	// times the flops. A quarter and four times of RegionCount change nothing on 15. RegionFlops is a
+	// bound, of which no model takes a fiftieth. Decision 20.
+	RegionWidth = 20
+	RegionCount = 200_000
+	RegionFlops = 1e12
+
+	// MostSlices bounds the slices of an estimate by regions, and of the last one of truncated legs.
+	// Measured: a quarter and four times of it halve and double the flops, and errors stay as they are on
+	// all models but one, decision 20.
+	MostSlices = 64
+
+	// ClampCandidates is how many variables are clamped to see how far the Bethe value moves, with
+	// ClampUpdates updates per table from ClampStarts starts.
+	// Measured: a quarter of ClampCandidates makes 3 of 8 models worse and 1 better, four times 1 and 1
+	// of 7; those of the others change 1 to 3 of 15 models, without a direction, decision 20.
+	ClampCandidates = 12
+	ClampUpdates    = 400
+	ClampStarts     = 2
+)
+
+// Trust: what the uncertainty of an estimate is taken to be, from how estimates move and how far
+// they are apart.
+// Calibrated, docs/evaluation.md: btnlab evaluate calibration, calibration-of-more,
+// calibration-of-constraints.
+const (
+	// Slowest is the least factor by which the next change is taken to be smaller than the last one:
+	// bonds take effect faster than any power. Steady is the same for regions, whose growth is not
+	// monotone.
+	Slowest = 0.003
+	Steady  = 0.1
+
+	// Accident is what the change before the last one counts: the last may be small by accident.
+	Accident = 0.01
+
+	// Hopeless is by how much more another plan may still move to be compared with.
+	Hopeless = 10
+
+	// Apart is what the distance of two plans at one bond counts.
+	Apart = 2
+
+	// Alike is by how much two plans at their first bond may be closer to each other than to the
+	// truth.
+	Alike = 10
+
+	// Branches is by how much more the estimates of a model with forbidden combinations are
+	// uncertain: a small support loses whole branches, and the next bonds do not show them.
+	Branches = 4
+
+	// LostSign is the least uncertainty, in nats, where an estimate of the same bond or half of it
+	// came out at or below 0: its error was all of Z.
+	LostSign = 1
+
+	// TrustedDigits may cancel in an exact total, in its components and between them: a sum of terms
+	// carries 13. WithinDigits may cancel between components that have all the digits of an exact
+	// one.
+	// Chosen: an exact total then has ten digits.
+	TrustedDigits = 3
+	WithinDigits  = 0.3
+
+	// SignDigits is the cancellation from which the sign of an exact total is put down to rounding,
+	// and not to the model.
+	// Measured: totals of 25 planted networks come out negative, at 3 to 36 digits. A quarter of it
+	// calls none a model of both signs, four times those of 11 to 36 digits too, which a float64 does
+	// not have, decision 20.
+	SignDigits = 10
+)

@@ -1,0 +1,68 @@
+package policy
+
+// Thresholds of the search over a formula: package compiler, and what package logic does before it.
+
+// The root, and the tree decomposition that guides decisions.
+const (
+	// ProbeRootWork is how many steps the trying of literals at the root takes at most: half a second.
+	// Chosen; the work of it is counted.
+	ProbeRootWork = 1 << 26
+
+	// TreeFrom is how many assignments the bags of the greedy decomposition have together from which a better one is searched for, TreeMost
+	// where they are too many for a contraction along any like it.
+	TreeFrom = 1 << 20
+	TreeMost = 1 << 56
+
+	// TreeMoves bounds that search, in moves; TreeMovesPerStep of them take the time of a step of the search over the formula, TreeShare is
+	// the part of the work of a search with a limit that they may take.
+	TreeMoves        = 1 << 29
+	TreeMovesPerStep = 4
+	TreeShare        = 1.0 / 2
+
+	// GuideMost bounds the weight of the decomposition's depth against occurrences and conflicts, GuideFactor is what it is multiplied by
+	// where the tree is wide, and GuideRatio is the number of variables by the width from which the weight is largest.
+	// Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4, with a tenth of GuideFactor.
+	GuideMost   = 1e7
+	GuideFactor = 1000
+	GuideRatio  = 40
+)
+
+// Decisions, and what conflicts teach.
+const (
+	// ActivityDecay is how many decisions halve the activity of literals, ActivityWeight what a conflict counts against an occurrence.
+	ActivityDecay  = 128
+	ActivityWeight = 10
+
+	// LearnedFirst is how many learned clauses there are before some are forgotten for the first time; a 16th more every time.
+	// LearnedLevels is of how many levels at most clauses are that stay, while there is room for them.
+	LearnedFirst  = 8192
+	LearnedLevels = 2
+)
+
+// Components that are summed by elimination, and those that are remembered.
+const (
+	// DenseCells is how many entries all tables of an eliminated component have at most, where search meets conflicts: it sees but few of
+	// the entries. CalmCells is the same while there is at most one conflict in CalmDecisions decisions.
+	DenseCells    = 1 << 12
+	CalmCells     = 1 << 16
+	CalmDecisions = 100
+
+	// DenseLook is how many steps a variable or clause of a component takes to be looked at, DenseShare the part of all work, as a
+	// divisor, that looks at components may be that turn out to be too wide.
+	DenseLook  = 8
+	DenseShare = 8
+
+	// SmallComponent is the number of variables below which a remembered component is as good as twice as old: it is cheap to sum again.
+	SmallComponent = 8
+)
+
+// What comes before a search.
+const (
+	// SimplifyShare is the part of the work of a search that logical preprocessing may take before it.
+	SimplifyShare = 1.0 / 4
+
+	// UnrolledFlops is the work up to which an elimination is written down as a circuit: some seconds, and tens of megabytes.
+	// UnrolledWidth is log2 of the largest table of it.
+	UnrolledFlops = 1 << 22
+	UnrolledWidth = 20
+)
