@@ -85,12 +85,14 @@ func (s set) agrees() bool {
 		var out [2][]float64
 		for i, x := range []set{fused, s} {
 			out[i] = make([]float64, rows*n)
-			x.group(out[i], n, rows, n, v[3:], v, at, Columns, true)
-			x.group(out[i], n, rows, n, v[7:], v, at, Columns, false)
+			x.group(out[i], n, rows, n, v[3:], rows, v, at, Columns, true)
+			x.group(out[i], n, rows, n, v[7:], rows+1, v, at, Columns, false)
 			x.blend(out[i][:n], v, v[n:], at[:4], at[:4], nil, false)
 			x.blend(out[i][:n], v, v[n:], at[:4], at[:4], v[2:6], false)
 			out[i][0] += x.dot(v[1:], v[:len(v)-1])
-			x.transpose(out[i], v, []int{2}, at[1:2], (*[TileSide]int)([]int{0, 6, 12, 18}), (*[TileSide]int)(at))
+			var tiles Tiles
+			tiles.Set([]int{2}, at[1:2], &[TileSide]int{0, 6, 12, 18}, (*[TileSide]int)(at))
+			tiles.copy(x, out[i], v)
 			x.batch(out[i][4:], v, v[1:], 9, &Places{
 				OutRows: []int{0, 18}[:min(rows, 2)], OutColumns: []int{0, 9},
 				ARows: at[:min(rows, 2)], ASum: at[:3], BColumns: at[1:3], BSum: at[:3],

@@ -155,6 +155,30 @@ func TestPanelAgainstThreeLoops(t *testing.T) {
 	}
 }
 
+// TestPanelOfRowsAsTheyAre: the bits of a loop where rows follow one another and values of the sum are any number of entries apart.
+func TestPanelOfRowsAsTheyAre(t *testing.T) {
+	for _, x := range inProcess() {
+		rng := rand.New(rand.NewPCG(29, uint64(x)))
+		for range 600 {
+			p := randomProduct(rng, 1+rng.IntN(40), 1+rng.IntN(40), 1+rng.IntN(90))
+			apart := p.rows + rng.IntN(9)
+			s := random(rng, (p.depth-1)*apart+p.rows)
+			for k := range p.depth {
+				for r := range p.rows {
+					s[k*apart+r] = p.s[r*p.depth+k]
+				}
+			}
+			for _, first := range []bool{true, false} {
+				out := append([]float64(nil), p.out...)
+				x.panelOf(out, p.stride, p.rows, p.n, s, apart, p.v, p.at, Columns, first)
+				if err := same(out, p.naive(x, first)); err != nil {
+					t.Fatalf("%s, %d×%d×%d, %d apart, first %v: %v", names[x], p.rows, p.n, p.depth, apart, first, err)
+				}
+			}
+		}
+	}
+}
+
 // TestPanelInBlocks: a sum cut into blocks has the bits of the whole.
 func TestPanelInBlocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))

@@ -12,6 +12,7 @@ TEXT ·panelAVX2(SB), NOSPLIT, $0-8
 	MOVQ           32(DI), CX
 	MOVQ           48(DI), R8
 	MOVQ           56(DI), R9
+	MOVQ           80(DI), R10
 	MOVQ           72(DI), AX
 	CMPQ           AX, $1
 	JEQ            rows1
@@ -58,7 +59,7 @@ rows1panels2k:
 	VFMADD231PD    Y6, Y8, Y2
 	VFMADD231PD    Y7, Y8, Y3
 	ADDQ           $8, R11
-	ADDQ           $8, BX
+	LEAQ           8(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows1panels2k
 	MOVQ           DX, AX
@@ -95,7 +96,7 @@ rows1panels1k:
 	VFMADD231PD    Y2, Y4, Y0
 	VFMADD231PD    Y3, Y4, Y1
 	ADDQ           $8, R11
-	ADDQ           $8, BX
+	LEAQ           8(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows1panels1k
 	MOVQ           DX, AX
@@ -156,7 +157,7 @@ rows2panels2k:
 	VFMADD231PD    Y10, Y13, Y6
 	VFMADD231PD    Y11, Y13, Y7
 	ADDQ           $8, R11
-	ADDQ           $16, BX
+	LEAQ           16(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows2panels2k
 	MOVQ           DX, AX
@@ -206,7 +207,7 @@ rows2panels1k:
 	VFMADD231PD    Y4, Y7, Y2
 	VFMADD231PD    Y5, Y7, Y3
 	ADDQ           $8, R11
-	ADDQ           $16, BX
+	LEAQ           16(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows2panels1k
 	MOVQ           DX, AX
@@ -263,7 +264,7 @@ rows3panels1k:
 	VFMADD231PD    Y6, Y8, Y4
 	VFMADD231PD    Y7, Y8, Y5
 	ADDQ           $8, R11
-	ADDQ           $24, BX
+	LEAQ           24(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows3panels1k
 	MOVQ           DX, AX
@@ -331,7 +332,7 @@ rows4panels1k:
 	VFMADD231PD    Y8, Y11, Y6
 	VFMADD231PD    Y9, Y11, Y7
 	ADDQ           $8, R11
-	ADDQ           $32, BX
+	LEAQ           32(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows4panels1k
 	MOVQ           DX, AX
@@ -410,7 +411,7 @@ rows5panels1k:
 	VFMADD231PD    Y10, Y12, Y8
 	VFMADD231PD    Y11, Y12, Y9
 	ADDQ           $8, R11
-	ADDQ           $40, BX
+	LEAQ           40(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows5panels1k
 	MOVQ           DX, AX
@@ -500,7 +501,7 @@ rows6panels1k:
 	VFMADD231PD    Y12, Y15, Y10
 	VFMADD231PD    Y13, Y15, Y11
 	ADDQ           $8, R11
-	ADDQ           $48, BX
+	LEAQ           48(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows6panels1k
 	MOVQ           DX, AX

@@ -12,6 +12,7 @@ TEXT ·panelAVX512(SB), NOSPLIT, $0-8
 	MOVQ           32(DI), CX
 	MOVQ           48(DI), R8
 	MOVQ           56(DI), R9
+	MOVQ           80(DI), R10
 	MOVQ           72(DI), AX
 	CMPQ           AX, $1
 	JEQ            rows1
@@ -62,7 +63,7 @@ rows1panels2k:
 	VFMADD231PD    Z2, Z4, Z0
 	VFMADD231PD    Z3, Z4, Z1
 	ADDQ           $8, R11
-	ADDQ           $8, BX
+	LEAQ           8(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows1panels2k
 	MOVQ           DX, AX
@@ -93,7 +94,7 @@ rows1panels1k:
 	VBROADCASTSD   (BX), Z2
 	VFMADD231PD    Z1, Z2, Z0
 	ADDQ           $8, R11
-	ADDQ           $8, BX
+	LEAQ           8(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows1panels1k
 	MOVQ           DX, AX
@@ -139,7 +140,7 @@ rows2panels2k:
 	VFMADD231PD    Z4, Z7, Z2
 	VFMADD231PD    Z5, Z7, Z3
 	ADDQ           $8, R11
-	ADDQ           $16, BX
+	LEAQ           16(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows2panels2k
 	MOVQ           DX, AX
@@ -178,7 +179,7 @@ rows2panels1k:
 	VBROADCASTSD   8(BX), Z4
 	VFMADD231PD    Z2, Z4, Z1
 	ADDQ           $8, R11
-	ADDQ           $16, BX
+	LEAQ           16(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows2panels1k
 	MOVQ           DX, AX
@@ -234,7 +235,7 @@ rows3panels2k:
 	VFMADD231PD    Z6, Z8, Z4
 	VFMADD231PD    Z7, Z8, Z5
 	ADDQ           $8, R11
-	ADDQ           $24, BX
+	LEAQ           24(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows3panels2k
 	MOVQ           DX, AX
@@ -281,7 +282,7 @@ rows3panels1k:
 	VBROADCASTSD   16(BX), Z4
 	VFMADD231PD    Z3, Z4, Z2
 	ADDQ           $8, R11
-	ADDQ           $24, BX
+	LEAQ           24(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows3panels1k
 	MOVQ           DX, AX
@@ -347,7 +348,7 @@ rows4panels2k:
 	VFMADD231PD    Z8, Z11, Z6
 	VFMADD231PD    Z9, Z11, Z7
 	ADDQ           $8, R11
-	ADDQ           $32, BX
+	LEAQ           32(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows4panels2k
 	MOVQ           DX, AX
@@ -402,7 +403,7 @@ rows4panels1k:
 	VBROADCASTSD   24(BX), Z6
 	VFMADD231PD    Z4, Z6, Z3
 	ADDQ           $8, R11
-	ADDQ           $32, BX
+	LEAQ           32(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows4panels1k
 	MOVQ           DX, AX
@@ -478,7 +479,7 @@ rows5panels2k:
 	VFMADD231PD    Z10, Z12, Z8
 	VFMADD231PD    Z11, Z12, Z9
 	ADDQ           $8, R11
-	ADDQ           $40, BX
+	LEAQ           40(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows5panels2k
 	MOVQ           DX, AX
@@ -541,7 +542,7 @@ rows5panels1k:
 	VBROADCASTSD   32(BX), Z6
 	VFMADD231PD    Z5, Z6, Z4
 	ADDQ           $8, R11
-	ADDQ           $40, BX
+	LEAQ           40(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows5panels1k
 	MOVQ           DX, AX
@@ -627,7 +628,7 @@ rows6panels2k:
 	VFMADD231PD    Z12, Z15, Z10
 	VFMADD231PD    Z13, Z15, Z11
 	ADDQ           $8, R11
-	ADDQ           $48, BX
+	LEAQ           48(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows6panels2k
 	MOVQ           DX, AX
@@ -698,7 +699,7 @@ rows6panels1k:
 	VBROADCASTSD   40(BX), Z8
 	VFMADD231PD    Z6, Z8, Z5
 	ADDQ           $8, R11
-	ADDQ           $48, BX
+	LEAQ           48(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows6panels1k
 	MOVQ           DX, AX
@@ -794,7 +795,7 @@ rows7panels2k:
 	VFMADD231PD    Z14, Z16, Z12
 	VFMADD231PD    Z15, Z16, Z13
 	ADDQ           $8, R11
-	ADDQ           $56, BX
+	LEAQ           56(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows7panels2k
 	MOVQ           DX, AX
@@ -873,7 +874,7 @@ rows7panels1k:
 	VBROADCASTSD   48(BX), Z8
 	VFMADD231PD    Z7, Z8, Z6
 	ADDQ           $8, R11
-	ADDQ           $56, BX
+	LEAQ           56(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows7panels1k
 	MOVQ           DX, AX
@@ -979,7 +980,7 @@ rows8panels2k:
 	VFMADD231PD    Z16, Z19, Z14
 	VFMADD231PD    Z17, Z19, Z15
 	ADDQ           $8, R11
-	ADDQ           $64, BX
+	LEAQ           64(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows8panels2k
 	MOVQ           DX, AX
@@ -1066,7 +1067,7 @@ rows8panels1k:
 	VBROADCASTSD   56(BX), Z10
 	VFMADD231PD    Z8, Z10, Z7
 	ADDQ           $8, R11
-	ADDQ           $64, BX
+	LEAQ           64(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows8panels1k
 	MOVQ           DX, AX
@@ -1182,7 +1183,7 @@ rows9panels2k:
 	VFMADD231PD    Z18, Z20, Z16
 	VFMADD231PD    Z19, Z20, Z17
 	ADDQ           $8, R11
-	ADDQ           $72, BX
+	LEAQ           72(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows9panels2k
 	MOVQ           DX, AX
@@ -1277,7 +1278,7 @@ rows9panels1k:
 	VBROADCASTSD   64(BX), Z10
 	VFMADD231PD    Z9, Z10, Z8
 	ADDQ           $8, R11
-	ADDQ           $72, BX
+	LEAQ           72(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows9panels1k
 	MOVQ           DX, AX
@@ -1403,7 +1404,7 @@ rows10panels2k:
 	VFMADD231PD    Z20, Z23, Z18
 	VFMADD231PD    Z21, Z23, Z19
 	ADDQ           $8, R11
-	ADDQ           $80, BX
+	LEAQ           80(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows10panels2k
 	MOVQ           DX, AX
@@ -1506,7 +1507,7 @@ rows10panels1k:
 	VBROADCASTSD   72(BX), Z12
 	VFMADD231PD    Z10, Z12, Z9
 	ADDQ           $8, R11
-	ADDQ           $80, BX
+	LEAQ           80(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows10panels1k
 	MOVQ           DX, AX
@@ -1642,7 +1643,7 @@ rows11panels2k:
 	VFMADD231PD    Z22, Z24, Z20
 	VFMADD231PD    Z23, Z24, Z21
 	ADDQ           $8, R11
-	ADDQ           $88, BX
+	LEAQ           88(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows11panels2k
 	MOVQ           DX, AX
@@ -1753,7 +1754,7 @@ rows11panels1k:
 	VBROADCASTSD   80(BX), Z12
 	VFMADD231PD    Z11, Z12, Z10
 	ADDQ           $8, R11
-	ADDQ           $88, BX
+	LEAQ           88(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows11panels1k
 	MOVQ           DX, AX
@@ -1899,7 +1900,7 @@ rows12panels2k:
 	VFMADD231PD    Z24, Z27, Z22
 	VFMADD231PD    Z25, Z27, Z23
 	ADDQ           $8, R11
-	ADDQ           $96, BX
+	LEAQ           96(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows12panels2k
 	MOVQ           DX, AX
@@ -2018,7 +2019,7 @@ rows12panels1k:
 	VBROADCASTSD   88(BX), Z14
 	VFMADD231PD    Z12, Z14, Z11
 	ADDQ           $8, R11
-	ADDQ           $96, BX
+	LEAQ           96(BX)(R10*1), BX
 	DECQ           R12
 	JNZ            rows12panels1k
 	MOVQ           DX, AX

@@ -14,6 +14,7 @@ TEXT ·panelNEON(SB), NOSPLIT, $0-8
 	MOVD           56(R0), R5
 	MOVD           64(R0), R6
 	MOVD           72(R0), R7
+	MOVD           80(R0), R13
 	CMP            $1, R7
 	BEQ            rows1
 	CMP            $2, R7
@@ -49,6 +50,7 @@ rows1k:
 	VFMLA          V25.D2, V28.D2, V1.D2
 	VFMLA          V26.D2, V28.D2, V2.D2
 	VFMLA          V27.D2, V28.D2, V3.D2
+	ADD            R13, R8
 	SUBS           $1, R10, R10
 	BNE            rows1k
 	MOVD           R1, R12
@@ -94,6 +96,7 @@ rows2k:
 	VFMLA          V25.D2, V29.D2, V5.D2
 	VFMLA          V26.D2, V29.D2, V6.D2
 	VFMLA          V27.D2, V29.D2, V7.D2
+	ADD            R13, R8
 	SUBS           $1, R10, R10
 	BNE            rows2k
 	MOVD           R1, R12
@@ -152,6 +155,7 @@ rows3k:
 	VFMLA          V25.D2, V30.D2, V9.D2
 	VFMLA          V26.D2, V30.D2, V10.D2
 	VFMLA          V27.D2, V30.D2, V11.D2
+	ADD            R13, R8
 	SUBS           $1, R10, R10
 	BNE            rows3k
 	MOVD           R1, R12
@@ -223,6 +227,7 @@ rows4k:
 	VFMLA          V25.D2, V31.D2, V13.D2
 	VFMLA          V26.D2, V31.D2, V14.D2
 	VFMLA          V27.D2, V31.D2, V15.D2
+	ADD            R13, R8
 	SUBS           $1, R10, R10
 	BNE            rows4k
 	MOVD           R1, R12
@@ -307,6 +312,7 @@ rows5k:
 	VFMLA          V25.D2, V28.D2, V17.D2
 	VFMLA          V26.D2, V28.D2, V18.D2
 	VFMLA          V27.D2, V28.D2, V19.D2
+	ADD            R13, R8
 	SUBS           $1, R10, R10
 	BNE            rows5k
 	MOVD           R1, R12
@@ -404,6 +410,7 @@ rows6k:
 	VFMLA          V25.D2, V29.D2, V21.D2
 	VFMLA          V26.D2, V29.D2, V22.D2
 	VFMLA          V27.D2, V29.D2, V23.D2
+	ADD            R13, R8
 	SUBS           $1, R10, R10
 	BNE            rows6k
 	MOVD           R1, R12

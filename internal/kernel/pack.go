@@ -66,42 +66,59 @@ func (x set) packTiles(s, from []float64, group, sum []int) {
 func (x set) packTile(to, from []float64, step int, columns *[TileSide]int, sum []int) {
 	const most = 64 // tiles at a time
 	var where, at [most]int
+	var tiles Tiles
 	rows := [TileSide]int{0, step, 2 * step, 3 * step}
 	for len(sum) >= TileSide {
 		n := min(most, len(sum)/TileSide)
 		for i := range n {
 			where[i], at[i] = i*TileSide*step, sum[i*TileSide]
 		}
-		x.transpose(to, from, where[:n], at[:n], &rows, columns)
+		tiles.Set(where[:n], at[:n], &rows, columns)
+		tiles.copy(x, to, from)
 		if sum = sum[n*TileSide:]; len(sum) >= TileSide {
 			to = to[n*TileSide*step:]
 		}
 	}
 }
 
-// packAcross is packRows value after value of the sum, for tables in which rows are close together.
+// nearSum is how many values of the sum are packed for all groups one after the other: their lines of the
+// first cache stay.
+const nearSum = 16
+
+// packAcross is packRows for tables in which rows are close together: all groups for some values of the sum.
 func (x set) packAcross(s, from []float64, rows, sum []int) {
 	groups := x.groups(len(rows))
 	neighbours := follow(rows, len(rows)) && len(rows) >= groups*TileSide
-	for k, d := range sum {
-		at := from[d:]
+	for k := 0; k < len(sum); k += nearSum {
+		near := sum[k:min(k+nearSum, len(sum))]
 		for g := range groups {
 			r0, r1 := g*len(rows)/groups, (g+1)*len(rows)/groups
-			n := r1 - r0
-			to := s[r0*len(sum)+k*n:][:n]
-			if neighbours { // fours, the last one with some of those before it
-				run := at[rows[r0]:][:n]
-				for i := 0; i+TileSide < n; i += TileSide {
-					*(*[TileSide]float64)(to[i:]) = *(*[TileSide]float64)(run[i:])
-				}
-				*(*[TileSide]float64)(to[n-TileSide:]) = *(*[TileSide]float64)(run[n-TileSide:])
-				continue
-			}
-			for i, r := range rows[r0:r1] {
-				to[i] = at[r]
+			to := s[r0*len(sum)+k*(r1-r0):]
+			if neighbours {
+				packRuns(to, from[rows[r0]:], near, r1-r0)
+			} else {
+				packGroup(to, from, rows[r0:r1], near)
 			}
 		}
 	}
+}
+
+// packRuns writes runs of n entries, four of them at least, one after the other.
+func packRuns(to, from []float64, sum []int, n int) {
+	for k, d := range sum {
+		x, y := from[d:][:n], to[k*n:][:n]
+		for i := 0; i < n-TileSide; i += TileSide {
+			copyFour(y[i:], x[i:])
+		}
+		copyFour(y[n-TileSide:], x[n-TileSide:]) // with some of those before it
+	}
+}
+
+// copyFour copies four entries, without a call.
+func copyFour(to, from []float64) {
+	x, y := (*[TileSide]float64)(from), (*[TileSide]float64)(to)
+	a, b, c, d := x[0], x[1], x[2], x[3]
+	y[0], y[1], y[2], y[3] = a, b, c, d
 }
 
 // PackedColumns is the number of entries that PackColumns writes for n columns and depth values.

@@ -68,8 +68,8 @@ func TestPackingAgainstItsDefinition(t *testing.T) {
 	}
 }
 
-// TestTransposeAgainstLoops: some tiles in any sequence; nothing else is written.
-func TestTransposeAgainstLoops(t *testing.T) {
+// TestTilesAgainstLoops: some tiles in any sequence; nothing else is written.
+func TestTilesAgainstLoops(t *testing.T) {
 	for _, x := range inProcess() {
 		rng := rand.New(rand.NewPCG(19, uint64(x)))
 		for tiles := range 9 {
@@ -91,7 +91,9 @@ func TestTransposeAgainstLoops(t *testing.T) {
 					}
 				}
 			}
-			x.transpose(to, from, where, at, &rows, &columns)
+			var list Tiles
+			list.Set(where, at, &rows, &columns)
+			list.copy(x, to, from)
 			if err := same(to, want); err != nil {
 				t.Fatalf("%s, %d tiles: %v", names[x], tiles, err)
 			}

@@ -17,6 +17,7 @@ type panelArgs struct {
 	step   int // bytes between panels of v
 	add    int // 1: sums begin with the entries of out, 0: with zero
 	rows   int
+	skip   int // bytes of s that are not read after each value of the sum
 }
 
 // groups is the number of groups into which rows are cut; group g has the rows from
@@ -34,6 +35,22 @@ func Panel(out []float64, stride, rows, n int, s, v []float64, at []int, step in
 	active.panel(out, stride, rows, n, s, v, at, step, first)
 }
 
+// PanelOf is Panel with S as it is: rows follow one another, values of the sum are apart entries from each
+// other, S[r, k] = s[k·apart+r].
+func PanelOf(out []float64, stride, rows, n int, s []float64, apart int, v []float64, at []int, step int, first bool) {
+	active.panelOf(out, stride, rows, n, s, apart, v, at, step, first)
+}
+
+func (x set) panelOf(
+	out []float64, stride, rows, n int, s []float64, apart int, v []float64, at []int, step int, first bool,
+) {
+	groups := x.groups(rows)
+	for g := range groups {
+		r0, r1 := g*rows/groups, (g+1)*rows/groups
+		x.group(out[r0*stride:], stride, r1-r0, n, s[r0:], apart, v, at, step, first)
+	}
+}
+
 func (x set) panel(
 	out []float64, stride, rows, n int, s, v []float64, at []int, step int, first bool,
 ) {
@@ -41,24 +58,24 @@ func (x set) panel(
 	depth := len(at)
 	for g := range groups {
 		r0, r1 := g*rows/groups, (g+1)*rows/groups
-		x.group(out[r0*stride:], stride, r1-r0, n, s[r0*depth:r1*depth], v, at, step, first)
+		x.group(out[r0*stride:], stride, r1-r0, n, s[r0*depth:r1*depth], r1-r0, v, at, step, first)
 	}
 }
 
-// group is a panel of the rows of one group.
+// group is a panel of the rows of one group, whose values of the sum are apart from each other in s.
 func (x set) group(
-	out []float64, stride, rows, n int, s, v []float64, at []int, step int, first bool,
+	out []float64, stride, rows, n int, s []float64, apart int, v []float64, at []int, step int, first bool,
 ) {
 	panels := n / Columns
 	if panels > 0 {
-		x.tiles(out, stride, rows, panels, s, v, at, step, first)
+		x.tiles(out, stride, rows, panels, s, apart, v, at, step, first)
 	}
 	switch rest := n % Columns; {
 	case rest == 0:
 	case rest*rows*len(at) <= fewTerms:
-		x.singles(out[panels*Columns:], stride, rows, rest, s, v[panels*step:], at, first)
+		x.singles(out[panels*Columns:], stride, rows, rest, s, apart, v[panels*step:], at, first)
 	default:
-		x.rest(out[panels*Columns:], stride, rows, rest, s, v[panels*step:], at, first)
+		x.rest(out[panels*Columns:], stride, rows, rest, s, apart, v[panels*step:], at, first)
 	}
 }
 
@@ -67,7 +84,7 @@ const fewTerms = 64
 
 // singles computes entry after entry.
 func (x set) singles(
-	out []float64, stride, rows, n int, s, v []float64, at []int, first bool,
+	out []float64, stride, rows, n int, s []float64, apart int, v []float64, at []int, first bool,
 ) {
 	for r := range rows {
 		for j := range n {
@@ -77,9 +94,9 @@ func (x set) singles(
 			}
 			for k, from := range at {
 				if x == rounded {
-					sum += float64(s[k*rows+r] * v[from+j])
+					sum += float64(s[k*apart+r] * v[from+j])
 				} else {
-					sum = math.FMA(s[k*rows+r], v[from+j], sum)
+					sum = math.FMA(s[k*apart+r], v[from+j], sum)
 				}
 			}
 			out[r*stride+j] = sum
@@ -89,7 +106,7 @@ func (x set) singles(
 
 // rest computes fewer than Columns columns, in a tile of its own.
 func (x set) rest(
-	out []float64, stride, rows, n int, s, v []float64, at []int, first bool,
+	out []float64, stride, rows, n int, s []float64, apart int, v []float64, at []int, first bool,
 ) {
 	var tile [12 * Columns]float64
 	var columns [64 * Columns]float64
@@ -105,8 +122,10 @@ func (x set) rest(
 			places[k] = k * Columns
 			copy(columns[k*Columns:][:n], v[from:])
 		}
-		x.tiles(tile[:], Columns, rows, 1, s[:m*rows], columns[:], places[:m], Columns, first)
-		s, at = s[m*rows:], at[m:]
+		x.tiles(tile[:], Columns, rows, 1, s, apart, columns[:], places[:m], Columns, first)
+		if at = at[m:]; len(at) > 0 {
+			s = s[m*apart:]
+		}
 		first = false
 	}
 	for r := range rows {
@@ -116,10 +135,10 @@ func (x set) rest(
 
 // tiles computes whole panels.
 func (x set) tiles(
-	out []float64, stride, rows, panels int, s, v []float64, at []int, step int, first bool,
+	out []float64, stride, rows, panels int, s []float64, apart int, v []float64, at []int, step int, first bool,
 ) {
 	if x == rounded || x == fused {
-		x.tilesInGo(out, stride, rows, panels, s, v, at, step, first)
+		x.tilesInGo(out, stride, rows, panels, s, apart, v, at, step, first)
 		return
 	}
 	far := 0
@@ -131,7 +150,7 @@ func (x set) tiles(
 	}
 	_ = v[far+(panels-1)*step+Columns-1]
 	_ = out[(rows-1)*stride+panels*Columns-1]
-	_ = s[rows*len(at)-1]
+	_ = s[(len(at)-1)*apart+rows-1]
 	a := panelArgs{
 		out:    &out[0],
 		v:      &v[0],
@@ -142,6 +161,7 @@ func (x set) tiles(
 		stride: 8 * stride,
 		step:   8 * step,
 		rows:   rows,
+		skip:   8 * (apart - rows),
 	}
 	if !first {
 		a.add = 1
@@ -151,7 +171,7 @@ func (x set) tiles(
 
 // tilesInGo is the loop in Go.
 func (x set) tilesInGo(
-	out []float64, stride, rows, panels int, s, v []float64, at []int, step int, first bool,
+	out []float64, stride, rows, panels int, s []float64, apart int, v []float64, at []int, step int, first bool,
 ) {
 	for p := range panels {
 		for r := range rows {
@@ -160,9 +180,9 @@ func (x set) tilesInGo(
 				clear(o[:])
 			}
 			if x == fused {
-				rowFused(o, s[r:], rows, v[p*step:], at)
+				rowFused(o, s[r:], apart, v[p*step:], at)
 			} else {
-				rowRounded(o, s[r:], rows, v[p*step:], at)
+				rowRounded(o, s[r:], apart, v[p*step:], at)
 			}
 		}
 	}

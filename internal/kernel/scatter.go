@@ -2,7 +2,7 @@ package kernel
 
 // Copies into another sequence.
 
-// TileSide is the side of a tile of Transpose.
+// TileSide is the side of a tile of Tiles.
 const TileSide = 4
 
 // transposeArgs is a call of the assembly. The generator knows where the fields are.
@@ -14,33 +14,53 @@ type transposeArgs struct {
 	columns   [TileSide]int // and in from
 }
 
-// Transpose copies tiles of four rows and columns: with s = at[k], from[s+columns[j]+i] goes to
+// Tiles copies tiles of four rows and columns: with s = at[k], from[s+columns[j]+i] goes to
 // to[where[k]+rows[i]+j], for i, j < 4 and all k < len(at).
-func Transpose(to, from []float64, where, at []int, rows, columns *[TileSide]int) {
-	active.transpose(to, from, where, at, rows, columns)
+type Tiles struct {
+	where, at     []int
+	rows, columns [TileSide]int
+	to, from      int // entries that both sides must have
 }
 
-func (x set) transpose(to, from []float64, where, at []int, rows, columns *[TileSide]int) {
-	if len(at) == 0 {
+// Set tells where the tiles are. It keeps the lists, which must stay as they are until the last Copy.
+func (t *Tiles) Set(where, at []int, rows, columns *[TileSide]int) {
+	*t = Tiles{where: where[:len(at)], at: at, rows: *rows, columns: *columns}
+	if len(at) > 0 {
+		t.to = beyond(t.where, rows[:]) + TileSide
+		t.from = beyond(at, columns[:]) + TileSide
+	}
+}
+
+// beyond is the largest sum of two places. It panics where one is below 0.
+func beyond(x, y []int) int {
+	if least(x)+least(y) < 0 {
+		panic("kernel: a negative place")
+	}
+	return most(x) + most(y)
+}
+
+// Copy copies all tiles.
+func (t *Tiles) Copy(to, from []float64) { t.copy(active, to, from) }
+
+func (t *Tiles) copy(x set, to, from []float64) {
+	if len(t.at) == 0 {
 		return
 	}
-	where = where[:len(at)]
 	if x == rounded || x == fused {
-		for k, s := range at {
-			y := to[where[k]:]
-			for j, c := range columns {
+		for k, s := range t.at {
+			y := to[t.where[k]:]
+			for j, c := range t.columns {
 				for i, v := range (*[TileSide]float64)(from[s+c:]) {
-					y[rows[i]+j] = v
+					y[t.rows[i]+j] = v
 				}
 			}
 		}
 		return
 	}
-	reach(to, TileSide, where, rows[:])
-	reach(from, TileSide, at, columns[:])
-	a := transposeArgs{to: &to[0], from: &from[0], where: &where[0], at: &at[0], tiles: len(at)}
+	_, _ = to[t.to-1], from[t.from-1]
+	a := transposeArgs{to: &to[0], from: &from[0], where: &t.where[0], at: &t.at[0], tiles: len(t.at)}
 	for i := range TileSide {
-		a.rows[i], a.columns[i] = 8*rows[i], 8*columns[i]
+		a.rows[i], a.columns[i] = 8*t.rows[i], 8*t.columns[i]
 	}
 	x.transposeVector(&a)
 }

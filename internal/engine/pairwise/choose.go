@@ -220,8 +220,40 @@ func (x *spec) time(g *groups) float64 {
 	return t
 }
 
-// packs says that V is written out as a panel: it is not contiguous,
-// or rows enough use it and its rows are so far apart that they would share few sets of the cache.
+// smallRows says that S is so small that it stays in the first cache.
+func (x *spec) smallRows() bool {
+	return x.kind == panel && count(x.rows)*count(x.sum) <= smallPanel
+}
+
+// apart is how far the values of the sum are apart in S where it can be read where it is staged: rows follow one
+// another, values of the sum are in step. It is 0 where S is packed.
+func (x *spec) apart() int {
+	rows := count(x.rows)
+	if x.staged[0].size == 0 || !x.smallRows() || along(x.rows, 0) != rows {
+		return 0
+	}
+	if len(x.sum) == 0 {
+		return rows
+	}
+	apart := x.sum[len(x.sum)-1].stride[0]
+	n := apart
+	for i := len(x.sum) - 1; i >= 0; i-- {
+		if x.sum[i].stride[0] != n {
+			return 0
+		}
+		n *= x.sum[i].dim
+	}
+	return apart
+}
+
+// packs says that V is written out as a panel: it is not contiguous, or rows enough use it and its rows are so
+// far apart that they would share few sets of the cache. A small one that is staged stays in the first cache.
 func (x *spec) packs() bool {
-	return !x.contiguous(1) || count(x.rows) >= 8 && count(x.sum) >= 8
+	if !x.contiguous(1) {
+		return true
+	}
+	if x.staged[1].size > 0 && count(x.run)*count(x.sum) <= smallPanel {
+		return false
+	}
+	return count(x.rows) >= 8 && count(x.sum) >= 8
 }

@@ -109,6 +109,7 @@ type place struct {
 	outer [2][]int // offsets of the axes, from and to
 	inner [2][]int // offsets of the inner axes
 	cross []int    // offsets of the others of a tile, from
+	tiles kernel.Tiles
 }
 
 // start makes the lists of a copying.
@@ -124,6 +125,9 @@ func (p *place) start(c *copying) {
 		p.inner[side] = offsets(p.inner[side], c.inner, side)
 	}
 	p.cross = offsets(p.cross, c.cross, 0)
+	if p.how == byTiles {
+		p.tiles.Set(p.outer[1], p.outer[0], (*[kernel.TileSide]int)(p.inner[1]), (*[kernel.TileSide]int)(p.cross))
+	}
 }
 
 // fill copies the block that begins at a place of the operand, unless it is there; it says whether it
@@ -142,8 +146,7 @@ func (p *place) fill(from []float64, at int) bool {
 			copy(p.data[where[o]:][:len(inner)], from[d:])
 		}
 	case p.how == byTiles:
-		kernel.Transpose(p.data, from, where, p.outer[0],
-			(*[kernel.TileSide]int)(inner), (*[kernel.TileSide]int)(p.cross))
+		p.tiles.Copy(p.data, from)
 	case len(along) == line && along[line-1] == line-1:
 		kernel.Scatter(p.data, from, p.outer[0], where, (*[line]int)(inner))
 	default:

@@ -59,17 +59,18 @@ type spec struct {
 }
 
 const (
-	tinyWork  = 256     // multiplications up to which a merge is one plain loop
-	maxRun    = 512     // entries of a run
-	maxRows   = 96      // rows of a panel, a multiple of the rows of every tile
-	taskRows  = 384     // rows that use a panel of V while it is packed
-	maxSum    = 256     // values summed within a block
-	listed    = 1024    // entries of the offset lists of rows and sums, unless one axis is longer
-	maxPanel  = 1 << 16 // entries of a packed panel of V: 512 KiB
-	innerOut  = 64      // entries of a result up to which sums are computed one by one
-	maxMatrix = 256     // entries of a matrix, when several are multiplied side by side
-	side      = 32      // of those, at most
-	innerPart = 64      // parts at most into which such a sum is cut for threads
+	tinyWork   = 256     // multiplications up to which a merge is one plain loop
+	maxRun     = 512     // entries of a run
+	maxRows    = 96      // rows of a panel, a multiple of the rows of every tile
+	taskRows   = 384     // rows that use a panel of V while it is packed
+	maxSum     = 256     // values summed within a block
+	listed     = 1024    // entries of the offset lists of rows and sums, unless one axis is longer
+	maxPanel   = 1 << 16 // entries of a packed panel of V: 512 KiB
+	smallPanel = 1 << 11 // entries of an S or a panel of V that is read where it is staged: half of the first cache
+	innerOut   = 64      // entries of a result up to which sums are computed one by one
+	maxMatrix  = 256     // entries of a matrix, when several are multiplied side by side
+	side       = 32      // of those, at most
+	innerPart  = 64      // parts at most into which such a sum is cut for threads
 )
 
 // WorkspaceBytes bounds what one thread of a contraction needs beside the tables,

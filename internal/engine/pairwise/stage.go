@@ -210,6 +210,8 @@ func (x *spec) arrange(operand, most int) bool {
 	}
 
 	c := copying{size: 1}
+	even := operand == 0 && x.smallRows() // the values of its sum stay in step
+	owed := false
 	for n, part := range parts {
 		*part = slices.Clone(*part)
 		for i := len(*part) - 1; i >= 0; i-- {
@@ -220,7 +222,11 @@ func (x *spec) arrange(operand, most int) bool {
 			c.axes = append(c.axes, axis{dim: a.dim, stride: [3]int{a.stride[operand], c.size, 0}})
 			a.stride[operand] = c.size
 			c.size *= a.dim
-			if c.size%sameSets == 0 && c.size/a.dim%sameSets != 0 && (n > 0 || i == 0) {
+			if c.size%sameSets != 0 || c.size/a.dim%sameSets == 0 && !owed {
+				continue
+			}
+			owed = even && i > 0 && part == &x.sum
+			if !owed && (n > 0 || i == 0) {
 				c.size += line
 			}
 		}

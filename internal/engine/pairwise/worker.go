@@ -12,6 +12,7 @@ type worker struct {
 	run         [2][]int     // offsets of the run, where an operand is not contiguous along it
 	sum         [2][]int     // offsets of the values summed within a block
 	rows        []int        // offsets of the rows of S
+	apart       int          // of values of the sum in S, 0 where it is packed
 	packed      [2][]float64 // panels and runs written out
 	held        [2]int       // offset of the panel that is written out, −1 for none
 	at          []int        // where the rows of the panel of V are
@@ -38,6 +39,7 @@ func (w *worker) start(k *merger) {
 	switch x.kind {
 	case panel:
 		w.rows = offsets(w.rows, x.rows, 0)
+		w.apart = x.apart()
 	case batched:
 		p := &w.matrices
 		p.ARows, p.OutRows = offsets(p.ARows, x.rows, 0), offsets(p.OutRows, x.rows, 2)
@@ -117,8 +119,14 @@ func (w *worker) panels(k *merger, from, to int) {
 					v, at, apart := w.packV(k, j0, j1, s0, s1, whole && k.runs == 1)
 					for r := r0; r < r1; r += maxRows {
 						end := min(r+maxRows, r1)
+						first := step+s0 == 0
+						if w.apart > 0 {
+							rows, from := w.source(k, 0)
+							kernel.PanelOf(out[(r-r0)*n:], n, end-r, j1-j0, rows[from+s0*w.apart+r:], w.apart, v, at, apart, first)
+							continue
+						}
 						w.packS(k, r, end, s0, s1, whole && m <= maxRows)
-						kernel.Panel(out[(r-r0)*n:], n, end-r, j1-j0, w.packed[0], v, at, apart, step+s0 == 0)
+						kernel.Panel(out[(r-r0)*n:], n, end-r, j1-j0, w.packed[0], v, at, apart, first)
 					}
 				}
 				w.inside.next()

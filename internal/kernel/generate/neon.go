@@ -46,13 +46,14 @@ func (a *neon) clear(n int) {
 func (a *neon) panel() {
 	a.function("panelNEON", "func panelNEON(a *panelArgs)")
 	a.do("MOVD", "a+0(FP)", "R0")
-	a.do("MOVD", "0(R0)", "R1")  // out
-	a.do("MOVD", "8(R0)", "R2")  // v
-	a.do("MOVD", "32(R0)", "R3") // panels
-	a.do("MOVD", "48(R0)", "R4") // bytes between rows of out
-	a.do("MOVD", "56(R0)", "R5") // bytes between panels of v
-	a.do("MOVD", "64(R0)", "R6") // begin with out
-	a.do("MOVD", "72(R0)", "R7") // rows
+	a.do("MOVD", "0(R0)", "R1")   // out
+	a.do("MOVD", "8(R0)", "R2")   // v
+	a.do("MOVD", "32(R0)", "R3")  // panels
+	a.do("MOVD", "48(R0)", "R4")  // bytes between rows of out
+	a.do("MOVD", "56(R0)", "R5")  // bytes between panels of v
+	a.do("MOVD", "64(R0)", "R6")  // begin with out
+	a.do("MOVD", "72(R0)", "R7")  // rows
+	a.do("MOVD", "80(R0)", "R13") // bytes of s that are not read after each value of the sum
 	for rows := 1; rows < neonRows; rows++ {
 		a.do("CMP", fmt.Sprintf("$%d", rows), "R7")
 		a.do("BEQ", fmt.Sprintf("rows%d", rows))
@@ -91,6 +92,7 @@ func (a *neon) tile(rows int) {
 			a.do("VFMLA", d2(24+i), d2(factor), d2(4*r+i))
 		}
 	}
+	a.do("ADD", "R13", "R8")
 	a.do("SUBS", "$1", "R10", "R10")
 	a.do("BNE", name+"k")
 	a.do("MOVD", "R1", "R12")

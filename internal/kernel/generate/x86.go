@@ -70,12 +70,13 @@ func (a *x86) clear(n int) { a.do(a.zero, a.r(n), a.r(n), a.r(n)) }
 func (a *x86) panel() {
 	a.function("panel"+a.name, "func panel"+a.name+"(a *panelArgs)")
 	a.do("MOVQ", "a+0(FP)", "DI")
-	a.do("MOVQ", "0(DI)", "DX")  // out
-	a.do("MOVQ", "8(DI)", "SI")  // v
-	a.do("MOVQ", "32(DI)", "CX") // panels
-	a.do("MOVQ", "48(DI)", "R8") // bytes between rows of out
-	a.do("MOVQ", "56(DI)", "R9") // bytes between panels of v
-	a.do("MOVQ", "72(DI)", "AX") // rows
+	a.do("MOVQ", "0(DI)", "DX")   // out
+	a.do("MOVQ", "8(DI)", "SI")   // v
+	a.do("MOVQ", "32(DI)", "CX")  // panels
+	a.do("MOVQ", "48(DI)", "R8")  // bytes between rows of out
+	a.do("MOVQ", "56(DI)", "R9")  // bytes between panels of v
+	a.do("MOVQ", "80(DI)", "R10") // bytes of s that are not read after each value of the sum
+	a.do("MOVQ", "72(DI)", "AX")  // rows
 	for rows := 1; rows < a.rows; rows++ {
 		a.do("CMPQ", "AX", fmt.Sprintf("$%d", rows))
 		a.do("JEQ", fmt.Sprintf("rows%d", rows))
@@ -108,7 +109,7 @@ func (a *x86) tiles(rows, panels int) {
 	a.label(name + "k")
 	a.term(rows, panels)
 	a.do("ADDQ", "$8", "R11")
-	a.do("ADDQ", fmt.Sprintf("$%d", 8*rows), "BX")
+	a.do("LEAQ", at(8*rows, "BX")+"(R10*1)", "BX")
 	a.do("DECQ", "R12")
 	a.do("JNZ", name+"k")
 	a.rowsOf(rows, panels, func(sum int, place string) { a.do("VMOVUPD", a.r(sum), place) })
