@@ -35,6 +35,7 @@ var mathematics = []string{
 	"internal/frobenius",
 	"internal/generate",
 	"internal/kernel",
+	"internal/ladder",
 	"internal/gradients",
 	"internal/linalg",
 	"internal/logic",

@@ -56,6 +56,12 @@ func TestRefusals(t *testing.T) {
 	} {
 		for _, ask := range []btn.Ask{btn.AskMPE, btn.AskMap, btn.AskSamples} {
 			_, err := descent.Prepare(context.Background(), network(t, c.m), ask, []int{0}, 1<<30)
+			if c.code == fault.OverBudget && ask != btn.AskMPE { // sums over the states of a noisy-or need no table of it
+				if err != nil {
+					t.Errorf("%s: %v", ask, err)
+				}
+				continue
+			}
 			if fault.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v, want %s: %s", ask, err, c.code, c.says)
 			}

@@ -47,6 +47,8 @@ func Prepare(
 	given, err := lower.Build(ctx, net)
 	if err == nil && given.Unfit != "" {
 		given, err = lower.BuildWide(ctx, net)
+	} else if err == nil && given.Signed() {
+		given, err = lower.BuildUnsigned(ctx, net, given)
 	}
 	if err != nil {
 		return nil, err

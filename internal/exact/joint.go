@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -32,16 +34,56 @@ type cells struct {
 // cells in which they differ are 0. Cost: K·Σ_i d_i entries beside Prepare's, and up to K times the
 // flops.
 //
+// CP tensors with signs are chains without (lower.BuildUnsigned) where that does not take much longer.
+//
 // Errors: those of Prepare; over budget before anything is built, where the selectors do
 // not fit memory bytes (0: btn.DefaultMemory); bad_input for a network without variables.
 func PrepareJoint(
 	ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64,
 ) (*Prepared, error) {
-	given, err := lower.Build(ctx, net)
+	star, err := lower.Build(ctx, net)
 	if err != nil {
 		return nil, err
 	}
+	p, err := prepare(ctx, net, star, marginals, set, memory)
+	if err != nil || star.Unfit != "" || !p.simple.Expression.Signed() {
+		return p, err
+	}
 
+	chains, err := lower.BuildUnsigned(ctx, net, star)
+	if err != nil || chains == star || chains.Unfit != "" {
+		return p, err
+	}
+	other, err := prepare(ctx, net, chains, marginals, set, memory)
+	if err != nil {
+		return nil, err
+	}
+	work, err := p.minFillFlops(ctx)
+	if err != nil {
+		return nil, err
+	}
+	without, err := other.minFillFlops(ctx)
+	if err != nil || without > policy.UnsignedWork*work {
+		return p, err
+	}
+	return other, nil
+}
+
+// minFillFlops is what contracting what is left takes along the min-fill order.
+func (p *Prepared) minFillFlops(ctx context.Context) (float64, error) {
+	h := p.Hypergraph()
+	order, err := contractionorder.MinFill(ctx, h)
+	if err != nil {
+		return 0, err
+	}
+	cost, err := contractionorder.EvaluateOrder(ctx, h, order)
+	return cost.Flops, err
+}
+
+// prepare simplifies a network that is written as an expression.
+func prepare(
+	ctx context.Context, net *btn.Network, given *sumproduct.Expression, marginals bool, set []int, memory int64,
+) (*Prepared, error) {
 	p := &Prepared{net: net, given: given, marginals: marginals}
 	o := preprocess.Options{Marginals: marginals, Classes: true}
 
@@ -57,6 +99,7 @@ func PrepareJoint(
 		}
 	}
 
+	var err error
 	if p.simple, err = preprocess.Run(ctx, p.given, o); err != nil {
 		return nil, err
 	}

@@ -3,9 +3,9 @@ package formula
 // CP tensors by what they are: products, clauses, parities, noisy-or and noisy-max, sums of terms.
 
 import (
-	"math/big"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/ladder"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -14,7 +14,7 @@ import (
 // auxiliary variable is needed.
 const smallTable = 64
 
-// mostTerms is how many terms a chain of states is tried for.
+// mostTerms is how many terms are compared with each other.
 const mostTerms = 64
 
 // terms is a CP tensor without terms that are 0: Σ_t weight[t] Π_k vector[k][t][x_k].
@@ -150,36 +150,15 @@ func exclusive(v, w []float64) bool {
 	return true
 }
 
-// parity adds a tensor that is w Π_k a_k[x_k] (1 ± Π_k s_k(x_k)), s_k being ±1, and reports whether t is one: twice w Π_k a_k where an
-// even (or odd) number of the s_k is −1, and 0 elsewhere.
+// parity adds a tensor that is a parity, and reports whether t is one.
 func (b *builder) parity(c terms) bool {
-	if len(c.weights) != 2 || (c.weights[0] != c.weights[1] && c.weights[0] != -c.weights[1]) {
+	p, ok := ladder.NewParity(c.weights, c.vectors)
+	if !ok {
 		return false
 	}
-	first := 0
-	if !c.above(0) {
-		first = 1
-	}
-	if !c.above(first) {
-		return false
-	}
-	odd := c.weights[1-first] < 0
-	flips := make([][]bool, len(c.scope))
-	for k, v := range c.vectors {
-		flips[k] = make([]bool, c.dims[k])
-		for x, a := range v[first] {
-			switch o := v[1-first][x]; {
-			case o == a:
-			case o == -a:
-				flips[k][x] = true
-			default:
-				return false
-			}
-		}
-	}
-	b.scale(scaled.FromFloat(c.weights[first]).Mul(scaled.FromFloat(2)))
-	b.unary(c, c.modes(), first)
-	b.parityChain(c.scope, flips, odd)
+	b.scale(scaled.FromFloat(c.weights[p.Plain]).Mul(scaled.FromFloat(2)))
+	b.unary(c, c.modes(), p.Plain)
+	b.parityChain(c.scope, p.Flips, p.Odd)
 	return true
 }
 
@@ -282,12 +261,4 @@ func (b *builder) outside(v int, in []float64) (c []Literal) {
 		}
 	}
 	return c
-}
-
-// rational is x without rounding.
-func rational(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
-
-// number is r, rounded once.
-func number(r *big.Rat) scaled.Number {
-	return scaled.FromBig(new(big.Float).SetPrec(64).SetRat(r))
 }

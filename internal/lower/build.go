@@ -26,7 +26,7 @@ import (
 // ErrOverBudget for symmetric tensors whose counters cannot be written down; the context's.
 // Cost: one pass over the tensors, more over those that have zeros.
 func Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, error) {
-	l, err := lay(ctx, net, false)
+	l, err := lay(ctx, net, false, nil)
 	if err != nil {
 		return contractionorder.Hypergraph{}, err
 	}
@@ -67,20 +67,20 @@ func Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, 
 // Where an entry relative to others of its tensor is beyond float64, Unfit says so:
 // the pattern of zeros is right and the value is not.
 func Build(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
-	return build(ctx, net, false)
+	return build(ctx, net, false, nil)
 }
 
 // BuildWide is Build with every entry as it is: tables have exponents where that takes some,
 // symmetric tensors are chains of plain counters, whose states are not joined, and maps are tables
 // of their own. It is for package wide; the numbering of its indices is not that of Shape.
 func BuildWide(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
-	return build(ctx, net, true)
+	return build(ctx, net, true, nil)
 }
 
 // build writes the tables of a layout in the order of the tensors:
 // what is alive of each, and its largest entry in [1, 2) where every entry survives that.
-func build(ctx context.Context, net *btn.Network, wide bool) (*sumproduct.Expression, error) {
-	l, err := lay(ctx, net, wide)
+func build(ctx context.Context, net *btn.Network, wide bool, sequence []int) (*sumproduct.Expression, error) {
+	l, err := lay(ctx, net, wide, sequence)
 	if err != nil {
 		return nil, err
 	}

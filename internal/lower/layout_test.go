@@ -49,7 +49,7 @@ func TestAllocationsPerTable(t *testing.T) {
 
 // What is not restricted is copied as it is: the same entries as axis by axis.
 func TestPlainTablesAreWhatGatheringMakesOfThem(t *testing.T) {
-	l, err := lay(context.Background(), ring(5), false)
+	l, err := lay(context.Background(), ring(5), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestPlainTablesAreWhatGatheringMakesOfThem(t *testing.T) {
 		}
 	}
 	diagonal := ring(1) // both modes of its one factor are the same variable
-	if l, err = lay(context.Background(), diagonal, false); err != nil ||
+	if l, err = lay(context.Background(), diagonal, false, nil); err != nil ||
 		l.plain(l.tables[len(l.tables)-1]) {
 		t.Errorf("a diagonal is taken for a plain table: %v", err)
 	}

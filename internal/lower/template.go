@@ -41,7 +41,7 @@ type Weights struct {
 func Apart(ctx context.Context, net *btn.Network) (*Template, bool) {
 	bare := *net
 	bare.Scale = scaled.One // evidence changes it
-	l, err := lay(ctx, &bare, false)
+	l, err := lay(ctx, &bare, false, nil)
 	if err != nil || l.zero || l.unfit != "" {
 		return nil, false
 	}

@@ -124,27 +124,6 @@ const (
 	// is; none of 82 models in 2 GiB has such a form, decision 20. Why closed forms come last: decision 3.
 	MostClosedFormTerms = 64
 
-	// LongChain is the number of counters times legs above which a chain of counters costs more to
-	// derive than the count polynomials cost to multiply: a symmetric core over 64 binary legs.
-	// Derived: decision 3 has both ways side by side.
-	LongChain = 1 << 12
-
-	// CountFlops is what products in count space may cost to be taken without a look at elimination,
-	// where more than one core is symmetric: a chain whose counters merge (parity, at most two) may
-	// be cheaper then.
-	// Chosen: a tenth of a second, at 1.2 ns a multiply-add (decision 2).
-	CountFlops = 1e8
-
-	// WindowFrom is the multiply-adds of a product in count space above which its coefficients are
-	// bounded first and computed only where they matter.
-	// Chosen: a twentieth of a second, at 1.2 ns a multiply-add (decision 2); below it all bits are those of
-	// the plain product.
-	WindowFrom = 1 << 25
-
-	// MostCountTerms bounds the components of a form in count space.
-	// A bound against absurd input: planted networks have up to 200, no reference model more than one.
-	MostCountTerms = 1 << 10
-
 	// ClassFlops is the work, by a quick order, above which matrices whose rows are equal in part are
 	// written over classes of rows.
 	// Measured: four protein models take 2 to 50 times fewer flops along the trees found, 50 other

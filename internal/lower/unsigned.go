@@ -1,0 +1,116 @@
+package lower
+
+// Chains of states: CP tensors with terms of both signs, written without.
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/ladder"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// mostEntries is how many entries a CP tensor has at most that stays a star: it is summed out within its factor.
+const mostEntries = 256
+
+// BuildUnsigned is Build, of which star is the result, with CP tensors that have numbers below 0 and more than 256 entries written
+// as chains without any, where they are clauses, parities, noisy-or, noisy-max or like them: a table over (state before, leg, state
+// after) per leg, a last one over (state, effect). So no digit cancels in sums over them, and entries stay entries where maxima are
+// taken. States that the variables decide are Counters of the expression. The numbering of its indices is not that of Shape. It is
+// star where no tensor is such.
+//
+// A chain takes the variables in the sequence in which star's min-fill order sums them out. Networks with maps other than the
+// identity have signs in other tables, too.
+// Errors and cost: those of Build, and of contractionorder.MinFill.
+func BuildUnsigned(ctx context.Context, net *btn.Network, star *sumproduct.Expression) (*sumproduct.Expression, error) {
+	if star.Scale.IsZero() || !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return unsigned(c.T) != nil }) {
+		return star, nil
+	}
+	order, err := contractionorder.MinFill(ctx, star.Hypergraph())
+	if err != nil {
+		return nil, err
+	}
+	place := make([]int, len(star.Dims))
+	for at, i := range order {
+		place[i] = at
+	}
+	sequence := make([]int, len(net.Dims))
+	for v, of := range net.Variables {
+		for _, leg := range net.Links[of.Link].Legs {
+			if i := star.Variables[v]; i >= 0 {
+				sequence[leg] = place[i]
+			}
+		}
+	}
+	return build(ctx, net, false, sequence)
+}
+
+// unsigned returns a tensor as a chain, nil where it need not be one or is none.
+func unsigned(core tensor.Tensor) *ladder.Chain {
+	t, ok := core.(*tensor.CP)
+	if !ok || !tensor.Signed(t) {
+		return nil
+	}
+	entries := 1
+	for _, d := range t.Shape {
+		entries = min(entries*d, mostEntries+1)
+	}
+	if entries <= mostEntries {
+		return nil
+	}
+	c, _ := ladder.NewChain(t)
+	return c
+}
+
+// addUnsigned adds a CP tensor as a chain, and reports whether it is one that needs to be.
+func (l *layout) addUnsigned(legs []int, t *tensor.CP) bool {
+	c := unsigned(t)
+	if c == nil {
+		return false
+	}
+	gain := largest(c.Final)
+	final, fits := relative(c.Final, gain)
+	if !fits {
+		return false
+	}
+	if gain.IsZero() {
+		l.zero = true
+		return true
+	}
+	l.scale = l.scale.Mul(gain)
+
+	modes := slices.Clone(c.Modes)
+	slices.SortStableFunc(modes, func(a, b int) int { return cmp.Compare(l.sequence[legs[a]], l.sequence[legs[b]]) })
+	before := -1
+	for _, k := range modes {
+		after := l.node(c.States)
+		if c.Functional {
+			l.counters = append(l.counters, after)
+		}
+		step := raw{nodes: []int{before, legs[k], after}, dims: []int{c.States, t.Shape[k], c.States}, rounded: true}
+		for from := range c.States {
+			for x := range t.Shape[k] {
+				for to := range c.States {
+					step.data = append(step.data, c.Step(k, x, from, to))
+				}
+			}
+		}
+		if before < 0 { // the automaton begins in state 0
+			step.nodes, step.dims = step.nodes[1:], step.dims[1:]
+			step.data = step.data[:t.Shape[k]*c.States]
+		}
+		l.table(step.nodes, step)
+		before = after
+	}
+
+	last := raw{nodes: []int{before}, dims: []int{c.States}, data: final, rounded: true}
+	if c.Effect >= 0 {
+		last.nodes, last.dims = append(last.nodes, legs[c.Effect]), append(last.dims, t.Shape[c.Effect])
+	}
+	l.table(last.nodes, last)
+	return true
+}
