@@ -23,7 +23,7 @@ func TestClausesDoNotCancel(t *testing.T) {
 		}
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: table})
 	}
-	for first := range 6 {
+	for _, first := range []int{0, 5} {
 		scope := make([]int, 10)
 		for k := range scope {
 			scope[k] = first + k
@@ -47,7 +47,7 @@ func TestClausesDoNotCancel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := oracle.Z(m, factorgraph.Evidence{}); oracle.RelativeError(a.Z.Mant, a.Z.Exp, want) > 1e-14 || a.Digits != 0 || a.Doubt != "" {
-		t.Errorf("%+v, want %v", a.Z, want)
+		t.Errorf("%v, %v digits lost, %s; want %v", a.Z, a.Digits, a.Doubt, want)
 	}
 	for v, row := range oracle.Marginals(m, factorgraph.Evidence{}) {
 		got := a.Rows[v][1]
