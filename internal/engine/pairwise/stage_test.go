@@ -77,7 +77,7 @@ func TestShuffledMergesAgainstOneLoop(t *testing.T) {
 	for round := range 80 {
 		weights := [][4]int{{3, 3, 3, 1}, {6, 1, 0, 1}, {1, 0, 0, 0}, {0, 0, 0, 1}, {3, 1, 1, 1}, {1, 4, 0, 1}}[round%6]
 		if round >= 60 {
-			weights = [4]int{0, 1, 5, 7} // sums of more values than a block has
+			weights = [4]int{3, 1, 3, 5} // sums of more values than a block has
 		}
 		x, la, lb, lo, dims := shuffledMerge(rng, weights, 1<<19)
 		inA, inB, inOut := placesOf(la, dims), placesOf(lb, dims), placesOf(lo, dims)
