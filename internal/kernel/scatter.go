@@ -33,10 +33,18 @@ func (t *Tiles) Set(where, at []int, rows, columns *[TileSide]int) {
 
 // beyond is the largest sum of two places. It panics where one is below 0.
 func beyond(x, y []int) int {
-	if least(x)+least(y) < 0 {
+	low, high := 0, 0
+	for _, at := range [][]int{x, y} {
+		l, h := at[0], at[0]
+		for _, v := range at {
+			l, h = min(l, v), max(h, v)
+		}
+		low, high = low+l, high+h
+	}
+	if low < 0 {
 		panic("kernel: a negative place")
 	}
-	return most(x) + most(y)
+	return high
 }
 
 // Copy copies all tiles.

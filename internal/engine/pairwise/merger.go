@@ -4,6 +4,7 @@ package pairwise
 
 import (
 	"context"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
@@ -110,11 +111,20 @@ func (k *merger) addPartials() {
 	}
 }
 
-// offsets lists where an operand has the values of some axes.
+// offsets lists where an operand has the values of some axes, in the memory of a list.
 func offsets(list []int, axes []axis, operand int) []int {
-	list = append(list[:0], 0)
-	for i := range axes {
-		list = sumproduct.Spread(list, axes[i].dim, axes[i].stride[operand])
+	list = slices.Grow(list[:0], count(axes))[:1]
+	list[0] = 0
+	for i := len(axes) - 1; i >= 0; i-- {
+		n := len(list)
+		for x := 1; x < axes[i].dim; x++ {
+			step := x * axes[i].stride[operand]
+			list = list[:(x+1)*n]
+			to := list[x*n:]
+			for j, at := range list[:n] {
+				to[j] = at + step
+			}
+		}
 	}
 	return list
 }

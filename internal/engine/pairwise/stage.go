@@ -15,7 +15,7 @@ const (
 	maxStaged  = 1 << 15 // entries of a staged block, and of a run for all values of a sum: 256 KiB
 	topStaged  = 1 << 17 // entries of a staged block where less would not hold lines of the cache
 	stageFrom  = 1 << 15 // entries of a table that does not stay in the second cache
-	stagedRun  = 128     // entries of a run of a staged block
+	stagedRun  = 512     // entries of a run of a staged block
 	sameSets   = 512     // entries after which lines share a set of the first cache
 	maxPadding = 2 * line
 )
