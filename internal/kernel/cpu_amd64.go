@@ -38,6 +38,9 @@ func batchAVX2(a *batchArgs)
 func transposeAVX2(a *transposeArgs)
 
 //go:noescape
+func scatterAVX2(a *scatterArgs)
+
+//go:noescape
 func panelAVX512(a *panelArgs)
 
 //go:noescape
@@ -94,3 +97,6 @@ func (x set) batchVector(a *batchArgs) {
 
 // transposeVector is the same for both: AVX-512 has no shuffle that does it in less.
 func (x set) transposeVector(a *transposeArgs) { transposeAVX2(a) }
+
+// scatterVector is the same for both, too: places are stored one by one.
+func (x set) scatterVector(a *scatterArgs) { scatterAVX2(a) }

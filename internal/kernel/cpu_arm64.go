@@ -23,9 +23,13 @@ func batchNEON(a *batchArgs)
 //go:noescape
 func transposeNEON(a *transposeArgs)
 
+//go:noescape
+func scatterNEON(a *scatterArgs)
+
 func (x set) panelVector(a *panelArgs)         { panelNEON(a) }
 func (x set) blendVector(a *blendArgs)         { blendNEON(a) }
 func (x set) weightedVector(a *blendArgs)      { weightedNEON(a) }
 func (x set) dotVector(a *dotArgs)             { dotNEON(a) }
 func (x set) batchVector(a *batchArgs)         { batchNEON(a) }
 func (x set) transposeVector(a *transposeArgs) { transposeNEON(a) }
+func (x set) scatterVector(a *scatterArgs)     { scatterNEON(a) }

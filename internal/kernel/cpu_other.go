@@ -21,3 +21,4 @@ func (x set) weightedVector(*blendArgs)      { panic("kernel: no loops in assemb
 func (x set) dotVector(*dotArgs)             { panic("kernel: no loops in assembly") }
 func (x set) batchVector(*batchArgs)         { panic("kernel: no loops in assembly") }
 func (x set) transposeVector(*transposeArgs) { panic("kernel: no loops in assembly") }
+func (x set) scatterVector(*scatterArgs)     { panic("kernel: no loops in assembly") }

@@ -93,6 +93,9 @@ func (s set) agrees() bool {
 			var tiles Tiles
 			tiles.Set([]int{2}, at[1:2], &[TileSide]int{0, 6, 12, 18}, (*[TileSide]int)(at))
 			tiles.copy(x, out[i], v)
+			var lines Lines
+			lines.Set([]int{1}, at[1:2], &[Columns]int{3, 0, 1, 9, 4, 17, 8, 30})
+			lines.copy(x, out[i], v)
 			x.batch(out[i][4:], v, v[1:], 9, &Places{
 				OutRows: []int{0, 18}[:min(rows, 2)], OutColumns: []int{0, 9},
 				ARows: at[:min(rows, 2)], ASum: at[:3], BColumns: at[1:3], BSum: at[:3],

@@ -931,3 +931,52 @@ next:
 	JNZ            next
 	VZEROUPPER
 	RET
+
+// func scatterAVX2(a *scatterArgs)
+TEXT ·scatterAVX2(SB), NOSPLIT, $0-8
+	MOVQ           a+0(FP), DI
+	MOVQ           (DI), DX
+	MOVQ           8(DI), SI
+	MOVQ           24(DI), CX
+	MOVQ           40(DI), R8
+	ADDQ           DX, R8
+	MOVQ           48(DI), R9
+	ADDQ           DX, R9
+	MOVQ           56(DI), R10
+	ADDQ           DX, R10
+	MOVQ           64(DI), R11
+	ADDQ           DX, R11
+	MOVQ           72(DI), R12
+	ADDQ           DX, R12
+	MOVQ           80(DI), R13
+	ADDQ           DX, R13
+	MOVQ           88(DI), R14
+	ADDQ           DX, R14
+	MOVQ           96(DI), R15
+	ADDQ           DX, R15
+	MOVQ           16(DI), DX
+	MOVQ           32(DI), DI
+next:
+	MOVQ           (CX), AX
+	MOVQ           (DX), BX
+	VMOVSD         (SI)(AX*8), X0
+	VMOVSD         8(SI)(AX*8), X1
+	VMOVSD         16(SI)(AX*8), X2
+	VMOVSD         24(SI)(AX*8), X3
+	VMOVSD         32(SI)(AX*8), X4
+	VMOVSD         40(SI)(AX*8), X5
+	VMOVSD         48(SI)(AX*8), X6
+	VMOVSD         56(SI)(AX*8), X7
+	VMOVSD         X0, (R8)(BX*8)
+	VMOVSD         X1, (R9)(BX*8)
+	VMOVSD         X2, (R10)(BX*8)
+	VMOVSD         X3, (R11)(BX*8)
+	VMOVSD         X4, (R12)(BX*8)
+	VMOVSD         X5, (R13)(BX*8)
+	VMOVSD         X6, (R14)(BX*8)
+	VMOVSD         X7, (R15)(BX*8)
+	ADDQ           $8, CX
+	ADDQ           $8, DX
+	DECQ           DI
+	JNZ            next
+	RET

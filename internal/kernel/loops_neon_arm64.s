@@ -774,3 +774,59 @@ next:
 	SUBS           $1, R5, R5
 	BNE            next
 	RET
+
+// func scatterNEON(a *scatterArgs)
+TEXT ·scatterNEON(SB), NOSPLIT, $0-8
+	MOVD           a+0(FP), R0
+	MOVD           0(R0), R1
+	MOVD           8(R0), R2
+	MOVD           16(R0), R3
+	MOVD           24(R0), R4
+	MOVD           32(R0), R5
+	MOVD           40(R0), R6
+	ADD            R1, R6
+	MOVD           48(R0), R7
+	ADD            R1, R7
+	MOVD           56(R0), R8
+	ADD            R1, R8
+	MOVD           64(R0), R9
+	ADD            R1, R9
+	MOVD           72(R0), R10
+	ADD            R1, R10
+	MOVD           80(R0), R11
+	ADD            R1, R11
+	MOVD           88(R0), R12
+	ADD            R1, R12
+	MOVD           96(R0), R13
+	ADD            R1, R13
+next:
+	MOVD.P         8(R4), R14
+	MOVD.P         8(R3), R15
+	ADD            R14<<3, R2, R14
+	FMOVD          (R14), F0
+	FMOVD          8(R14), F1
+	FMOVD          16(R14), F2
+	FMOVD          24(R14), F3
+	FMOVD          32(R14), F4
+	FMOVD          40(R14), F5
+	FMOVD          48(R14), F6
+	FMOVD          56(R14), F7
+	ADD            R15<<3, R6, R16
+	FMOVD          F0, (R16)
+	ADD            R15<<3, R7, R16
+	FMOVD          F1, (R16)
+	ADD            R15<<3, R8, R16
+	FMOVD          F2, (R16)
+	ADD            R15<<3, R9, R16
+	FMOVD          F3, (R16)
+	ADD            R15<<3, R10, R16
+	FMOVD          F4, (R16)
+	ADD            R15<<3, R11, R16
+	FMOVD          F5, (R16)
+	ADD            R15<<3, R12, R16
+	FMOVD          F6, (R16)
+	ADD            R15<<3, R13, R16
+	FMOVD          F7, (R16)
+	SUBS           $1, R5, R5
+	BNE            next
+	RET

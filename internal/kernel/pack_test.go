@@ -101,20 +101,27 @@ func TestTilesAgainstLoops(t *testing.T) {
 	}
 }
 
-// TestScatterAgainstLoops: some lines in any sequence; nothing else is written.
-func TestScatterAgainstLoops(t *testing.T) {
-	rng := rand.New(rand.NewPCG(21, 1))
-	from, to := random(rng, 40), random(rng, 90)
-	want := append([]float64(nil), to...)
-	at, where := []int{3, 32, 17}, []int{60, 0, 30}
-	places := [Columns]int{5, 11, 0, 29, 7, 8, 2, 20}
-	for k := range at {
-		for j, p := range places {
-			want[where[k]+p] = from[at[k]+j]
+// TestLinesAgainstLoops: some lines in any sequence; nothing else is written.
+func TestLinesAgainstLoops(t *testing.T) {
+	for _, x := range inProcess() {
+		rng := rand.New(rand.NewPCG(21, uint64(x)))
+		for lines := range 9 {
+			from, to := random(rng, 9*lines+8), random(rng, 30*lines+30)
+			want := append([]float64(nil), to...)
+			at, where := rng.Perm(lines), rng.Perm(lines)
+			places := (*[Columns]int)(rng.Perm(30))
+			for k := range at {
+				at[k], where[k] = 9*at[k], 30*where[k]
+				for j, p := range places {
+					want[where[k]+p] = from[at[k]+j]
+				}
+			}
+			var list Lines
+			list.Set(where, at, places)
+			list.copy(x, to, from)
+			if err := same(to, want); err != nil {
+				t.Fatalf("%s, %d lines: %v", names[x], lines, err)
+			}
 		}
-	}
-	Scatter(to, from, at, where, &places)
-	if err := same(to, want); err != nil {
-		t.Fatal(err)
 	}
 }

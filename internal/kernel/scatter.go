@@ -73,21 +73,51 @@ func (t *Tiles) copy(x set, to, from []float64) {
 	x.transposeVector(&a)
 }
 
-// Scatter copies lines: entry j of the line that begins at from[at[k]] goes to to[where[k]+places[j]], for
+// scatterArgs is a call of the assembly. The generator knows where the fields are.
+type scatterArgs struct {
+	to, from  *float64
+	where, at *int // by line
+	lines     int
+	places    [Columns]int // bytes from the beginning of a line in to
+}
+
+// Lines copies lines: entry j of the line that begins at from[at[k]] goes to to[where[k]+places[j]], for
 // all k < len(at).
-func Scatter(to, from []float64, at, where []int, places *[Columns]int) {
-	p0, p1, p2, p3 := places[0], places[1], places[2], places[3]
-	p4, p5, p6, p7 := places[4], places[5], places[6], places[7]
-	where = where[:len(at)]
-	for k, d := range at {
-		x, y := (*[Columns]float64)(from[d:]), to[where[k]:]
-		y[p0] = x[0]
-		y[p1] = x[1]
-		y[p2] = x[2]
-		y[p3] = x[3]
-		y[p4] = x[4]
-		y[p5] = x[5]
-		y[p6] = x[6]
-		y[p7] = x[7]
+type Lines struct {
+	where, at []int
+	places    [Columns]int
+	to, from  int // entries that both sides must have
+}
+
+// Set tells where the lines are. It keeps the lists, which must stay as they are until the last Copy.
+func (l *Lines) Set(where, at []int, places *[Columns]int) {
+	*l = Lines{where: where[:len(at)], at: at, places: *places}
+	if len(at) > 0 {
+		l.to = beyond(l.where, places[:]) + 1
+		l.from = beyond(at, []int{0}) + Columns
 	}
+}
+
+// Copy copies all lines.
+func (l *Lines) Copy(to, from []float64) { l.copy(active, to, from) }
+
+func (l *Lines) copy(x set, to, from []float64) {
+	if len(l.at) == 0 {
+		return
+	}
+	if x == rounded || x == fused {
+		for k, d := range l.at {
+			y := to[l.where[k]:]
+			for j, v := range (*[Columns]float64)(from[d:]) {
+				y[l.places[j]] = v
+			}
+		}
+		return
+	}
+	_, _ = to[l.to-1], from[l.from-1]
+	a := scatterArgs{to: &to[0], from: &from[0], where: &l.where[0], at: &l.at[0], lines: len(l.at)}
+	for j, p := range l.places {
+		a.places[j] = 8 * p
+	}
+	x.scatterVector(&a)
 }

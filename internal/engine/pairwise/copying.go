@@ -110,6 +110,7 @@ type place struct {
 	inner [2][]int // offsets of the inner axes
 	cross []int    // offsets of the others of a tile, from
 	tiles kernel.Tiles
+	lines kernel.Lines
 }
 
 // start makes the lists of a copying.
@@ -125,9 +126,18 @@ func (p *place) start(c *copying) {
 		p.inner[side] = offsets(p.inner[side], c.inner, side)
 	}
 	p.cross = offsets(p.cross, c.cross, 0)
-	if p.how == byTiles {
+	switch {
+	case p.how == byTiles:
 		p.tiles.Set(p.outer[1], p.outer[0], (*[kernel.TileSide]int)(p.inner[1]), (*[kernel.TileSide]int)(p.cross))
+	case p.how == byLines && p.wholeLines():
+		p.lines.Set(p.outer[1], p.outer[0], (*[line]int)(p.inner[1]))
 	}
+}
+
+// wholeLines says that the inner axes hold a line of where it is copied from, and no more.
+func (p *place) wholeLines() bool {
+	along := p.inner[0]
+	return len(along) == line && along[line-1] == line-1
 }
 
 // fill copies the block that begins at a place of the operand, unless it is there; it says whether it
@@ -147,8 +157,8 @@ func (p *place) fill(from []float64, at int) bool {
 		}
 	case p.how == byTiles:
 		p.tiles.Copy(p.data, from)
-	case len(along) == line && along[line-1] == line-1:
-		kernel.Scatter(p.data, from, p.outer[0], where, (*[line]int)(inner))
+	case p.wholeLines():
+		p.lines.Copy(p.data, from)
 	default:
 		for o, d := range p.outer[0] {
 			x, y := from[d:], p.data[where[o]:]

@@ -19,6 +19,7 @@ func neonLoops() []byte {
 	a.dot()
 	a.batch()
 	a.transpose()
+	a.scatter()
 	return a.Bytes()
 }
 
@@ -296,6 +297,36 @@ func (a *neon) transpose() {
 		}
 		a.do("ADD", fmt.Sprintf("R15<<3, R%d", 6+i), "R16")
 		a.do("VST1", list(row, 2), "(R16)")
+	}
+	a.do("SUBS", "$1", "R5", "R5")
+	a.do("BNE", "next")
+	a.do("RET")
+}
+
+// scatter copies lines of eight entries to eight places each.
+func (a *neon) scatter() {
+	a.function("scatterNEON", "func scatterNEON(a *scatterArgs)")
+	a.do("MOVD", "a+0(FP)", "R0")
+	a.do("MOVD", "0(R0)", "R1")  // to
+	a.do("MOVD", "8(R0)", "R2")  // from
+	a.do("MOVD", "16(R0)", "R3") // where
+	a.do("MOVD", "24(R0)", "R4") // at
+	a.do("MOVD", "32(R0)", "R5") // lines
+	for i := range 8 {
+		place := fmt.Sprintf("R%d", 6+i)
+		a.do("MOVD", at(40+8*i, "R0"), place)
+		a.do("ADD", "R1", place)
+	}
+	a.label("next")
+	a.do("MOVD.P", "8(R4)", "R14")
+	a.do("MOVD.P", "8(R3)", "R15")
+	a.do("ADD", "R14<<3", "R2", "R14")
+	for i := range 8 {
+		a.do("FMOVD", at(8*i, "R14"), fmt.Sprintf("F%d", i))
+	}
+	for i := range 8 {
+		a.do("ADD", fmt.Sprintf("R15<<3, R%d", 6+i), "R16")
+		a.do("FMOVD", fmt.Sprintf("F%d", i), "(R16)")
 	}
 	a.do("SUBS", "$1", "R5", "R5")
 	a.do("BNE", "next")

@@ -51,6 +51,7 @@ func x86Loops(v vectors) []byte {
 	a.batch()
 	if a.lanes == 4 {
 		a.transpose()
+		a.scatter()
 	}
 	return a.Bytes()
 }
@@ -389,5 +390,35 @@ func (a *x86) transpose() {
 	a.do("DECQ", "CX")
 	a.do("JNZ", "next")
 	a.do("VZEROUPPER")
+	a.do("RET")
+}
+
+// scatter copies lines of eight entries to eight places each.
+func (a *x86) scatter() {
+	a.function("scatter"+a.name, "func scatter"+a.name+"(a *scatterArgs)")
+	a.do("MOVQ", "a+0(FP)", "DI")
+	a.do("MOVQ", "(DI)", "DX")   // to
+	a.do("MOVQ", "8(DI)", "SI")  // from
+	a.do("MOVQ", "24(DI)", "CX") // at
+	places := []string{"R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15"}
+	for i, place := range places {
+		a.do("MOVQ", at(40+8*i, "DI"), place)
+		a.do("ADDQ", "DX", place)
+	}
+	a.do("MOVQ", "16(DI)", "DX") // where
+	a.do("MOVQ", "32(DI)", "DI") // lines
+	a.label("next")
+	a.do("MOVQ", "(CX)", "AX")
+	a.do("MOVQ", "(DX)", "BX")
+	for i := range places {
+		a.do("VMOVSD", at(8*i, "SI")+"(AX*8)", fmt.Sprintf("X%d", i))
+	}
+	for i, place := range places {
+		a.do("VMOVSD", fmt.Sprintf("X%d", i), "("+place+")(BX*8)")
+	}
+	a.do("ADDQ", "$8", "CX")
+	a.do("ADDQ", "$8", "DX")
+	a.do("DECQ", "DI")
+	a.do("JNZ", "next")
 	a.do("RET")
 }
