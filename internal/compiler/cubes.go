@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/formula"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -17,7 +18,8 @@ import (
 // of a split (Lemma 5 of the paper: a sum over the values of cut links).
 type Cube struct {
 	Literals []formula.Literal
-	Work     float64 // relative to those of the other cubes, estimated
+	// Steps is what its search without a circuit takes, estimated; what it takes where it ended while it was tried.
+	Steps float64
 }
 
 // Split is a sum in cubes.
@@ -28,45 +30,52 @@ type Split struct {
 	// Again is how many times the work of the whole the cubes take, estimated by all assignments of the bags under the cubes alone:
 	// what does not meet the variables that are split on is done in every cube.
 	Again float64
+	// Tried is how many steps the split itself took in searches that were ended early.
+	Tried int64
 }
 
-const (
-	// cubeProbe is the work within which a formula is summed and not split, where Options.Work does not say less.
-	cubeProbe = 1 << 22
-	// orderWork bounds the search for the order that all cubes have in common: a tenth of a second.
-	orderWork = 1 << 25
-)
+// SplitOptions say into what a sum is split.
+type SplitOptions struct {
+	Most    int     // cubes
+	Largest float64 // the part of the estimated work of all cubes down to which the hardest is split; 0: there are as many cubes as may be
+	Again   float64 // Split.Again at most
+}
 
-// Cubes splits a formula into at most n cubes of similar work, the hardest first: the one with most work is split in two, over and over, on
-// the variable that the largest bags of a tree decomposition have, so that its value makes as much as possible of them smaller. The
-// work of a cube is estimated by the assignments that the bags have left after propagation. It ends where Split.Again would be above again.
-// Cubes that propagation shows to have no assignment are left out; none are left where the sum is 0.
+// Cubes splits a formula into cubes of similar work, the hardest first: the one with most work is split in two, over and over, on
+// the variable that the largest bags of a tree decomposition have, so that its value makes as much as possible of them smaller. It ends
+// where no cube is harder than Largest says, and before Split.Again would be above Again.
+// Cubes that are seen to have no assignment are left out; none are left where the sum is 0.
 //
-// A formula that is summed within Options.Work, or 2^22 steps, is not split. Every cube costs a propagation and
-// the probing of its literals. Errors are those of Compile, but for a budget of work that is spent.
-func Cubes(ctx context.Context, f *formula.Formula, o Options, n int, again float64) (Split, error) {
+// The work of a cube is estimated by searching it for a while, in counted steps: those taken, divided by the part of the tree of decisions
+// that is done, where the two values of a decision count as alike (D. E. Knuth, Estimating the efficiency of backtrack
+// programs, Mathematics of Computation 29 (1975), with one walk that is as long as may be). The first branches fill the cache
+// that the others use, so estimates are too large, by 2 as a rule, and alike for all. These searches take
+// policy.CubesTryShare of the estimated work of all, or Options.Work each where that is less, or policy.CubesTryLeast where that is more.
+//
+// What is summed within Options.Work, or policy.CubesTried steps, is not split. Errors are those of Compile, but for a budget of
+// work that is spent.
+func Cubes(ctx context.Context, f *formula.Formula, o Options, into SplitOptions) (Split, error) {
 	if o.Memory == 0 {
 		o.Memory = defaultMemory
 	}
-	if o.Work == 0 || o.Work > cubeProbe {
-		o.Work = cubeProbe
+	if o.Work == 0 || o.Work > policy.CubesTried {
+		o.Work = policy.CubesTried
 	}
 	if err := checkMemory(f, o.Memory); err != nil {
 		return Split{}, err
 	}
 	o.Builder = nil
-	sp := &splitter{ctx: ctx, f: f, o: o}
+	sp := &splitter{ctx: ctx, f: f, o: o, into: into}
 	open, err := sp.whole()
-	for err == nil && len(open) > 0 && len(open) < n {
-		at := hardest(open)
-		hard := open[at]
-		if hard.split < 0 {
+	for err == nil && len(open) > 0 && len(open) < into.Most {
+		at, total := hardest(open)
+		if open[at].split < 0 || open[at].Steps <= into.Largest*total {
 			break
 		}
 		var parts []piece
-		if parts, err = sp.halves(hard); err == nil {
+		if parts, err = sp.halves(open[at], sp.allowance(len(open), total)); err == nil {
 			next := append(slices.Delete(slices.Clone(open), at, at+1), parts...)
-			if sp.again(next) > again {
+			if sp.again(next) > into.Again {
 				break
 			}
 			open = next
@@ -76,8 +85,8 @@ func Cubes(ctx context.Context, f *formula.Formula, o Options, n int, again floa
 		return Split{}, err
 	}
 
-	out := Split{Cubes: make([]Cube, len(open)), Order: sp.order, Again: sp.again(open)}
-	slices.SortStableFunc(open, func(a, b piece) int { return cmp.Compare(b.Work, a.Work) })
+	out := Split{Cubes: make([]Cube, len(open)), Order: sp.order, Again: sp.again(open), Tried: sp.tried}
+	slices.SortStableFunc(open, func(a, b piece) int { return cmp.Compare(b.Steps, a.Steps) })
 	for i, p := range open {
 		out.Cubes[i] = p.Cube
 	}
@@ -89,16 +98,25 @@ type splitter struct {
 	ctx   context.Context
 	f     *formula.Formula
 	o     Options
+	into  SplitOptions
 	tree  decomposition
 	order []int
 	dims  []int // at the root
+	tried int64 // steps of searches that were ended early
+}
+
+// allowance is what each of two more searches may take, where there are so many pieces: its part of what all that may follow may.
+func (sp *splitter) allowance(pieces int, total float64) int64 {
+	left := total*policy.CubesTryShare - float64(sp.tried)
+	each := int64(min(left/float64(2*(sp.into.Most-pieces)), policy.CubeTried))
+	return min(max(each, policy.CubesTryLeast), sp.o.Work)
 }
 
 // halves are what a piece is split into.
-func (sp *splitter) halves(of piece) ([]piece, error) {
+func (sp *splitter) halves(of piece, work int64) ([]piece, error) {
 	var parts []piece
 	for _, l := range []formula.Literal{of.split, of.split.Not()} {
-		part, err := sp.piece(append(of.Literals[:len(of.Literals):len(of.Literals)], l))
+		part, err := sp.part(of, l, work)
 		if err != nil {
 			return nil, err
 		}
@@ -132,21 +150,22 @@ func (sp *splitter) unpropagated(literals []formula.Literal) float64 {
 	return sp.tree.cells(contractionorder.Hypergraph{Dims: dims})
 }
 
-// piece is a cube, and the literal that splits it; −1 where nothing does.
+// piece is a cube, and the literal that splits it; −1 where nothing does, or need.
 type piece struct {
 	Cube
 	split formula.Literal
+	order []int // that its search follows
 }
 
-// hardest is the place of the piece with most work.
-func hardest(pieces []piece) int {
-	at := 0
+// hardest is the place of the piece with most work, and the work of all.
+func hardest(pieces []piece) (at int, total float64) {
 	for i, p := range pieces {
-		if p.Work > pieces[at].Work {
+		total += p.Steps
+		if p.Steps > pieces[at].Steps {
 			at = i
 		}
 	}
-	return at
+	return at, total
 }
 
 // whole searches the formula for a while, and returns it as one piece; none where it has no assignment.
@@ -155,32 +174,43 @@ func (sp *splitter) whole() ([]piece, error) {
 	if err != nil || s == nil {
 		return nil, err
 	}
-	s.o.Work = orderWork
+	s.o.Work = policy.CubesOrderWork
 	if sp.tree, sp.order, err = s.follow(); err != nil {
 		return nil, err
 	}
 	sp.dims = s.dimensions()
-	all := sp.measure(s, nil)
-	s.o.Work = sp.o.Work + s.work
-	z, err := s.run()
-	switch {
-	case fault.CodeOf(err) == fault.OverBudget:
-		return []piece{all}, nil
-	case err != nil || z.number.Mant == 0:
+	all, err := sp.try(s, nil, sp.o.Work)
+	if all == nil {
 		return nil, err
 	}
-	all.split = -1
-	return []piece{all}, nil
+	all.order = sp.order
+	return []piece{*all}, err
 }
 
-// piece propagates a cube; nil where it has no assignment.
-func (sp *splitter) piece(literals []formula.Literal) (*piece, error) {
+// part searches a part of a piece for so many steps; nil where it has no assignment. It follows the tree of the whole piece or that of an
+// order of its own, whichever is narrower, and is no harder than the whole.
+func (sp *splitter) part(of piece, l formula.Literal, work int64) (*piece, error) {
+	literals := append(of.Literals[:len(of.Literals):len(of.Literals)], l)
 	s, err := sp.root(literals)
 	if err != nil || s == nil {
 		return nil, err
 	}
-	p := sp.measure(s, literals)
-	return &p, nil
+	h := s.hypergraph()
+	order, err := contractionorder.MinFill(sp.ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	known := completed(h, of.order)
+	d, e := decompose(h, order), decompose(h, known)
+	if e.cells(h) <= d.cells(h) {
+		d, order = e, known
+	}
+	s.guided(d, order)
+	out, err := sp.try(s, literals, work)
+	if out != nil {
+		out.order, out.Steps = order, min(out.Steps, of.Steps)
+	}
+	return out, err
 }
 
 func (sp *splitter) root(literals []formula.Literal) (*search, error) {
@@ -191,18 +221,41 @@ func (sp *splitter) root(literals []formula.Literal) (*search, error) {
 	return root(sp.ctx, p, sp.o)
 }
 
-// measure weighs a cube by the open assignments of all bags, and finds the variable with the heaviest bags; of its values
-// the first open one splits.
-func (sp *splitter) measure(s *search, literals []formula.Literal) piece {
+// mostSteps stands for more than can be told.
+const mostSteps = 1e300
+
+// try searches a cube that is at its root for so many steps; nil where it has no assignment. One that ends is not split.
+func (sp *splitter) try(s *search, literals []formula.Literal, work int64) (*piece, error) {
+	out := &piece{Cube: Cube{Literals: literals}, split: sp.splits(s)}
+	before := s.work
+	s.o.Work = before + work
+	z, err := s.run()
+	taken := s.work - before
+	sp.tried += taken
+	out.Steps = float64(taken)
+	switch {
+	case fault.CodeOf(err) == fault.OverBudget && s.progress > 0:
+		out.Steps = min(out.Steps/s.progress, mostSteps)
+	case fault.CodeOf(err) == fault.OverBudget:
+		out.Steps = mostSteps
+	case err != nil || z.number.Mant == 0:
+		return nil, err
+	default:
+		out.split = -1
+	}
+	return out, nil
+}
+
+// splits finds the variable with the heaviest bags, by their open assignments; of its values the first open one is the literal that
+// splits, −1 where there is none.
+func (sp *splitter) splits(s *search) formula.Literal {
 	dims := s.dimensions()
 	weight := make([]float64, len(dims))
-	out := piece{Cube: Cube{Literals: literals}, split: -1}
 	for _, bag := range sp.tree.bags {
 		cells := 1.0
 		for _, v := range bag {
 			cells = min(cells*float64(dims[v]), 1e300)
 		}
-		out.Work = min(out.Work+cells, 1e300)
 		for _, v := range bag {
 			weight[v] += cells / 1e6
 		}
@@ -214,13 +267,12 @@ func (sp *splitter) measure(s *search, literals []formula.Literal) piece {
 		}
 	}
 	if best < 0 {
-		return out
+		return -1
 	}
 	for a := range s.p.f.Domains[best] {
 		if s.value[s.p.is(int32(best), a)] == 0 {
-			out.split = s.p.f.Literal(best, a)
-			break
+			return s.p.f.Literal(best, a)
 		}
 	}
-	return out
+	return -1
 }

@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -9,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/circuit"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/formula"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/reference"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -21,7 +24,7 @@ func TestCubesAgainstEnumeration(t *testing.T) {
 	most := 0
 	for range 200 {
 		f, weights := random(t, r, 5+r.IntN(4))
-		split, err := Cubes(context.Background(), f, Options{Weights: weights, Work: 64}, 8, 100)
+		split, err := Cubes(context.Background(), f, Options{Weights: weights, Work: 1}, SplitOptions{Most: 8, Again: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,6 +46,49 @@ func TestCubesAgainstEnumeration(t *testing.T) {
 	}
 }
 
+// like is how package plan splits.
+var like = SplitOptions{Most: policy.Cubes, Largest: policy.CubeLargest, Again: policy.CubesAgain}
+
+// TestCubesAreBalanced: as many cubes as may be, none a large part of the work, so that two workers that take one after the other, the
+// hardest first, have about half of it each; the searches that estimate are as short as they are said to be.
+func TestCubesAreBalanced(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 7))
+	f, weights := cubic(r, 62, 2).formula(t, r)
+	split, err := Cubes(t.Context(), f, Options{Weights: weights}, like)
+	if err != nil {
+		t.Fatal(err)
+	}
+	estimate, work, largest := 0.0, 0.0, 0.0
+	var workers [2]float64
+	for _, c := range split.Cubes {
+		got, err := Compile(t.Context(), formula.Condition(f, c.Literals), Options{Weights: weights, Order: split.Order})
+		if err != nil {
+			t.Fatal(err)
+		}
+		took := float64(got.Stats.Work)
+		estimate, work, largest = estimate+c.Steps, work+took, max(largest, took)
+		if workers[0] < workers[1] {
+			workers[0] += took
+		} else {
+			workers[1] += took
+		}
+	}
+	longer := max(workers[0], workers[1])
+	t.Logf("%d cubes, %.3g steps, %.3g estimated, %.3g of them tried; the largest %.2f, the longer of two workers %.3f",
+		len(split.Cubes), work, estimate, float64(split.Tried), largest/work, longer/work)
+	if len(split.Cubes) != policy.Cubes || largest > work/6 || longer > 0.53*work {
+		t.Errorf("%d cubes, of which the largest is %.2f of the work, and the longer of two workers does %.2f",
+			len(split.Cubes), largest/work, longer/work)
+	}
+	if estimate < work/2 || estimate > 20*work {
+		t.Errorf("%.3g steps are estimated, %.3g were taken", estimate, work)
+	}
+	const most = policy.CubesTried + 4*policy.Cubes*policy.CubesTryLeast
+	if tried := float64(split.Tried); tried > max(most, 2*policy.CubesTryShare*estimate) {
+		t.Errorf("%.3g of %.3g steps are taken to split", tried, estimate)
+	}
+}
+
 // TestCostOfCubes: the split search of a hard formula costs little more than the whole one.
 func TestCostOfCubes(t *testing.T) {
 	dir := strings.TrimSuffix(reference.Path(t, "wcnf"), ".uai")
@@ -55,7 +101,7 @@ func TestCostOfCubes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		split, err := Cubes(context.Background(), f, Options{Weights: weights, Work: whole.Stats.Work}, 16, 2)
+		split, err := Cubes(context.Background(), f, Options{Weights: weights, Work: whole.Stats.Work / 8}, like)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +111,7 @@ func TestCostOfCubes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%v: %d steps, %.3g estimated", c.Literals, got.Stats.Work, c.Work)
+			t.Logf("%v: %d steps, %.3g estimated", c.Literals, got.Stats.Work, c.Steps)
 			work += got.Stats.Work
 			largest = max(largest, got.Stats.Work)
 			sum = sum.Add(got.Z)
@@ -98,4 +144,55 @@ func TestGivenOrders(t *testing.T) {
 		}
 		agree(t, "along an order that is given", got.Z, enumerate(f, weights))
 	}
+}
+
+// BenchmarkCubes sums random clauses whole and in cubes, counted alone and with circuits: the processor time of all cubes and of the
+// split by that of the whole, the split's part of it, and the largest cube's part.
+func BenchmarkCubes(b *testing.B) {
+	for _, vars := range []int{60, 70, 76} {
+		for _, kind := range []string{"counted", "circuits"} {
+			b.Run(fmt.Sprintf("%d/%s", vars, kind), func(b *testing.B) {
+				r := rand.New(rand.NewPCG(1, 7))
+				f, weights := cubic(r, vars, 2).formula(b, r)
+				for b.Loop() {
+					costOfCubes(b, f, weights, kind == "circuits")
+				}
+			})
+		}
+	}
+}
+
+// costOfCubes reports what one split costs.
+func costOfCubes(b *testing.B, f *formula.Formula, weights []scaled.Number, circuits bool) {
+	b.Helper()
+	// timed returns the seconds of processor time of one search.
+	timed := func(f *formula.Formula, order []int) float64 {
+		o := Options{Weights: weights, Order: order}
+		if circuits {
+			o.Builder = circuit.NewBuilder(f.Domains, policy.CircuitBytes)
+		}
+		start := processorTime()
+		if _, err := Compile(b.Context(), f, o); err != nil {
+			b.Fatal(err)
+		}
+		return (processorTime() - start).Seconds()
+	}
+	whole := timed(f, nil)
+	start := processorTime()
+	split, err := Cubes(b.Context(), f, Options{Weights: weights}, like)
+	if err != nil {
+		b.Fatal(err)
+	}
+	splitting := (processorTime() - start).Seconds()
+	all, largest := splitting, 0.0
+	for _, c := range split.Cubes {
+		one := timed(formula.Condition(f, c.Literals), split.Order)
+		all, largest = all+one, max(largest, one)
+	}
+	b.ReportMetric(float64(len(split.Cubes)), "cubes")
+	b.ReportMetric(whole, "whole-s")
+	b.ReportMetric(all, "cubes-s")
+	b.ReportMetric(all/whole, "cubes/whole")
+	b.ReportMetric(splitting/all, "split/cubes")
+	b.ReportMetric(largest/all, "largest/cubes")
 }

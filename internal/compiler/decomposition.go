@@ -16,8 +16,16 @@ import (
 func (s *search) follow() (decomposition, []int, error) {
 	h := s.hypergraph()
 	d, order, err := s.decomposition(h)
-	if err != nil || len(order) == 0 {
-		return d, order, err
+	if err == nil {
+		s.guided(d, order)
+	}
+	return d, order, err
+}
+
+// guided sets the guide of all variables and Stats.Width by a tree and its order.
+func (s *search) guided(d decomposition, order []int) {
+	if len(order) == 0 {
+		return
 	}
 	s.dense.ready(s.p, s.implies, order)
 	depth := d.depths()
@@ -30,7 +38,6 @@ func (s *search) follow() (decomposition, []int, error) {
 	for b, v := range s.p.owner {
 		s.guide[b] = weight * float64(deepest-depth[v]) / float64(max(deepest, 1))
 	}
-	return d, order, nil
 }
 
 // decomposition is the better one of the tree of a greedy order and, where it is worth it, of a contraction tree that is searched for.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/compiler"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/enginetest"
 	"github.com/basetensor/basetensor/internal/logic"
@@ -23,7 +24,7 @@ func cubesOf(ctx context.Context, p *enginetest.Problem, ask btn.Ask, want probl
 	if given {
 		net = p.Network
 	}
-	cubes, err := logic.Split(ctx, net, logic.Options{Memory: memory, Work: 1}, 4, 100)
+	cubes, err := logic.Split(ctx, net, logic.Options{Memory: memory, Work: 1}, compiler.SplitOptions{Most: 4, Again: 100})
 	if err != nil {
 		return nil, declined(err)
 	}

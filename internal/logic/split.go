@@ -16,14 +16,14 @@ import (
 type Cubes struct {
 	Literals [][]formula.Literal // by cube: of the network's formula, for Options.Cube
 	Order    []int32             // of that formula's variables, for Options.Order of all cubes
+	Steps    float64             // of the searches of all cubes without circuits, estimated
 	// Functional is as of btn.Compiled, of the circuits of all cubes.
 	Functional bool
 }
 
-// Split splits the search of a network into at most n cubes of similar work, the hardest first, none where nothing is left. There are fewer
-// where the cubes together would take more than again times the work of the whole, by estimate. Errors: those of
+// Split splits the search of a network as compiler.Cubes does, none where nothing is left. Errors: those of
 // Compile but for ErrCircuit and a budget of work that is spent.
-func Split(ctx context.Context, net *btn.Network, o Options, n int, again float64) (Cubes, error) {
+func Split(ctx context.Context, net *btn.Network, o Options, into compiler.SplitOptions) (Cubes, error) {
 	o = o.withDefaults()
 	f, err := formulaOf(ctx, net, o)
 	if err != nil {
@@ -33,7 +33,7 @@ func Split(ctx context.Context, net *btn.Network, o Options, n int, again float6
 	if err != nil {
 		return Cubes{}, err
 	}
-	split, err := compiler.Cubes(ctx, reduced.Formula, compiler.Options{Work: o.Work, Memory: o.Memory / 2}, n, again)
+	split, err := compiler.Cubes(ctx, reduced.Formula, compiler.Options{Work: o.Work, Memory: o.Memory / 2}, into)
 	if err != nil {
 		return Cubes{}, err
 	}
@@ -48,6 +48,7 @@ func Split(ctx context.Context, net *btn.Network, o Options, n int, again float6
 		Functional: !slices.Contains(f.Functional, false),
 	}
 	for i, c := range split.Cubes {
+		cubes.Steps += c.Steps
 		for _, l := range c.Literals {
 			of := own[l.Atom()].literal
 			if l.Negative() {

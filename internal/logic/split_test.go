@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/compiler"
 	"github.com/basetensor/basetensor/internal/enginetest"
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/oracle"
@@ -64,7 +65,7 @@ func TestCubesSumToTheWhole(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 32))
 		m := linked(rng)
 		p := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, seed)
-		cubes, err := logic.Split(t.Context(), p.Base, logic.Options{Work: 100}, 6, 100)
+		cubes, err := logic.Split(t.Context(), p.Base, logic.Options{Work: 100}, compiler.SplitOptions{Most: 6, Again: 100})
 		if fault.CodeOf(err) == fault.Unsupported && err != nil {
 			continue
 		}
@@ -102,7 +103,7 @@ func TestFewerCubesWhereTheyRepeatWork(t *testing.T) {
 	m := linked(rand.New(rand.NewPCG(3, 32)))
 	p := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, 3)
 	for again, want := range map[float64]int{0: 1, 100: 6} {
-		cubes, err := logic.Split(t.Context(), p.Base, logic.Options{Work: 100}, 6, again)
+		cubes, err := logic.Split(t.Context(), p.Base, logic.Options{Work: 1}, compiler.SplitOptions{Most: 6, Again: again})
 		if err != nil || len(cubes.Literals) != want {
 			t.Errorf("again %v: %d cubes, want %d: %v", again, len(cubes.Literals), want, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/compiler"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/formula"
 	"github.com/basetensor/basetensor/internal/logic"
@@ -39,7 +40,7 @@ func (a *assigner) cubes(conditioned *btn.Network) (*btn.Assignment, error) {
 
 // splitting are the settings under which splits are remembered, and the options of a split.
 func (a *assigner) splitting() (string, logic.Options) {
-	settings := "cubes along an order"
+	settings := "cubes by their work"
 	o := logic.Options{Memory: a.settings.Memory}
 	if work := int64(a.settings.Budget / policy.CircuitFlops); work < policy.CircuitLeast {
 		o.Work = max(work, 1) // what was too much for a circuit is split
@@ -66,23 +67,26 @@ func (a *assigner) split(settings string, compute func(context.Context) (*btn.Pl
 
 // cubesPlan splits the search of a network.
 func cubesPlan(ctx context.Context, net *btn.Network, given bool, o logic.Options) (*btn.Plan, error) {
-	cubes, err := logic.Split(ctx, net, o, policy.Cubes, policy.CubesAgain)
+	cubes, err := logic.Split(ctx, net, o, compiler.SplitOptions{
+		Most: policy.Cubes, Largest: policy.CubeLargest, Again: policy.CubesAgain,
+	})
 	if err != nil {
 		return nil, err
 	}
+	parts := make([]btn.Part, len(cubes.Literals))
+	if len(parts) == 0 {
+		return nil, fault.New(fault.OverBudget, "plan: a search has nothing to split")
+	}
 	split := &btn.Split{
 		Order: cubes.Order, Given: given, Functional: cubes.Functional,
-		Work: policy.CubeWork, Bytes: min(policy.CircuitBytes, o.Memory/4),
+		Work: policy.CubesWork / int64(len(parts)), Bytes: min(policy.CircuitBytes, o.Memory/4),
 	}
-	parts := make([]btn.Part, len(cubes.Literals))
 	for i, c := range cubes.Literals {
 		split.Cubes = append(split.Cubes, words(c))
 		parts[i] = &btn.Cube{Of: split, At: i}
 	}
-	if len(parts) == 0 {
-		return nil, fault.New(fault.OverBudget, "plan: a search has nothing to split")
-	}
-	return exactOf(btn.Cost{Flops: policy.CircuitFlops * policy.CubeWork * float64(len(parts)), Bytes: float64(o.Memory)}, parts...), nil
+	steps := min(policy.CubesMargin*cubes.Steps, policy.CubesWork)
+	return exactOf(btn.Cost{Flops: policy.CircuitFlops * steps, Bytes: float64(o.Memory)}, parts...), nil
 }
 
 // words are literals as parts have them.

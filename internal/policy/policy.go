@@ -200,22 +200,6 @@ const (
 
 	// CircuitBytes bounds the circuits that are kept.
 	CircuitBytes = 256 << 20
-
-	// CubesAbove is what a tree costs, in flops, from which a search that found no circuit goes on in cubes: an hour of a core.
-	CubesAbove = 1e13
-
-	// Cubes is into how many parts a search is split at most: some for each of a few workers, so that the hardest part is a small one of
-	// all; more would repeat more of what they have in common.
-	Cubes = 16
-
-	// CubesAgain is how many times the work of the whole the cubes together may take, by estimate: what does not meet the variables that are
-	// split on is done in every cube. A search that every split would double stays whole.
-	// Measured on planning-like and random clauses, compiled: estimates of 1.0, 1.3, 1.6, 2.4, 3.7 were 1.0 to 1.4, 1.1, 1.3, 2.5, 3.3 of
-	// time.
-	CubesAgain = 1.4
-
-	// CubeWork bounds the steps of the search of one part: some ten minutes of a core.
-	CubeWork = 1 << 36
 )
 
 // Searches for plans: how many moves, and which part of the budget or of the time that a deadline
