@@ -115,9 +115,12 @@ func (j contraction) ordered(e *sumproduct.Expression, order []int) (value btn.V
 	return value, err
 }
 
-// wide contracts the network in wide numbers, where float64 leaves a doubt of the value it found.
-// Where that is too large, a total with a doubt stays what it is, if there is one and it is not 0.
+// wide settles a doubt that float64 leaves of a value: without signs where it can, else in wide
+// numbers. Where that is too large, a total with a doubt stays what it is, if there is one and it is not 0.
 func (j contraction) wide(value btn.Value, found bool) (btn.Value, error) {
+	if settled, ok, err := j.unsigned(value); ok || err != nil {
+		return settled, err
+	}
 	a, err := exact.Wide(j.ctx, j.net, j.m != nil, j.joint, j.memory)
 	switch {
 	case err == nil:

@@ -79,8 +79,8 @@ func BuildWide(ctx context.Context, net *btn.Network) (*sumproduct.Expression, e
 
 // build writes the tables of a layout in the order of the tensors:
 // what is alive of each, and its largest entry in [1, 2) where every entry survives that.
-func build(ctx context.Context, net *btn.Network, wide bool, sequence []int) (*sumproduct.Expression, error) {
-	l, err := lay(ctx, net, wide, sequence)
+func build(ctx context.Context, net *btn.Network, wide bool, c *chains) (*sumproduct.Expression, error) {
+	l, err := lay(ctx, net, wide, c)
 	if err != nil {
 		return nil, err
 	}

@@ -45,10 +45,10 @@ type layout struct {
 	alive    [][]bool // per root: values not yet excluded; nil: all
 	zero     bool     // Z is 0
 	pace     *pace.Pace
-	wide     bool   // every entry is exact, whatever its size
-	counters []int  // nodes whose values the variables decide
-	sequence []int  // by leg: its place among those that a chain reads; nil: CP tensors are stars
-	unfit    string // why the entries are not all there in float64; empty where they are
+	wide     bool    // every entry is exact, whatever its size
+	counters []int   // nodes whose values the variables decide
+	chains   *chains // nil: CP tensors are stars
+	unfit    string  // why the entries are not all there in float64; empty where they are
 
 	ints   arena.Slab[int]
 	scopes arena.Slab[int] // of what is made of the layout
@@ -62,7 +62,7 @@ type layout struct {
 // A wide layout has every entry of net as it is, in tables with exponents where that takes some:
 // chains count without joining states, and maps stay tables of their own. One that is not wide may
 // be unfit.
-func lay(ctx context.Context, net *btn.Network, wide bool, sequence []int) (*layout, error) {
+func lay(ctx context.Context, net *btn.Network, wide bool, c *chains) (*layout, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -73,16 +73,16 @@ func lay(ctx context.Context, net *btn.Network, wide bool, sequence []int) (*lay
 	nodes := len(net.Dims) + len(net.Links)   // most networks have no more
 	tables := len(net.Links) + len(net.Cores) // nor of these
 	l := &layout{
-		dims:     append(make([]int, 0, nodes), net.Dims...),
-		parent:   make([]int, len(net.Dims), nodes),
-		legs:     len(net.Dims),
-		tables:   make([]*raw, 0, tables),
-		hidden:   make([]int, 0, len(net.Links)),
-		scale:    net.Scale,
-		zero:     net.Scale.IsZero(),
-		pace:     pace.New(ctx),
-		wide:     wide,
-		sequence: sequence,
+		dims:   append(make([]int, 0, nodes), net.Dims...),
+		parent: make([]int, len(net.Dims), nodes),
+		legs:   len(net.Dims),
+		tables: make([]*raw, 0, tables),
+		hidden: make([]int, 0, len(net.Links)),
+		scale:  net.Scale,
+		zero:   net.Scale.IsZero(),
+		pace:   pace.New(ctx),
+		wide:   wide,
+		chains: c,
 	}
 	for i := range l.parent {
 		l.parent[i] = i
@@ -132,7 +132,7 @@ func (l *layout) add(what string, at int, legs []int, t tensor.Tensor) error {
 	case *tensor.Dense:
 		l.table(legs, raw{dims: t.Shape, data: t.Data})
 	case *tensor.CP:
-		if what != "core" || l.sequence == nil || !l.addUnsigned(legs, t) {
+		if what != "core" || l.chains == nil || !l.addUnsigned(at, legs, t) {
 			l.addCP(legs, t)
 		}
 	case *tensor.Symmetric:

@@ -20,14 +20,14 @@ const mostEntries = 256
 // BuildUnsigned is Build, of which star is the result, with CP tensors that have numbers below 0 and more than 256 entries written
 // as chains without any, where they are clauses, parities, noisy-or, noisy-max or like them: a table over (state before, leg, state
 // after) per leg, a last one over (state, effect). So no digit cancels in sums over them, and entries stay entries where maxima are
-// taken. States that the variables decide are Counters of the expression. The numbering of its indices is not that of Shape. It is
-// star where no tensor is such.
+// taken. A noisy-or whose effect was observed not to be has one term and stays a star. States that the variables decide are
+// Counters of the expression. The numbering of its indices is not that of Shape. It is star where no tensor is such.
 //
 // A chain takes the variables in the sequence in which star's min-fill order sums them out. Networks with maps other than the
 // identity have signs in other tables, too.
 // Errors and cost: those of Build, and of contractionorder.MinFill.
 func BuildUnsigned(ctx context.Context, net *btn.Network, star *sumproduct.Expression) (*sumproduct.Expression, error) {
-	if star.Scale.IsZero() || !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return unsigned(c.T) != nil }) {
+	if star.Scale.IsZero() || !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return needsChain(c.T) }) {
 		return star, nil
 	}
 	order, err := contractionorder.MinFill(ctx, star.Hypergraph())
@@ -38,37 +38,74 @@ func BuildUnsigned(ctx context.Context, net *btn.Network, star *sumproduct.Expre
 	for at, i := range order {
 		place[i] = at
 	}
-	sequence := make([]int, len(net.Dims))
+	c := &chains{of: make([]*ladder.Chain, len(net.Cores)), sequence: make([]int, len(net.Dims))}
+	weights := make([][]float64, len(net.Dims)) // of the values of legs that are variables
 	for v, of := range net.Variables {
-		for _, leg := range net.Links[of.Link].Legs {
+		link := net.Links[of.Link]
+		t, _ := link.T.(*tensor.CP)
+		for k, leg := range link.Legs {
 			if i := star.Variables[v]; i >= 0 {
-				sequence[leg] = place[i]
+				c.sequence[leg] = place[i]
+			}
+			if t != nil && t.Vectors[k] == nil {
+				weights[leg] = t.Weights
 			}
 		}
 	}
-	return build(ctx, net, false, sequence)
+	some := false
+	for k, core := range net.Cores {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if !needsChain(core.T) {
+			continue
+		}
+		t := core.T.(*tensor.CP)
+		chain, ok := ladder.NewChain(t)
+		if ok && !(chain.Effect >= 0 && settled(t, chain.Effect, weights[core.Legs[chain.Effect]])) {
+			c.of[k], some = chain, true
+		}
+	}
+	if !some {
+		return star, nil
+	}
+	return build(ctx, net, false, c)
 }
 
-// unsigned returns a tensor as a chain, nil where it need not be one or is none.
-func unsigned(core tensor.Tensor) *ladder.Chain {
+// chains says which cores are chains.
+type chains struct {
+	of       []*ladder.Chain // by core; nil: a star
+	sequence []int           // by leg: its place among those that a chain reads
+}
+
+// settled reports whether the values that weights leave an effect give no term a number below 0: it was observed.
+func settled(t *tensor.CP, effect int, weights []float64) bool {
+	for y, w := range weights {
+		for i, term := range t.Weights {
+			if w != 0 && term*t.Vectors[effect][i*len(weights)+y] < 0 {
+				return false
+			}
+		}
+	}
+	return weights != nil
+}
+
+// needsChain reports whether a tensor is a CP tensor with a number below 0 and too many entries to be summed out.
+func needsChain(core tensor.Tensor) bool {
 	t, ok := core.(*tensor.CP)
 	if !ok || !tensor.Signed(t) {
-		return nil
+		return false
 	}
 	entries := 1
 	for _, d := range t.Shape {
 		entries = min(entries*d, mostEntries+1)
 	}
-	if entries <= mostEntries {
-		return nil
-	}
-	c, _ := ladder.NewChain(t)
-	return c
+	return entries > mostEntries
 }
 
-// addUnsigned adds a CP tensor as a chain, and reports whether it is one that needs to be.
-func (l *layout) addUnsigned(legs []int, t *tensor.CP) bool {
-	c := unsigned(t)
+// addUnsigned adds a core as a chain, and reports whether it is one.
+func (l *layout) addUnsigned(core int, legs []int, t *tensor.CP) bool {
+	c := l.chains.of[core]
 	if c == nil {
 		return false
 	}
@@ -84,7 +121,7 @@ func (l *layout) addUnsigned(legs []int, t *tensor.CP) bool {
 	l.scale = l.scale.Mul(gain)
 
 	modes := slices.Clone(c.Modes)
-	slices.SortStableFunc(modes, func(a, b int) int { return cmp.Compare(l.sequence[legs[a]], l.sequence[legs[b]]) })
+	slices.SortStableFunc(modes, func(a, b int) int { return cmp.Compare(l.chains.sequence[legs[a]], l.chains.sequence[legs[b]]) })
 	before := -1
 	for _, k := range modes {
 		after := l.node(c.States)
