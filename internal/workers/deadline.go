@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -39,7 +40,7 @@ func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, e
 
 	// The partials of a job that grows carry the request's digest, so they may be its answer before
 	// the model, which may be large, is read.
-	answered, err := w.soFar(ctx, d.Subject.Lane, m.Job, m.Digest)
+	answered, at, err := w.soFar(ctx, d.Subject.Lane, m.Job, m.Digest)
 	if err != nil && !errors.Is(err, bus.ErrLost) || answered {
 		return hop.Done, ignoreForeign(err)
 	}
@@ -55,20 +56,16 @@ func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, e
 		return hop.Done, err
 	}
 
+	reason := "the deadline passed at " + time.UnixMilli(m.Time).UTC().Format(time.RFC3339Nano)
+	if at.of > 0 {
+		reason += fmt.Sprintf(", with %d of %d tasks contracted", at.tasks, at.of)
+	}
 	return hop.Done, ignoreForeign(w.Answer(ctx, &wire.Answer{
 		Job:    m.Job,
 		Tenant: m.Tenant,
 		Digest: m.Digest,
 		Status: wire.StatusDeadline,
-		Error: &btn.ErrorInfo{
-			Code: fault.Deadline,
-			Message: "the deadline passed at " + time.UnixMilli(
-				m.Time,
-			).UTC().Format(
-				time.RFC3339Nano,
-			),
-			Stage: w.Stage,
-		},
+		Error:  &btn.ErrorInfo{Code: fault.Deadline, Message: reason, Stage: w.Stage},
 	}, of.asked))
 }
 

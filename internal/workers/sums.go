@@ -142,15 +142,18 @@ func (w *sums) settled(ctx context.Context, partials []*message.Partial) (bool, 
 	return stage.Settled(job, valuesOf(partials)), nil
 }
 
+// reached is how many of a job's tasks were contracted when its deadline came. of is 0 where none was.
+type reached struct{ tasks, of int }
+
 // soFar answers a job whose estimates grow with the partials that are stored when its deadline
 // comes. It returns false where those are no answer: none are stored, the job does not grow, or no
-// estimate is complete.
-func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (bool, error) {
+// estimate is complete; then it says how far the job came.
+func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (answered bool, at reached, err error) {
 	subjects, err := w.Bus.Subjects(
 		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, jobID),
 	)
 	if err != nil {
-		return false, err
+		return false, at, err
 	}
 
 	var partials []*message.Partial
@@ -160,39 +163,42 @@ func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (bool,
 			continue
 		}
 		if err != nil {
-			return false, err
+			return false, at, err
 		}
 
 		var p message.Partial
 		if err := wire.Decode(m.Data, &p); err != nil {
-			return false, err
+			return false, at, err
 		}
-		if len(p.Ends) == 0 || p.Digest != digest { // not a job that grows, or another request
-			return false, nil
+		if p.Digest != digest { // another request
+			return false, reached{}, nil
+		}
+		if at = (reached{len(subjects), p.N}); len(p.Ends) == 0 { // not a job that grows
+			return false, at, nil
 		}
 		p.Header, p.Sequence = m.Header, m.Sequence
 		partials = append(partials, &p)
 	}
 	partials, _ = ofOneKind(partials)
 	if len(partials) == 0 {
-		return false, nil
+		return false, at, nil
 	}
 
 	// Subjects sort by text, chunks by number.
 	slices.SortFunc(partials, func(a, b *message.Partial) int { return a.K - b.K })
 	job, err := w.plan(ctx, partials)
 	if err != nil {
-		return false, err
+		return false, at, err
 	}
 
 	began := time.Now()
 	results := stage.AggregateNow(jobID, job, partials[0].Files, valuesOf(partials))
 	for _, r := range results {
 		if r.Status == query.StatusOK {
-			return true, w.finish(ctx, partials, began, results)
+			return true, at, w.finish(ctx, partials, began, results)
 		}
 	}
-	return false, nil
+	return false, at, nil
 }
 
 // valuesOf returns the values of all partials, in their order.

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -92,6 +93,32 @@ func TestCubeOfAKilledWorker(t *testing.T) {
 	if n := r.messages("BTN_ANSWER"); n != 1 {
 		t.Errorf("%d answers", n)
 	}
+}
+
+// TestDeadlineInTheMiddleOfCubes: the answer says how many cubes were contracted.
+func TestDeadlineInTheMiddleOfCubes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{NoRedis: true}, calm)
+	for _, s := range pipeline.Stages() {
+		if s != pipeline.StageContract {
+			r.run(calm, s)
+		}
+	}
+	w, p := request(t, "late", clauses(t), inCubes, factorgraph.Evidence{})
+	whole, err := infer.Run(r.ctx, p, nil)
+	r.must(err)
+	ended, cubes := make(chan struct{}), atomic.Int32{}
+	r.run(calm.WithHook(func(pipeline.Stage, message.Subject) {
+		if cubes.Add(1) > 3 {
+			<-ended
+		}
+	}), pipeline.StageContract)
+	digest := r.submit(w)
+	r.eventually("three cubes are contracted", func() bool { return r.messages("BTN_PARTIAL") == 3 })
+	past := time.Now().Add(-time.Minute).UnixMilli()
+	r.send(wire.DeadlineSubject(wire.Lane(""), "late"), &wire.Deadline{Job: "late", Digest: digest, Time: past})
+	r.failed("late", wire.StatusDeadline, fault.Deadline, fmt.Sprintf("with 3 of %d tasks contracted", whole[0].Components))
+	close(ended)
 }
 
 // TestCubesAreRemembered: other contract-workers evaluate the circuits of all cubes under other evidence, and search nothing.
