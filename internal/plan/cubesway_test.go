@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/formula"
+	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -68,6 +71,40 @@ func TestCubes(t *testing.T) {
 		if off := math.Abs(x/got[1].total - want[1].Marginals[i]/want[1].total); !(off < 1e-11) {
 			t.Errorf("marginal %d is off by %v", i, off)
 		}
+	}
+}
+
+// TestPriceOfCubes: cubes cost what they are estimated to take, with a margin, which is little here, and may take no more than all together.
+func TestPriceOfCubes(t *testing.T) {
+	m := clauses(60, 130, 1)
+	s := btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 20}
+	net, err := stage.Reparameterise(t.Context(), m, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assignments, err := stage.LearnKnown(t.Context(), net, []query.Query{{}}, s, nil, &plan.Known{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := assignments[0].Plan.Estimates[0].Parts
+	if work := parts[0].(*btn.Cube).Of.Work; work*int64(len(parts)) > policy.CubesWork || work < policy.CubesWork/policy.Cubes {
+		t.Errorf("%d cubes of %d steps at most", len(parts), work)
+	}
+	steps := int64(0)
+	for _, literals := range parts[0].(*btn.Cube).Of.Cubes {
+		var cube []formula.Literal
+		for _, l := range literals {
+			cube = append(cube, formula.Literal(l))
+		}
+		_, work, err := logic.Compile(t.Context(), net, logic.Options{Cube: cube})
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps += work
+	}
+	took := policy.CircuitFlops * float64(steps)
+	if price := assignments[0].Cost.Flops; price < took || price > 100*took {
+		t.Errorf("a price of %.3g flops for what takes %.3g", price, took)
 	}
 }
 

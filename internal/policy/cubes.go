@@ -42,7 +42,8 @@ const (
 
 // What cubes may take.
 const (
-	// CubesWork bounds the steps of the search of all cubes together, in equal shares: some three hours of a core.
+	// CubesWork bounds the steps of the search of all cubes together, in equal shares: some three hours of a core, and two thirds of the
+	// flops that a job may take by default.
 	CubesWork = 1 << 40
 
 	// CubesMargin is the price of cubes by their estimated steps.
