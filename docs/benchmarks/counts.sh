@@ -49,3 +49,13 @@ echo "|---|--:|--:|--:|---|"
 infer "all marginals" --evid "$dir/m.evid" --mar
 infer "most probable assignment" --evid "$dir/m.evid" --mpe
 infer "three samples" --evid "$dir/m.evid" --samples 3 --seed 1
+
+echo
+echo "| model | CPU s | peak, MiB | ln Z | |"
+echo "|---|--:|--:|--:|---|"
+for what in "-q 3 -n 200" "-q 4 -n 40" "-q 2 -n 300 --groups 2 --shared 100"; do
+  # shellcheck disable=SC2086 # the flags are words
+  "$dir/btn" generate potts $what --field 0.3 -o "$dir/m.json"
+  infer "potts $what, most probable assignment" --mpe
+  infer "potts $what, three samples" --samples 3 --seed 1
+done

@@ -52,7 +52,10 @@ func (f *Form) Best(ctx context.Context) (*btn.Found, error) {
 	if err := f.errFinds(btn.AskMPE); err != nil {
 		return nil, err
 	}
-	b := &best{Form: f, look: pace.New(ctx), close: 2 * float64(len(f.net.Cores)+len(f.net.Variables)+2) * 0x1p-53}
+	if f.vars > 1 {
+		return f.sweepBest(ctx)
+	}
+	b := &best{Form: f, look: pace.New(ctx), close: f.close()}
 	b.peaks = make([]peak, len(f.kinds))
 	for k := range b.peaks {
 		if b.look.Over(16) {
@@ -93,6 +96,9 @@ func (f *Form) Best(ctx context.Context) (*btn.Found, error) {
 	}
 	return found, nil
 }
+
+// close is the relative difference up to which weights of assignments are equal.
+func (f *Form) close() float64 { return 2 * float64(len(f.net.Cores)+len(f.net.Variables)+2) * 0x1p-53 }
 
 // group sorts the kinds that may count by their ratios, largest first; false where some kind has no weight at all.
 func (b *best) group() bool {

@@ -16,10 +16,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Finds reports whether Draw (AskSamples) or Best (AskMPE) serves the network: one count variable, no number below 0,
-// every link that of a variable; for maxima, pieces with one leg that counts and no index but those of variables.
+// Finds reports whether Draw (AskSamples) or Best (AskMPE) serves the network: no number below 0 and every link that of a variable;
+// with one count, for maxima, pieces with one leg that counts and no index but those of variables, with several pieces without tables
+// whose sweep fits the memory.
 func (f *Form) Finds(ask btn.Ask) bool {
-	if f.vars != 1 || f.signed || ask != btn.AskSamples && ask != btn.AskMPE {
+	if f.signed || ask != btn.AskSamples && ask != btn.AskMPE {
 		return false
 	}
 	variable := f.variable
@@ -27,6 +28,10 @@ func (f *Form) Finds(ask btn.Ask) bool {
 		if _, ok := f.net.Links[k].T.(*tensor.CP); v < 0 || !ok {
 			return false
 		}
+	}
+	if f.vars > 1 {
+		bytes, _, ok := f.sweeps()
+		return ok && bytes <= float64(f.memory)
 	}
 	if ask == btn.AskSamples {
 		return true
@@ -44,7 +49,8 @@ func (f *Form) errFinds(ask btn.Ask) error {
 	if f.Finds(ask) {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "counts: assignments (%s) are found for one count variable and numbers of at least 0", ask)
+	return fault.New(fault.Unsupported, "counts: assignments (%s) are found for numbers of at least 0, with several counts for variables "+
+		"without tables", ask)
 }
 
 // drawer draws assignments from a form.
@@ -67,6 +73,9 @@ type drawer struct {
 func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (a Answer, values []int, err error) {
 	if err := f.errFinds(btn.AskSamples); err != nil {
 		return a, nil, err
+	}
+	if f.vars > 1 {
+		return f.sweepDraw(ctx, n, stream)
 	}
 	if err := f.fits(false); err != nil {
 		return a, nil, err
