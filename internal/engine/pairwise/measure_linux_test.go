@@ -7,6 +7,7 @@ package pairwise
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,6 +73,7 @@ var shapes = []struct {
 	{"message to a new index", 3, 16, 1, 1},
 	{"elementwise", 20, 0, 0, 0},
 	{"scalar product", 0, 0, 0, 20},
+	{"copy, × 1", 0, 21, 0, 0},
 }
 
 func TestMeasureKernel(t *testing.T) {
@@ -83,10 +85,13 @@ func TestMeasureKernel(t *testing.T) {
 
 	type result struct{ flops, bytes [2]float64 } // as it is, and shuffled
 	var results []result
-	var peak, copied float64 // the best of the whole run: what else the machine does flatters no shape
+	var peak, copied, moved float64 // the best of the whole run: what else the machine does flatters no shape
 	for _, s := range shapes {
 		flops, bytes := machine()
 		peak, copied = max(peak, flops), max(copied, bytes)
+		if s.k == 0 {
+			moved = max(moved, permuted())
+		}
 		var r result
 		for i, shuffled := range []bool{false, true} {
 			r.flops[i], r.bytes[i] = rates(s.batch, s.m, s.n, s.k, shuffled)
@@ -96,6 +101,8 @@ func TestMeasureKernel(t *testing.T) {
 
 	fmt.Printf("Loops: %s. Peak of fused multiplications and additions in registers: %.1f GFLOP/s. A copy of 64 MiB: %.1f GB/s.\n\n",
 		kernel.Vector(), peak, copied)
+	fmt.Printf("A table of 16 MiB into the sequence of \"copy, × 1\", shuffled, the best of 16 ways: %.1f GB/s, %.0f %% of a copy.\n\n",
+		moved, 100*moved/copied)
 	fmt.Println("| shape | GFLOP/s | of the peak | GB/s | of a copy | shuffled: GFLOP/s | GB/s | of a copy |")
 	fmt.Println("|---|--:|--:|--:|--:|--:|--:|--:|")
 	for i, r := range results {
@@ -125,6 +132,50 @@ func machine() (peak, copied float64) {
 	from, to := mapped()
 	copied = 16 * float64(len(to)) / 1e9 / seconds(func() { copy(to, from) })
 	return peak, copied
+}
+
+// permuted is the GB/s of copying a table into another sequence of its indices, that of the shape "copy, × 1", every byte read and
+// written: tile by tile from the table into the result, without a place between, for the best of some sizes of blocks.
+func permuted() float64 {
+	const n = 21
+	whole := make([]axis, n)
+	for i := range whole {
+		whole[i] = axis{index: i, dim: 2, stride: [3]int{0, 1 << (n - 1 - i)}}
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(n, func(i, j int) { whole[i], whole[j] = whole[j], whole[i] }) // as in merging
+	for i := range whole {
+		whole[i].stride[0] = 1 << (n - 1 - i)
+	}
+	from, to := mapped()
+	from, to = from[:1<<n], to[:1<<n]
+	best := 0.0
+	for _, near := range []int{8, 64, 256, 512} {
+		for _, far := range []int{8, 64, 256, 512} {
+			var outer []axis
+			c := copying{size: 1}
+			for _, a := range whole {
+				if a.stride[0] < near || a.stride[1] < far {
+					c.axes = append(c.axes, a)
+				} else {
+					outer = append(outer, a)
+				}
+			}
+			c.sequence()
+			if c.how != byTiles {
+				panic("a sequence that is not copied by tiles")
+			}
+			var p place
+			p.start(&c)
+			begin, end := offsets(nil, outer, 0), offsets(nil, outer, 1)
+			took := seconds(func() {
+				for i, at := range begin {
+					p.tiles.Copy(to[end[i]:], from[at:])
+				}
+			})
+			best = max(best, 16*float64(len(from))/1e9/took)
+		}
+	}
+	return best
 }
 
 // rates is a merge's GFLOP/s and GB/s, every table read or written once.
