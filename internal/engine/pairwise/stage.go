@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	nearby     = 256     // entries of an operand next to each other that a block has, if it can: neighbouring lines come together
+	nearby     = 512     // entries of an operand next to each other that a block has, if it can: neighbouring lines come together
 	line       = 8       // entries of a line of the cache
 	maxStaged  = 1 << 15 // entries of a staged block, and of a run for all values of a sum: 256 KiB
 	topStaged  = 1 << 17 // entries of a staged block where less would not hold lines of the cache
