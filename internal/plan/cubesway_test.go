@@ -74,7 +74,7 @@ func TestCubes(t *testing.T) {
 	}
 }
 
-// TestPriceOfCubes: cubes cost what they are estimated to take, with a margin, which is little here, and may take no more than all together.
+// TestPriceOfCubes: cubes cost what they are estimated to take, with a margin, and may take no more than all together.
 func TestPriceOfCubes(t *testing.T) {
 	m := clauses(60, 130, 1)
 	s := btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 20}
