@@ -158,7 +158,7 @@ func (c *cacheLsCmd) circuits(ctx context.Context, t *console.Terminal, store *c
 		if err != nil || value == nil {
 			continue
 		}
-		holds, err := cached.Describe(e.Key, value)
+		holds, err := cached.Describe(ctx, e.Key, value)
 		if err != nil || holds.Circuit == nil {
 			continue
 		}
@@ -209,7 +209,7 @@ func (c *cacheShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	e := newEntry(found)
 	e.Blob = blob
 	if value != nil {
-		if e.Holds, err = cached.Describe(c.Key, value); err != nil {
+		if e.Holds, err = cached.Describe(ctx, c.Key, value); err != nil {
 			return fault.Wrap(fault.BadInput, err)
 		}
 	}

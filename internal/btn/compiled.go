@@ -3,6 +3,8 @@ package btn
 // Parts that are arithmetic circuits.
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -28,22 +30,30 @@ type Compiled struct {
 	// logic.CompileParameters.
 	Parametric bool `msgpack:"parametric,omitempty"`
 
-	once    sync.Once
+	mutex   sync.Mutex
+	read    bool // circuit and err are what the form is
 	circuit *circuit.Circuit
 	err     error
 }
 
 // NewCompiled returns the compiled form of a circuit.
 func NewCompiled(c *circuit.Circuit, functional bool) *Compiled {
-	of := &Compiled{Form: c.Append(nil), Functional: functional}
-	of.once.Do(func() { of.circuit = c })
-	return of
+	return &Compiled{Form: c.Append(nil), Functional: functional, circuit: c, read: true}
 }
 
-// Circuit returns the circuit, which is read once. Errors wrap circuit.ErrCircuit.
-func (c *Compiled) Circuit() (*circuit.Circuit, error) {
-	c.once.Do(func() { c.circuit, c.err = circuit.Decode(c.Form) })
-	return c.circuit, c.err
+// Circuit returns the circuit, which is read once. Errors wrap circuit.ErrCircuit, or are the context's: then it is read the next time.
+func (c *Compiled) Circuit(ctx context.Context) (*circuit.Circuit, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.read {
+		return c.circuit, c.err
+	}
+	of, err := circuit.Decode(ctx, c.Form)
+	if err != nil && !errors.Is(err, circuit.ErrCircuit) {
+		return nil, err
+	}
+	c.circuit, c.err, c.read = of, err, true
+	return of, err
 }
 
 // Bytes is about what the circuit takes.
@@ -67,13 +77,13 @@ func (c *Compiled) Encode() []byte {
 	return append([]byte{flags}, c.Form...)
 }
 
-// DecodeCompiled reads what Encode returned. Errors wrap circuit.ErrCircuit.
-func DecodeCompiled(b []byte) (*Compiled, error) {
+// DecodeCompiled reads what Encode returned. Errors wrap circuit.ErrCircuit, or are the context's.
+func DecodeCompiled(ctx context.Context, b []byte) (*Compiled, error) {
 	if len(b) == 0 || b[0] > isFunctional|isParametric {
 		return nil, fmt.Errorf("%w: no compiled form", circuit.ErrCircuit)
 	}
 	c := &Compiled{Form: b[1:], Functional: b[0]&isFunctional != 0, Parametric: b[0]&isParametric != 0}
-	_, err := c.Circuit()
+	_, err := c.Circuit(ctx)
 	return c, err
 }
 
@@ -99,7 +109,7 @@ func (p *Circuit) Fits(n *Network) error {
 	case p.Ask != "" && p.Ask != AskMPE && p.Ask != AskSamples:
 		return misfit("it asks for %.40q", p.Ask)
 	}
-	c, err := p.Of.Circuit()
+	c, err := p.Of.Circuit(context.Background())
 	if err != nil {
 		return misfit("%w", err)
 	}

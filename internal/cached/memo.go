@@ -115,8 +115,8 @@ type Circuit struct {
 }
 
 // describeCircuit describes a circuit; nil for none.
-func describeCircuit(of *btn.Compiled) *Circuit {
-	c, err := of.Circuit()
+func describeCircuit(ctx context.Context, of *btn.Compiled) *Circuit {
+	c, err := of.Circuit(ctx)
 	if err != nil {
 		return nil
 	}
@@ -126,17 +126,17 @@ func describeCircuit(of *btn.Compiled) *Circuit {
 }
 
 // circuitOf is the circuit of a plan; nil for none.
-func circuitOf(p *btn.Plan) *Circuit {
+func circuitOf(ctx context.Context, p *btn.Plan) *Circuit {
 	if len(p.Estimates) > 0 && len(p.Estimates[0].Parts) > 0 {
 		if part, ok := p.Estimates[0].Parts[0].(*btn.Circuit); ok {
-			return describeCircuit(part.Of)
+			return describeCircuit(ctx, part.Of)
 		}
 	}
 	return nil
 }
 
 // Describe decodes and describes the value under key. The description of an unknown kind is empty.
-func Describe(key string, value []byte) (*Value, error) {
+func Describe(ctx context.Context, key string, value []byte) (*Value, error) {
 	switch cache.KindOf(key) {
 	case "decomposition":
 		d, err := message.DecodePlan(value)
@@ -153,14 +153,14 @@ func Describe(key string, value []byte) (*Value, error) {
 			Components: d.Len(),
 			Plan:       cost,
 			Warnings:   d.Warnings,
-			Circuit:    circuitOf(d),
+			Circuit:    circuitOf(ctx, d),
 		}, nil
 	case "circuit":
-		of, err := btn.DecodeCompiled(value)
+		of, err := btn.DecodeCompiled(ctx, value)
 		if err != nil {
 			return nil, err
 		}
-		return &Value{Circuit: describeCircuit(of)}, nil
+		return &Value{Circuit: describeCircuit(ctx, of)}, nil
 	case "network":
 		p, ok := DecodeNetwork(value)
 		if !ok {

@@ -18,7 +18,7 @@ type Parts[V interface{ Bytes() int64 }] struct {
 
 	kind   string
 	encode func(V) ([]byte, error)
-	decode func([]byte) (V, error)
+	decode func(context.Context, []byte) (V, error)
 	recent contract.Recent[V]
 }
 
@@ -33,7 +33,7 @@ func NewProjectors(c *cache.Cache) *Parts[*compressed.Projectors] {
 	return &Parts[*compressed.Projectors]{
 		Cache: c, Most: mostProjectors, kind: "projectors",
 		encode: (*compressed.Projectors).MarshalBinary,
-		decode: func(b []byte) (*compressed.Projectors, error) {
+		decode: func(_ context.Context, b []byte) (*compressed.Projectors, error) {
 			p := new(compressed.Projectors)
 			return p, p.UnmarshalBinary(b)
 		},
@@ -58,8 +58,12 @@ func (p *Parts[V]) Do(ctx context.Context, key string, compute func(context.Cont
 
 		key := cache.Prefix + p.kind + ":" + plan.AlgorithmVersion + ":" + NumericKind() + ":" + key
 		if b, ok := p.Cache.Get(ctx, key); ok {
-			if value, err := p.decode(b); err == nil {
+			if value, err := p.decode(ctx, b); err == nil {
 				return value, nil
+			}
+			if ctx.Err() != nil {
+				var none V
+				return none, ctx.Err() // it was called off, and nothing is wrong with the entry
 			}
 			p.Cache.Forget(ctx, key)
 		}

@@ -39,13 +39,13 @@ func TestCircuitsOfCubesAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds, err := cached.Describe(entries[0].Key, value)
+	holds, err := cached.Describe(t.Context(), entries[0].Key, value)
 	if err != nil || holds.Circuit == nil || *holds.Circuit != (cached.Circuit{
 		Edges: made.Edges(), Bytes: holds.Circuit.Bytes, Variables: 2, Functional: true,
 	}) || made.Edges() != 7 || holds.Circuit.Bytes <= 0 {
 		t.Errorf("%+v, %v", holds, err)
 	}
-	if _, err := cached.Describe(entries[0].Key, value[1:]); err == nil {
+	if _, err := cached.Describe(t.Context(), entries[0].Key, value[1:]); err == nil {
 		t.Error("a broken circuit is described")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/pace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -49,8 +50,9 @@ func (c *Circuit) Append(b []byte) []byte {
 }
 
 // Decode reads what Append wrote. It takes at most some 16 times the memory of the bytes, whatever they are, and checks everything that
-// Check does. Errors wrap ErrCircuit. Linear time.
-func Decode(b []byte) (*Circuit, error) {
+// Check does. Errors wrap ErrCircuit, or are the context's. Linear time.
+func Decode(ctx context.Context, b []byte) (*Circuit, error) {
+	look := pace.New(ctx)
 	r := reader{rest: b}
 	if v := r.count(math.MaxInt32); v != formVersion {
 		return nil, fmt.Errorf("%w: version %d, %d is known", ErrCircuit, v, formVersion)
@@ -74,7 +76,11 @@ func Decode(b []byte) (*Circuit, error) {
 	c.ends = make([]int32, r.list(3))
 	c.products = make([]bool, len(c.ends))
 	for i := range c.ends {
+		before := len(r.rest)
 		r.node(c, i)
+		if look.Over(int64(before - len(r.rest))) {
+			return nil, look.Err()
+		}
 	}
 	if r.err == nil && len(r.rest) > 0 {
 		r.fail("%d bytes are left", len(r.rest))
@@ -83,7 +89,7 @@ func Decode(b []byte) (*Circuit, error) {
 		return nil, r.err
 	}
 	c.children = slices.Clip(c.children)
-	return c, c.Check(context.Background())
+	return c, c.Check(ctx)
 }
 
 // maxLeavesPerByte bounds the values of variables by the bytes that name them: a variable of a large domain is

@@ -97,7 +97,7 @@ func (s *search) split(c component) scaled.Number {
 		switch s.value[2*v] {
 		case 0:
 			s.varMark[v] = s.epoch
-			s.frequency[v] = 0
+			s.frequency[v], s.tabled[v] = 0, 0
 		case 1:
 			product = product.Mul(s.take(lit(2 * v)))
 		default:
@@ -266,7 +266,7 @@ func (s *search) expandTable(t int32) {
 	s.key.add(s.slices[t].met[now].digest)
 	for _, u := range s.p.tables[t].scope {
 		for w := s.p.first[u]; w < s.p.first[u]+s.p.count(u); w++ {
-			s.frequency[w]++
+			s.tabled[w]++
 			s.reach(w)
 		}
 	}

@@ -27,8 +27,10 @@ func (s *search) guided(d decomposition, order []int) {
 	if len(order) == 0 {
 		return
 	}
-	s.dense.ready(s.p, s.implies, order)
 	depth := d.depths()
+	inward := slices.Clone(order)
+	slices.SortStableFunc(inward, func(u, v int) int { return depth[v] - depth[u] })
+	s.dense.ready(s.p, s.implies, inward)
 	deepest := 0
 	for _, v := range order {
 		deepest = max(deepest, depth[v])
@@ -42,15 +44,20 @@ func (s *search) guided(d decomposition, order []int) {
 
 // decomposition is the better one of the tree of a greedy order and, where it is worth it, of a contraction tree that is searched for.
 func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []int, error) {
-	order, err := contractionorder.Best(s.ctx, h)
+	most := int64(math.MaxInt64)
+	if s.o.Work > 0 {
+		most = int64(policy.GreedyShare * float64(s.o.Work))
+	}
+	order, greedy, err := contractionorder.BestWithin(s.ctx, h, most)
+	s.work += greedy // a move of it takes what a step does
 	if err != nil {
 		return decomposition{}, nil, err
 	}
-	d := decompose(h, order)
+	d := s.decompose(h, order)
 	cells := d.cells(h)
 	if s.o.Order != nil {
 		given := completed(h, s.o.Order)
-		if e := decompose(h, given); e.cells(h) <= cells {
+		if e := s.decompose(h, given); e.cells(h) <= cells {
 			return e, given, nil
 		}
 		return d, order, nil
@@ -73,10 +80,19 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 	}
 	s.work += plan.Moves / policy.TreeMovesPerStep
 	other := eliminated(h, plan.Tree)
-	if e := decompose(h, other); e.cells(h) < cells {
+	if e := s.decompose(h, other); e.cells(h) < cells {
 		return e, other, nil
 	}
 	return d, order, nil
+}
+
+// decompose is decompose with its work counted: the entries of all bags.
+func (s *search) decompose(h contractionorder.Hypergraph, order []int) decomposition {
+	d := decompose(h, order)
+	for _, bag := range d.bags {
+		s.work += int64(len(bag))
+	}
+	return d
 }
 
 // completed is an order of the indices of h that have several values, as given; those that it has not come first.

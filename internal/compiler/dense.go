@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/circuit"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -32,9 +33,10 @@ type eliminator struct {
 	values  [][]int32
 	local   []int32 // by variable of the formula
 	buckets []bucket
-	cells   int
+	price   int64 // steps that it takes to sum them out
+	logical bool  // clauses belong to them
 
-	vain int64 // work on components that were too wide
+	vain int64 // work on looks at components that were searched after all
 
 	// What one elimination takes, to be used again by the next.
 	ints   []int32
@@ -51,6 +53,8 @@ type bucket struct {
 	clauses  []int32
 	tables   []tableSlice
 	messages []message
+	incoming int64 // messages that will come
+	price    int64 // steps
 }
 
 // reset empties a bucket and keeps its memory.
@@ -60,6 +64,7 @@ func (b *bucket) reset(own int32) {
 	b.clauses = b.clauses[:0]
 	b.tables = b.tables[:0]
 	b.messages = b.messages[:0]
+	b.incoming = 0
 }
 
 // message is a sum over a variable: a table over the others of its bucket, the first one fastest.
@@ -67,6 +72,10 @@ type message struct {
 	scope  []int32
 	values []float64
 	span   float64 // log2 of the largest by the smallest entry above 0
+
+	// Of the circuit that is traced: entry k is nodes[k] times factors[k] times a power of two that all have in common.
+	nodes   []circuit.Node
+	factors []float64
 }
 
 // takeInts returns n zeros.
@@ -85,7 +94,8 @@ func (e *eliminator) takeFloats(n int) []float64 {
 	return e.floats[at : at+n : at+n]
 }
 
-// ready takes the order of a decomposition, before anything is learned.
+// ready takes the order of a decomposition, before anything is learned: from its leaves to the middle, since decisions go the other way,
+// and what does not meet them is written down once.
 func (e *eliminator) ready(p *problem, implies [][]lit, order []int) {
 	e.place = make([]int32, len(p.f.Domains))
 	e.local = make([]int32, len(p.f.Domains))
@@ -103,23 +113,27 @@ func (e *eliminator) ready(p *problem, implies [][]lit, order []int) {
 
 // narrow reports whether c is worth a look: components above it were not too wide by far, and looks were not in vain for long.
 func (s *search) narrow(c component) bool {
-	return s.builder == nil && s.o.cells >= 0 && c.wait <= 0 && s.dense.vain*policy.DenseShare <= s.work
+	if s.builder != nil && s.o.cells == 0 && (c.clauses < c.clausesEnd || c.tables == c.tablesEnd) {
+		return false // it is logical
+	}
+	return s.o.cells >= 0 && c.wait <= 0 && s.dense.vain*policy.DenseShare <= s.work
 }
 
 // cellsMost is how many entries the tables of a component may have.
 func (s *search) cellsMost() float64 {
-	switch {
-	case s.o.cells > 0:
+	if s.o.cells > 0 {
 		return float64(s.o.cells)
-	case s.stats.Conflicts*policy.CalmDecisions <= s.stats.Decisions:
-		return policy.CalmCells
 	}
 	return policy.DenseCells
 }
 
-// eliminate returns the sum of a component, unless its tables are too large or too far from one size, or it may be 0: search finds
-// out why. Otherwise wait is how many decisions will not change that.
-func (s *search) eliminate(c component) (sum scaled.Number, wait int32, ok bool) {
+// eliminate returns the sum of a component, unless its tables are too large or too far from one size, a search is worth more, or it may
+// be 0: search finds out why. Otherwise wait is how many decisions will not change that.
+//
+// Where no clause is left every assignment counts, and search has nothing to leave out: it takes more than elimination does. Clauses are
+// for search, but where elimination costs little for the size of the component and no circuit is wanted: that of an elimination has all
+// entries of its tables, that of a search those that it meets.
+func (s *search) eliminate(c component) (sum amount, wait int32, ok bool) {
 	e := &s.dense
 	look := policy.DenseLook * int64(c.size()+c.clausesEnd-c.clauses+c.tablesEnd-c.tables)
 	s.work += look
@@ -129,28 +143,45 @@ func (s *search) eliminate(c component) (sum scaled.Number, wait int32, ok bool)
 		}
 	}()
 	if e.place == nil || !s.gather(c) {
-		return scaled.Number{}, 1 << 20, false
+		return amount{}, 1 << 20, false
 	}
-	if excess := e.measure(s.cellsMost()); excess > 0 {
-		return scaled.Number{}, int32(excess), false
+	if excess := e.measure(s.cellsMost(), s.builder != nil); excess > 0 {
+		return amount{}, int32(excess), false
 	}
-	s.work += int64(e.cells) / 2
+	if e.logical && s.o.cells == 0 && (s.builder != nil || e.price > policy.DensePrice*look) {
+		return amount{}, 0, false
+	}
+	if sum, ok = s.sumAll(); ok {
+		s.stats.Dense++
+	}
+	return sum, 0, ok
+}
 
-	sum = scaled.One
+// sumAll sums the variables of the buckets out, one after the other.
+func (s *search) sumAll() (sum amount, ok bool) {
+	e := &s.dense
+	sum = amount{scaled.One, circuit.One}
 	for i := range e.vars {
+		s.work += e.buckets[i].price
+		if !s.goOn() {
+			return sum, false
+		}
 		m, exponent, fine := s.sumOut(i)
+		if fine && s.tracing() {
+			fine = s.traceOut(i, &m, &sum)
+		}
 		if !fine {
-			return scaled.Number{}, 0, false
+			return sum, false
 		}
 		if len(m.scope) == 0 {
-			sum = sum.Mul(scaled.Make(m.values[0], exponent))
+			sum.number = sum.number.Mul(scaled.Make(m.values[0], exponent))
 			continue
 		}
-		sum = sum.Mul(scaled.Make(1, exponent))
+		sum.number = sum.number.Mul(scaled.Make(1, exponent))
 		to := &e.buckets[m.scope[0]]
 		to.messages = append(to.messages, m)
 	}
-	return sum, 0, true
+	return sum, true
 }
 
 // gather sets up the buckets of a component. False where a variable has more than 64 open values or a scope is large.
@@ -269,9 +300,10 @@ func (s *search) placeTable(t tableSlice) *bucket {
 	return b
 }
 
-// measure follows the scopes of all sums, and returns log2 of how many times too large the tables are; 0 where they fit.
-func (e *eliminator) measure(limit float64) float64 {
+// measure follows the scopes of all sums, prices them, and returns log2 of how many times too large the tables are; 0 where they fit.
+func (e *eliminator) measure(limit float64, traced bool) float64 {
 	total := 0.0
+	e.price, e.logical = 0, false
 	for i := range e.vars {
 		b := &e.buckets[i]
 		slices.Sort(b.scope)
@@ -283,15 +315,21 @@ func (e *eliminator) measure(limit float64) float64 {
 		if total += cells; cells > limit {
 			return max(math.Log2(cells/limit), 1)
 		}
+		b.price = int64(cells) * (2 + b.incoming + int64(len(b.tables)+len(b.clauses)+len(b.pairs)))
+		if traced {
+			b.price += int64(cells) * policy.DenseEdges
+		}
+		e.price += b.price
+		e.logical = e.logical || len(b.clauses)+len(b.pairs) > 0
 		if len(b.scope) > 1 {
 			next := &e.buckets[b.scope[1]]
 			next.scope = append(next.scope, b.scope[1:]...)
+			next.incoming++
 		}
 	}
 	if total > limit {
 		return 1
 	}
-	e.cells = int(total)
 	return 0
 }
 
@@ -315,21 +353,13 @@ func (s *search) sumOut(i int) (m message, exponent int64, fine bool) {
 		e.multiply(table, b.scope, e.offsets(b.scope, in.scope), 0, in.values, 1)
 	}
 	for _, t := range b.tables {
-		st := s.slices[t.table]
-		span += 2 * st.span // both of the entry and of what it is divided by
-		steps, base := s.tableSteps(b.scope, t.table)
-		e.multiply(table, b.scope, steps, base, st.table.values, st.met[t.slice].factor)
+		span += 2 * s.slices[t.table].span // both of the entry and of what it is divided by
 	}
 	if span > denseRange {
 		return message{}, 0, false
 	}
-	for _, c := range b.pairs {
-		s.exclude(table, b.scope, c[:])
-	}
-	for _, k := range b.clauses {
-		s.exclude(table, b.scope, s.long[k])
-	}
-
+	s.multiplyTables(table, b)
+	s.excludeAll(table, b)
 	// The sums take the place of the entries: a sum is written behind what is still to be read.
 	m = message{scope: b.scope[1:], values: table[:size/len(own)]}
 	for at := range m.values {
@@ -379,111 +409,4 @@ func (s *search) ownWeights(i int) ([]float64, float64) {
 		low, high = min(low, weights[k]), max(high, weights[k])
 	}
 	return weights, math.Abs(math.Log2(low)) + math.Abs(math.Log2(high))
-}
-
-// offsets are the steps in a message over some variables of scope, by place in scope and value.
-func (e *eliminator) offsets(scope, some []int32) [][]int32 {
-	steps := e.steps[:len(scope)]
-	stride, k := int32(1), 0
-	for at, j := range scope {
-		steps[at] = e.takeInts(len(e.values[j]))
-		if k < len(some) && some[k] == j {
-			for x := range steps[at] {
-				steps[at][x] = int32(x) * stride
-			}
-			stride *= int32(len(e.values[j]))
-			k++
-		}
-	}
-	return steps
-}
-
-// tableSteps are the steps in a table of the formula, and the place of its first entry under the assignment.
-func (s *search) tableSteps(scope []int32, t int32) (steps [][]int32, base int32) {
-	e, st := &s.dense, s.slices[t]
-	steps = e.steps[:len(scope)]
-	for at, j := range scope {
-		steps[at] = e.takeInts(len(e.values[j]))
-	}
-	for i, v := range st.table.scope {
-		if a := s.valueOf(v); a >= 0 {
-			base += a * st.strides[i]
-			continue
-		}
-		at, _ := slices.BinarySearch(scope, e.local[v])
-		for x, a := range e.values[e.local[v]] {
-			steps[at][x] = a * st.strides[i]
-		}
-	}
-	return steps, base
-}
-
-// multiply multiplies a table over scope by factor[base + Σ steps] / by, entry by entry.
-func (e *eliminator) multiply(table []float64, scope []int32, steps [][]int32, base int32, factor []float64, by float64) {
-	x := e.x[:len(scope)]
-	clear(x)
-	first := steps[0]
-	for j := 1; j < len(scope); j++ {
-		base += steps[j][0]
-	}
-	for at := 0; at < len(table); at += len(first) {
-		for k, step := range first {
-			table[at+k] *= factor[base+step] / by
-		}
-		for j := 1; j < len(scope); j++ {
-			base -= steps[j][x[j]]
-			if x[j]++; x[j] < len(steps[j]) {
-				base += steps[j][x[j]]
-				break
-			}
-			x[j] = 0
-			base += steps[j][0]
-		}
-	}
-}
-
-// exclude puts 0 where all literals of a clause are false.
-func (s *search) exclude(table []float64, scope []int32, c []lit) {
-	e := &s.dense
-	var all [denseAxes]uint64
-	falsify := all[:len(scope)] // by place: the values that make all literals of the variable false
-	for at := range falsify {
-		falsify[at] = 1<<len(e.values[scope[at]]) - 1
-	}
-	for _, l := range c {
-		if s.value[l] != 0 {
-			continue
-		}
-		v := s.p.owner[l.variable()]
-		at, _ := slices.BinarySearch(scope, e.local[v])
-		for x, a := range e.values[e.local[v]] {
-			if s.holds(l, v, a) {
-				falsify[at] &^= 1 << x
-			}
-		}
-	}
-	e.clearCells(table, scope, falsify, len(scope)-1, 0, len(table))
-}
-
-// holds reports whether a literal is true when variable v is a.
-func (s *search) holds(l lit, v, a int32) bool {
-	is := s.p.is(v, int(a))
-	if is.variable() == l.variable() {
-		return is == l
-	}
-	return !l.positive() // another value of many is taken, so this one is not
-}
-
-// clearCells puts 0 at all values of falsify, from place at of the scope on down; the part of the table has size entries from base on.
-func (e *eliminator) clearCells(table []float64, scope []int32, falsify []uint64, at, base, size int) {
-	if at < 0 {
-		table[base] = 0
-		return
-	}
-	size /= len(e.values[scope[at]])
-	for x := range e.values[scope[at]] {
-		if falsify[at]&(1<<x) != 0 {
-			e.clearCells(table, scope, falsify, at-1, base+x*size, size)
-		}
-	}
 }

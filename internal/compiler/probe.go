@@ -42,7 +42,11 @@ func root(ctx context.Context, p *problem, o Options) (*search, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	return newSearch(ctx, p, r.trail, r.reduced(p.clauses), o)
+	s, err := newSearch(ctx, p, r.trail, r.reduced(p.clauses), o)
+	if err == nil {
+		s.work += r.work // what probing took
+	}
+	return s, err
 }
 
 // probe propagates, and tries both values of every variable until a round finds nothing or the work is spent: a value that

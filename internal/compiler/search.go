@@ -44,7 +44,8 @@ type search struct {
 	values     []int32
 	sliceBytes int64
 
-	frequency []int32   // by variable: how often it occurs in its component
+	frequency []int32   // by variable: in how many clauses of its component it is
+	tabled    []int32   // by variable: in how many tables
 	guide     []float64 // by variable: what the tree decomposition says, higher is earlier
 
 	dense    eliminator
@@ -90,7 +91,7 @@ func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o 
 	n := p.booleans()
 	s.graph = newGraph(p, clauses, tablesOf)
 	s.varMark, s.clauseMark = make([]uint32, n), make([]uint32, long)
-	s.frequency, s.guide = make([]int32, n), make([]float64, n)
+	s.frequency, s.tabled, s.guide = make([]int32, n), make([]int32, n), make([]float64, n)
 	s.varDigest = make([]digest, n)
 	for v := range n {
 		s.varDigest[v] = numbers.draw()
@@ -152,9 +153,8 @@ func (s *search) sum(c component, share float64) (amount, bool) {
 	wait := int32(0)
 	if s.narrow(c) {
 		value, log2, ok := s.eliminate(c)
-		if ok {
-			s.stats.Dense++
-			return amount{number: value}, true
+		if ok || s.err != nil {
+			return value, ok
 		}
 		wait = 2 * log2
 	} else {
@@ -238,7 +238,8 @@ func (s *search) branch(c component, share float64, wait int32) (amount, bool) {
 	return amount{product, s.multiplied(factors)}, true
 }
 
-// choose returns the decision for a component: the variable with the highest score, and of its values the one that was in more conflicts.
+// choose returns the decision for a component: of the variables with a clause, or of all where there is none, the one with the highest
+// score, and of its values the one that was in more conflicts.
 func (s *search) choose(c component) lit {
 	s.stats.Decisions++
 	if s.stats.Decisions%policy.ActivityDecay == 0 {
@@ -246,9 +247,15 @@ func (s *search) choose(c component) lit {
 			s.activity[l] /= 2
 		}
 	}
-	best, score := int32(-1), 0.0
+	best, score, logical := int32(-1), 0.0, false
 	for _, v := range s.vars[c.vars:c.varsEnd] {
-		x := float64(s.frequency[v]) + policy.ActivityWeight*(s.activity[2*v]+s.activity[2*v+1]) + s.guide[v]
+		if s.frequency[v] > 0 && !logical {
+			best, logical = -1, true
+		}
+		if s.frequency[v] == 0 && logical {
+			continue
+		}
+		x := float64(s.frequency[v]+s.tabled[v]) + policy.ActivityWeight*(s.activity[2*v]+s.activity[2*v+1]) + s.guide[v]
 		if best < 0 || x > score {
 			best, score = v, x
 		}

@@ -13,9 +13,11 @@ import (
 // TestCircuitsAgainstEnumeration: one circuit serves all weights, and is deterministic.
 func TestCircuitsAgainstEnumeration(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
-	for i := range 500 {
+	eliminated := int64(0)
+	for i := range 800 {
 		f, weights := random(t, r, 1+r.IntN(8))
-		c := traced(t, f, weights)
+		c, dense := traced(t, f, weights, []int{-1, 0, 8, 1 << 20}[i%4])
+		eliminated += dense
 		if sure, err := c.Deterministic(context.Background()); err != nil || !sure {
 			t.Fatalf("formula %d: deterministic %v, %v", i, sure, err)
 		}
@@ -32,13 +34,16 @@ func TestCircuitsAgainstEnumeration(t *testing.T) {
 			}
 		}
 	}
+	if eliminated < 100 {
+		t.Errorf("%d components were eliminated", eliminated)
+	}
 }
 
-// traced compiles a formula into a circuit.
-func traced(t *testing.T, f *formula.Formula, weights []scaled.Number) *circuit.Circuit {
+// traced compiles a formula into a circuit, with tables of so many entries, and says how many components were eliminated.
+func traced(t *testing.T, f *formula.Formula, weights []scaled.Number, cells int) (*circuit.Circuit, int64) {
 	t.Helper()
 	b := circuit.NewBuilder(f.Domains, 0)
-	got, err := Compile(context.Background(), f, Options{Weights: weights, Builder: b})
+	got, err := Compile(context.Background(), f, Options{Weights: weights, Builder: b, cells: cells})
 	if err != nil || !got.Traced {
 		t.Fatal(got, err)
 	}
@@ -47,7 +52,7 @@ func traced(t *testing.T, f *formula.Formula, weights []scaled.Number) *circuit.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, got.Stats.Dense
 }
 
 // TestFullBuilder: without room for its circuit a formula is summed all the same.

@@ -23,7 +23,7 @@ type circuits struct{}
 
 // Cost implements Engine: an operation per edge.
 func (circuits) Cost(_ *problem.Problem, part btn.Part) btn.Cost {
-	c, err := part.(*btn.Circuit).Of.Circuit()
+	c, err := part.(*btn.Circuit).Of.Circuit(context.Background())
 	if err != nil {
 		return btn.Cost{}
 	}
@@ -35,7 +35,10 @@ func (circuits) Contract(
 	ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want,
 ) (btn.Value, error) {
 	q := part.(*btn.Circuit)
-	c, err := q.Of.Circuit()
+	c, err := q.Of.Circuit(ctx)
+	if ctx.Err() != nil {
+		return btn.Value{}, ctx.Err()
+	}
 	if err != nil {
 		return btn.Value{}, fault.Wrap(fault.BadInput, err)
 	}

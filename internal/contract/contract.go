@@ -128,11 +128,14 @@ func Part(
 		return fail(fault.New(fault.BadInput, "no engine contracts it"))
 	}
 
-	if err := part.Fits(p.Net); err != nil {
-		return fail(fault.Wrap(fault.BadInput, err))
+	if q, ok := part.(*btn.Circuit); ok && q.Of != nil {
+		_, _ = q.Of.Circuit(ctx) // Fits reads it too, and has no context; what is wrong with it Fits says
 	}
 	if err := ctx.Err(); err != nil {
 		return btn.Value{}, err
+	}
+	if err := part.Fits(p.Net); err != nil {
+		return fail(fault.Wrap(fault.BadInput, err))
 	}
 
 	if len(want.Joint) > 0 {

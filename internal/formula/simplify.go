@@ -21,6 +21,7 @@ type Reduced struct {
 	Formula *Formula
 	Stands  [][]int32 // by atom of Formula: atoms of the original, in increasing order
 	Fixed   []int32   // atoms of the original that every assignment has, in increasing order
+	Work    int64     // steps that Simplify took
 }
 
 // DefaultWork is how many steps of propagation Simplify takes at most where it is not told.
@@ -60,7 +61,7 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 	for a := range f.Atoms() {
 		r.Stands = append(r.Stands, []int32{int32(a)})
 	}
-	p := pace.New(ctx)
+	p, given := pace.New(ctx), work
 	r, err := rebuild(ctx, r, nothing(f)) // the clauses in their normal form
 	asked := 0
 	for round := 0; err == nil && round < mostRounds; round++ {
@@ -72,7 +73,7 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 			break
 		}
 		if s.p.zero {
-			return r.zero(), nil
+			return r.zero(given - work), nil
 		}
 		if r, err = rebuild(ctx, r, s.changes()); !changed || work <= 0 {
 			break
@@ -81,30 +82,36 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 	if err != nil {
 		return nil, err
 	}
-	return thinned(ctx, r, p, work)
+	return thinned(ctx, r, p, work, given)
 }
 
-// thinned leaves out the clauses that follow from the others. It comes last: they help to find everything else.
-func thinned(ctx context.Context, r *Reduced, p *pace.Pace, work int64) (*Reduced, error) {
+// thinned leaves out the clauses that follow from the others, within the work that is left of what was given. It comes last: they help to
+// find everything else.
+func thinned(ctx context.Context, r *Reduced, p *pace.Pace, work, given int64) (*Reduced, error) {
 	s := &simplifier{f: r.Formula, p: newPropagator(r.Formula), pace: p, left: work, drop: make([]bool, len(r.Formula.Domains))}
 	s.implied()
+	work -= s.p.work
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	if s.p.zero {
-		return r.zero(), nil
+		return r.zero(given - work), nil
 	}
-	return rebuild(ctx, r, s.changes())
+	out, err := rebuild(ctx, r, s.changes())
+	if err == nil {
+		out.Work = given - work
+	}
+	return out, err
 }
 
 // zero is what is left where there is no assignment.
-func (r *Reduced) zero() *Reduced {
+func (r *Reduced) zero(work int64) *Reduced {
 	empty := Formula{Domains: []int{}, Functional: []bool{}, Clauses: [][]Literal{{}}, Scale: r.Formula.Scale}
 	f, err := New(empty)
 	if err != nil {
 		panic(err) // it has nothing that could be wrong
 	}
-	return &Reduced{Formula: f, Stands: [][]int32{}}
+	return &Reduced{Formula: f, Stands: [][]int32{}, Work: work}
 }
 
 // simplifier is a formula in work.

@@ -259,3 +259,21 @@ func TestSimplifyEnds(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWorkOfSimplify: the steps that it took are told, also where nothing is left.
+func TestWorkOfSimplify(t *testing.T) {
+	rng := rand.New(rand.NewPCG(71, 72))
+	empty, total := 0, int64(0)
+	for range 200 {
+		r := simplified(t, randomClauses(rng, 5))
+		if len(r.Formula.Domains) == 0 {
+			empty++
+		}
+		if total += r.Work; r.Work < 0 || len(r.Formula.Clauses) > 1 && r.Work == 0 {
+			t.Fatalf("%d steps", r.Work)
+		}
+	}
+	if total == 0 || empty == 0 {
+		t.Errorf("%d steps in all, nothing left of %d", total, empty)
+	}
+}

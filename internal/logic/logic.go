@@ -112,7 +112,9 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 	}
 
 	back := newWayBack(f, reduced, o.Bytes)
-	with := compiler.Options{Work: o.Work, Memory: o.Memory / 2, Builder: back.builder, CircuitOnly: weighted == nil, Leaf: back.leaf}
+	with := compiler.Options{
+		Work: after(o.Work, reduced.Work), Memory: o.Memory / 2, Builder: back.builder, CircuitOnly: weighted == nil, Leaf: back.leaf,
+	}
 	fixed := scaled.One
 	if len(o.Order) > 0 {
 		with.Order = back.order(o.Order)
@@ -123,6 +125,7 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 		}
 	}
 	r, err := compiler.Compile(ctx, reduced.Formula, with)
+	r.Stats.Work += reduced.Work
 	if errors.Is(err, circuit.ErrFull) {
 		err = fault.New(fault.OverBudget, "%w: %d bytes: %w", ErrCircuit, o.Bytes, err)
 	}
@@ -137,6 +140,14 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 		return none, nil, r.Stats.Work, err
 	}
 	return r.Z.Mul(fixed), btn.NewCompiled(c, !slices.Contains(f.Functional, false)), r.Stats.Work, nil
+}
+
+// after is what is left of the work that a search may take; 0, no limit, where that is none.
+func after(work, done int64) int64 {
+	if work <= 0 {
+		return 0
+	}
+	return max(work-done, 1)
 }
 
 // simplifyWork is what simplification may take where the search may take so much.

@@ -84,7 +84,7 @@ func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
 // checkCircuit: it is smooth and decomposable, and deterministic where maxima may be asked for.
 func checkCircuit(t *testing.T, of *btn.Compiled) {
 	t.Helper()
-	c, err := of.Circuit()
+	c, err := of.Circuit(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -263,7 +263,7 @@ func (a *assigner) compile(ctx context.Context, net *btn.Network, work int64) (*
 
 // circuitPlan is the plan of a circuit. Its passes have to fit the memory.
 func (a *assigner) circuitPlan(of *btn.Compiled) (*btn.Plan, error) {
-	c, err := of.Circuit()
+	c, err := of.Circuit(a.ctx)
 	if err != nil {
 		return nil, err
 	}
