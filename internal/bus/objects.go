@@ -20,6 +20,10 @@ import (
 	"github.com/nats-io/nuid"
 )
 
+// ackWithin is how long the acknowledgement of a chunk may take. Up to 500 MiB of an object are in flight, so that it is the time in
+// which a loaded server stores that much, not that of one request.
+const ackWithin = 2 * time.Minute
+
 // bulk is a connection for objects: on the one for messages these would wait behind megabytes, on
 // their way to the server and from it.
 type bulk struct {
@@ -47,7 +51,7 @@ func (b *bulk) over(nc *nats.Conn) (jetstream.JetStream, error) {
 		nc.RemoveStatusListener(closed)
 		return nil, err
 	}
-	if b.js, err = jetstream.New(own); err != nil {
+	if b.js, err = jetstream.New(own, jetstream.WithDefaultTimeout(ackWithin)); err != nil {
 		nc.RemoveStatusListener(closed)
 		own.Close()
 		return nil, err

@@ -13,6 +13,11 @@ import (
 // readyWithin is how long a started server may take to recover its streams and accept connections.
 const readyWithin = 30 * time.Second
 
+// streamBuffer is how many bytes a stream may have that wait to be stored: two objects may be on their way at once, of each of which
+// the client library has up to 4,000 chunks of 128 KiB in flight. With the server's own 128 MiB it drops chunks of large objects where
+// the disk or the processors are slower than the sender, and the object is never whole.
+const streamBuffer = 2 * 4000 * (128 << 10)
+
 // startNATS starts a server with JetStream in dir. It installs no signal handlers and writes no pid or port files.
 func startNATS(o Options, dir string) (*server.Server, error) {
 	opts := &server.Options{
@@ -24,6 +29,7 @@ func startNATS(o Options, dir string) (*server.Server, error) {
 		StoreDir:               dir,
 		SyncAlways:             o.Sync,
 		DisableJetStreamBanner: true,
+		StreamMaxBufferedSize:  streamBuffer,
 	}
 	if o.Listen {
 		opts.Host, opts.Port = o.Host, o.Port
