@@ -245,7 +245,7 @@ func TestUnreadableNetworkEntry(t *testing.T) {
 		for _, e := range entries {
 			store.Put(r.ctx, e.Key, []byte(value))
 			if _, err := cached.Describe(
-				e.Key, []byte(value),
+				t.Context(), e.Key, []byte(value),
 			); (err == nil) != (i == len(garbage)-1) {
 				t.Errorf("%q: %v", value, err)
 			}
