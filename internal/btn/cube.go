@@ -22,8 +22,10 @@ type Split struct {
 	// Functional is as of Compiled: of the circuits of all cubes.
 	Functional bool `msgpack:"functional,omitempty"`
 
-	Work  int64 `msgpack:"work"`  // steps of the search of one cube, at most
-	Bytes int64 `msgpack:"bytes"` // of a cube's circuit, at most: a larger one is not kept
+	// Counted says that a query for Z alone needs no circuits: it is the first that the model was asked.
+	Counted bool  `msgpack:"counted,omitempty"`
+	Work    int64 `msgpack:"work"`  // steps of the search of one cube, at most
+	Bytes   int64 `msgpack:"bytes"` // of a cube's circuit, at most: a larger one is not kept
 }
 
 // Class implements Part.

@@ -17,7 +17,8 @@ import (
 )
 
 // cubes searches cubes. A cube's circuit is remembered where it is small enough, and then evaluated; else the search itself sums,
-// and gives Z alone: marginals, joint marginals and assignments need the circuit.
+// and gives Z alone: marginals, joint marginals and assignments need the circuit. Where Z alone is wanted, no circuit is made that nobody
+// remembers, or that the plan says is not worth it.
 type cubes struct{}
 
 // Cost implements Engine: what the search may take.
@@ -37,6 +38,12 @@ func (cubes) Contract(ctx context.Context, p *problem.Problem, part btn.Part, wa
 		net = p.Base
 	}
 
+	zAlone := !want.Marginals && want.Joint == nil && q.Ask == ""
+	if zAlone && (q.Of.Counted || p.Circuits == nil) {
+		o.NoCircuit = true
+		z, _, err := logic.Sum(ctx, net, o)
+		return btn.Value{Z: z.Mul(p.Net.Scale)}, err
+	}
 	var counted *scaled.Number // by a search that left no circuit
 	of, err := p.RememberCircuit(ctx, cubeKey(net, q, p.Memory), func(ctx context.Context) (*btn.Compiled, error) {
 		z, of, err := logic.Sum(ctx, net, o)
@@ -46,7 +53,7 @@ func (cubes) Contract(ctx context.Context, p *problem.Problem, part btn.Part, wa
 		}
 		return of, err
 	})
-	if counted != nil && !want.Marginals && want.Joint == nil && q.Ask == "" {
+	if counted != nil && zAlone {
 		return btn.Value{Z: counted.Mul(p.Net.Scale)}, nil
 	}
 	if err != nil {

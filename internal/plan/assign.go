@@ -45,6 +45,7 @@ func AssignKnown(
 		facts:    known.factsOf(net),
 		problems: known.Problems,
 		options:  known.Options,
+		alone:    len(queries) == 1,
 	}
 	if a.options.Memory == 0 {
 		a.options.Memory = s.Memory
@@ -88,7 +89,10 @@ type assigner struct {
 	bethe    map[*btn.Plan]*btn.Plan // plan, nil for none → the one that begins with the value of belief propagation
 	problems *problem.Shared
 	options  problem.Options
-	// Of the query that is assigned: its evidence, the network under it, and its problem once it was needed.
+	alone    bool // the job has one query
+	// Of the query that is assigned: whether it is the job's only one and wants Z alone, its evidence, the network under it, and its
+	// problem once it was needed.
+	once        bool
 	evidence    factorgraph.Evidence
 	conditioned *btn.Network
 	problem     *problem.Problem
@@ -159,6 +163,7 @@ func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
 	}
 
 	a.problem, a.conditioned, a.evidence = nil, conditioned, q.Evidence
+	a.once = a.alone && !q.Marginals && len(q.Joint) == 0 && !q.Descends() && !btn.Parametric(q)
 	if q.Descends() {
 		return a.descents(q)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/compiler"
@@ -61,8 +62,24 @@ func (a *assigner) split(settings string, compute func(context.Context) (*btn.Pl
 	if err != nil {
 		return nil, err
 	}
+	if hit != btn.CacheHit && a.once && !recurring(a.ctx) {
+		plan = withoutCircuits(plan)
+	}
 	cost := plan.Estimates[0].Cost
 	return &btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Cost: &cost}, nil
+}
+
+// withoutCircuits is the plan of a split for a query for Z alone that no other may follow: circuits take more than half the time.
+func withoutCircuits(plan *btn.Plan) *btn.Plan {
+	out, e := *plan, plan.Estimates[0]
+	split := *e.Parts[0].(*btn.Cube).Of
+	split.Counted = true
+	e.Parts = slices.Clone(e.Parts)
+	for i := range e.Parts {
+		e.Parts[i] = &btn.Cube{Of: &split, At: i}
+	}
+	out.Estimates = []btn.Estimate{e}
+	return &out
 }
 
 // cubesPlan splits the search of a network.

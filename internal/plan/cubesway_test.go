@@ -3,6 +3,7 @@ package plan_test
 // A search split into cubes: one part each, which sum to what the whole is.
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -121,16 +122,18 @@ func TestCubesThatAreOnlyCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var circuits made
 	value := func(q int) btn.UnitValue {
-		values, err := stage.Contract(t.Context(), net, assignments, queries, []btn.Unit{{Query: q, Part: 0}}, stage.ContractOptions{})
+		values, err := stage.Contract(t.Context(), net, assignments, queries, []btn.Unit{{Query: q, Part: 0}},
+			stage.ContractOptions{Circuits: &circuits})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return values[0]
 	}
 	want := value(0)
-	if want.Error != nil || want.Value.Z.IsZero() {
-		t.Fatalf("%+v", want)
+	if want.Error != nil || want.Value.Z.IsZero() || circuits != 1 {
+		t.Fatalf("%+v, %d circuits", want, circuits)
 	}
 	for q := range queries {
 		assignments[q].Plan.Estimates[0].Parts[0].(*btn.Cube).Of.Bytes = 1
@@ -141,6 +144,75 @@ func TestCubesThatAreOnlyCounted(t *testing.T) {
 	}
 	if got := value(1); got.Error == nil || got.Error.Code != fault.OverBudget {
 		t.Errorf("marginals without a circuit: %+v", got.Error)
+	}
+}
+
+// made counts the circuits of cubes that are asked for, and remembers none.
+type made int
+
+func (n *made) Do(ctx context.Context, _ string, compute func(context.Context) (*btn.Compiled, error)) (*btn.Compiled, error) {
+	*n++
+	return compute(ctx)
+}
+
+// plans remembers plans.
+type plans map[string]*btn.Plan
+
+func (p plans) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
+	if known := p[key]; known != nil {
+		return known, true, nil
+	}
+	made, err := compute(ctx)
+	if err == nil {
+		p[key] = made
+	}
+	return made, false, err
+}
+
+// TestFirstQueryForZMakesNoCircuits: the only query of a job, for Z of a model that was not asked before, is counted; what comes after it, or
+// wants more, or comes with others, makes circuits, as does a registered model.
+func TestFirstQueryForZMakesNoCircuits(t *testing.T) {
+	m := clauses(60, 130, 1)
+	s := btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 10}
+	net, err := stage.Reparameterise(t.Context(), m, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first scaled.Number
+	memo := plans{}
+	for k, c := range []struct {
+		name     string
+		ctx      context.Context
+		queries  []query.Query
+		memo     plan.Memo
+		circuits made
+	}{
+		{"the first", t.Context(), []query.Query{{}}, memo, 0},
+		{"asked again", t.Context(), []query.Query{{}}, memo, 1},
+		{"nothing is remembered", t.Context(), []query.Query{{}}, nil, 0},
+		{"marginals", t.Context(), []query.Query{{Marginals: true}}, plans{}, 1},
+		{"two queries", t.Context(), []query.Query{{}, {}}, plans{}, 1},
+		{"a registered model", plan.Recurring(t.Context()), []query.Query{{}}, plans{}, 1},
+	} {
+		assignments, err := stage.LearnKnown(c.ctx, net, c.queries, s, c.memo, &plan.Known{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var circuits made
+		values, err := stage.Contract(t.Context(), net, assignments, c.queries, []btn.Unit{{}}, stage.ContractOptions{Circuits: &circuits})
+		if err != nil || values[0].Error != nil {
+			t.Fatalf("%s: %v, %+v", c.name, err, values[0].Error)
+		}
+		if circuits != c.circuits {
+			t.Errorf("%s: %d circuits, want %d", c.name, circuits, c.circuits)
+		}
+		z := values[0].Value.Z
+		if k == 0 {
+			first = z
+		}
+		if off := math.Abs(z.LogAbs() - first.LogAbs()); !(off < 1e-12) {
+			t.Errorf("%s: ln Z is %v, %v of the first", c.name, z.LogAbs(), first.LogAbs())
+		}
 	}
 }
 
