@@ -169,8 +169,8 @@ func (p plans) Do(ctx context.Context, key string, compute func(context.Context)
 	return made, false, err
 }
 
-// TestFirstQueryForZMakesNoCircuits: the only query of a job, for Z of a model that was not asked before, is counted; what comes after it, or
-// wants more, or comes with others, makes circuits, as does a registered model.
+// TestFirstQueryForZMakesNoCircuits: the only query of a job, for Z of a model that was not asked before, is counted; what comes
+// after it, or wants more, or comes with others, makes circuits, as does a registered model.
 func TestFirstQueryForZMakesNoCircuits(t *testing.T) {
 	m := clauses(60, 130, 1)
 	s := btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 10}
