@@ -121,7 +121,8 @@ func TestDeadlineInTheMiddleOfCubes(t *testing.T) {
 	close(ended)
 }
 
-// TestCubesAreRemembered: the second query makes circuits, and other contract-workers evaluate the circuits of all cubes under other evidence, and search nothing.
+// TestCubesAreRemembered: the second query makes circuits; other contract-workers evaluate those of all cubes under other evidence, and
+// search nothing.
 func TestCubesAreRemembered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, calm)
