@@ -159,8 +159,14 @@ func TestCubesAreRemembered(t *testing.T) {
 	if hits != 0 || misses != 0 {
 		t.Errorf("at first, when cubes are counted: %v hits, %v misses of %v", hits, misses, n)
 	}
-	if _, hits, misses := ask("second", factorgraph.Evidence{}); hits != 0 || misses != n {
-		t.Errorf("when circuits are made: %v hits, %v misses of %v", hits, misses, n)
+	for try := 1; ; try++ { // a busy machine may have forgotten the plan: then cubes are counted again
+		_, hits, misses := ask(fmt.Sprint("second", try), factorgraph.Evidence{})
+		if hits == 0 && misses == n {
+			break
+		}
+		if try == 5 || misses != 0 {
+			t.Fatalf("when circuits are made: %v hits, %v misses of %v", hits, misses, n)
+		}
 	}
 	for job, e := range map[string]factorgraph.Evidence{
 		"again": {}, "observed": factorgraph.Observe(map[int]int{3: 1, 17: 0}), "otherwise": factorgraph.Observe(map[int]int{3: 0, 40: 1}),
