@@ -23,7 +23,7 @@ import (
 // rounding bounds |Δ ln Z| of a computation that is exact on paper, at these sizes.
 const rounding = 1e-10
 
-func expression(t *testing.T, m *factorgraph.Model, err error) *sumproduct.Expression {
+func expression(t testing.TB, m *factorgraph.Model, err error) *sumproduct.Expression {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

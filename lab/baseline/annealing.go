@@ -1,0 +1,302 @@
+package baseline
+
+// Annealed importance sampling, plain: what a page of code does.
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// AnnealingOptions configure Annealing.
+type AnnealingOptions struct {
+	Temperatures int // default 1,000
+	Chains       int // default 100
+	Seed         uint64
+}
+
+// Annealing estimates ln Z by annealed importance sampling (Neal, 2001): every chain begins with a draw from the uniform distribution and
+// goes along the tables to the powers 1/T, 2/T … 1, with one sweep of single-site Gibbs steps at each; its weight is the product of the
+// ratios on the way, and Z is their mean times the number of states. There is one chain after the other, nothing adapts, and chains are
+// never drawn anew. Marginals are those of the last states, weighted. The second result is the standard error of ln Z, from the spread of
+// the weights; Converged says that it is below 1. Rounds counts single-site steps.
+//
+// An entry that is 0 forbids its states at every power above 0, so where there are such entries chains may all die: LnZ is −Inf then.
+// Errors: those of other methods here, and the context's.
+func Annealing(ctx context.Context, e *sumproduct.Expression, o AnnealingOptions) (Result, float64, error) {
+	if err := check(e); err != nil {
+		return Result{}, 0, err
+	}
+	if o.Temperatures == 0 {
+		o.Temperatures = 1000
+	}
+	if o.Chains == 0 {
+		o.Chains = 100
+	}
+	if o.Temperatures < 1 || o.Chains < 2 {
+		return Result{}, 0, fault.New(fault.BadInput, "baseline: %d temperatures and %d chains", o.Temperatures, o.Chains)
+	}
+
+	states := e.Scale.LogAbs()
+	for i, d := range e.Dims {
+		if d > 1<<8 {
+			return Result{}, 0, fault.New(fault.Unsupported, "baseline: index %d has %d values, at most 256", i, d)
+		}
+		states += math.Log(float64(d))
+	}
+	var chain annealed
+	if s := newSpins(e); s != nil {
+		chain = s
+	} else {
+		chain = newStates(e)
+	}
+	lnw := make([]float64, o.Chains)
+	last := make([][]uint8, o.Chains)
+	for c := range lnw {
+		r := rand.New(rand.NewPCG(o.Seed, uint64(c)))
+		chain.draw(r)
+		for t := range o.Temperatures {
+			if ctx.Err() != nil {
+				return Result{}, 0, ctx.Err()
+			}
+			lnw[c] += chain.energy() / float64(o.Temperatures)
+			if t+1 < o.Temperatures {
+				chain.sweep(r, float64(t+1)/float64(o.Temperatures))
+			}
+		}
+		last[c] = chain.values()
+	}
+
+	top := math.Inf(-1)
+	for _, l := range lnw {
+		top = max(top, l)
+	}
+	res := Result{LnZ: math.Inf(-1), Rounds: o.Chains * (o.Temperatures - 1) * len(e.Dims)}
+	if math.IsInf(top, -1) {
+		return res, math.Inf(1), nil
+	}
+	sum, squares := 0.0, 0.0
+	res.Marginals = make([][]float64, len(e.Dims))
+	for i, d := range e.Dims {
+		res.Marginals[i] = make([]float64, d)
+	}
+	for c, l := range lnw {
+		w := math.Exp(l - top)
+		sum += w
+		squares += w * w
+		for i, x := range last[c] {
+			res.Marginals[i][x] += w
+		}
+	}
+	for _, p := range res.Marginals {
+		for a := range p {
+			p[a] /= sum
+		}
+	}
+	n := float64(o.Chains)
+	res.LnZ = states + top + math.Log(sum/n)
+	deviation := math.Sqrt(max(0, squares/n-sum*sum/n/n)*n/(n-1)) / math.Sqrt(n) / (sum / n)
+	res.Converged = deviation < 1
+	return res, deviation, nil
+}
+
+// annealed is a chain that walks over an expression.
+type annealed interface {
+	draw(r *rand.Rand)                // a state at random
+	energy() float64                  // ln of the product of the tables there
+	sweep(r *rand.Rand, beta float64) // a Gibbs step at every index, of the tables to the power beta
+	values() []uint8                  // of the indices, a copy
+}
+
+// states is a chain over any expression.
+type states struct {
+	dims   []int
+	tables []logTable
+	of     [][]occurrence // by index
+	x      []uint8
+	p      []float64
+}
+
+type logTable struct {
+	ln []float64
+	at int // the entry of the state
+}
+
+type occurrence struct{ table, stride int }
+
+func newStates(e *sumproduct.Expression) *states {
+	s := &states{dims: e.Dims, of: make([][]occurrence, len(e.Dims)), x: make([]uint8, len(e.Dims))}
+	most := 0
+	for _, d := range e.Dims {
+		most = max(most, d)
+	}
+	s.p = make([]float64, most)
+	for t, table := range e.Tables {
+		ln := make([]float64, len(table.Data))
+		for k, v := range table.Data {
+			ln[k] = math.Log(v)
+		}
+		s.tables = append(s.tables, logTable{ln: ln})
+		stride := 1
+		for k := len(table.Scope) - 1; k >= 0; k-- {
+			i := table.Scope[k]
+			s.of[i] = append(s.of[i], occurrence{t, stride})
+			stride *= e.Dims[i]
+		}
+	}
+	return s
+}
+
+func (s *states) put(i int, a uint8) {
+	for _, o := range s.of[i] {
+		s.tables[o.table].at += o.stride * (int(a) - int(s.x[i]))
+	}
+	s.x[i] = a
+}
+
+func (s *states) draw(r *rand.Rand) {
+	for i, d := range s.dims {
+		s.put(i, uint8(r.IntN(d)))
+	}
+}
+
+func (s *states) energy() float64 {
+	sum := 0.0
+	for t := range s.tables {
+		sum += s.tables[t].ln[s.tables[t].at]
+	}
+	return sum
+}
+
+func (s *states) sweep(r *rand.Rand, beta float64) {
+	for i, d := range s.dims {
+		p := s.p[:d]
+		top := math.Inf(-1)
+		for a := range p {
+			p[a] = 0
+			for _, o := range s.of[i] {
+				t := &s.tables[o.table]
+				p[a] += t.ln[t.at+o.stride*(a-int(s.x[i]))]
+			}
+			top = max(top, p[a])
+		}
+		if math.IsInf(top, -1) { // a dead chain stays where it is
+			continue
+		}
+		sum := 0.0
+		for a := range p {
+			p[a] = math.Exp(beta * (p[a] - top))
+			sum += p[a]
+		}
+		left := r.Float64() * sum
+		a := 0
+		for ; a < d-1; a++ {
+			if left -= p[a]; left < 0 {
+				break
+			}
+		}
+		s.put(i, uint8(a))
+	}
+}
+
+func (s *states) values() []uint8 { return append([]uint8(nil), s.x...) }
+
+// spins is a chain over ln Π T = constant + Σ_i h_i s_i + Σ_{i<j} J_ij s_i s_j, s_i = ±1. It keeps the field at every spin.
+type spins struct {
+	constant float64
+	h        []float64
+	to       [][]int32
+	j        [][]float64
+	x        []float64
+	field    []float64 // h_i + Σ_j J_ij s_j
+}
+
+// newSpins returns nil for an expression whose indices have other than two values, or whose tables are over more than two of them or have
+// zeros.
+func newSpins(e *sumproduct.Expression) *spins {
+	n := len(e.Dims)
+	s := &spins{
+		h: make([]float64, n), to: make([][]int32, n), j: make([][]float64, n), x: make([]float64, n), field: make([]float64, n),
+	}
+	for _, d := range e.Dims {
+		if d != 2 {
+			return nil
+		}
+	}
+	for _, t := range e.Tables {
+		var ln [4]float64
+		if len(t.Scope) > 2 {
+			return nil
+		}
+		for k, v := range t.Data {
+			if v <= 0 {
+				return nil
+			}
+			ln[k] = math.Log(v)
+		}
+		switch len(t.Scope) {
+		case 0:
+			s.constant += ln[0]
+		case 1:
+			s.constant += (ln[0] + ln[1]) / 2
+			s.h[t.Scope[0]] += (ln[1] - ln[0]) / 2
+		case 2:
+			a, b := t.Scope[0], t.Scope[1]
+			s.constant += (ln[0] + ln[1] + ln[2] + ln[3]) / 4
+			s.h[a] += (ln[2] + ln[3] - ln[0] - ln[1]) / 4
+			s.h[b] += (ln[1] + ln[3] - ln[0] - ln[2]) / 4
+			w := (ln[0] + ln[3] - ln[1] - ln[2]) / 4
+			s.to[a], s.j[a] = append(s.to[a], int32(b)), append(s.j[a], w)
+			s.to[b], s.j[b] = append(s.to[b], int32(a)), append(s.j[b], w)
+		}
+	}
+	return s
+}
+
+func (s *spins) draw(r *rand.Rand) {
+	for i := range s.x {
+		s.x[i] = float64(2*r.IntN(2) - 1)
+	}
+	copy(s.field, s.h)
+	for i, x := range s.x {
+		for k, b := range s.to[i] {
+			s.field[b] += s.j[i][k] * x
+		}
+	}
+}
+
+func (s *spins) energy() float64 {
+	sum := 0.0
+	for i, x := range s.x {
+		sum += (s.h[i] + s.field[i]) * x
+	}
+	return s.constant + sum/2
+}
+
+func (s *spins) sweep(r *rand.Rand, beta float64) {
+	for i, x := range s.x {
+		// up with probability 1/(1+e^{−2β field})
+		up := r.Float64()*(1+math.Exp(-2*beta*s.field[i])) < 1
+		if up == (x > 0) {
+			continue
+		}
+		s.x[i] = -x
+		j := s.j[i]
+		for k, b := range s.to[i] {
+			s.field[b] -= 2 * j[k] * x
+		}
+	}
+}
+
+func (s *spins) values() []uint8 {
+	out := make([]uint8, len(s.x))
+	for i, x := range s.x {
+		if x > 0 {
+			out[i] = 1
+		}
+	}
+	return out
+}
