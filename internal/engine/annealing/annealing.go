@@ -1,117 +1,156 @@
-// Package annealing estimates a sum of products of tables that are at least 0 without bias, by populations of chains that are
-// carried from a product of vectors to the product of the tables (annealed importance sampling with resampling).
+// Package annealing weighs chains that are carried from uniformly random states to the product of an expression's tables, so that the mean
+// of their weights is Z (annealed importance sampling).
 //
-// The path is ψ_β(x) = Π_i b_i(x_i)^{1−β} · Π_t T_t(x)^β, β from 0 to 1 along a ladder; an entry that is 0 counts e^{−λβ} times the least
-// of its table before the end, and 0 there. A population begins with draws from Π b_i; from rung to rung every chain's weight is
-// multiplied by the ratio of the two ψ, chains are drawn anew by their weights where those have become uneven, and every chain takes
-// heat-bath steps that keep ψ_β. The product of the mean ratios is an unbiased estimate of Z for any ladder that was fixed beforehand:
-// Neal, Annealed importance sampling, 2001; Del Moral, Doucet, Jasra, Sequential Monte Carlo samplers, 2006.
+// The path is ψ_β(x) = Π_t T_t(x)^β with β = 1/T, 2/T … 1. A chain begins with a state drawn uniformly; at every rung its weight is
+// multiplied by the ratio of the new ψ to the one before, at the state it is in, and then every index takes a step that keeps the new ψ.
+// E w · Π dims = Z for any number of rungs that was fixed beforehand, because nothing adapts within a chain. An entry of 0 counts
+// e^{−hardness} times the least of its table on the way and 0 at the end. Neal, Annealed importance sampling, Statistics and Computing 2001.
+//
+// Every chain is a rank-one component of the network at the state where it ends (docs/method.md): its random numbers depend on the seed and
+// on its number alone, so that any share of the chains has the same bits on any worker. Conditional probabilities of pairwise models of two
+// values are computed in float32, which moves ln Z by less than 1e-5 of itself; weights are in float64.
 package annealing
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// ErrSigned says that an expression has entries below 0, which no chain can be weighted with.
-var ErrSigned = errors.New("annealing: an entry is below 0")
+// Step is how an index is moved.
+type Step uint8
+
+const (
+	// HeatBath draws an index from its conditional distribution.
+	HeatBath Step = iota
+	// Metropolis proposes another value and accepts it by the ratio, which mixes faster where values are rarely left. Models of which
+	// Lanes says no take heat-bath steps instead.
+	Metropolis
+)
+
+// Path is how chains are carried.
+type Path struct {
+	Rungs int
+	Step  Step
+	Seed  uint64
+}
+
+// Group is how many chains are run side by side: chains come in multiples of it.
+const Group = 8
+
+// hardness is λ. Chosen: e^−12 is rare at the end, and walls are crossed in the first half.
+const hardness = 12
 
 // Model is an expression as chains walk over it. It does not change and may be used by several goroutines.
 type Model struct {
 	dims  []int
-	scale scaled.Number
-	walks walks
+	ln    float64 // of Scale · Π dims · the constant that chains leave out
+	spins *lattice
+	sites *sites
 }
 
-// New returns the model of an expression. Errors: ErrSigned (unsupported); unsupported where an index has more than 256 values.
-// Cost: linear in the tables.
+// New returns the model of an expression whose entries are at least 0. Errors: unsupported where an entry is below 0, where an index has
+// more than 256 values, and for entries with exponents of their own. Cost: linear in the tables; dense models of n spins take 4 n² bytes.
 func New(e *sumproduct.Expression) (*Model, error) {
 	if e.Signed() {
-		return nil, fault.Wrap(fault.Unsupported, ErrSigned)
+		return nil, fault.New(fault.Unsupported, "annealing: an entry is below 0, and weights are not")
 	}
+	if err := e.Fits(); err != nil {
+		return nil, err
+	}
+	m := &Model{dims: e.Dims, ln: e.Scale.LogAbs()}
 	for i, d := range e.Dims {
 		if d > 1<<8 {
-			return nil, fault.New(fault.Unsupported, "annealing: index %d has %d values, at most 256", i, d)
+			return nil, fault.New(fault.Unsupported, "annealing: index %d has %d values, at most %d", i, d, 1<<8)
 		}
+		m.ln += math.Log(float64(d))
 	}
-	m := &Model{dims: e.Dims, scale: e.Scale}
-	if s := newSpins(e); s != nil {
-		m.walks = s
+	if s := newIsing(e); s != nil {
+		m.ln += s.constant
+		m.spins = newLattice(s)
 	} else {
-		m.walks = newSites(e)
+		m.sites = newSites(e)
 	}
 	return m, nil
 }
 
-// Options say how a population is run.
-type Options struct {
-	Ladder []float64 // β of every rung, rising, the last one 1
-	Chains int       // of a population
-	Seed   uint64
+// Lanes reports whether the model is one of spins, whose chains go side by side.
+func (m *Model) Lanes() bool { return m.spins != nil }
+
+// Flops is about what a chain takes: rungs times what a sweep does.
+func (m *Model) Flops(rungs int) float64 {
+	if m.spins != nil {
+		return float64(rungs) * m.spins.flops()
+	}
+	return float64(rungs) * m.sites.flops()
 }
 
-// Population is the outcome of one population.
-type Population struct {
-	Z scaled.Number // an unbiased estimate
-	// Share has of every index the weights of its values at the end, which add up to 1 for each; nil where Z is 0.
-	Share [][]float64
-	// Least is the smallest effective share of chains that there was before chains were drawn anew.
-	Least float64
+// Bytes is what a group of chains takes beside the model.
+func (m *Model) Bytes() float64 {
+	if m.spins != nil {
+		return float64(m.spins.n+Group) * Group * 8
+	}
+	return float64(len(m.dims)+8*len(m.sites.tables)) + m.sites.bytes
 }
 
-// Run returns population number k, whose random numbers depend on the seed and on k alone. Cost: chains times rungs sweeps. The error
-// is the context's.
-func (m *Model) Run(ctx context.Context, o Options, k uint64) (*Population, error) {
-	p := m.start(o.Chains, o.Seed, k)
-	for _, beta := range o.Ladder {
-		if err := p.climb(ctx, beta); err != nil {
+// Weights are those of some chains.
+type Weights struct {
+	// Ln are ln w of every chain in sequence, −Inf for 0: their mean is Z.
+	Ln []float64
+	// Top is the largest of Ln. Share[i][a] is Σ e^{Ln−Top} over the chains that end with index i at value a, Squares the same with
+	// e^{2(Ln−Top)}; nil where they were not asked for.
+	Top            float64
+	Share, Squares [][]float64
+}
+
+// Run returns the weights of chains from ≤ c < to, both multiples of Group. Cost: Flops each. The error is the context's, which is looked
+// at after every rung.
+func (m *Model) Run(ctx context.Context, p Path, from, to int64, marginals bool) (*Weights, error) {
+	w := &Weights{Ln: make([]float64, 0, to-from), Top: math.Inf(-1)}
+	var ends [][]uint8 // of every group, index by index
+	for at := from; at < to; at += Group {
+		var ln [Group]float64
+		var end []uint8
+		var err error
+		if m.spins != nil {
+			ln, end, err = m.spins.anneal(ctx, p, at, marginals)
+		} else {
+			ln, end, err = m.sites.anneal(ctx, p, at, marginals)
+		}
+		if err != nil {
 			return nil, err
 		}
-		if math.IsInf(p.ln, -1) {
-			return &Population{}, nil
+		for _, l := range ln {
+			w.Ln = append(w.Ln, l+m.ln)
+			w.Top = max(w.Top, l+m.ln)
 		}
+		ends = append(ends, end)
 	}
-	return &Population{Z: scaled.FromLog(p.ln).Mul(m.scale), Share: p.shares(m.dims), Least: p.least}, nil
+	if marginals {
+		m.count(w, ends)
+	}
+	return w, nil
 }
 
-// Pilot returns the ladder along which the effective share of the chains falls to about even from rung to rung, from a population of its
-// own, at most so many rungs.
-func (m *Model) Pilot(ctx context.Context, o Options, even float64, most int) ([]float64, error) {
-	p := m.start(o.Chains, o.Seed, math.MaxUint64)
-	var ladder []float64
-	for p.beta < 1 {
-		beta := p.next(even)
-		if len(ladder) >= most {
-			beta = 1
-		}
-		if err := p.climb(ctx, beta); err != nil {
-			return nil, err
-		}
-		if math.IsInf(p.ln, -1) { // all chains have died at the end: what was found is the best there is
-			return append(ladder, 1), nil
-		}
-		ladder = append(ladder, beta)
+// count adds up what the chains' last states weigh.
+func (m *Model) count(w *Weights, ends [][]uint8) {
+	w.Share, w.Squares = make([][]float64, len(m.dims)), make([][]float64, len(m.dims))
+	for i, d := range m.dims {
+		w.Share[i], w.Squares[i] = make([]float64, d), make([]float64, d)
 	}
-	return ladder, nil
-}
-
-// Stretch returns a ladder of so many rungs with the density of another.
-func Stretch(ladder []float64, rungs int) []float64 {
-	out := make([]float64, rungs)
-	for k := range out {
-		at := float64(k+1) / float64(rungs) * float64(len(ladder))
-		i := min(int(at), len(ladder)-1)
-		before := 0.0
-		if i > 0 {
-			before = ladder[i-1]
-		}
-		out[k] = before + (at-float64(i))*(ladder[i]-before)
+	if math.IsInf(w.Top, -1) {
+		return
 	}
-	out[rungs-1] = 1
-	return out
+	for g, end := range ends {
+		for c := range Group {
+			x := math.Exp(w.Ln[g*Group+c] - w.Top)
+			for i := range m.dims {
+				a := min(int(end[i*Group+c]), len(w.Share[i])-1) // a spin of one value is alone
+				w.Share[i][a] += x
+				w.Squares[i][a] += x * x
+			}
+		}
+	}
 }

@@ -1,96 +1,297 @@
 package annealing
 
 import (
-	"fmt"
+	"context"
+	"errors"
 	"math"
-	"os"
+	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/orders"
-	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/sumproduct"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-func expression(t testing.TB, m *factorgraph.Model, err error) *sumproduct.Expression {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := reparam.Build(t.Context(), m, reparam.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := lower.Build(t.Context(), net)
-	if err != nil {
-		t.Fatal(err)
+// model is a random expression over indices of some dimensions: a table over each of the scopes, entries e^±strength, a share of them 0.
+func model(r *rand.Rand, dims []int, scopes [][]int, strength, zeros float64) *sumproduct.Expression {
+	e := &sumproduct.Expression{Dims: dims, Scale: scaled.FromFloat(0.3)}
+	for _, s := range scopes {
+		n := 1
+		for _, i := range s {
+			n *= dims[i]
+		}
+		t := sumproduct.Table{Scope: s}
+		for range n {
+			x := math.Exp(strength * (2*r.Float64() - 1))
+			if r.Float64() < zeros {
+				x = 0
+			}
+			t.Data = append(t.Data, x)
+		}
+		e.Tables = append(e.Tables, t)
 	}
 	return e
 }
 
-func TestPrototype(t *testing.T) {
-	if os.Getenv("BTN_MEASURE") == "" {
-		t.Skip()
+// pairs are all pairs of n indices, and each alone.
+func pairs(n int) (s [][]int) {
+	for i := range n {
+		s = append(s, []int{i})
+		for k := range i {
+			s = append(s, []int{i, k})
+		}
 	}
-	k20, e1 := generate.Complete(20, generate.Ising{Delta: 1, Seed: 1})
-	reg, e2 := generate.RandomRegular(80, 3, generate.Ising{Delta: 2, Seed: 1})
-	grid, e3 := generate.Grid(12, 12, generate.Ising{Delta: 2, Seed: 1})
+	return s
+}
+
+// ring is pairs of neighbours on a ring.
+func ring(n int) (s [][]int) {
+	for i := range n {
+		s = append(s, []int{i, (i + 1) % n})
+	}
+	return s
+}
+
+// enumerate returns Z and the marginals of every index, by all states.
+func enumerate(e *sumproduct.Expression) (z float64, p [][]float64) {
+	x := make([]int, len(e.Dims))
+	for _, d := range e.Dims {
+		p = append(p, make([]float64, d))
+	}
+	for {
+		v := math.Exp(e.Scale.LogAbs())
+		for _, t := range e.Tables {
+			at := 0
+			for _, i := range t.Scope {
+				at = at*e.Dims[i] + x[i]
+			}
+			v *= t.Data[at]
+		}
+		z += v
+		for i, a := range x {
+			p[i][a] += v
+		}
+		k := 0
+		for ; k < len(x); k++ {
+			if x[k]++; x[k] < e.Dims[k] {
+				break
+			}
+			x[k] = 0
+		}
+		if k == len(x) {
+			break
+		}
+	}
+	for i := range p {
+		for a := range p[i] {
+			p[i][a] /= z
+		}
+	}
+	return z, p
+}
+
+// TestMeanOfWeightsIsZ: the mean over 1,000 seeds is within four standard errors of Z by enumeration, and so are weighted marginals.
+func TestMeanOfWeightsIsZ(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
 	for name, c := range map[string]struct {
-		m   *factorgraph.Model
-		err error
-	}{"k20": {k20, e1}, "reg": {reg, e2}, "grid": {grid, e3}} {
-		e := expression(t, c.m, c.err)
-		z, _, err := einsum.Contract(t.Context(), e, orders.Best(e.Hypergraph()), einsum.Options{})
+		e    *sumproduct.Expression
+		step Step
+	}{
+		"sparse, heat bath":  {model(r, []int{2, 2, 2, 2, 2, 2, 2}, ring(7), 1.5, 0), HeatBath},
+		"sparse, metropolis": {model(r, []int{2, 2, 2, 2, 2, 2, 2}, ring(7), 1.5, 0), Metropolis},
+		"dense, heat bath":   {model(r, []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, pairs(10), 0.7, 0), HeatBath},
+		"dense, metropolis":  {model(r, []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, pairs(10), 0.7, 0), Metropolis},
+		"one value":          {model(r, []int{2, 1, 2, 2}, pairs(4), 1, 0), HeatBath},
+		"mixed":              {model(r, []int{3, 2, 4, 2}, append(pairs(4), []int{0, 1, 2}), 1, 0), HeatBath},
+		"zeros":              {model(r, []int{3, 2, 4, 2, 3}, ring(5), 1, 0.2), HeatBath},
+		"no couplings":       {model(r, []int{2, 2}, [][]int{{0}, {1}}, 1, 0), Metropolis},
+	} {
+		m, err := New(c.e)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		want, marginals := enumerate(c.e)
+		const seeds = 1000
+		sum, squares := 0.0, 0.0
+		shares := make([]float64, len(c.e.Dims)) // of the first value: Σ w (f − p)
+		spread := make([]float64, len(c.e.Dims))
+		for seed := range uint64(seeds) {
+			w, err := m.Run(t.Context(), Path{Rungs: 3, Step: c.step, Seed: seed}, 8, 24, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean, scale := 0.0, math.Exp(w.Top)/float64(len(w.Ln))
+			for _, l := range w.Ln {
+				mean += math.Exp(l) / float64(len(w.Ln))
+			}
+			sum += mean
+			squares += mean * mean
+			for i, s := range w.Share {
+				total := 0.0
+				for _, x := range s {
+					total += x
+				}
+				if math.Abs(total*scale-mean) > 1e-9*mean {
+					t.Fatalf("%s: shares of index %d add up to %v, not %v", name, i, total*scale, mean)
+				}
+				d := s[0]*scale - mean*marginals[i][0]
+				shares[i] += d
+				spread[i] += d * d
+			}
+		}
+		mean := sum / seeds
+		deviation := math.Sqrt((squares/seeds - mean*mean) / seeds)
+		if z := (mean - want) / deviation; math.Abs(z) > 4 {
+			t.Errorf("%s: mean %v, Z %v, %.1f standard errors apart", name, mean, want, z)
+		}
+		for i := range shares {
+			if z := shares[i] / math.Sqrt(spread[i]+1e-300); math.Abs(z) > 4 {
+				t.Errorf("%s: the marginal of index %d is %.1f standard errors off", name, i, z)
+			}
+		}
+	}
+}
+
+// TestVectorsGiveTheSameBits as the portable loop.
+func TestVectorsGiveTheSameBits(t *testing.T) {
+	defer setVectors(setVectors(true))
+	if !vectors {
+		t.Skip("no AVX2 here: the portable loop is all there is")
+	}
+	r := rand.New(rand.NewPCG(3, 3))
+	dims := make([]int, 21)
+	for i := range dims {
+		dims[i] = 2
+	}
+	for name, scopes := range map[string][][]int{"sparse": ring(21), "dense": pairs(21)} {
+		m, err := New(model(r, dims, scopes, 0.8, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := z.LogAbs()
+		if dense := m.spins.dense != nil; dense != (name == "dense") {
+			t.Fatalf("%s: dense is %v", name, dense)
+		}
+		for _, step := range []Step{HeatBath, Metropolis} {
+			var runs [2]*Weights
+			for k := range runs {
+				setVectors(k == 0)
+				if runs[k], err = m.Run(t.Context(), Path{Rungs: 400, Step: step, Seed: 5}, 16, 32, true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for c := range runs[0].Ln {
+				if runs[0].Ln[c] != runs[1].Ln[c] {
+					t.Errorf("%s, step %d, chain %d: %v and %v", name, step, c, runs[0].Ln[c], runs[1].Ln[c])
+				}
+			}
+		}
+	}
+}
+
+// TestSharesOfChainsAreThoseOfTheWhole: chains do not know with which others they are run.
+func TestSharesOfChainsAreThoseOfTheWhole(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 3))
+	for _, e := range []*sumproduct.Expression{
+		model(r, []int{2, 2, 2, 2, 2}, ring(5), 1, 0), model(r, []int{3, 2, 2, 4, 2}, ring(5), 1, 0.1),
+	} {
 		m, err := New(e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		pilot, err := m.Pilot(t.Context(), Options{Chains: 100, Seed: 1}, 0.9, 10000)
-		fmt.Println(name, "pilot rungs", len(pilot), err)
-		total := 20000 // sweeps
-		for _, how := range []struct {
-			name   string
-			chains int
-			pops   int
-			ladder func(rungs int) []float64
-		}{
-			{"ais linear 1000", 1, 20, nil},
-			{"smc linear 20 chains", 20, 1, nil},
-			{"smc linear 100 chains", 100, 1, nil},
-			{"smc linear 400 chains", 400, 1, nil},
-			{"smc pilot 20 chains", 20, 1, func(r int) []float64 { return Stretch(pilot, r) }},
-			{"smc pilot 100 chains", 100, 1, func(r int) []float64 { return Stretch(pilot, r) }},
-			{"smc pilot 400 chains", 400, 1, func(r int) []float64 { return Stretch(pilot, r) }},
-		} {
-			rungs := total / how.chains / how.pops
-			ladder := make([]float64, rungs)
-			for k := range ladder {
-				ladder[k] = float64(k+1) / float64(rungs)
+		p := Path{Rungs: 20, Seed: 1}
+		whole, err := m.Run(t.Context(), p, 0, 32, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := m.Run(t.Context(), p, 16, 24, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, l := range part.Ln {
+			if l != whole.Ln[16+k] {
+				t.Errorf("chain %d: %v and %v", 16+k, l, whole.Ln[16+k])
 			}
-			if how.ladder != nil {
-				ladder = how.ladder(rungs)
-			}
-			squares := 0.0
-			const seeds = 40
-			for seed := range uint64(seeds) {
-				mean := 0.0
-				for k := range how.pops {
-					p, err := m.Run(t.Context(), Options{Ladder: ladder, Chains: how.chains, Seed: seed}, uint64(k))
-					if err != nil {
-						t.Fatal(err)
+		}
+		if whole.Ln[0] == whole.Ln[1] {
+			t.Error("two chains are the same")
+		}
+	}
+}
+
+// TestExp2: the powers of the loops are within a few units in the last place.
+func TestExp2(t *testing.T) {
+	for x := float32(0); x < 126; x += 0.0137 {
+		if got, want := float64(exp2(x)), math.Exp2(-float64(x)); math.Abs(got-want) > 2.5e-7*want {
+			t.Fatalf("2^-%v is %v, not %v", x, got, want)
+		}
+	}
+}
+
+// TestSmallConditionals: tables whose product leaves the range of float64 are no obstacle.
+func TestSmallConditionals(t *testing.T) {
+	e := &sumproduct.Expression{Dims: []int{3}, Scale: scaled.One}
+	for range 8 {
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0}, Data: []float64{1e-300, 1, 1e-300}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0}, Data: []float64{1, 2e-300, 3}})
+	}
+	m, err := New(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := m.Run(t.Context(), Path{Rungs: 2000, Seed: 1}, 0, 64, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// ln Z = 8 ln(3·1e-300) and little beside it.
+	if want := 8 * math.Log(3e-300); math.Abs(w.Top-want) > 12 {
+		t.Errorf("largest weight e^%v, Z e^%v", w.Top, want)
+	}
+	if w.Share[0][2] < 0.99*(w.Share[0][0]+w.Share[0][1]) {
+		t.Errorf("shares %v", w.Share[0])
+	}
+}
+
+// TestWhatIsRefused: entries below 0, and a context that is over.
+func TestWhatIsRefused(t *testing.T) {
+	e := &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, -1}}}}
+	if _, err := New(e); err == nil {
+		t.Error("an entry below 0 is accepted")
+	}
+	e.Tables[0].Data[1] = 1
+	m, err := New(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.Run(ctx, Path{Rungs: 10}, 0, 8, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// BenchmarkSweep tells steps per second, with vectors and without.
+func BenchmarkSweep(b *testing.B) {
+	r := rand.New(rand.NewPCG(3, 3))
+	dims := make([]int, 300)
+	for i := range dims {
+		dims[i] = 2
+	}
+	for name, m := range map[string]*sumproduct.Expression{
+		"ring-300": model(r, dims, ring(300), 1, 0), "complete-40": model(r, dims[:40], pairs(40), 0.5, 0),
+		"complete-100": model(r, dims[:100], pairs(100), 0.2, 0),
+	} {
+		s := newLattice(newIsing(m))
+		for _, on := range []bool{true, false} {
+			b.Run(name+map[bool]string{true: "/vectors", false: "/portable"}[on], func(b *testing.B) {
+				defer setVectors(setVectors(on))
+				steps := 0
+				for b.Loop() {
+					if _, _, err := s.anneal(b.Context(), Path{Rungs: 1000}, 0, false); err != nil {
+						b.Fatal(err)
 					}
-					mean += math.Exp(p.Z.LogAbs()-want) / float64(how.pops)
+					steps += 1000 * Group * s.n
 				}
-				squares += math.Pow(math.Log(mean), 2)
-			}
-			fmt.Printf("  %-24s rms error %.4f nats\n", how.name, math.Sqrt(squares/seeds))
+				b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
+			})
 		}
 	}
 }

@@ -1,0 +1,19 @@
+package annealing
+
+// The loops of amd64.
+
+import "golang.org/x/sys/cpu"
+
+// vectors says that the processor has AVX2.
+var vectors = hasVectors
+
+var hasVectors = cpu.X86.HasAVX2
+
+//go:noescape
+func heatBathVector(a *sweepArgs)
+
+//go:noescape
+func metropolisVector(a *sweepArgs)
+
+//go:noescape
+func fieldsVector(a *fieldArgs)

@@ -1,0 +1,11 @@
+//go:build !amd64
+
+package annealing
+
+// Elsewhere the portable loop runs, with the same bits.
+
+const vectors = false
+
+func heatBathVector(*sweepArgs)   {}
+func metropolisVector(*sweepArgs) {}
+func fieldsVector(*fieldArgs)     {}

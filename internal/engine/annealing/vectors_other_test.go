@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package annealing
+
+func setVectors(bool) bool { return false }
