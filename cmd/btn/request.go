@@ -37,7 +37,7 @@ type requestFlags struct {
 	MPE         bool           `name:"mpe" help:"${request_mpe}"`
 	Map         []string       `help:"${request_map}" placeholder:"V,V"`
 	Samples     int            `help:"${request_samples}" placeholder:"N"`
-	Method      string         `help:"${request_method}" enum:"auto,exact,truncated,regions,circuit,symmetry-cp" default:"auto"`
+	Method      string         `help:"${request_method}" enum:"auto,exact,truncated,regions,sampled,circuit,symmetry-cp" default:"auto"`
 	NoExact     bool           `help:"auto: never the exact way."`
 	Budget      *time.Duration `help:"${request_budget}" placeholder:"D"`
 	Bond        int            `help:"truncated: the bond to grow to, whatever the budget; 0: as far as the budget goes."`

@@ -77,7 +77,7 @@ func (a Asked) AtLeast() Cost {
 	case query.MethodSymmetryCP:
 		c.Parts *= float64(max(1, s.Components))
 		c.LearnFlops = s.LearnFlops
-	case query.MethodTruncated, query.MethodRegions:
+	case query.MethodTruncated, query.MethodRegions, query.MethodSampled:
 		c.Flops = max(c.Flops, s.Budget)
 	}
 	return c

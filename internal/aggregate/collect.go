@@ -151,6 +151,7 @@ func compareApproximate(a, b btn.Value) int {
 	order := cmp.Or(
 		cmp.Compare(there(a.Truncation != nil), there(b.Truncation != nil)),
 		cmp.Compare(there(a.Region != nil), there(b.Region != nil)),
+		compareWeights(a.Weights, b.Weights),
 	)
 	if order == 0 && a.Truncation != nil {
 		x, y := a.Truncation, b.Truncation
@@ -176,6 +177,17 @@ func compareApproximate(a, b btn.Value) int {
 	}
 
 	return order
+}
+
+// compareWeights orders weights by content; none come first.
+func compareWeights(a, b *btn.Weights) int {
+	if a == nil || b == nil {
+		return cmp.Compare(there(a != nil), there(b != nil))
+	}
+	return cmp.Or(
+		slices.CompareFunc(a.Ln, b.Ln, compareBits), compareBits(a.Top, b.Top), slices.Compare(a.Domains, b.Domains),
+		slices.CompareFunc(a.Share, b.Share, compareBits), slices.CompareFunc(a.Squares, b.Squares, compareBits),
+	)
 }
 
 // compareErrors orders errors by code, stage and message; no error comes last.

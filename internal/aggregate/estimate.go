@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/sampling"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -25,11 +26,13 @@ type estimate struct {
 	alpha  []scaled.Number // weights of the parts, where the quality is known
 	digits float64         // decimal digits that cancelled in the sum over the parts
 	err    *btn.ErrorInfo  // why there is no z; nil if there is
+	mean   sampling.Mean   // of sampled components
+	shares []*btn.Weights  // those of them that have marginals
 }
 
-// evaluate computes an estimate from the values of its parts. It returns false if some have not
-// arrived.
-func evaluate(e *btn.Estimate, hard, unsure bool, parts []part) (*estimate, bool) {
+// evaluate computes an estimate from the values of its parts, and of the sampled ones before it. It
+// returns false if some have not arrived.
+func (g *sequence) evaluate(e *btn.Estimate, parts []part) (*estimate, bool) {
 	r := &estimate{
 		of:             e,
 		EstimateResult: btn.EstimateResult{Slices: e.Slices, Components: len(e.Parts)},
@@ -57,7 +60,7 @@ func evaluate(e *btn.Estimate, hard, unsure bool, parts []part) (*estimate, bool
 	}
 
 	if r.err == nil {
-		r.err = r.sum(hard, unsure)
+		r.err = r.sum(g)
 	}
 
 	if r.err != nil {
@@ -69,20 +72,23 @@ func evaluate(e *btn.Estimate, hard, unsure bool, parts []part) (*estimate, bool
 }
 
 // sum combines the parts by the estimate's rule.
-func (r *estimate) sum(hard, unsure bool) *btn.ErrorInfo {
+func (r *estimate) sum(g *sequence) *btn.ErrorInfo {
 	if r.of.Quality != nil {
-		return r.known(unsure)
+		return r.known(g.unsure)
 	}
 
 	var err error
-	if r.of.Rule == btn.LogLinear {
+	switch r.of.Rule {
+	case btn.LogLinear:
 		err = r.logLinear()
-	} else {
+	case btn.Pooled:
+		err = r.pooled(&g.pool)
+	default:
 		err = r.linear()
 	}
 
 	// A total that proves nothing is a failure: the quality of the estimate is not known.
-	if err == nil && hard && r.contradicted() {
+	if err == nil && g.hard && r.contradicted() {
 		err = errContradiction
 	}
 	if err == nil && r.z.IsZero() {

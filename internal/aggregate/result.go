@@ -184,6 +184,13 @@ func (g *sequence) took(r *btn.Result) {
 // uncertainty and marginals.
 func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
 	r.Uncertainty = g.uncertainty
+	if r.Bounds = g.pool.bounds(); g.estimates[g.best].isPooled() {
+		r.Marginals, r.MarginalUncertainty = g.estimates[g.best].sampledMarginals(a.Targets)
+		if r.Marginals != nil {
+			r.Targets = a.Targets
+		}
+		return
+	}
 
 	var warning string
 	r.Marginals, warning = g.estimates[g.best].marginals(a.Targets)

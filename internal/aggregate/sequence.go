@@ -42,6 +42,7 @@ type sequence struct {
 	bp          *btn.Propagation // nil where belief propagation was not run
 	hard        bool             // tables forbid combinations of values
 	unsure      bool             // entries may have been lost to the range of float64
+	pool        pool             // weights of sampled components
 }
 
 // climb adds the estimates whose parts are all there, one after the other, until the sequence has
@@ -54,7 +55,7 @@ func climb(a *btn.Assignment, parts []part, last bool) *sequence {
 		own := parts[:len(e.Parts)]
 		parts = parts[len(e.Parts):]
 
-		r, complete := evaluate(e, s.hard, s.unsure, own)
+		r, complete := s.evaluate(e, own)
 		if !complete {
 			whole = false
 			if !last {
@@ -91,6 +92,9 @@ func (g *sequence) settled(accuracy float64) bool {
 		return true
 	}
 
+	if best.isPooled() {
+		return g.uncertainty != nil && *g.uncertainty <= accuracy && best.mean.Settled()
+	}
 	if !g.moved || g.uncertainty == nil || *g.uncertainty > accuracy {
 		return false
 	}

@@ -66,6 +66,11 @@ func (g *sequence) judge() {
 		return
 	}
 
+	if best := g.estimates[g.best]; best.isPooled() {
+		g.uncertainty = best.stated()
+		return
+	}
+
 	g.steadiest()
 	best := g.estimates[g.best]
 	if g.unsure || g.plateau(best) {

@@ -14,6 +14,7 @@ type (
 	Run            = query.Run
 	ErrorInfo      = query.ErrorInfo
 	Certificate    = query.Certificate
+	Bounds         = query.Bounds
 	EstimateResult = query.EstimateResult
 	Joint          = query.Joint
 	Cost           = query.Cost
@@ -34,6 +35,7 @@ const (
 	MethodTruncated   = query.MethodTruncated
 	MethodRegions     = query.MethodRegions
 	MethodCircuit     = query.MethodCircuit
+	MethodSampled     = query.MethodSampled
 	DefaultMemory     = query.DefaultMemory
 	DefaultLearnFlops = query.DefaultLearnFlops
 	DefaultComponents = query.DefaultComponents
@@ -44,4 +46,5 @@ const (
 	FamilySweep       = query.FamilySweep
 	FamilyTree        = query.FamilyTree
 	FamilyRegions     = query.FamilyRegions
+	FamilySampled     = query.FamilySampled
 )

@@ -68,6 +68,8 @@ const (
 	ClassTruncated Class = "truncated"
 	// C = B, R a mask in the BP gauge: some regions of a slice.
 	ClassRegions Class = "regions"
+	// C = B, R the indicators of states that were drawn, one a component.
+	ClassSampled Class = "sampled"
 )
 
 // classes are how parts of a class are made, empty, to be read from bytes.
@@ -87,6 +89,7 @@ var classes = map[Class]func() Part{
 	ClassAdjoints:        func() Part { return new(Adjoints) },
 	ClassTruncated:       func() Part { return new(Truncated) },
 	ClassRegions:         func() Part { return new(Regions) },
+	ClassSampled:         func() Part { return new(Sampled) },
 }
 
 // NewPart returns an empty part of a class, false for a class that this version does not know.

@@ -30,6 +30,8 @@ const (
 	// LogLinear is Z̃ = Σ_s exp(ln Z_BP(s) + Σ_r α_r (ln Z_r − ln Z_BP(s)))
 	// over slices s and their regions r.
 	LogLinear Rule = "log-linear"
+	// Pooled is Z̃ = (1/N) Σ_i w_i over the weights of all sampled components of the estimate and of those before it.
+	Pooled Rule = "pooled"
 )
 
 // Estimate is B ≈ Σ_i Alpha[i] Parts[i], and how the values of the parts make a Z.

@@ -32,6 +32,8 @@ type Value struct {
 	// Z of a region component is Z_BP.
 	Truncation *Truncation `msgpack:"t,omitempty"`
 	Region     *RegionPart `msgpack:"r,omitempty"`
+	// Weights are there for sampled components: Z is their mean.
+	Weights *Weights `msgpack:"p,omitempty"`
 	// Digits is how many decimal digits of Z cancelled among terms of
 	// both signs inside the contraction: log10 of Σ|terms| over |Z|.
 	Digits float64 `msgpack:"g,omitempty"`

@@ -72,6 +72,8 @@ func engineOf(class btn.Class) Engine {
 		return truncatedLegs{}
 	case btn.ClassRegions:
 		return regions{}
+	case btn.ClassSampled:
+		return sampled{}
 	}
 	return nil
 }
@@ -98,6 +100,7 @@ func engineOf(class btn.Class) Engine {
 //	product             C = B, exactly, as the product of the network's connected parts
 //	truncated           C = B with truncated legs, one slice, along a tree or a sweep
 //	regions             regions of one slice, in the BP gauge: Value.Region
+//	sampled             weights of components drawn at random: Value.Weights
 //
 // Learned maps O_ℓ (Frame.Rotations) act on the leg weights:
 // W_ℓ[x, a] = Σ_{y: λ(y)=a} O_ℓ[x, y] v_ℓ[y].

@@ -115,9 +115,9 @@ func CheckTimes(stored, deadline int64, timings map[string]float64) error {
 func CheckSettings(s btn.Settings) error {
 	switch s.Method {
 	case "", btn.MethodAuto, btn.MethodExact, btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions,
-		btn.MethodCircuit:
+		btn.MethodCircuit, btn.MethodSampled:
 	default:
-		return codec.Invalid("settings.method", "%.40q is none of auto, exact, symmetry-cp, truncated, regions, circuit", s.Method)
+		return codec.Invalid("settings.method", "%.40q is none of auto, exact, symmetry-cp, truncated, regions, circuit, sampled", s.Method)
 	}
 	switch s.Maps {
 	case "", btn.MapIdentity, btn.MapOrthogonal, btn.MapBP:

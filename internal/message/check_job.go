@@ -122,7 +122,7 @@ func CheckPlan(n *btn.Network, p *btn.Plan) error {
 // checkEstimate checks an estimate's fields, and its parts against the network and the rule.
 func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 	switch {
-	case e.Rule != btn.Linear && e.Rule != btn.LogLinear:
+	case e.Rule != btn.Linear && e.Rule != btn.LogLinear && e.Rule != btn.Pooled:
 		return invalid("rule", "%.40q is no rule of this version", e.Rule)
 	case len(e.Parts) == 0:
 		return invalid("parts", "there is none")
@@ -144,6 +144,11 @@ func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 			return invalid(fmt.Sprintf("parts[%d]", i), "%v", err)
 		}
 
+		if _, isSampled := part.(*btn.Sampled); isSampled != (e.Rule == btn.Pooled) {
+			return invalid(
+				fmt.Sprintf("parts[%d]", i), "class %s under the rule %s", part.Class(), e.Rule,
+			)
+		}
 		q, isRegions := part.(*btn.Regions)
 		if isRegions != (e.Rule == btn.LogLinear) {
 			return invalid(

@@ -5,6 +5,7 @@ package message
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -117,11 +118,42 @@ func checkValue(v btn.UnitValue) error {
 	if t := v.Value.Truncation; t != nil && !(finite(t.Discarded) && finite(t.Bytes)) {
 		return invalid("v.t", "discarded %v, %v bytes", t.Discarded, t.Bytes)
 	}
+	if err := checkWeights(v.Value.Weights); err != nil {
+		return under("v.p", err)
+	}
 	if r := v.Value.Region; r != nil {
 		if !finite(r.LnBethe) || !finite(r.LnSum) || !finite(r.Widest) {
 			return invalid("v.r", "ln Z_BP %v, sum %v", r.LnBethe, r.LnSum)
 		}
 		return under("v.r.l", checkNumber(r.Linear))
+	}
+	return nil
+}
+
+// checkWeights checks that weights, if there are any, are finite or 0, and as many as the variables' domains.
+func checkWeights(w *btn.Weights) error {
+	if w == nil {
+		return nil
+	}
+	for k, l := range w.Ln {
+		if !finite(l) && !math.IsInf(l, -1) {
+			return invalid(fmt.Sprintf("l[%d]", k), "%v", l)
+		}
+	}
+	size := 0
+	for v, d := range w.Domains {
+		if d < 1 || d > len(w.Share)-size {
+			return invalid(fmt.Sprintf("d[%d]", v), "%d values, %d numbers are left", d, len(w.Share)-size)
+		}
+		size += d
+	}
+	if size != len(w.Share) || size != len(w.Squares) || !finite(w.Top) {
+		return invalid("s", "%d and %d numbers of %d values, largest weight e^%v", len(w.Share), len(w.Squares), size, w.Top)
+	}
+	for k := range w.Share {
+		if !(w.Share[k] >= 0) || !(w.Squares[k] >= 0) || !finite(w.Share[k]) || !finite(w.Squares[k]) {
+			return invalid(fmt.Sprintf("s[%d]", k), "%v, squares %v", w.Share[k], w.Squares[k])
+		}
 	}
 	return nil
 }

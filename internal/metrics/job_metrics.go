@@ -95,7 +95,7 @@ func (j *jobMetrics) start(stage string) {
 		j.results.WithLabelValues(kind)
 	}
 	for _, method := range []query.Method{
-		query.MethodExact, query.MethodSymmetryCP, query.MethodTruncated, query.MethodRegions,
+		query.MethodExact, query.MethodSymmetryCP, query.MethodTruncated, query.MethodRegions, query.MethodSampled,
 	} {
 		j.job.WithLabelValues(string(method), hop.OutcomeOK, admission.DefaultClass)
 	}

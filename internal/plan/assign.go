@@ -191,6 +191,8 @@ func (a *assigner) total(q query.Query) (btn.Assignment, error) {
 		return a.approximate(conditioned, q, nil)
 	case btn.MethodCircuit:
 		return a.byCircuit(conditioned)
+	case btn.MethodSampled:
+		return a.sampled(conditioned, q)
 	case btn.MethodExact, btn.MethodAuto:
 	default:
 		return btn.Assignment{}, fault.New(fault.BadInput, "plan: unknown method %q", a.settings.Method)

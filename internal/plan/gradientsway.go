@@ -24,7 +24,7 @@ const signedDerivatives = "terms of the derivatives have both signs: each is rig
 func (a *assigner) gradients(q query.Query) (btn.Assignment, error) {
 	switch a.settings.Method {
 	case btn.MethodExact, btn.MethodAuto, btn.MethodCircuit:
-	case btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions:
+	case btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions, btn.MethodSampled:
 		return btn.Assignment{}, fault.New(fault.Unsupported,
 			"plan: gradients are computed exactly only, not by method %s", a.settings.Method)
 	default:

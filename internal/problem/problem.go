@@ -41,6 +41,7 @@ type Problem struct {
 	countsOf   *btn.Counts
 	truncated  map[bool]*truncated.Prepared // by whether marginals can be recovered
 	descents   map[string]*descent.Prepared // by question
+	chains     map[bool]*Chains             // likewise
 	ground     *Ground                      // of the last slice: two large ones may not fit
 }
 

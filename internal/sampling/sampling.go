@@ -85,19 +85,26 @@ func most(ln []float64) float64 {
 
 // shift is mean + variance/2 of the logarithms less ln of the mean of the weights.
 func shift(ln []float64, lnMean float64) float64 {
-	n := float64(len(ln))
+	if math.IsInf(slices.Min(ln), -1) {
+		return 0
+	}
 	mean := 0.0
 	for _, l := range ln {
-		if math.IsInf(l, -1) {
-			return 0
-		}
-		mean += l / n
+		mean += l / float64(len(ln))
 	}
-	variance := 0.0
-	for _, l := range ln {
-		variance += (l - mean) * (l - mean) / n
+	return mean + Variance(ln)/2 - lnMean
+}
+
+// Variance returns the variance of numbers, divided by how many there are.
+func Variance(x []float64) float64 {
+	mean, variance := 0.0, 0.0
+	for _, v := range x {
+		mean += v / float64(len(x))
 	}
-	return mean + variance/2 - lnMean
+	for _, v := range x {
+		variance += (v - mean) * (v - mean) / float64(len(x))
+	}
+	return variance
 }
 
 // tail fits a generalised Pareto distribution to the min(N/5, 3√N) largest weights, as exceedances over the next one: the estimator of

@@ -67,7 +67,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *btn.TruncatedPlan, bond i
 		return a, nil
 	}
 	var err error
-	a.Rows, err = p.rows(rows)
+	a.Rows, err = p.Rows(rows)
 	return a, err
 }
 

@@ -222,8 +222,9 @@ func (p *Prepared) complete(marginals [][]float64) [][]float64 {
 	return full
 }
 
-// rows returns the marginals of the network's variables from those of what was contracted.
-func (p *Prepared) rows(marginals [][]float64) ([][]float64, error) {
+// Rows returns the marginals of the network's variables from those of what was contracted. Each of its values is a mean of those of the
+// index that decides it. Errors: preprocess.ErrSummedOut where the network was not prepared for marginals.
+func (p *Prepared) Rows(marginals [][]float64) ([][]float64, error) {
 	full := p.complete(marginals)
 	out := make([][]float64, len(p.net.Variables))
 	for v, variable := range p.net.Variables {

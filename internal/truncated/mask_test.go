@@ -83,7 +83,7 @@ func TestMaskIsConditioning(t *testing.T) {
 		if math.Abs(z.LogAbs()-want.LogAbs()) > 1e-9 {
 			t.Fatalf("ln Z %v under a mask, %v conditioned", z.LogAbs(), want.LogAbs())
 		}
-		rows, err := q.rows(marginals)
+		rows, err := q.Rows(marginals)
 		if err != nil {
 			t.Fatal(err)
 		}

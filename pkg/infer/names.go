@@ -12,4 +12,5 @@ const (
 	Truncated  = btn.MethodTruncated  // truncated legs with a growing bond
 	Regions    = btn.MethodRegions    // regions around belief propagation
 	Circuit    = btn.MethodCircuit    // exact, by an arithmetic circuit, or refused
+	Sampled    = btn.MethodSampled    // a random decomposition, with bounds at a stated probability
 )

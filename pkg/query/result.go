@@ -65,7 +65,9 @@ type Result struct {
 	Run       *Run   `json:"run"` // null where nothing was contracted
 	// Uncertainty is the stated error of log_z in nats, from the last changes of the estimates and their spread over trees and
 	// orders; null for exact answers and where nothing is known.
-	Uncertainty         *float64         `json:"uncertainty"`
+	Uncertainty *float64 `json:"uncertainty"`
+	// Bounds are there where something bounds ln Z; absent otherwise.
+	Bounds              *Bounds          `json:"bounds,omitempty"`
 	MarginalUncertainty *float64         `json:"marginal_uncertainty"` // largest change of a probability between the last estimates
 	Estimates           []EstimateResult `json:"estimates"`            // those of an approximate answer, in sequence; null without
 	Propagation         *Propagation     `json:"bp"`                   // belief propagation, where it was used
@@ -96,6 +98,15 @@ type Certificate struct {
 	LnUpper float64  `json:"ln_upper" msgpack:"u"` // ln(Z̃ + bound)
 }
 
+// Bounds are what ln Z lies between, nats; null where there is none on that side.
+type Bounds struct {
+	Lower *float64 `json:"lower"`
+	Upper *float64 `json:"upper"`
+	// Level is the probability with which all of them hold together: 1 where they follow from the model alone.
+	Level float64 `json:"level"`
+	How   string  `json:"how"` // which bounds they are
+}
+
 // EstimateResult is one estimate of an approximate answer.
 type EstimateResult struct {
 	Family     Family   `json:"family"`
@@ -115,6 +126,13 @@ type EstimateResult struct {
 	Flops      float64  `json:"flops"`
 	PeakBytes  float64  `json:"peak_bytes"`
 	Failed     string   `json:"failed"` // why there is no number; empty otherwise
+	// Of sampled components, absent for others: the standard error of log_z in nats, (Σw)²/Σw² of their weights, the tail index of the
+	// weights (above 0.7 the standard error is not to be believed), and a bound below ln Z that holds with probability 0.999 together
+	// with those of the other estimates.
+	StandardError    *float64 `json:"standard_error,omitempty"`
+	EffectiveSamples *float64 `json:"effective_samples,omitempty"`
+	TailIndex        *float64 `json:"tail_index,omitempty"`
+	LnLower          *float64 `json:"ln_lower,omitempty"`
 }
 
 // Joint is P(x_v, v in Variables | evidence).
@@ -204,4 +222,5 @@ const (
 	FamilySweep   Family = "mps"     // a matrix product state swept over the variables
 	FamilyTree    Family = "tree"    // a tree of dense tensors
 	FamilyRegions Family = "regions" // B in the BP gauge, projected on the messages outside a region
+	FamilySampled Family = "sampled" // components drawn at random, by annealing
 )

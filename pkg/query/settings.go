@@ -30,6 +30,7 @@ const (
 	MethodTruncated  Method = "truncated"   // truncated legs with a growing bond
 	MethodRegions    Method = "regions"     // regions in the BP gauge
 	MethodCircuit    Method = "circuit"     // C = B as an arithmetic circuit; answers say exact
+	MethodSampled    Method = "sampled"     // a random decomposition, unbiased, with bounds at a stated probability
 )
 
 // Settings decide what is learned. The zero value of a field means its default. They are part of the cache key.

@@ -14,6 +14,9 @@ package annealing
 import (
 	"context"
 	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -87,12 +90,25 @@ func (m *Model) Flops(rungs int) float64 {
 	return float64(rungs) * m.sites.flops()
 }
 
-// Bytes is what a group of chains takes beside the model.
-func (m *Model) Bytes() float64 {
+// Bytes is what so many chains take beside the model, on so many threads.
+func (m *Model) Bytes(chains int64, threads int, marginals bool) float64 {
+	each := float64(m.tables())
 	if m.spins != nil {
-		return float64(m.spins.n+Group) * Group * 8
+		each = float64(m.spins.n+Group) * Group * 8
 	}
-	return float64(len(m.dims)+8*len(m.sites.tables)) + m.sites.bytes
+	bytes := each*float64(threads) + 8*float64(chains)
+	if marginals {
+		bytes += float64(chains) * float64(len(m.dims))
+	}
+	return bytes
+}
+
+// tables are the bytes of a group of chains over sites.
+func (m *Model) tables() float64 {
+	if m.sites == nil {
+		return 0
+	}
+	return m.sites.bytes + Group*float64(len(m.dims)+4*len(m.sites.tables))
 }
 
 // Weights are those of some chains.
@@ -105,33 +121,48 @@ type Weights struct {
 	Share, Squares [][]float64
 }
 
-// Run returns the weights of chains from ≤ c < to, both multiples of Group. Cost: Flops each. The error is the context's, which is looked
-// at after every rung.
-func (m *Model) Run(ctx context.Context, p Path, from, to int64, marginals bool) (*Weights, error) {
-	w := &Weights{Ln: make([]float64, 0, to-from), Top: math.Inf(-1)}
-	var ends [][]uint8 // of every group, index by index
-	for at := from; at < to; at += Group {
-		var ln [Group]float64
-		var end []uint8
-		var err error
-		if m.spins != nil {
-			ln, end, err = m.spins.anneal(ctx, p, at, marginals)
-		} else {
-			ln, end, err = m.sites.anneal(ctx, p, at, marginals)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range ln {
-			w.Ln = append(w.Ln, l+m.ln)
-			w.Top = max(w.Top, l+m.ln)
-		}
-		ends = append(ends, end)
+// Run returns the weights of chains from ≤ c < to, both multiples of Group, by so many goroutines (0: one a processor). Cost: Flops each.
+// The error is the context's, which is looked at after every rung.
+func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, marginals bool) (*Weights, error) {
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1)}
+	ends := make([][]uint8, (to-from)/Group) // of every group, index by index
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for range min(threads, len(ends)) {
+		running.Go(func() {
+			for {
+				g := int(next.Add(1)) - 1
+				if g >= len(ends) || ctx.Err() != nil {
+					return
+				}
+				ends[g] = m.anneal(ctx, p, from+int64(g*Group), w.Ln[g*Group:(g+1)*Group], marginals)
+			}
+		})
+	}
+	running.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for k := range w.Ln {
+		w.Ln[k] += m.ln
+		w.Top = max(w.Top, w.Ln[k])
 	}
 	if marginals {
 		m.count(w, ends)
 	}
 	return w, nil
+}
+
+// anneal carries the chains from first on along a path, and ends early where the context does. It fills in ln of their weights, without
+// the constant, and returns where they ended if asked.
+func (m *Model) anneal(ctx context.Context, p Path, first int64, ln []float64, ends bool) []uint8 {
+	if m.spins != nil {
+		return m.spins.anneal(ctx, p, first, ln, ends)
+	}
+	return m.sites.anneal(ctx, p, first, ln, ends)
 }
 
 // count adds up what the chains' last states weigh.

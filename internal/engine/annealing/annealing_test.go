@@ -115,7 +115,7 @@ func TestMeanOfWeightsIsZ(t *testing.T) {
 		shares := make([]float64, len(c.e.Dims)) // of the first value: Σ w (f − p)
 		spread := make([]float64, len(c.e.Dims))
 		for seed := range uint64(seeds) {
-			w, err := m.Run(t.Context(), Path{Rungs: 3, Step: c.step, Seed: seed}, 8, 24, true)
+			w, err := m.Run(t.Context(), Path{Rungs: 3, Step: c.step, Seed: seed}, 8, 24, 1, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestVectorsGiveTheSameBits(t *testing.T) {
 			var runs [2]*Weights
 			for k := range runs {
 				setVectors(k == 0)
-				if runs[k], err = m.Run(t.Context(), Path{Rungs: 400, Step: step, Seed: 5}, 16, 32, true); err != nil {
+				if runs[k], err = m.Run(t.Context(), Path{Rungs: 400, Step: step, Seed: 5}, 16, 32, 2, true); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -198,11 +198,11 @@ func TestSharesOfChainsAreThoseOfTheWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := Path{Rungs: 20, Seed: 1}
-		whole, err := m.Run(t.Context(), p, 0, 32, false)
+		whole, err := m.Run(t.Context(), p, 0, 32, 3, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		part, err := m.Run(t.Context(), p, 16, 24, false)
+		part, err := m.Run(t.Context(), p, 16, 24, 1, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +237,7 @@ func TestSmallConditionals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := m.Run(t.Context(), Path{Rungs: 2000, Seed: 1}, 0, 64, true)
+	w, err := m.Run(t.Context(), Path{Rungs: 2000, Seed: 1}, 0, 64, 0, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := m.Run(ctx, Path{Rungs: 10}, 0, 8, false); !errors.Is(err, context.Canceled) {
+	if _, err := m.Run(ctx, Path{Rungs: 10}, 0, 8, 1, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -285,9 +285,7 @@ func BenchmarkSweep(b *testing.B) {
 				defer setVectors(setVectors(on))
 				steps := 0
 				for b.Loop() {
-					if _, _, err := s.anneal(b.Context(), Path{Rungs: 1000}, 0, false); err != nil {
-						b.Fatal(err)
-					}
+					s.anneal(b.Context(), Path{Rungs: 1000}, 0, make([]float64, Group), false)
 					steps += 1000 * Group * s.n
 				}
 				b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")

@@ -91,12 +91,12 @@ type block struct {
 // renewed is after how many rungs fields and energies are computed anew, so that roundings do not add up.
 const renewed = 256
 
-// anneal carries chains first to first+7 along a path. It returns ln of their weights without the constant, and where they ended if asked.
-func (l *lattice) anneal(ctx context.Context, p Path, first int64, ends bool) (ln [Group]float64, end []uint8, err error) {
+// anneal carries chains first to first+7 along a path. See Model.anneal.
+func (l *lattice) anneal(ctx context.Context, p Path, first int64, ln []float64, ends bool) (end []uint8) {
 	b := l.begin(p.Seed, uint64(first))
 	for k := range p.Rungs {
-		if err := ctx.Err(); err != nil {
-			return ln, nil, err
+		if ctx.Err() != nil {
+			return nil
 		}
 		if k%renewed == 0 {
 			b.renew()
@@ -121,7 +121,7 @@ func (l *lattice) anneal(ctx context.Context, p Path, first int64, ends bool) (l
 			}
 		}
 	}
-	return ln, end, nil
+	return end
 }
 
 // begin returns chains first to first+7 in uniformly random states.

@@ -74,11 +74,11 @@ type walkers struct {
 }
 
 // anneal carries chains first to first+7 along a path, as that of a lattice.
-func (s *sites) anneal(ctx context.Context, p Path, first int64, ends bool) (ln [Group]float64, end []uint8, err error) {
+func (s *sites) anneal(ctx context.Context, p Path, first int64, ln []float64, ends bool) (end []uint8) {
 	w := s.begin(p.Seed, uint64(first))
 	for k := range p.Rungs {
-		if err := ctx.Err(); err != nil {
-			return ln, nil, err
+		if ctx.Err() != nil {
+			return nil
 		}
 		for c := range ln {
 			e, dead := w.energy(c)
@@ -101,7 +101,7 @@ func (s *sites) anneal(ctx context.Context, p Path, first int64, ends bool) (ln 
 			}
 		}
 	}
-	return ln, end, nil
+	return end
 }
 
 // begin returns chains first to first+7 in uniformly random states.

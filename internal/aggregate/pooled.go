@@ -1,0 +1,142 @@
+package aggregate
+
+// Sampled components: one mean of all weights so far, and what it says of itself.
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/sampling"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// pool is the weights of sampled components, of one estimate after the other.
+type pool struct {
+	rungs     int // estimates so far
+	ln        []float64
+	marginals []*btn.Weights
+	lower     float64 // the best of the bounds so far; −Inf for none
+	how       string
+}
+
+// pooled is the rule Z̃ = (1/N) Σ_i w_i over all components so far. Bounds of the estimates hold together with probability
+// 1 − policy.BoundsDelta: the k-th has a share of 2^−k of that.
+func (r *estimate) pooled(p *pool) error {
+	if p.rungs++; p.rungs == 1 {
+		p.lower = math.Inf(-1)
+	}
+	for i, v := range r.parts {
+		switch {
+		case v.Weights != nil && int64(len(v.Weights.Ln)) == drawn(r.of.Parts[i]):
+			p.ln = append(p.ln, v.Weights.Ln...)
+			if v.Weights.Share != nil {
+				p.marginals = append(p.marginals, v.Weights)
+			}
+		default:
+			return fmt.Errorf("component %d does not say what was drawn", i)
+		}
+	}
+	r.mean = sampling.Of(p.ln)
+	if math.IsInf(r.mean.Ln, -1) {
+		return errors.New("all components weigh 0, and an estimate cannot show that Z is 0")
+	}
+	r.Truncated = true
+	r.shares = p.marginals
+	r.z = scaled.FromLog(r.mean.Ln)
+	r.StandardError, r.EffectiveSamples, r.TailIndex = finite(r.mean.StandardError), finite(r.mean.Effective), finite(r.mean.Tail)
+
+	delta := policy.BoundsDelta * math.Exp2(-float64(p.rungs))
+	spread := 0.0
+	if q, ok := r.of.Parts[0].(*btn.Sampled); ok {
+		spread = q.Along.Spread
+	}
+	lower := sampling.Lower(p.ln, sampling.Bundles(len(p.ln), spread, delta), delta)
+	r.LnLower = finite(lower)
+	if lower > p.lower {
+		p.lower = lower
+		p.how = fmt.Sprintf("means of %d sampled components in bundles, by Markov's inequality", len(p.ln))
+	}
+	return nil
+}
+
+// drawn is how many components a part is, 0 where they are not drawn.
+func drawn(p btn.Part) int64 {
+	if q, ok := p.(*btn.Sampled); ok {
+		return q.To - q.From
+	}
+	return 0
+}
+
+// isPooled reports whether an estimate is a mean of sampled components.
+func (r *estimate) isPooled() bool { return r.of.Rule == btn.Pooled }
+
+// stated is the uncertainty of a mean of sampled components: two standard errors, and how far it would move if the weights' logarithms
+// were normally distributed. It returns nil where there is no standard error.
+func (r *estimate) stated() *float64 {
+	m := r.mean
+	if math.IsNaN(m.StandardError) {
+		return nil
+	}
+	return finite(max(2*m.StandardError+max(m.Shift, 0), floor(m.Ln)))
+}
+
+// bounds are those of the sampled components; nil for none.
+func (p *pool) bounds() *btn.Bounds {
+	if p.rungs == 0 || math.IsInf(p.lower, -1) {
+		return nil
+	}
+	return &btn.Bounds{Lower: finite(p.lower), Level: 1 - policy.BoundsDelta, How: p.how}
+}
+
+// sampledMarginals are Σ w f / Σ w of every variable (or target) and value, and the largest of twice their standard errors
+// √(Σ w² (f − p)²)/Σ w; nil where the components have none.
+func (r *estimate) sampledMarginals(targets []int) (p [][]float64, uncertainty *float64) {
+	if len(r.shares) == 0 {
+		return nil, nil
+	}
+	top := math.Inf(-1)
+	for _, w := range r.shares {
+		top = max(top, w.Top)
+	}
+	size := len(r.shares[0].Share)
+	share, squares := make([]float64, size), make([]float64, size)
+	for _, w := range r.shares {
+		if len(w.Share) != size || len(w.Squares) != size {
+			return nil, nil
+		}
+		scale := math.Exp(w.Top - top)
+		for k := range share {
+			share[k] += scale * w.Share[k]
+			squares[k] += scale * scale * w.Squares[k]
+		}
+	}
+
+	worst := 0.0
+	at := 0
+	var all [][]float64
+	for _, d := range r.shares[0].Domains {
+		total, square := 0.0, 0.0
+		for k := at; k < at+d; k++ {
+			total += share[k]
+			square += squares[k]
+		}
+		row := make([]float64, d)
+		for a := range row {
+			row[a] = min(1, share[at+a]/total)
+			variance := squares[at+a]*(1-2*row[a]) + row[a]*row[a]*square
+			worst = max(worst, 2*math.Sqrt(max(0, variance))/total)
+		}
+		all = append(all, row)
+		at += d
+	}
+	if targets != nil {
+		for _, v := range targets {
+			p = append(p, all[v])
+		}
+		all = p
+	}
+	return all, finite(min(1, worst))
+}

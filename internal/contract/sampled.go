@@ -1,0 +1,89 @@
+package contract
+
+// Sampled components: what each of some chains weighs.
+
+import (
+	"context"
+	"math"
+	"runtime"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/annealing"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/sampling"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// sampled weighs components of a random decomposition.
+type sampled struct{ planned }
+
+// Contract implements Engine. Z is the mean of the weights.
+func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
+	if err := noJoint(want); err != nil {
+		return btn.Value{}, err
+	}
+	q := part.(*btn.Sampled)
+	chains, err := p.Chains(ctx, want.Marginals)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	if shape := chains.Prepared.Shape(); shape != q.Along.Shape {
+		return btn.Value{}, fault.New(fault.Internal, "the components are drawn for a network of another shape")
+	}
+	threads := p.Threads
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	if bytes := chains.Model.Bytes(q.To-q.From, threads, want.Marginals); bytes > float64(p.Memory) {
+		return btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", ErrMemory, bytes, p.Memory)
+	}
+
+	path := annealing.Path{Rungs: q.Along.Rungs, Seed: q.Along.Seed}
+	if q.Along.Metropolis {
+		path.Step = annealing.Metropolis
+	}
+	w, err := chains.Model.Run(ctx, path, q.From, q.To, threads, want.Marginals)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	v := btn.Value{
+		Z:       scaled.FromLog(sampling.LnMean(w.Ln)),
+		Flops:   chains.Model.Flops(path.Rungs) * float64(q.To-q.From),
+		Weights: &btn.Weights{Ln: w.Ln},
+	}
+	if !want.Marginals || math.IsInf(w.Top, -1) {
+		return v, nil
+	}
+	v.Weights.Top = w.Top
+	if v.Weights.Share, v.Weights.Domains, err = flat(chains, w.Share); err == nil {
+		v.Weights.Squares, _, err = flat(chains, w.Squares)
+	}
+	return v, err
+}
+
+// flat writes sums over the values of indices as sums over those of the network's variables, one after the other.
+func flat(chains *problem.Chains, of [][]float64) (all []float64, domains []int, err error) {
+	total := 0.0
+	for _, x := range of[0] {
+		total += x
+	}
+	shares := make([][]float64, len(of))
+	for i, row := range of {
+		shares[i] = make([]float64, len(row))
+		for a, x := range row {
+			shares[i][a] = x / total
+		}
+	}
+	rows, err := chains.Prepared.Rows(shares)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, row := range rows {
+		for _, p := range row {
+			all = append(all, p*total)
+		}
+		domains = append(domains, len(row))
+	}
+	return all, domains, nil
+}

@@ -1,0 +1,133 @@
+package plan
+
+// Sampled components: chains, how long they are, and how many.
+
+import (
+	"context"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/annealing"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/sampling"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// sampled assigns components of a random decomposition, as many as the budget holds. How long the chains are depends on a pilot of the
+// first query whose evidence leaves this shape; what they weigh is unbiased for any length.
+func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
+	own, err := a.current().Truncated(a.ctx, q.Marginals)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	if own.Decided() {
+		assignment, err := a.tree(conditioned, q.Marginals, nil)
+		if err == nil && own.Expression().Scale.IsZero() {
+			assignment.Warnings, err = a.whyZero(conditioned)
+		}
+		return assignment, err
+	}
+	chains, err := a.current().Chains(a.ctx, q.Marginals)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	plan, hit, err := a.rememberWhole(a.growthKey("sampled", q.Marginals), own.Hypergraph(),
+		func(ctx context.Context) (*btn.Plan, bool, error) {
+			plan, err := sampledPlan(ctx, chains, a.settings, q.Marginals)
+			return plan, true, err
+		})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	return btn.Assignment{
+		Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Hard: forbids(own.Expression()), Unsure: beyondRange(own.Expression()),
+	}, nil
+}
+
+// sampledPlan divides a budget into chains: estimates of a sixteenth of it, an eighth and so on, each of the chains of those before it and
+// as many again.
+func sampledPlan(ctx context.Context, c *problem.Chains, s btn.Settings, marginals bool) (*btn.Plan, error) {
+	along, err := pilot(ctx, c.Model, s)
+	if err != nil {
+		return nil, err
+	}
+	along.Shape = c.Prepared.Shape()
+
+	each := c.Model.Flops(along.Rungs)
+	chains := int64(min(s.Budget*(1-policy.PilotShare)/each, float64(btn.MostComponents)))
+	chains = max(annealing.Group, chains/annealing.Group*annealing.Group)
+	part := max(annealing.Group, (chains/policy.SampledParts+annealing.Group-1)/annealing.Group*annealing.Group)
+	bytes := c.Model.Bytes(part, 1, marginals)
+	if bytes > float64(s.Memory) {
+		return nil, fault.New(fault.OverBudget, "plan: chains need %.3g bytes, %d are allowed", bytes, s.Memory)
+	}
+
+	plan := &btn.Plan{Method: btn.MethodSampled, Accuracy: s.Accuracy}
+	from := int64(0)
+	for to := min(max(chains/16, part)/part*part, chains); from < chains; to = min(2*to, chains) {
+		if chains-to < to/2 {
+			to = chains
+		}
+		e := btn.Estimate{
+			Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1, Level: math.Log2(float64(to)),
+			Cost: btn.Cost{Flops: each * float64(to-from), Bytes: bytes},
+		}
+		for ; from < to; from += part {
+			e.Parts = append(e.Parts, &btn.Sampled{Along: along, From: from, To: min(from+part, to)})
+		}
+		from = to
+		plan.Estimates = append(plan.Estimates, e)
+	}
+	return plan, nil
+}
+
+// pilot chooses steps and rungs by how far the weights of some chains spread, none of which is a component. The logarithm's variance falls
+// as one over the rungs.
+func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampling, error) {
+	rungs := policy.PilotRungs
+	chains := int64(policy.PilotChains)
+	for ; rungs > 4 && m.Flops(rungs)*float64(2*chains) > policy.PilotShare*s.Budget; rungs /= 2 {
+	}
+	along := &btn.Sampling{Seed: s.Seed}
+	// Pilots have seeds of their own: components never see what has chosen them.
+	variance, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed}, chains)
+	if err != nil {
+		return nil, err
+	}
+	if m.Lanes() {
+		other, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Metropolis}, chains)
+		if err != nil {
+			return nil, err
+		}
+		if other < policy.MetropolisGain*variance {
+			variance, along.Metropolis = other, true
+		}
+	}
+	most := max(float64(rungs), s.Budget/m.Flops(1)/policy.LeastSampled)
+	along.Rungs = int(max(2, min(float64(rungs)*variance/policy.WeightVariance, most, 1<<24)))
+	along.Spread = math.Expm1(min(variance*float64(rungs)/float64(along.Rungs), 50))
+	return along, nil
+}
+
+// weightVariance is the variance of the logarithms of the weights of some chains. Those that weigh 0 have none, and count as far below the least.
+func weightVariance(ctx context.Context, m *annealing.Model, p annealing.Path, chains int64) (float64, error) {
+	w, err := m.Run(ctx, p, 0, chains, 1, false)
+	if err != nil {
+		return 0, err
+	}
+	least := math.Inf(1)
+	for _, l := range w.Ln {
+		if !math.IsInf(l, -1) {
+			least = min(least, l)
+		}
+	}
+	if math.IsInf(least, 1) {
+		return 50, nil
+	}
+	for k, l := range w.Ln {
+		w.Ln[k] = max(l, least-3)
+	}
+	return sampling.Variance(w.Ln), nil
+}
