@@ -1,0 +1,210 @@
+package minibuckets
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// random is an expression of tables over one to three of some indices of two to three values, entries e^±strength, a share of them 0.
+func random(r *rand.Rand) *sumproduct.Expression {
+	n := 1 + r.IntN(8)
+	e := &sumproduct.Expression{Scale: scaled.FromFloat(math.Exp(3 * r.NormFloat64()))}
+	for range n {
+		e.Dims = append(e.Dims, 1+r.IntN(3))
+	}
+	strength, zeros := 3*r.Float64(), 0.0
+	if r.IntN(3) == 0 {
+		zeros = 0.3 * r.Float64()
+	}
+	for range 1 + n + r.IntN(2*n) {
+		scope := r.Perm(n)[:r.IntN(min(n, 3)+1)]
+		size := 1
+		for _, i := range scope {
+			size *= e.Dims[i]
+		}
+		t := sumproduct.Table{Scope: scope}
+		for range size {
+			x := math.Exp(strength * (2*r.Float64() - 1))
+			if r.Float64() < zeros {
+				x = 0
+			}
+			t.Data = append(t.Data, x)
+		}
+		e.Tables = append(e.Tables, t)
+	}
+	return e
+}
+
+// enumerate is ln Z by all states.
+func enumerate(e *sumproduct.Expression) float64 {
+	x := make([]int, len(e.Dims))
+	z := 0.0
+	for {
+		v := 1.0
+		for _, t := range e.Tables {
+			at := 0
+			for _, i := range t.Scope {
+				at = at*e.Dims[i] + x[i]
+			}
+			v *= t.Data[at]
+		}
+		z += v
+		k := 0
+		for ; k < len(x); k++ {
+			if x[k]++; x[k] < e.Dims[k] {
+				break
+			}
+			x[k] = 0
+		}
+		if k == len(x) {
+			return math.Log(z) + e.Scale.LogAbs()
+		}
+	}
+}
+
+func bounded(t *testing.T, e *sumproduct.Expression, entries, below float64) (*Bound, *Plan) {
+	t.Helper()
+	p, err := NewPlan(e.Hypergraph(), orders.MinFill(e.Hypergraph()), entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Run(t.Context(), e, p, below)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, p
+}
+
+// TestBoundsHold on 5,000 models against enumeration, and meet where nothing is divided.
+func TestBoundsHold(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	divided, tight := 0, 0
+	for k := range 5000 {
+		e := random(r)
+		want := enumerate(e)
+		entries := []float64{2, 3, 6, 9, 1e9}[k%5]
+		upper, p := bounded(t, e, entries, 0)
+		if upper.Ln < want {
+			t.Errorf("model %d: upper bound %v, ln Z %v", k, upper.Ln, want)
+		}
+		for _, below := range []float64{0.1, 1} {
+			lower, _ := bounded(t, e, entries, below)
+			if lower.Ln > want {
+				t.Errorf("model %d: lower bound %v, ln Z %v", k, lower.Ln, want)
+			}
+			if p.Split == 0 && !(upper.Ln-lower.Ln < 1e-9) && !math.IsInf(want, -1) {
+				t.Errorf("model %d: %v and %v, nothing is divided", k, lower.Ln, upper.Ln)
+			}
+			if p.Split > 0 && upper.Ln-lower.Ln < 1 {
+				tight++
+			}
+		}
+		if p.Split > 0 {
+			divided++
+		}
+	}
+	if divided < 1000 || tight < 100 {
+		t.Errorf("%d models are divided, %d pairs of bounds are within a nat: too few to tell anything", divided, tight)
+	}
+}
+
+// TestDrawsAreUnbiasedAndBounded: no weight is above the bound, and their mean is Z.
+func TestDrawsAreUnbiasedAndBounded(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 1))
+	off := 0
+	const models = 60
+	for k := range models {
+		e := random(r)
+		want := enumerate(e)
+		b, _ := bounded(t, e, []float64{2, 4, 9}[k%3], 0)
+		x := make([]int, len(e.Dims))
+		const n = 4000
+		sum, squares := 0.0, 0.0
+		for range n {
+			ln := b.Draw(r, x, e)
+			if ln > b.Ln {
+				t.Fatalf("model %d: a weight of e^%v, the bound is e^%v", k, ln, b.Ln)
+			}
+			w := math.Exp(ln - b.Ln)
+			sum += w
+			squares += w * w
+		}
+		mean := sum / n
+		z := (mean - math.Exp(want-b.Ln)) / (math.Sqrt(max(0, squares/n-mean*mean)/n) + 1e-9)
+		if math.Abs(z) > 5 {
+			t.Errorf("model %d: mean of the weights %v, Z %v, %.1f standard errors", k, mean, math.Exp(want-b.Ln), z)
+		}
+		if math.Abs(z) > 2 {
+			off++
+		}
+	}
+	if off > models/6 {
+		t.Errorf("%d of %d means are two standard errors off", off, models)
+	}
+}
+
+// TestMatchingHelps: moved functions make upper bounds of a grid tighter on the whole.
+func TestMatchingHelps(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	e := &sumproduct.Expression{Scale: scaled.One}
+	const side = 4
+	for range side * side {
+		e.Dims = append(e.Dims, 2)
+	}
+	for i := range side {
+		for k := range side {
+			for _, to := range [][2]int{{i + 1, k}, {i, k + 1}} {
+				if to[0] < side && to[1] < side {
+					data := make([]float64, 4)
+					for a := range data {
+						data[a] = math.Exp(2 * r.NormFloat64())
+					}
+					e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i*side + k, to[0]*side + to[1]}, Data: data})
+				}
+			}
+		}
+	}
+	want := enumerate(e)
+	last := math.Inf(1)
+	for _, entries := range []float64{4, 8, 32} {
+		b, _ := bounded(t, e, entries, 0)
+		gap := b.Ln - want
+		if gap < 0 || gap > last+0.5 {
+			t.Errorf("products of %v entries: %v nats above, %v with smaller ones", entries, gap, last)
+		}
+		last = gap
+	}
+	if last > 1e-9 {
+		t.Errorf("products that fit: %v nats above", last)
+	}
+}
+
+// TestWhatIsRefused: entries below 0, orders that are none, a context that is over.
+func TestWhatIsRefused(t *testing.T) {
+	e := &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, -1}}}}
+	for _, order := range [][]int{{}, {1}, {0, 0}} {
+		if _, err := NewPlan(e.Hypergraph(), order, 4); err == nil {
+			t.Errorf("order %v is accepted", order)
+		}
+	}
+	p, err := NewPlan(e.Hypergraph(), []int{0}, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), e, p, 0); err == nil {
+		t.Error("an entry below 0 is accepted")
+	}
+	e.Tables[0].Data[1] = 1
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ctx, e, p, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}

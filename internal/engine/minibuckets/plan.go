@@ -1,0 +1,144 @@
+// Package minibuckets bounds a sum of products of tables that are at least 0 from above and from below, within a limit on the size of a
+// table, and draws states whose weights are bounded by the upper bound: weighted mini-buckets.
+//
+// Indices are eliminated one by one. Where the tables of an index do not fit together they are divided into mini-buckets f_r, and the sum
+// over the index is bounded by Hölder's inequality: Σ_x Π_r f_r(x) ≤ Π_r (Σ_x f_r(x)^{1/w_r})^{w_r} for weights above 0 that add up to 1;
+// the inequality is reversed where one is above 1 and all others are below 0. Dechter and Rish, Mini-buckets, 2003; Liu and Ihler,
+// Bounding the partition function using Hölder's inequality, 2011; Liu, Fisher, Ihler, Probabilistic variational bounds for graphical
+// models, 2015.
+package minibuckets
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Plan says which tables are multiplied where. It depends on the shape alone and serves any tables of it.
+type Plan struct {
+	Order []int
+	// Flops is about what Run takes, a logarithm or exponential counted as 20; Bytes is what its tables take together.
+	Flops, Bytes float64
+	// Split is how many indices have more than one mini-bucket: without any both bounds are Z.
+	Split int
+
+	dims    []int
+	buckets [][]mini // by position in the order
+	given   int      // tables of the expression; message k is table given+k
+}
+
+// mini is a mini-bucket of an index.
+type mini struct {
+	tables []int // that are multiplied
+	scope  []int // of the product, the index itself last
+}
+
+// message is one that Run has not made yet.
+type message struct {
+	scope   []int
+	entries float64
+}
+
+// NewPlan divides the tables along an order of all indices of several values that are in one, so that no product has more than so many entries unless a table of the
+// expression has itself. Tables are put, the largest first, where they add the fewest entries. Errors: bad input for an order that is none.
+// Cost: the sum over indices of the square of their tables.
+func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan, error) {
+	position := make([]int, len(h.Dims))
+	for i := range position {
+		position[i] = -1
+	}
+	for k, i := range order {
+		if i < 0 || i >= len(h.Dims) || position[i] >= 0 {
+			return nil, fault.New(fault.BadInput, "minibuckets: the order has index %d of %d twice or out of range", i, len(h.Dims))
+		}
+		position[i] = k
+	}
+	for _, e := range h.Edges {
+		for _, i := range e {
+			if position[i] < 0 && h.Dims[i] > 1 {
+				return nil, fault.New(fault.BadInput, "minibuckets: the order lacks index %d", i)
+			}
+		}
+	}
+	order = slices.Clone(order)
+	for i := range position { // those of no table or of one value
+		if position[i] < 0 {
+			position[i] = len(order)
+			order = append(order, i)
+		}
+	}
+
+	p := &Plan{Order: order, dims: h.Dims, given: len(h.Edges), buckets: make([][]mini, len(order))}
+	tables := make([]message, 0, len(h.Edges))
+	bucket := make([][]int, len(order)) // tables by the first of their indices to be eliminated
+	add := func(scope []int) {
+		m := message{scope: scope, entries: 1}
+		first := len(order)
+		for _, i := range scope {
+			m.entries *= float64(h.Dims[i])
+			first = min(first, position[i])
+		}
+		if first < len(order) {
+			bucket[first] = append(bucket[first], len(tables))
+		}
+		tables = append(tables, m)
+	}
+	for _, e := range h.Edges {
+		add(e)
+	}
+	for k, i := range order {
+		slices.SortStableFunc(bucket[k], func(a, b int) int { return cmp.Compare(tables[b].entries, tables[a].entries) })
+		var minis []mini
+		var sizes []float64
+		for _, t := range bucket[k] {
+			best, least := -1, math.Inf(1)
+			for r := range minis {
+				size := joined(minis[r].scope, tables[t].scope, h.Dims)
+				if more := size - sizes[r]; size <= max(entries, sizes[r]) && more < least {
+					best, least = r, more
+				}
+			}
+			if best < 0 {
+				best = len(minis)
+				minis, sizes = append(minis, mini{}), append(sizes, 1)
+			}
+			m := &minis[best]
+			m.tables = append(m.tables, t)
+			for _, j := range tables[t].scope {
+				if !slices.Contains(m.scope, j) {
+					m.scope = append(m.scope, j)
+					sizes[best] *= float64(h.Dims[j])
+				}
+			}
+		}
+		for r := range minis {
+			m := &minis[r]
+			m.scope = append(slices.DeleteFunc(m.scope, func(j int) bool { return j == i }), i)
+			add(m.scope[:len(m.scope)-1])
+			p.Flops += sizes[r] * float64(20+len(m.tables))
+			p.Bytes += 8 * sizes[r] / float64(h.Dims[i])
+		}
+		if len(minis) > 1 {
+			p.Split++
+		}
+		p.buckets[k] = minis
+	}
+	return p, nil
+}
+
+// joined is the number of entries over two scopes together.
+func joined(a, b, dims []int) float64 {
+	n := 1.0
+	for _, i := range a {
+		n *= float64(dims[i])
+	}
+	for _, i := range b {
+		if !slices.Contains(a, i) {
+			n *= float64(dims[i])
+		}
+	}
+	return n
+}

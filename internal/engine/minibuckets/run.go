@@ -1,0 +1,269 @@
+package minibuckets
+
+// The bounds themselves: messages in logarithms, one mini-bucket after the other.
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Bound is a bound and what it was made of.
+type Bound struct {
+	Ln float64 // of the bound, nats: rounding is on its side
+
+	plan   *Plan
+	minis  [][]weighed // by position in the order
+	tables []table     // of the expression, and messages
+}
+
+// table is the logarithm of a table: entries with the last index of the scope fastest.
+type table struct {
+	scope []int
+	ln    []float64
+}
+
+// weighed is a mini-bucket with its weight.
+type weighed struct {
+	weight  float64
+	shift   []float64 // what is added to it for each value of its index
+	message int       // table
+}
+
+// slack is what rounding may take from a bound, for every table and nat.
+const slack = 1e-13
+
+// Run bounds an expression whose shape the plan is for: from above where below is 0, and from below with weights −below for all
+// mini-buckets of an index but the first. Errors: unsupported where an entry is below 0; the context's, which is looked at once per
+// mini-bucket. Cost: Plan.Flops and Plan.Bytes.
+func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) (*Bound, error) {
+	if e.Signed() {
+		return nil, fault.New(fault.Unsupported, "minibuckets: an entry is below 0")
+	}
+	if err := e.Fits(); err != nil {
+		return nil, err
+	}
+	b := &Bound{Ln: e.Scale.LogAbs(), plan: p, minis: make([][]weighed, len(p.Order))}
+	largest := math.Abs(b.Ln)
+	for _, t := range e.Tables {
+		own := table{scope: t.Scope, ln: make([]float64, len(t.Data))}
+		most := 0.0
+		for k, x := range t.Data {
+			if own.ln[k] = math.Log(x); x > 0 {
+				most = max(most, math.Abs(own.ln[k]))
+			}
+		}
+		largest += most
+		b.tables = append(b.tables, own)
+		if len(t.Scope) == 0 {
+			b.Ln += own.ln[0]
+		}
+	}
+
+	for k, i := range p.Order {
+		minis := p.buckets[k]
+		if len(minis) == 0 {
+			b.Ln += math.Log(float64(p.dims[i]))
+			continue
+		}
+		own := make([]weighed, len(minis))
+		products := make([][]float64, len(minis))
+		for r := range minis {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			own[r].weight = 1 / float64(len(minis))
+			if below > 0 {
+				if own[r].weight = -below; r == 0 {
+					own[r].weight = 1 + below*float64(len(minis)-1)
+				}
+			}
+			products[r] = b.product(&minis[r])
+		}
+		if below == 0 && len(minis) > 1 {
+			match(own, products, p.dims[i])
+		}
+		for r := range minis {
+			m := table{scope: minis[r].scope[:len(minis[r].scope)-1], ln: powerSums(products[r], p.dims[i], own[r].weight)}
+			own[r].message = len(b.tables)
+			b.tables = append(b.tables, m)
+			if len(m.scope) == 0 {
+				b.Ln += m.ln[0]
+			}
+		}
+		b.minis[k] = own
+	}
+	off := slack * (largest + math.Abs(b.Ln) + float64(len(b.tables)))
+	if below > 0 {
+		off = -off
+	}
+	b.Ln += off
+	return b, nil
+}
+
+// product is the logarithm of the product of a mini-bucket's tables, over its scope.
+func (b *Bound) product(m *mini) []float64 {
+	dims := b.plan.dims
+	n := 1
+	for _, i := range m.scope {
+		n *= dims[i]
+	}
+	out := make([]float64, n)
+	at := make([]int, len(m.scope))
+	for _, t := range m.tables {
+		own := &b.tables[t]
+		stride := make([]int, len(m.scope))
+		step := 1
+		for k := len(own.scope) - 1; k >= 0; k-- {
+			stride[slices.Index(m.scope, own.scope[k])] = step
+			step *= dims[own.scope[k]]
+		}
+		clear(at)
+		offset := 0
+		for k := range out {
+			out[k] += own.ln[offset]
+			for j := len(at) - 1; j >= 0; j-- {
+				offset += stride[j]
+				if at[j]++; at[j] < dims[m.scope[j]] {
+					break
+				}
+				offset -= stride[j] * dims[m.scope[j]]
+				at[j] = 0
+			}
+		}
+	}
+	return out
+}
+
+// match moves functions of the index between its mini-buckets, whose sum is 0, so that its weighted marginals in all of them agree
+// (moment matching), which makes the bound tighter and keeps it one.
+func match(minis []weighed, products [][]float64, d int) {
+	marginals := make([][]float64, len(minis))
+	mean := make([]float64, d)
+	for r, f := range products {
+		marginals[r] = make([]float64, d)
+		for a := range d {
+			top := math.Inf(-1)
+			for k := a; k < len(f); k += d {
+				top = max(top, f[k])
+			}
+			if math.IsInf(top, -1) {
+				return // a value that is forbidden: what could be moved is not finite
+			}
+			sum := 0.0
+			for k := a; k < len(f); k += d {
+				sum += math.Exp((f[k] - top) / minis[r].weight)
+			}
+			marginals[r][a] = top/minis[r].weight + math.Log(sum)
+			mean[a] += minis[r].weight * marginals[r][a]
+		}
+	}
+	for r, f := range products {
+		shift := make([]float64, d)
+		for a := range d {
+			shift[a] = minis[r].weight * (mean[a] - marginals[r][a])
+		}
+		minis[r].shift = shift
+		for k := range f {
+			f[k] += shift[k%d]
+		}
+	}
+}
+
+// powerSums is w ln Σ_a f(·, a)^{1/w} of the logarithms of f, a fastest.
+func powerSums(f []float64, d int, w float64) []float64 {
+	out := make([]float64, len(f)/d)
+	for k := range out {
+		row := f[k*d : (k+1)*d]
+		top := math.Inf(-1)
+		for _, x := range row {
+			top = max(top, x/w)
+		}
+		if math.IsInf(top, 0) {
+			out[k] = w * top
+			continue
+		}
+		sum := 0.0
+		for _, x := range row {
+			sum += math.Exp(x/w - top)
+		}
+		out[k] = w * (top + math.Log(sum))
+	}
+	return out
+}
+
+// Draw draws a state from the distribution q of an upper bound, the mixture of the mini-buckets index by index in reverse order, and
+// returns ln of its weight ψ/q, which is at most Ln. x has a value per index. Their mean is Z. Cost: the tables' entries at x, times
+// the domains.
+func (b *Bound) Draw(r *rand.Rand, x []int, e *sumproduct.Expression) (ln float64) {
+	dims := b.plan.dims
+	lnq := 0.0
+	for k := len(b.plan.Order) - 1; k >= 0; k-- {
+		i := b.plan.Order[k]
+		p := b.conditional(k, x)
+		u := r.Float64()
+		a := 0
+		for ; a < dims[i]-1; a++ {
+			if u -= p[a]; u < 0 {
+				break
+			}
+		}
+		x[i] = a
+		lnq += math.Log(p[a])
+	}
+	ln = e.Scale.LogAbs() - lnq
+	for t := range e.Tables {
+		ln += b.tables[t].ln[b.at(t, x)]
+	}
+	return ln
+}
+
+// conditional is q of an index given those eliminated after it.
+func (b *Bound) conditional(k int, x []int) []float64 {
+	i := b.plan.Order[k]
+	d := b.plan.dims[i]
+	p := make([]float64, d)
+	if len(b.minis[k]) == 0 {
+		for a := range p {
+			p[a] = 1 / float64(d)
+		}
+		return p
+	}
+	total := 0.0
+	for r, m := range b.minis[k] {
+		lambda := b.tables[m.message].ln[b.at(m.message, x)]
+		for a := range p {
+			x[i] = a
+			f := -lambda
+			for _, t := range b.plan.buckets[k][r].tables {
+				f += b.tables[t].ln[b.at(t, x)]
+			}
+			if m.shift != nil {
+				f += m.shift[a]
+			}
+			if math.IsInf(lambda, -1) {
+				f = 0 // no value is possible there: any will do, its weight is 0
+			}
+			q := m.weight * math.Exp(f/m.weight)
+			p[a] += q
+			total += q
+		}
+	}
+	for a := range p {
+		p[a] /= total
+	}
+	return p
+}
+
+// at is the entry of a table at a state.
+func (b *Bound) at(t int, x []int) int {
+	at := 0
+	for _, i := range b.tables[t].scope {
+		at = at*b.plan.dims[i] + x[i]
+	}
+	return at
+}
