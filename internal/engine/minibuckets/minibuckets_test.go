@@ -110,7 +110,7 @@ func TestBoundsHold(t *testing.T) {
 			divided++
 		}
 	}
-	if divided < 1000 || tight < 100 {
+	if divided < 500 || tight < 100 {
 		t.Errorf("%d models are divided, %d pairs of bounds are within a nat: too few to tell anything", divided, tight)
 	}
 }
