@@ -18,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/basetensor/basetensor/internal/ising"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -70,8 +71,8 @@ func New(e *sumproduct.Expression) (*Model, error) {
 		}
 		m.ln += math.Log(float64(d))
 	}
-	if s := newIsing(e); s != nil {
-		m.ln += s.constant
+	if s := ising.New(e); s != nil {
+		m.ln += s.Constant
 		m.spins = newLattice(s)
 	} else {
 		m.sites = newSites(e)

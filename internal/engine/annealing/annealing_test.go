@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/ising"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -279,7 +280,7 @@ func BenchmarkSweep(b *testing.B) {
 		"ring-300": model(r, dims, ring(300), 1, 0), "complete-40": model(r, dims[:40], pairs(40), 0.5, 0),
 		"complete-100": model(r, dims[:100], pairs(100), 0.2, 0),
 	} {
-		s := newLattice(newIsing(m))
+		s := newLattice(ising.New(m))
 		for _, on := range []bool{true, false} {
 			b.Run(name+map[bool]string{true: "/vectors", false: "/portable"}[on], func(b *testing.B) {
 				defer setVectors(setVectors(on))

@@ -6,11 +6,14 @@ package annealing
 import (
 	"context"
 	"math"
+
+	"github.com/basetensor/basetensor/internal/ising"
 )
 
 // lattice is a model of spins as the loops see it.
 type lattice struct {
-	*ising
+	model *ising.Model
+	n     int
 	h32   []float32 // padded to eight
 	ends  []int32   // of the neighbours of every spin
 	to    []int32   // offset of the neighbour's fields, in bytes
@@ -32,19 +35,20 @@ type rows struct {
 // of some four couplings that change. Measured: complete models of 100 spins take half the time, bipartite ones of 40 and 40 a third more.
 const denseShare = 0.6
 
-func newLattice(s *ising) *lattice {
+func newLattice(s *ising.Model) *lattice {
 	l := &lattice{
-		ising: s, h32: make([]float32, s.n+Group), ends: make([]int32, s.n+1), to: make([]int32, len(s.to)+1), j32: make([]float32, len(s.j)+1),
+		model: s, n: s.N, h32: make([]float32, s.N+Group), ends: make([]int32, s.N+1), to: make([]int32, len(s.To)+1),
+		j32: make([]float32, len(s.J)+1),
 	}
-	for i, h := range s.h {
+	for i, h := range s.H {
 		l.h32[i] = float32(h)
-		l.ends[i] = s.first[i+1]
+		l.ends[i] = s.First[i+1]
 	}
-	for k, to := range s.to {
+	for k, to := range s.To {
 		l.to[k] = to * 4 * Group
-		l.j32[k] = float32(s.j[k])
+		l.j32[k] = float32(s.J[k])
 	}
-	if float64(len(s.to)) >= denseShare*float64(s.n)*float64(s.n) {
+	if float64(len(s.To)) >= denseShare*float64(s.N)*float64(s.N) {
 		l.densify()
 	}
 	return l
@@ -55,8 +59,8 @@ func (l *lattice) densify() {
 	for first := 0; first < l.n; first += Group {
 		r := rows{n: min(Group, l.n-first), j: make([]float32, l.n*Group), h: l.h32[first : first+Group]}
 		for i := first; i < first+r.n; i++ {
-			for k := l.first[i]; k < l.first[i+1]; k++ {
-				to := int(l.ising.to[k])
+			for k := l.model.First[i]; k < l.model.First[i+1]; k++ {
+				to := int(l.model.To[k])
 				r.j[to*Group+i-first] = l.j32[k]
 				if to > i && to < first+Group {
 					r.to = append(r.to, int32(to-first)*4*Group)
@@ -76,7 +80,7 @@ func (l *lattice) flops() float64 {
 	if l.dense != nil {
 		return float64(l.n) * float64(20+2*l.n)
 	}
-	return float64(20*l.n + len(l.ising.to))
+	return float64(20*l.n + len(l.model.To))
 }
 
 // block is eight chains over spins: spin i of chain c is spins[i·8+c].
@@ -111,7 +115,7 @@ func (l *lattice) anneal(ctx context.Context, p Path, first int64, ln []float64,
 	// The path led to couplings in float32: what the last states weigh with them and without makes up for it.
 	b.renew()
 	for c := range ln {
-		ln[c] += l.ising.energy(b.spins, c) - b.energy[c]
+		ln[c] += b.exact(c) - b.energy[c]
 	}
 	if ends {
 		end = make([]uint8, l.n*Group)
@@ -174,8 +178,8 @@ func (b *block) renew() {
 		}
 	}
 	for i := range b.n {
-		for k := b.first[i]; k < b.first[i+1]; k++ {
-			at := int(b.ising.to[k]) * Group
+		for k := b.model.First[i]; k < b.model.First[i+1]; k++ {
+			at := int(b.model.To[k]) * Group
 			for c := range Group {
 				b.fields[at+c] += float32(b.j32[k] * b.spins[i*Group+c])
 			}
@@ -187,6 +191,19 @@ func (b *block) renew() {
 			b.energy[c] += float64(b.h32[i]+b.fields[i*Group+c]) * float64(b.spins[i*Group+c]) / 2
 		}
 	}
+}
+
+// exact is ln ψ of chain c without the constant, in float64.
+func (b *block) exact(c int) float64 {
+	m, e := b.model, 0.0
+	for i := range m.N {
+		field := 0.0
+		for k := m.First[i]; k < m.First[i+1]; k++ {
+			field += m.J[k] * float64(b.spins[int(m.To[k])*Group+c])
+		}
+		e += (m.H[i] + field/2) * float64(b.spins[i*Group+c])
+	}
+	return e
 }
 
 // sweepArgs are some spins of a block and the couplings that changes go along.

@@ -1,0 +1,81 @@
+// Package ising has the sums of products of positive tables over one or two indices of two values: what spins are.
+package ising
+
+import (
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/sumproduct"
+)
+
+// Model is ln Π T = constant + Σ_i h_i s_i + Σ_{i<j} J_ij s_i s_j over s_i = ±1, −1 for value 0.
+type Model struct {
+	N        int
+	Constant float64
+	H        []float64
+	// J[k] couples a spin i to spin To[k], First[i] ≤ k < First[i+1], in rising sequence; both ways.
+	First, To []int32
+	J         []float64
+}
+
+// New returns nil for other expressions, without their Scale. An index of one value is a spin that nothing depends on. Cost: linear.
+func New(e *sumproduct.Expression) *Model {
+	n := len(e.Dims)
+	s := &Model{N: n, H: make([]float64, n)}
+	if slices.Max(append([]int{1}, e.Dims...)) > 2 {
+		return nil
+	}
+	coupled := make([]map[int]float64, n)
+	couple := func(a, b int, j float64) {
+		if coupled[a] == nil {
+			coupled[a] = map[int]float64{}
+		}
+		coupled[a][b] += j
+	}
+	for _, t := range e.Tables {
+		var ln [4]float64
+		var over []int
+		for _, i := range t.Scope {
+			if e.Dims[i] == 2 {
+				over = append(over, i)
+			}
+		}
+		if len(over) > 2 || t.Exp != nil {
+			return nil
+		}
+		for k, x := range t.Data {
+			if !(x > 0) {
+				return nil
+			}
+			ln[k] = math.Log(x)
+		}
+		switch len(over) {
+		case 0:
+			s.Constant += ln[0]
+		case 1:
+			s.Constant += (ln[0] + ln[1]) / 2
+			s.H[over[0]] += (ln[1] - ln[0]) / 2
+		case 2:
+			a, b := over[0], over[1]
+			s.Constant += (ln[0] + ln[1] + ln[2] + ln[3]) / 4
+			s.H[a] += (ln[2] + ln[3] - ln[0] - ln[1]) / 4
+			s.H[b] += (ln[1] + ln[3] - ln[0] - ln[2]) / 4
+			j := (ln[0] + ln[3] - ln[1] - ln[2]) / 4
+			couple(a, b, j)
+			couple(b, a, j)
+		}
+	}
+	s.First = make([]int32, n+1)
+	for i, by := range coupled {
+		at := len(s.To)
+		for b := range by {
+			s.To = append(s.To, int32(b))
+		}
+		slices.Sort(s.To[at:])
+		for _, b := range s.To[at:] {
+			s.J = append(s.J, by[int(b)])
+		}
+		s.First[i+1] = int32(len(s.To))
+	}
+	return s
+}
