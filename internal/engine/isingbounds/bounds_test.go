@@ -152,6 +152,22 @@ func TestBetheIsBelow(t *testing.T) {
 			near++
 		}
 	}
+	loss := 0.0
+	for k := range 600 {
+		m := random(r, 1+r.IntN(8), []float64{0.3, 1}[k%2], []float64{0.2, 1, 3}[k%3], true)
+		if k%5 == 0 {
+			clear(m.H)
+		}
+		want := enumerate(m)
+		got, err := Below(t.Context(), m, 200)
+		if err != nil || got > want {
+			t.Errorf("model %d: %v (%v) below ln Z %v", k, got, err, want)
+		}
+		loss += (want - got) / 600
+	}
+	if loss > 0.1 {
+		t.Errorf("%v nats are lost on average", loss)
+	}
 	if near < 20 {
 		t.Errorf("%d values are within half a nat: too few to tell anything", near)
 	}
@@ -161,6 +177,9 @@ func TestBetheIsBelow(t *testing.T) {
 	}
 	if Attractive(frustrated) != nil {
 		t.Error("a triangle of repulsive couplings is taken for attractive")
+	}
+	if b, err := Below(t.Context(), frustrated, 10); err != nil || !math.IsInf(b, -1) {
+		t.Errorf("below it is %v (%v)", b, err)
 	}
 	two := &ising.Model{N: 2, H: []float64{0.3, -0.2}, First: []int32{0, 1, 2}, To: []int32{1, 0}, J: []float64{0.7, 0.7}}
 	q := make([]float64, 2)
