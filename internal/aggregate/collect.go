@@ -152,6 +152,7 @@ func compareApproximate(a, b btn.Value) int {
 		cmp.Compare(there(a.Truncation != nil), there(b.Truncation != nil)),
 		cmp.Compare(there(a.Region != nil), there(b.Region != nil)),
 		compareWeights(a.Weights, b.Weights),
+		compareBounds(a.Bound, b.Bound),
 	)
 	if order == 0 && a.Truncation != nil {
 		x, y := a.Truncation, b.Truncation
@@ -188,6 +189,14 @@ func compareWeights(a, b *btn.Weights) int {
 		slices.CompareFunc(a.Ln, b.Ln, compareBits), compareBits(a.Top, b.Top), slices.Compare(a.Domains, b.Domains),
 		slices.CompareFunc(a.Share, b.Share, compareBits), slices.CompareFunc(a.Squares, b.Squares, compareBits),
 	)
+}
+
+// compareBounds orders bounds by content; none come first.
+func compareBounds(a, b *btn.BoundValue) int {
+	if a == nil || b == nil {
+		return cmp.Compare(there(a != nil), there(b != nil))
+	}
+	return cmp.Or(compareBits(a.Lower, b.Lower), compareBits(a.Upper, b.Upper))
 }
 
 // compareErrors orders errors by code, stage and message; no error comes last.

@@ -83,6 +83,8 @@ func (r *estimate) sum(g *sequence) *btn.ErrorInfo {
 		err = r.logLinear()
 	case btn.Pooled:
 		err = r.pooled(&g.pool)
+	case btn.Bounding:
+		return g.bounds.add(r.parts, r.of.Parts)
 	default:
 		err = r.linear()
 	}

@@ -83,14 +83,6 @@ func (r *estimate) stated() *float64 {
 	return finite(max(2*m.StandardError+max(m.Shift, 0), floor(m.Ln)))
 }
 
-// bounds are those of the sampled components; nil for none.
-func (p *pool) bounds() *btn.Bounds {
-	if p.rungs == 0 || math.IsInf(p.lower, -1) {
-		return nil
-	}
-	return &btn.Bounds{Lower: finite(p.lower), Level: 1 - policy.BoundsDelta, How: p.how}
-}
-
 // sampledMarginals are Σ w f / Σ w of every variable (or target) and value, and the largest of twice their standard errors
 // √(Σ w² (f − p)²)/Σ w; nil where the components have none.
 func (r *estimate) sampledMarginals(targets []int) (p [][]float64, uncertainty *float64) {

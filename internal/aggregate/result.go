@@ -184,7 +184,7 @@ func (g *sequence) took(r *btn.Result) {
 // uncertainty and marginals.
 func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
 	r.Uncertainty = g.uncertainty
-	if r.Bounds = g.pool.bounds(); g.estimates[g.best].isPooled() {
+	if r.Bounds = g.report(); g.estimates[g.best].isPooled() {
 		r.Marginals, r.MarginalUncertainty = g.estimates[g.best].sampledMarginals(a.Targets)
 		if r.Marginals != nil {
 			r.Targets = a.Targets

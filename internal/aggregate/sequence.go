@@ -35,6 +35,7 @@ func Settled(in Input) bool {
 // sequence is the complete estimates of a plan, and what follows from them.
 type sequence struct {
 	estimates   []*estimate
+	bounded     []*estimate // those that are bounds alone
 	ended       string
 	best        int              // position of the estimate that is the answer, −1 for none
 	uncertainty *float64         // of the best estimate's ln Z in nats; nil: not known
@@ -43,6 +44,7 @@ type sequence struct {
 	hard        bool             // tables forbid combinations of values
 	unsure      bool             // entries may have been lost to the range of float64
 	pool        pool             // weights of sampled components
+	bounds      bounds
 }
 
 // climb adds the estimates whose parts are all there, one after the other, until the sequence has
@@ -64,6 +66,10 @@ func climb(a *btn.Assignment, parts []part, last bool) *sequence {
 			continue
 		}
 
+		if e.Rule == btn.Bounding {
+			s.bounded = append(s.bounded, r)
+			continue
+		}
 		s.estimates = append(s.estimates, r)
 		s.judge()
 		if s.settled(a.Plan.Accuracy) {

@@ -70,6 +70,8 @@ const (
 	ClassRegions Class = "regions"
 	// C = B, R the indicators of states that were drawn, one a component.
 	ClassSampled Class = "sampled"
+	// C = B, no share of Z: what bounds it.
+	ClassBound Class = "bound"
 )
 
 // classes are how parts of a class are made, empty, to be read from bytes.
@@ -90,6 +92,7 @@ var classes = map[Class]func() Part{
 	ClassTruncated:       func() Part { return new(Truncated) },
 	ClassRegions:         func() Part { return new(Regions) },
 	ClassSampled:         func() Part { return new(Sampled) },
+	ClassBound:           func() Part { return new(Bound) },
 }
 
 // NewPart returns an empty part of a class, false for a class that this version does not know.

@@ -32,6 +32,8 @@ const (
 	LogLinear Rule = "log-linear"
 	// Pooled is Z̃ = (1/N) Σ_i w_i over the weights of all sampled components of the estimate and of those before it.
 	Pooled Rule = "pooled"
+	// Bounding says that the parts are bounds: there is no Z̃, and the sequence goes on without it.
+	Bounding Rule = "bounding"
 )
 
 // Estimate is B ≈ Σ_i Alpha[i] Parts[i], and how the values of the parts make a Z.

@@ -34,6 +34,8 @@ type Value struct {
 	Region     *RegionPart `msgpack:"r,omitempty"`
 	// Weights are there for sampled components: Z is their mean.
 	Weights *Weights `msgpack:"p,omitempty"`
+	// Bound is there for bounds, which have no Z.
+	Bound *BoundValue `msgpack:"b,omitempty"`
 	// Digits is how many decimal digits of Z cancelled among terms of
 	// both signs inside the contraction: log10 of Σ|terms| over |Z|.
 	Digits float64 `msgpack:"g,omitempty"`

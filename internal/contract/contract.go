@@ -74,6 +74,8 @@ func engineOf(class btn.Class) Engine {
 		return regions{}
 	case btn.ClassSampled:
 		return sampled{}
+	case btn.ClassBound:
+		return bounds{}
 	}
 	return nil
 }
@@ -101,6 +103,7 @@ func engineOf(class btn.Class) Engine {
 //	truncated           C = B with truncated legs, one slice, along a tree or a sweep
 //	regions             regions of one slice, in the BP gauge: Value.Region
 //	sampled             weights of components drawn at random: Value.Weights
+//	bound               C = B: what ln Z lies between, and no share of Z: Value.Bound
 //
 // Learned maps O_ℓ (Frame.Rotations) act on the leg weights:
 // W_ℓ[x, a] = Σ_{y: λ(y)=a} O_ℓ[x, y] v_ℓ[y].

@@ -122,7 +122,7 @@ func CheckPlan(n *btn.Network, p *btn.Plan) error {
 // checkEstimate checks an estimate's fields, and its parts against the network and the rule.
 func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 	switch {
-	case e.Rule != btn.Linear && e.Rule != btn.LogLinear && e.Rule != btn.Pooled:
+	case e.Rule != btn.Linear && e.Rule != btn.LogLinear && e.Rule != btn.Pooled && e.Rule != btn.Bounding:
 		return invalid("rule", "%.40q is no rule of this version", e.Rule)
 	case len(e.Parts) == 0:
 		return invalid("parts", "there is none")
@@ -145,6 +145,11 @@ func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 		}
 
 		if _, isSampled := part.(*btn.Sampled); isSampled != (e.Rule == btn.Pooled) {
+			return invalid(
+				fmt.Sprintf("parts[%d]", i), "class %s under the rule %s", part.Class(), e.Rule,
+			)
+		}
+		if _, isBound := part.(*btn.Bound); isBound != (e.Rule == btn.Bounding) {
 			return invalid(
 				fmt.Sprintf("parts[%d]", i), "class %s under the rule %s", part.Class(), e.Rule,
 			)

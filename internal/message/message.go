@@ -118,6 +118,9 @@ func checkValue(v btn.UnitValue) error {
 	if t := v.Value.Truncation; t != nil && !(finite(t.Discarded) && finite(t.Bytes)) {
 		return invalid("v.t", "discarded %v, %v bytes", t.Discarded, t.Bytes)
 	}
+	if b := v.Value.Bound; b != nil && (math.IsNaN(b.Lower) || math.IsNaN(b.Upper) || math.IsInf(b.Lower, 1) || math.IsInf(b.Upper, -1)) {
+		return invalid("v.b", "from %v to %v", b.Lower, b.Upper)
+	}
 	if err := checkWeights(v.Value.Weights); err != nil {
 		return under("v.p", err)
 	}

@@ -5,6 +5,7 @@ package plan
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
@@ -35,7 +36,7 @@ func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignm
 	}
 	plan, hit, err := a.rememberWhole(a.growthKey("sampled", q.Marginals), own.Hypergraph(),
 		func(ctx context.Context) (*btn.Plan, bool, error) {
-			plan, err := sampledPlan(ctx, chains, a.settings, q.Marginals)
+			plan, err := a.sampledPlan(ctx, chains, q.Marginals)
 			return plan, true, err
 		})
 	if err != nil {
@@ -48,7 +49,8 @@ func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignm
 
 // sampledPlan divides a budget into chains: estimates of a sixteenth of it, an eighth and so on, each of the chains of those before it and
 // as many again.
-func sampledPlan(ctx context.Context, c *problem.Chains, s btn.Settings, marginals bool) (*btn.Plan, error) {
+func (a *assigner) sampledPlan(ctx context.Context, c *problem.Chains, marginals bool) (*btn.Plan, error) {
+	s := a.settings
 	along, err := pilot(ctx, c.Model, s)
 	if err != nil {
 		return nil, err
@@ -80,7 +82,13 @@ func sampledPlan(ctx context.Context, c *problem.Chains, s btn.Settings, margina
 		from = to
 		plan.Estimates = append(plan.Estimates, e)
 	}
-	return plan, nil
+	without, err := a.current().Truncated(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := bounding(ctx, without, s)
+	plan.Estimates = slices.Insert(plan.Estimates, 1, bounds...)
+	return plan, err
 }
 
 // pilot chooses steps and rungs by how far the weights of some chains spread, none of which is a component. The logarithm's variance falls

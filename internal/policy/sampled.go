@@ -6,6 +6,14 @@ const (
 	// Chosen: the design's.
 	BoundsDelta = 1e-3
 
+	// BoundsShare is the part of a budget that bounds may take which follow from the model alone, BoundsRuns how often mini-buckets are
+	// run for it, BoundsRounds how many rounds the others have at most, MostBucketEntries the largest product of mini-buckets.
+	// Chosen.
+	BoundsShare       = 0.05
+	BoundsRuns        = 3
+	BoundsRounds      = 100
+	MostBucketEntries = 1 << 24
+
 	// PilotChains and PilotRungs are the pilot of chains: how far their weights spread over so many rungs decides how many rungs they
 	// have, and which steps they take.
 	// Chosen: the variance of 64 normal numbers is known within a fifth.

@@ -1,0 +1,57 @@
+package btn
+
+// Bounds: parts that are no share of Z.
+
+import "math"
+
+// Bound is what bounds Z, computed from the tables of the simplified network.
+type Bound struct {
+	Kind  BoundKind `msgpack:"kind"`
+	Shape string    `msgpack:"shape"` // digest of the simplified network's hypergraph
+	// Of mini-buckets: an order of its indices, and the most entries of a product.
+	Order   []int   `msgpack:"order,omitempty"`
+	Entries float64 `msgpack:"entries,omitempty"`
+	// Of the others: rounds at most.
+	Rounds int `msgpack:"rounds,omitempty"`
+}
+
+// BoundKind names how Z is bounded.
+type BoundKind string
+
+// The kinds of this version.
+const (
+	BoundMiniBuckets BoundKind = "mini-buckets" // above and below, any tables
+	BoundDeterminant BoundKind = "determinant"  // above, spins
+	BoundBethe       BoundKind = "bethe"        // below, spins that attract each other
+)
+
+// Class implements Part.
+func (*Bound) Class() Class { return ClassBound }
+
+// Fits implements Part. Whether order and shape are the simplified network's is for the contraction to say.
+func (p *Bound) Fits(*Network) error {
+	switch p.Kind {
+	case BoundMiniBuckets:
+		if !(p.Entries >= 1) || math.IsInf(p.Entries, 1) {
+			return misfit("products of %v entries", p.Entries)
+		}
+	case BoundDeterminant, BoundBethe:
+		if p.Rounds < 1 {
+			return misfit("%d rounds", p.Rounds)
+		}
+	default:
+		return misfit("%.40q is no bound of this version", p.Kind)
+	}
+	return nil
+}
+
+// Describe implements Part.
+func (p *Bound) Describe(r *EstimateResult) { r.Kind = string(p.Kind) }
+
+func (*Bound) part() {}
+
+// BoundValue is what ln Z lies between, nats, Scale included; −Inf and +Inf say nothing.
+type BoundValue struct {
+	Lower float64 `msgpack:"l"`
+	Upper float64 `msgpack:"u"`
+}

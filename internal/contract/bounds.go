@@ -1,0 +1,85 @@
+package contract
+
+// Bounds: mini-buckets of any tables, and what spins allow.
+
+import (
+	"context"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/isingbounds"
+	"github.com/basetensor/basetensor/internal/engine/minibuckets"
+	"github.com/basetensor/basetensor/internal/ising"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// bounds computes what ln Z lies between.
+type bounds struct{ planned }
+
+// bucketWeights are the weights that bounds below are tried with, see minibuckets.Run.
+var bucketWeights = []float64{0.1, 1}
+
+// Contract implements Engine. There is no Z, and nothing else that is wanted.
+func (bounds) Contract(ctx context.Context, p *problem.Problem, part btn.Part, _ problem.Want) (btn.Value, error) {
+	q := part.(*btn.Bound)
+	prepared, err := p.Truncated(ctx, false)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	if prepared.Shape() != q.Shape {
+		return btn.Value{}, fault.New(fault.Internal, "the bound is for a network of another shape")
+	}
+	e := prepared.Expression()
+	v := btn.Value{Bound: &btn.BoundValue{Lower: math.Inf(-1), Upper: math.Inf(1)}}
+	if q.Kind == btn.BoundMiniBuckets {
+		v.Flops, err = miniBuckets(ctx, e, q, p.Memory, v.Bound)
+		return v, err
+	}
+
+	model := ising.New(e)
+	if model == nil || e.Scale.Sign() <= 0 {
+		return btn.Value{}, fault.New(fault.Unsupported, "a bound of kind %s is for positive tables over two spins", q.Kind)
+	}
+	constant := e.Scale.LogAbs() + model.Constant
+	n := float64(model.N)
+	if q.Kind == btn.BoundDeterminant {
+		if bytes := 48 * (n + 1) * (n + 1); bytes > float64(p.Memory) {
+			return btn.Value{}, fault.New(fault.OverBudget, "%w: a determinant of %d spins needs %.3g bytes, %d are allowed",
+				ErrMemory, model.N, bytes, p.Memory)
+		}
+		v.Flops = float64(q.Rounds) * 16 * n * n * n
+		v.Bound.Upper, err = isingbounds.Determinant(ctx, model, q.Rounds)
+		v.Bound.Upper += constant
+		return v, err
+	}
+	v.Flops = float64(q.Rounds) * 9 * 60 * float64(len(model.To))
+	v.Bound.Lower, err = isingbounds.Below(ctx, model, q.Rounds)
+	v.Bound.Lower += constant
+	return v, err
+}
+
+// miniBuckets fills in the bounds by mini-buckets and returns the flops.
+func miniBuckets(ctx context.Context, e *sumproduct.Expression, q *btn.Bound, memory int64, to *btn.BoundValue) (float64, error) {
+	plan, err := minibuckets.NewPlan(e.Hypergraph(), q.Order, q.Entries)
+	if err != nil {
+		return 0, err
+	}
+	if plan.Bytes > float64(memory) {
+		return 0, fault.New(fault.OverBudget, "%w: mini-buckets need %.3g bytes, %d are allowed", ErrMemory, plan.Bytes, memory)
+	}
+	upper, err := minibuckets.Run(ctx, e, plan, 0)
+	if err != nil {
+		return 0, err
+	}
+	to.Upper = upper.Ln
+	for _, t := range bucketWeights {
+		lower, err := minibuckets.Run(ctx, e, plan, t)
+		if err != nil {
+			return 0, err
+		}
+		to.Lower = max(to.Lower, lower.Ln)
+	}
+	return plan.Flops * float64(1+len(bucketWeights)), nil
+}

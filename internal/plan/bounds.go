@@ -1,0 +1,70 @@
+package plan
+
+// Bounds: which are worth their work.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/engine/isingbounds"
+	"github.com/basetensor/basetensor/internal/engine/minibuckets"
+	"github.com/basetensor/basetensor/internal/ising"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/truncated"
+)
+
+// bounding returns an estimate whose parts bound Z, for a share of the budget; none where tables have entries below 0.
+func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]btn.Estimate, error) {
+	e := own.Expression()
+	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
+		return nil, nil
+	}
+	h := own.Hypergraph()
+	shape := own.Shape()
+	work := policy.BoundsShare * s.Budget
+	out := btn.Estimate{Rule: btn.Bounding, Slices: 1}
+	add := func(b *btn.Bound, flops, bytes float64) {
+		b.Shape = shape
+		out.Parts = append(out.Parts, b)
+		out.Cost.Flops += flops
+		out.Cost.Bytes = max(out.Cost.Bytes, bytes)
+	}
+
+	order, err := contractionorder.MinFill(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	var best *minibuckets.Plan
+	entries := 0.0
+	for size := 16.0; size <= policy.MostBucketEntries; size *= 2 {
+		p, err := minibuckets.NewPlan(h, order, size)
+		if err != nil {
+			return nil, err
+		}
+		if best != nil && (policy.BoundsRuns*p.Flops > work || p.Bytes > float64(s.Memory)) {
+			break
+		}
+		best, entries = p, size
+		if p.Split == 0 {
+			break
+		}
+	}
+	if best != nil && best.Bytes <= float64(s.Memory) {
+		add(&btn.Bound{Kind: btn.BoundMiniBuckets, Order: order, Entries: entries}, policy.BoundsRuns*best.Flops, best.Bytes)
+	}
+
+	if m := ising.New(e); m != nil {
+		n := float64(m.N)
+		if rounds := int(min(work/(16*n*n*n), policy.BoundsRounds)); rounds > 0 && 48*(n+1)*(n+1) <= float64(s.Memory) {
+			add(&btn.Bound{Kind: btn.BoundDeterminant, Rounds: rounds}, 16*n*n*n*float64(rounds), 48*(n+1)*(n+1))
+		}
+		if isingbounds.Attractive(m) != nil {
+			add(&btn.Bound{Kind: btn.BoundBethe, Rounds: policy.BoundsRounds}, 540*policy.BoundsRounds*float64(len(m.To)), 0)
+		}
+	}
+	if len(out.Parts) == 0 {
+		return nil, nil
+	}
+	return []btn.Estimate{out}, nil
+}
