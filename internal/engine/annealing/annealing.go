@@ -83,7 +83,7 @@ func New(e *sumproduct.Expression) (*Model, error) {
 // Lanes reports whether the model is one of spins, whose chains go side by side.
 func (m *Model) Lanes() bool { return m.spins != nil }
 
-// Flops is about what a chain takes: rungs times what a sweep does.
+// Flops is what the time of a chain is worth, at 3e9 a second: rungs times what a sweep takes.
 func (m *Model) Flops(rungs int) float64 {
 	if m.spins != nil {
 		return float64(rungs) * m.spins.flops()
