@@ -62,6 +62,23 @@ func (r *estimate) pooled(p *pool) error {
 	return nil
 }
 
+// arrived returns what there is of a pooled estimate when no more will come: components are independent, so that any of them are a mean.
+// whole is false where some are missing.
+func arrived(e *btn.Estimate, parts []part, whole bool) (*btn.Estimate, []part, bool) {
+	some := *e
+	some.Parts = nil
+	var there []part
+	for i := range parts {
+		if parts[i].there {
+			some.Parts, there = append(some.Parts, e.Parts[i]), append(there, parts[i])
+		}
+	}
+	if len(there) == len(parts) || len(there) == 0 {
+		return e, parts, whole
+	}
+	return &some, there, false
+}
+
 // drawn is how many components a part is, 0 where they are not drawn.
 func drawn(p btn.Part) int64 {
 	if q, ok := p.(*btn.Sampled); ok {

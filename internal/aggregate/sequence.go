@@ -57,6 +57,9 @@ func climb(a *btn.Assignment, parts []part, last bool) *sequence {
 		own := parts[:len(e.Parts)]
 		parts = parts[len(e.Parts):]
 
+		if last && e.Rule == btn.Pooled {
+			e, own, whole = arrived(e, own, whole)
+		}
 		r, complete := s.evaluate(e, own)
 		if !complete {
 			whole = false
