@@ -99,6 +99,9 @@ func (p *printer) lines(r *btn.Result) error {
 	if r.Status == btn.StatusOK {
 		line("trust", "%s", describeTrust(r))
 	}
+	if b := r.Bounds; b != nil {
+		line("bounds", "%s", describeBounds(b))
+	}
 	for _, w := range r.Warnings {
 		line("warning", "%s", w)
 	}
@@ -331,6 +334,21 @@ func count(n float64, thing string) string {
 	return fmt.Sprintf("%.0f %ss", n, thing)
 }
 
+// describeBounds says what ln Z lies between, and with which probability.
+func describeBounds(b *btn.Bounds) string {
+	side := func(x *float64) string {
+		if x == nil {
+			return "?"
+		}
+		return decimals(*x)
+	}
+	s := fmt.Sprintf("ln Z from %s to %s nats", side(b.Lower), side(b.Upper))
+	if b.Level < 1 {
+		s += fmt.Sprintf(" with probability %.4g", b.Level)
+	}
+	return s + ": " + b.How
+}
+
 // describeTrust says how far a result is to be trusted.
 func describeTrust(r *btn.Result) string {
 	if r.Exact {
@@ -351,9 +369,12 @@ func describeTrust(r *btn.Result) string {
 
 // describeEstimate writes one estimate of an approximate answer.
 func describeEstimate(e *btn.EstimateResult) string {
-	s := fmt.Sprintf("%s %d", e.Kind, e.Size)
-	if e.Family != btn.FamilyRegions {
-		s = fmt.Sprintf("%s, bond %d", e.Family, e.Bond)
+	s := fmt.Sprintf("%s, bond %d", e.Family, e.Bond)
+	switch e.Family {
+	case btn.FamilyRegions:
+		s = fmt.Sprintf("%s %d", e.Kind, e.Size)
+	case btn.FamilySampled:
+		s = fmt.Sprintf("%s, chains of %d rungs", e.Family, e.Size)
 	}
 	if e.Slices > 1 {
 		s += ", " + count(float64(e.Slices), "slice")
@@ -366,6 +387,8 @@ func describeEstimate(e *btn.EstimateResult) string {
 	switch {
 	case e.LogZLinear != nil:
 		s += fmt.Sprintf(" (linear %s)", decimals(*e.LogZLinear))
+	case e.StandardError != nil:
+		s += fmt.Sprintf(" ± %.2g", *e.StandardError)
 	case !e.Truncated:
 		s += ", nothing dropped"
 	case e.Discarded != nil:

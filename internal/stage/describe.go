@@ -4,6 +4,7 @@ package stage
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -41,6 +42,10 @@ func describePlan(p *btn.Plan) string {
 		switch {
 		case r.Kind == btn.KindBethe:
 			step = "belief propagation"
+		case e.Rule == btn.Bounding:
+			step = "bounds"
+		case r.Family == btn.FamilySampled:
+			step = fmt.Sprintf("components to %.0f", math.Exp2(e.Level))
 		case r.Family != btn.FamilyRegions:
 			step = fmt.Sprintf("%s χ=%d", r.Family, r.Bond)
 		}
