@@ -18,12 +18,18 @@ type Model struct {
 	J         []float64
 }
 
-// New returns nil for other expressions, without their Scale. An index of one value is a spin that nothing depends on. Cost: linear.
+// New returns nil for other expressions, without their Scale. An index of one value is a spin that nothing depends on,
+// whose two states Constant makes up for. Cost: linear.
 func New(e *sumproduct.Expression) *Model {
 	n := len(e.Dims)
 	s := &Model{N: n, H: make([]float64, n)}
 	if slices.Max(append([]int{1}, e.Dims...)) > 2 {
 		return nil
+	}
+	for _, d := range e.Dims {
+		if d == 1 {
+			s.Constant -= math.Ln2
+		}
 	}
 	coupled := make([]map[int]float64, n)
 	couple := func(a, b int, j float64) {

@@ -64,19 +64,21 @@ func New(e *sumproduct.Expression) (*Model, error) {
 	if err := e.Fits(); err != nil {
 		return nil, err
 	}
-	m := &Model{dims: e.Dims, ln: e.Scale.LogAbs()}
+	m := &Model{dims: e.Dims}
+	uniform := 0.0 // ln of what the sum is where chains begin
 	for i, d := range e.Dims {
 		if d > 1<<8 {
 			return nil, fault.New(fault.Unsupported, "annealing: index %d has %d values, at most %d", i, d, 1<<8)
 		}
-		m.ln += math.Log(float64(d))
+		uniform += math.Log(float64(d))
 	}
 	if s := ising.New(e); s != nil {
-		m.ln += s.Constant
+		uniform = float64(s.N)*math.Ln2 + s.Constant
 		m.spins = newLattice(s)
 	} else {
 		m.sites = newSites(e)
 	}
+	m.ln = e.Scale.LogAbs() + uniform
 	return m, nil
 }
 
