@@ -39,5 +39,5 @@ const (
 
 	// SampledParts is into how many parts the chains of one job are divided at most.
 	// Chosen: workers, and what one loses if it dies.
-	SampledParts = 128
+	SampledParts = 32
 )
