@@ -37,6 +37,7 @@ var mathematics = []string{
 	"internal/kernel",
 	"internal/ladder",
 	"internal/gradients",
+	"internal/ising",
 	"internal/linalg",
 	"internal/logic",
 	"internal/lower",
@@ -47,6 +48,7 @@ var mathematics = []string{
 	"internal/problem",
 	"internal/preprocess",
 	"internal/reparam",
+	"internal/sampling",
 	"internal/stage",
 	"internal/sumproduct",
 	"internal/truncated",
@@ -192,7 +194,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 
 // surface is how many functions, methods and types the public packages export. It may fall; whoever lets it
 // grow says why.
-const surface = 314
+const surface = 315
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}

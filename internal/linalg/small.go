@@ -209,3 +209,19 @@ func (c *Cholesky) Solve(y []float64) ([]float64, error) {
 	out := x.RawVector().Data
 	return out, raise(out, e-c.exp)
 }
+
+// LogDet returns ln of the determinant.
+func (c *Cholesky) LogDet() float64 {
+	if c.n == 0 {
+		return 0
+	}
+	return c.factor.LogDet() + float64(c.n*c.exp)*math.Ln2
+}
+
+// Condition returns an estimate of the condition number in the 1-norm.
+func (c *Cholesky) Condition() float64 {
+	if c.n == 0 {
+		return 1
+	}
+	return c.factor.Cond()
+}

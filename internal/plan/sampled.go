@@ -119,7 +119,8 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 	return along, nil
 }
 
-// weightVariance is the variance of the logarithms of the weights of some chains. Those that weigh 0 have none, and count as far below the least.
+// weightVariance is the variance of the logarithms of the weights of some chains. Those that weigh 0 have none, and count as somewhat
+// below the least.
 func weightVariance(ctx context.Context, m *annealing.Model, p annealing.Path, chains int64) (float64, error) {
 	w, err := m.Run(ctx, p, 0, chains, 1, false)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// TestSampledAgainstBruteForce: on random models with evidence, statements hold as often as they say, bounds always, and marginals are near.
+// TestSampledAgainstBruteForce: on random models with evidence, statements hold as often as they say, bounds always, and marginals are
+// near.
 func TestSampledAgainstBruteForce(t *testing.T) {
 	models, wrong, marginalsWrong, answered := 0, 0, 0, 0
 	for seed := range uint64(80) {
