@@ -4,7 +4,7 @@
 // The path is ψ_β(x) = Π_t T_t(x)^β with β = 1/T, 2/T … 1. A chain begins with a state drawn uniformly; at every rung its weight is
 // multiplied by the ratio of the new ψ to the one before, at the state it is in, and then every index takes a step that keeps the new ψ.
 // E w = Z for any number of rungs that was fixed beforehand, because nothing adapts within a chain. An entry of 0 counts
-// e^{−hardness} times the least of its table on the way and 0 at the end. Neal, Annealed importance sampling, Statistics and Computing 2001.
+// e^{−hardness} times the least of its table on the way and 0 at the end. Neal, Annealed importance sampling, 2001.
 //
 // Every chain is a rank-one component of the network at the state where it ends (docs/method.md): its random numbers depend on the seed and
 // on its number alone, so that any share of the chains has the same bits on any worker. Conditional probabilities of pairwise models of two

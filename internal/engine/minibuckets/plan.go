@@ -43,8 +43,8 @@ type message struct {
 }
 
 // NewPlan divides the tables along an order of all indices of several values that are in one, so that no product has more than so many
-// entries unless a table of the expression has itself. Tables are put, the largest first, where they add the fewest entries. Errors: bad input for an order that is none.
-// Cost: the sum over indices of the square of their tables.
+// entries unless a table of the expression has itself. Tables are put, the largest first, where they add the fewest entries.
+// Errors: bad input for an order that is none. Cost: the sum over indices of the square of their tables.
 func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan, error) {
 	position := make([]int, len(h.Dims))
 	for i := range position {
