@@ -84,9 +84,10 @@ var helpTexts = kong.Vars{
 		"and 1e12 flops, " +
 		"else truncated, or regions where that does not fit. exact: elimination, a contraction tree " +
 		"in slices, or a closed form. truncated: truncated legs with a growing bond. regions: " +
-		"regions around belief propagation. circuit: exact, an arithmetic circuit found by search, for models of many zeros. " +
+		"regions around belief propagation. sampled: a random decomposition, with " +
+		"a standard error and bounds. circuit: exact, an arithmetic circuit found by search, for models of many zeros. " +
 		"symmetry-cp: the learned decomposition.",
-	"request_budget": "Work to spend at most, planning included: truncated and regions turn it once " +
+	"request_budget": "Work to spend at most, planning included: truncated, regions and sampled turn it once " +
 		"into flops, as " +
 		"seconds of one core, 60s without it; auto takes the exact way only where that is worth it. " +
 		"Given without --deadline, it is time as well: the job ends with its best estimate a fifth " +

@@ -41,7 +41,7 @@ type requestFlags struct {
 	NoExact     bool           `help:"auto: never the exact way."`
 	Budget      *time.Duration `help:"${request_budget}" placeholder:"D"`
 	Bond        int            `help:"truncated: the bond to grow to, whatever the budget; 0: as far as the budget goes."`
-	Accuracy    float64        `help:"truncated, regions: stop growing when the stated uncertainty is within this, in nats." default:"1e-9"`
+	Accuracy    float64        `help:"truncated, regions, sampled: the stated uncertainty to stop growing at, in nats." default:"1e-9"`
 	Components  int            `help:"symmetry-cp: components, 0: 4. truncated, regions: most components, 0: no limit."`
 	Maps        string         `help:"${request_maps}" enum:"identity,orthogonal,bp" default:"identity"`
 	Cores       string         `help:"Which tensors are the cores: factors or variables." enum:"factors,variables" default:"factors"`

@@ -62,9 +62,9 @@ type Settings struct {
 	NoExact bool `msgpack:"no_exact,omitempty" json:"no_exact,omitempty"`
 	// Bond is the bond that truncated grows to; 0: as far as Budget goes.
 	Bond int `msgpack:"bond,omitempty" json:"bond,omitempty"`
-	// Budget is the flops of a query's contractions by truncated and regions, default 1.8e11.
+	// Budget is the flops of a query's contractions by truncated, regions and sampled, default 1.8e11.
 	Budget float64 `msgpack:"budget,omitempty" json:"budget,omitempty"`
-	// Accuracy is the uncertainty in nats at which truncated and regions end, default 1e-9.
+	// Accuracy is the uncertainty in nats at which truncated, regions and sampled end, default 1e-9.
 	Accuracy float64 `msgpack:"accuracy,omitempty" json:"accuracy,omitempty"`
 }
 

@@ -259,6 +259,14 @@ class Sync(Case):
         self.assertEqual(self.server.headers[-1]["Content-Encoding"], "gzip")
         self.assertEqual(len(self.server.seen["POST /v1/infer"][-1]["model"]["description"]), 300_000)
 
+    def test_bounds(self):
+        bounds = {"lower": -2, "upper": None, "level": 0.999, "how": "below by means"}
+        estimate = dict(RESULT, exact=False, bounds=bounds)
+        self.script("POST /v1/infer", says(200, lambda h: answer(h.body["job"], estimate, RESULT)))
+        estimate, exact = self.client.infer("alarm", queries=[{}, {}])
+        self.assertEqual(estimate.bounds, basetensor.Bounds(-2.0, None, 0.999, "below by means"))
+        self.assertIsNone(exact.bounds)
+
     def test_queries_and_settings(self):
         self.script("POST /v1/infer", own)
         client = Client(self.server.url + "/", tenant="acme")

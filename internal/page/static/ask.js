@@ -174,7 +174,7 @@ export async function askForm({ main, parts, signal }) {
     h('div', { class: 'event-of' }, h('span', {}, 'P(event | evidence) of '), events,
       h('button', { type: 'button', id: 'more-event', onclick: () => row(events).focus() }, 'Add to the event'))),
   h('fieldset', {}, h('legend', {}, 'How'),
-    h('p', { class: 'row' }, h('label', {}, 'Method ', h('select', { id: 'ask-method' }, ['auto', 'exact', 'truncated', 'regions', 'circuit', 'symmetry-cp'].map(m => h('option', {}, m)))),
+    h('p', { class: 'row' }, h('label', {}, 'Method ', h('select', { id: 'ask-method' }, ['auto', 'exact', 'truncated', 'regions', 'sampled', 'circuit', 'symmetry-cp'].map(m => h('option', {}, m)))),
       text('ask-budget', 'Budget, seconds of a worker', number()), text('ask-accuracy', 'Accuracy, nats', number()), text('ask-deadline', 'Deadline, s', number())),
     h('p', { class: 'row' }, text('ask-job', 'Job id', { placeholder: 'made up' }), access.tenant ? null : text('ask-tenant', 'Tenant', {}))),
   error, button))

@@ -7,7 +7,7 @@ const frame = { width: 720, height: 240, left: 84, right: 12, top: 14, bottom: 4
 
 // rung says which rung an estimate is.
 function rung(e) {
-  const where = e.family === 'regions' ? `${e.kind} ${e.size}` : `${e.family}, bond ${e.bond}`
+  const where = e.family === 'regions' ? `${e.kind} ${e.size}` : e.family === 'sampled' ? `sampled, ${count(e.size, 'rung')} a chain` : `${e.family}, bond ${e.bond}`
   return where + (e.slices > 1 ? ', ' + count(e.slices, 'slice') : '')
 }
 
@@ -79,11 +79,11 @@ function draw(r, good, tracks, n) {
   r.estimates.forEach((e, i) => {
     if (i % every === 0) {
       parts.push(s('text', { class: 'tick', x: x(i), y: box.height - box.bottom + 16, 'text-anchor': 'middle' },
-        e.family === 'regions' ? `${e.kind} ${e.size}` : String(e.bond)))
+        e.family === 'regions' ? `${e.kind} ${e.size}` : String(e.family === 'sampled' ? i + 1 : e.bond)))
     }
   })
   parts.push(s('text', { class: 'tick', x: (box.left + box.width) / 2, y: box.height - 6, 'text-anchor': 'middle' },
-    r.estimates.some(e => e.family === 'regions') ? 'rung' : 'bond'))
+    r.estimates.some(e => e.family === 'regions' || e.family === 'sampled') ? 'rung' : 'bond'))
   if (r.uncertainty !== null && r.log_z !== null) {
     const top = inside(r.log_z + r.uncertainty)
     parts.push(s('rect', { class: 'band', x: box.left, width: box.width - box.left - box.right, y: top, height: Math.max(1.5, inside(r.log_z - r.uncertainty) - top) }),

@@ -91,7 +91,7 @@ export function results(element) {
       h('div', { class: 'head' }, h('h3', { id: 'posteriors-title' }, 'Posteriors'),
         rows.length > 8 ? h('label', { class: 'find' }, 'Variable ', search) : null,
         r.exact ? null : h('span', { class: 'hint' }, r.marginal_uncertainty === null ? 'estimates of unknown quality'
-          : 'estimates: the last change was ' + digits(r.marginal_uncertainty, 2))),
+          : 'estimates: uncertain by about ' + digits(r.marginal_uncertainty, 2))),
       box, more)
   }
 
@@ -118,7 +118,14 @@ export function headline(r) {
   const [value, mark, text] = trust(r)
   return h('div', { class: 'headline' + (r.exact ? '' : ' estimate') },
     h('p', { class: 'value' }, h('span', { class: 'of' }, 'ln Z '), value, h('span', { class: 'of' }, ' nats')),
-    h('p', { class: 'trust' }, mark, ' ', text))
+    h('p', { class: 'trust' }, mark, ' ', text), r.bounds ? h('p', { class: 'hint' }, between(r.bounds)) : null)
+}
+
+// between says what ln Z lies between, and with which probability.
+export function between(b) {
+  const sides = b.lower === null ? 'ln Z ≤ ' + digits(b.upper, 9) : b.upper === null ? 'ln Z ≥ ' + digits(b.lower, 9)
+    : 'ln Z is between ' + digits(b.lower, 9) + ' and ' + digits(b.upper, 9)
+  return sides + ' nats' + (b.level < 1 ? ' with probability ' + digits(b.level, 6) : '') + ': ' + b.how
 }
 
 // trust writes ln Z so that an estimate never looks like an exact number, and says how far it is to be trusted.

@@ -42,7 +42,7 @@ type loadCmd struct {
 	Registered  bool               `help:"Models are registered before they are first asked for, and named by digest: jobs do not carry them."`
 	Zipf        float64            `help:"Variant k is asked in proportion to 1/(k+1)^ZIPF." default:"1"`
 	Tenant      map[string]float64 `help:"Tenants with their shares of the jobs, e.g. a=1;b=10." placeholder:"NAME=SHARE"`
-	Method      string             `help:"As of infer." enum:"auto,exact,truncated,regions,circuit,symmetry-cp" default:"auto"`
+	Method      string             `help:"As of infer." enum:"auto,exact,truncated,regions,sampled,circuit,symmetry-cp" default:"auto"`
 	Deadline    time.Duration      `help:"Deadline of every job; 0: none." default:"0s"`
 	Seed        uint64             `help:"Seed of models, evidence and arrivals."`
 	Verify      string             `help:"${load_verify}" default:"200"`

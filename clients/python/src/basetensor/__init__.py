@@ -8,7 +8,7 @@
 
 from ._http import Event
 from ._query import Evidence, Query, Variable
-from ._results import MAP, MPE, Answer, Joint, Posteriors, Result, Rows, Samples
+from ._results import MAP, MPE, Answer, Bounds, Joint, Posteriors, Result, Rows, Samples
 from ._source import Model
 from .aio import AsyncClient, AsyncModels
 from .client import Client, Models
@@ -35,6 +35,7 @@ __all__ = [
     "AsyncModels",
     "BadInput",
     "BasetensorError",
+    "Bounds",
     "Cancelled",
     "Client",
     "Conflict",

@@ -76,6 +76,16 @@ class MAP:
 
 
 @dataclasses.dataclass(frozen=True)
+class Bounds:
+    """What ln Z lies between, nats; None where there is none on that side."""
+
+    lower: Optional[float]
+    upper: Optional[float]
+    level: float  # the probability with which all of them hold; 1: they follow from the model alone
+    how: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Result:
     """The answer to one query. ``raw`` is all that the service says, as schemas/result.schema.json has it."""
 
@@ -87,6 +97,7 @@ class Result:
     zero: bool
     log_z: Optional[float]
     uncertainty: Optional[float]
+    bounds: Optional[Bounds]  # None where nothing bounds ln Z
     ln_probability: Optional[float]  # of the event, given the evidence
     posteriors: Optional[Posteriors]
     joint: Optional[Joint]
@@ -156,7 +167,7 @@ def result(raw: Mapping[str, Any]) -> Result:
     """Reads a result as the service sends it."""
     named = raw.get("named") or {}
     info = raw.get("error")
-    mpe, best = raw.get("mpe"), raw.get("map")
+    mpe, best, bounds = raw.get("mpe"), raw.get("map"), raw.get("bounds")
     return Result(
         raw=raw,
         query=int(raw.get("query") or 0),
@@ -166,6 +177,9 @@ def result(raw: Mapping[str, Any]) -> Result:
         zero=bool(raw.get("zero")),
         log_z=_float(raw.get("log_z")),
         uncertainty=_float(raw.get("uncertainty")),
+        bounds=None
+        if bounds is None
+        else Bounds(_float(bounds.get("lower")), _float(bounds.get("upper")), float(bounds["level"]), str(bounds["how"])),
         ln_probability=_float(raw.get("ln_ratio")),
         posteriors=_posteriors(raw, named),
         joint=_joint(raw.get("joint"), named.get("joint")),
