@@ -47,16 +47,38 @@ func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignm
 	}, nil
 }
 
-// sampledPlan divides a budget into chains: estimates of a sixteenth of it, an eighth and so on, each of the chains of those before it and
-// as many again.
+// sampledPlan is a plan of sampled components and bounds alone.
 func (a *assigner) sampledPlan(ctx context.Context, c *problem.Chains, marginals bool) (*btn.Plan, error) {
-	s := a.settings
+	along, err := draw(ctx, c, a.settings)
+	if err != nil {
+		return nil, err
+	}
+	plan := &btn.Plan{Method: btn.MethodSampled, Accuracy: a.settings.Accuracy}
+	if plan.Estimates, err = components(c, along, a.settings, marginals); err != nil {
+		return nil, err
+	}
+	without, err := a.current().Truncated(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := bounding(ctx, without, a.settings)
+	plan.Estimates = slices.Insert(plan.Estimates, 1, bounds...)
+	return plan, err
+}
+
+// draw chooses how components are drawn where s.Budget is what they may take.
+func draw(ctx context.Context, c *problem.Chains, s btn.Settings) (*btn.Sampling, error) {
 	along, err := pilot(ctx, c.Model, s)
 	if err != nil {
 		return nil, err
 	}
 	along.Shape = c.Prepared.Shape()
+	return along, nil
+}
 
+// components divides what s.Budget leaves after the pilot into components: estimates of a sixteenth of it, an eighth and so on, each of the
+// components of those before it and as many again.
+func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginals bool) (out []btn.Estimate, err error) {
 	each := c.Model.Flops(along.Rungs)
 	chains := int64(min(s.Budget*(1-policy.PilotShare)/each, float64(btn.MostComponents)))
 	chains = max(annealing.Group, chains/annealing.Group*annealing.Group)
@@ -66,7 +88,6 @@ func (a *assigner) sampledPlan(ctx context.Context, c *problem.Chains, marginals
 		return nil, fault.New(fault.OverBudget, "plan: chains need %.3g bytes, %d are allowed", bytes, s.Memory)
 	}
 
-	plan := &btn.Plan{Method: btn.MethodSampled, Accuracy: s.Accuracy}
 	from := int64(0)
 	for to := min(max(chains/16, part)/part*part, chains); from < chains; to = min(2*to, chains) {
 		if chains-to < to/2 {
@@ -80,15 +101,9 @@ func (a *assigner) sampledPlan(ctx context.Context, c *problem.Chains, marginals
 			e.Parts = append(e.Parts, &btn.Sampled{Along: along, From: from, To: min(from+part, to)})
 		}
 		from = to
-		plan.Estimates = append(plan.Estimates, e)
+		out = append(out, e)
 	}
-	without, err := a.current().Truncated(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	bounds, err := bounding(ctx, without, s)
-	plan.Estimates = slices.Insert(plan.Estimates, 1, bounds...)
-	return plan, err
+	return out, nil
 }
 
 // pilot chooses steps and rungs by how far the weights of some chains spread, none of which is a component. The logarithm's variance falls
