@@ -4,7 +4,6 @@ package aggregate
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -47,20 +46,26 @@ func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *btn.ErrorInfo {
 
 // report returns the best bounds of a sequence, nil where there are none: with the level of sampled ones where one of these is the best.
 func (g *sequence) report() *btn.Bounds {
-	out := &btn.Bounds{Level: 1}
-	var how []string
+	lower, upper := pooledBound{ln: math.Inf(-1)}, pooledBound{ln: math.Inf(1)}
 	if b := &g.bounds; b.found {
-		if out.Upper = finite(b.upper.ln); out.Upper != nil {
-			how = append(how, "above by "+string(b.upper.how))
+		lower, upper = pooledBound{b.lower.ln, string(b.lower.how)}, pooledBound{b.upper.ln, string(b.upper.how)}
+	}
+	level := 1.0
+	if p := &g.pool; p.rungs > 0 {
+		if p.lower.ln > lower.ln {
+			lower, level = p.lower, 1-policy.BoundsDelta
 		}
-		if out.Lower = finite(b.lower.ln); out.Lower != nil {
-			how = append(how, "below by "+string(b.lower.how))
+		if p.upper.ln < upper.ln {
+			upper, level = p.upper, 1-policy.BoundsDelta
 		}
 	}
-	if p := &g.pool; p.rungs > 0 && !math.IsInf(p.lower, -1) && (out.Lower == nil || p.lower > *out.Lower) {
-		how = slices.DeleteFunc(how, func(s string) bool { return strings.HasPrefix(s, "below") })
-		out.Lower, out.Level = finite(p.lower), 1-policy.BoundsDelta
-		how = append(how, "below by "+p.how)
+	out := &btn.Bounds{Lower: finite(lower.ln), Upper: finite(upper.ln), Level: level}
+	var how []string
+	if out.Upper != nil {
+		how = append(how, "above by "+upper.how)
+	}
+	if out.Lower != nil {
+		how = append(how, "below by "+lower.how)
 	}
 	if len(how) == 0 {
 		return nil

@@ -187,8 +187,17 @@ func compareWeights(a, b *btn.Weights) int {
 	}
 	return cmp.Or(
 		slices.CompareFunc(a.Ln, b.Ln, compareBits), compareBits(a.Top, b.Top), slices.Compare(a.Domains, b.Domains),
+		compareMost(a.LnMost, b.LnMost),
 		slices.CompareFunc(a.Share, b.Share, compareBits), slices.CompareFunc(a.Squares, b.Squares, compareBits),
 	)
+}
+
+// compareMost orders what bounds weights; none comes first.
+func compareMost(a, b *float64) int {
+	if a == nil || b == nil {
+		return cmp.Compare(there(a != nil), there(b != nil))
+	}
+	return compareBits(*a, *b)
 }
 
 // compareBounds orders bounds by content; none come first.

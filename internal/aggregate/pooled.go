@@ -18,20 +18,32 @@ type pool struct {
 	rungs     int // estimates so far
 	ln        []float64
 	marginals []*btn.Weights
-	lower     float64 // the best of the bounds so far; −Inf for none
-	how       string
+	// the best of the bounds so far, −Inf and +Inf for none
+	lower, upper pooledBound
+	most         float64 // ln of what no weight exceeds, +Inf where nothing bounds them
+}
+
+// pooledBound is a bound and what it is.
+type pooledBound struct {
+	ln  float64
+	how string
 }
 
 // pooled is the rule Z̃ = (1/N) Σ_i w_i over all components so far. Bounds of the estimates hold together with probability
 // 1 − policy.BoundsDelta: the k-th has a share of 2^−k of that.
 func (r *estimate) pooled(p *pool) error {
 	if p.rungs++; p.rungs == 1 {
-		p.lower = math.Inf(-1)
+		p.lower.ln, p.upper.ln, p.most = math.Inf(-1), math.Inf(1), math.Inf(-1)
 	}
 	for i, v := range r.parts {
 		switch {
 		case v.Weights != nil && int64(len(v.Weights.Ln)) == drawn(r.of.Parts[i]):
 			p.ln = append(p.ln, v.Weights.Ln...)
+			if v.Weights.LnMost == nil {
+				p.most = math.Inf(1)
+			} else {
+				p.most = max(p.most, *v.Weights.LnMost)
+			}
 			if v.Weights.Share != nil {
 				p.marginals = append(p.marginals, v.Weights)
 			}
@@ -48,18 +60,34 @@ func (r *estimate) pooled(p *pool) error {
 	r.z = scaled.FromLog(r.mean.Ln)
 	r.StandardError, r.EffectiveSamples, r.TailIndex = finite(r.mean.StandardError), finite(r.mean.Effective), finite(r.mean.Tail)
 
-	delta := policy.BoundsDelta * math.Exp2(-float64(p.rungs))
 	spread := 0.0
 	if q, ok := r.of.Parts[0].(*btn.Sampled); ok {
 		spread = q.Along.Spread
 	}
-	lower := sampling.Lower(p.ln, sampling.Bundles(len(p.ln), spread, delta), delta)
-	r.LnLower = finite(lower)
-	if lower > p.lower {
-		p.lower = lower
-		p.how = fmt.Sprintf("means of %d sampled components in bundles, by Markov's inequality", len(p.ln))
-	}
+	r.LnLower = finite(p.bound(spread, policy.BoundsDelta*math.Exp2(-float64(p.rungs))))
 	return nil
+}
+
+// bound improves the bounds by those of all weights so far, which hold together with probability 1−δ, and returns the one below. Where
+// nothing bounds the weights Markov's inequality has all of δ, else half of it.
+func (p *pool) bound(spread, delta float64) (lower float64) {
+	side := math.Inf(-1)
+	if !math.IsInf(p.most, 1) {
+		delta /= 2
+		var above float64
+		if side, above = sampling.Bernstein(p.ln, p.most, delta); above < min(p.upper.ln, p.most) {
+			p.upper = pooledBound{above, fmt.Sprintf("the mean of %d sampled components, by Bernstein's inequality", len(p.ln))}
+		}
+	}
+	lower = sampling.Lower(p.ln, sampling.Bundles(len(p.ln), spread, delta), delta)
+	how := "means of %d sampled components in bundles, by Markov's inequality"
+	if side > lower {
+		lower, how = side, "the mean of %d sampled components, by Bernstein's inequality"
+	}
+	if lower > p.lower.ln {
+		p.lower = pooledBound{lower, fmt.Sprintf(how, len(p.ln))}
+	}
+	return lower
 }
 
 // arrived returns what there is of a pooled estimate when no more will come: components are independent, so that any of them are a mean.

@@ -142,6 +142,12 @@ func checkWeights(w *btn.Weights) error {
 		if !finite(l) && !math.IsInf(l, -1) {
 			return invalid(fmt.Sprintf("l[%d]", k), "%v", l)
 		}
+		if w.LnMost != nil && l > *w.LnMost {
+			return invalid(fmt.Sprintf("l[%d]", k), "%v, at most %v", l, *w.LnMost)
+		}
+	}
+	if w.LnMost != nil && !finite(*w.LnMost) {
+		return invalid("m", "%v", *w.LnMost)
 	}
 	size := 0
 	for v, d := range w.Domains {
