@@ -122,6 +122,16 @@ type Weights struct {
 	// e^{2(Ln−Top)}; nil where they were not asked for.
 	Top            float64
 	Share, Squares [][]float64
+
+	ends [][]uint8 // of every group, index by index; nil with Share
+}
+
+// State fills in where the c-th of the chains has ended, a value per index. Marginals were asked for.
+func (m *Model) State(w *Weights, c int, into []int) {
+	end := w.ends[c/Group]
+	for i, d := range m.dims {
+		into[i] = min(int(end[i*Group+c%Group]), d-1) // a spin of one value is alone
+	}
 }
 
 // Run returns the weights of chains from ≤ c < to, both multiples of Group, by so many goroutines (0: one a processor). Cost: Flops each.
@@ -154,7 +164,8 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 		w.Top = max(w.Top, w.Ln[k])
 	}
 	if marginals {
-		m.count(w, ends)
+		w.ends = ends
+		m.count(w)
 	}
 	return w, nil
 }
@@ -169,7 +180,7 @@ func (m *Model) anneal(ctx context.Context, p Path, first int64, ln []float64, e
 }
 
 // count adds up what the chains' last states weigh.
-func (m *Model) count(w *Weights, ends [][]uint8) {
+func (m *Model) count(w *Weights) {
 	w.Share, w.Squares = make([][]float64, len(m.dims)), make([][]float64, len(m.dims))
 	for i, d := range m.dims {
 		w.Share[i], w.Squares[i] = make([]float64, d), make([]float64, d)
@@ -177,14 +188,13 @@ func (m *Model) count(w *Weights, ends [][]uint8) {
 	if math.IsInf(w.Top, -1) {
 		return
 	}
-	for g, end := range ends {
-		for c := range Group {
-			x := math.Exp(w.Ln[g*Group+c] - w.Top)
-			for i := range m.dims {
-				a := min(int(end[i*Group+c]), len(w.Share[i])-1) // a spin of one value is alone
-				w.Share[i][a] += x
-				w.Squares[i][a] += x * x
-			}
+	state := make([]int, len(m.dims))
+	for c, l := range w.Ln {
+		x := math.Exp(l - w.Top)
+		m.State(w, c, state)
+		for i, a := range state {
+			w.Share[i][a] += x
+			w.Squares[i][a] += x * x
 		}
 	}
 }

@@ -152,6 +152,60 @@ func TestMeanOfWeightsIsZ(t *testing.T) {
 	}
 }
 
+// TestStatesWeighWhatTheySay: a state's share of the weights of all chains is its probability, by enumeration.
+func TestStatesWeighWhatTheySay(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 7))
+	for name, e := range map[string]*sumproduct.Expression{
+		"spins": model(r, []int{2, 2, 2}, pairs(3), 1, 0), "mixed": model(r, []int{3, 2, 1, 2}, pairs(4), 1, 0.1),
+	} {
+		m, err := New(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const chains = 40_000
+		w, err := m.Run(t.Context(), Path{Rungs: 3, Seed: 3}, 0, chains, 0, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		states := 1
+		for _, d := range e.Dims {
+			states *= d
+		}
+		share, squares := make([]float64, states), make([]float64, states)
+		total := 0.0
+		state := make([]int, len(e.Dims))
+		for c, l := range w.Ln {
+			m.State(w, c, state)
+			at := 0
+			for i, a := range state {
+				at = at*e.Dims[i] + a
+			}
+			x := math.Exp(l - w.Top)
+			share[at] += x
+			squares[at] += x * x
+			total += x
+		}
+		z, _ := enumerate(e)
+		for at := range share {
+			p, rest := math.Exp(e.Scale.LogAbs()), at
+			for i := len(state) - 1; i >= 0; i-- {
+				state[i] = rest % e.Dims[i]
+				rest /= e.Dims[i]
+			}
+			for _, table := range e.Tables {
+				entry := 0
+				for _, i := range table.Scope {
+					entry = entry*e.Dims[i] + state[i]
+				}
+				p *= table.Data[entry]
+			}
+			if d := share[at]/total - p/z; math.Abs(d) > 4.5*math.Sqrt(squares[at])/total+1e-12 {
+				t.Errorf("%s: state %v has %v of the weights, probability %v", name, state, share[at]/total, p/z)
+			}
+		}
+	}
+}
+
 // TestVectorsGiveTheSameBits as the portable loop.
 func TestVectorsGiveTheSameBits(t *testing.T) {
 	defer setVectors(setVectors(true))
