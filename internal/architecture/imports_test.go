@@ -135,7 +135,7 @@ var beside = []string{
 
 // laboratory are the packages of the nested module lab, which measures and draws.
 var laboratory = []string{
-	"baseline", "bench", "chart", "cmd/btnlab", "deploy", "evaluate", "faults",
+	"baseline", "bench", "chart", "cmd/btnlab", "deploy", "evaluate", "families", "faults",
 	"image", "image/build", "load", "page", "scale", "simulate", "watch",
 }
 

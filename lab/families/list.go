@@ -1,0 +1,125 @@
+package families
+
+// The families, and the large models.
+
+import (
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// all are sized so that the exact answer takes a second at most and yet does not fit into some hundred kilobytes.
+var all = []family{
+	{"grid-mixed", "grids n×n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)", [3]int{12, 14, 16}, [3]float64{0.5, 1, 2}, grid(false)},
+	{"grid-attractive", "grids n×n, J ~ |U(−Δ, Δ)|, h ~ U(−0.1, 0.1)", [3]int{12, 14, 16}, [3]float64{0.5, 1, 2}, grid(true)},
+	{"grid-frustrated", "periodic grids n×n, J = ±Δ, no field", [3]int{8, 9, 10}, [3]float64{0.7, 1, 1.5}, frustrated},
+	{"ferromagnet", "grids n×n, J = Δ near criticality (0.4407), h ~ U(−0.02, 0.02)", [3]int{14, 16, 18}, [3]float64{0.42, 0.4407, 0.46},
+		ferromagnet},
+	{"triangular", "triangular grids n×n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)", [3]int{10, 12, 14}, [3]float64{0.5, 1, 2}, triangular},
+	{"regular-3", "random 3-regular graphs of n spins, J ~ U(−Δ, Δ)", [3]int{80, 100, 120}, [3]float64{0.5, 1, 2}, regular(3)},
+	{"regular-4", "random 4-regular graphs of n spins, J ~ U(−Δ, Δ)", [3]int{44, 50, 56}, [3]float64{0.5, 1, 2}, regular(4)},
+	{"complete", "complete graphs of n spins, J ~ U(−Δ, Δ)", [3]int{17, 18, 20}, [3]float64{0.3, 0.6, 1}, complete},
+	{"sherrington-kirkpatrick", "complete graphs, J ~ N(0, β²/n), no field", [3]int{17, 18, 20}, [3]float64{0.7, 1, 2}, sherrington},
+	{"rbm", "Boltzmann machines of n + n units, weights N(0, σ²), fields N(0, ¼)", [3]int{15, 16, 17}, [3]float64{0.3, 0.6, 1}, rbm},
+	{"potts", "three-state Potts grids n×n, couplings U(0, 2J)", [3]int{9, 10, 11}, [3]float64{0.7, 1.005, 1.5}, potts},
+	{"soft-sat", "3-clauses over n variables, two per variable, e^−w where violated", [3]int{30, 34, 38}, [3]float64{1, 2, 4}, softSAT},
+	{"arity-4", "random tables over four of n variables, two each, their ln U(−Δ, Δ)", [3]int{30, 34, 38}, [3]float64{0.5, 1, 2},
+		arityFour},
+	{"qmr", "n diseases of prior p, as many positive findings as there are diseases, noisy-or of four each", [3]int{18, 20, 22},
+		[3]float64{0.05, 0.1, 0.2}, qmr},
+	{"glass-3d", "open grids 4×4×n, J = ±Δ, no field", [3]int{4, 5, 6}, [3]float64{0.4, 0.7, 1}, glass(false)},
+	{"ldpc", "parity codes of n bits, three checks of six each, behind a channel that flips with probability p", [3]int{36, 42, 48},
+		[3]float64{0.03, 0.06, 0.1}, parity},
+	{"random-field", "grids n×n, J = 0.6, h ~ N(0, σ²)", [3]int{12, 14, 16}, [3]float64{0.3, 0.6, 1}, randomField},
+	{"scale-free", "graphs by preferential attachment of n spins, two edges each, J ~ U(−Δ, Δ)", [3]int{70, 85, 100}, [3]float64{0.5, 1, 2},
+		scaleFree},
+	{"small-world", "rings of n spins, two neighbours a side, a fifth of the edges rewired, J ~ U(−Δ, Δ)", [3]int{50, 60, 70},
+		[3]float64{0.5, 1, 2}, smallWorld},
+	{"bayesian-network", "n variables of two or three values, up to four parents close before, rows Dirichlet(a), a fifth observed",
+		[3]int{40, 46, 52}, [3]float64{1, 0.5, 0.2}, bayesian},
+	{"dbn", "ten steps of n binary chains, each with itself and two neighbours as parents, rows Beta(a, a), a third observed",
+		[3]int{12, 14, 16}, [3]float64{1, 0.5, 0.2}, dynamic},
+	{"colouring", "random graphs of n vertices and c·n edges, three colours", [3]int{30, 34, 38}, [3]float64{1.7, 1.9, 2.1}, colouring},
+	{"hard-core", "independent sets of 3-regular graphs of n vertices, fugacity λ", [3]int{80, 90, 100}, [3]float64{1, 4, 10}, hardCore},
+	{"ising-field", "grids n×n, J ~ U(−1, 1), h = H everywhere", [3]int{12, 14, 16}, [3]float64{0.1, 0.3, 1}, inField},
+}
+
+// large are the families of acceptance: a name, one size and strength, and what draws it.
+var large = []Member{
+	{Family: "complete", Size: 40, Strength: 1, draw: complete},
+	{Family: "glass-3d-periodic", Size: 6, Strength: 1, draw: glass(true)},
+	{Family: "glass-3d-periodic", Size: 8, Strength: 1, draw: glass(true)},
+	{Family: "regular-3", Size: 300, Strength: 1, draw: regular(3)},
+	{Family: "rbm", Size: 40, Strength: 0.3, draw: rbm},
+	{Family: "sherrington-kirkpatrick", Size: 100, Strength: 1, draw: sherrington},
+	{Family: "grid-attractive", Size: 40, Strength: 1, draw: grid(true)},
+}
+
+// Large are n models, seeds 0 to n−1, of each of these: complete graphs of 40, periodic ±J grids 6³ and 8³, 3-regular graphs of 300,
+// restricted Boltzmann machines of 40 + 40, Sherrington–Kirkpatrick of 100, attractive grids 40×40.
+func Large(n int) (list []Member) {
+	for _, m := range large {
+		for seed := range uint64(n) {
+			m.Seed = seed
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+func grid(attractive bool) generator {
+	return func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
+		return generate.Grid(n, n, generate.Ising{Delta: delta, Attractive: attractive, Seed: seed})
+	}
+}
+
+func frustrated(n int, j float64, seed uint64) (*factorgraph.Model, error) {
+	return generate.Frustrated(n, n, j, seed)
+}
+
+func regular(degree int) generator {
+	return func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
+		return generate.RandomRegular(n, degree, generate.Ising{Delta: delta, Seed: seed})
+	}
+}
+
+func complete(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
+	return generate.Complete(n, generate.Ising{Delta: delta, Seed: seed})
+}
+
+func arityFour(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
+	return generate.Random(generate.RandomOptions{Variables: n, Arity: 4, MaxDomain: 2, Strength: delta, Seed: seed})
+}
+
+func parity(n int, noise float64, seed uint64) (*factorgraph.Model, error) {
+	return generate.Parity(generate.ParityOptions{Variables: n, Noise: noise, Seed: seed})
+}
+
+// colouring plants a colouring, each colour as often as the others, and joins vertices of different colours: random graphs near the
+// threshold have none.
+func colouring(n int, edges float64, seed uint64) (*factorgraph.Model, error) {
+	r := random(seed, "colouring")
+	colour := make([]int, n)
+	for i := range colour {
+		colour[i] = i % 3
+	}
+	r.Shuffle(n, func(i, j int) { colour[i], colour[j] = colour[j], colour[i] })
+	var possible [][2]int
+	for i := range n {
+		for j := range i {
+			if colour[i] != colour[j] {
+				possible = append(possible, [2]int{j, i})
+			}
+		}
+	}
+	count := int(edges * float64(n))
+	if count > len(possible) {
+		return nil, fault.New(fault.BadInput, "families: %d edges between %d vertices", count, n)
+	}
+	r.Shuffle(len(possible), func(i, j int) { possible[i], possible[j] = possible[j], possible[i] })
+	b := builder{domains: repeat(3, n)}
+	for _, e := range possible[:count] {
+		b.add([]int{e[0], e[1]}, 0, 1, 1, 1, 0, 1, 1, 1, 0)
+	}
+	return b.model(), nil
+}

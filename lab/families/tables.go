@@ -1,0 +1,211 @@
+package families
+
+// Models of other tables: Potts, clauses, noisy-or, Bayesian networks, independent sets.
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+func potts(side int, j float64, seed uint64) (*factorgraph.Model, error) {
+	const states = 3
+	r := random(seed, "potts")
+	n, edges := lattice(false, side, side)
+	b := builder{domains: repeat(states, n)}
+	for i := range n {
+		b.add([]int{i}, math.Exp(uniform(r, weak)), math.Exp(uniform(r, weak)), math.Exp(uniform(r, weak)))
+	}
+	for _, e := range edges {
+		same := math.Exp(2 * j * r.Float64())
+		b.add([]int{e[0], e[1]}, same, 1, 1, 1, same, 1, 1, 1, same)
+	}
+	return b.model(), nil
+}
+
+func softSAT(n int, weight float64, seed uint64) (*factorgraph.Model, error) {
+	r := random(seed, "soft sat")
+	b := spins(n)
+	for range 2 * n {
+		scope := r.Perm(n)[:3]
+		entries := []float64{1, 1, 1, 1, 1, 1, 1, 1}
+		entries[r.IntN(8)] = math.Exp(-weight)
+		b.add(scope, entries...)
+	}
+	return b.model(), nil
+}
+
+// qmr is a network of two levels (the form of QMR-DT: Shwe and others, 1991): independent diseases; a finding is absent with probability
+// 0.95 Π (1 − a_k) over its diseases that are present, a_k ~ U(0.3, 0.9). All findings are positive, so what is left is the diseases.
+func qmr(diseases int, prior float64, seed uint64) (*factorgraph.Model, error) {
+	const parents, leak = 4, 0.05
+	r := random(seed, "qmr")
+	b := spins(diseases)
+	for i := range diseases {
+		b.add([]int{i}, 1-prior, prior)
+	}
+	for range diseases {
+		scope := r.Perm(diseases)[:parents]
+		var quiet [parents]float64
+		for k := range quiet {
+			quiet[k] = 1 - 0.3 - 0.6*r.Float64()
+		}
+		entries := make([]float64, 1<<parents)
+		for x := range entries {
+			absent := 1 - leak
+			for k, q := range quiet {
+				if x>>(parents-1-k)&1 == 1 {
+					absent *= q
+				}
+			}
+			entries[x] = 1 - absent
+		}
+		b.add(scope, entries...)
+	}
+	return b.model(), nil
+}
+
+// row draws from a Dirichlet distribution of equal parameters, small ones for rows near 0 and 1; no entry is below 1e-6 of the largest.
+func row(r *rand.Rand, values int, a float64) []float64 {
+	p, sum := make([]float64, values), 0.0
+	for k := range p {
+		p[k] = gamma(r, a)
+	}
+	top := slices.Max(p)
+	for k := range p {
+		p[k] = max(p[k], 1e-6*top)
+		sum += p[k]
+	}
+	for k := range p {
+		p[k] /= sum
+	}
+	return p
+}
+
+// gamma draws from the gamma distribution of scale 1 (Marsaglia and Tsang, 2000; below 1 by a power of a uniform number).
+func gamma(r *rand.Rand, a float64) float64 {
+	if a < 1 {
+		return gamma(r, a+1) * math.Pow(1-r.Float64(), 1/a)
+	}
+	d := a - 1./3
+	for {
+		x := r.NormFloat64()
+		v := 1 + x/math.Sqrt(9*d)
+		if v <= 0 {
+			continue
+		}
+		v = v * v * v
+		if math.Log(1-r.Float64()) < x*x/2+d-d*v+d*math.Log(v) {
+			return d * v
+		}
+	}
+}
+
+// conditional adds P(child | parents): rows Dirichlet(a), the child last.
+func (b *builder) conditional(r *rand.Rand, parents []int, child int, a float64) {
+	rows := 1
+	for _, p := range parents {
+		rows *= b.domains[p]
+	}
+	var entries []float64
+	for range rows {
+		entries = append(entries, row(r, b.domains[child], a)...)
+	}
+	b.add(append(slices.Clone(parents), child), entries...)
+}
+
+// observe draws a state from the first n factors, which are conditional probability tables in the sequence of their children, and adds its
+// values at these variables as evidence.
+func (b *builder) observe(r *rand.Rand, variables []int) {
+	x := make([]int, len(b.domains))
+	for _, f := range b.factors {
+		child := f.Scope[len(f.Scope)-1]
+		at := 0
+		for _, v := range f.Scope[:len(f.Scope)-1] {
+			at = at*b.domains[v] + x[v]
+		}
+		d := b.domains[child]
+		left := r.Float64()
+		for k, p := range f.Table.(*tensor.Dense).Data[at*d : (at+1)*d] {
+			if x[child] = k; left < p {
+				break
+			}
+			left -= p
+		}
+	}
+	for _, v := range variables {
+		entries := make([]float64, b.domains[v])
+		entries[x[v]] = 1
+		b.add([]int{v}, entries...)
+	}
+}
+
+func bayesian(n int, a float64, seed uint64) (*factorgraph.Model, error) {
+	const most, near = 4, 15
+	r := random(seed, "bayesian network")
+	b := builder{domains: make([]int, n)}
+	for i := range b.domains {
+		b.domains[i] = 2 + r.IntN(2)
+	}
+	for i := range n {
+		first := max(0, i-near)
+		count := min(i, 1+r.IntN(most))
+		parents := r.Perm(i - first)[:count]
+		for k := range parents {
+			parents[k] += first
+		}
+		slices.Sort(parents)
+		b.conditional(r, parents, i, a)
+	}
+	var observed []int
+	for i := n - n/5; i < n; i++ {
+		observed = append(observed, i)
+	}
+	b.observe(r, observed)
+	return b.model(), nil
+}
+
+func dynamic(chains int, a float64, seed uint64) (*factorgraph.Model, error) {
+	const steps = 10
+	r := random(seed, "dbn")
+	b := spins(chains * steps)
+	var observed []int
+	for i := range chains * steps {
+		t, c := i/chains, i%chains
+		var parents []int
+		if t > 0 {
+			parents = []int{i - chains, (t-1)*chains + (c+1)%chains, (t-1)*chains + (c+chains-1)%chains}
+		}
+		b.conditional(r, parents, i, a)
+		if t > 0 && r.IntN(3) == 0 {
+			observed = append(observed, i)
+		}
+	}
+	b.observe(r, observed)
+	return b.model(), nil
+}
+
+func hardCore(n int, fugacity float64, seed uint64) (*factorgraph.Model, error) {
+	if !(fugacity > 0) {
+		return nil, fault.New(fault.BadInput, "families: fugacity %v", fugacity)
+	}
+	graph, err := generate.RandomRegular(n, 3, generate.Ising{Seed: seed})
+	if err != nil {
+		return nil, err
+	}
+	b := spins(n)
+	for i := range n {
+		b.add([]int{i}, 1, fugacity)
+	}
+	for _, f := range graph.Factors {
+		if len(f.Scope) == 2 {
+			b.add(f.Scope, 1, 1, 1, 0)
+		}
+	}
+	return b.model(), nil
+}
