@@ -90,8 +90,8 @@ func (p *pool) bound(spread, delta float64) (lower float64) {
 	return lower
 }
 
-// arrived returns what there is of a pooled estimate when no more will come: components are independent, so that any of them are a mean.
-// whole is false where some are missing.
+// arrived returns what there is of a pooled estimate, or of bounds, when no more will come: components are independent, so that any of
+// them are a mean, and bounds hold one by one. whole is false where some are missing.
 func arrived(e *btn.Estimate, parts []part, whole bool) (*btn.Estimate, []part, bool) {
 	some := *e
 	some.Parts = nil

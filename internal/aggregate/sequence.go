@@ -57,7 +57,7 @@ func climb(a *btn.Assignment, parts []part, last bool) *sequence {
 		own := parts[:len(e.Parts)]
 		parts = parts[len(e.Parts):]
 
-		if last && e.Rule == btn.Pooled {
+		if last && (e.Rule == btn.Pooled || e.Rule == btn.Bounding) { // any of them say something
 			e, own, whole = arrived(e, own, whole)
 		}
 		r, complete := s.evaluate(e, own)

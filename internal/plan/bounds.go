@@ -14,7 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/truncated"
 )
 
-// bounding returns an estimate whose parts bound Z, for a share of the budget; none where tables have entries below 0.
+// bounding returns an estimate whose parts bound Z, for a share of the budget, the cheapest first; none where tables have entries below 0.
 func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]btn.Estimate, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
@@ -31,6 +31,15 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 		out.Cost.Bytes = max(out.Cost.Bytes, bytes)
 	}
 
+	if m := ising.New(e); m != nil {
+		n := float64(m.N)
+		if rounds := int(min(work/(16*n*n*n), policy.BoundsRounds)); rounds > 0 && 48*(n+1)*(n+1) <= float64(s.Memory) {
+			add(&btn.Bound{Kind: btn.BoundDeterminant, Rounds: rounds}, 16*n*n*n*float64(rounds), 48*(n+1)*(n+1))
+		}
+		if isingbounds.Attractive(m) != nil {
+			add(&btn.Bound{Kind: btn.BoundBethe, Rounds: policy.BoundsRounds}, 540*policy.BoundsRounds*float64(len(m.To)), 0)
+		}
+	}
 	order, err := contractionorder.MinFill(ctx, h)
 	if err != nil {
 		return nil, err
@@ -54,15 +63,6 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 		add(&btn.Bound{Kind: btn.BoundMiniBuckets, Order: order, Entries: entries}, policy.BoundsRuns*best.Flops, best.Bytes)
 	}
 
-	if m := ising.New(e); m != nil {
-		n := float64(m.N)
-		if rounds := int(min(work/(16*n*n*n), policy.BoundsRounds)); rounds > 0 && 48*(n+1)*(n+1) <= float64(s.Memory) {
-			add(&btn.Bound{Kind: btn.BoundDeterminant, Rounds: rounds}, 16*n*n*n*float64(rounds), 48*(n+1)*(n+1))
-		}
-		if isingbounds.Attractive(m) != nil {
-			add(&btn.Bound{Kind: btn.BoundBethe, Rounds: policy.BoundsRounds}, 540*policy.BoundsRounds*float64(len(m.To)), 0)
-		}
-	}
 	if len(out.Parts) == 0 {
 		return nil, nil
 	}

@@ -105,15 +105,24 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 	return b, nil
 }
 
+// within is how many entries of a product are at most walked over by offsets that are the same everywhere.
+const within = 256
+
 // product is the logarithm of the product of a mini-bucket's tables, over its scope.
 func (b *Bound) product(m *mini) []float64 {
 	dims := b.plan.dims
-	n := 1
-	for _, i := range m.scope {
+	outer, inner := len(m.scope), 1 // the indices before outer are stepped through one by one
+	for outer > 0 && inner*dims[m.scope[outer-1]] <= within {
+		outer--
+		inner *= dims[m.scope[outer]]
+	}
+	n := inner
+	for _, i := range m.scope[:outer] {
 		n *= dims[i]
 	}
 	out := make([]float64, n)
-	at := make([]int, len(m.scope))
+	at := make([]int, outer)
+	offsets := make([]int, 1, inner)
 	for _, t := range m.tables {
 		own := &b.tables[t]
 		stride := make([]int, len(m.scope))
@@ -122,11 +131,24 @@ func (b *Bound) product(m *mini) []float64 {
 			stride[slices.Index(m.scope, own.scope[k])] = step
 			step *= dims[own.scope[k]]
 		}
+		offsets = offsets[:1]
+		for k, i := range m.scope[outer:] {
+			before := len(offsets)
+			offsets = slices.Grow(offsets, before*(dims[i]-1))[:before*dims[i]]
+			for at := before - 1; at >= 0; at-- {
+				for a := dims[i] - 1; a >= 0; a-- {
+					offsets[at*dims[i]+a] = offsets[at] + a*stride[outer+k]
+				}
+			}
+		}
 		clear(at)
 		offset := 0
-		for k := range out {
-			out[k] += own.ln[offset]
-			for j := len(at) - 1; j >= 0; j-- {
+		for k := 0; k < n; k += inner {
+			row, entries := out[k:k+inner], own.ln[offset:]
+			for j, o := range offsets {
+				row[j] += entries[o]
+			}
+			for j := outer - 1; j >= 0; j-- {
 				offset += stride[j]
 				if at[j]++; at[j] < dims[m.scope[j]] {
 					break
