@@ -99,7 +99,7 @@ func (p *printer) lines(r *btn.Result) error {
 	if r.Status == btn.StatusOK {
 		line("trust", "%s", describeTrust(r))
 	}
-	if b := r.Bounds; b != nil {
+	if b := r.Bounds; b != nil && !r.Exact {
 		line("bounds", "%s", describeBounds(b))
 	}
 	for _, w := range r.Warnings {

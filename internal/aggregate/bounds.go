@@ -44,13 +44,17 @@ func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *btn.ErrorInfo {
 	return nil
 }
 
-// report returns the best bounds of a sequence, nil where there are none: with the level of sampled ones where one of these is the best.
-func (g *sequence) report() *btn.Bounds {
-	lower, upper := pooledBound{ln: math.Inf(-1)}, pooledBound{ln: math.Inf(1)}
-	if b := &g.bounds; b.found {
-		lower, upper = pooledBound{b.lower.ln, string(b.lower.how)}, pooledBound{b.upper.ln, string(b.upper.how)}
+// between returns what ln Z is known to lie between, widened by rounding, and the probability with which it does: −Inf and +Inf where
+// nothing bounds it, and where entries may have been lost to the range of float64.
+func (g *sequence) between() (lower, upper pooledBound, level float64) {
+	lower, upper, level = pooledBound{ln: math.Inf(-1)}, pooledBound{ln: math.Inf(1)}, 1
+	if g.unsure {
+		return lower, upper, level
 	}
-	level := 1.0
+	if b := &g.bounds; b.found {
+		lower = pooledBound{b.lower.ln - wide(b.lower.ln), string(b.lower.how)}
+		upper = pooledBound{b.upper.ln + wide(b.upper.ln), string(b.upper.how)}
+	}
 	if p := &g.pool; p.rungs > 0 {
 		if p.lower.ln > lower.ln {
 			lower, level = p.lower, 1-policy.BoundsDelta
@@ -59,6 +63,21 @@ func (g *sequence) report() *btn.Bounds {
 			upper, level = p.upper, 1-policy.BoundsDelta
 		}
 	}
+	return lower, upper, level
+}
+
+// wide is how far rounding may move a bound or an exact ln Z: ten digits of Z are left (policy.TrustedDigits), and rounding of its
+// logarithm. It is 0 where there is none.
+func wide(ln float64) float64 {
+	if !isFinite(ln) {
+		return 0
+	}
+	return 1e-10 + floor(ln)
+}
+
+// report returns the best bounds of a sequence, nil where there are none: with the level of sampled ones where one of these is the best.
+func (g *sequence) report() *btn.Bounds {
+	lower, upper, level := g.between()
 	out := &btn.Bounds{Lower: finite(lower.ln), Upper: finite(upper.ln), Level: level}
 	var how []string
 	if out.Upper != nil {
@@ -72,4 +91,21 @@ func (g *sequence) report() *btn.Bounds {
 	}
 	out.How = strings.Join(how, ", ")
 	return out
+}
+
+// reportExact returns bounds of an exact answer: its value, widened by rounding.
+func reportExact(lnZ float64) *btn.Bounds {
+	return &btn.Bounds{Lower: finite(lnZ - wide(lnZ)), Upper: finite(lnZ + wide(lnZ)), Level: 1, How: "exact, within rounding"}
+}
+
+// reportCertified returns the bounds of a certificate, nil where it is nil.
+func reportCertified(c *btn.Certificate) *btn.Bounds {
+	if c == nil {
+		return nil
+	}
+	b := &btn.Bounds{Upper: finite(c.LnUpper + wide(c.LnUpper)), Level: 1, How: "Cauchy–Schwarz"}
+	if c.LnLower != nil {
+		b.Lower = finite(*c.LnLower - wide(*c.LnLower))
+	}
+	return b
 }

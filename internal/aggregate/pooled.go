@@ -118,16 +118,6 @@ func drawn(p btn.Part) int64 {
 // isPooled reports whether an estimate is a mean of sampled components.
 func (r *estimate) isPooled() bool { return r.of.Rule == btn.Pooled }
 
-// stated is the uncertainty of a mean of sampled components: two standard errors, and how far it would move if the weights' logarithms
-// were normally distributed. It returns nil where there is no standard error.
-func (r *estimate) stated() *float64 {
-	m := r.mean
-	if math.IsNaN(m.StandardError) {
-		return nil
-	}
-	return finite(max(2*m.StandardError+max(m.Shift, 0), floor(m.Ln)))
-}
-
 // sampledMarginals are Σ w f / Σ w of every variable (or target) and value, and the largest of twice their standard errors
 // √(Σ w² (f − p)²)/Σ w; nil where the components have none.
 func (r *estimate) sampledMarginals(targets []int) (p [][]float64, uncertainty *float64) {

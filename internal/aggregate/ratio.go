@@ -118,7 +118,7 @@ func improbable(r, over *btn.Result) {
 	r.Exact = false
 	r.Zero = false
 	r.LogZ, r.Log10Z, r.LnRatio = nil, nil, nil
-	r.Uncertainty, r.Certificate = nil, nil
+	r.Uncertainty, r.Certificate, r.Bounds = nil, nil, nil
 	r.Marginals, r.Targets, r.MarginalUncertainty, r.Joint = nil, nil, nil, nil
 	r.Gradients = nil
 }

@@ -99,6 +99,7 @@ func TestProbabilitiesWithinWhatIsStated(t *testing.T) {
 			Status:      "ok",
 			LogZ:        finite(lnZ),
 			Uncertainty: finite(stated),
+			Bounds:      &btn.Bounds{Upper: finite(lnZ + 1)},
 			LnRatio:     finite(lnZ),
 		}
 	}
@@ -107,7 +108,7 @@ func TestProbabilitiesWithinWhatIsStated(t *testing.T) {
 		t.Errorf("within: %s", text(t, *r))
 	}
 	r = result(0.1, 0.05)
-	if improbable(r, over); r.Status != "error" || r.LnRatio != nil {
+	if improbable(r, over); r.Status != "error" || r.LnRatio != nil || r.Bounds != nil {
 		t.Errorf("beyond: %s", text(t, *r))
 	}
 }

@@ -99,8 +99,8 @@ func answer(in Input) (btn.Result, scaled.Number) {
 
 	// The best estimate is the answer.
 	best := s.estimates[s.best]
-	r.LogZ = best.LogZ
-	r.Log10Z = finite(best.z.Log10Abs())
+	r.LogZ = finite(s.z.LogAbs())
+	r.Log10Z = finite(s.z.Log10Abs())
 	r.CancellationDigits = finite(best.digits)
 	if best.of.Quality == nil {
 		s.reportJudged(&r, in.Assignment)
@@ -111,7 +111,7 @@ func answer(in Input) (btn.Result, scaled.Number) {
 	}
 
 	r.Status = btn.StatusOK
-	return r, best.z
+	return r, s.z
 }
 
 // values returns the values of the plan's parts that have arrived, or why there is no answer. Only
@@ -237,8 +237,12 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 		to.Warnings = append(to.Warnings, "not marked exact: "+doubt)
 	}
 
-	if !to.Exact {
+	switch {
+	case !to.Exact:
 		to.Warnings = append(to.Warnings, unknownQuality)
+		to.Bounds = reportCertified(to.Certificate)
+	case !to.Zero:
+		to.Bounds = reportExact(*to.LogZ)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package aggregate
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Reasons for which an approximate answer stopped growing.
@@ -45,6 +46,10 @@ type sequence struct {
 	unsure      bool             // entries may have been lost to the range of float64
 	pool        pool             // weights of sampled components
 	bounds      bounds
+	z           scaled.Number // of the answer: that of the best estimate, or a bound that it is outside of
+	outside     float64       // how far the best estimate is outside of the bounds, nats
+	apart       float64       // how far another family is away, beyond what both say, nats; 0: it is not
+	proven      float64       // how far the bounds are at most, +Inf without two
 }
 
 // climb adds the estimates whose parts are all there, one after the other, until the sequence has
@@ -71,9 +76,9 @@ func climb(a *btn.Assignment, parts []part, last bool) *sequence {
 
 		if e.Rule == btn.Bounding {
 			s.bounded = append(s.bounded, r)
-			continue
+		} else {
+			s.estimates = append(s.estimates, r)
 		}
-		s.estimates = append(s.estimates, r)
 		s.judge()
 		if s.settled(a.Plan.Accuracy) {
 			s.ended = endedSettled
@@ -89,8 +94,8 @@ func climb(a *btn.Assignment, parts []part, last bool) *sequence {
 }
 
 // settled reports whether no further estimate is needed: the quality of the best one is known; or
-// it truncated nothing; or its uncertainty is within accuracy, where its own track and, for
-// truncated legs, another one of at least its level say so.
+// it truncated nothing; or its uncertainty is within accuracy, where the bounds say so, or its own track and, for
+// truncated legs, another one of at least its level, or enough sampled components.
 func (g *sequence) settled(accuracy float64) bool {
 	if g.best < 0 {
 		return false
@@ -101,18 +106,21 @@ func (g *sequence) settled(accuracy float64) bool {
 		return true
 	}
 
-	if best.isPooled() {
-		return g.uncertainty != nil && *g.uncertainty <= accuracy && best.mean.Settled()
-	}
-	if !g.moved || g.uncertainty == nil || *g.uncertainty > accuracy {
+	switch {
+	case g.uncertainty == nil || *g.uncertainty > accuracy:
 		return false
-	}
-	if best.isLogLinear() {
+	case g.proven <= accuracy:
+		return true
+	case best.isPooled():
+		return best.believed()
+	case !g.moved:
+		return false
+	case best.isLogLinear():
 		return true
 	}
 
 	for _, r := range g.estimates {
-		if r.LogZ != nil && r.of.Track != best.of.Track && r.of.Level >= best.of.Level {
+		if r.LogZ != nil && r.of.Rule == best.of.Rule && r.of.Track != best.of.Track && r.of.Level >= best.of.Level {
 			return true
 		}
 	}

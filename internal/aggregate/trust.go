@@ -13,13 +13,9 @@ import (
 // measured: singular values below 1e-12 of the largest are always dropped.
 const rounding = 1e-13
 
-// judge chooses the best estimate so far and states its uncertainty.
+// judgeTrack chooses the best estimate of a family of tracks and states its uncertainty: truncated legs or regions.
 //
-//   - An estimate whose quality is known is the best, and has none.
-//   - An estimate along a tree that dropped nothing above rounding is the best, within rounding.
-//   - Else it is one of the highest level: the one whose track has moved least.
-//
-// The uncertainty of the last kind is the largest of
+// It is one of the highest level: the one whose track has moved least. Its uncertainty is the largest of
 //
 //   - the change that its own track would make next: last²/(last but one), and after two estimates
 //     as much as the distance between the plans has fallen (next), but never less than the
@@ -36,45 +32,21 @@ const rounding = 1e-13
 // Where no track has two estimates yet, the distance of the plans counts tenfold (policy.Alike), and
 // the root of the discarded weight at least. The discarded weight alone is no bound: it was seen at
 // 1e-8 beside an error of 0.1.
-func (g *sequence) judge() {
-	g.best = -1
-	g.uncertainty = nil
-	g.moved = false
-
-	// The best estimate: one without error by itself, or the highest level.
+func (g *sequence) judgeTrack(rule btn.Rule) verdict {
+	v := verdict{best: -1, credible: true}
 	for i, r := range g.estimates {
-		if r.of.Quality != nil && r.err == nil {
-			g.best = i
-			return
-		}
-		if r.LogZ == nil {
-			continue
-		}
-
-		if r.lossless() && !g.unsure {
-			g.best = i
-			g.uncertainty = finite(floor(*r.LogZ))
-			return
-		}
-
-		if g.best < 0 || r.of.Level > g.estimates[g.best].of.Level {
-			g.best = i
+		if r.LogZ != nil && r.of.Rule == rule && (v.best < 0 || r.of.Level > g.estimates[v.best].of.Level) {
+			v.best = i
 		}
 	}
-
-	if g.best < 0 {
-		return
+	if v.best < 0 {
+		return v
 	}
 
-	if best := g.estimates[g.best]; best.isPooled() {
-		g.uncertainty = best.stated()
-		return
-	}
-
-	g.steadiest()
-	best := g.estimates[g.best]
+	v.best = g.steadiest(v.best)
+	best := g.estimates[v.best]
 	if g.unsure || g.plateau(best) {
-		return
+		return v
 	}
 
 	others := g.others(best)
@@ -99,7 +71,7 @@ func (g *sequence) judge() {
 	// The uncertainty is the largest of what the best one's own changes and the distances suggest,
 	// and of what they do not show.
 	u, _ := g.next(best, spread)
-	g.moved = moved
+	v.moved = moved
 	u = max(u, policy.Apart*spread, far)
 	if !best.isLogLinear() {
 		if last, _ := g.lastChange(best); worse == len(others) {
@@ -126,9 +98,10 @@ func (g *sequence) judge() {
 	case spread > 0: // regions of another kind
 		u = max(u, policy.Alike*spread)
 	default:
-		return
+		return v
 	}
-	g.uncertainty = finite(max(u, floor(*best.LogZ)))
+	v.uncertainty = finite(max(u, floor(*best.LogZ)))
+	return v
 }
 
 // cautious returns the uncertainty of truncated legs: u, by their changes and distances, or what
@@ -243,21 +216,22 @@ func (g *sequence) lastChange(best *estimate) (float64, bool) {
 	return math.Abs(*best.LogZ - before), true
 }
 
-// steadiest makes the estimate of the highest level whose own track has moved least the best; the
-// first one of equals.
-func (g *sequence) steadiest() {
-	top := g.estimates[g.best].of.Level
+// steadiest returns the position of the estimate of the rule and level of the one at a position whose own track has moved least; the first
+// of equals, that one where none has moved.
+func (g *sequence) steadiest(at int) int {
+	of := g.estimates[at].of
 	least := math.Inf(1)
 	for i := range g.estimates {
 		r := g.estimates[i]
-		if r.LogZ == nil || r.of.Level != top {
+		if r.LogZ == nil || r.of.Rule != of.Rule || r.of.Level != of.Level {
 			continue
 		}
 		if u, moved := g.next(r, math.Inf(1)); moved && u < least {
-			g.best = i
+			at = i
 			least = u
 		}
 	}
+	return at
 }
 
 // lossless reports whether an estimate dropped nothing above rounding, where that makes it exact up
@@ -366,7 +340,7 @@ func (g *sequence) spreadBefore(best *estimate) float64 {
 	return spread
 }
 
-// others returns the highest estimates of the other tracks. Whole regions do not count beside
+// others returns the highest estimates of the other tracks of its rule. Whole regions do not count beside
 // regions in slices: where there are several phases they correct only one. The value of belief
 // propagation, with a level below 0, is the start of regions and no estimate beside them.
 func (g *sequence) others(best *estimate) []*estimate {
@@ -375,7 +349,7 @@ func (g *sequence) others(best *estimate) []*estimate {
 	top := math.Inf(-1)
 	for i := range g.estimates {
 		r := g.estimates[i]
-		if r.LogZ == nil || r.of.Track == best.of.Track || r.of.Level < 0 || best.Slices > 1 &&
+		if r.LogZ == nil || r.of.Rule != best.of.Rule || r.of.Track == best.of.Track || r.of.Level < 0 || best.Slices > 1 &&
 			r.Slices == 1 && r.isLogLinear() {
 			continue
 		}

@@ -4,6 +4,7 @@ package aggregate
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/basetensor/basetensor/internal/btn"
 )
@@ -60,6 +61,8 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 			"regions of constraints do not change with their size: " +
 				"nothing is known of the quality of this estimate",
 		)
+	case u == nil && g.estimates[g.best].isPooled():
+		warn("few sampled components carry all the weight, and nothing is known of the quality of this estimate")
 	case u == nil:
 		warn("this is a single estimate, and nothing is known of its quality")
 	case g.ended != endedSettled:
@@ -67,6 +70,17 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 			"the estimates still move: by about %.2g nats, more than the accuracy asked for (%.2g)",
 			*u, a.Plan.Accuracy,
 		)
+	}
+
+	if best := g.estimates[g.best]; best.isPooled() && !best.believed() && !g.unsure {
+		warn("not settled: %s of %d sampled components carry the weight, and ln Z may be above what they say by far",
+			strconv.FormatFloat(best.mean.Effective, 'f', 1, 64), best.mean.N)
+	}
+	if g.apart > 0 {
+		warn("the estimates of two families are further apart than both state, by %.2g nats: one of both is less certain", g.apart)
+	}
+	if g.outside > wide(*g.estimates[g.best].LogZ) {
+		warn("the best estimate is outside of the bounds by %.2g nats, and ln Z is given as the bound", g.outside)
 	}
 
 	if p := a.Propagation; p != nil {

@@ -118,7 +118,7 @@ export function headline(r) {
   const [value, mark, text] = trust(r)
   return h('div', { class: 'headline' + (r.exact ? '' : ' estimate') },
     h('p', { class: 'value' }, h('span', { class: 'of' }, 'ln Z '), value, h('span', { class: 'of' }, ' nats')),
-    h('p', { class: 'trust' }, mark, ' ', text), r.bounds ? h('p', { class: 'hint' }, between(r.bounds)) : null)
+    h('p', { class: 'trust' }, mark, ' ', text), r.bounds && !r.exact ? h('p', { class: 'hint' }, between(r.bounds)) : null)
 }
 
 // between says what ln Z lies between, and with which probability.

@@ -1,0 +1,133 @@
+package aggregate
+
+// The judge across families: truncated legs, regions, sampled components and bounds say one thing about ln Z together.
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// verdict is what the estimates of one family say: their best, −1 for none, and how far that is off.
+type verdict struct {
+	best        int
+	uncertainty *float64 // of ln Z in nats; nil: not known
+	moved       bool     // the best has a predecessor in its own track
+	// credible says that the statement is about what the family has not seen, too. Sampled components of which few carry all the weight
+	// say only that Z is at least so large: others that disagree with them are not less certain for it.
+	credible bool
+}
+
+// judge chooses the answer so far and states its uncertainty.
+//
+//   - An estimate whose quality is known is the best, and has none.
+//   - An estimate along a tree that dropped nothing above rounding is the best, within rounding.
+//   - Else it is the best of the family that states least: judgeTrack, judgeSampled. A family that states nothing comes last.
+//   - How far another family's best is away counts, less what that states of itself: one of both is further off than it says.
+//   - What is known to hold has the last word (withinBounds).
+func (g *sequence) judge() {
+	g.best, g.uncertainty, g.moved = -1, nil, false
+	g.outside, g.apart, g.proven = 0, 0, math.Inf(1)
+
+	for i, r := range g.estimates {
+		if r.of.Quality != nil && r.err == nil {
+			g.best = i
+			g.z = r.z
+			return
+		}
+		if r.LogZ != nil && r.lossless() && !g.unsure {
+			g.best = i
+			g.z = r.z
+			g.uncertainty = finite(floor(*r.LogZ))
+			return
+		}
+	}
+
+	verdicts := []verdict{g.judgeTrack(btn.Linear), g.judgeTrack(btn.LogLinear), g.judgeSampled()}
+	var chosen verdict
+	least := math.Inf(1)
+	for _, v := range verdicts {
+		if v.best < 0 {
+			continue
+		}
+		u := math.MaxFloat64
+		if v.uncertainty != nil {
+			u = *v.uncertainty
+		}
+		if u < least {
+			least, chosen = u, v
+		}
+	}
+	if math.IsInf(least, 1) {
+		return
+	}
+
+	g.best, g.uncertainty, g.moved = chosen.best, chosen.uncertainty, chosen.moved
+	best := g.estimates[g.best]
+	g.z = best.z
+	for _, v := range verdicts {
+		if v.best < 0 || v.best == g.best || !v.credible || v.uncertainty == nil || g.uncertainty == nil {
+			continue
+		}
+		if far := math.Abs(*g.estimates[v.best].LogZ-*best.LogZ) - *v.uncertainty; far > *g.uncertainty {
+			g.uncertainty = finite(far)
+			g.apart = max(g.apart, far)
+		}
+	}
+	g.withinBounds()
+}
+
+// withinBounds moves an answer outside what is known to bound ln Z to the bound, and is uncertain by how far that was, at least. Inside it
+// is uncertain by the distance of the farther bound at most, where there are both.
+func (g *sequence) withinBounds() {
+	below, above, _ := g.between()
+	lower, upper := below.ln, above.ln
+	v := *g.estimates[g.best].LogZ
+	at := min(max(v, lower), upper)
+	if at != v {
+		g.outside = math.Abs(at - v)
+		g.z = scaled.FromLog(at)
+		if g.uncertainty != nil {
+			g.uncertainty = finite(max(*g.uncertainty, g.outside))
+		}
+	}
+	if g.unsure {
+		return
+	}
+	if g.proven = max(upper-at, at-lower); isFinite(g.proven) && (g.uncertainty == nil || *g.uncertainty > g.proven) {
+		g.uncertainty = finite(max(g.proven, floor(at)))
+	}
+}
+
+// judgeSampled is what sampled components say: the mean of all of them. Two standard errors, and how far it would move if the logarithms
+// of the weights were normally distributed; where few of them carry all the weight, how far it is above what it bounds from below, at
+// least, and nothing where it bounds nothing.
+func (g *sequence) judgeSampled() verdict {
+	v := verdict{best: -1}
+	for i, r := range g.estimates {
+		if r.LogZ != nil && r.isPooled() {
+			v.best = i
+		}
+	}
+	if v.best < 0 || g.unsure {
+		return v
+	}
+	r := g.estimates[v.best]
+	v.credible = r.believed()
+	u := 2*r.mean.StandardError + max(r.mean.Shift, 0)
+	if !v.credible {
+		u = max(u, r.mean.Ln-g.pool.lower.ln)
+	}
+	if isFinite(u) {
+		v.uncertainty = finite(max(u, floor(r.mean.Ln)))
+	}
+	return v
+}
+
+// believed reports whether the standard error of sampled components is to be believed: by the tail index of their weights, and if enough of
+// them count. Where most weigh 0 and the rest the same, the tail is thin and says nothing.
+func (r *estimate) believed() bool {
+	return r.mean.Settled() && r.mean.Effective >= policy.LeastEffective
+}

@@ -1,0 +1,284 @@
+package aggregate
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/sampling"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// with adds an estimate whose parts have these values to a query.
+func with(in Input, e btn.Estimate, values ...btn.Value) Input {
+	plan := in.Assignment.Plan
+	at := len(in.Values)
+	for k, v := range values {
+		in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Part: at + k}, Value: v})
+	}
+	plan.Estimates = append(plan.Estimates, e)
+	return in
+}
+
+// withSampled adds sampled components in parts of these weights, in nats.
+func withSampled(in Input, spread float64, parts ...[]float64) Input {
+	along := &btn.Sampling{Rungs: 4, Spread: spread}
+	from := int64(0)
+	for _, e := range in.Assignment.Plan.Estimates {
+		for _, p := range e.Parts {
+			from += drawn(p)
+		}
+	}
+	e := btn.Estimate{Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1}
+	var values []btn.Value
+	for _, ln := range parts {
+		e.Parts = append(e.Parts, &btn.Sampled{Along: along, From: from, To: from + int64(len(ln))})
+		from += int64(len(ln))
+		values = append(values, btn.Value{
+			Z: scaled.FromLog(sampling.LnMean(ln)), Weights: &btn.Weights{Ln: ln},
+		})
+	}
+	e.Level = math.Log2(float64(from))
+	return with(in, e, values...)
+}
+
+// withBounds adds parts that bound ln Z.
+func withBounds(in Input, kinds []btn.BoundKind, bounds ...btn.BoundValue) Input {
+	e := btn.Estimate{Rule: btn.Bounding, Slices: 1}
+	var values []btn.Value
+	for k, b := range bounds {
+		e.Parts = append(e.Parts, &btn.Bound{Kind: kinds[k]})
+		values = append(values, btn.Value{Bound: &b})
+	}
+	return with(in, e, values...)
+}
+
+// even are n weights around a mean of e^ln that differ by some share of it: the same ones above as below.
+func even(ln, share float64, n int) []float64 {
+	w := make([]float64, n)
+	for k := range w {
+		w[k] = ln + math.Log(1+share*(2*float64(k)/float64(n-1)-1))
+	}
+	return w
+}
+
+// legs are two plans of truncated legs whose answer is 10, uncertain by 0.02.
+func legs() Input {
+	return ladder(1e-9, step{0, 8, []float64{10.02}, true}, step{1, 8, []float64{10.04}, true},
+		step{0, 16, []float64{10}, true}, step{1, 16, []float64{10.01}, true})
+}
+
+// deadwood are weights of which one counts: n−1 of them are e^−40 of it.
+func deadwood(ln float64, n int) []float64 {
+	w := even(ln-40, 0.1, n)
+	w[n/2] = ln
+	return w
+}
+
+func TestFamiliesAreJudgedTogether(t *testing.T) {
+	alone := *Result(legs()).Uncertainty
+	if math.Abs(alone-0.02) > 1e-12 {
+		t.Fatalf("truncated legs alone are uncertain by %v", alone)
+	}
+	none, some := math.Inf(-1), math.Inf(1)
+	kinds := []btn.BoundKind{btn.BoundMiniBuckets, btn.BoundDeterminant}
+	for name, c := range map[string]struct {
+		in      Input
+		lnZ     float64
+		u       [2]float64 // least and most that may be stated
+		warning string     // a part of one; "": none about families and bounds
+	}{
+		"samples agree and are rougher": {
+			withSampled(legs(), 0.1, even(10.2, 0.8, 50), even(10.2, 0.8, 50)), 10, [2]float64{0.05, 0.12}, "two families",
+		},
+		"samples agree within what they state": {
+			withSampled(legs(), 0.1, even(10.05, 0.8, 100)), 10, [2]float64{alone, alone}, "",
+		},
+		"samples are finer": {
+			withSampled(legs(), 0.1, even(10.005, 0.01, 100)), 10.005, [2]float64{1e-4, 0.01}, "",
+		},
+		"samples are finer and far off": {
+			withSampled(legs(), 0.1, even(12, 0.01, 100)), 12, [2]float64{1.97, 2}, "two families",
+		},
+		"samples of which few count say only that Z is so large": {
+			withSampled(legs(), 0.1, deadwood(4, 100)), 10, [2]float64{alone, alone}, "",
+		},
+		"samples of which one is large": {
+			withSampled(legs(), 0.1, append(even(1, 0.1, 99), 7)), 10, [2]float64{alone, alone}, "",
+		},
+		"below a bound": {
+			withBounds(legs(), kinds, btn.BoundValue{Lower: 10.5, Upper: some}), 10.5, [2]float64{0.5, 0.51}, "outside of the bounds by 0.5",
+		},
+		"above a bound": {
+			withBounds(legs(), kinds, btn.BoundValue{Lower: none, Upper: 9}), 9, [2]float64{1, 1.01}, "outside of the bounds by 1 ",
+		},
+		"bounds on both sides are the most that can be stated": {
+			withBounds(legs(), kinds, btn.BoundValue{Lower: 9.5, Upper: 10.7}, btn.BoundValue{Lower: 9.995, Upper: 10.01}),
+			10, [2]float64{0.01, 0.0101}, "",
+		},
+		"bounds where nothing else is stated": {
+			withBounds(ladder(1e-9, step{0, 8, []float64{10}, true}), kinds, btn.BoundValue{Lower: 7, Upper: 11}),
+			10, [2]float64{3, 3.01}, "",
+		},
+		"a bound on one side": {
+			withBounds(legs(), kinds, btn.BoundValue{Lower: 9.999, Upper: some}), 10, [2]float64{alone, alone}, "",
+		},
+	} {
+		r := Result(c.in)
+		if r.LogZ == nil || r.Uncertainty == nil || math.Abs(*r.LogZ-c.lnZ) > 2e-3 || *r.Uncertainty < c.u[0]-1e-9 ||
+			*r.Uncertainty > c.u[1]+1e-9 {
+			t.Errorf("%s: %s", name, text(t, r))
+			continue
+		}
+		if got := math.Abs(*r.Log10Z*math.Ln10 - *r.LogZ); got > 1e-12 {
+			t.Errorf("%s: log10 Z is another number: %s", name, text(t, r))
+		}
+		said := strings.Join(r.Warnings, "; ")
+		if c.warning != "" && !strings.Contains(said, c.warning) ||
+			c.warning == "" && (strings.Contains(said, "families") || strings.Contains(said, "bounds")) {
+			t.Errorf("%s: it warns of %q", name, said)
+		}
+	}
+}
+
+// TestFewEffectiveComponentsAreNotBelieved: parity codes stated 1.7 nats and were off by 29. What is stated reaches the lower bound, and
+// nothing is where that says nothing.
+func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
+	empty := func() Input {
+		return Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-3}}}
+	}
+	r := Result(withSampled(empty(), 1, even(5, 0.3, 200)))
+	if r.Uncertainty == nil || *r.Uncertainty > 0.1 || r.Bounds == nil || r.Bounds.Level != 0.999 || !(*r.Bounds.Lower < 5) {
+		t.Fatalf("weights that hardly differ: %s", text(t, r))
+	}
+
+	r = Result(withSampled(empty(), 1, deadwood(5, 200)))
+	if r.Uncertainty == nil || r.Bounds == nil || *r.Uncertainty < *r.LogZ-*r.Bounds.Lower ||
+		!strings.Contains(strings.Join(r.Warnings, ";"), "not settled: 1.0 of 200") {
+		t.Errorf("one weight carries all: %s", text(t, r))
+	}
+
+	zeros := make([]float64, 200)
+	for k := range zeros {
+		zeros[k] = math.Inf(-1)
+	}
+	zeros[7] = 5
+	r = Result(withSampled(empty(), 0, zeros))
+	if r.LogZ == nil || r.Uncertainty != nil || r.Bounds != nil ||
+		!strings.Contains(strings.Join(r.Warnings, ";"), "few sampled components carry all the weight") {
+		t.Errorf("all but one weigh 0: %s", text(t, r))
+	}
+	// Equal weights are not settled as long as there are few.
+	in := withSampled(empty(), 0, make([]float64, 8))
+	if in.Assignment.Plan.Estimates = append(in.Assignment.Plan.Estimates, in.Assignment.Plan.Estimates[0]); Settled(in) {
+		t.Error("eight components settle")
+	}
+}
+
+// TestBoundsSettle: what is proven to the accuracy needs no second plan.
+func TestBoundsSettle(t *testing.T) {
+	in := withBounds(ladder(1e-6, step{0, 8, []float64{10}, true}), []btn.BoundKind{btn.BoundBethe},
+		btn.BoundValue{Lower: 10 - 1e-7, Upper: 10 + 1e-7})
+	in = with(in, ladder(1, step{1, 8, []float64{10}, true}).Assignment.Plan.Estimates[0])
+	if !Settled(in) {
+		t.Error("bounds within the accuracy do not settle")
+	}
+	if r := Result(in); r.Ended != "settled" || *r.Uncertainty > 1.1e-7 {
+		t.Errorf("%s", text(t, r))
+	}
+}
+
+// TestBoundsAreTheBest of all, on either side, and what is sampled has its level.
+func TestBoundsAreTheBest(t *testing.T) {
+	kinds := []btn.BoundKind{btn.BoundMiniBuckets, btn.BoundDeterminant, btn.BoundBethe}
+	bounds := []btn.BoundValue{
+		{Lower: 8, Upper: 14}, {Lower: math.Inf(-1), Upper: 12}, {Lower: 9.5, Upper: math.Inf(1)},
+	}
+	r := Result(withBounds(legs(), kinds, bounds...))
+	b := r.Bounds
+	if b == nil || math.Abs(*b.Lower-9.5) > 1e-9 || *b.Lower >= 9.5 || math.Abs(*b.Upper-12) > 1e-9 || *b.Upper <= 12 || b.Level != 1 ||
+		!strings.Contains(b.How, "above by "+string(btn.BoundDeterminant)) || !strings.Contains(b.How, "below by "+string(btn.BoundBethe)) {
+		t.Errorf("%s", text(t, r))
+	}
+	r = Result(withSampled(withBounds(legs(), kinds, bounds...), 1e-3, even(10.001, 0.01, 400)))
+	if b := r.Bounds; b == nil || !(*b.Lower > 9.9 && *b.Lower < 10.001) || *b.Upper <= 12 || b.Level != 0.999 ||
+		strings.Contains(b.How, string(btn.BoundBethe)) {
+		t.Errorf("with samples: %s", text(t, r))
+	}
+	r = Result(withSampled(withBounds(legs(), kinds, bounds...), 1, even(9.6, 0.5, 8)))
+	if b := r.Bounds; b == nil || math.Abs(*b.Lower-9.5) > 1e-9 || b.Level != 1 || !strings.Contains(b.How, string(btn.BoundBethe)) {
+		t.Errorf("with few samples: %s", text(t, r))
+	}
+	unsure := withBounds(legs(), kinds, bounds...)
+	unsure.Assignment.Unsure = true
+	if r := Result(unsure); r.Bounds != nil || r.Uncertainty != nil {
+		t.Errorf("bounds where terms may be lost: %s", text(t, r))
+	}
+	broken := withBounds(legs(), kinds, bounds...)
+	broken.Values[len(broken.Values)-1].Value.Bound = nil
+	if r := Result(broken); r.Status != "ok" || len(r.Estimates) != 4 || *r.Bounds.Upper <= 12 {
+		t.Errorf("a part that says no bound: %s", text(t, r))
+	}
+}
+
+// TestBoundsOfExactAnswers: exact ones are within rounding, a certificate is the same interval; impossible evidence has none.
+func TestBoundsOfExactAnswers(t *testing.T) {
+	r := Result(input(true, []float64{1, 1}, []float64{5, 3}))
+	if b := r.Bounds; b == nil || b.Level != 1 || !(*b.Lower < math.Log(8) && *b.Lower > math.Log(8)-1e-9) ||
+		!(*b.Upper > math.Log(8) && *b.Upper < math.Log(8)+1e-9) {
+		t.Errorf("exact: %s", text(t, r))
+	}
+	r = Result(input(false, []float64{1, 1}, []float64{5, 3}))
+	if b := r.Bounds; b == nil || r.Certificate == nil || math.Abs(*b.Lower-*r.Certificate.LnLower) > 1e-9 ||
+		math.Abs(*b.Upper-r.Certificate.LnUpper) > 1e-9 || !(*b.Lower < math.Log(8) && *b.Upper > math.Log(8)) {
+		t.Errorf("certified: %s", text(t, r))
+	}
+	r = Result(input(false, []float64{1, 1}, []float64{0.5, 0.3}))
+	if b := r.Bounds; b == nil || b.Lower != nil || b.Upper == nil {
+		t.Errorf("a certificate above Z: %s", text(t, r))
+	}
+	if r = Result(input(true, []float64{1, 1}, []float64{0, 0})); !r.Zero || r.Bounds != nil {
+		t.Errorf("Z = 0: %s", text(t, r))
+	}
+}
+
+// TestPooledEstimatesOfWhatHasArrived: at a deadline those components that are there are the estimate, and no other rung is.
+func TestPooledEstimatesOfWhatHasArrived(t *testing.T) {
+	in := Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9}}}
+	in = withSampled(in, 0.1, even(1, 0.1, 50), even(2, 0.1, 50), even(3, 0.1, 50))
+	in = withSampled(in, 0.1, even(4, 0.1, 50))
+	whole := Result(in)
+	if want := sampling.LnMean(pooledWeights(in)); math.Abs(*whole.LogZ-want) > 1e-12 || whole.Ended != "complete" {
+		t.Errorf("all: %s", text(t, whole))
+	}
+	in.Deadline = true
+	in.Values = append(in.Values[:1:1], in.Values[2])
+	r := Result(in)
+	if want := sampling.LnMean(pooledWeights(in)); math.Abs(*r.LogZ-want) > 1e-12 || r.Ended != "deadline" || r.Components != 2 ||
+		len(r.Estimates) != 1 {
+		t.Errorf("what has arrived: %s", text(t, r))
+	}
+	one := in
+	one.Assignment = &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9, Estimates: in.Assignment.Plan.Estimates[:1]}}
+	if r := Result(one); *r.LogZ != *Result(in).LogZ || r.Ended != "deadline" {
+		t.Errorf("what has arrived of the only estimate: %s", text(t, r))
+	}
+	in.Deadline = false
+	if r := Result(in); r.Status != "error" {
+		t.Errorf("without a deadline the others are waited for: %s", text(t, r))
+	}
+	in.Deadline = true
+	in.Values[0].Value.Weights = &btn.Weights{Ln: []float64{1}}
+	if r := Result(in); r.Status != "error" || !strings.Contains(r.Error.Message, "what was drawn") {
+		t.Errorf("a part with too few weights: %s", text(t, r))
+	}
+}
+
+// pooledWeights are those of all values of a query.
+func pooledWeights(in Input) (ln []float64) {
+	for _, u := range in.Values {
+		ln = append(ln, u.Value.Weights.Ln...)
+	}
+	return ln
+}
