@@ -119,7 +119,7 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 	if err != nil {
 		return nil, err
 	}
-	if m.Lanes() {
+	if m.Binary() {
 		other, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Metropolis}, chains)
 		if err != nil {
 			return nil, err

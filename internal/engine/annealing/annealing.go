@@ -15,6 +15,7 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -29,8 +30,8 @@ type Step uint8
 const (
 	// HeatBath draws an index from its conditional distribution.
 	HeatBath Step = iota
-	// Metropolis proposes another value and accepts it by the ratio, which mixes faster where values are rarely left. Models of which
-	// Lanes says no take heat-bath steps instead.
+	// Metropolis proposes another value and accepts it by the ratio, which mixes faster where values are rarely left. Indices of more than
+	// two values take heat-bath steps instead.
 	Metropolis
 )
 
@@ -49,10 +50,10 @@ const hardness = 12
 
 // Model is an expression as chains walk over it. It does not change and may be used by several goroutines.
 type Model struct {
-	dims  []int
-	ln    float64 // of Scale · Π dims · the constant that chains leave out
-	spins *lattice
-	sites *sites
+	dims    []int
+	ln      float64 // of Scale · Π dims · the constant that chains leave out
+	spins   *lattice
+	factors *factors
 }
 
 // New returns the model of an expression whose entries are at least 0. Errors: unsupported where an entry is below 0, where an index has
@@ -76,42 +77,39 @@ func New(e *sumproduct.Expression) (*Model, error) {
 		uniform = float64(s.N)*math.Ln2 + s.Constant
 		m.spins = newLattice(s)
 	} else {
-		m.sites = newSites(e)
+		var err error
+		if m.factors, err = newFactors(e, nil); err != nil {
+			return nil, err
+		}
 	}
 	m.ln = e.Scale.LogAbs() + uniform
 	return m, nil
 }
 
-// Lanes reports whether the model is one of spins, whose chains go side by side.
-func (m *Model) Lanes() bool { return m.spins != nil }
+// Binary reports whether some index has two values, so that the step makes a difference.
+func (m *Model) Binary() bool { return slices.Contains(m.dims, 2) }
 
 // Flops is what the time of a chain is worth, at 3e9 a second: rungs times what a sweep takes.
 func (m *Model) Flops(rungs int) float64 {
 	if m.spins != nil {
 		return float64(rungs) * m.spins.flops()
 	}
-	return float64(rungs) * m.sites.flops()
+	return float64(rungs) * m.factors.work
 }
 
 // Bytes is what so many chains take beside the model, on so many threads.
 func (m *Model) Bytes(chains int64, threads int, marginals bool) float64 {
-	each := float64(m.tables())
+	each := 0.0
 	if m.spins != nil {
 		each = float64(m.spins.n+Group) * Group * 8
+	} else {
+		each = float64(m.factors.height+2*m.factors.most) * Group * 4
 	}
 	bytes := each*float64(threads) + 8*float64(chains)
 	if marginals {
 		bytes += float64(chains) * float64(len(m.dims))
 	}
 	return bytes
-}
-
-// tables are the bytes of a group of chains over sites.
-func (m *Model) tables() float64 {
-	if m.sites == nil {
-		return 0
-	}
-	return m.sites.bytes + Group*float64(len(m.dims)+4*len(m.sites.tables))
 }
 
 // Weights are those of some chains.
@@ -176,7 +174,7 @@ func (m *Model) anneal(ctx context.Context, p Path, first int64, ln []float64, e
 	if m.spins != nil {
 		return m.spins.anneal(ctx, p, first, ln, ends)
 	}
-	return m.sites.anneal(ctx, p, first, ln, ends)
+	return m.factors.anneal(ctx, p, first, ln, ends)
 }
 
 // count adds up what the chains' last states weigh.

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/ising"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -48,6 +47,14 @@ func pairs(n int) (s [][]int) {
 func ring(n int) (s [][]int) {
 	for i := range n {
 		s = append(s, []int{i, (i + 1) % n})
+	}
+	return s
+}
+
+// triples are neighbours by three on a ring.
+func triples(n int) (s [][]int) {
+	for i := range n {
+		s = append(s, []int{i, (i + 1) % n, (i + 2) % n})
 	}
 	return s
 }
@@ -104,6 +111,9 @@ func TestMeanOfWeightsIsZ(t *testing.T) {
 		"one value":          {model(r, []int{2, 1, 2, 2}, pairs(4), 1, 0), HeatBath},
 		"mixed":              {model(r, []int{3, 2, 4, 2}, append(pairs(4), []int{0, 1, 2}), 1, 0), HeatBath},
 		"zeros":              {model(r, []int{3, 2, 4, 2, 3}, ring(5), 1, 0.2), HeatBath},
+		"arity 4 and 5":      {model(r, []int{2, 2, 2, 2, 2, 2}, [][]int{{0, 1, 2, 3}, {5, 4, 3, 2, 1}, {0, 5, 3}}, 1, 0), HeatBath},
+		"zeros, metropolis":  {model(r, []int{2, 2, 2, 2, 2}, append(ring(5), []int{4, 2, 0}), 0.5, 0.1), Metropolis},
+		"many values":        {model(r, []int{9, 3, 17}, append(pairs(3), []int{2, 0, 1}), 1, 0), Metropolis},
 		"no couplings":       {model(r, []int{2, 2}, [][]int{{0}, {1}}, 1, 0), Metropolis},
 	} {
 		m, err := New(c.e)
@@ -217,13 +227,20 @@ func TestVectorsGiveTheSameBits(t *testing.T) {
 	for i := range dims {
 		dims[i] = 2
 	}
-	for name, scopes := range map[string][][]int{"sparse": ring(21), "dense": pairs(21)} {
-		m, err := New(model(r, dims, scopes, 0.8, 0))
+	mixed := append([]int{3, 9, 17, 1, 5, 2, 2, 2}, dims[:5]...)
+	for name, e := range map[string]*sumproduct.Expression{
+		"sparse": model(r, dims, ring(21), 0.8, 0), "dense": model(r, dims, pairs(21), 0.8, 0),
+		"three":      model(r, dims, triples(21), 0.8, 0),
+		"four, five": model(r, dims, [][]int{{0, 1, 2, 3}, {4, 3, 2, 5, 6}, {7, 8, 9, 10, 1, 11}, {12}, {13, 14}}, 0.8, 0.01),
+		"mixed":      model(r, mixed, append(ring(13), []int{0, 4, 7}, []int{1, 2, 4}, []int{2}), 0.8, 0.01),
+		"alone":      model(r, mixed, [][]int{{0}, {1}, {6}}, 0.8, 0),
+	} {
+		m, err := New(e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if dense := m.spins.dense != nil; dense != (name == "dense") {
-			t.Fatalf("%s: dense is %v", name, dense)
+		if m.spins != nil && (m.spins.dense != nil) != (name == "dense") {
+			t.Fatalf("%s: dense is %v", name, m.spins.dense != nil)
 		}
 		for _, step := range []Step{HeatBath, Metropolis} {
 			var runs [2]*Weights
@@ -323,27 +340,44 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// BenchmarkSweep tells steps per second, with vectors and without.
+// BenchmarkSweep tells steps per second and flops' seconds per second, with vectors and without.
 func BenchmarkSweep(b *testing.B) {
 	r := rand.New(rand.NewPCG(3, 3))
-	dims := make([]int, 300)
-	for i := range dims {
-		dims[i] = 2
+	of := func(n, d int) []int {
+		dims := make([]int, n)
+		for i := range dims {
+			dims[i] = d
+		}
+		return dims
 	}
-	for name, m := range map[string]*sumproduct.Expression{
-		"ring-300": model(r, dims, ring(300), 1, 0), "complete-40": model(r, dims[:40], pairs(40), 0.5, 0),
-		"complete-100": model(r, dims[:100], pairs(100), 0.2, 0),
+	regular := append(ring(300), ring(150)...)
+	for k := range 150 {
+		regular[300+k] = []int{k, k + 150}
+	}
+	four := triples(300)
+	for k := range four {
+		four[k] = append(four[k], (7*k+5)%300)
+	}
+	for name, e := range map[string]*sumproduct.Expression{
+		"regular-300": model(r, of(300, 2), regular, 1, 0), "complete-40": model(r, of(40, 2), pairs(40), 0.5, 0),
+		"complete-100": model(r, of(100, 2), pairs(100), 0.2, 0), "triples-300": model(r, of(300, 2), triples(300), 1, 0),
+		"four-300": model(r, of(300, 2), four, 1, 0), "potts-3": model(r, of(300, 3), regular, 1, 0),
+		"potts-8": model(r, of(300, 8), regular, 1, 0), "values-20": model(r, of(300, 20), regular, 1, 0),
 	} {
-		s := newLattice(ising.New(m))
+		m, err := New(e)
+		if err != nil {
+			b.Fatal(err)
+		}
 		for _, on := range []bool{true, false} {
 			b.Run(name+map[bool]string{true: "/vectors", false: "/portable"}[on], func(b *testing.B) {
 				defer setVectors(setVectors(on))
-				steps := 0
+				rungs := 0
 				for b.Loop() {
-					s.anneal(b.Context(), Path{Rungs: 1000}, 0, make([]float64, Group), false)
-					steps += 1000 * Group * s.n
+					m.anneal(b.Context(), Path{Rungs: 1000}, 0, make([]float64, Group), false)
+					rungs += 1000 * Group
 				}
-				b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
+				b.ReportMetric(float64(rungs*len(e.Dims))/b.Elapsed().Seconds(), "steps/s")
+				b.ReportMetric(m.Flops(rungs)/3e9/b.Elapsed().Seconds(), "priced")
 			})
 		}
 	}

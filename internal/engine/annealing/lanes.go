@@ -90,7 +90,7 @@ type block struct {
 	*lattice
 	spins  []float32 // ±1
 	fields []float32 // h_i + Σ_j J_ij s_j; of dense models those of the eight spins in turn
-	state  [4 * Group]uint32
+	random
 	energy [Group]float64 // ln ψ without the constant, carried along
 }
 
@@ -132,44 +132,13 @@ func (l *lattice) anneal(ctx context.Context, p Path, first int64, ln []float64,
 
 // begin returns chains first to first+7 in uniformly random states.
 func (l *lattice) begin(seed, first uint64) *block {
-	b := &block{lattice: l, spins: make([]float32, l.n*Group), fields: make([]float32, (l.n+Group)*Group)}
-	for c := range Group {
-		x := mix(seed ^ mix(first+uint64(c)))
-		for k := range 4 {
-			x = mix(x + uint64(k))
-			b.state[k*Group+c] = uint32(x >> 32)
-		}
-	}
+	b := &block{lattice: l, spins: make([]float32, l.n*Group), fields: make([]float32, (l.n+Group)*Group), random: seeded(seed, first)}
 	for i := range l.n {
 		for c := range Group {
 			b.spins[i*Group+c] = 1 - 2*float32(b.next(c)>>31)
 		}
 	}
 	return b
-}
-
-// mix is the finaliser of splitmix64 (Steele, Lea, Flood, 2014).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// next is a random word of chain c: xoshiro128+ (Blackman, Vigna, 2018).
-func (b *block) next(c int) uint32 {
-	s := &b.state
-	s0, s1, s2, s3 := s[c], s[Group+c], s[2*Group+c], s[3*Group+c]
-	r := s0 + s3
-	t := s1 << 9
-	s2 ^= s0
-	s3 ^= s1
-	s1 ^= s2
-	s0 ^= s3
-	s2 ^= t
-	s3 = s3<<11 | s3>>21
-	s[c], s[Group+c], s[2*Group+c], s[3*Group+c] = s0, s1, s2, s3
-	return r
 }
 
 // renew computes fields and energies anew.
@@ -216,7 +185,7 @@ type sweepArgs struct {
 	ends   *int32
 	to     *int32
 	j      *float32
-	state  *uint32
+	state  *random
 	scale  float32 // 2 β log2 e
 	energy *[Group]float64
 }
@@ -237,7 +206,7 @@ func (b *block) sweep(beta float64, step Step) {
 	}
 	a := sweepArgs{
 		n: int64(b.n), spins: &b.spins[0], fields: &b.fields[0], ends: &b.ends[0], to: &b.to[0], j: &b.j32[0],
-		state: &b.state[0], scale: float32(2 * beta * math.Log2E), energy: &b.energy,
+		state: &b.random, scale: float32(2 * beta * math.Log2E), energy: &b.energy,
 	}
 	if b.dense == nil {
 		b.steps(&a, b.spins, b.ends, b.to, b.j32, step)

@@ -17,3 +17,6 @@ func metropolisVector(a *sweepArgs)
 
 //go:noescape
 func fieldsVector(a *fieldArgs)
+
+//go:noescape
+func crowdVector(a *crowdArgs)

@@ -9,3 +9,4 @@ const vectors = false
 func heatBathVector(*sweepArgs)   {}
 func metropolisVector(*sweepArgs) {}
 func fieldsVector(*fieldArgs)     {}
+func crowdVector(*crowdArgs)      {}

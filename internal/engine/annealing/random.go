@@ -1,0 +1,41 @@
+package annealing
+
+// Random words of eight chains, which depend on a seed and on the chain's number alone.
+
+// random is the state of eight generators: word k of chain c is random[k·8+c].
+type random [4 * Group]uint32
+
+// seeded returns the generators of chains first to first+7.
+func seeded(seed, first uint64) (r random) {
+	for c := range Group {
+		x := mix(seed ^ mix(first+uint64(c)))
+		for k := range 4 {
+			x = mix(x + uint64(k))
+			r[k*Group+c] = uint32(x >> 32)
+		}
+	}
+	return r
+}
+
+// mix is the finaliser of splitmix64 (Steele, Lea, Flood, 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// next is a random word of chain c: xoshiro128+ (Blackman, Vigna, 2018).
+func (r *random) next(c int) uint32 {
+	s0, s1, s2, s3 := r[c], r[Group+c], r[2*Group+c], r[3*Group+c]
+	word := s0 + s3
+	t := s1 << 9
+	s2 ^= s0
+	s3 ^= s1
+	s1 ^= s2
+	s0 ^= s3
+	s2 ^= t
+	s3 = s3<<11 | s3>>21
+	r[c], r[Group+c], r[2*Group+c], r[3*Group+c] = s0, s1, s2, s3
+	return word
+}
