@@ -56,7 +56,7 @@ func Annealing(ctx context.Context, e *sumproduct.Expression, o AnnealingOptions
 	lnw := make([]float64, o.Chains)
 	last := make([][]uint8, o.Chains)
 	for c := range lnw {
-		r := rand.New(rand.NewPCG(o.Seed, uint64(c)))
+		r := rand.NewPCG(o.Seed, uint64(c))
 		chain.draw(r)
 		for t := range o.Temperatures {
 			if ctx.Err() != nil {
@@ -105,10 +105,10 @@ func Annealing(ctx context.Context, e *sumproduct.Expression, o AnnealingOptions
 
 // annealed is a chain that walks over an expression.
 type annealed interface {
-	draw(r *rand.Rand)                // a state at random
-	energy() float64                  // ln of the product of the tables there
-	sweep(r *rand.Rand, beta float64) // a Gibbs step at every index, of the tables to the power beta
-	values() []uint8                  // of the indices, a copy
+	draw(r *rand.PCG)                // a state at random
+	energy() float64                 // ln of the product of the tables there
+	sweep(r *rand.PCG, beta float64) // a Gibbs step at every index, of the tables to the power beta
+	values() []uint8                 // of the indices, a copy
 }
 
 // states is a chain over any expression.
@@ -157,9 +157,10 @@ func (s *states) put(i int, a uint8) {
 	s.x[i] = a
 }
 
-func (s *states) draw(r *rand.Rand) {
+func (s *states) draw(r *rand.PCG) {
+	numbers := rand.New(r)
 	for i, d := range s.dims {
-		s.put(i, uint8(r.IntN(d)))
+		s.put(i, uint8(numbers.IntN(d)))
 	}
 }
 
@@ -171,7 +172,7 @@ func (s *states) energy() float64 {
 	return sum
 }
 
-func (s *states) sweep(r *rand.Rand, beta float64) {
+func (s *states) sweep(r *rand.PCG, beta float64) {
 	for i, d := range s.dims {
 		p := s.p[:d]
 		top := math.Inf(-1)
@@ -191,7 +192,7 @@ func (s *states) sweep(r *rand.Rand, beta float64) {
 			p[a] = math.Exp(beta * (p[a] - top))
 			sum += p[a]
 		}
-		left := r.Float64() * sum
+		left := unit(r) * sum
 		a := 0
 		for ; a < d-1; a++ {
 			if left -= p[a]; left < 0 {
@@ -203,100 +204,3 @@ func (s *states) sweep(r *rand.Rand, beta float64) {
 }
 
 func (s *states) values() []uint8 { return append([]uint8(nil), s.x...) }
-
-// spins is a chain over ln Π T = constant + Σ_i h_i s_i + Σ_{i<j} J_ij s_i s_j, s_i = ±1. It keeps the field at every spin.
-type spins struct {
-	constant float64
-	h        []float64
-	to       [][]int32
-	j        [][]float64
-	x        []float64
-	field    []float64 // h_i + Σ_j J_ij s_j
-}
-
-// newSpins returns nil for an expression whose indices have other than two values, or whose tables are over more than two of them or have
-// zeros.
-func newSpins(e *sumproduct.Expression) *spins {
-	n := len(e.Dims)
-	s := &spins{
-		h: make([]float64, n), to: make([][]int32, n), j: make([][]float64, n), x: make([]float64, n), field: make([]float64, n),
-	}
-	for _, d := range e.Dims {
-		if d != 2 {
-			return nil
-		}
-	}
-	for _, t := range e.Tables {
-		var ln [4]float64
-		if len(t.Scope) > 2 {
-			return nil
-		}
-		for k, v := range t.Data {
-			if v <= 0 {
-				return nil
-			}
-			ln[k] = math.Log(v)
-		}
-		switch len(t.Scope) {
-		case 0:
-			s.constant += ln[0]
-		case 1:
-			s.constant += (ln[0] + ln[1]) / 2
-			s.h[t.Scope[0]] += (ln[1] - ln[0]) / 2
-		case 2:
-			a, b := t.Scope[0], t.Scope[1]
-			s.constant += (ln[0] + ln[1] + ln[2] + ln[3]) / 4
-			s.h[a] += (ln[2] + ln[3] - ln[0] - ln[1]) / 4
-			s.h[b] += (ln[1] + ln[3] - ln[0] - ln[2]) / 4
-			w := (ln[0] + ln[3] - ln[1] - ln[2]) / 4
-			s.to[a], s.j[a] = append(s.to[a], int32(b)), append(s.j[a], w)
-			s.to[b], s.j[b] = append(s.to[b], int32(a)), append(s.j[b], w)
-		}
-	}
-	return s
-}
-
-func (s *spins) draw(r *rand.Rand) {
-	for i := range s.x {
-		s.x[i] = float64(2*r.IntN(2) - 1)
-	}
-	copy(s.field, s.h)
-	for i, x := range s.x {
-		for k, b := range s.to[i] {
-			s.field[b] += s.j[i][k] * x
-		}
-	}
-}
-
-func (s *spins) energy() float64 {
-	sum := 0.0
-	for i, x := range s.x {
-		sum += (s.h[i] + s.field[i]) * x
-	}
-	return s.constant + sum/2
-}
-
-func (s *spins) sweep(r *rand.Rand, beta float64) {
-	for i, x := range s.x {
-		// up with probability 1/(1+e^{−2β field})
-		up := r.Float64()*(1+math.Exp(-2*beta*s.field[i])) < 1
-		if up == (x > 0) {
-			continue
-		}
-		s.x[i] = -x
-		j := s.j[i]
-		for k, b := range s.to[i] {
-			s.field[b] -= 2 * j[k] * x
-		}
-	}
-}
-
-func (s *spins) values() []uint8 {
-	out := make([]uint8, len(s.x))
-	for i, x := range s.x {
-		if x > 0 {
-			out[i] = 1
-		}
-	}
-	return out
-}

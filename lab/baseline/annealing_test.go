@@ -2,6 +2,7 @@ package baseline_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/generate"
@@ -87,5 +88,30 @@ func BenchmarkAnnealing(b *testing.B) {
 			}
 			b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
 		})
+	}
+}
+
+// TestLogisticStepsAreExact: whole numbers are below 2^53 σ(x) as the exponential says, at the ends of steps and beyond them all.
+func TestLogisticStepsAreExact(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	check := func(u uint64, x float64) {
+		sigma := 1 / (1 + math.Exp(-x))
+		if off := float64(u)/(1<<53) - sigma; math.Abs(off) > 1e-15 && baseline.Below(u, x) != (off < 0) {
+			t.Fatalf("u = %v, x = %v, σ = %v: %v", float64(u)/(1<<53), x, sigma, off >= 0)
+		}
+	}
+	for k := -25 * 64; k <= 25*64; k++ {
+		x := float64(k) / 64
+		for _, at := range []float64{x, math.Nextafter(x, -100), math.Nextafter(x, 100), x + r.Float64()/64} {
+			sigma := (1 << 53) / (1 + math.Exp(-at))
+			for _, near := range []float64{0, -40, 40, -1e9, 1e9, -1e13, 1e13} {
+				check(uint64(min(max(0, sigma+near), 1<<53-1)), at)
+			}
+			check(r.Uint64N(1<<53), at)
+		}
+	}
+	for _, x := range []float64{-1e300, -750, 750, 1e300} {
+		check(0, x)
+		check(1<<53-1, x)
 	}
 }

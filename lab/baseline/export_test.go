@@ -1,0 +1,4 @@
+package baseline
+
+// Below is for the test of the logistic steps.
+var Below = below
