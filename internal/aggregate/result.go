@@ -202,7 +202,7 @@ func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
 	}
 
 	r.Targets = a.Targets
-	r.MarginalUncertainty = g.marginalChange(r.Marginals)
+	r.MarginalUncertainty = g.marginalUncertainty(r.Marginals)
 	if r.MarginalUncertainty == nil {
 		r.Warnings = append(r.Warnings, "no other estimate has marginals: "+
 			"nothing is known of their quality, and they need larger bonds than Z")

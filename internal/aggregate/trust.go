@@ -373,30 +373,46 @@ func (g *sequence) others(best *estimate) []*estimate {
 	return out
 }
 
-// marginalChange returns the largest change of a probability from another estimate, the last one
-// that has marginals, of any track. It returns nil if there is none.
-func (g *sequence) marginalChange(p [][]float64) *float64 {
-	var before [][]float64
-	for i := range g.estimates {
-		if i != g.best && g.estimates[i].LogZ != nil {
-			if q, _ := g.estimates[i].marginals(nil); q != nil {
-				before = q
-			}
+// marginalUncertainty returns how far probabilities are off at most: their largest change from the last estimate before that has marginals,
+// of any track. Those of regions are in a track that is not monotone, and where belief propagation has several fixed points they are of
+// one of them: all that others weigh may be elsewhere. It returns nil if there is no other estimate.
+func (g *sequence) marginalUncertainty(p [][]float64) *float64 {
+	best := g.estimates[g.best]
+	var before [][][]float64
+	for i, r := range g.estimates {
+		if i == g.best || r.LogZ == nil || best.isLogLinear() && (i > g.best || r.Regions == best.Regions) {
+			continue
+		}
+		if q, _ := r.marginals(nil); q != nil {
+			before = append(before, q)
 		}
 	}
 
-	if before == nil {
-		if g.estimates[g.best].lossless() && !g.unsure {
-			return finite(rounding)
-		}
+	n := len(before)
+	switch {
+	case n == 0 && best.lossless() && !g.unsure:
+		return finite(rounding)
+	case n == 0:
 		return nil
 	}
+	change := farthest(p, before[n-1])
+	if !best.isLogLinear() {
+		return finite(change)
+	}
+	if n > 1 {
+		change = regionsNext(change, farthest(before[n-1], before[n-2]))
+	}
+	change = max(policy.Apart*change, -math.Expm1(-phases(g.bp)))
+	return finite(min(1, change))
+}
 
+// farthest returns the largest difference of probabilities.
+func farthest(p, q [][]float64) float64 {
 	change := 0.0
 	for v := range p {
 		for x := range p[v] {
-			change = max(change, math.Abs(p[v][x]-before[v][x]))
+			change = max(change, math.Abs(p[v][x]-q[v][x]))
 		}
 	}
-	return finite(change)
+	return change
 }

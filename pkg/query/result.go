@@ -68,7 +68,7 @@ type Result struct {
 	Uncertainty *float64 `json:"uncertainty"`
 	// Bounds are there where something bounds ln Z; absent otherwise.
 	Bounds              *Bounds          `json:"bounds,omitempty"`
-	MarginalUncertainty *float64         `json:"marginal_uncertainty"` // largest change of a probability between the last estimates
+	MarginalUncertainty *float64         `json:"marginal_uncertainty"` // how far a probability may be off, at most 1; null as Uncertainty
 	Estimates           []EstimateResult `json:"estimates"`            // those of an approximate answer, in sequence; null without
 	Propagation         *Propagation     `json:"bp"`                   // belief propagation, where it was used
 	// Named has names beside positions, where the model has names: who reads an answer makes it with Name. Absent in messages.

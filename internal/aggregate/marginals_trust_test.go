@@ -1,0 +1,56 @@
+package aggregate
+
+import (
+	"math"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+)
+
+// windowsWith are regions of growing size, of which each gives a variable these probabilities of its first value.
+func windowsWith(p ...float64) Input {
+	sums := make([]float64, len(p))
+	for k := range sums {
+		sums[k] = math.Exp2(float64(-k))
+	}
+	in := windows(sums...)
+	for k, x := range p {
+		in.Values[k].Value.Marginals = &btn.Marginals{Domains: []int{2}, Mant: []float64{x, 1 - x}}
+	}
+	return in
+}
+
+// TestMarginalsOfRegions: 0.015 was stated for a marginal of a ferromagnet that was off by 0.45, for it was that of one of two phases.
+// Changes that fall slowly go on, and a probability is never off by more than 1.
+func TestMarginalsOfRegions(t *testing.T) {
+	for name, c := range map[string]struct {
+		p      []float64
+		phases []float64
+		want   float64
+	}{
+		"two sizes":                      {[]float64{0.5, 0.6}, nil, 0.2},
+		"changes that fall":              {[]float64{0.5, 0.6, 0.61}, nil, 0.02},
+		"changes that fall slowly":       {[]float64{0.5, 0.6, 0.68}, nil, 0.64},
+		"changes that do not fall":       {[]float64{0.5, 0.54, 0.6}, nil, 0.36},
+		"changes that grow out of hand":  {[]float64{0.2, 0.1, 0.9}, nil, 1},
+		"two phases":                     {[]float64{0.5, 0.6, 0.61}, []float64{10, 9}, 0.5},
+		"two phases that are far apart":  {[]float64{0.5, 0.6, 0.61}, []float64{10, -90}, 0.5},
+		"three phases":                   {[]float64{0.5, 0.6, 0.61}, []float64{10, 10, 10}, 2.0 / 3},
+		"two phases, and changes beyond": {[]float64{0.1, 0.5, 0.9}, []float64{10, 9}, 1},
+	} {
+		in := windowsWith(c.p...)
+		in.Assignment.Propagation.Phases = c.phases
+		r := Result(in)
+		if r.MarginalUncertainty == nil || math.Abs(*r.MarginalUncertainty-c.want) > 1e-9 {
+			t.Errorf("%s: want %v: %s", name, c.want, text(t, r))
+		}
+	}
+	if r := Result(windowsWith(0.5)); r.Marginals == nil || r.MarginalUncertainty != nil {
+		t.Errorf("one size: %s", text(t, r))
+	}
+	in := windowsWith(0.5, 0.5)
+	in.Values[1].Value.Region.Regions = in.Values[0].Value.Region.Regions
+	if r := Result(in); r.MarginalUncertainty != nil {
+		t.Errorf("the same regions twice: %s", text(t, r))
+	}
+}
