@@ -19,8 +19,10 @@ type Sampling struct {
 	Shape string `msgpack:"shape"`
 	Rungs int    `msgpack:"rungs"` // from independent variables to the model
 	// Metropolis says that steps are proposals that are accepted or not, else draws from conditional distributions.
-	Metropolis bool   `msgpack:"metropolis,omitempty"`
-	Seed       uint64 `msgpack:"seed"`
+	Metropolis bool `msgpack:"metropolis,omitempty"`
+	// Product says that components begin with draws from beliefs, else from uniform distributions.
+	Product bool   `msgpack:"product,omitempty"`
+	Seed    uint64 `msgpack:"seed"`
 	// Spread is the variance of a weight over the square of its mean as the pilot saw it: bounds divide the weights by it, beforehand.
 	Spread float64 `msgpack:"spread"`
 }

@@ -39,7 +39,7 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", ErrMemory, bytes, p.Memory)
 	}
 
-	path := annealing.Path{Rungs: q.Along.Rungs, Seed: q.Along.Seed}
+	path := annealing.Path{Rungs: q.Along.Rungs, Product: q.Along.Product, Seed: q.Along.Seed}
 	if q.Along.Metropolis {
 		path.Step = annealing.Metropolis
 	}

@@ -106,8 +106,8 @@ func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginal
 	return out, nil
 }
 
-// pilot chooses steps and rungs by how far the weights of some chains spread, none of which is a component. The logarithm's variance falls
-// as one over the rungs.
+// pilot chooses steps, rungs and where chains begin by how far the weights of some chains spread, none of which is a component. The
+// logarithm's variance falls as one over the rungs.
 func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampling, error) {
 	rungs := policy.PilotRungs
 	chains := int64(policy.PilotChains)
@@ -128,10 +128,50 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 			variance, along.Metropolis = other, true
 		}
 	}
+	if m.StartFlops() < policy.PilotShare*s.Budget {
+		p := annealing.Path{Rungs: rungs, Seed: ^s.Seed, Product: true}
+		if along.Metropolis {
+			p.Step = annealing.Metropolis
+		}
+		other, err := weightVariance(ctx, m, p, chains)
+		if err != nil {
+			return nil, err
+		}
+		if other < policy.ProductGain*variance {
+			many := int64(policy.PilotShare * s.Budget / m.Flops(2*rungs))
+			many = min(max(many/annealing.Group*annealing.Group, chains), policy.ProductChains)
+			if along.Product, err = asMuch(ctx, m, p, chains, chains+many); err != nil {
+				return nil, err
+			}
+			if along.Product {
+				variance = other
+			}
+		}
+	}
 	most := max(float64(rungs), s.Budget/m.Flops(1)/policy.LeastSampled)
 	along.Rungs = int(max(2, min(float64(rungs)*variance/policy.WeightVariance, most, 1<<24)))
 	along.Spread = math.Expm1(min(variance*float64(rungs)/float64(along.Rungs), 50))
 	return along, nil
+}
+
+// asMuch reports whether chains that begin with beliefs weigh as much on average as those from uniform draws: beliefs that speak for one of
+// several modes keep chains from the others, of which the spread of their weights tells nothing.
+func asMuch(ctx context.Context, m *annealing.Model, p annealing.Path, from, to int64) (bool, error) {
+	var means [2]sampling.Mean
+	for k := range means {
+		p.Product = k == 1
+		w, err := m.Run(ctx, p, from, to, 1, false)
+		if err != nil {
+			return false, err
+		}
+		means[k] = sampling.Of(w.Ln)
+	}
+	uniform, product := means[0], means[1]
+	if math.IsInf(uniform.Ln, -1) {
+		return true, nil
+	}
+	deviation := math.Hypot(uniform.StandardError, product.StandardError)
+	return product.Ln > uniform.Ln-policy.ProductDeviations*deviation, nil
 }
 
 // weightVariance is the variance of the logarithms of the weights of some chains. Those that weigh 0 have none, and count as somewhat

@@ -33,6 +33,14 @@ const (
 	// Measured: 0.3 to 0.7 of the heat bath's on cold models, 1.7 to 2.5 on warm ones.
 	MetropolisGain = 0.9
 
+	// ProductGain is how far the variance has to fall where chains begin with beliefs to do so, and ProductDeviations how many standard errors
+	// below that of others their mean may be, of at most ProductChains.
+	// Measured on 24 families: 0.1 of the variance or less on Bayesian networks, parity codes, in fields; where there are several modes the
+	// mean falls by 0.4 to 12, or the variance by less.
+	ProductGain       = 0.5
+	ProductDeviations = 2
+	ProductChains     = 512
+
 	// LeastSampled is how many chains there are at least, unless the budget does not hold them at PilotRungs.
 	// Chosen: a tail index needs some.
 	LeastSampled = 128

@@ -121,43 +121,52 @@ func TestMeanOfWeightsIsZ(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		want, marginals := enumerate(c.e)
-		const seeds = 1000
-		sum, squares := 0.0, 0.0
-		shares := make([]float64, len(c.e.Dims)) // of the first value: Σ w (f − p)
-		spread := make([]float64, len(c.e.Dims))
-		for seed := range uint64(seeds) {
-			w, err := m.Run(t.Context(), Path{Rungs: 3, Step: c.step, Seed: seed}, 8, 24, 1, true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			mean, scale := 0.0, math.Exp(w.Top)/float64(len(w.Ln))
-			for _, l := range w.Ln {
-				mean += math.Exp(l) / float64(len(w.Ln))
-			}
-			sum += mean
-			squares += mean * mean
-			for i, s := range w.Share {
-				total := 0.0
-				for _, x := range s {
-					total += x
-				}
-				if math.Abs(total*scale-mean) > 1e-9*mean {
-					t.Fatalf("%s: shares of index %d add up to %v, not %v", name, i, total*scale, mean)
-				}
-				d := s[0]*scale - mean*marginals[i][0]
-				shares[i] += d
-				spread[i] += d * d
-			}
+		for _, product := range []bool{false, true} {
+			isMean(t, name, m, Path{Rungs: 3, Step: c.step, Product: product}, c.e, want, marginals)
 		}
-		mean := sum / seeds
-		deviation := math.Sqrt((squares/seeds - mean*mean) / seeds)
-		if z := (mean - want) / deviation; math.Abs(z) > 4 {
-			t.Errorf("%s: mean %v, Z %v, %.1f standard errors apart", name, mean, want, z)
+	}
+}
+
+// isMean checks weights over seeds.
+func isMean(t *testing.T, name string, m *Model, p Path, e *sumproduct.Expression, want float64, marginals [][]float64) {
+	t.Helper()
+	const seeds = 1000
+	sum, squares := 0.0, 0.0
+	shares := make([]float64, len(e.Dims)) // of the first value: Σ w (f − p)
+	spread := make([]float64, len(e.Dims))
+	for seed := range uint64(seeds) {
+		p.Seed = seed
+		w, err := m.Run(t.Context(), p, 8, 24, 1, true)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for i := range shares {
-			if z := shares[i] / math.Sqrt(spread[i]+1e-300); math.Abs(z) > 4 {
-				t.Errorf("%s: the marginal of index %d is %.1f standard errors off", name, i, z)
+		mean, scale := 0.0, math.Exp(w.Top)/float64(len(w.Ln))
+		for _, l := range w.Ln {
+			mean += math.Exp(l) / float64(len(w.Ln))
+		}
+		sum += mean
+		squares += mean * mean
+		for i, s := range w.Share {
+			total := 0.0
+			for _, x := range s {
+				total += x
 			}
+			if math.Abs(total*scale-mean) > 1e-9*mean {
+				t.Fatalf("%s: shares of index %d add up to %v, not %v", name, i, total*scale, mean)
+			}
+			d := s[0]*scale - mean*marginals[i][0]
+			shares[i] += d
+			spread[i] += d * d
+		}
+	}
+	mean := sum / seeds
+	deviation := math.Sqrt((squares/seeds - mean*mean) / seeds)
+	if z := (mean - want) / deviation; math.Abs(z) > 4 {
+		t.Errorf("%s: mean %v, Z %v, %.1f standard errors apart", name, mean, want, z)
+	}
+	for i := range shares {
+		if z := shares[i] / math.Sqrt(spread[i]+1e-300); math.Abs(z) > 4 {
+			t.Errorf("%s: the marginal of index %d is %.1f standard errors off", name, i, z)
 		}
 	}
 }
@@ -239,14 +248,14 @@ func TestVectorsGiveTheSameBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.spins != nil && (m.spins.dense != nil) != (name == "dense") {
-			t.Fatalf("%s: dense is %v", name, m.spins.dense != nil)
+		if m.uniform.spins != nil && (m.uniform.spins.dense != nil) != (name == "dense") {
+			t.Fatalf("%s: dense is %v", name, m.uniform.spins.dense != nil)
 		}
 		for _, step := range []Step{HeatBath, Metropolis} {
 			var runs [2]*Weights
 			for k := range runs {
 				setVectors(k == 0)
-				if runs[k], err = m.Run(t.Context(), Path{Rungs: 400, Step: step, Seed: 5}, 16, 32, 2, true); err != nil {
+				if runs[k], err = m.Run(t.Context(), Path{Rungs: 400, Step: step, Product: step == HeatBath, Seed: 5}, 16, 32, 2, true); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -373,7 +382,7 @@ func BenchmarkSweep(b *testing.B) {
 				defer setVectors(setVectors(on))
 				rungs := 0
 				for b.Loop() {
-					m.anneal(b.Context(), Path{Rungs: 1000}, 0, make([]float64, Group), false)
+					m.uniform.anneal(b.Context(), Path{Rungs: 1000}, 0, make([]float64, Group), false)
 					rungs += 1000 * Group
 				}
 				b.ReportMetric(float64(rungs*len(e.Dims))/b.Elapsed().Seconds(), "steps/s")

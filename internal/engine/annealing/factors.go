@@ -103,7 +103,7 @@ func newFactors(e *sumproduct.Expression, start [][]float64) (*factors, error) {
 		f.ops = append(f.ops, fixed...)
 		f.sites = append(f.sites, site{int32(i) * 4 * Group, int32(d), int32(moved), int32(len(f.ops))})
 		for a := 1; a < d; a++ {
-			from := f.startsAt(i, a) - f.startsAt(i, 0)
+			from := start[i][a] - start[i][0]
 			f.own = append(f.own, float32(own[a]-own[0]-from))
 			f.base = append(f.base, float32(from*math.Log2E))
 		}
@@ -127,14 +127,6 @@ func newLogTable(t sumproduct.Table) logTable {
 		}
 	}
 	return own
-}
-
-// startsAt is ln of the probability that index i begins at value a, less what all values have.
-func (f *factors) startsAt(i, a int) float64 {
-	if f.start == nil {
-		return 0
-	}
-	return f.start[i][a]
 }
 
 // differences appends ln(a, k) − ln(0, k) of k < n and 0 < a < d, unless they are known.
@@ -164,18 +156,20 @@ func (f *factors) differences(known map[string]int32, d, n int, ln func(a, k int
 	return op{step: int32(4 * size), table: at}
 }
 
-// price is what the time of a step at an index is worth, eight side by side.
+// price is what the time of a step at an index is worth, eight side by side. Measured on Potts models, colourings, and tables of
+// arity 2 to 5.
 func (f *factors) price(d int, moving, fixed []op) float64 {
 	each := 6.0
+	look := 1.0
 	if d > 2 {
-		each = 8 + 5*float64(d)
+		each, look = 4+2.5*float64(d), 0.7*float64(d-1)
 	}
 	for _, o := range append(moving[:len(moving):len(moving)], fixed...) {
-		look := 1.0
 		if o.step > 8*Group {
-			look = 4
+			each += 4 * look
+		} else {
+			each += look
 		}
-		each += look * float64(d-1)
 	}
 	return each + float64(len(moving))
 }
@@ -226,13 +220,9 @@ func (f *factors) begin(seed, first uint64) *crowd {
 	for i, d := range f.dims {
 		for c := range Group {
 			u, a := float64(w.next(c))*0x1p-32, 0
-			if f.start == nil {
-				a = int(u * float64(d))
-			} else {
-				for ; a < d-1; a++ {
-					if u -= math.Exp(f.start[i][a]); u < 0 {
-						break
-					}
+			for ; a < d-1; a++ {
+				if u -= math.Exp(f.start[i][a]); u < 0 {
+					break
 				}
 			}
 			w.rows[i*Group+c] = int32(a)
@@ -264,7 +254,7 @@ func (w *crowd) renew() {
 			e += w.tables[t].ln[w.entry(t, c)]
 		}
 		for i := range w.dims {
-			e -= w.startsAt(i, int(w.rows[i*Group+c]))
+			e -= w.start[i][w.rows[i*Group+c]]
 		}
 		w.energy[c] = e
 	}

@@ -15,6 +15,8 @@ type lattice struct {
 	model *ising.Model
 	n     int
 	h32   []float32 // padded to eight
+	base  []float32 // twice the fields of where chains begin, in powers of 2, padded to eight
+	up    []float64 // probability that a spin begins at +1
 	ends  []int32   // of the neighbours of every spin
 	to    []int32   // offset of the neighbour's fields, in bytes
 	j32   []float32
@@ -35,13 +37,18 @@ type rows struct {
 // of some four couplings that change. Measured: complete models of 100 spins take half the time, bipartite ones of 40 and 40 a third more.
 const denseShare = 0.6
 
-func newLattice(s *ising.Model) *lattice {
+// newLattice returns the loops of a model whose chains begin with independent spins, of probabilities e^{±b_i} but for a factor. The model
+// is what a state weighs against that.
+func newLattice(s *ising.Model, b []float64) *lattice {
 	l := &lattice{
-		model: s, n: s.N, h32: make([]float32, s.N+Group), ends: make([]int32, s.N+1), to: make([]int32, len(s.To)+1),
+		model: s, base: make([]float32, s.N+Group), up: make([]float64, s.N), n: s.N,
+		h32: make([]float32, s.N+Group), ends: make([]int32, s.N+1), to: make([]int32, len(s.To)+1),
 		j32: make([]float32, len(s.J)+1),
 	}
 	for i, h := range s.H {
 		l.h32[i] = float32(h)
+		l.base[i] = float32(2 * b[i] * math.Log2E)
+		l.up[i] = 1 / (1 + math.Exp(-2*b[i]))
 		l.ends[i] = s.First[i+1]
 	}
 	for k, to := range s.To {
@@ -130,12 +137,15 @@ func (l *lattice) anneal(ctx context.Context, p Path, first int64, ln []float64,
 	return end
 }
 
-// begin returns chains first to first+7 in uniformly random states.
+// begin returns chains first to first+7 where they begin.
 func (l *lattice) begin(seed, first uint64) *block {
 	b := &block{lattice: l, spins: make([]float32, l.n*Group), fields: make([]float32, (l.n+Group)*Group), random: seeded(seed, first)}
 	for i := range l.n {
 		for c := range Group {
-			b.spins[i*Group+c] = 1 - 2*float32(b.next(c)>>31)
+			b.spins[i*Group+c] = -1
+			if float64(b.next(c))*0x1p-32 < l.up[i] {
+				b.spins[i*Group+c] = 1
+			}
 		}
 	}
 	return b
@@ -188,6 +198,7 @@ type sweepArgs struct {
 	state  *random
 	scale  float32 // 2 β log2 e
 	energy *[Group]float64
+	base   *float32
 }
 
 // fieldArgs are the fields of eight spins, of all others.
@@ -206,36 +217,37 @@ func (b *block) sweep(beta float64, step Step) {
 	}
 	a := sweepArgs{
 		n: int64(b.n), spins: &b.spins[0], fields: &b.fields[0], ends: &b.ends[0], to: &b.to[0], j: &b.j32[0],
-		state: &b.random, scale: float32(2 * beta * math.Log2E), energy: &b.energy,
+		state: &b.random, scale: float32(2 * beta * math.Log2E), energy: &b.energy, base: &b.base[0],
 	}
 	if b.dense == nil {
-		b.steps(&a, b.spins, b.ends, b.to, b.j32, step)
+		b.steps(&a, b.spins, b.base, b.ends, b.to, b.j32, step)
 		return
 	}
 	for k := range b.dense {
 		r := &b.dense[k]
 		b.fieldsOf(r)
 		spins := b.spins[k*Group*Group:]
-		a.n, a.spins = int64(r.n), &spins[0]
+		base := b.base[k*Group:]
+		a.n, a.spins, a.base = int64(r.n), &spins[0], &base[0]
 		a.ends, a.to, a.j = &r.ends[0], &r.to[0], &r.in[0]
-		b.steps(&a, spins, r.ends, r.to, r.in, step)
+		b.steps(&a, spins, base, r.ends, r.to, r.in, step)
 	}
 }
 
 // steps takes a step at every spin of a: by the processor's vectors, or the same with the slices that a points at.
-func (b *block) steps(a *sweepArgs, spins []float32, ends, to []int32, j []float32, step Step) {
+func (b *block) steps(a *sweepArgs, spins, base []float32, ends, to []int32, j []float32, step Step) {
 	switch {
 	case vectors && step == Metropolis:
 		metropolisVector(a)
 	case vectors:
 		heatBathVector(a)
 	default:
-		b.portable(int(a.n), spins, ends, to, j, a.scale, step)
+		b.portable(int(a.n), spins, base, ends, to, j, a.scale, step)
 	}
 }
 
 // portable is the loop without vectors.
-func (b *block) portable(n int, spins []float32, ends, to []int32, j []float32, scale float32, step Step) {
+func (b *block) portable(n int, spins, base []float32, ends, to []int32, j []float32, scale float32, step Step) {
 	k := int32(0)
 	for i := range n {
 		row, field := spins[i*Group:(i+1)*Group], b.fields[i*Group:(i+1)*Group]
@@ -243,8 +255,8 @@ func (b *block) portable(n int, spins []float32, ends, to []int32, j []float32, 
 		any := false
 		for c := range row {
 			u := float32(float32(int32(b.next(c)>>1)) * 0x1p-31)
-			x := field[c]
-			e := exp2(min(float32(math.Abs(float64(float32(x*scale)))), 126))
+			x := float32(field[c]*scale) + base[i]
+			e := exp2(min(float32(math.Abs(float64(x))), 126))
 			along := float32(math.Copysign(1, float64(x)))
 			s := along
 			switch {

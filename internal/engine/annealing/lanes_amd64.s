@@ -42,6 +42,7 @@ TEXT ·heatBathVector(SB), NOSPLIT, $0-8
 	VMOVDQU 96(R11), Y14
 	VMOVUPS sign<>(SB), Y10
 	VMOVUPS one<>(SB), Y9
+	MOVQ 72(DI), R15 // base
 	MOVQ 64(DI), DX
 	VMOVUPD (DX), Y7
 	VMOVUPD 32(DX), Y8
@@ -70,7 +71,9 @@ loop:
 	// e = 2^-|x|
 	VMOVUPS (R13), Y2
 	VMULPS  Y15, Y2, Y3
-	VANDNPS Y3, Y10, Y3
+	VBROADCASTSS (R15), Y4
+	VADDPS  Y4, Y3, Y2       // twice the field at this rung
+	VANDNPS Y2, Y10, Y3
 	VMINPS  most<>(SB), Y3, Y3
 	VROUNDPS $0, Y3, Y4
 	VSUBPS  Y3, Y4, Y3       // round(|x|) - |x|
@@ -125,6 +128,7 @@ neighbour:
 next:
 	MOVQ DX, R12
 	ADDQ $4, R8
+	ADDQ $4, R15
 	ADDQ $32, SI
 	ADDQ $32, R13
 	DECQ CX
@@ -158,6 +162,7 @@ TEXT ·metropolisVector(SB), NOSPLIT, $0-8
 	VMOVDQU 96(R11), Y14
 	VMOVUPS sign<>(SB), Y10
 	VMOVUPS one<>(SB), Y9
+	MOVQ 72(DI), R15 // base
 	MOVQ 64(DI), DX
 	VMOVUPD (DX), Y7
 	VMOVUPD 32(DX), Y8
@@ -186,7 +191,9 @@ loop:
 	// e = 2^-|x|
 	VMOVUPS (R13), Y2
 	VMULPS  Y15, Y2, Y3
-	VANDNPS Y3, Y10, Y3
+	VBROADCASTSS (R15), Y4
+	VADDPS  Y4, Y3, Y2       // twice the field at this rung
+	VANDNPS Y2, Y10, Y3
 	VMINPS  most<>(SB), Y3, Y3
 	VROUNDPS $0, Y3, Y4
 	VSUBPS  Y3, Y4, Y3       // round(|x|) - |x|
@@ -239,6 +246,7 @@ neighbour:
 next:
 	MOVQ DX, R12
 	ADDQ $4, R8
+	ADDQ $4, R15
 	ADDQ $32, SI
 	ADDQ $32, R13
 	DECQ CX
