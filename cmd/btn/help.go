@@ -61,7 +61,8 @@ var helpTexts = kong.Vars{
 		"methods only.",
 	"request_map": "Variables whose most probable assignment is asked for as well, the others summed out (marginal MAP), e.g. " +
 		"smoke,bronc or 3,7,9. Where that is too wide, the best found and a bound.",
-	"request_samples": "So many assignments drawn from P(x | evidence), with --seed. By exact methods only.",
+	"request_samples": "So many assignments drawn from P(x | evidence), with --seed; with weights where " +
+		"exact draws are more than memory and budget hold.",
 	"request_joint": "Variables whose joint marginal is asked for as well, e.g. smoke,bronc or 3,7,9: at most 2^20 cells, by " +
 		"exact methods only.",
 	"request_ask": "Ranks what to observe next to find out about this variable: by information in nats, or by what a decision gains " +

@@ -257,8 +257,15 @@ func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
 		}
 	}
 	if r.Samples != nil {
-		fmt.Fprintf(b, "%-12s%d, seed %d, a line each, x_0 first\n", "samples", len(r.Samples), *r.Seed)
-		for _, s := range r.Samples {
+		fmt.Fprintf(b, "%-12s%d, seed %d, a line each, x_0 first", "samples", len(r.Samples), *r.Seed)
+		if r.EffectiveSamples != nil {
+			fmt.Fprintf(b, " after its weight, worth %.4g of the same weight", *r.EffectiveSamples)
+		}
+		b.WriteByte('\n')
+		for k, s := range r.Samples {
+			if r.SampleWeights != nil {
+				fmt.Fprintf(b, "%.6f ", r.SampleWeights[k])
+			}
 			for v, x := range s {
 				if v > 0 {
 					b.WriteByte(' ')

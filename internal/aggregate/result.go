@@ -189,6 +189,7 @@ func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
 		if r.Marginals != nil {
 			r.Targets = a.Targets
 		}
+		g.estimates[g.best].reportStates(r, a.Descents)
 		return
 	}
 

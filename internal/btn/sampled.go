@@ -25,6 +25,9 @@ type Sampling struct {
 	Seed    uint64 `msgpack:"seed"`
 	// Spread is the variance of a weight over the square of its mean as the pilot saw it: bounds divide the weights by it, beforehand.
 	Spread float64 `msgpack:"spread"`
+	// Of is how many components there are altogether where states are drawn among them: then none of the network's variables is summed
+	// out beforehand, and Shape is that of its tables of terms. 0: Z and marginals alone.
+	Of int64 `msgpack:"of,omitempty"`
 }
 
 // MostComponents is how many components of a random decomposition there are at most in one estimate: 2^24.
@@ -53,6 +56,8 @@ func (p *Sampled) Fits(*Network) error {
 		return misfit("a spread of %v", s.Spread)
 	case p.From < 0 || p.To <= p.From || p.To > MostComponents:
 		return misfit("components %d to %d of at most %d", p.From, p.To, MostComponents)
+	case s.Of < 0 || s.Of > MostComponents || s.Of > 0 && p.To > s.Of:
+		return misfit("components %d to %d of %d", p.From, p.To, s.Of)
 	}
 	return nil
 }
@@ -76,4 +81,5 @@ type Weights struct {
 	Domains []int     `msgpack:"d,omitempty"`
 	Share   []float64 `msgpack:"s,omitempty"`
 	Squares []float64 `msgpack:"q,omitempty"`
+	Picked  *Picked   `msgpack:"x,omitempty"` // nil where states were not asked for
 }

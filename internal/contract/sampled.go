@@ -24,6 +24,9 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 		return btn.Value{}, err
 	}
 	q := part.(*btn.Sampled)
+	if q.Along.Of > 0 {
+		return states(ctx, p, q, want)
+	}
 	chains, err := p.Chains(ctx, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err

@@ -120,6 +120,23 @@ func factorOver(e *sumproduct.Expression, scope []int) string {
 	return "the factor over variables " + strings.Join(names, ", ")
 }
 
+// Terms are the tables: for assignments drawn and the most probable one their terms are those of the network, one for one.
+func (p *Prepared) Terms() *sumproduct.Expression { return p.simple }
+
+// Assignment returns the values of the variables from those of the indices of Terms.
+func (p *Prepared) Assignment(indices []int) []int {
+	return p.assignment(indices, make([]int, len(p.given.Dims)))
+}
+
+// Domains returns the domain sizes of the variables.
+func (p *Prepared) Domains() []int {
+	d := make([]int, len(p.net.Variables))
+	for v := range d {
+		d[v] = p.net.Variables[v].Domain
+	}
+	return d
+}
+
 // Hypergraph returns the shape of the tables.
 func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.simple.Hypergraph() }
 

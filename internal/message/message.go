@@ -159,9 +159,32 @@ func checkWeights(w *btn.Weights) error {
 	if size != len(w.Share) || size != len(w.Squares) || !finite(w.Top) {
 		return invalid("s", "%d and %d numbers of %d values, largest weight e^%v", len(w.Share), len(w.Squares), size, w.Top)
 	}
+	if x := w.Picked; x != nil {
+		if err := checkPicked(x); err != nil {
+			return under("x", err)
+		}
+	}
 	for k := range w.Share {
 		if !(w.Share[k] >= 0) || !(w.Squares[k] >= 0) || !finite(w.Share[k]) || !finite(w.Squares[k]) {
 			return invalid(fmt.Sprintf("s[%d]", k), "%v, squares %v", w.Share[k], w.Squares[k])
+		}
+	}
+	return nil
+}
+
+// checkPicked checks that states, as many as there are bundles, have values, and their bundles weights.
+func checkPicked(x *btn.Picked) error {
+	if n := len(x.Ln); x.First < 0 || n == 0 || len(x.Values)%n != 0 {
+		return invalid("v", "%d values of %d states, the first %d", len(x.Values), n, x.First)
+	}
+	for k, l := range x.Ln {
+		if !finite(l) && !math.IsInf(l, -1) {
+			return invalid(fmt.Sprintf("l[%d]", k), "%v", l)
+		}
+	}
+	for k, a := range x.Values {
+		if a < 0 {
+			return invalid(fmt.Sprintf("v[%d]", k), "%d", a)
 		}
 	}
 	return nil

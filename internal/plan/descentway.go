@@ -15,19 +15,29 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// descents assigns the exact way, and beside its parts those that find the assignments asked for.
-// There is no other way to them: where Z is not exact that is an error.
+// descents assigns the exact way, and beside its parts those that find the assignments asked for. Samples have weights where that is
+// more than the budget and by method sampled; there is no other way to the rest.
 func (a *assigner) descents(q query.Query) (btn.Assignment, error) {
-	if m := a.settings.Method; m != btn.MethodExact && m != btn.MethodAuto && m != btn.MethodCircuit {
+	switch m := a.settings.Method; {
+	case (m == btn.MethodSampled || m == btn.MethodAuto && a.settings.NoExact) && weighs(q):
+		return a.weighted(q)
+	case m != btn.MethodExact && m != btn.MethodAuto && m != btn.MethodCircuit:
 		return btn.Assignment{}, fault.New(fault.Unsupported,
-			"plan: assignments (mpe, map, samples) are found exactly only, not by method %s", m)
+			"plan: assignments (mpe, map, samples) are found exactly only (samples by method sampled, too), not by method %s", m)
+	case a.settings.NoExact:
+		return btn.Assignment{}, fault.New(fault.Unsupported,
+			"plan: assignments (mpe, map) are found exactly only, and the exact way is switched off")
 	}
 
-	if a.settings.NoExact {
-		return btn.Assignment{}, fault.New(fault.Unsupported,
-			"plan: assignments (mpe, map, samples) are found exactly only, and the exact way is switched off")
+	assignment, err := a.exactDescents(q)
+	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.settings.Method == btn.MethodAuto && weighs(q) && a.ctx.Err() == nil {
+		return a.weighted(q)
 	}
+	return assignment, err
+}
 
+// exactDescents is descents by exact methods.
+func (a *assigner) exactDescents(q query.Query) (btn.Assignment, error) {
 	var assignment btn.Assignment
 	var err error
 	if len(q.Joint) > 0 || btn.Parametric(q) || a.settings.Method == btn.MethodCircuit {

@@ -3,6 +3,8 @@ package problem
 import (
 	"context"
 
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/descent"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/truncated"
 )
@@ -37,4 +39,27 @@ func (p *Problem) Chains(ctx context.Context, marginals bool) (*Chains, error) {
 	}
 	p.chains[marginals] = &Chains{prepared, model}
 	return p.chains[marginals], nil
+}
+
+// Walk returns what chains walk over where their states are asked for: the model over the tables of terms of Descent, of which no index is
+// summed out. Errors: those of Descent and of annealing.New.
+func (p *Problem) Walk(ctx context.Context) (*descent.Prepared, *annealing.Model, error) {
+	terms, err := p.Descent(ctx, btn.AskSamples, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.mu.Lock()
+	known := p.walk
+	p.mu.Unlock()
+	if known != nil {
+		return terms, known, nil
+	}
+	model, err := annealing.New(terms.Terms())
+	if err != nil {
+		return nil, nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.walk = model
+	return terms, model, nil
 }

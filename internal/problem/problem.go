@@ -12,6 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/descent"
+	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/engine/compressed"
 	"github.com/basetensor/basetensor/internal/engine/counts"
 	"github.com/basetensor/basetensor/internal/exact"
@@ -42,7 +43,8 @@ type Problem struct {
 	truncated  map[bool]*truncated.Prepared // by whether marginals can be recovered
 	descents   map[string]*descent.Prepared // by question
 	chains     map[bool]*Chains             // likewise
-	ground     *Ground                      // of the last slice: two large ones may not fit
+	walk       *annealing.Model
+	ground     *Ground // of the last slice: two large ones may not fit
 }
 
 // Options bound the contractions of a problem. The zero value works.

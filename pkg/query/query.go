@@ -40,7 +40,8 @@ type Query struct {
 	MPE bool `msgpack:"mpe,omitempty"`
 	// Map lists variables whose most probable assignment is wanted, the others summed out (marginal MAP): distinct.
 	Map []int `msgpack:"map,omitempty"`
-	// Samples is how many assignments are drawn from P(x | evidence), each on its own; Seed is that of the draws. By exact methods only.
+	// Samples is how many assignments are drawn from P(x | evidence), each on its own; Seed is that of the draws. They have weights where
+	// exact draws are more than memory and budget hold, and by method sampled.
 	Samples int    `msgpack:"samples,omitempty"`
 	Seed    uint64 `msgpack:"seed,omitempty"`
 	// Weight is 0, or how often the query counts in the likelihood of the request: Σ Weight · ln Z over all queries that have one, and

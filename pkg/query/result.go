@@ -53,12 +53,16 @@ type Result struct {
 	LnRatio      *float64 `json:"ln_ratio"`
 	EvidenceFile *string  `json:"evidence_file"`
 	// MPE, Map, Samples and Seed are there where they were asked for, and Z is not 0: samples have a value per variable.
-	MPE      *Explanation `json:"mpe,omitempty"`
-	Map      *MarginalMap `json:"map,omitempty"`
-	Samples  [][]int      `json:"samples,omitempty"`
-	Seed     *uint64      `json:"seed,omitempty"`
-	Warnings []string     `json:"warnings"`
-	Cache    string       `json:"cache"` // "hit", "miss" or "off"
+	MPE     *Explanation `json:"mpe,omitempty"`
+	Map     *MarginalMap `json:"map,omitempty"`
+	Samples [][]int      `json:"samples,omitempty"`
+	// SampleWeights are there where samples do not have the same weight: they sum to 1, and Σ w f(x) is an estimate of the mean of f.
+	// EffectiveSamples is 1/Σ w² then: of how many with the same weight they are worth.
+	SampleWeights    []float64 `json:"sample_weights,omitempty"`
+	EffectiveSamples *float64  `json:"effective_samples,omitempty"`
+	Seed             *uint64   `json:"seed,omitempty"`
+	Warnings         []string  `json:"warnings"`
+	Cache            string    `json:"cache"` // "hit", "miss" or "off"
 	// Relearned says what was learned for this evidence, where what the model alone has does not serve; else empty.
 	Relearned string `json:"relearned,omitempty"`
 	Plan      *Cost  `json:"plan"`

@@ -267,6 +267,14 @@ class Sync(Case):
         self.assertEqual(estimate.bounds, basetensor.Bounds(-2.0, None, 0.999, "below by means"))
         self.assertIsNone(exact.bounds)
 
+    def test_weighted_samples(self):
+        weighted = dict(RESULT, samples=[[1, 0], [0, 0]], sample_weights=[0.75, 0.25], effective_samples=1.6)
+        self.script("POST /v1/infer", says(200, lambda h: answer(h.body["job"], weighted, dict(RESULT, samples=[[1]]))))
+        weighted, plain = self.client.infer("alarm", queries=[{}, {}])
+        self.assertEqual(weighted.samples, [{"0": "1", "1": "0"}, {"0": "0", "1": "0"}])
+        self.assertEqual((weighted.samples.weights, weighted.samples.effective), ([0.75, 0.25], 1.6))
+        self.assertIsNone(plain.samples.weights)
+
     def test_queries_and_settings(self):
         self.script("POST /v1/infer", own)
         client = Client(self.server.url + "/", tenant="acme")

@@ -239,10 +239,11 @@ function samples(r, name) {
   const used = r.samples[0] ? r.samples[0].map((_, i) => i).slice(0, most.variables) : []
   return h('section', { 'aria-labelledby': 'samples-title' }, h('h3', { id: 'samples-title' }, 'Samples'),
     h('p', { class: 'hint' }, `${count(r.samples.length, 'sample')}, independent, from seed ${r.seed ?? 0}`
+      + (r.sample_weights ? `, with weights: worth ${digits(r.effective_samples, 4)} of the same weight` : '')
       + (r.samples.length > most.samples ? `; the first ${most.samples}` : '')),
     h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Samples' }, h('table', { class: 'list samples' },
-      h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, '#'), used.map(i => h('th', { scope: 'col' }, name.variable(i))))),
-      h('tbody', {}, r.samples.slice(0, most.samples).map((row, k) => h('tr', {}, h('th', { scope: 'row' }, String(k + 1)),
+      h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, '#'), r.sample_weights ? h('th', { scope: 'col' }, 'weight') : null, used.map(i => h('th', { scope: 'col' }, name.variable(i))))),
+      h('tbody', {}, r.samples.slice(0, most.samples).map((row, k) => h('tr', {}, h('th', { scope: 'row' }, String(k + 1)), r.sample_weights ? h('td', {}, digits(r.sample_weights[k], 4)) : null,
         used.map(i => h('td', {}, name.value(i, row[i])))))))))
 }
 

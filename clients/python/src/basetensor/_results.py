@@ -49,7 +49,14 @@ class Rows(List[Dict[str, Any]]):
 
 
 class Samples(List[Dict[str, str]]):
-    """Independent samples of all variables given the evidence: variable → state each."""
+    """Independent samples of all variables given the evidence: variable → state each.
+
+    ``weights`` is None where they all have the same weight, else a number each, which sum to 1, and the samples are worth ``effective`` ones
+    with the same weight.
+    """
+
+    weights: Optional[List[float]] = None
+    effective: Optional[float] = None
 
     def to_frame(self) -> Any:
         """Returns a frame with a row per sample and a column per variable."""
@@ -191,7 +198,9 @@ def result(raw: Mapping[str, Any]) -> Result:
         else MAP(
             _assignment(best, named.get("map")), float(best["ln_weight"]), bool(best.get("exact")), _float(best.get("ln_bound"))
         ),
-        samples=_samples(raw.get("samples"), named.get("samples")),
+        samples=_samples(
+            raw.get("samples"), named.get("samples"), raw.get("sample_weights"), _float(raw.get("effective_samples"))
+        ),
         warnings=tuple(raw.get("warnings") or ()),
     )
 
@@ -231,9 +240,11 @@ def _assignment(raw: Mapping[str, Any], named: Optional[Mapping[str, str]]) -> D
     return {str(v): str(x) for v, x in zip(raw.get("variables") or range(len(values)), values)}
 
 
-def _samples(raw: Any, named: Any) -> Optional[Samples]:
+def _samples(raw: Any, named: Any, weights: Optional[List[float]], effective: Optional[float]) -> Optional[Samples]:
     if raw is None:
         return None
     names = named or {"variables": range(len(raw[0]) if raw else 0), "states": ()}
     of = [(str(v), s) for v, s in itertools.zip_longest(names["variables"], names["states"])]
-    return Samples({v: states[x] if states else str(x) for (v, states), x in zip(of, row)} for row in raw)
+    samples = Samples({v: states[x] if states else str(x) for (v, states), x in zip(of, row)} for row in raw)
+    samples.weights, samples.effective = weights, effective
+    return samples

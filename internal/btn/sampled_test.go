@@ -1,0 +1,91 @@
+package btn_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+)
+
+// TestBundlesShareTheComponents: every component is of one bundle, whatever the parts, and bundles are as long as one another.
+func TestBundlesShareTheComponents(t *testing.T) {
+	for _, c := range []struct{ of, part, n int64 }{
+		{64, 8, 1}, {64, 8, 64}, {64, 24, 7}, {8, 8, 3}, {1000, 168, 333}, {1 << 20, 1 << 16, 1 << 19},
+	} {
+		along := &btn.Sampling{Of: c.of}
+		counts := make([]int64, c.n)
+		for from := int64(0); from < c.of; from += c.part {
+			p := &btn.Sampled{Along: along, From: from, To: min(from+c.part, c.of)}
+			first, end := p.Bundles(c.n)
+			at := p.From
+			for k := first; k < end; k++ {
+				from, to := p.Bundle(k, c.n)
+				if from >= to {
+					continue
+				}
+				if from != at {
+					t.Fatalf("%+v: bundle %d begins at %d, not %d", c, k, from, at)
+				}
+				at = to
+				counts[k] += to - from
+			}
+			if at != p.To {
+				t.Fatalf("%+v: the bundles of %d to %d end at %d", c, p.From, p.To, at)
+			}
+		}
+		for k, n := range counts {
+			if n < c.of/c.n || n > (c.of+c.n-1)/c.n {
+				t.Fatalf("%+v: bundle %d has %d components", c, k, n)
+			}
+		}
+	}
+}
+
+// TestSampledFits refuses what no plan of this version has.
+func TestSampledFits(t *testing.T) {
+	good := func() *btn.Sampled {
+		return &btn.Sampled{Along: &btn.Sampling{Rungs: 5, Spread: 0.5, Of: 16}, From: 8, To: 16}
+	}
+	if err := good().Fits(nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*btn.Sampled){
+		"no sampling":      func(p *btn.Sampled) { p.Along = nil },
+		"no rungs":         func(p *btn.Sampled) { p.Along.Rungs = 0 },
+		"rungs":            func(p *btn.Sampled) { p.Along.Rungs = 1<<30 + 1 },
+		"spread below 0":   func(p *btn.Sampled) { p.Along.Spread = -1 },
+		"spread NaN":       func(p *btn.Sampled) { p.Along.Spread = math.NaN() },
+		"spread infinite":  func(p *btn.Sampled) { p.Along.Spread = math.Inf(1) },
+		"from below 0":     func(p *btn.Sampled) { p.From = -8 },
+		"none":             func(p *btn.Sampled) { p.To = p.From },
+		"too many":         func(p *btn.Sampled) { p.Along.Of, p.To = 0, btn.MostComponents+1 },
+		"beyond the end":   func(p *btn.Sampled) { p.To = 24 },
+		"an end below 0":   func(p *btn.Sampled) { p.Along.Of = -1 },
+		"an end too large": func(p *btn.Sampled) { p.Along.Of = btn.MostComponents + 1 },
+	} {
+		p := good()
+		spoil(p)
+		if p.Fits(nil) == nil {
+			t.Errorf("%s fits", name)
+		}
+	}
+}
+
+// TestBoundFits likewise.
+func TestBoundFits(t *testing.T) {
+	for _, p := range []*btn.Bound{
+		{Kind: btn.BoundMiniBuckets, Entries: 16}, {Kind: btn.BoundDeterminant, Rounds: 1}, {Kind: btn.BoundBethe, Rounds: 100},
+	} {
+		if err := p.Fits(nil); err != nil {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+	for _, p := range []*btn.Bound{
+		{}, {Kind: "other", Rounds: 1}, {Kind: btn.BoundMiniBuckets}, {Kind: btn.BoundMiniBuckets, Entries: math.NaN()},
+		{Kind: btn.BoundMiniBuckets, Entries: math.Inf(1)}, {Kind: btn.BoundDeterminant}, {Kind: btn.BoundBethe, Rounds: -1},
+	} {
+		if p.Fits(nil) == nil {
+			t.Errorf("%+v fits", p)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package plan
+
+// Weighted samples: states where chains end, where assignments cannot be drawn exactly.
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/annealing"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// weighs reports whether what a query asks for may be answered by weighted samples: samples, and beside them Z and marginals alone.
+func weighs(q query.Query) bool {
+	return q.Samples > 0 && !q.MPE && len(q.Map) == 0 && len(q.Joint) == 0 && !btn.Parametric(q)
+}
+
+// weighted assigns chains over all variables, as many as the budget holds and at least one a sample, and bounds. There is one estimate:
+// samples are of all chains.
+func (a *assigner) weighted(q query.Query) (btn.Assignment, error) {
+	terms, model, err := a.current().Walk(a.ctx)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	own, err := a.current().Truncated(a.ctx, false)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	if own.Decided() { // nothing is left to draw for
+		return a.exactDescents(q)
+	}
+	key := fmt.Sprintf("%s samples=%d", a.growthKey("weighted", q.Marginals), q.Samples)
+	plan, hit, err := a.rememberWhole(key, terms.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
+		plan, err := weightedPlan(ctx, model, terms.Shape(), a.settings, int64(q.Samples), len(a.net.Variables))
+		if err != nil {
+			return nil, false, err
+		}
+		bounds, err := bounding(ctx, own, a.settings)
+		plan.Estimates = append(plan.Estimates, bounds...)
+		return plan, true, err
+	})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	e := terms.Terms()
+	return btn.Assignment{
+		Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Hard: forbids(e), Unsure: beyondRange(e),
+		Descents: &btn.Descents{Samples: q.Samples, Seed: q.Seed},
+	}, nil
+}
+
+// weightedPlan divides a budget into chains whose states are drawn.
+func weightedPlan(
+	ctx context.Context, m *annealing.Model, shape string, s btn.Settings, samples int64, variables int,
+) (*btn.Plan, error) {
+	along, err := pilot(ctx, m, s)
+	if err != nil {
+		return nil, err
+	}
+	budget := s.Budget * (1 - policy.PilotShare)
+	along.Shape = shape
+	along.Rungs = max(2, min(along.Rungs, int(budget/m.Flops(1)/float64(samples))))
+	each := m.Flops(along.Rungs)
+	along.Of = int64(min(budget/each, float64(btn.MostComponents)))
+	along.Of = max(annealing.Group, along.Of/annealing.Group*annealing.Group)
+	part := max(annealing.Group, (along.Of/policy.SampledParts+annealing.Group-1)/annealing.Group*annealing.Group)
+	bytes := m.Bytes(part, 1, true) + 8*float64(samples)*float64(part)/float64(along.Of)*float64(variables+1)
+	if bytes > float64(s.Memory) {
+		return nil, fault.New(fault.OverBudget, "plan: chains need %.3g bytes, %d are allowed", bytes, s.Memory)
+	}
+	e := btn.Estimate{
+		Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1, Level: math.Log2(float64(along.Of)),
+		Cost: btn.Cost{Flops: each * float64(along.Of), Bytes: bytes},
+	}
+	for from := int64(0); from < along.Of; from += part {
+		e.Parts = append(e.Parts, &btn.Sampled{Along: along, From: from, To: min(from+part, along.Of)})
+	}
+	plan := &btn.Plan{Method: btn.MethodSampled, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
+	if along.Of < samples {
+		plan.Warnings = append(plan.Warnings, fmt.Sprintf("the budget holds %d chains: there are no more samples than that", along.Of))
+	}
+	return plan, nil
+}
