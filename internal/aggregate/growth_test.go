@@ -88,7 +88,10 @@ func TestUncertaintyIsOfTheSequenceAndOfTheSpread(t *testing.T) {
 				{0, 32, []float64{2.001}, true}}, 0.01},
 		"two rungs of plans that approach": {
 			[]step{{0, 8, []float64{1}, true}, {1, 8, []float64{1.4}, true},
-				{0, 16, []float64{2}, true}, {1, 16, []float64{2.1}, true}}, 0.2},
+				{0, 16, []float64{2}, true}, {1, 16, []float64{2.1}, true}}, 0.21},
+		"two rungs, the second bond not doubled": {
+			[]step{{0, 8, []float64{1}, true}, {0, 12, []float64{1.5}, true}}, 0.5 / math.Log2(1.5),
+		},
 		"a sequence that diverges": {
 			[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true},
 				{0, 32, []float64{2.1}, true}}, 1},

@@ -54,3 +54,35 @@ func TestMarginalsOfRegions(t *testing.T) {
 		t.Errorf("the same regions twice: %s", text(t, r))
 	}
 }
+
+// TestMarginalsOfTruncatedLegs: another plan at the same bond may agree by accident, and what a small support loses is not seen.
+func TestMarginalsOfTruncatedLegs(t *testing.T) {
+	p := func(x ...float64) Input {
+		in := ladder(1e-9, step{0, 8, []float64{10.02}, true}, step{0, 16, []float64{10}, true}, step{1, 16, []float64{10.01}, true})
+		for k := range in.Values {
+			in.Values[k].Value.Marginals = &btn.Marginals{Domains: []int{2}, Mant: []float64{x[k], 1 - x[k]}}
+		}
+		return in
+	}
+	for name, c := range map[string]struct {
+		in        Input
+		discarded float64
+		hard      bool
+		want      float64
+	}{
+		"the other plan":               {p(0.55, 0.6, 0.7), 0, false, 0.1},
+		"the change before":            {p(0.5, 0.6, 0.6001), 0, false, 0.03},
+		"constraints":                  {p(0.55, 0.6, 0.7), 0, true, 0.4},
+		"constraints and a truncation": {p(0.6, 0.6, 0.6), 0.25, true, 0.25},
+		"at most 1":                    {p(0.1, 0.3, 0.9), 0, true, 1},
+	} {
+		for k := range c.in.Values {
+			c.in.Values[k].Value.Truncation.Discarded = c.discarded
+		}
+		c.in.Assignment.Hard = c.hard
+		r := Result(c.in)
+		if r.MarginalUncertainty == nil || math.Abs(*r.MarginalUncertainty-c.want) > 1e-9 {
+			t.Errorf("%s: want %v: %s", name, c.want, text(t, r))
+		}
+	}
+}

@@ -73,32 +73,29 @@ func (g *sequence) judgeTrack(rule btn.Rule) verdict {
 	u, _ := g.next(best, spread)
 	v.moved = moved
 	u = max(u, policy.Apart*spread, far)
-	if !best.isLogLinear() {
-		if last, _ := g.lastChange(best); worse == len(others) {
-			// no plan to compare with, so the next change is not assumed to be smaller
-			u = max(u, last)
-		}
-		u = g.cautious(best, u, len(others) == 0)
-	}
-
-	if best.Slices > 1 && best.isLogLinear() {
-		u = max(u, g.wholeNext(best), g.fromWhole(best))
-	}
-
-	if best.isLogLinear() {
-		u = max(u, phases(g.bp), unconverged(g.bp, *best.LogZ))
-	}
-
 	// Without a predecessor of the best one the distances have to do.
 	switch {
 	case moved:
 	// plans may agree because they are alike, so what was discarded counts as well
 	case len(others) > 0 && best.Discarded != nil:
-		u = max(policy.Alike*spread, math.Sqrt(*best.Discarded))
+		u = max(u, policy.Alike*spread, unseen(*best.Discarded))
 	case spread > 0: // regions of another kind
 		u = max(u, policy.Alike*spread)
 	default:
 		return v
+	}
+
+	if best.isLogLinear() {
+		u = max(u, phases(g.bp), unconverged(g.bp, *best.LogZ), g.corrected(best))
+		if best.Slices > 1 {
+			u = max(u, g.wholeNext(best), g.fromWhole(best))
+		}
+	} else {
+		if last, _ := g.lastChange(best); worse == len(others) {
+			// no plan to compare with, so the next change is not assumed to be smaller
+			u = max(u, last)
+		}
+		u = g.cautious(best, u, len(others) == 0)
 	}
 	v.uncertainty = finite(max(u, floor(*best.LogZ)))
 	return v
@@ -148,6 +145,13 @@ func doubt(r *estimate) float64 {
 	return math.Sqrt(math.Sqrt(max(*r.Discarded, 0)))
 }
 
+// unseen is what truncations leave out where no second bond shows it: many discard as much as the largest share, and their roots add up where
+// that is much.
+func unseen(share float64) float64 {
+	share = max(share, 0)
+	return min(policy.Truncations*share, policy.Coarsely*math.Sqrt(share))
+}
+
 // signs returns policy.LostSign if an estimate of at least half the best one's bond came out at or
 // below 0, else 0.
 func (g *sequence) signs(best *estimate) float64 {
@@ -188,6 +192,26 @@ func (g *sequence) fromWhole(best *estimate) float64 {
 		}
 	}
 	return distance
+}
+
+// corrected returns a share (policy.Corrected) of how far regions are from the value of belief propagation, where nothing shows that what
+// they leave out is less: the whole regions have one size, or their changes fall slowly. Where other phases weigh, they fall to a wrong
+// limit.
+func (g *sequence) corrected(best *estimate) float64 {
+	if g.bp == nil || g.bp.LogZ == nil || best.of.Level < 0 {
+		return 0
+	}
+	var values []float64
+	for _, r := range g.estimates {
+		if r.LogZ != nil && r.isLogLinear() && r.Slices == 1 && r.of.Level >= 0 && r.Kind == best.Kind {
+			values = append(values, *r.LogZ)
+		}
+	}
+	n := len(values)
+	if n > 2 && math.Abs(values[n-1]-values[n-2]) < policy.Slowly*math.Abs(values[n-2]-values[n-3]) {
+		return 0
+	}
+	return policy.Corrected * math.Abs(*best.LogZ-*g.bp.LogZ)
 }
 
 // unconverged returns the distance of regions from a Bethe value whose messages still change; 0 at
@@ -242,37 +266,43 @@ func (r *estimate) lossless() bool { return !r.Truncated && r.of.Lossless }
 // are not monotone.
 func (r *estimate) isLogLinear() bool { return r.of.Rule == btn.LogLinear }
 
+// track returns the values of an estimate's track up to it, and their levels. The same regions as before are left out: their agreement says
+// nothing.
+func (g *sequence) track(best *estimate) (values, levels []float64) {
+	regions := int64(-1)
+	for _, r := range g.estimates {
+		if r.LogZ == nil || r.of.Track != best.of.Track || r.of.Level > best.of.Level {
+			continue
+		}
+		if n := len(values); n > 0 && r.isLogLinear() && r.Regions == regions && *r.LogZ == values[n-1] {
+			continue
+		}
+		values = append(values, *r.LogZ)
+		levels = append(levels, r.of.Level)
+		regions = r.Regions
+	}
+	return values, levels
+}
+
 // next returns the change that the best estimate's track is expected to make next; false if it has
 // no predecessor. spread is the distance of the other plans at its level. With last and before the
 // last two changes it is last · min(1, last/before), but at least a share of either; for regions
 // see regionsNext.
 func (g *sequence) next(best *estimate, spread float64) (float64, bool) {
-	// The values of the track, the last n − 1 of which the best one follows.
-	var values []float64
-	regions := int64(-1)
-	for i := range g.estimates {
-		r := g.estimates[i]
-		if r.LogZ == nil || r.of.Track != best.of.Track || r.of.Level > best.of.Level {
-			continue
-		}
-		if n := len(values); n > 0 && r.isLogLinear() && r.Regions == regions &&
-			*r.LogZ == values[n-1] {
-			continue // the same regions as before: their agreement says nothing
-		}
-		values = append(values, *r.LogZ)
-		regions = r.Regions
-	}
-
+	values, levels := g.track(best)
 	n := len(values)
 	if n < 2 {
 		return 0, false
 	}
 
 	last := math.Abs(values[n-1] - values[n-2])
+	if step := levels[n-1] - levels[n-2]; !best.isLogLinear() && step > 0 {
+		last /= min(1, step) // as if the bond had doubled
+	}
 	// Two values: the distance between plans says how fast the change falls.
 	if n == 2 {
 		if before := g.spreadBefore(best); before > 0 && !best.isLogLinear() {
-			return last * min(1, max(policy.Slowest, doubt(best), spread/before)), true
+			return last * min(1, max(policy.Second, doubt(best), spread/before)), true
 		}
 		return last, true
 	}
@@ -397,7 +427,13 @@ func (g *sequence) marginalUncertainty(p [][]float64) *float64 {
 	}
 	change := farthest(p, before[n-1])
 	if !best.isLogLinear() {
-		return finite(change)
+		if n > 1 {
+			change = max(change, policy.Second*farthest(p, before[n-2]))
+		}
+		if g.hard && best.Discarded != nil {
+			change = max(policy.Branches*change, *best.Discarded)
+		}
+		return finite(min(1, change))
 	}
 	if n > 1 {
 		change = regionsNext(change, farthest(before[n-1], before[n-2]))

@@ -169,6 +169,24 @@ const (
 	Slowest = 0.003
 	Steady  = 0.1
 
+	// Second is the least such factor where a plan has two bonds, and only other plans say how fast they take effect, and what the change
+	// of marginals before the last counts.
+	// Measured: three of 15 answers on triangular grids are beyond three times what is stated with it, five without.
+	Second = 0.3
+
+	// Truncations times the largest discarded share, but at most Coarsely times its root, is how uncertain an estimate of a single bond is.
+	// Measured: of 177 answers in 96 KiB, most of them of one bond, 98.3 % are off by at most three times what is stated with it, 96.5 %
+	// with the root alone, which is 264 times too much on ferromagnets by bonds of 16 (the median of 16), 24 times with it.
+	Truncations = 100
+	Coarsely    = 5
+
+	// Corrected is the share of the correction by regions that may be missing where their changes fall by no more than Slowly from one
+	// size to the next.
+	// Measured: all of 184 answers by regions are off by at most three times what is stated with it, 97.3 % without; the median of stated
+	// over true errors is 5.9 and 3.2.
+	Corrected = 0.3
+	Slowly    = 0.4
+
 	// Accident is what the change before the last one counts: the last may be small by accident.
 	Accident = 0.01
 
