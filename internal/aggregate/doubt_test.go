@@ -103,8 +103,12 @@ func TestRegionsWhoseChangesFallSlowly(t *testing.T) {
 	} {
 		in := windows(c.sums...)
 		in.Assignment.Propagation.LogZ = &bethe
-		if r := Result(in); r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.want) > 1e-9 {
+		r := Result(in)
+		if r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.want) > 1e-9 {
 			t.Errorf("%s: want %v: %s", name, c.want, text(t, r))
+		}
+		if said := strings.Contains(strings.Join(r.Warnings, ";"), "do not converge with their size"); said != (name == "slowly") {
+			t.Errorf("%s: it warns of %q", name, r.Warnings)
 		}
 	}
 }

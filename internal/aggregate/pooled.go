@@ -119,7 +119,8 @@ func drawn(p btn.Part) int64 {
 func (r *estimate) isPooled() bool { return r.of.Rule == btn.Pooled }
 
 // sampledMarginals are Σ w f / Σ w of every variable (or target) and value, and the largest of twice their standard errors
-// √(Σ w² (f − p)²)/Σ w; nil where the components have none.
+// √(Σ w² (f − p)²)/Σ w; nil where the components have none. Where few of them carry all the weight, these agree with themselves: it is at
+// least one over the root of the effective number then.
 func (r *estimate) sampledMarginals(targets []int) (p [][]float64, uncertainty *float64) {
 	if len(r.shares) == 0 {
 		return nil, nil
@@ -142,6 +143,9 @@ func (r *estimate) sampledMarginals(targets []int) (p [][]float64, uncertainty *
 	}
 
 	worst := 0.0
+	if !r.believed() {
+		worst = 1 / math.Sqrt(max(r.mean.Effective, 1))
+	}
 	at := 0
 	var all [][]float64
 	for _, d := range r.shares[0].Domains {

@@ -195,12 +195,20 @@ func (g *sequence) fromWhole(best *estimate) float64 {
 }
 
 // corrected returns a share (policy.Corrected) of how far regions are from the value of belief propagation, where nothing shows that what
-// they leave out is less: the whole regions have one size, or their changes fall slowly. Where other phases weigh, they fall to a wrong
-// limit.
+// they leave out is less: the whole regions have one size or two, or their changes fall slowly. Where other phases weigh, they fall to a
+// wrong limit.
 func (g *sequence) corrected(best *estimate) float64 {
 	if g.bp == nil || g.bp.LogZ == nil || best.of.Level < 0 {
 		return 0
 	}
+	if decay, known := g.decay(best); known && decay < policy.Slowly {
+		return 0
+	}
+	return policy.Corrected * math.Abs(*best.LogZ-*g.bp.LogZ)
+}
+
+// decay returns the last change of whole regions from one size to the next over the change before; false where there are no three sizes.
+func (g *sequence) decay(best *estimate) (float64, bool) {
 	var values []float64
 	for _, r := range g.estimates {
 		if r.LogZ != nil && r.isLogLinear() && r.Slices == 1 && r.of.Level >= 0 && r.Kind == best.Kind {
@@ -208,10 +216,14 @@ func (g *sequence) corrected(best *estimate) float64 {
 		}
 	}
 	n := len(values)
-	if n > 2 && math.Abs(values[n-1]-values[n-2]) < policy.Slowly*math.Abs(values[n-2]-values[n-3]) {
-		return 0
+	if n < 3 {
+		return 0, false
 	}
-	return policy.Corrected * math.Abs(*best.LogZ-*g.bp.LogZ)
+	last, before := math.Abs(values[n-1]-values[n-2]), math.Abs(values[n-2]-values[n-3])
+	if last <= floor(values[n-1]) {
+		return 0, true
+	}
+	return last / before, true
 }
 
 // unconverged returns the distance of regions from a Bethe value whose messages still change; 0 at

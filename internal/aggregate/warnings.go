@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
 )
 
 // DeadlineCame is the warning of an answer that the deadline ended.
@@ -75,6 +76,12 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 	if best := g.estimates[g.best]; best.isPooled() && !best.believed() && !g.unsure {
 		warn("not settled: %s of %d sampled components carry the weight, and ln Z may be above what they say by far",
 			strconv.FormatFloat(best.mean.Effective, 'f', 1, 64), best.mean.N)
+	}
+	if best := g.estimates[g.best]; best.isLogLinear() && g.uncertainty != nil && *g.uncertainty > a.Plan.Accuracy {
+		if decay, known := g.decay(best); known && decay >= policy.Slowly {
+			warn("regions do not converge with their size: their last change is %.2g times the one before, so loops of all lengths count, "+
+				"as near a phase transition and beside other phases", decay)
+		}
 	}
 	if g.apart > 0 {
 		warn("the estimates of two families are further apart than both state, by %.2g nats: one of both is less certain", g.apart)
