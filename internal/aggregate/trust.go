@@ -195,7 +195,7 @@ func (g *sequence) fromWhole(best *estimate) float64 {
 }
 
 // corrected returns a share (policy.Corrected) of how far regions are from the value of belief propagation, where nothing shows that what
-// they leave out is less: the whole regions have one size or two, or their changes fall slowly. Where other phases weigh, they fall to a
+// they leave out is less: the whole regions have one size, or their changes fall slowly. Where other phases weigh, they fall to a
 // wrong limit.
 func (g *sequence) corrected(best *estimate) float64 {
 	if g.bp == nil || g.bp.LogZ == nil || best.of.Level < 0 {
@@ -207,9 +207,13 @@ func (g *sequence) corrected(best *estimate) float64 {
 	return policy.Corrected * math.Abs(*best.LogZ-*g.bp.LogZ)
 }
 
-// decay returns the last change of whole regions from one size to the next over the change before; false where there are no three sizes.
+// decay returns the last change of whole regions from one size to the next over the change before, of which the first is that from the
+// value of belief propagation; false where there is one change at most.
 func (g *sequence) decay(best *estimate) (float64, bool) {
 	var values []float64
+	if g.bp != nil && g.bp.LogZ != nil {
+		values = append(values, *g.bp.LogZ)
+	}
 	for _, r := range g.estimates {
 		if r.LogZ != nil && r.isLogLinear() && r.Slices == 1 && r.of.Level >= 0 && r.Kind == best.Kind {
 			values = append(values, *r.LogZ)
