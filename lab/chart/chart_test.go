@@ -305,3 +305,28 @@ func TestSteps(t *testing.T) {
 		}
 	}
 }
+
+// TestDotsHaveARowEach: names and groups are there, the same numbers give the same bytes, and what is no number is no dot.
+func TestDotsHaveARowEach(t *testing.T) {
+	d := Dots{Title: "Of things", X: Axis{Label: "size", Log: true, Floor: 1e-6}, Names: []string{"one", "two", "three"}, Marks: []float64{3},
+		Groups: []Values{
+			{Name: "here", Points: []Point{{Y: 1, Low: 0.5, High: 2}, {Y: math.NaN()}, {Y: 4, Low: 1e-9, High: 8}}},
+			{Name: "there", Points: []Point{{Y: 1e-9, Low: 1e-9, High: 1e-9}, {Y: 10, Low: 10, High: 10}, {Y: math.Inf(1)}}},
+		}}
+	var a, b, without bytes.Buffer
+	if err := errors.Join(d.WriteSVG(&a), d.WriteSVG(&b)); err != nil || a.String() != b.String() {
+		t.Fatalf("%v", err)
+	}
+	for _, want := range []string{">one<", ">three<", ">here<", ">there<", ">below 1e-6<", ">Of things<"} {
+		if !strings.Contains(a.String(), want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	d.Groups[1].Points[1].Y = math.NaN()
+	if err := d.WriteSVG(&without); err != nil || strings.Count(without.String(), "<path") >= strings.Count(a.String(), "<path") {
+		t.Errorf("a dot fewer: %v", err)
+	}
+	if err := (Dots{}).WriteSVG(&without); err != nil {
+		t.Errorf("without anything: %v", err)
+	}
+}

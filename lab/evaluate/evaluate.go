@@ -23,6 +23,10 @@ type Options struct {
 	Data     string    // folder of reference models, for the experiment uai; empty: it has no rows
 	Models   []string  // of those, only models whose name matches one of these (path.Match); nil: all
 	Progress io.Writer // a line per model; nil: none
+	// Of the experiment families: rows that an earlier run has, which are not measured again, and what keeps those that there are after
+	// every model; nil: nothing does.
+	Earlier []Row
+	Keep    func(rows []Row) error
 }
 
 func (o Options) seeds() int {
@@ -58,6 +62,23 @@ type Row struct {
 	Seconds       float64 // of the estimate
 	ExactSeconds  float64
 	Failed        string // why there is no estimate
+	Guarantee
+}
+
+// Guarantee is what an answer says of itself beside its uncertainty, and what it took of the processors.
+type Guarantee struct {
+	StandardError  float64 // of ln Z, nats
+	Tail           float64 // Pareto's k of the weights
+	Lower, Upper   float64 // ln Z is between them, nats
+	MarginalStated float64 // uncertainty of a probability
+	CPU            float64 // seconds of processors
+	Used           string  // the family of the last estimate
+}
+
+// silent says nothing.
+func silent() Guarantee {
+	x := math.NaN()
+	return Guarantee{StandardError: x, Tail: x, Lower: x, Upper: x, MarginalStated: x, CPU: x}
 }
 
 // Columns of the CSV file, as Cells gives them. Those that hold nothing in any row are left out of
@@ -67,6 +88,7 @@ var Columns = []string{
 	"error", "uncertainty",
 	"marginal_error", "largest_marginal_error", "residual", "discarded", "flops", "seconds",
 	"exact_seconds", "failed",
+	"standard_error", "tail_index", "lower", "upper", "marginal_uncertainty", "cpu_seconds", "used",
 }
 
 // Cells are the row's values in the sequence of Columns.
@@ -75,6 +97,7 @@ func (r Row) Cells() []any {
 		r.Model, r.Family, r.Attractive, r.Variables, r.Strength, r.Seed, r.Method, r.Step, r.LnZ, r.Estimate,
 		r.Error, r.Uncertainty,
 		r.MarginalError, r.Largest, r.Residual, r.Discarded, r.Flops, r.Seconds, r.ExactSeconds, r.Failed,
+		r.StandardError, r.Tail, r.Lower, r.Upper, r.MarginalStated, r.CPU, r.Used,
 	}
 }
 
@@ -89,7 +112,7 @@ func (r Row) label() string {
 // answer writes what a method said into a row, beside the exact answer.
 func (r *Row) answer(got, exact Outcome) {
 	r.LnZ, r.ExactSeconds, r.Estimate, r.Uncertainty, r.Residual = exact.LnZ, exact.Seconds, got.LnZ, got.Uncertainty, got.Residual
-	r.Discarded = got.Discarded
+	r.Discarded, r.Guarantee = got.Discarded, got.Guarantee
 	r.Flops, r.Seconds = got.Flops, got.Seconds
 	r.Error = math.Abs(got.LnZ - exact.LnZ)
 	r.MarginalError, r.Largest = distance(got.Marginals, exact.Marginals)
@@ -114,7 +137,7 @@ type Experiment struct {
 func Experiments() []Experiment {
 	return []Experiment{
 		strength(), components(), timing(), references(), reuse(), calibration(), calibrationOfMore(),
-		calibrationOfConstraints(),
+		calibrationOfConstraints(), ofFamilies(),
 	}
 }
 
@@ -182,9 +205,9 @@ func answers(
 		r := row
 		r.Method, r.Step = m.Name, m.Step
 		if err != nil {
-			seconds := got.Seconds
+			seconds, cpu := got.Seconds, got.CPU
 			got, r.Failed = unknown(), err.Error()
-			got.Seconds = seconds
+			got.Seconds, got.CPU = seconds, cpu
 		} else if !math.IsNaN(m.Step) {
 			r.Step = float64(got.Components)
 		}

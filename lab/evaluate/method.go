@@ -37,6 +37,7 @@ type Outcome struct {
 	Discarded   float64     // as Row
 	Flops       float64
 	Seconds     float64 // wall time, set by the experiment
+	Guarantee           // its CPU is set by the experiment
 }
 
 func unknown() Outcome {
@@ -46,6 +47,7 @@ func unknown() Outcome {
 		Residual:    math.NaN(),
 		Discarded:   math.NaN(),
 		Flops:       math.NaN(),
+		Guarantee:   silent(),
 	}
 }
 
@@ -56,9 +58,9 @@ const timeLimit = time.Minute
 func timed(ctx context.Context, m Method, model *factorgraph.Model, wantMarginals bool) (Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
-	start := now()
+	start, used := now(), cpuTime()
 	o, err := m.Solve(ctx, model, wantMarginals)
-	o.Seconds = now().Sub(start).Seconds()
+	o.Seconds, o.CPU = now().Sub(start).Seconds(), (cpuTime() - used).Seconds()
 	return o, err
 }
 
@@ -110,6 +112,27 @@ func read(r btn.Result) (Outcome, error) {
 		o.Flops = r.Run.Flops
 	}
 	o.Marginals = r.Marginals
+	if r.MarginalUncertainty != nil {
+		o.MarginalStated = *r.MarginalUncertainty
+	}
+	if b := r.Bounds; b != nil && b.Lower != nil {
+		o.Lower = *b.Lower
+	}
+	if b := r.Bounds; b != nil && b.Upper != nil {
+		o.Upper = *b.Upper
+	}
+	for _, e := range r.Estimates { // the last one that has a number
+		if e.LogZ == nil {
+			continue
+		}
+		o.Used, o.StandardError, o.Tail = string(e.Family), math.NaN(), math.NaN()
+		if e.StandardError != nil {
+			o.StandardError = *e.StandardError
+		}
+		if e.TailIndex != nil {
+			o.Tail = *e.TailIndex
+		}
+	}
 	return o, nil
 }
 

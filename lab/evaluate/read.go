@@ -19,12 +19,9 @@ import (
 // Redraw draws the figures of an experiment anew from its NAME.csv in dir, and returns how many;
 // none where there is no such file.
 func Redraw(dir string, x Experiment) (int, error) {
-	rows, err := readRows(filepath.Join(dir, x.Name+".csv"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fault.New(fault.BadInput, "evaluate: %s.csv: %w", x.Name, err)
+	rows, err := Rows(dir, x)
+	if err != nil || rows == nil {
+		return 0, err
 	}
 
 	figures := x.Figures(rows)
@@ -39,6 +36,18 @@ func Redraw(dir string, x Experiment) (int, error) {
 	}
 
 	return len(figures), nil
+}
+
+// Rows are those of NAME.csv in dir; none where there is no such file.
+func Rows(dir string, x Experiment) ([]Row, error) {
+	rows, err := readRows(filepath.Join(dir, x.Name+".csv"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.New(fault.BadInput, "evaluate: %s.csv: %w", x.Name, err)
+	}
+	return rows, nil
 }
 
 // readRows reads what Write wrote. Columns that the file has not are empty, and NaN where they are
@@ -99,6 +108,10 @@ func rowOf(cell func(name string) string) (r Row, err error) {
 		Largest: number("largest_marginal_error"), Residual: number("residual"),
 		Discarded: number("discarded"), Flops: number("flops"), Seconds: number("seconds"),
 		ExactSeconds: number("exact_seconds"), Failed: cell("failed"),
+		Guarantee: Guarantee{
+			StandardError: number("standard_error"), Tail: number("tail_index"), Lower: number("lower"), Upper: number("upper"),
+			MarginalStated: number("marginal_uncertainty"), CPU: number("cpu_seconds"), Used: cell("used"),
+		},
 	}
 
 	return r, err

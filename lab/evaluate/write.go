@@ -15,20 +15,11 @@ import (
 // Write writes NAME.csv, NAME.txt with the summary, and the figures of an experiment to dir, which
 // it makes.
 func Write(dir string, x Experiment, rows []Row) error {
-	columns, cells := filled(rows)
-	var table bytes.Buffer
-	if err := chart.WriteCSV(&table, columns, cells); err != nil {
-		return fault.Wrap(fault.Internal, err)
+	if err := WriteRows(dir, x, rows); err != nil {
+		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fault.Wrap(fault.Infrastructure, err)
-	}
-
 	put := func(name string, data []byte) error {
 		return fault.Wrap(fault.Infrastructure, os.WriteFile(filepath.Join(dir, name), data, 0o644))
-	}
-	if err := put(x.Name+".csv", table.Bytes()); err != nil {
-		return err
 	}
 	if err := put(x.Name+".txt", []byte(x.Summary(rows))); err != nil {
 		return err
@@ -45,6 +36,23 @@ func Write(dir string, x Experiment, rows []Row) error {
 	}
 
 	return nil
+}
+
+// WriteRows writes NAME.csv alone to dir, which it makes: the file is the old one or the new one, whole.
+func WriteRows(dir string, x Experiment, rows []Row) error {
+	columns, cells := filled(rows)
+	var table bytes.Buffer
+	if err := chart.WriteCSV(&table, columns, cells); err != nil {
+		return fault.Wrap(fault.Internal, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	path := filepath.Join(dir, x.Name+".csv")
+	if err := os.WriteFile(path+".part", table.Bytes(), 0o644); err != nil {
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	return fault.Wrap(fault.Infrastructure, os.Rename(path+".part", path))
 }
 
 // filled are the columns that hold something in some row, with their cells.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/lab/evaluate"
@@ -14,6 +15,8 @@ type evaluateCmd struct {
 	Experiment string   `arg:"" optional:"" help:"${evaluate_experiment}" default:"all"`
 	Out        string   `help:"Folder for the results." default:"evaluation" placeholder:"DIR"`
 	Redraw     bool     `help:"Measure nothing: draw the figures anew from the CSV files in --out."`
+	Resume     bool     `help:"families: keep the rows of families.csv in --out, and measure what it has not."`
+	Page       string   `help:"families: also write its tables into this page, in the places that name them." placeholder:"FILE"`
 	Short      bool     `help:"Small models and few of them."`
 	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
 	Method     []string `help:"Only this method instead of those of strength, uai and calibration; repeat it for more." placeholder:"NAME"`
@@ -53,6 +56,12 @@ func (c *evaluateCmd) Run(ctx context.Context, t *console.Terminal) error {
 		Progress: t.Err,
 	}
 	for _, x := range experiments {
+		o.Keep = func(rows []evaluate.Row) error { return evaluate.WriteRows(c.Out, x, rows) }
+		if c.Resume {
+			if o.Earlier, err = evaluate.Rows(c.Out, x); err != nil {
+				return err
+			}
+		}
 		rows, err := x.Run(ctx, o)
 		if len(rows) > 0 {
 			err = errors.Join(err, evaluate.Write(c.Out, x, rows))
@@ -62,6 +71,9 @@ func (c *evaluateCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 		if len(rows) == 0 {
 			continue // it has said why
+		}
+		if err := c.page(x); err != nil {
+			return err
 		}
 		fmt.Fprintf(t.Out, "%s: %s\n%swritten to %s\n", x.Name, x.Description, x.Summary(rows), c.Out)
 	}
@@ -78,10 +90,33 @@ func (c *evaluateCmd) redraw(experiments []evaluate.Experiment, t *console.Termi
 			return err
 		}
 		all += n
+		if err := c.page(x); err != nil {
+			return err
+		}
 	}
 	if all == 0 {
 		return fault.New(fault.BadInput, "%s has no results of %s", c.Out, c.Experiment)
 	}
 	fmt.Fprintf(t.Out, "%d figures drawn in %s\n", all, c.Out)
 	return nil
+}
+
+// page writes the tables of the experiment families into the page of --page.
+func (c *evaluateCmd) page(x evaluate.Experiment) error {
+	if c.Page == "" || x.Name != "families" {
+		return nil
+	}
+	rows, err := evaluate.Rows(c.Out, x)
+	if err != nil {
+		return err
+	}
+	old, err := os.ReadFile(c.Page)
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	text, err := evaluate.Page(string(old), rows)
+	if err != nil {
+		return err
+	}
+	return fault.Wrap(fault.Infrastructure, os.WriteFile(c.Page, []byte(text), 0o644))
 }

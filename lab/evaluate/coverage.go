@@ -1,0 +1,275 @@
+package evaluate
+
+// What the rows of families say: how often an error is within what is stated, how wide bounds are, and whether they hold.
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/basetensor/basetensor/lab/chart"
+	"github.com/basetensor/basetensor/lab/families"
+)
+
+// sameness is the relative difference up to which an answer counts as the reference itself.
+const sameness = 1e-9
+
+// approximate reports whether an answer was given, and is truly an estimate.
+func (r Row) approximate() bool {
+	return !math.IsNaN(r.Estimate) && r.Uncertainty != 0 && !(r.Error <= sameness*max(1, math.Abs(r.LnZ)))
+}
+
+// covered are the counts of one family and method.
+type covered struct {
+	models, failed, approximate, within int
+	unstated                            int       // of the approximate ones: nothing is stated, so they are not within
+	errors, stated                      []float64 // of the approximate ones that state something
+	ratios                              []float64 // stated/error
+	bounded, broken                     int       // models with a bound, and where one is wrong
+	below, above                        []float64 // ln Z − lower, upper − ln Z
+	cpu                                 []float64
+}
+
+// cover counts rows; marginals: of the largest error of a probability.
+func cover(rows []Row, marginals bool) (c covered) {
+	for _, r := range rows {
+		c.models++
+		c.cpu = append(c.cpu, r.CPU)
+		if lower, upper := !math.IsNaN(r.Lower), !math.IsNaN(r.Upper); lower || upper {
+			c.bounded++
+			slack := sameness * max(1, math.Abs(r.LnZ)) // the reference is rounded, too
+			if r.Lower > r.LnZ+slack || r.Upper < r.LnZ-slack {
+				c.broken++
+			}
+			if lower {
+				c.below = append(c.below, r.LnZ-r.Lower)
+			}
+			if upper {
+				c.above = append(c.above, r.Upper-r.LnZ)
+			}
+		}
+
+		off, stated, approximate := r.Error, r.Uncertainty, r.approximate()
+		if marginals {
+			off, stated = r.Largest, r.MarginalStated
+			approximate = !math.IsNaN(off) && r.Uncertainty != 0 && off > sameness
+		}
+		switch {
+		case math.IsNaN(off):
+			c.failed++
+		case !approximate:
+		case math.IsNaN(stated):
+			c.approximate++
+			c.unstated++
+		default:
+			c.approximate++
+			c.errors, c.stated, c.ratios = append(c.errors, off), append(c.stated, stated), append(c.ratios, stated/off)
+			if off <= 3*stated {
+				c.within++
+			}
+		}
+	}
+	return c
+}
+
+// share writes a of b in percent.
+func share(a, b int) string {
+	if b == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%d of %d (%.1f %%)", a, b, 100*float64(a)/float64(b))
+}
+
+// middle writes a median; – without values.
+func middle(values []float64) string {
+	m := chart.Summary(0, values).Y
+	if math.IsNaN(m) {
+		return "–"
+	}
+	return short(m)
+}
+
+// ofMethod are the rows of a method.
+func ofMethod(rows []Row, method string) (list []Row) {
+	for _, r := range rows {
+		if r.Method == method {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// byFamily are the rows in the sequence of families, and all together last.
+func byFamily(rows []Row) (list []group) {
+	for _, name := range families.Names() {
+		var of []Row
+		for _, r := range rows {
+			if r.Family == name {
+				of = append(of, r)
+			}
+		}
+		if len(of) > 0 {
+			list = append(list, group{name, of})
+		}
+	}
+	return append(list, group{"**all**", rows})
+}
+
+// familySummary is the tables in Markdown.
+func familySummary(rows []Row) string {
+	var b strings.Builder
+	for _, t := range familyTables(rows) {
+		fmt.Fprintf(&b, "%s\n\n%s\n", t.name, t.text)
+	}
+	return b.String()
+}
+
+type table struct{ name, text string }
+
+// familyTables are those that docs/evaluation.md shows.
+func familyTables(rows []Row) []table {
+	return []table{
+		{"coverage", coverageTable(ofMethod(rows, ofAuto), false)},
+		{"marginals", coverageTable(ofMethod(rows, ofMarginals), true)},
+		{"bounds", boundsTable(ofMethod(rows, ofAuto))},
+		{"methods", methodsTable(rows)},
+		{"ways", waysTable(rows)},
+		{"halves", halvesTable(ofMethod(rows, ofAuto))},
+		{"outside", outsideTable(ofMethod(rows, ofAuto))},
+	}
+}
+
+func coverageTable(rows []Row, marginals bool) string {
+	var b strings.Builder
+	b.WriteString("| family | models | failed | approximate | none stated | within 3 × stated | median error | median stated ")
+	b.WriteString("| stated/error |\n")
+	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, g := range byFamily(rows) {
+		c := cover(g.rows, marginals)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %s | %s | %s | %s |\n", g.name, c.models, c.failed, c.approximate, c.unstated,
+			share(c.within, c.approximate), middle(c.errors), middle(c.stated), middle(c.ratios))
+	}
+	return b.String()
+}
+
+func boundsTable(rows []Row) string {
+	var b strings.Builder
+	b.WriteString("| family | models | with bounds | wrong | ln Z − lower | upper − ln Z | standard error | tail index |\n")
+	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, g := range byFamily(rows) {
+		c := cover(g.rows, false)
+		var errors, tails []float64
+		for _, r := range g.rows {
+			errors, tails = append(errors, r.StandardError), append(tails, r.Tail)
+		}
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %s | %s | %s |\n", g.name, c.models, c.bounded, c.broken,
+			middle(c.below), middle(c.above), middle(errors), middle(tails))
+	}
+	return b.String()
+}
+
+// methodsTable has the median error of every method, and the processor time of the system and the annealer.
+func methodsTable(rows []Row) string {
+	methods := names(rows, func(r Row) string { return r.Method })
+	var b strings.Builder
+	fmt.Fprintf(&b, "| family | %s | seconds: %s | %s |\n|---%s|--:|--:|\n", strings.Join(methods, " | "), ofAuto, ofAnnealing,
+		strings.Repeat("|--:", len(methods)))
+	for _, g := range byFamily(rows) {
+		fmt.Fprintf(&b, "| %s |", g.name)
+		for _, m := range methods {
+			fmt.Fprintf(&b, " %s |", middleError(ofMethod(g.rows, m)))
+		}
+		cpu := func(method string) string { return middle(cover(ofMethod(g.rows, method), false).cpu) }
+		fmt.Fprintf(&b, " %s | %s |\n", cpu(ofAuto), cpu(ofAnnealing))
+	}
+	return b.String()
+}
+
+// middleError is the median |Δ ln Z| over all answers, and how many models have none.
+func middleError(rows []Row) string {
+	var list []float64
+	failed := 0
+	for _, r := range rows {
+		if math.IsNaN(r.Error) || math.IsInf(r.Error, 0) {
+			failed++
+			continue
+		}
+		list = append(list, r.Error)
+	}
+	s := middle(list)
+	if failed > 0 {
+		s += fmt.Sprintf(" (%d failed)", failed)
+	}
+	return s
+}
+
+// waysTable says how every way of the system does over all families.
+func waysTable(rows []Row) string {
+	var b strings.Builder
+	b.WriteString("| method | models | failed | approximate | within 3 × stated | stated/error | bounds wrong | median error | seconds |\n")
+	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, g := range groups(rows, func(r Row) string { return r.Method }) {
+		c := cover(g.rows, false)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %s | %s | %s | %s |\n", g.name, c.models, c.failed, c.approximate,
+			share(c.within, c.approximate), middle(c.ratios), share(c.broken, c.bounded), middleError(g.rows), middle(c.cpu))
+	}
+	return b.String()
+}
+
+// halvesTable fits a factor on the models of even seeds, the least that 95 % of the errors are within, and tests it on the others.
+func halvesTable(rows []Row) string {
+	var b strings.Builder
+	b.WriteString("| family | even seeds within 3 × | factor for 95 % | odd seeds within 3 × | within the factor |\n|---|--:|--:|--:|--:|\n")
+	for _, g := range byFamily(rows) {
+		var half [2][]Row
+		for _, r := range g.rows {
+			half[r.Seed%2] = append(half[r.Seed%2], r)
+		}
+		even, odd := cover(half[0], false), cover(half[1], false)
+		factor, inside := fitted(even), 0
+		for _, x := range odd.ratios {
+			if 1/x <= factor {
+				inside++
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", g.name, share(even.within, even.approximate), short(factor),
+			share(odd.within, odd.approximate), share(inside, odd.approximate))
+	}
+	return b.String()
+}
+
+// fitted is the least factor that 95 % of the errors are within times what was stated; NaN without any.
+func fitted(c covered) float64 {
+	if len(c.ratios) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Clone(c.ratios)
+	slices.Sort(sorted) // errors beyond what is stated first
+	return 1 / sorted[int(0.05*float64(len(sorted)))]
+}
+
+// outsideTable names the models whose error is more than three times what was stated, and those with a wrong bound.
+func outsideTable(rows []Row) string {
+	var b strings.Builder
+	b.WriteString("| model | by | error | stated | bounds |\n|---|---|--:|--:|---|\n")
+	for _, r := range rows {
+		c := cover([]Row{r}, false)
+		if c.approximate == c.within && c.broken == 0 {
+			continue
+		}
+		bounds := "–"
+		switch {
+		case c.broken > 0:
+			bounds = "wrong"
+		case c.bounded > 0:
+			bounds = "hold"
+		}
+		stated := "none"
+		if !math.IsNaN(r.Uncertainty) {
+			stated = short(r.Uncertainty)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Model, r.Used, short(r.Error), stated, bounds)
+	}
+	return b.String()
+}

@@ -1,0 +1,162 @@
+package evaluate
+
+// Experiment "families": every family of models, answered by the system within little memory and work, and by others.
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/lab/baseline"
+	"github.com/basetensor/basetensor/lab/families"
+)
+
+// What the system has for a model: some hundredths of what the exact answers take.
+const (
+	familyMemory = 64 << 10 // bytes
+	familyFlops  = 3e8
+	perFamily    = 20
+)
+
+// asked is a method, and whether it is asked for marginals.
+type asked struct {
+	Method
+	marginals bool
+	few       bool // only the first fewSeeds models of every family: it takes long
+}
+
+const fewSeeds = 2
+
+// The methods that tables and figures name.
+const (
+	ofAuto      = "auto"
+	ofMarginals = "auto-marginals"
+	ofAnnealing = "annealing"
+	ofSampled   = "sampled"
+)
+
+// familyMethods are the system in its ways, then what it is compared with.
+func familyMethods() []asked {
+	within := func(name string, method btn.Method, marginals bool) asked {
+		s := btn.Settings{Method: method, NoExact: method == btn.MethodAuto, Memory: familyMemory, Budget: familyFlops}
+		return asked{Settings(name, s), marginals, method == btn.MethodRegions}
+	}
+	list := []asked{
+		within(ofAuto, btn.MethodAuto, false),
+		within(ofMarginals, btn.MethodAuto, true),
+		within("truncated", btn.MethodTruncated, false),
+		within("regions", btn.MethodRegions, false),
+		within(ofSampled, btn.MethodSampled, false),
+		{Method: onExpression(ofAnnealing, anneal), marginals: true},
+	}
+	for _, m := range Methods() {
+		if m.Name == "bp" || m.Name == "mini-bucket" {
+			list = append(list, asked{Method: m, marginals: m.Name == "bp"})
+		}
+	}
+	return list
+}
+
+// anneal is the plain annealer: 100 chains of 1,000 temperatures.
+func anneal(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
+	r, deviation, err := baseline.Annealing(ctx, e, baseline.AnnealingOptions{})
+	o := of(r)
+	o.StandardError = deviation
+	if r.Converged {
+		o.Uncertainty = deviation
+	}
+	return o, r.Marginals, err
+}
+
+func ofFamilies() Experiment {
+	return Experiment{
+		Name: "families",
+		Description: "24 families of models within 64 KiB: errors, what is stated, bounds and processor time, " +
+			"beside annealed importance sampling, belief propagation and mini-buckets",
+		Run:     runFamilies,
+		Figures: familyFigures,
+		Summary: familySummary,
+	}
+}
+
+// runFamilies goes by seeds first, so that an interrupted run has some of every family.
+func runFamilies(ctx context.Context, o Options) ([]Row, error) {
+	n := o.Seeds
+	switch {
+	case n > 0:
+	case o.Short:
+		n = 1
+	default:
+		n = perFamily
+	}
+	methods := familyMethods()
+	if len(o.Methods) > 0 {
+		methods = nil
+		for _, m := range o.Methods {
+			methods = append(methods, asked{Method: m, marginals: true})
+		}
+	}
+
+	have := map[[2]string]Row{}
+	for _, r := range o.Earlier {
+		have[[2]string{r.Model, r.Method}] = r
+	}
+	var rows []Row
+	for seed := range n {
+		for k, name := range families.Names() {
+			members, err := families.Members(name, seed+1)
+			if err != nil {
+				return rows, err
+			}
+			at := fmt.Sprintf("%d/%d", seed*len(families.Names())+k+1, n*len(families.Names()))
+			more, said, err := onMember(ctx, members[seed], methods, have)
+			rows = append(rows, more...)
+			if err == nil && o.Keep != nil && said != "" {
+				err = o.Keep(rows)
+			}
+			if err != nil {
+				return rows, err
+			}
+			if said != "" {
+				o.say(fmt.Sprintf("%s %s:%s", at, members[seed], said))
+			}
+		}
+	}
+	return rows, nil
+}
+
+// onMember is the rows of one model: those that there are, then the others.
+func onMember(ctx context.Context, m families.Member, methods []asked, have map[[2]string]Row) (rows []Row, said string, err error) {
+	var missing []asked
+	for _, a := range methods {
+		if r, ok := have[[2]string{m.String(), a.Name}]; ok {
+			rows = append(rows, r)
+		} else if !a.few || m.Seed < fewSeeds {
+			missing = append(missing, a)
+		}
+	}
+	if len(missing) == 0 {
+		return rows, "", nil
+	}
+	model, err := m.Model()
+	if err != nil {
+		return rows, "", err
+	}
+	exact, err := solved(ctx, m, model, true)
+	if err != nil {
+		return rows, "", err
+	}
+	row := Row{
+		Model: m.String(), Family: m.Family, Variables: len(model.Domains), Strength: m.Strength, Seed: m.Seed, Step: math.NaN(),
+	}
+	for _, a := range missing {
+		more, word, err := answers(ctx, row, model, exact, []Method{a.Method}, a.marginals)
+		rows, said = append(rows, more...), said+word
+		if err != nil {
+			return rows, said, err
+		}
+	}
+	return rows, said, nil
+}
