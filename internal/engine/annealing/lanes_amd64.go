@@ -4,10 +4,10 @@ package annealing
 
 import "golang.org/x/sys/cpu"
 
-// vectors says that the processor has AVX2.
+// vectors says that the processor has AVX2 and FMA.
 var vectors = hasVectors
 
-var hasVectors = cpu.X86.HasAVX2
+var hasVectors = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 //go:noescape
 func heatBathVector(a *sweepArgs)

@@ -1,5 +1,5 @@
-// The loops of package annealing with AVX2: eight chains side by side, a float32 each. Multiplications and additions are rounded one by one,
-// as portable code rounds them.
+// The loops of package annealing with AVX2: eight chains side by side, a float32 each. Multiplications and additions are rounded as
+// portable code rounds them, one by one.
 
 #include "textflag.h"
 
@@ -263,6 +263,7 @@ done:
 	VZEROUPPER
 	RET
 
+// A product with ±1 is exact, so that additions are fused with it and have the bits of portable code.
 // func fieldsVector(a *fieldArgs)
 TEXT ·fieldsVector(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), DI
@@ -285,29 +286,21 @@ spin:
 	JZ    end
 	VMOVUPS (SI), Y8
 	VBROADCASTSS 0(R8), Y9
-	VMULPS Y8, Y9, Y9
-	VADDPS Y9, Y0, Y0
+	VFMADD231PS Y8, Y9, Y0
 	VBROADCASTSS 4(R8), Y10
-	VMULPS Y8, Y10, Y10
-	VADDPS Y10, Y1, Y1
+	VFMADD231PS Y8, Y10, Y1
 	VBROADCASTSS 8(R8), Y11
-	VMULPS Y8, Y11, Y11
-	VADDPS Y11, Y2, Y2
+	VFMADD231PS Y8, Y11, Y2
 	VBROADCASTSS 12(R8), Y12
-	VMULPS Y8, Y12, Y12
-	VADDPS Y12, Y3, Y3
+	VFMADD231PS Y8, Y12, Y3
 	VBROADCASTSS 16(R8), Y13
-	VMULPS Y8, Y13, Y13
-	VADDPS Y13, Y4, Y4
+	VFMADD231PS Y8, Y13, Y4
 	VBROADCASTSS 20(R8), Y14
-	VMULPS Y8, Y14, Y14
-	VADDPS Y14, Y5, Y5
+	VFMADD231PS Y8, Y14, Y5
 	VBROADCASTSS 24(R8), Y9
-	VMULPS Y8, Y9, Y9
-	VADDPS Y9, Y6, Y6
+	VFMADD231PS Y8, Y9, Y6
 	VBROADCASTSS 28(R8), Y10
-	VMULPS Y8, Y10, Y10
-	VADDPS Y10, Y7, Y7
+	VFMADD231PS Y8, Y10, Y7
 	ADDQ $32, SI
 	ADDQ $32, R8
 	DECQ CX
