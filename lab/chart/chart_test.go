@@ -326,7 +326,12 @@ func TestDotsHaveARowEach(t *testing.T) {
 	if err := d.WriteSVG(&without); err != nil || strings.Count(without.String(), "<path") >= strings.Count(a.String(), "<path") {
 		t.Errorf("a dot fewer: %v", err)
 	}
-	if err := (Dots{}).WriteSVG(&without); err != nil {
-		t.Errorf("without anything: %v", err)
+	for _, log := range []bool{false, true} { // names without a dot, and nothing at all
+		if err := (Dots{X: Axis{Log: log}, Names: []string{"one", "two"}}).WriteSVG(&without); err != nil {
+			t.Errorf("without dots: %v", err)
+		}
+		if err := (Dots{X: Axis{Log: log}}).WriteSVG(&without); err != nil {
+			t.Errorf("without anything: %v", err)
+		}
 	}
 }

@@ -45,7 +45,7 @@ func (d Dots) WriteSVG(w io.Writer) error {
 		f.include(groups[k].Points)
 		f.include(ends[k].Points)
 	}
-	f.include([]Point{{X: f.left, Y: -0.3}, {X: f.left, Y: float64(len(d.Names)) - 0.7}})
+	f.low, f.high = -0.3, float64(len(d.Names))-0.7
 	for _, m := range d.Marks {
 		f.left, f.right = min(f.left, m), max(f.right, m)
 	}

@@ -55,7 +55,8 @@ func familyFigures(rows []Row) []Figure {
 		dots("annealing", "The error at equal processor time, against the annealer's", "ratio of errors (below 1: smaller than the annealer's)",
 			true, []float64{1, 1. / 3}, values(ofAuto, against(ofAuto)), values(ofSampled, against(ofSampled))),
 		dots("bounds", "How far are the bounds? (quartiles)", "distance from ln Z (nats)", true, nil,
-			values("lower", spread(ofAuto, below)), values("upper", spread(ofAuto, above))),
+			values("lower", spread(ofAuto, below)), values("upper", spread(ofAuto, above)),
+			values("lower, sampled", spread(ofSampled, below)), values("upper, sampled", spread(ofSampled, above))),
 	}
 }
 
