@@ -165,6 +165,9 @@ func (r *estimate) sampledMarginals(targets []int) (p [][]float64, uncertainty *
 	}
 	if targets != nil {
 		for _, v := range targets {
+			if v >= len(all) {
+				return nil, nil
+			}
 			p = append(p, all[v])
 		}
 		all = p

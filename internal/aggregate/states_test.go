@@ -72,3 +72,14 @@ func TestStatesThatContradictEachOther(t *testing.T) {
 		t.Errorf("samples %v that nobody asked for", r.Samples)
 	}
 }
+
+// TestMarginalsOfTargetsThatAreNotThere are none.
+func TestMarginalsOfTargetsThatAreNotThere(t *testing.T) {
+	e := &estimate{shares: []*btn.Weights{{Top: 0, Domains: []int{2}, Share: []float64{1, 3}, Squares: []float64{1, 9}}}}
+	if p, _ := e.sampledMarginals([]int{0}); len(p) != 1 || p[0][1] != 0.75 {
+		t.Errorf("marginals %v", p)
+	}
+	if p, u := e.sampledMarginals([]int{1}); p != nil || u != nil {
+		t.Errorf("marginals %v of a variable that is not there", p)
+	}
+}
