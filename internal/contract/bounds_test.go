@@ -1,0 +1,106 @@
+package contract_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// pairwise is a complete model of n variables of d values; couplings attract where attract says so.
+func pairwise(rng *rand.Rand, n, d int, zeros float64, attract bool) *factorgraph.Model {
+	m := &factorgraph.Model{}
+	for i := range n {
+		m.Domains = append(m.Domains, d)
+		for j := range i {
+			table := &tensor.Dense{Shape: []int{d, d}}
+			for k := range d * d {
+				x := rng.NormFloat64()
+				if attract {
+					x = math.Abs(x)
+					if k/d != k%d {
+						x = 0
+					}
+				}
+				x = math.Exp(x)
+				if rng.Float64() < zeros {
+					x = 0
+				}
+				table.Data = append(table.Data, x)
+			}
+			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{j, i}, Table: table})
+		}
+		unary := []float64{1, math.Exp(rng.NormFloat64()), 0.5}[:d]
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i}, Table: &tensor.Dense{Shape: []int{d}, Data: unary}})
+	}
+	return m
+}
+
+// TestBoundsHold on every model, by enumeration, with evidence and without.
+func TestBoundsHold(t *testing.T) {
+	said := map[btn.BoundKind]int{}
+	for seed := range uint64(120) {
+		rng := rand.New(rand.NewPCG(seed, 41))
+		m := pairwise(rng, 7, 2+int(seed%4/3), 0.05*float64(seed%2), seed%3 == 0)
+		var ev factorgraph.Evidence
+		if seed%5 == 0 {
+			ev.Hard = []factorgraph.Observation{{Var: 2, Value: 1}}
+		}
+		want, sign := oracle.LogZ(m, ev)
+		if sign <= 0 {
+			continue
+		}
+		net, err := reparam.Build(t.Context(), m, reparam.Options{})
+		if err == nil {
+			net, err = net.Condition(ev)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := problem.New(net, problem.Options{})
+		prepared, err := p.Truncated(t.Context(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order, err := contractionorder.MinFill(t.Context(), prepared.Hypergraph())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range []*btn.Bound{
+			{Kind: btn.BoundMiniBuckets, Order: order, Entries: 4}, {Kind: btn.BoundMiniBuckets, Order: order, Entries: 16},
+			{Kind: btn.BoundDeterminant, Rounds: 40}, {Kind: btn.BoundBethe, Rounds: 40},
+		} {
+			b.Shape = prepared.Shape()
+			v, err := contract.Part(t.Context(), p, b, problem.Want{})
+			if fault.CodeOf(err) == fault.Unsupported && b.Kind != btn.BoundMiniBuckets {
+				continue // no positive tables over spins
+			}
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, b.Kind, err)
+			}
+			const rounding = 1e-9
+			if v.Bound == nil || v.Bound.Lower > want+rounding || v.Bound.Upper < want-rounding || !v.Z.IsZero() {
+				t.Errorf("seed %d, %s: %+v, ln Z %v", seed, b.Kind, v.Bound, want)
+			}
+			if !math.IsInf(v.Bound.Lower, -1) || !math.IsInf(v.Bound.Upper, 1) {
+				said[b.Kind]++
+			}
+		}
+		other := &btn.Bound{Kind: btn.BoundDeterminant, Rounds: 1, Shape: "other"}
+		if _, err := contract.Part(t.Context(), p, other, problem.Want{}); fault.CodeOf(err) != fault.Internal {
+			t.Fatalf("a bound for another network: %v", err)
+		}
+	}
+	if said[btn.BoundMiniBuckets] < 150 || said[btn.BoundDeterminant] < 20 || said[btn.BoundBethe] < 10 {
+		t.Errorf("bounds that say something: %v", said)
+	}
+}
