@@ -55,6 +55,7 @@ func Draw(p Profile, seed, i uint64) *Case {
 		c.Timeout = time.Duration(1+rng.IntN(30)) * time.Millisecond
 	}
 	d.circuits(&c.Settings)
+	d.sampled(&c.Settings)
 	return c
 }
 
@@ -105,6 +106,13 @@ func (d *drawer) settings() btn.Settings {
 	}
 
 	return s
+}
+
+// sampled makes some of what would be estimated otherwise a question to sampled components. It comes last, as circuits does.
+func (d *drawer) sampled(s *btn.Settings) {
+	if (s.Method == btn.MethodTruncated || s.Method == btn.MethodRegions) && d.chance(0.4) {
+		s.Method = btn.MethodSampled
+	}
 }
 
 // circuits makes some of what would be asked exactly a question to circuits, at times with so little work that a search is split into

@@ -35,6 +35,7 @@ const (
 	RatioAbove   = "P(event | evidence) above 1"
 	Improbable   = "a probability outside [0, 1]"
 	BrokenBound  = "certificate does not hold"
+	WrongBounds  = "bounds do not hold"
 	NotFinite    = "NaN or Inf in a result"
 	Untyped      = "an error without a meaning"
 	BlamedInput  = "a valid request is called bad input"
@@ -130,6 +131,7 @@ func (k *checker) result(q int, t *Truth, r *btn.Result) {
 	}
 
 	k.certificate(q, t, r)
+	k.bounds(q, t, r)
 	k.marginals(q, t, r)
 	k.joint(q, t, r)
 }
@@ -157,6 +159,18 @@ func (k *checker) certificate(q int, t *Truth, r *btn.Result) {
 	if c.LnLower != nil && *c.LnLower > t.LnZ+slack || t.LnZ > c.LnUpper+slack {
 		k.add(BrokenBound, q, "ln Z = %v is not within [%s, %v] (estimate %v)",
 			t.LnZ, show(c.LnLower), c.LnUpper, *r.LogZ)
+	}
+}
+
+// bounds checks that bounds which follow from the model alone have the truth between them.
+func (k *checker) bounds(q int, t *Truth, r *btn.Result) {
+	b := r.Bounds
+	if b == nil || b.Level < 1 {
+		return
+	}
+	slack := Tolerance * max(1, math.Abs(*r.LogZ))
+	if b.Lower != nil && *b.Lower > t.LnZ+slack || b.Upper != nil && t.LnZ > *b.Upper+slack {
+		k.add(WrongBounds, q, "ln Z = %v is not within [%s, %s] (%s, estimate %v)", t.LnZ, show(b.Lower), show(b.Upper), b.How, *r.LogZ)
 	}
 }
 

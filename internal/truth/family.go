@@ -33,6 +33,7 @@ func DrawFamily(seed, i uint64) (*Case, []Truth) {
 	c.Settings = d.largeSettings()
 	truth := []Truth{d.family(family, c)}
 	d.circuits(&c.Settings)
+	d.sampled(&c.Settings)
 	return c, truth
 }
 
