@@ -79,7 +79,9 @@ func miniBuckets(ctx context.Context, e *sumproduct.Expression, q *btn.Bound, me
 		if err != nil {
 			return 0, err
 		}
-		to.Lower = max(to.Lower, lower.Ln)
+		if lower.Ln > to.Lower { // not where it is no number
+			to.Lower = lower.Ln
+		}
 	}
 	return plan.Flops * float64(1+len(bucketWeights)), nil
 }
