@@ -86,6 +86,7 @@ type assigner struct {
 	exactKey string               // of the exact way, once it was needed
 	known    map[string]knownPlan // by key
 	anyMiss  bool
+	short    bool                    // a plan was cut short by the clock since this was false last
 	bethe    map[*btn.Plan]*btn.Plan // plan, nil for none → the one that begins with the value of belief propagation
 	problems *problem.Shared
 	options  problem.Options

@@ -74,7 +74,7 @@ func (a *assigner) afterBethe(from *btn.Plan) *btn.Plan {
 		Estimates: []btn.Estimate{betheEstimate()},
 	}
 	if from != nil {
-		plan.Accuracy = from.Accuracy
+		plan.Method, plan.Accuracy = from.Method, from.Accuracy
 		plan.Estimates = append(plan.Estimates, from.Estimates...)
 	}
 	if a.bethe == nil {

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"context"
+	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
@@ -36,11 +37,13 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 		if rounds := int(min(work/(16*n*n*n), policy.BoundsRounds)); rounds > 0 && 48*(n+1)*(n+1) <= float64(s.Memory) {
 			add(&btn.Bound{Kind: btn.BoundDeterminant, Rounds: rounds}, 16*n*n*n*float64(rounds), 48*(n+1)*(n+1))
 		}
-		if isingbounds.Attractive(m) != nil {
-			add(&btn.Bound{Kind: btn.BoundBethe, Rounds: policy.BoundsRounds}, 540*policy.BoundsRounds*float64(len(m.To)), 0)
+		round := 540 * float64(len(m.To))
+		if rounds := int(min(work/round, policy.BoundsRounds)); rounds > 0 && isingbounds.Attractive(m) != nil {
+			add(&btn.Bound{Kind: btn.BoundBethe, Rounds: rounds}, round*float64(rounds), 0)
 		}
 	}
-	order, err := contractionorder.MinFill(ctx, h)
+	most := int64(min(policy.MostFill, policy.FillShare*s.Budget))
+	order, _, err := contractionorder.MinFillWithin(ctx, h, math.MaxInt64, most)
 	if err != nil {
 		return nil, err
 	}

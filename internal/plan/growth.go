@@ -17,30 +17,40 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// approximate assigns the families that grow: truncated legs where a plan fits the memory and its first rungs
-// the budget, else regions. warnings say why the exact way was not taken.
+// approximate assigns the families that grow, those of method auto by what they are worth: see chosen. warnings say why the exact way was
+// not taken.
 func (a *assigner) approximate(conditioned *btn.Network, q query.Query, warnings []string) (btn.Assignment, error) {
 	var assignment btn.Assignment
 	var err error
-	if a.settings.Method == btn.MethodRegions {
+	switch a.settings.Method {
+	case btn.MethodRegions:
 		assignment, err = a.regions(conditioned, q)
-	} else {
+	case btn.MethodAuto:
+		assignment, err = a.chosen(conditioned, q)
+	default:
 		assignment, err = a.truncatedLegs(conditioned, q)
-		switch legs := err; {
-		case err == nil && timed(a.ctx):
-			err = a.betheFirst(&assignment, conditioned, nil)
-		case err == nil || fault.CodeOf(err) != fault.OverBudget:
-		case a.settings.Method == btn.MethodAuto:
-			if assignment, err = a.regions(conditioned, q); err != nil && a.ctx.Err() == nil {
-				err = fault.New(fault.CodeOf(err), "%w; %w", legs, err)
-			}
-		case timed(a.ctx):
-			err = a.betheFirst(&assignment, conditioned, legs)
-		}
+	}
+	legs := fault.CodeOf(err) == fault.OverBudget && a.settings.Method != btn.MethodRegions
+	if timed(a.ctx) && (legs || err == nil && assignment.Plan.Grows() && !hasRegions(assignment.Plan)) {
+		err = a.betheFirst(&assignment, conditioned, err)
 	}
 
 	assignment.Warnings = append(warnings, assignment.Warnings...)
+	if err == nil && a.settings.NoExact && a.settings.Method == btn.MethodAuto && assignment.Plan.Grows() {
+		cheaper, err := a.cheaperExactly(q, assignment.Plan)
+		if err != nil {
+			return btn.Assignment{}, err
+		}
+		if cheaper != "" {
+			assignment.Warnings = append(assignment.Warnings, cheaper)
+		}
+	}
 	return assignment, err
+}
+
+// hasRegions reports whether some estimate of a plan is by regions.
+func hasRegions(p *btn.Plan) bool {
+	return slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.LogLinear })
 }
 
 // truncatedLegs assigns the model's own plans, under which evidence enters as masks, or plans for what the

@@ -92,7 +92,7 @@ func (a *assigner) rememberWhole(
 		if !errors.Is(err, errNoTime) || a.ctx.Err() != nil {
 			return plan, hit, err
 		}
-		a.anyMiss = true
+		a.anyMiss, a.short = true, true
 		return short, a.cacheState(), nil
 	}
 }

@@ -14,6 +14,11 @@ const (
 	BoundsRounds      = 100
 	MostBucketEntries = 1 << 24
 
+	// FillShare is how many operations of a search for an elimination order a flop of a budget is worth, for bounds or for the price of the
+	// exact way.
+	// Chosen: a fortieth of the budget, an operation taking some 10 ns.
+	FillShare = 1.0 / 1200
+
 	// PilotChains and PilotRungs are the pilot of chains: how far their weights spread over so many rungs decides how many rungs they
 	// have, and which steps they take.
 	// Chosen: the variance of 64 normal numbers is known within a fifth.
@@ -53,4 +58,33 @@ const (
 	// SampledParts is into how many parts the chains of one job are divided at most.
 	// Chosen: workers, and what one loses if it dies.
 	SampledParts = 32
+)
+
+// Which family for which model, decision 26.
+const (
+	// TrialShare is the part of a budget that a contraction of truncated legs may take while plans are chosen.
+	// Chosen: FirstShare, and some room where no smaller bond makes it so.
+	TrialShare = 1.0 / 12
+
+	// Resolved and Unresolved are shares of the weight that truncation leaves out, Unresolved at FirstBond: below the first the bond
+	// resolves the model, above the second it does not.
+	// Measured: 3e-11 and 4e-7 on grids of 40×40, mixed and attractive, with errors of 1e-7 and 7e-5; 1e-3 to 0.3 on complete, bipartite,
+	// three-dimensional and 3-regular models, colourings and parity codes, with errors of 0.02 to 30, decision 26.
+	Resolved   = 1e-5
+	Unresolved = 1e-3
+
+	// BondPower is the power of FirstBond over the bond by which Unresolved is larger at a smaller one.
+	// Measured: a grid of 40×40 leaves out 0.14 at bond 2 and 3e-3 at 4, a three-dimensional model 0.2 and 0.1, decision 26.
+	BondPower = 4
+
+	// Drawable is the variance of weights, relative to their mean, up to which components alone are drawn where truncation does not resolve
+	// a model.
+	// Chosen: a thousand components then have a standard error of a tenth.
+	Drawable = 10.0
+
+	// LeastShare is the part of a budget that the family gets which has little to say, UnclearShare the part of samples where nothing
+	// speaks for either.
+	// Chosen: one estimate of the other family, to be held against.
+	LeastShare   = 1.0 / 8
+	UnclearShare = 1.0 / 2
 )

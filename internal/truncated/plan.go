@@ -134,7 +134,7 @@ func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int, marginals bool) (Cos
 			evaluate = mps.EvaluateMarginals
 		}
 		c, err := evaluate(h, p.sweepPlan(plan), bond)
-		return Cost{Flops: c.Flops, Bytes: c.PeakBytes}, err
+		return Cost{Flops: c.Flops * max(1, policy.SmallBond/float64(bond)), Bytes: c.PeakBytes}, err
 	}
 	tree, err := decodeTree(plan.Tree)
 	if err != nil {

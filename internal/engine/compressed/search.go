@@ -164,10 +164,11 @@ func (s *search) hopeless(m *meter) bool {
 // exactTrees considers the trees of exact contraction.
 func (s *search) exactTrees() error {
 	shape := s.f.shape()
-	order, err := contractionorder.Best(s.ctx, shape)
+	order, spent, err := contractionorder.BestWithin(s.ctx, shape, s.o.Moves/32)
 	if err != nil {
 		return err
 	}
+	s.moves += orderMoves * spent
 
 	t, err := contractionorder.FromOrder(shape, order)
 	if err != nil {
@@ -201,6 +202,9 @@ func (s *search) exactTrees() error {
 	}
 	return nil
 }
+
+// orderMoves is how many moves one of contractionorder.BestWithin takes the time of.
+const orderMoves = 10
 
 const farOff = 1e4 // times the flops allowed: beyond it an exact tree is hardly worth a search
 

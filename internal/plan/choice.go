@@ -1,0 +1,272 @@
+package plan
+
+// Which families of estimates method auto answers with where it does not answer exactly: decision 26.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/truncated"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// chosen assigns what grows, of one family or of two: contractions are truncated legs, or regions where those do not fit; what a
+// trial of the first truncation leaves out and how far the weights of a pilot spread say how much of the budget goes to components that
+// are sampled. Networks that cannot be sampled have contractions alone, and those that cannot be contracted samples.
+func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
+	whole := a.settings
+	if whole.Bond > 0 || whole.Components > 0 {
+		return a.contractions(conditioned, q)
+	}
+
+	chains, refused := a.current().Chains(a.ctx, q.Marginals)
+	if err := a.ctx.Err(); err != nil {
+		return btn.Assignment{}, err
+	}
+	if refused != nil || chains.Prepared.Decided() {
+		return a.contractions(conditioned, q)
+	}
+
+	a.settings.Budget *= 1 - policy.LeastShare
+	a.short = false
+	of, err := a.contractions(conditioned, q)
+	short := a.short
+	a.settings = whole
+	switch {
+	case a.ctx.Err() != nil:
+		return of, a.ctx.Err()
+	case err == nil && !of.Plan.Grows():
+		return of, nil
+	case err != nil:
+		samples, refused := a.sampled(conditioned, q)
+		if refused != nil {
+			return of, err
+		}
+		samples.Warnings = append(samples.Warnings, "components are sampled alone: "+err.Error())
+		return samples, nil
+	}
+
+	from := of.Plan
+	key := fmt.Sprintf("families %s indices %v", describe(from), chains.Prepared.Indices())
+	plan, hit, err := a.rememberWhole(a.growthKey(key, q.Marginals), chains.Prepared.Hypergraph(),
+		func(ctx context.Context) (*btn.Plan, bool, error) {
+			plan, err := a.mixed(ctx, from, chains, q)
+			return plan, !short, err
+		})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	of.Plan = plan
+	if hit != btn.CacheHit {
+		of.Cache = hit
+	}
+	return of, nil
+}
+
+// describe lists what a ladder is, for the key of what is made of it.
+func describe(p *btn.Plan) string {
+	s := ""
+	for k := range p.Estimates {
+		e := &p.Estimates[k]
+		s += fmt.Sprintf(" %s %g %d %g", e.Track, e.Level, len(e.Parts), e.Cost.Flops)
+	}
+	return s
+}
+
+// contractions assigns truncated legs, or regions where they do not fit.
+func (a *assigner) contractions(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
+	assignment, err := a.truncatedLegs(conditioned, q)
+	if err == nil || fault.CodeOf(err) != fault.OverBudget {
+		return assignment, err
+	}
+	legs := err
+	if assignment, err = a.regions(conditioned, q); err != nil && a.ctx.Err() == nil {
+		err = fault.New(fault.CodeOf(err), "%w; %w", legs, err)
+	}
+	return assignment, err
+}
+
+// mixed divides the budget between the contractions of a plan, components that are sampled, and bounds.
+func (a *assigner) mixed(ctx context.Context, from *btn.Plan, c *problem.Chains, q query.Query) (*btn.Plan, error) {
+	s := a.settings
+	legs, err := a.trial(ctx, from, q)
+	if err != nil || legs.lossless {
+		return from, err
+	}
+	half := s
+	half.Budget /= 2
+	along, err := draw(ctx, c, half)
+	if err != nil {
+		return nil, err
+	}
+	share := policy.UnclearShare
+	switch {
+	case !legs.tried:
+	case legs.discarded <= policy.Resolved: // at any bond up to policy.FirstBond
+		share = policy.LeastShare
+	case legs.discarded >= legs.unresolved && along.Spread <= policy.Drawable:
+		share = 1 - policy.LeastShare
+	}
+
+	plan := &btn.Plan{Method: from.Method, Accuracy: s.Accuracy, Warnings: from.Warnings}
+	contracted, spent := upTo(from.Estimates, (1-share)*s.Budget)
+	if spent > (1-policy.LeastShare)*s.Budget { // the first estimate alone
+		contracted, spent, share = nil, 0, 1
+	}
+	rest := s
+	rest.Budget = max(share*s.Budget, s.Budget-spent)
+	sampled, err := components(c, along, rest, q.Marginals)
+	if fault.CodeOf(err) == fault.OverBudget {
+		return from, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if share > 1.0/2 {
+		plan.Method = btn.MethodSampled
+	}
+	plan.Estimates = merged(contracted, sampled)
+
+	without, err := a.current().Truncated(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := bounding(ctx, without, s)
+	plan.Estimates = slices.Insert(plan.Estimates, 1, bounds...)
+	return plan, err
+}
+
+// A verdict is what a trial of truncated legs says: whether it took place, whether nothing at all is truncated, the share of the weight
+// that is left out, and the share from which the model is not resolved.
+type verdict struct {
+	tried, lossless       bool
+	discarded, unresolved float64
+}
+
+// trial contracts along the first plan of truncated legs, without marginals, at policy.FirstBond or the largest smaller one that takes
+// a small part of the budget.
+func (a *assigner) trial(ctx context.Context, p *btn.Plan, q query.Query) (verdict, error) {
+	first := &p.Estimates[0]
+	legs, ok := first.Parts[0].(*btn.Truncated)
+	if !ok {
+		return verdict{}, nil
+	}
+	planning, cancel := planningContext(ctx, 1)
+	defer cancel()
+	prepared, err := a.preparedFor(planning, legs, q)
+	if err != nil {
+		return verdict{}, ctx.Err() // the estimate will say why
+	}
+	if c, err := prepared.Price(legs.Along, legs.Bond, q.Marginals); err == nil && c.Lossless && len(p.Estimates) == 1 {
+		return verdict{tried: true, lossless: true}, nil
+	}
+	for bond := policy.FirstBond; bond > 1; bond /= 2 {
+		c, err := prepared.Price(legs.Along, bond, false)
+		if err != nil || c.Bytes > float64(a.settings.Memory) || c.Flops > policy.TrialShare*a.settings.Budget {
+			continue
+		}
+		answer, err := prepared.Contract(planning, legs.Along, bond, a.settings.Memory, false)
+		if err != nil {
+			return verdict{}, ctx.Err()
+		}
+		v := verdict{tried: true, discarded: answer.Truncation.Discarded, unresolved: policy.Unresolved}
+		v.unresolved *= math.Pow(float64(policy.FirstBond)/float64(bond), policy.BondPower)
+		return v, nil
+	}
+	return verdict{}, nil
+}
+
+// preparedFor returns the network that a part's legs are truncated in.
+func (a *assigner) preparedFor(ctx context.Context, legs *btn.Truncated, q query.Query) (*truncated.Prepared, error) {
+	if !legs.Along.Masked {
+		return a.current().Truncated(ctx, q.Marginals)
+	}
+	prepared, err := a.current().Unmasked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return prepared.Mask(q.Evidence)
+}
+
+// upTo returns the first estimates that a budget holds, one at least, and what they take.
+func upTo(estimates []btn.Estimate, budget float64) (some []btn.Estimate, spent float64) {
+	for k := range estimates {
+		cost := work(&estimates[k])
+		if k > 0 && spent+cost > budget {
+			return estimates[:k], spent
+		}
+		spent += cost
+	}
+	return estimates, spent
+}
+
+// work is what an estimate takes in flops of truncated legs.
+func work(e *btn.Estimate) float64 {
+	if e.Rule == btn.LogLinear {
+		return policy.RegionRate * e.Cost.Flops
+	}
+	return e.Cost.Flops
+}
+
+// merged is two sequences in one: whichever has taken less by its next estimate goes on, so that the cheap ones of both come first.
+func merged(a, b []btn.Estimate) []btn.Estimate {
+	out := make([]btn.Estimate, 0, len(a)+len(b))
+	var spentA, spentB float64
+	for len(a)+len(b) > 0 {
+		nextA, nextB := math.Inf(1), math.Inf(1)
+		if len(a) > 0 {
+			nextA = spentA + work(&a[0])
+		}
+		if len(b) > 0 {
+			nextB = spentB + work(&b[0])
+		}
+		if nextA <= nextB {
+			out, a, spentA = append(out, a[0]), a[1:], nextA
+		} else {
+			out, b, spentB = append(out, b[0]), b[1:], nextB
+		}
+	}
+	return out
+}
+
+// cheaperExactly says so where the exact way along a quick order fits the memory and takes less than what a query is assigned without it;
+// empty where it does not, or where that takes long to find out.
+func (a *assigner) cheaperExactly(q query.Query, assigned *btn.Plan) (string, error) {
+	own, err := a.current().Truncated(a.ctx, q.Marginals)
+	if err != nil {
+		return "", err
+	}
+	most := int64(min(policy.MostFill, policy.FillShare*a.settings.Budget))
+	h := own.Hypergraph()
+	order, within, err := contractionorder.MinFillWithin(a.ctx, h, math.Log2(policy.AutoFlops), most)
+	if err != nil || !within {
+		return "", err
+	}
+	cost, err := contractionorder.EvaluateOrderWithin(a.ctx, h, order, policy.AutoFlops)
+	if err != nil || cost.Bytes > float64(a.settings.Memory) {
+		return "", err
+	}
+	planned := 0.0
+	for k := range assigned.Estimates {
+		planned += work(&assigned.Estimates[k])
+	}
+	if planned < policy.ChunkFlops {
+		return "", nil // nobody waits for either
+	}
+	exact := cost.Flops
+	if q.Marginals {
+		exact *= policy.MarginalRate
+	}
+	if exact >= planned {
+		return "", nil
+	}
+	return fmt.Sprintf("the exact way takes %.2g flops at most, what is planned without it %.2g: an exact answer is cheaper",
+		exact, planned), nil
+}

@@ -1,0 +1,168 @@
+package plan
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// chosenFor is what method auto assigns without the exact way.
+func chosenFor(t *testing.T, m *factorgraph.Model, s btn.Settings) btn.Assignment {
+	t.Helper()
+	s.Method, s.NoExact = btn.MethodAuto, true
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assignments, err := Assign(t.Context(), net, []query.Query{{}}, s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if assignments[0].Error != nil {
+		t.Fatal(assignments[0].Error)
+	}
+	return assignments[0]
+}
+
+// shares are the parts of a plan's work that its rules take, and what all take together.
+func shares(p *btn.Plan) (of map[btn.Rule]float64, total float64) {
+	of = map[btn.Rule]float64{}
+	for k := range p.Estimates {
+		of[p.Estimates[k].Rule] += work(&p.Estimates[k])
+		total += work(&p.Estimates[k])
+	}
+	for rule := range of {
+		of[rule] /= total
+	}
+	return of, total
+}
+
+// TestFamiliesByWhatTheyAreWorth: models that a small bond resolves are truncated, those that none does are sampled, each with a part of
+// the other, within the budget, the cheap estimates first.
+func TestFamiliesByWhatTheyAreWorth(t *testing.T) {
+	grid, err := generate.Grid(20, 20, generate.Ising{Delta: 1, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dense, err := generate.Complete(30, generate.Ising{Delta: 1, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	regular, err := generate.RandomRegular(300, 3, generate.Ising{Delta: 1, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		m    *factorgraph.Model
+		main btn.Rule
+	}{"grid": {grid, btn.Linear}, "complete": {dense, btn.Pooled}, "3-regular": {regular, btn.Pooled}} {
+		const budget = 3e9
+		p := chosenFor(t, c.m, btn.Settings{Budget: budget, Memory: 1 << 28}).Plan
+		of, total := shares(p)
+		if of[c.main] < 0.5 || of[btn.Linear] == 0 || of[btn.Pooled] == 0 {
+			t.Errorf("%s: %v of the work", name, of)
+		}
+		if total > (1+2*policy.BoundsShare)*budget {
+			t.Errorf("%s: %g flops are planned of %g", name, total, float64(budget))
+		}
+		if first := work(&p.Estimates[0]); first > budget/10 {
+			t.Errorf("%s: the first estimate takes %g of %g flops", name, first, float64(budget))
+		}
+	}
+}
+
+// TestOneFamilyWhereItIsAskedFor: a bond or a number of components says what grows.
+func TestOneFamilyWhereItIsAskedFor(t *testing.T) {
+	dense, err := generate.Complete(24, generate.Ising{Delta: 1, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []btn.Settings{{Bond: 4}, {Components: 3}} {
+		s.Budget = 1e8
+		if of, _ := shares(chosenFor(t, dense, s).Plan); of[btn.Linear] != 1 {
+			t.Errorf("%+v: %v of the work", s, of)
+		}
+	}
+}
+
+// TestOfOneFamilyWhereTheOtherHasNothing: what has entries below 0 is contracted alone; what no budget contracts is sampled alone.
+func TestOfOneFamilyWhereTheOtherHasNothing(t *testing.T) {
+	signed, err := generate.Complete(20, generate.Ising{Delta: 1, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed.Factors[0].Table.(*tensor.Dense).Data[0] *= -1
+	if of, _ := shares(chosenFor(t, signed, btn.Settings{Budget: 1e8}).Plan); of[btn.Pooled] != 0 {
+		t.Errorf("signed: %v of the work", of)
+	}
+	wide, err := generate.Complete(60, generate.Ising{Delta: 0.1, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if of, _ := shares(chosenFor(t, wide, btn.Settings{Budget: 1e6}).Plan); of[btn.Linear] != 0 {
+		t.Errorf("wide: %v of the work", of)
+	}
+}
+
+// TestExactWouldBeCheaper: a plan without the exact way says so where that takes less.
+func TestExactWouldBeCheaper(t *testing.T) {
+	for _, c := range []struct {
+		n       int
+		cheaper bool
+	}{{25, true}, {40, false}} {
+		m, err := generate.Complete(c.n, generate.Ising{Delta: 1, Seed: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := chosenFor(t, m, btn.Settings{Budget: 1e9, Memory: 1 << 28})
+		if !a.Plan.Grows() {
+			t.Fatalf("%d: nothing grows", c.n)
+		}
+		if said := strings.Contains(strings.Join(a.Warnings, " "), "an exact answer is cheaper"); said != c.cheaper {
+			t.Errorf("%d variables: %q", c.n, a.Warnings)
+		}
+	}
+}
+
+// TestMerged: estimates of both sequences keep their order, whatever has taken less comes first.
+func TestMerged(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 100 {
+		var of [2][]btn.Estimate
+		for k := range of {
+			for range rng.IntN(6) {
+				of[k] = append(of[k], btn.Estimate{Slices: int64(k), Cost: btn.Cost{Flops: 1 + rng.Float64()}})
+			}
+		}
+		var at [2]int
+		var spent [2]float64
+		all := merged(of[0], of[1])
+		for _, e := range all {
+			k := e.Slices
+			if e.Cost.Flops != of[k][at[k]].Cost.Flops {
+				t.Fatal("another sequence")
+			}
+			spent[k] += e.Cost.Flops
+			other := math.Inf(1)
+			if o := 1 - k; at[o] < len(of[o]) {
+				other = spent[o] + of[o][at[o]].Cost.Flops
+			}
+			if spent[k] > other {
+				t.Fatal("the dearer one comes first")
+			}
+			at[k]++
+		}
+		if len(all) != len(of[0])+len(of[1]) {
+			t.Fatal("some are lost")
+		}
+	}
+}
