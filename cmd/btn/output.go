@@ -381,7 +381,13 @@ func describeEstimate(e *btn.EstimateResult) string {
 	case btn.FamilyRegions:
 		s = fmt.Sprintf("%s %d", e.Kind, e.Size)
 	case btn.FamilySampled:
-		s = fmt.Sprintf("%s, chains of %d rungs", e.Family, e.Size)
+		s = fmt.Sprintf("%s by %s", e.Family, e.Kind)
+		if e.Size > 0 {
+			s += fmt.Sprintf(" over %d rungs", e.Size)
+		}
+		if e.Bond > 0 {
+			s += fmt.Sprintf(", bond %d", e.Bond)
+		}
 	}
 	if e.Slices > 1 {
 		s += ", " + count(float64(e.Slices), "slice")

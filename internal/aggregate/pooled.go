@@ -52,6 +52,10 @@ func (r *estimate) pooled(p *pool) error {
 		}
 	}
 	r.mean = sampling.Of(p.ln)
+	if q, ok := r.of.Parts[0].(*btn.Sampled); ok && q.Along.Defence > 0 {
+		// Draws that weigh almost nothing are a share of about 2·Defence: they may not have been seen.
+		r.mean.StandardError = max(r.mean.StandardError, math.Sqrt(2*q.Along.Defence/float64(len(p.ln))))
+	}
 	if math.IsInf(r.mean.Ln, -1) {
 		return errors.New("all components weigh 0, and an estimate cannot show that Z is 0")
 	}

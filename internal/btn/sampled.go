@@ -4,30 +4,57 @@ package btn
 
 import "math"
 
-// Sampled is some components of a random decomposition of B: every one is rank one, the indicator of the state x where a chain ended, and
-// its weight is such that α·Z(T^Q) = w/N with E w = Z. The components are the chains From ≤ c < To: what each draws depends on the
-// plan and on c alone.
+// Sampled is some components of a random decomposition of B: every one is rank one, the indicator of a state x that was drawn, and its
+// weight is such that α·Z(T^Q) = w/N with E w = Z. The components are the draws From ≤ c < To: what each is depends on the plan and on c
+// alone.
 type Sampled struct {
 	Along *Sampling `msgpack:"-"`
 	From  int64     `msgpack:"from"`
 	To    int64     `msgpack:"to"`
 }
 
-// Sampling is how components are drawn: annealed importance sampling (package annealing) from uniformly random states.
+// SamplingKind is a way of drawing components.
+type SamplingKind string
+
+// The kinds of Sampling.
+const (
+	// SampledByAnnealing: the ends of chains from independent variables to the model (package annealing).
+	SampledByAnnealing SamplingKind = "annealing"
+	// SampledByMiniBuckets: independent draws from mini-buckets (package importance). Weights are bounded.
+	SampledByMiniBuckets SamplingKind = "mini-buckets"
+	// SampledBySweep: likewise from the states of a truncated sweep, mixed with mini-buckets. Weights are bounded.
+	SampledBySweep SamplingKind = "sweep"
+)
+
+// Sampling is how components are drawn.
 type Sampling struct {
+	Kind SamplingKind `msgpack:"kind"`
 	// digest of the simplified network's hypergraph: it fits no other
 	Shape string `msgpack:"shape"`
-	Rungs int    `msgpack:"rungs"` // from independent variables to the model
-	// Metropolis says that steps are proposals that are accepted or not, else draws from conditional distributions.
-	Metropolis bool `msgpack:"metropolis,omitempty"`
-	// Product says that components begin with draws from beliefs, else from uniform distributions.
-	Product bool   `msgpack:"product,omitempty"`
-	Seed    uint64 `msgpack:"seed"`
+	Seed  uint64 `msgpack:"seed"`
 	// Spread is the variance of a weight over the square of its mean as the pilot saw it: bounds divide the weights by it, beforehand.
 	Spread float64 `msgpack:"spread"`
+
+	Rungs int `msgpack:"rungs,omitempty"` // annealing: from independent variables to the model
+	// Metropolis says that steps are proposals that are accepted or not, else draws from conditional distributions.
+	Metropolis bool `msgpack:"metropolis,omitempty"`
+
+	// Product says that components begin with draws from beliefs, else from uniform distributions.
+	Product bool `msgpack:"product,omitempty"`
 	// Of is how many components there are altogether where states are drawn among them: then none of the network's variables is summed
 	// out beforehand, and Shape is that of its tables of terms. 0: Z and marginals alone.
 	Of int64 `msgpack:"of,omitempty"`
+
+	Order   []int   `msgpack:"order,omitempty"`   // mini-buckets: indices in the order they are eliminated
+	Entries float64 `msgpack:"entries,omitempty"` // mini-buckets: of a product at most
+	// Sweep is what a sweep goes along, with so many values on a leg at most.
+	Sweep *TruncatedPlan `msgpack:"sweep,omitempty"`
+	Bond  int            `msgpack:"bond,omitempty"`
+	// Defence is the share of mini-buckets in the mixture, and that of values which the truncation may have lost.
+	Defence float64 `msgpack:"defence,omitempty"`
+	// Each is what a draw takes, Setup what is computed before the first, flops; of kinds with mini-buckets.
+	Each  float64 `msgpack:"each,omitempty"`
+	Setup float64 `msgpack:"setup,omitempty"`
 }
 
 // MostComponents is how many components of a random decomposition there are at most in one estimate: 2^24.
@@ -50,8 +77,14 @@ func (p *Sampled) Fits(*Network) error {
 	switch s := p.Along; {
 	case s == nil:
 		return misfit("it does not say how it is drawn")
-	case s.Rungs < 1 || s.Rungs > 1<<30:
+	case s.Kind == SampledByAnnealing && (s.Rungs < 1 || s.Rungs > 1<<30):
 		return misfit("%d rungs", s.Rungs)
+	case s.Kind == SampledBySweep && (s.Sweep == nil || s.Sweep.Family != FamilySweep || s.Bond < 1 || !(s.Defence > 0 && s.Defence < 1)):
+		return misfit("a sweep of bond %d with a defence of %v, or none", s.Bond, s.Defence)
+	case s.Kind != SampledByAnnealing && s.Kind != SampledByMiniBuckets && s.Kind != SampledBySweep:
+		return misfit("%.40q is no kind of this version", s.Kind)
+	case !(s.Entries >= 0) || !(s.Each >= 0) || !(s.Setup >= 0) || s.Each+s.Setup+s.Entries > math.MaxFloat64:
+		return misfit("%v entries, %v and %v flops", s.Entries, s.Each, s.Setup)
 	case !(s.Spread >= 0) || math.IsInf(s.Spread, 1):
 		return misfit("a spread of %v", s.Spread)
 	case p.From < 0 || p.To <= p.From || p.To > MostComponents:
@@ -64,7 +97,7 @@ func (p *Sampled) Fits(*Network) error {
 
 // Describe implements Part.
 func (p *Sampled) Describe(r *EstimateResult) {
-	r.Family, r.Size, r.Truncated = FamilySampled, p.Along.Rungs, true
+	r.Family, r.Kind, r.Size, r.Bond, r.Truncated = FamilySampled, string(p.Along.Kind), p.Along.Rungs, p.Along.Bond, true
 }
 
 func (*Sampled) part() {}

@@ -9,8 +9,10 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
+	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sampling"
+	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -26,6 +28,9 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 	q := part.(*btn.Sampled)
 	if q.Along.Of > 0 {
 		return states(ctx, p, q, want)
+	}
+	if q.Along.Kind != btn.SampledByAnnealing {
+		return proposed(ctx, p, q, want.Marginals)
 	}
 	chains, err := p.Chains(ctx, want.Marginals)
 	if err != nil {
@@ -59,14 +64,47 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 		return v, nil
 	}
 	v.Weights.Top = w.Top
-	if v.Weights.Share, v.Weights.Domains, err = flat(chains, w.Share); err == nil {
-		v.Weights.Squares, _, err = flat(chains, w.Squares)
+	return v, shares(v.Weights, chains.Prepared, w.Share, w.Squares)
+}
+
+// proposed weighs independent draws.
+func proposed(ctx context.Context, p *problem.Problem, q *btn.Sampled, marginals bool) (btn.Value, error) {
+	proposal, prepared, err := p.Proposal(ctx, q.Along, marginals)
+	if err != nil {
+		return btn.Value{}, err
 	}
-	return v, err
+	if bytes := importance.Bytes(q.To-q.From, len(prepared.Expression().Dims), marginals); bytes > float64(p.Memory) {
+		return btn.Value{}, fault.New(fault.OverBudget, "%w: draws need %.3g bytes, %d are allowed", ErrMemory, bytes, p.Memory)
+	}
+	w, err := proposal.Run(ctx, q.Along.Seed, q.From, q.To, p.Threads, marginals)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	v := btn.Value{
+		Z:       scaled.FromLog(sampling.LnMean(w.Ln)),
+		Flops:   q.Along.Setup + q.Along.Each*float64(q.To-q.From),
+		Weights: &btn.Weights{Ln: w.Ln},
+	}
+	if most := proposal.LnMost(); !math.IsInf(most, 0) {
+		v.Weights.LnMost = &most
+	}
+	if !marginals || math.IsInf(w.Top, -1) {
+		return v, nil
+	}
+	v.Weights.Top = w.Top
+	return v, shares(v.Weights, prepared, w.Share, w.Squares)
+}
+
+// shares fills in sums over the values of indices as sums over those of the network's variables.
+func shares(w *btn.Weights, prepared *truncated.Prepared, share, squares [][]float64) (err error) {
+	if w.Share, w.Domains, err = flat(prepared, share); err == nil {
+		w.Squares, _, err = flat(prepared, squares)
+	}
+	return err
 }
 
 // flat writes sums over the values of indices as sums over those of the network's variables, one after the other.
-func flat(chains *problem.Chains, of [][]float64) (all []float64, domains []int, err error) {
+func flat(prepared *truncated.Prepared, of [][]float64) (all []float64, domains []int, err error) {
 	total := 0.0
 	for _, x := range of[0] {
 		total += x
@@ -78,7 +116,7 @@ func flat(chains *problem.Chains, of [][]float64) (all []float64, domains []int,
 			shares[i][a] = x / total
 		}
 	}
-	rows, err := chains.Prepared.Rows(shares)
+	rows, err := prepared.Rows(shares)
 	if err != nil {
 		return nil, nil, err
 	}

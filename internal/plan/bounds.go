@@ -42,27 +42,11 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 			add(&btn.Bound{Kind: btn.BoundBethe, Rounds: rounds}, round*float64(rounds), 0)
 		}
 	}
-	most := int64(min(policy.MostFill, policy.FillShare*s.Budget))
-	order, _, err := contractionorder.MinFillWithin(ctx, h, math.MaxInt64, most)
+	order, best, entries, err := buckets(ctx, h, work/policy.BoundsRuns, s)
 	if err != nil {
 		return nil, err
 	}
-	var best *minibuckets.Plan
-	entries := 0.0
-	for size := 16.0; size <= policy.MostBucketEntries; size *= 2 {
-		p, err := minibuckets.NewPlan(h, order, size)
-		if err != nil {
-			return nil, err
-		}
-		if best != nil && (policy.BoundsRuns*p.Flops > work || p.Bytes > float64(s.Memory)) {
-			break
-		}
-		best, entries = p, size
-		if p.Split == 0 {
-			break
-		}
-	}
-	if best != nil && best.Bytes <= float64(s.Memory) {
+	if best != nil {
 		add(&btn.Bound{Kind: btn.BoundMiniBuckets, Order: order, Entries: entries}, policy.BoundsRuns*best.Flops, best.Bytes)
 	}
 
@@ -70,4 +54,29 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 		return nil, nil
 	}
 	return []btn.Estimate{out}, nil
+}
+
+// buckets returns the plan of the largest mini-buckets whose run takes so many flops and bytes at most, with its order and the entries of a
+// product; nil where none fits the memory.
+func buckets(
+	ctx context.Context, h contractionorder.Hypergraph, work float64, s btn.Settings,
+) (order []int, best *minibuckets.Plan, entries float64, err error) {
+	most := int64(min(policy.MostFill, policy.FillShare*s.Budget))
+	if order, _, err = contractionorder.MinFillWithin(ctx, h, math.MaxInt64, most); err != nil {
+		return nil, nil, 0, err
+	}
+	for size := 16.0; size <= policy.MostBucketEntries; size *= 2 {
+		p, err := minibuckets.NewPlan(h, order, size)
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		if best != nil && p.Flops > work || p.Bytes > float64(s.Memory) {
+			break
+		}
+		best, entries = p, size
+		if p.Split == 0 {
+			break
+		}
+	}
+	return order, best, entries, nil
 }

@@ -5,10 +5,10 @@ package plan
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
+	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sampling"
@@ -62,30 +62,53 @@ func (a *assigner) sampledPlan(ctx context.Context, c *problem.Chains, marginals
 		return nil, err
 	}
 	bounds, err := bounding(ctx, without, a.settings)
-	plan.Estimates = slices.Insert(plan.Estimates, 1, bounds...)
+	plan.Estimates = append(bounds, plan.Estimates...)
 	return plan, err
 }
 
-// draw chooses how components are drawn where s.Budget is what they may take.
+// draw chooses how components are drawn where s.Budget is what they may take: by the error at that work that pilots of the kinds promise,
+// which is the variance of a weight times its work.
 func draw(ctx context.Context, c *problem.Chains, s btn.Settings) (*btn.Sampling, error) {
 	along, err := pilot(ctx, c.Model, s)
 	if err != nil {
 		return nil, err
 	}
 	along.Shape = c.Prepared.Shape()
-	return along, nil
+	other, err := propose(ctx, c.Prepared, s, policy.PilotShare*s.Budget/2)
+	if err == nil && other != nil && promise(other, c, s.Budget) < promise(along, c, s.Budget) {
+		along = other
+	}
+	return along, err
+}
+
+// promise is the variance of the mean over the square of Z.
+func promise(along *btn.Sampling, c *problem.Chains, budget float64) float64 {
+	each, setup := takes(c, along)
+	return along.Spread * each / max(budget-setup, each)
+}
+
+// takes is what a component takes, and what is computed before the first of a part, flops.
+func takes(c *problem.Chains, along *btn.Sampling) (each, setup float64) {
+	if along.Kind == btn.SampledByAnnealing {
+		return c.Model.Flops(along.Rungs), 0
+	}
+	return along.Each, along.Setup
 }
 
 // components divides what s.Budget leaves after the pilot into components: estimates of a sixteenth of it, an eighth and so on, each of the
-// components of those before it and as many again.
+// components of those before it and as many again. What comes before the first component takes policy.SetupShare of a part at most.
 func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginals bool) (out []btn.Estimate, err error) {
-	each := c.Model.Flops(along.Rungs)
-	chains := int64(min(s.Budget*(1-policy.PilotShare)/each, float64(btn.MostComponents)))
-	chains = max(annealing.Group, chains/annealing.Group*annealing.Group)
-	part := max(annealing.Group, (chains/policy.SampledParts+annealing.Group-1)/annealing.Group*annealing.Group)
-	bytes := c.Model.Bytes(part, 1, marginals)
+	each, setup := takes(c, along)
+	work := s.Budget * (1 - policy.PilotShare)
+	part := groups(max(work/each/policy.SampledParts, setup/each/policy.SetupShare))
+	chains := groups(work / (each + setup/float64(part)))
+	part = min(part, chains)
+	bytes := importance.Bytes(part, len(c.Prepared.Expression().Dims), marginals)
+	if along.Kind == btn.SampledByAnnealing {
+		bytes = c.Model.Bytes(part, 1, marginals)
+	}
 	if bytes > float64(s.Memory) {
-		return nil, fault.New(fault.OverBudget, "plan: chains need %.3g bytes, %d are allowed", bytes, s.Memory)
+		return nil, fault.New(fault.OverBudget, "plan: components need %.3g bytes, %d are allowed", bytes, s.Memory)
 	}
 
 	from := int64(0)
@@ -95,7 +118,7 @@ func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginal
 		}
 		e := btn.Estimate{
 			Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1, Level: math.Log2(float64(to)),
-			Cost: btn.Cost{Flops: each * float64(to-from), Bytes: bytes},
+			Cost: btn.Cost{Flops: each*float64(to-from) + setup*math.Ceil(float64(to-from)/float64(part)), Bytes: bytes},
 		}
 		for ; from < to; from += part {
 			e.Parts = append(e.Parts, &btn.Sampled{Along: along, From: from, To: min(from+part, to)})
@@ -106,6 +129,11 @@ func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginal
 	return out, nil
 }
 
+// groups is a number of components from one group to the most there are, in whole groups.
+func groups(n float64) int64 {
+	return max(annealing.Group, int64(min(n, float64(btn.MostComponents)))/annealing.Group*annealing.Group)
+}
+
 // pilot chooses steps, rungs and where chains begin by how far the weights of some chains spread, none of which is a component. The
 // logarithm's variance falls as one over the rungs.
 func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampling, error) {
@@ -113,7 +141,7 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 	chains := int64(policy.PilotChains)
 	for ; rungs > 4 && m.Flops(rungs)*float64(2*chains) > policy.PilotShare*s.Budget; rungs /= 2 {
 	}
-	along := &btn.Sampling{Seed: s.Seed}
+	along := &btn.Sampling{Kind: btn.SampledByAnnealing, Seed: s.Seed}
 	// Pilots have seeds of their own: components never see what has chosen them.
 	variance, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed}, chains)
 	if err != nil {

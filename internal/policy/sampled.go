@@ -29,6 +29,16 @@ const (
 	// Chosen.
 	PilotShare = 0.05
 
+	// PilotBond is the first bond of a sweep. FirstSearch is the share of a pilot's work that goes into each of the search for a sweep and
+	// the tables of mini-buckets.
+	// Chosen.
+	PilotBond   = 4
+	FirstSearch = 0.125
+
+	// SetupShare is what the preparation of a part of the components may take, against the components.
+	// Chosen.
+	SetupShare = 0.25
+
 	// WeightVariance is the variance of the logarithm of a weight that the rungs are chosen for.
 	// Measured: the error at equal work does not depend on it from 1 down (complete, bipartite, three-dimensional, 3-regular models), and
 	// is 1.5 to 3 times larger at 8.
@@ -88,3 +98,7 @@ const (
 	LeastShare   = 1.0 / 8
 	UnclearShare = 1.0 / 2
 )
+
+// PilotDefences are the shares of mini-buckets that a sweep is tried with: a small one loses little and bounds weights worse.
+// Chosen.
+var PilotDefences = []float64{1e-2, 1e-4, 1e-6}

@@ -43,6 +43,7 @@ type Problem struct {
 	truncated  map[bool]*truncated.Prepared // by whether marginals can be recovered
 	descents   map[string]*descent.Prepared // by question
 	chains     map[bool]*Chains             // likewise
+	proposals  map[bool]*proposal           // likewise: of the last way of drawing
 	walk       *annealing.Model
 	ground     *Ground // of the last slice: two large ones may not fit
 }

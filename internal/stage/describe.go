@@ -40,10 +40,10 @@ func describePlan(p *btn.Plan) string {
 		e.Parts[0].Describe(&r)
 		step := fmt.Sprintf("%s %d", r.Kind, r.Size)
 		switch {
-		case r.Kind == btn.KindBethe:
-			step = "belief propagation"
 		case e.Rule == btn.Bounding:
 			step = "bounds"
+		case r.Kind == btn.KindBethe:
+			step = "belief propagation"
 		case r.Family == btn.FamilySampled:
 			step = fmt.Sprintf("components to %.0f", math.Exp2(e.Level))
 		case r.Family != btn.FamilyRegions:

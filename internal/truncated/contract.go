@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/compressed"
 	"github.com/basetensor/basetensor/internal/engine/mps"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -69,6 +70,15 @@ func (p *Prepared) Contract(ctx context.Context, plan *btn.TruncatedPlan, bond i
 	var err error
 	a.Rows, err = p.Rows(rows)
 	return a, err
+}
+
+// Sampler makes what draws states along a sweep, within memory bytes (0: btn.DefaultMemory). Errors: those of mps.NewSampler, and internal
+// for the plan of a tree.
+func (p *Prepared) Sampler(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64) (*mps.Sampler, error) {
+	if plan.Family != btn.FamilySweep {
+		return nil, fault.New(fault.Internal, "truncated: states are drawn along a sweep, the plan is a %s", plan.Family)
+	}
+	return mps.NewSampler(ctx, p.simple.Expression, p.sweepPlan(plan), mps.Options{Bond: bond, Memory: memory})
 }
 
 // whole reports whether a tree that loses nothing at a bond had better be contracted without any truncation: null

@@ -199,6 +199,12 @@ func (p *Prepared) Greedy(ctx context.Context, o SearchOptions) ([]btn.Truncated
 	return []btn.TruncatedPlan{found.plan, reversed(found.plan)}, nil
 }
 
+// Sweep returns the best plan of a sweep that a search of o.Moves finds. Errors: over budget where none fits the memory at this bond.
+func (p *Prepared) Sweep(ctx context.Context, o SearchOptions) (btn.TruncatedPlan, error) {
+	found, err := p.sweep(ctx, o, o.Seed, o.Moves)
+	return found.plan, err
+}
+
 // Quick prices the best plan that is found without much search.
 func (p *Prepared) Quick(ctx context.Context, bond int, memory int64, seed uint64) (Cost, error) {
 	_, c, err := mps.Search(ctx, p.Hypergraph(), mps.SearchOptions{Bond: bond, Memory: memory, Seed: seed, Moves: 1})

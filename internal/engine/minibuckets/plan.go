@@ -24,11 +24,16 @@ type Plan struct {
 	Flops, Bytes float64
 	// Split is how many indices have more than one mini-bucket: without any both bounds are Z.
 	Split int
+	// Draw is about what the time of a draw is worth, flops.
+	Draw float64
 
 	dims    []int
 	buckets [][]mini // by position in the order
 	given   int      // tables of the expression; message k is table given+k
 }
+
+// drawWork is what a draw takes for a table and a value, flops. Chosen: about ten nanoseconds.
+const drawWork = 30
 
 // mini is a mini-bucket of an index.
 type mini struct {
@@ -119,6 +124,7 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 			m.scope = append(slices.DeleteFunc(m.scope, func(j int) bool { return j == i }), i)
 			add(m.scope[:len(m.scope)-1])
 			p.Flops += sizes[r] * float64(60+6*len(m.tables))
+			p.Draw += float64(h.Dims[i]) * drawWork * float64(2+len(m.tables))
 			p.Bytes += 8 * sizes[r] / float64(h.Dims[i])
 		}
 		if len(minis) > 1 {

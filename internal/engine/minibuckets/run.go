@@ -224,31 +224,53 @@ func powerSums(f []float64, d int, w float64) []float64 {
 func (b *Bound) Draw(r *rand.Rand, x []int, e *sumproduct.Expression) (ln float64) {
 	dims := b.plan.dims
 	lnq := 0.0
+	p := make([]float64, 0, 8)
 	for k := len(b.plan.Order) - 1; k >= 0; k-- {
 		i := b.plan.Order[k]
-		p := b.conditional(k, x)
+		p = b.conditional(k, x, p[:0])
 		u := r.Float64()
 		a := 0
-		for ; a < dims[i]-1; a++ {
-			if u -= p[a]; u < 0 {
-				break
+		for v := range dims[i] {
+			if p[v] > 0 {
+				a = v
+				if u -= p[v]; u < 0 {
+					break
+				}
 			}
 		}
 		x[i] = a
 		lnq += math.Log(p[a])
 	}
-	ln = e.Scale.LogAbs() - lnq
+	return b.LnProduct(x, e) - lnq
+}
+
+// LnDensity returns ln q of a state, nats: the density that Draw draws from. Cost: that of Draw.
+func (b *Bound) LnDensity(x []int) (ln float64) {
+	p := make([]float64, 0, 8)
+	for k, i := range b.plan.Order {
+		a := x[i]
+		p = b.conditional(k, x, p[:0])
+		x[i] = a
+		ln += math.Log(p[a])
+	}
+	return ln
+}
+
+// LnProduct is ln ψ of a state: of the product of the expression's tables and its scale.
+func (b *Bound) LnProduct(x []int, e *sumproduct.Expression) float64 {
+	ln := e.Scale.LogAbs()
 	for t := range e.Tables {
 		ln += b.tables[t].ln[b.at(t, x)]
 	}
 	return ln
 }
 
-// conditional is q of an index given those eliminated after it.
-func (b *Bound) conditional(k int, x []int) []float64 {
+// conditional is q of an index given those eliminated after it, in the room of p; it changes the index's own value.
+func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 	i := b.plan.Order[k]
 	d := b.plan.dims[i]
-	p := make([]float64, d)
+	p = slices.Grow(p, d)[:d]
+	clear(p)
 	if len(b.minis[k]) == 0 {
 		for a := range p {
 			p[a] = 1 / float64(d)

@@ -26,20 +26,29 @@ import (
 // sumproduct.ErrNotFinite for entries that are not finite; linalg.ErrConvergence; the context's
 // error, looked at between steps. Cost: Evaluate.
 func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (Value, error) {
+	s, err := newSweep(e, p, o)
+	if err != nil {
+		return Value{}, err
+	}
+	return s.run(ctx)
+}
+
+// newSweep checks what is to be swept, and that it fits the memory.
+func newSweep(e *sumproduct.Expression, p Plan, o Options) (*sweep, error) {
 	h := e.Hypergraph()
 	if o.Cutoff == 0 {
 		o.Cutoff = DefaultCutoff
 	}
 	if o.Bond < 1 || !(o.Cutoff > 0 && o.Cutoff < 1) {
-		return Value{}, fault.New(fault.BadInput, "%w: bond %d, cutoff %g",
+		return nil, fault.New(fault.BadInput, "%w: bond %d, cutoff %g",
 			ErrOptions, o.Bond, o.Cutoff)
 	}
 
 	if err := p.check(h); err != nil {
-		return Value{}, err
+		return nil, err
 	}
 	if err := checkTables(e); err != nil {
-		return Value{}, err
+		return nil, err
 	}
 
 	s := &sweep{e: e, p: p, o: o, steps: schedule(h, p), w: new(linalg.Work)}
@@ -55,13 +64,13 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 	}
 
 	if need := price.PeakBytes; need > o.memory() {
-		return Value{}, fault.New(fault.OverBudget,
+		return nil, fault.New(fault.OverBudget,
 			"%w: a sweep with bonds of %d needs %.0f bytes, the budget is %.0f",
 			sumproduct.ErrOverBudget, o.Bond, need, o.memory())
 	}
 
 	s.gauge, s.f = forwardGauge(e, s.steps)
-	return s.run(ctx)
+	return s, nil
 }
 
 // checkTables checks sizes and entries.
@@ -93,20 +102,9 @@ type sweep struct {
 
 // run sweeps forward, and back where marginals are asked for.
 func (s *sweep) run(ctx context.Context) (Value, error) {
-	c := newChain(s.p.Position, s.constant(), s.w)
-	zero := c.scale.IsZero()
-	for i := range s.steps {
-		if zero {
-			break
-		}
-		if err := ctx.Err(); err != nil {
-			return Value{}, err
-		}
-		alive, err := s.forward(c, &s.steps[i])
-		if err != nil {
-			return Value{}, fmt.Errorf("mps: index %d: %w", s.steps[i].index, err)
-		}
-		zero = !alive
+	c, zero, err := s.ahead(ctx)
+	if err != nil {
+		return Value{}, err
 	}
 
 	v := Value{
@@ -121,7 +119,6 @@ func (s *sweep) run(ctx context.Context) (Value, error) {
 	}
 
 	if s.o.Marginals && !zero {
-		var err error
 		if v.Marginals, err = s.marginals(ctx); err != nil {
 			return Value{}, err
 		}
@@ -133,6 +130,26 @@ func (s *sweep) run(ctx context.Context) (Value, error) {
 	v.Flops = s.lim.flops
 	v.PeakBytes = s.lim.peak
 	return v, nil
+}
+
+// ahead sweeps forward; zero says that the state has become 0.
+func (s *sweep) ahead(ctx context.Context) (c *chain, zero bool, err error) {
+	c = newChain(s.p.Position, s.constant(), s.w)
+	zero = c.scale.IsZero()
+	for i := range s.steps {
+		if zero {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		alive, err := s.forward(c, &s.steps[i])
+		if err != nil {
+			return nil, false, fmt.Errorf("mps: index %d: %w", s.steps[i].index, err)
+		}
+		zero = !alive
+	}
+	return c, zero, nil
 }
 
 // constant is the product of the scale and the tables without indices.

@@ -1,0 +1,172 @@
+// Package importance weighs independent draws from a proposal q, so that the mean of their weights ψ/q is Z (importance sampling): from
+// mini-buckets, whose weights are bounded, or from what a truncated sweep keeps, mixed with a share of those.
+//
+// The density of the mixture q = (1−ε) q' + ε q_WMB is what weighs a draw, whichever part it is from. Its weights are at most Z⁺/ε, Z⁺
+// being the mini-buckets' bound, and it is above 0 wherever ψ is (docs/method.md). Lou, Dechter, Ihler, Dynamic importance sampling, 2017.
+//
+// The random numbers of a draw depend on the seed and on its number alone: any share of the draws has the same bits on any worker.
+package importance
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/basetensor/basetensor/internal/engine/minibuckets"
+	"github.com/basetensor/basetensor/internal/engine/mps"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Proposal is what states are drawn from. It does not change and may be used by several goroutines.
+type Proposal struct {
+	e     *sumproduct.Expression
+	bound *minibuckets.Bound
+	sweep *mps.Sampler // nil for mini-buckets alone
+	share float64      // ε, 1 for mini-buckets alone; also that of values which truncation may have lost
+}
+
+// New returns the proposal of an upper bound by mini-buckets, and, unless it is nil, of a sweep of the same expression, in which the
+// mini-buckets have a share above 0. Errors: bad input for another share; unsupported where an index has more than 65,536 values.
+func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *mps.Sampler, share float64) (*Proposal, error) {
+	if sweep == nil {
+		share = 1
+	}
+	if !(share > 0 && share <= 1) {
+		return nil, fault.New(fault.BadInput, "importance: mini-buckets have a share of %v", share)
+	}
+	for i, d := range e.Dims {
+		if d > 1<<16 {
+			return nil, fault.New(fault.Unsupported, "importance: index %d has %d values, at most %d", i, d, 1<<16)
+		}
+	}
+	return &Proposal{e: e, bound: bound, sweep: sweep, share: share}, nil
+}
+
+// LnMost is ln of what no weight exceeds, nats; −Inf where Z is 0.
+func (p *Proposal) LnMost() float64 { return p.bound.Ln - math.Log(p.share) }
+
+// Bytes is what so many draws take beside the proposal.
+func Bytes(draws int64, indices int, marginals bool) float64 {
+	each := 8.0
+	if marginals {
+		each += 2 * float64(indices)
+	}
+	return each * float64(draws)
+}
+
+// Weights are those of some draws.
+type Weights struct {
+	// Ln are ln w of every draw in sequence, −Inf for 0: their mean is Z.
+	Ln []float64
+	// Top is the largest of Ln. Share[i][a] is Σ e^{Ln−Top} over the draws with index i at value a, Squares the same with e^{2(Ln−Top)};
+	// nil where they were not asked for.
+	Top            float64
+	Share, Squares [][]float64
+}
+
+// block is how many draws a goroutine takes at a time.
+const block = 16
+
+// rounding is how far a logarithm of a weight may exceed its bound by rounding, per nat and one nat: it is cut there.
+const rounding = 1e-9
+
+// Run returns the weights of draws from ≤ c < to, by so many goroutines (0: one a processor). The same input gives the same bits for any
+// number of them. Errors: internal where a weight exceeds the bound, which a right density does not let happen; the context's, which is
+// looked at after every block of draws. Cost: that of a draw of each part of the mixture, twice.
+func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads int, marginals bool) (*Weights, error) {
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1)}
+	n := len(p.e.Dims)
+	var states []uint16
+	if marginals {
+		states = make([]uint16, len(w.Ln)*n)
+	}
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for range min(threads, (len(w.Ln)+block-1)/block) {
+		running.Go(func() {
+			x := make([]int, n)
+			var drawer *mps.Drawer
+			if p.sweep != nil {
+				drawer = p.sweep.NewDrawer(p.share)
+			}
+			for ctx.Err() == nil {
+				first := int(next.Add(block)) - block
+				if first >= len(w.Ln) {
+					return
+				}
+				for c := first; c < min(first+block, len(w.Ln)); c++ {
+					w.Ln[c] = p.draw(rand.New(rand.NewPCG(seed, uint64(from)+uint64(c))), drawer, x)
+					if marginals {
+						for i, a := range x {
+							states[c*n+i] = uint16(a)
+						}
+					}
+				}
+			}
+		})
+	}
+	running.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	most := p.LnMost()
+	for c, l := range w.Ln {
+		if math.IsNaN(l) || l > most+rounding*(1+math.Abs(most)) {
+			return nil, fault.New(fault.Internal, "importance: draw %d weighs e^%v, at most e^%v is possible", from+int64(c), l, most)
+		}
+		w.Ln[c] = min(l, most)
+		w.Top = max(w.Top, w.Ln[c])
+	}
+	if marginals {
+		w.count(p.e.Dims, states)
+	}
+	return w, nil
+}
+
+// draw draws a state x and returns ln of its weight.
+func (p *Proposal) draw(r *rand.Rand, drawer *mps.Drawer, x []int) float64 {
+	if drawer == nil {
+		return p.bound.Draw(r, x, p.e)
+	}
+	var sweep, buckets float64 // ln of the densities
+	if r.Float64() < p.share {
+		p.bound.Draw(r, x, p.e)
+		sweep, buckets = drawer.LnDensity(x), p.bound.LnDensity(x)
+	} else {
+		sweep = drawer.Draw(r, x)
+		buckets = p.bound.LnDensity(x)
+	}
+	ln := p.bound.LnProduct(x, p.e)
+	if math.IsInf(ln, -1) {
+		return ln
+	}
+	sweep += math.Log1p(-p.share)
+	buckets += math.Log(p.share)
+	top := max(sweep, buckets)
+	return ln - top - math.Log(math.Exp(sweep-top)+math.Exp(buckets-top))
+}
+
+// count adds up what the states weigh.
+func (w *Weights) count(dims []int, states []uint16) {
+	w.Share, w.Squares = make([][]float64, len(dims)), make([][]float64, len(dims))
+	for i, d := range dims {
+		w.Share[i], w.Squares[i] = make([]float64, d), make([]float64, d)
+	}
+	if math.IsInf(w.Top, -1) {
+		return
+	}
+	for c, l := range w.Ln {
+		v := math.Exp(l - w.Top)
+		for i, a := range states[c*len(dims) : (c+1)*len(dims)] {
+			w.Share[i][a] += v
+			w.Squares[i][a] += v * v
+		}
+	}
+}

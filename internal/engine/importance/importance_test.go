@@ -1,0 +1,272 @@
+package importance
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/engine/minibuckets"
+	"github.com/basetensor/basetensor/internal/engine/mps"
+	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// random is an expression of tables over one to three of some indices of one to three values, entries e^±strength, a share of them 0.
+func random(r *rand.Rand) *sumproduct.Expression {
+	n := 3 + r.IntN(6)
+	e := &sumproduct.Expression{Scale: scaled.FromFloat(math.Exp(3 * r.NormFloat64()))}
+	for range n {
+		e.Dims = append(e.Dims, []int{1, 2, 2, 2, 2, 3}[r.IntN(6)])
+	}
+	strength, zeros := 2*r.Float64(), 0.0
+	if r.IntN(3) == 0 {
+		zeros = 0.2 * r.Float64()
+	}
+	for range 2*n + r.IntN(2*n) {
+		t := sumproduct.Table{Scope: r.Perm(n)[:r.IntN(min(n, 3)+1)]}
+		size := 1
+		for _, i := range t.Scope {
+			size *= e.Dims[i]
+		}
+		for range size {
+			x := math.Exp(strength * (2*r.Float64() - 1))
+			if r.Float64() < zeros {
+				x = 0
+			}
+			t.Data = append(t.Data, x)
+		}
+		e.Tables = append(e.Tables, t)
+	}
+	return e
+}
+
+// enumerate is ψ of all states, the first index fastest, and ln Z.
+func enumerate(e *sumproduct.Expression) (states [][]int, psi []float64, lnZ float64) {
+	x := make([]int, len(e.Dims))
+	z := 0.0
+	for {
+		v := math.Exp(e.Scale.LogAbs())
+		for _, t := range e.Tables {
+			at := 0
+			for _, i := range t.Scope {
+				at = at*e.Dims[i] + x[i]
+			}
+			v *= t.Data[at]
+		}
+		z += v
+		states, psi = append(states, slices.Clone(x)), append(psi, v)
+		k := 0
+		for ; k < len(x); k++ {
+			if x[k]++; x[k] < e.Dims[k] {
+				break
+			}
+			x[k] = 0
+		}
+		if k == len(x) {
+			return states, psi, math.Log(z)
+		}
+	}
+}
+
+// proposal is one of mini-buckets of at most so many entries, and of a sweep of a bond where that is above 0; nil where the sweep is lost.
+func proposal(t *testing.T, e *sumproduct.Expression, entries float64, bond int, share float64) (*Proposal, *mps.Sampler) {
+	t.Helper()
+	h := e.Hypergraph()
+	plan, err := minibuckets.NewPlan(h, orders.MinFill(h), entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := minibuckets.Run(t.Context(), e, plan, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sweep *mps.Sampler
+	if bond > 0 {
+		own, _, err := mps.Search(t.Context(), h, mps.SearchOptions{Bond: bond, Memory: 1 << 30, Moves: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sweep, err = mps.NewSampler(t.Context(), e, own, mps.Options{Bond: bond}); err != nil {
+			return nil, nil
+		}
+	}
+	p, err := New(e, bound, sweep, share)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, sweep
+}
+
+// TestDensitiesAreNormalised: the densities of a sweep add up to 1 over all states, are above 0 wherever ψ is, and are the model's where
+// nothing is truncated.
+func TestDensitiesAreNormalised(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	models := 0
+	for k := range 300 {
+		e := random(r)
+		states, psi, lnZ := enumerate(e)
+		bond := []int{1, 2, 64}[k%3]
+		_, sweep := proposal(t, e, 4, bond, 0.5)
+		if sweep == nil {
+			if !math.IsInf(lnZ, -1) && bond == 64 {
+				t.Errorf("model %d: nothing is left of the state, ln Z %v", k, lnZ)
+			}
+			continue
+		}
+		models++
+		d := sweep.NewDrawer(1e-3)
+		sum := 0.0
+		for s, x := range states {
+			q := math.Exp(d.LnDensity(slices.Clone(x)))
+			sum += q
+			if psi[s] > 0 && !(q > 0) {
+				t.Fatalf("model %d, bond %d: density 0 where ψ is %v", k, bond, psi[s])
+			}
+			if want := psi[s] / math.Exp(lnZ); bond == 64 && math.Abs(q-want) > 2e-3 {
+				t.Fatalf("model %d: density %v, want %v", k, q, want)
+			}
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			t.Errorf("model %d, bond %d: densities add up to %v", k, bond, sum)
+		}
+	}
+	if models < 200 {
+		t.Errorf("only %d models have a sweep", models)
+	}
+}
+
+// TestWeightsAreUnbiased: means over 1,000 seeds of a few draws each are Z, and shares of the weights are the marginals, for mini-buckets
+// and for sweeps that truncate.
+func TestWeightsAreUnbiased(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 1))
+	models, off, moved := 0, 0, 0
+	for k := range 40 {
+		e := random(r)
+		states, psi, lnZ := enumerate(e)
+		bond := []int{0, 1, 2, 1}[k%4]
+		defence := []float64{0.3, 0.02}[k/2%2]
+		p, _ := proposal(t, e, []float64{2, 6}[k%2], bond, defence)
+		if p == nil || math.IsInf(lnZ, -1) {
+			continue
+		}
+		models++
+		var sum, squares float64
+		share := make([]float64, e.Dims[0])
+		const seeds, draws = 1000, 4
+		for seed := range uint64(seeds) {
+			w, err := p.Run(t.Context(), seed, 8, 8+draws, 1, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean := 0.0
+			for _, l := range w.Ln {
+				mean += math.Exp(l-lnZ) / draws
+			}
+			sum += mean / seeds
+			squares += mean * mean / seeds
+			for a := range share {
+				share[a] += w.Share[0][a] * math.Exp(w.Top-lnZ) / (seeds * draws)
+			}
+		}
+		error1 := math.Sqrt(max(0, squares-sum*sum)/seeds) + 1e-9
+		if error1 > 1e-6 {
+			moved++
+		}
+		if bond > 0 { // what is drawn rarely may not have been drawn
+			error1 = max(error1, math.Sqrt(2*defence/(seeds*draws)))
+		}
+		z := (sum - 1) / error1
+		if math.Abs(z) > 5 {
+			t.Errorf("model %d, bond %d: the mean is %v of Z, %.1f standard errors", k, bond, sum, z)
+		}
+		if math.Abs(z) > 2 {
+			off++
+		}
+		want := make([]float64, len(share))
+		for s, x := range states {
+			want[x[0]] += psi[s] * math.Exp(-lnZ)
+		}
+		for a := range share {
+			if math.Abs(share[a]-want[a]) > 6*error1+0.05 {
+				t.Errorf("model %d: share %v of value %d, want %v", k, share[a], a, want[a])
+			}
+		}
+	}
+	if models < 25 || off > models/6 || moved < models/2 {
+		t.Errorf("of %d models %d are two standard errors off, %d have weights that differ", models, off, moved)
+	}
+}
+
+// TestNoWeightExceedsTheBound: on 5,000 models; Run says so itself if one does.
+func TestNoWeightExceedsTheBound(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	near := 0
+	for k := range 5000 {
+		e := random(r)
+		p, _ := proposal(t, e, []float64{2, 4, 9}[k%3], k%3, 0.1)
+		if p == nil {
+			continue
+		}
+		w, err := p.Run(t.Context(), uint64(k), 0, 16, 1, false)
+		if err != nil {
+			t.Fatalf("model %d: %v", k, err)
+		}
+		if w.Top > p.LnMost()-0.5 {
+			near++
+		}
+	}
+	if near < 500 {
+		t.Errorf("only %d models come near the bound", near)
+	}
+}
+
+// TestSameBits for any share of the draws and any number of goroutines.
+func TestSameBits(t *testing.T) {
+	e := random(rand.New(rand.NewPCG(4, 1)))
+	p, _ := proposal(t, e, 4, 2, 0.2)
+	whole, err := p.Run(t.Context(), 7, 0, 100, 1, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	several, err := p.Run(t.Context(), 7, 0, 100, 3, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := p.Run(t.Context(), 7, 37, 61, 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(whole.Ln, several.Ln) || !slices.Equal(whole.Ln[37:61], part.Ln) ||
+		!slices.EqualFunc(whole.Share, several.Share, slices.Equal) || !slices.EqualFunc(whole.Squares, several.Squares, slices.Equal) {
+		t.Error("other bits with other shares or goroutines")
+	}
+}
+
+// TestWhatIsRefused: shares that are none, entries below 0, a context that is over.
+func TestWhatIsRefused(t *testing.T) {
+	e := random(rand.New(rand.NewPCG(5, 1)))
+	p, sweep := proposal(t, e, 4, 2, 0.2)
+	for _, share := range []float64{0, -1, 2, math.NaN()} {
+		if _, err := New(e, p.bound, sweep, share); err == nil {
+			t.Errorf("a share of %v is accepted", share)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Run(ctx, 1, 0, 10, 1, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{}, Data: []float64{-1}})
+	h := e.Hypergraph()
+	own, _, err := mps.Search(t.Context(), h, mps.SearchOptions{Bond: 2, Memory: 1 << 30, Moves: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mps.NewSampler(t.Context(), e, own, mps.Options{Bond: 2}); err == nil {
+		t.Error("an entry below 0 is accepted")
+	}
+}
