@@ -145,8 +145,8 @@ func doubt(r *estimate) float64 {
 	return math.Sqrt(math.Sqrt(max(*r.Discarded, 0)))
 }
 
-// unseen is what truncations leave out where no second bond shows it: many discard as much as the largest share, and their roots add up where
-// that is much.
+// unseen is what truncations leave out where no second bond shows it: many discard as much as the largest share, and their roots add up
+// where that is much.
 func unseen(share float64) float64 {
 	share = max(share, 0)
 	return min(policy.Truncations*share, policy.Coarsely*math.Sqrt(share))
