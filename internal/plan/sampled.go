@@ -74,7 +74,7 @@ func draw(ctx context.Context, c *problem.Chains, s btn.Settings) (*btn.Sampling
 		return nil, err
 	}
 	along.Shape = c.Prepared.Shape()
-	other, err := propose(ctx, c.Prepared, s, policy.PilotShare*s.Budget/2)
+	other, err := propose(ctx, c.Prepared, s, policy.ProposalShare*s.Budget)
 	if err == nil && other != nil && promise(other, c, s.Budget) < promise(along, c, s.Budget) {
 		along = other
 	}
@@ -102,13 +102,16 @@ func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginal
 	work := s.Budget * (1 - policy.PilotShare)
 	part := groups(max(work/each/policy.SampledParts, setup/each/policy.SetupShare))
 	chains := groups(work / (each + setup/float64(part)))
-	part = min(part, chains)
-	bytes := importance.Bytes(part, len(c.Prepared.Expression().Dims), marginals)
-	if along.Kind == btn.SampledByAnnealing {
-		bytes = c.Model.Bytes(part, 1, marginals)
+	bytes := func(part int64) float64 {
+		if along.Kind == btn.SampledByAnnealing {
+			return c.Model.Bytes(part, 1, marginals)
+		}
+		return importance.Bytes(part, len(c.Prepared.Expression().Dims), marginals)
 	}
-	if bytes > float64(s.Memory) {
-		return nil, fault.New(fault.OverBudget, "plan: components need %.3g bytes, %d are allowed", bytes, s.Memory)
+	part = fitting(min(part, chains), s.Memory, bytes)
+	chains = min(chains, part*policy.MostSampledParts)
+	if bytes(part) > float64(s.Memory) {
+		return nil, fault.New(fault.OverBudget, "plan: components need %.3g bytes, %d are allowed", bytes(part), s.Memory)
 	}
 
 	from := int64(0)
@@ -118,7 +121,7 @@ func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginal
 		}
 		e := btn.Estimate{
 			Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1, Level: math.Log2(float64(to)),
-			Cost: btn.Cost{Flops: each*float64(to-from) + setup*math.Ceil(float64(to-from)/float64(part)), Bytes: bytes},
+			Cost: btn.Cost{Flops: each*float64(to-from) + setup*math.Ceil(float64(to-from)/float64(part)), Bytes: bytes(part)},
 		}
 		for ; from < to; from += part {
 			e.Parts = append(e.Parts, &btn.Sampled{Along: along, From: from, To: min(from+part, to)})
@@ -127,6 +130,14 @@ func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginal
 		out = append(out, e)
 	}
 	return out, nil
+}
+
+// fitting halves a part until it fits the memory, down to one group.
+func fitting(part, memory int64, bytes func(part int64) float64) int64 {
+	for part > annealing.Group && bytes(part) > float64(memory) {
+		part = groups(float64(part) / 2)
+	}
+	return part
 }
 
 // groups is a number of components from one group to the most there are, in whole groups.

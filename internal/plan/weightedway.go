@@ -67,14 +67,17 @@ func weightedPlan(
 	each := m.Flops(along.Rungs)
 	along.Of = int64(min(budget/each, float64(btn.MostComponents)))
 	along.Of = max(annealing.Group, along.Of/annealing.Group*annealing.Group)
-	part := max(annealing.Group, (along.Of/policy.SampledParts+annealing.Group-1)/annealing.Group*annealing.Group)
-	bytes := m.Bytes(part, 1, true) + 8*float64(samples)*float64(part)/float64(along.Of)*float64(variables+1)
-	if bytes > float64(s.Memory) {
-		return nil, fault.New(fault.OverBudget, "plan: chains need %.3g bytes, %d are allowed", bytes, s.Memory)
+	bytes := func(part int64) float64 {
+		return m.Bytes(part, 1, true) + 8*float64(samples)*float64(part)/float64(along.Of)*float64(variables+1)
+	}
+	part := fitting(groups(float64(along.Of)/policy.SampledParts), s.Memory, bytes)
+	along.Of = min(along.Of, part*policy.MostSampledParts)
+	if bytes(part) > float64(s.Memory) {
+		return nil, fault.New(fault.OverBudget, "plan: chains need %.3g bytes, %d are allowed", bytes(part), s.Memory)
 	}
 	e := btn.Estimate{
 		Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1, Level: math.Log2(float64(along.Of)),
-		Cost: btn.Cost{Flops: each * float64(along.Of), Bytes: bytes},
+		Cost: btn.Cost{Flops: each * float64(along.Of), Bytes: bytes(part)},
 	}
 	for from := int64(0); from < along.Of; from += part {
 		e.Parts = append(e.Parts, &btn.Sampled{Along: along, From: from, To: min(from+part, along.Of)})

@@ -29,6 +29,11 @@ const (
 	// Chosen.
 	PilotShare = 0.05
 
+	// ProposalShare is the part of a budget that the pilot of independent draws may take: mini-buckets, and sweeps of growing bonds.
+	// Measured: an attractive grid of 40×40 has a sweep of bond 4 within a tenth of six seconds, not within a twentieth, and a standard
+	// error of 0.002 with it where chains have 0.13.
+	ProposalShare = 0.1
+
 	// PilotBond is the first bond of a sweep. FirstSearch is the share of a pilot's work that goes into each of the search for a sweep and
 	// the tables of mini-buckets.
 	// Chosen.
@@ -68,6 +73,10 @@ const (
 	// SampledParts is into how many parts the chains of one job are divided at most.
 	// Chosen: workers, and what one loses if it dies.
 	SampledParts = 32
+
+	// MostSampledParts is how many parts there are at most where the memory holds only small ones.
+	// Chosen: what a plan takes in a message.
+	MostSampledParts = 1024
 )
 
 // Which family for which model, decision 26.
