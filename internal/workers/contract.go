@@ -41,6 +41,13 @@ func (w *Contract) later(d *bus.Delivered) time.Duration {
 	return w.kinds.pass(d, d.Header.Get(message.HeaderKind))
 }
 
+// A job whose deadline has passed is ended by its timer, with the best estimate so far where it has some. A task of it waits for that,
+// timerPause at a time, and fails the job only where no timer has come within timerGrace.
+const (
+	timerGrace = time.Minute
+	timerPause = time.Second
+)
+
 // task computes the values of one chunk: task.<lane>.<job>.<n>.<k> → partial.<lane>.<job>.<n>.<k>.
 func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m message.Task
@@ -59,7 +66,11 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	if pause := w.kinds.pass(d.Raw, m.NumericKind); pause > 0 {
 		return hop.Later(pause), nil
 	}
-	if err := w.Open(ctx, d, m.Job, m.Digest, m.Stored, m.DeadlineMS); err != nil {
+	err := w.Open(ctx, d, m.Job, m.Digest, m.Stored, m.DeadlineMS)
+	if fault.CodeOf(err) == fault.Deadline && w.Bus.Since(time.UnixMilli(m.Stored+m.DeadlineMS)) < timerGrace {
+		return hop.Later(timerPause), nil
+	}
+	if err != nil {
 		return hop.Done, err
 	}
 

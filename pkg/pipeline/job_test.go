@@ -135,6 +135,38 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
+// TestDeadlineIsTheTimers: a task that is opened after the deadline does not end its job, for the aggregator may have an estimate.
+func TestDeadlineIsTheTimers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	r.run(quick, pipeline.StageReparam, pipeline.StageLearn)
+	w, _ := request(t, "late", grid(t, 2, 2, 1), btn.Settings{})
+	w.DeadlineMS = 400
+	began := time.Now()
+	r.submit(w)
+	r.eventually("there is a task, and its deadline has passed", func() bool {
+		return r.messages("BTN_TASK") > 0 && time.Since(began) > 500*time.Millisecond
+	})
+	r.run(quick, pipeline.StageContract)
+	r.eventually("the task is put off", func() bool {
+		stream, err := r.js.Stream(r.ctx, "BTN_TASK")
+		r.must(err)
+		taken := uint64(0)
+		for c := range stream.ListConsumers(r.ctx).Info() {
+			taken = max(taken, c.Delivered.Consumer)
+		}
+		return taken > 1 // it came again
+	})
+	if n := r.messages("BTN_ANSWER"); n != 0 {
+		t.Fatal("the contract-worker has ended the job")
+	}
+	r.run(quick, pipeline.StageAggregate)
+	if a := r.failed("late", wire.StatusDeadline, fault.Deadline, "deadline passed at"); a.Error.Stage != string(pipeline.StageAggregate) {
+		t.Errorf("it was ended by %s", a.Error.Stage)
+	}
+	r.eventually("the task is disposed of", func() bool { return r.messages("BTN_TASK") == 0 })
+}
+
 // A deadline holds while nobody takes the model up.
 func TestDeadlineWithoutWorkers(t *testing.T) {
 	t.Parallel()
