@@ -54,12 +54,35 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 	}
 
 	from := of.Plan
+	// The model's own plans are for all evidence: those that resolve it are not divided anew under each, which would not be remembered.
+	under := masked(from) && !q.Evidence.IsEmpty()
+	var made *btn.Plan
+	mix := func(ctx context.Context) (*btn.Plan, bool, error) {
+		var err error
+		if made == nil {
+			made, err = a.mixed(ctx, from, chains, q, under)
+		}
+		return made, !short, err
+	}
+	if under {
+		unmasked, err := a.current().Unmasked(a.ctx)
+		if err != nil {
+			return btn.Assignment{}, err
+		}
+		key := a.growthKey("families under evidence"+describe(from), q.Marginals)
+		plan, hit, err := a.rememberWhole(key, unmasked.Hypergraph(), mix)
+		if err != nil {
+			return btn.Assignment{}, err
+		}
+		if !draws(plan) {
+			if of.Plan = plan; hit != btn.CacheHit {
+				of.Cache = hit
+			}
+			return of, nil
+		}
+	}
 	key := fmt.Sprintf("families %s indices %v", describe(from), chains.Prepared.Indices())
-	plan, hit, err := a.rememberWhole(a.growthKey(key, q.Marginals), chains.Prepared.Hypergraph(),
-		func(ctx context.Context) (*btn.Plan, bool, error) {
-			plan, err := a.mixed(ctx, from, chains, q)
-			return plan, !short, err
-		})
+	plan, hit, err := a.rememberWhole(a.growthKey(key, q.Marginals), chains.Prepared.Hypergraph(), mix)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -68,6 +91,17 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 		of.Cache = hit
 	}
 	return of, nil
+}
+
+// masked reports whether a plan of truncated legs is the model's own, under which evidence enters as masks.
+func masked(p *btn.Plan) bool {
+	legs, ok := p.Estimates[0].Parts[0].(*btn.Truncated)
+	return ok && legs.Along.Masked
+}
+
+// draws reports whether a plan has sampled components.
+func draws(p *btn.Plan) bool {
+	return slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.Pooled })
 }
 
 // describe lists what a ladder is, for the key of what is made of it.
@@ -93,11 +127,12 @@ func (a *assigner) contractions(conditioned *btn.Network, q query.Query) (btn.As
 	return assignment, err
 }
 
-// mixed divides the budget between the contractions of a plan, components that are sampled, and bounds.
-func (a *assigner) mixed(ctx context.Context, from *btn.Plan, c *problem.Chains, q query.Query) (*btn.Plan, error) {
+// mixed divides the budget between the contractions of a plan, components that are sampled, and bounds; not where a trial says that the
+// contractions resolve the model and alone is set.
+func (a *assigner) mixed(ctx context.Context, from *btn.Plan, c *problem.Chains, q query.Query, alone bool) (*btn.Plan, error) {
 	s := a.settings
 	legs, err := a.trial(ctx, from, q)
-	if err != nil || legs.lossless {
+	if err != nil || legs.lossless || alone && legs.tried && legs.discarded <= policy.Resolved {
 		return from, err
 	}
 	half := s

@@ -95,12 +95,14 @@ func takes(c *problem.Chains, along *btn.Sampling) (each, setup float64) {
 	return along.Each, along.Setup
 }
 
-// components divides what s.Budget leaves after the pilot into components: estimates of a sixteenth of it, an eighth and so on, each of the
-// components of those before it and as many again. What comes before the first component takes policy.SetupShare of a part at most.
+// components divides what s.Budget leaves after the pilot into components: estimates of a sixteenth of it or less, an eighth and so on,
+// each of the components of those before it and as many again. What comes before the first component takes policy.SetupShare of a part
+// at most.
 func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginals bool) (out []btn.Estimate, err error) {
 	each, setup := takes(c, along)
 	work := s.Budget * (1 - policy.PilotShare)
-	part := groups(max(work/each/policy.SampledParts, setup/each/policy.SetupShare))
+	least := groups(setup / each / policy.SetupShare)
+	part := max(groups(work/each/policy.SampledParts), least)
 	chains := groups(work / (each + setup/float64(part)))
 	bytes := func(part int64) float64 {
 		if along.Kind == btn.SampledByAnnealing {
@@ -114,17 +116,21 @@ func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginal
 		return nil, fault.New(fault.OverBudget, "plan: components need %.3g bytes, %d are allowed", bytes(part), s.Memory)
 	}
 
+	// What the accuracy needs by the pilot comes first where that is less.
+	enough := max(policy.LeastSampled, along.Spread*math.Pow(2/s.Accuracy, 2))
+	first := min(max(chains/16, part)/part*part, groups(enough), chains)
 	from := int64(0)
-	for to := min(max(chains/16, part)/part*part, chains); from < chains; to = min(2*to, chains) {
+	for to := first; from < chains; to = min(2*to, chains) {
 		if chains-to < to/2 {
 			to = chains
 		}
+		own := min(part, max(least, groups(float64(to-from)/2)))
 		e := btn.Estimate{
 			Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1, Level: math.Log2(float64(to)),
-			Cost: btn.Cost{Flops: each*float64(to-from) + setup*math.Ceil(float64(to-from)/float64(part)), Bytes: bytes(part)},
+			Cost: btn.Cost{Flops: each*float64(to-from) + setup*math.Ceil(float64(to-from)/float64(own)), Bytes: bytes(own)},
 		}
-		for ; from < to; from += part {
-			e.Parts = append(e.Parts, &btn.Sampled{Along: along, From: from, To: min(from+part, to)})
+		for ; from < to; from += own {
+			e.Parts = append(e.Parts, &btn.Sampled{Along: along, From: from, To: min(from+own, to)})
 		}
 		from = to
 		out = append(out, e)

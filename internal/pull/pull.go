@@ -71,10 +71,8 @@ const (
 	deepFor    = 5 * time.Second
 	crowdedFor = 50 * time.Millisecond
 
-	// deepHeavy is how many heavy messages of a lane are held that cannot begin: the next. More are put
-	// aside, such that others come past them and no other worker waits for them: returned for a pause,
-	// the longer the more there are, in which about one comes back per asideEach.
-	deepHeavy = 1
+	// Heavy messages of a lane that cannot begin are put aside, all but the next, such that others come past them and no other worker waits
+	// for them: returned for a pause, the longer the more there are, in which about one comes back per asideEach.
 	asideEach = 5 * time.Millisecond
 	asideMost = 5 * time.Second
 

@@ -5,6 +5,7 @@ package pull
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
@@ -99,10 +100,10 @@ func (p *puller) keep(d *bus.Delivered) {
 	p.passOn(l)
 }
 
-// passOn returns the lane's heavy messages while none may begin: another worker may be free. Those
-// that were returned wait here, as many as may, and the rest is put aside.
+// passOn returns the lane's heavy messages while none may begin: another worker may be free. Of those that were returned before one waits
+// here, the first in the stream, and the rest is put aside: what comes back earlier than one that was stored before gives way to it.
 func (p *puller) passOn(l *lane) {
-	barred, at := 0, time.Now()
+	next, at := p.earliest(l), time.Now()
 	l.filter(func(h held) bool {
 		switch {
 		case p.ready(h):
@@ -110,13 +111,23 @@ func (p *puller) passOn(l *lane) {
 		case h.Attempt <= handedBack:
 			h.Again(0)
 			return false
-		}
-		if barred++; barred <= deepHeavy {
+		case h.Sequence == next:
 			return true
 		}
 		h.Again(l.pause(at))
 		return false
 	})
+}
+
+// earliest is the sequence of the first message in the stream that has been returned and cannot begin.
+func (p *puller) earliest(l *lane) uint64 {
+	next := uint64(math.MaxUint64)
+	for _, h := range l.waiting {
+		if h.Attempt > handedBack && !p.ready(h) {
+			next = min(next, h.Sequence)
+		}
+	}
+	return next
 }
 
 // pause is for how long the next heavy message is put aside: they come back one after the other.

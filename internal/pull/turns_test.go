@@ -97,3 +97,23 @@ func TestSecondsOfMessagesAreHeld(t *testing.T) {
 		}
 	}
 }
+
+// TestTheFirstOfTheStreamIsKept: of heavy messages that cannot begin, the one that was stored first waits here, whatever came back first.
+func TestTheFirstOfTheStreamIsKept(t *testing.T) {
+	l := &lane{consumer: "c", flows: map[string]*flow{}}
+	p := &puller{lanes: []*lane{l}, of: map[string]*lane{"c": l}}
+	p.in.Heavy = func(*bus.Delivered) bool { return true }
+	for _, m := range []struct {
+		sequence uint64
+		attempt  int
+	}{{9, 3}, {4, 3}, {2, 1}, {7, 5}} {
+		p.hold(l, len(l.waiting), &bus.Delivered{Msg: &nats.Msg{}, Consumer: "c", Attempt: m.attempt, Sequence: m.sequence})
+	}
+	if got := p.earliest(l); got == 4 {
+		t.Error("one is kept although its tenant may begin")
+	}
+	p.heavy = mostHeavy
+	if got := p.earliest(l); got != 4 {
+		t.Errorf("%d is kept, want 4: 2 is to be returned once more", got)
+	}
+}

@@ -123,12 +123,15 @@ func tail(ln []float64) float64 {
 	for k := range x {
 		x[k] = math.Exp(sorted[n-m+k]-top) - threshold
 	}
-	if x[m-1] <= 0 { // all the same
+	if x[m-1] <= same { // all the same, but for rounding
 		return math.Inf(-1)
 	}
 	k := shape(x)
 	return (k*float64(m) + 10*0.5) / float64(m+10)
 }
+
+// same is the share of the largest weight by which weights may differ and are taken for the same.
+const same = 1e-9
 
 // shape is the posterior mean of the shape of a generalised Pareto distribution, of sorted exceedances, the largest above 0.
 func shape(x []float64) float64 {

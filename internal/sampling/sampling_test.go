@@ -156,3 +156,14 @@ func TestBernstein(t *testing.T) {
 		}
 	}
 }
+
+// TestEqualWeightsAreSettled: weights that differ by rounding alone have no tail.
+func TestEqualWeightsAreSettled(t *testing.T) {
+	ln := make([]float64, 1000)
+	for k := range ln {
+		ln[k] = 61 + 1e-14*float64(k*k%7)
+	}
+	if m := Of(ln); !m.Settled() || !(m.StandardError < 1e-14) {
+		t.Errorf("%+v", m)
+	}
+}

@@ -137,7 +137,7 @@ type Experiment struct {
 func Experiments() []Experiment {
 	return []Experiment{
 		strength(), components(), timing(), references(), reuse(), calibration(), calibrationOfMore(),
-		calibrationOfConstraints(), ofFamilies(),
+		calibrationOfConstraints(), ofFamilies(), ofLarge(),
 	}
 }
 
