@@ -304,3 +304,14 @@ func TestMarginalsOfFewComponents(t *testing.T) {
 		t.Errorf("one weight: %s", text(t, r))
 	}
 }
+
+// TestValuesThatWereNeverDrawn are as likely as one over the effective number, for all that is known.
+func TestValuesThatWereNeverDrawn(t *testing.T) {
+	r := estimate{
+		mean:   sampling.Mean{N: 200, Effective: 200, Tail: -1},
+		shares: []*btn.Weights{{Domains: []int{2}, Share: []float64{200, 0}, Squares: []float64{200, 0}}},
+	}
+	if p, u := r.sampledMarginals(nil); p[0][0] != 1 || u == nil || *u != 1.0/200 {
+		t.Errorf("%v, uncertain by %v", p, *u)
+	}
+}

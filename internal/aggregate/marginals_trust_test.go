@@ -28,10 +28,10 @@ func TestMarginalsOfRegions(t *testing.T) {
 		phases []float64
 		want   float64
 	}{
-		"two sizes":                      {[]float64{0.5, 0.6}, nil, 0.2},
-		"changes that fall":              {[]float64{0.5, 0.6, 0.61}, nil, 0.02},
-		"changes that fall slowly":       {[]float64{0.5, 0.6, 0.68}, nil, 0.64},
-		"changes that do not fall":       {[]float64{0.5, 0.54, 0.6}, nil, 0.36},
+		"two sizes":                      {[]float64{0.5, 0.52}, nil, 0.16},
+		"changes that fall":              {[]float64{0.5, 0.52, 0.522}, nil, 0.016},
+		"changes that fall slowly":       {[]float64{0.5, 0.52, 0.536}, nil, 0.512},
+		"changes that do not fall":       {[]float64{0.5, 0.508, 0.52}, nil, 0.288},
 		"changes that grow out of hand":  {[]float64{0.2, 0.1, 0.9}, nil, 1},
 		"two phases":                     {[]float64{0.5, 0.6, 0.61}, []float64{10, 9}, 0.5},
 		"two phases that are far apart":  {[]float64{0.5, 0.6, 0.61}, []float64{10, -90}, 0.5},
@@ -44,6 +44,11 @@ func TestMarginalsOfRegions(t *testing.T) {
 		if r.MarginalUncertainty == nil || math.Abs(*r.MarginalUncertainty-c.want) > 1e-9 {
 			t.Errorf("%s: want %v: %s", name, c.want, text(t, r))
 		}
+	}
+	hard := windowsWith(0.5, 0.5)
+	hard.Assignment.Hard = true
+	if r := Result(hard); r.Marginals == nil || r.MarginalUncertainty != nil {
+		t.Errorf("constraints that decide the same at both sizes: %s", text(t, r))
 	}
 	if r := Result(windowsWith(0.5)); r.Marginals == nil || r.MarginalUncertainty != nil {
 		t.Errorf("one size: %s", text(t, r))

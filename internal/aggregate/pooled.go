@@ -146,9 +146,9 @@ func (r *estimate) sampledMarginals(targets []int) (p [][]float64, uncertainty *
 		}
 	}
 
-	worst := 0.0
+	worst := 1 / max(r.mean.Effective, 1) // what was never drawn may be as likely as that
 	if !r.believed() {
-		worst = 1 / math.Sqrt(max(r.mean.Effective, 1))
+		worst = math.Sqrt(worst)
 	}
 	at := 0
 	var all [][]float64

@@ -421,7 +421,8 @@ func (g *sequence) others(best *estimate) []*estimate {
 
 // marginalUncertainty returns how far probabilities are off at most: their largest change from the last estimate before that has marginals,
 // of any track. Those of regions are in a track that is not monotone, and where belief propagation has several fixed points they are of
-// one of them: all that others weigh may be elsewhere. It returns nil if there is no other estimate.
+// one of them: all that others weigh may be elsewhere. It returns nil if there is no other estimate, or regions of constraints are the
+// same.
 func (g *sequence) marginalUncertainty(p [][]float64) *float64 {
 	best := g.estimates[g.best]
 	var before [][][]float64
@@ -442,6 +443,9 @@ func (g *sequence) marginalUncertainty(p [][]float64) *float64 {
 		return nil
 	}
 	change := farthest(p, before[n-1])
+	if g.hard && change == 0 && best.isLogLinear() { // constraints that decide the same at every size say nothing of others
+		return nil
+	}
 	if !best.isLogLinear() {
 		if n > 1 {
 			change = max(change, policy.Second*farthest(p, before[n-2]))
@@ -454,7 +458,7 @@ func (g *sequence) marginalUncertainty(p [][]float64) *float64 {
 	if n > 1 {
 		change = regionsNext(change, farthest(before[n-1], before[n-2]))
 	}
-	change = max(policy.Apart*change, -math.Expm1(-phases(g.bp)))
+	change = max(policy.ApartInRegions*change, -math.Expm1(-phases(g.bp)))
 	return finite(min(1, change))
 }
 
