@@ -149,7 +149,8 @@ func TestCompare(t *testing.T) {
 // TestFilesAreReproducible: the same seeds, on a clock that stands still, give the same files.
 func TestFilesAreReproducible(t *testing.T) {
 	now = func() time.Time { return time.Unix(0, 0) }
-	defer func() { now = time.Now }()
+	used = func() time.Duration { return 0 }
+	defer func() { now, used = time.Now, cpuTime }()
 	methods, err := Named("bp", "mean-field", "bucket-renormalisation")
 	if err != nil {
 		t.Fatal(err)
@@ -198,6 +199,8 @@ func TestFilesAreReproducible(t *testing.T) {
 			"calibration":                5,
 			"calibration-of-more":        5,
 			"calibration-of-constraints": 3,
+			"families":                   7,
+			"large":                      2,
 		}[x.Name]; len(files[0]) != want {
 			t.Errorf("%s: %d files, want %d", x.Name, len(files[0]), want)
 		}

@@ -58,9 +58,9 @@ const timeLimit = time.Minute
 func timed(ctx context.Context, m Method, model *factorgraph.Model, wantMarginals bool) (Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
-	start, used := now(), cpuTime()
+	start, before := now(), used()
 	o, err := m.Solve(ctx, model, wantMarginals)
-	o.Seconds, o.CPU = now().Sub(start).Seconds(), (cpuTime() - used).Seconds()
+	o.Seconds, o.CPU = now().Sub(start).Seconds(), (used() - before).Seconds()
 	return o, err
 }
 
