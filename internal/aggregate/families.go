@@ -87,10 +87,13 @@ func (g *sequence) withinBounds() {
 	v := *g.estimates[g.best].LogZ
 	at := min(max(v, lower), upper)
 	if at != v {
-		g.outside = math.Abs(at - v)
 		g.z = scaled.FromLog(at)
+		outside := math.Abs(at - v)
+		if g.uncertainty == nil || outside > *g.uncertainty {
+			g.outside = outside
+		}
 		if g.uncertainty != nil {
-			g.uncertainty = finite(max(*g.uncertainty, g.outside))
+			g.uncertainty = finite(max(*g.uncertainty, outside))
 		}
 	}
 	if g.unsure {

@@ -113,6 +113,9 @@ func TestFamiliesAreJudgedTogether(t *testing.T) {
 		"above a bound": {
 			withBounds(legs(), kinds, btn.BoundValue{Lower: none, Upper: 9}), 9, [2]float64{1, 1.01}, "outside of the bounds by 1 ",
 		},
+		"below a bound within what is stated": {
+			withBounds(legs(), kinds, btn.BoundValue{Lower: 10.01, Upper: some}), 10.01, [2]float64{alone, alone}, "",
+		},
 		"bounds on both sides are the most that can be stated": {
 			withBounds(legs(), kinds, btn.BoundValue{Lower: 9.5, Upper: 10.7}, btn.BoundValue{Lower: 9.995, Upper: 10.01}),
 			10, [2]float64{0.01, 0.0101}, "",

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
 )
 
 // TestBoundsOfPools: both bounds of bounded weights hold about as often as they say, over the rungs of a pool, and are better than the
@@ -46,5 +48,27 @@ func TestBoundsOfPools(t *testing.T) {
 	}
 	if float64(wrong) > delta*pools || bernstein < pools/2 {
 		t.Errorf("%d of %d pools are wrong, %d have a bound above that tells something", wrong, pools, bernstein)
+	}
+}
+
+// TestBoundsHoldForAllQueriesOfAJob: δ is divided by the queries with samples. Of N equal weights the bound below is that of the product of
+// N means, ln w − ln(2/δ)/N with half of the query's δ for the first estimate.
+func TestBoundsHoldForAllQueriesOfAJob(t *testing.T) {
+	const n = 128
+	for _, queries := range []int{0, 1, 2, 40} {
+		in := Input{Assignment: &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9}}}
+		in = withSampled(in, 0, make([]float64, n))
+		in.Sampling = queries
+		want := -math.Log(2*2*float64(max(queries, 1))/1e-3) / n
+		if r := Result(in); r.Bounds == nil || math.Abs(*r.Bounds.Lower-want) > 1e-12 || r.Bounds.Level != 0.999 {
+			t.Errorf("%d queries: %s, not %v", queries, text(t, r), want)
+		}
+	}
+	pooled := []btn.Estimate{{Rule: btn.Bounding}, {Rule: btn.Pooled}, {Rule: btn.Pooled}}
+	job := []btn.Assignment{
+		{}, {Plan: &btn.Plan{Estimates: pooled}}, {Plan: &btn.Plan{Estimates: pooled[:1]}}, {Plan: &btn.Plan{Estimates: pooled}},
+	}
+	if got := Sampling(job); got != 2 {
+		t.Errorf("%d of two queries have samples", got)
 	}
 }

@@ -6,16 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/sampling"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // pool is the weights of sampled components, of one estimate after the other.
 type pool struct {
-	rungs     int // estimates so far
+	rungs     int     // estimates so far
+	delta     float64 // the probability with which some of the query's sampled bounds may fail
 	ln        []float64
 	marginals []*btn.Weights
 	// the best of the bounds so far, −Inf and +Inf for none
@@ -30,7 +31,7 @@ type pooledBound struct {
 }
 
 // pooled is the rule Z̃ = (1/N) Σ_i w_i over all components so far. Bounds of the estimates hold together with probability
-// 1 − policy.BoundsDelta: the k-th has a share of 2^−k of that.
+// 1 − delta: the k-th has a share of 2^−k of that.
 func (r *estimate) pooled(p *pool) error {
 	if p.rungs++; p.rungs == 1 {
 		p.lower.ln, p.upper.ln, p.most = math.Inf(-1), math.Inf(1), math.Inf(-1)
@@ -68,7 +69,7 @@ func (r *estimate) pooled(p *pool) error {
 	if q, ok := r.of.Parts[0].(*btn.Sampled); ok {
 		spread = q.Along.Spread
 	}
-	r.LnLower = finite(p.bound(spread, policy.BoundsDelta*math.Exp2(-float64(p.rungs))))
+	r.LnLower = finite(p.bound(spread, p.delta*math.Exp2(-float64(p.rungs))))
 	return nil
 }
 
@@ -117,6 +118,17 @@ func drawn(p btn.Part) int64 {
 		return q.To - q.From
 	}
 	return 0
+}
+
+// Sampling returns how many queries have sampled components, whose bounds hold together.
+func Sampling(assignments []btn.Assignment) int {
+	n := 0
+	for _, a := range assignments {
+		if a.Plan != nil && slices.ContainsFunc(a.Plan.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.Pooled }) {
+			n++
+		}
+	}
+	return n
 }
 
 // isPooled reports whether an estimate is a mean of sampled components.

@@ -28,6 +28,9 @@ type Input struct {
 	Values       []btn.UnitValue // of this query, in any order; identical duplicates are fine
 	EvidenceFile string          // empty if there was none
 
+	// Sampling is how many queries of the job have sampled components: their bounds hold together. 0 is taken for 1.
+	Sampling int
+
 	// Deadline says that no more values will come: a query that grows is answered with those that
 	// are there.
 	Deadline bool
@@ -67,7 +70,7 @@ func answer(in Input) (btn.Result, scaled.Number) {
 	if failed != nil {
 		return fail(failed)
 	}
-	s := climb(in.Assignment, parts, true)
+	s := climb(in, parts, true)
 	if s.ended == endedDeadline && !in.Deadline {
 		return fail(
 			failure(

@@ -5,6 +5,7 @@ package aggregate
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -30,7 +31,7 @@ func Settled(in Input) bool {
 	}
 
 	parts, broken := collect(in.Query, a.Plan.Len(), sortedUnits(in.Values))
-	return broken != nil || climb(a, parts, false).ended == endedSettled
+	return broken != nil || climb(in, parts, false).ended == endedSettled
 }
 
 // sequence is the complete estimates of a plan, and what follows from them.
@@ -47,15 +48,17 @@ type sequence struct {
 	pool        pool             // weights of sampled components
 	bounds      bounds
 	z           scaled.Number // of the answer: that of the best estimate, or a bound that it is outside of
-	outside     float64       // how far the best estimate is outside of the bounds, nats
+	outside     float64       // how far the best estimate is outside of the bounds where that is beyond what it states, nats
 	apart       float64       // how far another family is away, beyond what both say, nats; 0: it is not
 	proven      float64       // how far the bounds are at most, +Inf without two
 }
 
 // climb adds the estimates whose parts are all there, one after the other, until the sequence has
 // settled. Estimates after an incomplete one count only if no more values will come (last).
-func climb(a *btn.Assignment, parts []part, last bool) *sequence {
+func climb(in Input, parts []part, last bool) *sequence {
+	a := in.Assignment
 	s := &sequence{best: -1, bp: a.Propagation, hard: a.Hard, unsure: a.Unsure}
+	s.pool.delta = policy.BoundsDelta / float64(max(in.Sampling, 1))
 	whole := true
 	for k := range a.Plan.Estimates {
 		e := &a.Plan.Estimates[k]

@@ -2,7 +2,7 @@ package policy
 
 // Sampled components.
 const (
-	// BoundsDelta is the probability that some of the sampled bounds of an answer does not hold.
+	// BoundsDelta is the probability that some of the sampled bounds of a job does not hold: of all estimates of all its queries.
 	// Chosen: the design's.
 	BoundsDelta = 1e-3
 

@@ -273,8 +273,9 @@ func inputs(
 	}
 
 	in := make([]aggregate.Input, len(assignments))
+	sampling := aggregate.Sampling(assignments)
 	for q := range assignments {
-		in[q] = aggregate.Input{Job: job, Query: q, Assignment: &assignments[q], Values: byQuery[q]}
+		in[q] = aggregate.Input{Job: job, Query: q, Assignment: &assignments[q], Values: byQuery[q], Sampling: sampling}
 		if q < len(evidenceFiles) {
 			in[q].EvidenceFile = evidenceFiles[q]
 		}
