@@ -4,84 +4,32 @@
 # Needs Linux (taskset), two cores that do nothing else, redis-server. Takes some ten minutes. Usage: cubes.sh [VARIABLES, default 80].
 set -eu
 cd "$(dirname "$0")/../.."
-n=${1:-80} runs=${RUNS:-3} nats_port=${NATS_PORT:-14322} redis_port=${REDIS_PORT:-16479}
-out=${OUT:-$(mktemp -d)}
-mkdir -p "$out/streams" "$out/bin"
-echo "reports in $out"
-go build -o "$out/bin/" ./cmd/...
+n=${1:-80} runs=${RUNS:-3}
+NATS_PORT=${NATS_PORT:-14322} REDIS_PORT=${REDIS_PORT:-16479}
+. docs/benchmarks/stack.sh
+serve
+for command in reparam-worker aggregator; do work "$command"; done
+"$bin/btn" generate constraints -n "$n" --constraints $((2 * n)) -o "$out/model.uai"
 
-workers= servers=
-stop() {
-  for pid in $workers $servers; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
-  workers= servers=
-}
-trap 'stop; exit 1' INT TERM
-trap stop EXIT
+. docs/benchmarks/cores.sh
 
-nats="nats://127.0.0.1:$nats_port" redis="redis://127.0.0.1:$redis_port"
-"$(go tool -n nats-server)" -js -p "$nats_port" -sd "$out/streams" >"$out/nats.log" 2>&1 &
-servers="$servers $!"
-redis-server --port "$redis_port" --save '' --dir "$out" >"$out/redis.log" 2>&1 &
-servers="$servers $!"
-"$out/bin/btn" setup --nats "$nats" --wait 20s
-for command in reparam-worker aggregator; do
-  "$out/bin/$command" --nats "$nats" --redis "$redis" >"$out/$command.log" 2>&1 &
-  workers="$workers $!"
-done
-"$out/bin/btn" generate constraints -n "$n" --constraints $((2 * n)) -o "$out/model.uai"
-
-# contract CORE REDIS: a contract-worker of one thread on one core
-contract() {
-  GOMAXPROCS=1 taskset -c "$1" "$out/bin/contract-worker" --nats "$nats" --redis "$2" --threads 1 >"$out/contract-$1.log" 2>&1 &
-  contractors="$contractors $!"
-  workers="$workers $!"
-}
-# retire: no contract-worker
-retire() {
-  for pid in $contractors; do kill "$pid"; wait "$pid" 2>/dev/null || true; done
-  contractors=
-}
-# ticks: a line for each contract-worker, hundredths of a second of processor time that it took
-ticks() { for pid in $contractors; do awk '{ print $14 + $15 }' "/proc/$pid/stat"; done; }
-# job NAME: seconds of the job, of the contract-workers' processors together and of the longest, and the answer to the last digit
-job() {
-  ticks >"$out/before"
-  "$out/bin/btn" infer --nats "$nats" --method circuit --budget 1s --deadline 20m --json "$out/model.uai" >"$out/$1.json"
-  cpu=$(ticks | paste -d' ' - "$out/before" | awk '{ d = ($1 - $2) / 100; sum += d; if (d > most) most = d } END { printf "%.1f %.1f", sum, most }')
-  wall=$(grep -o '"total": *[0-9.]*' "$out/$1.json" | grep -o '[0-9.]*$')
-  answer=$(sed -n 's/.*"log_z": *\([-0-9.e+]*\).*/\1/p' "$out/$1.json")
-  cubes=$(sed -n 's/.*"components": *\([0-9]*\).*/\1/p' "$out/$1.json")
-  echo "$1 $(awk -v w="$wall" 'BEGIN { printf "%.1f", w / 1000 }') $cpu $answer $cubes" | tee -a "$out/jobs"
-}
-contractors=
+# job NAME: asks for a count
+job() { timed "$1" --method circuit --budget 1s; }
 learner=
 # fresh removes what is remembered, by Redis and by the learn-worker: the first query of a model for ln Z alone makes no circuits
 fresh() {
-  [ -z "$learner" ] || { kill "$learner"; wait "$learner" 2>/dev/null || true; }
-  "$out/bin/btn" cache rm btn:v1: --redis "$redis" >"$out/forgotten" 2>&1
-  "$out/bin/learn-worker" --nats "$nats" --redis "$redis" >"$out/learn-worker.log" 2>&1 &
-  learner=$!
-  workers="$workers $!"
+  [ -z "$learner" ] || retire "$learner"
+  "$bin/btn" cache rm btn:v1: --redis "$redis" >"$out/forgotten" 2>&1
+  work learn-worker
+  learner=$worker
 }
 for run in $(seq "$runs"); do
-  fresh; contract 0 off; sleep 1; job "one-$run"; retire
-  fresh; contract 0 off; contract 1 off; sleep 1; job "two-$run"; retire
+  fresh; contract 0 off; sleep 1; job "one-$run"; dismiss
+  fresh; contract 0 off; contract 1 off; sleep 1; job "two-$run"; dismiss
 done
-contract 0 "$redis"; job circuits; retire
+contract 0 "$redis"; job circuits; dismiss
 contract 0 "$redis"; job again
 
-awk -v n="$n" '
-  { wall[$1] = $2; cpu[$1] = $3; longest[$1] = $4; answers[$5]++ ; cubes = $6 }
-  END {
-    for (a in answers) different++
-    printf "\n%d variables, %d clauses, %d cubes; %d answer(s)\n\n", n, 2 * n, cubes, different
-    print "| run | one worker: s | CPU s | two workers: s | CPU s | of the longer one | speed-up | by CPU time |"
-    print "|---|--:|--:|--:|--:|--:|--:|--:|"
-    for (r = 1; ("one-" r) in wall; r++) {
-      one = "one-" r; two = "two-" r
-      printf "| %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.2f | %.2f |\n", r, wall[one], cpu[one], wall[two], cpu[two], longest[two],
-        wall[one] / wall[two], cpu[one] / longest[two]
-    }
-    printf "\nAsked again, with circuits: %.1f s; once more: %.1f s.\n", wall["circuits"], wall["again"]
-    exit different != 1
-  }' "$out/jobs"
+echo "$n variables, $((2 * n)) clauses"
+compare
+awk '{ wall[$1] = $2 } END { printf "\nAsked again, with circuits: %.1f s; once more: %.1f s.\n", wall["circuits"], wall["again"] }' "$out/jobs"

@@ -5,6 +5,7 @@ package families
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -32,6 +33,15 @@ func (m Member) Model() (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%s: %w", m, err)
 	}
 	return model, nil
+}
+
+// Grown is the member of so many times the size, of the same strength and seed. Errors: fault.BadInput for less than once.
+func (m Member) Grown(times int) (Member, error) {
+	if times < 1 || m.Size > math.MaxInt32/times {
+		return Member{}, fault.New(fault.BadInput, "families: %d times %s", times, m)
+	}
+	m.Size *= times
+	return m, nil
 }
 
 type generator func(size int, strength float64, seed uint64) (*factorgraph.Model, error)

@@ -61,6 +61,36 @@ func TestMembersFollowFromTheirSeeds(t *testing.T) {
 	}
 }
 
+// TestGrownMembers: every family has models of twice the size, of more variables.
+func TestGrownMembers(t *testing.T) {
+	for _, name := range Names() {
+		list, err := Members(name, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grown, err := list[0].Grown(2)
+		if err != nil || grown.String() == list[0].String() {
+			t.Fatalf("%s: %v", grown, err)
+		}
+		small, err := list[0].Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		model, err := grown.Model()
+		if err != nil {
+			t.Fatalf("%s: %v", grown, err)
+		}
+		if len(model.Domains) < 2*len(small.Domains) {
+			t.Errorf("%s: %d variables of %d", grown, len(model.Domains), len(small.Domains))
+		}
+	}
+	for _, times := range []int{-1, 0, math.MaxInt32} {
+		if _, err := (Member{Family: "grid-mixed", Size: 12}).Grown(times); err == nil {
+			t.Errorf("%d times", times)
+		}
+	}
+}
+
 // edges are the scopes of two variables, sorted; twice says that one is there twice.
 func edges(m *factorgraph.Model) (list [][2]int, twice bool) {
 	for _, f := range m.Factors {

@@ -17,6 +17,7 @@ type familiesCmd struct {
 	Names     []string `arg:"" optional:"" name:"family" help:"Families; all of them without any."`
 	Out       string   `help:"Folder for FAMILY-SIZE-STRENGTH-SEED.uai of each model; without it families are listed." placeholder:"DIR"`
 	PerFamily int      `help:"Models of each family, seeds 0, 1, 2 …" default:"20"`
+	Times     int      `help:"Sizes so many times those of the families: beyond exact answers from twice on." default:"1"`
 	Large     int      `help:"Also so many of each of the large models; with 0 per family these alone." default:"0"`
 }
 
@@ -24,6 +25,9 @@ type familiesCmd struct {
 func (c *familiesCmd) Validate() error {
 	if c.PerFamily < 0 || c.Large < 0 {
 		return fmt.Errorf("--per-family and --large must not be negative, not %d and %d", c.PerFamily, c.Large)
+	}
+	if c.Times < 1 {
+		return fmt.Errorf("--times must be 1 at least, not %d", c.Times)
 	}
 	return nil
 }
@@ -47,7 +51,12 @@ func (c *familiesCmd) Run(t *console.Terminal) error {
 		if err != nil {
 			return err
 		}
-		list = append(list, members...)
+		for _, m := range members {
+			if m, err = m.Grown(c.Times); err != nil {
+				return err
+			}
+			list = append(list, m)
+		}
 	}
 	list = append(list, families.Large(c.Large)...)
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {

@@ -31,10 +31,17 @@ func TestFamiliesAreWritten(t *testing.T) {
 		}
 		f.Close()
 	}
+	grown := filepath.Join(dir, "grown")
+	if code, _, stderr := command(t, "families", "qmr", "--per-family=1", "--times=2", "--out", grown); code != 0 {
+		t.Fatal(stderr)
+	}
+	if _, err := os.Stat(filepath.Join(grown, "qmr-52-0.05-0.uai")); err != nil {
+		t.Error(err)
+	}
 	if code, out, _ := command(t, "families"); code != 0 || strings.Count(out, "\n") != 24 {
 		t.Errorf("exit code %d, %s", code, out)
 	}
-	for _, args := range [][]string{{"nothing", "--out", dir}, {"--per-family=-1"}} {
+	for _, args := range [][]string{{"nothing", "--out", dir}, {"--per-family=-1"}, {"--times=0"}} {
 		if code, _, _ := command(t, append([]string{"families"}, args...)...); code == 0 {
 			t.Errorf("%v is taken", args)
 		}
