@@ -101,15 +101,16 @@ func newWalk(e *sumproduct.Expression, start [][]float64) (w *walk, err error) {
 		return w, err
 	}
 	w.ln += s.Constant
-	b := make([]float64, s.N)
+	base := make([]float32, s.N)
 	for i, p := range start {
 		if len(p) == 2 {
-			b[i] = (p[1] - p[0]) / 2
+			base[i] = float32((p[1] - p[0]) * math.Log2E)
 		}
-		s.H[i] -= b[i]
-		w.ln += math.Ln2 + math.Log(math.Cosh(b[i]))
+		b := float64(base[i]) / unit
+		s.H[i] -= b
+		w.ln += math.Ln2 + math.Log(math.Cosh(b))
 	}
-	w.spins = newLattice(s, b)
+	w.spins = newLattice(s, base)
 	return w, nil
 }
 

@@ -1,47 +1,8 @@
 // The loop over factors with AVX2: eight chains side by side, as the portable loop of factors.go goes through them, operation by operation.
 
-#include "textflag.h"
+#include "vectors_amd64.h"
 
-// EACH is a constant in all lanes.
-#define EACH(name, x) \
-DATA name<>+0(SB)/4, $x  \
-DATA name<>+4(SB)/4, $x  \
-DATA name<>+8(SB)/4, $x  \
-DATA name<>+12(SB)/4, $x \
-DATA name<>+16(SB)/4, $x \
-DATA name<>+20(SB)/4, $x \
-DATA name<>+24(SB)/4, $x \
-DATA name<>+28(SB)/4, $x \
-GLOBL name<>(SB), RODATA|NOPTR, $32
-
-EACH(absent, 0x7fffffff) // all but the sign
-EACH(unit, 0x3f800000)   // 1
 EACH(whole, 1)
-EACH(deepest, 0x42fc0000) // 126
-EACH(finest, 0x30000000)  // 2^-31
-EACH(p1, 0x3f317215)
-EACH(p2, 0x3e75fcde)
-EACH(p3, 0x3d635baa)
-EACH(p4, 0x3c1e754a)
-EACH(p5, 0x3aaddcc6)
-
-// POWER makes 2^-x of x from 0 to 126, by t and e.
-#define POWER(x, t, e) \
-	VROUNDPS $0, x, t      \
-	VSUBPS   x, t, x       \
-	VMULPS   p5<>(SB), x, e \
-	VADDPS   p4<>(SB), e, e \
-	VMULPS   x, e, e       \
-	VADDPS   p3<>(SB), e, e \
-	VMULPS   x, e, e       \
-	VADDPS   p2<>(SB), e, e \
-	VMULPS   x, e, e       \
-	VADDPS   p1<>(SB), e, e \
-	VMULPS   x, e, e       \
-	VADDPS   Y9, e, e      \
-	VCVTPS2DQ t, t         \
-	VPSLLD   $23, t, t     \
-	VPSUBD   t, e, e
 
 // func crowdVector(a *crowdArgs)
 TEXT ·crowdVector(SB), NOSPLIT, $0-8
@@ -53,35 +14,18 @@ TEXT ·crowdVector(SB), NOSPLIT, $0-8
 	MOVQ 40(DI), R10 // differences of tables over one index
 	MOVQ 48(DI), R13 // base
 	MOVQ 56(DI), R11 // states
-	VMOVDQU 0(R11), Y11
-	VMOVDQU 32(R11), Y12
-	VMOVDQU 64(R11), Y13
-	VMOVDQU 96(R11), Y14
+	LOADSTATES(R11)
 	MOVQ 72(DI), DX
 	VMOVUPD (DX), Y7
 	VMOVUPD 32(DX), Y8
 	VBROADCASTSS 80(DI), Y15
-	VMOVUPS unit<>(SB), Y9
+	VMOVUPS one<>(SB), Y9
 
 site:
 	DECQ 0(DI)
 	JS   done
 
-	// u, of xoshiro128+
-	VPADDD Y11, Y14, Y0
-	VPSLLD $9, Y12, Y1
-	VPXOR  Y11, Y13, Y13
-	VPXOR  Y12, Y14, Y14
-	VPXOR  Y13, Y12, Y12
-	VPXOR  Y14, Y11, Y11
-	VPXOR  Y1, Y13, Y13
-	VPSLLD $11, Y14, Y1
-	VPSRLD $21, Y14, Y14
-	VPOR   Y1, Y14, Y14
-	VPSRLD $1, Y0, Y0
-	VCVTDQ2PS Y0, Y0
-	VMULPS finest<>(SB), Y0, Y0
-
+	RANDOM(Y0, Y1)
 	MOVL 12(SI), DX
 	SHLQ $4, DX
 	ADDQ 24(DI), DX  // end of the operations
@@ -234,11 +178,7 @@ decided:
 	VMULPS Y2, Y4, Y4
 
 moves:
-	VCVTPS2PD X4, Y5
-	VADDPD Y5, Y7, Y7
-	VEXTRACTF128 $1, Y4, X4
-	VCVTPS2PD X4, Y5
-	VADDPD Y5, Y8, Y8
+	GAIN(X4, Y4, Y5)
 	MOVL 8(SI), CX
 	SHLQ $4, CX
 	ADDQ 24(DI), CX
@@ -261,10 +201,7 @@ next:
 
 done:
 	MOVQ 56(DI), R11
-	VMOVDQU Y11, 0(R11)
-	VMOVDQU Y12, 32(R11)
-	VMOVDQU Y13, 64(R11)
-	VMOVDQU Y14, 96(R11)
+	STORESTATES(R11)
 	MOVQ 72(DI), DX
 	VMOVUPD Y7, (DX)
 	VMOVUPD Y8, 32(DX)

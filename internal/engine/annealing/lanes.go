@@ -2,6 +2,11 @@ package annealing
 
 // Eight chains over spins side by side, in float32: what a processor's vector holds. The loops are the same, operation by operation, with
 // vectors and without, so that they give the same bits.
+//
+// A sweep carries every spin from one rung to the next, one spin after the other. With β_i the rung that spin i is at, what a state weighs is
+// Π_i e^{(b_i + β_i h_i) s_i} Π_{i<j} e^{√(β_i β_j) J_ij s_i s_j}. A spin is summed out while it is carried: the weight is multiplied by the
+// ratio of 2cosh of its field at the new rung and at the old, and the spin is drawn anew from the new one (Rao-Blackwell: what the spin
+// itself was adds no variance).
 
 import (
 	"context"
@@ -10,16 +15,19 @@ import (
 	"github.com/basetensor/basetensor/internal/ising"
 )
 
-// lattice is a model of spins as the loops see it.
+// unit turns a field into the logarithm of the odds of a spin in powers of 2.
+const unit = 2 * math.Log2E
+
+// lattice is a model of spins as the loops see it: fields and couplings are in powers of 2 of the odds.
 type lattice struct {
 	model *ising.Model
 	n     int
-	h32   []float32 // padded to eight
-	base  []float32 // twice the fields of where chains begin, in powers of 2, padded to eight
+	h     []float32 // padded to eight
+	base  []float32 // of where chains begin, padded to eight
 	up    []float64 // probability that a spin begins at +1
 	ends  []int32   // of the neighbours of every spin
 	to    []int32   // offset of the neighbour's fields, in bytes
-	j32   []float32
+	j     []float32
 	dense []rows // nil where fields are carried along
 }
 
@@ -27,8 +35,7 @@ type lattice struct {
 type rows struct {
 	n    int       // how many of the eight there are
 	j    []float32 // j[k·8+r] = J_{k, first+r}
-	h    []float32
-	ends []int32 // couplings among the eight, to later ones
+	ends []int32   // couplings among the eight, to later ones
 	to   []int32
 	in   []float32
 }
@@ -37,23 +44,22 @@ type rows struct {
 // of some four couplings that change. Measured: complete models of 100 spins take half the time, bipartite ones of 40 and 40 a third more.
 const denseShare = 0.6
 
-// newLattice returns the loops of a model whose chains begin with independent spins, of probabilities e^{±b_i} but for a factor. The model
-// is what a state weighs against that.
-func newLattice(s *ising.Model, b []float64) *lattice {
+// newLattice returns the loops of a model whose chains begin with independent spins, of odds 2^base. The model is what a state weighs
+// against that.
+func newLattice(s *ising.Model, base []float32) *lattice {
 	l := &lattice{
-		model: s, base: make([]float32, s.N+Group), up: make([]float64, s.N), n: s.N,
-		h32: make([]float32, s.N+Group), ends: make([]int32, s.N+1), to: make([]int32, len(s.To)+1),
-		j32: make([]float32, len(s.J)+1),
+		model: s, base: append(base, make([]float32, Group)...), up: make([]float64, s.N), n: s.N,
+		h: make([]float32, s.N+Group), ends: make([]int32, s.N+1), to: make([]int32, len(s.To)+1),
+		j: make([]float32, len(s.J)+1),
 	}
 	for i, h := range s.H {
-		l.h32[i] = float32(h)
-		l.base[i] = float32(2 * b[i] * math.Log2E)
-		l.up[i] = 1 / (1 + math.Exp(-2*b[i]))
+		l.h[i] = float32(unit * h)
+		l.up[i] = 1 / (1 + math.Exp2(-float64(base[i])))
 		l.ends[i] = s.First[i+1]
 	}
 	for k, to := range s.To {
 		l.to[k] = to * 4 * Group
-		l.j32[k] = float32(s.J[k])
+		l.j[k] = float32(unit * s.J[k])
 	}
 	if float64(len(s.To)) >= denseShare*float64(s.N)*float64(s.N) {
 		l.densify()
@@ -64,14 +70,14 @@ func newLattice(s *ising.Model, b []float64) *lattice {
 // densify makes rows of eight.
 func (l *lattice) densify() {
 	for first := 0; first < l.n; first += Group {
-		r := rows{n: min(Group, l.n-first), j: make([]float32, l.n*Group), h: l.h32[first : first+Group]}
+		r := rows{n: min(Group, l.n-first), j: make([]float32, l.n*Group)}
 		for i := first; i < first+r.n; i++ {
 			for k := l.model.First[i]; k < l.model.First[i+1]; k++ {
 				to := int(l.model.To[k])
-				r.j[to*Group+i-first] = l.j32[k]
+				r.j[to*Group+i-first] = l.j[k]
 				if to > i && to < first+Group {
 					r.to = append(r.to, int32(to-first)*4*Group)
-					r.in = append(r.in, l.j32[k])
+					r.in = append(r.in, l.j[k])
 				}
 			}
 			r.ends = append(r.ends, int32(len(r.to)))
@@ -96,35 +102,45 @@ func (l *lattice) flops() float64 {
 type block struct {
 	*lattice
 	spins  []float32 // ±1
-	fields []float32 // h_i + Σ_j J_ij s_j; of dense models those of the eight spins in turn
+	fields []float32 // Σ_j √β_j J_ij s_j; of dense models those of the eight spins in turn
 	random
-	energy [Group]float64 // ln ψ without the constant, carried along
+	weight
+	ratio [Group]float64 // of products since the last logarithm
+	count int            // of spins in them
 }
 
-// renewed is after how many rungs fields and energies are computed anew, so that roundings do not add up.
+// weight is what the loops add to the weights of eight chains.
+type weight struct {
+	gain   [Group]float64 // Σ |x| at the new rungs less that at the old, x the odds in powers of 2
+	after  [Group]float32 // Π (1 + 2^−|x|) at the new rungs
+	before [Group]float32 // at the old
+}
+
+// renewed is after how many rungs fields are computed anew, so that roundings do not add up.
 const renewed = 256
+
+// mostFactors is how many factors of at most 2 a product in float32 has.
+const mostFactors = 96
 
 // anneal carries chains first to first+7 along a path. See Model.anneal.
 func (l *lattice) anneal(ctx context.Context, p Path, first int64, ln []float64, ends bool) (end []uint8) {
 	b := l.begin(p.Seed, uint64(first))
+	old := float32(0)
 	for k := range p.Rungs {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if k%renewed == 0 {
-			b.renew()
+		if k%renewed == 0 && b.dense == nil {
+			b.renew(old)
 		}
-		for c, e := range b.energy {
-			ln[c] += e / float64(p.Rungs)
-		}
-		if k+1 < p.Rungs {
-			b.sweep(float64(k+1)/float64(p.Rungs), p.Step)
-		}
+		root := float32(math.Sqrt(float64(k+1) / float64(p.Rungs)))
+		b.sweep(old, root, p.Step)
+		old = root
 	}
-	// The path led to couplings in float32: what the last states weigh with them and without makes up for it.
-	b.renew()
+	b.collect(ln)
+	// The path led to fields and couplings in float32: what the last states weigh with them and without makes up for it.
 	for c := range ln {
-		ln[c] += b.exact(c) - b.energy[c]
+		ln[c] += b.rounding(c)
 	}
 	if ends {
 		end = make([]uint8, l.n*Group)
@@ -148,160 +164,192 @@ func (l *lattice) begin(seed, first uint64) *block {
 			}
 		}
 	}
+	for c := range Group {
+		b.after[c], b.before[c], b.ratio[c] = 1, 1, 1
+	}
 	return b
 }
 
-// renew computes fields and energies anew.
-func (b *block) renew() {
-	for i := range b.n {
-		for c := range Group {
-			b.fields[i*Group+c] = b.h32[i]
-		}
-	}
+// renew computes fields anew, where all spins are at the same rung.
+func (b *block) renew(root float32) {
+	clear(b.fields)
 	for i := range b.n {
 		for k := b.model.First[i]; k < b.model.First[i+1]; k++ {
 			at := int(b.model.To[k]) * Group
 			for c := range Group {
-				b.fields[at+c] += float32(b.j32[k] * b.spins[i*Group+c])
+				b.fields[at+c] += float32(b.j[k] * b.spins[i*Group+c])
 			}
 		}
 	}
-	b.energy = [Group]float64{}
-	for i := range b.n {
-		for c := range Group {
-			b.energy[c] += float64(b.h32[i]+b.fields[i*Group+c]) * float64(b.spins[i*Group+c]) / 2
+	for k := range b.fields {
+		b.fields[k] *= root
+	}
+}
+
+// settle makes room in the products for the factors of n more spins, and takes their logarithms before they leave the range of float64.
+func (b *block) settle(n int) {
+	if b.count += n; b.count <= mostFactors {
+		return
+	}
+	b.count = n
+	for c := range Group {
+		b.ratio[c] *= float64(b.after[c]) / float64(b.before[c])
+		b.after[c], b.before[c] = 1, 1
+		if b.ratio[c] < 1e-200 || b.ratio[c] > 1e200 {
+			b.gain[c] += 2 * math.Log2(b.ratio[c])
+			b.ratio[c] = 1
 		}
 	}
 }
 
-// exact is ln ψ of chain c without the constant, in float64.
-func (b *block) exact(c int) float64 {
+// collect adds the logarithms of the weights.
+func (b *block) collect(ln []float64) {
+	for c := range ln {
+		ratio := b.ratio[c] * float64(b.after[c]) / float64(b.before[c])
+		ln[c] += b.gain[c]*(math.Ln2/2) + math.Log(ratio)
+	}
+}
+
+// rounding is ln ψ of chain c less what fields and couplings in float32 make of it.
+func (b *block) rounding(c int) float64 {
 	m, e := b.model, 0.0
 	for i := range m.N {
 		field := 0.0
 		for k := m.First[i]; k < m.First[i+1]; k++ {
-			field += m.J[k] * float64(b.spins[int(m.To[k])*Group+c])
+			field += (m.J[k] - float64(b.j[k])/unit) * float64(b.spins[int(m.To[k])*Group+c])
 		}
-		e += (m.H[i] + field/2) * float64(b.spins[i*Group+c])
+		e += (m.H[i] - float64(b.h[i])/unit + field/2) * float64(b.spins[i*Group+c])
 	}
 	return e
 }
 
-// sweepArgs are some spins of a block and the couplings that changes go along.
+// sweepArgs are some spins of a block and the couplings that changes go along. The numbers are the same eight times.
 type sweepArgs struct {
-	n      int64
-	spins  *float32
-	fields *float32
-	ends   *int32
-	to     *int32
-	j      *float32
-	state  *random
-	scale  float32 // 2 β log2 e
-	energy *[Group]float64
-	base   *float32
+	n        int64
+	spins    *float32
+	fields   *float32
+	own      *float32 // field of the first of the spins
+	ends     *int32
+	to       *int32
+	j        *float32
+	h        *float32
+	base     *float32
+	state    *random
+	weight   *weight
+	coupling int64 // the first of the first spin
+	old, new rung  // β and √β
+	step     Step
 }
+
+// rung is a place on the path.
+type rung struct{ beta, root float32 }
 
 // fieldArgs are the fields of eight spins, of all others.
 type fieldArgs struct {
 	n      int64
+	moved  int64 // how many of the spins are at the new rung
 	spins  *float32
 	j      *float32 // eight a spin
-	h      *float32 // eight
 	fields *float32 // of the eight
+	old    float32
+	new    float32
 }
 
-// sweep takes a step at every spin of every chain.
-func (b *block) sweep(beta float64, step Step) {
-	if b.n == 0 {
-		return
-	}
-	a := sweepArgs{
-		n: int64(b.n), spins: &b.spins[0], fields: &b.fields[0], ends: &b.ends[0], to: &b.to[0], j: &b.j32[0],
-		state: &b.random, scale: float32(2 * beta * math.Log2E), energy: &b.energy, base: &b.base[0],
-	}
+// sweep carries every spin of every chain from the rung of one √β to that of another.
+func (b *block) sweep(from, to float32, step Step) {
+	a := sweepArgs{state: &b.random, weight: &b.weight, old: rung{from * from, from}, new: rung{to * to, to}, step: step}
 	if b.dense == nil {
-		b.steps(&a, b.spins, b.base, b.ends, b.to, b.j32, step)
+		for first := 0; first < b.n; first += mostFactors {
+			n := min(mostFactors, b.n-first)
+			b.settle(n)
+			b.steps(&a, view{
+				first, n, int(b.model.First[first]), b.fields, b.fields[first*Group:], b.ends[first:], b.to, b.j,
+			})
+		}
 		return
 	}
 	for k := range b.dense {
 		r := &b.dense[k]
-		b.fieldsOf(r)
-		spins := b.spins[k*Group*Group:]
-		base := b.base[k*Group:]
-		a.n, a.spins, a.base = int64(r.n), &spins[0], &base[0]
-		a.ends, a.to, a.j = &r.ends[0], &r.to[0], &r.in[0]
-		b.steps(&a, spins, base, r.ends, r.to, r.in, step)
+		b.fieldsOf(r, k*Group, from, to)
+		b.settle(r.n)
+		b.steps(&a, view{k * Group, r.n, 0, b.fields, b.fields, r.ends, r.to, r.in})
 	}
 }
 
-// steps takes a step at every spin of a: by the processor's vectors, or the same with the slices that a points at.
-func (b *block) steps(a *sweepArgs, spins, base []float32, ends, to []int32, j []float32, step Step) {
-	switch {
-	case vectors && step == Metropolis:
-		metropolisVector(a)
-	case vectors:
-		heatBathVector(a)
-	default:
-		b.portable(int(a.n), spins, base, ends, to, j, a.scale, step)
+// view is some spins and the couplings that their changes go along.
+type view struct {
+	first, n, coupling int
+	fields, own        []float32 // own begins with the first spin's
+	ends, to           []int32
+	j                  []float32
+}
+
+// steps carries the spins of a view: by the processor's vectors, or the same without.
+func (b *block) steps(a *sweepArgs, v view) {
+	if !vectors {
+		b.portable(a, v)
+		return
 	}
+	a.n, a.coupling = int64(v.n), int64(v.coupling)
+	a.spins, a.h, a.base = &b.spins[v.first*Group], &b.h[v.first], &b.base[v.first]
+	a.fields, a.own, a.ends, a.to, a.j = &v.fields[0], &v.own[0], &v.ends[0], &v.to[0], &v.j[0]
+	sweepVector(a)
 }
 
 // portable is the loop without vectors.
-func (b *block) portable(n int, spins, base []float32, ends, to []int32, j []float32, scale float32, step Step) {
-	k := int32(0)
-	for i := range n {
-		row, field := spins[i*Group:(i+1)*Group], b.fields[i*Group:(i+1)*Group]
+func (b *block) portable(a *sweepArgs, v view) {
+	k := int32(v.coupling)
+	for i := range v.n {
+		row, field := b.spins[(v.first+i)*Group:][:Group], v.own[i*Group:][:Group]
+		h, base := b.h[v.first+i], b.base[v.first+i]
 		var change [Group]float32
-		any := false
 		for c := range row {
 			u := float32(float32(int32(b.next(c)>>1)) * 0x1p-31)
-			x := float32(field[c]*scale) + base[i]
-			e := exp2(min(float32(math.Abs(float64(x))), 126))
-			along := float32(math.Copysign(1, float64(x)))
-			s := along
-			switch {
-			case step == Metropolis && (along != row[c] || u < e):
-				s = -row[c]
-			case step == Metropolis:
-				s = row[c]
-			case float32(u*float32(1+e)) < e:
-				s = -along
+			x := float32(a.old.root*field[c]) + float32(float32(a.old.beta*h)+base)
+			y := float32(a.new.root*field[c]) + float32(float32(a.new.beta*h)+base)
+			absX, absY := float32(math.Abs(float64(x))), float32(math.Abs(float64(y)))
+			b.gain[c] += float64(absY - absX)
+			before, e := 1+exp2(min(absX, 126)), exp2(min(absY, 126))
+			b.before[c] *= before
+			b.after[c] *= 1 + e
+			u *= 1 + e
+			against := u < e
+			if a.step == Metropolis && math.Signbit(float64(x)) == math.Signbit(float64(y)) {
+				against = math.Signbit(float64(row[c])) == math.Signbit(float64(y)) && u < float32(e*before)
 			}
-			change[c] = s - row[c]
-			any = any || s != row[c]
+			s := float32(math.Copysign(1, float64(y)))
+			if against {
+				s = -s
+			}
+			change[c] = float32(a.new.root*s) - float32(a.old.root*row[c])
 			row[c] = s
 		}
-		if any {
+		for ; k < v.ends[i]; k++ {
+			at := int(v.to[k]) / 4
 			for c := range change {
-				b.energy[c] += float64(float32(change[c] * field[c]))
-			}
-		}
-		for ; k < ends[i]; k++ {
-			if !any {
-				continue
-			}
-			at := int(to[k]) / 4
-			for c := range change {
-				b.fields[at+c] += float32(j[k] * change[c])
+				v.fields[at+c] += float32(v.j[k] * change[c])
 			}
 		}
 	}
 }
 
-// fieldsOf computes the fields of eight spins.
-func (b *block) fieldsOf(r *rows) {
+// fieldsOf computes the fields of eight spins from first on: those before them are at the new rung.
+func (b *block) fieldsOf(r *rows, first int, from, to float32) {
 	if vectors {
-		f := fieldArgs{n: int64(b.n), spins: &b.spins[0], j: &r.j[0], h: &r.h[0], fields: &b.fields[0]}
+		f := fieldArgs{n: int64(b.n), moved: int64(first), spins: &b.spins[0], j: &r.j[0], fields: &b.fields[0], old: from, new: to}
 		fieldsVector(&f)
 		return
 	}
 	for k := range Group {
 		for c := range Group {
-			x := r.h[k]
-			for i := range b.n {
-				x += float32(r.j[i*Group+k] * b.spins[i*Group+c])
+			moved, rest := float32(0), float32(0)
+			for i := range first {
+				moved += float32(r.j[i*Group+k] * b.spins[i*Group+c])
 			}
-			b.fields[k*Group+c] = x
+			for i := first; i < b.n; i++ {
+				rest += float32(r.j[i*Group+k] * b.spins[i*Group+c])
+			}
+			b.fields[k*Group+c] = float32(to*moved) + float32(from*rest)
 		}
 	}
 }
@@ -310,7 +358,7 @@ func (b *block) fieldsOf(r *rows) {
 func exp2(x float32) float32 {
 	k := float32(math.RoundToEven(float64(x)))
 	f := k - x
-	p := float32(f * 0x1.5bbb8cp-10)
+	p := float32(f * 0x1.5bb98cp-10)
 	p = float32(float32(p+0x1.3cea94p-7) * f)
 	p = float32(float32(p+0x1.c6b754p-5) * f)
 	p = float32(float32(p+0x1.ebf9bcp-3) * f)

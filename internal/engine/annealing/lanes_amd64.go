@@ -10,10 +10,7 @@ var vectors = hasVectors
 var hasVectors = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 //go:noescape
-func heatBathVector(a *sweepArgs)
-
-//go:noescape
-func metropolisVector(a *sweepArgs)
+func sweepVector(a *sweepArgs)
 
 //go:noescape
 func fieldsVector(a *fieldArgs)

@@ -6,7 +6,6 @@ package annealing
 
 const vectors = false
 
-func heatBathVector(*sweepArgs)   {}
-func metropolisVector(*sweepArgs) {}
-func fieldsVector(*fieldArgs)     {}
-func crowdVector(*crowdArgs)      {}
+func sweepVector(*sweepArgs)  {}
+func fieldsVector(*fieldArgs) {}
+func crowdVector(*crowdArgs)  {}
