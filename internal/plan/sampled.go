@@ -75,7 +75,8 @@ func draw(ctx context.Context, c *problem.Chains, s btn.Settings) (*btn.Sampling
 	}
 	along.Shape = c.Prepared.Shape()
 	other, err := propose(ctx, c.Prepared, s, policy.ProposalShare*s.Budget)
-	if err == nil && other != nil && promise(other, c, s.Budget) < promise(along, c, s.Budget) {
+	roomless := c.Model.Bytes(annealing.Group, 1, true) > float64(s.Memory)
+	if err == nil && other != nil && (roomless || promise(other, c, s.Budget) < promise(along, c, s.Budget)) {
 		along = other
 	}
 	return along, err

@@ -1,11 +1,12 @@
 // Package annealing weighs chains that are carried from independent draws to the product of an expression's tables, so that the mean of
 // their weights is Z (annealed importance sampling).
 //
-// The path is ψ_β(x) = p(x)^{1−β} Π_t T_t(x)^β with β = 1/T, 2/T … 1, where p is uniform or a product of beliefs that is nowhere 0. A chain
-// begins with a draw from p; at every rung its weight is multiplied by the ratio of the new ψ to the one before, at the state it is in, and
-// then every index takes a step that keeps the new ψ. E w = Z for any number of rungs that was fixed beforehand, because nothing adapts
-// within a chain. An entry of 0 counts e^{−hardness} times the least of its table on the way and 0 at the end. Neal, Annealed importance
-// sampling, 2001.
+// The path is ψ_β(x) = p(x)^{1−β} Π_t T_t(x)^β with β = 1/T, 2/T … 1, where p is uniform or a product of beliefs that is nowhere 0. A
+// chain begins with a draw from p. Over indices of any number of values its weight is multiplied, at every rung, by the ratio of the new ψ
+// to the one before at the state it is in, and then every index takes a step that keeps the new ψ. Spins with pairwise couplings go from
+// one rung to the next one by one, and each is summed out of the weight while it does (lanes.go). E w = Z for any number of rungs that was
+// fixed beforehand, because nothing adapts within a chain. An entry of 0 counts e^{−hardness} times the least of its table on the way and
+// 0 at the end. Neal, Annealed importance sampling, 2001.
 //
 // Every chain is a rank-one component of the network at the state where it ends (docs/method.md): its random numbers depend on the seed and
 // on its number alone, so that any share of the chains has the same bits on any worker. Conditional probabilities
@@ -33,8 +34,8 @@ type Step uint8
 const (
 	// HeatBath draws an index from its conditional distribution.
 	HeatBath Step = iota
-	// Metropolis proposes another value and accepts it by the ratio, which mixes faster where values are rarely left. Indices of more than
-	// two values take heat-bath steps instead.
+	// Metropolis leaves a value as often as keeps the distribution, which mixes faster where values are rarely left. Indices of more than two
+	// values take heat-bath steps instead.
 	Metropolis
 )
 
