@@ -2,7 +2,10 @@ package btn
 
 // Sampled components: a random decomposition, whose mean over the draws is Z.
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Sampled is some components of a random decomposition of B: every one is rank one, the indicator of a state x that was drawn, and its
 // weight is such that α·Z(T^Q) = w/N with E w = Z. The components are the draws From ≤ c < To: what each is depends on the plan and on c
@@ -24,7 +27,12 @@ const (
 	SampledByMiniBuckets SamplingKind = "mini-buckets"
 	// SampledBySweep: likewise from the states of a truncated sweep, mixed with mini-buckets. Weights are bounded.
 	SampledBySweep SamplingKind = "sweep"
+	// SampledBySlices: independent draws of the values of a cut-set from mini-buckets, whose slices are contracted (package cutset).
+	// Weights are bounded.
+	SampledBySlices SamplingKind = "slices"
 )
+
+var samplingKinds = []SamplingKind{SampledByAnnealing, SampledByMiniBuckets, SampledBySweep, SampledBySlices}
 
 // Sampling is how components are drawn.
 type Sampling struct {
@@ -47,6 +55,8 @@ type Sampling struct {
 
 	Order   []int   `msgpack:"order,omitempty"`   // mini-buckets: indices in the order they are eliminated
 	Entries float64 `msgpack:"entries,omitempty"` // mini-buckets: of a product at most
+	// Rest is how many indices are summed out for slices, the first of Order; all others are drawn.
+	Rest int `msgpack:"rest,omitempty"`
 	// Sweep is what a sweep goes along, with so many values on a leg at most.
 	Sweep *TruncatedPlan `msgpack:"sweep,omitempty"`
 	Bond  int            `msgpack:"bond,omitempty"`
@@ -81,7 +91,9 @@ func (p *Sampled) Fits(*Network) error {
 		return misfit("%d rungs", s.Rungs)
 	case s.Kind == SampledBySweep && (s.Sweep == nil || s.Sweep.Family != FamilySweep || s.Bond < 1 || !(s.Defence > 0 && s.Defence < 1)):
 		return misfit("a sweep of bond %d with a defence of %v, or none", s.Bond, s.Defence)
-	case s.Kind != SampledByAnnealing && s.Kind != SampledByMiniBuckets && s.Kind != SampledBySweep:
+	case s.Kind == SampledBySlices && (s.Rest < 1 || s.Rest > len(s.Order)):
+		return misfit("%d of %d indices are summed out", s.Rest, len(s.Order))
+	case !slices.Contains(samplingKinds, s.Kind):
 		return misfit("%.40q is no kind of this version", s.Kind)
 	case !(s.Entries >= 0) || !(s.Each >= 0) || !(s.Setup >= 0) || s.Each+s.Setup+s.Entries > math.MaxFloat64:
 		return misfit("%v entries, %v and %v flops", s.Entries, s.Each, s.Setup)

@@ -8,16 +8,28 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/cutset"
 	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sampling"
 	"github.com/basetensor/basetensor/internal/truncated"
 )
 
-// propose chooses between mini-buckets and sweeps of growing bonds, by how far the weights of some draws spread, none of which is a
-// component, within so much work; nil where nothing can be drawn from.
-func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64) (best *btn.Sampling, err error) {
+// proposals is a choice between independent draws by how far the weights of some of each kind spread, none of which is a component.
+type proposals struct {
+	own   *truncated.Prepared
+	s     btn.Settings
+	work  float64 // that the choice may take
+	spent float64
+	least float64       // variance of the mean
+	best  *btn.Sampling // nil before the first
+}
+
+// propose chooses between mini-buckets, slices of growing widths and sweeps of growing bonds within so much work; nil where nothing can be
+// drawn from.
+func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64) (*btn.Sampling, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
@@ -34,68 +46,126 @@ func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work 
 		Kind: btn.SampledByMiniBuckets, Shape: own.Shape(), Seed: s.Seed, Order: order, Entries: entries,
 		Each: plan.Draw, Setup: plan.Flops,
 	}
-	spent := plan.Flops
-	least := math.Inf(1) // variance of the mean
-	try := func(along btn.Sampling, p *importance.Proposal) (better bool, err error) {
-		spent += along.Each * policy.PilotChains
-		// Pilots have seeds of their own: components never see what has chosen them.
-		w, err := p.Run(ctx, ^s.Seed, 0, policy.PilotChains, 1, false)
-		if err != nil {
-			return false, err
-		}
-		along.Spread = max(relativeVariance(w.Ln), 2*along.Defence)
-		if got := along.Spread * along.Each / max(s.Budget-along.Setup, along.Each); got < least {
-			least, best, better = got, &along, true
-		}
-		return better, nil
-	}
+	c := &proposals{own: own, s: s, work: work, spent: plan.Flops, least: math.Inf(1)}
 	p, err := importance.New(e, bound, nil, 1)
 	if err == nil {
-		_, err = try(given, p)
+		_, err = c.try(ctx, given, p)
 	}
 	if err != nil || plan.Split == 0 {
-		return best, err
+		return c.best, err
 	}
+	if err := c.slices(ctx, given); err != nil {
+		return nil, err
+	}
+	if err := c.sweeps(ctx, given, plan, bound); err != nil {
+		return nil, err
+	}
+	return c.best, nil
+}
 
-	memory := s.Memory - int64(plan.Bytes)
-	sweep, err := own.Sweep(ctx, truncated.SearchOptions{
-		Bond: 4 * policy.PilotBond, Memory: memory, Seed: s.Seed, Moves: int64(policy.FirstSearch * work),
+// try draws as described, and keeps what is best.
+func (c *proposals) try(ctx context.Context, along btn.Sampling, p *importance.Proposal) (better bool, err error) {
+	c.spent += along.Each * policy.PilotChains
+	// Pilots have seeds of their own: components never see what has chosen them.
+	w, err := p.Run(ctx, ^c.s.Seed, 0, policy.PilotChains, 1, false)
+	if err != nil {
+		return false, err
+	}
+	along.Spread = max(relativeVariance(w.Ln), 2*along.Defence)
+	if got := along.Spread * along.Each / max(c.s.Budget-along.Setup, along.Each); got < c.least {
+		c.least, c.best, better = got, &along, true
+	}
+	return better, nil
+}
+
+// slices tries cut-sets of fewer and fewer indices, whose slices take more and more.
+func (c *proposals) slices(ctx context.Context, given btn.Sampling) error {
+	h := c.own.Hypergraph()
+	within := c.spent + policy.SlicesShare*c.work
+	order, before := given.Order, -1
+	given.Kind = btn.SampledBySlices
+	for entries := float64(policy.FirstSlice); entries <= policy.MostBucketEntries; entries *= policy.SliceGrowth {
+		all, rest, ok := cutset.Choose(h, order, entries, int(policy.FillShare*c.s.Budget))
+		if !ok || rest == len(all) {
+			return ctx.Err()
+		}
+		if rest == before || rest == 0 {
+			continue
+		}
+		before = rest
+		given.Order, given.Rest = all, rest
+		plan, err := minibuckets.NewPlan(h, all, given.Entries)
+		if err != nil {
+			return err
+		}
+		cost, err := cutset.Price(h, plan.Order, rest)
+		if err != nil {
+			return err
+		}
+		memory := c.s.Memory - int64(plan.Bytes)
+		given.Setup = plan.Flops + cost.Flops
+		given.Each = plan.DrawWork(rest) + cost.Flops
+		if c.spent+given.Setup+given.Each*policy.PilotChains > within || cost.Bytes+cost.Each > float64(memory) {
+			return ctx.Err()
+		}
+		c.spent += given.Setup
+		p, err := problem.Propose(ctx, c.own, &given, c.s.Memory)
+		if err != nil {
+			return err
+		}
+		if c.own.Marginals() {
+			given.Each += cost.Marginals
+		}
+		better, err := c.try(ctx, given, p)
+		if err != nil || !better && c.best.Kind == btn.SampledBySlices {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweeps tries sweeps of growing bonds mixed with mini-buckets.
+func (c *proposals) sweeps(ctx context.Context, given btn.Sampling, plan *minibuckets.Plan, bound *minibuckets.Bound) error {
+	e := c.own.Expression()
+	memory := c.s.Memory - int64(plan.Bytes)
+	sweep, err := c.own.Sweep(ctx, truncated.SearchOptions{
+		Bond: 4 * policy.PilotBond, Memory: memory, Seed: c.s.Seed, Moves: int64(policy.FirstSearch * c.work),
 	})
 	if err != nil {
-		return best, ctx.Err()
+		return ctx.Err()
 	}
-	spent += policy.FirstSearch * work
+	c.spent += policy.FirstSearch * c.work
 	given.Kind, given.Sweep = btn.SampledBySweep, &sweep
 	for given.Bond = policy.PilotBond; ; given.Bond *= 2 {
-		cost, err := own.Price(&sweep, given.Bond, false)
-		if err != nil || spent+cost.Flops > work {
-			return best, ctx.Err()
+		cost, err := c.own.Price(&sweep, given.Bond, false)
+		if err != nil || c.spent+cost.Flops > c.work {
+			return ctx.Err()
 		}
-		sampler, err := own.Sampler(ctx, &sweep, given.Bond, memory)
+		sampler, err := c.own.Sampler(ctx, &sweep, given.Bond, memory)
 		if err != nil { // no room, or nothing is left of the state
-			return best, ctx.Err()
+			return ctx.Err()
 		}
-		spent += cost.Flops
+		c.spent += cost.Flops
 		given.Setup = plan.Flops + cost.Flops
 		given.Each = plan.Draw + sampler.Flops()
 		improved := false
 		for _, defence := range policy.PilotDefences {
-			if spent+given.Each*policy.PilotChains > work {
+			if c.spent+given.Each*policy.PilotChains > c.work {
 				break
 			}
 			given.Defence = defence
 			p, err := importance.New(e, bound, sampler, defence)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			better, err := try(given, p)
+			better, err := c.try(ctx, given, p)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			improved = improved || better
 		}
-		if !improved && best.Spread < policy.WeightVariance {
-			return best, nil
+		if !improved && c.best.Spread < policy.WeightVariance {
+			return nil
 		}
 	}
 }

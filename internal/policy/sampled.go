@@ -40,6 +40,13 @@ const (
 	PilotBond   = 4
 	FirstSearch = 0.125
 
+	// SlicesShare is the share of a pilot's work that slices may take, FirstSlice the entries of the largest product of the first that are
+	// tried, and SliceGrowth by how much those of the next are more.
+	// Chosen.
+	SlicesShare = 0.4
+	FirstSlice  = 4
+	SliceGrowth = 8
+
 	// SetupShare is what the preparation of a part of the components may take, against the components.
 	// Chosen.
 	SetupShare = 0.25

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/cutset"
 	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/engine/mps"
@@ -45,8 +46,8 @@ func (p *Problem) Proposal(ctx context.Context, along *btn.Sampling, marginals b
 }
 
 // Propose makes what is drawn from as described. Errors: internal where the description is for a network of another shape; over budget
-// where the tables of mini-buckets or the states of a sweep do not fit the memory, before they are made; those of packages minibuckets and
-// mps; the context's.
+// where the tables of mini-buckets, the states of a sweep or those of a slice do not fit the memory, before they are made; those of
+// packages minibuckets, mps and cutset; the context's.
 func Propose(ctx context.Context, prepared *truncated.Prepared, along *btn.Sampling, memory int64) (*importance.Proposal, error) {
 	if prepared.Shape() != along.Shape {
 		return nil, fault.New(fault.Internal, "the components are drawn for a network of another shape")
@@ -63,9 +64,17 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, along *btn.Sampl
 	if err != nil {
 		return nil, err
 	}
+	left := memory - int64(plan.Bytes)
+	if along.Kind == btn.SampledBySlices {
+		rest, err := cutset.New(ctx, e, plan.Order, along.Rest, left)
+		if err != nil {
+			return nil, err
+		}
+		return importance.NewSlices(e, bound, rest, along.Rest)
+	}
 	var sweep *mps.Sampler
 	if along.Kind == btn.SampledBySweep {
-		if sweep, err = prepared.Sampler(ctx, along.Sweep, along.Bond, memory-int64(plan.Bytes)); err != nil {
+		if sweep, err = prepared.Sampler(ctx, along.Sweep, along.Bond, left); err != nil {
 			return nil, err
 		}
 	}

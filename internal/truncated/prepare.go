@@ -50,6 +50,9 @@ func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, 
 // Expression is what is contracted.
 func (p *Prepared) Expression() *sumproduct.Expression { return p.simple.Expression }
 
+// Marginals says that nothing was summed out whose marginal could not be recovered.
+func (p *Prepared) Marginals() bool { return p.marginals }
+
 // Hypergraph returns the shape of what is contracted.
 func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.simple.Expression.Hypergraph() }
 

@@ -1,5 +1,6 @@
 // Package importance weighs independent draws from a proposal q, so that the mean of their weights ψ/q is Z (importance sampling): from
-// mini-buckets, whose weights are bounded, or from what a truncated sweep keeps, mixed with a share of those.
+// mini-buckets, whose weights are bounded, or from what a truncated sweep keeps, mixed with a share of those; or slices of which
+// mini-buckets draw a cut-set.
 //
 // The density of the mixture q = (1−ε) q' + ε q_WMB is what weighs a draw, whichever part it is from. Its weights are at most Z⁺/ε, Z⁺
 // being the mini-buckets' bound, and it is above 0 wherever ψ is (docs/method.md). Lou, Dechter, Ihler, Dynamic importance sampling, 2017.
@@ -12,9 +13,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"sync"
-	"sync/atomic"
 
+	"github.com/basetensor/basetensor/internal/engine/cutset"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/engine/mps"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -25,8 +25,10 @@ import (
 type Proposal struct {
 	e     *sumproduct.Expression
 	bound *minibuckets.Bound
-	sweep *mps.Sampler // nil for mini-buckets alone
-	share float64      // ε, 1 for mini-buckets alone; also that of values which truncation may have lost
+	sweep *mps.Sampler    // nil for mini-buckets alone
+	share float64         // ε, 1 for mini-buckets alone; also that of values which truncation may have lost
+	rest  *cutset.Program // what is not drawn but summed out: the first indices of the mini-buckets' order, so many; nil where all are drawn
+	drawn int
 }
 
 // New returns the proposal of an upper bound by mini-buckets, and, unless it is nil, of a sweep of the same expression, in which the
@@ -46,6 +48,16 @@ func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *mps.Sampler,
 	return &Proposal{e: e, bound: bound, sweep: sweep, share: share}, nil
 }
 
+// NewSlices returns the proposal of slices: mini-buckets draw the indices that their order has from drawn on, and the rest of the same
+// expression is summed out for them, along the same order. No weight exceeds the bound, as that of a state does not. Errors: those of New.
+func NewSlices(e *sumproduct.Expression, bound *minibuckets.Bound, rest *cutset.Program, drawn int) (*Proposal, error) {
+	p, err := New(e, bound, nil, 1)
+	if err == nil {
+		p.rest, p.drawn = rest, drawn
+	}
+	return p, err
+}
+
 // LnMost is ln of what no weight exceeds, nats; −Inf where Z is 0.
 func (p *Proposal) LnMost() float64 { return p.bound.Ln - math.Log(p.share) }
 
@@ -63,7 +75,8 @@ type Weights struct {
 	// Ln are ln w of every draw in sequence, −Inf for 0: their mean is Z.
 	Ln []float64
 	// Top is the largest of Ln. Share[i][a] is Σ e^{Ln−Top} over the draws with index i at value a, Squares the same with e^{2(Ln−Top)};
-	// nil where they were not asked for.
+	// nil where they were not asked for. A slice counts by the share that the value has in it, as if its state had been drawn: squares
+	// of weights overstate what they vary.
 	Top            float64
 	Share, Squares [][]float64
 }
@@ -75,45 +88,58 @@ const block = 16
 const rounding = 1e-9
 
 // Run returns the weights of draws from ≤ c < to, by so many goroutines (0: one a processor). The same input gives the same bits for any
-// number of them. Errors: internal where a weight exceeds the bound, which a right density does not let happen; the context's, which is
-// looked at after every block of draws. Cost: that of a draw of each part of the mixture, twice.
+// number of them. Errors: internal where a weight exceeds the bound, which a right density does not let happen; those of slices; the
+// context's, which is looked at after every block of draws. Cost: that of a draw of each part of the mixture, twice; that of a slice.
 func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads int, marginals bool) (*Weights, error) {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
+	if p.rest != nil {
+		threads = min(threads, p.rest.Goroutines())
+	}
 	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1)}
 	n := len(p.e.Dims)
+	blocks := (len(w.Ln) + block - 1) / block
 	var states []uint16
-	if marginals {
+	sums := &sums{waiting: map[int]*tally{}, all: newTally(p.e.Dims)}
+	if marginals && p.rest == nil {
 		states = make([]uint16, len(w.Ln)*n)
 	}
-	var next atomic.Int64
-	var running sync.WaitGroup
-	for range min(threads, (len(w.Ln)+block-1)/block) {
-		running.Go(func() {
-			x := make([]int, n)
-			var drawer *mps.Drawer
-			if p.sweep != nil {
-				drawer = p.sweep.NewDrawer(p.share)
-			}
-			for ctx.Err() == nil {
-				first := int(next.Add(block)) - block
-				if first >= len(w.Ln) {
-					return
+	rooms := make([]*room, min(threads, blocks))
+	err := sumproduct.Share(ctx, len(rooms), blocks, func(worker, chunk int) error {
+		if rooms[worker] == nil {
+			rooms[worker] = p.newRoom(marginals)
+		}
+		own := rooms[worker]
+		var t *tally
+		if own.shares != nil {
+			t = newTally(p.e.Dims)
+		}
+		for c := chunk * block; c < min((chunk+1)*block, len(w.Ln)); c++ {
+			r := rand.New(rand.NewPCG(seed, uint64(from)+uint64(c)))
+			if p.rest != nil {
+				l, err := p.slice(ctx, r, own)
+				if err != nil {
+					return err
 				}
-				for c := first; c < min(first+block, len(w.Ln)); c++ {
-					w.Ln[c] = p.draw(rand.New(rand.NewPCG(seed, uint64(from)+uint64(c))), drawer, x)
-					if marginals {
-						for i, a := range x {
-							states[c*n+i] = uint16(a)
-						}
-					}
+				if w.Ln[c] = l; t != nil {
+					t.add(min(l, p.LnMost()), own.shares)
+				}
+				continue
+			}
+			w.Ln[c] = p.draw(r, own.drawer, own.x)
+			if marginals {
+				for i, a := range own.x {
+					states[c*n+i] = uint16(a)
 				}
 			}
-		})
-	}
-	running.Wait()
-	if err := ctx.Err(); err != nil {
+		}
+		if t != nil {
+			sums.put(chunk, t)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	most := p.LnMost()
@@ -124,10 +150,39 @@ func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads
 		w.Ln[c] = min(l, most)
 		w.Top = max(w.Top, w.Ln[c])
 	}
-	if marginals {
+	switch {
+	case marginals && p.rest != nil:
+		w.Share, w.Squares = sums.all.share, sums.all.squares
+	case marginals:
 		w.count(p.e.Dims, states)
 	}
 	return w, nil
+}
+
+// room is that of a goroutine.
+type room struct {
+	x      []int
+	drawer *mps.Drawer   // of a sweep
+	space  *cutset.Space // of slices
+	shares [][]float64   // of the values of indices in a slice
+}
+
+// newRoom returns room for draws.
+func (p *Proposal) newRoom(marginals bool) *room {
+	own := &room{x: make([]int, len(p.e.Dims))}
+	if p.sweep != nil {
+		own.drawer = p.sweep.NewDrawer(p.share)
+	}
+	if p.rest != nil {
+		own.space = p.rest.NewSpace()
+		if marginals {
+			own.shares = make([][]float64, len(p.e.Dims))
+			for i, d := range p.e.Dims {
+				own.shares[i] = make([]float64, d)
+			}
+		}
+	}
+	return own
 }
 
 // draw draws a state x and returns ln of its weight.

@@ -124,7 +124,6 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 			m.scope = append(slices.DeleteFunc(m.scope, func(j int) bool { return j == i }), i)
 			add(m.scope[:len(m.scope)-1])
 			p.Flops += sizes[r] * float64(60+6*len(m.tables))
-			p.Draw += float64(h.Dims[i]) * drawWork * float64(2+len(m.tables))
 			p.Bytes += 8 * sizes[r] / float64(h.Dims[i])
 		}
 		if len(minis) > 1 {
@@ -132,7 +131,18 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 		}
 		p.buckets[k] = minis
 	}
+	p.Draw = p.DrawWork(0)
 	return p, nil
+}
+
+// DrawWork is about what the time of drawing the indices is worth that the order has from a position on, flops.
+func (p *Plan) DrawWork(from int) (flops float64) {
+	for k, minis := range p.buckets[from:] {
+		for r := range minis {
+			flops += float64(p.dims[p.Order[from+k]]) * drawWork * float64(2+len(minis[r].tables))
+		}
+	}
+	return flops
 }
 
 // joined is the number of entries over two scopes together.

@@ -222,10 +222,16 @@ func powerSums(f []float64, d int, w float64) []float64 {
 // returns ln of its weight ψ/q, which is at most Ln. x has a value per index. Their mean is Z. Cost: the tables' entries at x, times
 // the domains.
 func (b *Bound) Draw(r *rand.Rand, x []int, e *sumproduct.Expression) (ln float64) {
+	lnq := b.DrawLast(r, x, 0)
+	return b.LnProduct(x, e) - lnq
+}
+
+// DrawLast draws the values of the indices that the order has from a position on, as Draw does, and returns ln of their density, nats. The
+// sum of ψ over all others is at most that density times the bound, since ψ is at most q times the bound everywhere. Cost: DrawWork.
+func (b *Bound) DrawLast(r *rand.Rand, x []int, from int) (lnq float64) {
 	dims := b.plan.dims
-	lnq := 0.0
 	p := make([]float64, 0, 8)
-	for k := len(b.plan.Order) - 1; k >= 0; k-- {
+	for k := len(b.plan.Order) - 1; k >= from; k-- {
 		i := b.plan.Order[k]
 		p = b.conditional(k, x, p[:0])
 		u := r.Float64()
@@ -241,7 +247,7 @@ func (b *Bound) Draw(r *rand.Rand, x []int, e *sumproduct.Expression) (ln float6
 		x[i] = a
 		lnq += math.Log(p[a])
 	}
-	return b.LnProduct(x, e) - lnq
+	return lnq
 }
 
 // LnDensity returns ln q of a state, nats: the density that Draw draws from. Cost: that of Draw.

@@ -1,0 +1,128 @@
+// Package cutset contracts slices of a sum of products of tables that are at least 0: the indices of a cut-set have values, and all others
+// are summed out exactly, table by table. A slice that is drawn with a known probability is a component of a random decomposition whose
+// weight varies less than that of a state (Rao and Blackwell). Bidyuk and Dechter, Cutset sampling for Bayesian networks, 2007.
+package cutset
+
+import (
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/contractionorder"
+)
+
+// Choose divides an elimination order into indices that are summed out, the first rest of them, and those of a cut-set, so that no product
+// has more than so many entries: those are cut, one after the other, that are in most products which are larger. Both keep their sequence.
+// ok is false where the scopes of all products have more than so many indices together. Cost: their number, and the indices times the cut.
+// Source: Bidyuk and Dechter, On finding minimal w-cutset problem, 2004.
+func Choose(h contractionorder.Hypergraph, order []int, entries float64, most int) (all []int, rest int, ok bool) {
+	scopes, ok := products(h, order, most)
+	if !ok {
+		return nil, 0, false
+	}
+	ln := make([]float64, len(scopes)) // of the entries
+	limit := math.Log(entries) + 1e-9
+	in := make([][]int, len(h.Dims)) // products, by index
+	wide := make([]int, len(h.Dims)) // how many of them are too large
+	for k, scope := range scopes {
+		for _, i := range scope {
+			in[i] = append(in[i], k)
+			ln[k] += math.Log(float64(h.Dims[i]))
+		}
+		if ln[k] > limit {
+			for _, i := range scope {
+				wide[i]++
+			}
+		}
+	}
+	cut := make([]bool, len(h.Dims))
+	for {
+		best := 0
+		for i := range wide {
+			if wide[i] > wide[best] {
+				best = i
+			}
+		}
+		if len(wide) == 0 || wide[best] == 0 {
+			break
+		}
+		cut[best] = true
+		for _, k := range in[best] {
+			before := ln[k]
+			if ln[k] -= math.Log(float64(h.Dims[best])); before > limit && ln[k] <= limit {
+				for _, i := range scopes[k] {
+					if !cut[i] {
+						wide[i]--
+					}
+				}
+			}
+		}
+		wide[best] = 0
+	}
+	for _, i := range order {
+		if !cut[i] {
+			all = append(all, i)
+		}
+	}
+	rest = len(all)
+	for _, i := range order {
+		if cut[i] {
+			all = append(all, i)
+		}
+	}
+	return all, rest, true
+}
+
+// products are the scopes of the products that an elimination makes, the index itself first; ok is false where they have more than most
+// indices together.
+func products(h contractionorder.Hypergraph, order []int, most int) (scopes [][]int, ok bool) {
+	position := positions(len(h.Dims), order)
+	buckets := make([][][]int, len(order))
+	add := func(scope []int) {
+		if first := firstOf(scope, position); first < len(order) {
+			buckets[first] = append(buckets[first], scope)
+		}
+	}
+	for _, e := range h.Edges {
+		add(slices.DeleteFunc(slices.Clone(e), func(i int) bool { return position[i] == len(order) }))
+	}
+	seen := make([]int, len(h.Dims))
+	for k, i := range order {
+		scope := []int{i}
+		seen[i] = k + 1
+		for _, s := range buckets[k] {
+			for _, j := range s {
+				if seen[j] != k+1 {
+					seen[j] = k + 1
+					scope = append(scope, j)
+				}
+			}
+		}
+		if most -= len(scope); most < 0 {
+			return nil, false
+		}
+		scopes = append(scopes, scope)
+		add(scope[1:])
+	}
+	return scopes, true
+}
+
+// positions are those of n indices in an order, its length for those that are not in it.
+func positions(n int, order []int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = len(order)
+	}
+	for k, i := range order {
+		out[i] = k
+	}
+	return out
+}
+
+// firstOf is the position of the index of a scope that is eliminated first, or beyond all.
+func firstOf(scope, position []int) int {
+	first := math.MaxInt
+	for _, i := range scope {
+		first = min(first, position[i])
+	}
+	return first
+}
