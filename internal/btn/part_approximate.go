@@ -97,6 +97,8 @@ type Regions struct {
 	// how many there are is known under evidence only.
 	From int64 `msgpack:"from"`
 	To   int64 `msgpack:"to"`
+	// Updates bounds those of belief propagation in a slice; 0: package bp does. Planning ended with the messages of the whole.
+	Updates int64 `msgpack:"updates,omitempty"`
 }
 
 // WholeShare is all regions of a slice.

@@ -32,7 +32,7 @@ func (regions) Contract(
 	}
 
 	q := part.(*btn.Regions)
-	g, err := p.Ground(ctx, q.Slice)
+	g, err := p.Ground(ctx, q.Slice, q.Updates)
 	if err != nil || g.State == nil {
 		return btn.Value{}, err
 	}
@@ -41,11 +41,7 @@ func (regions) Contract(
 		return j.bethe(g), nil
 	}
 
-	f, err := region.Plan(ctx, g.Expression.Hypergraph(), region.Options{
-		Kind:      q.Kind,
-		Size:      q.Size,
-		Marginals: want.Marginals,
-	})
+	f, err := g.Family(ctx, region.Options{Kind: q.Kind, Size: q.Size, Marginals: want.Marginals})
 	if err != nil {
 		return btn.Value{}, err
 	}

@@ -19,6 +19,8 @@
 package contractionorder
 
 import (
+	"slices"
+
 	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -29,6 +31,11 @@ import (
 type Hypergraph struct {
 	Dims  []int   // Dims[i] ≥ 1 is the dimension of index i
 	Edges [][]int // Edges[t] is the scope of tensor t, without repetition
+}
+
+// Equal reports whether two shapes are the same, index by index and scope by scope.
+func (h Hypergraph) Equal(other Hypergraph) bool {
+	return slices.Equal(h.Dims, other.Dims) && slices.EqualFunc(h.Edges, other.Edges, slices.Equal[[]int])
 }
 
 // Digest adds the shape to a digest: the dimensions, then the scope of every tensor.

@@ -14,8 +14,8 @@ func TestKeysStay(t *testing.T) {
 		{Scope: []int{1, 0}, Data: []float64{1, -2, 0.5, 0, 1e300, 3}},
 		{Scope: []int{}, Data: []float64{7}},
 	}}
-	if got := messagesKey(e, 1<<63+5); got != "btn:v1:messages:"+AlgorithmVersion+":"+
-		"577ade2e97cb428e2e10b8e5ffd2485116d540039c8db8f45e713b80bb4379aa" {
+	if got := messagesKey(e, 1<<63+5, 9); got != "btn:v1:messages:"+AlgorithmVersion+":"+
+		"522d07aa8119d9995e8858606eb20312bbe602d8d1238958957d86e42e8ebee7" {
 		t.Errorf("the key of messages is %s", got)
 	}
 	a := &assigner{settings: btn.Settings{Memory: 1 << 31}, facts: &facts{digest: [32]byte{1, 2, 3}}}

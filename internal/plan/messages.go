@@ -80,12 +80,13 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 // learnMessages runs belief propagation without evidence, through the memo; nil where it does not come to one
 // fixed point soon.
 func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, hit bool, err error) {
+	updates := ownUpdates(e, a.settings)
 	compute := func(ctx context.Context) (*btn.Plan, error) {
 		enough, cancel := planningContext(ctx, policy.OwnShare)
 		defer cancel()
 		s, err := bp.Only(ctx, e, policy.PhaseStarts, bp.Options{
 			Seed:    a.settings.Seed,
-			Updates: policy.OnlyUpdates * int64(bp.Entries(e)),
+			Updates: updates,
 			Enough:  enough,
 		})
 		if err != nil {
@@ -106,7 +107,7 @@ func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, 
 	if a.memo == nil {
 		p, err = compute(a.ctx)
 	} else {
-		p, hit, err = a.memo.Do(a.ctx, messagesKey(e, a.settings.Seed), compute)
+		p, hit, err = a.memo.Do(a.ctx, messagesKey(e, a.settings.Seed, updates), compute)
 		a.anyMiss = a.anyMiss || !hit
 	}
 
@@ -129,10 +130,11 @@ func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, 
 	return p.Messages, hit, nil
 }
 
-// messagesKey identifies messages by what they depend on: algorithm version, every entry of the expression, seed.
-func messagesKey(e *sumproduct.Expression, seed uint64) string {
+// messagesKey identifies messages by what they depend on: algorithm version, every entry of the expression, seed, updates.
+func messagesKey(e *sumproduct.Expression, seed uint64, updates int64) string {
 	b := digest.New()
 	b.Word(seed)
+	b.Word(uint64(updates))
 	b.Ints(e.Dims)
 	for _, s := range e.Support {
 		b.Ints(s)
@@ -143,6 +145,13 @@ func messagesKey(e *sumproduct.Expression, seed uint64) string {
 		b.Bits(t.Data)
 	}
 	return fmt.Sprintf("btn:v1:messages:%s:%s", AlgorithmVersion, b.Hex())
+}
+
+// ownUpdates bounds the updates of each start that looks for a network's own messages: by policy.OnlyUpdates, and all starts together by
+// half of what belief propagation may take of the budget.
+func ownUpdates(e *sumproduct.Expression, s btn.Settings) int64 {
+	most := max(policy.MessageShare/2*s.WithDefaults().Budget/policy.UpdateFlops, policy.LeastUpdates) / policy.PhaseStarts
+	return int64(max(2*float64(bp.Entries(e)), min(policy.OnlyUpdates*float64(bp.Entries(e)), most)))
 }
 
 // updatesFor bounds the updates of all starts together by the budget; 0 is package bp's own bound. A message

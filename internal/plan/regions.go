@@ -162,8 +162,8 @@ func report(states []*bp.State) *btn.Propagation {
 }
 
 // regionsPlan plans families of growing size within the budget. Under a deadline the first estimate is the
-// value of belief propagation, which is there at once. Families that are too large to plan are tried for as
-// long as the share of the budget for searches lasts. whole is false where the time for planning ended first.
+// value of belief propagation, which is there at once. Planning, which whoever contracts does again, takes the share of the budget for
+// searches at most, a family half of what is left of it. whole is false where the time for planning ended first.
 func regionsPlan(
 	ctx context.Context, h contractionorder.Hypergraph, s btn.Settings, marginals bool,
 ) (plan *btn.Plan, whole bool, err error) {
@@ -177,18 +177,17 @@ func regionsPlan(
 	}
 	planning, cancel := planningContext(ctx, 1)
 	defer cancel()
-	searches := searchMoves(s)
+	searches := int64(max(policy.MoveFlops/policy.RegionMoveFlops*float64(searchMoves(s)), policy.LeastRegionMoves))
 	var last error
+	before := 0.0 // flops of the regions of the last estimate
 	for k := 0; k < len(seeds); k++ {
 		r := seeds[k]
 		// good for ln Z; marginals beside partly included tables are worse than without
 		if marginals && r.kind == region.Loops {
 			continue
 		}
-		if searches <= 0 {
-			break
-		}
-		f, err := region.Plan(planning, h, region.Options{Kind: r.kind, Size: r.size, Marginals: marginals})
+		moves := min(policy.RegionMoves, max(searches/2, 1))
+		f, err := region.Plan(planning, h, region.Options{Kind: r.kind, Size: r.size, Marginals: marginals, Moves: moves})
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, false, ctxErr
 		}
@@ -199,8 +198,11 @@ func regionsPlan(
 			return plan, false, nil
 		}
 
-		if fault.CodeOf(err) == fault.OverBudget {
-			searches -= policy.RegionMoves
+		switch {
+		case err == nil:
+			searches -= f.Moves
+		case fault.CodeOf(err) == fault.OverBudget:
+			searches -= moves
 		}
 		switch {
 		case fault.CodeOf(err) == fault.Unsupported && r.kind == region.Windows:
@@ -216,20 +218,23 @@ func regionsPlan(
 		}
 
 		n := len(plan.Estimates)
-		if n > 0 && sameRegions(&plan.Estimates[n-1], r, f.Flops) || everything && f.Regions == 1 {
+		if n > bethe && familyOf(&plan.Estimates[n-1]).kind == r.kind && f.Flops == before || everything && f.Regions == 1 {
 			break // the same regions again, the whole model as a rule
 		}
 		everything = f.Regions == 1
-		if n > bethe && (policy.RegionRate*f.Flops > left || s.Components > 0 && plan.Len() >= s.Components) {
+		// Whoever contracts plans again.
+		flops := f.Flops + policy.RegionMoveFlops/policy.RegionRate*float64(f.Moves)
+		if n > bethe && (policy.RegionRate*flops > left || s.Components > 0 && plan.Len() >= s.Components) {
 			break
 		}
-		left -= policy.RegionRate * f.Flops
+		left -= policy.RegionRate * flops
+		before = f.Flops
 		shares := 1
 		if !marginals {
 			shares = max(1, int(min(math.Ceil(f.Flops/policy.RegionTaskFlops), policy.MostRegionParts)))
 		}
 		e := regionsEstimate(n, r, nil, 1, shares)
-		e.Cost = btn.Cost{Flops: f.Flops, Bytes: float64(f.Bytes)}
+		e.Cost = btn.Cost{Flops: flops, Bytes: float64(f.Bytes)}
 		plan.Estimates = append(plan.Estimates, e)
 	}
 
@@ -241,11 +246,6 @@ func regionsPlan(
 	}
 
 	return plan, true, nil
-}
-
-// sameRegions reports whether an estimate has regions of a kind at the same cost: the same ones, then.
-func sameRegions(e *btn.Estimate, r family, flops float64) bool {
-	return e.Cost.Flops == flops && familyOf(e).kind == r.kind
 }
 
 // familyOf is the family of an estimate by regions.
@@ -270,12 +270,23 @@ func (a *assigner) slicedRegions(
 
 	planning, cancel := planningContext(a.ctx, 1)
 	defer cancel()
-	variables, err := influential(planning, conditioned, e, states)
+	variables, err := influential(planning, conditioned, e, states, a.settings.Budget)
 	if outOfTime(a.ctx, planning, err) {
 		return plan, nil
 	}
 	if err != nil || len(variables) == 0 {
 		return plan, err
+	}
+
+	// Belief propagation runs in every slice, and takes all that it may where it does not converge.
+	incidences := 0
+	for _, t := range e.Tables {
+		incidences += len(t.Scope)
+	}
+	updates := max(int64(policy.MessageShare*a.settings.Budget/policy.UpdateFlops/policy.MostSlices), 2*int64(incidences))
+	messages := 0.0
+	if !states[0].Converged {
+		messages = float64(updates) * policy.UpdateFlops
 	}
 
 	sliced := *plan
@@ -284,12 +295,16 @@ func (a *assigner) slicedRegions(
 	for n, v := range variables {
 		count *= int64(a.net.Variables[v].Domain)
 		flops := base.Cost.Flops * float64(count)
-		if count > policy.MostSlices || policy.RegionRate*flops > left ||
+		work := policy.RegionRate*flops + messages*float64(count)
+		if count > policy.MostSlices || work > left ||
 			a.settings.Components > 0 && sliced.Len()+int(count) > a.settings.Components {
 			break
 		}
-		left -= policy.RegionRate * flops
+		left -= work
 		next := regionsEstimate(len(sliced.Estimates), familyOf(base), slices.Clone(variables[:n+1]), count, 1)
+		for _, part := range next.Parts {
+			part.(*btn.Regions).Updates = updates
+		}
 		next.Cost = btn.Cost{Flops: flops, Bytes: base.Cost.Bytes}
 		sliced.Estimates = append(sliced.Estimates, next)
 	}

@@ -23,9 +23,9 @@ import (
 //
 // which is 0 where belief propagation is right about them. Variables that share a factor with one before them
 // are left out. Candidates are those whose beliefs are least certain, weighted by their degree. states are
-// what belief propagation came to.
+// what belief propagation came to. Clamping takes policy.ClampShare of a budget in flops, or one candidate.
 func influential(
-	ctx context.Context, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State,
+	ctx context.Context, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State, budget float64,
 ) ([]int, error) {
 	state := states[0]
 	degree := make([]int, len(e.Dims))
@@ -81,6 +81,13 @@ func influential(
 	if len(states) == 1 && state.Converged {
 		messages = state.Messages()
 	}
+	// A candidate of two values takes as long as clampUpdates lets it, unless messages are near.
+	each := float64(2*clampUpdates(e)) * policy.UpdateFlops
+	if messages == nil {
+		each *= policy.ClampStarts
+	}
+	some := max(1, int(min(policy.ClampShare*budget/each, policy.ClampCandidates)))
+	candidates = candidates[:min(some, len(candidates))]
 	for k := range candidates {
 		moved, err := clamp(ctx, conditioned, candidates[k].variable, state.LnZ(), e, messages)
 		if err != nil {
@@ -95,6 +102,11 @@ func influential(
 		out = append(out, c.variable)
 	}
 	return out, nil
+}
+
+// clampUpdates bounds the updates of a run under a clamped variable.
+func clampUpdates(e *sumproduct.Expression) int64 {
+	return int64(policy.ClampUpdates * (len(e.Tables) + 1))
 }
 
 // clamp returns how far fixing a variable to each of its values moves the Bethe value. Where belief
@@ -117,7 +129,7 @@ func clamp(
 		if e.Scale.IsZero() {
 			continue
 		}
-		o, starts := bp.Options{Updates: int64(policy.ClampUpdates * (len(e.Tables) + 1))}, policy.ClampStarts
+		o, starts := bp.Options{Updates: clampUpdates(e)}, policy.ClampStarts
 		if messages != nil {
 			starts = 1
 			if o.Warm, err = bp.Carry(from, e, messages); err != nil {

@@ -135,6 +135,14 @@ const (
 	// Chosen: 2^32 take some ten seconds.
 	RegionMoves = 1 << 28
 
+	// RegionMoveFlops is what a move of such a planning is worth, 2.5 ns.
+	// Measured with RegionMoves.
+	RegionMoveFlops = 2.5e-9 * Rate
+
+	// LeastRegionMoves are granted to all families together whatever the budget: some 100 ms.
+	// Chosen; like LeastUpdates.
+	LeastRegionMoves = 1 << 25
+
 	// RegionWidth is log2 of the largest table of a region's contraction, RegionCount how many
 	// regions a list has at most, RegionFlops what all regions of one family may take.
 	// Measured: a quarter of the table makes 4 of 4 dense models worse, four times 1 of 2 better at 3.3
@@ -156,6 +164,10 @@ const (
 	ClampCandidates = 12
 	ClampUpdates    = 400
 	ClampStarts     = 2
+
+	// ClampShare is the part of a budget that clamping may take.
+	// Chosen.
+	ClampShare = 1.0 / 16
 )
 
 // Trust: what the uncertainty of an estimate is taken to be, from how estimates move and how far

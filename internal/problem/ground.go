@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/region"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -26,8 +27,8 @@ type Ground struct {
 }
 
 // Ground returns the ground of a slice: the last one made, or a new one.
-// On a large network it takes longer to make than the regions do.
-func (p *Problem) Ground(ctx context.Context, s btn.Slice) (*Ground, error) {
+// On a large network it takes longer to make than the regions do. updates bounds those of belief propagation; 0: package bp does.
+func (p *Problem) Ground(ctx context.Context, s btn.Slice, updates int64) (*Ground, error) {
 	slice, err := p.Given(s, factorgraph.Evidence{})
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (p *Problem) Ground(ctx context.Context, s btn.Slice) (*Ground, error) {
 	}
 
 	if !g.Expression.Scale.IsZero() {
-		state, err := p.propagate(ctx, g.Expression, len(s.Variables) == 0)
+		state, err := p.propagate(ctx, g.Expression, len(s.Variables) == 0, updates)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +84,7 @@ func (p *Problem) keepGround(g *Ground) {
 // propagate runs belief propagation,
 // or restores the state that planning ended with, which is one of the whole network.
 func (p *Problem) propagate(
-	ctx context.Context, e *sumproduct.Expression, whole bool,
+	ctx context.Context, e *sumproduct.Expression, whole bool, updates int64,
 ) (*bp.State, error) {
 	if whole && p.Messages != nil {
 		if s, err := bp.Restore(e, p.Messages); err == nil || fault.CodeOf(err) != fault.BadInput {
@@ -91,11 +92,38 @@ func (p *Problem) propagate(
 		}
 	}
 
-	states, err := bp.Propagate(ctx, e, bp.PropagateOptions{})
+	states, err := bp.Propagate(ctx, e, bp.PropagateOptions{Updates: updates})
 	if err != nil {
 		return nil, err
 	}
 	return states[0], nil
+}
+
+// family is what regions were planned from, and they.
+type family struct {
+	shape   contractionorder.Hypergraph
+	options region.Options
+	*region.Family
+}
+
+// Family plans regions on this ground, or returns the last ones where they were the same: slices have one shape as a rule, and an
+// estimate has many parts. Errors: those of region.Plan.
+func (g *Ground) Family(ctx context.Context, o region.Options) (*region.Family, error) {
+	h, p := g.Expression.Hypergraph(), g.problem
+	p.mu.Lock()
+	known := p.regions
+	p.mu.Unlock()
+	if known != nil && known.options == o && known.shape.Equal(h) {
+		return known.Family, nil
+	}
+	f, err := region.Plan(ctx, h, o)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.regions = &family{h, o, f}
+	p.mu.Unlock()
+	return f, nil
 }
 
 // For returns the regions of a family on this ground, ready to be contracted.

@@ -46,6 +46,7 @@ type Problem struct {
 	proposals  map[bool]*proposal           // likewise: of the last way of drawing
 	walk       *annealing.Model
 	ground     *Ground // of the last slice: two large ones may not fit
+	regions    *family // the last one
 }
 
 // Options bound the contractions of a problem. The zero value works.

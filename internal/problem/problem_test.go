@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/compressed"
+	"github.com/basetensor/basetensor/internal/engine/region"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -69,7 +70,7 @@ func forms() []form {
 		{"truncated", truncated(false)},
 		{"truncated with marginals", truncated(true)},
 		{"ground", func(t *testing.T, p *problem.Problem) any {
-			made, err := p.Ground(t.Context(), btn.Slice{})
+			made, err := p.Ground(t.Context(), btn.Slice{}, 0)
 			return must(t, made, err)
 		}},
 	}
@@ -124,7 +125,7 @@ func TestJointMarginalsHaveTheirOwnForm(t *testing.T) {
 func TestGroundIsOfTheLastSlice(t *testing.T) {
 	p := problem.New(ring(t), problem.Options{})
 	of := func(s btn.Slice) *problem.Ground {
-		made, err := p.Ground(t.Context(), s)
+		made, err := p.Ground(t.Context(), s, 0)
 		return must(t, made, err)
 	}
 	whole := of(btn.Slice{})
@@ -139,6 +140,18 @@ func TestGroundIsOfTheLastSlice(t *testing.T) {
 	}
 	if of(slice) == one {
 		t.Error("two slices are kept")
+	}
+
+	families := func(g *problem.Ground, size int) *region.Family {
+		f, err := g.Family(t.Context(), region.Options{Kind: region.Balls, Size: size})
+		return must(t, f, err)
+	}
+	first := families(of(slice), 2)
+	if families(of(btn.Slice{Variables: []int{1}, At: 1}), 2) != first {
+		t.Error("slices of one shape have regions of their own")
+	}
+	if families(of(btn.Slice{}), 2) == first || families(of(slice), 3) == first {
+		t.Error("another shape or size has the same regions")
 	}
 }
 

@@ -17,20 +17,17 @@ type balls struct {
 	legs  []int32
 }
 
-// ballMoves is what a small min-fill order costs.
-const ballMoves = 1 << 10
-
 // addBalls adds the parts of all balls to s. Cost: per index, the ball and a min-fill order of it.
 func (f *Family) addBalls(w *worker, s *store, most int, left *moves) error {
 	b := &balls{w: w, step: make([]int32, len(w.g.dims)), met: make([]bool, len(w.g.edges))}
 	for i := range w.g.dims {
 		radius := most
 		for ; radius > 0; radius-- {
-			if err := left.spend(ballMoves); err != nil {
-				return err
-			}
 			narrow, err := b.add(s, int32(i), radius, f.Options.MaxWidth)
 			if err != nil {
+				return err
+			}
+			if err := left.spend(buildMoves * len(b.legs)); err != nil {
 				return err
 			}
 			if narrow {

@@ -21,8 +21,10 @@ type Family struct {
 	Bytes   float64
 	Shrunk  int // balls made smaller to be narrow enough
 	Dropped int // balls and cycles too wide at any size
-	g       *graph
-	source  source
+	// Moves is what planning took, of Options.Moves.
+	Moves  int64
+	g      *graph
+	source source
 }
 
 // source numbers regions. The legs that region returns may be overwritten by the next call with the
@@ -65,6 +67,7 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 		return nil, err
 	}
 	f := &Family{Options: o, g: g}
+	w.left = newMoves(ctx, o.Moves)
 	if o.Kind == Windows {
 		err = f.planWindows(ctx, w, &windows{l, o.Size})
 	} else {
@@ -73,6 +76,7 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 	if err != nil {
 		return nil, err
 	}
+	f.Moves = w.left.used()
 	if o.Marginals {
 		f.Flops *= marginalFlops
 		f.Bytes *= 2
@@ -101,14 +105,14 @@ func (f *Family) planWindows(ctx context.Context, w *worker, s *windows) error {
 	f.source, f.Regions = s, s.len()
 	down, across := s.rows.intervals(s.k), s.cols.intervals(s.k)
 	if f.Regions <= maxPriced {
-		return f.price(ctx, w, 1, 0, 1, f.Regions)
+		return f.price(w, 1, 0, 1, f.Regions)
 	}
 	// Along a line, even intervals are the windows and odd ones their intersections. Those in the
 	// middle stand for all.
 	for _, r := range middle(down) {
 		for _, c := range middle(across) {
 			many := float64(r.many) * float64(c.many)
-			if err := f.price(ctx, w, many, r.at*across+c.at, 1, 1); err != nil {
+			if err := f.price(w, many, r.at*across+c.at, 1, 1); err != nil {
 				return err
 			}
 		}
@@ -130,7 +134,7 @@ func middle(n int) []pick {
 
 // planList generates regions, closes them under intersection, weighs and prices them.
 func (f *Family) planList(ctx context.Context, w *worker) error {
-	s, left := newStore(f.Options.MaxRegions), newMoves(ctx, f.Options.Moves)
+	s, left := newStore(f.Options.MaxRegions), w.left
 	if err := f.generate(w, s, left); err != nil {
 		return err
 	}
@@ -148,7 +152,7 @@ func (f *Family) planList(ctx context.Context, w *worker) error {
 	}
 	f.source = l
 	f.Regions = f.Len()
-	return f.price(ctx, w, 1, 0, 1, f.Regions)
+	return f.price(w, 1, 0, 1, f.Regions)
 }
 
 // generate adds the regions from which the family is closed.
@@ -170,17 +174,17 @@ func (f *Family) generate(w *worker, s *store, left *moves) (err error) {
 }
 
 // price adds the flops of regions, each counted many times, and finds the widest.
-func (f *Family) price(ctx context.Context, w *worker, many float64, from, step, n int) error {
+func (f *Family) price(w *worker, many float64, from, step, n int) error {
 	widest := float64(f.Widest)
 	for k := range n {
-		if k%256 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
 		legs, _ := f.source.region(from+k*step, w)
 		if len(legs) == 0 {
 			continue
 		}
 		c := w.cost(legs)
+		if err := w.left.spend(1); err != nil {
+			return err
+		}
 		f.Flops += many * c.flops
 		f.Bytes = max(f.Bytes, 8*c.entries)
 		widest = max(widest, c.log2)

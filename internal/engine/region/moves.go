@@ -22,6 +22,13 @@ func newMoves(ctx context.Context, n int64) *moves {
 
 const lookEvery = 1 << 20
 
+// take takes n moves off the budget, if there is one: who spends next hears of it.
+func (m *moves) take(n int) {
+	if m != nil {
+		m.left -= int64(n)
+	}
+}
+
 // spend takes n moves off the budget: fault.OverBudget when none is left, and the context's error,
 // looked at now and then.
 func (m *moves) spend(n int) error {
@@ -35,3 +42,6 @@ func (m *moves) spend(n int) error {
 	}
 	return nil
 }
+
+// used is how many moves were spent.
+func (m *moves) used() int64 { return m.of - m.left }

@@ -16,6 +16,7 @@ type worker struct {
 	*local
 	compiled.Memory
 	y        *gauge
+	left     *moves // of planning; nil for contractions
 	cut      *cutter
 	legs     []int32 // of the current region, where it is made up on the spot
 	prices   map[string]cost
@@ -127,12 +128,21 @@ func usable(ratio float64) bool { return ratio > 0 && !math.IsInf(ratio, 1) }
 // maxPrices bounds the shapes whose cost is remembered.
 const maxPrices = 1 << 16
 
+// What a leg of a region takes to be looked up by shape, and to be put in order by min-fill, in moves.
+// Measured: 200 and 1,600 ns on complete and 3-regular models where a move takes 4.
+const (
+	buildMoves = 50
+	orderMoves = 400
+)
+
 // cost returns what the contraction of a region with these legs takes.
 func (w *worker) cost(legs []int32) cost {
 	w.build(legs)
+	w.left.take(buildMoves * len(legs))
 	if c, ok := w.prices[string(w.key)]; ok {
 		return c
 	}
+	w.left.take(orderMoves * len(legs))
 	c, err := price(w.ctx, w.shape())
 	if err != nil {
 		return cost{log2: math.Inf(1)} // whoever goes on looks at the context

@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/region"
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+// TestPlanningRegionsTakesItsShare: what planning takes is counted, and all families of a plan together take the part of a budget that
+// searches may, whatever the graph.
+func TestPlanningRegionsTakesItsShare(t *testing.T) {
+	shapes := map[string]func() (*factorgraph.Model, error){
+		"complete":  func() (*factorgraph.Model, error) { return generate.Complete(24, generate.Ising{Delta: 1}) },
+		"3-regular": func() (*factorgraph.Model, error) { return generate.RandomRegular(120, 3, generate.Ising{Delta: 1}) },
+	}
+	for name, model := range shapes {
+		m, err := model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		net, err := reparam.Build(t.Context(), m, reparam.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := lower.Build(t.Context(), net)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := e.Hypergraph()
+		for _, budget := range []float64{1e7, 1e8, 1e9} {
+			plan, _, err := regionsPlan(t.Context(), h, btn.Settings{Budget: budget}, false)
+			if err != nil {
+				if name == "3-regular" {
+					t.Errorf("%s, %g flops: %v", name, budget, err)
+				}
+				continue
+			}
+			moves := int64(0)
+			for k := range plan.Estimates {
+				of := familyOf(&plan.Estimates[k])
+				f, err := region.Plan(t.Context(), h, region.Options{Kind: of.kind, Size: of.size})
+				if err != nil {
+					t.Fatal(err)
+				}
+				moves += f.Moves
+				_, err = region.Plan(t.Context(), h, region.Options{Kind: of.kind, Size: of.size, Moves: f.Moves / 2})
+				if err == nil {
+					t.Errorf("%s: %s of size %d are planned in half of %d moves", name, of.kind, of.size, f.Moves)
+				}
+			}
+			if most := max(policy.PlanningShare*budget/policy.RegionMoveFlops, policy.LeastRegionMoves); float64(moves) > most {
+				t.Errorf("%s, %g flops: planning takes %d moves, at most %g", name, budget, moves, most)
+			}
+		}
+	}
+}
