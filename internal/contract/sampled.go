@@ -47,10 +47,7 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", ErrMemory, bytes, p.Memory)
 	}
 
-	path := annealing.Path{Rungs: q.Along.Rungs, Product: q.Along.Product, Seed: q.Along.Seed}
-	if q.Along.Metropolis {
-		path.Step = annealing.Metropolis
-	}
+	path := pathOf(q.Along)
 	w, err := chains.Model.Run(ctx, path, q.From, q.To, threads, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err
@@ -65,6 +62,15 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 	}
 	v.Weights.Top = w.Top
 	return v, shares(v.Weights, chains.Prepared, w.Share, w.Squares)
+}
+
+// pathOf is how chains are carried.
+func pathOf(along *btn.Sampling) annealing.Path {
+	path := annealing.Path{Rungs: along.Rungs, Product: along.Product, Seed: along.Seed}
+	if along.Metropolis {
+		path.Step = annealing.Metropolis
+	}
+	return path
 }
 
 // proposed weighs independent draws.

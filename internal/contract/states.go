@@ -36,10 +36,7 @@ func states(ctx context.Context, p *problem.Problem, q *btn.Sampled, want proble
 	if bytes > float64(p.Memory) {
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", ErrMemory, bytes, p.Memory)
 	}
-	path := annealing.Path{Rungs: q.Along.Rungs, Seed: q.Along.Seed}
-	if q.Along.Metropolis {
-		path.Step = annealing.Metropolis
-	}
+	path := pathOf(q.Along)
 	w, err := model.Run(ctx, path, q.From, q.To, threads, true)
 	if err != nil {
 		return btn.Value{}, err

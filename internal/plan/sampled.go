@@ -5,6 +5,7 @@ package plan
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
@@ -186,7 +187,7 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 		if other < policy.ProductGain*variance {
 			many := int64(policy.PilotShare * s.Budget / m.Flops(2*rungs))
 			many = min(max(many/annealing.Group*annealing.Group, chains), policy.ProductChains)
-			if along.Product, err = asMuch(ctx, m, p, chains, chains+many); err != nil {
+			if along.Product, err = alike(ctx, m, p, chains, chains+many); err != nil {
 				return nil, err
 			}
 			if along.Product {
@@ -200,24 +201,73 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 	return along, nil
 }
 
-// asMuch reports whether chains that begin with beliefs weigh as much on average as those from uniform draws: beliefs that speak for one of
-// several modes keep chains from the others, of which the spread of their weights tells nothing.
-func asMuch(ctx context.Context, m *annealing.Model, p annealing.Path, from, to int64) (bool, error) {
+// alike reports whether chains that begin with beliefs are to be believed against those from uniform draws: they weigh as much on average,
+// their weights spread less, and they end where the others do. Beliefs that speak for one of several modes keep chains from the others, of
+// which the spread of their weights tells nothing; but ln of what the beliefs say of where chains end is low in other modes, and one of a
+// tenth of the weight shows in a hundred chains. Chains from uniform draws that weigh far less have no say.
+func alike(ctx context.Context, m *annealing.Model, p annealing.Path, from, to int64) (bool, error) {
 	var means [2]sampling.Mean
+	var ends [2]moments
 	for k := range means {
 		p.Product = k == 1
-		w, err := m.Run(ctx, p, from, to, 1, false)
+		w, err := m.Run(ctx, p, from, to, 1, true)
 		if err != nil {
 			return false, err
 		}
 		means[k] = sampling.Of(w.Ln)
+		beliefs, err := m.LnStart(ctx, w)
+		if err != nil {
+			return false, err
+		}
+		ends[k] = weighted(beliefs, w.Ln)
 	}
 	uniform, product := means[0], means[1]
 	if math.IsInf(uniform.Ln, -1) {
 		return true, nil
 	}
 	deviation := math.Hypot(uniform.StandardError, product.StandardError)
-	return product.Ln > uniform.Ln-policy.ProductDeviations*deviation, nil
+	apart := math.Abs(ends[1].mean - ends[0].mean)
+	switch more := product.Ln - uniform.Ln; {
+	case more < -policy.ProductDeviations*deviation:
+		return false, nil
+	case product.StandardError > math.Sqrt(policy.ProductGain)*uniform.StandardError:
+		return false, nil
+	case more > policy.ProductExcess*deviation:
+		return true, nil
+	}
+	return apart <= policy.ProductDeviations*math.Hypot(ends[0].deviation, ends[1].deviation), nil
+}
+
+// moments are a mean and its standard error.
+type moments struct{ mean, deviation float64 }
+
+// weighted is the mean of x with weights e^ln, or with a power of them that leaves enough of the chains effective: the mean of few would
+// have no standard error to speak of.
+func weighted(x, ln []float64) (m moments) {
+	w := make([]float64, len(ln))
+	top := slices.Max(ln)
+	for power := 1.0; ; power /= 2 {
+		sum, squares := 0.0, 0.0
+		for c, l := range ln {
+			w[c] = math.Exp(max(power*(l-top), -700))
+			sum += w[c]
+			squares += w[c] * w[c]
+		}
+		if sum*sum >= policy.LeastEffective*squares || power < 1e-3 {
+			for c := range w {
+				w[c] /= sum
+			}
+			break
+		}
+	}
+	for c, y := range x {
+		m.mean += w[c] * y
+	}
+	for c, y := range x {
+		m.deviation += w[c] * w[c] * (y - m.mean) * (y - m.mean)
+	}
+	m.deviation = math.Sqrt(m.deviation)
+	return m
 }
 
 // weightVariance is the variance of the logarithms of the weights of some chains. Those that weigh 0 have none, and count as somewhat

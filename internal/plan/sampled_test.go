@@ -22,6 +22,7 @@ func TestChainsBeginWithBeliefsWhereThatHelps(t *testing.T) {
 	}{
 		{"strong random fields", 2, 0.05, true},
 		{"two modes", 0.02, 0.11, false},
+		{"a small second mode", 0.1, 0.11, false},
 	} {
 		e := &sumproduct.Expression{Scale: scaled.One}
 		for i := range n {

@@ -65,7 +65,8 @@ type Model struct {
 
 // walk are the loops of a model whose chains begin with a product distribution.
 type walk struct {
-	ln      float64 // of what chains leave out
+	ln      float64     // of what chains leave out
+	start   [][]float64 // ln of where chains begin, by value
 	spins   *lattice
 	factors *factors
 }
@@ -95,7 +96,7 @@ func New(e *sumproduct.Expression) (*Model, error) {
 
 // newWalk returns the loops of chains that begin with independent draws, start their logarithms.
 func newWalk(e *sumproduct.Expression, start [][]float64) (w *walk, err error) {
-	w = &walk{ln: e.Scale.LogAbs()}
+	w = &walk{ln: e.Scale.LogAbs(), start: start}
 	s := ising.New(e)
 	if s == nil {
 		w.factors, err = newFactors(e, start)
@@ -207,6 +208,23 @@ func (m *Model) State(w *Weights, c int, into []int) {
 	for i, d := range m.dims {
 		into[i] = min(int(end[i*Group+c%Group]), d-1) // a spin of one value is alone
 	}
+}
+
+// LnStart returns the logarithm of what the beliefs that a path with Product begins with say of where every chain has ended. Marginals were
+// asked for. Errors: the context's.
+func (m *Model) LnStart(ctx context.Context, w *Weights) ([]float64, error) {
+	own, err := m.from(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	ln, state := make([]float64, len(w.Ln)), make([]int, len(m.dims))
+	for c := range ln {
+		m.State(w, c, state)
+		for i, a := range state {
+			ln[c] += own.start[i][a]
+		}
+	}
+	return ln, nil
 }
 
 // Run returns the weights of chains from ≤ c < to, both multiples of Group, by so many goroutines (0: one a processor). Cost: Flops each.
