@@ -119,7 +119,9 @@ type figure struct {
 	left, right, low, high float64 // extent of the data
 	legend                 plot.Legend
 	names                  []string // in the legend
-	below                  bool     // some point is below a floor
+	rows                   []string // names of the rows from the top, in place of labels of the y axis; none: those
+	height                 vg.Length
+	below                  bool // some point is below a floor
 }
 
 func newFigure(title string, x, y Axis) *figure {
@@ -137,6 +139,8 @@ func newFigure(title string, x, y Axis) *figure {
 		right: math.Inf(-1),
 		low:   math.Inf(1),
 		high:  math.Inf(-1),
+
+		height: dataHeight,
 	}
 
 	f.Title.Text, f.Title.Padding = title, vg.Points(8)
@@ -272,11 +276,12 @@ const (
 	margin     = vg.Length(8)
 	headline   = vg.Length(42) // title, and the label of the y axis
 	thumbnail  = vg.Length(28)
+	rowHeight  = 0.64 * vg.Centimeter // of figures with a row per name, above and below their data as well
 )
 
 func (f *figure) write(w io.Writer) error {
 	legend := LegendWidth(f.legend.TextStyle, f.names...)
-	canvas := vgsvg.New(dataWidth+legend+3*margin, dataHeight)
+	canvas := vgsvg.New(dataWidth+legend+3*margin, f.height)
 	all := draw.Crop(draw.New(canvas), margin, -margin, margin, -margin)
 	title := f.Title.TextStyle
 	title.XAlign, title.YAlign = draw.XLeft, draw.YTop
@@ -285,7 +290,8 @@ func (f *figure) write(w io.Writer) error {
 	beside.Rotation, beside.XAlign, beside.YAlign = 0, draw.XLeft, draw.YBottom
 	all.FillText(beside, vg.Point{X: all.Min.X, Y: all.Max.Y - headline + margin}, f.y.Label)
 	f.Title.Text = ""
-	f.Draw(draw.Crop(all, 0, -legend-margin, 0, -headline))
+	named := draw.Crop(all, 0, -legend-margin, 0, -headline)
+	f.Draw(f.nameRows(named))
 	f.legend.Draw(draw.Crop(all, all.Size().X-legend, 0, 0, -headline))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
@@ -293,6 +299,25 @@ func (f *figure) write(w io.Writer) error {
 	}
 	_, err := w.Write(Portable(b.Bytes()))
 	return err
+}
+
+// nameRows writes the names of rows at the left of a canvas, and returns the rest of it for the data.
+func (f *figure) nameRows(c draw.Canvas) draw.Canvas {
+	if len(f.rows) == 0 {
+		return c
+	}
+	style := f.Plot.Y.Tick.Label
+	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
+	widest := vg.Length(0)
+	for _, name := range f.rows {
+		widest = max(widest, style.Width(name))
+	}
+	rest := draw.Crop(c, otherFonts*widest, 0, 0, 0)
+	data := f.DataCanvas(rest)
+	for i, name := range f.rows {
+		c.FillText(style, vg.Point{X: c.Min.X, Y: data.Y(f.Plot.Y.Norm(float64(len(f.rows) - 1 - i)))}, name)
+	}
+	return rest
 }
 
 // otherFonts is how much wider than in the typeface of the drawing a text may be where that typeface

@@ -186,6 +186,7 @@ type group struct {
 	Groups []group `xml:"g"`
 	Texts  []struct {
 		X     float64 `xml:"x,attr"`
+		Y     float64 `xml:"y,attr"`
 		Size  string  `xml:"style,attr"`
 		Value string  `xml:",chardata"`
 	} `xml:"text"`
@@ -308,7 +309,8 @@ func TestSteps(t *testing.T) {
 
 // TestDotsHaveARowEach: names and groups are there, the same numbers give the same bytes, and what is no number is no dot.
 func TestDotsHaveARowEach(t *testing.T) {
-	d := Dots{Title: "Of things", X: Axis{Label: "size", Log: true, Floor: 1e-6}, Names: []string{"one", "two", "three"}, Marks: []float64{3},
+	d := Dots{Title: "Of things", X: Axis{Label: "size", Log: true, Floor: 1e-6}, Names: []string{"one", "two", "three"},
+		Marks: []Mark{{X: 3, Name: "goal"}},
 		Groups: []Values{
 			{Name: "here", Points: []Point{{Y: 1, Low: 0.5, High: 2}, {Y: math.NaN()}, {Y: 4, Low: 1e-9, High: 8}}},
 			{Name: "there", Points: []Point{{Y: 1e-9, Low: 1e-9, High: 1e-9}, {Y: 10, Low: 10, High: 10}, {Y: math.Inf(1)}}},
@@ -317,11 +319,12 @@ func TestDotsHaveARowEach(t *testing.T) {
 	if err := errors.Join(d.WriteSVG(&a), d.WriteSVG(&b)); err != nil || a.String() != b.String() {
 		t.Fatalf("%v", err)
 	}
-	for _, want := range []string{">one<", ">three<", ">here<", ">there<", ">below 1e-6<", ">Of things<"} {
+	for _, want := range []string{">one<", ">three<", ">here<", ">there<", ">goal<", ">below 1e-6<", ">Of things<"} {
 		if !strings.Contains(a.String(), want) {
 			t.Errorf("no %s", want)
 		}
 	}
+	nameRowsApart(t, a.Bytes(), d.Names)
 	d.Groups[1].Points[1].Y = math.NaN()
 	if err := d.WriteSVG(&without); err != nil || strings.Count(without.String(), "<path") >= strings.Count(a.String(), "<path") {
 		t.Errorf("a dot fewer: %v", err)
@@ -333,5 +336,42 @@ func TestDotsHaveARowEach(t *testing.T) {
 		if err := (Dots{X: Axis{Log: log}}).WriteSVG(&without); err != nil {
 			t.Errorf("without anything: %v", err)
 		}
+	}
+}
+
+// nameRowsApart: the names of rows stand at the left, each at the height of its row and above the next, and the axis begins right of them
+// also in a font a fifth wider than the one they were measured in.
+func nameRowsApart(t *testing.T, svg []byte, rows []string) {
+	t.Helper()
+	var d drawn
+	if err := xml.Unmarshal(svg, &d); err != nil {
+		t.Fatal(err)
+	}
+	style := newFigure("", Axis{}, Axis{}).Plot.Y.Tick.Label
+	end, heights := 0.0, make([]float64, len(rows))
+	for _, g := range d.Groups {
+		g.walk(func(g group) {
+			for _, text := range g.Texts {
+				if k := slices.Index(rows, text.Value); k >= 0 {
+					heights[k] = -text.Y // the transform of texts turns the axis
+					end = max(end, text.X+1.2*float64(style.Width(text.Value)))
+				}
+			}
+		})
+	}
+	for k := range heights[1:] {
+		if gap := heights[k] - heights[k+1]; gap < float64(style.Font.Size) {
+			t.Errorf("%s is %.1f above %s", rows[k], gap, rows[k+1])
+		}
+	}
+	for _, g := range d.Groups {
+		g.walk(func(g group) {
+			for _, path := range g.Paths {
+				var x1, y1, x2, y2 float64
+				if n, _ := fmt.Sscanf(path.D, "M%f,%fL%f,%f", &x1, &y1, &x2, &y2); n == 4 && x2-x1 < 100 && x1 < end && x2 > end {
+					t.Errorf("%s runs through names that end at %.0f", path.D, end)
+				}
+			}
+		})
 	}
 }

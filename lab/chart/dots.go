@@ -18,7 +18,13 @@ type Dots struct {
 	X      Axis
 	Names  []string
 	Groups []Values
-	Marks  []float64 // vertical lines
+	Marks  []Mark
+}
+
+// Mark is a vertical line, named in the legend.
+type Mark struct {
+	X    float64
+	Name string
 }
 
 // Values are the dots of a group: a Point per name, Y being its value; Low to High is drawn as a line where they differ. Those with a
@@ -47,19 +53,25 @@ func (d Dots) WriteSVG(w io.Writer) error {
 	}
 	f.low, f.high = -0.3, float64(len(d.Names))-0.7
 	for _, m := range d.Marks {
-		f.left, f.right = min(f.left, m), max(f.right, m)
+		f.left, f.right = min(f.left, m.X), max(f.right, m.X)
 	}
 	f.axes(false)
-	names := make([]plot.Tick, len(d.Names))
-	for i, name := range d.Names {
-		names[i] = plot.Tick{Value: float64(len(d.Names) - 1 - i), Label: name}
+	rows := make([]plot.Tick, len(d.Names))
+	for i := range d.Names {
+		rows[i] = plot.Tick{Value: float64(len(d.Names) - 1 - i)}
 	}
-	f.Plot.Y.Tick.Marker = plot.ConstantTicks(names)
-	f.Plot.Y.Tick.Label.Font.Size = 9
+	f.Plot.Y.Tick.Marker = plot.ConstantTicks(rows)
+	f.rows, f.height = d.Names, max(f.height, vg.Length(len(d.Names))*rowHeight)
 
-	for _, m := range d.Marks {
-		f.Add(&plotter.Line{XYs: plotter.XYs{{X: m, Y: f.Plot.Y.Min}, {X: m, Y: f.Plot.Y.Max}},
-			LineStyle: draw.LineStyle{Color: color.Gray{Y: 60}, Width: vg.Points(1)}})
+	var marks []*plotter.Line
+	for k, m := range d.Marks {
+		style := draw.LineStyle{Color: color.Gray{Y: 60}, Width: vg.Points(1)}
+		if k > 0 {
+			style.Dashes = []vg.Length{vg.Points(5), vg.Points(3 * float64(k))}
+		}
+		line := &plotter.Line{XYs: plotter.XYs{{X: m.X, Y: f.Plot.Y.Min}, {X: m.X, Y: f.Plot.Y.Max}}, LineStyle: style}
+		f.Add(line)
+		marks = append(marks, line)
 	}
 	for k := range groups {
 		for i := 0; i+1 < len(ends[k].Points); i += 2 {
@@ -73,6 +85,10 @@ func (d Dots) WriteSVG(w io.Writer) error {
 			f.Add(&plotter.Line{XYs: plotter.XYs{{X: a.X, Y: a.Y}, {X: b.X, Y: b.Y}}, LineStyle: style})
 		}
 		f.curve(k, d.Groups[k].Name, groups[k].Points, false)
+	}
+	for k, line := range marks {
+		f.names = append(f.names, d.Marks[k].Name)
+		f.legend.Add(d.Marks[k].Name, line)
 	}
 	f.explain()
 	return f.write(w)

@@ -26,6 +26,7 @@ func calibration() Experiment {
 		},
 		Figures: calibrationFigures,
 		Summary: calibrationSummary,
+		Tables:  calibrationTables,
 	}
 }
 
@@ -59,6 +60,7 @@ func calibrationOfMore() Experiment {
 		},
 		Figures: calibrationFigures,
 		Summary: calibrationSummary,
+		Tables:  calibrationTables,
 	}
 }
 

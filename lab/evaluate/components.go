@@ -27,6 +27,7 @@ func components() Experiment {
 			return compare(ctx, o, componentModels(o), symmetryCP(counts), false)
 		},
 		Figures: componentFigures,
+		Tables:  componentTables,
 		Summary: func(rows []Row) string {
 			var b strings.Builder
 			for _, g := range groups(rows, sized) {

@@ -79,6 +79,7 @@ func calibrationOfConstraints() Experiment {
 		},
 		Figures: constraintFigures,
 		Summary: constraintSummary,
+		Tables:  constraintTables,
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 // familyFigures are one per question.
 func familyFigures(rows []Row) []Figure {
 	list := byFamily(rows)
-	dots := func(name, title, label string, log bool, marks []float64, groups ...chart.Values) Figure {
-		d := chart.Dots{Title: title, X: chart.Axis{Label: label, Log: log, Floor: 1e-12}, Groups: groups, Marks: marks}
+	dots := func(name, title, label string, floor float64, marks []chart.Mark, groups ...chart.Values) Figure {
+		d := chart.Dots{Title: title, X: chart.Axis{Label: label, Log: floor > 0, Floor: floor}, Groups: groups, Marks: marks}
 		for _, g := range list {
 			if g.name == "**all**" {
 				g.name = "all"
@@ -46,15 +46,18 @@ func familyFigures(rows []Row) []Figure {
 	}
 
 	return []Figure{
-		dots("coverage", "Is the error within three times what is stated?", "approximate answers within (%)", false, []float64{90, 95},
+		dots("coverage", "Is the error within three times what is stated?", "approximate answers within (%)", 0,
+			[]chart.Mark{{X: 95, Name: "goal of all: 95 %"}, {X: 90, Name: "goal of a family: 90 %"}},
 			values("ln Z", within(ofAuto, false)), values("marginals", within(ofMarginals, true))),
-		dots("tightness", "How wide is what is stated? (quartiles)", "stated / error of ln Z", true, []float64{1. / 3, 20},
+		dots("tightness", "How wide is what is stated? (quartiles)", "stated / error of ln Z", 0.01,
+			[]chart.Mark{{X: 1. / 3, Name: "error 3 × stated"}, {X: 20, Name: "goal of the median: 20"}},
 			values("auto", spread(ofAuto, ratios))),
-		dots("error", "How large are errors? (quartiles)", "|Δ ln Z| (nats)", true, nil, values(ofAuto, errors(ofAuto)),
+		dots("error", "How large are errors? (quartiles)", "|Δ ln Z| (nats)", 1e-9, nil, values(ofAuto, errors(ofAuto)),
 			values(ofSampled, errors(ofSampled)), values(ofAnnealing, errors(ofAnnealing)), values("bp", errors("bp"))),
-		dots("annealing", "The error at equal processor time, against the annealer's", "ratio of errors (below 1: smaller than the annealer's)",
-			true, []float64{1, 1. / 3}, values(ofAuto, against(ofAuto)), values(ofSampled, against(ofSampled))),
-		dots("bounds", "How far are the bounds? (quartiles)", "distance from ln Z (nats)", true, nil,
+		dots("annealing", "The error at equal processor time, against the annealer's", "median error / the annealer's (below 1: smaller)", 1e-3,
+			[]chart.Mark{{X: 1, Name: "as large"}, {X: 1. / 3, Name: "a third"}},
+			values(ofAuto, against(ofAuto)), values(ofSampled, against(ofSampled))),
+		dots("bounds", "How far are the bounds? (quartiles)", "distance from ln Z (nats)", 1e-3, nil,
 			values("lower", spread(ofAuto, below)), values("upper", spread(ofAuto, above)),
 			values("lower, sampled", spread(ofSampled, below)), values("upper, sampled", spread(ofSampled, above))),
 	}

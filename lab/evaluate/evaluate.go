@@ -131,6 +131,7 @@ type Experiment struct {
 	Run         func(ctx context.Context, o Options) ([]Row, error)
 	Figures     func(rows []Row) []Figure
 	Summary     func(rows []Row) string // a few lines of text
+	Tables      func(rows []Row) []Table
 }
 
 // Experiments are all there are.

@@ -78,6 +78,7 @@ func ofFamilies() Experiment {
 		Run:     runFamilies,
 		Figures: familyFigures,
 		Summary: familySummary,
+		Tables:  familyTables,
 	}
 }
 

@@ -131,17 +131,31 @@ func TestCover(t *testing.T) {
 // TestPageHasItsTables: what stands between the marks is replaced, the rest stays; unknown names are refused.
 func TestPageHasItsTables(t *testing.T) {
 	rows := []Row{{Model: "m", Family: "qmr", Method: ofAuto, LnZ: 1, Estimate: 2, Error: 1, Uncertainty: 1, Guarantee: silent()}}
-	const page = "before\n<!-- families: coverage -->\nold\n<!-- end -->\nafter\n"
-	got, err := Page(page, rows)
-	if err != nil || strings.Contains(got, "old") || !strings.Contains(got, "| qmr | 1 | 0 | 1 | 0 | 1 of 1 (100.0 %) | 1 | 1 | 1 |\n") ||
+	const page = "before\n<!-- table: families coverage -->\nold\n<!-- end -->\nafter\n"
+	of := func(x Experiment) ([]Row, error) {
+		if x.Name == "families" {
+			return rows, nil
+		}
+		return nil, nil
+	}
+	got, err := Page(page, of)
+	const line = "| qmr | 1 | 1 | 0 | 1 of 1 (100.0 %) | 1 | 1 | 1 | 0 | 0 | – | – | – |\n"
+	if err != nil || strings.Contains(got, "old") || !strings.Contains(got, line) ||
 		!strings.HasPrefix(got, "before\n<!-- ") || !strings.HasSuffix(got, " -->\nafter\n") {
 		t.Errorf("%q, %v", got, err)
 	}
-	if again, err := Page(got, rows); err != nil || again != got {
+	if again, err := Page(got, of); err != nil || again != got {
 		t.Errorf("%q, %v", again, err)
 	}
-	for _, wrong := range []string{"no place", "<!-- families: nothing -->\n<!-- end -->"} {
-		if _, err := Page(wrong, rows); err == nil {
+	const unmeasured = "<!-- table: uai counts -->\nold\n<!-- end -->"
+	if same, err := Page(unmeasured, of); err != nil || same != unmeasured {
+		t.Errorf("%q, %v", same, err)
+	}
+	for _, wrong := range []string{
+		"no place", "<!-- table: families nothing -->\n<!-- end -->", "<!-- table: nothing coverage -->\n<!-- end -->",
+		"<!-- table: all coverage -->\n<!-- end -->",
+	} {
+		if _, err := Page(wrong, of); err == nil {
 			t.Errorf("%q is taken", wrong)
 		}
 	}

@@ -33,6 +33,7 @@ func ofLarge() Experiment {
 		Run:     runLarge,
 		Figures: func([]Row) []Figure { return nil },
 		Summary: largeTable,
+		Tables:  largeTables,
 	}
 }
 

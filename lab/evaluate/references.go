@@ -30,6 +30,7 @@ func references() Experiment {
 		Run:     runReferences,
 		Figures: referenceFigures,
 		Summary: referenceSummary,
+		Tables:  referenceTables,
 	}
 }
 

@@ -36,6 +36,7 @@ func reuse() Experiment {
 			}
 			return list
 		},
+		Tables: reuseTables,
 		Summary: func(rows []Row) string {
 			var b strings.Builder
 			for _, g := range groups(rows, Row.label) {

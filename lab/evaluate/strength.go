@@ -27,6 +27,7 @@ func strength() Experiment {
 		},
 		Figures: strengthFigures,
 		Summary: strengthSummary,
+		Tables:  strengthTables,
 	}
 }
 

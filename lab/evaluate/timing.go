@@ -22,6 +22,7 @@ func timing() Experiment {
 			"bonds, regions and slices grow (step: bond, or number of estimates)",
 		Run:     runTime,
 		Figures: timeFigures,
+		Tables:  timeTables,
 		Summary: func(rows []Row) string {
 			var b strings.Builder
 			for _, g := range groups(rows, titled) {

@@ -16,7 +16,7 @@ type evaluateCmd struct {
 	Out        string   `help:"Folder for the results." default:"evaluation" placeholder:"DIR"`
 	Redraw     bool     `help:"Measure nothing: draw the figures anew from the CSV files in --out."`
 	Resume     bool     `help:"families: keep the rows of families.csv in --out, and measure what it has not."`
-	Page       string   `help:"families: also write its tables into this page, in the places that name them." placeholder:"FILE"`
+	Page       string   `help:"Also write tables of all CSV files in --out into this page, in the places that name them." placeholder:"FILE"`
 	Short      bool     `help:"Small models and few of them."`
 	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
 	Method     []string `help:"Only this method instead of those of strength, uai and calibration; repeat it for more." placeholder:"NAME"`
@@ -72,13 +72,10 @@ func (c *evaluateCmd) Run(ctx context.Context, t *console.Terminal) error {
 		if len(rows) == 0 {
 			continue // it has said why
 		}
-		if err := c.page(x); err != nil {
-			return err
-		}
 		fmt.Fprintf(t.Out, "%s: %s\n%swritten to %s\n", x.Name, x.Description, x.Summary(rows), c.Out)
 	}
 
-	return nil
+	return c.page()
 }
 
 // redraw draws the figures of experiments from what was measured before.
@@ -90,31 +87,24 @@ func (c *evaluateCmd) redraw(experiments []evaluate.Experiment, t *console.Termi
 			return err
 		}
 		all += n
-		if err := c.page(x); err != nil {
-			return err
-		}
 	}
 	if all == 0 {
 		return fault.New(fault.BadInput, "%s has no results of %s", c.Out, c.Experiment)
 	}
 	fmt.Fprintf(t.Out, "%d figures drawn in %s\n", all, c.Out)
-	return nil
+	return c.page()
 }
 
-// page writes the tables of the experiment families into the page of --page.
-func (c *evaluateCmd) page(x evaluate.Experiment) error {
-	if c.Page == "" || x.Name != "families" {
+// page writes tables of what --out has into the page of --page.
+func (c *evaluateCmd) page() error {
+	if c.Page == "" {
 		return nil
-	}
-	rows, err := evaluate.Rows(c.Out, x)
-	if err != nil {
-		return err
 	}
 	old, err := os.ReadFile(c.Page)
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
 	}
-	text, err := evaluate.Page(string(old), rows)
+	text, err := evaluate.Page(string(old), func(x evaluate.Experiment) ([]evaluate.Row, error) { return evaluate.Rows(c.Out, x) })
 	if err != nil {
 		return err
 	}

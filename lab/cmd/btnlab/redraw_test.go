@@ -3,11 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// TestFiguresAreThoseOfTheirNumbers: the figures in docs are what the CSV files beside them give.
+// TestFiguresAreThoseOfTheirNumbers: the figures and the tables in docs are what the CSV files beside them give, and all figures are shown.
 func TestFiguresAreThoseOfTheirNumbers(t *testing.T) {
 	copied := func(from, pattern string) string {
 		dir := t.TempDir()
@@ -39,10 +40,30 @@ func TestFiguresAreThoseOfTheirNumbers(t *testing.T) {
 		}
 	}
 	evaluation := copied("../../../docs/evaluation", "*.csv")
-	if code, _, stderr := command(t, "evaluate", "all", "--redraw", "--out", evaluation); code != 0 {
+	const page = "../../../docs/evaluation.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// without its tables, so that none stays because nothing writes it
+	marks := regexp.MustCompile(`(?s)(<!-- table: [^\n]* -->\n).*?<!-- end -->`)
+	again := write(t, t.TempDir(), "evaluation.md", marks.ReplaceAllString(string(text), "$1<!-- end -->"))
+	if code, _, stderr := command(t, "evaluate", "all", "--redraw", "--out", evaluation, "--page", again); code != 0 {
 		t.Fatal(stderr)
 	}
 	same(evaluation, "../../../docs/evaluation")
+	if written, err := os.ReadFile(again); err != nil || string(written) != string(text) {
+		t.Errorf("tables of %s are not what its numbers give: make figures (%v)", page, err)
+	}
+	drawings, _ := filepath.Glob("../../../docs/evaluation/*.svg")
+	for _, file := range drawings {
+		if !strings.Contains(string(text), "evaluation/"+filepath.Base(file)) {
+			t.Errorf("%s does not show %s", page, filepath.Base(file))
+		}
+		if _, err := os.Stat(filepath.Join(evaluation, filepath.Base(file))); err != nil {
+			t.Errorf("nothing draws %s", filepath.Base(file))
+		}
+	}
 	benchmarks := copied("../../../docs/benchmarks", "exact.csv")
 	if code, _, stderr := command(t, "bench", "--redraw", filepath.Join(benchmarks, "exact.csv")); code != 0 {
 		t.Fatal(stderr)
