@@ -78,21 +78,24 @@ func (c *proposals) try(ctx context.Context, along btn.Sampling, p *importance.P
 	return better, nil
 }
 
-// slices tries cut-sets of fewer and fewer indices, whose slices take more and more.
+// slices tries cut-sets of fewer and fewer indices, whose slices take more and more. It has policy.SlicesShare of the work for itself, and
+// leaves the rest as it is.
 func (c *proposals) slices(ctx context.Context, given btn.Sampling) error {
 	h := c.own.Hypergraph()
+	before := c.spent
+	defer func() { c.spent = before }()
 	within := c.spent + policy.SlicesShare*c.work
-	order, before := given.Order, -1
+	order, last, tried := given.Order, -1, 0
 	given.Kind = btn.SampledBySlices
 	for entries := float64(policy.FirstSlice); entries <= policy.MostBucketEntries; entries *= policy.SliceGrowth {
 		all, rest, ok := cutset.Choose(h, order, entries, int(policy.FillShare*c.s.Budget))
 		if !ok || rest == len(all) {
 			return ctx.Err()
 		}
-		if rest == before || rest == 0 {
+		if rest == last || rest == 0 {
 			continue
 		}
-		before = rest
+		last = rest
 		given.Order, given.Rest = all, rest
 		plan, err := minibuckets.NewPlan(h, all, given.Entries)
 		if err != nil {
@@ -117,7 +120,8 @@ func (c *proposals) slices(ctx context.Context, given btn.Sampling) error {
 			given.Each += cost.Marginals
 		}
 		better, err := c.try(ctx, given, p)
-		if err != nil || !better && c.best.Kind == btn.SampledBySlices {
+		tried++
+		if err != nil || !better && (c.best.Kind == btn.SampledBySlices || tried == policy.SliceTries) {
 			return err
 		}
 	}

@@ -40,12 +40,15 @@ const (
 	PilotBond   = 4
 	FirstSearch = 0.125
 
-	// SlicesShare is the share of a pilot's work that slices may take, FirstSlice the entries of the largest product of the first that are
-	// tried, and SliceGrowth by how much those of the next are more.
-	// Chosen.
+	// SlicesShare is what slices may take, relative to the work of the pilot of other draws: FirstSlice is the entries of the largest product
+	// of the first that are tried, SliceGrowth by how much those of the next are more, and SliceTries how many may be no better than
+	// mini-buckets.
+	// Chosen. Measured: on independent sets of a 3-regular graph of 120 vertices the variance of a slice of 64 entries is a third of a
+	// state's, at four times the work, with 512 a twelfth, at six times.
 	SlicesShare = 0.4
-	FirstSlice  = 4
+	FirstSlice  = 64
 	SliceGrowth = 8
+	SliceTries  = 3
 
 	// SetupShare is what the preparation of a part of the components may take, against the components.
 	// Chosen.
