@@ -68,8 +68,8 @@ const (
 	// many above the mean of others only they count.
 	// Measured on 24 families: 0.1 of the variance or less on Bayesian networks, parity codes, in fields; where there are several modes the
 	// mean falls by 0.4 to 12, or by less, and what beliefs say of the ends differs by 3 to 17 standard errors: a restricted Boltzmann
-	// machine of 40 and 40 units lost 0.13 of ln Z with a quarter of the variance, and 512 chains saw it by 2 and 5 standard errors. Chains of
-	// parity codes weigh 10 to 33 standard errors more than those from uniform draws, which die.
+	// machine of 40 and 40 units lost 0.13 of ln Z with a quarter of the variance, and 512 chains saw it by 2 and 5 standard errors.
+	// Chains of parity codes weigh 10 to 33 standard errors more than those from uniform draws, which die.
 	ProductGain       = 0.5
 	ProductDeviations = 2
 	ProductChains     = 2048
