@@ -13,6 +13,8 @@ type Bound struct {
 	Entries float64 `msgpack:"entries,omitempty"`
 	// Of the others: rounds at most.
 	Rounds int `msgpack:"rounds,omitempty"`
+	// Of a determinant: of how many slices there are bounds at most, the largest of which are divided further. 0: 1.
+	Slices int `msgpack:"slices,omitempty"`
 }
 
 // BoundKind names how Z is bounded.
@@ -25,6 +27,9 @@ const (
 	BoundBethe       BoundKind = "bethe"        // below, spins that attract each other
 )
 
+// MostBoundSlices is how many slices there are bounds of at most.
+const MostBoundSlices = 1 << 14
+
 // Class implements Part.
 func (*Bound) Class() Class { return ClassBound }
 
@@ -36,8 +41,8 @@ func (p *Bound) Fits(*Network) error {
 			return misfit("products of %v entries", p.Entries)
 		}
 	case BoundDeterminant, BoundBethe:
-		if p.Rounds < 1 {
-			return misfit("%d rounds", p.Rounds)
+		if p.Rounds < 1 || p.Slices < 0 || p.Slices > MostBoundSlices {
+			return misfit("%d rounds and %d slices", p.Rounds, p.Slices)
 		}
 	default:
 		return misfit("%.40q is no bound of this version", p.Kind)

@@ -43,14 +43,14 @@ func (bounds) Contract(ctx context.Context, p *problem.Problem, part btn.Part, _
 		return btn.Value{}, fault.New(fault.Unsupported, "a bound of kind %s is for positive tables over two spins", q.Kind)
 	}
 	constant := e.Scale.LogAbs() + model.Constant
-	n := float64(model.N)
 	if q.Kind == btn.BoundDeterminant {
-		if bytes := 48 * (n + 1) * (n + 1); bytes > float64(p.Memory) {
+		flops, bytes := isingbounds.DeterminantCost(model.N, q.Rounds, max(q.Slices, 1))
+		if bytes > float64(p.Memory) {
 			return btn.Value{}, fault.New(fault.OverBudget, "%w: a determinant of %d spins needs %.3g bytes, %d are allowed",
 				ErrMemory, model.N, bytes, p.Memory)
 		}
-		v.Flops = float64(q.Rounds) * 16 * n * n * n
-		v.Bound.Upper, err = isingbounds.Determinant(ctx, model, q.Rounds)
+		v.Flops = flops
+		v.Bound.Upper, err = isingbounds.Determinant(ctx, model, q.Rounds, max(q.Slices, 1))
 		v.Bound.Upper += constant
 		return v, err
 	}

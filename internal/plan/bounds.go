@@ -15,7 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/truncated"
 )
 
-// bounding returns an estimate whose parts bound Z, for a share of the budget, the cheapest first; none where tables have entries below 0.
+// bounding returns an estimate whose parts bound Z, for a share of the budget that they divide equally; none where tables have entries below 0.
 func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]btn.Estimate, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
@@ -23,7 +23,6 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 	}
 	h := own.Hypergraph()
 	shape := own.Shape()
-	work := policy.BoundsShare * s.Budget
 	out := btn.Estimate{Rule: btn.Bounding, Slices: 1}
 	add := func(b *btn.Bound, flops, bytes float64) {
 		b.Shape = shape
@@ -32,13 +31,18 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 		out.Cost.Bytes = max(out.Cost.Bytes, bytes)
 	}
 
+	work := policy.BoundsShare * s.Budget
 	if m := ising.New(e); m != nil {
-		n := float64(m.N)
-		if rounds := int(min(work/(16*n*n*n), policy.BoundsRounds)); rounds > 0 && 48*(n+1)*(n+1) <= float64(s.Memory) {
-			add(&btn.Bound{Kind: btn.BoundDeterminant, Rounds: rounds}, 16*n*n*n*float64(rounds), 48*(n+1)*(n+1))
+		attractive := isingbounds.Attractive(m) != nil
+		if work /= 2; attractive {
+			work *= 2.0 / 3
+		}
+		if rounds, slices := determinant(m.N, work, float64(s.Memory)); rounds > 0 {
+			flops, bytes := isingbounds.DeterminantCost(m.N, rounds, slices)
+			add(&btn.Bound{Kind: btn.BoundDeterminant, Rounds: rounds, Slices: slices}, flops, bytes)
 		}
 		round := 540 * float64(len(m.To))
-		if rounds := int(min(work/round, policy.BoundsRounds)); rounds > 0 && isingbounds.Attractive(m) != nil {
+		if rounds := int(min(work/round, policy.BoundsRounds)); rounds > 0 && attractive {
 			add(&btn.Bound{Kind: btn.BoundBethe, Rounds: rounds}, round*float64(rounds), 0)
 		}
 	}
@@ -54,6 +58,18 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 		return nil, nil
 	}
 	return []btn.Estimate{out}, nil
+}
+
+// determinant returns the rounds and slices of n spins that work and memory hold, no rounds for none.
+func determinant(n int, work, memory float64) (rounds, slices int) {
+	round, bytes := isingbounds.DeterminantCost(n, 1, 1)
+	_, two := isingbounds.DeterminantCost(n, 1, 2)
+	if bytes > memory {
+		return 0, 0
+	}
+	rounds = int(min(work/round, policy.DeterminantRounds))
+	most := min((memory-bytes)/(two-bytes), btn.MostBoundSlices-1)
+	return rounds, 1 + int(min(max(0, work/round-float64(rounds)), most))
 }
 
 // buckets returns the plan of the largest mini-buckets whose run takes so many flops and bytes at most, with its order and the entries of a

@@ -7,11 +7,13 @@ const (
 	BoundsDelta = 1e-3
 
 	// BoundsShare is the part of a budget that bounds may take which follow from the model alone, BoundsRuns how often mini-buckets are
-	// run for it, BoundsRounds how many rounds the others have at most, MostBucketEntries the largest product of mini-buckets.
-	// Chosen.
+	// run for it, BoundsRounds how many rounds of messages there are at most, MostBucketEntries the largest product of mini-buckets.
+	// Chosen. DeterminantRounds are those of a determinant, measured: complete, bipartite, three-dimensional models and ±J grids gain
+	// nothing after 8. What is left goes into slices: of K40 they take 10 nats off in 0.05 s, 15 in 0.2.
 	BoundsShare       = 0.05
 	BoundsRuns        = 3
 	BoundsRounds      = 100
+	DeterminantRounds = 12
 	MostBucketEntries = 1 << 24
 
 	// FillShare is how many operations of a search for an elimination order a flop of a budget is worth, for bounds or for the price of the

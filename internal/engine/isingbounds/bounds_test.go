@@ -73,7 +73,7 @@ func TestDeterminantIsAbove(t *testing.T) {
 		n := 1 + r.IntN(9)
 		m := random(r, n, []float64{0.3, 1}[k%2], []float64{0.1, 0.5, 2}[k%3], false)
 		want := enumerate(m)
-		got, err := Determinant(t.Context(), m, 1+r.IntN(30))
+		got, err := Determinant(t.Context(), m, 1+r.IntN(30), 1)
 		if err != nil || got < want {
 			t.Errorf("model %d: %v (%v), ln Z %v", k, got, err, want)
 		}
@@ -84,13 +84,70 @@ func TestDeterminantIsAbove(t *testing.T) {
 	}
 }
 
+// TestSlicesAreAbove ln Z by enumeration, for any number of them, the more the nearer; all of them are ln Z.
+func TestSlicesAreAbove(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 1))
+	const models = 1000
+	whole, some := 0.0, 0.0
+	for k := range models {
+		n := 1 + r.IntN(8)
+		m := random(r, n, []float64{0.3, 1}[k%2], []float64{0.1, 0.5, 2, 6}[k%4], false)
+		if k%7 == 0 {
+			clear(m.H)
+		}
+		want := enumerate(m)
+		last, rounds := math.Inf(1), 1+r.IntN(10)
+		for _, most := range []int{1, 2 + r.IntN(20), 2 << n} {
+			got, err := Determinant(t.Context(), m, rounds, most)
+			if err != nil || got < want || got > last+1e-9*(1+math.Abs(last)) {
+				t.Fatalf("model %d, %d slices: %v (%v), with fewer %v, ln Z %v", k, most, got, err, last, want)
+			}
+			switch {
+			case most == 1:
+				whole += (got - want) / models
+			case most == 2<<n && got > want+1e-8*(1+math.Abs(want)):
+				t.Fatalf("model %d, all slices: %v, ln Z %v", k, got, want)
+			case most < 2<<n:
+				some += (got - want) / models
+			}
+			last = got
+		}
+	}
+	if some > 0.6*whole {
+		t.Errorf("%v nats above on average, %v with some slices", whole, some)
+	}
+}
+
+// TestSlicesOfSpinGlasses: a complete model of 24 spins comes nearer by two nats with 64 slices.
+func TestSlicesOfSpinGlasses(t *testing.T) {
+	m := random(rand.New(rand.NewPCG(5, 1)), 24, 1, 1, false)
+	var got [2]float64
+	for k, most := range []int{1, 64} {
+		var err error
+		if got[k], err = Determinant(t.Context(), m, 20, most); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got[1] > got[0]-2 {
+		t.Errorf("from %v to %v", got[0], got[1])
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Determinant(ctx, m, 20, 64); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if flops, bytes := DeterminantCost(24, 20, 64); flops < 84*5*24*24*24 || bytes < 48*24*24 {
+		t.Errorf("a price of %v flops and %v bytes", flops, bytes)
+	}
+}
+
 // TestDeterminantOfSpinGlasses: the gap of Sherrington–Kirkpatrick models of 14 spins at β = 1 is the design's.
 func TestDeterminantOfSpinGlasses(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for range 5 {
 		m := random(r, 14, 1, 1/math.Sqrt(14), false)
 		clear(m.H)
-		got, err := Determinant(t.Context(), m, 60)
+		got, err := Determinant(t.Context(), m, 60, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +157,7 @@ func TestDeterminantOfSpinGlasses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Determinant(ctx, random(r, 3, 1, 1, false), 5); !errors.Is(err, context.Canceled) {
+	if _, err := Determinant(ctx, random(r, 3, 1, 1, false), 5, 9); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }

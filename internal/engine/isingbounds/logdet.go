@@ -5,6 +5,7 @@ package isingbounds
 import (
 	"context"
 	"math"
+	"sync"
 
 	"github.com/basetensor/basetensor/internal/ising"
 	"github.com/basetensor/basetensor/internal/linalg"
@@ -16,10 +17,58 @@ import (
 //
 //	ln Z ≤ ½ Σ_{i≥0} d_i + ½ Σ_{i≥1} d_i/s_i − ½ ln det(D − A) − (n+1)/2 + Σ_{i≥1} (½ ln s_i + ln 2 − I(s_i)),
 //
-// I(s) = s − E ln cosh(s + √s z), z standard normal. d and s are improved in turn, s each by itself and d by Newton's method, until rounds
-// are over or a round gains less than 1e-4 nats. Any d and s give a bound: the best is returned, rounding on its side. Cost: some 16 n³
-// flops a round, and 48 n² bytes. The error is the context's.
-func Determinant(ctx context.Context, m *ising.Model, rounds int) (float64, error) {
+// I(s) = s − E ln cosh(s + √s z), z standard normal. d and s are improved in turn, s each by itself and d by a step of Newton's method, until rounds
+// are over or a round gains less than 1e-4 nats. Any d and s give a bound: the best is returned, rounding on its side. The bounds of at most
+// so many slices are added up, see branch. Cost: DeterminantCost. The error is the context's.
+func Determinant(ctx context.Context, m *ising.Model, rounds, slices int) (float64, error) {
+	p := newDeterminant(m)
+	root := &slice{above: p.improve(ctx, rounds), d: p.d, s: p.s, field: m.H}
+	for i := range m.N {
+		root.left = append(root.left, int32(i))
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if err := branch(ctx, m, root, slices); err != nil {
+		return 0, err
+	}
+	total := root.total()
+	return total + 1e-12*(math.Abs(total)+1), nil
+}
+
+// DeterminantCost returns what Determinant takes at most for n spins: the flops that its time is worth at 3e9 a second, and bytes.
+func DeterminantCost(n, rounds, slices int) (flops, bytes float64) {
+	x := float64(n) + 1
+	flops = (5*x*x*x + spinWork*x) * (float64(rounds) + sliceRounds*float64(slices-1))
+	return flops, 48*x*x + 2*float64(slices)*(40*x+200)
+}
+
+// spinWork is what a round takes for a spin by itself, flops.
+// Measured.
+const spinWork = 5e4
+
+// determinant is the bound at d and s.
+type determinant struct {
+	n    int
+	a    []float64 // (n+1)²
+	d, s []float64
+	seen float64 // Σ (½ ln s_i + ln 2 − I(s_i))
+}
+
+// noise is D − A.
+func (p *determinant) noise(d []float64) []float64 {
+	out := make([]float64, len(p.a))
+	for k, x := range p.a {
+		out[k] = -x
+	}
+	for i, x := range d {
+		out[i*(p.n+2)] = x
+	}
+	return out
+}
+
+// newDeterminant begins with a diagonal that dominates its rows.
+func newDeterminant(m *ising.Model) *determinant {
 	n := m.N
 	p := &determinant{n: n, a: make([]float64, (n+1)*(n+1)), d: make([]float64, n+1), s: make([]float64, n)}
 	for i := range n {
@@ -37,19 +86,25 @@ func Determinant(ctx context.Context, m *ising.Model, rounds int) (float64, erro
 	for i := range p.s {
 		p.s[i] = 1
 	}
+	return p
+}
 
-	best, ok := p.value(p.d)
-	if !ok {
-		return math.Inf(1), nil
-	}
-	for range rounds {
-		if err := ctx.Err(); err != nil {
-			return 0, err
+// improve returns the best bound of so many rounds, or of fewer where the context ends or they gain little; +Inf for none.
+func (p *determinant) improve(ctx context.Context, rounds int) float64 {
+	best := math.Inf(1)
+	for k := 0; k <= rounds && ctx.Err() == nil; k++ {
+		if k > 0 {
+			for i := range p.s {
+				p.s[i] = bestNoise(p.d[i+1], p.s[i])
+			}
 		}
-		for i := range p.s {
-			p.s[i] = bestNoise(p.d[i+1], p.s[i])
+		p.seen = 0
+		for _, s := range p.s {
+			p.seen += math.Log(s)/2 + math.Ln2 - information(s)
 		}
-		p.newton()
+		if k > 0 {
+			p.newton()
+		}
 		value, _ := p.value(p.d)
 		gain := best - value
 		best = min(best, value)
@@ -57,26 +112,7 @@ func Determinant(ctx context.Context, m *ising.Model, rounds int) (float64, erro
 			break
 		}
 	}
-	return best + 1e-11*(math.Abs(best)+float64(n)), nil
-}
-
-// determinant is the bound at d and s.
-type determinant struct {
-	n    int
-	a    []float64 // (n+1)²
-	d, s []float64
-}
-
-// noise is D − A.
-func (p *determinant) noise(d []float64) []float64 {
-	out := make([]float64, len(p.a))
-	for k, x := range p.a {
-		out[k] = -x
-	}
-	for i, x := range d {
-		out[i*(p.n+2)] = x
-	}
-	return out
+	return best + 1e-11*(math.Abs(best)+float64(p.n))
 }
 
 // value is the bound at a diagonal, false where there is none.
@@ -85,64 +121,62 @@ func (p *determinant) value(d []float64) (float64, bool) {
 	if err != nil || c.Condition() > 1e10 {
 		return math.Inf(1), false
 	}
-	v := d[0]/2 - c.LogDet()/2 - float64(p.n+1)/2
+	v := d[0]/2 - c.LogDet()/2 - float64(p.n+1)/2 + p.seen
 	for i, s := range p.s {
-		v += d[i+1]/2 + d[i+1]/s/2 + math.Log(s)/2 + math.Ln2 - information(s)
+		v += d[i+1]/2 + d[i+1]/s/2
 	}
 	return v, true
 }
 
-// newton takes steps in d that lower the bound, which is convex in it: gradient ½(1 + 1/s_i − M_ii), Hessian ½ M_ik² with M = (D − A)^−1.
+// newton takes a step in d that lowers the bound, which is convex in it: gradient ½(1 + 1/s_i − M_ii), Hessian ½ M_ik² with M = (D − A)^−1.
 func (p *determinant) newton() {
-	for range 3 {
-		inverse, err := linalg.Inverse(p.noise(p.d), p.n+1)
-		if err != nil {
+	inverse, err := linalg.Inverse(p.noise(p.d), p.n+1)
+	if err != nil {
+		return
+	}
+	hessian := make([]float64, len(inverse))
+	for k, x := range inverse {
+		hessian[k] = x * x / 2
+	}
+	gradient := make([]float64, p.n+1)
+	for i := range gradient {
+		gradient[i] = (1 - inverse[i*(p.n+2)]) / 2
+		if i > 0 {
+			gradient[i] += 1 / p.s[i-1] / 2
+		}
+	}
+	solver, err := linalg.NewCholesky(hessian, p.n+1)
+	if err != nil {
+		return
+	}
+	step, err := solver.Solve(gradient)
+	if err != nil {
+		return
+	}
+	now, _ := p.value(p.d)
+	next := make([]float64, p.n+1)
+	for length := 1.0; length > 1e-6; length /= 2 {
+		for i := range next {
+			next[i] = p.d[i] - length*step[i]
+		}
+		if v, ok := p.value(next); ok && v < now {
+			p.d = next
 			return
 		}
-		hessian := make([]float64, len(inverse))
-		for k, x := range inverse {
-			hessian[k] = x * x / 2
-		}
-		gradient := make([]float64, p.n+1)
-		for i := range gradient {
-			gradient[i] = (1 - inverse[i*(p.n+2)]) / 2
-			if i > 0 {
-				gradient[i] += 1 / p.s[i-1] / 2
-			}
-		}
-		solver, err := linalg.NewCholesky(hessian, p.n+1)
-		if err != nil {
-			return
-		}
-		step, err := solver.Solve(gradient)
-		if err != nil {
-			return
-		}
-		now, _ := p.value(p.d)
-		next := make([]float64, p.n+1)
-		length := 1.0
-		for ; length > 1e-6; length /= 2 {
-			for i := range next {
-				next[i] = p.d[i] - length*step[i]
-			}
-			if v, ok := p.value(next); ok && v < now {
-				break
-			}
-		}
-		if length <= 1e-6 {
-			return
-		}
-		p.d = next
 	}
 }
 
-// bestNoise is the s at which d/(2s) + ½ ln s − I(s) is least, from ½ s0 to 2 s0: its derivative −d/(2s²) + 1/(2s) − I'(s), by bisection.
+// bestNoise is about the s at which d/(2s) + ½ ln s − I(s) is least, from ½ s0 to 2 s0: its derivative −d/(2s²) + 1/(2s) − I'(s), by
+// bisection, with I' between its values at steps of ln s. Any s is as right.
 func bestNoise(d, s0 float64) float64 {
-	slope := func(s float64) float64 { return -d/(2*s*s) + 1/(2*s) - information1(s) }
+	slopes := steps()
 	low, high := math.Log(max(s0/2, leastNoise)), math.Log(min(2*s0, mostNoise))
 	for range 24 {
 		mid := (low + high) / 2
-		if slope(math.Exp(mid)) < 0 {
+		at := (mid - math.Log(leastNoise)) / noiseStep
+		k := min(int(at), len(slopes)-2)
+		slope := slopes[k] + (at-float64(k))*(slopes[k+1]-slopes[k])
+		if s := math.Exp(mid); -d/(2*s*s)+1/(2*s)-slope < 0 {
 			low = mid
 		} else {
 			high = mid
@@ -150,6 +184,16 @@ func bestNoise(d, s0 float64) float64 {
 	}
 	return math.Exp((low + high) / 2)
 }
+
+// steps are I'(s) at steps of ln s from leastNoise to mostNoise.
+var steps = sync.OnceValue(func() (list []float64) {
+	for ln := math.Log(leastNoise); ln < math.Log(mostNoise)+noiseStep; ln += noiseStep {
+		list = append(list, information1(math.Exp(ln)))
+	}
+	return list
+})
+
+const noiseStep = 1.0 / 64
 
 // The signal-to-noise ratios looked at: up to mostNoise the sums below are right to 1e-11.
 const (

@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// TestBoundsFitTheirShare: the kinds that a model allows, within their share of the budget and the memory, more slices and larger
+// mini-buckets with more of either; and they hold, by enumeration.
+func TestBoundsFitTheirShare(t *testing.T) {
+	ising := func(attractive bool) generate.Ising { return generate.Ising{Delta: 1, Attractive: attractive, Seed: 3} }
+	const determinant, bethe, buckets = btn.BoundDeterminant, btn.BoundBethe, btn.BoundMiniBuckets
+	signed := func() (*factorgraph.Model, error) {
+		m, err := generate.Complete(5, ising(false))
+		m.Factors[len(m.Factors)-1].Table.(*tensor.Dense).Data[0] *= -1
+		return m, err
+	}
+	if rounds, _ := determinant(14, 1e9, 1000); rounds > 0 {
+		t.Errorf("%d rounds in 1000 bytes", rounds)
+	}
+	for _, c := range []struct {
+		name string
+		make func() (*factorgraph.Model, error)
+		want []btn.BoundKind
+	}{
+		{"complete", func() (*factorgraph.Model, error) { return generate.Complete(14, ising(false)) }, []btn.BoundKind{determinant, buckets}},
+		{
+			"attractive", func() (*factorgraph.Model, error) { return generate.Complete(12, ising(true)) },
+			[]btn.BoundKind{determinant, bethe, buckets},
+		},
+		{
+			"three values", func() (*factorgraph.Model, error) {
+				return generate.Random(generate.RandomOptions{Variables: 10, Degree: 4, MinDomain: 3, MaxDomain: 3, Strength: 1, Seed: 2})
+			}, []btn.BoundKind{buckets},
+		},
+		{"an entry below 0", signed, nil},
+	} {
+		m, err := c.make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		net, err := reparam.Build(t.Context(), m, reparam.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := problem.New(net, problem.Options{})
+		own, err := p.Truncated(t.Context(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		truth, _ := oracle.LogZ(m, factorgraph.Evidence{})
+		wider := 0
+		var before *btn.Estimate
+		for _, s := range []btn.Settings{{Budget: 3e8, Memory: 64 << 10}, {Budget: 3e9, Memory: 64 << 20}} {
+			list, err := bounding(t.Context(), own, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.want == nil {
+				if len(list) != 0 {
+					t.Errorf("%s: %d estimates", c.name, len(list))
+				}
+				continue
+			}
+			e := &list[0]
+			var kinds []btn.BoundKind
+			for k, part := range e.Parts {
+				b := part.(*btn.Bound)
+				kinds = append(kinds, b.Kind)
+				if before != nil {
+					less := before.Parts[k].(*btn.Bound)
+					if b.Slices < less.Slices || b.Entries < less.Entries {
+						t.Errorf("%s: %+v with less, %+v with more", c.name, less, b)
+					}
+					wider += b.Slices - less.Slices
+				}
+				v, err := contract.Part(t.Context(), p, b, problem.Want{})
+				if err != nil || b.Fits(net) != nil {
+					t.Fatalf("%s, %s: %v, %v", c.name, b.Kind, err, b.Fits(net))
+				}
+				rounding := 1e-9 * (1 + math.Abs(truth))
+				if v.Bound.Lower > truth+rounding || v.Bound.Upper < truth-rounding {
+					t.Errorf("%s, %s: %+v, ln Z %v", c.name, b.Kind, v.Bound, truth)
+				}
+			}
+			if !slices.Equal(kinds, c.want) || e.Rule != btn.Bounding {
+				t.Errorf("%s: %v by rule %v, not %v", c.name, kinds, e.Rule, c.want)
+			}
+			if e.Cost.Flops > policy.BoundsShare*s.Budget || e.Cost.Flops <= 0 || e.Cost.Bytes > float64(s.Memory) {
+				t.Errorf("%s: %g flops and %g bytes of %g and %d", c.name, e.Cost.Flops, e.Cost.Bytes, s.Budget, s.Memory)
+			}
+			before = e
+		}
+		if slices.Contains(c.want, determinant) && wider < 1 {
+			t.Errorf("%s: more budget and memory give no more slices", c.name)
+		}
+	}
+}
