@@ -15,7 +15,8 @@ import (
 	"github.com/basetensor/basetensor/internal/truncated"
 )
 
-// bounding returns an estimate whose parts bound Z, for a share of the budget that they divide equally; none where tables have entries below 0.
+// bounding returns an estimate whose parts bound Z, for a share of the budget that they divide equally; none where tables have entries
+// below 0.
 func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]btn.Estimate, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {

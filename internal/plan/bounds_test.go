@@ -19,25 +19,25 @@ import (
 // TestBoundsFitTheirShare: the kinds that a model allows, within their share of the budget and the memory, more slices and larger
 // mini-buckets with more of either; and they hold, by enumeration.
 func TestBoundsFitTheirShare(t *testing.T) {
+	if rounds, _ := determinant(14, 1e9, 1000); rounds > 0 {
+		t.Errorf("%d rounds in 1000 bytes", rounds)
+	}
 	ising := func(attractive bool) generate.Ising { return generate.Ising{Delta: 1, Attractive: attractive, Seed: 3} }
-	const determinant, bethe, buckets = btn.BoundDeterminant, btn.BoundBethe, btn.BoundMiniBuckets
+	const spins, bethe, buckets = btn.BoundDeterminant, btn.BoundBethe, btn.BoundMiniBuckets
 	signed := func() (*factorgraph.Model, error) {
 		m, err := generate.Complete(5, ising(false))
 		m.Factors[len(m.Factors)-1].Table.(*tensor.Dense).Data[0] *= -1
 		return m, err
-	}
-	if rounds, _ := determinant(14, 1e9, 1000); rounds > 0 {
-		t.Errorf("%d rounds in 1000 bytes", rounds)
 	}
 	for _, c := range []struct {
 		name string
 		make func() (*factorgraph.Model, error)
 		want []btn.BoundKind
 	}{
-		{"complete", func() (*factorgraph.Model, error) { return generate.Complete(14, ising(false)) }, []btn.BoundKind{determinant, buckets}},
+		{"complete", func() (*factorgraph.Model, error) { return generate.Complete(14, ising(false)) }, []btn.BoundKind{spins, buckets}},
 		{
 			"attractive", func() (*factorgraph.Model, error) { return generate.Complete(12, ising(true)) },
-			[]btn.BoundKind{determinant, bethe, buckets},
+			[]btn.BoundKind{spins, bethe, buckets},
 		},
 		{
 			"three values", func() (*factorgraph.Model, error) {
@@ -102,7 +102,7 @@ func TestBoundsFitTheirShare(t *testing.T) {
 			}
 			before = e
 		}
-		if slices.Contains(c.want, determinant) && wider < 1 {
+		if slices.Contains(c.want, spins) && wider < 1 {
 			t.Errorf("%s: more budget and memory give no more slices", c.name)
 		}
 	}

@@ -17,9 +17,9 @@ import (
 //
 //	ln Z ≤ ½ Σ_{i≥0} d_i + ½ Σ_{i≥1} d_i/s_i − ½ ln det(D − A) − (n+1)/2 + Σ_{i≥1} (½ ln s_i + ln 2 − I(s_i)),
 //
-// I(s) = s − E ln cosh(s + √s z), z standard normal. d and s are improved in turn, s each by itself and d by a step of Newton's method, until rounds
-// are over or a round gains less than 1e-4 nats. Any d and s give a bound: the best is returned, rounding on its side. The bounds of at most
-// so many slices are added up, see branch. Cost: DeterminantCost. The error is the context's.
+// I(s) = s − E ln cosh(s + √s z), z standard normal. d and s are improved in turn, s each by itself and d by a step of Newton's
+// method, until rounds are over or a round gains less than 1e-4 nats. Any d and s give a bound: the best is returned, rounding on its side.
+// The bounds of at most so many slices are added up, see branch. Cost: DeterminantCost. The error is the context's.
 func Determinant(ctx context.Context, m *ising.Model, rounds, slices int) (float64, error) {
 	p := newDeterminant(m)
 	root := &slice{above: p.improve(ctx, rounds), d: p.d, s: p.s, field: m.H}
