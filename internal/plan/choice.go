@@ -58,10 +58,16 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 	under := masked(from) && !q.Evidence.IsEmpty()
 	var made *btn.Plan
 	mix := func(ctx context.Context) (*btn.Plan, bool, error) {
-		var err error
-		if made == nil {
-			made, err = a.mixed(ctx, from, chains, q, under)
+		if made != nil {
+			return made, !short, nil
 		}
+		planning, cancel := planningContext(ctx, 1)
+		defer cancel()
+		mixed, err := a.mixed(planning, from, chains, q, under)
+		if outOfTime(ctx, planning, err) { // what there is
+			mixed, short, err = from, true, nil
+		}
+		made = mixed
 		return made, !short, err
 	}
 	if under {

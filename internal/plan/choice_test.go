@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
@@ -164,5 +165,19 @@ func TestMerged(t *testing.T) {
 		if len(all) != len(of[0])+len(of[1]) {
 			t.Fatal("some are lost")
 		}
+	}
+}
+
+// TestNoTimeForSamples: where the time for planning is over, contractions serve alone, and it is not remembered as what the model has.
+func TestNoTimeForSamples(t *testing.T) {
+	net := isingGrid(t, 12, generate.Ising{Delta: 1.5, Seed: 3})
+	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e8, Memory: 1 << 18}
+	memo := &counting{}
+	late := assigned(t, PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, s, memo)
+	if late.Error != nil || draws(late.Plan) || len(late.Plan.Estimates) == 0 {
+		t.Errorf("no time: %+v, %v", late.Plan, late.Error)
+	}
+	if soon := assigned(t, PlanUntil(t.Context(), time.Now().Add(time.Hour)), net, s, memo); !draws(soon.Plan) {
+		t.Errorf("under a deadline: %+v", soon.Plan)
 	}
 }
