@@ -36,9 +36,11 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 
 	a.settings.Budget *= 1 - policy.LeastShare
 	a.short = false
+	ctx := a.ctx
+	a.ctx = earlier(ctx, policy.ContractionTime)
 	of, err := a.contractions(conditioned, q)
 	short := a.short
-	a.settings = whole
+	a.settings, a.ctx = whole, ctx
 	switch {
 	case a.ctx.Err() != nil:
 		return of, a.ctx.Err()

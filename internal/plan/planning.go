@@ -29,6 +29,16 @@ func PriceUntil(ctx context.Context, t time.Time) context.Context {
 	return context.WithValue(ctx, planningKey{}, planning{until: t})
 }
 
+// earlier returns a context under which a share of the time that is left for planning is planned.
+func earlier(ctx context.Context, share float64) context.Context {
+	p, ok := ctx.Value(planningKey{}).(planning)
+	if !ok {
+		return ctx
+	}
+	p.until = time.Now().Add(time.Duration(share * float64(time.Until(p.until))))
+	return context.WithValue(ctx, planningKey{}, p)
+}
+
 // planning is how long plans may be searched for.
 type planning struct {
 	until  time.Time

@@ -235,6 +235,10 @@ const (
 	WorkShare = 0.7
 	PlanShare = 0.5
 
+	// ContractionTime is the part of the time for planning that contractions may take where components are sampled as well.
+	// Chosen: they take two thirds of it where nothing else runs.
+	ContractionTime = 0.6
+
 	// ExactShare is the part of the time for planning that method auto looks for an exact way in,
 	// where there is a deadline.
 	// Measured: all moves of a search take half of that on a quiet machine.
