@@ -2,7 +2,8 @@
 //
 //	go run ./examples/client-go [--nats URL] [--job ID] [--uai FILE | --model FILE|NAME|NAME@V|DIGEST]
 //	    [--evid FILE|ASSIGNMENTS]... [--target V,V] [--joint V,V] [--mpe] [--map V,V] [--samples N [--seed N]] [--gradients]
-//	    [--sensitivity V=X [--range R] [--top N]] [--ask V [--candidates V,V]] [--conflict] [--deadline D] [--patience D] [--json]
+//	    [--sensitivity V=X [--range R] [--top N]] [--ask V [--candidates V,V]] [--conflict]
+//	    [--method M [--accuracy NATS] [--flops N]] [--deadline D] [--patience D] [--json]
 //
 // A registered model has a name, or a digest, of which the first six digits do where no other begins so. Without a model it asks about
 // one of its own: rain, a sprinkler, and wet grass. It exits with 0 if the job was answered, 1 if it ended otherwise, 2 if it could not be
@@ -34,6 +35,7 @@ type options struct {
 	sensitivity, information      string      // a variable's value, and a variable, of which something is to be found out
 	candidates                    []string
 	vary                          query.Sensitivity // its range and top
+	settings                      query.Settings    // how the answer is found
 	deadline, patience            time.Duration
 	json                          bool
 }
@@ -65,6 +67,10 @@ func main() {
 	flag.StringVar(&o.information, "ask", "", "variable about which something is to be found out by observing others")
 	flag.Func("candidates", "with --ask: the variables that could be observed", names(&o.candidates))
 	flag.BoolVar(&o.ask.Conflict, "conflict", false, "which observations contradict each other, where they do")
+	flag.Func("method", "how the answer is found: auto, exact, truncated, regions, sampled, …",
+		func(text string) error { o.settings.Method = query.Method(text); return nil })
+	flag.Float64Var(&o.settings.Accuracy, "accuracy", 0, "the stated uncertainty to stop at, in nats; 0: the default")
+	flag.Float64Var(&o.settings.Budget, "flops", 0, "work of an approximate answer; 0: the default")
 	flag.DurationVar(&o.deadline, "deadline", 0, "time after which the job ends without an answer; 0: none")
 	flag.DurationVar(&o.patience, "patience", time.Minute, "time after which this program cancels the job")
 	flag.BoolVar(&o.json, "json", false, "print one JSON object per query")

@@ -22,7 +22,7 @@ import (
 
 // request returns the message to submit.
 func (o options) request(ctx context.Context, c *client.Client) (m wire.Request, err error) {
-	m = wire.Request{Job: o.job, Tenant: o.tenant, DeadlineMS: o.deadline.Milliseconds()}
+	m = wire.Request{Job: o.job, Tenant: o.tenant, DeadlineMS: o.deadline.Milliseconds(), Settings: o.settings}
 	var model func() (*factorgraph.Model, error) // what is asked by position takes the names of
 	switch {
 	case o.uai != "":

@@ -21,6 +21,7 @@ func show(a *wire.Answer, asJSON bool) {
 			continue
 		}
 		fmt.Printf("query %d: %s\n", r.Query, number(r))
+		trust(r)
 		names := a.Named()
 		for i, p := range r.Marginals {
 			v := r.MarginalOf(i)
@@ -44,6 +45,28 @@ func show(a *wire.Answer, asJSON bool) {
 	if e := a.Error; e != nil {
 		fmt.Fprintf(os.Stderr, "job %s: %s: %s: %s (%s)\n", a.Job, a.Status, e.Code, e.Message, e.Stage)
 	}
+}
+
+// trust prints what an estimate says of itself: what ln Z lies between, and of sampled components how many the weights are worth.
+func trust(r query.Result) {
+	if b := r.Bounds; b != nil && !r.Exact {
+		fmt.Printf("  from %s to %s, at level %g\n", nats(b.Lower), nats(b.Upper), b.Level)
+	}
+	if r.Uncertainty != nil && !r.Exact {
+		fmt.Printf("  uncertainty %s\n", nats(r.Uncertainty))
+	}
+	if n := len(r.Estimates); n > 0 && r.Estimates[n-1].StandardError != nil {
+		e := r.Estimates[n-1] // the last of them
+		fmt.Printf("  standard error %s, %d components worth %s of one weight\n", nats(e.StandardError), e.Components, nats(e.EffectiveSamples))
+	}
+}
+
+// nats is a number that may be unknown.
+func nats(x *float64) string {
+	if x == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.6f", *x)
 }
 
 // questions prints what contradicts each other, what to ask next, and what a probability depends on.

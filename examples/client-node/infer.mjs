@@ -2,7 +2,8 @@
 //
 //   node infer.mjs [--nats URL] [--job ID] [--uai FILE | --model NAME|NAME@V|DIGEST] [--evid FILE|ASSIGNMENTS]...
 //       [--target V,V] [--joint V,V] [--mpe] [--map V,V] [--samples N [--seed N]] [--gradients]
-//       [--sensitivity V=X [--range R] [--top N]] [--ask V [--candidates V,V]] [--conflict] [--deadline MS] [--patience MS] [--json]
+//       [--sensitivity V=X [--range R] [--top N]] [--ask V [--candidates V,V]] [--conflict]
+//       [--method M [--accuracy NATS] [--flops N]] [--deadline MS] [--patience MS] [--json]
 //
 // --model is a registered model; of a digest the first six digits do where no other begins so. Without a model it asks about one of its
 // own: rain, a sprinkler, and wet grass. It exits with 0 if the job was answered, 1 if it ended otherwise, 2 if it could not be asked.
@@ -35,6 +36,9 @@ const { values: flag } = parseArgs({
     ask: { type: 'string' },
     candidates: { type: 'string' },
     conflict: { type: 'boolean', default: false },
+    method: { type: 'string' },
+    accuracy: { type: 'string', default: '0' },
+    flops: { type: 'string', default: '0' },
     deadline: { type: 'string', default: '0' },
     patience: { type: 'string', default: '60000' },
     json: { type: 'boolean', default: false },
@@ -84,6 +88,17 @@ async function queries(model) {
   return [ask, ...evid.map((text, i) => ({ ...ask, evid: text, file: flag.evid[i] }))]
 }
 
+// What an estimate says of itself: what ln Z lies between, and of sampled components how many the weights are worth.
+function trust({ bounds, uncertainty, estimates }) {
+  const nats = (x) => x?.toFixed(6) ?? 'unknown'
+  if (bounds) console.log(`  from ${nats(bounds.lower)} to ${nats(bounds.upper)}, at level ${bounds.level}`)
+  if (uncertainty != null) console.log(`  uncertainty ${nats(uncertainty)}`)
+  const last = estimates?.at(-1) // of them
+  if (last?.standard_error != null) {
+    console.log(`  standard error ${nats(last.standard_error)}, ${last.components} components worth ${nats(last.effective_samples)} of one weight`)
+  }
+}
+
 function print(answer) {
   for (const [i, r] of results(answer).entries()) {
     if (flag.json) {
@@ -92,6 +107,7 @@ function print(answer) {
     }
     const z = r.error ? `${r.error.code}: ${r.error.message}` : r.zero ? 'impossible' : `ln Z = ${r.log_z.toFixed(10)}${r.exact ? '' : ' (an estimate)'}`
     console.log(`query ${r.query}: ${z}${r.ln_ratio === null ? '' : `, P = ${Math.exp(r.ln_ratio).toFixed(10)}`}`)
+    if (!r.exact) trust(r)
     if (!answer.names) r.marginals?.forEach((p, i) => console.log(`  x_${r.targets?.[i] ?? i}  ${p.map((x) => x.toFixed(6)).join(' ')}`))
     else for (const [v, of] of Object.entries(r.named.posteriors ?? {})) console.log(`  ${v}  ${Object.entries(of).map(([s, p]) => `${s} ${p.toFixed(6)}`).join(' ')}`)
     const list = (a) => Object.entries(a).map(([v, s]) => `${answer.names ? '' : 'x_'}${v}=${s}`).join(' ')
@@ -125,7 +141,8 @@ async function main() {
     const timer = setTimeout(() => impatience.abort(), Number(flag.patience))
     let answer
     try {
-      const common = { tenant: flag.tenant, deadline_ms: Number(flag.deadline) || undefined }
+      const settings = { method: flag.method, accuracy: Number(flag.accuracy) || undefined, budget: Number(flag.flops) || undefined }
+      const common = { tenant: flag.tenant, deadline_ms: Number(flag.deadline) || undefined, settings }
       const owner = flag.job.includes('.') ? flag.job.split('.')[0] : undefined
       const source = uai ? { uai } : flag.model && { model_digest: await pipeline.find(flag.model, owner) }
       const asked = source

@@ -36,6 +36,7 @@ const examples = "../../examples/"
 type program struct {
 	argv []string
 	unit string // of its durations
+	text bool   // what people read is asked for, in place of JSON
 }
 
 const nodeDir = examples + "client-node"
@@ -51,7 +52,7 @@ func goClient(t *testing.T) program {
 	if out, err := builtClient(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	return program{[]string{filepath.Join(bin, "client-go")}, "ms"}
+	return program{argv: []string{filepath.Join(bin, "client-go")}, unit: "ms"}
 }
 
 // installed installs once what examples/client-node depends on, unless it is there.
@@ -79,7 +80,7 @@ func nodeClient(t *testing.T) program {
 	if out, err := installed(); err != nil {
 		t.Skipf("npm ci in examples/client-node (no npm, or no registry?): %v\n%s", err, out)
 	}
-	return program{[]string{node, nodeDir + "/infer.mjs"}, ""}
+	return program{argv: []string{node, nodeDir + "/infer.mjs"}}
 }
 
 // served is a real nats-server with the stages in this process.
@@ -132,7 +133,11 @@ func (p program) run(
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	argv := append(append(p.argv[1:len(p.argv):len(p.argv)], "--nats", s.url, "--json"), args...)
+	argv := append(p.argv[1:len(p.argv):len(p.argv)], "--nats", s.url)
+	if !p.text {
+		argv = append(argv, "--json")
+	}
+	argv = append(argv, args...)
 	cmd := exec.CommandContext(ctx, p.argv[0], argv...)
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -363,6 +368,29 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 			t.Errorf("an answer of %d bytes, %v", len(answer.Data), err)
 		}
 		s.check(t, "long", stdout)
+	})
+	t.Run("sampled components", func(t *testing.T) {
+		args := []string{"--job", "sampled", "--uai", examples + "grid8x8.uai", "--method", "sampled", "--accuracy", "0.05", "--flops", "3e8"}
+		stdout, _ := ask(t, 0, args...)
+		r := s.check(t, "sampled", stdout)[0]
+		last := r.Estimates[len(r.Estimates)-1]
+		const truth = 61.4792266625 // as in examples/README.md
+		if r.Exact || r.Bounds == nil || !(*r.Bounds.Lower <= truth && truth <= *r.Bounds.Upper) || last.EffectiveSamples == nil {
+			t.Fatalf("%s", stdout)
+		}
+		human := p
+		human.text = true
+		said, _, code := human.run(t, s, nil, args...)
+		for _, want := range []string{
+			fmt.Sprintf("ln Z = %.10f (an estimate)", *r.LogZ),
+			fmt.Sprintf("from %.6f to %.6f, at level %g", *r.Bounds.Lower, *r.Bounds.Upper, r.Bounds.Level),
+			fmt.Sprintf("uncertainty %.6f", *r.Uncertainty),
+			fmt.Sprintf("standard error %.6f, %d components worth %.6f of one", *last.StandardError, last.Components, *last.EffectiveSamples),
+		} {
+			if code != 0 || !strings.Contains(said, want) {
+				t.Errorf("no %q in\n%s", want, said)
+			}
+		}
 	})
 	t.Run("no server", func(t *testing.T) {
 		if _, stderr, code := p.run(t, served{url: "nats://127.0.0.1:1"}, nil); code != 2 ||

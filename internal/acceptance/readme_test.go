@@ -86,6 +86,8 @@ var notRun = map[string]string{
 	"node examples/same-answer/ask.mjs $(go run ./cmd/btn model put --nats $BTN_NATS examples/heating.bif)": needsServer,
 	"go run ./examples/client-go --uai examples/alarm.uai --evid examples/alarm-low-pressure.evid --evid " +
 		"examples/alarm-no-breath.evid": needsServer,
+	"go run ./examples/client-go --uai examples/grid8x8.uai --method sampled --accuracy 0.05 --flops 3e8":         needsServer,
+	"node examples/client-node/infer.mjs --uai examples/grid8x8.uai --method sampled --accuracy 0.05 --flops 3e8": needsServer,
 	"node examples/client-node/infer.mjs --uai examples/alarm.uai --evid examples/alarm-no-breath.evid " +
 		"--deadline 5000": needsServer,
 	"go run ./cmd/btn model put --nats nats://127.0.0.1:4222 --name heating " +

@@ -69,6 +69,15 @@ func sampleMessages() []wire.Message {
 		Error:  &btn.ErrorInfo{Code: fault.FailedEstimate, Message: "negative", Stage: "aggregate"},
 		Cache:  "off",
 	}
+	sampled := btn.Result{
+		Job: "job-1", Query: 2, Status: "ok", Method: btn.MethodSampled, LogZ: pointer(-3.25), Log10Z: pointer(-1.5), Components: 1024,
+		Bounds:      &btn.Bounds{Lower: pointer(-3.5), Level: 0.999, How: "below by means"},
+		Uncertainty: pointer(0.25), Warnings: []string{}, Cache: "miss", Ended: "complete",
+		Estimates: []btn.EstimateResult{{
+			Family: btn.FamilySampled, Kind: "annealing", LogZ: pointer(-3.25), Components: 1024, StandardError: pointer(0.1),
+			EffectiveSamples: pointer(100.5), TailIndex: pointer(0.25), LnLower: pointer(-3.5),
+		}},
+	}
 	return []wire.Message{
 		&wire.Request{
 			Job:     "job-1",
@@ -138,11 +147,21 @@ func sampleMessages() []wire.Message {
 					},
 				}},
 		},
+		&Partial{
+			Job: "job-1", Digest: digestA, JobBlob: digestB, N: 2, NumericKind: "0123456789abcdef", Files: []string{""}, Stored: 1, Timings: timings,
+			Values: []btn.UnitValue{
+				{Unit: btn.Unit{Part: 1}, Value: btn.Value{Z: scaled.Make(2, -9), Flops: 12, Weights: &btn.Weights{
+					Ln: []float64{1, math.Inf(-1)}, LnMost: pointer(3.5), Top: 1, Domains: []int{2, 1}, Share: []float64{1, 0, 1}, Squares: []float64{1, 0, 1},
+					Picked: &btn.Picked{First: 2, Ln: []float64{1, math.Inf(-1)}, Values: []int{0, 1, 0, 0}},
+				}}},
+				{Unit: btn.Unit{Part: 2}, Value: btn.Value{Flops: 3, Bound: &btn.BoundValue{Lower: math.Inf(-1), Upper: 7}}},
+			},
+		},
 		&wire.Answer{
 			Job:     "job-1",
 			Digest:  digestA,
 			Status:  wire.StatusOK,
-			Results: []btn.Result{failed, result},
+			Results: []btn.Result{failed, result, sampled},
 		},
 		&wire.Answer{
 			Job:    "job-1",
@@ -439,6 +458,10 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 		Order:    r.Perm(3),
 		Position: r.Perm(3),
 	}
+	p.Estimates = append(p.Estimates, r.sampled(sweep), btn.Estimate{Rule: btn.Bounding, Slices: 1, Parts: []btn.Part{
+		&btn.Bound{Kind: btn.BoundMiniBuckets, Shape: digestA, Order: r.Perm(3), Entries: 64},
+		&btn.Bound{Kind: btn.BoundDeterminant, Shape: digestB, Rounds: 9},
+	}})
 	for range 1 + r.IntN(4) {
 		e := btn.Estimate{
 			Rule:     btn.Linear,
@@ -594,6 +617,27 @@ var sampleNet = &btn.Network{Dims: []int{2, 3, 2}}
 
 func (r random) samplePlan() *btn.Plan {
 	return r.plan(sampleNet)
+}
+
+// sampled is an estimate of components drawn in one of the ways there are.
+func (r random) sampled(sweep *btn.TruncatedPlan) btn.Estimate {
+	along := &btn.Sampling{Shape: digestA, Seed: r.Uint64(), Spread: r.Float64()}
+	switch r.IntN(4) {
+	case 0:
+		along.Kind, along.Rungs, along.Metropolis, along.Product = btn.SampledByAnnealing, 1+r.IntN(99), r.IntN(2) == 0, r.IntN(2) == 0
+	case 1:
+		along.Kind, along.Of = btn.SampledByMiniBuckets, 64
+	case 2:
+		along.Kind, along.Sweep, along.Bond, along.Defence = btn.SampledBySweep, sweep, 1+r.IntN(9), 0.125
+	case 3:
+		along.Kind, along.Rest = btn.SampledBySlices, 1+r.IntN(3)
+	}
+	if along.Kind != btn.SampledByAnnealing {
+		along.Order, along.Entries, along.Each, along.Setup = r.Perm(3), 64, 1e3, 1e6
+	}
+	return btn.Estimate{Rule: btn.Pooled, Track: "sampled", Level: 6, Slices: 1, Cost: r.cost(), Parts: []btn.Part{
+		&btn.Sampled{Along: along, To: 32}, &btn.Sampled{Along: along, From: 32, To: 64},
+	}}
 }
 
 // sampleAssignments have a joint marginal as well, which needs a network with variables.
