@@ -690,6 +690,14 @@ func TestCheckAssignments(t *testing.T) {
 		"slice -1 of 1": truncated(
 			btn.FamilyTree, 0, 1, btn.Slice{At: -1},
 		),
+		"0 of 2 indices are summed out": &btn.Sampled{Along: &btn.Sampling{Kind: btn.SampledBySlices, Order: []int{1, 0}}, To: 1},
+		"3 of 2 indices are summed out": &btn.Sampled{Along: &btn.Sampling{Kind: btn.SampledBySlices, Order: []int{1, 0}, Rest: 3}, To: 1},
+		"is no kind of this version":    &btn.Sampled{Along: &btn.Sampling{Kind: "dice"}, To: 1},
+		"it does not say how":           &btn.Sampled{To: 1},
+		"a sweep of bond 0":             &btn.Sampled{Along: &btn.Sampling{Kind: btn.SampledBySweep}, To: 1},
+		"products of 0 entries":         &btn.Bound{Kind: btn.BoundMiniBuckets},
+		"is no bound of this version":   &btn.Bound{Kind: "guess"},
+
 		"regions of size -1":  &btn.Regions{Size: -1},
 		"regions from 1 to 0": &btn.Regions{From: 1},
 		fmt.Sprintf("regions from 0 to %d", btn.WholeShare+1): &btn.Regions{To: btn.WholeShare + 1},

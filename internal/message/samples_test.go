@@ -507,6 +507,7 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 		}
 		p.Estimates = append(p.Estimates, e)
 	}
+	p.Estimates = append(p.Estimates, r.components(sweep)...)
 	return p
 }
 

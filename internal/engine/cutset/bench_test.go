@@ -44,9 +44,9 @@ func BenchmarkSlices(b *testing.B) {
 				s := p.NewSpace()
 				x := make([]int, len(e.Dims))
 				var shares [][]float64
-				flops := p.Cost().Flops
+				flops := p.cost.Flops
 				if marginals {
-					flops += p.Cost().Marginals
+					flops += p.cost.Marginals
 					for range e.Dims {
 						shares = append(shares, make([]float64, 2))
 					}

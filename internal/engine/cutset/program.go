@@ -237,9 +237,6 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 	return p, nil
 }
 
-// Cost is what the program takes.
-func (p *Program) Cost() Cost { return p.cost }
-
 // Goroutines is how many may run the program within the memory it was given, at least one.
 func (p *Program) Goroutines() int {
 	return int(max(1, min((float64(p.memory)-p.cost.Bytes)/p.cost.Each, 1<<16)))

@@ -29,7 +29,7 @@ func (p *Program) NewSpace() *Space {
 // LnSlice returns ln of the sum over all states that have the values of x at the cut-set's indices, nats, −Inf for 0. Where shares is not
 // nil it adds the share of each value of each index to shares[i], which has zeros. Errors: those of sums whose products may leave the
 // range of float64, which package buckets takes with logarithms, and a state drawn from it by r instead of shares; the context's, which is
-// looked at before each large step. Cost: Cost.Flops, and Cost.Marginals with shares.
+// looked at before each large step. Cost: that of Price.
 func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]float64) (ln float64, err error) {
 	p := s.p
 	if err := ctx.Err(); err != nil {
