@@ -174,3 +174,55 @@ func TestSlicesHaveTheSameBits(t *testing.T) {
 		t.Error("other bits with other shares")
 	}
 }
+
+// TestSharesOfSlicesAddUp: a slice alone has the shares of its values, which add up to 1, and several those times their weights and the
+// squares of their weights.
+func TestSharesOfSlicesAddUp(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 1))
+	checked := 0
+	for range 30 {
+		e := random(r)
+		of, _, drawn := sliced(t, e, 4, 2)
+		const draws = 70
+		all, err := of.Run(t.Context(), 3, 0, draws, 2, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.IsInf(all.Top, -1) || drawn == 0 {
+			continue
+		}
+		checked++
+		share, squares := newTally(e.Dims).share, newTally(e.Dims).squares
+		for c := range int64(draws) {
+			one, err := of.Run(t.Context(), 3, c, c+1, 1, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.IsInf(one.Top, -1) {
+				continue
+			}
+			w := math.Exp(one.Top - all.Top)
+			for i, row := range one.Share {
+				sum := 0.0
+				for a, x := range row {
+					sum += x
+					share[i][a] += w * x
+					squares[i][a] += w * w * x
+				}
+				if math.Abs(sum-1) > 1e-9 {
+					t.Fatalf("shares of index %d add up to %v", i, sum)
+				}
+			}
+		}
+		for i := range share {
+			for a := range share[i] {
+				if math.Abs(share[i][a]-all.Share[i][a]) > 1e-9*draws || math.Abs(squares[i][a]-all.Squares[i][a]) > 1e-9*draws {
+					t.Fatalf("index %d, value %d: %v and %v, want %v and %v", i, a, all.Share[i][a], all.Squares[i][a], share[i][a], squares[i][a])
+				}
+			}
+		}
+	}
+	if checked < 15 {
+		t.Errorf("only %d models have a cut-set", checked)
+	}
+}
