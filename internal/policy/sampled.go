@@ -65,8 +65,8 @@ const (
 	// Measured: 0.3 to 0.7 of the heat bath's on cold models, 1.7 to 2.5 on warm ones.
 	MetropolisGain = 0.9
 
-	// ProductGain is how far the variance has to fall where chains begin with beliefs to do so, ProductDeviations how many standard errors their
-	// mean may be below that of others, and what beliefs say of where they end above, of ProductChains at most; ProductExcess from how
+	// ProductGain is how far the variance has to fall where chains begin with beliefs to do so, ProductDeviations how many standard errors
+	// their mean may be below that of others, and what beliefs say of where they end above, of ProductChains at most; ProductExcess from how
 	// many above the mean of others only they count.
 	// Measured on 24 families: 0.1 of the variance or less on Bayesian networks, parity codes, in fields; where there are several modes the
 	// mean falls by 0.4 to 12, or by less, and what beliefs say of the ends differs by 3 to 17 standard errors: a restricted Boltzmann

@@ -203,19 +203,28 @@ func (p *pipeline) result(latencies []float64, over float64) *Result {
 // Makespan simulates one job of so many chunks on an idle deployment and returns the time to its
 // answer.
 func Makespan(m *Measured, c Config, chunks int) (float64, error) {
-	c.Rate, c.Outstanding = 0, 1
-	c = c.withDefaults()
 	one := *m
 	one.Chunks = []int{chunks}
+	return alone(&one, c, nil)
+}
+
+// alone is the time to the answer of one job, whose chunks take these times; nil: times that were measured.
+func alone(m *Measured, c Config, chunks []float64) (float64, error) {
+	c.Rate, c.Outstanding = 0, 1
+	c = c.withDefaults()
 	if err := c.check(); err != nil {
 		return 0, err
 	}
-	if err := one.check(); err != nil {
+	if err := m.check(); err != nil {
 		return 0, err
 	}
-	p := newPipeline(&one, c)
-	took := 0.0
-	p.start(p.newJob(), func(j *job) { took = j.ended - j.began })
-	p.run(func() bool { return took == 0 })
+	p := newPipeline(m, c)
+	j := p.newJob()
+	if chunks != nil {
+		j.chunks, j.left = chunks, len(chunks)
+	}
+	took, ended := 0.0, false
+	p.start(j, func(j *job) { took, ended = j.ended-j.began, true })
+	p.run(func() bool { return !ended })
 	return took, nil
 }

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/lab/simulate"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -23,6 +24,10 @@ type simulateCmd struct {
 	Prefetch   int     `help:"Messages that a contract worker has in hand." default:"1"`
 	Components int     `help:"Also one job of so many chunks: the time to its answer; 0: none." default:"0"`
 	ChunkMS    float64 `name:"chunk-ms" help:"Time of one of those chunks in milliseconds; 0: as measured." default:"0"`
+	Samples    int     `help:"Also one job of so many sampled components: the time to its answer; 0: none." default:"0"`
+	Part       int     `help:"Components that a contract worker draws at a time; 0: a thirty-second of them." default:"0"`
+	EachMS     float64 `name:"each-ms" help:"Time of one component in milliseconds of a core." default:"1"`
+	SetupMS    float64 `name:"setup-ms" help:"Time before the first component of a part." default:"0"`
 	Jobs       int     `help:"Jobs that are counted." default:"10000"`
 	Seed       uint64  `help:"Seed."`
 	JSON       bool    `name:"json" help:"One JSON object per number of workers."`
@@ -34,6 +39,9 @@ func (c *simulateCmd) Validate() error {
 		if n < 1 {
 			return fmt.Errorf("--workers, --stages, --server, --prefetch and --jobs must be at least 1, not %d", n)
 		}
+	}
+	if c.Samples < 0 || c.Part < 0 || c.Samples > 0 && c.Components > 0 {
+		return fmt.Errorf("--samples and --part must not be negative, and --samples excludes --components")
 	}
 	return nil
 }
@@ -49,7 +57,7 @@ type prediction struct {
 	Rate     float64 `json:"rate"`
 	P50      float64 `json:"p50_ms"`
 	P99      float64 `json:"p99_ms"`
-	Makespan float64 `json:"makespan_ms,omitempty"` // of the job of many components
+	Makespan float64 `json:"makespan_ms,omitempty"` // of the job of many components, or of sampled ones
 
 	Use []simulate.Use `json:"use"` // at the rate
 }
@@ -149,6 +157,16 @@ func (c *simulateCmd) predict(ctx context.Context, m *simulate.Measured, workers
 			one.Contract = []float64{c.ChunkMS}
 		}
 		if p.Makespan, err = simulate.Makespan(&one, config, c.Components); err != nil {
+			return nil, err
+		}
+	}
+	if c.Samples > 0 {
+		part := c.Part
+		if part == 0 {
+			part = (c.Samples + policy.SampledParts - 1) / policy.SampledParts
+		}
+		s := simulate.Samples{Components: c.Samples, Part: part, Each: c.EachMS, Setup: c.SetupMS}
+		if p.Makespan, err = simulate.Drawn(m, config, s); err != nil {
 			return nil, err
 		}
 	}
