@@ -66,8 +66,9 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 		planning, cancel := planningContext(ctx, 1)
 		defer cancel()
 		mixed, err := a.mixed(planning, from, chains, q, under)
-		if outOfTime(ctx, planning, err) { // what there is
-			mixed, short, err = from, true, nil
+		if outOfTime(ctx, planning, err) {
+			short = true
+			mixed, err = a.hasty(ctx, from, chains, q)
 		}
 		made = mixed
 		return made, !short, err
@@ -184,6 +185,27 @@ func (a *assigner) mixed(ctx context.Context, from *btn.Plan, c *problem.Chains,
 	bounds, err := bounding(ctx, without, s)
 	plan.Estimates = slices.Insert(plan.Estimates, 1, bounds...)
 	return plan, err
+}
+
+// hasty is mixed without a trial, proposals and bounds: chains from a small pilot have half of the budget.
+func (a *assigner) hasty(ctx context.Context, from *btn.Plan, c *problem.Chains, q query.Query) (*btn.Plan, error) {
+	little, half := a.settings, a.settings
+	little.Budget *= policy.HastyShare
+	half.Budget /= 2
+	along, err := pilot(ctx, c.Model, little)
+	if err != nil {
+		return nil, err
+	}
+	along.Shape = c.Prepared.Shape()
+	sampled, err := components(c, along, half, q.Marginals)
+	if fault.CodeOf(err) == fault.OverBudget {
+		return from, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	contracted, _ := upTo(from.Estimates, half.Budget)
+	return &btn.Plan{Method: from.Method, Accuracy: a.settings.Accuracy, Warnings: from.Warnings, Estimates: merged(contracted, sampled)}, nil
 }
 
 // A verdict is what a trial of truncated legs says: whether it took place, whether nothing at all is truncated, the share of the weight

@@ -3,6 +3,7 @@ package plan
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,16 +169,20 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// TestNoTimeForSamples: where the time for planning is over, contractions serve alone, and it is not remembered as what the model has.
+// TestNoTimeForSamples: where the time for planning is over, chains from a small pilot have half of the budget, without bounds, and that
+// is not remembered as what the model has.
 func TestNoTimeForSamples(t *testing.T) {
 	net := isingGrid(t, 12, generate.Ising{Delta: 1.5, Seed: 3})
 	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e8, Memory: 1 << 18}
 	memo := &counting{}
 	late := assigned(t, PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, s, memo)
-	if late.Error != nil || draws(late.Plan) || len(late.Plan.Estimates) == 0 {
+	bounded := func(p *btn.Plan) bool {
+		return slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.Bounding })
+	}
+	if late.Error != nil || !draws(late.Plan) || bounded(late.Plan) {
 		t.Errorf("no time: %+v, %v", late.Plan, late.Error)
 	}
-	if soon := assigned(t, PlanUntil(t.Context(), time.Now().Add(time.Hour)), net, s, memo); !draws(soon.Plan) {
+	if soon := assigned(t, PlanUntil(t.Context(), time.Now().Add(time.Hour)), net, s, memo); !draws(soon.Plan) || !bounded(soon.Plan) {
 		t.Errorf("under a deadline: %+v", soon.Plan)
 	}
 }

@@ -31,6 +31,10 @@ const (
 	// Chosen.
 	PilotShare = 0.05
 
+	// HastyShare is the part of a budget of which the pilot may take its share where the time for planning is over.
+	// Chosen: some milliseconds of a second.
+	HastyShare = 1.0 / 8
+
 	// ProposalShare is the part of a budget that the pilot of independent draws may take: mini-buckets, and sweeps of growing bonds.
 	// Measured: an attractive grid of 40×40 has a sweep of bond 4 within a tenth of six seconds, not within a twentieth, and a standard
 	// error of 0.002 with it where chains have 0.13.
