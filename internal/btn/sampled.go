@@ -47,6 +47,8 @@ type Sampling struct {
 	// Metropolis says that steps are proposals that are accepted or not, else draws from conditional distributions.
 	Metropolis bool `msgpack:"metropolis,omitempty"`
 
+	// Knots are β at as many equal parts of the rungs, rising, the last of them 1, and β is linear between them; none: from 0 to 1.
+	Knots []float64 `msgpack:"knots,omitempty"`
 	// Product says that components begin with draws from beliefs, else from uniform distributions.
 	Product bool `msgpack:"product,omitempty"`
 	// Of is how many components there are altogether where states are drawn among them: then none of the network's variables is summed
@@ -89,6 +91,8 @@ func (p *Sampled) Fits(*Network) error {
 		return misfit("it does not say how it is drawn")
 	case s.Kind == SampledByAnnealing && (s.Rungs < 1 || s.Rungs > 1<<30):
 		return misfit("%d rungs", s.Rungs)
+	case !rising(s.Knots):
+		return misfit("%d knots from 0 to 1 that do not rise, or too many", len(s.Knots))
 	case s.Kind == SampledBySweep && (s.Sweep == nil || s.Sweep.Family != FamilySweep || s.Bond < 1 || !(s.Defence > 0 && s.Defence < 1)):
 		return misfit("a sweep of bond %d with a defence of %v, or none", s.Bond, s.Defence)
 	case s.Kind == SampledBySlices && (s.Rest < 1 || s.Rest > len(s.Order)):
@@ -105,6 +109,21 @@ func (p *Sampled) Fits(*Network) error {
 		return misfit("components %d to %d of %d", p.From, p.To, s.Of)
 	}
 	return nil
+}
+
+// MostKnots is how many knots a ladder has at most.
+const MostKnots = 64
+
+// rising reports whether knots rise from above 0 to 1.
+func rising(knots []float64) bool {
+	last := 0.0
+	for _, x := range knots {
+		if !(x > last) {
+			return false
+		}
+		last = x
+	}
+	return len(knots) == 0 || len(knots) <= MostKnots && last == 1
 }
 
 // Describe implements Part.

@@ -44,7 +44,7 @@ func TestBundlesShareTheComponents(t *testing.T) {
 // TestSampledFits refuses what no plan of this version has.
 func TestSampledFits(t *testing.T) {
 	good := func() *btn.Sampled {
-		return &btn.Sampled{Along: &btn.Sampling{Kind: btn.SampledByAnnealing, Rungs: 5, Spread: 0.5, Of: 16}, From: 8, To: 16}
+		return &btn.Sampled{Along: &btn.Sampling{Kind: btn.SampledByAnnealing, Rungs: 5, Knots: []float64{0.2, 1}, Spread: 0.5, Of: 16}, From: 8, To: 16}
 	}
 	if err := good().Fits(nil); err != nil {
 		t.Fatal(err)
@@ -53,6 +53,11 @@ func TestSampledFits(t *testing.T) {
 		"no sampling":      func(p *btn.Sampled) { p.Along = nil },
 		"no rungs":         func(p *btn.Sampled) { p.Along.Rungs = 0 },
 		"rungs":            func(p *btn.Sampled) { p.Along.Rungs = 1<<30 + 1 },
+		"knots that fall":  func(p *btn.Sampled) { p.Along.Knots = []float64{0.5, 0.5, 1} },
+		"a knot at 0":      func(p *btn.Sampled) { p.Along.Knots = []float64{0, 1} },
+		"a knot NaN":       func(p *btn.Sampled) { p.Along.Knots = []float64{math.NaN(), 1} },
+		"a last knot":      func(p *btn.Sampled) { p.Along.Knots = []float64{0.5, 0.9} },
+		"many knots":       func(p *btn.Sampled) { p.Along.Knots = even(btn.MostKnots + 1) },
 		"spread below 0":   func(p *btn.Sampled) { p.Along.Spread = -1 },
 		"spread NaN":       func(p *btn.Sampled) { p.Along.Spread = math.NaN() },
 		"spread infinite":  func(p *btn.Sampled) { p.Along.Spread = math.Inf(1) },
@@ -69,6 +74,14 @@ func TestSampledFits(t *testing.T) {
 			t.Errorf("%s fits", name)
 		}
 	}
+}
+
+// even are n knots of a linear ladder.
+func even(n int) (knots []float64) {
+	for k := range n {
+		knots = append(knots, float64(k+1)/float64(n))
+	}
+	return knots
 }
 
 // TestBoundFits likewise.

@@ -66,7 +66,7 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 
 // pathOf is how chains are carried.
 func pathOf(along *btn.Sampling) annealing.Path {
-	path := annealing.Path{Rungs: along.Rungs, Product: along.Product, Seed: along.Seed}
+	path := annealing.Path{Rungs: along.Rungs, Product: along.Product, Knots: along.Knots, Seed: along.Seed}
 	if along.Metropolis {
 		path.Step = annealing.Metropolis
 	}

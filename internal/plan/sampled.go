@@ -162,17 +162,17 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 	}
 	along := &btn.Sampling{Kind: btn.SampledByAnnealing, Seed: s.Seed}
 	// Pilots have seeds of their own: components never see what has chosen them.
-	variance, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed}, chains)
+	variance, gains, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed}, chains)
 	if err != nil {
 		return nil, err
 	}
 	if m.Binary() {
-		other, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Metropolis}, chains)
+		other, of, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Metropolis}, chains)
 		if err != nil {
 			return nil, err
 		}
 		if other < policy.MetropolisGain*variance {
-			variance, along.Metropolis = other, true
+			variance, gains, along.Metropolis = other, of, true
 		}
 	}
 	if m.StartFlops() < policy.PilotShare*s.Budget {
@@ -180,7 +180,7 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 		if along.Metropolis {
 			p.Step = annealing.Metropolis
 		}
-		other, err := weightVariance(ctx, m, p, chains)
+		other, of, err := weightVariance(ctx, m, p, chains)
 		if err != nil {
 			return nil, err
 		}
@@ -191,10 +191,11 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 				return nil, err
 			}
 			if along.Product {
-				variance = other
+				variance, gains = other, of
 			}
 		}
 	}
+	along.Knots = knots(gains)
 	most := max(float64(rungs), s.Budget/m.Flops(1)/policy.LeastSampled)
 	along.Rungs = int(max(2, min(float64(rungs)*variance/policy.WeightVariance, most, 1<<24)))
 	along.Spread = math.Expm1(min(variance*float64(rungs)/float64(along.Rungs), 50))
@@ -270,12 +271,12 @@ func weighted(x, ln []float64) (m moments) {
 	return m
 }
 
-// weightVariance is the variance of the logarithms of the weights of some chains. Those that weigh 0 have none, and count as somewhat
-// below the least.
-func weightVariance(ctx context.Context, m *annealing.Model, p annealing.Path, chains int64) (float64, error) {
-	w, err := m.Run(ctx, p, 0, chains, 1, false)
+// weightVariance is the variance of the logarithms of the weights of some chains, and what they gain over parts of the rungs. Those that
+// weigh 0 have no logarithm, and count as somewhat below the least.
+func weightVariance(ctx context.Context, m *annealing.Model, p annealing.Path, chains int64) (float64, [][]float64, error) {
+	gains, w, err := m.Gains(ctx, p, 0, chains, min(policy.LadderParts, p.Rungs))
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	least := math.Inf(1)
 	for _, l := range w.Ln {
@@ -284,10 +285,10 @@ func weightVariance(ctx context.Context, m *annealing.Model, p annealing.Path, c
 		}
 	}
 	if math.IsInf(least, 1) {
-		return 50, nil
+		return 50, gains, nil
 	}
 	for k, l := range w.Ln {
 		w.Ln[k] = max(l, least-3)
 	}
-	return sampling.Variance(w.Ln), nil
+	return sampling.Variance(w.Ln), gains, nil
 }

@@ -45,7 +45,39 @@ type Path struct {
 	Step  Step
 	// Product lets chains begin with independent draws from beliefs, else from uniform distributions.
 	Product bool
-	Seed    uint64
+	// Knots are β at as many equal parts of the rungs, rising, the last of them 1; β is linear between them, and from 0 to 1 without any.
+	Knots []float64
+	Seed  uint64
+
+	halts *halts
+}
+
+// halts is where the weights of chains are noted at the ends of equal parts of the rungs: ln[k][c] of chain first+c.
+type halts struct {
+	first int64
+	ln    [][]float64
+}
+
+// part is the number of the part that ends with rung k, −1 where none does.
+func (p *Path) part(k int) int {
+	if p.halts == nil || k*len(p.halts.ln)%p.Rungs != 0 {
+		return -1
+	}
+	return k*len(p.halts.ln)/p.Rungs - 1
+}
+
+// Beta is β at rung k of p.Rungs.
+func (p *Path) Beta(k int) float64 {
+	if len(p.Knots) == 0 || k >= p.Rungs {
+		return float64(k) / float64(p.Rungs)
+	}
+	x := float64(k) * float64(len(p.Knots)) / float64(p.Rungs)
+	at := int(x)
+	from := 0.0
+	if at > 0 {
+		from = p.Knots[at-1]
+	}
+	return from + (x-float64(at))*(p.Knots[at]-from)
 }
 
 // Group is how many chains are run side by side: chains come in multiples of it.
@@ -198,8 +230,7 @@ type Weights struct {
 	// e^{2(Ln−Top)}; nil where they were not asked for.
 	Top            float64
 	Share, Squares [][]float64
-
-	ends [][]uint8 // of every group, index by index; nil with Share
+	ends           [][]uint8 // of every group, index by index; nil with Share
 }
 
 // State fills in where the c-th of the chains has ended, a value per index. Marginals were asked for.
@@ -265,6 +296,25 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 		m.count(w)
 	}
 	return w, nil
+}
+
+// Gains returns what chains from ≤ c < to gain of the logarithms of their weights over each of so many equal parts of the rungs, of which
+// their number is a multiple: gains[k][c−from]. Chains that end with weight 0 have gains, too. Errors: those of Run.
+func (m *Model) Gains(ctx context.Context, p Path, from, to int64, parts int) (gains [][]float64, w *Weights, err error) {
+	gains = make([][]float64, parts)
+	for k := range gains {
+		gains[k] = make([]float64, to-from)
+	}
+	p.halts = &halts{from, gains}
+	if w, err = m.Run(ctx, p, from, to, 1, false); err != nil {
+		return nil, nil, err
+	}
+	for k := parts - 1; k > 0; k-- {
+		for c := range gains[k] {
+			gains[k][c] -= gains[k-1][c]
+		}
+	}
+	return gains, w, nil
 }
 
 // anneal carries the chains from first on along a path, and ends early where the context does. It fills in ln of their weights, without

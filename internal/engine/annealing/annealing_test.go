@@ -124,6 +124,7 @@ func TestMeanOfWeightsIsZ(t *testing.T) {
 		for _, product := range []bool{false, true} {
 			isMean(t, name, m, Path{Rungs: 3, Step: c.step, Product: product}, c.e, want, marginals)
 		}
+		isMean(t, name+", knots", m, Path{Rungs: 5, Step: c.step, Knots: []float64{0.1, 0.3, 1}}, c.e, want, marginals)
 	}
 }
 
@@ -255,7 +256,7 @@ func TestVectorsGiveTheSameBits(t *testing.T) {
 			var runs [2]*Weights
 			for k := range runs {
 				setVectors(k == 0)
-				if runs[k], err = m.Run(t.Context(), Path{Rungs: 400, Step: step, Product: step == HeatBath, Seed: 5}, 16, 32, 2, true); err != nil {
+				if runs[k], err = m.Run(t.Context(), Path{Rungs: 400, Step: step, Product: step == HeatBath, Knots: []float64{0.3, 0.5, 1}, Seed: 5}, 16, 32, 2, true); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -294,6 +295,60 @@ func TestSharesOfChainsAreThoseOfTheWhole(t *testing.T) {
 		}
 		if whole.Ln[0] == whole.Ln[1] {
 			t.Error("two chains are the same")
+		}
+	}
+}
+
+// TestBeta: knots are reached at equal parts of the rungs, with straight lines between them.
+func TestBeta(t *testing.T) {
+	p := Path{Rungs: 8, Knots: []float64{0.1, 0.2, 0.6, 1}}
+	for k, want := range []float64{0, 0.05, 0.1, 0.15, 0.2, 0.4, 0.6, 0.8, 1} {
+		if got := p.Beta(k); math.Abs(got-want) > 1e-15 {
+			t.Errorf("β of rung %d is %v, not %v", k, got, want)
+		}
+		if got := (&Path{Rungs: 8}).Beta(k); got != float64(k)/8 {
+			t.Errorf("without knots β of rung %d is %v", k, got)
+		}
+	}
+	p.Rungs = 7
+	if p.Beta(7) != 1 || p.Beta(0) != 0 {
+		t.Errorf("β from %v to %v", p.Beta(0), p.Beta(7))
+	}
+}
+
+// TestGainsAddUp to the logarithms of the weights, whose chains are those of Run.
+func TestGainsAddUp(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	for name, e := range map[string]*sumproduct.Expression{
+		"spins": model(r, []int{2, 2, 2, 2, 2}, pairs(5), 1, 0), "mixed": model(r, []int{3, 2, 4}, pairs(3), 1, 0),
+	} {
+		m, err := New(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := Path{Rungs: 24, Seed: 2, Knots: []float64{0.3, 1}}
+		gains, w, err := m.Gains(t.Context(), p, 8, 24, 6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := m.Run(t.Context(), p, 8, 24, 1, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		constant := math.NaN()
+		for c, ln := range w.Ln {
+			if ln != whole.Ln[c] {
+				t.Errorf("%s, chain %d: %v and %v", name, c, ln, whole.Ln[c])
+			}
+			for k := range gains {
+				ln -= gains[k][c]
+			}
+			if c == 0 {
+				constant = ln
+			}
+			if math.Abs(ln-constant) > 1e-5 {
+				t.Errorf("%s, chain %d: %v beside its gains, and %v of others", name, c, ln, constant)
+			}
 		}
 	}
 }

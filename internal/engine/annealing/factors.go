@@ -194,10 +194,13 @@ func (f *factors) anneal(ctx context.Context, p Path, first int64, ln []float64,
 			w.renew()
 		}
 		for c, e := range w.energy {
-			ln[c] += e / float64(p.Rungs)
+			ln[c] += e * (p.Beta(k+1) - p.Beta(k))
+		}
+		if part := p.part(k + 1); part >= 0 {
+			copy(p.halts.ln[part][first-p.halts.first:], ln)
 		}
 		if k+1 < p.Rungs {
-			w.sweep(float64(k+1)/float64(p.Rungs), p.Step)
+			w.sweep(p.Beta(k+1), p.Step)
 		}
 	}
 	for c := range ln {

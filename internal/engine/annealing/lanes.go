@@ -137,9 +137,12 @@ func (l *lattice) anneal(ctx context.Context, p Path, first int64, ln []float64,
 		if k%renewed == 0 && b.dense == nil {
 			b.renew(old)
 		}
-		root := float32(math.Sqrt(float64(k+1) / float64(p.Rungs)))
+		root := float32(math.Sqrt(p.Beta(k + 1)))
 		b.sweep(old, root, p.Step)
 		old = root
+		if part := p.part(k + 1); part >= 0 {
+			b.collect(p.halts.ln[part][first-p.halts.first:][:Group])
+		}
 	}
 	b.collect(ln)
 	// The path led to fields and couplings in float32: what the last states weigh with them and without makes up for it.
