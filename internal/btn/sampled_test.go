@@ -44,7 +44,8 @@ func TestBundlesShareTheComponents(t *testing.T) {
 // TestSampledFits refuses what no plan of this version has.
 func TestSampledFits(t *testing.T) {
 	good := func() *btn.Sampled {
-		return &btn.Sampled{Along: &btn.Sampling{Kind: btn.SampledByAnnealing, Rungs: 5, Knots: []float64{0.2, 1}, Spread: 0.5, Of: 16}, From: 8, To: 16}
+		along := &btn.Sampling{Kind: btn.SampledByAnnealing, Rungs: 5, Knots: []float64{0.2, 1}, Spread: 0.5, Of: 16}
+		return &btn.Sampled{Along: along, From: 8, To: 16}
 	}
 	if err := good().Fits(nil); err != nil {
 		t.Fatal(err)

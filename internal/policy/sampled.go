@@ -82,8 +82,8 @@ const (
 	ProductExcess     = 4
 
 	// LadderParts is into how many parts of β the pilot divides the path to place rungs, EvenShare the share of rungs that are even.
-	// Measured with 1,024 rungs placed by 64 chains: the variance of ln w is 0.7 to 1 of that of an even ladder on seven kinds of large models,
-	// 0.8 in the middle.
+	// Measured with 1,024 rungs placed by 64 chains: the variance of ln w is 0.7 to 1 of that of an even ladder on seven kinds of large
+	// models, 0.8 in the middle.
 	LadderParts = 16
 	EvenShare   = 0.25
 

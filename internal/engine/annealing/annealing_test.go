@@ -256,7 +256,8 @@ func TestVectorsGiveTheSameBits(t *testing.T) {
 			var runs [2]*Weights
 			for k := range runs {
 				setVectors(k == 0)
-				if runs[k], err = m.Run(t.Context(), Path{Rungs: 400, Step: step, Product: step == HeatBath, Knots: []float64{0.3, 0.5, 1}, Seed: 5}, 16, 32, 2, true); err != nil {
+				p := Path{Rungs: 400, Step: step, Product: step == HeatBath, Knots: []float64{0.3, 0.5, 1}, Seed: 5}
+				if runs[k], err = m.Run(t.Context(), p, 16, 32, 2, true); err != nil {
 					t.Fatal(err)
 				}
 			}
