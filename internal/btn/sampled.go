@@ -140,7 +140,7 @@ type Weights struct {
 	// LnMost is ln of what no weight of these components can exceed, nats; none where nothing bounds them.
 	LnMost *float64 `msgpack:"m,omitempty"`
 	// Share[offset(v)+a] is Σ e^{Ln−Top} over the components where variable v has value a, Squares the same with e^{2(Ln−Top)}; Domains
-	// are those of the variables. None where marginals were not asked for.
+	// are those of the variables. A slice counts by the share that a has of it. None where marginals were not asked for.
 	Top     float64   `msgpack:"t"`
 	Domains []int     `msgpack:"d,omitempty"`
 	Share   []float64 `msgpack:"s,omitempty"`
