@@ -151,7 +151,8 @@ func sampleMessages() []wire.Message {
 			Job: "job-1", Digest: digestA, JobBlob: digestB, N: 2, NumericKind: "0123456789abcdef", Files: []string{""}, Stored: 1, Timings: timings,
 			Values: []btn.UnitValue{
 				{Unit: btn.Unit{Part: 1}, Value: btn.Value{Z: scaled.Make(2, -9), Flops: 12, Weights: &btn.Weights{
-					Ln: []float64{1, math.Inf(-1)}, LnMost: pointer(3.5), Top: 1, Domains: []int{2, 1}, Share: []float64{1, 0, 1}, Squares: []float64{1, 0, 1},
+					Ln: []float64{1, math.Inf(-1)}, LnMost: pointer(3.5), Top: 1,
+					Domains: []int{2, 1}, Share: []float64{1, 0, 1}, Squares: []float64{1, 0, 1},
 					Picked: &btn.Picked{First: 2, Ln: []float64{1, math.Inf(-1)}, Values: []int{0, 1, 0, 0}},
 				}}},
 				{Unit: btn.Unit{Part: 2}, Value: btn.Value{Flops: 3, Bound: &btn.BoundValue{Lower: math.Inf(-1), Upper: 7}}},

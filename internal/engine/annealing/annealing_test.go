@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -15,19 +16,7 @@ import (
 func model(r *rand.Rand, dims []int, scopes [][]int, strength, zeros float64) *sumproduct.Expression {
 	e := &sumproduct.Expression{Dims: dims, Scale: scaled.FromFloat(0.3)}
 	for _, s := range scopes {
-		n := 1
-		for _, i := range s {
-			n *= dims[i]
-		}
-		t := sumproduct.Table{Scope: s}
-		for range n {
-			x := math.Exp(strength * (2*r.Float64() - 1))
-			if r.Float64() < zeros {
-				x = 0
-			}
-			t.Data = append(t.Data, x)
-		}
-		e.Tables = append(e.Tables, t)
+		e.Tables = append(e.Tables, oracle.RandomTable(r, dims, s, strength, zeros))
 	}
 	return e
 }
@@ -61,34 +50,16 @@ func triples(n int) (s [][]int) {
 
 // enumerate returns Z and the marginals of every index, by all states.
 func enumerate(e *sumproduct.Expression) (z float64, p [][]float64) {
-	x := make([]int, len(e.Dims))
 	for _, d := range e.Dims {
 		p = append(p, make([]float64, d))
 	}
-	for {
-		v := math.Exp(e.Scale.LogAbs())
-		for _, t := range e.Tables {
-			at := 0
-			for _, i := range t.Scope {
-				at = at*e.Dims[i] + x[i]
-			}
-			v *= t.Data[at]
-		}
+	oracle.Each(e.Dims, func(x []int) {
+		v := math.Exp(oracle.LnWeight(e, x))
 		z += v
 		for i, a := range x {
 			p[i][a] += v
 		}
-		k := 0
-		for ; k < len(x); k++ {
-			if x[k]++; x[k] < e.Dims[k] {
-				break
-			}
-			x[k] = 0
-		}
-		if k == len(x) {
-			break
-		}
-	}
+	})
 	for i := range p {
 		for a := range p[i] {
 			p[i][a] /= z

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -24,21 +25,7 @@ func random(r *rand.Rand, strength float64) *sumproduct.Expression {
 	if r.IntN(2) == 0 {
 		zeros = 0.3 * r.Float64()
 	}
-	for range n + r.IntN(n) {
-		t := sumproduct.Table{Scope: r.Perm(n)[:r.IntN(min(n, 3)+1)]}
-		size := 1
-		for _, i := range t.Scope {
-			size *= e.Dims[i]
-		}
-		for range size {
-			x := math.Exp(strength * (2*r.Float64() - 1))
-			if r.Float64() < zeros {
-				x = 0
-			}
-			t.Data = append(t.Data, x)
-		}
-		e.Tables = append(e.Tables, t)
-	}
+	e.Tables = oracle.RandomTables(r, e.Dims, n+r.IntN(n), strength, zeros)
 	return e
 }
 
@@ -67,36 +54,14 @@ func enumerate(e *sumproduct.Expression, cut []bool, x []int) (ln float64, share
 	// Logarithms, so that nothing leaves the range.
 	var terms []float64
 	var states [][]int
-	y := slices.Clone(x)
-	for i := range y {
-		if !cut[i] {
-			y[i] = 0
-		}
-	}
-	for {
-		v := e.Scale.LogAbs()
-		for _, t := range e.Tables {
-			at := 0
-			for _, i := range t.Scope {
-				at = at*e.Dims[i] + y[i]
+	oracle.Each(e.Dims, func(y []int) {
+		for i, fixed := range cut {
+			if fixed && y[i] != x[i] {
+				return
 			}
-			v += math.Log(t.Data[at])
 		}
-		terms, states = append(terms, v), append(states, slices.Clone(y))
-		k := 0
-		for ; k < len(y); k++ {
-			if cut[k] {
-				continue
-			}
-			if y[k]++; y[k] < e.Dims[k] {
-				break
-			}
-			y[k] = 0
-		}
-		if k == len(y) {
-			break
-		}
-	}
+		terms, states = append(terms, oracle.LnWeight(e, y)), append(states, slices.Clone(y))
+	})
 	top := slices.Max(terms)
 	if math.IsInf(top, -1) {
 		return top, shares

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/engine/mps"
+	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -26,50 +27,19 @@ func random(r *rand.Rand) *sumproduct.Expression {
 	if r.IntN(3) == 0 {
 		zeros = 0.2 * r.Float64()
 	}
-	for range 2*n + r.IntN(2*n) {
-		t := sumproduct.Table{Scope: r.Perm(n)[:r.IntN(min(n, 3)+1)]}
-		size := 1
-		for _, i := range t.Scope {
-			size *= e.Dims[i]
-		}
-		for range size {
-			x := math.Exp(strength * (2*r.Float64() - 1))
-			if r.Float64() < zeros {
-				x = 0
-			}
-			t.Data = append(t.Data, x)
-		}
-		e.Tables = append(e.Tables, t)
-	}
+	e.Tables = oracle.RandomTables(r, e.Dims, 2*n+r.IntN(2*n), strength, zeros)
 	return e
 }
 
-// enumerate is ψ of all states, the first index fastest, and ln Z.
+// enumerate is ψ of all states, and ln Z.
 func enumerate(e *sumproduct.Expression) (states [][]int, psi []float64, lnZ float64) {
-	x := make([]int, len(e.Dims))
 	z := 0.0
-	for {
-		v := math.Exp(e.Scale.LogAbs())
-		for _, t := range e.Tables {
-			at := 0
-			for _, i := range t.Scope {
-				at = at*e.Dims[i] + x[i]
-			}
-			v *= t.Data[at]
-		}
+	oracle.Each(e.Dims, func(x []int) {
+		v := math.Exp(oracle.LnWeight(e, x))
 		z += v
 		states, psi = append(states, slices.Clone(x)), append(psi, v)
-		k := 0
-		for ; k < len(x); k++ {
-			if x[k]++; x[k] < e.Dims[k] {
-				break
-			}
-			x[k] = 0
-		}
-		if k == len(x) {
-			return states, psi, math.Log(z)
-		}
-	}
+	})
+	return states, psi, math.Log(z)
 }
 
 // proposal is one of mini-buckets of at most so many entries, and of a sweep of a bond where that is above 0; nil where the sweep is lost.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -23,50 +24,15 @@ func random(r *rand.Rand) *sumproduct.Expression {
 	if r.IntN(3) == 0 {
 		zeros = 0.3 * r.Float64()
 	}
-	for range 1 + n + r.IntN(2*n) {
-		scope := r.Perm(n)[:r.IntN(min(n, 3)+1)]
-		size := 1
-		for _, i := range scope {
-			size *= e.Dims[i]
-		}
-		t := sumproduct.Table{Scope: scope}
-		for range size {
-			x := math.Exp(strength * (2*r.Float64() - 1))
-			if r.Float64() < zeros {
-				x = 0
-			}
-			t.Data = append(t.Data, x)
-		}
-		e.Tables = append(e.Tables, t)
-	}
+	e.Tables = oracle.RandomTables(r, e.Dims, 1+n+r.IntN(2*n), strength, zeros)
 	return e
 }
 
 // enumerate is ln Z by all states.
 func enumerate(e *sumproduct.Expression) float64 {
-	x := make([]int, len(e.Dims))
 	z := 0.0
-	for {
-		v := 1.0
-		for _, t := range e.Tables {
-			at := 0
-			for _, i := range t.Scope {
-				at = at*e.Dims[i] + x[i]
-			}
-			v *= t.Data[at]
-		}
-		z += v
-		k := 0
-		for ; k < len(x); k++ {
-			if x[k]++; x[k] < e.Dims[k] {
-				break
-			}
-			x[k] = 0
-		}
-		if k == len(x) {
-			return math.Log(z) + e.Scale.LogAbs()
-		}
-	}
+	oracle.Each(e.Dims, func(x []int) { z += math.Exp(oracle.LnWeight(e, x)) })
+	return math.Log(z)
 }
 
 func bounded(t *testing.T, e *sumproduct.Expression, entries, below float64) (*Bound, *Plan) {
