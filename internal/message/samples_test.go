@@ -459,10 +459,6 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 		Order:    r.Perm(3),
 		Position: r.Perm(3),
 	}
-	p.Estimates = append(p.Estimates, r.sampled(sweep), btn.Estimate{Rule: btn.Bounding, Slices: 1, Parts: []btn.Part{
-		&btn.Bound{Kind: btn.BoundMiniBuckets, Shape: digestA, Order: r.Perm(3), Entries: 64},
-		&btn.Bound{Kind: btn.BoundDeterminant, Shape: digestB, Rounds: 9},
-	}})
 	for range 1 + r.IntN(4) {
 		e := btn.Estimate{
 			Rule:     btn.Linear,
@@ -619,27 +615,6 @@ var sampleNet = &btn.Network{Dims: []int{2, 3, 2}}
 
 func (r random) samplePlan() *btn.Plan {
 	return r.plan(sampleNet)
-}
-
-// sampled is an estimate of components drawn in one of the ways there are.
-func (r random) sampled(sweep *btn.TruncatedPlan) btn.Estimate {
-	along := &btn.Sampling{Shape: digestA, Seed: r.Uint64(), Spread: r.Float64()}
-	switch r.IntN(4) {
-	case 0:
-		along.Kind, along.Rungs, along.Metropolis, along.Product = btn.SampledByAnnealing, 1+r.IntN(99), r.IntN(2) == 0, r.IntN(2) == 0
-	case 1:
-		along.Kind, along.Of = btn.SampledByMiniBuckets, 64
-	case 2:
-		along.Kind, along.Sweep, along.Bond, along.Defence = btn.SampledBySweep, sweep, 1+r.IntN(9), 0.125
-	case 3:
-		along.Kind, along.Rest = btn.SampledBySlices, 1+r.IntN(3)
-	}
-	if along.Kind != btn.SampledByAnnealing {
-		along.Order, along.Entries, along.Each, along.Setup = r.Perm(3), 64, 1e3, 1e6
-	}
-	return btn.Estimate{Rule: btn.Pooled, Track: "sampled", Level: 6, Slices: 1, Cost: r.cost(), Parts: []btn.Part{
-		&btn.Sampled{Along: along, To: 32}, &btn.Sampled{Along: along, From: 32, To: 64},
-	}}
 }
 
 // sampleAssignments have a joint marginal as well, which needs a network with variables.
