@@ -4,6 +4,7 @@ package aggregate
 
 import (
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/policy"
@@ -24,8 +25,10 @@ type verdict struct {
 //
 //   - An estimate whose quality is known is the best, and has none.
 //   - An estimate along a tree that dropped nothing above rounding is the best, within rounding.
-//   - Else it is the best of the family that states least: judgeTrack, judgeSampled. A family that states nothing comes last.
-//   - How far another family's best is away counts, less what that states of itself: one of both is further off than it says.
+//   - Else it is the best of the family that states least: judgeTrack, judgeSampled. A family that states nothing comes last, but for those
+//     whose statements bounds exclude.
+//   - How far another family's best is away counts, less what that states of itself: one of both is further off than it says. It does not
+//     count where bounds exclude all that the other states.
 //   - What is known to hold has the last word (withinBounds).
 func (g *sequence) judge() {
 	g.best, g.uncertainty, g.moved = -1, nil, false
@@ -46,10 +49,11 @@ func (g *sequence) judge() {
 	}
 
 	verdicts := []verdict{g.judgeTrack(btn.Linear), g.judgeTrack(btn.LogLinear), g.judgeSampled()}
+	sound := slices.ContainsFunc(verdicts, func(v verdict) bool { return v.best >= 0 && v.uncertainty != nil && !g.excluded(v) })
 	var chosen verdict
 	least := math.Inf(1)
 	for _, v := range verdicts {
-		if v.best < 0 {
+		if v.best < 0 || sound && g.excluded(v) {
 			continue
 		}
 		u := math.MaxFloat64
@@ -71,12 +75,25 @@ func (g *sequence) judge() {
 		if v.best < 0 || v.best == g.best || !v.credible || v.uncertainty == nil || g.uncertainty == nil {
 			continue
 		}
+		if g.excluded(v) && !g.excluded(chosen) {
+			continue // bounds say which of both is wrong
+		}
 		if far := math.Abs(*g.estimates[v.best].LogZ-*best.LogZ) - *v.uncertainty; far > *g.uncertainty {
 			g.uncertainty = finite(far)
 			g.apart = max(g.apart, far)
 		}
 	}
 	g.withinBounds()
+}
+
+// excluded reports whether bounds exclude all that a family states.
+func (g *sequence) excluded(v verdict) bool {
+	if v.best < 0 || v.uncertainty == nil {
+		return false
+	}
+	below, above, _ := g.between()
+	ln := *g.estimates[v.best].LogZ
+	return ln+*v.uncertainty < below.ln || ln-*v.uncertainty > above.ln
 }
 
 // withinBounds moves an answer outside what is known to bound ln Z to the bound, and is uncertain by how far that was, at least. Inside it

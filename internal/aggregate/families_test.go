@@ -99,7 +99,13 @@ func TestFamiliesAreJudgedTogether(t *testing.T) {
 			withSampled(legs(), 0.1, even(10.005, 0.01, 100)), 10.005, [2]float64{1e-4, 0.01}, "",
 		},
 		"samples are finer and far off": {
-			withSampled(legs(), 0.1, even(12, 0.01, 100)), 12, [2]float64{1.97, 2}, "two families",
+			withSampled(legs(), 0.1, even(8, 0.01, 100)), 8, [2]float64{1.97, 2}, "two families",
+		},
+		"samples exclude by their bound what finer legs state": {
+			withSampled(legs(), 0.1, even(12, 0.5, 100)), 12, [2]float64{0.03, 0.1}, "",
+		},
+		"samples exclude by their bound what legs state": {
+			withSampled(legs(), 0.1, even(12, 0.01, 100)), 12, [2]float64{1e-4, 0.01}, "",
 		},
 		"samples of which few count say only that Z is so large": {
 			withSampled(legs(), 0.1, deadwood(4, 100)), 10, [2]float64{alone, alone}, "",
