@@ -8,6 +8,8 @@ import "math"
 type Bound struct {
 	Kind  BoundKind `msgpack:"kind"`
 	Shape string    `msgpack:"shape"` // digest of the simplified network's hypergraph
+	// Masked says that the network was simplified without the query's evidence, which enters as a mask.
+	Masked bool `msgpack:"masked,omitempty"`
 	// Of mini-buckets: an order of its indices, and the most entries of a product.
 	Order   []int   `msgpack:"order,omitempty"`
 	Entries float64 `msgpack:"entries,omitempty"`

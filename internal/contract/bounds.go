@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/ising"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -24,21 +25,35 @@ var bucketWeights = []float64{0.1, 1}
 // Contract implements Engine. There is no Z, and nothing else that is wanted.
 func (bounds) Contract(ctx context.Context, p *problem.Problem, part btn.Part, _ problem.Want) (btn.Value, error) {
 	q := part.(*btn.Bound)
-	prepared, err := p.Truncated(ctx, false)
+	prepared, err := simplified(ctx, p, q.Masked)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	if prepared.Shape() != q.Shape {
 		return btn.Value{}, fault.New(fault.Internal, "the bound is for a network of another shape")
 	}
+	if q.Masked {
+		if prepared, err = prepared.Mask(p.Evidence); err != nil {
+			return btn.Value{}, err
+		}
+	}
 	e := prepared.Expression()
 	v := btn.Value{Bound: &btn.BoundValue{Lower: math.Inf(-1), Upper: math.Inf(1)}}
+	if e.Scale.IsZero() {
+		return v, nil
+	}
 	if q.Kind == btn.BoundMiniBuckets {
 		v.Flops, err = miniBuckets(ctx, e, q, p.Memory, v.Bound)
+		if math.IsInf(v.Bound.Upper, -1) { // Z is 0, which others find out
+			v.Bound.Upper = math.Inf(1)
+		}
 		return v, err
 	}
 
 	model := ising.New(e)
+	if model == nil && q.Masked { // evidence has weights of 0
+		return v, nil
+	}
 	if model == nil || e.Scale.Sign() <= 0 {
 		return btn.Value{}, fault.New(fault.Unsupported, "a bound of kind %s is for positive tables over two spins", q.Kind)
 	}
@@ -58,6 +73,14 @@ func (bounds) Contract(ctx context.Context, p *problem.Problem, part btn.Part, _
 	v.Bound.Lower, err = isingbounds.Below(ctx, model, q.Rounds)
 	v.Bound.Lower += constant
 	return v, err
+}
+
+// simplified returns the network simplified under its evidence, or without it.
+func simplified(ctx context.Context, p *problem.Problem, masked bool) (*truncated.Prepared, error) {
+	if masked {
+		return p.Unmasked(ctx)
+	}
+	return p.Truncated(ctx, false)
 }
 
 // miniBuckets fills in the bounds by mini-buckets and returns the flops.

@@ -141,8 +141,11 @@ func (a *assigner) contractions(conditioned *btn.Network, q query.Query) (btn.As
 func (a *assigner) mixed(ctx context.Context, from *btn.Plan, c *problem.Chains, q query.Query, alone bool) (*btn.Plan, error) {
 	s := a.settings
 	legs, err := a.trial(ctx, from, q)
-	if err != nil || legs.lossless || alone && legs.tried && legs.discarded <= policy.Resolved {
+	if err != nil || legs.lossless {
 		return from, err
+	}
+	if alone && legs.tried && legs.discarded <= policy.Resolved {
+		return a.bounded(ctx, from)
 	}
 	half := s
 	half.Budget /= 2
@@ -206,6 +209,29 @@ func (a *assigner) hasty(ctx context.Context, from *btn.Plan, c *problem.Chains,
 	}
 	contracted, _ := upTo(from.Estimates, half.Budget)
 	return &btn.Plan{Method: from.Method, Accuracy: a.settings.Accuracy, Warnings: from.Warnings, Estimates: merged(contracted, sampled)}, nil
+}
+
+// bounded adds bounds to the model's own plan, which hold under any evidence that enters as a mask. They take as much as its first estimate
+// at most.
+func (a *assigner) bounded(ctx context.Context, from *btn.Plan) (*btn.Plan, error) {
+	unmasked, err := a.current().Unmasked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := a.settings
+	s.Budget = min(s.Budget, from.Estimates[0].Cost.Flops/policy.BoundsShare)
+	bounds, err := bounding(ctx, unmasked, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range bounds {
+		for _, part := range e.Parts {
+			part.(*btn.Bound).Masked = true
+		}
+	}
+	plan := *from
+	plan.Estimates = slices.Insert(slices.Clone(from.Estimates), 1, bounds...)
+	return &plan, nil
 }
 
 // A verdict is what a trial of truncated legs says: whether it took place, whether nothing at all is truncated, the share of the weight

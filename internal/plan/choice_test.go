@@ -82,6 +82,43 @@ func TestFamiliesByWhatTheyAreWorth(t *testing.T) {
 	}
 }
 
+// TestResolvedModelsHaveBoundsUnderEvidence: the model's own plan is bounded once, for all evidence, and found again with other values and
+// other variables.
+func TestResolvedModelsHaveBoundsUnderEvidence(t *testing.T) {
+	grid, err := generate.Grid(20, 20, generate.Ising{Delta: 1, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(t.Context(), grid, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	memo := &counting{}
+	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 3e9, Memory: 1 << 28}
+	for k, ev := range []map[int]int{{55: 0, 211: 1}, {55: 0, 211: 1}, {55: 1, 211: 1}, {57: 1, 128: 0, 340: 1}} {
+		list, err := Assign(t.Context(), net, []query.Query{{Evidence: factorgraph.Observe(ev)}}, s, memo)
+		if err != nil || list[0].Error != nil {
+			t.Fatal(err, list[0].Error)
+		}
+		p := list[0].Plan
+		if !masked(p) || draws(p) {
+			t.Fatal("the model's own plan does not resolve it: there is nothing to see")
+		}
+		if want := []string{btn.CacheMiss, btn.CacheHit}[min(k, 1)]; list[0].Cache != want {
+			t.Errorf("query %d: cache %q", k, list[0].Cache)
+		}
+		bounds := &p.Estimates[1]
+		if bounds.Rule != btn.Bounding || bounds.Cost.Flops > p.Estimates[0].Cost.Flops {
+			t.Fatalf("query %d: the second estimate is by rule %v and takes %g flops", k, bounds.Rule, bounds.Cost.Flops)
+		}
+		for _, part := range bounds.Parts {
+			if !part.(*btn.Bound).Masked {
+				t.Errorf("query %d: %+v", k, part)
+			}
+		}
+	}
+}
+
 // TestOneFamilyWhereItIsAskedFor: a bond or a number of components says what grows.
 func TestOneFamilyWhereItIsAskedFor(t *testing.T) {
 	dense, err := generate.Complete(24, generate.Ising{Delta: 1, Seed: 3})
