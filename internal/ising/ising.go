@@ -85,3 +85,50 @@ func New(e *sumproduct.Expression) *Model {
 	}
 	return s
 }
+
+// Colours returns all spins in classes in which none is coupled to another, each in rising sequence: a greedy colouring. Cost: linear,
+// times the classes at most.
+func (s *Model) Colours() (classes [][]int) {
+	colour := make([]int, s.N)
+	taken := []int{} // the last spin that a neighbour of a colour was found for, plus one
+	for i := range s.N {
+		for _, k := range s.To[s.First[i]:s.First[i+1]] {
+			if int(k) < i {
+				taken[colour[k]] = i + 1
+			}
+		}
+		c := slices.IndexFunc(taken, func(at int) bool { return at != i+1 })
+		if c < 0 {
+			c = len(taken)
+			taken = append(taken, 0)
+			classes = append(classes, nil)
+		}
+		colour[i] = c
+		classes[c] = append(classes[c], i)
+	}
+	return classes
+}
+
+// Reordered returns the model whose spin k is spin order[k] of s. Cost: linear, but for sorting neighbours.
+func (s *Model) Reordered(order []int) *Model {
+	at := make([]int32, s.N)
+	for k, i := range order {
+		at[i] = int32(k)
+	}
+	to := &Model{N: s.N, Constant: s.Constant, H: make([]float64, s.N), First: make([]int32, s.N+1)}
+	for k, i := range order {
+		to.H[k] = s.H[i]
+		from := len(to.To)
+		by := map[int32]float64{}
+		for l := s.First[i]; l < s.First[i+1]; l++ {
+			to.To = append(to.To, at[s.To[l]])
+			by[at[s.To[l]]] = s.J[l]
+		}
+		slices.Sort(to.To[from:])
+		for _, l := range to.To[from:] {
+			to.J = append(to.J, by[l])
+		}
+		to.First[k+1] = int32(len(to.To))
+	}
+	return to
+}

@@ -11,6 +11,7 @@ package annealing
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/ising"
 )
@@ -21,6 +22,7 @@ const unit = 2 * math.Log2E
 // lattice is a model of spins as the loops see it: fields and couplings are in powers of 2 of the odds.
 type lattice struct {
 	model *ising.Model
+	order []int // spins of the expression in the sequence they take steps in, which is that of everything here
 	n     int
 	h     []float32 // padded to eight
 	base  []float32 // of where chains begin, padded to eight
@@ -47,8 +49,18 @@ const denseShare = 0.45
 // newLattice returns the loops of a model whose chains begin with independent spins, of odds 2^base. The model is what a state weighs
 // against that.
 func newLattice(s *ising.Model, base []float32) *lattice {
+	order := make([]int, s.N)
+	for i := range order {
+		order[i] = i
+	}
+	dense := float64(len(s.To)) >= denseShare*float64(s.N)*float64(s.N)
+	if !dense {
+		// Colour by colour: neighbours in sequence would wait for one another. Measured on lattices: two thirds of the time.
+		order = slices.Concat(s.Colours()...)
+		s, base = s.Reordered(order), reordered(base, order)
+	}
 	l := &lattice{
-		model: s, base: append(base, make([]float32, Group)...), up: make([]float64, s.N), n: s.N,
+		model: s, order: order, base: append(base, make([]float32, Group)...), up: make([]float64, s.N), n: s.N,
 		h: make([]float32, s.N+Group), ends: make([]int32, s.N+1), to: make([]int32, len(s.To)+1),
 		j: make([]float32, len(s.J)+1),
 	}
@@ -61,10 +73,18 @@ func newLattice(s *ising.Model, base []float32) *lattice {
 		l.to[k] = to * 4 * Group
 		l.j[k] = float32(unit * s.J[k])
 	}
-	if float64(len(s.To)) >= denseShare*float64(s.N)*float64(s.N) {
+	if dense {
 		l.densify()
 	}
 	return l
+}
+
+// reordered is x in another sequence.
+func reordered(x []float32, order []int) (y []float32) {
+	for _, i := range order {
+		y = append(y, x[i])
+	}
+	return y
 }
 
 // densify makes rows of eight.
@@ -153,7 +173,7 @@ func (l *lattice) anneal(ctx context.Context, p Path, first int64, ln []float64,
 		end = make([]uint8, l.n*Group)
 		for k, s := range b.spins {
 			if s > 0 {
-				end[k] = 1
+				end[l.order[k/Group]*Group+k%Group] = 1
 			}
 		}
 	}
