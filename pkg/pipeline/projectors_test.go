@@ -147,7 +147,7 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)
 	m := grid(t, 18, 24, 1)
-	s := btn.Settings{Method: btn.MethodTruncated, Accuracy: 1e-7}
+	s := btn.Settings{Method: btn.MethodTruncated, Accuracy: 1e-7, Budget: 1e9} // what is searched where the cache is not heard of
 	few, two, many := observe(1), factorgraph.Observe(map[int]int{100: 1, 200: 0}), observe(
 		1, 0, 0, 1, 1, 0,
 	)

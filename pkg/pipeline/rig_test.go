@@ -232,7 +232,7 @@ func (r *rig) eventually(what string, f func() bool) {
 	r.t.Fatalf("nothing moves, and not: %s%s", what, r.stands())
 }
 
-// stands lists the consumers that have something to deliver, or wait for an acknowledgement, where nothing moves.
+// stands lists the consumers that have something to deliver, or wait for an acknowledgement.
 func (r *rig) stands() (text string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

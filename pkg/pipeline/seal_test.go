@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,11 +72,12 @@ func TestSignedDeadline(t *testing.T) {
 	_, err = r.js.PublishMsg(r.ctx, copied)
 	r.must(err)
 	stop, _ = r.run(c, pipeline.StageAggregate)
-	r.eventually("the copy is counted", func() bool { return forgedOf(t, c.Metrics)[message.KindDeadline] == 1 })
+	r.eventually("the copy is counted", func() bool { return forgedOf(t, c.Metrics)[message.KindDeadline] >= 1 })
 	if a, err := r.client.Answer(r.ctx, "late"); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("the job was ended: %+v, %v", a, err)
 	}
 	stop()
+	refused := forgedOf(t, c.Metrics)[message.KindDeadline] // on a busy machine the copy may come again
 
 	// one in its time, with nobody to contract
 	w.Job, w.DeadlineMS = "soon", 1000
@@ -85,8 +87,8 @@ func TestSignedDeadline(t *testing.T) {
 	if a := r.wait("soon"); a.Status != wire.StatusDeadline {
 		t.Errorf("status %s, %v", a.Status, a.Error)
 	}
-	if n := forgedOf(t, c.Metrics)[message.KindDeadline]; n != 1 {
-		t.Errorf("%v deadlines were refused", n)
+	if n := forgedOf(t, c.Metrics)[message.KindDeadline]; n != refused {
+		t.Errorf("%v deadlines were refused, %v of them copies", n, refused)
 	}
 }
 
@@ -166,7 +168,8 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 	})
 	time.Sleep(1100 * time.Millisecond) // the least time between two looks at the file
 	r.eventually("what the old key signed has been taken", func() bool {
-		return r.messages("BTN_NETWORK") == 0 && r.messages("BTN_TASK") == 0
+		return r.messages("BTN_NETWORK") == 0 && r.messages("BTN_TASK") == 0 &&
+			!strings.Contains(r.stands(), "BTN_PARTIAL")
 	})
 	keyFile(t, file, 2)
 	for range 20 {
