@@ -29,7 +29,7 @@ var referenceSettings = map[string]btn.Settings{
 	"auto":           {Method: btn.MethodAuto, Budget: 1e9},
 	"auto-variables": {Method: btn.MethodAuto, Budget: 1e8, Cores: btn.CoresAreVariables},
 	"truncated":      {Method: btn.MethodTruncated, Budget: 2e8, Bond: 8},
-	"regions":        {Method: btn.MethodRegions, Budget: 1e7},
+	"regions":        {Method: btn.MethodRegions, Budget: 1e9},
 	"symmetry-cp":    {Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1, LearnFlops: 1e8},
 	"symmetry-cp-bp": {
 		Method:     btn.MethodSymmetryCP,

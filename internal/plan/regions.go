@@ -187,6 +187,9 @@ func regionsPlan(
 			continue
 		}
 		moves := min(policy.RegionMoves, max(searches/2, 1))
+		if s.Method == btn.MethodRegions && k == 0 { // nothing else would answer
+			moves = policy.RegionMoves
+		}
 		f, err := region.Plan(planning, h, region.Options{Kind: r.kind, Size: r.size, Marginals: marginals, Moves: moves})
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, false, ctxErr

@@ -23,7 +23,8 @@ import (
 //
 // which is 0 where belief propagation is right about them. Variables that share a factor with one before them
 // are left out. Candidates are those whose beliefs are least certain, weighted by their degree. states are
-// what belief propagation came to. Clamping takes policy.ClampShare of a budget in flops, or one candidate.
+// what belief propagation came to. Clamping takes policy.ClampShare of a budget in flops, or one candidate: those that
+// are not clamped follow.
 func influential(
 	ctx context.Context, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State, budget float64,
 ) ([]int, error) {
@@ -87,16 +88,16 @@ func influential(
 		each *= policy.ClampStarts
 	}
 	some := max(1, int(min(policy.ClampShare*budget/each, policy.ClampCandidates)))
-	candidates = candidates[:min(some, len(candidates))]
-	for k := range candidates {
-		moved, err := clamp(ctx, conditioned, candidates[k].variable, state.LnZ(), e, messages)
+	clamped := candidates[:min(some, len(candidates))]
+	for k := range clamped {
+		moved, err := clamp(ctx, conditioned, clamped[k].variable, state.LnZ(), e, messages)
 		if err != nil {
 			return nil, err
 		}
-		candidates[k].score = moved
+		clamped[k].score = moved
 	}
 
-	slices.SortFunc(candidates, best)
+	slices.SortFunc(clamped, best)
 	var out []int
 	for _, c := range candidates {
 		out = append(out, c.variable)

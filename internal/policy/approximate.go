@@ -139,9 +139,9 @@ const (
 	// Measured with RegionMoves.
 	RegionMoveFlops = 2.5e-9 * Rate
 
-	// LeastRegionMoves are granted to all families together whatever the budget: some 100 ms.
+	// LeastRegionMoves are granted to all families together whatever the budget: some 170 ms.
 	// Chosen; like LeastUpdates.
-	LeastRegionMoves = 1 << 25
+	LeastRegionMoves = 1 << 26
 
 	// RegionWidth is log2 of the largest table of a region's contraction, RegionCount how many
 	// regions a list has at most, RegionFlops what all regions of one family may take.

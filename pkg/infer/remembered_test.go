@@ -239,7 +239,7 @@ func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 	}{
 		{complete, btn.Settings{Method: btn.MethodTruncated, Bond: 48}, "",
 			"plans of truncated legs: the model's takes"},
-		{grid, btn.Settings{Method: btn.MethodRegions, Budget: 1e7}, "regions: for what",
+		{grid, btn.Settings{Method: btn.MethodRegions, Budget: 1e7}, "regions",
 			"regions"},
 		{grid, btn.Settings{Method: btn.MethodExact}, "contraction tree", ""},
 	} {
