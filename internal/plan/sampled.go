@@ -205,7 +205,8 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 // alike reports whether chains that begin with beliefs are to be believed against those from uniform draws: they weigh as much on average,
 // their weights spread less, and they end where the others do. Beliefs that speak for one of several modes keep chains from the others, of
 // which the spread of their weights tells nothing; but ln of what the beliefs say of where chains end is low in other modes, and one of a
-// tenth of the weight shows in a hundred chains. Chains from uniform draws that weigh far less have no say.
+// tenth of the weight shows in a hundred chains. Chains from uniform draws that weigh far less have no say; it is beliefs from other starts
+// that say then whether there are other modes.
 func alike(ctx context.Context, m *annealing.Model, p annealing.Path, from, to int64) (bool, error) {
 	var means [2]sampling.Mean
 	var ends [2]moments
@@ -234,7 +235,8 @@ func alike(ctx context.Context, m *annealing.Model, p annealing.Path, from, to i
 	case product.StandardError > math.Sqrt(policy.ProductGain)*uniform.StandardError:
 		return false, nil
 	case more > policy.ProductExcess*deviation:
-		return true, nil
+		divided, err := m.Divided(ctx)
+		return !divided, err
 	}
 	return apart <= policy.ProductDeviations*math.Hypot(ends[0].deviation, ends[1].deviation), nil
 }

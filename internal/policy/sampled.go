@@ -80,6 +80,14 @@ const (
 	ProductChains     = 2048
 	ProductExcess     = 4
 
+	// ProductStarts, ProductPatience and ProductApart are how many other starts of belief propagation have the say where chains from uniform
+	// draws have none, how many times longer they run, and from which difference of a probability on they are another mode.
+	// Measured: an attractive grid of 12×12, Δ = 2, lost a quarter of Z, which 4,000 chains did not see. Chosen: two modes that are reached
+	// alike are missed by one model of 128.
+	ProductStarts   = 7
+	ProductPatience = 4
+	ProductApart    = 0.5
+
 	// LadderParts is into how many parts of β the pilot divides the path to place rungs, EvenShare the share of rungs that are even.
 	// Measured with 1,024 rungs placed by 64 chains: the variance of ln w is 0.7 to 1 of that of an even ladder on seven kinds of large
 	// models, 0.8 in the middle.

@@ -184,6 +184,33 @@ func (m *Model) from(ctx context.Context, product bool) (*walk, error) {
 	return m.product, err
 }
 
+// Divided reports whether beliefs depend on where belief propagation begins: whether a value has those further apart than
+// policy.ProductApart from one of policy.ProductStarts random starts, with policy.ProductPatience times the updates. Errors: the context's.
+func (m *Model) Divided(ctx context.Context) (bool, error) {
+	own, err := m.from(ctx, true)
+	if err != nil {
+		return false, err
+	}
+	for seed := range uint64(policy.ProductStarts) {
+		o := bp.Options{Updates: policy.ProductPatience * m.updates(), Damping: 0.3, Schedule: bp.Sequential, Seed: seed + 1}
+		state, err := bp.Run(ctx, m.e, o)
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if err != nil {
+			return true, nil
+		}
+		for i := range m.dims {
+			for a, p := range state.Belief(i) {
+				if math.Abs(p-math.Exp(own.start[i][a])) > policy.ProductApart {
+					return true, nil
+				}
+			}
+		}
+	}
+	return false, nil
+}
+
 // updates is how many messages the beliefs are made of in all.
 func (m *Model) updates() int64 {
 	n := 1
