@@ -25,11 +25,12 @@ type proposals struct {
 	spent float64
 	least float64       // variance of the mean
 	best  *btn.Sampling // nil before the first
+	ends  *ends         // nil where no chain is alive
 }
 
 // propose chooses between mini-buckets, slices of growing widths and sweeps of growing bonds within so much work; nil where nothing can be
-// drawn from.
-func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64) (*btn.Sampling, error) {
+// drawn from. What the draws would weigh that some chains have ended at counts, too: draws never see what their density leaves out.
+func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64, ends *ends) (*btn.Sampling, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
@@ -46,7 +47,7 @@ func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work 
 		Kind: btn.SampledByMiniBuckets, Shape: own.Shape(), Seed: s.Seed, Order: order, Entries: entries,
 		Each: plan.Draw, Setup: plan.Flops,
 	}
-	c := &proposals{own: own, s: s, work: work, spent: plan.Flops, least: math.Inf(1)}
+	c := &proposals{own: own, s: s, work: work, spent: plan.Flops, least: math.Inf(1), ends: ends}
 	p, err := importance.New(e, bound, nil, 1)
 	if err == nil {
 		_, err = c.try(ctx, given, p)
@@ -72,6 +73,14 @@ func (c *proposals) try(ctx context.Context, along btn.Sampling, p *importance.P
 		return false, err
 	}
 	along.Spread = max(relativeVariance(w.Ln), 2*along.Defence)
+	if c.ends != nil {
+		c.spent += along.Each * float64(len(c.ends.states))
+		at, err := p.Weigh(ctx, c.ends.states)
+		if err != nil {
+			return false, err
+		}
+		along.Spread = max(along.Spread, c.ends.spread(at, sampling.LnMean(w.Ln)))
+	}
 	if got := along.Spread * along.Each / max(c.s.Budget-along.Setup, along.Each); got < c.least {
 		c.least, c.best, better = got, &along, true
 	}

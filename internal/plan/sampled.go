@@ -75,7 +75,11 @@ func draw(ctx context.Context, c *problem.Chains, s btn.Settings) (*btn.Sampling
 		return nil, err
 	}
 	along.Shape = c.Prepared.Shape()
-	other, err := propose(ctx, c.Prepared, s, policy.ProposalShare*s.Budget)
+	ends, err := endsOf(ctx, c.Model, along, s)
+	if err != nil {
+		return nil, err
+	}
+	other, err := propose(ctx, c.Prepared, s, policy.ProposalShare*s.Budget, ends)
 	roomless := c.Model.Bytes(annealing.Group, 1, true) > float64(s.Memory)
 	if err == nil && other != nil && (roomless || promise(other, c, s.Budget) < promise(along, c, s.Budget)) {
 		along = other
@@ -241,13 +245,52 @@ func alike(ctx context.Context, m *annealing.Model, p annealing.Path, from, to i
 	return apart <= policy.ProductDeviations*math.Hypot(ends[0].deviation, ends[1].deviation), nil
 }
 
+// ends are where some chains that are no components have ended.
+type ends struct {
+	states  [][]int
+	weights []float64 // of the chains, tempered; they add up to 1
+	ln      float64   // of the mean of the weights
+}
+
+// endsOf runs policy.PilotChains chains of the chosen kind, with fewer rungs if those take more than policy.PilotShare of the budget; nil
+// where all die.
+func endsOf(ctx context.Context, m *annealing.Model, along *btn.Sampling, s btn.Settings) (*ends, error) {
+	const first, chains = 2 * policy.ProductChains, policy.PilotChains // others than those of the pilot
+	rungs := int(max(4, min(float64(along.Rungs), policy.PilotShare*s.Budget/(m.Flops(1)*chains))))
+	p := annealing.Path{Rungs: rungs, Knots: along.Knots, Product: along.Product, Seed: ^s.Seed}
+	if along.Metropolis {
+		p.Step = annealing.Metropolis
+	}
+	w, err := m.Run(ctx, p, first, first+chains, 1, true)
+	if err != nil || math.IsInf(w.Top, -1) {
+		return nil, err
+	}
+	e := &ends{weights: tempered(w.Ln), ln: sampling.LnMean(w.Ln)}
+	for c := range w.Ln {
+		x := make([]int, m.Indices())
+		m.State(w, c, x)
+		e.states = append(e.states, x)
+	}
+	return e, nil
+}
+
+// spread is the variance of weights over the square of their mean as it is at states of the model: E w/Z there, less 1, where draws whose
+// weights have a mean of e^ln would weigh e^at. A part of Z that the density leaves out is rare among draws, and not among the states.
+func (e *ends) spread(at []float64, ln float64) float64 {
+	ln = max(ln, e.ln)
+	total := 0.0
+	for c, l := range at {
+		total += e.weights[c] * math.Exp(min(l-ln, 50))
+	}
+	return total - 1
+}
+
 // moments are a mean and its standard error.
 type moments struct{ mean, deviation float64 }
 
-// weighted is the mean of x with weights e^ln, or with a power of them that leaves enough of the chains effective: the mean of few would
-// have no standard error to speak of.
-func weighted(x, ln []float64) (m moments) {
-	w := make([]float64, len(ln))
+// tempered are weights e^ln, or a power of them that leaves enough of the chains effective, over their sum.
+func tempered(ln []float64) (w []float64) {
+	w = make([]float64, len(ln))
 	top := slices.Max(ln)
 	for power := 1.0; ; power /= 2 {
 		sum, squares := 0.0, 0.0
@@ -260,9 +303,14 @@ func weighted(x, ln []float64) (m moments) {
 			for c := range w {
 				w[c] /= sum
 			}
-			break
+			return w
 		}
 	}
+}
+
+// weighted is the mean of x with tempered weights: the mean of few would have no standard error to speak of.
+func weighted(x, ln []float64) (m moments) {
+	w := tempered(ln)
 	for c, y := range x {
 		m.mean += w[c] * y
 	}

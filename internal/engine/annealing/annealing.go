@@ -223,6 +223,9 @@ func (m *Model) updates() int64 {
 // StartFlops is what the beliefs cost that a path with Product begins with.
 func (m *Model) StartFlops() float64 { return float64(m.updates()) * policy.UpdateFlops }
 
+// Indices is how many indices a state has.
+func (m *Model) Indices() int { return len(m.dims) }
+
 // Binary reports whether some index has two values, so that the step makes a difference.
 func (m *Model) Binary() bool { return slices.Contains(m.dims, 2) }
 

@@ -159,6 +159,33 @@ func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads
 	return w, nil
 }
 
+// Weigh returns ln of what the draws would weigh that these states are, nats: of slices, those that the states are in. Errors: those of
+// slices, the context's. Cost: that of a draw each.
+func (p *Proposal) Weigh(ctx context.Context, states [][]int) ([]float64, error) {
+	own := p.newRoom(false)
+	ln := make([]float64, len(states))
+	for c, state := range states {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		copy(own.x, state)
+		switch {
+		case p.rest != nil:
+			lnq := p.bound.LnDensityLast(own.x, p.drawn)
+			z, err := own.space.LnSlice(ctx, rand.New(rand.NewPCG(uint64(c), 0)), own.x, nil)
+			if err != nil {
+				return nil, err
+			}
+			ln[c] = z - lnq
+		case p.sweep != nil:
+			ln[c] = p.weight(own.x, own.drawer.LnDensity(own.x), p.bound.LnDensity(own.x))
+		default:
+			ln[c] = p.bound.LnProduct(own.x, p.e) - p.bound.LnDensity(own.x)
+		}
+	}
+	return ln, nil
+}
+
 // room is that of a goroutine.
 type room struct {
 	x      []int
@@ -198,6 +225,11 @@ func (p *Proposal) draw(r *rand.Rand, drawer *mps.Drawer, x []int) float64 {
 		sweep = drawer.Draw(r, x)
 		buckets = p.bound.LnDensity(x)
 	}
+	return p.weight(x, sweep, buckets)
+}
+
+// weight is ln ψ/q of a state of these logarithms of its densities.
+func (p *Proposal) weight(x []int, sweep, buckets float64) float64 {
 	ln := p.bound.LnProduct(x, p.e)
 	if math.IsInf(ln, -1) {
 		return ln

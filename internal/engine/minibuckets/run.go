@@ -251,9 +251,13 @@ func (b *Bound) DrawLast(r *rand.Rand, x []int, from int) (lnq float64) {
 }
 
 // LnDensity returns ln q of a state, nats: the density that Draw draws from. Cost: that of Draw.
-func (b *Bound) LnDensity(x []int) (ln float64) {
+func (b *Bound) LnDensity(x []int) (ln float64) { return b.LnDensityLast(x, 0) }
+
+// LnDensityLast is ln of the density of the values of the indices that the order has from a position on, nats: what DrawLast returns.
+func (b *Bound) LnDensityLast(x []int, from int) (ln float64) {
 	p := make([]float64, 0, 8)
-	for k, i := range b.plan.Order {
+	for k := from; k < len(b.plan.Order); k++ {
+		i := b.plan.Order[k]
 		a := x[i]
 		p = b.conditional(k, x, p[:0])
 		x[i] = a

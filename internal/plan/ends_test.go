@@ -1,0 +1,57 @@
+package plan
+
+import (
+	"math"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/reparam"
+)
+
+// TestEndsSeeWhatDrawsDoNot: a tenth of the states that weighs far more than the draws counts, and none where all weigh their mean.
+func TestEndsSeeWhatDrawsDoNot(t *testing.T) {
+	const n = 50
+	e := &ends{ln: 3}
+	at := make([]float64, n)
+	for c := range at {
+		e.weights = append(e.weights, 1.0/n)
+		at[c] = 3
+	}
+	if got := e.spread(at, 2.9); math.Abs(got) > 1e-12 {
+		t.Errorf("all alike: %v", got)
+	}
+	for c := range n / 10 {
+		at[c] = 9
+	}
+	if got, want := e.spread(at, 2.9), (math.Exp(6)-1)/10; math.Abs(got-want) > 1e-9*want {
+		t.Errorf("a tenth outside: %v, want %v", got, want)
+	}
+	if got := e.spread(at, 9); got > 0 {
+		t.Errorf("draws that have seen the most: %v", got)
+	}
+}
+
+// TestDrawsThatMissAModeAreNotChosen: 64 draws of a sweep of bond 4 through this complete model weigh alike, and are 4 nats below Z.
+func TestDrawsThatMissAModeAreNotChosen(t *testing.T) {
+	m, err := generate.Complete(40, generate.Ising{Delta: 1, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chains, err := problem.New(net, problem.Options{}).Chains(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	along, err := draw(t.Context(), chains, btn.Settings{Budget: 2e10, Memory: 1 << 31, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if along.Kind != btn.SampledByAnnealing {
+		t.Errorf("components are drawn by %s, spread %v", along.Kind, along.Spread)
+	}
+}
