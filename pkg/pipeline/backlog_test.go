@@ -60,8 +60,8 @@ func storedTasks(r *rig) (count, small, large float64) {
 // all is done. What a worker measured is there for whoever starts after it has gone.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, quick)
-	c := quick
+	r := newRig(t, embedded.Options{}, calm)
+	c := calm
 	c.SweepAfter = time.Minute
 	c.ChunkFlops = 1e6
 	c.Metrics = metrics.New(string(pipeline.StageAggregate))

@@ -145,7 +145,7 @@ func (p *planned) Do(
 // order, and alone.
 func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, quick)
+	r := newRig(t, embedded.Options{}, calm)
 	m := grid(t, 18, 24, 1)
 	s := btn.Settings{Method: btn.MethodTruncated, Accuracy: 1e-7, Budget: 1e9} // what is searched where the cache is not heard of
 	few, two, many := observe(1), factorgraph.Observe(map[int]int{100: 1, 200: 0}), observe(
@@ -180,7 +180,7 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 		r.ctx, known.key, func(context.Context) (*btn.Plan, error) { return known.plan, nil },
 	)
 	r.must(err)
-	r.run(quick, pipeline.Stages()...)
+	r.run(calm, pipeline.Stages()...)
 	for i, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1}} {
 		var ev []factorgraph.Evidence
 		for _, q := range order {
