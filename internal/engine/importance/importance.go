@@ -169,6 +169,9 @@ func (p *Proposal) Weigh(ctx context.Context, states [][]int) ([]float64, error)
 			return nil, err
 		}
 		copy(own.x, state)
+		if ln[c] = math.Inf(-1); p.rest == nil && math.IsInf(p.bound.LnProduct(own.x, p.e), -1) {
+			continue // no density is asked for where there may be none
+		}
 		switch {
 		case p.rest != nil:
 			lnq := p.bound.LnDensityLast(own.x, p.drawn)
@@ -176,7 +179,9 @@ func (p *Proposal) Weigh(ctx context.Context, states [][]int) ([]float64, error)
 			if err != nil {
 				return nil, err
 			}
-			ln[c] = z - lnq
+			if !math.IsInf(z, -1) {
+				ln[c] = z - lnq
+			}
 		case p.sweep != nil:
 			ln[c] = p.weight(own.x, own.drawer.LnDensity(own.x), p.bound.LnDensity(own.x))
 		default:

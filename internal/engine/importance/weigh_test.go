@@ -31,6 +31,9 @@ func TestStatesWeighWhatTheDrawsThatTheyAreWould(t *testing.T) {
 			total, alive := 0.0, true
 			for c, l := range ln {
 				alive = alive && psi[c] > 0
+				if math.IsNaN(l) {
+					t.Fatalf("seed %d: state %v of %s weighs e^%v", seed, states[c], name, l)
+				}
 				if psi[c] > 0 {
 					total += psi[c] * math.Exp(-l)
 				}
