@@ -33,17 +33,18 @@ import (
 type flags struct {
 	config.Common
 	config.Servers
-	Lanes       []int         `help:"Lanes to serve, 0 to 15; all without it. Not after 'btn setup --one-consumer'." placeholder:"N,…"`
-	Concurrency int           `help:"Messages worked on at a time; 0: ${concurrency}." default:"0"`
-	Threads     int           `help:"Threads of one contraction." default:"1"`
-	Memory      config.Size   `help:"${memory_help}" placeholder:"SIZE"`
-	ChunkFlops  float64       `help:"About how many operations one task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
-	MemoryLimit config.Size   `help:"${memory_limit_help}" placeholder:"SIZE"`
-	Tenants     string        `help:"${tenants_help}" placeholder:"FILE"`
-	Drain       time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
-	Ceiling     time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"15m"`
-	Overdue     time.Duration `help:"${overdue_help}" default:"10s"`
-	HTTP        string        `name:"http" help:"${http_help}" placeholder:"ADDR"`
+	RedisTimeout time.Duration `help:"The longest that one call to Redis may take; later it counts as not there." default:"100ms"`
+	Lanes        []int         `help:"Lanes to serve, 0 to 15; all without it. Not after 'btn setup --one-consumer'." placeholder:"N,…"`
+	Concurrency  int           `help:"Messages worked on at a time; 0: ${concurrency}." default:"0"`
+	Threads      int           `help:"Threads of one contraction." default:"1"`
+	Memory       config.Size   `help:"${memory_help}" placeholder:"SIZE"`
+	ChunkFlops   float64       `help:"About how many operations one task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
+	MemoryLimit  config.Size   `help:"${memory_limit_help}" placeholder:"SIZE"`
+	Tenants      string        `help:"${tenants_help}" placeholder:"FILE"`
+	Drain        time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
+	Ceiling      time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"15m"`
+	Overdue      time.Duration `help:"${overdue_help}" default:"10s"`
+	HTTP         string        `name:"http" help:"${http_help}" placeholder:"ADDR"`
 }
 
 // helpTexts are the help of flags whose tags would be long.
@@ -60,11 +61,12 @@ var helpTexts = kong.Vars{
 
 // onlyOf are the flags that change something in some stages only.
 var onlyOf = map[string][]pipeline.Stage{
-	"redis":       {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract}, // networks, decompositions, projectors
-	"chunk-flops": {pipeline.StageLearn},
-	"tenants":     {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate}, // whose latencies are by class
-	"threads":     {pipeline.StageContract},
-	"memory":      {pipeline.StageContract},
+	"redis":         {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract}, // networks, decompositions, projectors
+	"redis-timeout": {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract},
+	"chunk-flops":   {pipeline.StageLearn},
+	"tenants":       {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate}, // whose latencies are by class
+	"threads":       {pipeline.StageContract},
+	"memory":        {pipeline.StageContract},
 }
 
 // matters hides the flags that change nothing in a stage.
@@ -146,10 +148,11 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	ctx, hang := context.WithCancelCause(ctx)
 	defer hang(nil)
 	err = pipeline.Run(ctx, configure(pipeline.Config{
-		NC:          nc,
-		Redis:       f.Redis,
-		RedisClient: store,
-		MessageKeys: f.Signing.MessageKeys, AcceptUnsigned: f.Signing.AcceptUnsigned,
+		NC:           nc,
+		Redis:        f.Redis,
+		RedisClient:  store,
+		RedisTimeout: f.RedisTimeout,
+		MessageKeys:  f.Signing.MessageKeys, AcceptUnsigned: f.Signing.AcceptUnsigned,
 		Lanes:       f.Lanes,
 		Concurrency: f.Concurrency,
 		Threads:     f.Threads,
@@ -181,7 +184,7 @@ func (f *flags) dial(stage pipeline.Stage, logger *slog.Logger) (*nats.Conn, red
 	}
 	var store redis.UniversalClient
 	if f.Redis != "" {
-		if store, err = f.AsRedis.Client(f.Redis, cache.Tune(0)); err != nil {
+		if store, err = f.AsRedis.Client(f.Redis, cache.Tune(f.RedisTimeout)); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -51,6 +51,8 @@ type Config struct {
 	// RedisClient is the cache's connection, for a Redis that wants more than a URL says. Run closes
 	// it. Logs call it what Redis says.
 	RedisClient redis.UniversalClient
+	// RedisTimeout is the longest that one call to Redis may take, connecting included; 0: 100 ms.
+	RedisTimeout time.Duration
 
 	// MessageKeys is a file of keys that sign what workers write for each other, and the answers; it
 	// is read again when it changes. Empty: nothing is signed, and everything is believed.

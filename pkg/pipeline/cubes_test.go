@@ -171,7 +171,7 @@ func TestCubesAreRemembered(t *testing.T) {
 	for job, e := range map[string]factorgraph.Evidence{
 		"again": {}, "observed": factorgraph.Observe(map[int]int{3: 1, 17: 0}), "otherwise": factorgraph.Observe(map[int]int{3: 0, 40: 1}),
 	} {
-		for try := 1; ; try++ { // a busy machine keeps Redis from an answer in time: then a circuit is compiled again
+		for try := 1; ; try++ { // a busy machine works on a task twice, and both count
 			got, hits, misses := ask(fmt.Sprint(job, try), e)
 			if hits == n && misses == 0 && got.Cache == btn.CacheHit {
 				break

@@ -51,10 +51,11 @@ var quick = pipeline.Config{
 }
 
 // calm is quick for tests of jobs that nothing is wrong with: a busy machine lets a process wait for longer than quick's AckWait, and
-// five times of that are a failure.
+// five times of that are a failure. Nor is a slow Redis taken for none.
 var calm = func() pipeline.Config {
 	c := quick
 	c.AckWait = 2 * time.Second
+	c.RedisTimeout = guard
 	return c
 }()
 

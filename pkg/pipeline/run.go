@@ -46,6 +46,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 
 	// in this process only without a Redis
 	remember := cache.Options{
+		Timeout:  c.RedisTimeout,
 		Overflow: cached.Overflow{Bus: b},
 		Secrets:  keys.Secrets,
 		Logger:   c.Logger,
