@@ -81,7 +81,7 @@ func (c *proposals) try(ctx context.Context, along btn.Sampling, p *importance.P
 		}
 		along.Spread = max(along.Spread, c.ends.spread(at, sampling.LnMean(w.Ln)))
 	}
-	if got := along.Spread * along.Each / max(c.s.Budget-along.Setup, along.Each); got < c.least {
+	if got := along.Spread * along.Each / max(c.s.Budget-along.Setup, along.Each); c.best == nil || got < c.least {
 		c.least, c.best, better = got, &along, true
 	}
 	return better, nil
