@@ -294,8 +294,8 @@ func pooledWeights(in Input) (ln []float64) {
 
 // TestMarginalsOfFewComponents: one of 200 carries all the weight, and agrees with itself.
 func TestMarginalsOfFewComponents(t *testing.T) {
-	marginals := func(ln []float64) btn.Result {
-		in := withSampled(Input{Assignment: &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9}}}, 1, ln)
+	marginals := func(ln []float64, hard bool) btn.Result {
+		in := withSampled(Input{Assignment: &btn.Assignment{Hard: hard, Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9}}}, 1, ln)
 		w := in.Values[0].Value.Weights
 		w.Domains, w.Share, w.Squares, w.Top = []int{2}, make([]float64, 2), make([]float64, 2), 5
 		for k, l := range ln {
@@ -304,13 +304,17 @@ func TestMarginalsOfFewComponents(t *testing.T) {
 		}
 		return Result(in)
 	}
-	r := marginals(even(5, 0.1, 200))
+	r := marginals(even(5, 0.1, 200), false)
 	if u := r.MarginalUncertainty; u == nil || math.Abs(*u-1/math.Sqrt(200)) > 1e-3 || math.Abs(r.Marginals[0][0]-0.5) > 1e-3 {
 		t.Errorf("even weights: %s", text(t, r))
 	}
-	r = marginals(deadwood(5, 200))
+	r = marginals(deadwood(5, 200), false)
 	if u := r.MarginalUncertainty; u == nil || *u < 0.99 || *u > 1 || r.Marginals[0][0] < 0.99 {
 		t.Errorf("one weight: %s", text(t, r))
+	}
+	r = marginals(even(5, 0.9, 200), true) // those of a value that none of them has
+	if u := r.MarginalUncertainty; u == nil || *u != *r.Uncertainty || *u < 0.12 {
+		t.Errorf("constraints: %s", text(t, r))
 	}
 }
 

@@ -75,11 +75,11 @@ func TestMarginalsOfTruncatedLegs(t *testing.T) {
 		hard      bool
 		want      float64
 	}{
-		"the other plan":               {p(0.55, 0.6, 0.7), 0, false, 0.1},
-		"the change before":            {p(0.5, 0.6, 0.6001), 0, false, 0.03},
-		"constraints":                  {p(0.55, 0.6, 0.7), 0, true, 0.4},
-		"constraints and a truncation": {p(0.6, 0.6, 0.6), 0.25, true, 0.25},
-		"at most 1":                    {p(0.1, 0.3, 0.9), 0, true, 1},
+		"the other plan":                {p(0.55, 0.6, 0.7), 0, false, 0.1},
+		"the change before":             {p(0.5, 0.6, 0.6001), 0, false, 0.03},
+		"constraints":                   {p(0.55, 0.6, 0.7), 0, true, 0.4},
+		"constraints, whose Z may miss": {p(0.6, 0.6, 0.6), 0.01, true, 0.08},
+		"at most 1":                     {p(0.1, 0.3, 0.9), 0, true, 1},
 	} {
 		for k := range c.in.Values {
 			c.in.Values[k].Value.Truncation.Discarded = c.discarded

@@ -189,6 +189,7 @@ func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
 	r.Uncertainty = g.uncertainty
 	if r.Bounds = g.report(); g.estimates[g.best].isPooled() {
 		r.Marginals, r.MarginalUncertainty = g.estimates[g.best].sampledMarginals(a.Targets)
+		r.MarginalUncertainty = g.withMissed(r.MarginalUncertainty)
 		if r.Marginals != nil {
 			r.Targets = a.Targets
 		}
@@ -206,7 +207,7 @@ func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
 	}
 
 	r.Targets = a.Targets
-	r.MarginalUncertainty = g.marginalUncertainty(r.Marginals)
+	r.MarginalUncertainty = g.withMissed(g.marginalUncertainty(r.Marginals))
 	if r.MarginalUncertainty == nil {
 		r.Warnings = append(r.Warnings, "no other estimate has marginals: "+
 			"nothing is known of their quality, and they need larger bonds than Z")

@@ -451,7 +451,7 @@ func (g *sequence) marginalUncertainty(p [][]float64) *float64 {
 			change = max(change, policy.Second*farthest(p, before[n-2]))
 		}
 		if g.hard && best.Discarded != nil {
-			change = max(policy.Branches*change, *best.Discarded)
+			change *= policy.Branches
 		}
 		return finite(min(1, change))
 	}
@@ -460,6 +460,15 @@ func (g *sequence) marginalUncertainty(p [][]float64) *float64 {
 	}
 	change = max(policy.ApartInRegions*change, -math.Expm1(-phases(g.bp)))
 	return finite(min(1, change))
+}
+
+// withMissed is an uncertainty of probabilities that is at least that of Z where tables forbid values together: the states that Z misses
+// may all be of one value that no estimate has seen.
+func (g *sequence) withMissed(stated *float64) *float64 {
+	if !g.hard || stated == nil || g.uncertainty == nil {
+		return stated
+	}
+	return finite(max(*stated, min(1, *g.uncertainty)))
 }
 
 // farthest returns the largest difference of probabilities.
