@@ -173,12 +173,17 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 		return r.messages("BTN_NETWORK") == 0 && r.messages("BTN_TASK") == 0 &&
 			!strings.Contains(r.stands(), "BTN_PARTIAL")
 	})
+	for kind, n := range forgedOf(t, c.Metrics) {
+		if n != 0 {
+			t.Errorf("%v messages of kind %s were refused while both keys were there", n, kind)
+		}
+	}
 	keyFile(t, file, 2)
 	for range 20 {
 		check(one())
 	}
 	for kind, n := range forgedOf(t, c.Metrics) {
-		if n != 0 {
+		if n != 0 && kind != message.KindPartial { // an aggregator that takes a lane over reads old partials again
 			t.Errorf("%v messages of kind %s were refused", n, kind)
 		}
 	}
