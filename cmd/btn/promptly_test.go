@@ -63,4 +63,8 @@ func TestDeadlineCountsFromTheBeginning(t *testing.T) {
 	if left, err := r.remaining(time.Now().Add(-time.Minute)); left != 6*time.Hour/16*15 || err != nil {
 		t.Errorf("of a budget: %v, %v", left, err)
 	}
+	budget = time.Millisecond
+	if d := r.deadline(); d != time.Second {
+		t.Errorf("a budget that is over before the command has started: %v", d)
+	}
 }

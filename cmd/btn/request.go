@@ -129,6 +129,9 @@ func (r *requestFlags) flops() float64 {
 // have other work.
 const slack = 1.2
 
+// leastDeadline is the least time that a job with a budget has: the command and its servers start within it, and budgets are of work.
+const leastDeadline = time.Second
+
 // longestBudget is what is no time limit any more: a stage keeps jobs for hours.
 const longestBudget = 12 * time.Hour
 
@@ -137,7 +140,7 @@ const longestBudget = 12 * time.Hour
 func (r *requestFlags) deadline() time.Duration {
 	if r.Deadline == 0 && r.Budget != nil && r.Bond == 0 {
 		if within := time.Duration(slack * float64(*r.Budget)); within < longestBudget {
-			return within
+			return max(within, leastDeadline)
 		}
 	}
 	return r.Deadline
