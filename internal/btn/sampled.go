@@ -46,6 +46,8 @@ type Sampling struct {
 	Rungs int `msgpack:"rungs,omitempty"` // annealing: from independent variables to the model
 	// Metropolis says that steps are proposals that are accepted or not, else draws from conditional distributions.
 	Metropolis bool `msgpack:"metropolis,omitempty"`
+	// Forests says that spins whose couplings among themselves make no cycle are drawn together, given all others.
+	Forests bool `msgpack:"forests,omitempty"`
 
 	// Knots are β at as many equal parts of the rungs, rising, the last of them 1, and β is linear between them; none: from 0 to 1.
 	Knots []float64 `msgpack:"knots,omitempty"`
@@ -91,6 +93,8 @@ func (p *Sampled) Fits(*Network) error {
 		return misfit("it does not say how it is drawn")
 	case s.Kind == SampledByAnnealing && (s.Rungs < 1 || s.Rungs > 1<<30):
 		return misfit("%d rungs", s.Rungs)
+	case s.Metropolis && s.Forests:
+		return misfit("steps of single values and of forests")
 	case !rising(s.Knots):
 		return misfit("%d knots from 0 to 1 that do not rise, or too many", len(s.Knots))
 	case s.Kind == SampledBySweep && (s.Sweep == nil || s.Sweep.Family != FamilySweep || s.Bond < 1 || !(s.Defence > 0 && s.Defence < 1)):

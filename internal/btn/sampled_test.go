@@ -54,6 +54,7 @@ func TestSampledFits(t *testing.T) {
 		"no sampling":      func(p *btn.Sampled) { p.Along = nil },
 		"no rungs":         func(p *btn.Sampled) { p.Along.Rungs = 0 },
 		"rungs":            func(p *btn.Sampled) { p.Along.Rungs = 1<<30 + 1 },
+		"two steps":        func(p *btn.Sampled) { p.Along.Metropolis, p.Along.Forests = true, true },
 		"knots that fall":  func(p *btn.Sampled) { p.Along.Knots = []float64{0.5, 0.5, 1} },
 		"a knot at 0":      func(p *btn.Sampled) { p.Along.Knots = []float64{0, 1} },
 		"a knot NaN":       func(p *btn.Sampled) { p.Along.Knots = []float64{math.NaN(), 1} },

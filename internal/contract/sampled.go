@@ -8,7 +8,6 @@ import (
 	"runtime"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sampling"
@@ -47,14 +46,14 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", ErrMemory, bytes, p.Memory)
 	}
 
-	path := pathOf(q.Along)
+	path := problem.Path(q.Along)
 	w, err := chains.Model.Run(ctx, path, q.From, q.To, threads, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	v := btn.Value{
 		Z:       scaled.FromLog(sampling.LnMean(w.Ln)),
-		Flops:   chains.Model.Flops(path.Rungs) * float64(q.To-q.From),
+		Flops:   chains.Model.Flops(path.Step, path.Rungs) * float64(q.To-q.From),
 		Weights: &btn.Weights{Ln: w.Ln},
 	}
 	if !want.Marginals || math.IsInf(w.Top, -1) {
@@ -62,15 +61,6 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 	}
 	v.Weights.Top = w.Top
 	return v, shares(v.Weights, chains.Prepared, w.Share, w.Squares)
-}
-
-// pathOf is how chains are carried.
-func pathOf(along *btn.Sampling) annealing.Path {
-	path := annealing.Path{Rungs: along.Rungs, Product: along.Product, Knots: along.Knots, Seed: along.Seed}
-	if along.Metropolis {
-		path.Step = annealing.Metropolis
-	}
-	return path
 }
 
 // proposed weighs independent draws.

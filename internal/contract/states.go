@@ -36,14 +36,14 @@ func states(ctx context.Context, p *problem.Problem, q *btn.Sampled, want proble
 	if bytes > float64(p.Memory) {
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", ErrMemory, bytes, p.Memory)
 	}
-	path := pathOf(q.Along)
+	path := problem.Path(q.Along)
 	w, err := model.Run(ctx, path, q.From, q.To, threads, true)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	v := btn.Value{
 		Z:       scaled.FromLog(sampling.LnMean(w.Ln)),
-		Flops:   model.Flops(path.Rungs) * float64(q.To-q.From),
+		Flops:   model.Flops(path.Step, path.Rungs) * float64(q.To-q.From),
 		Weights: &btn.Weights{Ln: w.Ln},
 	}
 	if math.IsInf(w.Top, -1) {

@@ -9,6 +9,7 @@ func (r random) components(sweep *btn.TruncatedPlan) []btn.Estimate {
 	drawn := btn.Estimate{Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1, Cost: r.cost()}
 	for _, along := range []*btn.Sampling{
 		{Kind: btn.SampledByAnnealing, Rungs: 1 + r.IntN(99), Metropolis: r.IntN(2) == 0, Product: true, Of: 20},
+		{Kind: btn.SampledByAnnealing, Rungs: 1 + r.IntN(99), Forests: true},
 		{Kind: btn.SampledByMiniBuckets, Order: r.Perm(3), Entries: 16},
 		{Kind: btn.SampledBySlices, Order: r.Perm(3), Entries: 16, Rest: 1 + r.IntN(3)},
 		{Kind: btn.SampledBySweep, Order: r.Perm(3), Entries: 16, Sweep: sweep, Bond: 4, Defence: 1e-4},

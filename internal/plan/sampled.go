@@ -96,9 +96,18 @@ func promise(along *btn.Sampling, c *problem.Chains, budget float64) float64 {
 // takes is what a component takes, and what is computed before the first of a part, flops.
 func takes(c *problem.Chains, along *btn.Sampling) (each, setup float64) {
 	if along.Kind == btn.SampledByAnnealing {
-		return c.Model.Flops(along.Rungs), 0
+		return chainFlops(c.Model, along)
 	}
 	return along.Each, along.Setup
+}
+
+// chainFlops is what a chain takes, and what is computed before the first of a part.
+func chainFlops(m *annealing.Model, along *btn.Sampling) (each, setup float64) {
+	if along.Forests {
+		setup = m.ForestFlops()
+	}
+	path := problem.Path(along)
+	return m.Flops(path.Step, path.Rungs), setup
 }
 
 // components divides what s.Budget leaves after the pilot into components: estimates of a sixteenth of it or less, an eighth and so on,
@@ -162,7 +171,7 @@ func groups(n float64) int64 {
 func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampling, error) {
 	rungs := policy.PilotRungs
 	chains := int64(policy.PilotChains)
-	for ; rungs > 4 && m.Flops(rungs)*float64(2*chains) > policy.PilotShare*s.Budget; rungs /= 2 {
+	for ; rungs > 4 && m.Flops(annealing.HeatBath, rungs)*float64(2*chains) > policy.PilotShare*s.Budget; rungs /= 2 {
 	}
 	along := &btn.Sampling{Kind: btn.SampledByAnnealing, Seed: s.Seed}
 	// Pilots have seeds of their own: components never see what has chosen them.
@@ -179,17 +188,26 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 			variance, gains, along.Metropolis = other, of, true
 		}
 	}
-	if m.StartFlops() < policy.PilotShare*s.Budget {
-		p := annealing.Path{Rungs: rungs, Seed: ^s.Seed, Product: true}
-		if along.Metropolis {
-			p.Step = annealing.Metropolis
+	price := m.Flops(annealing.HeatBath, 1)
+	if trial := m.Flops(annealing.Forests, rungs) * float64(chains); m.Forests() && trial+m.ForestFlops() < policy.PilotShare*s.Budget {
+		p := annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Forests}
+		other, of, err := weightVariance(ctx, m, p, chains)
+		if err != nil {
+			return nil, err
 		}
+		if each := trial / float64(rungs) / float64(chains); other*each < policy.ForestGain*variance*price {
+			variance, gains, price, along.Metropolis, along.Forests = other, of, each, false, true
+		}
+	}
+	if m.StartFlops() < policy.PilotShare*s.Budget {
+		p := problem.Path(along)
+		p.Rungs, p.Seed, p.Product = rungs, ^s.Seed, true
 		other, of, err := weightVariance(ctx, m, p, chains)
 		if err != nil {
 			return nil, err
 		}
 		if other < policy.ProductGain*variance {
-			many := int64(policy.PilotShare * s.Budget / m.Flops(2*rungs))
+			many := int64(policy.PilotShare * s.Budget / price / float64(2*rungs))
 			many = min(max(many/annealing.Group*annealing.Group, chains), policy.ProductChains)
 			if along.Product, err = alike(ctx, m, p, chains, chains+many); err != nil {
 				return nil, err
@@ -200,7 +218,7 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 		}
 	}
 	along.Knots = knots(gains)
-	most := max(float64(rungs), s.Budget/m.Flops(1)/policy.LeastSampled)
+	most := max(float64(rungs), s.Budget/price/policy.LeastSampled)
 	along.Rungs = int(max(2, min(float64(rungs)*variance/policy.WeightVariance, most, 1<<24)))
 	along.Spread = math.Expm1(min(variance*float64(rungs)/float64(along.Rungs), 50))
 	return along, nil
@@ -256,11 +274,8 @@ type ends struct {
 // where all die.
 func endsOf(ctx context.Context, m *annealing.Model, along *btn.Sampling, s btn.Settings) (*ends, error) {
 	const first, chains = 2 * policy.ProductChains, policy.PilotChains // others than those of the pilot
-	rungs := int(max(4, min(float64(along.Rungs), policy.PilotShare*s.Budget/(m.Flops(1)*chains))))
-	p := annealing.Path{Rungs: rungs, Knots: along.Knots, Product: along.Product, Seed: ^s.Seed}
-	if along.Metropolis {
-		p.Step = annealing.Metropolis
-	}
+	p := problem.Path(along)
+	p.Rungs, p.Seed = int(max(4, min(float64(along.Rungs), policy.PilotShare*s.Budget/(m.Flops(p.Step, 1)*chains)))), ^s.Seed
 	w, err := m.Run(ctx, p, first, first+chains, 1, true)
 	if err != nil || math.IsInf(w.Top, -1) {
 		return nil, err

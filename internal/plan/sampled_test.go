@@ -7,7 +7,11 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -47,6 +51,43 @@ func TestChainsBeginWithBeliefsWhereThatHelps(t *testing.T) {
 		}
 		if along.Product != c.want {
 			t.Errorf("%s: chains that begin with beliefs: %v", c.name, along.Product)
+		}
+	}
+}
+
+// TestForestsAreDrawnWhereModelsAreSparse: on a 3-regular graph, not on a complete one, nor where the budget holds no search for them.
+func TestForestsAreDrawnWhereModelsAreSparse(t *testing.T) {
+	sparse, err := generate.RandomRegular(120, 3, generate.Ising{Delta: 1, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dense, err := generate.Complete(30, generate.Ising{Delta: 0.5, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		model  *factorgraph.Model
+		budget float64
+		want   bool
+	}{{"sparse", sparse, 1e10, true}, {"dense", dense, 1e10, false}, {"a small budget", sparse, 1e7, false}} {
+		net, err := reparam.Build(t.Context(), c.model, reparam.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chains, err := problem.New(net, problem.Options{}).Chains(t.Context(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		along, err := pilot(t.Context(), chains.Model, btn.Settings{Budget: c.budget, Seed: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if along.Forests != c.want || along.Forests && along.Metropolis {
+			t.Errorf("%s: forests %v, single values %v", c.name, along.Forests, along.Metropolis)
+		}
+		if each, setup := chainFlops(chains.Model, along); each <= 0 || c.want != (setup > 0) {
+			t.Errorf("%s: a chain takes %v, and %v before the first", c.name, each, setup)
 		}
 	}
 }

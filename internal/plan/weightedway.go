@@ -63,8 +63,10 @@ func weightedPlan(
 	}
 	budget := s.Budget * (1 - policy.PilotShare)
 	along.Shape = shape
-	along.Rungs = max(2, min(along.Rungs, int(budget/m.Flops(1)/float64(samples))))
-	each := m.Flops(along.Rungs)
+	each, setup := chainFlops(m, along)
+	budget -= setup
+	along.Rungs = max(2, min(along.Rungs, int(budget/each*float64(along.Rungs)/float64(samples))))
+	each, _ = chainFlops(m, along)
 	along.Of = int64(min(budget/each, float64(btn.MostComponents)))
 	along.Of = max(annealing.Group, along.Of/annealing.Group*annealing.Group)
 	bytes := func(part int64) float64 {

@@ -68,6 +68,13 @@ const (
 	// Measured: 0.3 to 0.7 of the heat bath's on cold models, 1.7 to 2.5 on warm ones where nothing is summed out; spins 0.5 to 0.9.
 	MetropolisGain = 0.9
 
+	// ForestGain is how far the variance times the work has to fall where forests are drawn together.
+	// Chosen: MetropolisGain.
+	ForestGain = 0.9
+
+	// ForestDegree is how many neighbours spins have on average at most where forests are tried.
+	ForestDegree = 6
+
 	// ProductGain is how far the variance has to fall where chains begin with beliefs to do so, ProductDeviations how many standard errors
 	// their mean may be below that of others, and what beliefs say of where they end above, of ProductChains at most; ProductExcess from how
 	// many above the mean of others only they count.

@@ -15,6 +15,18 @@ type Chains struct {
 	Model    *annealing.Model
 }
 
+// Path is how annealed components are carried.
+func Path(along *btn.Sampling) annealing.Path {
+	path := annealing.Path{Rungs: along.Rungs, Product: along.Product, Knots: along.Knots, Seed: along.Seed}
+	switch {
+	case along.Metropolis:
+		path.Step = annealing.Metropolis
+	case along.Forests:
+		path.Step = annealing.Forests
+	}
+	return path
+}
+
 // Chains returns what sampled components are drawn from. Errors: those of Truncated and of annealing.New.
 func (p *Problem) Chains(ctx context.Context, marginals bool) (*Chains, error) {
 	p.mu.Lock()

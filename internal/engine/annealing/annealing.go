@@ -37,6 +37,9 @@ const (
 	// Metropolis leaves a value as often as keeps the distribution, which mixes faster where values are rarely left. Indices of more than two
 	// values take heat-bath steps instead.
 	Metropolis
+	// Forests draws spins together whose couplings among themselves make no cycle, given all others. Models without forests, of which
+	// Model.Forests tells, take heat-bath steps instead.
+	Forests
 )
 
 // Path is how chains are carried.
@@ -91,6 +94,7 @@ type Model struct {
 	e       *sumproduct.Expression
 	dims    []int
 	uniform *walk
+	classes func() [][]int // of the forests, searched for when they are first asked for
 	mu      sync.Mutex
 	product *walk // nil until it is asked for
 }
@@ -101,6 +105,10 @@ type walk struct {
 	start   [][]float64 // ln of where chains begin, by value
 	spins   *lattice
 	factors *factors
+	model   *ising.Model // nil where there are others than spins
+	base    []float32    // of the model: where chains begin, as lattices have it
+	once    sync.Once
+	forests *lattice // nil where there are none, and before it was asked for
 }
 
 // New returns the model of an expression whose entries are at least 0. Errors: unsupported where an entry is below 0, where an index has
@@ -123,7 +131,14 @@ func New(e *sumproduct.Expression) (*Model, error) {
 		start[i] = slices.Repeat([]float64{-math.Log(float64(d))}, d)
 	}
 	w, err := newWalk(e, start)
-	return &Model{e: e, dims: e.Dims, uniform: w}, err
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{e: e, dims: e.Dims, uniform: w}
+	if w.spins != nil {
+		m.classes = sync.OnceValue(w.model.Forests)
+	}
+	return m, nil
 }
 
 // newWalk returns the loops of chains that begin with independent draws, start their logarithms.
@@ -144,7 +159,7 @@ func newWalk(e *sumproduct.Expression, start [][]float64) (w *walk, err error) {
 		s.H[i] -= b
 		w.ln += math.Ln2 + math.Log(math.Cosh(b))
 	}
-	w.spins = newLattice(s, base)
+	w.spins, w.model, w.base = newLattice(s, base), s, base
 	return w, nil
 }
 
@@ -182,6 +197,14 @@ func (m *Model) from(ctx context.Context, product bool) (*walk, error) {
 	}
 	m.product, err = newWalk(m.e, start)
 	return m.product, err
+}
+
+// forests returns what carries forests, nil where there are none.
+func (m *Model) forests(own *walk) *lattice {
+	if own.spins != nil {
+		own.once.Do(func() { own.forests = newForests(own.model, own.base, m.classes()) })
+	}
+	return own.forests
 }
 
 // Divided reports whether beliefs depend on where belief propagation begins: whether a value has those further apart than
@@ -230,18 +253,35 @@ func (m *Model) Indices() int { return len(m.dims) }
 func (m *Model) Binary() bool { return slices.Contains(m.dims, 2) }
 
 // Flops is what the time of a chain is worth, at 3e9 a second: rungs times what a sweep takes.
-func (m *Model) Flops(rungs int) float64 {
-	if m.uniform.spins != nil {
-		return float64(rungs) * m.uniform.spins.flops()
+func (m *Model) Flops(step Step, rungs int) float64 {
+	switch {
+	case m.uniform.spins == nil:
+		return float64(rungs) * m.uniform.factors.work
+	case step == Forests:
+		return float64(rungs) * m.uniform.spins.forestFlops()
 	}
-	return float64(rungs) * m.uniform.factors.work
+	return float64(rungs) * m.uniform.spins.flops()
+}
+
+// Forests reports whether forests may be worth their while: spins with policy.ForestDegree neighbours on average at most.
+func (m *Model) Forests() bool {
+	s := m.uniform.model
+	return s != nil && len(s.To) > 0 && float64(len(s.To)) <= policy.ForestDegree*float64(s.N)
+}
+
+// ForestFlops is what the search for forests takes at most, once; 0 where there are none.
+func (m *Model) ForestFlops() float64 {
+	if m.uniform.model == nil {
+		return 0
+	}
+	return m.uniform.model.ForestFlops()
 }
 
 // Bytes is what so many chains take beside the model, on so many threads.
 func (m *Model) Bytes(chains int64, threads int, marginals bool) float64 {
 	each := 0.0
 	if m.uniform.spins != nil {
-		each = float64(m.uniform.spins.n+Group) * Group * 8
+		each = float64(m.uniform.spins.n+Group) * Group * 18
 	} else {
 		each = float64(m.uniform.factors.height+2*m.uniform.factors.most) * Group * 4
 	}
@@ -299,6 +339,12 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 	if err != nil {
 		return nil, err
 	}
+	spins := own.spins
+	if p.Step == Forests {
+		if spins = m.forests(own); spins == nil {
+			spins, p.Step = own.spins, HeatBath
+		}
+	}
 	ends := make([][]uint8, (to-from)/Group) // of every group, index by index
 	var next atomic.Int64
 	var running sync.WaitGroup
@@ -309,7 +355,12 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 				if g >= len(ends) || ctx.Err() != nil {
 					return
 				}
-				ends[g] = own.anneal(ctx, p, from+int64(g*Group), w.Ln[g*Group:(g+1)*Group], marginals)
+				first, ln := from+int64(g*Group), w.Ln[g*Group:(g+1)*Group]
+				if spins != nil {
+					ends[g] = spins.anneal(ctx, p, first, ln, marginals)
+				} else {
+					ends[g] = own.factors.anneal(ctx, p, first, ln, marginals)
+				}
 			}
 		})
 	}
@@ -345,15 +396,6 @@ func (m *Model) Gains(ctx context.Context, p Path, from, to int64, parts int) (g
 		}
 	}
 	return gains, w, nil
-}
-
-// anneal carries the chains from first on along a path, and ends early where the context does. It fills in ln of their weights, without
-// the constant, and returns where they ended if asked.
-func (w *walk) anneal(ctx context.Context, p Path, first int64, ln []float64, ends bool) []uint8 {
-	if w.spins != nil {
-		return w.spins.anneal(ctx, p, first, ln, ends)
-	}
-	return w.factors.anneal(ctx, p, first, ln, ends)
 }
 
 // count adds up what the chains' last states weigh.

@@ -17,3 +17,12 @@ func fieldsVector(a *fieldArgs)
 
 //go:noescape
 func crowdVector(a *crowdArgs)
+
+//go:noescape
+func powersVector(a *powerArgs)
+
+//go:noescape
+func sumOutVector(a *upArgs)
+
+//go:noescape
+func drawVector(a *downArgs)

@@ -9,3 +9,6 @@ const vectors = false
 func sweepVector(*sweepArgs)  {}
 func fieldsVector(*fieldArgs) {}
 func crowdVector(*crowdArgs)  {}
+func powersVector(*powerArgs) {}
+func sumOutVector(*upArgs)    {}
+func drawVector(*downArgs)    {}

@@ -40,7 +40,7 @@ EACH(c5, 0x3aaddcc6)
 	VCVTDQ2PS u, u              \
 	VMULPS smallest<>(SB), u, u
 
-// POWER makes e = 2^-x of x from 0 to 126, by t.
+// POWER makes e = 2^-x of x from -126 to 126, by t.
 #define POWER(x, t, e) \
 	VROUNDPS $0, x, t       \
 	VSUBPS   x, t, x        \
