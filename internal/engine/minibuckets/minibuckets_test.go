@@ -152,6 +152,50 @@ func TestMatchingHelps(t *testing.T) {
 	}
 }
 
+// TestMatchingOfWhatIsShared: a glass without a field is the same with all spins turned, so that functions of one index have nothing to
+// move; those of the indices that mini-buckets share take nats off.
+func TestMatchingOfWhatIsShared(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 1))
+	e := &sumproduct.Expression{Scale: scaled.One}
+	const side = 7
+	for i := range side * side {
+		e.Dims = append(e.Dims, 2)
+		for _, to := range []int{i/side*side + (i+1)%side, (i + side) % (side * side)} {
+			x := math.Exp(float64(2*r.IntN(2) - 1))
+			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, to}, Data: []float64{x, 1 / x, 1 / x, x}})
+		}
+	}
+	whole, _ := bounded(t, e, 1<<20, 0)
+	together, p := bounded(t, e, 128, 0)
+	for k, shared := range p.shared {
+		if len(shared) > 1 {
+			p.shared[k] = shared[len(shared)-1:]
+		}
+	}
+	single, err := Run(t.Context(), e, p, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole.Ln > together.Ln || together.Ln > single.Ln-1 {
+		t.Errorf("bounds of %v and %v, ln Z is %v", single.Ln, together.Ln, whole.Ln)
+	}
+}
+
+// TestWhatIsForbiddenInOneIsInAll: of two mini-buckets one of which forbids a value, what the other has there counts for nothing.
+func TestWhatIsForbiddenInOneIsInAll(t *testing.T) {
+	e := &sumproduct.Expression{Dims: []int{2, 2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{
+		{Scope: []int{0, 1}, Data: []float64{1, 1, 0, 0}}, {Scope: []int{0, 2}, Data: []float64{1, 1, 1e6, 1e6}},
+	}}
+	p, err := NewPlan(e.Hypergraph(), []int{0, 1, 2}, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Run(t.Context(), e, p, 0)
+	if want := enumerate(e); err != nil || p.Split != 1 || math.Abs(b.Ln-want) > 1e-9 {
+		t.Errorf("%v (%v), ln Z %v", b.Ln, err, want)
+	}
+}
+
 // TestWhatIsRefused: entries below 0, orders that are none, a context that is over.
 func TestWhatIsRefused(t *testing.T) {
 	e := &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, -1}}}}

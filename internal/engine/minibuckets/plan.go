@@ -29,6 +29,7 @@ type Plan struct {
 
 	dims    []int
 	buckets [][]mini // by position in the order
+	shared  [][]int  // indices that all mini-buckets have, where there are several, the index itself last
 	given   int      // tables of the expression; message k is table given+k
 }
 
@@ -76,7 +77,7 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 		}
 	}
 
-	p := &Plan{Order: order, dims: h.Dims, given: len(h.Edges), buckets: make([][]mini, len(order))}
+	p := &Plan{Order: order, dims: h.Dims, given: len(h.Edges), buckets: make([][]mini, len(order)), shared: make([][]int, len(order))}
 	tables := make([]message, 0, len(h.Edges))
 	bucket := make([][]int, len(order)) // tables by the first of their indices to be eliminated
 	add := func(scope []int) {
@@ -128,6 +129,10 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 		}
 		if len(minis) > 1 {
 			p.Split++
+			p.shared[k] = slices.DeleteFunc(slices.Clone(minis[0].scope), func(j int) bool {
+				return slices.ContainsFunc(minis[1:], func(m mini) bool { return !slices.Contains(m.scope, j) })
+			})
+			p.Bytes += 8 * float64(size(p.shared[k], h.Dims)*len(minis))
 		}
 		p.buckets[k] = minis
 	}

@@ -16,6 +16,8 @@ import (
 type Bound struct {
 	Ln float64 // of the bound, nats: rounding is on its side
 
+	largest float64 // of what is added up, for rounding
+
 	plan   *Plan
 	minis  [][]weighed // by position in the order
 	tables []table     // of the expression, and messages
@@ -30,7 +32,7 @@ type table struct {
 // weighed is a mini-bucket with its weight.
 type weighed struct {
 	weight  float64
-	shift   []float64 // what is added to it for each value of its index
+	shift   []float64 // what is added to it, by the indices that all mini-buckets of its index share
 	message int       // table
 }
 
@@ -48,7 +50,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 		return nil, err
 	}
 	b := &Bound{Ln: e.Scale.LogAbs(), plan: p, minis: make([][]weighed, len(p.Order))}
-	largest := math.Abs(b.Ln)
+	b.largest = math.Abs(b.Ln)
 	for _, t := range e.Tables {
 		own := table{scope: t.Scope, ln: make([]float64, len(t.Data))}
 		most := 0.0
@@ -57,7 +59,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 				most = max(most, math.Abs(own.ln[k]))
 			}
 		}
-		largest += most
+		b.largest += most
 		b.tables = append(b.tables, own)
 		if len(t.Scope) == 0 {
 			b.Ln += own.ln[0]
@@ -71,6 +73,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 			continue
 		}
 		own := make([]weighed, len(minis))
+		b.minis[k] = own
 		products := make([][]float64, len(minis))
 		for r := range minis {
 			if err := ctx.Err(); err != nil {
@@ -85,7 +88,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 			products[r] = b.product(&minis[r])
 		}
 		if below == 0 && len(minis) > 1 {
-			match(own, products, p.dims[i])
+			b.match(k, products)
 		}
 		for r := range minis {
 			m := table{scope: minis[r].scope[:len(minis[r].scope)-1], ln: powerSums(products[r], p.dims[i], own[r].weight)}
@@ -95,9 +98,8 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 				b.Ln += m.ln[0]
 			}
 		}
-		b.minis[k] = own
 	}
-	off := slack * (largest + math.Abs(b.Ln) + float64(len(b.tables)))
+	off := slack * (b.largest + math.Abs(b.Ln) + float64(len(b.tables)))
 	if below > 0 {
 		off = -off
 	}
@@ -110,90 +112,132 @@ const within = 256
 
 // product is the logarithm of the product of a mini-bucket's tables, over its scope.
 func (b *Bound) product(m *mini) []float64 {
-	dims := b.plan.dims
-	outer, inner := len(m.scope), 1 // the indices before outer are stepped through one by one
-	for outer > 0 && inner*dims[m.scope[outer-1]] <= within {
-		outer--
-		inner *= dims[m.scope[outer]]
-	}
-	n := inner
-	for _, i := range m.scope[:outer] {
-		n *= dims[i]
-	}
-	out := make([]float64, n)
-	at := make([]int, outer)
-	offsets := make([]int, 1, inner)
+	out := make([]float64, size(m.scope, b.plan.dims))
 	for _, t := range m.tables {
-		own := &b.tables[t]
-		stride := make([]int, len(m.scope))
-		step := 1
-		for k := len(own.scope) - 1; k >= 0; k-- {
-			stride[slices.Index(m.scope, own.scope[k])] = step
-			step *= dims[own.scope[k]]
-		}
-		offsets = offsets[:1]
-		for k, i := range m.scope[outer:] {
-			before := len(offsets)
-			offsets = slices.Grow(offsets, before*(dims[i]-1))[:before*dims[i]]
-			for at := before - 1; at >= 0; at-- {
-				for a := dims[i] - 1; a >= 0; a-- {
-					offsets[at*dims[i]+a] = offsets[at] + a*stride[outer+k]
-				}
-			}
-		}
-		clear(at)
-		offset := 0
-		for k := 0; k < n; k += inner {
-			row, entries := out[k:k+inner], own.ln[offset:]
+		own := b.tables[t].ln
+		walk(m.scope, b.tables[t].scope, b.plan.dims, func(at, offset int, offsets []int) {
+			row, entries := out[at:at+len(offsets)], own[offset:]
 			for j, o := range offsets {
 				row[j] += entries[o]
 			}
-			for j := outer - 1; j >= 0; j-- {
-				offset += stride[j]
-				if at[j]++; at[j] < dims[m.scope[j]] {
-					break
-				}
-				offset -= stride[j] * dims[m.scope[j]]
-				at[j] = 0
-			}
-		}
+		})
 	}
 	return out
 }
 
-// match moves functions of the index between its mini-buckets, whose sum is 0, so that its weighted marginals in all of them agree
-// (moment matching), which makes the bound tighter and keeps it one.
-func match(minis []weighed, products [][]float64, d int) {
-	marginals := make([][]float64, len(minis))
-	mean := make([]float64, d)
-	for r, f := range products {
-		marginals[r] = make([]float64, d)
-		for a := range d {
-			top := math.Inf(-1)
-			for k := a; k < len(f); k += d {
-				top = max(top, f[k])
+// walk calls visit for the entries of a table over a scope, some neighbours at a time, the last index fastest: from which entry on, and
+// where these are in a table over some of its indices, offsets from one entry of that.
+func walk(scope, own, dims []int, visit func(at, offset int, offsets []int)) {
+	outer, inner := len(scope), 1 // the indices before outer are stepped through one by one
+	for outer > 0 && inner*dims[scope[outer-1]] <= within {
+		outer--
+		inner *= dims[scope[outer]]
+	}
+	n := size(scope, dims)
+	stride := make([]int, len(scope))
+	step := 1
+	for k := len(own) - 1; k >= 0; k-- {
+		stride[slices.Index(scope, own[k])] = step
+		step *= dims[own[k]]
+	}
+	offsets := make([]int, 1, inner)
+	for k, i := range scope[outer:] {
+		before := len(offsets)
+		offsets = slices.Grow(offsets, before*(dims[i]-1))[:before*dims[i]]
+		for at := before - 1; at >= 0; at-- {
+			for a := dims[i] - 1; a >= 0; a-- {
+				offsets[at*dims[i]+a] = offsets[at] + a*stride[outer+k]
 			}
-			if math.IsInf(top, -1) {
-				return // a value that is forbidden: what could be moved is not finite
-			}
-			sum := 0.0
-			for k := a; k < len(f); k += d {
-				sum += math.Exp((f[k] - top) / minis[r].weight)
-			}
-			marginals[r][a] = top/minis[r].weight + math.Log(sum)
-			mean[a] += minis[r].weight * marginals[r][a]
 		}
 	}
-	for r, f := range products {
-		shift := make([]float64, d)
-		for a := range d {
-			shift[a] = minis[r].weight * (mean[a] - marginals[r][a])
-		}
-		minis[r].shift = shift
-		for k := range f {
-			f[k] += shift[k%d]
+	at := make([]int, outer)
+	offset := 0
+	for k := 0; k < n; k += inner {
+		visit(k, offset, offsets)
+		for j := outer - 1; j >= 0; j-- {
+			offset += stride[j]
+			if at[j]++; at[j] < dims[scope[j]] {
+				break
+			}
+			offset -= stride[j] * dims[scope[j]]
+			at[j] = 0
 		}
 	}
+}
+
+// match moves functions of the indices that an index's mini-buckets share between them, whose sum is 0, so that their weighted marginals
+// agree in all of them (moment matching), which makes the bound tighter and keeps it one. What is 0 in one of them is made so in all:
+// their product is.
+func (b *Bound) match(k int, products [][]float64) {
+	minis, own, dims := b.plan.buckets[k], b.minis[k], b.plan.dims
+	n := size(b.plan.shared[k], dims)
+	mean := make([]float64, n)
+	for r, f := range products {
+		own[r].shift = b.marginals(k, r, f)
+		for a, x := range own[r].shift {
+			mean[a] += own[r].weight * x
+		}
+	}
+	moved := make([]float64, n) // by all before
+	last := len(minis) - 1
+	for r, f := range products {
+		shift, most := own[r].shift, 0.0
+		for a, x := range shift {
+			switch {
+			case math.IsInf(mean[a], -1):
+				shift[a] = mean[a]
+				continue
+			case r < last:
+				shift[a] = own[r].weight * (mean[a] - x)
+			default: // so that the sum is 0 up to a rounding
+				shift[a] = -moved[a]
+			}
+			moved[a] += shift[a]
+			most = max(most, math.Abs(shift[a]))
+		}
+		b.largest += most
+		b.add(k, r, f)
+	}
+}
+
+// marginals are ln Σ f^{1/w} of a mini-bucket over all but the indices that it shares with the others of its index.
+func (b *Bound) marginals(k, r int, f []float64) []float64 {
+	scope, shared, dims := b.plan.buckets[k][r].scope, b.plan.shared[k], b.plan.dims
+	n, w := size(shared, dims), b.minis[k][r].weight
+	top := make([]float64, n)
+	for a := range top {
+		top[a] = math.Inf(-1)
+	}
+	walk(scope, shared, dims, func(at, offset int, offsets []int) {
+		row, to := f[at:at+len(offsets)], top[offset:]
+		for j, o := range offsets {
+			to[o] = max(to[o], row[j])
+		}
+	})
+	sums := make([]float64, n)
+	walk(scope, shared, dims, func(at, offset int, offsets []int) {
+		row, to, base := f[at:at+len(offsets)], sums[offset:], top[offset:]
+		for j, o := range offsets {
+			if x := row[j]; !math.IsInf(x, -1) {
+				to[o] += math.Exp((x - base[o]) / w)
+			}
+		}
+	})
+	for a, x := range sums {
+		sums[a] = top[a]/w + math.Log(x)
+	}
+	return sums
+}
+
+// add adds what was moved to a product.
+func (b *Bound) add(k, r int, f []float64) {
+	shift := b.minis[k][r].shift
+	walk(b.plan.buckets[k][r].scope, b.plan.shared[k], b.plan.dims, func(at, offset int, offsets []int) {
+		row, from := f[at:at+len(offsets)], shift[offset:]
+		for j, o := range offsets {
+			row[j] += from[o]
+		}
+	})
 }
 
 // powerSums is w ln Σ_a f(·, a)^{1/w} of the logarithms of f, a fastest.
@@ -278,7 +322,8 @@ func (b *Bound) LnProduct(x []int, e *sumproduct.Expression) float64 {
 // conditional is q of an index given those eliminated after it, in the room of p; it changes the index's own value.
 func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 	i := b.plan.Order[k]
-	d := b.plan.dims[i]
+	dims := b.plan.dims
+	d := dims[i]
 	p = slices.Grow(p, d)[:d]
 	clear(p)
 	if len(b.minis[k]) == 0 {
@@ -297,7 +342,7 @@ func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 				f += b.tables[t].ln[b.at(t, x)]
 			}
 			if m.shift != nil {
-				f += m.shift[a]
+				f += m.shift[entry(b.plan.shared[k], dims, x)]
 			}
 			if math.IsInf(lambda, -1) {
 				f = 0 // no value is possible there: any will do, its weight is 0
@@ -314,10 +359,21 @@ func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 }
 
 // at is the entry of a table at a state.
-func (b *Bound) at(t int, x []int) int {
-	at := 0
-	for _, i := range b.tables[t].scope {
-		at = at*b.plan.dims[i] + x[i]
+func (b *Bound) at(t int, x []int) int { return entry(b.tables[t].scope, b.plan.dims, x) }
+
+// entry is where a state is in a table over a scope.
+func entry(scope, dims, x []int) (at int) {
+	for _, i := range scope {
+		at = at*dims[i] + x[i]
 	}
 	return at
+}
+
+// size is the number of entries of a table over a scope.
+func size(scope, dims []int) int {
+	n := 1
+	for _, i := range scope {
+		n *= dims[i]
+	}
+	return n
 }
