@@ -106,5 +106,5 @@ func miniBuckets(ctx context.Context, e *sumproduct.Expression, q *btn.Bound, me
 			to.Lower = lower.Ln
 		}
 	}
-	return plan.Flops * float64(1+len(bucketWeights)), nil
+	return plan.Flops*float64(1+len(bucketWeights)) + plan.Matching, nil
 }

@@ -47,12 +47,12 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 			add(&btn.Bound{Kind: btn.BoundBethe, Rounds: rounds}, round*float64(rounds), 0)
 		}
 	}
-	order, best, entries, err := buckets(ctx, h, work/policy.BoundsRuns, s)
+	order, best, entries, err := buckets(ctx, h, work, policy.BoundsRuns, s)
 	if err != nil {
 		return nil, err
 	}
 	if best != nil {
-		add(&btn.Bound{Kind: btn.BoundMiniBuckets, Order: order, Entries: entries}, policy.BoundsRuns*best.Flops, best.Bytes)
+		add(&btn.Bound{Kind: btn.BoundMiniBuckets, Order: order, Entries: entries}, policy.BoundsRuns*best.Flops+best.Matching, best.Bytes)
 	}
 
 	if len(out.Parts) == 0 {
@@ -73,10 +73,10 @@ func determinant(n int, work, memory float64) (rounds, slices int) {
 	return rounds, 1 + int(min(max(0, work/round-float64(rounds)), most))
 }
 
-// buckets returns the plan of the largest mini-buckets whose run takes so many flops and bytes at most, with its order and the entries of a
-// product; nil where none fits the memory.
+// buckets returns the plan of the largest mini-buckets of which so many runs, one of them for a bound from above, take so many flops at most,
+// with its order and the entries of a product; nil where none fits the memory.
 func buckets(
-	ctx context.Context, h contractionorder.Hypergraph, work float64, s btn.Settings,
+	ctx context.Context, h contractionorder.Hypergraph, work, runs float64, s btn.Settings,
 ) (order []int, best *minibuckets.Plan, entries float64, err error) {
 	most := int64(min(policy.MostFill, policy.FillShare*s.Budget))
 	if order, _, err = contractionorder.MinFillWithin(ctx, h, math.MaxInt64, most); err != nil {
@@ -87,7 +87,7 @@ func buckets(
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		if best != nil && p.Flops > work || p.Bytes > float64(s.Memory) {
+		if best != nil && runs*p.Flops+p.Matching > work || p.Bytes > float64(s.Memory) {
 			break
 		}
 		best, entries = p, size

@@ -35,7 +35,7 @@ func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work 
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
 	}
-	order, plan, entries, err := buckets(ctx, own.Hypergraph(), policy.FirstSearch*work, s)
+	order, plan, entries, err := buckets(ctx, own.Hypergraph(), policy.FirstSearch*work, 1, s)
 	if err != nil || plan == nil {
 		return nil, err
 	}
@@ -45,9 +45,9 @@ func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work 
 	}
 	given := btn.Sampling{
 		Kind: btn.SampledByMiniBuckets, Shape: own.Shape(), Seed: s.Seed, Order: order, Entries: entries,
-		Each: plan.Draw, Setup: plan.Flops,
+		Each: plan.Draw, Setup: plan.Flops + plan.Matching,
 	}
-	c := &proposals{own: own, s: s, work: work, spent: plan.Flops, least: math.Inf(1), ends: ends}
+	c := &proposals{own: own, s: s, work: work, spent: plan.Flops + plan.Matching, least: math.Inf(1), ends: ends}
 	p, err := importance.New(e, bound, nil, 1)
 	if err == nil {
 		_, err = c.try(ctx, given, p)
@@ -115,7 +115,7 @@ func (c *proposals) slices(ctx context.Context, given btn.Sampling) error {
 			return err
 		}
 		memory := c.s.Memory - int64(plan.Bytes)
-		given.Setup = plan.Flops + cost.Flops
+		given.Setup = plan.Flops + plan.Matching + cost.Flops
 		given.Each = plan.DrawWork(rest) + cost.Flops
 		if c.spent+given.Setup+given.Each*policy.PilotChains > within || cost.Bytes+cost.Each > float64(memory) {
 			return ctx.Err()
@@ -159,7 +159,7 @@ func (c *proposals) sweeps(ctx context.Context, given btn.Sampling, plan *minibu
 			return ctx.Err()
 		}
 		c.spent += cost.Flops
-		given.Setup = plan.Flops + cost.Flops
+		given.Setup = plan.Flops + plan.Matching + cost.Flops
 		given.Each = plan.Draw + sampler.Flops()
 		improved := false
 		for _, defence := range policy.PilotDefences {

@@ -32,8 +32,8 @@ type table struct {
 // weighed is a mini-bucket with its weight.
 type weighed struct {
 	weight  float64
-	shift   []float64 // what is added to it, by the indices that all mini-buckets of its index share
-	message int       // table
+	shifts  []table // what is added to it, each over indices of its own
+	message int     // table
 }
 
 // slack is what rounding may take from a bound, for every table and nat.
@@ -87,8 +87,15 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 			}
 			products[r] = b.product(&minis[r])
 		}
-		if below == 0 && len(minis) > 1 {
-			b.match(k, products)
+		if below == 0 {
+			for range sweeps(p.moves[k]) {
+				for _, m := range p.moves[k] {
+					if err := ctx.Err(); err != nil {
+						return nil, err
+					}
+					b.match(k, m, products)
+				}
+			}
 		}
 		for r := range minis {
 			m := table{scope: minis[r].scope[:len(minis[r].scope)-1], ln: powerSums(products[r], p.dims[i], own[r].weight)}
@@ -165,44 +172,59 @@ func walk(scope, own, dims []int, visit func(at, offset int, offsets []int)) {
 	}
 }
 
-// match moves functions of the indices that an index's mini-buckets share between them, whose sum is 0, so that their weighted marginals
-// agree in all of them (moment matching), which makes the bound tighter and keeps it one. What is 0 in one of them is made so in all:
-// their product is.
-func (b *Bound) match(k int, products [][]float64) {
-	minis, own, dims := b.plan.buckets[k], b.minis[k], b.plan.dims
-	n := size(b.plan.shared[k], dims)
-	mean := make([]float64, n)
-	for r, f := range products {
-		own[r].shift = b.marginals(k, r, f)
-		for a, x := range own[r].shift {
+// match moves functions of the indices that some mini-buckets of an index share between them, whose sum is 0, so that their weighted
+// marginals agree (moment matching), which makes the bound tighter and keeps it one. What is 0 in one of them is made so in all: their
+// product is.
+func (b *Bound) match(k int, m move, products [][]float64) {
+	own, n := b.minis[k], size(m.shared, b.plan.dims)
+	mean, total := make([]float64, n), 0.0
+	shifts := make([][]float64, len(m.between))
+	for j, r := range m.between {
+		shifts[j] = b.marginals(k, r, m.shared, products[r])
+		for a, x := range shifts[j] {
 			mean[a] += own[r].weight * x
 		}
+		total += own[r].weight
 	}
 	moved := make([]float64, n) // by all before
-	last := len(minis) - 1
-	for r, f := range products {
-		shift, most := own[r].shift, 0.0
-		for a, x := range shift {
+	last := len(m.between) - 1
+	for j, r := range m.between {
+		most := 0.0
+		for a, x := range shifts[j] {
 			switch {
 			case math.IsInf(mean[a], -1):
-				shift[a] = mean[a]
+				shifts[j][a] = mean[a]
 				continue
-			case r < last:
-				shift[a] = own[r].weight * (mean[a] - x)
+			case j < last:
+				shifts[j][a] = own[r].weight * (mean[a]/total - x)
 			default: // so that the sum is 0 up to a rounding
-				shift[a] = -moved[a]
+				shifts[j][a] = -moved[a]
 			}
-			moved[a] += shift[a]
-			most = max(most, math.Abs(shift[a]))
+			moved[a] += shifts[j][a]
+			most = max(most, math.Abs(shifts[j][a]))
 		}
 		b.largest += most
-		b.add(k, r, f)
+		b.add(k, r, table{m.shared, shifts[j]}, products[r])
+		own[r].move(table{m.shared, shifts[j]})
 	}
 }
 
-// marginals are ln Σ f^{1/w} of a mini-bucket over all but the indices that it shares with the others of its index.
-func (b *Bound) marginals(k, r int, f []float64) []float64 {
-	scope, shared, dims := b.plan.buckets[k][r].scope, b.plan.shared[k], b.plan.dims
+// move adds a table to those of a mini-bucket, to the one over the same indices if there is one.
+func (m *weighed) move(t table) {
+	for _, other := range m.shifts {
+		if slices.Equal(other.scope, t.scope) {
+			for a, x := range t.ln {
+				other.ln[a] += x
+			}
+			return
+		}
+	}
+	m.shifts = append(m.shifts, t)
+}
+
+// marginals are ln Σ f^{1/w} of a mini-bucket over all but some of its indices.
+func (b *Bound) marginals(k, r int, shared []int, f []float64) []float64 {
+	scope, dims := b.plan.buckets[k][r].scope, b.plan.dims
 	n, w := size(shared, dims), b.minis[k][r].weight
 	top := make([]float64, n)
 	for a := range top {
@@ -229,11 +251,10 @@ func (b *Bound) marginals(k, r int, f []float64) []float64 {
 	return sums
 }
 
-// add adds what was moved to a product.
-func (b *Bound) add(k, r int, f []float64) {
-	shift := b.minis[k][r].shift
-	walk(b.plan.buckets[k][r].scope, b.plan.shared[k], b.plan.dims, func(at, offset int, offsets []int) {
-		row, from := f[at:at+len(offsets)], shift[offset:]
+// add adds a table to the product of a mini-bucket.
+func (b *Bound) add(k, r int, t table, f []float64) {
+	walk(b.plan.buckets[k][r].scope, t.scope, b.plan.dims, func(at, offset int, offsets []int) {
+		row, from := f[at:at+len(offsets)], t.ln[offset:]
 		for j, o := range offsets {
 			row[j] += from[o]
 		}
@@ -341,8 +362,8 @@ func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 			for _, t := range b.plan.buckets[k][r].tables {
 				f += b.tables[t].ln[b.at(t, x)]
 			}
-			if m.shift != nil {
-				f += m.shift[entry(b.plan.shared[k], dims, x)]
+			for _, t := range m.shifts {
+				f += t.ln[entry(t.scope, dims, x)]
 			}
 			if math.IsInf(lambda, -1) {
 				f = 0 // no value is possible there: any will do, its weight is 0
