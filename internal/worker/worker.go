@@ -38,7 +38,7 @@ type flags struct {
 	Concurrency  int           `help:"Messages worked on at a time; 0: ${concurrency}." default:"0"`
 	Threads      int           `help:"Threads of one contraction." default:"1"`
 	Memory       config.Size   `help:"${memory_help}" placeholder:"SIZE"`
-	ChunkFlops   float64       `help:"About how many operations one task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
+	ChunkFlops   float64       `help:"About how many operations a task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
 	MemoryLimit  config.Size   `help:"${memory_limit_help}" placeholder:"SIZE"`
 	Tenants      string        `help:"${tenants_help}" placeholder:"FILE"`
 	Drain        time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
