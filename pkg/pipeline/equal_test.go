@@ -165,7 +165,7 @@ func TestShuffledAndDuplicatedDeliveries(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, contract := range workerCounts {
-		r := newRig(t, embedded.Options{NoRedis: true}, quick)
+		r := newRig(t, embedded.Options{NoRedis: true}, calm)
 		_, p := request(t, "shuffled", grid(t, 2, 3, 11), btn.Settings{Method: btn.MethodSymmetryCP, Components: 8, Sweeps: 2, Starts: 1},
 			factorgraph.Evidence{}, observe(1), observe(0, 1))
 		tasks, want := r.tasks(p)
@@ -182,16 +182,18 @@ func TestShuffledAndDuplicatedDeliveries(t *testing.T) {
 			}
 		}
 		for range 2 { // two aggregators: neither sees all partials
-			r.run(quick, pipeline.StageAggregate)
+			r.run(calm, pipeline.StageAggregate)
 		}
 		half := len(tasks) / 2
 		send(tasks[:half])
 		for range contract {
-			r.run(quick, pipeline.StageContract)
+			r.run(calm, pipeline.StageContract)
 		}
 		r.eventually("the first half is contracted", func() bool { return r.messages("BTN_PARTIAL") == uint64(half) })
 		send(tasks)
 		send(tasks)
+		// No request is stored: to a client the job is unknown until it is answered.
+		r.eventually("there is an answer", func() bool { return r.messages("BTN_ANSWER") > 0 })
 		got := plain(t, r.wait("shuffled").Results)
 		if want := plain(t, want); got != want {
 			t.Fatalf("%d contract-workers: got\n%s\nwant\n%s", contract, got, want)
