@@ -179,11 +179,11 @@ func TestLive(t *testing.T) {
 func TestTenThousandJobs(t *testing.T) {
 	b := startBrowser(t)
 	s := serve(t, false)
-	js, err := jetstream.New(s.nc)
+	const n = 10_000
+	js, err := jetstream.New(s.nc, jetstream.WithPublishAsyncMaxPending(n)) // a busy server keeps nobody waiting
 	if err != nil {
 		t.Fatal(err)
 	}
-	const n = 10_000
 	for i := range n {
 		a := &wire.Answer{Job: fmt.Sprintf("t%d.job-%d", i%7, i), Digest: wire.Digest(nil), Status: wire.StatusError,
 			Error: &query.ErrorInfo{Code: fault.BadInput, Message: "none", Stage: query.StageReparam}}
