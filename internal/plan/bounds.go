@@ -73,8 +73,8 @@ func determinant(n int, work, memory float64) (rounds, slices int) {
 	return rounds, 1 + int(min(max(0, work/round-float64(rounds)), most))
 }
 
-// buckets returns the plan of the largest mini-buckets of which so many runs, one of them for a bound from above, take so many flops at most,
-// with its order and the entries of a product; nil where none fits the memory.
+// buckets returns the plan of the largest mini-buckets of which so many runs, one of them for a bound from above, take so many flops at
+// most, with its order and the entries of a product; nil where none fits the memory.
 func buckets(
 	ctx context.Context, h contractionorder.Hypergraph, work, runs float64, s btn.Settings,
 ) (order []int, best *minibuckets.Plan, entries float64, err error) {

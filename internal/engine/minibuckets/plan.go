@@ -76,8 +76,8 @@ func moves(minis []mini) (list []move) {
 }
 
 // sweeps is how often moves are made one after the other. One between all has nothing left to do then.
-// Measured: of a three-dimensional glass of 6³ spins, the second takes 7 nats off where products have 256 entries and 3 where they have 65,536,
-// for half of the time in addition; 4 times larger products take 3 to 6 off for 2 to 3 times the time.
+// Measured: of a three-dimensional glass of 6³ spins, the second takes 7 nats off where products have 256 entries and 3 where they
+// have 65,536, for half of the time in addition; 4 times larger products take 3 to 6 off for 2 to 3 times the time.
 func sweeps(list []move) int { return min(len(list), 2) }
 
 // both are the indices of a that are in b, too.
