@@ -30,9 +30,12 @@ const (
 	// SampledBySlices: independent draws of the values of a cut-set from mini-buckets, whose slices are contracted (package cutset).
 	// Weights are bounded.
 	SampledBySlices SamplingKind = "slices"
+	// SampledByBeliefs: independent draws, index by index, from messages of belief propagation (package beliefs), mixed with mini-buckets.
+	// Weights are bounded.
+	SampledByBeliefs SamplingKind = "beliefs"
 )
 
-var samplingKinds = []SamplingKind{SampledByAnnealing, SampledByMiniBuckets, SampledBySweep, SampledBySlices}
+var samplingKinds = []SamplingKind{SampledByAnnealing, SampledByMiniBuckets, SampledBySweep, SampledBySlices, SampledByBeliefs}
 
 // Sampling is how components are drawn.
 type Sampling struct {
@@ -64,7 +67,9 @@ type Sampling struct {
 	// Sweep is what a sweep goes along, with so many values on a leg at most.
 	Sweep *TruncatedPlan `msgpack:"sweep,omitempty"`
 	Bond  int            `msgpack:"bond,omitempty"`
-	// Defence is the share of mini-buckets in the mixture, and that of values which the truncation may have lost.
+	// Follow is by how much a message changes, where values are drawn from beliefs, for others to follow it; 0: none does.
+	Follow float64 `msgpack:"follow,omitempty"`
+	// Defence is the share of mini-buckets in the mixture, and that of values which a truncation or messages may have lost.
 	Defence float64 `msgpack:"defence,omitempty"`
 	// Each is what a draw takes, Setup what is computed before the first, flops; of kinds with mini-buckets.
 	Each  float64 `msgpack:"each,omitempty"`
@@ -99,6 +104,8 @@ func (p *Sampled) Fits(*Network) error {
 		return misfit("%d knots from 0 to 1 that do not rise, or too many", len(s.Knots))
 	case s.Kind == SampledBySweep && (s.Sweep == nil || s.Sweep.Family != FamilySweep || s.Bond < 1 || !(s.Defence > 0 && s.Defence < 1)):
 		return misfit("a sweep of bond %d with a defence of %v, or none", s.Bond, s.Defence)
+	case s.Kind == SampledByBeliefs && !(s.Follow >= 0 && s.Follow <= 1 && s.Defence > 0 && s.Defence < 1):
+		return misfit("beliefs that follow by %v with a defence of %v", s.Follow, s.Defence)
 	case s.Kind == SampledBySlices && (s.Rest < 1 || s.Rest > len(s.Order)):
 		return misfit("%d of %d indices are summed out", s.Rest, len(s.Order))
 	case !slices.Contains(samplingKinds, s.Kind):

@@ -695,6 +695,10 @@ func TestCheckAssignments(t *testing.T) {
 		"is no kind of this version":    &btn.Sampled{Along: &btn.Sampling{Kind: "dice"}, To: 1},
 		"it does not say how":           &btn.Sampled{To: 1},
 		"a sweep of bond 0":             &btn.Sampled{Along: &btn.Sampling{Kind: btn.SampledBySweep}, To: 1},
+		"beliefs that follow by 2": &btn.Sampled{
+			Along: &btn.Sampling{Kind: btn.SampledByBeliefs, Follow: 2, Defence: 0.1}, To: 1,
+		},
+		"beliefs that follow by 0 with a defence of 0": &btn.Sampled{Along: &btn.Sampling{Kind: btn.SampledByBeliefs}, To: 1},
 		"products of 0 entries":         &btn.Bound{Kind: btn.BoundMiniBuckets},
 		"is no bound of this version":   &btn.Bound{Kind: "guess"},
 

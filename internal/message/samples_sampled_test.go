@@ -13,6 +13,7 @@ func (r random) components(sweep *btn.TruncatedPlan) []btn.Estimate {
 		{Kind: btn.SampledByMiniBuckets, Order: r.Perm(3), Entries: 16},
 		{Kind: btn.SampledBySlices, Order: r.Perm(3), Entries: 16, Rest: 1 + r.IntN(3)},
 		{Kind: btn.SampledBySweep, Order: r.Perm(3), Entries: 16, Sweep: sweep, Bond: 4, Defence: 1e-4},
+		{Kind: btn.SampledByBeliefs, Order: r.Perm(3), Entries: 16, Follow: 0.1, Defence: 1e-2},
 	} {
 		along.Shape, along.Seed, along.Spread = digestA, r.Uint64(), r.Float64()
 		along.Each, along.Setup = 100*r.Float64(), 100*r.Float64()

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/beliefs"
 	"github.com/basetensor/basetensor/internal/engine/cutset"
 	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
@@ -56,6 +57,9 @@ func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work 
 		return c.best, err
 	}
 	if err := c.slices(ctx, given); err != nil {
+		return nil, err
+	}
+	if err := c.beliefs(ctx, given, plan, bound); err != nil {
 		return nil, err
 	}
 	if err := c.sweeps(ctx, given, plan, bound); err != nil {
@@ -131,6 +135,62 @@ func (c *proposals) slices(ctx context.Context, given btn.Sampling) error {
 		better, err := c.try(ctx, given, p)
 		tried++
 		if err != nil || !better && (c.best.Kind == btn.SampledBySlices || tried == policy.SliceTries) {
+			return err
+		}
+	}
+	return nil
+}
+
+// beliefs tries draws from messages that follow the values more and more closely. It has policy.BeliefsShare of the work for itself, and
+// leaves the rest as it is.
+func (c *proposals) beliefs(ctx context.Context, given btn.Sampling, plan *minibuckets.Plan, bound *minibuckets.Bound) error {
+	e := c.own.Expression()
+	before := c.spent
+	defer func() { c.spent = before }()
+	within := c.spent + policy.BeliefsShare*c.work
+	given.Kind, given.Defence = btn.SampledByBeliefs, policy.BeliefsDefence
+	if forbids(e) {
+		given.Defence = policy.BeliefsHardDefence
+	}
+	room := float64(c.s.Memory) - beliefs.Bytes(e)
+	if plan.Bytes > room { // smaller mini-buckets
+		for err := error(nil); plan.Bytes > room; {
+			if given.Entries /= 2; given.Entries < 1 {
+				return nil
+			}
+			if plan, err = minibuckets.NewPlan(c.own.Hypergraph(), given.Order, given.Entries); err != nil {
+				return err
+			}
+		}
+		var err error
+		if bound, err = minibuckets.Run(ctx, e, plan, 0); err != nil {
+			return err
+		}
+		c.spent += plan.Flops
+	}
+	if c.spent+beliefs.Setup(e) > within {
+		return nil
+	}
+	state, err := beliefs.Messages(ctx, e)
+	if err != nil { // they contradict one another, or leave the range of float64
+		return ctx.Err()
+	}
+	c.spent += beliefs.Took(e, state)
+	given.Setup = plan.Flops + beliefs.Took(e, state)
+	for _, given.Follow = range policy.BeliefsFollow {
+		messages, err := beliefs.New(ctx, e, state, given.Follow)
+		if err != nil {
+			return err
+		}
+		given.Each = plan.Draw + messages.Flops()
+		if c.spent+2*given.Each*policy.PilotChains > within {
+			continue
+		}
+		p, err := importance.NewBeliefs(e, bound, messages, given.Defence)
+		if err != nil {
+			return err
+		}
+		if _, err := c.try(ctx, given, p); err != nil {
 			return err
 		}
 	}

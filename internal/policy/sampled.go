@@ -55,6 +55,14 @@ const (
 	SliceGrowth = 8
 	SliceTries  = 3
 
+	// BeliefsShare is what draws from beliefs may take beside the pilot of other draws, relative to its work. BeliefsDefence is the share of
+	// mini-buckets among them, BeliefsHardDefence that where tables forbid values together.
+	// Chosen: what messages are wrong about has to be seen among the draws. Measured: those of a parity code of 36 bits draw one word
+	// alone; with 0.01 of mini-buckets ln Z was 0.0048 too low, six standard errors, because others were not among 10,000 draws.
+	BeliefsShare       = 0.6
+	BeliefsDefence     = 1e-2
+	BeliefsHardDefence = 0.1
+
 	// SetupShare is what the preparation of a part of the components may take, against the components.
 	// Chosen.
 	SetupShare = 0.25
@@ -151,3 +159,6 @@ const (
 // PilotDefences are the shares of mini-buckets that a sweep is tried with: a small one loses little and bounds weights worse.
 // Chosen.
 var PilotDefences = []float64{1e-2, 1e-4, 1e-6}
+
+// BeliefsFollow are the tolerances that messages follow values with: none does, or those that change by so much.
+var BeliefsFollow = []float64{0, 0.1, 0.01}

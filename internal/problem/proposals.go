@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/beliefs"
 	"github.com/basetensor/basetensor/internal/engine/cutset"
 	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
@@ -46,8 +47,8 @@ func (p *Problem) Proposal(ctx context.Context, along *btn.Sampling, marginals b
 }
 
 // Propose makes what is drawn from as described. Errors: internal where the description is for a network of another shape; over budget
-// where the tables of mini-buckets, the states of a sweep or those of a slice do not fit the memory, before they are made; those of
-// packages minibuckets, mps and cutset; the context's.
+// where the tables of mini-buckets, the states of a sweep, messages or those of a slice do not fit the memory, before they are made; those
+// of packages minibuckets, beliefs, mps and cutset; the context's.
 func Propose(ctx context.Context, prepared *truncated.Prepared, along *btn.Sampling, memory int64) (*importance.Proposal, error) {
 	if prepared.Shape() != along.Shape {
 		return nil, fault.New(fault.Internal, "the components are drawn for a network of another shape")
@@ -71,6 +72,20 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, along *btn.Sampl
 			return nil, err
 		}
 		return importance.NewSlices(e, bound, rest, along.Rest)
+	}
+	if along.Kind == btn.SampledByBeliefs {
+		if bytes := beliefs.Bytes(e); bytes > float64(left) {
+			return nil, fault.New(fault.OverBudget, "messages need %.3g bytes, %d are allowed", bytes, left)
+		}
+		state, err := beliefs.Messages(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		messages, err := beliefs.New(ctx, e, state, along.Follow)
+		if err != nil {
+			return nil, err
+		}
+		return importance.NewBeliefs(e, bound, messages, along.Defence)
 	}
 	var sweep *mps.Sampler
 	if along.Kind == btn.SampledBySweep {

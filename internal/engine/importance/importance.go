@@ -1,6 +1,6 @@
 // Package importance weighs independent draws from a proposal q, so that the mean of their weights ψ/q is Z (importance sampling): from
-// mini-buckets, whose weights are bounded, or from what a truncated sweep keeps, mixed with a share of those; or slices of which
-// mini-buckets draw a cut-set.
+// mini-buckets, whose weights are bounded, or from what a truncated sweep keeps or messages suggest, mixed with a share of those; or slices
+// of which mini-buckets draw a cut-set.
 //
 // The density of the mixture q = (1−ε) q' + ε q_WMB is what weighs a draw, whichever part it is from. Its weights are at most Z⁺/ε, Z⁺
 // being the mini-buckets' bound, and it is above 0 wherever ψ is (docs/method.md). Lou, Dechter, Ihler, Dynamic importance sampling, 2017.
@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 
+	"github.com/basetensor/basetensor/internal/engine/beliefs"
 	"github.com/basetensor/basetensor/internal/engine/cutset"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/engine/mps"
@@ -25,18 +26,35 @@ import (
 type Proposal struct {
 	e     *sumproduct.Expression
 	bound *minibuckets.Bound
-	sweep *mps.Sampler    // nil for mini-buckets alone
-	share float64         // ε, 1 for mini-buckets alone; also that of values which truncation may have lost
+	other func() drawer   // nil for mini-buckets alone
+	share float64         // ε, 1 for mini-buckets alone; also that of values which the others may have lost
 	rest  *cutset.Program // what is not drawn but summed out: the first indices of the mini-buckets' order, so many; nil where all are drawn
 	drawn int
+}
+
+// drawer draws states with a density that is known: of a sweep, or of messages.
+type drawer interface {
+	Draw(r *rand.Rand, x []int) (ln float64)
+	LnDensity(x []int) (ln float64)
 }
 
 // New returns the proposal of an upper bound by mini-buckets, and, unless it is nil, of a sweep of the same expression, in which the
 // mini-buckets have a share above 0. Errors: bad input for another share; unsupported where an index has more than 65,536 values.
 func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *mps.Sampler, share float64) (*Proposal, error) {
 	if sweep == nil {
-		share = 1
+		return mixed(e, bound, nil, 1)
 	}
+	return mixed(e, bound, func() drawer { return sweep.NewDrawer(share) }, share)
+}
+
+// NewBeliefs returns the proposal of an upper bound by mini-buckets, which have a share above 0, and of messages of the same expression.
+// Errors: those of New.
+func NewBeliefs(e *sumproduct.Expression, bound *minibuckets.Bound, messages *beliefs.Sampler, share float64) (*Proposal, error) {
+	return mixed(e, bound, func() drawer { return messages.NewDrawer(share) }, share)
+}
+
+// mixed is a proposal of mini-buckets and of another density.
+func mixed(e *sumproduct.Expression, bound *minibuckets.Bound, other func() drawer, share float64) (*Proposal, error) {
 	if !(share > 0 && share <= 1) {
 		return nil, fault.New(fault.BadInput, "importance: mini-buckets have a share of %v", share)
 	}
@@ -45,7 +63,7 @@ func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *mps.Sampler,
 			return nil, fault.New(fault.Unsupported, "importance: index %d has %d values, at most %d", i, d, 1<<16)
 		}
 	}
-	return &Proposal{e: e, bound: bound, sweep: sweep, share: share}, nil
+	return &Proposal{e: e, bound: bound, other: other, share: share}, nil
 }
 
 // NewSlices returns the proposal of slices: mini-buckets draw the indices that their order has from drawn on, and the rest of the same
@@ -182,7 +200,7 @@ func (p *Proposal) Weigh(ctx context.Context, states [][]int) ([]float64, error)
 			if !math.IsInf(z, -1) {
 				ln[c] = z - lnq
 			}
-		case p.sweep != nil:
+		case p.other != nil:
 			ln[c] = p.weight(own.x, own.drawer.LnDensity(own.x), p.bound.LnDensity(own.x))
 		default:
 			ln[c] = p.bound.LnProduct(own.x, p.e) - p.bound.LnDensity(own.x)
@@ -194,7 +212,7 @@ func (p *Proposal) Weigh(ctx context.Context, states [][]int) ([]float64, error)
 // room is that of a goroutine.
 type room struct {
 	x      []int
-	drawer *mps.Drawer   // of a sweep
+	drawer drawer        // beside mini-buckets
 	space  *cutset.Space // of slices
 	shares [][]float64   // of the values of indices in a slice
 }
@@ -202,8 +220,8 @@ type room struct {
 // newRoom returns room for draws.
 func (p *Proposal) newRoom(marginals bool) *room {
 	own := &room{x: make([]int, len(p.e.Dims))}
-	if p.sweep != nil {
-		own.drawer = p.sweep.NewDrawer(p.share)
+	if p.other != nil {
+		own.drawer = p.other()
 	}
 	if p.rest != nil {
 		own.space = p.rest.NewSpace()
@@ -218,31 +236,31 @@ func (p *Proposal) newRoom(marginals bool) *room {
 }
 
 // draw draws a state x and returns ln of its weight.
-func (p *Proposal) draw(r *rand.Rand, drawer *mps.Drawer, x []int) float64 {
+func (p *Proposal) draw(r *rand.Rand, drawer drawer, x []int) float64 {
 	if drawer == nil {
 		return p.bound.Draw(r, x, p.e)
 	}
-	var sweep, buckets float64 // ln of the densities
+	var other, buckets float64 // ln of the densities
 	if r.Float64() < p.share {
 		p.bound.Draw(r, x, p.e)
-		sweep, buckets = drawer.LnDensity(x), p.bound.LnDensity(x)
+		other, buckets = drawer.LnDensity(x), p.bound.LnDensity(x)
 	} else {
-		sweep = drawer.Draw(r, x)
+		other = drawer.Draw(r, x)
 		buckets = p.bound.LnDensity(x)
 	}
-	return p.weight(x, sweep, buckets)
+	return p.weight(x, other, buckets)
 }
 
 // weight is ln ψ/q of a state of these logarithms of its densities.
-func (p *Proposal) weight(x []int, sweep, buckets float64) float64 {
+func (p *Proposal) weight(x []int, other, buckets float64) float64 {
 	ln := p.bound.LnProduct(x, p.e)
 	if math.IsInf(ln, -1) {
 		return ln
 	}
-	sweep += math.Log1p(-p.share)
+	other += math.Log1p(-p.share)
 	buckets += math.Log(p.share)
-	top := max(sweep, buckets)
-	return ln - top - math.Log(math.Exp(sweep-top)+math.Exp(buckets-top))
+	top := max(other, buckets)
+	return ln - top - math.Log(math.Exp(other-top)+math.Exp(buckets-top))
 }
 
 // count adds up what the states weigh.

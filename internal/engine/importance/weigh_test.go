@@ -19,6 +19,8 @@ func TestStatesWeighWhatTheDrawsThatTheyAreWould(t *testing.T) {
 		kinds := map[string]*Proposal{}
 		kinds["mini-buckets"], _ = proposal(t, e, 8, 0, 1)
 		kinds["a sweep"], _ = proposal(t, e, 8, 2, 0.01)
+		kinds["beliefs"] = believed(t, e, 8, 0, 0.01)
+		kinds["beliefs that follow"] = believed(t, e, 8, 0.05, 0.01)
 		kinds["slices"], _, _ = sliced(t, e, 8, 8)
 		for name, p := range kinds {
 			if p == nil {
@@ -51,7 +53,7 @@ func TestStatesWeighWhatTheDrawsThatTheyAreWould(t *testing.T) {
 			t.Errorf("%d models of %s", n, name)
 		}
 	}
-	if len(tested) < 3 {
+	if len(tested) < 5 {
 		t.Errorf("%v", tested)
 	}
 }

@@ -1,0 +1,315 @@
+// Package beliefs draws states index by index from the messages of belief propagation, with their density.
+//
+// Along an order, an index is drawn from Π_t m_t, m_t being the table itself where all its other indices have values, and the message of
+// the table, given the values that there are, where some have none. Messages stay as they were when the first index was drawn, or follow
+// the values: those of the tables of the index that was drawn are computed anew, and those that depend on a message that has changed by
+// more than a tolerance, breadth first. On a tree, the states are the model's own. The density of what is drawn is known
+// exactly whatever the messages are, because every conditional distribution is normalised by itself; no value is left out that the tables
+// of which all indices have values allow. Gogate, Dechter, SampleSearch: importance sampling in presence of determinism, 2011, draws from
+// beliefs likewise.
+package beliefs
+
+import (
+	"container/heap"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/bp"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Sampler is the density of states that messages suggest. It does not change and may be used by several goroutines.
+type Sampler struct {
+	e      *sumproduct.Expression
+	follow float64
+	draws  []conditional // in the sequence of the draws
+
+	// where messages follow: those of table t to the k-th of its indices begin at first[t][k] of messages
+	over     [][]incidence // of every index
+	first    [][]int
+	stride   [][]int
+	messages []float64
+	flops    float64
+	longest  int // indices of a table
+}
+
+// incidence is the k-th index of a table.
+type incidence struct{ table, k int }
+
+// conditional is the distribution of an index given those drawn before.
+type conditional struct {
+	index int
+	// decided are tables all of whose other indices have values, open those of which some have none: there the messages as they were.
+	decided, open []lookup
+	own           []float64 // the product of those of open that depend on no value
+	to            []int     // where messages follow: where those from the tables of open begin
+}
+
+// lookup is a table over indices drawn before, with strides, and the index itself.
+type lookup struct {
+	data          []float64
+	scope, stride []int
+	own           int // stride of the index itself
+}
+
+// updates is how many messages an incidence gets at most before the first draw.
+const updates = 20
+
+// Messages passes the messages of an expression whose entries are at least 0. Errors: unsupported for entries below 0, and where messages
+// contradict one another; those of bp.Run; the context's. Cost: Setup at most, Took.
+func Messages(ctx context.Context, e *sumproduct.Expression) (*bp.State, error) {
+	if e.Signed() {
+		return nil, fault.New(fault.Unsupported, "beliefs: an entry is below 0, and densities are not")
+	}
+	state, err := bp.Run(ctx, e, bp.Options{Updates: most(e), Tolerance: 1e-6})
+	if err != nil {
+		return nil, err
+	}
+	if state.Contradiction >= 0 {
+		return nil, fault.New(fault.Unsupported, "beliefs: messages contradict one another: there is nothing to draw from")
+	}
+	return state, nil
+}
+
+// New returns what is drawn from the messages of an expression: they follow the values with a tolerance of follow, or stay as they
+// were where it is 0. The error is the context's. Cost: the tables' entries times their order, and that of some draws.
+func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow float64) (*Sampler, error) {
+	s := &Sampler{e: e, follow: follow, over: make([][]incidence, len(e.Dims))}
+	for t, own := range e.Tables {
+		first, stride, step := make([]int, len(own.Scope)), make([]int, len(own.Scope)), 1
+		for k, i := range own.Scope {
+			s.over[i] = append(s.over[i], incidence{t, k})
+			first[k] = len(s.messages)
+			s.messages = append(s.messages, state.ToVariable(t, k)...)
+		}
+		for k := len(own.Scope) - 1; k >= 0; k-- {
+			stride[k] = step
+			step *= e.Dims[own.Scope[k]]
+		}
+		s.first, s.stride = append(s.first, first), append(s.stride, stride)
+		s.longest = max(s.longest, len(own.Scope))
+	}
+
+	order := s.order()
+	position := make([]int, len(order))
+	for n, i := range order {
+		position[i] = n
+	}
+	for _, i := range order {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s.draws = append(s.draws, s.conditional(state, i, position))
+	}
+	s.measure()
+	return s, ctx.Err()
+}
+
+// most is how many messages are computed before the first draw at most.
+func most(e *sumproduct.Expression) int64 {
+	n := 1
+	for _, t := range e.Tables {
+		n += len(t.Scope)
+	}
+	return updates * int64(n)
+}
+
+// Setup is what Messages and New take at most, flops.
+func Setup(e *sumproduct.Expression) float64 { return float64(most(e))*policy.UpdateFlops + tables(e) }
+
+// Took is what Messages and New have taken, flops.
+func Took(e *sumproduct.Expression, state *bp.State) float64 {
+	return float64(state.Updates)*policy.UpdateFlops + tables(e)
+}
+
+// tables is what New takes, flops.
+func tables(e *sumproduct.Expression) (work float64) {
+	for _, t := range e.Tables {
+		work += 10 * float64(len(t.Scope)*len(t.Scope)) * float64(len(t.Data))
+	}
+	return work
+}
+
+// Bytes is what the numbers of New and of a Drawer take at most.
+func Bytes(e *sumproduct.Expression) float64 {
+	bytes := 0.0
+	for _, t := range e.Tables {
+		var dims []int
+		for _, i := range t.Scope {
+			bytes += 24 * float64(e.Dims[i])
+			dims = append(dims, e.Dims[i])
+		}
+		slices.Sort(dims)
+		step := 8.0
+		for k := len(dims) - 1; k > 0; k-- { // what is left of it for all but the last that is drawn
+			step *= float64(dims[k])
+			bytes += step
+		}
+	}
+	return bytes
+}
+
+// order draws the index next that is bound most to those drawn before, by the spans of the logarithms of the tables that they share.
+func (s *Sampler) order() []int {
+	bonds := make([]float64, len(s.e.Tables))
+	for t, own := range s.e.Tables {
+		least, largest := math.Inf(1), math.Inf(-1)
+		for _, x := range own.Data {
+			ln := math.Log(max(x, math.SmallestNonzeroFloat64))
+			least, largest = min(least, ln), max(largest, ln)
+		}
+		bonds[t] = min(largest-least, 14) // of hard constraints as of strong ones
+	}
+	score := make([]float64, len(s.e.Dims))
+	done := make([]bool, len(s.e.Dims))
+	q := &queue{}
+	for i := range score {
+		q.entries = append(q.entries, entry{0, i})
+	}
+	var order []int
+	for len(order) < len(score) {
+		next := heap.Pop(q).(entry)
+		if done[next.index] || next.score < score[next.index] {
+			continue
+		}
+		done[next.index] = true
+		order = append(order, next.index)
+		for _, at := range s.over[next.index] {
+			for _, j := range s.e.Tables[at.table].Scope {
+				if !done[j] && bonds[at.table] > 0 {
+					score[j] += bonds[at.table]
+					heap.Push(q, entry{score[j], j})
+				}
+			}
+		}
+	}
+	return order
+}
+
+// entry is an index with what binds it to those drawn before.
+type entry struct {
+	score float64
+	index int
+}
+
+// queue has the strongest entry first, of equal ones that of the least index.
+type queue struct{ entries []entry }
+
+func (q *queue) Len() int { return len(q.entries) }
+func (q *queue) Less(a, b int) bool {
+	x, y := q.entries[a], q.entries[b]
+	return x.score > y.score || x.score == y.score && x.index < y.index
+}
+func (q *queue) Swap(a, b int) { q.entries[a], q.entries[b] = q.entries[b], q.entries[a] }
+func (q *queue) Push(x any)    { q.entries = append(q.entries, x.(entry)) }
+func (q *queue) Pop() any {
+	last := len(q.entries) - 1
+	x := q.entries[last]
+	q.entries = q.entries[:last]
+	return x
+}
+
+// conditional makes that of an index, where indices are drawn in the sequence of their positions.
+func (s *Sampler) conditional(state *bp.State, i int, position []int) conditional {
+	c := conditional{index: i, own: slices.Repeat([]float64{1}, s.e.Dims[i])}
+	for _, at := range s.over[i] {
+		scope := s.e.Tables[at.table].Scope
+		open := slices.ContainsFunc(scope, func(j int) bool { return position[j] > position[i] })
+		if open && s.follow > 0 {
+			c.to = append(c.to, s.first[at.table][at.k])
+			continue
+		}
+		if !open {
+			c.decided = append(c.decided, s.whole(at))
+			continue
+		}
+		if l := s.lookup(state, at, position); len(l.scope) > 0 {
+			c.open = append(c.open, l)
+		} else {
+			multiply(c.own, l.data)
+			rescale(c.own)
+		}
+	}
+	return c
+}
+
+// whole is a table as it is.
+func (s *Sampler) whole(at incidence) lookup {
+	t := s.e.Tables[at.table]
+	l := lookup{data: t.Data, own: s.stride[at.table][at.k]}
+	for k, j := range t.Scope {
+		if k != at.k {
+			l.scope, l.stride = append(l.scope, j), append(l.stride, s.stride[at.table][k])
+		}
+	}
+	return l
+}
+
+// lookup sums out of a table, with the messages to it, what is drawn later than its k-th index.
+func (s *Sampler) lookup(state *bp.State, at incidence, position []int) (l lookup) {
+	t := s.e.Tables[at.table]
+	l.own = 1
+	d := s.e.Dims[t.Scope[at.k]]
+	strides, step := make([]int, len(t.Scope)), d // of the new table; 0 for what is summed out
+	strides[at.k] = 1
+	weights := make([][]float64, len(t.Scope))
+	for k := len(t.Scope) - 1; k >= 0; k-- {
+		switch j := t.Scope[k]; {
+		case k == at.k:
+		case position[j] < position[t.Scope[at.k]]:
+			l.scope, l.stride = append(l.scope, j), append(l.stride, step)
+			strides[k] = step
+			step *= s.e.Dims[j]
+		default:
+			weights[k] = state.ToFactor(at.table, k)
+		}
+	}
+	l.data = make([]float64, step)
+	x := make([]int, len(t.Scope))
+	for _, v := range t.Data {
+		to := 0
+		for k, a := range x {
+			to += a * strides[k]
+			if weights[k] != nil {
+				v *= weights[k][a]
+			}
+		}
+		l.data[to] += v
+		s.step(t.Scope, x)
+	}
+	if top := slices.Max(l.data); top > 0 && !math.IsInf(top, 1) {
+		for k := range l.data {
+			l.data[k] /= top
+		}
+	}
+	return l
+}
+
+// step goes to the next entry of a table.
+func (s *Sampler) step(scope, x []int) {
+	for k := len(x) - 1; k >= 0; k-- {
+		if x[k]++; x[k] < s.e.Dims[scope[k]] {
+			return
+		}
+		x[k] = 0
+	}
+}
+
+// Flops is about what the time of a draw is worth: of some draws where messages follow.
+func (s *Sampler) Flops() float64 { return s.flops }
+
+// measured is how many draws say what one takes.
+const measured = 4
+
+// measure fills in what a draw takes, with random numbers that no component has.
+func (s *Sampler) measure() {
+	d, x := s.NewDrawer(policy.BeliefsDefence), make([]int, len(s.e.Dims))
+	for c := range uint64(measured) {
+		d.Draw(rand.New(rand.NewPCG(c, 0x62656c)), x)
+	}
+	s.flops = d.work / measured
+}
