@@ -699,8 +699,8 @@ func TestCheckAssignments(t *testing.T) {
 			Along: &btn.Sampling{Kind: btn.SampledByBeliefs, Follow: 2, Defence: 0.1}, To: 1,
 		},
 		"beliefs that follow by 0 with a defence of 0": &btn.Sampled{Along: &btn.Sampling{Kind: btn.SampledByBeliefs}, To: 1},
-		"products of 0 entries":         &btn.Bound{Kind: btn.BoundMiniBuckets},
-		"is no bound of this version":   &btn.Bound{Kind: "guess"},
+		"products of 0 entries":                        &btn.Bound{Kind: btn.BoundMiniBuckets},
+		"is no bound of this version":                  &btn.Bound{Kind: "guess"},
 
 		"regions of size -1":  &btn.Regions{Size: -1},
 		"regions from 1 to 0": &btn.Regions{From: 1},

@@ -180,7 +180,8 @@ func TestWhatIsRefused(t *testing.T) {
 		t.Error("an entry below 0 is accepted")
 	}
 	e.Tables[0].Data = []float64{1, 0, 0, 1}
-	e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0}, Data: []float64{1, 0}}, sumproduct.Table{Scope: []int{1}, Data: []float64{0, 1}})
+	e.Tables = append(e.Tables,
+		sumproduct.Table{Scope: []int{0}, Data: []float64{1, 0}}, sumproduct.Table{Scope: []int{1}, Data: []float64{0, 1}})
 	if _, err := Messages(t.Context(), e); err == nil {
 		t.Error("a contradiction is accepted")
 	}

@@ -1,0 +1,45 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/reparam"
+)
+
+// TestParityCodesAreDrawnFromBeliefs: their messages say almost which word was sent, and mini-buckets have a larger share where tables
+// forbid values together.
+func TestParityCodesAreDrawnFromBeliefs(t *testing.T) {
+	m, err := generate.Parity(generate.ParityOptions{Variables: 126, Noise: 0.06, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chains, err := problem.New(net, problem.Options{}).Chains(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	along, err := draw(t.Context(), chains, btn.Settings{Budget: 2e9, Memory: 1 << 31, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if along.Kind != btn.SampledByBeliefs || along.Defence != policy.BeliefsHardDefence {
+		t.Fatalf("components are drawn by %s with a defence of %v, spread %v", along.Kind, along.Defence, along.Spread)
+	}
+	p, err := problem.Propose(t.Context(), chains.Prepared, along, 1<<31)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, err := p.Run(t.Context(), 7, 0, 64, 0, false); err != nil || relativeVariance(w.Ln) > 10*along.Spread {
+		t.Errorf("other draws vary by %v, the pilot's by %v, error %v", relativeVariance(w.Ln), along.Spread, err)
+	}
+	if _, err := problem.Propose(t.Context(), chains.Prepared, along, 1<<10); err == nil {
+		t.Error("a kibibyte is enough")
+	}
+}
