@@ -42,11 +42,11 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	if bytes := chains.Model.Bytes(q.To-q.From, threads, want.Marginals); bytes > float64(p.Memory) {
+	path := problem.Path(q.Along)
+	if bytes := chains.Model.Bytes(path.Step, q.To-q.From, threads, want.Marginals); bytes > float64(p.Memory) {
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", ErrMemory, bytes, p.Memory)
 	}
 
-	path := problem.Path(q.Along)
 	w, err := chains.Model.Run(ctx, path, q.From, q.To, threads, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err

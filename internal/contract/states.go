@@ -32,11 +32,11 @@ func states(ctx context.Context, p *problem.Problem, q *btn.Sampled, want proble
 	bundles := min(int64(want.Samples), q.Along.Of)
 	domains := terms.Domains()
 	first, end := q.Bundles(bundles)
-	bytes := model.Bytes(q.To-q.From, threads, true) + 8*float64(end-first)*float64(len(domains)+1)
+	path := problem.Path(q.Along)
+	bytes := model.Bytes(path.Step, q.To-q.From, threads, true) + 8*float64(end-first)*float64(len(domains)+1)
 	if bytes > float64(p.Memory) {
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", ErrMemory, bytes, p.Memory)
 	}
-	path := problem.Path(q.Along)
 	w, err := model.Run(ctx, path, q.From, q.To, threads, true)
 	if err != nil {
 		return btn.Value{}, err

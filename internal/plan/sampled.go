@@ -80,7 +80,7 @@ func draw(ctx context.Context, c *problem.Chains, s btn.Settings) (*btn.Sampling
 		return nil, err
 	}
 	other, err := propose(ctx, c.Prepared, s, policy.ProposalShare*s.Budget, ends)
-	roomless := c.Model.Bytes(annealing.Group, 1, true) > float64(s.Memory)
+	roomless := c.Model.Bytes(problem.Path(along).Step, annealing.Group, 1, true) > float64(s.Memory)
 	if err == nil && other != nil && (roomless || promise(other, c, s.Budget) < promise(along, c, s.Budget)) {
 		along = other
 	}
@@ -121,7 +121,7 @@ func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginal
 	chains := groups(work / (each + setup/float64(part)))
 	bytes := func(part int64) float64 {
 		if along.Kind == btn.SampledByAnnealing {
-			return c.Model.Bytes(part, 1, marginals)
+			return c.Model.Bytes(problem.Path(along).Step, part, 1, marginals)
 		}
 		return importance.Bytes(part, len(c.Prepared.Expression().Dims), marginals)
 	}
@@ -189,7 +189,9 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 		}
 	}
 	price := m.Flops(annealing.HeatBath, 1)
-	if trial := m.Flops(annealing.Forests, rungs) * float64(chains); m.Forests() && trial+m.ForestFlops() < policy.PilotShare*s.Budget {
+	trial := m.Flops(annealing.Forests, rungs) * float64(chains)
+	room := m.Bytes(annealing.Forests, annealing.Group, policy.ForestThreads, true) <= float64(s.Memory)
+	if room && m.Forests() && trial+m.ForestFlops() < policy.PilotShare*s.Budget {
 		p := annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Forests}
 		other, of, err := weightVariance(ctx, m, p, chains)
 		if err != nil {
@@ -219,7 +221,11 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 	}
 	along.Knots = knots(gains)
 	most := max(float64(rungs), s.Budget/price/policy.LeastSampled)
-	along.Rungs = int(max(2, min(float64(rungs)*variance/policy.WeightVariance, most, 1<<24)))
+	least := 2.0
+	if along.Forests {
+		least = policy.ForestRungs
+	}
+	along.Rungs = int(max(2, min(max(least, float64(rungs)*variance/policy.WeightVariance), most, 1<<24)))
 	along.Spread = math.Expm1(min(variance*float64(rungs)/float64(along.Rungs), 50))
 	return along, nil
 }

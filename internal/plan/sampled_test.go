@@ -55,7 +55,7 @@ func TestChainsBeginWithBeliefsWhereThatHelps(t *testing.T) {
 	}
 }
 
-// TestForestsAreDrawnWhereModelsAreSparse: on a 3-regular graph, not on a complete one, nor where the budget holds no search for them.
+// TestForestsAreDrawnWhereModelsAreSparse: on a 3-regular graph, not on a complete one, nor where budget or memory do not hold them.
 func TestForestsAreDrawnWhereModelsAreSparse(t *testing.T) {
 	sparse, err := generate.RandomRegular(120, 3, generate.Ising{Delta: 1, Seed: 4})
 	if err != nil {
@@ -69,8 +69,12 @@ func TestForestsAreDrawnWhereModelsAreSparse(t *testing.T) {
 		name   string
 		model  *factorgraph.Model
 		budget float64
+		memory int64
 		want   bool
-	}{{"sparse", sparse, 1e10, true}, {"dense", dense, 1e10, false}, {"a small budget", sparse, 1e7, false}} {
+	}{
+		{"sparse", sparse, 1e10, 1 << 30, true}, {"dense", dense, 1e10, 1 << 30, false},
+		{"a small budget", sparse, 1e7, 1 << 30, false}, {"a small memory", sparse, 1e10, 1 << 17, false},
+	} {
 		net, err := reparam.Build(t.Context(), c.model, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +83,7 @@ func TestForestsAreDrawnWhereModelsAreSparse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		along, err := pilot(t.Context(), chains.Model, btn.Settings{Budget: c.budget, Seed: 3})
+		along, err := pilot(t.Context(), chains.Model, btn.Settings{Budget: c.budget, Memory: c.memory, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
 		}

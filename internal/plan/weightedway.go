@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -70,7 +71,7 @@ func weightedPlan(
 	along.Of = int64(min(budget/each, float64(btn.MostComponents)))
 	along.Of = max(annealing.Group, along.Of/annealing.Group*annealing.Group)
 	bytes := func(part int64) float64 {
-		return m.Bytes(part, 1, true) + 8*float64(samples)*float64(part)/float64(along.Of)*float64(variables+1)
+		return m.Bytes(problem.Path(along).Step, part, 1, true) + 8*float64(samples)*float64(part)/float64(along.Of)*float64(variables+1)
 	}
 	part := fitting(groups(float64(along.Of)/policy.SampledParts), s.Memory, bytes)
 	along.Of = min(along.Of, part*policy.MostSampledParts)

@@ -278,10 +278,13 @@ func (m *Model) ForestFlops() float64 {
 }
 
 // Bytes is what so many chains take beside the model, on so many threads.
-func (m *Model) Bytes(chains int64, threads int, marginals bool) float64 {
+func (m *Model) Bytes(step Step, chains int64, threads int, marginals bool) float64 {
 	each := 0.0
 	if m.uniform.spins != nil {
-		each = float64(m.uniform.spins.n+Group) * Group * 18
+		each = float64(m.uniform.spins.n+Group) * Group * 8
+		if step == Forests {
+			each *= 2 + 1.0/Group // messages, and couplings to parents
+		}
 	} else {
 		each = float64(m.uniform.factors.height+2*m.uniform.factors.most) * Group * 4
 	}
