@@ -166,7 +166,7 @@ func (c *proposals) beliefs(ctx context.Context, given btn.Sampling, plan *minib
 		if bound, err = minibuckets.Run(ctx, e, plan, 0); err != nil {
 			return err
 		}
-		c.spent += plan.Flops
+		c.spent += plan.Flops + plan.Matching
 	}
 	if c.spent+beliefs.Setup(e) > within {
 		return nil
@@ -176,7 +176,7 @@ func (c *proposals) beliefs(ctx context.Context, given btn.Sampling, plan *minib
 		return ctx.Err()
 	}
 	c.spent += beliefs.Took(e, state)
-	given.Setup = plan.Flops + beliefs.Took(e, state)
+	given.Setup = plan.Flops + plan.Matching + beliefs.Took(e, state)
 	for _, given.Follow = range policy.BeliefsFollow {
 		messages, err := beliefs.New(ctx, e, state, given.Follow)
 		if err != nil {

@@ -188,17 +188,16 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 			variance, gains, along.Metropolis = other, of, true
 		}
 	}
-	price := m.Flops(annealing.HeatBath, 1)
-	trial := m.Flops(annealing.Forests, rungs) * float64(chains)
+	each, trial := m.Flops(annealing.HeatBath, rungs), m.Flops(annealing.Forests, rungs)
 	room := m.Bytes(annealing.Forests, annealing.Group, policy.ForestThreads, true) <= float64(s.Memory)
-	if room && m.Forests() && trial+m.ForestFlops() < policy.PilotShare*s.Budget {
+	if room && m.Forests() && max(trial*float64(chains), m.ForestFlops()) < policy.PilotShare*s.Budget {
 		p := annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Forests}
 		other, of, err := weightVariance(ctx, m, p, chains)
 		if err != nil {
 			return nil, err
 		}
-		if each := trial / float64(rungs) / float64(chains); other*each < policy.ForestGain*variance*price {
-			variance, gains, price, along.Metropolis, along.Forests = other, of, each, false, true
+		if other*trial < policy.ForestGain*variance*each {
+			variance, gains, each, along.Metropolis, along.Forests = other, of, trial, false, true
 		}
 	}
 	if m.StartFlops() < policy.PilotShare*s.Budget {
@@ -209,7 +208,7 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 			return nil, err
 		}
 		if other < policy.ProductGain*variance {
-			many := int64(policy.PilotShare * s.Budget / price / float64(2*rungs))
+			many := int64(policy.PilotShare * s.Budget / each / 2)
 			many = min(max(many/annealing.Group*annealing.Group, chains), policy.ProductChains)
 			if along.Product, err = alike(ctx, m, p, chains, chains+many); err != nil {
 				return nil, err
@@ -220,11 +219,9 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 		}
 	}
 	along.Knots = knots(gains)
-	most := max(float64(rungs), s.Budget/price/policy.LeastSampled)
-	least := 2.0
-	if along.Forests {
-		least = policy.ForestRungs
-	}
+	step := problem.Path(along).Step
+	most := max(float64(rungs), m.Rungs(step, s.Budget/policy.LeastSampled))
+	least := max(2, policy.OnceRungs*m.Once(step))
 	along.Rungs = int(max(2, min(max(least, float64(rungs)*variance/policy.WeightVariance), most, 1<<24)))
 	along.Spread = math.Expm1(min(variance*float64(rungs)/float64(along.Rungs), 50))
 	return along, nil
@@ -281,7 +278,7 @@ type ends struct {
 func endsOf(ctx context.Context, m *annealing.Model, along *btn.Sampling, s btn.Settings) (*ends, error) {
 	const first, chains = 2 * policy.ProductChains, policy.PilotChains // others than those of the pilot
 	p := problem.Path(along)
-	p.Rungs, p.Seed = int(max(4, min(float64(along.Rungs), policy.PilotShare*s.Budget/(m.Flops(p.Step, 1)*chains)))), ^s.Seed
+	p.Rungs, p.Seed = int(max(4, min(float64(along.Rungs), m.Rungs(p.Step, policy.PilotShare*s.Budget/chains)))), ^s.Seed
 	w, err := m.Run(ctx, p, first, first+chains, 1, true)
 	if err != nil || math.IsInf(w.Top, -1) {
 		return nil, err

@@ -64,10 +64,10 @@ func weightedPlan(
 	}
 	budget := s.Budget * (1 - policy.PilotShare)
 	along.Shape = shape
-	each, setup := chainFlops(m, along)
+	_, setup := chainFlops(m, along)
 	budget -= setup
-	along.Rungs = max(2, min(along.Rungs, int(budget/each*float64(along.Rungs)/float64(samples))))
-	each, _ = chainFlops(m, along)
+	along.Rungs = max(2, min(along.Rungs, int(m.Rungs(problem.Path(along).Step, budget/float64(samples)))))
+	each, _ := chainFlops(m, along)
 	along.Of = int64(min(budget/each, float64(btn.MostComponents)))
 	along.Of = max(annealing.Group, along.Of/annealing.Group*annealing.Group)
 	bytes := func(part int64) float64 {

@@ -81,9 +81,9 @@ const (
 	// 4-regular one, 0.6 on a scale-free one; above it on ±J models in three dimensions and on periodic grids, decision 26.
 	ForestGain = 0.9
 
-	// ForestRungs is how many rungs there are at least where forests are drawn together, if the budget holds them.
-	// Chosen: the error at equal work does not depend on them, and what a chain takes beside its rungs is worth three or so.
-	ForestRungs = 32
+	// OnceRungs is how many times as many rungs a chain has at least as are worth what it takes beside them, if the budget holds them.
+	// Chosen: the error at equal work depends on the variance of a weight times its work alone, and that is then a fifth.
+	OnceRungs = 4
 
 	// ForestThreads is for how many threads side by side the memory has to hold forests, which take twice that of other chains.
 	// Chosen: a worker has no more cores.

@@ -252,15 +252,34 @@ func (m *Model) Indices() int { return len(m.dims) }
 // Binary reports whether some index has two values, so that the step makes a difference.
 func (m *Model) Binary() bool { return slices.Contains(m.dims, 2) }
 
-// Flops is what the time of a chain is worth, at 3e9 a second: rungs times what a sweep takes.
+// Flops is what the time of a chain is worth, at 3e9 a second: what a sweep takes for every rung, and what comes before and after them.
 func (m *Model) Flops(step Step, rungs int) float64 {
-	switch {
-	case m.uniform.spins == nil:
-		return float64(rungs) * m.uniform.factors.work
+	sweep, once := m.prices(step)
+	return once + float64(rungs)*sweep
+}
+
+// Rungs is how many rungs a chain has that takes so many flops, rounded down; below 1 where not even one fits.
+func (m *Model) Rungs(step Step, flops float64) float64 {
+	sweep, once := m.prices(step)
+	return math.Floor((flops - once) / sweep)
+}
+
+// Once is how many rungs are worth what a chain takes before and after them.
+func (m *Model) Once(step Step) float64 {
+	sweep, once := m.prices(step)
+	return once / sweep
+}
+
+// prices are the flops of a sweep, and those of a chain beside its rungs.
+func (m *Model) prices(step Step) (sweep, once float64) {
+	switch s := m.uniform.spins; {
+	case s == nil:
+		return m.uniform.factors.work, 0
 	case step == Forests:
-		return float64(rungs) * m.uniform.spins.forestFlops()
+		return s.forestFlops(), s.onceFlops()
+	default:
+		return s.flops(), s.onceFlops()
 	}
-	return float64(rungs) * m.uniform.spins.flops()
 }
 
 // Forests reports whether forests may be worth their while: spins with policy.ForestDegree neighbours on average at most.
