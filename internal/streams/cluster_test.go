@@ -58,7 +58,7 @@ func TestSetupOfACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // no measure of anything
 	defer cancel()
 	b, err := bus.New(nc)
 	if err != nil {

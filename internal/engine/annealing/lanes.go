@@ -129,8 +129,8 @@ func (l *lattice) flops() float64 {
 	return work
 }
 
-// onceFlops is what a chain takes beside its rungs: its first state, the first fields, the last weight and what is counted of it. Measured on
-// complete models and rings with chords of 17 to 100 spins.
+// onceFlops is what a chain takes beside its rungs: its first state, the first fields, the last weight and what is counted of it. Measured
+// on complete models and rings with chords of 17 to 100 spins.
 func (l *lattice) onceFlops() float64 { return 1000 + 84*float64(l.n) + 2.2*float64(len(l.model.To)) }
 
 // forestFlops is the same where forests are carried: measured on random models of degree 2 to 8.
