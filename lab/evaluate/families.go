@@ -100,10 +100,7 @@ func runFamilies(ctx context.Context, o Options) ([]Row, error) {
 		}
 	}
 
-	have := map[[2]string]Row{}
-	for _, r := range o.Earlier {
-		have[[2]string{r.Model, r.Method}] = r
-	}
+	have := byModel(o.Earlier)
 	var rows []Row
 	for seed := range n {
 		for k, name := range families.Names() {
@@ -126,6 +123,15 @@ func runFamilies(ctx context.Context, o Options) ([]Row, error) {
 		}
 	}
 	return rows, nil
+}
+
+// byModel are rows by their models and methods.
+func byModel(rows []Row) map[[2]string]Row {
+	have := map[[2]string]Row{}
+	for _, r := range rows {
+		have[[2]string{r.Model, r.Method}] = r
+	}
+	return have
 }
 
 // onMember is the rows of one model: those that there are, then the others.

@@ -15,7 +15,7 @@ type evaluateCmd struct {
 	Experiment string   `arg:"" optional:"" help:"${evaluate_experiment}" default:"all"`
 	Out        string   `help:"Folder for the results." default:"evaluation" placeholder:"DIR"`
 	Redraw     bool     `help:"Measure nothing: draw the figures anew from the CSV files in --out."`
-	Resume     bool     `help:"families: keep the rows of families.csv in --out, and measure what it has not."`
+	Resume     bool     `help:"families, large: keep the rows of the CSV file in --out, and measure what it has not."`
 	Page       string   `help:"Also write tables of all CSV files in --out into this page, in the places that name them." placeholder:"FILE"`
 	Short      bool     `help:"Small models and few of them."`
 	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
