@@ -47,6 +47,7 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 // heard of them yet.
 const (
 	leaderPatience = 30 * time.Second
+	answerPatience = 5 * time.Second // of one of the questions within it
 	leaderPause    = 200 * time.Millisecond
 	peerPatience   = 5 * time.Second
 )
@@ -364,14 +365,20 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 }
 
 // consumer asks for a consumer. In a cluster a server that is about to have it answers as well, as if nothing had been acknowledged, and
-// names no leader: then it is asked again.
+// names no leader: then it is asked again. So it is where no answer comes: who leads it may change while it is asked, and then nobody does.
 func consumer(ctx context.Context, s jetstream.Stream, name string, clustered bool) (jetstream.Consumer, error) {
 	for until := time.Now().Add(leaderPatience); ; {
-		c, err := s.Consumer(ctx, name)
-		if err != nil || !clustered || c.CachedInfo().Cluster != nil && c.CachedInfo().Cluster.Leader != "" {
+		asked, cancel := context.WithTimeout(ctx, answerPatience)
+		c, err := s.Consumer(asked, name)
+		cancel()
+		switch lost := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; {
+		case lost && time.Now().After(until):
+			return nil, fmt.Errorf("it has not answered for %v: %w", leaderPatience, err)
+		case lost:
+			continue
+		case err != nil || !clustered || c.CachedInfo().Cluster != nil && c.CachedInfo().Cluster.Leader != "":
 			return c, err
-		}
-		if time.Now().After(until) {
+		case time.Now().After(until):
 			return nil, fmt.Errorf("it has had no leader for %v", leaderPatience)
 		}
 		select {
