@@ -27,6 +27,7 @@ type Sampler struct {
 	e      *sumproduct.Expression
 	follow float64
 	draws  []conditional // in the sequence of the draws
+	reach  []float64     // of every table: the largest logarithm of an entry above 0, absolutely
 
 	// where messages follow: those of table t to the k-th of its indices begin at first[t][k] of messages
 	over     [][]incidence // of every index
@@ -45,9 +46,14 @@ type conditional struct {
 	index int
 	// decided are tables all of whose other indices have values, open those of which some have none: there the messages as they were.
 	decided, open []lookup
+	wide          bool      // the product of those decided may leave the range of float64
 	own           []float64 // the product of those of open that depend on no value
 	to            []int     // where messages follow: where those from the tables of open begin
 }
+
+// widest is the sum of the largest logarithms of entries, nats, up to which float64 holds a product of rows that are scaled one by one:
+// what is left of a value is above e^-(2 widest), as least.
+const widest = 200
 
 // lookup is a table over indices drawn before, with strides, and the index itself.
 type lookup struct {
@@ -92,6 +98,13 @@ func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow 
 		}
 		s.first, s.stride = append(s.first, first), append(s.stride, stride)
 		s.longest = max(s.longest, len(own.Scope))
+		reach := 0.0
+		for _, x := range own.Data {
+			if x > 0 {
+				reach = max(reach, math.Abs(math.Log(x)))
+			}
+		}
+		s.reach = append(s.reach, reach)
 	}
 
 	order := s.order()
@@ -216,6 +229,7 @@ func (q *queue) Pop() any {
 // conditional makes that of an index, where indices are drawn in the sequence of their positions.
 func (s *Sampler) conditional(state *bp.State, i int, position []int) conditional {
 	c := conditional{index: i, own: slices.Repeat([]float64{1}, s.e.Dims[i])}
+	reach := 0.0
 	for _, at := range s.over[i] {
 		scope := s.e.Tables[at.table].Scope
 		open := slices.ContainsFunc(scope, func(j int) bool { return position[j] > position[i] })
@@ -225,6 +239,7 @@ func (s *Sampler) conditional(state *bp.State, i int, position []int) conditiona
 		}
 		if !open {
 			c.decided = append(c.decided, s.whole(at))
+			reach += s.reach[at.table]
 			continue
 		}
 		if l := s.lookup(state, at, position); len(l.scope) > 0 {
@@ -234,6 +249,7 @@ func (s *Sampler) conditional(state *bp.State, i int, position []int) conditiona
 			rescale(c.own)
 		}
 	}
+	c.wide = reach > widest
 	return c
 }
 

@@ -142,6 +142,65 @@ func TestTreesAreDrawnExactly(t *testing.T) {
 	}
 }
 
+// TestUnderflowLeavesNoValueOut: an index has two values of about the same probability, each of which some tables all but forbid, so that
+// the products of messages or of decided tables leave the range of float64 on the way. Densities are above 0 wherever ψ is, and the mean
+// of weights is Z where none of them is for one value and the others for the other.
+func TestUnderflowLeavesNoValueOut(t *testing.T) {
+	const tiny = 1e-200
+	common := -2 * math.Log(tiny)                    // of all states
+	against := func(j, value int) sumproduct.Table { // a value of index 0, whatever that of index j
+		data := []float64{1, 1, 1, 1}
+		data[2*value], data[2*value+1] = tiny, tiny
+		return sumproduct.Table{Scope: []int{0, j}, Data: data}
+	}
+	alone := func(p, q float64) sumproduct.Table { return sumproduct.Table{Scope: []int{0}, Data: []float64{p, q}} }
+	for _, c := range []struct {
+		name     string
+		tables   []sumproduct.Table
+		balanced bool
+	}{
+		{"messages", []sumproduct.Table{against(1, 1), against(2, 1), against(3, 0), against(4, 0)}, true},
+		{"decided tables", []sumproduct.Table{alone(1, tiny), alone(1, tiny), alone(tiny, 1), alone(tiny, 1)}, true},
+		{"decided tables against messages", []sumproduct.Table{against(1, 1), against(2, 1), alone(tiny, 1), alone(tiny, 1)}, false},
+	} {
+		e := &sumproduct.Expression{Dims: []int{2, 2, 2, 2, 2}, Scale: scaled.One, Tables: c.tables}
+		for i := range 4 {
+			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, i + 1}, Data: []float64{2, 1, 1, 2}})
+		}
+		z := 0.0
+		oracle.Each(e.Dims, func(x []int) { z += math.Exp(oracle.LnWeight(e, x) + common) })
+		for _, follow := range []float64{0, 1e-3} {
+			s := sampler(t, e, follow)
+			if s == nil {
+				t.Fatalf("%s: messages contradict one another", c.name)
+			}
+			d, sum, mean := s.NewDrawer(1e-2), 0.0, 0.0
+			oracle.Each(e.Dims, func(x []int) {
+				ln := d.LnDensity(slices.Clone(x))
+				sum += math.Exp(ln)
+				if math.IsInf(ln, -1) {
+					t.Errorf("%s, tolerance %v: density 0 of %v", c.name, follow, x)
+				}
+			})
+			if math.Abs(sum-1) > 1e-9 {
+				t.Errorf("%s: densities add up to %v", c.name, sum)
+			}
+			if !c.balanced {
+				continue
+			}
+			r, x := rand.New(rand.NewPCG(5, 11)), make([]int, len(e.Dims))
+			const draws = 200_000
+			for range draws {
+				ln := d.Draw(r, x)
+				mean += math.Exp(oracle.LnWeight(e, x)+common-ln) / z / draws
+			}
+			if math.Abs(mean-1) > 0.2 { // a five-hundredth of the draws may have half of Z
+				t.Errorf("%s, tolerance %v: the mean of weights is %v of Z", c.name, follow, mean)
+			}
+		}
+	}
+}
+
 // TestMessagesThatFollowAreCloser: on loopy models the divergence from the model is less than with messages that do not.
 func TestMessagesThatFollowAreCloser(t *testing.T) {
 	var total [2]float64

@@ -88,6 +88,7 @@ const (
 	lookWork    = 8
 	messageWork = 60
 	entryWork   = 6
+	logWork     = 30 // chosen: ten nanoseconds
 )
 
 // conditional is the distribution of an index at the values drawn so far, and its sum.
@@ -113,12 +114,18 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 		p[v] = max(p[v], d.floor)
 	}
 	allow := d.allow[:n]
-	for v := range allow {
-		allow[v] = 1
+	if c.wide {
+		d.allowed(allow, c, x)
+	} else {
+		for v := range allow {
+			allow[v] = 1
+		}
+		for k := range c.decided {
+			c.decided[k].multiply(allow, x)
+			rescale(allow)
+		}
 	}
 	for k := range c.decided {
-		c.decided[k].multiply(allow, x)
-		rescale(allow)
 		d.work += lookWork * float64(len(c.decided[k].scope))
 	}
 	multiply(p, allow)
@@ -135,16 +142,45 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 	return p, total
 }
 
-// multiply multiplies by the row of values of the index itself, at the values of the others.
-func (l *lookup) multiply(p []float64, x []int) {
-	at := 0
+// at is where the row of values of the index itself begins, at the values of the others.
+func (l *lookup) at(x []int) (at int) {
 	for k, j := range l.scope {
 		at += l.stride[k] * x[j]
 	}
+	return at
+}
+
+// multiply multiplies by the row of values of the index itself, at the values of the others.
+func (l *lookup) multiply(p []float64, x []int) {
+	at := l.at(x)
 	for v := range p {
 		p[v] *= l.data[at]
 		at += l.own
 	}
+}
+
+// least is what a value counts at least that decided tables of a wide range allow, relative to the largest: float64 holds it times the floor
+// and the product of densities before it.
+const least = 1e-180
+
+// allowed is the product of the decided tables, the largest 1, in logarithms: it leaves the range of float64 on the way.
+func (d *Drawer) allowed(p []float64, c *conditional, x []int) {
+	clear(p)
+	for k := range c.decided {
+		l := &c.decided[k]
+		at := l.at(x)
+		for v := range p {
+			p[v] += math.Log(l.data[at])
+			at += l.own
+		}
+	}
+	top := slices.Max(p)
+	for v, ln := range p {
+		if p[v] = 0; !math.IsInf(ln, -1) {
+			p[v] = max(math.Exp(ln-top), least)
+		}
+	}
+	d.work += logWork * float64(len(p)*(1+len(c.decided)))
 }
 
 // multiply multiplies p by the first of q.
