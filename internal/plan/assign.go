@@ -188,12 +188,10 @@ func (a *assigner) total(q query.Query) (btn.Assignment, error) {
 	switch a.settings.Method {
 	case btn.MethodSymmetryCP:
 		return a.symmetryCP(conditioned)
-	case btn.MethodTruncated, btn.MethodRegions:
+	case btn.MethodTruncated, btn.MethodRegions, btn.MethodSampled:
 		return a.approximate(conditioned, q, nil)
 	case btn.MethodCircuit:
 		return a.byCircuit(conditioned)
-	case btn.MethodSampled:
-		return a.sampled(conditioned, q)
 	case btn.MethodExact, btn.MethodAuto:
 	default:
 		return btn.Assignment{}, fault.New(fault.BadInput, "plan: unknown method %q", a.settings.Method)

@@ -7,7 +7,6 @@ import (
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
-	"github.com/basetensor/basetensor/internal/reparam"
 )
 
 // TestParityCodesAreDrawnFromBeliefs: their messages say almost which word was sent, and mini-buckets have a larger share where tables
@@ -17,14 +16,7 @@ func TestParityCodesAreDrawnFromBeliefs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := reparam.Build(t.Context(), m, reparam.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chains, err := problem.New(net, problem.Options{}).Chains(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chains := chainsOf(t, m)
 	along, err := draw(t.Context(), chains, btn.Settings{Budget: 2e9, Memory: 1 << 31, Seed: 2})
 	if err != nil {
 		t.Fatal(err)

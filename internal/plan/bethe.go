@@ -17,14 +17,14 @@ func betheEstimate() btn.Estimate {
 	return regionsEstimate(betheLevel, family{kind: btn.KindBethe}, nil, 1, 1)
 }
 
-// betheFirst puts the value of belief propagation before estimates of truncated legs; legs is why there are
-// none, nil where there are. Where the first of them is cheap, or belief propagation has no value, nothing
-// changes.
+// betheFirst puts the value of belief propagation before estimates of truncated legs or of sampled components;
+// legs is why there are none, nil where there are. Where the first of them is cheap, or belief propagation has
+// no value, nothing changes.
 func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs error) error {
 	var from *btn.Plan
 	if legs == nil {
 		from = to.Plan
-		if !from.Grows() || from.Estimates[0].Cost.Flops <= policy.SoonShare*a.settings.Budget {
+		if !from.Grows() || untilFirst(from) <= policy.SoonShare*a.settings.Budget {
 			return nil
 		}
 	}
@@ -61,6 +61,17 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 	}
 	to.Propagation, to.Messages, to.Plan = p, states[0].Messages(), a.afterBethe(from)
 	return nil
+}
+
+// untilFirst is what a plan takes until there is a value, flops: bounds are none.
+func untilFirst(p *btn.Plan) (flops float64) {
+	for k := range p.Estimates {
+		flops += p.Estimates[k].Cost.Flops
+		if p.Estimates[k].Rule != btn.Bounding {
+			break
+		}
+	}
+	return flops
 }
 
 // afterBethe returns the plan with the estimates of another one, nil for none, behind the value of belief propagation.

@@ -192,22 +192,14 @@ func (a *assigner) mixed(ctx context.Context, from *btn.Plan, c *problem.Chains,
 
 // hasty is mixed without a trial, proposals and bounds: chains from a small pilot have half of the budget.
 func (a *assigner) hasty(ctx context.Context, from *btn.Plan, c *problem.Chains, q query.Query) (*btn.Plan, error) {
-	little, half := a.settings, a.settings
-	little.Budget *= policy.HastyShare
-	half.Budget /= 2
-	along, err := pilot(ctx, c.Model, little)
-	if err != nil {
-		return nil, err
-	}
-	along.Shape = c.Prepared.Shape()
-	sampled, err := components(c, along, half, q.Marginals)
+	sampled, err := a.hastyChains(ctx, c, q.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
 		return from, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	contracted, _ := upTo(from.Estimates, half.Budget)
+	contracted, _ := upTo(from.Estimates, a.settings.Budget/2)
 	return &btn.Plan{Method: from.Method, Accuracy: a.settings.Accuracy, Warnings: from.Warnings, Estimates: merged(contracted, sampled)}, nil
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -207,19 +208,62 @@ func TestMerged(t *testing.T) {
 }
 
 // TestNoTimeForSamples: where the time for planning is over, chains from a small pilot have half of the budget, without bounds, and that
-// is not remembered as what the model has.
+// is not remembered as what the model has. Under a deadline the value of belief propagation comes first where components alone are asked
+// for, and without one it does not.
 func TestNoTimeForSamples(t *testing.T) {
 	net := isingGrid(t, 12, generate.Ising{Delta: 1.5, Seed: 3})
-	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e8, Memory: 1 << 18}
-	memo := &counting{}
-	late := assigned(t, PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, s, memo)
-	bounded := func(p *btn.Plan) bool {
-		return slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.Bounding })
+	for _, method := range []btn.Method{btn.MethodAuto, btn.MethodSampled} {
+		s := btn.Settings{Method: method, NoExact: method == btn.MethodAuto, Budget: 1e8, Memory: 1 << 18}
+		memo := &counting{}
+		for _, c := range []struct {
+			name           string
+			ctx            context.Context
+			bounded, first bool
+		}{
+			{"no time", PlanUntil(t.Context(), time.Now().Add(-time.Second)), false, true},
+			{"under a deadline", PlanUntil(t.Context(), time.Now().Add(time.Hour)), true, true},
+			{"without a deadline", t.Context(), true, false},
+		} {
+			a := assigned(t, c.ctx, net, s, memo)
+			if a.Error != nil {
+				t.Fatal(method, c.name, a.Error.Message)
+			}
+			bounded := slices.ContainsFunc(a.Plan.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.Bounding })
+			if !draws(a.Plan) || bounded != c.bounded {
+				t.Errorf("%s, %s: components %v, bounds %v", method, c.name, draws(a.Plan), bounded)
+			}
+			if method == btn.MethodAuto {
+				continue
+			}
+			first := hasRegions(&btn.Plan{Estimates: a.Plan.Estimates[:1]})
+			if first != c.first || first != (a.Propagation != nil && a.Propagation.LogZ != nil && len(a.Messages) > 0) {
+				t.Errorf("%s: the value of belief propagation comes first: %v, %+v", c.name, first, a.Propagation)
+			}
+			sampled := 0.0
+			for _, e := range a.Plan.Estimates {
+				if e.Rule == btn.Pooled {
+					sampled += e.Cost.Flops
+				}
+			}
+			if most := s.Budget; sampled > most || !c.bounded && sampled > most/2 {
+				t.Errorf("%s: components take %v", c.name, sampled)
+			}
+		}
 	}
-	if late.Error != nil || !draws(late.Plan) || bounded(late.Plan) {
-		t.Errorf("no time: %+v, %v", late.Plan, late.Error)
+}
+
+// TestBoundsAreNoFirstValue: what a plan takes until there is a value is with the bounds before it, without those behind.
+func TestBoundsAreNoFirstValue(t *testing.T) {
+	estimate := func(rule btn.Rule, flops float64) btn.Estimate {
+		return btn.Estimate{Rule: rule, Cost: btn.Cost{Flops: flops}}
 	}
-	if soon := assigned(t, PlanUntil(t.Context(), time.Now().Add(time.Hour)), net, s, memo); !draws(soon.Plan) || !bounded(soon.Plan) {
-		t.Errorf("under a deadline: %+v", soon.Plan)
+	bounds, components := estimate(btn.Bounding, 3), estimate(btn.Pooled, 50)
+	for _, c := range []struct {
+		of   []btn.Estimate
+		want float64
+	}{{[]btn.Estimate{bounds, components, components}, 53}, {[]btn.Estimate{components, bounds}, 50}} {
+		if got := untilFirst(&btn.Plan{Estimates: c.of}); got != c.want {
+			t.Errorf("%v, want %v", got, c.want)
+		}
 	}
 }

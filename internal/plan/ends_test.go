@@ -6,8 +6,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/problem"
-	"github.com/basetensor/basetensor/internal/reparam"
 )
 
 // TestEndsSeeWhatDrawsDoNot: a tenth of the states that weighs far more than the draws counts, and none where all weigh their mean.
@@ -39,15 +37,7 @@ func TestDrawsThatMissAModeAreNotChosen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := reparam.Build(t.Context(), m, reparam.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chains, err := problem.New(net, problem.Options{}).Chains(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	along, err := draw(t.Context(), chains, btn.Settings{Budget: 2e10, Memory: 1 << 31, Seed: 2})
+	along, err := draw(t.Context(), chainsOf(t, m), btn.Settings{Budget: 2e10, Memory: 1 << 31, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

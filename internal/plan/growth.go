@@ -25,6 +25,8 @@ func (a *assigner) approximate(conditioned *btn.Network, q query.Query, warnings
 	switch a.settings.Method {
 	case btn.MethodRegions:
 		assignment, err = a.regions(conditioned, q)
+	case btn.MethodSampled:
+		assignment, err = a.sampled(conditioned, q)
 	case btn.MethodAuto:
 		assignment, err = a.chosen(conditioned, q)
 	default:

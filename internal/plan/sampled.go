@@ -18,7 +18,8 @@ import (
 )
 
 // sampled assigns components of a random decomposition, as many as the budget holds. How long the chains are depends on a pilot of the
-// first query whose evidence leaves this shape; what they weigh is unbiased for any length.
+// first query whose evidence leaves this shape; what they weigh is unbiased for any length. Where the time for planning is over, a small
+// pilot has to do.
 func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
 	own, err := a.current().Truncated(a.ctx, q.Marginals)
 	if err != nil {
@@ -37,8 +38,15 @@ func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignm
 	}
 	plan, hit, err := a.rememberWhole(a.growthKey("sampled", q.Marginals), own.Hypergraph(),
 		func(ctx context.Context) (*btn.Plan, bool, error) {
-			plan, err := a.sampledPlan(ctx, chains, q.Marginals)
-			return plan, true, err
+			planning, cancel := planningContext(ctx, 1)
+			defer cancel()
+			plan, err := a.sampledPlan(planning, chains, q.Marginals)
+			if !outOfTime(ctx, planning, err) {
+				return plan, true, err
+			}
+			plan = &btn.Plan{Method: btn.MethodSampled, Accuracy: a.settings.Accuracy}
+			plan.Estimates, err = a.hastyChains(ctx, chains, q.Marginals)
+			return plan, false, err
 		})
 	if err != nil {
 		return btn.Assignment{}, err
@@ -65,6 +73,19 @@ func (a *assigner) sampledPlan(ctx context.Context, c *problem.Chains, marginals
 	bounds, err := bounding(ctx, without, a.settings)
 	plan.Estimates = append(bounds, plan.Estimates...)
 	return plan, err
+}
+
+// hastyChains are chains from a small pilot, for half of the budget.
+func (a *assigner) hastyChains(ctx context.Context, c *problem.Chains, marginals bool) ([]btn.Estimate, error) {
+	little, half := a.settings, a.settings
+	little.Budget *= policy.HastyShare
+	half.Budget /= 2
+	along, err := pilot(ctx, c.Model, little)
+	if err != nil {
+		return nil, err
+	}
+	along.Shape = c.Prepared.Shape()
+	return components(c, along, half, marginals)
 }
 
 // draw chooses how components are drawn where s.Budget is what they may take: by the error at that work that pilots of the kinds promise,

@@ -15,6 +15,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
+// chainsOf are the chains of a model without evidence.
+func chainsOf(t *testing.T, m *factorgraph.Model) *problem.Chains {
+	t.Helper()
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chains, err := problem.New(net, problem.Options{}).Chains(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chains
+}
+
 // TestChainsBeginWithBeliefsWhereThatHelps: in strong fields, and not where beliefs speak for one of two modes.
 func TestChainsBeginWithBeliefsWhereThatHelps(t *testing.T) {
 	const n = 24
@@ -75,14 +89,7 @@ func TestForestsAreDrawnWhereModelsAreSparse(t *testing.T) {
 		{"sparse", sparse, 1e10, 1 << 30, true}, {"dense", dense, 1e10, 1 << 30, false},
 		{"a small budget", sparse, 1e7, 1 << 30, false}, {"a small memory", sparse, 1e10, 1 << 17, false},
 	} {
-		net, err := reparam.Build(t.Context(), c.model, reparam.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		chains, err := problem.New(net, problem.Options{}).Chains(t.Context(), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		chains := chainsOf(t, c.model)
 		along, err := pilot(t.Context(), chains.Model, btn.Settings{Budget: c.budget, Memory: c.memory, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
