@@ -159,8 +159,8 @@ func (l *lookup) multiply(p []float64, x []int) {
 	}
 }
 
-// least is what a value counts at least that decided tables of a wide range allow, relative to the largest: float64 holds it times the floor
-// and the product of densities before it.
+// least is what a value counts at least that decided tables of a wide range allow, relative to the largest: float64 holds it times the
+// floor and the product of densities before it.
 const least = 1e-180
 
 // allowed is the product of the decided tables, the largest 1, in logarithms: it leaves the range of float64 on the way.
