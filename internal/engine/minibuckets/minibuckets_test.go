@@ -213,6 +213,75 @@ func TestMatchingOfWhatIsShared(t *testing.T) {
 	}
 }
 
+// TestMatchedMarginalsAgree: after every move the sums of f^{1/w} over all but the shared indices, by enumeration, are the same in the
+// mini-buckets that it is between, and the product of all is what it was.
+func TestMatchedMarginalsAgree(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	between := map[int]int{} // moves by how many mini-buckets they are between
+	for model := range 1000 {
+		e := random(r)
+		b, p := bounded(t, e, []float64{2, 4, 6}[model%3], 0)
+		for k, list := range p.moves {
+			products := make([][]float64, len(p.buckets[k]))
+			for i := range products {
+				products[i] = b.product(&p.buckets[k][i])
+			}
+			total := func(x []int) (ln float64) {
+				for i, m := range p.buckets[k] {
+					ln += products[i][entry(m.scope, e.Dims, x)]
+				}
+				return ln
+			}
+			var before []float64
+			oracle.Each(e.Dims, func(x []int) { before = append(before, total(x)) })
+			for _, m := range list {
+				b.match(k, m, products)
+				between[len(m.between)]++
+				sums := make([][]float64, len(m.between))
+				for j, i := range m.between {
+					sums[j] = marginalsOf(products[i], p.buckets[k][i].scope, m.shared, e.Dims, b.minis[k][i].weight)
+				}
+				for j, own := range sums {
+					for a, sum := range own {
+						if first := sums[0][a]; math.Abs(sum-first) > 1e-9*first {
+							t.Fatalf("model %d, move %v: entry %d is %v in one and %v in number %d", model, m, a, first, sum, j)
+						}
+					}
+				}
+			}
+			at := 0
+			oracle.Each(e.Dims, func(x []int) {
+				if got := total(x); math.Abs(got-before[at]) > 1e-9*(1+math.Abs(got)) { // -Inf less -Inf is no number
+					t.Errorf("model %d, index %d: the product is e^%v at %v, it was e^%v", model, p.Order[k], got, x, before[at])
+				}
+				at++
+			})
+		}
+	}
+	if between[2] < 100 || between[3] < 20 {
+		t.Errorf("moves by how many they are between: %v", between)
+	}
+}
+
+// marginalsOf is Σ f^{1/w} of the logarithms of a table over all of its indices but the shared ones.
+func marginalsOf(ln []float64, scope, shared, dims []int, w float64) []float64 {
+	sums := make([]float64, size(shared, dims))
+	own := make([]int, len(scope))
+	for k, i := range scope {
+		own[k] = dims[i]
+	}
+	x := make([]int, len(dims))
+	at := 0
+	oracle.Each(own, func(values []int) {
+		for k, i := range scope {
+			x[i] = values[k]
+		}
+		sums[entry(shared, dims, x)] += math.Exp(ln[at] / w)
+		at++
+	})
+	return sums
+}
+
 // TestWhatIsForbiddenInOneIsInAll: of two mini-buckets one of which forbids a value, what the other has there counts for nothing.
 func TestWhatIsForbiddenInOneIsInAll(t *testing.T) {
 	e := &sumproduct.Expression{Dims: []int{2, 2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{
