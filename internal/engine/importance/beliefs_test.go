@@ -1,6 +1,7 @@
 package importance
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -38,11 +39,11 @@ func believed(t *testing.T, e *sumproduct.Expression, entries, follow, share flo
 	return p
 }
 
-// TestWeightsOfBeliefsAreUnbiased: means over 1,000 seeds of a few draws each are Z by enumeration, and no weight exceeds the bound, which
-// Run says itself.
+// TestWeightsOfBeliefsAreUnbiased: means over 1,000 seeds of a few draws each are Z by enumeration, shares of the weights are the
+// marginals, and no weight exceeds the bound, which Run says itself.
 func TestWeightsOfBeliefsAreUnbiased(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
-	models, off, moved := 0, 0, 0
+	var c tested
 	for k := range 30 {
 		e := random(r)
 		_, _, lnZ := enumerate(e)
@@ -51,36 +52,11 @@ func TestWeightsOfBeliefsAreUnbiased(t *testing.T) {
 		if p == nil || math.IsInf(lnZ, -1) {
 			continue
 		}
-		models++
-		var sum, squares float64
-		const seeds, draws = 1000, 4
-		for seed := range uint64(seeds) {
-			w, err := p.Run(t.Context(), seed, 8, 8+draws, 1, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			mean := 0.0
-			for _, l := range w.Ln {
-				mean += math.Exp(l-lnZ) / draws
-			}
-			sum += mean / seeds
-			squares += mean * mean / seeds
-		}
-		deviation := math.Sqrt(max(0, squares-sum*sum)/seeds) + 1e-9
-		if deviation > 1e-6 {
-			moved++
-		}
-		z := (sum - 1) / deviation
-		if math.Abs(z) > 5 {
-			t.Errorf("model %d: the mean is %v of Z, %.1f standard errors", k, sum, z)
-		}
-		if math.Abs(z) > 2 {
-			off++
-		}
+		m := meansOf(t, e, p, lnZ)
+		c.unbiased(t, fmt.Sprint("model ", k), &m, m.deviation())
+		m.marginals(t, fmt.Sprint("model ", k), e, max(m.deviation(), rare(share)))
 	}
-	if models < 20 || off > models/6 || moved < models/2 {
-		t.Errorf("of %d models %d are two standard errors off, %d have weights that differ", models, off, moved)
-	}
+	c.enough(t, 20)
 }
 
 // TestSharesOfBeliefsAreRefused that are none.

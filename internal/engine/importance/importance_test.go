@@ -3,6 +3,7 @@ package importance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -113,62 +114,26 @@ func TestDensitiesAreNormalised(t *testing.T) {
 // and for sweeps that truncate.
 func TestWeightsAreUnbiased(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
-	models, off, moved := 0, 0, 0
+	var c tested
 	for k := range 40 {
 		e := random(r)
-		states, psi, lnZ := enumerate(e)
+		_, _, lnZ := enumerate(e)
 		bond := []int{0, 1, 2, 1}[k%4]
 		defence := []float64{0.3, 0.02}[k/2%2]
 		p, _ := proposal(t, e, []float64{2, 6}[k%2], bond, defence)
 		if p == nil || math.IsInf(lnZ, -1) {
 			continue
 		}
-		models++
-		var sum, squares float64
-		share := make([]float64, e.Dims[0])
-		const seeds, draws = 1000, 4
-		for seed := range uint64(seeds) {
-			w, err := p.Run(t.Context(), seed, 8, 8+draws, 1, true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			mean := 0.0
-			for _, l := range w.Ln {
-				mean += math.Exp(l-lnZ) / draws
-			}
-			sum += mean / seeds
-			squares += mean * mean / seeds
-			for a := range share {
-				share[a] += w.Share[0][a] * math.Exp(w.Top-lnZ) / (seeds * draws)
-			}
+		m := meansOf(t, e, p, lnZ)
+		deviation := m.deviation()
+		if bond > 0 {
+			deviation = max(deviation, rare(defence))
 		}
-		error1 := math.Sqrt(max(0, squares-sum*sum)/seeds) + 1e-9
-		if error1 > 1e-6 {
-			moved++
-		}
-		if bond > 0 { // what is drawn rarely may not have been drawn
-			error1 = max(error1, math.Sqrt(2*defence/(seeds*draws)))
-		}
-		z := (sum - 1) / error1
-		if math.Abs(z) > 5 {
-			t.Errorf("model %d, bond %d: the mean is %v of Z, %.1f standard errors", k, bond, sum, z)
-		}
-		if math.Abs(z) > 2 {
-			off++
-		}
-		want := make([]float64, len(share))
-		for s, x := range states {
-			want[x[0]] += psi[s] * math.Exp(-lnZ)
-		}
-		for a := range share {
-			if math.Abs(share[a]-want[a]) > 6*error1+0.05 {
-				t.Errorf("model %d: share %v of value %d, want %v", k, share[a], a, want[a])
-			}
-		}
+		name := fmt.Sprintf("model %d, bond %d", k, bond)
+		c.unbiased(t, name, &m, deviation)
+		m.marginals(t, name, e, deviation)
 	}
-	if models < 25 || off > models/6 || moved < models/2 {
-		t.Errorf("of %d models %d are two standard errors off, %d have weights that differ", models, off, moved)
-	}
+	c.enough(t, 25)
 }
 
 // TestNoWeightExceedsTheBound: on 5,000 models; Run says so itself if one does.
@@ -181,11 +146,7 @@ func TestNoWeightExceedsTheBound(t *testing.T) {
 		if p == nil {
 			continue
 		}
-		w, err := p.Run(t.Context(), uint64(k), 0, 16, 1, false)
-		if err != nil {
-			t.Fatalf("model %d: %v", k, err)
-		}
-		if w.Top > p.LnMost()-0.5 {
+		if nearBound(t, p, k) {
 			near++
 		}
 	}
@@ -198,22 +159,7 @@ func TestNoWeightExceedsTheBound(t *testing.T) {
 func TestSameBits(t *testing.T) {
 	e := random(rand.New(rand.NewPCG(4, 1)))
 	p, _ := proposal(t, e, 4, 2, 0.2)
-	whole, err := p.Run(t.Context(), 7, 0, 100, 1, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	several, err := p.Run(t.Context(), 7, 0, 100, 3, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	part, err := p.Run(t.Context(), 7, 37, 61, 2, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(whole.Ln, several.Ln) || !slices.Equal(whole.Ln[37:61], part.Ln) ||
-		!slices.EqualFunc(whole.Share, several.Share, slices.Equal) || !slices.EqualFunc(whole.Squares, several.Squares, slices.Equal) {
-		t.Error("other bits with other shares or goroutines")
-	}
+	sameBits(t, p)
 }
 
 // TestWhatIsRefused: shares that are none, entries below 0, a context that is over.

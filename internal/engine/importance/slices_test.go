@@ -1,9 +1,9 @@
 package importance
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/cutset"
@@ -46,79 +46,29 @@ func sliced(t *testing.T, e *sumproduct.Expression, entries, slice float64) (of,
 // states have that are drawn likewise.
 func TestSlicesAreUnbiased(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
-	models, off, less := 0, 0, 0
+	var c tested
+	less := 0
 	for k := range 40 {
 		e := random(r)
-		states, psi, lnZ := enumerate(e)
+		_, _, lnZ := enumerate(e)
 		of, plain, drawn := sliced(t, e, []float64{2, 6}[k%2], []float64{2, 4}[k/2%2])
 		if math.IsInf(lnZ, -1) || drawn == 0 {
 			continue
 		}
-		models++
-		var sum, squares, plainSum, plainSquares float64
-		shares := make([][]float64, len(e.Dims))
-		for i, d := range e.Dims {
-			shares[i] = make([]float64, d)
-		}
-		const seeds, draws = 1000, 4
-		for seed := range uint64(seeds) {
-			w, err := of.Run(t.Context(), seed, 8, 8+draws, 1, true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			mean := 0.0
-			for _, l := range w.Ln {
-				mean += math.Exp(l-lnZ) / draws
-			}
-			sum += mean / seeds
-			squares += mean * mean / seeds
-			for i, row := range w.Share {
-				for a, x := range row {
-					if !math.IsInf(w.Top, -1) {
-						shares[i][a] += x * math.Exp(w.Top-lnZ) / (seeds * draws)
-					}
-				}
-			}
-			if w, err = plain.Run(t.Context(), seed, 8, 8+draws, 1, false); err != nil {
-				t.Fatal(err)
-			}
-			mean = 0
-			for _, l := range w.Ln {
-				mean += math.Exp(l-lnZ) / draws
-			}
-			plainSum += mean / seeds
-			plainSquares += mean * mean / seeds
-		}
-		variance := max(0, squares-sum*sum)
-		error1 := math.Sqrt(variance/seeds) + 1e-9
-		z := (sum - 1) / error1
-		if math.Abs(z) > 5 {
-			t.Errorf("model %d, %d drawn: the mean is %v of Z, %.1f standard errors", k, drawn, sum, z)
-		}
-		if math.Abs(z) > 2 {
-			off++
-		}
-		plainVariance := plainSquares - plainSum*plainSum
-		if variance < 0.7*plainVariance {
+		m, states := meansOf(t, e, of, lnZ), meansOf(t, e, plain, lnZ)
+		name := fmt.Sprintf("model %d, %d drawn", k, drawn)
+		c.unbiased(t, name, &m, m.deviation())
+		m.marginals(t, name, e, m.deviation())
+		if m.variance < 0.7*states.variance {
 			less++
 		}
-		if variance > 2*plainVariance+1e-4 { // rare draws are seen by one and not by the other
-			t.Errorf("model %d: slices have a variance of %v, states %v", k, variance, plainVariance)
-		}
-		for i := range shares {
-			want := make([]float64, e.Dims[i])
-			for s, x := range states {
-				want[x[i]] += psi[s] * math.Exp(-lnZ)
-			}
-			for a, x := range shares[i] {
-				if math.Abs(x-want[a]) > 6*error1+0.04 {
-					t.Errorf("model %d: index %d has value %d by %v, want %v", k, i, a, x, want[a])
-				}
-			}
+		if m.variance > 2*states.variance+1e-4 { // rare draws are seen by one and not by the other
+			t.Errorf("%s: slices have a variance of %v, states %v", name, m.variance, states.variance)
 		}
 	}
-	if models < 25 || off > models/6 || less < models/3 {
-		t.Errorf("of %d models %d are two standard errors off, %d vary less than states", models, off, less)
+	c.enough(t, 25)
+	if less < c.models/3 {
+		t.Errorf("of %d models %d vary less than states", c.models, less)
 	}
 }
 
@@ -129,11 +79,7 @@ func TestNoSliceExceedsTheBound(t *testing.T) {
 	for k := range 2000 {
 		e := random(r)
 		of, _, _ := sliced(t, e, []float64{2, 4, 9}[k%3], []float64{1, 2, 4}[k/3%3])
-		w, err := of.Run(t.Context(), uint64(k), 0, 16, 1, false)
-		if err != nil {
-			t.Fatalf("model %d: %v", k, err)
-		}
-		if w.Top > of.LnMost()-0.5 {
+		if nearBound(t, of, k) {
 			near++
 		}
 	}
@@ -151,28 +97,7 @@ func TestSlicesHaveTheSameBits(t *testing.T) {
 		e = random(r)
 		of, _, drawn = sliced(t, e, 4, 2)
 	}
-	whole, err := of.Run(t.Context(), 7, 0, 200, 1, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 5 {
-		several, err := of.Run(t.Context(), 7, 0, 200, 4, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(whole.Ln, several.Ln) || whole.Top != several.Top ||
-			!slices.EqualFunc(whole.Share, several.Share, slices.Equal) ||
-			!slices.EqualFunc(whole.Squares, several.Squares, slices.Equal) {
-			t.Fatal("other bits with other goroutines")
-		}
-	}
-	part, err := of.Run(t.Context(), 7, 37, 61, 2, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(whole.Ln[37:61], part.Ln) {
-		t.Error("other bits with other shares")
-	}
+	sameBits(t, of)
 }
 
 // TestSharesOfSlicesAddUp: a slice alone has the shares of its values, which add up to 1, and several those times their weights and the
