@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/beliefs"
-	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
@@ -15,15 +14,7 @@ import (
 // believed is a proposal from messages; nil where they contradict one another.
 func believed(t *testing.T, e *sumproduct.Expression, entries, follow, share float64) *Proposal {
 	t.Helper()
-	h := e.Hypergraph()
-	plan, err := minibuckets.NewPlan(h, orders.MinFill(h), entries)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bound, err := minibuckets.Run(t.Context(), e, plan, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound, _ := bounded(t, e, orders.MinFill(e.Hypergraph()), entries)
 	state, err := beliefs.Messages(t.Context(), e)
 	if err != nil {
 		return nil

@@ -43,11 +43,10 @@ func enumerate(e *sumproduct.Expression) (states [][]int, psi []float64, lnZ flo
 	return states, psi, math.Log(z)
 }
 
-// proposal is one of mini-buckets of at most so many entries, and of a sweep of a bond where that is above 0; nil where the sweep is lost.
-func proposal(t *testing.T, e *sumproduct.Expression, entries float64, bond int, share float64) (*Proposal, *mps.Sampler) {
+// bounded is the bound by mini-buckets of at most so many entries along an order, and their plan.
+func bounded(t *testing.T, e *sumproduct.Expression, order []int, entries float64) (*minibuckets.Bound, *minibuckets.Plan) {
 	t.Helper()
-	h := e.Hypergraph()
-	plan, err := minibuckets.NewPlan(h, orders.MinFill(h), entries)
+	plan, err := minibuckets.NewPlan(e.Hypergraph(), order, entries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +54,14 @@ func proposal(t *testing.T, e *sumproduct.Expression, entries float64, bond int,
 	if err != nil {
 		t.Fatal(err)
 	}
+	return bound, plan
+}
+
+// proposal is one of mini-buckets of at most so many entries, and of a sweep of a bond where that is above 0; nil where the sweep is lost.
+func proposal(t *testing.T, e *sumproduct.Expression, entries float64, bond int, share float64) (*Proposal, *mps.Sampler) {
+	t.Helper()
+	h := e.Hypergraph()
+	bound, _ := bounded(t, e, orders.MinFill(h), entries)
 	var sweep *mps.Sampler
 	if bond > 0 {
 		own, _, err := mps.Search(t.Context(), h, mps.SearchOptions{Bond: bond, Memory: 1 << 30, Moves: 1})

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/cutset"
-	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
@@ -21,14 +20,7 @@ func sliced(t *testing.T, e *sumproduct.Expression, entries, slice float64) (of,
 	if !ok {
 		t.Fatal("no cut-set")
 	}
-	plan, err := minibuckets.NewPlan(h, order, entries)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bound, err := minibuckets.Run(t.Context(), e, plan, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound, plan := bounded(t, e, order, entries)
 	program, err := cutset.New(t.Context(), e, plan.Order, rest, 1<<20)
 	if err != nil {
 		t.Fatal(err)
