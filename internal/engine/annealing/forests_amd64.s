@@ -28,10 +28,7 @@ power:
 TEXT ·sumOutVector(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), DI
 	MOVQ 80(DI), DX
-	VMOVUPD (DX), Y7
-	VMOVUPD 32(DX), Y8
-	VMOVUPS 64(DX), Y9  // products at the new rung
-	VMOVUPS 96(DX), Y10 // at the old
+	LOADSUMS(DX)
 	MOVQ 0(DI), CX   // spins left
 	MOVQ 8(DI), SI   // field
 	MOVQ 16(DI), R8  // h
@@ -116,10 +113,7 @@ spin:
 	JNZ  spin
 
 	MOVQ 80(DI), DX
-	VMOVUPD Y7, (DX)
-	VMOVUPD Y8, 32(DX)
-	VMOVUPS Y9, 64(DX)
-	VMOVUPS Y10, 96(DX)
+	STORESUMS(DX)
 	VZEROUPPER
 	RET
 
@@ -164,20 +158,8 @@ spin:
 	VMULPS  Y15, Y5, Y5
 	VMULPS  Y10, Y2, Y2
 	VSUBPS  Y2, Y5, Y3       // change
-	MOVL (R8), DX
+	ADDCHANGE
 
-neighbour:
-	CMPQ R12, DX
-	JGE  next
-	MOVL (R9)(R12*4), R14
-	VBROADCASTSS (R10)(R12*4), Y4
-	VMULPS Y3, Y4, Y4
-	VADDPS (BX)(R14*1), Y4, Y4
-	VMOVUPS Y4, (BX)(R14*1)
-	INCQ R12
-	JMP  neighbour
-
-next:
 	ADDQ $4, R8
 	ADDQ $4, R11
 	ADDQ $4, R15

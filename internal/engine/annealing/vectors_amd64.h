@@ -78,3 +78,39 @@ EACH(c5, 0x3aaddcc6)
 	VEXTRACTF128 $1, y, x  \
 	VCVTPS2PD x, t         \
 	VADDPD t, Y8, Y8
+
+// LOADGAINS and STOREGAINS move the sums that GAIN adds to; LOADSUMS and STORESUMS beside them the products of weights, at the new rung Y9
+// and at the old Y10.
+#define LOADGAINS(at) \
+	VMOVUPD 0(at), Y7 \
+	VMOVUPD 32(at), Y8
+
+#define STOREGAINS(at) \
+	VMOVUPD Y7, 0(at) \
+	VMOVUPD Y8, 32(at)
+
+#define LOADSUMS(at) \
+	LOADGAINS(at)      \
+	VMOVUPS 64(at), Y9 \
+	VMOVUPS 96(at), Y10
+
+#define STORESUMS(at) \
+	STOREGAINS(at)     \
+	VMOVUPS Y9, 64(at) \
+	VMOVUPS Y10, 96(at)
+
+// ADDCHANGE adds the change of a spin, Y3, times couplings to the fields of its neighbours, in BX: those from R12 on to before the end in (R8),
+// of which R9 has where they are and R10 the couplings. It overwrites DX, R14 and Y4, and is for one place in a function.
+#define ADDCHANGE \
+	MOVL (R8), DX               \
+neighbour:                      \
+	CMPQ R12, DX                \
+	JGE  added                  \
+	MOVL (R9)(R12*4), R14       \
+	VBROADCASTSS (R10)(R12*4), Y4 \
+	VMULPS Y3, Y4, Y4           \
+	VADDPS (BX)(R14*1), Y4, Y4  \
+	VMOVUPS Y4, (BX)(R14*1)     \
+	INCQ R12                    \
+	JMP  neighbour              \
+added:
