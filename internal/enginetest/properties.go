@@ -463,19 +463,6 @@ func wideRange(t *testing.T, e Engine) {
 	}
 }
 
-// countdown is a context that ends when it has been looked at so often.
-type countdown struct {
-	context.Context
-	left int
-}
-
-func (c *countdown) Err() error {
-	if c.left--; c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
 // cancelled: before it begins, and after any number of looks: an answer is the whole one.
 func cancelled(t *testing.T, e Engine) {
 	m := modelOf(Grid(rand.New(rand.NewPCG(12, 1)), 5, 5, 3))
@@ -491,7 +478,7 @@ func cancelled(t *testing.T, e Engine) {
 		t.Errorf("a context that has ended: %v", err)
 	}
 	for _, left := range []int{0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 1 << 20} {
-		got, err := e.Contract(&countdown{context.Background(), left}, p, w)
+		got, err := e.Contract(EndsAfter(left, context.Canceled), p, w)
 		switch {
 		case err == nil && !reflect.DeepEqual(got, whole):
 			t.Errorf("a context that ends after %d looks: another answer, Z = %v instead of %v", left, got.Z, whole.Z)

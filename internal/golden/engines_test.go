@@ -211,7 +211,7 @@ var engines = map[string]engine{
 		if err != nil {
 			return nil, err
 		}
-		plans, err := p.Search(ctx, truncated.SearchOptions{Bond: 6, Seed: 1, Marginals: true, Moves: 1 << 22})
+		plans, _, err := p.Search(ctx, truncated.SearchOptions{Bond: 6, Seed: 1, Marginals: true, Moves: 1 << 22})
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ func TestParityCodesAreDrawnFromBeliefs(t *testing.T) {
 		t.Fatal(err)
 	}
 	chains := chainsOf(t, m)
-	along, err := draw(t.Context(), chains, btn.Settings{Budget: 2e9, Memory: 1 << 31, Seed: 2})
+	along, _, err := draw(t.Context(), chains, btn.Settings{Budget: 2e9, Memory: 1 << 31, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,12 +65,12 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 		}
 		planning, cancel := planningContext(ctx, 1)
 		defer cancel()
-		mixed, err := a.mixed(planning, from, chains, q, under)
+		mixed, whole, err := a.mixed(planning, from, chains, q, under)
 		if outOfTime(ctx, planning, err) {
-			short = true
+			whole = false
 			mixed, err = a.hasty(ctx, from, chains, q)
 		}
-		made = mixed
+		made, short = mixed, short || !whole
 		return made, !short, err
 	}
 	if under {
@@ -137,22 +137,26 @@ func (a *assigner) contractions(conditioned *btn.Network, q query.Query) (btn.As
 }
 
 // mixed divides the budget between the contractions of a plan, components that are sampled, and bounds; not where a trial says that the
-// contractions resolve the model and alone is set.
-func (a *assigner) mixed(ctx context.Context, from *btn.Plan, c *problem.Chains, q query.Query, alone bool) (*btn.Plan, error) {
+// contractions resolve the model and alone is set. Where the time for planning ends before all is known, whole is false.
+func (a *assigner) mixed(
+	ctx context.Context, from *btn.Plan, c *problem.Chains, q query.Query, alone bool,
+) (plan *btn.Plan, whole bool, err error) {
 	s := a.settings
 	legs, err := a.trial(ctx, from, q)
 	if err != nil || legs.lossless {
-		return from, err
+		return from, true, err
 	}
 	if alone && legs.tried && legs.discarded <= policy.Resolved {
-		return a.bounded(ctx, from)
+		plan, err = a.bounded(ctx, from)
+		return plan, true, err
 	}
 	half := s
 	half.Budget /= 2
-	along, err := draw(ctx, c, half)
+	along, whole, err := draw(ctx, c, half)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	whole = whole && !legs.late
 	share := policy.UnclearShare
 	switch {
 	case !legs.tried:
@@ -162,7 +166,7 @@ func (a *assigner) mixed(ctx context.Context, from *btn.Plan, c *problem.Chains,
 		share = 1 - policy.LeastShare
 	}
 
-	plan := &btn.Plan{Method: from.Method, Accuracy: s.Accuracy, Warnings: from.Warnings}
+	plan = &btn.Plan{Method: from.Method, Accuracy: s.Accuracy, Warnings: from.Warnings}
 	contracted, spent := upTo(from.Estimates, (1-share)*s.Budget)
 	if spent > (1-policy.LeastShare)*s.Budget { // the first estimate alone
 		contracted, spent, share = nil, 0, 1
@@ -171,23 +175,22 @@ func (a *assigner) mixed(ctx context.Context, from *btn.Plan, c *problem.Chains,
 	rest.Budget = max(share*s.Budget, s.Budget-spent)
 	sampled, err := components(c, along, rest, q.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
-		return from, nil
+		return from, whole, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if share > 1.0/2 {
 		plan.Method = btn.MethodSampled
 	}
 	plan.Estimates = merged(contracted, sampled)
 
-	without, err := a.current().Truncated(ctx, false)
-	if err != nil {
-		return nil, err
+	bounds, err := a.bounds(ctx)
+	if late(err) {
+		return plan, false, nil
 	}
-	bounds, err := bounding(ctx, without, s)
 	plan.Estimates = slices.Insert(plan.Estimates, 1, bounds...)
-	return plan, err
+	return plan, whole, err
 }
 
 // hasty is mixed without a trial, proposals and bounds: chains from a small pilot have half of the budget.
@@ -226,10 +229,10 @@ func (a *assigner) bounded(ctx context.Context, from *btn.Plan) (*btn.Plan, erro
 	return &plan, nil
 }
 
-// A verdict is what a trial of truncated legs says: whether it took place, whether nothing at all is truncated, the share of the weight
-// that is left out, and the share from which the model is not resolved.
+// A verdict is what a trial of truncated legs says: whether it took place, whether there was no time for it, whether nothing at all is
+// truncated, the share of the weight that is left out, and the share from which the model is not resolved.
 type verdict struct {
-	tried, lossless       bool
+	tried, late, lossless bool
 	discarded, unresolved float64
 }
 
@@ -241,11 +244,11 @@ func (a *assigner) trial(ctx context.Context, p *btn.Plan, q query.Query) (verdi
 	if !ok {
 		return verdict{}, nil
 	}
-	planning, cancel := planningContext(ctx, 1)
+	planning, cancel := planningContext(ctx, policy.TrialTime)
 	defer cancel()
 	prepared, err := a.preparedFor(planning, legs, q)
 	if err != nil {
-		return verdict{}, ctx.Err() // the estimate will say why
+		return verdict{late: planning.Err() != nil}, ctx.Err() // the estimate will say why
 	}
 	if c, err := prepared.Price(legs.Along, legs.Bond, q.Marginals); err == nil && c.Lossless && len(p.Estimates) == 1 {
 		return verdict{tried: true, lossless: true}, nil
@@ -257,7 +260,7 @@ func (a *assigner) trial(ctx context.Context, p *btn.Plan, q query.Query) (verdi
 		}
 		answer, err := prepared.Contract(planning, legs.Along, bond, a.settings.Memory, false)
 		if err != nil {
-			return verdict{}, ctx.Err()
+			return verdict{late: planning.Err() != nil}, ctx.Err()
 		}
 		v := verdict{tried: true, discarded: answer.Truncation.Discarded, unresolved: policy.Unresolved}
 		v.unresolved *= math.Pow(float64(policy.FirstBond)/float64(bond), policy.BondPower)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -264,6 +265,38 @@ func TestBoundsAreNoFirstValue(t *testing.T) {
 	}{{[]btn.Estimate{bounds, components, components}, 53}, {[]btn.Estimate{components, bounds}, 50}} {
 		if got := untilFirst(&btn.Plan{Estimates: c.of}); got != c.want {
 			t.Errorf("%v, want %v", got, c.want)
+		}
+	}
+}
+
+// TestWhateverTheTimeForPlanning: there is a plan with sampled components, within the budget, and it is remembered where nothing was
+// cut short alone: then it is that without a deadline.
+func TestWhateverTheTimeForPlanning(t *testing.T) {
+	net := isingGrid(t, 12, generate.Ising{Delta: 1.5, Seed: 3})
+	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e8, Memory: 1 << 18}
+	want := assigned(t, t.Context(), net, s, nil)
+	for left := 100 * time.Microsecond; ; left *= 2 {
+		memo := &counting{}
+		a := assigned(t, PlanUntil(t.Context(), time.Now().Add(left)), net, s, memo)
+		if a.Error != nil || !draws(a.Plan) {
+			t.Fatalf("%v: %+v, %v", left, a.Plan, a.Error)
+		}
+		total := 0.0
+		for k := range a.Plan.Estimates {
+			total += work(&a.Plan.Estimates[k])
+		}
+		if total > 1.1*s.Budget {
+			t.Errorf("%v: %g of %g flops are planned", left, total, s.Budget)
+		}
+		if len(memo.known) == 2 { // truncated legs, and what all is
+			got := a.Plan.Estimates
+			if got[0].Rule == btn.LogLinear {
+				got = got[1:]
+			}
+			if !reflect.DeepEqual(got, want.Plan.Estimates) {
+				t.Errorf("%v: what is remembered is another plan: %v, %v", left, describe(a.Plan), describe(want.Plan))
+			}
+			return
 		}
 	}
 }

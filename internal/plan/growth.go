@@ -283,21 +283,20 @@ func truncatedPlan(
 }
 
 // searchPlans searches plans for a bond, and for smaller ones where none fits the memory. Where the time for
-// planning is over it takes greedy ones for the least bond.
+// planning is over it takes what is found, or greedy ones for the least bond.
 func searchPlans(
 	ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool,
 ) (plans []btn.TruncatedPlan, planned int, whole bool, err error) {
 	planning, cancel := planningContext(ctx, 1)
 	defer cancel()
 	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: searchMoves(s)}
-	plans, err = p.Search(planning, o)
+	plans, whole, err = p.Search(planning, o)
 	for s.Bond == 0 && o.Bond > policy.LeastBond && fault.CodeOf(err) == fault.OverBudget {
 		o.Bond /= 2
 		o.Moves = max(o.Moves/2, 1)
-		plans, err = p.Search(planning, o)
+		plans, whole, err = p.Search(planning, o)
 	}
 
-	whole = true
 	if outOfTime(ctx, planning, err) {
 		whole = false
 		if s.Bond == 0 {

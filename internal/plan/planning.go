@@ -112,3 +112,6 @@ func (a *assigner) rememberWhole(
 func outOfTime(ctx, planning context.Context, err error) bool {
 	return ctx.Err() == nil && planning.Err() != nil && errors.Is(err, context.DeadlineExceeded)
 }
+
+// late reports whether a part of the planning ended with its time. What was found before it is taken then; nobody remembers that.
+func late(err error) bool { return errors.Is(err, context.DeadlineExceeded) }

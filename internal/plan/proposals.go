@@ -30,7 +30,8 @@ type proposals struct {
 }
 
 // propose chooses between mini-buckets, slices of growing widths and sweeps of growing bonds within so much work; nil where nothing can be
-// drawn from. What the draws would weigh that some chains have ended at counts, too: draws never see what their density leaves out.
+// drawn from. What the draws would weigh that some chains have ended at counts, too: draws never see what their density leaves out. With an
+// error comes what was best before it.
 func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64, ends *ends) (*btn.Sampling, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
@@ -56,16 +57,13 @@ func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work 
 	if err != nil || plan.Split == 0 {
 		return c.best, err
 	}
-	if err := c.slices(ctx, given); err != nil {
-		return nil, err
+	if err = c.slices(ctx, given); err == nil {
+		err = c.beliefs(ctx, given, plan, bound)
 	}
-	if err := c.beliefs(ctx, given, plan, bound); err != nil {
-		return nil, err
+	if err == nil {
+		err = c.sweeps(ctx, given, plan, bound)
 	}
-	if err := c.sweeps(ctx, given, plan, bound); err != nil {
-		return nil, err
-	}
-	return c.best, nil
+	return c.best, err
 }
 
 // try draws as described, and keeps what is best.

@@ -40,9 +40,9 @@ func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignm
 		func(ctx context.Context) (*btn.Plan, bool, error) {
 			planning, cancel := planningContext(ctx, 1)
 			defer cancel()
-			plan, err := a.sampledPlan(planning, chains, q.Marginals)
+			plan, whole, err := a.sampledPlan(planning, chains, q.Marginals)
 			if !outOfTime(ctx, planning, err) {
-				return plan, true, err
+				return plan, whole, err
 			}
 			plan = &btn.Plan{Method: btn.MethodSampled, Accuracy: a.settings.Accuracy}
 			plan.Estimates, err = a.hastyChains(ctx, chains, q.Marginals)
@@ -56,56 +56,77 @@ func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignm
 	}, nil
 }
 
-// sampledPlan is a plan of sampled components and bounds alone.
-func (a *assigner) sampledPlan(ctx context.Context, c *problem.Chains, marginals bool) (*btn.Plan, error) {
-	along, err := draw(ctx, c, a.settings)
+// sampledPlan is a plan of sampled components and bounds alone; whole is false where the time for planning ended first.
+func (a *assigner) sampledPlan(ctx context.Context, c *problem.Chains, marginals bool) (plan *btn.Plan, whole bool, err error) {
+	along, whole, err := draw(ctx, c, a.settings)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	plan := &btn.Plan{Method: btn.MethodSampled, Accuracy: a.settings.Accuracy}
+	plan = &btn.Plan{Method: btn.MethodSampled, Accuracy: a.settings.Accuracy}
 	if plan.Estimates, err = components(c, along, a.settings, marginals); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	without, err := a.current().Truncated(ctx, false)
-	if err != nil {
-		return nil, err
+	bounds, err := a.bounds(ctx)
+	if late(err) {
+		return plan, false, nil
 	}
-	bounds, err := bounding(ctx, without, a.settings)
 	plan.Estimates = append(bounds, plan.Estimates...)
-	return plan, err
+	return plan, whole, err
 }
 
 // hastyChains are chains from a small pilot, for half of the budget.
 func (a *assigner) hastyChains(ctx context.Context, c *problem.Chains, marginals bool) ([]btn.Estimate, error) {
-	little, half := a.settings, a.settings
-	little.Budget *= policy.HastyShare
-	half.Budget /= 2
-	along, err := pilot(ctx, c.Model, little)
+	along, err := a.quickPilot(ctx, c.Model)
 	if err != nil {
 		return nil, err
 	}
 	along.Shape = c.Prepared.Shape()
+	half := a.settings
+	half.Budget /= 2
 	return components(c, along, half, marginals)
 }
 
-// draw chooses how components are drawn where s.Budget is what they may take: by the error at that work that pilots of the kinds promise,
-// which is the variance of a weight times its work.
-func draw(ctx context.Context, c *problem.Chains, s btn.Settings) (*btn.Sampling, error) {
-	along, err := pilot(ctx, c.Model, s)
+// quickPilot chooses chains by a small pilot alone, whatever the time.
+func (a *assigner) quickPilot(ctx context.Context, m *annealing.Model) (*btn.Sampling, error) {
+	little := a.settings
+	little.Budget *= policy.HastyShare
+	along, _, err := pilot(ctx, m, little)
+	return along, err
+}
+
+// bounds are those of the network without marginals' indices.
+func (a *assigner) bounds(ctx context.Context) ([]btn.Estimate, error) {
+	without, err := a.current().Truncated(ctx, false)
 	if err != nil {
 		return nil, err
+	}
+	return bounding(ctx, without, a.settings)
+}
+
+// draw chooses how components are drawn where s.Budget is what they may take: by the error at that work that pilots of the kinds promise,
+// which is the variance of a weight times its work. Where the time for planning is over it takes what is best so far, and whole is false.
+func draw(ctx context.Context, c *problem.Chains, s btn.Settings) (along *btn.Sampling, whole bool, err error) {
+	along, whole, err = pilot(ctx, c.Model, s)
+	if err != nil {
+		return nil, false, err
 	}
 	along.Shape = c.Prepared.Shape()
 	ends, err := endsOf(ctx, c.Model, along, s)
+	if late(err) { // draws whose density leaves something out would not be seen
+		return along, false, nil
+	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	other, err := propose(ctx, c.Prepared, s, policy.ProposalShare*s.Budget, ends)
+	if late(err) {
+		whole, err = false, nil
+	}
 	roomless := c.Model.Bytes(problem.Path(along).Step, annealing.Group, 1, true) > float64(s.Memory)
 	if err == nil && other != nil && (roomless || promise(other, c, s.Budget) < promise(along, c, s.Budget)) {
 		along = other
 	}
-	return along, err
+	return along, whole, err
 }
 
 // promise is the variance of the mean over the square of Z.
@@ -188,22 +209,40 @@ func groups(n float64) int64 {
 }
 
 // pilot chooses steps, rungs and where chains begin by how far the weights of some chains spread, none of which is a component. The
-// logarithm's variance falls as one over the rungs.
-func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampling, error) {
+// logarithm's variance falls as one over the rungs. Where the time for planning is over after the first, the others have no say, and
+// whole is false.
+func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *btn.Sampling, whole bool, err error) {
 	rungs := policy.PilotRungs
 	chains := int64(policy.PilotChains)
 	for ; rungs > 4 && m.Flops(annealing.HeatBath, rungs)*float64(2*chains) > policy.PilotShare*s.Budget; rungs /= 2 {
 	}
-	along := &btn.Sampling{Kind: btn.SampledByAnnealing, Seed: s.Seed}
+	along = &btn.Sampling{Kind: btn.SampledByAnnealing, Seed: s.Seed}
 	// Pilots have seeds of their own: components never see what has chosen them.
 	variance, gains, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed}, chains)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	if variance, gains, err = others(ctx, m, s, along, rungs, chains, variance, gains); err != nil && !late(err) {
+		return nil, false, err
+	}
+	along.Knots = knots(gains)
+	step := problem.Path(along).Step
+	most := max(float64(rungs), m.Rungs(step, s.Budget/policy.LeastSampled))
+	least := max(2, policy.OnceRungs*m.Once(step))
+	along.Rungs = int(max(2, min(max(least, float64(rungs)*variance/policy.WeightVariance), most, 1<<24)))
+	along.Spread = math.Expm1(min(variance*float64(rungs)/float64(along.Rungs), 50))
+	return along, err == nil, nil
+}
+
+// others tries steps other than single ones of the heat bath, and chains that begin with beliefs, against those of this variance. It notes
+// in along what is better, and returns the variance and the gains of that; with an error, those of what was better before it.
+func others(
+	ctx context.Context, m *annealing.Model, s btn.Settings, along *btn.Sampling, rungs int, chains int64, variance float64, gains [][]float64,
+) (float64, [][]float64, error) {
 	if m.Binary() {
 		other, of, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Metropolis}, chains)
 		if err != nil {
-			return nil, err
+			return variance, gains, err
 		}
 		if other < policy.MetropolisGain*variance {
 			variance, gains, along.Metropolis = other, of, true
@@ -215,37 +254,27 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (*btn.Sampli
 		p := annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Forests}
 		other, of, err := weightVariance(ctx, m, p, chains)
 		if err != nil {
-			return nil, err
+			return variance, gains, err
 		}
 		if other*trial < policy.ForestGain*variance*each {
 			variance, gains, each, along.Metropolis, along.Forests = other, of, trial, false, true
 		}
 	}
-	if m.StartFlops() < policy.PilotShare*s.Budget {
-		p := problem.Path(along)
-		p.Rungs, p.Seed, p.Product = rungs, ^s.Seed, true
-		other, of, err := weightVariance(ctx, m, p, chains)
-		if err != nil {
-			return nil, err
-		}
-		if other < policy.ProductGain*variance {
-			many := int64(policy.PilotShare * s.Budget / each / 2)
-			many = min(max(many/annealing.Group*annealing.Group, chains), policy.ProductChains)
-			if along.Product, err = alike(ctx, m, p, chains, chains+many); err != nil {
-				return nil, err
-			}
-			if along.Product {
-				variance, gains = other, of
-			}
-		}
+	if m.StartFlops() >= policy.PilotShare*s.Budget {
+		return variance, gains, nil
 	}
-	along.Knots = knots(gains)
-	step := problem.Path(along).Step
-	most := max(float64(rungs), m.Rungs(step, s.Budget/policy.LeastSampled))
-	least := max(2, policy.OnceRungs*m.Once(step))
-	along.Rungs = int(max(2, min(max(least, float64(rungs)*variance/policy.WeightVariance), most, 1<<24)))
-	along.Spread = math.Expm1(min(variance*float64(rungs)/float64(along.Rungs), 50))
-	return along, nil
+	p := problem.Path(along)
+	p.Rungs, p.Seed, p.Product = rungs, ^s.Seed, true
+	other, of, err := weightVariance(ctx, m, p, chains)
+	if err != nil || other >= policy.ProductGain*variance {
+		return variance, gains, err
+	}
+	many := int64(policy.PilotShare * s.Budget / each / 2)
+	many = min(max(many/annealing.Group*annealing.Group, chains), policy.ProductChains)
+	if along.Product, err = alike(ctx, m, p, chains, chains+many); err != nil || !along.Product {
+		return variance, gains, err
+	}
+	return other, of, nil
 }
 
 // alike reports whether chains that begin with beliefs are to be believed against those from uniform draws: they weigh as much on average,

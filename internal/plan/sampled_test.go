@@ -1,12 +1,15 @@
 package plan
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
+	"github.com/basetensor/basetensor/internal/enginetest"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -59,7 +62,7 @@ func TestChainsBeginWithBeliefsWhereThatHelps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		along, err := pilot(t.Context(), m, btn.Settings{Budget: 1e10, Seed: 3})
+		along, _, err := pilot(t.Context(), m, btn.Settings{Budget: 1e10, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +93,7 @@ func TestForestsAreDrawnWhereModelsAreSparse(t *testing.T) {
 		{"a small budget", sparse, 1e7, 1 << 30, false}, {"a small memory", sparse, 1e10, 1 << 17, false},
 	} {
 		chains := chainsOf(t, c.model)
-		along, err := pilot(t.Context(), chains.Model, btn.Settings{Budget: c.budget, Memory: c.memory, Seed: 3})
+		along, _, err := pilot(t.Context(), chains.Model, btn.Settings{Budget: c.budget, Memory: c.memory, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,5 +103,42 @@ func TestForestsAreDrawnWhereModelsAreSparse(t *testing.T) {
 		if each, setup := chainFlops(chains.Model, along); each <= 0 || c.want != (setup > 0) {
 			t.Errorf("%s: a chain takes %v, and %v before the first", c.name, each, setup)
 		}
+	}
+}
+
+// TestPilotsThatAreCutShort: wherever the time for a pilot ends, there is none or one that says how components are drawn, and only that of
+// all kinds is whole.
+func TestPilotsThatAreCutShort(t *testing.T) {
+	m, err := generate.Grid(8, 8, generate.Ising{Delta: 1, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chains, s := chainsOf(t, m), btn.Settings{Budget: 1e8, Memory: 1 << 20, Seed: 2}
+	want, whole, err := draw(t.Context(), chains, s)
+	if err != nil || !whole {
+		t.Fatal(whole, err)
+	}
+	none, cut := 0, 0
+	for looks := 0; ; looks += 1 + looks/8 {
+		along, whole, err := draw(enginetest.EndsAfter(looks, context.DeadlineExceeded), chains, s)
+		if err != nil {
+			if none++; !late(err) {
+				t.Fatalf("after %d looks: %v", looks, err)
+			}
+			continue
+		}
+		if whole {
+			if !reflect.DeepEqual(along, want) {
+				t.Errorf("the whole pilot chose %+v, not %+v", along, want)
+			}
+			break
+		}
+		cut++
+		if _, err := components(chains, along, s, false); err != nil || along.Shape == "" || !(along.Spread > 0) {
+			t.Errorf("after %d looks: %+v, %v", looks, along, err)
+		}
+	}
+	if none == 0 || cut < 5 {
+		t.Errorf("%d pilots ended with nothing, %d with something", none, cut)
 	}
 }

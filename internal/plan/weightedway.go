@@ -36,13 +36,26 @@ func (a *assigner) weighted(q query.Query) (btn.Assignment, error) {
 	}
 	key := fmt.Sprintf("%s samples=%d", a.growthKey("weighted", q.Marginals), q.Samples)
 	plan, hit, err := a.rememberWhole(key, terms.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
-		plan, err := weightedPlan(ctx, model, terms.Shape(), a.settings, int64(q.Samples), len(a.net.Variables))
+		planning, cancel := planningContext(ctx, 1)
+		defer cancel()
+		along, whole, err := pilot(planning, model, a.settings)
+		if outOfTime(ctx, planning, err) {
+			along, err = a.quickPilot(ctx, model)
+		}
 		if err != nil {
 			return nil, false, err
 		}
-		bounds, err := bounding(ctx, own, a.settings)
+		along.Shape = terms.Shape()
+		plan, err := weightedPlan(model, along, a.settings, int64(q.Samples), len(a.net.Variables))
+		if err != nil {
+			return nil, false, err
+		}
+		bounds, err := bounding(planning, own, a.settings)
+		if outOfTime(ctx, planning, err) {
+			return plan, false, nil
+		}
 		plan.Estimates = append(plan.Estimates, bounds...)
-		return plan, true, err
+		return plan, whole, err
 	})
 	if err != nil {
 		return btn.Assignment{}, err
@@ -55,15 +68,8 @@ func (a *assigner) weighted(q query.Query) (btn.Assignment, error) {
 }
 
 // weightedPlan divides a budget into chains whose states are drawn.
-func weightedPlan(
-	ctx context.Context, m *annealing.Model, shape string, s btn.Settings, samples int64, variables int,
-) (*btn.Plan, error) {
-	along, err := pilot(ctx, m, s)
-	if err != nil {
-		return nil, err
-	}
+func weightedPlan(m *annealing.Model, along *btn.Sampling, s btn.Settings, samples int64, variables int) (*btn.Plan, error) {
 	budget := s.Budget * (1 - policy.PilotShare)
-	along.Shape = shape
 	_, setup := chainFlops(m, along)
 	budget -= setup
 	along.Rungs = max(2, min(along.Rungs, int(m.Rungs(problem.Path(along).Step, budget/float64(samples)))))

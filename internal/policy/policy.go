@@ -239,6 +239,10 @@ const (
 	// Chosen: they take two thirds of it where nothing else runs.
 	ContractionTime = 0.6
 
+	// TrialTime is the part of what those leave that a trial of theirs may take.
+	// Chosen: pilots need the rest.
+	TrialTime = 1.0 / 3
+
 	// ExactShare is the part of the time for planning that method auto looks for an exact way in,
 	// where there is a deadline.
 	// Measured: all moves of a search take half of that on a quiet machine.

@@ -4,8 +4,10 @@ package truncated
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/compressed"
@@ -30,12 +32,13 @@ type SearchOptions struct {
 // Search returns plans for what is left, the one to trust most first: a tree alone where it truncates nothing, else the
 // cheaper of the best matrix product state and the best tree and then the other; where no tree fits the memory, two
 // matrix product states from different seeds. The search is counted in moves, about as many as the contraction takes flops,
-// and a function of the hypergraph and the options alone.
-// Errors: over budget where no plan fits the memory at this bond, the context's.
-func (p *Prepared) Search(ctx context.Context, o SearchOptions) ([]btn.TruncatedPlan, error) {
+// and a function of the hypergraph and the options alone, but where ctx has a deadline: what is found by then is returned, and whole is
+// false. A tree may take a third of that time, and the first sweep half of what is left.
+// Errors: over budget where no plan fits the memory at this bond, the context's where there is no plan.
+func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []btn.TruncatedPlan, whole bool, err error) {
 	quick, _ := p.Quick(ctx, o.Bond, o.Memory, o.Seed)
 	if ctxErr := ctx.Err(); ctxErr != nil {
-		return nil, ctxErr
+		return nil, false, ctxErr
 	}
 	most := policy.TruncatedMoves
 	if o.Moves > 0 {
@@ -43,7 +46,24 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) ([]btn.Truncated
 	}
 	// whether or not it fits the memory
 	moves := min(max(policy.TruncatedLeast, int64(min(quick.Flops, float64(policy.TruncatedMoves)))), most)
-	tree, treeErr := p.tree(ctx, o, moves)
+	whole = true
+	within := func(share float64, search func(context.Context) (priced, error)) (priced, error) {
+		part, cancel := shareOf(ctx, share)
+		defer cancel()
+		found, err := search(part)
+		if cut := part.Err(); cut != nil {
+			whole = false
+			if errors.Is(err, cut) && found.known() && errors.Is(cut, context.DeadlineExceeded) {
+				err = nil
+			}
+		}
+		return found, err
+	}
+	treeOf := func(ctx context.Context) (priced, error) { return p.tree(ctx, o, moves) }
+	sweepOf := func(seed uint64) func(context.Context) (priced, error) {
+		return func(ctx context.Context) (priced, error) { return p.sweep(ctx, o, seed, moves) }
+	}
+	tree, treeErr := within(1.0/3, treeOf)
 	if treeErr == nil && o.Marginals {
 		c, err := p.Price(&tree.plan, o.Bond, true)
 		if err != nil || !c.Lossless || c.Bytes > float64(o.Memory) {
@@ -51,33 +71,47 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) ([]btn.Truncated
 		}
 	}
 	if treeErr == nil && tree.loss == 0 {
-		return []btn.TruncatedPlan{tree.plan}, nil
+		return []btn.TruncatedPlan{tree.plan}, whole, nil
 	}
-	sweep, sweepErr := p.sweep(ctx, o, o.Seed, moves)
+	sweep, sweepErr := within(1.0/2, sweepOf(o.Seed))
 	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
+	case errors.Is(ctx.Err(), context.Canceled), sweepErr != nil && treeErr != nil && ctx.Err() != nil:
+		return nil, false, ctx.Err()
 	case sweepErr != nil && treeErr != nil:
-		return nil, sweepErr
+		return nil, whole, sweepErr
 	case sweepErr != nil:
-		return []btn.TruncatedPlan{tree.plan}, nil
+		return []btn.TruncatedPlan{tree.plan}, whole, nil
 	case treeErr != nil || tree.flops > policy.Unequal*sweep.flops:
-		other, err := p.sweep(ctx, o, o.Seed+1, moves)
+		other, err := within(1, sweepOf(o.Seed+1))
 		if err != nil || slices.Equal(other.plan.Order, sweep.plan.Order) {
 			other.plan = reversed(sweep.plan)
 		}
-		return []btn.TruncatedPlan{sweep.plan, other.plan}, ctx.Err()
+		plans = []btn.TruncatedPlan{sweep.plan, other.plan}
 	case sweep.flops > policy.Unequal*tree.flops:
 		o.Seed++
-		other, err := p.tree(ctx, o, moves)
+		other, err := within(1, treeOf)
 		if err != nil {
 			other = sweep
 		}
-		return []btn.TruncatedPlan{tree.plan, other.plan}, ctx.Err()
+		plans = []btn.TruncatedPlan{tree.plan, other.plan}
 	case sweep.flops <= tree.flops:
-		return []btn.TruncatedPlan{sweep.plan, tree.plan}, nil
+		plans = []btn.TruncatedPlan{sweep.plan, tree.plan}
+	default:
+		plans = []btn.TruncatedPlan{tree.plan, sweep.plan}
 	}
-	return []btn.TruncatedPlan{tree.plan, sweep.plan}, nil
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, false, ctx.Err()
+	}
+	return plans, whole, nil
+}
+
+// shareOf ends after a share of the time that a context leaves; where it has no deadline, with it.
+func shareOf(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Duration(share*float64(time.Until(deadline))))
 }
 
 var errTruncates = fault.New(fault.OverBudget, "truncated: marginals along a tree need one that truncates nothing")
@@ -88,6 +122,9 @@ type priced struct {
 	flops float64
 	loss  float64 // bits that truncation takes off wires; 0: none, the contraction is exact up to rounding
 }
+
+// known reports whether there is a plan.
+func (f priced) known() bool { return len(f.plan.Order) > 0 || len(f.plan.Tree) > 0 }
 
 func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
 	found, cost, err := mps.Search(ctx, p.Hypergraph(), mps.SearchOptions{
@@ -105,6 +142,9 @@ func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, move
 func (p *Prepared) tree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
 	found, cost, err := compressed.Search(ctx, p.Hypergraph(),
 		compressed.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: o.Seed, Moves: moves})
+	if err != nil && found.Tables == 0 {
+		return priced{}, err
+	}
 	return priced{
 		plan:  btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)},
 		flops: policy.TreeRate * cost.Flops,

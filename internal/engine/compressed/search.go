@@ -36,7 +36,7 @@ const (
 //
 // The plan is a function of the arguments alone; different seeds give different plans where nothing
 // exact fits. Errors: sumproduct.ErrOverBudget (fault.OverBudget), with the cheapest plan found;
-// bad_input for an inconsistent hypergraph; the context's.
+// bad_input for an inconsistent hypergraph; the context's, with the best plan so far where one that fits the memory is known.
 func Search(
 	ctx context.Context, h contractionorder.Hypergraph, o SearchOptions,
 ) (Plan, Cost, error) {
@@ -57,7 +57,7 @@ func Search(
 	}
 
 	s := &search{ctx: ctx, h: h, f: newForm(h), o: o, rng: rand.New(rand.NewPCG(o.Seed, 0x7ee))}
-	if err := s.exactTrees(); err != nil {
+	if err := s.exactTrees(); err != nil && (ctx.Err() == nil || !s.found) {
 		return Plan{}, Cost{}, err
 	}
 
@@ -66,7 +66,10 @@ func Search(
 	}
 
 	if err := ctx.Err(); err != nil {
-		return Plan{}, Cost{}, err
+		if !s.found || s.cost.PeakBytes > float64(o.Memory) {
+			return Plan{}, Cost{}, err
+		}
+		return s.best, s.cost, err
 	}
 
 	if !s.found || s.cost.PeakBytes > float64(o.Memory) {

@@ -33,7 +33,8 @@ const defaultMoves = 1 << 24
 //
 // where the second term stands for accuracy: what is less work to do exactly loses less to
 // truncation. A function of its arguments. Errors: ErrOptions; sumproduct.ErrOverBudget
-// (fault.OverBudget) where the best plan needs more than Memory; the context's.
+// (fault.OverBudget) where the best plan needs more than Memory; the context's, with the best plan so far where one that fits
+// the memory is known.
 func Search(
 	ctx context.Context, h contractionorder.Hypergraph, o SearchOptions,
 ) (Plan, Cost, error) {
@@ -61,22 +62,29 @@ func Search(
 	s.live = contractionorder.Restrict(nil, h)
 	s.best.score = math.Inf(1)
 
-	if err := s.starts(ctx); err != nil {
-		return Plan{}, Cost{}, err
+	ended := s.starts(ctx)
+	if ended == nil {
+		ended = s.improve(ctx)
 	}
-	if err := s.improve(ctx); err != nil {
-		return Plan{}, Cost{}, err
+	if ended == nil {
+		ended = s.drift(ctx)
 	}
-	if err := s.drift(ctx); err != nil {
-		return Plan{}, Cost{}, err
+	if ended != nil && (ctx.Err() == nil || s.best.order == nil) {
+		return Plan{}, Cost{}, ended
 	}
 
 	p := Plan{Order: s.best.order, Position: positions(s.best.chain, len(h.Dims))}
 	cost, err := Evaluate(h, p, o.Bond)
-	if err == nil && cost.PeakBytes > float64(o.Memory) {
+	switch large := cost.PeakBytes > float64(o.Memory); {
+	case err != nil:
+	case large && ended != nil:
+		return Plan{}, Cost{}, ended
+	case large:
 		err = fault.New(fault.OverBudget,
 			"%w: a sweep with bonds of %d needs %.0f bytes, the budget is %d",
 			sumproduct.ErrOverBudget, o.Bond, cost.PeakBytes, o.Memory)
+	default:
+		err = ended
 	}
 	return p, cost, err
 }
