@@ -41,7 +41,7 @@ func (b *batch) run(ctx context.Context, seed uint64, faults, jobs int, rate flo
 	if b.l, err = newLedger(open, b.s, fmt.Sprintf("%s-%d", b.class.name, seed)); err != nil {
 		return nil, err
 	}
-	b.l.anew, b.l.resubmit, b.l.gone = b.class.answers, b.class.models, b.class.large
+	b.l.anew, b.l.resubmit, b.l.gone = b.class.answers, b.class.models, b.class.requests
 
 	struck := make(chan struct{})
 	go func() {

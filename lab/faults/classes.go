@@ -31,9 +31,11 @@ type class struct {
 	room    int64
 	answers bool // answers may be deleted
 	models  bool // models may be deleted
-	large   bool // large requests may be deleted: their jobs end with an error that says so
-	prepare func(folder string) error
-	clean   func(folder string)
+	bucket  bool // whole buckets may be deleted
+	// requests: large requests may be deleted, and their jobs end with an error that says so
+	requests bool
+	prepare  func(folder string) error
+	clean    func(folder string)
 }
 
 // weight is the share of the configured number of faults that a batch has.

@@ -129,10 +129,16 @@ func (l *ledger) give(j *job, why string) {
 	j.gave = why
 }
 
-// submit submits a job however often it takes: submitting it again is no new job.
-func (l *ledger) submit(j *job) error {
+// request is what a job is submitted as.
+func (j *job) request() *wire.Request {
 	m := j.q.ask
 	m.Job, m.Tenant = j.id, j.tenant
+	return &m
+}
+
+// submit submits a job however often it takes: submitting it again is no new job.
+func (l *ledger) submit(j *job) error {
+	m := *j.request()
 	err := l.patiently(func(ctx context.Context) error {
 		if j.q.kind == registered {
 			digest, err := l.s.client.PutModel(ctx, &wire.Graph{Model: m.Model})
@@ -296,7 +302,7 @@ func (l *ledger) judge(ctx context.Context) *verdict {
 				v.problem("%s (%s): the answer that was told of is not the stored one: %s", j.id, j.q.kind, why)
 			}
 		}
-		if why := j.q.judge(ctx, stored); why != "" && !(l.gone && requestLost(j.q, stored)) {
+		if why := j.q.judge(ctx, stored); why != "" && !(l.gone && requestLost(j, stored)) {
 			v.wrong++
 			v.problem("%s (%s): %s", j.id, j.q.kind, why)
 		}
@@ -304,10 +310,14 @@ func (l *ledger) judge(ctx context.Context) *verdict {
 	return v
 }
 
-// requestLost reports whether an answer says that a large request is not stored any more.
-func requestLost(q *question, a *wire.Answer) bool {
-	return q.kind == large && a.Status == wire.StatusError && a.Error.Code == fault.Infrastructure &&
-		strings.Contains(a.Error.Message, bus.ErrLost.Error())
+// requestLost reports whether an answer says that a job's own large request is not stored any more.
+func requestLost(j *job, a *wire.Answer) bool {
+	if j.q.kind != large || a.Status != wire.StatusError || a.Error.Code != fault.Infrastructure {
+		return false
+	}
+	request, err := wire.Encode(j.request())
+	return err == nil && strings.Contains(a.Error.Message, bus.ErrLost.Error()) &&
+		strings.Contains(a.Error.Message, wire.Digest(request)[:16])
 }
 
 // differ says how two answers of one job differ, or nothing.

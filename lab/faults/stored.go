@@ -5,7 +5,6 @@ package faults
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
@@ -25,14 +24,14 @@ var storedClasses = []*class{
 	},
 	{
 		name: "no-objects", about: "large networks, plans and requests are deleted: some objects", every: 2 * time.Second, dear: 4,
-		strike: deleteObjects,
+		requests: true, strike: deleteObjects,
 	},
 	{
 		name:   "no-bucket",
 		about:  "a whole bucket is deleted: that of large networks, plans and requests, or that of large registered models",
 		every:  4 * time.Second,
 		dear:   4,
-		large:  true,
+		bucket: true, requests: true,
 		strike: deleteBucket,
 	},
 	{
@@ -97,8 +96,8 @@ func (b *batch) again(ctx context.Context, look func() error) error {
 	}
 }
 
-// deleteObjects deletes some of the large payloads. Large requests among them are their senders' to send again; what remains is
-// what workers put there.
+// deleteObjects deletes some of the large payloads. Large requests among them that nobody has read yet are lost, and their jobs' answers say
+// so; what workers put there they make again.
 func deleteObjects(ctx context.Context, b *batch) error {
 	store, err := b.s.js.ObjectStore(ctx, bus.BucketBlob)
 	if err != nil {
@@ -111,7 +110,7 @@ func deleteObjects(ctx context.Context, b *batch) error {
 	s := b.begin("some of %d objects", len(list))
 	defer func() { b.l.during(s, s.at, s.at.Add(100*time.Millisecond)) }()
 	for _, one := range list {
-		if b.draw(2) == 0 && !strings.HasPrefix(one.Name, "$") {
+		if b.draw(2) == 0 {
 			if err := store.Delete(ctx, one.Name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 				return err
 			}
