@@ -96,8 +96,8 @@ func (b *batch) again(ctx context.Context, look func() error) error {
 	}
 }
 
-// deleteObjects deletes some of the large payloads. Large requests among them that nobody has read yet are lost, and their jobs' answers say
-// so; what workers put there they make again.
+// deleteObjects deletes some of the large payloads. Large requests among them that nobody has read yet are lost, and their jobs'
+// answers say so; what workers put there they make again.
 func deleteObjects(ctx context.Context, b *batch) error {
 	store, err := b.s.js.ObjectStore(ctx, bus.BucketBlob)
 	if err != nil {
