@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test build image lint fuzz bench bench-kernel bench-models bench-counting race acceptance faults truth goldens deps figures help
+.PHONY: test build image lint fuzz bench bench-kernel bench-models bench-counting race acceptance faults truth goldens nightly deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -87,3 +87,6 @@ truth: ## 20,000 wild and 20,000 tame models at random by every method, against 
 
 goldens: ## all answers to the last bit: small models, engines, decompositions, every reference model (GOLDENFLAGS=-update writes them)
 	BTN_GOLDENS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/golden -args $(GOLDENFLAGS)
+
+nightly: deps ## the long check, some hours: races, fuzzing, truth, goldens, faults (.ci/nightly STEP runs one)
+	.ci/nightly
