@@ -13,6 +13,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/gateway"
 	"github.com/basetensor/basetensor/internal/streams"
@@ -29,6 +30,18 @@ type gatewayFlags struct {
 	HostName []string      `help:"${gateway_host_name}" placeholder:"NAME"`
 	MaxBody  config.Size   `help:"Most bytes of a request over HTTP, after decompression too." default:"64MiB" placeholder:"SIZE"`
 	Patience time.Duration `help:"How long a request over HTTP waits for its answer at most." default:"1m" placeholder:"D"`
+	Insecure bool          `help:"Listen where other machines reach it although nobody is asked who they are."`
+}
+
+// open refuses an address that other machines reach where nobody is asked who they are. Without an address it is this machine's.
+func (f gatewayFlags) open(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if f.Insecure || f.Keys != "" || listen == "" || err == nil && connect.OwnHost(host) {
+		return nil
+	}
+	return fault.New(fault.BadInput,
+		"gateway: HTTP at %s is open to other machines, and whoever reaches it may do everything: "+
+			"it needs --keys, or --insecure where only those reach it who may", listen)
 }
 
 // gateway makes one over a connection.
@@ -82,6 +95,9 @@ type gatewayCmd struct {
 // Run serves until it is interrupted.
 func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
+	if err := c.open(c.Listen); err != nil {
+		return err
+	}
 	options, err := c.AsNATS.Options()
 	if err != nil {
 		return err

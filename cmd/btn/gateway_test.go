@@ -99,3 +99,36 @@ func TestUpWithoutGateway(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, said.String())
 	}
 }
+
+// TestOpenToOthers: what other machines reach is refused where nobody is asked who they are.
+func TestOpenToOthers(t *testing.T) {
+	token := write(t, t.TempDir(), "token", "s3cret\n")
+	for _, args := range [][]string{
+		{"up", "--port", "0", "--gateway", "off", "--host", "0.0.0.0"},
+		{"up", "--port", "0", "--gateway", "off", "--host", "::"},
+		{"up", "--port", "0", "--gateway", "0.0.0.0:0"},
+		{"up", "--port", "0", "--gateway", ":0", "--nats-token-file", token, "--host", "0.0.0.0"},
+		{"gateway", "--listen", ":0"},
+		{"gateway", "--listen", "[::]:0"},
+	} {
+		var out, said bytes.Buffer
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		code := run(ctx, args, &out, &said)
+		stop()
+		if code != 3 || !strings.Contains(said.String(), "open to other machines") || !strings.Contains(said.String(), "--insecure") {
+			t.Errorf("%q: exit code %d: %s", args, code, said.String())
+		}
+	}
+	up := staying(t, "ready;", "up", "--port", "0", "--host", "0.0.0.0", "--nats-token-file", token, "--gateway", "off")
+	if !strings.HasPrefix(up["redis"], "redis://127.0.0.1:") {
+		t.Errorf("Redis at %s", up["redis"])
+	}
+	file := write(t, t.TempDir(), "coin.uai", "MARKOV 1 2 1 1 0 2 1 3")
+	for want, more := range map[int][]string{0: {"--nats-token-file", token}, 4: nil} {
+		var out, said bytes.Buffer
+		if code := run(t.Context(), append([]string{"infer", file, "--nats", up["nats"]}, more...), &out, &said); code != want {
+			t.Errorf("%q: exit code %d: %s", more, code, said.String())
+		}
+	}
+	staying(t, "ready;", "up", "--port", "0", "--host", "0.0.0.0", "--insecure", "--gateway", "127.0.0.1:0")
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/streams"
@@ -26,7 +27,8 @@ type upCmd struct {
 	MaxBytes    config.Size   `help:"${up_max_bytes}" placeholder:"SIZE"`
 	Keep        time.Duration `help:"How long models and answers are kept at most; it bounds the longest deadline." default:"24h"`
 	KeepAtLeast time.Duration `help:"${up_keep_at_least}" default:"0s"`
-	Host        string        `help:"Address to listen on." default:"127.0.0.1"`
+	Host        string        `help:"Address that NATS listens on; Redis stays on 127.0.0.1." default:"127.0.0.1"`
+	TokenFile   string        `name:"nats-token-file" help:"File with a token that NATS asks for." placeholder:"FILE"`
 	Port        int           `help:"Port of NATS; 0 picks a free one." default:"4222"`
 	RedisPort   int           `help:"Port of Redis; 0 picks a free one." default:"0"`
 	Redis       string        `name:"redis" help:"Cache in this Redis and start none; 'off' for no cache." placeholder:"URL"`
@@ -48,6 +50,17 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 		return err
 	}
 	t.CheckRedis(ctx, c.Redis)
+	token := ""
+	if c.TokenFile != "" {
+		if token, err = connect.Secret(c.TokenFile); err != nil {
+			return fault.New(fault.BadInput, "up: --nats-token-file: %w", err)
+		}
+	}
+	if c.Gateway != noGateway {
+		if err := c.open(c.Gateway); err != nil {
+			return err
+		}
+	}
 	provider, flush, err := export.Traces(ctx, "basetensor", logger)
 	if err != nil {
 		return err
@@ -60,6 +73,8 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 			Listen:    true,
 			Host:      c.Host,
 			Port:      c.Port,
+			Token:     token,
+			Insecure:  c.Insecure,
 			RedisPort: c.RedisPort,
 			NoRedis:   c.Redis != "",
 		},

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// secret reads a password or a token: the file's text without the end of its last line.
-func secret(file string) (string, error) {
+// Secret reads a password or a token: the file's text without the end of its last line.
+func Secret(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", err

@@ -59,12 +59,12 @@ func (n NATS) Options() ([]nats.Option, error) {
 		options = append(options, option)
 	case n.User != "":
 		options = append(options, nats.UserInfoHandler(func() (user, password string) {
-			password, _ = secret(n.PasswordFile) // if it is gone the server says who it refuses
+			password, _ = Secret(n.PasswordFile) // if it is gone the server says who it refuses
 			return n.User, password
 		}))
 	case n.TokenFile != "":
 		options = append(options, nats.TokenHandler(func() string {
-			token, _ := secret(n.TokenFile)
+			token, _ := Secret(n.TokenFile)
 			return token
 		}))
 	}
@@ -108,7 +108,7 @@ func (n NATS) check() error {
 		if file == "" {
 			continue
 		}
-		if _, err := secret(file); err != nil {
+		if _, err := Secret(file); err != nil {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
 	}

@@ -66,7 +66,7 @@ func (r Redis) client(text string, tune Tune) (redis.UniversalClient, error) {
 	if at.master != "" {
 		many.SentinelUsername = r.SentinelUser
 		if r.SentinelPasswordFile != "" {
-			if many.SentinelPassword, err = secret(r.SentinelPasswordFile); err != nil {
+			if many.SentinelPassword, err = Secret(r.SentinelPasswordFile); err != nil {
 				return nil, fmt.Errorf("--redis-sentinel-password-file: %w", err)
 			}
 		}
@@ -139,7 +139,7 @@ func (r Redis) present(o *redis.Options) error {
 		if o.Password != "" {
 			return errors.New("a password in the URL and --redis-password-file: give one")
 		}
-		if _, err := secret(r.PasswordFile); err != nil {
+		if _, err := Secret(r.PasswordFile); err != nil {
 			return fmt.Errorf("--redis-password-file: %w", err)
 		}
 		user := r.User
@@ -147,7 +147,7 @@ func (r Redis) present(o *redis.Options) error {
 			user = o.Username
 		}
 		o.CredentialsProviderContext = func(context.Context) (string, string, error) {
-			password, err := secret(r.PasswordFile)
+			password, err := Secret(r.PasswordFile)
 			return user, password, err
 		}
 	}

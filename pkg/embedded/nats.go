@@ -32,7 +32,7 @@ func startNATS(o Options, dir string) (*server.Server, error) {
 		StreamMaxBufferedSize:  streamBuffer,
 	}
 	if o.Listen {
-		opts.Host, opts.Port = o.Host, o.Port
+		opts.Host, opts.Port, opts.Authorization = o.Host, o.Port, o.Token
 		if o.Port == 0 {
 			opts.Port = server.RANDOM_PORT
 		}

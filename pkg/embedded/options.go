@@ -7,6 +7,9 @@ package embedded
 
 import (
 	"log/slog"
+
+	"github.com/basetensor/basetensor/internal/connect"
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // DefaultMaxPayload is the largest message of an embedded server unless told otherwise: 8 MiB, the largest that
@@ -21,11 +24,15 @@ type Options struct {
 	Sync bool
 	// Listen opens the NATS port. Without it only Stack.Connect reaches the server.
 	Listen bool
-	// Host to listen on, default 127.0.0.1.
+	// Host to listen on, default 127.0.0.1. Start refuses any that other machines reach, unless there is a Token or Insecure is set.
 	Host string
+	// Token that NATS asks of everybody who connects by its port; "" for none.
+	Token string
+	// Insecure lets the NATS port be open to other machines without a Token: whoever reaches it may do everything.
+	Insecure bool
 	// Port of NATS when Listen is set; 0 means any free one.
 	Port int
-	// RedisPort, 0 means any free one. Redis always listens on Host: go-redis knows no other way in.
+	// RedisPort, 0 means any free one. Redis always listens, on 127.0.0.1 alone: it asks nobody who they are.
 	RedisPort int
 	// MonitorPort serves NATS's own monitoring pages when Listen is set; 0 means none.
 	MonitorPort int
@@ -35,6 +42,16 @@ type Options struct {
 	NoRedis bool
 	// Logger receives the server's warnings; nil drops them.
 	Logger *slog.Logger
+}
+
+// check refuses a port that other machines reach and that asks nobody who they are.
+func (o Options) check() error {
+	if o.Listen && !o.Insecure && o.Token == "" && !connect.OwnHost(o.Host) {
+		return fault.New(fault.BadInput,
+			"embedded: NATS at %s is open to other machines, and whoever reaches it may do everything: "+
+				"it needs a token (--nats-token-file), or --insecure where only those reach it who may", o.Host)
+	}
+	return nil
 }
 
 func (o Options) withDefaults() Options {

@@ -39,6 +39,9 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 // StartWith is Start with settings for the streams; InMemory follows Options.Dir.
 func StartWith(ctx context.Context, o Options, c pipeline.Config) (s *Stack, err error) {
 	s = &Stack{options: o.withDefaults()}
+	if err := s.options.check(); err != nil {
+		return nil, err
+	}
 	if s.dir, s.temporary, err = storeFolder(s.options); err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	}
@@ -68,7 +71,7 @@ func StartWith(ctx context.Context, o Options, c pipeline.Config) (s *Stack, err
 // startRedis starts a Redis whose entries expire by the clock.
 func startRedis(o Options) (*miniredis.Miniredis, error) {
 	m := miniredis.NewMiniRedis()
-	if err := m.StartAddr(fmt.Sprintf("%s:%d", o.Host, o.RedisPort)); err != nil {
+	if err := m.StartAddr(fmt.Sprintf("127.0.0.1:%d", o.RedisPort)); err != nil {
 		return nil, fmt.Errorf("embedded: redis: %w", err)
 	}
 	m.ClockTTL(true)
@@ -77,7 +80,7 @@ func startRedis(o Options) (*miniredis.Miniredis, error) {
 
 // Connect returns a connection within the process. Close closes it, if nobody did before.
 func (s *Stack) Connect(name string) (*nats.Conn, error) {
-	nc, err := nats.Connect("", nats.InProcessServer(s.nats), nats.Name(name))
+	nc, err := nats.Connect("", nats.InProcessServer(s.nats), nats.Name(name), nats.Token(s.options.Token))
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "embedded: connect: %w", err)
 	}

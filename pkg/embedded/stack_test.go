@@ -6,14 +6,17 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 )
 
@@ -164,5 +167,45 @@ func TestPortTaken(t *testing.T) {
 	if s, err := embedded.Start(t.Context(), embedded.Options{Listen: true, Port: port}); err == nil {
 		s.Close()
 		t.Error("NATS on a taken port: no error")
+	}
+}
+
+// What other machines reach asks who they are, or somebody has said that it need not; Redis is never among it.
+func TestOpenToOthers(t *testing.T) {
+	for _, host := range []string{"0.0.0.0", "::", "192.0.2.1", "a.host"} {
+		s, err := embedded.Start(t.Context(), embedded.Options{Listen: true, Host: host})
+		if err == nil {
+			s.Close()
+		}
+		if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), host) {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	for _, o := range []embedded.Options{
+		{Listen: true, Host: "0.0.0.0", Token: "s3cret"},
+		{Listen: true, Host: "0.0.0.0", Insecure: true},
+		{Listen: true, Host: "localhost"},
+	} {
+		s, stop := start(t, o)
+		if !strings.HasPrefix(s.RedisURL(), "redis://127.0.0.1:") {
+			t.Errorf("%+v: Redis at %s", o, s.RedisURL())
+		}
+		ask(t, inProcess(t, s), "job")
+		stranger, err := client.Connect(s.NATSURL())
+		if (err != nil) != (o.Token != "") {
+			t.Errorf("%+v: a client without a token: %v", o, err)
+		}
+		if err == nil {
+			stranger.Close()
+		}
+		if o.Token != "" {
+			known, err := client.Connect(s.NATSURL(), nats.Token(o.Token))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ask(t, known, "another")
+			known.Close()
+		}
+		stop()
 	}
 }
