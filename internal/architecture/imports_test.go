@@ -27,6 +27,7 @@ var mathematics = []string{
 	"internal/compiler",
 	"internal/contract",
 	"internal/contractionorder",
+	"internal/decimal",
 	"internal/descent",
 	"internal/digest",
 	"internal/dimacs",

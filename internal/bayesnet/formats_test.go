@@ -119,7 +119,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 		{ReadNET, nodes + "potential (b | a) { data = (((0.5 0.5)(0.5 0.5))); }",
 			`more than 2 parentheses within each other, it has 1 parents`},
 		{ReadNET, nodes + "potential (b | a) { data = (0.5 0.5 0.5 x); }",
-			`line 4, column 41: syntax error: the potential of "b": "x" is not a probability`},
+			`line 4, column 41: syntax error: the potential of "b": "x" is not a number`},
 		{ReadNET, nodes + "potential (b | a) { }", `line 4, column 1: invalid model: the potential of "b" has no data`},
 		{ReadNET, nodes + "potential (b | a) { model_nodes = (); model_data = (max(a)); }",
 			`the potential of "b" is a formula (model_nodes), numbers are read`},

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/basetensor/basetensor/internal/decimal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
@@ -198,7 +198,7 @@ func (s *source) name(stops string) string {
 	return ""
 }
 
-// probability reads a number of at least 0. What is too small for a float64 becomes 0; so does −0.
+// probability reads a number of at least 0; −0 is 0.
 func (s *source) probability(where string, args ...any) float64 {
 	s.peek()
 	at := s.at
@@ -207,28 +207,21 @@ func (s *source) probability(where string, args ...any) float64 {
 		s.wanted("a number", where, args...)
 		return 0
 	}
-	v, err := parse(word)
-	switch {
-	case err != nil:
-		s.fail(at, err, "%s: %s is not a probability", fmt.Sprintf(where, args...), quoted(word))
-		return 0
-	case v == 0:
-		return 0
-	}
-	return v
+	return s.number(at, word, fmt.Sprintf(where, args...))
 }
 
-// parse reads a decimal number that is finite and not negative. The error is a sentinel.
-func parse(word string) (float64, error) {
-	v, err := strconv.ParseFloat(word, 64)
+// number is a word of the text as a number of at least 0.
+func (s *source) number(at int, word, where string) float64 {
+	v, err := decimal.Parse(word)
 	switch {
-	case strings.Trim(word, "+-.0123456789eE") != "" && (err != nil || !math.IsNaN(v) && !math.IsInf(v, 0)),
-		err != nil && !errors.Is(err, strconv.ErrRange):
-		return 0, uai.ErrSyntax
-	case err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0:
-		return 0, uai.ErrModel
+	case errors.Is(err, decimal.ErrSyntax):
+		s.fail(at, uai.ErrSyntax, "%s: %s %w", where, quoted(word), err)
+	case err != nil:
+		s.fail(at, uai.ErrModel, "%s: %s %w", where, quoted(word), err)
+	case v < 0:
+		s.fail(at, uai.ErrModel, "%s: %s is not a probability", where, quoted(word))
 	}
-	return v, nil
+	return max(v, 0)
 }
 
 // skip passes everything up to the character, quoted text apart, and the character.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/basetensor/basetensor/internal/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -165,7 +166,7 @@ func (w *written) cannot(name, why string) {
 
 // number writes a number with the digits that identify it.
 func (w *written) number(v float64) {
-	_, _ = w.Write(strconv.AppendFloat(w.AvailableBuffer(), v, 'g', -1, 64))
+	_, _ = w.Write(decimal.Append(w.AvailableBuffer(), v))
 }
 
 // numbers writes a list.

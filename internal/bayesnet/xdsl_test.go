@@ -247,7 +247,7 @@ func TestXDSLErrors(t *testing.T) {
 		{`<smile><nodes><cpt id="a">` + two + `</cpt></nodes></smile>`, `node "a" needs one element probabilities`},
 		{`<smile><nodes><cpt id="a">` + two + `<probabilities>1</probabilities></cpt></nodes></smile>`, `node "a": 1 numbers, 2 are needed`},
 		{`<smile><nodes><cpt id="a">` + two + `<probabilities>1 0 0</probabilities></cpt></nodes></smile>`, `node "a": more than 2 numbers`},
-		{`<smile><nodes><cpt id="a">` + two + `<probabilities>1 x</probabilities></cpt></nodes></smile>`, `number 2: "x" is not a probability`},
+		{`<smile><nodes><cpt id="a">` + two + `<probabilities>1 x</probabilities></cpt></nodes></smile>`, `number 2: "x" is not a number`},
 		{`<smile><nodes><cpt id="a">` + two + `<parents>b</parents></cpt></nodes></smile>`, `node "a": no node has the id "b"`},
 		{"<smile><nodes>\n" + a + `<deterministic id="b">` + two +
 			`<parents>a</parents><resultingstates>x</resultingstates></deterministic></nodes></smile>`,

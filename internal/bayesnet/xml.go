@@ -134,13 +134,8 @@ func (n *network) numbers(e *element, what string, into []float64) {
 			n.fail(e.at, uai.ErrModel, "%s: %d numbers, %d are needed", what, i, len(into))
 			return
 		}
-		v, err := parse(word)
-		if err != nil {
-			n.fail(e.at, err, "%s: number %d: %s is not a probability", what, i+1, quoted(word))
+		if into[i] = n.number(e.at, word, fmt.Sprintf("%s: number %d", what, i+1)); n.err != nil {
 			return
-		}
-		if v > 0 {
-			into[i] = v
 		}
 	}
 	if word, _ := cutWord(rest); word != "" {

@@ -3,10 +3,11 @@ package dimacs
 // Comments that mean something, and weights.
 
 import (
+	"errors"
 	"math"
-	"strconv"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/decimal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
@@ -112,35 +113,27 @@ func (f *reader) keep(literal, text string) {
 func (f *reader) number(text string) float64 {
 	above, below, fraction := strings.Cut(text, "/")
 	x := f.decimal(above)
-	if fraction {
-		if d := f.decimal(below); d != 0 {
-			x /= d
-		} else {
-			f.bad(uai.ErrModel, "%.40q is no number", text)
-		}
+	if !fraction {
+		return x
 	}
-	if math.IsNaN(x) || math.IsInf(x, 0) || x == 0 && strings.ContainsAny(mantissa(above), "123456789") {
-		f.bad(uai.ErrModel, "the weight %.40q is beyond the range of float64", text)
+	d := f.decimal(below)
+	switch q := math.Abs(x / d); {
+	case f.err != nil:
+	case d == 0:
+		f.bad(uai.ErrModel, "%.40q is no number", text)
+	case x != 0 && (q < decimal.Least || math.IsInf(q, 0)):
+		f.bad(uai.ErrModel, "the weight %.40q %w", text, decimal.ErrRange)
 	}
-	return x
-}
-
-// mantissa is a number without its exponent.
-func mantissa(text string) string {
-	if at := strings.IndexAny(text, "eE"); at >= 0 {
-		return text[:at]
-	}
-	return text
+	return x / d
 }
 
 func (f *reader) decimal(text string) float64 {
-	if strings.Trim(text, "+-.0123456789eE") != "" {
-		f.bad(uai.ErrSyntax, "%.40q is no number", text)
-		return 0
-	}
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil && !math.IsInf(x, 0) {
-		f.bad(uai.ErrSyntax, "%.40q is no number", text)
+	x, err := decimal.Parse(text)
+	switch {
+	case errors.Is(err, decimal.ErrSyntax):
+		f.bad(uai.ErrSyntax, "%.40q %w", text, err)
+	case err != nil:
+		f.bad(uai.ErrModel, "the weight %.40q %w", text, err)
 	}
 	return x
 }

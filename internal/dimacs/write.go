@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/basetensor/basetensor/internal/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -91,7 +92,7 @@ func write(w io.Writer, weights []*tensor.Dense, clauses [][]int) error {
 	return b.Flush()
 }
 
-func digits(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+func digits(x float64) string { return string(decimal.Append(nil, x)) }
 
 // falsified returns the one combination of values for which a factor is 0, and whether it is 1 for all others.
 func falsified(t tensor.Tensor) ([]int, bool) {

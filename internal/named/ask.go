@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -56,19 +57,25 @@ func utilities(text json.RawMessage, l *factorgraph.Labels, target int) (rows []
 	}
 	for _, action := range actions {
 		row := make([]float64, l.Domains()[target])
-		var numbers []float64
-		worth := map[string]float64{}
+		var numbers []decimal.Number
+		worth := map[string]decimal.Number{}
+		listed, named := json.Unmarshal(byName[action], &numbers), json.Unmarshal(byName[action], &worth)
 		switch {
-		case json.Unmarshal(byName[action], &numbers) == nil:
-			row = numbers
-		case json.Unmarshal(byName[action], &worth) == nil:
+		case listed == nil:
+			row = make([]float64, len(numbers))
+			for x, u := range numbers {
+				row[x] = float64(u)
+			}
+		case named == nil:
 			for state, u := range worth {
 				x, err := l.Value(target, state)
 				if err != nil {
 					return nil, nil, fmt.Errorf("action %q: %w", action, err)
 				}
-				row[x] = u
+				row[x] = float64(u)
 			}
+		case errors.Is(listed, decimal.ErrRange), errors.Is(named, decimal.ErrRange):
+			return nil, nil, fmt.Errorf("action %q: a utility %w", action, decimal.ErrRange)
 		default:
 			return nil, nil, fmt.Errorf("action %q: a number per value of the target is needed", action)
 		}

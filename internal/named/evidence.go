@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -144,7 +145,7 @@ func (v *value) read(raw json.RawMessage) (err error) {
 	case '"':
 		return json.Unmarshal(raw, &v.at)
 	case '[':
-		var weights []*float64
+		var weights []*decimal.Number
 		if err := json.Unmarshal(raw, &weights); err != nil {
 			return fmt.Errorf("%w: %w", errValue, err)
 		}
@@ -153,7 +154,7 @@ func (v *value) read(raw json.RawMessage) (err error) {
 			if w == nil {
 				return errValue
 			}
-			v.weights = append(v.weights, *w)
+			v.weights = append(v.weights, float64(*w))
 		}
 		return nil
 	case '{':
@@ -163,9 +164,11 @@ func (v *value) read(raw json.RawMessage) (err error) {
 			if string(raw) == "null" {
 				return errValue
 			}
-			if err := json.Unmarshal(raw, &w.w); err != nil {
+			var number decimal.Number
+			if err := json.Unmarshal(raw, &number); err != nil {
 				return fmt.Errorf("%w: %w", errValue, err)
 			}
+			w.w = float64(number)
 			v.by = append(v.by, w)
 			return nil
 		})

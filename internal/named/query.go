@@ -5,26 +5,27 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Query is a query as people write it in JSON: over HTTP, and in a file of queries.
 type Query struct {
-	Evidence    Values     `json:"evidence,omitempty"`
-	Marginals   bool       `json:"marginals,omitempty"`
-	Joint       []Variable `json:"joint,omitempty"`
-	Targets     []Variable `json:"targets,omitempty"`
-	Gradients   bool       `json:"gradients,omitempty"`
-	MPE         bool       `json:"mpe,omitempty"`
-	Map         []Variable `json:"map,omitempty"`
-	Samples     int        `json:"samples,omitempty"`
-	Seed        uint64     `json:"seed,omitempty"`
-	Weight      float64    `json:"weight,omitempty"`
-	Conflict    bool       `json:"conflict,omitempty"`
-	Information *Ask       `json:"information,omitempty"`
-	Sensitivity *Pair      `json:"sensitivity,omitempty"`
-	Event       Values     `json:"event,omitempty"`
+	Evidence    Values         `json:"evidence,omitempty"`
+	Marginals   bool           `json:"marginals,omitempty"`
+	Joint       []Variable     `json:"joint,omitempty"`
+	Targets     []Variable     `json:"targets,omitempty"`
+	Gradients   bool           `json:"gradients,omitempty"`
+	MPE         bool           `json:"mpe,omitempty"`
+	Map         []Variable     `json:"map,omitempty"`
+	Samples     int            `json:"samples,omitempty"`
+	Seed        uint64         `json:"seed,omitempty"`
+	Weight      decimal.Number `json:"weight,omitempty"`
+	Conflict    bool           `json:"conflict,omitempty"`
+	Information *Ask           `json:"information,omitempty"`
+	Sensitivity *Pair          `json:"sensitivity,omitempty"`
+	Event       Values         `json:"event,omitempty"`
 }
 
 // Queries returns the queries of q, the first of them at position at: with an event there are two, what is given, and that with the event,
@@ -34,7 +35,7 @@ func (q *Query) Queries(l *factorgraph.Labels, label string, at int) ([]query.Qu
 	if err != nil {
 		return nil, fmt.Errorf("evidence: %w", err)
 	}
-	first := query.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals, Gradients: q.Gradients, Weight: q.Weight}
+	first := query.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals, Gradients: q.Gradients, Weight: float64(q.Weight)}
 	if first.Joint, err = Variables(l, q.Joint); err != nil {
 		return nil, fmt.Errorf("joint: %w", err)
 	}
@@ -74,10 +75,10 @@ func (q *Query) Queries(l *factorgraph.Labels, label string, at int) ([]query.Qu
 
 // Pair is a value of a variable, whose probability depends on the numbers of the model, and how they vary.
 type Pair struct {
-	Variable Variable `json:"variable"`
-	Value    Variable `json:"value"` // its name, or its position
-	Range    float64  `json:"range,omitempty"`
-	Top      int      `json:"top,omitempty"`
+	Variable Variable       `json:"variable"`
+	Value    Variable       `json:"value"` // its name, or its position
+	Range    decimal.Number `json:"range,omitempty"`
+	Top      int            `json:"top,omitempty"`
 }
 
 // Target returns the pair by positions.
@@ -90,5 +91,5 @@ func (p *Pair) Target(l *factorgraph.Labels) (*query.Sensitivity, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &query.Sensitivity{Variable: v, Value: x, Range: p.Range, Top: p.Top}, nil
+	return &query.Sensitivity{Variable: v, Value: x, Range: float64(p.Range), Top: p.Top}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/decimal"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -52,7 +53,12 @@ func NewEvidence(hard []Observation, soft []Likelihood) (Evidence, error) {
 			return Evidence{}, evidenceError("variable %d: likelihoods of %d and of %d weights", l.Var, len(w), len(l.Weights))
 		}
 		for x := range w {
-			w[x] *= l.Weights[x]
+			product := w[x] * l.Weights[x]
+			if w[x] != 0 && l.Weights[x] != 0 && math.Abs(product) < decimal.Least {
+				return Evidence{}, evidenceError("variable %d: the weights %v and %v of value %d: their product %w",
+					l.Var, w[x], l.Weights[x], x, decimal.ErrRange)
+			}
+			w[x] = product
 		}
 	}
 	return e, nil

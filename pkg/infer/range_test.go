@@ -59,8 +59,8 @@ func TestValuesBeyondFloat64(t *testing.T) {
 		{"factors of order one", two + `{"scope":[0],"symmetric":{"levels":"two","log_values":[-900,0]}},
 			{"scope":[0],"symmetric":{"levels":"two","log_values":[-900,0]}},
 			{"scope":[0,1],"dense":{"values":[1,1,0,0]}}]}`, nil, math.Ln2 - 1800, 1},
-		{"subnormal entries", two + `{"scope":[0,1],"dense":{"values":[0,5e-324,1e-310,0]}},
-			{"scope":[0,1],"dense":{"values":[1e308,5e-324,1e-310,1e308]}}]}`, nil, -620 * math.Ln10, 0},
+		{"subnormal entries", two + `{"scope":[0,1],"dense":{"values":[0,4.9406564584124654e-324,9.9999999999999694e-311,0]}},
+			{"scope":[0,1],"dense":{"values":[1e308,4.9406564584124654e-324,9.9999999999999694e-311,1e308]}}]}`, nil, -620 * math.Ln10, 0},
 	} {
 		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {
 			for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, query.CoresAreVariables} {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/basetensor/basetensor/internal/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -71,12 +72,12 @@ func encodeFactor(f factorgraph.Factor) factor {
 	case *tensor.Dense:
 		out.Dense = &dense{Values: t.Data}
 	case *tensor.CP:
-		out.CP = &cp{Weights: append([]float64{}, t.Weights...), Vectors: make([][][]float64, len(t.Vectors))}
+		out.CP = &cp{Weights: append([]float64{}, t.Weights...), Vectors: make([][]decimal.Floats, len(t.Vectors))}
 		for pos, v := range t.Vectors {
 			if v == nil {
 				continue
 			}
-			out.CP.Vectors[pos] = [][]float64{}
+			out.CP.Vectors[pos] = []decimal.Floats{}
 			for d := t.Shape[pos]; len(v) > 0; v = v[d:] {
 				out.CP.Vectors[pos] = append(out.CP.Vectors[pos], v[:d])
 			}
@@ -86,7 +87,10 @@ func encodeFactor(f factorgraph.Factor) factor {
 	case *tensor.SymmetryCP:
 		out.SymmetryCP = &symmetryCP{Levels: encodeLevels(t.Levels, t.Shape), Terms: make([]term, len(t.Terms))}
 		for i, s := range t.Terms {
-			out.SymmetryCP.Terms[i] = term{Alpha: s.Alpha, counts: encodeCounts(s.S), Vectors: s.R}
+			out.SymmetryCP.Terms[i] = term{Alpha: decimal.Number(s.Alpha), counts: encodeCounts(s.S)}
+			for _, r := range s.R {
+				out.SymmetryCP.Terms[i].Vectors = append(out.SymmetryCP.Terms[i].Vectors, r)
+			}
 		}
 	}
 	return out

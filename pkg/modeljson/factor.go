@@ -96,7 +96,10 @@ func (s *symmetryCP) tensor(dims []int) (tensor.Tensor, error) {
 		if err != nil {
 			return nil, fmt.Errorf("term %d: %w", i, err)
 		}
-		t.Terms[i] = tensor.SymmetryRankOne{Alpha: s.Terms[i].Alpha, S: values, R: s.Terms[i].Vectors}
+		t.Terms[i] = tensor.SymmetryRankOne{Alpha: float64(s.Terms[i].Alpha), S: values}
+		for _, v := range s.Terms[i].Vectors {
+			t.Terms[i].R = append(t.Terms[i].R, v)
+		}
 	}
 	return t, nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/basetensor/basetensor/internal/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
@@ -71,12 +72,12 @@ type factor struct {
 }
 
 type dense struct {
-	Values []float64 `json:"values"` // last scope variable fastest
+	Values decimal.Floats `json:"values"` // last scope variable fastest
 }
 
 type cp struct {
-	Weights []float64     `json:"weights"`
-	Vectors [][][]float64 `json:"vectors"` // per scope variable, per term, per value; null for the identity
+	Weights decimal.Floats     `json:"weights"`
+	Vectors [][]decimal.Floats `json:"vectors"` // per scope variable, per term, per value; null for the identity
 }
 
 type symmetric struct {
@@ -90,22 +91,22 @@ type symmetryCP struct {
 }
 
 type term struct {
-	Alpha float64 `json:"alpha"`
+	Alpha decimal.Number `json:"alpha"`
 	counts
-	Vectors [][]float64 `json:"vectors,omitempty"` // per scope variable; null for all ones; absent for all of them
+	Vectors []decimal.Floats `json:"vectors,omitempty"` // per scope variable; null for all ones; absent for all of them
 }
 
 // counts is a value per count vector in one of three notations.
 type counts struct {
-	Values    []float64   `json:"values,omitempty"`
-	LogValues []*float64  `json:"log_values,omitempty"` // nats; null for the value 0
-	Scaled    *scaledList `json:"scaled,omitempty"`
+	Values    decimal.Floats `json:"values,omitempty"`
+	LogValues []*float64     `json:"log_values,omitempty"` // nats; null for the value 0
+	Scaled    *scaledList    `json:"scaled,omitempty"`
 }
 
 // scaledList is Mantissas[i]·2^Exponents[i]: exact, of any range and sign.
 type scaledList struct {
-	Mantissas []float64 `json:"mantissas"`
-	Exponents []int64   `json:"exponents"`
+	Mantissas decimal.Floats `json:"mantissas"`
+	Exponents []int64        `json:"exponents"`
 }
 
 func syntaxError(format string, args ...any) error {

@@ -218,8 +218,11 @@ func TestDecodeRefuses(t *testing.T) {
 		{factor(`{"scope":[0],"dense":{}}`), true, ErrSyntax, "factor 0: not a model file: the field values is missing"},
 		{factor(`{"scope":[0],"dense":{"values":[1,null]}}`), true, ErrSyntax,
 			"not a model file: at byte 111: null, which only lists of vectors and of log_values may hold"},
-		{factor(`{"scope":[0],"dense":{"values":[1,1e999]}}`), false, ErrSyntax,
-			"not a model file: json: cannot unmarshal number 1e999 into Go struct field …"},
+		{factor(`{"scope":[0],"dense":{"values":[1,1e999]}}`), false, ErrModel,
+			"invalid model: line 1: 1e999 is beyond the range of float64: the largest is 1.8e+308"},
+		{factor(`{"scope":[0],"dense":{"values":[1,1e-400]}}`), false, ErrModel,
+			"invalid model: line 1: 1e-400 is beyond the range of float64: the smallest with all digits is 2.23e-308"},
+		{factor(`{"scope":[0],"dense":{"values":[1,0.` + strings.Repeat("0", 250) + `1e-99]}}`), false, ErrModel, "invalid model: line 1: …"},
 		{factor(`{"scope":[0],"dense":{"values":[1]}}`), false, ErrModel, "invalid model: factor 0: …"},
 		{
 			factor(`{"scope":[0],"cp":{"weights":[1]}}`), true, ErrSyntax,

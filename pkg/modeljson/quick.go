@@ -2,6 +2,8 @@
 
 package modeljson
 
+import "math"
+
 // place is an object or array being walked.
 type place struct {
 	object bool
@@ -79,7 +81,7 @@ func (w *walker) token() bool {
 	case 'n':
 		return false // a null, which few lists may hold
 	default:
-		w.word()
+		return w.word(w.at - 1)
 	}
 	return true
 }
@@ -112,14 +114,18 @@ func (w *walker) text() ([]byte, bool) {
 	return nil, false
 }
 
-// word passes a number, true or false.
-func (w *walker) word() {
+// word passes a number, true or false, that begins at a byte. False: it may be a number that no float64 holds.
+func (w *walker) word(from int) bool {
+	exponent := math.MaxInt
 	for ; w.at < len(w.data); w.at++ {
 		switch w.data[w.at] {
+		case 'e', 'E':
+			exponent = w.at
 		case ' ', '\n', '\r', '\t', ',', ']', '}', ':', '"', '[', '{':
-			return
+			return w.at-from < 200 && w.at-exponent < len("e-300")
 		}
 	}
+	return true
 }
 
 // keyNumbers numbers the names of the format.

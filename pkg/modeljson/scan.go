@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"github.com/basetensor/basetensor/internal/decimal"
 )
 
 // keys are all names of the format, in the case they are written in (encoding/json would fold it).
@@ -27,8 +29,8 @@ type container struct {
 	value bool            // object: a value comes next
 }
 
-// scan refuses duplicate and unknown keys, nulls where they mean nothing (encoding/json reads them as 0),
-// nesting beyond the format, and anything after the document.
+// scan refuses duplicate and unknown keys, nulls where they mean nothing (encoding/json reads them as 0), numbers that no float64
+// holds (those that are too small are 0 there), nesting beyond the format, and anything after the document.
 func scan(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -43,6 +45,11 @@ func scan(data []byte) error {
 		}
 		if started && len(stack) == 1 {
 			return syntaxError("at byte %d: something after the document", d.InputOffset())
+		}
+		if n, ok := t.(json.Number); ok {
+			if _, err := decimal.Parse(n.String()); err != nil {
+				return modelError("line %d: %.40s %w", 1+bytes.Count(data[:d.InputOffset()], []byte("\n")), n, err)
+			}
 		}
 		if stack, err = step(stack, t, d.InputOffset()); err != nil {
 			return err

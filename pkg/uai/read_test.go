@@ -28,7 +28,7 @@ func TestReadAccepts(t *testing.T) {
 		"CR":         "MARKOV\r2\r2 3\r2\r2 1 0\r0\r6\r1 2 0.5 0 0.001 250\r1\r3",
 		"tabs, feed": "\v\fMARKOV\t2\t2\t3\f2\v2 1 0 0 6 1 2 0.5 0 0.001 250 1 +3",
 		"BOM, case":  "\ufeffMarkov 2 2 3 2 2 1 0 0 6 1 2 0.5 0 0.001 250 1 3",
-		"underflow":  "MARKOV 2 2 3 2 2 1 0 0 6 1 2 0.5 1e-400 0.001 250 1 3",
+		"zero":       "MARKOV 2 2 3 2 2 1 0 0 6 1 2 0.5 0e-400 0.001 250 1 3",
 	} {
 		got, err := Read(iotest.OneByteReader(strings.NewReader(text)), Limits{})
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -93,12 +93,16 @@ func TestReadRefuses(t *testing.T) {
 		{"MARKOV 2 2 2 1 2 0 1\n-4 1 1 1", ErrModel, "uai: line 2: invalid model: factor 0: -4 entries, its scope needs 4"},
 		{"MARKOV 2 5 5 1 2 0 1\n25 1 1 1", ErrLimit,
 			"uai: line 2: over the limit: factor 0: its scope needs 25 entries, at most 20 are read in all tables together"},
-		{"MARKOV 1 2 1 1 0\n2 1 NaN", ErrModel, "uai: line 2: invalid model: factor 0: an entry is NaN"},
-		{"MARKOV 1 2 1 1 0\n2 1 -inf", ErrModel, "uai: line 2: invalid model: factor 0: an entry is -Inf"},
-		{"MARKOV 1 2 1 1 0\n2 1 Infinity", ErrModel, "uai: line 2: invalid model: factor 0: an entry is +Inf"},
+		{"MARKOV 1 2 1 1 0\n2 1 NaN", ErrModel, "uai: line 2: invalid model: factor 0: an entry: \"NaN\" is not finite"},
+		{"MARKOV 1 2 1 1 0\n2 1 -inf", ErrModel, "uai: line 2: invalid model: factor 0: an entry: \"-inf\" is not finite"},
+		{"MARKOV 1 2 1 1 0\n2 1 Infinity", ErrModel, "uai: line 2: invalid model: factor 0: an entry: \"Infinity\" is not finite"},
 		{
 			"MARKOV 1 2 1 1 0\n2 1 1e999", ErrModel,
-			`uai: line 2: invalid model: factor 0: an entry: "1e999" overflows a float64`,
+			`uai: line 2: invalid model: factor 0: an entry: "1e999" is beyond the range of float64: the largest is 1.8e+308`,
+		},
+		{
+			"MARKOV 1 2 1 1 0\n2 1 1e-400", ErrModel,
+			`uai: line 2: invalid model: factor 0: an entry: "1e-400" is beyond the range of float64: the smallest with all digits is 2.23e-308`,
 		},
 		{"MARKOV 1 2 1 1 0\n2 1 0.5.5", ErrSyntax, `uai: line 2: syntax error: factor 0: an entry: "0.5.5" is not a number`},
 		{

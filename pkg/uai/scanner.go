@@ -7,15 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/decimal"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// maxWord bounds one word: a float64 written without an exponent may take 1,100 characters, and nothing takes more.
-const maxWord = 2048
+// maxWord bounds one word: nothing is longer than a number.
+const maxWord = decimal.Longest
 
 type scanner struct {
 	r      *bufio.Reader
@@ -125,33 +125,19 @@ func (s *scanner) parseInteger(what place) (int, error) {
 	return v, nil
 }
 
-// number reads a finite decimal number. What is too small for a float64 becomes 0; so does −0.
+// number reads a decimal number that a float64 holds; −0 is 0.
 func (s *scanner) number(what place) (float64, error) {
 	if err := s.need(what); err != nil {
 		return 0, err
 	}
-	text := string(s.word)
-	if strings.Trim(text, "+-.0123456789eE") != "" {
-		return 0, s.notNumber(what, text)
-	}
-	v, err := strconv.ParseFloat(text, 64)
+	v, err := decimal.Parse(string(s.word))
 	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return 0, s.fail(ErrModel, "%s: %s overflows a float64", what, s.quoted())
+	case errors.Is(err, decimal.ErrSyntax):
+		return 0, s.fail(ErrSyntax, "%s: %s %w", what, s.quoted(), err)
 	case err != nil:
-		return 0, s.notNumber(what, text)
-	case v == 0:
-		return 0, nil
+		return 0, s.fail(ErrModel, "%s: %s %w", what, s.quoted(), err)
 	}
 	return v, nil
-}
-
-// notNumber tells NaN and Inf, which are numbers elsewhere, from words.
-func (s *scanner) notNumber(what place, text string) error {
-	if v, err := strconv.ParseFloat(text, 64); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
-		return s.fail(ErrModel, "%s is %v", what, v)
-	}
-	return s.fail(ErrSyntax, "%s: %s is not a number", what, s.quoted())
 }
 
 // end checks that nothing follows.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/decimal"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -20,7 +20,7 @@ func WritePR(w io.Writer, log10Z float64) error {
 	}
 	text := "-inf"
 	if !math.IsInf(log10Z, -1) {
-		text = strconv.FormatFloat(log10Z, 'g', -1, 64)
+		text = string(decimal.Append(nil, log10Z))
 	}
 	_, err := fmt.Fprintf(w, "PR\n%s\n", text)
 	return err
@@ -32,15 +32,12 @@ func ReadPR(r io.Reader) (float64, error) {
 	if err := s.keyword("PR"); err != nil {
 		return 0, err
 	}
-	if err := s.need(place{text: "log10 Z"}); err != nil {
-		return 0, err
+	v, err := s.number(place{text: "log10 Z"})
+	if strings.EqualFold(string(s.word), "-inf") {
+		v, err = math.Inf(-1), nil
 	}
-	v := math.Inf(-1)
-	if text := string(s.word); !strings.EqualFold(text, "-inf") {
-		var err error
-		if v, err = strconv.ParseFloat(text, 64); err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return 0, s.fail(ErrSyntax, "log10 Z: %s is not a number", s.quoted())
-		}
+	if err != nil {
+		return 0, err
 	}
 	return v, s.end()
 }
@@ -75,7 +72,7 @@ func WriteMAR(w io.Writer, marginals [][]float64) error {
 		fmt.Fprintf(b, " %d", len(p))
 		for _, v := range p {
 			_ = b.WriteByte(' ')
-			_, _ = b.Write(strconv.AppendFloat(b.AvailableBuffer(), v, 'g', -1, 64))
+			_, _ = b.Write(decimal.Append(b.AvailableBuffer(), v))
 		}
 	}
 	_ = b.WriteByte('\n')

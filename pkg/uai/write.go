@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/basetensor/basetensor/internal/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -96,7 +97,7 @@ func writeTable(b *bufio.Writer, t *tensor.Dense) {
 	}
 	fmt.Fprintf(b, "\n%d\n", len(t.Data))
 	for i, v := range t.Data {
-		_, _ = b.Write(strconv.AppendFloat(b.AvailableBuffer(), v, 'g', -1, 64))
+		_, _ = b.Write(decimal.Append(b.AvailableBuffer(), v))
 		if (i+1)%row == 0 {
 			_ = b.WriteByte('\n')
 		} else {

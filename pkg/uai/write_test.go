@@ -125,8 +125,8 @@ func TestPR(t *testing.T) {
 		"":           "uai: line 1: syntax error: the file ends where PR is needed",
 		"MAR\n1":     `uai: line 1: syntax error: "MAR" where PR is needed`,
 		"PR\n":       "uai: line 1: syntax error: the file ends where log10 Z is needed",
-		"PR\nnan":    `uai: line 2: syntax error: log10 Z: "nan" is not a number`,
-		"PR\n+inf":   `uai: line 2: syntax error: log10 Z: "+inf" is not a number`,
+		"PR\nnan":    `uai: line 2: invalid model: log10 Z: "nan" is not finite`,
+		"PR\n+inf":   `uai: line 2: invalid model: log10 Z: "+inf" is not finite`,
 		"PR\n1\n2.5": `uai: line 3: syntax error: "2.5" after the end`,
 	} {
 		if _, err := ReadPR(strings.NewReader(text)); fmt.Sprint(err) != want {

@@ -1,0 +1,65 @@
+package formats_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/decimal"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/formats"
+	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// one is a model of one variable in every format, with two numbers; the second is in line 3 at least where the format has lines.
+var one = map[formats.Format]string{
+	formats.UAI:  "MARKOV 1 2 1 1 0\n2\n%s %s",
+	formats.JSON: "{\"basetensor_model\":1,\"variables\":[{\"domain\":2}],\n\"factors\":[{\"scope\":[0],\"dense\":{\"values\":[%s,\n%s]}}]}",
+	formats.BIF:  "network n { }\nvariable a { type discrete [ 2 ] { x, y }; }\nprobability ( a ) { table %s, %s; }",
+	formats.XMLBIF: "<BIF><NETWORK><VARIABLE><NAME>a</NAME><OUTCOME>x</OUTCOME><OUTCOME>y</OUTCOME></VARIABLE>\n" +
+		"<DEFINITION><FOR>a</FOR>\n<TABLE>%s %s</TABLE></DEFINITION></NETWORK></BIF>",
+	formats.XDSL: "<smile><nodes>\n<cpt id=\"a\"><state id=\"x\"/><state id=\"y\"/>\n" +
+		"<probabilities>%s %s</probabilities></cpt></nodes></smile>",
+	formats.NET: "net { }\nnode a { states = (\"x\" \"y\"); }\npotential (a) { data = (%s %s); }",
+	formats.DSC: "belief network \"n\"\nnode a { type : discrete [ 2 ] = { \"x\", \"y\" }; }\nprobability ( a ) { %s, %s; }",
+	formats.CNF: "p cnf 1 0\nc p weight 1 %s 0\nc p weight -1 %s 0\n",
+}
+
+// TestNumbersBeyondFloat64: no format reads as 0, or with fewer digits, what a float64 cannot hold.
+func TestNumbersBeyondFloat64(t *testing.T) {
+	for as, text := range one {
+		for _, number := range []string{"1e-400", "1e-310", "5e-324", "1e400", "0." + strings.Repeat("0", 350) + "1"} {
+			_, err := formats.Read(strings.NewReader(fmt.Sprintf(text, "0.5", number)), as, "", uai.Limits{})
+			if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "line 3") ||
+				!strings.Contains(err.Error(), "beyond the range of float64") {
+				t.Errorf("%s: %.20s: %v", as, number, err)
+			}
+		}
+		for _, number := range []string{"0e-400", "1e-300", "2.2250738585072014e-308", "4.9406564584124654e-324"} {
+			m, err := formats.Read(strings.NewReader(fmt.Sprintf(text, "0.5", number)), as, "", uai.Limits{})
+			want, _ := decimal.Parse(number)
+			if err != nil || m.Factors[0].Table.(*tensor.Dense).Data[map[bool]int{true: 0, false: 1}[as == formats.CNF]] != want {
+				t.Errorf("%s: %s: %v, %v", as, number, m, err)
+			}
+		}
+	}
+}
+
+// TestSmallNumbersComeBack: what has fewer than 53 bits is written so that it is read again.
+func TestSmallNumbersComeBack(t *testing.T) {
+	for as := range one {
+		m := &factorgraph.Model{Domains: []int{2}, Names: []string{"1"}, Bayes: true, Factors: []factorgraph.Factor{
+			{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 5e-324}}}}}
+		var b bytes.Buffer
+		if err := formats.Write(&b, as, m); err != nil {
+			t.Fatalf("%s: %v", as, err)
+		}
+		back, err := formats.Read(&b, as, "", uai.Limits{})
+		if err != nil || back.Factors[0].Table.(*tensor.Dense).Data[1] != 5e-324 {
+			t.Errorf("%s: %v, %v", as, back, err)
+		}
+	}
+}
