@@ -30,6 +30,10 @@ type pooledBound struct {
 	how string
 }
 
+// unshown is the least standard error of a mean, times the number of its components. Equal weights say nothing of others: those with a
+// share of 3/N are not seen among N with probability e⁻³ (the rule of three). That share is stated as two standard errors.
+const unshown = 1.5
+
 // pooled is the rule Z̃ = (1/N) Σ_i w_i over all components so far. Bounds of the estimates hold together with probability
 // 1 − delta: the k-th has a share of 2^−k of that.
 func (r *estimate) pooled(p *pool) error {
@@ -53,6 +57,7 @@ func (r *estimate) pooled(p *pool) error {
 		}
 	}
 	r.mean = sampling.Of(p.ln)
+	r.mean.StandardError = max(r.mean.StandardError, unshown/float64(len(p.ln)))
 	if q, ok := r.of.Parts[0].(*btn.Sampled); ok && q.Along.Defence > 0 {
 		// Draws that weigh almost nothing are a share of about 2·Defence: they may not have been seen.
 		r.mean.StandardError = max(r.mean.StandardError, math.Sqrt(2*q.Along.Defence/float64(len(p.ln))))
