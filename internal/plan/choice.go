@@ -90,7 +90,11 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 			return of, nil
 		}
 	}
-	key := fmt.Sprintf("families %s indices %v", describe(from), chains.Prepared.Indices())
+	without, err := a.withoutMarginals(q)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	key := fmt.Sprintf("families %s masked=%t indices %v%s", describe(from), masked(from), chains.Prepared.Indices(), without)
 	plan, hit, err := a.rememberWhole(a.growthKey(key, q.Marginals), chains.Prepared.Hypergraph(), mix)
 	if err != nil {
 		return btn.Assignment{}, err
@@ -100,6 +104,19 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 		of.Cache = hit
 	}
 	return of, nil
+}
+
+// withoutMarginals is what bounds beside estimates with marginals depend on, for the key of a plan: the shape of the network where nothing
+// is kept for marginals. It is empty where there are no marginals.
+func (a *assigner) withoutMarginals(q query.Query) (string, error) {
+	if !q.Marginals {
+		return "", nil
+	}
+	own, err := a.current().Truncated(a.ctx, false)
+	if err != nil {
+		return "", err
+	}
+	return " bounds of " + own.Shape(), nil
 }
 
 // masked reports whether a plan of truncated legs is the model's own, under which evidence enters as masks.

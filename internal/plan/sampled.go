@@ -36,7 +36,11 @@ func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignm
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	plan, hit, err := a.rememberWhole(a.growthKey("sampled", q.Marginals), own.Hypergraph(),
+	without, err := a.withoutMarginals(q)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	plan, hit, err := a.rememberWhole(a.growthKey("sampled"+without, q.Marginals), own.Hypergraph(),
 		func(ctx context.Context) (*btn.Plan, bool, error) {
 			planning, cancel := planningContext(ctx, 1)
 			defer cancel()

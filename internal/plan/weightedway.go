@@ -34,7 +34,7 @@ func (a *assigner) weighted(q query.Query) (btn.Assignment, error) {
 	if own.Decided() { // nothing is left to draw for
 		return a.exactDescents(q)
 	}
-	key := fmt.Sprintf("%s samples=%d", a.growthKey("weighted", q.Marginals), q.Samples)
+	key := fmt.Sprintf("%s samples=%d", a.growthKey("weighted, bounds of "+own.Shape(), q.Marginals), q.Samples)
 	plan, hit, err := a.rememberWhole(key, terms.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
 		planning, cancel := planningContext(ctx, 1)
 		defer cancel()
