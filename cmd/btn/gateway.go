@@ -28,8 +28,11 @@ import (
 type gatewayFlags struct {
 	Keys     string        `help:"${gateway_keys}" placeholder:"FILE"`
 	HostName []string      `help:"${gateway_host_name}" placeholder:"NAME"`
+	TLSCert  string        `name:"tls-cert" help:"${gateway_tls_cert}" placeholder:"FILE"`
+	TLSKey   string        `name:"tls-key" help:"Private key of --tls-cert." placeholder:"FILE"`
 	MaxBody  config.Size   `help:"Most bytes of a request over HTTP, after decompression too." default:"64MiB" placeholder:"SIZE"`
 	Patience time.Duration `help:"How long a request over HTTP waits for its answer at most." default:"1m" placeholder:"D"`
+	Rate     float64       `help:"${gateway_rate}" default:"200" placeholder:"N"`
 	Insecure bool          `help:"Listen where other machines reach it although nobody is asked who they are."`
 }
 
@@ -53,9 +56,13 @@ func (f gatewayFlags) gateway(c gateway.Connection, logger *slog.Logger, registr
 			return nil, err
 		}
 	}
+	shown, err := connect.Serving("--tls", f.TLSCert, f.TLSKey)
+	if err != nil {
+		return nil, err
+	}
 	return gateway.New(gateway.Config{
-		Connect: c, Keys: keys, Hosts: f.HostName, Log: logger, Metrics: registry,
-		Limits: gateway.Limits{Body: int64(f.MaxBody), Patience: f.Patience},
+		Connect: c, Keys: keys, Hosts: f.HostName, Log: logger, Metrics: registry, TLS: shown,
+		Limits: gateway.Limits{Body: int64(f.MaxBody), Patience: f.Patience, Rate: f.Rate},
 	})
 }
 

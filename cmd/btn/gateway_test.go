@@ -4,15 +4,20 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/basetensor/basetensor/internal/testserver"
 )
 
 // staying runs a command that stays, and returns what its first lines say by their first word, up to and with that of last.
@@ -131,4 +136,64 @@ func TestOpenToOthers(t *testing.T) {
 		}
 	}
 	staying(t, "ready;", "up", "--port", "0", "--host", "0.0.0.0", "--insecure", "--gateway", "127.0.0.1:0")
+}
+
+// TestGatewayTLS: the certificate of the files is shown, a new one without a restart; files that do not fit are refused.
+func TestGatewayTLS(t *testing.T) {
+	first, second := testserver.NewCertificates(t), testserver.NewCertificates(t)
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	install := func(c testserver.Certificates) {
+		t.Helper()
+		for to, from := range map[string]string{cert: c.ServerCert, key: c.ServerKey} {
+			b, err := os.ReadFile(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(to, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	install(first)
+	up := staying(t, "ready;", "up", "--port", "0", "--redis", "off", "--gateway", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
+	if !strings.HasPrefix(up["gateway"], "https://") {
+		t.Fatalf("the gateway is at %s", up["gateway"])
+	}
+	asks := func(c testserver.Certificates) error {
+		pem, err := os.ReadFile(c.CA)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(pem)
+		client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}
+		defer client.CloseIdleConnections()
+		response, err := client.Get(up["gateway"] + "/healthz")
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != 200 || response.ProtoMajor != 2 {
+			return fmt.Errorf("%s over %s", response.Status, response.Proto)
+		}
+		return nil
+	}
+	if err := asks(first); err != nil {
+		t.Error(err)
+	}
+	install(second)
+	if err := asks(second); err != nil {
+		t.Error(err)
+	}
+	if asks(first) == nil {
+		t.Error("the old certificate is still shown")
+	}
+	for _, wrong := range [][]string{{"--tls-cert", cert}, {"--tls-cert", cert, "--tls-key", first.ServerKey}, {"--tls-key", cert}} {
+		var out, said bytes.Buffer
+		args := append([]string{"gateway", "--nats", up["nats"], "--listen", "127.0.0.1:0"}, wrong...)
+		if code := run(t.Context(), args, &out, &said); code != 3 || !strings.Contains(said.String(), "--tls-cert and --tls-key") {
+			t.Errorf("%q: exit code %d: %s", wrong, code, said.String())
+		}
+	}
 }

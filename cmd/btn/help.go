@@ -29,6 +29,9 @@ var helpTexts = kong.Vars{
 	"gateway_keys": "File of keys for HTTP: a line has a tenant (* for everybody), a key or sha256:HEX of one, and perhaps " +
 		"read-only. Without it no key is asked for.",
 	"gateway_host_name": "Name under which the gateway may be asked without keys, beside addresses and localhost.",
+	"gateway_tls_cert": "Certificate (PEM, with its chain) that HTTP is served with over TLS; read again at every connection. Without it " +
+		"HTTP is not encrypted.",
+	"gateway_rate": "Requests of one key a second, twice as many at once; 0 for any number. Without --keys there is no rate.",
 	"up_gateway": "Address that serves HTTP and the page; 'off' for none. Without it 127.0.0.1:8080, or a free port where that is " +
 		"taken.",
 	"model_put_file": "Model file, in any format of docs/formats.md, told by what it holds and by its name; '-' is standard input, " +

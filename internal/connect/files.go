@@ -7,7 +7,28 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/basetensor/basetensor/pkg/fault"
 )
+
+// Serving is the TLS configuration of a server that shows the certificate of two files; nil where there are none. flags is what
+// the flags of the files begin with. The files are read again at every connection, so that a new certificate needs no restart.
+func Serving(flags, cert, key string) (*tls.Config, error) {
+	c := certificates{cert: cert, key: key, flags: flags}
+	if err := c.check(); err != nil {
+		return nil, fault.Wrap(fault.BadInput, err)
+	}
+	if cert == "" {
+		return nil, nil
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			pair, err := c.pair()
+			return &pair, err
+		},
+	}, nil
+}
 
 // Secret reads a password or a token: the file's text without the end of its last line.
 func Secret(file string) (string, error) {

@@ -20,36 +20,24 @@ import (
 // step is how many bytes of Limits.Bodies a body takes at a time.
 const step = 64 << 10
 
-// body returns the bytes of the body, decompressed. They count among Limits.Bodies until release.
+// body reads the body, decompressed. Its bytes count among Limits.Bodies until release.
 func (c *call) body() ([]byte, error) {
 	l := c.g.limits
 	if c.r.ContentLength > l.Body {
 		return nil, tooLarge(l.Body)
 	}
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(l.Transfer)) // a recorder has none
-	in := io.Reader(http.MaxBytesReader(c.w, c.r.Body, l.Body))
-	switch encoding := c.r.Header.Get("Content-Encoding"); encoding {
-	case "", "identity":
-	case "gzip":
-		unzipped, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, c.unread(err)
-		}
-		in = unzipped
-	default:
-		return nil, refuse(http.StatusUnsupportedMediaType, fault.BadInput, "content encoding %.40q: gzip or none is taken", encoding)
+	in, err := c.decompressed(&paced{c: c, in: http.MaxBytesReader(c.w, c.r.Body, l.Body), began: time.Now()})
+	if err != nil {
+		return nil, err
 	}
-
-	var all []byte
+	all := []byte{}
 	for {
 		if len(all) == cap(all) {
-			// what append grows to is at most twice that, and a step
-			if err := c.hold(int64(len(all)) + step); err != nil {
+			grown := min(2*int64(len(all))+step, l.Body+1)
+			if err := c.hold(grown - int64(cap(all))); err != nil {
 				return nil, err
 			}
-			grown := make([]byte, len(all), 2*len(all)+step)
-			copy(grown, all)
-			all = grown
+			all = append(make([]byte, 0, grown), all...)
 		}
 		n, err := in.Read(all[len(all):cap(all)])
 		all = all[:len(all)+n]
@@ -57,11 +45,45 @@ func (c *call) body() ([]byte, error) {
 		case int64(len(all)) > l.Body:
 			return nil, tooLarge(l.Body)
 		case err == io.EOF:
+			_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) // what follows is no longer the body
 			return all, nil
 		case err != nil:
 			return nil, c.unread(err)
 		}
 	}
+}
+
+// decompressed is what a body holds.
+func (c *call) decompressed(in io.Reader) (io.Reader, error) {
+	switch encoding := c.r.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+		return in, nil
+	case "gzip":
+		unzipped, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, c.unread(err)
+		}
+		return unzipped, nil
+	default:
+		return nil, refuse(http.StatusUnsupportedMediaType, fault.BadInput, "content encoding %.40q: gzip or none is taken", encoding)
+	}
+}
+
+// paced is a body as it comes, no slower than Limits.Slowest and within Limits.Transfer.
+type paced struct {
+	c     *call
+	in    io.Reader
+	began time.Time
+	bytes int64
+}
+
+func (p *paced) Read(b []byte) (int, error) {
+	l := p.c.g.limits
+	enough := slowStart + time.Duration(float64(p.bytes)/float64(l.Slowest)*float64(time.Second))
+	p.c.hurry(min(enough, l.Transfer) - time.Since(p.began))
+	n, err := p.in.Read(b)
+	p.bytes += int64(n)
+	return n, err
 }
 
 // unread is why a body could not be read.
@@ -71,7 +93,9 @@ func (c *call) unread(err error) error {
 	case errors.As(err, &large):
 		return tooLarge(large.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return refuse(http.StatusRequestTimeout, fault.Deadline, "the body did not come within %s", c.g.limits.Transfer)
+		return refuse(http.StatusRequestTimeout, fault.Deadline,
+			"the body did not come: it may take %s, and after %s it has to bring %d bytes a second",
+			c.g.limits.Transfer, slowStart, c.g.limits.Slowest)
 	}
 	return bad("body: %w", err)
 }
@@ -82,16 +106,16 @@ func tooLarge(most int64) error {
 
 // hold takes bytes of Limits.Bodies.
 func (c *call) hold(n int64) error {
-	if !c.g.bodies.TryAcquire(n) {
-		return busy("requests under way have %d bytes already", c.g.limits.Bodies)
+	err := c.share(&c.g.bodies, n, "bytes of bodies")
+	if err == nil {
+		c.held += n
 	}
-	c.held += n
-	return nil
+	return err
 }
 
-// release gives back what the body took.
+// release gives back what hold took.
 func (c *call) release() {
-	c.g.bodies.Release(c.held)
+	c.g.bodies.give(c.asker(), c.held)
 	c.held = 0
 }
 
@@ -102,11 +126,7 @@ func (c *call) decode(v any) error {
 		return refuse(http.StatusUnsupportedMediaType, fault.BadInput, "the content type has to be application/json, not %.80q",
 			c.r.Header.Get("Content-Type"))
 	}
-	b, err := c.body()
-	if err != nil {
-		return err
-	}
-	return strict(b, v)
+	return strict(c.text, v)
 }
 
 // strict reads one JSON value. Errors say where.

@@ -24,7 +24,8 @@ type call struct {
 	r      *http.Request
 	route  string // pattern of the path
 	who    Key
-	held   int64 // bytes of Limits.Bodies
+	text   []byte // the body, of a route that takes one
+	held   int64  // bytes of Limits.Bodies
 	wrote  bool
 	status int
 }
@@ -36,6 +37,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := &call{g: g, w: w, r: r, route: "none"}
+	c.hurry(headerTime)
 	secure(w.Header())
 	allowed := g.methods(r)
 	if len(allowed) == 0 {
@@ -75,6 +77,7 @@ func (g *Gateway) guarded(r route) http.Handler {
 		c := &call{g: g, w: w, r: req, route: r.Path}
 		began := time.Now()
 		secure(w.Header())
+		c.hurry(headerTime) // a body that nobody reads has no more
 		defer func() {
 			if v := recover(); v != nil {
 				g.log.Error("a handler panicked", "route", r.Path, "panic", v, "stack", string(debug.Stack()))
@@ -89,17 +92,12 @@ func (g *Gateway) guarded(r route) http.Handler {
 			c.fail(err)
 			return
 		}
-		room := g.requests
-		if r.Stream {
-			room = g.streams
-		}
-		select {
-		case room <- struct{}{}:
-			defer func() { <-room }()
-		default:
-			c.fail(busy("too many requests at one time: %d", cap(room)))
+		free, err := c.place(r)
+		if err != nil {
+			c.fail(err)
 			return
 		}
+		defer free()
 		if !r.Stream {
 			ctx, cancel := context.WithTimeout(req.Context(), g.limits.Patience+g.limits.Transfer)
 			defer cancel()
@@ -109,6 +107,49 @@ func (g *Gateway) guarded(r route) http.Handler {
 			c.fail(err)
 		}
 	})
+}
+
+// place takes a place among the requests under way, or among the streams, and returns what gives it back. The body has come
+// before: who sends slowly holds no place.
+func (c *call) place(r route) (free func(), err error) {
+	who := c.asker()
+	if c.who.sum != (Key{}).sum {
+		if wait := c.g.rates.wait(who, time.Now()); wait > 0 {
+			return nil, tooMany(wait, "this key may ask %g times a second", c.g.limits.Rate)
+		}
+	}
+	if r.Body {
+		if c.text, err = c.body(); err != nil {
+			return nil, err
+		}
+	}
+	room := &c.g.requests
+	if r.Stream {
+		room = &c.g.streams
+	}
+	if err := c.share(room, 1, "requests at one time"); err != nil {
+		return nil, err
+	}
+	return func() { room.give(who, 1) }, nil
+}
+
+// share takes n of some room.
+func (c *call) share(room *shares, n int64, what string) error {
+	full, share := room.take(c.asker(), n)
+	switch {
+	case full:
+		return busy("too many %s: there may be %d", what, room.most)
+	case share:
+		return tooMany(0, "too many %s from here: there may be %d of all, and as many of one as are left for others", what, room.most)
+	}
+	return nil
+}
+
+// hurry sets the time within which more of the body has to come.
+func (c *call) hurry(within time.Duration) {
+	if c.r.Body != http.NoBody {
+		_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(within)) // a recorder has none
+	}
 }
 
 // admit finds out who asks, and refuses what may not be asked.

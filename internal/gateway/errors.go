@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/redact"
 	"github.com/basetensor/basetensor/pkg/client"
@@ -57,6 +59,12 @@ const retryAfter = 1
 // busy is a refusal for want of room.
 func busy(format string, args ...any) error {
 	return &refusal{http.StatusServiceUnavailable, fault.New(fault.Infrastructure, format, args...), retryAfter}
+}
+
+// tooMany is a refusal for what who asks has already, or has asked for lately.
+func tooMany(wait time.Duration, format string, args ...any) error {
+	after := max(retryAfter, int(math.Ceil(wait.Seconds())))
+	return &refusal{http.StatusTooManyRequests, fault.New(fault.OverBudget, format, args...), after}
 }
 
 // statusOf returns the status of an error's response, and the seconds after which to ask again.

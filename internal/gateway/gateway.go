@@ -6,6 +6,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -19,7 +20,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
 )
 
 // Limits bound what requests may take. The zero value of a field means its default.
@@ -28,11 +28,16 @@ type Limits struct {
 	// Bodies bounds the bytes of all bodies, and of large responses, that are in memory at one time; default four times Body, and
 	// 64 MiB at least.
 	Bodies   int64
-	Requests int           // requests at one time, streams of events left out; default 256
+	Requests int           // requests at one time whose bodies have come, streams of events left out; default 256
 	Streams  int           // streams of events at one time; default 256
+	Rate     float64       // requests of one key a second, twice as many at once; default any number
 	Patience time.Duration // how long an answer is waited for; default 1 minute
 	Transfer time.Duration // for a body to come, and for a response to be taken; default 1 minute
+	Slowest  int64         // bytes a second of a body, after its first ten seconds; default 16 KiB
 }
+
+// slowStart is the time that a body has before its rate counts.
+const slowStart = 10 * time.Second
 
 func (l Limits) withDefaults() Limits {
 	if l.Body == 0 {
@@ -53,6 +58,9 @@ func (l Limits) withDefaults() Limits {
 	if l.Transfer == 0 {
 		l.Transfer = time.Minute
 	}
+	if l.Slowest == 0 {
+		l.Slowest = 16 << 10
+	}
 	return l
 }
 
@@ -62,6 +70,7 @@ type Config struct {
 	Keys    *Keys    // who may ask; nil: everybody
 	Hosts   []string // names under which the gateway is asked without keys, beside addresses and localhost
 	Limits  Limits
+	TLS     *tls.Config // what Serve shows; nil: HTTP without TLS
 	Log     *slog.Logger
 	Metrics prometheus.Registerer // gets those of the gateway, unless it is nil
 }
@@ -87,9 +96,10 @@ type Gateway struct {
 	watcher  watcher
 	metrics  *metrics
 	mux      *http.ServeMux
-	requests chan struct{}
-	streams  chan struct{}
-	bodies   *semaphore.Weighted
+	requests shares
+	streams  shares
+	bodies   shares // bytes
+	rates    rates
 	ended    chan struct{} // closed when the gateway ends
 }
 
@@ -105,8 +115,8 @@ func New(c Config) (*Gateway, error) {
 	l := c.Limits.withDefaults()
 	g := &Gateway{
 		config: c, limits: l, log: c.Log, bus: b, own: client.On(b), mux: http.NewServeMux(),
-		requests: make(chan struct{}, l.Requests), streams: make(chan struct{}, l.Streams),
-		bodies: semaphore.NewWeighted(l.Bodies), ended: make(chan struct{}),
+		requests: shares{most: int64(l.Requests)}, streams: shares{most: int64(l.Streams)}, bodies: shares{most: l.Bodies},
+		rates: rates{second: l.Rate}, ended: make(chan struct{}),
 		known: memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
 	}
 	g.index.bus = b
@@ -144,6 +154,7 @@ func (g *Gateway) Close() {
 type route struct {
 	Method, Path string
 	Changes      bool // it changes something, or makes workers work
+	Body         bool // it takes one, which is read before the request takes its place among others
 	Open         bool // without a key as well
 	Stream       bool // it has no end of its own
 	handle       func(*call) error
@@ -152,16 +163,16 @@ type route struct {
 // routes are all operations. schemas/openapi.json has the same.
 func (g *Gateway) routes() []route {
 	return []route{
-		{Method: "POST", Path: "/v1/infer", Changes: true, handle: g.infer},
+		{Method: "POST", Path: "/v1/infer", Changes: true, Body: true, handle: g.infer},
 		{Method: "GET", Path: "/v1/jobs", handle: g.jobs},
 		{Method: "GET", Path: "/v1/jobs/{job}", handle: g.job},
 		{Method: "DELETE", Path: "/v1/jobs/{job}", Changes: true, handle: g.cancel},
 		{Method: "GET", Path: "/v1/jobs/{job}/events", Stream: true, handle: g.events},
 		{Method: "GET", Path: "/v1/jobs/{job}/model", handle: g.jobModel},
 		{Method: "GET", Path: "/v1/models", handle: g.modelList},
-		{Method: "POST", Path: "/v1/models", Changes: true, handle: g.modelPost},
+		{Method: "POST", Path: "/v1/models", Changes: true, Body: true, handle: g.modelPost},
 		{Method: "GET", Path: "/v1/models/{model}", handle: g.modelGet},
-		{Method: "PUT", Path: "/v1/models/{model}", Changes: true, handle: g.modelPut},
+		{Method: "PUT", Path: "/v1/models/{model}", Changes: true, Body: true, handle: g.modelPut},
 		{Method: "DELETE", Path: "/v1/models/{model}", Changes: true, handle: g.modelDelete},
 		{Method: "GET", Path: "/v1/status", handle: g.status},
 		{Method: "GET", Path: "/v1/dead-letters", handle: g.deadLetters},

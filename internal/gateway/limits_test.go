@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestTooMany(t *testing.T) {
 		}
 		waits <- err
 	}()
-	for len(s.gateway.requests) == 0 {
+	for s.gateway.requests.all() == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	r := s.ask("GET", "/v1/jobs", "")
@@ -50,7 +51,7 @@ func TestTooMany(t *testing.T) {
 	if err := <-waits; err == nil {
 		t.Error("the request had an answer")
 	}
-	for len(s.gateway.requests) > 0 { // who goes away holds nothing
+	for s.gateway.requests.all() > 0 { // who goes away holds nothing
 		time.Sleep(time.Millisecond)
 	}
 	want[Health](s, 200, "GET", "/healthz", "")
@@ -69,25 +70,168 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
+// slow sends the beginning of a request whose body does not come.
+func (s *service) slow(key string) net.Conn {
+	s.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { conn.Close() })
+	head := "POST /v1/infer HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + key +
+		"\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+	if _, err := conn.Write([]byte(head)); err != nil {
+		s.Fatal(err)
+	}
+	return conn
+}
+
+// waits waits until something is true of the gateway.
+func (s *service) waits(is func() bool) {
+	s.Helper()
+	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			s.Fatal("it does not become true")
+		}
+	}
+}
+
 // TestSlowBodies: a body that does not come ends the request, and what it held is free.
 func TestSlowBodies(t *testing.T) {
 	s := start(t, false, func(c *Config) { c.Limits.Transfer = 50 * time.Millisecond })
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
+	answer := make([]byte, 12)
+	if _, err := s.slow("").Read(answer); err != nil || string(answer) != "HTTP/1.1 408" {
+		t.Errorf("%q, %v", answer, err)
 	}
-	defer conn.Close()
-	head := "POST /v1/infer HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
-	if _, err := conn.Write([]byte(head)); err != nil {
-		t.Fatal(err)
+	s.waits(func() bool { return s.gateway.bodies.all() == 0 })
+}
+
+// TestSlowBodiesThatNobodyReads: the refusal comes though the body does not.
+func TestSlowBodiesThatNobodyReads(t *testing.T) {
+	s := start(t, false, keys(t, "a "+keyA+"\n"))
+	answer := make([]byte, 12)
+	if _, err := s.slow(keyB).Read(answer); err != nil || string(answer) != "HTTP/1.1 401" {
+		t.Errorf("%q, %v", answer, err)
 	}
+}
+
+// TestBodiesHaveARate: one that sends a little now and then ends long before the time for a body is over.
+func TestBodiesHaveARate(t *testing.T) {
+	s := start(t, false, func(c *Config) { c.Limits.Transfer = time.Hour })
+	conn := s.slow("")
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		for every := time.NewTicker(100 * time.Millisecond); ; {
+			select {
+			case <-every.C:
+				conn.Write([]byte(" "))
+			case <-ended:
+				return
+			}
+		}
+	}()
 	answer := make([]byte, 12)
 	if _, err := conn.Read(answer); err != nil || string(answer) != "HTTP/1.1 408" {
 		t.Errorf("%q, %v", answer, err)
 	}
-	for !s.gateway.bodies.TryAcquire(s.gateway.limits.Bodies) {
-		time.Sleep(time.Millisecond)
+}
+
+// keyA and keyB are keys of two tenants.
+const keyA, keyB = "aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb"
+
+// TestSlowBodiesOfOneKey: bodies that do not come hold no place; requests that wait hold half of all at most, whatever their number.
+func TestSlowBodiesOfOneKey(t *testing.T) {
+	s := start(t, false, func(c *Config) {
+		keys(t, "a "+keyA+"\nb "+keyB+"\n")(c)
+		c.Limits = Limits{Requests: 8, Streams: 4}
+	})
+	const many = 20
+	for range many {
+		s.slow(keyA)
 	}
+	s.waits(func() bool { return s.gateway.bodies.all() >= many*step })
+	for _, key := range []string{keyB, keyA} {
+		s.key = key
+		want[Submitted](s, 202, "POST", "/v1/infer", `{"job": "j", "async": true, "model": `+rain+`}`)
+	}
+
+	for range many {
+		go func() {
+			r, err := http.NewRequestWithContext(s.Context(), "POST", s.url+"/v1/infer", strings.NewReader(`{"model": `+rain+`}`))
+			if err != nil {
+				return
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Authorization", "Bearer "+keyA)
+			if response, err := http.DefaultClient.Do(r); err == nil {
+				response.Body.Close()
+			}
+		}()
+	}
+	s.waits(func() bool { return s.gateway.requests.all() == 4 })
+	s.key = keyA
+	r := s.ask("GET", "/healthz", "")
+	if r.StatusCode != 200 { // asks no key: it is not of this one
+		t.Error(r.Status)
+	}
+	s.refused(429, "as many of one as are left for others", "POST", "/v1/infer", `{"async": true, "model": `+rain+`}`)
+	s.key = keyB
+	want[Submitted](s, 202, "POST", "/v1/infer", `{"job": "k", "async": true, "model": `+rain+`}`)
+	for range 2 {
+		s.ask("GET", "/v1/jobs/k/events", "")
+	}
+	s.refused(429, "too many requests", "GET", "/v1/jobs/k/events", "")
+}
+
+// TestRateOfAKey: twice the rate may come at once, then a request is told when to come again; another key is served.
+func TestRateOfAKey(t *testing.T) {
+	s := start(t, false, func(c *Config) {
+		keys(t, "a "+keyA+"\nb "+keyB+"\n")(c)
+		c.Limits.Rate = 0.01
+	})
+	s.key = keyA
+	want[Status](s, 200, "GET", "/v1/status", "")
+	r := s.ask("GET", "/v1/status", "")
+	if after, err := strconv.Atoi(r.Header.Get("Retry-After")); r.StatusCode != 429 || err != nil || after < 30 || after > 100 {
+		t.Errorf("%s, Retry-After %d, %v", r.Status, after, err)
+	}
+	s.key = keyB
+	want[Status](s, 200, "GET", "/v1/status", "")
+}
+
+// TestRates: twice the rate at once, and the rate on the average, to the request.
+func TestRates(t *testing.T) {
+	r := rates{second: 50}
+	now := time.Unix(1e9, 0)
+	came := 0
+	for range 10_000 { // ten seconds, a millisecond each
+		if r.wait("a", now) == 0 {
+			came++
+		}
+		now = now.Add(time.Millisecond)
+	}
+	if came < 600 || came > 602 {
+		t.Errorf("%d came in ten seconds", came)
+	}
+	for i := range 2 * mostSpent {
+		r.wait(strconv.Itoa(i), now)
+		now = now.Add(time.Second)
+	}
+	if len(r.spent) > mostSpent+1 {
+		t.Errorf("%d keys are remembered", len(r.spent))
+	}
+}
+
+// TestPatienceBeyondTransfer: the time for the body of a request does not end the wait for its answer.
+func TestPatienceBeyondTransfer(t *testing.T) {
+	s := start(t, false, func(c *Config) { c.Limits.Transfer, c.Limits.Patience = 2*time.Second, 10*time.Minute })
+	go func() {
+		s.waits(func() bool { return s.gateway.requests.all() == 1 })
+		time.Sleep(3 * time.Second)
+		s.work()
+	}()
+	want[Answer](s, 200, "POST", "/v1/infer", `{"model": `+rain+`}`)
 }
 
 // TestKeysAreReadAgain: those of a file that changed; a file that cannot be read leaves them.

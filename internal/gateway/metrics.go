@@ -23,14 +23,14 @@ func newMetrics(registry prometheus.Registerer, g *Gateway) *metrics {
 	if registry == nil {
 		return m
 	}
-	gauge := func(name, help string, of chan struct{}) prometheus.Collector {
+	gauge := func(name, help string, of *shares) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "basetensor", Name: name, Help: help,
-		}, func() float64 { return float64(len(of)) })
+		}, func() float64 { return float64(of.all()) })
 	}
 	registry.MustRegister(m.seconds,
-		gauge("http_requests", "Requests over HTTP under way.", g.requests),
-		gauge("http_streams", "Streams of events under way.", g.streams))
+		gauge("http_requests", "Requests over HTTP under way.", &g.requests),
+		gauge("http_streams", "Streams of events under way.", &g.streams))
 	return m
 }
 

@@ -279,11 +279,7 @@ func (g *Gateway) modelPut(c *call) error {
 
 // register registers the model that is the body.
 func (c *call) register() (Model, error) {
-	text, err := c.body()
-	if err != nil {
-		return Model{}, err
-	}
-	m, err := parse(text, c.r.URL.Query().Get("format"))
+	m, err := parse(c.text, c.r.URL.Query().Get("format"))
 	if err != nil {
 		return Model{}, bad("model: %w", err)
 	}

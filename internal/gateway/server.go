@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -26,26 +27,36 @@ const (
 	endTime     = 5 * time.Second // that requests under way get when the server ends
 )
 
-// Serve listens on addr and serves g. Port 0 picks a free one; URL has it.
+// Serve listens on addr and serves g, with Config.TLS over TLS. Port 0 picks a free one; URL has it.
 func Serve(addr string, g *Gateway) (*Server, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "gateway: %w", err)
 	}
+	scheme := "http://"
+	if g.config.TLS != nil {
+		scheme = "https://"
+	}
 	s := &Server{
-		URL:     "http://" + listener.Addr().String(),
+		URL:     scheme + listener.Addr().String(),
 		gateway: g,
 		http: &http.Server{
 			Handler:           g.Handler(),
 			ReadHeaderTimeout: headerTime,
 			MaxHeaderBytes:    headerBytes,
 			IdleTimeout:       idleTime,
+			TLSConfig:         g.config.TLS,
+			ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug), // handshakes that fail are of no one's making here
 		},
 		done: make(chan struct{}),
 	}
 	go func() {
 		defer close(s.done)
-		s.http.Serve(listener) // returns when Close is called
+		if g.config.TLS != nil {
+			s.http.ServeTLS(listener, "", "") // returns when Close is called
+			return
+		}
+		s.http.Serve(listener)
 	}()
 	return s, nil
 }
