@@ -73,6 +73,16 @@ func cover(rows []Row, marginals bool) (c covered) {
 	return c
 }
 
+// cells are those of a table of coverage.
+func (c covered) cells() string {
+	worst := "–"
+	if len(c.ratios) > 0 {
+		worst = short(1 / slices.Min(c.ratios))
+	}
+	return fmt.Sprintf("%d | %d | %s | %s | %s | %s", c.approximate, c.unstated, share(c.within, c.approximate), worst, middle(c.errors),
+		middle(c.ratios))
+}
+
 // share writes a of b in percent.
 func share(a, b int) string {
 	if b == 0 {
@@ -133,21 +143,19 @@ func familyTables(rows []Row) []Table {
 		{"methods", methodsTable(rows)},
 		{"ways", waysTable(rows)},
 		{"halves", halvesTable(ofMethod(rows, ofAuto))},
-		{"outside", outsideTable(ofMethod(rows, ofAuto))},
+		{"outside", outsideTable(ofMethod(rows, ofAuto), ofMethod(rows, ofMarginals))},
 	}
 }
 
 // coverageTable is of ln Z in the rows of one method, and of marginals in those of another.
 func coverageTable(rows []Row, lnz, marginals string) string {
 	var b strings.Builder
-	b.WriteString("| family | models | approximate | none stated | within 3 × stated | median error | median stated | stated/error ")
-	b.WriteString("| marginals: approximate | none stated | within 3 × stated | median error | stated/error |\n")
-	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| family | models | approximate | none stated | within 3 × stated | worst error/stated | median error | stated/error ")
+	b.WriteString("| marginals: approximate | none stated | within 3 × stated | worst error/stated | median error | stated/error |\n")
+	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, g := range byFamily(rows) {
 		z, m := cover(ofMethod(g.rows, lnz), false), cover(ofMethod(g.rows, marginals), true)
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %s | %s | %s | %d | %d | %s | %s | %s |\n", g.name, z.models,
-			z.approximate, z.unstated, share(z.within, z.approximate), middle(z.errors), middle(z.stated), middle(z.ratios),
-			m.approximate, m.unstated, share(m.within, m.approximate), middle(m.errors), middle(m.ratios))
+		fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", g.name, z.models, z.cells(), m.cells())
 	}
 	return b.String()
 }
@@ -248,12 +256,17 @@ func fitted(c covered) float64 {
 	return 1 / sorted[int(0.05*float64(len(sorted)))]
 }
 
-// outsideTable names the models whose error is more than three times what was stated, and those with a wrong bound.
-func outsideTable(rows []Row) string {
+// outsideTable names the models whose error is more than three times what was stated, and those with a wrong bound: ln Z in the rows of one
+// method, marginals in those of another.
+func outsideTable(lnz, marginals []Row) string {
 	var b strings.Builder
-	b.WriteString("| model | by | error | stated | bounds |\n|---|---|--:|--:|---|\n")
-	for _, r := range rows {
-		c := cover([]Row{r}, false)
+	b.WriteString("| model | of | by | error | stated | bounds |\n|---|---|---|--:|--:|---|\n")
+	for k, r := range slices.Concat(lnz, marginals) {
+		of, off, stated := "ln Z", r.Error, r.Uncertainty
+		if k >= len(lnz) {
+			of, off, stated = "marginals", r.Largest, r.MarginalStated
+		}
+		c := cover([]Row{r}, k >= len(lnz))
 		if c.approximate == c.within && c.broken == 0 {
 			continue
 		}
@@ -264,11 +277,11 @@ func outsideTable(rows []Row) string {
 		case c.bounded > 0:
 			bounds = "hold"
 		}
-		stated := "none"
-		if !math.IsNaN(r.Uncertainty) {
-			stated = short(r.Uncertainty)
+		said := "none"
+		if !math.IsNaN(stated) {
+			said = short(stated)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Model, r.Used, short(r.Error), stated, bounds)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Model, of, r.Used, short(off), said, bounds)
 	}
 	return b.String()
 }

@@ -19,9 +19,9 @@ import (
 type Options struct {
 	Short    bool      // small models and few of them: to see that everything works
 	Seeds    int       // models per setting; 0: 10, or 2 where Short
-	Methods  []Method  // of the experiments strength, calibration and uai; nil: their own
+	Methods  []Method  // of the experiments strength, calibration, uai and families; nil: their own
 	Data     string    // folder of reference models, for the experiment uai; empty: it has no rows
-	Models   []string  // of those, only models whose name matches one of these (path.Match); nil: all
+	Models   []string  // of those, and of families, only the ones whose name matches one of these (path.Match); nil: all
 	Progress io.Writer // a line per model; nil: none
 	// Of the experiment families: rows that an earlier run has, which are not measured again, and what keeps those that there are after
 	// every model; nil: nothing does.

@@ -116,7 +116,8 @@ func TestCover(t *testing.T) {
 			t.Errorf("bounds: %+v", c)
 		}
 	}
-	if s := outsideTable(rows); strings.Count(s, "\n") != 2+3 || strings.Count(s, "wrong") != 2 {
+	if s := outsideTable(rows, rows[:2]); strings.Count(s, "\n") != 2+3+1 || strings.Count(s, "wrong") != 2 ||
+		!strings.Contains(s, "marginals |  | 0.3 | 0.1") {
 		t.Errorf("%s", s)
 	}
 	c := covered{}
@@ -139,7 +140,7 @@ func TestPageHasItsTables(t *testing.T) {
 		return nil, nil
 	}
 	got, err := Page(page, of)
-	const line = "| qmr | 1 | 1 | 0 | 1 of 1 (100.0 %) | 1 | 1 | 1 | 0 | 0 | – | – | – |\n"
+	const line = "| qmr | 1 | 1 | 0 | 1 of 1 (100.0 %) | 1 | 1 | 1 | 0 | 0 | – | – | – | – |\n"
 	if err != nil || strings.Contains(got, "old") || !strings.Contains(got, line) ||
 		!strings.HasPrefix(got, "before\n<!-- ") || !strings.HasSuffix(got, " -->\nafter\n") {
 		t.Errorf("%q, %v", got, err)

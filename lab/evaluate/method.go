@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bp"
@@ -172,12 +173,18 @@ func Methods() []Method {
 	}
 }
 
-// Named returns the methods of these names, in their sequence.
+// Named returns the methods of these names, in their sequence: those of Methods, and the ways of the experiment families.
 func Named(names ...string) ([]Method, error) {
+	all := Methods()
+	for _, a := range familyMethods() {
+		if !slices.ContainsFunc(all, func(m Method) bool { return m.Name == a.Name }) {
+			all = append(all, a.Method)
+		}
+	}
 	var list []Method
 	for _, name := range names {
 		found := false
-		for _, m := range Methods() {
+		for _, m := range all {
 			if m.Name == name {
 				list, found = append(list, m), true
 			}

@@ -1,9 +1,10 @@
-// Package families draws the models that estimates are judged on: 24 families, from grids to parity codes, each in several sizes and
+// Package families draws the models that estimates are judged on: 49 families, from grids to parity codes, each in several sizes and
 // strengths, every model from a seed. Members are small enough to be contracted exactly within a second or so; the large ones of Large
-// are what estimates are for.
+// are what estimates are for. Hard families bring their answers, by ways that share nothing with the system.
 package families
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -19,6 +20,7 @@ type Member struct {
 	Strength float64
 	Seed     uint64
 	draw     generator
+	truth    truth
 }
 
 // String is a file name without its ending.
@@ -33,6 +35,15 @@ func (m Member) Model() (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%s: %w", m, err)
 	}
 	return model, nil
+}
+
+// Truth is ln Z and the marginals of its model by a way that shares nothing with the system; ok is false for families that have none.
+func (m Member) Truth(ctx context.Context, model *factorgraph.Model) (lnZ float64, marginals [][]float64, ok bool, err error) {
+	if m.truth == nil {
+		return 0, nil, false, nil
+	}
+	lnZ, marginals, err = m.truth(ctx, model)
+	return lnZ, marginals, true, err
 }
 
 // Grown is the member of so many times the size, of the same strength and seed. Errors: fault.BadInput for less than once.
@@ -81,8 +92,9 @@ func Members(name string, n int) ([]Member, error) {
 			continue
 		}
 		list := make([]Member, n)
+		truth := truthOf(name)
 		for k := range list {
-			list[k] = Member{Family: f.name, Size: f.sizes[k%3], Strength: f.strengths[k/3%3], Seed: uint64(k), draw: f.draw}
+			list[k] = Member{Family: f.name, Size: f.sizes[k%3], Strength: f.strengths[k/3%3], Seed: uint64(k), draw: f.draw, truth: truth}
 		}
 		return list, nil
 	}

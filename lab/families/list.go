@@ -3,13 +3,15 @@ package families
 // The families, and the large models.
 
 import (
+	"slices"
+
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// all are sized so that the exact answer takes a second at most and yet does not fit into some hundred kilobytes.
-var all = []family{
+// soft are sized so that the exact answer takes a second at most and yet does not fit into some hundred kilobytes.
+var soft = []family{
 	{"grid-mixed", "grids n×n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)", [3]int{12, 14, 16}, [3]float64{0.5, 1, 2}, grid(false)},
 	{"grid-attractive", "grids n×n, J ~ |U(−Δ, Δ)|, h ~ U(−0.1, 0.1)", [3]int{12, 14, 16}, [3]float64{0.5, 1, 2}, grid(true)},
 	{"grid-frustrated", "periodic grids n×n, J = ±Δ, no field", [3]int{8, 9, 10}, [3]float64{0.7, 1, 1.5}, frustrated},
@@ -31,7 +33,8 @@ var all = []family{
 	{"ldpc", "parity codes of n bits, three checks of six each, behind a channel that flips with probability p", [3]int{36, 42, 48},
 		[3]float64{0.03, 0.06, 0.1}, parity},
 	{"random-field", "grids n×n, J = 0.6, h ~ N(0, σ²)", [3]int{12, 14, 16}, [3]float64{0.3, 0.6, 1}, randomField},
-	{"scale-free", "graphs by preferential attachment of n spins, two edges each, J ~ U(−Δ, Δ)", [3]int{90, 110, 130}, [3]float64{0.5, 1, 2},
+	{"scale-free", "graphs by preferential attachment of n spins, two edges each, J ~ U(−Δ, Δ)",
+		[3]int{90, 110, 130}, [3]float64{0.5, 1, 2},
 		scaleFree},
 	{"small-world", "rings of n spins, two neighbours a side, a fifth of the edges rewired, J ~ U(−Δ, Δ)", [3]int{70, 80, 90},
 		[3]float64{0.5, 1, 2}, smallWorld},
@@ -42,6 +45,68 @@ var all = []family{
 	{"colouring", "random graphs of n vertices and c·n edges, three colours", [3]int{42, 46, 50}, [3]float64{1.7, 1.9, 2.1}, colouring},
 	{"hard-core", "independent sets of 3-regular graphs of n vertices, fugacity λ", [3]int{80, 90, 100}, [3]float64{1, 4, 10}, hardCore},
 	{"ising-field", "grids n×n, J ~ U(−1, 1), h = H everywhere", [3]int{12, 14, 16}, [3]float64{0.1, 0.3, 1}, inField},
+}
+
+// hard are those that estimates find hard: modes that few samples meet, weights over many orders of magnitude, constraints. Their answers
+// are from transfer matrices, or from the ways that truths names.
+var hard = []family{
+	{"hidden", "two modes on 3-regular graphs of n spins, J ~ U(−0.3, 0.3): a switch ties all to one state, e^δ times the rest",
+		[3]int{50, 70, 90}, [3]float64{0.5, 1, 2}, hidden},
+	{"hidden-dense", "the same on complete graphs, J ~ N(0, 0.49/n)", [3]int{18, 19, 20}, [3]float64{0.5, 1, 2}, hiddenDense},
+	{"hidden-three", "grids n×n with a switch of three values: wide, narrow in a half of the spins, narrow", [3]int{8, 10, 12},
+		[3]float64{0.5, 1, 2}, hiddenThree},
+	{"hidden-pair", "3-regular graphs of n spins with a switch for either half, four modes", [3]int{50, 70, 90}, [3]float64{0.5, 1, 2},
+		hiddenPair},
+	{"needle", "3-regular graphs of n spins, J ~ U(−0.4, 0.4), and one state that weighs e^δ times all others", [3]int{26, 30, 34},
+		[3]float64{-1, 0, 1}, needle},
+	{"spike-slab", "which of n features count in a regression, coefficients ±s", [3]int{18, 19, 20}, [3]float64{0.5, 1, 2}, spikeSlab},
+	{"number-partitioning", "e^−β(Σ a x)², n spins, a ~ U(0, 1)", [3]int{18, 19, 20}, [3]float64{0.5, 3, 20}, partition},
+	{"blume-capel", "grids 9×n of spins −1, 0, 1, coupling J, near the transition between order and zeros", [3]int{9, 10, 11},
+		[3]float64{1.2, 1.5, 1.8}, blumeCapel},
+	{"dimers", "coverings of grids 14×n by dimers, ln weights U(−Δ, Δ)", [3]int{10, 12, 14}, [3]float64{0.1, 1, 2}, dimers},
+	{"ice", "six-vertex models on tori 6×n, turning arrows weigh e^c, weak fields", [3]int{4, 5, 6}, [3]float64{0, 0.5, 1}, ice},
+	{"permanent", "n variables of n values that all differ, ln weights U(−Δ, Δ)", [3]int{8, 10, 12}, [3]float64{0.5, 1, 3}, permanent},
+	{"latin-squares", "Latin squares of order n, ln weights of cells U(−Δ, Δ)", [3]int{4, 5, 6}, [3]float64{0.1, 0.5, 1}, latin},
+	{"triples-sparse", "1.5 n triples of n spins, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)",
+		[3]int{38, 40, 42}, [3]float64{0.7, 1.5, 3}, sparseTriples},
+	{"triples-dense", "all triples of n spins, J ~ N(0, 3β²/n²)", [3]int{15, 16, 17}, [3]float64{0.7, 1, 2}, denseTriples},
+	{"hopfield", "n spins that remember three patterns, inverse temperature β", [3]int{18, 19, 20}, [3]float64{1, 2, 4}, hopfield},
+	{"rbm-strong", "Boltzmann machines of n + n units, weights N(0, σ²), fields N(0, ¼)", [3]int{13, 14, 15},
+		[3]float64{1.5, 2, 3}, rbm},
+	{"independent-sets", "independent sets of grids n×n, fugacity λ, ordered from 3.8 on", [3]int{14, 15, 16}, [3]float64{2, 4, 8},
+		independent},
+	{"xor-soft", "1.5 n parities of three of n bits, e^−w where violated", [3]int{38, 40, 42}, [3]float64{1, 2, 4}, softParity},
+	{"xor-hard", "s·n parities of three of n bits, of a planted state", [3]int{60, 70, 80}, [3]float64{0.6, 0.75, 0.9}, hardParity},
+	{"communities", "two groups of n vertices, edges e^s times as likely within one", [3]int{18, 19, 20}, [3]float64{0.5, 1, 2},
+		communities},
+	{"noisy-gates", "circuits of n wires, gates flipped with probability ε, a fifth observed",
+		[3]int{44, 50, 56}, [3]float64{0.01, 0.05, 0.15},
+		noisyGates},
+	{"ferromagnet-strong", "3-regular graphs of n spins, J everywhere, h = 0.002",
+		[3]int{60, 80, 100}, [3]float64{1, 2, 3}, strongFerromagnet},
+	{"potts-strong", "three-state Potts models on 3-regular graphs of n vertices, coupling J",
+		[3]int{40, 50, 60}, [3]float64{2, 3, 4}, strongPotts},
+	{"curie-weiss", "complete graphs of n spins, J = β/n, h ~ U(−0.02, 0.02)", [3]int{18, 19, 20}, [3]float64{1.2, 2, 4}, curieWeiss},
+	{"solid-on-solid", "interfaces of five heights over grids 6×n, e^−β|difference|, pinned at random",
+		[3]int{6, 8, 10}, [3]float64{0.5, 1, 2},
+		solidOnSolid},
+}
+
+// all families, in the sequence of tables.
+var all = slices.Concat(soft, hard)
+
+// truths of hard families that are not from sweeps.
+var truths = map[string]truth{"permanent": assigned, "latin-squares": square, "xor-hard": linear}
+
+// truthOf is how the answers of a family's models are known; nil: by the system's exact answer.
+func truthOf(name string) truth {
+	switch by, ok := truths[name]; {
+	case ok:
+		return by
+	case slices.ContainsFunc(hard, func(f family) bool { return f.name == name }):
+		return sweep
+	}
+	return nil
 }
 
 // large are the families of acceptance: a name, one size and strength, and what draws it.

@@ -19,9 +19,9 @@ type evaluateCmd struct {
 	Page       string   `help:"Also write tables of all CSV files in --out into this page, in the places that name them." placeholder:"FILE"`
 	Short      bool     `help:"Small models and few of them."`
 	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
-	Method     []string `help:"Only this method instead of those of strength, uai and calibration; repeat it for more." placeholder:"NAME"`
+	Method     []string `help:"Only this method instead of those of strength, uai, calibration, families; repeat it." placeholder:"NAME"`
 	Data       string   `help:"Folder of reference models, for uai, which is skipped without." placeholder:"DIR"`
-	Model      []string `help:"Only reference models whose name matches, e.g. '*_11'; repeat it for more." placeholder:"GLOB"`
+	Model      []string `help:"Only reference models, and families, whose name matches, e.g. '*_11'; repeat it for more." placeholder:"GLOB"`
 }
 
 // Validate refuses what the flag types let through; kong calls it.

@@ -19,7 +19,7 @@ var helpTexts = kong.Vars{
 	"evaluate_experiment": "strength (errors against coupling strength), components (of " +
 		"symmetry-cp), time (errors " +
 		"while answers grow), uai (reference models), reuse (of projectors), calibration (errors " +
-		"against stated uncertainty), calibration-of-more, calibration-of-constraints, families (24 families: errors, what is stated, bounds, " +
+		"against stated uncertainty), calibration-of-more, calibration-of-constraints, families (49 families: errors, what is stated, bounds, " +
 		"processor time), large (seven kinds of large models beside annealing) or all.",
 	"faults_class": "Classes of faults in turn; without any all that can be run. A wrong name lists them.",
 	"faults_out":   "CSV file that the batches' rows are added to; the page beside it, FILE.md for FILE.csv, is written anew.",

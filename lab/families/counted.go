@@ -1,0 +1,179 @@
+package families
+
+// Truths of models that sweeps are too wide for: permutations by sets, Latin squares by rows, parities by elimination modulo 2.
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// assigned is the truth of n variables of n values that are all different: Σ over permutations of Π a(i, π(i)), by sets of values.
+func assigned(_ context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
+	n := len(m.Domains)
+	a := make([][]float64, n)
+	for _, f := range m.Factors {
+		if len(f.Scope) == 1 {
+			a[f.Scope[0]] = f.Table.(*tensor.Dense).Data
+		}
+	}
+	// up[set] is the sum over the first |set| variables, down[set] the sum over the others, which have the values that are not in it
+	up, down := make([]float64, 1<<n), make([]float64, 1<<n)
+	up[0], down[1<<n-1] = 1, 1
+	for set := range up {
+		i := bits.OnesCount(uint(set))
+		for x := range n {
+			if i < n && set>>x&1 == 0 {
+				up[set|1<<x] += up[set] * a[i][x]
+			}
+		}
+	}
+	z := up[1<<n-1]
+	marginals := make([][]float64, n)
+	for i := range marginals {
+		marginals[i] = make([]float64, n)
+	}
+	for set := 1<<n - 2; set >= 0; set-- {
+		i := bits.OnesCount(uint(set))
+		for x := range n {
+			if set>>x&1 == 0 {
+				w := a[i][x] * down[set|1<<x]
+				down[set] += w
+				marginals[i][x] += up[set] * w / z
+			}
+		}
+	}
+	return math.Log(z), marginals, nil
+}
+
+// square is the truth of Latin squares with weights of their cells, row by row: a state is what values every column has had.
+func square(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
+	n := int(math.Round(math.Sqrt(float64(len(m.Domains)))))
+	if n > 6 {
+		return 0, nil, fault.New(fault.OverBudget, "families: Latin squares of order %d", n)
+	}
+	cells := make([][]float64, n*n)
+	for _, f := range m.Factors {
+		if len(f.Scope) == 1 {
+			cells[f.Scope[0]] = f.Table.(*tensor.Dense).Data
+		}
+	}
+	up := make([]map[uint64]float64, n+1)
+	up[0] = map[uint64]float64{0: 1}
+	for r := range n {
+		if err := ctx.Err(); err != nil {
+			return 0, nil, err
+		}
+		up[r+1] = map[uint64]float64{}
+		for state, w := range up[r] {
+			rows(n, state, cells[r*n:], func(to uint64, _ []int, by float64) { up[r+1][to] += w * by })
+		}
+	}
+	z := up[n][1<<(n*n)-1]
+	marginals := make([][]float64, n*n)
+	for i := range marginals {
+		marginals[i] = make([]float64, n)
+	}
+	down := map[uint64]float64{1<<(n*n) - 1: 1}
+	for r := n - 1; r >= 0; r-- {
+		before := map[uint64]float64{}
+		for state, w := range up[r] {
+			rows(n, state, cells[r*n:], func(to uint64, row []int, by float64) {
+				by *= down[to]
+				before[state] += by
+				for c, x := range row {
+					marginals[r*n+c][x] += w * by / z
+				}
+			})
+		}
+		down = before
+	}
+	return math.Log(z), marginals, nil
+}
+
+// rows are the permutations that no column has had: bit c·n + x of a state says that column c has had x.
+func rows(n int, state uint64, cells [][]float64, each func(to uint64, row []int, weight float64)) {
+	row := make([]int, n)
+	var place func(c int, used, to uint64, w float64)
+	place = func(c int, used, to uint64, w float64) {
+		if c == n {
+			each(to, row, w)
+			return
+		}
+		for x := range n {
+			if bit := uint64(1) << (c*n + x); used>>x&1 == 0 && state&bit == 0 {
+				row[c] = x
+				place(c+1, used|1<<x, to|bit, w*cells[c][x])
+			}
+		}
+	}
+	place(0, 0, state, 1)
+}
+
+// linear is the truth of parity constraints without weights: Z = 2^(n − rank), and a variable is free or decided.
+func linear(_ context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
+	var reduced []equation // each has a pivot that no other has
+	for _, f := range m.Factors {
+		e := equation{odd: f.Table.(*tensor.Dense).Data[0] == 0}
+		for _, v := range f.Scope {
+			e.flip(v)
+		}
+		for _, r := range reduced {
+			if slices.Contains(e.of, r.of[0]) {
+				e.add(r)
+			}
+		}
+		if len(e.of) == 0 {
+			if e.odd {
+				return math.Inf(-1), nil, nil
+			}
+			continue
+		}
+		for k := range reduced {
+			if slices.Contains(reduced[k].of, e.of[0]) {
+				reduced[k].add(e)
+			}
+		}
+		reduced = append(reduced, e)
+	}
+	marginals := make([][]float64, len(m.Domains))
+	for v := range marginals {
+		marginals[v] = []float64{0.5, 0.5}
+	}
+	for _, r := range reduced {
+		if len(r.of) == 1 {
+			marginals[r.of[0]] = []float64{1, 0}
+			if r.odd {
+				marginals[r.of[0]] = []float64{0, 1}
+			}
+		}
+	}
+	return float64(len(m.Domains)-len(reduced)) * math.Ln2, marginals, nil
+}
+
+// equation says that the sum of these variables is odd, or even.
+type equation struct {
+	of  []int
+	odd bool
+}
+
+// flip adds a variable, or removes it.
+func (e *equation) flip(v int) {
+	if k := slices.Index(e.of, v); k >= 0 {
+		e.of = slices.Delete(e.of, k, k+1)
+		return
+	}
+	e.of = append(e.of, v)
+}
+
+func (e *equation) add(other equation) {
+	for _, v := range other.of {
+		e.flip(v)
+	}
+	e.odd = e.odd != other.odd
+}
