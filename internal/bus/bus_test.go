@@ -91,10 +91,19 @@ func TestOnceUnderAWildcard(t *testing.T) {
 	if earlier == nil || earlier.Subject != wire.ModelSubject(3, "j") {
 		t.Errorf("earlier message %v", earlier)
 	}
-	if _, err := b.OnceUnder(
-		ctx, bus.StreamModel, msg(wire.ModelSubject(4, "k"), "other job"), wire.Prefix+"model.*.k",
-	); err != nil {
+	other := msg(wire.ModelSubject(4, "k"), "other job")
+	if _, err := b.OnceUnder(ctx, bus.StreamModel, other, wire.Prefix+"model.*.k"); err != nil {
 		t.Error(err)
+	}
+
+	// The message may be published again, under its subject alone.
+	s, err := b.Stream(ctx, bus.StreamModel)
+	must(t, err)
+	must(t, s.Purge(ctx, jetstream.WithPurgeSubject(other.Subject)))
+	_, err = b.JS.Publish(ctx, wire.ModelSubject(5, "k"), []byte("in another lane"))
+	must(t, err)
+	if earlier, err := b.Once(ctx, bus.StreamModel, other); err != nil || earlier != nil {
+		t.Errorf("earlier message %v, error %v", earlier, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -48,6 +49,8 @@ func (b *Bus) OnceUnder(
 
 	expect := jetstream.WithExpectLastSequencePerSubject(0)
 	if filter != m.Subject {
+		// The client library writes the filter into the header, and the caller may publish m again.
+		m = &nats.Msg{Subject: m.Subject, Header: maps.Clone(m.Header), Data: m.Data}
 		expect = jetstream.WithExpectLastSequenceForSubject(0, filter)
 	}
 

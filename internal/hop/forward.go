@@ -45,7 +45,7 @@ type Output interface {
 }
 
 // Forward stores a stage's output. If the subject has a message already, from an earlier run of the
-// same work, the two must be the same.
+// same work, that stays; where it is not the same, this is counted and logged.
 func (l *Loop) Forward(
 	ctx context.Context, stream, subject string, out Output, d *Message,
 	same func(a, b wire.Message) bool,
@@ -64,7 +64,7 @@ func (l *Loop) Forward(
 	if err != nil || earlier == nil {
 		return err
 	}
-	return l.Agree(earlier.Data, out, d, same)
+	return l.agree(earlier.Data, out, d, same)
 }
 
 // WithRoom calls store, and waits and tries again while the stream is full: an accepted job is not
@@ -97,9 +97,10 @@ func WithoutWaiting(ctx context.Context) context.Context {
 	return context.WithValue(ctx, impatient{}, true)
 }
 
-// Agree compares an earlier output with this one. If they differ, the same work had two results:
-// that is counted and logged, and an error.
-func (l *Loop) Agree(
+// agree compares an earlier output with this one. The error is ErrForeign where it is another
+// request's. Work that is done twice has the same result unless a clock, or another version, had a
+// part in it: the next stages go by the first, whichever that is.
+func (l *Loop) agree(
 	earlier []byte, out Output, d *Message, same func(a, b wire.Message) bool,
 ) error {
 	first := reflect.New(reflect.TypeOf(out).Elem()).Interface().(Output)
@@ -111,22 +112,17 @@ func (l *Loop) Agree(
 		)
 	}
 
-	if same(first, out) {
-		return nil
-	}
-
-	l.Metrics.Conflict(l.Stage)
-	l.Log.Error(
-		"two different outputs of the same work, the first stays", "job", d.Subject.Job, "message",
-		out.Name(), "digest", d.Digest,
-	)
-	if first.Request() != d.Digest {
+	switch {
+	case first.Request() != d.Digest:
 		return ErrForeign
+	case !same(first, out):
+		l.Metrics.Conflict(l.Stage)
+		l.Log.Error(
+			"two different outputs of the same work, the first stays", "job", d.Subject.Job, "message",
+			out.Name(), "digest", d.Digest,
+		)
 	}
-	return fault.New(
-		fault.Internal, "pipeline: two different %s messages for the same work of job %s",
-		out.Name(), d.Subject.Job,
-	)
+	return nil
 }
 
 // SameBytes reports whether two messages are encoded alike.

@@ -223,17 +223,15 @@ func (w *Contract) bytes(asked int64) int64 {
 	return asked
 }
 
-// samePartial compares two partials of one chunk as sameNetwork does networks. Partials of two
-// numeric kinds are taken for the same if they belong to the same request: their last bits may
-// differ, and the aggregator refuses to mix them.
+// samePartial compares two partials of one chunk as sameNetwork does networks. Of two numeric kinds
+// or plans they need not be the same: the aggregator refuses to mix them.
 func samePartial(a, b wire.Message) bool {
 	x, y := *a.(*message.Partial), *b.(*message.Partial)
-	if x.NumericKind != y.NumericKind {
-		return x.Digest == y.Digest
+	if x.NumericKind != y.NumericKind || x.JobBlob != y.JobBlob {
+		return true
 	}
 
 	x.Timings, y.Timings = nil, nil
 	x.Stored, y.Stored = 0, 0
-	x.JobBlob, x.Plan = y.JobBlob, y.Plan
 	return hop.SameBytes(&x, &y)
 }

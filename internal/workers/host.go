@@ -39,6 +39,8 @@ type Settings struct {
 	SweepAfter  time.Duration
 	Hop         hop.Options
 	Arithmetic  *Arithmetic // of contract-worker, in tests; nil: this processor's
+	// Replan changes what a plan of learn-worker is made by, in tests; nil: it is what the job says.
+	Replan func(btn.Settings) btn.Settings
 }
 
 // Host is what the stages of one process share.
@@ -184,8 +186,10 @@ func (h *Host) learn(w *Worker) {
 		memo:       h.memo,
 		known:      h.known,
 		networks:   h.networks,
+		plans:      h.plans,
 		next:       next,
 		chunkFlops: h.ChunkFlops,
+		replan:     h.Replan,
 		tenants:    h.Tenants,
 		rates:      admission.Rates{Shared: h.ledger()},
 		kinds:      h.kinds,

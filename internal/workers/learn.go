@@ -19,7 +19,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Learn makes plans for networks, and cuts the contraction of their parts into tasks.
@@ -28,11 +27,13 @@ type Learn struct {
 	memo       plan.Memo
 	known      *plan.Known
 	networks   *decoded[*btn.Network]
+	plans      *decoded[[]btn.Assignment]
 	next       *bus.Room // of the task stream
 	tenants    *admission.File
 	rates      admission.Rates
 	kinds      *kinds  // of contract-workers
 	chunkFlops float64 // flops of a task, about; see stage.ChunksAndCosts
+	replan     func(btn.Settings) btn.Settings
 }
 
 // network assigns plans to a job's queries and cuts the work into chunks: network.<lane>.<job> →
@@ -61,50 +62,80 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 
 	m.Queries = stage.Expand(net, m.Queries)
 	began := time.Now()
-	planning, settings := w.inTime(ctx, &m)
-	if m.Registered {
-		planning = plan.Recurring(planning)
+	var p *planned
+	if d.Attempt > 1 || w.Bus.Since(d.Asked) > plannedBefore {
+		p, err = w.earlier(ctx, d, m.Job)
 	}
-	job, err := stage.LearnKnown(planning, net, m.Queries, settings, w.memo, w.known)
+	if p == nil && err == nil {
+		p, err = w.plan(ctx, net, &m)
+	}
 	if err != nil {
 		return hop.Done, err
 	}
-	timings := withTiming(m.Timings, w.Stage, began)
 
-	// The plan travels in the only task of a small job, and is stored for the tasks of any other.
-	blob, err := message.EncodeAssignments(job)
-	if err != nil {
-		return hop.Done, fault.Wrap(fault.Internal, err)
-	}
-
-	chunks, flops, ends := stage.ChunksAndCosts(net, job, w.chunkFlops)
-	d.Describe(
-		tracing.Method.String(string(m.Settings.WithDefaults().Method)), tracing.Chunks.Int(len(chunks)),
-	)
-	begin, err := w.admit(ctx, d, &m, job, chunks, flops)
-	if err != nil {
-		return hop.Done, err
-	}
-	of := encodedPlan{digest: wire.Digest(blob)}
-	if len(chunks) == 1 && len(blob) <= inlinePlan {
-		of.inline = blob
-	} else if err := w.WithRoom(ctx, func() error {
-		_, err := w.Bus.PutBlob(ctx, blob)
-		return err
-	}); err != nil {
-		return hop.Done, err
-	}
-
-	if text := stage.Describe(job); text != "" {
-		w.Tell(m.Job, w.Stage, 0, 1, text)
-	}
-
-	if err := w.publishTasks(ctx, d, &m, of, chunks, flops, ends, timings, begin); err != nil {
+	m.Timings = withTiming(m.Timings, w.Stage, began)
+	if err := w.pass(ctx, d, &m, net, p); err != nil {
 		return hop.Done, err
 	}
 	w.Progress(m.Job, w.Stage, 1, 1)
 	return hop.Done, nil
 }
+
+// plan makes the plans of a job's queries.
+func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) (*planned, error) {
+	planning, settings := w.inTime(ctx, m)
+	if m.Registered {
+		planning = plan.Recurring(planning)
+	}
+	if w.replan != nil {
+		settings = w.replan(settings)
+	}
+	job, err := stage.LearnKnown(planning, net, m.Queries, settings, w.memo, w.known)
+	if err != nil {
+		return nil, err
+	}
+	blob, err := message.EncodeAssignments(job)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err)
+	}
+	return &planned{job: job, digest: wire.Digest(blob), blob: blob}, nil
+}
+
+// pass cuts the contraction of a job into tasks and stores them. Where a run before this one has
+// passed on another plan, its tasks are completed in place of those of p.
+func (w *Learn) pass(ctx context.Context, d *hop.Message, m *message.Network, net *btn.Network, p *planned) error {
+	for range mostPlans {
+		chunks, flops, ends := stage.ChunksAndCosts(net, p.job, w.chunkFlops)
+		begin, err := w.admit(ctx, d, m, p.job, chunks, flops)
+		if err != nil {
+			return err
+		}
+		// The plan travels in the only task of a small job, and is stored for the tasks of any other.
+		if len(chunks) == 1 && len(p.blob) <= inlinePlan {
+			p.inline = p.blob
+		} else if err := w.keep(ctx, p); err != nil {
+			return err
+		}
+		if text := stage.Describe(p.job); text != "" {
+			w.Tell(m.Job, w.Stage, 0, 1, text)
+		}
+		d.Describe(
+			tracing.Method.String(string(m.Settings.WithDefaults().Method)), tracing.Chunks.Int(len(chunks)),
+		)
+
+		tasks := w.tasks(m, p, chunks, flops, ends)
+		other, err := w.publish(ctx, d, tasks, p, begin)
+		if err != nil || other == nil {
+			return err
+		}
+		p = other
+	}
+	return fault.New(fault.Infrastructure, "pipeline: the tasks of job %s follow several plans", m.Job)
+}
+
+// mostPlans is how many plans of one job one run of pass meets: its own, that of an earlier run, and
+// one more where the blob of that was lost.
+const mostPlans = 3
 
 // withTiming returns a copy of the timings with that of a stage that began at a time.
 func withTiming(before map[string]float64, stage string, began time.Time) map[string]float64 {
@@ -136,25 +167,15 @@ func (w *Learn) inTime(ctx context.Context, m *message.Network) (context.Context
 // storing and fetching a blob takes longer than all the rest of a small job.
 const inlinePlan = 16 << 10
 
-// encodedPlan is a job's assignments as bytes, and their digest, under which they are stored where
-// they are not inline.
-type encodedPlan struct {
-	digest string
-	inline []byte
-}
-
-// publishTasks stores one task per chunk; the publishes overlap. Tasks that are stored already must
-// be the same.
-func (w *Learn) publishTasks(
-	ctx context.Context, d *hop.Message, m *message.Network, of encodedPlan, chunks [][]btn.Unit,
-	flops []float64, ends []int, timings map[string]float64, begin time.Time,
-) error {
-	msgs := make([]*nats.Msg, len(chunks))
-	tasks := make([]*message.Task, len(chunks))
+// tasks returns one task per chunk.
+func (w *Learn) tasks(
+	m *message.Network, p *planned, chunks [][]btn.Unit, flops []float64, ends []int,
+) []*message.Task {
 	kind := "" // of who computes several tasks
 	if len(chunks) > 1 {
 		kind = w.kinds.choose(m.Job, "")
 	}
+	tasks := make([]*message.Task, len(chunks))
 	for k, units := range chunks {
 		first, queries := only(m.Queries, units)
 		tasks[k] = &message.Task{
@@ -162,8 +183,8 @@ func (w *Learn) publishTasks(
 			Tenant:      m.Tenant,
 			Digest:      m.Digest,
 			NetworkBlob: m.Blob,
-			JobBlob:     of.digest,
-			Plan:        of.inline,
+			JobBlob:     p.digest,
+			Plan:        p.inline,
 			K:           k,
 			N:           len(chunks),
 			Units:       units,
@@ -175,47 +196,31 @@ func (w *Learn) publishTasks(
 			Memory:      m.Settings.WithDefaults().Memory,
 			Stored:      m.Stored,
 			DeadlineMS:  m.DeadlineMS,
-			Timings:     timings,
+			Timings:     m.Timings,
 		}
-		if k == 0 {
-			tasks[k].Files = files(m.Queries)
-			tasks[k].Names = m.Names
-		}
+	}
+	tasks[0].Files = files(m.Queries)
+	tasks[0].Names = m.Names
+	return tasks
+}
 
-		subject := message.TaskSubject(d.Subject.Lane, m.Job, len(chunks), k)
+// taskMessages returns tasks as NATS messages; none is begun before begin.
+func taskMessages(d *hop.Message, tasks []*message.Task, begin time.Time) ([]*nats.Msg, error) {
+	msgs := make([]*nats.Msg, len(tasks))
+	for k, t := range tasks {
 		var err error
-		if msgs[k], err = hop.NewMsg(subject, tasks[k], d); err != nil {
-			return err
+		if msgs[k], err = hop.NewMsg(message.TaskSubject(d.Subject.Lane, t.Job, t.N, k), t, d); err != nil {
+			return nil, err
 		}
 		if !begin.IsZero() {
 			msgs[k].Header[headerBegin] = []string{strconv.FormatInt(begin.UnixMilli(), 10)}
 		}
-		if kind != "" {
-			msgs[k].Header[message.HeaderKind] = []string{kind}
+		if t.NumericKind != "" {
+			msgs[k].Header[message.HeaderKind] = []string{t.NumericKind}
 		}
-		msgs[k].Header[message.HeaderCost] = []string{message.FormatCost(tasks[k].Cost)}
+		msgs[k].Header[message.HeaderCost] = []string{message.FormatCost(t.Cost)}
 	}
-
-	w.next.Spend(d.Subject.Lane, len(msgs))
-
-	var earlier []*jetstream.RawStreamMsg
-	err := w.WithRoom(ctx, func() (err error) {
-		earlier, err = w.Bus.OnceAll(ctx, bus.StreamTask, msgs)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-
-	for k, e := range earlier {
-		if e == nil {
-			continue
-		}
-		if err := w.Agree(e.Data, tasks[k], d, sameTask); err != nil {
-			return err
-		}
-	}
-	return nil
+	return msgs, nil
 }
 
 // withMarginals returns the factor by which the cost of a chunk's units exceeds that of their
@@ -272,14 +277,4 @@ func files(q []query.Query) []string {
 		return nil
 	}
 	return out
-}
-
-// sameTask compares two tasks of one chunk as sameNetwork does networks.
-func sameTask(a, b wire.Message) bool {
-	x, y := *a.(*message.Task), *b.(*message.Task)
-	x.Timings, y.Timings = nil, nil
-	x.Stored, y.Stored = 0, 0
-	x.JobBlob, x.Plan = y.JobBlob, y.Plan
-	x.NumericKind = y.NumericKind // the first one's stays, or goes with its workers
-	return hop.SameBytes(&x, &y)
 }

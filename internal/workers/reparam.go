@@ -230,8 +230,7 @@ func milliseconds(began time.Time) float64 {
 	return float64(time.Since(began)) / float64(time.Millisecond)
 }
 
-// sameNetwork, sameTask and samePartial compare what was computed, not how long it took, and not
-// the digest of the job's plan, which depends on whether a decomposition was learned or remembered.
+// sameNetwork compares what was computed, not how long it took.
 func sameNetwork(a, b wire.Message) bool {
 	x, y := *a.(*message.Network), *b.(*message.Network)
 	x.Timings, y.Timings = nil, nil

@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -179,7 +178,7 @@ func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (answe
 		p.Header, p.Sequence = m.Header, m.Sequence
 		partials = append(partials, &p)
 	}
-	partials, _ = ofOneKind(partials)
+	partials, _ = ofOneRun(partials)
 	if len(partials) == 0 {
 		return false, at, nil
 	}
@@ -297,7 +296,6 @@ func timings(partials []*message.Partial) map[string]float64 {
 // plan checks that the partials belong together, and returns the assignments that they follow.
 func (w *sums) plan(ctx context.Context, partials []*message.Partial) ([]btn.Assignment, error) {
 	first := partials[0]
-	blobs := []string{first.JobBlob}
 	for _, p := range partials {
 		switch {
 		case p.Digest != first.Digest:
@@ -314,42 +312,11 @@ func (w *sums) plan(ctx context.Context, partials []*message.Partial) ([]btn.Ass
 				p.K,
 				p.NumericKind,
 			)
-		case !slices.Contains(blobs, p.JobBlob):
-			blobs = append(blobs, p.JobBlob)
-		}
-	}
-
-	job, err := w.plans.of(ctx, w.Bus, first.JobBlob, first.Plan)
-	if err != nil || len(blobs) == 1 {
-		return job, err
-	}
-	// Learning ran twice, perhaps once from the cache. The assignments may differ in saying so, and
-	// in nothing else.
-	want, err := message.EncodeAssignments(uncached(job))
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err)
-	}
-
-	for _, blob := range blobs[1:] {
-		other, err := w.plans.get(ctx, w.Bus, blob)
-		if err != nil {
-			return nil, err
-		}
-		got, err := message.EncodeAssignments(uncached(other))
-		if err != nil || !bytes.Equal(got, want) {
+		case p.JobBlob != first.JobBlob:
 			return nil, fault.New(
-				fault.Unsupported, "%w: %.16s… and %.16s…", ErrPlans, first.JobBlob, blob,
+				fault.Unsupported, "%w: %.16s… and %.16s…", ErrPlans, first.JobBlob, p.JobBlob,
 			)
 		}
 	}
-	return job, nil
-}
-
-// uncached returns the assignments without saying whether their plans came from the cache.
-func uncached(all []btn.Assignment) []btn.Assignment {
-	all = slices.Clone(all)
-	for i := range all {
-		all[i].Cache = ""
-	}
-	return all
+	return w.plans.of(ctx, w.Bus, first.JobBlob, first.Plan)
 }

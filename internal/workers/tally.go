@@ -309,7 +309,7 @@ func (t *tallies) early(ctx context.Context, j *tally) (settled bool, err error)
 		return false, nil
 	}
 	if err == nil {
-		if settled, err = t.w.settled(ctx, partials); errors.Is(err, ErrNumericKinds) {
+		if settled, err = t.w.settled(ctx, partials); errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans) {
 			err = nil // all of them decide
 		}
 	}

@@ -10,21 +10,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// mixed reports whether a sum failed because workers of several numeric kinds computed the job, and
-// those of one may do it again. It happens where all workers of a kind are gone, and where they do
-// not hear of each other.
+// mixed reports whether a sum failed because partials of several numeric kinds or plans met, and
+// those of one may do it again. The first happens where all workers of a kind are gone, and where
+// they do not hear of each other; the second where a plan was lost and made again.
 func (w *sums) mixed(err error, job string) bool {
-	return errors.Is(err, ErrNumericKinds) && w.Rebuilds.May(job)
+	return (errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans)) && w.Rebuilds.May(job)
 }
 
-// unmix forgets the partials of a job that are of another numeric kind than the youngest, and has
-// the job begin anew: what is there is not computed again.
+// unmix forgets the partials of a job that do not go with the youngest, and has the job begin anew:
+// what is there is not computed again.
 func (w *sums) unmix(ctx context.Context, key chunks, partials []*message.Partial) error {
 	s, err := w.Bus.Stream(ctx, bus.StreamPartial)
 	if err != nil {
 		return err
 	}
-	kept, others := ofOneKind(partials)
+	kept, others := ofOneRun(partials)
 	for _, p := range others {
 		if err := s.DeleteMsg(ctx, p.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
 			return fault.New(
@@ -34,23 +34,24 @@ func (w *sums) unmix(ctx context.Context, key chunks, partials []*message.Partia
 	}
 	w.Rebuilds.Count(key.job)
 	w.Log.Warn(
-		"partials of several numeric kinds", "job", key.job, "lane", key.lane, "kept", len(kept),
-		"of", kept[0].NumericKind, "forgotten", len(others),
+		"partials of several numeric kinds or plans", "job", key.job, "lane", key.lane, "kept",
+		len(kept), "of", kept[0].NumericKind, "forgotten", len(others),
 	)
-	_, err = w.StartAgain(ctx, key.lane, key.job, "partials of several numeric kinds")
+	_, err = w.StartAgain(ctx, key.lane, key.job, "partials of several numeric kinds or plans")
 	return err
 }
 
-// ofOneKind returns the partials of the numeric kind of the youngest, and the others.
-func ofOneKind(partials []*message.Partial) (kept, others []*message.Partial) {
-	kind, last := "", uint64(0)
+// ofOneRun returns the partials that go with the youngest, of its numeric kind and its plan cut into
+// as many chunks, and the others.
+func ofOneRun(partials []*message.Partial) (kept, others []*message.Partial) {
+	youngest := &message.Partial{}
 	for _, p := range partials {
-		if p.Sequence >= last {
-			kind, last = p.NumericKind, p.Sequence
+		if p.Sequence >= youngest.Sequence {
+			youngest = p
 		}
 	}
 	for _, p := range partials {
-		if p.NumericKind == kind {
+		if p.N == youngest.N && p.NumericKind == youngest.NumericKind && p.JobBlob == youngest.JobBlob {
 			kept = append(kept, p)
 		} else {
 			others = append(others, p)

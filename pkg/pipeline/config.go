@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/admission"
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/metrics"
@@ -143,6 +144,8 @@ type Config struct {
 	hook func(Stage, message.Subject)
 	// arithmetic stands for another processor's, in tests
 	arithmetic *workers.Arithmetic
+	// replan changes what a plan is made by, in tests
+	replan func(btn.Settings) btn.Settings
 }
 
 func (c Config) withDefaults() Config {
@@ -216,6 +219,7 @@ func (c Config) workers() workers.Settings {
 		MemoryLimit: c.MemoryLimit,
 		SweepAfter:  c.SweepAfter,
 		Arithmetic:  c.arithmetic,
+		Replan:      c.replan,
 		Hop: hop.Options{
 			MaxDeliveries: c.MaxDeliveries,
 			Ceiling:       c.Ceiling,

@@ -1,9 +1,18 @@
 package pipeline
 
-import "github.com/basetensor/basetensor/internal/workers"
+import (
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/workers"
+)
 
 // WithArithmetic returns c for a contract-worker on another processor.
 func (c Config) WithArithmetic(a *workers.Arithmetic) Config {
 	c.arithmetic = a
+	return c
+}
+
+// WithReplan returns c for a learn-worker whose plans are made by other settings than the jobs say.
+func (c Config) WithReplan(replan func(btn.Settings) btn.Settings) Config {
+	c.replan = replan
 	return c
 }
