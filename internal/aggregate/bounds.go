@@ -45,12 +45,9 @@ func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *btn.ErrorInfo {
 }
 
 // between returns what ln Z is known to lie between, widened by rounding, and the probability with which it does: −Inf and +Inf where
-// nothing bounds it, and where entries may have been lost to the range of float64.
+// nothing bounds it. Bounds and sampled components are computed in logarithms, which have no range to leave.
 func (g *sequence) between() (lower, upper pooledBound, level float64) {
 	lower, upper, level = pooledBound{ln: math.Inf(-1)}, pooledBound{ln: math.Inf(1)}, 1
-	if g.unsure {
-		return lower, upper, level
-	}
 	if b := &g.bounds; b.found {
 		lower = pooledBound{b.lower.ln - wide(b.lower.ln), string(b.lower.how)}
 		upper = pooledBound{b.upper.ln + wide(b.upper.ln), string(b.upper.how)}

@@ -113,9 +113,6 @@ func (g *sequence) withinBounds() {
 			g.uncertainty = finite(max(*g.uncertainty, outside))
 		}
 	}
-	if g.unsure {
-		return
-	}
 	if g.proven = max(upper-at, at-lower); isFinite(g.proven) && (g.uncertainty == nil || *g.uncertainty > g.proven) {
 		g.uncertainty = finite(max(g.proven, floor(at)))
 	}
@@ -131,7 +128,7 @@ func (g *sequence) judgeSampled() verdict {
 			v.best = i
 		}
 	}
-	if v.best < 0 || g.unsure {
+	if v.best < 0 {
 		return v
 	}
 	r := g.estimates[v.best]

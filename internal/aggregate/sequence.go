@@ -44,7 +44,7 @@ type sequence struct {
 	moved       bool             // the best estimate has a predecessor in its own track
 	bp          *btn.Propagation // nil where belief propagation was not run
 	hard        bool             // tables forbid combinations of values
-	unsure      bool             // entries may have been lost to the range of float64
+	unsure      bool             // contractions in float64 may have lost entries; sampled components are in logarithms
 	pool        pool             // weights of sampled components
 	bounds      bounds
 	z           scaled.Number // of the answer: that of the best estimate, or a bound that it is outside of

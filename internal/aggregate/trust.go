@@ -425,6 +425,9 @@ func (g *sequence) others(best *estimate) []*estimate {
 // same.
 func (g *sequence) marginalUncertainty(p [][]float64) *float64 {
 	best := g.estimates[g.best]
+	if g.unsure {
+		return nil
+	}
 	var before [][][]float64
 	for i, r := range g.estimates {
 		if i == g.best || r.LogZ == nil || best.isLogLinear() && (i > g.best || r.Regions == best.Regions) {
@@ -437,7 +440,7 @@ func (g *sequence) marginalUncertainty(p [][]float64) *float64 {
 
 	n := len(before)
 	switch {
-	case n == 0 && best.lossless() && !g.unsure:
+	case n == 0 && best.lossless():
 		return finite(rounding)
 	case n == 0:
 		return nil

@@ -51,12 +51,12 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 	}
 
 	switch u := g.uncertainty; {
-	case g.unsure:
-		warn(
-			"the entries of the model span more than float64 holds side by side: terms may be lost, " +
-				"and nothing is known " +
-				"of the quality of this estimate",
-		)
+	case g.unsure && !g.estimates[g.best].isPooled():
+		known := "nothing is known of the quality of this estimate"
+		if u != nil {
+			known = "this estimate is known by its bounds alone"
+		}
+		warn("the entries of the model span more than float64 holds side by side: terms may be lost, and %s", known)
 	case u == nil && len(g.estimates) > 1+failed && g.plateau(g.estimates[g.best]):
 		warn(
 			"regions of constraints do not change with their size: " +
@@ -73,7 +73,7 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 		)
 	}
 
-	if best := g.estimates[g.best]; best.isPooled() && !best.believed() && !g.unsure {
+	if best := g.estimates[g.best]; best.isPooled() && !best.believed() {
 		warn("not settled: %s of %d sampled components carry the weight, and ln Z may be above what they say by far",
 			strconv.FormatFloat(best.mean.Effective, 'f', 1, 64), best.mean.N)
 	}

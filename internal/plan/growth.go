@@ -171,18 +171,9 @@ func (a *assigner) modelPlans(q query.Query) (btn.Assignment, error) {
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	for _, o := range q.Evidence.Hard {
-		if !p.Masks(o.Var) {
-			return btn.Assignment{}, truncated.ErrNoMask
-		}
+	if _, err := p.Mask(q.Evidence); err != nil {
+		return btn.Assignment{}, err
 	}
-
-	for _, o := range q.Evidence.Soft {
-		if !p.Masks(o.Var) {
-			return btn.Assignment{}, truncated.ErrNoMask
-		}
-	}
-
 	if p.Decided() || p.Expression().Unfit != "" {
 		return btn.Assignment{}, truncated.ErrNoMask
 	}

@@ -4,6 +4,7 @@ package truncated
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -14,7 +15,8 @@ import (
 // Mask returns the network under evidence at the same simplification: Z is that of the conditioned network. An index with
 // one value left is gone from all scopes and has dimension 1; the weights of others are multiplied into their first
 // table. The number and sequence of the tables stay, so a plan for p fits. p does not change.
-// Errors: ErrNoMask for a variable of which Masks says no. Cost: one pass over the tables touched.
+// Errors: ErrNoMask for a variable that no index decides any more, and where a product with a weight leaves the range of float64.
+// Cost: one pass over the tables touched.
 func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) { return p.mask(ev, false) }
 
 // Weigh is Mask with all dimensions kept: values that the evidence excludes are entries of 0, so that the shape of every
@@ -47,7 +49,9 @@ func (p *Prepared) mask(ev factorgraph.Evidence, keep bool) (*Prepared, error) {
 		}
 	}
 	simple := *p.simple
-	simple.Expression = m.apply()
+	if simple.Expression = m.apply(); m.beyond {
+		return nil, fmt.Errorf("%w: a product of weights leaves the range of float64", ErrNoMask)
+	}
 	q.simple = &simple
 	return q, nil
 }
@@ -58,6 +62,20 @@ type masker struct {
 	scale   scaled.Number
 	touched []int
 	keep    bool // dimensions
+	beyond  bool // a product has lost digits to the range of float64
+}
+
+// leastProduct is what a product of numbers above 0 is at least while it has all its digits, as in package preprocess.
+const leastProduct = 0x1p-1000
+
+// times is the product of an entry and a weight.
+func (m *masker) times(x, weight float64) float64 {
+	if x == 0 || weight == 0 || weight == 1 {
+		return x * weight
+	}
+	y := x * weight
+	m.beyond = m.beyond || math.Abs(y) < leastProduct || math.IsInf(y, 0)
+	return y
 }
 
 // multiply puts weights on the values of a variable.
@@ -94,7 +112,7 @@ func (m *masker) multiply(variable int, weight func(x int) float64) error {
 		w = slices.Repeat([]float64{1}, len(o.From))
 	}
 	for y, k := range o.From {
-		w[y] *= weight(value(k))
+		w[y] = m.times(w[y], weight(value(k)))
 	}
 	m.q.weights[j] = w
 	return nil
@@ -176,7 +194,7 @@ func (m *masker) cut(t sumproduct.Table, fixed map[int]int, rest, used map[int]b
 			if y, gone := fixed[i]; gone {
 				in = in && at[k] == y
 			} else if rest[i] && !used[i] {
-				x *= m.q.weights[i][at[k]]
+				x = m.times(x, m.q.weights[i][at[k]])
 			}
 		}
 		if in {

@@ -2,6 +2,7 @@ package truncated
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,7 +17,14 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
+
+// masks reports whether a variable can be observed by a mask.
+func masks(p *Prepared, v int) bool {
+	_, err := p.Mask(factorgraph.Observe(map[int]int{v: 0}))
+	return err == nil
+}
 
 // Z and all marginals of a network under a mask are those of the network conditioned on the same evidence.
 func TestMaskIsConditioning(t *testing.T) {
@@ -34,7 +42,7 @@ func TestMaskIsConditioning(t *testing.T) {
 		}
 		var ev factorgraph.Evidence
 		for v, d := range m.Domains {
-			if !p.Masks(v) {
+			if !masks(p, v) {
 				continue
 			}
 			switch rng.IntN(4) {
@@ -139,7 +147,7 @@ func TestSweepUnderMask(t *testing.T) {
 		}
 		var ev factorgraph.Evidence
 		for v, d := range m.Domains {
-			if p.Masks(v) && rng.IntN(3) == 0 {
+			if masks(p, v) && rng.IntN(3) == 0 {
 				ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: rng.IntN(d)})
 			}
 		}
@@ -164,5 +172,29 @@ func TestSweepUnderMask(t *testing.T) {
 	}
 	if compared < 20 {
 		t.Errorf("only %d compared", compared)
+	}
+}
+
+// TestMasksKeepTheRangeOfFloat64: likelihoods of which products with the tables, or with one another, have no room in a float64 are
+// refused, those at its edge are not.
+func TestMasksKeepTheRangeOfFloat64(t *testing.T) {
+	m := &factorgraph.Model{Domains: []int{2, 2, 2}}
+	for _, scope := range [][]int{{0, 1}, {1, 2}, {0, 2}} {
+		table := &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1e-150, 2e-150, 3}}
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: table})
+	}
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Prepare(t.Context(), net, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for weight, fits := range map[float64]bool{1: true, 0: true, 1e-60: true, 1e-160: false, 1e100: true, 1e300: false} {
+		soft := []factorgraph.Likelihood{{Var: 0, Weights: []float64{1, weight}}, {Var: 1, Weights: []float64{weight, 1}}}
+		if _, err := p.Mask(factorgraph.Evidence{Soft: soft}); (err == nil) != fits || err != nil && !errors.Is(err, ErrNoMask) {
+			t.Errorf("likelihoods of %v: %v", weight, err)
+		}
 	}
 }

@@ -94,12 +94,3 @@ func (p *Prepared) Indices() []int {
 	}
 	return out
 }
-
-// Masks reports whether a variable's value can be fixed by Mask.
-func (p *Prepared) Masks(variable int) bool {
-	if variable < 0 || variable >= len(p.given.Variables) {
-		return false
-	}
-	i := p.given.Variables[variable]
-	return p.given.Dims[i] == 1 || p.simple.Origin[i].From != nil
-}

@@ -7,10 +7,12 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/sampling"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -415,6 +417,54 @@ func TestWeightsOfSignedModelsAreNotRounded(t *testing.T) {
 			case !soft && (!a.Exact || math.Abs(deref(a.LogZ)-math.Log(want)) > 1e-9):
 				t.Errorf("cores %s: ln Z %v (exact: %v), it is %v",
 					cores, deref(a.LogZ), a.Exact, math.Log(want))
+			}
+		}
+	}
+}
+
+// TestEstimatesBeyondTheRange: number partitioning, couplings a_i a_j whose exponentials no table of float64 holds side by side. What is
+// sampled in logarithms answers, with a statement that holds.
+func TestEstimatesBeyondTheRange(t *testing.T) {
+	const n = 16
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 13))
+		a := make([]float64, n)
+		for i := range a {
+			a[i] = 1 + 14*rng.Float64()
+		}
+		m := &factorgraph.Model{Domains: slices.Repeat([]int{2}, n)}
+		for i := range n {
+			for j := range i {
+				same, other := math.Exp(-a[i]*a[j]), math.Exp(a[i]*a[j])
+				table := &tensor.Dense{Shape: []int{2, 2}, Data: []float64{same, other, other, same}}
+				m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{j, i}, Table: table})
+			}
+		}
+		all := make([]float64, 1<<n)
+		for x := range all {
+			sum, squares := 0.0, 0.0
+			for i := range n {
+				sum += a[i] * float64(2*(x>>i&1)-1)
+				squares += a[i] * a[i]
+			}
+			all[x] = (squares - sum*sum) / 2 // −Σ_{i<j} a_i a_j x_i x_j
+		}
+		truth := sampling.LnMean(all) + n*math.Ln2
+		s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 3e8, Memory: 64 << 10, Seed: seed}
+		results, err := Run(t.Context(), Request{Model: m, Queries: []query.Query{{Marginals: true}}, Settings: s}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := results[0]
+		if r.LogZ == nil || r.Uncertainty == nil || r.MarginalUncertainty == nil {
+			t.Fatalf("seed %d: nothing stated: %v", seed, r.Warnings)
+		}
+		if off := math.Abs(*r.LogZ - truth); off > 3**r.Uncertainty || *r.Uncertainty > 1 {
+			t.Errorf("seed %d: ln Z %v ± %v, truth %v", seed, *r.LogZ, *r.Uncertainty, truth)
+		}
+		for v, p := range r.Marginals { // of a model that is the same with all values changed
+			if math.Abs(p[0]-0.5) > 3**r.MarginalUncertainty {
+				t.Errorf("seed %d: P(x_%d = 0) is %v ± %v, truth 1/2", seed, v, p[0], *r.MarginalUncertainty)
 			}
 		}
 	}
