@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -51,6 +52,56 @@ func TestAnswersByName(t *testing.T) {
 		!strings.Contains(got, "\nmethod      truncated") ||
 		strings.Index(got, "method") < strings.Index(got, "less probable") {
 		t.Errorf("verbose:\n%s", got)
+	}
+}
+
+// TestNoPosteriorIsLeftOutWithoutAWord: whatever the flags, posteriors are shown, or the answer says how to ask for them.
+func TestNoPosteriorIsLeftOutWithoutAWord(t *testing.T) {
+	const note = "posteriors  of 8 variables were not asked for: --mar prints all, --target V,V some\n"
+	for args, all := range map[string]bool{
+		"--method exact": true, "--budget 50s": true, "--deadline 50s": true, "--event dysp=yes": true, "--method circuit": true,
+		"--method regions": false, "--method auto --no-exact": false,
+	} {
+		code, stdout, stderr := command(t, append([]string{"infer", asia, "--redis", "off"}, strings.Fields(args)...)...)
+		if code != 0 || strings.Contains(stdout, "lung    no        0.945000") != all || strings.Contains(stdout, note) == all {
+			t.Errorf("%s: exit code %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+	if _, stdout, _ := command(t, "infer", asia, "--redis", "off", "--mpe"); strings.Contains(stdout, "posteriors") {
+		t.Errorf("something else is asked for:\n%s", stdout)
+	}
+}
+
+// TestLargeModelsShowWhatTheEvidenceMoved: of a chain of 60 variables, the nearest to what is observed, by the same numbers as --target;
+// without evidence there is a note.
+func TestLargeModelsShowWhatTheEvidenceMoved(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("network n { }\n")
+	for v := range 60 {
+		fmt.Fprintf(&b, "variable v%d { type discrete [ 2 ] { no, yes }; }\n", v)
+	}
+	b.WriteString("probability ( v0 ) { table 0.5, 0.5; }\n")
+	for v := 1; v < 60; v++ {
+		fmt.Fprintf(&b, "probability ( v%d | v%d ) { (no) 0.9, 0.1; (yes) 0.1, 0.9; }\n", v, v-1)
+	}
+	model := write(t, t.TempDir(), "chain.bif", b.String())
+	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--evid", "v0=yes")
+	if code != 0 || !strings.Contains(stdout, "\nposteriors  the evidence moved these 12 of 60 variables most: --mar prints all, --target V,V others\n\n"+
+		"v1   no   0.100000 ███\n     yes  0.900000") || strings.Contains(stdout, "\nv0 ") || strings.Contains(stdout, "\nv13 ") ||
+		strings.Index(stdout, "\nv11 ") > strings.Index(stdout, "\nv12 ") || strings.Contains(stdout, "\n\nmodel") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	const note = "\nposteriors  of 60 variables were not asked for: --mar prints all, --target V,V some\n"
+	if _, stdout, _ := command(t, "infer", model, "--redis", "off"); !strings.Contains(stdout, note) {
+		t.Errorf("without evidence:\n%s", stdout)
+	}
+	if _, stdout, _ := command(t, "infer", model, "--redis", "off", "--evid", "v0=yes", "--evid", "none"); !strings.Contains(stdout, note) ||
+		!strings.Contains(stdout, "moved these 12 of 60") {
+		t.Errorf("with and without evidence:\n%s", stdout)
+	}
+	_, stdout, _ = command(t, "infer", model, "--redis", "off", "--evid", "v0=yes", "--json")
+	if results := decodeResults(t, stdout); len(results) != 1 || results[0].Marginals != nil {
+		t.Errorf("--json:\n%s", stdout)
 	}
 }
 

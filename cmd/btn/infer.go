@@ -20,7 +20,6 @@ import (
 	"github.com/basetensor/basetensor/internal/tracing/export"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -42,7 +41,9 @@ type inferCmd struct {
 	AsNATS  connect.NATS `embed:"" group:"connection"`
 	Signing seal.Flags   `embed:"" group:"connection"`
 
-	names query.Names // of the answer
+	names   query.Names // of the answer
+	unasked bool        // nothing is asked of variables, of which posteriors are shown where that costs little
+	prior   bool        // the last query is asked to compare with
 }
 
 // Validate refuses two forms of output at once; kong calls it.
@@ -82,7 +83,7 @@ func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	job := c.AsNATS.Job(console.NewJob(time.Now()))
 	inTime, end := c.inTime(ctx, t.Began)
 	defer end()
-	results, over, err := c.answer(inTime, t, common, job)
+	results, queries, err := c.answer(inTime, t, common, job)
 	if err != nil {
 		switch {
 		case ctx.Err() != nil:
@@ -100,7 +101,11 @@ func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		results = stage.Failed(job, asked, err, "btn") // --json prints an object whatever happens
 	}
 
-	p.all, p.over, p.labels, p.actions = results, over, c.labels, c.actions
+	p.all, p.queries, p.labels, p.actions = results, queries, c.labels, c.actions
+	p.unasked = c.unasked
+	if c.prior {
+		p.prior, results = &results[len(results)-1], results[:len(results)-1]
+	}
 	p.names, p.verbose, p.model = c.names, c.Verbose, c.Model
 	code := config.ExitOK
 	for i := range results {
@@ -149,7 +154,6 @@ func (c *inferCmd) late() error {
 type asked struct {
 	message wire.Request
 	queries []query.Query
-	over    []int // of every query, 1 + the one that it is asked over
 }
 
 // ask reads the model and the queries.
@@ -158,36 +162,18 @@ func (c *inferCmd) ask(ctx context.Context, t *console.Terminal, job string) (as
 	if err != nil {
 		return asked{}, err
 	}
-	c.posteriors(m, queries)
+	queries = c.posteriors(ctx, m, queries)
 	a := asked{queries: queries}
 	if a.message, err = c.message(job, m, queries); err != nil {
 		return asked{}, err
 	}
-	for _, q := range queries {
-		a.over = append(a.over, q.Over)
-	}
 	return a, nil
-}
-
-// fewVariables is how many variables a model with names has at most whose posteriors are shown without being asked for.
-const fewVariables = 50
-
-// posteriors asks for the marginals of a small model with names, for people who ask for nothing else.
-func (c *inferCmd) posteriors(m *factorgraph.Model, queries []query.Query) {
-	named := m.Names != nil || m.States != nil
-	if !named || len(m.Domains) > fewVariables || c.JSON || c.Format != "text" || c.Queries != "" || c.Event != "" ||
-		c.Method != string(btn.MethodAuto) || c.Budget != nil || c.Deadline != 0 {
-		return
-	}
-	for i := range queries {
-		queries[i].Marginals = queries[i].Marginals || !queries[i].OfVariables()
-	}
 }
 
 // answer loads, submits and waits.
 func (c *inferCmd) answer(
 	ctx context.Context, t *console.Terminal, common *config.Common, job string,
-) (results []btn.Result, over []int, err error) {
+) (results []btn.Result, queries []query.Query, err error) {
 	a, err := promptly(ctx, func() (asked, error) { return c.ask(ctx, t, job) })
 	if err != nil {
 		return nil, nil, err
@@ -260,7 +246,7 @@ func (c *inferCmd) answer(
 		results[i].TimingsMS["total"] = total
 	}
 
-	return results, a.over, nil
+	return results, a.queries, nil
 }
 
 // connect reaches running workers, or starts the embedded stack.

@@ -28,7 +28,9 @@ type printer struct {
 	labels  *factorgraph.Labels // of the model
 	actions []string            // what those of --utility are called
 	all     []btn.Result        // every result of the job
-	over    []int               // of every query: 0, or 1 + the position of the one that it is asked over
+	queries []query.Query       // of which they are
+	unasked bool                // nothing is asked of variables
+	prior   *btn.Result         // without evidence, to compare with; nil: there is none
 }
 
 // print writes one result.
@@ -105,7 +107,12 @@ func (p *printer) lines(r *btn.Result) error {
 	for _, w := range r.Warnings {
 		line("warning", "%s", w)
 	}
-	p.writeMarginals(&b, r)
+	if p.unasked {
+		p.writePosteriors(&b, r)
+	}
+	if p.prior == nil {
+		p.writeMarginals(&b, r)
+	}
 	if r.Gradients != nil {
 		line("gradients", "by %d numbers of %d factors: --json prints them", numbers(r.Gradients), len(r.Gradients))
 	}
@@ -282,10 +289,10 @@ func (p *printer) event(r *btn.Result) string {
 	if r.LnRatio != nil {
 		return fmt.Sprintf("%.10g (ln %s)", math.Exp(*r.LnRatio), decimals(*r.LnRatio))
 	}
-	if r.Query >= len(p.over) || p.over[r.Query] == 0 || !r.Zero {
+	if r.Query >= len(p.queries) || p.queries[r.Query].Over == 0 || !r.Zero {
 		return ""
 	}
-	if given := &p.all[p.over[r.Query]-1]; given.Status == btn.StatusOK && !given.Zero {
+	if given := &p.all[p.queries[r.Query].Over-1]; given.Status == btn.StatusOK && !given.Zero {
 		return "0: the event is impossible under the evidence"
 	}
 	return ""

@@ -1,0 +1,120 @@
+package main
+
+// Posteriors for people who ask for none: which are shown, and how to get the others.
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+const (
+	fewVariables = 50 // variables of a model at most whose posteriors are all shown
+	mostMoved    = 12 // variables of a larger model that are shown
+
+	// Exact marginals that take no more than a part of a second.
+	cheapTable = 20 // log2 of the entries of the largest table
+	cheapFlops = 1e8
+	cheapMoves = 1 << 26 // of the search for an order
+)
+
+// posteriors asks for marginals where a model has names and nothing is asked of variables: for all where the model is small, else for
+// what the evidence moved, by one more query without evidence, the last one. Where they may cost more than ln Z is expected to, they
+// are left out, and the answer says so.
+func (c *inferCmd) posteriors(ctx context.Context, m *factorgraph.Model, queries []query.Query) []query.Query {
+	isNamed := m.Names != nil || m.States != nil
+	if !isNamed || c.JSON || c.Format != "text" || c.Queries != "" {
+		return queries
+	}
+	evidence := false
+	for i := range queries {
+		if queries[i].Over == 0 && queries[i].OfVariables() {
+			return queries
+		}
+		evidence = evidence || !queries[i].Evidence.IsEmpty()
+	}
+	small := len(m.Domains) <= fewVariables
+	plain := c.Method == string(btn.MethodAuto) && !c.NoExact && c.Budget == nil && c.Deadline == 0
+	c.unasked = !isFormula(query.Names{Variables: m.Names, States: m.States})
+	if small && plain || (small || evidence) && c.exactly() && cheap(ctx, m) {
+		for i := range queries {
+			queries[i].Marginals = queries[i].Over == 0 && (small || !queries[i].Evidence.IsEmpty())
+		}
+		if !small {
+			queries = append(queries, query.Query{Marginals: true})
+			c.prior = true
+		}
+	}
+	return queries
+}
+
+// exactly reports whether the method answers exactly what is cheap to answer so.
+func (c *inferCmd) exactly() bool {
+	switch btn.Method(c.Method) {
+	case btn.MethodAuto:
+		return !c.NoExact
+	case btn.MethodExact, btn.MethodCircuit:
+		return true
+	}
+	return false
+}
+
+// cheap reports whether a greedy elimination order of the model is little work.
+func cheap(ctx context.Context, m *factorgraph.Model) bool {
+	h := contractionorder.Hypergraph{Dims: m.Domains}
+	for _, f := range m.Factors {
+		h.Edges = append(h.Edges, f.Scope)
+	}
+	order, within, err := contractionorder.MinFillWithin(ctx, h, cheapTable, cheapMoves)
+	if err != nil || !within {
+		return false
+	}
+	cost, err := contractionorder.EvaluateOrderWithin(ctx, h, order, cheapFlops)
+	return err == nil && cost.Flops <= cheapFlops && cost.Log2Table <= cheapTable
+}
+
+// writePosteriors writes the posteriors that were not asked for, or how to ask for them.
+func (p *printer) writePosteriors(b *strings.Builder, r *btn.Result) {
+	q := &p.queries[r.Query]
+	switch {
+	case r.Status != btn.StatusOK || r.Zero || q.Over > 0 || r.Marginals != nil && p.prior == nil:
+	case r.Marginals == nil || p.prior.Marginals == nil:
+		fmt.Fprintf(b, "%-12sof %d variables were not asked for: --mar prints all, --target V,V some\n",
+			"posteriors", len(p.labels.Domains()))
+	default:
+		moved := mostMovedBy(q.Evidence, p.prior.Marginals, r.Marginals)
+		fmt.Fprintf(b, "%-12sthe evidence moved these %d of %d variables most: --mar prints all, --target V,V others\n\n",
+			"posteriors", len(moved), len(r.Marginals))
+		of := btn.Result{Targets: moved}
+		for _, v := range moved {
+			of.Marginals = append(of.Marginals, r.Marginals[v])
+		}
+		writeBars(b, &of, p.names)
+	}
+}
+
+// mostMovedBy returns the variables that are not observed and whose distributions differ most, by half the sum of the differences, the
+// largest first.
+func mostMovedBy(e factorgraph.Evidence, before, after [][]float64) []int {
+	far := make([]float64, len(after))
+	moved := make([]int, 0, len(after))
+	for v := range after {
+		for x := range after[v] {
+			far[v] += math.Abs(after[v][x]-before[v][x]) / 2
+		}
+		observed := slices.ContainsFunc(e.Hard, func(o factorgraph.Observation) bool { return o.Var == v })
+		if !observed && far[v] > 1e-9 { // less is rounding
+			moved = append(moved, v)
+		}
+	}
+	slices.SortStableFunc(moved, func(v, w int) int { return cmp.Compare(far[w], far[v]) })
+	return moved[:min(len(moved), mostMoved)]
+}
