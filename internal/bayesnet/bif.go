@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
@@ -47,15 +48,21 @@ func ReadBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 // bif reads a BIF file.
 type bif struct{ *network }
 
-// property passes a property; it says nothing that a model has.
-func (p *bif) property(where string) {
+// property passes a property, which says nothing that a model has; that a table is a function, it returns the text of.
+func (p *bif) property(where string) (function string) {
 	at := p.at
 	if p.word(structure) != "property" {
 		p.at = at
 		p.wanted("a property or '}'", "in the block %s", where)
-		return
+		return ""
 	}
+	from := p.at
 	p.skip(';', "after a property of %s", where)
+	text := strings.Trim(strings.TrimSuffix(p.text[min(from, p.at):p.at], ";"), "\" \t\r\n")
+	if words := strings.Fields(text); len(words) > 1 && words[0] == "function" {
+		return strings.Join(words[1:], " ")
+	}
+	return ""
 }
 
 // declaration reads a variable with its states.
@@ -182,7 +189,9 @@ func (p *bif) distribution(at int) {
 			rows.fallback(from)
 		default:
 			p.at = from
-			p.property("probability of " + p.called(rows.child()))
+			if f := p.property("probability of " + p.called(rows.child())); f != "" {
+				rows.function, rows.stated = f, from
+			}
 		}
 	}
 	rows.close(at)
@@ -219,6 +228,9 @@ type rows struct {
 	t     *tensor.Dense
 	there []bool    // per row
 	other []float64 // of rows that are not there
+
+	function string // that stands for them, and where that is said
+	stated   int
 }
 
 func (r *rows) child() int { return r.scope[len(r.scope)-1] }
@@ -296,6 +308,9 @@ func (r *rows) close(at int) {
 		case r.n.err != nil:
 			return
 		case there:
+		case r.other == nil && r.function != "":
+			r.n.failAs(fault.Unsupported, r.stated, uai.ErrModel, "node %s is given by the function %s, rows of numbers are read",
+				r.n.called(r.child()), quoted(r.function))
 		case r.other == nil && len(r.scope) == 1:
 			r.n.fail(at, uai.ErrModel, "node %s has no numbers", r.n.called(r.child()))
 		case r.other == nil:

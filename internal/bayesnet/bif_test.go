@@ -105,6 +105,14 @@ func TestBIFErrors(t *testing.T) {
 			head + a + "probability ( b | a ) {\n  (x, y) 0.5, 0.5;\n}",
 			`line 7, column 3: invalid model: node "b": a row names 2 states, it has 1 parents`,
 		},
+		{
+			head + a + "probability ( b | a ) {\n  property weight 1;\n  property function max;\n}",
+			`line 8, column 3: invalid model: node "b" is given by the function "max", rows of numbers are read`,
+		},
+		{
+			head + a + "probability ( b | a ) { property \"function  noisy max\"; (x) 1 0; }",
+			`node "b" is given by the function "noisy max", rows of numbers are read`,
+		},
 		{head + a + "probability ( b | c ) {", `line 6, column 19: invalid model: no node has the name "c"`},
 		{head + a + a, `line 6, column 1: invalid model: node "a" has a table already`},
 		{head + a + "probability ( b | b ) { table 1 0 0 1; }", `node "b": "b" is twice among the node and its parents`},
@@ -130,7 +138,7 @@ func TestBIFErrors(t *testing.T) {
 		_, err := ReadBIF(strings.NewReader(text), uai.Limits{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
-		} else if fault.CodeOf(err) != fault.BadInput || !errors.Is(err, uai.ErrSyntax) && !errors.Is(err, uai.ErrModel) {
+		} else if fault.CodeOf(err) != map[bool]fault.Code{true: fault.Unsupported, false: fault.BadInput}[strings.Contains(want, "the function")] || !errors.Is(err, uai.ErrSyntax) && !errors.Is(err, uai.ErrModel) {
 			t.Errorf("%q: code %s, %v", text, fault.CodeOf(err), err)
 		}
 	}

@@ -160,7 +160,11 @@ func (p *dsc) distribution(at int) {
 			case "property":
 				p.skip(';', "node %s", p.called(rows.child()))
 			case "function":
-				p.failAs(fault.Unsupported, from, uai.ErrModel, "node %s is given by a function, rows of numbers are read", p.called(rows.child()))
+				if !p.take(':') {
+					p.take('=')
+				}
+				p.failAs(fault.Unsupported, from, uai.ErrModel, "node %s is given by the function %s, rows of numbers are read",
+					p.called(rows.child()), quoted(p.name(dscStops)))
 			default:
 				p.at = from
 				p.wanted("a row", "node %s", p.called(rows.child()))

@@ -191,8 +191,12 @@ func (p *net) potential(at int) {
 			there = true
 			p.expect('=', "%s", where)
 			p.data(where, t)
-		case "model_nodes", "model_data":
-			p.fail(from, uai.ErrModel, "%s is a formula (%s), numbers are read", where, word)
+		case "model_data":
+			p.expect('=', "%s", where)
+			text := p.at
+			p.skip(';', "%s", where)
+			p.failAs(fault.Unsupported, from, uai.ErrModel, "%s is the formula %s, numbers are read", where,
+				strings.Trim(strings.Join(strings.Fields(p.text[min(text, p.at):p.at]), " "), "; "))
 		default:
 			p.at = from
 			p.attribute(where, nil)

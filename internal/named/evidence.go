@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -217,6 +218,9 @@ func Normal(
 		if err := contradiction(l, hard); err != nil {
 			return factorgraph.Evidence{}, err
 		}
+		if err := wrongWeight(l, soft); err != nil {
+			return factorgraph.Evidence{}, err
+		}
 	}
 	e, err := factorgraph.NewEvidence(hard, soft)
 	if err == nil {
@@ -259,6 +263,29 @@ func contradiction(l *factorgraph.Labels, hard []factorgraph.Observation) error 
 				factorgraph.ErrContradictory, l.OfVariable(o.Var), l.OfValue(o.Var, x), l.OfValue(o.Var, o.Value))
 		}
 		at[o.Var] = o.Value
+	}
+	return nil
+}
+
+// wrongWeight returns an error if a weight, or the product of those of one value, is no finite number of at least 0.
+func wrongWeight(l *factorgraph.Labels, soft []factorgraph.Likelihood) error {
+	product := map[factorgraph.Observation]float64{}
+	for _, s := range soft {
+		for x, w := range s.Weights {
+			of := factorgraph.Observation{Var: s.Var, Value: x}
+			before, twice := product[of]
+			if product[of] = w; twice {
+				product[of] = before * w
+			}
+			switch p := product[of]; {
+			case !(w >= 0) || math.IsInf(w, 1):
+				return fault.New(fault.BadInput, "%w: variable %.80q: weight %v of %.80q, a finite number of at least 0 is needed",
+					factorgraph.ErrEvidence, l.OfVariable(s.Var), w, l.OfValue(s.Var, x))
+			case twice && before != 0 && w != 0 && (p < decimal.Least || math.IsInf(p, 1)):
+				return fault.New(fault.BadInput, "%w: variable %.80q: the product of the weights of %.80q %w",
+					factorgraph.ErrEvidence, l.OfVariable(s.Var), l.OfValue(s.Var, x), decimal.ErrRange)
+			}
+		}
 	}
 	return nil
 }

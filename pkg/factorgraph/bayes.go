@@ -68,13 +68,23 @@ func (m *Model) firstRow(j int, t *tensor.Dense) string {
 			continue
 		}
 		if bad++; bad == 1 {
-			text = fmt.Sprintf("factor %d: row %d%s sums to %.6g", j, r, m.parents(scope, t.Shape, r), sum)
+			text = fmt.Sprintf("%s: row %d%s sums to %.6g", m.called(j), r, m.parents(scope, t.Shape, r), sum)
 		}
 	}
 	if bad > 1 {
 		text += fmt.Sprintf(" (and %d more of its %d rows not to 1)", bad-1, rows)
 	}
 	return text
+}
+
+// called is a factor in a sentence: by the variable whose table it is, where that has a name.
+func (m *Model) called(j int) string {
+	if n := len(m.Factors[j].Scope); n > 0 {
+		if v := m.Factors[j].Scope[n-1]; v < len(m.Names) && m.Names[v] != "" {
+			return fmt.Sprintf("the table of %q", short(m.Names[v]))
+		}
+	}
+	return fmt.Sprintf("factor %d", j)
 }
 
 // parents writes the values of all variables of a scope but the last, in row r.
@@ -84,10 +94,22 @@ func (m *Model) parents(scope, shape []int, r int) string {
 	}
 	values := make([]string, len(scope)-1)
 	for k := len(values) - 1; k >= 0; k-- {
-		values[k] = fmt.Sprintf("x_%d = %d", scope[k], r%shape[k])
+		values[k] = m.observed(scope[k], r%shape[k])
 		r /= shape[k]
 	}
 	return " (" + strings.Join(values, ", ") + ")"
+}
+
+// observed says that a variable is at a value: by their names where they have some.
+func (m *Model) observed(v, x int) string {
+	variable, value := fmt.Sprintf("x_%d", v), fmt.Sprint(x)
+	if v < len(m.Names) && m.Names[v] != "" {
+		variable = fmt.Sprintf("%q", short(m.Names[v]))
+	}
+	if v < len(m.States) && x < len(m.States[v]) && m.States[v][x] != "" {
+		value = fmt.Sprintf("%q", short(m.States[v][x]))
+	}
+	return variable + " = " + value
 }
 
 // conditional reports whether the sums over some one mode are all 1.

@@ -53,6 +53,15 @@ func TestUnnormalised(t *testing.T) {
 	}
 }
 
+// TestUnnormalisedByName: a model with names is told by them.
+func TestUnnormalisedByName(t *testing.T) {
+	m := &Model{Domains: []int{2, 3}, Bayes: true, Names: []string{"smoke", "lung"}, States: [][]string{{"no", "yes"}, nil},
+		Factors: []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.4)}}}
+	if got := m.Unnormalised(); !strings.HasPrefix(got, `the table of "lung": row 1 ("smoke" = "yes") sums to 0.9`) {
+		t.Error(got)
+	}
+}
+
 // TestSixDigitFilesPass: random tables of up to 200 values, written with six digits after the point and read
 // again; an error of a thousandth in one row is found.
 func TestSixDigitFilesPass(t *testing.T) {

@@ -101,6 +101,9 @@ func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.
 	}
 	if as == "" {
 		begins, _ := in.Peek(looked)
+		if err := foreign(begins); err != nil {
+			return nil, err
+		}
 		if as = told(begins); as == "" {
 			as = Of(file)
 		}
@@ -172,6 +175,20 @@ func told(text []byte) Format {
 		return NET
 	}
 	return ""
+}
+
+// foreign is an error for what begins as files of other programs do that are not read: GeNIe's DSL has a name between net and its
+// brace, which Hugin's NET has not.
+func foreign(text []byte) error {
+	words := bytes.Fields(start(text[:min(len(text), looked)]))
+	switch {
+	case len(words) > 1 && string(words[0]) == "net" && bytes.IndexByte([]byte("{%/"), words[1][0]) < 0:
+		return fault.New(fault.Unsupported, "this is GeNIe's DSL (net %.40s), which is not read: GeNIe saves a network as XDSL, which is", words[1])
+	case len(words) > 1 && string(words[0]) == "bnet":
+		return fault.New(fault.Unsupported, "this is Netica's DNE (bnet %.40s), which is not read: Netica saves a network as XDSL, NET or DSC, "+
+			"which are", words[1])
+	}
+	return nil
 }
 
 // toldXML is the format that the first element says: it stands behind <? … ?>, <!-- … --> and <!DOCTYPE … [ … ]>.

@@ -81,6 +81,18 @@ func TestBeginnings(t *testing.T) {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
 	}
+	for text, want := range map[string]string{
+		"net asia\n{\n HEADER = \n  {\n   ID = asia;\n  };\n}": "this is GeNIe's DSL (net asia), which is not read",
+		"// ~->[DNET-1]->~\nbnet asia {}":                      "this is Netica's DNE (bnet asia), which is not read",
+	} {
+		_, err := formats.Read(strings.NewReader(text), "", "asia.dsl", uai.Limits{})
+		if err == nil || !strings.Contains(err.Error(), want) || fault.CodeOf(err) != fault.Unsupported {
+			t.Errorf("%.40q: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := formats.Read(strings.NewReader("net % of Hugin\n{}"), "", "", uai.Limits{}); err == nil || !strings.HasPrefix(err.Error(), "net: ") {
+		t.Error(err)
+	}
 	// nothing in the text tells: the name does
 	_, err := formats.Read(strings.NewReader("what is it"), "", "a.bif.gz", uai.Limits{})
 	if err == nil || !strings.HasPrefix(err.Error(), "bif: ") {
