@@ -183,7 +183,8 @@ func foreign(text []byte) error {
 	words := bytes.Fields(start(text[:min(len(text), looked)]))
 	switch {
 	case len(words) > 1 && string(words[0]) == "net" && bytes.IndexByte([]byte("{%/"), words[1][0]) < 0:
-		return fault.New(fault.Unsupported, "this is GeNIe's DSL (net %.40s), which is not read: GeNIe saves a network as XDSL, which is", words[1])
+		return fault.New(fault.Unsupported, 
+			"this is GeNIe's DSL (net %.40s), which is not read: GeNIe saves a network as XDSL, which is", words[1])
 	case len(words) > 1 && string(words[0]) == "bnet":
 		return fault.New(fault.Unsupported, "this is Netica's DNE (bnet %.40s), which is not read: Netica saves a network as XDSL, NET or DSC, "+
 			"which are", words[1])

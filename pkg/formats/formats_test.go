@@ -90,7 +90,8 @@ func TestBeginnings(t *testing.T) {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := formats.Read(strings.NewReader("net % of Hugin\n{}"), "", "", uai.Limits{}); err == nil || !strings.HasPrefix(err.Error(), "net: ") {
+	if _, err := formats.Read(strings.NewReader("net % of Hugin\n{}"), "", "", uai.Limits{}); err == nil ||
+		!strings.HasPrefix(err.Error(), "net: ") {
 		t.Error(err)
 	}
 	// nothing in the text tells: the name does
