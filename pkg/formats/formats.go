@@ -180,10 +180,11 @@ func told(text []byte) Format {
 // foreign is an error for what begins as files of other programs do that are not read: GeNIe's DSL has a name between net and its
 // brace, which Hugin's NET has not.
 func foreign(text []byte) error {
-	words := bytes.Fields(start(text[:min(len(text), looked)]))
+	text = start(text)
+	words := bytes.Fields(text[:min(len(text), 256)])
 	switch {
 	case len(words) > 1 && string(words[0]) == "net" && bytes.IndexByte([]byte("{%/"), words[1][0]) < 0:
-		return fault.New(fault.Unsupported, 
+		return fault.New(fault.Unsupported,
 			"this is GeNIe's DSL (net %.40s), which is not read: GeNIe saves a network as XDSL, which is", words[1])
 	case len(words) > 1 && string(words[0]) == "bnet":
 		return fault.New(fault.Unsupported, "this is Netica's DNE (bnet %.40s), which is not read: Netica saves a network as XDSL, NET or DSC, "+
