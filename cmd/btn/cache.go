@@ -44,7 +44,7 @@ type redisFlag struct {
 const lookTimeout = 5 * time.Second
 
 func (r *redisFlag) open() (*cache.Cache, error) {
-	keys, err := r.Signing.Open(nil)
+	trust, err := r.Signing.Open("", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (r *redisFlag) open() (*cache.Cache, error) {
 	}
 	return cache.On(client, r.Redis, cache.Options{
 		Timeout: lookTimeout,
-		Secrets: keys.Secrets,
+		Secrets: trust.Keys.Secrets,
 		Logger:  slog.New(slog.DiscardHandler),
 	}), nil
 }

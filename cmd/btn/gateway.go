@@ -109,7 +109,7 @@ func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 	if err != nil {
 		return err
 	}
-	signing, err := c.Signing.Open(logger)
+	signing, err := c.Signing.Open("", logger)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 	registry.MustRegister(telemetry.BuildInfo(), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g, err := c.gateway(gateway.Connection{
-		NC: nc, Tenant: c.AsNATS.Tenant, Guard: bus.Guard{Keys: signing},
+		NC: nc, Tenant: c.AsNATS.Tenant, Guard: bus.Guard{Trust: signing},
 	}, logger, registry)
 	if err != nil {
 		return err

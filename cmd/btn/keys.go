@@ -2,21 +2,37 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/basetensor/basetensor/internal/access"
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // keysCmd writes who may do what on a NATS server, with the keys for it.
 type keysCmd struct {
 	Dir    string   `arg:"" help:"Folder for seeds, settings and the server's accounts. What is there stays."`
 	Tenant []string `help:"A tenant who gets a user; may be repeated." placeholder:"NAME"`
+	Rotate []string `help:"A user, 'messages' or 'answers', whose keys get a second one, which is accepted." placeholder:"NAME"`
+	Use    []string `help:"One whose second key is used from now on; the first is accepted." placeholder:"NAME"`
+	Retire []string `help:"One whose other key is not accepted any more." placeholder:"NAME"`
 	At     string   `help:"Where the folder lies on the machines that use it; without it, where it is." placeholder:"PATH"`
 }
 
 // Run writes what is missing and says what to do with it.
 func (c *keysCmd) Run(t *console.Terminal) error {
+	for _, change := range []struct {
+		step  access.Step
+		names []string
+	}{{access.Rotate, c.Rotate}, {access.Use, c.Use}, {access.Retire, c.Retire}} {
+		for _, name := range change.names {
+			if err := access.Change(c.Dir, name, change.step); err != nil {
+				return err
+			}
+		}
+	}
 	fresh, err := access.Write(c.Dir, c.At, c.Tenant)
 	if err != nil {
 		return err
@@ -24,6 +40,12 @@ func (c *keysCmd) Run(t *console.Terminal) error {
 	for _, name := range fresh {
 		fmt.Fprintf(t.Out, "new user %s\n", name)
 	}
+	answers, err := os.ReadFile(filepath.Join(c.Dir, access.AnswersKey))
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	fmt.Fprintf(t.Out, "answers are signed; who has this key can verify them: --answers-key %s\n",
+		strings.Join(strings.Fields(string(answers)), ","))
 	fmt.Fprintf(t.Out, "accounts: %s, for an include in nats-server's configuration (reload it: nats-server --signal reload)\n"+
 		"settings: %s and so on, for --config of the commands\n",
 		filepath.Join(c.Dir, access.ConfigFile), filepath.Join(c.Dir, access.Operator+".json"))

@@ -192,7 +192,10 @@ func Imports(tenant string) []Import {
 	return all
 }
 
-// Reserved reports whether a name is a user's that no tenant can have.
-func Reserved(name string) bool {
+// Reserved reports whether a name is one that no tenant can have.
+func Reserved(name string) bool { return isRole(name) || name == Messages || name == Answers }
+
+// isRole reports whether a name is that of a role.
+func isRole(name string) bool {
 	return slices.ContainsFunc(Roles(), func(r Role) bool { return r.Name == name })
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/access"
+	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -66,8 +67,8 @@ func (r *refusals) take() []string {
 	return all
 }
 
-// connect connects as a user, by the settings that were written for it.
-func (g *guarded) connect(user string) (*nats.Conn, *refusals) {
+// settings are those that were written for a user.
+func (g *guarded) settings(user string) (s access.Settings) {
 	g.t.Helper()
 	path := filepath.Join(g.dir, user+".json")
 	if _, err := os.Stat(path); err != nil {
@@ -77,23 +78,26 @@ func (g *guarded) connect(user string) (*nats.Conn, *refusals) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	var s access.Settings
 	if err := json.Unmarshal(text, &s); err != nil {
 		g.t.Fatal(err)
 	}
-	nkey, err := nats.NkeyOptionFromSeed(s.NKey)
+	return s
+}
+
+// connect connects as a user, by the settings that were written for it.
+func (g *guarded) connect(user string) (*nats.Conn, *refusals) {
+	g.t.Helper()
+	s := g.settings(user)
+	options, err := connect.NATS{NKey: s.NKey, Inbox: s.Inbox}.Options()
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	r := &refusals{}
-	options := []nats.Option{nkey, nats.MaxReconnects(-1), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+	options = append(options, nats.MaxReconnects(-1), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.all = append(r.all, err.Error())
-	})}
-	if s.Inbox != "" {
-		options = append(options, nats.CustomInboxPrefix(s.Inbox))
-	}
+	}))
 	nc, err := nats.Connect(g.server.URL, options...)
 	if err != nil {
 		g.t.Fatal(err)
@@ -102,7 +106,14 @@ func (g *guarded) connect(user string) (*nats.Conn, *refusals) {
 	return nc, r
 }
 
-// run starts all four workers, each as the user of its stage, with the message keys.
+// trust gives a stage the keys that its settings name.
+func (g *guarded) trust(c *pipeline.Config) {
+	c.MessageKeys = filepath.Join(g.dir, access.MessageKeys)
+	c.AnswersKey = filepath.Join(g.dir, access.AnswersKey)
+	c.AnswersSeed = filepath.Join(g.dir, access.AnswersSeed)
+}
+
+// run starts all four workers, each as the user of its stage, with its keys.
 func (g *guarded) run(c pipeline.Config) {
 	g.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -111,7 +122,8 @@ func (g *guarded) run(c pipeline.Config) {
 	for _, stage := range pipeline.Stages() {
 		c := c
 		nc, refused := g.connect(string(stage))
-		c.NC, c.MessageKeys = nc, filepath.Join(g.dir, access.MessageKeys)
+		c.NC = nc
+		g.trust(&c)
 		all.Go(func() {
 			if err := pipeline.Run(ctx, c, stage); err != nil {
 				g.t.Errorf("%s: %v", stage, err)

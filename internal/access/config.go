@@ -14,13 +14,13 @@ func Config(users, tenants []User) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Who may do what. Written by `btn keys`, which keeps the keys that there are: run it again rather than edit this.\n"+
 		"accounts {\n  %s {\n    jetstream: enabled\n    users: [\n", Account)
-	keys := map[string]string{}
+	keys := map[string][]string{}
 	for _, u := range users {
 		keys[u.Name] = u.Public
 	}
 	for _, r := range Roles() {
-		if keys[r.Name] != "" {
-			r.write(&out, keys[r.Name])
+		for _, public := range keys[r.Name] {
+			r.write(&out, public)
 		}
 	}
 	out.WriteString("    ]\n    exports: [\n")
@@ -32,7 +32,11 @@ func Config(users, tenants []User) string {
 	out.WriteString("    ]\n  }\n")
 
 	for _, t := range tenants {
-		fmt.Fprintf(&out, "  %s {\n    users: [{nkey: %s}]  # %s\n    imports: [\n", accountOf(t.Name), t.Public, t.Name)
+		fmt.Fprintf(&out, "  %s {  # %s\n    users: [", accountOf(t.Name), t.Name)
+		for _, public := range t.Public {
+			fmt.Fprintf(&out, " {nkey: %s}", public)
+		}
+		out.WriteString(" ]\n    imports: [\n")
 		for _, i := range Imports(t.Name) {
 			fmt.Fprintf(&out, "      {%s: {account: %s, subject: %q}}\n", i.kind(), Account, i.Subject)
 		}

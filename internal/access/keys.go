@@ -1,7 +1,7 @@
 package access
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -12,19 +12,25 @@ import (
 	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/nats-io/nkeys"
 )
 
-// Files in the folder of Write, beside a seed and settings for every user.
+// Files in the folder of Write, beside a seed and settings for every user. Those of keys have one per line, the first of which is used.
 const (
 	ConfigFile  = "accounts.conf" // for `include` in nats-server's configuration
 	MessageKeys = "message.keys"  // signs what workers write for each other
+	AnswersSeed = "answers.nk"    // signs answers: for the aggregators alone
+	AnswersKey  = "answers.pub"   // by which everybody may verify answers
 	seedSuffix  = ".nk"
 	tenantsDir  = "tenants"
 )
 
-// User is a user's name and public nkey.
-type User struct{ Name, Public string }
+// User is a user's name and its public nkeys: one, or two while they change.
+type User struct {
+	Name   string
+	Public []string
+}
 
 // Settings are those of one user's commands, for --config.
 type Settings struct {
@@ -32,16 +38,18 @@ type Settings struct {
 	Inbox       string `json:"nats-inbox,omitempty"`
 	Tenant      string `json:"nats-tenant,omitempty"`
 	MessageKeys string `json:"message-keys,omitempty"`
+	AnswersKey  string `json:"answers-key,omitempty"`
+	AnswersSeed string `json:"answers-seed,omitempty"`
 }
 
-// Write makes what is missing in a folder: an nkey seed and settings for every role and for the tenants, the keys that sign messages, and
-// the server's accounts for all users that the folder then has. What is there stays, so that more tenants can be added. at is the folder
-// that the settings name, where the files will lie on the machines; "" is dir. Seeds and keys can be read by their owner only. It returns
-// the names of the users that are new.
+// Write makes what is missing in a folder: an nkey seed and settings for every role and for the tenants, the keys that sign messages and
+// answers, and the server's accounts for all users that the folder then has. What is there stays, so that more tenants can be added. at is
+// the folder that the settings name, where the files will lie on the machines; "" is dir. Seeds and keys can be read by their owner only.
+// It returns the names of the users that are new.
 func Write(dir, at string, tenants []string) (fresh []string, err error) {
 	for _, t := range tenants {
 		if !form.IsToken(t) || Reserved(t) {
-			return nil, fault.New(fault.BadInput, "access: tenant %.80q is not [A-Za-z0-9_-]{1,64}, or a stage's name", t)
+			return nil, fault.New(fault.BadInput, "access: tenant %.80q is not [A-Za-z0-9_-]{1,64}, or a name with another meaning", t)
 		}
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
@@ -54,11 +62,21 @@ func Write(dir, at string, tenants []string) (fresh []string, err error) {
 		return nil, fault.Wrap(fault.BadInput, err)
 	}
 	w := writer{dir: dir, at: at}
+	w.make(MessageKeys, "# The first key signs, all verify.\n", seal.NewKey)
+	w.make(AnswersSeed, "", seal.NewAnswersSeed)
+	answers := w.public(AnswersSeed, nkeys.IsValidPublicAccountKey)
+	w.write(AnswersKey, []byte(strings.Join(answers, "\n")+"\n"), 0o644)
 
 	var users []User
 	for _, r := range Roles() {
-		s := Settings{Inbox: Inbox(r.Name)}
-		if r.Name != Client {
+		s := Settings{Inbox: Inbox(r.Name), AnswersKey: filepath.Join(at, AnswersKey)}
+		switch r.Name {
+		case Client:
+			s.AnswersKey = strings.Join(answers, ",")
+		case query.StageAggregate:
+			s.AnswersSeed = filepath.Join(at, AnswersSeed)
+			fallthrough
+		default:
 			s.MessageKeys = filepath.Join(at, MessageKeys)
 		}
 		users = append(users, User{r.Name, w.user(r.Name, s)})
@@ -69,14 +87,9 @@ func Write(dir, at string, tenants []string) (fresh []string, err error) {
 	}
 	var owners []User
 	for _, t := range slices.Compact(slices.Sorted(slices.Values(append(known, tenants...)))) {
-		owners = append(owners, User{t, w.user(filepath.Join(tenantsDir, t), Settings{Tenant: t})})
+		s := Settings{Tenant: t, AnswersKey: strings.Join(answers, ",")}
+		owners = append(owners, User{t, w.user(filepath.Join(tenantsDir, t), s)})
 	}
-
-	keys, err := seal.NewKey()
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err)
-	}
-	w.once(MessageKeys, []byte("# The first key signs, all verify.\n"+keys+"\n"), 0o600)
 	w.write(ConfigFile, []byte(Config(users, owners)), 0o644)
 	return w.fresh, w.err
 }
@@ -103,54 +116,58 @@ type writer struct {
 	err     error
 }
 
-// user makes a user's seed, if it has none, and settings, and returns its public key.
-func (w *writer) user(name string, s Settings) string {
-	if w.err != nil {
-		return ""
-	}
-	pair, err := nkeys.CreateUser()
-	if err != nil {
-		w.err = fault.Wrap(fault.Internal, err)
-		return ""
-	}
-	seed, err := pair.Seed()
-	if err != nil {
-		w.err = fault.Wrap(fault.Internal, err)
-		return ""
-	}
-	if w.once(name+seedSuffix, append(seed, '\n'), 0o600) {
+// user makes a user's seed, if it has none, and settings, and returns its public keys.
+func (w *writer) user(name string, s Settings) []string {
+	if w.make(name+seedSuffix, "", newUserSeed) {
 		w.fresh = append(w.fresh, filepath.Base(name))
 	}
-
 	s.NKey = filepath.Join(w.at, name+seedSuffix)
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		w.err = fault.Wrap(fault.Internal, err)
-		return ""
+		w.err = cmp.Or(w.err, fault.Wrap(fault.Internal, err))
+		return nil
 	}
 	w.write(name+".json", append(text, '\n'), 0o644)
-	return w.public(name + seedSuffix)
+	return w.public(name+seedSuffix, nkeys.IsValidPublicUserKey)
 }
 
-// public returns the public key of a seed's file.
-func (w *writer) public(name string) string {
+// make writes a file with a new key, if there is none, and reports whether it did.
+func (w *writer) make(name, above string, fresh func() (string, error)) bool {
 	if w.err != nil {
-		return ""
+		return false
 	}
-	text, err := os.ReadFile(filepath.Join(w.dir, name))
+	key, err := fresh()
 	if err != nil {
-		w.err = fault.Wrap(fault.BadInput, err)
-		return ""
+		w.err = fault.Wrap(fault.Internal, err)
+		return false
 	}
-	pair, err := nkeys.FromSeed(bytes.TrimSpace(text))
-	if err == nil {
+	return w.once(name, []byte(above+key+"\n"), 0o600)
+}
+
+// public returns the public keys of a file of seeds, all of which are of the kind that is asked for.
+func (w *writer) public(name string, valid func(string) bool) []string {
+	if w.err != nil {
+		return nil
+	}
+	keys, err := keysOf(filepath.Join(w.dir, name))
+	if err != nil {
+		w.err = err
+		return nil
+	}
+	var all []string
+	for _, seed := range keys {
+		pair, err := nkeys.FromSeed([]byte(seed))
 		var public string
-		if public, err = pair.PublicKey(); err == nil && nkeys.IsValidPublicUserKey(public) {
-			return public
+		if err == nil {
+			public, err = pair.PublicKey()
 		}
+		if err != nil || !valid(public) {
+			w.err = fault.New(fault.BadInput, "access: %s has something other than seeds of its kind", filepath.Join(w.dir, name))
+			return nil
+		}
+		all = append(all, public)
 	}
-	w.err = fault.New(fault.BadInput, "access: %s has no seed of a user", filepath.Join(w.dir, name))
-	return ""
+	return all
 }
 
 // once writes a file that is not there, and reports whether it did.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +32,7 @@ func (g *guarded) as(tenant string) *client.Client {
 	c, err := client.New(nc)
 	must(g.t, err)
 	must(g.t, c.As(tenant))
+	must(g.t, c.AnswersKey(g.settings(tenant).AnswersKey, false))
 	return c
 }
 
@@ -159,9 +159,9 @@ func TestTenantsAreTold(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { // it serves another lane, so that acme's stays full
-		ended <- pipeline.Run(work, pipeline.Config{
-			NC: reparam, MessageKeys: filepath.Join(g.dir, access.MessageKeys), Lanes: []int{(wire.Lane("acme") + 1) % wire.Lanes},
-		}, pipeline.StageReparam)
+		c := pipeline.Config{NC: reparam, Lanes: []int{(wire.Lane("acme") + 1) % wire.Lanes}}
+		g.trust(&c)
+		ended <- pipeline.Run(work, c, pipeline.StageReparam)
 	}()
 	for {
 		_, err := c.Submit(ctx, wire.Request{Job: "acme." + nuid.Next(), UAI: coin, Queries: []query.Query{{}}})

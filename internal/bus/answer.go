@@ -19,9 +19,15 @@ const (
 	look      = 2 * time.Second
 )
 
-// Answer returns the bytes of the job's answer as soon as it is stored. It listens to the
-// republished answer and never to the answer's own subject, on which refused ones pass as well.
-func (b *Bus) Answer(ctx context.Context, job string) ([]byte, error) {
+// Answered is a job's stored answer.
+type Answered struct {
+	Header nats.Header
+	Data   []byte // all of it, wherever it is stored
+}
+
+// Answer returns the job's answer as soon as it is stored. It listens to the republished answer
+// and never to the answer's own subject, on which refused ones pass as well.
+func (b *Bus) Answer(ctx context.Context, job string) (Answered, error) {
 	return b.AnswerOr(ctx, job, func(context.Context) error { return nil })
 }
 
@@ -29,11 +35,11 @@ func (b *Bus) Answer(ctx context.Context, job string) ([]byte, error) {
 // an error of quiet ends it.
 func (b *Bus) AnswerOr(
 	ctx context.Context, job string, quiet func(context.Context) error,
-) ([]byte, error) {
+) (a Answered, err error) {
 	done := make(chan *nats.Msg, 4)
 	sub, err := b.NC.ChanSubscribe(wire.DoneSubject(job), done)
 	if err != nil {
-		return nil, fault.New(fault.Infrastructure, "bus: wait for job %s: %w", job, err)
+		return a, fault.New(fault.Infrastructure, "bus: wait for job %s: %w", job, err)
 	}
 	defer sub.Unsubscribe()
 
@@ -41,22 +47,24 @@ func (b *Bus) AnswerOr(
 		stored, err := b.Get(ctx, StreamAnswer, wire.AnswerSubject(job))
 		switch {
 		case err == nil:
-			return stored.Data, nil
+			return Answered{stored.Header, stored.Data}, nil
 		case ctx.Err() != nil:
-			return nil, fmt.Errorf("bus: wait for job %s: %w", job, ctx.Err())
+			return a, fmt.Errorf("bus: wait for job %s: %w", job, ctx.Err())
 		case !errors.Is(err, ErrNotFound):
-			return nil, err
+			return a, err
 		}
 
 		m, err := b.heard(ctx, job, done, pause)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("bus: wait for job %s: %w", job, err)
+			return a, fmt.Errorf("bus: wait for job %s: %w", job, err)
 		case m != nil:
-			return b.Payload(ctx, message.Owner(job), m.Header, m.Data)
+			a.Header = m.Header
+			a.Data, err = b.Payload(ctx, message.Owner(job), m.Header, m.Data)
+			return a, err
 		}
 		if err := quiet(ctx); err != nil {
-			return nil, err
+			return a, err
 		}
 	}
 }
@@ -71,7 +79,7 @@ func (b *Bus) heard(
 	for {
 		select {
 		case m := <-done:
-			if b.GenuineDone(job, m) {
+			if b.GenuineAnswer(job, m.Header, m.Data) {
 				return m, nil
 			}
 		case <-timer.C:

@@ -37,8 +37,7 @@ func (b *Bus) FitFor(ctx context.Context, owner string, m *nats.Msg) (*nats.Msg,
 	}
 
 	if int64(len(m.Data))+envelope <= b.NC.MaxPayload() {
-		b.sign(m, m.Subject)
-		return m, nil
+		return m, b.sign(m, m.Subject)
 	}
 
 	digest, err := b.put(ctx, blobs.of(owner), m.Data)
@@ -51,8 +50,7 @@ func (b *Bus) FitFor(ctx context.Context, owner string, m *nats.Msg) (*nats.Msg,
 		named.Header[k] = v
 	}
 	named.Header[headerBlob] = []string{digest}
-	b.sign(named, named.Subject)
-	return named, nil
+	return named, b.sign(named, named.Subject)
 }
 
 // Payload returns the payload of a message: its data, or the blob that its header names, of the owner of its job.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/seal"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -18,7 +19,7 @@ import (
 
 // Guard is how a Bus takes internal messages. The zero value signs nothing and believes everything.
 type Guard struct {
-	Keys *seal.Keys
+	seal.Trust
 
 	// Remove: stored messages that are forged are deleted, so that the true ones can be stored.
 	Remove bool
@@ -31,38 +32,52 @@ func (b *Bus) Guard(g Guard) { b.guard = g }
 
 // sign puts its MAC into an internal message that is complete. It may be delivered on another subject than the one that it is
 // published on.
-func (b *Bus) sign(m *nats.Msg, delivered string) {
-	if b.guard.Keys != nil && message.Internal(message.KindOf(delivered)) {
+func (b *Bus) sign(m *nats.Msg, delivered string) error {
+	kind := message.KindOf(delivered)
+	if b.guard.Keys != nil && message.Internal(kind) {
 		m.Header[seal.Header] = []string{b.guard.Keys.Sign(delivered, blobOf(m.Header), m.Data)}
 	}
+	if kind != message.KindAnswer {
+		return nil
+	}
+	signature, err := b.guard.Answers.Sign(delivered, digestOf(m.Header), contentOf(m.Header, m.Data))
+	if signature != "" {
+		m.Header[seal.Signature] = []string{signature}
+	}
+	return fault.Wrap(fault.Internal, err)
 }
 
 // Say publishes a message that no stream stores, signed if it is internal.
 func (b *Bus) Say(m *nats.Msg) error {
-	b.sign(m, m.Subject)
+	if err := b.sign(m, m.Subject); err != nil {
+		return err
+	}
 	return b.NC.PublishMsg(m)
 }
 
 // Genuine reports whether a message of a subject may be believed: it is not internal, or signed. Others are told to Guard.Forged.
 func (b *Bus) Genuine(subject string, h nats.Header, data []byte) bool {
-	if b.guard.Keys == nil {
-		return true
-	}
 	kind := message.KindOf(subject)
-	if !message.Internal(kind) {
-		return true
-	}
-	mac := ""
-	if v := h[seal.Header]; len(v) > 0 {
-		mac = v[0]
-	}
-	if b.guard.Keys.Verify(mac, subject, blobOf(h), data) {
+	if b.guard.signed(kind, subject, h, data) {
 		return true
 	}
 	if b.guard.Forged != nil {
 		b.guard.Forged(kind, subject)
 	}
 	return false
+}
+
+// signed reports whether a message is one that nobody signs, or has the signature that the keys ask for: an answer that of an aggregator,
+// what else is internal the MAC of a worker. Who has no public key of aggregators takes an answer for what workers write.
+func (g *Guard) signed(kind message.Kind, subject string, h nats.Header, data []byte) bool {
+	switch {
+	case kind == message.KindAnswer && g.Answers != nil:
+		said := h[seal.Signature]
+		return len(said) < 2 && g.Answers.Verify(first(said), subject, digestOf(h), contentOf(h, data))
+	case g.Keys != nil && message.Internal(kind):
+		return g.Keys.Verify(first(h[seal.Header]), subject, blobOf(h), data)
+	}
+	return true
 }
 
 // believed returns the message that is stored on a subject, or on one that a filter has, if it is genuine: signed for the subject that was
@@ -112,15 +127,29 @@ func (b *Bus) Forged(ctx context.Context, d *Delivered) {
 	}
 }
 
-// GenuineDone is Genuine for a republished answer, which was signed for the subject that it is stored on.
-func (b *Bus) GenuineDone(job string, m *nats.Msg) bool {
-	return b.Genuine(wire.AnswerSubject(job), m.Header, m.Data)
+// GenuineAnswer is Genuine for an answer that comes otherwise than from its stream: republished, or as the reply to a request.
+func (b *Bus) GenuineAnswer(job string, h nats.Header, data []byte) bool {
+	return b.Genuine(wire.AnswerSubject(job), h, data)
+}
+
+// first returns the first of a header's values, or "".
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
 }
 
 // blobOf returns the digest of the blob that is a message's payload, or "".
-func blobOf(h nats.Header) string {
-	if v := h[headerBlob]; len(v) > 0 {
-		return v[0]
+func blobOf(h nats.Header) string { return first(h[headerBlob]) }
+
+// digestOf returns the digest of the request that a message belongs to, or "".
+func digestOf(h nats.Header) string { return first(h[wire.HeaderDigest]) }
+
+// contentOf returns the digest of a message's payload, wherever it is.
+func contentOf(h nats.Header, data []byte) string {
+	if blob := blobOf(h); blob != "" {
+		return blob
 	}
-	return ""
+	return wire.Digest(data)
 }

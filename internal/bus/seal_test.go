@@ -31,7 +31,7 @@ func signed(t *testing.T, b *bus.Bus, remove bool) (*bus.Bus, *[]message.Kind) {
 	must(t, err)
 	found := &[]message.Kind{}
 	own.Guard(bus.Guard{
-		Keys: keys, Remove: remove, Forged: func(k message.Kind, _ string) { *found = append(*found, k) },
+		Trust: seal.Trust{Keys: keys}, Remove: remove, Forged: func(k message.Kind, _ string) { *found = append(*found, k) },
 	})
 	return own, found
 }

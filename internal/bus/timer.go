@@ -57,6 +57,5 @@ func (b *Bus) timer(lane int, m *wire.Deadline) (*nats.Msg, error) {
 	h[headerScheduleTarget] = []string{target}
 
 	msg := &nats.Msg{Subject: wire.TimerSubject(lane, m.Job), Header: h, Data: data}
-	b.sign(msg, target)
-	return msg, nil
+	return msg, b.sign(msg, target)
 }

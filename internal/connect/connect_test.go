@@ -175,7 +175,7 @@ func TestNATSRefusesSettings(t *testing.T) {
 		"--nats-password-file: open":          {User: "a", PasswordFile: "absent"},
 		"--nats-password-file":                {User: "a", PasswordFile: file(t, "empty", "\n")},
 		"--nats-nkey":                         {NKey: secret},
-		"--nats-nkey: absent":                 {NKey: "absent"},
+		"--nats-nkey: open absent":            {NKey: "absent"},
 		"--nats-creds: open":                  {Creds: "absent"},
 		"has no JWT":                          {Creds: secret},
 		"--nats-token-file":                   {TokenFile: "absent"},

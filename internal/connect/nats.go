@@ -1,5 +1,6 @@
 // Package connect says who a process is to NATS and Redis, and whom it believes there: credentials, keys and certificates, from files
-// only. What a file says is read again for every connection, so that secrets change without a restart.
+// only. What a file says is read again for every connection, so that secrets change without a restart. Of an nkey the first connection says
+// which one it is; the others of the process have the same.
 package connect
 
 import (
@@ -18,7 +19,7 @@ import (
 // is. Its tags are those of the commands' flags.
 type NATS struct {
 	Creds        string `name:"nats-creds" placeholder:"FILE" help:"A user's JWT and seed, in one file as nsc writes it."`
-	NKey         string `name:"nats-nkey" placeholder:"FILE" help:"File with a user's nkey seed."`
+	NKey         string `name:"nats-nkey" placeholder:"FILE" help:"File with a user's nkey seeds, one per line; the first is used."`
 	User         string `name:"nats-user" placeholder:"NAME" help:"User of NATS, whose password is in --nats-password-file."`
 	PasswordFile string `name:"nats-password-file" placeholder:"FILE" help:"File with that password."`
 	TokenFile    string `name:"nats-token-file" placeholder:"FILE" help:"File with a token."`
@@ -52,11 +53,21 @@ func (n NATS) Options() ([]nats.Option, error) {
 	case n.Creds != "":
 		options = append(options, nats.UserCredentials(n.Creds))
 	case n.NKey != "":
-		option, err := nats.NkeyOptionFromSeed(n.NKey)
+		pair, err := userOf(n.NKey, "")
 		if err != nil {
-			return nil, fault.New(fault.BadInput, "connect: --nats-nkey: %s has no seed of a user", n.NKey)
+			return nil, fault.New(fault.BadInput, "connect: --nats-nkey: %w", err)
 		}
-		options = append(options, option)
+		public, err := pair.PublicKey()
+		if err != nil {
+			return nil, fault.Wrap(fault.Internal, err)
+		}
+		options = append(options, nats.Nkey(public, func(nonce []byte) ([]byte, error) {
+			pair, err := userOf(n.NKey, public)
+			if err != nil {
+				return nil, err
+			}
+			return pair.Sign(nonce)
+		}))
 	case n.User != "":
 		options = append(options, nats.UserInfoHandler(func() (user, password string) {
 			password, _ = Secret(n.PasswordFile) // if it is gone the server says who it refuses
@@ -131,4 +142,26 @@ func checkCreds(file string) error {
 		return fmt.Errorf("%s has no seed", file)
 	}
 	return nil
+}
+
+// userOf returns the key of a user whose seed is in a file: the first one, or that of a public key. A process goes on with the key that it
+// began with, which the file has until it is retired.
+func userOf(file, public string) (nkeys.KeyPair, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		pair, err := nkeys.FromSeed([]byte(strings.TrimSpace(line)))
+		if err != nil {
+			continue // a comment, or what decorates a seed
+		}
+		if is, err := pair.PublicKey(); err == nil && nkeys.IsValidPublicUserKey(is) && (public == "" || public == is) {
+			return pair, nil
+		}
+	}
+	if public != "" {
+		return nil, fmt.Errorf("%s has no seed of the user %s any more, with which this process began", file, public)
+	}
+	return nil, fmt.Errorf("%s has no seed of a user", file)
 }

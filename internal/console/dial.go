@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/client"
 )
 
-// Dial connects to the server as whom the flags say. With message keys the client believes signed
-// answers only.
+// Dial connects to the server as whom the flags say. With keys the client believes signed answers
+// only.
 func Dial(url string, as connect.NATS, signing seal.Flags) (*client.Client, error) {
 	options, err := as.Options()
 	if err != nil {
@@ -27,6 +27,9 @@ func Dial(url string, as connect.NATS, signing seal.Flags) (*client.Client, erro
 	}
 	if err == nil && signing.MessageKeys != "" {
 		err = remote.MessageKeys(signing.MessageKeys, signing.AcceptUnsigned)
+	}
+	if err == nil && signing.AnswersKey != "" {
+		err = remote.AnswersKey(signing.AnswersKey, signing.AcceptUnsigned)
 	}
 	if err != nil {
 		remote.Close()

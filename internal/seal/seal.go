@@ -1,5 +1,5 @@
-// Package seal signs what workers write for each other, and tells what somebody else wrote. The keys are in a file, which is read again
-// when it changes: the first one signs, all of them verify.
+// Package seal signs what workers write for each other, and the answers that aggregators give, and tells what somebody else wrote. The keys
+// are in files, which are read again when they change: the first one signs, all of them verify.
 package seal
 
 import (
@@ -63,7 +63,7 @@ func (k *key) mac(to *[macBytes]byte, subject, blob string, data []byte) {
 // Sign returns the MAC of a message: of its subject, its blob ("" for none) and its data.
 func (k *Keys) Sign(subject, blob string, data []byte) string {
 	var mac [macBytes]byte
-	k.now()[0].mac(&mac, subject, blob, data)
+	k.file.now().all[0].mac(&mac, subject, blob, data)
 	return hex.EncodeToString(mac[:])
 }
 
@@ -84,14 +84,7 @@ func (k *Keys) Verify(mac, subject, blob string, data []byte) bool {
 		}
 		said[i] = high<<4 | low
 	}
-	before := k.nowSet()
-	if verify(before.all, &said, subject, blob, data) {
-		return true
-	}
-	// The key may be newer than the last look at the file, which another goroutine may have looked at meanwhile.
-	k.look()
-	after := k.keys.Load()
-	return after != before && verify(after.all, &said, subject, blob, data)
+	return k.file.either(func(now *set) bool { return verify(now.all, &said, subject, blob, data) })
 }
 
 func verify(keys []*key, said *[macBytes]byte, subject, blob string, data []byte) bool {
@@ -121,7 +114,7 @@ func (k *Keys) Secrets() [][]byte {
 	if k == nil {
 		return nil
 	}
-	return k.nowSet().secrets
+	return k.file.now().secrets
 }
 
 // NewKey returns a line for a file of keys: 32 random bytes in base64.

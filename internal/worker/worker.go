@@ -41,6 +41,7 @@ type flags struct {
 	ChunkFlops   float64       `help:"About how many operations a task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
 	MemoryLimit  config.Size   `help:"${memory_limit_help}" placeholder:"SIZE"`
 	Tenants      string        `help:"${tenants_help}" placeholder:"FILE"`
+	AnswersSeed  string        `help:"File with the seed that signs answers (SA…), one of --answers-key." placeholder:"FILE"`
 	Drain        time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
 	Ceiling      time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"15m"`
 	Overdue      time.Duration `help:"${overdue_help}" default:"10s"`
@@ -67,6 +68,7 @@ var onlyOf = map[string][]pipeline.Stage{
 	"tenants":       {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate}, // whose latencies are by class
 	"threads":       {pipeline.StageContract},
 	"memory":        {pipeline.StageContract},
+	"answers-seed":  {pipeline.StageAggregate},
 }
 
 // matters hides the flags that change nothing in a stage.
@@ -153,6 +155,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		RedisClient:  store,
 		RedisTimeout: f.RedisTimeout,
 		MessageKeys:  f.Signing.MessageKeys, AcceptUnsigned: f.Signing.AcceptUnsigned,
+		AnswersKey: f.Signing.AnswersKey, AnswersSeed: f.AnswersSeed,
 		Lanes:       f.Lanes,
 		Concurrency: f.Concurrency,
 		Threads:     f.Threads,

@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/metrics"
+	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -225,7 +226,13 @@ func (s *service) infer(r micro.Request, began time.Time) {
 	if err == nil {
 		s.answered.Add(1)
 		s.metrics.Request(metrics.Answered, time.Since(began))
-		s.reply(r, message.Headers(&wire.Answer{}, m.Job, digest, m.Tenant), answer)
+		h := nats.Header(message.Headers(&wire.Answer{}, m.Job, digest, m.Tenant))
+		for _, signed := range []string{seal.Header, seal.Signature} { // by the aggregator, who is believed
+			if v := answer.Header[signed]; len(v) > 0 {
+				h[signed] = v
+			}
+		}
+		s.reply(r, h, answer.Data)
 		return
 	}
 

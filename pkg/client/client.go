@@ -41,6 +41,7 @@ type Client struct {
 	nc    *nats.Conn
 	bus   *bus.Bus
 	room  *bus.Room
+	trust seal.Trust
 	owned bool
 
 	mu    sync.Mutex
@@ -87,14 +88,31 @@ func On(b *bus.Bus) *Client {
 }
 
 // MessageKeys has the client believe only answers that workers signed with a key of the file, which
-// is read again when it changes. It is called before anything else. With acceptUnsigned, answers that
-// are not signed are believed too. Without keys the client believes every answer.
+// is read again when it changes, and sign what it writes for workers. It is called before anything
+// else. With acceptUnsigned, answers that are not signed are believed too. Without keys the client
+// believes every answer. Who has the file can sign whatever workers write: for answers alone
+// AnswersKey is enough.
 func (c *Client) MessageKeys(file string, acceptUnsigned bool) error {
 	keys, err := seal.Open(file, acceptUnsigned, nil)
 	if err != nil {
 		return err
 	}
-	c.bus.Guard(bus.Guard{Keys: keys})
+	c.trust.Keys = keys
+	c.bus.Guard(bus.Guard{Trust: c.trust})
+	return nil
+}
+
+// AnswersKey has the client believe only answers that an aggregator signed whose public key is
+// given: one or several with commas, or a file of them, a line each, which is read again when it
+// changes. It is called before anything else. With acceptUnsigned, answers that are not signed are
+// believed too.
+func (c *Client) AnswersKey(public string, acceptUnsigned bool) error {
+	answers, err := seal.OpenAnswers(public, "", acceptUnsigned, nil)
+	if err != nil {
+		return err
+	}
+	c.trust.Answers = answers
+	c.bus.Guard(bus.Guard{Trust: c.trust})
 	return nil
 }
 

@@ -83,6 +83,9 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error
 		return nil, err
 	}
 	if u == nil {
+		if !c.bus.GenuineAnswer(m.Job, reply.Header, reply.Data) {
+			return c.Wait(inner, m.Job) // the true one is stored, or will be
+		}
 		return byName(a), nil
 	}
 

@@ -45,7 +45,7 @@ func (c *Client) Results(
 		if !wire.ValidJob(job) || wanted != nil && !wanted(job) {
 			return
 		}
-		if !c.bus.GenuineDone(job, m) {
+		if !c.bus.GenuineAnswer(job, m.Header, m.Data) {
 			return
 		}
 		data, err := c.bus.Payload(ctx, message.Owner(job), m.Header, m.Data)

@@ -105,9 +105,9 @@ func (c *Client) WaitTelling(
 	defer func() { tracing.End(span, err) }()
 
 	q := &quiet{c: c, job: job, tell: tell}
-	data, err := c.bus.AnswerOr(ctx, job, q.look)
+	stored, err := c.bus.AnswerOr(ctx, job, q.look)
 	if err != nil {
 		return nil, err
 	}
-	return decodeAnswer(data)
+	return decodeAnswer(stored.Data)
 }

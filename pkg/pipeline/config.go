@@ -58,6 +58,12 @@ type Config struct {
 	// MessageKeys is a file of keys that sign what workers write for each other, and the answers; it
 	// is read again when it changes. Empty: nothing is signed, and everything is believed.
 	MessageKeys string
+	// AnswersKey has the public keys of aggregators, with commas, or names a file of them: answers that
+	// none of them signed are not believed. Empty: answers are what MessageKeys signs.
+	AnswersKey string
+	// AnswersSeed is a file with the seed by which this aggregator signs its answers; it is read again
+	// when it changes. An aggregator with AnswersKey needs it.
+	AnswersSeed string
 	// AcceptUnsigned has unsigned messages believed too, for the time in which keys are introduced.
 	AcceptUnsigned bool
 

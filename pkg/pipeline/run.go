@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
@@ -11,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/internal/workers"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -38,17 +40,17 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	if err != nil {
 		return err
 	}
-	keys, err := seal.Flags{MessageKeys: c.MessageKeys, AcceptUnsigned: c.AcceptUnsigned}.Open(c.Logger)
+	trust, err := c.trust(stages)
 	if err != nil {
 		return err
 	}
-	b.Guard(bus.Guard{Keys: keys, Remove: true, Forged: workers.Forged(c.Logger, c.Metrics)})
+	b.Guard(bus.Guard{Trust: trust, Remove: true, Forged: workers.Forged(c.Logger, c.Metrics)})
 
 	// in this process only without a Redis
 	remember := cache.Options{
 		Timeout:  c.RedisTimeout,
 		Overflow: cached.Overflow{Bus: b},
-		Secrets:  keys.Secrets,
+		Secrets:  trust.Keys.Secrets,
 		Logger:   c.Logger,
 	}
 	store := cache.On(c.RedisClient, c.Redis, remember)
@@ -106,6 +108,20 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 		return nil
 	}
 	return err
+}
+
+// trust returns whom stages believe, and how they sign.
+func (c Config) trust(stages []Stage) (seal.Trust, error) {
+	seed := ""
+	if slices.Contains(stages, StageAggregate) {
+		seed = c.AnswersSeed
+		if c.AnswersKey != "" && seed == "" {
+			return seal.Trust{}, fault.New(fault.BadInput,
+				"pipeline: an aggregator with --answers-key needs --answers-seed: nobody would believe its answers")
+		}
+	}
+	flags := seal.Flags{MessageKeys: c.MessageKeys, AnswersKey: c.AnswersKey, AcceptUnsigned: c.AcceptUnsigned}
+	return flags.Open(seed, c.Logger)
 }
 
 // beside runs f in a goroutine. The function that it returns waits for its end.

@@ -1,0 +1,145 @@
+package seal
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nkeys"
+)
+
+// Signature is the header of an answer with its signature, in base64 of URLs without padding.
+const Signature = "Btn-Signature"
+
+// Answers tell by public keys who signed an answer, and sign where they have a seed. Who can verify cannot sign, so tenants may have the
+// public keys. Its methods may be called from any goroutine.
+type Answers struct {
+	unsigned bool // answers without a signature are believed
+	public   *watched[[]nkeys.KeyPair]
+	seeds    *watched[[]nkeys.KeyPair] // nil: it cannot sign
+}
+
+// OpenAnswers returns the keys of aggregators: public ones with commas, or of a file that has them, and the file of this one's seeds, the
+// first of which signs; "" for none. With unsigned, answers without a signature are believed. The log may be nil.
+func OpenAnswers(public, seeds string, unsigned bool, log *slog.Logger) (*Answers, error) {
+	a := &Answers{unsigned: unsigned}
+	var err error
+	if all := strings.Split(public, ","); nkeys.IsValidPublicAccountKey(strings.TrimSpace(all[0])) {
+		a.public = &watched[[]nkeys.KeyPair]{}
+		var keys *[]nkeys.KeyPair
+		if keys, err = parsePublic("--answers-key", lines(strings.Join(all, "\n"))); err == nil {
+			a.public.value.Store(keys)
+		}
+	} else {
+		parse := func(lines []entry) (*[]nkeys.KeyPair, error) { return parsePublic(public, lines) }
+		a.public, err = open("the public keys of answers", public, parse, log)
+	}
+	if err != nil {
+		return nil, fault.New(fault.BadInput, "seal: --answers-key: %w", err)
+	}
+	if seeds == "" {
+		return a, nil
+	}
+
+	parse := func(lines []entry) (*[]nkeys.KeyPair, error) { return parseSeeds(seeds, lines) }
+	if a.seeds, err = open("the seeds that sign answers", seeds, parse, log); err != nil {
+		return nil, fault.New(fault.BadInput, "seal: --answers-seed: %w", err)
+	}
+	if signs := (*a.seeds.now())[0]; !slices.ContainsFunc(*a.public.now(), func(k nkeys.KeyPair) bool { return sameKey(k, signs) }) {
+		return nil, fault.New(fault.BadInput, "seal: the public key of --answers-seed %s is not one of --answers-key", seeds)
+	}
+	return a, nil
+}
+
+func parsePublic(from string, lines []entry) (*[]nkeys.KeyPair, error) {
+	var all []nkeys.KeyPair
+	for _, l := range lines {
+		key, err := nkeys.FromPublicKey(l.text)
+		if err != nil || !nkeys.IsValidPublicAccountKey(l.text) {
+			return nil, fmt.Errorf("%s, line %d: no public key of an account (A…)", from, l.number)
+		}
+		all = append(all, key)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: %w", from, errNone)
+	}
+	return &all, nil
+}
+
+func parseSeeds(file string, lines []entry) (*[]nkeys.KeyPair, error) {
+	var all []nkeys.KeyPair
+	for _, l := range lines {
+		key, err := nkeys.FromSeed([]byte(l.text))
+		if err == nil {
+			var public string
+			if public, err = key.PublicKey(); err == nil && !nkeys.IsValidPublicAccountKey(public) {
+				err = errors.New("of another kind")
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s, line %d: no seed of an account (SA…)", file, l.number)
+		}
+		all = append(all, key)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: %w", file, errNone)
+	}
+	return &all, nil
+}
+
+func sameKey(a, b nkeys.KeyPair) bool {
+	x, errX := a.PublicKey()
+	y, errY := b.PublicKey()
+	return x == y && errX == nil && errY == nil
+}
+
+// NewAnswersSeed returns a seed that signs answers.
+func NewAnswersSeed() (string, error) {
+	pair, err := nkeys.CreateAccount()
+	if err != nil {
+		return "", err
+	}
+	seed, err := pair.Seed()
+	return string(seed), err
+}
+
+// answer is what is signed of an answer: the subject that it is stored on, the digests of the request and of the answer's bytes. It
+// has the lengths of both texts, so no two answers look alike, and begins with what it is, so that no other signature of the key is one.
+func answer(subject, request, content string) []byte {
+	b := []byte("basetensor: answer, 1\n")
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(subject)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(request)))
+	b = append(b, subject...)
+	b = append(b, request...)
+	return append(b, content...)
+}
+
+// Sign returns the signature of an answer, "" without a seed: of the subject that it is stored on, the digest of its request and that of its
+// own bytes.
+func (a *Answers) Sign(subject, request, content string) (string, error) {
+	if a == nil || a.seeds == nil {
+		return "", nil
+	}
+	signature, err := (*a.seeds.now())[0].Sign(answer(subject, request, content))
+	return base64.RawURLEncoding.EncodeToString(signature), err
+}
+
+// Verify reports whether an answer has a signature by one of the keys. The empty one is none: who accepts unsigned answers accepts it.
+func (a *Answers) Verify(signature, subject, request, content string) bool {
+	if signature == "" {
+		return a.unsigned
+	}
+	said, err := base64.RawURLEncoding.Strict().DecodeString(signature)
+	if err != nil {
+		return false
+	}
+	b := answer(subject, request, content)
+	return a.public.either(func(keys *[]nkeys.KeyPair) bool {
+		return slices.ContainsFunc(*keys, func(k nkeys.KeyPair) bool { return k.Verify(b, said) == nil })
+	})
+}
