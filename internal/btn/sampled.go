@@ -56,6 +56,9 @@ type Sampling struct {
 	Knots []float64 `msgpack:"knots,omitempty"`
 	// Product says that components begin with draws from beliefs, else from uniform distributions.
 	Product bool `msgpack:"product,omitempty"`
+	// Modes is from how many other starts chains begin beside, at most: uniform ones, where theirs are from beliefs, and modes that a search
+	// finds. A component is a chain from each start.
+	Modes int `msgpack:"modes,omitempty"`
 	// Of is how many components there are altogether where states are drawn among them: then none of the network's variables is summed
 	// out beforehand, and Shape is that of its tables of terms. 0: Z and marginals alone.
 	Of int64 `msgpack:"of,omitempty"`
@@ -98,6 +101,8 @@ func (p *Sampled) Fits(*Network) error {
 		return misfit("it does not say how it is drawn")
 	case s.Kind == SampledByAnnealing && (s.Rungs < 1 || s.Rungs > 1<<30):
 		return misfit("%d rungs", s.Rungs)
+	case s.Modes < 0 || s.Modes > MostModes:
+		return misfit("%d modes, at most %d", s.Modes, MostModes)
 	case s.Metropolis && s.Forests:
 		return misfit("steps of single values and of forests")
 	case !rising(s.Knots):
@@ -121,6 +126,9 @@ func (p *Sampled) Fits(*Network) error {
 	}
 	return nil
 }
+
+// MostModes is from how many other starts chains begin at most.
+const MostModes = 16
 
 // MostKnots is how many knots a ladder has at most.
 const MostKnots = 64

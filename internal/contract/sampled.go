@@ -43,7 +43,7 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 		threads = runtime.GOMAXPROCS(0)
 	}
 	path := problem.Path(q.Along)
-	if bytes := chains.Model.Bytes(path.Step, q.To-q.From, threads, want.Marginals); bytes > float64(p.Memory) {
+	if bytes := chains.Model.Bytes(path, q.To-q.From, threads, want.Marginals); bytes > float64(p.Memory) {
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", ErrMemory, bytes, p.Memory)
 	}
 
@@ -53,7 +53,7 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 	}
 	v := btn.Value{
 		Z:       scaled.FromLog(sampling.LnMean(w.Ln)),
-		Flops:   chains.Model.Flops(path.Step, path.Rungs) * float64(q.To-q.From),
+		Flops:   chains.Model.Flops(path.Step, path.Rungs) * path.Starts() * float64(q.To-q.From),
 		Weights: &btn.Weights{Ln: w.Ln},
 	}
 	if !want.Marginals || math.IsInf(w.Top, -1) {

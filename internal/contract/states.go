@@ -33,7 +33,7 @@ func states(ctx context.Context, p *problem.Problem, q *btn.Sampled, want proble
 	domains := terms.Domains()
 	first, end := q.Bundles(bundles)
 	path := problem.Path(q.Along)
-	bytes := model.Bytes(path.Step, q.To-q.From, threads, true) + 8*float64(end-first)*float64(len(domains)+1)
+	bytes := model.Bytes(path, q.To-q.From, threads, true) + 8*float64(end-first)*float64(len(domains)+1)
 	if bytes > float64(p.Memory) {
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", ErrMemory, bytes, p.Memory)
 	}
@@ -43,7 +43,7 @@ func states(ctx context.Context, p *problem.Problem, q *btn.Sampled, want proble
 	}
 	v := btn.Value{
 		Z:       scaled.FromLog(sampling.LnMean(w.Ln)),
-		Flops:   model.Flops(path.Step, path.Rungs) * float64(q.To-q.From),
+		Flops:   model.Flops(path.Step, path.Rungs) * path.Starts() * float64(q.To-q.From),
 		Weights: &btn.Weights{Ln: w.Ln},
 	}
 	if math.IsInf(w.Top, -1) {
@@ -51,6 +51,7 @@ func states(ctx context.Context, p *problem.Problem, q *btn.Sampled, want proble
 	}
 
 	picked := &btn.Picked{First: first}
+	starts := int64(len(w.Each) / len(w.Ln)) // chains of a component
 	indices := make([]int, len(terms.Terms().Dims))
 	for k := first; k < end; k++ {
 		from, to := q.Bundle(k, bundles)
@@ -59,8 +60,9 @@ func states(ctx context.Context, p *problem.Problem, q *btn.Sampled, want proble
 			picked.Values = append(picked.Values, make([]int, len(domains))...)
 			continue
 		}
-		c, ln := pick(w.Ln[from-q.From:to-q.From], rand.New(rand.NewPCG(want.Seed, uint64(k)^uint64(q.From)<<32)))
-		model.State(w, int(from-q.From)+c, indices)
+		each := w.Each[starts*(from-q.From) : starts*(to-q.From)]
+		c, ln := pick(each, rand.New(rand.NewPCG(want.Seed, uint64(k)^uint64(q.From)<<32)))
+		model.State(w, int(starts*(from-q.From))+c, indices)
 		picked.Ln = append(picked.Ln, ln)
 		picked.Values = append(picked.Values, terms.Assignment(indices)...)
 	}
@@ -110,11 +112,12 @@ func tally(to *btn.Weights, w *annealing.Weights, state func(c int) []int, domai
 		size += d
 	}
 	to.Share, to.Squares = make([]float64, size), make([]float64, size)
-	for c, l := range w.Ln {
-		x := math.Exp(l - w.Top)
+	starts := len(w.Each) / len(w.Ln)
+	for c, l := range w.Each {
+		x, whole := math.Exp(l-w.Top), math.Exp(w.Ln[c/starts]-w.Top)
 		for v, a := range state(c) {
 			to.Share[offsets[v]+a] += x
-			to.Squares[offsets[v]+a] += x * x
+			to.Squares[offsets[v]+a] += x * whole
 		}
 	}
 }

@@ -126,7 +126,7 @@ func draw(ctx context.Context, c *problem.Chains, s btn.Settings) (along *btn.Sa
 	if late(err) {
 		whole, err = false, nil
 	}
-	roomless := c.Model.Bytes(problem.Path(along).Step, annealing.Group, 1, true) > float64(s.Memory)
+	roomless := c.Model.Bytes(problem.Path(along), annealing.Group, 1, true) > float64(s.Memory)
 	if err == nil && other != nil && (roomless || promise(other, c, s.Budget) < promise(along, c, s.Budget)) {
 		along = other
 	}
@@ -147,13 +147,22 @@ func takes(c *problem.Chains, along *btn.Sampling) (each, setup float64) {
 	return along.Each, along.Setup
 }
 
-// chainFlops is what a chain takes, and what is computed before the first of a part.
+// chainFlops is what the chains of a component take, and what is computed before the first of a part.
 func chainFlops(m *annealing.Model, along *btn.Sampling) (each, setup float64) {
 	if along.Forests {
 		setup = m.ForestFlops()
 	}
+	if along.Modes > 0 {
+		setup += m.ModesFlops()
+	}
 	path := problem.Path(along)
-	return m.Flops(path.Step, path.Rungs), setup
+	return m.Flops(path.Step, path.Rungs) * path.Starts(), setup
+}
+
+// rungs is how many rungs the chains of a component have that takes so many flops, rounded down.
+func rungs(m *annealing.Model, along *btn.Sampling, flops float64) float64 {
+	path := problem.Path(along)
+	return m.Rungs(path.Step, flops/path.Starts())
 }
 
 // components divides what s.Budget leaves after the pilot into components: estimates of a sixteenth of it or less, an eighth and so on,
@@ -167,7 +176,7 @@ func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginal
 	chains := groups(work / (each + setup/float64(part)))
 	bytes := func(part int64) float64 {
 		if along.Kind == btn.SampledByAnnealing {
-			return c.Model.Bytes(problem.Path(along).Step, part, 1, marginals)
+			return c.Model.Bytes(problem.Path(along), part, 1, marginals)
 		}
 		return importance.Bytes(part, len(c.Prepared.Expression().Dims), marginals)
 	}
@@ -216,25 +225,29 @@ func groups(n float64) int64 {
 // logarithm's variance falls as one over the rungs. Where the time for planning is over after the first, the others have no say, and
 // whole is false.
 func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *btn.Sampling, whole bool, err error) {
-	rungs := policy.PilotRungs
+	few := policy.PilotRungs
 	chains := int64(policy.PilotChains)
-	for ; rungs > 4 && m.Flops(annealing.HeatBath, rungs)*float64(2*chains) > policy.PilotShare*s.Budget; rungs /= 2 {
+	for ; few > 4 && m.Flops(annealing.HeatBath, few)*float64(2*chains) > policy.PilotShare*s.Budget; few /= 2 {
 	}
 	along = &btn.Sampling{Kind: btn.SampledByAnnealing, Seed: s.Seed}
 	// Pilots have seeds of their own: components never see what has chosen them.
-	variance, gains, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed}, chains)
+	variance, gains, err := weightVariance(ctx, m, annealing.Path{Rungs: few, Seed: ^s.Seed}, chains)
 	if err != nil {
 		return nil, false, err
 	}
-	if variance, gains, err = others(ctx, m, s, along, rungs, chains, variance, gains); err != nil && !late(err) {
+	if variance, gains, err = others(ctx, m, s, along, few, chains, variance, gains); err != nil && !late(err) {
 		return nil, false, err
 	}
 	along.Knots = knots(gains)
-	step := problem.Path(along).Step
-	most := max(float64(rungs), m.Rungs(step, s.Budget/policy.LeastSampled))
-	least := max(2, policy.OnceRungs*m.Once(step))
-	along.Rungs = int(max(2, min(max(least, float64(rungs)*variance/policy.WeightVariance), most, 1<<24)))
-	along.Spread = math.Expm1(min(variance*float64(rungs)/float64(along.Rungs), 50))
+	if err == nil {
+		if variance, err = seek(ctx, m, s, along, few, variance); err != nil && !late(err) {
+			return nil, false, err
+		}
+	}
+	most := max(float64(few), rungs(m, along, s.Budget/policy.LeastSampled))
+	least := max(2, policy.OnceRungs*m.Once(problem.Path(along).Step))
+	along.Rungs = int(max(2, min(max(least, float64(few)*variance/policy.WeightVariance), most, 1<<24)))
+	along.Spread = math.Expm1(min(variance*float64(few)/float64(along.Rungs), 50))
 	return along, err == nil, nil
 }
 
@@ -253,7 +266,7 @@ func others(
 		}
 	}
 	each, trial := m.Flops(annealing.HeatBath, rungs), m.Flops(annealing.Forests, rungs)
-	room := m.Bytes(annealing.Forests, annealing.Group, policy.ForestThreads, true) <= float64(s.Memory)
+	room := m.Bytes(annealing.Path{Step: annealing.Forests}, annealing.Group, policy.ForestThreads, true) <= float64(s.Memory)
 	if room && m.Forests() && max(trial*float64(chains), m.ForestFlops()) < policy.PilotShare*s.Budget {
 		p := annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Forests}
 		other, of, err := weightVariance(ctx, m, p, chains)
@@ -327,18 +340,20 @@ type ends struct {
 	ln      float64   // of the mean of the weights
 }
 
-// endsOf runs policy.PilotChains chains of the chosen kind, with fewer rungs if those take more than policy.PilotShare of the budget; nil
-// where all die.
+// endsOf runs about policy.PilotChains chains of the chosen kind, with fewer rungs if those take more than policy.PilotShare of the
+// budget; nil where all die.
 func endsOf(ctx context.Context, m *annealing.Model, along *btn.Sampling, s btn.Settings) (*ends, error) {
-	const first, chains = 2 * policy.ProductChains, policy.PilotChains // others than those of the pilot
+	const first = 2 * policy.ProductChains // others than those of the pilot
 	p := problem.Path(along)
-	p.Rungs, p.Seed = int(max(4, min(float64(along.Rungs), m.Rungs(p.Step, policy.PilotShare*s.Budget/chains)))), ^s.Seed
-	w, err := m.Run(ctx, p, first, first+chains, 1, true)
+	components := groups(policy.PilotChains / p.Starts())
+	p.Rungs = int(max(4, min(float64(along.Rungs), rungs(m, along, policy.PilotShare*s.Budget/float64(components)))))
+	p.Seed = ^s.Seed
+	w, err := m.Run(ctx, p, first, first+components, 1, true)
 	if err != nil || math.IsInf(w.Top, -1) {
 		return nil, err
 	}
-	e := &ends{weights: tempered(w.Ln), ln: sampling.LnMean(w.Ln)}
-	for c := range w.Ln {
+	e := &ends{weights: tempered(w.Each), ln: sampling.LnMean(w.Ln)}
+	for c := range w.Each {
 		x := make([]int, m.Indices())
 		m.State(w, c, x)
 		e.states = append(e.states, x)
@@ -393,24 +408,29 @@ func weighted(x, ln []float64) (m moments) {
 	return m
 }
 
-// weightVariance is the variance of the logarithms of the weights of some chains, and what they gain over parts of the rungs. Those that
-// weigh 0 have no logarithm, and count as somewhat below the least.
+// weightVariance is the variance of the logarithms of the weights of some chains, and what they gain over parts of the rungs.
 func weightVariance(ctx context.Context, m *annealing.Model, p annealing.Path, chains int64) (float64, [][]float64, error) {
 	gains, w, err := m.Gains(ctx, p, 0, chains, min(policy.LadderParts, p.Rungs))
 	if err != nil {
 		return 0, nil, err
 	}
+	return lnVariance(w.Ln), gains, nil
+}
+
+// lnVariance is the variance of the logarithms of weights. Those of 0 have none, and count as somewhat below the least.
+func lnVariance(ln []float64) float64 {
 	least := math.Inf(1)
-	for _, l := range w.Ln {
+	for _, l := range ln {
 		if !math.IsInf(l, -1) {
 			least = min(least, l)
 		}
 	}
 	if math.IsInf(least, 1) {
-		return 50, gains, nil
+		return 50
 	}
-	for k, l := range w.Ln {
-		w.Ln[k] = max(l, least-3)
+	all := make([]float64, len(ln))
+	for k, l := range ln {
+		all[k] = max(l, least-3)
 	}
-	return sampling.Variance(w.Ln), gains, nil
+	return sampling.Variance(all)
 }

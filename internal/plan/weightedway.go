@@ -72,12 +72,12 @@ func weightedPlan(m *annealing.Model, along *btn.Sampling, s btn.Settings, sampl
 	budget := s.Budget * (1 - policy.PilotShare)
 	_, setup := chainFlops(m, along)
 	budget -= setup
-	along.Rungs = max(2, min(along.Rungs, int(m.Rungs(problem.Path(along).Step, budget/float64(samples)))))
+	along.Rungs = max(2, min(along.Rungs, int(rungs(m, along, budget/float64(samples)))))
 	each, _ := chainFlops(m, along)
 	along.Of = int64(min(budget/each, float64(btn.MostComponents)))
 	along.Of = max(annealing.Group, along.Of/annealing.Group*annealing.Group)
 	bytes := func(part int64) float64 {
-		return m.Bytes(problem.Path(along).Step, part, 1, true) + 8*float64(samples)*float64(part)/float64(along.Of)*float64(variables+1)
+		return m.Bytes(problem.Path(along), part, 1, true) + 8*float64(samples)*float64(part)/float64(along.Of)*float64(variables+1)
 	}
 	part := fitting(groups(float64(along.Of)/policy.SampledParts), s.Memory, bytes)
 	along.Of = min(along.Of, part*policy.MostSampledParts)

@@ -113,6 +113,16 @@ const (
 	ProductPatience = 4
 	ProductApart    = 0.5
 
+	// ModesShare is the part of a budget that the search for modes and a pilot of chains from them may take, ModesChains how many chains from
+	// each at least. Chains begin from them where those find more weight there than others by ModesDeviations standard errors, and by
+	// ModesLeast of all weight, or where the variance times the work falls by ModesGain.
+	// Chosen.
+	ModesShare      = 0.05
+	ModesChains     = 16
+	ModesDeviations = 3
+	ModesLeast      = 1e-3
+	ModesGain       = 0.5
+
 	// LadderParts is into how many parts of β the pilot divides the path to place rungs, EvenShare the share of rungs that are even.
 	// Measured with 1,024 rungs placed by 64 chains: the variance of ln w is 0.7 to 1 of that of an even ladder on seven kinds of large
 	// models, 0.8 in the middle.

@@ -17,7 +17,7 @@ type Chains struct {
 
 // Path is how annealed components are carried.
 func Path(along *btn.Sampling) annealing.Path {
-	path := annealing.Path{Rungs: along.Rungs, Product: along.Product, Knots: along.Knots, Seed: along.Seed}
+	path := annealing.Path{Rungs: along.Rungs, Product: along.Product, Knots: along.Knots, Seed: along.Seed, Modes: along.Modes}
 	switch {
 	case along.Metropolis:
 		path.Step = annealing.Metropolis

@@ -51,6 +51,9 @@ type Path struct {
 	// Knots are β at as many equal parts of the rungs, rising, the last of them 1; β is linear between them, and from 0 to 1 without any.
 	Knots []float64
 	Seed  uint64
+	// Modes is from how many other starts chains begin beside, if there are as many: uniform draws, where theirs are from beliefs, and modes
+	// (package modes). A component is a chain from each start then.
+	Modes int
 
 	halts *halts
 }
@@ -97,6 +100,8 @@ type Model struct {
 	classes func() [][]int // of the forests, searched for when they are first asked for
 	mu      sync.Mutex
 	product *walk // nil until it is asked for
+	modes   []*walk
+	sought  bool // modes were looked for
 }
 
 // walk are the loops of a model whose chains begin with a product distribution.
@@ -188,14 +193,11 @@ func (m *Model) from(ctx context.Context, product bool) (*walk, error) {
 		m.product = m.uniform
 		return m.product, nil
 	}
-	start := make([][]float64, len(m.dims))
-	for i := range start {
-		start[i] = state.Belief(i)
-		for a, p := range start[i] {
-			start[i][a] = math.Log((1-leastStart)*p + leastStart/float64(len(start[i])))
-		}
+	beliefs := make([][]float64, len(m.dims))
+	for i := range beliefs {
+		beliefs[i] = state.Belief(i)
 	}
-	m.product, err = newWalk(m.e, start)
+	m.product, err = newWalk(m.e, floored(beliefs))
 	return m.product, err
 }
 
@@ -296,40 +298,54 @@ func (m *Model) ForestFlops() float64 {
 	return m.uniform.model.ForestFlops()
 }
 
-// Bytes is what so many chains take beside the model, on so many threads.
-func (m *Model) Bytes(step Step, chains int64, threads int, marginals bool) float64 {
+// Bytes is what so many components take beside the model, on so many threads: a chain each, or one from every start.
+func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) float64 {
 	each := 0.0
 	if m.uniform.spins != nil {
 		each = float64(m.uniform.spins.n+Group) * Group * 8
-		if step == Forests {
+		if p.Step == Forests {
 			each *= 2 + 1.0/Group // messages, and couplings to parents
 		}
 	} else {
 		each = float64(m.uniform.factors.height+2*m.uniform.factors.most) * Group * 4
 	}
-	bytes := each*float64(threads) + 8*float64(chains)
-	if marginals {
-		bytes += float64(chains) * float64(len(m.dims))
+	chains := float64(components) * p.Starts()
+	bytes := each*float64(threads) + 8*float64(components)
+	if p.Modes > 0 {
+		bytes += 8 * chains
+	}
+	if marginals || p.Modes > 0 {
+		bytes += chains * float64(len(m.dims))
 	}
 	return bytes
 }
 
-// Weights are those of some chains.
+// Weights are those of some components: of chains, or of as many chains as there are starts.
 type Weights struct {
-	// Ln are ln w of every chain in sequence, −Inf for 0: their mean is Z.
+	// Ln are ln w of every component in sequence, −Inf for 0: their mean is Z.
 	Ln []float64
-	// Top is the largest of Ln. Share[i][a] is Σ e^{Ln−Top} over the chains that end with index i at value a, Squares the same with
-	// e^{2(Ln−Top)}; nil where they were not asked for.
+	// Each are ln of what every chain adds to its component, those of a component side by side: Ln itself where there is one start.
+	Each []float64
+	// Top is the largest of Ln. Share[i][a] is Σ e^{Each−Top} over the chains that end with index i at value a, Squares that of
+	// e^{Each+Ln−2Top}; nil where they were not asked for.
 	Top            float64
 	Share, Squares [][]float64
-	ends           [][]uint8 // of every group, index by index; nil with Share
+	ends           [][]uint8 // of every group, index by index, of one start after the other; nil where nobody asks
+	// of several starts: what chains weigh, and ln of the probabilities of where each has ended by all starts
+	alone, by []float64
 }
 
-// State fills in where the c-th of the chains has ended, a value per index. Marginals were asked for.
+// State fills in where the c-th of the chains has ended that Each lists, a value per index. Marginals were asked for.
 func (m *Model) State(w *Weights, c int, into []int) {
-	end := w.ends[c/Group]
+	starts := len(w.Each) / len(w.Ln)
+	m.state(w, c/starts, c%starts, into)
+}
+
+// state is where the chain of a component has ended that is from a start.
+func (m *Model) state(w *Weights, component, start int, into []int) {
+	end := w.ends[start*(len(w.Ln)/Group)+component/Group]
 	for i, d := range m.dims {
-		into[i] = min(int(end[i*Group+c%Group]), d-1) // a spin of one value is alone
+		into[i] = min(int(end[i*Group+component%Group]), d-1) // a spin of one value is alone
 	}
 }
 
@@ -340,34 +356,79 @@ func (m *Model) LnStart(ctx context.Context, w *Weights) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	ln, state := make([]float64, len(w.Ln)), make([]int, len(m.dims))
+	ln, state := make([]float64, len(w.Each)), make([]int, len(m.dims))
 	for c := range ln {
 		m.State(w, c, state)
-		for i, a := range state {
-			ln[c] += own.start[i][a]
-		}
+		ln[c] = own.lnStart(state)
 	}
 	return ln, nil
 }
 
-// Run returns the weights of chains from ≤ c < to, both multiples of Group, by so many goroutines (0: one a processor). Cost: Flops each.
-// The error is the context's, which is looked at after every rung.
+// lnStart is ln of the probability that a chain begins with a state.
+func (w *walk) lnStart(state []int) (ln float64) {
+	for i, a := range state {
+		ln += w.start[i][a]
+	}
+	return ln
+}
+
+// Run returns the weights of components from ≤ c < to, both multiples of Group, by so many goroutines (0: one a processor). Cost: Flops of
+// every chain. The error is the context's, which is looked at after every rung.
 func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, marginals bool) (*Weights, error) {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1)}
-	own, err := m.from(ctx, p.Product)
+	starts, err := m.starts(ctx, p)
 	if err != nil {
 		return nil, err
 	}
+	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1)}
+	w.Each = w.Ln
+	if len(starts) > 1 {
+		w.alone = make([]float64, len(starts)*len(w.Ln))
+	}
+	for k, own := range starts {
+		of := p
+		of.Seed ^= streams * uint64(k)
+		ln := make([]float64, len(w.Ln))
+		ends := m.carry(ctx, own, of, from, ln, threads, marginals || len(starts) > 1)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for c, l := range ln {
+			if len(starts) > 1 {
+				w.alone[c*len(starts)+k] = l + own.ln
+			} else {
+				w.Ln[c] = l + own.ln
+			}
+		}
+		w.ends = append(w.ends, ends...)
+	}
+	if len(starts) > 1 {
+		m.place(w, starts)
+		w.Ln, w.Each = w.Among(len(starts))
+	}
+	for _, l := range w.Ln {
+		w.Top = max(w.Top, l)
+	}
+	if marginals {
+		m.count(w)
+	}
+	return w, nil
+}
+
+// streams parts the random numbers of chains from one start from those from another.
+const streams = 0x9e3779b97f4a7c15
+
+// carry carries chains from one start, and returns where those of every group end.
+func (m *Model) carry(ctx context.Context, own *walk, p Path, from int64, ln []float64, threads int, marginals bool) [][]uint8 {
 	spins := own.spins
 	if p.Step == Forests {
 		if spins = m.forests(own); spins == nil {
 			spins, p.Step = own.spins, HeatBath
 		}
 	}
-	ends := make([][]uint8, (to-from)/Group) // of every group, index by index
+	ends := make([][]uint8, len(ln)/Group) // of every group, index by index
 	var next atomic.Int64
 	var running sync.WaitGroup
 	for range min(threads, len(ends)) {
@@ -377,7 +438,7 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 				if g >= len(ends) || ctx.Err() != nil {
 					return
 				}
-				first, ln := from+int64(g*Group), w.Ln[g*Group:(g+1)*Group]
+				first, ln := from+int64(g*Group), ln[g*Group:(g+1)*Group]
 				if spins != nil {
 					ends[g] = spins.anneal(ctx, p, first, ln, marginals)
 				} else {
@@ -387,18 +448,7 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 		})
 	}
 	running.Wait()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	for k := range w.Ln {
-		w.Ln[k] += own.ln
-		w.Top = max(w.Top, w.Ln[k])
-	}
-	if marginals {
-		w.ends = ends
-		m.count(w)
-	}
-	return w, nil
+	return ends
 }
 
 // Gains returns what chains from ≤ c < to gain of the logarithms of their weights over each of so many equal parts of the rungs, of which
@@ -429,13 +479,13 @@ func (m *Model) count(w *Weights) {
 	if math.IsInf(w.Top, -1) {
 		return
 	}
-	state := make([]int, len(m.dims))
-	for c, l := range w.Ln {
-		x := math.Exp(l - w.Top)
+	state, starts := make([]int, len(m.dims)), len(w.Each)/len(w.Ln)
+	for c, l := range w.Each {
+		x, whole := math.Exp(l-w.Top), math.Exp(w.Ln[c/starts]-w.Top)
 		m.State(w, c, state)
 		for i, a := range state {
 			w.Share[i][a] += x
-			w.Squares[i][a] += x * x
+			w.Squares[i][a] += x * whole
 		}
 	}
 }

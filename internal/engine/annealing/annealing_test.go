@@ -107,6 +107,9 @@ func TestMeanOfWeightsIsZ(t *testing.T) {
 		for _, product := range []bool{false, true} {
 			isMean(t, name, m, Path{Rungs: 3, Step: c.step, Product: product}, c.e, want, marginals)
 		}
+		for modes := 1; modes <= 3; modes++ {
+			isMean(t, name+", modes", m, Path{Rungs: 3, Step: c.step, Product: modes == 2, Modes: modes}, c.e, want, marginals)
+		}
 		isMean(t, name+", knots", m, Path{Rungs: 5, Step: c.step, Knots: []float64{0.1, 0.3, 1}}, c.e, want, marginals)
 	}
 }
@@ -160,15 +163,19 @@ func TestStatesWeighWhatTheySay(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 7))
 	for name, e := range map[string]*sumproduct.Expression{
 		"spins": model(r, []int{2, 2, 2}, pairs(3), 1, 0), "mixed": model(r, []int{3, 2, 1, 2}, pairs(4), 1, 0.1),
+		"modes": model(r, []int{2, 2, 2}, pairs(3), 2.2, 0),
 	} {
 		m, err := New(e)
 		if err != nil {
 			t.Fatal(err)
 		}
 		const chains = 40_000
-		w, err := m.Run(t.Context(), Path{Rungs: 3, Seed: 3}, 0, chains, 0, true)
+		w, err := m.Run(t.Context(), Path{Rungs: 3, Seed: 3, Modes: 2}, 0, chains, 0, true)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if name == "modes" && len(w.Each) == len(w.Ln) {
+			t.Fatal("there are none")
 		}
 		states := 1
 		for _, d := range e.Dims {
@@ -177,7 +184,7 @@ func TestStatesWeighWhatTheySay(t *testing.T) {
 		share, squares := make([]float64, states), make([]float64, states)
 		total := 0.0
 		state := make([]int, len(e.Dims))
-		for c, l := range w.Ln {
+		for c, l := range w.Each {
 			m.State(w, c, state)
 			at := 0
 			for i, a := range state {
@@ -263,22 +270,23 @@ func TestSharesOfChainsAreThoseOfTheWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := Path{Rungs: 20, Step: Forests, Seed: 1}
-		whole, err := m.Run(t.Context(), p, 0, 32, 3, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		part, err := m.Run(t.Context(), p, 16, 24, 1, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for k, l := range part.Ln {
-			if l != whole.Ln[16+k] {
-				t.Errorf("chain %d: %v and %v", 16+k, l, whole.Ln[16+k])
+		for _, p := range []Path{{Rungs: 20, Step: Forests, Seed: 1}, {Rungs: 20, Seed: 2, Modes: 2}} {
+			whole, err := m.Run(t.Context(), p, 0, 32, 3, false)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if whole.Ln[0] == whole.Ln[1] {
-			t.Error("two chains are the same")
+			part, err := m.Run(t.Context(), p, 16, 24, 1, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, l := range part.Ln {
+				if l != whole.Ln[16+k] {
+					t.Errorf("chain %d: %v and %v", 16+k, l, whole.Ln[16+k])
+				}
+			}
+			if whole.Ln[0] == whole.Ln[1] {
+				t.Error("two chains are the same")
+			}
 		}
 	}
 }

@@ -1,0 +1,96 @@
+package annealing
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// pulled are n weakly coupled indices of some values, and a switch between nothing and a pull of all of them to a pattern, of which Z has a
+// share. It returns ln Z of the two, which is known because weak couplings are none.
+func pulled(n, values int, share float64) (e *sumproduct.Expression, lnZ float64) {
+	r := rand.New(rand.NewPCG(uint64(n), uint64(values)))
+	e = &sumproduct.Expression{Scale: scaled.One, Dims: append(slices.Repeat([]int{values}, n), 2)}
+	wide := float64(n) * math.Log(float64(values))
+	against := math.Exp(-7)
+	weight := math.Exp((wide+math.Log(share/(1-share)))/float64(n)) / (1 + float64(values-1)*against)
+	for i := range n {
+		pull := slices.Repeat([]float64{1}, 2*values)
+		for a := range values {
+			pull[values+a] = weight * against
+		}
+		pull[values+r.IntN(values)] = weight
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{n, i}, Data: pull})
+	}
+	return e, wide - math.Log(1-share)
+}
+
+// TestChainsFromModesFindThem where chains from uniform draws do not, of spins and of any values: Z and the shares of the switch.
+func TestChainsFromModesFindThem(t *testing.T) {
+	for _, values := range []int{2, 3} {
+		for _, share := range []float64{0.1, 0.5, 0.9} {
+			e, lnZ := pulled(40, values, share)
+			m, err := New(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := m.Run(t.Context(), Path{Rungs: 100, Seed: 5, Modes: 1}, 0, 512, 0, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ln, _ := w.Among(1)
+			if mean := lnSum(w.Ln) - math.Log(512); math.Abs(mean-lnZ) > 0.1 {
+				t.Errorf("%d values, %v of Z: ln Z %v, not %v; without %v", values, share, mean, lnZ, lnSum(ln)-math.Log(512))
+			}
+			if without := lnSum(ln) - math.Log(512); share > 0.4 && without > lnZ-0.3 {
+				t.Errorf("%d values, %v of Z: %v of %v are found without modes", values, share, without, lnZ)
+			}
+			total := w.Share[40][0] + w.Share[40][1]
+			if got := w.Share[40][1] / total; math.Abs(got-share) > 0.05 {
+				t.Errorf("%d values, %v of Z: the pull has %v", values, share, got)
+			}
+		}
+	}
+}
+
+// TestAmong: the first starts alone weigh what a path with no others does.
+func TestAmong(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 9))
+	tested := 0
+	for range 20 {
+		e := model(r, []int{2, 2, 3, 2, 2}, ring(5), 3, 0)
+		m, err := New(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := Path{Rungs: 5, Seed: 3, Product: true, Modes: 3}
+		w, err := m.Run(t.Context(), p, 8, 24, 1, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for starts := 1; starts <= len(w.Each)/len(w.Ln); starts++ {
+			p.Modes = starts - 1
+			few, err := m.Run(t.Context(), p, 8, 24, 1, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ln, each := w.Among(starts)
+			for c := range ln {
+				if math.Abs(ln[c]-few.Ln[c]) > 1e-12*math.Abs(ln[c]) {
+					t.Fatalf("%d starts, component %d: %v, not %v", starts, c, ln[c], few.Ln[c])
+				}
+			}
+			if len(each) != len(few.Each) {
+				t.Fatalf("%d chains, not %d", len(each), len(few.Each))
+			}
+			tested++
+		}
+	}
+	if tested < 50 {
+		t.Errorf("only %d numbers of starts", tested)
+	}
+}

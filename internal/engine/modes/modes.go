@@ -1,0 +1,337 @@
+// Package modes finds states of large weight far from each other: maxima of a product of tables that no change of one value exceeds.
+//
+// A search begins with random states, and every index takes the value of the largest product in turn (coordinate ascent; Besag, On the
+// statistical analysis of dirty pictures, 1986, calls it iterated conditional modes). Indices of many tables come last, and their values in
+// turn: what others do given the value of such an index is seen before they decide about it. A maximum stands for what is around it by the
+// conditional distributions of all indices, each given all others there.
+package modes
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Mode is a maximum.
+type Mode struct {
+	State []int
+	// Ln is ln ψ there, nats, the scale included.
+	Ln float64
+	// Given are the conditional probabilities of every index and value, all others being as they are there.
+	Given [][]float64
+	// LnAround is ln of what the states weigh together that differ from it in indices of which no two share a table, nats: ln Z is not less.
+	LnAround float64
+}
+
+// Measures of a search. Chosen.
+const (
+	Most     = 4   // modes
+	tries    = 16  // random states
+	sweeps   = 30  // over all indices, of a try, at most
+	usual    = 6   // of them, for what a search is worth
+	apart    = 8   // modes differ in one of so many indices, at least
+	firm     = 0.9 // a value is as probable in a mode, all others being as they are there, in one of so few indices at least as 1/few
+	few      = 16
+	heated   = 8    // sweeps that draw values from there, after which
+	stay     = 0.75 // as many of those are as they were
+	hardness = 12   // an entry of 0 counts e^-hardness times the least of its table on the way
+	lookWork = 12   // flops for the entry of a table
+	slack    = 1e-13
+)
+
+// Work is what the time of a search is worth, flops.
+func Work(e *sumproduct.Expression) float64 {
+	looks := 0.0
+	for _, t := range e.Tables {
+		for _, i := range t.Scope {
+			looks += float64(e.Dims[i] + 1)
+		}
+	}
+	return lookWork * (tries*usual + heated*Most) * (looks + float64(len(e.Dims)))
+}
+
+// Find returns modes of an expression whose entries are at least 0, the heaviest with what is around them first, from random states and from
+// these. None that a table forbids is among them, so that there may be none. The same input gives the same modes. Errors: unsupported for
+// an entry below 0; the context's, which is looked at once a try. Cost: Work.
+func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode, error) {
+	if e.Signed() {
+		return nil, fault.New(fault.Unsupported, "modes: an entry is below 0")
+	}
+	if err := e.Fits(); err != nil {
+		return nil, err
+	}
+	c := newClimber(e)
+	r := rand.New(rand.NewPCG(0x6d6f646573, 0))
+	var found []Mode
+	for k := range tries + len(from) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if k < len(from) {
+			copy(c.x, from[k])
+		} else {
+			c.begin(r, k-len(from))
+		}
+		c.climb(c.order(r, k%2 == 0))
+		if known := slices.ContainsFunc(found, func(m Mode) bool { return slices.Equal(m.State, c.x) }); !known && !c.forbidden() {
+			found = append(found, c.mode())
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Mode) int { return cmp.Compare(b.mass(), a.mass()) })
+	var out []Mode
+	for _, m := range found {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if len(out) < Most && !slices.ContainsFunc(out, func(o Mode) bool { return near(o.State, m.State) }) && c.holds(&m, r) {
+			out = append(out, m)
+		}
+	}
+	return out, nil
+}
+
+// holds reports whether draws that begin at a maximum stay near it: maxima of a product that is about the same everywhere are no modes.
+func (c *climber) holds(m *Mode, r *rand.Rand) bool {
+	var kept []int
+	for i, p := range m.Given {
+		if len(p) > 1 && p[m.State[i]] >= firm {
+			kept = append(kept, i)
+		}
+	}
+	if len(kept) == 0 || len(kept)*few < len(m.State) {
+		return false
+	}
+	copy(c.x, m.State)
+	c.enter()
+	for range heated {
+		for i := range c.x {
+			c.move(i, draw(c.given(i), r))
+		}
+	}
+	left := 0
+	for _, i := range kept {
+		if c.x[i] == m.State[i] {
+			left++
+		}
+	}
+	return float64(left) >= stay*float64(len(kept))
+}
+
+// draw draws a value.
+func draw(p []float64, r *rand.Rand) (a int) {
+	for u := r.Float64(); a < len(p)-1; a++ {
+		if u -= p[a]; u < 0 {
+			break
+		}
+	}
+	return a
+}
+
+// near reports whether states differ in few indices.
+func near(a, b []int) bool {
+	different := 0
+	for i, v := range a {
+		if v != b[i] {
+			different++
+		}
+	}
+	return different*apart < len(a)
+}
+
+// mass is about ln of what is around a mode: of all that would be there if its indices were independent.
+func (m *Mode) mass() float64 {
+	ln := m.Ln
+	for i, p := range m.Given {
+		ln -= math.Log(p[m.State[i]])
+	}
+	return ln
+}
+
+// climber is an expression and a state of it.
+type climber struct {
+	e      *sumproduct.Expression
+	over   [][]place // of every index
+	tables [][]float64
+	x      []int
+	at     []int // of every table: the entry at x
+	score  []float64
+}
+
+// place is an index in a table.
+type place struct{ table, stride int }
+
+func newClimber(e *sumproduct.Expression) *climber {
+	c := &climber{
+		e: e, over: make([][]place, len(e.Dims)), x: make([]int, len(e.Dims)), at: make([]int, len(e.Tables)),
+		score: make([]float64, slices.Max(append(slices.Clone(e.Dims), 1))),
+	}
+	for t, table := range e.Tables {
+		step := 1
+		for k := len(table.Scope) - 1; k >= 0; k-- {
+			i := table.Scope[k]
+			c.over[i] = append(c.over[i], place{t, step})
+			step *= e.Dims[i]
+		}
+		ln, least := make([]float64, len(table.Data)), math.Inf(1)
+		for k, x := range table.Data {
+			if ln[k] = math.Log(x); x > 0 {
+				least = min(least, ln[k])
+			}
+		}
+		if math.IsInf(least, 1) {
+			least = 0
+		}
+		for k, x := range table.Data {
+			if x == 0 {
+				ln[k] = least - hardness
+			}
+		}
+		c.tables = append(c.tables, ln)
+	}
+	return c
+}
+
+// begin takes a random state, in which the index of most tables has a value by the number of the try.
+func (c *climber) begin(r *rand.Rand, try int) {
+	hub := 0
+	for i, d := range c.e.Dims {
+		c.x[i] = r.IntN(d)
+		if len(c.over[i]) > len(c.over[hub]) {
+			hub = i
+		}
+	}
+	if len(c.x) > 0 {
+		c.x[hub] = try % c.e.Dims[hub]
+	}
+}
+
+// order is all indices in a random sequence, those of many tables last if asked for.
+func (c *climber) order(r *rand.Rand, last bool) []int {
+	order := r.Perm(len(c.x))
+	if last {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(c.over[a]), len(c.over[b])) })
+	}
+	return order
+}
+
+// enter finds the entries of all tables at the state.
+func (c *climber) enter() {
+	for t, table := range c.e.Tables {
+		at := 0
+		for _, i := range table.Scope {
+			at = at*c.e.Dims[i] + c.x[i]
+		}
+		c.at[t] = at
+	}
+}
+
+// move gives an index a value.
+func (c *climber) move(i, a int) {
+	for _, p := range c.over[i] {
+		c.at[p.table] += (a - c.x[i]) * p.stride
+	}
+	c.x[i] = a
+}
+
+// climb gives every index the value of the largest product, in sequence, until none changes.
+func (c *climber) climb(order []int) {
+	c.enter()
+	for range sweeps {
+		moved := false
+		for _, i := range order {
+			score, best := c.scores(i), c.x[i]
+			for a, s := range score {
+				if s > score[best] {
+					best = a
+				}
+			}
+			if best != c.x[i] {
+				c.move(i, best)
+				moved = true
+			}
+		}
+		if !moved {
+			return
+		}
+	}
+}
+
+// scores are ln of the product of the tables of an index, by its values, all others being as they are.
+func (c *climber) scores(i int) []float64 {
+	score := c.score[:c.e.Dims[i]]
+	clear(score)
+	for _, p := range c.over[i] {
+		at := c.at[p.table] - c.x[i]*p.stride
+		for a := range score {
+			score[a] += c.tables[p.table][at]
+			at += p.stride
+		}
+	}
+	return score
+}
+
+// forbidden reports whether an entry is 0 at the state.
+func (c *climber) forbidden() bool {
+	for t, at := range c.at {
+		if c.e.Tables[t].Data[at] == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// mode is what there is to say of the state.
+func (c *climber) mode() Mode {
+	m := Mode{State: slices.Clone(c.x), Ln: c.e.Scale.LogAbs()}
+	terms := 1 + math.Abs(m.Ln)
+	for t, at := range c.at {
+		ln := c.tables[t][at]
+		m.Ln += ln
+		terms += 1 + math.Abs(ln)
+	}
+	alone := make([]int, len(c.x)) // indices, by what summing them out adds
+	adds := make([]float64, len(c.x))
+	for i := range c.x {
+		m.Given = append(m.Given, c.given(i))
+		alone[i], adds[i] = i, -math.Log(m.Given[i][c.x[i]])
+	}
+	slices.SortStableFunc(alone, func(a, b int) int { return cmp.Compare(adds[b], adds[a]) })
+	taken := make([]bool, len(c.e.Tables))
+	m.LnAround = m.Ln - slack*terms
+	for _, i := range alone {
+		if slices.ContainsFunc(c.over[i], func(p place) bool { return taken[p.table] }) {
+			continue
+		}
+		for _, p := range c.over[i] {
+			taken[p.table] = true
+		}
+		m.LnAround += adds[i]
+	}
+	return m
+}
+
+// given is the conditional distribution of an index; a value that is forbidden has none of it.
+func (c *climber) given(i int) []float64 {
+	p := slices.Clone(c.scores(i))
+	for a := range p {
+		for _, at := range c.over[i] {
+			if c.e.Tables[at.table].Data[c.at[at.table]+(a-c.x[i])*at.stride] == 0 {
+				p[a] = math.Inf(-1)
+			}
+		}
+	}
+	top, total := slices.Max(p), 0.0
+	for a := range p {
+		p[a] = math.Exp(p[a] - top)
+		total += p[a]
+	}
+	for a := range p {
+		p[a] /= total
+	}
+	return p
+}

@@ -1,0 +1,89 @@
+package plan
+
+// Modes that chains miss: whether they begin from those beside.
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/annealing"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
+)
+
+// seek looks for modes, and notes in along from how many chains begin beside: where the weight in them that chains from there find is more
+// than those without find, or where it takes less work to find it. It returns the variance of the logarithm of a component's weight over
+// few rungs, which was variance without. Nothing changes where the search and chains from every start take more than policy.ModesShare of
+// the budget.
+func seek(
+	ctx context.Context, m *annealing.Model, s btn.Settings, along *btn.Sampling, few int, variance float64,
+) (float64, error) {
+	work := policy.ModesShare*s.Budget - m.ModesFlops()
+	p := problem.Path(along)
+	p.Rungs, p.Seed = few, ^s.Seed
+	each := m.Flops(p.Step, few)
+	if work < 3*policy.ModesChains*each {
+		return variance, nil
+	}
+	n, err := m.Modes(ctx, p)
+	if err != nil || n == 0 {
+		return variance, err
+	}
+	p.Modes = min(n, int(work/(policy.ModesChains*each))-1)
+	chains := groups(min(work/(each*p.Starts()), policy.PilotChains))
+	const first = 4 * policy.ProductChains // others than those of the pilot
+	w, err := m.Run(ctx, p, first, first+chains, 1, true)
+	if err != nil || math.IsInf(w.Top, -1) {
+		return variance, err
+	}
+
+	without, _ := w.Among(1)
+	for n := 1; n <= p.Modes; n++ {
+		with, chains := w.Among(1 + n)
+		more := lnVariance(with)
+		gain := more*float64(1+n) < policy.ModesGain*variance*float64(1+along.Modes)
+		if gain || missed(with, chains, without, 1+along.Modes) {
+			along.Modes, without, variance = n, with, more
+		}
+	}
+	return variance, nil
+}
+
+// missed reports whether chains from more starts than so many find more weight near those than others without them do, by
+// policy.ModesDeviations standard errors, and more than policy.ModesLeast of all. with and without are ln of the weights of components, chains those
+// of all chains of the first.
+func missed(with, chains, without []float64, starts int) bool {
+	all := len(chains) / len(with)
+	theirs, others, total := make([]float64, len(with)), make([]float64, len(with)), 0.0
+	top := max(slices.Max(with), slices.Max(without))
+	for c := range with {
+		mine := 0.0
+		for k, l := range chains[c*all:][:all] {
+			if k < starts {
+				mine += math.Exp(l - top)
+			} else {
+				theirs[c] += math.Exp(l - top)
+			}
+		}
+		others[c] = math.Exp(without[c]-top) - mine
+		total += math.Exp(with[c]-top) / float64(len(with))
+	}
+	there, here := meanOf(theirs), meanOf(others)
+	more := there.mean - here.mean
+	return more > policy.ModesLeast*total && more > policy.ModesDeviations*math.Hypot(there.deviation, here.deviation)
+}
+
+// meanOf is the mean of numbers and its standard error.
+func meanOf(x []float64) (m moments) {
+	for _, y := range x {
+		m.mean += y / float64(len(x))
+	}
+	for _, y := range x {
+		m.deviation += (y - m.mean) * (y - m.mean)
+	}
+	n := float64(len(x))
+	m.deviation = math.Sqrt(m.deviation / (n - 1) / n)
+	return m
+}

@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/annealing"
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// pulled is n free spins, and an index that pulls all of them to one side with a weight.
+func pulled(n int, weight float64) *sumproduct.Expression {
+	e := &sumproduct.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{2}, n+1)}
+	for i := range n {
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{n, i}, Data: []float64{1, 1, weight * math.Exp(-8), weight}})
+	}
+	return e
+}
+
+// TestChainsBeginFromModesThatTheyMiss: of a narrow mode beside a wide one, where either counts; not without one, nor where the budget
+// holds no search.
+func TestChainsBeginFromModesThatTheyMiss(t *testing.T) {
+	glass, err := generate.Complete(30, generate.Ising{Delta: 0.2, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(e *sumproduct.Expression) *annealing.Model {
+		m, err := annealing.New(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, c := range []struct {
+		name   string
+		model  *annealing.Model
+		budget float64
+		want   bool
+	}{
+		{"two modes of equal weight", of(pulled(50, 2)), 1e9, true},
+		{"the wide one has a tenth", of(pulled(50, 2.09)), 1e9, true},
+		{"the narrow one has a tenth", of(pulled(50, 1.915)), 1e9, true},
+		{"the narrow one has nothing", of(pulled(50, 1.5)), 1e9, false},
+		{"a small budget", of(pulled(50, 2)), 1e6, false},
+		{"a warm glass", chainsOf(t, glass).Model, 1e9, false},
+	} {
+		along, _, err := pilot(t.Context(), c.model, btn.Settings{Budget: c.budget, Memory: 1 << 20, Seed: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (along.Modes > 0) != c.want {
+			t.Errorf("%s: chains begin from %d modes", c.name, along.Modes)
+		}
+		one := *along
+		one.Modes = 0
+		each, setup := chainFlops(c.model, along)
+		if alone, none := chainFlops(c.model, &one); each != alone*float64(1+along.Modes) || (setup > none) != c.want {
+			t.Errorf("%s: a component of %d modes takes %v and %v, one of none %v and %v", c.name, along.Modes, each, setup, alone, none)
+		}
+	}
+}
