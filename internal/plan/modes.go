@@ -52,8 +52,8 @@ func seek(
 }
 
 // missed reports whether chains from more starts than so many find more weight near those than others without them do, by
-// policy.ModesDeviations standard errors, and more than policy.ModesLeast of all. with and without are ln of the weights of components, chains those
-// of all chains of the first.
+// policy.ModesDeviations standard errors, and more than policy.ModesLeast of all. with and without are ln of the weights of components,
+// chains those of all chains of the first.
 func missed(with, chains, without []float64, starts int) bool {
 	all := len(chains) / len(with)
 	theirs, others, total := make([]float64, len(with)), make([]float64, len(with)), 0.0

@@ -55,8 +55,8 @@ func Work(e *sumproduct.Expression) float64 {
 	return lookWork * (tries*usual + heated*Most) * (looks + float64(len(e.Dims)))
 }
 
-// Find returns modes of an expression whose entries are at least 0, the heaviest with what is around them first, from random states and from
-// these. None that a table forbids is among them, so that there may be none. The same input gives the same modes. Errors: unsupported for
+// Find returns modes of an expression whose entries are at least 0, the heaviest with what is around them first, from random states and
+// from these. None that a table forbids is among them, so that there may be none. The same input gives the same modes. Errors: unsupported for
 // an entry below 0; the context's, which is looked at once a try. Cost: Work.
 func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode, error) {
 	if e.Signed() {

@@ -24,8 +24,8 @@ func random(seed uint64) *sumproduct.Expression {
 	return e
 }
 
-// TestModesAreWhatTheySay: no other value of one index weighs more, conditional distributions are those by enumeration, and what is around a
-// mode weighs more than the mode alone and no more than all.
+// TestModesAreWhatTheySay: no other value of one index weighs more, conditional distributions are those by enumeration, and what is around
+// a mode weighs more than the mode alone and no more than all.
 func TestModesAreWhatTheySay(t *testing.T) {
 	found, several, more := 0, 0, 0
 	for seed := range uint64(400) {
