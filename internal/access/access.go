@@ -150,7 +150,9 @@ func client() Role {
 	}
 	r.Publish = append(r.Publish, looks()...)
 	r.Publish = append(r.Publish, api("DIRECT.GET.>")...)
-	for _, stream := range []string{bus.StreamModel, bus.StreamAnswer, bus.StreamBlob, bus.StreamGraph} {
+	for _, stream := range []string{
+		bus.StreamModel, bus.StreamAnswer, bus.StreamBlob, bus.StreamGraph, bus.ObjectsBlob, "OBJ_" + bus.BucketGraph,
+	} {
 		r.Publish = append(r.Publish, api("STREAM.MSG.GET."+stream)...)
 	}
 	r.Publish = append(r.Publish, objects(bus.BucketBlob)...)

@@ -3,7 +3,7 @@ package bus
 import (
 	"context"
 	"encoding/json"
-	"strconv"
+	"errors"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
@@ -23,12 +23,8 @@ type Entry struct {
 func (b *Bus) Batch(
 	ctx context.Context, stream string, from uint64, count, bytes int,
 ) ([]Entry, error) {
-	ask, err := json.Marshal(struct {
-		Seq   uint64 `json:"seq"`
-		Next  string `json:"next_by_subj"`
-		Batch int    `json:"batch"`
-		Bytes int    `json:"max_bytes"`
-	}{max(from, 1), ">", count, bytes})
+	from = max(from, 1)
+	ask, err := json.Marshal(question{Sequence: from, Next: ">", Batch: count, Bytes: bytes})
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
@@ -39,36 +35,27 @@ func (b *Bus) Batch(
 		return nil, fault.New(fault.Infrastructure, "bus: read %s: %w", stream, err)
 	}
 	defer replies.Unsubscribe()
-	if err := b.NC.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, ask); err != nil {
+	if err := b.NC.PublishRequest(directGet+stream, inbox, ask); err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: read %s: %w", stream, err)
 	}
 
 	var all []Entry
 	for {
-		m, err := replies.NextMsgWithContext(ctx)
-		if err != nil {
-			return all, fault.New(fault.Infrastructure, "bus: read %s: %w", stream, err)
+		reply, err := replies.NextMsgWithContext(ctx)
+		var m *jetstream.RawStreamMsg
+		if err == nil {
+			m, err = storedOf(reply)
 		}
-		switch status := m.Header.Get("Status"); status {
-		case "":
-		case "204", "404": // the end; nothing there
+		if errors.Is(err, ErrDoubtful) { // it comes in order, so the leader can tell which it is
+			m, err = b.fromLeader(ctx, stream, question{Sequence: from, Next: ">"})
+		}
+		if errors.Is(err, ErrNotFound) {
 			return all, nil
-		default:
-			return all, fault.New(
-				fault.Infrastructure, "bus: read %s: %s %s", stream, status,
-				m.Header.Get("Description"),
-			)
 		}
-
-		sequence, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 		if err != nil {
 			return all, fault.New(fault.Infrastructure, "bus: read %s: %w", stream, err)
 		}
-		all = append(all, Entry{
-			Sequence: sequence,
-			Subject:  m.Header.Get(jetstream.SubjectHeader),
-			Header:   m.Header,
-			Data:     m.Data,
-		})
+		all = append(all, Entry{Sequence: m.Sequence, Subject: m.Subject, Header: m.Header, Data: m.Data})
+		from = m.Sequence + 1
 	}
 }

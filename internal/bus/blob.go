@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/form"
@@ -102,6 +101,11 @@ var (
 	// may put them again.
 	ErrLost = errors.New("bus: stored bytes are lost")
 )
+
+// Unreadable reports whether an error says that stored bytes are lost, or are none that may be read, and will be at the next attempt.
+func Unreadable(err error) bool {
+	return errors.Is(err, ErrLost) || errors.Is(err, wire.ErrTooLarge) || err != nil && fault.CodeOf(err) == fault.BadInput
+}
 
 // PutBlob stores data under its digest, which it returns. A blob that is stored already is not
 // stored again, but moves to the end of its stream if it is old: what a job needs must be younger
@@ -215,8 +219,8 @@ func (b *Bus) renew(
 		}
 	}
 	if name := m.Header[headerObject]; len(name) > 0 {
-		written, err := b.objectTime(ctx, in, name[0])
-		if errors.Is(err, ErrNotFound) || err == nil && b.Since(written) > c.MaxAge/2 {
+		info, err := b.described(ctx, in, name[0])
+		if errors.Is(err, ErrNotFound) || err == nil && b.Since(info.ModTime) > c.MaxAge/2 {
 			return false, nil
 		}
 		if err != nil {
@@ -233,23 +237,6 @@ func (b *Bus) renew(
 		return b.Has(ctx, in.stream, m.Subject)
 	}
 	return false, err
-}
-
-// objectTime returns when an object was written. The error wraps ErrNotFound if there is none.
-func (b *Bus) objectTime(ctx context.Context, in shelf, name string) (time.Time, error) {
-	o, err := b.store(ctx, in.bucket)
-	if err != nil {
-		return time.Time{}, err
-	}
-
-	info, err := o.GetInfo(ctx, name)
-	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return time.Time{}, fmt.Errorf("%w: object %s", ErrNotFound, name)
-	}
-	if err != nil {
-		return time.Time{}, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
-	}
-	return info.ModTime, nil
 }
 
 // HasBlob reports whether the blob of a digest is stored and sound, and renews it, so that it is
@@ -284,7 +271,7 @@ func (b *Bus) GetBlob(ctx context.Context, digest string) ([]byte, error) {
 func (b *Bus) getBlob(ctx context.Context, owner, digest string) ([]byte, error) {
 	data, err := b.get(ctx, blobs.of(owner), digest)
 	if errors.Is(err, ErrNotFound) {
-		err = fault.New(fault.Infrastructure, "%w: blob %.16s…: %w", ErrLost, digest, err)
+		err = fault.New(fault.Infrastructure, "%w: blob %.16s…: %v", ErrLost, digest, err)
 	}
 	return data, err
 }

@@ -115,7 +115,8 @@ func (b *Bus) Stream(ctx context.Context, name string) (jetstream.Stream, error)
 }
 
 // Get returns the last message on a subject, with its payload resolved. A subject with wildcards
-// gets the last message that matches. The error wraps ErrNotFound if there is none.
+// gets the last message that matches. The error wraps ErrNotFound if there is none. A message whose
+// payload cannot be had is returned with the error.
 func (b *Bus) Get(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := b.getRaw(ctx, stream, subject)
 	if err != nil {
@@ -153,35 +154,19 @@ func (b *Bus) getRaw(
 	return b.believed(ctx, stream, subject, m)
 }
 
-// getOnce is one attempt of getRaw.
-func (b *Bus) getOnce(
-	ctx context.Context, stream, subject string,
-) (*jetstream.RawStreamMsg, error) {
-	if b.owner != "" {
-		return b.getOwned(ctx, stream, subject)
+// getOnce is one attempt of getRaw. A tenant's user, who may not ask the leader, asks several replicas.
+func (b *Bus) getOnce(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+	m, err := b.direct(ctx, stream, question{Last: subject})
+	for looks := 1; looks < staleLooks && errors.Is(err, ErrNotFound) && b.owner != "" && b.inCluster(); looks++ {
+		pause(ctx, staleFor)
+		m, err = b.direct(ctx, stream, question{Last: subject})
 	}
-	s, err := b.Stream(ctx, stream)
-	if err != nil {
-		return nil, err
-	}
-
-	m, err := s.GetLastMsgForSubject(ctx, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) && b.inCluster() {
-		return b.lastFromLeader(ctx, stream, subject)
-	}
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
+	switch {
+	case errors.Is(err, ErrNotFound):
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, subject)
-	}
-	// The stream may have been deleted since its handle was made.
-	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound) {
-		if _, gone := b.JS.Stream(ctx, stream); errors.Is(gone, jetstream.ErrStreamNotFound) {
-			return nil, fault.New(
-				fault.Infrastructure, "%w: get %s: %w", ErrNoStream, subject, gone,
-			)
-		}
-	}
-
-	if err != nil {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil, fault.New(fault.Infrastructure, "%w: get %s: %w", ErrNoStream, subject, err)
+	case err != nil:
 		return nil, fault.New(fault.Infrastructure, "bus: get %s: %w", subject, err)
 	}
 	return m, nil

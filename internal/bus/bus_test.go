@@ -184,7 +184,7 @@ func TestBlobs(t *testing.T) {
 	}
 	wait.Wait()
 	missing := wire.Digest([]byte("missing"))
-	if _, err := b.GetBlob(ctx, missing); !errors.Is(err, bus.ErrNotFound) ||
+	if _, err := b.GetBlob(ctx, missing); !errors.Is(err, bus.ErrLost) ||
 		fault.CodeOf(err) != fault.Infrastructure {
 		t.Errorf("missing blob: %v", err)
 	}

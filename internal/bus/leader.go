@@ -5,13 +5,10 @@ package bus
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -124,63 +121,4 @@ func passing(err error) bool {
 		}
 	}
 	return false
-}
-
-// fromLeader asks the leader of a stream for a message, as the server's API puts the question. The error wraps ErrNotFound if there
-// is none.
-func (b *Bus) fromLeader(ctx context.Context, stream string, ask []byte) (*jetstream.RawStreamMsg, error) {
-	reply, err := b.NC.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, ask)
-	if err != nil {
-		return nil, err
-	}
-	var got struct {
-		Error   *jetstream.APIError `json:"error"`
-		Message *struct {
-			Subject string    `json:"subject"`
-			Seq     uint64    `json:"seq"`
-			Header  []byte    `json:"hdrs"`
-			Data    []byte    `json:"data"`
-			Time    time.Time `json:"time"`
-		} `json:"message"`
-	}
-	switch err := json.Unmarshal(reply.Data, &got); {
-	case err != nil:
-		return nil, err
-	case got.Error != nil && got.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
-		return nil, fmt.Errorf("%w: in %s", ErrNotFound, stream)
-	case got.Error != nil && got.Error.ErrorCode == jetstream.JSErrCodeStreamNotFound:
-		return nil, jetstream.ErrStreamNotFound
-	case got.Error != nil:
-		return nil, got.Error
-	case got.Message == nil:
-		return nil, errors.New("the leader's answer has no message")
-	}
-	m := &jetstream.RawStreamMsg{
-		Subject:  got.Message.Subject,
-		Sequence: got.Message.Seq,
-		Data:     got.Message.Data,
-		Time:     got.Message.Time,
-	}
-	if len(got.Message.Header) > 0 {
-		m.Header, err = nats.DecodeHeadersMsg(got.Message.Header)
-	}
-	return m, err
-}
-
-// lastFromLeader is the last message of a subject as the leader knows it.
-func (b *Bus) lastFromLeader(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
-	ask, err := json.Marshal(map[string]string{"last_by_subj": subject})
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err)
-	}
-	m, err := b.fromLeader(ctx, stream, ask)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return nil, fmt.Errorf("%w: %s", ErrNotFound, subject)
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return nil, fault.New(fault.Infrastructure, "%w: get %s: %w", ErrNoStream, subject, err)
-	case err != nil:
-		return nil, fault.New(fault.Infrastructure, "bus: get %s: %w", subject, err)
-	}
-	return m, nil
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -206,8 +207,8 @@ func (b *Bus) removeObject(ctx context.Context, bucket string, info *jetstream.O
 	if err != nil {
 		return err
 	}
-	for _, subject := range []string{".C." + info.NUID, ".M." + base64.URLEncoding.EncodeToString([]byte(info.Name))} {
-		if err := s.Purge(ctx, jetstream.WithPurgeSubject("$O."+bucket+subject)); err != nil {
+	for _, subject := range []string{"$O." + bucket + ".C." + info.NUID, descriptionOf(bucket, info.Name)} {
+		if err := s.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
 			return fault.New(fault.Infrastructure, "bus: object %s: %w", info.Name, err)
 		}
 	}
@@ -218,29 +219,35 @@ func (b *Bus) removeObject(ctx context.Context, bucket string, info *jetstream.O
 // server takes less.
 func (b *Bus) chunk() uint32 { return uint32(min(128<<10, max(b.NC.MaxPayload()-envelope, 1<<10))) }
 
+// described returns the description of an object. The error wraps ErrNotFound if there is none. (The client library's GetInfo believes
+// headers of whoever wrote it.)
+func (b *Bus) described(ctx context.Context, in shelf, name string) (*jetstream.ObjectInfo, error) {
+	m, err := b.getRaw(ctx, "OBJ_"+in.bucket, descriptionOf(in.bucket, name))
+	if err != nil {
+		return nil, err
+	}
+	var info jetstream.ObjectInfo
+	if err := json.Unmarshal(m.Data, &info); err != nil || info.Deleted || info.Name != name {
+		return nil, fmt.Errorf("%w: object %s", ErrNotFound, name)
+	}
+	info.ModTime = m.Time
+	return &info, nil
+}
+
+// descriptionOf is the subject of an object's description.
+func descriptionOf(bucket, name string) string {
+	return "$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
+}
+
 // object returns the description of an object all of whose chunks are stored. The error wraps
 // ErrLost if they are not.
 func (b *Bus) object(ctx context.Context, in shelf, name string) (*jetstream.ObjectInfo, error) {
-	var info *jetstream.ObjectInfo
-	err := b.persist(ctx, func(ctx context.Context) error {
-		o, err := b.store(ctx, in.bucket)
-		if err != nil {
-			return err
-		}
-		info, err = o.GetInfo(ctx, name)
-		// The bucket may have been deleted since its handle was made.
-		if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound) {
-			if _, gone := b.JS.Stream(ctx, "OBJ_"+in.bucket); errors.Is(gone, jetstream.ErrStreamNotFound) {
-				return fmt.Errorf("%w: %w", ErrNoStream, gone)
-			}
-		}
-		return err
-	})
-	switch {
-	case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrBadObjectMeta):
-		return nil, fault.New(fault.Infrastructure, "%w: object %s: %w", ErrLost, name, err)
-	case err != nil:
-		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
+	info, err := b.described(ctx, in, name)
+	if errors.Is(err, ErrNotFound) {
+		return nil, fault.New(fault.Infrastructure, "%w: object %s: %v", ErrLost, name, err)
+	}
+	if err != nil {
+		return nil, err
 	}
 
 	chunks := "$O." + in.bucket + ".C." + info.NUID

@@ -6,8 +6,6 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/message"
@@ -15,7 +13,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // As says that the connection is a tenant's user, before anything else is done with the Bus. It then asks for nothing that only workers
@@ -30,55 +27,6 @@ const (
 	staleLooks = 3
 	staleFor   = 100 * time.Millisecond
 )
-
-// getOwned is getOnce by a request whose subject says what is asked for, so that a server may allow it by subject. The subject must
-// have no wildcards.
-func (b *Bus) getOwned(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
-	looks := 1
-	if b.inCluster() {
-		looks = staleLooks
-	}
-	for {
-		reply, err := b.NC.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+stream+"."+subject, nil)
-		if err != nil {
-			return nil, fault.New(fault.Infrastructure, "bus: get %s: %w", subject, err)
-		}
-
-		switch status := reply.Header.Get("Status"); status {
-		case "":
-			return storedOf(reply)
-		case "404":
-			if looks--; looks > 0 {
-				pause(ctx, staleFor)
-				continue
-			}
-			return nil, fmt.Errorf("%w: %s", ErrNotFound, subject)
-		default:
-			return nil, fault.New(
-				fault.Infrastructure, "bus: get %s: %s %s", subject, status, reply.Header.Get("Description"),
-			)
-		}
-	}
-}
-
-// storedOf returns the stored message that is the reply to a direct get.
-func storedOf(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
-	sequence, err := strconv.ParseUint(reply.Header.Get(jetstream.SequenceHeader), 10, 64)
-	if err != nil {
-		return nil, fault.New(fault.Infrastructure, "bus: a stored message: %w", err)
-	}
-	stored, err := time.Parse(time.RFC3339Nano, reply.Header.Get(jetstream.TimeStampHeaer))
-	if err != nil {
-		return nil, fault.New(fault.Infrastructure, "bus: a stored message: %w", err)
-	}
-	return &jetstream.RawStreamMsg{
-		Subject:  reply.Header.Get(jetstream.SubjectHeader),
-		Sequence: sequence,
-		Header:   reply.Header,
-		Data:     reply.Data,
-		Time:     stored,
-	}, nil
-}
 
 // askFor is for how long a worker's word about room and workers is waited for.
 const askFor = 2 * time.Second

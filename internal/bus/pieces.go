@@ -81,7 +81,7 @@ func (b *Bus) getPieces(ctx context.Context, in shelf, list []byte) ([]byte, err
 		g.Go(func() error {
 			m, err := b.getRaw(gctx, in.stream, in.subject(digest))
 			if errors.Is(err, ErrNotFound) {
-				return fault.New(fault.Infrastructure, "%w: piece %d of %d: %w", ErrLost, k, len(digests), err)
+				return fault.New(fault.Infrastructure, "%w: piece %d of %d: %v", ErrLost, k, len(digests), err)
 			}
 			if err != nil {
 				return err

@@ -5,7 +5,6 @@ package bus
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -96,52 +96,18 @@ type Place struct {
 func (b *Bus) From(
 	ctx context.Context, stream string, sequence uint64, at time.Time,
 ) (Place, error) {
-	ask := struct {
-		Seq   uint64     `json:"seq,omitempty"`
-		Start *time.Time `json:"start_time,omitempty"`
-		Next  string     `json:"next_by_subj"`
-	}{Seq: sequence, Next: ">"}
+	q := question{Sequence: sequence, Next: ">"}
 	if sequence == 0 {
-		ask.Start = &at
+		q.Start = &at
 	}
-
-	body, err := json.Marshal(ask)
-	if err != nil {
-		return Place{}, fault.Wrap(fault.Internal, err)
+	m, err := b.direct(ctx, stream, q)
+	if errors.Is(err, ErrNotFound) {
+		return Place{}, fmt.Errorf("%w: in %s from there on", ErrNotFound, stream)
 	}
-
-	m, err := b.NC.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+stream, body)
 	if err != nil {
 		return Place{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
 	}
-
-	switch status := m.Header.Get("Status"); status {
-	case "":
-	case "404":
-		if !b.inCluster() {
-			return Place{}, fmt.Errorf("%w: in %s from there on", ErrNotFound, stream)
-		}
-		m, err := b.fromLeader(ctx, stream, body)
-		if err != nil {
-			return Place{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
-		}
-		return Place{m.Sequence, m.Subject, m.Time}, nil
-	default:
-		return Place{}, fault.New(
-			fault.Infrastructure, "bus: look into %s: %s %s", stream, status,
-			m.Header.Get("Description"),
-		)
-	}
-
-	found, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
-	if err != nil {
-		return Place{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
-	}
-	stored, err := time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
-	if err != nil {
-		return Place{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
-	}
-	return Place{found, m.Header.Get(jetstream.SubjectHeader), stored}, nil
+	return Place{m.Sequence, m.Subject, m.Time}, nil
 }
 
 // PurgeTo removes all messages of a stream below a sequence.
@@ -220,7 +186,7 @@ func Named(h nats.Header) bool { return len(h[headerBlob]) > 0 }
 
 // RenewPayload renews the blob that is a message's payload, if it has one: that of its job's owner.
 func (b *Bus) RenewPayload(ctx context.Context, owner string, h nats.Header) error {
-	if !Named(h) {
+	if !Named(h) || !form.IsDigest(h[headerBlob][0]) {
 		return nil
 	}
 	_, err := b.has(ctx, blobs.of(owner), h[headerBlob][0])

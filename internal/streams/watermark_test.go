@@ -119,3 +119,29 @@ func TestWatermarkOfAStreamMadeAnew(t *testing.T) {
 		t.Errorf("after the stream was made anew: answered up to %d, want 1: %v", got, err)
 	}
 }
+
+// Headers by which a model says that it is another one, answered and far ahead, move no floor.
+func TestForgedHeadersMoveNoFloor(t *testing.T) {
+	b := connected(t)
+	store := func(stream string, m *nats.Msg) {
+		t.Helper()
+		if _, err := b.Once(t.Context(), stream, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answered := wire.ModelSubject(3, "answered")
+	store(bus.StreamModel, &nats.Msg{Subject: answered, Data: []byte("a model")})
+	store(bus.StreamAnswer, &nats.Msg{Subject: wire.AnswerSubject("answered"), Data: []byte("an answer")})
+	store(bus.StreamModel, &nats.Msg{
+		Subject: wire.ModelSubject(3, "forged"), Data: []byte("a model"),
+		Header: nats.Header{
+			"Nats-Subject": {answered}, "Nats-Sequence": {"4000000"}, "Nats-Time-Stamp": {"2001-01-01T00:00:00Z"},
+		},
+	})
+	store(bus.StreamModel, &nats.Msg{Subject: wire.ModelSubject(3, "other"), Data: []byte("a model")})
+
+	k := &streams.Keeper{Bus: b, SweepAfter: time.Nanosecond}
+	if got, err := k.Answered(t.Context(), 0); err != nil || got != 1 {
+		t.Errorf("answered up to %d, want 1: %v", got, err)
+	}
+}

@@ -1,0 +1,204 @@
+package bus
+
+// Direct gets: any replica of a stream answers with the stored message, its subject, sequence and time in headers behind those of whoever
+// published it, who may have written the same ones, or have ended the headers before the server's. What is doubtful the leader is asked
+// for, which keeps its word apart from the headers.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// question says which message of a stream is asked for, as the server's API puts it.
+type question struct {
+	Sequence uint64     `json:"seq,omitempty"`
+	Start    *time.Time `json:"start_time,omitempty"`
+	Next     string     `json:"next_by_subj,omitempty"` // the first one on it from Sequence or Start on
+	Last     string     `json:"last_by_subj,omitempty"`
+	Batch    int        `json:"batch,omitempty"`
+	Bytes    int        `json:"max_bytes,omitempty"`
+}
+
+// ErrDoubtful: the headers of a stored message hide or repeat what the server says about it.
+var ErrDoubtful = errors.New("bus: a message was stored with headers of the server")
+
+const directGet = "$JS.API.DIRECT.GET."
+
+// getWithin bounds a get whose context has no end.
+const getWithin = 30 * time.Second
+
+// direct returns one message of a stream as it is stored. The error wraps ErrNotFound if there is none.
+func (b *Bus) direct(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	reply, err := b.requestDirect(ctx, stream, q)
+	var m *jetstream.RawStreamMsg
+	if err == nil {
+		m, err = storedOf(reply)
+	}
+	switch {
+	case b.owner != "": // it may not ask the leader
+	case errors.Is(err, ErrNotFound) && b.inCluster(),
+		errors.Is(err, ErrDoubtful),
+		errors.Is(err, nats.ErrNoResponders): // the client library says so of a stored message with that status, too
+		return b.fromLeader(ctx, stream, q)
+	}
+	return m, err
+}
+
+// bounded returns a context that ends.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ends := ctx.Deadline(); ends {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, getWithin)
+}
+
+// requestDirect sends a question. One for the last message on a subject says so in its own subject, by which a server may allow it.
+func (b *Bus) requestDirect(ctx context.Context, stream string, q question) (*nats.Msg, error) {
+	if q.Last != "" && !strings.ContainsAny(q.Last, "*>") {
+		return b.NC.RequestWithContext(ctx, directGet+stream+"."+q.Last, nil)
+	}
+	body, err := json.Marshal(q)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err)
+	}
+	return b.NC.RequestWithContext(ctx, directGet+stream, body)
+}
+
+// mostHeaders is the number of headers up to which a reply to a direct get is read. Those of this program have 20 at most.
+const mostHeaders = 40
+
+// storedOf returns the stored message that is the reply to a direct get. The error wraps ErrNotFound if it says that there is none, or
+// no more, and
+// ErrDoubtful if the server's headers are not the only ones of their names, or not certain to be the server's.
+//
+// Whoever ends the headers of a message early hides those that the server puts behind them. Then the bytes of the headers that were read
+// are fewer than those that came, by the 110 or more of the server's. Headers without a space after the colon, or without a carriage
+// return, hold two bytes less each than is computed here, so that mostHeaders of them make up for 80.
+func storedOf(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
+	h := reply.Header
+	came := reply.Size() - len(reply.Subject) - len(reply.Reply) - len(reply.Data)
+	count, read := extent(h)
+	if status, text := h.Get(statusHeader), h.Get(statusText); status != "" {
+		if len(h[jetstream.SequenceHeader]) > 0 || count > mostHeaders || came != read {
+			return nil, fmt.Errorf("%w: a status", ErrDoubtful)
+		}
+		if status == "404" || status == "204" { // nothing there; the end of a batch
+			return nil, ErrNotFound
+		}
+		return nil, fault.New(fault.Infrastructure, "bus: %s %s", status, text)
+	}
+
+	if count > mostHeaders || came != read {
+		return nil, fmt.Errorf("%w: %d bytes of headers, of which %d can be read", ErrDoubtful, came, read)
+	}
+	for _, name := range []string{
+		jetstream.StreamHeader, jetstream.SubjectHeader, jetstream.SequenceHeader, jetstream.TimeStampHeaer,
+	} {
+		if n := len(h[name]); n != 1 {
+			return nil, fmt.Errorf("%w: %d of %s", ErrDoubtful, n, name)
+		}
+	}
+	sequence, err := strconv.ParseUint(h.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDoubtful, err)
+	}
+	at, err := time.Parse(time.RFC3339Nano, h.Get(jetstream.TimeStampHeaer))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDoubtful, err)
+	}
+	return &jetstream.RawStreamMsg{
+		Subject: h.Get(jetstream.SubjectHeader), Sequence: sequence, Header: h, Data: reply.Data, Time: at,
+	}, nil
+}
+
+// Sound returns an error for a message that was published with headers that only a server writes.
+func Sound(h nats.Header) error {
+	for _, name := range []string{
+		jetstream.StreamHeader, jetstream.SubjectHeader, jetstream.SequenceHeader, jetstream.TimeStampHeaer, jetstream.LastSequenceHeader,
+		"Nats-Num-Pending", statusHeader, statusText,
+	} {
+		if len(h[name]) > 0 {
+			return fault.New(fault.BadInput, "%w: %s", ErrDoubtful, name)
+		}
+	}
+	return nil
+}
+
+// What the client library makes of the first line of a header that has more than the version.
+const (
+	statusHeader = "Status"
+	statusText   = "Description"
+)
+
+// extent returns the number of headers, and the bytes in which a server sends them: a status in the first line.
+func extent(h nats.Header) (count, bytes int) {
+	bytes = len("NATS/1.0\r\n\r\n")
+	for name, values := range h {
+		for _, v := range values {
+			count++
+			switch {
+			case name == statusHeader || name == statusText:
+				bytes += len(" ") + len(v)
+			default:
+				bytes += len(name) + len(": ") + len(v) + len("\r\n")
+			}
+		}
+	}
+	return count, bytes
+}
+
+// fromLeader asks the leader of a stream. The error wraps ErrNotFound if there is no such message. Headers that cannot be read count as
+// none.
+func (b *Bus) fromLeader(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err)
+	}
+	reply, err := b.NC.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
+	if err != nil {
+		return nil, err
+	}
+	var got struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message *struct {
+			Subject string    `json:"subject"`
+			Seq     uint64    `json:"seq"`
+			Header  []byte    `json:"hdrs"`
+			Data    []byte    `json:"data"`
+			Time    time.Time `json:"time"`
+		} `json:"message"`
+	}
+	switch err := json.Unmarshal(reply.Data, &got); {
+	case err != nil:
+		return nil, err
+	case got.Error != nil && got.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+		return nil, ErrNotFound
+	case got.Error != nil && got.Error.ErrorCode == jetstream.JSErrCodeStreamNotFound:
+		return nil, jetstream.ErrStreamNotFound
+	case got.Error != nil:
+		return nil, got.Error
+	case got.Message == nil:
+		return nil, errors.New("the leader's answer has no message")
+	}
+	m := &jetstream.RawStreamMsg{
+		Subject:  got.Message.Subject,
+		Sequence: got.Message.Seq,
+		Data:     got.Message.Data,
+		Time:     got.Message.Time,
+	}
+	if h, err := nats.DecodeHeadersMsg(got.Message.Header); err == nil {
+		m.Header = h
+	}
+	return m, nil
+}

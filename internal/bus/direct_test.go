@@ -1,0 +1,140 @@
+package bus_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+// forgedPlace are headers that say of a message that it is another, far ahead and old.
+const forgedPlace = "Nats-Stream: BTN_MODEL\r\nNats-Subject: btn.v1.model.1.other\r\nNats-Sequence: 4000000\r\n" +
+	"Nats-Time-Stamp: 2001-01-01T00:00:00Z\r\n"
+
+// forgedHeaders are headers as bytes, which a server stores as they are.
+var forgedHeaders = map[string]string{
+	"the server's":              "NATS/1.0\r\n" + forgedPlace + "\r\n",
+	"a number":                  "NATS/1.0\r\nNats-Sequence: 4000000\r\n\r\n",
+	"the server's, ended early": "NATS/1.0\r\n" + forgedPlace + "\r\n\r\n",
+	"ended early, and one byte less each": "NATS/1.0\r\n" + forgedPlace + strings.Repeat("a:b\r\n", 35) +
+		"\r\n\r\n",
+	"ended early, two bytes less each": "NATS/1.0\r\n" + forgedPlace + strings.Repeat("a:b\n", 80) +
+		"\r\n\r\n",
+	"not ended":              "NATS/1.0\r\n" + forgedPlace + "A: bc",
+	"nothing there":          "NATS/1.0 404 Message Not Found\r\n\r\n",
+	"nothing there, ended":   "NATS/1.0 404 Message Not Found\r\n\r\n\r\n",
+	"nothing there, a field": "NATS/1.0\r\nStatus: 404\r\n\r\n",
+	"no responders":          "NATS/1.0 503\r\n\r\n",
+	"no responders, ended":   "NATS/1.0 503\r\n\r\n\r\n",
+	"the end of a batch":     "NATS/1.0 204 EOB\r\n\r\n\r\n",
+	"no colon":               "NATS/1.0\r\nabc\r\n\r\n",
+	"no headers":             "abcdefgh",
+	"two bytes":              "\r\n",
+}
+
+// rawPublish publishes messages with headers as bytes.
+func rawPublish(t *testing.T, address string, subject, header, data string) {
+	t.Helper()
+	at, err := url.Parse(address)
+	must(t, err)
+	c, err := net.Dial("tcp", at.Host)
+	must(t, err)
+	defer c.Close()
+	fmt.Fprintf(c, "CONNECT {\"verbose\":false,\"headers\":true}\r\nHPUB %s %d %d\r\n%s%s\r\nPING\r\n",
+		subject, len(header), len(header)+len(data), header, data)
+	lines := bufio.NewScanner(c)
+	for lines.Scan() {
+		switch text := lines.Text(); {
+		case strings.HasPrefix(text, "-ERR"):
+			t.Fatal(text)
+		case text == "PONG":
+			return
+		}
+	}
+	t.Fatal("no answer: ", lines.Err())
+}
+
+// What the server says of a stored message is believed, whatever its headers are, and nothing else.
+func TestForgedServerHeaders(t *testing.T) {
+	for name, header := range forgedHeaders {
+		for _, data := range []string{"data", ""} {
+			t.Run(fmt.Sprintf("%s, %d bytes", name, len(data)), func(t *testing.T) {
+				t.Parallel()
+				ctx := t.Context()
+				s, err := embedded.Start(ctx, embedded.Options{Listen: true, NoRedis: true})
+				must(t, err)
+				defer s.Close()
+				nc, err := s.Connect("test")
+				must(t, err)
+				b, err := bus.New(nc)
+				must(t, err)
+
+				before := time.Now().Add(-time.Second)
+				subject := func(k int) string { return wire.ModelSubject(3, fmt.Sprint("job-", k)) }
+				store := func(k int) {
+					_, err := b.Once(ctx, bus.StreamModel, msg(subject(k), "data"))
+					must(t, err)
+				}
+				store(1)
+				rawPublish(t, s.NATSURL(), subject(2), header, data)
+				store(3)
+
+				check := func(what string, got, want bus.Place) {
+					t.Helper()
+					if got.Sequence != want.Sequence || got.Subject != want.Subject || got.Time.Before(before) || time.Until(got.Time) > 0 {
+						t.Errorf("%s: %+v, want %+v", what, got, want)
+					}
+				}
+				for k := 1; k <= 3; k++ {
+					want := bus.Place{Sequence: uint64(k), Subject: subject(k)}
+					place, err := b.From(ctx, bus.StreamModel, uint64(k), time.Time{})
+					must(t, err)
+					check("from", place, want)
+					for _, filter := range []string{subject(k), strings.Replace(subject(k), ".3.", ".*.", 1)} {
+						m, err := b.Last(ctx, bus.StreamModel, filter)
+						must(t, err)
+						check("last of "+filter, bus.Place{Sequence: m.Sequence, Subject: m.Subject, Time: m.Time}, want)
+					}
+				}
+				batch, err := b.Batch(ctx, bus.StreamModel, 1, 10, 1<<20)
+				must(t, err)
+				if len(batch) != 3 {
+					t.Fatalf("%d of 3 messages in a batch", len(batch))
+				}
+				for i, e := range batch {
+					check("batch", bus.Place{Sequence: e.Sequence, Subject: e.Subject, Time: time.Now()},
+						bus.Place{Sequence: uint64(i + 1), Subject: subject(i + 1)})
+				}
+				if _, err := b.Last(ctx, bus.StreamModel, subject(4)); err == nil {
+					t.Error("what is not stored was found")
+				}
+			})
+		}
+	}
+}
+
+// A tenant's user, who may not ask the leader, gets an error for a message whose headers repeat the server's.
+func TestForgedServerHeadersToATenant(t *testing.T) {
+	ctx, b := open(t, embedded.Options{})
+	subject := wire.AnswerSubject("acme.job")
+	_, err := b.Once(ctx, bus.StreamAnswer, &nats.Msg{
+		Subject: subject, Header: nats.Header{"Nats-Sequence": {"4000000"}}, Data: []byte("x"),
+	})
+	must(t, err)
+	own, err := bus.New(b.NC)
+	must(t, err)
+	own.As("acme")
+	if m, err := own.Last(ctx, bus.StreamAnswer, subject); err == nil {
+		t.Errorf("sequence %d is believed", m.Sequence)
+	} else if !strings.Contains(err.Error(), "headers of the server") {
+		t.Error(err)
+	}
+}
