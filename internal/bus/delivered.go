@@ -23,6 +23,7 @@ const (
 // Delivered is one message of a consumer that this process is to settle.
 type Delivered struct {
 	*nats.Msg
+	Stream   string
 	Consumer string
 	Attempt  int    // 1 for the first delivery
 	Sequence uint64 // in the stream
@@ -41,6 +42,7 @@ func (b *Bus) Deliver(m *nats.Msg) (*Delivered, error) {
 
 	return &Delivered{
 		Msg:      m,
+		Stream:   meta.Stream,
 		Consumer: meta.Consumer,
 		Attempt:  int(meta.NumDelivered),
 		Sequence: meta.Sequence.Stream,

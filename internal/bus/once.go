@@ -65,6 +65,8 @@ func (b *Bus) OnceUnder(
 
 		earlier, getErr := b.Get(ctx, stream, filter)
 		switch {
+		case Unreadable(getErr) && b.Discard(ctx, stream, earlier):
+			tried++
 		case !errors.Is(getErr, ErrNotFound):
 			return earlier, getErr
 		case errors.Is(getErr, errForged):

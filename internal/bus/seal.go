@@ -57,19 +57,21 @@ func (b *Bus) Say(m *nats.Msg) error {
 
 // Genuine reports whether a message of a subject may be believed: it is not internal, or signed. Others are told to Guard.Forged.
 func (b *Bus) Genuine(subject string, h nats.Header, data []byte) bool {
-	kind := message.KindOf(subject)
-	if b.guard.signed(kind, subject, h, data) {
-		return true
-	}
+	return b.signed(subject, h, data) || b.forged(subject)
+}
+
+// forged tells Guard.Forged of a message, and returns false.
+func (b *Bus) forged(subject string) bool {
 	if b.guard.Forged != nil {
-		b.guard.Forged(kind, subject)
+		b.guard.Forged(message.KindOf(subject), subject)
 	}
 	return false
 }
 
 // signed reports whether a message is one that nobody signs, or has the signature that the keys ask for: an answer that of an aggregator,
 // what else is internal the MAC of a worker. Who has no public key of aggregators takes an answer for what workers write.
-func (g *Guard) signed(kind message.Kind, subject string, h nats.Header, data []byte) bool {
+func (b *Bus) signed(subject string, h nats.Header, data []byte) bool {
+	g, kind := &b.guard, message.KindOf(subject)
 	switch {
 	case kind == message.KindAnswer && g.Answers != nil:
 		said := h[seal.Signature]
@@ -80,21 +82,50 @@ func (g *Guard) signed(kind message.Kind, subject string, h nats.Header, data []
 	return true
 }
 
-// believed returns the message that is stored on a subject, or on one that a filter has, if it is genuine: signed for the subject that was
-// asked for, whatever the reply says that it has. One that is not counts as not stored, and is deleted where Guard says so.
+// Believed is Genuine for a message that was delivered. One that is not may have been damaged on its way: it is fetched again, and
+// takes the bytes that are stored if those are genuine.
+func (b *Bus) Believed(ctx context.Context, d *Delivered) bool {
+	if b.signed(d.Subject, d.Header, d.Data) {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, removeWithin)
+	defer cancel()
+	m, err := b.direct(ctx, d.Stream, question{Sequence: d.Sequence})
+	if err != nil || m.Subject != d.Subject || !b.signed(d.Subject, m.Header, m.Data) {
+		return b.forged(d.Subject)
+	}
+	d.Header, d.Data = bare(m).Header, m.Data
+	return true
+}
+
+// believed returns the message that is stored on a subject, or on one that a filter has, if it is genuine: signed for the
+// subject that was asked for, whatever the reply says that it has. One that is not, and is not when it is fetched again,
+// counts as not stored, and is deleted where Guard says so.
 func (b *Bus) believed(
 	ctx context.Context, stream, subject string, m *jetstream.RawStreamMsg,
-) (*jetstream.RawStreamMsg, error) {
+) (_ *jetstream.RawStreamMsg, err error) {
 	signedFor := subject
-	if matches(subject, m.Subject) {
-		signedFor = m.Subject
+	for looks := 1; ; looks++ {
+		if signedFor = subject; matches(subject, m.Subject) {
+			signedFor = m.Subject
+		}
+		if b.signed(signedFor, m.Header, m.Data) {
+			return m, nil
+		}
+		if looks == looksAtForged {
+			break
+		}
+		if m, err = b.getOnce(ctx, stream, subject); err != nil {
+			return nil, err
+		}
 	}
-	if b.Genuine(signedFor, m.Header, m.Data) {
-		return m, nil
-	}
+	b.forged(signedFor)
 	b.removeForged(ctx, stream, m.Sequence)
 	return nil, fmt.Errorf("%w: %s", errForged, subject)
 }
+
+// looksAtForged is how often a message is fetched before it is taken for forged: it may have been damaged on its way.
+const looksAtForged = 2
 
 // matches reports whether a filter of as many tokens has a subject.
 func matches(filter, subject string) bool {
@@ -112,6 +143,18 @@ func (b *Bus) removeForged(ctx context.Context, stream string, sequence uint64) 
 	if s, err := b.Stream(ctx, stream); err == nil {
 		s.DeleteMsg(ctx, sequence)
 	}
+}
+
+// Discard deletes a stored message of this program's own kinds that cannot be read and never will be, so that another can take its
+// place. It returns false where it may be there still: while a cluster is not settled.
+func (b *Bus) Discard(ctx context.Context, stream string, m *jetstream.RawStreamMsg) bool {
+	if m == nil || !message.Internal(message.KindOf(m.Subject)) || b.inCluster() && b.Unsettled(2*lostFor) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, removeWithin)
+	defer cancel()
+	s, err := b.Stream(ctx, stream)
+	return err == nil && s.DeleteMsg(ctx, m.Sequence) == nil
 }
 
 // errForged: what is stored on a subject is forged. It counts as not stored.

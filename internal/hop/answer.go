@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/redact"
 	"github.com/basetensor/basetensor/internal/tracing"
@@ -29,23 +30,30 @@ func (l *Loop) answered(ctx context.Context, job string) bool {
 	return err == nil && has
 }
 
+// Stored returns the job's answer; nil: it has none that can be read.
+func (l *Loop) Stored(ctx context.Context, job string) (*wire.Answer, error) {
+	m, err := l.Bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var a wire.Answer
+	if wire.Decode(m.Data, &a) != nil || a.Job != job {
+		return nil, nil
+	}
+	return &a, nil
+}
+
 // Unanswered returns ErrAnswered if the job has its answer, and ErrForeign if that is another
 // request's.
 func (l *Loop) Unanswered(ctx context.Context, job, digest string) error {
-	m, err := l.Bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
-	if errors.Is(err, bus.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
+	a, err := l.Stored(ctx, job)
+	switch {
+	case err != nil || a == nil:
 		return err
-	}
-
-	var a wire.Answer
-	if err := wire.Decode(m.Data, &a); err != nil {
-		return fault.New(fault.Internal, "pipeline: stored answer of job %s: %w", job, err)
-	}
-
-	if a.Digest != digest {
+	case a.Digest != digest:
 		return ErrForeign
 	}
 	return ErrAnswered
@@ -104,18 +112,12 @@ func (l *Loop) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err
 	m.Header[message.HeaderStatus] = []string{a.Status}
 	tracing.Into(m.Header, trace.SpanContextFromContext(ctx))
 
-	earlier, err := l.Bus.Once(ctx, bus.StreamAnswer, m)
-	if err == nil && earlier == nil {
+	first, err := l.first(ctx, m)
+	if err == nil && first == nil {
 		l.tell(ctx, a, asked)
 	}
-
-	if err != nil || earlier == nil {
+	if err != nil || first == nil {
 		return err
-	}
-
-	var first wire.Answer
-	if err := wire.Decode(earlier.Data, &first); err != nil {
-		return fault.New(fault.Internal, "pipeline: stored answer of job %s: %w", a.Job, err)
 	}
 
 	switch {
@@ -131,6 +133,23 @@ func (l *Loop) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err
 		)
 	}
 	return nil
+}
+
+// first stores an answer, and returns nil, unless its subject has one. What is there and cannot be read makes way.
+func (l *Loop) first(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
+	for discarded := false; ; discarded = true {
+		earlier, err := l.Bus.Once(ctx, bus.StreamAnswer, m)
+		if err != nil || earlier == nil {
+			return nil, err
+		}
+		var a wire.Answer
+		if err = wire.Decode(earlier.Data, &a); err == nil {
+			return &a, nil
+		}
+		if discarded || !l.Bus.Discard(ctx, bus.StreamAnswer, earlier) {
+			return nil, fault.New(fault.Internal, "pipeline: what is stored on %s: %w", m.Subject, err)
+		}
+	}
 }
 
 // sameResults compares what was computed, not how long it took nor whether it was remembered.
@@ -272,21 +291,51 @@ func (l *Loop) Info(err error) btn.ErrorInfo {
 // stored model if there is one, else that of the message's bytes. It returns an error if the model
 // may be there and could not be fetched: with another digest the answer would be another request's.
 func (l *Loop) digestOf(ctx context.Context, d *Message) (string, error) {
-	m, err := l.Bus.Get(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
-	switch {
-	case errors.Is(err, bus.ErrNotFound), errors.Is(err, bus.ErrLost):
+	s, err := l.Submitted(ctx, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
+	if errors.Is(err, bus.ErrNotFound) {
 		return wire.Digest(d.Data), nil
-	case err != nil:
-		return "", err
+	}
+	return s.Digest, err
+}
+
+// Submission is what is known of a stored request.
+type Submission struct {
+	Digest string
+	Tenant string
+	Asked  time.Time // when its model was stored
+	Lost   bool      // its payload cannot be read any more
+}
+
+// Submitted returns what is known of the request whose model is stored on a subject, which may have wildcards. The error wraps
+// bus.ErrNotFound if there is none. A request that is no request has the digest of its bytes, one that is lost that of its header.
+func (l *Loop) Submitted(ctx context.Context, subject string) (Submission, error) {
+	stored, err := l.Bus.Raw(ctx, bus.StreamModel, subject)
+	if err != nil {
+		return Submission{}, err
+	}
+	s := Submission{Asked: bus.StoredAt(stored.Header, stored.Time)}
+
+	data, err := l.Bus.Payload(ctx, message.OwnerOf(stored.Subject), stored.Header, stored.Data)
+	if bus.Unreadable(err) {
+		s.Lost = true
+		if s.Digest = stored.Header.Get(wire.HeaderDigest); !form.IsDigest(s.Digest) {
+			s.Digest = wire.Digest(stored.Data)
+		}
+		return s, nil
+	}
+	if err != nil {
+		return Submission{}, err
 	}
 
-	var model wire.Request
-	if wire.Decode(m.Data, &model) == nil {
-		if digest, err := model.Digest(); err == nil {
-			return digest, nil
-		}
+	var m wire.Request
+	if wire.Decode(data, &m) == nil {
+		s.Tenant = message.TenantOf(m.Job, m.Tenant)
+		s.Digest, err = m.Digest()
 	}
-	return wire.Digest(m.Data), nil
+	if s.Digest == "" || err != nil {
+		s.Digest = wire.Digest(data)
+	}
+	return s, nil
 }
 
 // bury gives a message up: it writes a dead letter, then the job's answer if that is wanted, and

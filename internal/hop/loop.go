@@ -49,9 +49,6 @@ type Loop struct {
 	// FromClients: messages come from clients, who wait for an answer even under an invalid id.
 	FromClients bool
 
-	// Ended, unless it is nil, is called with jobs whose answer this loop stored.
-	Ended func(job string)
-
 	// Rebuilds counts the jobs that were started again for something that was lost.
 	Rebuilds Rebuilds
 
@@ -119,7 +116,7 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 		return true
 	}
 
-	if !l.Bus.Genuine(msg.Subject, msg.Header, msg.Data) {
+	if !l.Bus.Believed(l.Hard, msg) {
 		l.Bus.Forged(l.Hard, msg)
 		return true
 	}
@@ -221,6 +218,10 @@ func (l *Loop) attempt(ctx context.Context, d *Message, in *Intake) (asked Outco
 	}()
 
 	if !in.Headers {
+		if err = bus.Sound(d.Raw.Header); err != nil {
+			d.Broken, d.Data = true, d.Raw.Data
+			return Done, err
+		}
 		if d.Data, err = l.Bus.Payload(ctx, d.Subject.Owner, d.Raw.Header, d.Raw.Data); err != nil {
 			d.Broken = fault.CodeOf(err) == fault.BadInput
 			return Done, err

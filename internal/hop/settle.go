@@ -75,6 +75,11 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	return l.acknowledge(d, Failed)
 }
 
+// Exhausted reports whether a message was delivered as often as one is that fails again and again, and not for trouble with the servers.
+func (l *Loop) Exhausted(d *Message) bool {
+	return d.Attempt >= l.MaxDeliveries && !l.Bus.Unsettled(troubleCounts)
+}
+
 // CodeOf is fault.CodeOf, except that a context error without a code is a timeout of this program
 // and not the job's deadline.
 func CodeOf(err error) fault.Code {

@@ -69,7 +69,7 @@ func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error
 		}
 	}
 
-	if err != nil && !errors.Is(err, bus.ErrNotFound) {
+	if err != nil && !errors.Is(err, bus.ErrNotFound) && !bus.Unreadable(err) {
 		return err
 	}
 
@@ -82,8 +82,8 @@ func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error
 	}
 	for subject := range tasks {
 		m, err := w.Bus.Get(ctx, bus.StreamTask, subject)
-		if errors.Is(err, bus.ErrNotFound) {
-			continue // done since
+		if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
+			continue // done since, or lost
 		}
 		if err != nil {
 			return err

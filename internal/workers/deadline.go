@@ -45,8 +45,8 @@ func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, e
 		return hop.Done, ignoreForeign(err)
 	}
 
-	of, err := w.submitted(ctx, m.Job)
-	if errors.Is(err, bus.ErrNotFound) || err == nil && of.digest != m.Digest {
+	of, err := w.Submitted(ctx, message.AnyLane(m.Job))
+	if errors.Is(err, bus.ErrNotFound) || err == nil && of.Digest != m.Digest && !of.Lost {
 		w.Log.Info(
 			"no deadline of this job: it is another request, or was never stored", "job", m.Job,
 		)
@@ -66,7 +66,7 @@ func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, e
 		Digest: m.Digest,
 		Status: wire.StatusDeadline,
 		Error:  &btn.ErrorInfo{Code: fault.Deadline, Message: reason, Stage: w.Stage},
-	}, of.asked))
+	}, of.Asked))
 }
 
 // cancelled ends a job that somebody cancelled, unless it has its answer.
@@ -79,7 +79,7 @@ func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome,
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
 	}
 
-	of, err := w.submitted(ctx, m.Job)
+	of, err := w.Submitted(ctx, message.AnyLane(m.Job))
 	if errors.Is(err, bus.ErrNotFound) {
 		w.Log.Info("nothing to cancel", "job", m.Job)
 		return hop.Done, nil
@@ -88,10 +88,10 @@ func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome,
 		return hop.Done, err
 	}
 
-	d.Digest = of.digest
-	d.Tenant = of.tenant
-	d.Asked = of.asked
-	if m.Digest != "" && m.Digest != of.digest {
+	d.Digest = of.Digest
+	d.Tenant = of.Tenant
+	d.Asked = of.Asked
+	if m.Digest != "" && m.Digest != of.Digest && !of.Lost {
 		w.Log.Info("nothing to cancel: the job is another request", "job", m.Job)
 		return hop.Done, nil
 	}
@@ -103,11 +103,11 @@ func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome,
 
 	return hop.Done, ignoreForeign(w.Answer(ctx, &wire.Answer{
 		Job:    m.Job,
-		Tenant: of.tenant,
-		Digest: of.digest,
+		Tenant: of.Tenant,
+		Digest: of.Digest,
 		Status: wire.StatusCancelled,
 		Error:  &btn.ErrorInfo{Code: fault.Cancelled, Message: reason, Stage: w.Stage},
-	}, of.asked))
+	}, of.Asked))
 }
 
 // ends ends a job that another stage has found to be over: with that stage's error, or with the sum of its partials.
@@ -144,36 +144,6 @@ func (w *Aggregate) ends(ctx context.Context, d *hop.Message) (hop.Outcome, erro
 		return hop.Done, d.Mismatch("an answer under", m.Under, m.Job)
 	}
 	return hop.Done, w.End(ctx, d.Subject.Lane, &a, m.Under, storedAt(m.Stored))
-}
-
-// submission is what is known of a stored request.
-type submission struct {
-	digest string
-	tenant string
-	asked  time.Time // when its model was stored
-}
-
-// submitted returns what is known of the request that is stored under a job's id, in whatever lane.
-// The error wraps bus.ErrNotFound if there is none. A model that cannot be read has the digest of
-// its bytes.
-func (w *Aggregate) submitted(ctx context.Context, job string) (submission, error) {
-	stored, err := w.Bus.Get(ctx, bus.StreamModel, message.AnyLane(job))
-	if err != nil {
-		return submission{}, err
-	}
-	s := submission{asked: bus.StoredAt(stored.Header, stored.Time)}
-
-	var m wire.Request
-	if wire.Decode(stored.Data, &m) != nil {
-		s.digest = wire.Digest(stored.Data)
-		return s, nil
-	}
-
-	if s.digest, err = m.Digest(); err != nil {
-		return submission{}, fault.Wrap(fault.Internal, err)
-	}
-	s.tenant = message.TenantOf(m.Job, m.Tenant)
-	return s, nil
 }
 
 // ignoreForeign drops hop.ErrForeign: a timer or a cancel of a request whose job was taken by

@@ -276,10 +276,6 @@ func (h *Host) aggregate(w *Worker) {
 	if h.SweepAfter <= 0 {
 		return
 	}
-	// The sweeper looks at every stored model once, except those whose answer this process stored.
-	w.loop.Ended = a.ended.add
-	w.gone = a.ended.clear // with the consumers their answers may be gone, too
-
 	a.keeper = &streams.Keeper{
 		Bus:        h.Bus,
 		Log:        w.loop.Log,
@@ -299,7 +295,7 @@ func (h *Host) aggregate(w *Worker) {
 	}
 	w.intakes = append(w.intakes, &intake{
 		Feed:     streams.Sweeps,
-		Intake:   hop.Intake{Handler: hop.HandlerFunc(a.sweep), Patient: true},
+		Intake:   hop.Intake{Handler: hop.HandlerFunc(a.sweep), Headers: streams.Sweeps.Headers, Patient: true},
 		prefetch: sweepAhead,
 		parallel: 1,
 	})

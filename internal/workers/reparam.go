@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -100,7 +101,10 @@ func (w *Reparam) redriven(ctx context.Context, d *hop.Message) (hop.Outcome, er
 		err = w.restart(ctx, d, &r)
 	}
 
-	// That the job cannot be looked after at this moment is no failure of the job.
+	// That the job cannot be looked after at this moment is no failure of the job. That its request is lost is, at last.
+	if errors.Is(err, bus.ErrLost) && w.Exhausted(d) {
+		return hop.Done, err
+	}
 	if err == nil || errors.Is(err, hop.ErrLater) || fault.CodeOf(err) == fault.Infrastructure {
 		return hop.Later(w.sweepAfter), nil
 	}
@@ -110,18 +114,27 @@ func (w *Reparam) redriven(ctx context.Context, d *hop.Message) (hop.Outcome, er
 // restart makes the network of a stored job and passes it on. What it finds out about the request
 // it notes in d, for the answer if it fails.
 func (w *Reparam) restart(ctx context.Context, d *hop.Message, r *message.Redrive) error {
-	m, err := w.Bus.Get(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
+	m, err := w.Bus.Raw(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
 	if errors.Is(err, bus.ErrNotFound) {
 		w.Log.Warn("nothing to start again: the model is gone", "job", r.Job)
-		return nil
+		return hop.ErrAnswered // whatever was asked, nobody can answer it
+	}
+	if err != nil {
+		return err
+	}
+	d.Silent = false
+	data, err := w.Bus.Payload(ctx, d.Subject.Owner, m.Header, m.Data)
+	if bus.Unreadable(err) {
+		return fault.Wrap(
+			fault.CodeOf(err), fmt.Errorf("pipeline: the stored request cannot be read any more: submit it again: %w", err),
+		)
 	}
 	if err != nil {
 		return err
 	}
 
 	again := *d
-	again.Data = m.Data
-	again.Silent = false
+	again.Data = data
 	again.Asked = bus.StoredAt(m.Header, m.Time)
 	ctx, end := w.Resume(ctx, &again, m.Header, d.Stored)
 	err = w.reparameterise(ctx, &again, again.Asked)
@@ -133,7 +146,6 @@ func (w *Reparam) restart(ctx context.Context, d *hop.Message, r *message.Redriv
 	d.Asked = again.Asked
 	d.Queries = again.Queries
 	d.Broken = again.Broken
-	d.Silent = false
 	return err
 }
 

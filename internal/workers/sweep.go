@@ -21,7 +21,6 @@ import (
 type Aggregate struct {
 	*sums
 	tallies    *tallies
-	ended      ended
 	floors     floors
 	keeper     *streams.Keeper // nil: nothing is swept
 	sweepAfter time.Duration
@@ -48,10 +47,6 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 
 	job := d.Subject.Job
 	lane := d.Subject.Lane
-	if w.ended.has(job) {
-		return hop.Done, nil
-	}
-
 	acknowledged, err := w.floors.reach(ctx, w.Bus, streams.Models, lane, d.Raw.Sequence)
 	if err != nil {
 		return hop.Done, err
@@ -70,7 +65,7 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 		return again, nil
 	}
 
-	if has, err := w.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
+	if a, err := w.Stored(ctx, job); err != nil || a != nil {
 		return hop.Done, err
 	}
 
@@ -97,53 +92,6 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 		}
 	}
 	return again, nil
-}
-
-// ended remembers the last jobs whose answers this process stored, so that the sweeper need not ask
-// the server about them.
-type ended struct {
-	mu   sync.Mutex
-	jobs map[string]bool
-	ring []string // the jobs in the order in which they ended; the oldest is at next
-	next int
-}
-
-// keepEnded is how many jobs are remembered.
-const keepEnded = 1 << 15
-
-func (e *ended) add(job string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.jobs[job] {
-		return
-	}
-	if e.jobs == nil {
-		e.jobs = map[string]bool{}
-		e.ring = make([]string, keepEnded)
-	}
-
-	delete(e.jobs, e.ring[e.next])
-	e.jobs[job] = true
-	e.ring[e.next] = job
-	e.next = (e.next + 1) % keepEnded
-}
-
-func (e *ended) clear() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	clear(e.jobs)
-}
-
-// has reports whether the job is remembered, and forgets it, because it is asked for once.
-func (e *ended) has(job string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.jobs[job] {
-		return false
-	}
-
-	delete(e.jobs, job)
-	return true
 }
 
 // underWay reports whether a message of the job, whose model reparam has acknowledged, waits or is
@@ -363,27 +311,24 @@ func (w *sums) sumChunks(ctx context.Context, key chunks) (ended bool, err error
 	if errors.Is(err, bus.ErrNotFound) {
 		return false, nil
 	}
-	if err != nil {
-		return false, err
+	d := &hop.Message{Subject: message.Subject{Kind: message.KindPartial, Lane: key.lane, Job: key.job}}
+	if err == nil {
+		d.Digest, d.Tenant, d.Asked = partials[0].Digest, partials[0].Tenant, storedAt(partials[0].Stored)
+		w.Log.Info("swept: summing", "job", key.job, "lane", key.lane, "chunks", key.n)
+		w.metrics.Sweep(metrics.SweptSum)
+		err = w.sum(ctx, partials)
 	}
-	w.Log.Info("swept: summing", "job", key.job, "lane", key.lane, "chunks", key.n)
-	w.metrics.Sweep(metrics.SweptSum)
 
-	err = w.sum(ctx, partials)
-	switch {
+	switch lost := errors.Is(err, bus.ErrLost); {
 	case err == nil:
 		return true, nil
 	case w.mixed(err, key.job):
 		return false, w.unmix(ctx, key, partials)
-	case errors.Is(err, bus.ErrLost) && w.Rebuilds.May(key.job):
+	case lost && w.Rebuilds.May(key.job):
+		w.Rebuilds.Count(key.job)
 		return false, w.ForgetPartials(ctx, key.lane, key.job)
-	case passes(err):
+	case passes(err) && !lost:
 		return false, err
 	}
-	return true, w.Fail(&hop.Message{
-		Subject: message.Subject{Kind: message.KindPartial, Lane: key.lane, Job: key.job},
-		Digest:  partials[0].Digest,
-		Tenant:  partials[0].Tenant,
-		Asked:   storedAt(partials[0].Stored),
-	}, err)
+	return true, w.Fail(d, err)
 }

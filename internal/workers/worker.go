@@ -23,7 +23,6 @@ type Worker struct {
 	intakes     []*intake
 	// functions that run beside the intakes, until their context ends
 	beside []func(context.Context) error
-	gone   func() // is called when consumers are gone; may be nil
 	stop   func() // is called at the end; may be nil
 }
 
@@ -69,9 +68,6 @@ func (w *Worker) consumeAgain(ctx context.Context, in *intake, consumers []strin
 		}
 
 		w.loop.Log.Warn("consumers are gone", "error", err)
-		if w.gone != nil {
-			w.gone()
-		}
 		if consumers, err = w.found(in.Feed); err != nil {
 			return err
 		}
