@@ -166,6 +166,7 @@ func TestSignedForAnotherSubject(t *testing.T) {
 		must(t, err)
 		sub, err := forger.Subscribe("$JS.API.DIRECT.GET."+bus.StreamAnswer+"."+subject, func(ask *nats.Msg) {
 			reply := &nats.Msg{Subject: ask.Reply, Header: maps.Clone(genuine.Header), Data: genuine.Data}
+			reply.Header[jetstream.StreamHeader] = []string{bus.StreamAnswer}
 			reply.Header[jetstream.SubjectHeader] = []string{genuine.Subject}
 			reply.Header[jetstream.SequenceHeader] = []string{"1"}
 			reply.Header[jetstream.TimeStampHeaer] = []string{"2026-01-01T00:00:00Z"}
