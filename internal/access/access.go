@@ -27,8 +27,9 @@ const (
 type Role struct {
 	Name      string
 	Publish   []string // subjects it may publish on
-	Subscribe []string // subjects it may subscribe to, beside its own replies
-	Replies   bool     // it may reply to whom it got a request from
+	Subscribe []string // subjects it hears, beside its own replies
+	Serves    []string // subjects of requests that it answers
+	Says      []string // subjects on which it speaks to others of its kind, and to who listens
 }
 
 // Inbox returns where the replies to a user come: nobody else may subscribe there.
@@ -41,11 +42,11 @@ func Roles() []Role {
 		{
 			Name:      query.StageReparam,
 			Publish:   of("network.>", "model.>", "timer.>"),
-			Subscribe: append(of("infer", "infer.*", "room.*", "done.>"), "$SRV.>"),
-			Replies:   true,
+			Subscribe: of("done.>"),
+			Serves:    append(of("infer", "infer.*", "room.*"), "$SRV.>"),
 		},
 		{Name: query.StageLearn, Publish: of("task.>"), Subscribe: of("serves")},
-		{Name: query.StageContract, Publish: of("partial.>", "serves"), Subscribe: of("serves")},
+		{Name: query.StageContract, Publish: of("partial.>"), Says: of("serves")},
 		// The aggregator moves models and partials of jobs that take long to the end of their streams.
 		{Name: query.StageAggregate, Publish: of("answer.>", "model.>", "partial.>")},
 	}

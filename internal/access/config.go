@@ -2,52 +2,113 @@ package access
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
-// Account is the name of the account that has the streams.
+// Account is the name of the account that has the streams, and the operator.
 const Account = "BASETENSOR"
+
+// account is an account of the server: what it lets others use, what it uses of others, and its users.
+type account struct {
+	name    string
+	users   []string
+	exports map[Import][]string // to the names of accounts
+	imports map[Import]string   // from an account
+}
+
+// accounts are all accounts of a server, by name.
+type accounts map[string]*account
+
+func (all accounts) of(name string) *account {
+	if all[name] == nil {
+		all[name] = &account{name: name, exports: map[Import][]string{}, imports: map[Import]string{}}
+	}
+	return all[name]
+}
+
+// link has one account use what another has.
+func (all accounts) link(from, to string, i Import) {
+	all.of(from).exports[i] = append(all.of(from).exports[i], to)
+	all.of(to).imports[i] = from
+}
 
 // Config returns the part of a nats-server's configuration that has the accounts: users by name with their public nkeys, for all roles
 // that have one, and tenants by name with theirs.
 func Config(users, tenants []User) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "# Who may do what. Written by `btn keys`, which keeps the keys that there are: run it again rather than edit this.\n"+
-		"accounts {\n  %s {\n    jetstream: enabled\n    users: [\n", Account)
+	all := accounts{}
 	keys := map[string][]string{}
 	for _, u := range users {
 		keys[u.Name] = u.Public
 	}
 	for _, r := range Roles() {
+		own := all.of(r.account())
 		for _, public := range keys[r.Name] {
-			r.write(&out, public)
+			own.users = append(own.users, r.user(public))
+		}
+		if own.name != Account {
+			for _, i := range r.imports() {
+				all.link(Account, own.name, i)
+			}
+			for _, i := range r.exports() {
+				all.link(own.name, Account, i)
+			}
 		}
 	}
-	out.WriteString("    ]\n    exports: [\n")
 	for _, t := range tenants {
-		for _, i := range Imports(t.Name) {
-			fmt.Fprintf(&out, "      {%s: %q, accounts: [%s]}\n", i.kind(), i.Subject, accountOf(t.Name))
-		}
-	}
-	out.WriteString("    ]\n  }\n")
-
-	for _, t := range tenants {
-		fmt.Fprintf(&out, "  %s {  # %s\n    users: [", accountOf(t.Name), t.Name)
+		own := all.of(tenantAccount(t.Name))
 		for _, public := range t.Public {
-			fmt.Fprintf(&out, " {nkey: %s}", public)
+			own.users = append(own.users, fmt.Sprintf("{nkey: %s}  # %s", public, t.Name))
 		}
-		out.WriteString(" ]\n    imports: [\n")
 		for _, i := range Imports(t.Name) {
-			fmt.Fprintf(&out, "      {%s: {account: %s, subject: %q}}\n", i.kind(), Account, i.Subject)
+			all.link(Account, own.name, i)
 		}
-		out.WriteString("    ]\n  }\n")
+	}
+
+	var out strings.Builder
+	out.WriteString("# Who may do what. Written by `btn keys`, which keeps the keys that there are: run it again rather than edit this.\n" +
+		"accounts {\n")
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		all[name].write(&out)
 	}
 	out.WriteString("}\n")
 	return out.String()
 }
 
-// accountOf returns the name of a tenant's account.
-func accountOf(tenant string) string { return "TENANT-" + tenant }
+// tenantAccount returns the name of a tenant's account.
+func tenantAccount(tenant string) string { return "TENANT-" + tenant }
+
+// account returns the name of a role's account.
+func (r Role) account() string {
+	if r.Name == Operator {
+		return Account
+	}
+	return Account + "-" + r.Name
+}
+
+// write writes an account.
+func (a *account) write(out *strings.Builder) {
+	fmt.Fprintf(out, "  %s {\n", a.name)
+	if a.name == Account {
+		out.WriteString("    jetstream: enabled\n")
+	}
+	out.WriteString("    users: [\n")
+	for _, user := range a.users {
+		fmt.Fprintf(out, "      %s\n", user)
+	}
+	out.WriteString("    ]\n    exports: [\n")
+	for _, i := range slices.SortedFunc(maps.Keys(a.exports), order) {
+		fmt.Fprintf(out, "      {%s: %q, accounts: [%s]%s}\n", i.kind(), i.Subject, strings.Join(a.exports[i], ", "), i.response())
+	}
+	out.WriteString("    ]\n    imports: [\n")
+	for _, i := range slices.SortedFunc(maps.Keys(a.imports), order) {
+		fmt.Fprintf(out, "      {%s: {account: %s, subject: %q}}\n", i.kind(), a.imports[i], i.Subject)
+	}
+	out.WriteString("    ]\n  }\n")
+}
+
+func order(a, b Import) int { return strings.Compare(a.kind()+a.Subject, b.kind()+b.Subject) }
 
 func (i Import) kind() string {
 	if i.Stream {
@@ -56,19 +117,53 @@ func (i Import) kind() string {
 	return "service"
 }
 
-// write writes a user with its permissions.
-func (r Role) write(out *strings.Builder, public string) {
-	fmt.Fprintf(out, "      {nkey: %s, permissions: {  # %s\n        publish: {allow: [\n", public, r.Name)
+// response says that a request may have several replies, where it may.
+func (i Import) response() string {
+	for _, several := range []string{"$JS.API.CONSUMER.MSG.NEXT.", "$JS.API.DIRECT.GET.>", "$SRV."} {
+		if !i.Stream && strings.HasPrefix(i.Subject, several) {
+			return ", response: stream"
+		}
+	}
+	return ""
+}
+
+// user returns a user with its permissions.
+func (r Role) user(public string) string {
+	list := func(subjects []string) string {
+		var out strings.Builder
+		for _, s := range subjects {
+			fmt.Fprintf(&out, "          %q\n", s)
+		}
+		return out.String()
+	}
+	replies := ""
+	if len(r.Serves) > 0 {
+		replies = "        allow_responses: {max: 4, expires: \"2m\"}\n"
+	}
+	return fmt.Sprintf("{nkey: %s, permissions: {  # %s\n        publish: {allow: [\n%s        ]}\n        subscribe: {allow: [\n%s        ]}\n%s      }}",
+		public, r.Name, list(slices.Concat(r.Publish, r.Says)), list(slices.Concat([]string{Inbox(r.Name) + ".>"}, r.Subscribe, r.Serves, r.Says)), replies)
+}
+
+// imports are what a role uses of the account of the streams.
+func (r Role) imports() []Import {
+	var all []Import
 	for _, s := range r.Publish {
-		fmt.Fprintf(out, "          %q\n", s)
+		all = append(all, Import{Subject: s})
 	}
-	out.WriteString("        ]}\n        subscribe: {allow: [\n")
-	for _, s := range append([]string{Inbox(r.Name) + ".>"}, r.Subscribe...) {
-		fmt.Fprintf(out, "          %q\n", s)
+	for _, s := range r.Subscribe {
+		all = append(all, Import{Subject: s, Stream: true})
 	}
-	out.WriteString("        ]}\n")
-	if r.Replies {
-		out.WriteString("        allow_responses: {max: 4, expires: \"2m\"}\n")
+	return all
+}
+
+// exports are what the account of the streams uses of a role, for itself and all others.
+func (r Role) exports() []Import {
+	var all []Import
+	for _, s := range r.Serves {
+		all = append(all, Import{Subject: s})
 	}
-	out.WriteString("      }}\n")
+	for _, s := range r.Says {
+		all = append(all, Import{Subject: s, Stream: true})
+	}
+	return all
 }

@@ -119,8 +119,8 @@ func answer(subject, request, content string) []byte {
 	return append(b, content...)
 }
 
-// Sign returns the signature of an answer, "" without a seed: of the subject that it is stored on, the digest of its request and that of its
-// own bytes.
+// Sign returns the signature of an answer, "" without a seed: of the subject that it is stored on, the digest of its request and that of
+// its own bytes.
 func (a *Answers) Sign(subject, request, content string) (string, error) {
 	if a == nil || a.seeds == nil {
 		return "", nil
