@@ -145,3 +145,36 @@ func (m Map) transposed(d int) ([]float64, error) {
 	}
 	return t, nil
 }
+
+// MapRounding bounds how far rounding may move a mapped network's Z from the model's, relative to the product of the norms of B and of the
+// links. A map of condition number κ may enlarge the rounding of its leg by κ, in the core and in the link that have it, and that of its
+// inverse once more. It is infinite without a bound.
+func MapRounding(n *Network) float64 {
+	kappas, largest := make([]float64, len(n.Dims)), 1.0
+	for l := range n.Dims {
+		kappas[l] = 1
+		if l >= len(n.Maps) || n.Maps[l].A == nil || n.Maps[l].Kind == MapOrthogonal {
+			continue
+		}
+		kappa, err := condition(n.Maps[l].A, n.Dims[l])
+		if err != nil {
+			return math.Inf(1)
+		}
+		kappas[l], largest = kappa, max(largest, kappa)
+	}
+	ln := 0.0
+	add := func(legs []int) {
+		product := 4 * float64(len(legs)+4) * 0x1p-53 * largest
+		for _, l := range legs {
+			product *= kappas[l]
+		}
+		ln += math.Log1p(product)
+	}
+	for _, c := range n.Cores {
+		add(c.Legs)
+	}
+	for _, l := range n.Links {
+		add(l.Legs)
+	}
+	return math.Expm1(ln)
+}

@@ -56,7 +56,7 @@ func (m *model) plan() *btn.Plan {
 		LnNormB:       m.norm2.LogAbs() / 2,
 		ConditionGram: m.fit.Condition,
 	}
-	quality.LnNormError = quality.LnNormB + math.Log(m.fit.Residual+m.fit.Rounding)/2
+	quality.LnNormError = quality.LnNormB + math.Log(math.Sqrt(m.fit.Residual+m.fit.Rounding)+m.sp.mapped)
 	e := btn.Estimate{Rule: btn.Linear, Slices: 1, Quality: quality}
 	frame := &btn.Frame{}
 	for _, o := range m.sp.rot {

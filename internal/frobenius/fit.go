@@ -23,10 +23,11 @@ type Fit struct {
 	// and never computed as a difference from 1.
 	Explained scaled.Number
 	Residual  float64 // ρ = ‖B−B̃‖²/‖B‖², in [0, 1]
-	// Rounding bounds the error that rounding can have put into ρ: 4(n+16)·2^−53·(1+A)² for n legs,
-	// with A = Σ|α_i|‖Q^(i)‖/‖B‖, by Cauchy–Schwarz on absolute values. Certificates must add it to
-	// ρ.
+	// Rounding bounds the error that rounding can have put into ρ: 4(n+16)·2^−53·(C+A)² for n legs,
+	// with A = Σ|α_i|‖Q^(i)‖/‖B‖ and C what ‖B‖ would be without cancelling terms, relative to ‖B‖ (1 in
+	// FitWeights), by Cauchy–Schwarz on absolute values. Certificates must add it to ρ.
 	Rounding float64
+	size     float64 // A
 	// Rounding for A ≤ 3: ρ below it is not distinguished from 0, however large the weights are
 	floor float64
 	// condition number of G scaled to a unit diagonal; 2^53 means singular to working precision
@@ -86,10 +87,16 @@ func FitWeights(
 		fit.Explained = scaled.FromFloat(gain).Mul(unit.scale).Mul(unit.scale).Div(norm2)
 	}
 	fit.Residual = math.Min(1, math.Max(0, 1-fit.Explained.Float64()))
-	a := 1 + size.Float64()
-	fit.Rounding = 4 * float64(legs+16) * epsilon * a * a
-	fit.floor = 4 * float64(legs+16) * epsilon * math.Min(a*a, 16)
+	fit.size = size.Float64()
+	fit.rounds(legs, 1)
 	return fit, nil
+}
+
+// rounds says what rounding is, for terms of B that cancel so far.
+func (f *Fit) rounds(legs int, cancelled float64) {
+	a := cancelled + f.size
+	f.Rounding = 4 * float64(legs+16) * epsilon * a * a
+	f.floor = 4 * float64(legs+16) * epsilon * math.Min(a*a, 16)
 }
 
 // solve finds the weights of the normalised components, and says their rank and condition.

@@ -18,8 +18,8 @@ import (
 // rounding. The best start by explained fraction is returned; it has fewer components where ρ
 // vanishes before, or where a component explains nothing. A network without legs is one rank-one
 // component without legs, exact. B = 0 is one rank-one component of weight 0, exact, with LnNormB =
-// −Inf. LnExplained is −Inf if nothing could be explained. LnNormError includes a bound on the
-// rounding in ρ (see Fit.Rounding), so that certificates hold for computed numbers too.
+// −Inf. LnExplained is −Inf if nothing could be explained. LnNormError includes bounds on the
+// rounding in ρ (see Fit.Rounding) and in the maps (btn.MapRounding), so that certificates hold for computed numbers too.
 //
 // Cost: about Starts · Sweeps · r² · n² multiply-adds for r components over n legs at two levels
 // (see Cost); memory O(r·n^1.5). The same network and options give the same result. It stops between
@@ -40,7 +40,7 @@ func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Plan, erro
 		return nil, err
 	}
 
-	norm2, err := sp.normSq()
+	norm2, err := sp.scale(net)
 	if err != nil {
 		return nil, err
 	}

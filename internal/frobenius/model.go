@@ -47,6 +47,7 @@ func (m *model) snapshot() *model {
 func (m *model) refit() error {
 	fit, err := FitWeights(m.g, m.b, m.norm2, len(m.sp.dims), m.nonNegative)
 	if err == nil {
+		fit.rounds(len(m.sp.dims), m.sp.cancelled)
 		m.fit = fit
 	}
 	return err

@@ -22,6 +22,8 @@ type space struct {
 	order  []int // all legs, core after core
 	rot    [][]float64
 	ops    *countspace.Ops
+	// what ‖B‖ would be without terms that cancel, relative to ‖B‖, and what rounding of the maps is (btn.MapRounding); from scale
+	cancelled, mapped float64
 }
 
 // newSpace checks that the cores cover every leg once with the right dimensions.
@@ -34,11 +36,12 @@ func newSpace(net *btn.Network, levels countspace.Levels, rotations [][]float64)
 	}
 
 	sp := &space{
-		dims:   net.Dims,
-		cores:  net.Cores,
-		levels: levels,
-		shape:  levels.Shape(),
-		ops:    &countspace.Ops{},
+		dims:      net.Dims,
+		cores:     net.Cores,
+		levels:    levels,
+		shape:     levels.Shape(),
+		ops:       &countspace.Ops{},
+		cancelled: 1,
 	}
 	covered := make([]bool, len(net.Dims))
 	for c, core := range net.Cores {
@@ -170,6 +173,25 @@ func (sp *space) normSq() (scaled.Number, error) {
 		return n, fmt.Errorf("%w: ‖B‖²", ErrNotFinite)
 	}
 	return n, nil
+}
+
+// scale returns ‖B‖², and sets what rounding is relative to.
+func (sp *space) scale(net *btn.Network) (scaled.Number, error) {
+	norm2, err := sp.normSq()
+	if err != nil || norm2.IsZero() {
+		return norm2, err
+	}
+	ratio := scaled.One.Div(norm2)
+	for c, core := range sp.cores {
+		x, err := tensor.SizeSq(core.T)
+		if err != nil {
+			return norm2, fmt.Errorf("frobenius: core %d: %w", c, err)
+		}
+		ratio = ratio.Mul(x)
+	}
+	sp.cancelled = max(1, ratio.Sqrt().Float64())
+	sp.mapped = btn.MapRounding(net) * sp.cancelled
+	return norm2, nil
 }
 
 // NormSq returns ‖B‖², the product of the cores' own: their legs are disjoint. It returns an error

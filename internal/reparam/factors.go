@@ -6,10 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/pace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -34,7 +37,7 @@ func (b *builder) factors(ctx context.Context) error {
 			return err
 		}
 
-		t, err := reparameterise(f.Table, inverses)
+		t, exp, err := reparameterise(f.Table, inverses)
 		if errors.Is(err, tensor.ErrUnsupportedMap) {
 			t = f.Table
 			for k := range maps {
@@ -44,6 +47,7 @@ func (b *builder) factors(ctx context.Context) error {
 			return fmt.Errorf("reparam: factor %d: %w", j, err)
 		}
 
+		b.net.Scale = b.net.Scale.Mul(scaled.Make(1, exp))
 		legs := b.ints.Make(len(f.Scope))
 		for k, i := range f.Scope {
 			legs[k] = len(b.net.Dims)
@@ -58,14 +62,96 @@ func (b *builder) factors(ctx context.Context) error {
 	return nil
 }
 
-// reparameterise applies the inverse maps along every mode: T̄ = T ×_0 A_0⁻¹ ×_1 A_1⁻¹ … (Lemma 1).
-func reparameterise(t tensor.Tensor, inverses [][]float64) (tensor.Tensor, error) {
+// reparameterise applies the inverse maps along every mode: T̄ = T ×_0 A_0⁻¹ ×_1 A_1⁻¹ … (Lemma 1), and returns T̄ · 2^−exp.
+func reparameterise(t tensor.Tensor, inverses [][]float64) (mapped tensor.Tensor, exp int64, err error) {
 	for _, a := range inverses {
 		if a != nil {
-			return tensor.ApplyModes(t, inverses)
+			t, exp = centred(t)
+			mapped, err = tensor.ApplyModes(t, inverses)
+			return mapped, exp, err
 		}
 	}
-	return t, nil
+	return t, 0, nil
+}
+
+// Numbers between 2^−middle and 2^middle keep all their digits in products with maps.
+const middle = 900
+
+// centred returns t · 2^−exp with its largest numbers near 2^middle, where one is so large or so small that products with
+// maps may leave float64 or its digits: sums of subnormal products are wrong by more than rounding. Other tensors stay as
+// they are. What vanishes is 2^−1900 of the largest entry, or term.
+func centred(t tensor.Tensor) (tensor.Tensor, int64) {
+	switch t := t.(type) {
+	case *tensor.Dense:
+		if inside(t.Data) {
+			return t, 0
+		}
+		data, exp := shifted(t.Data, middle)
+		return &tensor.Dense{Shape: t.Shape, Data: data}, exp
+	case *tensor.CP:
+		if !slices.ContainsFunc(t.Vectors, func(v []float64) bool { return !inside(v) }) {
+			return t, 0
+		}
+		return centredTerms(t)
+	}
+	return t, 0
+}
+
+// centredTerms gives every vector a largest entry near 1, and moves the rest into the weights.
+func centredTerms(t *tensor.CP) (tensor.Tensor, int64) {
+	weights := make([]scaled.Number, len(t.Weights))
+	for i, w := range t.Weights {
+		weights[i] = scaled.FromFloat(w)
+	}
+	out := &tensor.CP{Shape: t.Shape, Weights: make([]float64, len(weights)), Vectors: make([][]float64, len(t.Vectors))}
+	for mode, d := range t.Shape {
+		if t.Vectors[mode] == nil {
+			continue
+		}
+		for i := range weights {
+			v, exp := shifted(t.Vectors[mode][i*d:(i+1)*d], 0)
+			weights[i] = weights[i].Mul(scaled.Make(1, exp))
+			out.Vectors[mode] = append(out.Vectors[mode], v...)
+		}
+	}
+	exp := int64(math.MinInt64)
+	for _, w := range weights {
+		if !w.IsZero() {
+			exp = max(exp, w.Exp-middle)
+		}
+	}
+	if exp == math.MinInt64 {
+		return t, 0
+	}
+	for i, w := range weights {
+		out.Weights[i] = w.Mul(scaled.Make(1, -exp)).Float64()
+	}
+	return out, exp
+}
+
+// inside reports whether all numbers but 0 are between 2^−middle and 2^middle.
+func inside(list []float64) bool {
+	return !slices.ContainsFunc(list, func(x float64) bool {
+		x = math.Abs(x)
+		return x != 0 && !(x >= 0x1p-900 && x <= 0x1p900)
+	})
+}
+
+// shifted returns list · 2^−exp, the largest of its numbers between 2^(top−1) and 2^top; zeros stay.
+func shifted(list []float64, top int) (out []float64, exp int64) {
+	largest := 0.0
+	for _, x := range list {
+		largest = max(largest, math.Abs(x))
+	}
+	if largest == 0 {
+		return list, 0
+	}
+	_, e := math.Frexp(largest)
+	out = make([]float64, len(list))
+	for i, x := range list {
+		out[i] = math.Ldexp(x, top-e)
+	}
+	return out, int64(e - top)
 }
 
 // mapsOf returns the maps of factor j's incidences with their inverses, until the next call.
