@@ -261,21 +261,30 @@ func (c *inferCmd) connect(
 		return remote, remote.Close, nil
 	}
 
-	settings := pipeline.Config{
-		Redis:   c.Redis,
-		Threads: c.Threads,
-		Drain:   console.Drain,
-		Tracing: provider,
-	}
-	if c.Cases != "" {
-		settings.MaxBytes, settings.KeepAtLeast = sweepRoom, sweepKeep
-	}
-	stack, err := console.StartStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, settings)
+	stack, err := c.stack(ctx, logger, provider)
 	if err != nil {
 		return nil, nil, err
 	}
 	limitMemory(c.Memory) // now: the server takes its room for streams from the limit
 	return stack.Client, func() { stack.Leave(patience) }, nil
+}
+
+// stack starts the embedded stack. Nobody else has jobs there, so that its consumers are nine, over all
+// lanes: 84 take longer than a small model.
+func (c *inferCmd) stack(
+	ctx context.Context, logger *slog.Logger, provider trace.TracerProvider,
+) (*console.Stack, error) {
+	settings := pipeline.Config{
+		Redis:       c.Redis,
+		Threads:     c.Threads,
+		Drain:       console.Drain,
+		Tracing:     provider,
+		OneConsumer: true,
+	}
+	if c.Cases != "" {
+		settings.MaxBytes, settings.KeepAtLeast = sweepRoom, sweepKeep
+	}
+	return console.StartStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, settings)
 }
 
 // watch shows how far a job is, as a bar where out is a terminal, and what its stages say. A nil out

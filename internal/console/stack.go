@@ -65,6 +65,7 @@ func StartStack(
 		MaxBytes:    c.MaxBytes,
 		Keep:        c.Keep,
 		KeepAtLeast: c.KeepAtLeast,
+		OneConsumer: c.OneConsumer,
 	})
 	if err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, err)

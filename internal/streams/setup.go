@@ -336,7 +336,10 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 	for _, cc := range f.consumers(c) {
 		g.Go(func() error {
 			set, moved := s.CreateConsumer, false
-			is, err := consumer(ctx, s, cc.Durable, js.Conn().ConnectedClusterName() != "")
+			is, err := jetstream.Consumer(nil), error(jetstream.ErrConsumerNotFound)
+			if existing[cc.Durable] {
+				is, err = consumer(ctx, s, cc.Durable, js.Conn().ConnectedClusterName() != "")
+			}
 			if err == nil {
 				// Where an existing consumer began cannot be changed.
 				have := is.CachedInfo().Config

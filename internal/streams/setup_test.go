@@ -27,12 +27,12 @@ func TestSetupWhileOthersMend(t *testing.T) {
 		return &c.CachedInfo().Config, nil
 	}
 
-	var mu sync.Mutex // setup looks at sixteen at a time
+	var mu sync.Mutex // setup makes sixteen at a time
 	mended := 0
-	js := meddled{b.JS, func(found bool, name string) {
+	js := meddled{b.JS, func(name string) {
 		mu.Lock()
 		defer mu.Unlock()
-		if found || mended == 3 {
+		if mended == 3 {
 			return
 		}
 		mended++
@@ -83,24 +83,23 @@ func TestSetupWhileOthersMend(t *testing.T) {
 	}
 }
 
-// meddled is a JetStream where something happens after each look at a consumer.
+// meddled is a JetStream where something happens before a consumer is made.
 type meddled struct {
 	jetstream.JetStream
-	after func(found bool, name string)
+	before func(name string)
 }
 
 func (m meddled) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
 	s, err := m.JetStream.Stream(ctx, name)
-	return meddledStream{s, m.after}, err
+	return meddledStream{s, m.before}, err
 }
 
 type meddledStream struct {
 	jetstream.Stream
-	after func(found bool, name string)
+	before func(name string)
 }
 
-func (m meddledStream) Consumer(ctx context.Context, name string) (jetstream.Consumer, error) {
-	c, err := m.Stream.Consumer(ctx, name)
-	m.after(err == nil, name)
-	return c, err
+func (m meddledStream) CreateConsumer(ctx context.Context, c jetstream.ConsumerConfig) (jetstream.Consumer, error) {
+	m.before(c.Durable)
+	return m.Stream.CreateConsumer(ctx, c)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/basetensor/basetensor/internal/workers"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -23,6 +24,7 @@ type Stack struct {
 	temporary bool
 	nats      *server.Server
 	redis     *miniredis.Miniredis
+	free      func() // the spare heap
 
 	mu     sync.Mutex
 	conns  []*nats.Conn
@@ -42,7 +44,9 @@ func StartWith(ctx context.Context, o Options, c pipeline.Config) (s *Stack, err
 	if err := s.options.check(); err != nil {
 		return nil, err
 	}
+	s.free = sync.OnceFunc(workers.SpareHeap(1)) // setting up makes more garbage than it keeps
 	if s.dir, s.temporary, err = storeFolder(s.options); err != nil {
+		s.free()
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	}
 	defer func() {
@@ -196,6 +200,7 @@ func (s *Stack) close(enough <-chan time.Time) error {
 	if s.redis != nil {
 		s.redis.Close()
 	}
+	s.free()
 	if s.temporary {
 		return removeFolder(s.dir)
 	}
