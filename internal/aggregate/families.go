@@ -31,7 +31,7 @@ type verdict struct {
 //     count where bounds exclude all that the other states.
 //   - What is known to hold has the last word (withinBounds).
 func (g *sequence) judge() {
-	g.best, g.uncertainty, g.moved = -1, nil, false
+	g.best, g.uncertainty, g.moved, g.verdicts = -1, nil, false, nil
 	g.outside, g.apart, g.proven = 0, 0, math.Inf(1)
 
 	for i, r := range g.estimates {
@@ -48,11 +48,11 @@ func (g *sequence) judge() {
 		}
 	}
 
-	verdicts := []verdict{g.judgeTrack(btn.Linear), g.judgeTrack(btn.LogLinear), g.judgeSampled()}
-	sound := slices.ContainsFunc(verdicts, func(v verdict) bool { return v.best >= 0 && v.uncertainty != nil && !g.excluded(v) })
+	g.verdicts = []verdict{g.judgeTrack(btn.Linear), g.judgeTrack(btn.LogLinear), g.judgeSampled()}
+	sound := slices.ContainsFunc(g.verdicts, func(v verdict) bool { return v.best >= 0 && v.uncertainty != nil && !g.excluded(v) })
 	var chosen verdict
 	least := math.Inf(1)
-	for _, v := range verdicts {
+	for _, v := range g.verdicts {
 		if v.best < 0 || sound && g.excluded(v) {
 			continue
 		}
@@ -71,7 +71,7 @@ func (g *sequence) judge() {
 	g.best, g.uncertainty, g.moved = chosen.best, chosen.uncertainty, chosen.moved
 	best := g.estimates[g.best]
 	g.z = best.z
-	for _, v := range verdicts {
+	for _, v := range g.verdicts {
 		if v.best < 0 || v.best == g.best || !v.credible || v.uncertainty == nil || g.uncertainty == nil {
 			continue
 		}

@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -89,5 +90,76 @@ func TestMarginalsOfTruncatedLegs(t *testing.T) {
 		if r.MarginalUncertainty == nil || math.Abs(*r.MarginalUncertainty-c.want) > 1e-9 {
 			t.Errorf("%s: want %v: %s", name, c.want, text(t, r))
 		}
+	}
+}
+
+// sharing gives the last sampled components of a query marginals: the first value of a variable for a share of them.
+func sharing(in Input, share float64) Input {
+	w := in.Values[len(in.Values)-1].Value.Weights
+	n := len(w.Ln)
+	w.Top = slices.Max(w.Ln)
+	w.Domains, w.Share, w.Squares = []int{2}, make([]float64, 2), make([]float64, 2)
+	for k, l := range w.Ln {
+		a := 1
+		if k*7919%n < int(share*float64(n)) {
+			a = 0
+		}
+		w.Share[a] += math.Exp(l - w.Top)
+		w.Squares[a] += math.Exp(2 * (l - w.Top))
+	}
+	return in
+}
+
+// TestMarginalsSettleByThemselves: bounds that meet settle ln Z, and marginals of regions stayed off by 0.26 beside them. They go on, the
+// family answers that states least of them, and those that are certain settle.
+func TestMarginalsSettleByThemselves(t *testing.T) {
+	met := func(in Input) Input {
+		z := *Result(in).LogZ
+		return withBounds(in, []btn.BoundKind{btn.BoundMiniBuckets}, btn.BoundValue{Lower: z, Upper: z})
+	}
+	in := met(windowsWith(0.5, 0.76))
+	first := len(in.Values)
+	in = sharing(withSampled(in, 0.1, even(10.5, 0.1, 1000)), 0.6)
+	if Settled(Input{Assignment: in.Assignment, Values: in.Values[:first]}) {
+		t.Error("settled where the marginals are uncertain by more than the accuracy")
+	}
+	r := Result(in)
+	if u := r.MarginalUncertainty; r.Ended != "complete" || u == nil || *u < 0.01 || *u > 0.1 || math.Abs(r.Marginals[0][0]-0.6) > 0.01 {
+		t.Errorf("samples are surer of the marginals: %s", text(t, r))
+	}
+	in = met(windowsWith(0.5, 0.5+1e-8, 0.5+1e-8))
+	first = len(in.Values)
+	in = sharing(withSampled(in, 0.1, even(10.5, 0.1, 1000)), 0.6)
+	if !Settled(Input{Assignment: in.Assignment, Values: in.Values[:first]}) {
+		t.Errorf("not settled with certain marginals: %s", text(t, Result(in)))
+	}
+}
+
+// TestFamiliesDisagreeAboutMarginals: that of the surer family is less certain by how far the other's is away.
+func TestFamiliesDisagreeAboutMarginals(t *testing.T) {
+	in := legs()
+	for k := range in.Values {
+		in.Values[k].Value.Marginals = &btn.Marginals{Domains: []int{2}, Mant: []float64{0.3, 0.7}}
+	}
+	in = sharing(withSampled(in, 0.1, even(10.005, 0.01, 1000)), 0.6)
+	r := Result(in)
+	if u := r.MarginalUncertainty; u == nil || *u < 0.2 || *u > 0.3 || math.Abs(r.Marginals[0][0]-0.3) > 0.01 {
+		t.Errorf("%s", text(t, r))
+	}
+	in.Assignment.Targets = []int{0}
+	if again := Result(in); *again.MarginalUncertainty != *r.MarginalUncertainty || len(again.Marginals) != 1 {
+		t.Errorf("of a target: %s", text(t, again))
+	}
+}
+
+// TestMarginalsOfWhatTruncatesNothing are within rounding, however far the estimates before were.
+func TestMarginalsOfWhatTruncatesNothing(t *testing.T) {
+	in := ladder(1e-9, step{0, 8, []float64{10.02}, true}, step{0, 16, []float64{10}, false})
+	in.Assignment.Plan.Estimates[1].Lossless = true
+	for k, p := range []float64{0.9, 0.4} {
+		in.Values[k].Value.Marginals = &btn.Marginals{Domains: []int{2}, Mant: []float64{p, 1 - p}}
+	}
+	if r := Result(in); r.MarginalUncertainty == nil || *r.MarginalUncertainty > 1e-12 || math.Abs(r.Marginals[0][0]-0.4) > 1e-12 {
+		t.Errorf("%s", text(t, r))
 	}
 }

@@ -187,27 +187,19 @@ func (g *sequence) took(r *btn.Result) {
 // uncertainty and marginals.
 func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
 	r.Uncertainty = g.uncertainty
-	if r.Bounds = g.report(); g.estimates[g.best].isPooled() {
-		r.Marginals, r.MarginalUncertainty = g.estimates[g.best].sampledMarginals(a.Targets)
-		r.MarginalUncertainty = g.withMissed(r.MarginalUncertainty)
-		if r.Marginals != nil {
-			r.Targets = a.Targets
-		}
-		g.estimates[g.best].reportStates(r, a.Descents)
-		return
+	r.Bounds = g.report()
+	if best := g.estimates[g.best]; best.isPooled() {
+		best.reportStates(r, a.Descents)
 	}
 
-	var warning string
-	r.Marginals, warning = g.estimates[g.best].marginals(a.Targets)
-	if warning != "" {
-		r.Warnings = append(r.Warnings, warning)
+	m := g.judgeMarginals()
+	if m.warning != "" {
+		r.Warnings = append(r.Warnings, m.warning)
 	}
-	if r.Marginals == nil {
+	if m.p == nil {
 		return
 	}
-
-	r.Targets = a.Targets
-	r.MarginalUncertainty = g.withMissed(g.marginalUncertainty(r.Marginals))
+	r.Marginals, r.MarginalUncertainty, r.Targets = m.p, m.uncertainty, a.Targets
 	if r.MarginalUncertainty == nil {
 		r.Warnings = append(r.Warnings, "no other estimate has marginals: "+
 			"nothing is known of their quality, and they need larger bonds than Z")

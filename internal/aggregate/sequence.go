@@ -42,9 +42,11 @@ type sequence struct {
 	best        int              // position of the estimate that is the answer, −1 for none
 	uncertainty *float64         // of the best estimate's ln Z in nats; nil: not known
 	moved       bool             // the best estimate has a predecessor in its own track
+	verdicts    []verdict        // of the families, where none of their estimates is exact
 	bp          *btn.Propagation // nil where belief propagation was not run
 	hard        bool             // tables forbid combinations of values
 	unsure      bool             // contractions in float64 may have lost entries; sampled components are in logarithms
+	targets     []int            // variables whose marginals are wanted; nil: all
 	pool        pool             // weights of sampled components
 	bounds      bounds
 	z           scaled.Number // of the answer: that of the best estimate, or a bound that it is outside of
@@ -57,7 +59,7 @@ type sequence struct {
 // settled. Estimates after an incomplete one count only if no more values will come (last).
 func climb(in Input, parts []part, last bool) *sequence {
 	a := in.Assignment
-	s := &sequence{best: -1, bp: a.Propagation, hard: a.Hard, unsure: a.Unsure}
+	s := &sequence{best: -1, bp: a.Propagation, hard: a.Hard, unsure: a.Unsure, targets: a.Targets}
 	s.pool.delta = policy.BoundsDelta / float64(max(in.Sampling, 1))
 	whole := true
 	for k := range a.Plan.Estimates {
@@ -98,7 +100,7 @@ func climb(in Input, parts []part, last bool) *sequence {
 
 // settled reports whether no further estimate is needed: the quality of the best one is known; or
 // it truncated nothing; or its uncertainty is within accuracy, where the bounds say so, or its own track and, for
-// truncated legs, another one of at least its level, or enough sampled components.
+// truncated legs, another one of at least its level, or enough sampled components. Marginals settle by what is stated of them.
 func (g *sequence) settled(accuracy float64) bool {
 	if g.best < 0 {
 		return false
@@ -108,7 +110,12 @@ func (g *sequence) settled(accuracy float64) bool {
 	if best.of.Quality != nil || best.lossless() && !g.unsure {
 		return true
 	}
+	return g.total(accuracy) && g.marginalsSettled(accuracy)
+}
 
+// total reports whether ln Z is settled.
+func (g *sequence) total(accuracy float64) bool {
+	best := g.estimates[g.best]
 	switch {
 	case g.uncertainty == nil || *g.uncertainty > accuracy:
 		return false

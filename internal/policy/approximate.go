@@ -209,6 +209,10 @@ const (
 	// Chosen.
 	Apart = 2
 
+	// SettledMarginals is the uncertainty of probabilities from which they settle, whatever accuracy is asked of ln Z.
+	// Chosen: six digits are printed.
+	SettledMarginals = 1e-6
+
 	// ApartInRegions is what the next change of marginals of regions counts.
 	// Measured: with 2, and phases, 98.3 % of 196 models of 24 families were off by at most three times what is stated; of 360 others, with
 	// samples beside regions, 5 of regions were off by 4 to 11 times, and one by 39.
