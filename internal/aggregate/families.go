@@ -69,21 +69,36 @@ func (g *sequence) judge() {
 	}
 
 	g.best, g.uncertainty, g.moved = chosen.best, chosen.uncertainty, chosen.moved
-	best := g.estimates[g.best]
-	g.z = best.z
+	g.z = g.estimates[g.best].z
+	if g.uncertainty != nil {
+		g.apart = g.contradiction(chosen)
+		if g.apart > 0 {
+			g.uncertainty = finite(g.apart)
+		}
+	}
+	g.withinBounds()
+}
+
+// contradiction returns how uncertain an answer is because of another family that is further away than both state, beyond what it states
+// itself; 0 where there is none. One of both is wrong: the distance counts less what the other states, and half of it at least.
+func (g *sequence) contradiction(chosen verdict) (u float64) {
 	for _, v := range g.verdicts {
-		if v.best < 0 || v.best == g.best || !v.credible || v.uncertainty == nil || g.uncertainty == nil {
+		if v.best < 0 || v.best == chosen.best || !v.credible || v.uncertainty == nil {
 			continue
 		}
 		if g.excluded(v) && !g.excluded(chosen) {
 			continue // bounds say which of both is wrong
 		}
-		if far := math.Abs(*g.estimates[v.best].LogZ-*best.LogZ) - *v.uncertainty; far > *g.uncertainty {
-			g.uncertainty = finite(far)
-			g.apart = max(g.apart, far)
+		if far := g.distance(v, chosen); far > *v.uncertainty+*chosen.uncertainty {
+			u = max(u, far-*v.uncertainty, far/2)
 		}
 	}
-	g.withinBounds()
+	return u
+}
+
+// distance is that between the bests of two families.
+func (g *sequence) distance(v, w verdict) float64 {
+	return math.Abs(*g.estimates[v.best].LogZ - *g.estimates[w.best].LogZ)
 }
 
 // excluded reports whether bounds exclude all that a family states.
@@ -120,7 +135,7 @@ func (g *sequence) withinBounds() {
 
 // judgeSampled is what sampled components say: the mean of all of them. Two standard errors, and how far it would move if the logarithms
 // of the weights were normally distributed; where few of them carry all the weight, how far it is above what it bounds from below, at
-// least, and nothing where it bounds nothing.
+// least.
 func (g *sequence) judgeSampled() verdict {
 	v := verdict{best: -1}
 	for i, r := range g.estimates {
@@ -133,9 +148,15 @@ func (g *sequence) judgeSampled() verdict {
 	}
 	r := g.estimates[v.best]
 	v.credible = r.believed()
-	u := 2*r.mean.StandardError + max(r.mean.Shift, 0)
-	if !v.credible {
-		u = max(u, r.mean.Ln-g.pool.lower.ln)
+	u := 2 * r.mean.StandardError
+	if r.mean.Zeros == 0 || !v.credible { // beside zeros the others are skewed to the small ones, and the shift is too large
+		u += max(r.mean.Shift, 0)
+	}
+	if lower := g.pool.lower.ln; !v.credible {
+		if math.IsInf(lower, -1) { // no bundle is without zeros; by Markov's inequality for the mean of all
+			lower = r.mean.Ln + math.Log(policy.BoundsDelta)
+		}
+		u = max(u, r.mean.Ln-lower)
 	}
 	if isFinite(u) {
 		v.uncertainty = finite(max(u, floor(r.mean.Ln)))

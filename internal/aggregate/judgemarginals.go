@@ -15,8 +15,9 @@ type probabilities struct {
 	warning     string
 }
 
-// judgeMarginals chooses the marginals of the family that states least of them, and those of the answer where none states anything. How far
-// another family's are away counts, less what that states of itself, and so does what ln Z may have missed.
+// judgeMarginals chooses the marginals of the answer's family, or of another one that states less than half of what that states. How far
+// another family's are away counts, less twice what that states of itself, since the furthest of many probabilities is off by more than two
+// standard errors; and so does what ln Z may have missed.
 func (g *sequence) judgeMarginals() probabilities {
 	best := g.estimates[g.best]
 	if best.lossless() && !g.unsure {
@@ -33,7 +34,7 @@ func (g *sequence) judgeMarginals() probabilities {
 		if m.p == nil {
 			continue
 		}
-		if chosen.p == nil || m.uncertainty != nil && (chosen.uncertainty == nil || *m.uncertainty < *chosen.uncertainty) {
+		if chosen.p == nil || m.uncertainty != nil && (chosen.uncertainty == nil || policy.Apart**m.uncertainty < *chosen.uncertainty) {
 			chosen = m
 		}
 		if v.credible {
@@ -46,7 +47,7 @@ func (g *sequence) judgeMarginals() probabilities {
 	u := *chosen.uncertainty
 	for _, m := range all {
 		if m.p != nil && m.uncertainty != nil {
-			u = max(u, farthest(chosen.p, m.p)-*m.uncertainty)
+			u = max(u, farthest(chosen.p, m.p)-policy.Apart**m.uncertainty)
 		}
 	}
 	chosen.uncertainty = finite(min(1, max(u, g.missed())))

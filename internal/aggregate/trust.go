@@ -81,6 +81,13 @@ func (g *sequence) judgeTrack(rule btn.Rule) verdict {
 		u = max(u, policy.Alike*spread, unseen(*best.Discarded))
 	case spread > 0: // regions of another kind
 		u = max(u, policy.Alike*spread)
+	case best.isLogLinear() && best.of.Level >= 0 && g.bp != nil && g.bp.LogZ != nil: // of one size: all of the correction
+		if u = math.Abs(*best.LogZ - *g.bp.LogZ); u <= floor(*best.LogZ) {
+			return v
+		}
+		if g.hard {
+			u *= policy.Branches
+		}
 	default:
 		return v
 	}

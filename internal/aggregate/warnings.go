@@ -62,8 +62,6 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 			"regions of constraints do not change with their size: " +
 				"nothing is known of the quality of this estimate",
 		)
-	case u == nil && g.estimates[g.best].isPooled():
-		warn("few sampled components carry all the weight, and nothing is known of the quality of this estimate")
 	case u == nil:
 		warn("this is a single estimate, and nothing is known of its quality")
 	case g.ended != endedSettled:

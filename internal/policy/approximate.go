@@ -205,7 +205,7 @@ const (
 	// Hopeless is by how much more another plan may still move to be compared with.
 	Hopeless = 10
 
-	// Apart is what the distance of two plans at one bond counts.
+	// Apart is what the distance of two plans at one bond counts, and by how much families have to differ in what they state of marginals.
 	// Chosen.
 	Apart = 2
 

@@ -19,9 +19,11 @@ type Mean struct {
 	// Tail is the shape of a generalised Pareto distribution fitted to the largest weights, NaN where there are too few: the weights have
 	// a variance where it is below 1/2.
 	Tail float64
-	// Shift is how far Ln would move if the logarithms of the weights were normally distributed with the mean and the variance that they
-	// have, all of them positive; 0 otherwise. Where it is large the mean rests on weights that were hardly seen.
+	// Shift is how far Ln would move if the logarithms of the weights above 0 were normally distributed with the mean and the variance that
+	// they have. Where it is large the mean rests on weights that were hardly seen.
 	Shift float64
+	// Zeros is how many weigh 0.
+	Zeros int
 }
 
 // Of returns the mean of weights. Cost: N ln N.
@@ -50,7 +52,7 @@ func Of(ln []float64) Mean {
 		m.StandardError = math.Sqrt(variance/(n-1)/n) / mean
 	}
 	m.Tail = tail(ln)
-	m.Shift = shift(ln, m.Ln)
+	m.Shift, m.Zeros = shift(ln, m.Ln)
 	return m
 }
 
@@ -83,16 +85,18 @@ func most(ln []float64) float64 {
 	return top
 }
 
-// shift is mean + variance/2 of the logarithms less ln of the mean of the weights.
-func shift(ln []float64, lnMean float64) float64 {
-	if math.IsInf(slices.Min(ln), -1) {
-		return 0
-	}
+// shift is mean + variance/2 of the logarithms of the weights above 0, and ln of their share, less ln of the mean of all; and how many are 0.
+func shift(ln []float64, lnMean float64) (far float64, zeros int) {
+	above := make([]float64, 0, len(ln))
 	mean := 0.0
 	for _, l := range ln {
-		mean += l / float64(len(ln))
+		if !math.IsInf(l, -1) {
+			above = append(above, l)
+			mean += l
+		}
 	}
-	return mean + Variance(ln)/2 - lnMean
+	n := float64(len(above))
+	return math.Log(n/float64(len(ln))) + mean/n + Variance(above)/2 - lnMean, len(ln) - len(above)
 }
 
 // Variance returns the variance of numbers, divided by how many there are.

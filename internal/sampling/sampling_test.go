@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -68,6 +69,11 @@ func TestTailOfParetoWeights(t *testing.T) {
 	}
 	if m := Of(lognormal(r, 1000, 5)); m.Settled() || m.Shift < 1 {
 		t.Errorf("tail index %v, shift %v of weights that spread over decades", m.Tail, m.Shift)
+	}
+	// Half of the weights are 0, the others have a mean of 1.
+	half := append(slices.Repeat([]float64{math.Inf(-1)}, 1000), lognormal(r, 1000, 5)...)
+	if m := Of(half); m.Zeros != 1000 || math.Abs(m.Ln+m.Shift+math.Ln2) > 2 {
+		t.Errorf("%d zeros, %v, shift %v beside weights that spread over decades", m.Zeros, m.Ln, m.Shift)
 	}
 	if m := Of(make([]float64, 100)); !m.Settled() || m.StandardError != 0 {
 		t.Errorf("equal weights: %+v", m)
