@@ -19,6 +19,7 @@ import (
 type Options struct {
 	Short    bool      // small models and few of them: to see that everything works
 	Seeds    int       // models per setting; 0: 10, or 2 where Short
+	First    int       // of the experiment families: the first seed
 	Methods  []Method  // of the experiments strength, calibration, uai and families; nil: their own
 	Data     string    // folder of reference models, for the experiment uai; empty: it has no rows
 	Models   []string  // of those, and of families, only the ones whose name matches one of these (path.Match); nil: all

@@ -109,13 +109,13 @@ func runFamilies(ctx context.Context, o Options) ([]Row, error) {
 
 	have := byModel(o.Earlier)
 	var rows []Row
-	for seed := range n {
+	for seed := o.First; seed < o.First+n; seed++ {
 		for k, name := range names {
 			members, err := families.Members(name, seed+1)
 			if err != nil {
 				return rows, err
 			}
-			at := fmt.Sprintf("%d/%d", seed*len(names)+k+1, n*len(names))
+			at := fmt.Sprintf("%d/%d", (seed-o.First)*len(names)+k+1, n*len(names))
 			more, said, err := onMember(ctx, members[seed], methods, have)
 			rows = append(rows, more...)
 			if err == nil && o.Keep != nil && said != "" {

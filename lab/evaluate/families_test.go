@@ -46,6 +46,12 @@ func TestFamiliesGoOn(t *testing.T) {
 	if err != nil || len(o.Earlier) != all {
 		t.Fatalf("%d rows: %v", len(o.Earlier), err)
 	}
+	later := o
+	later.First, later.Models, later.Earlier, later.Keep = 2, []string{"qmr", "needle"}, nil, nil
+	if more, err := runFamilies(t.Context(), later); err != nil || len(more) != 2 || more[0].Model != "qmr-30-0.05-2" || n != all+2 {
+		t.Fatalf("%+v, %v", more, err)
+	}
+	n = all
 	o.Earlier = o.Earlier[:all-2]
 	again, err := runFamilies(t.Context(), o)
 	if err != nil || len(again) != all || n != all+2 || kept != all+2 {

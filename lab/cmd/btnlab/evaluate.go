@@ -19,6 +19,7 @@ type evaluateCmd struct {
 	Page       string   `help:"Also write tables of all CSV files in --out into this page, in the places that name them." placeholder:"FILE"`
 	Short      bool     `help:"Small models and few of them."`
 	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
+	First      int      `help:"families: the first seed." default:"0"`
 	Method     []string `help:"Only this method instead of those of strength, uai, calibration, families; repeat it." placeholder:"NAME"`
 	Data       string   `help:"Folder of reference models, for uai, which is skipped without." placeholder:"DIR"`
 	Model      []string `help:"Only reference models, and families, whose name matches, e.g. '*_11'; repeat it for more." placeholder:"GLOB"`
@@ -28,6 +29,9 @@ type evaluateCmd struct {
 func (c *evaluateCmd) Validate() error {
 	if c.Seeds < 0 {
 		return fmt.Errorf("--seeds must not be negative, not %d", c.Seeds)
+	}
+	if c.First < 0 {
+		return fmt.Errorf("--first must not be negative, not %d", c.First)
 	}
 	return nil
 }
@@ -50,6 +54,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *console.Terminal) error {
 	o := evaluate.Options{
 		Short:    c.Short,
 		Seeds:    c.Seeds,
+		First:    c.First,
 		Methods:  methods,
 		Data:     c.Data,
 		Models:   c.Model,
