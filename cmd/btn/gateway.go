@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/connect"
@@ -48,7 +49,9 @@ func (f gatewayFlags) open(listen string) error {
 }
 
 // gateway makes one over a connection.
-func (f gatewayFlags) gateway(c gateway.Connection, logger *slog.Logger, registry prometheus.Registerer) (*gateway.Gateway, error) {
+func (f gatewayFlags) gateway(
+	c gateway.Connection, tenants *admission.File, logger *slog.Logger, registry prometheus.Registerer,
+) (*gateway.Gateway, error) {
 	var keys *gateway.Keys
 	if f.Keys != "" {
 		var err error
@@ -61,7 +64,7 @@ func (f gatewayFlags) gateway(c gateway.Connection, logger *slog.Logger, registr
 		return nil, err
 	}
 	return gateway.New(gateway.Config{
-		Connect: c, Keys: keys, Hosts: f.HostName, Log: logger, Metrics: registry, TLS: shown,
+		Connect: c, Keys: keys, Tenants: tenants, Hosts: f.HostName, Log: logger, Metrics: registry, TLS: shown,
 		Limits: gateway.Limits{Body: int64(f.MaxBody), Patience: f.Patience, Rate: f.Rate},
 	})
 }
@@ -75,9 +78,9 @@ const usualPort = "8080"
 // beside starts the gateway of `btn up`: at an address, or without one at the usual port of this machine, and any other where
 // that is taken.
 func (f gatewayFlags) beside(
-	listen string, nc *nats.Conn, logger *slog.Logger, registry prometheus.Registerer,
+	listen string, nc *nats.Conn, tenants *admission.File, logger *slog.Logger, registry prometheus.Registerer,
 ) (*gateway.Server, error) {
-	g, err := f.gateway(gateway.Connection{NC: nc}, logger, registry)
+	g, err := f.gateway(gateway.Connection{NC: nc}, tenants, logger, registry)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +98,9 @@ func (f gatewayFlags) beside(
 type gatewayCmd struct {
 	natsFlag
 	gatewayFlags
-	HTTP   string `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
-	Listen string `help:"Address to listen on: HOST:PORT, :PORT for all of this machine's." default:"127.0.0.1:8080" placeholder:"ADDR"`
+	Tenants string `help:"JSON file of classes of tenants and what they may hold of the streams." placeholder:"FILE"`
+	HTTP    string `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
+	Listen  string `help:"Address to listen on: HOST:PORT, :PORT for all of this machine's." default:"127.0.0.1:8080" placeholder:"ADDR"`
 }
 
 // Run serves until it is interrupted.
@@ -106,6 +110,10 @@ func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 		return err
 	}
 	options, err := c.AsNATS.Options()
+	if err != nil {
+		return err
+	}
+	tenants, err := admission.Open(c.Tenants, logger)
 	if err != nil {
 		return err
 	}
@@ -123,7 +131,7 @@ func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g, err := c.gateway(gateway.Connection{
 		NC: nc, Tenant: c.AsNATS.Tenant, Guard: bus.Guard{Trust: signing},
-	}, logger, registry)
+	}, tenants, logger, registry)
 	if err != nil {
 		return err
 	}

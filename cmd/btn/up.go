@@ -104,7 +104,7 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 		if err != nil {
 			return err
 		}
-		g, err := c.beside(c.Gateway, nc, logger, metrics.Registry())
+		g, err := c.beside(c.Gateway, nc, tenants, logger, metrics.Registry())
 		if err != nil {
 			return err
 		}

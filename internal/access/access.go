@@ -9,6 +9,7 @@ package access
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
@@ -41,9 +42,9 @@ func Roles() []Role {
 		{Name: Operator, Publish: []string{">"}, Subscribe: []string{">"}},
 		{
 			Name:      query.StageReparam,
-			Publish:   of("network.>", "model.>", "timer.>"),
+			Publish:   of("network.>", "model.>", "timer.>", "graph.*.*"),
 			Subscribe: of("done.>"),
-			Serves:    append(of("infer", "infer.*", "room.*"), "$SRV.>"),
+			Serves:    append(of("infer", "infer.*", "room.*", "keep.>"), "$SRV.>"),
 		},
 		{Name: query.StageLearn, Publish: of("task.>"), Subscribe: of("serves")},
 		{Name: query.StageContract, Publish: of("partial.>"), Says: of("serves")},
@@ -164,20 +165,23 @@ func client() Role {
 // Import is a subject that a tenant's account takes from the account of the streams.
 type Import struct {
 	Subject string
-	Stream  bool // messages come from there; else they go there, and replies come back
+	Local   string // what the tenant's account calls it; "": the same
+	Stream  bool   // messages come from there; else they go there, and replies come back
 }
 
-// Imports returns what a tenant may do: submit jobs of its own in its lane and cancel them, hear and read what is said of them, store and
-// read what is too large for a message, register models and read those that are registered for everybody, and ask whether its lane has
-// room and workers.
+// Imports returns what a tenant may do: submit jobs of its own in its lane and cancel them, hear and read what is said of them, have a
+// worker store within its quota what is too large for a message and models, read these and those that are registered for everybody, and
+// ask whether its lane has room and workers.
 func Imports(tenant string) []Import {
 	lane := wire.Lane(tenant)
 	var all []Import
 	for _, s := range []string{
 		wire.ModelSubject(lane, tenant+".*"), wire.CancelSubject(tenant + ".*"), message.InferSubject(tenant), message.RoomSubject(lane),
-		wire.BlobSubject(tenant + ".*"), wire.GraphSubject(tenant + ".*"),
 	} {
 		all = append(all, Import{Subject: s})
+	}
+	for _, s := range []string{wire.BlobSubject(tenant + ".*"), wire.GraphSubject(tenant + ".*")} {
+		all = append(all, Import{Subject: message.KeepPrefix + strings.TrimPrefix(s, wire.Prefix), Local: s})
 	}
 	for _, read := range []struct{ stream, subject string }{
 		{bus.StreamModel, wire.ModelSubject(lane, tenant+".*")},

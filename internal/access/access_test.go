@@ -171,7 +171,8 @@ var publishes = map[string]string{
 	"btn.v1.blob.D":                    "operator client " + stages,
 	"btn.v1.blob.acme.D":               "operator acme " + stages,
 	"btn.v1.graph.D":                   "operator client",
-	"btn.v1.graph.acme.D":              "operator acme",
+	"btn.v1.graph.acme.D":              "operator acme reparam-worker",
+	"btn.v1.keep.graph.acme.D":         "operator", // acme's models come here, under the name above
 	"btn.v1.infer":                     "operator client",
 	"btn.v1.infer.acme":                "operator acme",
 	"btn.v1.room.2":                    "operator client acme",
@@ -222,6 +223,7 @@ var hears = map[string]string{
 	"btn.v1.partial.2.acme.j.1.0":   "operator",
 	"btn.v1.cancel.acme.job":        "operator",
 	"btn.v1.blob.acme.D":            "operator",
+	"btn.v1.keep.blob.acme.D":       "operator reparam-worker",
 	"btn.v1.infer.acme":             "operator reparam-worker",
 	"_INBOX_aggregator.x":           "operator aggregator",
 	"_INBOX_client.x":               "operator client",

@@ -103,7 +103,11 @@ func (a *account) write(out *strings.Builder) {
 	}
 	out.WriteString("    ]\n    imports: [\n")
 	for _, i := range slices.SortedFunc(maps.Keys(a.imports), order) {
-		fmt.Fprintf(out, "      {%s: {account: %s, subject: %q}}\n", i.kind(), a.imports[i], i.Subject)
+		local := ""
+		if i.Local != "" {
+			local = fmt.Sprintf(", to: %q", i.Local)
+		}
+		fmt.Fprintf(out, "      {%s: {account: %s, subject: %q}%s}\n", i.kind(), a.imports[i], i.Subject, local)
 	}
 	out.WriteString("    ]\n  }\n")
 }

@@ -19,9 +19,15 @@ type Limits struct {
 	FlopsPerSecond   float64 `json:"flops_per_second"`    // of all jobs of a tenant, on the average
 	Burst            float64 `json:"burst"`               // flops that may be spent at once beyond that
 	WaitSeconds      float64 `json:"wait_seconds"`        // longest wait for the rate, then refused
+	StreamShare      float64 `json:"stream_share"`        // of each stream's room that a tenant may hold
+	ModelBytes       float64 `json:"model_bytes"`         // of registered models
+	RequestBytes     float64 `json:"request_bytes"`       // of requests that are stored
+	BlobBytes        float64 `json:"blob_bytes"`          // of what is too large for a message
+	AnswerBytes      float64 `json:"answer_bytes"`        // of answers that are stored
+	DeadLetterBytes  float64 `json:"dead_letter_bytes"`   // of dead letters
 }
 
-// Default is the class of tenants that no file names: nine hours of a core per job, no rate.
+// Default is the class of tenants that no file names: nine hours of a core per job, a quarter of each stream, no rate.
 func Default() Limits {
 	return Limits{
 		FlopsPerJob:      1e14,
@@ -29,6 +35,7 @@ func Default() Limits {
 		PartsPerJob:      1e6,
 		LearnFlopsPerJob: 1e13,
 		WaitSeconds:      600,
+		StreamShare:      0.25,
 	}
 }
 
@@ -42,6 +49,12 @@ func (l *Limits) fields() []field {
 		{"flops_per_second", l.FlopsPerSecond},
 		{"burst", l.Burst},
 		{"wait_seconds", l.WaitSeconds},
+		{"stream_share", l.StreamShare},
+		{"model_bytes", l.ModelBytes},
+		{"request_bytes", l.RequestBytes},
+		{"blob_bytes", l.BlobBytes},
+		{"answer_bytes", l.AnswerBytes},
+		{"dead_letter_bytes", l.DeadLetterBytes},
 	}
 }
 
@@ -56,6 +69,9 @@ func (l *Limits) check() error {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
 			return fmt.Errorf("%s is %v: 0 (no limit) or more", f.name, f.value)
 		}
+	}
+	if l.StreamShare > 1 {
+		return fmt.Errorf("stream_share is %v: a share of 1 at most", l.StreamShare)
 	}
 	if l.Burst > 0 && l.FlopsPerSecond == 0 {
 		return fmt.Errorf("burst without flops_per_second")

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -58,7 +59,8 @@ func TestFilesThatAreWrong(t *testing.T) {
 		`{"classes": {}, "tenants": {"acme": "gold"}}`: `class "gold"`,
 		`{"classes": {}} {}`:                           "follows",
 		`{"classes": {"default": {"wait": 1}}}`:        "wait",
-		``:                                             "EOF",
+		`{"classes": {"a": {"stream_share": 1.5}}}`:    "stream_share is 1.5",
+		``: "EOF",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
@@ -90,6 +92,39 @@ func TestRefusals(t *testing.T) {
 	}
 	if err := (&Limits{}).Admit("", Cost{1e300, 1e300, 1e300, 1e300}, ByPlan); err != nil {
 		t.Errorf("0 is no limit: %v", err)
+	}
+}
+
+// A quota is the smaller one of a share of the stream and bytes, by the stream, and says by which setting.
+func TestQuotas(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tenants.json")
+	text := `{"classes": {"default": {"model_bytes": 1000, "dead_letter_bytes": 7}, "any": {"stream_share": 0, "model_bytes": 0}},
+		"tenants": {"acme": "any"}}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path, slog.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, is := range []struct {
+		stream, tenant string
+		room, bytes    int64
+		why            string
+	}{
+		{bus.StreamGraph, "b", 8000, 1000, `model_bytes of class "default" is 1000`},
+		{bus.StreamGraph, "b", 2000, 500, `stream_share of class "default" is 0.25`},
+		{bus.StreamGraph, "b", -1, 1000, "model_bytes"},
+		{bus.StreamBlob, "b", 8000, 2000, "stream_share"},
+		{bus.StreamModel, "b", 8000, 2000, "stream_share"},
+		{bus.StreamAnswer, "b", -1, 0, "answer_bytes"},
+		{bus.StreamDead, "b", 8000, 7, "dead_letter_bytes"},
+		{bus.StreamGraph, "acme", 8000, 0, "model_bytes"},
+		{bus.StreamBlob, "acme", 8000, 0, "blob_bytes"},
+	} {
+		if q := f.Quota(is.stream, is.tenant, is.room); q.Bytes != is.bytes || !strings.Contains(q.Why, is.why) {
+			t.Errorf("%+v: %+v", is, q)
+		}
 	}
 }
 

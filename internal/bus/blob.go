@@ -117,8 +117,13 @@ func (b *Bus) PutBlob(ctx context.Context, data []byte) (digest string, err erro
 	return b.put(ctx, blobs, data)
 }
 
-// put is PutBlob for a shelf.
+// put is PutBlob for a shelf, within the quota of its owner.
 func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, err error) {
+	return b.putWithin(ctx, in, data, b.quotas)
+}
+
+// putWithin is put within quotas: of a piece there are none, because the whole was counted.
+func (b *Bus) putWithin(ctx context.Context, in shelf, data []byte, q *Quotas) (digest string, err error) {
 	digest = wire.Digest(data)
 	subject := in.subject(digest)
 
@@ -141,6 +146,11 @@ func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, er
 			}
 		}
 		last = stored.Sequence
+	}
+	if last == 0 {
+		if err := q.Take(ctx, in.stream, subject, len(data)); err != nil {
+			return "", err
+		}
 	}
 
 	m := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: data}

@@ -58,6 +58,7 @@ type Bus struct {
 
 	guard     Guard       // set before anything else is done
 	owner     string      // see As
+	quotas    *Quotas     // see Within
 	storage   storage     // which streams store nothing
 	clustered atomic.Bool // see inCluster
 

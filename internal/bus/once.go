@@ -43,6 +43,11 @@ func (b *Bus) OnceUnder(
 		return nil, err
 	}
 
+	if stream == StreamModel {
+		if err := b.quotas.Take(ctx, stream, m.Subject, len(m.Data)); err != nil {
+			return nil, err
+		}
+	}
 	if stream == StreamModel || stream == StreamPartial {
 		m = spared(m)
 	}
@@ -213,6 +218,9 @@ func refusal(subject string, err error) error {
 		return err
 	}
 
+	if _, owned := Shelf(subject); owned && errors.Is(err, jetstream.ErrNoStreamResponse) {
+		return fault.New(fault.Infrastructure, "%w: publish %s: for a tenant reparam-worker stores it: does one run? %w", ErrNoStream, subject, err)
+	}
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
 		return fault.New(fault.Infrastructure, "%w: publish %s: %w", ErrNoStream, subject, err)
 	}
@@ -221,6 +229,9 @@ func refusal(subject string, err error) error {
 		return fault.New(fault.Infrastructure, "bus: publish %s: %w", subject, err)
 	}
 
+	if err := refusedFor(subject, api); err != nil {
+		return err
+	}
 	switch {
 	case api.ErrorCode == codeWrongLastSequence,
 		api.ErrorCode == codeStoreFailed && strings.Contains(api.Description, "per subject"):

@@ -39,7 +39,7 @@ func (b *Bus) putPieces(ctx context.Context, in shelf, m *nats.Msg, most int) (*
 	g.SetLimit(inFlight)
 	for k := range n {
 		g.Go(func() error {
-			digest, err := b.put(gctx, in, m.Data[k*most:min((k+1)*most, len(m.Data))])
+			digest, err := b.putWithin(gctx, in, m.Data[k*most:min((k+1)*most, len(m.Data))], nil)
 			copy(list[k*digestLen:], digest)
 			return err
 		})

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/memo"
 	"github.com/basetensor/basetensor/internal/message"
@@ -67,8 +68,9 @@ func (l Limits) withDefaults() Limits {
 // Config says how a Gateway is.
 type Config struct {
 	Connect Connection
-	Keys    *Keys    // who may ask; nil: everybody
-	Hosts   []string // names under which the gateway is asked without keys, beside addresses and localhost
+	Keys    *Keys           // who may ask; nil: everybody
+	Tenants *admission.File // what tenants may hold of the streams; nil: anything
+	Hosts   []string        // names under which the gateway is asked without keys, beside addresses and localhost
 	Limits  Limits
 	TLS     *tls.Config // what Serve shows; nil: HTTP without TLS
 	Log     *slog.Logger
@@ -80,6 +82,8 @@ type Connection struct {
 	NC     *nats.Conn
 	Tenant string    // whose user the connection is, if it is a tenant's
 	Guard  bus.Guard // with keys answers have to be signed
+
+	quotas *bus.Quotas
 }
 
 // Gateway answers requests. Its methods may be called from any goroutine.
@@ -108,6 +112,10 @@ func New(c Config) (*Gateway, error) {
 	b, err := c.Connect.bus(c.Connect.Tenant)
 	if err != nil {
 		return nil, err
+	}
+	if c.Tenants != nil && c.Connect.Tenant == "" { // a tenant's own user cannot look, and is refused where it asks
+		c.Connect.quotas = bus.NewQuotas(b, c.Tenants.Quota)
+		b.Within(c.Connect.quotas)
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -138,6 +146,7 @@ func (c Connection) bus(tenant string) (*bus.Bus, error) {
 		return nil, err
 	}
 	b.Guard(c.Guard)
+	b.Within(c.quotas)
 	if tenant != "" {
 		b.As(tenant)
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -232,6 +234,49 @@ func TestPatienceBeyondTransfer(t *testing.T) {
 		s.work()
 	}()
 	want[Answer](s, 200, "POST", "/v1/infer", `{"model": `+rain+`}`)
+}
+
+// TestQuotas: a tenant registers what its class allows, is told the quota, and another tenant is served; requests count, too.
+func TestQuotas(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tenants.json")
+	text := `{"classes": {"small": {"model_bytes": 4e6, "request_bytes": 3e6}}, "tenants": {"a": "small"}}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tenants, err := admission.Open(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, false, func(c *Config) {
+		keys(t, "a "+keyA+"\nb "+keyB+"\n* cccccccccccccccc\n")(c)
+		c.Tenants = tenants
+	})
+	model := func(k int) string {
+		const n = 900 << 10 / 8
+		return fmt.Sprintf("MARKOV 1 %d 1 1 0 %d %d%s", n, n, 3+k, strings.Repeat(" 1", n-1))
+	}
+	for k := range 24 {
+		for _, key := range []string{keyB, "cccccccccccccccc"} {
+			s.key = key
+			want[Model](s, 201, "POST", "/v1/models", model(k))
+		}
+		s.key = keyA
+		if k < 4 {
+			want[Model](s, 201, "POST", "/v1/models", model(k))
+			continue
+		}
+		s.refused(413, `exceed 4000000: model_bytes of class "small" is 4000000`, "POST", "/v1/models", model(k))
+	}
+	for k := range 5 {
+		body := fmt.Sprintf(`{"async": true, "text": %q}`, model(k))
+		if s.key = keyA; k < 3 {
+			want[Submitted](s, 202, "POST", "/v1/infer", body)
+		} else {
+			s.refused(413, `requests of tenant "a" take`, "POST", "/v1/infer", body)
+		}
+		s.key = keyB
+		want[Submitted](s, 202, "POST", "/v1/infer", body)
+	}
 }
 
 // TestKeysAreReadAgain: those of a file that changed; a file that cannot be read leaves them.

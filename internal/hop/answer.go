@@ -112,7 +112,17 @@ func (l *Loop) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err
 	m.Header[message.HeaderStatus] = []string{a.Status}
 	tracing.Into(m.Header, trace.SpanContextFromContext(ctx))
 
-	first, err := l.first(ctx, m)
+	if a.Status == wire.StatusOK {
+		err = l.Bus.Quotas().Take(ctx, bus.StreamAnswer, m.Subject, len(b))
+	}
+	var first *wire.Answer
+	if err == nil {
+		first, err = l.first(ctx, m)
+	}
+	if errors.Is(err, bus.ErrQuota) && a.Status == wire.StatusOK { // the reason takes little, and ends the job
+		info := l.Info(err)
+		return l.Answer(ctx, &wire.Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: wire.StatusError, Error: &info}, asked)
+	}
 	if err == nil && first == nil {
 		l.tell(ctx, a, asked)
 	}
@@ -382,8 +392,13 @@ func (l *Loop) deadLetter(ctx context.Context, d *Message, err error) error {
 		return err
 	}
 
+	subject := message.DLQSubject(letter.Stage, letter.Job)
+	if err := l.Bus.Quotas().Take(ctx, bus.StreamDead, subject, len(b)); errors.Is(err, bus.ErrQuota) {
+		l.Log.Warn("a dead letter is not kept", "job", letter.Job, "error", err, "why", info.Message)
+		return nil
+	}
 	return l.Bus.Put(ctx, &nats.Msg{
-		Subject: message.DLQSubject(letter.Stage, letter.Job),
+		Subject: subject,
 		Header:  message.Headers(letter, letter.Job, d.Digest, letter.Tenant),
 		Data:    b,
 	})

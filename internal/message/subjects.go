@@ -243,6 +243,10 @@ func RoomSubject(lane int) string { return Subject{Kind: KindRoom, Lane: lane}.S
 // ServesSubject is where contract-workers say that they work, and of which numeric kind they are.
 const ServesSubject = wire.Prefix + string(KindServes)
 
+// KeepPrefix begins the subjects under which a tenant asks a worker to store a blob or a model: what follows is the rest of the subject
+// under which it is stored.
+const KeepPrefix = wire.Prefix + "keep."
+
 // EndSubject returns the subject of the message that asks the aggregator to end a job.
 func EndSubject(lane int, job string) string { return laned(KindEnd, lane, job) }
 

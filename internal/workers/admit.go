@@ -20,17 +20,20 @@ const headerBegin = "Btn-Begin"
 // mostLater bounds the pause of a task that comes too early; then it is looked at again.
 const mostLater = 10 * time.Minute
 
-// admitRequest refuses a request that asks for more than its tenant may have, before anything is
-// made of it.
-func admitRequest(tenants *admission.File, d *hop.Message, m *wire.Request) error {
-	if tenants == nil {
+// admitRequest refuses a request that asks for more than its tenant may have, or of a tenant that has stored more than it may, before
+// anything is made of it.
+func (w *Reparam) admitRequest(ctx context.Context, d *hop.Message, m *wire.Request) error {
+	if w.tenants == nil {
 		return nil
+	}
+	if err := w.Bus.Quotas().Over(ctx, bus.StreamModel, d.Raw.Subject); err != nil {
+		return err
 	}
 	asked := admission.Asked{Bytes: len(d.Data), Queries: m.Queries, Settings: m.Settings}
 	if m.Model != nil {
 		asked.Domains = m.Model.Domains
 	}
-	class, limits := tenants.Tenants().Limits(d.Tenant)
+	class, limits := w.tenants.Tenants().Limits(d.Tenant)
 	return limits.Admit(class, asked.AtLeast(), admission.ByRequest)
 }
 

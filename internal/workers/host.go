@@ -88,6 +88,9 @@ func NewHost(h Host) *Host {
 	h.plans = newDecoded(decodeAssignments)
 	h.kinds = newKinds(h.Bus, h.Log, h.Hop.Heartbeat, h.Arithmetic)
 
+	if h.Tenants != nil {
+		h.Bus.Within(bus.NewQuotas(h.Bus, h.Tenants.Quota))
+	}
 	return &h
 }
 

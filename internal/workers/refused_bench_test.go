@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/admission"
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -40,7 +41,8 @@ func BenchmarkRefusal(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			d := &hop.Message{Data: data}
+			d := &hop.Message{Data: data, Raw: &bus.Delivered{}}
+			w := &Reparam{trail: trail{&hop.Loop{Bus: &bus.Bus{}}}, tenants: tenants}
 			var decoding time.Duration
 			for b.Loop() {
 				began := time.Now()
@@ -52,7 +54,7 @@ func BenchmarkRefusal(b *testing.B) {
 				if _, err := m.Digest(); err != nil {
 					b.Fatal(err)
 				}
-				if err := admitRequest(tenants, d, &m); fault.CodeOf(err) != fault.OverBudget {
+				if err := w.admitRequest(b.Context(), d, &m); fault.CodeOf(err) != fault.OverBudget {
 					b.Fatal(err)
 				}
 			}

@@ -180,7 +180,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 	}
 	digest := d.Digest
 
-	if err := admitRequest(w.tenants, d, &m); err != nil {
+	if err := w.admitRequest(ctx, d, &m); err != nil {
 		return err
 	}
 

@@ -44,6 +44,7 @@ type service struct {
 	metrics *metrics.Metrics
 	client  *client.Client
 	slots   chan struct{} // one per request that waits
+	keeps   chan struct{} // one per message that is being stored for a tenant
 
 	mu      sync.Mutex
 	closed  bool           // under mu: no request is taken any more
@@ -59,6 +60,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 		metrics: w.metrics,
 		client:  client.On(w.Bus),
 		slots:   make(chan struct{}, w.requests),
+		keeps:   make(chan struct{}, keepAtOne),
 	}
 
 	offered, err := micro.AddService(w.Bus.NC, micro.Config{
@@ -82,6 +84,9 @@ func (w *Reparam) serve(ctx context.Context) error {
 		room := w.Bus.ModelRoom()
 		err = offered.AddEndpoint("room", micro.HandlerFunc(func(r micro.Request) { go s.room(r, room) }),
 			micro.WithEndpointSubject(wire.Prefix+"room.*"))
+	}
+	if err == nil {
+		err = offered.AddEndpoint("keep", micro.HandlerFunc(s.keep), micro.WithEndpointSubject(message.KeepPrefix+">"))
 	}
 	if err != nil {
 		if offered != nil {

@@ -29,6 +29,8 @@ var (
 	ErrNotFound = bus.ErrNotFound
 	// ErrFull: the server has no room for the job. It may have later.
 	ErrFull = bus.ErrFull
+	// ErrQuota: the tenant may store no more. Its message names the quota, and the bytes that are used.
+	ErrQuota = bus.ErrQuota
 	// ErrStorage: the server answers, and stores nothing: its disk is full, or was. It takes room
 	// and a restart of nats-server.
 	ErrStorage = bus.ErrStorage
