@@ -219,7 +219,8 @@ func refusal(subject string, err error) error {
 	}
 
 	if _, owned := Shelf(subject); owned && errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return fault.New(fault.Infrastructure, "%w: publish %s: for a tenant reparam-worker stores it: does one run? %w", ErrNoStream, subject, err)
+		return fault.New(fault.Infrastructure, "%w: publish %s: for a tenant reparam-worker stores it: does one run? %w",
+			ErrNoStream, subject, err)
 	}
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
 		return fault.New(fault.Infrastructure, "%w: publish %s: %w", ErrNoStream, subject, err)
