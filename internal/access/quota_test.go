@@ -167,7 +167,8 @@ func TestStoredRequestsHaveAQuota(t *testing.T) {
 	acme, globex := g.as("acme"), g.as("globex")
 	a, err := acme.Wait(ctx, "acme.flood0")
 	must(t, err)
-	if a.Status != wire.StatusError || a.Error.Code != fault.OverBudget || !strings.Contains(a.Error.Message, `request_bytes of class "small"`) {
+	if a.Status != wire.StatusError || a.Error.Code != fault.OverBudget ||
+		!strings.Contains(a.Error.Message, `request_bytes of class "small"`) {
 		t.Errorf("%s %+v", a.Status, a.Error)
 	}
 	id := "globex." + nuid.Next()
