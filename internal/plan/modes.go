@@ -42,10 +42,9 @@ func seek(
 	without, _ := w.Among(1)
 	for n := 1; n <= p.Modes; n++ {
 		with, chains := w.Among(1 + n)
-		more := lnVariance(with)
-		gain := more*float64(1+n) < policy.ModesGain*variance*float64(1+along.Modes)
-		if gain || missed(with, chains, without, 1+along.Modes) {
-			along.Modes, without, variance = n, with, more
+		if missed(with, chains, without, 1+along.Modes) {
+			along.Modes, without = n, with
+			variance = max(variance, lnVariance(with))
 		}
 	}
 	return variance, nil

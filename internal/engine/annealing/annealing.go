@@ -108,6 +108,7 @@ type Model struct {
 type walk struct {
 	ln      float64     // of what chains leave out
 	start   [][]float64 // ln of where chains begin, by value
+	level   float64     // ln of their probability from which on draws are rare
 	spins   *lattice
 	factors *factors
 	model   *ising.Model // nil where there are others than spins
@@ -148,7 +149,7 @@ func New(e *sumproduct.Expression) (*Model, error) {
 
 // newWalk returns the loops of chains that begin with independent draws, start their logarithms.
 func newWalk(e *sumproduct.Expression, start [][]float64) (w *walk, err error) {
-	w = &walk{ln: e.Scale.LogAbs(), start: start}
+	w = &walk{ln: e.Scale.LogAbs(), start: start, level: levelOf(start)}
 	s := ising.New(e)
 	if s == nil {
 		w.factors, err = newFactors(e, start)
@@ -331,7 +332,7 @@ type Weights struct {
 	Top            float64
 	Share, Squares [][]float64
 	ends           [][]uint8 // of every group, index by index, of one start after the other; nil where nobody asks
-	// of several starts: what chains weigh, and ln of the probabilities of where each has ended by all starts
+	// of several starts: what chains weigh, and how much where each has ended is all starts' own
 	alone, by []float64
 }
 

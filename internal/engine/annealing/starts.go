@@ -3,8 +3,9 @@ package annealing
 // Several starts: modes beside independent draws, so that none that was found is missed.
 //
 // With starts p_0, p_1 … a component is a chain from each, and weighs Σ_k w_k φ_k(x_k), x_k being where chain k has ended and
-// φ_k = p_k/Σ_j p_j. E w_k f(x_k) = Σ_x ψ(x) f(x) for any f, and the φ_k add up to 1: the mean is Z, whichever modes there are. A chain
-// counts where its own start is the likeliest one, so that those that hardly ever get from one mode to another need not.
+// φ_k = g_k/Σ_j g_j. E w_k f(x_k) = Σ_x ψ(x) f(x) for any f, and the φ_k add up to 1: the mean is Z, whichever modes there are. g is 1 for
+// uniform draws, and p_k over what is rare among draws from p_k: a chain from a mode counts near it, so that those that hardly ever get
+// from one mode to another need not.
 
 import (
 	"context"
@@ -86,6 +87,32 @@ func floored(p [][]float64) [][]float64 {
 	return start
 }
 
+// near is how much a state is a start's own, a logarithm: 0 for uniform draws, and below 0 for others where their draws are rare.
+func (w *walk) near(state []int) float64 { return w.lnStart(state) - w.level }
+
+// rare is how many standard deviations and nats below its mean ln of the probability of a draw is where others may have drawn it, too.
+// Chosen.
+const (
+	rareDeviations = 3
+	rareNats       = 3
+)
+
+// levelOf is ln of the probability of draws from which on they are rare, and that of uniform ones at least.
+func levelOf(start [][]float64) float64 {
+	mean, variance, uniform := 0.0, 0.0, 0.0
+	for _, row := range start {
+		own, square := 0.0, 0.0
+		for _, ln := range row {
+			own += ln * math.Exp(ln)
+			square += ln * ln * math.Exp(ln)
+		}
+		mean += own
+		variance += max(0, square-own*own)
+		uniform -= math.Log(float64(len(row)))
+	}
+	return max(mean-rareDeviations*math.Sqrt(variance)-rareNats, uniform)
+}
+
 // place fills in what all starts say of where every chain has ended.
 func (m *Model) place(w *Weights, starts []*walk) {
 	state := make([]int, len(m.dims))
@@ -93,7 +120,7 @@ func (m *Model) place(w *Weights, starts []*walk) {
 		for k := range starts {
 			m.state(w, c, k, state)
 			for _, other := range starts {
-				w.by = append(w.by, other.lnStart(state))
+				w.by = append(w.by, other.near(state))
 			}
 		}
 	}
