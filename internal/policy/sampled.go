@@ -119,7 +119,7 @@ const (
 	// Chosen.
 	ModesShare      = 0.05
 	ModesChains     = 16
-	ModesDeviations = 3
+	ModesDeviations = 2
 	ModesLeast      = 1e-3
 	ModesGain       = 0.5
 
