@@ -146,13 +146,15 @@ func TestRandomFormulas(t *testing.T) {
 // TestMistakesHaveTheirLine: what is wrong is told with its line and its code.
 func TestMistakesHaveTheirLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                         "line 1: syntax error: the file ends without p cnf",
-		"1 2 0\n":                                  "line 1: syntax error: \"1\" where p cnf",
-		"c x\np cnf 2\n":                           "line 2: syntax error: p cnf VARIABLES CLAUSES",
-		"p cnf 2 1 1\n":                            "line 1: syntax error: p cnf VARIABLES CLAUSES",
-		"p cnf -2 1\n":                             "is no number of variables",
-		"p cnf 99999999999999999999 1\n":           "over the limit: 99999999999999999999 variables",
-		"p cnf 4000000 0\n":                        "over the limit: 4000000 variables in 16 bytes",
+		"":                               "line 1: syntax error: the file ends without p cnf",
+		"1 2 0\n":                        "line 1: syntax error: \"1\" where p cnf",
+		"c x\np cnf 2\n":                 "line 2: syntax error: p cnf VARIABLES CLAUSES",
+		"p cnf 2 1 1\n":                  "line 1: syntax error: p cnf VARIABLES CLAUSES",
+		"p cnf -2 1\n":                   "is no number of variables",
+		"p cnf 99999999999999999999 1\n": "over the limit: 99999999999999999999 variables",
+		"p cnf 4000000 0\n":              "over the limit: 4000000 variables in a file of 16 bytes",
+		"p cnf 1048576 1\n" + strings.Repeat("1 ", 150) + "0\n": "over the limit: 1048576 variables in a file of 318 bytes",
+		"p cnf 4115 1\n1 0\n":                      "over the limit: 4115 variables in a file of 17 bytes, at most its bytes and 4096",
 		"p cnf 2 1\np cnf 2 1\n":                   "line 2: syntax error: a second line",
 		"p wcnf 2 1 10\n":                          "unsupported line 1:",
 		"p cnf 2 1\n1 3 0\n":                       "line 2: invalid model: a literal: 3, there are 2 variables",

@@ -17,13 +17,17 @@ import (
 )
 
 // longestTable is how many literals a clause may have to be a table, as long as all tables together have no more entries than the file has
-// bytes, and spare more. Its entries are 0 and 1; the two terms of a CP tensor have both signs, and sums of many of them lose digits:
+// bytes, and spareEntries more. Its entries are 0 and 1; the two terms of a CP tensor have both signs, and sums of many of them lose digits:
 // mc2022_track2_029, with twelve clauses of five literals, takes 36 s of CPU time where those are CP tensors, most of it to compute the
 // result anew in wide numbers.
 const longestTable = 8
 
-// spare is how many variables, and entries of tables, a file may have beyond its bytes.
-const spare = 1 << 20
+// How many variables, and entries of tables, a file may have beyond its bytes. Half the variables of a file may be in no clause, and some
+// thousand of a small one: what a file costs follows its bytes, not a number in its header.
+const (
+	spareVariables = 1 << 12
+	spareEntries   = 1 << 20
+)
 
 // Read reads a formula in conjunctive normal form. A weight is a factor over its variable; a clause is a factor that is 0 where all its
 // literals are false and 1 elsewhere, a table up to eight literals and a CP tensor of two terms beyond. Literals that are there twice
@@ -157,8 +161,8 @@ func (f *reader) finish() {
 		f.bad(uai.ErrSyntax, "the file ends within the clause that begins in line %d: no 0", f.open)
 	case len(f.ends) < f.clauses:
 		f.bad(uai.ErrModel, "%d clauses, the header says %d", len(f.ends), f.clauses)
-	case int64(f.variables) > f.read+spare:
-		f.bad(uai.ErrLimit, "%d variables in %d bytes", f.variables, f.read)
+	case int64(f.variables) > f.read+spareVariables:
+		f.bad(uai.ErrLimit, "%d variables in a file of %d bytes, at most its bytes and %d", f.variables, f.read, spareVariables)
 	}
 	f.checkWeights()
 	f.checkShown()
@@ -195,7 +199,7 @@ func (f *reader) model() *factorgraph.Model {
 	from, entries := 0, int64(0)
 	for _, to := range f.ends {
 		if scope, positive, ok := clause(f.literals[from:to]); ok {
-			table := len(scope) <= longestTable && entries+1<<len(scope) <= f.read+spare
+			table := len(scope) <= longestTable && entries+1<<len(scope) <= f.read+spareEntries
 			if table {
 				entries += 1 << len(scope)
 			}

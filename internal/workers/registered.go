@@ -51,7 +51,7 @@ func (w *Reparam) prepare(
 		}
 	}
 
-	model, err := readModel(m.Model, m.UAI)
+	model, err := readModel(m.Model, m.UAI, len(payload))
 	if err != nil {
 		return p, nil, fault.Wrap(fault.BadInput, err)
 	}
@@ -187,21 +187,26 @@ func (w *Reparam) registered(ctx context.Context, owner, digest string) (*factor
 	var g wire.Graph
 	if err = wire.Decode(data, &g); err == nil {
 		var model *factorgraph.Model
-		if model, err = readModel(g.Model, g.UAI); err == nil {
+		if model, err = readModel(g.Model, g.UAI, len(data)); err == nil {
 			return model, nil
 		}
 	}
 	return nil, fault.Wrap(fault.BadInput, fmt.Errorf("registered model %s: %w", digest, err))
 }
 
-// readModel returns the factor graph of a message that has it as a body or as text.
-func readModel(body *wire.Model, text string) (*factorgraph.Model, error) {
+// readModel returns the factor graph of a message of so many bytes that has it as a body or as text.
+func readModel(body *wire.Model, text string, bytes int) (*factorgraph.Model, error) {
 	if body == nil {
 		return formats.Read(strings.NewReader(text), "", "", uai.Limits{})
 	}
 	model, err := body.Decode()
 	if err != nil {
 		return nil, err
+	}
+	if all, most := model.Values(int64(bytes)); all > most {
+		return nil, fault.New(
+			fault.BadInput, "pipeline: the variables have %d values together, at most the message's bytes and 2^20: %d", all, most,
+		)
 	}
 	return model, model.Validate()
 }

@@ -4,6 +4,7 @@ package factorgraph
 
 import (
 	"errors"
+	"math"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -41,6 +42,20 @@ func (m *Model) Validate() error {
 		}
 	}
 	return nil
+}
+
+// spareValues is how many values the variables of a model may have beyond the bytes that it was read from.
+const spareValues = 1 << 20
+
+// Values returns how many values the variables have together, and how many they may have in a model that was read from so many bytes:
+// what a model costs, its marginals above all, follows its bytes, not a number in it.
+func (m *Model) Values(bytes int64) (all, most int64) {
+	for _, d := range m.Domains {
+		if all += int64(d); all < 0 {
+			return math.MaxInt64, bytes + spareValues
+		}
+	}
+	return all, bytes + spareValues
 }
 
 func (m *Model) validateFactor(j int, seen []int) error {

@@ -62,7 +62,16 @@ func decode(data []byte, l Limits) (*factorgraph.Model, error) {
 	if err != nil {
 		return nil, syntaxError("%w", err)
 	}
-	return f.model(l)
+	m, err := f.model(l)
+	if err != nil {
+		return nil, err
+	}
+	if all, most := m.Values(int64(len(data))); all > most {
+		return nil, fmt.Errorf(
+			"%w: the variables have %d values together, at most the file's bytes and 2^20 are read: %d", ErrLimit, all, most,
+		)
+	}
+	return m, nil
 }
 
 func (f *file) model(l Limits) (*factorgraph.Model, error) {

@@ -348,3 +348,12 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A short document cannot ask for what its values cost.
+func TestValuesFollowTheBytes(t *testing.T) {
+	variables := strings.Repeat(`{"domain":1048576},`, 20)
+	text := `{"basetensor_model":1,"variables":[` + variables[:len(variables)-1] + `],"factors":[]}`
+	if _, err := Decode(strings.NewReader(text), Limits{}); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "20971520 values") {
+		t.Error(err)
+	}
+}

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -40,6 +42,13 @@ func TestMalformedHeadersAreAnswered(t *testing.T) {
 			t.Errorf("%v: %s %+v", c.header, a.Status, a.Error)
 		}
 	}
+	// what a model costs follows its bytes
+	big := wire.Request{Job: "big", Model: &wire.Model{Domains: slices.Repeat([]int{1 << 20}, 1000)}, Queries: []query.Query{{}}}
+	r.submit(big)
+	if a := r.wait("big"); a.Error == nil || a.Error.Code != fault.BadInput || !strings.Contains(a.Error.Message, "values together") {
+		t.Errorf("a thousand variables of 2^20 values: %s %+v", a.Status, a.Error)
+	}
+
 	w, _ := request(t, "good", grid(t, 2, 2, 1), btn.Settings{})
 	r.submit(w)
 	if a := r.wait("good"); a.Status != wire.StatusOK {

@@ -30,6 +30,9 @@ func Read(r io.Reader, limits Limits) (*factorgraph.Model, error) {
 			return nil, err
 		}
 	}
+	if all, most := p.m.Values(l.Bytes - p.s.left); all > most {
+		return nil, p.s.fail(ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", all, most)
+	}
 	return p.m, nil
 }
 

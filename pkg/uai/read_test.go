@@ -200,3 +200,14 @@ func TestReadChecksTheProduct(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A short file cannot ask for what its values cost.
+func TestValuesFollowTheBytes(t *testing.T) {
+	text := "MARKOV\n20\n" + strings.Repeat("1048576 ", 20) + "\n0\n"
+	if _, err := Read(strings.NewReader(text), Limits{}); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "20971520 values") {
+		t.Error(err)
+	}
+	if _, err := Read(strings.NewReader("MARKOV\n1\n1048576\n0\n"), Limits{}); err != nil {
+		t.Error("one large variable:", err)
+	}
+}
