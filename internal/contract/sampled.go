@@ -38,13 +38,12 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 	if shape := chains.Prepared.Shape(); shape != q.Along.Shape {
 		return btn.Value{}, fault.New(fault.Internal, "the components are drawn for a network of another shape")
 	}
-	threads := p.Threads
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
 	path := problem.Path(q.Along)
-	if bytes := chains.Model.Bytes(path, q.To-q.From, threads, want.Marginals); bytes > float64(p.Memory) {
-		return btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", ErrMemory, bytes, p.Memory)
+	threads, err := threadsOf(p, func(threads int) float64 {
+		return chains.Model.Bytes(path, q.To-q.From, threads, want.Marginals)
+	})
+	if err != nil {
+		return btn.Value{}, err
 	}
 
 	w, err := chains.Model.Run(ctx, path, q.From, q.To, threads, want.Marginals)
@@ -61,6 +60,20 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 	}
 	v.Weights.Top = w.Top
 	return v, shares(v.Weights, chains.Prepared, w.Share, w.Squares)
+}
+
+// threadsOf returns on how many threads chains run, as many as the memory holds: plans are priced on one. Weights are the same on any number.
+func threadsOf(p *problem.Problem, bytes func(threads int) float64) (threads int, err error) {
+	if threads = p.Threads; threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	for threads > 1 && bytes(threads) > float64(p.Memory) {
+		threads--
+	}
+	if need := bytes(threads); need > float64(p.Memory) {
+		return 0, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", ErrMemory, need, p.Memory)
+	}
+	return threads, nil
 }
 
 // proposed weighs independent draws.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"runtime"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
@@ -25,17 +24,15 @@ func states(ctx context.Context, p *problem.Problem, q *btn.Sampled, want proble
 	if terms.Shape() != q.Along.Shape {
 		return btn.Value{}, fault.New(fault.Internal, "the components are drawn for a network of another shape")
 	}
-	threads := p.Threads
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
 	bundles := min(int64(want.Samples), q.Along.Of)
 	domains := terms.Domains()
 	first, end := q.Bundles(bundles)
 	path := problem.Path(q.Along)
-	bytes := model.Bytes(path, q.To-q.From, threads, true) + 8*float64(end-first)*float64(len(domains)+1)
-	if bytes > float64(p.Memory) {
-		return btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", ErrMemory, bytes, p.Memory)
+	threads, err := threadsOf(p, func(threads int) float64 {
+		return model.Bytes(path, q.To-q.From, threads, true) + 8*float64(end-first)*float64(len(domains)+1)
+	})
+	if err != nil {
+		return btn.Value{}, err
 	}
 	w, err := model.Run(ctx, path, q.From, q.To, threads, true)
 	if err != nil {
