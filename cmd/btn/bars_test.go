@@ -86,8 +86,10 @@ func TestLargeModelsShowWhatTheEvidenceMoved(t *testing.T) {
 	}
 	model := write(t, t.TempDir(), "chain.bif", b.String())
 	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--evid", "v0=yes")
-	if code != 0 || !strings.Contains(stdout, "\nposteriors  the evidence moved these 12 of 60 variables most: --mar prints all, "+
-		"--target V,V others\n\nv1   no   0.100000 ███\n     yes  0.900000") || strings.Contains(stdout, "\nv0 ") || strings.Contains(stdout, "\nv13 ") ||
+	if code != 0 || !strings.Contains(stdout,
+		"\nposteriors  the evidence moved these 12 of 60 variables most: --mar prints all, "+
+			"--target V,V others\n\nv1   no   0.100000 ███\n     yes  0.900000") ||
+		strings.Contains(stdout, "\nv0 ") || strings.Contains(stdout, "\nv13 ") ||
 		strings.Index(stdout, "\nv11 ") > strings.Index(stdout, "\nv12 ") || strings.Contains(stdout, "\n\nmodel") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}

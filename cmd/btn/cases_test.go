@@ -27,7 +27,7 @@ func TestCasesThroughThePipeline(t *testing.T) {
 	model := write(t, folder, "model.json", states)
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)
-	fmt.Fprint(w, "\ufeffpatient,wet,rain,note\r\na,,,x\r\n\"b,1\",yes,,x\r\nc,no,1,x\r\nd,yes,yes,x\r\ne,maybe,,x\r\nf,1\r\n")
+	fmt.Fprint(w, "\ufeffpatient,wet,rain,note\r\na,,,x\r\n\"b,1\",yes,,x\r\nc,no,yes,x\r\nd,yes,yes,x\r\ne,maybe,,x\r\nf,1\r\n")
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

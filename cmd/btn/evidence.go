@@ -80,7 +80,9 @@ func loadQueries(
 func loadEvidence(open console.Opener, name string, l *factorgraph.Labels) (e factorgraph.Evidence, err error) {
 	if inline(name) {
 		e, err = named.Evidence(l, name)
-	} else if f, failed := open(name); failed != nil {
+	} else if f, failed := open(name); errors.Is(failed, fs.ErrNotExist) {
+		return e, fault.New(fault.BadInput, "%s: no file has this name, and it is no evidence%s", name, evidenceLike(l, name))
+	} else if failed != nil {
 		return e, failed
 	} else {
 		defer f.Close()
@@ -90,6 +92,23 @@ func loadEvidence(open console.Opener, name string, l *factorgraph.Labels) (e fa
 		return e, fault.Wrap(console.CodeOfInput(err), fmt.Errorf("%s: %w", console.Called(name), err))
 	}
 	return e, nil
+}
+
+// evidenceLike is the end of an error: what evidence looks like, with names of the model, of a variable with that name first.
+func evidenceLike(l *factorgraph.Labels, name string) string {
+	if len(l.Domains()) == 0 {
+		return ""
+	}
+	text := ""
+	v, err := l.Variable(name)
+	if err != nil {
+		v = 0
+	} else if _, err := l.Value(v, ""); err != nil {
+		_, values, _ := strings.Cut(err.Error(), ": ")
+		text = fmt.Sprintf(" (%s is a variable: %s)", name, values)
+	}
+	last := l.OfValue(v, l.Domains()[v]-1)
+	return fmt.Sprintf("%s: VARIABLE=VALUE,… is, as %s=%s, or a JSON object, or a file with either", text, l.OfVariable(v), last)
 }
 
 // inline reports whether an argument is evidence itself: a JSON object, or assignments that no file is called as.

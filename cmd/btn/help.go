@@ -37,8 +37,8 @@ var helpTexts = kong.Vars{
 	"model_put_file": "Model file, in any format of docs/formats.md, told by what it holds and by its name; '-' is standard input, " +
 		".gz is decompressed.",
 	"fit_model": "Model to begin with, in any format of docs/formats.md: a Bayesian network, whose tables are learned; entries of 0 stay 0.",
-	"fit_data": "CSV file with a case per row: columns by variable, cells by the value's name or position, an empty one is missing; " +
-		"'-' is standard input, .gz is decompressed.",
+	"fit_data": "CSV file with a case per row: columns by variable, cells by the value's name, or its position where it has none; " +
+		"an empty one is missing; '-' is standard input, .gz is decompressed.",
 	"fit_output": "File to write the model to, in the format that its ending says, replaced once it is whole; " +
 		"without: standard output, native.",
 	"fit_seed":     "Begin with rows drawn by this seed, in place of the tables that the model has; 0: with those.",
@@ -72,8 +72,9 @@ var helpTexts = kong.Vars{
 		"(--utility).",
 	"request_utility": "With --ask: JSON file of what actions are worth by the variable's value, {\"treat\": {\"no\": -5, \"yes\": 10}, " +
 		"\"wait\": {\"yes\": -20}}; a value that is not named is worth 0.",
-	"infer_cases": "CSV file with a case per row: columns by variable, cells by the value's name or position, empty is not " +
-		"observed. Writes a CSV file with a row per case: the posteriors of --target, ln P(evidence), and what was wrong with the row.",
+	"infer_cases": "CSV file with a case per row: columns by variable, cells by the value's name, or its position where it has none; " +
+		"empty is not observed. Writes a CSV file with a row per case: the posteriors of --target, ln P(evidence), " +
+		"and what was wrong with the row.",
 	"infer_output":   "With --cases: the file to write, in place of standard output. An unfinished one is gone on with.",
 	"request_target": "Variables whose marginals are asked for, by name or position, comma-separated or repeated; without: see --mar.",
 	"request_sensitivity": "How P(V = X | evidence) depends on every number of the model, e.g. lung=yes: " +

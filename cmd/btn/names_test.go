@@ -37,7 +37,7 @@ func TestNamesMeanPositions(t *testing.T) {
 	object := `{"smoke": "yes", "xray": "abnormal"}`
 	for _, args := range [][]string{
 		{"--evid", "smoke=yes,xray=abnormal", "--joint", "lung,bronc", "--event", "dysp=yes"},
-		{"--evid", "xray=1,2=yes", "--joint", "3,bronc", "--event", "7=1"},
+		{"--evid", "xray=abnormal,2=yes", "--joint", "3,bronc", "--event", "7=yes"},
 		{"--evid", object, "--joint", "lung", "--joint", "bronc", "--event", `{"dysp": 1}`},
 		{"--evid", write(t, folder, "e.json", object), "--joint", "lung,4", "--event", write(t, folder, "lines", "dysp=yes\n")},
 		{"--queries", write(t, folder, "q", `{"evidence": `+object+`, "joint": ["lung", 4], "event": {"dysp": "yes"}}`)},
@@ -65,6 +65,10 @@ func TestNamesThatAreWrong(t *testing.T) {
 	}{
 		{[]string{"--evid", "smok=yes"}, `btn: smok=yes: no variable "smok": did you mean "smoke"?`},
 		{[]string{"--evid", "xray=yes"}, `variable "xray" has no value "yes": there are "normal" and "abnormal"`},
+		{[]string{"--evid", "xray=1"}, `variable "xray" has no value "1": there are "normal" and "abnormal"`},
+		{[]string{"--evid", "smoke"}, `smoke: no file has this name, and it is no evidence (smoke is a variable: ` +
+			`there are "no" and "yes"): VARIABLE=VALUE,… is, as smoke=yes`},
+		{[]string{"--event", "smok.evid"}, "smok.evid: no file has this name, and it is no evidence: VARIABLE=VALUE,… is, as asia=yes"},
 		{[]string{"--event", `{"dyps": "yes"}`}, `no variable "dyps": did you mean "dysp"?`},
 		{[]string{"--joint", "lungs"}, `--joint: no variable "lungs": did you mean "lung"?`},
 		{[]string{"--joint", "lung,3"}, `variable "lung" twice`},

@@ -131,6 +131,7 @@ var beside = []string{
 	"internal/testserver/install",
 	"internal/truth",
 	"internal/truth/run",
+	"internal/zipped",
 	"schemas",
 }
 

@@ -143,9 +143,14 @@ func (p *network) labels(end byte, n int) ([]string, bool) {
 			parts, open = append(parts, nil), true
 		}
 		c := p.peek()
+		at := p.at
 		name := p.name(stops)
 		if name == "" && c != '"' {
 			p.wanted("a name", "in a list of states")
+			return nil, true
+		}
+		if words >= n+p.domain {
+			p.fail(at, uai.ErrLimit, "a list of more than %d names", p.domain)
 			return nil, true
 		}
 		parts[len(parts)-1] = append(parts[len(parts)-1], name)

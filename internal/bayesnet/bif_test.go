@@ -2,10 +2,12 @@ package bayesnet
 
 import (
 	"errors"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -181,5 +183,22 @@ func TestLatin1(t *testing.T) {
 	m, err := ReadBIF(strings.NewReader("variable s\xf8 { type discrete [1] { \xe5r }; } probability (s\xf8) { table 1; }"), uai.Limits{})
 	if err != nil || m.Names[0] != "sø" || m.States[0][0] != "år" {
 		t.Error(m, err)
+	}
+}
+
+// TestWhatIsPassedOverIsBounded: what opens and never ends is refused long before the end of the file, and lists take no memory.
+func TestWhatIsPassedOverIsBounded(t *testing.T) {
+	braces, names := strings.Repeat("{", mostSkipped+2), strings.Repeat("a ", 2<<20)
+	for text, read := range map[string]func(io.Reader, uai.Limits) (*factorgraph.Model, error){
+		"network n { property " + braces:                  ReadBIF,
+		"variable a { type discrete [ 2 ] { " + names:     ReadBIF,
+		"belief network\nproperties " + braces:            ReadDSC,
+		"belief network\nnode a { other " + braces:        ReadDSC,
+		"net { a = " + strings.Repeat("(", mostSkipped+2): ReadNET,
+		"net { } node a { states = (" + names:             ReadNET,
+	} {
+		if _, err := read(strings.NewReader(text), uai.Limits{}); !errors.Is(err, uai.ErrLimit) || fault.CodeOf(err) != fault.BadInput {
+			t.Errorf("%.40q: %v", text, err)
+		}
 	}
 }

@@ -57,7 +57,7 @@ type dsc struct{ *network }
 // block passes what is between braces.
 func (p *dsc) block(where string) {
 	p.expect('{', "after %s", where)
-	for depth := 1; depth > 0 && p.err == nil; {
+	for depth, from := 1, p.at; depth > 0 && !p.long(from, "%s", where); {
 		switch p.peek() {
 		case '{':
 			depth++

@@ -98,12 +98,14 @@ func (p *net) attribute(where string, take func(at int, name string, list []stri
 
 // value reads a value up to its semicolon: words, texts, parentheses.
 func (p *net) value(where string, list *[]string) {
-	depth := 0
-	for p.err == nil {
+	depth, from := 0, p.at
+	for !p.long(from, "%s", where) {
 		switch c := p.peek(); {
 		case c == ';' && depth == 0:
 			p.at++
 			return
+		case list != nil && len(*list) > p.domain:
+			p.fail(from, uai.ErrLimit, "%s: more than %d items", where, p.domain)
 		case c == '(':
 			depth++
 			p.at++

@@ -224,9 +224,20 @@ func (s *source) number(at int, word, where string) float64 {
 	return max(v, 0)
 }
 
+// mostSkipped bounds what is passed over in one piece: a property, say.
+const mostSkipped = 4 << 20
+
+// long is an error where something that began at a place is longer than mostSkipped.
+func (s *source) long(from int, where string, args ...any) bool {
+	if s.at-from > mostSkipped {
+		s.fail(from, uai.ErrLimit, "%s: more than %d bytes without an end", fmt.Sprintf(where, args...), mostSkipped)
+	}
+	return s.err != nil
+}
+
 // skip passes everything up to the character, quoted text apart, and the character.
 func (s *source) skip(to byte, where string, args ...any) {
-	for !s.done() {
+	for from := s.at; !s.done() && !s.long(from, where, args...); {
 		switch s.peek() {
 		case to:
 			s.at++

@@ -132,8 +132,8 @@ func table(rows int) string {
 	b.WriteString("id,\"x,ray\",sick,smoke\r\n")
 	pick := func(of ...string) string { return of[rng.IntN(len(of))] }
 	for i := range rows {
-		fmt.Fprintf(&b, "\"n\n%d\",%s,%s,%s\r\n", i, pick("", "clear", "\"spot \"\"A\"\"\"", "2", " dark "), pick("", "", "yes", "0"),
-			pick("", "no", "yes", "maybe", "1"))
+		fmt.Fprintf(&b, "\"n\n%d\",%s,%s,%s\r\n", i, pick("", "clear", "\"spot \"\"A\"\"\"", "dark", " dark "), pick("", "", "yes", "no"),
+			pick("", "no", "yes", "maybe", "yes"))
 	}
 	return b.String()
 }
@@ -168,7 +168,7 @@ func TestRowsEqualEnumeration(t *testing.T) {
 	if p.most > atOnce || p.most < 2 {
 		t.Errorf("%d jobs at once", p.most)
 	}
-	of := map[string][2]int{"clear": {1, 0}, `spot "A"`: {1, 1}, "2": {1, 2}, " dark ": {1, 2}}
+	of := map[string][2]int{"clear": {1, 0}, `spot "A"`: {1, 1}, "dark": {1, 2}, " dark ": {1, 2}}
 	failed, impossible := 0, 0
 	z0, _ := oracle.Z(m, factorgraph.Evidence{}).Float64()
 	for i, row := range in[1:] {
@@ -181,11 +181,11 @@ func TestRowsEqualEnumeration(t *testing.T) {
 			observed[1] = v[1]
 		}
 		if row[2] != "" {
-			observed[2] = map[string]int{"yes": 1, "0": 0}[row[2]]
+			observed[2] = map[string]int{"yes": 1, "no": 0}[row[2]]
 		}
 		wrong := row[3] == "maybe"
 		if row[3] != "" {
-			observed[0] = map[string]int{"yes": 1, "1": 1, "no": 0}[row[3]]
+			observed[0] = map[string]int{"yes": 1, "no": 0}[row[3]]
 		}
 		reason := r[len(r)-1]
 		if reason != "" {
@@ -371,7 +371,7 @@ func TestColumnsThatAreNone(t *testing.T) {
 			t.Errorf("%q: %v, want %q", c.text, err, c.want)
 		}
 	}
-	in := reader(t, s, "smoke,,sick,note\nyes,7,no,a\n\nno,8\n,9,y\"es,b\n1,,yes,c\nyes,\"", Columns{Ignore: []string{"note"}})
+	in := reader(t, s, "smoke,,sick,note\nyes,7,no,a\n\nno,8\n,9,y\"es,b\nyes,,yes,c\n1,,yes,d\nyes,\"", Columns{Ignore: []string{"note"}})
 	var got []string
 	for {
 		c, err := in.Next()
@@ -385,7 +385,7 @@ func TestColumnsThatAreNone(t *testing.T) {
 	}
 	want := []string{"1 [7] [{0 1} {2 0}] <nil>", "2 [8] [] line 4: 2 cells, the header has 4",
 		"3 [] [] line 5: parse error on line 5, column 5: bare \" in non-quoted-field", "4 [] [{0 1} {2 1}] <nil>",
-		"5 [] [] line 7: "}
+		"5 [] [] line 7: variable \"smoke\" has no value \"1\": there are \"no\" and \"yes\"", "6 [] [] line 8: "}
 	for i := range want {
 		if i >= len(got) || !strings.HasPrefix(strings.Replace(got[i], "parse error on line 5, column 5: ", "", 1),
 			strings.Replace(want[i], "parse error on line 5, column 5: ", "", 1)) {
@@ -433,7 +433,7 @@ func TestJobsThatFail(t *testing.T) {
 	for code, want := range map[fault.Code]string{fault.OverBudget: "", fault.Internal: "lost"} {
 		var out bytes.Buffer
 		p := &failing{direct: newDirect(m), code: code}
-		_, err := s.Run(context.Background(), p, reader(t, s, "smoke\nyes\n0\n", Columns{}), &out, nil)
+		_, err := s.Run(context.Background(), p, reader(t, s, "smoke\nyes\nno\n", Columns{}), &out, nil)
 		if want != "" && (fault.CodeOf(err) != code || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", code, err)
 		}

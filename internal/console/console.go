@@ -41,11 +41,14 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) 
 // Exit ends a command with a code, as its error. Its reason has been printed already.
 func Exit(code int) error { return &exitError{code} }
 
-// Run parses args into commands, which embed common, runs one of them and returns its exit code.
+// Run parses args into commands, which embed common, runs one of them and returns its exit code. Without args it prints the help.
 func (t *Terminal) Run(
 	ctx context.Context, description string, commands any, common *config.Common, args []string,
 ) (code int) {
 	t.Began = time.Now()
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
 	exited := false
 	kctx, err := config.Parse(commands, args, t.Out, t.Err, func(int) { exited = true },
 		kong.Name(t.Name),

@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +49,22 @@ func TestDecompressionIsBounded(t *testing.T) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		}
+	}
+}
+
+// TestLargeFilesAreRefusedUnread: a file's size says that it is too large.
+func TestLargeFilesAreRefusedUnread(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "hole.uai")
+	f, err := os.Create(name)
+	if err == nil {
+		err = errors.Join(f.Truncate(mostBytes+1), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = (&Terminal{}).Opener(t.Context())(name)
+	if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "it has 1 GiB, at most 1 GiB are read") {
+		t.Error(err)
 	}
 }
 

@@ -3,9 +3,6 @@ package console
 // What commands read: files, standard input, either of them compressed with gzip.
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/zipped"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -23,6 +21,9 @@ const StandardInput = "-"
 
 // mostBytes is how much of an input is read, after decompression.
 const mostBytes = 1 << 30
+
+// streamed is how much of a stream is read: any amount.
+const streamed = math.MaxInt64 - 1
 
 // Opener opens an input by its name. What it returns is decompressed and bounded.
 type Opener func(name string) (io.ReadCloser, error)
@@ -34,6 +35,11 @@ func (t *Terminal) Opener(ctx context.Context) Opener {
 		raw, closeRaw, err := t.raw(ctx, name)
 		if err != nil {
 			return nil, fault.Wrap(fault.BadInput, err)
+		}
+		if n := sizeOf(raw); n > mostBytes {
+			closeRaw()
+			return nil, fault.New(fault.BadInput, "%s: it has %s, at most %s are read", Called(name),
+				config.FormatBytes(float64(n)), config.FormatBytes(mostBytes))
 		}
 		r, err := plain(raw, mostBytes)
 		if err != nil {
@@ -56,17 +62,23 @@ func (t *Terminal) Stream(ctx context.Context, name string) (s *Stream, size int
 	if err != nil {
 		return nil, 0, fault.Wrap(fault.BadInput, err)
 	}
-	if f, ok := raw.(*os.File); ok {
-		if info, err := f.Stat(); err == nil {
-			size = info.Size()
-		}
-	}
+	size = sizeOf(raw)
 	s = &Stream{input: input{close: closeRaw}}
-	if s.Reader, err = plain(&counted{raw, &s.Count}, math.MaxInt64-1); err != nil {
+	if s.Reader, err = plain(&counted{raw, &s.Count}, streamed); err != nil {
 		closeRaw()
 		return nil, 0, fault.New(CodeOfInput(err), "%s: %w", Called(name), err)
 	}
 	return s, size, nil
+}
+
+// sizeOf is the size of a file, 0 of what is none.
+func sizeOf(r io.Reader) int64 {
+	if f, ok := r.(*os.File); ok {
+		if info, err := f.Stat(); err == nil {
+			return info.Size()
+		}
+	}
+	return 0
 }
 
 // counted counts what is read.
@@ -132,22 +144,19 @@ type input struct {
 
 func (i *input) Close() error { return i.close() }
 
-// plain decompresses what begins as gzip does and passes on everything else, up to so many bytes;
-// more are an error with code bad_input.
+// plain decompresses what begins as gzip does and passes on everything else, up to so many bytes; more are an error with code
+// bad_input. A stream may decompress to any multiple of its size, other inputs to zipped.Times.
 func plain(r io.Reader, most int64) (io.Reader, error) {
-	buffered := bufio.NewReader(r)
-	magic, err := buffered.Peek(3)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+	times := int64(zipped.Times)
+	if most >= streamed {
+		times = 0
 	}
-	if !bytes.Equal(magic, []byte{0x1f, 0x8b, 8}) {
-		return &bounded{buffered, most, "it has more than " + config.FormatBytes(float64(most))}, nil
+	in, compressed, err := zipped.Open(r, times)
+	more := "it has more than "
+	if compressed {
+		more = "it decompresses to more than "
 	}
-	unzipped, err := gzip.NewReader(buffered)
-	if err != nil {
-		return nil, err
-	}
-	return &bounded{unzipped, most, "it decompresses to more than " + config.FormatBytes(float64(most))}, nil
+	return &bounded{in, most, more + config.FormatBytes(float64(most))}, err
 }
 
 // bounded is a reader that fails after so many bytes.
@@ -166,7 +175,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	if b.left -= int64(n); b.left < 0 {
 		return n - 1, fault.New(fault.BadInput, "%s", b.more)
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && !errors.Is(err, io.EOF) && fault.CodeOf(err) != fault.BadInput {
 		err = fmt.Errorf("reading: %w", err)
 	}
 	return n, err

@@ -20,13 +20,14 @@ import (
 
 // Values say what is known of variables, in the order of the text: {"smoke": "yes"} observes a value, {"smoke": [0.2, 0.8]} and
 // {"smoke": {"no": 0.2, "yes": 0.8}} multiply the weights of all values. A variable may come twice. Of a formula a list of literals says as
-// much: [3, -7] is {"3": 1, "7": 0}.
+// much: [3, -7] is {"3": 1, "7": 0}. A number is a position where it is no name; in other texts what has names is called by them.
 type Values []value
 
 // value is what is known of one variable: the value it is at, or the weights of its values, in order or by name.
 type value struct {
 	of      string
 	at      string
+	number  bool // at is a JSON number
 	literal bool // of a formula: the variable's number, and 1 or 0
 	weights []float64
 	by      []weight
@@ -177,6 +178,7 @@ func (v *value) read(raw json.RawMessage) (err error) {
 		return errValue
 	}
 	v.at = string(raw) // a number, true or false, as it is written
+	v.number = raw[0] != 't' && raw[0] != 'f'
 	return nil
 }
 
@@ -194,7 +196,7 @@ func (v Values) Evidence(l *factorgraph.Labels) (factorgraph.Evidence, error) {
 				"%.80q is a literal of a formula, and the model is none: VARIABLE=VALUE is needed", one.of)
 		}
 		if one.weights == nil && one.by == nil {
-			x, err := l.Value(i, one.at)
+			x, err := one.value(l, i)
 			if err != nil {
 				return factorgraph.Evidence{}, err
 			}
@@ -208,6 +210,24 @@ func (v Values) Evidence(l *factorgraph.Labels) (factorgraph.Evidence, error) {
 		soft = append(soft, factorgraph.Likelihood{Var: i, Weights: w})
 	}
 	return Normal(l, hard, soft)
+}
+
+// value returns the value that variable i is at. A name wins; a JSON number that is none is a position, unless other names are numbers.
+func (v value) value(l *factorgraph.Labels, i int) (int, error) {
+	x, err := l.Value(i, v.at)
+	if err == nil || !v.number {
+		return x, err
+	}
+	n, wrong := strconv.Atoi(v.at)
+	for x := range l.Domains()[i] {
+		if m, is := strconv.Atoi(l.OfValue(i, x)); is == nil && m != x {
+			wrong = err
+		}
+	}
+	if wrong != nil || n < 0 || n >= l.Domains()[i] {
+		return 0, err
+	}
+	return n, nil
 }
 
 // Normal is factorgraph.NewEvidence, checked against the labels, whose errors call what contradicts by its names.

@@ -51,7 +51,8 @@ func TestEvidenceByName(t *testing.T) {
 		"\ufeff {\"x ray\": \"0\"}\n":        observed(1, 0),
 		`{"smoke": [0.2, 0.8]}`:              weights,
 		`{"smoke": {"yes": 0.8, "no": 0.2}}`: weights,
-		`{"smoke": {"1": 0.8, "0": 0.2}, "x ray": 2}`:       both,
+		`{"smoke": {"yes": 0.8, "no": 0.2}, "x ray": 2}`: both,
+		`{"smoke": 1}`: observed(0, 1), // a number is a position where it is no name
 		`{"smoke": [0.5, 2], "0": {"no": 0.4, "yes": 0.4}}`: weights,
 		`{"age": "[0,40)"}`: observed(2, 0),
 	} {
@@ -84,7 +85,11 @@ func TestEvidenceThatIsWrong(t *testing.T) {
 		`{"smoke": [1, -1]}`:                       `variable "smoke": weight -1 of "yes"`,
 		`{"smoke": {}}`:                            `variable "smoke": no weight for "no"`,
 		`{"smoke": {"yes": 1}}`:                    `variable "smoke": no weight for "no"`,
-		`{"smoke": {"yes": 1, "1": 2}}`:            `variable "smoke": two weights for "yes"`,
+		`{"smoke": {"yes": 1, "yes": 2}}`:          `variable "smoke": two weights for "yes"`,
+		`{"smoke": {"1": 0.8, "0": 0.2}}`:          `variable "smoke" has no value "1": there are "no" and "yes"`,
+		`{"smoke": "1"}`:                           `variable "smoke" has no value "1": there are "no" and "yes"`,
+		"smoke=1":                                  `variable "smoke" has no value "1": there are "no" and "yes"`,
+		`{"smoke": 2}`:                             `variable "smoke" has no value "2": there are "no" and "yes"`,
 		`{"smoke": {"yes": "x", "no": 1}}`:         `variable "smoke": a value, a list`,
 		`{"smoke": {"yes": null, "no": 1}}`:        `variable "smoke": a value, a list`,
 		`{"smoke": [1e-400, 1]}`:                   `1e-400 is beyond the range of float64`,
@@ -181,4 +186,18 @@ func FuzzEvidence(f *testing.F) {
 			t.Errorf("%q: %v", text, err)
 		}
 	})
+}
+
+// TestNumbersThatAreNames: of values that are called by numbers, a number is the name and never a position.
+func TestNumbersThatAreNames(t *testing.T) {
+	l, err := factorgraph.NewLabels([]int{3}, []string{"grade"}, [][]string{{"1", "2", "3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{"grade=1": 0, `{"grade": 1}`: 0, `{"grade": "3"}`: 2, "grade=0": -1, `{"grade": 0}`: -1} {
+		e, err := named.Evidence(l, text)
+		if (err == nil) != (want >= 0) || err == nil && e.Hard[0].Value != want {
+			t.Errorf("%s: %+v, %v", text, e, err)
+		}
+	}
 }

@@ -87,7 +87,7 @@ func (p *Pair) Target(l *factorgraph.Labels) (*query.Sensitivity, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := l.Value(v, string(p.Value))
+	x, err := value{at: string(p.Value), number: true}.value(l, v)
 	if err != nil {
 		return nil, err
 	}

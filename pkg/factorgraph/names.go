@@ -107,7 +107,8 @@ func (l *Labels) Variable(name string) (int, error) {
 	return 0, nameError("no variable %q%s", short(name), suggest(name, l.names, nil))
 }
 
-// Value returns the value of variable v that is called name, or is at that position, by the rules of Variable.
+// Value returns the value of variable v that is called name, or of one without a name the position in decimal digits. Errors carry
+// bad_input and say which values there are.
 func (l *Labels) Value(v int, name string) (int, error) {
 	of := l.of(v)
 	if name != "" {
@@ -116,11 +117,10 @@ func (l *Labels) Value(v int, name string) (int, error) {
 		}
 	}
 	if x, ok := digits(name); ok {
-		strict := numbered(of)
-		if x >= 0 && x < l.domains[v] && (!strict || of[x] == "") {
+		if x >= 0 && x < l.domains[v] && (len(of) == 0 || of[x] == "") {
 			return x, nil
 		}
-		if !strict {
+		if len(of) == 0 {
 			return 0, nameError("%s has no value %s, its values are 0 to %d", l.describe(v), name, l.domains[v]-1)
 		}
 	}
@@ -128,7 +128,15 @@ func (l *Labels) Value(v int, name string) (int, error) {
 		return 0, nameError("%s has no value %q: its values have no names, only positions from 0 to %d",
 			l.describe(v), short(name), l.domains[v]-1)
 	}
-	return 0, nameError("%s has no value %q%s", l.describe(v), short(name), suggest(name, of, of))
+	list := make([]string, len(of))
+	for x := range list {
+		list[x] = l.OfValue(v, x)
+	}
+	near := of
+	if _, ok := digits(name); ok {
+		near = nil
+	}
+	return 0, nameError("%s has no value %q%s", l.describe(v), short(name), suggest(name, near, list))
 }
 
 // describe is the variable in a sentence.
@@ -151,16 +159,7 @@ func digits(text string) (int, bool) {
 	return n, true
 }
 
-// numbered reports whether a name is a number other than its position: then a position could be taken for a name.
-func numbered(names []string) bool {
-	for i, name := range names {
-		if misplaced(i, name) {
-			return true
-		}
-	}
-	return false
-}
-
+// misplaced reports whether a name is a number other than its position: then a position could be taken for a name.
 func misplaced(i int, name string) bool {
 	n, ok := digits(name)
 	return ok && (n != i || name != strconv.Itoa(i))

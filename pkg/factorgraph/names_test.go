@@ -30,14 +30,14 @@ func TestNamesAreFound(t *testing.T) {
 		says            string
 	}{
 		{"smoke", "yes", 0, 1, ""},
-		{"smoke", "0", 0, 0, ""},
+		{"smoke", "0", 0, -1, `variable "smoke" has no value "0": there are "no" and "yes"`},
 		{"0", "yes", -1, 0, `no variable "0": did you mean "5"?`}, // "5" is a name, so a number may be one
 		{"1", "2", 1, 2, ""},
 		{"5", "1", 2, 0, ""}, // a name, not a position
 		{"5", "0", 2, 1, ""},
 		{"X ray", "bad", 3, 1, ""},
 		{"X ray", "0", 3, 0, ""}, // without a name
-		{"X ray", "1", 3, 1, ""},
+		{"X ray", "1", 3, -1, `variable "X ray" has no value "1": there are "0" and "bad"`},
 		{"smok", "", -1, 0, `no variable "smok": did you mean "smoke"?`},
 		{"Smoke", "", -1, 0, `no variable "Smoke": did you mean "smoke"?`},
 		{"4", "", -1, 0, `no variable "4": did you mean "5"?`},
@@ -48,9 +48,9 @@ func TestNamesAreFound(t *testing.T) {
 		{"unlike", "", -1, 0, `no variable "unlike"`},
 		{"smoke", "ye", 0, -1, `variable "smoke" has no value "ye": did you mean "yes"?`},
 		{"smoke", "maybe", 0, -1, `has no value "maybe": there are "no" and "yes"`},
-		{"smoke", "2", 0, -1, `variable "smoke" has no value 2, its values are 0 to 1`},
+		{"smoke", "2", 0, -1, `variable "smoke" has no value "2": there are "no" and "yes"`},
 		{"1", "yes", 1, -1, `variable 1 has no value "yes": its values have no names, only positions from 0 to 2`},
-		{"5", "2", 2, -1, `variable "5" has no value "2": did you mean "1" or "0"?`},
+		{"5", "2", 2, -1, `variable "5" has no value "2": there are "1" and "0"`},
 		{"X ray", "", 3, -1, `has no value ""`},
 	} {
 		v, err := l.Variable(c.variable)
@@ -75,7 +75,7 @@ func TestNamesAreFound(t *testing.T) {
 	}
 }
 
-// TestPositionsAreTaken where no name is a number other than its position.
+// TestPositionsAreTaken where no name is a number other than its position; those of values where these have no names.
 func TestPositionsAreTaken(t *testing.T) {
 	for _, names := range [][]string{nil, {"a", "1", ""}} {
 		l := labels(t, []int{2, 2, 2}, names, [][]string{{"0", "1"}, {"no", "yes"}, nil})
@@ -83,7 +83,7 @@ func TestPositionsAreTaken(t *testing.T) {
 			if got, err := l.Variable(fmt.Sprint(v)); err != nil || got != v {
 				t.Errorf("%q: variable %d: %d, %v", names, v, got, err)
 			}
-			if got, err := l.Value(v, "1"); err != nil || got != 1 {
+			if got, err := l.Value(v, "1"); (err != nil || got != 1) == (v != 1) {
 				t.Errorf("%q: value 1 of %d: %d, %v", names, v, got, err)
 			}
 		}

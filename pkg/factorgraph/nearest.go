@@ -17,7 +17,7 @@ func nameError(format string, args ...any) error {
 
 const (
 	mostSuggestions = 3
-	mostListed      = 8 // up to so many names are all told, where none is near
+	mostListed      = 8 // so many names are told, where none is near
 )
 
 // suggest is the end of an error about name: the nearest of the names, or else all of a list that is short.
@@ -26,7 +26,9 @@ func suggest(name string, names, list []string) string {
 	switch {
 	case len(near) > 0:
 		return ": did you mean " + enumerate(near, "or") + "?"
-	case len(list) > 0 && len(list) <= mostListed:
+	case len(list) > mostListed:
+		return fmt.Sprintf(": there are %s, …, %d in all", enumerate(list[:mostListed], ","), len(list))
+	case len(list) > 0:
 		return ": there are " + enumerate(list, "and")
 	}
 	return ""
@@ -38,7 +40,10 @@ func enumerate(names []string, last string) string {
 		texts[i] = fmt.Sprintf("%q", short(n))
 	}
 	if n := len(texts); n > 1 {
-		return strings.Join(texts[:n-1], ", ") + " " + last + " " + texts[n-1]
+		if last != "," {
+			last = " " + last
+		}
+		return strings.Join(texts[:n-1], ", ") + last + " " + texts[n-1]
 	}
 	return texts[0]
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bayesnet"
 	"github.com/basetensor/basetensor/internal/dimacs"
+	"github.com/basetensor/basetensor/internal/zipped"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/modeljson"
@@ -88,14 +89,11 @@ func Of(file string) Format {
 // text begins with, else by the file's name, which may be empty, else it is UAI. Errors carry fault.BadInput, or
 // fault.Unsupported, and name the place; those of r pass.
 func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.Model, error) {
-	in := bufio.NewReaderSize(r, looked)
-	if magic, _ := in.Peek(3); bytes.Equal(magic, []byte{0x1f, 0x8b, 8}) {
-		unzipped, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, fault.Wrap(fault.BadInput, err)
-		}
-		in = bufio.NewReaderSize(unzipped, looked)
+	plain, _, err := zipped.Open(r, zipped.Times)
+	if err != nil {
+		return nil, err
 	}
+	in := bufio.NewReaderSize(plain, looked)
 	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
 		_, _ = in.Discard(3) // a byte-order mark
 	}
