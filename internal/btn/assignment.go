@@ -26,7 +26,9 @@ type Assignment struct {
 	// Hard says that tables of the simplified network forbid values together (entries of 0 over two
 	// indices or more): estimates that drop small directions can lose whole branches of such a
 	// model.
-	Hard    bool
+	Hard bool
+	// Summed says that the plan is one for Network.Summed.
+	Summed  bool
 	Targets []int // variables whose marginals are wanted; nil: of all
 
 	Joint []int // variables whose joint marginal is wanted; exact way only

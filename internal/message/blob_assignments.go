@@ -26,6 +26,7 @@ type assignment struct {
 	Over        int              `msgpack:"over,omitempty"`
 	Event       bool             `msgpack:"event,omitempty"`
 	Hard        bool             `msgpack:"hard,omitempty"`
+	Summed      bool             `msgpack:"summed,omitempty"`
 	Joint       []int            `msgpack:"joint,omitempty"`
 	Targets     []int            `msgpack:"targets,omitempty"`
 	Descents    *btn.Descents    `msgpack:"descents,omitempty"`
@@ -73,6 +74,7 @@ func EncodeAssignments(all []btn.Assignment) ([]byte, error) {
 			Over:        a.Over,
 			Event:       a.Event,
 			Hard:        a.Hard,
+			Summed:      a.Summed,
 			Joint:       a.Joint,
 			Targets:     a.Targets,
 			Descents:    a.Descents,
@@ -145,6 +147,7 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 			Over:        a.Over,
 			Event:       a.Event,
 			Hard:        a.Hard,
+			Summed:      a.Summed,
 			Joint:       a.Joint,
 			Targets:     a.Targets,
 			Descents:    a.Descents,

@@ -163,12 +163,18 @@ func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
 		return btn.Assignment{}, fault.Wrap(fault.BadInput, err)
 	}
 
-	a.problem, a.conditioned, a.evidence = nil, conditioned, q.Evidence
+	a.on(conditioned, false)
+	a.evidence = q.Evidence
 	a.once = a.alone && !q.Marginals && len(q.Joint) == 0 && !q.Descends() && !btn.Parametric(q)
 	if q.Descends() {
 		return a.descents(q)
 	}
 	return a.total(q)
+}
+
+// on has what follows be planned for a network under the query's evidence.
+func (a *assigner) on(conditioned *btn.Network, summed bool) {
+	a.problem, a.conditioned, a.options.Summed = nil, conditioned, summed
 }
 
 // total assigns what Z and its marginals are computed by.
@@ -200,12 +206,19 @@ func (a *assigner) total(q query.Query) (btn.Assignment, error) {
 	if a.settings.Method == btn.MethodAuto && a.settings.NoExact {
 		return a.approximate(conditioned, q, nil)
 	}
-	exact, err := a.exactInTime(conditioned, q.Marginals)
+	if of := conditioned.Summed(); of != conditioned && btn.OfSumAlone(q) {
+		a.on(of, true)
+	}
+	exact, err := a.exactInTime(a.conditioned, q.Marginals)
+	exact.Summed = a.options.Summed
 	if err == nil {
 		a.caution(&exact, conditioned)
 	}
 	if err == nil || a.settings.Method == btn.MethodExact || fault.CodeOf(err) != fault.OverBudget {
 		return exact, err
+	}
+	if a.options.Summed {
+		a.on(conditioned, false)
 	}
 	return a.approximate(conditioned, q, []string{"the exact way does not fit: " + err.Error()})
 }

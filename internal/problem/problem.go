@@ -60,6 +60,8 @@ type Options struct {
 	Projectors ProjectorMemo
 	// Circuits remembers the circuits of cubes; nil: they are compiled each time.
 	Circuits CircuitMemo
+	// Summed: the network is that of Network.Summed, for who asks for Z alone.
+	Summed bool
 }
 
 // Memo remembers values by key. Do returns the remembered one or computes and remembers it; values are

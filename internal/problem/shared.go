@@ -63,6 +63,9 @@ func (s *Shared) problem(
 		if net, err = base.Condition(evidence); err != nil {
 			return nil, err
 		}
+		if o.Summed {
+			net = net.Summed()
+		}
 	}
 
 	p := &Problem{

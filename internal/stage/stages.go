@@ -148,6 +148,7 @@ func Contract(
 				Threads:    o.Threads,
 				Projectors: o.Projectors,
 				Circuits:   o.Circuits,
+				Summed:     a.Summed,
 			}
 			if current, err = o.Shared.Problem(
 				net, queries[q].Evidence, a.Messages, options,

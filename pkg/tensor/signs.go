@@ -44,7 +44,15 @@ func Signed(t Tensor) bool {
 	case *Dense:
 		return any(t.Data)
 	case *CP:
-		return any(t.Weights) || any(t.Vectors...)
+		return any(t.Weights) || any(t.Vectors...) && slices.ContainsFunc(t.Vectors, func(list []float64) bool {
+			d := len(list) / max(1, len(t.Weights))
+			for i, w := range t.Weights { // a term of weight 0 has no sign
+				if w != 0 && any(list[min(i*d, len(list)):min((i+1)*d, len(list))]) {
+					return true
+				}
+			}
+			return false
+		})
 	case *Symmetric:
 		return any(t.Values.Mant)
 	case *SymmetryCP:
