@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // RandomTable is a table over these of the dims with entries e^±strength, a share of them 0.
@@ -44,7 +45,7 @@ func LnWeight(e *sumproduct.Expression, x []int) float64 {
 		for _, i := range t.Scope {
 			at = at*e.Dims[i] + x[i]
 		}
-		ln += math.Log(t.Data[at])
+		ln += scaled.Ln(t.Data[at])
 	}
 	return ln
 }

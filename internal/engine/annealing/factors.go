@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // factors are tables as the loops see them: what a value changes against value 0, where the others are.
@@ -117,7 +118,7 @@ func newLogTable(t sumproduct.Table) logTable {
 	least := math.Inf(1)
 	for k, x := range t.Data {
 		if own.zero[k] = x == 0; x > 0 {
-			own.ln[k] = math.Log(x)
+			own.ln[k] = scaled.Ln(x)
 			least = min(least, own.ln[k])
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Drawer draws from a sampler, one state after the other; it is for one goroutine.
@@ -70,14 +72,14 @@ func (d *Drawer) walk(r *rand.Rand, x []int) (ln float64) {
 		}
 		// Logarithms of products: one of many factors.
 		if product *= p[x[c.index]] / total; product < 1e-100 {
-			ln += math.Log(product)
+			ln += scaled.Ln(product)
 			product = 1
 		}
 		if d.s.follow > 0 {
 			d.follow(c.index, x)
 		}
 	}
-	return ln + math.Log(product)
+	return ln + scaled.Ln(product)
 }
 
 // Measured work in flops: of an index, of a factor of a conditional distribution and of an index that says which, of a message and of an
@@ -170,7 +172,7 @@ func (d *Drawer) allowed(p []float64, c *conditional, x []int) {
 		l := &c.decided[k]
 		at := l.at(x)
 		for v := range p {
-			p[v] += math.Log(l.data[at])
+			p[v] += scaled.Ln(l.data[at])
 			at += l.own
 		}
 	}

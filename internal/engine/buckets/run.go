@@ -135,7 +135,7 @@ func load(t *sumproduct.Table, at int) (table, error) {
 		for k, x := range t.Data {
 			out.data[k] = math.Inf(-1)
 			if x > 0 {
-				out.data[k] = math.Log(x) + float64(t.Exp[k])*math.Ln2
+				out.data[k] = scaled.Ln(x) + float64(t.Exp[k])*math.Ln2
 			}
 		}
 		return out, nil
@@ -185,7 +185,7 @@ func (t *table) toLog() {
 	t.log = true
 	shift := float64(t.exp) * math.Ln2
 	for k, x := range t.data {
-		t.data[k] = math.Log(x) + shift // ln 0 is −Inf
+		t.data[k] = scaled.Ln(x) + shift // ln 0 is −Inf
 	}
 	t.exp = 0
 }
@@ -247,7 +247,7 @@ func (r *Run) LnTotal() float64 {
 		}
 		x := r.tables[t].data[0]
 		if !r.tables[t].log {
-			x = math.Log(x) + float64(r.tables[t].exp)*math.Ln2
+			x = scaled.Ln(x) + float64(r.tables[t].exp)*math.Ln2
 		}
 		total += x
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // block is how many entries are multiplied at once, but for a single axis.
@@ -246,7 +247,7 @@ func (p *Program) Goroutines() int {
 func (p *Program) load(t *sumproduct.Table) {
 	own := table{data: make([]float64, len(t.Data)), least: 1}
 	top := slices.Max(t.Data)
-	p.ln += math.Log(top)
+	p.ln += scaled.Ln(top)
 	for k, x := range t.Data {
 		if x > 0 {
 			own.data[k] = x / top

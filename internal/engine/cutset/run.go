@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/engine/buckets"
 	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Space is the room of one goroutine.
@@ -44,7 +45,7 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 		s.base[t] = at
 	}
 	for _, t := range p.within {
-		ln += math.Log(p.tables[t].data[s.base[t]])
+		ln += scaled.Ln(p.tables[t].data[s.base[t]])
 	}
 	if math.IsInf(ln, -1) {
 		return ln, nil
@@ -61,7 +62,7 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 		if s.messages[k].top == 0 {
 			return math.Inf(-1), nil
 		}
-		ln += math.Log(s.messages[k].top)
+		ln += scaled.Ln(s.messages[k].top)
 	}
 	if shares != nil {
 		for i := range x {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Bound is a bound and what it was made of.
@@ -55,7 +56,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 		own := table{scope: t.Scope, ln: make([]float64, len(t.Data))}
 		most := 0.0
 		for k, x := range t.Data {
-			if own.ln[k] = math.Log(x); x > 0 {
+			if own.ln[k] = scaled.Ln(x); x > 0 {
 				most = max(most, math.Abs(own.ln[k]))
 			}
 		}
@@ -246,7 +247,7 @@ func (b *Bound) marginals(k, r int, shared []int, f []float64) []float64 {
 		}
 	})
 	for a, x := range sums {
-		sums[a] = top[a]/w + math.Log(x)
+		sums[a] = top[a]/w + scaled.Ln(x)
 	}
 	return sums
 }

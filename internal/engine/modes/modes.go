@@ -15,6 +15,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Mode is a maximum.
@@ -179,7 +180,7 @@ func newClimber(e *sumproduct.Expression) *climber {
 		}
 		ln, least := make([]float64, len(table.Data)), math.Inf(1)
 		for k, x := range table.Data {
-			if ln[k] = math.Log(x); x > 0 {
+			if ln[k] = scaled.Ln(x); x > 0 {
 				least = min(least, ln[k])
 			}
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Sampler is the density of states that a sweep suggests. It does not change and may be used by several goroutines.
@@ -79,7 +80,7 @@ func NewSampler(ctx context.Context, e *sumproduct.Expression, p Plan, o Options
 			if known[t] == nil {
 				known[t] = make([]float64, len(e.Tables[t].Data))
 				for i, v := range e.Tables[t].Data {
-					known[t][i] = math.Log(v)
+					known[t][i] = scaled.Ln(v)
 				}
 			}
 			out.draws[last].tables = append(out.draws[last].tables, newLogTable(known[t], e, t, st.index))
