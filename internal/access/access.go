@@ -99,7 +99,7 @@ func (r *Role) asStage() {
 	r.Publish = append(r.Publish, of("progress.>", "blob.>", "dlq."+r.Name+".>", "redrive.>", "end.>")...)
 	r.Publish = append(r.Publish, looks()...)
 	r.Publish = append(r.Publish, api("DIRECT.GET.>", "STREAM.MSG.GET.*")...)
-	r.Publish = append(r.Publish, objects(bus.BucketBlob)...)
+	r.Publish = append(r.Publish, "$O."+bus.BucketBlob+".>")
 	r.Publish = append(r.Publish, api("STREAM.PURGE.OBJ_"+bus.BucketBlob, "STREAM.MSG.DELETE."+bus.StreamBlob)...)
 	for _, stream := range removes[r.Name] {
 		r.Publish = append(r.Publish, api("STREAM.MSG.DELETE."+stream)...)
@@ -118,7 +118,7 @@ func (r *Role) asStage() {
 
 	switch r.Name {
 	case query.StageReparam:
-		r.Publish = append(r.Publish, objects(bus.BucketGraph)...)
+		r.Publish = append(r.Publish, "$O."+bus.BucketGraph+".>")
 	case query.StageAggregate: // makes room, and empties queues of what they would never deliver
 		for _, stream := range []string{
 			bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob, bus.StreamDeadline,
@@ -132,15 +132,6 @@ func (r *Role) asStage() {
 // looks are the requests that say how streams and consumers are. They tell the ids of jobs.
 func looks() []string {
 	return api("INFO", "STREAM.INFO.*", "STREAM.NAMES", "STREAM.LIST", "CONSUMER.INFO.*.*", "CONSUMER.NAMES.*", "CONSUMER.LIST.*")
-}
-
-// objects are the subjects by which an object store is read and written.
-func objects(bucket string) []string {
-	stream := "OBJ_" + bucket
-	return append(
-		api("CONSUMER.CREATE."+stream+".>", "CONSUMER.DELETE."+stream+".*", "CONSUMER.MSG.NEXT."+stream+".*"),
-		"$O."+bucket+".>", "$JS.ACK."+stream+".>", "$JS.FC."+stream+".>",
-	)
 }
 
 // client is who submits jobs that nobody owns, as clients did before jobs had owners: it may look into every stream.
@@ -157,8 +148,7 @@ func client() Role {
 	} {
 		r.Publish = append(r.Publish, api("STREAM.MSG.GET."+stream)...)
 	}
-	r.Publish = append(r.Publish, objects(bus.BucketBlob)...)
-	r.Publish = append(r.Publish, objects(bus.BucketGraph)...)
+	r.Publish = append(r.Publish, "$O."+bus.BucketBlob+".>", "$O."+bus.BucketGraph+".>")
 	return r
 }
 

@@ -181,32 +181,35 @@ var publishes = map[string]string{
 	"$O.BTN_GRAPH.C.N":                 "operator client reparam-worker",
 	"_INBOX_aggregator.x":              "operator",
 
-	"$JS.API.STREAM.CREATE.NONE":                            "operator",
-	"$JS.API.STREAM.UPDATE.NONE":                            "operator",
-	"$JS.API.STREAM.DELETE.NONE":                            "operator",
-	"$JS.API.CONSUMER.CREATE.BTN_ANSWER.x":                  "operator",
-	"$JS.API.CONSUMER.DELETE.BTN_TASK.none":                 "operator",
-	"$JS.API.STREAM.INFO.BTN_MODEL":                         "operator client " + stages,
-	"$JS.API.CONSUMER.INFO.BTN_TASK.contract-0":             "operator client " + stages,
-	"$JS.API.STREAM.PURGE.BTN_GRAPH":                        "operator",
-	"$JS.API.STREAM.PURGE.BTN_ANSWER":                       "operator aggregator",
-	"$JS.API.STREAM.MSG.DELETE.BTN_ANSWER":                  "operator aggregator",
-	"$JS.API.STREAM.MSG.DELETE.BTN_TASK":                    "operator learn-worker aggregator",
-	"$JS.API.STREAM.MSG.GET.BTN_ANSWER":                     "operator client " + stages,
-	"$JS.API.CONSUMER.MSG.NEXT.BTN_MODEL.reparam-9":         "operator reparam-worker",
-	"$JS.API.CONSUMER.MSG.NEXT.BTN_MODEL.sweep":             "operator aggregator",
-	"$JS.API.CONSUMER.MSG.NEXT.BTN_TASK.contract":           "operator contract-worker",
-	"$JS.ACK.BTN_TASK.contract-9.1.1.1.1.0":                 "operator contract-worker",
-	"$JS.ACK.BTN_PARTIAL.aggregate-9.1.1.1.1.0":             "operator aggregator",
-	"$JS.API.DIRECT.GET.BTN_ANSWER.btn.v1.answer.acme.job":  "operator client acme " + stages,
-	"$JS.API.DIRECT.GET.BTN_MODEL.btn.v1.model.2.acme.job":  "operator client acme " + stages,
-	"$JS.API.DIRECT.GET.BTN_ANSWER.btn.v1.answer.job":       "operator client " + stages,
-	"$JS.API.DIRECT.GET.BTN_ANSWER":                         "operator client " + stages,
-	"$JS.API.DIRECT.GET.BTN_GRAPH.btn.v1.graph.D":           "operator client acme globex " + stages,
-	"$JS.API.DIRECT.GET.BTN_GRAPH.btn.v1.graph.acme.D":      "operator client acme " + stages,
-	"$JS.API.DIRECT.GET.BTN_BLOB.btn.v1.blob.acme.D":        "operator client acme " + stages,
-	"$JS.API.DIRECT.GET.BTN_BLOB.btn.v1.blob.D":             "operator client " + stages,
-	"$JS.API.DIRECT.GET.BTN_CONTROL.btn.v1.cancel.acme.job": "operator client acme " + stages,
+	"$JS.API.STREAM.CREATE.NONE":                             "operator",
+	"$JS.API.STREAM.UPDATE.NONE":                             "operator",
+	"$JS.API.STREAM.DELETE.NONE":                             "operator",
+	"$JS.API.CONSUMER.CREATE.BTN_ANSWER.x":                   "operator",
+	"$JS.API.CONSUMER.CREATE.OBJ_BTN_BLOB.x":                 "operator", // which could be told to deliver anywhere
+	"$JS.API.CONSUMER.CREATE.OBJ_BTN_GRAPH.x.$O.BTN_GRAPH.C": "operator",
+	"$JS.API.CONSUMER.DURABLE.CREATE.OBJ_BTN_BLOB.x":         "operator",
+	"$JS.API.CONSUMER.DELETE.BTN_TASK.none":                  "operator",
+	"$JS.API.STREAM.INFO.BTN_MODEL":                          "operator client " + stages,
+	"$JS.API.CONSUMER.INFO.BTN_TASK.contract-0":              "operator client " + stages,
+	"$JS.API.STREAM.PURGE.BTN_GRAPH":                         "operator",
+	"$JS.API.STREAM.PURGE.BTN_ANSWER":                        "operator aggregator",
+	"$JS.API.STREAM.MSG.DELETE.BTN_ANSWER":                   "operator aggregator",
+	"$JS.API.STREAM.MSG.DELETE.BTN_TASK":                     "operator learn-worker aggregator",
+	"$JS.API.STREAM.MSG.GET.BTN_ANSWER":                      "operator client " + stages,
+	"$JS.API.CONSUMER.MSG.NEXT.BTN_MODEL.reparam-9":          "operator reparam-worker",
+	"$JS.API.CONSUMER.MSG.NEXT.BTN_MODEL.sweep":              "operator aggregator",
+	"$JS.API.CONSUMER.MSG.NEXT.BTN_TASK.contract":            "operator contract-worker",
+	"$JS.ACK.BTN_TASK.contract-9.1.1.1.1.0":                  "operator contract-worker",
+	"$JS.ACK.BTN_PARTIAL.aggregate-9.1.1.1.1.0":              "operator aggregator",
+	"$JS.API.DIRECT.GET.BTN_ANSWER.btn.v1.answer.acme.job":   "operator client acme " + stages,
+	"$JS.API.DIRECT.GET.BTN_MODEL.btn.v1.model.2.acme.job":   "operator client acme " + stages,
+	"$JS.API.DIRECT.GET.BTN_ANSWER.btn.v1.answer.job":        "operator client " + stages,
+	"$JS.API.DIRECT.GET.BTN_ANSWER":                          "operator client " + stages,
+	"$JS.API.DIRECT.GET.BTN_GRAPH.btn.v1.graph.D":            "operator client acme globex " + stages,
+	"$JS.API.DIRECT.GET.BTN_GRAPH.btn.v1.graph.acme.D":       "operator client acme " + stages,
+	"$JS.API.DIRECT.GET.BTN_BLOB.btn.v1.blob.acme.D":         "operator client acme " + stages,
+	"$JS.API.DIRECT.GET.BTN_BLOB.btn.v1.blob.D":              "operator client " + stages,
+	"$JS.API.DIRECT.GET.BTN_CONTROL.btn.v1.cancel.acme.job":  "operator client acme " + stages,
 }
 
 // hears says who hears what.
@@ -216,7 +219,7 @@ var hears = map[string]string{
 	"btn.v1.progress.job":           "operator client",
 	"btn.v1.progress.acme.job":      "operator acme",
 	"btn.v1.answer.acme.job":        "operator",
-	"btn.v1.serves":                 "operator learn-worker contract-worker",
+	"btn.v1.serves":                 "operator", // others hear it from the account of contract-workers
 	"btn.v1.model.2.acme.job":       "operator",
 	"btn.v1.network.2.acme.job":     "operator",
 	"btn.v1.task.2.acme.j.1.0":      "operator",
@@ -225,8 +228,8 @@ var hears = map[string]string{
 	"btn.v1.blob.acme.D":            "operator",
 	"btn.v1.keep.blob.acme.D":       "operator reparam-worker",
 	"btn.v1.infer.acme":             "operator reparam-worker",
-	"_INBOX_aggregator.x":           "operator aggregator",
-	"_INBOX_client.x":               "operator client",
+	"_INBOX_aggregator.x":           "operator", // a reply comes by a request alone
+	"_INBOX_client.x":               "operator",
 	"$JS.API.STREAM.INFO.BTN_MODEL": "operator",
 }
 
@@ -317,6 +320,23 @@ func TestWhoHears(t *testing.T) {
 				t.Errorf("%s hears %s by listening to everything", user, subject)
 			}
 			one.Unsubscribe()
+		}
+	}
+}
+
+// Contract-workers say whom they serve to each other and to learn-workers.
+func TestWhoHearsContractWorkers(t *testing.T) {
+	t.Parallel()
+	g := guard(t)
+	speaker, _ := g.connect("contract-worker")
+	for _, user := range []string{"contract-worker", "learn-worker", access.Operator} {
+		nc, _ := g.connect(user)
+		heard, err := nc.SubscribeSync("btn.v1.serves")
+		must(t, err)
+		must(t, nc.Flush())
+		must(t, speaker.Publish("btn.v1.serves", []byte(user)))
+		if !arrives(t, speaker, nc, heard, user) {
+			t.Errorf("%s does not hear contract-worker", user)
 		}
 	}
 }

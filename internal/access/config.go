@@ -49,7 +49,7 @@ func Config(users, tenants []User) string {
 		}
 		if own.name != Account {
 			for _, i := range r.imports() {
-				all.link(Account, own.name, i)
+				all.link(sourceOf(i), own.name, i)
 			}
 			for _, i := range r.exports() {
 				all.link(own.name, Account, i)
@@ -74,6 +74,16 @@ func Config(users, tenants []User) string {
 	}
 	out.WriteString("}\n")
 	return out.String()
+}
+
+// sourceOf returns the account from which a role has a subject: that of the role that says it, else that of the streams.
+func sourceOf(i Import) string {
+	for _, r := range Roles() {
+		if i.Stream && slices.Contains(r.Says, i.Subject) {
+			return r.account()
+		}
+	}
+	return Account
 }
 
 // tenantAccount returns the name of a tenant's account.

@@ -23,19 +23,26 @@ type Entry struct {
 func (b *Bus) Batch(
 	ctx context.Context, stream string, from uint64, count, bytes int,
 ) ([]Entry, error) {
+	return b.batch(ctx, b.NC, stream, ">", from, count, bytes)
+}
+
+// batch is Batch of the messages that a filter has, over a connection.
+func (b *Bus) batch(
+	ctx context.Context, nc *nats.Conn, stream, filter string, from uint64, count, bytes int,
+) ([]Entry, error) {
 	from = max(from, 1)
-	ask, err := json.Marshal(question{Sequence: from, Next: ">", Batch: count, Bytes: bytes})
+	ask, err := json.Marshal(question{Sequence: from, Next: filter, Batch: count, Bytes: bytes})
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
 
-	inbox := b.NC.NewInbox()
-	replies, err := b.NC.SubscribeSync(inbox)
+	inbox := nc.NewInbox()
+	replies, err := nc.SubscribeSync(inbox)
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: read %s: %w", stream, err)
 	}
 	defer replies.Unsubscribe()
-	if err := b.NC.PublishRequest(directGet+stream, inbox, ask); err != nil {
+	if err := nc.PublishRequest(directGet+stream, inbox, ask); err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: read %s: %w", stream, err)
 	}
 
@@ -47,7 +54,7 @@ func (b *Bus) Batch(
 			m, err = storedOf(reply)
 		}
 		if errors.Is(err, ErrDoubtful) { // it comes in order, so the leader can tell which it is
-			m, err = b.fromLeader(ctx, stream, question{Sequence: from, Next: ">"})
+			m, err = b.fromLeader(ctx, stream, question{Sequence: from, Next: filter})
 		}
 		if errors.Is(err, ErrNotFound) {
 			return all, nil

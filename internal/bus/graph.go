@@ -141,13 +141,9 @@ func (b *Bus) RemoveGraph(ctx context.Context, digest string) error {
 		return fault.New(fault.Infrastructure, "bus: remove %s: %w", subject, err)
 	}
 
-	o, err := b.store(ctx, BucketGraph)
+	objects, err := b.objectsIn(ctx, BucketGraph)
 	if err != nil {
 		return err
-	}
-	objects, err := o.List(ctx)
-	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return fault.New(fault.Infrastructure, "bus: object store %s: %w", BucketGraph, err)
 	}
 
 	// An object is named by its digest and a random part.

@@ -3,56 +3,39 @@ package bus
 import (
 	"context"
 	"errors"
-	"io"
 	"testing"
-	"time"
 
+	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// slowStore is an object store whose pieces do not come.
-type slowStore struct {
-	jetstream.ObjectStore
-	object slowObject
-}
-
-func (s slowStore) Get(context.Context, string, ...jetstream.GetObjectOpt) (jetstream.ObjectResult, error) {
-	return s.object, nil
-}
-
-type slowObject struct {
-	jetstream.ObjectResult
-	asked, over, closed chan struct{}
-}
-
-func (o slowObject) Read([]byte) (int, error) {
-	close(o.asked)
-	<-o.over
-	return 0, io.EOF
-}
-
-func (o slowObject) Close() error { close(o.closed); return nil }
-
-// Who reads an object returns when its context ends, also while the next piece does not come; the object is closed when the
-// library has done with it.
+// Who reads an object returns when its context ends, also while no piece comes.
 func TestReadingAnObjectEndsWithItsContext(t *testing.T) {
-	o := slowObject{asked: make(chan struct{}), over: make(chan struct{}), closed: make(chan struct{})}
+	nc, err := nats.Connect(testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"}).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	b, err := New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := nc.SubscribeSync(directGet + "OBJ_" + BucketBlob) // and nobody answers
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	returned := make(chan error, 1)
 	go func() {
-		_, err := readOnce(ctx, slowStore{object: o}, "x", 1)
+		_, err := b.readOnce(ctx, blobs, &jetstream.ObjectInfo{Size: 1})
 		returned <- err
 	}()
-	<-o.asked
-	cancel()
-	select {
-	case err := <-returned:
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%v", err)
-		}
-	case <-time.After(leastRead / 3):
-		t.Error("it does not return")
+	if _, err := asked.NextMsgWithContext(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	close(o.over)
-	<-o.closed
+	cancel()
+	if err := <-returned; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
 }

@@ -5,6 +5,7 @@ package bus
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -91,6 +92,35 @@ func (b *Bus) store(ctx context.Context, bucket string) (jetstream.ObjectStore, 
 	return o, nil
 }
 
+// objectsIn returns the descriptions of a store's objects.
+func (b *Bus) objectsIn(ctx context.Context, bucket string) ([]*jetstream.ObjectInfo, error) {
+	o, err := b.store(ctx, bucket)
+	if err != nil {
+		return nil, err
+	}
+	described := "$O." + bucket + ".M."
+	there, err := b.Subjects(ctx, "OBJ_"+bucket, described+">")
+	if err != nil {
+		return nil, err
+	}
+	var all []*jetstream.ObjectInfo
+	for subject := range there {
+		name, err := base64.URLEncoding.DecodeString(subject[len(described):])
+		if err != nil {
+			continue // written by nobody here
+		}
+		info, err := o.GetInfo(ctx, string(name))
+		switch {
+		case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrBadObjectMeta):
+		case err != nil:
+			return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
+		default:
+			all = append(all, info)
+		}
+	}
+	return all, nil
+}
+
 // putObject writes data as an object with a new name, which begins with the digest.
 func (b *Bus) putObject(
 	ctx context.Context, in shelf, digest string, data []byte,
@@ -112,7 +142,7 @@ func (b *Bus) putObject(
 
 	if err = putOnce(ctx, o, meta, data); err == nil {
 		b.stored(chunks)
-		if err = b.checkObject(ctx, o, name, len(data)); damaged(err) && ctx.Err() == nil {
+		if err = b.checkObject(ctx, o, in, name, len(data)); damaged(err) && ctx.Err() == nil {
 			return b.putObject(ctx, in, digest, data)
 		}
 		return name, err
@@ -163,15 +193,15 @@ func (r whileWanted) Read(b []byte) (int, error) {
 
 // checkObject reads in a cluster what was written, and deletes it if it is damaged: the client library publishes again what found no
 // leader, and then chunks change places.
-func (b *Bus) checkObject(ctx context.Context, o jetstream.ObjectStore, name string, size int) error {
+func (b *Bus) checkObject(ctx context.Context, o jetstream.ObjectStore, in shelf, name string, size int) error {
 	if !b.inCluster() {
 		return nil
 	}
-	_, err := b.readObject(ctx, o, name, size)
+	err := b.rereadObject(ctx, o, in, name, size)
 	// a server may not have it yet
 	for began := time.Now(); errors.Is(err, jetstream.ErrObjectNotFound) && time.Since(began) < lostFor && ctx.Err() == nil; {
 		pause(ctx, retryEvery)
-		_, err = b.readObject(ctx, o, name, size)
+		err = b.rereadObject(ctx, o, in, name, size)
 	}
 	if err == nil {
 		return nil
@@ -180,6 +210,18 @@ func (b *Bus) checkObject(ctx context.Context, o jetstream.ObjectStore, name str
 		_ = o.Delete(ctx, name) // else it expires
 	}
 	return fault.New(fault.Infrastructure, "bus: object %s: it was stored, and read again: %w", name, err)
+}
+
+// rereadObject reads what was written, of that many bytes.
+func (b *Bus) rereadObject(ctx context.Context, o jetstream.ObjectStore, in shelf, name string, size int) error {
+	info, err := o.GetInfo(ctx, name)
+	if err == nil && info.Size != uint64(size) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == nil {
+		_, err = b.readObject(ctx, in, info)
+	}
+	return err
 }
 
 // probeObjects finds out whether the stream of an object store stores anything, by a chunk that
@@ -277,20 +319,15 @@ func (b *Bus) getObject(ctx context.Context, in shelf, name string) ([]byte, err
 		)
 	}
 
-	o, err := b.store(ctx, in.bucket)
-	if err != nil {
-		return nil, err
-	}
-
-	data, err := b.readObject(ctx, o, name, int(info.Size))
+	data, err := b.readObject(ctx, in, info)
 	if damaged(err) && ctx.Err() == nil { // or broken off, which a second attempt tells
-		data, err = b.readObject(ctx, o, name, int(info.Size))
+		data, err = b.readObject(ctx, in, info)
 	}
 
 	switch {
 	case ctx.Err() != nil:
 		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, ctx.Err())
-	case damaged(err), errors.Is(err, jetstream.ErrObjectNotFound):
+	case damaged(err):
 		return nil, fault.New(fault.Infrastructure, "%w: object %s: %w", ErrLost, name, err)
 	case err != nil:
 		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
@@ -310,12 +347,16 @@ const (
 	readPerSecond = 1 << 20
 )
 
+// Chunks come in batches, which hold up to that many.
+const (
+	chunksAtOnce = 64
+	bytesAtOnce  = 8 << 20
+)
+
 // readObject reads an object. In a cluster it begins anew after attemptWithin and the time for its bytes, then after twice as
 // long, and so on: whoever sent it may lead no more, and does not say so.
-func (b *Bus) readObject(
-	ctx context.Context, o jetstream.ObjectStore, name string, size int,
-) ([]byte, error) {
-	sending := time.Duration(size/readPerSecond) * time.Second
+func (b *Bus) readObject(ctx context.Context, in shelf, info *jetstream.ObjectInfo) ([]byte, error) {
+	sending := time.Duration(info.Size/readPerSecond) * time.Second
 	ctx, cancel := context.WithTimeout(ctx, leastRead+sending)
 	defer cancel()
 
@@ -325,7 +366,7 @@ func (b *Bus) readObject(
 	}
 	for ; ; within *= 2 {
 		one, cancel := context.WithTimeout(ctx, within)
-		data, err := readOnce(one, o, name, size)
+		data, err := b.readOnce(one, in, info)
 		late := one.Err() != nil
 		cancel()
 		if err == nil || !late || ctx.Err() != nil {
@@ -334,32 +375,33 @@ func (b *Bus) readObject(
 	}
 }
 
-// readOnce reads an object into one slice of its size: GetBytes would double a buffer until it is
-// large enough. The client library looks for the end of a context between pieces only, and a piece may be long in
-// coming, so it is left to read on, until its deadline at most.
-func readOnce(
-	ctx context.Context, o jetstream.ObjectStore, name string, size int,
-) ([]byte, error) {
-	r, err := o.Get(ctx, name)
+// readOnce reads an object by its chunks. The client library would have the server send them by a consumer, which may be told to send
+// them anywhere: whoever reads objects could then write wherever the server may.
+func (b *Bus) readOnce(ctx context.Context, in shelf, info *jetstream.ObjectInfo) ([]byte, error) {
+	js, err := b.bulk.over(b.NC)
 	if err != nil {
 		return nil, err
 	}
-
-	var b bytes.Buffer
-	read := make(chan error, 1)
-	go func() {
-		defer r.Close()
-		b.Grow(size + bytes.MinRead) // ReadFrom needs as much to see the end
-		_, err := b.ReadFrom(r)
-		if err == nil && b.Len() != size {
-			err = io.ErrUnexpectedEOF
+	data := make([]byte, 0, info.Size)
+	for next := uint64(1); uint64(len(data)) < info.Size; {
+		chunks, err := b.batch(
+			ctx, js.Conn(), "OBJ_"+in.bucket, "$O."+in.bucket+".C."+info.NUID, next, chunksAtOnce, bytesAtOnce,
+		)
+		if err != nil {
+			return nil, err
 		}
-		read <- err
-	}()
-	select {
-	case err = <-read:
-		return b.Bytes(), err
-	case <-ctx.Done():
-		return nil, ctx.Err()
+		if len(chunks) == 0 {
+			return nil, io.ErrUnexpectedEOF
+		}
+		for _, c := range chunks {
+			next = c.Sequence + 1
+			if data = append(data, c.Data...); uint64(len(data)) > info.Size {
+				return nil, jetstream.ErrDigestMismatch
+			}
+		}
 	}
+	if sum := sha256.Sum256(data); info.Digest != "SHA-256="+base64.URLEncoding.EncodeToString(sum[:]) {
+		return nil, jetstream.ErrDigestMismatch
+	}
+	return data, nil
 }

@@ -80,7 +80,7 @@ func TestObjectsInACluster(t *testing.T) {
 	if err := all[0].NC.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	dialer.next("$JS.API.CONSUMER.CREATE.OBJ_BTN_BLOB", "$NO.API.CONSUMER.CREATE.OBJ_BTN_BLOB")
+	dialer.next("$JS.API.DIRECT.GET.OBJ_BTN_BLOB _", "$NO.API.DIRECT.GET.OBJ_BTN_BLOB _")
 	if got, err := b.GetBlob(t.Context(), digest); !bytes.Equal(got, data) {
 		t.Errorf("a reader was not heard: %d of %d bytes, %v", len(got), len(data), err)
 	}

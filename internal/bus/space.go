@@ -196,13 +196,9 @@ func (b *Bus) RenewPayload(ctx context.Context, owner string, h nats.Header) err
 // DropObjects removes chunks that belong to no object, and objects of blobs, the oldest first, until their stream has at most that
 // many bytes. It keeps those whose blob was stored or renewed since a time.
 func (b *Bus) DropObjects(ctx context.Context, before time.Time, most uint64) error {
-	o, err := b.store(ctx, BucketBlob)
+	objects, err := b.objectsIn(ctx, BucketBlob)
 	if err != nil {
 		return err
-	}
-	objects, err := o.List(ctx)
-	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return fault.New(fault.Infrastructure, "bus: object store %s: %w", BucketBlob, err)
 	}
 
 	all, err := b.dropChunks(ctx, objects)
