@@ -16,10 +16,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// longestTable is how many literals a clause may have to be a table, as long as all tables together have no more entries than the file has
-// bytes, and spareEntries more. Its entries are 0 and 1; the two terms of a CP tensor have both signs, and sums of many of them lose digits:
-// mc2022_track2_029, with twelve clauses of five literals, takes 36 s of CPU time where those are CP tensors, most of it to compute the
-// result anew in wide numbers.
+// longestTable is the maximum number of literals of a clause that becomes a table, as long as all tables together have no more entries
+// than the file has bytes, and spareEntries more. Its entries are 0 and 1; the two terms of a CP tensor have both signs, and sums of
+// many of them lose digits: mc2022_track2_029, with twelve clauses of five literals, takes 36 s of CPU time where those are CP
+// tensors, most of it to compute the result anew in wide numbers.
 const longestTable = 8
 
 // How many variables, and entries of tables, a file may have beyond its bytes. Half the variables of a file may be in no clause, and some

@@ -85,7 +85,8 @@ func most(ln []float64) float64 {
 	return top
 }
 
-// shift is mean + variance/2 of the logarithms of the weights above 0, and ln of their share, less ln of the mean of all; and how many are 0.
+// shift is mean + variance/2 of the logarithms of the weights above 0, and ln of their share, less ln of the mean of all; and the number of
+// weights that are 0.
 func shift(ln []float64, lnMean float64) (far float64, zeros int) {
 	above := make([]float64, 0, len(ln))
 	mean := 0.0

@@ -56,9 +56,9 @@ func Work(e *sumproduct.Expression) float64 {
 	return lookWork * (tries*usual + heated*Most) * (looks + float64(len(e.Dims)))
 }
 
-// Find returns modes of an expression whose entries are at least 0, the heaviest with what is around them first, from random states and
-// from these. None that a table forbids is among them, so that there may be none. The same input gives the same modes. Errors: unsupported for
-// an entry below 0; the context's, which is looked at once a try. Cost: Work.
+// Find returns modes of an expression whose entries are at least 0, found from random states and from these: those with the most weight
+// around them come first. States that a table forbids are no modes, so that there may be none. The same input gives the same modes.
+// Errors: unsupported for an entry below 0; the context's, which is looked at once a try. Cost: Work.
 func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode, error) {
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "modes: an entry is below 0")
