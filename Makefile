@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test build image lint fuzz bench bench-kernel bench-models bench-counting race acceptance faults truth goldens nightly deps figures help
+.PHONY: test build image release lint fuzz bench bench-kernel bench-models bench-counting race acceptance faults truth goldens nightly deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -26,6 +26,19 @@ build: ## the six commands, into bin/
 VERSION ?= devel
 image: ## the container image, as an OCI layout in bin/image, with its bill of materials bin/image.cdx.json (VERSION=v1.2.3); no engine needed
 	$(GO) run -C lab ./image/build -version $(VERSION)
+
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+REVISION = $(shell git rev-parse HEAD)$(shell git status --porcelain --untracked-files=no | grep -q . && echo +dirty)
+TELEMETRY = github.com/basetensor/basetensor/internal/telemetry
+release: ## btn for every one of PLATFORMS, and the Python client, into bin/release with SHA256SUMS (VERSION=v1.2.3); the same bytes from the same sources
+	@rm -rf bin/release && mkdir -p bin/release
+	@set -e; for platform in $(PLATFORMS); do os=$${platform%/*}; arch=$${platform#*/}; end=; [ $$os != windows ] || end=.exe; \
+	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -buildvcs=false \
+	    -ldflags "-s -w -buildid= -X $(TELEMETRY).release=$(VERSION) -X $(TELEMETRY).revision=$(REVISION)" \
+	    -o bin/release/btn_$(VERSION)_$${os}_$$arch$$end ./cmd/btn; \
+	done
+	@python3 clients/python/backend.py bin/release > /dev/null
+	@cd bin/release && { command -v sha256sum > /dev/null && sha256sum * || shasum -a 256 *; } > ../SHA256SUMS && mv ../SHA256SUMS . && cat SHA256SUMS
 
 lint: ## gofmt, go vet, staticcheck (checks and reasons in staticcheck.conf), deadcode (exceptions and reasons in .ci/deadcode.txt)
 	@test -z "$$(gofmt -l cmd pkg internal lab schemas examples)" || { gofmt -l cmd pkg internal lab schemas examples; echo "not gofmt'ed"; exit 1; }

@@ -1,0 +1,111 @@
+package architecture
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// released is the version that lab/go.mod requires of the main module, and so that of both in the next release.
+const released = "v1.0.0"
+
+// TestBothModulesAreImported by one that has no replace: from a proxy of files that has both as a release would.
+func TestBothModulesAreImported(t *testing.T) {
+	if testing.Short() {
+		t.Skip("lists what two modules need: not with -short")
+	}
+	root, err := filepath.Abs(modules[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracked, err := exec.Command("git", "-C", root, "ls-files").Output()
+	if err != nil {
+		t.Skipf("no git tree: %v", err)
+	}
+	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := t.TempDir()
+	var own, lab []string
+	for _, file := range strings.Fields(string(tracked)) {
+		if inner, ok := strings.CutPrefix(file, "lab/"); ok {
+			lab = append(lab, inner)
+		} else {
+			own = append(own, file)
+		}
+	}
+	main := strings.TrimSuffix(module, "/")
+	publish(t, proxy, main, root, own)
+	publish(t, proxy, main+"/lab", filepath.Join(root, "lab"), lab)
+
+	user := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module example.com/user\n\ngo 1.26.0\n\nrequire (\n\t" + main + " " + released + "\n\t" + main + "/lab " + released + "\n)\n",
+		"main.go": "package main\n\nimport (\n\t_ \"" + main + "/pkg/client\"\n\t_ \"" + main + "/pkg/infer\"\n\t_ \"" + main +
+			"/lab/families\"\n)\n\nfunc main() {}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(user, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := exec.Command("go", "list", "-mod=mod", "-modcacherw", "-deps", ".")
+	list.Dir = user
+	list.Env = append(os.Environ(), "GOPROXY=file://"+proxy+",file://"+strings.TrimSpace(string(cache))+"/cache/download",
+		"GOMODCACHE="+t.TempDir(), "GOFLAGS=", "GOSUMDB=off", "GOWORK=off")
+	out, err := list.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), main+"/internal/plan\n") || !strings.Contains(string(out), main+"/lab/families\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// publish writes a version of a module as a proxy has it.
+func publish(t *testing.T, proxy, path, root string, files []string) {
+	t.Helper()
+	dir := filepath.Join(proxy, path, "@v")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	info, err := json.Marshal(map[string]string{"Version": released, "Time": "2026-01-01T00:00:00Z"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := os.Create(filepath.Join(dir, released+".zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	z := zip.NewWriter(packed)
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if os.IsNotExist(err) {
+			continue // deleted, and not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := z.Create(path + "@" + released + "/" + file)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"list": released + "\n", released + ".info": string(info), released + ".mod": string(mod)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
