@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -10,9 +11,9 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"github.com/nats-io/nats.go"
 )
 
 // forgedPlace are headers that say of a message that it is another, far ahead and old.
@@ -121,20 +122,46 @@ func TestForgedServerHeaders(t *testing.T) {
 	}
 }
 
-// A tenant's user, who may not ask the leader, gets an error for a message whose headers repeat the server's.
-func TestForgedServerHeadersToATenant(t *testing.T) {
-	ctx, b := open(t, embedded.Options{})
-	subject := wire.AnswerSubject("acme.job")
-	_, err := b.Once(ctx, bus.StreamAnswer, &nats.Msg{
-		Subject: subject, Header: nats.Header{"Nats-Sequence": {"4000000"}}, Data: []byte("x"),
-	})
+// An answer whose headers repeat or hide the server's is none, to a tenant's user, who may not ask the leader, and to everybody else, even if
+// a worker signed it. The aggregator alone removes it, and stores the true one.
+func TestAnswersWithServerHeaders(t *testing.T) {
+	ctx := t.Context()
+	server, err := embedded.Start(ctx, embedded.Options{Listen: true, NoRedis: true})
 	must(t, err)
-	own, err := bus.New(b.NC)
+	defer server.Close()
+	nc, err := server.Connect("test")
 	must(t, err)
+	forger, err := bus.New(nc)
+	must(t, err)
+	learner, _ := signedAs(t, forger, bus.Guard{Remove: true})
+	aggregator, found := signed(t, forger, true)
+	own, _ := signed(t, forger, false)
 	own.As("acme")
-	if m, err := own.Last(ctx, bus.StreamAnswer, subject); err == nil {
-		t.Errorf("sequence %d is believed", m.Sequence)
-	} else if !strings.Contains(err.Error(), "headers of the server") {
-		t.Error(err)
+	subject := wire.AnswerSubject("acme.job")
+	for _, header := range []string{"Nats-Stream: BTN_ANSWER\r\nNats-Stream: x\r\n\r\n", "Nats-Sequence: 4000000\r\n\r\n", "\r\n\r\n"} {
+		m, err := aggregator.Fit(ctx, msg(subject, "signed"))
+		must(t, err)
+		rawPublish(t, server.NATSURL(), subject, "NATS/1.0\r\n"+seal.Header+": "+m.Header[seal.Header][0]+"\r\n"+header, "signed")
+		for who, b := range map[string]*bus.Bus{"tenant": own, "learn-worker": learner} {
+			if m, err := b.Get(ctx, bus.StreamAnswer, subject); !errors.Is(err, bus.ErrNotFound) {
+				t.Errorf("%q: a %s reads %+v, %v", header, who, m, err)
+			}
+		}
+		s, err := forger.Stream(ctx, bus.StreamAnswer)
+		must(t, err)
+		if info, err := s.Info(ctx); err != nil || info.State.Msgs != 1 {
+			t.Fatalf("%q: removed by who may not: %+v, %v", header, info.State, err)
+		}
+		earlier, err := aggregator.Once(ctx, bus.StreamAnswer, msg(subject, "true"))
+		if err != nil || earlier != nil {
+			t.Fatalf("%q: %v, %v", header, earlier, err)
+		}
+		if m, err := own.Get(ctx, bus.StreamAnswer, subject); err != nil || string(m.Data) != "true" {
+			t.Errorf("%q: the tenant reads %+v, %v", header, m, err)
+		}
+		must(t, s.Purge(ctx))
+	}
+	if len(*found) != 3 {
+		t.Errorf("found %v", *found)
 	}
 }

@@ -21,8 +21,9 @@ import (
 type Guard struct {
 	seal.Trust
 
-	// Remove: stored messages that are forged are deleted, so that the true ones can be stored.
-	Remove bool
+	// Remove: stored messages that are forged are deleted, so that the true ones can be stored. Answers
+	// are deleted with RemoveAnswers only: by an aggregator, which replaces them and alone may do so.
+	Remove, RemoveAnswers bool
 	// Forged, unless it is nil, is told of every forged message that was found.
 	Forged func(kind message.Kind, subject string)
 }
@@ -109,7 +110,8 @@ func (b *Bus) believed(
 		if signedFor = subject; matches(subject, m.Subject) {
 			signedFor = m.Subject
 		}
-		if b.signed(signedFor, m.Header, m.Data) {
+		answer := message.KindOf(signedFor) == message.KindAnswer
+		if (!answer || m.Header != nil) && b.signed(signedFor, m.Header, m.Data) { // every answer has headers, see direct
 			return m, nil
 		}
 		if looks == looksAtForged {
@@ -135,7 +137,7 @@ func matches(filter, subject string) bool {
 
 // removeForged deletes a stored message that is forged. If that fails somebody else will find the same.
 func (b *Bus) removeForged(ctx context.Context, stream string, sequence uint64) {
-	if !b.guard.Remove {
+	if !b.guard.Remove || stream == StreamAnswer && !b.guard.RemoveAnswers {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)

@@ -19,8 +19,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// signed returns a Bus with a key, over the connection of another one, and what it found forged.
+// signed is signedAs an aggregator if it removes what is forged.
 func signed(t *testing.T, b *bus.Bus, remove bool) (*bus.Bus, *[]message.Kind) {
+	return signedAs(t, b, bus.Guard{Remove: remove, RemoveAnswers: remove})
+}
+
+// signedAs returns a Bus with a key, over the connection of another one, and what it found forged.
+func signedAs(t *testing.T, b *bus.Bus, g bus.Guard) (*bus.Bus, *[]message.Kind) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "keys")
 	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))
@@ -30,9 +35,9 @@ func signed(t *testing.T, b *bus.Bus, remove bool) (*bus.Bus, *[]message.Kind) {
 	own, err := bus.New(b.NC)
 	must(t, err)
 	found := &[]message.Kind{}
-	own.Guard(bus.Guard{
-		Trust: seal.Trust{Keys: keys}, Remove: remove, Forged: func(k message.Kind, _ string) { *found = append(*found, k) },
-	})
+	g.Trust = seal.Trust{Keys: keys}
+	g.Forged = func(k message.Kind, _ string) { *found = append(*found, k) }
+	own.Guard(g)
 	return own, found
 }
 

@@ -44,7 +44,9 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	if err != nil {
 		return err
 	}
-	b.Guard(bus.Guard{Trust: trust, Remove: true, Forged: workers.Forged(c.Logger, c.Metrics)})
+	b.Guard(bus.Guard{
+		Trust: trust, Remove: true, RemoveAnswers: slices.Contains(stages, StageAggregate), Forged: workers.Forged(c.Logger, c.Metrics),
+	})
 
 	// in this process only without a Redis
 	remember := cache.Options{
