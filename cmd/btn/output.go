@@ -79,7 +79,7 @@ func (p *printer) lines(r *btn.Result) error {
 
 	switch {
 	case r.Status != btn.StatusOK:
-		line("failed", "%s: %s (%s)", r.Error.Code, byName(p.labels, r.Error.Message), r.Error.Stage)
+		line("failed", "%s: %s (%s)", r.Error.Code, r.Error.Message, r.Error.Stage)
 	case r.Zero:
 		line("Z", "0: the evidence or the model is impossible")
 		if r.Conflict != nil && p.labels != nil {
@@ -105,7 +105,7 @@ func (p *printer) lines(r *btn.Result) error {
 		line("bounds", "%s", describeBounds(b))
 	}
 	for _, w := range r.Warnings {
-		line("warning", "%s", byName(p.labels, w))
+		line("warning", "%s", w)
 	}
 	if p.unasked {
 		p.writePosteriors(&b, r)

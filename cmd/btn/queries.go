@@ -5,12 +5,11 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/jsontext"
 	"github.com/basetensor/basetensor/internal/named"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -55,14 +54,8 @@ func queryFile(open console.Opener, path string, l *factorgraph.Labels) ([]query
 // queryLine returns the one or two queries of a line, the first of them at position at.
 func queryLine(line []byte, label string, at int, l *factorgraph.Labels) ([]query.Query, error) {
 	var q named.Query
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&q); err != nil {
+	if err := jsontext.Strict(line, &q); err != nil {
 		return nil, err
 	}
-	if d.More() {
-		return nil, errors.New("more than one JSON object on the line")
-	}
-
 	return q.Queries(l, label, at)
 }

@@ -1,11 +1,11 @@
 package admission
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
+
+	"github.com/basetensor/basetensor/internal/jsontext"
 )
 
 // DefaultClass is the class of tenants that no other is given. Other classes begin with its limits.
@@ -24,7 +24,7 @@ func Parse(b []byte) (*Tenants, error) {
 		Classes map[string]json.RawMessage `json:"classes"`
 		Tenants map[string]string          `json:"tenants"`
 	}
-	if err := strict(b, &file); err != nil {
+	if err := jsontext.Strict(b, &file); err != nil {
 		return nil, fmt.Errorf("tenants: %w", err)
 	}
 
@@ -32,7 +32,7 @@ func Parse(b []byte) (*Tenants, error) {
 	base := Default()
 	read := func(name string, raw json.RawMessage) error {
 		l := base
-		err := strict(raw, &l)
+		err := jsontext.Strict(raw, &l)
 		if err == nil {
 			err = l.check()
 		}
@@ -65,19 +65,6 @@ func Parse(b []byte) (*Tenants, error) {
 		}
 	}
 	return t, nil
-}
-
-// strict decodes one JSON value into v, and refuses keys that v has not got and what follows it.
-func strict(b []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("something follows the end")
-	}
-	return nil
 }
 
 // Class returns the name of a tenant's class. There are as many as the file has.

@@ -39,6 +39,7 @@ var mathematics = []string{
 	"internal/ladder",
 	"internal/gradients",
 	"internal/ising",
+	"internal/jsontext",
 	"internal/linalg",
 	"internal/logic",
 	"internal/lower",

@@ -3,15 +3,11 @@ package gateway
 // What comes in: bounded in bytes and in time.
 
 import (
-	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"os"
-	"reflect"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -117,60 +113,4 @@ func (c *call) hold(n int64) error {
 func (c *call) release() {
 	c.g.bodies.give(c.asker(), c.held)
 	c.held = 0
-}
-
-// decode reads a body that is one JSON value into v. Fields that v has not got are errors.
-func (c *call) decode(v any) error {
-	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" {
-		return refuse(http.StatusUnsupportedMediaType, fault.BadInput, "the content type has to be application/json, not %.80q",
-			c.r.Header.Get("Content-Type"))
-	}
-	return strict(c.text, v)
-}
-
-// strict reads one JSON value. Errors say where.
-func strict(b []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if err == nil {
-		if _, err := d.Token(); err != io.EOF {
-			return bad("body: something follows the end of the JSON value, at byte %d", d.InputOffset())
-		}
-		return nil
-	}
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return bad("body: line %d: %w", line(b, syntax.Offset), err)
-	case errors.As(err, &kind):
-		return bad("body: line %d: field %s: %s, where %s is needed", line(b, kind.Offset), kind.Field, kind.Value, wanted(kind.Type))
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return bad("body: line %d: it ends in the middle", line(b, int64(len(b))))
-	}
-	return bad("body: %w", err)
-}
-
-// line is the line of a byte in a text, from 1.
-func line(b []byte, at int64) int {
-	return 1 + bytes.Count(b[:min(max(at, 0), int64(len(b)))], []byte("\n"))
-}
-
-// wanted is a type in a sentence.
-func wanted(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.String:
-		return "a string"
-	case reflect.Float64:
-		return "a number"
-	}
-	return "an integer in range"
 }

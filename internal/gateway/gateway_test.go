@@ -435,3 +435,62 @@ func TestPanicsAreAnswers(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
+
+// TestModelFilesAsBodies: whatever its format and content type, and a registered model by its name where a model may stand.
+func TestModelFilesAsBodies(t *testing.T) {
+	s := start(t, true, nil)
+	const bif = `network rain {}
+variable rain { type discrete [ 2 ] { no, yes }; }
+variable wet { type discrete [ 2 ] { no, yes }; }
+probability ( rain ) { table 0.8, 0.2; }
+probability ( wet | rain ) { (no) 0.9, 0.1; (yes) 0.2, 0.8; }
+`
+	wet := func(a Answer) {
+		t.Helper()
+		if a.Status != "ok" || len(a.Results) != 1 || !near(a.Results[0].Named.Posteriors["rain"]["yes"], wetRain) {
+			t.Errorf("%+v", a)
+		}
+	}
+	for _, kind := range []string{"application/x-www-form-urlencoded", "text/x-bif", "application/octet-stream", "application/json", ""} {
+		for _, text := range []string{bif, rain} {
+			wet(want[Answer](s, 200, "POST", "/v1/infer?evidence=wet=yes", text, "Content-Type", kind))
+		}
+	}
+	a := want[Answer](s, 200, "POST", "/v1/infer?evidence=wet=yes&target=rain&job=by-hand&method=exact&format=bif", bif, "Content-Type", "text/plain")
+	wet(a)
+	if len(a.Results[0].Marginals) != 1 || a.Job != "by-hand" {
+		t.Errorf("%+v", a)
+	}
+	if a := want[Answer](s, 200, "POST", "/v1/infer?mpe=true", bif); a.Results[0].Named.MPE["rain"] != "no" || a.Results[0].Marginals != nil {
+		t.Errorf("%+v", a.Results[0])
+	}
+	for path, words := range map[string]string{
+		"/v1/infer?evidence=wet": "VARIABLE=VALUE", "/v1/infer?evidence=wet=no&evidence=wet=yes": "twice", "/v1/infer?evidnce=x": "evidence, async",
+		"/v1/infer?mpe=perhaps": "true or false", "/v1/infer?evidence=wet=wett": `no value`, "/v1/infer?target=rein": "did you mean",
+	} {
+		s.refused(400, words, "POST", path, bif)
+	}
+	want[Model](s, 200, "PUT", "/v1/models/weather", bif)
+	wet(want[Answer](s, 200, "POST", "/v1/infer", `{"model": "weather", "evidence": {"wet": "yes"}, "marginals": true}`))
+	s.refused(404, "wether", "POST", "/v1/infer", `{"model": "wether"}`)
+	s.refused(400, "one is enough", "POST", "/v1/infer", `{"model": "weather", "model_name": "weather"}`)
+}
+
+// TestWhatStagesSayByName: warnings and reasons name variables and values of models that have names.
+func TestWhatStagesSayByName(t *testing.T) {
+	s := start(t, true, nil)
+	model := strings.Replace(rain, "0.9, 0.1", "1, 0", 1)
+	a := want[Answer](s, 200, "POST", "/v1/infer", `{"model": `+model+`, "evidence": {"rain": "no", "wet": "yes"}}`)
+	said := strings.Join(a.Results[0].Warnings, " ")
+	for _, words := range []string{`"rain" = "no"`, `"wet" = "yes"`, `the factor over "rain", "wet"`, "contradict each other"} {
+		if !strings.Contains(said, words) {
+			t.Errorf("%q, want %s", said, words)
+		}
+	}
+	model = strings.Replace(rain, "0.9, 0.1", "0.9, 0.3", 1)
+	model = strings.Replace(model, `"basetensor_model": 1`, `"basetensor_model": 1, "bayes": true`, 1)
+	a = want[Answer](s, 200, "POST", "/v1/infer", `{"model": `+model+`}`)
+	if said = strings.Join(a.Results[0].Warnings, " "); !strings.Contains(said, `"wet"`) || strings.Contains(said, "x_0") {
+		t.Errorf("%q", said)
+	}
+}

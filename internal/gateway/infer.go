@@ -20,7 +20,7 @@ import (
 type Infer struct {
 	Job        string          `json:"job,omitempty"`    // its id; made up without it. The same request under the same id is the same job
 	Tenant     string          `json:"tenant,omitempty"` // whose job it is
-	Model      json.RawMessage `json:"model,omitempty"`  // native JSON
+	Model      json.RawMessage `json:"model,omitempty"`  // native JSON, or the name of a registered one as model_name has it
 	Text       string          `json:"text,omitempty"`   // a model file
 	Format     string          `json:"format,omitempty"` // of text, where that does not tell
 	ModelName  string          `json:"model_name,omitempty"`
@@ -118,16 +118,22 @@ func answerOf(a *wire.Answer) Answer {
 	if out.Results == nil {
 		out.Results = []query.Result{}
 	}
+	names := a.Named()
 	for i := range out.Results {
-		out.Results[i].Name(a.Named())
+		out.Results[i].Name(names)
+	}
+	if out.Error != nil {
+		named := *out.Error
+		named.Message = names.Text(named.Message)
+		out.Error = &named
 	}
 	return out
 }
 
 // request reads the request; named says that its client chose the job's id.
 func (c *call) request(ctx context.Context) (named, async bool, request *wire.Request, err error) {
-	var in Infer
-	if err := c.decode(&in); err != nil {
+	in, err := c.asked()
+	if err != nil {
 		return false, false, nil, err
 	}
 	if in.Queries == nil {

@@ -47,8 +47,8 @@ func utilities(text json.RawMessage, l *factorgraph.Labels, target int) (rows []
 			name := fmt.Sprint(i)
 			byName[name], actions = row, append(actions, name)
 		}
-	} else if err := json.Unmarshal(text, &byName); err != nil {
-		return nil, nil, fmt.Errorf(`an object of actions is needed, {"wait": {"yes": -20}}: %w`, err)
+	} else if json.Unmarshal(text, &byName) != nil {
+		return nil, nil, errors.New(`an object of actions is needed, {"wait": {"yes": -20}}`)
 	} else {
 		actions = slices.Sorted(maps.Keys(byName))
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/decimal"
+	"github.com/basetensor/basetensor/internal/jsontext"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -119,7 +120,7 @@ func (v *Values) UnmarshalJSON(b []byte) error {
 func fields(b []byte, needed string, f func(key string, raw json.RawMessage) error) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.Join(err, errors.New(needed))
+		return errors.New(needed)
 	}
 	for d.More() {
 		key, err := d.Token()
@@ -149,7 +150,7 @@ func (v *value) read(raw json.RawMessage) (err error) {
 	case '[':
 		var weights []*decimal.Number
 		if err := json.Unmarshal(raw, &weights); err != nil {
-			return fmt.Errorf("%w: %w", errValue, err)
+			return fmt.Errorf("%w: %w", errValue, jsontext.Explain(raw, err))
 		}
 		v.weights = []float64{}
 		for _, w := range weights {
@@ -168,7 +169,7 @@ func (v *value) read(raw json.RawMessage) (err error) {
 			}
 			var number decimal.Number
 			if err := json.Unmarshal(raw, &number); err != nil {
-				return fmt.Errorf("%w: %w", errValue, err)
+				return fmt.Errorf("%w: %w", errValue, jsontext.Explain(raw, err))
 			}
 			w.w = float64(number)
 			v.by = append(v.by, w)
@@ -320,7 +321,7 @@ func (v *Variable) UnmarshalJSON(b []byte) error {
 	}
 	var n json.Number
 	if err := json.Unmarshal(b, &n); err != nil || n == "" {
-		return errors.Join(errors.New("the name or the position of a variable is needed"), err)
+		return errors.New("the name or the position of a variable is needed")
 	}
 	*v = Variable(n)
 	return nil

@@ -41,7 +41,7 @@ func literals(list []string) (v Values) {
 func (v *Values) literals(b []byte) error {
 	var list []json.Number
 	if err := json.Unmarshal(b, &list); err != nil {
-		return errors.Join(errors.New("an object of variables and values, or a list of literals is needed: [3, -7]"), err)
+		return errors.New("an object of variables and values, or a list of literals is needed: [3, -7]")
 	}
 	var words []string
 	for _, n := range list {

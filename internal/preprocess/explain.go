@@ -24,24 +24,91 @@ type Conflict struct {
 	Variables []int // whose weights take part: evidence and factors of order one
 	Cores     []int // for cores "factors": the c-th factor of order two or more, counted from 0
 	Links     []int // other links; for cores "variables" the factors of order two or more
+
+	observed []int   // of Variables: the one value that has a weight, −1: several have
+	scopes   [][]int // of Cores and Links: their variables
 }
 
-// String says the conflict in words.
+// String says the conflict in words, by positions of variables and values: query.Names.Text knows their form.
 func (c *Conflict) String() string {
 	var parts []string
-	for _, l := range []struct {
-		what string
-		list []int
-	}{{"the weights of variables", c.Variables}, {"cores", c.Cores}, {"links", c.Links}} {
-		if len(l.list) > 0 {
-			parts = append(parts, fmt.Sprintf("%s %v", l.what, l.list))
+	for k, v := range c.Variables {
+		if x := c.observed[k]; x >= 0 {
+			parts = append(parts, fmt.Sprintf("variable %d = %d", v, x))
+		} else {
+			parts = append(parts, fmt.Sprintf("the weights of variable %d", v))
 		}
 	}
-
-	if parts == nil {
-		return "the scale is 0"
+	for _, scope := range c.scopes {
+		of := make([]string, len(scope))
+		for k, v := range scope {
+			of[k] = fmt.Sprintf("variable %d", v)
+		}
+		parts = append(parts, "the factor over "+strings.Join(of, ", "))
 	}
-	return strings.Join(parts, ", ") + " contradict each other"
+
+	switch len(parts) {
+	case 0:
+		return "the scale is 0"
+	case 1:
+		return parts[0] + " is impossible"
+	}
+	return strings.Join(parts, "; ") + " contradict each other"
+}
+
+// describe fills in what String says of the tensors.
+func (c *Conflict) describe(net *btn.Network) {
+	for _, v := range c.Variables {
+		only, positive := -1, 0
+		for x, w := range net.Links[net.Variables[v].Link].T.(*tensor.CP).Weights {
+			if w != 0 {
+				only = x
+				positive++
+			}
+		}
+		if positive != 1 {
+			only = -1
+		}
+		c.observed = append(c.observed, only)
+	}
+	owners := map[int][]int{} // by leg: the variables of the other tensor that has it
+	variable := make([]int, len(net.Links))
+	for i, v := range net.Variables {
+		variable[v.Link] = i + 1
+	}
+	for j, l := range net.Links {
+		for _, leg := range l.Legs {
+			if variable[j] > 0 {
+				owners[leg] = append(owners[leg], variable[j]-1)
+			}
+		}
+	}
+	for _, core := range c.Cores {
+		c.scopes = append(c.scopes, scopeOf(net.Cores[core].Legs, owners))
+	}
+	for _, core := range net.Cores { // which stand for variables, where links are factors
+		of := scopeOf(core.Legs, owners)
+		for _, leg := range core.Legs {
+			if owners[leg] == nil && len(c.Links) > 0 {
+				owners[leg] = of
+			}
+		}
+	}
+	for _, link := range c.Links {
+		c.scopes = append(c.scopes, scopeOf(net.Links[link].Legs, owners))
+	}
+}
+
+// scopeOf returns the variables of legs, each once.
+func scopeOf(legs []int, owners map[int][]int) (scope []int) {
+	for _, leg := range legs {
+		for _, v := range owners[leg] {
+			if !slices.Contains(scope, v) {
+				scope = append(scope, v)
+			}
+		}
+	}
+	return scope
 }
 
 // part is a tensor of the network that may be replaced by ones.
@@ -91,6 +158,7 @@ func Explain(ctx context.Context, net *btn.Network) (*Conflict, error) {
 	slices.Sort(c.Variables)
 	slices.Sort(c.Cores)
 	slices.Sort(c.Links)
+	c.describe(net)
 	return c, nil
 }
 

@@ -51,8 +51,8 @@ func TestExplainNamesTheContradiction(t *testing.T) {
 			c.Links != nil {
 			t.Errorf("maps %s: %v", maps, c)
 		}
-		if got, want := c.String(), "the weights of variables [3 6], cores [6 8 10] contradict "+
-			"each other"; got != want {
+		if got, want := c.String(), "variable 3 = 1; variable 6 = 0; the factor over variable 3, variable 4; "+
+			"the factor over variable 4, variable 5; the factor over variable 5, variable 6 contradict each other"; got != want {
 			t.Errorf("in words: %q, want %q", got, want)
 		}
 	}

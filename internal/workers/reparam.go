@@ -220,7 +220,10 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 		Timings:    map[string]float64{w.Stage: milliseconds(began)},
 	}
 
-	if slices.ContainsFunc(queries, func(q query.Query) bool { return q.OfVariables() }) {
+	// What is said of variables, and why evidence is impossible, is said by name.
+	if slices.ContainsFunc(queries, func(q query.Query) bool {
+		return q.OfVariables() || len(q.Evidence.Hard)+len(q.Evidence.Soft) > 0
+	}) {
 		out.Names = known.Names
 	}
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/jsontext"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -60,7 +61,7 @@ func decode(data []byte, l Limits) (*factorgraph.Model, error) {
 		}
 	}
 	if err != nil {
-		return nil, syntaxError("%w", err)
+		return nil, syntaxError("%w", jsontext.Explain(data, err))
 	}
 	m, err := f.model(l)
 	if err != nil {

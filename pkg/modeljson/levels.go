@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/jsontext"
 	"github.com/basetensor/basetensor/pkg/countspace"
 )
 
@@ -35,7 +36,7 @@ func (l *levels) UnmarshalJSON(data []byte) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	return d.Decode(&l.own)
+	return jsontext.Explain(data, d.Decode(&l.own))
 }
 
 // decode returns the levels over a scope of these dimensions.

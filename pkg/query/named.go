@@ -1,6 +1,10 @@
 package query
 
-import "strconv"
+import (
+	"regexp"
+	"slices"
+	"strconv"
+)
 
 // Named is what a result says of variables, by their names and those of their values: by positions, in decimal digits, where there are
 // none.
@@ -68,8 +72,55 @@ func (n Names) Value(v, x int) string {
 	return strconv.Itoa(x)
 }
 
-// Name fills r.Named. It does nothing without names, or where r says nothing of variables.
+// position is a variable as stages write it, x_3 or variable 3, perhaps with its value, x_3 = 1. What has names has them in quotes.
+var position = regexp.MustCompile(`(^|[^"\w])(?:x_|variable )(\d+)\b(?: = (\d+)\b)?`)
+
+// Text replaces the positions of variables and values in a text of the stages, which know nothing else, by their names in quotes.
+func (n Names) Text(text string) string {
+	if !n.Any() {
+		return text
+	}
+	return position.ReplaceAllStringFunc(text, func(found string) string {
+		parts := position.FindStringSubmatch(found)
+		v, err := strconv.Atoi(parts[2])
+		if err != nil {
+			return found
+		}
+		of := parts[1] + "variable " + parts[2]
+		if v < len(n.Variables) && n.Variables[v] != "" {
+			of = parts[1] + strconv.Quote(n.Variables[v])
+		}
+		if parts[3] == "" {
+			return of
+		}
+		x, err := strconv.Atoi(parts[3])
+		if value := n.Value(v, x); err == nil && value != parts[3] {
+			return of + " = " + strconv.Quote(value)
+		}
+		return of + " = " + parts[3]
+	})
+}
+
+// nameTexts has the names in what r says in words.
+func (r *Result) nameTexts(n Names) {
+	if r.Error != nil {
+		named := *r.Error
+		named.Message = n.Text(named.Message)
+		r.Error = &named
+	}
+	if len(r.Warnings) > 0 {
+		r.Warnings = slices.Clone(r.Warnings)
+		for i := range r.Warnings {
+			r.Warnings[i] = n.Text(r.Warnings[i])
+		}
+	}
+}
+
+// Name fills r.Named, and has names in its warnings and its error. It does nothing without names.
 func (r *Result) Name(n Names) {
+	if n.Any() {
+		r.nameTexts(n)
+	}
 	if !n.Any() || r.Marginals == nil && r.Joint == nil && r.MPE == nil && r.Map == nil && r.Samples == nil &&
 		r.Conflict == nil && r.Information == nil && r.Sensitivity == nil {
 		return

@@ -137,3 +137,29 @@ func ExampleCheck() {
 	// Output:
 	// query 1: joint: joint marginal: variable 2, the model has 2
 }
+
+// Positions in words become names in quotes, where there are some.
+func TestNamesInTexts(t *testing.T) {
+	n := query.Names{Variables: []string{"smoke", "", "a \"b\""}, States: [][]string{{"no", "yes"}, nil, {"x"}}}
+	for text, want := range map[string]string{
+		"variable 0 = 1; the weights of variable 1": `"smoke" = "yes"; the weights of variable 1`,
+		"x_2 = 0, x_0 = 7 and x_9":                  `"a \"b\"" = "x", "smoke" = 7 and variable 9`,
+		`"variable 0" stays, as does prefix_x_0`:    `"variable 0" stays, as does prefix_x_0`,
+		"variable 1 = 3":                            "variable 1 = 3",
+	} {
+		got := n.Text(text)
+		if got != want || n.Text(got) != got {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	if text := "variable 0"; (query.Names{}).Text(text) != text {
+		t.Error("names of none")
+	}
+	e := &query.ErrorInfo{Message: "variable 0"}
+	r := query.Result{Error: e, Warnings: []string{"x_0"}}
+	w := r.Warnings
+	r.Name(n)
+	if r.Error.Message != `"smoke"` || r.Warnings[0] != `"smoke"` || e.Message != "variable 0" || w[0] != "x_0" {
+		t.Errorf("%+v %+v", r, r.Error)
+	}
+}

@@ -1,0 +1,96 @@
+// Package jsontext reads JSON that people write: one value, whose fields are all known, with errors that say where and what in words
+// of JSON.
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+)
+
+// Strict reads one JSON value into v. Fields that v has not got, and what follows the value, are errors.
+func Strict(b []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return Explain(b, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fmt.Errorf("%ssomething follows the end of the JSON value", line(b, d.InputOffset()))
+	}
+	return nil
+}
+
+// Explain returns an error of package encoding/json in plain words; another one as it is. b is what was read.
+func Explain(b []byte, err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%s%s", line(b, syntax.Offset), strings.Replace(syntax.Error(), "JSON input", "the text", 1))
+	case errors.As(err, &kind):
+		field := ""
+		if kind.Field != "" {
+			field = fmt.Sprintf("field %s: ", kind.Field)
+		}
+		return fmt.Errorf("%s%s%s, where %s is needed", line(b, kind.Offset), field, given(kind.Value), wanted(kind.Type))
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return fmt.Errorf("%sit ends in the middle", line(b, int64(len(b))))
+	}
+	if rest, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return fmt.Errorf("unknown field %s", rest)
+	}
+	if strings.HasPrefix(err.Error(), "json: ") {
+		return errors.New("a number is needed")
+	}
+	return err
+}
+
+// line says in which line of a text a byte is, counted from 1; nothing of a text of one line.
+func line(b []byte, at int64) string {
+	if !bytes.Contains(b, []byte("\n")) {
+		return ""
+	}
+	return fmt.Sprintf("line %d: ", 1+bytes.Count(b[:min(max(at, 0), int64(len(b)))], []byte("\n")))
+}
+
+// given is a value in a sentence.
+func given(value string) string {
+	kind, number, _ := strings.Cut(value, " ")
+	switch {
+	case kind == "array":
+		return "a list"
+	case kind == "object":
+		return "an object"
+	case kind == "bool":
+		return "true or false"
+	case number != "":
+		return number
+	}
+	return "a " + kind
+}
+
+// wanted is a type in a sentence.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.String:
+		return "a string"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Pointer:
+		return wanted(t.Elem())
+	}
+	return "an integer in range"
+}
