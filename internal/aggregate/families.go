@@ -48,7 +48,8 @@ func (g *sequence) judge() {
 		}
 	}
 
-	g.verdicts = []verdict{g.judgeTrack(btn.Linear), g.judgeTrack(btn.LogLinear), g.judgeSampled()}
+	sampled := g.judgeSampled()
+	g.verdicts = []verdict{g.besideModes(g.judgeTrack(btn.Linear), sampled), g.besideModes(g.judgeTrack(btn.LogLinear), sampled), sampled}
 	sound := slices.ContainsFunc(g.verdicts, func(v verdict) bool { return v.best >= 0 && v.uncertainty != nil && !g.excluded(v) })
 	var chosen verdict
 	least := math.Inf(1)

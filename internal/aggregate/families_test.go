@@ -160,6 +160,36 @@ func TestFamiliesAreJudgedTogether(t *testing.T) {
 	}
 }
 
+// TestContractionsBesideModes: where chains would have missed modes, contractions state their distance from components, and a standard
+// error of those, at least; not where they have settled, nor where nobody believes the components.
+func TestContractionsBesideModes(t *testing.T) {
+	alone := *Result(legs()).Uncertainty
+	beside := func(legs Input, ln []float64) *btn.Result {
+		in := withSampled(legs, 0.1, ln)
+		es := in.Assignment.Plan.Estimates
+		es[len(es)-1].Parts[0].(*btn.Sampled).Along.Modes = 1
+		r := Result(in)
+		return &r
+	}
+	for name, c := range map[string]struct {
+		r *btn.Result
+		u [2]float64
+	}{
+		"further than they state": {beside(legs(), even(10.08, 0.8, 100)), [2]float64{0.079, 0.085}},
+		"nearer than they state":  {beside(legs(), even(10.001, 0.8, 200)), [2]float64{0.03, 0.04}},
+		"components are sure":     {beside(legs(), even(10.05, 0.01, 4000)), [2]float64{7e-4, 1e-3}},
+		"nobody believes them":    {beside(legs(), deadwood(9, 100)), [2]float64{alone, alone}},
+	} {
+		if u := c.r.Uncertainty; u == nil || *u < c.u[0]-1e-9 || *u > c.u[1]+1e-9 {
+			t.Errorf("%s: %s", name, text(t, *c.r))
+		}
+	}
+	g := &sequence{estimates: []*estimate{{of: &btn.Estimate{Parts: []btn.Part{&btn.Sampled{Along: &btn.Sampling{Modes: 1}}}}}}}
+	if v := g.besideModes(verdict{uncertainty: finite(1e-10)}, verdict{credible: true}); *v.uncertainty != 1e-10 {
+		t.Errorf("contractions that have settled state %v", *v.uncertainty)
+	}
+}
+
 // TestEqualWeightsSayNothingOfOthers: a strong ferromagnet stated 2.7e-13 and was off by 4.5e-5, because the share of other weights among
 // the draws was 4.5e-5. What has a share of 3/N and was not seen is within what is stated, and a bound below has the last word.
 func TestEqualWeightsSayNothingOfOthers(t *testing.T) {

@@ -74,10 +74,10 @@ func (g *sequence) marginalsOf(at int) (m probabilities) {
 }
 
 // missed is what probabilities may be off by because of what Z may have missed: all of it may be of one value. Where tables forbid values
-// together states of some values may not have been seen at all; elsewhere what families disagree about counts.
+// together, or chains miss modes, states of some values may not have been seen at all; elsewhere what families disagree about counts.
 func (g *sequence) missed() float64 {
 	u := -math.Expm1(-g.apart)
-	if g.hard && g.uncertainty != nil {
+	if (g.hard || g.modes()) && g.uncertainty != nil {
 		u = max(u, *g.uncertainty)
 	}
 	return min(1, u)

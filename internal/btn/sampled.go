@@ -57,7 +57,7 @@ type Sampling struct {
 	// Product says that components begin with draws from beliefs, else from uniform distributions.
 	Product bool `msgpack:"product,omitempty"`
 	// Modes is from how many other starts chains begin beside, at most: uniform ones, where theirs are from beliefs, and modes that a search
-	// finds. A component is a chain from each start.
+	// finds. A component is a chain from each start. Of other kinds: from how many chains would have begun.
 	Modes int `msgpack:"modes,omitempty"`
 	// Of is how many components there are altogether where states are drawn among them: then none of the network's variables is summed
 	// out beforehand, and Shape is that of its tables of terms. 0: Z and marginals alone.

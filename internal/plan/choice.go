@@ -177,7 +177,7 @@ func (a *assigner) mixed(
 	share := policy.UnclearShare
 	switch {
 	case !legs.tried:
-	case legs.discarded <= policy.Resolved: // at any bond up to policy.FirstBond
+	case legs.discarded <= policy.Resolved && along.Modes == 0: // at any bond up to policy.FirstBond
 		share = policy.LeastShare
 	case legs.discarded >= legs.unresolved && along.Spread <= policy.Drawable:
 		share = 1 - policy.LeastShare

@@ -32,6 +32,10 @@ func seek(
 		return variance, err
 	}
 	p.Modes = min(n, int(work/(policy.ModesChains*each))-1)
+	// Chains that are too short for the model miss what longer ones find.
+	longest := m.Rungs(p.Step, work/(policy.ModesChains*p.Starts()))
+	p.Rungs = int(max(float64(few), min(longest, float64(few)*variance/policy.WeightVariance)))
+	each = m.Flops(p.Step, p.Rungs)
 	chains := groups(min(work/(each*p.Starts()), policy.PilotChains))
 	const first = 4 * policy.ProductChains // others than those of the pilot
 	w, err := m.Run(ctx, p, first, first+chains, 1, true)

@@ -128,6 +128,7 @@ func draw(ctx context.Context, c *problem.Chains, s btn.Settings) (along *btn.Sa
 	}
 	roomless := c.Model.Bytes(problem.Path(along), annealing.Group, 1, true) > float64(s.Memory)
 	if err == nil && other != nil && (roomless || promise(other, c, s.Budget) < promise(along, c, s.Budget)) {
+		other.Modes = along.Modes
 		along = other
 	}
 	return along, whole, err
