@@ -197,7 +197,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 
 // surface is how many functions, methods and types the public packages export. It may fall; whoever lets it
 // grow says why.
-const surface = 319
+const surface = 320
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}

@@ -456,7 +456,8 @@ probability ( wet | rain ) { (no) 0.9, 0.1; (yes) 0.2, 0.8; }
 			wet(want[Answer](s, 200, "POST", "/v1/infer?evidence=wet=yes", text, "Content-Type", kind))
 		}
 	}
-	a := want[Answer](s, 200, "POST", "/v1/infer?evidence=wet=yes&target=rain&job=by-hand&method=exact&format=bif", bif, "Content-Type", "text/plain")
+	a := want[Answer](s, 200, "POST", "/v1/infer?evidence=wet=yes&target=rain&job=by-hand&method=exact&format=bif", bif,
+		"Content-Type", "text/plain")
 	wet(a)
 	if len(a.Results[0].Marginals) != 1 || a.Job != "by-hand" {
 		t.Errorf("%+v", a)
@@ -465,7 +466,8 @@ probability ( wet | rain ) { (no) 0.9, 0.1; (yes) 0.2, 0.8; }
 		t.Errorf("%+v", a.Results[0])
 	}
 	for path, words := range map[string]string{
-		"/v1/infer?evidence=wet": "VARIABLE=VALUE", "/v1/infer?evidence=wet=no&evidence=wet=yes": "twice", "/v1/infer?evidnce=x": "evidence, async",
+		"/v1/infer?evidence=wet": "VARIABLE=VALUE", "/v1/infer?evidence=wet=no&evidence=wet=yes": "twice",
+		"/v1/infer?evidnce=x":   "evidence, async",
 		"/v1/infer?mpe=perhaps": "true or false", "/v1/infer?evidence=wet=wett": `no value`, "/v1/infer?target=rein": "did you mean",
 	} {
 		s.refused(400, words, "POST", path, bif)

@@ -10,15 +10,18 @@ import (
 )
 
 // internals are words of the program's own language and libraries, which tell nobody anything.
-var internals = regexp.MustCompile(`\bjson:|\bGo\b|unmarshal|struct|reflect|strconv|goroutine|interface|nil\b|<nil>|%!|runtime|map\[|\[\]|0x[0-9a-f]|nuid|nats:|EOF|\berr\b`)
+var internals = regexp.MustCompile(`\bjson:|\bGo\b|unmarshal|struct|reflect|strconv|goroutine|interface|` +
+	`nil\b|<nil>|%!|runtime|map\[|\[\]|0x[0-9a-f]|nuid|nats:|EOF|\berr\b`)
 
 // TestErrorsSpeakPlainly: whatever is wrong with a request, the reason is in words of requests.
 func TestErrorsSpeakPlainly(t *testing.T) {
 	s := start(t, false, nil)
-	values := []string{`null`, `7`, `-1.5`, `1e999`, `"x"`, `"cloudy"`, `true`, `[]`, `{}`, `[[]]`, `[null]`, `{"a": {}}`, `[7, "x"]`, `"\u0000"`, `1e20`}
+	values := []string{`null`, `7`, `-1.5`, `1e999`, `"x"`, `"cloudy"`, `true`, `[]`, `{}`, `[[]]`, `[null]`, `{"a": {}}`,
+		`[7, "x"]`, `"\u0000"`, `1e20`}
 	fields := []string{
 		"job", "tenant", "model", "text", "format", "model_name", "queries", "settings", "deadline_ms", "async", "evidence", "event", "evid",
-		"label", "marginals", "joint", "targets", "mpe", "map", "samples", "seed", "gradients", "information", "sensitivity", "interventions",
+		"label", "marginals", "joint", "targets", "mpe", "map", "samples", "seed", "gradients",
+		"information", "sensitivity", "interventions",
 		"nothing", "",
 	}
 	settings := []string{"method", "memory", "budget", "accuracy", "components", "learn_flops", "seed", "no_exact", "nothing"}
@@ -29,7 +32,8 @@ func TestErrorsSpeakPlainly(t *testing.T) {
 				bodies = append(bodies, fmt.Sprintf(`{"model": %s}`, v))
 				continue
 			}
-			bodies = append(bodies, fmt.Sprintf(`{"model": %s, %q: %s}`, rain, f, v), fmt.Sprintf(`{"model": %s, "queries": [{%q: %s}]}`, rain, f, v))
+			bodies = append(bodies, fmt.Sprintf(`{"model": %s, %q: %s}`, rain, f, v),
+				fmt.Sprintf(`{"model": %s, "queries": [{%q: %s}]}`, rain, f, v))
 		}
 		for _, f := range settings {
 			bodies = append(bodies, fmt.Sprintf(`{"model": %s, "settings": {%q: %s}}`, rain, f, v))
@@ -41,11 +45,13 @@ func TestErrorsSpeakPlainly(t *testing.T) {
 			bodies = append(bodies, fmt.Sprintf(`{"model": {"basetensor_model": 1, "variables": [{%q: %s}], "factors": []}}`, f, v))
 		}
 		for _, f := range []string{"scope", "dense", "cp", "symmetric", "symmetry_cp"} {
-			bodies = append(bodies, fmt.Sprintf(`{"model": {"basetensor_model": 1, "variables": [{"domain": 2}], "factors": [{"scope": [0], %q: %s}]}}`, f, v))
+			bodies = append(bodies, fmt.Sprintf(
+				`{"model": {"basetensor_model": 1, "variables": [{"domain": 2}], "factors": [{"scope": [0], %q: %s}]}}`, f, v))
 		}
 		bodies = append(bodies, v)
 	}
-	bodies = append(bodies, ``, `{`, `{"model`, `{"model": `+rain, `{"model": `+rain+`} x`, "\x00", `{"text": "MARKOV"}`, `{"text": "network x {"}`, `{"text": "<"}`,
+	bodies = append(bodies, ``, `{`, `{"model`, `{"model": `+rain, `{"model": `+rain+`} x`,
+		"\x00", `{"text": "MARKOV"}`, `{"text": "network x {"}`, `{"text": "<"}`,
 		`{"text": "p cnf 1"}`, `{"text": "x", "format": "bif"}`, `{"text": "net {}", "format": "net"}`)
 	seen := 0
 	check := func(what string, status int, b []byte) {
@@ -68,13 +74,33 @@ func TestErrorsSpeakPlainly(t *testing.T) {
 		check(body, r.StatusCode, b)
 	}
 	for _, of := range [][3]string{
-		{"GET", "/v1/jobs?limit=x", ""}, {"GET", "/v1/jobs?limit=99999999999999999999", ""}, {"GET", "/v1/jobs?after=x", ""}, {"GET", "/v1/jobs?state=x", ""},
+		{"GET", "/v1/jobs?limit=x", ""},
+		{"GET", "/v1/jobs?limit=99999999999999999999", ""},
+		{"GET", "/v1/jobs?after=x", ""},
+		{"GET", "/v1/jobs?state=x", ""},
 		{"GET", "/v1/jobs?after=9999999999999999999999-x", ""},
-		{"GET", "/v1/jobs/x", ""}, {"GET", "/v1/jobs/x.y.z", ""}, {"GET", "/v1/jobs/%00", ""}, {"GET", "/v1/jobs/x/model", ""}, {"GET", "/v1/jobs/unknown/events", ""},
-		{"DELETE", "/v1/jobs/unknown", ""}, {"GET", "/v1/models/x", ""}, {"GET", "/v1/models/x@y", ""}, {"GET", "/v1/models/abcdef", ""},
-		{"GET", "/v1/models/x@99999999999999999999", ""}, {"DELETE", "/v1/models/x", ""}, {"PUT", "/v1/models/a@b", rain}, {"PUT", "/v1/models/", rain},
-		{"POST", "/v1/models", "x"}, {"POST", "/v1/models", ""}, {"POST", "/v1/models?format=x", "x"}, {"POST", "/v1/models", `{"basetensor_model": "x"}`},
-		{"POST", "/v1/dead-letters/x/replay", ""}, {"POST", "/v1/dead-letters/x.y.z/replay", ""}, {"GET", "/page/x", ""}, {"PUT", "/healthz", ""}, {"GET", "/x", ""},
+		{"GET", "/v1/jobs/x", ""},
+		{"GET", "/v1/jobs/x.y.z", ""},
+		{"GET", "/v1/jobs/%00", ""},
+		{"GET", "/v1/jobs/x/model", ""},
+		{"GET", "/v1/jobs/unknown/events", ""},
+		{"DELETE", "/v1/jobs/unknown", ""},
+		{"GET", "/v1/models/x", ""},
+		{"GET", "/v1/models/x@y", ""},
+		{"GET", "/v1/models/abcdef", ""},
+		{"GET", "/v1/models/x@99999999999999999999", ""},
+		{"DELETE", "/v1/models/x", ""},
+		{"PUT", "/v1/models/a@b", rain},
+		{"PUT", "/v1/models/", rain},
+		{"POST", "/v1/models", "x"},
+		{"POST", "/v1/models", ""},
+		{"POST", "/v1/models?format=x", "x"},
+		{"POST", "/v1/models", `{"basetensor_model": "x"}`},
+		{"POST", "/v1/dead-letters/x/replay", ""},
+		{"POST", "/v1/dead-letters/x.y.z/replay", ""},
+		{"GET", "/page/x", ""},
+		{"PUT", "/healthz", ""},
+		{"GET", "/x", ""},
 	} {
 		r := s.ask(of[0], of[1], of[2])
 		b, err := io.ReadAll(r.Body)
