@@ -114,7 +114,7 @@ func (c *inferCmd) sweep(ctx context.Context, t *console.Terminal, common *confi
 	if c.NATS == "" {
 		t.CheckRedis(ctx, c.Redis)
 	}
-	remote, closeRemote, err := c.connect(ctx, logger, provider)
+	ctx, remote, closeRemote, err := c.connect(ctx, logger, provider)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (c *inferCmd) sweep(ctx context.Context, t *console.Terminal, common *confi
 
 	bar := newProgressBar(t.Err)
 	p := &sweepProgress{bar: bar, size: size, read: &file.Count, began: time.Now()}
-	s.Tell = func(err error) { bar.clear(); t.Say(err) }
+	s.Tell = c.telling(func(err error) { bar.clear(); t.Say(err) })
 	s.Passed = p.show
 	done, err := s.Run(ctx, remote, in, t.Out, journal)
 	bar.clear()

@@ -84,7 +84,7 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	if c.NATS == "" {
 		t.CheckRedis(ctx, c.Redis)
 	}
-	remote, closeRemote, err := ask.connect(ctx, logger, provider)
+	ctx, remote, closeRemote, err := ask.connect(ctx, logger, provider)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	}
 	fitted, report, err := fit.Run(ctx, remote, request, m, data, fit.Options{
 		Iterations: c.Iterations, Tolerance: c.Tolerance, Pseudocount: c.Pseudocount, Seed: c.Seed,
-		Passed: func(s fit.Step) { c.passed(say, s) }, Tell: func(err error) { t.Say(err) },
+		Passed: func(s fit.Step) { c.passed(say, s) }, Tell: ask.telling(t.Say),
 	})
 	if err != nil {
 		return err

@@ -192,7 +192,7 @@ func (c *inferCmd) answer(
 	if c.NATS == "" {
 		t.CheckRedis(ctx, c.Redis)
 	}
-	remote, closeRemote, err := c.connect(ctx, logger, provider)
+	ctx, remote, closeRemote, err := c.connect(ctx, logger, provider)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -218,8 +218,11 @@ func (c *inferCmd) answer(
 		if _, err := remote.Submit(ctx, a.message); err != nil {
 			return nil, err
 		}
-		return remote.WaitTelling(ctx, job, func(err error) { bar.clear(); t.Say(err) })
+		return remote.WaitTelling(ctx, job, c.telling(func(err error) { bar.clear(); t.Say(err) }))
 	})
+	if cause := context.Cause(ctx); err != nil && cause != ctx.Err() {
+		err = cause // the workers ended
+	}
 	// nobody waits any more: tell the workers
 	if err != nil && c.NATS != "" && errors.Is(ctx.Err(), context.Canceled) {
 		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
@@ -249,25 +252,47 @@ func (c *inferCmd) answer(
 	return results, a.queries, nil
 }
 
-// connect reaches running workers, or starts the embedded stack.
+// telling returns what hears that nobody serves a job: nil where the workers are in this process, and there
+// however busy it is.
+func (c *inferCmd) telling(say func(error)) func(error) {
+	if c.NATS == "" {
+		return nil
+	}
+	return say
+}
+
+// connect reaches running workers, or starts the embedded stack. The context that it returns ends, with
+// the reason as its cause, when the workers of the stack do.
 func (c *inferCmd) connect(
 	ctx context.Context, logger *slog.Logger, provider trace.TracerProvider,
-) (*client.Client, func(), error) {
+) (context.Context, *client.Client, func(), error) {
 	if c.NATS != "" {
 		remote, err := natsFlag{c.NATS, c.AsNATS, c.Signing}.dial()
 		if err != nil {
-			return nil, nil, err
+			return ctx, nil, nil, err
 		}
-		return remote, remote.Close, nil
+		return ctx, remote, remote.Close, nil
 	}
 
 	stack, err := c.stack(ctx, logger, provider)
 	if err != nil {
-		return nil, nil, err
+		return ctx, nil, nil, err
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case err := <-stack.Failed:
+			end(err)
+		case <-ctx.Done():
+		}
+	}()
 	limitMemory(c.Memory) // now: the server takes its room for streams from the limit
-	return stack.Client, func() { stack.Leave(patience) }, nil
+	return ctx, stack.Client, func() { end(nil); stack.Leave(patience) }, nil
 }
+
+// ownAckWait is the silence after which a message goes to another worker. Here there is no other, and a
+// machine with much else to do may leave a heartbeat waiting for seconds.
+const ownAckWait = time.Minute
 
 // stack starts the embedded stack. Nobody else has jobs there, so that its consumers are nine, over all
 // lanes: 84 take longer than a small model.
@@ -280,6 +305,7 @@ func (c *inferCmd) stack(
 		Drain:       console.Drain,
 		Tracing:     provider,
 		OneConsumer: true,
+		AckWait:     ownAckWait,
 	}
 	if c.Cases != "" {
 		settings.MaxBytes, settings.KeepAtLeast = sweepRoom, sweepKeep

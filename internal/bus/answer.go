@@ -50,8 +50,8 @@ func (b *Bus) AnswerOr(
 			return Answered{stored.Header, stored.Data}, nil
 		case ctx.Err() != nil:
 			return a, fmt.Errorf("bus: wait for job %s: %w", job, ctx.Err())
-		case !errors.Is(err, ErrNotFound):
-			return a, err
+		case !errors.Is(err, ErrNotFound) && !errors.Is(err, context.DeadlineExceeded):
+			return a, err // a look that took too long is followed by the next
 		}
 
 		m, err := b.heard(ctx, job, done, pause)

@@ -78,7 +78,7 @@ type Bus struct {
 
 // New returns a Bus over nc. It does not ask the server anything.
 func New(nc *nats.Conn) (*Bus, error) {
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(AnswerWithin(nc, answerWithin)))
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
 	}

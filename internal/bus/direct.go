@@ -34,11 +34,11 @@ var ErrDoubtful = errors.New("bus: a message was stored with headers of the serv
 const directGet = "$JS.API.DIRECT.GET."
 
 // getWithin bounds a get whose context has no end.
-const getWithin = 30 * time.Second
+var getWithin = 30 * time.Second
 
 // direct returns one message of a stream as it is stored. The error wraps ErrNotFound if there is none.
 func (b *Bus) direct(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := b.bounded(ctx)
 	defer cancel()
 	reply, err := b.requestDirect(ctx, stream, q)
 	var m *jetstream.RawStreamMsg
@@ -71,11 +71,11 @@ func (b *Bus) noAnswer(ctx context.Context, q question) (*jetstream.RawStreamMsg
 }
 
 // bounded returns a context that ends.
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+func (b *Bus) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ends := ctx.Deadline(); ends {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, getWithin)
+	return context.WithTimeout(ctx, b.AnswerWithin(getWithin))
 }
 
 // requestDirect sends a question. One for the last message on a subject says so in its own subject, by which a server may allow it.

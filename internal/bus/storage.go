@@ -156,7 +156,7 @@ func (b *Bus) watch(ctx context.Context, subject string, known bool) (context.Co
 	inner, cancel := context.WithCancelCause(ctx)
 
 	connection := b.NC.Stats().Reconnects
-	after := storeWithin
+	after := b.AnswerWithin(storeWithin)
 	if known {
 		after = askEvery
 	}
@@ -190,7 +190,7 @@ func pause(ctx context.Context, d time.Duration) {
 // passes reports whether a stream answers a message that it cannot take, because it would have to
 // follow one that never comes.
 func (b *Bus) passes(ctx context.Context, subject string) bool {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	ctx, cancel := context.WithTimeout(ctx, b.AnswerWithin(askWithin))
 	defer cancel()
 
 	_, err := b.JS.PublishMsg(

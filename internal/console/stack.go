@@ -66,6 +66,7 @@ func StartStack(
 		Keep:        c.Keep,
 		KeepAtLeast: c.KeepAtLeast,
 		OneConsumer: c.OneConsumer,
+		AckWait:     c.AckWait,
 	})
 	if err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, err)

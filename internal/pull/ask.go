@@ -52,18 +52,18 @@ func (p *puller) ask() {
 		if have > want/2 || at.Before(l.again) || !behind || !p.room(l) {
 			continue
 		}
-		open, lost := l.patience(at, expiry)
+		open, lost := p.patience(l, at, expiry)
 		p.pull(l, want-have, open, at.Add(lost))
 	}
 }
 
 // patience returns how long a request to the lane stays open that is to be for expiry, and when it counts as lost.
-func (l *lane) patience(at time.Time, expiry time.Duration) (open, lost time.Duration) {
+func (p *puller) patience(l *lane, at time.Time, expiry time.Duration) (open, lost time.Duration) {
 	if at.Sub(l.troubled) < troubledFor {
 		open = min(expiry, troubledExpiry)
 		return open, open + troubledLost
 	}
-	return expiry, expiry + lostAfter
+	return expiry, expiry + p.bus.AnswerWithin(lostAfter)
 }
 
 // askBeyond requests messages of other tenants than those that have all slots: it waits at the lanes
@@ -84,7 +84,7 @@ func (p *puller) askBeyond(at time.Time) {
 		}
 		if !l.busy() {
 			p.waits = true
-			open, lost := l.patience(at, pullExpiry)
+			open, lost := p.patience(l, at, pullExpiry)
 			p.pull(l, 1, open, at.Add(lost))
 			continue
 		}
@@ -92,7 +92,7 @@ func (p *puller) askBeyond(at time.Time) {
 		if at.Sub(l.looked) >= lookEvery {
 			l.looked = at
 			// behind many of a tenant there may be many
-			p.pull(l, max(1, min(barred, burst)), 0, at.Add(lookLost))
+			p.pull(l, max(1, min(barred, burst)), 0, at.Add(p.bus.AnswerWithin(lookLost)))
 		}
 	}
 	if looks {
@@ -118,7 +118,7 @@ func (p *puller) look(at time.Time) {
 			continue
 		}
 		if p.room(l) {
-			p.pull(l, 1, 0, at.Add(lookLost))
+			p.pull(l, 1, 0, at.Add(p.bus.AnswerWithin(lookLost)))
 			return
 		}
 	}

@@ -123,11 +123,12 @@ func TestASilentWorkerTakesAMessageOnce(t *testing.T) {
 func TestWhoDoesNotAnswerIsAskedMoreOften(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	s, err := embedded.Start(ctx, embedded.Options{NoRedis: true})
+	s, err := embedded.Start(ctx, embedded.Options{NoRedis: true, Listen: true})
 	must(t, err)
 	defer s.Close()
-	nc, err := s.Connect("test")
+	nc, err := nats.Connect(s.NATSURL()) // a server in the process is slow at most
 	must(t, err)
+	defer nc.Close()
 	b, err := bus.New(nc)
 	must(t, err)
 

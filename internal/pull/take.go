@@ -64,7 +64,7 @@ func (p *puller) check(l *lane) {
 	}
 	p.checking = true
 	go func() {
-		ctx, cancel := context.WithTimeout(p.in.Hard, lookLost)
+		ctx, cancel := context.WithTimeout(p.in.Hard, p.bus.AnswerWithin(lookLost))
 		defer cancel()
 		_, err := p.bus.JS.Consumer(ctx, p.in.Stream, l.consumer)
 		if !bus.Missing(err) {

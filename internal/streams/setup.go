@@ -59,7 +59,7 @@ func unavailable(err error) bool {
 }
 
 func setup(ctx context.Context, nc *nats.Conn, c Config) error {
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(bus.AnswerWithin(nc, answerPatience)))
 	room := c.MaxBytes
 	if err == nil {
 		c, room, err = asBefore(ctx, js, c)

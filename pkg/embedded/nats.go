@@ -10,8 +10,14 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// readyWithin is how long a started server may take to recover its streams and accept connections.
-const readyWithin = 30 * time.Second
+const (
+	// readyWithin is how long a started server may take to recover its streams and accept connections.
+	readyWithin = time.Minute
+
+	// ownWithin is how long server and connections within the process wait for each other: both are there
+	// as long as the process, and slow where other processes have the processors.
+	ownWithin = time.Minute
+)
 
 // streamBuffer is how many bytes a stream may have that wait to be stored: two objects may be on their way at once, of each of which
 // the client library has up to 4,000 chunks of 128 KiB in flight. With the server's own 128 MiB it drops chunks of large objects where
@@ -30,6 +36,8 @@ func startNATS(o Options, dir string) (*server.Server, error) {
 		SyncAlways:             o.Sync,
 		DisableJetStreamBanner: true,
 		StreamMaxBufferedSize:  streamBuffer,
+		WriteDeadline:          ownWithin,
+		AuthTimeout:            ownWithin.Seconds(),
 	}
 	if o.Listen {
 		opts.Host, opts.Port, opts.Authorization = o.Host, o.Port, o.Token
@@ -45,9 +53,6 @@ func startNATS(o Options, dir string) (*server.Server, error) {
 		return nil, fmt.Errorf("embedded: nats-server: %w", err)
 	}
 	log := natsLogger{log: o.Logger, fatal: make(chan string, 1)}
-	if log.log == nil {
-		log.log = slog.New(slog.DiscardHandler)
-	}
 	srv.SetLoggerV2(log, false, false, false)
 	srv.Start()
 	if err := ready(srv, log.fatal); err != nil {

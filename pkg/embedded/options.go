@@ -58,6 +58,9 @@ func (o Options) withDefaults() Options {
 	if o.Host == "" {
 		o.Host = "127.0.0.1"
 	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	if o.MaxPayload == 0 {
 		o.MaxPayload = DefaultMaxPayload
 	}

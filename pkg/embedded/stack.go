@@ -84,7 +84,10 @@ func startRedis(o Options) (*miniredis.Miniredis, error) {
 
 // Connect returns a connection within the process. Close closes it, if nobody did before.
 func (s *Stack) Connect(name string) (*nats.Conn, error) {
-	nc, err := nats.Connect("", nats.InProcessServer(s.nats), nats.Name(name), nats.Token(s.options.Token))
+	nc, err := nats.Connect("", nats.InProcessServer(s.nats), nats.Name(name), nats.Token(s.options.Token),
+		nats.Timeout(ownWithin), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			s.options.Logger.Warn("NATS", "error", err)
+		}))
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "embedded: connect: %w", err)
 	}
