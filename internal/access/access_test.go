@@ -113,13 +113,16 @@ func (g *guarded) trust(c *pipeline.Config) {
 	c.AnswersSeed = filepath.Join(g.dir, access.AnswersSeed)
 }
 
-// run starts all four workers, each as the user of its stage, with its keys.
-func (g *guarded) run(c pipeline.Config) {
+// run starts workers, all four unless stages are named, each as the user of its stage, with its keys.
+func (g *guarded) run(c pipeline.Config, stages ...pipeline.Stage) {
 	g.t.Helper()
+	if len(stages) == 0 {
+		stages = pipeline.Stages()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	defer g.t.Cleanup(func() { cancel(); all.Wait() }) // before the connections are closed
-	for _, stage := range pipeline.Stages() {
+	for _, stage := range stages {
 		c := c
 		nc, refused := g.connect(string(stage))
 		c.NC = nc

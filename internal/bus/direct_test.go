@@ -122,8 +122,8 @@ func TestForgedServerHeaders(t *testing.T) {
 	}
 }
 
-// An answer whose headers repeat or hide the server's is none, to a tenant's user, who may not ask the leader, and to everybody else, even if
-// a worker signed it. The aggregator alone removes it, and stores the true one.
+// An answer whose headers repeat or hide the server's is none, to a tenant's user, who may not ask the leader, and to everybody else, even
+// if a worker signed it. The aggregator alone removes it, and stores the true one.
 func TestAnswersWithServerHeaders(t *testing.T) {
 	ctx := t.Context()
 	server, err := embedded.Start(ctx, embedded.Options{Listen: true, NoRedis: true})

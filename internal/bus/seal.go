@@ -41,7 +41,7 @@ func (b *Bus) sign(m *nats.Msg, delivered string) error {
 	if kind != message.KindAnswer {
 		return nil
 	}
-	signature, err := b.guard.Answers.Sign(delivered, digestOf(m.Header), contentOf(m.Header, m.Data))
+	signature, err := b.guard.Answers.Sign(delivered, digestOf(m.Header), statedOf(m.Header, m.Data))
 	if signature != "" {
 		m.Header[seal.Signature] = []string{signature}
 	}
@@ -76,12 +76,15 @@ func (b *Bus) signed(subject string, h nats.Header, data []byte) bool {
 	switch {
 	case kind == message.KindAnswer && g.Answers != nil:
 		said := h[seal.Signature]
-		return len(said) < 2 && g.Answers.Verify(first(said), subject, digestOf(h), contentOf(h, data))
+		return len(said) < 2 && g.Answers.Verify(first(said), subject, digestOf(h), statedOf(h, data))
 	case g.Keys != nil && message.Internal(kind):
 		return g.Keys.Verify(first(h[seal.Header]), subject, blobOf(h), data)
 	}
 	return true
 }
+
+// Verifies reports whether some messages are not believed: Genuine then needs their payload.
+func (b *Bus) Verifies() bool { return b.guard.Keys != nil || b.guard.Answers != nil }
 
 // Believed is Genuine for a message that was delivered. One that is not may have been damaged on its way: it is fetched again, and
 // takes the bytes that are stored if those are genuine.
@@ -191,10 +194,11 @@ func blobOf(h nats.Header) string { return first(h[headerBlob]) }
 // digestOf returns the digest of the request that a message belongs to, or "".
 func digestOf(h nats.Header) string { return first(h[wire.HeaderDigest]) }
 
-// contentOf returns the digest of a message's payload, wherever it is.
-func contentOf(h nats.Header, data []byte) string {
-	if blob := blobOf(h); blob != "" {
-		return blob
+// statedOf returns what an answer states: the digest of its payload, wherever that is, and its status for lists.
+func statedOf(h nats.Header, data []byte) string {
+	content := blobOf(h)
+	if content == "" {
+		content = wire.Digest(data)
 	}
-	return wire.Digest(data)
+	return content + " " + first(h[message.HeaderStatus])
 }

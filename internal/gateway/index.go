@@ -160,12 +160,14 @@ func (x *index) read(
 	return nil
 }
 
-// follow reads the headers of a stream from a sequence on, of so many messages at most.
+// follow reads the headers of a stream from a sequence on, of so many messages at most, and payloads where they are needed to know
+// whether an answer is forged.
 func (x *index) follow(
 	ctx context.Context, stream string, from uint64, count int, stored func(jetstream.Msg, message.Subject, uint64, int64),
 ) error {
 	consumer, err := x.bus.JS.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from, HeadersOnly: true,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
+		HeadersOnly:       stream != bus.StreamAnswer || !x.bus.Verifies(),
 		InactiveThreshold: time.Minute, MaxResetAttempts: 3,
 	})
 	if err != nil {
@@ -208,8 +210,11 @@ func (x *index) modelStored(m jetstream.Msg, of message.Subject, sequence uint64
 	l.model, l.Submitted = sequence, at
 }
 
-// answerStored notes an answer.
+// answerStored notes an answer, unless it is forged.
 func (x *index) answerStored(m jetstream.Msg, of message.Subject, sequence uint64, at int64) {
+	if bus.Sound(m.Headers()) != nil || !x.bus.Genuine(m.Subject(), m.Headers(), m.Data()) {
+		return
+	}
 	l := x.job(m, of.Job)
 	l.answer, l.Answered = sequence, at
 	if l.Status = m.Headers().Get(message.HeaderStatus); l.Status == "" {

@@ -108,7 +108,7 @@ func NewAnswersSeed() (string, error) {
 	return string(seed), err
 }
 
-// answer is what is signed of an answer: the subject that it is stored on, the digests of the request and of the answer's bytes. It
+// answer is what is signed of an answer: the subject that it is stored on, the digest of the request and what the answer states. It
 // has the lengths of both texts, so no two answers look alike, and begins with what it is, so that no other signature of the key is one.
 func answer(subject, request, content string) []byte {
 	b := []byte("basetensor: answer, 1\n")
@@ -119,8 +119,8 @@ func answer(subject, request, content string) []byte {
 	return append(b, content...)
 }
 
-// Sign returns the signature of an answer, "" without a seed: of the subject that it is stored on, the digest of its request and that of
-// its own bytes.
+// Sign returns the signature of an answer, "" without a seed: of the subject that it is stored on, the digest of its request, and what it
+// states: the digest of its bytes and its status.
 func (a *Answers) Sign(subject, request, content string) (string, error) {
 	if a == nil || a.seeds == nil {
 		return "", nil

@@ -232,7 +232,8 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		s.answered.Add(1)
 		s.metrics.Request(metrics.Answered, time.Since(began))
 		h := nats.Header(message.Headers(&wire.Answer{}, m.Job, digest, m.Tenant))
-		for _, signed := range []string{seal.Header, seal.Signature} { // by the aggregator, who is believed
+		// by the aggregator, who is believed, and what it signs
+		for _, signed := range []string{seal.Header, seal.Signature, message.HeaderStatus} {
 			if v := answer.Header[signed]; len(v) > 0 {
 				h[signed] = v
 			}
