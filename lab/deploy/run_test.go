@@ -311,6 +311,8 @@ func production(t *testing.T, bin string, how func(pod, []string, map[string]str
 		"servers/nats-ca.pem": certificates.CA, "servers/redis-ca.pem": certificates.CA,
 		"servers/redis-password": write("redis-password", []byte("s3cret\n")),
 		"messages/keys":          filepath.Join(keys, access.MessageKeys),
+		"answers/key":            filepath.Join(keys, access.AnswersKey),
+		"answers-seed/seed":      filepath.Join(keys, access.AnswersSeed),
 	}
 	for _, role := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator", "operator"} {
 		files["nats-"+role+"/nkey"] = filepath.Join(keys, role+".nk")
