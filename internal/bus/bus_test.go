@@ -206,7 +206,7 @@ func TestBlobInUseDoesNotExpire(t *testing.T) {
 	s, err := b.Stream(ctx, bus.StreamBlob)
 	must(t, err)
 	c := s.CachedInfo().Config
-	c.MaxAge = time.Second
+	c.MaxAge = 12 * time.Second
 	_, err = b.JS.UpdateStream(ctx, c)
 	must(t, err)
 	_, err = s.Info(ctx)
@@ -222,10 +222,10 @@ func TestBlobInUseDoesNotExpire(t *testing.T) {
 			m.Sequence != first.Sequence {
 			t.Errorf("a young blob was written again: %v", err)
 		}
-		time.Sleep(600 * time.Millisecond)
+		time.Sleep(7 * time.Second)
 		_, err = b.PutBlob(ctx, data)
 		must(t, err)
-		time.Sleep(600 * time.Millisecond)
+		time.Sleep(7 * time.Second)
 		if got, err := b.GetBlob(ctx, digest); err != nil || !bytes.Equal(got, data) {
 			t.Errorf("%d bytes: %v", len(data), err)
 		}

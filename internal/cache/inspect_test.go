@@ -15,7 +15,7 @@ import (
 // exerciseInspection is the same for a Redis of either kind. idle says whether it knows when a key was last asked for.
 func exerciseInspection(t *testing.T, url string, idle bool) {
 	s := &store{values: map[string][]byte{}}
-	c := open(t, url, Options{MaxValue: 1000, Overflow: s, TTL: time.Hour, Jitter: -1, Timeout: time.Second})
+	c := open(t, url, Options{MaxValue: 1000, Overflow: s, TTL: time.Hour, Jitter: -1})
 	model, other := strings.Repeat("a", 64), strings.Repeat("b", 64)
 	keys := []string{
 		keyOf("1", "small"), keyOf("1", "large"), NetworkKey("1", model, "x"), NetworkKey("1", other, "x"),
@@ -64,7 +64,7 @@ func exerciseInspection(t *testing.T, url string, idle bool) {
 	if _, value, blob, err = c.Show(ctx, keys[1]); err != nil || len(value) != 5000 || blob != digest.Of(value) {
 		t.Errorf("%d bytes, %q, %v", len(value), blob, err)
 	}
-	without := open(t, url, Options{Timeout: time.Second})
+	without := open(t, url, Options{})
 	if _, value, blob, err = without.Show(ctx, keys[1]); err != nil || value != nil || len(blob) != 64 {
 		t.Errorf("%d bytes, %q, %v", len(value), blob, err)
 	}

@@ -18,10 +18,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// slowest is what simplifying a reference model may take while others use the machine;
-// a tenth of it is usual.
-const slowest = 3 * time.Second
-
 // feasible is the flops up to which reference models are contracted by the tests.
 const feasible = 2e7
 
@@ -59,9 +55,6 @@ func TestReferenceModels(t *testing.T) {
 			if s.After.Indices > s.Before.Indices && s.Stars+s.Chains == 0 ||
 				after.Log2Table > before.Log2Table+3 {
 				t.Errorf("not simpler: %v", s)
-			}
-			if took > slowest {
-				t.Errorf("took %v", took)
 			}
 			if after.Flops > feasible {
 				t.Logf("not contracted: %.2g flops", after.Flops)

@@ -211,9 +211,6 @@ func TestHighArityIsQuick(t *testing.T) {
 			if flops > 1e6 {
 				t.Errorf("%s: %.3g flops", c.name, flops)
 			}
-			if took > 2*time.Second { // milliseconds where nobody else computes
-				t.Errorf("%s: took %v", c.name, took)
-			}
 		}
 	}
 }

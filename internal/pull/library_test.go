@@ -50,7 +50,7 @@ func (c lateConn) Write(b []byte) (int, error) {
 // lane 3.
 func lateBus(t *testing.T, n int) (context.Context, *bus.Bus) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	s, err := embedded.Start(ctx, embedded.Options{NoRedis: true, Listen: true})
 	must(t, err)
 	// every message is a write

@@ -28,7 +28,7 @@ const coin = "MARKOV\n1\n2\n1\n1 0\n2\n0.5 0.5\n"
 // open returns a client on a server without workers.
 func open(t *testing.T) (context.Context, *embedded.Stack, *nats.Conn, *client.Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	s, err := embedded.Start(ctx, embedded.Options{NoRedis: true})
 	if err != nil {
 		t.Fatal(err)

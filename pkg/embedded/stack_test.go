@@ -27,7 +27,7 @@ const model = "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n"
 
 func ask(t *testing.T, c *client.Client, job string) *wire.Answer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if _, err := c.Submit(ctx, wire.Request{Job: job, UAI: model, Queries: []query.Query{{}}}); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func start(t *testing.T, o embedded.Options) (*embedded.Stack, func()) {
 			if err != nil {
 				t.Errorf("workers: %v", err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Error("the workers outlive the stack")
 		}
 	}

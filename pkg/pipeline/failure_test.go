@@ -259,14 +259,15 @@ func TestKilledWorker(t *testing.T) {
 // for ever.
 func TestHeartbeatAndCeiling(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	var runs atomic.Int32
 	c := quick
-	c.Ceiling = 3 * time.Second
+	c.AckWait = 3 * time.Second // a busy machine keeps a heartbeat back for less
+	r := newRig(t, embedded.Options{NoRedis: true}, c)
+	var runs atomic.Int32
+	c.Ceiling = guard
 	r.run(c.WithHook(func(s pipeline.Stage, subject message.Subject) {
 		if s == pipeline.StageContract && subject.Job == "slow" {
 			runs.Add(1)
-			time.Sleep(3 * quick.AckWait)
+			time.Sleep(3 * c.AckWait)
 		}
 	}), pipeline.Stages()...)
 	w, _ := request(t, "slow", grid(t, 2, 2, 1), btn.Settings{})

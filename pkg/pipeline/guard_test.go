@@ -46,7 +46,7 @@ func TestHandlersThatDoNotReturn(t *testing.T) {
 			before := hop.LostGoroutines()
 			r := newRig(t, embedded.Options{NoRedis: true}, quick)
 			c := quick
-			c.Ceiling, c.Overdue, c.Concurrency, c.Metrics = 200*time.Millisecond, 100*time.Millisecond, 1, metrics.New()
+			c.Ceiling, c.Overdue, c.Concurrency, c.Metrics = 3*time.Second, 100*time.Millisecond, 1, metrics.New()
 			var told atomic.Pointer[hop.HungError]
 			c.Hung = func(e *hop.HungError) { told.Store(e) }
 			c, release, _ := hanging(t, c, stage)

@@ -119,7 +119,7 @@ func TestDeadline(t *testing.T) {
 	if n := r.messages("BTN_PARTIAL"); n != 0 {
 		t.Errorf("%d chunks were contracted after the deadline", n)
 	}
-	w.Job, w.DeadlineMS = "in-time", 5000
+	w.Job, w.DeadlineMS = "in-time", guard.Milliseconds()
 	r.submit(w)
 	if a := r.wait("in-time"); a.Status != wire.StatusOK {
 		t.Errorf("%s %v", a.Status, a.Error)
@@ -141,11 +141,11 @@ func TestDeadlineIsTheTimers(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.StageReparam, pipeline.StageLearn)
 	w, _ := request(t, "late", grid(t, 2, 2, 1), btn.Settings{})
-	w.DeadlineMS = 400
+	w.DeadlineMS = 10_000 // its task is there by then
 	began := time.Now()
 	r.submit(w)
 	r.eventually("there is a task, and its deadline has passed", func() bool {
-		return r.messages("BTN_TASK") > 0 && time.Since(began) > 500*time.Millisecond
+		return r.messages("BTN_TASK") > 0 && time.Since(began) > 10_100*time.Millisecond
 	})
 	r.run(quick, pipeline.StageContract)
 	r.eventually("the task is put off", func() bool {

@@ -388,7 +388,7 @@ func TestRequestsOnARealServer(t *testing.T) {
 		r.must(err)
 		go func() { done <- pipeline.Run(running, withConn(quick, worker), pipeline.Stages()...) }()
 		for _, ask := range []wire.Request{w, byDigest(w, digest), byDigest(w, digest)} {
-			ask.DeadlineMS = 20000
+			ask.DeadlineMS = guard.Milliseconds()
 			a, err := r.patiently(ask)
 			r.must(err)
 			for q := range want {
