@@ -284,7 +284,7 @@ func arrives(t *testing.T, from, watcher *nats.Conn, seen *nats.Subscription, te
 		if n == 0 {
 			return yes
 		}
-		m, err := seen.NextMsg(time.Second)
+		m, err := seen.NextMsg(time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

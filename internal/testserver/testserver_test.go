@@ -58,7 +58,7 @@ func TestRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(2 * time.Second))
+	c.SetDeadline(time.Now().Add(time.Minute))
 	c.Write([]byte("CONFIG GET maxmemory-policy\r\n"))
 	var got strings.Builder
 	b := make([]byte, 256)
