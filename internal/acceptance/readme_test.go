@@ -79,6 +79,7 @@ var notRun = map[string]string{
 	"btnlab evaluate calibration-of-more           --out docs/evaluation":                                   needsData,
 	"btnlab evaluate calibration-of-constraints --seeds 20 --out docs/evaluation":                           needsData,
 	"btnlab evaluate families            --seeds 20 --out docs/evaluation":                                  takesLong,
+	"btnlab evaluate families --first 9 --seeds 9 --method auto --method auto-marginals --model 'hidden*' --model needle --out DIR": takesLong,
 	"btnlab evaluate large               --seeds 10 --out docs/evaluation":                                  takesLong,
 	"go run ./examples/client-go":                                                                           needsServer,
 	"(cd examples/client-node && npm ci)":                                                                   needsTools,

@@ -183,7 +183,9 @@ func TestNothingCanBeAimed(t *testing.T) {
 		}
 		must(t, nc.Flush())
 		// Of what the user may ask, the server has answered all that was asked before.
-		for _, subject := range []string{"$JS.API.DIRECT.GET.BTN_BLOB", "$JS.API.STREAM.INFO.BTN_BLOB", "$JS.API.CONSUMER.INFO.BTN_TASK.contract-2"} {
+		for _, subject := range []string{
+			"$JS.API.DIRECT.GET.BTN_BLOB", "$JS.API.STREAM.INFO.BTN_BLOB", "$JS.API.CONSUMER.INFO.BTN_TASK.contract-2",
+		} {
 			if mayPublish(user, subject) {
 				_, err := nc.RequestWithContext(patience(t), subject, []byte(`{"seq": 1}`))
 				must(t, err)

@@ -154,8 +154,12 @@ func (r Role) user(public string) string {
 	if len(r.Serves) > 0 {
 		replies = "        allow_responses: {max: 4, expires: \"2m\"}\n"
 	}
-	return fmt.Sprintf("{nkey: %s, permissions: {  # %s\n        publish: {allow: [\n%s        ]}\n        subscribe: {allow: [\n%s        ]}\n%s      }}",
-		public, r.Name, list(slices.Concat(r.Publish, r.Says)), list(slices.Concat([]string{Inbox(r.Name) + ".>"}, r.Subscribe, r.Serves, r.Says)), replies)
+	publish := slices.Concat(r.Publish, r.Says)
+	subscribe := slices.Concat([]string{Inbox(r.Name) + ".>"}, r.Subscribe, r.Serves, r.Says)
+	return fmt.Sprintf("{nkey: %s, permissions: {  # %s\n"+
+		"        publish: {allow: [\n%s        ]}\n"+
+		"        subscribe: {allow: [\n%s        ]}\n%s      }}",
+		public, r.Name, list(publish), list(subscribe), replies)
 }
 
 // imports are what a role uses of the account of the streams.
