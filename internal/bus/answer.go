@@ -25,6 +25,9 @@ type Answered struct {
 	Data   []byte // all of it, wherever it is stored
 }
 
+// ErrUnverified: answers came, and were not believed.
+var ErrUnverified = errors.New("bus: answers came that do not verify by the keys given here (is there an --answers-seed?)")
+
 // Answer returns the job's answer as soon as it is stored. It listens to the republished answer
 // and never to the answer's own subject, on which refused ones pass as well.
 func (b *Bus) Answer(ctx context.Context, job string) (Answered, error) {
@@ -32,7 +35,7 @@ func (b *Bus) Answer(ctx context.Context, job string) (Answered, error) {
 }
 
 // AnswerOr is Answer that calls quiet after a second without an answer and every two seconds then;
-// an error of quiet ends it.
+// an error of quiet ends it. The error of a wait in which answers came that are not believed wraps ErrUnverified.
 func (b *Bus) AnswerOr(
 	ctx context.Context, job string, quiet func(context.Context) error,
 ) (a Answered, err error) {
@@ -42,9 +45,16 @@ func (b *Bus) AnswerOr(
 		return a, fault.New(fault.Infrastructure, "bus: wait for job %s: %w", job, err)
 	}
 	defer sub.Unsubscribe()
+	unverified := false
+	defer func() {
+		if err != nil && unverified {
+			err = fmt.Errorf("%w: %w", ErrUnverified, err)
+		}
+	}()
 
 	for pause := firstLook; ; pause = look {
 		stored, err := b.Get(ctx, StreamAnswer, wire.AnswerSubject(job))
+		unverified = unverified || errors.Is(err, errForged)
 		switch {
 		case err == nil:
 			return Answered{stored.Header, stored.Data}, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
 	"go.uber.org/goleak"
 )
 
@@ -174,4 +175,27 @@ func Example() {
 	// Output:
 	// query 0: ln Z = 2.302585, exact true
 	// query 1: ln Z = 1.945910, exact true
+}
+
+// Who waits in vain for an answer that verifies is told that others came: here until the job is found to be unknown.
+func TestWaitSaysThatAnswersDoNotVerify(t *testing.T) {
+	ctx, _, nc, c := open(t)
+	answer(t, nc, "j", wire.StatusError, "unsigned")
+	seed, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := seed.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AnswersKey(public, false); err != nil {
+		t.Fatal(err)
+	}
+	for job, unverified := range map[string]bool{"j": true, "other": false} {
+		a, err := c.Wait(ctx, job)
+		if errors.Is(err, client.ErrUnverified) != unverified || !errors.Is(err, client.ErrUnknownJob) || fault.CodeOf(err) != fault.BadInput {
+			t.Errorf("%s: %v %v", job, a, err)
+		}
+	}
 }

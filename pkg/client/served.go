@@ -23,6 +23,9 @@ var (
 	// ErrNoWorkers: no worker asks for the messages of the job's lane. The job is stored, and
 	// answered as soon as there are workers.
 	ErrNoWorkers = bus.ErrNoWorkers
+	// ErrUnverified: answers came that do not verify by the keys given to the client. The wait went
+	// on for a true one, and has ended for another reason, which the error wraps too.
+	ErrUnverified = bus.ErrUnverified
 	// ErrNotSetUp: the server has no streams for jobs: `btn setup` has not been run.
 	ErrNotSetUp = bus.ErrNoStream
 )
