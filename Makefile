@@ -101,5 +101,5 @@ truth: ## 20,000 wild and 20,000 tame models at random by every method, against 
 goldens: ## all answers to the last bit: small models, engines, decompositions, every reference model (GOLDENFLAGS=-update writes them)
 	BTN_GOLDENS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/golden -args $(GOLDENFLAGS)
 
-nightly: deps ## the long check, some hours: known vulnerabilities, races, fuzzing, truth, goldens, faults (.ci/nightly STEP runs one)
+nightly: deps ## the long check, some hours: known vulnerabilities, races, fuzzing, truth, goldens, mutated messages, faults (.ci/nightly STEP runs one)
 	.ci/nightly

@@ -78,8 +78,15 @@ func (b *Bus) bounded(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, b.AnswerWithin(getWithin))
 }
 
+// LongestSubject bounds subjects in characters. A server ends the connection of whoever sends a longer control line than 4096, and the
+// client library does not connect again.
+const LongestSubject = 1024
+
 // requestDirect sends a question. One for the last message on a subject says so in its own subject, by which a server may allow it.
 func (b *Bus) requestDirect(ctx context.Context, stream string, q question) (*nats.Msg, error) {
+	if len(q.Last) > LongestSubject {
+		return nil, ErrNotFound
+	}
 	if q.Last != "" && !strings.ContainsAny(q.Last, "*>") {
 		return b.NC.RequestWithContext(ctx, directGet+stream+"."+q.Last, nil)
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -249,7 +250,11 @@ func (b *Bus) removeObject(ctx context.Context, bucket string, info *jetstream.O
 	if err != nil {
 		return err
 	}
-	for _, subject := range []string{"$O." + bucket + ".C." + info.NUID, descriptionOf(bucket, info.Name)} {
+	subjects := []string{descriptionOf(bucket, info.Name)}
+	if form.IsToken(info.NUID) { // whoever wrote the description may have put a wildcard there
+		subjects = append(subjects, "$O."+bucket+".C."+info.NUID)
+	}
+	for _, subject := range subjects {
 		if err := s.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
 			return fault.New(fault.Infrastructure, "bus: object %s: %w", info.Name, err)
 		}
@@ -269,7 +274,8 @@ func (b *Bus) described(ctx context.Context, in shelf, name string) (*jetstream.
 		return nil, err
 	}
 	var info jetstream.ObjectInfo
-	if err := json.Unmarshal(m.Data, &info); err != nil || info.Deleted || info.Name != name {
+	err = json.Unmarshal(m.Data, &info)
+	if err != nil || info.Deleted || info.Name != name || !form.IsToken(info.NUID) || info.Opts != nil && info.Opts.Link != nil {
 		return nil, fmt.Errorf("%w: object %s", ErrNotFound, name)
 	}
 	info.ModTime = m.Time

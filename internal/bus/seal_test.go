@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/bus"
@@ -186,5 +188,74 @@ func TestSignedForAnotherSubject(t *testing.T) {
 	}
 	if len(*found) != 1 {
 		t.Errorf("found %v", *found)
+	}
+}
+
+// flipper is a connection that damages, once, the next thing it reads that has a text.
+type flipper struct {
+	net.Conn
+	text *atomic.Pointer[string]
+}
+
+func (f flipper) Read(b []byte) (int, error) {
+	n, err := f.Conn.Read(b)
+	if text := f.text.Load(); text != nil {
+		if at := bytes.Index(b[:n], []byte(*text)); at >= 0 {
+			b[at] ^= 1
+			f.text.Store(nil)
+		}
+	}
+	return n, err
+}
+
+type flippingDialer struct{ text atomic.Pointer[string] }
+
+func (d *flippingDialer) Dial(network, address string) (net.Conn, error) {
+	c, err := net.Dial(network, address)
+	return flipper{c, &d.text}, err
+}
+
+// What is damaged on its way from the server is fetched again, and what is stored stays.
+func TestDamagedOnItsWay(t *testing.T) {
+	s, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true, Listen: true})
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	dialer := &flippingDialer{}
+	nc, err := nats.Connect(s.NATSURL(), nats.SetCustomDialer(dialer))
+	must(t, err)
+	t.Cleanup(nc.Close)
+	plain, err := bus.New(nc)
+	must(t, err)
+	b, found := signed(t, plain, true)
+	text := "what a worker says"
+
+	answer := wire.AnswerSubject("job")
+	_, err = b.Once(t.Context(), bus.StreamAnswer, msg(answer, text))
+	must(t, err)
+	dialer.text.Store(&text)
+	m, err := b.Get(t.Context(), bus.StreamAnswer, answer)
+	must(t, err)
+	if string(m.Data) != text || dialer.text.Load() != nil {
+		t.Errorf("got %q, damaged %v", m.Data, dialer.text.Load() == nil)
+	}
+
+	_, err = b.Once(t.Context(), bus.StreamTask, msg(message.TaskSubject(3, "job", 1, 0), text))
+	must(t, err)
+	into := make(chan *nats.Msg, 8)
+	sub, err := nc.ChanSubscribe("damaged", into)
+	must(t, err)
+	defer sub.Unsubscribe()
+	dialer.text.Store(&text)
+	must(t, nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+bus.StreamTask+".contract-3", "damaged", []byte(`{"batch":1}`)))
+	d, err := b.Deliver(<-into)
+	must(t, err)
+	if string(d.Data) == text {
+		t.Error("nothing was damaged")
+	}
+	if !b.Believed(t.Context(), d) || string(d.Data) != text {
+		t.Errorf("%q is not believed", d.Data)
+	}
+	if len(*found) != 0 {
+		t.Errorf("found forged: %v", *found)
 	}
 }

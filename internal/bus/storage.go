@@ -221,6 +221,9 @@ func (b *Bus) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Publis
 // publishOnce is one attempt. If the stream skips the message without an answer, its storage has
 // failed; while that is known publishes fail at once, except for one a second.
 func (b *Bus) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
+	if n := len(m.Subject); n > LongestSubject {
+		return fault.New(fault.BadInput, "bus: a subject of %d characters, at most %d", n, LongestSubject)
+	}
 	known, err := b.try(m.Subject)
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 			l.Ceiling,
 		)
 	case errors.Is(err, ErrForeign):
-		return l.bury(d, err, false)
+		return l.bury(d, err, l.owns(d)) // where it is what is in its way that is foreign, the job ends
 	case l.rebuildable(d, err):
 		return l.rebuild(d, err)
 	}
@@ -78,6 +78,14 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 // Exhausted reports whether a message was delivered as often as one is that fails again and again, and not for trouble with the servers.
 func (l *Loop) Exhausted(d *Message) bool {
 	return d.Attempt >= l.MaxDeliveries && !l.Bus.Unsettled(troubleCounts)
+}
+
+// owns reports whether a message is of the request whose model is stored.
+func (l *Loop) owns(d *Message) bool {
+	ctx, cancel := context.WithTimeout(l.Hard, WriteTimeout)
+	defer cancel()
+	s, err := l.Submitted(ctx, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
+	return err == nil && s.Digest == d.Digest
 }
 
 // CodeOf is fault.CodeOf, except that a context error without a code is a timeout of this program
@@ -137,7 +145,7 @@ func modelID(subject string) (id string, isModel bool) {
 
 // answerNameless stores a dead letter of a request under an invalid id, and answers it on the
 // subject on which its sender waits. Both have the part of the id that is valid. An id with a
-// wildcard has no subject to be answered on.
+// wildcard, or a very long one, has no subject to be answered on.
 func (l *Loop) answerNameless(d *Message, id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
 	defer cancel()
@@ -149,7 +157,7 @@ func (l *Loop) answerNameless(d *Message, id string) error {
 		return err
 	}
 
-	if strings.ContainsAny(id, "*>") {
+	if strings.ContainsAny(id, "*>") || len(id) > bus.LongestSubject/2 {
 		return nil
 	}
 

@@ -329,8 +329,8 @@ func oneLine(text string) string {
 // not go through micro.Request, whose error field the library reads when the handler has returned,
 // while this may run later.
 func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
-	if r.Reply() == "" {
-		return // nobody asked for one
+	if r.Reply() == "" || len(r.Reply()) > bus.LongestSubject {
+		return // nobody asked for one, or on a subject that the server would not take
 	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), hop.WriteTimeout)

@@ -1,13 +1,17 @@
 package pipeline_test
 
 import (
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -53,5 +57,54 @@ func TestLostRequestEnds(t *testing.T) {
 				r.eventually("nothing is left to do", func() bool { return r.stands() == "" })
 			})
 		}
+	}
+}
+
+// An answer that was damaged on its way to the stream, or whose bytes are lost, is made again, by the process that stored it too.
+func TestDamagedAnswerIsMadeAgain(t *testing.T) {
+	for name, lost := range map[string]bool{"a bit": false, "its bytes": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := embedded.Options{NoRedis: true}
+			if lost {
+				o.MaxPayload = 1 << 13
+			}
+			r := newRig(t, o, quick)
+			file := keyFile(t, "", 1)
+			c := sealed(t, file)
+			c.AckWait, c.SweepAfter = calm.AckWait, 2*time.Second
+			w, p := request(t, "job", grid(t, 18, 12, 3), btn.Settings{})
+			w.Queries[0].Marginals, p.Queries[0].Marginals = true, true
+			want, err := infer.Run(r.ctx, p, nil)
+			r.must(err)
+			r.believe(file)
+			r.submit(w)
+			r.run(c, pipeline.Stages()...)
+			r.wait("job")
+
+			answers, err := r.js.Stream(r.ctx, "BTN_ANSWER")
+			r.must(err)
+			m, err := answers.GetLastMsgForSubject(r.ctx, wire.AnswerSubject("job"))
+			r.must(err)
+			if digest := m.Header.Get("Btn-Blob"); lost {
+				if digest == "" {
+					t.Fatalf("an answer of %d bytes is in its message", len(m.Data))
+				}
+				blobs, err := r.js.Stream(r.ctx, "BTN_BLOB")
+				r.must(err)
+				r.must(blobs.Purge(r.ctx, jetstream.WithPurgeSubject(wire.BlobSubject(digest))))
+			} else {
+				r.must(answers.DeleteMsg(r.ctx, m.Sequence))
+				m.Data[len(m.Data)/2] ^= 1
+				maps.DeleteFunc(m.Header, func(name string, _ []string) bool { return strings.HasPrefix(name, "Nats-") })
+				_, err := r.js.PublishMsg(r.ctx, &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data})
+				r.must(err)
+			}
+
+			r.eventually("the answer", func() bool {
+				a, err := r.client.Answer(r.ctx, "job")
+				return err == nil && plain(t, a.Results) == plain(t, want)
+			})
+		})
 	}
 }
