@@ -67,6 +67,9 @@ type place struct {
 	deleted int
 }
 
+// JobsOf returns the jobs that the streams behind a connection hold, newest first, for who asks once and not over HTTP.
+func JobsOf(ctx context.Context, b *bus.Bus) ([]*JobLine, error) { return (&index{bus: b}).list(ctx) }
+
 // list returns the jobs, newest first. They are not changed any more.
 func (x *index) list(ctx context.Context) ([]*JobLine, error) {
 	x.mu.Lock()

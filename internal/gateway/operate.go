@@ -71,6 +71,11 @@ type watcher struct {
 // statusEvery is for how long a status is as it was.
 const statusEvery = time.Second
 
+// StatusOf returns how the service behind a connection is, for who asks once and not over HTTP.
+func StatusOf(ctx context.Context, b *bus.Bus, log *slog.Logger) (Status, error) {
+	return new(watcher).status(ctx, b, log)
+}
+
 // status answers with how the service is.
 func (g *Gateway) status(c *call) error {
 	s, err := g.watcher.status(c.r.Context(), g.bus, g.log)

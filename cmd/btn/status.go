@@ -1,0 +1,145 @@
+package main
+
+// How a service is: what waits before its stages, and its jobs.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/gateway"
+	"github.com/basetensor/basetensor/internal/telemetry"
+)
+
+// asking is the connection of commands that look at the streams, as an operator or a client.
+func (f natsFlag) asking(t *console.Terminal, common *config.Common) (*bus.Bus, func(), error) {
+	options, err := f.AsNATS.Options()
+	if err != nil {
+		return nil, nil, err
+	}
+	nc, err := bus.Connect(f.NATS, "btn", telemetry.Logger(t.Err, common.LogLevel, common.LogFormat), options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := bus.New(nc)
+	return b, nc.Close, err
+}
+
+// statusCmd shows what waits before every stage.
+type statusCmd struct {
+	natsFlag
+	JSON bool `name:"json" help:"One JSON object."`
+}
+
+// Run prints the stages and the streams.
+func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
+	b, end, err := c.asking(t, common)
+	if err != nil {
+		return err
+	}
+	defer end()
+	s, err := gateway.StatusOf(ctx, b, telemetry.Logger(t.Err, common.LogLevel, common.LogFormat))
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(t.Out).Encode(map[string]any{"stages": s.Stages, "lanes": s.Lanes, "streams": s.Streams})
+	}
+	if err := writeStages(t.Out, s.Stages); err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nstream\tused\troom")
+	for _, f := range s.Streams {
+		room := "no limit"
+		if f.Limit > 0 {
+			room = config.FormatBytes(f.Limit)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Stream, config.FormatBytes(f.Bytes), room)
+	}
+	return w.Flush()
+}
+
+// writeStages writes a line per stage, whose lag is that of all its consumers together.
+func writeStages(out io.Writer, stages []gateway.StageStatus) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "stage\twaiting\tin work\texpected\tworkers")
+	for _, s := range stages {
+		workers := "none"
+		switch {
+		case s.Asking > 0:
+			workers = "ready"
+		case s.Working > 0:
+			workers = "busy"
+		}
+		fmt.Fprintf(w, "%s\t%.0f\t%d\t%.3g s\t%s\n", s.Stage, max(0, s.Messages-float64(s.Working)), s.Working, s.Seconds, workers)
+	}
+	return w.Flush()
+}
+
+// jobsCmd lists jobs.
+type jobsCmd struct {
+	natsFlag
+	Status string `help:"Those with this status alone." enum:",pending,ok,error,cancelled,deadline,answered" default:""`
+	Most   int    `help:"List so many at most." default:"50"`
+	JSON   bool   `name:"json" help:"One JSON object per job."`
+}
+
+// Run prints the jobs, newest first.
+func (c *jobsCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
+	b, end, err := c.asking(t, common)
+	if err != nil {
+		return err
+	}
+	defer end()
+	all, err := gateway.JobsOf(ctx, b)
+	if err != nil {
+		return err
+	}
+	if !c.JSON {
+		s, err := gateway.StatusOf(ctx, b, telemetry.Logger(t.Err, common.LogLevel, common.LogFormat))
+		if err != nil {
+			return err
+		}
+		if err := writeStages(t.Out, s.Stages); err != nil {
+			return err
+		}
+	}
+	return c.list(t.Out, all)
+}
+
+// list writes those that are asked for.
+func (c *jobsCmd) list(out io.Writer, all []*gateway.JobLine) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if !c.JSON {
+		fmt.Fprintln(w, "\njob\tstatus\ttenant\tsubmitted\ttook")
+	}
+	listed := 0
+	for _, j := range all {
+		if listed == c.Most || c.Status != "" && j.Status != c.Status {
+			continue
+		}
+		listed++
+		if c.JSON {
+			if err := json.NewEncoder(w).Encode(j); err != nil {
+				return err
+			}
+			continue
+		}
+		took, submitted := "", ""
+		if j.Submitted > 0 {
+			submitted = time.UnixMilli(j.Submitted).UTC().Format(time.RFC3339)
+		}
+		if j.Submitted > 0 && j.Answered > 0 {
+			took = time.Duration(max(0, j.Answered-j.Submitted) * int64(time.Millisecond)).String()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", j.Job, j.Status, j.Tenant, submitted, took)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// TestStatusSumsTheConsumersOfAStage: jobs of tenants of several lanes wait where nobody works, and are counted together.
+func TestStatusSumsTheConsumersOfAStage(t *testing.T) {
+	s, err := embedded.StartWith(t.Context(), embedded.Options{Listen: true, Host: "127.0.0.1", NoRedis: true}, pipeline.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	model, lanes := write(t, t.TempDir(), "pair.uai", pair), map[int]bool{}
+	for k := range 5 {
+		tenant := fmt.Sprint("tenant-", k)
+		lanes[wire.Lane(tenant)] = true
+		if code, _, stderr := command(t, "submit", model, "--tenant", tenant, "--nats", s.NATSURL()); code != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	code, stdout, stderr := command(t, "status", "--nats", s.NATSURL())
+	if code != 0 || len(lanes) < 2 || !regexp.MustCompile(`(?m)^reparam-worker +5 +0 +\S+ s +none$`).MatchString(stdout) {
+		t.Errorf("exit code %d, %d lanes\n%s%s", code, len(lanes), stdout, stderr)
+	}
+}
+
+// TestStatusAndJobs of a service that has answered.
+func TestStatusAndJobs(t *testing.T) {
+	up := staying(t, "ready;", "up", "--port", "0", "--redis", "off", "--gateway", "off")
+	nats := []string{"--nats", up["nats"]}
+	model := write(t, t.TempDir(), "pair.uai", pair)
+	ok := func(args ...string) string {
+		t.Helper()
+		code, stdout, stderr := command(t, append(args, nats...)...)
+		if code != 0 {
+			t.Fatalf("%v: exit code %d: %s", args, code, stderr)
+		}
+		return stdout
+	}
+	for k := range 3 {
+		ok("submit", model, "--job", fmt.Sprint("job-", k), "--tenant", fmt.Sprint("tenant-", k))
+		ok("watch", fmt.Sprint("job-", k))
+	}
+	status := ok("status")
+	for end := time.Now().Add(5 * time.Minute); strings.Count(status, "ready") < 4 && time.Now().Before(end); status = ok("status") {
+		time.Sleep(10 * time.Millisecond) // what was answered is acknowledged a moment later
+	}
+	for _, stage := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator"} {
+		if !regexp.MustCompile(`(?m)^` + stage + ` +0 +\d+ +\S+ s +ready$`).MatchString(status) {
+			t.Errorf("%s is not ready in\n%s", stage, status)
+		}
+	}
+	if !regexp.MustCompile(`(?m)^BTN_MODEL +[0-9.]+ \S+ +[0-9.]+ \S+$`).MatchString(status) {
+		t.Errorf("no stream of models in\n%s", status)
+	}
+	jobs := ok("jobs")
+	if strings.Index(jobs, "job-2") > strings.Index(jobs, "job-0") || !regexp.MustCompile(`(?m)^job-1 +ok +tenant-1 +2`).MatchString(jobs) ||
+		!strings.HasPrefix(jobs, "stage ") {
+		t.Errorf("got\n%s", jobs)
+	}
+	if jobs := ok("jobs", "--most", "1"); strings.Count(jobs, "job-") != 1 {
+		t.Errorf("got\n%s", jobs)
+	}
+	if jobs := ok("jobs", "--status", "pending", "--json"); jobs != "" {
+		t.Errorf("got\n%s", jobs)
+	}
+	if text := ok("status", "--json"); !strings.Contains(text, `"stage":"contract-worker"`) {
+		t.Errorf("got %s", text)
+	}
+}
