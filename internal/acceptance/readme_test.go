@@ -68,6 +68,8 @@ var notRun = map[string]string{
 	"reparam-worker --nats URL --nats-ca CA.pem --config DIR/reparam-worker.json --redis URL":      needsServer,
 	"btn setup --nats URL --nats-ca CA.pem --config DIR/operator.json":                             needsServer,
 	"btn infer --nats URL --nats-ca CA.pem --config DIR/tenants/acme.json MODEL":                   needsServer,
+	"btnlab evaluate families --first 9 --seeds 9 --method auto --method auto-marginals --model 'hidden*' --model needle " +
+		"--out DIR": takesLong,
 	"btnlab evaluate strength            --seeds 2 --out " +
 		"docs/evaluation": needsData,
 	"btnlab evaluate components          --seeds 3 --out " +
@@ -79,7 +81,6 @@ var notRun = map[string]string{
 	"btnlab evaluate calibration-of-more           --out docs/evaluation":                                   needsData,
 	"btnlab evaluate calibration-of-constraints --seeds 20 --out docs/evaluation":                           needsData,
 	"btnlab evaluate families            --seeds 20 --out docs/evaluation":                                  takesLong,
-	"btnlab evaluate families --first 9 --seeds 9 --method auto --method auto-marginals --model 'hidden*' --model needle --out DIR": takesLong,
 	"btnlab evaluate large               --seeds 10 --out docs/evaluation":                                  takesLong,
 	"go run ./examples/client-go":                                                                           needsServer,
 	"(cd examples/client-node && npm ci)":                                                                   needsTools,
