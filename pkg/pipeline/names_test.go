@@ -73,11 +73,14 @@ func TestNamesTravel(t *testing.T) {
 			t.Errorf("%s: ln Z is said of %+v", w.Job, a.Results[1].Named)
 		}
 
-		w.Job = fmt.Sprintf("alone-%d", k)
-		w.Queries = []query.Query{{Evid: "b=yes"}}
-		r.submit(w)
-		if a := r.wait(w.Job); a.Status != wire.StatusOK || a.Names != nil || a.States != nil {
-			t.Errorf("%s: %v, names %q, states %q", w.Job, a.Error, a.Names, a.States)
+		// Warnings name variables of the evidence; without any, nothing is named.
+		for i, evid := range []string{"b=yes", ""} {
+			w.Job = fmt.Sprintf("alone-%d-%d", k, i)
+			w.Queries = []query.Query{{Evid: evid}}
+			r.submit(w)
+			if a := r.wait(w.Job); a.Status != wire.StatusOK || (a.Names != nil) != (evid != "") || (a.States != nil) != (evid != "") {
+				t.Errorf("%s: %v, names %q, states %q", w.Job, a.Error, a.Names, a.States)
+			}
 		}
 		w.Job = fmt.Sprintf("wrong-%d", k)
 		w.Queries = []query.Query{{}, {Evid: `{"d": "warn"}`}}
