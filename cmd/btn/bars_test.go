@@ -55,7 +55,7 @@ func TestAnswersByName(t *testing.T) {
 	}
 }
 
-// TestNoPosteriorIsLeftOutWithoutAWord: whatever the flags, posteriors are shown, or the answer says how to ask for them.
+// TestNoPosteriorIsLeftOutWithoutAWord: under any flags posteriors are shown, or the answer says how to ask for them.
 func TestNoPosteriorIsLeftOutWithoutAWord(t *testing.T) {
 	const note = "posteriors  of 8 variables were not asked for: --mar prints all, --target V,V some\n"
 	for args, all := range map[string]bool{
@@ -72,8 +72,8 @@ func TestNoPosteriorIsLeftOutWithoutAWord(t *testing.T) {
 	}
 }
 
-// TestLargeModelsShowWhatTheEvidenceMoved: of a chain of 60 variables, the nearest to what is observed, by the same numbers as --target;
-// without evidence there is a note.
+// TestLargeModelsShowWhatTheEvidenceMoved: a chain of 60 variables shows the neighbours of the observed variable, with the numbers of
+// --target; without evidence there is a note.
 func TestLargeModelsShowWhatTheEvidenceMoved(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("network n { }\n")

@@ -94,7 +94,7 @@ func loadEvidence(open console.Opener, name string, l *factorgraph.Labels) (e fa
 	return e, nil
 }
 
-// evidenceLike is the end of an error: what evidence looks like, with names of the model, of a variable with that name first.
+// evidenceLike is the end of an error: an example of evidence with names of the model, if possible about the variable of that name.
 func evidenceLike(l *factorgraph.Labels, name string) string {
 	if len(l.Domains()) == 0 {
 		return ""

@@ -37,7 +37,7 @@ type gatewayFlags struct {
 	Insecure bool          `help:"Listen where other machines reach it although nobody is asked who they are."`
 }
 
-// open refuses an address that other machines reach where nobody is asked who they are. Without an address it is this machine's.
+// open refuses an address in reach of other machines without --keys or --insecure. No address is the loopback.
 func (f gatewayFlags) open(listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if f.Insecure || f.Keys != "" || listen == "" || err == nil && connect.OwnHost(host) {

@@ -105,7 +105,7 @@ func TestUpWithoutGateway(t *testing.T) {
 	}
 }
 
-// TestOpenToOthers: what other machines reach is refused where nobody is asked who they are.
+// TestOpenToOthers: addresses in reach of other machines are refused without credentials or --insecure.
 func TestOpenToOthers(t *testing.T) {
 	token := write(t, t.TempDir(), "token", "s3cret\n")
 	for _, args := range [][]string{

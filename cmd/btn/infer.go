@@ -42,8 +42,8 @@ type inferCmd struct {
 	Signing seal.Flags   `embed:"" group:"connection"`
 
 	names   query.Names // of the answer
-	unasked bool        // nothing is asked of variables, of which posteriors are shown where that costs little
-	prior   bool        // the last query is asked to compare with
+	unasked bool        // no query is about variables: posteriors are shown where they are cheap
+	prior   bool        // the last query has no evidence, for comparison
 }
 
 // Validate refuses two forms of output at once; kong calls it.
@@ -252,8 +252,8 @@ func (c *inferCmd) answer(
 	return results, a.queries, nil
 }
 
-// telling returns what hears that nobody serves a job: nil where the workers are in this process, and there
-// however busy it is.
+// telling returns the listener for warnings that nobody serves a job: nil for workers in this process, which
+// serve it however busy the machine is.
 func (c *inferCmd) telling(say func(error)) func(error) {
 	if c.NATS == "" {
 		return nil

@@ -81,7 +81,7 @@ func TestNamesThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestWarningsNameVariables: what a stage says of positions people read by name, and by position where there are no names.
+// TestWarningsNameVariables: positions in a stage's warnings are printed as names, and stay positions in models without names.
 func TestWarningsNameVariables(t *testing.T) {
 	l, err := factorgraph.NewLabels([]int{2, 3}, []string{"smoke", "x_0"}, [][]string{{"no", "yes"}, nil})
 	if err != nil {

@@ -28,9 +28,9 @@ type printer struct {
 	labels  *factorgraph.Labels // of the model
 	actions []string            // what those of --utility are called
 	all     []btn.Result        // every result of the job
-	queries []query.Query       // of which they are
-	unasked bool                // nothing is asked of variables
-	prior   *btn.Result         // without evidence, to compare with; nil: there is none
+	queries []query.Query       // one per result
+	unasked bool                // no query is about variables
+	prior   *btn.Result         // without evidence, for comparison; or nil
 }
 
 // print writes one result.

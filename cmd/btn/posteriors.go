@@ -1,6 +1,6 @@
 package main
 
-// Posteriors for people who ask for none: which are shown, and how to get the others.
+// Posteriors without being asked: the choice of variables, and a note on the others.
 
 import (
 	"cmp"
@@ -26,9 +26,9 @@ const (
 	cheapMoves = 1 << 26 // of the search for an order
 )
 
-// posteriors asks for marginals where a model has names and nothing is asked of variables: for all where the model is small, else for
-// what the evidence moved, by one more query without evidence, the last one. Where they may cost more than ln Z is expected to, they
-// are left out, and the answer says so.
+// posteriors adds marginals to the queries about a model with names if none of them is about variables. A small model shows all of them,
+// a larger one the variables moved most by the evidence, for which a last query without evidence is added. Under flags beyond the default,
+// and in larger models, marginals are added only if exact ones are cheap; else the answer says how to ask for them.
 func (c *inferCmd) posteriors(ctx context.Context, m *factorgraph.Model, queries []query.Query) []query.Query {
 	isNamed := m.Names != nil || m.States != nil
 	if !isNamed || c.JSON || c.Format != "text" || c.Queries != "" {
@@ -56,7 +56,7 @@ func (c *inferCmd) posteriors(ctx context.Context, m *factorgraph.Model, queries
 	return queries
 }
 
-// exactly reports whether the method answers exactly what is cheap to answer so.
+// exactly reports whether the method gives exact answers where they are cheap.
 func (c *inferCmd) exactly() bool {
 	switch btn.Method(c.Method) {
 	case btn.MethodAuto:
@@ -101,8 +101,7 @@ func (p *printer) writePosteriors(b *strings.Builder, r *btn.Result) {
 	}
 }
 
-// mostMovedBy returns the variables that are not observed and whose distributions differ most, by half the sum of the differences, the
-// largest first.
+// mostMovedBy returns the unobserved variables with the largest changes of distribution (total variation), the largest first.
 func mostMovedBy(e factorgraph.Evidence, before, after [][]float64) []int {
 	far := make([]float64, len(after))
 	moved := make([]int, 0, len(after))

@@ -1,6 +1,6 @@
 package main
 
-// How a service is: what waits before its stages, and its jobs.
+// The state of a service: the backlog of its stages, and its jobs.
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func (f natsFlag) asking(t *console.Terminal, common *config.Common) (*bus.Bus, 
 	return b, nc.Close, err
 }
 
-// statusCmd shows what waits before every stage.
+// statusCmd shows the backlog of every stage.
 type statusCmd struct {
 	natsFlag
 	JSON bool `name:"json" help:"One JSON object."`
@@ -66,7 +66,7 @@ func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config
 	return w.Flush()
 }
 
-// writeStages writes a line per stage, whose lag is that of all its consumers together.
+// writeStages writes a line per stage, summed over its consumers.
 func writeStages(out io.Writer, stages []gateway.StageStatus) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "stage\twaiting\tin work\texpected\tworkers")
@@ -114,7 +114,7 @@ func (c *jobsCmd) Run(ctx context.Context, t *console.Terminal, common *config.C
 	return c.list(t.Out, all)
 }
 
-// list writes those that are asked for.
+// list writes the jobs with the status of the flags, up to their number.
 func (c *jobsCmd) list(out io.Writer, all []*gateway.JobLine) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if !c.JSON {

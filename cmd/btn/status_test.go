@@ -52,7 +52,7 @@ func TestStatusAndJobs(t *testing.T) {
 	}
 	status := ok("status")
 	for end := time.Now().Add(5 * time.Minute); strings.Count(status, "ready") < 4 && time.Now().Before(end); status = ok("status") {
-		time.Sleep(10 * time.Millisecond) // what was answered is acknowledged a moment later
+		time.Sleep(10 * time.Millisecond) // messages are acknowledged a moment after the answer
 	}
 	for _, stage := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator"} {
 		if !regexp.MustCompile(`(?m)^` + stage + ` +0 +\d+ +\S+ s +ready$`).MatchString(status) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// released is the version that lab/go.mod requires of the main module, and so that of both in the next release.
+// released is the version of the main module in lab/go.mod, and so the version of both modules in the next release.
 const released = "v1.0.0"
 
 // TestBothModulesAreImported by one that has no replace: from a proxy of files that has both as a release would.

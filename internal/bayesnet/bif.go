@@ -48,7 +48,7 @@ func ReadBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 // bif reads a BIF file.
 type bif struct{ *network }
 
-// property passes a property, which says nothing that a model has; that a table is a function, it returns the text of.
+// property skips a property; if it declares a table as a function, the function's text is returned.
 func (p *bif) property(where string) (function string) {
 	at := p.at
 	if p.word(structure) != "property" {
@@ -234,7 +234,7 @@ type rows struct {
 	there []bool    // per row
 	other []float64 // of rows that are not there
 
-	function string // that stands for them, and where that is said
+	function string // in place of the numbers, and its place in the text
 	stated   int
 }
 

@@ -186,7 +186,7 @@ func TestLatin1(t *testing.T) {
 	}
 }
 
-// TestWhatIsPassedOverIsBounded: what opens and never ends is refused long before the end of the file, and lists take no memory.
+// TestWhatIsPassedOverIsBounded: an unclosed block is refused long before the end of the file, and lists take no memory.
 func TestWhatIsPassedOverIsBounded(t *testing.T) {
 	braces, names := strings.Repeat("{", mostSkipped+2), strings.Repeat("a ", 2<<20)
 	for text, read := range map[string]func(io.Reader, uai.Limits) (*factorgraph.Model, error){

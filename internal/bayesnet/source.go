@@ -224,7 +224,7 @@ func (s *source) number(at int, word, where string) float64 {
 	return max(v, 0)
 }
 
-// mostSkipped bounds what is passed over in one piece: a property, say.
+// mostSkipped is the maximum length of skipped text in one piece, such as a property.
 const mostSkipped = 4 << 20
 
 // long is an error where something that began at a place is longer than mostSkipped.

@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/client"
 )
 
-// Dial connects to the server as whom the flags say. With keys the client believes signed answers
-// only.
+// Dial connects to the server with the credentials of the flags. With keys the client believes signed
+// answers only.
 func Dial(url string, as connect.NATS, signing seal.Flags) (*client.Client, error) {
 	options, err := as.Options()
 	if err != nil {

@@ -22,7 +22,7 @@ const StandardInput = "-"
 // mostBytes is how much of an input is read, after decompression.
 const mostBytes = 1 << 30
 
-// streamed is how much of a stream is read: any amount.
+// streamed is the limit of streams: none.
 const streamed = math.MaxInt64 - 1
 
 // Opener opens an input by its name. What it returns is decompressed and bounded.
@@ -71,7 +71,7 @@ func (t *Terminal) Stream(ctx context.Context, name string) (s *Stream, size int
 	return s, size, nil
 }
 
-// sizeOf is the size of a file, 0 of what is none.
+// sizeOf is the size of a file, 0 for other readers.
 func sizeOf(r io.Reader) int64 {
 	if f, ok := r.(*os.File); ok {
 		if info, err := f.Stat(); err == nil {
@@ -144,7 +144,7 @@ type input struct {
 
 func (i *input) Close() error { return i.close() }
 
-// plain decompresses what begins as gzip does and passes on everything else, up to so many bytes; more are an error with code
+// plain decompresses gzip, told by its first bytes, and passes on other inputs. More bytes than most are an error with code
 // bad_input. A stream may decompress to any multiple of its size, other inputs to zipped.Times.
 func plain(r io.Reader, most int64) (io.Reader, error) {
 	times := int64(zipped.Times)

@@ -35,8 +35,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseHoldsEveryDigit: what is read is off by at most half a unit of the last of 53 bits, by exact arithmetic; what is written is
-// read with the same bits.
+// TestParseHoldsEveryDigit: by exact arithmetic a number is read to half a unit of the last of 53 bits; a written number is read with
+// the same bits.
 func TestParseHoldsEveryDigit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

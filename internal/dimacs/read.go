@@ -22,8 +22,8 @@ import (
 // tensors, most of it to compute the result anew in wide numbers.
 const longestTable = 8
 
-// How many variables, and entries of tables, a file may have beyond its bytes. Half the variables of a file may be in no clause, and some
-// thousand of a small one: what a file costs follows its bytes, not a number in its header.
+// The variables and table entries of a file are at most its bytes and these. Half the variables of a file may be in no clause, and some
+// thousand in a small file, while its cost follows its bytes, not a number in its header.
 const (
 	spareVariables = 1 << 12
 	spareEntries   = 1 << 20

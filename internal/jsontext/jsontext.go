@@ -1,5 +1,4 @@
-// Package jsontext reads JSON that people write: one value, whose fields are all known, with errors that say where and what in words
-// of JSON.
+// Package jsontext reads JSON written by people: one value, with known fields only. Errors give the line and the fault in words of JSON.
 package jsontext
 
 import (
@@ -12,7 +11,7 @@ import (
 	"strings"
 )
 
-// Strict reads one JSON value into v. Fields that v has not got, and what follows the value, are errors.
+// Strict reads one JSON value into v. Fields unknown to v, and text after the value, are errors.
 func Strict(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -25,7 +24,7 @@ func Strict(b []byte, v any) error {
 	return nil
 }
 
-// Explain returns an error of package encoding/json in plain words; another one as it is. b is what was read.
+// Explain puts an error of encoding/json about the text b into plain words, and returns other errors unchanged.
 func Explain(b []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -52,7 +51,7 @@ func Explain(b []byte, err error) error {
 	return err
 }
 
-// line says in which line of a text a byte is, counted from 1; nothing of a text of one line.
+// line names the line of a byte in a text, counted from 1; it is empty for a text of one line.
 func line(b []byte, at int64) string {
 	if !bytes.Contains(b, []byte("\n")) {
 		return ""

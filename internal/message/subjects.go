@@ -243,8 +243,8 @@ func RoomSubject(lane int) string { return Subject{Kind: KindRoom, Lane: lane}.S
 // ServesSubject is where contract-workers say that they work, and of which numeric kind they are.
 const ServesSubject = wire.Prefix + string(KindServes)
 
-// KeepPrefix begins the subjects under which a tenant asks a worker to store a blob or a model: what follows is the rest of the subject
-// under which it is stored.
+// KeepPrefix begins the subjects of a tenant's requests that a worker store a blob or a model; the rest is as in the subject of the
+// stored message.
 const KeepPrefix = wire.Prefix + "keep."
 
 // EndSubject returns the subject of the message that asks the aggregator to end a job.

@@ -20,8 +20,8 @@ import (
 )
 
 // Values say what is known of variables, in the order of the text: {"smoke": "yes"} observes a value, {"smoke": [0.2, 0.8]} and
-// {"smoke": {"no": 0.2, "yes": 0.8}} multiply the weights of all values. A variable may come twice. Of a formula a list of literals says as
-// much: [3, -7] is {"3": 1, "7": 0}. A number is a position where it is no name; in other texts what has names is called by them.
+// {"smoke": {"no": 0.2, "yes": 0.8}} multiply the weights of all values. A variable may come twice. For a formula a list of literals is the
+// same: [3, -7] is {"3": 1, "7": 0}. A JSON number is a position where it is no name; elsewhere variables and values with names go by them.
 type Values []value
 
 // value is what is known of one variable: the value it is at, or the weights of its values, in order or by name.
@@ -213,7 +213,8 @@ func (v Values) Evidence(l *factorgraph.Labels) (factorgraph.Evidence, error) {
 	return Normal(l, hard, soft)
 }
 
-// value returns the value that variable i is at. A name wins; a JSON number that is none is a position, unless other names are numbers.
+// value returns the position of the observed value of variable i. A name wins; a JSON number without a value of that name is a position,
+// unless other values have numbers as names.
 func (v value) value(l *factorgraph.Labels, i int) (int, error) {
 	x, err := l.Value(i, v.at)
 	if err == nil || !v.number {
@@ -288,7 +289,7 @@ func contradiction(l *factorgraph.Labels, hard []factorgraph.Observation) error 
 	return nil
 }
 
-// wrongWeight returns an error if a weight, or the product of those of one value, is no finite number of at least 0.
+// wrongWeight returns an error unless all weights are finite numbers of at least 0, and a float64 holds the product for each value.
 func wrongWeight(l *factorgraph.Labels, soft []factorgraph.Likelihood) error {
 	product := map[factorgraph.Observation]float64{}
 	for _, s := range soft {

@@ -15,12 +15,12 @@ const (
 	// Times is the ratio of decompressed to compressed bytes up to which an input is read, beyond the first Spare bytes. Tables of
 	// numbers reach some 50; gzip goes up to 1,032.
 	Times = 100
-	// Spare is how much is decompressed whatever the ratio.
+	// Spare is the number of decompressed bytes allowed at any ratio.
 	Spare = 64 << 20
 )
 
-// Open returns what r holds: decompressed where it begins as gzip does, and as it is elsewhere. With times, what decompresses to more
-// than Spare bytes and times the compressed ones is an error with code bad_input; 0 is no bound.
+// Open returns the content of r, decompressed if it begins as gzip does. More decompressed bytes than Spare and times the compressed
+// ones are an error with code bad_input; with times 0 there is no bound.
 func Open(r io.Reader, times int64) (plain io.Reader, compressed bool, err error) {
 	return open(r, times, Spare)
 }
@@ -45,7 +45,7 @@ func open(r io.Reader, times, spare int64) (plain io.Reader, compressed bool, er
 	return &watched{from: unzipped, in: in, times: times, spare: spare}, true, nil
 }
 
-// counter counts what is read.
+// counter counts the bytes read.
 type counter struct {
 	io.Reader
 	n int64

@@ -28,7 +28,7 @@ func zip(t *testing.T, text []byte, size int) []byte {
 	return b.Bytes()
 }
 
-// TestBombsEndEarly: what decompresses to a thousand times its size is read to a part of it only; what does not, is read whole.
+// TestBombsEndEarly: an input that decompresses to a thousand times its size fails after a part of it; others are read whole.
 func TestBombsEndEarly(t *testing.T) {
 	const spare = 1 << 18
 	bomb := zip(t, bytes.Repeat([]byte(" "), 1<<20), 40*spare)

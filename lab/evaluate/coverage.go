@@ -73,7 +73,7 @@ func cover(rows []Row, marginals bool) (c covered) {
 	return c
 }
 
-// cells are those of a table of coverage.
+// cells are the columns of one row of a coverage table.
 func (c covered) cells() string {
 	worst := "–"
 	if len(c.ratios) > 0 {
@@ -256,8 +256,8 @@ func fitted(c covered) float64 {
 	return 1 / sorted[int(0.05*float64(len(sorted)))]
 }
 
-// outsideTable names the models whose error is more than three times what was stated, and those with a wrong bound: ln Z in the rows of one
-// method, marginals in those of another.
+// outsideTable lists the models with an error above three times the stated one, or with a wrong bound: first by ln Z, in the rows of one
+// method, then by marginals, in the rows of another.
 func outsideTable(lnz, marginals []Row) string {
 	var b strings.Builder
 	b.WriteString("| model | of | by | error | stated | bounds |\n|---|---|---|--:|--:|---|\n")

@@ -22,7 +22,7 @@ type Options struct {
 	First    int       // of the experiment families: the first seed
 	Methods  []Method  // of the experiments strength, calibration, uai and families; nil: their own
 	Data     string    // folder of reference models, for the experiment uai; empty: it has no rows
-	Models   []string  // of those, and of families, only the ones whose name matches one of these (path.Match); nil: all
+	Models   []string  // patterns (path.Match) of names: of models in the first three, of families in the last; nil: all
 	Progress io.Writer // a line per model; nil: none
 	// Of the experiment families: rows that an earlier run has, which are not measured again, and what keeps those that there are after
 	// every model; nil: nothing does.

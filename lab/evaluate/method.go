@@ -173,7 +173,7 @@ func Methods() []Method {
 	}
 }
 
-// Named returns the methods of these names, in their sequence: those of Methods, and the ways of the experiment families.
+// Named returns the methods of these names, in their sequence, from Methods and the experiment families.
 func Named(names ...string) ([]Method, error) {
 	all := Methods()
 	for _, a := range familyMethods() {

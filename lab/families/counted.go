@@ -1,6 +1,6 @@
 package families
 
-// Truths of models that sweeps are too wide for: permutations by sets, Latin squares by rows, parities by elimination modulo 2.
+// Truths of models too wide for sweeps: permutations by sets, Latin squares by rows, parities by elimination modulo 2.
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func assigned(_ context.Context, m *factorgraph.Model) (float64, [][]float64, er
 			a[f.Scope[0]] = f.Table.(*tensor.Dense).Data
 		}
 	}
-	// up[set] is the sum over the first |set| variables, down[set] the sum over the others, which have the values that are not in it
+	// up[set] is the sum over the first |set| variables with the values in set, down[set] over the others with the remaining values
 	up, down := make([]float64, 1<<n), make([]float64, 1<<n)
 	up[0], down[1<<n-1] = 1, 1
 	for set := range up {
@@ -51,7 +51,7 @@ func assigned(_ context.Context, m *factorgraph.Model) (float64, [][]float64, er
 	return math.Log(z), marginals, nil
 }
 
-// square is the truth of Latin squares with weights of their cells, row by row: a state is what values every column has had.
+// square is the truth of Latin squares with weights of their cells, row by row: a state is the set of used values per column.
 func square(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, error) {
 	n := int(math.Round(math.Sqrt(float64(len(m.Domains)))))
 	if n > 6 {
@@ -96,7 +96,7 @@ func square(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, er
 	return math.Log(z), marginals, nil
 }
 
-// rows are the permutations that no column has had: bit c·n + x of a state says that column c has had x.
+// rows calls each for every next row of unused values: bit c·n + x of a state says that column c has used x.
 func rows(n int, state uint64, cells [][]float64, each func(to uint64, row []int, weight float64)) {
 	row := make([]int, n)
 	var place func(c int, used, to uint64, w float64)

@@ -58,7 +58,7 @@ func ice(length int, turning float64, seed uint64) (*factorgraph.Model, error) {
 			in, out := x>>3&1+x>>2&1, x>>1&1+x&1 // left, above: in where 1; right, below: out where 1
 			switch {
 			case in != out:
-			case x>>3&1 != x>>1&1: // what comes from the left does not leave to the right
+			case x>>3&1 != x>>1&1: // the arrow from the left does not go on to the right
 				entries[x] = math.Exp(turning)
 			default:
 				entries[x] = 1

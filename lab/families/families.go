@@ -1,6 +1,6 @@
 // Package families draws the models that estimates are judged on: 49 families, from grids to parity codes, each in several sizes and
-// strengths, every model from a seed. Members are small enough to be contracted exactly within a second or so; the large ones of Large
-// are what estimates are for. Hard families bring their answers, by ways that share nothing with the system.
+// strengths, every model from a seed. Members are small enough to be contracted exactly within a second or so; the members of Large
+// need estimates. Hard families bring their answers, by ways that share nothing with the system.
 package families
 
 import (

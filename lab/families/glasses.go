@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// spikeSlab is the posterior of which of n features count in a linear regression on 2n observations with unit noise: features correlated by
-// ½, four of them active with coefficients ±s, ln of the odds of each feature −2.
+// spikeSlab is the posterior of the active features in a linear regression of n features on 2n observations with unit noise: features
+// correlated by ½, four of them active with coefficients ±s, ln of the odds of each feature −2.
 func spikeSlab(n int, signal float64, seed uint64) (*factorgraph.Model, error) {
 	r := random(seed, "spike and slab")
 	observations := 2 * n
@@ -34,7 +34,7 @@ func spikeSlab(n int, signal float64, seed uint64) (*factorgraph.Model, error) {
 		return s
 	}
 	b := spins(n)
-	size := make([]float64, n) // of the coefficients: the true ones', and a sign at random for the others
+	size := make([]float64, n) // coefficients: the true ones of active features, ±signal at random for the others
 	for i := range n {
 		if size[i] = active[i]; size[i] == 0 {
 			size[i] = signal * float64(2*r.IntN(2)-1)

@@ -47,8 +47,8 @@ var soft = []family{
 	{"ising-field", "grids n×n, J ~ U(−1, 1), h = H everywhere", [3]int{12, 14, 16}, [3]float64{0.1, 0.3, 1}, inField},
 }
 
-// hard are those that estimates find hard: modes that few samples meet, weights over many orders of magnitude, constraints. Their answers
-// are from transfer matrices, or from the ways that truths names.
+// hard are the families that are hard for estimates: modes met by few samples, weights over many orders of magnitude, constraints. Their
+// answers are from transfer matrices, or by the functions in truths.
 var hard = []family{
 	{"hidden", "two modes on 3-regular graphs of n spins, J ~ U(−0.3, 0.3): a switch ties all to one state, e^δ times the rest",
 		[3]int{50, 70, 90}, [3]float64{0.5, 1, 2}, hidden},
@@ -95,10 +95,10 @@ var hard = []family{
 // all families, in the sequence of tables.
 var all = slices.Concat(soft, hard)
 
-// truths of hard families that are not from sweeps.
+// truths are the answers of hard families that have another way than sweeps.
 var truths = map[string]truth{"permanent": assigned, "latin-squares": square, "xor-hard": linear}
 
-// truthOf is how the answers of a family's models are known; nil: by the system's exact answer.
+// truthOf is the function for the true answers of a family; nil: the system's exact answer.
 func truthOf(name string) truth {
 	switch by, ok := truths[name]; {
 	case ok:

@@ -16,7 +16,7 @@ import (
 // truth is ln Z in nats and the marginals of a model.
 type truth func(ctx context.Context, m *factorgraph.Model) (lnZ float64, marginals [][]float64, err error)
 
-// direct are the bits of keys up to which states are merged by an array, else by a map.
+// direct is the maximum bits of a key for merging states by an array; beyond, a map is used.
 const direct = 24
 
 // column is a step of a sweep: the states in which a variable has just been given its value. States of weight 0 are left out.
@@ -58,7 +58,7 @@ func sweepWithin(ctx context.Context, m *factorgraph.Model, most int) (float64, 
 	return lnZ, back(columns, m.Domains, lnZ), nil
 }
 
-// back walks from the last column to the first: after is ln of what is to come for each merged state.
+// back walks from the last column to the first, with ln of the weight of all later columns per merged state in after.
 func back(columns []column, domains []int, lnZ float64) [][]float64 {
 	marginals := make([][]float64, len(domains))
 	after := []float64{0}
@@ -95,7 +95,7 @@ func lnAdd(a, b float64) float64 {
 	return a + math.Log1p(math.Exp(b-a))
 }
 
-// sweeper has the model by variables; open are those that have entered and are not summed out, in the sequence of their bits in a key.
+// sweeper has the model by variables; open are the variables entered and not yet summed out, in the sequence of their bits in a key.
 type sweeper struct {
 	domains []int
 	scopes  [][]int
@@ -205,7 +205,7 @@ func (s *sweeper) greedy(start int) (list []int) {
 	return list
 }
 
-// growth is how many variables more are open once v has entered, less for those that have begun.
+// growth is the change in the number of open variables when v enters, slightly less for each of its factors begun already.
 func (s *sweeper) growth(v int) float64 {
 	grows, begun := 1.0, 0.0
 	closes := map[int]int{}
@@ -231,7 +231,7 @@ type reader struct {
 	parts []part
 }
 
-// part is what one variable adds to the index of a table.
+// part is the contribution of one variable to the index of a table.
 type part struct {
 	shift  int
 	mask   uint64
@@ -254,7 +254,7 @@ func (s *sweeper) reader(f int) reader {
 	return r
 }
 
-// enter gives v its values in every state, multiplies factors in, and sums out what is complete.
+// enter gives v its values in every state, multiplies factors in, and sums out the variables with all factors in.
 func (s *sweeper) enter(v int, keys []uint64, ln []float64) (column, []uint64, []float64) {
 	c := column{variable: v}
 	shift := 0
@@ -288,9 +288,9 @@ func (s *sweeper) enter(v int, keys []uint64, ln []float64) (column, []uint64, [
 	return c, merged, c.merged
 }
 
-// merge sums out the variables whose factors are all there, and returns the keys of the rest.
+// merge sums out the variables with all factors in, and returns the keys of the rest.
 func (s *sweeper) merge(c *column, keys []uint64) (merged []uint64) {
-	var kept []part // stride: the shift that is left
+	var kept []part // stride is the shift in the merged key
 	var rest []int
 	shift, to := 0, 0
 	for _, u := range s.open {
@@ -318,7 +318,7 @@ func (s *sweeper) merge(c *column, keys []uint64) (merged []uint64) {
 	return merged
 }
 
-// finder returns the number that a key was given first, or next, which it is given now.
+// finder returns the number of a key; a new key gets the number next.
 func finder(width int) func(key uint64, next int) int {
 	if width <= direct {
 		list := make([]int32, 1<<width)

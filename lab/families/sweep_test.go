@@ -124,7 +124,7 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// TestSweepsEnd: what is too wide is refused before it is computed, and a context ends a sweep.
+// TestSweepsEnd: a sweep with too many states is refused before it is computed, and a context ends a sweep.
 func TestSweepsEnd(t *testing.T) {
 	m, err := complete(12, 1, 1)
 	if err != nil {

@@ -159,7 +159,7 @@ func digits(text string) (int, bool) {
 	return n, true
 }
 
-// misplaced reports whether a name is a number other than its position: then a position could be taken for a name.
+// misplaced reports whether a name is a number other than its position: then a position could be mistaken for a name.
 func misplaced(i int, name string) bool {
 	n, ok := digits(name)
 	return ok && (n != i || name != strconv.Itoa(i))

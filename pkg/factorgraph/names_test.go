@@ -75,7 +75,7 @@ func TestNamesAreFound(t *testing.T) {
 	}
 }
 
-// TestPositionsAreTaken where no name is a number other than its position; those of values where these have no names.
+// TestPositionsAreTaken: a variable's position where no name is a number other than its position, a value's where values have no names.
 func TestPositionsAreTaken(t *testing.T) {
 	for _, names := range [][]string{nil, {"a", "1", ""}} {
 		l := labels(t, []int{2, 2, 2}, names, [][]string{{"0", "1"}, {"no", "yes"}, nil})

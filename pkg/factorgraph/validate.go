@@ -44,11 +44,11 @@ func (m *Model) Validate() error {
 	return nil
 }
 
-// spareValues is how many values the variables of a model may have beyond the bytes that it was read from.
+// spareValues is the number of values that the variables of a model may have beyond one per byte of its file.
 const spareValues = 1 << 20
 
-// Values returns how many values the variables have together, and how many they may have in a model that was read from so many bytes:
-// what a model costs, its marginals above all, follows its bytes, not a number in it.
+// Values returns the number of values of all variables together, and its maximum for a model read from so many bytes: the cost of a
+// model, above all of its marginals, follows its bytes, not a number in it.
 func (m *Model) Values(bytes int64) (all, most int64) {
 	for _, d := range m.Domains {
 		if all += int64(d); all < 0 {

@@ -175,8 +175,8 @@ func told(text []byte) Format {
 	return ""
 }
 
-// foreign is an error for what begins as files of other programs do that are not read: GeNIe's DSL has a name between net and its
-// brace, which Hugin's NET has not.
+// foreign is an error for files in unsupported formats of other programs, told by their first words: GeNIe's DSL has a name between net
+// and its brace, Hugin's NET has none.
 func foreign(text []byte) error {
 	text = start(text)
 	words := bytes.Fields(text[:min(len(text), 256)])

@@ -28,7 +28,7 @@ var one = map[formats.Format]string{
 	formats.CNF: "p cnf 1 0\nc p weight 1 %s 0\nc p weight -1 %s 0\n",
 }
 
-// TestNumbersBeyondFloat64: no format reads as 0, or with fewer digits, what a float64 cannot hold.
+// TestNumbersBeyondFloat64: no format reads a number beyond float64 as 0 or with fewer digits.
 func TestNumbersBeyondFloat64(t *testing.T) {
 	for as, text := range one {
 		for _, number := range []string{"1e-400", "1e-310", "5e-324", "1e400", "0." + strings.Repeat("0", 350) + "1"} {
@@ -48,7 +48,7 @@ func TestNumbersBeyondFloat64(t *testing.T) {
 	}
 }
 
-// TestSmallNumbersComeBack: what has fewer than 53 bits is written so that it is read again.
+// TestSmallNumbersComeBack: numbers of fewer than 53 bits are written so that they are read again.
 func TestSmallNumbersComeBack(t *testing.T) {
 	for as := range one {
 		m := &factorgraph.Model{Domains: []int{2}, Names: []string{"1"}, Bayes: true, Factors: []factorgraph.Factor{

@@ -349,7 +349,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A short document cannot ask for what its values cost.
+// A short document cannot declare more values than its bytes pay for.
 func TestValuesFollowTheBytes(t *testing.T) {
 	variables := strings.Repeat(`{"domain":1048576},`, 20)
 	text := `{"basetensor_model":1,"variables":[` + variables[:len(variables)-1] + `],"factors":[]}`

@@ -72,10 +72,10 @@ func (n Names) Value(v, x int) string {
 	return strconv.Itoa(x)
 }
 
-// position is a variable as stages write it, x_3 or variable 3, perhaps with its value, x_3 = 1. What has names has them in quotes.
+// position is a variable as stages write it, x_3 or variable 3, perhaps with its value, x_3 = 1. Names are in quotes, and not matched.
 var position = regexp.MustCompile(`(^|[^"\w])(?:x_|variable )(\d+)\b(?: = (\d+)\b)?`)
 
-// Text replaces the positions of variables and values in a text of the stages, which know nothing else, by their names in quotes.
+// Text replaces the positions of variables and values in a text of the stages, which know no names, by names in quotes.
 func (n Names) Text(text string) string {
 	if !n.Any() {
 		return text
@@ -101,7 +101,7 @@ func (n Names) Text(text string) string {
 	})
 }
 
-// nameTexts has the names in what r says in words.
+// nameTexts puts the names into the error and the warnings of r.
 func (r *Result) nameTexts(n Names) {
 	if r.Error != nil {
 		named := *r.Error
@@ -116,7 +116,7 @@ func (r *Result) nameTexts(n Names) {
 	}
 }
 
-// Name fills r.Named, and has names in its warnings and its error. It does nothing without names.
+// Name fills r.Named, and puts the names into the warnings and the error. It does nothing without names.
 func (r *Result) Name(n Names) {
 	if n.Any() {
 		r.nameTexts(n)

@@ -201,7 +201,7 @@ func TestReadChecksTheProduct(t *testing.T) {
 	}
 }
 
-// A short file cannot ask for what its values cost.
+// A short file cannot declare more values than its bytes pay for.
 func TestValuesFollowTheBytes(t *testing.T) {
 	text := "MARKOV\n20\n" + strings.Repeat("1048576 ", 20) + "\n0\n"
 	if _, err := Read(strings.NewReader(text), Limits{}); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "20971520 values") {
