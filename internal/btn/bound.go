@@ -27,6 +27,7 @@ const (
 	BoundMiniBuckets BoundKind = "mini-buckets" // above and below, any tables
 	BoundDeterminant BoundKind = "determinant"  // above, spins
 	BoundBethe       BoundKind = "bethe"        // below, spins that attract each other
+	BoundModes       BoundKind = "modes"        // below, any tables: the weight around a maximum
 )
 
 // MostBoundSlices is how many slices there are bounds of at most.
@@ -46,6 +47,7 @@ func (p *Bound) Fits(*Network) error {
 		if p.Rounds < 1 || p.Slices < 0 || p.Slices > MostBoundSlices {
 			return misfit("%d rounds and %d slices", p.Rounds, p.Slices)
 		}
+	case BoundModes:
 	default:
 		return misfit("%.40q is no bound of this version", p.Kind)
 	}

@@ -1,6 +1,6 @@
 package contract
 
-// Bounds: mini-buckets of any tables, and what spins allow.
+// Bounds: mini-buckets and modes of any tables, determinants and Bethe's value of spins.
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/isingbounds"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
+	"github.com/basetensor/basetensor/internal/engine/modes"
 	"github.com/basetensor/basetensor/internal/ising"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -41,6 +42,11 @@ func (bounds) Contract(ctx context.Context, p *problem.Problem, part btn.Part, _
 	v := btn.Value{Bound: &btn.BoundValue{Lower: math.Inf(-1), Upper: math.Inf(1)}}
 	if e.Scale.IsZero() {
 		return v, nil
+	}
+	if q.Kind == btn.BoundModes {
+		v.Flops = modes.Work(e)
+		v.Bound.Lower, err = modes.Below(ctx, e)
+		return v, err
 	}
 	if q.Kind == btn.BoundMiniBuckets {
 		v.Flops, err = miniBuckets(ctx, e, q, p.Memory, v.Bound)

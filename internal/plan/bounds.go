@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/isingbounds"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
+	"github.com/basetensor/basetensor/internal/engine/modes"
 	"github.com/basetensor/basetensor/internal/ising"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/truncated"
@@ -33,6 +34,10 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 	}
 
 	work := policy.BoundsShare * s.Budget
+	if search := modes.Work(e); search <= work/4 {
+		work -= search
+		add(&btn.Bound{Kind: btn.BoundModes}, search, 0)
+	}
 	if m := ising.New(e); m != nil {
 		attractive := isingbounds.Attractive(m) != nil
 		if work /= 2; attractive {

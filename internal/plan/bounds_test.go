@@ -23,7 +23,7 @@ func TestBoundsFitTheirShare(t *testing.T) {
 		t.Errorf("%d rounds in 1000 bytes", rounds)
 	}
 	ising := func(attractive bool) generate.Ising { return generate.Ising{Delta: 1, Attractive: attractive, Seed: 3} }
-	const spins, bethe, buckets = btn.BoundDeterminant, btn.BoundBethe, btn.BoundMiniBuckets
+	const modes, spins, bethe, buckets = btn.BoundModes, btn.BoundDeterminant, btn.BoundBethe, btn.BoundMiniBuckets
 	signed := func() (*factorgraph.Model, error) {
 		m, err := generate.Complete(5, ising(false))
 		m.Factors[len(m.Factors)-1].Table.(*tensor.Dense).Data[0] *= -1
@@ -34,15 +34,15 @@ func TestBoundsFitTheirShare(t *testing.T) {
 		make func() (*factorgraph.Model, error)
 		want []btn.BoundKind
 	}{
-		{"complete", func() (*factorgraph.Model, error) { return generate.Complete(14, ising(false)) }, []btn.BoundKind{spins, buckets}},
+		{"complete", func() (*factorgraph.Model, error) { return generate.Complete(14, ising(false)) }, []btn.BoundKind{modes, spins, buckets}},
 		{
 			"attractive", func() (*factorgraph.Model, error) { return generate.Complete(12, ising(true)) },
-			[]btn.BoundKind{spins, bethe, buckets},
+			[]btn.BoundKind{modes, spins, bethe, buckets},
 		},
 		{
 			"three values", func() (*factorgraph.Model, error) {
 				return generate.Random(generate.RandomOptions{Variables: 10, Degree: 4, MinDomain: 3, MaxDomain: 3, Strength: 1, Seed: 2})
-			}, []btn.BoundKind{buckets},
+			}, []btn.BoundKind{modes, buckets},
 		},
 		{"an entry below 0", signed, nil},
 	} {

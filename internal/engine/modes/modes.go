@@ -25,7 +25,8 @@ type Mode struct {
 	Ln float64
 	// Given are the conditional probabilities of every index and value, all others being as they are there.
 	Given [][]float64
-	// LnAround is ln of what the states weigh together that differ from it in indices of which no two share a table, nats: ln Z is not less.
+	// LnAround is ln of the total weight of the states that differ from it in a set of indices that share no table, nats. It bounds ln Z
+	// from below.
 	LnAround float64
 }
 
@@ -45,6 +46,9 @@ const (
 	slack    = 1e-13
 )
 
+// drawing returns the random numbers of a search, always the same ones.
+func drawing() *rand.Rand { return rand.New(rand.NewPCG(0x6d6f646573, 0)) }
+
 // Work is what the time of a search is worth, flops.
 func Work(e *sumproduct.Expression) float64 {
 	looks := 0.0
@@ -60,28 +64,10 @@ func Work(e *sumproduct.Expression) float64 {
 // around them come first. States that a table forbids are no modes, so that there may be none. The same input gives the same modes.
 // Errors: unsupported for an entry below 0; the context's, which is looked at once a try. Cost: Work.
 func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode, error) {
-	if e.Signed() {
-		return nil, fault.New(fault.Unsupported, "modes: an entry is below 0")
-	}
-	if err := e.Fits(); err != nil {
+	r := drawing()
+	c, found, err := maxima(ctx, e, r, from)
+	if err != nil {
 		return nil, err
-	}
-	c := newClimber(e)
-	r := rand.New(rand.NewPCG(0x6d6f646573, 0))
-	var found []Mode
-	for k := range tries + len(from) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if k < len(from) {
-			copy(c.x, from[k])
-		} else {
-			c.begin(r, k-len(from))
-		}
-		c.climb(c.order(r, k%2 == 0))
-		if known := slices.ContainsFunc(found, func(m Mode) bool { return slices.Equal(m.State, c.x) }); !known && !c.forbidden() {
-			found = append(found, c.mode())
-		}
 	}
 	slices.SortStableFunc(found, func(a, b Mode) int { return cmp.Compare(b.mass(), a.mass()) })
 	var out []Mode
@@ -94,6 +80,43 @@ func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode,
 		}
 	}
 	return out, nil
+}
+
+// Below returns a lower bound on ln Z in nats, the largest LnAround of the maxima; −Inf where every one found is forbidden. Errors and
+// cost: those of Find.
+func Below(ctx context.Context, e *sumproduct.Expression) (float64, error) {
+	_, found, err := maxima(ctx, e, drawing(), nil)
+	below := math.Inf(-1)
+	for _, m := range found {
+		below = max(below, m.LnAround)
+	}
+	return below, err
+}
+
+// maxima climbs from random states and from these, and returns the maxima that no table forbids, each once.
+func maxima(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, from [][]int) (c *climber, found []Mode, err error) {
+	if e.Signed() {
+		return nil, nil, fault.New(fault.Unsupported, "modes: an entry is below 0")
+	}
+	if err := e.Fits(); err != nil {
+		return nil, nil, err
+	}
+	c = newClimber(e)
+	for k := range tries + len(from) {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		if k < len(from) {
+			copy(c.x, from[k])
+		} else {
+			c.begin(r, k-len(from))
+		}
+		c.climb(c.order(r, k%2 == 0))
+		if known := slices.ContainsFunc(found, func(m Mode) bool { return slices.Equal(m.State, c.x) }); !known && !c.forbidden() {
+			found = append(found, c.mode())
+		}
+	}
+	return c, found, nil
 }
 
 // holds reports whether draws that begin at a maximum stay near it: maxima of a product that is about the same everywhere are no modes.
