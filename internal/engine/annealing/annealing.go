@@ -51,8 +51,8 @@ type Path struct {
 	// Knots are β at as many equal parts of the rungs, rising, the last of them 1; β is linear between them, and from 0 to 1 without any.
 	Knots []float64
 	Seed  uint64
-	// Modes is from how many other starts chains begin beside, if there are as many: uniform draws, where theirs are from beliefs, and modes
-	// (package modes). A component is a chain from each start then.
+	// Modes is the number of starts beside the path's own, at most: uniform draws, if its own are from beliefs, and modes
+	// (package modes). A component then is one chain from each start.
 	Modes int
 
 	halts *halts
@@ -101,14 +101,14 @@ type Model struct {
 	mu      sync.Mutex
 	product *walk // nil until it is asked for
 	modes   []*walk
-	sought  bool // modes were looked for
+	sought  bool // the search for modes has run
 }
 
 // walk are the loops of a model whose chains begin with a product distribution.
 type walk struct {
 	ln      float64     // of what chains leave out
 	start   [][]float64 // ln of where chains begin, by value
-	level   float64     // ln of their probability from which on draws are rare
+	level   float64     // log-probability below which draws from start are rare
 	spins   *lattice
 	factors *factors
 	model   *ising.Model // nil where there are others than spins
@@ -299,7 +299,7 @@ func (m *Model) ForestFlops() float64 {
 	return m.uniform.model.ForestFlops()
 }
 
-// Bytes is what so many components take beside the model, on so many threads: a chain each, or one from every start.
+// Bytes is the memory of components on so many threads, beside the model's own. A component has a chain from every start.
 func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) float64 {
 	each := 0.0
 	if m.uniform.spins != nil {
@@ -321,32 +321,32 @@ func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) flo
 	return bytes
 }
 
-// Weights are those of some components: of chains, or of as many chains as there are starts.
+// Weights are the weights of components, each with one chain per start.
 type Weights struct {
-	// Ln are ln w of every component in sequence, −Inf for 0: their mean is Z.
+	// Ln are the components' log-weights in sequence, −Inf for 0. The mean weight estimates Z.
 	Ln []float64
-	// Each are ln of what every chain adds to its component, those of a component side by side: Ln itself where there is one start.
+	// Each are the logarithms of the chains' contributions, component by component: Ln itself where there is one start.
 	Each []float64
-	// Top is the largest of Ln. Share[i][a] is Σ e^{Each−Top} over the chains that end with index i at value a, Squares that of
-	// e^{Each+Ln−2Top}; nil where they were not asked for.
+	// Top is the largest of Ln. Share[i][a] is Σ e^{Each−Top} over the chains that end with index i at value a, Squares[i][a]
+	// is Σ e^{Each+Ln−2Top} over them; nil without marginals.
 	Top            float64
 	Share, Squares [][]float64
-	ends           [][]uint8 // of every group, index by index, of one start after the other; nil where nobody asks
-	// of several starts: what chains weigh, and how much where each has ended is all starts' own
+	ends           [][]uint8 // last states of every group, index by index, for one start after the other
+	// with several starts: the log-weight of every chain by itself, and ln g of every start at its last state
 	alone, by []float64
 }
 
-// State fills in where the c-th of the chains has ended that Each lists, a value per index. Marginals were asked for.
+// State fills in the last state of the c-th chain of Each, a value per index. It needs a Run with marginals.
 func (m *Model) State(w *Weights, c int, into []int) {
 	starts := len(w.Each) / len(w.Ln)
 	m.state(w, c/starts, c%starts, into)
 }
 
-// state is where the chain of a component has ended that is from a start.
+// state fills in the last state of a component's chain from one start.
 func (m *Model) state(w *Weights, component, start int, into []int) {
 	end := w.ends[start*(len(w.Ln)/Group)+component/Group]
 	for i, d := range m.dims {
-		into[i] = min(int(end[i*Group+component%Group]), d-1) // a spin of one value is alone
+		into[i] = min(int(end[i*Group+component%Group]), d-1) // an index of one value is a spin without couplings
 	}
 }
 
@@ -365,7 +365,7 @@ func (m *Model) LnStart(ctx context.Context, w *Weights) ([]float64, error) {
 	return ln, nil
 }
 
-// lnStart is ln of the probability that a chain begins with a state.
+// lnStart is the log-probability that a chain begins with a state.
 func (w *walk) lnStart(state []int) (ln float64) {
 	for i, a := range state {
 		ln += w.start[i][a]
@@ -373,8 +373,8 @@ func (w *walk) lnStart(state []int) (ln float64) {
 	return ln
 }
 
-// Run returns the weights of components from ≤ c < to, both multiples of Group, by so many goroutines (0: one a processor). Cost: Flops of
-// every chain. The error is the context's, which is looked at after every rung.
+// Run returns the weights of components from ≤ c < to, both multiples of Group, on so many goroutines (0: one per
+// processor). Cost: Flops of every chain. The error is the context's, checked after every rung.
 func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, marginals bool) (*Weights, error) {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
@@ -418,10 +418,10 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 	return w, nil
 }
 
-// streams parts the random numbers of chains from one start from those from another.
+// streams separates the random numbers of the starts: the seed of start k is Seed XOR k·streams.
 const streams = 0x9e3779b97f4a7c15
 
-// carry carries chains from one start, and returns where those of every group end.
+// carry runs the chains from one start and returns the last states of every group.
 func (m *Model) carry(ctx context.Context, own *walk, p Path, from int64, ln []float64, threads int, marginals bool) [][]uint8 {
 	spins := own.spins
 	if p.Step == Forests {

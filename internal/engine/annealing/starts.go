@@ -1,11 +1,12 @@
 package annealing
 
-// Several starts: modes beside independent draws, so that none that was found is missed.
+// Several starts: chains from modes beside chains from independent draws, so that no mode that was found is missed.
 //
-// With starts p_0, p_1 … a component is a chain from each, and weighs Σ_k w_k φ_k(x_k), x_k being where chain k has ended and
-// φ_k = g_k/Σ_j g_j. E w_k f(x_k) = Σ_x ψ(x) f(x) for any f, and the φ_k add up to 1: the mean is Z, whichever modes there are. g is 1 for
-// uniform draws, and p_k over what is rare among draws from p_k: a chain from a mode counts near it, so that those that hardly ever get
-// from one mode to another need not.
+// With start distributions p_0, p_1 … a component is one chain from each. Its weight is Σ_k w_k φ_k(x_k), where x_k is the
+// last state of chain k and φ_k = g_k/Σ_j g_j are mixture weights. E w_k f(x_k) = Σ_x ψ(x) f(x) for any f, and the φ_k add
+// up to 1: the mean is Z for any choice of modes. g is 1 for uniform draws, else p_k relative to the probability below
+// which draws from p_k are rare (levelOf). A chain from a mode thus counts near that mode, and chains need not cross from
+// one mode to another.
 
 import (
 	"context"
@@ -14,21 +15,21 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/modes"
 )
 
-// Starts is from how many starts the chains of a component begin.
+// Starts is the number of starts of a component's chains.
 func (p *Path) Starts() float64 { return float64(1 + p.Modes) }
 
-// ModesFlops is what the search for modes takes.
+// ModesFlops is the cost of the search for modes and of the beliefs that it begins with.
 func (m *Model) ModesFlops() float64 { return modes.Work(m.e) + m.StartFlops() }
 
-// Modes is how many starts there are beside that of a path, whatever is near them. Errors: those of modes.Find, the context's. Cost:
-// ModesFlops, once.
+// Modes returns the number of starts beside the path's own, found without regard to the weight near them and to p.Modes.
+// Errors: as modes.Find; the context's. Cost: ModesFlops, once.
 func (m *Model) Modes(ctx context.Context, p Path) (int, error) {
 	p.Modes = modes.Most + 1
 	starts, err := m.starts(ctx, p)
 	return max(len(starts)-1, 0), err
 }
 
-// starts are those of a path: its own, uniform draws where that is of beliefs, and modes, as many as are asked for and there are.
+// starts returns the starts of a path, up to 1 + p.Modes: its own, uniform draws if its own are from beliefs, and modes.
 func (m *Model) starts(ctx context.Context, p Path) ([]*walk, error) {
 	own, err := m.from(ctx, p.Product)
 	if err != nil || p.Modes == 0 {
@@ -62,7 +63,7 @@ func (m *Model) starts(ctx context.Context, p Path) ([]*walk, error) {
 	return all[:min(1+p.Modes, len(all))], nil
 }
 
-// likeliest are the values of the largest probabilities.
+// likeliest returns the most probable value of every index.
 func likeliest(p [][]float64) []int {
 	x := make([]int, len(p))
 	for i, row := range p {
@@ -75,7 +76,8 @@ func likeliest(p [][]float64) []int {
 	return x
 }
 
-// floored are the logarithms of probabilities, of which none is below leastStart over their number.
+// floored returns the logarithms of p mixed with the uniform distribution, which has weight leastStart: no probability is
+// below leastStart over the number of values.
 func floored(p [][]float64) [][]float64 {
 	start := make([][]float64, len(p))
 	for i, row := range p {
@@ -87,17 +89,17 @@ func floored(p [][]float64) [][]float64 {
 	return start
 }
 
-// near is how much a state is a start's own, a logarithm: 0 for uniform draws, and below 0 for others where their draws are rare.
+// near is ln g of a state: 0 for uniform draws; for another start below 0 where its draws are rare.
 func (w *walk) near(state []int) float64 { return w.lnStart(state) - w.level }
 
-// rare is how many standard deviations and nats below its mean ln of the probability of a draw is where others may have drawn it, too.
-// Chosen.
+// A draw is rare if its log-probability is below the mean by more than rareDeviations standard deviations plus rareNats:
+// another start may have drawn it, too. Chosen.
 const (
 	rareDeviations = 3
 	rareNats       = 3
 )
 
-// levelOf is ln of the probability of draws from which on they are rare, and that of uniform ones at least.
+// levelOf is the log-probability below which draws are rare, at least the log-probability of a uniform draw.
 func levelOf(start [][]float64) float64 {
 	mean, variance, uniform := 0.0, 0.0, 0.0
 	for _, row := range start {
@@ -113,7 +115,7 @@ func levelOf(start [][]float64) float64 {
 	return max(mean-rareDeviations*math.Sqrt(variance)-rareNats, uniform)
 }
 
-// place fills in what all starts say of where every chain has ended.
+// place records ln g of every start at the last state of every chain.
 func (m *Model) place(w *Weights, starts []*walk) {
 	state := make([]int, len(m.dims))
 	for c := range w.Ln {
@@ -126,7 +128,7 @@ func (m *Model) place(w *Weights, starts []*walk) {
 	}
 }
 
-// Among returns the weights of components, and of their chains, if there were only the first so many of the starts.
+// Among returns the log-weights of components and of their chains with the first starts alone.
 func (w *Weights) Among(starts int) (ln, each []float64) {
 	all := max(1, len(w.alone)/len(w.Ln))
 	if all == 1 {
@@ -145,7 +147,7 @@ func (w *Weights) Among(starts int) (ln, each []float64) {
 	return ln, each
 }
 
-// lnSum is ln of a sum of e^x, −Inf where all are 0.
+// lnSum is ln Σ e^x, −Inf where every term is 0.
 func lnSum(x []float64) float64 {
 	top := math.Inf(-1)
 	for _, y := range x {

@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// pulled are n weakly coupled indices of some values, and a switch between nothing and a pull of all of them to a pattern, of which Z has a
-// share. It returns ln Z of the two, which is known because weak couplings are none.
+// pulled is a model of n indices that are independent given a switch: uniform at its value 0, pulled to a random pattern at
+// 1, which has a share of Z. It returns ln Z, known in closed form.
 func pulled(n, values int, share float64) (e *sumproduct.Expression, lnZ float64) {
 	r := rand.New(rand.NewPCG(uint64(n), uint64(values)))
 	e = &sumproduct.Expression{Scale: scaled.One, Dims: append(slices.Repeat([]int{values}, n), 2)}
@@ -29,7 +29,8 @@ func pulled(n, values int, share float64) (e *sumproduct.Expression, lnZ float64
 	return e, wide - math.Log(1-share)
 }
 
-// TestChainsFromModesFindThem where chains from uniform draws do not, of spins and of any values: Z and the shares of the switch.
+// TestChainsFromModesFindThem where chains from uniform draws do not, with two and three values: ln Z and the share of the
+// pull are right.
 func TestChainsFromModesFindThem(t *testing.T) {
 	for _, values := range []int{2, 3} {
 		for _, share := range []float64{0.1, 0.5, 0.9} {
@@ -57,7 +58,7 @@ func TestChainsFromModesFindThem(t *testing.T) {
 	}
 }
 
-// TestAmong: the first starts alone weigh what a path with no others does.
+// TestAmong: the weights with the first starts alone agree with a path that has no others.
 func TestAmong(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 9))
 	tested := 0

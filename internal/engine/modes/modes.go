@@ -1,9 +1,10 @@
-// Package modes finds states of large weight far from each other: maxima of a product of tables that no change of one value exceeds.
+// Package modes finds the modes of a product of tables: local maxima under changes of one index, far from each other.
 //
-// A search begins with random states, and every index takes the value of the largest product in turn (coordinate ascent; Besag, On the
-// statistical analysis of dirty pictures, 1986, calls it iterated conditional modes). Indices of many tables come last, and their values in
-// turn: what others do given the value of such an index is seen before they decide about it. A maximum stands for what is around it by the
-// conditional distributions of all indices, each given all others there.
+// A search is coordinate ascent from random states: every index in turn takes its most probable value given all others
+// (iterated conditional modes; Besag, On the statistical analysis of dirty pictures, 1986). Every second ascent visits
+// the indices by their number of tables, fewest first, so that an index of many tables moves after its neighbours have
+// adapted to its value. The index of most tables starts at each of its values in turn. The neighbourhood of a mode is
+// described by the conditional distribution of every index given all others at the mode.
 package modes
 
 import (
@@ -18,38 +19,38 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Mode is a maximum.
+// Mode is a local maximum of ψ.
 type Mode struct {
 	State []int
-	// Ln is ln ψ there, nats, the scale included.
+	// Ln is ln ψ(State) in nats, the scale included.
 	Ln float64
-	// Given are the conditional probabilities of every index and value, all others being as they are there.
+	// Given[i] is the conditional distribution of index i given all others at the mode.
 	Given [][]float64
 	// LnAround is ln of the total weight of the states that differ from it in a set of indices that share no table, nats. It bounds ln Z
 	// from below.
 	LnAround float64
 }
 
-// Measures of a search. Chosen.
+// Parameters of a search. Chosen.
 const (
-	Most     = 4   // modes
-	tries    = 16  // random states
-	sweeps   = 30  // over all indices, of a try, at most
-	usual    = 6   // of them, for what a search is worth
-	apart    = 8   // modes differ in one of so many indices, at least
-	firm     = 0.9 // a value is as probable in a mode, all others being as they are there, in one of so few indices at least as 1/few
+	Most     = 4   // modes that Find returns, at most
+	tries    = 16  // ascents from random states
+	sweeps   = 30  // over all indices per ascent, at most
+	usual    = 6   // sweeps per ascent in Work
+	apart    = 8   // two modes differ in at least 1/apart of the indices
+	firm     = 0.9 // conditional probability from which an index is firm at a mode; at least 1/few of the indices must be
 	few      = 16
-	heated   = 8    // sweeps that draw values from there, after which
-	stay     = 0.75 // as many of those are as they were
-	hardness = 12   // an entry of 0 counts e^-hardness times the least of its table on the way
-	lookWork = 12   // flops for the entry of a table
+	heated   = 8    // sweeps of Gibbs sampling from a mode, after which
+	stay     = 0.75 // this share of the firm indices has its value in the mode
+	hardness = 12   // an entry of 0 counts as e^-hardness times the least positive entry of its table in an ascent
+	lookWork = 12   // flops per entry of a table
 	slack    = 1e-13
 )
 
 // drawing returns the random numbers of a search, always the same ones.
 func drawing() *rand.Rand { return rand.New(rand.NewPCG(0x6d6f646573, 0)) }
 
-// Work is what the time of a search is worth, flops.
+// Work is the price of a search in flops.
 func Work(e *sumproduct.Expression) float64 {
 	looks := 0.0
 	for _, t := range e.Tables {
@@ -60,9 +61,10 @@ func Work(e *sumproduct.Expression) float64 {
 	return lookWork * (tries*usual + heated*Most) * (looks + float64(len(e.Dims)))
 }
 
-// Find returns modes of an expression whose entries are at least 0, found from random states and from these: those with the most weight
-// around them come first. States that a table forbids are no modes, so that there may be none. The same input gives the same modes.
-// Errors: unsupported for an entry below 0; the context's, which is looked at once a try. Cost: Work.
+// Find returns up to Most modes of an expression with entries of at least 0, by falling mass, from ascents that begin at
+// random states and at the given ones. Dropped are maxima of weight 0, those near a mode of larger mass, and those that
+// do not hold, so that the list may be empty. The same input gives the same modes. Errors: unsupported for an entry
+// below 0 and where e does not fit; the context's, checked before every ascent. Cost: Work.
 func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode, error) {
 	r := drawing()
 	c, found, err := maxima(ctx, e, r, from)
@@ -82,8 +84,8 @@ func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode,
 	return out, nil
 }
 
-// Below returns a lower bound on ln Z in nats, the largest LnAround of the maxima; −Inf where every one found is forbidden. Errors and
-// cost: those of Find.
+// Below returns a lower bound on ln Z in nats, the largest LnAround of the maxima; −Inf where all found are forbidden. Errors and
+// cost: as Find.
 func Below(ctx context.Context, e *sumproduct.Expression) (float64, error) {
 	_, found, err := maxima(ctx, e, drawing(), nil)
 	below := math.Inf(-1)
@@ -93,7 +95,7 @@ func Below(ctx context.Context, e *sumproduct.Expression) (float64, error) {
 	return below, err
 }
 
-// maxima climbs from random states and from these, and returns the maxima that no table forbids, each once.
+// maxima returns the maxima of positive weight, each once, from ascents that begin at random states and at the given ones.
 func maxima(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, from [][]int) (c *climber, found []Mode, err error) {
 	if e.Signed() {
 		return nil, nil, fault.New(fault.Unsupported, "modes: an entry is below 0")
@@ -119,7 +121,8 @@ func maxima(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, from []
 	return c, found, nil
 }
 
-// holds reports whether draws that begin at a maximum stay near it: maxima of a product that is about the same everywhere are no modes.
+// holds reports whether enough indices are firm at a maximum and keep their values under Gibbs sampling from it. The maxima
+// of a nearly constant product fail.
 func (c *climber) holds(m *Mode, r *rand.Rand) bool {
 	var kept []int
 	for i, p := range m.Given {
@@ -146,7 +149,7 @@ func (c *climber) holds(m *Mode, r *rand.Rand) bool {
 	return float64(left) >= stay*float64(len(kept))
 }
 
-// draw draws a value.
+// draw draws a value from a distribution.
 func draw(p []float64, r *rand.Rand) (a int) {
 	for u := r.Float64(); a < len(p)-1; a++ {
 		if u -= p[a]; u < 0 {
@@ -156,7 +159,7 @@ func draw(p []float64, r *rand.Rand) (a int) {
 	return a
 }
 
-// near reports whether states differ in few indices.
+// near reports whether two states differ in less than 1/apart of the indices.
 func near(a, b []int) bool {
 	different := 0
 	for i, v := range a {
@@ -167,7 +170,8 @@ func near(a, b []int) bool {
 	return different*apart < len(a)
 }
 
-// mass is about ln of what is around a mode: of all that would be there if its indices were independent.
+// mass estimates the log-mass around a mode, ln ψ(x) − Σ_i ln p_i(x_i) with p_i = Given[i]. It is exact for independent
+// indices.
 func (m *Mode) mass() float64 {
 	ln := m.Ln
 	for i, p := range m.Given {
@@ -176,7 +180,7 @@ func (m *Mode) mass() float64 {
 	return ln
 }
 
-// climber is an expression and a state of it.
+// climber is an expression with the current state of an ascent.
 type climber struct {
 	e      *sumproduct.Expression
 	over   [][]place // of every index
@@ -220,7 +224,7 @@ func newClimber(e *sumproduct.Expression) *climber {
 	return c
 }
 
-// begin takes a random state, in which the index of most tables has a value by the number of the try.
+// begin draws a random state. The index of most tables takes its values in turn instead, by the number of the try.
 func (c *climber) begin(r *rand.Rand, try int) {
 	hub := 0
 	for i, d := range c.e.Dims {
@@ -234,7 +238,7 @@ func (c *climber) begin(r *rand.Rand, try int) {
 	}
 }
 
-// order is all indices in a random sequence, those of many tables last if asked for.
+// order returns all indices in random order or, if last is set, by their number of tables, fewest first.
 func (c *climber) order(r *rand.Rand, last bool) []int {
 	order := r.Perm(len(c.x))
 	if last {
@@ -243,7 +247,7 @@ func (c *climber) order(r *rand.Rand, last bool) []int {
 	return order
 }
 
-// enter finds the entries of all tables at the state.
+// enter locates the entry of every table at the state.
 func (c *climber) enter() {
 	for t, table := range c.e.Tables {
 		at := 0
@@ -262,7 +266,7 @@ func (c *climber) move(i, a int) {
 	c.x[i] = a
 }
 
-// climb gives every index the value of the largest product, in sequence, until none changes.
+// climb is coordinate ascent along an order, until a sweep changes nothing, at most sweeps times.
 func (c *climber) climb(order []int) {
 	c.enter()
 	for range sweeps {
@@ -285,7 +289,7 @@ func (c *climber) climb(order []int) {
 	}
 }
 
-// scores are ln of the product of the tables of an index, by its values, all others being as they are.
+// scores are the logarithms of the product of an index's tables at each of its values, given all others.
 func (c *climber) scores(i int) []float64 {
 	score := c.score[:c.e.Dims[i]]
 	clear(score)
@@ -309,7 +313,7 @@ func (c *climber) forbidden() bool {
 	return false
 }
 
-// mode is what there is to say of the state.
+// mode describes the state as a Mode.
 func (c *climber) mode() Mode {
 	m := Mode{State: slices.Clone(c.x), Ln: c.e.Scale.LogAbs()}
 	terms := 1 + math.Abs(m.Ln)
@@ -318,7 +322,7 @@ func (c *climber) mode() Mode {
 		m.Ln += ln
 		terms += 1 + math.Abs(ln)
 	}
-	alone := make([]int, len(c.x)) // indices, by what summing them out adds
+	alone := make([]int, len(c.x)) // indices, by the gain from summing them out
 	adds := make([]float64, len(c.x))
 	for i := range c.x {
 		m.Given = append(m.Given, c.given(i))
@@ -339,7 +343,7 @@ func (c *climber) mode() Mode {
 	return m
 }
 
-// given is the conditional distribution of an index; a value that is forbidden has none of it.
+// given is the conditional distribution of an index given all others; forbidden values have probability 0.
 func (c *climber) given(i int) []float64 {
 	p := slices.Clone(c.scores(i))
 	for a := range p {

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// random is an expression over some indices, the stronger the larger its number.
+// random is an expression over three to seven indices of random strength; every third seed allows entries of 0.
 func random(seed uint64) *sumproduct.Expression {
 	r := rand.New(rand.NewPCG(seed, 27))
 	n := 3 + r.IntN(5)
@@ -24,8 +24,8 @@ func random(seed uint64) *sumproduct.Expression {
 	return e
 }
 
-// TestModesAreWhatTheySay: no other value of one index weighs more, conditional distributions are those by enumeration, and what is around
-// a mode weighs more than the mode alone and no more than all.
+// TestModesAreWhatTheySay: no change of one index increases the weight, conditional distributions agree with enumeration,
+// and LnAround is between the weight of the mode and Z.
 func TestModesAreWhatTheySay(t *testing.T) {
 	found, several, more := 0, 0, 0
 	for seed := range uint64(400) {
@@ -72,7 +72,7 @@ func TestModesAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestTheHeaviestStateIsFound where values are bound strongly, on four models of five at least.
+// TestTheHeaviestStateIsFound in at least four of five models whose heaviest state has 90 % of Z.
 func TestTheHeaviestStateIsFound(t *testing.T) {
 	missed, models := 0, 0
 	for seed := range uint64(800) {
@@ -87,7 +87,7 @@ func TestTheHeaviestStateIsFound(t *testing.T) {
 			most = max(most, ln)
 			z += math.Exp(ln)
 		})
-		if z == 0 || most < math.Log(z)-0.1 { // it is no mode of its own
+		if z == 0 || most < math.Log(z)-0.1 { // it does not dominate
 			continue
 		}
 		models++
@@ -100,7 +100,7 @@ func TestTheHeaviestStateIsFound(t *testing.T) {
 	}
 }
 
-// switched is a model of n weakly coupled spins; a further index has several values, the last of which pulls every spin to a pattern.
+// switched is a ring of n weakly coupled spins with a switch: its last value pulls every spin to a random pattern.
 func switched(n, values int, weight float64) (e *sumproduct.Expression, pattern []int) {
 	r := rand.New(rand.NewPCG(uint64(n), 4))
 	e = &sumproduct.Expression{Scale: scaled.One, Dims: append(slices.Repeat([]int{2}, n), values)}
@@ -115,7 +115,7 @@ func switched(n, values int, weight float64) (e *sumproduct.Expression, pattern 
 	return e, append(pattern, values-1)
 }
 
-// TestNarrowModesAreFound behind an index that decides about all others, alone: what varies about alike everywhere is no mode.
+// TestNarrowModesAreFound: the pattern behind the switch is the only mode, for the remaining states weigh nearly the same.
 func TestNarrowModesAreFound(t *testing.T) {
 	for _, n := range []int{20, 60, 200} {
 		for _, values := range []int{2, 5} {
@@ -131,7 +131,7 @@ func TestNarrowModesAreFound(t *testing.T) {
 	}
 }
 
-// TestTheSameModes whenever they are looked for; from states that are given, too.
+// TestTheSameModes: a second search returns the same modes, and a search from a given mode returns it.
 func TestTheSameModes(t *testing.T) {
 	e, pattern := switched(30, 3, 2)
 	first, err := Find(t.Context(), e)

@@ -119,7 +119,7 @@ var mapped = sync.OnceValues(func() (from, to []float64) {
 	return slices.Repeat([]float64{1}, 1<<23), slices.Repeat([]float64{1}, 1<<23)
 })
 
-// machine is the peak in GFLOP/s, that of the best tile in registers, and a copy's GB/s, every byte read and written.
+// machine measures the peak in GFLOP/s, by the best tile in registers, and GB/s of a copy, bytes read plus bytes written.
 func machine() (peak, copied float64) {
 	v := make([]float64, kernel.Columns)
 	for _, tile := range [][2]int{{6, 256}, {6, 2048}, {12, 256}, {12, 2048}} { // with AVX-512 six rows leave half of the registers idle
