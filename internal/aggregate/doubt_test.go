@@ -89,7 +89,7 @@ func TestASingleBondIsAsUncertainAsItsTruncations(t *testing.T) {
 	}
 }
 
-// TestRegionsOfOneSize state all of their correction, four times that beside constraints, and nothing where they correct nothing.
+// TestRegionsOfOneSize state all of their correction, four times as much beside constraints, and nothing where it is 0.
 func TestRegionsOfOneSize(t *testing.T) {
 	bethe := 10.0
 	for _, c := range []struct {

@@ -80,8 +80,9 @@ func (g *sequence) judge() {
 	g.withinBounds()
 }
 
-// contradiction returns how uncertain an answer is because of another family that is further away than both state, beyond what it states
-// itself; 0 where there is none. One of both is wrong: the distance counts less what the other states, and half of it at least.
+// contradiction returns the uncertainty of an answer that another family contradicts, 0 if none does. Two families
+// contradict each other if their distance exceeds the sum of their uncertainties. One of both is wrong: the uncertainty is
+// the distance minus the other family's uncertainty, and at least half of the distance.
 func (g *sequence) contradiction(chosen verdict) (u float64) {
 	for _, v := range g.verdicts {
 		if v.best < 0 || v.best == chosen.best || !v.credible || v.uncertainty == nil {
@@ -97,7 +98,7 @@ func (g *sequence) contradiction(chosen verdict) (u float64) {
 	return u
 }
 
-// distance is that between the bests of two families.
+// distance is the distance of the best estimates of two families, nats.
 func (g *sequence) distance(v, w verdict) float64 {
 	return math.Abs(*g.estimates[v.best].LogZ - *g.estimates[w.best].LogZ)
 }
@@ -134,9 +135,9 @@ func (g *sequence) withinBounds() {
 	}
 }
 
-// judgeSampled is what sampled components say: the mean of all of them. Two standard errors, and how far it would move if the logarithms
-// of the weights were normally distributed; where few of them carry all the weight, how far it is above what it bounds from below, at
-// least.
+// judgeSampled is the verdict of sampled components: the mean of all of them, uncertain by two standard errors and its shift
+// under log-normal weights (sampling.Mean). If few components carry all the weight, the distance from the mean down to its
+// lower bound is the least uncertainty.
 func (g *sequence) judgeSampled() verdict {
 	v := verdict{best: -1}
 	for i, r := range g.estimates {
@@ -150,11 +151,11 @@ func (g *sequence) judgeSampled() verdict {
 	r := g.estimates[v.best]
 	v.credible = r.believed()
 	u := 2 * r.mean.StandardError
-	if r.mean.Zeros == 0 || !v.credible { // beside zeros the others are skewed to the small ones, and the shift is too large
+	if r.mean.Zeros == 0 || !v.credible { // beside zeros the positive weights are skewed to small ones: the shift is too large
 		u += max(r.mean.Shift, 0)
 	}
 	if lower := g.pool.lower.ln; !v.credible {
-		if math.IsInf(lower, -1) { // no bundle is without zeros; by Markov's inequality for the mean of all
+		if math.IsInf(lower, -1) { // every bundle has a zero: by Markov's inequality for the mean of all
 			lower = r.mean.Ln + math.Log(policy.BoundsDelta)
 		}
 		u = max(u, r.mean.Ln-lower)

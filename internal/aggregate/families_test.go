@@ -70,7 +70,7 @@ func legs() Input {
 		step{0, 16, []float64{10}, true}, step{1, 16, []float64{10.01}, true})
 }
 
-// rough are two plans of truncated legs whose answer is 10, uncertain by 1.5.
+// rough are two plans of truncated legs with the answer 10, uncertain by 1.5.
 func rough() Input {
 	return ladder(1e-9, step{0, 8, []float64{11.5}, true}, step{0, 16, []float64{10}, true}, step{1, 16, []float64{10.01}, true})
 }
@@ -160,8 +160,8 @@ func TestFamiliesAreJudgedTogether(t *testing.T) {
 	}
 }
 
-// TestContractionsBesideModes: where chains would have missed modes, contractions state their distance from components, and a standard
-// error of those, at least; not where they have settled, nor where nobody believes the components.
+// TestContractionsBesideModes: beside modes that other chains would have missed, contractions state at least their distance
+// from sampled components and one standard error of these; not if they have settled, nor if the components are not credible.
 func TestContractionsBesideModes(t *testing.T) {
 	alone := *Result(legs()).Uncertainty
 	beside := func(legs Input, ln []float64) *btn.Result {
@@ -191,7 +191,8 @@ func TestContractionsBesideModes(t *testing.T) {
 }
 
 // TestEqualWeightsSayNothingOfOthers: a strong ferromagnet stated 2.7e-13 and was off by 4.5e-5, because the share of other weights among
-// the draws was 4.5e-5. What has a share of 3/N and was not seen is within what is stated, and a bound below has the last word.
+// the draws was 4.5e-5. Unseen weights with a share of 3/N are within the stated uncertainty, and a lower bound has the last
+// word.
 func TestEqualWeightsSayNothingOfOthers(t *testing.T) {
 	for _, n := range []int{200, 4000} {
 		in := Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9}}}
@@ -207,8 +208,8 @@ func TestEqualWeightsSayNothingOfOthers(t *testing.T) {
 	}
 }
 
-// TestFewEffectiveComponentsAreNotBelieved: parity codes stated 1.7 nats and were off by 29. What is stated reaches the lower bound, or
-// what the mean is bounded by where bundles have none.
+// TestFewEffectiveComponentsAreNotBelieved: parity codes stated 1.7 nats and were off by 29. The stated uncertainty reaches
+// the lower bound or, where bundles have none, Markov's bound for the mean.
 func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
 	empty := func() Input {
 		return Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-3}}}
@@ -234,7 +235,7 @@ func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
 		!strings.Contains(strings.Join(r.Warnings, ";"), "not settled: 1.0 of 200") {
 		t.Errorf("all but one weigh 0: %s", text(t, r))
 	}
-	// Those above 0 spread over decades, and the mean rests on the largest: it would move by half of their variance.
+	// The positive weights spread over decades, and the mean rests on the largest: the shift is half of the logarithms' variance.
 	for k := range zeros {
 		if k%2 == 0 {
 			zeros[k] = 5 - 0.4*float64(k)
@@ -291,8 +292,8 @@ func TestBoundsAreTheBest(t *testing.T) {
 	}
 }
 
-// TestRangeIsOfContractions: contractions in float64 that may have lost terms say nothing of themselves, and do not answer where sampled
-// components state something; these and bounds are computed in logarithms. What bounds say holds for them, too.
+// TestRangeIsOfContractions: contractions in float64 that may have lost terms state no uncertainty and give way to sampled
+// components. These and bounds are computed in logarithms, so bounds apply to such contractions, too.
 func TestRangeIsOfContractions(t *testing.T) {
 	beyond := func(in Input) btn.Result {
 		in.Assignment.Unsure = true

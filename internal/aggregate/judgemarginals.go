@@ -1,6 +1,6 @@
 package aggregate
 
-// The judge of marginals: the family that states least of them answers, whichever answers ln Z.
+// The judge of marginals: they may come from a surer family than ln Z.
 
 import (
 	"math"
@@ -8,16 +8,16 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// probabilities are the marginals of an estimate and what is stated of them.
+// probabilities are the marginals of an estimate and their stated uncertainty.
 type probabilities struct {
 	p           [][]float64 // nil: none
-	uncertainty *float64    // of the probability that is furthest off; nil: not known
+	uncertainty *float64    // of the least certain probability; nil: not known
 	warning     string
 }
 
-// judgeMarginals chooses the marginals of the answer's family, or of another one that states less than half of what that states. How far
-// another family's are away counts, less twice what that states of itself, since the furthest of many probabilities is off by more than two
-// standard errors; and so does what ln Z may have missed.
+// judgeMarginals takes the marginals of the answer's family, or of another one with less than half of its uncertainty. The
+// uncertainty of the result is at least the distance of a credible family's marginals minus twice their own uncertainty,
+// since the largest of many errors exceeds two standard errors, and at least the share of Z that may be missing (missed).
 func (g *sequence) judgeMarginals() probabilities {
 	best := g.estimates[g.best]
 	if best.lossless() && !g.unsure {
@@ -54,13 +54,13 @@ func (g *sequence) judgeMarginals() probabilities {
 	return chosen
 }
 
-// marginalsSettled reports whether the marginals that there are, if any, are as certain as probabilities have to be.
+// marginalsSettled reports whether the marginals, if any, are certain to the accuracy or to policy.SettledMarginals.
 func (g *sequence) marginalsSettled(accuracy float64) bool {
 	m := g.judgeMarginals()
 	return m.p == nil || m.uncertainty != nil && *m.uncertainty <= max(accuracy, policy.SettledMarginals)
 }
 
-// marginalsOf returns the marginals of the estimate at a position and what its own family says of them.
+// marginalsOf returns the marginals of the estimate at a position with the uncertainty that its own family states.
 func (g *sequence) marginalsOf(at int) (m probabilities) {
 	r := g.estimates[at]
 	if r.isPooled() {
@@ -73,8 +73,9 @@ func (g *sequence) marginalsOf(at int) (m probabilities) {
 	return m
 }
 
-// missed is what probabilities may be off by because of what Z may have missed: all of it may be of one value. Where tables forbid values
-// together, or chains miss modes, states of some values may not have been seen at all; elsewhere what families disagree about counts.
+// missed bounds the error of probabilities by the share of Z that may be missing, since all of it may have one value: 1 − e^−D
+// where the contradiction of families is D nats. Where tables forbid values together or chains miss modes, states of some
+// values may never have been seen: there it is at least the uncertainty of ln Z.
 func (g *sequence) missed() float64 {
 	u := -math.Expm1(-g.apart)
 	if (g.hard || g.modes()) && g.uncertainty != nil {
@@ -83,10 +84,10 @@ func (g *sequence) missed() float64 {
 	return min(1, u)
 }
 
-// marginalChange returns how far the probabilities of an estimate by contraction are off at most: their largest change from the last
-// estimate before that has marginals, of any track. Those of regions are in a track that is not monotone, and where belief propagation has
-// several fixed points they are of one of them: all that others weigh may be elsewhere. It returns nil if there is no other estimate, if
-// regions of constraints are the same, or if terms may be lost.
+// marginalChange returns the uncertainty of the probabilities of a contraction: their largest change from the last other
+// estimate with marginals, of any track. Region estimates do not converge monotonically, and if belief propagation has
+// several fixed points they describe only one: the weight of the others may have other values. It returns nil without
+// another estimate, if regions under constraints have equal marginals at every size, or if terms may be lost.
 func (g *sequence) marginalChange(at int, p [][]float64) *float64 {
 	of := g.estimates[at]
 	if g.unsure {
@@ -106,7 +107,7 @@ func (g *sequence) marginalChange(at int, p [][]float64) *float64 {
 		return nil
 	}
 	change := farthest(p, before[n-1])
-	if g.hard && change == 0 && of.isLogLinear() { // constraints that decide the same at every size say nothing of others
+	if g.hard && change == 0 && of.isLogLinear() { // constraints may decide the same at every size
 		return nil
 	}
 	if !of.isLogLinear() {
@@ -125,7 +126,7 @@ func (g *sequence) marginalChange(at int, p [][]float64) *float64 {
 	return finite(min(1, change))
 }
 
-// farthest returns the largest difference of probabilities.
+// farthest returns the largest difference of two probabilities.
 func farthest(p, q [][]float64) float64 {
 	change := 0.0
 	for v := range p {

@@ -93,7 +93,7 @@ func TestMarginalsOfTruncatedLegs(t *testing.T) {
 	}
 }
 
-// sharing gives the last sampled components of a query marginals: the first value of a variable for a share of them.
+// sharing gives the last sampled components of a query marginals: a share of them has the first value of a variable.
 func sharing(in Input, share float64) Input {
 	w := in.Values[len(in.Values)-1].Value.Weights
 	n := len(w.Ln)
@@ -110,8 +110,8 @@ func sharing(in Input, share float64) Input {
 	return in
 }
 
-// TestMarginalsSettleByThemselves: bounds that meet settle ln Z, and marginals of regions stayed off by 0.26 beside them. They go on, the
-// family answers that states least of them, and those that are certain settle.
+// TestMarginalsSettleByThemselves: bounds that meet settle ln Z, beside which marginals of regions stayed off by 0.26. Now the
+// estimates continue until the marginals are certain, and the family with the least uncertainty answers them.
 func TestMarginalsSettleByThemselves(t *testing.T) {
 	met := func(in Input) Input {
 		z := *Result(in).LogZ
@@ -135,7 +135,7 @@ func TestMarginalsSettleByThemselves(t *testing.T) {
 	}
 }
 
-// TestFamiliesDisagreeAboutMarginals: that of the surer family is less certain by how far the other's is away.
+// TestFamiliesDisagreeAboutMarginals: the surer family's marginal is uncertain by the distance from the other's.
 func TestFamiliesDisagreeAboutMarginals(t *testing.T) {
 	in := legs()
 	for k := range in.Values {
@@ -152,7 +152,7 @@ func TestFamiliesDisagreeAboutMarginals(t *testing.T) {
 	}
 }
 
-// TestMarginalsOfWhatTruncatesNothing are within rounding, however far the estimates before were.
+// TestMarginalsOfWhatTruncatesNothing are within rounding, at any distance from earlier estimates.
 func TestMarginalsOfWhatTruncatesNothing(t *testing.T) {
 	in := ladder(1e-9, step{0, 8, []float64{10.02}, true}, step{0, 16, []float64{10}, false})
 	in.Assignment.Plan.Estimates[1].Lossless = true

@@ -1,6 +1,6 @@
 package aggregate
 
-// Several modes: what contractions that converge say beside them.
+// Several modes: the uncertainty of converged contractions beside them.
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// modes reports whether a pilot of sampled components has found modes that chains from elsewhere miss.
+// modes reports whether a pilot of sampled components has found modes that chains from other starts miss.
 func (g *sequence) modes() bool {
 	return slices.ContainsFunc(g.estimates, func(r *estimate) bool {
 		q, ok := r.of.Parts[0].(*btn.Sampled)
@@ -17,9 +17,9 @@ func (g *sequence) modes() bool {
 	})
 }
 
-// besideModes is what contractions state where there are such modes. A truncation may have lost the same share of one at every bond, which
-// changes do not show: unless they have settled (policy.SettledBesideModes) they are as uncertain as they are far from components that are
-// believed, and by one standard error of those at least.
+// besideModes returns the verdict of contractions beside such modes. A truncation may have lost the same share of a mode at
+// every bond, which changes do not show. Unless contractions have settled (policy.SettledBesideModes), they are uncertain by
+// their distance from credible sampled components and by one standard error of these, at least.
 func (g *sequence) besideModes(v, sampled verdict) verdict {
 	if v.best < 0 || v.uncertainty == nil || *v.uncertainty <= policy.SettledBesideModes || !sampled.credible || !g.modes() {
 		return v

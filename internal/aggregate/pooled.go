@@ -30,8 +30,9 @@ type pooledBound struct {
 	how string
 }
 
-// unshown is the least standard error of a mean, times the number of its components. Equal weights say nothing of others: those with a
-// share of 3/N are not seen among N with probability e⁻³ (the rule of three). That share is stated as two standard errors.
+// unshown is the least standard error of a mean times the number N of its components. Equal weights do not exclude others:
+// weights with a share of 3/N are absent among N with probability e⁻³ (the rule of three). Two standard errors state that
+// share.
 const unshown = 1.5
 
 // pooled is the rule Z̃ = (1/N) Σ_i w_i over all components so far. Bounds of the estimates hold together with probability

@@ -98,9 +98,9 @@ func climb(in Input, parts []part, last bool) *sequence {
 	return s
 }
 
-// settled reports whether no further estimate is needed: the quality of the best one is known; or
-// it truncated nothing; or its uncertainty is within accuracy, where the bounds say so, or its own track and, for
-// truncated legs, another one of at least its level, or enough sampled components. Marginals settle by what is stated of them.
+// settled reports whether no further estimate is needed: the best one has a known quality, or truncated nothing, or both
+// ln Z and the marginals have settled. ln Z settles if its uncertainty is within accuracy and follows from bounds, from
+// enough sampled components, or from the estimate's own track, for truncated legs with another track of at least its level.
 func (g *sequence) settled(accuracy float64) bool {
 	if g.best < 0 {
 		return false

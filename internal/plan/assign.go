@@ -172,7 +172,7 @@ func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
 	return a.total(q)
 }
 
-// on has what follows be planned for a network under the query's evidence.
+// on makes the following calls plan for a network under the query's evidence.
 func (a *assigner) on(conditioned *btn.Network, summed bool) {
 	a.problem, a.conditioned, a.options.Summed = nil, conditioned, summed
 }

@@ -106,8 +106,8 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 	return of, nil
 }
 
-// withoutMarginals is what bounds beside estimates with marginals depend on, for the key of a plan: the shape of the network where nothing
-// is kept for marginals. It is empty where there are no marginals.
+// withoutMarginals returns a part of a plan's key: beside estimates with marginals, bounds depend on the shape of the network
+// with nothing kept for marginals. It is empty for a query without marginals.
 func (a *assigner) withoutMarginals(q query.Query) (string, error) {
 	if !q.Marginals {
 		return "", nil

@@ -1,6 +1,6 @@
 package plan
 
-// Modes that chains miss: whether they begin from those beside.
+// Modes that chains miss: whether further chains begin from them.
 
 import (
 	"context"
@@ -13,10 +13,11 @@ import (
 	"github.com/basetensor/basetensor/internal/problem"
 )
 
-// seek looks for modes, and notes in along from how many chains begin beside: where the weight in them that chains from there find is more
-// than those without find, or where it takes less work to find it. It returns the variance of the logarithm of a component's weight over
-// few rungs, which was variance without. Nothing changes where the search and chains from every start take more than policy.ModesShare of
-// the budget.
+// seek searches for modes and sets along.Modes, the number of starts beside the chains' own: the largest n such that chains
+// from the first n find more weight near the starts they add than the chains chosen before (missed). variance is the
+// variance of a component's log-weight over few rungs without them; seek returns it, or the variance with the added starts
+// where that is larger. Nothing changes if the search and 3·policy.ModesChains chains of few rungs exceed policy.ModesShare
+// of the budget.
 func seek(
 	ctx context.Context, m *annealing.Model, s btn.Settings, along *btn.Sampling, few int, variance float64,
 ) (float64, error) {
@@ -32,12 +33,12 @@ func seek(
 		return variance, err
 	}
 	p.Modes = min(n, int(work/(policy.ModesChains*each))-1)
-	// Chains that are too short for the model miss what longer ones find.
+	// Chains that are too short for the model miss weight that longer ones find.
 	longest := m.Rungs(p.Step, work/(policy.ModesChains*p.Starts()))
 	p.Rungs = int(max(float64(few), min(longest, float64(few)*variance/policy.WeightVariance)))
 	each = m.Flops(p.Step, p.Rungs)
 	chains := groups(min(work/(each*p.Starts()), policy.PilotChains))
-	const first = 4 * policy.ProductChains // others than those of the pilot
+	const first = 4 * policy.ProductChains // other chains than the pilot's
 	w, err := m.Run(ctx, p, first, first+chains, 1, true)
 	if err != nil || math.IsInf(w.Top, -1) {
 		return variance, err
@@ -54,9 +55,9 @@ func seek(
 	return variance, nil
 }
 
-// missed reports whether chains from more starts than so many find more weight near those than others without them do, by
-// policy.ModesDeviations standard errors, and more than policy.ModesLeast of all. with and without are ln of the weights of components,
-// chains those of all chains of the first.
+// missed reports whether the added starts, all after the first ones, find weight near them that chains without them miss:
+// more by policy.ModesDeviations standard errors, and by policy.ModesLeast of the total. with and without are log-weights
+// of components with the added starts and without; chains are the log-weights of all chains of with.
 func missed(with, chains, without []float64, starts int) bool {
 	all := len(chains) / len(with)
 	theirs, others, total := make([]float64, len(with)), make([]float64, len(with)), 0.0
@@ -78,7 +79,7 @@ func missed(with, chains, without []float64, starts int) bool {
 	return more > policy.ModesLeast*total && more > policy.ModesDeviations*math.Hypot(there.deviation, here.deviation)
 }
 
-// meanOf is the mean of numbers and its standard error.
+// meanOf returns the mean of numbers and its standard error.
 func meanOf(x []float64) (m moments) {
 	for _, y := range x {
 		m.mean += y / float64(len(x))

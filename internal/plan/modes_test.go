@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// pulled is n free spins, and an index that pulls all of them to one side with a weight.
+// pulled is a model of n uncoupled spins with a switch that pulls all of them to one side, with a weight for each.
 func pulled(n int, weight float64) *sumproduct.Expression {
 	e := &sumproduct.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{2}, n+1)}
 	for i := range n {
@@ -21,8 +21,8 @@ func pulled(n int, weight float64) *sumproduct.Expression {
 	return e
 }
 
-// TestChainsBeginFromModesThatTheyMiss: of a narrow mode beside a wide one, where either counts; not without one, nor where the budget
-// holds no search.
+// TestChainsBeginFromModesThatTheyMiss: from a narrow mode beside a wide one, even if either has only a tenth of the weight;
+// not without a narrow mode, nor if the budget is too small for a search.
 func TestChainsBeginFromModesThatTheyMiss(t *testing.T) {
 	glass, err := generate.Complete(30, generate.Ising{Delta: 0.2, Seed: 4})
 	if err != nil {

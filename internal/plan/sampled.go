@@ -148,7 +148,7 @@ func takes(c *problem.Chains, along *btn.Sampling) (each, setup float64) {
 	return along.Each, along.Setup
 }
 
-// chainFlops is what the chains of a component take, and what is computed before the first of a part.
+// chainFlops returns the flops of a component's chains, and of the setup before the first component of a part.
 func chainFlops(m *annealing.Model, along *btn.Sampling) (each, setup float64) {
 	if along.Forests {
 		setup = m.ForestFlops()
@@ -160,7 +160,7 @@ func chainFlops(m *annealing.Model, along *btn.Sampling) (each, setup float64) {
 	return m.Flops(path.Step, path.Rungs) * path.Starts(), setup
 }
 
-// rungs is how many rungs the chains of a component have that takes so many flops, rounded down.
+// rungs is the number of rungs for which a component's chains take so many flops, rounded down.
 func rungs(m *annealing.Model, along *btn.Sampling, flops float64) float64 {
 	path := problem.Path(along)
 	return m.Rungs(path.Step, flops/path.Starts())
@@ -341,10 +341,10 @@ type ends struct {
 	ln      float64   // of the mean of the weights
 }
 
-// endsOf runs about policy.PilotChains chains of the chosen kind, with fewer rungs if those take more than policy.PilotShare of the
-// budget; nil where all die.
+// endsOf returns the last states of about policy.PilotChains chains of the chosen kind, which have fewer rungs where
+// policy.PilotShare of the budget asks for it; nil where all weigh 0.
 func endsOf(ctx context.Context, m *annealing.Model, along *btn.Sampling, s btn.Settings) (*ends, error) {
-	const first = 2 * policy.ProductChains // others than those of the pilot
+	const first = 2 * policy.ProductChains // other chains than the pilot's
 	p := problem.Path(along)
 	components := groups(policy.PilotChains / p.Starts())
 	p.Rungs = int(max(4, min(float64(along.Rungs), rungs(m, along, policy.PilotShare*s.Budget/float64(components)))))
@@ -409,7 +409,7 @@ func weighted(x, ln []float64) (m moments) {
 	return m
 }
 
-// weightVariance is the variance of the logarithms of the weights of some chains, and what they gain over parts of the rungs.
+// weightVariance returns the variance of the log-weights of some chains, and their gains over parts of the rungs.
 func weightVariance(ctx context.Context, m *annealing.Model, p annealing.Path, chains int64) (float64, [][]float64, error) {
 	gains, w, err := m.Gains(ctx, p, 0, chains, min(policy.LadderParts, p.Rungs))
 	if err != nil {
@@ -418,7 +418,7 @@ func weightVariance(ctx context.Context, m *annealing.Model, p annealing.Path, c
 	return lnVariance(w.Ln), gains, nil
 }
 
-// lnVariance is the variance of the logarithms of weights. Those of 0 have none, and count as somewhat below the least.
+// lnVariance is the variance of log-weights. A weight of 0 counts as e^−3 times the least positive one; 50 where all are 0.
 func lnVariance(ln []float64) float64 {
 	least := math.Inf(1)
 	for _, l := range ln {

@@ -205,11 +205,12 @@ const (
 	// Hopeless is by how much more another plan may still move to be compared with.
 	Hopeless = 10
 
-	// Apart is what the distance of two plans at one bond counts, and by how much families have to differ in what they state of marginals.
+	// Apart is the factor on the distance of two plans at one bond, and the least ratio of two families' uncertainties of
+	// marginals for which the surer one supplies them.
 	// Chosen.
 	Apart = 2
 
-	// SettledMarginals is the uncertainty of probabilities from which they settle, whatever accuracy is asked of ln Z.
+	// SettledMarginals is the uncertainty at which probabilities settle even if ln Z needs a higher accuracy.
 	// Chosen: six digits are printed.
 	SettledMarginals = 1e-6
 

@@ -113,9 +113,9 @@ const (
 	ProductPatience = 4
 	ProductApart    = 0.5
 
-	// ModesShare is the part of a budget that the search for modes and a pilot of chains from them may take, ModesChains how many chains from
-	// each at least. Chains begin from them where those find more weight there than others by ModesDeviations standard errors, and by
-	// ModesLeast of all weight, or where the variance times the work falls by ModesGain.
+	// ModesShare is the largest part of a budget for the search for modes and a pilot of chains from them, ModesChains the
+	// least number of chains from each start in that pilot. Chains begin from modes if they find more weight there than
+	// other chains do, by ModesDeviations standard errors and by ModesLeast of the total. ModesGain is unused.
 	// Chosen.
 	ModesShare      = 0.1
 	ModesChains     = 16
@@ -123,7 +123,8 @@ const (
 	ModesLeast      = 1e-3
 	ModesGain       = 0.5
 
-	// SettledBesideModes is what truncated legs and regions may state, nats, to be believed beside modes that chains miss.
+	// SettledBesideModes is the largest uncertainty, in nats, at which truncated legs and regions are believed beside modes
+	// that chains miss.
 	// Measured: where a mode was lost in part, they stated 9e-7 to 0.005 and were off by 0.0002 to 0.02.
 	SettledBesideModes = 1e-9
 
