@@ -146,9 +146,9 @@ func (m Map) transposed(d int) ([]float64, error) {
 	return t, nil
 }
 
-// MapRounding bounds how far rounding may move a mapped network's Z from the model's, relative to the product of the norms of B and of the
-// links. A map of condition number κ may enlarge the rounding of its leg by κ, in the core and in the link that have it, and that of its
-// inverse once more. It is infinite without a bound.
+// MapRounding bounds the effect of rounding on a mapped network's Z, relative to the product of the norms of B and of the
+// links. A map of condition number κ may amplify the rounding of its leg by κ, in the leg's core and in its link, and the
+// rounding of its inverse once more. It is infinite without a bound.
 func MapRounding(n *Network) float64 {
 	kappas, largest := make([]float64, len(n.Dims)), 1.0
 	for l := range n.Dims {

@@ -56,8 +56,8 @@ type Sampling struct {
 	Knots []float64 `msgpack:"knots,omitempty"`
 	// Product says that components begin with draws from beliefs, else from uniform distributions.
 	Product bool `msgpack:"product,omitempty"`
-	// Modes is from how many other starts chains begin beside, at most: uniform ones, where theirs are from beliefs, and modes that a search
-	// finds. A component is a chain from each start. Of other kinds: from how many chains would have begun.
+	// Modes is the number of starts beside the chains' own, at most: uniform draws, if their own are from beliefs, and modes
+	// from a search. A component is one chain from each start. Other kinds keep the number that was chosen for chains.
 	Modes int `msgpack:"modes,omitempty"`
 	// Of is how many components there are altogether where states are drawn among them: then none of the network's variables is summed
 	// out beforehand, and Shape is that of its tables of terms. 0: Z and marginals alone.
@@ -127,7 +127,7 @@ func (p *Sampled) Fits(*Network) error {
 	return nil
 }
 
-// MostModes is from how many other starts chains begin at most.
+// MostModes is the largest number of starts beside the chains' own.
 const MostModes = 16
 
 // MostKnots is how many knots a ladder has at most.

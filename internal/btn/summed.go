@@ -8,20 +8,19 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// OfSumAlone reports whether a query asks for Z and nothing that is said of variables, so that Summed
-// serves it.
+// OfSumAlone reports whether a query asks for Z and nothing about variables, so that Summed serves it.
 func OfSumAlone(q query.Query) bool {
 	return !q.Marginals && len(q.Joint) == 0 && !q.Descends() && !Parametric(q)
 }
 
-// Summed returns n without the terms of CP cores that vanish where a variable is summed out that no
-// other core has:
+// Summed returns n without the terms of CP cores that vanish when a variable of that core alone is
+// summed out:
 //
 //	α_i = 0  where  Σ_x w(x) u_i(x) = 0,
 //
-// to the last bit. Z stays what it is, and so does every index; marginals of such variables do not.
-// What it takes away are the effects of noisy-or that nobody observed, of which one term is left: a
-// product of tables over one variable. Cost: one pass over cores, links, and the vectors of such variables.
+// to the last bit. Z and every index stay the same; marginals of such variables do not. A noisy-or with
+// an unobserved effect keeps one term, a product of tables over one variable.
+// Cost: one pass over cores, links, and the vectors of such variables.
 func (n *Network) Summed() *Network {
 	at := make([]place, len(n.Dims)) // of every leg in its core
 	for c := range n.Cores {

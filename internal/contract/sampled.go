@@ -62,7 +62,7 @@ func (sampled) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 	return v, shares(v.Weights, chains.Prepared, w.Share, w.Squares)
 }
 
-// threadsOf returns the number of threads of chains, as many as the memory holds: plans are priced on one. Weights do not depend on it.
+// threadsOf returns the number of threads of chains that the memory holds; plans assume one. Weights do not depend on it.
 func threadsOf(p *problem.Problem, bytes func(threads int) float64) (threads int, err error) {
 	if threads = p.Threads; threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)

@@ -48,7 +48,7 @@ func states(ctx context.Context, p *problem.Problem, q *btn.Sampled, want proble
 	}
 
 	picked := &btn.Picked{First: first}
-	starts := int64(len(w.Each) / len(w.Ln)) // chains of a component
+	starts := int64(len(w.Each) / len(w.Ln)) // chains per component
 	indices := make([]int, len(terms.Terms().Dims))
 	for k := first; k < end; k++ {
 		from, to := q.Bundle(k, bundles)

@@ -23,9 +23,9 @@ type Fit struct {
 	// and never computed as a difference from 1.
 	Explained scaled.Number
 	Residual  float64 // ρ = ‖B−B̃‖²/‖B‖², in [0, 1]
-	// Rounding bounds the error that rounding can have put into ρ: 4(n+16)·2^−53·(C+A)² for n legs,
-	// with A = Σ|α_i|‖Q^(i)‖/‖B‖ and C what ‖B‖ would be without cancelling terms, relative to ‖B‖ (1 in
-	// FitWeights), by Cauchy–Schwarz on absolute values. Certificates must add it to ρ.
+	// Rounding bounds the rounding error of ρ: 4(n+16)·2^−53·(C+A)² for n legs, by Cauchy–Schwarz on
+	// absolute values, with A = Σ|α_i|‖Q^(i)‖/‖B‖ and C = ‖B′‖/‖B‖, where B′ has all numbers of B's cores
+	// made positive so that no terms cancel (C = 1 in FitWeights). Certificates must add it to ρ.
 	Rounding float64
 	size     float64 // A
 	// Rounding for A ≤ 3: ρ below it is not distinguished from 0, however large the weights are
@@ -92,7 +92,7 @@ func FitWeights(
 	return fit, nil
 }
 
-// rounds says what rounding is, for terms of B that cancel so far.
+// rounds sets Rounding and floor for C = cancelled.
 func (f *Fit) rounds(legs int, cancelled float64) {
 	a := cancelled + f.size
 	f.Rounding = 4 * float64(legs+16) * epsilon * a * a

@@ -22,7 +22,7 @@ type space struct {
 	order  []int // all legs, core after core
 	rot    [][]float64
 	ops    *countspace.Ops
-	// what ‖B‖ would be without terms that cancel, relative to ‖B‖, and what rounding of the maps is (btn.MapRounding); from scale
+	// C of Fit.Rounding, and the rounding of the maps (btn.MapRounding) relative to ‖B‖; set by scale
 	cancelled, mapped float64
 }
 
@@ -175,7 +175,7 @@ func (sp *space) normSq() (scaled.Number, error) {
 	return n, nil
 }
 
-// scale returns ‖B‖², and sets what rounding is relative to.
+// scale returns ‖B‖², and sets cancelled and mapped.
 func (sp *space) scale(net *btn.Network) (scaled.Number, error) {
 	norm2, err := sp.normSq()
 	if err != nil || norm2.IsZero() {

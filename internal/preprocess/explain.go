@@ -25,11 +25,11 @@ type Conflict struct {
 	Cores     []int // for cores "factors": the c-th factor of order two or more, counted from 0
 	Links     []int // other links; for cores "variables" the factors of order two or more
 
-	observed []int   // of Variables: the one value that has a weight, −1: several have
+	observed []int   // of Variables: the one value of nonzero weight; −1: several or none
 	scopes   [][]int // of Cores and Links: their variables
 }
 
-// String says the conflict in words, by positions of variables and values: query.Names.Text knows their form.
+// String describes the conflict by positions of variables and values, in the form that query.Names.Text replaces.
 func (c *Conflict) String() string {
 	var parts []string
 	for k, v := range c.Variables {
@@ -56,7 +56,7 @@ func (c *Conflict) String() string {
 	return strings.Join(parts, "; ") + " contradict each other"
 }
 
-// describe fills in what String says of the tensors.
+// describe sets observed and scopes for String.
 func (c *Conflict) describe(net *btn.Network) {
 	for _, v := range c.Variables {
 		only, positive := -1, 0
@@ -86,7 +86,7 @@ func (c *Conflict) describe(net *btn.Network) {
 	for _, core := range c.Cores {
 		c.scopes = append(c.scopes, scopeOf(net.Cores[core].Legs, owners))
 	}
-	for _, core := range net.Cores { // which stand for variables, where links are factors
+	for _, core := range net.Cores { // these stand for variables if links are factors
 		of := scopeOf(core.Legs, owners)
 		for _, leg := range core.Legs {
 			if owners[leg] == nil && len(c.Links) > 0 {

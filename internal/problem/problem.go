@@ -60,7 +60,7 @@ type Options struct {
 	Projectors ProjectorMemo
 	// Circuits remembers the circuits of cubes; nil: they are compiled each time.
 	Circuits CircuitMemo
-	// Summed: the network is that of Network.Summed, for who asks for Z alone.
+	// Summed replaces the network by its Summed, for a query of Z alone.
 	Summed bool
 }
 

@@ -77,9 +77,10 @@ func reparameterise(t tensor.Tensor, inverses [][]float64) (mapped tensor.Tensor
 // Numbers between 2^−middle and 2^middle keep all their digits in products with maps.
 const middle = 900
 
-// centred returns t · 2^−exp with its largest numbers near 2^middle, where one is so large or so small that products with
-// maps may leave float64 or its digits: sums of subnormal products are wrong by more than rounding. Other tensors stay as
-// they are. What vanishes is 2^−1900 of the largest entry, or term.
+// centred returns t · 2^−exp with its largest numbers near 2^middle, if one is so large or so small that products with maps
+// may overflow or lose digits: sums of subnormal products are wrong by more than rounding. Other tensors stay as they are.
+// It may lose entries of a dense table and terms below 2^−1900 of the largest, and entries of a term's vector below 2^−1022
+// of the vector's largest.
 func centred(t tensor.Tensor) (tensor.Tensor, int64) {
 	switch t := t.(type) {
 	case *tensor.Dense:

@@ -19,10 +19,10 @@ type Mean struct {
 	// Tail is the shape of a generalised Pareto distribution fitted to the largest weights, NaN where there are too few: the weights have
 	// a variance where it is below 1/2.
 	Tail float64
-	// Shift is how far Ln would move if the logarithms of the weights above 0 were normally distributed with the mean and the variance that
-	// they have. Where it is large the mean rests on weights that were hardly seen.
+	// Shift is the change of Ln if the weights above 0 had a log-normal distribution with their logarithms' mean and
+	// variance. A large one means that the mean rests on weights that were hardly seen.
 	Shift float64
-	// Zeros is how many weigh 0.
+	// Zeros is the number of weights that are 0.
 	Zeros int
 }
 
@@ -85,8 +85,8 @@ func most(ln []float64) float64 {
 	return top
 }
 
-// shift is mean + variance/2 of the logarithms of the weights above 0, and ln of their share, less ln of the mean of all; and the number of
-// weights that are 0.
+// shift returns Mean.Shift and Mean.Zeros. The former is mean + variance/2 of the logarithms of the weights above 0, plus ln
+// of their share of all, minus ln of the mean of all.
 func shift(ln []float64, lnMean float64) (far float64, zeros int) {
 	above := make([]float64, 0, len(ln))
 	mean := 0.0

@@ -40,7 +40,7 @@ func answerLearned(t *testing.T, net *btn.Network, s btn.Settings) btn.Result {
 	return Aggregate("", assignments, nil, values)[0]
 }
 
-// holds compares a result with the truth: its certificate, and what it says where it is exact or nothing is known.
+// holds compares a result with the truth: its certificate, its value if it is exact, and its warning if nothing is known.
 func holds(t *testing.T, name string, z *big.Float, r btn.Result) {
 	t.Helper()
 	if r.Error != nil || z.Sign() <= 0 {
@@ -59,8 +59,8 @@ func holds(t *testing.T, name string, z *big.Float, r btn.Result) {
 	}
 }
 
-// TestCertificatesHoldUnderMaps: against enumeration with large numbers, under maps of all condition numbers that are taken, with numbers
-// at the ends of float64 and terms that all but cancel.
+// TestCertificatesHoldUnderMaps compares with enumeration in large numbers, under maps of condition numbers up to about 10^7,
+// with numbers at the ends of float64 and terms that nearly cancel.
 func TestCertificatesHoldUnderMaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 1))
 	for trial := range 400 {
@@ -116,7 +116,7 @@ func skewed(r *rand.Rand, m *factorgraph.Model, condition float64) func(factor i
 			a := make([]float64, d*d)
 			common := r.NormFloat64()
 			for i := range a {
-				a[i] = common + r.NormFloat64()*(1/condition+float64(i%d%2)) // columns of even place are alike
+				a[i] = common + r.NormFloat64()*(1/condition+float64(i%d%2)) // even columns are nearly equal
 			}
 			list = append(list, reparam.GivenMap{A: a})
 		}
@@ -124,7 +124,7 @@ func skewed(r *rand.Rand, m *factorgraph.Model, condition float64) func(factor i
 	}
 }
 
-// TestCertificatesHoldWhereTermsCancel: a core too large to be written out, two terms of which all but cancel.
+// TestCertificatesHoldWhereTermsCancel: two terms of a core that is too large to be written out nearly cancel.
 func TestCertificatesHoldWhereTermsCancel(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 2))
 	for trial := range 30 {

@@ -65,7 +65,7 @@ type masker struct {
 	beyond  bool // a product has lost digits to the range of float64
 }
 
-// leastProduct is what a product of numbers above 0 is at least while it has all its digits, as in package preprocess.
+// leastProduct is the least magnitude of a nonzero product that is trusted to have all its digits, as in package preprocess.
 const leastProduct = 0x1p-1000
 
 // times is the product of an entry and a weight.

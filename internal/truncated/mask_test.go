@@ -175,8 +175,8 @@ func TestSweepUnderMask(t *testing.T) {
 	}
 }
 
-// TestMasksKeepTheRangeOfFloat64: likelihoods of which products with the tables, or with one another, have no room in a float64 are
-// refused, those at its edge are not.
+// TestMasksKeepTheRangeOfFloat64: likelihoods are refused if their products with the tables or with one another leave the
+// range of float64, and accepted at its edge.
 func TestMasksKeepTheRangeOfFloat64(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2, 2}}
 	for _, scope := range [][]int{{0, 1}, {1, 2}, {0, 2}} {

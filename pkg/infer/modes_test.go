@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// hidden is a model of n weakly coupled spins, and of a switch (the last variable) that pulls all of them to one pattern: a wide mode and
-// a narrow one, of about equal weight.
+// hidden is a model of n weakly coupled spins with a switch (the last variable) that pulls all of them to one pattern: a wide
+// mode and a narrow one, of about equal weight.
 func hidden(t *testing.T, n int, seed uint64) *factorgraph.Model {
 	t.Helper()
 	m, err := generate.RandomRegular(n, 4, generate.Ising{Delta: 0.3, Seed: seed})
@@ -32,8 +32,8 @@ func hidden(t *testing.T, n int, seed uint64) *factorgraph.Model {
 	return m
 }
 
-// TestNarrowModesAreNotMissed: chains from uniform draws never see the narrow mode, and stated a fiftieth of their error. ln Z, marginals
-// and samples have both modes.
+// TestNarrowModesAreNotMissed: chains from uniform draws alone never see the narrow mode, and stated a fiftieth of their
+// error. ln Z, marginals and samples cover both modes.
 func TestNarrowModesAreNotMissed(t *testing.T) {
 	narrow := 0
 	for seed := range uint64(6) {

@@ -422,8 +422,8 @@ func TestWeightsOfSignedModelsAreNotRounded(t *testing.T) {
 	}
 }
 
-// TestEstimatesBeyondTheRange: number partitioning, couplings a_i a_j whose exponentials no table of float64 holds side by side. What is
-// sampled in logarithms answers, with a statement that holds.
+// TestEstimatesBeyondTheRange: number partitioning, with couplings a_i a_j whose exponentials do not fit a table of float64
+// side by side. Samples in logarithms answer, with an uncertainty that holds.
 func TestEstimatesBeyondTheRange(t *testing.T) {
 	const n = 16
 	for seed := range uint64(4) {
@@ -462,7 +462,7 @@ func TestEstimatesBeyondTheRange(t *testing.T) {
 		if off := math.Abs(*r.LogZ - truth); off > 3**r.Uncertainty || *r.Uncertainty > 1 {
 			t.Errorf("seed %d: ln Z %v ± %v, truth %v", seed, *r.LogZ, *r.Uncertainty, truth)
 		}
-		for v, p := range r.Marginals { // of a model that is the same with all values changed
+		for v, p := range r.Marginals { // flipping all spins leaves the model unchanged
 			if math.Abs(p[0]-0.5) > 3**r.MarginalUncertainty {
 				t.Errorf("seed %d: P(x_%d = 0) is %v ± %v, truth 1/2", seed, v, p[0], *r.MarginalUncertainty)
 			}

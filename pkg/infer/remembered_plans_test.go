@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// scattered is a model of random factors over up to four variables each, a share of whose entries is 0.
+// scattered is a model of random factors over up to four variables each, with a random share of zeros.
 func scattered(rng *rand.Rand) *factorgraph.Model {
 	m := &factorgraph.Model{}
 	n := 10 + rng.IntN(30)
@@ -40,8 +40,8 @@ func scattered(rng *rand.Rand) *factorgraph.Model {
 	return m
 }
 
-// TestQueriesOfOneShapeHaveTheirOwnPlans: evidence on a variable that simplification removes leaves a network of the shape that it has
-// without evidence, where plans that take evidence as masks cannot hold it.
+// TestQueriesOfOneShapeHaveTheirOwnPlans: evidence on a variable that simplification removes does not change the network's
+// shape, but plans that take evidence as masks cannot represent it.
 func TestQueriesOfOneShapeHaveTheirOwnPlans(t *testing.T) {
 	const models = 150
 	for i := range uint64(models) {
@@ -71,8 +71,8 @@ func TestQueriesOfOneShapeHaveTheirOwnPlans(t *testing.T) {
 	}
 }
 
-// TestBoundsBesideMarginalsAreOfTheirOwnNetwork: without marginals more is summed out, and under one of two observations of variable n a
-// table over variables 0 and 1 has rank one and falls apart. With marginals both leave one shape.
+// TestBoundsBesideMarginalsAreOfTheirOwnNetwork: without marginals more is summed out, and in one of two queries the evidence
+// on variable n leaves a table of rank one over variables 0 and 1, which falls apart. With marginals both have one shape.
 func TestBoundsBesideMarginalsAreOfTheirOwnNetwork(t *testing.T) {
 	const n = 20
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -55,7 +55,7 @@ func logZ(t *testing.T, m *factorgraph.Model, q query.Query) btn.Result {
 	return results[0]
 }
 
-// Findings that nobody observed take one look where Z alone is asked for: they sum to 1.
+// Unobserved findings cost one look each if Z alone is asked for: they sum to 1.
 func TestUnobservedEffectsTakeOneLook(t *testing.T) {
 	const diseases, all, observed = 60, 300, 8
 	m := findings(t, diseases, all, 30, 1)
@@ -73,14 +73,14 @@ func TestUnobservedEffectsTakeOneLook(t *testing.T) {
 	if off := math.Abs(*got.LogZ - *want.LogZ); off > 1e-9 {
 		t.Errorf("ln Z %v, want %v", *got.LogZ, *want.LogZ)
 	}
-	// What chains and circuits of all findings take is garbage of hundreds of megabytes.
+	// Chains and circuits of all findings would allocate hundreds of megabytes.
 	entries := uint64((all - observed) * 2 * 31)
 	if made := after.TotalAlloc - before.TotalAlloc; made > 10_000*entries {
 		t.Errorf("%d bytes were made for %d entries that nobody asked for", made, entries)
 	}
 }
 
-// Whatever is observed, also softly, and whatever is asked for, Z and marginals are right.
+// Z and marginals are right under hard and soft evidence, also where Z alone is asked for.
 func TestEffectsThatAreSummedOut(t *testing.T) {
 	for seed := range uint64(12) {
 		const diseases, all = 8, 6
