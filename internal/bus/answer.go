@@ -22,20 +22,20 @@ const (
 // Answered is a job's stored answer.
 type Answered struct {
 	Header nats.Header
-	Data   []byte // all of it, wherever it is stored
+	Data   []byte // the whole payload, from a blob if it is large
 }
 
 // ErrUnverified: answers came, and were not believed.
 var ErrUnverified = errors.New("bus: answers came that do not verify by the keys given here (is there an --answers-seed?)")
 
-// Answer returns the job's answer as soon as it is stored. It listens to the republished answer
-// and never to the answer's own subject, on which refused ones pass as well.
+// Answer returns the job's answer as soon as it is stored. It listens to the republished answer and never to the
+// answer's own subject, on which refused answers pass, too.
 func (b *Bus) Answer(ctx context.Context, job string) (Answered, error) {
 	return b.AnswerOr(ctx, job, func(context.Context) error { return nil })
 }
 
-// AnswerOr is Answer that calls quiet after a second without an answer and every two seconds then;
-// an error of quiet ends it. The error of a wait in which answers came that are not believed wraps ErrUnverified.
+// AnswerOr is Answer that calls quiet after a second without an answer and every two seconds then; an error of quiet
+// ends it. If the stream had an answer that is not believed, the error wraps ErrUnverified.
 func (b *Bus) AnswerOr(
 	ctx context.Context, job string, quiet func(context.Context) error,
 ) (a Answered, err error) {
@@ -61,7 +61,7 @@ func (b *Bus) AnswerOr(
 		case ctx.Err() != nil:
 			return a, fmt.Errorf("bus: wait for job %s: %w", job, ctx.Err())
 		case !errors.Is(err, ErrNotFound) && !errors.Is(err, context.DeadlineExceeded):
-			return a, err // a look that took too long is followed by the next
+			return a, err // not for a look that took too long: the next one follows
 		}
 
 		m, err := b.heard(ctx, job, done, pause)

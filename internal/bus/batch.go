@@ -26,7 +26,7 @@ func (b *Bus) Batch(
 	return b.batch(ctx, b.NC, stream, ">", from, count, bytes)
 }
 
-// batch is Batch of the messages that a filter has, over a connection.
+// batch is Batch with a filter, over a connection.
 func (b *Bus) batch(
 	ctx context.Context, nc *nats.Conn, stream, filter string, from uint64, count, bytes int,
 ) ([]Entry, error) {
@@ -53,7 +53,7 @@ func (b *Bus) batch(
 		if err == nil {
 			m, err = storedOf(reply)
 		}
-		if errors.Is(err, ErrDoubtful) { // it comes in order, so the leader can tell which it is
+		if errors.Is(err, ErrDoubtful) { // replies come in sequence: this is the first message from here on
 			m, err = b.fromLeader(ctx, stream, question{Sequence: from, Next: filter})
 		}
 		if errors.Is(err, ErrNotFound) {

@@ -102,7 +102,7 @@ var (
 	ErrLost = errors.New("bus: stored bytes are lost")
 )
 
-// Unreadable reports whether an error says that stored bytes are lost, or are none that may be read, and will be at the next attempt.
+// Unreadable reports whether an error is permanent: the stored bytes are lost, too large, or malformed.
 func Unreadable(err error) bool {
 	return errors.Is(err, ErrLost) || errors.Is(err, wire.ErrTooLarge) || err != nil && fault.CodeOf(err) == fault.BadInput
 }
@@ -122,7 +122,7 @@ func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, er
 	return b.putWithin(ctx, in, data, b.quotas)
 }
 
-// putWithin is put within quotas: of a piece there are none, because the whole was counted.
+// putWithin is put within other quotas: none for a piece, because the whole was counted.
 func (b *Bus) putWithin(ctx context.Context, in shelf, data []byte, q *Quotas) (digest string, err error) {
 	digest = wire.Digest(data)
 	subject := in.subject(digest)

@@ -115,9 +115,9 @@ func (b *Bus) Stream(ctx context.Context, name string) (jetstream.Stream, error)
 	return s, nil
 }
 
-// Get returns the last message on a subject, with its payload resolved. A subject with wildcards
-// gets the last message that matches. The error wraps ErrNotFound if there is none. A message whose
-// payload cannot be had is returned with the error.
+// Get returns the last message on a subject, with its payload resolved. A subject with wildcards gets
+// the last message that matches. The error wraps ErrNotFound if there is none. If the payload cannot
+// be fetched, the message is returned with the error.
 func (b *Bus) Get(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := b.getRaw(ctx, stream, subject)
 	if err != nil {
@@ -155,7 +155,8 @@ func (b *Bus) getRaw(
 	return b.believed(ctx, stream, subject, m)
 }
 
-// getOnce is one attempt of getRaw. A tenant's user, who may not ask the leader, asks several replicas.
+// getOnce is one attempt of getRaw. A tenant's user has no right to ask the leader, so in a cluster it asks staleLooks
+// times: any replica may answer.
 func (b *Bus) getOnce(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := b.direct(ctx, stream, question{Last: subject})
 	for looks := 1; looks < staleLooks && errors.Is(err, ErrNotFound) && b.owner != "" && b.inCluster(); looks++ {

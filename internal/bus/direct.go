@@ -1,8 +1,9 @@
 package bus
 
-// Direct gets: any replica of a stream answers with the stored message, its subject, sequence and time in headers behind those of whoever
-// published it, who may have written the same ones, or have ended the headers before the server's. What is doubtful the leader is asked
-// for, which keeps its word apart from the headers.
+// Direct gets: any replica of a stream answers with the stored message. The server appends subject, sequence and time
+// to the publisher's headers. A publisher may have written headers of the same names, or have ended the headers early,
+// before the server's. A message with such doubtful headers is fetched from the leader, whose reply has subject,
+// sequence and time outside the headers.
 
 import (
 	"context"
@@ -18,22 +19,22 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// question says which message of a stream is asked for, as the server's API puts it.
+// question selects a message of a stream, in the form of the server's API.
 type question struct {
 	Sequence uint64     `json:"seq,omitempty"`
 	Start    *time.Time `json:"start_time,omitempty"`
-	Next     string     `json:"next_by_subj,omitempty"` // the first one on it from Sequence or Start on
+	Next     string     `json:"next_by_subj,omitempty"` // filter of the first message from Sequence or Start on
 	Last     string     `json:"last_by_subj,omitempty"`
 	Batch    int        `json:"batch,omitempty"`
 	Bytes    int        `json:"max_bytes,omitempty"`
 }
 
-// ErrDoubtful: the headers of a stored message hide or repeat what the server says about it.
+// ErrDoubtful: the headers of a stored message hide or repeat the server's headers.
 var ErrDoubtful = errors.New("bus: a message was stored with headers of the server")
 
 const directGet = "$JS.API.DIRECT.GET."
 
-// getWithin bounds a get whose context has no end.
+// getWithin bounds a get without a deadline.
 var getWithin = 30 * time.Second
 
 // direct returns one message of a stream as it is stored. The error wraps ErrNotFound if there is none.
@@ -51,16 +52,16 @@ func (b *Bus) direct(ctx context.Context, stream string, q question) (*jetstream
 	case b.owner != "": // it may not ask the leader
 	case errors.Is(err, ErrNotFound) && b.inCluster(),
 		errors.Is(err, ErrDoubtful),
-		errors.Is(err, nats.ErrNoResponders): // the client library says so of a stored message with that status, too
+		errors.Is(err, nats.ErrNoResponders): // also from a stored message with status 503
 		return b.fromLeader(ctx, stream, q)
 	}
 	return m, err
 }
 
-// noAnswer returns what is stored as an answer with headers that aggregators do not write, without any, so that it counts as forged: a
-// tenant's user, who may not ask the leader, could not read it.
+// noAnswer returns a stored answer with doubtful headers as a message without headers, so that it counts as forged.
+// Aggregators write no such headers, and a tenant's user could not read the answer: it may not ask the leader.
 func (b *Bus) noAnswer(ctx context.Context, q question) (*jetstream.RawStreamMsg, error) {
-	if b.owner != "" { // which asks by subject only
+	if b.owner != "" { // a tenant's user asks by subject only
 		return &jetstream.RawStreamMsg{Subject: q.Last}, nil
 	}
 	m, err := b.fromLeader(ctx, StreamAnswer, q)
@@ -78,11 +79,12 @@ func (b *Bus) bounded(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, b.AnswerWithin(getWithin))
 }
 
-// LongestSubject bounds subjects in characters. A server ends the connection of whoever sends a longer control line than 4096, and the
+// LongestSubject bounds subjects in bytes. A server closes the connection on a control line above 4096 bytes, and the
 // client library does not connect again.
 const LongestSubject = 1024
 
-// requestDirect sends a question. One for the last message on a subject says so in its own subject, by which a server may allow it.
+// requestDirect sends a question. A question for the last message on one subject has that subject at the end of its
+// own, so that permissions can allow it by subject.
 func (b *Bus) requestDirect(ctx context.Context, stream string, q question) (*nats.Msg, error) {
 	if len(q.Last) > LongestSubject {
 		return nil, ErrNotFound
@@ -97,16 +99,16 @@ func (b *Bus) requestDirect(ctx context.Context, stream string, q question) (*na
 	return b.NC.RequestWithContext(ctx, directGet+stream, body)
 }
 
-// mostHeaders is the number of headers up to which a reply to a direct get is read. Those of this program have 20 at most.
+// mostHeaders is the maximum number of headers in a reply to a direct get. This program's messages have at most 20.
 const mostHeaders = 40
 
-// storedOf returns the stored message that is the reply to a direct get. The error wraps ErrNotFound if it says that there is none, or
-// no more, and
-// ErrDoubtful if the server's headers are not the only ones of their names, or not certain to be the server's.
+// storedOf returns the stored message in the reply to a direct get. The error wraps ErrNotFound if the reply says that
+// there is none, or no more, and ErrDoubtful if the server's headers are missing, repeated, or not certain to be the
+// server's.
 //
-// Whoever ends the headers of a message early hides those that the server puts behind them. Then the bytes of the headers that were read
-// are fewer than those that came, by the 110 or more of the server's. Headers without a space after the colon, or without a carriage
-// return, hold two bytes less each than is computed here, so that mostHeaders of them make up for 80.
+// A publisher that ends the headers of a message early hides the server's headers behind them. Then fewer bytes of
+// headers are read than came, by the server's 110 or more. A header without a space after the colon, or without a
+// carriage return, has up to two bytes fewer than computed here, so that mostHeaders of them make up for 80.
 func storedOf(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	h := reply.Header
 	came := reply.Size() - len(reply.Subject) - len(reply.Reply) - len(reply.Data)
@@ -144,7 +146,7 @@ func storedOf(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	}, nil
 }
 
-// Sound returns an error for a message that was published with headers that only a server writes.
+// Sound returns an error for a published message with headers that only a server writes.
 func Sound(h nats.Header) error {
 	for _, name := range []string{
 		jetstream.StreamHeader, jetstream.SubjectHeader, jetstream.SequenceHeader, jetstream.TimeStampHeaer, jetstream.LastSequenceHeader,
@@ -157,13 +159,14 @@ func Sound(h nats.Header) error {
 	return nil
 }
 
-// What the client library makes of the first line of a header that has more than the version.
+// Headers in which the client library keeps the status and its text, from the first line of a message's headers.
 const (
 	statusHeader = "Status"
 	statusText   = "Description"
 )
 
-// extent returns the number of headers, and the bytes in which a server sends them: a status in the first line.
+// extent returns the number of headers, and their size in bytes as a server sends them, with a status in the first
+// line.
 func extent(h nats.Header) (count, bytes int) {
 	bytes = len("NATS/1.0\r\n\r\n")
 	for name, values := range h {

@@ -16,11 +16,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// forgedPlace are headers that say of a message that it is another, far ahead and old.
+// forgedPlace are headers with the place of another message, far ahead and old.
 const forgedPlace = "Nats-Stream: BTN_MODEL\r\nNats-Subject: btn.v1.model.1.other\r\nNats-Sequence: 4000000\r\n" +
 	"Nats-Time-Stamp: 2001-01-01T00:00:00Z\r\n"
 
-// forgedHeaders are headers as bytes, which a server stores as they are.
+// forgedHeaders are headers as bytes. A server stores them unchanged.
 var forgedHeaders = map[string]string{
 	"the server's":              "NATS/1.0\r\n" + forgedPlace + "\r\n",
 	"a number":                  "NATS/1.0\r\nNats-Sequence: 4000000\r\n\r\n",
@@ -41,7 +41,7 @@ var forgedHeaders = map[string]string{
 	"two bytes":              "\r\n",
 }
 
-// rawPublish publishes messages with headers as bytes.
+// rawPublish publishes a message with headers as bytes, without the client library.
 func rawPublish(t *testing.T, address string, subject, header, data string) {
 	t.Helper()
 	at, err := url.Parse(address)
@@ -63,7 +63,7 @@ func rawPublish(t *testing.T, address string, subject, header, data string) {
 	t.Fatal("no answer: ", lines.Err())
 }
 
-// What the server says of a stored message is believed, whatever its headers are, and nothing else.
+// The server's subject, sequence and time of a stored message are believed, and no header of the publisher.
 func TestForgedServerHeaders(t *testing.T) {
 	for name, header := range forgedHeaders {
 		for _, data := range []string{"data", ""} {
@@ -123,8 +123,9 @@ func TestForgedServerHeaders(t *testing.T) {
 	}
 }
 
-// An answer whose headers repeat or hide the server's is none, to a tenant's user, who may not ask the leader, and to everybody else,
-// even if a worker signed it. The aggregator alone removes it, and stores the true one.
+// An answer with headers that repeat or hide the server's counts as not stored, for a tenant's user without the right
+// to ask the leader, and for everybody else, even if a worker signed it. Only the aggregator removes it, and stores the
+// true one.
 func TestAnswersWithServerHeaders(t *testing.T) {
 	ctx := t.Context()
 	server, err := embedded.Start(ctx, embedded.Options{Listen: true, NoRedis: true})

@@ -2,7 +2,7 @@ package bus
 
 import "time"
 
-// GetWithin changes the bound of gets whose context has no end, until restore is called.
+// GetWithin changes the time limit of gets without a deadline, until restore is called.
 func GetWithin(d time.Duration) (restore func()) {
 	before := getWithin
 	getWithin = d

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Who reads an object returns when its context ends, also while no piece comes.
+// readOnce returns when its context ends, also while no chunk comes.
 func TestReadingAnObjectEndsWithItsContext(t *testing.T) {
 	nc, err := nats.Connect(testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"}).URL)
 	if err != nil {
@@ -21,7 +21,7 @@ func TestReadingAnObjectEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, err := nc.SubscribeSync(directGet + "OBJ_" + BucketBlob) // and nobody answers
+	asked, err := nc.SubscribeSync(directGet + "OBJ_" + BucketBlob) // takes the requests, and answers none
 	if err != nil {
 		t.Fatal(err)
 	}

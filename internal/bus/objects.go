@@ -108,7 +108,7 @@ func (b *Bus) objectsIn(ctx context.Context, bucket string) ([]*jetstream.Object
 	for subject := range there {
 		name, err := base64.URLEncoding.DecodeString(subject[len(described):])
 		if err != nil {
-			continue // written by nobody here
+			continue // not written by this program
 		}
 		info, err := o.GetInfo(ctx, string(name))
 		switch {
@@ -213,7 +213,7 @@ func (b *Bus) checkObject(ctx context.Context, o jetstream.ObjectStore, in shelf
 	return fault.New(fault.Infrastructure, "bus: object %s: it was stored, and read again: %w", name, err)
 }
 
-// rereadObject reads what was written, of that many bytes.
+// rereadObject reads a written object of size bytes again, and returns an error if it is damaged.
 func (b *Bus) rereadObject(ctx context.Context, o jetstream.ObjectStore, in shelf, name string, size int) error {
 	info, err := o.GetInfo(ctx, name)
 	if err == nil && info.Size != uint64(size) {
@@ -251,7 +251,7 @@ func (b *Bus) removeObject(ctx context.Context, bucket string, info *jetstream.O
 		return err
 	}
 	subjects := []string{descriptionOf(bucket, info.Name)}
-	if form.IsToken(info.NUID) { // whoever wrote the description may have put a wildcard there
+	if form.IsToken(info.NUID) { // a forged description may have a wildcard there
 		subjects = append(subjects, "$O."+bucket+".C."+info.NUID)
 	}
 	for _, subject := range subjects {
@@ -266,8 +266,8 @@ func (b *Bus) removeObject(ctx context.Context, bucket string, info *jetstream.O
 // server takes less.
 func (b *Bus) chunk() uint32 { return uint32(min(128<<10, max(b.NC.MaxPayload()-envelope, 1<<10))) }
 
-// described returns the description of an object. The error wraps ErrNotFound if there is none. (The client library's GetInfo believes
-// headers of whoever wrote it.)
+// described returns the description of an object. The error wraps ErrNotFound if there is none, or no valid one. (The
+// client library's GetInfo believes the publisher's headers.)
 func (b *Bus) described(ctx context.Context, in shelf, name string) (*jetstream.ObjectInfo, error) {
 	m, err := b.getRaw(ctx, "OBJ_"+in.bucket, descriptionOf(in.bucket, name))
 	if err != nil {
@@ -353,7 +353,7 @@ const (
 	readPerSecond = 1 << 20
 )
 
-// Chunks come in batches, which hold up to that many.
+// Maximum chunks and bytes of a batch.
 const (
 	chunksAtOnce = 64
 	bytesAtOnce  = 8 << 20
@@ -381,8 +381,8 @@ func (b *Bus) readObject(ctx context.Context, in shelf, info *jetstream.ObjectIn
 	}
 }
 
-// readOnce reads an object by its chunks. The client library would have the server send them by a consumer, which may be told to send
-// them anywhere: whoever reads objects could then write wherever the server may.
+// readOnce reads an object by its chunks. The client library would use a consumer, which can deliver on any subject: a
+// user with the right to create one could write anywhere that the server may.
 func (b *Bus) readOnce(ctx context.Context, in shelf, info *jetstream.ObjectInfo) ([]byte, error) {
 	js, err := b.bulk.over(b.NC)
 	if err != nil {

@@ -1,7 +1,8 @@
 package bus
 
-// What an owner may hold of a stream, in bytes. A server counts the bytes of streams and the messages of subjects, and no bytes of
-// subjects: sizes are read once and remembered, which is enough where a subject names its bytes by their digest, or is written once.
+// Quotas of owners per stream, in bytes. A server counts the bytes of streams and the messages of subjects, but no
+// bytes of subjects. So sizes are read once and remembered: enough where a subject has the digest of its bytes, or is
+// written once.
 
 import (
 	"context"
@@ -17,16 +18,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ErrQuota: the owner of a message may hold no more bytes of its stream. Its code is over_budget.
+// ErrQuota: the owner of a message may hold no more bytes of its stream. Errors that wrap it have the code over_budget.
 var ErrQuota = errors.New("quota")
 
-// Quota is how many bytes an owner may hold, and the words that say why.
+// Quota is the maximum number of bytes for an owner, and the reason in words.
 type Quota struct {
 	Bytes int64 // 0: any number
 	Why   string
 }
 
-// held are the words for what owners hold of streams.
+// held has the words for the messages of a stream, in errors.
 var held = map[string]string{
 	StreamModel:  "requests",
 	StreamAnswer: "answers",
@@ -35,8 +36,8 @@ var held = map[string]string{
 	StreamGraph:  "registered models",
 }
 
-// Quotas bound what owners hold of streams. A nil one bounds nothing. Several processes count for themselves: each looks at the server
-// before it takes what brings an owner above half of its quota.
+// Quotas bound the bytes of streams per owner. A nil one bounds nothing. Every process counts on its own: it looks at
+// the server before it takes a message that brings an owner above half of its quota.
 type Quotas struct {
 	bus *Bus
 	of  func(stream, owner string, room int64) Quota
@@ -46,10 +47,10 @@ type Quotas struct {
 	sizes memo.LRU[string, int64] // by subject
 }
 
-// hold is what one owner has of one stream.
+// hold names the bytes of one owner in one stream.
 type hold struct{ stream, owner string }
 
-// holding is the size of a hold.
+// holding is the last known size of a hold.
 type holding struct {
 	mu     sync.Mutex
 	bytes  int64
@@ -60,22 +61,22 @@ type holding struct {
 const (
 	mostHolds  = 10_000
 	mostSizes  = 1 << 17
-	sizesAtOne = 16          // that one look reads; the rest are taken for average ones
-	holdsFor   = time.Second // for how long a size is good that is far below the quota
+	sizesAtOne = 16          // read by one look; the rest count as average
+	holdsFor   = time.Second // age up to which a size is used, below half of the quota
 	refusesFor = 100 * time.Millisecond
 	besideData = 256 // bytes of a stored message beside its payload, about
 )
 
-// NewQuotas returns quotas of the streams of a Bus, whose user may look into them. of says what an owner may hold of a stream with that
-// room, 0 for any.
+// NewQuotas returns quotas of the streams of a Bus, whose user may look into them. of returns an owner's quota of a
+// stream, given the stream's MaxBytes.
 func NewQuotas(b *Bus, of func(stream, owner string, room int64) Quota) *Quotas {
 	return &Quotas{bus: b, of: of, holds: map[hold]*holding{}, sizes: memo.LRU[string, int64]{Entries: mostSizes}}
 }
 
-// Within says that what b stores is within quotas, before anything else is done with the Bus.
+// Within has b store within quotas. It is called before anything else is done with the Bus.
 func (b *Bus) Within(q *Quotas) { b.quotas = q }
 
-// Quotas returns those of Within, or nil.
+// Quotas returns the quotas of Within, or nil.
 func (b *Bus) Quotas() *Quotas { return b.quotas }
 
 // Take counts a message of so many bytes that is about to be stored under a subject of its owner. The error wraps ErrQuota if the owner
@@ -93,8 +94,8 @@ func (q *Quotas) Take(ctx context.Context, stream, subject string, bytes int) er
 	return err
 }
 
-// Over is an error that wraps ErrQuota if the owner of a stored message holds an eighth more than its quota: whoever stored it has not
-// asked Take.
+// Over returns an error that wraps ErrQuota if the owner of a stored message holds an eighth more than its quota: then
+// messages were stored without Take.
 func (q *Quotas) Over(ctx context.Context, stream, subject string) error {
 	owner := message.OwnerOf(subject)
 	if q == nil || owner == "" {
@@ -103,7 +104,7 @@ func (q *Quotas) Over(ctx context.Context, stream, subject string) error {
 	return q.take(ctx, stream, owner, 0, 8)
 }
 
-// take counts more bytes of an owner, who may hold its quota and a part of it.
+// take counts more bytes of an owner, up to its quota and 1/part of it; part 0: the quota alone.
 func (q *Quotas) take(ctx context.Context, stream, owner string, more, part int64) error {
 	s, err := q.bus.Stream(ctx, stream)
 	if err != nil {
@@ -142,7 +143,7 @@ func (q *Quotas) take(ctx context.Context, stream, owner string, more, part int6
 	return nil
 }
 
-// holding returns what is known of a hold. Where there are too many all are forgotten, and looked at again.
+// holding returns the known size of a hold. When there are too many, all are forgotten, and looked up again.
 func (q *Quotas) holding(of hold) *holding {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -157,7 +158,8 @@ func (q *Quotas) holding(of hold) *holding {
 	return h
 }
 
-// look returns the bytes that an owner holds of a stream.
+// look returns the bytes that an owner holds of a stream: known sizes, some that it reads, and the average for the
+// rest.
 func (q *Quotas) look(ctx context.Context, stream, owner string) (bytes int64, err error) {
 	var unknown []string
 	known := int64(0)
@@ -211,14 +213,14 @@ func (q *Quotas) look(ctx context.Context, stream, owner string) (bytes int64, e
 	return bytes, nil
 }
 
-// Codes of refusals by the worker that stores for tenants, in the form of a stream's: none of the server's.
+// Codes of refusals by the worker that stores for tenants, in the form of a stream's. The server has no such codes.
 const (
 	CodeQuota   jetstream.ErrorCode = 60001
 	CodeBusy    jetstream.ErrorCode = 60002
 	CodeRefused jetstream.ErrorCode = 60003
 )
 
-// CodeOf is the code of an error of Take.
+// CodeOf returns the code for an error of Take.
 func CodeOf(err error) jetstream.ErrorCode {
 	if errors.Is(err, ErrQuota) {
 		return CodeQuota
@@ -226,7 +228,7 @@ func CodeOf(err error) jetstream.ErrorCode {
 	return CodeBusy
 }
 
-// refusedFor is the refusal of a worker that stores for tenants; nil for a stream's.
+// refusedFor returns the error for a refusal by the worker that stores for tenants; nil for a refusal by a stream.
 func refusedFor(subject string, api *jetstream.APIError) error {
 	switch api.ErrorCode {
 	case CodeQuota:
@@ -239,7 +241,8 @@ func refusedFor(subject string, api *jetstream.APIError) error {
 	return nil
 }
 
-// Shelf returns the stream of a subject under which an owner has a blob, a registered model or the name of one.
+// Shelf returns the stream of an owner's subject for a blob, a registered model or a model's name. ok is false for any
+// other.
 func Shelf(subject string) (stream string, ok bool) {
 	if owner, _, ok := ParseAlias(subject); ok {
 		return StreamGraph, owner != ""

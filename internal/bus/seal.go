@@ -21,8 +21,9 @@ import (
 type Guard struct {
 	seal.Trust
 
-	// Remove: stored messages that are forged are deleted, so that the true ones can be stored. Answers
-	// are deleted with RemoveAnswers only: by an aggregator, which replaces them and alone may do so.
+	// Remove deletes forged messages from streams, so that the true ones can be stored. Forged answers
+	// are deleted only with RemoveAnswers, too: by an aggregator, which replaces them and alone may do
+	// so.
 	Remove, RemoveAnswers bool
 	// Forged, unless it is nil, is told of every forged message that was found.
 	Forged func(kind message.Kind, subject string)
@@ -61,7 +62,7 @@ func (b *Bus) Genuine(subject string, h nats.Header, data []byte) bool {
 	return b.signed(subject, h, data) || b.forged(subject)
 }
 
-// forged tells Guard.Forged of a message, and returns false.
+// forged reports a message to Guard.Forged, and returns false.
 func (b *Bus) forged(subject string) bool {
 	if b.guard.Forged != nil {
 		b.guard.Forged(message.KindOf(subject), subject)
@@ -69,8 +70,8 @@ func (b *Bus) forged(subject string) bool {
 	return false
 }
 
-// signed reports whether a message is one that nobody signs, or has the signature that the keys ask for: an answer that of an aggregator,
-// what else is internal the MAC of a worker. Who has no public key of aggregators takes an answer for what workers write.
+// signed reports whether a message needs no signature, or has a valid one: an answer an aggregator's signature, any
+// other internal message a worker's MAC. Without public keys of aggregators an answer needs a worker's MAC.
 func (b *Bus) signed(subject string, h nats.Header, data []byte) bool {
 	g, kind := &b.guard, message.KindOf(subject)
 	switch {
@@ -83,11 +84,11 @@ func (b *Bus) signed(subject string, h nats.Header, data []byte) bool {
 	return true
 }
 
-// Verifies reports whether some messages are not believed: Genuine then needs their payload.
+// Verifies reports whether there are keys: then Genuine needs the payload of messages.
 func (b *Bus) Verifies() bool { return b.guard.Keys != nil || b.guard.Answers != nil }
 
-// Believed is Genuine for a message that was delivered. One that is not may have been damaged on its way: it is fetched again, and
-// takes the bytes that are stored if those are genuine.
+// Believed is Genuine for a delivered message. A message that does not verify may have been damaged on its way, so it
+// is fetched again. If the stored bytes are genuine, d takes them.
 func (b *Bus) Believed(ctx context.Context, d *Delivered) bool {
 	if b.signed(d.Subject, d.Header, d.Data) {
 		return true
@@ -102,9 +103,9 @@ func (b *Bus) Believed(ctx context.Context, d *Delivered) bool {
 	return true
 }
 
-// believed returns the message that is stored on a subject, or on one that a filter has, if it is genuine: signed for the
-// subject that was asked for, whatever the reply says that it has. One that is not, and is not when it is fetched again,
-// counts as not stored, and is deleted where Guard says so.
+// believed returns a stored message if it is genuine: signed for its subject, which has to match the requested subject
+// or filter. A message that does not verify, even when fetched again, counts as not stored, and is deleted where Guard
+// says so.
 func (b *Bus) believed(
 	ctx context.Context, stream, subject string, m *jetstream.RawStreamMsg,
 ) (_ *jetstream.RawStreamMsg, err error) {
@@ -114,7 +115,7 @@ func (b *Bus) believed(
 			signedFor = m.Subject
 		}
 		answer := message.KindOf(signedFor) == message.KindAnswer
-		if (!answer || m.Header != nil) && b.signed(signedFor, m.Header, m.Data) { // every answer has headers, see direct
+		if (!answer || m.Header != nil) && b.signed(signedFor, m.Header, m.Data) { // an answer without headers is forged, see noAnswer
 			return m, nil
 		}
 		if looks == looksAtForged {
@@ -129,7 +130,7 @@ func (b *Bus) believed(
 	return nil, fmt.Errorf("%w: %s", errForged, subject)
 }
 
-// looksAtForged is how often a message is fetched before it is taken for forged: it may have been damaged on its way.
+// looksAtForged is the number of fetches before a message counts as forged: it may have been damaged on its way.
 const looksAtForged = 2
 
 // matches reports whether a filter of as many tokens has a subject.
@@ -150,8 +151,8 @@ func (b *Bus) removeForged(ctx context.Context, stream string, sequence uint64) 
 	}
 }
 
-// Discard deletes a stored message of this program's own kinds that cannot be read and never will be, so that another can take its
-// place. It returns false where it may be there still: while a cluster is not settled.
+// Discard deletes a stored message that can never be read, so that another can take its place, and reports whether it
+// did. It deletes only internal messages, and none while a cluster is not settled.
 func (b *Bus) Discard(ctx context.Context, stream string, m *jetstream.RawStreamMsg) bool {
 	if m == nil || !message.Internal(message.KindOf(m.Subject)) || b.inCluster() && b.Unsettled(2*lostFor) {
 		return false
@@ -175,7 +176,8 @@ func (b *Bus) Forged(ctx context.Context, d *Delivered) {
 	}
 }
 
-// GenuineAnswer is Genuine for an answer that comes otherwise than from its stream: republished, or as the reply to a request.
+// GenuineAnswer is Genuine for an answer that does not come from its stream: a republished one, or the reply to a
+// request.
 func (b *Bus) GenuineAnswer(job string, h nats.Header, data []byte) bool {
 	return b.Genuine(wire.AnswerSubject(job), h, data)
 }
@@ -194,7 +196,8 @@ func blobOf(h nats.Header) string { return first(h[headerBlob]) }
 // digestOf returns the digest of the request that a message belongs to, or "".
 func digestOf(h nats.Header) string { return first(h[wire.HeaderDigest]) }
 
-// statedOf returns what an answer states: the digest of its payload, wherever that is, and its status for lists.
+// statedOf returns the signed statement of an answer: the digest of its payload, in the message or in a blob, and its
+// status in lists.
 func statedOf(h nats.Header, data []byte) string {
 	content := blobOf(h)
 	if content == "" {

@@ -21,12 +21,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// signed is signedAs an aggregator if it removes what is forged.
+// signed is signedAs for an aggregator, if it removes forged messages, or for a reader.
 func signed(t *testing.T, b *bus.Bus, remove bool) (*bus.Bus, *[]message.Kind) {
 	return signedAs(t, b, bus.Guard{Remove: remove, RemoveAnswers: remove})
 }
 
-// signedAs returns a Bus with a key, over the connection of another one, and what it found forged.
+// signedAs returns a Bus with a key, over another one's connection, and the kinds of the forged messages that it finds.
 func signedAs(t *testing.T, b *bus.Bus, g bus.Guard) (*bus.Bus, *[]message.Kind) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "keys")
@@ -191,7 +191,7 @@ func TestSignedForAnotherSubject(t *testing.T) {
 	}
 }
 
-// flipper is a connection that damages, once, the next thing it reads that has a text.
+// flipper is a connection that damages, once, the next bytes that it reads with a given text.
 type flipper struct {
 	net.Conn
 	text *atomic.Pointer[string]
@@ -215,7 +215,7 @@ func (d *flippingDialer) Dial(network, address string) (net.Conn, error) {
 	return flipper{c, &d.text}, err
 }
 
-// What is damaged on its way from the server is fetched again, and what is stored stays.
+// A message that is damaged on its way from the server is fetched again, and the stored one stays.
 func TestDamagedOnItsWay(t *testing.T) {
 	s, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true, Listen: true})
 	must(t, err)

@@ -1,6 +1,6 @@
 package bus
 
-// How long an answer of the server is waited for.
+// Time limits of waits for the server.
 
 import (
 	"time"
@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	answerWithin = 5 * time.Second // of a request whose context has no end
+	answerWithin = 5 * time.Second // of a request without a deadline
 
-	// own is for how long a server in this process is waited for. It is there as long as whoever asks,
-	// loses no request, and may be slow where other processes have the processors.
+	// own is the least time limit for a server in this process. It lives as long as the process, loses
+	// no request, and may be slow while other processes have the processors.
 	own = time.Minute
 )
 
-// AnswerWithin returns for how long an answer is waited for that comes within d at most where the
-// server is another process.
+// AnswerWithin returns the time limit for an answer: d for a server in another process, at least own
+// for one in this process.
 func AnswerWithin(nc *nats.Conn, d time.Duration) time.Duration {
 	if nc.Opts.InProcessServer != nil {
 		return max(d, own)
@@ -25,5 +25,5 @@ func AnswerWithin(nc *nats.Conn, d time.Duration) time.Duration {
 	return d
 }
 
-// AnswerWithin is the function of that name, of the bus's connection.
+// AnswerWithin is the function of that name, for the bus's connection.
 func (b *Bus) AnswerWithin(d time.Duration) time.Duration { return AnswerWithin(b.NC, d) }

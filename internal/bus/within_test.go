@@ -30,7 +30,7 @@ func TestAServerInTheProcessIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A look for the answer that takes too long is followed by the next: it ends no wait.
+// A look for the answer that takes too long does not end the wait: the next one follows.
 func TestALateLookEndsNoWait(t *testing.T) {
 	defer bus.GetWithin(50 * time.Millisecond)()
 	s, err := embedded.Start(t.Context(), embedded.Options{Listen: true, NoRedis: true})
@@ -42,7 +42,7 @@ func TestALateLookEndsNoWait(t *testing.T) {
 	b, err := bus.New(nc)
 	must(t, err)
 
-	// Whoever asks for the answer is heard, and waits for a reply in vain.
+	// A subscriber takes the requests for the answer, and never replies.
 	must(t, b.JS.DeleteStream(t.Context(), bus.StreamAnswer))
 	_, err = nc.Subscribe("$JS.API.DIRECT.GET."+bus.StreamAnswer+".>", func(*nats.Msg) {})
 	must(t, err)

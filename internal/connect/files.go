@@ -11,8 +11,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Serving is the TLS configuration of a server that shows the certificate of two files; nil where there are none. flags is what
-// the flags of the files begin with. The files are read again at every connection, so that a new certificate needs no restart.
+// Serving returns the TLS configuration of a server with the certificate and key in two files; nil without files. flags
+// is the prefix of their flags. The files are read again at every connection, so that a new certificate needs no
+// restart.
 func Serving(flags, cert, key string) (*tls.Config, error) {
 	c := certificates{cert: cert, key: key, flags: flags}
 	if err := c.check(); err != nil {
@@ -30,7 +31,7 @@ func Serving(flags, cert, key string) (*tls.Config, error) {
 	}, nil
 }
 
-// Secret reads a password or a token: the file's text without the end of its last line.
+// Secret reads a password or a token: the file's text without line ends behind it.
 func Secret(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

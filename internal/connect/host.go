@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// OwnHost reports whether only this machine reaches what listens on a host: localhost, or an address of the loopback.
+// OwnHost reports whether only this machine can reach a listener on a host: localhost, or a loopback address.
 func OwnHost(host string) bool {
 	if ip := net.ParseIP(strings.Trim(host, "[]")); ip != nil {
 		return ip.IsLoopback()

@@ -1,6 +1,6 @@
-// Package connect says who a process is to NATS and Redis, and whom it believes there: credentials, keys and certificates, from files
-// only. What a file says is read again for every connection, so that secrets change without a restart. Of an nkey the first connection says
-// which one it is; the others of the process have the same.
+// Package connect has the identity of a process towards NATS and Redis, and the servers that it believes: credentials,
+// keys and certificates, from files only. Files are read again for every connection, so that secrets change without a
+// restart. Only the choice among nkeys is made once: reconnections use the same one.
 package connect
 
 import (
@@ -70,7 +70,7 @@ func (n NATS) Options() ([]nats.Option, error) {
 		}))
 	case n.User != "":
 		options = append(options, nats.UserInfoHandler(func() (user, password string) {
-			password, _ = Secret(n.PasswordFile) // if it is gone the server says who it refuses
+			password, _ = Secret(n.PasswordFile) // if the file is gone, the server refuses the user
 			return n.User, password
 		}))
 	case n.TokenFile != "":
@@ -144,8 +144,8 @@ func checkCreds(file string) error {
 	return nil
 }
 
-// userOf returns the key of a user whose seed is in a file: the first one, or that of a public key. A process goes on with the key that it
-// began with, which the file has until it is retired.
+// userOf returns a user's key from a file of seeds: the first one, or the one with a public key. A process keeps the
+// key that it began with, and the file has that one until it is retired.
 func userOf(file, public string) (nkeys.KeyPair, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -154,7 +154,7 @@ func userOf(file, public string) (nkeys.KeyPair, error) {
 	for line := range strings.Lines(string(text)) {
 		pair, err := nkeys.FromSeed([]byte(strings.TrimSpace(line)))
 		if err != nil {
-			continue // a comment, or what decorates a seed
+			continue // a comment, or a decoration of a seed
 		}
 		if is, err := pair.PublicKey(); err == nil && nkeys.IsValidPublicUserKey(is) && (public == "" || public == is) {
 			return pair, nil

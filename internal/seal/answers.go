@@ -16,16 +16,17 @@ import (
 // Signature is the header of an answer with its signature, in base64 of URLs without padding.
 const Signature = "Btn-Signature"
 
-// Answers tell by public keys who signed an answer, and sign where they have a seed. Who can verify cannot sign, so tenants may have the
-// public keys. Its methods may be called from any goroutine.
+// Answers verifies the signatures of answers by public keys, and signs answers if it has a seed. Public keys cannot
+// sign, so tenants may have them. Its methods may be called from any goroutine.
 type Answers struct {
 	unsigned bool // answers without a signature are believed
 	public   *watched[[]nkeys.KeyPair]
 	seeds    *watched[[]nkeys.KeyPair] // nil: it cannot sign
 }
 
-// OpenAnswers returns the keys of aggregators: public ones with commas, or of a file that has them, and the file of this one's seeds, the
-// first of which signs; "" for none. With unsigned, answers without a signature are believed. The log may be nil.
+// OpenAnswers returns the keys of aggregators. public lists public keys with commas, or names a file of them. seeds
+// names the file of this aggregator's seeds, "" for none; the first one signs. With unsigned, answers without a
+// signature are believed. The log may be nil.
 func OpenAnswers(public, seeds string, unsigned bool, log *slog.Logger) (*Answers, error) {
 	a := &Answers{unsigned: unsigned}
 	var err error
@@ -108,8 +109,9 @@ func NewAnswersSeed() (string, error) {
 	return string(seed), err
 }
 
-// answer is what is signed of an answer: the subject that it is stored on, the digest of the request and what the answer states. It
-// has the lengths of both texts, so no two answers look alike, and begins with what it is, so that no other signature of the key is one.
+// answer returns the signed bytes of an answer: the subject that it is stored on, the digest of its request, and its
+// content (the digest of its bytes, and its status). The lengths of subject and digest keep different answers apart.
+// The first line names the kind of message, so that no other signature by the key is valid here.
 func answer(subject, request, content string) []byte {
 	b := []byte("basetensor: answer, 1\n")
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(subject)))
@@ -119,8 +121,8 @@ func answer(subject, request, content string) []byte {
 	return append(b, content...)
 }
 
-// Sign returns the signature of an answer, "" without a seed: of the subject that it is stored on, the digest of its request, and what it
-// states: the digest of its bytes and its status.
+// Sign returns the signature of an answer: of the subject that it is stored on, the digest of its request, and its
+// content (the digest of its bytes, and its status). Without a seed it returns "".
 func (a *Answers) Sign(subject, request, content string) (string, error) {
 	if a == nil || a.seeds == nil {
 		return "", nil
@@ -129,7 +131,8 @@ func (a *Answers) Sign(subject, request, content string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(signature), err
 }
 
-// Verify reports whether an answer has a signature by one of the keys. The empty one is none: who accepts unsigned answers accepts it.
+// Verify reports whether one of the keys made the signature of an answer. Without a signature it reports whether
+// unsigned answers are believed.
 func (a *Answers) Verify(signature, subject, request, content string) bool {
 	if signature == "" {
 		return a.unsigned

@@ -52,7 +52,7 @@ func signature(t testing.TB, a *Answers, subject, request, content string) strin
 	return s
 }
 
-// The signature is what the documentation says, verified by another way.
+// The signature is as documented: another implementation verifies it.
 func TestSignatureIsWhatIsDocumented(t *testing.T) {
 	seed, public := pair(t)
 	s := signature(t, answers(t, false, public, seed), "btn.v1.answer.xy", "request", "content")

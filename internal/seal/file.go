@@ -23,7 +23,7 @@ var Help = map[string]string{
 		"are not believed.",
 }
 
-// Trust is whom a process believes, and how it signs. Nil fields are of who has no such keys.
+// Trust has the keys by which a process verifies and signs messages. A nil field stands for no such keys.
 type Trust struct {
 	Keys    *Keys    // of workers
 	Answers *Answers // of aggregators
@@ -37,7 +37,7 @@ func (f Flags) Check() error {
 	return nil
 }
 
-// Open returns the keys of the flags, and of the file with an aggregator's seed, "" where there is none. The log may be nil.
+// Open returns the keys of the flags, and of the file with an aggregator's seeds, "" for none. The log may be nil.
 func (f Flags) Open(seeds string, log *slog.Logger) (t Trust, err error) {
 	if err := f.Check(); err != nil {
 		return t, err

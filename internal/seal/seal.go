@@ -1,5 +1,5 @@
-// Package seal signs what workers write for each other, and the answers that aggregators give, and tells what somebody else wrote. The keys
-// are in files, which are read again when they change: the first one signs, all of them verify.
+// Package seal signs messages between workers and the answers of aggregators, and detects forged ones. The keys are in
+// files, which are read again when they change: the first one signs, all of them verify.
 package seal
 
 import (

@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// watched is what a file says, which is read again when it changes. Its methods may be called from any goroutine.
+// watched is the value of a file, which is read again when it changes. Its methods may be called from any goroutine.
 type watched[T any] struct {
-	what  string // the file holds: for people
+	what  string // the name of the value in logs
 	file  string // "": the value never changes
 	parse func(lines []entry) (*T, error)
 	log   *slog.Logger
 
 	value  atomic.Pointer[T]
-	looked atomic.Int64 // when the file was looked at last, Unix nanoseconds
+	looked atomic.Int64 // time of the last look at the file, Unix nanoseconds
 
 	mu    sync.Mutex
 	info  os.FileInfo // of the file when it was read last; nil after a failure
 	worse bool        // it could not be read since
 }
 
-// entry is a line of a file that says something.
+// entry is a line of a file, neither empty nor a comment.
 type entry struct {
 	number int
 	text   string
@@ -45,11 +45,11 @@ func open[T any](what, file string, parse func([]entry) (*T, error), log *slog.L
 	return w, w.read()
 }
 
-// now returns the value, after a look at the file if the last one was a while ago.
+// now returns the value, after a look at the file if the last one is older than lookEvery.
 func (w *watched[T]) now() *T {
 	if w.stale() {
 		w.mu.Lock()
-		// Whoever finds the last look too old waits for the next one, lest it sign with a key that is gone.
+		// A caller that finds the last look too old waits for the next one, lest it sign with a key that is gone.
 		if w.stale() {
 			w.reread()
 			w.looked.Store(time.Now().UnixNano())
@@ -59,7 +59,7 @@ func (w *watched[T]) now() *T {
 	return w.value.Load()
 }
 
-// stale reports whether the last look at the file was a while ago.
+// stale reports whether the last look at the file is older than lookEvery.
 func (w *watched[T]) stale() bool {
 	return w.file != "" && time.Now().UnixNano()-w.looked.Load() > int64(lookEvery)
 }
@@ -71,7 +71,7 @@ func (w *watched[T]) look() {
 	w.reread()
 }
 
-// either reports whether the value, or what the file says by now, is such that ok.
+// either reports whether ok holds for the value, or for a newer one after another look at the file.
 func (w *watched[T]) either(ok func(*T) bool) bool {
 	before := w.now()
 	if ok(before) {
@@ -83,7 +83,7 @@ func (w *watched[T]) either(ok func(*T) bool) bool {
 	return after != before && ok(after)
 }
 
-// reread is look for who holds the lock.
+// reread is look with mu held.
 func (w *watched[T]) reread() {
 	if w.file == "" {
 		return
@@ -108,7 +108,7 @@ func same(a, b os.FileInfo) bool {
 	return a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && os.SameFile(a, b)
 }
 
-// read reads the file. Its errors say nothing of what the file holds.
+// read reads the file. Its errors quote nothing of it.
 func (w *watched[T]) read() error {
 	info, err := os.Stat(w.file)
 	if err != nil {
@@ -127,7 +127,7 @@ func (w *watched[T]) read() error {
 	return nil
 }
 
-// lines returns the lines of a text that say something, without comments.
+// lines returns the lines of a text without comments and empty ones.
 func lines(text string) []entry {
 	var all []entry
 	for n, s := range strings.Split(text, "\n") {
