@@ -30,7 +30,7 @@ type Role struct {
 	Publish   []string // subjects it may publish on
 	Subscribe []string // subjects it hears, beside its own replies
 	Serves    []string // subjects of requests that it answers
-	Says      []string // subjects on which it speaks to others of its kind, and to who listens
+	Says      []string // subjects of its messages to its own kind and to other subscribers
 }
 
 // Inbox returns where the replies to a user come: nobody else may subscribe there.
@@ -155,13 +155,13 @@ func client() Role {
 // Import is a subject that a tenant's account takes from the account of the streams.
 type Import struct {
 	Subject string
-	Local   string // what the tenant's account calls it; "": the same
+	Local   string // its name in the tenant's account; "": the same
 	Stream  bool   // messages come from there; else they go there, and replies come back
 }
 
-// Imports returns what a tenant may do: submit jobs of its own in its lane and cancel them, hear and read what is said of them, have a
-// worker store within its quota what is too large for a message and models, read these and those that are registered for everybody, and
-// ask whether its lane has room and workers.
+// Imports returns a tenant's rights: to submit and cancel its own jobs in its lane, to hear and read their messages, to
+// have a worker store large messages and models within its quota, to read these and the models that are registered for
+// everybody, and to ask whether its lane has room and workers.
 func Imports(tenant string) []Import {
 	lane := wire.Lane(tenant)
 	var all []Import
@@ -189,10 +189,10 @@ func Imports(tenant string) []Import {
 	return all
 }
 
-// Reserved reports whether a name is one that no tenant can have.
+// Reserved reports whether a name is a role's or a key's, so that no tenant can have it.
 func Reserved(name string) bool { return isRole(name) || name == Messages || name == Answers }
 
-// isRole reports whether a name is that of a role.
+// isRole reports whether a role has the name.
 func isRole(name string) bool {
 	return slices.ContainsFunc(Roles(), func(r Role) bool { return r.Name == name })
 }

@@ -67,7 +67,7 @@ func (r *refusals) take() []string {
 	return all
 }
 
-// settings are those that were written for a user.
+// settings returns the settings that Write made for a user.
 func (g *guarded) settings(user string) (s access.Settings) {
 	g.t.Helper()
 	path := filepath.Join(g.dir, user+".json")
@@ -84,7 +84,7 @@ func (g *guarded) settings(user string) (s access.Settings) {
 	return s
 }
 
-// connect connects as a user, by the settings that were written for it.
+// connect connects as a user, with its settings.
 func (g *guarded) connect(user string) (*nats.Conn, *refusals) {
 	g.t.Helper()
 	s := g.settings(user)
@@ -106,7 +106,7 @@ func (g *guarded) connect(user string) (*nats.Conn, *refusals) {
 	return nc, r
 }
 
-// trust gives a stage the keys that its settings name.
+// trust gives a stage all keys of the folder. Only the aggregator reads the seed of answers.
 func (g *guarded) trust(c *pipeline.Config) {
 	c.MessageKeys = filepath.Join(g.dir, access.MessageKeys)
 	c.AnswersKey = filepath.Join(g.dir, access.AnswersKey)
@@ -175,7 +175,7 @@ var publishes = map[string]string{
 	"btn.v1.blob.acme.D":               "operator acme " + stages,
 	"btn.v1.graph.D":                   "operator client",
 	"btn.v1.graph.acme.D":              "operator acme reparam-worker",
-	"btn.v1.keep.graph.acme.D":         "operator", // acme's models come here, under the name above
+	"btn.v1.keep.graph.acme.D":         "operator", // the server maps acme's models here, from the name above
 	"btn.v1.infer":                     "operator client",
 	"btn.v1.infer.acme":                "operator acme",
 	"btn.v1.room.2":                    "operator client acme",
@@ -188,7 +188,7 @@ var publishes = map[string]string{
 	"$JS.API.STREAM.UPDATE.NONE":                             "operator",
 	"$JS.API.STREAM.DELETE.NONE":                             "operator",
 	"$JS.API.CONSUMER.CREATE.BTN_ANSWER.x":                   "operator",
-	"$JS.API.CONSUMER.CREATE.OBJ_BTN_BLOB.x":                 "operator", // which could be told to deliver anywhere
+	"$JS.API.CONSUMER.CREATE.OBJ_BTN_BLOB.x":                 "operator", // a consumer can deliver on any subject
 	"$JS.API.CONSUMER.CREATE.OBJ_BTN_GRAPH.x.$O.BTN_GRAPH.C": "operator",
 	"$JS.API.CONSUMER.DURABLE.CREATE.OBJ_BTN_BLOB.x":         "operator",
 	"$JS.API.CONSUMER.DELETE.BTN_TASK.none":                  "operator",
@@ -231,7 +231,7 @@ var hears = map[string]string{
 	"btn.v1.blob.acme.D":            "operator",
 	"btn.v1.keep.blob.acme.D":       "operator reparam-worker",
 	"btn.v1.infer.acme":             "operator reparam-worker",
-	"_INBOX_aggregator.x":           "operator", // a reply comes by a request alone
+	"_INBOX_aggregator.x":           "operator", // a reply comes only to a request
 	"_INBOX_client.x":               "operator",
 	"$JS.API.STREAM.INFO.BTN_MODEL": "operator",
 }
@@ -327,7 +327,7 @@ func TestWhoHears(t *testing.T) {
 	}
 }
 
-// Contract-workers say whom they serve to each other and to learn-workers.
+// Contract-workers announce themselves to each other and to learn-workers.
 func TestWhoHearsContractWorkers(t *testing.T) {
 	t.Parallel()
 	g := guard(t)

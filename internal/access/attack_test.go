@@ -1,7 +1,7 @@
 package access_test
 
-// Who has a user's keys tries to have the server write where the user may not: as the reply to whatever it asks, as the delivery of a
-// consumer, as the trace or the schedule of a message.
+// Holders of a user's keys try to make the server write where the user may not: as the reply to any request, as the
+// delivery of a consumer, as the trace or the schedule of a message.
 
 import (
 	"encoding/json"
@@ -21,7 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// targets are subjects where a message would do harm; %s is a name that no other attack has.
+// targets are subjects where a message would do harm; %s is the attack's own name.
 var targets = []string{
 	"btn.v1.answer.acme.%s", "btn.v1.answer.%s", "btn.v1.done.acme.%s", "btn.v1.progress.acme.%s", "btn.v1.cancel.acme.%s",
 	"btn.v1.model.2.acme.%s", "btn.v1.network.2.acme.%s", "btn.v1.task.2.acme.%s.1.0", "btn.v1.partial.2.acme.%s.1.0",
@@ -31,20 +31,21 @@ var targets = []string{
 	"$JS.API.STREAM.PURGE.%s", "$JS.API.STREAM.MSG.DELETE.%s", "$JS.ACK.BTN_TASK.contract-2.1.1.1.1.%s",
 }
 
-// attack is a message that has the server write on a subject.
+// attack is a message that makes the server write on a subject.
 type attack struct {
 	what string
 	msg  func(to, name string) *nats.Msg
 }
 
-// asks is a request whose reply is aimed.
+// asks is a request with the target as its reply subject.
 func asks(subject, body string) attack {
 	return attack{subject + " " + body, func(to, _ string) *nats.Msg {
 		return &nats.Msg{Subject: subject, Reply: to, Data: []byte(body)}
 	}}
 }
 
-// attacks are the ways. What stored is holds bytes that the attacker chose, of a stream that everybody may read of.
+// attacks returns all attacks of a user. stored has the subject of one message per stream: the attacker chose its
+// bytes, and the user may read it.
 func attacks(user string, stored map[string]string) []attack {
 	var all []attack
 	for stream, subject := range stored {
@@ -109,7 +110,7 @@ func attacks(user string, stored map[string]string) []attack {
 	)
 }
 
-// mayPublish reports whether a user may publish on a subject without any trick.
+// mayPublish reports whether a user has the right to publish on a subject.
 func mayPublish(user, subject string) bool {
 	var filters []string
 	for _, r := range access.Roles() {
@@ -138,8 +139,8 @@ func mayPublish(user, subject string) bool {
 	})
 }
 
-// No user but the operator has the server write on a subject that is not the user's own, whatever it asks and wherever the reply is to go.
-// The stages go on meanwhile.
+// No message of a user other than the operator makes the server write on a subject that the user may not publish on,
+// wherever its reply is to go. The stages work on meanwhile.
 func TestNothingCanBeAimed(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme", "globex")
@@ -149,7 +150,7 @@ func TestNothingCanBeAimed(t *testing.T) {
 
 	watcher, _ := g.connect(access.Operator)
 	must(t, watcher.Flush())
-	cells := map[string]string{} // attack by its subject
+	cells := map[string]string{} // attack by its target
 	var seen []string
 	all, err := watcher.Subscribe(">", func(m *nats.Msg) { seen = append(seen, m.Subject) })
 	must(t, err)
@@ -182,7 +183,7 @@ func TestNothingCanBeAimed(t *testing.T) {
 			}
 		}
 		must(t, nc.Flush())
-		// Of what the user may ask, the server has answered all that was asked before.
+		// An answer to one more request shows that the server has answered all earlier ones.
 		for _, subject := range []string{
 			"$JS.API.DIRECT.GET.BTN_BLOB", "$JS.API.STREAM.INFO.BTN_BLOB", "$JS.API.CONSUMER.INFO.BTN_TASK.contract-2",
 		} {
@@ -221,7 +222,7 @@ func want(t *testing.T, c *client.Client, job string) {
 	right(t, a)
 }
 
-// right reports an answer that is not coin's.
+// right reports an error for an answer other than coin's.
 func right(t *testing.T, a *wire.Answer) {
 	t.Helper()
 	if a.Status != wire.StatusOK || math.Abs(*a.Results[0].LogZ-math.Log(4)) > 1e-12 {
@@ -229,7 +230,7 @@ func right(t *testing.T, a *wire.Answer) {
 	}
 }
 
-// forgery is an answer of a job's request that no aggregator gave.
+// forgery returns an answer to a job's request that no aggregator wrote.
 func forgery(t *testing.T, job string) *nats.Msg {
 	t.Helper()
 	request := wire.Request{Job: job, UAI: coin, Queries: []query.Query{{}}}

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Account is the name of the account that has the streams, and the operator.
+// Account is the name of the account with the streams and the operator.
 const Account = "BASETENSOR"
 
-// account is an account of the server: what it lets others use, what it uses of others, and its users.
+// account is an account of the server: its exports to other accounts, its imports from them, and its users.
 type account struct {
 	name    string
 	users   []string
@@ -28,7 +28,7 @@ func (all accounts) of(name string) *account {
 	return all[name]
 }
 
-// link has one account use what another has.
+// link exports a subject of one account and imports it into another.
 func (all accounts) link(from, to string, i Import) {
 	all.of(from).exports[i] = append(all.of(from).exports[i], to)
 	all.of(to).imports[i] = from
@@ -76,7 +76,8 @@ func Config(users, tenants []User) string {
 	return out.String()
 }
 
-// sourceOf returns the account from which a role has a subject: that of the role that says it, else that of the streams.
+// sourceOf returns the account that exports a subject to a role: the account of the role that Says it, else the
+// streams' account.
 func sourceOf(i Import) string {
 	for _, r := range Roles() {
 		if i.Stream && slices.Contains(r.Says, i.Subject) {
@@ -131,7 +132,7 @@ func (i Import) kind() string {
 	return "service"
 }
 
-// response says that a request may have several replies, where it may.
+// response returns the option for several replies to a request; "" where there is only one.
 func (i Import) response() string {
 	for _, several := range []string{"$JS.API.CONSUMER.MSG.NEXT.", "$JS.API.DIRECT.GET.>", "$SRV."} {
 		if !i.Stream && strings.HasPrefix(i.Subject, several) {
@@ -162,7 +163,7 @@ func (r Role) user(public string) string {
 		public, r.Name, list(publish), list(subscribe), replies)
 }
 
-// imports are what a role uses of the account of the streams.
+// imports are the subjects that a role takes from other accounts: those that it publishes on, and those that it hears.
 func (r Role) imports() []Import {
 	var all []Import
 	for _, s := range r.Publish {
@@ -174,7 +175,8 @@ func (r Role) imports() []Import {
 	return all
 }
 
-// exports are what the account of the streams uses of a role, for itself and all others.
+// exports are a role's subjects for the streams' account and all others: requests that it serves, and messages that it
+// says.
 func (r Role) exports() []Import {
 	var all []Import
 	for _, s := range r.Serves {

@@ -22,7 +22,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// forger writes answers with the rights of the operator, and looks at what is stored.
+// forger writes answers with the operator's rights, and looks into the streams.
 type forger struct {
 	*testing.T
 	nc  *nats.Conn
@@ -39,7 +39,8 @@ func (f forger) plain(job string) {
 	f.lies(job)
 }
 
-// copied has the server publish a forged answer, which then has the headers of another stored message.
+// copied makes the server publish a forged answer: as the reply to a direct get, with the headers that the server adds
+// to a stored message.
 func (f forger) copied(job string) {
 	f.Helper()
 	m := forgery(f.T, job)
@@ -64,7 +65,7 @@ func (f forger) lies(job string) {
 	}
 }
 
-// computed waits until a job lacks nothing but its answer.
+// computed waits until a job has a partial, so that only its answer is missing.
 func (f forger) computed(job string) {
 	f.Helper()
 	for ctx := patience(f.T); ; time.Sleep(10 * time.Millisecond) {
@@ -76,7 +77,7 @@ func (f forger) computed(job string) {
 	}
 }
 
-// serve starts a gateway that has the public keys of answers, and returns what reads from it.
+// serve starts a gateway with the public keys of answers, and returns a function that reads from it.
 func (g *guarded) serve() (read func(path string, into any)) {
 	g.t.Helper()
 	nc, _ := g.connect(access.Operator)
@@ -96,8 +97,9 @@ func (g *guarded) serve() (read func(path string, into any)) {
 	}
 }
 
-// An answer that somebody forged with the rights of an operator, before the job is submitted or while it is computed, published or copied
-// by the server with its headers doubled, is believed by nobody who has the public key. The aggregator stores the true one in its place.
+// No holder of the public key believes an answer that was forged with an operator's rights: before the job is submitted
+// or while it is computed, published or copied by the server with its headers doubled. The aggregator stores the true
+// answer in its place.
 func TestForgedAnswersGiveWay(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme")
@@ -159,7 +161,7 @@ func TestForgedAnswersGiveWay(t *testing.T) {
 	}
 
 	g.run(pipeline.Config{}, pipeline.StageAggregate)
-	believer, err := client.New(nc) // has no key, and reads whatever is stored
+	believer, err := client.New(nc) // has no key, and believes any stored answer
 	must(t, err)
 	for _, job := range jobs {
 		a, err := acme.Wait(ctx, job)

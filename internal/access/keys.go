@@ -16,17 +16,18 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Files in the folder of Write, beside a seed and settings for every user. Those of keys have one per line, the first of which is used.
+// Files in the folder of Write, beside a seed and settings for every user. Files of keys have one key per line; the
+// first one is used.
 const (
 	ConfigFile  = "accounts.conf" // for `include` in nats-server's configuration
 	MessageKeys = "message.keys"  // signs what workers write for each other
 	AnswersSeed = "answers.nk"    // signs answers: for the aggregators alone
-	AnswersKey  = "answers.pub"   // by which everybody may verify answers
+	AnswersKey  = "answers.pub"   // verifies answers: for everybody
 	seedSuffix  = ".nk"
 	tenantsDir  = "tenants"
 )
 
-// User is a user's name and its public nkeys: one, or two while they change.
+// User is a user's name and its public nkeys: one, or two during a change of keys.
 type User struct {
 	Name   string
 	Public []string
@@ -42,10 +43,10 @@ type Settings struct {
 	AnswersSeed string `json:"answers-seed,omitempty"`
 }
 
-// Write makes what is missing in a folder: an nkey seed and settings for every role and for the tenants, the keys that sign messages and
-// answers, and the server's accounts for all users that the folder then has. What is there stays, so that more tenants can be added. at is
-// the folder that the settings name, where the files will lie on the machines; "" is dir. Seeds and keys can be read by their owner only.
-// It returns the names of the users that are new.
+// Write makes the missing keys of a folder: an nkey seed for every role and tenant, and the keys that sign messages and
+// answers. Existing keys stay, so that more tenants can be added. It rewrites all users' settings, the public keys of
+// answers, and the server's accounts. The settings name files in the folder at, their place on the machines; "" is dir.
+// Only their owner can read seeds and secret keys. Write returns the names of the new users.
 func Write(dir, at string, tenants []string) (fresh []string, err error) {
 	for _, t := range tenants {
 		if !form.IsToken(t) || Reserved(t) {
@@ -116,7 +117,7 @@ type writer struct {
 	err     error
 }
 
-// user makes a user's seed, if it has none, and settings, and returns its public keys.
+// user makes a user's seed unless there is one, writes its settings, and returns its public keys.
 func (w *writer) user(name string, s Settings) []string {
 	if w.make(name+seedSuffix, "", newUserSeed) {
 		w.fresh = append(w.fresh, filepath.Base(name))
@@ -144,7 +145,7 @@ func (w *writer) make(name, above string, fresh func() (string, error)) bool {
 	return w.once(name, []byte(above+key+"\n"), 0o600)
 }
 
-// public returns the public keys of a file of seeds, all of which are of the kind that is asked for.
+// public returns the public keys of a file of seeds. A key that is not valid is an error.
 func (w *writer) public(name string, valid func(string) bool) []string {
 	if w.err != nil {
 		return nil

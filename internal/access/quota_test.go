@@ -25,7 +25,7 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// small is a class with quotas of little, which acme has.
+// small gives acme a class with small quotas.
 const small = `{"classes": {"small": {"model_bytes": 4e6, "blob_bytes": 12e6, "answer_bytes": 10000, "dead_letter_bytes": 2000,
 	"request_bytes": 3e6}}, "tenants": {"acme": "small"}}`
 
@@ -39,19 +39,19 @@ func tenantsOf(t *testing.T, text string) *admission.File {
 	return f
 }
 
-// padded is the coin with so many bytes more, other ones each time.
+// padded is the coin with that many line ends and a random bit behind it.
 func padded(bytes int) string {
 	return fmt.Sprintf("%s%s%d\n", coin, strings.Repeat("\n", bytes), rand.IntN(2))
 }
 
-// wide is a model whose answer, with marginals, has about so many bytes.
+// wide is a model with an answer of about so many bytes, marginals included.
 func wide(bytes int) string {
 	n := bytes / 20
 	return fmt.Sprintf("MARKOV\n%d\n%s\n1\n1 0\n2\n1 3\n", n, strings.TrimSpace(strings.Repeat("2 ", n)))
 }
 
-// A tenant that speaks NATS holds what its class allows of models, large messages and answers, and no more, whatever it publishes; it is
-// told the quota and what it uses, and another tenant is served.
+// A tenant on NATS stores models, large messages and answers up to the quotas of its class and no more, with and
+// without the client library. The errors name the quota and the bytes in use, and another tenant is served.
 func TestTenantsHaveQuotas(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme", "globex")
@@ -88,7 +88,7 @@ func TestTenantsHaveQuotas(t *testing.T) {
 	}
 	quota("the fifth model", last, `registered models of tenant "acme" take`, "exceed 4000000", `model_bytes of class "small"`)
 
-	// who asks no client library is refused as well
+	// without the client library the refusal is the same
 	nc, _ := g.connect("acme")
 	data := []byte(strings.Repeat("x", 900<<10))
 	reply, err := nc.Request("btn.v1.graph.acme."+wire.Digest(data), data, 1e11)
@@ -113,7 +113,7 @@ func TestTenantsHaveQuotas(t *testing.T) {
 		t.Errorf("a header of the server's was stored: %v", m.Header)
 	}
 
-	// what exceeds a message is stored apart
+	// a request above the size of a message counts as a large message
 	for k := range 2 {
 		_, err = acme.Submit(ctx, wire.Request{Job: "acme." + nuid.Next(), UAI: padded(9 << 20), Queries: []query.Query{{}}})
 		if k == 0 {
@@ -148,7 +148,8 @@ func TestTenantsHaveQuotas(t *testing.T) {
 	}
 }
 
-// Requests that a tenant stored beside the room that it was told of end with an error that names the quota, until it holds less.
+// Requests that a tenant published without asking for room, above its quota, end with an error that names the quota,
+// until it holds less.
 func TestStoredRequestsHaveAQuota(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme", "globex")
@@ -179,7 +180,7 @@ func TestStoredRequestsHaveAQuota(t *testing.T) {
 	}
 }
 
-// What a look that reads few of many messages estimates is near what there is, and exact once they were read; what is removed is free.
+// The estimate from a look that reads few of many messages is near the true size. Removed messages are free.
 func TestQuotasCount(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme")

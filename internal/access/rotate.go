@@ -1,6 +1,6 @@
 package access
 
-// Keys that change while the service runs: of two in a file the first is used, both are accepted.
+// Changes of keys while the service runs: the first of two keys in a file is used, both are accepted.
 
 import (
 	"fmt"
@@ -16,18 +16,18 @@ import (
 
 // Names of keys that are no user's.
 const (
-	Messages = "messages" // those of MessageKeys
-	Answers  = "answers"  // those of AnswersSeed
+	Messages = "messages" // keys in MessageKeys
+	Answers  = "answers"  // seeds in AnswersSeed
 )
 
-// Step is a step of the change of a key. Write is to be called after it.
+// Step is a step in the change of a key. Call Write after it.
 type Step string
 
 // The steps, in their order.
 const (
-	Rotate Step = "rotate" // there is a second key, which is accepted
+	Rotate Step = "rotate" // adds a second key, which is accepted
 	Use    Step = "use"    // the second key is used, the first is accepted
-	Retire Step = "retire" // the key that is not used any more is not accepted any more
+	Retire Step = "retire" // drops the second key, which is accepted no more
 )
 
 // Change takes a step with the keys of a user, of messages or of answers in a folder.
@@ -61,7 +61,7 @@ func Change(dir, name string, step Step) error {
 	return w.err
 }
 
-// keyFile returns the file of the keys with a name, and what makes another.
+// keyFile returns the file of the keys with a name, and the function that makes another key.
 func keyFile(dir, name string) (file string, fresh func() (string, error), err error) {
 	switch {
 	case name == Messages:

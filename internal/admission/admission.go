@@ -19,11 +19,11 @@ type Limits struct {
 	FlopsPerSecond   float64 `json:"flops_per_second"`    // of all jobs of a tenant, on the average
 	Burst            float64 `json:"burst"`               // flops that may be spent at once beyond that
 	WaitSeconds      float64 `json:"wait_seconds"`        // longest wait for the rate, then refused
-	StreamShare      float64 `json:"stream_share"`        // of each stream's room that a tenant may hold
+	StreamShare      float64 `json:"stream_share"`        // of each stream's room, for a tenant
 	ModelBytes       float64 `json:"model_bytes"`         // of registered models
-	RequestBytes     float64 `json:"request_bytes"`       // of requests that are stored
-	BlobBytes        float64 `json:"blob_bytes"`          // of what is too large for a message
-	AnswerBytes      float64 `json:"answer_bytes"`        // of answers that are stored
+	RequestBytes     float64 `json:"request_bytes"`       // of stored requests
+	BlobBytes        float64 `json:"blob_bytes"`          // of large messages
+	AnswerBytes      float64 `json:"answer_bytes"`        // of stored answers
 	DeadLetterBytes  float64 `json:"dead_letter_bytes"`   // of dead letters
 }
 

@@ -6,7 +6,8 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 )
 
-// Quota returns how many bytes of a stream of that room, 0 for any, a tenant may hold: the smaller one of its class's share and bytes.
+// Quota returns the maximum number of bytes of a stream for a tenant: its class's share of the stream's room, or its
+// class's bytes if they are fewer. Without a bound on room (0) there is no share.
 func (f *File) Quota(stream, tenant string, room int64) bus.Quota {
 	class, l := f.Tenants().Limits(tenant)
 	var name string

@@ -95,7 +95,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A quota is the smaller one of a share of the stream and bytes, by the stream, and says by which setting.
+// A quota is the smaller one of the class's share of the stream and its bytes for that stream, and names the setting.
 func TestQuotas(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tenants.json")
 	text := `{"classes": {"default": {"model_bytes": 1000, "dead_letter_bytes": 7}, "any": {"stream_share": 0, "model_bytes": 0}},

@@ -1,6 +1,6 @@
 package gateway
 
-// What is asked: a request in JSON, or a model file as the body with what to ask in the address.
+// Requests for answers: in JSON, or a model file as the body with the query in the address.
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ func (c *call) asked() (in Infer, err error) {
 	return in, in.address(c.r.URL.Query())
 }
 
-// isModel reports whether a text is a model file, or something that is no JSON at all.
+// isModel reports whether a text is a model: JSON with a basetensor_model, or no JSON at all.
 func isModel(text []byte) bool {
 	if len(text) == 0 || text[0] == '[' || text[0] == '"' {
 		return false
@@ -53,7 +53,7 @@ func isModel(text []byte) bool {
 	return json.Unmarshal(text, &head) == nil && head.Version != nil
 }
 
-// byName takes a model that is a string for the name of a registered one.
+// byName takes a string in the place of a model for the name of a registered model.
 func (in *Infer) byName() error {
 	if len(in.Model) == 0 || in.Model[0] != '"' {
 		return nil
@@ -69,7 +69,7 @@ func (in *Infer) byName() error {
 	return err
 }
 
-// parameters are what the address of a request whose body is a model file may say.
+// parameters are the parameters, beside evidence, in the address of a request with a model file as its body.
 var parameters = map[string]func(in *Infer, value string) error{
 	"format": func(in *Infer, value string) error { in.Format = value; return nil },
 	"job":    func(in *Infer, value string) error { in.Job = value; return nil },
@@ -84,7 +84,7 @@ var parameters = map[string]func(in *Infer, value string) error{
 	"async":     func(in *Infer, value string) (err error) { in.Async, err = strconv.ParseBool(value); return err },
 }
 
-// address reads what to ask: posteriors, unless it says otherwise.
+// address reads a query from the parameters: all posteriors, unless they have target or mpe.
 func (in *Infer) address(said url.Values) error {
 	in.Marginals = !said.Has("target") && !said.Has("mpe")
 	evidence := map[string]string{}

@@ -49,7 +49,7 @@ func (c *call) body() ([]byte, error) {
 	}
 }
 
-// decompressed is what a body holds.
+// decompressed returns a reader of the body without its content encoding.
 func (c *call) decompressed(in io.Reader) (io.Reader, error) {
 	switch encoding := c.r.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
@@ -65,7 +65,7 @@ func (c *call) decompressed(in io.Reader) (io.Reader, error) {
 	}
 }
 
-// paced is a body as it comes, no slower than Limits.Slowest and within Limits.Transfer.
+// paced reads a body that has to come at Limits.Slowest, after slowStart, and within Limits.Transfer.
 type paced struct {
 	c     *call
 	in    io.Reader
@@ -109,7 +109,7 @@ func (c *call) hold(n int64) error {
 	return err
 }
 
-// release gives back what hold took.
+// release returns the bytes taken by hold.
 func (c *call) release() {
 	c.g.bodies.give(c.asker(), c.held)
 	c.held = 0

@@ -77,7 +77,7 @@ func (g *Gateway) guarded(r route) http.Handler {
 		c := &call{g: g, w: w, r: req, route: r.Path}
 		began := time.Now()
 		secure(w.Header())
-		c.hurry(headerTime) // a body that nobody reads has no more
+		c.hurry(headerTime) // also for a body that no handler reads
 		defer func() {
 			if v := recover(); v != nil {
 				g.log.Error("a handler panicked", "route", r.Path, "panic", v, "stack", string(debug.Stack()))
@@ -109,8 +109,8 @@ func (g *Gateway) guarded(r route) http.Handler {
 	})
 }
 
-// place takes a place among the requests under way, or among the streams, and returns what gives it back. The body has come
-// before: who sends slowly holds no place.
+// place takes a place among the requests under way, or among the streams, and returns the function that gives it back.
+// It reads the body first, so that a slow sender holds no place.
 func (c *call) place(r route) (free func(), err error) {
 	who := c.asker()
 	if c.who.sum != (Key{}).sum {
@@ -133,7 +133,7 @@ func (c *call) place(r route) (free func(), err error) {
 	return func() { room.give(who, 1) }, nil
 }
 
-// share takes n of some room.
+// share takes n of a room, or returns a refusal.
 func (c *call) share(room *shares, n int64, what string) error {
 	full, share := room.take(c.asker(), n)
 	switch {
@@ -145,7 +145,7 @@ func (c *call) share(room *shares, n int64, what string) error {
 	return nil
 }
 
-// hurry sets the time within which more of the body has to come.
+// hurry sets the time limit for the next bytes of the body.
 func (c *call) hurry(within time.Duration) {
 	if c.r.Body != http.NoBody {
 		_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(within)) // a recorder has none

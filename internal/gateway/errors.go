@@ -61,7 +61,7 @@ func busy(format string, args ...any) error {
 	return &refusal{http.StatusServiceUnavailable, fault.New(fault.Infrastructure, format, args...), retryAfter}
 }
 
-// tooMany is a refusal for what who asks has already, or has asked for lately.
+// tooMany is a refusal of a caller that holds its share already, or has spent its rate.
 func tooMany(wait time.Duration, format string, args ...any) error {
 	after := max(retryAfter, int(math.Ceil(wait.Seconds())))
 	return &refusal{http.StatusTooManyRequests, fault.New(fault.OverBudget, format, args...), after}

@@ -29,12 +29,12 @@ type Limits struct {
 	// Bodies bounds the bytes of all bodies, and of large responses, that are in memory at one time; default four times Body, and
 	// 64 MiB at least.
 	Bodies   int64
-	Requests int           // requests at one time whose bodies have come, streams of events left out; default 256
+	Requests int           // requests at one time, with their bodies read, without streams of events; default 256
 	Streams  int           // streams of events at one time; default 256
 	Rate     float64       // requests of one key a second, twice as many at once; default any number
 	Patience time.Duration // how long an answer is waited for; default 1 minute
 	Transfer time.Duration // for a body to come, and for a response to be taken; default 1 minute
-	Slowest  int64         // bytes a second of a body, after its first ten seconds; default 16 KiB
+	Slowest  int64         // least bytes a second of a body, after its first ten seconds; default 16 KiB
 }
 
 // slowStart is the time that a body has before its rate counts.
@@ -68,11 +68,11 @@ func (l Limits) withDefaults() Limits {
 // Config says how a Gateway is.
 type Config struct {
 	Connect Connection
-	Keys    *Keys           // who may ask; nil: everybody
-	Tenants *admission.File // what tenants may hold of the streams; nil: anything
-	Hosts   []string        // names under which the gateway is asked without keys, beside addresses and localhost
+	Keys    *Keys           // of the callers; nil: everybody may ask
+	Tenants *admission.File // with tenants' quotas of the streams; nil: no quotas
+	Hosts   []string        // host names of the gateway that need no keys, beside addresses and localhost
 	Limits  Limits
-	TLS     *tls.Config // what Serve shows; nil: HTTP without TLS
+	TLS     *tls.Config // of Serve; nil: HTTP without TLS
 	Log     *slog.Logger
 	Metrics prometheus.Registerer // gets those of the gateway, unless it is nil
 }
@@ -113,7 +113,7 @@ func New(c Config) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Tenants != nil && c.Connect.Tenant == "" { // a tenant's own user cannot look, and is refused where it asks
+	if c.Tenants != nil && c.Connect.Tenant == "" { // a tenant's user cannot list streams: a worker refuses it
 		c.Connect.quotas = bus.NewQuotas(b, c.Tenants.Quota)
 		b.Within(c.Connect.quotas)
 	}
@@ -163,7 +163,7 @@ func (g *Gateway) Close() {
 type route struct {
 	Method, Path string
 	Changes      bool // it changes something, or makes workers work
-	Body         bool // it takes one, which is read before the request takes its place among others
+	Body         bool // it takes one, read before the request takes its place
 	Open         bool // without a key as well
 	Stream       bool // it has no end of its own
 	handle       func(*call) error

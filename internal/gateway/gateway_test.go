@@ -436,7 +436,7 @@ func TestPanicsAreAnswers(t *testing.T) {
 	}
 }
 
-// TestModelFilesAsBodies: whatever its format and content type, and a registered model by its name where a model may stand.
+// TestModelFilesAsBodies: in any format and content type, and the name of a registered model in the place of a model.
 func TestModelFilesAsBodies(t *testing.T) {
 	s := start(t, true, nil)
 	const bif = `network rain {}

@@ -67,7 +67,7 @@ type place struct {
 	deleted int
 }
 
-// JobsOf returns the jobs that the streams behind a connection hold, newest first, for who asks once and not over HTTP.
+// JobsOf returns the jobs in the streams of b, newest first, for one call without HTTP.
 func JobsOf(ctx context.Context, b *bus.Bus) ([]*JobLine, error) { return (&index{bus: b}).list(ctx) }
 
 // list returns the jobs, newest first. They are not changed any more.
@@ -163,8 +163,8 @@ func (x *index) read(
 	return nil
 }
 
-// follow reads the headers of a stream from a sequence on, of so many messages at most, and payloads where they are needed to know
-// whether an answer is forged.
+// follow reads at most count messages of a stream from a sequence on: headers alone, but whole answers if signatures
+// are verified.
 func (x *index) follow(
 	ctx context.Context, stream string, from uint64, count int, stored func(jetstream.Msg, message.Subject, uint64, int64),
 ) error {

@@ -20,7 +20,7 @@ import (
 type Infer struct {
 	Job        string          `json:"job,omitempty"`    // its id; made up without it. The same request under the same id is the same job
 	Tenant     string          `json:"tenant,omitempty"` // whose job it is
-	Model      json.RawMessage `json:"model,omitempty"`  // native JSON, or the name of a registered one as model_name has it
+	Model      json.RawMessage `json:"model,omitempty"`  // native JSON, or a string with the name of a registered one, as in model_name
 	Text       string          `json:"text,omitempty"`   // a model file
 	Format     string          `json:"format,omitempty"` // of text, where that does not tell
 	ModelName  string          `json:"model_name,omitempty"`

@@ -53,7 +53,7 @@ func TestTooMany(t *testing.T) {
 	if err := <-waits; err == nil {
 		t.Error("the request had an answer")
 	}
-	for s.gateway.requests.all() > 0 { // who goes away holds nothing
+	for s.gateway.requests.all() > 0 { // a client that went away holds no place
 		time.Sleep(time.Millisecond)
 	}
 	want[Health](s, 200, "GET", "/healthz", "")
@@ -98,7 +98,7 @@ func (s *service) waits(is func() bool) {
 	}
 }
 
-// TestSlowBodies: a body that does not come ends the request, and what it held is free.
+// TestSlowBodies: a body that does not come ends the request and frees its bytes.
 func TestSlowBodies(t *testing.T) {
 	s := start(t, false, func(c *Config) { c.Limits.Transfer = 50 * time.Millisecond })
 	answer := make([]byte, 12)
@@ -117,7 +117,7 @@ func TestSlowBodiesThatNobodyReads(t *testing.T) {
 	}
 }
 
-// TestBodiesHaveARate: one that sends a little now and then ends long before the time for a body is over.
+// TestBodiesHaveARate: a sender of a byte now and then is refused long before the time for a body is over.
 func TestBodiesHaveARate(t *testing.T) {
 	s := start(t, false, func(c *Config) { c.Limits.Transfer = time.Hour })
 	conn := s.slow("")
@@ -142,7 +142,8 @@ func TestBodiesHaveARate(t *testing.T) {
 // keyA and keyB are keys of two tenants.
 const keyA, keyB = "aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb"
 
-// TestSlowBodiesOfOneKey: bodies that do not come hold no place; requests that wait hold half of all at most, whatever their number.
+// TestSlowBodiesOfOneKey: bodies that do not come hold no place, and the waiting requests of one key hold half of all
+// places at most.
 func TestSlowBodiesOfOneKey(t *testing.T) {
 	s := start(t, false, func(c *Config) {
 		keys(t, "a "+keyA+"\nb "+keyB+"\n")(c)
@@ -174,7 +175,7 @@ func TestSlowBodiesOfOneKey(t *testing.T) {
 	s.waits(func() bool { return s.gateway.requests.all() == 4 })
 	s.key = keyA
 	r := s.ask("GET", "/healthz", "")
-	if r.StatusCode != 200 { // asks no key: it is not of this one
+	if r.StatusCode != 200 { // needs no key, so takes no place of this one's
 		t.Error(r.Status)
 	}
 	s.refused(429, "as many of one as are left for others", "POST", "/v1/infer", `{"async": true, "model": `+rain+`}`)
@@ -186,7 +187,8 @@ func TestSlowBodiesOfOneKey(t *testing.T) {
 	s.refused(429, "too many requests", "GET", "/v1/jobs/k/events", "")
 }
 
-// TestRateOfAKey: twice the rate may come at once, then a request is told when to come again; another key is served.
+// TestRateOfAKey: twice the rate may come at once, then a request is refused with the time to retry; another key is
+// served.
 func TestRateOfAKey(t *testing.T) {
 	s := start(t, false, func(c *Config) {
 		keys(t, "a "+keyA+"\nb "+keyB+"\n")(c)
@@ -202,7 +204,7 @@ func TestRateOfAKey(t *testing.T) {
 	want[Status](s, 200, "GET", "/v1/status", "")
 }
 
-// TestRates: twice the rate at once, and the rate on the average, to the request.
+// TestRates: twice the rate at once, and exactly the rate on the average.
 func TestRates(t *testing.T) {
 	r := rates{second: 50}
 	now := time.Unix(1e9, 0)
@@ -236,7 +238,8 @@ func TestPatienceBeyondTransfer(t *testing.T) {
 	want[Answer](s, 200, "POST", "/v1/infer", `{"model": `+rain+`}`)
 }
 
-// TestQuotas: a tenant registers what its class allows, is told the quota, and another tenant is served; requests count, too.
+// TestQuotas: a tenant registers models up to its class's quota, then errors name the quota; other tenants are served.
+// Requests have a quota, too.
 func TestQuotas(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tenants.json")
 	text := `{"classes": {"small": {"model_bytes": 4e6, "request_bytes": 3e6}}, "tenants": {"a": "small"}}`

@@ -71,7 +71,7 @@ type watcher struct {
 // statusEvery is for how long a status is as it was.
 const statusEvery = time.Second
 
-// StatusOf returns how the service behind a connection is, for who asks once and not over HTTP.
+// StatusOf returns the state of the service behind b, for one call without HTTP.
 func StatusOf(ctx context.Context, b *bus.Bus, log *slog.Logger) (Status, error) {
 	return new(watcher).status(ctx, b, log)
 }

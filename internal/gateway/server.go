@@ -46,7 +46,7 @@ func Serve(addr string, g *Gateway) (*Server, error) {
 			MaxHeaderBytes:    headerBytes,
 			IdleTimeout:       idleTime,
 			TLSConfig:         g.config.TLS,
-			ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug), // handshakes that fail are of no one's making here
+			ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug), // failed handshakes are not the gateway's errors
 		},
 		done: make(chan struct{}),
 	}

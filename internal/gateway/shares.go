@@ -1,6 +1,6 @@
 package gateway
 
-// Room that several ask for at one time: no one of them takes it all.
+// Room for several callers at one time: none of them takes it all.
 
 import (
 	"maps"
@@ -9,17 +9,18 @@ import (
 	"time"
 )
 
-// shares is room of one kind. Whoever asks may hold as much as is left for the others: one alone takes half at most, two take
-// three quarters, and who comes first finds room.
+// shares is room of one kind. A caller may hold at most as much as was free before it took the last piece. In small
+// pieces, one caller alone takes half at most, two take three quarters, and a new one finds room.
 type shares struct {
 	most int64
 
 	mu   sync.Mutex
 	used int64
-	held map[string]int64 // by who asks
+	held map[string]int64 // by caller
 }
 
-// take takes n of the room; full and share say why not: there is no more room, or who asks holds a share already.
+// take takes n of the room, or returns the reason why not: full, there is too little room; share, the caller holds its
+// share already.
 func (s *shares) take(who string, n int64) (full, share bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +39,7 @@ func (s *shares) take(who string, n int64) (full, share bool) {
 	return false, false
 }
 
-// give gives back what take took.
+// give returns n of the room.
 func (s *shares) give(who string, n int64) {
 	if n == 0 {
 		return
@@ -66,7 +67,7 @@ type rates struct {
 	spent map[string]time.Time // until when a key has spent its rate
 }
 
-// wait is 0 for a request that may come now, which is counted, and else the time until one may.
+// wait counts a request that may come now, and returns 0; else it returns the time until one may.
 func (r *rates) wait(who string, now time.Time) time.Duration {
 	if r.second <= 0 {
 		return 0
@@ -90,10 +91,10 @@ func (r *rates) wait(who string, now time.Time) time.Duration {
 	return 0
 }
 
-// mostSpent is the number of keys from which on those are forgotten that have not asked for a while.
+// mostSpent is the number of keys above which idle ones are forgotten.
 const mostSpent = 1000
 
-// asker is who shares room with others: a key, or without one an address.
+// asker returns the name of the caller for shares and rates: its key, or without one its address.
 func (c *call) asker() string {
 	if c.who.sum != (Key{}).sum {
 		return string(c.who.sum[:])

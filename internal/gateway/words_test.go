@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// internals are words of the program's own language and libraries, which tell nobody anything.
+// internals matches words of Go and its libraries, which mean nothing to a caller.
 var internals = regexp.MustCompile(`\bjson:|\bGo\b|unmarshal|struct|reflect|strconv|goroutine|interface|` +
 	`nil\b|<nil>|%!|runtime|map\[|\[\]|0x[0-9a-f]|nuid|nats:|EOF|\berr\b`)
 
-// TestErrorsSpeakPlainly: whatever is wrong with a request, the reason is in words of requests.
+// TestErrorsSpeakPlainly: the reasons for wrong requests are in words of requests.
 func TestErrorsSpeakPlainly(t *testing.T) {
 	s := start(t, false, nil)
 	values := []string{`null`, `7`, `-1.5`, `1e999`, `"x"`, `"cloudy"`, `true`, `[]`, `{}`, `[[]]`, `[null]`, `{"a": {}}`,
