@@ -30,7 +30,7 @@ func (l *Loop) answered(ctx context.Context, job string) bool {
 	return err == nil && has
 }
 
-// Stored returns the job's answer; nil: it has none that can be read.
+// Stored returns the job's answer; nil if it has none, or none that can be read.
 func (l *Loop) Stored(ctx context.Context, job string) (*wire.Answer, error) {
 	m, err := l.Bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
@@ -119,7 +119,7 @@ func (l *Loop) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err
 	if err == nil {
 		first, err = l.first(ctx, m)
 	}
-	if errors.Is(err, bus.ErrQuota) && a.Status == wire.StatusOK { // the reason takes little, and ends the job
+	if errors.Is(err, bus.ErrQuota) && a.Status == wire.StatusOK { // the error needs little room, and ends the job
 		info := l.Info(err)
 		return l.Answer(ctx, &wire.Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: wire.StatusError, Error: &info}, asked)
 	}
@@ -145,7 +145,8 @@ func (l *Loop) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err
 	return nil
 }
 
-// first stores an answer, and returns nil, unless its subject has one. What is there and cannot be read makes way.
+// first stores an answer and returns nil, or returns the answer that its subject has already. A stored answer that
+// cannot be read is deleted first.
 func (l *Loop) first(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
 	for discarded := false; ; discarded = true {
 		earlier, err := l.Bus.Once(ctx, bus.StreamAnswer, m)
@@ -308,7 +309,7 @@ func (l *Loop) digestOf(ctx context.Context, d *Message) (string, error) {
 	return s.Digest, err
 }
 
-// Submission is what is known of a stored request.
+// Submission has the facts of a stored request.
 type Submission struct {
 	Digest string
 	Tenant string
@@ -316,8 +317,9 @@ type Submission struct {
 	Lost   bool      // its payload cannot be read any more
 }
 
-// Submitted returns what is known of the request whose model is stored on a subject, which may have wildcards. The error wraps
-// bus.ErrNotFound if there is none. A request that is no request has the digest of its bytes, one that is lost that of its header.
+// Submitted returns the Submission of the request on a model's subject, which may have wildcards. The error wraps
+// bus.ErrNotFound if there is none. A malformed request has its bytes' digest. A lost one has the digest in its header,
+// or else the digest of its message.
 func (l *Loop) Submitted(ctx context.Context, subject string) (Submission, error) {
 	stored, err := l.Bus.Raw(ctx, bus.StreamModel, subject)
 	if err != nil {

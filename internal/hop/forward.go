@@ -45,7 +45,7 @@ type Output interface {
 }
 
 // Forward stores a stage's output. If the subject has a message already, from an earlier run of the
-// same work, that stays; where it is not the same, this is counted and logged.
+// same work, that message stays; a difference is counted and logged.
 func (l *Loop) Forward(
 	ctx context.Context, stream, subject string, out Output, d *Message,
 	same func(a, b wire.Message) bool,
@@ -97,9 +97,9 @@ func WithoutWaiting(ctx context.Context) context.Context {
 	return context.WithValue(ctx, impatient{}, true)
 }
 
-// agree compares an earlier output with this one. The error is ErrForeign where it is another
-// request's. Work that is done twice has the same result unless a clock, or another version, had a
-// part in it: the next stages go by the first, whichever that is.
+// agree compares an earlier output with this one. The error is ErrForeign if the earlier one belongs
+// to another request. The same work has the same result, unless a clock or another version had a part
+// in it. The next stages use the first result in any case.
 func (l *Loop) agree(
 	earlier []byte, out Output, d *Message, same func(a, b wire.Message) bool,
 ) error {

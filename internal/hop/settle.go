@@ -43,7 +43,7 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 			l.Ceiling,
 		)
 	case errors.Is(err, ErrForeign):
-		return l.bury(d, err, l.owns(d)) // where it is what is in its way that is foreign, the job ends
+		return l.bury(d, err, l.owns(d)) // if d is the stored request's own, the job ends: the other message is foreign
 	case l.rebuildable(d, err):
 		return l.rebuild(d, err)
 	}
@@ -75,12 +75,12 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	return l.acknowledge(d, Failed)
 }
 
-// Exhausted reports whether a message was delivered as often as one is that fails again and again, and not for trouble with the servers.
+// Exhausted reports whether a message was delivered MaxDeliveries times, without recent trouble with the servers.
 func (l *Loop) Exhausted(d *Message) bool {
 	return d.Attempt >= l.MaxDeliveries && !l.Bus.Unsettled(troubleCounts)
 }
 
-// owns reports whether a message is of the request whose model is stored.
+// owns reports whether a message belongs to its job's stored request.
 func (l *Loop) owns(d *Message) bool {
 	ctx, cancel := context.WithTimeout(l.Hard, WriteTimeout)
 	defer cancel()

@@ -23,7 +23,7 @@ func TestRequestsEndWithWhatIsLeft(t *testing.T) {
 	consumer := bus.ConsumerTask + "-3"
 	_, err = b.Once(ctx, bus.StreamTask, msg(message.TaskSubject(3, "job", 1, 0), "task"))
 	must(t, err)
-	must(t, in.Pull(consumer, 5, 300*time.Millisecond)) // the message is there: only what is left waits
+	must(t, in.Pull(consumer, 5, 300*time.Millisecond)) // one message comes at once, the request waits for four
 	next := func() *pull.Pulled {
 		t.Helper()
 		for {

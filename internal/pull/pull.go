@@ -238,7 +238,7 @@ func Run(ctx context.Context, b *bus.Bus, in Intake) error {
 		p.of[name] = l
 	}
 
-	p.into = make(chan *nats.Msg, 2*deepest+8*in.Prefetch*len(p.lanes)) // what exceeds it is lost
+	p.into = make(chan *nats.Msg, 2*deepest+8*in.Prefetch*len(p.lanes)) // messages above the capacity are lost
 	p.begun = make(chan taken, p.slots+beyond)
 	p.done = make(chan finished, p.slots+beyond)
 	defer close(p.begun)

@@ -126,7 +126,7 @@ func TestWhoDoesNotAnswerIsAskedMoreOften(t *testing.T) {
 	s, err := embedded.Start(ctx, embedded.Options{NoRedis: true, Listen: true})
 	must(t, err)
 	defer s.Close()
-	nc, err := nats.Connect(s.NATSURL()) // a server in the process is slow at most
+	nc, err := nats.Connect(s.NATSURL()) // from outside: a server in the process is waited for longer
 	must(t, err)
 	defer nc.Close()
 	b, err := bus.New(nc)

@@ -20,8 +20,8 @@ const headerBegin = "Btn-Begin"
 // mostLater bounds the pause of a task that comes too early; then it is looked at again.
 const mostLater = 10 * time.Minute
 
-// admitRequest refuses a request that asks for more than its tenant may have, or of a tenant that has stored more than it may, before
-// anything is made of it.
+// admitRequest refuses a request above its tenant's limits, or of a tenant above its quota of stored requests, before
+// any work on it.
 func (w *Reparam) admitRequest(ctx context.Context, d *hop.Message, m *wire.Request) error {
 	if w.tenants == nil {
 		return nil

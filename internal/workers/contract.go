@@ -223,8 +223,8 @@ func (w *Contract) bytes(asked int64) int64 {
 	return asked
 }
 
-// samePartial compares two partials of one chunk as sameNetwork does networks. Of two numeric kinds
-// or plans they need not be the same: the aggregator refuses to mix them.
+// samePartial compares two partials of one chunk as sameNetwork compares networks. Partials of
+// different numeric kinds or plans count as the same: the aggregator refuses to mix them.
 func samePartial(a, b wire.Message) bool {
 	x, y := *a.(*message.Partial), *b.(*message.Partial)
 	if x.NumericKind != y.NumericKind || x.JobBlob != y.JobBlob {

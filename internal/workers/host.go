@@ -39,7 +39,7 @@ type Settings struct {
 	SweepAfter  time.Duration
 	Hop         hop.Options
 	Arithmetic  *Arithmetic // of contract-worker, in tests; nil: this processor's
-	// Replan changes what a plan of learn-worker is made by, in tests; nil: it is what the job says.
+	// Replan changes the settings of learn-worker's plans, in tests; nil: the job's settings.
 	Replan func(btn.Settings) btn.Settings
 }
 

@@ -16,10 +16,10 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// keepAtOne is how many messages one process stores for tenants at one time.
+// keepAtOne is the maximum number of messages that one process stores for tenants at one time.
 const keepAtOne = 64
 
-// keep stores a message of a tenant, and replies with what the stream replies. It must not block.
+// keep stores a message of a tenant and replies with the stream's reply. It must not block.
 func (s *service) keep(r micro.Request) {
 	select {
 	case s.keeps <- struct{}{}:
@@ -32,7 +32,7 @@ func (s *service) keep(r micro.Request) {
 	}
 }
 
-// kept is keep for one message.
+// kept is keep in a goroutine of its own.
 func (s *service) kept(r micro.Request) {
 	subject := wire.Prefix + strings.TrimPrefix(r.Subject(), message.KeepPrefix)
 	stream, ok := bus.Shelf(subject)
@@ -48,7 +48,7 @@ func (s *service) kept(r micro.Request) {
 	}
 	m := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: r.Data()}
 	for name, values := range r.Headers() {
-		if strings.HasPrefix(name, "Btn-") || name == jetstream.ExpectedLastSubjSeqHeader { // no other one of the server's
+		if strings.HasPrefix(name, "Btn-") || name == jetstream.ExpectedLastSubjSeqHeader { // no other header of the server
 			m.Header[name] = values
 		}
 	}
@@ -60,7 +60,7 @@ func (s *service) kept(r micro.Request) {
 	s.Bus.NC.Publish(r.Reply(), reply.Data)
 }
 
-// unkept replies as a stream would that refuses a message.
+// unkept replies with a refusal in the form of a stream's.
 func (s *service) unkept(r micro.Request, code jetstream.ErrorCode, why string) {
 	if r.Reply() == "" {
 		return

@@ -101,8 +101,8 @@ func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) 
 	return &planned{job: job, digest: wire.Digest(blob), blob: blob}, nil
 }
 
-// pass cuts the contraction of a job into tasks and stores them. Where a run before this one has
-// passed on another plan, its tasks are completed in place of those of p.
+// pass cuts the contraction of a job into tasks and stores them. If an earlier run has passed on
+// another plan, pass completes the tasks of that plan in place of p's.
 func (w *Learn) pass(ctx context.Context, d *hop.Message, m *message.Network, net *btn.Network, p *planned) error {
 	for range mostPlans {
 		chunks, flops, ends := stage.ChunksAndCosts(net, p.job, w.chunkFlops)
@@ -133,8 +133,8 @@ func (w *Learn) pass(ctx context.Context, d *hop.Message, m *message.Network, ne
 	return fault.New(fault.Infrastructure, "pipeline: the tasks of job %s follow several plans", m.Job)
 }
 
-// mostPlans is how many plans of one job one run of pass meets: its own, that of an earlier run, and
-// one more where the blob of that was lost.
+// mostPlans is the maximum number of plans of one job in one run of pass: its own, an earlier run's,
+// and one more if the blob of that was lost.
 const mostPlans = 3
 
 // withTiming returns a copy of the timings with that of a stage that began at a time.
@@ -204,7 +204,7 @@ func (w *Learn) tasks(
 	return tasks
 }
 
-// taskMessages returns tasks as NATS messages; none is begun before begin.
+// taskMessages returns tasks as NATS messages, with begin, if not zero, as their earliest time.
 func taskMessages(d *hop.Message, tasks []*message.Task, begin time.Time) ([]*nats.Msg, error) {
 	msgs := make([]*nats.Msg, len(tasks))
 	for k, t := range tasks {

@@ -1,7 +1,7 @@
 package workers
 
-// The plan of a job is made once: a search that the clock ends finds another one the next time. The
-// first that reached a task stays, and a later run of the same work completes the tasks of that.
+// A job keeps its first plan, because a search that the clock ends finds another one the next time. The
+// first plan with a stored task stays, and a later run of the same work completes its tasks.
 
 import (
 	"context"
@@ -18,16 +18,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// plannedBefore is the age from which on a job is looked up before it is planned, as a message that is
-// delivered again: it may have been begun again.
+// plannedBefore is the age above which learn-worker looks for a job's earlier plan first, as for a
+// message that is delivered again: the job may have been started again.
 const plannedBefore = 2 * time.Second
 
 // planned is the plan of a job.
 type planned struct {
 	job    []btn.Assignment
-	digest string // of the encoded assignments, under which they are stored where they are not inline
-	blob   []byte // the encoded assignments; nil where an earlier run has stored them
-	inline []byte // the same, where they travel in the job's only task
+	digest string // of the encoded assignments: the name of their blob, unless they are inline
+	blob   []byte // the encoded assignments; nil if an earlier run has stored them
+	inline []byte // the same; nil unless they travel in the job's only task
 }
 
 // keep stores a plan for the tasks that name it.
@@ -41,8 +41,7 @@ func (w *Learn) keep(ctx context.Context, p *planned) error {
 	})
 }
 
-// earlier returns the plan that earlier tasks or partials of a job follow; nil: there are none, or
-// their plan is lost.
+// earlier returns the plan of the job's earlier tasks or partials; nil if there are none, or the plan is lost.
 func (w *Learn) earlier(ctx context.Context, d *hop.Message, job string) (*planned, error) {
 	for _, of := range []struct {
 		stream string
@@ -60,7 +59,7 @@ func (w *Learn) earlier(ctx context.Context, d *hop.Message, job string) (*plann
 	return nil, nil
 }
 
-// planOf returns the plan that a stored task or partial follows; nil: it is lost.
+// planOf returns the plan of a stored task or partial; nil if it is lost.
 func (w *Learn) planOf(ctx context.Context, d *hop.Message, m *jetstream.RawStreamMsg) (*planned, error) {
 	of, err := follows(m)
 	if err != nil {
@@ -79,7 +78,7 @@ func (w *Learn) planOf(ctx context.Context, d *hop.Message, m *jetstream.RawStre
 	return &planned{job: job, digest: of.digest, blob: of.inline}, err
 }
 
-// followed is what a task or a partial says of its plan and its request.
+// followed has the request and the plan of a task or a partial.
 type followed struct {
 	request, digest string
 	inline          []byte
@@ -97,12 +96,12 @@ func follows(m *jetstream.RawStreamMsg) (followed, error) {
 	return followed{p.Digest, p.JobBlob, p.Plan}, err
 }
 
-// publish stores the tasks of a plan. The first is stored only where no task of the job waits. It
-// returns the plan that tasks or partials of an earlier run follow, if that is another.
+// publish stores the tasks of a plan, the first one only if no task of the job waits. If tasks or
+// partials of an earlier run follow another plan, it returns that plan.
 //
-// Two runs at the same time cannot both pass their own plans on: the first task of one of them is
-// stored last, and by then that of the other waits or, as a task goes only after its partial is
-// stored, has left a partial.
+// Of two runs at the same time, at least one finds the other's plan. One of them stores its first task
+// last, and by then the other's first task still waits or has left a partial: a task is removed only
+// after its partial is stored.
 func (w *Learn) publish(
 	ctx context.Context, d *hop.Message, tasks []*message.Task, p *planned, begin time.Time,
 ) (other *planned, err error) {
@@ -136,8 +135,8 @@ func (w *Learn) publish(
 	return other, err
 }
 
-// first stores the first task of a job unless a task or a partial of it is stored already, which it
-// returns.
+// first stores the first task of a job if no task of it waits. It returns the waiting task, or, if the
+// job has several tasks, a stored partial.
 func (w *Learn) first(
 	ctx context.Context, d *hop.Message, msg *nats.Msg, task *message.Task,
 ) (taken *jetstream.RawStreamMsg, err error) {
@@ -158,7 +157,7 @@ func (w *Learn) first(
 	return taken, err
 }
 
-// otherPlan returns the plan that a stored message of the job follows, unless it is p or lost.
+// otherPlan returns the plan of a stored message of the job; nil if it is p or lost.
 func (w *Learn) otherPlan(
 	ctx context.Context, d *hop.Message, p *planned, m *jetstream.RawStreamMsg,
 ) (*planned, error) {

@@ -194,7 +194,7 @@ func (w *Reparam) registered(ctx context.Context, owner, digest string) (*factor
 	return nil, fault.Wrap(fault.BadInput, fmt.Errorf("registered model %s: %w", digest, err))
 }
 
-// readModel returns the factor graph of a message of so many bytes that has it as a body or as text.
+// readModel returns the factor graph in a message of so many bytes: its body, or its text.
 func readModel(body *wire.Model, text string, bytes int) (*factorgraph.Model, error) {
 	if body == nil {
 		return formats.Read(strings.NewReader(text), "", "", uai.Limits{})

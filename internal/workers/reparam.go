@@ -101,7 +101,8 @@ func (w *Reparam) redriven(ctx context.Context, d *hop.Message) (hop.Outcome, er
 		err = w.restart(ctx, d, &r)
 	}
 
-	// That the job cannot be looked after at this moment is no failure of the job. That its request is lost is, at last.
+	// Trouble with the infrastructure does not fail the job: the message comes again. A lost request fails it, when the
+	// deliveries are exhausted.
 	if errors.Is(err, bus.ErrLost) && w.Exhausted(d) {
 		return hop.Done, err
 	}
@@ -117,7 +118,7 @@ func (w *Reparam) restart(ctx context.Context, d *hop.Message, r *message.Redriv
 	m, err := w.Bus.Raw(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
 	if errors.Is(err, bus.ErrNotFound) {
 		w.Log.Warn("nothing to start again: the model is gone", "job", r.Job)
-		return hop.ErrAnswered // whatever was asked, nobody can answer it
+		return hop.ErrAnswered // without its model nobody can answer it
 	}
 	if err != nil {
 		return err
@@ -220,7 +221,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 		Timings:    map[string]float64{w.Stage: milliseconds(began)},
 	}
 
-	// What is said of variables, and why evidence is impossible, is said by name.
+	// Results about variables, and reasons for impossible evidence, need the names.
 	if slices.ContainsFunc(queries, func(q query.Query) bool {
 		return q.OfVariables() || len(q.Evidence.Hard)+len(q.Evidence.Soft) > 0
 	}) {
@@ -245,7 +246,7 @@ func milliseconds(began time.Time) float64 {
 	return float64(time.Since(began)) / float64(time.Millisecond)
 }
 
-// sameNetwork compares what was computed, not how long it took.
+// sameNetwork compares two networks without timings and times.
 func sameNetwork(a, b wire.Message) bool {
 	x, y := *a.(*message.Network), *b.(*message.Network)
 	x.Timings, y.Timings = nil, nil

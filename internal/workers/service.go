@@ -232,7 +232,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		s.answered.Add(1)
 		s.metrics.Request(metrics.Answered, time.Since(began))
 		h := nats.Header(message.Headers(&wire.Answer{}, m.Job, digest, m.Tenant))
-		// by the aggregator, who is believed, and what it signs
+		// the MAC and the signature of the aggregator, and the signed status
 		for _, signed := range []string{seal.Header, seal.Signature, message.HeaderStatus} {
 			if v := answer.Header[signed]; len(v) > 0 {
 				h[signed] = v
@@ -330,7 +330,7 @@ func oneLine(text string) string {
 // while this may run later.
 func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
 	if r.Reply() == "" || len(r.Reply()) > bus.LongestSubject {
-		return // nobody asked for one, or on a subject that the server would not take
+		return // no subject for a reply, or one too long for the server
 	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), hop.WriteTimeout)

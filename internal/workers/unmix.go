@@ -10,15 +10,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// mixed reports whether a sum failed because partials of several numeric kinds or plans met, and
-// those of one may do it again. The first happens where all workers of a kind are gone, and where
-// they do not hear of each other; the second where a plan was lost and made again.
+// mixed reports whether a sum failed on partials of several numeric kinds or plans, and the job may be
+// rebuilt. Several kinds meet if all workers of one kind are gone, or workers do not hear of each
+// other; several plans, if a plan was lost and made again.
 func (w *sums) mixed(err error, job string) bool {
 	return (errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans)) && w.Rebuilds.May(job)
 }
 
-// unmix forgets the partials of a job that do not go with the youngest, and has the job begin anew:
-// what is there is not computed again.
+// unmix deletes the partials of a job that do not go with the youngest one, and starts the job again.
+// The partials that stay are not computed again.
 func (w *sums) unmix(ctx context.Context, key chunks, partials []*message.Partial) error {
 	s, err := w.Bus.Stream(ctx, bus.StreamPartial)
 	if err != nil {
@@ -41,8 +41,8 @@ func (w *sums) unmix(ctx context.Context, key chunks, partials []*message.Partia
 	return err
 }
 
-// ofOneRun returns the partials that go with the youngest, of its numeric kind and its plan cut into
-// as many chunks, and the others.
+// ofOneRun returns the partials with the youngest one's numeric kind, plan and number of chunks, and
+// the others.
 func ofOneRun(partials []*message.Partial) (kept, others []*message.Partial) {
 	youngest := &message.Partial{}
 	for _, p := range partials {

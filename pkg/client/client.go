@@ -89,11 +89,11 @@ func On(b *bus.Bus) *Client {
 	}
 }
 
-// MessageKeys has the client believe only answers that workers signed with a key of the file, which
-// is read again when it changes, and sign what it writes for workers. It is called before anything
-// else. With acceptUnsigned, answers that are not signed are believed too. Without keys the client
-// believes every answer. Who has the file can sign whatever workers write: for answers alone
-// AnswersKey is enough.
+// MessageKeys has the client believe only answers that a worker signed with a key of the file, and sign
+// its own messages to workers. The file is read again when it changes. It is called before anything
+// else. With acceptUnsigned, unsigned answers are believed too. Without keys the client believes every
+// answer. A holder of the file can sign any message between workers: for answers alone AnswersKey is
+// enough.
 func (c *Client) MessageKeys(file string, acceptUnsigned bool) error {
 	keys, err := seal.Open(file, acceptUnsigned, nil)
 	if err != nil {
@@ -104,10 +104,9 @@ func (c *Client) MessageKeys(file string, acceptUnsigned bool) error {
 	return nil
 }
 
-// AnswersKey has the client believe only answers that an aggregator signed whose public key is
-// given: one or several with commas, or a file of them, a line each, which is read again when it
-// changes. It is called before anything else. With acceptUnsigned, answers that are not signed are
-// believed too.
+// AnswersKey has the client believe only answers signed by an aggregator. public lists the aggregators'
+// public keys with commas, or names a file of them, one per line, which is read again when it changes.
+// It is called before anything else. With acceptUnsigned, unsigned answers are believed too.
 func (c *Client) AnswersKey(public string, acceptUnsigned bool) error {
 	answers, err := seal.OpenAnswers(public, "", acceptUnsigned, nil)
 	if err != nil {

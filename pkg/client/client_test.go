@@ -177,7 +177,7 @@ func Example() {
 	// query 1: ln Z = 1.945910, exact true
 }
 
-// Who waits in vain for an answer that verifies is told that others came: here until the job is found to be unknown.
+// The error of a wait says that answers came that do not verify. Here the wait ends because the job is unknown.
 func TestWaitSaysThatAnswersDoNotVerify(t *testing.T) {
 	ctx, _, nc, c := open(t)
 	answer(t, nc, "j", wire.StatusError, "unsigned")

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// readyWithin is how long a started server may take to recover its streams and accept connections.
+	// readyWithin is the maximum time for a started server to recover its streams and accept connections.
 	readyWithin = time.Minute
 
-	// ownWithin is how long server and connections within the process wait for each other: both are there
-	// as long as the process, and slow where other processes have the processors.
+	// ownWithin bounds the waits of server and connections within the process for each other: both live as long as the
+	// process, and are slow while other processes have the processors.
 	ownWithin = time.Minute
 )
 

@@ -24,15 +24,16 @@ type Options struct {
 	Sync bool
 	// Listen opens the NATS port. Without it only Stack.Connect reaches the server.
 	Listen bool
-	// Host to listen on, default 127.0.0.1. Start refuses any that other machines reach, unless there is a Token or Insecure is set.
+	// Host to listen on, default 127.0.0.1. Start refuses one that other machines reach, unless there is a Token or
+	// Insecure is set.
 	Host string
-	// Token that NATS asks of everybody who connects by its port; "" for none.
+	// Token of clients that connect by the NATS port; "" for none.
 	Token string
-	// Insecure lets the NATS port be open to other machines without a Token: whoever reaches it may do everything.
+	// Insecure allows a NATS port that is open to other machines without a Token: every client there may do everything.
 	Insecure bool
 	// Port of NATS when Listen is set; 0 means any free one.
 	Port int
-	// RedisPort, 0 means any free one. Redis always listens, on 127.0.0.1 alone: it asks nobody who they are.
+	// RedisPort, 0 means any free one. Redis always listens, without authentication, and on 127.0.0.1 alone.
 	RedisPort int
 	// MonitorPort serves NATS's own monitoring pages when Listen is set; 0 means none.
 	MonitorPort int
@@ -44,7 +45,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// check refuses a port that other machines reach and that asks nobody who they are.
+// check refuses a NATS port without authentication that other machines reach, unless Insecure is set.
 func (o Options) check() error {
 	if o.Listen && !o.Insecure && o.Token == "" && !connect.OwnHost(o.Host) {
 		return fault.New(fault.BadInput,

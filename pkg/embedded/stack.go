@@ -24,7 +24,7 @@ type Stack struct {
 	temporary bool
 	nats      *server.Server
 	redis     *miniredis.Miniredis
-	free      func() // the spare heap
+	free      func() // gives back the spare heap
 
 	mu     sync.Mutex
 	conns  []*nats.Conn

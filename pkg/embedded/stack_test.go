@@ -170,7 +170,7 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-// What other machines reach asks who they are, or somebody has said that it need not; Redis is never among it.
+// A port that other machines reach needs a token, or Insecure. Redis is on 127.0.0.1 in any case.
 func TestOpenToOthers(t *testing.T) {
 	for _, host := range []string{"0.0.0.0", "::", "192.0.2.1", "a.host"} {
 		s, err := embedded.Start(t.Context(), embedded.Options{Listen: true, Host: host})

@@ -59,7 +59,7 @@ type Config struct {
 	// is read again when it changes. Empty: nothing is signed, and everything is believed.
 	MessageKeys string
 	// AnswersKey has the public keys of aggregators, with commas, or names a file of them: answers that
-	// none of them signed are not believed. Empty: answers are what MessageKeys signs.
+	// none of them signed are not believed. Empty: MessageKeys verifies answers, too.
 	AnswersKey string
 	// AnswersSeed is a file with the seed by which this aggregator signs its answers; it is read again
 	// when it changes. An aggregator with AnswersKey needs it.
@@ -150,7 +150,7 @@ type Config struct {
 	hook func(Stage, message.Subject)
 	// arithmetic stands for another processor's, in tests
 	arithmetic *workers.Arithmetic
-	// replan changes what a plan is made by, in tests
+	// replan changes the settings of learn-worker's plans, in tests
 	replan func(btn.Settings) btn.Settings
 }
 

@@ -11,7 +11,7 @@ func (c Config) WithArithmetic(a *workers.Arithmetic) Config {
 	return c
 }
 
-// WithReplan returns c for a learn-worker whose plans are made by other settings than the jobs say.
+// WithReplan returns c for a learn-worker that plans by other settings than the jobs'.
 func (c Config) WithReplan(replan func(btn.Settings) btn.Settings) Config {
 	c.replan = replan
 	return c

@@ -260,7 +260,7 @@ func TestKilledWorker(t *testing.T) {
 func TestHeartbeatAndCeiling(t *testing.T) {
 	t.Parallel()
 	c := quick
-	c.AckWait = 3 * time.Second // a busy machine keeps a heartbeat back for less
+	c.AckWait = 3 * time.Second // longer than a busy machine delays a heartbeat
 	r := newRig(t, embedded.Options{NoRedis: true}, c)
 	var runs atomic.Int32
 	c.Ceiling = guard

@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// lose removes everything that is stored of jobs after their models, and the blob of a request.
+// lose removes the blob of a request, and all messages of some streams.
 func (r *rig) lose(request *wire.Request, streams ...string) {
 	r.t.Helper()
 	payload, err := wire.Encode(request)
@@ -30,8 +30,8 @@ func (r *rig) lose(request *wire.Request, streams ...string) {
 	}
 }
 
-// A large job whose request is lost after reparam-worker has read it, and what came after it too, ends with an error that says so,
-// whether it has a deadline or not.
+// A large job ends with an error if its request and all later messages are lost after reparam-worker has read it, with
+// or without a deadline.
 func TestLostRequestEnds(t *testing.T) {
 	stages := pipeline.Stages()
 	for _, deadline := range []time.Duration{0, 20 * time.Second} {
@@ -60,7 +60,8 @@ func TestLostRequestEnds(t *testing.T) {
 	}
 }
 
-// An answer that was damaged on its way to the stream, or whose bytes are lost, is made again, by the process that stored it too.
+// An answer that was damaged on its way to the stream, or has lost its bytes, is made again, even by the process that
+// stored it.
 func TestDamagedAnswerIsMadeAgain(t *testing.T) {
 	for name, lost := range map[string]bool{"a bit": false, "its bytes": true} {
 		t.Run(name, func(t *testing.T) {

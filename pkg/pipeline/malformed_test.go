@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A model with headers that no client writes is answered with an error that names them, and stands in nobody's way.
+// A model with headers that no client writes is answered with an error that names the header, and blocks no other job.
 func TestMalformedHeadersAreAnswered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -42,7 +42,7 @@ func TestMalformedHeadersAreAnswered(t *testing.T) {
 			t.Errorf("%v: %s %+v", c.header, a.Status, a.Error)
 		}
 	}
-	// what a model costs follows its bytes
+	// a model's bytes bound the number of its variables' values
 	big := wire.Request{Job: "big", Model: &wire.Model{Domains: slices.Repeat([]int{1 << 20}, 1000)}, Queries: []query.Query{{}}}
 	r.submit(big)
 	if a := r.wait("big"); a.Error == nil || a.Error.Code != fault.BadInput || !strings.Contains(a.Error.Message, "values together") {

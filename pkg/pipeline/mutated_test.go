@@ -1,6 +1,6 @@
 package pipeline_test
 
-// Whatever is stored under a job ends in an answer: messages of every kind, with mutated headers and payloads.
+// Every message stored under a job ends in an answer: messages of every kind, with mutated headers and payloads.
 
 import (
 	"bytes"
@@ -27,15 +27,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The number of mutated messages: BTN_MUTATIONS, or mutations. Each has its number, from BTN_MUTATIONS_FROM on, as its seed. At most
-// outstanding of their jobs are under way, and a good job passes among so many.
+// mutations is the number of mutated messages without BTN_MUTATIONS. The seed of each is its number, from
+// BTN_MUTATIONS_FROM on. At most outstanding of their jobs are under way, and a good job passes after every goodEvery
+// of them.
 const (
 	mutations   = 400
 	outstanding = 2000
 	goodEvery   = 200
 )
 
-// sample is a genuine message of a job, whose id and digest are of fixed length.
+// sample is a genuine message of a job, with an id and a digest of fixed length.
 type sample struct {
 	kind message.Kind
 	*nats.Msg
@@ -48,7 +49,7 @@ type specimen struct {
 	samples []sample
 }
 
-// of returns a text or payload of a specimen as that of another job. Ids and digests have the same length, so that lengths stay right.
+// of returns a text or payload of a specimen with another job's id and digest, which are as long.
 func (s *specimen) of(id string, data []byte) []byte {
 	own, other := s.request, s.request
 	other.Job = id
@@ -114,7 +115,7 @@ func (r *rig) sampled(id string, queries int) *specimen {
 	return s
 }
 
-// headerNames are those of this program, of the server, and of the client library.
+// headerNames are header names of this program, of the server, and of the client library.
 var headerNames = []string{
 	"Btn-Blob", "Btn-Object", "Btn-Pieces", "Btn-Stored", "Btn-Spare", "Btn-Begin", "Btn-Passed", "Btn-Status", message.HeaderWork,
 	message.HeaderCost, message.HeaderKind, wire.HeaderContentType, wire.HeaderSchema, wire.HeaderSchemaVersion, wire.HeaderJob,
@@ -167,14 +168,14 @@ func mutate(rng *rand.Rand, m *nats.Msg) {
 	}
 }
 
-// TestMutatedMessagesEnd stores a mutated message of a job, then the job: before its place is taken by the genuine one. Every job is
-// answered, nothing stays in a queue, and the stages go on to answer good jobs.
+// TestMutatedMessagesEnd stores a mutated message of a job before the job, so that it takes the place of the genuine
+// one. Every job is answered, nothing stays in a queue, and the stages go on to answer good jobs.
 func TestMutatedMessagesEnd(t *testing.T) {
 	from, cases := number(t, "BTN_MUTATIONS_FROM", 0), number(t, "BTN_MUTATIONS", mutations)
 	c := calm
 	c.SweepAfter, c.ChunkFlops = 300*time.Millisecond, 1
 	r := newRig(t, embedded.Options{NoRedis: true}, c)
-	r.ctx = t.Context() // which guard does not bound
+	r.ctx = t.Context() // without the time limit of guard
 	r.run(c, pipeline.Stages()...)
 	specimens := []*specimen{r.sampled("specimen-1", 1), r.sampled("specimen-3", 3)}
 	kinds := map[message.Kind]int{}
@@ -211,7 +212,7 @@ func TestMutatedMessagesEnd(t *testing.T) {
 	}
 }
 
-// number is that of an environment variable.
+// number returns the number in an environment variable, or its default.
 func number(t *testing.T, name string, unless int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -231,7 +232,7 @@ type mutants struct {
 	specimens []*specimen
 	kinds     map[message.Kind]int
 	done      chan *nats.Msg
-	open      map[string]string // what was stored of jobs without an answer
+	open      map[string]string // mutated messages, by jobs without an answer
 	refused   int               // messages that no stream took
 	goods     int
 }
@@ -293,7 +294,7 @@ func (m *mutants) store(seed uint64) {
 	}
 }
 
-// settle waits until at most so many jobs have no answer. Most answers are heard; what is not is looked for every second.
+// settle waits until at most so many jobs have no answer. It hears most answers, and looks for the others every second.
 func (m *mutants) settle(most int) {
 	m.t.Helper()
 	var looked time.Time
@@ -328,7 +329,7 @@ func (m *mutants) look() {
 	}
 }
 
-// take takes an answer, if it is one.
+// take takes an answer, unless the data is none.
 func (m *mutants) take(id string, data []byte) {
 	var a wire.Answer
 	if wire.Decode(data, &a) == nil {

@@ -29,7 +29,7 @@ func planner(c pipeline.Config, s btn.Settings) pipeline.Config {
 	return c.WithReplan(func(btn.Settings) btn.Settings { return s })
 }
 
-// aside removes the messages on subjects from a stream, and returns them as they can be published again.
+// aside removes the messages on subjects from a stream, and returns them for back.
 func (r *rig) aside(stream string, subjects ...string) []*nats.Msg {
 	r.t.Helper()
 	s, err := r.js.Stream(r.ctx, stream)
@@ -44,7 +44,7 @@ func (r *rig) aside(stream string, subjects ...string) []*nats.Msg {
 	return taken
 }
 
-// back publishes what aside has taken.
+// back publishes the messages from aside, without their headers.
 func (r *rig) back(taken []*nats.Msg) {
 	r.t.Helper()
 	for _, m := range taken {
@@ -53,17 +53,17 @@ func (r *rig) back(taken []*nats.Msg) {
 	}
 }
 
-// crash is where a learn-worker came to its end: it had stored so many tasks of its plan, of which the
-// first were contracted by then.
+// crash is the point at which a learn-worker ended: the number of stored tasks of its plan, and the number of
+// contracted ones among them.
 type crash struct{ stored, contracted int }
 
-// A learn-worker that comes to its end after any of its tasks is followed by another, whose plan is a
-// different one, of as many parts or of others: the plan of the first task stays.
+// After a learn-worker has ended, behind any of its tasks, another makes a different plan, of as many parts or another
+// number. The plan of the first task stays.
 func TestTheFirstPlanStays(t *testing.T) {
 	t.Parallel()
 	const parts = 3
 	for _, next := range []btn.Settings{seeded(2, parts), seeded(2, parts+1), seeded(2, 1)} {
-		for _, again := range []bool{false, true} { // delivered again, or begun again
+		for _, again := range []bool{false, true} { // begun again, or also delivered again
 			t.Run(fmt.Sprintf("%d parts, again %v", next.Components, again), func(t *testing.T) {
 				t.Parallel()
 				theFirstPlanStays(t, seeded(1, parts), next, again)
@@ -106,7 +106,7 @@ func theFirstPlanStays(t *testing.T, plan, next btn.Settings, again bool) {
 	})
 	stop()
 
-	// What was not stored before the end goes, what was not contracted by then waits aside.
+	// Tasks that were not stored before the end are removed, and tasks not contracted by then wait aside.
 	for job, at := range crashes {
 		for k := at.contracted; k < plan.Components; k++ {
 			taken := r.aside("BTN_TASK", task(job, k))
@@ -120,7 +120,7 @@ func theFirstPlanStays(t *testing.T, plan, next btn.Settings, again bool) {
 	stop()
 	r.back(waiting)
 
-	// The next plan is another one. By then the jobs have an age at which they are looked up before.
+	// The next plan differs. By now the jobs are old enough for a lookup of their earlier plan.
 	r.eventually("the jobs are not new", func() bool { return time.Since(began) > 3*time.Second })
 	c := planner(calm, next)
 	c.Metrics = metrics.New()
@@ -161,8 +161,8 @@ func theFirstPlanStays(t *testing.T, plan, next btn.Settings, again bool) {
 	}
 }
 
-// Two learn-workers have the same networks at the same time, since one of them does not tell that it
-// works: every plan is another one, and every job is answered by one of its two.
+// Two learn-workers have the same networks at the same time, because they send no heartbeats. Their plans differ, and
+// every job is answered by one of the possible plans.
 func TestTwoPlansAtATime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)

@@ -112,7 +112,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	return err
 }
 
-// trust returns whom stages believe, and how they sign.
+// trust returns the keys by which stages verify and sign messages.
 func (c Config) trust(stages []Stage) (seal.Trust, error) {
 	seed := ""
 	if slices.Contains(stages, StageAggregate) {

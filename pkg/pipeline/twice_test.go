@@ -87,8 +87,7 @@ func TestEveryStageTwice(t *testing.T) {
 	}
 }
 
-// A partial of a plan that is lost, and was made again as another, is forgotten: a job is answered by
-// one plan.
+// A partial of a plan that was lost and replaced by another is deleted: a job is answered by one plan.
 func TestPlansOfOneJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, calm)
