@@ -1,9 +1,9 @@
 // Package access says who may do what on a NATS server: the permissions of every stage, of operators, of clients and of tenants, by
 // subject, and the server's configuration with their keys.
 //
-// Stages, operators and clients are users of one account, which has the streams. Every tenant is an account of its own that imports the
-// subjects with its name and nothing else: what it publishes, asks and hears is what these imports allow, and where a reply goes the
-// server decides, so that no reply can be sent to another's subject.
+// The operator is the user of the account that has the streams. Every stage, the client and every tenant is an account of its own, which
+// imports its subjects and nothing else: it publishes, asks and hears only these. The server chooses the subjects of replies between
+// accounts, so that no reply reaches a subject that its user may not write.
 package access
 
 import (

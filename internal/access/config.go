@@ -163,26 +163,18 @@ func (r Role) user(public string) string {
 		public, r.Name, list(publish), list(subscribe), replies)
 }
 
-// imports are the subjects that a role takes from other accounts: those that it publishes on, and those that it hears.
-func (r Role) imports() []Import {
-	var all []Import
-	for _, s := range r.Publish {
-		all = append(all, Import{Subject: s})
-	}
-	for _, s := range r.Subscribe {
-		all = append(all, Import{Subject: s, Stream: true})
-	}
-	return all
-}
+// imports are the subjects that a role takes from other accounts: it publishes on the services, and hears the streams.
+func (r Role) imports() []Import { return subjects(r.Publish, r.Subscribe) }
 
 // exports are a role's subjects for the streams' account and all others: requests that it serves, and messages that it
 // says.
-func (r Role) exports() []Import {
-	var all []Import
-	for _, s := range r.Serves {
+func (r Role) exports() []Import { return subjects(r.Serves, r.Says) }
+
+func subjects(services, streams []string) (all []Import) {
+	for _, s := range services {
 		all = append(all, Import{Subject: s})
 	}
-	for _, s := range r.Says {
+	for _, s := range streams {
 		all = append(all, Import{Subject: s, Stream: true})
 	}
 	return all

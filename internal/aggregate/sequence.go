@@ -51,7 +51,7 @@ type sequence struct {
 	bounds      bounds
 	z           scaled.Number // of the answer: that of the best estimate, or a bound that it is outside of
 	outside     float64       // how far the best estimate is outside of the bounds where that is beyond what it states, nats
-	apart       float64       // how far another family is away, beyond what both say, nats; 0: it is not
+	apart       float64       // the uncertainty that another family\'s contradiction makes, nats; 0: none contradicts
 	proven      float64       // how far the bounds are at most, +Inf without two
 }
 

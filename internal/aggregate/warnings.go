@@ -82,7 +82,7 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 		}
 	}
 	if g.apart > 0 {
-		warn("the estimates of two families are further apart than both state, by %.2g nats: one of both is less certain", g.apart)
+		warn("the estimates of two families differ by more than both state: ln Z may be off by %.2g nats", g.apart)
 	}
 	if g.outside > wide(*g.estimates[g.best].LogZ) {
 		warn("the best estimate is outside of the bounds by %.2g nats, and ln Z is given as the bound", g.outside)

@@ -89,7 +89,8 @@ func even(n int) (knots []float64) {
 // TestBoundFits likewise.
 func TestBoundFits(t *testing.T) {
 	for _, p := range []*btn.Bound{
-		{Kind: btn.BoundMiniBuckets, Entries: 16}, {Kind: btn.BoundDeterminant, Rounds: 1}, {Kind: btn.BoundBethe, Rounds: 100}, {Kind: btn.BoundModes},
+		{Kind: btn.BoundMiniBuckets, Entries: 16}, {Kind: btn.BoundDeterminant, Rounds: 1}, {Kind: btn.BoundBethe, Rounds: 100},
+		{Kind: btn.BoundModes},
 	} {
 		if err := p.Fits(nil); err != nil {
 			t.Errorf("%+v: %v", p, err)

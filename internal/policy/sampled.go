@@ -115,13 +115,12 @@ const (
 
 	// ModesShare is the largest part of a budget for the search for modes and a pilot of chains from them, ModesChains the
 	// least number of chains from each start in that pilot. Chains begin from modes if they find more weight there than
-	// other chains do, by ModesDeviations standard errors and by ModesLeast of the total. ModesGain is unused.
+	// other chains do, by ModesDeviations standard errors and by ModesLeast of the total.
 	// Chosen.
 	ModesShare      = 0.1
 	ModesChains     = 16
 	ModesDeviations = 2
 	ModesLeast      = 1e-3
-	ModesGain       = 0.5
 
 	// SettledBesideModes is the largest uncertainty, in nats, at which truncated legs and regions are believed beside modes
 	// that chains miss.

@@ -29,6 +29,17 @@ func conflicts(t *testing.T, m *metrics.Metrics) (n float64) {
 	return n
 }
 
+// clean checks that no outputs differed, and that there are no dead letters.
+func (r *rig) clean(m *metrics.Metrics) {
+	r.t.Helper()
+	if n := conflicts(r.t, m); n != 0 {
+		r.t.Errorf("%v outputs differed", n)
+	}
+	if n := r.messages("BTN_DLQ"); n != 0 {
+		r.t.Errorf("%d dead letters", n)
+	}
+}
+
 // Every stage may run twice on the same input: nothing changes, and nothing is found to differ.
 func TestEveryStageTwice(t *testing.T) {
 	r := newRig(t, embedded.Options{}, quick)
@@ -79,12 +90,7 @@ func TestEveryStageTwice(t *testing.T) {
 	if last := plain(t, r.wait("twice").Results); last != first {
 		t.Errorf("the answer changed from\n%s\nto\n%s", first, last)
 	}
-	if n := conflicts(t, c.Metrics); n != 0 {
-		t.Errorf("%v outputs differed", n)
-	}
-	if n := r.messages("BTN_DLQ"); n != 0 {
-		t.Errorf("%d dead letters", n)
-	}
+	r.clean(c.Metrics)
 }
 
 // A partial of a plan that was lost and replaced by another is deleted: a job is answered by one plan.

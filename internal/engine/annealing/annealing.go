@@ -313,7 +313,7 @@ func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) flo
 	chains := float64(components) * p.Starts()
 	bytes := each*float64(threads) + 8*float64(components)
 	if p.Modes > 0 {
-		bytes += 8 * chains
+		bytes += 8 * chains * (2 + p.Starts()) // alone, Each and by
 	}
 	if marginals || p.Modes > 0 {
 		bytes += chains * float64(len(m.dims))

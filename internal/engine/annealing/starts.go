@@ -118,6 +118,7 @@ func levelOf(start [][]float64) float64 {
 // place records ln g of every start at the last state of every chain.
 func (m *Model) place(w *Weights, starts []*walk) {
 	state := make([]int, len(m.dims))
+	w.by = make([]float64, 0, len(w.alone)*len(starts))
 	for c := range w.Ln {
 		for k := range starts {
 			m.state(w, c, k, state)
