@@ -103,7 +103,9 @@ var paths = map[string]string{
 	"StatefulSet": "/apis/apps/v1/namespaces/NS/statefulsets", "Job": "/apis/batch/v1/namespaces/NS/jobs",
 	"PodDisruptionBudget":      "/apis/policy/v1/namespaces/NS/poddisruptionbudgets",
 	"NetworkPolicy":            "/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies",
+	"Ingress":                  "/apis/networking.k8s.io/v1/namespaces/NS/ingresses",
 	"ScaledObject":             "/apis/keda.sh/v1alpha1/namespaces/NS/scaledobjects",
+	"PodMonitor":               "/apis/monitoring.coreos.com/v1/namespaces/NS/podmonitors",
 	"CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 }
 
@@ -114,14 +116,16 @@ func TestAPIServerAccepts(t *testing.T) {
 		path := strings.ReplaceAll(paths[kind], "NS", "basetensor") + "/" + name + "?fieldManager=test&fieldValidation=Strict&force=true"
 		return request("PATCH", path, "application/apply-patch+yaml", text)
 	}
-	if status, _, answer := apply("CustomResourceDefinition", "scaledobjects.keda.sh", kedaDefinition(t)); status != http.StatusCreated {
-		t.Fatalf("KEDA's definition: %d %s", status, answer)
-	}
-	for range 600 {
-		if status, _, _ := request("GET", strings.ReplaceAll(paths["ScaledObject"], "NS", "default"), "", nil); status == http.StatusOK {
-			break
+	for kind, name := range map[string]string{"ScaledObject": "scaledobjects.keda.sh", "PodMonitor": "podmonitors.monitoring.coreos.com"} {
+		if status, _, answer := apply("CustomResourceDefinition", name, definitionOf(t, kind)); status != http.StatusCreated {
+			t.Fatalf("the definition of %ss: %d %s", kind, status, answer)
 		}
-		time.Sleep(100 * time.Millisecond)
+		for range 3000 {
+			if status, _, _ := request("GET", strings.ReplaceAll(paths[kind], "NS", "default"), "", nil); status == http.StatusOK {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
 	}
 	for _, overlay := range overlays {
 		objects := build(t, overlay)

@@ -59,7 +59,7 @@ func build(t *testing.T, overlay string) []object {
 		if err != nil {
 			t.Fatal(err)
 		}
-		changed := strings.ReplaceAll(string(text), "../components/keda", "../components/keda-prometheus")
+		changed := strings.ReplaceAll(string(text), "../components/keda", "../components/keda-prometheus\n- ../components/podmonitor")
 		changed = strings.ReplaceAll(changed, "- ../", "- "+relative+"/")
 		if err := os.WriteFile(filepath.Join(path, "kustomization.yaml"), []byte(changed), 0o644); err != nil {
 			t.Fatal(err)
@@ -98,7 +98,7 @@ var decoder = func() runtime.Decoder {
 // typed returns an object of the overlay's as its type, or nil if it is not Kubernetes' own.
 func (o object) typed(t *testing.T) runtime.Object {
 	t.Helper()
-	if o.kind == "ScaledObject" {
+	if _, foreign := definitions[o.kind]; foreign {
 		return nil
 	}
 	x, _, err := decoder.Decode(o.yaml, nil, nil)
@@ -140,14 +140,11 @@ func template(x runtime.Object) *corev1.PodTemplateSpec {
 
 // Every object has only the fields that its kind has, and all it must have.
 func TestManifestsHaveTheirSchemas(t *testing.T) {
-	kubernetes, scaled := schemas(t)
+	schemaOf := schemas(t)
 	for _, overlay := range overlays {
 		for _, o := range build(t, overlay) {
 			o.typed(t)
-			schema := scaled
-			if o.kind != "ScaledObject" {
-				schema = kubernetes(o)
-			}
+			schema := schemaOf(o)
 			var value any
 			if err := yaml.Unmarshal(o.yaml, &value); err != nil {
 				t.Fatal(err)
@@ -161,7 +158,7 @@ func TestManifestsHaveTheirSchemas(t *testing.T) {
 
 // The schemas refuse what they should.
 func TestSchemasRefuse(t *testing.T) {
-	kubernetes, scaled := schemas(t)
+	schemaOf := schemas(t)
 	for _, c := range []struct{ kind, old, new string }{
 		{"Deployment", "readinessProbe", "readynessProbe"},
 		{"Deployment", "replicas: 1", "replicas: one"},
@@ -169,17 +166,17 @@ func TestSchemasRefuse(t *testing.T) {
 		{"Job", "template:", "templates:"},
 		{"ScaledObject", "triggers:", "trigger:"},
 		{"ScaledObject", "maxReplicaCount: 20", "maxReplicaCount: many"},
+		{"Ingress", "pathType", "pathtype"},
+		{"PodMonitor", "podMetricsEndpoints", "endpoints"},
+		{"PodMonitor", "interval: 15s", "interval: often"},
 	} {
 		refused := false
-		for _, o := range slices.Concat(build(t, "single"), build(t, "production")) {
+		for _, o := range slices.Concat(build(t, "single"), build(t, "production"), build(t, "prometheus")) {
 			text := bytes.Replace(o.yaml, []byte(c.old), []byte(c.new), 1)
 			if o.kind != c.kind || bytes.Equal(text, o.yaml) {
 				continue
 			}
-			schema := scaled
-			if o.kind != "ScaledObject" {
-				schema = kubernetes(o)
-			}
+			schema := schemaOf(o)
 			var value any
 			if err := yaml.Unmarshal(text, &value); err != nil {
 				t.Fatal(err)
@@ -192,25 +189,32 @@ func TestSchemasRefuse(t *testing.T) {
 	}
 }
 
-// schemas returns the schema of an object of Kubernetes, and that of KEDA's ScaledObject.
-func schemas(t *testing.T) (kubernetes func(object) *jsonschema.Schema, scaled *jsonschema.Schema) {
+// schemas returns the schema of an object: of Kubernetes, or of a definition of another project.
+func schemas(t *testing.T) func(object) *jsonschema.Schema {
 	t.Helper()
-	definitions := map[string]any{}
+	known := map[string]any{}
 	for name := range openapi.Schema().Definitions {
 		text, err := openapi.Schema().Definitions[name].MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
 		}
-		definitions[name] = strict(t, text)
+		known[name] = strict(t, text)
 	}
-	definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"] = map[string]any{"type": []any{"string", "number"}}
+	known["io.k8s.apimachinery.pkg.api.resource.Quantity"] = map[string]any{"type": []any{"string", "number"}}
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("kubernetes.json", map[string]any{"definitions": definitions}); err != nil {
+	if err := compiler.AddResource("kubernetes.json", map[string]any{"definitions": known}); err != nil {
 		t.Fatal(err)
 	}
 	compiled := map[string]*jsonschema.Schema{}
-	kubernetes = func(o object) *jsonschema.Schema {
-		for name, d := range definitions {
+	foreign := map[string]*jsonschema.Schema{}
+	for kind := range definitions {
+		foreign[kind] = foreignSchema(t, kind)
+	}
+	return func(o object) *jsonschema.Schema {
+		if foreign[o.kind] != nil {
+			return foreign[o.kind]
+		}
+		for name, d := range known {
 			for _, gvk := range kinds(d) {
 				if gvk != version(o)+" "+o.kind {
 					continue
@@ -228,7 +232,6 @@ func schemas(t *testing.T) (kubernetes func(object) *jsonschema.Schema, scaled *
 		t.Fatalf("no schema of %s %s", version(o), o.kind)
 		return nil
 	}
-	return kubernetes, kedaSchema(t)
 }
 
 // version is the apiVersion of an object.
@@ -280,36 +283,45 @@ func strict(t *testing.T, text []byte) any {
 	return value
 }
 
-// keda is the module that the schema of ScaledObjects is read from, and the sum of its files.
-const (
-	keda    = "github.com/kedacore/keda/v2@v2.19.0"
-	kedaSum = "h1:IP3iMTwr9HkaAwPtLnhngPv74LghMf7ubLrsGLQo52M="
-)
+// definition is where a kind of another project is defined: in a file of a Go module, which nothing here is built from.
+type definition struct{ module, sum, file string }
 
-// kedaDefinition reads KEDA's definition of ScaledObjects from its module, which nothing here is built from.
-func kedaDefinition(t *testing.T) []byte {
+var definitions = map[string]definition{
+	"ScaledObject": {
+		"github.com/kedacore/keda/v2@v2.19.0", "h1:IP3iMTwr9HkaAwPtLnhngPv74LghMf7ubLrsGLQo52M=",
+		"config/crd/bases/keda.sh_scaledobjects.yaml",
+	},
+	"PodMonitor": {
+		"github.com/prometheus-operator/prometheus-operator@v0.85.0", "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=",
+		"example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml",
+	},
+}
+
+// definitionOf reads the definition of a kind.
+func definitionOf(t *testing.T, kind string) []byte {
 	t.Helper()
-	cmd := exec.Command("go", "mod", "download", "-json", keda)
+	d := definitions[kind]
+	cmd := exec.Command("go", "mod", "download", "-json", d.module)
 	cmd.Dir = t.TempDir() // outside of any module
 	out, err := cmd.Output()
 	var module struct{ Dir, Sum, Error string }
 	if err := errors.Join(err, json.Unmarshal(out, &module)); err != nil || module.Error != "" {
-		t.Skipf("no schema of ScaledObjects: %v %s", err, module.Error)
+		t.Skipf("no schema of %ss: %v %s", kind, err, module.Error)
 	}
-	if module.Sum != kedaSum {
-		t.Fatalf("%s has the sum %s, want %s", keda, module.Sum, kedaSum)
+	if module.Sum != d.sum {
+		t.Fatalf("%s has the sum %s, want %s", d.module, module.Sum, d.sum)
 	}
-	text, err := os.ReadFile(filepath.Join(module.Dir, "config/crd/bases/keda.sh_scaledobjects.yaml"))
+	text, err := os.ReadFile(filepath.Join(module.Dir, d.file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
 }
 
-// kedaSchema is the schema in KEDA's definition.
-func kedaSchema(t *testing.T) *jsonschema.Schema {
+// foreignSchema is the schema in the definition of a kind.
+func foreignSchema(t *testing.T, kind string) *jsonschema.Schema {
 	t.Helper()
-	var definition struct {
+	var crd struct {
 		Spec struct {
 			Versions []struct {
 				Name   string
@@ -317,14 +329,14 @@ func kedaSchema(t *testing.T) *jsonschema.Schema {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(kedaDefinition(t), &definition); err != nil || len(definition.Spec.Versions) != 1 {
-		t.Fatalf("%s: %v", keda, err)
+	if err := yaml.Unmarshal(definitionOf(t, kind), &crd); err != nil || len(crd.Spec.Versions) != 1 {
+		t.Fatalf("%s: %v", kind, err)
 	}
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("keda.json", strict(t, definition.Spec.Versions[0].Schema.OpenAPIV3Schema)); err != nil {
+	if err := compiler.AddResource("foreign.json", strict(t, crd.Spec.Versions[0].Schema.OpenAPIV3Schema)); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := compiler.Compile("keda.json")
+	schema, err := compiler.Compile("foreign.json")
 	if err != nil {
 		t.Fatal(err)
 	}

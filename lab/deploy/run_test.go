@@ -3,6 +3,7 @@ package deploy
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -98,8 +99,8 @@ func pods(t *testing.T, overlay string) (list []pod) {
 		}
 		list = append(list, p)
 	}
-	if len(list) != 5 {
-		t.Fatalf("%s has %d kinds of pods, want the four workers and setup", overlay, len(list))
+	if len(list) != 6 {
+		t.Fatalf("%s has %d kinds of pods, want the four workers, the gateway and setup", overlay, len(list))
 	}
 	return list
 }
@@ -119,7 +120,7 @@ func TestSettingsAreFlags(t *testing.T) {
 	for _, name := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator"} {
 		ofWorkers = append(ofWorkers, help(name)...)
 	}
-	ofSetup := help("btn", "setup")
+	ofSetup, ofGateway := help("btn", "setup"), help("btn", "gateway")
 	for _, overlay := range overlays {
 		for _, p := range pods(t, overlay) {
 			known := ofWorkers
@@ -130,6 +131,9 @@ func TestSettingsAreFlags(t *testing.T) {
 						t.Errorf("%s: setup has no %s", overlay, arg)
 					}
 				}
+			}
+			if p.name == "gateway" {
+				known = slices.Concat(ofWorkers, ofGateway)
 			}
 			for key := range p.env {
 				name, ok := strings.CutPrefix(key, "BTN_")
@@ -155,6 +159,7 @@ type running struct {
 	cmd  *exec.Cmd
 	log  *bytes.Buffer
 	port string
+	web  string // where the gateway listens
 	done chan error
 }
 
@@ -176,8 +181,12 @@ func (n node) run(p pod) *running {
 		if strings.HasPrefix(v, "/etc/basetensor/") && files[v] == "" {
 			n.t.Errorf("%s: %s is %s, which no volume has", p.name, k, v)
 		}
-		if k == "BTN_HTTP" {
+		switch k {
+		case "BTN_HTTP":
 			v = "127.0.0.1:" + r.port
+		case "BTN_LISTEN":
+			r.web = "127.0.0.1:" + testserver.FreePort(n.t)
+			v = r.web
 		}
 		env = append(env, k+"="+n.local(v))
 	}
@@ -242,6 +251,9 @@ func (n node) serve(overlay string, infer *exec.Cmd) {
 		t.Fatalf("%v: %v\n%s", infer.Args, err, out)
 	}
 	for _, r := range workers {
+		if r.web != "" {
+			n.page(r.web)
+		}
 		r.cmd.Process.Signal(syscall.SIGTERM)
 	}
 	for _, r := range workers {
@@ -255,6 +267,29 @@ func (n node) serve(overlay string, infer *exec.Cmd) {
 		}
 	}
 }
+
+// page asks the gateway how the service is, with the key that it has been given, if any.
+func (n node) page(address string) {
+	n.t.Helper()
+	request, err := http.NewRequest("GET", "http://"+address+"/v1/status", nil)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	if n.files != nil {
+		request.Header.Set("Authorization", "Bearer "+webKey)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || !bytes.Contains(text, []byte("contract-worker")) {
+		n.t.Errorf("the gateway says %s %s, %v", answer.Status, text, err)
+	}
+}
+
+// webKey is a key for HTTP.
+const webKey = "k-0123456789abcdef0123456789abcdef"
 
 // program starts a pod's command out of a folder instead of an image; the files of its volumes are found in its environment.
 func program(p pod, env []string, files map[string]string) *exec.Cmd {
@@ -313,8 +348,9 @@ func production(t *testing.T, bin string, how func(pod, []string, map[string]str
 		"messages/keys":          filepath.Join(keys, access.MessageKeys),
 		"answers/key":            filepath.Join(keys, access.AnswersKey),
 		"answers-seed/seed":      filepath.Join(keys, access.AnswersSeed),
+		"gateway-keys/keys":      write("gateway-keys", []byte("* "+webKey+"\n")),
 	}
-	for _, role := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator", "operator"} {
+	for _, role := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator", "client", "operator"} {
 		files["nats-"+role+"/nkey"] = filepath.Join(keys, role+".nk")
 	}
 	include, err := filepath.Rel(dir, filepath.Join(keys, access.ConfigFile)) // from the file that includes it
