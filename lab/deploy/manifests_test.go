@@ -31,8 +31,29 @@ import (
 
 const folder = "../../deploy/kubernetes/"
 
-// overlays are what can be applied; prometheus is the production overlay with the other way to scale.
-var overlays = []string{"single", "production", "prometheus"}
+// overlays are what can be applied; page is the one that docs/operating/kubernetes.md shows, prometheus the production overlay with the
+// other way to scale.
+var overlays = []string{"page", "single", "production", "prometheus"}
+
+// written has the text of an overlay that is not in the folder.
+var written = map[string]func(*testing.T) string{
+	"page": func(t *testing.T) string {
+		text, err := os.ReadFile("../../docs/operating/kubernetes.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "```yaml\n")
+		block, _, _ := strings.Cut(rest, "```")
+		return strings.Replace(block, "https://github.com/basetensor/basetensor//deploy/kubernetes/base?ref=v1.2.3", "../base", 1)
+	},
+	"prometheus": func(t *testing.T) string {
+		text, err := os.ReadFile(folder + "production/kustomization.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ReplaceAll(string(text), "../components/keda", "../components/keda-prometheus\n- ../components/podmonitor")
+	},
+}
 
 // object is one of the cluster.
 type object struct {
@@ -44,12 +65,8 @@ type object struct {
 func build(t *testing.T, overlay string) []object {
 	t.Helper()
 	path := folder + overlay
-	if overlay == "prometheus" {
+	if text := written[overlay]; text != nil {
 		path = t.TempDir()
-		text, err := os.ReadFile(folder + "production/kustomization.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
 		absolute, err := filepath.Abs(folder)
 		if err != nil {
 			t.Fatal(err)
@@ -59,8 +76,7 @@ func build(t *testing.T, overlay string) []object {
 		if err != nil {
 			t.Fatal(err)
 		}
-		changed := strings.ReplaceAll(string(text), "../components/keda", "../components/keda-prometheus\n- ../components/podmonitor")
-		changed = strings.ReplaceAll(changed, "- ../", "- "+relative+"/")
+		changed := strings.ReplaceAll(text(t), "../", relative+"/")
 		if err := os.WriteFile(filepath.Join(path, "kustomization.yaml"), []byte(changed), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func pods(t *testing.T, overlay string) (list []pod) {
 	}
 	for _, o := range objects {
 		template := template(o.typed(t))
-		if template == nil || !strings.HasPrefix(template.Spec.Containers[0].Image, "basetensor:") {
+		if template == nil || template.Spec.Containers[0].Name != "basetensor" {
 			continue
 		}
 		c := template.Spec.Containers[0]
@@ -205,11 +205,17 @@ func (n node) run(p pod) *running {
 	return r
 }
 
-// ready asks a probe until it is content, or as often as it may fail.
+// ready asks a probe until it is content.
 func (r *running) ready(t *testing.T, probe *corev1.Probe) {
 	t.Helper()
+	r.content(t, "http://127.0.0.1:"+r.port+probe.HTTPGet.Path)
+}
+
+// content asks an address until the answer is 200.
+func (r *running) content(t *testing.T, url string) {
+	t.Helper()
 	for range 600 {
-		answer, err := http.Get("http://127.0.0.1:" + r.port + probe.HTTPGet.Path)
+		answer, err := http.Get(url)
 		if err == nil {
 			answer.Body.Close()
 			if answer.StatusCode == http.StatusOK {
@@ -222,7 +228,7 @@ func (r *running) ready(t *testing.T, probe *corev1.Probe) {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	t.Fatalf("%s: %s is not content", r.name, probe.HTTPGet.Path)
+	t.Fatalf("%s: %s is not content", r.name, url)
 }
 
 // serve starts the pods of an overlay, has a model answered, and ends them as a node does.
@@ -268,7 +274,7 @@ func (n node) serve(overlay string, infer *exec.Cmd) {
 	}
 }
 
-// page asks the gateway how the service is, with the key that it has been given, if any.
+// page asks the gateway how the service is, with the key that it has been given, or under the name of its Service.
 func (n node) page(address string) {
 	n.t.Helper()
 	request, err := http.NewRequest("GET", "http://"+address+"/v1/status", nil)
@@ -277,13 +283,16 @@ func (n node) page(address string) {
 	}
 	if n.files != nil {
 		request.Header.Set("Authorization", "Bearer "+webKey)
+	} else {
+		request.Host = "gateway.basetensor.svc"
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || !bytes.Contains(text, []byte("contract-worker")) {
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK || !bytes.Contains(text, []byte("contract-worker")) {
 		n.t.Errorf("the gateway says %s %s, %v", answer.Status, text, err)
 	}
 }
@@ -317,6 +326,19 @@ func TestSingleServes(t *testing.T) {
 	nats := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
 	n := node{t: t, start: program, local: strings.NewReplacer("nats://nats:4222", nats.URL, "redis://redis:6379", redis.URL).Replace}
 	n.serve("single", exec.Command(filepath.Join(bin, "btn"), "infer", "--nats", nats.URL, "../../examples/asia.uai"))
+}
+
+// The overlay of two values that the page shows has its image in every pod, and what it starts answers a model by its NATS alone.
+func TestTwoValuesServe(t *testing.T) {
+	commands(t)
+	for _, p := range pods(t, "page") {
+		if image := p.spec.Containers[0].Image; image != "registry.example.com/basetensor:v1.2.3" {
+			t.Errorf("%s: image %s", p.name, image)
+		}
+	}
+	nats := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
+	n := node{t: t, start: program, local: strings.NewReplacer("nats://nats.messaging.svc:4222", nats.URL).Replace}
+	n.serve("page", exec.Command(filepath.Join(bin, "btn"), "infer", "--nats", nats.URL, "../../examples/asia.uai"))
 }
 
 // What the production overlay starts answers a model, with its secrets as files: an nkey per role with the permissions of that role, signed
