@@ -24,13 +24,16 @@ const (
 	Client   = "client"   // submits jobs that nobody owns
 )
 
+// progress are the subjects of progress messages.
+const progress = "progress.>"
+
 // Role is what one user of the account of the streams may do. The server refuses what is not allowed.
 type Role struct {
 	Name      string
 	Publish   []string // subjects it may publish on
 	Subscribe []string // subjects it hears, beside its own replies
 	Serves    []string // subjects of requests that it answers
-	Says      []string // subjects of its messages to its own kind and to other subscribers
+	Says      []string // subjects of its messages to all subscribers, other workers of its stage among them
 }
 
 // Inbox returns where the replies to a user come: nobody else may subscribe there.
@@ -94,9 +97,10 @@ var removes = map[string][]string{
 }
 
 // asStage adds what every stage needs: it looks at streams and consumers, takes the messages of its own, reads what is stored, and
-// writes blobs, progress, dead letters, and messages that start or end a job.
+// writes blobs, dead letters, and messages that start or end a job. Its progress is for all subscribers.
 func (r *Role) asStage() {
-	r.Publish = append(r.Publish, of("progress.>", "blob.>", "dlq."+r.Name+".>", "redrive.>", "end.>")...)
+	r.Says = append(r.Says, of(progress)...)
+	r.Publish = append(r.Publish, of("blob.>", "dlq."+r.Name+".>", "redrive.>", "end.>")...)
 	r.Publish = append(r.Publish, looks()...)
 	r.Publish = append(r.Publish, api("DIRECT.GET.>", "STREAM.MSG.GET.*")...)
 	r.Publish = append(r.Publish, "$O."+bus.BucketBlob+".>")

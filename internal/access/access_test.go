@@ -219,8 +219,8 @@ var publishes = map[string]string{
 var hears = map[string]string{
 	"btn.v1.done.job":               "operator reparam-worker client",
 	"btn.v1.done.acme.job":          "operator reparam-worker acme",
-	"btn.v1.progress.job":           "operator client",
-	"btn.v1.progress.acme.job":      "operator acme",
+	"btn.v1.progress.job":           "operator", // of stages: TestWhoHearsStages
+	"btn.v1.progress.acme.job":      "operator",
 	"btn.v1.answer.acme.job":        "operator",
 	"btn.v1.serves":                 "operator", // others hear it from the account of contract-workers
 	"btn.v1.model.2.acme.job":       "operator",
@@ -327,19 +327,29 @@ func TestWhoHears(t *testing.T) {
 	}
 }
 
-// Contract-workers announce themselves to each other and to learn-workers.
-func TestWhoHearsContractWorkers(t *testing.T) {
+// Contract-workers announce themselves to each other and to learn-workers. The progress of a job comes from every stage, and reaches its
+// owner and no other tenant.
+func TestWhoHearsStages(t *testing.T) {
 	t.Parallel()
-	g := guard(t)
-	speaker, _ := g.connect("contract-worker")
-	for _, user := range []string{"contract-worker", "learn-worker", access.Operator} {
-		nc, _ := g.connect(user)
-		heard, err := nc.SubscribeSync("btn.v1.serves")
-		must(t, err)
-		must(t, nc.Flush())
-		must(t, speaker.Publish("btn.v1.serves", []byte(user)))
-		if !arrives(t, speaker, nc, heard, user) {
-			t.Errorf("%s does not hear contract-worker", user)
+	g := guard(t, "acme", "globex")
+	for _, c := range []struct{ speakers, subject, hearers string }{
+		{"contract-worker", "btn.v1.serves", "contract-worker learn-worker operator"},
+		{"reparam-worker learn-worker contract-worker aggregator", "btn.v1.progress.job", "operator client"},
+		{"reparam-worker learn-worker contract-worker aggregator", "btn.v1.progress.acme.job", "operator acme"},
+	} {
+		for _, name := range strings.Fields(c.speakers) {
+			speaker, _ := g.connect(name)
+			for _, user := range strings.Fields("operator client acme globex contract-worker learn-worker") {
+				nc, _ := g.connect(user)
+				heard, err := nc.SubscribeSync(c.subject)
+				must(t, err)
+				must(t, nc.Flush())
+				must(t, speaker.Publish(c.subject, []byte(user)))
+				may := slices.Contains(strings.Fields(c.hearers), user) || user == name
+				if hears := arrives(t, speaker, nc, heard, user); hears != may {
+					t.Errorf("%s hears %s of %s: %v, want %v", user, c.subject, name, hears, may)
+				}
+			}
 		}
 	}
 }

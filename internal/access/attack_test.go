@@ -115,7 +115,7 @@ func mayPublish(user, subject string) bool {
 	var filters []string
 	for _, r := range access.Roles() {
 		if r.Name == user {
-			filters = r.Publish
+			filters = slices.Concat(r.Publish, r.Says)
 		}
 	}
 	if !access.Reserved(user) {

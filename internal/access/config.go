@@ -15,7 +15,7 @@ type account struct {
 	name    string
 	users   []string
 	exports map[Import][]string // to the names of accounts
-	imports map[Import]string   // from an account
+	imports map[Import][]string // from accounts
 }
 
 // accounts are all accounts of a server, by name.
@@ -23,7 +23,7 @@ type accounts map[string]*account
 
 func (all accounts) of(name string) *account {
 	if all[name] == nil {
-		all[name] = &account{name: name, exports: map[Import][]string{}, imports: map[Import]string{}}
+		all[name] = &account{name: name, exports: map[Import][]string{}, imports: map[Import][]string{}}
 	}
 	return all[name]
 }
@@ -31,7 +31,7 @@ func (all accounts) of(name string) *account {
 // link exports a subject of one account and imports it into another.
 func (all accounts) link(from, to string, i Import) {
 	all.of(from).exports[i] = append(all.of(from).exports[i], to)
-	all.of(to).imports[i] = from
+	all.of(to).imports[i] = append(all.of(to).imports[i], from)
 }
 
 // Config returns the part of a nats-server's configuration that has the accounts: users by name with their public nkeys, for all roles
@@ -49,7 +49,7 @@ func Config(users, tenants []User) string {
 		}
 		if own.name != Account {
 			for _, i := range r.imports() {
-				all.link(sourceOf(i), own.name, i)
+				all.join(own.name, i)
 			}
 			for _, i := range r.exports() {
 				all.link(own.name, Account, i)
@@ -62,7 +62,7 @@ func Config(users, tenants []User) string {
 			own.users = append(own.users, fmt.Sprintf("{nkey: %s}  # %s", public, t.Name))
 		}
 		for _, i := range Imports(t.Name) {
-			all.link(Account, own.name, i)
+			all.join(own.name, i)
 		}
 	}
 
@@ -76,15 +76,25 @@ func Config(users, tenants []User) string {
 	return out.String()
 }
 
-// sourceOf returns the account that exports a subject to a role: the account of the role that Says it, else the
-// streams' account.
-func sourceOf(i Import) string {
+// join imports a subject into an account from every account that has it. A stream comes from the accounts of the roles that Say it: the
+// server passes on no message that came to the streams' account from another one.
+func (all accounts) join(to string, i Import) {
+	said := false
 	for _, r := range Roles() {
-		if i.Stream && slices.Contains(r.Says, i.Subject) {
-			return r.account()
+		if i.Stream && slices.ContainsFunc(r.Says, func(s string) bool { return within(i.Subject, s) }) {
+			all.link(r.account(), to, i)
+			said = true
 		}
 	}
-	return Account
+	if !said {
+		all.link(Account, to, i)
+	}
+}
+
+// within reports whether all subjects of one pattern are subjects of another, which may end in ">".
+func within(subject, pattern string) bool {
+	start, open := strings.CutSuffix(pattern, ">")
+	return subject == pattern || open && strings.HasPrefix(subject, start)
 }
 
 // tenantAccount returns the name of a tenant's account.
@@ -118,7 +128,9 @@ func (a *account) write(out *strings.Builder) {
 		if i.Local != "" {
 			local = fmt.Sprintf(", to: %q", i.Local)
 		}
-		fmt.Fprintf(out, "      {%s: {account: %s, subject: %q}%s}\n", i.kind(), a.imports[i], i.Subject, local)
+		for _, from := range a.imports[i] {
+			fmt.Fprintf(out, "      {%s: {account: %s, subject: %q}%s}\n", i.kind(), from, i.Subject, local)
+		}
 	}
 	out.WriteString("    ]\n  }\n")
 }
