@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
 const asia = "../../examples/asia.json"
@@ -77,28 +76,6 @@ func TestNamesThatAreWrong(t *testing.T) {
 		code, _, stderr := command(t, append([]string{"infer", asia, "--redis", "off"}, c.args...)...)
 		if code != 3 || !strings.Contains(stderr, c.want) {
 			t.Errorf("%v: exit code %d, %q, want %q", c.args, code, stderr, c.want)
-		}
-	}
-}
-
-// TestWarningsNameVariables: positions in a stage's warnings are printed as names, and stay positions in models without names.
-func TestWarningsNameVariables(t *testing.T) {
-	l, err := factorgraph.NewLabels([]int{2, 3}, []string{"smoke", "x_0"}, [][]string{{"no", "yes"}, nil})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for text, want := range map[string]string{
-		"the estimate of P(x_0 = 1) is -0.2":                  `the estimate of P("smoke" = "yes") is -0.2`,
-		"those of variable 1 have no positive total":          `those of "x_0" have no positive total`,
-		`row 1 ("x_0" = "1") sums to 0.9`:                     `row 1 ("x_0" = "1") sums to 0.9`,
-		"x_1 = 2, x_7 = 0, ax_0 and 2 variables 1, x_0 = 5 .": `"x_0" = "2", x_7 = 0, ax_0 and 2 variables 1, "smoke" .`,
-	} {
-		r := btn.Result{Status: btn.StatusOK, Exact: true, LogZ: number(0), Log10Z: number(0), Warnings: []string{text}}
-		if got := printed(t, printer{labels: l}, r); !strings.Contains(got, "warning     "+want+"\n") {
-			t.Errorf("got\n%s\nwant %s", got, want)
-		}
-		if got := printed(t, printer{}, r); !strings.Contains(got, "warning     "+text+"\n") {
-			t.Errorf("without names:\n%s", got)
 		}
 	}
 }

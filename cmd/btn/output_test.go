@@ -102,7 +102,7 @@ func TestJSONIsOneLinePerResult(t *testing.T) {
 
 func TestUsageErrorsAreTwo(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"fly"}, {"infer"}, {"infer", "m.uai", "--nope"}, {"infer", "m.uai", "--components", "-1"},
+		{"fly"}, {"infer"}, {"infer", "m.uai", "--nope"}, {"infer", "m.uai", "--components", "-1"},
 		{"infer", "m.uai", "--memory", "lots"},
 		{"infer", "m.uai", "--method", "magic"}, {"infer", "m.uai", "--json", "--format", "uai"},
 		{"infer", "m.uai", "--deadline", "-1s"},
@@ -113,9 +113,11 @@ func TestUsageErrorsAreTwo(t *testing.T) {
 			t.Errorf("btn %v: exit code %d, %q", args, code, stderr.String())
 		}
 	}
-	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), []string{"--help"}, &stdout, &stderr); code != 0 ||
-		!strings.Contains(stdout.String(), "infer") || !strings.Contains(stdout.String(), "Exit codes") {
-		t.Errorf("--help: exit code %d\n%s", code, stdout.String())
+	for _, args := range [][]string{{"--help"}, {}} {
+		var stdout, stderr bytes.Buffer
+		if code := run(context.Background(), args, &stdout, &stderr); code != 0 ||
+			!strings.Contains(stdout.String(), "infer") || !strings.Contains(stdout.String(), "Exit codes") {
+			t.Errorf("btn %v: exit code %d\n%s", args, code, stdout.String())
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/nats-io/nkeys"
 )
 
 // The four commands sign what they write, by their environment; btn believes it with the same keys, and not with others. Nobody tells a
@@ -32,7 +33,15 @@ func TestBinariesSign(t *testing.T) {
 	sameBits(t, "without", d.infer(t, model...), want)
 
 	// An answer that others signed is none.
-	late := d.as("client", append([]string{"infer", "--json", "--deadline", "2s", "--message-keys", theirs}, model...)...)
+	pair, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := d.as("client", append([]string{"infer", "--json", "--deadline", "2s", "--answers-key", public}, model...)...)
 	if out, code := command(t, "btn", late...); code == 0 {
 		t.Errorf("an answer of other keys was believed: %s", out)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
-	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/nats-io/nats.go"
 )
 
@@ -14,7 +14,15 @@ import (
 // answers everything, late and in order, is slow. The two are played by a subscriber, so that
 // neither needs a full disk or a loaded machine.
 func TestSlowIsNotStalled(t *testing.T) {
-	ctx, b := open(t, embedded.Options{NoRedis: true})
+	if testing.Short() {
+		t.Skip("starts a real nats-server")
+	}
+	ctx := t.Context()
+	nc, err := bus.Connect(testserver.NATS(t, testserver.NATSOptions{}).URL, "test", nil)
+	must(t, err)
+	defer nc.Close()
+	b, err := bus.New(nc)
+	must(t, err)
 	const refused = `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 0"},"stream":"X","seq":0}`
 	play := func(subject string, late time.Duration, storing bool) {
 		_, err := b.NC.Subscribe(subject, func(m *nats.Msg) {

@@ -2,7 +2,6 @@ package fit
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -112,7 +111,7 @@ func sample(m *factorgraph.Model, rows int, missing float64, seed uint64) (whole
 		cells := make([]string, len(x))
 		for v := range x {
 			if rng.Float64() >= missing {
-				cells[v] = fmt.Sprint(x[v])
+				cells[v] = m.States[v][x[v]]
 			}
 		}
 		b.WriteString(strings.Join(cells, ",") + "\n")
@@ -278,7 +277,7 @@ func TestRecoversPlantedTables(t *testing.T) {
 func TestWhatCannotBeFitted(t *testing.T) {
 	m := asia(t)
 	header := strings.Join(m.Names, ",") + "\n"
-	_, err := data(t, m, header+"0,,,,,,,\n,,maybe,,,,,\n")
+	_, err := data(t, m, header+"no,,,,,,,\n,,maybe,,,,,\n")
 	if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "row 2") {
 		t.Errorf("a value that is none: %v", err)
 	}
