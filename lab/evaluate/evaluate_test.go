@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -206,10 +207,21 @@ func TestFilesAreReproducible(t *testing.T) {
 		}
 		for name, data := range files[0] {
 			if data == "" || data != files[1][name] {
-				t.Errorf("%s is empty or not the same twice", name)
+				t.Errorf("%s is empty or not the same twice:\n%s", name, unlike(data, files[1][name]))
 			}
 		}
 	}
+}
+
+// unlike returns the first line that two texts do not share, of both.
+func unlike(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return x[i] + "\n" + y[i]
+		}
+	}
+	return fmt.Sprintf("%d and %d lines", len(x), len(y))
 }
 
 func TestCalibrationFigures(t *testing.T) {

@@ -4,6 +4,7 @@ package families
 
 import (
 	"context"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -70,7 +71,8 @@ func square(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, er
 			return 0, nil, err
 		}
 		up[r+1] = map[uint64]float64{}
-		for state, w := range up[r] {
+		for _, state := range slices.Sorted(maps.Keys(up[r])) { // the order of sums decides their last bits
+			w := up[r][state]
 			rows(n, state, cells[r*n:], func(to uint64, _ []int, by float64) { up[r+1][to] += w * by })
 		}
 	}
@@ -82,7 +84,8 @@ func square(ctx context.Context, m *factorgraph.Model) (float64, [][]float64, er
 	down := map[uint64]float64{1<<(n*n) - 1: 1}
 	for r := n - 1; r >= 0; r-- {
 		before := map[uint64]float64{}
-		for state, w := range up[r] {
+		for _, state := range slices.Sorted(maps.Keys(up[r])) {
+			w := up[r][state]
 			rows(n, state, cells[r*n:], func(to uint64, row []int, by float64) {
 				by *= down[to]
 				before[state] += by
