@@ -290,6 +290,10 @@ func searchPlans(
 
 	if outOfTime(ctx, planning, err) {
 		whole = false
+		if n := len(p.Expression().Tables); s.Method == btn.MethodAuto && n > policy.MostHasty {
+			return nil, 0, false, fault.New(fault.OverBudget,
+				"plan: truncated legs: no plan was found in the time that the deadline leaves, %d tables are left", n)
+		}
 		if s.Bond == 0 {
 			o.Bond = policy.LeastBond
 		}
