@@ -82,6 +82,11 @@ func (l *logs) add(x scaled.Number, divide bool) {
 	if divide {
 		ln = -ln
 	}
+	l.addLn(ln)
+}
+
+// addLn adds a logarithm.
+func (l *logs) addLn(ln float64) {
 	sum := l.sum + ln
 	if math.Abs(l.sum) >= math.Abs(ln) {
 		l.low += (l.sum - sum) + ln

@@ -4,7 +4,7 @@ package btn
 
 import "math"
 
-// Bound is what bounds Z, computed from the tables of the simplified network.
+// Bound is what bounds Z, computed from the tables of the simplified network; by messages, from those of the network as it is.
 type Bound struct {
 	Kind  BoundKind `msgpack:"kind"`
 	Shape string    `msgpack:"shape"` // digest of the simplified network's hypergraph
@@ -28,6 +28,7 @@ const (
 	BoundDeterminant BoundKind = "determinant"  // above, spins
 	BoundBethe       BoundKind = "bethe"        // below, spins that attract each other
 	BoundModes       BoundKind = "modes"        // below, any tables: the weight around a maximum
+	BoundMessages    BoundKind = "messages"     // above, any tables: what messages of belief propagation leave of them
 )
 
 // MostBoundSlices is how many slices there are bounds of at most.
@@ -47,7 +48,7 @@ func (p *Bound) Fits(*Network) error {
 		if p.Rounds < 1 || p.Slices < 0 || p.Slices > MostBoundSlices {
 			return misfit("%d rounds and %d slices", p.Rounds, p.Slices)
 		}
-	case BoundModes:
+	case BoundModes, BoundMessages:
 	default:
 		return misfit("%.40q is no bound of this version", p.Kind)
 	}

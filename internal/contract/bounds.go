@@ -26,6 +26,9 @@ var bucketWeights = []float64{0.1, 1}
 // Contract implements Engine. There is no Z, and nothing else that is wanted.
 func (bounds) Contract(ctx context.Context, p *problem.Problem, part btn.Part, _ problem.Want) (btn.Value, error) {
 	q := part.(*btn.Bound)
+	if q.Kind == btn.BoundMessages {
+		return byMessages(ctx, p)
+	}
 	prepared, err := simplified(ctx, p, q.Masked)
 	if err != nil {
 		return btn.Value{}, err
@@ -79,6 +82,19 @@ func (bounds) Contract(ctx context.Context, p *problem.Problem, part btn.Part, _
 	v.Bound.Lower, err = isingbounds.Below(ctx, model, q.Rounds)
 	v.Bound.Lower += constant
 	return v, err
+}
+
+// byMessages is the bound that messages give, of which the value of belief propagation has made all but a pass.
+func byMessages(ctx context.Context, p *problem.Problem) (btn.Value, error) {
+	g, err := p.Ground(ctx, btn.Slice{}, 0)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	v := btn.Value{Bound: &btn.BoundValue{Lower: math.Inf(-1), Upper: math.Inf(1)}}
+	if g.State != nil {
+		v.Bound.Upper = g.State.Above()
+	}
+	return v, nil
 }
 
 // simplified returns the network simplified under its evidence, or without it.

@@ -78,6 +78,7 @@ func TestBoundsHold(t *testing.T) {
 		for _, b := range []*btn.Bound{
 			{Kind: btn.BoundMiniBuckets, Order: order, Entries: 4}, {Kind: btn.BoundMiniBuckets, Order: order, Entries: 16},
 			{Kind: btn.BoundDeterminant, Rounds: 40}, {Kind: btn.BoundBethe, Rounds: 40}, {Kind: btn.BoundModes},
+			{Kind: btn.BoundMessages},
 		} {
 			b.Shape = prepared.Shape()
 			v, err := contract.Part(t.Context(), p, b, problem.Want{})
@@ -100,7 +101,8 @@ func TestBoundsHold(t *testing.T) {
 			t.Fatalf("a bound for another network: %v", err)
 		}
 	}
-	if said[btn.BoundMiniBuckets] < 150 || said[btn.BoundModes] < 100 || said[btn.BoundDeterminant] < 20 || said[btn.BoundBethe] < 10 {
+	if said[btn.BoundMiniBuckets] < 150 || said[btn.BoundModes] < 100 || said[btn.BoundDeterminant] < 20 || said[btn.BoundBethe] < 10 ||
+		said[btn.BoundMessages] < 100 {
 		t.Errorf("bounds that say something: %v", said)
 	}
 }

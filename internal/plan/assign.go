@@ -88,6 +88,7 @@ type assigner struct {
 	anyMiss  bool
 	short    bool                    // a plan was cut short by the clock since this was false last
 	bethe    map[*btn.Plan]*btn.Plan // plan, nil for none → the one that begins with the value of belief propagation
+	atOnce   map[*btn.Plan]*btn.Plan // plan that begins with that value → the one that has the bound by messages next
 	problems *problem.Shared
 	options  problem.Options
 	alone    bool // the job has one query

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
@@ -18,13 +19,14 @@ func betheEstimate() btn.Estimate {
 }
 
 // betheFirst puts the value of belief propagation before estimates of truncated legs or of sampled components;
-// legs is why there are none, nil where there are. Where the first of them is cheap, or belief propagation has
+// legs is why there are none, nil where there are. Where the first of them is cheap and there are bounds, or belief propagation has
 // no value, nothing changes.
 func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs error) error {
 	var from *btn.Plan
 	if legs == nil {
 		from = to.Plan
-		if !from.Grows() || untilFirst(from) <= policy.SoonShare*a.settings.Budget {
+		enough := a.settings.Method != btn.MethodAuto || hasBounds(from)
+		if !from.Grows() || enough && untilFirst(from) <= policy.SoonShare*a.settings.Budget {
 			return nil
 		}
 	}
@@ -72,6 +74,29 @@ func untilFirst(p *btn.Plan) (flops float64) {
 		}
 	}
 	return flops
+}
+
+// hasBounds reports whether some estimate of a plan is of bounds.
+func hasBounds(p *btn.Plan) bool {
+	return slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.Bounding })
+}
+
+// boundedAtOnce returns a plan with the bound by messages after the value of belief propagation, where it begins with that.
+func (a *assigner) boundedAtOnce(from *btn.Plan) *btn.Plan {
+	if q, ok := from.Estimates[0].Parts[0].(*btn.Regions); !ok || q.Kind != btn.KindBethe {
+		return from
+	}
+	if plan := a.atOnce[from]; plan != nil {
+		return plan
+	}
+	plan := *from
+	bound := btn.Estimate{Rule: btn.Bounding, Slices: 1, Parts: []btn.Part{&btn.Bound{Kind: btn.BoundMessages}}}
+	plan.Estimates = slices.Insert(slices.Clone(from.Estimates), 1, bound)
+	if a.atOnce == nil {
+		a.atOnce = map[*btn.Plan]*btn.Plan{}
+	}
+	a.atOnce[from] = &plan
+	return &plan
 }
 
 // afterBethe returns the plan with the estimates of another one, nil for none, behind the value of belief propagation.

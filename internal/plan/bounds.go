@@ -78,27 +78,13 @@ func determinant(n int, work, memory float64) (rounds, slices int) {
 	return rounds, 1 + int(min(max(0, work/round-float64(rounds)), most))
 }
 
-// asNumbered is the order of the indices' numbers.
-func asNumbered(h contractionorder.Hypergraph) (order []int) {
-	for i, d := range h.Dims {
-		if d > 1 {
-			order = append(order, i)
-		}
-	}
-	return order
-}
-
 // buckets returns the plan of the largest mini-buckets of which so many runs, one of them for a bound from above, take so many flops at
 // most, with its order and the entries of a product; nil where none fits the memory.
 func buckets(
 	ctx context.Context, h contractionorder.Hypergraph, work, runs float64, s btn.Settings,
 ) (order []int, best *minibuckets.Plan, entries float64, err error) {
 	most := int64(min(policy.MostFill, policy.FillShare*s.Budget))
-	order, _, err = contractionorder.MinFillWithin(ctx, h, math.MaxInt64, most)
-	if late(err) {
-		order, err = asNumbered(h), nil // every order gives a bound
-	}
-	if err != nil {
+	if order, _, err = contractionorder.MinFillWithin(ctx, h, math.MaxInt64, most); err != nil {
 		return nil, nil, 0, err
 	}
 	for size := 16.0; size <= policy.MostBucketEntries; size *= 2 {

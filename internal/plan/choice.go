@@ -26,7 +26,7 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 		return a.contractions(conditioned, q)
 	}
 
-	chains, refused := a.current().Chains(a.ctx, q.Marginals)
+	chains, refused := a.chainsInTime(q.Marginals)
 	if err := a.ctx.Err(); err != nil {
 		return btn.Assignment{}, err
 	}
@@ -104,6 +104,18 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 		of.Cache = hit
 	}
 	return of, nil
+}
+
+// chainsInTime returns what components are drawn from; of a large network if it is there in a share of the time for planning.
+func (a *assigner) chainsInTime(marginals bool) (chains *problem.Chains, err error) {
+	if len(a.net.Cores) <= policy.MostHasty {
+		return a.current().Chains(a.ctx, marginals)
+	}
+	err = a.within(policy.PrepareShare, "the simplification for chains", func() error {
+		chains, err = a.current().Chains(a.ctx, marginals)
+		return err
+	})
+	return chains, err
 }
 
 // withoutMarginals returns a part of a plan's key: beside estimates with marginals, bounds depend on the shape of the network

@@ -36,11 +36,18 @@ func (a *assigner) approximate(conditioned *btn.Network, q query.Query, warnings
 	if timed(a.ctx) && (legs || err == nil && assignment.Plan.Grows() && !hasRegions(assignment.Plan)) {
 		err = a.betheFirst(&assignment, conditioned, err)
 	}
+	if timed(a.ctx) && err == nil && assignment.Plan != nil && assignment.Plan.Grows() {
+		assignment.Plan = a.boundedAtOnce(assignment.Plan)
+	}
 
 	assignment.Warnings = append(warnings, assignment.Warnings...)
 	if err == nil && a.settings.NoExact && a.settings.Method == btn.MethodAuto && assignment.Plan.Grows() {
-		cheaper, err := a.cheaperExactly(q, assignment.Plan)
-		if err != nil {
+		cheaper := ""
+		err := a.within(policy.ExactShare, "the price of the exact way", func() (err error) {
+			cheaper, err = a.cheaperExactly(q, assignment.Plan)
+			return err
+		})
+		if err != nil && fault.CodeOf(err) != fault.OverBudget {
 			return btn.Assignment{}, err
 		}
 		if cheaper != "" {

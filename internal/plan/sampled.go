@@ -50,11 +50,6 @@ func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignm
 			}
 			plan = &btn.Plan{Method: btn.MethodSampled, Accuracy: a.settings.Accuracy}
 			plan.Estimates, err = a.hastyChains(ctx, chains, q.Marginals)
-			if err != nil {
-				return nil, false, err
-			}
-			bounds, err := a.hastyBounds(ctx, planning)
-			plan.Estimates = append(bounds, plan.Estimates...)
 			return plan, false, err
 		})
 	if err != nil {
@@ -93,15 +88,6 @@ func (a *assigner) hastyChains(ctx context.Context, c *problem.Chains, marginals
 	half := a.settings
 	half.Budget /= 2
 	return components(c, along, half, marginals)
-}
-
-// hastyBounds are bounds along any order, where the time for planning is over.
-func (a *assigner) hastyBounds(ctx, planning context.Context) ([]btn.Estimate, error) {
-	without, err := a.current().Truncated(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	return bounding(planning, without, a.settings)
 }
 
 // quickPilot chooses chains by a small pilot alone, whatever the time.

@@ -3,6 +3,7 @@ package infer_test
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 )
 
 // TestBetheEstimateIsTheValueOfBeliefPropagation: without time for regions the answer
-// is what belief propagation says, with marginals, and nothing is stated of its quality.
+// is what belief propagation says, with marginals and a bound from above, and nothing is stated of its quality.
 func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 	m, err := generate.Grid(6, 6, generate.Ising{Delta: 0.2, Seed: 3})
 	if err != nil {
@@ -35,7 +36,7 @@ func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 		t.Fatal(err)
 	}
 	chunks, _ := stage.Chunks(net, assignments)
-	values, err := stage.Contract(t.Context(), net, assignments, queries, chunks[len(chunks)-1],
+	values, err := stage.Contract(t.Context(), net, assignments, queries, slices.Concat(chunks...),
 		stage.ContractOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +45,9 @@ func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 	if r.Status != "ok" || r.LogZ == nil || r.Propagation == nil ||
 		*r.LogZ != *r.Propagation.LogZ || r.Uncertainty != nil || r.Exact {
 		t.Fatalf("%+v", r)
+	}
+	if r.Bounds == nil || r.Bounds.Upper == nil || *r.Bounds.Upper < *r.LogZ || r.Bounds.How != "above by messages" {
+		t.Errorf("bounds %+v", r.Bounds)
 	}
 	exact, err := infer.Run(t.Context(), infer.Request{Model: m, Queries: queries}, nil)
 	if err != nil {
