@@ -6,6 +6,7 @@ import "github.com/alecthomas/kong"
 
 // helpTexts are what tags name as ${name}.
 var helpTexts = kong.Vars{
+	"ledger_list":    "The file of commands: arguments of btn, one command per line; $BTN_DATA is the folder of models.",
 	"bench_folder":   "Folder of models (*.uai, *.uai.gz, also one folder down), each with its .evid, .PR and .MAR beside it.",
 	"bench_cpu":      "Kill what takes more CPU time, in whole seconds, and draw that in place of wall time; 0: never.",
 	"bench_formulas": "The models are weighted formulas (*.cnf, *.cnf.gz), and log10 of their counts is in counts.csv beside them.",

@@ -20,6 +20,7 @@ type cli struct {
 	Evaluate evaluateCmd `cmd:"" help:"Run the experiments on generated models: how good the methods are, and what they say of it."`
 	Families familiesCmd `cmd:"" help:"List the families of models that estimates are judged on, or write their models as files."`
 	Faults   faultsCmd   `cmd:"" help:"Strike workers and servers with faults: whether every job is answered once, rightly, and how soon."`
+	Ledger   ledgerCmd   `cmd:"" help:"Compare processor time and memory of two versions of btn, command by command."`
 	Load     loadCmd     `cmd:"" help:"Put workers under load: throughput, latencies by stage, and whether every answer is right."`
 	Scale    scaleCmd    `cmd:"" help:"Start and end processes as a cluster's autoscaler would, by a ScaledObject and the real metric."`
 	Bombs    bombsCmd    `cmd:"" help:"Measure what one tenant's cost bombs do to the latency of another's small jobs."`

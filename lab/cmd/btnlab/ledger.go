@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/lab/bench"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+type ledgerCmd struct {
+	Base   string  `arg:"" help:"The btn of the earlier version."`
+	Head   string  `arg:"" help:"The btn of this version."`
+	List   string  `arg:"" help:"${ledger_list}"`
+	Rounds int     `help:"Runs of each, in turns; twice as many where the head is over the limit." default:"2"`
+	Most   float64 `help:"The limit: exit code 1 if CPU time or memory of a command is more than so many times the base's." default:"1.25"`
+}
+
+// Run prints the table, a row when it is measured, and fails where a command is over the limit.
+func (c *ledgerCmd) Run(ctx context.Context, t *console.Terminal) error {
+	if c.Rounds < 1 {
+		return fault.New(fault.BadInput, "--rounds must be positive, not %d", c.Rounds)
+	}
+	file, err := os.Open(c.List)
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	defer file.Close()
+	commands, err := bench.ReadLedger(file, os.Getenv("BTN_DATA"))
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	fmt.Fprintln(t.Out, bench.LedgerHead)
+	over := 0
+	err = bench.Ledger(ctx, [2]string{c.Base, c.Head}, commands, c.Rounds, c.Most, func(e bench.Entry) {
+		fmt.Fprintln(t.Out, e)
+		if e.Over(c.Most) {
+			over++
+		}
+	})
+	if err == nil && over > 0 {
+		err = fault.New(fault.Internal, "%d of %d commands are over %g times the base", over, len(commands), c.Most)
+	}
+	return err
+}
