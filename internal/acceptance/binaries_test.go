@@ -28,6 +28,7 @@ import (
 // every process, signed messages.
 type deployment struct {
 	nats, redis string
+	server      *testserver.NATSServer
 	users       string                  // folder of btn keys
 	cert        testserver.Certificates // of the servers, and of clients for Redis
 	env         []string                // more of the workers' environment
@@ -69,8 +70,8 @@ func (d *deployment) serve(t *testing.T) {
 	}
 	conf := filepath.Join(t.TempDir(), "guarded.conf")
 	write(t, conf, fmt.Sprintf("%s\ntls { cert_file: %q, key_file: %q }\ninclude accounts.conf\n", base, d.cert.ServerCert, d.cert.ServerKey))
-	server := testserver.NATS(t, testserver.NATSOptions{Config: conf, StoreDir: d.users}) // where accounts.conf is
-	d.nats = server.URL
+	d.server = testserver.NATS(t, testserver.NATSOptions{Config: conf, StoreDir: d.users}) // where accounts.conf is
+	d.nats = d.server.URL
 
 	port := testserver.FreePort(t)
 	testserver.Redis(t, testserver.RedisOptions{Config: "../../deploy/redis.conf", Args: []string{

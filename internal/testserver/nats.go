@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -117,6 +118,13 @@ func configure(o NATSOptions) ([]string, error) {
 	path = filepath.Join(o.StoreDir, "nats-server.conf")
 	text = storeLine.ReplaceAllLiteral(text, []byte("store_dir: "+strconv.Quote(o.StoreDir)))
 	return []string{"--config", path}, os.WriteFile(path, text, 0o644)
+}
+
+// Reload makes the server read its configuration again, which it has done some time later.
+func (s *NATSServer) Reload() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cmd.Process.Signal(syscall.SIGHUP)
 }
 
 // healthy asks the server itself; it says ok once JetStream has recovered its streams.
