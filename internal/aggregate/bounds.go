@@ -14,6 +14,7 @@ import (
 // bounds are those that follow from the model alone.
 type bounds struct {
 	lower, upper side
+	least        float64 // what ln Z is at least unless Z is 0
 	found        bool
 }
 
@@ -31,8 +32,11 @@ func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *btn.ErrorInfo {
 			return failure(fault.Internal, "component %d says no bound", i)
 		}
 		if !b.found {
-			b.lower.ln, b.upper.ln = math.Inf(-1), math.Inf(1)
+			b.lower.ln, b.upper.ln, b.least = math.Inf(-1), math.Inf(1), math.Inf(-1)
 			b.found = true
+		}
+		if v.Bound.Least != nil {
+			b.least = max(b.least, *v.Bound.Least)
 		}
 		if v.Bound.Lower > b.lower.ln {
 			b.lower = side{v.Bound.Lower, q.Kind}
@@ -61,6 +65,17 @@ func (g *sequence) between() (lower, upper pooledBound, level float64) {
 		}
 	}
 	return lower, upper, level
+}
+
+// reach returns how far from ln Z a value between the bounds is at most, +Inf without an upper bound or any lower one. Where nothing else
+// bounds ln Z from below it is at least ln of the least weight of a state, unless Z is 0, which no estimate shows.
+func (g *sequence) reach(ln float64) float64 {
+	lower, upper, _ := g.between()
+	if math.IsInf(lower.ln, -1) && g.bounds.found {
+		lower.ln = g.bounds.least
+	}
+	ln = min(max(ln, lower.ln), upper.ln)
+	return max(upper.ln-ln, ln-lower.ln)
 }
 
 // wide is how far rounding may move a bound or an exact ln Z: ten digits of Z are left (policy.TrustedDigits), and rounding of its

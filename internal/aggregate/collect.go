@@ -187,13 +187,13 @@ func compareWeights(a, b *btn.Weights) int {
 	}
 	return cmp.Or(
 		slices.CompareFunc(a.Ln, b.Ln, compareBits), compareBits(a.Top, b.Top), slices.Compare(a.Domains, b.Domains),
-		compareMost(a.LnMost, b.LnMost),
+		comparePresent(a.LnMost, b.LnMost),
 		slices.CompareFunc(a.Share, b.Share, compareBits), slices.CompareFunc(a.Squares, b.Squares, compareBits),
 	)
 }
 
-// compareMost orders what bounds weights; none comes first.
-func compareMost(a, b *float64) int {
+// comparePresent orders numbers that may be absent; none comes first.
+func comparePresent(a, b *float64) int {
 	if a == nil || b == nil {
 		return cmp.Compare(there(a != nil), there(b != nil))
 	}
@@ -205,7 +205,7 @@ func compareBounds(a, b *btn.BoundValue) int {
 	if a == nil || b == nil {
 		return cmp.Compare(there(a != nil), there(b != nil))
 	}
-	return cmp.Or(compareBits(a.Lower, b.Lower), compareBits(a.Upper, b.Upper))
+	return cmp.Or(compareBits(a.Lower, b.Lower), compareBits(a.Upper, b.Upper), comparePresent(a.Least, b.Least))
 }
 
 // compareErrors orders errors by code, stage and message; no error comes last.

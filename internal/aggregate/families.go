@@ -25,8 +25,8 @@ type verdict struct {
 //
 //   - An estimate whose quality is known is the best, and has none.
 //   - An estimate along a tree that dropped nothing above rounding is the best, within rounding.
-//   - Else it is the best of the family that states least: judgeTrack, judgeSampled. A family that states nothing comes last, but for those
-//     whose statements bounds exclude.
+//   - Else it is the best of the family that states least: judgeTrack, judgeSampled. None is off by more than the farther bound (reach);
+//     a family that states nothing comes last without bounds, but for those whose statements bounds exclude.
 //   - How far another family's best is away counts, less what that states of itself: one of both is further off than it says. It does not
 //     count where bounds exclude all that the other states.
 //   - What is known to hold has the last word (withinBounds).
@@ -57,9 +57,9 @@ func (g *sequence) judge() {
 		if v.best < 0 || sound && g.excluded(v) {
 			continue
 		}
-		u := math.MaxFloat64
+		u := min(g.reach(*g.estimates[v.best].LogZ), math.MaxFloat64)
 		if v.uncertainty != nil {
-			u = *v.uncertainty
+			u = min(u, *v.uncertainty)
 		}
 		if u < least {
 			least, chosen = u, v
@@ -114,7 +114,7 @@ func (g *sequence) excluded(v verdict) bool {
 }
 
 // withinBounds moves an answer outside what is known to bound ln Z to the bound, and is uncertain by how far that was, at least. Inside it
-// is uncertain by the distance of the farther bound at most, where there are both.
+// is uncertain by the distance of the farther bound at most (reach), where there are both.
 func (g *sequence) withinBounds() {
 	below, above, _ := g.between()
 	lower, upper := below.ln, above.ln
@@ -130,7 +130,7 @@ func (g *sequence) withinBounds() {
 			g.uncertainty = finite(max(*g.uncertainty, outside))
 		}
 	}
-	if g.proven = max(upper-at, at-lower); isFinite(g.proven) && (g.uncertainty == nil || *g.uncertainty > g.proven) {
+	if g.proven = g.reach(at); isFinite(g.proven) && (g.uncertainty == nil || *g.uncertainty > g.proven) {
 		g.uncertainty = finite(max(g.proven, floor(at)))
 	}
 }

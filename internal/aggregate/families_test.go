@@ -88,6 +88,7 @@ func TestFamiliesAreJudgedTogether(t *testing.T) {
 		t.Fatalf("truncated legs alone are uncertain by %v", alone)
 	}
 	none, some := math.Inf(-1), math.Inf(1)
+	single := ladder(1e-9, step{0, 8, []float64{5}, true})
 	kinds := []btn.BoundKind{btn.BoundMiniBuckets, btn.BoundDeterminant}
 	for name, c := range map[string]struct {
 		in      Input
@@ -138,6 +139,20 @@ func TestFamiliesAreJudgedTogether(t *testing.T) {
 		"bounds where nothing else is stated": {
 			withBounds(ladder(1e-9, step{0, 8, []float64{10}, true}), kinds, btn.BoundValue{Lower: 7, Upper: 11}),
 			10, [2]float64{3, 3.01}, "",
+		},
+		"nothing but a bound above, and what a state weighs at least": {
+			withBounds(ladder(1e-9, step{0, 8, []float64{10}, true}), kinds, btn.BoundValue{Lower: none, Upper: 11, Least: finite(4)}),
+			10, [2]float64{6, 6.01}, "",
+		},
+		"the nearer of two families that state nothing": {
+			withBounds(with(windows(0), single.Assignment.Plan.Estimates[0], single.Values[0].Value), kinds,
+				btn.BoundValue{Lower: none, Upper: 18, Least: finite(4)}),
+			10, [2]float64{8, 8.01}, "",
+		},
+		"bounds say less of one that states nothing than of one that states much": {
+			withBounds(withSampled(ladder(1e-9, step{0, 8, []float64{10.99}, true}), 0.1, even(10, 0.8, 2)), kinds,
+				btn.BoundValue{Lower: 9.5, Upper: 11}),
+			10, [2]float64{1, 1.01}, "",
 		},
 		"a bound on one side": {
 			withBounds(legs(), kinds, btn.BoundValue{Lower: 9.999, Upper: some}), 10, [2]float64{alone, alone}, "",

@@ -64,4 +64,6 @@ func (*Bound) part() {}
 type BoundValue struct {
 	Lower float64 `msgpack:"l"`
 	Upper float64 `msgpack:"u"`
+	// Least is what ln Z is at least unless Z is 0: ln of the product of the least positive entries. nil: not known.
+	Least *float64 `msgpack:"p,omitempty"`
 }

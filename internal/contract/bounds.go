@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // bounds computes what ln Z lies between.
@@ -46,6 +47,7 @@ func (bounds) Contract(ctx context.Context, p *problem.Problem, part btn.Part, _
 	if e.Scale.IsZero() {
 		return v, nil
 	}
+	v.Bound.Least = least(e)
 	if q.Kind == btn.BoundModes {
 		v.Flops = modes.Work(e)
 		v.Bound.Lower, err = modes.Below(ctx, e)
@@ -95,6 +97,27 @@ func byMessages(ctx context.Context, p *problem.Problem) (btn.Value, error) {
 		v.Bound.Upper = g.State.Above()
 	}
 	return v, nil
+}
+
+// least returns ln of the product of the least positive entries of all tables: no allowed state weighs less. nil where it says nothing.
+func least(e *sumproduct.Expression) *float64 {
+	if e.Signed() {
+		return nil
+	}
+	ln := e.Scale.LogAbs()
+	for _, t := range e.Tables {
+		low := math.Inf(1)
+		for _, x := range t.Data {
+			if x > 0 {
+				low = min(low, x)
+			}
+		}
+		ln += scaled.Ln(low)
+	}
+	if math.IsInf(ln, 0) || math.IsNaN(ln) {
+		return nil
+	}
+	return &ln
 }
 
 // simplified returns the network simplified under its evidence, or without it.

@@ -92,6 +92,9 @@ func TestBoundsHold(t *testing.T) {
 			if v.Bound == nil || v.Bound.Lower > want+rounding || v.Bound.Upper < want-rounding || !v.Z.IsZero() {
 				t.Errorf("seed %d, %s: %+v, ln Z %v", seed, b.Kind, v.Bound, want)
 			}
+			if b.Kind != btn.BoundMessages && (v.Bound.Least == nil || *v.Bound.Least > want+rounding) {
+				t.Errorf("seed %d, %s: a state weighs e^%v at least, ln Z is %v", seed, b.Kind, v.Bound.Least, want)
+			}
 			if !math.IsInf(v.Bound.Lower, -1) || !math.IsInf(v.Bound.Upper, 1) {
 				said[b.Kind]++
 			}
