@@ -81,6 +81,9 @@ func pair(j, q, r float64) float64 {
 		s := 1 + alpha*(q+r)
 		// The root without cancellation: 2(1+α)qr / (s + √(s² − 4α(1+α)qr)).
 		both = 2 * (1 + alpha) * q * r / (s + math.Sqrt(max(0, s*s-4*alpha*(1+alpha)*q*r)))
+		if math.IsNaN(both) { // a coupling beyond the range of numbers: the two are equal, or opposite, as far as they can be
+			both = math.Copysign(1, j)
+		}
 	}
 	return max(max(0, q+r-1), min(both, min(q, r)))
 }
