@@ -7,6 +7,9 @@ import "math"
 // abovePowers are the powers of messages that the bound is tried with, falling: messages that are far from a fixed point say too much.
 var abovePowers = [...]float64{1, 0.5, 0}
 
+// rounding is added to the bound, for every logarithm in it and in proportion to its size.
+const rounding = 1e-12
+
 // Above returns ln of a bound on Z from above, for entries ≥ 0: with any positive u_{t→i},
 //
 //	Z ≤ Scale · Π_t max_x (T_t[x] / Π_i u_{t→i}[x_i]) · Π_i Σ_x Π_t u_{t→i}[x],
@@ -24,16 +27,21 @@ func (s *State) Above() float64 {
 		ln[k] = math.Log(x)
 	}
 	var totals [len(abovePowers)]*logs
+	var sizes [len(abovePowers)]float64
+	add := func(p int, ln float64) {
+		totals[p].addLn(ln)
+		sizes[p] += 1 + math.Abs(ln)
+	}
 	for p := range totals {
 		totals[p] = newLogs()
-		totals[p].addLn(s.g.e.Scale.LogAbs())
+		add(p, s.g.e.Scale.LogAbs())
 	}
 	var x []int
 	for t := range s.g.e.Tables {
 		edges := s.g.alongScope(int32(t))
 		x = append(x[:0], make([]int, len(edges))...)
 		for p, most := range s.mostOver(t, ln, x) {
-			totals[p].addLn(most)
+			add(p, most)
 		}
 	}
 	var own, pooled, powered []float64
@@ -52,11 +60,11 @@ func (s *State) Above() float64 {
 			for a := range powered {
 				powered[a] = own[a] + ofPower(power, pooled[a])
 			}
-			totals[p].addLn(lnSumExp(powered))
+			add(p, lnSumExp(powered))
 		}
 	}
-	for _, l := range totals {
-		if ln := l.sum + l.low; ln < best && !math.IsInf(ln, -1) {
+	for p, l := range totals {
+		if ln := l.sum + l.low + rounding*sizes[p]; ln < best && !math.IsInf(ln, -1) {
 			best = ln
 		}
 	}
