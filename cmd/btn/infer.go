@@ -128,9 +128,9 @@ func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	return nil
 }
 
-// inTime is ctx up to the deadline and deadlineGrace later, counted from when the command began.
+// inTime is ctx up to the latest end of the job and deadlineGrace later, counted from when the command began.
 func (c *inferCmd) inTime(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
-	d := c.deadline()
+	d := c.latest()
 	if d == 0 {
 		return context.WithCancel(ctx)
 	}

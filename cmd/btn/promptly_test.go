@@ -66,6 +66,20 @@ func TestDeadlineCountsFromTheBeginning(t *testing.T) {
 	if left, err := r.remaining(time.Now().Add(-time.Minute)); left != 6*time.Hour/16*15 || err != nil {
 		t.Errorf("of a budget: %v, %v", left, err)
 	}
+	// What reading takes beyond a fifth of the budget does not come off it, up to twice the budget in all.
+	for _, c := range []struct{ gone, want time.Duration }{
+		{2 * time.Hour, 6 * time.Hour / 16 * 13}, {4 * time.Hour, 6 * time.Hour / 16 * 13}, {7 * time.Hour, 6 * time.Hour / 16 * 7},
+	} {
+		if left, err := r.remaining(time.Now().Add(-c.gone - time.Minute)); left != c.want || err != nil {
+			t.Errorf("%v of a budget are gone: %v left, %v", c.gone, left, err)
+		}
+	}
+	if _, err := r.remaining(time.Now().Add(-10 * time.Hour)); fault.CodeOf(err) != fault.Deadline {
+		t.Errorf("twice a budget is gone: %v", err)
+	}
+	if d := r.latest(); d != 10*time.Hour {
+		t.Errorf("the command ends after %v", d)
+	}
 	budget = time.Millisecond
 	if d := r.deadline(); d != time.Second {
 		t.Errorf("a budget that is over before the command has started: %v", d)

@@ -132,6 +132,10 @@ const slack = 1.2
 // leastDeadline is the least time that a job with a budget has: the command and its servers start within it, and budgets are of work.
 const leastDeadline = time.Second
 
+// patient is the multiple of its budget by which a job without a deadline of its own ends whatever it took to read the model: on a busy
+// machine that alone may take a budget.
+const patient = 2
+
 // longestBudget is what is no time limit any more: a stage keeps jobs for hours.
 const longestBudget = 12 * time.Hour
 
@@ -146,6 +150,15 @@ func (r *requestFlags) deadline() time.Duration {
 	return r.Deadline
 }
 
+// latest is when the command ends, answered or not, counted from its beginning and without deadlineGrace; 0: never.
+func (r *requestFlags) latest() time.Duration {
+	d := r.deadline()
+	if d > 0 && r.Deadline == 0 {
+		d = max(d, patient**r.Budget)
+	}
+	return d
+}
+
 // remaining is what is left of the deadline once a command has read the model (0: there is none), in
 // steps of a sixteenth: plans depend on the deadline, and what is remembered of them is to be found
 // again.
@@ -154,7 +167,11 @@ func (r *requestFlags) remaining(since time.Time) (time.Duration, error) {
 	if all == 0 {
 		return 0, nil
 	}
-	left := all - time.Since(since)
+	gone := time.Since(since)
+	left := all - gone
+	if r.Deadline == 0 { // the budget itself for what comes after reading
+		left = max(left, min(*r.Budget, patient**r.Budget-gone))
+	}
 	if left <= 0 {
 		return 0, fault.New(fault.Deadline, "reading the model took all of the %s until the deadline", all)
 	}

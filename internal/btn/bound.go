@@ -13,7 +13,7 @@ type Bound struct {
 	// Of mini-buckets: an order of its indices, and the most entries of a product.
 	Order   []int   `msgpack:"order,omitempty"`
 	Entries float64 `msgpack:"entries,omitempty"`
-	// Of the others: rounds at most.
+	// Of the others: rounds at most; by messages, updates of belief propagation as of the part of its value, 0: its own bound.
 	Rounds int `msgpack:"rounds,omitempty"`
 	// Of a determinant: of how many slices there are bounds at most, the largest of which are divided further. 0: 1.
 	Slices int `msgpack:"slices,omitempty"`

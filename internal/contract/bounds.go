@@ -28,7 +28,7 @@ var bucketWeights = []float64{0.1, 1}
 func (bounds) Contract(ctx context.Context, p *problem.Problem, part btn.Part, _ problem.Want) (btn.Value, error) {
 	q := part.(*btn.Bound)
 	if q.Kind == btn.BoundMessages {
-		return byMessages(ctx, p)
+		return byMessages(ctx, p, q)
 	}
 	prepared, err := simplified(ctx, p, q.Masked)
 	if err != nil {
@@ -87,8 +87,8 @@ func (bounds) Contract(ctx context.Context, p *problem.Problem, part btn.Part, _
 }
 
 // byMessages is the bound that messages give, of which the value of belief propagation has made all but a pass.
-func byMessages(ctx context.Context, p *problem.Problem) (btn.Value, error) {
-	g, err := p.Ground(ctx, btn.Slice{}, 0)
+func byMessages(ctx context.Context, p *problem.Problem, q *btn.Bound) (btn.Value, error) {
+	g, err := p.Ground(ctx, btn.Slice{}, int64(q.Rounds))
 	if err != nil {
 		return btn.Value{}, err
 	}

@@ -18,6 +18,14 @@ func betheEstimate() btn.Estimate {
 	return regionsEstimate(betheLevel, family{kind: btn.KindBethe}, nil, 1, 1)
 }
 
+// betheUnseen is a plan of that value alone for a large network whose time for planning is over: messages are passed where it is
+// contracted, once.
+func betheUnseen(s btn.Settings) *btn.Plan {
+	e := betheEstimate()
+	e.Parts[0].(*btn.Regions).Updates = 1
+	return &btn.Plan{Method: btn.MethodRegions, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
+}
+
 // betheFirst puts the value of belief propagation before estimates of truncated legs or of sampled components;
 // legs is why there are none, nil where there are. Where the first of them is cheap and there are bounds, or belief propagation has
 // no value, nothing changes.
@@ -83,14 +91,17 @@ func hasBounds(p *btn.Plan) bool {
 
 // boundedAtOnce returns a plan with the bound by messages after the value of belief propagation, where it begins with that.
 func (a *assigner) boundedAtOnce(from *btn.Plan) *btn.Plan {
-	if q, ok := from.Estimates[0].Parts[0].(*btn.Regions); !ok || q.Kind != btn.KindBethe {
+	bethe, ok := from.Estimates[0].Parts[0].(*btn.Regions)
+	if !ok || bethe.Kind != btn.KindBethe {
 		return from
 	}
 	if plan := a.atOnce[from]; plan != nil {
 		return plan
 	}
 	plan := *from
-	bound := btn.Estimate{Rule: btn.Bounding, Slices: 1, Parts: []btn.Part{&btn.Bound{Kind: btn.BoundMessages}}}
+	bound := btn.Estimate{Rule: btn.Bounding, Slices: 1, Parts: []btn.Part{&btn.Bound{
+		Kind: btn.BoundMessages, Rounds: int(bethe.Updates),
+	}}}
 	plan.Estimates = slices.Insert(slices.Clone(from.Estimates), 1, bound)
 	if a.atOnce == nil {
 		a.atOnce = map[*btn.Plan]*btn.Plan{}

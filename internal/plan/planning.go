@@ -66,6 +66,12 @@ func timed(ctx context.Context) bool {
 	return p.answer
 }
 
+// over reports whether a request has a deadline and the time for its planning has passed.
+func over(ctx context.Context) bool {
+	p, _ := ctx.Value(planningKey{}).(planning)
+	return p.answer && !time.Now().Before(p.until)
+}
+
 // within runs a part of the assigner's work that there is an alternative to for a share of the time for
 // planning. Its end is fault.OverBudget; what names the work.
 func (a *assigner) within(share float64, what string, work func() error) error {

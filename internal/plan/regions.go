@@ -64,6 +64,11 @@ func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignm
 		return a.exact(conditioned, q.Marginals) // belief propagation is exact there, and there is no region
 	}
 
+	if len(e.Tables) > policy.PhaseTables && over(a.ctx) {
+		return btn.Assignment{Plan: betheUnseen(a.settings), Cache: a.cacheState(), LnLinks: math.Inf(-1),
+			Hard: forbids(e), Unsure: beyondRange(e)}, nil
+	}
+
 	states, remembered, err := a.propagate(e, q)
 	if err != nil {
 		return btn.Assignment{}, err
