@@ -132,6 +132,13 @@ func Large(n int) (list []Member) {
 	return list
 }
 
+// Huge are models of which a budget of seconds gives belief propagation's value and bounds, and not much more on a busy machine.
+var Huge = []Member{
+	{Family: "regular-3", Size: 10_000, Strength: 1, draw: regular(3)},
+	{Family: "regular-3", Size: 100_000, Strength: 1, draw: regular(3)},
+	{Family: "glass-3d-periodic", Size: 20, Strength: 1, draw: glass(true)},
+}
+
 func grid(attractive bool) generator {
 	return func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
 		return generate.Grid(n, n, generate.Ising{Delta: delta, Attractive: attractive, Seed: seed})

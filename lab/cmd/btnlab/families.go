@@ -19,6 +19,7 @@ type familiesCmd struct {
 	PerFamily int      `help:"Models of each family, seeds 0, 1, 2 …" default:"20"`
 	Times     int      `help:"Sizes so many times those of the families: beyond exact answers from twice on." default:"1"`
 	Large     int      `help:"Also so many of each of the large models; with 0 per family these alone." default:"0"`
+	Huge      bool     `help:"Also 3-regular graphs of 10,000 and 100,000 and a periodic ±J grid of 20³."`
 }
 
 // Validate refuses what the flag types let through; kong calls it.
@@ -59,6 +60,9 @@ func (c *familiesCmd) Run(t *console.Terminal) error {
 		}
 	}
 	list = append(list, families.Large(c.Large)...)
+	if c.Huge {
+		list = append(list, families.Huge...)
+	}
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
