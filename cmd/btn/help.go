@@ -96,7 +96,7 @@ var helpTexts = kong.Vars{
 		"into flops, as " +
 		"seconds of one core, 60s without it; auto takes the exact way only where that is worth it. " +
 		"Given without --deadline, it is time as well: the job ends with its best estimate a fifth " +
-		"later, after a second at the earliest.",
+		"later, after a second at the earliest, and on a busy machine after twice of it at the latest.",
 	"request_maps": "Invertible maps on the legs: identity, orthogonal (Hadamard, DCT-II), or bp, the messages " +
 		"of belief propagation (symmetry-cp only).",
 	"request_learn_flops": "Most work of learning symmetry-cp: starts, then sweeps, then components " +

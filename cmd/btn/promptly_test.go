@@ -66,9 +66,10 @@ func TestDeadlineCountsFromTheBeginning(t *testing.T) {
 	if left, err := r.remaining(time.Now().Add(-time.Minute)); left != 6*time.Hour/16*15 || err != nil {
 		t.Errorf("of a budget: %v, %v", left, err)
 	}
-	// What reading takes beyond a fifth of the budget does not come off it, up to twice the budget in all.
+	// Who took long to begin has eight times that, up to twice the budget in all.
 	for _, c := range []struct{ gone, want time.Duration }{
-		{2 * time.Hour, 6 * time.Hour / 16 * 13}, {4 * time.Hour, 6 * time.Hour / 16 * 13}, {7 * time.Hour, 6 * time.Hour / 16 * 7},
+		{40 * time.Minute, 6 * time.Hour / 16 * 14}, {time.Hour, 6 * time.Hour / 16 * 18}, {2 * time.Hour, 6 * time.Hour / 16 * 21},
+		{7 * time.Hour, 6 * time.Hour / 16 * 7},
 	} {
 		if left, err := r.remaining(time.Now().Add(-c.gone - time.Minute)); left != c.want || err != nil {
 			t.Errorf("%v of a budget are gone: %v left, %v", c.gone, left, err)
