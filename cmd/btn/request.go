@@ -132,8 +132,8 @@ const slack = 1.2
 // leastDeadline is the least time that a job with a budget has: the command and its servers start within it, and budgets are of work.
 const leastDeadline = time.Second
 
-// A job with a budget and no deadline that took long to begin, on a busy machine or with a large model, is given startsFor times that, up to
-// patient budgets in all: its other stages take as much longer.
+// A job with a budget and no deadline that took long to begin, on a busy machine or with a large model, is given startsFor times that, up
+// to patient budgets in all: its other stages take as much longer.
 // Measured: of a 3-regular graph of 100,000 they take five times the reading until there is a first estimate.
 const (
 	startsFor = 8

@@ -83,7 +83,7 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 
 // plan makes the plans of a job's queries.
 func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) (*planned, error) {
-	planning, settings := w.inTime(ctx, m)
+	planning, settings := w.inTime(ctx, m, len(net.Cores))
 	if m.Registered {
 		planning = plan.Recurring(planning)
 	}
@@ -150,7 +150,7 @@ func withTiming(before map[string]float64, stage string, began time.Time) map[st
 // inTime fits the planning of a job to its deadline. The budget depends on the requested deadline
 // and not on the clock, so that every worker makes the same plan; the clock only ends the search
 // for plans.
-func (w *Learn) inTime(ctx context.Context, m *message.Network) (context.Context, btn.Settings) {
+func (w *Learn) inTime(ctx context.Context, m *message.Network, tables int) (context.Context, btn.Settings) {
 	s := m.Settings
 	if m.DeadlineMS == 0 {
 		return ctx, s
@@ -159,8 +159,15 @@ func (w *Learn) inTime(ctx context.Context, m *message.Network) (context.Context
 	deadline := time.Duration(m.DeadlineMS) * time.Millisecond
 	s.Budget = min(s.WithDefaults().Budget, policy.WorkShare*deadline.Seconds()*policy.Rate)
 
-	left := time.Duration(policy.PlanShare*float64(deadline)) - w.Bus.Since(time.UnixMilli(m.Stored))
+	left := planningTime(deadline, tables) - w.Bus.Since(time.UnixMilli(m.Stored))
 	return plan.PlanUntil(ctx, time.Now().Add(left)), s
+}
+
+// planningTime is when planning ends for a deadline, from the request on: it leaves a part of the time, and what the first estimate of a
+// network of so many tables takes.
+func planningTime(deadline time.Duration, tables int) time.Duration {
+	first := time.Duration(policy.FirstSeconds * float64(tables) * float64(time.Second))
+	return min(time.Duration(policy.PlanShare*float64(deadline)), deadline-first)
 }
 
 // inlinePlan is the size in bytes up to which a plan travels in the message of a job of one task:
