@@ -1,6 +1,7 @@
 package btn_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -115,13 +116,18 @@ func TestLnLinks(t *testing.T) {
 	// By hand: L0 = 3·[1 1]⊗[1 0] + 4·[1 −1]⊗[0 1] = [3 4; 3 −4], ‖L0‖² = 50; ‖L1‖² = 6; L2 = 6;
 	// Scale 2.
 	want := math.Log(2 * math.Sqrt(50) * math.Sqrt(6) * 6)
-	if got := btn.LnLinks(small()); math.Abs(got-want) > 1e-14*want {
+	if got, err := btn.LnLinks(t.Context(), small()); err != nil || math.Abs(got-want) > 1e-14*want {
 		t.Errorf("LnLinks = %v, want %v", got, want)
 	}
 	n := small()
 	n.Links[1].T.(*tensor.CP).Weights = []float64{0, 0, 0}
-	if got := btn.LnLinks(n); !math.IsInf(got, -1) {
+	if got, err := btn.LnLinks(t.Context(), n); err != nil || !math.IsInf(got, -1) {
 		t.Errorf("LnLinks with a zero link = %v, want −Inf", got)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := btn.LnLinks(ended, n); !errors.Is(err, context.Canceled) {
+		t.Errorf("LnLinks in a context that has ended: %v", err)
 	}
 }
 

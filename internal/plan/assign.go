@@ -258,7 +258,11 @@ func (a *assigner) symmetryCP(conditioned *btn.Network) (btn.Assignment, error) 
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	assignment := btn.Assignment{Plan: plan, Cache: hit, LnLinks: btn.LnLinks(conditioned)}
+	links, err := btn.LnLinks(a.ctx, conditioned)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	assignment := btn.Assignment{Plan: plan, Cache: hit, LnLinks: links}
 	a.caution(&assignment, conditioned)
 	return assignment, nil
 }
