@@ -33,6 +33,10 @@ func (p *Problem) Ground(ctx context.Context, s btn.Slice, updates int64) (*Grou
 	if err != nil {
 		return nil, err
 	}
+	if len(s.Variables) == 0 { // several tasks begin with it at once
+		p.grounding.Lock()
+		defer p.grounding.Unlock()
+	}
 	if known := p.findGround(slice); known != nil {
 		return known, nil
 	}

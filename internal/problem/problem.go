@@ -47,6 +47,8 @@ type Problem struct {
 	walk       *annealing.Model
 	ground     *Ground // of the last slice: two large ones may not fit
 	regions    *family // the last one
+
+	grounding sync.Mutex // held while the ground of the whole network is made
 }
 
 // Options bound the contractions of a problem. The zero value works.
