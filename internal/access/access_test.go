@@ -113,15 +113,16 @@ func (g *guarded) trust(c *pipeline.Config) {
 	c.AnswersSeed = filepath.Join(g.dir, access.AnswersSeed)
 }
 
-// run starts workers, all four unless stages are named, each as the user of its stage, with its keys.
-func (g *guarded) run(c pipeline.Config, stages ...pipeline.Stage) {
+// run starts workers, all four unless stages are named, each as the user of its stage, with its keys. stop ends them.
+func (g *guarded) run(c pipeline.Config, stages ...pipeline.Stage) (stop func()) {
 	g.t.Helper()
 	if len(stages) == 0 {
 		stages = pipeline.Stages()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	defer g.t.Cleanup(func() { cancel(); all.Wait() }) // before the connections are closed
+	stop = func() { cancel(); all.Wait() }
+	defer g.t.Cleanup(stop) // before the connections are closed
 	for _, stage := range stages {
 		c := c
 		nc, refused := g.connect(string(stage))
@@ -136,6 +137,7 @@ func (g *guarded) run(c pipeline.Config, stages ...pipeline.Stage) {
 			}
 		})
 	}
+	return stop
 }
 
 const (
