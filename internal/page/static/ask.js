@@ -9,12 +9,12 @@ import { nameOf } from './models.js'
 const perSecond = 3e9 // flops of a worker that a second of budget is taken for, as btn infer does
 const listed = 2000 // names that are suggested
 
-export async function askForm({ main, parts, signal }) {
+export async function askForm({ main, parts, query, signal }) {
   if (!access.ask) {
     return put(main, h('h1', {}, 'Ask'), h('p', {}, 'Asking is not allowed: ' + (access.why || 'the key may read only') + '.'))
   }
   const [known, models] = await Promise.all([fields(signal), get('v1/models', signal)])
-  let source = parts.length > 2 ? await sourceOf(parts.slice(1), signal) : null
+  let source = parts.length > 2 ? await sourceOf(parts.slice(1), query, signal) : null
   let rows = 0
 
   const model = h('select', { id: 'ask-model' },
@@ -97,7 +97,7 @@ export async function askForm({ main, parts, signal }) {
     put(error)
     source = null
     try {
-      if (model.value && model.value !== '\n') source = await sourceOf(['model', model.value], signal)
+      if (model.value && model.value !== '\n') source = await sourceOf(['model', model.value], '', signal)
     } catch (err) {
       put(error, trouble(err))
     }
@@ -160,7 +160,7 @@ export async function askForm({ main, parts, signal }) {
   },
   h('fieldset', {}, h('legend', {}, 'Model'), h('p', {}, h('label', {}, 'Registered model ', model)), fileRow),
   h('fieldset', {}, h('legend', {}, 'Evidence'), names, evidence,
-    soft.size ? h('p', { class: 'hint' }, 'and the soft evidence of the job') : null,
+    soft.size ? h('p', { class: 'hint' }, 'and soft evidence on ' + [...soft.keys()].map(of().name).join(', ')) : null,
     h('button', { type: 'button', id: 'more-evidence', onclick: () => row(evidence).focus() }, 'Add a variable')),
   h('fieldset', {}, h('legend', {}, 'What to ask'),
     h('p', { class: 'hint' }, 'ln Z, which is ln P(evidence) of a Bayesian network, is always answered. Lists have commas between names.'),

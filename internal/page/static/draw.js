@@ -112,32 +112,34 @@ export function drawing(graph, of, { pick, observe }) {
     nodes[v].element.focus({ preventScroll: true })
   }
 
-  // update shows evidence, posteriors and what is picked.
-  function update({ evidence, marginals, exact, picked }) {
+  // update shows evidence, posteriors, what is picked, and the most probable explanation.
+  function update({ evidence, marginals, exact, picked, best }) {
     nodes.forEach(({ element, rows, sign }, v) => {
       const seen = evidence.get(v)
       const p = marginals?.[v]
       element.setAttribute('class', 'node' + (seen ? ' seen' : '') + (picked === v ? ' picked' : '') + (p && !exact ? ' estimate' : ''))
       sign.textContent = seen ? (seen.weights ? '◐' : '●') : ''
-      element.setAttribute('aria-label', speak(v, seen, p, exact))
+      element.setAttribute('aria-label', speak(v, seen, p, exact, best?.[v]))
       if (picked === v) element.setAttribute('aria-current', 'true')
       else element.removeAttribute('aria-current')
       const order = [...Array(graph.variables[v].domain).keys()]
       if (p && order.length > shown(v)) order.sort((a, b) => p[b] - p[a] || a - b)
-      if (seen && !seen.weights && order.indexOf(seen.value) >= shown(v)) order.unshift(seen.value)
+      for (const x of [best?.[v], seen?.value]) if (x !== undefined && order.indexOf(x) >= shown(v)) order.unshift(x)
       const w = sizes[v].w
       put(rows, order.slice(0, shown(v)).map((x, k) => s('g', { class: 'value' + (seen && seen.value === x ? ' on' : ''), 'data-state': x, transform: `translate(0 ${title + k * line})` },
         s('rect', { class: 'hit', x: 3, width: w - 6, height: line }),
         p ? s('rect', { class: 'p', x: 5, y: 2, width: Math.max(p[x] > 0 ? 0.7 : 0, (w - 10) * p[x]), height: line - 4, rx: 1, fill: exact ? null : 'url(#hatch)' }) : null,
+        best?.[v] === x ? s('path', { class: 'best', d: 'M0.5 2.5l6 4.5l-6 4.5z' }) : null,
         s('text', { x: 8, y: 11 }, cut(of.state(v, x), w - 48)),
         p ? s('text', { class: 'number', x: w - 7, y: 11, 'text-anchor': 'end' }, (exact ? '' : '≈') + brief(p[x])) : null)))
     })
   }
 
-  function speak(v, seen, p, exact) {
+  function speak(v, seen, p, exact, best) {
     const values = Array.from({ length: graph.variables[v].domain }, (_, x) => x)
     return of.name(v) + ': ' + (seen ? (seen.weights ? 'soft evidence. ' : 'observed ' + of.state(v, seen.value) + '. ') : '')
       + (p ? values.slice(0, 8).map(x => `${of.state(v, x)} ${exact ? '' : 'about '}${probability(p[x])}`).join(', ') : values.slice(0, 8).map(x => of.state(v, x)).join(', '))
+      + (best === undefined ? '' : '. Most probable: ' + of.state(v, best))
   }
 
   const element = h('div', { class: 'canvas' }, h('div', { class: 'zoom', role: 'group', 'aria-label': 'Zoom' },

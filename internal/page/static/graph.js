@@ -1,55 +1,78 @@
 // A model to look at and to ask: evidence by clicking, posteriors in place.
 
-import { access, ask, get, segment } from './api.js'
+import { access, ask, events, get, segment } from './api.js'
+import { readAddress, writeAddress } from './address.js'
+import { choice } from './choice.js'
 import { drawing } from './draw.js'
 import { h, later, put, say } from './dom.js'
-import { count, probability, whole } from './format.js'
+import { count, decimals, digits, whole } from './format.js'
 import { evidenceOf, named, references } from './names.js'
 import { headline, posterior } from './result.js'
+import { tables } from './table.js'
 
 const most = { drawn: 400, hubs: 600, listed: 40 }
 
-// sourceOf finds the model of #/graph/model/NAME or #/graph/job/ID.
-export async function sourceOf(parts, signal) {
-  const [kind, id] = parts
-  if (kind === 'job') {
-    const path = `v1/jobs/${segment(id)}/model`
-    const graph = await get(path, signal)
-    const first = graph.queries?.[0]
-    const evidence = new Map()
-    for (const o of first?.hard || []) evidence.set(o.var, { value: o.value })
-    for (const o of first?.soft || []) evidence.set(o.var, { weights: o.weights })
-    let inline = null
-    return {
-      graph, evidence, title: 'Model of job ', name: id, href: '#/jobs/' + segment(id),
-      body: async signal => graph.model_digest ? { model_name: graph.model_digest } : { model: inline ||= await get(path + '?format=json', signal) },
-    }
-  }
+// sourceOf finds the model of #/graph/model/NAME or #/graph/job/ID, with the evidence that the address says, or else that of the job.
+export async function sourceOf(parts, query, signal) {
+  const source = await (parts[0] === 'job' ? ofJob(parts[1], signal) : ofModel(parts[1], signal))
+  source.refer = references(source.graph)
+  const said = readAddress(query, source.graph, source.refer)
+  source.own = source.evidence.size > 0
+  if (said.evidence) Object.assign(source, { evidence: said.evidence, first: null })
+  return { ...source, mpe: said.mpe, wrong: said.wrong }
+}
+
+async function ofModel(id, signal) {
   return {
     graph: await get(`v1/models/${segment(id)}?format=graph`, signal), evidence: new Map(), title: 'Model ', name: id, href: '#/models',
-    body: async () => ({ model_name: id }),
+    body: async () => ({ model_name: id }), load: () => get(`v1/models/${segment(id)}?format=json`, signal),
   }
 }
 
-export async function graphView({ main, parts, signal }) {
-  const source = await sourceOf(parts.slice(1), signal)
-  const { graph, evidence } = source
+async function ofJob(id, signal) {
+  const path = 'v1/jobs/' + segment(id)
+  const graph = await get(path + '/model', signal)
+  const asked = graph.queries?.[0]
+  const evidence = new Map()
+  for (const o of asked?.hard || []) evidence.set(o.var, { value: o.value })
+  for (const o of asked?.soft || []) evidence.set(o.var, { weights: o.weights })
+  let model = null
+  const load = () => model ||= get(path + '/model?format=json', signal).catch(err => {
+    model = null
+    throw err
+  })
+  return {
+    graph, evidence, title: 'Model of job ', name: id, href: '#/jobs/' + segment(id), load,
+    body: async () => graph.model_digest ? { model_name: graph.model_digest } : { model: await load() },
+    // the job's own answer, where that has all posteriors under the evidence that is shown
+    first: asked?.marginals && !asked.targets && !asked.evid ? async signal => {
+      for await (const { event, data } of events(path + '/events', signal)) if (event === 'answer') return data
+      throw new Error('the answer of the job did not come')
+    } : null,
+  }
+}
+
+export async function graphView({ main, parts, query, signal }) {
+  const source = await sourceOf(parts.slice(1), query, signal)
+  const { graph, evidence, refer } = source
   const of = named(graph)
-  const refer = references(graph)
   const n = graph.variables.length
   const drawn = n <= most.drawn && graph.factors.filter(f => f.scope.length > 2).length <= most.hubs
+  let { mpe } = source
   let result = null
-  let failed = null
+  let failed = source.wrong.length ? { code: 'bad_input', message: 'The model does not have what the address says: ' + source.wrong.join(', ') } : null
   let picked = null
   let asking = null
 
   const state = h('div', { class: 'state-of-it' })
   const seen = h('div')
   const panel = h('div', { class: 'panel' })
+  const other = h('a', { class: 'button' }, 'Ask something else')
   const found = h('ul', { class: 'found' })
   const search = h('input', { id: 'variable-search', type: 'search', placeholder: 'name', autocomplete: 'off', spellcheck: 'false', oninput: later(find, 120) })
   const list = h('div', { class: 'posteriors choose' })
   const picture = drawn ? drawing(graph, of, { pick: v => pick(v), observe }) : null
+  const variable = choice(panel, graph, of, { observe, weigh: change, show: tables(graph, of, source.load) })
 
   function pick(v, focus) {
     picked = v
@@ -61,27 +84,52 @@ export async function graphView({ main, parts, signal }) {
 
   // observe notes a value of a variable; again, or -1, forgets it.
   function observe(v, x) {
+    if (x < 0 || evidence.get(v)?.value === x) change(v, null)
+    else change(v, { value: x })
+  }
+
+  // change notes what is seen of a variable, null for nothing.
+  function change(v, seen) {
     picked = v
-    if (!access.ask) return update()
-    if (x < 0 || evidence.get(v)?.value === x) {
-      if (!evidence.delete(v)) return update()
-    } else evidence.set(v, { value: x })
+    if (!access.ask || !seen && !evidence.has(v)) return update()
+    if (seen) evidence.set(v, seen)
+    else evidence.delete(v)
     askAgain()
   }
 
-  async function askAgain() {
+  // note writes what is asked into the address.
+  function note() {
+    try {
+      const now = writeAddress(query, { evidence, mpe }, refer, source.own)
+      const to = now ? '?' + now : ''
+      history.replaceState(null, '', location.hash.split('?')[0] + to)
+      other.href = `#/ask/${parts[1]}/${segment(parts[2])}` + to
+    } catch { /* what has no name of its own is not in an address */ }
+  }
+
+  async function inquire(signal) {
+    const model = await source.body()
+    return ask('POST', 'v1/infer', {
+      body: { ...model, evidence: evidenceOf(evidence, refer), marginals: true, ...mpe && { mpe }, deadline_ms: 30000 }, signal,
+    })
+  }
+
+  function askAgain() {
+    note()
+    return run(inquire)
+  }
+
+  // run shows an answer that is on its way.
+  async function run(answerOf) {
     asking?.abort()
     const mine = asking = new AbortController()
     signal.addEventListener('abort', () => mine.abort(), { once: true })
     failed = null
     update()
     try {
-      const model = await source.body(mine.signal)
-      const answer = await ask('POST', 'v1/infer', {
-        body: { ...model, evidence: evidenceOf(evidence, refer), marginals: true, deadline_ms: 30000 }, signal: mine.signal,
-      })
+      const answer = await answerOf(mine.signal)
       if (mine.signal.aborted) return
-      result = answer.results[0]
+      result = answer.results[0] || { status: 'error', error: answer.error }
       result.from = answer.job
       if (result.status !== 'ok') failed = result.error
     } catch (err) {
@@ -97,11 +145,14 @@ export async function graphView({ main, parts, signal }) {
   function update() {
     const marginals = result?.status === 'ok' && !result.zero ? result.marginals : null
     const exact = !!result?.exact
-    picture?.update({ evidence, marginals, exact, picked })
+    const best = mpe && result?.status === 'ok' && result.mpe || null
+    picture?.update({ evidence, marginals, exact, picked, best: best?.assignment })
     put(state, asking ? h('p', { class: 'hint' }, 'asking…') : null,
       failed ? h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', {}, failed.code || 'failed'), failed.stage ? ' in ' + failed.stage : ''),
         h('p', { class: 'message' }, failed.message)) : result ? headline(result) : null,
       result?.warnings?.map(w => h('p', { class: 'warning' }, w)),
+      best ? h('p', { class: 'most-probable' }, h('span', { class: 'best' }, '▸ '), `The most probable explanation: ln weight ${decimals(best.ln_weight)} nats`
+        + (best.unique ? ', no other is as good' : best.unique === false ? ', another is exactly as good' : '') + '.') : null,
       result?.from ? h('p', {}, h('a', { href: '#/jobs/' + segment(result.from) }, 'the job of this answer')) : null)
     main.querySelector('.graph-view')?.classList.toggle('asking', !!asking)
     put(seen, h('div', { class: 'head' }, h('h2', {}, 'Evidence'), evidence.size && access.ask ? h('button', {
@@ -110,26 +161,12 @@ export async function graphView({ main, parts, signal }) {
         askAgain()
       },
     }, 'Clear') : null),
-    evidence.size ? h('ul', { class: 'evidence' }, [...evidence].map(([v, e]) => h('li', {}, h('span', {}, of.name(v), ' = ',
-      h('strong', {}, e.weights ? 'weights ' + e.weights.join(', ') : of.state(v, e.value))),
+    evidence.size ? h('ul', { class: 'evidence' }, [...evidence].map(([v, e]) => h('li', {}, h('span', {}, of.name(v), e.weights ? ': ' : ' = ',
+      h('strong', {}, e.weights ? e.weights.map((w, x) => of.state(v, x) + ' ' + digits(w)).join(', ') : of.state(v, e.value))),
     access.ask ? h('button', { type: 'button', class: 'quiet', 'aria-label': 'Forget ' + of.name(v), onclick: () => observe(v, -1) }, '×') : null)))
       : h('p', { class: 'hint' }, access.ask ? 'None. Click a value to observe it.' : 'None.'))
-    put(panel, picked === null ? null : choice(picked, marginals, exact))
-    if (!drawn) listed(marginals, exact)
-  }
-
-  // choice is the values of a variable to choose from.
-  function choice(v, marginals, exact) {
-    const p = marginals?.[v]
-    const now = evidence.get(v)
-    const name = `value-${v}`
-    const option = (x, text, chance) => h('label', { class: 'option' },
-      h('input', { type: 'radio', name, id: `${name}-${x}`, checked: x < 0 ? !now : now?.value === x, disabled: !access.ask, onchange: () => observe(v, x) }),
-      h('span', { class: 'text' }, text), chance === undefined ? null : [h('span', { class: 'bar' }, h('span', { class: 'fill', 'width%': 100 * chance })),
-        h('span', { class: 'number' }, (exact ? '' : '≈ ') + probability(chance))])
-    return h('fieldset', { class: 'choice' + (exact ? '' : ' estimate') }, h('legend', {}, of.name(v)),
-      option(-1, 'not observed'), now?.weights ? h('p', { class: 'hint' }, 'soft evidence: weights ' + now.weights.join(', ')) : null,
-      Array.from({ length: graph.variables[v].domain }, (_, x) => option(x, of.state(v, x), p?.[x])))
+    variable.update(picked, evidence, marginals, exact, best?.assignment)
+    if (!drawn) listed(marginals, exact, best?.assignment)
   }
 
   function find() {
@@ -141,12 +178,12 @@ export async function graphView({ main, parts, signal }) {
   }
 
   // listed shows variables in place of a drawing.
-  function listed(marginals, exact) {
+  function listed(marginals, exact, best) {
     const text = search.value.trim().toLowerCase()
     const fitting = []
     for (let v = 0; v < n && fitting.length <= most.listed; v++) if (of.name(v).toLowerCase().includes(text)) fitting.push(v)
     put(list, fitting.slice(0, most.listed).map(v => h('div', { class: 'pickable' + (evidence.has(v) ? ' seen' : '') },
-      marginals ? posterior(of.name(v), marginals[v].map((p, x) => [of.state(v, x), p]), exact) : h('p', {}, h('strong', {}, of.name(v)), ' ', count(graph.variables[v].domain, 'value')),
+      marginals ? posterior(of.name(v), marginals[v].map((p, x) => [(best?.[v] === x ? '▸ ' : '') + of.state(v, x), p]), exact) : h('p', {}, h('strong', {}, of.name(v)), ' ', count(graph.variables[v].domain, 'value')),
       h('button', { type: 'button', id: 'pick-' + v, onclick: () => pick(v), 'aria-label': (access.ask ? 'Observe ' : 'Show ') + of.name(v) }, access.ask ? 'Observe' : 'Show'))),
     fitting.length > most.listed ? h('p', { class: 'hint' }, `The first ${most.listed} that fit.`) : null)
   }
@@ -154,13 +191,21 @@ export async function graphView({ main, parts, signal }) {
   put(main, h('div', { class: 'head' }, h('h1', {}, h('span', { class: 'kind' }, source.title), h('a', { href: source.href }, source.name)),
     h('span', { class: 'hint' }, `${count(n, 'variable')}, ${count(graph.factors.length, 'factor')}${graph.bayes ? ', a Bayesian network' : ''}`),
     h('span', { class: 'actions' }, access.ask && n > most.drawn ? h('button', { type: 'button', onclick: askAgain }, 'Ask for all posteriors') : null,
-      access.ask ? h('a', { class: 'button', href: `#/ask/${parts[1]}/${segment(parts[2])}` }, 'Ask something else') : null)),
+      access.ask ? other : null)),
   h('div', { class: 'graph-view' },
     h('section', { 'aria-label': drawn ? 'Graph' : 'Variables', class: 'picture' }, drawn ? picture.element
       : [h('p', { class: 'hint' }, `${whole(n)} variables are too many for a drawing.`), list]),
-    h('aside', { 'aria-label': 'Evidence and variable' }, state, seen, panel, h('div', { class: 'find-variable' }, h('label', {}, 'Find a variable ', search), found))))
+    h('aside', { 'aria-label': 'Evidence and variable' }, state, access.ask ? h('label', { class: 'check' }, h('input', {
+      type: 'checkbox', id: 'show-mpe', checked: mpe, onchange: e => {
+        mpe = e.target.checked
+        askAgain()
+      },
+    }), 'Most probable explanation') : null, seen, panel, h('div', { class: 'find-variable' }, h('label', {}, 'Find a variable ', search), found))))
   if (!access.ask) say('read-only: ' + access.why)
+  other.href = `#/ask/${parts[1]}/${segment(parts[2])}` + (query ? '?' + query : '')
   update()
   picture?.begin()
-  if (access.ask && drawn) await askAgain()
+  if (source.wrong.length) return say(failed.message)
+  if (source.first && !mpe) await run(source.first)
+  else if (access.ask && drawn) await run(inquire)
 }

@@ -29,7 +29,7 @@ function unique(edges) {
 }
 
 // childrenOf finds the variable that every table is of: the last of its scope or the first, each variable once; null without.
-function childrenOf(graph) {
+export function childrenOf(graph) {
   for (const pick of [f => f.scope[f.scope.length - 1], f => f.scope[0]]) {
     const children = graph.factors.map(pick)
     if (children.every(v => v !== undefined) && new Set(children).size === children.length && children.length === graph.variables.length) return children

@@ -26,7 +26,7 @@ function place() {
       return part
     }
   })
-  return { parts: parts.length ? parts : ['jobs'], params: new URLSearchParams(query || '') }
+  return { parts: parts.length ? parts : ['jobs'], query: query || '', params: new URLSearchParams(query || '') }
 }
 
 async function show() {
