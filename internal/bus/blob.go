@@ -66,6 +66,9 @@ func (b *Bus) Payload(ctx context.Context, owner string, h nats.Header, data []b
 	return b.getBlob(ctx, owner, name[0])
 }
 
+// Apart reports whether a message has its payload in a blob.
+func Apart(h nats.Header) bool { return len(h[headerBlob]) > 0 }
+
 // shelf is a place for bytes under their digest: a stream with a message per digest and, for what
 // exceeds the server's limit, an object store; of an owner's shelf pieces in the same stream.
 type shelf struct {

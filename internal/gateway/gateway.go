@@ -96,6 +96,7 @@ type Gateway struct {
 	tenants  tenants
 	known    memo.LRU[string, *factorgraph.Labels] // of registered models
 	index    index
+	glances  memo.LRU[string, *Glance]
 	board    board
 	watcher  watcher
 	metrics  *metrics
@@ -125,7 +126,8 @@ func New(c Config) (*Gateway, error) {
 		config: c, limits: l, log: c.Log, bus: b, own: client.On(b), mux: http.NewServeMux(),
 		requests: shares{most: int64(l.Requests)}, streams: shares{most: int64(l.Streams)}, bodies: shares{most: l.Bodies},
 		rates: rates{second: l.Rate}, ended: make(chan struct{}),
-		known: memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
+		known:   memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
+		glances: memo.LRU[string, *Glance]{Entries: mostGlances},
 	}
 	g.index.bus = b
 	g.metrics = newMetrics(c.Metrics, g)

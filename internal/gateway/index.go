@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,8 @@ type JobLine struct {
 	Status    string `json:"status"`              // pending, ok, error, cancelled, deadline; answered: not said
 	Submitted int64  `json:"submitted,omitempty"` // Unix milliseconds; absent where the model is gone
 	Answered  int64  `json:"answered,omitempty"`  // Unix milliseconds
+
+	Glance *Glance `json:"glance,omitempty"` // where it was asked for
 
 	model, answer uint64 // sequences in their streams, 0: gone
 }
@@ -237,9 +240,10 @@ type Jobs struct {
 const (
 	usualPage = 100
 	mostPage  = 10_000
+	mostSeen  = 100 // with glances
 )
 
-// jobs lists jobs: all, those of a tenant, in a state, with a text in their id.
+// jobs lists jobs: all, those of a tenant, in a state, with a text in their id, without those that were asked in passing.
 func (g *Gateway) jobs(c *call) error {
 	ask := c.r.URL.Query()
 	limit := usualPage
@@ -248,6 +252,17 @@ func (g *Gateway) jobs(c *call) error {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > mostPage {
 			return bad("limit %.40q is no number from 1 to %d", text, mostPage)
 		}
+	}
+	glance, err := flag(ask, "glance", false)
+	if err != nil {
+		return err
+	}
+	if glance && limit > mostSeen {
+		return bad("limit %d: with glance a page has %d jobs at most", limit, mostSeen)
+	}
+	looks, err := flag(ask, "looks", true)
+	if err != nil {
+		return err
 	}
 	states := []string{StatusPending, StatusAnswered, wire.StatusOK, wire.StatusError, wire.StatusCancelled, wire.StatusDeadline}
 	state := ask.Get("state")
@@ -266,7 +281,8 @@ func (g *Gateway) jobs(c *call) error {
 	out := Jobs{Jobs: []JobLine{}, States: map[string]int{}}
 	tenant, text := ask.Get("tenant"), ask.Get("job")
 	for _, l := range all {
-		if !c.sees(l.Job) || tenant != "" && l.Tenant != tenant || !strings.Contains(l.Job, text) {
+		if !c.sees(l.Job) || tenant != "" && l.Tenant != tenant || !strings.Contains(l.Job, text) ||
+			!looks && isLook(l.Job) {
 			continue
 		}
 		out.States[l.Status]++
@@ -284,7 +300,33 @@ func (g *Gateway) jobs(c *call) error {
 			out.Next = fmt.Sprintf("%d-%s", last.at(), last.Job)
 		}
 	}
+	if glance {
+		if err := c.glance(out.Jobs); err != nil {
+			return err
+		}
+	}
 	return c.json(http.StatusOK, out)
+}
+
+// flag reads true or false from an address.
+func flag(ask url.Values, name string, unless bool) (bool, error) {
+	text := ask.Get(name)
+	if text == "" {
+		return unless, nil
+	}
+	is, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, bad("%s is %.40q: true or false is needed", name, text)
+	}
+	return is, nil
+}
+
+// lookPrefix begins the ids of jobs that were asked with look, behind their owner.
+const lookPrefix = "look-"
+
+// isLook reports whether a job was asked with look.
+func isLook(job string) bool {
+	return strings.HasPrefix(job[strings.IndexByte(job, '.')+1:], lookPrefix)
 }
 
 // cursor reads what Jobs.Next says; nil for "".

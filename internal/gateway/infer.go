@@ -28,6 +28,7 @@ type Infer struct {
 	Settings   query.Settings  `json:"settings,omitzero"`
 	DeadlineMS int64           `json:"deadline_ms,omitempty"`
 	Async      bool            `json:"async,omitempty"` // submit, and do not wait
+	Look       bool            `json:"look,omitempty"`  // a question in passing, as clicks ask: lists leave it out where they shall
 	Query
 }
 
@@ -142,7 +143,14 @@ func (c *call) request(ctx context.Context) (named, async bool, request *wire.Re
 		return false, false, nil, bad("one query may be given flat, or several in queries, and not both")
 	}
 	request = &wire.Request{Tenant: in.Tenant, Settings: in.Settings, DeadlineMS: in.DeadlineMS}
-	if request.Job, err = c.jobOf(in.Job); err != nil {
+	id := in.Job
+	if in.Look {
+		if id != "" {
+			return false, false, nil, bad("look makes up the job's id: job is not given beside it")
+		}
+		id = lookPrefix + nuid.Next()
+	}
+	if request.Job, err = c.jobOf(id); err != nil {
 		return false, false, nil, err
 	}
 	if c.who.Tenant != "" {

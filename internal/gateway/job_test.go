@@ -95,6 +95,46 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// TestGlances: lists say model, method and answer, and leave out what was asked in passing.
+func TestGlances(t *testing.T) {
+	s := start(t, true, nil)
+	put := want[Model](s, 200, "PUT", "/v1/models/rain", rain)
+	want[Answer](s, 200, "POST", "/v1/infer", `{"job": "own", "evidence": {"wet": "yes"}, "model": `+rain+`}`)
+	want[Answer](s, 200, "POST", "/v1/infer", `{"job": "named", "tenant": "a", "queries": [{}, {}], "model_name": "`+put.Digest+`"}`)
+	want[Answer](s, 400, "POST", "/v1/infer", `{"job": "wrong", "deadline_ms": 100000000000, "model": `+rain+`}`)
+	look := want[Answer](s, 200, "POST", "/v1/infer", `{"look": true, "model": `+rain+`}`)
+	if !strings.HasPrefix(look.Job, "look-") {
+		t.Errorf("a question in passing is job %s", look.Job)
+	}
+	s.refused(400, "not given beside it", "POST", "/v1/infer", `{"look": true, "job": "x", "model": `+rain+`}`)
+
+	for range 2 { // read, and remembered
+		list := eventually(s, "/v1/jobs?glance=true&looks=false", func(j Jobs) bool { return j.States["pending"] == 0 })
+		got := map[string]*Glance{}
+		for _, line := range list.Jobs {
+			got[line.Job] = line.Glance
+		}
+		if len(got) != 3 || list.Total != 3 || got["own"] == nil || got["named"] == nil || got["wrong"] == nil {
+			t.Fatalf("%+v", list)
+		}
+		if g := got["own"]; g.Model != "" || g.Variables != 2 || g.Queries != 1 || g.Method != query.MethodExact || !g.First.Exact ||
+			math.Abs(*g.First.LogZ-math.Log(0.24)) > 1e-12 {
+			t.Errorf("%+v, %+v", g, g.First)
+		}
+		if g := got["named"]; g.Model != "rain@1" || g.Queries != 2 || math.Abs(*g.First.LogZ) > 1e-12 {
+			t.Errorf("%+v, %+v", g, g.First)
+		}
+		if g := got["wrong"]; g.Error == nil || g.Error.Code != fault.BadInput || g.First != nil && g.First.LogZ != nil {
+			t.Errorf("%+v", g)
+		}
+	}
+	if all := want[Jobs](s, 200, "GET", "/v1/jobs", ""); all.Total != 4 || all.Jobs[0].Glance != nil {
+		t.Errorf("%+v", all)
+	}
+	s.refused(400, "100 jobs", "GET", "/v1/jobs?glance=true&limit=101", "")
+	s.refused(400, "true or false", "GET", "/v1/jobs?looks=some", "")
+}
+
 // TestEvents: of a job that nobody works on yet, until its answer.
 func TestEvents(t *testing.T) {
 	s := start(t, false, nil)

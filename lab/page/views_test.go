@@ -102,7 +102,7 @@ var wrong string
 func (p *tab) look(name, hash string, ready string, args ...any) {
 	p.Helper()
 	for _, scheme := range []string{"light", "dark"} {
-		for _, size := range [][2]int{{1440, 900}, {390, 844}} {
+		for _, size := range [][2]int{{1440, 900}, {380, 844}} {
 			p.size(size[0], size[1])
 			p.colours(scheme)
 			p.open(hash)
@@ -139,8 +139,8 @@ func TestViews(t *testing.T) {
 	if !strings.Contains(text, "estimate") || !strings.Contains(text, "≈") {
 		t.Errorf("an estimate says %q", text)
 	}
-	p.look("job-error", "#/jobs/too-large", `document.querySelector('.error strong').textContent === 'over_budget'`)
-	p.look("job-failed", "#/jobs/too-late", `document.querySelector('.error strong').textContent === 'bad_input'`)
+	p.look("job-error", "#/jobs/too-large", `document.querySelector('.error strong').textContent === 'too large'`)
+	p.look("job-failed", "#/jobs/too-late", `document.querySelector('.error strong').textContent === 'wrong input'`)
 	p.look("models", "#/models", `document.querySelectorAll('.models tbody tr').length === 2`)
 	p.look("graph", "#/graph/job/asia", `document.querySelectorAll('.node').length === 8
 		&& document.querySelectorAll('.node.seen').length === 1 && document.querySelector('.node .p')`)

@@ -5,6 +5,8 @@ import { h, put, say } from './dom.js'
 import { sourceOf } from './graph.js'
 import { evidenceOf, named, references } from './names.js'
 import { nameOf } from './models.js'
+import { formatOf, unpacked } from './open.js'
+import { during, errorOf, modelOf } from './words.js'
 
 const perSecond = 3e9 // flops of a worker that a second of budget is taken for, as btn infer does
 const listed = 2000 // names that are suggested
@@ -19,9 +21,9 @@ export async function askForm({ main, parts, query, signal }) {
 
   const model = h('select', { id: 'ask-model' },
     source && parts[1] === 'job' ? h('option', { value: '' }, 'that of job ' + source.name) : h('option', { value: '' }, 'choose one'),
-    models.models.slice().reverse().map(m => h('option', { value: nameOf(m) }, nameOf(m))), h('option', { value: '\n' }, 'a file'))
+    models.models.slice().reverse().map(m => h('option', { value: nameOf(m) }, modelOf(nameOf(m)))), h('option', { value: '\n' }, 'a file'))
   if (source && parts[1] === 'model') {
-    if (![...model.options].some(o => o.value === source.name)) model.append(h('option', { value: source.name }, source.name))
+    if (![...model.options].some(o => o.value === source.name)) model.append(h('option', { value: source.name }, modelOf(source.name)))
     model.value = source.name
   }
   const file = h('input', { type: 'file', id: 'ask-file' })
@@ -133,7 +135,8 @@ export async function askForm({ main, parts, query, signal }) {
     if (value('ask-tenant')) request.tenant = value('ask-tenant')
     if (model.value === '\n') {
       if (!file.files[0]) throw new Error('a model file is needed')
-      request.text = await file.files[0].text()
+      request.text = await (await unpacked(file.files[0])).text()
+      request.format = formatOf(file.files[0].name)
     } else if (model.value) request.model_name = model.value
     else if (source) Object.assign(request, await source.body(signal))
     else throw new Error('a model is needed')
@@ -185,7 +188,7 @@ export async function askForm({ main, parts, query, signal }) {
 
   function trouble(err) {
     say(err.message)
-    return h('div', { class: 'error' }, h('p', {}, h('strong', {}, err.code || 'not asked'), err.stage ? ' in ' + err.stage : ''), h('p', { class: 'message' }, err.message))
+    return h('div', { class: 'error' }, h('p', {}, h('strong', { title: err.code }, err.code ? errorOf(err.code) : 'not asked'), during(err.stage)), h('p', { class: 'message' }, err.message))
   }
 }
 

@@ -73,6 +73,3 @@ export function clock(ms) {
   return new Date(ms).toISOString().replace('T', ' ').replace(/\.\d+Z$/, ' UTC')
 }
 
-// short begins a digest.
-export const short = digest => digest ? digest.slice(0, 12) + '…' : ''
-

@@ -9,6 +9,7 @@ import { count, decimals, digits, whole } from './format.js'
 import { evidenceOf, named, references } from './names.js'
 import { headline, posterior } from './result.js'
 import { tables } from './table.js'
+import { during, errorOf, modelOf } from './words.js'
 
 const most = { drawn: 400, hubs: 600, listed: 40 }
 
@@ -110,7 +111,7 @@ export async function graphView({ main, parts, query, signal }) {
   async function inquire(signal) {
     const model = await source.body()
     return ask('POST', 'v1/infer', {
-      body: { ...model, evidence: evidenceOf(evidence, refer), marginals: true, ...mpe && { mpe }, deadline_ms: 30000 }, signal,
+      body: { ...model, evidence: evidenceOf(evidence, refer), marginals: true, ...mpe && { mpe }, look: true, deadline_ms: 30000 }, signal,
     })
   }
 
@@ -148,7 +149,7 @@ export async function graphView({ main, parts, query, signal }) {
     const best = mpe && result?.status === 'ok' && result.mpe || null
     picture?.update({ evidence, marginals, exact, picked, best: best?.assignment })
     put(state, asking ? h('p', { class: 'hint' }, 'asking…') : null,
-      failed ? h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', {}, failed.code || 'failed'), failed.stage ? ' in ' + failed.stage : ''),
+      failed ? h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', { title: failed.code }, errorOf(failed.code)), during(failed.stage)),
         h('p', { class: 'message' }, failed.message)) : result ? headline(result) : null,
       result?.warnings?.map(w => h('p', { class: 'warning' }, w)),
       best ? h('p', { class: 'most-probable' }, h('span', { class: 'best' }, '▸ '), `The most probable explanation: ln weight ${decimals(best.ln_weight)} nats`
@@ -188,7 +189,7 @@ export async function graphView({ main, parts, query, signal }) {
     fitting.length > most.listed ? h('p', { class: 'hint' }, `The first ${most.listed} that fit.`) : null)
   }
 
-  put(main, h('div', { class: 'head' }, h('h1', {}, h('span', { class: 'kind' }, source.title), h('a', { href: source.href }, source.name)),
+  put(main, h('div', { class: 'head' }, h('h1', {}, h('span', { class: 'kind' }, source.title), h('a', { href: source.href, title: source.name }, modelOf(source.name))),
     h('span', { class: 'hint' }, `${count(n, 'variable')}, ${count(graph.factors.length, 'factor')}${graph.bayes ? ', a Bayesian network' : ''}`),
     h('span', { class: 'actions' }, access.ask && n > most.drawn ? h('button', { type: 'button', onclick: askAgain }, 'Ask for all posteriors') : null,
       access.ask ? other : null)),

@@ -2,22 +2,11 @@
 
 import { access, ask, events, get, segment } from './api.js'
 import { alarm, h, put, say } from './dom.js'
-import { clock, duration, short } from './format.js'
+import { clock, duration } from './format.js'
 import { badge } from './jobs.js'
 import { results } from './result.js'
 import { timeline } from './timeline.js'
-
-// again says what an error's code means for asking again, as docs/wire.md has it.
-const again = {
-  bad_input: 'The model, the evidence or the message is wrong: the same request fails again.',
-  unsupported: 'This version does not do what was asked: the same request fails again.',
-  over_budget: 'It needs more memory or work than the request or the worker allows: the same request fails again.',
-  deadline: 'The deadline passed: it needs a later one.',
-  cancelled: 'Somebody cancelled it: the same request may succeed.',
-  failed_estimate: 'The estimate came out negative, or without a digit left: other settings may succeed.',
-  infrastructure: 'NATS, Redis or storage failed for long: the same request may succeed.',
-  internal: 'A fault of the program.',
-}
+import { during, errorOf, errors, stages as words } from './words.js'
 
 const mostNamed = 5000 // variables, beyond which their names are not asked for
 
@@ -61,11 +50,10 @@ export async function job({ main, parts, signal }) {
         pending && access.change ? cancel : null))
     const took = one.submitted && one.answered ? duration(one.answered - one.submitted) : ''
     put(facts, fact('tenant', one.tenant), fact('submitted', one.submitted && clock(one.submitted)),
-      fact(pending ? 'running for' : 'took', pending && one.submitted ? duration(Date.now() - one.submitted) : took),
-      fact('request', one.digest && h('code', { title: one.digest }, short(one.digest))))
+      fact(pending ? 'running for' : 'took', pending && one.submitted ? duration(Date.now() - one.submitted) : took))
     put(trouble, one.error && one.status !== 'pending' ? h('div', { class: 'error', role: 'group', 'aria-label': 'Error' },
-      h('p', {}, h('strong', {}, one.error.code), ' in ', one.error.stage || 'nobody'), h('p', { class: 'message' }, one.error.message),
-      h('p', { class: 'hint' }, again[one.error.code] || '')) : null)
+      h('p', {}, h('strong', { title: one.error.code }, errorOf(one.error.code)), during(one.error.stage)), h('p', { class: 'message' }, one.error.message),
+      h('p', { class: 'hint' }, errors[one.error.code]?.[1] || '')) : null)
     for (const p of one.progress || []) note(p)
     bars(pending)
     last = () => view.update(pending ? one.so_far || [] : one.results, { pending, graph: model, queries: model?.queries })
@@ -79,8 +67,8 @@ export async function job({ main, parts, signal }) {
   }
 
   function bars(pending) {
-    put(progress, pending ? [...stages.values()].map(p => h('p', {}, h('span', { class: 'stage' }, p.stage),
-      h('progress', { max: p.total || 1, value: p.total ? p.done : null, 'aria-label': p.stage }), ' ',
+    put(progress, pending ? [...stages.values()].map(p => h('p', {}, h('span', { class: 'stage' }, words[p.stage] || p.stage),
+      h('progress', { max: p.total || 1, value: p.total ? p.done : null, 'aria-label': words[p.stage] || p.stage }), ' ',
       p.total > 1 ? `${p.done} of ${p.total}` : p.done ? 'done' : 'working', p.text ? ' · ' + p.text : '')) : null,
     pending && !stages.size ? h('p', { class: 'hint' }, 'Waiting for a worker, or done in a moment.') : null)
   }

@@ -1,8 +1,10 @@
 // Jobs: a list with search, page by page.
 
-import { get } from './api.js'
+import { get, segment } from './api.js'
 import { every, h, later, put, say } from './dom.js'
-import { ago, clock, duration, whole } from './format.js'
+import { ago, clock, count, duration, whole } from './format.js'
+import { written } from './result.js'
+import { errorOf, modelOf } from './words.js'
 
 export const states = ['pending', 'ok', 'error', 'cancelled', 'deadline', 'answered']
 const signs = { pending: '◔', ok: '✓', error: '✕', cancelled: '⊘', deadline: '⧖', answered: '✓' }
@@ -15,12 +17,16 @@ export function badge(state) {
 
 export async function jobs({ main, params, signal }) {
   let trail = [] // where the pages before this one begin
-  const filters = { job: params.get('job') || '', tenant: params.get('tenant') || '', state: params.get('state') || '', after: params.get('after') || '' }
+  const filters = { job: params.get('job') || '', tenant: params.get('tenant') || '', state: params.get('state') || '', after: params.get('after') || '', looks: params.get('looks') || '' }
 
   const text = h('input', { id: 'jobs-text', type: 'search', value: filters.job, placeholder: 'part of its id', autocomplete: 'off', spellcheck: 'false' })
   const tenant = h('input', { id: 'jobs-tenant', type: 'search', value: filters.tenant, placeholder: 'all', autocomplete: 'off', spellcheck: 'false' })
   const state = h('select', { id: 'jobs-state' })
+  const looks = h('input', { type: 'checkbox', id: 'jobs-looks', checked: filters.looks === 'true', onchange: changed })
   const body = h('tbody')
+  const table = h('table', { class: 'list jobs' }, h('caption', { class: 'unseen' }, 'Jobs, newest first'),
+    h('thead', {}, h('tr', {}, ['State', 'Job', 'Model', 'Method', 'Answer', 'Tenant', 'Submitted', 'Took'].map(t =>
+      h('th', { scope: 'col', class: { Took: 'number', Tenant: 'tenant' }[t] }, t)))), body)
   const none = h('p', { class: 'empty', hidden: true })
   const where = h('span', { class: 'where' })
   const newer = h('button', { type: 'button', id: 'jobs-newer' }, '← Newer')
@@ -33,7 +39,7 @@ export async function jobs({ main, params, signal }) {
     looking?.abort()
     const mine = looking = new AbortController()
     signal.addEventListener('abort', () => mine.abort(), { once: true })
-    const ask = new URLSearchParams({ limit: page })
+    const ask = new URLSearchParams({ limit: page, glance: true, looks: false })
     for (const [name, value] of Object.entries(filters)) if (value) ask.set(name, value)
     let list
     try {
@@ -57,6 +63,7 @@ export async function jobs({ main, params, signal }) {
       state.value = filters.state
     }
     fill(list.jobs)
+    table.classList.toggle('of-nobody', !list.jobs.some(one => one.tenant))
     none.hidden = list.jobs.length > 0
     none.textContent = filters.job || filters.tenant || filters.state ? 'No job is like that.' : 'No jobs yet. Ask something.'
     if (told) say(`${list.total} jobs`)
@@ -84,6 +91,7 @@ export async function jobs({ main, params, signal }) {
     filters.job = text.value.trim()
     filters.tenant = tenant.value.trim()
     filters.state = state.value
+    filters.looks = looks.checked ? 'true' : ''
     filters.after = ''
     trail = []
     go(true)
@@ -113,9 +121,9 @@ export async function jobs({ main, params, signal }) {
   put(main,
     h('div', { class: 'head' }, h('h1', {}, 'Jobs'),
       h('form', { class: 'filters', role: 'search', onsubmit: e => e.preventDefault() },
-        h('label', {}, 'Job ', text), h('label', {}, 'Tenant ', tenant), h('label', {}, 'State ', state))),
-    h('div', { class: 'scroll' }, h('table', { class: 'list jobs' }, h('caption', { class: 'unseen' }, 'Jobs, newest first'),
-      h('thead', {}, h('tr', {}, ['State', 'Job', 'Tenant', 'Submitted', 'Took'].map(t => h('th', { scope: 'col', class: t === 'Took' ? 'number' : null }, t)))), body)),
+        h('label', {}, 'Job ', text), h('label', {}, 'Tenant ', tenant), h('label', {}, 'State ', state),
+        h('label', { class: 'check' }, looks, 'Questions of clicks, too'))),
+    h('div', { class: 'scroll' }, table),
     none,
     h('nav', { class: 'pager', 'aria-label': 'Pages' }, newer, where, older))
   await look()
@@ -124,17 +132,25 @@ export async function jobs({ main, params, signal }) {
 
 function makeRow(one) {
   const state = h('td')
+  const model = h('td', { class: 'model' })
+  const method = h('td', { class: 'method' })
+  const answer = h('td', { class: 'answer' })
   const when = h('td', { class: 'when' })
   const took = h('td', { class: 'number' })
-  const element = h('tr', {}, state,
-    h('td', { class: 'id' }, h('a', { href: '#/jobs/' + encodeURIComponent(one.job) }, one.job)),
+  const element = h('tr', {}, state, h('td', { class: 'id' }, h('a', { href: '#/jobs/' + segment(one.job) }, one.job)), model, method, answer,
     h('td', { class: 'tenant' }, one.tenant || ''), when, took)
   let shown = ''
   return {
     element,
     update(one) {
-      if (shown !== one.status) state.replaceChildren(badge(one.status))
-      shown = one.status
+      const now = JSON.stringify([one.status, one.glance])
+      if (shown !== now) {
+        put(state, badge(one.status))
+        put(model, modelText(one.glance || {}))
+        put(method, one.glance?.method || '')
+        put(answer, answerText(one.glance || {}))
+      }
+      shown = now
       const at = one.submitted || one.answered
       when.textContent = ago(at)
       when.title = clock(at)
@@ -142,6 +158,18 @@ function makeRow(one) {
         : one.submitted ? duration(Date.now() - one.submitted) : ''
     },
   }
+}
+
+const modelText = glance => glance.model ? modelOf(glance.model) : glance.variables ? count(glance.variables, 'variable') : ''
+
+// answerText is the first answer; an estimate looks like one.
+function answerText({ first, error, queries }) {
+  const wrong = error || first?.error
+  if (wrong) return h('span', { class: 'wrong', title: wrong.message }, errorOf(wrong.code))
+  if (!first) return ''
+  const more = queries > 1 ? h('span', { class: 'hint' }, ` and ${queries - 1} more`) : null
+  if (first.zero) return [first.exact ? 'Z = 0' : 'Z ≈ 0', more]
+  return first.log_z === null ? '' : [h('span', { class: first.exact ? 'exact' : 'estimate' }, 'ln Z ' + written(first)), more]
 }
 
 // lasted writes a time of which whole milliseconds are known.

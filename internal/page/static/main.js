@@ -8,6 +8,7 @@ import { graphView } from './graph.js'
 import { job } from './job.js'
 import { jobs } from './jobs.js'
 import { models } from './models.js'
+import { takeDrops } from './open.js'
 import { workers } from './workers.js'
 
 // views by the first part of the address.
@@ -56,7 +57,7 @@ function trouble(err) {
   say(err.message)
   return h('section', { class: 'trouble' },
     h('h1', {}, locked ? 'A key is needed' : 'This could not be shown'),
-    h('p', {}, err.message + (err.code ? ' (' + err.code + ')' : '')),
+    h('p', {}, err.message),
     locked ? h('button', { type: 'button', class: 'first', onclick: openKey }, 'Give a key')
       : h('button', { type: 'button', onclick: show }, 'Try again'))
 }
@@ -138,4 +139,5 @@ async function start() {
   await show()
 }
 
+takeDrops()
 start()

@@ -2,16 +2,17 @@
 
 import { access, ask, get, segment } from './api.js'
 import { alarm, h, later, put, say } from './dom.js'
-import { ago, bytes, clock, count, short } from './format.js'
+import { ago, bytes, clock, count } from './format.js'
+import { formatOf, kinds, opener, plainName, unpacked } from './open.js'
+import { modelOf } from './words.js'
 
 const most = 500
-const endings = { json: 'json', uai: 'uai', bif: 'bif', xmlbif: 'xmlbif', xml: 'xmlbif', xdsl: 'xdsl', net: 'net', hugin: 'net', dsc: 'dsc', cnf: 'cnf', wcnf: 'cnf' }
 
 // nameOf is what a model is called in requests.
 export const nameOf = m => m.name ? m.name + (m.version ? '@' + m.version : '') : m.digest
 
 export async function models({ main, signal }) {
-  const search = h('input', { id: 'models-text', type: 'search', placeholder: 'name, digest', autocomplete: 'off', spellcheck: 'false', oninput: later(draw, 120) })
+  const search = h('input', { id: 'models-text', type: 'search', placeholder: 'name, tenant', autocomplete: 'off', spellcheck: 'false', oninput: later(draw, 120) })
   const body = h('tbody')
   const none = h('p', { class: 'empty', hidden: true }, 'No models are registered.')
   const more = h('p', { class: 'hint' })
@@ -32,23 +33,22 @@ export async function models({ main, signal }) {
 
   function row(m) {
     const name = nameOf(m)
-    return h('tr', {}, h('td', { class: 'id' }, h('a', { href: '#/graph/model/' + segment(name) }, m.name ? name : short(m.digest))),
-      h('td', { class: 'id' }, h('code', { title: m.digest }, m.name ? short(m.digest) : '')),
+    return h('tr', {}, h('td', { class: 'id' }, h('a', { href: '#/graph/model/' + segment(name), title: m.digest }, modelOf(name))),
       h('td', { class: 'tenant' }, m.owner || '', m.by ? h('span', { class: 'hint' }, ' ' + m.by) : null),
       h('td', { class: 'when', title: m.time ? clock(m.time) : null }, m.time ? ago(m.time) : ''), h('td', { class: 'number' }, m.bytes ? bytes(m.bytes) : ''),
-      h('td', { class: 'does' }, access.ask ? h('a', { class: 'button', href: '#/ask/model/' + segment(name), 'aria-label': 'Ask ' + name }, 'Ask') : null, ' ',
-        access.change && !access.tenant ? h('button', { type: 'button', class: 'danger', 'aria-label': 'Remove ' + name, onclick: e => remove(m, e.target) }, 'Remove') : null))
+      h('td', { class: 'does' }, access.ask ? h('a', { class: 'button', href: '#/ask/model/' + segment(name), 'aria-label': 'Ask ' + modelOf(name) }, 'Ask') : null, ' ',
+        access.change && !access.tenant ? h('button', { type: 'button', class: 'danger', 'aria-label': 'Remove ' + modelOf(name), onclick: e => remove(m, e.target) }, 'Remove') : null))
   }
 
   async function remove(m, button) {
     if (!button.dataset.sure) { // once more, for it cannot be undone
       button.dataset.sure = 'yes'
       button.textContent = 'Really?'
-      return say('press again to remove ' + nameOf(m))
+      return say('press again to remove ' + modelOf(nameOf(m)))
     }
     try {
       await ask('DELETE', 'v1/models/' + segment(nameOf(m)))
-      say(nameOf(m) + ' is removed')
+      say(modelOf(nameOf(m)) + ' is removed')
       await look()
     } catch (err) {
       alarm(err.message)
@@ -57,9 +57,10 @@ export async function models({ main, signal }) {
 
   put(main, h('div', { class: 'head' }, h('h1', {}, 'Models'),
     h('form', { class: 'filters', role: 'search', onsubmit: e => e.preventDefault() }, h('label', {}, 'Find ', search))),
+  access.ask ? h('p', { class: 'row' }, opener(), h('span', { class: 'hint' }, 'or drop one anywhere on the page, to see and ask it. ' + kinds)) : null,
   access.change ? upload(look, await takesNames(signal)) : h('p', { class: 'hint' }, 'Models are put here with ', h('code', {}, 'btn model put'), ', or on this page with a key: ' + access.why + '.'),
   h('div', { class: 'scroll' }, h('table', { class: 'list models' }, h('caption', { class: 'unseen' }, 'Registered models, newest first'),
-    h('thead', {}, h('tr', {}, ['Model', 'Digest', 'Whose', 'Registered'].map(t => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'number' }, 'Size'),
+    h('thead', {}, h('tr', {}, ['Model', 'Whose', 'Registered'].map(t => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'number' }, 'Size'),
       h('th', { scope: 'col' }, h('span', { class: 'unseen' }, 'Action')))), body)), none, more)
   await look()
 }
@@ -71,7 +72,7 @@ function upload(done, names) {
   const button = h('button', { class: 'first', id: 'upload-go' }, 'Put')
   const says = h('p', { class: 'hint', role: 'status' })
   file.addEventListener('change', () => {
-    name.value = (file.files[0]?.name || '').replace(/\.gz$/, '').replace(/\.[a-z]+$/i, '').replace(/[^A-Za-z0-9_-]+/g, '-').slice(0, 64)
+    name.value = plainName(file.files[0]?.name || '').slice(0, 64)
   })
   return h('form', {
     class: 'upload', 'aria-label': 'Put a model', onsubmit: async e => {
@@ -80,7 +81,7 @@ function upload(done, names) {
       says.textContent = 'reading…'
       try {
         const put = await send(file.files[0], names && name.value.trim())
-        says.textContent = nameOf(put) + ' is registered'
+        says.textContent = modelOf(nameOf(put)) + ' is registered'
         file.value = name.value = ''
         await done()
       } catch (err) {
@@ -91,13 +92,12 @@ function upload(done, names) {
       }
     },
   }, h('label', {}, 'File ', file), names ? h('label', {}, 'Name ', name) : null, button, says,
-  h('p', { class: 'hint' }, 'BIF, XMLBIF, XDSL, NET, DSC, UAI, CNF or native JSON; .gz too.'))
+  h('p', { class: 'hint' }, 'Registered, it can be asked by its name from anywhere.'))
 }
 
 async function send(file, name) {
-  const ending = file.name.replace(/\.gz$/, '').split('.').pop().toLowerCase()
-  const format = endings[ending] ? '?format=' + endings[ending] : ''
-  const body = file.name.endsWith('.gz') ? await new Response(file.stream().pipeThrough(new DecompressionStream('gzip'))).blob() : file
+  const format = formatOf(file.name) ? '?format=' + formatOf(file.name) : ''
+  const body = await unpacked(file)
   return ask(name ? 'PUT' : 'POST', 'v1/models' + (name ? '/' + segment(name) : '') + format, { body, type: 'application/octet-stream' })
 }
 

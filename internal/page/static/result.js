@@ -4,6 +4,7 @@ import { estimates } from './chart.js'
 import { h, put } from './dom.js'
 import { bytes, count, decimals, digits, duration, probability, rounded, whole } from './format.js'
 import { named } from './names.js'
+import { during, errorOf, stages } from './words.js'
 
 const most = { variables: 60, cells: 64, samples: 50 }
 
@@ -48,7 +49,7 @@ export function results(element) {
   function result(r, about) {
     const name = labels(about.graph)
     if (r.status !== 'ok') {
-      return [h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', {}, r.error.code), ' in ', r.error.stage || 'nobody'),
+      return [h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', { title: r.error.code }, errorOf(r.error.code)), during(r.error.stage)),
         h('p', { class: 'message' }, r.error.message))]
     }
     return [
@@ -128,17 +129,23 @@ export function between(b) {
   return sides + ' nats' + (b.level < 1 ? ' with probability ' + digits(b.level, 6) : '') + ': ' + b.how
 }
 
-// trust writes ln Z so that an estimate never looks like an exact number, and says how far it is to be trusted.
+// written is ln Z so that an estimate never looks like an exact number.
+export function written(r) {
+  if (r.exact) return '= ' + decimals(r.log_z)
+  return r.uncertainty === null ? '≈ ' + digits(r.log_z, 6) + ' ± ?' : '≈ ' + rounded(r.log_z, r.uncertainty) + ' ± ' + digits(r.uncertainty, 2)
+}
+
+// trust is ln Z with how good it is.
 export function trust(r) {
-  if (r.exact) return ['= ' + decimals(r.log_z), h('span', { class: 'mark exact' }, 'exact'), 'up to rounding; log10 Z = ' + decimals(r.log10_z)]
+  if (r.exact) return [written(r), h('span', { class: 'mark exact' }, 'exact'), 'up to rounding; log10 Z = ' + decimals(r.log10_z)]
   if (r.uncertainty !== null) {
-    return ['≈ ' + rounded(r.log_z, r.uncertainty) + ' ± ' + digits(r.uncertainty, 2), h('span', { class: 'mark estimate' }, 'estimate'),
+    return [written(r), h('span', { class: 'mark estimate' }, 'estimate'),
       'uncertain by about ' + digits(r.uncertainty, 2) + ' nats' + (r.ended ? '; ' + r.ended : '')]
   }
   let text = 'of unknown quality'
   if (r.residual !== null && r.ln_explained !== null) text += '; residual ' + digits(r.residual, 6) + ', ln explained ' + digits(r.ln_explained, 6)
   if (r.cancellation_digits !== null) text += '; ' + r.cancellation_digits.toFixed(1) + ' digits cancelled'
-  return ['≈ ' + digits(r.log_z, 6) + ' ± ?', h('span', { class: 'mark guess' }, 'estimate'), text]
+  return [written(r), h('span', { class: 'mark guess' }, 'estimate'), text]
 }
 
 // conflict says which observations cannot be together.
@@ -266,8 +273,7 @@ function machinery(r) {
   add('cache', r.cache)
   const t = r.timings_ms
   if (t?.total !== undefined) {
-    add('time', duration(t.total) + ' (' + ['reparam-worker', 'learn-worker', 'contract-worker', 'aggregator', 'reparam', 'learn', 'contract']
-      .filter(s => t[s] !== undefined).map(s => s + ' ' + duration(t[s])).join(', ') + ')')
+    add('time', duration(t.total) + ' (' + Object.entries(stages).filter(([s]) => t[s] !== undefined).map(([s, word]) => word + ' ' + duration(t[s])).join(', ') + ')')
   }
   return h('section', { 'aria-labelledby': 'plan-title' }, h('h3', { id: 'plan-title' }, 'Plan and run'), h('dl', { class: 'facts' }, facts))
 }

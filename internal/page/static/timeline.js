@@ -2,9 +2,9 @@
 
 import { h, put, s } from './dom.js'
 import { count, duration } from './format.js'
+import { stages } from './words.js'
 
 const most = 200 // tasks that are drawn
-const names = { 'reparam-worker': 'reparam', 'learn-worker': 'learn', 'contract-worker': 'contract', aggregator: 'aggregate' }
 
 export function timeline(element, job) {
   const spans = job.timeline || []
@@ -13,7 +13,7 @@ export function timeline(element, job) {
   const known = spans.filter(x => x.queued_ms !== null && x.ended_ms !== null)
   const end = Math.max(...known.map(x => x.ended_ms), job.answered && job.submitted ? job.answered - job.submitted : 0, 1e-3)
   const rows = spans.slice(0, most)
-  const label = x => (names[x.stage] || x.stage) + (x.chunk !== null ? ` ${x.chunk + 1}/${x.of}` : '')
+  const label = x => (stages[x.stage] || x.stage) + (x.chunk !== null ? ` ${x.chunk + 1}/${x.of}` : '')
   put(element, h('div', { class: 'head' }, h('h2', { id: 'time-title' }, 'Timeline'),
     h('span', { class: 'legend' }, h('span', { class: 'swatch queue' }), ' queue ', h('span', { class: 'swatch work' }), ' work')),
   h('div', { class: 'scroll' }, h('table', { class: 'timeline' },

@@ -1,0 +1,60 @@
+// A model file that somebody opens: it is asked for all posteriors as a job of its own, and shown as a graph. Nothing is registered.
+
+import { access, ask, segment } from './api.js'
+import { alarm, h, say } from './dom.js'
+
+const endings = { json: 'json', uai: 'uai', bif: 'bif', xmlbif: 'xmlbif', xml: 'xmlbif', xdsl: 'xdsl', net: 'net', hugin: 'net', dsc: 'dsc', cnf: 'cnf', wcnf: 'cnf' }
+
+export const kinds = 'BIF, XMLBIF, XDSL, NET, DSC, UAI, CNF or native JSON; .gz too.'
+
+// formatOf is the format that the ending of a file's name says; undefined without.
+export const formatOf = name => endings[name.replace(/\.gz$/, '').split('.').pop().toLowerCase()]
+
+// plainName is a file's name without endings, as names of models and jobs can be.
+export const plainName = name => name.replace(/\.gz$/, '').replace(/\.[a-z]+$/i, '').replace(/[^A-Za-z0-9_-]+/g, '-')
+
+// unpacked is a file, decompressed where it ends in .gz.
+export async function unpacked(file) {
+  return file.name.endsWith('.gz') ? new Response(file.stream().pipeThrough(new DecompressionStream('gzip'))).blob() : file
+}
+
+// openFile asks and shows a model file.
+export async function openFile(file) {
+  if (!access.ask) return alarm('A file cannot be opened: ' + (access.why || 'the key may read only'))
+  say('opening ' + file.name)
+  try {
+    const text = await (await unpacked(file)).text()
+    const job = (plainName(file.name).slice(0, 48) || 'file') + '-' + Math.floor(Math.random() * 36 ** 6).toString(36).padStart(6, '0')
+    const asked = await ask('POST', 'v1/infer', { body: { job, text, format: formatOf(file.name), marginals: true, async: true, deadline_ms: 30000 } })
+    location.hash = '#/graph/job/' + segment(asked.job)
+  } catch (err) {
+    alarm(file.name + ': ' + err.message)
+  }
+}
+
+// opener is a button for a file.
+export function opener() {
+  const input = h('input', { type: 'file', id: 'open-file', class: 'unseen', tabindex: -1, 'aria-label': 'Model file', onchange: () => input.files[0] && openFile(input.files[0]) })
+  return [h('button', { type: 'button', class: 'first', id: 'open-button', onclick: () => input.click() }, 'Open a file'), input]
+}
+
+// takeDrops opens what is dropped anywhere on the page.
+export function takeDrops() {
+  const carries = event => event.dataTransfer?.types.includes('Files')
+  const shade = h('div', { id: 'shade', hidden: true }, h('p', {}, 'Drop a model file to open it'))
+  document.body.append(shade)
+  document.addEventListener('dragover', event => {
+    if (!carries(event)) return
+    event.preventDefault()
+    shade.hidden = false
+  })
+  document.addEventListener('dragleave', event => {
+    if (!event.relatedTarget) shade.hidden = true
+  })
+  document.addEventListener('drop', event => {
+    shade.hidden = true
+    if (!carries(event) || event.target.matches?.('input[type="file"]')) return
+    event.preventDefault()
+    if (event.dataTransfer.files[0]) openFile(event.dataTransfer.files[0])
+  })
+}
