@@ -28,6 +28,8 @@ var bodies = map[string]reflect.Type{
 	"Progress":      reflect.TypeFor[gateway.Progress](),
 	"Span":          reflect.TypeFor[gateway.Span](),
 	"JobLine":       reflect.TypeFor[gateway.JobLine](),
+	"Glance":        reflect.TypeFor[gateway.Glance](),
+	"First":         reflect.TypeFor[gateway.First](),
 	"Jobs":          reflect.TypeFor[gateway.Jobs](),
 	"Status":        reflect.TypeFor[gateway.Status](),
 	"Access":        reflect.TypeFor[gateway.Access](),

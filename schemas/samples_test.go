@@ -69,6 +69,7 @@ var messages = []func() wire.Message{
 	func() wire.Message { return new(message.End) },
 	func() wire.Message { return new(message.Room) },
 	func() wire.Message { return new(message.Serves) },
+	func() wire.Message { return new(message.Here) },
 	func() wire.Message { return new(wire.Graph) },
 	func() wire.Message { return new(wire.Unanswered) },
 }

@@ -97,9 +97,9 @@ var removes = map[string][]string{
 }
 
 // asStage adds what every stage needs: it looks at streams and consumers, takes the messages of its own, reads what is stored, and
-// writes blobs, dead letters, and messages that start or end a job. Its progress is for all subscribers.
+// writes blobs, dead letters, and messages that start or end a job. Its progress, and that it is there, are for all subscribers.
 func (r *Role) asStage() {
-	r.Says = append(r.Says, of(progress)...)
+	r.Says = append(r.Says, of(progress, "here")...)
 	r.Publish = append(r.Publish, of("blob.>", "dlq."+r.Name+".>", "redrive.>", "end.>")...)
 	r.Publish = append(r.Publish, looks()...)
 	r.Publish = append(r.Publish, api("DIRECT.GET.>", "STREAM.MSG.GET.*")...)
@@ -143,7 +143,7 @@ func client() Role {
 	r := Role{
 		Name:      Client,
 		Publish:   of("model.*.*", "cancel.*", "timer.*.*", "infer", "room.*", "blob.*", "graph.*"),
-		Subscribe: of("done.*", "progress.*"),
+		Subscribe: of("done.*", "progress.*", "here"),
 	}
 	r.Publish = append(r.Publish, looks()...)
 	r.Publish = append(r.Publish, api("DIRECT.GET.>")...)

@@ -162,6 +162,7 @@ var publishes = map[string]string{
 	"btn.v1.done.job":                  "operator",
 	"btn.v1.done.acme.job":             "operator",
 	"btn.v1.progress.job":              "operator " + stages,
+	"btn.v1.here":                      "operator " + stages,
 	"btn.v1.progress.acme.job":         "operator " + stages,
 	"btn.v1.cancel.job":                "operator client",
 	"btn.v1.cancel.acme.job":           "operator acme",
@@ -223,6 +224,7 @@ var hears = map[string]string{
 	"btn.v1.done.acme.job":          "operator reparam-worker acme",
 	"btn.v1.progress.job":           "operator", // of stages: TestWhoHearsStages
 	"btn.v1.progress.acme.job":      "operator",
+	"btn.v1.here":                   "operator",
 	"btn.v1.answer.acme.job":        "operator",
 	"btn.v1.serves":                 "operator", // others hear it from the account of contract-workers
 	"btn.v1.model.2.acme.job":       "operator",
@@ -337,6 +339,7 @@ func TestWhoHearsStages(t *testing.T) {
 	for _, c := range []struct{ speakers, subject, hearers string }{
 		{"contract-worker", "btn.v1.serves", "contract-worker learn-worker operator"},
 		{"reparam-worker learn-worker contract-worker aggregator", "btn.v1.progress.job", "operator client"},
+		{"reparam-worker learn-worker contract-worker aggregator", "btn.v1.here", "operator client"},
 		{"reparam-worker learn-worker contract-worker aggregator", "btn.v1.progress.acme.job", "operator acme"},
 	} {
 		for _, name := range strings.Fields(c.speakers) {

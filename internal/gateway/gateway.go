@@ -99,6 +99,7 @@ type Gateway struct {
 	glances  memo.LRU[string, *Glance]
 	board    board
 	watcher  watcher
+	roll     roll
 	metrics  *metrics
 	mux      *http.ServeMux
 	requests shares
@@ -135,6 +136,11 @@ func New(c Config) (*Gateway, error) {
 	if own := c.Connect.Tenant; own != "" {
 		g.board.subject = wire.ProgressSubject(own + ".*")
 	}
+	if c.Connect.Tenant == "" { // a tenant may not look at the queues either
+		if err := g.roll.listen(c.Connect.NC); err != nil {
+			return nil, err
+		}
+	}
 	for _, r := range g.routes() {
 		g.mux.Handle(r.Method+" "+r.Path, g.guarded(r))
 	}
@@ -159,6 +165,7 @@ func (c Connection) bus(tenant string) (*bus.Bus, error) {
 func (g *Gateway) Close() {
 	close(g.ended)
 	g.board.rest()
+	g.roll.rest()
 }
 
 // route is one operation.

@@ -306,6 +306,10 @@ func TestStatus(t *testing.T) {
 	if len(st.Lanes) != 16 || len(st.Streams) == 0 || st.Access.Keys || st.Version == "" {
 		t.Errorf("%+v", st)
 	}
+	want[Answer](s, 200, "POST", "/v1/infer", `{"model": `+rain+`}`)
+	eventually(s, "/v1/status", func(st Status) bool {
+		return !slices.ContainsFunc(st.Stages, func(x StageStatus) bool { return x.Workers != 1 || len(x.Versions) != 1 || x.Rate <= 0 })
+	})
 }
 
 // TestWhatIsRefused: nothing of it reaches the workers, of which there are none.

@@ -126,7 +126,7 @@ func (g *Gateway) readWhole(ctx context.Context, stream, subject string, into wi
 
 // ask notes what was asked.
 func (of *Glance) ask(r *wire.Request) {
-	of.Queries, of.Method = len(r.Queries), r.Settings.Method
+	of.Queries, of.Method = len(r.Queries), r.Settings.WithDefaults().Method
 	switch {
 	case form.IsDigest(r.ModelDigest):
 		of.Model = r.ModelDigest

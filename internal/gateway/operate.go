@@ -42,6 +42,12 @@ type StageStatus struct {
 	Seconds  float64 `json:"seconds"`  // of one worker, at what workers measured last
 	Working  int     `json:"working"`  // messages that are in work
 	Asking   int     `json:"asking"`   // requests of workers that wait for a message: without these and those nobody works
+
+	// Of workers that said that they are there, since the gateway began: their number, their versions, and the messages a second that
+	// all of them brought to their end in the last minute.
+	Workers  int      `json:"workers,omitempty"`
+	Versions []string `json:"versions,omitempty"`
+	Rate     float64  `json:"rate,omitempty"`
 }
 
 // LaneStatus is what waits in a lane.
@@ -82,6 +88,7 @@ func (g *Gateway) status(c *call) error {
 	if err != nil {
 		return err
 	}
+	s.Stages = g.roll.add(s.Stages, time.Now())
 	s.Version = telemetry.ThisBuild().String()
 	s.Access = Access{Keys: g.config.Keys != nil, Tenant: c.who.Tenant, ReadOnly: c.who.ReadOnly}
 	return c.json(http.StatusOK, s)
@@ -110,7 +117,9 @@ func (w *watcher) status(ctx context.Context, b *bus.Bus, log *slog.Logger) (Sta
 	s := Status{Stages: []StageStatus{}, Lanes: []LaneStatus{}, Streams: []StreamFill{}}
 	for _, name := range stage.Names() {
 		l := loads[name]
-		s.Stages = append(s.Stages, StageStatus{name, l.Messages, l.Flops, l.Seconds, stages[name].Working, stages[name].Asking})
+		s.Stages = append(s.Stages, StageStatus{
+			Stage: name, Messages: l.Messages, Flops: l.Flops, Seconds: l.Seconds, Working: stages[name].Working, Asking: stages[name].Asking,
+		})
 	}
 	for lane, l := range lanes {
 		s.Lanes = append(s.Lanes, LaneStatus{lane, l.Waiting, l.Working, l.Asking})

@@ -20,6 +20,7 @@ type Meter struct {
 	large   tally
 	stamped time.Time // when stamp last said something
 	said    message.Work
+	done    int64 // messages that came to their end
 }
 
 // tally sums over the last meterOver seconds of charges, older ones exponentially less.
@@ -63,12 +64,21 @@ func (m *Meter) end(begun, flops float64, worked bool) (seconds float64) {
 	seconds = m.each - begun
 	switch {
 	case !worked:
+		return seconds
 	case flops > message.SmallFlops:
 		m.large.add(flops, seconds)
 	default:
 		m.small.add(flops, seconds)
 	}
+	m.done++
 	return seconds
+}
+
+// Done returns the number of messages that came to their end since the process began.
+func (m *Meter) Done() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.done
 }
 
 // Work returns what messages have cost lately.

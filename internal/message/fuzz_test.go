@@ -59,6 +59,7 @@ func FuzzDeadline(f *testing.F)   { fuzzMessage(f, new(wire.Deadline)) }
 func FuzzDeadLetter(f *testing.F) { fuzzMessage(f, new(DeadLetter)) }
 func FuzzRoom(f *testing.F)       { fuzzMessage(f, new(Room)) }
 func FuzzServes(f *testing.F)     { fuzzMessage(f, new(Serves)) }
+func FuzzHere(f *testing.F)       { fuzzMessage(f, new(Here)) }
 func FuzzEnd(f *testing.F)        { fuzzMessage(f, new(End)) }
 func FuzzRedrive(f *testing.F)    { fuzzMessage(f, new(Redrive)) }
 func FuzzGraph(f *testing.F)      { fuzzMessage(f, new(wire.Graph)) }

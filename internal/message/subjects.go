@@ -35,6 +35,7 @@ const (
 	KindGraph    Kind = "graph"    // graph.<digest>: a registered model
 	KindRoom     Kind = "room"     // room.<lane>: request and reply, nothing is stored under it
 	KindServes   Kind = "serves"   // serves: what contract-workers say of themselves, nothing is stored
+	KindHere     Kind = "here"     // here: what workers of all stages say of themselves to people, nothing is stored
 	// infer, infer.<owner>: request and reply, nothing is stored under it
 	KindInfer Kind = "infer"
 )
@@ -137,8 +138,8 @@ func (s Subject) String() string {
 			return wire.InferSubject + "." + s.Owner
 		}
 		return wire.InferSubject
-	case KindServes:
-		return ServesSubject
+	case KindServes, KindHere:
+		return wire.Prefix + string(s.Kind)
 	}
 	return head + s.Job
 }
@@ -163,6 +164,7 @@ var layouts = map[Kind]string{
 	KindGraph:    "d",
 	KindRoom:     "l",
 	KindServes:   "",
+	KindHere:     "",
 	KindInfer:    "",
 }
 
@@ -242,6 +244,9 @@ func RoomSubject(lane int) string { return Subject{Kind: KindRoom, Lane: lane}.S
 
 // ServesSubject is where contract-workers say that they work, and of which numeric kind they are.
 const ServesSubject = wire.Prefix + string(KindServes)
+
+// HereSubject is where workers of all stages say that they are there, for people.
+const HereSubject = wire.Prefix + string(KindHere)
 
 // KeepPrefix begins the subjects of a tenant's requests that a worker store a blob or a model; the rest is as in the subject of the
 // stored message.

@@ -30,6 +30,7 @@ func TestSubjects(t *testing.T) {
 		RoomSubject(15):               {Kind: KindRoom, Lane: 15},
 		wire.InferSubject:             {Kind: KindInfer},
 		ServesSubject:                 {Kind: KindServes},
+		HereSubject:                   {Kind: KindHere},
 
 		wire.ModelSubject(3, "acme.a"):          {Kind: KindModel, Lane: 3, Owner: "acme", Job: "acme.a"},
 		TaskSubject(3, "acme.a", 64, 63):        {Kind: KindTask, Lane: 3, Owner: "acme", Job: "acme.a", N: 64, K: 63},

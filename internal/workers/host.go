@@ -129,6 +129,7 @@ func (h *Host) Worker(name string) (*Worker, error) {
 	default:
 		return nil, fmt.Errorf("pipeline: no stage %q", name)
 	}
+	w.beside = append(w.beside, w.here)
 
 	return w, nil
 }

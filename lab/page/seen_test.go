@@ -79,7 +79,8 @@ func TestAddress(t *testing.T) {
 	seen := factorgraph.Observe(map[int]int{dysp: 1})
 	seen.Soft = []factorgraph.Likelihood{{Var: smoke, Weights: []float64{0.25, 1}}}
 	passed.says(m, query.Query{Evidence: seen, MPE: true})
-	passed.wait(`[...document.querySelectorAll('.evidence li span')].map(e => e.textContent).join('; ') === 'dysp = yes; smoke: no 0.25, yes 1'`)
+	passed.wait(`[...document.querySelectorAll('.evidence li span')].map(e => e.textContent).join('; ')
+		=== 'dysp = yes; smoke: no 0.25, yes 1'`)
 	passed.click("#clear")
 	passed.wait(`location.hash === $1`, hash+"?mpe=true")
 	passed.says(m, query.Query{MPE: true})
@@ -140,7 +141,8 @@ func TestConditionalTable(t *testing.T) {
 		t.Errorf("the table says %q, the file %q", got, want)
 	}
 	p.click(`.node[data-variable="4"] [data-state="1"]`) // bronc
-	p.wait(`document.querySelector('.choice legend').textContent === 'bronc' && document.querySelector('.numbers caption').textContent === 'P(bronc | smoke)'`)
+	p.wait(`document.querySelector('.choice legend').textContent === 'bronc'
+		&& document.querySelector('.numbers caption').textContent === 'P(bronc | smoke)'`)
 	p.click(`.node[data-variable="7"] .name`)
 	p.wait(`[...document.querySelectorAll('.numbers tbody tr')].map(r => r.className === 'now').join() === 'false,false,true,true'`)
 	p.shot("graph-table-light-1280")
@@ -169,7 +171,8 @@ func TestMostProbable(t *testing.T) {
 	p.says(m, query.Query{Evidence: seen, MPE: true})
 	r, err := infer.Run(t.Context(), infer.Request{Model: m, Queries: []query.Query{{Evidence: seen, MPE: true}}}, nil)
 	p.must(err)
-	marked := eval[[]int](p, `[...document.querySelectorAll('.node')].map(e => Number(e.querySelector('.best').closest('[data-state]').dataset.state))`)
+	marked := eval[[]int](p, `[...document.querySelectorAll('.node')]
+		.map(e => Number(e.querySelector('.best').closest('[data-state]').dataset.state))`)
 	if fmt.Sprint(marked) != fmt.Sprint(r[0].MPE.Assignment) {
 		t.Errorf("%v is marked, %v is the most probable", marked, r[0].MPE.Assignment)
 	}

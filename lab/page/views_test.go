@@ -150,7 +150,8 @@ func TestViews(t *testing.T) {
 	p.look("ask", "#/ask/model/"+asia[:12], `document.querySelectorAll('datalist option').length === 8`)
 	p.look("dead-letters", "#/dead-letters", `document.querySelectorAll('.dead tbody tr').length === 1`)
 	p.look("workers", "#/workers", `document.querySelectorAll('.stages tbody tr').length === 4
-		&& document.querySelectorAll('.lane').length === 16`)
+		&& document.querySelectorAll('.queues .queue').length === 16
+		&& document.querySelectorAll('.stages .state.ok').length === 4`)
 	p.allow("status of 404")
 	p.look("nothing", "#/jobs/nobody", `document.querySelector('.trouble')`)
 }

@@ -1,4 +1,4 @@
-// Dead letters: what stages gave up, and starting those jobs again.
+// Dead letters: messages that steps of jobs gave up, and starting those jobs again.
 
 import { access, ask, get, segment } from './api.js'
 import { alarm, every, h, later, put, say } from './dom.js'
@@ -10,7 +10,7 @@ const most = 500
 export async function deadLetters({ main, signal }) {
   const search = h('input', { id: 'dead-text', type: 'search', placeholder: 'job, tenant, error', autocomplete: 'off', spellcheck: 'false', oninput: later(draw, 150) })
   const body = h('tbody')
-  const none = h('p', { class: 'empty', hidden: true }, 'No dead letters: no stage gave anything up.')
+  const none = h('p', { class: 'empty', hidden: true }, 'Nothing was given up.')
   const more = h('p', { class: 'hint' })
   let all = []
   let shown = null
@@ -20,7 +20,7 @@ export async function deadLetters({ main, signal }) {
     const fitting = all.filter(l => [l.job, l.tenant || '', l.stage, l.error.code, l.error.message].some(f => f.toLowerCase().includes(text)))
     put(body, fitting.slice(0, most).map(row))
     none.hidden = all.length > 0
-    more.textContent = fitting.length > most ? `The ${most} newest of ${count(fitting.length, 'dead letter')}.` : fitting.length < all.length ? `${fitting.length} of ${all.length}` : ''
+    more.textContent = fitting.length > most ? `The ${most} newest of ${count(fitting.length, 'message')}.` : fitting.length < all.length ? `${fitting.length} of ${all.length}` : ''
   }
 
   function row(l) {
@@ -53,12 +53,12 @@ export async function deadLetters({ main, signal }) {
     draw()
   }
 
-  put(main, h('div', { class: 'head' }, h('h1', {}, 'Dead letters'),
+  put(main, h('div', { class: 'head' }, h('h1', {}, 'Given up'),
     h('form', { class: 'filters', role: 'search', onsubmit: e => e.preventDefault() }, h('label', {}, 'Find ', search))),
-  h('p', { class: 'hint' }, 'Messages that a stage gave up. A replay starts the job again from its stored model, once the cause is gone.'
+  h('p', { class: 'hint' }, 'Messages that a step of a job gave up after several tries (dead letters). A replay starts the job again from its stored model, once the cause is gone.'
     + (access.change ? '' : ' Replaying needs a key: ' + access.why + '.')),
-  h('div', { class: 'scroll' }, h('table', { class: 'list dead' }, h('caption', { class: 'unseen' }, 'Dead letters, newest first'),
-    h('thead', {}, h('tr', {}, ['When', 'Job', 'Stage', 'Error'].map(t => h('th', { scope: 'col' }, t)),
+  h('div', { class: 'scroll' }, h('table', { class: 'list dead' }, h('caption', { class: 'unseen' }, 'What was given up, newest first'),
+    h('thead', {}, h('tr', {}, ['When', 'Job', 'Step', 'Error'].map(t => h('th', { scope: 'col' }, t)),
       h('th', { scope: 'col', class: 'number' }, 'Tries'), h('th', { scope: 'col' }, h('span', { class: 'unseen' }, 'Action')))), body)), none, more)
   await look()
   every(5000, signal, () => look().catch(err => say(err.message)))

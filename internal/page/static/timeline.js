@@ -17,8 +17,8 @@ export function timeline(element, job) {
   put(element, h('div', { class: 'head' }, h('h2', { id: 'time-title' }, 'Timeline'),
     h('span', { class: 'legend' }, h('span', { class: 'swatch queue' }), ' queue ', h('span', { class: 'swatch work' }), ' work')),
   h('div', { class: 'scroll' }, h('table', { class: 'timeline' },
-    h('caption', { class: 'unseen' }, 'Stages and tasks: when, how long in the queue, how long at work'),
-    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Stage'), h('th', { scope: 'col', class: 'scale' }, h('span', {}, '0'), h('span', {}, duration(end))),
+    h('caption', { class: 'unseen' }, 'Steps and tasks: when, how long in the queue, how long at work'),
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Step'), h('th', { scope: 'col', class: 'scale' }, h('span', {}, '0'), h('span', {}, duration(end))),
       h('th', { scope: 'col' }, 'Queue'), h('th', { scope: 'col' }, 'Work'))),
     h('tbody', {}, rows.map(x => {
       const whole = x.queued_ms !== null && x.ended_ms !== null

@@ -23,3 +23,10 @@ export const during = stage => stages[stage] ? ' while ' + stages[stage] : place
 
 // modelOf is what a model is called that may have a digest alone.
 export const modelOf = name => /^[0-9a-f]{6,64}$/.test(name) ? 'without a name, ' + name.slice(0, 6) : name
+
+// stores are what streams hold.
+export const stores = {
+  BTN_MODEL: 'jobs', BTN_NETWORK: 'prepared jobs', BTN_TASK: 'tasks', BTN_PARTIAL: 'results of tasks', BTN_ANSWER: 'answers', BTN_BLOB: 'large messages',
+  OBJ_BTN_BLOB: 'very large messages', BTN_DLQ: 'what was given up', BTN_CONTROL: 'cancels and restarts', BTN_DEADLINE: 'deadlines', BTN_GRAPH: 'registered models',
+  OBJ_BTN_GRAPH: 'large registered models',
+}
