@@ -145,7 +145,7 @@ func TestConditionalTable(t *testing.T) {
 		&& document.querySelector('.numbers caption').textContent === 'P(bronc | smoke)'`)
 	p.click(`.node[data-variable="7"] .name`)
 	p.wait(`[...document.querySelectorAll('.numbers tbody tr')].map(r => r.className === 'now').join() === 'false,false,true,true'`)
-	p.shot("graph-table-light-1280")
+	p.shot("graph-table-light-1440")
 
 	var put gateway.Model
 	s.ask(201, "POST", "/v1/models", grid(2), &put) // no Bayesian network
@@ -177,7 +177,10 @@ func TestMostProbable(t *testing.T) {
 		t.Errorf("%v is marked, %v is the most probable", marked, r[0].MPE.Assignment)
 	}
 	p.wait(`document.querySelector('.most-probable').textContent.includes($1)`, fmt.Sprintf("ln weight %.10f nats", r[0].MPE.LnWeight))
-	p.shot("graph-mpe-light-1280")
+	p.click(".table summary")
+	p.click(".soft summary")
+	p.wait(`document.querySelector('.numbers caption') && document.querySelector('#weight-7-1').checkVisibility()`)
+	p.shot("graph-mpe-light-1440")
 	p.click("#show-mpe")
 	p.wait(`!document.querySelector('.node .best') && !document.querySelector('.most-probable')`)
 }
@@ -204,7 +207,7 @@ func TestSoftEvidence(t *testing.T) {
 	}
 	p.says(m, weighed(0.6))
 	p.wait(`document.activeElement.id === $1 && location.hash === $2`, slider, hash+"?likelihood=xray=0.6,1")
-	p.shot("graph-soft-light-1280")
+	p.shot("graph-soft-light-1440")
 	p.key("Home")
 	p.says(m, weighed(0))
 	p.key("End")

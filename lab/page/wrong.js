@@ -32,5 +32,9 @@
     if (ratio < 4.5) found.push('contrast ' + ratio.toFixed(2) + ': ' + walker.currentNode.textContent.slice(0, 40))
   }
   if (document.documentElement.scrollWidth > innerWidth) found.push('wider than the window: ' + document.documentElement.scrollWidth)
+  for (const e of document.querySelectorAll('table.jobs, table.cards, table.timeline, table.posterior')) {
+    const box = e.parentElement
+    if (box.scrollWidth > box.clientWidth) found.push('cut off: ' + e.className)
+  }
   return found
 })()

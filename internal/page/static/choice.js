@@ -29,7 +29,7 @@ export function choice(element, graph, of, { observe, weigh, show }) {
     const name = `value-${v}`
     const option = (x, text, chance) => h('label', { class: 'option' },
       h('input', { type: 'radio', name, id: `${name}-${x}`, checked: x < 0 ? !now : now?.value === x, disabled: !access.ask, onchange: () => observe(v, x) }),
-      h('span', { class: 'text' }, text, x >= 0 && x === best ? h('span', { class: 'best' }, ' ▸ most probable') : null),
+      h('span', { class: 'text' }, text, x >= 0 && x === best ? h('span', { class: 'best' }, ' ▸', h('span', { class: 'unseen' }, ' most probable')) : null),
       chance === undefined ? null : [h('span', { class: 'bar' }, h('span', { class: 'fill', 'width%': 100 * chance })),
         h('span', { class: 'number' }, (exact ? '' : '≈ ') + probability(chance))])
     return h('fieldset', { class: 'choice' + (exact ? '' : ' estimate') }, h('legend', {}, of.name(v)), option(-1, 'not observed'),

@@ -28,7 +28,7 @@ export async function deadLetters({ main, signal }) {
     return h('tr', {}, h('td', { class: 'when', title: clock(l.time) }, ago(l.time)),
       h('td', { class: 'id' }, h('a', { href: '#/jobs/' + segment(l.job) }, l.job), l.tenant ? h('div', { class: 'hint' }, l.tenant) : null),
       h('td', {}, stages[l.stage] || l.stage), h('td', { class: 'what' }, h('strong', { title: l.error.code }, errorOf(l.error.code)), ' ', h('span', { class: 'message' }, l.error.message)),
-      h('td', { class: 'number' }, String(l.deliveries)),
+      h('td', { class: 'number', 'data-of': 'tries' }, String(l.deliveries)),
       h('td', {}, access.change ? h('button', { type: 'button', id, 'aria-label': 'Replay job ' + l.job, onclick: e => replay(l, e.target) }, 'Replay') : null))
   }
 
@@ -57,7 +57,7 @@ export async function deadLetters({ main, signal }) {
     h('form', { class: 'filters', role: 'search', onsubmit: e => e.preventDefault() }, h('label', {}, 'Find ', search))),
   h('p', { class: 'hint' }, 'Messages that a step of a job gave up after several tries (dead letters). A replay starts the job again from its stored model, once the cause is gone.'
     + (access.change ? '' : ' Replaying needs a key: ' + access.why + '.')),
-  h('div', { class: 'scroll' }, h('table', { class: 'list dead' }, h('caption', { class: 'unseen' }, 'What was given up, newest first'),
+  h('div', { class: 'scroll' }, h('table', { class: 'list cards dead' }, h('caption', { class: 'unseen' }, 'What was given up, newest first'),
     h('thead', {}, h('tr', {}, ['When', 'Job', 'Step', 'Error'].map(t => h('th', { scope: 'col' }, t)),
       h('th', { scope: 'col', class: 'number' }, 'Tries'), h('th', { scope: 'col' }, h('span', { class: 'unseen' }, 'Action')))), body)), none, more)
   await look()

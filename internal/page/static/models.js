@@ -59,7 +59,7 @@ export async function models({ main, signal }) {
     h('form', { class: 'filters', role: 'search', onsubmit: e => e.preventDefault() }, h('label', {}, 'Find ', search))),
   access.ask ? h('p', { class: 'row' }, opener(), h('span', { class: 'hint' }, 'or drop one anywhere on the page, to see and ask it. ' + kinds)) : null,
   access.change ? upload(look, await takesNames(signal)) : h('p', { class: 'hint' }, 'Models are put here with ', h('code', {}, 'btn model put'), ', or on this page with a key: ' + access.why + '.'),
-  h('div', { class: 'scroll' }, h('table', { class: 'list models' }, h('caption', { class: 'unseen' }, 'Registered models, newest first'),
+  h('div', { class: 'scroll' }, h('table', { class: 'list cards models' }, h('caption', { class: 'unseen' }, 'Registered models, newest first'),
     h('thead', {}, h('tr', {}, ['Model', 'Whose', 'Registered'].map(t => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'number' }, 'Size'),
       h('th', { scope: 'col' }, h('span', { class: 'unseen' }, 'Action')))), body)), none, more)
   await look()

@@ -14,12 +14,12 @@ export async function workers({ main, signal }) {
   const none = h('p', { class: 'empty', hidden: true }, 'This gateway connects as a tenant, who may not look at the queues.')
   const head = (text, number) => h('th', { scope: 'col', class: number ? 'number' : null }, text)
   const parts = h('div', {},
-    h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Steps of a job' }, h('table', { class: 'list stages' }, h('caption', {}, 'Steps of a job'),
+    h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Steps of a job' }, h('table', { class: 'list cards stages' }, h('caption', {}, 'Steps of a job'),
       h('thead', {}, h('tr', {}, head('Step'), head('Workers'), head('Version'), head('Done', true), head('Waiting', true), head('In work', true),
-        head('Work that waits'), head('', true))), stages)),
+        h('th', { scope: 'col', colspan: 2 }, 'Work that waits'))), stages)),
     h('section', { 'aria-labelledby': 'queues-title' }, h('h2', { id: 'queues-title' }, 'Queues'),
       h('p', { class: 'hint' }, 'Tenants are spread over sixteen queues, which are served in turn: the first number waits, the second is in work, over all steps.'), queues),
-    h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Storage' }, h('table', { class: 'list streams' }, h('caption', {}, 'Storage'),
+    h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Storage' }, h('table', { class: 'list cards streams' }, h('caption', {}, 'Storage'),
       h('thead', {}, h('tr', {}, head('For'), head('Filled'), head('Used', true), head('Room', true))), streams)))
   put(main, h('h1', {}, 'Workers'), none, several, parts, version)
 
@@ -33,15 +33,16 @@ export async function workers({ main, signal }) {
     several.textContent = 'Workers of several versions are there: ' + versions.join(', ') + '.'
     const longest = Math.max(1, ...status.stages.map(x => x.seconds))
     put(stages, status.stages.map(x => h('tr', {}, h('th', { scope: 'row', title: x.stage }, words[x.stage] || x.stage), h('td', {}, crew(x)),
-      h('td', {}, (x.versions || []).join(', ')), h('td', { class: 'number' }, x.workers ? rate(x.rate || 0) : ''),
-      h('td', { class: 'number' }, whole(Math.max(0, x.messages - x.working))), h('td', { class: 'number' }, whole(x.working)),
+      h('td', {}, (x.versions || []).join(', ')), h('td', { class: 'number', 'data-of': 'done' }, x.workers ? rate(x.rate || 0) : ''),
+      h('td', { class: 'number', 'data-of': 'waiting' }, whole(Math.max(0, x.messages - x.working))),
+      h('td', { class: 'number', 'data-of': 'in work' }, whole(x.working)),
       h('td', { class: 'bar wide' }, h('span', { class: 'fill', 'width%': 100 * x.seconds / longest })),
-      h('td', { class: 'number', title: x.flops ? digits(x.flops) + ' flops' : null }, x.seconds ? duration(1000 * x.seconds) : x.messages ? 'not known' : '0 s'))))
+      h('td', { class: 'number', 'data-of': 'work', title: x.flops ? digits(x.flops) + ' flops' : null }, x.seconds ? duration(1000 * x.seconds) : x.messages ? 'not known' : '0 s'))))
     const deepest = Math.max(1, ...status.lanes.map(x => x.waiting + x.working))
     put(queues, status.lanes.map(x => queue(x, deepest)))
     put(streams, status.streams.map(x => h('tr', {}, h('th', { scope: 'row', title: x.stream }, stores[x.stream] || x.stream),
       h('td', { class: 'bar wide' }, h('span', { class: 'fill', 'width%': x.limit > 0 ? Math.min(100, 100 * x.bytes / x.limit) : 0 })),
-      h('td', { class: 'number' }, bytes(x.bytes)), h('td', { class: 'number' }, x.limit > 0 ? bytes(x.limit) : 'no limit'))))
+      h('td', { class: 'number' }, bytes(x.bytes)), h('td', { class: 'number', 'data-of': 'of' }, x.limit > 0 ? bytes(x.limit) : 'no limit'))))
   }
 
   await look()
