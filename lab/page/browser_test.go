@@ -352,7 +352,7 @@ func (p *tab) shot(name string) {
 	if shots == "" {
 		return
 	}
-	eval[bool](p, `window.scrollTo(0, 0) || true`) // clicks scroll
+	eval[bool](p, `(window.scrollTo(0, 0), true)`) // clicks scroll
 	var picture struct{ Data string }
 	p.do("Page.captureScreenshot", map[string]any{"format": "png"}, &picture)
 	b, err := base64.StdEncoding.DecodeString(picture.Data)
