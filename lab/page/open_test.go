@@ -157,6 +157,8 @@ func TestWhoWorks(t *testing.T) {
 		const [, version, done] = [...r.querySelectorAll('td')].map(c => c.textContent)
 		return version !== '' && /^[\d.]+ \/ (s|min)$/.test(done) && parseFloat(done) > 0
 	})`)
+	p.size(380, 844) // on a narrow screen, too
+	p.wait(`[...document.querySelectorAll('.stages tbody tr')].every(r => r.children[2].checkVisibility() && r.children[3].checkVisibility())`)
 	if text := eval[string](p, `document.querySelector('main').innerText`); strings.Contains(text, "BTN_") ||
 		strings.Contains(strings.ToLower(text), "lane") {
 		t.Errorf("the view says %s", text)
