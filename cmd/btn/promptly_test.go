@@ -63,16 +63,14 @@ func TestDeadlineCountsFromTheBeginning(t *testing.T) {
 	}
 	budget := 5 * time.Hour
 	r = &requestFlags{Budget: &budget}
-	if left, err := r.remaining(time.Now().Add(-time.Minute)); left != 6*time.Hour/16*15 || err != nil {
-		t.Errorf("of a budget: %v, %v", left, err)
-	}
-	// Who took long to begin has eight times that, up to twice the budget in all.
-	for _, c := range []struct{ gone, want time.Duration }{
-		{40 * time.Minute, 6 * time.Hour / 16 * 14}, {time.Hour, 6 * time.Hour / 16 * 18}, {2 * time.Hour, 6 * time.Hour / 16 * 21},
-		{7 * time.Hour, 6 * time.Hour / 16 * 7},
+	// A late beginning counts sixteen times, waiting for a processor as long as it was: up to twice the budget.
+	for _, c := range []struct{ gone, used, want time.Duration }{
+		{time.Minute, time.Minute, 6 * time.Hour}, {time.Minute, 2 * time.Minute, 6 * time.Hour}, {time.Minute, 0, 6 * time.Hour},
+		{30 * time.Minute, 30 * time.Minute, 8*time.Hour - startsFor*usualStart}, {7 * time.Hour, 7 * time.Hour, 10 * time.Hour},
+		{16 * time.Minute, 10 * time.Minute, 8 * time.Hour}, {16 * time.Minute, time.Minute, 10 * time.Hour},
 	} {
-		if left, err := r.remaining(time.Now().Add(-c.gone - time.Minute)); left != c.want || err != nil {
-			t.Errorf("%v of a budget are gone: %v left, %v", c.gone, left, err)
+		if end := r.end(c.gone, c.used); end != c.want {
+			t.Errorf("after %v, with %v of a processor: until %v, want %v", c.gone, c.used, end, c.want)
 		}
 	}
 	if _, err := r.remaining(time.Now().Add(-10 * time.Hour)); fault.CodeOf(err) != fault.Deadline {
