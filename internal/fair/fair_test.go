@@ -2,8 +2,10 @@ package fair
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,12 +58,28 @@ func TestTenantsHaveTheSame(t *testing.T) {
 	var mu sync.Mutex
 	had := map[string]time.Duration{}
 	var all sync.WaitGroup
-	for _, name := range []string{"a", "b", "b", "b", "b"} {
+	var looks [5]atomic.Int64
+	abreast := func(i int) bool { // all others wait for the processor or have looked as often
+		behind := 0
+		for j := range looks {
+			if looks[j].Load() < looks[i].Load() {
+				behind++
+			}
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return behind <= len(p.waiting)
+	}
+	for i, name := range []string{"a", "b", "b", "b", "b"} {
 		ctx, end := p.Enter(ctx, name)
 		all.Go(func() {
 			defer end()
+			defer looks[i].Store(math.MaxInt64)
 			for pace := pace.New(ctx); !pace.Over(1 << 20); {
-				runtime.Gosched() // the others come to ask for the processor, too, however few there are
+				looks[i].Add(1)
+				for !abreast(i) && ctx.Err() == nil {
+					runtime.Gosched()
+				}
 				c.pass(time.Millisecond)
 				mu.Lock()
 				had[name] += time.Millisecond
