@@ -73,10 +73,14 @@ func (w *Learn) admit(
 	return begin, nil
 }
 
-// later is how long a task is not to be begun yet.
+// longestLater bounds the time from when a task was stored until it begins: the default life of messages. No learn-worker writes a
+// header beyond it.
+const longestLater = 24 * time.Hour
+
+// later returns how long a task is not to be begun yet; 0 where its header says a time beyond longestLater.
 func later(m *bus.Delivered) time.Duration {
 	begin, err := strconv.ParseInt(m.Header.Get(headerBegin), 10, 64)
-	if err != nil {
+	if err != nil || begin > m.Stored.Add(longestLater).UnixMilli() {
 		return 0
 	}
 	return min(time.Until(time.UnixMilli(begin)), mostLater)

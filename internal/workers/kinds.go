@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -39,7 +40,8 @@ const (
 	silentFor = 4
 
 	// passFirst and passMost bound the pause until a task is delivered again that a worker of
-	// another kind passed on. It doubles with every delivery.
+	// another kind passed on. The bound doubles with every delivery, and the pause is drawn below it: with equal pauses, two tasks of two
+	// kinds came to the wrong one of two workers in turn, without end.
 	passFirst = time.Millisecond
 	passMost  = 250 * time.Millisecond
 
@@ -202,7 +204,8 @@ func (k *kinds) pass(d *bus.Delivered, named string) time.Duration {
 	if kind := k.choose(s.Job, named); kind == "" || kind == k.own {
 		return 0
 	}
-	return min(passFirst<<min(d.Attempt-1, 20), passMost)
+	most := min(passFirst<<min(d.Attempt-1, 20), passMost)
+	return most/2 + rand.N(most/2) + 1
 }
 
 // tries returns how often the work on a task was begun, this time included. Deliveries do not tell
