@@ -130,8 +130,9 @@ func (g *sequence) withinBounds() {
 			g.uncertainty = finite(max(*g.uncertainty, outside))
 		}
 	}
-	if g.proven = g.reach(at); isFinite(g.proven) && (g.uncertainty == nil || *g.uncertainty > g.proven) {
-		g.uncertainty = finite(max(g.proven, floor(at)))
+	g.proven = max(upper-at, at-lower)
+	if far := g.reach(at); isFinite(far) && (g.uncertainty == nil || *g.uncertainty > far) {
+		g.uncertainty = finite(max(far, floor(at)))
 	}
 }
 

@@ -277,6 +277,14 @@ func TestBoundsSettle(t *testing.T) {
 	if r := Result(in); r.Ended != "settled" || *r.Uncertainty > 1.1e-7 {
 		t.Errorf("%s", text(t, r))
 	}
+
+	// The least weight of a state bounds ln Z only if Z is not 0.
+	least := 10 - 1e-7
+	in = withBounds(ladder(1e-6, step{0, 8, []float64{10}, true}), []btn.BoundKind{btn.BoundMiniBuckets},
+		btn.BoundValue{Lower: math.Inf(-1), Upper: 10 + 1e-7, Least: &least})
+	if in = with(in, ladder(1, step{1, 8, []float64{10}, true}).Assignment.Plan.Estimates[0]); Settled(in) {
+		t.Error("the least weight of a state settles")
+	}
 }
 
 // TestBoundsAreTheBest of all, on either side, and what is sampled has its level.
