@@ -34,8 +34,12 @@ func (p *Problem) Ground(ctx context.Context, s btn.Slice, updates int64) (*Grou
 		return nil, err
 	}
 	if len(s.Variables) == 0 { // several tasks begin with it at once
-		p.grounding.Lock()
-		defer p.grounding.Unlock()
+		select {
+		case p.grounding <- struct{}{}:
+			defer func() { <-p.grounding }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	if known := p.findGround(slice); known != nil {
 		return known, nil

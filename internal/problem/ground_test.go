@@ -1,6 +1,8 @@
 package problem_test
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -11,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/stage"
 )
 
-// TestGroundIsMadeOnce for tasks that ask for it at the same time.
+// TestGroundIsMadeOnce for tasks that ask for it at the same time. One whose context has ended does not wait.
 func TestGroundIsMadeOnce(t *testing.T) {
 	m, err := generate.Grid(40, 40, generate.Ising{Delta: 0.3, Seed: 3})
 	if err != nil {
@@ -39,5 +41,12 @@ func TestGroundIsMadeOnce(t *testing.T) {
 		if s == nil || s != states[0] {
 			t.Fatalf("the state of task %d is another", k)
 		}
+	}
+	p = problem.New(net, problem.Options{})
+	p.HoldGround()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := p.Ground(ended, btn.Slice{}, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("in a context that has ended: %v", err)
 	}
 }

@@ -48,7 +48,7 @@ type Problem struct {
 	ground     *Ground // of the last slice: two large ones may not fit
 	regions    *family // the last one
 
-	grounding sync.Mutex // held while the ground of the whole network is made
+	grounding chan struct{} // full while the ground of the whole network is made
 }
 
 // Options bound the contractions of a problem. The zero value works.
@@ -114,7 +114,7 @@ func New(net *btn.Network, o Options) *Problem {
 	if o.Memory == 0 {
 		o.Memory = btn.DefaultMemory
 	}
-	return &Problem{Net: net, Options: o}
+	return &Problem{Net: net, Options: o, grounding: make(chan struct{}, 1)}
 }
 
 // Exact returns the network simplified for contraction trees, with an index over the cells of the

@@ -69,12 +69,13 @@ func (s *Shared) problem(
 	}
 
 	p := &Problem{
-		Net:      net,
-		Base:     base,
-		Evidence: evidence,
-		Messages: messages,
-		Options:  o,
-		shared:   s,
+		grounding: make(chan struct{}, 1),
+		Net:       net,
+		Base:      base,
+		Evidence:  evidence,
+		Messages:  messages,
+		Options:   o,
+		shared:    s,
 	}
 
 	if s != nil {
