@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/cputime"
 	"github.com/basetensor/basetensor/internal/named"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -132,9 +133,9 @@ const slack = 1.2
 // leastDeadline is the least time that a job with a budget has: the command and its servers start within it, and budgets are of work.
 const leastDeadline = time.Second
 
-// A job with a budget and no deadline has up to patient budgets on a busy machine and with a large model: its stages take as much longer
-// as the beginning of the command did. That is startsFor times what the beginning took beyond usualStart, or the budget times the share of
-// the time that the command waited for a processor.
+// A job with a budget and no deadline has up to patient budgets on a busy machine or for a large model, because its stages are slowed like
+// the start of the command. It has startsFor times the delay of the start beyond usualStart, or the budget times the ratio of wall time to
+// processor time of the start, whichever is longer.
 // Measured: commands begin within 70 to 100 ms on an idle machine, within 300 ms beside eight busy loops on two processors.
 const (
 	usualStart = 100 * time.Millisecond
@@ -175,7 +176,7 @@ func (r *requestFlags) remaining(since time.Time) (time.Duration, error) {
 		return 0, nil
 	}
 	gone := time.Since(since)
-	left := r.end(gone, processorTime()) - gone
+	left := r.end(gone, cputime.Used()) - gone
 	if left <= 0 {
 		return 0, fault.New(fault.Deadline, "reading the model took all of the %s until the deadline", all)
 	}
@@ -185,7 +186,7 @@ func (r *requestFlags) remaining(since time.Time) (time.Duration, error) {
 	return left, nil
 }
 
-// end is when the job ends, counted from the beginning of the command, of which so much is gone and so much processor time was used.
+// end returns the time from the start of the command to the end of the job, given the wall time and the processor time used so far.
 func (r *requestFlags) end(gone, used time.Duration) time.Duration {
 	all := r.deadline()
 	if r.Deadline != 0 {

@@ -67,7 +67,7 @@ func TestUserKeysRotate(t *testing.T) {
 			jobs.Add(1)
 		}
 	}()
-	more := func() { // two jobs later, of which the second began after now
+	more := func() { // waits for two more jobs: the second began after the call
 		for from := jobs.Load(); jobs.Load() < from+2; time.Sleep(10 * time.Millisecond) {
 			select {
 			case err := <-ended:

@@ -14,7 +14,7 @@ import (
 // bounds are those that follow from the model alone.
 type bounds struct {
 	lower, upper side
-	least        float64 // what ln Z is at least unless Z is 0
+	least        float64 // a lower bound on ln Z unless Z is 0
 	found        bool
 }
 
@@ -67,8 +67,8 @@ func (g *sequence) between() (lower, upper pooledBound, level float64) {
 	return lower, upper, level
 }
 
-// reach returns how far from ln Z a value between the bounds is at most, +Inf without an upper bound or any lower one. Where nothing else
-// bounds ln Z from below it is at least ln of the least weight of a state, unless Z is 0, which no estimate shows.
+// reach returns the largest distance from ln Z of a value between the bounds, +Inf without an upper or a lower bound. The least weight of
+// a state is the lower bound where there is no other: it holds unless Z is 0, which no estimate shows.
 func (g *sequence) reach(ln float64) float64 {
 	lower, upper, _ := g.between()
 	if math.IsInf(lower.ln, -1) && g.bounds.found {

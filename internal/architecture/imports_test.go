@@ -117,6 +117,7 @@ var beside = []string{
 	"internal/bus",
 	"internal/cases",
 	"internal/console",
+	"internal/cputime",
 	"internal/enginetest",
 	"internal/fair",
 	"internal/fit",

@@ -1,6 +1,6 @@
 package bp
 
-// A bound from above out of messages: one pass, whatever they are.
+// An upper bound on Z by one pass over any messages, converged or not.
 
 import "math"
 

@@ -4,7 +4,7 @@ package btn
 
 import "math"
 
-// Bound is what bounds Z, computed from the tables of the simplified network; by messages, from those of the network as it is.
+// Bound is a part that bounds Z by the tables of the simplified network. BoundMessages uses the network without simplification.
 type Bound struct {
 	Kind  BoundKind `msgpack:"kind"`
 	Shape string    `msgpack:"shape"` // digest of the simplified network's hypergraph
@@ -28,7 +28,7 @@ const (
 	BoundDeterminant BoundKind = "determinant"  // above, spins
 	BoundBethe       BoundKind = "bethe"        // below, spins that attract each other
 	BoundModes       BoundKind = "modes"        // below, any tables: the weight around a maximum
-	BoundMessages    BoundKind = "messages"     // above, any tables: what messages of belief propagation leave of them
+	BoundMessages    BoundKind = "messages"     // above, any tables: reparameterised by messages of belief propagation
 )
 
 // MostBoundSlices is how many slices there are bounds of at most.
@@ -64,6 +64,6 @@ func (*Bound) part() {}
 type BoundValue struct {
 	Lower float64 `msgpack:"l"`
 	Upper float64 `msgpack:"u"`
-	// Least is what ln Z is at least unless Z is 0: ln of the product of the least positive entries. nil: not known.
+	// Least bounds ln Z from below unless Z is 0: ln of the product of the least positive entries. nil: not known.
 	Least *float64 `msgpack:"p,omitempty"`
 }

@@ -86,7 +86,7 @@ func (bounds) Contract(ctx context.Context, p *problem.Problem, part btn.Part, _
 	return v, err
 }
 
-// byMessages is the bound that messages give, of which the value of belief propagation has made all but a pass.
+// byMessages returns the bound by the messages of belief propagation, which its value has computed: one more pass.
 func byMessages(ctx context.Context, p *problem.Problem, q *btn.Bound) (btn.Value, error) {
 	g, err := p.Ground(ctx, btn.Slice{}, int64(q.Rounds))
 	if err != nil {

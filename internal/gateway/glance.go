@@ -1,6 +1,6 @@
 package gateway
 
-// What lists say of jobs beside their state: of which model, and which answer.
+// Model, method and first answer of the jobs in a list.
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Glance is a job in a few words. What is stored apart from its message, being large, is not read for it.
+// Glance summarises a job. Large requests and answers, stored as blobs, are not read for it.
 type Glance struct {
 	Model     string           `json:"model,omitempty"`     // of a registered one its name, or without one its digest
 	Variables int              `json:"variables,omitempty"` // of a model that came with the request
@@ -25,7 +25,7 @@ type Glance struct {
 	Error     *query.ErrorInfo `json:"error,omitempty"`  // of the job
 }
 
-// First is the answer to the first query, without what is long.
+// First is the answer to the first query, without marginals and other long fields.
 type First struct {
 	Exact       bool             `json:"exact"`
 	Zero        bool             `json:"zero"`
@@ -124,7 +124,7 @@ func (g *Gateway) readWhole(ctx context.Context, stream, subject string, into wi
 	return wire.Decode(m.Data, into) == nil, nil
 }
 
-// ask notes what was asked.
+// ask adds the request.
 func (of *Glance) ask(r *wire.Request) {
 	of.Queries, of.Method = len(r.Queries), r.Settings.WithDefaults().Method
 	switch {
@@ -135,7 +135,7 @@ func (of *Glance) ask(r *wire.Request) {
 	}
 }
 
-// end notes what was answered.
+// end adds the answer.
 func (of *Glance) end(a Answer) {
 	of.Error = a.Error
 	if len(a.Results) == 0 {

@@ -243,7 +243,7 @@ const (
 	mostSeen  = 100 // with glances
 )
 
-// jobs lists jobs: all, those of a tenant, in a state, with a text in their id, without those that were asked in passing.
+// jobs lists jobs, filtered by tenant, state and a text in the id, with or without questions in passing (Infer.Look).
 func (g *Gateway) jobs(c *call) error {
 	ask := c.r.URL.Query()
 	limit := usualPage

@@ -95,7 +95,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestGlances: lists say model, method and answer, and leave out what was asked in passing.
+// TestGlances: lists have model, method and answer, and leave out questions in passing.
 func TestGlances(t *testing.T) {
 	s := start(t, true, nil)
 	put := want[Model](s, 200, "PUT", "/v1/models/rain", rain)

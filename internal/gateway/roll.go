@@ -1,6 +1,6 @@
 package gateway
 
-// Who works: what workers say of themselves.
+// The roll of workers, by their own messages.
 
 import (
 	"maps"
@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Bounds of what is believed of workers.
+// Bounds of the roll.
 const (
 	silentFor   = 4 * message.HereEvery // after which a worker is not there any more
 	ratedOver   = time.Minute           // that rates are of
@@ -28,7 +28,7 @@ type roll struct {
 	heard map[string][]heard // by stage and process, of the last minute, oldest first
 }
 
-// heard is what a worker said, and when.
+// heard is a worker's message with the time of its arrival.
 type heard struct {
 	at time.Time
 	message.Here
@@ -41,7 +41,7 @@ type crew struct {
 	rate     float64 // messages a second
 }
 
-// listen hears what workers say from now on.
+// listen subscribes to the messages of workers.
 func (r *roll) listen(nc *nats.Conn) (err error) {
 	r.sub, err = nc.Subscribe(message.HereSubject, func(m *nats.Msg) {
 		var said message.Here
@@ -59,7 +59,7 @@ func (r *roll) rest() {
 	}
 }
 
-// note remembers what a worker said.
+// note adds a worker's message.
 func (r *roll) note(said message.Here, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,12 +81,12 @@ func (r *roll) note(said message.Here, now time.Time) {
 		all = all[1:]
 	}
 	if n := len(all); n > 1 && now.Sub(all[n-2].at) < message.HereEvery/2 {
-		all = all[:n-1] // who says much is remembered as others are
+		all = all[:n-1] // a worker with many messages has no more room than others
 	}
 	r.heard[key] = append(all, heard{now, said})
 }
 
-// forget drops workers who are silent. The caller holds r.mu.
+// forget drops silent workers. The caller holds r.mu.
 func (r *roll) forget(now time.Time) {
 	for key, all := range r.heard {
 		if now.Sub(all[len(all)-1].at) > silentFor {
@@ -117,7 +117,7 @@ func (r *roll) crews(now time.Time) map[string]crew {
 	return crews
 }
 
-// add adds to the stages of a status who works in them.
+// add adds the workers of each stage to a status.
 func (r *roll) add(stages []StageStatus, now time.Time) []StageStatus {
 	crews := r.crews(now)
 	all := slices.Clone(stages)

@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/message"
 )
 
-// TestRoll: workers are counted while they say that they are there, with their versions, and what they did in the last minute.
+// TestRoll: workers with messages of late are counted, with their versions and their rate over the last minute.
 func TestRoll(t *testing.T) {
 	var r roll
 	began := time.Unix(1767225600, 0)
@@ -36,7 +36,7 @@ func TestRoll(t *testing.T) {
 	say("q", "v2", 20, 20*time.Second, true)
 	check(20*time.Second, 0, 0)
 
-	// the rate is that of the last minute, and who says much takes no more room
+	// the rate is over the last minute, and many messages of a worker take no more room
 	for i := range 1000 {
 		say("p", "v1", int64(1000*i), time.Duration(i)*time.Second/10, false)
 	}

@@ -8,7 +8,7 @@ import (
 // HereEvery is how often workers say that they are there.
 const HereEvery = 5 * time.Second
 
-// Here is a worker's word to people, now and then: that it is there, of which version it is, and what it has done. Losing it loses
+// Here is a worker's periodic message to operators: its stage, its version and the number of messages it has processed. Losing one loses
 // nothing.
 type Here struct {
 	Process  string `msgpack:"process"`

@@ -35,7 +35,7 @@ const (
 	KindGraph    Kind = "graph"    // graph.<digest>: a registered model
 	KindRoom     Kind = "room"     // room.<lane>: request and reply, nothing is stored under it
 	KindServes   Kind = "serves"   // serves: what contract-workers say of themselves, nothing is stored
-	KindHere     Kind = "here"     // here: what workers of all stages say of themselves to people, nothing is stored
+	KindHere     Kind = "here"     // here: workers of all stages are alive, with their versions; nothing is stored
 	// infer, infer.<owner>: request and reply, nothing is stored under it
 	KindInfer Kind = "infer"
 )

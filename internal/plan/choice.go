@@ -106,7 +106,7 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 	return of, nil
 }
 
-// chainsInTime returns what components are drawn from; of a large network if it is there in a share of the time for planning.
+// chainsInTime returns the chains that components are drawn from. For a large network they have a share of the planning time.
 func (a *assigner) chainsInTime(marginals bool) (chains *problem.Chains, err error) {
 	if len(a.net.Cores) <= policy.MostHasty {
 		return a.current().Chains(a.ctx, marginals)

@@ -209,7 +209,7 @@ func TestMerged(t *testing.T) {
 }
 
 // TestNoTimeForSamples: where the time for planning is over, chains from a small pilot have half of the budget, with the bound by messages
-// alone, and that is not remembered as what the model has. Under a deadline the value of belief propagation comes first where components
+// alone, and the plan is not remembered. Under a deadline the value of belief propagation comes first where components
 // alone are asked for, and without one it does not.
 func TestNoTimeForSamples(t *testing.T) {
 	net := isingGrid(t, 12, generate.Ising{Delta: 1.5, Seed: 3})

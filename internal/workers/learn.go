@@ -163,8 +163,8 @@ func (w *Learn) inTime(ctx context.Context, m *message.Network, tables int) (con
 	return plan.PlanUntil(ctx, time.Now().Add(left)), s
 }
 
-// planningTime is when planning ends for a deadline, from the request on: it leaves a part of the time, and what the first estimate of a
-// network of so many tables takes.
+// planningTime returns the time from the request to the end of planning. It leaves a part of the deadline, and the time of the first
+// estimate for a network of that number of tables.
 func planningTime(deadline time.Duration, tables int) time.Duration {
 	first := time.Duration(policy.FirstSeconds * float64(tables) * float64(time.Second))
 	return min(time.Duration(policy.PlanShare*float64(deadline)), deadline-first)

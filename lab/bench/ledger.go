@@ -22,13 +22,13 @@ type Entry struct {
 	Failed  [2]string        // the reason of a run that did not end with exit code 0
 }
 
-// Time returns the processor time of the head over that of the base.
+// Time returns the ratio of processor times, head to base.
 func (e Entry) Time() float64 { return float64(e.CPU[1]) / float64(max(e.CPU[0], 1)) }
 
-// Memory returns the peak memory of the head over that of the base.
+// Memory returns the ratio of peak memories, head to base.
 func (e Entry) Memory() float64 { return float64(e.Peak[1]) / float64(max(e.Peak[0], 1)) }
 
-// Differences below these are those of two runs of the same binary.
+// Two runs of the same binary differ by up to these.
 const (
 	noticeable      = 30 * time.Millisecond
 	noticeablePeak  = 16 << 20

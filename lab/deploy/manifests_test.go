@@ -31,8 +31,8 @@ import (
 
 const folder = "../../deploy/kubernetes/"
 
-// overlays are what can be applied; page is the one that docs/operating/kubernetes.md shows, prometheus the production overlay with the
-// other way to scale.
+// overlays are the names of all overlays: "page" is in docs/operating/kubernetes.md, "prometheus" is the production overlay with the other
+// way to scale.
 var overlays = []string{"page", "single", "production", "prometheus"}
 
 // written has the text of an overlay that is not in the folder.

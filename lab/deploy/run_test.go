@@ -328,7 +328,7 @@ func TestSingleServes(t *testing.T) {
 	n.serve("single", exec.Command(filepath.Join(bin, "btn"), "infer", "--nats", nats.URL, "../../examples/asia.uai"))
 }
 
-// The overlay of two values that the page shows has its image in every pod, and what it starts answers a model by its NATS alone.
+// The page's overlay of two values has its image in every pod, and its pods answer a model by its NATS server alone.
 func TestTwoValuesServe(t *testing.T) {
 	commands(t)
 	for _, p := range pods(t, "page") {

@@ -48,7 +48,7 @@ func TestUnitVerifies(t *testing.T) {
 	}
 }
 
-// What the unit starts is ready at its addresses, and SIGTERM ends it in time.
+// The unit's process is ready at its addresses, and SIGTERM ends it in time.
 func TestUnitServes(t *testing.T) {
 	commands(t)
 	text, err := os.ReadFile(unit)

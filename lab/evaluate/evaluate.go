@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/cputime"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -255,5 +256,5 @@ func distance(p, q [][]float64) (mean, largest float64) {
 // now and used are the clock and the processors' time, which tests replace.
 var (
 	now  = time.Now
-	used = cpuTime
+	used = cputime.Used
 )

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/cputime"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -151,7 +152,7 @@ func TestCompare(t *testing.T) {
 func TestFilesAreReproducible(t *testing.T) {
 	now = func() time.Time { return time.Unix(0, 0) }
 	used = func() time.Duration { return 0 }
-	defer func() { now, used = time.Now, cpuTime }()
+	defer func() { now, used = time.Now, cputime.Used }()
 	methods, err := Named("bp", "mean-field", "bucket-renormalisation")
 	if err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func Large(n int) (list []Member) {
 	return list
 }
 
-// Huge are models of which a budget of seconds gives belief propagation's value and bounds, and not much more on a busy machine.
+// Huge are large models: on a busy machine, a budget of seconds gives belief propagation's value and bounds, and little more.
 var Huge = []Member{
 	{Family: "regular-3", Size: 10_000, Strength: 1, draw: regular(3)},
 	{Family: "regular-3", Size: 100_000, Strength: 1, draw: regular(3)},

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/cputime"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -84,11 +85,11 @@ func (r *runner) run(ctx context.Context) (*Outcome, error) {
 	look.Go(func() { r.look(looking) })
 
 	cpu := make(chan time.Duration, 1)
-	warm := time.AfterFunc(r.c.WarmUp, func() { cpu <- cpuTime() })
+	warm := time.AfterFunc(r.c.WarmUp, func() { cpu <- cputime.Used() })
 	r.dispatch(ctx, planned)
 	spent := time.Duration(0)
 	if !warm.Stop() {
-		spent = cpuTime() - <-cpu
+		spent = cputime.Used() - <-cpu
 	}
 	stopPlanning()
 	plan.Wait()

@@ -57,7 +57,7 @@ func TestOpenAFile(t *testing.T) {
 		t.Errorf("%+v are registered", models.Models)
 	}
 
-	// by a button, for those who do not drag
+	// by a button, without dragging
 	p.open("#/models")
 	p.wait(`document.getElementById('open-button')`)
 	eval[bool](p, `(() => { const all = new DataTransfer(); all.items.add(new File([$1], 'small grid.uai'))
@@ -65,7 +65,7 @@ func TestOpenAFile(t *testing.T) {
 		e.files = all.files; return e.dispatchEvent(new Event('change')) })()`, grid(2))
 	p.wait(`/^#\/graph\/job\/small-grid-[a-z0-9]{6}$/.test(location.hash) && document.querySelectorAll('.node .p').length === 8`)
 
-	// what is no model is refused in words
+	// a file without a model is refused in words
 	p.allow("status of 400")
 	p.drop("letter.txt", []byte("Dear reader"))
 	p.wait(`document.getElementById('toast').textContent.startsWith('letter.txt: ')`)

@@ -26,7 +26,7 @@ func (s *service) registered() (m *factorgraph.Model, hash string) {
 	return m, "#/graph/model/" + put.Digest[:10]
 }
 
-// variable returns the position of a variable, and value that of a value.
+// variable returns the position of a variable, value the position of a value.
 func variable(t *testing.T, m *factorgraph.Model, name string) int {
 	t.Helper()
 	for v, of := range m.Names {
@@ -60,14 +60,20 @@ func (p *tab) says(m *factorgraph.Model, q query.Query) {
 	p.wait(`document.querySelector('.headline .value').textContent.includes($1)`, z)
 }
 
-// TestAddress: what is observed is in the address, and the address shows it to somebody else.
-func TestAddress(t *testing.T) {
-	b := startBrowser(t)
-	s := serve(t, false)
+// openGraph opens the graph of the registered model in a browser.
+func openGraph(t *testing.T) (b *browser, s *service, m *factorgraph.Model, hash string, p *tab) {
+	t.Helper()
+	b, s = startBrowser(t), serve(t, false)
 	s.work()
-	m, hash := s.registered()
-	p := b.tab(t, s.url)
+	m, hash = s.registered()
+	p = b.tab(t, s.url)
 	p.open(hash)
+	return b, s, m, hash, p
+}
+
+// TestAddress: the evidence is in the address, and another browser shows it from there.
+func TestAddress(t *testing.T) {
+	b, s, m, hash, p := openGraph(t)
 	dysp, smoke := variable(t, m, "dysp"), variable(t, m, "smoke")
 	p.click(fmt.Sprintf(`.node[data-variable="%d"] [data-state="1"]`, dysp))
 	p.wait(`location.hash === $1`, hash+"?evidence=dysp=yes")
@@ -85,7 +91,7 @@ func TestAddress(t *testing.T) {
 	passed.wait(`location.hash === $1`, hash+"?mpe=true")
 	passed.says(m, query.Query{MPE: true})
 
-	// what the model does not have is said, and no posteriors are shown as if it had been seen
+	// evidence that the model lacks is named, and no posteriors are shown
 	passed.open(hash + "?evidence=dysp=perhaps&evidence=lungs=yes&likelihood=smoke=1")
 	passed.wait(`document.querySelector('.state-of-it .error').textContent
 		.endsWith('The model does not have what the address says: dysp = perhaps, lungs = yes, smoke = 1')`)
@@ -116,12 +122,7 @@ func TestAddressOfAJob(t *testing.T) {
 
 // TestConditionalTable: a variable shows its table, with the numbers of the file, and which row its parents say.
 func TestConditionalTable(t *testing.T) {
-	b := startBrowser(t)
-	s := serve(t, false)
-	s.work()
-	m, hash := s.registered()
-	p := b.tab(t, s.url)
-	p.open(hash)
+	_, s, m, _, p := openGraph(t)
 	p.click(`.node[data-variable="7"] .name`)
 	p.click(".table summary")
 	p.wait(`document.querySelector('.numbers caption').textContent === 'P(dysp | bronc, either)'`)
@@ -155,14 +156,9 @@ func TestConditionalTable(t *testing.T) {
 	p.wait(`[...document.querySelectorAll('.numbers caption')].map(c => c.textContent).join() === 'Factor of x_0, x_1,Factor of x_0, x_2'`)
 }
 
-// TestMostProbable: the most probable explanation is marked in the graph, and said to those who do not see it.
+// TestMostProbable: the most probable explanation is marked in the graph, and in the labels for screen readers.
 func TestMostProbable(t *testing.T) {
-	b := startBrowser(t)
-	s := serve(t, false)
-	s.work()
-	m, hash := s.registered()
-	p := b.tab(t, s.url)
-	p.open(hash)
+	_, _, m, _, p := openGraph(t)
 	p.says(m, query.Query{})
 	p.click("#show-mpe")
 	p.says(m, query.Query{MPE: true})
@@ -187,12 +183,7 @@ func TestMostProbable(t *testing.T) {
 
 // TestSoftEvidence: sliders weigh the values of a variable, by keyboard too; equal weights say nothing.
 func TestSoftEvidence(t *testing.T) {
-	b := startBrowser(t)
-	s := serve(t, false)
-	s.work()
-	m, hash := s.registered()
-	p := b.tab(t, s.url)
-	p.open(hash)
+	_, _, m, hash, p := openGraph(t)
 	xray := variable(t, m, "xray")
 	p.click(fmt.Sprintf(`.node[data-variable="%d"] .name`, xray))
 	p.click(".soft summary")

@@ -18,7 +18,7 @@ import (
 )
 
 // TestBetheEstimateIsTheValueOfBeliefPropagation: without time for regions the answer
-// is what belief propagation says, with marginals and a bound from above, and nothing is stated of its quality.
+// is the value of belief propagation, with marginals and an upper bound, and states no uncertainty.
 func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 	m, err := generate.Grid(6, 6, generate.Ising{Delta: 0.2, Seed: 3})
 	if err != nil {
