@@ -142,8 +142,8 @@ func TestDeadlineIsTheTimers(t *testing.T) {
 	r.run(quick, pipeline.StageReparam, pipeline.StageLearn)
 	w, _ := request(t, "late", grid(t, 2, 2, 1), btn.Settings{})
 	w.DeadlineMS = 10_000 // its task is there by then
-	began := time.Now()
 	r.submit(w)
+	began := time.Now() // not earlier: the deadline counts from when the request was stored
 	r.eventually("there is a task, and its deadline has passed", func() bool {
 		return r.messages("BTN_TASK") > 0 && time.Since(began) > 10_100*time.Millisecond
 	})
