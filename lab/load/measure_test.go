@@ -44,7 +44,8 @@ func TestMeasuredIsWhatTheSimulationNeeds(t *testing.T) {
 	for _, rec := range o.records {
 		rec.done = ms(10 + publisher + hop*float64(hops) + message*float64(ends))
 	}
-	o.cpu = ms(jobs * (10 + publisher + message*simulate.MessagesPerJob(1)))
+	used := 10 + publisher + message*simulate.MessagesPerJob(1) // processor time per job
+	o.cpu = ms(jobs * used)
 	m, err := o.Measured(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -54,12 +55,12 @@ func TestMeasuredIsWhatTheSimulationNeeds(t *testing.T) {
 		m.Chunks[0] != 1 {
 		t.Errorf("hop %v, message %v, chunks %v, want %v, %v, 1", m.Hop, m.Message, m.Chunks, hop, message)
 	}
-	if m.Learn[0] != 2 || m.Contract[0] != 3 || math.Abs(m.CPU-10) > 2 || m.Rate != jobs {
+	if m.Learn[0] != 2 || m.Contract[0] != 3 || math.Abs(m.CPU-used) > 0.001 || m.Rate != jobs {
 		t.Errorf("%+v", m)
 	}
 	r, err := simulate.Stream(t.Context(), m, simulate.Config{Outstanding: 1, Jobs: 50, Cores: 2, Shared: true})
 	want := o.records[0].latency()
-	if err != nil || math.Abs(r.P50-want) > 0.05*want {
+	if err != nil || math.Abs(r.P50-want) > 0.05*want+slip {
 		t.Errorf("simulated %v ms, measured %v (%v)", r.P50, want, err)
 	}
 }
