@@ -10,12 +10,12 @@ import (
 )
 
 // Carry returns the messages of a run on the expression of a network (State.Messages) as
-// Options.Warm for that of the same network under evidence: what is left of each message on the
-// values that are left, scaled to sum 1. Messages that from does not have, or that exclude all that
-// is left, are uniform. Indices of the two are the same, tables in the same sequence.
+// Options.Warm for the expression of the same network under evidence: each message restricted to
+// the remaining values, scaled to sum 1. Messages that from does not have, or that exclude all
+// remaining values, are uniform. Indices of the two are the same, tables in the same sequence.
 //
-// Errors: messages of another shape than from (fault.BadInput), those of Run for invalid
-// expressions. Linear time.
+// Errors: messages of another shape than from (fault.BadInput), the errors of Run for
+// invalid expressions. Linear time.
 func Carry(from, to *sumproduct.Expression, messages []float64) ([]float64, error) {
 	size := Entries(from)
 	if len(messages) != size || len(from.Dims) != len(to.Dims) {
@@ -70,7 +70,7 @@ func width(e *sumproduct.Expression, n int) int {
 	return size
 }
 
-// left reports whether scope is what whole becomes where indices of dimension 1 are dropped.
+// left reports whether scope equals whole without its indices of dimension 1.
 func left(whole, dims, scope []int) bool {
 	k := 0
 	for _, i := range whole {
@@ -85,7 +85,7 @@ func left(whole, dims, scope []int) bool {
 	return k == len(scope)
 }
 
-// values lists those of index i as the network numbers them.
+// values lists the values of index i in the network's numbering.
 func values(e *sumproduct.Expression, i int) []int {
 	if i < len(e.Support) && e.Support[i] != nil {
 		return e.Support[i]

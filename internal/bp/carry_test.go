@@ -42,9 +42,9 @@ func under(
 	return free, given
 }
 
-// TestCarry: every message under evidence is the model's, cut to the values that are left. Messages
-// are found by what they are between: tables by their place among those over the same indices of
-// more than one value.
+// TestCarry: every message under evidence is the model's, cut to the remaining values. Messages are
+// found by their two ends: tables by their place among those over the same indices of more than one
+// value.
 func TestCarry(t *testing.T) {
 	cut := 0
 	for seed := range uint64(80) {
@@ -124,7 +124,7 @@ func TestCarryRefusesOtherMessages(t *testing.T) {
 	}
 }
 
-// TestWarmStartUnderEvidence: on a model larger than what an observation reaches, a start from the
+// TestWarmStartUnderEvidence: on a model larger than the reach of an observation, a start from the
 // model's own messages comes to the same state as a cold one, in a third of the updates.
 func TestWarmStartUnderEvidence(t *testing.T) {
 	m, err := generate.Grid(70, 70, generate.Ising{Delta: 0.5, Seed: 1})

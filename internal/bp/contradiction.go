@@ -11,8 +11,8 @@ import (
 )
 
 // confirm looks at a contradiction between entries ≥ 0 again, with 1 for every entry above 0 and
-// every message rounded to 0 and 1: what messages exclude then (arc consistency) has no term in Z at
-// all.
+// every message rounded to 0 and 1: values excluded by messages then (arc consistency) have no term
+// in Z at all.
 func (s *State) confirm(ctx context.Context) error {
 	if s.Contradiction < 0 || s.Signed {
 		return nil
@@ -86,7 +86,7 @@ func (r *runner) arcConsistent() (bool, error) {
 	return false, nil
 }
 
-// indicators replaces what is not 0 by 1.
+// indicators replaces every nonzero entry by 1.
 func indicators(x []float64) []float64 {
 	for a := range x {
 		if x[a] != 0 {

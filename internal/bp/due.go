@@ -1,20 +1,20 @@
 package bp
 
-// What sweeps have left to do after a warm start: the messages whose inputs have changed since they
-// were computed.
+// Pending work of sweeps after a warm start: the messages whose inputs have changed since they were
+// computed.
 
 import (
 	"math"
 )
 
-// due adds up, per incidence, by how much its message is out of date: what a check of all of them
-// found, and how far its inputs have moved since. Where evidence is far away that stays below a part
+// due adds up, per incidence, the staleness of its message: the change found by a check of all
+// messages, and the movement of its inputs since. Where evidence is far away that stays below a part
 // of the tolerance, and the message is left as it is; another check has the last word. A nil due
 // leaves nothing out.
 type due struct {
 	by    []float64 // of an incidence
 	least float64
-	old   []float64 // the messages of an index to its tables, before they are sent anew
+	old   []float64 // the messages of an index to its tables, before they are sent again
 }
 
 func newDue(g *graph, tolerance float64) *due {
@@ -45,7 +45,7 @@ func (d *due) before(s *State, i int) {
 	}
 }
 
-// after makes the messages due that use what index i has sent.
+// after makes the messages due that depend on index i's.
 func (d *due) after(s *State, i int) {
 	if d == nil {
 		return

@@ -28,8 +28,8 @@ func frustrated(n int) *sumproduct.Expression {
 	return e
 }
 
-// TestEnough: a run that is told that it is enough ends with every message computed, one start and a
-// value; one whose own context has ended is an error.
+// TestEnough: a run whose Enough has ended ends with every message computed, one start and a value;
+// one whose own context has ended is an error.
 func TestEnough(t *testing.T) {
 	e := frustrated(200)
 	incidences := int64(5 * 200 * 200)

@@ -10,7 +10,7 @@ import (
 // Bethe value. Factors of every form take part through trees of tables, except symmetric and
 // symmetry-CP ones whose chains of counters have more than 2^24 entries. Complete says that none was
 // left out.
-// Errors: those of reparam.AbsorbUnary and Run.
+// Errors: from reparam.AbsorbUnary and Run.
 func Messages(
 	ctx context.Context, m *factorgraph.Model, o Options,
 ) (state *State, complete bool, err error) {

@@ -1,7 +1,7 @@
 package bp
 
 // A factor graph as an expression whose belief propagation has the messages between factors and
-// variables, whatever form a factor has.
+// variables, for factors of every form.
 
 import (
 	"context"
@@ -25,8 +25,8 @@ const (
 	maxChain = 1 << 24
 )
 
-// incidence is where an expression has the messages between a factor and the k-th variable of its
-// scope: those of index k of table t. Table −1: the factor takes no part in belief propagation.
+// incidence is the place in an expression of the messages between a factor and the k-th variable
+// of its scope: index k of table t. Table −1: the factor takes no part in belief propagation.
 type incidence struct{ table, k int }
 
 // factors are the factors of a model as an expression: index i is variable i, and each factor is a

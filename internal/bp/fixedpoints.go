@@ -1,6 +1,6 @@
 package bp
 
-// FixedPoints: what belief propagation comes to from several starts.
+// FixedPoints: the limits of belief propagation from several starts.
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
-// Two states are one fixed point when ln Z and all beliefs agree this well: far above what converged
-// messages leave open, far below what phases differ by.
+// Two states are one fixed point when ln Z and all beliefs agree this well: far above the
+// uncertainty of converged messages, far below the difference of phases.
 const (
 	sameLnZ    = 1e-7
 	sameBelief = 1e-5

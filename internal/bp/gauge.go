@@ -81,7 +81,7 @@ const parallel = 1e-9
 // none.
 func outside(u []float64, span [][]float64) []float64 {
 	q := append([]float64(nil), u...)
-	for range 2 { // the second pass removes what rounding left of the first
+	for range 2 { // the second pass removes the rounding of the first
 		for _, s := range span {
 			along := scalarProduct(q, s)
 			for x := range q {

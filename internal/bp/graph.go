@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// graph numbers the incidences as sweeps meet them, so that what an index sends and receives is one
-// piece of memory: those of index i are begin[i] to end[i], by table.
+// graph numbers the incidences as sweeps meet them, so that an index's messages in and out are one
+// piece of memory: index i has incidences begin[i] to end[i], by table.
 type graph struct {
 	e *sumproduct.Expression
 	// the incidences of table t are incidences[tableEdge[t]:tableEdge[t+1]], along its scope
@@ -65,7 +65,7 @@ func newGraph(e *sumproduct.Expression) (*graph, error) {
 	return g, nil
 }
 
-// byIndex lists the tables of every index: those of i are tables[start[i]:start[i+1]].
+// byIndex lists the tables of every index: index i has tables[start[i]:start[i+1]].
 func (g *graph) byIndex() (start, tables []int32) {
 	start = make([]int32, len(g.e.Dims)+1)
 	for _, t := range g.e.Tables {
@@ -91,7 +91,7 @@ func (g *graph) byIndex() (start, tables []int32) {
 
 // breadthFirst orders the indices and returns the first index of every table. In a tree it is
 // nearest to the root, so that one sweep backwards (messages to first indices) and one forwards (to
-// the others) send every message once, after what it is made of.
+// the others) send every message once, after its inputs.
 func (g *graph) breadthFirst() (firsts []int32) {
 	start, tables := g.byIndex()
 	g.order = make([]int32, 0, len(g.e.Dims))

@@ -1,6 +1,6 @@
 package bp
 
-// The message of a table to an index, and what a table contributes to the Bethe value.
+// The message of a table to an index, and a table's contribution to the Bethe value.
 
 import (
 	"math"
@@ -64,8 +64,8 @@ func normalise(x []float64) float64 {
 	return total
 }
 
-// contract computes toIndex without normalisation: the axes after that of k are summed out, last
-// first, then those before it.
+// contract computes toIndex without normalisation: the axes after k's are summed out, last
+// first, then the axes before it.
 func (c *kernel) contract(k int32) []float64 {
 	g := c.g
 	along, slot := g.alongScope(g.table[k]), int(g.slot[k])

@@ -17,12 +17,13 @@ import (
 )
 
 // maxGauge is the largest condition number of a map made of messages. It is (1 + sin φ)/cos φ, φ the
-// angle between the two messages: near a right angle where the factor all but excludes what the rest
-// of the model prefers.
+// angle between the two messages: near a right angle where the factor all but excludes the values
+// preferred by the rest of the model.
 const maxGauge = 1e4
 
-// sameMessages is how far the messages of a symmetric factor's legs may differ (entries of
-// normalised ones) to be taken as one, so that the factor keeps its form: rounding, well above it.
+// sameMessages bounds the difference between messages of a symmetric factor's legs (entries of
+// normalised ones) that are taken as one, so that the factor keeps its form: rounding, well above
+// it.
 const sameMessages = 1e-10
 
 // Network returns the base tensor network of m in the gauge of belief propagation without evidence,
@@ -38,9 +39,8 @@ const sameMessages = 1e-10
 // they contradict each other, and where a factor takes no part in belief propagation. Messages that
 // have not converged are a gauge all the same: Z does not depend on it.
 //
-// Errors: those of reparam.Build and Run; messages that float64 cannot hold are no error, all maps
-// are the identity then.
-// Cost: that of both.
+// Errors: from reparam.Build and Run; messages that float64 cannot hold are no error, all maps are
+// the identity then. Cost: the sum of both.
 func Network(
 	ctx context.Context, m *factorgraph.Model, cores btn.CoreChoice, o Options,
 ) (*btn.Network, error) {

@@ -160,7 +160,7 @@ func TestGaugeOfVariablesAsCores(t *testing.T) {
 }
 
 // TestLargeFactorsInTheirForm: a symmetric factor too large to be written out for messages, among
-// pair factors, has those of the same factor as a table; so has a CP factor.
+// pair factors, has the same messages as in the form of a table; so has a CP factor.
 func TestLargeFactorsInTheirForm(t *testing.T) {
 	const n = 13
 	atMost, err := factorgraph.AtMost(n, 4)
@@ -280,8 +280,8 @@ func TestSymmetricFactorKeepsFormInTheGauge(t *testing.T) {
 	}
 }
 
-// TestFallbackToIdentity: where messages exclude what the rest of the model prefers, or Z = 0, legs
-// keep the identity and Z stays.
+// TestFallbackToIdentity: where messages exclude the values preferred by the rest of the model, or
+// Z = 0, legs keep the identity and Z stays.
 func TestFallbackToIdentity(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1, 1e-9, 1e-9}}},

@@ -53,7 +53,7 @@ type phase struct {
 	damping  float64
 }
 
-// phases lists what is tried, in the sequence that converged on most of the reference models.
+// phases lists the schedules to try, in the sequence that converged on most of the reference models.
 func (o *Options) phases() []phase {
 	all := []phase{
 		{Sequential, 0},
@@ -76,5 +76,5 @@ func (o *Options) phases() []phase {
 	return all
 }
 
-// enough reports whether a run shall end with what it has.
+// enough reports whether a run shall end with its present messages.
 func (o *Options) enough() bool { return o.Enough != nil && o.Enough.Err() != nil }

@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
-// PropagateOptions are those of Propagate. The zero value works.
+// PropagateOptions are the options of Propagate. The zero value works.
 type PropagateOptions struct {
 	Seed    uint64
 	Warm    []float64       // see Options.Warm
@@ -20,7 +20,7 @@ type PropagateOptions struct {
 
 // Propagate returns the distinct states of belief propagation from several seeded starts, the one to
 // use first. The first start is uniform, or warm if there is one. Networks of more than
-// policy.PhaseTables tables have one start, the uniform or warm one. Errors and cost are those of
+// policy.PhaseTables tables have one start, the uniform or warm one. Errors and cost as of
 // FixedPoints.
 func Propagate(ctx context.Context, e *sumproduct.Expression, o PropagateOptions) ([]*State, error) {
 	starts := policy.PhaseStarts

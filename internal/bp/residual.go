@@ -1,6 +1,6 @@
 package bp
 
-// The residual schedule: a heap of indices by how much their incoming messages are out of date.
+// The residual schedule: a heap of indices by the staleness of their incoming messages.
 
 import (
 	"math"

@@ -82,7 +82,7 @@ type runner struct {
 	ctx  context.Context
 	o    Options
 	work int64 // entries read since the context was looked at
-	due  *due  // what sweeps have left to do after a warm start; nil: everything
+	due  *due  // pending work of sweeps after a warm start; nil: everything
 }
 
 // run goes through the phases until one converges; see Run.
@@ -130,8 +130,8 @@ func (r *runner) prepare() error {
 	return nil
 }
 
-// update computes m_{t→i} of incidence k, keeps a part of the old one, and returns by how much it
-// changed before damping.
+// update computes m_{t→i} of incidence k, keeps a part of the old one, and returns its change
+// before damping.
 func (r *runner) update(k int32, damping float64) (float64, error) {
 	if err := r.look(len(r.g.e.Tables[r.g.table[k]].Data)); err != nil {
 		return 0, err
@@ -259,7 +259,7 @@ func (r *runner) pair() (float64, error) {
 	return change, nil
 }
 
-// check computes every message anew, changes none, and sets Change and Converged.
+// check recomputes every message, changes none, and sets Change and Converged.
 func (r *runner) check() error {
 	change := 0.0
 	for k := range r.g.table {

@@ -1,6 +1,6 @@
 package bp
 
-// What a run starts from: uniform, random or earlier messages; and states made of messages alone.
+// Starts of a run: uniform, random or earlier messages; and states made of messages alone.
 
 import (
 	"context"
@@ -64,9 +64,9 @@ func (s *State) set(messages []float64) error {
 	return nil
 }
 
-// Restore returns the state that messages (State.Messages) describe, without passing any: Change
-// says how far they are from a fixed point of e, Converged whether that is at most 1e-12. Errors as
-// for Run.
+// Restore returns the state that messages (State.Messages) describe, without passing any: Change is
+// their distance from a fixed point of e, Converged says whether it is at most 1e-12. Errors as for
+// Run.
 func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 	g, err := newGraph(e)
 	if err != nil {

@@ -1,6 +1,6 @@
 package bp
 
-// State: what a run came to, and what can be read from its messages.
+// State: the result of a run, and quantities read from its messages.
 
 import (
 	"math"
@@ -14,8 +14,8 @@ type State struct {
 	Converged bool  // Change is at most the tolerance
 	Updates   int64 // messages computed
 	Sweeps    int   // pairs of sweeps among them
-	// Change is the largest change of an entry if every message were computed anew from the others:
-	// 0 at a fixed point.
+	// Change is the largest change of an entry if every message were recomputed from the others: 0
+	// at a fixed point.
 	Change  float64
 	Damping float64 // the last, see Run
 	// Contradiction is an index none of whose values the messages allow, −1 for none. With entries ≥

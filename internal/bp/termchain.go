@@ -14,7 +14,7 @@ import (
 type termChain struct {
 	n      *factors
 	t      *tensor.SymmetryCP
-	steps  []int // what a value at a level adds to the place of a count vector in its box
+	steps  []int // offset of a value at a level in a count vector's box
 	counts []int // places, ascending
 	index  int   // over (term, count); −1 before the first leg
 }

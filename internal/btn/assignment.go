@@ -2,7 +2,7 @@ package btn
 
 import "github.com/basetensor/basetensor/pkg/query"
 
-// What the stages hand on beside the network and the plans.
+// Data that stages hand on beside the network and the plans.
 
 // Assignment says how one query is answered.
 type Assignment struct {
@@ -11,8 +11,8 @@ type Assignment struct {
 	LnLinks  float64  // ln (|Scale| · Π_j ‖L^(j)‖_F) under the query's evidence, in nats
 	Cost     *Cost    // under the query's evidence; of the exact way only
 	Warnings []string // for this answer, the network's among them
-	// Relearned says what was learned for this query's evidence,
-	// where what the model alone has does not serve; else empty.
+	// Relearned names the structure learned for this query's evidence, where
+	// the model's own does not serve; else empty.
 	Relearned string
 	// Unsure says that the total may miss terms although every step is exact on paper:
 	// the answer is not marked exact.
@@ -21,7 +21,7 @@ type Assignment struct {
 	// P(event | given) = Z(given ∧ event)/Z(given).
 	Over int
 	// Event says that this query's evidence is the other's and more of it,
-	// so that Z is at most that of the other.
+	// so that its Z is at most the other's.
 	Event bool
 	// Hard says that tables of the simplified network forbid values together (entries of 0 over two
 	// indices or more): estimates that drop small directions can lose whole branches of such a
@@ -34,11 +34,12 @@ type Assignment struct {
 	Joint []int // variables whose joint marginal is wanted; exact way only
 	// Descents are the assignments of values that are wanted; exact way only, nil for none.
 	Descents *Descents
-	// Sensitivity is what is asked of a target; nil: nothing.
+	// Sensitivity is the question about a target; nil: nothing.
 	Sensitivity *Sensitivity
-	// Weight is 0, or that of the query in the likelihood of its job.
+	// Weight is 0, or the query's weight in the likelihood of its job.
 	Weight float64
-	// Ask is what information is wanted of the query; the queries for it are Count from First on, one per value of the target.
+	// Ask is the information query that this one serves; the queries for it are Count from First on, one per value of the
+	// target.
 	Ask          *query.Ask
 	First, Count int
 	// Extra says that the query was not asked but is for another one's information: it has no result of its own.
@@ -59,7 +60,7 @@ type Descents struct {
 	Seed    uint64 `msgpack:"seed,omitempty"`
 }
 
-// What an answer says of the cache.
+// Cache states of an answer.
 const (
 	CacheHit  = "hit"
 	CacheMiss = "miss"
@@ -69,7 +70,7 @@ const (
 // Unit is one contraction: a part of the plan assigned to a query, under its evidence.
 type Unit struct {
 	Query int `msgpack:"q"`
-	Part  int `msgpack:"c"` // among those of all estimates of the plan, in sequence
+	Part  int `msgpack:"c"` // among the parts of all estimates of the plan, in sequence
 }
 
 // UnitValue is the outcome of a unit: a value, or the error that its query fails with.

@@ -24,10 +24,10 @@ var ErrNoVariables = errors.New("btn: the network has no variables to condition 
 // Scale. Rounded names the links whose products with likelihoods were rounded: an error that
 // cancellation among terms of both signs makes larger.
 //
-// Errors: ErrNoVariables for evidence on a network built directly, those of Evidence.Validate
-// (factorgraph.ErrEvidence), ErrRange where the weights of one variable differ by more than a
-// factor 2^1400. Cost: O(links + variables). Source: Hamid and Braun, section 2 (queries by
-// conditioning).
+// Errors: ErrNoVariables for evidence on a network built directly, the errors of
+// Evidence.Validate (factorgraph.ErrEvidence), ErrRange where the weights of one variable
+// differ by more than a factor 2^1400. Cost: O(links + variables). Source: Hamid and Braun,
+// section 2 (queries by conditioning).
 func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	out := *n
 	if ev.IsEmpty() {
@@ -87,7 +87,7 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	return &out, nil
 }
 
-// domains returns what evidence is checked against.
+// domains returns the domains that evidence is checked against.
 func (n *Network) domains() *factorgraph.Model {
 	m := &factorgraph.Model{Domains: make([]int, len(n.Variables))}
 	for i, v := range n.Variables {
@@ -96,7 +96,7 @@ func (n *Network) domains() *factorgraph.Model {
 	return m
 }
 
-// weights returns w_i(x), without what Scale holds.
+// weights returns w_i(x), without the share in Scale.
 func (n *Network) weights(i int) []scaled.Number {
 	cp := n.Links[n.Variables[i].Link].T.(*tensor.CP)
 	w := make([]scaled.Number, len(cp.Weights))

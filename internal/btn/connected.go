@@ -57,10 +57,10 @@ func (n *Network) Connected() [][]int {
 	return parts
 }
 
-// Sub returns the part of n that some links and the cores between them make up, and which variables
-// of n its variables are. The links are all those of some connected parts (see Connected),
-// ascending; links, legs, cores and variables keep their sequence. Cores without legs and the scale
-// stay with n: the scale of the part is 1. Tensors are shared. Cost O(legs + links) of n.
+// Sub returns the part of n made up of some links and the cores between them, and its variables'
+// numbers in n. The links are all links of some connected parts (see Connected), ascending; links,
+// legs, cores and variables keep their sequence. Cores without legs and the scale stay with n: the
+// scale of the part is 1. Tensors are shared. Cost O(legs + links) of n.
 func (n *Network) Sub(links []int) (part *Network, variables []int) {
 	part = &Network{Scale: scaled.One, Choice: n.Choice, Links: make([]Link, len(links))}
 	of := n.LegLink()

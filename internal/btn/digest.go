@@ -14,8 +14,8 @@ const baseEncoding = "basetensor base v1"
 
 // BaseDigest identifies B and its coordinates: SHA-256 over the canonical bytes of dims, maps,
 // cores and choice. It does not depend on links, weights, evidence or Scale, so that all queries on
-// one base tensor share one decomposition. What depends on how links join the legs too, as an
-// elimination order does, needs more than this digest to identify it.
+// one base tensor share one decomposition. An object that depends on the links between legs too, as
+// an elimination order does, needs more than this digest to identify it.
 //
 // The encoding is versioned, every list is preceded by its length and every integer and float64 has
 // 8 bytes, little endian. Any difference in a stored entry changes the digest, but for two that are

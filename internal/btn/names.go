@@ -4,7 +4,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// What is asked and answered is in package query; the stages use it under these names.
+// Questions and answers are in package query; the stages use them under these names.
 type (
 	CoreChoice     = query.CoreChoice
 	MapKind        = query.MapKind

@@ -38,7 +38,7 @@ type Network struct {
 	// nil for a network built directly.
 	Variables []Variable
 	// Scale is the product of the factors of order zero,
-	// and of what was factored out of the weights.
+	// and of the common factors of the weights.
 	Scale    scaled.Number
 	Choice   CoreChoice // empty for a network built directly
 	Warnings []string   // about the model, for every answer; no part of the digests

@@ -72,7 +72,7 @@ func spoilt[P btn.Part](fit func() P, spoil func(P)) btn.Part {
 	return p
 }
 
-// TestPartsThatFit: of every class, each at the limits of what it may hold.
+// TestPartsThatFit: of every class, each at its limits.
 func TestPartsThatFit(t *testing.T) {
 	for class, parts := range map[btn.Class][]btn.Part{
 		btn.ClassRankOne: {
@@ -279,8 +279,8 @@ func TestSliceCount(t *testing.T) {
 	}
 }
 
-// TestSharersShare: what a part points at goes to another part of its class,
-// and what another class points at does not.
+// TestSharersShare: a part's shared data goes to another part of its class,
+// and another class's does not.
 func TestSharersShare(t *testing.T) {
 	parts := []btn.Sharer{fitRankOne(), fitCP(), fitSymmetric(), fitSlices(), fitGroups(),
 		fitTruncated()}
@@ -303,8 +303,8 @@ func TestSharersShare(t *testing.T) {
 	}
 }
 
-// TestDescribe: truncated legs and regions say what they are,
-// parts of what is not a sequence say nothing.
+// TestDescribe: truncated legs and regions are described, parts outside a
+// sequence are not.
 func TestDescribe(t *testing.T) {
 	for _, c := range []struct {
 		part btn.Part

@@ -1,6 +1,6 @@
 package btn
 
-// Plans: what answers a query, before anything is contracted.
+// Plans: the estimates that answer a query, before anything is contracted.
 
 import (
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -10,13 +10,13 @@ import (
 // handed out at once; the answer takes the shortest sequence of estimates that has settled and
 // cancels the others. Exact ways have one estimate.
 type Plan struct {
-	Method    Method // what was done, never auto
+	Method    Method // the method used, never auto
 	Estimates []Estimate
 	// Accuracy is in nats: a sequence has settled when its stated uncertainty is at most this;
 	// 0 where nothing grows.
 	Accuracy float64
 	Warnings []string
-	// Messages are those of belief propagation without evidence, where they are what was learned:
+	// Messages are belief propagation's without evidence, where they are the result of learning:
 	// there are no estimates then.
 	Messages []float64
 }
@@ -39,21 +39,21 @@ const (
 // Estimate is B ≈ Σ_i Alpha[i] Parts[i], and how the values of the parts make a Z.
 type Estimate struct {
 	Rule Rule
-	// Track names what is held fixed while a sequence of estimates grows; Level orders the
-	// estimates of all tracks by how much they keep. Both are empty where there is nothing to
-	// compare with.
+	// Track names the parameters held fixed while a sequence of estimates grows; Level orders
+	// the estimates of all tracks by their accuracy parameter. Both are empty where there is
+	// nothing to compare with.
 	Track string
 	Level float64
-	// Slices is how many slices the parts are of together, 1 without.
+	// Slices is the total number of slices of the parts, 1 without.
 	Slices int64
 	// Lossless says that the value is exact up to rounding where its parts report that nothing was
-	// truncated: along trees. A sweep drops what is null in its own norm, and in strong models that
-	// can count in the end.
+	// truncated: along trees. A sweep drops directions that are null in its own norm, which in
+	// strong models can count in the end.
 	Lossless bool
 	Alpha    []scaled.Number // nil: ones
 	Parts    []Part
-	// Quality is what is known of the estimate before it is contracted;
-	// nil: it is judged by the sequence that it is in.
+	// Quality is the fit of the estimate, known before contraction; nil: it
+	// is judged by the sequence that it is in.
 	Quality *Quality
 	Cost    Cost // predicted, of all parts together; Bytes is the peak of one
 }
@@ -67,7 +67,7 @@ type Quality struct {
 	// on large networks ρ prints as 1 and this does not.
 	LnExplained float64 `msgpack:"ln_explained"`
 	LnNormB     float64 `msgpack:"ln_norm_b"` // ln ‖B‖ in nats
-	// ln ‖B−B̃‖ in nats, −Inf when Exact; what the certificate multiplies
+	// ln ‖B−B̃‖ in nats, −Inf when Exact; a factor of the certificate
 	LnNormError   float64 `msgpack:"ln_norm_error"`
 	ConditionGram float64 `msgpack:"condition_gram"` // condition number of G, 1 for one component
 }
@@ -132,5 +132,5 @@ func (e *Estimate) Weights() []scaled.Number {
 	return ones
 }
 
-// unitWeights are those of estimates with few parts.
+// unitWeights are the weights of estimates with few parts.
 var unitWeights = []scaled.Number{scaled.One, scaled.One, scaled.One, scaled.One}

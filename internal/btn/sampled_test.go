@@ -7,7 +7,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// TestBundlesShareTheComponents: every component is of one bundle, whatever the parts, and bundles are as long as one another.
+// TestBundlesShareTheComponents: every component is of one bundle, for every cut into parts, and bundles are as long as one
+// another.
 func TestBundlesShareTheComponents(t *testing.T) {
 	for _, c := range []struct{ of, part, n int64 }{
 		{64, 8, 1}, {64, 8, 64}, {64, 24, 7}, {8, 8, 3}, {1000, 168, 333}, {1 << 20, 1 << 16, 1 << 19},
@@ -41,7 +42,7 @@ func TestBundlesShareTheComponents(t *testing.T) {
 	}
 }
 
-// TestSampledFits refuses what no plan of this version has.
+// TestSampledFits refuses parts that no plan of this version has.
 func TestSampledFits(t *testing.T) {
 	good := func() *btn.Sampled {
 		along := &btn.Sampling{Kind: btn.SampledByAnnealing, Rungs: 5, Knots: []float64{0.2, 1}, Spread: 0.5, Of: 16}

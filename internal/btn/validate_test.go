@@ -186,7 +186,7 @@ func TestBaseDigest(t *testing.T) {
 }
 
 // TestBaseDigestIsPinned: cached decompositions are found by this number;
-// who changes the bytes changes the version too.
+// a change of the bytes changes the version too.
 func TestBaseDigestIsPinned(t *testing.T) {
 	n := &btn.Network{
 		Dims: []int{2, 2},

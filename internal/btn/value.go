@@ -1,6 +1,6 @@
 package btn
 
-// Values: what contracting a part gives.
+// Values: the results of contracting a part.
 
 import (
 	"github.com/basetensor/basetensor/pkg/query"
@@ -14,10 +14,10 @@ type Value struct {
 	// Marginals are there when they were asked for.
 	Marginals *Marginals `msgpack:"m,omitempty"`
 	// Joint is the unnormalised joint marginal of a set of variables where one was asked for:
-	// Domains are those of the set, Mant has a cell per combination of values, the last variable
+	// Domains are the set's, Mant has a cell per combination of values, the last variable
 	// fastest, and the cells add up to Z.
 	Joint *Marginals `msgpack:"j,omitempty"`
-	// Derivatives are those of Z by the parameters of the cores, where they were asked for.
+	// Derivatives are ∂Z by the parameters of the cores, where they were asked for.
 	Derivatives *Derivatives `msgpack:"d,omitempty"`
 	// Target is the value and the derivatives with one more observation, where a sensitivity was
 	// asked for.
@@ -36,8 +36,8 @@ type Value struct {
 	Weights *Weights `msgpack:"p,omitempty"`
 	// Bound is there for bounds, which have no Z.
 	Bound *BoundValue `msgpack:"b,omitempty"`
-	// Digits is how many decimal digits of Z cancelled among terms of
-	// both signs inside the contraction: log10 of Σ|terms| over |Z|.
+	// Digits is the number of decimal digits of Z that cancelled among terms
+	// of both signs inside the contraction: log10 of Σ|terms| over |Z|.
 	Digits float64 `msgpack:"g,omitempty"`
 	// Doubt says why Z is not known to be exact although
 	// every step is exact on paper; empty where it is.
@@ -57,7 +57,7 @@ type Marginals struct {
 	Exp     int64     `msgpack:"e"`
 }
 
-// Of returns those of some variables, in their sequence; nil: of all.
+// Of returns the marginals of some variables, in their sequence; nil: of all.
 func (m *Marginals) Of(targets []int) *Marginals {
 	if targets == nil || m == nil {
 		return m
@@ -77,7 +77,7 @@ func (m *Marginals) Of(targets []int) *Marginals {
 	return cut
 }
 
-// Derivatives are ∂Z/∂θ by all parameters of all cores, those of a core together, the cores in their
+// Derivatives are ∂Z/∂θ by all parameters of all cores, grouped by core, the cores in their
 // sequence: Mant[k]·2^Exp[k]. They add up over components with the weights α (Lemma 5).
 type Derivatives struct {
 	Sizes []int     `msgpack:"d"` // parameters of every core
@@ -106,14 +106,14 @@ type TargetValue struct {
 	Derivatives *Derivatives  `msgpack:"d"`
 }
 
-// ClosedFormRounding is how much the cores of a closed form may be off together, relative to the
-// sums of the absolute values of their terms and in units of 2^-53: 1e-13, and a few roundings a
-// core and a leg.
+// ClosedFormRounding bounds the total error of a closed form's cores, relative to the sums of
+// the absolute values of their terms and in units of 2^-53: 1e-13, and a few roundings a core
+// and a leg.
 func ClosedFormRounding(net *Network) float64 {
 	return float64(1<<10 + 4*len(net.Cores) + 4*len(net.Dims))
 }
 
-// Truncation is what a component of truncated legs says beside its value.
+// Truncation is the report of a component of truncated legs beside its value.
 type Truncation struct {
 	Bond int `msgpack:"b"` // largest dimension that a leg kept
 	// largest Σ s²_dropped / Σ s² of one truncation: no error bar

@@ -19,7 +19,7 @@ const (
 	One  Node = 1
 )
 
-// kind says what a node is.
+// kind is the kind of a node.
 type kind uint8
 
 const (
@@ -83,7 +83,7 @@ func offsetsOf(domains []int) []int32 {
 // Full reports whether the limit was reached: nodes made since are Zero, and there will be no circuit.
 func (b *Builder) Full() bool { return b.full }
 
-// Bytes returns what the builder keeps.
+// Bytes returns the builder's memory.
 func (b *Builder) Bytes() int64 {
 	return int64(cap(b.kinds)) + 4*int64(cap(b.ends)+cap(b.args)+len(b.table)) + numberBytes*int64(cap(b.numbers)) +
 		12*int64(len(b.domains))

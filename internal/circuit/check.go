@@ -1,6 +1,6 @@
 package circuit
 
-// What makes a circuit one.
+// Validity of a circuit.
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 // Check checks that children come before their parents, that the circuit is smooth and decomposable, and that the root is over all
 // variables. Errors wrap ErrCircuit.
 //
-// Every variable has a fixed number of 128 bits. A leaf has that of its variable, a product the sum of its children's, a sum that of
-// each of its children: so a node has Σ_v n_v h_v, where n_v is how often v meets itself below it. These counts never fall on the way up,
-// and every node is below the root; so if the root has Σ_v h_v, nothing met itself. Two different sums are taken for one with
-// a probability of about 2^−128 for each comparison. Linear time, 16 bytes a value. The context's error where that ends.
+// Every variable has a fixed number of 128 bits. A leaf has its variable's, a product the sum of its children's, a sum the common
+// number of its children: so a node has Σ_v n_v h_v, where n_v is the multiplicity of v in its products. These counts never fall on
+// the way up, and every node is below the root; so if the root has Σ_v h_v, nothing met itself. Two different sums are taken for
+// one with a probability of about 2^−128 for each comparison. Linear time, 16 bytes a value. The context's error where that ends.
 func (c *Circuit) Check(ctx context.Context) error {
 	if c.root < 0 {
 		if len(c.ends) > 0 || len(c.numbers) > 0 {

@@ -23,14 +23,14 @@ import (
 // ErrCircuit is wrapped by errors about a circuit that is not well formed.
 var ErrCircuit = errors.New("circuit: not well formed")
 
-// Circuit is a circuit in flat arrays. Its values are numbered: first those of the leaves λ, one variable after the other,
-// then the numbers, then the sums and products, children first; the last one is the root. A circuit does not change once it
-// is made, and may be used by several goroutines.
+// Circuit is a circuit in flat arrays. Its values are numbered: first the leaves λ, one variable after the other, then the
+// numbers, then the sums and products, children first; the last one is the root. A circuit does not change once it is made,
+// and may be used by several goroutines.
 type Circuit struct {
 	domains []int
 	offsets []int32 // by variable: the number of λ_v(0); one more at the end
 	numbers []scaled.Number
-	// By sum or product: where its children end; they begin where those of the one before end.
+	// By sum or product: where its children end; they begin where its predecessor's end.
 	ends     []int32
 	children []int32
 	products []bool // whether it is a product
@@ -40,13 +40,13 @@ type Circuit struct {
 	exclusive verdict // whether the circuit is deterministic, once somebody asked
 }
 
-// Weights are the λ by number: that of value a of variable v is at Offset(v) + a. They are finite and not negative.
+// Weights are the λ by number: value a of variable v is at Offset(v) + a. They are finite and not negative.
 type Weights []scaled.Number
 
 // Variables returns the number of variables.
 func (c *Circuit) Variables() int { return len(c.domains) }
 
-// Offset returns the place of λ_v(0) among all weights; for the number of variables, how many weights there are.
+// Offset returns the place of λ_v(0) among all weights; for the number of variables, the number of weights.
 func (c *Circuit) Offset(v int) int { return int(c.offsets[v]) }
 
 // Ones returns weights that are all 1.
@@ -58,18 +58,18 @@ func (c *Circuit) Ones() Weights {
 	return w
 }
 
-// Edges returns the number of edges, which is what a pass costs.
+// Edges returns the number of edges, which is the cost of a pass.
 func (c *Circuit) Edges() int { return len(c.children) }
 
 // Nodes returns the number of sums and products.
 func (c *Circuit) Nodes() int { return len(c.ends) }
 
-// Bytes returns what the circuit keeps in memory.
+// Bytes returns the circuit's memory.
 func (c *Circuit) Bytes() int64 {
 	return int64(cap(c.ends))*5 + int64(cap(c.children))*4 + int64(cap(c.numbers))*16 + int64(len(c.domains))*12
 }
 
-// PassBytes returns what a pass up takes beside it; with the pass down it is twice as much.
+// PassBytes returns the memory of a pass up beside the circuit; with the pass down it is twice as much.
 func (c *Circuit) PassBytes() int64 { return 16 * int64(c.values()) }
 
 // leaves is the number of weights.

@@ -19,7 +19,7 @@ const formVersion = 1
 // Append appends the circuit to b. Equal circuits have equal bytes:
 //
 //	version, number of variables, domains, number of numbers, their mantissas and exponents, 1 + the root, number of nodes,
-//	and of each 2 · its children + 1 where it is a product, and how far before it each child is
+//	and of each 2 · its children + 1 where it is a product, and the distance back to each child
 //
 // Integers are varints, mantissas 8 bytes, little endian. Linear time; two to three bytes an edge.
 func (c *Circuit) Append(b []byte) []byte {
@@ -49,8 +49,8 @@ func (c *Circuit) Append(b []byte) []byte {
 	return b
 }
 
-// Decode reads what Append wrote. It takes at most some 16 times the memory of the bytes, whatever they are, and checks everything that
-// Check does. Errors wrap ErrCircuit, or are the context's. Linear time.
+// Decode reads what Append wrote. It takes at most some 16 times the memory of any bytes, and checks everything that Check does.
+// Errors wrap ErrCircuit, or are the context's. Linear time.
 func Decode(ctx context.Context, b []byte) (*Circuit, error) {
 	look := pace.New(ctx)
 	r := reader{rest: b}
@@ -121,7 +121,7 @@ func (r *reader) count(most uint64) int {
 	return int(x)
 }
 
-// list reads how many entries follow, each of some bytes at least.
+// list reads the number of following entries, each of some bytes at least.
 func (r *reader) list(bytes int) int {
 	n := r.count(math.MaxInt32)
 	if n > len(r.rest)/bytes {

@@ -16,9 +16,9 @@ import (
 // ErrWeights is wrapped by errors about weights that do not fit a circuit.
 var ErrWeights = errors.New("circuit: weights")
 
-// Evaluate returns Z(w) = Σ_x C(x) Π_v w_v(x_v), by one pass up. No term is negative, so its relative error is at most that of
-// the longest chain of operations, one rounding each. Linear time; 16 bytes a value, kept for the next pass. Errors wrap
-// ErrWeights, or are the context's.
+// Evaluate returns Z(w) = Σ_x C(x) Π_v w_v(x_v), by one pass up. No term is negative, so its relative error is at most one
+// rounding per operation of the longest chain. Linear time; 16 bytes a value, kept for the next pass. Errors wrap ErrWeights,
+// or are the context's.
 func (c *Circuit) Evaluate(ctx context.Context, w Weights) (scaled.Number, error) {
 	p, err := c.up(ctx, w, false)
 	if err != nil {
@@ -38,7 +38,7 @@ type pass struct {
 // passes keeps memory for the next pass.
 var passes = sync.Pool{New: func() any { return new(pass) }}
 
-// kept is how many values are kept for the next pass: 16 MiB.
+// kept is the number of values kept for the next pass: 16 MiB.
 const kept = 1 << 20
 
 // done gives the memory back.

@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/pace"
 )
 
-// verdict is what is known of a circuit's determinism.
+// verdict is the knowledge of a circuit's determinism.
 type verdict uint8
 
 const (
@@ -20,8 +20,8 @@ const (
 
 // Deterministic reports whether any two children of every sum exclude each other on some variable: the sets of its values that
 // they have a leaf for have none in common. That is sufficient, and true of every sum that decides on a variable. Decisions that are seen
-// from the children themselves cost linear time; what is left costs a pass per 64 values of variables. A variable of more than 64 values
-// tells children apart in the first way only. The answer is kept. The error is the context's.
+// from the children themselves cost linear time; the other ones cost a pass per 64 values of variables. A variable of more than 64
+// values tells children apart in the first way only. The answer is kept. The error is the context's.
 func (c *Circuit) Deterministic(ctx context.Context) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,13 +38,13 @@ func (c *Circuit) Deterministic(ctx context.Context) (bool, error) {
 	return c.exclusive == excluding, nil
 }
 
-// doubt is a sum of which it is not known yet that these pairs of children exclude each other.
+// doubt is a sum with pairs of children not yet known to exclude each other.
 type doubt struct {
 	sum   int // counted among sums and products
 	pairs [][2]int32
 }
 
-// manyChildren is how many children a sum may have whose pairs are told apart by different variables.
+// manyChildren bounds the children of a sum whose pairs are distinguished by different variables.
 const manyChildren = 64
 
 // excludes is Deterministic.
@@ -131,7 +131,8 @@ func (c *Circuit) variable(leaf int32) int {
 	return v
 }
 
-// settle removes from doubts what variables from to before to tell apart. It returns false where the context ended.
+// settle removes from doubts the pairs that variables [from, to) distinguish. It returns false where the context
+// ended.
 func (c *Circuit) settle(look *pace.Pace, from, to int, doubts *[]doubt) bool {
 	first := c.offsets[from]
 	masks := make([]uint64, c.values())

@@ -1,6 +1,6 @@
 package circuit
 
-// From what was built to what is evaluated.
+// From the builder to the circuit that is evaluated.
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 // ErrFull says that the circuit is larger than its builder was allowed to make it.
 var ErrFull = errors.New("circuit: larger than allowed")
 
-// Finish returns the circuit of a node, without what it does not need. It checks decomposability, smoothness and
-// that all variables are there (see Check). The builder is of no use afterwards. Errors wrap ErrCircuit or ErrFull, or
-// are the context's. Linear time.
+// Finish returns the circuit of a node, without unreachable nodes. It checks decomposability, smoothness and that all
+// variables are there (see Check). The builder is of no use afterwards. Errors wrap ErrCircuit or ErrFull, or are the
+// context's. Linear time.
 func (b *Builder) Finish(ctx context.Context, root Node) (*Circuit, error) {
 	switch {
 	case b.full:

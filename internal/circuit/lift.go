@@ -10,9 +10,9 @@ import (
 )
 
 // Lift returns the circuit in which every leaf is a product of leaves over other variables: leaf l of c, by its number, is
-// the product of the new leaves stands[l], and the whole is multiplied by those of fixed. What it gives is a circuit if every assignment
-// of c's variables stands for one of the new variables (see Check). Linear time. Errors wrap ErrCircuit, or are
-// the context's.
+// the product of the new leaves stands[l], and the whole is multiplied by the leaves of fixed. The result is a circuit if every
+// assignment of c's variables stands for one of the new variables (see Check). Linear time. Errors wrap ErrCircuit, or are the
+// context's.
 func (c *Circuit) Lift(ctx context.Context, domains []int, stands [][]int32, fixed []int32) (*Circuit, error) {
 	offsets := offsetsOf(domains)
 	if offsets == nil || len(stands) != c.leaves() {
@@ -50,7 +50,7 @@ func (c *Circuit) Lift(ctx context.Context, domains []int, stands [][]int32, fix
 // lifting is a circuit that becomes another one.
 type lifting struct {
 	from, to *Circuit
-	place    []int32 // by number of from: that of to
+	place    []int32 // by number of from: the number in to
 }
 
 // leaves makes the products that leaves stand for, of those leaves that the circuit has.

@@ -1,6 +1,6 @@
 package circuit
 
-// The pass down: derivatives, and what follows from them.
+// The pass down: derivatives, and marginals from them.
 
 import (
 	"context"
@@ -42,8 +42,8 @@ func (c *Circuit) Derivatives(ctx context.Context, w Weights) (scaled.Number, []
 
 // upAndDown makes both passes: down[i] = ∂root/∂values[i].
 //
-// A sum hands what it has to every child, a product hands it times the product of the others. That product is one of prefixes and
-// suffixes: values may be 0, so nothing is divided by.
+// A sum hands its derivative to every child, a product its derivative times the product of the other children. The latter is a
+// product of a prefix and a suffix: values may be 0, so nothing is divided by.
 func (c *Circuit) upAndDown(ctx context.Context, w Weights) (*pass, error) {
 	p, err := c.up(ctx, w, false)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *Circuit) upAndDown(ctx context.Context, w Weights) (*pass, error) {
 	return p, nil
 }
 
-// siblings hands d, what a product has, to each of its children times the others.
+// siblings hands d, the derivative of a product, to each of its children times the others.
 func (p *pass) siblings(children []int32, d number) {
 	if len(children) == 2 {
 		a, b := children[0], children[1]

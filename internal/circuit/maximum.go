@@ -1,6 +1,6 @@
 package circuit
 
-// Maxima: sums become maxima, and the way down is what they came from.
+// Maxima: sums become maxima, and the way down follows their arguments.
 
 import (
 	"context"
@@ -13,20 +13,21 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// ErrOverlap says that a circuit is not deterministic, or not seen to be: its maxima are not those of the sum that it stands for.
+// ErrOverlap says that a circuit is not deterministic, or not seen to be: its maxima differ from the maxima of the sum that it
+// stands for.
 var ErrOverlap = errors.New("circuit: maxima need a deterministic circuit")
 
 // Near are assignments whose terms are close to the largest one.
 type Near struct {
 	Top    scaled.Number // the largest term, as rounded
-	Values [][]int       // of all variables; the first one is that of Top
+	Values [][]int       // of all variables; the first one attains Top
 	Terms  []*big.Float  // theirs, the product of the weights and numbers to 192 bits
 	All    bool          // there are no others that close
 }
 
 // Maximum returns the largest term max_x C(x) Π w(x), and assignments whose terms, as rounded, are at least 1 − slack of it,
-// up to most of them; none where Z is 0. One pass up, and for each assignment what it goes through. Errors: ErrOverlap,
-// else as of Evaluate.
+// up to most of them; none where Z is 0. One pass up, and for each assignment the nodes on its way. Errors: ErrOverlap, else
+// as of Evaluate.
 func (c *Circuit) Maximum(ctx context.Context, w Weights, slack float64, most int) (Near, error) {
 	switch ok, err := c.Deterministic(ctx); {
 	case err != nil:
@@ -147,7 +148,7 @@ func (s *search) choose(children []int32, top number, at state) int32 {
 	return first
 }
 
-// Roundings bounds how many numbers are multiplied into one term.
+// Roundings bounds the number of factors of one term.
 func (c *Circuit) Roundings() int {
 	if c.root < 0 {
 		return 0

@@ -97,7 +97,7 @@ func number(of ...float64) func(int) scaled.Number {
 func TestNoisyOrIsAChainOfTermsOfOneSign(t *testing.T) {
 	const n = 7
 	rng := rand.New(rand.NewPCG(8, 2))
-	through := make([]float64, n) // t_j of the value 1; that of 0 is 1
+	through := make([]float64, n) // t_j(1); t_j(0) is 1
 	for j := range through {
 		through[j] = float64(1+rng.IntN(15)) / 16
 	}

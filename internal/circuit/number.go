@@ -16,8 +16,8 @@ const (
 	lower = least * least // 2^−512
 )
 
-// number is m·2^(512·e) with m in [2^−256, 2^256), or 0. Products and sums round as those of float64 do, and never leave
-// its normal numbers, because two such m multiply to between 2^−512 and 2^512. The zero value is 0.
+// number is m·2^(512·e) with m in [2^−256, 2^256), or 0. Products and sums round as in float64, and never leave its
+// normal numbers, because two such m multiply to between 2^−512 and 2^512. The zero value is 0.
 type number struct {
 	m float64
 	e int64
@@ -102,7 +102,7 @@ func (a number) less(b number) bool {
 	return a.m < b.m
 }
 
-// over returns a/b as a float64, for b > 0; what is below float64 is 0.
+// over returns a/b as a float64, for b > 0; an underflow is 0.
 func (a number) over(b number) float64 {
 	switch e := a.e - b.e; {
 	case a.m == 0 || e < -3:

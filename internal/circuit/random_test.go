@@ -1,6 +1,6 @@
 package circuit_test
 
-// Random circuits, each with a function that says what tensor it stands for.
+// Random circuits, each with the function of the tensor that it stands for.
 
 import (
 	"context"

@@ -11,8 +11,8 @@ import (
 )
 
 // Sample returns Z and draws n assignments of all variables with the probabilities C(x) Π w(x) / Z: the values one assignment after the
-// other, nil where Z is 0. Draw i has the stream that it is given, so that draws do not depend on how many there are. One pass up,
-// and for each draw what it goes through. Errors as of Evaluate.
+// other, nil where Z is 0. Draw i has the stream that it is given, so that draws do not depend on their number. One pass up, and
+// for each draw the nodes on its way. Errors as of Evaluate.
 func (c *Circuit) Sample(ctx context.Context, w Weights, n int, stream func(i int) *rand.Rand) (scaled.Number, []int, error) {
 	p, err := c.up(ctx, w, false)
 	if err != nil {

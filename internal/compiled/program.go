@@ -1,7 +1,7 @@
 // Package compiled contracts small networks by lists of offsets made beforehand: for every step of an
 // elimination order, where each entry of each operand is. Running a program looks at no index any more.
 //
-// The programs know numbers only. Whoever runs them keeps entries in the range of float64.
+// The programs know numbers only. The caller keeps entries in the range of float64.
 package compiled
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 // Program is a network along an elimination order. Tables are numbered as in contractionorder.Step: the
-// leaves, which are those of the network, then the outputs of the steps. A program does not change.
+// leaves, which are the network's tensors, then the outputs of the steps. A program does not change.
 type Program struct {
 	Leaves  int
 	Steps   []Step
@@ -29,8 +29,7 @@ type Program struct {
 //
 //	out[o] = Σ_s Π_k in_k[outer_k[o / block] + inner_k[o % block, s]]
 //
-// The axis of inner that is longer as a rule, that of the block, is its fastest. In rows it is that of
-// the sums.
+// The usually longer axis of inner, the block's, is its fastest. In rows it is the sums' axis.
 type Step struct {
 	In         []Operand
 	Size, Sums int // entries of the output, terms of each
@@ -70,7 +69,7 @@ func New(h contractionorder.Hypergraph, steps []*contractionorder.Step, needed [
 	return p
 }
 
-// layOut computes what a run needs.
+// layOut computes the layout of a run.
 func (p *Program) layOut(dims []int, scopes [][]int, needed []bool) {
 	p.needed, p.sizes = needed, make([]int, len(scopes))
 	for t, scope := range scopes {
@@ -88,15 +87,15 @@ func (p *Program) layOut(dims []int, scopes [][]int, needed []bool) {
 	}
 }
 
-// maxList bounds the offsets of an operand within a block, unless one axis is longer: they and what they
-// point to stay in the first cache.
+// maxList bounds the offsets of an operand within a block, unless one axis is longer: they and their
+// entries stay in the first-level cache.
 const maxList = 1024
 
 // few is the entries of an output up to which steps are in rows.
 const few = 4
 
-// newStep cuts the output of a step into blocks of its fastest axes. Small outputs, and those of several
-// sums, are one block in rows.
+// newStep cuts the output of a step into blocks of its fastest axes. Small outputs, and outputs of
+// several sums, are one block in rows.
 func newStep(dims []int, s *contractionorder.Step) Step {
 	c := Step{Size: int(s.Size), Sums: int(s.Full / s.Size), block: 1, split: len(s.Out)}
 	if c.Size <= few || len(s.Sum) > 1 {
@@ -109,7 +108,7 @@ func newStep(dims []int, s *contractionorder.Step) Step {
 	return c
 }
 
-// run is how many of the inner offsets derivatives take at a time: the fastest axis, all where few.
+// run is the number of inner offsets that derivatives take at a time: the fastest axis, all where few.
 func (s *Step) run() int {
 	switch {
 	case s.Size <= few:
@@ -120,10 +119,10 @@ func (s *Step) run() int {
 	return s.block
 }
 
-// scratch is the entries that a run takes beside: the products of a block, or those of a run by operand.
+// scratch is the entries that a run takes beside: the products of a block, or of a run by operand.
 func (s *Step) scratch(operands int) int { return max(s.block*s.Sums, s.run()*(operands+1)) }
 
-// offsets is how many an operand has.
+// offsets is the number of offsets of an operand.
 func (s *Step) offsets() int { return s.Size/s.block + s.block*s.Sums }
 
 // lister lists the offsets of one step after the other.

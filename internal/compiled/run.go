@@ -4,7 +4,7 @@ package compiled
 
 import "slices"
 
-// Memory is what a run of a program reads and writes, for one goroutine.
+// Memory holds the tables that a run of a program reads and writes, for one goroutine.
 type Memory struct {
 	Tables  [][]float64 // by number; the leaves are the caller's to set
 	Back    [][]float64 // by number: derivatives; nil for leaves that nobody needs
@@ -14,7 +14,7 @@ type Memory struct {
 }
 
 // Prepare lays the memory out for runs of p, with room for derivatives where back; the leaves are to be
-// set then. What it had grown to for other programs is used again.
+// set then. Capacity grown for other programs is reused.
 func (m *Memory) Prepare(p *Program, back bool) {
 	m.out = fit(m.out, p.Entries)
 	m.scratch = fit(m.scratch, p.scratch)

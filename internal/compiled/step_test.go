@@ -54,7 +54,7 @@ func assignments(dims []int, yield func(x []int)) {
 	}
 }
 
-// terms adds up what a table is, and the same of the terms without signs: the size of its rounding.
+// terms adds up a table's terms, and their absolute values: the size of its rounding.
 type terms struct{ sum, size []float64 }
 
 func newTerms(n int) terms { return terms{make([]float64, n), make([]float64, n)} }
@@ -76,7 +76,7 @@ func (t terms) check(tb testing.TB, what string, got []float64) {
 	}
 }
 
-// product is that of all tables but one.
+// product multiplies all tables but one.
 func product(dims []int, h contractionorder.Hypergraph, tables [][]float64, but int, x []int) float64 {
 	f := 1.0
 	for t, scope := range h.Edges {
@@ -88,7 +88,7 @@ func product(dims []int, h contractionorder.Hypergraph, tables [][]float64, but 
 }
 
 // TestStepsAgreeWithEnumeration: the output of one step, and the derivatives by its operands, for any
-// scopes, numbers of operands, of sums and of entries, and for derivatives of which only some are needed.
+// scopes, numbers of operands, of sums and of entries, and for derivatives needed only in part.
 func TestStepsAgreeWithEnumeration(t *testing.T) {
 	const seed = 1
 	var rows, blocks, severalBlocks, severalSums, lacking, scalars int
@@ -126,7 +126,7 @@ func TestStepsAgreeWithEnumeration(t *testing.T) {
 		for k, scope := range h.Edges {
 			m.Tables[k] = entries(rng, volume(dims, scope))
 			if m.Back[k] != nil {
-				m.Back[k][0] = math.NaN() // whoever was here before
+				m.Back[k][0] = math.NaN() // stale entries
 			}
 		}
 		p.Forward(&m, 0)

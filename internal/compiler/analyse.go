@@ -1,6 +1,6 @@
 package compiler
 
-// Conflict analysis: what a conflict teaches.
+// Conflict analysis: the lemma of a conflict.
 //
 // A conflict is a clause that follows from the formula and whose literals are all false. Resolving it with the reasons
 // of its literals on the last level, in the reverse order of the trail, leads to a clause with one literal of that level: the
@@ -41,8 +41,8 @@ func (s *solver) analyse() bool {
 	return true
 }
 
-// collect marks the variables of false literals above the root, adds those of lower levels to the lemma, and returns how many are
-// of the current one.
+// collect marks the variables of false literals above the root, adds the ones of lower levels to
+// the lemma, and returns the number at the current level.
 func (s *solver) collect(c []lit) (here int) {
 	s.work += int64(len(c))
 	for _, l := range c {
@@ -66,7 +66,8 @@ func (s *solver) mark(l lit) int {
 	return 0
 }
 
-// resolve marks the other literals of the reason of v, and returns how many are of the current level.
+// resolve marks the other literals of the reason of v, and returns the number of them at the
+// current level.
 func (s *solver) resolve(v int32) (here int) {
 	r := s.reason[v]
 	if r&1 != 0 {
@@ -133,7 +134,7 @@ func (s *solver) arrange() {
 	}
 }
 
-// levels is how many levels the literals of a clause are of.
+// levels returns the number of distinct levels among the literals of a clause.
 func (s *solver) levels(c []int32) int32 {
 	s.stamp++
 	n := int32(0)

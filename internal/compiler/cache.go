@@ -23,8 +23,9 @@ func (d *digest) add(e digest) {
 	d[1] ^= e[1]
 }
 
-// drawer draws numbers by a cryptographic generator, whose key is a hash of what is summed: the same formula has the same numbers, and
-// nobody can make one whose numbers he knows to fall together before he has tried 2^64 of them.
+// drawer draws numbers by a cryptographic generator, whose key is a hash of the formula: the same
+// formula has the same numbers, and an attacker needs some 2^64 trials to find a formula whose
+// numbers collide.
 type drawer struct{ source *rand.ChaCha8 }
 
 // newDrawer keys a drawer by the clauses and tables that components have parts of. Linear time.
@@ -77,8 +78,9 @@ type entry struct {
 
 const entryBytes = 48 + 8 // with its part of the table
 
-// cache maps digests to sums. Entries are made in the order of the search, so that what was learned below a branch is a
-// suffix of them: it is dropped when the branch turns out to have no assignment (drop).
+// cache maps digests to sums. Entries are made in the order of the search, so that the entries made
+// below a branch are a suffix: it is dropped when the branch turns out to have no assignment
+// (drop).
 type cache struct {
 	entries []entry
 	heads   []int32
@@ -94,7 +96,7 @@ func newCache(bytes int64) *cache {
 	return c
 }
 
-// resize makes the chains anew.
+// resize rebuilds the chains.
 func (c *cache) resize(heads int) {
 	c.heads = make([]int32, heads)
 	for i := range c.heads {

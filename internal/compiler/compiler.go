@@ -1,5 +1,6 @@
-// Package compiler sums the assignments of a formula by search: it decides values one after the other, propagates what follows,
-// splits what is left into connected components, and remembers the sum of every component that it has met.
+// Package compiler sums the assignments of a formula by search: it decides values one after the
+// other, propagates the consequences, splits the residual formula into connected components, and
+// caches the sum of every component.
 //
 // The search is complete, its sums have no terms below 0: an answer is exact up to rounding. Conflicts teach clauses, which
 // follow from the formula: they speed up propagation and are no part of components. Decisions follow a tree decomposition of
@@ -25,7 +26,7 @@ import (
 // ErrBudget is wrapped by errors about work or memory that ran out; their code is fault.OverBudget.
 var ErrBudget = errors.New("compiler: over the budget")
 
-// defaultMemory is what Options.Memory means where it is 0.
+// defaultMemory stands in for an Options.Memory of 0.
 const defaultMemory = 2 << 30
 
 // Options of a search. The zero value works.
@@ -47,7 +48,7 @@ type Options struct {
 	cells int // entries of all tables of a component that is eliminated, at most; 0: cellsMost, below 0: none is
 }
 
-// Stats says what a search did.
+// Stats are the counters of a search.
 type Stats struct {
 	Work       int64 // counted steps
 	Variables  int   // Boolean variables left after propagation at the root
@@ -59,7 +60,7 @@ type Stats struct {
 	Hits       int64 // of them, known from the cache
 	Dense      int64 // of them, summed by elimination
 	Learned    int64 // clauses
-	Kept       int   // of them, those of three literals and more that are left at the end
+	Kept       int   // learned clauses of three literals and more still held at the end
 	Evicted    int64 // entries dropped from the cache to make room
 }
 
@@ -105,7 +106,8 @@ func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error)
 	}, err
 }
 
-// bytesPerLiteral is what a literal of a clause, or a value of a variable, takes at most in all lists together.
+// bytesPerLiteral bounds the memory of a clause's literal, or of a variable's value, over all lists
+// together.
 const bytesPerLiteral = 96
 
 // checkMemory refuses a formula whose lists would take more than half of the memory.

@@ -195,7 +195,7 @@ func TestConflictsAgainstEnumeration(t *testing.T) {
 	}
 }
 
-// TestForgetting: a search that forgets most of what it learned gives the same sum.
+// TestForgetting: a search that drops most learned clauses gives the same sum.
 func TestForgetting(t *testing.T) {
 	s := searchHard(t, func(s *search) { s.keep = 8 })
 	if s.stats.Learned < 100 || int64(s.stats.Kept) > s.stats.Learned/2 || s.keep == 8 {
@@ -211,7 +211,8 @@ func TestLearnedBytes(t *testing.T) {
 	}
 }
 
-// searchHard searches a hard formula with a search that was changed, and compares its sum with that of one as it is.
+// searchHard searches a hard formula with a search that was changed, and compares its sum with the
+// unchanged search's.
 func searchHard(t *testing.T, change func(*search)) *search {
 	t.Helper()
 	f := hard(t, rand.New(rand.NewPCG(15, 16)), 60, 3.6)

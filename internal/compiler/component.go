@@ -1,6 +1,7 @@
 package compiler
 
-// Components: what is left of the formula under an assignment falls into parts that share no open variable.
+// Components: the residual formula under an assignment falls into parts that share no open
+// variable.
 
 import (
 	"slices"
@@ -27,10 +28,11 @@ type tableSlice struct {
 	slice int32 // number among the slices of the table that were met
 }
 
-// linkage is what a Boolean variable shares with others, as ranges of one list:
+// linkage holds the clauses and tables that a Boolean variable shares with others, as
+// ranges of one list:
 //
 //	variables of binary clauses; clauses of three literals as (number, two literals); longer ones as (number, place of the
-//	other literals in others, how many); tables.
+//	other literals in others, their number); tables.
 type linkage struct {
 	binary, ternary, long, tables, end int32
 }
@@ -42,7 +44,8 @@ type graph struct {
 	others []lit
 }
 
-// newGraph lists the links of all variables. The clauses have two literals or more, those of two come first.
+// newGraph lists the links of all variables. The clauses have two literals or more, binary ones
+// first.
 func newGraph(p *problem, clauses [][]lit, tablesOf [][]int32) *graph {
 	n := p.booleans()
 	g := &graph{of: make([]linkage, n)}
@@ -83,8 +86,9 @@ func newGraph(p *problem, clauses [][]lit, tablesOf [][]int32) *graph {
 	return g
 }
 
-// split finds the components of what is left of c under the assignment, pushes those whose sum is not known, and returns the product
-// of all else: weights of the variables of c that are assigned, ratios of tables, and sums that are known.
+// split finds the components of c's residue under the assignment, pushes those whose sum is not
+// known, and returns the product of all else: weights of the variables of c that are assigned,
+// ratios of tables, and sums that are known.
 func (s *search) split(c component) scaled.Number {
 	product := scaled.One
 	s.work += int64(c.size() + c.clausesEnd - c.clauses)
@@ -161,7 +165,7 @@ func (s *search) take(l lit) scaled.Number {
 	return s.p.weights[l]
 }
 
-// forget takes what lies above the start of c off the stacks.
+// forget cuts the stacks back to the start of c.
 func (s *search) forget(c component) {
 	s.vars = s.vars[:c.vars]
 	s.clauses = s.clauses[:c.clauses]

@@ -1,6 +1,7 @@
 package compiler
 
-// Splitting a sum: cubes are partial assignments of which every assignment extends exactly one.
+// Splitting a sum: cubes are partial assignments that partition the full ones: each extends
+// exactly one cube.
 
 import (
 	"cmp"
@@ -18,23 +19,27 @@ import (
 // of a split (Lemma 5 of the paper: a sum over the values of cut links).
 type Cube struct {
 	Literals []formula.Literal
-	// Steps is what its search without a circuit takes, estimated; what it takes where it ended while it was tried.
+	// Steps is the estimated work of its search without a circuit; the measured work, where the
+	// trial search ended.
 	Steps float64
 }
 
 // Split is a sum in cubes.
 type Split struct {
 	Cubes []Cube
-	// Order is the elimination order of what is left at the root whose tree guided the split, for Options.Order of the cubes.
+	// Order is the elimination order of the residual formula at the root whose tree guided the
+	// split, for Options.Order of the cubes.
 	Order []int
-	// Again is how many times the work of the whole the cubes take, estimated by all assignments of the bags under the cubes alone:
-	// what does not meet the variables that are split on is done in every cube.
+	// Again is the ratio of the cubes' work to the whole's, estimated by all assignments of the
+	// bags under the cubes alone: parts that do not meet the split variables are repeated in every
+	// cube.
 	Again float64
-	// Tried is how many steps the split itself took in searches that were ended early.
+	// Tried is the number of steps that the split itself spent in searches that were
+	// ended early.
 	Tried int64
 }
 
-// SplitOptions say into what a sum is split.
+// SplitOptions bound the number and the size of a split's cubes.
 type SplitOptions struct {
 	Most    int     // cubes
 	Largest float64 // the part of the estimated work of all cubes down to which the hardest is split; 0: there are as many cubes as may be
@@ -52,8 +57,8 @@ type SplitOptions struct {
 // that the others use, so estimates are too large, by 2 as a rule, and alike for all. These searches take
 // policy.CubesTryShare of the estimated work of all, or Options.Work each where that is less, or policy.CubesTryLeast where that is more.
 //
-// What is summed within Options.Work, or policy.CubesTried steps, is not split. Errors are those of Compile, but for a budget of
-// work that is spent.
+// A formula that is summed within Options.Work, or policy.CubesTried steps, is not split. Errors
+// are Compile's, except for an exhausted work budget.
 func Cubes(ctx context.Context, f *formula.Formula, o Options, into SplitOptions) (Split, error) {
 	if o.Memory == 0 {
 		o.Memory = defaultMemory
@@ -105,14 +110,15 @@ type splitter struct {
 	tried int64 // steps of searches that were ended early
 }
 
-// allowance is what each of two more searches may take, where there are so many pieces: its part of what all that may follow may.
+// allowance is the work limit of each of two more searches at this number of pieces: an even share
+// of the limit of all searches that may follow.
 func (sp *splitter) allowance(pieces int, total float64) int64 {
 	left := total*policy.CubesTryShare - float64(sp.tried)
 	each := int64(min(left/float64(2*(sp.into.Most-pieces)), policy.CubeTried))
 	return min(max(each, policy.CubesTryLeast), sp.o.Work)
 }
 
-// halves are what a piece is split into.
+// halves returns the two pieces of a split piece.
 func (sp *splitter) halves(of piece, work int64) ([]piece, error) {
 	var parts []piece
 	for _, l := range []formula.Literal{of.split, of.split.Not()} {
@@ -136,7 +142,7 @@ func (sp *splitter) again(pieces []piece) float64 {
 	return sum / sp.unpropagated(nil)
 }
 
-// unpropagated is how many assignments the bags have under literals alone.
+// unpropagated counts the bags' assignments under the literals alone.
 func (sp *splitter) unpropagated(literals []formula.Literal) float64 {
 	dims := slices.Clone(sp.dims)
 	for _, l := range literals {
@@ -187,8 +193,9 @@ func (sp *splitter) whole() ([]piece, error) {
 	return []piece{*all}, err
 }
 
-// part searches a part of a piece for so many steps; nil where it has no assignment. It follows the tree of the whole piece or that of an
-// order of its own, whichever is narrower, and is no harder than the whole.
+// part searches a part of a piece for so many steps; nil where it has no assignment. It follows the
+// tree of the whole piece or of its own order, whichever is narrower, and is no harder than the
+// whole.
 func (sp *splitter) part(of piece, l formula.Literal, work int64) (*piece, error) {
 	literals := append(of.Literals[:len(of.Literals):len(of.Literals)], l)
 	s, err := sp.root(literals)
@@ -221,7 +228,7 @@ func (sp *splitter) root(literals []formula.Literal) (*search, error) {
 	return root(sp.ctx, p, sp.o)
 }
 
-// mostSteps stands for more than can be told.
+// mostSteps stands for an estimate beyond any limit.
 const mostSteps = 1e300
 
 // try searches a cube that is at its root for so many steps; nil where it has no assignment. One that ends is not split.

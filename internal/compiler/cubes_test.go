@@ -18,7 +18,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// TestCubesAgainstEnumeration: the sums of the cubes add up to that of the formula.
+// TestCubesAgainstEnumeration: the sums of the cubes add up to the formula's.
 func TestCubesAgainstEnumeration(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	most := 0
@@ -127,7 +127,8 @@ func TestCostOfCubes(t *testing.T) {
 	}
 }
 
-// TestGivenOrders: an order that is given is followed without those that have a value, and what it leaves out comes first.
+// TestGivenOrders: a given order is followed without the assigned variables, and variables missing
+// from it come first.
 func TestGivenOrders(t *testing.T) {
 	h := contractionorder.Hypergraph{Dims: []int{2, 1, 3, 2, 2}}
 	if got := completed(h, []int{3, 1, 0}); !slices.Equal(got, []int{2, 4, 3, 0}) {
@@ -147,8 +148,8 @@ func TestGivenOrders(t *testing.T) {
 }
 
 // BenchmarkCubes sums random clauses whole and in cubes, counted alone and with circuits: the processor time of all cubes and of the
-// split by that of the whole, the split's part of it, the largest cube's part, and what two workers would gain that do not disturb each
-// other.
+// split by that of the whole, the split's part of it, the largest cube's part, and the gain of two
+// workers that do not disturb each other.
 func BenchmarkCubes(b *testing.B) {
 	for _, vars := range []int{60, 70} {
 		for _, kind := range []string{"counted", "circuits"} {
@@ -163,7 +164,7 @@ func BenchmarkCubes(b *testing.B) {
 	}
 }
 
-// costOfCubes reports what one split costs.
+// costOfCubes reports the cost of one split.
 func costOfCubes(b *testing.B, f *formula.Formula, weights []scaled.Number, circuits bool) {
 	b.Helper()
 	// timed returns the seconds of processor time of one search.

@@ -1,7 +1,7 @@
 package compiler
 
-// Guidance by a tree decomposition: variables of bags near the middle of the tree are decided first, because what is left then
-// falls into parts.
+// Guidance by a tree decomposition: variables of bags near the middle of the tree are decided
+// first, because the residual formula then falls into parts.
 
 import (
 	"math"
@@ -49,7 +49,7 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 		most = int64(policy.GreedyShare * float64(s.o.Work))
 	}
 	order, greedy, err := contractionorder.BestWithin(s.ctx, h, most)
-	s.work += greedy // a move of it takes what a step does
+	s.work += greedy // a move costs one step
 	if err != nil {
 		return decomposition{}, nil, err
 	}
@@ -115,7 +115,7 @@ func completed(h contractionorder.Hypergraph, given []int) []int {
 	return order
 }
 
-// cells is how many assignments the bags have together.
+// cells is the total number of assignments of the bags.
 func (d decomposition) cells(h contractionorder.Hypergraph) float64 {
 	sum := 0.0
 	for _, bag := range d.bags {
@@ -128,8 +128,8 @@ func (d decomposition) cells(h contractionorder.Hypergraph) float64 {
 	return sum
 }
 
-// guideWeight is what the guide counts against occurrences and conflicts: much where the tree is narrow for the number of variables.
-// Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4.
+// guideWeight weighs the guide against occurrences and conflicts: high where the tree is narrow for
+// the number of variables. Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4.
 func guideWeight(n, width int) float64 {
 	ratio := float64(n) / float64(max(width, 1))
 	if ratio > policy.GuideRatio {
@@ -157,7 +157,8 @@ func (s *search) dimensions() []int {
 	return dims
 }
 
-// hypergraph is what is left of the formula: its variables with the values that are open, and a scope per clause and table.
+// hypergraph returns the residual formula's: its variables with the values that are open, and a
+// scope per clause and table.
 func (s *search) hypergraph() contractionorder.Hypergraph {
 	dims := s.dimensions()
 	h := contractionorder.Hypergraph{Dims: dims}
@@ -191,7 +192,8 @@ type decomposition struct {
 	width int
 }
 
-// decompose simulates the elimination: a bag hands what is left of it to the bag of the first variable in it that follows.
+// decompose simulates the elimination: a bag passes its remaining variables to the bag of the first
+// of them in the order.
 func decompose(h contractionorder.Hypergraph, order []int) decomposition {
 	place := make([]int, len(h.Dims))
 	for i := range place {

@@ -1,10 +1,12 @@
 package compiler
 
-// Elimination: a component that is narrow is summed one variable after the other, in tables over what they meet.
+// Elimination: a component that is narrow is summed one variable after the other, in tables over
+// its neighbours.
 //
-// Variables follow the order of the tree decomposition. Clauses and tables belong to the first of their variables; its table is
-// over all variables of what belongs to it, the sum over it belongs to the next of them. Source: R. Dechter, Bucket
-// elimination, Artificial Intelligence 113 (1999).
+// Variables follow the order of the tree decomposition. Clauses and tables belong to the first of
+// their variables; its table is over all variables of those factors, and the sum over it belongs to
+// the next of these variables. Source: R. Dechter, Bucket elimination, Artificial Intelligence 113
+// (1999).
 
 import (
 	"math"
@@ -23,12 +25,13 @@ const (
 // denseAxes is more than the variables of a table with at most 2^24 entries.
 const denseAxes = 32
 
-// eliminator holds what eliminations have in common.
+// eliminator holds the state shared by all eliminations.
 type eliminator struct {
 	place []int32 // by variable of the formula: in the order; −1 for those that had a value at the root
-	own   []int32 // by literal: how many of its implications are of the formula
+	own   []int32 // by literal: the number of its implications from the formula itself
 
-	// Of the component at hand, by number in the order: its variables, their open values, what belongs to them.
+	// Of the component at hand, by number in the order: its variables, their open values, their
+	// factors.
 	vars    []int32
 	values  [][]int32
 	local   []int32 // by variable of the formula
@@ -38,7 +41,7 @@ type eliminator struct {
 
 	vain int64 // work on looks at components that were searched after all
 
-	// What one elimination takes, to be used again by the next.
+	// Scratch memory, reused from one elimination to the next.
 	ints   []int32
 	floats []float64
 	own64  [64]float64
@@ -46,7 +49,7 @@ type eliminator struct {
 	steps  [denseAxes][]int32
 }
 
-// bucket is a variable with what belongs to it.
+// bucket is a variable with its clauses, tables and messages.
 type bucket struct {
 	scope    []int32 // numbers of variables, ascending; the first one is its own
 	pairs    [][2]lit
@@ -87,15 +90,15 @@ func (e *eliminator) takeInts(n int) []int32 {
 	return out
 }
 
-// takeFloats returns n numbers, whatever they are.
+// takeFloats returns n numbers of arbitrary value.
 func (e *eliminator) takeFloats(n int) []float64 {
 	at := len(e.floats)
 	e.floats = slices.Grow(e.floats, n)[:at+n]
 	return e.floats[at : at+n : at+n]
 }
 
-// ready takes the order of a decomposition, before anything is learned: from its leaves to the middle, since decisions go the other way,
-// and what does not meet them is written down once.
+// ready takes the order of a decomposition, before anything is learned: from its leaves to the
+// middle, since decisions go the other way, and parts that do not meet them enter the circuit once.
 func (e *eliminator) ready(p *problem, implies [][]lit, order []int) {
 	e.place = make([]int32, len(p.f.Domains))
 	e.local = make([]int32, len(p.f.Domains))
@@ -119,7 +122,7 @@ func (s *search) narrow(c component) bool {
 	return s.o.cells >= 0 && c.wait <= 0 && s.dense.vain*policy.DenseShare <= s.work
 }
 
-// cellsMost is how many entries the tables of a component may have.
+// cellsMost is the maximum number of entries in a component's tables.
 func (s *search) cellsMost() float64 {
 	if s.o.cells > 0 {
 		return float64(s.o.cells)
@@ -128,11 +131,13 @@ func (s *search) cellsMost() float64 {
 }
 
 // eliminate returns the sum of a component, unless its tables are too large or too far from one size, a search is worth more, or it may
-// be 0: search finds out why. Otherwise wait is how many decisions will not change that.
+// be 0: search finds out why. Otherwise wait is the number of further decisions that cannot change
+// the verdict.
 //
 // Where no clause is left every assignment counts, and search has nothing to leave out: it takes more than elimination does. Clauses are
-// for search, but where elimination costs little for the size of the component and no circuit is wanted: that of an elimination has all
-// entries of its tables, that of a search those that it meets.
+// for search, but where elimination costs little for the size of the component and no circuit is
+// wanted: an elimination's circuit has all entries of its tables, a search's only the entries it
+// meets.
 func (s *search) eliminate(c component) (sum amount, wait int32, ok bool) {
 	e := &s.dense
 	look := policy.DenseLook * int64(c.size()+c.clausesEnd-c.clauses+c.tablesEnd-c.tables)
@@ -300,7 +305,8 @@ func (s *search) placeTable(t tableSlice) *bucket {
 	return b
 }
 
-// measure follows the scopes of all sums, prices them, and returns log2 of how many times too large the tables are; 0 where they fit.
+// measure follows the scopes of all sums, prices them, and returns log2 of the factor by which the
+// tables exceed the limit; 0 where they fit.
 func (e *eliminator) measure(limit float64, traced bool) float64 {
 	total := 0.0
 	e.price, e.logical = 0, false
@@ -353,14 +359,15 @@ func (s *search) sumOut(i int) (m message, exponent int64, fine bool) {
 		e.multiply(table, b.scope, e.offsets(b.scope, in.scope), 0, in.values, 1)
 	}
 	for _, t := range b.tables {
-		span += 2 * s.slices[t.table].span // both of the entry and of what it is divided by
+		span += 2 * s.slices[t.table].span // both of the entry and of its divisor
 	}
 	if span > denseRange {
 		return message{}, 0, false
 	}
 	s.multiplyTables(table, b)
 	s.excludeAll(table, b)
-	// The sums take the place of the entries: a sum is written behind what is still to be read.
+	// The sums take the place of the entries: a sum is written behind the entries still to be
+	// read.
 	m = message{scope: b.scope[1:], values: table[:size/len(own)]}
 	for at := range m.values {
 		sum := 0.0

@@ -1,10 +1,10 @@
 package compiler
 
-// The tables of an elimination: what belongs to a variable, multiplied entry by entry.
+// The tables of an elimination: the factors of a variable, multiplied entry by entry.
 
 import "slices"
 
-// multiplyTables multiplies a table by what belongs to its bucket of the tables of the formula.
+// multiplyTables multiplies a table by the formula's tables in its bucket.
 func (s *search) multiplyTables(table []float64, b *bucket) {
 	for _, t := range b.tables {
 		st := s.slices[t.table]

@@ -49,7 +49,8 @@ func (s *search) traceOut(i int, m *message, whole *amount) bool {
 	return true
 }
 
-// numbersOf returns the numbers of a bucket's table: those of tables and clauses, and the factors of messages.
+// numbersOf returns the numbers of a bucket's table: from tables and clauses, and the factors of
+// messages.
 func (s *search) numbersOf(b *bucket, size int) []float64 {
 	e := &s.dense
 	numbers := e.takeFloats(size)

@@ -42,8 +42,9 @@ func mixed(t testing.TB, r *rand.Rand, core, length, width int) *formula.Formula
 	return out
 }
 
-// TestDensePartsAreEliminated: what has no clause left is summed by elimination while a circuit is traced: the sum is the same, the
-// work less than half, and the circuit about as large as by search.
+// TestDensePartsAreEliminated: a part without clauses is summed by elimination while a circuit is
+// traced: the sum is the same, the work less than half, and the circuit about as large as by
+// search.
 func TestDensePartsAreEliminated(t *testing.T) {
 	f := mixed(t, rand.New(rand.NewPCG(21, 22)), 30, 20, 6)
 	bySearch, edges := sizeOf(t, f, -1)

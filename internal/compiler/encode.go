@@ -28,7 +28,7 @@ type problem struct {
 	many      []bool  // by Boolean variable: it is one value of more than two
 	clauses   [][]lit // without the exactly-one constraints
 	tables    []softTable
-	unary     []scaled.Number // by literal: what tables of one variable say
+	unary     []scaled.Number // by literal: the product of the tables of its variable alone
 	weights   []scaled.Number // by literal: that times the weight of the query
 	constant  scaled.Number   // of tables without variables
 	factor    scaled.Number   // that times the weights of variables with one value
@@ -44,7 +44,7 @@ type softTable struct {
 
 func (p *problem) booleans() int { return len(p.owner) }
 
-// count is how many Boolean variables variable v of the formula has.
+// count is the number of Boolean variables that encode variable v of the formula.
 func (p *problem) count(v int32) int32 {
 	switch d := int32(p.f.Domains[v]); d {
 	case 1:

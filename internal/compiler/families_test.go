@@ -1,6 +1,6 @@
 package compiler
 
-// Families of hard formulas, drawn: what the search is tuned to, and measured with.
+// Random families of hard formulas, for tuning and measuring the search.
 
 import (
 	"context"
@@ -123,7 +123,8 @@ func colouring(r *rand.Rand, vars, values int, density float64) *clauses {
 	return c
 }
 
-// logistics is the planning of deliveries: vehicles drive between places, load and unload; frame axioms explain what changes.
+// logistics is the planning of deliveries: vehicles drive between places, load and unload; frame
+// axioms explain every change.
 func logistics(r *rand.Rand, packages, vehicles, places, steps int) *clauses {
 	c := &clauses{}
 	var at, in [][][]int // by time: packages at places, packages in vehicles
@@ -270,7 +271,7 @@ func multiplier(r *rand.Rand, bits, known int) *clauses {
 		c.add(y, a, -b)
 		return y
 	}
-	var sum []int // the bits of what is added up so far, from the one on that the next row begins with
+	var sum []int // the bits of the running sum, from the next row's lowest bit on
 	var product []int
 	for i, a := range x[0] {
 		var row []int
@@ -375,7 +376,7 @@ func BenchmarkFamilies(b *testing.B) {
 	}
 }
 
-// sumSimplified simplifies a formula and sums what is left.
+// sumSimplified simplifies a formula and sums the result.
 func sumSimplified(ctx context.Context, f *formula.Formula, weights []scaled.Number, o Options) (Result, error) {
 	reduced, err := formula.Simplify(ctx, f, 0)
 	if err != nil {

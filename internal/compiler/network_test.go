@@ -16,7 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// weightsOf are those of the network's variables, by atom of f.
+// weightsOf returns the weights of the network's variables, by atom of f.
 func weightsOf(net *btn.Network, f *formula.Formula) []scaled.Number {
 	w := make([]scaled.Number, f.Atoms())
 	for i := range w {

@@ -6,7 +6,7 @@ import "github.com/basetensor/basetensor/internal/contractionorder"
 
 // eliminated lists the indices of h in the order in which the merges of a tree sum them: where the last tensor with an index joins.
 func eliminated(h contractionorder.Hypergraph, t contractionorder.Tree) []int {
-	tensors := make([]int, len(h.Dims)) // by index: how many tensors have it
+	tensors := make([]int, len(h.Dims)) // by index: the number of its tensors
 	tables := make([]map[int]int, t.Leaves+len(t.Merges))
 	var order []int
 	for i, scope := range h.Edges {

@@ -1,6 +1,6 @@
 package compiler
 
-// The root: what follows from the formula alone, and from trying every literal once.
+// The root: consequences of the formula alone, and of trying every literal once.
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// prepare returns a search over what is left of p after propagation and probing at the root, with a guide; nil where no
-// assignment is left.
+// prepare returns a search over the residue of p after propagation and probing at the root, with a
+// guide; nil where no assignment is left.
 func prepare(ctx context.Context, p *problem, o Options) (*search, error) {
 	s, err := root(ctx, p, o)
 	if err != nil || s == nil {
@@ -44,7 +44,7 @@ func root(ctx context.Context, p *problem, o Options) (*search, error) {
 	}
 	s, err := newSearch(ctx, p, r.trail, r.reduced(p.clauses), o)
 	if err == nil {
-		s.work += r.work // what probing took
+		s.work += r.work // the work of probing
 	}
 	return s, err
 }
@@ -84,8 +84,8 @@ func (s *solver) probe() (bool, error) {
 	return true, nil
 }
 
-// reduced is what is left of clauses at the root: without those that hold, without false literals, each once,
-// those of two literals first.
+// reduced returns the clauses as they stand at the root: without satisfied ones, without false
+// literals, each once, binary ones first.
 func (s *solver) reduced(clauses [][]lit) [][]lit {
 	var out [][]lit
 	for _, c := range clauses {

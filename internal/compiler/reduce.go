@@ -9,17 +9,19 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// learnedBytes is what a learned clause takes, with what watches it, beside 4 bytes for each of its literals.
+// learnedBytes is the memory of a learned clause and its watches, beside 4 bytes for each of its
+// literals.
 const learnedBytes = 4 * (clauseHeader + 8)
 
-// learnedSize is how many bytes all learned clauses take.
+// learnedSize is the memory of all learned clauses, in bytes.
 func (s *solver) learnedSize() int64 {
 	return 4*int64(len(s.arena)-s.given) + learnedBytes*int64(len(s.learned)) + learnedBytes*s.pairs
 }
 
-// forgetClauses drops about half of the learned clauses once there are too many: those of most levels, the older ones first, but for those
-// that are reasons; and more of them where they take more than their share of the memory. It moves all clauses together. Time: linear in
-// all clauses, once in thousands of conflicts, or in as many bytes.
+// forgetClauses drops about half of the learned clauses once there are too many: the ones of most
+// levels, the older first, except reasons; and more of them where they take more than their share
+// of the memory. It moves all clauses together. Time: linear in all clauses, once in thousands of
+// conflicts, or in as many bytes.
 func (s *solver) forgetClauses() {
 	size := s.learnedSize()
 	full := size > s.room

@@ -21,7 +21,7 @@ type search struct {
 	cache *cache
 	stats Stats
 	all   [][]lit // clauses of two literals and more at the root
-	long  [][]lit // those of three and more, by number
+	long  [][]lit // clauses of three literals and more, by number
 
 	// Stacks that components are ranges of, and the components that wait.
 	vars    []int32
@@ -29,7 +29,8 @@ type search struct {
 	tables  []tableSlice
 	parts   []component
 
-	// What split marks: variables and clauses of the component that are not yet reached have the number of the walk.
+	// Marks of split: variables and clauses of the component that are not yet reached carry the
+	// number of the walk.
 	epoch        uint32
 	varMark      []uint32
 	clauseMark   []uint32
@@ -38,18 +39,18 @@ type search struct {
 	varDigest    []digest
 	clauseDigest []digest
 	key          digest
-	edges        int // what connects the component that is explored
+	edges        int // links within the component being explored
 
 	slices     []*sliceTable
 	values     []int32
 	sliceBytes int64
 
-	frequency []int32   // by variable: in how many clauses of its component it is
-	tabled    []int32   // by variable: in how many tables
-	guide     []float64 // by variable: what the tree decomposition says, higher is earlier
+	frequency []int32   // by variable: the number of its clauses in its component
+	tabled    []int32   // by variable: the number of its tables
+	guide     []float64 // by variable: rank by the tree decomposition, higher is earlier
 
 	dense    eliminator
-	progress float64 // how much of the tree of decisions is done, as if both values of a decision were alike
+	progress float64 // the finished fraction of the decision tree, both values of a decision taken as alike
 
 	checked int64 // work when the context was last looked at
 	err     error // why the search ends early
@@ -196,7 +197,7 @@ func (s *search) sum(c component, share float64) (amount, bool) {
 	return total, true
 }
 
-// branch sums what is left of c under the assignment, after propagating it.
+// branch propagates the assignment and sums c's residue.
 func (s *search) branch(c component, share float64, wait int32) (amount, bool) {
 	if !s.propagate() {
 		s.progress += share
@@ -266,7 +267,7 @@ func (s *search) choose(c component) lit {
 	return lit(2*best + 1)
 }
 
-// checkEvery is how much work is done between two looks at the context: some milliseconds.
+// checkEvery is the work between two looks at the context: some milliseconds.
 const checkEvery = 1 << 18
 
 // goOn looks at the budgets.

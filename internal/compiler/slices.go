@@ -1,7 +1,8 @@
 package compiler
 
-// Tables under assignments. A slice is what is left of a table when some of its variables have values. Slices that
-// are multiples of one another are one class, and the multiple is a number; a slice that is constant says nothing more.
+// Tables under assignments. A slice is a table with some of its variables fixed. Slices that are
+// multiples of one another are one class, and the multiple is a number; a slice that is constant
+// says nothing more.
 
 import (
 	"encoding/binary"
@@ -13,7 +14,7 @@ import (
 
 // slice is one slice that was met.
 type slice struct {
-	factor   float64 // its first entry: what it is, divided by the slice that stands for its class
+	factor   float64 // its first entry: the ratio of the slice to the one that stands for its class
 	constant bool    // all entries are the same, or there is only one
 	digest   digest  // of the table and the class
 }
@@ -31,7 +32,7 @@ type sliceTable struct {
 	span    float64 // log2 of the largest entry by the smallest, both counted from 1
 }
 
-// sliceBytes is what a slice takes beside its class.
+// sliceBytes is the memory of a slice beside its class.
 const sliceBytes = 128
 
 func newSliceTable(t *softTable, numbers drawer) *sliceTable {
@@ -115,8 +116,9 @@ func (st *sliceTable) entries(values []int32, i int, at int32, out *slice) bool 
 	return fine
 }
 
-// reslice finds what is left of a table under the assignment and returns the number by which its entries
-// are those of its class, relative to t, the slice that it is part of. A constant slice is left out of components.
+// reslice finds the slice of a table under the assignment and returns the ratio of its entries to
+// its class's, relative to t, the slice that it is part of. A constant slice is left out of
+// components.
 func (s *search) reslice(t tableSlice) scaled.Number {
 	st := s.slices[t.table]
 	values := s.values[:len(st.table.scope)]

@@ -1,7 +1,7 @@
 package compiler
 
-// The assignment and what follows from it: clauses watched by two literals each, implications of binary clauses, and the
-// exactly-one constraints of variables with many values.
+// The assignment and its consequences: clauses watched by two literals each, implications of binary
+// clauses, and the exactly-one constraints of variables with many values.
 
 import (
 	"context"
@@ -41,19 +41,19 @@ type solver struct {
 	head    int     // the trail is propagated up to here
 	depth   int32   // number of open decisions
 	marks   []int32 // by level above 0: where its literals begin on the trail
-	implies [][]lit // by literal: what follows when it is true
+	implies [][]lit // by literal: its consequences when true
 	watches [][]watch
 	arena   []int32
 	chosen  []int32 // by variable of the formula with many values: the value it has, or −1
 
-	keep      int     // how many learned clauses are kept at present
+	keep      int     // the present limit of learned clauses
 	room      int64   // bytes that they may take
 	given     int     // length of the arena without them
 	pairs     int64   // learned clauses of two literals
 	learned   []int32 // places of learned clauses in the arena
 	facts     []lit   // literals that follow from the formula alone, found below the root
 	activity  []float64
-	conflict  []lit // literals that are all false, of which the formula demands one
+	conflict  []lit // literals that are all false where the formula demands a true one
 	seen      []bool
 	lemma     []lit
 	dropped   []lit // literals that minimise took out of the lemma
@@ -86,8 +86,9 @@ func newSolver(ctx context.Context, p *problem) *solver {
 	return s
 }
 
-// attach adds a clause of two literals or more to what is propagated and returns the reason that it is for its first literal.
-// Where some of its literals are false, the second one has the highest level of all but the first.
+// attach adds a clause of two literals or more to propagation and returns it as the reason of its
+// first literal. Where some of its literals are false, the second one has the highest level of all
+// but the first.
 func (s *solver) attach(c []lit, mark int32) int32 {
 	if len(c) == 2 {
 		s.implies[c[0].not()] = append(s.implies[c[0].not()], c[1])
@@ -143,7 +144,8 @@ func (s *solver) close() {
 	s.depth--
 }
 
-// propagate assigns what follows, and reports whether no clause has become false; s.conflict is such a clause.
+// propagate assigns the consequences, and reports whether no clause has become false; s.conflict is
+// such a clause.
 func (s *solver) propagate() bool {
 	for _, l := range s.facts {
 		if s.value[l] < 0 {
@@ -164,7 +166,8 @@ func (s *solver) propagate() bool {
 	return true
 }
 
-// propagateBinary assigns what binary clauses and exactly-one constraints say of a true literal.
+// propagateBinary assigns the consequences of a true literal by binary clauses and exactly-one
+// constraints.
 func (s *solver) propagateBinary(l lit) bool {
 	because := int32(l)<<1 | 1
 	s.work += int64(len(s.implies[l]))

@@ -17,7 +17,7 @@ type amount struct {
 type tracer struct {
 	builder *circuit.Builder // nil: nothing is written
 	of      func(v, a int) circuit.Node
-	leaves  []circuit.Node // by literal: λ of its value times what tables of one variable say; noNode until it is asked for
+	leaves  []circuit.Node // by literal: λ of its value times the tables of its variable alone; noNode until it is asked for
 	factors []circuit.Node
 }
 
@@ -94,7 +94,8 @@ func (s *search) added(a, b circuit.Node) circuit.Node {
 	return s.builder.Sum(a, b)
 }
 
-// timesConstants multiplies by what holds under every assignment: the scale, tables without variables, and variables of one value.
+// timesConstants multiplies by the factors common to all assignments: the scale, tables without
+// variables, and variables of one value.
 func (s *search) timesConstants() {
 	if s.builder == nil {
 		return

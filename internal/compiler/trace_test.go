@@ -39,7 +39,8 @@ func TestCircuitsAgainstEnumeration(t *testing.T) {
 	}
 }
 
-// traced compiles a formula into a circuit, with tables of so many entries, and says how many components were eliminated.
+// traced compiles a formula into a circuit, with tables of so many entries, and returns the number
+// of eliminated components.
 func traced(t *testing.T, f *formula.Formula, weights []scaled.Number, cells int) (*circuit.Circuit, int64) {
 	t.Helper()
 	b := circuit.NewBuilder(f.Domains, 0)

@@ -120,7 +120,7 @@ func published(t testing.TB, dir string) map[string]float64 {
 	return counts
 }
 
-// processorTime is what the process took of the cores so far.
+// processorTime is the CPU time of the process so far.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -179,7 +179,7 @@ func TestPublishedCounts(t *testing.T) {
 	}
 }
 
-// simplified is what Simplify leaves of a formula, with its weights, and the weight of the values that are fixed.
+// simplified returns Simplify's formula, with its weights, and the weight of the fixed values.
 func simplified(t testing.TB, f *formula.Formula, weights []scaled.Number) (*formula.Formula, []scaled.Number, scaled.Number) {
 	t.Helper()
 	r, err := formula.Simplify(context.Background(), f, 0)

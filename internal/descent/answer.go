@@ -15,11 +15,11 @@ import (
 // Options bound a descent.
 type Options struct {
 	Memory   int64 // bytes for tables; 0: btn.DefaultMemory
-	Threads  int   // 0: all processors; what is found has the same bits for any number
+	Threads  int   // 0: all processors; results have the same bits for any number
 	From, To int64 // slices, From ≤ s < To
 }
 
-// mostTies is how many assignments of nearly the largest weight are looked at.
+// mostTies bounds the compared assignments of nearly the largest weight.
 const mostTies = 256
 
 // run eliminates one slice along a path.
@@ -67,8 +67,8 @@ func (p *Prepared) Best(ctx context.Context, path *btn.Path, o Options) (*btn.Fo
 	return best, nil
 }
 
-// slack bounds how much the logarithms of two equal terms may differ, as sums of logarithms that add
-// up to ln: a rounding per step and table, relative to the sum, and those of the simplification.
+// slack bounds the difference of the logarithms of two equal terms, as sums of logarithms that add
+// up to ln: a rounding per step and table, relative to the sum, and the simplification's roundings.
 func (p *Prepared) slack(steps []buckets.Step, ln float64) float64 {
 	size := math.Abs(ln)
 	if !p.given.Scale.IsZero() {
@@ -127,7 +127,7 @@ func (p *Prepared) among(
 }
 
 // rounded is the relative difference up to which two weights are taken to be equal: a rounding of
-// every factor's entry, and one of what was summed in it.
+// every factor's entry, and one of its sum.
 func (p *Prepared) rounded() float64 {
 	return 2 * float64(len(p.given.Tables)+1) * 0x1p-53
 }
@@ -167,7 +167,7 @@ func number(w *big.Float) scaled.Number {
 }
 
 // Draw draws n assignments of some slices, each with a stream of its own: the slice of each is drawn
-// on the way, by its Z against that of those before.
+// on the way, by the ratio of its Z to the running total.
 func (p *Prepared) Draw(
 	ctx context.Context, path *btn.Path, n int, seed uint64, o Options,
 ) (*btn.Drawn, error) {

@@ -29,7 +29,8 @@ func network(t *testing.T, m *factorgraph.Model) *btn.Network {
 	return net
 }
 
-// TestRefusals: what has no most probable assignment, or none within reach, says which factor is why.
+// TestRefusals: a network without a most probable assignment, or with none within reach, is refused with the
+// factor's name.
 func TestRefusals(t *testing.T) {
 	signed := &factorgraph.Model{Domains: []int{2, 2, 2}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}},
@@ -152,8 +153,9 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// TestRelaxedMAP: where sums first do not fit, the bound is no less than the largest weight and what
-// is found no more, and weighs what it says; where both meet it is the best.
+// TestRelaxedMAP: where sums first do not fit, the bound is no less than the largest weight, the
+// assignment found has the weight stated and no more than the largest; where both meet it is the
+// best.
 func TestRelaxedMAP(t *testing.T) {
 	relaxed, exact := 0, 0
 	for seed := range uint64(40) {

@@ -38,7 +38,7 @@ func planned(
 	return ready, path, err
 }
 
-// TestDescentEngine: Z is the weight of what is drawn from.
+// TestDescentEngine: Z is the total weight of the distribution drawn from.
 func TestDescentEngine(t *testing.T) {
 	sliced := 0
 	enginetest.Exercise(t, enginetest.Engine{

@@ -114,7 +114,7 @@ func (g group) signed(e *sumproduct.Expression) bool {
 	})
 }
 
-// certain is how small a sum may be, relative to that of its terms without signs, to be taken as it
+// certain is the least ratio of a sum to the sum of its terms' absolute values to be taken as it
 // is: it has 43 bits then.
 const certain = 0x1p-10
 

@@ -116,7 +116,7 @@ func constrained(
 				}
 			}
 		}
-		c.weight = math.Round(c.weight*(1<<20)) / (1 << 20) // whatever the sequence of the map
+		c.weight = math.Round(c.weight*(1<<20)) / (1 << 20) // for every iteration order of the map
 		return c
 	}
 	var queue candidates
@@ -207,7 +207,7 @@ func (p *Prepared) BestOf(ctx context.Context, path *btn.Path, o Options) (*btn.
 	}, nil
 }
 
-// valuesOf are the values of the set under those of the indices.
+// valuesOf returns the values of the set under the indices' values.
 func (p *Prepared) valuesOf(at []int) []int {
 	values := make([]int, len(p.set))
 	for k, v := range p.set {

@@ -17,8 +17,8 @@ import (
 type PlanOptions struct {
 	Memory int64 // bytes for tables, default btn.DefaultMemory
 	Seed   uint64
-	Moves  int64   // of one search, default that of contractionorder
-	Flops  float64 // what takes more is refused; 0: nothing is
+	Moves  int64   // of one search, default as in contractionorder
+	Flops  float64 // limit, more is refused; 0: none
 }
 
 // Plan finds a path through the tables within memory: the min-fill order where that is cheap, else a
@@ -65,7 +65,7 @@ func route(
 		return path, best, nil
 	}
 
-	// What fits comes before what does not, and then what takes less work.
+	// Paths that fit come first, then paths of less work.
 	try := func(other *btn.Path) error {
 		cost, err := price(ctx, h, maximal, other)
 		if err != nil || other.Count == 0 {
@@ -115,7 +115,7 @@ func route(
 // mostSlices bounds the slices of a path.
 const mostSlices = math.MaxInt32
 
-// slicesOf is how many slices some indices make, 0 for too many.
+// slicesOf is the number of slices by some indices, 0 for too many.
 func slicesOf(h contractionorder.Hypergraph, indices []int) int64 {
 	count := int64(1)
 	for _, i := range indices {
@@ -126,7 +126,7 @@ func slicesOf(h contractionorder.Hypergraph, indices []int) int64 {
 	return count
 }
 
-// price is what all slices of a path take.
+// price is the cost of all slices of a path.
 func price(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, path *btn.Path,
 ) (btn.Cost, error) {
@@ -206,7 +206,7 @@ func along(
 	return buckets.AlongTree(h, t, path.Slices, maximal)
 }
 
-// refuse is the error of what takes more than the flops allowed.
+// refuse returns an error for a cost beyond the flops allowed.
 func (o PlanOptions) refuse(cost btn.Cost) error {
 	if cost.Flops <= o.Flops {
 		return nil
@@ -218,7 +218,7 @@ func (o PlanOptions) refuse(cost btn.Cost) error {
 // searchThreads of the tree search; the plan does not depend on it.
 const searchThreads = 2
 
-// steps are those of a path.
+// steps returns the steps of a path.
 func (p *Prepared) steps(ctx context.Context, path *btn.Path) ([]buckets.Step, error) {
 	if path.Ask != p.ask || path.Shape != p.Shape() {
 		return nil, fault.New(fault.Internal, "descent: the path was made for another network")
@@ -226,7 +226,7 @@ func (p *Prepared) steps(ctx context.Context, path *btn.Path) ([]buckets.Step, e
 	return stepsOf(ctx, p.simple, p.maximal, path)
 }
 
-// Flops is what some slices of a path take.
+// Flops is the work of some slices of a path.
 func (p *Prepared) Flops(ctx context.Context, path *btn.Path, count int64) (float64, error) {
 	steps, err := p.steps(ctx, path)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package descent finds assignments: the most probable one, that of some variables with the others
-// summed out, and assignments drawn with their probabilities. A network is written as tables none of
-// whose entries is below 0, its indices are eliminated, and values are chosen on the way back. It
-// joins packages lower, preprocess, contractionorder and buckets.
+// Package descent finds assignments: the most probable one, the most probable one of some variables
+// with the others summed out, and assignments drawn with their probabilities. A network is written
+// as tables without entries below 0, its indices are eliminated, and values are chosen on the way
+// back. It joins packages lower, preprocess, contractionorder and buckets.
 package descent
 
 import (
@@ -27,7 +27,7 @@ type Prepared struct {
 
 	simple   *sumproduct.Expression // of the terms of given
 	origin   []preprocess.Origin    // of the indices of given in simple; nil: they are the same
-	rounding float64                // of a term of simple against that of given, in units of 2^-53
+	rounding float64                // of a term of simple against the term of given, in units of 2^-53
 	maximal  []bool                 // by index of simple: the maximum over it is asked for
 	set      []int                  // variables of a marginal MAP assignment
 }
@@ -36,7 +36,7 @@ type Prepared struct {
 // assignment, which query.CheckSet has passed. Hidden indices with terms of both signs, and for
 // maxima all but counters, are summed out within their factors, which become dense tables.
 //
-// Errors: those of lower.Build; bad_input for a factor with an entry below 0, which is named;
+// Errors: from lower.Build; bad_input for a factor with an entry below 0, which is named;
 // over_budget for a factor whose dense table does not fit memory bytes (0: btn.DefaultMemory).
 func Prepare(
 	ctx context.Context, net *btn.Network, ask btn.Ask, set []int, memory int64,
@@ -120,10 +120,10 @@ func factorOver(e *sumproduct.Expression, scope []int) string {
 	return "the factor over variables " + strings.Join(names, ", ")
 }
 
-// Terms are the tables: for assignments drawn and the most probable one their terms are those of the network, one for one.
+// Terms are the tables: for assignments drawn and the most probable one their terms are the network's, one for one.
 func (p *Prepared) Terms() *sumproduct.Expression { return p.simple }
 
-// Assignment returns the values of the variables from those of the indices of Terms.
+// Assignment returns the values of the variables from the values of Terms' indices.
 func (p *Prepared) Assignment(indices []int) []int {
 	return p.assignment(indices, make([]int, len(p.given.Dims)))
 }
@@ -140,7 +140,7 @@ func (p *Prepared) Domains() []int {
 // Hypergraph returns the shape of the tables.
 func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.simple.Hypergraph() }
 
-// Shape returns the digest of Hypergraph, and of which of its indices are maximised over.
+// Shape returns the digest of Hypergraph and of the set of its maximised indices.
 func (p *Prepared) Shape() string {
 	b := digest.New()
 	p.Hypergraph().Digest(b)
@@ -154,8 +154,8 @@ func (p *Prepared) Shape() string {
 	return b.Hex()
 }
 
-// assignment returns the values of the variables from those of the indices of the simplified tables,
-// and into the values of the indices of the given ones.
+// assignment returns the values of the variables from the values of the simplified tables' indices,
+// and in into the values of the given tables' indices.
 func (p *Prepared) assignment(simple []int, into []int) []int {
 	for i := range into {
 		into[i] = simple[i]

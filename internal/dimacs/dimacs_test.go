@@ -123,7 +123,7 @@ func random(rng *rand.Rand) (text string, clauses [][]int, weights [][2]float64)
 	return b.String(), clauses, weights
 }
 
-// TestRandomFormulas: what is read has the count, and what is written and read again is the same model.
+// TestRandomFormulas: a read model has the count, and a model written and read again is the same.
 func TestRandomFormulas(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -143,7 +143,7 @@ func TestRandomFormulas(t *testing.T) {
 	}
 }
 
-// TestMistakesHaveTheirLine: what is wrong is told with its line and its code.
+// TestMistakesHaveTheirLine: a mistake is reported with its line and its code.
 func TestMistakesHaveTheirLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                               "line 1: syntax error: the file ends without p cnf",
@@ -232,7 +232,7 @@ func TestModelsThatAreNoFormulas(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever the text, a model is valid, and written and read again it is the same.
+// FuzzRead: a model read from any text is valid, and written and read again it is the same.
 func FuzzRead(f *testing.F) {
 	for seed := range uint64(5) {
 		text, _, _ := random(rand.New(rand.NewPCG(seed, 2)))

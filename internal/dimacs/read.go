@@ -19,7 +19,7 @@ import (
 // longestTable is the maximum number of literals of a clause that becomes a table, as long as all tables together have no more entries
 // than the file has bytes, and spareEntries more. Its entries are 0 and 1; the two terms of a CP tensor have both signs, and sums of
 // many of them lose digits: mc2022_track2_029, with twelve clauses of five literals, takes 36 s of CPU time where those are CP
-// tensors, most of it to compute the result anew in wide numbers.
+// tensors, most of it to recompute the result in wide numbers.
 const longestTable = 8
 
 // The variables and table entries of a file are at most its bytes and these. Half the variables of a file may be in no clause, and some
@@ -36,8 +36,8 @@ const (
 // Weights are "c p weight LITERAL WEIGHT 0", decimal or a fraction; of a variable with one of them, w in [0, 1], the other is 1 − w, and of
 // one without both are 1. "w VARIABLE WEIGHT" is Cachet's, −1 standing for 1 and 1.
 //
-// Errors carry bad_input and the line; unsupported for what is another problem: projected counting (c p show, or c ind, of some variables),
-// p wcnf and the like, XOR clauses. Memory grows with what was read.
+// Errors carry bad_input and the line; unsupported for other problems: projected counting (c p show, or c ind, of some variables),
+// p wcnf and the like, XOR clauses. Memory grows with the input.
 func Read(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	if limits.Bytes == 0 {
 		limits.Bytes = 1 << 30
@@ -79,7 +79,7 @@ type reader struct {
 	over      bool    // behind %
 }
 
-// item reads what begins with the current word: a comment, the header, a weight, or literals.
+// item reads the item that begins with the current word: a comment, the header, a weight, or literals.
 func (f *reader) item() {
 	switch {
 	case f.over:
@@ -152,7 +152,7 @@ func (f *reader) literal() {
 	}
 }
 
-// finish checks what can be told at the end only.
+// finish checks conditions that are known only at the end.
 func (f *reader) finish() {
 	switch {
 	case f.variables < 0:
@@ -183,7 +183,7 @@ func (f *reader) checkShown() {
 	}
 }
 
-// model is what was read, as a factor graph.
+// model returns the formula that was read, as a factor graph.
 func (f *reader) model() *factorgraph.Model {
 	m := &factorgraph.Model{Domains: make([]int, f.variables)}
 	for v := range m.Domains {

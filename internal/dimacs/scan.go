@@ -16,7 +16,7 @@ import (
 // maxWord bounds one word.
 const maxWord = 2048
 
-// scanner reads words. What is wrong is kept, and nothing is read from then on.
+// scanner reads words. The first error is kept, and nothing is read after it.
 type scanner struct {
 	r      *bufio.Reader
 	word   string // the current one
@@ -128,7 +128,7 @@ func (s *scanner) ahead() bool {
 	return false
 }
 
-// skip passes what is left of the current word's line.
+// skip passes the rest of the current word's line.
 func (s *scanner) skip() {
 	for s.cursor == s.line {
 		if _, ok := s.byte(); !ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// weight is that of a literal, and the line where it stands.
+// weight is a literal's weight, and the line where it stands.
 type weight struct {
 	literal int32
 	w       float64
@@ -138,8 +138,7 @@ func (f *reader) decimal(text string) float64 {
 	return x
 }
 
-// checkWeights refuses weights of variables that are not there, those that are there twice, and those without an opposite that can be
-// told.
+// checkWeights refuses weights of unknown variables, duplicates, and weights whose opposite cannot be inferred.
 func (f *reader) checkWeights() {
 	if f.err != nil {
 		return

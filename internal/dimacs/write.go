@@ -49,8 +49,8 @@ func Write(w io.Writer, m *factorgraph.Model) error {
 	return write(w, weights, clauses)
 }
 
-// weighed is how many of the first factors are weights: those of one variable each, as Read has them in front. Where they might all be
-// clauses of one literal they are.
+// weighed is the number of leading factors that are weights: of one variable each, as Read puts them in front. If all of them could
+// be clauses of one literal, they are taken as clauses.
 func weighed(m *factorgraph.Model) int {
 	any := false
 	for j, f := range m.Factors {

@@ -21,8 +21,8 @@ type Options struct {
 	From, To int64 // slices, From ≤ s < To; To = 0 means all
 }
 
-// Answer is what Prepared.Answer and Wide return.
-// Probabilities are those given that the slices were all there is.
+// Answer is the result of Prepared.Answer and Wide. Probabilities are
+// normalised over the given slices alone.
 type Answer struct {
 	Z scaled.Number
 	// Rows are the probabilities of every variable's values;
@@ -30,14 +30,14 @@ type Answer struct {
 	Rows  [][]float64
 	Joint []float64 // the joint marginal of the set, the last variable fastest; nil likewise
 	Flops float64
-	// Digits is how many decimal digits of Z cancelled among terms of both signs:
-	// log10 of Σ|terms| over |Z|.
+	// Digits is the number of decimal digits of Z that cancelled among terms of
+	// both signs: log10 of Σ|terms| over |Z|.
 	Digits float64
 	// Doubt says why Z is not known to be exact:
 	// terms that may be missing, digits that cancelled. Empty where it is.
 	Doubt string
-	// Marginals are those of the variables' values, not normalised, of Wide:
-	// also where Z is 0 and terms cancel.
+	// Marginals are the unnormalised marginals of the variables' values, of
+	// Wide: also where Z is 0 and terms cancel.
 	Marginals [][]scaled.Number
 }
 
@@ -83,8 +83,8 @@ func (p *Prepared) Answer(ctx context.Context, c *btn.Tree, o Options) (Answer, 
 	return a, err
 }
 
-// judge says what may be wrong with what a contraction found:
-// terms that were lost, digits that cancelled.
+// judge states the doubts about a contraction's result: terms that were lost,
+// digits that cancelled.
 func (p *Prepared) judge(
 	ctx context.Context, c *btn.Tree, o Options, stats pairwise.Stats, a *Answer,
 ) error {
@@ -124,7 +124,8 @@ func (p *Prepared) roundings(c *btn.Tree) (float64, error) {
 		steps, err
 }
 
-// rows returns the marginals of the network's variables from those of what was contracted.
+// rows returns the marginals of the network's variables from those computed for the contracted tables'
+// indices.
 func (p *Prepared) rows(marginals [][]float64) (rows [][]float64, err error) {
 	for v := range p.net.Variables {
 		row, err := p.row(v, marginals)
@@ -151,7 +152,8 @@ func (p *Prepared) row(v int, marginals [][]float64) ([]float64, error) {
 }
 
 // finite reports whether all shares are numbers:
-// those of terms that cancel may be more than float64 holds times the total.
+// shares of cancelling terms may exceed the total beyond the range of
+// float64.
 func finite(row []float64) bool {
 	return !slices.ContainsFunc(row, func(q float64) bool { return q-q != 0 })
 }
@@ -188,7 +190,7 @@ func (p *Prepared) fits(c *btn.Tree) error {
 	return nil
 }
 
-// options are those of package pairwise for slices of a tree.
+// options are the options of package pairwise for slices of a tree.
 func options(c *btn.Tree, o Options) pairwise.Options {
 	return pairwise.Options{
 		Memory:  o.Memory,

@@ -1,7 +1,7 @@
 package exact
 
-// Marginals group by group: what one group of indices does not need is summed out for it,
-// where keeping all of them costs too much.
+// Marginals group by group: the indices outside one group are summed out for it, where
+// keeping all of them costs too much.
 
 import (
 	"cmp"
@@ -18,12 +18,12 @@ import (
 )
 
 // JointPrice returns the flops and bytes of all marginals from one pass along a quick order:
-// what groups are compared with.
+// the reference for groups.
 func (p *Prepared) JointPrice(ctx context.Context) (flops, bytes float64, err error) {
 	return marginalPrice(ctx, p.Hypergraph())
 }
 
-// marginalPrice is that of a hypergraph, along the min-fill order.
+// marginalPrice is the price of a hypergraph's marginals, along the min-fill order.
 func marginalPrice(
 	ctx context.Context, h contractionorder.Hypergraph,
 ) (flops, bytes float64, err error) {
@@ -49,7 +49,7 @@ func (p *Prepared) group(ctx context.Context, keep []int) (*Prepared, error) {
 	return &Prepared{net: p.net, given: p.given, simple: simple, marginals: true}, nil
 }
 
-// needed lists the indices left whose marginals decide those of the variables.
+// needed lists the remaining indices whose marginals decide the variables'.
 func (p *Prepared) needed() []bool {
 	need := make([]bool, len(p.simple.Expression.Dims))
 	for _, i := range p.given.Variables {
@@ -64,7 +64,7 @@ func (p *Prepared) needed() []bool {
 // kept, everything else that need not stay is summed out (barren variables above all), and all
 // indices that are left come out of one pass together. Groups have several indices to keep as long
 // as that is cheap. It returns nil where groups take more than most flops together, by quick
-// orders; the flops of each group beside its plan. What is left for a group depends on the
+// orders; the flops of each group beside its plan. A group's simplified network depends on the
 // network's entries, not on its shape alone.
 //
 // Errors: as Plan. Cost: a simplification per group, and Plan's.
@@ -143,9 +143,9 @@ func (p *Prepared) take(missing []bool) (indices []int) {
 	return indices
 }
 
-// AnswerGroups computes the groups From ≤ g < To of PlanGroups. Z is that of the network if the
-// first group is among them, else 0; Marginals are those of the variables that these groups decide,
-// nil for others: probabilities times Z as their group has it.
+// AnswerGroups computes the groups From ≤ g < To of PlanGroups. Z is the network's if the first
+// group is among them, else 0; Marginals has the variables that these groups decide, nil for
+// others: probabilities times their group's Z.
 func (p *Prepared) AnswerGroups(
 	ctx context.Context, c *btn.MarginalGroups, o Options,
 ) (Answer, error) {
@@ -176,7 +176,7 @@ func (p *Prepared) AnswerGroups(
 }
 
 // answerGroup fills the rows of a group;
-// the first one those of variables that no index decides, too.
+// the first one also the rows of variables that no index decides.
 func (p *Prepared) answerGroup(
 	ctx context.Context, group *btn.MarginalGroup, o Options, first bool, rows [][]scaled.Number,
 ) (Answer, error) {

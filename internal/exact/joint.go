@@ -36,8 +36,8 @@ type cells struct {
 //
 // CP tensors with signs are chains without (lower.BuildUnsigned) where that does not take much longer.
 //
-// Errors: those of Prepare; over budget before anything is built, where the selectors do
-// not fit memory bytes (0: btn.DefaultMemory); bad_input for a network without variables.
+// Errors: from Prepare; over budget before anything is built, where the selectors do not
+// fit memory bytes (0: btn.DefaultMemory); bad_input for a network without variables.
 func PrepareJoint(
 	ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64,
 ) (*Prepared, error) {
@@ -69,7 +69,7 @@ func PrepareJoint(
 	return other, nil
 }
 
-// minFillFlops is what contracting what is left takes along the min-fill order.
+// minFillFlops is the work of contracting the simplified tables along the min-fill order.
 func (p *Prepared) minFillFlops(ctx context.Context) (float64, error) {
 	h := p.Hypergraph()
 	order, err := contractionorder.MinFill(ctx, h)
@@ -132,7 +132,7 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 
 	c := &cells{index: -1, at: make([]int, values), size: 1}
 
-	// digit is that of the index of cells for index i, mixed radix over free, the last one fastest
+	// digit returns index i's digit in the number of a cell, mixed radix over free, the last one fastest
 	digit := func(i, value int) int {
 		for k := len(free) - 1; free[k] != i; k-- {
 			value /= e.Dims[free[k]]
@@ -177,7 +177,7 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 	return nil
 }
 
-// joint returns the table of the joint marginal from the marginals of what was contracted.
+// joint returns the table of the joint marginal from the marginals of the contracted tables.
 func (p *Prepared) joint(marginals [][]float64) ([]float64, error) {
 	if p.cells.index < 0 {
 		return p.table(nil), nil

@@ -13,10 +13,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Plan searches how to contract what is left within memory bytes (0: btn.DefaultMemory): a tree
-// and, where a table would not fit, indices to slice. The search is counted in moves, grows with
-// the cost of the contraction, and is a function of Hypergraph, memory and seed alone. The plan's
-// flops are those of one task that computes all slices, its bytes the peak of live tables.
+// Plan searches a contraction tree of the simplified tables within memory bytes (0:
+// btn.DefaultMemory): a tree and, where a table would not fit, indices to slice. The search is
+// counted in moves, grows with the cost of the contraction, and is a function of Hypergraph,
+// memory and seed alone. The plan's flops are the work of one task that computes all slices,
+// its bytes the peak of live tables.
 //
 // Errors wrap contractionorder.ErrMemory (fault.OverBudget) where no slices fit, and the context's.
 func (p *Prepared) Plan(
@@ -29,8 +30,8 @@ func (p *Prepared) Plan(
 type PlanOptions struct {
 	Memory int64 // bytes for tables, default btn.DefaultMemory
 	Seed   uint64
-	Moves  int64 // of one search, default that of contractionorder
-	// Flops: what takes more for certain, or seems to by far,
+	Moves  int64 // of one search, default as in contractionorder
+	// Flops: a contraction that takes more for certain, or seems to by far,
 	// is refused without a search; 0: nothing is.
 	Flops float64
 }
@@ -38,8 +39,8 @@ type PlanOptions struct {
 // ErrHopeless says that a contraction takes more work than allowed, as was seen without a search.
 var ErrHopeless = errors.New("exact: out of reach")
 
-// PlanWithin is Plan with bounds on the work. Over budget is told without a search, with the
-// figure, where the graph has a minor that no order contracts within o.Flops
+// PlanWithin is Plan with bounds on the work. Over budget is reported without a search, with
+// the figure, where the graph has a minor that no order contracts within o.Flops
 // (contractionorder.LowerBound), and where the min-fill order has a table 2^30 times as large.
 func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Tree, btn.Cost, error) {
 	memory := o.Memory
@@ -95,7 +96,7 @@ const leastShare = 64
 // back reports whether marginals are asked for, of every variable or of a set.
 func (p *Prepared) back() bool { return p.marginals || p.cells != nil }
 
-// planned is a plan of the search as one of the network, and what contracting along it takes.
+// planned returns a plan of the search as one of the network, and its cost.
 func (p *Prepared) planned(
 	h contractionorder.Hypergraph, found contractionorder.Plan, memory int64,
 ) (*btn.Tree, btn.Cost, error) {
@@ -126,7 +127,7 @@ func (p *Prepared) planned(
 	}, nil
 }
 
-// possible refuses what no order does within the flops allowed.
+// possible refuses hypergraphs that no order contracts within the flops allowed.
 func (o PlanOptions) possible(ctx context.Context, h contractionorder.Hypergraph) error {
 	if o.Flops <= 0 {
 		return nil
@@ -152,9 +153,9 @@ func (o PlanOptions) possible(ctx context.Context, h contractionorder.Hypergraph
 			"operations are allowed", ErrHopeless, most, o.Flops)
 }
 
-// Chunks returns how many tasks the slices of a contraction are spread over: each costs about
-// chunkFlops, and what all slices share, which every task computes again, is at most a tenth of it.
-// Between 1 and the number of slices.
+// Chunks returns the number of tasks for the slices of a contraction: each costs about chunkFlops,
+// and the work common to all slices, which every task repeats, is at most a tenth of it. Between 1
+// and the number of slices.
 func (p *Prepared) Chunks(c *btn.Tree, chunkFlops float64) (int64, error) {
 	if c.Count <= 1 {
 		return 1, nil
@@ -180,7 +181,7 @@ func tree(c *btn.Tree) contractionorder.Tree {
 	return t
 }
 
-// flatten is the merges of a tree of the search as those of the plan.
+// flatten returns the merges of a tree of the search in the plan's form.
 func flatten(merges [][2]int) []int {
 	out := make([]int, 0, 2*len(merges))
 	for _, m := range merges {

@@ -30,13 +30,13 @@ type Prepared struct {
 
 // Prepare writes a network, conditioned on its query's evidence, as an expression and simplifies
 // it. With marginals nothing is summed out whose marginal could not be recovered. The same network
-// gives the same bits. Errors and cost: those of lower.Build and preprocess.Run.
+// gives the same bits. Errors and cost: as of lower.Build and preprocess.Run.
 func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
 	return PrepareJoint(ctx, net, marginals, nil, 0)
 }
 
-// Whole is Prepare without the simplification: the tables are those of the network, whatever the
-// evidence, so that a tree made without evidence serves under any. Cost: one look at every entry.
+// Whole is Prepare without the simplification: the tables are the network's under any evidence,
+// so that a tree made without evidence serves under any. Cost: one look at every entry.
 func Whole(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
 	given, err := lower.Build(ctx, net)
 	if err != nil {
@@ -49,15 +49,15 @@ func Whole(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, er
 	return &Prepared{net: net, given: given, simple: simple, marginals: marginals, whole: true}, nil
 }
 
-// Hypergraph returns the shape of what is left to contract.
+// Hypergraph returns the shape of the tables to contract.
 func (p *Prepared) Hypergraph() contractionorder.Hypergraph {
 	return p.simple.Expression.Hypergraph()
 }
 
-// Report says what the simplification did.
+// Report returns the simplification's report.
 func (p *Prepared) Report() preprocess.Report { return p.simple.Report }
 
-// Shape returns the digest of Hypergraph: what a tree depends on.
+// Shape returns the digest of Hypergraph: a tree depends on nothing else.
 func (p *Prepared) Shape() string { return Digest(p.Hypergraph()) }
 
 // Digest returns SHA-256, in hexadecimal digits, of a hypergraph.

@@ -1,7 +1,7 @@
 package exact
 
-// What may be wrong with a contraction in float64,
-// and the contraction in wide numbers that settles it.
+// Doubts about a contraction in float64, and the contraction in wide numbers
+// that settles it.
 
 import (
 	"context"
@@ -24,9 +24,8 @@ const (
 )
 
 // Cancelled returns the decimal digits that cancelled in a total, log10 of abs = Σ|terms| over |z|,
-// and a doubt where what rounding leaves of it may be off by more than 1e-10: the terms have steps
-// roundings each, a 2^-53 of its size at a time. A total of 0 among terms that are not 0 is always
-// doubted.
+// and a doubt where rounding may have put it off by more than 1e-10: the terms have steps roundings
+// each, a 2^-53 of its size at a time. A total of 0 among terms that are not 0 is always doubted.
 func Cancelled(z, abs scaled.Number, steps float64) (digits float64, doubt string) {
 	if abs.IsZero() {
 		return 0, ""
@@ -52,7 +51,7 @@ func (a *Answer) cancel(abs scaled.Number, steps float64) {
 	}
 }
 
-// ErrCancelled says that nothing is left of a total but what rounding makes of it.
+// ErrCancelled says that a total is nothing but rounding.
 var ErrCancelled = errors.New("exact: terms of both signs cancel, and no digit of the " +
 	"total is known")
 
@@ -126,7 +125,7 @@ func Wide(
 // before, or more digits cancelled than wide numbers have to spare. It returns ErrCancelled where
 // no digit is known.
 func (p *Prepared) doubt(r wide.Result) (string, error) {
-	rounded := 0.0 // what the rounding of likelihoods has become, relative to Z
+	rounded := 0.0 // the rounding of likelihoods, relative to Z
 	if len(p.net.Rounded) > 0 && p.given.Signed() {
 		rounded = math.Ldexp(float64(len(p.net.Rounded)), -53) * math.Pow(10, r.Digits)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// TestClausesDoNotCancel: long clauses that hold with a probability of 1e-5 each, of which float64 would lose most digits as
-// differences, are contracted without signs: every digit is right and none was lost.
+// TestClausesDoNotCancel: long clauses that hold with a probability of 1e-5 each, which as differences would lose most
+// digits in float64, are contracted without signs: every digit is right and none was lost.
 func TestClausesDoNotCancel(t *testing.T) {
 	const n = 15
 	m := &factorgraph.Model{Domains: slices.Repeat([]int{2}, n)}

@@ -57,7 +57,7 @@ func enumerate(f *Formula, weights []float64) *enumerated {
 	return e
 }
 
-// from multiplies in what depends on the first v variables, and goes on.
+// from multiplies in the factors of the first v variables, and recurses.
 func (e *enumerated) from(v int, p *big.Float) {
 	for _, c := range e.clauses[v] {
 		holds := false

@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// What the parts of a formula take in memory, in bytes.
+// Memory of the parts of a formula, in bytes.
 const (
 	bytesPerClause   = 32
 	bytesPerLiteral  = 4
@@ -26,7 +26,7 @@ type builder struct {
 	name string // of the factor at hand
 }
 
-// newBuilder starts a formula over these links. Memory bounds what it may take, in bytes.
+// newBuilder starts a formula over these links. Memory bounds its size, in bytes.
 func newBuilder(ctx context.Context, domains []int, memory int64) *builder {
 	b := &builder{room: memory, pace: pace.New(ctx)}
 	b.f = Formula{Links: len(domains), Scale: scaled.One, offsets: []int32{0}, Functional: []bool{}}
@@ -98,7 +98,8 @@ func (b *builder) clause(c []Literal) {
 // scale multiplies all by a number.
 func (b *builder) scale(x scaled.Number) { b.f.Scale = b.f.Scale.Mul(x) }
 
-// table adds a factor with these entries, at least 0 each: its zeros as clauses, what is positive as tables.
+// table adds a factor with these entries, at least 0 each: its zeros as clauses, its positive
+// entries as tables.
 func (b *builder) table(scope, dims []int, data []float64) {
 	if b.over(len(data)) {
 		return

@@ -247,7 +247,7 @@ func (b *builder) countVectors(scope []int, c *counter, h int, list []tensor.Sym
 	}
 }
 
-// appendNumber writes what tells two numbers apart.
+// appendNumber writes a key that distinguishes any two numbers.
 func appendNumber(key []byte, x scaled.Number) []byte {
 	return appendInt(appendInt(key, int64(math.Float64bits(x.Mant))), x.Exp)
 }

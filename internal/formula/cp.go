@@ -1,6 +1,6 @@
 package formula
 
-// CP tensors by what they are: products, clauses, parities, noisy-or and noisy-max, sums of terms.
+// CP tensors by kind: products, clauses, parities, noisy-or and noisy-max, sums of terms.
 
 import (
 	"slices"
@@ -10,11 +10,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// smallTable is how many entries a tensor may have to be written out whatever it is: its clauses are found from its zeros then, and no
-// auxiliary variable is needed.
+// smallTable is the maximum number of entries of a tensor that is written out whatever its kind:
+// its clauses are found from its zeros then, and no auxiliary variable is needed.
 const smallTable = 64
 
-// mostTerms is how many terms are compared with each other.
+// mostTerms bounds the terms that are compared with each other.
 const mostTerms = 64
 
 // terms is a CP tensor without terms that are 0: Σ_t weight[t] Π_k vector[k][t][x_k].
@@ -77,7 +77,7 @@ func (c terms) left() *tensor.CP {
 	return t
 }
 
-// vector is that of term i on mode k.
+// vector returns the vector of term i on mode k.
 func vector(t *tensor.CP, k, i int) []float64 {
 	d := t.Shape[k]
 	if t.Vectors[k] != nil {
@@ -214,8 +214,9 @@ func (b *builder) evenParity(scope []int, flips [][]bool, odd bool) {
 	b.table(scope, dims, values)
 }
 
-// falsified adds a tensor that is w Π_k a_k[x_k] [some x_k ∉ S_k], and reports whether t is one: two terms with opposite weights, one
-// of which has in its vectors what the other has, or 0. It is a clause.
+// falsified adds a tensor that is w Π_k a_k[x_k] [some x_k ∉ S_k], and reports whether t is one:
+// two terms with opposite weights, the vectors of one being the other's with some entries set to 0.
+// It is a clause.
 func (b *builder) falsified(c terms) bool {
 	if len(c.weights) != 2 || c.weights[0] != -c.weights[1] {
 		return false
@@ -244,7 +245,8 @@ func (b *builder) falsified(c terms) bool {
 	return true
 }
 
-// outside are the literals one of which holds where a variable has no value with in ≠ 0.
+// outside returns the literals of the values with in = 0: one of them holds where the
+// variable has no value with in ≠ 0.
 func (b *builder) outside(v int, in []float64) (c []Literal) {
 	n, only := 0, 0
 	for x, w := range in {

@@ -4,7 +4,7 @@ package formula
 
 import "slices"
 
-// longestResolvent is how many literals a clause may have that elimination makes.
+// longestResolvent bounds the literals of a clause made by elimination.
 const longestResolvent = 12
 
 // eliminate sums out auxiliary variables y of two values that are in no table, by resolution, where that makes no more clauses than there
@@ -12,9 +12,10 @@ const longestResolvent = 12
 //
 //	Σ_y F(y, x) = F(0, x) + F(1, x) = [some y satisfies all c] = Π of all resolvents on y
 //
-// The second step holds where no x with a product that is not 0 has both values, and that is what Functional says: the links, which
-// are in x, determine y. It is no step for other variables: resolution says that there is a value, not how many.
-// The weight of y is 1, and nothing can be asked about it.
+// The second step holds where no x with a product that is not 0 has both values, which is the
+// meaning of Functional: the links, which are in x, determine y. It is no step for other variables:
+// resolution proves that there is a value, not that it is the only one. The weight of y is 1, and
+// nothing can be asked about it.
 func (s *simplifier) eliminate() bool {
 	until, from := s.budget(eliminateShare), s.p.work
 	inTable := make([]bool, len(s.f.Domains))
@@ -43,7 +44,7 @@ func (s *simplifier) eliminate() bool {
 	return found
 }
 
-// list adds a clause to those of its literals, if they are of auxiliary variables of two values.
+// list adds a clause to its literals' lists, if they are of auxiliary variables of two values.
 func (s *simplifier) list(at map[Literal][]int, n int, c []Literal) {
 	for _, l := range c {
 		if v := int(s.p.variable[l.Atom()]); v >= s.f.Links && s.f.Domains[v] == 2 {
@@ -86,7 +87,7 @@ func (s *simplifier) resolveAway(y int, at map[Literal][]int) bool {
 	return true
 }
 
-// resolvent is what two clauses say without y; true where it always holds.
+// resolvent returns the resolvent of two clauses on y; true where it always holds.
 func (s *simplifier) resolvent(c, d []Literal, y int) (r []Literal, holds bool) {
 	s.p.work += int64(len(c) + len(d))
 	for _, l := range slices.Concat(c, d) {

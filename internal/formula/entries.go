@@ -83,8 +83,8 @@ func without(dims []int, data []float64, k int) ([]float64, bool) {
 	return out, true
 }
 
-// filled returns a table with a positive number in the place of every 0: what is next to it along the last mode, so that rows
-// become constant that can be.
+// filled returns a table with a positive number in the place of every 0: its neighbour along the
+// last mode, so that rows become constant where they can.
 func filled(dims []int, data []float64) []float64 {
 	out := slices.Clone(data)
 	d := dims[len(dims)-1]
@@ -103,8 +103,9 @@ func filled(dims []int, data []float64) []float64 {
 	return out
 }
 
-// together returns the modes in groups: a table t > 0 is Π_g t_g(x_g) over groups between whose members nothing interacts. Modes i
-// and j do not where t(a, b) t(0, 0) = t(a, 0) t(0, b) whatever the others are: all mixed second differences of ln t are 0 then.
+// together returns the modes in groups: a table t > 0 is Π_g t_g(x_g) over groups between whose
+// members nothing interacts. Modes i and j do not where t(a, b) t(0, 0) = t(a, 0) t(0, b) for all
+// values of the others: all mixed second differences of ln t are 0 then.
 func (b *builder) together(dims []int, data []float64) [][]int {
 	group := make([]int, len(dims))
 	for k := range group {

@@ -82,7 +82,8 @@ func (s *simplifier) implications() [][]Literal {
 	return next
 }
 
-// mostExclusive is of how many values of a variable the implications are written down.
+// mostExclusive is the maximum number of values of a variable whose implications are
+// written down.
 const mostExclusive = 32
 
 // components numbers the strongly connected components of a graph (Tarjan, Depth-first search and linear graph algorithms, 1972); −1 for
@@ -147,8 +148,9 @@ func (s *simplifier) components(next [][]Literal) []int32 {
 	return component
 }
 
-// root chooses the literal that those of a component are written as: of a variable with more than two values where there is one, else of
-// the first. The component of their opposites is written as the opposite then.
+// root chooses the literal that stands for its component: of a variable with more than two values
+// where there is one, else of the first. The component of their opposites is written as the
+// opposite then.
 func (s *simplifier) root(list []Literal) (best Literal, ok bool) {
 	rank := func(l Literal) int {
 		v := int(s.p.variable[l.Atom()])
@@ -178,7 +180,7 @@ func (s *simplifier) replaceable(x, y int) bool {
 	return s.f.Domains[x] == 2 || !slices.ContainsFunc(s.f.Tables, func(t Table) bool { return slices.Contains(t.Scope, int32(y)) })
 }
 
-// function is the value of the variable of k by that of the variable of root, where the two hold together.
+// function maps values of root's variable to values of k's, where the two literals hold together.
 func (s *simplifier) function(root, k Literal) []int32 {
 	x, y := int(s.p.variable[root.Atom()]), int(s.p.variable[k.Atom()])
 	holds := int32(k.Atom() - s.f.Offset(y))
@@ -218,7 +220,8 @@ func (s *simplifier) bijections(component []int32, isRoot []bool) bool {
 	return found
 }
 
-// bijection returns the values of y by those of the variable x that it is a function of, nil where there is none.
+// bijection returns y's values by the value of the variable x that determines it, nil where there
+// is none.
 func (s *simplifier) bijection(y int, component []int32, at map[int32][]int) (of []int32, x int) {
 	for _, atom := range at[component[s.f.Literal(y, 0)]] {
 		x = int(s.p.variable[atom])

@@ -1,6 +1,6 @@
-// Package formula holds a network as logic and numbers: variables of any number of values, clauses over what they may be, and
-// tables of positive numbers. It is what circuits are compiled from: zeros are clauses, which search propagates,
-// and what is not zero is a number.
+// Package formula holds a network as logic and numbers: variables of any number of values, clauses
+// that restrict their values, and tables of positive numbers. Circuits are compiled from it: zeros
+// are clauses, which search propagates, and all other entries are numbers.
 package formula
 
 import (
@@ -35,8 +35,8 @@ func (l Literal) Negative() bool { return l&1 != 0 }
 type Formula struct {
 	// Domains are the numbers of values, at least 1 each.
 	Domains []int
-	// Links is how many of the first variables are links of the network, in the network's order: their weights differ from query to
-	// query. The others are auxiliary: their weights are 1.
+	// Links counts the first variables, which are links of the network, in the network's order:
+	// their weights differ from query to query. The others are auxiliary: their weights are 1.
 	Links int
 	// Functional says of every auxiliary variable, in order, that the links determine its value wherever the product is not 0. Where one is
 	// not so, maxima over all variables are not maxima over the links.

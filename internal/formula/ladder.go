@@ -1,6 +1,6 @@
 package formula
 
-// Noisy-or, noisy-max and what is like them: differences of products, written without them.
+// Noisy-or, noisy-max and their kin: differences of products, written without them.
 
 import "github.com/basetensor/basetensor/internal/ladder"
 

@@ -19,10 +19,10 @@ import (
 //	Z(network) = net.Scale · Σ_x F(x) Π_i w_i(x_i)
 //
 // with the weights w_i that the links in CP form have (btn.Variable): neither they nor net.Scale are in F, so that F serves all
-// evidence. The first len(net.Variables) variables of the formula are those of the network; its Scale is what the factors have in
-// common.
+// evidence. The first len(net.Variables) variables of the formula are the network's; its Scale is
+// the common factor of the tensors.
 //
-//   - A dense table is clauses that exclude its zeros, and tables of what is positive.
+//   - A dense table is clauses that exclude its zeros, and tables of its positive entries.
 //   - A CP tensor is recognised as a clause of any length, parity (a chain of auxiliary variables), a noisy-or or noisy-max (a chain of
 //     states, from which the parents do not follow unless the links are deterministic), or a sum of terms that are at least 0 (an
 //     auxiliary variable over them). One of another kind whose terms have both signs becomes a table.

@@ -30,7 +30,7 @@ func network(t *testing.T, m *factorgraph.Model, cores btn.CoreChoice) *btn.Netw
 	return net
 }
 
-// weightsOf are those of the network's variables, by atom of f.
+// weightsOf returns the weights of the network's variables, by atom of f.
 func weightsOf(net *btn.Network, f *Formula) []float64 {
 	w := slices.Repeat([]float64{1}, f.Atoms())
 	for v, at := range net.Variables {

@@ -1,9 +1,10 @@
 package formula
 
-// Failed values, and what both values of a variable imply.
+// Failed values, and consequences of both values of a variable.
 
-// probe assumes values one by one. One that unit propagation refutes is excluded; what follows from every value of a variable of two
-// holds; and where one value of x implies a literal and the other its opposite the two are equivalent, which is noted.
+// probe assumes values one by one. One that unit propagation refutes is excluded; a consequence of
+// both values of a two-valued variable holds; and where one value of x implies a literal and the
+// other its opposite the two are equivalent, which is noted.
 func (s *simplifier) probe() bool {
 	until, from, fixed := s.budget(probeShare), s.p.work, len(s.p.trail)
 	var seen []Literal

@@ -19,7 +19,7 @@ type propagator struct {
 	work     int64
 }
 
-// newPropagator returns the consequences of the clauses of f, none of which has a literal twice.
+// newPropagator returns a propagator of the clauses of f. No clause may have a literal twice.
 func newPropagator(f *Formula) *propagator {
 	p := &propagator{
 		f: f, variable: make([]int32, f.Atoms()), truth: make([]int8, f.Atoms()), left: make([]int32, len(f.Domains)),
@@ -53,7 +53,7 @@ func (p *propagator) value(l Literal) int8 {
 // add adds a clause where nothing is assumed, and propagates it. It keeps c.
 func (p *propagator) add(c []Literal) {
 	at := 0
-	for k, l := range c { // what is open, or holds, comes first
+	for k, l := range c { // open and true literals come first
 		if p.value(l) >= 0 {
 			c[at], c[k] = c[k], c[at]
 			at++
@@ -74,7 +74,8 @@ func (p *propagator) add(c []Literal) {
 	}
 }
 
-// assume makes a literal hold, with what that says of the variable's other values; false where it cannot.
+// assume makes a literal hold and excludes the variable's other values accordingly; false on a
+// contradiction.
 func (p *propagator) assume(l Literal) bool {
 	switch p.value(l) {
 	case 1:
@@ -110,7 +111,7 @@ func (p *propagator) assume(l Literal) bool {
 	return p.left[v] > 0
 }
 
-// propagate finds what follows; false where that contradicts itself.
+// propagate finds the consequences; false on a contradiction.
 func (p *propagator) propagate() bool {
 	for p.next < len(p.trail) {
 		l := p.trail[p.next].Not() // does not hold any more

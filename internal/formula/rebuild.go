@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// rebuilding is what becomes of the variables of a formula.
+// rebuilding maps the variables of a formula to the rebuilt one's.
 type rebuilding struct {
 	f     *Formula
 	r     result
@@ -19,8 +19,9 @@ type rebuilding struct {
 	b     *builder
 }
 
-// rebuild writes a formula in the variables that are left: those of two values and more that are no function of others, links first.
-// Clauses get their normal form: of a variable they have the values that satisfy them, or the one that does not.
+// rebuild writes a formula in the remaining variables: of two values and more, no function of
+// others, links first. Clauses get their normal form: of a variable they have the values that
+// satisfy them, or the one that does not.
 func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
 	g := &rebuilding{f: r.Formula, r: found}
 	order, links := g.variables()
@@ -65,7 +66,8 @@ func (g *rebuilding) at(v int, a int32) int32 {
 	return a
 }
 
-// variables finds what is left: the variables of the new formula in their order, and how many of them stand for links.
+// variables finds the variables of the new formula in their order, and the number of them that
+// stand for links.
 func (g *rebuilding) variables() (order []int, links int) {
 	n := len(g.f.Domains)
 	g.root, g.alive, g.place = make([]int, n), make([][]int32, n), slices.Repeat([]int{-1}, n)
@@ -155,7 +157,7 @@ func (g *rebuilding) clause(c []Literal, seen map[string]bool) {
 	}
 }
 
-// variable is that of a literal.
+// variable returns the variable of a literal.
 func (g *rebuilding) variable(l Literal) int {
 	v, found := slices.BinarySearch(g.f.offsets, int32(l.Atom()))
 	if !found {
@@ -189,7 +191,7 @@ func (g *rebuilding) literals(x int, values []bool) (list []Literal, holds bool)
 	return list, false
 }
 
-// table adds what is left of a table.
+// table adds the remaining entries of a table.
 func (g *rebuilding) table(t Table) {
 	var roots, dims, scope []int
 	size := 1
@@ -227,7 +229,7 @@ func (g *rebuilding) table(t Table) {
 // maxEntries bounds a table that variables were replaced in.
 const maxEntries = 1 << 26
 
-// wayBack writes what the atoms of the new formula stand for, and which are fixed.
+// wayBack writes the old literals of every new atom, and the fixed ones.
 func (g *rebuilding) wayBack(r, out *Reduced) {
 	out.Stands = make([][]int32, out.Formula.Atoms())
 	add := func(v, x int) {

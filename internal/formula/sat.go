@@ -135,7 +135,8 @@ func (s *satisfier) back(level int) {
 	s.trail, s.starts, s.next = s.trail[:from], s.starts[:level], from
 }
 
-// propagate sets what follows, and returns a clause that has become false, or noClause.
+// propagate sets the consequences, and returns a clause that has become false, or
+// noClause.
 func (s *satisfier) propagate() int32 {
 	for s.next < len(s.trail) {
 		falsified := s.trail[s.next].not()
@@ -298,7 +299,7 @@ func (s *satisfier) learn(conflict int32) {
 	s.set(c.bits[0], s.attach(c))
 }
 
-// levels is how many levels literals are of.
+// levels returns the number of distinct levels of literals.
 func (s *satisfier) levels(c []bit) int32 {
 	s.stamped++
 	n := int32(0)
@@ -333,7 +334,7 @@ func (s *satisfier) forget() {
 		s.work += 2
 	}
 	for v := range s.reason {
-		s.reason[v] = noClause // those of the root are not asked for
+		s.reason[v] = noClause // reasons at the root are not asked for
 	}
 }
 

@@ -157,7 +157,8 @@ func TestSatisfierGivesUp(t *testing.T) {
 	}
 }
 
-// TestStrengthen: what no propagation finds: each place of a triangle has one of two pebbles, because both places below have.
+// TestStrengthen: a consequence beyond propagation: each place of a triangle has one of two
+// pebbles, because both places below have.
 func TestStrengthen(t *testing.T) {
 	const rows = 4
 	f := Formula{Scale: scaled.One}

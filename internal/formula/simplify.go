@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Reduced is a formula G that stands for another one, F, over fewer variables. With weights λ of the atoms of F (1 for those of auxiliary
-// variables)
+// Reduced is a formula G that stands for another one, F, over fewer variables. With weights λ of
+// the atoms of F (1 for auxiliary variables)
 //
 //	Σ_x F(x) Π_v λ_v(x_v) = Π_{a ∈ Fixed} λ_a · Σ_y G(y) Π_u Π_{a ∈ Stands[u, y_u]} λ_a
 //
@@ -24,10 +24,10 @@ type Reduced struct {
 	Work    int64     // steps that Simplify took
 }
 
-// DefaultWork is how many steps of propagation Simplify takes at most where it is not told.
+// DefaultWork is Simplify's default limit of propagation steps.
 const DefaultWork = 64 << 20
 
-// What the parts of a round may take of the work that is left.
+// Shares of the remaining work for the parts of a round.
 const (
 	probeShare      = 6
 	subsumeShare    = 8
@@ -39,10 +39,10 @@ const (
 	mostRounds      = 6
 )
 
-// Simplify returns what is left of f where these have been taken out, round after round until nothing changes:
+// Simplify takes these out of f, round after round until nothing changes:
 //
 //   - literals that unit propagation fixes, and those whose opposite it refutes, or that both values of a variable imply;
-//   - variables that are equivalent to literals of others: cycles of implications, and what both values of a variable imply;
+//   - variables that are equivalent to literals of others: cycles of implications, and consequences of both values of a variable;
 //   - clauses that others subsume, and literals that resolution with one other clause takes away;
 //   - literals that no assignment needs, and equivalences, that a search for assignments finds: see strengthen;
 //   - literals that vivification finds to be superfluous, and last the clauses that unit propagation finds to follow from the others:
@@ -85,8 +85,8 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 	return thinned(ctx, r, p, work, given)
 }
 
-// thinned leaves out the clauses that follow from the others, within the work that is left of what was given. It comes last: they help to
-// find everything else.
+// thinned leaves out the clauses that follow from the others, within the remainder of the given
+// work. It comes last: they help to find everything else.
 func thinned(ctx context.Context, r *Reduced, p *pace.Pace, work, given int64) (*Reduced, error) {
 	s := &simplifier{f: r.Formula, p: newPropagator(r.Formula), pace: p, left: work, drop: make([]bool, len(r.Formula.Domains))}
 	s.implied()
@@ -104,7 +104,7 @@ func thinned(ctx context.Context, r *Reduced, p *pace.Pace, work, given int64) (
 	return out, err
 }
 
-// zero is what is left where there is no assignment.
+// zero returns the result of a formula without assignments.
 func (r *Reduced) zero(work int64) *Reduced {
 	empty := Formula{Domains: []int{}, Functional: []bool{}, Clauses: [][]Literal{{}}, Scale: r.Formula.Scale}
 	f, err := New(empty)
@@ -120,7 +120,7 @@ type simplifier struct {
 	p     *propagator
 	pace  *pace.Pace
 	left  int64     // work at the beginning of the round
-	same  []replica // by variable: of which other it is a function
+	same  []replica // by variable: the other variable that determines it
 	drop  []bool    // by variable: eliminated
 	pair  [][2]Literal
 	asked *int // rounds so far that asked about the formula as a whole
@@ -132,10 +132,10 @@ type replica struct {
 	of []int32 // nil: it is no replica
 }
 
-// budget returns how much work a part of a round may have reached at its end.
+// budget returns the work counter's limit for a part of a round.
 func (s *simplifier) budget(share int64) int64 { return s.p.work + max(0, s.left-s.p.work)/share }
 
-// over reports whether the context or the budget has ended; from is what the work was before.
+// over reports whether the context or the budget has ended; from is the work before.
 func (s *simplifier) over(until int64, from *int64) bool {
 	done := s.p.work - *from
 	*from = s.p.work
@@ -151,7 +151,7 @@ func (s *simplifier) round(last bool) bool {
 	found = s.subsume() || found
 	found = s.vivify() || found
 	if found = s.equivalences() || found; found {
-		return true // what is equivalent is replaced first
+		return true // equivalent literals are replaced first
 	}
 	if *s.asked < mostStrengthen {
 		*s.asked++

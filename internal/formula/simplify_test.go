@@ -13,7 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// agree holds a formula against what is left of it: Z and Σ over the assignments with every value of a link, under weights.
+// agree compares a formula with its simplified one: Z and Σ over the assignments with every value
+// of a link, under weights.
 func agree(t *testing.T, f *Formula, r *Reduced, weights []float64) {
 	t.Helper()
 	want := enumerate(f, weights)
@@ -260,7 +261,7 @@ func TestSimplifyEnds(t *testing.T) {
 	}
 }
 
-// TestWorkOfSimplify: the steps that it took are told, also where nothing is left.
+// TestWorkOfSimplify: the steps taken are stated, also where nothing is left.
 func TestWorkOfSimplify(t *testing.T) {
 	rng := rand.New(rand.NewPCG(71, 72))
 	empty, total := 0, int64(0)

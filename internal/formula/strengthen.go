@@ -1,7 +1,8 @@
 package formula
 
-// What follows from the formula as a whole: literals that every assignment has, superfluous literals of clauses, and equivalent
-// values, each found by asking for an assignment that shows the opposite.
+// Consequences of the formula as a whole: literals that every assignment has, superfluous literals
+// of clauses, and equivalent values, each found by asking for an assignment that shows the
+// opposite.
 //
 // Source: T. Korhonen and M. Järvisalo, SharpSAT-TD in Model Counting Competitions 2021–2023, arXiv:2308.15819, section 3.
 
@@ -26,7 +27,8 @@ type strengthener struct {
 	binary map[[2]bit]bool // clauses of two literals
 }
 
-// strengthen leaves out what no assignment needs. It reports whether it found something.
+// strengthen removes values and literals that no assignment needs. It reports whether it
+// found something.
 func (s *simplifier) strengthen() bool {
 	if s.p.zero || len(s.p.clauses) == 0 {
 		return false
@@ -100,7 +102,7 @@ func (g *strengthener) prepare() bool {
 	return true
 }
 
-// add adds a clause to what is asked about.
+// add adds a clause to the strengthener's formula.
 func (g *strengthener) add(c []Literal) {
 	bits := g.all(c)
 	g.sat.add(bits...)

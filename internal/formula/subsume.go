@@ -51,7 +51,7 @@ func (s *simplifier) subsume() bool {
 	return found
 }
 
-// occurrences are clauses by literal, and what literals a clause has as a set of 64 bits.
+// occurrences are clauses by literal, and a 64-bit signature of each clause's literals.
 type occurrences struct {
 	s     *simplifier
 	at    [][]int32

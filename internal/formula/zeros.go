@@ -8,12 +8,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// coverWork is how many comparisons go into the boxes of one table. Cells that are left then are a clause each.
+// coverWork bounds the comparisons spent on the boxes of one table. Each cell still uncovered
+// becomes a clause.
 const coverWork = 1 << 24
 
-// largeTable is from how many entries on a table's zeros are refused where they are no logic: where their clauses have more literals
-// than the table has entries. In mildew's tables of up to 2^17 entries with a zero in five these are 2.7 to one; the tables of
-// functions, and of pairs of which few values fit together, are below one.
+// largeTable is the size in entries from which a table's zeros are refused if they are no logic:
+// where their clauses have more literals than the table has entries. In mildew's tables of up to
+// 2^17 entries with a zero in five these are 2.7 to one; the tables of functions, and of pairs
+// with few compatible values, are below one.
 const largeTable = 1 << 12
 
 // box is a set of cells: for some of the variables, the values that are in it.
@@ -151,11 +153,12 @@ func (c *cover) single(at []int32, modes []int) box {
 	return x
 }
 
-// few returns few variables on which no positive cell agrees with a zero one: one or two where that can be, else those that a greedy
-// choice finds (a hitting set of the differences), less what it did not need. It reports whether at most that many do.
+// few returns few variables on which no positive cell agrees with a zero one: one or two where that
+// suffices, else a greedy hitting set of the differences, less its superfluous members. It reports
+// whether at most that many do.
 func (c *cover) few(at []int32, most int) ([]int, bool) {
 	c.work += len(c.positive) * len(at)
-	differ := make([]uint64, len(c.positive)) // a bit for each mode: those of two values and more are at most 62
+	differ := make([]uint64, len(c.positive)) // a bit for each mode: at most 62 modes have two values or more
 	common := ^uint64(0)
 	for i, p := range c.positive {
 		for k, a := range p {
@@ -257,7 +260,7 @@ positive:
 	}
 }
 
-// count returns how many are true, and the first of them.
+// count returns the number of true entries, and the first of them.
 func count(list []bool) (n, first int) {
 	first = -1
 	for i, x := range list {
@@ -317,7 +320,7 @@ func (c *cover) needed(boxes []box) []box {
 	gone := make([]bool, len(boxes))
 	for _, i := range order {
 		if c.work > 2*coverWork || length(boxes[i]) == 1 {
-			break // a value that is never there is told at once
+			break // an impossible value is reported at once
 		}
 		gone[i] = c.each(boxes[i], func(cell int) bool { return c.times[cell] > 1 })
 		if gone[i] {

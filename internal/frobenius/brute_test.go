@@ -182,7 +182,7 @@ func rotate(in []float64, dims []int, leg int, o []float64) []float64 {
 	return out
 }
 
-// frameOf returns what the parts of a learned plan have in common.
+// frameOf returns the frame that the parts of a learned plan share.
 func frameOf(p *btn.Plan) *btn.Frame {
 	return p.Estimates[0].Parts[0].(btn.Sharer).Common().(*btn.Frame)
 }

@@ -32,7 +32,7 @@ type chain struct {
 	prefix  countspace.Poly
 }
 
-// keepAll is the number of coefficients, m times those of S, up to which every h is kept and
+// keepAll is the number of coefficients, m times S's, up to which every h is kept and
 // computed once: 4 MiB.
 const keepAll = 1 << 18
 
@@ -138,8 +138,8 @@ func advanceIndex(e, box []int) {
 	}
 }
 
-// legEnvironment returns t[0], t[e_1], … t[e_{d−1}]: what a single leg at each of d levels is paired
-// with.
+// legEnvironment returns t[0], t[e_1], … t[e_{d−1}]: the environment of a single leg at each of d
+// levels.
 func (c *chain) legEnvironment(d int) ([]scaled.Number, error) {
 	h, err := c.suffix()
 	if err != nil {

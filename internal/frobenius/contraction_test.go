@@ -43,7 +43,7 @@ func TestLemma5OnLearnedPlans(t *testing.T) {
 			if name == "maps" && frameOf(d).Rotations == nil {
 				t.Error("no maps were learned")
 			}
-			size := 0.0 // Σ|B̃|·|L|, what rounding is relative to
+			size := 0.0 // Σ|B̃|·|L|, the scale of rounding
 			approx := materialiseSum(net.Dims, d)
 			at := 0
 			indices(net.Dims, func(x []int) {

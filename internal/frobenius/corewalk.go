@@ -1,6 +1,6 @@
 package frobenius
 
-// Legs of one core, one after another: what B contributes to each leg's equations while the vectors
+// Legs of one core, one after another: B's contribution to each leg's equations while the vectors
 // before it change.
 
 import (
@@ -49,7 +49,7 @@ type polyWalk struct {
 	mode int
 }
 
-// numerator is that of the current mode, see coreWalk.
+// numerator returns the current mode's numerator, see coreWalk.
 func (w *polyWalk) numerator() ([]scaled.Number, error) {
 	core := w.sp.cores[w.core]
 	leg := core.Legs[w.mode]
@@ -129,7 +129,7 @@ func (sp *space) learned(leg int, v []float64) []float64 {
 }
 
 // walkSymmetric walks over a symmetric core. Without counting, the core's own levels are the
-// chain's; with counting they must be those of the problem, and the legs without maps. Else it is a
+// chain's; with counting they must be the problem's, and the legs without maps. Else it is a
 // polyWalk.
 func (sp *space) walkSymmetric(
 	c int, core *tensor.SymmetryCP, r [][]float64, t countspace.Poly, d int,
@@ -184,7 +184,7 @@ func (w *termWalk) piece(term coreTerm, mode int) countspace.Poly {
 	return countspace.Linear(row)
 }
 
-// numerator is that of the current mode, summed over the terms: see coreWalk.
+// numerator returns the current mode's numerator, summed over the terms: see coreWalk.
 func (w *termWalk) numerator() ([]scaled.Number, error) {
 	of := w.levels.Of[w.mode]
 	out := make([]scaled.Number, len(of))

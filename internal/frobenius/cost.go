@@ -1,6 +1,6 @@
 package frobenius
 
-// What learning costs, before it starts.
+// The cost of learning, before it starts.
 
 import (
 	"math"

@@ -7,7 +7,7 @@
 // Nothing here materialises B: norms multiply over the cores, scalar products are contractions in
 // count space. All quantities carry exponents, so 10,000 legs neither overflow nor underflow.
 //
-// Learn fits components and weights; Cost says beforehand what that takes; FitWeights is the last
+// Learn fits components and weights; Cost estimates the work beforehand; FitWeights is the last
 // step alone, for a G and a b of one's own.
 //
 // The decomposition never sees the links: evidence and unary factors change no number in this

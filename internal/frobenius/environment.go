@@ -1,6 +1,6 @@
 package frobenius
 
-// What a leg of a core contributes to ⟨B, S∘R⟩, value by value.
+// The contribution of a core's leg to ⟨B, S∘R⟩, value by value.
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 package frobenius
 
-// The weights of a fixed dictionary: α minimising ‖B‖² + αᵀGα − 2αᵀb, and what they explain.
+// The weights of a fixed dictionary: α minimising ‖B‖² + αᵀGα − 2αᵀb, and the explained fraction.
 
 import (
 	"errors"
@@ -158,10 +158,10 @@ func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
 	return u, keep
 }
 
-// gramSlack is how far rounding may push a cosine beyond 1 before G is taken for something else.
+// gramSlack bounds a cosine's excess over 1 by rounding; beyond it G is no Gram matrix.
 const gramSlack = 1e-6
 
-// check refuses what cannot be scalar products.
+// check refuses numbers that cannot be scalar products.
 func (u gram) check(keep []int) error {
 	for k := range u.g {
 		for l := range k {

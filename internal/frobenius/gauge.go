@@ -1,6 +1,6 @@
 package frobenius
 
-// The gauge of belief propagation as it arrived: how far from a fixed point, and on which legs.
+// The gauge of belief propagation as it arrived: its distance from a fixed point, and the legs concerned.
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 // messages have not converged.
 const unbalanced = 1e-6
 
-// gaugeWarnings says of maps "bp" what belief propagation left: entries with exactly one excited
-// leg, which vanish at a fixed point, and legs that keep the identity. Either makes no answer wrong.
-// Cost: an entry per value of every leg.
+// gaugeWarnings reports, for maps "bp", the residues of belief propagation: entries with exactly one
+// excited leg, which vanish at a fixed point, and legs that keep the identity. Either makes no
+// answer wrong. Cost: an entry per value of every leg.
 func gaugeWarnings(net *btn.Network) []string {
 	gauged, worst := 0, 0.0
 	for _, m := range net.Maps {

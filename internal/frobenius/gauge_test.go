@@ -13,7 +13,7 @@ import (
 )
 
 // TestGaugeHasTwoLevels: in the gauge of belief propagation symmetric parts tell value 0 from the
-// rest, whatever the domains.
+// rest, for all domains.
 func TestGaugeHasTwoLevels(t *testing.T) {
 	m := oracle.RandomModel(rand.New(rand.NewPCG(1, 7)), oracle.Options{
 		MinDomain: 3,

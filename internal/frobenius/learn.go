@@ -82,7 +82,7 @@ type learner struct {
 	*model
 	opts  Options
 	start int
-	step  float64 // how far to extrapolate, in sweeps
+	step  float64 // length of the extrapolation, in sweeps
 }
 
 // run adds components one at a time and sweeps over all of them after each.
@@ -113,9 +113,9 @@ func (l *learner) run(ctx context.Context) error {
 // greedySweeps are the joint sweeps after each component but the last, which gets all of them.
 const greedySweeps = 5
 
-// effort returns how many candidates are tried for every new component, and the sweeps each gets on
-// its own. Minima of small problems are many and cheap to look at; on large ones the candidates
-// differ little and cost much.
+// effort returns the number of candidates for every new component, and the sweeps each gets on its
+// own. Minima of small problems are many and cheap to look at; on large ones the candidates differ
+// little and cost much.
 func effort(legs int) (candidates, sweeps int) {
 	if legs <= smallProblem {
 		return 6, 8
@@ -126,7 +126,7 @@ func effort(legs int) (candidates, sweeps int) {
 // smallProblem is the number of legs up to which a sweep takes about a millisecond.
 const smallProblem = 64
 
-// add appends the best of a few candidates, unless none explains anything of what is left. A second
+// add appends the best of a few candidates, unless none explains anything of the residual. A second
 // symmetric component adds nothing: S of the first is free already.
 func (l *learner) add(ctx context.Context, class btn.Class) error {
 	var best *model

@@ -1,6 +1,6 @@
 package frobenius
 
-// Whole plans: monotone, consistent with materialised tensors, recovering what was planted.
+// Whole plans: monotone, consistent with materialised tensors, recovering planted components.
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestLearnedPlans: for all forms of cores and several settings, what is reported is what
-// materialised tensors say, the explained fraction never falls from sweep to sweep or component to
+// TestLearnedPlans: for all forms of cores and several settings, the reported figures agree with
+// materialised tensors, the explained fraction never falls from sweep to sweep or component to
 // component, and the certificate holds.
 func TestLearnedPlans(t *testing.T) {
 	cases(t, func(t *testing.T, rng *rand.Rand, net *btn.Network) {

@@ -24,7 +24,7 @@ type model struct {
 	g           [][]scaled.Number
 	b           []scaled.Number
 	fit         Fit
-	// how far a step may lower the explained fraction: 0, or its rounding while polishing
+	// maximum decrease of the explained fraction by a step: 0, or its rounding while polishing
 	slack float64
 }
 

@@ -66,8 +66,8 @@ func slope(g [][]float64, y, x []float64, i int) float64 {
 	return sum.value()
 }
 
-// descend moves x to the least-squares solution on the passive set, dropping from the set what would
-// turn negative. Every pass drops at least one, so it ends.
+// descend moves x to the least-squares solution on the passive set, dropping from the set the
+// entries that would turn negative. Every pass drops at least one, so it ends.
 func descend(g [][]float64, y, x []float64, passive []bool) ([]float64, error) {
 	x = append([]float64(nil), x...)
 	for {

@@ -1,6 +1,6 @@
 package frobenius
 
-// What is learned, and how long.
+// Kinds and numbers of components, and the effort of learning.
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ type Options struct {
 	// Classes are the classes of the dictionary: component i is of class Classes[i mod len].
 	// Rank-one, symmetric and symmetry-rank-one can be learned. Default: symmetry-rank-one only.
 	Classes []btn.Class
-	// Levels of the symmetric parts. Default: those of the network, NetworkLevels.
+	// Levels of the symmetric parts. Default: the network's, NetworkLevels.
 	Levels *countspace.Levels
 	// Tolerance ends the sweeps when one of them improves the explained fraction by less than this
 	// fraction of itself, and ρ by less than this fraction of ρ. Default 1e-5.
@@ -35,14 +35,14 @@ type Progress struct {
 
 const defaultTolerance = 1e-5
 
-// Settings returns the settings that symmetry-cp is learned with, whatever method was asked for:
+// Settings returns the settings that symmetry-cp is learned with, for every requested method:
 // defaults in the place of zeros.
 func Settings(s btn.Settings) btn.Settings {
 	s.Method = btn.MethodSymmetryCP
 	return s.WithDefaults()
 }
 
-// withDefaults fills in defaults and refuses what makes no sense.
+// withDefaults fills in defaults and refuses invalid options.
 func (o Options) withDefaults() (Options, error) {
 	o.Settings = Settings(o.Settings)
 	if o.Components < 1 || o.Sweeps < 1 || o.Starts < 1 {
@@ -72,7 +72,7 @@ func (o Options) withDefaults() (Options, error) {
 const (
 	// maxIdentityBox bounds the count space of the paper's levels, in coefficients.
 	maxIdentityBox = 100_000
-	// maxIdentityWork bounds legs × coefficients, what one backward pass costs.
+	// maxIdentityWork bounds legs × coefficients, the cost of one backward pass.
 	maxIdentityWork = 1e7
 )
 

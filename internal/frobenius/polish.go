@@ -12,7 +12,7 @@ const (
 	mostPolish = 200
 	// polished is the change of unit vectors in one sweep at which nothing more can be gained.
 	polished = 16 * epsilon
-	// patience is how many sweeps in a row may fail to lower the change: then it is rounding.
+	// patience bounds the sweeps in a row that fail to lower the change: beyond, the change is rounding.
 	patience = 10
 )
 

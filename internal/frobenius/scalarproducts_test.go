@@ -1,7 +1,7 @@
 package frobenius
 
-// The scalar products of the learner for components given from outside: what its sweeps are compared
-// with.
+// The scalar products of the learner for components given from outside: the reference for its
+// sweeps.
 
 import (
 	"context"

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/countspace"
 )
 
-// longestShort is the number of coefficients up to which the loops here beat those of countspace.
+// longestShort is the number of coefficients up to which the loops here beat countspace's.
 const longestShort = 6
 
 // isShort reports whether q is a short polynomial in one variable, with exponents.
@@ -83,7 +83,7 @@ func correlate(s, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	return s
 }
 
-// fitsIn reports whether no side of the box q is longer than that of s.
+// fitsIn reports whether no side of the box q is longer than the same side of s.
 func fitsIn(q, s []int) bool {
 	for a := range q {
 		if q[a] > s[a] {

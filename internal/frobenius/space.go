@@ -1,7 +1,7 @@
 package frobenius
 
-// What every scalar product of one problem shares: dimensions, cores, levels, maps, and the order
-// legs are visited in.
+// Data shared by all scalar products of one problem: dimensions, cores, levels, maps, and the
+// order legs are visited in.
 
 import (
 	"fmt"
@@ -196,7 +196,7 @@ func (sp *space) scale(net *btn.Network) (scaled.Number, error) {
 
 // NormSq returns ‖B‖², the product of the cores' own: their legs are disjoint. It returns an error
 // for a network whose cores do not cover its legs, and if a core has no finite norm.
-// Cost: that of tensor.NormSq of every core.
+// Cost: tensor.NormSq of every core.
 func NormSq(net *btn.Network) (scaled.Number, error) {
 	sp, err := newSpace(net, countspace.TwoLevels(net.Dims), nil)
 	if err != nil {

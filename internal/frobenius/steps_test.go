@@ -54,7 +54,7 @@ func newModel(
 	return m
 }
 
-// entries lists those of a part, for the brute-force side.
+// entries lists the entries of a part, for the brute-force side.
 func (m *model) entries(p *part) []float64 {
 	frame := &btn.Frame{Levels: m.sp.levels}
 	if p.s == nil {
@@ -156,7 +156,7 @@ func TestSymmetricStepIsTheProjectionOnCountClasses(t *testing.T) {
 					}
 					continue
 				}
-				weight := math.Sqrt(bottom[c]) // compare what the coefficient does, not its bare value
+				weight := math.Sqrt(bottom[c]) // compare the coefficient's effect, not its bare value
 				near(t, fmt.Sprintf("part %d, S[%d]", i, c), got.Coef.At(c).Float64()*weight,
 					top[c]/bottom[c]/math.Sqrt(size)*weight, 1e-11, 1)
 			}
@@ -216,7 +216,7 @@ func (m *model) bruteSweep(net *btn.Network, i int) [][]float64 {
 	return p.r
 }
 
-// checkProducts compares what the passes built up with product trees over the final vectors.
+// checkProducts compares the passes' products with product trees over the final vectors.
 func checkProducts(t *testing.T, m *model, i int, p *part, got products) {
 	t.Helper()
 	want, err := m.measure(i, p)
@@ -276,7 +276,7 @@ func TestSweepKeepsEntriesWithoutEquation(t *testing.T) {
 	near(t, "explained", m.fit.Explained.Float64(), b[0]*b[0]/inner(b, b), 1e-13, 1)
 }
 
-// TestProcrustesSteps: ρ does not rise and is what materialised tensors say, and the maps are
+// TestProcrustesSteps: ρ does not rise and agrees with materialised tensors, and the maps are
 // orthogonal.
 func TestProcrustesSteps(t *testing.T) {
 	forEachSetting(t, func(t *testing.T, rng *rand.Rand, net *btn.Network, m *model) {
@@ -393,7 +393,7 @@ func TestChainEnvironments(t *testing.T) {
 				near(t, fmt.Sprintf("seed %d piece %d level %d", seed, j, a), env[a].Float64(),
 					countspace.Dot(s, p, nil).Float64(), 1e-9, 1)
 			}
-			// changes behind the walk must not matter to what is ahead
+			// changes behind the walk must not matter to the legs ahead
 			pieces[j] = countspace.Linear(normal(rng, vars+1))
 			ch.advance(pieces[j])
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// symmetricStep returns the S that minimises ‖residual − S∘R‖ for part i's R, the residual being
-// that of the other components:
+// symmetricStep returns the S that minimises ‖residual − S∘R‖ for part i's R, the residual of
+// the other components:
 //
 //	S_c = P_c / N_c,   P_c = [z^c]⟨residual, R⟩,   N_c = [z^c] Π_ℓ (Σ_x v_ℓ[x]² z^λ(x)),
 //

@@ -17,8 +17,8 @@ import (
 //
 // the least-squares solution in v_ℓ with everything else fixed; an entry whose denominator is 0
 // changes nothing and stays. P is the base tensor's count polynomial with the leg fixed at a less
-// those of the other components. Then v_ℓ is normalised: the scale of S∘R is left to the weights.
-// Cost: O(n²) multiply-adds for every component at two levels, plus the walks over the cores (see
+// the other components'. Then v_ℓ is normalised: the scale of S∘R is left to the weights. Cost:
+// O(n²) multiply-adds for every component at two levels, plus the walks over the cores (see
 // newCoreWalk).
 func (m *model) vectorSweep(ctx context.Context, i int) (*part, products, error) {
 	s := newSweep(m, i)

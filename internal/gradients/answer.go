@@ -14,7 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Options bound a contraction and say what it is to give beside Z and its derivatives.
+// Options bound a contraction and choose its results beside Z and its derivatives.
 type Options struct {
 	Memory    int64 // bytes for tables; 0: btn.DefaultMemory
 	Threads   int
@@ -144,7 +144,7 @@ func (p *Prepared) inFloats(ctx context.Context, c *btn.AdjointPlan, o Options) 
 	return a, nil
 }
 
-// take adds what a contraction took, and its doubt.
+// take adds the cost of a contraction, and its doubt.
 func (a *Answer) take(s einsum.Stats) {
 	a.Flops += s.Flops
 	if s.Lost {
@@ -163,7 +163,7 @@ func (p *Prepared) firsts() []int {
 	return first
 }
 
-// collect adds the derivatives of a slice to those of the parameters.
+// collect adds the derivatives of a slice to the parameters'.
 func (p *Prepared) collect(by []scaled.Number, d *einsum.Derivatives, cut *cutting, base []int, first []int) {
 	for t, list := range d.By {
 		if list == nil || t >= len(p.wanted) || !p.wanted[t] {
@@ -205,7 +205,7 @@ func (p *Prepared) noMarginals() [][]scaled.Number {
 	return m
 }
 
-// addMarginals adds those of a slice.
+// addMarginals adds a slice's marginals.
 func (p *Prepared) addMarginals(to [][]scaled.Number, d *einsum.Derivatives, cut *cutting, s int64) {
 	if to == nil {
 		return
@@ -229,7 +229,7 @@ func (p *Prepared) valueOf(i, k int) int {
 	return k
 }
 
-// place is where an observed value is among those of its index, −1 where evidence excludes it.
+// place returns the position of an observed value among its index's values, −1 where evidence excludes it.
 func (p *Prepared) place(o factorgraph.Observation) int {
 	if support := p.floats.Support[p.floats.Variables[o.Var]]; support != nil {
 		return slices.Index(support, o.Value)

@@ -15,7 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// EntryBytes is what one derivative takes: a number with an exponent, its place, its copy in float64.
+// EntryBytes is the memory of one derivative: a number with an exponent, its place, its copy in float64.
 const EntryBytes = 48
 
 // Prepared is a conditioned network, written with its own numbers.
@@ -41,7 +41,7 @@ func Entries(net *btn.Network) (int, error) {
 }
 
 // Prepare writes a network, conditioned on its query's evidence, as an expression of its parameters.
-// The same network gives the same bits. Errors: those of lower.BuildParameters; fault.OverBudget for
+// The same network gives the same bits. Errors: from lower.BuildParameters; fault.OverBudget for
 // more than query.MaxGradients parameters.
 func Prepare(ctx context.Context, net *btn.Network) (*Prepared, error) {
 	p := &Prepared{net: net}
@@ -60,16 +60,16 @@ func Prepare(ctx context.Context, net *btn.Network) (*Prepared, error) {
 	return p, nil
 }
 
-// Hypergraph returns the shape of what is contracted.
+// Hypergraph returns the shape of the contracted tables.
 func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.floats.Hypergraph() }
 
 // Sizes counts the parameters of every core.
 func (p *Prepared) Sizes() []int { return p.given.Sizes }
 
-// bytes is what derivatives take beside the tables.
+// bytes is the memory of derivatives beside the tables.
 func (p *Prepared) bytes() float64 { return EntryBytes * float64(p.entries) }
 
-// fits says whether a plan's order and slices are those of the network under this evidence.
+// fits checks that a plan's order and slices match the network under this evidence.
 func (p *Prepared) fits(c *btn.AdjointPlan) error {
 	count := int64(1)
 	seen := map[int]bool{}

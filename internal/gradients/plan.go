@@ -23,7 +23,7 @@ type PlanOptions struct {
 
 // Plan looks for an order, and for indices to slice where its tables do not fit the memory: one after
 // the other the index of the largest step that lowers the bytes most. The plan is a function of the
-// shape and the options. Its cost is that of all slices, its bytes the peak with the derivatives.
+// shape and the options. Its cost covers all slices, its bytes are the peak with the derivatives.
 //
 // Errors: fault.OverBudget, with the figures, where no slices fit or they take more than o.Flops; the
 // context's.
@@ -144,7 +144,7 @@ func (s *planning) slice() (int, error) {
 	return best, nil
 }
 
-// Chunks returns how many tasks the slices of a plan are spread over: each takes about chunkFlops.
+// Chunks returns the number of tasks for the slices of a plan: each takes about chunkFlops.
 func Chunks(c *btn.AdjointPlan, chunkFlops float64) int64 {
 	n := math.Min(c.Flops*float64(c.Count)/chunkFlops, policy.MostChunks)
 	return int64(math.Max(1, math.Min(n, float64(c.Count))))

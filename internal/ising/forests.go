@@ -11,10 +11,10 @@ import (
 // models of more than some hundred spins.
 const forestRounds = 60
 
-// forestVisits is how many spins are looked at to see whether a move makes a cycle, at most, for each of all spins.
+// forestVisits bounds, per spin of the model, the spins visited to see whether a move makes a cycle.
 const forestVisits = 1000
 
-// ForestFlops is what the time of Forests is worth at most, at 3e9 flops a second: a visit takes some 20 ns.
+// ForestFlops bounds the time of Forests in flops, at 3e9 flops a second: a visit takes some 20 ns.
 func (s *Model) ForestFlops() float64 { return forestVisits * 60 * float64(s.N) }
 
 // Forests returns all spins in classes within which couplings make no cycle, each in rising sequence, so that Σ J² within classes is large:
@@ -41,7 +41,7 @@ func (s *Model) Forests() [][]int {
 		}
 		return 0
 	})
-	classes := f.greedy(order) + 1 // of which one begins empty, which leaves room to move: 0.05 more of Σ J² on models of degree 4 and 6
+	classes := f.greedy(order) + 1 // one begins empty, which leaves room to move: 0.05 more of Σ J² on models of degree 4 and 6
 	r := rand.New(rand.NewPCG(0, 0))
 	for round := range forestRounds {
 		for range s.N {
@@ -74,7 +74,7 @@ type forests struct {
 	visits  int
 }
 
-// greedy fills one class after the other in a sequence of spins, and returns how many there are.
+// greedy fills one class after the other in a sequence of spins, and returns the number of classes.
 func (f *forests) greedy(order []int) int {
 	tree := make([]int, f.N) // union-find over the spins of the class
 	root := func(i int) int {

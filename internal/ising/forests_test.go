@@ -34,8 +34,8 @@ func random(r *rand.Rand, n, couplings int) *Model {
 	return m
 }
 
-// inForests is which share of Σ J² is within classes, and how many spins are on cycles or between them: those that are left where leaves
-// are taken away as long as there are any.
+// inForests returns the share of Σ J² within classes, and the number of spins on cycles or between them: the spins that remain
+// after leaves are removed as long as there are any.
 func inForests(m *Model, classes [][]int) (share float64, onCycles int) {
 	class := make([]int, m.N)
 	for c, members := range classes {

@@ -1,4 +1,4 @@
-// Package ising has the sums of products of positive tables over one or two indices of two values: what spins are.
+// Package ising has the sums of products of positive tables over one or two indices of two values, that is, spins.
 package ising
 
 import (

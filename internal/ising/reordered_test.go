@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestReordered: a state weighs what it weighs in the model as it was, and spins of a colour are not coupled.
+// TestReordered: a state has its weight in the original model, and spins of a colour are not coupled.
 func TestReordered(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 200 {

@@ -22,7 +22,7 @@ const fewProducts = 8
 //
 //	out[j] ← Σ_k a[atA[k]+j]·b[atB[k]+j], k < len(atA),
 //
-// or adds them to what out has unless first. With one term out may be one of the two runs.
+// or adds them to out unless first. With one term out may be one of the two runs.
 func Blend(out, a, b []float64, atA, atB []int, first bool) {
 	active.blend(out, a, b, atA, atB, nil, first)
 }

@@ -1,17 +1,17 @@
 // Package kernel has the innermost loops of contractions and matrix products on float64: tiles of a
 // product with packed operands, sums of products of runs, scalar products. They are in assembly for
-// AVX-512, AVX2 with FMA, and NEON, chosen when the program starts by what the processor has, and in
-// Go for all others.
+// AVX-512, AVX2 with FMA, and NEON, chosen when the program starts by the processor's features, and
+// in Go for all others.
 //
-// All of them have one order of summation, so they give the same bits whatever the width of their
+// All of them have one order of summation, so they give the same bits for every width of
 // registers: an entry of a product is one chain of fused multiplications and additions,
 //
 //	c ← a_k·b_k + c, rounded once, for k = 0, 1, 2 …
 //
-// from 0 or from what the entry was before, however the sum is cut into blocks; a scalar product is
-// 32 such chains, over the entries ≡ l modulo 32, added up as a balanced tree. With n terms the
-// error is at most n·2^−53 relative to the sum of the terms' absolute values, half of what a chain
-// of separate multiplications and additions may have.
+// from 0 or from the entry's previous value, however the sum is cut into blocks; a scalar product
+// is 32 such chains, over the entries ≡ l modulo 32, added up as a balanced tree. With n terms the
+// error is at most n·2^−53 relative to the sum of the terms' absolute values, half the error of a
+// chain of separate multiplications and additions.
 //
 // A processor without fused multiplication would take some twenty times as long for the same bits;
 // it rounds twice instead, and Order tells it apart.
@@ -39,7 +39,7 @@ var names = [...]string{"Go", "Go, fused", "AVX2", "AVX-512", "NEON"}
 var active = choose()
 
 // choose takes the first of the candidates that gives the bits of the loops in Go on a fixed product:
-// a set of instructions that is not what it is said to be is passed over.
+// a set of instructions that misbehaves is passed over.
 func choose() set {
 	for _, s := range candidates() {
 		if s == rounded || s == fused || s.agrees() {
@@ -61,7 +61,7 @@ func Order() string {
 	return "fused"
 }
 
-// rows is how many rows a tile has at most.
+// rows is the maximum number of rows of a tile.
 func (s set) rows() int {
 	switch s {
 	case avx512:

@@ -55,7 +55,7 @@ func step(s set, f, a, b, sum float64) float64 {
 	return math.FMA(float64(f*a), b, sum)
 }
 
-// product is a block of a product: its shape, operands and what is to come out.
+// product is a block of a product: its shape, operands and expected result.
 type product struct {
 	rows, n, depth, stride int
 	s, v                   []float64
@@ -372,7 +372,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// TestWrongPlaces: what would be read outside of the operands panics.
+// TestWrongPlaces: a read outside of the operands panics.
 func TestWrongPlaces(t *testing.T) {
 	for _, x := range inProcess() {
 		for name, call := range map[string]func(v []float64){
@@ -433,7 +433,7 @@ func TestNEON(t *testing.T) {
 	}
 }
 
-// TestGeneratedFilesAreCurrent: the assembly is what the generator writes.
+// TestGeneratedFilesAreCurrent: the assembly equals the generator's output.
 func TestGeneratedFilesAreCurrent(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := exec.Command("go", "run", "./generate", "-dir", dir).CombinedOutput(); err != nil {

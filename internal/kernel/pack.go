@@ -61,8 +61,8 @@ func (x set) packTiles(s, from []float64, group, sum []int) {
 	packGroup(s[whole*n:], from, group, sum[whole:])
 }
 
-// packTile writes four rows for as many values of the sum as there are fours; rows of what is written are
-// step apart.
+// packTile writes four rows for as many values of the sum as there are fours; written rows are step
+// apart.
 func (x set) packTile(to, from []float64, step int, columns *[TileSide]int, sum []int) {
 	const most = 64 // tiles at a time
 	var where, at [most]int
@@ -81,8 +81,8 @@ func (x set) packTile(to, from []float64, step int, columns *[TileSide]int, sum 
 	}
 }
 
-// nearSum is how many values of the sum are packed for all groups one after the other: their lines of the
-// first cache stay.
+// nearSum is the number of values of the sum packed for all groups one after the other: their lines stay
+// in the first-level cache.
 const nearSum = 16
 
 // packAcross is packRows for tables in which rows are close together: all groups for some values of the sum.

@@ -28,8 +28,8 @@ func (s set) groups(rows int) int { return (rows + s.rows() - 1) / s.rows() }
 //
 //	out[r·stride+j] ← Σ_k S[r, k]·V[k, j], r < rows, j < n, k < len(at),
 //
-// or adds it to what out has unless first. S is as PackRows writes it. Row k of V begins at v[at[k]],
-// and step entries further for each Columns columns: step is Columns where v is a table as it is, and
+// or adds it to out unless first. S is as PackRows writes it. Row k of V begins at v[at[k]], and step
+// entries further for each Columns columns: step is Columns where v is a table as it is, and
 // len(at)·Columns where PackColumns wrote it. It takes 2·rows·n·len(at) flops.
 func Panel(out []float64, stride, rows, n int, s, v []float64, at []int, step int, first bool) {
 	active.panel(out, stride, rows, n, s, v, at, step, first)

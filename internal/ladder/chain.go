@@ -24,7 +24,7 @@ type Chain struct {
 }
 
 // NewChain returns t as a chain, and false where it is neither a ladder nor a parity.
-// Cost: that of New.
+// Cost as of New.
 func NewChain(t *tensor.CP) (*Chain, bool) {
 	if len(t.Weights) < 2 || len(t.Weights) > mostTerms || slices.ContainsFunc(t.Vectors, func(v []float64) bool { return v == nil }) {
 		return nil, false

@@ -11,12 +11,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// mostTerms is how many terms are put in order.
+// mostTerms bounds the terms that are put in order.
 const mostTerms = 64
 
 // Ladder is a CP tensor Σ_t c_t(y) Π_k F_k(t|x_k) whose terms are in an order in which no F_k falls. Only the coefficients
-// c_t, which may depend on one variable, have both signs. With f_k(m|x) = F_k(m|x) − F_k(m−1|x) ≥ 0 the products are what a
-// maximum of independent levels gives:
+// c_t, which may depend on one variable, have both signs. With f_k(m|x) = F_k(m|x) − F_k(m−1|x) ≥ 0 the products are the
+// distribution of a maximum of independent levels:
 //
 //	Π_k F_k(t|x_k) = Σ_{m ≤ t} Σ_{max_k m_k = m} Π_k f_k(m_k|x_k)
 //
@@ -34,7 +34,7 @@ type Ladder struct {
 }
 
 // New returns the ladder of terms weights[t] Π_k vectors[k][t][x_k], x_k < dims[k], and false where they are none.
-// Cost: the square of the number of terms, of which there may be 64, times their entries.
+// Cost: the square of the number of terms, at most 64, times their entries.
 func New(dims []int, weights []float64, vectors [][][]float64) (*Ladder, bool) {
 	if len(weights) > mostTerms || len(weights) < 2 {
 		return nil, false
@@ -74,7 +74,7 @@ func below(v []float64) bool {
 	return slices.ContainsFunc(v, func(x float64) bool { return x < 0 })
 }
 
-// under reports whether no vector of term t is anywhere above that of term u.
+// under reports whether no vector of term t is anywhere above term u's.
 func (l *Ladder) under(t, u int) bool {
 	for _, k := range l.Modes {
 		for x, f := range l.vectors[k][t] {
@@ -112,7 +112,7 @@ func (l *Ladder) sum() bool {
 // rational is x without rounding.
 func rational(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
 
-// Crisp reports whether the first of two terms has what the second has, or 0.
+// Crisp reports whether every entry of the first of two terms is the second's or 0.
 func (l *Ladder) Crisp() bool {
 	if len(l.Order) != 2 {
 		return false

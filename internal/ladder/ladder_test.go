@@ -36,7 +36,7 @@ func noisyMax() *tensor.CP {
 	return t
 }
 
-// TestChains: the sum over all ways through the states is the tensor, entry by entry, whatever the sequence of the modes, and no
+// TestChains: the sum over all ways through the states is the tensor, entry by entry, for every sequence of the modes, and no
 // number is below 0. Of functional ones every entry has one way at most.
 func TestChains(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 2))

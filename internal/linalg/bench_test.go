@@ -11,7 +11,7 @@ import (
 
 var sizes = []int{8, 16, 32, 64, 128, 256}
 
-// spectra are those of truncations: singular values that fall quickly, and those of a random matrix.
+// spectra are typical of truncations: singular values that fall quickly, and a random matrix's.
 func spectra(n int) map[string][]float64 {
 	rng := rand.New(rand.NewPCG(7, 8))
 	var w Work

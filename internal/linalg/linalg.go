@@ -2,10 +2,9 @@
 // from call to call. It is gonum's LAPACK with a driver of its own for singular values, and the one package
 // that calls LAPACK: every factorisation refuses entries that are not finite, for on those some loops never
 // end, and scales by a power of two, so that the range of the entries does not matter. Measured against
-// Dgesvd, 64 × 64 to 256 × 256: half the time for singular values and right vectors, which is what
-// compression needs, and about the same for both sides (see the benchmarks). Products are
-// those of package kernel. The same input gives the same bits; within LAPACK gonum may use several goroutines
-// on products above 64 × 64.
+// Dgesvd, 64 × 64 to 256 × 256: half the time for singular values and right vectors, all that compression
+// needs, and about the same for both sides (see the benchmarks). Products are package kernel's. The same
+// input gives the same bits; within LAPACK gonum may use several goroutines on products above 64 × 64.
 package linalg
 
 import (

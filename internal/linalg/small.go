@@ -41,7 +41,7 @@ func flush(a []float64) {
 	}
 }
 
-// raise multiplies by 2^e what a decomposition of a balanced matrix gave.
+// raise multiplies the results of a balanced matrix's decomposition by 2^e.
 func raise(list []float64, e int) error {
 	scale(list, list, e)
 	if top := largest(list); math.IsNaN(top) || math.IsInf(top, 0) {
@@ -51,8 +51,8 @@ func raise(list []float64, e int) error {
 }
 
 // Eigenvalues returns the eigenvalues of an n × n matrix, each as often as it occurs, in no particular sequence.
-// Backward stable: they are those of a matrix within about 1e-15·n of the largest entry. Cost about 10·n³ flops.
-// Errors: ErrNotFinite, ErrConvergence (after 30·n iterations), ErrRange.
+// Backward stable: they are exact for a matrix within about 1e-15·n of the largest entry. Cost about 10·n³
+// flops. Errors: ErrNotFinite, ErrConvergence (after 30·n iterations), ErrRange.
 func Eigenvalues(a []float64, n int) ([]complex128, error) {
 	values, _, err := eigen(a, n, mat.EigenNone)
 	return values, err
@@ -178,7 +178,7 @@ type Cholesky struct {
 	n, exp int
 }
 
-// NewCholesky factorises a symmetric n × n matrix of which only the upper triangle is read. Cost n³/3 flops.
+// NewCholesky factorises a symmetric n × n matrix and reads only its upper triangle. Cost n³/3 flops.
 // Errors: ErrNotFinite, ErrSingular where a is not positive definite.
 func NewCholesky(a []float64, n int) (*Cholesky, error) {
 	if n == 0 {

@@ -11,8 +11,8 @@ import (
 
 // SVD computes a = u·diag(s)·vt for a of m × n, with k = min(m, n): u is m × k with orthonormal columns, s the singular
 // values in descending order, vt is k × n with orthonormal rows. Singular values are accurate to about 1e-15·k relative
-// to the largest, whatever the range of the entries. a is not changed; the results may not overlap it.
-// Errors: ErrNotFinite, ErrConvergence.
+// to the largest, for entries of any range. a is not changed; the results may not overlap it. Errors: ErrNotFinite,
+// ErrConvergence.
 func (w *Work) SVD(a []float64, m, n int, u, s, vt []float64) error {
 	return w.decompose(a, m, n, u, s, vt)
 }

@@ -149,7 +149,7 @@ func back(
 	return btn.NewCompiled(lifted, functional(given)), nil
 }
 
-// functional reports whether the variables decide all indices that are not theirs: counters, and those of one value.
+// functional reports whether the variables decide all other indices: counters, and indices of one value.
 func functional(e *sumproduct.Expression) bool {
 	for i, d := range e.Dims {
 		if d > 1 && !slices.Contains(e.Variables, i) && (e.Counters == nil || !e.Counters[i]) {
@@ -233,7 +233,7 @@ func (u *unroller) eliminate(i int) bool {
 	slices.Sort(scope)
 	scope = slices.DeleteFunc(slices.Compact(scope), func(j int) bool { return i == j })
 
-	// strides[t][k] is how far apart the values of scope[k] are in table t; the last one is that of i.
+	// strides[t][k] is the stride of scope[k] in table t; the last one is the stride of i.
 	strides := make([][]int, len(own))
 	for t := range own {
 		strides[t] = u.strides(own[t].scope, append(slices.Clip(scope), i))
@@ -274,7 +274,7 @@ func (u *unroller) next(scope, x []int) bool {
 	return false
 }
 
-// strides returns those of a table's indices in the sequence of others; 0 for one that the table has not.
+// strides returns a table's strides along others, in their sequence; 0 for an index that the table has not.
 func (u *unroller) strides(scope, others []int) []int {
 	list := make([]int, len(others))
 	step := 1

@@ -1,4 +1,4 @@
 package logic
 
-// Searched are options that search whatever an elimination takes, or not.
+// Searched returns options that search at any cost of elimination, or not.
 func Searched(yes bool) Options { return Options{search: yes} }

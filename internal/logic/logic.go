@@ -25,7 +25,7 @@ type Options struct {
 	NoCircuit bool
 	// NoSearch leaves it at eliminations.
 	NoSearch bool
-	search   bool // whatever an elimination takes: for tests
+	search   bool // at any cost of elimination: for tests
 	// Cube are literals of the network's formula that hold, for Sum: see Split.
 	Cube []formula.Literal
 	// Order is an elimination order of variables of the network's formula that the search follows where it is a good one: see Split.
@@ -47,12 +47,11 @@ func (o Options) withDefaults() Options {
 // ErrCircuit is wrapped where a circuit is larger than allowed, with fault.OverBudget.
 var ErrCircuit = errors.New("logic: the circuit is larger than allowed")
 
-// Compile returns the circuit of a network, whatever the weights of its variables are but for those that are 0, and how much of the
-// work it took: along an elimination order, where that is short, else by a search. The same network gives the same circuit.
-// Evidence multiplies weights, so it serves all queries to the network. It is read as Circuit's are: Z of the circuit times
-// net.Scale is Z of the network.
+// Compile returns the circuit of a network, for all weights of its variables except the zero ones, and the work spent: along an
+// elimination order, where that is short, else by a search. The same network gives the same circuit. Evidence multiplies weights,
+// so it serves all queries to the network. It is read as Circuit's are: Z of the circuit times net.Scale is Z of the network.
 //
-// Errors: those of formula.FromNetwork and compiler.Compile; over_budget where the circuit is larger than allowed.
+// Errors: from formula.FromNetwork and compiler.Compile; over_budget where the circuit is larger than allowed.
 func Compile(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, int64, error) {
 	o = o.withDefaults()
 	if !o.search {
@@ -70,8 +69,8 @@ func Compile(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, i
 	return of, work, err
 }
 
-// Sum returns Z of a network but for net.Scale, or what a cube of it contributes, by a search, and the circuit of that: nil where
-// it is larger than allowed. Errors: those of Compile but for ErrCircuit.
+// Sum returns Z of a network but for net.Scale, or a cube's contribution, by a search, and its circuit: nil where it is larger
+// than allowed. Errors as of Compile, except ErrCircuit.
 func Sum(ctx context.Context, net *btn.Network, o Options) (scaled.Number, *btn.Compiled, error) {
 	weighted := o.Weighted
 	if weighted == nil {
@@ -147,7 +146,7 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 	return r.Z.Mul(fixed), btn.NewCompiled(c, !slices.Contains(f.Functional, false)), r.Stats.Work, nil
 }
 
-// after is what is left of the work that a search may take; 0, no limit, where that is none.
+// after is the remaining work of a search; 0, no limit, where there was no limit.
 func after(work, done int64) int64 {
 	if work <= 0 {
 		return 0
@@ -155,7 +154,7 @@ func after(work, done int64) int64 {
 	return max(work-done, 1)
 }
 
-// simplifyWork is what simplification may take where the search may take so much.
+// simplifyWork is the work limit of simplification, given the search's.
 func simplifyWork(work int64) int64 {
 	if work <= 0 {
 		return formula.DefaultWork
@@ -183,8 +182,8 @@ func possible(f *formula.Formula, net *btn.Network) (*formula.Formula, error) {
 	return formula.Condition(f, none), nil
 }
 
-// Logical reports whether a network has enough of what search finds and tables do not: at least such a share of the cores over
-// several legs have zeros, or are sums of terms of both signs, as clauses and parities are. A clause counts as one however long it is,
+// Logical reports whether a network has enough structure for search to exploit: at least such a share of the cores over several
+// legs have zeros, or are sums of terms of both signs, as clauses and parities are. A clause counts as one however long it is,
 // though a table of it has one zero among all its entries. Linear in the cores' sizes.
 func Logical(net *btn.Network, share float64) bool {
 	logical, cores := 0, 0

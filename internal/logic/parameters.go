@@ -15,9 +15,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Parameters returns the expression of a network's own numbers whatever the weights of its variables are: these are 1 in it, as
-// net.Scale is. It is the same for all evidence. Errors: those of lower.BuildParameters; fault.Unsupported for a number below 0, which
-// circuits have none of.
+// Parameters returns the expression of a network's own numbers for all weights of its variables: these are 1 in it, as net.Scale
+// is. It is the same for all evidence. Errors: from lower.BuildParameters; fault.Unsupported for a number below 0, which
+// circuits cannot hold.
 func Parameters(ctx context.Context, net *btn.Network) (*lower.Parametric, error) {
 	own, err := reweighted(net, func(float64) float64 { return 1 })
 	if err != nil {
@@ -33,9 +33,9 @@ func Parameters(ctx context.Context, net *btn.Network) (*lower.Parametric, error
 // CompileParameters returns the circuit of a network in which every number of a factor is the weight of a leaf: btn.Compiled.Parametric.
 // After the network's variables it has one variable for each table of Parameters that has a source, in their sequence, whose values are
 // the table's entries; then others. It depends on the shapes of the factors alone, so an entry that is 0 has its leaf like others.
-// Everything is eliminated along an order, and entry by entry written down: what that takes is what the circuit has.
+// Everything is eliminated along an order, and entry by entry written down: the work is the size of the circuit.
 //
-// Errors: those of Parameters; fault.OverBudget, with how much it takes, where an elimination or its circuit is larger than allowed.
+// Errors: as of Parameters; fault.OverBudget, with the amount needed, where an elimination or its circuit is larger than allowed.
 func CompileParameters(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, int64, error) {
 	o = o.withDefaults()
 	p, err := Parameters(ctx, net)
@@ -183,8 +183,8 @@ func (s *symbols) lift(ctx context.Context, c *circuit.Circuit, net *btn.Network
 	return lifted, functional, err
 }
 
-// ParameterWeights are the weights of the leaves that CompileParameters made of a network's numbers, table by table: those of its variables
-// come before them. Linear time.
+// ParameterWeights are the weights of the leaves that CompileParameters made of a network's numbers, table by table: the variables'
+// weights come before them. Linear time.
 func ParameterWeights(p *lower.Parametric) []scaled.Number {
 	var list []scaled.Number
 	for t := range p.Tables {

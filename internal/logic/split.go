@@ -21,8 +21,8 @@ type Cubes struct {
 	Functional bool
 }
 
-// Split splits the search of a network as compiler.Cubes does, none where nothing is left. Errors: those of
-// Compile but for ErrCircuit and a budget of work that is spent.
+// Split splits the search of a network as compiler.Cubes does, none where nothing is left. Errors as of
+// Compile, except ErrCircuit and an exhausted work budget.
 func Split(ctx context.Context, net *btn.Network, o Options, into compiler.SplitOptions) (Cubes, error) {
 	o = o.withDefaults()
 	f, err := formulaOf(ctx, net, o)
@@ -69,8 +69,8 @@ type original struct {
 	literal  formula.Literal
 }
 
-// originals returns one for every atom of G: those of G stand for atoms of F, and each for one that no other value of its variable
-// stands for, that of the variable which G's comes from.
+// originals returns an atom of F for every atom of G: an atom of G stands for atoms of F, among them one of the variable that G's
+// comes from, which no other value of its variable stands for.
 func originals(f *formula.Formula, r *formula.Reduced) ([]original, error) {
 	of := make([]int, f.Atoms()) // by atom: its variable
 	for v := range f.Domains {

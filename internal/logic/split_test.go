@@ -17,8 +17,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// linked draws a model whose variables have up to three values, some of them the same as others in other words: simplification takes
-// those out, and cubes are of what is left.
+// linked draws a model whose variables have up to three values, some of them the same as others in other words: simplification
+// takes the copies out, and cubes cover the rest.
 func linked(rng *rand.Rand) *factorgraph.Model {
 	m := &factorgraph.Model{}
 	const n = 10

@@ -41,7 +41,7 @@ func newWayBack(f *formula.Formula, r *formula.Reduced, bytes int64) *wayBack {
 	domains := slices.Clone(f.Domains)
 	for v := f.Links; v < len(domains); v++ { // where a link is not spoken of nothing is left, and the circuit is 0
 		if !spoken[v] {
-			domains[v] = 1 // its weight is 1, and so is that of the one value it has in the circuit
+			domains[v] = 1 // its weight is 1, and so is the weight of its one value in the circuit
 			w.summed = append(w.summed, v)
 		}
 	}
@@ -62,7 +62,7 @@ func (w *wayBack) product(atoms []int32) circuit.Node {
 	return w.builder.Product(leaves...)
 }
 
-// order is an order of variables of F as one of those of G: a variable has the place of the first one that it stands for. Those that stand
+// order translates an order of F's variables to G's: a variable has the place of the first one that it stands for. Those that stand
 // for none of the order are left out.
 func (w *wayBack) order(of []int32) []int {
 	place := map[int]int{}
@@ -89,7 +89,8 @@ func (w *wayBack) order(of []int32) []int {
 	return order
 }
 
-// weights are those of the atoms of G, and the weight that all assignments have, under the weights of a network.
+// weights returns the weights of G's atoms and the common weight of all assignments, under the weights of a
+// network.
 func (w *wayBack) weights(net *btn.Network) ([]scaled.Number, scaled.Number, error) {
 	own := make([]scaled.Number, len(w.atoms))
 	for a, at := range w.atoms {
@@ -122,7 +123,7 @@ func (w *wayBack) weights(net *btn.Network) ([]scaled.Number, scaled.Number, err
 	return of, product(w.reduced.Fixed), nil
 }
 
-// finish returns the circuit over all variables of F whose part over those of G ends at root.
+// finish returns the circuit over all variables of F whose part over G's variables ends at root.
 func (w *wayBack) finish(ctx context.Context, root circuit.Node) (*circuit.Circuit, error) {
 	factors := []circuit.Node{root, w.product(w.reduced.Fixed)}
 	for _, v := range w.summed {

@@ -2,7 +2,7 @@ package logic
 
 import "testing"
 
-// TestWorkAfterSimplification: what logical preprocessing takes is taken from what the search may.
+// TestWorkAfterSimplification: the work of logical preprocessing is subtracted from the search's.
 func TestWorkAfterSimplification(t *testing.T) {
 	for _, c := range [][3]int64{{0, 7, 0}, {10, 7, 3}, {10, 12, 1}} {
 		if got := after(c[0], c[1]); got != c[2] {

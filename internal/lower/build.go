@@ -22,9 +22,9 @@ import (
 // excluded by zeros (evidence above all) are not counted, and an index that is left with one value
 // has dimension 1 and is in no edge. A network known to be 0 has dimensions 1 and no edges.
 //
-// Errors: those of Network.Validate;
-// ErrOverBudget for symmetric tensors whose counters cannot be written down; the context's.
-// Cost: one pass over the tensors, more over those that have zeros.
+// Errors: from Network.Validate; ErrOverBudget for symmetric tensors whose counters cannot
+// be written down; the context's. Cost: one pass over the tensors, more over those that
+// have zeros.
 func Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, error) {
 	l, err := lay(ctx, net, false, nil)
 	if err != nil {
@@ -56,7 +56,7 @@ func Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, 
 //     products), as long as that does not make it larger.
 //   - A CP tensor of rank r is a star: a hidden index of dimension r, its weights, a matrix per
 //     leg.
-//   - A symmetric tensor is a chain of counters: the state after leg ℓ is what the legs so far have
+//   - A symmetric tensor is a chain of counters: the state after leg ℓ is the number that the legs so far have
 //     counted, states from which S goes on in the same way being one (two for parity). A
 //     symmetry-CP tensor has one more index, over its terms, that all its legs and the last counter
 //     share.
@@ -72,13 +72,13 @@ func Build(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error
 
 // BuildWide is Build with every entry as it is: tables have exponents where that takes some,
 // symmetric tensors are chains of plain counters, whose states are not joined, and maps are tables
-// of their own. It is for package wide; the numbering of its indices is not that of Shape.
+// of their own. It is for package wide; the numbering of its indices differs from Shape's.
 func BuildWide(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
 	return build(ctx, net, true, nil)
 }
 
-// build writes the tables of a layout in the order of the tensors:
-// what is alive of each, and its largest entry in [1, 2) where every entry survives that.
+// build writes the tables of a layout in the order of the tensors: the living entries of
+// each, the largest scaled into [1, 2) where every entry survives that.
 func build(ctx context.Context, net *btn.Network, wide bool, c *chains) (*sumproduct.Expression, error) {
 	l, err := lay(ctx, net, wide, c)
 	if err != nil {
@@ -189,8 +189,8 @@ next:
 	return l.scopes.Copy(scope)
 }
 
-// restrict copies what is alive of a list over the entries of t,
-// axes in the sequence of scope, to what room gives.
+// restrict copies the living part of a list over the entries of t, axes in
+// the sequence of scope, into memory from room.
 func restrict[T float64 | int64 | int](l *layout, t *raw, list []T, room func(int) []T) []T {
 	if l.plain(t) {
 		out := room(len(list))
@@ -239,7 +239,7 @@ func (l *layout) plain(t *raw) bool {
 }
 
 // loses says whether normalising would take digits from small entries:
-// such a table stays as it is, so that its zeros are those of the network.
+// such a table stays as it is, so that its zeros are the network's.
 func loses(data []float64) bool {
 	top, low, _ := scaled.Extent(data)
 	return top > 0 && low-top < scaled.Lowest

@@ -45,9 +45,8 @@ func build(t *testing.T, m *factorgraph.Model, o reparam.Options) *btn.Network {
 	return net
 }
 
-// TestIndicesAreVariables: whatever the maps, the expression of a factor graph is over its
-// variables again, index i being variable i, with the factors' own entries up to a power of two and
-// rounding.
+// TestIndicesAreVariables: under any maps, the expression of a factor graph is over its variables
+// again, index i being variable i, with the factors' own entries up to a power of two and rounding.
 func TestIndicesAreVariables(t *testing.T) {
 	m := paper()
 	for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {

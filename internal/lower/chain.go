@@ -32,8 +32,8 @@ type state struct {
 // least stands for values that are not 0 and too small: the pattern of zeros stays right.
 const least = 0x1p-1000
 
-// reach is what a count vector at a layer has become:
-// a class and the factor it differs by; class −1 for zero.
+// reach is the state of a count vector at a layer: a class and the factor it
+// differs by; class −1 for zero.
 type reach struct {
 	class int
 	gain  scaled.Number
@@ -151,8 +151,8 @@ func (l *layout) chainStep(
 	return r
 }
 
-// weigh returns a · b, neither of which is 0;
-// where that is beyond float64 the layout is unfit, and least stands for the product.
+// weigh returns a · b for nonzero a and b; where that is beyond float64 the layout is
+// unfit, and least stands for the product.
 func (l *layout) weigh(a, b float64) float64 {
 	p := a * b
 	if top, low, _ := scaled.Extent([]float64{a, b}); low+top < scaled.Lowest || p-p != 0 {
@@ -185,8 +185,7 @@ func termMatrix(terms []tensor.SymmetryRankOne, k, dim int) []float64 {
 
 // automaton derives the states of the chain layer by layer from the last leg to the first: count
 // vectors from which the remaining legs reach the same values of S, up to a factor, are one state.
-// Layer k is what holds after k legs.
-// Time and memory: count vectors × legs × levels.
+// Layer k has the states after k legs. Time and memory: count vectors × legs × levels.
 func automaton(
 	dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne,
 ) ([][]state, reach, error) {

@@ -21,8 +21,8 @@ type raw struct {
 	dims  []int // of the stored data
 	data  []float64
 	exp   []int64 // entry k is data[k]·2^exp[k]; nil: data[k]. Of wide layouts only
-	// maps[k]: matrix (nodes[k], what the mode is in data)
-	// yet to be applied along mode k, nil for none; nil when all are.
+	// maps[k]: matrix (nodes[k], the mode in data) yet to be applied along
+	// mode k, nil for none; nil when all are.
 	maps   []*raw
 	matrix bool // rank × dimension, rows the terms of a CP tensor
 	gone   bool // absorbed into another table
@@ -31,7 +31,7 @@ type raw struct {
 }
 
 // layout is a network as raw tables. Nodes are the legs first,
-// then the hidden indices of the links, then those of the cores, each in their order.
+// then the hidden indices of the links, then the cores' ones, each in their order.
 type layout struct {
 	dims     []int // per node
 	parent   []int // union-find: nodes that are one index
@@ -45,13 +45,13 @@ type layout struct {
 	alive    [][]bool // per root: values not yet excluded; nil: all
 	zero     bool     // Z is 0
 	pace     *pace.Pace
-	wide     bool    // every entry is exact, whatever its size
+	wide     bool    // every entry is exact, at any size
 	counters []int   // nodes whose values the variables decide
 	chains   *chains // nil: CP tensors are stars
 	unfit    string  // why the entries are not all there in float64; empty where they are
 
 	ints   arena.Slab[int]
-	scopes arena.Slab[int] // of what is made of the layout
+	scopes arena.Slab[int] // of the tables made of the layout
 	raws   arena.Slab[raw]
 }
 
@@ -120,7 +120,7 @@ func lay(ctx context.Context, net *btn.Network, wide bool, c *chains) (*layout, 
 	return l, l.pace.Err()
 }
 
-// tableWork is what a table costs beside its entries, in operations on them.
+// tableWork is the cost of a table beside its entries, in operations on them.
 const tableWork = 16
 
 // add writes a tensor as raw tables.
@@ -271,7 +271,7 @@ func (l *layout) absorbInto(other use, m *raw) bool {
 	return true
 }
 
-// has reports whether an index of t is that of a node.
+// has reports whether a node's index is in t.
 func (l *layout) has(t *raw, node int) bool {
 	for _, v := range t.nodes {
 		if l.find(v) == l.find(node) {

@@ -47,7 +47,7 @@ func TestAllocationsPerTable(t *testing.T) {
 	}
 }
 
-// What is not restricted is copied as it is: the same entries as axis by axis.
+// An unrestricted table is copied as it is: the same entries as axis by axis.
 func TestPlainTablesAreWhatGatheringMakesOfThem(t *testing.T) {
 	l, err := lay(context.Background(), ring(5), false, nil)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 
 // applyMaps replaces the data of every table by the product with its maps, so that the zeros of the
 // original tensors are there again. Entries whose terms cancel to within rounding are set to 0: a
-// map and its inverse leave such dust where the model has zeros. What counts as rounding is
-// measured entry by entry, against the same product over absolute values.
+// map and its inverse leave such dust where the model has zeros. Rounding is measured entry by
+// entry, against the same product over absolute values.
 func (l *layout) applyMaps() {
 	for _, t := range l.tables {
 		if t.maps != nil && !t.gone {
@@ -18,7 +18,7 @@ func (l *layout) applyMaps() {
 	}
 }
 
-// applyMaps is that of one table.
+// applyMaps applies the maps of one table.
 func (t *raw) applyMaps() {
 	const dust = 16 * 0x1p-52
 	data := t.data

@@ -10,9 +10,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Numbers lists the parameters of every core, in the sequence of ParameterSizes, as float64, and what a table is over. The rows of a
-// conditional probability table are over its last mode where the sums over that are 1, else over the last one where they are.
-// Linear time.
+// Numbers lists the parameters of every core, in the sequence of ParameterSizes, as float64, and the variable of a conditional
+// table. The rows of a conditional probability table are over its last mode where the sums over that are 1, else over the last one
+// where they are. Linear time.
 func Numbers(net *btn.Network) []btn.CoreNumbers {
 	variable := make([]int, len(net.Dims)) // by leg
 	for v, of := range net.Variables {

@@ -1,6 +1,6 @@
 package lower
 
-// Parameters: a network as tables of its own numbers, each of which may be varied.
+// Parameters: a network as tables of its own numbers, each a free parameter.
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 //
 //	Z(net) = Scale · Σ_x Π_t Tables[t][x]
 //
-// A parameter that is 0 is a number like others: only what the weights of variables, evidence, exclude
-// is left out. The parameters of a core are, in this sequence,
+// A parameter that is 0 is a number like others: only values excluded by the weights of variables,
+// evidence, are left out. The parameters of a core are, in this sequence,
 //
 //   - dense: the entries;
 //   - CP: the weights, then the vectors of each leg that has some, term by term;
@@ -31,7 +31,7 @@ type Parametric struct {
 	*sumproduct.Expression
 	Sources []Source    // by table
 	Single  []Parameter // those that are factors of Scale, because evidence leaves no other of their table
-	Sizes   []int       // by core: how many parameters it has
+	Sizes   []int       // by core: number of its parameters
 }
 
 // Source says which parameters the entries of a table are: entry k is parameter At[k] of core Core.
@@ -82,8 +82,8 @@ func termSize(t *tensor.SymmetryRankOne) int {
 // counters, tables may have exponents of their own (see Table.Exp), nothing is divided out. The
 // numbering of the indices depends on forms and shapes alone; evidence changes their dimensions.
 //
-// Errors: those of Network.Validate; fault.Unsupported for a network with maps or with its variables
-// as cores; ErrOverBudget for symmetric tensors whose counters cannot be written down; the context's.
+// Errors: from Network.Validate; fault.Unsupported for a network with maps or with its variables as
+// cores; ErrOverBudget for symmetric tensors whose counters cannot be written down; the context's.
 // Cost: one pass over the tensors.
 func BuildParameters(ctx context.Context, net *btn.Network) (*Parametric, error) {
 	if err := ctx.Err(); err != nil {
@@ -252,7 +252,7 @@ func consecutive(first, n int) []int {
 	return out
 }
 
-// write makes the tables of a layout, what is alive of each, with their sources.
+// write makes the tables of a layout, the living entries of each, with their sources.
 func (p *Parametric) write(l *layout, net *btn.Network, sources []Source) error {
 	e := &sumproduct.Expression{
 		Dims:      l.indexDims(),

@@ -153,7 +153,7 @@ func (l *layout) values(r int) []int {
 	return out
 }
 
-// axis is one index of a raw table restricted to what is alive: where its values are in the data.
+// axis is one index of a raw table restricted to its living values: their places in the data.
 type axis struct {
 	node   int // root
 	value  []int

@@ -1,7 +1,7 @@
 package lower
 
 // Templates: a network's tables with the weights of its variables apart,
-// for those who compile it once and run it under any evidence.
+// to be compiled once and run under any evidence.
 
 import (
 	"context"
@@ -37,7 +37,7 @@ type Weights struct {
 
 // Apart returns the template of a network without evidence. It returns false where Z is 0 by the
 // zeros of net, where entries do not fit float64 (see Expression.Unfit), and where net is invalid.
-// Cost: that of Build.
+// Cost as of Build.
 func Apart(ctx context.Context, net *btn.Network) (*Template, bool) {
 	bare := *net
 	bare.Scale = scaled.One // evidence changes it

@@ -14,18 +14,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// mostEntries is how many entries a CP tensor has at most that stays a star: it is summed out within its factor.
+// mostEntries bounds the entries of a CP tensor that stays a star: it is summed out within its factor.
 const mostEntries = 256
 
-// BuildUnsigned is Build, of which star is the result, with CP tensors that have numbers below 0 and more than 256 entries written
-// as chains without any, where they are clauses, parities, noisy-or, noisy-max or like them: a table over (state before, leg, state
+// BuildUnsigned is Build, whose result is star, with CP tensors that have numbers below 0 and more than 256 entries written as
+// chains without any, where they are clauses, parities, noisy-or, noisy-max or like them: a table over (state before, leg, state
 // after) per leg, a last one over (state, effect). So no digit cancels in sums over them, and entries stay entries where maxima are
 // taken. A noisy-or whose effect was observed not to be has one term and stays a star. States that the variables decide are
-// Counters of the expression. The numbering of its indices is not that of Shape. It is star where no tensor is such.
+// Counters of the expression. The numbering of its indices differs from Shape's. It is star where no tensor is such.
 //
 // A chain takes the variables in the sequence in which star's min-fill order sums them out. Networks with maps other than the
 // identity have signs in other tables, too.
-// Errors and cost: those of Build, and of contractionorder.MinFill.
+// Errors and cost: as of Build and contractionorder.MinFill.
 func BuildUnsigned(ctx context.Context, net *btn.Network, star *sumproduct.Expression) (*sumproduct.Expression, error) {
 	if star.Scale.IsZero() || !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return needsChain(c.T) }) {
 		return star, nil

@@ -26,7 +26,7 @@ type Options struct {
 	// Given returns the maps of a factor's incidences, along its scope. It is called once per factor
 	// of order ≥ 2, and only for maps "given" and "bp"; bp.Network makes the latter.
 	Given func(factor int) []GivenMap
-	// Parametric makes every factor a tensor of the network, those of order one and zero too: its
+	// Parametric makes every factor a tensor of the network, also of order one and zero: its
 	// numbers can then be told from evidence and from each other.
 	Parametric bool
 }
@@ -40,12 +40,11 @@ type GivenMap struct{ A, Inverse []float64 }
 //	Z = Scale · Σ_x̄ Π_j T̄^(j)[x̄] Π_i V^(i)[x̄],   V^(i)[x̄] = Σ_x w_i(x) Π_{j∈N(i)} A^(i:j)[x, x̄_i:j]
 //
 // Legs are the incidences of factors of order ≥ 2, by factor and then by position in its scope.
-// Factors of order one are multiplied into w_i, of order zero into Scale, whatever their form; one
-// whose product with the others spans more than weights hold, or is rounded in a model with an entry
-// below 0, gets a leg like those of order two, with the identity; all do
-// where the options are Parametric. A variable in no factor of order ≥
-// 2 becomes a link without legs whose value is Σ_x w_i(x). Variables[i] points at the link that
-// holds w_i.
+// Factors of order one are multiplied into w_i, of order zero into Scale, in every form; one whose
+// product with the others spans more than weights hold, or is rounded in a model with an entry below
+// 0, gets a leg like the factors of order two, with the identity; all do where the options are
+// Parametric. A variable in no factor of order ≥ 2 becomes a link without legs whose value is Σ_x
+// w_i(x). Variables[i] points at the link that holds w_i.
 //
 // Cores "factors": B = ⊗_j T̄^(j), one core per factor in their order; link i is V^(i). Cores
 // "variables": B = ⊗_i V^(i) with unit weights; each V^(i) has one more leg, after all incidences
@@ -55,12 +54,11 @@ type GivenMap struct{ A, Inverse []float64 }
 // A factor whose form cannot take its maps (a large symmetric one under unequal maps, say) keeps its
 // entries, and its legs have identity maps: Maps[ℓ].Kind says so.
 //
-// Warnings of the network say what Model.Unnormalised says.
+// Warnings of the network are Model.Unnormalised's.
 //
-// Errors: those of Model.Validate and Map.Inverse (btn.ErrIllConditioned for a singular map,
-// btn.ErrMap), ErrOptions, btn.ErrRange; the context's.
-// Cost: that of applying a d×d matrix along every mode of every factor.
-// Source: Hamid and Braun, Lemma 1.
+// Errors: from Model.Validate and Map.Inverse (btn.ErrIllConditioned for a singular map,
+// btn.ErrMap), ErrOptions, btn.ErrRange; the context's. Cost: the application of a d×d
+// matrix along every mode of every factor. Source: Hamid and Braun, Lemma 1.
 func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, error) {
 	if err := o.fill(); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
 package reparam
 
-// Factors: those of order ≥ 2 get legs and maps, the others become weights.
+// Factors of order ≥ 2 get legs and maps, the others become weights.
 
 import (
 	"context"
@@ -180,7 +180,7 @@ func (b *builder) mapsOf(j int, f factorgraph.Factor) ([]btn.Map, [][]float64, e
 	return b.maps, b.inverses, nil
 }
 
-// mapOf returns the map of an incidence of dimension d; given is that of maps "given" and "bp".
+// mapOf returns the map of an incidence of dimension d; given is the map in the cases "given" and "bp".
 func (b *builder) mapOf(d int, given GivenMap) (mapPair, error) {
 	switch b.options.Maps {
 	case btn.MapOrthogonal: // one pair per dimension, so that equal maps are the same slice

@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// A network of a million factors is a few large lists, not some for every factor: what is left is
-// the weights of every variable, which have a length of their own.
+// A network of a million factors is a few large lists, not some for every factor: the exception
+// is the weights of every variable, which have a length of their own.
 func TestAllocationsPerFactor(t *testing.T) {
 	const n = 5000
 	m := &factorgraph.Model{Domains: make([]int, n)}

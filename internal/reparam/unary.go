@@ -22,8 +22,8 @@ type Unary struct {
 }
 
 // AbsorbUnary multiplies the factors of order one of a valid model into weights of its variables,
-// and those of order zero into a number. Errors wrap btn.ErrRange.
-// Cost: linear in the entries of those factors.
+// and the factors of order zero into a number. Errors wrap btn.ErrRange. Cost: linear in the
+// entries of those factors.
 func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 	numbers := make([][]scaled.Number, len(m.Domains))
 	var slab arena.Slab[scaled.Number]

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Bundles returns into how many bundles of equal size N weights are best divided for Lower at level 1−δ, where their variance is spread
-// times the square of their mean: the loss K·spread/(2N) + ln(1/δ)/K is least at K = √(2N ln(1/δ)/spread). It is fixed before the weights
-// are seen, which the bound needs.
+// Bundles returns the best number of equal bundles of N weights for Lower at level 1−δ, where their variance is spread times the
+// square of their mean: the loss K·spread/(2N) + ln(1/δ)/K is least at K = √(2N ln(1/δ)/spread). It is fixed before the weights are
+// seen, which the bound needs.
 func Bundles(n int, spread, delta float64) int {
 	if n < 1 {
 		return 0
@@ -18,8 +18,8 @@ func Bundles(n int, spread, delta float64) int {
 	return int(max(1, min(k, float64(n))))
 }
 
-// Lower returns a bound below ln Z that holds with probability 1−δ or more, whatever the weights' distribution: the larger of two, each
-// at 1−δ/2, of the means Ẑ_k of the bundles.
+// Lower returns a bound below ln Z that holds with probability 1−δ or more, for any distribution of the weights: the larger of two,
+// each at 1−δ/2, of the means Ẑ_k of the bundles.
 //
 //   - Π_k Ẑ_k has the mean Z^K, so ln Z ≥ (1/K)(Σ_k ln Ẑ_k − ln(2/δ)) by Markov's inequality.
 //   - The j-th smallest exceeds c·Z with probability C(K, j−1) c^{−(K−j+1)} at most, j = 1 + K/4 here.

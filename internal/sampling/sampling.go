@@ -1,5 +1,5 @@
-// Package sampling says what independent weights w ≥ 0 with E w = Z, fixed in number beforehand, tell about Z: their mean, its standard
-// error, how far that is to be believed, and bounds that hold with a stated probability. Weights are logarithms, in nats, −Inf for 0.
+// Package sampling estimates Z from independent weights w ≥ 0 with E w = Z, fixed in number beforehand: their mean, its standard
+// error, its trustworthiness, and bounds that hold with a stated probability. Weights are logarithms, in nats, −Inf for 0.
 package sampling
 
 import (
@@ -12,9 +12,10 @@ type Mean struct {
 	N int
 	// Ln is ln of the mean, −Inf where all weights are 0.
 	Ln float64
-	// StandardError is that of Ln: the standard deviation of the weights over √N times their mean. NaN below two weights and where all are 0.
+	// StandardError is the standard error of Ln: the standard deviation of the weights over √N times their mean. NaN below two
+	// weights and where all are 0.
 	StandardError float64
-	// Effective is (Σw)²/Σw², between 0 and N. It does not see what was never visited.
+	// Effective is (Σw)²/Σw², between 0 and N. It is blind to states never visited.
 	Effective float64
 	// Tail is the shape of a generalised Pareto distribution fitted to the largest weights, NaN where there are too few: the weights have
 	// a variance where it is below 1/2.
@@ -100,7 +101,7 @@ func shift(ln []float64, lnMean float64) (far float64, zeros int) {
 	return math.Log(n/float64(len(ln))) + mean/n + Variance(above)/2 - lnMean, len(ln) - len(above)
 }
 
-// Variance returns the variance of numbers, divided by how many there are.
+// Variance returns the variance of numbers, divided by their number.
 func Variance(x []float64) float64 {
 	mean, variance := 0.0, 0.0
 	for _, v := range x {

@@ -1,6 +1,6 @@
 package sumproduct
 
-// The memory budget: the error of what does not fit.
+// The memory budget: the error of tables that do not fit.
 
 import (
 	"fmt"

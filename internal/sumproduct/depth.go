@@ -1,6 +1,6 @@
 package sumproduct
 
-// How deep the entries of a table go: what products of them may lose.
+// The depth of a table's entries: the possible loss of their products.
 
 import "github.com/basetensor/basetensor/pkg/scaled"
 
@@ -11,7 +11,7 @@ type Depth struct {
 	Low      int  // exponent of 2
 	Measured bool // Low was looked up, no better bound is to be had
 	Lost     bool // digits were lost on the way
-	Off      int  // exponent of 2 of what an entry may be off by; of use where Lost
+	Off      int  // exponent of 2 of the error bound of an entry; of use where Lost
 }
 
 // Measure looks the smallest entry of the table up, once.
@@ -23,7 +23,7 @@ func (d *Depth) Measure(data []float64) {
 	}
 }
 
-// Lose adds 2^off to what an entry may be off by.
+// Lose adds 2^off to the error bound of an entry.
 func (d *Depth) Lose(off int) {
 	if d.Lost {
 		off = max(off, d.Off) + 1
@@ -33,13 +33,13 @@ func (d *Depth) Lose(off int) {
 }
 
 const (
-	// Cancelled is how many bits a sum of terms of both signs may be
-	// below the smallest of them without being 0: the bits of a term.
+	// Cancelled is the maximum distance in bits of a nonzero sum of terms of
+	// both signs below the smallest of them: the bits of a term.
 	Cancelled = 54
 	// Smallest is the exponent of the least float64 that is not 0: no entry is deeper.
 	Smallest = -1074
-	// Floor is the exponent of what a product loses at most where float64 ends.
+	// Floor is the exponent of a product's maximum loss where float64 ends.
 	Floor = -1022
-	// BesideZ is how far, as an exponent of 2, all that is lost has to be below Z.
+	// BesideZ is the required distance of the total loss below Z, as an exponent of 2.
 	BesideZ = 64
 )

@@ -1,4 +1,4 @@
-// Package sumproduct is what every engine contracts: a sum over indices of a product of dense
+// Package sumproduct is the input of every engine: a sum over indices of a product of dense
 // tables, with one check of it, one way to keep its entries in the range of float64, one way to
 // address them and one to share work out.
 package sumproduct
@@ -25,7 +25,7 @@ var (
 	// float64 although tables carry exponents, or was NaN.
 	ErrNotFinite = errors.New("sumproduct: entry is not finite")
 	// ErrSpan says that the terms of a total span more than float64 holds,
-	// and what was computed is not the total.
+	// and the computed number is not the total.
 	ErrSpan = errors.New("sumproduct: the entries span more than float64 holds")
 )
 
@@ -56,7 +56,7 @@ type Table struct {
 	Data  []float64 // Π Dims[Scope] entries, the last index fastest
 	Exp   []int64   // entry k is Data[k]·2^Exp[k]; nil: Data[k]. Of BuildWide only
 	// Rounded says that an entry may have been rounded where the table was made of the
-	// network's numbers. Entries of tables that were not are what they are, to the last bit.
+	// network's numbers. Entries of other tables are exact to the last bit.
 	Rounded bool
 }
 

@@ -105,7 +105,7 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
-// TestDepth: what an entry may be off by grows with every loss, and entries are looked at once.
+// TestDepth: the error bound of an entry grows with every loss, and entries are looked at once.
 func TestDepth(t *testing.T) {
 	var d sumproduct.Depth
 	d.Measure([]float64{0, 0.25, -8})

@@ -18,10 +18,10 @@ func Threads(n int) int {
 }
 
 // Share calls work for every chunk in 0 … chunks−1 once, each worker, 0 … min(threads, chunks)−1,
-// from a goroutine of its own and taking the next chunk that nobody has. What a chunk computes must
-// not depend on its worker: then no result depends on threads. With one worker all runs in the
-// caller's goroutine, in sequence. It returns the first error by worker, after which no chunk is
-// begun, or the context's.
+// from a goroutine of its own and taking the next chunk that nobody has. A chunk's result must not
+// depend on its worker: then no result depends on threads. With one worker all runs in the caller's
+// goroutine, in sequence. It returns the first error by worker, after which no chunk is begun, or
+// the context's.
 func Share(ctx context.Context, threads, chunks int, work func(worker, chunk int) error) error {
 	threads = min(threads, chunks)
 	if threads <= 1 {

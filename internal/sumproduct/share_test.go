@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
-// TestShareDoesEveryChunkOnce: whatever the threads; with one, in sequence.
+// TestShareDoesEveryChunkOnce: with any number of threads; with one, in sequence.
 func TestShareDoesEveryChunkOnce(t *testing.T) {
 	for _, chunks := range []int{0, 1, 2, 100} {
 		for _, threads := range []int{-1, 0, 1, 2, 7, 200} {

@@ -2,8 +2,8 @@ package sumproduct
 
 // Strides and offsets: where the entries of a table are.
 
-// Strides sets by[i], for every index i of a scope, to how far apart the entries of neighbouring
-// values of i are in a table over the scope, the last index fastest. Indices outside the scope keep
+// Strides sets by[i], for every index i of a scope, to the distance between entries of neighbouring
+// values of i in a table over the scope, the last index fastest. Indices outside the scope keep
 // what they have: 0, where by is cleared after use.
 func Strides(by, dims, scope []int) {
 	step := 1

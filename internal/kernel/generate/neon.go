@@ -1,7 +1,7 @@
 package main
 
-// Loops for arm64: two float64 a register, 32 registers. What the assembler has no name for is
-// written as a word.
+// Loops for arm64: two float64 a register, 32 registers. Instructions that the assembler has
+// no name for are written as words.
 
 import "fmt"
 

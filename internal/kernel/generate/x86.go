@@ -173,7 +173,7 @@ func (a *x86) term(rows, panels int) {
 	}
 }
 
-// registers is how many there are.
+// registers is the number of registers.
 func (a *x86) registers() int { return 4 * a.lanes }
 
 // blend adds products of runs: four registers of the run at a time, then one, then single entries.
