@@ -41,7 +41,7 @@ func (p *Adjoints) Share(common any) (ok bool) {
 	return ok
 }
 
-// Fits implements Part. The contraction checks whether order and slices match the network.
+// Fits implements Part. Whether order and slices are those of the network is for the contraction to say.
 func (p *Adjoints) Fits(*Network) error {
 	switch t := p.Plan; {
 	case t == nil:
@@ -60,8 +60,7 @@ func (p *Adjoints) Fits(*Network) error {
 // every factor as a core of its own.
 func Parametric(q query.Query) bool { return q.Gradients || q.Sensitivity != nil }
 
-// Sensitivity is the target event of a sensitivity query, and the model's numbers that its probability may depend on, by
-// core.
+// Sensitivity is what the probability of a target is asked of, and the numbers of the model that it may depend on, by core.
 type Sensitivity struct {
 	Target query.Sensitivity `msgpack:"target"`
 	Alone  bool              `msgpack:"alone,omitempty"` // gradients are not asked for

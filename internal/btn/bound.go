@@ -15,7 +15,7 @@ type Bound struct {
 	Entries float64 `msgpack:"entries,omitempty"`
 	// Of the others: rounds at most; by messages, updates of belief propagation as of the part of its value, 0: its own bound.
 	Rounds int `msgpack:"rounds,omitempty"`
-	// Of a determinant: the maximum number of bounded slices; the largest ones are divided further. 0: 1.
+	// Of a determinant: of how many slices there are bounds at most, the largest of which are divided further. 0: 1.
 	Slices int `msgpack:"slices,omitempty"`
 }
 
@@ -31,7 +31,7 @@ const (
 	BoundMessages    BoundKind = "messages"     // above, any tables: reparameterised by messages of belief propagation
 )
 
-// MostBoundSlices is the maximum number of bounded slices.
+// MostBoundSlices is how many slices there are bounds of at most.
 const MostBoundSlices = 1 << 14
 
 // Class implements Part.
@@ -60,7 +60,7 @@ func (p *Bound) Describe(r *EstimateResult) { r.Kind = string(p.Kind) }
 
 func (*Bound) part() {}
 
-// BoundValue is an interval of ln Z, nats, Scale included; −Inf and +Inf are the trivial bounds.
+// BoundValue is what ln Z lies between, nats, Scale included; −Inf and +Inf say nothing.
 type BoundValue struct {
 	Lower float64 `msgpack:"l"`
 	Upper float64 `msgpack:"u"`

@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/internal/circuit"
 )
 
-// Circuit is B as an arithmetic circuit over the values of the variables, with the query's weights: one pass gives Z, one more all
-// marginals.
+// Circuit is B as an arithmetic circuit over the values of the variables, whose weights are those of the query: one pass gives Z, one
+// more all marginals.
 type Circuit struct {
 	Of *Compiled `msgpack:"-"`
 	// Ask is empty for a part that Z is the sum of. Otherwise it says which assignments are to be found, MPE or samples, and the part's
@@ -22,7 +22,7 @@ type Circuit struct {
 
 // Compiled is a circuit, as it was compiled from a network. It does not change.
 type Compiled struct {
-	// Form is circuit.Circuit.Append's. Its first variables are the network's, in order; others are auxiliary.
+	// Form is circuit.Circuit.Append's. Its first variables are those of the network, in order; others are auxiliary.
 	Form []byte `msgpack:"circuit"`
 	// Functional says that the variables determine the auxiliary ones wherever the product is not 0, which maxima need.
 	Functional bool `msgpack:"functional,omitempty"`
@@ -31,7 +31,7 @@ type Compiled struct {
 	Parametric bool `msgpack:"parametric,omitempty"`
 
 	mutex   sync.Mutex
-	read    bool // circuit and err are the decoded form
+	read    bool // circuit and err are what the form is
 	circuit *circuit.Circuit
 	err     error
 }
@@ -56,7 +56,7 @@ func (c *Compiled) Circuit(ctx context.Context) (*circuit.Circuit, error) {
 	return of, err
 }
 
-// Bytes is the circuit's memory, roughly.
+// Bytes is about what the circuit takes.
 func (c *Compiled) Bytes() int64 { return 2 * int64(len(c.Form)) }
 
 // The bits of the first byte of an encoded form.
@@ -77,7 +77,7 @@ func (c *Compiled) Encode() []byte {
 	return append([]byte{flags}, c.Form...)
 }
 
-// DecodeCompiled reads the bytes of Encode. Errors wrap circuit.ErrCircuit, or are the context's.
+// DecodeCompiled reads what Encode returned. Errors wrap circuit.ErrCircuit, or are the context's.
 func DecodeCompiled(ctx context.Context, b []byte) (*Compiled, error) {
 	if len(b) == 0 || b[0] > isFunctional|isParametric {
 		return nil, fmt.Errorf("%w: no compiled form", circuit.ErrCircuit)

@@ -13,16 +13,16 @@ import (
 // ErrPart says that a part does not fit the network: its levels, shapes or numbers are wrong.
 var ErrPart = errors.New("btn: the part does not fit the network")
 
-// Part is one component Q = C ∘ R of an estimate: an engine's unit of contraction, independent of
-// all others. Parts do not change once they are made, and may share what their pointers point at
-// with others of their plan.
+// Part is one component Q = C ∘ R of an estimate: what an engine contracts, independently of all
+// others. Parts do not change once they are made, and may share what their pointers point at with
+// others of their plan.
 type Part interface {
 	// Class names the class that the part is of.
 	Class() Class
-	// Fits checks the part against a network, so that a contraction can index without
-	// further checks. The error wraps ErrPart. Time linear in the part's size.
+	// Fits says what of the part does not fit a network, so that what is contracted can
+	// be indexed without fear. The error wraps ErrPart. Time linear in the part's size.
 	Fits(*Network) error
-	// Describe fills the answer's fields about an estimate made of such parts.
+	// Describe fills what an answer says of an estimate that is made of such parts.
 	Describe(*EstimateResult)
 
 	part()
@@ -70,7 +70,7 @@ const (
 	ClassRegions Class = "regions"
 	// C = B, R the indicators of states that were drawn, one a component.
 	ClassSampled Class = "sampled"
-	// C = B, no share of Z but a bound of it.
+	// C = B, no share of Z: what bounds it.
 	ClassBound Class = "bound"
 )
 
@@ -109,12 +109,12 @@ func misfit(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrPart, fmt.Errorf(format, args...))
 }
 
-// Frame is the data shared by the components of one closed form or learned decomposition.
+// Frame is what the components of one closed form or learned decomposition have in common.
 type Frame struct {
-	// Closed says that they are B itself, in closed form: cancellation among
-	// terms of both signs is counted then.
+	// Closed says that they are B itself, in closed form:
+	// what cancels among terms of both signs is counted then.
 	Closed bool
-	// Levels are the levels of all symmetric parts; the zero value if there are none.
+	// Levels are those of all symmetric parts; the zero value if there are none.
 	Levels countspace.Levels
 	// Rotations are learned orthogonal maps O_ℓ relative to the network's, Dims[ℓ]² row-major;
 	// a nil entry is the identity.
@@ -306,7 +306,7 @@ func (p *Elimination) Fits(*Network) error {
 }
 
 // Slices are some slices of B, contracted along a tree: the network, conditioned on the query's
-// evidence, is simplified (package preprocess) unless Tree.Whole, and the result is contracted slice by slice. A
+// evidence, is simplified (package preprocess) unless Tree.Whole, and what is left is contracted slice by slice. A
 // slice fixes some indices to one value each: R is the indicator of those values, α = 1 (Lemma 5).
 type Slices struct {
 	Tree *Tree `msgpack:"-"`
@@ -379,7 +379,7 @@ type MarginalGroups struct {
 type MarginalGroup struct {
 	Keep    []int `msgpack:"keep"`    // indices that the second simplification keeps
 	Indices []int `msgpack:"indices"` // those whose marginals are taken from it
-	Tree    Tree  `msgpack:"tree"`    // over the simplified network
+	Tree    Tree  `msgpack:"tree"`    // over what is left
 }
 
 // Class implements Part.
@@ -425,8 +425,8 @@ type ProductFactor struct {
 func (*Product) Class() Class { return ClassProduct }
 
 // Fits implements Part: every link is in one of the factors,
-// no core between two, and each factor's parts fit its subnetwork. Cost
-// O(legs + links) a factor.
+// no core between two, and each factor's parts fit what is its own.
+// Cost O(legs + links) a factor.
 func (p *Product) Fits(n *Network) error {
 	owner := make([]int, len(n.Links)) // 1 + the factor
 	total := 0

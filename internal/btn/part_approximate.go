@@ -14,17 +14,17 @@ type Truncated struct {
 // TruncatedPlan is a tree or a pair of orders, held fixed while the bond grows.
 type TruncatedPlan struct {
 	Family Family `msgpack:"family"`           // mps or tree
-	Number int    `msgpack:"number,omitempty"` // among the plan's parts
+	Number int    `msgpack:"number,omitempty"` // among those of the plan
 	// digest of the simplified network's hypergraph: it fits no other
 	Shape    string `msgpack:"shape"`
 	Order    []int  `msgpack:"order,omitempty"`    // mps: indices in the order they are summed
 	Position []int  `msgpack:"position,omitempty"` // mps: rank of every index in the chain
-	// tree: the plan, as package compressed writes it
+	// tree: what package compressed writes of its plan
 	Tree [][]int `msgpack:"tree,omitempty"`
 	// Masked says that the network was simplified without the query's evidence,
 	// which enters as masks: the plan serves any.
 	Masked bool `msgpack:"masked,omitempty"`
-	// Accuracy, in nats, bounds the error added by reused projectors.
+	// Accuracy, in nats, is what reused projectors may add to the error.
 	Accuracy float64 `msgpack:"accuracy"`
 }
 
@@ -94,11 +94,10 @@ type Regions struct {
 	Size  int    `msgpack:"size"` // of the seeds; 0 for kind bethe
 	Slice Slice  `msgpack:"slice"`
 	// From and To are a share of the slice's regions, in units of 1/WholeShare:
-	// their number is known under evidence only.
+	// how many there are is known under evidence only.
 	From int64 `msgpack:"from"`
 	To   int64 `msgpack:"to"`
-	// Updates bounds the updates of belief propagation in a slice; 0: package bp does. Planning ended with the messages of the
-	// whole.
+	// Updates bounds those of belief propagation in a slice; 0: package bp does. Planning ended with the messages of the whole.
 	Updates int64 `msgpack:"updates,omitempty"`
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Sampled is some components of a random decomposition of B: every one is rank one, the indicator of a state x that was drawn, and its
-// weight is such that α·Z(T^Q) = w/N with E w = Z. The components are the draws From ≤ c < To: each depends on the plan and on c
+// weight is such that α·Z(T^Q) = w/N with E w = Z. The components are the draws From ≤ c < To: what each is depends on the plan and on c
 // alone.
 type Sampled struct {
 	Along *Sampling `msgpack:"-"`
@@ -59,29 +59,27 @@ type Sampling struct {
 	// Modes is the number of starts beside the chains' own, at most: uniform draws, if their own are from beliefs, and modes
 	// from a search. A component is one chain from each start. Other kinds keep the number that was chosen for chains.
 	Modes int `msgpack:"modes,omitempty"`
-	// Of is the total number of components where states are drawn among them: then none of the network's variables is summed out
-	// beforehand, and Shape is the shape of its tables of terms. 0: Z and marginals alone.
+	// Of is how many components there are altogether where states are drawn among them: then none of the network's variables is summed
+	// out beforehand, and Shape is that of its tables of terms. 0: Z and marginals alone.
 	Of int64 `msgpack:"of,omitempty"`
 
 	Order   []int   `msgpack:"order,omitempty"`   // mini-buckets: indices in the order they are eliminated
 	Entries float64 `msgpack:"entries,omitempty"` // mini-buckets: of a product at most
-	// Rest is the number of indices summed out for slices, the first of Order; all others are drawn.
+	// Rest is how many indices are summed out for slices, the first of Order; all others are drawn.
 	Rest int `msgpack:"rest,omitempty"`
-	// Sweep is the plan of a sweep, with its maximum number of values on a leg.
+	// Sweep is what a sweep goes along, with so many values on a leg at most.
 	Sweep *TruncatedPlan `msgpack:"sweep,omitempty"`
 	Bond  int            `msgpack:"bond,omitempty"`
-	// Follow is the change of a message, where values are drawn from beliefs, beyond which its dependants are updated; 0:
-	// none does.
+	// Follow is by how much a message changes, where values are drawn from beliefs, for others to follow it; 0: none does.
 	Follow float64 `msgpack:"follow,omitempty"`
-	// Defence is the share of mini-buckets in the mixture, and the share of values which a truncation or messages may have
-	// lost.
+	// Defence is the share of mini-buckets in the mixture, and that of values which a truncation or messages may have lost.
 	Defence float64 `msgpack:"defence,omitempty"`
-	// Each is the cost of a draw, Setup the cost before the first, flops; of kinds with mini-buckets.
+	// Each is what a draw takes, Setup what is computed before the first, flops; of kinds with mini-buckets.
 	Each  float64 `msgpack:"each,omitempty"`
 	Setup float64 `msgpack:"setup,omitempty"`
 }
 
-// MostComponents bounds the components of a random decomposition in one estimate: 2^24.
+// MostComponents is how many components of a random decomposition there are at most in one estimate: 2^24.
 const MostComponents = int64(1) << 24
 
 // Class implements Part.
@@ -132,7 +130,7 @@ func (p *Sampled) Fits(*Network) error {
 // MostModes is the largest number of starts beside the chains' own.
 const MostModes = 16
 
-// MostKnots bounds the knots of a ladder.
+// MostKnots is how many knots a ladder has at most.
 const MostKnots = 64
 
 // rising reports whether knots rise from above 0 to 1.
@@ -154,14 +152,14 @@ func (p *Sampled) Describe(r *EstimateResult) {
 
 func (*Sampled) part() {}
 
-// Weights are the weights of sampled components.
+// Weights are what sampled components weigh.
 type Weights struct {
 	// Ln are ln w of every component in sequence, nats, −Inf for 0: Z is their mean.
 	Ln []float64 `msgpack:"l"`
-	// LnMost is ln of an upper bound of these components' weights, nats; none where they are unbounded.
+	// LnMost is ln of what no weight of these components can exceed, nats; none where nothing bounds them.
 	LnMost *float64 `msgpack:"m,omitempty"`
-	// Share[offset(v)+a] is Σ e^{Ln−Top} over the components where variable v has value a, Squares the same with e^{2(Ln−Top)};
-	// Domains are the variables' domains. A slice counts by its share of value a. None where marginals were not asked for.
+	// Share[offset(v)+a] is Σ e^{Ln−Top} over the components where variable v has value a, Squares the same with e^{2(Ln−Top)}; Domains
+	// are those of the variables. A slice counts by the share that a has of it. None where marginals were not asked for.
 	Top     float64   `msgpack:"t"`
 	Domains []int     `msgpack:"d,omitempty"`
 	Share   []float64 `msgpack:"s,omitempty"`
