@@ -21,7 +21,7 @@ func generated(t *testing.T, args ...string) string {
 }
 
 // Truncated legs, slices of nothing, and regions: the same bits in one process and over three
-// contract workers, and an error within what is stated.
+// contract workers, and errors within their stated uncertainty.
 func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
 	d := deploy(t, 3)
 	grid := generated(t, "grid", "--rows", "12", "--columns", "12", "--attractive", "--seed", "3")
@@ -69,8 +69,8 @@ func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
 	}
 }
 
-// Other evidence on a model with truncated legs finds the model's plans in the cache, and the answer
-// is that of one that was never cached.
+// Other evidence on a model with truncated legs finds the model's plans in the cache, and gives the
+// same answer as without a cache.
 func TestOtherEvidenceReusesTheTruncatedPlan(t *testing.T) {
 	d := deploy(t, 2)
 	model := generated(t, "grid", "--rows", "12", "--columns", "12", "--seed", "5")

@@ -19,8 +19,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// badInputs is what users get wrong: each is refused with its place and its reason, on the command
-// line and by message.
+// badInputs are mistakes of users, each refused with its place and its reason, on the command line
+// and by message.
 var badInputs = []struct{ name, model, evid, want string }{
 	{"negative domain", "MARKOV\n2\n2 -2\n1\n1 0\n2 1 1\n", "", "line 3"},
 	{"zero domain", "MARKOV\n2\n2 0\n1\n1 0\n2 1 1\n", "", "line 3"},
@@ -129,7 +129,7 @@ func checkBadInputByRawMessage(ctx context.Context, t *testing.T, nc *nats.Conn,
 	id := time.Now().UnixNano()
 	for i, b := range badInputs {
 		job := fmt.Sprintf("bad-%d-%d", id, i)
-		// The client would refuse nothing here: what the text says is for reparam-worker to find out.
+		// The client would refuse nothing here: the text is parsed by reparam-worker.
 		data, err := wire.Encode(&wire.Request{Job: job, UAI: b.model, Queries: []query.Query{{Evid: b.evid}}})
 		if err != nil {
 			t.Fatal(err)

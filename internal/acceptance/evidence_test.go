@@ -29,8 +29,8 @@ const (
 	evidenceModel = "uai/Grids_15"
 	// mostEvidence is the largest number of observations of a query.
 	mostEvidence = 40
-	// evidenceError is how far an answer may be off, in nats: what a reuse of projectors is allowed
-	// to add.
+	// evidenceError is the largest accepted error of an answer in nats: the share that reused
+	// projectors may add.
 	evidenceError = 1e-4
 	// mostReused is the number of observations from which package truncated does not try to reuse
 	// projectors.
@@ -38,7 +38,8 @@ const (
 )
 
 // Evidence after evidence on one model with truncated legs: the plan is learned once, every answer
-// is near the exact one. BTN_EVIDENCE_SETS is how many sets of random observations; 6 without.
+// is near the exact one. BTN_EVIDENCE_SETS is the number of sets of random observations, 6 by
+// default.
 func TestOnePlanForAllEvidence(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds: not with -short")

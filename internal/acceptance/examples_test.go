@@ -1,7 +1,7 @@
 package acceptance
 
-// The two clients in examples/, in Go and in Node.js, against a real nats-server: what they print is
-// what infer.Run computes from the request that pkg/wire reads out of the stream.
+// The two clients in examples/, in Go and in Node.js, against a real nats-server: their output
+// equals the results of infer.Run on the request that pkg/wire reads out of the stream.
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ const examples = "../../examples/"
 type program struct {
 	argv []string
 	unit string // of its durations
-	text bool   // what people read is asked for, in place of JSON
+	text bool   // asks for the text form in place of JSON
 }
 
 const nodeDir = examples + "client-node"
@@ -55,7 +55,7 @@ func goClient(t *testing.T) program {
 	return program{argv: []string{filepath.Join(bin, "client-go")}, unit: "ms"}
 }
 
-// installed installs once what examples/client-node depends on, unless it is there.
+// installed installs the dependencies of examples/client-node once, unless they are there.
 var installed = sync.OnceValues(func() ([]byte, error) {
 	if _, err := os.Stat(nodeDir + "/node_modules"); err == nil {
 		return nil, nil
@@ -89,8 +89,7 @@ type served struct {
 	bus *bus.Bus
 }
 
-// maxPayload is what the server takes in one message: little, so that small requests and answers
-// exceed it.
+// maxPayload is the server's limit per message, so low that small requests and answers exceed it.
 const maxPayload = 32 << 10
 
 func serve(t *testing.T, stages ...pipeline.Stage) served {
@@ -125,7 +124,7 @@ func serve(t *testing.T, stages ...pipeline.Stage) served {
 	return s
 }
 
-// run starts the example and returns what it printed. onProgress is called at the first line of
+// run starts the example and returns its output. onProgress is called at the first line of
 // progress, if it is not nil.
 func (p program) run(
 	t *testing.T, s served, onProgress func(*os.Process), args ...string,
@@ -215,8 +214,7 @@ func computed(t *testing.T, m wire.Request) []btn.Result {
 	return want
 }
 
-// bare is a result as JSON, all its numbers with all their digits, without names, how long it took and what
-// was remembered.
+// bare is a result as JSON, with all digits of its numbers, but without names, duration and cache hits.
 func bare(t *testing.T, r btn.Result) string {
 	t.Helper()
 	r.TimingsMS, r.Cache, r.Named = nil, "", nil
@@ -227,8 +225,8 @@ func bare(t *testing.T, r btn.Result) string {
 	return string(b)
 }
 
-// check compares what the example printed for a job with what infer.Run computes from what it
-// stored.
+// check compares the output of an example for a job with the results of infer.Run on the stored
+// request.
 func (s served) check(t *testing.T, job, stdout string) []btn.Result {
 	t.Helper()
 	m, header := s.request(t, job)
@@ -309,7 +307,7 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 	})
 	t.Run("the same request by another client", func(t *testing.T) {
 		m, _ := s.request(t, "alarm")
-		m.Job, m.Settings = "foreign", m.Settings.WithDefaults() // what it means, in other bytes
+		m.Job, m.Settings = "foreign", m.Settings.WithDefaults() // the same request in other bytes
 		data, err := wire.Encode(&m)
 		if err != nil {
 			t.Fatal(err)
@@ -439,8 +437,8 @@ func TestNodeQuestions(t *testing.T) {
 	}
 }
 
-// The digest that examples/client-node computes is the one that pkg/wire computes, whatever is in
-// the request.
+// The digest that examples/client-node computes is the one that pkg/wire computes, for every kind
+// of request.
 func TestNodeDigest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs node: not with -short")

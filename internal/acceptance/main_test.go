@@ -66,7 +66,7 @@ func command(t *testing.T, name string, args ...string) (stdout string, code int
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// results parses what --json printed: one object per line.
+// results parses the output of --json, one object per line.
 func results(t *testing.T, out string) []btn.Result {
 	t.Helper()
 	var list []btn.Result

@@ -1,7 +1,7 @@
 package acceptance
 
-// The clients in examples/ on registered models by name: what a probability depends on, what to ask next, and what contradicts each
-// other, against enumeration.
+// The clients in examples/ on registered models by name: sensitivities, the next best question and conflicts of evidence, against
+// enumeration.
 
 import (
 	"context"
@@ -165,7 +165,7 @@ func testExampleQuestions(t *testing.T, prepare func(*testing.T) program) {
 	})
 }
 
-// checkQuestions compares a result about burglary with what enumeration says under observations.
+// checkQuestions compares a result about burglary with enumeration under the same observations.
 func checkQuestions(t *testing.T, r *btn.Result, at map[int]int) {
 	t.Helper()
 	near := func(what string, got, want float64) {
@@ -249,7 +249,8 @@ func TestNodeExampleTenantNames(t *testing.T) {
 	}
 }
 
-// What the client in Node.js asks for names before it submits is cancelled too when patience is over.
+// When patience is over, the client in Node.js also cancels its requests for names, which precede the
+// job.
 func TestNodeExampleEndsWithoutNames(t *testing.T) {
 	t.Parallel()
 	s := serve(t, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)

@@ -1,10 +1,10 @@
 package acceptance
 
-// The commands of README and docs are run, and what they print is compared with what is written
-// below them.
+// The commands of README and docs are run, and their output is compared with the output that the
+// document shows.
 //
 // A command is a line of an indented block that begins like one. The indented block that follows a
-// block of commands, with nothing but a blank line between, is what the last of them prints; a line
+// block of commands, with nothing but a blank line between, is the output of the last one; a line
 // "…" in it stands for any number of lines. With -update the documents are rewritten: go test
 // ./internal/acceptance -run TestDocumentedCommands -update
 
@@ -100,15 +100,15 @@ var notRun = map[string]string{
 		"--conflict": needsServer,
 }
 
-// commandLine tells commands from equations, bytes and what was printed.
+// commandLine distinguishes commands from equations, bytes and output.
 var commandLine = regexp.MustCompile(`^(go (run|test) |btn(lab)? |make |docker |node |cat |\(cd |` +
 	`[A-Z_]+=\S+ go |(reparam|learn|contract)-worker +-|aggregator +-)`)
 
-// comment is what follows a command on its line.
+// comment is the remark behind a command on its line.
 var comment = regexp.MustCompile(`\s+# .*$`)
 
-// volatile are the rules by which what differs from run to run is made equal: durations. Everything
-// else is compared as it is.
+// volatile are the rules that make durations equal, which differ from run to run. All other text is
+// compared as it is.
 var volatile = []struct {
 	line *regexp.Regexp
 	with string
@@ -124,7 +124,7 @@ func steady(line string) string {
 	return strings.TrimRight(line, " ")
 }
 
-// example is a command of a document, with what is said that it prints.
+// example is a command of a document, with its output as documented.
 type example struct {
 	line     int // of the document, from 0
 	command  string
@@ -162,8 +162,8 @@ func examplesOf(lines []string) (list []example) {
 	return list
 }
 
-// fit holds what was printed against what is written, in which "…" stands for any lines, and returns
-// what should be written; the same where all is well.
+// fit compares the printed lines with the written ones, where "…" stands for any lines, and returns
+// the text that the document should have; written itself if it agrees.
 func fit(written, printed []string) []string {
 	var should []string
 	at, free := 0, false
@@ -281,8 +281,8 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// perform runs a command of a document and returns the lines that it prints. What is neither run nor
-// excused fails.
+// perform runs a command of a document and returns the lines that it prints. A command that is
+// neither run nor excused fails.
 func perform(t *testing.T, dir, document string, x example) []string {
 	t.Helper()
 	text := strings.ReplaceAll(strings.TrimPrefix(x.command, "go run ./cmd/"), "/tmp/", dir+"/")

@@ -30,13 +30,13 @@ import (
 // registeredModels are models with logical structure, asked again and again.
 var registeredModels = []string{"uai/log-1.cnf", "uai/2bitcomp_5.cnf"}
 
-// mostFresh is about how many answers are compared with fresh ones at most.
+// mostFresh is about the largest number of answers that are compared with fresh ones.
 const mostFresh = 100
 
 // A registered model is planned and compiled by its first query: every later one, under other
 // evidence, with marginals or without, is a hit, and has the value that a fresh exact run has.
-// Workers that were started anew find in Redis what others left, and give the same bits.
-// BTN_QUERIES is how many queries there are, 12 without; their times are logged.
+// Restarted workers find the entries of others in Redis, and give the same bits. BTN_QUERIES is the
+// number of queries, 12 by default; their times are logged.
 func TestRegisteredModelsAreHits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds: not with -short")
@@ -165,7 +165,7 @@ func register(t *testing.T, m *factorgraph.Model, redis string) *registered {
 	return r
 }
 
-// ask asks query after query, each as a job, logs what they took, and returns their results.
+// ask asks query after query, each as a job, logs their times, and returns their results.
 func (r *registered) ask(list []factorgraph.Evidence, marginals bool) []btn.Result {
 	r.t.Helper()
 	var results []btn.Result
@@ -200,7 +200,7 @@ func (r *registered) ask(list []factorgraph.Evidence, marginals bool) []btn.Resu
 	return results
 }
 
-// processorTime is what this process has used of the processors.
+// processorTime is the processor time that this process has used.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage

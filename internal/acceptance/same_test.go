@@ -22,8 +22,8 @@ import (
 
 const sameAnswer = root + "examples/same-answer/"
 
-// TestSameAnswer: the command line, HTTP, Python, Node.js and Go print the same posteriors by name, to the last bit, and these are those
-// of enumeration.
+// TestSameAnswer: the command line, HTTP, Python, Node.js and Go print the same posteriors by name, to the last bit, equal to
+// enumeration.
 func TestSameAnswer(t *testing.T) {
 	t.Parallel()
 	up := startUp(t)
@@ -83,7 +83,7 @@ func TestSameAnswer(t *testing.T) {
 // posteriors are variable → state → probability.
 type posteriors = map[string]map[string]float64
 
-// posteriorsIn finds the posteriors in what was printed: by themselves, of a result, or of an answer's only result.
+// posteriorsIn finds the posteriors in an output: by themselves, of a result, or of an answer's only result.
 func posteriorsIn(t *testing.T, out []byte) posteriors {
 	t.Helper()
 	type result struct {
@@ -109,7 +109,7 @@ func posteriorsIn(t *testing.T, out []byte) posteriors {
 	return nil
 }
 
-// enumerated computes what the scripts ask, over all assignments of the model.
+// enumerated computes the posteriors that the scripts ask for, over all assignments of the model.
 func enumerated(t *testing.T) posteriors {
 	t.Helper()
 	f, err := os.Open(examples + "heating.bif")

@@ -21,7 +21,7 @@ import (
 // secret is the password of all servers here, and a part of every wrong one.
 const secret = "hunter2secret"
 
-// output collects what a process says while it runs.
+// output collects the output of a running process.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// The four commands sign what they write, by their environment; btn believes it with the same keys, and not with others. Nobody tells a
-// key.
+// With keys in their environment the four commands sign their messages; btn believes these with the same keys only. No output contains
+// a key.
 func TestBinariesSign(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string, of byte) (path, key string) {

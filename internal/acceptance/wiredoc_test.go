@@ -1,6 +1,6 @@
 package acceptance
 
-// docs/wire.md says what pkg/wire and schemas/ do.
+// docs/wire.md agrees with pkg/wire and schemas/.
 
 import (
 	"encoding/hex"
@@ -27,7 +27,7 @@ func wireDoc(t *testing.T) string {
 	return string(b)
 }
 
-// The bytes printed there are those of the message they are said to be, and so is its digest.
+// The printed bytes and digest belong to the message that the document names.
 func TestWireDocBytes(t *testing.T) {
 	_, block, ok := strings.Cut(wireDoc(t), "### Byte by byte")
 	if !ok {

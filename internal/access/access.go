@@ -1,5 +1,5 @@
-// Package access says who may do what on a NATS server: the permissions of every stage, of operators, of clients and of tenants, by
-// subject, and the server's configuration with their keys.
+// Package access defines permissions on a NATS server: those of every stage, of operators, of clients and of tenants, by subject,
+// and the server's configuration with their keys.
 //
 // The operator is the user of the account that has the streams. Every stage, the client and every tenant is an account of its own, which
 // imports its subjects and nothing else: it publishes, asks and hears only these. The server chooses the subjects of replies between
@@ -27,7 +27,8 @@ const (
 // progress are the subjects of progress messages.
 const progress = "progress.>"
 
-// Role is what one user of the account of the streams may do. The server refuses what is not allowed.
+// Role is the set of permissions of one user of the account of the streams. The server refuses
+// everything else.
 type Role struct {
 	Name      string
 	Publish   []string // subjects it may publish on
@@ -86,7 +87,8 @@ var served = map[string][]streams.Feed{
 	query.StageAggregate: {streams.Partials, streams.Deadlines, streams.Cancels, streams.Ends, streams.Sweeps},
 }
 
-// removes has the streams of which each stage may delete a message: forged ones in the way of its own, damaged blobs.
+// removes lists per stage the streams in which it may delete messages: forged ones in the way of its own, damaged
+// blobs.
 var removes = map[string][]string{
 	query.StageReparam:  {bus.StreamNetwork, bus.StreamGraph, bus.StreamControl},
 	query.StageLearn:    {bus.StreamTask, bus.StreamControl},
@@ -96,8 +98,9 @@ var removes = map[string][]string{
 	},
 }
 
-// asStage adds what every stage needs: it looks at streams and consumers, takes the messages of its own, reads what is stored, and
-// writes blobs, dead letters, and messages that start or end a job. Its progress, and that it is there, are for all subscribers.
+// asStage adds the permissions that every stage needs: it looks at streams and consumers, takes its own messages, reads stored
+// bytes, and writes blobs, dead letters, and messages that start or end a job. Its progress, and that it is there, are for all
+// subscribers.
 func (r *Role) asStage() {
 	r.Says = append(r.Says, of(progress, "here")...)
 	r.Publish = append(r.Publish, of("blob.>", "dlq."+r.Name+".>", "redrive.>", "end.>")...)
@@ -123,7 +126,7 @@ func (r *Role) asStage() {
 	switch r.Name {
 	case query.StageReparam:
 		r.Publish = append(r.Publish, "$O."+bus.BucketGraph+".>")
-	case query.StageAggregate: // makes room, and empties queues of what they would never deliver
+	case query.StageAggregate: // makes room, and purges undeliverable messages from queues
 		for _, stream := range []string{
 			bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob, bus.StreamDeadline,
 			bus.StreamNetwork, bus.StreamTask, bus.StreamControl,
@@ -138,7 +141,8 @@ func looks() []string {
 	return api("INFO", "STREAM.INFO.*", "STREAM.NAMES", "STREAM.LIST", "CONSUMER.INFO.*.*", "CONSUMER.NAMES.*", "CONSUMER.LIST.*")
 }
 
-// client is who submits jobs that nobody owns, as clients did before jobs had owners: it may look into every stream.
+// client is the role that submits jobs without an owner, as clients did before jobs had owners: it may look into
+// every stream.
 func client() Role {
 	r := Role{
 		Name:      Client,

@@ -146,7 +146,8 @@ const (
 	laneOfAcme = 2
 )
 
-// publishes says who may publish what; everybody else tries and is refused. Jobs are open, or acme's.
+// publishes maps each publication to its permitted users; everybody else tries and is refused. Jobs
+// are open, or acme's.
 var publishes = map[string]string{
 	"btn.v1.model.3.job":               "operator reparam-worker aggregator client",
 	"btn.v1.model.2.acme.job":          "operator reparam-worker aggregator acme",
@@ -218,7 +219,7 @@ var publishes = map[string]string{
 	"$JS.API.DIRECT.GET.BTN_CONTROL.btn.v1.cancel.acme.job":  "operator client acme " + stages,
 }
 
-// hears says who hears what.
+// hears maps each message to its permitted subscribers.
 var hears = map[string]string{
 	"btn.v1.done.job":               "operator reparam-worker client",
 	"btn.v1.done.acme.job":          "operator reparam-worker acme",
@@ -240,7 +241,8 @@ var hears = map[string]string{
 	"$JS.API.STREAM.INFO.BTN_MODEL": "operator",
 }
 
-// Every user tries everything: what its part needs reaches the account of the streams, nothing else does.
+// Every user tries everything: requests that its part needs reach the account of the streams, nothing
+// else does.
 func TestWhoMayPublish(t *testing.T) {
 	t.Parallel()
 	if wire.Lane("acme") != laneOfAcme || wire.Lane("globex") == laneOfAcme {
@@ -296,7 +298,8 @@ func arrives(t *testing.T, from, watcher *nats.Conn, seen *nats.Subscription, te
 	}
 }
 
-// Every user listens everywhere, and hears what its part needs and nothing else. A tenant may ask for anything, and hears of its own.
+// Every user listens everywhere, and hears the messages that its part needs and nothing else. A tenant may ask for anything, and
+// hears of its own.
 func TestWhoHears(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme", "globex")
@@ -359,7 +362,8 @@ func TestWhoHearsStages(t *testing.T) {
 	}
 }
 
-// A reply goes to whom asked, whatever subject a tenant names for it: what the server would send there cannot be put into another's place.
+// A reply goes to the requester, even if a tenant names another subject for it: it cannot direct the server's messages to the subject of
+// another.
 func TestRepliesCannotBeAimed(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme", "globex")

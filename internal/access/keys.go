@@ -20,7 +20,7 @@ import (
 // first one is used.
 const (
 	ConfigFile  = "accounts.conf" // for `include` in nats-server's configuration
-	MessageKeys = "message.keys"  // signs what workers write for each other
+	MessageKeys = "message.keys"  // signs the messages between workers
 	AnswersSeed = "answers.nk"    // signs answers: for the aggregators alone
 	AnswersKey  = "answers.pub"   // verifies answers: for everybody
 	seedSuffix  = ".nk"
@@ -33,7 +33,7 @@ type User struct {
 	Public []string
 }
 
-// Settings are those of one user's commands, for --config.
+// Settings are the settings of one user's commands, for --config.
 type Settings struct {
 	NKey        string `json:"nats-nkey"`
 	Inbox       string `json:"nats-inbox,omitempty"`

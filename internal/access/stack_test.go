@@ -1,6 +1,6 @@
 package access_test
 
-// The whole stack on a server where everybody may do only what its part needs.
+// The whole stack on a server where everybody has only the permissions of its part.
 
 import (
 	"context"
@@ -134,7 +134,8 @@ func TestTenantsAndClients(t *testing.T) {
 	}
 }
 
-// A tenant who runs into a full lane, and one whose lane nobody serves, is told so although it may not look.
+// A tenant gets the errors about a full lane and about a lane without workers, although it may not look at
+// consumers.
 func TestTenantsAreTold(t *testing.T) {
 	t.Parallel()
 	g := guard(t, "acme")
@@ -147,7 +148,7 @@ func TestTenantsAreTold(t *testing.T) {
 	must(t, pipeline.Setup(ctx, nc, pipeline.Config{Backlog: 8}))
 	js, err := jetstream.New(nc)
 	must(t, err)
-	for i := range 40 { // who does not ask is not held back by the room
+	for i := range 40 { // a client that does not ask is not held back by the room
 		m := wire.Request{Job: "acme.flood-" + string(rune('a'+i%26)) + string(rune('a'+i/26)), UAI: coin, Queries: []query.Query{{}}}
 		b, err := wire.Encode(&m)
 		must(t, err)

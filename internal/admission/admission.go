@@ -1,4 +1,4 @@
-// Package admission says what a job may take: limits per job by the class of its tenant, and a rate
+// Package admission bounds the cost of jobs: limits per job by the class of its tenant, and a rate
 // of work per tenant. A request is refused by lower bounds of its cost as soon as it is read, and by
 // the price of its plan before anything of it is contracted.
 package admission
@@ -10,7 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Limits are what one job of a class may take, and how fast a tenant may spend. 0 is no limit.
+// Limits bound the cost of one job of a class, and the rate at which a tenant may spend. 0 is no
+// limit.
 type Limits struct {
 	FlopsPerJob      float64 `json:"flops_per_job"`       // of all contractions
 	BytesPerJob      float64 `json:"bytes_per_job"`       // at a time, in one worker
@@ -79,7 +80,7 @@ func (l *Limits) check() error {
 	return nil
 }
 
-// Cost is what a job takes, or a bound of it.
+// Cost is the cost of a job, or a bound of it.
 type Cost struct {
 	Flops      float64
 	Bytes      float64

@@ -5,7 +5,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Asked is what a request says of its cost before anything is computed.
+// Asked describes the cost of a request as far as it is known before anything is computed.
 type Asked struct {
 	Domains  []int // of the variables; nil: not known yet
 	Bytes    int   // of the request, decoded
@@ -13,9 +13,9 @@ type Asked struct {
 	Settings query.Settings // as they were sent: zeros are defaults
 }
 
-// AtLeast returns what a request takes at least, and what it declares that it may take: memory, the
-// budget of a method that spends one, components and work of a decomposition that is learned. A
-// request of the default settings is taken to declare nothing but what is always spent.
+// AtLeast returns a lower bound of the cost of a request, and the cost that it declares: memory,
+// the budget of a method that spends one, components and work of a decomposition that is learned. A
+// request of the default settings is taken to declare only the cost that always arises.
 func (a Asked) AtLeast() Cost {
 	s := a.Settings
 	numbers := 0.0 // that the answer has

@@ -22,11 +22,11 @@ type File struct {
 	mu      sync.Mutex
 	tenants *Tenants
 	looked  time.Time // when the file was looked at
-	state   string    // size and time of change of what was read, or why it was not
+	state   string    // size and time of change of the content, or the error of reading it
 }
 
-// Open reads a file of tenants; "" is the built-in class for everybody. Errors are bad input. What
-// log is told of: files that changed, and those that cannot be read, whose earlier content stays.
+// Open reads a file of tenants; "" is the built-in class for everybody. Errors are bad input.
+// Logged are files that changed, and unreadable ones, whose earlier content stays.
 func Open(path string, log *slog.Logger) (*File, error) {
 	f := &File{path: path, log: log, now: time.Now}
 	if path == "" {
@@ -41,8 +41,8 @@ func Open(path string, log *slog.Logger) (*File, error) {
 	return f, nil
 }
 
-// Tenants returns what the file says. A file that was changed and cannot be read leaves everything
-// as it was. Nil is valid: the built-in class.
+// Tenants returns the content of the file. A file that was changed and cannot be read leaves
+// everything as it was. Nil is valid: the built-in class.
 func (f *File) Tenants() *Tenants {
 	if f == nil || f.path == "" {
 		return nil
@@ -84,7 +84,7 @@ func read(path string) (*Tenants, error) {
 	return t, nil
 }
 
-// state is what tells one content of a file from another without reading it.
+// state distinguishes contents of a file without reading it.
 func state(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

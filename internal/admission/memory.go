@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// besides is what a process takes beside the messages that it works on: the runtime, caches,
-	// buffers. With little memory it is a quarter of that.
+	// besides is the memory of a process beside the messages in work: the runtime, caches, buffers.
+	// With little memory it is a quarter of that.
 	besides = 384 << 20
 	// headroom is the part of the limit that the collector leaves free: stacks, the program itself.
 	headroom = 16
-	// negligible is what is not counted: small messages never wait.
+	// negligible is the size below which messages are not counted and never wait.
 	negligible = 1 << 20
 )
 
-// cgroup is where Linux says what a container may take.
+// cgroup is the file in which Linux states the memory limit of a container.
 const cgroup = "/sys/fs/cgroup/memory.max"
 
 // LimitProcess bounds the memory of this process and returns the bound, 0 for none: flag where it is
@@ -61,8 +61,8 @@ func NewMemory(limit int64) *Memory {
 	return &Memory{limit, most, semaphore.NewWeighted(most)}
 }
 
-// Hold waits for so many bytes, in the sequence of those who ask, and returns the function that gives
-// them back. The error is that of ctx, or over_budget where there are never so many.
+// Hold waits for so many bytes, in the sequence of calls, and returns the function that gives them
+// back. It fails with the error of ctx, or with over_budget if the request exceeds the total.
 func (m *Memory) Hold(ctx context.Context, bytes float64) (free func(), err error) {
 	if m == nil || bytes < negligible {
 		return func() {}, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// What is held at a time is never more than there is; what never fits says both numbers; small
-// messages and those without a limit do not wait.
+// Held bytes never exceed the total; a request that never fits fails with both numbers; small
+// messages, and all messages where there is no limit, do not wait.
 func TestMemory(t *testing.T) {
 	m := NewMemory(4 << 30)
 	most := int64(4<<30 - besides)

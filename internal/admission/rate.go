@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Ledger keeps, for all processes together, until when tenants have spent their rate. Book is Booking
-// on what is kept under a name; ok is false where it cannot be reached.
+// Ledger keeps, for all processes together, until when tenants have spent their rate. Book applies
+// Booking to the entry of a name; ok is false if the ledger cannot be reached.
 type Ledger interface {
 	Book(ctx context.Context, name string, b Booking) (begin time.Time, ok bool)
 }
@@ -19,7 +19,7 @@ type Ledger interface {
 type Booking struct {
 	Now   time.Time
 	Takes time.Duration // of the rate
-	Burst time.Duration // how much may be spent ahead
+	Burst time.Duration // bound of the work spent ahead
 	Most  time.Duration // the longest wait: beyond it nothing is booked
 }
 
@@ -39,7 +39,7 @@ func (b Booking) Book(spent time.Time) (begin, after time.Time) {
 	return begin, spent.Add(b.Takes)
 }
 
-// Rates bound what tenants spend a second.
+// Rates bound the work of tenants per second.
 type Rates struct {
 	Shared Ledger // nil: this process counts for itself
 
@@ -47,8 +47,8 @@ type Rates struct {
 	spent map[string]time.Time // by tenant, where there is no ledger
 }
 
-// Spend books flops of a tenant and returns when they may be spent. A wait beyond what the limits
-// allow is an error with the code over_budget.
+// Spend books flops of a tenant and returns when they may be spent. A wait beyond the limits is an
+// error with the code over_budget.
 func (r *Rates) Spend(
 	ctx context.Context, now time.Time, tenant, class string, flops float64, l *Limits,
 ) (begin time.Time, err error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// However jobs come, what may begin until any time is at most the burst, the rate times the time,
-// and one job more; and one who spends less than the rate never waits.
+// However jobs come, the work begun until any time is at most the burst plus the rate times the
+// time plus one job; and a tenant that spends less than the rate never waits.
 func TestRates(t *testing.T) {
 	l := Limits{FlopsPerSecond: 1e9, Burst: 3e9}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -46,7 +46,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// Who would wait too long is refused, which costs nothing; another tenant waits for nobody.
+// A job that would wait too long is refused, at no charge; tenants do not wait for each other.
 func TestRatesAreRefused(t *testing.T) {
 	l := Limits{FlopsPerSecond: 1e9, WaitSeconds: 10}
 	rates, now := &Rates{}, time.Unix(1e9, 0)
@@ -74,7 +74,7 @@ func TestRatesAreRefused(t *testing.T) {
 	}
 }
 
-// What a request takes at least: numbers of its answer, its own size, and what it declares.
+// Lower bounds of a request: numbers of its answer, its own size, and its declared cost.
 func TestBounds(t *testing.T) {
 	many := make([]query.Query, 100)
 	for i := range many {

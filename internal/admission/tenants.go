@@ -11,7 +11,7 @@ import (
 // DefaultClass is the class of tenants that no other is given. Other classes begin with its limits.
 const DefaultClass = "default"
 
-// Tenants are the classes and who is in them. A nil one has the built-in class only.
+// Tenants are the classes and their members. A nil one has the built-in class only.
 type Tenants struct {
 	classes map[string]Limits
 	of      map[string]string // class by tenant
@@ -77,7 +77,7 @@ func (t *Tenants) Class(tenant string) string {
 	return DefaultClass
 }
 
-// Limits returns those of a tenant, with the name of its class.
+// Limits returns the limits and the class name of a tenant.
 func (t *Tenants) Limits(tenant string) (class string, l Limits) {
 	if t == nil {
 		return DefaultClass, Default()

@@ -68,7 +68,7 @@ func TestFilesThatAreWrong(t *testing.T) {
 	}
 }
 
-// What is refused says what it would take, what is allowed, and by which setting of which class.
+// A refusal states the cost of the request, the limit, and the setting and class that impose it.
 func TestRefusals(t *testing.T) {
 	l := Default()
 	for name, c := range map[string]Cost{
@@ -128,7 +128,7 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// A file that changes is read again; one that is wrong, or gone, leaves what was.
+// A file that changes is read again; one that is wrong, or gone, leaves the earlier content.
 func TestFilesAreReadAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tenants.json")
 	at := time.Unix(1e9, 0)

@@ -146,7 +146,7 @@ var laboratory = []string{
 // modules are the folders of the two modules.
 var modules = []string{"../..", "../../lab"}
 
-// list returns what go list prints in a folder, word by word.
+// list returns the output of go list in a folder, word by word.
 func list(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
 	var said bytes.Buffer // modules that are downloaded on the way are named there
@@ -196,8 +196,8 @@ func TestEveryPackageHasARule(t *testing.T) {
 	}
 }
 
-// surface is how many functions, methods and types the public packages export. It may fall; whoever lets it
-// grow says why.
+// surface is the number of functions, methods and types that the public packages export. It may fall; a
+// commit that raises it gives the reason.
 const surface = 320
 
 func TestPublicSurface(t *testing.T) {
@@ -265,7 +265,8 @@ func engines(t *testing.T) (pkgs []string) {
 	return pkgs
 }
 
-// TestEnginesKnowNoPlanner: what chooses between engines, and what sums up their values, is above them.
+// TestEnginesKnowNoPlanner: the choice between engines, and the sum of their values, are made above
+// them.
 func TestEnginesKnowNoPlanner(t *testing.T) {
 	for _, pkg := range engines(t) {
 		d := deps(t, pkg)
@@ -351,7 +352,7 @@ func TestWorkersLinkNoServer(t *testing.T) {
 	}
 }
 
-// TestOnlyCommandsExportTraces: the exporter of OpenTelemetry brings gRPC. Whoever imports the pipeline or the client gets the
+// TestOnlyCommandsExportTraces: the exporter of OpenTelemetry brings gRPC. Importers of the pipeline or the client get the
 // interface alone.
 func TestOnlyCommandsExportTraces(t *testing.T) {
 	for pkg, want := range map[string]bool{"pkg/client": false, "pkg/pipeline": false, "pkg/embedded": false, "cmd/aggregator": true} {
@@ -375,7 +376,7 @@ func TestClientImportsNoPipeline(t *testing.T) {
 	}
 }
 
-// TestTheLoopKnowsNoStage: what is true of every message from delivery to acknowledgement stands apart from what is done with it.
+// TestTheLoopKnowsNoStage: the rules for every message from delivery to acknowledgement stand apart from the work on it.
 func TestTheLoopKnowsNoStage(t *testing.T) {
 	for _, pkg := range []string{"internal/hop", "internal/pull", "internal/streams"} {
 		d := deps(t, pkg)
@@ -390,7 +391,7 @@ func TestTheLoopKnowsNoStage(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLabDraws: gonum/plot brings fonts, image and PDF packages. Whoever imports this module gets none of them.
+// TestOnlyTheLabDraws: gonum/plot brings fonts, image and PDF packages. Importers of this module get none of them.
 func TestOnlyTheLabDraws(t *testing.T) {
 	const plot = "gonum.org/v1/plot"
 	for _, path := range list(t, modules[0], "-deps", "-test", "./...") {
@@ -417,7 +418,7 @@ func TestPackagesOfTheLab(t *testing.T) {
 	}
 }
 
-// TestTheLabMeasuresWhatIsImported: with other versions of what both modules require it would measure another program.
+// TestTheLabMeasuresWhatIsImported: with other versions of the common requirements it would measure another program.
 func TestTheLabMeasuresWhatIsImported(t *testing.T) {
 	lab, shared := requirements(t, modules[1]), 0
 	for path, version := range requirements(t, modules[0]) {
@@ -453,7 +454,7 @@ func requirements(t *testing.T, dir string) map[string]string {
 }
 
 // TestOnlyLinalgCallsLAPACK: some of its loops never end on entries that are not finite. internal/linalg
-// checks and scales what goes in; whoever wants a decomposition asks it. Tests may use gonum as an oracle.
+// checks and scales the input; every decomposition goes through it. Tests may use gonum as an oracle.
 func TestOnlyLinalgCallsLAPACK(t *testing.T) {
 	called := false
 	for _, dir := range modules {

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// widest is how many characters a line may have, a tab counted as one. Aim at 100.
+// widest is the largest number of characters of a line, a tab counted as one. Aim at 100.
 const widest = 140
 
-// TestNoLineIsTooWide: who reads two files side by side reads whole lines.
+// TestNoLineIsTooWide: lines fit when two files stand side by side.
 func TestNoLineIsTooWide(t *testing.T) {
 	looked := 0
 	for _, root := range []string{"cmd", "examples", "internal", "lab", "pkg", "schemas"} {

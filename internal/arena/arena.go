@@ -12,10 +12,11 @@ const (
 )
 
 // Arena keeps large buffers for the next table as long as they and the live ones stay within Limit, so that the
-// process needs what the plan says and not what the collector has not yet found. It is for one goroutine.
+// process needs the memory of the plan, without garbage that the collector has not yet found. It is for one
+// goroutine.
 type Arena struct {
 	Limit int // entries that live and kept buffers may have together
-	Live  int // entries in use, what the caller adds for tables of its own included
+	Live  int // entries in use, including those that the caller adds for its own tables
 	Peak  int // most of Live
 	Held  int // entries of live and kept large buffers
 

@@ -1,4 +1,4 @@
-// Package backup copies what nobody can compute again out of the streams and into them: registered models, jobs without an
+// Package backup copies the irreplaceable content of the streams out of them and back: registered models, jobs without an
 // answer, and answers. A copy is a tar archive with an entry per message, named by its subject.
 package backup
 
@@ -19,7 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Counts says what a copy holds, or what came back of it.
+// Counts are the entries of a copy, or the ones restored from it.
 type Counts struct {
 	Registered, Jobs, Answers int // Registered: models, and their names
 	Known                     int // of Registered and Answers, and Jobs that have an answer: were there already
@@ -33,8 +33,8 @@ const (
 	batchBytes = 4 << 20
 )
 
-// Write copies what there is. Workers may be at work meanwhile: first come the answers, then the jobs that had none, then the answers
-// that came in between, so that a job which is answered meanwhile is in the copy as a job, as an answer, or as both.
+// Write makes a copy. Workers may be at work meanwhile: first come the answers, then the jobs that had none, then the answers that
+// came in between, so that a job which is answered meanwhile is in the copy as a job, as an answer, or as both.
 func Write(ctx context.Context, b *bus.Bus, to io.Writer) (c Counts, err error) {
 	out := tar.NewWriter(to)
 	list, err := b.Graphs(ctx)
@@ -146,9 +146,9 @@ func put(out *tar.Writer, subject string, headers nats.Header, data []byte, stor
 // pause is how long Read waits when there is no room for a job.
 const pause = 200 * time.Millisecond
 
-// Read stores what a copy holds. What is there already stays as it is, so the same copy may be read again after a failure. Jobs are
-// submitted as their clients did: those that have an answer are not computed again, deadlines count anew, and where a lane or a stream
-// is full it is waited for.
+// Read restores a copy. Existing entries stay as they are, so the same copy may be read again after a failure. Jobs are submitted as
+// their clients did: those that have an answer are not computed again, deadlines start again, and Read waits where a lane or a stream
+// is full.
 func Read(ctx context.Context, b *bus.Bus, to *client.Client, from io.Reader) (c Counts, err error) {
 	in := tar.NewReader(from)
 	for {

@@ -76,7 +76,7 @@ func (s *service) work(t *testing.T) (stop func()) {
 	}
 }
 
-// results returns what was computed for a job.
+// results returns the results of a job.
 func (s *service) results(t *testing.T, job string) []query.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -88,7 +88,8 @@ func (s *service) results(t *testing.T, job string) []query.Result {
 	return a.Results
 }
 
-// The streams of one server are lost, and what was accepted there is answered by another, with the same numbers.
+// The streams of one server are lost, and the jobs accepted there are answered by another, with the same
+// numbers.
 func TestWhatIsLostComesBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts two real nats-servers")

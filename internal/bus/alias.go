@@ -1,7 +1,7 @@
 package bus
 
-// Names of registered models: a name stands for a list of versions, each a digest. It is one message beside the models, which is replaced
-// only by who has read it.
+// Names of registered models: a name stands for a list of versions, each a digest. It is one
+// message beside the models, replaced only against the sequence at which it was read.
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Alias is what a name of registered models stands for.
+// Alias is the meaning of a name of registered models.
 type Alias struct {
 	Owner    string    `json:"-"` // the tenant whose it is; "": everybody's
 	Name     string    `json:"-"`
@@ -30,13 +30,13 @@ type Alias struct {
 // Version is a model that was put under a name.
 type Version struct {
 	Digest string    `json:"digest"`
-	By     string    `json:"by,omitempty"` // who put it, as they said
+	By     string    `json:"by,omitempty"` // the author, as they said
 	Time   time.Time `json:"time"`
 }
 
 const (
-	mostVersions = 10_000 // of a name: the message stays below what every server takes
-	mostBy       = 64     // bytes of who put it
+	mostVersions = 10_000 // of a name: the message stays below every server's limit
+	mostBy       = 64     // bytes of the author
 )
 
 // IsAlias reports whether a text may be the name of registered models.
@@ -81,7 +81,8 @@ func (b *Bus) alias(ctx context.Context, owner, name string) (a Alias, at uint64
 	return a, m.Sequence, nil
 }
 
-// Alias returns what a name stands for: a tenant's user's own, or else everybody's. The error wraps ErrNotFound if nothing has it.
+// Alias returns the meaning of a name: a tenant's user's own, or else everybody's. The error wraps
+// ErrNotFound if the name is unknown.
 func (b *Bus) Alias(ctx context.Context, name string) (Alias, error) {
 	for _, in := range shelvesOf(b.owner) {
 		a, _, err := b.alias(ctx, in.owner, name)
@@ -92,8 +93,9 @@ func (b *Bus) Alias(ctx context.Context, name string) (Alias, error) {
 	return Alias{}, fmt.Errorf("%w: %s", ErrNotFound, wire.GraphSubject(name))
 }
 
-// PutAlias puts a digest under a name, of everybody or as a tenant's user of the tenant, and returns its version: that of the digest where
-// it has one, else a new one. Two who put at once get two versions.
+// PutAlias puts a digest under a name, of everybody or as a tenant's user of the tenant, and
+// returns its version: the present one of the digest, else a new one. Concurrent calls get distinct
+// versions.
 func (b *Bus) PutAlias(ctx context.Context, name, digest, by string) (version int, err error) {
 	if !IsAlias(name) {
 		return 0, fault.New(fault.BadInput, "bus: name %.80q of a model is not [A-Za-z0-9_-]{1,64}, or is a digest", name)

@@ -69,8 +69,8 @@ func (b *Bus) Payload(ctx context.Context, owner string, h nats.Header, data []b
 // Apart reports whether a message has its payload in a blob.
 func Apart(h nats.Header) bool { return len(h[headerBlob]) > 0 }
 
-// shelf is a place for bytes under their digest: a stream with a message per digest and, for what
-// exceeds the server's limit, an object store; of an owner's shelf pieces in the same stream.
+// shelf is a place for bytes under their digest: a stream with a message per digest and, for bytes
+// above the server's limit, an object store; of an owner's shelf pieces in the same stream.
 type shelf struct {
 	stream string
 	bucket string
@@ -100,8 +100,8 @@ func (s shelf) subject(digest string) string {
 var (
 	// ErrDigest: the bytes stored under a digest have another digest.
 	ErrDigest = errors.New("bus: stored bytes are not those of their digest")
-	// ErrLost: the bytes of a digest are gone, in part or as a whole, or damaged. Whoever has them
-	// may put them again.
+	// ErrLost: the bytes of a digest are gone, in part or as a whole, or damaged. A holder of the
+	// bytes may put them again.
 	ErrLost = errors.New("bus: stored bytes are lost")
 )
 
@@ -111,7 +111,7 @@ func Unreadable(err error) bool {
 }
 
 // PutBlob stores data under its digest, which it returns. A blob that is stored already is not
-// stored again, but moves to the end of its stream if it is old: what a job needs must be younger
+// stored again, but moves to the end of its stream if it is old: the blobs of a job must be younger
 // than the job, or not much older, to be kept until the job is answered. It is stored again if the
 // stored bytes have another digest or their object is gone, because every job that needs it would
 // fail. Data above the server's limit goes to the object store, under a new name each time: writing
@@ -290,8 +290,8 @@ func (b *Bus) getBlob(ctx context.Context, owner, digest string) ([]byte, error)
 }
 
 // get returns the bytes of a digest. It deletes a message whose bytes cannot be read or are wrong,
-// so that they can be put again. In a cluster what seems to be lost is looked for again for a while:
-// a server that was away, or leads no more, does not know yet what the others hold.
+// so that they can be put again. In a cluster it repeats an unsuccessful search for lostFor: a
+// server that was away, or leads no more, does not know the latest messages yet.
 func (b *Bus) get(ctx context.Context, in shelf, digest string) ([]byte, error) {
 	for until := time.Now().Add(lostFor); ; pause(ctx, staleFor) {
 		data, sequence, err := b.look(ctx, in, digest)
@@ -307,7 +307,7 @@ func (b *Bus) get(ctx context.Context, in shelf, digest string) ([]byte, error) 
 	}
 }
 
-// lostFor is for how long what seems to be lost is looked for in a cluster, longer than a leader is chosen.
+// lostFor is the time for which get repeats a search in a cluster, longer than the election of a leader.
 const lostFor = 5 * time.Second
 
 // look is one attempt of get. An error that wraps ErrLost comes with the sequence of the message whose bytes are lost.
@@ -340,7 +340,7 @@ func (b *Bus) look(ctx context.Context, in shelf, digest string) (data []byte, s
 // drop deletes one stored message. If that fails somebody else will find the same.
 func (b *Bus) drop(ctx context.Context, in shelf, sequence uint64) {
 	if b.owner != "" {
-		return // what is put again takes its place
+		return // bytes put meanwhile take its place
 	}
 	if s, err := b.Stream(ctx, in.stream); err == nil {
 		s.DeleteMsg(ctx, sequence)

@@ -1,5 +1,5 @@
-// Package bus is what client and pipeline share of NATS: the names of the streams, storing a
-// message once, reading it back, and payloads that are too large for a message.
+// Package bus is the use of NATS that client and pipeline share: the names of the streams, storing
+// a message once, reading it back, and payloads that are too large for a message.
 package bus
 
 import (
@@ -25,9 +25,9 @@ const (
 	StreamBlob     = "BTN_BLOB"
 	StreamDead     = "BTN_DLQ"
 	StreamControl  = "BTN_CONTROL"  // cancel, redrive
-	StreamDeadline = "BTN_DEADLINE" // timers and what they deliver
+	StreamDeadline = "BTN_DEADLINE" // timers and the messages that they deliver
 	StreamGraph    = "BTN_GRAPH"    // registered models
-	BucketBlob     = "BTN_BLOB"     // object store for what exceeds the server's max payload
+	BucketBlob     = "BTN_BLOB"     // object store for payloads above the server's limit
 	BucketGraph    = "BTN_GRAPH"    // the same for registered models
 )
 
@@ -64,7 +64,7 @@ type Bus struct {
 
 	unsettled atomic.Int64 // when trouble with the servers was seen last, in Unix nanoseconds
 
-	Trouble Trouble // what fails again and again is logged through this
+	Trouble Trouble // logs repeated failures
 
 	ahead        atomic.Int64 // the server's clock of this machine's, in nanoseconds
 	synchronized atomic.Bool

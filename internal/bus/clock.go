@@ -12,8 +12,8 @@ import (
 // Clock is this machine's clock; experiments set a wrong one before anything runs.
 var Clock = time.Now
 
-// Now returns the server's time, by this machine's clock and what was last found to be its error. Before Synchronize it is this
-// machine's.
+// Now returns the server's time, by this machine's clock and its last measured error. Before
+// Synchronize it is this machine's.
 func (b *Bus) Now() time.Time { return Clock().Add(time.Duration(b.ahead.Load())) }
 
 // Since returns how long ago something was that has a time of the server.

@@ -56,7 +56,8 @@ func leader(t *testing.T, servers *testserver.Cluster, b *bus.Bus, stream string
 	return nil
 }
 
-// What was acknowledged is found at once over every connection, though replicas follow their leader with a delay.
+// An acknowledged message is found at once over every connection, though replicas follow their
+// leader with a delay.
 func TestFoundAtOnceInACluster(t *testing.T) {
 	t.Parallel()
 	_, all := cluster(t, 3)
@@ -97,7 +98,7 @@ func TestFoundAtOnceInACluster(t *testing.T) {
 	}
 }
 
-// A message that three connections store at the same time is stored once, and none of them is told of a failure.
+// A message that three connections store at the same time is stored once, and none of them gets an error.
 func TestStoredOnceInACluster(t *testing.T) {
 	t.Parallel()
 	_, all := cluster(t, 3)
@@ -133,7 +134,7 @@ func TestNoStreamInACluster(t *testing.T) {
 	}
 }
 
-// Messages are stored while the leader of their stream dies: whoever waits is not told of it.
+// Messages are stored while the leader of their stream dies: their publishers see no error.
 func TestStoredWhileTheLeaderDies(t *testing.T) {
 	t.Parallel()
 	servers, all := cluster(t, 3)

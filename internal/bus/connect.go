@@ -9,15 +9,15 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A server that leaves so many pings unanswered is lost: the connection may have become one that
-// nothing comes down, of which neither side is told.
+// A server that leaves so many pings unanswered is lost: the connection may have gone dead without
+// notice to either side.
 const (
 	pingEvery = time.Second
 	mostPings = 2
 )
 
 // Connect connects to NATS as workers need it: it reconnects without end, and logs that. log may be
-// nil. The options say who it is.
+// nil. The options carry its credentials.
 func Connect(url, name string, log *slog.Logger, options ...nats.Option) (*nats.Conn, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

@@ -49,7 +49,7 @@ func (c holeConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// A connection that has become a black hole is left for another one, though neither side is told of it.
+// A connection that has become a black hole is left for another one, though neither side is notified.
 func TestALostConnectionIsLeft(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -92,7 +92,7 @@ func (c cutConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// What was asked or published over a connection that was lost is asked and published over the next one.
+// Requests and publishes on a connection that was lost are repeated on the next one.
 func TestALostQuestionIsAskedAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

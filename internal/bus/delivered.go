@@ -1,6 +1,6 @@
 package bus
 
-// A message of a consumer and what is said of it.
+// A message of a consumer and its acknowledgement.
 
 import (
 	"fmt"

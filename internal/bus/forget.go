@@ -1,6 +1,6 @@
 package bus
 
-// Erasing what is stored of a tenant.
+// Erasing the stored data of a tenant.
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Forgotten is what Forget has erased.
+// Forgotten counts the jobs and messages that Forget has erased.
 type Forgotten struct {
 	Jobs     int    // that were stored, with an answer or without
 	Messages uint64 // of all streams
@@ -38,10 +38,12 @@ var keptKinds = []struct {
 	{StreamGraph, []message.Kind{message.KindGraph}},
 }
 
-// Forget erases what the streams hold of a tenant: of the jobs that it owns everything, with the blobs and models that are its own, and
-// of jobs that nobody owns those whose request or answer names it. Work that is under way stores a little more: forget again a minute
-// later. Blobs of networks and plans, which jobs of all tenants share under the digest of their bytes, go when nobody uses them. It takes
-// one lookup for every job that nobody owns in the tenant's lane, and for every answer of such a job.
+// Forget erases the data of a tenant in the streams: of the jobs that it owns everything, with the
+// blobs and models that are its own, and of jobs that nobody owns those whose request or answer
+// names it. Work that is under way stores a little more: forget again a minute later. Blobs of
+// networks and plans, which jobs of all tenants share under the digest of their bytes, go when
+// nobody uses them. It takes one lookup for every job that nobody owns in the tenant's lane, and
+// for every answer of such a job.
 func (b *Bus) Forget(ctx context.Context, tenant string) (f Forgotten, err error) {
 	if b.owner != "" {
 		return f, fault.New(fault.BadInput, "bus: a tenant's user cannot erase anything: operators can")
@@ -79,7 +81,7 @@ func (b *Bus) Forget(ctx context.Context, tenant string) (f Forgotten, err error
 	return f, nil
 }
 
-// erase removes the messages of a stream that match a filter, and returns what there was.
+// erase removes the messages of a stream that match a filter, and returns their number by subject.
 func (b *Bus) erase(ctx context.Context, stream, filter string) (map[string]uint64, error) {
 	if filter == "" {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Stored describes what is registered under a digest.
+// Stored describes the model registered under a digest.
 type Stored struct {
 	Owner  string // the tenant whose it is; "": everybody's
 	Digest string
@@ -51,8 +51,8 @@ func (b *Bus) GetGraph(ctx context.Context, owner, digest string) (data []byte, 
 	return data, err
 }
 
-// Graphs lists what is registered, oldest first. It takes time proportional to the bytes of all of
-// it that are no objects, because each message is fetched.
+// Graphs lists the registered models, oldest first. It takes time proportional to all their bytes
+// outside of the object store, because each message is fetched.
 func (b *Bus) Graphs(ctx context.Context) ([]Stored, error) {
 	subjects, err := b.Subjects(ctx, StreamGraph, message.Filter(message.KindGraph))
 	if err != nil {
@@ -85,7 +85,8 @@ func (b *Bus) Graphs(ctx context.Context) ([]Stored, error) {
 	return all, nil
 }
 
-// Graph describes what is registered under a digest for a tenant's user or for everybody. The error wraps ErrNotFound if nothing is.
+// Graph describes the model registered under a digest for a tenant's user or for everybody. The
+// error wraps ErrNotFound if nothing is.
 func (b *Bus) Graph(ctx context.Context, digest string) (one Stored, err error) {
 	for _, in := range shelvesOf(b.owner) {
 		if one, err = b.describe(ctx, in, digest); !errors.Is(err, ErrNotFound) {
@@ -95,7 +96,7 @@ func (b *Bus) Graph(ctx context.Context, digest string) (one Stored, err error) 
 	return one, err
 }
 
-// describe describes what a shelf holds under a digest.
+// describe describes the content of a shelf under a digest.
 func (b *Bus) describe(ctx context.Context, in shelf, digest string) (Stored, error) {
 	m, err := b.getRaw(ctx, in.stream, in.subject(digest))
 	if err != nil {

@@ -1,7 +1,7 @@
 package bus
 
-// What a stream's leader says. Direct gets are answered by any replica, which may not have what was acknowledged a moment ago: where
-// nothing is found in a cluster, the leader is asked.
+// Questions to a stream's leader. Direct gets are answered by any replica, which may lag behind the
+// last acknowledgements: where nothing is found in a cluster, the leader is asked.
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // inCluster reports whether the server is one of several, so that streams may have replicas. While
-// there is no connection, that is what the last one was to.
+// there is no connection, the last one counts.
 func (b *Bus) inCluster() bool {
 	if b.clustered.Load() {
 		return true
@@ -28,7 +28,7 @@ func (b *Bus) inCluster() bool {
 
 const (
 	patience      = 20 * time.Second // a new leader is chosen within 10 s
-	attemptWithin = 3 * time.Second  // what a leader took with it is never answered
+	attemptWithin = 3 * time.Second  // a lost leader never answers its requests
 	retryEvery    = 50 * time.Millisecond
 )
 
@@ -55,8 +55,9 @@ func (b *Bus) persist(ctx context.Context, ask func(context.Context) error) erro
 	}
 }
 
-// Unsettled reports whether there is trouble with the servers, or was within that time: there is no connection, or what was asked
-// was not answered, or not by a leader. What fails then says nothing about what was asked.
+// Unsettled reports whether there is trouble with the servers, or was within that time: there is no
+// connection, or a request was not answered, or not by a leader. A failure then says nothing about
+// the content of the request.
 func (b *Bus) Unsettled(within time.Duration) bool {
 	return !b.NC.IsConnected() || time.Since(time.Unix(0, b.unsettled.Load())) < within
 }
@@ -102,9 +103,9 @@ func (b *Bus) attempt(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, attemptWithin)
 }
 
-// passing reports whether a question failed by what a cluster gets over by itself: a leader is being
-// chosen, or was lost with what was on its way (which looks as if nothing were stored), or another
-// message of the subject is on its way.
+// passing reports whether a request failed for a reason that a cluster overcomes by itself: a
+// leader is being chosen, or was lost with messages on their way (which looks as if nothing were
+// stored), or another message of the subject is on its way.
 func passing(err error) bool {
 	var api *jetstream.APIError
 	switch {

@@ -23,8 +23,9 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// ackWithin is how long the acknowledgement of a chunk may take. Up to 500 MiB of an object are in flight, so that it is the time in
-// which a loaded server stores that much, not that of one request.
+// ackWithin is how long the acknowledgement of a chunk may take. Up to 500 MiB of an object are in
+// flight, so that it is the time in which a loaded server stores that much, not the round trip of
+// one request.
 const ackWithin = 2 * time.Minute
 
 // bulk is a connection for objects: on the one for messages these would wait behind megabytes, on
@@ -159,8 +160,9 @@ func (b *Bus) putObject(
 	return "", refusal("object "+name, err)
 }
 
-// putOnce writes an object. Where its context ends, it returns, and what was written is removed: the client library purges the
-// chunks of what it gives up, but under the context that has ended, and then they would stay, with nobody to delete them.
+// putOnce writes an object. Where its context ends, it returns, and the written chunks are removed:
+// the client library purges chunks of an abandoned object, but under the context that has ended,
+// and then they would stay, with nobody to delete them.
 func putOnce(ctx context.Context, o jetstream.ObjectStore, meta jetstream.ObjectMeta, data []byte) error {
 	lasting := context.WithoutCancel(ctx)
 	put := make(chan error, 1)
@@ -192,8 +194,8 @@ func (r whileWanted) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// checkObject reads in a cluster what was written, and deletes it if it is damaged: the client library publishes again what found no
-// leader, and then chunks change places.
+// checkObject reads a written object back in a cluster, and deletes it if it is damaged: the client
+// library publishes chunks again that found no leader, and then chunks change places.
 func (b *Bus) checkObject(ctx context.Context, o jetstream.ObjectStore, in shelf, name string, size int) error {
 	if !b.inCluster() {
 		return nil
@@ -341,7 +343,7 @@ func (b *Bus) getObject(ctx context.Context, in shelf, name string) ([]byte, err
 	return data, nil
 }
 
-// damaged reports whether what was read of an object is not what was written.
+// damaged reports whether the bytes read from an object differ from the written ones.
 func damaged(err error) bool {
 	return errors.Is(err, jetstream.ErrDigestMismatch) || errors.Is(err, io.ErrUnexpectedEOF)
 }
@@ -359,8 +361,8 @@ const (
 	bytesAtOnce  = 8 << 20
 )
 
-// readObject reads an object. In a cluster it begins anew after attemptWithin and the time for its bytes, then after twice as
-// long, and so on: whoever sent it may lead no more, and does not say so.
+// readObject reads an object. In a cluster it restarts after attemptWithin and the time for its
+// bytes, then after twice as long, and so on: the sender may lead no more, and does not say so.
 func (b *Bus) readObject(ctx context.Context, in shelf, info *jetstream.ObjectInfo) ([]byte, error) {
 	sending := time.Duration(info.Size/readPerSecond) * time.Second
 	ctx, cancel := context.WithTimeout(ctx, leastRead+sending)

@@ -44,8 +44,9 @@ func (c strayConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Large bytes are written and read in a cluster though the leader is not there for one of the messages that takes: a chunk that finds
-// none is published again, behind those that followed, and one who has a reader may not live to answer.
+// Large bytes are written and read in a cluster though the leader is not there for one of the
+// messages that takes: a chunk that finds none is published again, behind those that followed, and
+// the leader that serves a reader may die before it answers.
 func TestObjectsInACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three nats-servers")
@@ -107,7 +108,7 @@ func TestObjectsHaveAConnection(t *testing.T) {
 	}
 }
 
-// chunks returns how many subjects of chunks there are.
+// chunks returns the number of subjects of chunks.
 func chunks(t *testing.T, b *bus.Bus) int {
 	t.Helper()
 	there, err := b.Subjects(t.Context(), bus.ObjectsBlob, "$O.BTN_BLOB.C.>")
@@ -134,7 +135,7 @@ func TestGivingUpAnObjectLeavesNothing(t *testing.T) {
 	}
 }
 
-// Chunks whose writer died make room when they are old, and those of objects stay.
+// Old chunks whose writer died are removed, and the chunks of objects stay.
 func TestChunksOfNobodyGo(t *testing.T) {
 	ctx, b := open(t, embedded.Options{MaxPayload: 32 << 10, Listen: true})
 	large := bytes.Repeat([]byte("large"), 1<<15)

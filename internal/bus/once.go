@@ -16,7 +16,7 @@ import (
 // for it.
 const attempts = 4
 
-// mostForged is how many forged messages Once removes from its subject before it gives up.
+// mostForged is the number of forged messages after whose removal Once gives up a subject.
 const mostForged = 100
 
 // maxPipelined bounds the number of publishes of OnceAll that wait for their acknowledgement.
@@ -180,7 +180,7 @@ func acknowledged(ctx context.Context, f jetstream.PubAckFuture) error {
 	}
 }
 
-// Put stores m, whatever its subject holds.
+// Put stores m without regard to earlier messages of its subject.
 func (b *Bus) Put(ctx context.Context, m *nats.Msg) error {
 	m, err := b.Fit(ctx, m)
 	if err != nil {

@@ -1,7 +1,7 @@
 package bus
 
-// A connection as a tenant's user: the server lets it publish and read what has the tenant's name in its subject, and tells it nothing
-// about streams and consumers.
+// A connection as a tenant's user: the server lets it publish and read messages with the tenant's
+// name in their subject, and gives it no information about streams and consumers.
 
 import (
 	"context"
@@ -22,7 +22,8 @@ func (b *Bus) As(tenant string) { b.owner = tenant }
 // Owner returns the tenant of As, or "".
 func (b *Bus) Owner() string { return b.owner }
 
-// Replicas may be late: what is not found in a cluster is asked for again so often, after pauses of staleFor.
+// Replicas may be late: the number of further requests for a message that is not found in a
+// cluster, after pauses of staleFor.
 const (
 	staleLooks = 3
 	staleFor   = 100 * time.Millisecond
@@ -31,7 +32,7 @@ const (
 // askFor is for how long a worker's word about room and workers is waited for.
 const askFor = 2 * time.Second
 
-// askRoom asks the workers how many messages may be published in a lane. Where nobody answers a few are let through.
+// askRoom asks the workers for the room left in a lane. Where nobody answers, a few messages are let through.
 func (b *Bus) askRoom(ctx context.Context, lane int) (left int, full string) {
 	room, err := b.ask(ctx, lane, "")
 	if err != nil {
@@ -40,7 +41,7 @@ func (b *Bus) askRoom(ctx context.Context, lane int) (left int, full string) {
 	return room.Left, room.Full
 }
 
-// askServed is Served by the workers' word. Who answers is a reparam-worker.
+// askServed is Served by the workers' word. Only reparam-workers answer.
 func (b *Bus) askServed(ctx context.Context, lane int) (nobody bool, err error) {
 	room, err := b.ask(ctx, lane, message.AskServed)
 	switch {

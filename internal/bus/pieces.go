@@ -18,10 +18,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// headerPieces is on a blob that is a list of the digests of its pieces, 64 hexadecimal digits each: how many there are.
+// headerPieces is on a blob that is a list of the digests of its pieces, 64 hexadecimal digits
+// each; its value is their number.
 const headerPieces = "Btn-Pieces"
 
-// inFlight is how many pieces are written or read at the same time.
+// inFlight is the number of pieces written or read at the same time.
 const inFlight = 8
 
 // digestLen is the number of digits of a digest.

@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Plain returns the headers of a stored message as they are for one whose payload is not elsewhere: without those of the server and of this
-// package.
+// Plain returns the headers of a stored message as they are for one whose payload is not elsewhere:
+// without the headers of the server and of this package.
 func Plain(h nats.Header) nats.Header {
 	own := nats.Header{}
 	for name, values := range h {
@@ -19,7 +19,8 @@ func Plain(h nats.Header) nats.Header {
 	return own
 }
 
-// PutGraphOf is PutGraph of a model that an owner's jobs may name, for whoever may write for all owners.
+// PutGraphOf is PutGraph of a model that an owner's jobs may name, for users that may write for all
+// owners.
 func (b *Bus) PutGraphOf(ctx context.Context, owner string, data []byte) (digest string, err error) {
 	return b.put(ctx, graphs.of(owner), data)
 }

@@ -1,6 +1,7 @@
 package bus
 
-// How much may wait in one lane before a stage, asked of the server now and then.
+// The bound of the backlog of a lane before a stage; the server is asked for the backlog now and
+// then.
 
 import (
 	"context"
@@ -15,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Names of the stages' consumers. Those of one lane have its number after a dash.
+// Names of the stages' consumers. A lane's consumer has its number after a dash.
 const (
 	ConsumerModel   = "reparam"
 	ConsumerNetwork = "learn"
@@ -23,8 +24,9 @@ const (
 	ConsumerPartial = "aggregate"
 )
 
-// MetadataBacklog is the key under which the stream of models says how many jobs of one lane may
-// wait before the first stage. Before each of the next two a quarter as many messages may wait.
+// MetadataBacklog is the key under which the stream of models states the maximum number of jobs of
+// one lane that wait before the first stage. Before each of the next two a quarter as many messages
+// may wait.
 const (
 	MetadataBacklog = "btn-backlog"
 	DefaultBacklog  = 4096
@@ -41,15 +43,16 @@ const (
 	roomAtOdd = 16 // messages let through where the server does not answer
 )
 
-// Room counts how many messages may still be published to one stage, lane by lane. Half of what the
-// server said may be spent before it is asked again, so a quiet lane costs nothing and a crowded
-// one is asked about often. Several publishers together may exceed the bound by what each was told.
+// Room counts the messages that may still be published to one stage, lane by lane. Half of the room
+// may be spent before the server is asked again, so a quiet lane costs nothing and a crowded one is
+// asked about often. Several publishers together may exceed the bound by the room that each has
+// seen.
 type Room struct {
 	b        *Bus
 	stream   string
-	consumer string   // name over all lanes, or prefix of those of lanes
+	consumer string   // name over all lanes, or prefix of the lanes' names
 	part     int      // the stage has 1/part of the backlog
-	behind   []string // streams that keep what becomes of the messages
+	behind   []string // streams that keep the later results of the messages
 
 	mu     sync.Mutex
 	lanes  [wire.Lanes]laneRoom
@@ -76,8 +79,8 @@ func (b *Bus) ModelRoom() *Room {
 	return b.Room(StreamModel, ConsumerModel, 1).Behind(StreamModel, StreamAnswer, StreamPartial, StreamBlob)
 }
 
-// Behind names streams that keep what becomes of the messages. While one of them is three quarters
-// full there is no room: whatever is accepted will need room there.
+// Behind names streams that keep the later results of the messages. While one of them is three
+// quarters full there is no room: every accepted message will need room there.
 func (r *Room) Behind(streams ...string) *Room {
 	r.behind = streams
 	return r
@@ -162,7 +165,7 @@ func (r *Room) Spend(lane, n int) {
 	r.lane(lane).left -= n
 }
 
-// lane returns the room of a lane, or that of all lanes. The caller holds r.mu.
+// lane returns the room of a lane, or the one of all lanes. The caller holds r.mu.
 func (r *Room) lane(lane int) *laneRoom {
 	if r.single || lane < 0 || lane >= len(r.lanes) {
 		lane = 0
@@ -176,7 +179,7 @@ func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 
-	// How many messages may come?
+	// The server is asked for the room.
 	if r.b.owner != "" {
 		left, full := r.b.askRoom(ctx, lane)
 		r.told(lane, left, full, known)
@@ -224,7 +227,7 @@ func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 	}
 }
 
-// told notes what a worker says of the room.
+// told notes the room that a worker stated.
 func (r *Room) told(lane, left int, full string, known func()) {
 	r.mu.Lock()
 	r.full = full
@@ -240,7 +243,8 @@ func (r *Room) told(lane, left int, full string, known func()) {
 	}
 }
 
-// Left returns how many messages may be published in a lane, and which stream behind is full, by what was known at most roomFor ago.
+// Left returns the number of messages that may be published in a lane, and the stream behind that
+// is full, as known at most roomFor ago.
 func (r *Room) Left(ctx context.Context, lane int) (left int, full string) {
 	r.mu.Lock()
 	old := time.Since(r.lane(lane).at) > roomFor
@@ -272,8 +276,8 @@ func (r *Room) fullBehind(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// waiting returns how many messages wait at the lane's consumer or are with workers, which hold many; or those of the one for all lanes
-// (single).
+// waiting returns the number of messages that wait at the lane's consumer or are with workers,
+// which hold many; without it, at the one for all lanes (single).
 func (r *Room) waiting(ctx context.Context, lane int) (n int, single bool, err error) {
 	s, err := r.b.Stream(ctx, r.stream)
 	if err != nil {
@@ -293,7 +297,7 @@ func (r *Room) waiting(ctx context.Context, lane int) (n int, single bool, err e
 	return int(c.CachedInfo().NumPending) + c.CachedInfo().NumAckPending, single, nil
 }
 
-// Backlog returns how many jobs of one lane may wait before the first stage.
+// Backlog returns the maximum number of jobs of one lane that wait before the first stage.
 func (b *Bus) Backlog(ctx context.Context) (int, error) {
 	s, err := b.Stream(ctx, StreamModel)
 	if err != nil {

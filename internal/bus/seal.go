@@ -25,7 +25,7 @@ type Guard struct {
 	// are deleted only with RemoveAnswers, too: by an aggregator, which replaces them and alone may do
 	// so.
 	Remove, RemoveAnswers bool
-	// Forged, unless it is nil, is told of every forged message that was found.
+	// Forged, unless it is nil, is called for every forged message that was found.
 	Forged func(kind message.Kind, subject string)
 }
 
@@ -57,7 +57,8 @@ func (b *Bus) Say(m *nats.Msg) error {
 	return b.NC.PublishMsg(m)
 }
 
-// Genuine reports whether a message of a subject may be believed: it is not internal, or signed. Others are told to Guard.Forged.
+// Genuine reports whether a message of a subject may be believed: it is not internal, or signed.
+// Others are reported to Guard.Forged.
 func (b *Bus) Genuine(subject string, h nats.Header, data []byte) bool {
 	return b.signed(subject, h, data) || b.forged(subject)
 }
@@ -163,7 +164,7 @@ func (b *Bus) Discard(ctx context.Context, stream string, m *jetstream.RawStream
 	return err == nil && s.DeleteMsg(ctx, m.Sequence) == nil
 }
 
-// errForged: what is stored on a subject is forged. It counts as not stored.
+// errForged: the message on a subject is forged. It counts as not stored.
 var errForged = fmt.Errorf("%w (what is there is forged)", ErrNotFound)
 
 const removeWithin = 2 * time.Second

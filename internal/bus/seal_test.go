@@ -43,7 +43,8 @@ func signedAs(t *testing.T, b *bus.Bus, g bus.Guard) (*bus.Bus, *[]message.Kind)
 	return own, found
 }
 
-// What is forged counts as not stored; who may remove it stores the true message in its place, one by one or many at once.
+// A forged message counts as not stored; a user that may remove it stores the true message in its
+// place, one by one or many at once.
 func TestForgedIsNotThere(t *testing.T) {
 	ctx, forger := open(t, embedded.Options{})
 	reader, _ := signed(t, forger, false)

@@ -1,6 +1,6 @@
 package bus
 
-// Who works: which stages ask for the messages of a lane.
+// Presence of workers: the stages that ask for the messages of a lane.
 
 import (
 	"context"

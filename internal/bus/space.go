@@ -1,7 +1,7 @@
 package bus
 
-// What a stream needs so that old messages make room: where a time lies in it, its front removed in
-// one call, a message moved to its end.
+// The means by which old messages of a stream make room: where a time lies in it, its front removed
+// in one call, a message moved to its end.
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// MetadataKeepAtLeast is the key under which streams say for how many milliseconds an answer is
-// kept at least.
+// MetadataKeepAtLeast is the key under which streams state the minimum retention of answers in
+// milliseconds.
 const MetadataKeepAtLeast = "btn-keep-at-least"
 
 // DefaultKeepAtLeast is the value where a stream does not say.
@@ -42,13 +42,13 @@ func spared(m *nats.Msg) *nats.Msg {
 	return m
 }
 
-// Times says after what times messages may be purged. All follow from the least time for which
+// Times are the ages from which messages may be purged. All follow from the least time for which
 // answers are kept.
 type Times struct {
 	Answers time.Duration // answers are kept at least
 	Grace   time.Duration // models of answered jobs are kept at least
 	Renew   time.Duration // a blob that is older is written again when a job needs it
-	Margin  time.Duration // what a job stores may be older than the job by less than this
+	Margin  time.Duration // the largest age of a job's stored data beyond the job's own
 }
 
 // TimesOf returns the times of a stream by its metadata.
@@ -66,8 +66,8 @@ func TimesOf(metadata map[string]string) Times {
 	}
 }
 
-// StoredAt returns when a message was stored first: at, which the server says, or what the header
-// of a moved message says.
+// StoredAt returns when a message was stored first: at, the server's time, or the time in the
+// header of a moved message.
 func StoredAt(h nats.Header, at time.Time) time.Time {
 	v := h[headerStored]
 	if len(v) == 0 {
@@ -184,7 +184,8 @@ const ObjectsBlob = "OBJ_" + BucketBlob
 // Named reports whether a message's payload is a blob.
 func Named(h nats.Header) bool { return len(h[headerBlob]) > 0 }
 
-// RenewPayload renews the blob that is a message's payload, if it has one: that of its job's owner.
+// RenewPayload renews the blob that is a message's payload, if it has one: the blob of its job's
+// owner.
 func (b *Bus) RenewPayload(ctx context.Context, owner string, h nats.Header) error {
 	if !Named(h) || !form.IsDigest(h[headerBlob][0]) {
 		return nil
@@ -227,8 +228,8 @@ func (b *Bus) DropObjects(ctx context.Context, before time.Time, most uint64) er
 // chunksAlone is the age at which chunks belong to no object that is still being written.
 const chunksAlone = time.Minute
 
-// dropChunks removes old chunks that belong to none of the objects, which who wrote them did not live to end. It returns the
-// bytes that are left, whatever they are.
+// dropChunks removes old chunks that belong to none of the objects, because their writer died. It
+// returns the bytes that are left, of chunks of any kind.
 func (b *Bus) dropChunks(ctx context.Context, objects []*jetstream.ObjectInfo) (left uint64, err error) {
 	chunks := "$O." + BucketBlob + ".C."
 	there, err := b.Subjects(ctx, ObjectsBlob, chunks+">")

@@ -1,7 +1,7 @@
 package bus
 
-// A stream that answers but stores nothing: the server's disk is full, or was. It says nothing of
-// it to those who publish.
+// A stream that answers but stores nothing: the server's disk is full, or was. Publishers get no
+// error from it.
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 // ErrStorage: the server answers requests, but does not acknowledge messages as stored. A stream of
 // nats-server that could not write stores nothing more until a restart, even if there is room
-// again. What it acknowledged is stored.
+// again. Acknowledged messages are stored.
 var ErrStorage = errors.New("bus: the NATS server answers, but stores nothing: is its disk full? " +
 	"make room, then restart nats-server; " +
 	"what it accepted is not lost (a stream with replicas: or it has no majority)")
@@ -33,11 +33,11 @@ const (
 	askWithin = 5 * time.Second // for one question
 	// publishes fail at once for so long after one that was not stored
 	storageFor  = time.Second
-	forgetAfter = 30 * time.Second // what is not found again for so long is forgotten
+	forgetAfter = 30 * time.Second // a stream not found for so long is forgotten
 )
 
-// grace is how much later than the answer to a later publish that to an earlier one may come.
-// Streams answer in the order in which messages came; those of several replicas, and the
+// grace is the time by which the answer to an earlier publish may follow the answer to a later one.
+// Streams answer in the order in which messages came; streams of several replicas, and the
 // subscriptions of this process, may be a little late.
 func grace(known bool) time.Duration {
 	if known {
@@ -50,7 +50,7 @@ func grace(known bool) time.Duration {
 type storage struct {
 	mu   sync.Mutex
 	down map[string]*stall // by group
-	// reconnections of the client; what was found before the last one does not hold
+	// reconnections of the client; findings from before the last one do not hold
 	connection uint64
 }
 
@@ -113,7 +113,7 @@ func stores(
 	return fault.New(fault.Infrastructure, "%w: %s", ErrStorage, which)
 }
 
-// stored notes that a stream answered a publish, whatever it answered.
+// stored notes that a stream answered a publish, be it with an error.
 func (b *Bus) stored(subject string) {
 	b.storage.mu.Lock()
 	defer b.storage.mu.Unlock()
@@ -150,8 +150,8 @@ func (b *Bus) try(subject string) (known bool, err error) {
 }
 
 // watch returns a context that ends, with ErrStorage as its cause, when the stream of a subject
-// answers a message published later and has not answered what was published since this call. A
-// server that is merely slow answers in the order in which messages come, so it is waited for.
+// answers a message published later and has not answered the publishes since this call. A server
+// that is merely slow answers in the order in which messages come, so it is waited for.
 func (b *Bus) watch(ctx context.Context, subject string, known bool) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 
@@ -202,8 +202,8 @@ func (b *Bus) passes(ctx context.Context, subject string) bool {
 	return errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence
 }
 
-// publish stores a message. In a cluster it persists: every message here says what its subject may
-// hold, so one that was stored without an answer is found to be there.
+// publish stores a message. In a cluster it persists: every message here states the expected last
+// message of its subject, so that one stored without an answer is found.
 func (b *Bus) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
 	return b.persist(ctx, func(ctx context.Context) error {
 		err := b.publishOnce(ctx, m, opts...)
@@ -259,8 +259,7 @@ const (
 const ProbeEvery = 4 * time.Second
 
 // Probe finds out whether the server stores messages, for processes that have none to store: it
-// stores a small blob again, unless somebody has done so lately. Storage then returns what it
-// found.
+// stores a small blob again, unless somebody has done so lately. Storage then returns the result.
 func (b *Bus) Probe(ctx context.Context) error {
 	data := []byte(probeText + strings.Repeat(" ", probeBytes-len(probeText)))
 	subject := wire.BlobSubject(wire.Digest(data))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Trouble logs what fails again and again for the same reason, as while a cluster has no leader: that it began, every minute that it lasts,
-// and that it is over. The zero value is ready.
+// Trouble logs repeated failures for the same reason, as while a cluster has no leader: that it
+// began, every minute that it lasts, and that it is over. The zero value is ready.
 type Trouble struct {
 	mu    sync.Mutex
 	kinds map[kind]*spell
@@ -18,7 +18,7 @@ const (
 	remindAfter = time.Minute
 )
 
-// kind is what counts as the same trouble.
+// kind identifies failures that count as the same trouble.
 type kind struct {
 	log  *slog.Logger
 	text string

@@ -11,7 +11,8 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 )
 
-// What fails a thousand times is said once, once a minute while it lasts, and once when it is over.
+// A failure that occurs a thousand times is logged once, once a minute while it lasts, and once
+// when it is over.
 func TestTroubleIsSaidOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

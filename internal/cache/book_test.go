@@ -8,7 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/admission"
 )
 
-// What Redis says of bookings is what is computed here, and two caches on one Redis share them.
+// Bookings in Redis equal the ones computed here, and two caches on one Redis share them.
 func TestBookings(t *testing.T) {
 	server := mini(t)
 	var caches [2]*Cache

@@ -1,7 +1,8 @@
-// Package cache remembers what was learned: decompositions in Redis, the hot ones in the process too.
+// Package cache remembers learned results: decompositions in Redis, the hot ones in the process too.
 //
-// Redis is a memo. Down, slow, evicting or lying, it changes when an answer comes and never what it is: every failure is a
-// miss. No method returns an error of the cache's own; Stats and the log say how it fares.
+// Redis is a memo. Down, slow, evicting or lying, it changes the time of an answer and never its
+// content: every failure is a miss. No method returns an error of the cache's own; Stats and the
+// log say how it fares.
 package cache
 
 import (
@@ -32,8 +33,8 @@ type Options struct {
 	MaxValue int            // bytes; larger values go to Overflow; default 4 MiB
 	Hot      int64          // bytes of entries kept in the process, default 64 MiB, negative: none
 	Overflow Overflow       // where large values go; nil: they are not cached
-	// Secrets are the keys of the check of every entry, against whoever can write to Redis: the first seals, all of them open. Nil, or
-	// none: a plain checksum.
+	// Secrets are the keys of the check of every entry, against other writers to Redis: the first
+	// seals, all of them open. Nil, or none: a plain checksum.
 	Secrets  func() [][]byte
 	LockTTL  time.Duration // after this without a sign of it, a worker that computes is taken for dead; default 1 s
 	LockWait time.Duration // longest wait for another worker's result, default 5 s, negative: never wait
@@ -50,7 +51,8 @@ type Overflow interface {
 // overflowTimeout bounds a call to the overflow store: large values take their time, but not for ever.
 const overflowTimeout = 5 * time.Second
 
-// Cache is safe for concurrent use. Values are shared: callers must not change what they put in or get.
+// Cache is safe for concurrent use. Values are shared: callers must not change values that they put
+// in or get.
 type Cache struct {
 	o       Options
 	redis   redis.UniversalClient // nil: in the process only
@@ -91,8 +93,8 @@ func On(client redis.UniversalClient, url string, o Options) *Cache {
 	}
 }
 
-// Tune has a call to Redis end within a timeout, 0 for that of Options. With go-redis's defaults a stopped Redis costs 10 s a call: five
-// dials, three retries, and deadlines not looked at.
+// Tune has a call to Redis end within a timeout, 0 for the one of Options. With go-redis's defaults
+// a stopped Redis costs 10 s a call: five dials, three retries, and deadlines not looked at.
 func Tune(timeout time.Duration) connect.Tune {
 	timeout = Options{Timeout: timeout}.withDefaults().Timeout
 	return func(r *redis.Options) {
@@ -146,7 +148,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Probe asks Redis whether it is there, within Timeout, and returns why not; nil where there is none to ask. What is wrong is logged too.
+// Probe asks Redis whether it is there, within Timeout, and returns why not; nil where there is none to ask. A failure is logged too.
 func (c *Cache) Probe(ctx context.Context) error {
 	if c.redis == nil {
 		return nil
@@ -214,7 +216,7 @@ func (c *Cache) find(ctx context.Context, key string) (value []byte, where strin
 func (c *Cache) read(ctx context.Context, key string) ([]byte, bool) {
 	var entry []byte
 	c.call(ctx, func(ctx context.Context) (err error) {
-		// As long as the largest entry, a value's or a digest's: whatever lies under our key, we take no more.
+		// As long as the largest entry, a value's or a digest's: no more is read from any key.
 		entry, err = c.redis.GetRange(ctx, key, 0, int64(headerSize+max(c.o.MaxValue, 2*sha256.Size))-1).Bytes()
 		return err
 	})
@@ -249,8 +251,9 @@ func (c *Cache) open(ctx context.Context, key string, entry []byte) ([]byte, err
 	return value, err
 }
 
-// Put stores value under key, here and in Redis, unless there is one that can be trusted: the first wins, so that all workers have the
-// same. It returns the one that is kept. What cannot be stored is not.
+// Put stores value under key, here and in Redis, unless there is one that can be trusted: the first
+// wins, so that all workers have the same. It returns the one that is kept. A value that cannot be
+// stored is dropped.
 func (c *Cache) Put(ctx context.Context, key string, value []byte) []byte {
 	if first, ok := c.add(ctx, key, value); ok {
 		value = first
@@ -328,7 +331,7 @@ func (c *Cache) call(ctx context.Context, f func(context.Context) error) bool {
 	inner, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	err := f(inner)
-	var reply redis.Error // what Redis itself says: out of memory, no permission, wrong type
+	var reply redis.Error // errors of Redis itself: out of memory, no permission, wrong type
 	switch {
 	case err == nil, errors.Is(err, redis.Nil):
 		c.breaker.succeed()

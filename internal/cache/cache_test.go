@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// logs collects what the cache logs.
+// logs collects the log of the cache.
 type logs struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -39,7 +39,7 @@ func (l *logs) count(text string) int {
 
 func (l *logs) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// open returns a cache; without hot entries unless asked, so that Redis is what answers.
+// open returns a cache; without hot entries unless asked, so that Redis answers.
 func open(t *testing.T, url string, o Options) *Cache {
 	t.Helper()
 	if o.Hot == 0 {
@@ -390,7 +390,7 @@ func TestTheFirstValueWins(t *testing.T) {
 	}
 }
 
-// A worker that died with the lock costs LockWait at most, and its lock is not taken from whoever has it by then.
+// A worker that died with the lock costs LockWait at most, and it does not take the lock from its next holder.
 func TestDeadWorkersLock(t *testing.T) {
 	r := mini(t)
 	c := open(t, "redis://"+r.Addr(), Options{LockWait: 50 * time.Millisecond})

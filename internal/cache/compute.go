@@ -99,7 +99,7 @@ func (c *Cache) lock(ctx context.Context, key string) (unlock func()) {
 	}
 }
 
-// renewScript gives the lock its time anew if it still holds our token.
+// renewScript renews the time of the lock if it still holds our token.
 const renewScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2]) end return 0`
 
 // renew says that this worker still computes, until stop is called: the lock of one that dies is free soon.

@@ -11,8 +11,9 @@ import (
 	"github.com/basetensor/basetensor/internal/digest"
 )
 
-// NetworkKey returns the key of a registered model's network: btn:v1:network:<version>:<model's digest>:<SHA-256 of what else
-// it depends on>. The model's digest is in it, so that all of one model's can be found.
+// NetworkKey returns the key of a registered model's network: btn:v1:network:<version>:<model's
+// digest>:<SHA-256 of its other inputs>. The model's digest is in it, so that all entries of a
+// model can be found.
 func NetworkKey(version, model, settings string) string {
 	return "btn:v1:network:" + version + ":" + model + ":" + digest.Of([]byte(settings))
 }
@@ -48,7 +49,7 @@ const (
 	headerSize = 48
 )
 
-// errEntry: an entry is not what Put stored under its key.
+// errEntry: an entry differs from the one that Put stored under its key.
 var errEntry = errors.New("cache: entry does not match its key and checksum")
 
 func seal(secrets [][]byte, key string, where place, payload []byte) []byte {

@@ -1,6 +1,6 @@
 package cache
 
-// Looking into Redis, and removing from it: for people. Unlike all else here it says what went wrong.
+// Looking into Redis, and removing from it: for people. Unlike all else here it returns errors.
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 // Prefix begins every key.
 const Prefix = "btn:v1:"
 
-// Entry is what Redis has under a key.
+// Entry is the content of Redis under a key.
 type Entry struct {
 	Key   string
-	Kind  string        // what is remembered: the third part of the key
+	Kind  string        // the kind of the entry: the third part of the key
 	Bytes int64         // in Redis
 	TTL   time.Duration // until it expires, negative: never
 	Idle  time.Duration // since somebody asked for it, negative: Redis does not tell
@@ -32,7 +32,7 @@ var ErrNoEntry = errors.New("cache: no such entry")
 // errNoRedis: the cache is in this process only.
 var errNoRedis = errors.New("cache: there is no Redis to look into")
 
-// KindOf returns what an entry under a key remembers: "decomposition", "network" and so on.
+// KindOf returns the kind of the entry under a key: "decomposition", "network" and so on.
 func KindOf(key string) string {
 	rest, ok := strings.CutPrefix(key, Prefix)
 	kind, _, more := strings.Cut(rest, ":")
@@ -42,8 +42,9 @@ func KindOf(key string) string {
 	return kind
 }
 
-// Entries lists the entries whose key begins with prefix, sorted by key. It walks over all keys of Redis, in steps that do not
-// hold up others; what comes and goes meanwhile may or may not be there.
+// Entries lists the entries whose key begins with prefix, sorted by key. It walks over all keys of
+// Redis, in steps that do not hold up others; entries that come and go meanwhile may or may not be
+// there.
 func (c *Cache) Entries(ctx context.Context, prefix string) ([]Entry, error) {
 	keys, err := c.keys(ctx, prefix)
 	if err != nil {
@@ -117,8 +118,9 @@ func (c *Cache) describe(ctx context.Context, keys []string) ([]Entry, error) {
 	return entries, nil
 }
 
-// Show returns one entry and its value; where the value is in the overflow store and this cache has none, the digest of it. The
-// error wraps ErrNoEntry if there is none, and says so if the entry is not what was stored.
+// Show returns one entry and its value; where the value is in the overflow store and this cache has
+// none, the digest of it. The error wraps ErrNoEntry if there is none, and says so if the entry
+// differs from the stored one.
 func (c *Cache) Show(ctx context.Context, key string) (e Entry, value []byte, elsewhere string, err error) {
 	if c.redis == nil {
 		return e, nil, "", errNoRedis
@@ -148,7 +150,7 @@ func (c *Cache) Show(ctx context.Context, key string) (e Entry, value []byte, el
 	return e, value, string(payload), err
 }
 
-// Remove removes keys from Redis, and returns how many were there. Workers keep what they remember in their process.
+// Remove removes keys from Redis, and returns the number removed. Workers keep the hot entries of their process.
 func (c *Cache) Remove(ctx context.Context, keys ...string) (removed int64, err error) {
 	if c.redis == nil {
 		return 0, errNoRedis

@@ -107,7 +107,7 @@ func TestNothingToLookInto(t *testing.T) {
 	}
 }
 
-// Every kind has its own counts, and the process says what it holds.
+// Every kind has its own counts, and the process states its own entries.
 func TestStatsByKind(t *testing.T) {
 	c := open(t, "redis://"+mini(t).Addr(), Options{Hot: 1 << 20})
 	a, b := keyOf("1", "a"), NetworkKey("1", "m", "s")

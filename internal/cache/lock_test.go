@@ -24,8 +24,8 @@ func TestADeadWorkersLockIsFreeSoon(t *testing.T) {
 	}
 }
 
-// The lock of a worker that computes is kept, however long that takes: the time of the lock goes by here as the test says, and is given
-// anew before more of it does.
+// The lock of a worker that computes is kept, however long that takes: the test advances the time
+// of the lock, and waits for its renewal before each further step.
 func TestALivingWorkersLockIsKept(t *testing.T) {
 	r := mini(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

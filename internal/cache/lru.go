@@ -13,7 +13,7 @@ func newHot(most int64) *hot {
 	return &hot{memo.LRU[string, []byte]{Bytes: most, Largest: most / 4}}
 }
 
-// overhead is what an entry takes beside key and value, roughly.
+// overhead is the approximate size of an entry beside key and value.
 const overhead = 200
 
 func (h *hot) put(key string, value []byte) {

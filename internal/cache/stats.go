@@ -10,11 +10,11 @@ import (
 	"github.com/basetensor/basetensor/internal/redact"
 )
 
-// Stats counts what a cache has done since it was opened.
+// Stats counts the operations of a cache since it was opened.
 type Stats struct {
 	Hits       int64 // values found, Hot included
 	Hot        int64 // of them, in the process
-	Misses     int64 // Get without a value, whatever the reason
+	Misses     int64 // Get without a value, for any reason
 	Shared     int64 // GetOrCompute that waited for another call in this process
 	Waited     int64 // GetOrCompute that waited for another worker, with success
 	Stored     int64 // entries that Redis has taken
@@ -27,7 +27,7 @@ type Stats struct {
 
 	HotEntries int64                // now in the process
 	HotBytes   int64                // of them
-	Kinds      map[string]KindStats // by what is remembered, see KindOf
+	Kinds      map[string]KindStats // by kind of entry, see KindOf
 }
 
 // KindStats are Stats of the entries of one kind.
@@ -84,7 +84,7 @@ func (s *counters) kind(key string) *kindCounters {
 	return k.(*kindCounters)
 }
 
-// states logs what is wrong when it begins and when it ends, not at every call between.
+// states logs trouble when it begins and when it ends, not at every call between.
 type states struct {
 	log *slog.Logger
 	mu  sync.Mutex

@@ -1,4 +1,4 @@
-// Package cached has what workers keep in the cache, as values: decompositions, projectors of
+// Package cached encodes the values that workers keep in the cache: decompositions, projectors of
 // truncated trees, and the networks of registered models.
 package cached
 
@@ -15,8 +15,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Memo remembers plans in a cache, as bytes, and what it has read of them last, as plans: a circuit takes longer to read than to
-// evaluate. It is the plan.Memo of learn-worker; plans are shared and must not be changed.
+// Memo remembers plans in a cache, as bytes, and the plans it has read last, decoded: a circuit
+// takes longer to read than to evaluate. It is the plan.Memo of learn-worker; plans are shared and
+// must not be changed.
 type Memo struct {
 	Cache *cache.Cache
 
@@ -52,8 +53,8 @@ func (m *Memo) keep(key string, b []byte, plan *btn.Plan) {
 }
 
 // Do returns the plan under key, and whether it was remembered; else it computes the plan and
-// stores it. Where another worker was first it returns what that one has computed. A stored plan
-// that cannot be decoded, written by another version perhaps, is forgotten and computed again.
+// stores it. Where another worker was first it returns that worker's plan. A stored plan that
+// cannot be decoded, written by another version perhaps, is forgotten and computed again.
 func (m *Memo) Do(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (*btn.Plan, bool, error) {
@@ -106,7 +107,7 @@ type Value struct {
 
 // Circuit says how large a circuit is.
 type Circuit struct {
-	Edges     int   `json:"edges"` // what a pass costs
+	Edges     int   `json:"edges"` // cost of a pass
 	Bytes     int64 `json:"bytes"` // in memory
 	Variables int   `json:"variables"`
 	// Functional and Parametric are as of btn.Compiled.
@@ -173,7 +174,7 @@ func Describe(ctx context.Context, key string, value []byte) (*Value, error) {
 	return &Value{}, nil
 }
 
-// Overflow stores as blobs what is too large for Redis.
+// Overflow stores values as blobs that are too large for Redis.
 type Overflow struct{ Bus *bus.Bus }
 
 // Get returns the blob of a digest.

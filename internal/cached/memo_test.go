@@ -50,7 +50,7 @@ func TestMemoRemembersPlans(t *testing.T) {
 	if computed != 1 {
 		t.Errorf("computed %d times", computed)
 	}
-	// A plan is read once, and anew when the bytes under its key are others.
+	// A plan is read once, and again when the bytes under its key change.
 	reader := open()
 	plans := [3]*btn.Plan{}
 	for i := range plans {
@@ -70,7 +70,7 @@ func TestMemoRemembersPlans(t *testing.T) {
 	if plans[0] != plans[1] || !reflect.DeepEqual(plans[2], along(1, 0, 2)) {
 		t.Errorf("read %p, %p, then %+v", plans[0], plans[1], plans[2])
 	}
-	// What is kept faithfully and is no plan is computed anew.
+	// An intact entry that is no plan is computed again.
 	m := open()
 	m.Cache.Put(t.Context(), "odd", []byte("not a plan"))
 	if got, hit, err := m.Do(t.Context(), "odd", compute); err != nil || hit || got != want {

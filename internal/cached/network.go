@@ -15,7 +15,7 @@ import (
 // may give another network, or the same network other bytes.
 const NetworkVersion = "2"
 
-// Network is what reparam-worker needs to know about a model whose network is stored.
+// Network is the information that reparam-worker needs about a model whose network is stored.
 type Network struct {
 	Blob    string // digest of the network's bytes
 	Domains []int  // number of values per variable
@@ -45,7 +45,7 @@ func (p Network) Encode() []byte {
 	return append(b, p.Names...)
 }
 
-// DecodeNetwork decodes what Encode wrote; it returns false for anything else.
+// DecodeNetwork decodes the output of Encode; it returns false for anything else.
 func DecodeNetwork(b []byte) (Network, bool) {
 	n := len(wire.Digest(nil))
 	if len(b) < n || !form.IsDigest(string(b[:n])) {

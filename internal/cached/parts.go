@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/plan"
 )
 
-// Parts remembers what contracting parts needs: the values used last in this process, smaller ones in a cache as well. It is a
-// problem.Memo of contract-worker.
+// Parts remembers inputs of contracting parts: the values used last in this process, smaller ones
+// in a cache as well. It is a problem.Memo of contract-worker.
 type Parts[V interface{ Bytes() int64 }] struct {
 	Cache *cache.Cache // nil: only this process remembers them
 	Most  int64        // largest size in bytes of an entry of the cache

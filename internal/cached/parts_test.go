@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/circuit"
 )
 
-// TestCircuitsOfCubesAreListed: a cube's circuit is stored under its key, and what is listed of it is its size.
+// TestCircuitsOfCubesAreListed: a cube's circuit is stored under its key, and listed with its size.
 func TestCircuitsOfCubesAreListed(t *testing.T) {
 	server := miniredis.RunT(t)
 	c, err := cache.Open("redis://"+server.Addr(), cache.Options{})

@@ -138,8 +138,8 @@ func table(rows int) string {
 	return b.String()
 }
 
-// TestRowsEqualEnumeration: every row of some hundred has the posteriors of enumeration, or the error that belongs to it, in the order
-// of the input, whatever the order of the answers.
+// TestRowsEqualEnumeration: every row of some hundred has the posteriors of enumeration, or the
+// error that belongs to it, in the order of the input, in any order of the answers.
 func TestRowsEqualEnumeration(t *testing.T) {
 	m := model(t)
 	s := sweep(t, m, 2, 1)
@@ -238,7 +238,7 @@ func near(t *testing.T, text string, want float64) {
 	}
 }
 
-// TestGoesOnFromEveryByte: an output that was cut at any byte is gone on with to the same bytes, and no row is asked twice.
+// TestGoesOnFromEveryByte: an output that was cut at any byte is resumed to the same bytes, and no row is asked twice.
 func TestGoesOnFromEveryByte(t *testing.T) {
 	m := model(t)
 	s := sweep(t, m, 2)
@@ -350,7 +350,7 @@ func TestAnotherRunIsRefused(t *testing.T) {
 	}
 }
 
-// TestColumnsThatAreNone: what is wrong with the header is told with the column; what is wrong with a row ends nothing.
+// TestColumnsThatAreNone: an error in the header names the column; an error in a row ends nothing.
 func TestColumnsThatAreNone(t *testing.T) {
 	s := sweep(t, model(t), 2)
 	for _, c := range []struct {
@@ -426,7 +426,7 @@ func TestRowWithoutEndIsAnError(t *testing.T) {
 	}
 }
 
-// TestJobsThatFail: what is the rows' fault is in them, what is not ends the sweep.
+// TestJobsThatFail: an error of a row is written in it, any other ends the sweep.
 func TestJobsThatFail(t *testing.T) {
 	m := model(t)
 	s := sweep(t, m, 2)

@@ -11,8 +11,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Journal is an output file that an ended run left, and the next goes on with: its complete rows count, a torn last one is cut off.
-// Beside it, in FILE.run, stands what run it is of, as long as it is not finished.
+// Journal is an output file that an ended run left, and the next goes on with: its complete rows
+// count, a torn last one is cut off. Beside it, in FILE.run, stands the identity of the run, as
+// long as it is not finished.
 type Journal struct {
 	file  *os.File
 	run   *os.File
@@ -101,7 +102,7 @@ func (j *Journal) begin(header []string) (bool, error) {
 	return true, nil
 }
 
-// next returns the next row that is there, nil after the last complete one: then the file is cut, and what is written is appended.
+// next returns the next row that is there, nil after the last complete one: then the file is cut, and later rows are appended.
 func (j *Journal) next() ([]string, error) {
 	if j.done == nil {
 		return nil, nil
@@ -133,7 +134,7 @@ func (j *Journal) ended(at int64) bool {
 	return err == nil && b[0] == '\n'
 }
 
-// pass skips a case whose row is there; false says that it has to be written. Rows must be those of the cases.
+// pass skips a case whose row is there; false says that it has to be written. Rows must belong to the cases.
 func (j *Journal) pass(t *Table, c *Case) (bool, error) {
 	row, err := j.next()
 	if err != nil || row == nil {
@@ -170,7 +171,7 @@ func (j *Journal) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the file; what was written stays.
+// Close closes the file; written rows stay.
 func (j *Journal) Close() {
 	for _, f := range []*os.File{j.file, j.run} {
 		if f != nil {

@@ -107,7 +107,7 @@ func Impossible(l *factorgraph.Labels, c *query.Conflict) string {
 // write appends a row.
 func (t *Table) write(row []string) error { return t.out.Write(row) }
 
-// flush writes out what is complete.
+// flush writes out the complete rows.
 func (t *Table) flush() error {
 	t.out.Flush()
 	if err := t.out.Error(); err != nil {
@@ -124,7 +124,7 @@ func decimal(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// same reports whether a row that was written is that of a case.
+// same reports whether a written row belongs to a case.
 func (t *Table) same(row []string, c *Case) bool {
 	return row[0] == strconv.FormatInt(c.Number, 10) && slices.Equal(row[1:1+len(t.ids)], c.IDs)
 }

@@ -72,7 +72,7 @@ func NewReader(r io.Reader, labels *factorgraph.Labels, columns Columns) (*Reade
 	return in, nil
 }
 
-// assign decides what every column is.
+// assign decides the role of every column.
 func (r *Reader) assign(header []string, columns Columns) error {
 	of := map[int]int{} // column of a variable
 	named := map[string]bool{}
@@ -120,7 +120,7 @@ func (r *Reader) IDs() []string {
 	return names
 }
 
-// Next returns the next case, io.EOF after the last. What is wrong with one row is in its Err; the error returned ends the file.
+// Next returns the next case, io.EOF after the last. An error in one row is in its Err; the error returned ends the file.
 func (r *Reader) Next() (Case, error) {
 	r.bytes.since = 0
 	record, err := r.in.Read()
@@ -178,7 +178,7 @@ func inputError(err error) error {
 // counter fails when one row takes too many bytes.
 type counter struct {
 	r     io.Reader
-	since int // bytes since the row began, and what was read ahead
+	since int // bytes since the row began, with read-ahead
 }
 
 // Read reads, and counts.
@@ -191,7 +191,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// String describes the columns: what a run is recognised by.
+// String describes the columns, which identify a run.
 func (r *Reader) String() string {
 	var b strings.Builder
 	for _, o := range r.observe {

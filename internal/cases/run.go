@@ -18,7 +18,7 @@ import (
 const (
 	perJob  = 50 // rows of a job
 	atOnce  = 24 // jobs under way
-	retries = 6  // of what the server does not take
+	retries = 6  // of requests that the server refuses
 )
 
 // Pipeline answers jobs; a client.Client is one.
@@ -28,15 +28,15 @@ type Pipeline interface {
 	Cancel(ctx context.Context, job, reason string) error
 }
 
-// Sweep says what is asked of every case.
+// Sweep defines the query of every case.
 type Sweep struct {
-	Request wire.Request // the model, or its digest, settings, tenant and deadline of every job; its id begins those of the jobs
+	Request wire.Request // the model, or its digest, settings, tenant and deadline of every job; its id is the prefix of the jobs' ids
 	Model   string       // digest of the model
 	Domains []int
 	Labels  *factorgraph.Labels
 	Targets []int            // variables whose posteriors are wanted; none: ln P(evidence) alone
-	Tell    func(error)      // is told that nobody serves a job; may be nil
-	Passed  func(cases Done) // is told how far it is; may be nil
+	Tell    func(error)      // called when nobody serves a job; may be nil
+	Passed  func(cases Done) // called with the progress; may be nil
 }
 
 // Done counts rows.
@@ -51,8 +51,9 @@ func (s *Sweep) Digest(in *Reader) string {
 	return wire.Digest(b)
 }
 
-// Run answers all cases of in. The output is out, or, where j is there, that file, which it goes on with. Rows with an error have it in
-// their last cell; the error returned is that of the input, the output or the pipeline, and what was written until then is whole.
+// Run answers all cases of in. The output is out, or, where j is there, that file, which it goes on
+// with. Rows with an error have it in their last cell; the returned error comes from the input, the
+// output or the pipeline, and the rows written until then are whole.
 func (s *Sweep) Run(ctx context.Context, p Pipeline, in *Reader, out io.Writer, j *Journal) (Done, error) {
 	lnZ0, err := s.withoutEvidence(ctx, p)
 	if err != nil {
@@ -121,7 +122,7 @@ type batch struct {
 	ready   chan struct{}
 }
 
-// all reads, asks and writes until the input ends. Whatever ends first ends the rest.
+// all reads, asks and writes until the input ends. The first of them to end ends the rest.
 func (r *run) all(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	read := make(chan error, 1)
@@ -143,7 +144,7 @@ func (r *run) all(ctx context.Context) error {
 	return errors.Join(err, unless(err, <-read))
 }
 
-// unless returns second where there is no first: what follows from an error is not told.
+// unless returns second where there is no first: the consequence of an error is not reported.
 func unless(first, second error) error {
 	if first != nil {
 		return nil
@@ -248,8 +249,8 @@ func (r *run) write(b *batch) error {
 	return nil
 }
 
-// ask has a batch answered as one job. Answers that a queue or a worker is to blame for are errors; what is wrong with a query is in its
-// result.
+// ask has a batch answered as one job. Answers that a queue or a worker is to blame for are errors;
+// the error of a query is in its result.
 func (s *Sweep) ask(ctx context.Context, p Pipeline, b *batch, name string) error {
 	m := s.Request
 	m.Job += "-" + name

@@ -1,6 +1,6 @@
 package gateway
 
-// What comes in: bounded in bytes and in time.
+// Request bodies, bounded in bytes and in time.
 
 import (
 	"compress/gzip"
@@ -13,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// step is how many bytes of Limits.Bodies a body takes at a time.
+// step is the number of bytes of Limits.Bodies that a body reserves at a time.
 const step = 64 << 10
 
 // body reads the body, decompressed. Its bytes count among Limits.Bodies until release.

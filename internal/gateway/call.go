@@ -1,6 +1,6 @@
 package gateway
 
-// One request, and what is true of all of them.
+// One request, and the rules for all requests.
 
 import (
 	"context"
@@ -30,7 +30,7 @@ type call struct {
 	status int
 }
 
-// serve answers a request: what no route takes as an error with a reason.
+// serve answers a request: one without a route gets an error with a reason.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := g.mux.Handler(r); pattern != "" {
 		g.mux.ServeHTTP(w, r)
@@ -60,7 +60,8 @@ func (g *Gateway) methods(r *http.Request) (all []string) {
 	return all
 }
 
-// secure sets the headers of every response. The policy lets the page load what the gateway serves, and nothing inline.
+// secure sets the headers of every response. The policy lets the page load resources of the gateway
+// only, and nothing inline.
 func secure(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "+
 		"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
@@ -71,7 +72,8 @@ func secure(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// guarded returns the handler of a route: within the limits, for who may ask, and whatever happens with an answer.
+// guarded returns the handler of a route: within the limits, after authorisation, and with an
+// answer in every case.
 func (g *Gateway) guarded(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		c := &call{g: g, w: w, r: req, route: r.Path}
@@ -152,7 +154,7 @@ func (c *call) hurry(within time.Duration) {
 	}
 }
 
-// admit finds out who asks, and refuses what may not be asked.
+// admit identifies the caller, and refuses requests without permission.
 func (c *call) admit(r route) error {
 	if c.g.config.Keys == nil {
 		if err := c.local(); err != nil {
@@ -180,8 +182,8 @@ func (c *call) admit(r route) error {
 	return c.sameOrigin()
 }
 
-// local refuses requests under names that anybody may have pointed here: a page of another site that a browser on this
-// machine shows could read what the gateway says (DNS rebinding).
+// local refuses requests under names that anybody may have pointed here: a page of another site
+// that a browser on this machine shows could read the responses (DNS rebinding).
 func (c *call) local() error {
 	host := c.r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -195,7 +197,7 @@ func (c *call) local() error {
 		"without keys the gateway answers under addresses and localhost only, not under %.200q: --host-name allows a name", host)
 }
 
-// sameOrigin refuses what a browser sends on behalf of another site's page.
+// sameOrigin refuses requests that a browser sends on behalf of another site's page.
 func (c *call) sameOrigin() error {
 	if site := c.r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return refuse(http.StatusForbidden, fault.BadInput, "a page of another origin may not ask this (Sec-Fetch-Site: %.40s)", site)
@@ -211,7 +213,7 @@ func (c *call) sameOrigin() error {
 	return nil
 }
 
-// client returns the client of who asks.
+// client returns the caller's client.
 func (c *call) client() (*client.Client, error) {
 	if c.who.Tenant == "" {
 		return c.g.own, nil
@@ -219,7 +221,7 @@ func (c *call) client() (*client.Client, error) {
 	return c.g.tenants.of(c.g.config.Connect, c.who.Tenant)
 }
 
-// largeResponse is from how many bytes on a response counts among Limits.Bodies.
+// largeResponse is the size in bytes from which a response counts among Limits.Bodies.
 const largeResponse = 1 << 20
 
 // json answers with a value.

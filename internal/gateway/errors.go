@@ -18,7 +18,7 @@ import (
 // Stage is the gateway's name in errors.
 const Stage = "gateway"
 
-// Failure is the body of a response without what was asked for.
+// Failure is the body of a response to a request that failed.
 type Failure struct {
 	Error query.ErrorInfo `json:"error"`
 }
@@ -43,17 +43,17 @@ func bad(format string, args ...any) error {
 	return refuse(http.StatusBadRequest, fault.BadInput, format, args...)
 }
 
-// notFound is a request for what is not there.
+// notFound is the error of a request for an absent resource.
 func notFound(format string, args ...any) error {
 	return refuse(http.StatusNotFound, fault.BadInput, format, args...)
 }
 
-// infrastructure is a failure of what the gateway needs.
+// infrastructure is a failure of a service that the gateway needs.
 func infrastructure(format string, args ...any) error {
 	return refuse(http.StatusServiceUnavailable, fault.Infrastructure, format, args...)
 }
 
-// retryAfter is how many seconds who was refused for want of room is asked to wait.
+// retryAfter is the number of seconds that a client refused for want of room is asked to wait.
 const retryAfter = 1
 
 // busy is a refusal for want of room.
@@ -105,7 +105,7 @@ func statusOfCode(code fault.Code) int {
 	return http.StatusInternalServerError
 }
 
-// infoOf is an error as it is told.
+// infoOf is the public form of an error.
 func infoOf(err error) query.ErrorInfo {
 	code := fault.CodeOf(err)
 	if errors.Is(err, client.ErrNotFound) && code == fault.Internal {
@@ -138,8 +138,8 @@ func (c *call) fail(err error) {
 	}
 }
 
-// statusGone is what is counted for a client that went away.
+// statusGone is the status counted for a client that went away.
 const statusGone = 499
 
-// panicked is what a handler that panicked answers.
+// panicked is the answer of a handler that panicked.
 func panicked(v any) error { return fault.New(fault.Internal, "the gateway failed: %s", fmt.Sprint(v)) }

@@ -1,7 +1,7 @@
-// Package gateway answers HTTP: JSON in and out by the published schemas, for who has no NATS.
+// Package gateway answers HTTP: JSON in and out by the published schemas, for clients without NATS.
 //
-// It holds no state that matters: what it says it reads from the streams, and what it is asked it submits through
-// package client as any other client does. schemas/openapi.json describes it.
+// It holds no state that matters: it answers from the streams, and submits jobs through package
+// client as any other client does. schemas/openapi.json describes it.
 package gateway
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Limits bound what requests may take. The zero value of a field means its default.
+// Limits bound the resources of requests. The zero value of a field means its default.
 type Limits struct {
 	Body int64 // bytes of a body, after decompression as well; default 64 MiB
 	// Bodies bounds the bytes of all bodies, and of large responses, that are in memory at one time; default four times Body, and
@@ -74,7 +74,7 @@ type Config struct {
 	Limits  Limits
 	TLS     *tls.Config // of Serve; nil: HTTP without TLS
 	Log     *slog.Logger
-	Metrics prometheus.Registerer // gets those of the gateway, unless it is nil
+	Metrics prometheus.Registerer // gets the gateway's metrics, unless it is nil
 }
 
 // Connection is a connection to NATS and how it is used.
@@ -205,7 +205,7 @@ func (g *Gateway) routes() []route {
 	}
 }
 
-// Handler returns what answers requests.
+// Handler returns the handler of all requests.
 func (g *Gateway) Handler() http.Handler { return http.HandlerFunc(g.serve) }
 
 // healthz says whether the gateway can reach the streams.

@@ -137,7 +137,7 @@ func want[T any](s *service, status int, method, path, body string, headers ...s
 	return v
 }
 
-// refused asks for what is refused with this status and a message that has these words.
+// refused makes a request and expects this status and a message with these words.
 func (s *service) refused(status int, words, method, path, body string, headers ...string) {
 	s.Helper()
 	f := want[Failure](s, status, method, path, body, headers...)
@@ -166,7 +166,7 @@ func TestInferByName(t *testing.T) {
 	if r := a.Results[2].LnRatio; r == nil || !near(math.Exp(*r), wetRain) {
 		t.Errorf("P(rain | wet) as an event: %v, want %v", r, wetRain)
 	}
-	// P(wet, rain | weights): 0.8·0.9·0.1, 0.2·0.2·0.1, 0.8·0.1·0.4, 0.2·0.8·0.4, of which the sum is Z
+	// P(wet, rain | weights): 0.8·0.9·0.1, 0.2·0.2·0.1, 0.8·0.1·0.4, 0.2·0.8·0.4, their sum is Z
 	soft := []float64{0.072, 0.004, 0.032, 0.064}
 	for i, p := range a.Results[3].Joint.P {
 		if !near(p, soft[i]/0.172) {
@@ -262,7 +262,8 @@ func TestModels(t *testing.T) {
 	s.refused(404, "digest", "GET", "/v1/models/"+m.Digest, "")
 }
 
-// TestDeadLetters: what a stage gave up is listed, and only its tenant's key runs it again.
+// TestDeadLetters: a message that a stage gave up is listed, and only its tenant's key runs it
+// again.
 func TestDeadLetters(t *testing.T) {
 	s := start(t, true, keys(t, "a 0123456789abcdef\nb 0123456789abcdeg\n* 0123456789abcdeh\n"))
 	s.key = "0123456789abcdef"
@@ -312,7 +313,7 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// TestWhatIsRefused: nothing of it reaches the workers, of which there are none.
+// TestWhatIsRefused: refused requests do not reach the workers: there are none here.
 func TestWhatIsRefused(t *testing.T) {
 	s := start(t, false, func(c *Config) { c.Limits.Body = 4096; c.Hosts = []string{"gateway.internal"} })
 	infer := func(status int, words, body string, headers ...string) {
@@ -359,7 +360,8 @@ func zipped(t *testing.T, text string) string {
 	return b.String()
 }
 
-// TestKeys: who has no key gets nothing, a tenant's has jobs of its own, and one for reading changes nothing.
+// TestKeys: a caller without a key gets nothing, a tenant's key gives access to its own jobs, and a
+// read-only key changes nothing.
 func TestKeys(t *testing.T) {
 	s := start(t, true, keys(t, "a 0123456789abcdef\nb sha256:"+
 		"f3b1d9e27eb3a3c1ae3cbbd1f7d64f04a1aee0b8d2e0e3a1f0ff3b4e8e8b5d55 # of nothing\nc fedcba9876543210 read-only\n"))

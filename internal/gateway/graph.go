@@ -1,6 +1,6 @@
 package gateway
 
-// Models as graphs: what there is to draw.
+// Models as graphs to draw.
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ type GraphFactor struct {
 	Kind  string `json:"kind"` // dense, cp, symmetric, symmetry_cp
 }
 
-// mostNodes is of how many variables and factors a graph is told.
+// mostNodes is the largest number of variables and factors of a returned graph.
 const mostNodes = 200_000
 
 // kindOf is the form of a factor, as the native format calls it.
@@ -73,7 +73,7 @@ func graphOf(m *factorgraph.Model) (Graph, error) {
 	return g, nil
 }
 
-// JobModel is the model of a job, and what was asked of it.
+// JobModel is the model of a job, and its queries.
 type JobModel struct {
 	Graph
 	ModelDigest string         `json:"model_digest,omitempty"` // of a registered one
@@ -82,7 +82,7 @@ type JobModel struct {
 	DeadlineMS  int64          `json:"deadline_ms,omitempty"`
 }
 
-// JobQuery is what a job asks, by position.
+// JobQuery is a query of a job, by position.
 type JobQuery struct {
 	Hard      []factorgraph.Observation `json:"hard"`
 	Soft      []factorgraph.Likelihood  `json:"soft"`

@@ -1,6 +1,6 @@
 package gateway
 
-// Which jobs there are: what the streams of models and answers hold, by their headers.
+// The list of jobs, from the headers of the streams of models and answers.
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ type JobLine struct {
 	model, answer uint64 // sequences in their streams, 0: gone
 }
 
-// StatusAnswered is that of an answer whose worker did not say its status where lists look.
+// StatusAnswered stands for an answer without a status in its headers, where lists look.
 const StatusAnswered = "answered"
 
 // at is when the job was seen first.
@@ -45,13 +45,13 @@ func (l *JobLine) at() int64 {
 	return l.Answered
 }
 
-// mostListed is how many messages of either stream a list reaches back.
+// mostListed is the number of messages of either stream that a list reaches back.
 const mostListed = 20_000
 
 // freshFor is how long a list is as it was.
 const freshFor = 500 * time.Millisecond
 
-// index has the jobs of the two streams. It reads what is new when it is asked.
+// index has the jobs of the two streams. It reads new messages when it is asked.
 type index struct {
 	bus *bus.Bus
 
@@ -63,7 +63,7 @@ type index struct {
 	sorted  []*JobLine // newest first
 }
 
-// place is how far one stream was read.
+// place is the reading position in one stream.
 type place struct {
 	created time.Time
 	next    uint64 // sequence
@@ -104,7 +104,7 @@ func (x *index) list(ctx context.Context) ([]*JobLine, error) {
 		if job.answer == 0 { // not yet, or not any more: the job was replayed
 			job.Answered, job.Status = 0, StatusPending
 		}
-		one := *job // those of lists that were handed out stay as they are
+		one := *job // lines of lists handed out earlier stay as they are
 		sorted = append(sorted, &one)
 	}
 	slices.SortFunc(sorted, order)
@@ -112,7 +112,7 @@ func (x *index) list(ctx context.Context) ([]*JobLine, error) {
 	return sorted, nil
 }
 
-// order is that of lists: newest first, then by id.
+// order compares lines of lists: newest first, then by id.
 func order(a, b *JobLine) int {
 	if c := cmp.Compare(b.at(), a.at()); c != 0 {
 		return c
@@ -120,7 +120,7 @@ func order(a, b *JobLine) int {
 	return cmp.Compare(a.Job, b.Job)
 }
 
-// read takes what is new in a stream, and drops what is gone.
+// read takes the new messages of a stream, and drops the lost ones.
 func (x *index) read(
 	ctx context.Context, stream string, at *place, sequence func(*JobLine) *uint64, stored func(jetstream.Msg, message.Subject, uint64, int64),
 ) error {
@@ -133,7 +133,7 @@ func (x *index) read(
 		return fault.New(fault.Infrastructure, "jobs: stream %s: %w", stream, err)
 	}
 	state := info.State
-	if !info.Created.Equal(at.created) || state.LastSeq+1 < at.next { // made anew
+	if !info.Created.Equal(at.created) || state.LastSeq+1 < at.next { // recreated
 		*at = place{created: info.Created}
 		for _, job := range x.jobs {
 			*sequence(job) = 0
@@ -233,7 +233,7 @@ type Jobs struct {
 	Jobs   []JobLine      `json:"jobs"`
 	Next   string         `json:"next,omitempty"` // for after; absent at the end
 	Total  int            `json:"total"`          // jobs that were looked for, on all pages
-	States map[string]int `json:"states"`         // how many of them are in which state
+	States map[string]int `json:"states"`         // number of jobs in each state
 }
 
 // Bounds of a page.
@@ -329,7 +329,7 @@ func isLook(job string) bool {
 	return strings.HasPrefix(job[strings.IndexByte(job, '.')+1:], lookPrefix)
 }
 
-// cursor reads what Jobs.Next says; nil for "".
+// cursor parses Jobs.Next; nil for "".
 func cursor(text string) (*JobLine, error) {
 	if text == "" {
 		return nil, nil
@@ -342,5 +342,5 @@ func cursor(text string) (*JobLine, error) {
 	return &JobLine{Job: id, Submitted: at}, nil
 }
 
-// sees reports whether who asks may see a job.
+// sees reports whether the caller may see a job.
 func (c *call) sees(job string) bool { return c.who.Tenant == "" || message.Owner(job) == c.who.Tenant }

@@ -63,7 +63,7 @@ func (g *Gateway) infer(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := g.board.listen(); err != nil { // who asks for it later is told what was said
+	if err := g.board.listen(); err != nil { // progress is kept from now on, for later requests of it
 		return err
 	}
 	job, deadline := request.Job, request.DeadlineMS
@@ -167,7 +167,7 @@ func (c *call) request(ctx context.Context) (named, async bool, request *wire.Re
 	return in.Job != "", in.Async, request, err
 }
 
-// jobOf returns the full id of a job of who asks; one that nobody has for "".
+// jobOf returns the full id of a job of the caller; for "", an id without a job.
 func (c *call) jobOf(id string) (string, error) {
 	if id == "" {
 		id = nuid.Next()

@@ -1,6 +1,6 @@
 package gateway
 
-// One job: its answer, or how far it is.
+// One job: its answer, or its progress.
 
 import (
 	"context"
@@ -20,7 +20,7 @@ type Job struct {
 	Answer
 	Submitted int64      `json:"submitted,omitempty"` // Unix milliseconds; absent where the model is gone
 	Answered  int64      `json:"answered,omitempty"`  // Unix milliseconds
-	Progress  []Progress `json:"progress"`            // what stages said: of work that takes long
+	Progress  []Progress `json:"progress"`            // messages of the stages, about work that takes long
 	Timeline  []Span     `json:"timeline"`
 	// SoFar are results of a job that is not answered, from the tasks that are done: estimates that grow.
 	SoFar []query.Result `json:"so_far,omitempty"`
@@ -97,7 +97,7 @@ func (g *Gateway) cancel(c *call) error {
 	return c.json(http.StatusOK, answerOf(a))
 }
 
-// events sends what is new of a job until its answer, as server-sent events.
+// events sends the news of a job until its answer, as server-sent events.
 func (g *Gateway) events(c *call) error {
 	id, err := c.jobOf(c.r.PathValue("job"))
 	if err != nil {

@@ -192,7 +192,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestPatience: who waits is told where the answer will be.
+// TestPatience: a client that stops waiting learns where the answer will be.
 func TestPatience(t *testing.T) {
 	s := start(t, false, func(c *Config) { c.Limits.Patience = 50 * time.Millisecond })
 	a := want[Answer](s, 504, "POST", "/v1/infer", `{"job": "slow", "model": `+rain+`}`)

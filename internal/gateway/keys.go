@@ -1,6 +1,6 @@
 package gateway
 
-// Who may ask: a file of keys, which is read again when it changes.
+// Authorisation: a file of keys, which is read again when it changes.
 
 import (
 	"crypto/sha256"
@@ -20,7 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Key is what somebody may do.
+// Key is the permission of a caller.
 type Key struct {
 	Tenant   string // whose jobs and models; "": everybody's
 	ReadOnly bool
@@ -36,7 +36,7 @@ const leastKey = 16
 // lookEvery is how often the file is looked at.
 const lookEvery = 2 * time.Second
 
-// Keys are those of a file.
+// Keys are the keys of a file.
 type Keys struct {
 	path string
 	log  *slog.Logger
@@ -47,9 +47,10 @@ type Keys struct {
 	info   os.FileInfo
 }
 
-// OpenKeys reads a file of keys: a line has a tenant, or * for everybody, a key of 16 characters at least or, in its
-// place, sha256: and the hexadecimal digits of its hash, and perhaps read-only. What follows # is a comment. The errors are bad input,
-// name the line and tell no key. A file that changes and cannot be read leaves the keys as they were, and the log is told.
+// OpenKeys reads a file of keys: a line has a tenant, or * for everybody, a key of 16 characters at
+// least or, in its place, sha256: and the hexadecimal digits of its hash, and perhaps read-only.
+// Text after # is a comment. The errors are bad input, name the line and contain no key. A file
+// that changes and cannot be read leaves the keys as they were, and is logged.
 func OpenKeys(path string, log *slog.Logger) (*Keys, error) {
 	k := &Keys{path: path, log: log, looked: time.Now()}
 	if err := k.read(); err != nil {
@@ -160,13 +161,13 @@ func (k *Keys) Of(authorization string) (Key, error) {
 	return *found, nil
 }
 
-// tenants are the clients of those who have keys.
+// tenants are the clients of the tenants with keys.
 type tenants struct {
 	mu  sync.Mutex
 	all map[string]*client.Client
 }
 
-// of returns a client that may do what the tenant may.
+// of returns a client with the permissions of the tenant.
 func (t *tenants) of(c Connection, tenant string) (*client.Client, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TestTooMany: more requests or streams than there may be at one time are refused, and told when to come again.
+// TestTooMany: more requests or streams than there may be at one time are refused, with the time to
+// wait before the next attempt.
 func TestTooMany(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := start(t, false, func(c *Config) {
@@ -282,7 +283,7 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// TestKeysAreReadAgain: those of a file that changed; a file that cannot be read leaves them.
+// TestKeysAreReadAgain: a changed file replaces the keys; a file that cannot be read leaves them.
 func TestKeysAreReadAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	write := func(text string) {

@@ -1,6 +1,6 @@
 package gateway
 
-// Models: what comes with a request, and what is registered.
+// Models: sent with a request, or registered.
 
 import (
 	"bytes"
@@ -18,7 +18,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// modelOf finds the model of a request, writes into the request what travels of it, and returns what its variables are called.
+// modelOf finds the model of a request, writes into the request the parts of it that travel, and
+// returns the names of its variables.
 func (c *call) modelOf(ctx context.Context, in *Infer, request *wire.Request) (*factorgraph.Labels, error) {
 	given := 0
 	for _, has := range []bool{in.Model != nil, in.Text != "", in.ModelName != ""} {
@@ -52,7 +53,7 @@ func (c *call) modelOf(ctx context.Context, in *Infer, request *wire.Request) (*
 	return m.Labels()
 }
 
-// parse reads a model file and checks it. A format of "" is told by the text.
+// parse reads a model file and checks it. For "" the text shows the format.
 func parse(text []byte, format string) (*factorgraph.Model, error) {
 	var as formats.Format
 	if format != "" {
@@ -64,7 +65,7 @@ func parse(text []byte, format string) (*factorgraph.Model, error) {
 	return formats.Read(bytes.NewReader(text), as, "", uai.Limits{})
 }
 
-// Bounds of what is remembered of registered models, which never change.
+// Bounds of the memory of registered models, which never change.
 const (
 	mostKnown  = 256
 	knownBytes = 64 << 20
@@ -92,7 +93,7 @@ func (c *call) registered(ctx context.Context, name string, request *wire.Reques
 	return c.g.known.Add(key, l, labelBytes(m)), nil
 }
 
-// labelBytes is about what labels of a model take.
+// labelBytes estimates the memory of the labels of a model.
 func labelBytes(m *factorgraph.Model) int64 {
 	n := int64(8 * len(m.Domains))
 	for _, name := range m.Names {
@@ -106,7 +107,7 @@ func labelBytes(m *factorgraph.Model) int64 {
 	return n
 }
 
-// fewestDigits is how many digits of a digest name a model at least.
+// fewestDigits is the minimum number of digits of a digest that name a model.
 const fewestDigits = 6
 
 // digestOf returns the digest of a model: by its name, alarm or alarm@3, its digest, or the beginning of that.
@@ -148,7 +149,7 @@ func (c *call) named(ctx context.Context, name string) (string, error) {
 	return v.Digest, err
 }
 
-// models lists the registered models that who asks may name.
+// models lists the registered models that the caller may name.
 func (c *call) models(ctx context.Context) (out []client.RegisteredModel, err error) {
 	all, err := c.g.own.Models(ctx)
 	for _, m := range all {
@@ -178,7 +179,7 @@ func (c *call) fetch(ctx context.Context, owner, digest string) (*factorgraph.Mo
 	return decode(g.Model, g.UAI)
 }
 
-// ownerOf returns whose a model is: who may see everybody's finds each.
+// ownerOf returns the owner of a model: a caller that may see everybody's models finds each.
 func (c *call) ownerOf(ctx context.Context, digest string) (string, error) {
 	if c.who.Tenant != "" {
 		return c.who.Tenant, nil
@@ -208,7 +209,7 @@ func decode(native *wire.Model, text string) (*factorgraph.Model, error) {
 type Model struct {
 	Name    string `json:"name,omitempty"`    // absent: it has none
 	Version int    `json:"version,omitempty"` // of the name, from 1
-	By      string `json:"by,omitempty"`      // who put it under the name, as they said
+	By      string `json:"by,omitempty"`      // the author, as they said
 	Digest  string `json:"digest,omitempty"`
 	Owner   string `json:"owner,omitempty"` // the tenant whose it is; absent: everybody's
 	Bytes   uint64 `json:"bytes,omitempty"` // as it is stored

@@ -1,6 +1,6 @@
 package gateway
 
-// What operators look at: who works, what waits, and what was given up.
+// The view of operators: workers, backlog and dead letters.
 
 import (
 	"context"
@@ -27,19 +27,19 @@ type Status struct {
 	Streams []StreamFill  `json:"streams"`
 }
 
-// Access is what who asks may do.
+// Access is the permission of the caller.
 type Access struct {
 	Keys     bool   `json:"keys"`             // a key was needed
 	Tenant   string `json:"tenant,omitempty"` // whose jobs are seen; absent: everybody's
 	ReadOnly bool   `json:"read_only"`
 }
 
-// StageStatus is what waits before a stage, and whether workers of it are there.
+// StageStatus is the backlog before a stage, and the presence of its workers.
 type StageStatus struct {
 	Stage    string  `json:"stage"`
 	Messages float64 `json:"messages"` // that wait or are in work
 	Flops    float64 `json:"flops"`    // expected, of tasks
-	Seconds  float64 `json:"seconds"`  // of one worker, at what workers measured last
+	Seconds  float64 `json:"seconds"`  // of one worker, at the rate that workers measured last
 	Working  int     `json:"working"`  // messages that are in work
 	Asking   int     `json:"asking"`   // requests of workers that wait for a message: without these and those nobody works
 
@@ -50,7 +50,7 @@ type StageStatus struct {
 	Rate     float64  `json:"rate,omitempty"`
 }
 
-// LaneStatus is what waits in a lane.
+// LaneStatus is the backlog of a lane.
 type LaneStatus struct {
 	Lane    int `json:"lane"`
 	Waiting int `json:"waiting"` // messages of all stages that were not handed out
@@ -65,7 +65,7 @@ type StreamFill struct {
 	Limit  float64 `json:"limit"`
 }
 
-// watcher looks at what waits, when it is asked and not too often.
+// watcher looks at the backlog, when it is asked and not too often.
 type watcher struct {
 	mu     sync.Mutex
 	looked time.Time
@@ -147,7 +147,7 @@ type DeadLetters struct {
 	DeadLetters []DeadLetter `json:"dead_letters"`
 }
 
-// deadLetters lists what was given up.
+// deadLetters lists the messages that were given up.
 func (g *Gateway) deadLetters(c *call) error {
 	all, err := g.own.DeadLetters(c.r.Context())
 	if err != nil {

@@ -34,7 +34,7 @@ func (g *Gateway) page(c *call) error {
 	return c.write(http.StatusOK, b)
 }
 
-// kinds are the content types of the files, whatever the machine's table of types says.
+// kinds are the content types of the files, independent of the machine's table of types.
 var kinds = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",

@@ -1,6 +1,6 @@
 package gateway
 
-// How far jobs are: what their stages said, for those of the last minutes.
+// Progress of jobs: the messages of their stages, for the jobs of the last minutes.
 
 import (
 	"sync"
@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Progress is what a stage said of a job.
+// Progress is the message of a stage about a job.
 type Progress struct {
 	Stage string `json:"stage"`
 	Done  int64  `json:"done"`
@@ -20,7 +20,7 @@ type Progress struct {
 	Time  int64  `json:"time"` // Unix milliseconds
 }
 
-// Bounds of what is remembered.
+// Bounds of the remembered progress.
 const (
 	mostTold     = 4096 // jobs
 	mostProgress = 64   // messages of one job
@@ -30,8 +30,8 @@ const (
 // listensFor is for how long the board listens after somebody asked for a job.
 const listensFor = 10 * time.Minute
 
-// board remembers what stages say of jobs, of those last that said something. It listens while somebody asks for jobs: every job says
-// something, and where there are thousands a second nobody should hear it in vain.
+// board remembers the progress of the jobs last reported on. It listens while somebody asks for
+// jobs: every job reports, and thousands of reports a second should not be received in vain.
 type board struct {
 	nc      *nats.Conn
 	subject string
@@ -40,10 +40,10 @@ type board struct {
 	sub  *nats.Subscription
 	idle *time.Timer
 	jobs map[string][]Progress
-	old  map[string][]Progress // those of before
+	old  map[string][]Progress // the previous generation
 }
 
-// listen hears what stages say from now on.
+// listen receives progress from now on.
 func (b *board) listen() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,7 +75,7 @@ func (b *board) rest() {
 	}
 }
 
-// note remembers what was said. Where too many jobs are remembered, half of them are forgotten.
+// note remembers a report. Where too many jobs are remembered, half of them are forgotten.
 func (b *board) note(p *wire.Progress) {
 	one := Progress{Stage: p.Stage, Done: p.Done, Total: p.Total, Text: p.Text[:min(len(p.Text), mostText)], Time: p.Time}
 	b.mu.Lock()
@@ -98,7 +98,7 @@ func (b *board) note(p *wire.Progress) {
 	b.jobs[p.Job] = said
 }
 
-// of returns what was said of a job.
+// of returns the reports on a job.
 func (b *board) of(job string) []Progress {
 	b.mu.Lock()
 	defer b.mu.Unlock()

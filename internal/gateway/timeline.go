@@ -1,6 +1,6 @@
 package gateway
 
-// Where a job was when: from what its stages left in the streams.
+// The timeline of a job, from the messages of its stages in the streams.
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 type Span struct {
 	Stage string `json:"stage"`
 	Chunk *int   `json:"chunk"`        // of a task, from 0; null for stages that have none
-	Of    int    `json:"of,omitempty"` // how many tasks there are
+	Of    int    `json:"of,omitempty"` // number of tasks
 	// Milliseconds after the job was submitted at which the stage was handed it, and had done its part; null where that is not known
 	// any more.
 	Queued *float64 `json:"queued_ms"`
@@ -31,7 +31,7 @@ type Span struct {
 	Work   float64  `json:"work_ms"` // of the time between
 }
 
-// Bounds of what is read of one job.
+// Bounds of the reading about one job.
 const (
 	mostPartials  = 512
 	partialBytes  = 64 << 20
@@ -60,7 +60,8 @@ type partial struct {
 	stored float64 // milliseconds after the job was submitted
 }
 
-// partials reads what contract-workers have done of a job, in the order of its tasks: of a job with too many none.
+// partials reads the results of contract-workers for a job, in the order of its tasks: none where
+// there are too many.
 func (c *call) partials(ctx context.Context, job *Job) ([]*partial, error) {
 	lane := message.LaneOf(job.Job, job.Tenant)
 	subjects, err := c.g.bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job.Job))
@@ -100,7 +101,7 @@ func (c *call) partials(ctx context.Context, job *Job) ([]*partial, error) {
 	return all, nil
 }
 
-// soFar returns the results of a job that grows from those of its tasks that are done; none where they make no answer yet.
+// soFar returns the results of a job that grows, from its finished tasks; none where these make no answer yet.
 func (c *call) soFar(ctx context.Context, id string, partials []*partial) []query.Result {
 	first := partials[0]
 	var values []btn.UnitValue
@@ -132,7 +133,7 @@ func (c *call) soFar(ctx context.Context, id string, partials []*partial) []quer
 	return slices.DeleteFunc(results, func(r query.Result) bool { return r.Status != query.StatusOK })
 }
 
-// spans returns the timeline of a job from what its tasks and its answer say.
+// spans returns the timeline of a job from its tasks and its answer.
 func spans(job *Job, partials []*partial, model *jetstream.RawStreamMsg) []Span {
 	all := []Span{}
 	timings := map[string]float64{}
