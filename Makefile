@@ -81,8 +81,8 @@ bench-counting: ## the weighted formulas beside their published counts: docs/ben
 	$(GO) build -C lab -o ../bin/ ./cmd/btnlab
 	GOMAXPROCS=1 bin/btnlab bench "$(BTN_DATA)/wcnf" --formulas --cpu $(COUNTTIME) --timeout 10m --memory 8GiB --threads 1 $(BENCHFLAGS) --out docs/benchmarks --name counting
 
-figures: ## the figures and the tables of docs/evaluation.md, and other figures of docs/, anew from the CSV files beside them; nothing is measured
-	$(GO) run -C lab ./cmd/btnlab evaluate all --redraw --out ../docs/evaluation --page ../docs/evaluation.md
+figures: ## the figures and the tables of docs/evaluation/README.md, and other figures of docs/, anew from the CSV files beside them; nothing is measured
+	$(GO) run -C lab ./cmd/btnlab evaluate all --redraw --out ../docs/evaluation --page ../docs/evaluation/README.md
 	$(GO) run -C lab ./cmd/btnlab bench --redraw ../docs/benchmarks/exact.csv
 	$(GO) run -C lab ./cmd/btnlab scale --policy ../deploy/kubernetes/components/keda/scaled.yaml --redraw --out ../docs/benchmarks/autoscale
 

@@ -34,22 +34,23 @@ var helpTexts = kong.Vars{
 	"gateway_rate": "Requests of one key a second, twice as many at once; 0 for any number. Without --keys there is no rate.",
 	"up_gateway": "Address that serves HTTP and the page; 'off' for none. Without it 127.0.0.1:8080, or a free port where that is " +
 		"taken.",
-	"model_put_file": "Model file, in any format of docs/formats.md, told by what it holds and by its name; '-' is standard input, " +
-		".gz is decompressed.",
-	"fit_model": "Model to begin with, in any format of docs/formats.md: a Bayesian network, whose tables are learned; entries of 0 stay 0.",
+	"model_put_file": "Model file, in any format of docs/reference/formats.md, told by what it holds and by its name; '-' is standard " +
+		"input, .gz is decompressed.",
+	"fit_model": "Model to begin with, in any format of docs/reference/formats.md: a Bayesian network, " +
+		"whose tables are learned; entries of 0 stay 0.",
 	"fit_data": "CSV file with a case per row: columns by variable, cells by the value's name, or its position where it has none; " +
 		"an empty one is missing; '-' is standard input, .gz is decompressed.",
 	"fit_output": "File to write the model to, in the format that its ending says, replaced once it is whole; " +
 		"without: standard output, native.",
 	"fit_seed":     "Begin with rows drawn by this seed, in place of the tables that the model has; 0: with those.",
-	"convert_from": "Model file, in any format of docs/formats.md; '-' is standard input, .gz is decompressed.",
+	"convert_from": "Model file, in any format of docs/reference/formats.md; '-' is standard input, .gz is decompressed.",
 	"convert_to": "File to write, in the format that its ending says; one that ends in .gz is compressed, and '-' is " +
 		"standard output, for which --to says the format.",
 	"model_ref": "The model: its digest, or six digits of it at least, or a name, alarm or alarm@3.",
 	"plan_within": "Planning takes about this long at most, half of it for the exact way; what is not priced by " +
 		"then is said.",
 	"request_model": "Model file: BIF, XMLBIF, XDSL, Hugin NET, DSC, UAI, CNF or native JSON, told by what it holds and by its name " +
-		"(docs/formats.md); '-' is standard input, and .gz is decompressed, as of all inputs; or, with --nats, " +
+		"(docs/reference/formats.md); '-' is standard input, and .gz is decompressed, as of all inputs; or, with --nats, " +
 		"what 'btn model put' registered there: its name (alarm, or a version alarm@3), or digest:HEX, six digits at least.",
 	"request_evid": "Evidence: a file, or smoke=yes,xray=abnormal, or 3,-7 of a formula, or a JSON object {\"smoke\": \"yes\", " +
 		"\"xray\": [0.2, 0.8]}, by names, or positions where there are none. A file has one of these, or is in either UAI dialect. " +

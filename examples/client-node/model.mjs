@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { floats } from './wire.mjs'
 
-/** The service says that something cannot be answered; code says why (docs/wire.md). */
+/** The service says that something cannot be answered; code says why (docs/reference/wire.md). */
 export class Fault extends Error {
   constructor({ code, message, stage }, job) {
     super(`${code}: ${message}`)

@@ -1,4 +1,4 @@
-// A client of the pipeline: submit, wait, watch, cancel. It knows subjects, streams and headers; see docs/wire.md.
+// A client of the pipeline: submit, wait, watch, cancel. It knows subjects, streams and headers; see docs/reference/wire.md.
 import { setTimeout as delay } from 'node:timers/promises'
 import { jetstream } from '@nats-io/jetstream'
 import { Objm } from '@nats-io/obj'

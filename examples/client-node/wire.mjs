@@ -1,4 +1,4 @@
-// The bytes of the wire contract, version 1 (docs/wire.md): messages, headers, lanes, and the digest of a request.
+// The bytes of the wire contract, version 1 (docs/reference/wire.md): messages, headers, lanes, and the digest of a request.
 import { createHash } from 'node:crypto'
 import { decode, encode } from '@msgpack/msgpack'
 

@@ -26,8 +26,8 @@ const root = "../../"
 
 // documents are those whose commands are looked at.
 var documents = []string{
-	"README.md", "docs/method.md", "docs/operating.md", "docs/wire.md", "docs/evaluation.md",
-	"docs/formats.md", "examples/README.md",
+	"README.md", "docs/explanation/method.md", "docs/how-to/operating.md", "docs/reference/wire.md", "docs/evaluation/README.md",
+	"docs/reference/formats.md", "examples/README.md",
 }
 
 // Why commands are not run here.

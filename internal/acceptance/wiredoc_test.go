@@ -1,6 +1,6 @@
 package acceptance
 
-// docs/wire.md agrees with pkg/wire and schemas/.
+// docs/reference/wire.md agrees with pkg/wire and schemas/.
 
 import (
 	"encoding/hex"
@@ -20,7 +20,7 @@ import (
 
 func wireDoc(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile("../../docs/wire.md")
+	b, err := os.ReadFile("../../docs/reference/wire.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestWireDocNamesEverything(t *testing.T) {
 	}
 	for _, w := range want {
 		if w != "" && !strings.Contains(doc, "`"+w+"`") {
-			t.Errorf("docs/wire.md does not name `%s`", w)
+			t.Errorf("docs/reference/wire.md does not name `%s`", w)
 		}
 	}
 	result := map[string]bool{"ok": true}
@@ -101,7 +101,7 @@ func TestWireDocNamesEverything(t *testing.T) {
 	answer, _, _ = strings.Cut(answer, "| `code` |")
 	for _, m := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(answer, -1) {
 		if !result[m[1]] {
-			t.Errorf("docs/wire.md names `%s`, which no result has", m[1])
+			t.Errorf("docs/reference/wire.md names `%s`, which no result has", m[1])
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestWireDocDigestOrder(t *testing.T) {
 		want = append(want, name)
 	}
 	if !slices.Equal(listed, want) {
-		t.Errorf("docs/wire.md lists the fields of a query as\n%q, pkg/query has\n%q", listed, want)
+		t.Errorf("docs/reference/wire.md lists the fields of a query as\n%q, pkg/query has\n%q", listed, want)
 	}
 }
 

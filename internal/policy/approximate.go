@@ -7,7 +7,7 @@ package policy
 const (
 	// FirstBond is where the bonds of a sequence begin, MostBond where they end at the latest,
 	// MostRungs how many estimates it has at most.
-	// Chosen. docs/evaluation.md has the errors at bonds 2 to 128.
+	// Chosen. docs/evaluation/README.md has the errors at bonds 2 to 128.
 	FirstBond = 8
 	MostBond  = 1 << 14
 	MostRungs = 64
@@ -177,7 +177,7 @@ const (
 
 // Trust: what the uncertainty of an estimate is taken to be, from how estimates move and how far
 // they are apart.
-// Calibrated, docs/evaluation.md: btnlab evaluate calibration, calibration-of-more,
+// Calibrated, docs/evaluation/README.md: btnlab evaluate calibration, calibration-of-more,
 // calibration-of-constraints.
 const (
 	// Slowest is the least factor by which the next change is taken to be smaller than the last one:

@@ -1,6 +1,6 @@
 package streams
 
-// What rate the room sustains, worked out as docs/operating.md does.
+// What rate the room sustains, worked out as docs/how-to/operating.md does.
 
 import (
 	"context"

@@ -31,14 +31,14 @@ import (
 
 const folder = "../../deploy/kubernetes/"
 
-// overlays are the names of all overlays: "page" is in docs/operating/kubernetes.md, "prometheus" is the production overlay with the other
+// overlays are the names of all overlays: "page" is in docs/how-to/kubernetes.md, "prometheus" is the production overlay with the other
 // way to scale.
 var overlays = []string{"page", "single", "production", "prometheus"}
 
 // written has the text of an overlay that is not in the folder.
 var written = map[string]func(*testing.T) string{
 	"page": func(t *testing.T) string {
-		text, err := os.ReadFile("../../docs/operating/kubernetes.md")
+		text, err := os.ReadFile("../../docs/how-to/kubernetes.md")
 		if err != nil {
 			t.Fatal(err)
 		}

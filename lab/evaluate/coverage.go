@@ -135,7 +135,7 @@ func familySummary(rows []Row) string {
 	return b.String()
 }
 
-// familyTables are those that docs/evaluation.md shows.
+// familyTables are those that docs/evaluation/README.md shows.
 func familyTables(rows []Row) []Table {
 	return []Table{
 		{"coverage", coverageTable(rows, ofAuto, ofMarginals)},

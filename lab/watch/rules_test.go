@@ -23,7 +23,7 @@ import (
 const (
 	rulesFile = "../../deploy/prometheus/rules.yaml"
 	boardFile = "../../deploy/grafana/basetensor.json"
-	runbooks  = "docs/operating/runbooks.md"
+	runbooks  = "docs/how-to/runbooks.md"
 )
 
 // prometheus is what evaluates queries and rules in these tests: the real engine over a store of its own.

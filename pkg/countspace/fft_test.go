@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// The measurement behind docs/decisions/0002-no-fft-in-count-space.md.
+// The measurement behind docs/explanation/decisions/0002-no-fft-in-count-space.md.
 
 // fft transforms a (a power of two long) in place, with roots of the given sign;
 // radix 2, every root from its own angle.

@@ -1,5 +1,5 @@
 // Package formats reads and writes models in every format that this project knows, told by a file's name and by what it
-// holds: one door for commands, services and tools. docs/formats.md says what each format has and what it lacks.
+// holds: one door for commands, services and tools. docs/reference/formats.md says what each format has and what it lacks.
 package formats
 
 import (

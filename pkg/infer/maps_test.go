@@ -1,6 +1,6 @@
 package infer
 
-// Symmetry-CP under the three kinds of maps: what docs/method.md says of it.
+// Symmetry-CP under the three kinds of maps: what docs/explanation/method.md says of it.
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 )
 
 // TestSymmetryCPUnderMaps prints |Δ ln Z| and ρ for 1, 4 and 8 components under identity,
-// orthogonal and bp maps: the table in docs/method.md, by BTN_COMPARE=1 go test ./pkg/infer -run
+// orthogonal and bp maps: the table in docs/explanation/method.md, by BTN_COMPARE=1 go test ./pkg/infer -run
 // TestSymmetryCPUnderMaps -v.
 func TestSymmetryCPUnderMaps(t *testing.T) {
 	if os.Getenv("BTN_COMPARE") == "" {

@@ -1,5 +1,5 @@
 // Package wire holds the messages that clients send and hear, version 1: their types, their bytes,
-// their subjects, and the bounds they are held to. docs/wire.md is the contract, for clients in any
+// their subjects, and the bounds they are held to. docs/reference/wire.md is the contract, for clients in any
 // language; package client does all of it.
 //
 // A message is one msgpack map with string keys. Two keys are common to all: "t", the name of the

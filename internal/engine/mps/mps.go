@@ -1,5 +1,5 @@
 // Package mps contracts an expression approximately:
-// a matrix product state swept over its indices (docs/method.md, truncated legs).
+// a matrix product state swept over its indices (docs/explanation/method.md, truncated legs).
 //
 // The state is the tensor over the frontier: the indices that are not summed yet and adjacent to
 // what was. It is a chain of three-leg tensors, one per index, with bonds of at most χ. For every

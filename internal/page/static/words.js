@@ -4,7 +4,7 @@ export const stages = { 'reparam-worker': 'preparing', 'learn-worker': 'planning
 
 const places = { gateway: 'the gateway', client: 'the program that asked', page: 'this page' }
 
-// errors are what codes of errors mean, and whether asking again helps, as docs/wire.md has it.
+// errors are what codes of errors mean, and whether asking again helps, as docs/reference/wire.md has it.
 export const errors = {
   bad_input: ['wrong input', 'The model, the evidence or the message is wrong: the same request fails again.'],
   unsupported: ['not supported', 'This version does not do what was asked: the same request fails again.'],

@@ -40,7 +40,7 @@ func TestFiguresAreThoseOfTheirNumbers(t *testing.T) {
 		}
 	}
 	evaluation := copied("../../../docs/evaluation", "*.csv")
-	const page = "../../../docs/evaluation.md"
+	const page = "../../../docs/evaluation/README.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

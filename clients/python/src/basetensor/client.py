@@ -101,7 +101,7 @@ class Client:
                    ("alarm", "alarm@3", a digest or its prefix), or a model of pgmpy or pyAgrum.
         evidence:  variable → state's name, position, or a weight per state ([0.8, 0.2] or {"yes": 0.8, "no": 0.2}).
         queries:   dictionaries with the arguments from evidence to conflict, in place of these: many queries of one job.
-        settings:  how to compute, as docs/wire.md lists it.
+        settings:  how to compute, as docs/reference/wire.md lists it.
         deadline:  seconds after which the job ends without an answer.
         progress:  is called with what the service says of the job while it works.
 

@@ -1,6 +1,6 @@
 """Errors with the codes of the service.
 
-Every error that a gateway sends becomes one of these; ``code`` is its code as docs/wire.md lists them.
+Every error that a gateway sends becomes one of these; ``code`` is its code as docs/reference/wire.md lists them.
 """
 
 from __future__ import annotations
