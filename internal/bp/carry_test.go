@@ -13,7 +13,6 @@ import (
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -49,8 +48,8 @@ func TestCarry(t *testing.T) {
 	cut := 0
 	for seed := range uint64(80) {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		m := oracle.RandomModel(rng, oracle.Options{})
-		free, given := under(t, m, oracle.RandomEvidence(rng, m))
+		m := generate.Small(rng, generate.SmallOptions{})
+		free, given := under(t, m, generate.Evidence(rng, m))
 		messages := make([]float64, bp.Entries(free))
 		for a := range messages {
 			messages[a] = rng.ExpFloat64()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -29,10 +30,10 @@ func gauged(
 	rng := rand.New(rand.NewPCG(seed, 3))
 	seen := 0
 	for trial := range 60 {
-		o := oracle.Options{Variables: 3 + rng.IntN(4), Factors: 3 + rng.IntN(4), MinDomain: 1 + rng.IntN(2),
+		o := generate.SmallOptions{Variables: 3 + rng.IntN(4), Factors: 3 + rng.IntN(4), MinDomain: 1 + rng.IntN(2),
 			MaxDomain: 4, MaxArity: 2 + rng.IntN(4),
 			Zeros: float64(trial%3) * 0.03, Constant: trial%4 == 0}
-		m := oracle.RandomModel(rng, o)
+		m := generate.Small(rng, o)
 		state, complete, err := bp.Messages(context.Background(), m, bp.Options{})
 		if err != nil {
 			t.Fatalf("seed %d, trial %d: %v", seed, trial, err)
@@ -192,12 +193,12 @@ func TestLargeFactorsInTheirForm(t *testing.T) {
 			m.Factors[0].Scope = append(m.Factors[0].Scope, i)
 			m.Factors = append(m.Factors, factorgraph.Factor{
 				Scope: []int{i},
-				Table: oracle.RandomTensor(rng, oracle.Dense, dims[i:i+1], oracle.Options{}),
+				Table: generate.Tensor(rng, generate.Dense, dims[i:i+1], generate.SmallOptions{}),
 			})
 			if i > 0 {
 				m.Factors = append(m.Factors, factorgraph.Factor{
 					Scope: []int{i - 1, i},
-					Table: oracle.RandomTensor(rng, oracle.Dense, dims[i-1:i+1], oracle.Options{}),
+					Table: generate.Tensor(rng, generate.Dense, dims[i-1:i+1], generate.SmallOptions{}),
 				})
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/problem"
@@ -40,10 +41,10 @@ func exact(t *testing.T, net *btn.Network) btn.Part {
 func TestExactPart(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 6))
-		m := oracle.RandomModel(rng,
-			oracle.Options{Variables: 7, Factors: 9, MinDomain: 1, MaxDomain: 4, MaxArity: 4,
+		m := generate.Small(rng,
+			generate.SmallOptions{Variables: 7, Factors: 9, MinDomain: 1, MaxDomain: 4, MaxArity: 4,
 				Negative: seed%2 == 0, Zeros: 0.1, Constant: true})
-		ev := oracle.RandomEvidence(rng, m)
+		ev := generate.Evidence(rng, m)
 		positive := oracle.Z(m, ev)
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 			for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
@@ -139,7 +140,7 @@ func TestExactOverBudget(t *testing.T) {
 		for k := range i {
 			m.Factors = append(m.Factors,
 				factorgraph.Factor{Scope: []int{i, k},
-					Table: oracle.RandomTensor(rng, oracle.Dense, []int{20, 20}, oracle.Options{})})
+					Table: generate.Tensor(rng, generate.Dense, []int{20, 20}, generate.SmallOptions{})})
 		}
 	}
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})

@@ -8,7 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/enginetest"
-	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -18,7 +18,7 @@ import (
 // oneSymmetric draws a model of one symmetry-CP factor over all variables,
 // and a factor per variable: its network is its own estimate, a part per term.
 func oneSymmetric(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
-	o := oracle.Options{Negative: signs}
+	o := generate.SmallOptions{Negative: signs}
 	if zeros {
 		o.Zeros = 0.2
 	}
@@ -29,11 +29,11 @@ func oneSymmetric(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 	}
 	m.Factors = append(m.Factors,
 		factorgraph.Factor{Scope: scope,
-			Table: oracle.RandomTensor(rng, oracle.SymmetryCP, m.Domains, o)})
+			Table: generate.Tensor(rng, generate.SymmetryCP, m.Domains, o)})
 	for v, d := range m.Domains {
 		m.Factors = append(m.Factors,
 			factorgraph.Factor{Scope: []int{v},
-				Table: oracle.RandomTensor(rng, oracle.Dense, []int{d}, o)})
+				Table: generate.Tensor(rng, generate.Dense, []int{d}, o)})
 	}
 	return m
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
-	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -36,8 +36,8 @@ func newUniform(n, widest, d, r int, class btn.Class) uniform {
 			legs[k] = first + k
 		}
 		u.net.Links = append(u.net.Links,
-			btn.Link{Legs: legs, T: oracle.RandomTensor(rng, oracle.Dense, dims[:widest],
-				oracle.Options{})})
+			btn.Link{Legs: legs, T: generate.Tensor(rng, generate.Dense, dims[:widest],
+				generate.SmallOptions{})})
 	}
 	size, _ := levels.Size()
 	frame := &btn.Frame{Levels: levels}
@@ -55,7 +55,7 @@ func newUniform(n, widest, d, r int, class btn.Class) uniform {
 			}
 			add(u.e, 1, q)
 		case btn.ClassCP:
-			cp := oracle.RandomTensor(rng, oracle.CP, dims, oracle.Options{}).(*tensor.CP)
+			cp := generate.Tensor(rng, generate.CP, dims, generate.SmallOptions{}).(*tensor.CP)
 			cp.Weights = cp.Weights[:1]
 			for l, v := range cp.Vectors {
 				if v == nil {
@@ -178,7 +178,7 @@ func TestFlopsAreNearWhatIsCounted(t *testing.T) {
 		for l := range legs {
 			legs[l] = l
 		}
-		wide := oracle.RandomTensor(rng, oracle.CP, u.net.Dims[:n/2], oracle.Options{})
+		wide := generate.Tensor(rng, generate.CP, u.net.Dims[:n/2], generate.SmallOptions{})
 		u.net.Links = append(u.net.Links[n/2:], btn.Link{Legs: legs, T: wide})
 		near("wide CP link", u.net, u.e)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -29,8 +30,8 @@ func largeNetwork(n, r int, class btn.Class) (*btn.Network, *btn.Estimate) {
 			legs[k] = first + k
 		}
 		net.Links = append(net.Links,
-			btn.Link{Legs: legs, T: oracle.RandomTensor(rng, oracle.Dense, dims[:len(legs)],
-				oracle.Options{})})
+			btn.Link{Legs: legs, T: generate.Tensor(rng, generate.Dense, dims[:len(legs)],
+				generate.SmallOptions{})})
 		first += len(legs)
 	}
 	e, frame := &btn.Estimate{}, &btn.Frame{Levels: countspace.TwoLevels(dims)}

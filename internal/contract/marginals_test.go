@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
@@ -138,10 +139,10 @@ func absolute(t *tensor.CP) *tensor.CP {
 
 // smallNetwork draws a model whose network has 2 to 6 legs
 // and at most 250 assignments of them, under evidence.
-func smallNetwork(t *testing.T, rng *rand.Rand, o oracle.Options) *btn.Network {
+func smallNetwork(t *testing.T, rng *rand.Rand, o generate.SmallOptions) *btn.Network {
 	t.Helper()
 	for {
-		m := oracle.RandomModel(rng, o)
+		m := generate.Small(rng, o)
 		net, err := reparam.Build(context.Background(), m, reparam.Options{
 			Maps:  []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal}[rng.IntN(2)],
 			Cores: []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}[rng.IntN(2)],
@@ -157,7 +158,7 @@ func smallNetwork(t *testing.T, rng *rand.Rand, o oracle.Options) *btn.Network {
 			continue
 		}
 		if rng.IntN(2) == 0 {
-			if net, err = net.Condition(oracle.RandomEvidence(rng, m)); err != nil {
+			if net, err = net.Condition(generate.Evidence(rng, m)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -214,13 +215,13 @@ func TestMarginalsOfEveryClass(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 31))
-		o := oracle.Options{Variables: 4, Factors: 4, MinDomain: 1, MaxDomain: 3,
+		o := generate.SmallOptions{Variables: 4, Factors: 4, MinDomain: 1, MaxDomain: 3,
 			Zeros:    0.15 * float64(seed%3),
 			Negative: seed%2 == 0, Constant: true}
 		net := smallNetwork(t, rng, o)
-		symmetric := oracle.RandomTensor(rng, oracle.SymmetryCP, net.Dims,
+		symmetric := generate.Tensor(rng, generate.SymmetryCP, net.Dims,
 			signed).(*tensor.SymmetryCP)
-		cp := oracle.RandomTensor(rng, oracle.CP, net.Dims, signed).(*tensor.CP)
+		cp := generate.Tensor(rng, generate.CP, net.Dims, signed).(*tensor.CP)
 		e, frame := symmetryCP(symmetric)
 		tensors := make([]tensor.Tensor, 0, 4)
 		for _, term := range symmetric.Terms {
@@ -293,13 +294,13 @@ func TestExactMarginals(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 32))
-		m := oracle.RandomModel(rng,
-			oracle.Options{Variables: 6, Factors: 8, MinDomain: 1, MaxDomain: 4, MaxArity: 4,
+		m := generate.Small(rng,
+			generate.SmallOptions{Variables: 6, Factors: 8, MinDomain: 1, MaxDomain: 4, MaxArity: 4,
 				Negative: seed%2 == 0,
 				Zeros:    0.1 * float64(seed%4), Constant: true})
 		ev := factorgraph.Evidence{}
 		if seed%3 > 0 {
-			ev = oracle.RandomEvidence(rng, m)
+			ev = generate.Evidence(rng, m)
 		}
 		want := jointWithEvidence(m, ev)
 		probability := oracle.Marginals(m, ev)
@@ -450,21 +451,21 @@ func isingNetwork(t *testing.T, rows, columns, domain int, o reparam.Options) *b
 	for range rows * columns {
 		m.Factors = append(m.Factors,
 			factorgraph.Factor{Scope: []int{len(m.Domains)},
-				Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain}, oracle.Options{})})
+				Table: generate.Tensor(rng, generate.Dense, []int{domain}, generate.SmallOptions{})})
 		m.Domains = append(m.Domains, domain)
 	}
 	for v := range rows * columns {
 		if (v+1)%columns != 0 {
 			m.Factors = append(m.Factors,
 				factorgraph.Factor{Scope: []int{v, v + 1},
-					Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain, domain},
-						oracle.Options{})})
+					Table: generate.Tensor(rng, generate.Dense, []int{domain, domain},
+						generate.SmallOptions{})})
 		}
 		if v+columns < rows*columns {
 			m.Factors = append(m.Factors,
 				factorgraph.Factor{Scope: []int{v, v + columns},
-					Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain, domain},
-						oracle.Options{})})
+					Table: generate.Tensor(rng, generate.Dense, []int{domain, domain},
+						generate.SmallOptions{})})
 		}
 	}
 	net, err := reparam.Build(context.Background(), m, o)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -21,7 +22,7 @@ const tolerance = 1e-12
 
 // randomLinks deals legs, shuffled,
 // to links of 1 to widest legs of random forms, and adds one link without legs.
-func randomLinks(rng *rand.Rand, dims []int, widest int, o oracle.Options) []btn.Link {
+func randomLinks(rng *rand.Rand, dims []int, widest int, o generate.SmallOptions) []btn.Link {
 	legs := rng.Perm(len(dims))
 	links := []btn.Link{{Legs: nil,
 		T: &tensor.CP{Shape: []int{}, Weights: []float64{0.5, 0.75}, Vectors: [][]float64{}}}}
@@ -31,9 +32,9 @@ func randomLinks(rng *rand.Rand, dims []int, widest int, o oracle.Options) []btn
 		for k, l := range legs[:n] {
 			shape[k] = dims[l]
 		}
-		kind := oracle.AllKinds[rng.IntN(len(oracle.AllKinds))]
+		kind := generate.AllKinds[rng.IntN(len(generate.AllKinds))]
 		links = append(links,
-			btn.Link{Legs: legs[:n:n], T: oracle.RandomTensor(rng, kind, shape, o)})
+			btn.Link{Legs: legs[:n:n], T: generate.Tensor(rng, kind, shape, o)})
 		legs = legs[n:]
 	}
 	return links

@@ -10,7 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/descent"
-	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/truth"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -165,7 +165,7 @@ func TestRelaxedMAP(t *testing.T) {
 		m := &factorgraph.Model{Domains: slices.Repeat([]int{2}, n+1)}
 		for v := range n {
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v, n},
-				Table: oracle.RandomTensor(rng, oracle.Dense, []int{2, 2}, oracle.Options{})})
+				Table: generate.Tensor(rng, generate.Dense, []int{2, 2}, generate.SmallOptions{})})
 		}
 		set := []int{0, 1, 2, 3, 4, 5}
 		weights := truth.Weights(m)

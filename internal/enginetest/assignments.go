@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -46,7 +47,7 @@ func assignments(t *testing.T, e Engine) {
 	const draws = 2000
 	e.each(t, 83, func(rng *rand.Rand, what string) error {
 		m := e.draw(rng, false, true)
-		p := New(t, m, oracle.RandomEvidence(rng, m), reparam.Options{}, rng.Uint64())
+		p := New(t, m, generate.Evidence(rng, m), reparam.Options{}, rng.Uint64())
 		w := Want{Sliced: rng.IntN(2) == 0}
 		got, err := e.Assign(context.Background(), p, draws, w)
 		if err != nil {

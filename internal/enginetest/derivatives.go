@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -19,13 +20,13 @@ func derivatives(t *testing.T, e Engine) {
 	}
 	asked, zeros := 0, 0
 	e.each(t, 84, func(rng *rand.Rand, what string) error {
-		m := oracle.RandomModel(rng, oracle.Options{
+		m := generate.Small(rng, generate.SmallOptions{
 			Variables: 2 + rng.IntN(4), Factors: 1 + rng.IntN(5), MaxDomain: 3, MaxArity: 3, MaxStates: 1 << 6,
-			Kinds: []oracle.Kind{oracle.Dense}, Constant: rng.IntN(2) == 0, Negative: rng.IntN(4) == 0, Zeros: 0.2,
+			Kinds: []generate.Kind{generate.Dense}, Constant: rng.IntN(2) == 0, Negative: rng.IntN(4) == 0, Zeros: 0.2,
 		})
 		var ev factorgraph.Evidence
 		if rng.IntN(2) == 0 {
-			ev = oracle.RandomEvidence(rng, m)
+			ev = generate.Evidence(rng, m)
 		}
 		p := New(t, m, ev, reparam.Options{}, rng.Uint64())
 		got, err := e.Differentiate(context.Background(), p, Want{Sliced: rng.IntN(2) == 0})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -86,14 +87,14 @@ func (e Engine) draw(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 	if e.Draw != nil {
 		return e.Draw(rng, signs, zeros)
 	}
-	o := oracle.Options{
+	o := generate.SmallOptions{
 		Variables: 2 + rng.IntN(7), Factors: 1 + rng.IntN(12), MinDomain: 1 + rng.IntN(2), MaxDomain: 4, MaxArity: 4, MaxStates: 1 << 9,
 		Constant: rng.IntN(2) == 0, Negative: signs,
 	}
 	if zeros {
 		o.Zeros = 0.3
 	}
-	return oracle.RandomModel(rng, o)
+	return generate.Small(rng, o)
 }
 
 // options draws what a network is made with.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -102,7 +103,7 @@ func (e Engine) random(t *testing.T, seed uint64, signs, zeros bool, want func(r
 		m := e.draw(rng, signs, zeros)
 		ev := factorgraph.Evidence{}
 		if rng.IntN(2) == 0 {
-			ev = oracle.RandomEvidence(rng, m)
+			ev = generate.Evidence(rng, m)
 		}
 		p := New(t, m, ev, options(rng), rng.Uint64())
 		w := want(rng, m)
@@ -193,7 +194,7 @@ func expressions(t *testing.T, e Engine) {
 func maps(t *testing.T, e Engine) {
 	e.each(t, 7, func(rng *rand.Rand, what string) error {
 		m := e.draw(rng, false, false)
-		ev := oracle.RandomEvidence(rng, m)
+		ev := generate.Evidence(rng, m)
 		cores := []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}[rng.IntN(2)]
 		var z [2]scaled.Number
 		for k, kind := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/exact"
-	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -21,13 +21,13 @@ import (
 func network(t *testing.T, seed uint64) (*factorgraph.Model, factorgraph.Evidence, *btn.Network) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 21))
-	m := oracle.RandomModel(rng, oracle.Options{
+	m := generate.Small(rng, generate.SmallOptions{
 		Variables: 5 + rng.IntN(6), Factors: 6 + rng.IntN(24), MinDomain: 1 +
 			rng.IntN(2), MaxDomain: 2 + rng.IntN(2),
 		MaxArity: 2 + rng.IntN(3), MaxStates: 1 << 10, Constant: rng.IntN(4) == 0,
 		Zeros: 0.1 * float64(rng.IntN(3)),
 	})
-	evidence := oracle.RandomEvidence(rng, m)
+	evidence := generate.Evidence(rng, m)
 	choice := []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}[rng.IntN(2)]
 	net, err := reparam.Build(context.Background(), m, reparam.Options{Cores: choice})
 	if err != nil {

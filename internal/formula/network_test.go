@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -75,7 +76,7 @@ func TestFormulasOfRandomNetworks(t *testing.T) {
 	refused, signed := 0, 0
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		m := oracle.RandomModel(rng, oracle.Options{
+		m := generate.Small(rng, generate.SmallOptions{
 			Variables: 5, Factors: 5, MaxDomain: 4, MaxArity: 5, MaxStates: 256, Zeros: []float64{0, 0.3, 0.7}[rng.IntN(3)],
 			Negative: rng.IntN(6) == 0, Constant: rng.IntN(2) == 0,
 		})
@@ -92,7 +93,7 @@ func TestFormulasOfRandomNetworks(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		compare(t, m, net, f, oracle.RandomEvidence(rng, m))
+		compare(t, m, net, f, generate.Evidence(rng, m))
 	}
 	if refused == 0 || refused == signed {
 		t.Errorf("%d of %d models with numbers below 0 were refused", refused, signed)
@@ -186,7 +187,7 @@ func TestFormulasOfLogicalFactors(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				compare(t, m, net, f, oracle.RandomEvidence(rng, m))
+				compare(t, m, net, f, generate.Evidence(rng, m))
 			})
 		}
 	}
@@ -209,7 +210,7 @@ func TestNoisyMaxOfManyValues(t *testing.T) {
 		if len(f.Functional) > 0 {
 			chains++
 		}
-		compare(t, m, net, f, oracle.RandomEvidence(rng, m))
+		compare(t, m, net, f, generate.Evidence(rng, m))
 	}
 	if chains < 10 {
 		t.Errorf("%d of 20 are chains", chains)
@@ -349,7 +350,7 @@ func TestNetworksThatAreNoFormulas(t *testing.T) {
 // TestConditionFixesLiterals: a formula is the sum of those conditioned on the values of a variable.
 func TestConditionFixesLiterals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 7))
-	m := oracle.RandomModel(rng, oracle.Options{Zeros: 0.1})
+	m := generate.Small(rng, generate.SmallOptions{Zeros: 0.1})
 	f, err := FromNetwork(context.Background(), network(t, m, ""), 0)
 	if err != nil {
 		t.Fatal(err)

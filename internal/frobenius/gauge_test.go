@@ -8,19 +8,19 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/reparam"
 )
 
 // TestGaugeHasTwoLevels: in the gauge of belief propagation symmetric parts tell value 0 from the
 // rest, for all domains.
 func TestGaugeHasTwoLevels(t *testing.T) {
-	m := oracle.RandomModel(rand.New(rand.NewPCG(1, 7)), oracle.Options{
+	m := generate.Small(rand.New(rand.NewPCG(1, 7)), generate.SmallOptions{
 		MinDomain: 3,
 		MaxDomain: 3,
 		Variables: 4,
 		Factors:   3,
-		Kinds:     []oracle.Kind{oracle.Dense},
+		Kinds:     []generate.Kind{generate.Dense},
 	})
 	for maps, want := range map[btn.MapKind]int{btn.MapIdentity: 3, btn.MapBP: 2} {
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
@@ -43,11 +43,11 @@ func TestGaugeHasTwoLevels(t *testing.T) {
 
 // TestGaugeWarnings: messages that have not converged are said to, converged ones are not.
 func TestGaugeWarnings(t *testing.T) {
-	m := oracle.RandomModel(rand.New(rand.NewPCG(2, 7)), oracle.Options{
+	m := generate.Small(rand.New(rand.NewPCG(2, 7)), generate.SmallOptions{
 		Variables: 4,
 		Factors:   8,
 		MinDomain: 2,
-		Kinds:     []oracle.Kind{oracle.Dense},
+		Kinds:     []generate.Kind{generate.Dense},
 	})
 	for _, c := range []struct {
 		updates int64

@@ -5,6 +5,7 @@ package generate
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 
@@ -55,30 +56,22 @@ func Parity(o ParityOptions) (*factorgraph.Model, error) {
 
 	rng.Shuffle(len(stubs), func(i, j int) { stubs[i], stubs[j] = stubs[j], stubs[i] })
 	checks := len(stubs) / o.Width
-	m := &factorgraph.Model{Domains: repeat(2, n)}
-	t := newTables(n+checks, 2*n+checks<<o.Width, n+len(stubs))
+	b := room(repeat(2, n), n+checks, 2*n+checks<<o.Width, n+len(stubs))
 	for i := range n {
-		t.add([]int{2}, i)
 		if rng.Float64() < o.Noise {
-			t.numbers(o.Noise, 1-o.Noise)
+			b.add([]int{i}, o.Noise, 1-o.Noise)
 		} else {
-			t.numbers(1-o.Noise, o.Noise)
+			b.add([]int{i}, 1-o.Noise, o.Noise)
 		}
 	}
 
 	for c := range checks {
 		scope := odd(stubs[c*o.Width : (c+1)*o.Width])
-		if len(scope) == 0 {
-			continue
-		}
-		t.add(repeat(2, len(scope)), scope...)
-		for x := range 1 << len(scope) {
-			t.numbers(float64(1 - ones(x)%2))
+		if len(scope) > 0 {
+			b.constrain(scope, func(x uint) bool { return bits.OnesCount(x)%2 == 0 })
 		}
 	}
-
-	m.Factors = t.factors
-	return m, nil
+	return b.model(), nil
 }
 
 // odd returns what is in a list an odd number of times, in increasing order.
@@ -99,13 +92,6 @@ func odd(list []int) []int {
 	return out
 }
 
-func ones(x int) (n int) {
-	for ; x > 0; x &= x - 1 {
-		n++
-	}
-	return n
-}
-
 // Colouring returns the uniform distribution over proper colourings of a random graph of n vertices
 // and so many different edges: a factor per edge, 0 for equal colours and else 1. Z is the number of
 // colourings; it may be 0.
@@ -117,27 +103,11 @@ func Colouring(n, edges, colours int, seed uint64) (*factorgraph.Model, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x636f))
 	all := without(n, nil)
 	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	shape := []int{colours, colours}
-	m := &factorgraph.Model{Domains: repeat(colours, n)}
-	t := newTables(edges, edges*colours*colours, 2*edges)
+	b := room(repeat(colours, n), edges, edges*colours*colours, 2*edges)
 	for _, e := range all[:edges] {
-		t.add(shape, e[0], e[1])
-		for x := range colours {
-			for y := range colours {
-				t.numbers(indicator(x != y))
-			}
-		}
+		b.different(e[0], e[1])
 	}
-
-	m.Factors = t.factors
-	return m, nil
-}
-
-func indicator(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
+	return b.model(), nil
 }
 
 // ConstraintOptions describe a random constraint satisfaction problem.
@@ -180,28 +150,22 @@ func Constraints(o ConstraintOptions) (*factorgraph.Model, error) {
 		planted[i] = rng.IntN(o.Domain)
 	}
 	zeros := max(1, int(o.Forbidden*size))
-	shape := repeat(o.Domain, o.Arity)
-	m := &factorgraph.Model{Domains: repeat(o.Domain, o.Variables)}
-	t := newTables(o.Constraints, o.Constraints*int(size), o.Constraints*o.Arity)
+	b := room(repeat(o.Domain, o.Variables), o.Constraints, o.Constraints*int(size), o.Constraints*o.Arity)
 	for range o.Constraints {
 		scope := distinct(rng, o.Variables, o.Arity)
 		kept := 0
 		for _, v := range scope {
 			kept = kept*o.Domain + planted[v]
 		}
-		t.add(shape, scope...)
-		t.random(rng, o.Strength)
-		data := t.data[len(t.data)-int(size):]
+		entries := b.random(rng, o.Strength, scope...)
 		for _, x := range distinct(rng, int(size)-1, min(zeros, int(size)-1)) {
 			if x >= kept {
 				x++
 			}
-			data[x] = 0
+			entries[x] = 0
 		}
 	}
-
-	m.Factors = t.factors
-	return m, nil
+	return b.model(), nil
 }
 
 // distinct draws k different numbers below n, in increasing order.
@@ -226,17 +190,12 @@ func Frustrated(rows, cols int, coupling float64, seed uint64) (*factorgraph.Mod
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x6561))
 	n := rows * cols
-	m, t := &factorgraph.Model{Domains: repeat(2, n)}, newTables(2*n, 8*n, 4*n)
+	b, j := room(repeat(2, n), 2*n, 8*n, 4*n), sign(rng, coupling)
 	for i := range n {
 		r, c := i/cols, i%cols
-		for _, j := range []int{r*cols + (c+1)%cols, (r+1)%rows*cols + c} {
-			x := coupling * float64(1-2*rng.IntN(2))
-			t.add([]int{2, 2}, min(i, j), max(i, j))
-			same, other := math.Exp(x), math.Exp(-x)
-			t.numbers(same, other, other, same)
+		for _, k := range []int{r*cols + (c+1)%cols, (r+1)%rows*cols + c} {
+			b.couple(min(i, k), max(i, k), j())
 		}
 	}
-
-	m.Factors = t.factors
-	return m, nil
+	return b.model(), nil
 }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // Ising describes the couplings of P(x) ∝ exp(Σ_ij J_ij x_i x_j + Σ_i h_i x_i), x = ±1, value 0
@@ -24,11 +23,9 @@ type Ising struct {
 }
 
 const (
-	field       = 0.1 // h ~ U(−field, field)
 	maxCoupling = 500 // exp(±J) stays in the range of float64
 	maxSpins    = 1_000_000
 	maxEdges    = 10_000_000
-	maxEntries  = 100_000_000 // of all tables of a model
 )
 
 // Grid returns the Ising model on a rows × cols grid with open boundary; variable r·cols + c is at
@@ -67,13 +64,18 @@ func Bipartite(a, b int, o Ising) (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: a bipartite graph of %d + %d variables, 1 + 1 to %d edges are possible",
 			ErrOptions, a, b, maxEdges)
 	}
+	return ising(a+b, halves(a, b), o)
+}
+
+// halves are the edges of the complete bipartite graph of a + b variables.
+func halves(a, b int) [][2]int {
 	edges := make([][2]int, 0, a*b)
 	for i := range a {
 		for j := range b {
 			edges = append(edges, [2]int{i, a + j})
 		}
 	}
-	return ising(a+b, edges, o)
+	return edges
 }
 
 // RandomRegular returns the Ising model on a random simple graph in which every variable has the
@@ -93,35 +95,19 @@ func ising(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: Δ = %v, 0 to %v are possible", ErrOptions, o.Delta, float64(maxCoupling))
 	}
 	if o.Domain != 0 {
-		return pairs(n, edges, o)
+		return tables(n, edges, o)
 	}
-
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6973))
-	m, t := &factorgraph.Model{Domains: repeat(2, n)}, newTables(n+len(edges), 2*n+4*len(edges),
-		n+2*len(edges))
-	one, two := []int{2}, []int{2, 2}
-	for i := range n {
-		h := field * (2*rng.Float64() - 1)
-		t.add(one, i)
-		t.numbers(math.Exp(-h), math.Exp(h))
+	coupling := between(rng, o.Delta)
+	if o.Attractive {
+		mixed := coupling
+		coupling = func() float64 { return math.Abs(mixed()) }
 	}
-
-	for _, e := range edges {
-		coupling := o.Delta * (2*rng.Float64() - 1)
-		if o.Attractive {
-			coupling = math.Abs(coupling)
-		}
-		same, other := math.Exp(coupling), math.Exp(-coupling)
-		t.add(two, e[0], e[1])
-		t.numbers(same, other, other, same)
-	}
-
-	m.Factors = t.factors
-	return m, nil
+	return pairs(n, edges, between(rng, weak), coupling), nil
 }
 
-// pairs draws an entry of its own for every value and every pair of values.
-func pairs(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
+// tables draws an entry of its own for every value and every pair of values.
+func tables(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 	d := o.Domain
 	if d < 2 || d > maxDim || o.Attractive {
 		return nil, fmt.Errorf("%w: domain %d, attractive %v: 0, or 2 to %d and not attractive",
@@ -133,24 +119,12 @@ func pairs(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: tables of %d entries, at most %d", ErrOptions, entries, maxEntries)
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0x7074))
-	m, t := &factorgraph.Model{Domains: repeat(d, n)}, newTables(n+len(edges), entries, n+2*len(edges))
-	one, two := []int{d}, []int{d, d}
+	b := room(repeat(d, n), n+len(edges), entries, n+2*len(edges))
 	for i := range n {
-		t.add(one, i)
-		t.random(rng, field)
+		b.random(rng, weak, i)
 	}
-
 	for _, e := range edges {
-		t.add(two, e[0], e[1])
-		t.random(rng, o.Delta)
+		b.random(rng, o.Delta, e[0], e[1])
 	}
-
-	m.Factors = t.factors
-	return m, nil
-}
-
-// pairTable returns exp(J x y).
-func pairTable(coupling float64) *tensor.Dense {
-	same, other := math.Exp(coupling), math.Exp(-coupling)
-	return &tensor.Dense{Shape: []int{2, 2}, Data: []float64{same, other, other, same}}
+	return b.model(), nil
 }

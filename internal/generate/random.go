@@ -82,31 +82,25 @@ func Random(o RandomOptions) (*factorgraph.Model, error) {
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0x7266))
-	m := &factorgraph.Model{Domains: make([]int, o.Variables)}
-	for i := range m.Domains {
-		m.Domains[i] = o.MinDomain + rng.IntN(o.MaxDomain-o.MinDomain+1)
+	domains := make([]int, o.Variables)
+	for i := range domains {
+		domains[i] = o.MinDomain + rng.IntN(o.MaxDomain-o.MinDomain+1)
 	}
 
 	scopes, entries := dealt(rng, o), 0
-	shapes := make([]int, 0, len(scopes))
 	for at := 0; at < len(scopes); at += o.Arity {
 		size := 1
 		for _, v := range scopes[at : at+o.Arity] {
-			shapes = append(shapes, m.Domains[v])
-			size *= m.Domains[v]
+			size *= domains[v]
 		}
 		entries += size
 	}
 
-	t := newTables(len(scopes)/o.Arity, entries, len(scopes))
+	b := room(domains, len(scopes)/o.Arity, entries, len(scopes))
 	for at := 0; at < len(scopes); at += o.Arity {
-		end := at + o.Arity
-		t.add(shapes[at:end:end], scopes[at:end]...)
-		t.random(rng, o.Strength)
+		b.random(rng, o.Strength, scopes[at:at+o.Arity]...)
 	}
-
-	m.Factors = t.factors
-	return m, nil
+	return b.model(), nil
 }
 
 // dealt returns the scopes of all factors, one after the other.

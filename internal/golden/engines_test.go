@@ -25,7 +25,6 @@ import (
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/internal/truncated"
@@ -38,10 +37,10 @@ import (
 // takes by itself.
 func engineNetworks(ctx context.Context) map[string]*btn.Network {
 	grid := must(generate.Grid(9, 9, generate.Ising{Delta: 1, Seed: 21}))
-	random := func(seed uint64, o oracle.Options) *factorgraph.Model {
-		return oracle.RandomModel(rand.New(rand.NewPCG(seed, 11)), o)
+	random := func(seed uint64, o generate.SmallOptions) *factorgraph.Model {
+		return generate.Small(rand.New(rand.NewPCG(seed, 11)), o)
 	}
-	mixed := random(22, oracle.Options{Variables: 12, Factors: 20, MaxDomain: 4, MaxArity: 4, MaxStates: 1 << 18})
+	mixed := random(22, generate.SmallOptions{Variables: 12, Factors: 20, MaxDomain: 4, MaxArity: 4, MaxStates: 1 << 18})
 	regular := must(generate.RandomRegular(40, 3, generate.Ising{Delta: 0.7, Seed: 24, Domain: 3}))
 	given := func(factor int) (maps []reparam.GivenMap) {
 		for _, variable := range mixed.Factors[factor].Scope {
@@ -67,13 +66,13 @@ func engineNetworks(ctx context.Context) map[string]*btn.Network {
 		"mixed":        build(mixed, reparam.Options{}),
 		"mixed-given":  build(mixed, reparam.Options{Maps: btn.MapGiven, Given: given}),
 		"mixed-turned": build(mixed, reparam.Options{Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables}),
-		"signed": build(random(25, oracle.Options{
+		"signed": build(random(25, generate.SmallOptions{
 			Variables: 10,
 			Factors:   14,
 			Negative:  true,
 			MaxStates: 1 << 12,
 		}), reparam.Options{}),
-		"zeros": build(random(26, oracle.Options{
+		"zeros": build(random(26, generate.SmallOptions{
 			Variables: 12,
 			Factors:   16,
 			Zeros:     0.03,

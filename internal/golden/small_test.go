@@ -5,7 +5,6 @@ package golden
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -16,12 +15,14 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/truth"
+	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/modeljson"
 	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // must ends the tests where a model cannot be made.
@@ -35,19 +36,19 @@ func must[T any](x T, err error) T {
 // smallModels are the same in every run: seeds are fixed. Their digests are goldens too, so that a
 // generator that draws something else is told from an answer that changed.
 func smallModels() map[string]*factorgraph.Model {
-	random := func(seed uint64, o oracle.Options) *factorgraph.Model {
-		return oracle.RandomModel(rand.New(rand.NewPCG(seed, 11)), o)
+	random := func(seed uint64, o generate.SmallOptions) *factorgraph.Model {
+		return generate.Small(rand.New(rand.NewPCG(seed, 11)), o)
 	}
-	kinds := func(k ...oracle.Kind) oracle.Options {
-		return oracle.Options{Variables: 8, Factors: 10, MaxArity: 4, MaxStates: 1 << 11, Constant: true, Kinds: k}
+	kinds := func(k ...generate.Kind) generate.SmallOptions {
+		return generate.SmallOptions{Variables: 8, Factors: 10, MaxArity: 4, MaxStates: 1 << 11, Constant: true, Kinds: k}
 	}
 	ising := generate.Ising{Delta: 1, Seed: 3}
 	models := map[string]*factorgraph.Model{
-		"dense":       random(1, kinds(oracle.Dense)),
-		"cp":          random(2, kinds(oracle.CP)),
-		"symmetric":   random(3, kinds(oracle.Symmetric)),
-		"symmetry-cp": random(4, kinds(oracle.SymmetryCP)),
-		"mixed": random(5, oracle.Options{
+		"dense":       random(1, kinds(generate.Dense)),
+		"cp":          random(2, kinds(generate.CP)),
+		"symmetric":   random(3, kinds(generate.Symmetric)),
+		"symmetry-cp": random(4, kinds(generate.SymmetryCP)),
+		"mixed": random(5, generate.SmallOptions{
 			Variables: 9,
 			Factors:   14,
 			MinDomain: 1,
@@ -55,9 +56,9 @@ func smallModels() map[string]*factorgraph.Model {
 			MaxArity:  4,
 			MaxStates: 1 << 11,
 		}),
-		"zeros":         random(6, oracle.Options{Variables: 8, Factors: 12, Zeros: 0.15, MaxStates: 1 << 10}),
-		"contradictory": random(7, oracle.Options{Variables: 6, Factors: 14, Zeros: 0.6, MaxStates: 1 << 9}),
-		"signed":        random(8, oracle.Options{Variables: 7, Factors: 9, Negative: true, MaxStates: 1 << 9}),
+		"zeros":         random(6, generate.SmallOptions{Variables: 8, Factors: 12, Zeros: 0.15, MaxStates: 1 << 10}),
+		"contradictory": random(7, generate.SmallOptions{Variables: 6, Factors: 14, Zeros: 0.6, MaxStates: 1 << 9}),
+		"signed":        random(8, generate.SmallOptions{Variables: 7, Factors: 9, Negative: true, MaxStates: 1 << 9}),
 		"grid":          must(generate.Grid(4, 5, ising)),
 		"complete":      must(generate.Complete(8, ising)),
 		"regular":       must(generate.RandomRegular(14, 3, ising)),
@@ -70,24 +71,76 @@ func smallModels() map[string]*factorgraph.Model {
 		})),
 		"colouring":   must(generate.Colouring(8, 14, 3, 7)),
 		"parity":      must(generate.Parity(generate.ParityOptions{Variables: 12, Seed: 8})),
-		"curie-weiss": must(generate.CurieWeiss(context.Background(), 8, 0.1, 2, 9)).Model,
+		"curie-weiss": must(generate.CurieWeiss(8, 0.1, 2, 9)),
 		"noisy-or":    noisyOr(),
 		"apart":       apart(),
 	}
-	for _, core := range []generate.Core{generate.CoreCP, generate.CoreSymmetric, generate.CoreSymmetryCP} {
-		p := must(generate.Tractable(context.Background(), generate.Options{
-			Core:   core,
-			Legs:   8,
-			Dim:    2,
-			MaxDim: 3,
-			Seed:   10,
-		}))
-		models["planted-"+string(core)] = p.Model
+	for _, core := range []string{"cp", "symmetric", "symmetry-cp"} {
+		models["planted-"+core] = planted(core)
 	}
 	for _, i := range []uint64{11, 21, 23, 29, 51} {
-		models[fmt.Sprintf("wild-%d", i)] = truth.Draw(truth.Wild, 5, i).Model
+		models[fmt.Sprintf("wild-%d", i)] = truth.Draw(generate.Wild, 5, i).Model
 	}
 	return models
+}
+
+// planted is a core of a tractable form over eight variables of two or three values, and tables that divide them.
+func planted(core string) *factorgraph.Model {
+	rng := rand.New(rand.NewPCG(10, 0x6274))
+	numbers := func(n int) []float64 {
+		list := make([]float64, n)
+		for i := range list {
+			list[i] = 0.5 + rng.Float64()
+		}
+		return list
+	}
+	m, all := &factorgraph.Model{}, []int{0, 1, 2, 3, 4, 5, 6, 7}
+	for range all {
+		m.Domains = append(m.Domains, 2+rng.IntN(2))
+	}
+	levels := countspace.TwoLevels(m.Domains)
+	walk := func() scaled.Vector {
+		v, ln := scaled.NewVector(len(all)+1), 0.0
+		for i := range v.Mant {
+			v.Set(i, scaled.FromLog(ln))
+			ln += rng.Float64() - 0.5
+		}
+		return v
+	}
+	vectors := func(rank int) (list [][]float64) {
+		for _, d := range m.Domains {
+			list = append(list, numbers(rank*d))
+		}
+		return list
+	}
+	var table tensor.Tensor
+	switch core {
+	case "cp":
+		weights := numbers(3)
+		table = &tensor.CP{Shape: m.Domains, Weights: weights, Vectors: vectors(3)}
+	case "symmetric":
+		table = &tensor.Symmetric{Shape: m.Domains, Levels: levels, Values: walk()}
+	default:
+		t := &tensor.SymmetryCP{Shape: m.Domains, Levels: levels}
+		for range 3 {
+			term := tensor.SymmetryRankOne{S: walk(), Alpha: numbers(1)[0]}
+			term.R = vectors(1)
+			t.Terms = append(t.Terms, term)
+		}
+		table = t
+	}
+	m.Factors = append(m.Factors, factorgraph.Factor{Scope: all, Table: table})
+	for rest := rng.Perm(len(all)); len(rest) > 0; {
+		n := min(1+rng.IntN(3), len(rest))
+		var shape []int
+		size := 1
+		for _, v := range rest[:n] {
+			shape, size = append(shape, m.Domains[v]), size*m.Domains[v]
+		}
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: rest[:n:n], Table: must(factorgraph.Table(shape, numbers(size)))})
+		rest = rest[n:]
+	}
+	return m
 }
 
 // noisyOr is diseases and findings with many causes.

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/enginetest"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/problem"
@@ -24,7 +25,7 @@ import (
 
 // models draws models of all forms, with many zeros.
 func model(rng *rand.Rand) *factorgraph.Model {
-	return oracle.RandomModel(rng, oracle.Options{
+	return generate.Small(rng, generate.SmallOptions{
 		Variables: 1 + rng.IntN(7), Factors: rng.IntN(8), MaxDomain: 3, MaxArity: 4, MaxStates: 1 << 8,
 		Zeros: []float64{0, 0.3, 0.6}[rng.IntN(3)], Constant: rng.IntN(2) == 0,
 	})
@@ -37,7 +38,7 @@ func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 30))
 		m := model(rng)
-		ev := oracle.RandomEvidence(rng, m)
+		ev := generate.Evidence(rng, m)
 		p := enginetest.New(t, m, ev, reparam.Options{}, seed)
 		given := rng.IntN(2) == 0
 		net := p.Base

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
@@ -30,9 +31,9 @@ func paper() *factorgraph.Model {
 	rng := rand.New(rand.NewPCG(9, 9))
 	return &factorgraph.Model{Domains: []int{3, 2, 2, 4, 2}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1, 2},
-			Table: oracle.RandomTensor(rng, oracle.Dense, []int{3, 2, 2}, oracle.Options{})},
+			Table: generate.Tensor(rng, generate.Dense, []int{3, 2, 2}, generate.SmallOptions{})},
 		{Scope: []int{0, 3, 4},
-			Table: oracle.RandomTensor(rng, oracle.Dense, []int{3, 4, 2}, oracle.Options{})},
+			Table: generate.Tensor(rng, generate.Dense, []int{3, 4, 2}, generate.SmallOptions{})},
 	}}
 }
 
@@ -316,7 +317,7 @@ func TestZerosSurviveMaps(t *testing.T) {
 		}
 		m.Factors = append(m.Factors, factorgraph.Factor{
 			Scope: scope,
-			Table: oracle.RandomTensor(rng, oracle.Dense, dims, oracle.Options{Zeros: 0.5}),
+			Table: generate.Tensor(rng, generate.Dense, dims, generate.SmallOptions{Zeros: 0.5}),
 		})
 	}
 	plain, err := lower.Build(context.Background(), build(t, m, reparam.Options{}))
@@ -361,7 +362,7 @@ func TestMatricesDoNotEnlargeTables(t *testing.T) {
 	for l := range 2 {
 		net.Links = append(net.Links,
 			btn.Link{Legs: []int{l},
-				T: oracle.RandomTensor(rng, oracle.Dense, []int{2}, oracle.Options{})})
+				T: generate.Tensor(rng, generate.Dense, []int{2}, generate.SmallOptions{})})
 	}
 	h, err := lower.Shape(context.Background(), net)
 	if err != nil {

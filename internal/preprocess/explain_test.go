@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -69,10 +70,10 @@ func TestExplainIsMinimal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	explained := 0
 	for explained < 60 {
-		m := oracle.RandomModel(rng,
-			oracle.Options{Variables: 7, Factors: 10, Zeros: 0.3,
-				Kinds: []oracle.Kind{oracle.Dense}})
-		ev := oracle.RandomEvidence(rng, m)
+		m := generate.Small(rng,
+			generate.SmallOptions{Variables: 7, Factors: 10, Zeros: 0.3,
+				Kinds: []generate.Kind{generate.Dense}})
+		ev := generate.Evidence(rng, m)
 		if oracle.Z(m, ev).Sign() != 0 {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/compressed"
 	"github.com/basetensor/basetensor/internal/engine/region"
-	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -23,7 +23,7 @@ func ring(t *testing.T) *btn.Network {
 	m := &factorgraph.Model{Domains: []int{2, 3, 2, 3}}
 	for v, d := range m.Domains {
 		w := (v + 1) % len(m.Domains)
-		table := oracle.RandomTensor(rng, oracle.Dense, []int{d, m.Domains[w]}, oracle.Options{})
+		table := generate.Tensor(rng, generate.Dense, []int{d, m.Domains[w]}, generate.SmallOptions{})
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v, w}, Table: table})
 	}
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})

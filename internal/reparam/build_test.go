@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -45,9 +46,9 @@ func randomMaps(rng *rand.Rand, m *factorgraph.Model) func(j int) []reparam.Give
 
 // drawModel draws models until the network of one with variables as cores is small enough for brute
 // force.
-func drawModel(rng *rand.Rand, o oracle.Options) *factorgraph.Model {
+func drawModel(rng *rand.Rand, o generate.SmallOptions) *factorgraph.Model {
 	for {
-		m := oracle.RandomModel(rng, o)
+		m := generate.Small(rng, o)
 		states := 1
 		for _, f := range m.Factors {
 			if len(f.Scope) > 1 {
@@ -69,7 +70,7 @@ func drawModel(rng *rand.Rand, o oracle.Options) *factorgraph.Model {
 // every form and arity up to 5.
 func TestLemma1FactorReparameterisation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, kind := range oracle.AllKinds {
+	for _, kind := range generate.AllKinds {
 		for arity := 2; arity <= 5; arity++ {
 			m := &factorgraph.Model{}
 			scope := make([]int, arity)
@@ -77,7 +78,7 @@ func TestLemma1FactorReparameterisation(t *testing.T) {
 				scope[k] = k
 				m.Domains = append(m.Domains, 1+rng.IntN(3))
 			}
-			table := oracle.RandomTensor(rng, kind, m.Domains, oracle.Options{Negative: true})
+			table := generate.Tensor(rng, kind, m.Domains, generate.SmallOptions{Negative: true})
 			m.Factors = []factorgraph.Factor{{Scope: scope, Table: table}}
 			net, err := reparam.Build(context.Background(), m, reparam.Options{
 				Maps:  btn.MapGiven,
@@ -130,11 +131,11 @@ func TestZUnchangedUnderMaps(t *testing.T) {
 	const seed = 20
 	rng := rand.New(rand.NewPCG(seed, 2))
 	for trial := range 40 {
-		o := oracle.Options{Variables: 4 + rng.IntN(2), Factors: 4, MinDomain: 1 + rng.IntN(2),
+		o := generate.SmallOptions{Variables: 4 + rng.IntN(2), Factors: 4, MinDomain: 1 + rng.IntN(2),
 			MaxArity: 2 + rng.IntN(4),
 			Negative: trial%3 == 0, Zeros: float64(trial%2) * 0.1, Constant: trial%4 == 0}
 		m := drawModel(rng, o)
-		ev := oracle.RandomEvidence(rng, m)
+		ev := generate.Evidence(rng, m)
 		want := oracle.Z(m, ev)
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 			for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP, btn.MapGiven} {
@@ -168,12 +169,12 @@ func TestZUnchangedUnderMaps(t *testing.T) {
 // have the same B.
 func TestUnaryFactorsStayOutsideB(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
-	m := oracle.RandomModel(rng, oracle.Options{Kinds: []oracle.Kind{oracle.Dense}})
+	m := generate.Small(rng, generate.SmallOptions{Kinds: []generate.Kind{generate.Dense}})
 	other := &factorgraph.Model{Domains: m.Domains, Factors: append([]factorgraph.Factor(nil), m.Factors...)}
 	for i, d := range m.Domains {
 		other.Factors = append(other.Factors, factorgraph.Factor{
 			Scope: []int{i},
-			Table: oracle.RandomTensor(rng, oracle.CP, []int{d}, oracle.Options{}),
+			Table: generate.Tensor(rng, generate.CP, []int{d}, generate.SmallOptions{}),
 		})
 	}
 	other.Factors = append(other.Factors, factorgraph.Factor{
@@ -191,7 +192,7 @@ func TestUnaryFactorsStayOutsideB(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := b.Condition(oracle.RandomEvidence(rng, m))
+		c, err := b.Condition(generate.Evidence(rng, m))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,7 @@ func holds(t *testing.T, name string, z *big.Float, r btn.Result) {
 func TestCertificatesHoldUnderMaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 1))
 	for trial := range 400 {
-		m := oracle.RandomModel(r, oracle.Options{Variables: 3, Factors: 3, Negative: trial%2 == 1})
+		m := generate.Small(r, generate.SmallOptions{Variables: 3, Factors: 3, Negative: trial%2 == 1})
 		extreme(r, m, trial%5)
 		o := reparam.Options{Maps: btn.MapOrthogonal, Cores: btn.CoresAreFactors}
 		if trial%3 == 0 {

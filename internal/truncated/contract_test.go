@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -20,7 +20,7 @@ func TestContractionsWithRoomAreExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	compared := 0
 	for range 150 {
-		m := oracle.RandomModel(rng, oracle.Options{})
+		m := generate.Small(rng, generate.SmallOptions{})
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)

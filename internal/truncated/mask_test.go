@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -31,7 +31,7 @@ func TestMaskIsConditioning(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	masked := 0
 	for range 400 {
-		m := oracle.RandomModel(rng, oracle.Options{})
+		m := generate.Small(rng, generate.SmallOptions{})
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestSweepUnderMask(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 4))
 	compared := 0
 	for range 60 {
-		m := oracle.RandomModel(rng, oracle.Options{})
+		m := generate.Small(rng, generate.SmallOptions{})
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)

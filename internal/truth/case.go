@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/modeljson"
@@ -42,16 +43,16 @@ type Case struct {
 }
 
 // Draw returns case i of a profile: the same for the same seed.
-func Draw(p Profile, seed, i uint64) *Case {
+func Draw(p generate.Profile, seed, i uint64) *Case {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s/%d", p, seed)
 	rng := rand.New(rand.NewPCG(h.Sum64(), i))
 	d := newDrawer(rng, p)
-	c := &Case{Name: fmt.Sprintf("%s-%d-%d", p, seed, i), Model: d.model()}
+	c := &Case{Name: fmt.Sprintf("%s-%d-%d", p, seed, i), Model: d.Model()}
 	c.Settings = d.settings()
 	c.Queries = d.queries(c.Model, c.Settings)
-	c.Route = pick(rng, RoutePlain, RoutePlain, RoutePlain, RouteJSON, RouteUAI, RouteWire)
-	if d.chance(0.02) {
+	c.Route = generate.Pick(rng, RoutePlain, RoutePlain, RoutePlain, RouteJSON, RouteUAI, RouteWire)
+	if d.Chance(0.02) {
 		c.Timeout = time.Duration(1+rng.IntN(30)) * time.Millisecond
 	}
 	d.circuits(&c.Settings)
@@ -67,8 +68,8 @@ func Named(name string) (*Case, []Truth, error) {
 		return nil, nil, fmt.Errorf("%q is not the name of a case: %w", name, err)
 	}
 	switch {
-	case family == string(Wild) || family == string(Tame):
-		return Draw(Profile(family), seed, i), nil, nil
+	case family == string(generate.Wild) || family == string(generate.Tame):
+		return Draw(generate.Profile(family), seed, i), nil, nil
 	case slices.Contains(Families, family):
 		c, truth := DrawFamily(seed, i)
 		return c, truth, nil
@@ -80,27 +81,27 @@ func Named(name string) (*Case, []Truth, error) {
 // cases.
 func (d *drawer) settings() btn.Settings {
 	s := btn.Settings{
-		Method: pick(d.rng, btn.MethodAuto, btn.MethodAuto, btn.MethodAuto, btn.MethodExact,
+		Method: generate.Pick(d.Rand, btn.MethodAuto, btn.MethodAuto, btn.MethodAuto, btn.MethodExact,
 			btn.MethodExact, btn.MethodExact,
 			btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions),
-		Maps:   pick(d.rng, btn.MapIdentity, btn.MapIdentity, btn.MapOrthogonal, btn.MapBP),
-		Cores:  pick(d.rng, btn.CoresAreFactors, btn.CoresAreFactors, btn.CoresAreVariables),
-		Memory: pick[int64](d.rng, 0, 0, 0, 1<<20, 64<<10, 8<<10, 2<<10, 512),
-		Seed:   d.rng.Uint64N(3),
+		Maps:   generate.Pick(d.Rand, btn.MapIdentity, btn.MapIdentity, btn.MapOrthogonal, btn.MapBP),
+		Cores:  generate.Pick(d.Rand, btn.CoresAreFactors, btn.CoresAreFactors, btn.CoresAreVariables),
+		Memory: generate.Pick[int64](d.Rand, 0, 0, 0, 1<<20, 64<<10, 8<<10, 2<<10, 512),
+		Seed:   d.Rand.Uint64N(3),
 	}
 
 	if s.Method == btn.MethodAuto {
-		s.NoExact = d.chance(0.3)
+		s.NoExact = d.Chance(0.3)
 	}
 	switch s.Method {
 	case btn.MethodSymmetryCP:
-		s.Components, s.Sweeps, s.Starts = 1+d.rng.IntN(4), 1+d.rng.IntN(4), 1
-		s.LearnFlops = pick(d.rng, 1e6, 1e7)
-		s.NonNegative, s.LearnMaps = d.chance(0.2), d.chance(0.2)
+		s.Components, s.Sweeps, s.Starts = 1+d.Rand.IntN(4), 1+d.Rand.IntN(4), 1
+		s.LearnFlops = generate.Pick(d.Rand, 1e6, 1e7)
+		s.NonNegative, s.LearnMaps = d.Chance(0.2), d.Chance(0.2)
 	case btn.MethodTruncated, btn.MethodRegions, btn.MethodAuto:
-		s.Bond = pick(d.rng, 0, 1, 2, 3, 4, 8)
-		s.Budget = pick(d.rng, 1e5, 1e6, 1e7)
-		if d.chance(0.2) {
+		s.Bond = generate.Pick(d.Rand, 0, 1, 2, 3, 4, 8)
+		s.Budget = generate.Pick(d.Rand, 1e5, 1e6, 1e7)
+		if d.Chance(0.2) {
 			s.Accuracy = 1e-3
 		}
 	}
@@ -110,7 +111,7 @@ func (d *drawer) settings() btn.Settings {
 
 // sampled makes some of what would be estimated otherwise a question to sampled components. It comes last, as circuits does.
 func (d *drawer) sampled(s *btn.Settings) {
-	if (s.Method == btn.MethodTruncated || s.Method == btn.MethodRegions) && d.chance(0.4) {
+	if (s.Method == btn.MethodTruncated || s.Method == btn.MethodRegions) && d.Chance(0.4) {
 		s.Method = btn.MethodSampled
 	}
 }
@@ -118,11 +119,11 @@ func (d *drawer) sampled(s *btn.Settings) {
 // circuits makes some of what would be asked exactly a question to circuits, at times with so little work that a search is split into
 // cubes. It comes last, so that models are drawn as before.
 func (d *drawer) circuits(s *btn.Settings) {
-	if s.Method != btn.MethodExact || !d.chance(0.4) {
+	if s.Method != btn.MethodExact || !d.Chance(0.4) {
 		return
 	}
-	s.Method, s.Memory = btn.MethodCircuit, pick(d.rng, 0, 0, s.Memory)
-	s.Budget = pick[float64](d.rng, 0, 0, oneStep, 40*oneStep)
+	s.Method, s.Memory = btn.MethodCircuit, generate.Pick(d.Rand, 0, 0, s.Memory)
+	s.Budget = generate.Pick[float64](d.Rand, 0, 0, oneStep, 40*oneStep)
 }
 
 // oneStep is the budget in which a search has one step.
@@ -130,21 +131,21 @@ const oneStep = policy.CircuitFlops
 
 // queries draws a query, at times a second one, at times an event asked over the first.
 func (d *drawer) queries(m *factorgraph.Model, s btn.Settings) []query.Query {
-	first := query.Query{Evidence: d.evidence(m), Marginals: d.chance(0.5)}
-	if n := len(m.Domains); n > 0 && d.chance(0.15) &&
+	first := query.Query{Evidence: d.evidence(m), Marginals: d.Chance(0.5)}
+	if n := len(m.Domains); n > 0 && d.Chance(0.15) &&
 		(s.Method == btn.MethodAuto || s.Method == btn.MethodExact) &&
 		!s.NoExact {
-		first.Joint = d.shuffled(all(n))[:min(n, 1+d.rng.IntN(3))]
+		first.Joint = d.Shuffled(generate.UpTo(n))[:min(n, 1+d.Rand.IntN(3))]
 	}
 	queries := []query.Query{first}
-	if d.chance(0.2) {
-		queries = append(queries, query.Query{Evidence: d.evidence(m), Marginals: d.chance(0.3)})
+	if d.Chance(0.2) {
+		queries = append(queries, query.Query{Evidence: d.evidence(m), Marginals: d.Chance(0.3)})
 	}
-	if d.chance(0.4) {
+	if d.Chance(0.4) {
 		queries = append(queries, query.Query{
 			Evidence:  d.event(m, first.Evidence),
 			Over:      1,
-			Marginals: d.chance(0.2),
+			Marginals: d.Chance(0.2),
 		})
 	}
 	return queries
@@ -153,13 +154,13 @@ func (d *drawer) queries(m *factorgraph.Model, s btn.Settings) []query.Query {
 // evidence draws observations and likelihoods; a variable may have both.
 func (d *drawer) evidence(m *factorgraph.Model) factorgraph.Evidence {
 	var ev factorgraph.Evidence
-	hard, soft := pick(d.rng, 0, 0, 0.2, 0.5), pick(d.rng, 0, 0, 0.2, 0.5)
+	hard, soft := generate.Pick(d.Rand, 0, 0, 0.2, 0.5), generate.Pick(d.Rand, 0, 0, 0.2, 0.5)
 	for v, n := range m.Domains {
-		if d.chance(hard) {
-			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: d.rng.IntN(n)})
+		if d.Chance(hard) {
+			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: d.Rand.IntN(n)})
 		}
-		if d.chance(soft) {
-			ev.Soft = append(ev.Soft, factorgraph.Likelihood{Var: v, Weights: d.numbers(n)})
+		if d.Chance(soft) {
+			ev.Soft = append(ev.Soft, factorgraph.Likelihood{Var: v, Weights: d.Numbers(n)})
 		}
 	}
 	return ev
@@ -176,8 +177,8 @@ func (d *drawer) event(m *factorgraph.Model, given factorgraph.Evidence) factorg
 	}
 
 	for v, n := range m.Domains {
-		if _, ok := hard[v]; !ok && d.chance(0.4) {
-			hard[v] = d.rng.IntN(n)
+		if _, ok := hard[v]; !ok && d.Chance(0.4) {
+			hard[v] = d.Rand.IntN(n)
 		}
 	}
 

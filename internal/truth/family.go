@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -25,16 +26,33 @@ func DrawFamily(seed, i uint64) (*Case, []Truth) {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s/%d", family, seed)
 	rng := rand.New(rand.NewPCG(h.Sum64(), i))
-	d := newDrawer(rng, pick(rng, Wild, Tame))
+	d := newDrawer(rng, generate.Pick(rng, generate.Wild, generate.Tame))
 	c := &Case{
 		Name:  fmt.Sprintf("%s-%d-%d", family, seed, i),
-		Route: pick(rng, RoutePlain, RoutePlain, RouteJSON, RouteWire),
+		Route: generate.Pick(rng, RoutePlain, RoutePlain, RouteJSON, RouteWire),
 	}
 	c.Settings = d.largeSettings()
 	truth := []Truth{d.family(family, c)}
 	d.circuits(&c.Settings)
 	d.sampled(&c.Settings)
 	return c, truth
+}
+
+// drawer draws all of a case.
+type drawer struct {
+	*generate.Drawer
+	few bool // structured models small enough to be enumerated
+}
+
+func newDrawer(rng *rand.Rand, p generate.Profile) *drawer {
+	return &drawer{Drawer: generate.NewDrawer(rng, p)}
+}
+
+// must panics where a constructor of the product refuses what its documentation allows.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
 
 // family draws the model and the query of a case, and returns the truth.
@@ -56,15 +74,15 @@ func (d *drawer) size(least, most, few int) int {
 	if d.few {
 		least, most = min(least, few), few
 	}
-	return least + d.rng.IntN(most-least+1)
+	return least + d.Rand.IntN(most-least+1)
 }
 
 // largeSettings are those of settings that a large model can be asked with.
 func (d *drawer) largeSettings() btn.Settings {
 	s := d.settings()
-	s.Memory = pick[int64](d.rng, 0, 0, 1<<20)
-	if d.chance(0.5) {
-		s.Method, s.NoExact = pick(d.rng, btn.MethodAuto, btn.MethodExact), false
+	s.Memory = generate.Pick[int64](d.Rand, 0, 0, 1<<20)
+	if d.Chance(0.5) {
+		s.Method, s.NoExact = generate.Pick(d.Rand, btn.MethodAuto, btn.MethodExact), false
 	}
 	return s
 }
@@ -86,23 +104,23 @@ func dense(shape []int, data ...float64) *tensor.Dense {
 func (d *drawer) tree(c *Case) Truth {
 	n := d.size(10, 50, 5)
 	c.Model = &factorgraph.Model{Domains: make([]int, n)}
-	d.zero = min(d.zero, 0.05)
-	d.exponents = min(d.exponents, 2000)
-	reach := pick(d.rng, 1, 2, n)
+	d.Zero = min(d.Zero, 0.05)
+	d.Exponents = min(d.Exponents, 2000)
+	reach := generate.Pick(d.Rand, 1, 2, n)
 	g := chain{parent: make([]int, n), pair: make([][]Number, n), unary: make([][]Number, n)}
 	for v := range n {
-		c.Model.Domains[v] = 2 + d.rng.IntN(3)
+		c.Model.Domains[v] = 2 + d.Rand.IntN(3)
 		g.unary[v] = constant(c.Model.Domains[v], One)
-		if d.chance(0.5) {
-			f := d.factor(c.Model, []int{v})
+		if d.Chance(0.5) {
+			f := d.Factor(c.Model, []int{v})
 			c.Model.Factors = append(c.Model.Factors, f)
 			g.unary[v] = Table(f.Table)
 		}
 		if v == 0 {
 			continue
 		}
-		g.parent[v] = max(0, v-1-d.rng.IntN(reach))
-		f := d.factor(c.Model, []int{g.parent[v], v})
+		g.parent[v] = max(0, v-1-d.Rand.IntN(reach))
+		f := d.Factor(c.Model, []int{g.parent[v], v})
 		c.Model.Factors = append(c.Model.Factors, f)
 		g.pair[v] = Table(f.Table)
 	}
@@ -114,9 +132,9 @@ func (d *drawer) tree(c *Case) Truth {
 // paths draws a chain that can stay at 0 or at 1: the path of ones is 2^(−k) of that of zeros, the
 // last factors prefer it.
 func (d *drawer) paths(c *Case) Truth {
-	n, down := d.size(100, 600, 10), 1+d.rng.IntN(9)
+	n, down := d.size(100, 600, 10), 1+d.Rand.IntN(9)
 	c.Model = &factorgraph.Model{Domains: make([]int, n)}
-	mixing := pick(d.rng, 0, 0, 1e-300, 1e-30, 1e-9)
+	mixing := generate.Pick(d.Rand, 0, 0, 1e-300, 1e-30, 1e-9)
 	g := chain{parent: make([]int, n), pair: make([][]Number, n), unary: make([][]Number, n)}
 	for v := range n {
 		c.Model.Domains[v] = 2
@@ -129,10 +147,10 @@ func (d *drawer) paths(c *Case) Truth {
 		}
 	}
 
-	last := dense([]int{2}, pick(d.rng, 0, math.SmallestNonzeroFloat64, 1e-300), 1)
+	last := dense([]int{2}, generate.Pick(d.Rand, 0, math.SmallestNonzeroFloat64, 1e-300), 1)
 	c.add(last, n-1)
 	g.unary[n-1] = Table(last)
-	if d.chance(0.5) { // what a float64 does not hold
+	if d.Chance(0.5) { // what a float64 does not hold
 		t := &tensor.Symmetric{Shape: []int{2}, Levels: countspace.TwoLevels([]int{2}),
 			Values: scaled.Vector{Mant: []float64{1, 1}, Exp: []int64{0, int64(down * n)}}}
 		c.add(t, n-1)
@@ -155,29 +173,29 @@ func (d *drawer) counts(c *Case) Truth {
 	}
 	e := []Number{One}
 	values := make([]float64, n+1)
-	style, k := d.rng.IntN(3), d.rng.IntN(n+1)
+	style, k := d.Rand.IntN(3), d.Rand.IntN(n+1)
 	for i := range values {
 		m := float64(2*i-n) / float64(n)
 		switch style {
 		case 0: // Curie–Weiss, in nats
-			values[i] = float64(n) * (0.5 + d.zero) * 3 * m * m
+			values[i] = float64(n) * (0.5 + d.Zero) * 3 * m * m
 		case 1: // exactly k
 			values[i] = math.Inf(-1)
 			if i == k {
 				values[i] = 0
 			}
 		default:
-			values[i] = (d.rng.Float64() - 0.5) * 3000
+			values[i] = (d.Rand.Float64() - 0.5) * 3000
 		}
 	}
 
 	t, err := factorgraph.CardinalityLog(c.Model.Domains, values)
 	must(err)
-	c.add(t, all(n)...)
-	d.out, d.zero = min(d.out, 0.05), 0
+	c.add(t, generate.UpTo(n)...)
+	d.Out, d.Zero = min(d.Out, 0.05), 0
 	for v := range n {
-		if d.chance(0.7) {
-			f := dense([]int{2}, d.positive(), d.positive())
+		if d.Chance(0.7) {
+			f := dense([]int{2}, d.Positive(), d.Positive())
 			c.add(f, v)
 			e = timesLinear(e, FromFloat(f.Data[0], 0), FromFloat(f.Data[1], 0))
 		} else {
@@ -189,7 +207,7 @@ func (d *drawer) counts(c *Case) Truth {
 	for i := range e {
 		z = z.Add(e[i].Mul(at(t.Values, i)))
 	}
-	c.Queries = []query.Query{{Marginals: d.chance(0.3)}}
+	c.Queries = []query.Query{{Marginals: d.Chance(0.3)}}
 	return Truth{Z: z}
 }
 
@@ -212,16 +230,16 @@ func (d *drawer) parities(c *Case) Truth {
 		c.Model.Domains[v] = 2
 	}
 	var rows []uint64 // bit n: what the sum must be
-	for range n/2 + d.rng.IntN(n/2) {
-		first, scope := d.rng.IntN(n), []int{}
+	for range n/2 + d.Rand.IntN(n/2) {
+		first, scope := d.Rand.IntN(n), []int{}
 		row := uint64(0)
-		for _, v := range d.shuffled([]int{0, 1, 2, 3, 4, 5})[:2+d.rng.IntN(3)] {
+		for _, v := range d.Shuffled([]int{0, 1, 2, 3, 4, 5})[:2+d.Rand.IntN(3)] {
 			if v = first + v; v < n {
 				scope = append(scope, v)
 				row |= 1 << v
 			}
 		}
-		odd := d.chance(0.3)
+		odd := d.Chance(0.3)
 		if odd {
 			row |= 1 << n
 		}
@@ -231,7 +249,7 @@ func (d *drawer) parities(c *Case) Truth {
 		rows = append(rows, row)
 	}
 
-	c.Queries = []query.Query{{Marginals: d.chance(0.3)}}
+	c.Queries = []query.Query{{Marginals: d.Chance(0.3)}}
 	rank, contradictory := eliminate(rows, n)
 	if contradictory {
 		return Truth{}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/basetensor/basetensor/internal/generate"
 )
 
 // TestFamiliesAgainstEnumeration holds the other means to the truth against enumeration, where a
@@ -11,7 +13,7 @@ import (
 func TestFamiliesAgainstEnumeration(t *testing.T) {
 	tried := map[string]int{}
 	for i := range uint64(1000) {
-		d := newDrawer(rand.New(rand.NewPCG(i, 5)), []Profile{Wild, Tame}[i%2])
+		d := newDrawer(rand.New(rand.NewPCG(i, 5)), []generate.Profile{generate.Wild, generate.Tame}[i%2])
 		d.few = true
 		family := Families[i/2%uint64(len(Families))]
 		if tried[family] >= 12 {

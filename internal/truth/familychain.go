@@ -5,6 +5,7 @@ package truth
 import (
 	"math/big"
 
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -92,16 +93,16 @@ func (g *chain) down(up [][]Number) [][]Number {
 // strip draws a grid of two or three rows with tables of any numbers. Its truth is an exact sum
 // column by column.
 func (d *drawer) strip(c *Case) Truth {
-	rows, columns := 2+d.rng.IntN(2), d.size(8, 28, 4)
+	rows, columns := 2+d.Rand.IntN(2), d.size(8, 28, 4)
 	c.Model = &factorgraph.Model{Domains: make([]int, rows*columns)}
 	for v := range c.Model.Domains {
 		c.Model.Domains[v] = 2
 	}
-	d.zero = min(d.zero, 0.05)
+	d.Zero = min(d.Zero, 0.05)
 	states := 1 << rows
 	sums := constant(states, One) // of everything left of a column, by the column's state
 	pair := func(u, v int) func(x, y int) Number {
-		t := dense([]int{2, 2}, d.numbers(4)...)
+		t := dense([]int{2, 2}, d.Numbers(4)...)
 		c.add(t, u, v)
 		table := Table(t)
 		return func(x, y int) Number { return table[2*x+y] }
@@ -133,7 +134,7 @@ func (d *drawer) strip(c *Case) Truth {
 		}
 	}
 
-	c.Queries = []query.Query{{Marginals: d.chance(0.3)}}
+	c.Queries = []query.Query{{Marginals: d.Chance(0.3)}}
 	return Truth{Z: total(sums)}
 }
 
@@ -143,9 +144,9 @@ const findingBits = 600
 // findings draws a two-layer noisy-or network with some findings there and some not.
 func (d *drawer) findings(c *Case) Truth {
 	diseases, findings := d.size(20, 100, 6), d.size(5, 45, 5)
-	parents, positive := min(diseases, d.size(3, 15, 4)), 1+d.rng.IntN(8)
-	if !d.few && d.chance(0.2) { // of the size of QMR-DT
-		diseases, findings, parents, positive = 600, 100, 100, 6+d.rng.IntN(5)
+	parents, positive := min(diseases, d.size(3, 15, 4)), 1+d.Rand.IntN(8)
+	if !d.few && d.Chance(0.2) { // of the size of QMR-DT
+		diseases, findings, parents, positive = 600, 100, 100, 6+d.Rand.IntN(5)
 	}
 	n := diseases + findings
 	c.Model = &factorgraph.Model{Domains: make([]int, n)}
@@ -153,7 +154,7 @@ func (d *drawer) findings(c *Case) Truth {
 	for v := range n {
 		c.Model.Domains[v] = 2
 		if v < diseases {
-			p := d.rng.Float64() * pick(d.rng, 0.5, 0.01)
+			p := d.Rand.Float64() * generate.Pick(d.Rand, 0.5, 0.01)
 			prior[v] = [2]float64{1 - p, p}
 			c.add(dense([]int{2}, 1-p, p), v)
 		}
@@ -162,19 +163,19 @@ func (d *drawer) findings(c *Case) Truth {
 	var q query.Query
 	s := inclusion{prior: prior}
 	for f := range findings {
-		scope := d.shuffled(all(diseases))[:parents]
+		scope := d.Shuffled(generate.UpTo(diseases))[:parents]
 		p := make([]float64, parents)
 		for i := range p {
-			p[i] = d.rng.Float64()
+			p[i] = d.Rand.Float64()
 		}
-		t, err := factorgraph.NoisyOr(pick(d.rng, 0, 1e-3, d.rng.Float64()/20), p...)
+		t, err := factorgraph.NoisyOr(generate.Pick(d.Rand, 0, 1e-3, d.Rand.Float64()/20), p...)
 		must(err)
 		c.add(t, append(scope, diseases+f)...)
 		switch {
 		case f < positive:
 			q.Evidence.Hard = append(q.Evidence.Hard, factorgraph.Observation{Var: diseases + f, Value: 1})
 			s.positive = append(s.positive, absent(t, scope, diseases))
-		case d.chance(0.7):
+		case d.Chance(0.7):
 			q.Evidence.Hard = append(q.Evidence.Hard, factorgraph.Observation{Var: diseases + f})
 			s.negative = append(s.negative, absent(t, scope, diseases))
 		}

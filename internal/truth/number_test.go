@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/basetensor/basetensor/internal/generate"
 )
 
 // rat is a as a rational of the standard library.
@@ -23,11 +25,11 @@ func rat(a Number) *big.Rat {
 
 func TestNumbersAreRationals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	d := newDrawer(rng, Wild)
-	d.zero, d.out = 0.1, 0.5
+	d := newDrawer(rng, generate.Wild)
+	d.Zero, d.Out = 0.1, 0.5
 	for range 500 {
-		x, y := d.number(), -d.number()
-		a, b := FromFloat(x, 0), FromFloat(y, d.rng.Int64N(100)-50)
+		x, y := d.Number(), -d.Number()
+		a, b := FromFloat(x, 0), FromFloat(y, d.Rand.Int64N(100)-50)
 		p, q := rat(a), rat(b)
 		if want := new(big.Rat).SetFloat64(x); p.Cmp(want) != 0 {
 			t.Fatalf("%v became %v", x, p)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/basetensor/basetensor/internal/generate"
 )
 
 // Session runs cases and reports.
@@ -40,7 +42,7 @@ const (
 type Source func(i uint64) (*Case, []Truth)
 
 // Random draws the cases of a profile.
-func Random(p Profile, seed uint64) Source {
+func Random(p generate.Profile, seed uint64) Source {
 	return func(i uint64) (*Case, []Truth) { return Draw(p, seed, i), nil }
 }
 

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/basetensor/basetensor/internal/generate"
 )
 
 // shortModels is how many models of each profile `make test` draws; `make truth` draws 20,000.
@@ -19,7 +21,7 @@ func TestShortForm(t *testing.T) {
 	var out strings.Builder
 	s := &Session{Out: &out, Workers: runtime.GOMAXPROCS(0), Limits: DefaultLimits}
 	all := &Tally{}
-	for _, p := range []Profile{Wild, Tame} {
+	for _, p := range []generate.Profile{generate.Wild, generate.Tame} {
 		all.Add(s.Cases(shortModels, Random(p, shortSeed)))
 	}
 	all.Add(s.Cases(shortStructured, Structured(shortSeed)))

@@ -53,10 +53,10 @@ func randomModels(n int) []*factorgraph.Model {
 	var list []*factorgraph.Model
 	for seed := range uint64(n) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		list = append(list, oracle.RandomModel(rng, oracle.Options{
+		list = append(list, generate.Small(rng, generate.SmallOptions{
 			Factors:  9,
 			Zeros:    0.1 * float64(seed%2),
-			Kinds:    []oracle.Kind{oracle.Dense},
+			Kinds:    []generate.Kind{generate.Dense},
 			Constant: true,
 		}))
 	}
@@ -116,7 +116,7 @@ func TestExactOnTrees(t *testing.T) {
 	for i := range 200 {
 		m.Domains = append(m.Domains, 3)
 		if i > 0 {
-			f := oracle.RandomTensor(rng, oracle.Dense, []int{3, 3}, oracle.Options{})
+			f := generate.Tensor(rng, generate.Dense, []int{3, 3}, generate.SmallOptions{})
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i, max(0, i-1-i%3)}, Table: f})
 		}
 	}

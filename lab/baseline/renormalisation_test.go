@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -57,10 +57,10 @@ func contracted(t *testing.T, e *sumproduct.Expression) scaled.Number {
 func TestRenormalisedModel(t *testing.T) {
 	pairs := 0
 	for seed := range uint64(30) {
-		m := oracle.RandomModel(rand.New(rand.NewPCG(seed, 2)), oracle.Options{
+		m := generate.Small(rand.New(rand.NewPCG(seed, 2)), generate.SmallOptions{
 			Variables: 9,
 			Factors:   14,
-			Kinds:     []oracle.Kind{oracle.Dense},
+			Kinds:     []generate.Kind{generate.Dense},
 			Zeros:     0.05,
 		})
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})

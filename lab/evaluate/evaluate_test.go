@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/cputime"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -28,7 +29,7 @@ func tree() *factorgraph.Model {
 		dims := []int{m.Domains[i], m.Domains[i+1]}
 		m.Factors = append(m.Factors, factorgraph.Factor{
 			Scope: []int{i, i + 1},
-			Table: oracle.RandomTensor(rng, oracle.Dense, dims, oracle.Options{}),
+			Table: generate.Tensor(rng, generate.Dense, dims, generate.SmallOptions{}),
 		})
 	}
 	m.Factors = append(m.Factors, factorgraph.Factor{

@@ -3,7 +3,6 @@ package evaluate
 // The random models of the experiments.
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -33,11 +32,7 @@ var (
 		return generate.Grid(20, 14, o)
 	}}
 	weiss = family{"Curie–Weiss", func(size int, o generate.Ising) (*factorgraph.Model, error) {
-		p, err := generate.CurieWeiss(context.Background(), size, o.Delta, 1, o.Seed)
-		if err != nil {
-			return nil, err
-		}
-		return p.Model, nil
+		return generate.CurieWeiss(size, o.Delta, 1, o.Seed)
 	}}
 	// random has factors of three variables, two per variable, over domains of 2 to 5.
 	random = family{"random", func(size int, o generate.Ising) (*factorgraph.Model, error) {

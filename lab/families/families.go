@@ -1,14 +1,14 @@
-// Package families draws the models that estimates are judged on: 49 families, from grids to parity codes, each in several sizes and
-// strengths, every model from a seed. Members are small enough to be contracted exactly within a second or so; the members of Large
-// need estimates. Hard families bring their answers, by ways that share nothing with the system.
+// Package families lists the models that estimates are judged on: the families of internal/generate, each in several sizes and strengths,
+// every model from a seed. Members are small enough to be contracted exactly within a second or so; the members of Large need estimates.
+// Hard families bring their answers, by ways that share nothing with the system.
 package families
 
 import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -16,11 +16,9 @@ import (
 // Member describes one model of a family before it is drawn.
 type Member struct {
 	Family   string
-	Size     int // what the family's generator takes: rows, variables, or variables of a half
+	Size     int // rows, variables, or variables of a half, by the family
 	Strength float64
 	Seed     uint64
-	draw     generator
-	truth    truth
 }
 
 // String is a file name without its ending.
@@ -30,19 +28,28 @@ func (m Member) String() string {
 
 // Model draws it. Errors: none for the members that this package lists.
 func (m Member) Model() (*factorgraph.Model, error) {
-	model, err := m.draw(m.Size, m.Strength, m.Seed)
+	model, err := generate.Draw(m.Family, m.Size, m.Strength, m.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m, err)
 	}
 	return model, nil
 }
 
+// truths are the answers of hard families that have another way than sweeps.
+var truths = map[string]truth{"permanent": assigned, "latin-squares": square, "xor-hard": linear}
+
 // Truth is ln Z and the marginals of its model by a way that shares nothing with the system; ok is false for families that have none.
 func (m Member) Truth(ctx context.Context, model *factorgraph.Model) (lnZ float64, marginals [][]float64, ok bool, err error) {
-	if m.truth == nil {
+	by, ok := truths[m.Family]
+	for _, f := range generate.Hard() {
+		if !ok && f.Name == m.Family {
+			by, ok = sweep, true
+		}
+	}
+	if !ok {
 		return 0, nil, false, nil
 	}
-	lnZ, marginals, err = m.truth(ctx, model)
+	lnZ, marginals, err = by(ctx, model)
 	return lnZ, marginals, true, err
 }
 
@@ -55,57 +62,56 @@ func (m Member) Grown(times int) (Member, error) {
 	return m, nil
 }
 
-type generator func(size int, strength float64, seed uint64) (*factorgraph.Model, error)
-
-// family lists sizes and strengths in turn: member k has size k mod 3, and strength ⌊k/3⌋ mod 3.
-type family struct {
-	name      string
-	about     string
-	sizes     [3]int
-	strengths [3]float64
-	draw      generator
-}
-
-// Names are those of all families, in the sequence of tables.
-func Names() []string {
-	list := make([]string, len(all))
-	for k, f := range all {
-		list[k] = f.name
+// Names lists all families in the sequence of tables.
+func Names() (list []string) {
+	for _, f := range generate.Families() {
+		list = append(list, f.Name)
 	}
 	return list
 }
 
-// About says what a family's models are, and what size and strength mean; empty for an unknown name.
-func About(name string) string {
-	for _, f := range all {
-		if f.name == name {
-			return f.about
-		}
-	}
-	return ""
-}
-
-// Members are the first n models of a family, seeds 0 to n−1. Errors: fault.BadInput for an unknown name.
+// Members are the first n models of a family, seeds 0 to n−1: member k has size k mod 3, and strength ⌊k/3⌋ mod 3. Errors: fault.BadInput
+// for an unknown name.
 func Members(name string, n int) ([]Member, error) {
-	for _, f := range all {
-		if f.name != name {
+	for _, f := range generate.Families() {
+		if f.Name != name {
 			continue
 		}
 		list := make([]Member, n)
-		truth := truthOf(name)
 		for k := range list {
-			list[k] = Member{Family: f.name, Size: f.sizes[k%3], Strength: f.strengths[k/3%3], Seed: uint64(k), draw: f.draw, truth: truth}
+			list[k] = Member{f.Name, f.Sizes[k%3], f.Strengths[k/3%3], uint64(k)}
 		}
 		return list, nil
 	}
 	return nil, fault.New(fault.BadInput, "families: no family %q", name)
 }
 
-// random is the stream of a seed, different for every kind of models.
-func random(seed uint64, kind string) *rand.Rand {
-	of := uint64(14695981039346656037) // FNV-1a
-	for _, c := range []byte(kind) {
-		of = (of ^ uint64(c)) * 1099511628211
+// large are the members of acceptance, one size and strength each.
+var large = []Member{
+	{Family: "complete", Size: 40, Strength: 1},
+	{Family: "glass-3d-periodic", Size: 6, Strength: 1},
+	{Family: "glass-3d-periodic", Size: 8, Strength: 1},
+	{Family: "regular-3", Size: 300, Strength: 1},
+	{Family: "rbm", Size: 40, Strength: 0.3},
+	{Family: "sherrington-kirkpatrick", Size: 100, Strength: 1},
+	{Family: "grid-attractive", Size: 40, Strength: 1},
+}
+
+// Large are n models, seeds 0 to n−1, of each of these: complete graphs of 40, periodic ±J grids 6³ and 8³, 3-regular graphs of 300,
+// restricted Boltzmann machines of 40 + 40, Sherrington–Kirkpatrick of 100, attractive grids 40×40.
+func Large(n int) (list []Member) {
+	for _, m := range large {
+		for seed := range uint64(n) {
+			m.Seed = seed
+			list = append(list, m)
+		}
 	}
-	return rand.New(rand.NewPCG(seed, of))
+	return list
+}
+
+// Huge are large models: on a busy machine, a budget of seconds gives belief propagation's value and bounds, and little more.
+var Huge = []Member{
+	{Family: "regular-3", Size: 10_000, Strength: 1},
+	{Family: "regular-3", Size: 100_000, Strength: 1},
+	{Family: "glass-3d-periodic", Size: 20, Strength: 1},
 }

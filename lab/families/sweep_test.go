@@ -5,8 +5,10 @@ import (
 	"math"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // check compares a truth with enumeration.
@@ -32,38 +34,42 @@ func TestTruthsAreEnumerations(t *testing.T) {
 		"hidden": 8, "hidden-dense": 8, "hidden-three": 3, "hidden-pair": 8, "needle": 6, "dimers": 0, "ice": 0, "blume-capel": 1,
 		"permanent": 5, "latin-squares": 3, "rbm-strong": 5, "independent-sets": 3, "noisy-gates": 12, "solid-on-solid": 1,
 	}
-	for _, f := range hard {
-		size, ok := sizes[f.name]
+	for _, f := range generate.Hard() {
+		size, ok := sizes[f.Name]
 		if !ok {
 			size = 10
 		}
 		if size == 0 {
 			continue // counted below: their least members are too large to be enumerated
 		}
-		for seed, strength := range f.strengths {
-			m, err := f.draw(size, strength, uint64(seed))
-			if err != nil {
-				t.Fatal(err)
-			}
-			check(t, f.name, truthOf(f.name), m)
+		by := truths[f.Name]
+		if by == nil {
+			by = sweep
+		}
+		for seed, strength := range f.Strengths {
+			check(t, f.Name, by, drawn(t, f.Name, size, strength, uint64(seed)))
 		}
 	}
-	for name, draw := range map[string]generator{"rbm": rbm, "bayesian": bayesian, "potts": potts, "softSAT": softSAT} {
-		m, err := draw(map[string]int{"rbm": 5, "bayesian": 9, "potts": 3, "softSAT": 9}[name], 1, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		check(t, name, sweep, m)
+	for name, size := range map[string]int{"rbm": 5, "bayesian-network": 9, "potts": 3, "soft-sat": 9} {
+		check(t, name, sweep, drawn(t, name, size, 1, 3))
 	}
+}
+
+// drawn is a model of a family.
+func drawn(t *testing.T, family string, size int, strength float64, seed uint64) *factorgraph.Model {
+	t.Helper()
+	m, err := generate.Draw(family, size, strength, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // TestTruthsAreKnownCounts: dimers (Kasteleyn, 1961), ice on tori (Lieb, 1967), Latin squares (OEIS A002860), derangements.
 func TestTruthsAreKnownCounts(t *testing.T) {
-	count := func(by truth, m *factorgraph.Model, err error) float64 {
+	count := func(by truth, family string, size int) float64 {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := drawn(t, family, size, 0, 1)
 		lnZ, _, err := by(t.Context(), m)
 		if err != nil {
 			t.Fatal(err)
@@ -79,28 +85,22 @@ func TestTruthsAreKnownCounts(t *testing.T) {
 		}
 		return ln
 	}
-	m, err := dimers(8, 0, 1)
-	if got, want := count(sweep, m, err), kasteleyn(8, 14); math.Abs(got-want) > 1e-10 {
+	if got, want := count(sweep, "dimers", 8), kasteleyn(8, 14); math.Abs(got-want) > 1e-10 {
 		t.Errorf("dimers: %v, want %v", got, want)
 	}
 	for order, want := range map[int]float64{4: 576, 5: 161280, 6: 812851200} {
-		m, err := latin(order, 0, 1)
-		if got := count(square, m, err); math.Abs(got-math.Log(want)) > 1e-10 {
+		if got := count(square, "latin-squares", order); math.Abs(got-math.Log(want)) > 1e-10 {
 			t.Errorf("Latin squares of order %d: %v, want %v", order, math.Exp(got), want)
 		}
 	}
-	m, err = permanent(10, 0, 1)
-	if got, want := count(assigned, m, err), math.Log(3628800); math.Abs(got-want) > 1e-10 {
+	if got, want := count(assigned, "permanent", 10), math.Log(3628800); math.Abs(got-want) > 1e-10 {
 		t.Errorf("permutations: %v, want %v", got, want)
 	}
 }
 
 // TestLinear: parities by elimination, where enumeration ends, against sweeps; contradictions have no state.
 func TestLinear(t *testing.T) {
-	m, err := hardParity(30, 0.9, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := drawn(t, "xor-hard", 30, 0.9, 4)
 	want, marginals, err := sweep(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
@@ -114,11 +114,13 @@ func TestLinear(t *testing.T) {
 			t.Errorf("variable %d: %v, want %v", v, mine[v], marginals[v])
 		}
 	}
-	b := spins(3)
-	b.constrain([]int{0, 1}, func(x uint) bool { return x == 0 || x == 3 })
-	b.constrain([]int{0, 1}, func(x uint) bool { return x == 1 || x == 2 })
+	none := &factorgraph.Model{Domains: []int{2, 2, 2}}
+	for _, entries := range [][]float64{{1, 0, 0, 1}, {0, 1, 1, 0}} {
+		table := &tensor.Dense{Shape: []int{2, 2}, Data: entries}
+		none.Factors = append(none.Factors, factorgraph.Factor{Scope: []int{0, 1}, Table: table})
+	}
 	for _, by := range []truth{linear, sweep} {
-		if lnZ, _, err := by(t.Context(), b.model()); err != nil || !math.IsInf(lnZ, -1) {
+		if lnZ, _, err := by(t.Context(), none); err != nil || !math.IsInf(lnZ, -1) {
 			t.Errorf("a contradiction: %v, %v", lnZ, err)
 		}
 	}
@@ -126,10 +128,7 @@ func TestLinear(t *testing.T) {
 
 // TestSweepsEnd: a sweep with too many states is refused before it is computed, and a context ends a sweep.
 func TestSweepsEnd(t *testing.T) {
-	m, err := complete(12, 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := drawn(t, "complete", 12, 1, 1)
 	if _, _, err := sweepWithin(t.Context(), m, 1<<12); err == nil {
 		t.Error("a sweep of 2^12 states in the last column alone")
 	}
@@ -142,12 +141,8 @@ func TestSweepsEnd(t *testing.T) {
 
 // TestHiddenModes: the narrow mode holds most of Z, and the switch says so.
 func TestHiddenModes(t *testing.T) {
-	for name, draw := range map[string]generator{"hidden": hidden, "dense": hiddenDense} {
-		m, err := draw(12, 2, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, marginals, err := sweep(t.Context(), m)
+	for _, name := range []string{"hidden", "hidden-dense"} {
+		_, marginals, err := sweep(t.Context(), drawn(t, name, 12, 2, 3))
 		if p := marginals[12][1]; err != nil || !(p > 0.8 && p < 0.95) {
 			t.Errorf("%s: the narrow mode has %v: %v", name, p, err)
 		}

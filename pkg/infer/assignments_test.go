@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/truth"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -89,7 +89,7 @@ func best(weights []truth.Number) (at int, ln float64, ties int) {
 
 // ordinary draws a model whose entries are from a few numbers, so that ties are common, or any.
 func ordinary(rng *rand.Rand) *factorgraph.Model {
-	m := oracle.RandomModel(rng, oracle.Options{
+	m := generate.Small(rng, generate.SmallOptions{
 		Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(9), MinDomain: 1 + rng.IntN(2),
 		MaxDomain: 2 + rng.IntN(3), MaxArity: 1 + rng.IntN(6), MaxStates: 1 << 8,
 		Constant: rng.IntN(4) == 0, Zeros: 0.15 * float64(rng.IntN(4)),
@@ -140,7 +140,7 @@ func TestAssignmentsAgainstEnumeration(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 23))
 		m := ordinary(rng)
 		asked := query.Query{
-			Evidence:  oracle.RandomEvidence(rng, m),
+			Evidence:  generate.Evidence(rng, m),
 			Marginals: rng.IntN(4) == 0,
 			MPE:       true,
 			Map:       rng.Perm(len(m.Domains))[:1+rng.IntN(len(m.Domains))],

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -20,12 +21,12 @@ func TestCircuitsAnswerEverything(t *testing.T) {
 	cubes, asked := 0, 0
 	for seed := range uint64(150) {
 		rng := rand.New(rand.NewPCG(seed, 64))
-		m := oracle.RandomModel(rng, oracle.Options{
+		m := generate.Small(rng, generate.SmallOptions{
 			Variables: 4 + rng.IntN(3), Factors: 6 + rng.IntN(5), MaxDomain: 3, MaxArity: 3, MaxStates: 1 << 8,
-			Kinds: []oracle.Kind{oracle.Dense, oracle.Symmetric}, Zeros: 0.3,
+			Kinds: []generate.Kind{generate.Dense, generate.Symmetric}, Zeros: 0.3,
 		})
 		set := rng.Perm(len(m.Domains))[:2]
-		all := query.Query{Evidence: oracle.RandomEvidence(rng, m), Marginals: true, MPE: true, Samples: 50, Seed: seed}
+		all := query.Query{Evidence: generate.Evidence(rng, m), Marginals: true, MPE: true, Samples: 50, Seed: seed}
 		joint, gradients := all, all
 		joint.Joint = set
 		gradients.Gradients = true

@@ -11,7 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
-	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
@@ -166,16 +166,16 @@ func TestKnownNetworksAreAssignedTheSame(t *testing.T) {
 	known := &plan.Known{}
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 9))
-		m := oracle.RandomModel(rng,
-			oracle.Options{Variables: 6, Factors: 8, Zeros: 0.2 * float64(seed%2),
+		m := generate.Small(rng,
+			generate.SmallOptions{Variables: 6, Factors: 8, Zeros: 0.2 * float64(seed%2),
 				Negative: seed%5 == 0})
 		net, err := stage.Reparameterise(context.Background(), m, btn.Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			queries := []query.Query{{Evidence: oracle.RandomEvidence(rng, m)}, {},
-				{Evidence: oracle.RandomEvidence(rng, m), Marginals: true}}
+			queries := []query.Query{{Evidence: generate.Evidence(rng, m)}, {},
+				{Evidence: generate.Evidence(rng, m), Marginals: true}}
 			want, err := stage.Learn(context.Background(), net, queries, btn.Settings{}, nil)
 			if err != nil {
 				t.Fatal(err)

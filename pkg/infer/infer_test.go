@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -23,11 +24,11 @@ const exactTolerance = 1e-9
 func TestExactAnswersEqualBruteForce(t *testing.T) {
 	for seed := uint64(0); seed < 60; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		m := oracle.RandomModel(rng,
-			oracle.Options{Variables: 7, Factors: 8, MaxArity: 4, Constant: seed%3 == 0,
+		m := generate.Small(rng,
+			generate.SmallOptions{Variables: 7, Factors: 8, MaxArity: 4, Constant: seed%3 == 0,
 				Zeros: 0.1 * float64(seed%3)})
-		queries := []query.Query{{}, {Evidence: oracle.RandomEvidence(rng, m)},
-			{Evidence: oracle.RandomEvidence(rng, m)}}
+		queries := []query.Query{{}, {Evidence: generate.Evidence(rng, m)},
+			{Evidence: generate.Evidence(rng, m)}}
 		for _, s := range []btn.Settings{
 			{Method: btn.MethodExact},
 			{Method: btn.MethodAuto, Cores: query.CoresAreVariables},
@@ -143,11 +144,11 @@ func (c *countingMemo) Do(
 
 func TestOtherEvidenceHitsTheMemoAndChangesNoBit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
-	m := oracle.RandomModel(rng, oracle.Options{Variables: 8, Factors: 10})
+	m := generate.Small(rng, generate.SmallOptions{Variables: 8, Factors: 10})
 	for _, method := range []btn.Method{btn.MethodExact, btn.MethodSymmetryCP} {
 		memo := &countingMemo{known: map[string]*btn.Plan{}}
 		for k := range 3 {
-			asked := query.Query{Evidence: oracle.RandomEvidence(rng, m)}
+			asked := query.Query{Evidence: generate.Evidence(rng, m)}
 			request := Request{Job: "t", Model: m, Queries: []query.Query{asked},
 				Settings: btn.Settings{Method: method, Components: 2}}
 			remembered, err := Run(context.Background(), request, memo)

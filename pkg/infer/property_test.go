@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -43,13 +44,13 @@ func TestRandomModelsAgainstEnumeration(t *testing.T) {
 	solved := 0
 	for seed := range uint64(models) {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		m := oracle.RandomModel(rng, oracle.Options{
+		m := generate.Small(rng, generate.SmallOptions{
 			Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(9), MinDomain: 1 +
 				rng.IntN(2), MaxDomain: 2 + rng.IntN(3),
 			MaxArity: 1 + rng.IntN(6), MaxStates: 1 << 9, Constant: rng.IntN(4) == 0,
 			Zeros: 0.15 * float64(rng.IntN(4)),
 		})
-		asked := query.Query{Evidence: oracle.RandomEvidence(rng, m), Marginals: true}
+		asked := query.Query{Evidence: generate.Evidence(rng, m), Marginals: true}
 		s := ways[rng.IntN(len(ways))]
 		s.Method = btn.MethodExact
 		results, err := Run(context.Background(),

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -20,8 +21,8 @@ import (
 func TestConditionalProbabilitiesByRatio(t *testing.T) {
 	for seed := uint64(0); seed < 30; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		m := oracle.RandomModel(rng,
-			oracle.Options{Variables: 6, Factors: 7, Zeros: 0.1 * float64(seed%3)})
+		m := generate.Small(rng,
+			generate.SmallOptions{Variables: 6, Factors: 7, Zeros: 0.1 * float64(seed%3)})
 		given := factorgraph.Observe(map[int]int{1: rng.IntN(m.Domains[1])})
 		v := 2 + rng.IntN(4)
 		event, err := factorgraph.NewEvidence(slices.Concat(given.Hard,

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -17,8 +18,8 @@ func TestSampledAgainstBruteForce(t *testing.T) {
 	models, wrong, marginalsWrong, answered := 0, 0, 0, 0
 	for seed := range uint64(80) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		m := oracle.RandomModel(rng, oracle.Options{Variables: 9, Factors: 14, MaxArity: 3, Zeros: 0.1 * float64(seed%3)})
-		ev := oracle.RandomEvidence(rng, m)
+		m := generate.Small(rng, generate.SmallOptions{Variables: 9, Factors: 14, MaxArity: 3, Zeros: 0.1 * float64(seed%3)})
+		ev := generate.Evidence(rng, m)
 		want, sign := oracle.LogZ(m, ev)
 		if sign <= 0 {
 			continue

@@ -16,6 +16,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -44,7 +45,7 @@ func TestEncodeDecodeIsTheIdentity(t *testing.T) {
 	s := schema(t)
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		m := oracle.RandomModel(rng, oracle.Options{
+		m := generate.Small(rng, generate.SmallOptions{
 			MinDomain: 1,
 			MaxDomain: 4,
 			MaxArity:  4,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/counts"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -137,7 +138,7 @@ func TestBestAgainstEnumeration(t *testing.T) {
 		m := hungModel(rng, false)
 		var e factorgraph.Evidence
 		if round%2 == 0 {
-			e = oracle.RandomEvidence(rng, m)
+			e = generate.Evidence(rng, m)
 		}
 		f, net := formOf(t, m, e)
 		if !f.Finds(btn.AskMPE) {
@@ -189,7 +190,7 @@ func TestDrawAgainstEnumeration(t *testing.T) {
 		m := hungModel(rng, round%2 == 0)
 		var e factorgraph.Evidence
 		if round%3 == 0 {
-			e = oracle.RandomEvidence(rng, m)
+			e = generate.Evidence(rng, m)
 		}
 		f, net := formOf(t, m, e)
 		a, values, err := f.Draw(context.Background(), draws, streams(uint64(round)))

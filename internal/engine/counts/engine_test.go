@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/counts"
 	"github.com/basetensor/basetensor/internal/enginetest"
-	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -19,7 +19,7 @@ import (
 // countedModel draws one to three symmetric factors over some of the variables each, with unary factors of
 // which many are equal, and a few tables between variables.
 func countedModel(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
-	o := oracle.Options{Negative: signs}
+	o := generate.SmallOptions{Negative: signs}
 	if zeros {
 		o.Zeros = 0.2
 	}
@@ -46,22 +46,22 @@ func countedModel(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 
 	for range 1 + rng.IntN(3) {
 		scope := some(2 + rng.IntN(n-1))
-		kind := []oracle.Kind{oracle.Symmetric, oracle.SymmetryCP}[rng.IntN(2)]
-		add(scope, oracle.RandomTensor(rng, kind, dims(len(scope)), o))
+		kind := []generate.Kind{generate.Symmetric, generate.SymmetryCP}[rng.IntN(2)]
+		add(scope, generate.Tensor(rng, kind, dims(len(scope)), o))
 	}
 	shared := []tensor.Tensor{}
 	for range 2 {
-		shared = append(shared, oracle.RandomTensor(rng, oracle.Dense, dims(1), o))
+		shared = append(shared, generate.Tensor(rng, generate.Dense, dims(1), o))
 	}
 	for v := range n {
 		if rng.IntN(4) > 0 {
 			add([]int{v}, shared[rng.IntN(2)])
 		}
 	}
-	table := oracle.RandomTensor(rng, oracle.Dense, dims(2), o)
+	table := generate.Tensor(rng, generate.Dense, dims(2), o)
 	for range rng.IntN(4) {
 		if rng.IntN(2) == 0 {
-			table = oracle.RandomTensor(rng, []oracle.Kind{oracle.Dense, oracle.CP}[rng.IntN(2)], dims(2), o)
+			table = generate.Tensor(rng, []generate.Kind{generate.Dense, generate.CP}[rng.IntN(2)], dims(2), o)
 		}
 		add(some(2), table)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/counts"
-	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -91,7 +91,7 @@ func TestSeveralCounts(t *testing.T) {
 		m := overlapping(rng)
 		var e factorgraph.Evidence
 		if round%2 == 0 {
-			e = oracle.RandomEvidence(rng, m)
+			e = generate.Evidence(rng, m)
 		}
 		f, net := inSeveral(t, m, e, 1<<30)
 		if !f.Finds(btn.AskMPE) || !f.Finds(btn.AskSamples) {

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
@@ -113,7 +114,7 @@ func TestRandomNetworks(t *testing.T) {
 		rounds = 60
 	}
 	for round := range rounds {
-		net := randomNetwork(rng, oracle.Options{Negative: round%2 == 1, Zeros: float64(round%3) * 0.2})
+		net := randomNetwork(rng, generate.SmallOptions{Negative: round%2 == 1, Zeros: float64(round%3) * 0.2})
 		want, terms := oracle.NetworkZ(net)
 		what := fmt.Sprintf("seed %d, network %d", seed, round)
 		agree(t, what+", best order", contract(t, net, orders.Best), want, terms)
@@ -121,20 +122,20 @@ func TestRandomNetworks(t *testing.T) {
 	}
 }
 
-func randomNetwork(rng *rand.Rand, o oracle.Options) *btn.Network {
+func randomNetwork(rng *rand.Rand, o generate.SmallOptions) *btn.Network {
 	n := &btn.Network{Scale: scaled.Make(0.5+rng.Float64(), rng.Int64N(5000)-2500)}
 	for range 1 + rng.IntN(8) {
 		n.Dims = append(n.Dims, 1+rng.IntN(3))
 	}
-	kind := func() oracle.Kind { return oracle.AllKinds[rng.IntN(len(oracle.AllKinds))] }
+	kind := func() generate.Kind { return generate.AllKinds[rng.IntN(len(generate.AllKinds))] }
 	for _, legs := range parts(rng, len(n.Dims)) {
-		n.Cores = append(n.Cores, btn.Core{Legs: legs, T: oracle.RandomTensor(rng, kind(), pick(n.Dims, legs), o)})
+		n.Cores = append(n.Cores, btn.Core{Legs: legs, T: generate.Tensor(rng, kind(), pick(n.Dims, legs), o)})
 	}
 	for _, legs := range parts(rng, len(n.Dims)) {
-		n.Links = append(n.Links, btn.Link{Legs: legs, T: oracle.RandomTensor(rng, kind(), pick(n.Dims, legs), o)})
+		n.Links = append(n.Links, btn.Link{Legs: legs, T: generate.Tensor(rng, kind(), pick(n.Dims, legs), o)})
 	}
 	if rng.IntN(2) == 0 {
-		n.Links = append(n.Links, btn.Link{T: oracle.RandomTensor(rng, kind(), []int{}, o)})
+		n.Links = append(n.Links, btn.Link{T: generate.Tensor(rng, kind(), []int{}, o)})
 	}
 	return n
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
@@ -52,7 +53,7 @@ func TestProgramsAgreeWithEnumeration(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 31))
-		m := oracle.RandomModel(rng, oracle.Options{Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(8),
+		m := generate.Small(rng, generate.SmallOptions{Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(8),
 			MinDomain: 1 + rng.IntN(2), MaxDomain: 4,
 			MaxArity: 4, MaxStates: 1 << 9, Constant: seed%2 == 0, Negative: seed%5 == 1, Zeros: []float64{0, 0.15, 0.4}[seed%3]})
 		maps := []btn.MapKind{btn.MapIdentity, btn.MapIdentity, btn.MapOrthogonal}[rng.IntN(3)]
@@ -77,7 +78,7 @@ func TestProgramsAgreeWithEnumeration(t *testing.T) {
 			case k == 5:
 				ev = contradiction(m)
 			case k > 0:
-				ev = oracle.RandomEvidence(rng, m)
+				ev = generate.Evidence(rng, m)
 			}
 			under, err := net.Condition(ev)
 			if err != nil {
@@ -231,7 +232,7 @@ func TestProgramsSpareMemory(t *testing.T) {
 // TestProgramsGiveTheSameBits: alone, after other evidence, from several goroutines, compiled anew or remembered.
 func TestProgramsGiveTheSameBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 31))
-	m := oracle.RandomModel(rng, oracle.Options{Variables: 9, Factors: 12, MaxArity: 3})
+	m := generate.Small(rng, generate.SmallOptions{Variables: 9, Factors: 12, MaxArity: 3})
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +245,7 @@ func TestProgramsGiveTheSameBits(t *testing.T) {
 	var under []*btn.Network
 	var want []scaled.Number
 	for range 40 {
-		n, err := net.Condition(oracle.RandomEvidence(rng, m))
+		n, err := net.Condition(generate.Evidence(rng, m))
 		if err != nil {
 			t.Fatal(err)
 		}

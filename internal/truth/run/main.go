@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/truth"
 )
 
@@ -42,8 +43,8 @@ func main() {
 		draw truth.Source
 	}{
 		{"structured", *structured, truth.Structured(*seed)},
-		{"wild", *wild, truth.Random(truth.Wild, *seed)},
-		{"tame", *tame, truth.Random(truth.Tame, *seed)},
+		{"wild", *wild, truth.Random(generate.Wild, *seed)},
+		{"tame", *tame, truth.Random(generate.Tame, *seed)},
 	} {
 		start := time.Now()
 		sum := s.Cases(part.n, part.draw)

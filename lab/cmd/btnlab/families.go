@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/lab/families"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -40,8 +42,10 @@ func (c *familiesCmd) Run(t *console.Terminal) error {
 		names = families.Names()
 	}
 	if c.Out == "" {
-		for _, name := range names {
-			fmt.Fprintf(t.Out, "%-24s %s\n", name, families.About(name))
+		for _, f := range generate.Families() {
+			if slices.Contains(names, f.Name) {
+				fmt.Fprintf(t.Out, "%-24s %s\n", f.Name, f.About)
+			}
 		}
 		return nil
 	}

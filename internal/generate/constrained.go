@@ -1,13 +1,13 @@
-package families
+package generate
 
 // Models of hard constraints: dimers, ice, permutations, Latin squares, parities, independent sets; and noisy gates.
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // dimers has a variable per edge of a grid of 14 × n, ln of its weight U(−Δ, Δ), and one dimer at every vertex.
@@ -42,7 +42,7 @@ func (b *builder) constrain(scope []int, allowed func(x uint) bool) {
 func ice(length int, turning float64, seed uint64) (*factorgraph.Model, error) {
 	const width = 6
 	if length < 3 {
-		return nil, fault.New(fault.BadInput, "families: a torus of %d", length)
+		return nil, fmt.Errorf("%w: a torus of %d", ErrOptions, length)
 	}
 	r := random(seed, "ice")
 	n := width * length
@@ -170,7 +170,7 @@ func independent(side int, fugacity float64, seed uint64) (*factorgraph.Model, e
 func noisyGates(n int, noise float64, seed uint64) (*factorgraph.Model, error) {
 	const inputs, near = 10, 30
 	if n < inputs {
-		return nil, fault.New(fault.BadInput, "families: a circuit of %d wires", n)
+		return nil, fmt.Errorf("%w: a circuit of %d wires", ErrOptions, n)
 	}
 	gates := [][8]float64{{7: 1}, {0, 1, 1, 1, 1, 1, 1, 1}, {0, 1, 1, 0, 1, 0, 0, 1}, {0, 0, 0, 1, 0, 1, 1, 1}, {0, 0, 1, 1, 0, 1, 0, 1}}
 	r := random(seed, "noisy gates")

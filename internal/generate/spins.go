@@ -1,74 +1,49 @@
-package families
+package generate
 
 // Models of spins ±1, value 0 being −1: P(x) ∝ exp(Σ J_ij x_i x_j + Σ h_i x_i).
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/tensor"
 )
-
-// builder collects factors.
-type builder struct {
-	domains []int
-	factors []factorgraph.Factor
-}
-
-// add appends a table over a scope, its last variable fastest.
-func (b *builder) add(scope []int, entries ...float64) {
-	shape := make([]int, len(scope))
-	for k, v := range scope {
-		shape[k] = b.domains[v]
-	}
-	b.factors = append(b.factors, factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: shape, Data: entries}})
-}
-
-func (b *builder) model() *factorgraph.Model {
-	return &factorgraph.Model{Domains: b.domains, Factors: b.factors}
-}
-
-// field adds exp(h x_i), and nothing for 0.
-func (b *builder) field(i int, h float64) {
-	if h != 0 {
-		b.add([]int{i}, math.Exp(-h), math.Exp(h))
-	}
-}
-
-// couple adds exp(J x_i x_j).
-func (b *builder) couple(i, j int, coupling float64) {
-	same, other := math.Exp(coupling), math.Exp(-coupling)
-	b.add([]int{i, j}, same, other, other, same)
-}
-
-func spins(n int) builder { return builder{domains: repeat(2, n)} }
-
-func repeat(x, n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = x
-	}
-	return list
-}
-
-// uniform draws from −a to a.
-func uniform(r *rand.Rand, a float64) float64 { return a * (2*r.Float64() - 1) }
 
 // weak is the largest field of models that have one to break ties.
 const weak = 0.1
 
-// mixed has J ~ U(−Δ, Δ) on these edges and h ~ U(−0.1, 0.1).
-func mixed(n int, edges [][2]int, delta float64, r *rand.Rand) *factorgraph.Model {
-	b := spins(n)
+// pairs draws h of every spin, then J of every edge; a field of 0 is no factor.
+func pairs(n int, edges [][2]int, h, j func() float64) *factorgraph.Model {
+	b := room(repeat(2, n), n+len(edges), 2*n+4*len(edges), n+2*len(edges))
 	for i := range n {
-		b.field(i, uniform(r, weak))
+		b.field(i, h())
 	}
 	for _, e := range edges {
-		b.couple(e[0], e[1], uniform(r, delta))
+		b.couple(e[0], e[1], j())
 	}
 	return b.model()
+}
+
+// mixed has J ~ U(−Δ, Δ) on these edges and h ~ U(−0.1, 0.1).
+func mixed(n int, edges [][2]int, delta float64, r *rand.Rand) *factorgraph.Model {
+	return pairs(n, edges, between(r, weak), between(r, delta))
+}
+
+// always returns x.
+func always(x float64) func() float64 { return func() float64 { return x } }
+
+// between draws from U(−a, a).
+func between(r *rand.Rand, a float64) func() float64 { return func() float64 { return uniform(r, a) } }
+
+// normal draws from N(0, deviation²).
+func normal(r *rand.Rand, deviation float64) func() float64 {
+	return func() float64 { return deviation * r.NormFloat64() }
+}
+
+// sign draws ±x.
+func sign(r *rand.Rand, x float64) func() float64 {
+	return func() float64 { return x * float64(1-2*r.IntN(2)) }
 }
 
 // lattice returns the edges of a grid of any dimension, variable i having the coordinates of i in mixed radix, the last fastest.
@@ -95,16 +70,8 @@ func lattice(periodic bool, sides ...int) (n int, edges [][2]int) {
 }
 
 func ferromagnet(side int, j float64, seed uint64) (*factorgraph.Model, error) {
-	r := random(seed, "ferromagnet")
 	n, edges := lattice(false, side, side)
-	b := spins(n)
-	for i := range n {
-		b.field(i, uniform(r, 0.02))
-	}
-	for _, e := range edges {
-		b.couple(e[0], e[1], j)
-	}
-	return b.model(), nil
+	return pairs(n, edges, between(random(seed, "ferromagnet"), 0.02), always(j)), nil
 }
 
 func triangular(side int, delta float64, seed uint64) (*factorgraph.Model, error) {
@@ -119,76 +86,40 @@ func triangular(side int, delta float64, seed uint64) (*factorgraph.Model, error
 
 func sherrington(n int, beta float64, seed uint64) (*factorgraph.Model, error) {
 	r := random(seed, "sherrington")
-	b := spins(n)
-	for i := range n {
-		for j := i + 1; j < n; j++ {
-			b.couple(i, j, beta*r.NormFloat64()/math.Sqrt(float64(n)))
-		}
-	}
-	return b.model(), nil
+	return pairs(n, without(n, nil), always(0), func() float64 { return beta * r.NormFloat64() / math.Sqrt(float64(n)) }), nil
 }
 
 func rbm(half int, deviation float64, seed uint64) (*factorgraph.Model, error) {
 	r := random(seed, "rbm")
-	b := spins(2 * half)
-	for i := range 2 * half {
-		b.field(i, r.NormFloat64()/2)
-	}
-	for i := range half {
-		for j := range half {
-			b.couple(i, half+j, deviation*r.NormFloat64())
-		}
-	}
-	return b.model(), nil
+	return pairs(2*half, halves(half, half), normal(r, 0.5), normal(r, deviation)), nil
 }
 
 // glass is a three-dimensional grid with J = ±Δ: 4×4×n open, or n×n×n periodic.
 func glass(periodic bool) generator {
 	return func(side int, coupling float64, seed uint64) (*factorgraph.Model, error) {
-		r := random(seed, "glass")
 		sides := []int{side, 4, 4}
 		if periodic {
 			sides = []int{side, side, side}
 		}
 		n, edges := lattice(periodic, sides...)
-		b := spins(n)
-		for _, e := range edges {
-			b.couple(e[0], e[1], coupling*float64(1-2*r.IntN(2)))
-		}
-		return b.model(), nil
+		return pairs(n, edges, always(0), sign(random(seed, "glass"), coupling)), nil
 	}
 }
 
 func randomField(side int, deviation float64, seed uint64) (*factorgraph.Model, error) {
-	r := random(seed, "random field")
 	n, edges := lattice(false, side, side)
-	b := spins(n)
-	for i := range n {
-		b.field(i, deviation*r.NormFloat64())
-	}
-	for _, e := range edges {
-		b.couple(e[0], e[1], 0.6)
-	}
-	return b.model(), nil
+	return pairs(n, edges, normal(random(seed, "random field"), deviation), always(0.6)), nil
 }
 
 func inField(side int, field float64, seed uint64) (*factorgraph.Model, error) {
-	r := random(seed, "field")
 	n, edges := lattice(false, side, side)
-	b := spins(n)
-	for i := range n {
-		b.field(i, field)
-	}
-	for _, e := range edges {
-		b.couple(e[0], e[1], uniform(r, 1))
-	}
-	return b.model(), nil
+	return pairs(n, edges, always(field), between(random(seed, "field"), 1)), nil
 }
 
 // scaleFree joins every vertex after the first two to two earlier ones, drawn by their degree (Barabási and Albert, 1999).
 func scaleFree(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
 	if n < 3 {
-		return nil, fault.New(fault.BadInput, "families: a scale-free graph of %d", n)
+		return nil, fmt.Errorf("%w: a scale-free graph of %d", ErrOptions, n)
 	}
 	r := random(seed, "scale-free")
 	var edges [][2]int
@@ -209,7 +140,7 @@ func scaleFree(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
 func smallWorld(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
 	const side, rewired = 2, 0.2
 	if n < 2*side+2 {
-		return nil, fault.New(fault.BadInput, "families: a small world of %d", n)
+		return nil, fmt.Errorf("%w: a small world of %d", ErrOptions, n)
 	}
 	r := random(seed, "small world")
 	taken := map[[2]int]bool{}

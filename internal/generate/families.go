@@ -1,17 +1,44 @@
-package families
+package generate
 
-// The families, and the large models.
+// The named families, from grids to parity codes: a model of each follows from a size, a strength and a seed.
 
 import (
+	"fmt"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/fault"
 )
 
+// Family names a kind of models. Members listed by these sizes and strengths have exact answers within a second or so.
+type Family struct {
+	Name      string
+	About     string // the models, with the meaning of size and strength
+	Sizes     [3]int
+	Strengths [3]float64
+	draw      generator
+}
+
+type generator func(size int, strength float64, seed uint64) (*factorgraph.Model, error)
+
+// Families lists all families in the sequence of tables: Soft ones, then Hard ones.
+func Families() []Family { return slices.Concat(soft, Hard()) }
+
+// Hard lists the families that are hard for estimates: modes met by few samples, weights over many orders of magnitude, constraints.
+func Hard() []Family { return hard }
+
+// Draw returns a model of a family: one of Families, or glass-3d-periodic. Errors: ErrOptions for an unknown name, or a size or strength
+// without a model.
+func Draw(name string, size int, strength float64, seed uint64) (*factorgraph.Model, error) {
+	for _, f := range append(Families(), Family{Name: "glass-3d-periodic", draw: glass(true)}) {
+		if f.Name == name {
+			return f.draw(size, strength, seed)
+		}
+	}
+	return nil, fmt.Errorf("%w: no family %q", ErrOptions, name)
+}
+
 // soft are sized so that the exact answer takes a second at most and yet does not fit into some hundred kilobytes.
-var soft = []family{
+var soft = []Family{
 	{"grid-mixed", "grids n×n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)", [3]int{12, 14, 16}, [3]float64{0.5, 1, 2}, grid(false)},
 	{"grid-attractive", "grids n×n, J ~ |U(−Δ, Δ)|, h ~ U(−0.1, 0.1)", [3]int{12, 14, 16}, [3]float64{0.5, 1, 2}, grid(true)},
 	{"grid-frustrated", "periodic grids n×n, J = ±Δ, no field", [3]int{8, 9, 10}, [3]float64{0.7, 1, 1.5}, frustrated},
@@ -47,9 +74,7 @@ var soft = []family{
 	{"ising-field", "grids n×n, J ~ U(−1, 1), h = H everywhere", [3]int{12, 14, 16}, [3]float64{0.1, 0.3, 1}, inField},
 }
 
-// hard are the families that are hard for estimates: modes met by few samples, weights over many orders of magnitude, constraints. Their
-// answers are from transfer matrices, or by the functions in truths.
-var hard = []family{
+var hard = []Family{
 	{"hidden", "two modes on 3-regular graphs of n spins, J ~ U(−0.3, 0.3): a switch ties all to one state, e^δ times the rest",
 		[3]int{50, 70, 90}, [3]float64{0.5, 1, 2}, hidden},
 	{"hidden-dense", "the same on complete graphs, J ~ N(0, 0.49/n)", [3]int{18, 19, 20}, [3]float64{0.5, 1, 2}, hiddenDense},
@@ -92,79 +117,32 @@ var hard = []family{
 		solidOnSolid},
 }
 
-// all families, in the sequence of tables.
-var all = slices.Concat(soft, hard)
-
-// truths are the answers of hard families that have another way than sweeps.
-var truths = map[string]truth{"permanent": assigned, "latin-squares": square, "xor-hard": linear}
-
-// truthOf is the function for the true answers of a family; nil: the system's exact answer.
-func truthOf(name string) truth {
-	switch by, ok := truths[name]; {
-	case ok:
-		return by
-	case slices.ContainsFunc(hard, func(f family) bool { return f.name == name }):
-		return sweep
-	}
-	return nil
-}
-
-// large are the families of acceptance: a name, one size and strength, and what draws it.
-var large = []Member{
-	{Family: "complete", Size: 40, Strength: 1, draw: complete},
-	{Family: "glass-3d-periodic", Size: 6, Strength: 1, draw: glass(true)},
-	{Family: "glass-3d-periodic", Size: 8, Strength: 1, draw: glass(true)},
-	{Family: "regular-3", Size: 300, Strength: 1, draw: regular(3)},
-	{Family: "rbm", Size: 40, Strength: 0.3, draw: rbm},
-	{Family: "sherrington-kirkpatrick", Size: 100, Strength: 1, draw: sherrington},
-	{Family: "grid-attractive", Size: 40, Strength: 1, draw: grid(true)},
-}
-
-// Large are n models, seeds 0 to n−1, of each of these: complete graphs of 40, periodic ±J grids 6³ and 8³, 3-regular graphs of 300,
-// restricted Boltzmann machines of 40 + 40, Sherrington–Kirkpatrick of 100, attractive grids 40×40.
-func Large(n int) (list []Member) {
-	for _, m := range large {
-		for seed := range uint64(n) {
-			m.Seed = seed
-			list = append(list, m)
-		}
-	}
-	return list
-}
-
-// Huge are large models: on a busy machine, a budget of seconds gives belief propagation's value and bounds, and little more.
-var Huge = []Member{
-	{Family: "regular-3", Size: 10_000, Strength: 1, draw: regular(3)},
-	{Family: "regular-3", Size: 100_000, Strength: 1, draw: regular(3)},
-	{Family: "glass-3d-periodic", Size: 20, Strength: 1, draw: glass(true)},
-}
-
 func grid(attractive bool) generator {
 	return func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
-		return generate.Grid(n, n, generate.Ising{Delta: delta, Attractive: attractive, Seed: seed})
+		return Grid(n, n, Ising{Delta: delta, Attractive: attractive, Seed: seed})
 	}
 }
 
 func frustrated(n int, j float64, seed uint64) (*factorgraph.Model, error) {
-	return generate.Frustrated(n, n, j, seed)
+	return Frustrated(n, n, j, seed)
 }
 
 func regular(degree int) generator {
 	return func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
-		return generate.RandomRegular(n, degree, generate.Ising{Delta: delta, Seed: seed})
+		return RandomRegular(n, degree, Ising{Delta: delta, Seed: seed})
 	}
 }
 
 func complete(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
-	return generate.Complete(n, generate.Ising{Delta: delta, Seed: seed})
+	return Complete(n, Ising{Delta: delta, Seed: seed})
 }
 
 func arityFour(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
-	return generate.Random(generate.RandomOptions{Variables: n, Arity: 4, MaxDomain: 2, Strength: delta, Seed: seed})
+	return Random(RandomOptions{Variables: n, Arity: 4, MaxDomain: 2, Strength: delta, Seed: seed})
 }
 
 func parity(n int, noise float64, seed uint64) (*factorgraph.Model, error) {
-	return generate.Parity(generate.ParityOptions{Variables: n, Noise: noise, Seed: seed})
+	return Parity(ParityOptions{Variables: n, Noise: noise, Seed: seed})
 }
 
 // colouring plants a colouring, each colour as often as the others, and joins vertices of different colours: random graphs near the
@@ -186,7 +164,7 @@ func colouring(n int, edges float64, seed uint64) (*factorgraph.Model, error) {
 	}
 	count := int(edges * float64(n))
 	if count > len(possible) {
-		return nil, fault.New(fault.BadInput, "families: %d edges between %d vertices", count, n)
+		return nil, fmt.Errorf("%w: %d edges between %d vertices", ErrOptions, count, n)
 	}
 	r.Shuffle(len(possible), func(i, j int) { possible[i], possible[j] = possible[j], possible[i] })
 	b := builder{domains: repeat(3, n)}

@@ -1,6 +1,6 @@
-// Random models for property tests: every kind of factor, mixed domains, zeros and signs.
+package generate
 
-package oracle
+// Small models for property tests: every kind of factor, mixed domains, zeros and signs.
 
 import (
 	"math/rand/v2"
@@ -25,8 +25,8 @@ const (
 // AllKinds lists the four forms.
 var AllKinds = []Kind{Dense, CP, Symmetric, SymmetryCP}
 
-// Options describe random models. The zero value of a field is its default.
-type Options struct {
+// SmallOptions describe small models. The zero value of a field is its default.
+type SmallOptions struct {
 	Variables int     // default 6
 	Factors   int     // default 6; of order 1 to MaxArity
 	MinDomain int     // default 2
@@ -39,7 +39,7 @@ type Options struct {
 	Kinds     []Kind  // drawn from uniformly; default AllKinds
 }
 
-func (o Options) withDefaults() Options {
+func (o SmallOptions) withDefaults() SmallOptions {
 	set := func(field *int, value int) {
 		if *field == 0 {
 			*field = value
@@ -57,8 +57,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// RandomModel returns a valid model drawn from rng.
-func RandomModel(rng *rand.Rand, opts Options) *factorgraph.Model {
+// Small returns a valid model drawn from rng.
+func Small(rng *rand.Rand, opts SmallOptions) *factorgraph.Model {
 	o := opts.withDefaults()
 	m := &factorgraph.Model{Domains: make([]int, o.Variables)}
 	total := 1
@@ -78,7 +78,7 @@ func RandomModel(rng *rand.Rand, opts Options) *factorgraph.Model {
 			dims[pos] = m.Domains[v]
 		}
 		kind := o.Kinds[rng.IntN(len(o.Kinds))]
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: RandomTensor(rng, kind, dims, opts)})
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: Tensor(rng, kind, dims, opts)})
 	}
 	if o.Constant {
 		t := &tensor.Dense{Shape: []int{}, Data: []float64{0.5 + rng.Float64()}}
@@ -87,39 +87,39 @@ func RandomModel(rng *rand.Rand, opts Options) *factorgraph.Model {
 	return m
 }
 
-// RandomTensor returns a tensor of the given form; of opts only Zeros and Negative matter.
-func RandomTensor(rng *rand.Rand, kind Kind, dims []int, opts Options) tensor.Tensor {
+// Tensor returns a tensor of the given form; of opts only Zeros and Negative matter.
+func Tensor(rng *rand.Rand, kind Kind, dims []int, opts SmallOptions) tensor.Tensor {
 	switch kind {
 	case CP:
 		return randomCP(rng, dims, opts)
 	case Symmetric:
-		l := RandomLevels(rng, dims)
-		return &tensor.Symmetric{Shape: dims, Levels: l, Values: scaled.Vector{Mant: numbers(rng, boxSize(l), opts)}}
+		l := Levels(rng, dims)
+		return &tensor.Symmetric{Shape: dims, Levels: l, Values: scaled.Vector{Mant: entries(rng, counts(l), opts)}}
 	case SymmetryCP:
-		t := &tensor.SymmetryCP{Shape: dims, Levels: RandomLevels(rng, dims)}
+		t := &tensor.SymmetryCP{Shape: dims, Levels: Levels(rng, dims)}
 		for range 1 + rng.IntN(3) {
 			t.Terms = append(t.Terms, randomTerm(rng, t, opts))
 		}
 		return t
 	}
-	return &tensor.Dense{Shape: dims, Data: numbers(rng, states(dims), opts)}
+	return &tensor.Dense{Shape: dims, Data: entries(rng, product(dims), opts)}
 }
 
-func randomCP(rng *rand.Rand, dims []int, opts Options) *tensor.CP {
+func randomCP(rng *rand.Rand, dims []int, opts SmallOptions) *tensor.CP {
 	rank := 1 + rng.IntN(3)
-	t := &tensor.CP{Shape: dims, Weights: numbers(rng, rank, opts), Vectors: make([][]float64, len(dims))}
+	t := &tensor.CP{Shape: dims, Weights: entries(rng, rank, opts), Vectors: make([][]float64, len(dims))}
 	for mode, d := range dims {
 		if d == rank && rng.IntN(3) == 0 {
 			continue // the identity
 		}
-		t.Vectors[mode] = numbers(rng, rank*d, opts)
+		t.Vectors[mode] = entries(rng, rank*d, opts)
 	}
 	return t
 }
 
 // randomTerm draws one term; half of them carry exponents, within ±8 so that no term drowns the others.
-func randomTerm(rng *rand.Rand, t *tensor.SymmetryCP, opts Options) tensor.SymmetryRankOne {
-	s := scaled.Vector{Mant: numbers(rng, boxSize(t.Levels), opts)}
+func randomTerm(rng *rand.Rand, t *tensor.SymmetryCP, opts SmallOptions) tensor.SymmetryRankOne {
+	s := scaled.Vector{Mant: entries(rng, counts(t.Levels), opts)}
 	if rng.IntN(2) == 0 {
 		s.Exp = make([]int64, len(s.Mant))
 		for i := range s.Exp {
@@ -128,21 +128,21 @@ func randomTerm(rng *rand.Rand, t *tensor.SymmetryCP, opts Options) tensor.Symme
 			}
 		}
 	}
-	term := tensor.SymmetryRankOne{Alpha: numbers(rng, 1, Options{Negative: opts.Negative})[0], S: s}
+	term := tensor.SymmetryRankOne{Alpha: entries(rng, 1, SmallOptions{Negative: opts.Negative})[0], S: s}
 	if rng.IntN(4) == 0 {
 		return term // R = 1
 	}
 	term.R = make([][]float64, len(t.Shape))
 	for mode, d := range t.Shape {
 		if rng.IntN(4) != 0 {
-			term.R[mode] = numbers(rng, d, opts)
+			term.R[mode] = entries(rng, d, opts)
 		}
 	}
 	return term
 }
 
-// RandomLevels draws two or three levels, any map from values to levels, on legs of any dimensions.
-func RandomLevels(rng *rand.Rand, dims []int) countspace.Levels {
+// Levels draws two or three levels, any map from values to levels, on legs of any dimensions.
+func Levels(rng *rand.Rand, dims []int) countspace.Levels {
 	l := countspace.Levels{D: 2 + rng.IntN(2), Of: make([][]uint8, len(dims))}
 	for leg, d := range dims {
 		l.Of[leg] = make([]uint8, d)
@@ -153,24 +153,10 @@ func RandomLevels(rng *rand.Rand, dims []int) countspace.Levels {
 	return l
 }
 
-func boxSize(l countspace.Levels) int {
-	size := 1
-	for level := 1; level < l.D; level++ {
-		n := 1
-		for _, of := range l.Of {
-			for _, a := range of {
-				if int(a) == level {
-					n++
-					break
-				}
-			}
-		}
-		size *= n
-	}
-	return size
-}
+// counts is the number of count vectors of levels that are drawn here.
+func counts(l countspace.Levels) int { return product(l.Shape()) }
 
-func numbers(rng *rand.Rand, n int, opts Options) []float64 {
+func entries(rng *rand.Rand, n int, opts SmallOptions) []float64 {
 	out := make([]float64, n)
 	for i := range out {
 		out[i] = 0.1 + 1.9*rng.Float64()
@@ -184,15 +170,15 @@ func numbers(rng *rand.Rand, n int, opts Options) []float64 {
 	return out
 }
 
-// RandomEvidence observes and weights about a third of the variables each; a variable may have both.
-func RandomEvidence(rng *rand.Rand, m *factorgraph.Model) factorgraph.Evidence {
+// Evidence observes and weights about a third of the variables each; a variable may have both.
+func Evidence(rng *rand.Rand, m *factorgraph.Model) factorgraph.Evidence {
 	var e factorgraph.Evidence
 	for i, d := range m.Domains {
 		if rng.IntN(3) == 0 {
 			e.Hard = append(e.Hard, factorgraph.Observation{Var: i, Value: rng.IntN(d)})
 		}
 		if rng.IntN(3) == 0 {
-			e.Soft = append(e.Soft, factorgraph.Likelihood{Var: i, Weights: numbers(rng, d, Options{})})
+			e.Soft = append(e.Soft, factorgraph.Likelihood{Var: i, Weights: entries(rng, d, SmallOptions{})})
 		}
 	}
 	return e

@@ -1,4 +1,4 @@
-package families
+package generate
 
 // Dense and strong models: entries over many orders of magnitude, many phases, few states that weigh.
 

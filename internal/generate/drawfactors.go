@@ -1,16 +1,19 @@
-package truth
+package generate
 
-// Factors of every kind. Their entries are never negative, also where their terms are.
+// Factors of every kind for Drawer. Their entries are never negative, also where their terms are.
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// factor draws a factor of any kind over a scope.
-func (d *drawer) factor(m *factorgraph.Model, scope []int) factorgraph.Factor {
+// Factor draws a factor of any kind over a scope.
+func (d *Drawer) Factor(m *factorgraph.Model, scope []int) factorgraph.Factor {
 	dims := make([]int, len(scope))
 	for i, v := range scope {
 		dims[i] = m.Domains[v]
@@ -21,8 +24,8 @@ func (d *drawer) factor(m *factorgraph.Model, scope []int) factorgraph.Factor {
 	return factorgraph.Factor{Scope: scope, Table: d.table(dims)}
 }
 
-func (d *drawer) table(dims []int) tensor.Tensor {
-	switch d.rng.IntN(7) {
+func (d *Drawer) table(dims []int) tensor.Tensor {
+	switch d.Rand.IntN(7) {
 	case 0, 1:
 		return d.cp(dims)
 	case 2:
@@ -31,58 +34,49 @@ func (d *drawer) table(dims []int) tensor.Tensor {
 	case 3:
 		return d.symmetryCP(dims)
 	}
-	return &tensor.Dense{Shape: dims, Data: d.numbers(product(dims))}
+	return &tensor.Dense{Shape: dims, Data: d.Numbers(product(dims))}
 }
 
 // cp draws a CP factor: of terms above 0, a clause, a parity, a noisy-or, or the difference of two
 // terms.
-func (d *drawer) cp(dims []int) tensor.Tensor {
-	if binary(dims) && d.chance(0.3) {
+func (d *Drawer) cp(dims []int) tensor.Tensor {
+	if !slices.ContainsFunc(dims, func(n int) bool { return n != 2 }) && d.Chance(0.3) {
 		return d.known(dims)
 	}
-	if d.chance(0.25) {
+	if d.Chance(0.25) {
 		return d.difference(dims)
 	}
 
-	rank := d.rng.IntN(4)
-	if rank == 0 && d.chance(0.9) { // no terms are the factor 0
+	rank := d.Rand.IntN(4)
+	if rank == 0 && d.Chance(0.9) { // no terms are the factor 0
 		rank = 2
 	}
-	if len(dims) > 0 && d.chance(0.2) {
+	if len(dims) > 0 && d.Chance(0.2) {
 		rank = dims[0]
 	}
-	t := &tensor.CP{Shape: dims, Weights: d.numbers(rank), Vectors: make([][]float64, len(dims))}
+	t := &tensor.CP{Shape: dims, Weights: d.Numbers(rank), Vectors: make([][]float64, len(dims))}
 	for l, n := range dims {
-		if n == rank && d.chance(0.25) {
+		if n == rank && d.Chance(0.25) {
 			continue // the identity
 		}
-		t.Vectors[l] = d.numbers(rank * n)
+		t.Vectors[l] = d.Numbers(rank * n)
 	}
 
 	return t
 }
 
-func binary(dims []int) bool {
-	for _, n := range dims {
-		if n != 2 {
-			return false
-		}
-	}
-	return true
-}
-
 // known draws a clause, a parity or a noisy-or.
-func (d *drawer) known(dims []int) tensor.Tensor {
+func (d *Drawer) known(dims []int) tensor.Tensor {
 	n := len(dims)
-	switch d.rng.IntN(3) {
+	switch d.Rand.IntN(3) {
 	case 0:
 		positive := make([]bool, n)
 		for i := range positive {
-			positive[i] = d.chance(0.5)
+			positive[i] = d.Chance(0.5)
 		}
 		return factorgraph.Clause(positive...)
 	case 1:
-		t, err := factorgraph.Parity(n, d.chance(0.5))
+		t, err := factorgraph.Parity(n, d.Chance(0.5))
 		must(err)
 		return t
 	}
@@ -92,10 +86,10 @@ func (d *drawer) known(dims []int) tensor.Tensor {
 	}
 	p := make([]float64, n-1)
 	for i := range p {
-		p[i] = pick(d.rng, 0, 1, d.rng.Float64(), d.rng.Float64(), 1e-9)
+		p[i] = Pick(d.Rand, 0, 1, d.Rand.Float64(), d.Rand.Float64(), 1e-9)
 	}
 
-	t, err := factorgraph.NoisyOr(pick(d.rng, 0, 0, d.rng.Float64(), 1e-12), p...)
+	t, err := factorgraph.NoisyOr(Pick(d.Rand, 0, 0, d.Rand.Float64(), 1e-12), p...)
 	must(err)
 	return t
 }
@@ -108,29 +102,29 @@ func must(err error) {
 }
 
 // difference is u − v with v at most u, entry by entry, as a CP of rank 2.
-func (d *drawer) difference(dims []int) tensor.Tensor {
-	w := d.positive()
+func (d *Drawer) difference(dims []int) tensor.Tensor {
+	w := d.Positive()
 	t := &tensor.CP{
 		Shape:   dims,
-		Weights: []float64{w, -w * pick(d.rng, 0.5, 1, d.rng.Float64())},
+		Weights: []float64{w, -w * Pick(d.Rand, 0.5, 1, d.Rand.Float64())},
 		Vectors: make([][]float64, len(dims)),
 	}
 	for l, n := range dims {
-		u := d.numbers(n)
+		u := d.Numbers(n)
 		t.Vectors[l] = append(t.Vectors[l], u...)
 		for _, x := range u {
-			t.Vectors[l] = append(t.Vectors[l], x*pick(d.rng, 0, 0.5, 1, 1, d.rng.Float64()))
+			t.Vectors[l] = append(t.Vectors[l], x*Pick(d.Rand, 0, 0.5, 1, 1, d.Rand.Float64()))
 		}
 	}
 	return t
 }
 
 // levels draws what is counted, and says how many count vectors there are.
-func (d *drawer) levels(dims []int) (countspace.Levels, int) {
+func (d *Drawer) levels(dims []int) (countspace.Levels, int) {
 	l := countspace.Levels{D: 2, Of: make([][]uint8, len(dims))}
-	style := d.rng.IntN(3)
+	style := d.Rand.IntN(3)
 	if style > 0 {
-		l.D = 1 + d.rng.IntN(4)
+		l.D = 1 + d.Rand.IntN(4)
 	}
 	for i, n := range dims {
 		l.Of[i] = make([]uint8, n)
@@ -141,109 +135,104 @@ func (d *drawer) levels(dims []int) (countspace.Levels, int) {
 			case 1: // the value, as far as levels go
 				l.Of[i][x] = uint8(min(x, l.D-1))
 			default:
-				l.Of[i][x] = uint8(d.rng.IntN(l.D))
+				l.Of[i][x] = uint8(d.Rand.IntN(l.D))
 			}
 		}
 	}
 
-	box := 1
-	for a := 1; a < l.D; a++ {
-		box *= 1 + possible(l, a)
-	}
-	return l, box
-}
-
-// possible is how many positions can be at level a.
-func possible(l countspace.Levels, a int) int {
-	n := 0
-	for _, of := range l.Of {
-		for _, level := range of {
-			if int(level) == a {
-				n++
-				break
-			}
-		}
-	}
-	return n
+	return l, counts(l)
 }
 
 // values draws the values of count vectors; those that no assignment has may be anything.
-func (d *drawer) values(l countspace.Levels, box int) scaled.Vector {
-	v := scaled.Vector{Mant: d.numbers(box)}
-	if d.chance(0.05) { // exactly k, and the like
+func (d *Drawer) values(l countspace.Levels, box int) scaled.Vector {
+	v := scaled.Vector{Mant: d.Numbers(box)}
+	if d.Chance(0.05) { // exactly k, and the like
 		clear(v.Mant)
-		v.Mant[d.rng.IntN(box)] = 1
+		v.Mant[d.Rand.IntN(box)] = 1
 	}
-	if d.chance(0.6) {
+	if d.Chance(0.6) {
 		v.Exp = make([]int64, box)
 		for i := range v.Exp {
 			v.Exp[i] = d.exponent()
 		}
 	}
 
-	reached := make([]bool, box)
-	dims := make([]int, len(l.Of))
-	for i, of := range l.Of {
-		dims[i] = len(of)
-	}
-	x := make([]int, len(dims))
-	for range product(dims) {
-		reached[countIndex(l, x)] = true
-		step(x, dims)
-	}
-
+	reached := reached(l, box)
 	for i := range reached {
-		if !reached[i] && d.chance(0.3) {
-			v.Mant[i] = -d.positive()
+		if !reached[i] && d.Chance(0.3) {
+			v.Mant[i] = -d.Positive()
 		}
 	}
 	return v
 }
 
+// reached marks the count vectors of some assignment.
+func reached(l countspace.Levels, box int) []bool {
+	list, at, stride := make([]bool, box), []int{0}, box
+	strides := make([]int, l.D)
+	for a, side := range l.Shape() {
+		stride /= side
+		strides[a+1] = stride
+	}
+	for _, levels := range l.Of {
+		set := map[int]bool{}
+		for _, from := range at {
+			for _, a := range levels {
+				set[from+strides[a]] = true
+			}
+		}
+		at = slices.Collect(maps.Keys(set))
+	}
+	for _, i := range at {
+		list[i] = true
+	}
+	return list
+}
+
 // symmetryCP draws terms above 0, or a term less a part of it.
-func (d *drawer) symmetryCP(dims []int) tensor.Tensor {
+func (d *Drawer) symmetryCP(dims []int) tensor.Tensor {
 	levels, box := d.levels(dims)
 	t := &tensor.SymmetryCP{Shape: dims, Levels: levels}
-	terms := 1 + d.rng.IntN(3)
-	if d.chance(0.03) {
+	terms := 1 + d.Rand.IntN(3)
+	if d.Chance(0.03) {
 		terms = 0 // the factor 0
 	}
 	for range terms {
 		term := tensor.SymmetryRankOne{
-			Alpha: d.positive(),
+			Alpha: d.Positive(),
 			S:     d.values(levels, box),
 			R:     make([][]float64, len(dims)),
 		}
 		for l, n := range dims {
-			if d.chance(0.6) {
-				term.R[l] = d.numbers(n)
+			if d.Chance(0.6) {
+				term.R[l] = d.Numbers(n)
 			}
 		}
-		if d.chance(0.1) {
+		if d.Chance(0.1) {
 			term.R = nil
 		}
 		t.Terms = append(t.Terms, term)
 	}
 
-	if terms > 0 && d.chance(0.2) {
+	if terms > 0 && d.Chance(0.2) {
 		t.Terms = append(t.Terms, d.part(t.Terms[0]))
 	}
 	return t
 }
 
 // part is minus some part of a term.
-func (d *drawer) part(of tensor.SymmetryRankOne) tensor.SymmetryRankOne {
-	p := tensor.SymmetryRankOne{Alpha: -of.Alpha * pick(d.rng, 1, 0.5, d.rng.Float64()), R: of.R}
+func (d *Drawer) part(of tensor.SymmetryRankOne) tensor.SymmetryRankOne {
+	p := tensor.SymmetryRankOne{Alpha: -of.Alpha * Pick(d.Rand, 1, 0.5, d.Rand.Float64()), R: of.R}
 	p.S = scaled.Vector{Mant: append([]float64{}, of.S.Mant...), Exp: of.S.Exp}
 	for i := range p.S.Mant {
-		p.S.Mant[i] *= pick(d.rng, 0, 0.5, 1, d.rng.Float64())
+		p.S.Mant[i] *= Pick(d.Rand, 0, 0.5, 1, d.Rand.Float64())
 	}
 	return p
 }
 
 // structured adds what people build: parities, clauses, one count over everything, a chain of
 // equalities, a noisy-or network.
-func (d *drawer) structured(m *factorgraph.Model) {
+func (d *Drawer) structured(m *factorgraph.Model) {
 	n := len(m.Domains)
 	for i := range m.Domains {
 		m.Domains[i] = 2
@@ -253,23 +242,23 @@ func (d *drawer) structured(m *factorgraph.Model) {
 	}
 
 	for v := range n { // priors
-		if d.chance(0.7) {
+		if d.Chance(0.7) {
 			m.Factors = append(m.Factors, factorgraph.Factor{
 				Scope: []int{v},
-				Table: &tensor.Dense{Shape: []int{2}, Data: d.numbers(2)},
+				Table: &tensor.Dense{Shape: []int{2}, Data: d.Numbers(2)},
 			})
 		}
 	}
 
-	kind := d.rng.IntN(4)
+	kind := d.Rand.IntN(4)
 	if kind == 3 {
 		levels := countspace.TwoLevels(m.Domains)
 		t := &tensor.Symmetric{Shape: m.Domains, Levels: levels, Values: d.values(levels, n+1)}
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: all(n), Table: t})
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: UpTo(n), Table: t})
 	}
 
-	for range 1 + d.rng.IntN(2*n) {
-		scope := d.shuffled(all(n))[:min(n, 1+d.rng.IntN(4))]
+	for range 1 + d.Rand.IntN(2*n) {
+		scope := d.Shuffled(UpTo(n))[:min(n, 1+d.Rand.IntN(4))]
 		dims := make([]int, len(scope))
 		for i := range dims {
 			dims[i] = 2
@@ -278,7 +267,7 @@ func (d *drawer) structured(m *factorgraph.Model) {
 		var err error
 		switch kind {
 		case 0:
-			t, err = factorgraph.Parity(len(scope), d.chance(0.5))
+			t, err = factorgraph.Parity(len(scope), d.Chance(0.5))
 		case 1:
 			t = d.known(dims)
 		case 2:

@@ -1,15 +1,14 @@
-package families
+package generate
 
 // Models of other tables: Potts, clauses, noisy-or, Bayesian networks, independent sets.
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -192,9 +191,9 @@ func dynamic(chains int, a float64, seed uint64) (*factorgraph.Model, error) {
 
 func hardCore(n int, fugacity float64, seed uint64) (*factorgraph.Model, error) {
 	if !(fugacity > 0) {
-		return nil, fault.New(fault.BadInput, "families: fugacity %v", fugacity)
+		return nil, fmt.Errorf("%w: fugacity %v", ErrOptions, fugacity)
 	}
-	graph, err := generate.RandomRegular(n, 3, generate.Ising{Seed: seed})
+	graph, err := RandomRegular(n, 3, Ising{Seed: seed})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package families
+package generate
 
 // Two-mode mixtures: a switch between a wide mode and a narrow one that is heavier, so that few states hold most of Z.
 
@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
@@ -50,7 +49,7 @@ func (b *builder) narrow(r *rand.Rand, variables []int, edges []edge, switched, 
 
 // sparse are couplings U(−a, a) on a random 3-regular graph.
 func sparse(r *rand.Rand, n int, a float64, seed uint64) (list []edge, err error) {
-	graph, err := generate.RandomRegular(n, 3, generate.Ising{Seed: seed})
+	graph, err := RandomRegular(n, 3, Ising{Seed: seed})
 	if err != nil {
 		return nil, err
 	}
@@ -62,14 +61,6 @@ func sparse(r *rand.Rand, n int, a float64, seed uint64) (list []edge, err error
 	return list, nil
 }
 
-func upTo(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
-
 func hidden(n int, excess float64, seed uint64) (*factorgraph.Model, error) {
 	r := random(seed, "hidden")
 	edges, err := sparse(r, n, 0.3, seed)
@@ -77,7 +68,7 @@ func hidden(n int, excess float64, seed uint64) (*factorgraph.Model, error) {
 		return nil, err
 	}
 	b := spins(n + 1)
-	b.narrow(r, upTo(n), edges, n, 1, b.wide(n, edges), excess, 6)
+	b.narrow(r, UpTo(n), edges, n, 1, b.wide(n, edges), excess, 6)
 	return b.model(), nil
 }
 
@@ -90,7 +81,7 @@ func hiddenDense(n int, excess float64, seed uint64) (*factorgraph.Model, error)
 		}
 	}
 	b := spins(n + 1)
-	b.narrow(r, upTo(n), edges, n, 1, b.wide(n, edges), excess, 10)
+	b.narrow(r, UpTo(n), edges, n, 1, b.wide(n, edges), excess, 10)
 	return b.model(), nil
 }
 
@@ -115,7 +106,7 @@ func hiddenThree(side int, excess float64, seed uint64) (*factorgraph.Model, err
 	b.domains[n] = 3
 	ln := b.wide(n, edges)
 	b.narrow(r, half, inside, n, 1, float64(len(half))*math.Ln2, excess/2, 6)
-	b.narrow(r, upTo(n), edges, n, 2, ln, excess, 6)
+	b.narrow(r, UpTo(n), edges, n, 2, ln, excess, 6)
 	return b.model(), nil
 }
 
@@ -128,7 +119,7 @@ func hiddenPair(n int, excess float64, seed uint64) (*factorgraph.Model, error) 
 	}
 	b := spins(n + 2)
 	b.wide(n, edges)
-	for k, half := range [][]int{upTo(n)[:n/2], upTo(n)[n/2:]} {
+	for k, half := range [][]int{UpTo(n)[:n/2], UpTo(n)[n/2:]} {
 		var inside []edge
 		ln := float64(len(half)) * math.Ln2
 		for _, e := range edges {
