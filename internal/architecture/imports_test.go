@@ -352,15 +352,18 @@ func TestWorkersLinkNoServer(t *testing.T) {
 	}
 }
 
-// TestOnlyCommandsExportTraces: the exporter of OpenTelemetry brings gRPC. Importers of the pipeline or the client get the
-// interface alone.
+// TestOnlyCommandsExportTraces: importers of the pipeline or the client get the interface of OpenTelemetry alone, and no command
+// brings gRPC, 66 packages that a first build would compile.
 func TestOnlyCommandsExportTraces(t *testing.T) {
-	for pkg, want := range map[string]bool{"pkg/client": false, "pkg/pipeline": false, "pkg/embedded": false, "cmd/aggregator": true} {
+	for pkg, want := range map[string]bool{
+		"pkg/client": false, "pkg/pipeline": false, "pkg/embedded": false, "cmd/aggregator": true, "cmd/btn": true,
+	} {
 		d := deps(t, pkg)
-		for _, heavy := range []string{"go.opentelemetry.io/otel/sdk/trace", "google.golang.org/grpc"} {
-			if d[heavy] != want {
-				t.Errorf("%s depends on %s: %v", pkg, heavy, d[heavy])
-			}
+		if sdk := "go.opentelemetry.io/otel/sdk/trace"; d[sdk] != want {
+			t.Errorf("%s depends on %s: %v", pkg, sdk, d[sdk])
+		}
+		if d["google.golang.org/grpc"] {
+			t.Errorf("%s depends on gRPC", pkg)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -33,7 +32,7 @@ func NewOTLP(t testing.TB) *OTLP {
 // ServeHTTP takes one request of an exporter.
 func (o *OTLP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	var request collector.ExportTraceServiceRequest
+	var request otlp.TracesData // the same bytes as a request of the service, whose package links gRPC
 	if err == nil {
 		err = proto.Unmarshal(body, &request)
 	}

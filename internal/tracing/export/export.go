@@ -15,7 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -36,7 +36,11 @@ func Traces(
 		return nil, nothing, err
 	}
 
-	exporter, err := otlptracehttp.New(ctx)
+	client, err := newClient()
+	if err != nil {
+		return nil, nothing, fault.New(fault.BadInput, "traces: %w", redact.Error(err))
+	}
+	exporter, err := otlptrace.New(ctx, client)
 	if err != nil {
 		return nil, nothing, fault.New(fault.BadInput, "traces: %w", redact.Error(err))
 	}

@@ -1,0 +1,204 @@
+package export
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// Sending: a receiver that is busy is asked again, after pauses that grow from firstPause to
+// longestPause, for at most retryFor in all.
+const (
+	firstPause   = 5 * time.Second
+	longestPause = 30 * time.Second
+	retryFor     = time.Minute
+
+	maxAnswer = 4 << 20 // bytes of an answer
+)
+
+// client sends spans by HTTP. The library's client does the same and links gRPC, 66 packages.
+type client struct {
+	settings
+	pause   time.Duration // the first between two requests
+	http    *http.Client
+	stop    chan struct{}
+	stopped sync.Once
+}
+
+// newClient returns a client with the settings of the environment.
+func newClient() (*client, error) {
+	s, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = s.tls
+	return &client{
+		settings: s,
+		pause:    firstPause,
+		http:     &http.Client{Transport: transport, Timeout: s.timeout},
+		stop:     make(chan struct{}),
+	}, nil
+}
+
+// Start does nothing: connections are made when they are needed.
+func (*client) Start(context.Context) error { return nil }
+
+// Stop ends requests under way.
+func (c *client) Stop(context.Context) error {
+	c.stopped.Do(func() { close(c.stop) })
+	return nil
+}
+
+// UploadTraces sends spans, again if the receiver is busy.
+func (c *client) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-c.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+
+	body, err := c.encode(spans)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	for pause := c.pause; ; pause = min(pause*3/2, longestPause) {
+		busy, after, err := c.post(ctx, body)
+		if err == nil || !busy {
+			return err
+		}
+		wait := max(after, time.Duration((0.5+rand.Float64())*float64(pause)))
+		if time.Since(began)+wait > retryFor {
+			return fmt.Errorf("given up after %v: %w", time.Since(began), err)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// encode writes a request: TracesData has the same bytes as the service's ExportTraceServiceRequest,
+// whose package brings gRPC.
+func (c *client) encode(spans []*otlp.ResourceSpans) ([]byte, error) {
+	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: spans})
+	if err != nil || !c.gzip {
+		return body, err
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(body); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
+}
+
+// post sends one request. busy says that the receiver may take it later, after a pause if it names
+// one.
+func (c *client) post(ctx context.Context, body []byte) (busy bool, after time.Duration, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+	if err != nil {
+		return false, 0, err
+	}
+	for name, value := range c.headers {
+		r.Header.Set(name, value)
+	}
+	r.Header.Set("Content-Type", "application/x-protobuf")
+	if c.gzip {
+		r.Header.Set("Content-Encoding", "gzip")
+	}
+
+	resp, err := c.http.Do(r)
+	if err != nil {
+		var failed *url.Error
+		return errors.As(err, &failed) && failed.Temporary(), 0, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return false, 0, err
+	}
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		busy = true
+	}
+	if resp.StatusCode/100 != 2 {
+		return busy, retryAfter(resp.Header.Get("Retry-After")),
+			fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(answer)))
+	}
+	if resp.Header.Get("Content-Type") == "application/x-protobuf" {
+		return false, 0, rejected(answer)
+	}
+	return false, 0, nil
+}
+
+// retryAfter reads the header of that name: seconds, or a date.
+func retryAfter(value string) time.Duration {
+	if seconds, err := strconv.Atoi(value); err == nil {
+		return min(max(time.Duration(seconds), 0), 24*3600) * time.Second
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return time.Until(date)
+	}
+	return 0
+}
+
+// rejected returns an error if an ExportTraceServiceResponse says that spans were not taken: in its
+// field 1, field 1 is their number and field 2 a reason.
+func rejected(answer []byte) error {
+	partial, _, err := field(answer, 1)
+	_, spans, err1 := field(partial, 1)
+	why, _, err2 := field(partial, 2)
+	if err := errors.Join(err, err1, err2); err != nil {
+		return err
+	}
+	if spans != 0 || len(why) > 0 {
+		return fmt.Errorf("%d spans were rejected: %s", spans, why)
+	}
+	return nil
+}
+
+// field returns the last field of a message with this number: its bytes or its integer.
+func field(message []byte, number protowire.Number) (value []byte, integer uint64, err error) {
+	for len(message) > 0 {
+		found, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return nil, 0, protowire.ParseError(n)
+		}
+		message = message[n:]
+		n = protowire.ConsumeFieldValue(found, kind, message)
+		switch {
+		case n < 0:
+			return nil, 0, protowire.ParseError(n)
+		case found == number && kind == protowire.BytesType:
+			value, _ = protowire.ConsumeBytes(message)
+		case found == number && kind == protowire.VarintType:
+			integer, _ = protowire.ConsumeVarint(message)
+		}
+		message = message[n:]
+	}
+	return value, integer, nil
+}
