@@ -27,7 +27,7 @@ func Carry(from, to *sumproduct.Expression, messages []float64) ([]float64, erro
 	out := make([]float64, 0, Entries(to))
 	next, at := 0, 0 // the table of from to look at, and where its messages begin
 	for _, t := range to.Tables {
-		for next < len(from.Tables) && !left(from.Tables[next].Scope, to.Dims, t.Scope) {
+		for next < len(from.Tables) && !equalsReduced(from.Tables[next].Scope, to.Dims, t.Scope) {
 			at += width(from, next)
 			next++
 		}
@@ -70,8 +70,8 @@ func width(e *sumproduct.Expression, n int) int {
 	return size
 }
 
-// left reports whether scope equals whole without its indices of dimension 1.
-func left(whole, dims, scope []int) bool {
+// equalsReduced reports whether scope equals whole without its indices of dimension 1.
+func equalsReduced(whole, dims, scope []int) bool {
 	k := 0
 	for _, i := range whole {
 		if dims[i] == 1 {

@@ -49,8 +49,8 @@ func (c *Circuit) Append(b []byte) []byte {
 	return b
 }
 
-// Decode reads what Append wrote. It takes at most some 16 times the memory of any bytes, and checks everything that Check does.
-// Errors wrap ErrCircuit, or are the context's. Linear time.
+// Decode reads the bytes of Append. It takes at most some 16 times the memory of any bytes, and checks everything that Check
+// does. Errors wrap ErrCircuit, or are the context's. Linear time.
 func Decode(ctx context.Context, b []byte) (*Circuit, error) {
 	look := pace.New(ctx)
 	r := reader{rest: b}

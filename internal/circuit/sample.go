@@ -58,13 +58,13 @@ func (c *Circuit) draw(p *pass, rng *rand.Rand, values []int, look *pace.Pace, t
 			todo = append(todo, children...)
 			continue
 		}
-		todo = append(todo, chosen(p, children, p.values[n], rng.Float64()))
+		todo = append(todo, chooseChild(p, children, p.values[n], rng.Float64()))
 	}
 	return todo
 }
 
-// chosen returns the child of a sum that u in [0, 1) falls on.
-func chosen(p *pass, children []int32, sum number, u float64) int32 {
+// chooseChild returns the child of a sum that u in [0, 1) falls on.
+func chooseChild(p *pass, children []int32, sum number, u float64) int32 {
 	last := children[0]
 	for _, n := range children {
 		share := p.values[n].over(sum)

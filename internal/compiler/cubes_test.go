@@ -147,9 +147,9 @@ func TestGivenOrders(t *testing.T) {
 	}
 }
 
-// BenchmarkCubes sums random clauses whole and in cubes, counted alone and with circuits: the processor time of all cubes and of the
-// split by that of the whole, the split's part of it, the largest cube's part, and the gain of two
-// workers that do not disturb each other.
+// BenchmarkCubes sums random clauses whole and in cubes, counted alone and with circuits: the processor time of all cubes and of
+// the split relative to the whole's, the split's part of it, the largest cube's part, and the gain of two workers that do not
+// disturb each other.
 func BenchmarkCubes(b *testing.B) {
 	for _, vars := range []int{60, 70} {
 		for _, kind := range []string{"counted", "circuits"} {

@@ -37,7 +37,7 @@ var quickModels = []string{
 
 func TestReferenceModels(t *testing.T) {
 	for _, name := range reference.Names(t, "uai") {
-		if !asked(name, quickModels) || name == "uai/sat-grid-pbl-0010.cnf" { // that has a factor that is 0 everywhere
+		if !isSelected(name, quickModels) || name == "uai/sat-grid-pbl-0010.cnf" { // that has a factor that is 0 everywhere
 			continue
 		}
 		net := reference.Network(t, name)

@@ -129,8 +129,8 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano())
 }
 
-// asked reports whether a model is to be summed.
-func asked(name string, quick []string) bool {
+// isSelected reports whether a model is to be summed.
+func isSelected(name string, quick []string) bool {
 	if *models == "" {
 		return slices.Contains(quick, name)
 	}
@@ -152,7 +152,7 @@ func TestPublishedCounts(t *testing.T) {
 	dir := strings.TrimSuffix(reference.Path(t, "wcnf"), ".uai")
 	counts := published(t, dir)
 	for name, want := range counts {
-		if !asked(name, quickCounts) {
+		if !isSelected(name, quickCounts) {
 			continue
 		}
 		f, weights := readDIMACS(t, filepath.Join(dir, name+".cnf.gz"))

@@ -18,10 +18,10 @@ const (
 	firstGain = 0.25
 
 	firstSweeps  = 64    // of annealing, in the attempts of the first group
-	mostSweeps   = 20000 // in those of any
+	mostSweeps   = 20000 // most sweeps of any attempt
 	fewestSweeps = 16    // fewer are not worth annealing
 
-	shares      = 12 // the part of what a price is worth that goes into polishing the last tree
+	shares      = 12 // the share of a price's worth of moves for polishing the last tree
 	greedyTries = 12 // random greedy trees of one attempt; the cheapest is annealed
 	// words of the scopes of all tensors; a search holds a dozen times as much
 	mostWords = 1 << 20
@@ -36,8 +36,8 @@ var (
 
 // explore makes attempts, together at a time, while they are expected to save more than they cost.
 // The first group has the fewest moves that annealing is worth, each group twice as many as the one
-// before. What the next group saves is expected to be the share of the price that the last one
-// saved, or half of what was expected of that, whichever is more.
+// before. The next group is expected to save the same share of the price as the last one, or half
+// of the last one's expectation, whichever is more.
 //
 // The result of an attempt depends on its number and on the best tree before its group; groups are
 // compared in sequence.
@@ -97,8 +97,8 @@ func (s *search) concurrently(run func(j int)) {
 	g.Wait()
 }
 
-// score is what attempts are compared by: the price of all slices,
-// and as much for every doubling of the memory that a plan needs beyond the budget.
+// score ranks attempts: the price of all slices, and as much for every doubling of
+// the memory that a plan needs beyond the budget.
 func (s *search) score(c *slicing) logs {
 	p := c.price(&s.objective)
 	if plan, err := s.plan(s.reduced.expand(s.left, c.w.merges()), c.sliced); err == nil &&
@@ -141,8 +141,8 @@ func (s *search) attempt(i int, share int64) *slicing {
 // perSweep is about the moves of one sweep of annealing and the price after it.
 func (s *search) perSweep() int64 { return int64(len(s.n.edges)*(24+5*s.n.words) + 1) }
 
-// improve anneals from the given temperature and reconfigures, as far as the moves allow: until those
-// of c reach limit, and a quarter of that more.
+// improve anneals from the given temperature and reconfigures, as far as the moves allow: until c's
+// moves reach limit, and a quarter of that more.
 func (s *search) improve(c *slicing, hot logs, limit int64, rng *rand.PCG) {
 	w := c.w
 	start := w.moves

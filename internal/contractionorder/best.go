@@ -21,8 +21,8 @@ func Best(ctx context.Context, h Hypergraph) ([]int, error) {
 	return best, err
 }
 
-// BestWithin is Best whose seeded runs take at most most moves, and says how many moves it took with the first two orders, which no limit
-// shortens: some 10^8 a second.
+// BestWithin is Best whose seeded runs take at most most moves, and returns the number of moves, those for the first two orders
+// included, which no limit shortens: some 10^8 a second.
 func BestWithin(ctx context.Context, h Hypergraph, most int64) (best []int, moves int64, err error) {
 	best, first, err := greedyOrder(ctx, h, byFill, 0)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // dissection is how a network is cut up.
 type dissection struct {
 	imbalance int64 // in 256ths: a part may be (1 + imbalance/256)/2 of the whole
-	// what an index of dimension 2 that is cut already costs when cut again,
-	// 65536 for as much as others
+	// cost of cutting an index of dimension 2 once more, 65536 for the full
+	// cost
 	open  logs
 	small int // tensors of a part that is not cut up any further
 }
@@ -20,7 +20,8 @@ type dissection struct {
 // dissect builds a tree from the top down: the tensors are split so that the indices in both parts
 // are few, and each part again. Parts of a few tensors are left as chains, for the reconfiguration
 // to put in order.
-// Time: about O(pins · log²). Once the pace has ended, what is left is joined in any sequence.
+// Time: about O(pins · log²). Once the pace has ended, the remaining parts are joined in any
+// sequence.
 func dissect(n *network, d dissection, rng *rand.PCG, p *pace.Pace) (merges [][2]int, moves int64) {
 	c := &cutter{
 		n:     n,

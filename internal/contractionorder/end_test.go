@@ -24,8 +24,8 @@ func lattice(n int) Hypergraph {
 	return h
 }
 
-// TestEndedSearchesDoNothingMore: every part of a search that is told
-// to end leaves a whole tree behind, for a fraction of the moves.
+// TestEndedSearchesDoNothingMore: every part of a search that is asked to end
+// leaves a whole tree behind, for a fraction of the moves.
 func TestEndedSearchesDoNothingMore(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -70,7 +70,7 @@ func (l *looks) Err() error {
 	return nil
 }
 
-// TestNoPlanIsCutShort: wherever a search is told to end it has the context's error and no plan.
+// TestNoPlanIsCutShort: wherever a search is asked to end it has the context's error and no plan.
 func TestNoPlanIsCutShort(t *testing.T) {
 	h := lattice(12)
 	o := Options{Moves: 1 << 22}

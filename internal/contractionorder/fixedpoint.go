@@ -1,6 +1,6 @@
 package contractionorder
 
-// Logarithms in fixed point: what the search compares is the same on every machine.
+// Logarithms in fixed point: the search compares the same numbers on every machine.
 
 import (
 	"math"

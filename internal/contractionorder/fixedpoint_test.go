@@ -40,8 +40,8 @@ func TestFixedPointLogarithms(t *testing.T) {
 	}
 }
 
-// TestRandomVariables compares means with those of the distributions:
-// E[−log2 u] = 1/ln 2, and a Gumbel variable in bits has the standard deviation π/(√6 ln 2).
+// TestRandomVariables compares means with the distributions': E[−log2 u] = 1/ln 2, and a
+// Gumbel variable in bits has the standard deviation π/(√6 ln 2).
 func TestRandomVariables(t *testing.T) {
 	rng := rand.NewPCG(1, 2)
 	const n = 200000

@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// manyTables is how many tables of one bucket are compared with each other;
-// beyond, they are merged by size alone.
+// manyTables bounds the tables of one bucket that are compared with each
+// other; beyond, they are merged by size alone.
 const manyTables = 64
 
-// betweenLooks is how many elementary operations pass
-// between two looks at the context: about a millisecond.
+// betweenLooks is the number of elementary operations between two looks at
+// the context: about a millisecond.
 const betweenLooks = 1 << 20
 
 // FromOrder returns the tree of eliminating h along order (Restrict is applied to it): the tables

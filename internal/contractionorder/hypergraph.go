@@ -1,6 +1,6 @@
 // Package contractionorder plans exact contraction: elimination orders of the hypergraph of a
 // tensor network, contraction trees, the indices to slice where a table exceeds the memory budget,
-// and what all of them cost. It looks at shapes only, never at entries.
+// and their costs. It looks at shapes only, never at entries.
 //
 // An order is carried out in steps (Walk): all tables with an index are multiplied before the next
 // index is looked at. In a tree, tensors are the leaves, and an index is summed at the node where

@@ -12,8 +12,8 @@ import (
 // boundMoves bounds the work of LowerBound, in elementary operations: some tenths of a second.
 const boundMoves = 1 << 26
 
-// LowerBound returns log2 of the number of entries that the largest table touched has at least,
-// whatever the order and whatever the pairwise tree:
+// LowerBound returns log2 of a lower bound of the largest touched table's entries, over all
+// orders and all pairwise trees:
 //
 //	max over tables ≥ max over minors H of min_v (w_v + Σ_{u ∈ N_H(v)} w_u)
 //

@@ -108,7 +108,7 @@ func (c *counted) Err() error {
 }
 
 // TestPlanningEndsWithItsContext: once the context has ended nobody looks at it again,
-// so that what follows is at most the work between two looks.
+// so that the remaining work is at most the work between two looks.
 func TestPlanningEndsWithItsContext(t *testing.T) {
 	h := lattice(300, 300, false)
 	order := orders.MinWeight(chain(2000))

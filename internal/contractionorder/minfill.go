@@ -12,10 +12,10 @@ import (
 )
 
 // maxMoves bounds the elementary operations of one greedy run. A graph that needs more has
-// tables far beyond any memory; what is left of its order follows the weights at that point.
+// tables far beyond any memory; the rest of its order follows the weights at that point.
 const maxMoves = 1 << 28
 
-// rule is what a greedy order minimises at every step.
+// rule is the criterion that a greedy order minimises at every step.
 type rule int
 
 const (
@@ -36,8 +36,8 @@ func MinFill(ctx context.Context, h Hypergraph) ([]int, error) {
 }
 
 // MinFillWithin is MinFill that gives the order up where it has an index whose table has more than
-// 2^log2Table entries, or after moves operations: within is false then, and what is left of the
-// order follows the weights at that point. Cost: at most moves operations, some 10^8 a second.
+// 2^log2Table entries, or after moves operations: within is false then, and the rest of the order
+// follows the weights at that point. Cost: at most moves operations, some 10^8 a second.
 func MinFillWithin(
 	ctx context.Context, h Hypergraph, log2Table float64, moves int64,
 ) (order []int, within bool, err error) {
@@ -55,7 +55,7 @@ func MinWeight(ctx context.Context, h Hypergraph) ([]int, error) {
 	return order, err
 }
 
-// greedyOrder eliminates the primal graph of h by a rule, and says how many moves that took.
+// greedyOrder eliminates the primal graph of h by a rule, and returns the number of moves.
 func greedyOrder(
 	ctx context.Context, h Hypergraph, r rule, seed uint64,
 ) (order []int, moves int64, err error) {
@@ -103,7 +103,7 @@ func (g *fillGraph) greedy(
 	return append(order, g.rest(h, done)...), g.moves, nil
 }
 
-// rest lists what is not done by weight, then number.
+// rest lists the remaining vertices by weight, then number.
 func (g *fillGraph) rest(h Hypergraph, done []bool) []int {
 	var left []int
 	for v, d := range h.Dims {
@@ -115,7 +115,7 @@ func (g *fillGraph) rest(h Hypergraph, done []bool) []int {
 	return left
 }
 
-// key is what v is queued by: smaller keys are eliminated first.
+// key is v's priority in the queue: smaller keys are eliminated first.
 func (g *fillGraph) key(v int32, r rule, seed uint64) key {
 	switch r {
 	case byWeight:

@@ -15,7 +15,7 @@ func someNetwork(seed uint64) (Hypergraph, *network) {
 }
 
 // TestWorkingAgreesWithEvaluate:
-// the search's figures are those of the cost model, to the fixed point's precision.
+// the search's figures agree with the cost model, to the fixed point's precision.
 func TestWorkingAgreesWithEvaluate(t *testing.T) {
 	for seed := range uint64(60) {
 		h, n := someNetwork(seed)

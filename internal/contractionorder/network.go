@@ -19,7 +19,7 @@ type network struct {
 	dim   []int     // by word: that dimension
 	of    []int     // by number: the index of the hypergraph, −1 for none
 	edges [][]int32 // by tensor: sorted numbers
-	// of the search: what is made of the network once it has ended is of no use; nil: none
+	// of the search: results after its end are of no use; nil: none
 	ctx context.Context
 }
 

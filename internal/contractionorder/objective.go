@@ -1,14 +1,14 @@
 package contractionorder
 
-// What a search minimises.
+// The objective of a search.
 
 // objective prices a merge of inputs with union U and result S:
 //
 //	2 |U| + (write − 1) |S|,   times 2^(steep · (log2 |S| − limit)) where |S| exceeds the limit
 //
-// the flops, 2 |U| − |S|, and, in the same unit, what it takes to write the result and read it
-// back. The penalty stands for the slices a table over the limit would need: steep = 1 says that
-// they multiply all the work of this merge.
+// the flops, 2 |U| − |S|, and, in the same unit, the cost to write the result and read it back.
+// The penalty stands for the slices a table over the limit would need: steep = 1 says that they
+// multiply all the work of this merge.
 type objective struct {
 	write logs // log2 (write − 1)
 	limit logs // log2 of the entries a table may have

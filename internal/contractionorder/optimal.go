@@ -14,11 +14,11 @@ const maxOptimal = 12
 // An index counts by its pattern, the set of tables that have it. With
 //
 //	H(m)   log2 of the indices that some table of the subset m has
-//	I(m)   log2 of those of them that no other table has, neither inside nor outside
+//	I(m)   log2 of the dimensions of the ones that no other table has, neither inside nor outside
 //
 // a merge of subsets a and b has a union of size H(a∪b) − I(a) − I(b) and a result of size H(a∪b) −
-// I(a∪b), whatever the trees below. So every split is a lookup: 3^k/2 of them, and k·2^k for the
-// tables H and I.
+// I(a∪b), for all trees below. So every split is a lookup: 3^k/2 of them, and k·2^k for the tables
+// H and I.
 type optimal struct {
 	k       int       // tables
 	hit     []logs    // H(m)
@@ -77,7 +77,7 @@ func (d *optimal) solve(o *objective) (total float64, base logs) {
 }
 
 // transform turns the weights by pattern into H and I: sums over the patterns inside a subset.
-// What a subset hits is everything but the patterns inside its complement.
+// A subset hits all patterns except those inside its complement.
 func (d *optimal) transform() {
 	n := len(d.hit)
 	for bit := 1; bit < n; bit <<= 1 {

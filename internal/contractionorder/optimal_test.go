@@ -102,7 +102,7 @@ func TestOptimalAgainstAllTrees(t *testing.T) {
 	}
 }
 
-// TestOptimalPredictsItsCost: what the dynamic programme says is the cost of the tree it builds,
+// TestOptimalPredictsItsCost: the dynamic programme's cost is the cost of the tree it builds,
 // for tables beyond the range of float64 too.
 func TestOptimalPredictsItsCost(t *testing.T) {
 	for name, o := range testObjectives {
@@ -139,7 +139,7 @@ func chainOf(leaves int) [][2]int {
 	return merges
 }
 
-// checkWorking compares every scope, size and union of w with those of the same tree built anew,
+// checkWorking compares every scope, size and union of w with the same tree's after a rebuild,
 // and the tree's links with each other.
 func checkWorking(t *testing.T, w *working) {
 	t.Helper()

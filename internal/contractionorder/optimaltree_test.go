@@ -1,7 +1,7 @@
 package contractionorder_test
 
-// An independent recount of what trees cost:
-// scopes as sets of leaves' indices, from the definition and without any bookkeeping.
+// An independent recount of the cost of trees: scopes as sets of leaves' indices,
+// from the definition and without any bookkeeping.
 
 import (
 	"math"

@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// hopeless is log2 of a table at which EvaluateOrder stops: nobody can compute
-// it or what comes after it, and beyond it the scopes themselves become the cost.
+// hopeless is log2 of a table at which EvaluateOrder stops: nobody can compute it
+// or the later ones, and beyond it the scopes themselves become the cost.
 const hopeless = 1000
 
 // EvaluateOrder prices the contraction of h along order (Restrict is applied to it),

@@ -118,9 +118,9 @@ func definition(h contractionorder.Hypergraph, byFill bool) []int {
 	}
 }
 
-// TestGreedyOrdersByDefinition: the incremental counts give the order that counting anew at every
-// step gives. The tables stay below 5^10, where the product of dimensions and the fixed-point
-// logarithm order them alike.
+// TestGreedyOrdersByDefinition: the incremental counts give the same order as a recount at every
+// step. The tables stay below 5^10, where the product of dimensions and the fixed-point logarithm
+// order them alike.
 func TestGreedyOrdersByDefinition(t *testing.T) {
 	const seed = 5
 	rng := rand.New(rand.NewPCG(seed, 5))
@@ -183,7 +183,7 @@ func TestRestrict(t *testing.T) {
 	}
 }
 
-// TestBestIsNoWorse: never dearer than min-fill and min-weight, and the same every time.
+// TestBestIsNoWorse: never more expensive than min-fill and min-weight, and the same every time.
 func TestBestIsNoWorse(t *testing.T) {
 	for _, h := range []contractionorder.Hypergraph{lattice(9, 9, true), lattice(12, 20, false),
 		random(rand.New(rand.NewPCG(1, 1)), 60, 110)} {

@@ -11,11 +11,11 @@ import (
 	"github.com/basetensor/basetensor/internal/pace"
 )
 
-// hypergraph has vertices (groups of tensors) and nets (indices, or what is left of them).
+// hypergraph has vertices (groups of tensors) and nets (indices, or their remainders).
 type hypergraph struct {
 	weight []int64   // by vertex: tensors in it
 	nets   [][]int32 // vertices of a net, each once
-	cost   []logs    // by net: what cutting it costs
+	cost   []logs    // by net: cost of cutting it
 	of     [][]int32 // nets of a vertex
 }
 
@@ -32,7 +32,7 @@ func (g *hypergraph) link() {
 const (
 	coarseEnough = 40 // vertices that are split directly
 	coarseTries  = 6  // splits of the coarsest hypergraph
-	wideNet      = 64 // nets with more vertices do not decide what is matched
+	wideNet      = 64 // nets with more vertices do not influence the matching
 )
 
 // bisection splits hypergraphs into two sides of almost equal weight, cutting nets of little cost.
@@ -40,7 +40,7 @@ type bisection struct {
 	rng       *rand.PCG
 	imbalance int64 // a side may weigh (1 + imbalance/256)/2 of the total
 	moves     int64
-	pace      *pace.Pace // once it has ended what is left is split anyhow, and soon
+	pace      *pace.Pace // once it has ended the rest is split arbitrarily, and soon
 }
 
 // split returns the side, 0 or 1, of every vertex.
@@ -188,7 +188,7 @@ func (b *bisection) splitCoarse(g *hypergraph) []uint8 {
 	return best
 }
 
-// half is what a side may weigh.
+// half is the maximum weight of a side.
 func (b *bisection) half(g *hypergraph) int64 {
 	total := g.total()
 	return max((total*(256+b.imbalance)+511)/512, (total+1)/2)

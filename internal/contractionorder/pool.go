@@ -116,8 +116,8 @@ func (p *pool) rest() []int32 {
 	return out
 }
 
-// finish multiplies what is left, numbers and unconnected tables,
-// smallest first, and returns all merges.
+// finish multiplies the remaining numbers and unconnected tables, smallest
+// first, and returns all merges.
 func (p *pool) finish() [][2]int {
 	left := p.rest()
 	slices.SortStableFunc(left,

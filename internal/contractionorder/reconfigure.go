@@ -95,7 +95,7 @@ func (r *reconfigurer) improve(v int32, floor logs) bool {
 }
 
 // grow collects the piece below v:
-// the largest table at its border is replaced by what it is made of until there are k.
+// the largest table at its border is replaced by its two children until there are k.
 func (r *reconfigurer) grow(v int32) {
 	w := r.w
 	r.front = append(r.front[:0], w.left[v], w.right[v])
@@ -183,7 +183,7 @@ func (r *reconfigurer) rebuild(v int32) {
 		r.clean[x] = false
 	}
 
-	// What is near above may get cheaper now.
+	// Nearby ancestors may get cheaper now.
 	x := v
 	for range r.k {
 		if x = w.parent[x]; x == none {
@@ -193,8 +193,8 @@ func (r *reconfigurer) rebuild(v int32) {
 	}
 }
 
-// scope sets the scope of x, which holds subset m of the piece below v:
-// what m has and someone outside has too.
+// scope sets the scope of x, which holds subset m of the piece below v: the
+// indices that m shares with tables outside.
 func (r *reconfigurer) scope(x, v int32, m int) {
 	w := r.w
 	s := w.set(x)

@@ -5,14 +5,14 @@ package contractionorder
 // fewTables bounds the partners that one table is compared with.
 const fewTables = 256
 
-// reduce merges what can be merged without making any table larger:
+// reduce merges tables as long as no table gets larger:
 //
 //   - a tensor whose scope is inside another's, with that one;
 //   - the two tensors of an index that only they have, where the result is no larger than the
 //     larger of them.
 //
 // A chain, a tree, and every tensor that hangs on one other disappear. The tables alive
-// in the pool are what is left to be searched. Time: near linear for bounded degrees.
+// in the pool are the search's input. Time: near linear for bounded degrees.
 func reduce(n *network) *pool {
 	p := newPool(n)
 	queue := make([]int32, 0, 2*len(n.edges))

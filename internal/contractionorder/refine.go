@@ -13,10 +13,10 @@ import (
 type refinement struct {
 	g      *hypergraph
 	side   []uint8    // by vertex: 0 or 1
-	half   int64      // what a side may weigh
+	half   int64      // maximum weight of a side
 	weight [2]int64   // by side
 	count  [2][]int32 // by net: its vertices on each side
-	gain   []logs     // by vertex: what moving it saves
+	gain   []logs     // by vertex: saving of its move
 	locked []bool     // by vertex: it has moved in this pass
 	queue  pairQueue  // score −gain
 	offers uint64     // so far
@@ -201,14 +201,14 @@ func (f *refinement) pass() bool {
 		}
 	}
 
-	// Undo what came after the best prefix.
+	// Undo the moves after the best prefix.
 	for i := len(done) - 1; i >= keep; i-- {
 		f.move(done[i])
 	}
 	return f.pace.Err() == nil && (bestOver < startOver || bestOver == startOver && best < start)
 }
 
-// over is by how much the heavier side is too heavy.
+// over is the excess weight of the heavier side.
 func (f *refinement) over() int64 { return max(f.weight[0]-f.half, f.weight[1]-f.half, 0) }
 
 // allowed says whether v may move: not into a side that becomes too heavy

@@ -24,14 +24,14 @@ type Options struct {
 	Memory int64   // bytes of Cost.PeakBytes; 0: btn.DefaultMemory, 2 GiB
 	Moves  int64   // elementary operations at most, roughly; 0: 2^32, some four seconds of one core
 	Effort float64 // moves that are worth a flop that they save; 0: 1/policy.MoveCost
-	// WriteCost is how many flops an entry of a result costs,
-	// being written and read back, above 1; 0: 16.
+	// WriteCost is the cost of writing and reading back an entry of a result,
+	// in flops above 1; 0: 16.
 	WriteCost float64
 	Threads   int // goroutines, 1 or 2; 0: 1. The plan does not depend on it
 }
 
-// Plan is how to contract a network:
-// along Tree, once for every combination of values of Slices, and what that costs.
+// Plan is a contraction of a network, along Tree, once for every combination of
+// values of Slices, and its cost.
 type Plan struct {
 	Tree   Tree
 	Slices []int // sorted indices of the hypergraph
@@ -55,9 +55,9 @@ const (
 // as a tree, improves it by reconfiguration, and returns it when it costs less than 10^7 flops.
 // Otherwise it anneals trees from recursive bisection, from random greedy merging and the best one
 // so far, cheap attempts first, and goes on while the next ones are expected to save more than they
-// cost: Effort says how many moves a flop is worth, and WriteCost how many flops an entry written.
-// Where the best tree does not fit the memory, indices are sliced, interleaved with more annealing;
-// a table over the limit is penalised from the start.
+// cost: Effort is the worth of a flop in moves, and WriteCost the worth of a written entry in
+// flops. Where the best tree does not fit the memory, indices are sliced, interleaved with more
+// annealing; a table over the limit is penalised from the start.
 //
 // The plan depends on h, Seed, Memory, Moves, Effort and WriteCost alone. Errors:
 // ErrTree for an inconsistent hypergraph; ErrMemory, with the best plan found; the context's.
@@ -266,20 +266,20 @@ func (n *network) minFill(ctx context.Context) ([]int, error) {
 	return order, nil
 }
 
-// budget is how many moves the price of w is worth.
+// budget is the worth of w's price in moves.
 func (s *search) budget(w *working) int64 {
 	return s.worth(w.logTotal(&s.objective))
 }
 
-// worth is how many moves a price is worth.
+// worth converts a price into moves.
 func (s *search) worth(price logs) int64 {
 	return int64(min(float64(s.o.Effort*pow2(price)), float64(s.o.Moves)))
 }
 
 func (s *search) fits(p Plan) bool { return p.Cost.PeakBytes <= float64(s.o.Memory) }
 
-// finish turns the best tree into a plan: it is expanded to the whole network, and what
-// reduction did is reconfigured together with it, unless that takes the plan over the memory.
+// finish turns the best tree into a plan: it is expanded to the whole network, and the merges
+// of reduction are reconfigured together with it, unless that takes the plan over the memory.
 func (s *search) finish() (Plan, error) {
 	merges := s.reduced.expand(s.left, s.best.w.merges())
 	plain, err := s.plan(merges, s.best.sliced)

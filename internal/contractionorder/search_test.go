@@ -119,7 +119,7 @@ func completeGraph(r *rand.Rand, n int) contractionorder.Hypergraph {
 	return h
 }
 
-// inputBytes is what the tensors of a network take.
+// inputBytes is the memory of a network's tensors.
 func inputBytes(h contractionorder.Hypergraph) float64 {
 	sum := 0.0
 	for _, e := range h.Edges {
@@ -221,13 +221,13 @@ func TestSearchBeatsMinFillOnGrids(t *testing.T) {
 }
 
 // TestSearchIsTheSameEverywhere: repeated, with other threads, and on other machines, by a digest
-// of the plan. When a change of the search is meant to change plans, the failing test says what to
-// write here.
+// of the plan. When a change of the search is meant to change plans, the failing test prints the
+// new digest.
 func TestSearchIsTheSameEverywhere(t *testing.T) {
 	h := grid(18, 18, 2)
 	for memory, elsewhere := range map[int64]struct {
 		digest string
-		moves  int64 // what is counted otherwise ends other searches elsewhere
+		moves  int64 // another count of moves ends other searches elsewhere
 	}{0: {"fd227035034b4c8a", 47279937}, 1 << 20: {"62a4e108538adfce", 45626140}} {
 		o := contractionorder.Options{Seed: 7, Memory: memory, Moves: 4e7, Effort: 1}
 		one := search(t, h, o)

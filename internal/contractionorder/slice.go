@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// slicing is a tree over a network of which some indices are sliced.
+// slicing is a tree over a network with some indices sliced.
 type slicing struct {
 	whole  *network
 	w      *working // over whole without the sliced indices
@@ -72,7 +72,7 @@ func (s *slicing) narrow(o *objective, k int, limit int64) bool {
 	return true
 }
 
-// best returns the index to be sliced next, or none: one of those of the tables over the limit.
+// best returns the index to be sliced next, or none: an index of some table over the limit.
 func (s *slicing) best(o *objective) int32 {
 	w := s.w
 	candidates := make([]uint64, w.n.words)
@@ -136,8 +136,8 @@ func (s *slicing) widen(o *objective) {
 	}
 }
 
-// exchange takes back one slice after the other and
-// slices anew what that needs, where the price falls.
+// exchange takes back one slice after the other and slices other indices as
+// needed, where the price falls.
 func (s *slicing) exchange(o *objective, k int, limit int64) {
 	for _, v := range slices.Clone(s.sliced) {
 		if s.w.moves >= limit || s.whole.over() {

@@ -1,7 +1,7 @@
 package contractionorder
 
-// Steps: what an elimination order does, table by table. Whoever prices an order and whoever
-// executes it walk the same steps, so predicted and measured costs agree to the last flop.
+// Steps: the operations of an elimination order, table by table. Pricing and executing an
+// order walk the same steps, so predicted and measured costs agree to the last flop.
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ import (
 //
 // Tables are numbered: the tensors of the hypergraph first, then the outputs of the steps in
 // sequence. A step consumes its inputs. Out lists the index to be eliminated first first, which is
-// the slowest axis: the indices of Sum precede those of Out in the same sense, so every input that
-// is itself a step's output has Sum on its slowest axes.
+// the slowest axis: the indices of Sum precede the indices of Out in the same sense, so every
+// input that is itself a step's output has Sum on its slowest axes.
 type Step struct {
 	In   []int   // tables multiplied, 1 to MaxOperands
 	Sum  []int   // indices summed out, possibly none
@@ -53,10 +53,10 @@ const (
 // steps may have been yielded before it.
 //
 // Bucket elimination: the tables with the next index are merged pairwise, the pair with the
-// smallest result first, while the result is small against the table over all their indices; what
-// is left is multiplied and summed in one step, together with the following indices of the order
-// that no other table has.
-// Memory: the scopes of the live tables. Time: per bucket of k tables O(k²·width).
+// smallest result first, while the result is small against the table over all their indices; the
+// remaining tables are multiplied and summed in one step, together with the following indices of
+// the order that no other table has. Memory: the scopes of the live tables. Time: per bucket of k
+// tables O(k²·width).
 func Walk(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
 	return walk(ctx, h, order, false, yield)
 }
@@ -135,8 +135,8 @@ type node struct {
 	size  float64
 }
 
-// bySize puts small tables first; among equals those with early positions, so that what is
-// merged is together in the order and either varies or does not within a run of fast axes.
+// bySize puts small tables first; among equals those with early positions, so that merged
+// tables are together in the order and either vary or do not within a run of fast axes.
 func bySize(x, y node) int {
 	if c := cmp.Compare(x.size, y.size); c != 0 {
 		return c
@@ -153,7 +153,7 @@ type walker struct {
 	dim     []float64 // dimension by position
 	buckets [][]node  // live tables by the smallest position of their scope
 	scope   []int32   // of a bucket, as it is made
-	rest    []int32   // and what it is made of
+	rest    []int32   // and its inputs
 	next    int       // number of the next step's output
 	yield   func(*Step) bool
 }
@@ -247,8 +247,8 @@ func (w *walker) bucket(p int, b []node) bool {
 	return ok && w.place(n)
 }
 
-// run is how many positions of a scope, from p on, are summed in one step: those that no other table
-// has, while the output stays long.
+// run is the number of positions of a scope, from p on, that are summed in one step: indices that no
+// other table has, while the output stays long.
 func (w *walker) run(p int, scope []int32) int {
 	run := 1
 	left := w.size(scope[1:])

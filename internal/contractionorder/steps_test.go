@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/orders"
 )
 
-// TestWalkIsAContraction: whatever the order, every tensor is used once, every index is summed once
-// and only when no other live table has it, outputs are the union less what is summed, in the
+// TestWalkIsAContraction: for every order, each tensor is used once, every index is summed once and
+// only when no other live table has it, outputs are the union less the summed indices, in the
 // sequence of the order, and costs follow from the scopes alone.
 func TestWalkIsAContraction(t *testing.T) {
 	const seed = 6
@@ -121,7 +121,7 @@ func size(h contractionorder.Hypergraph, scope []int) float64 {
 	return s
 }
 
-// TestReach: what is made of a marked table, through any number of steps, is marked.
+// TestReach: every table made of a marked one, through any number of steps, is marked.
 func TestReach(t *testing.T) {
 	steps := []*contractionorder.Step{{In: []int{0, 1}}, {In: []int{2}}, {In: []int{4, 3}}, {In: []int{5}}}
 	got := contractionorder.Reach([]bool{false, false, true}, steps)

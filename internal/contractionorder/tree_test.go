@@ -92,7 +92,7 @@ func contract(t *testing.T, e *sumproduct.Expression, p contractionorder.Plan) f
 	}
 }
 
-// multiply returns Σ Π in over what is not in out, indices in fixed held at their values.
+// multiply returns Σ Π in over the indices outside out, indices in fixed held at their values.
 func multiply(dims []int, fixed map[int]int, in []table, out []int) table {
 	var over []int
 	seen := map[int]bool{}

@@ -1,6 +1,6 @@
 package contractionorder
 
-// What a tree costs before anything is computed.
+// The cost of a tree before anything is computed.
 
 import (
 	"fmt"
@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// Cost prices a contraction. With S(v) the scope of table v,
-// what its subtree shares with the rest, and |·| the product of the dimensions, per slice:
+// Cost prices a contraction. With S(v) the scope of table v, the indices shared between
+// its subtree and the rest, and |·| the product of the dimensions, per slice:
 //
 //	merge v = (a, b)    |S(a) ∪ S(b)| multiplications, |S(a) ∪ S(b)| − |S(v)| additions
 //	leaf                additions, by which an index that only this tensor has is summed first:
 //	                    the difference of the sizes
 //
-// Memory is that of an executor that works off the merges in their sequence and holds
+// Memory is the memory of an executor that works off the merges in their sequence and holds
 //
 //   - the tensors of the network, whole, throughout: the next slice needs them again;
 //   - each result from the merge that makes it to the end of the merge that consumes it;
@@ -33,7 +33,7 @@ type Cost struct {
 	Width      int     // most indices in one S(a) ∪ S(b), less one; 0 without merges
 }
 
-// price is what a search compares: flops, and so many of them for every entry written.
+// price is the search's criterion: flops, and so many of them for every entry written.
 func (c Cost) price(write float64) float64 {
 	return finite(c.Flops + finite(float64(write*c.Writes)*c.Slices))
 }
@@ -234,7 +234,7 @@ func (s *scopes) log2Size(v int) float64 {
 	return sum
 }
 
-// mergeSorted returns the union of two sorted lists, and lowers the count of what both have.
+// mergeSorted returns the union of two sorted lists, and lowers the count of common elements.
 func mergeSorted(a, b []int, count []int) []int {
 	out := make([]int, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {

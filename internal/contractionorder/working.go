@@ -21,7 +21,7 @@ type working struct {
 	moves               int64 // elementary operations so far
 }
 
-// newWorking builds the tables of a tree over n. Merges are those of a Tree.
+// newWorking builds the tables of a tree over n. Merges are as in Tree.
 func newWorking(n *network, merges [][2]int) *working {
 	nodes := len(n.edges) + len(merges)
 	w := &working{

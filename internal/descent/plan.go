@@ -22,8 +22,8 @@ type PlanOptions struct {
 }
 
 // Plan finds a path through the tables within memory: the min-fill order where that is cheap, else a
-// contraction tree, with slices where the tables, all of which stay, would not fit. It is a function
-// of Shape and the options alone. For marginal MAP assignments see planMap.
+// contraction tree, with slices where the tables, which all stay, would not fit. It is a function of
+// Shape and the options alone. For marginal MAP assignments see planMap.
 //
 // Errors: over budget, with the figure; the context's.
 func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*btn.Path, btn.Cost, error) {

@@ -23,7 +23,7 @@ func Write(w io.Writer, m *factorgraph.Model) error {
 	var clauses [][]int
 	for v, d := range m.Domains {
 		if d != 2 {
-			return fault.New(fault.Unsupported, "cnf: variable %d has %d values, those of formulas have 2", v, d)
+			return fault.New(fault.Unsupported, "cnf: variable %d has %d values, variables of formulas have 2", v, d)
 		}
 	}
 	first := weighed(m)

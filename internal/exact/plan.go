@@ -60,7 +60,7 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Tree, bt
 		Moves:   o.Moves,
 		Effort:  1.0 / policy.MoveCost,
 	}
-	if p.back() {
+	if p.needsMarginals() {
 		search.Effort *= policy.MarginalRate
 	}
 
@@ -93,15 +93,15 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Tree, bt
 // rest.
 const leastShare = 64
 
-// back reports whether marginals are asked for, of every variable or of a set.
-func (p *Prepared) back() bool { return p.marginals || p.cells != nil }
+// needsMarginals reports whether marginals are asked for, of every variable or of a set.
+func (p *Prepared) needsMarginals() bool { return p.marginals || p.cells != nil }
 
 // planned returns a plan of the search as one of the network, and its cost.
 func (p *Prepared) planned(
 	h contractionorder.Hypergraph, found contractionorder.Plan, memory int64,
 ) (*btn.Tree, btn.Cost, error) {
 	cost, err := pairwise.Plan(h, found.Tree, found.Slices)
-	if err == nil && p.back() {
+	if err == nil && p.needsMarginals() {
 		cost, err = pairwise.PlanMarginals(h, found.Tree, found.Slices, memory)
 	}
 	if err != nil {

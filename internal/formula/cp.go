@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// smallTable is the maximum number of entries of a tensor that is written out whatever its kind:
-// its clauses are found from its zeros then, and no auxiliary variable is needed.
+// smallTable is the maximum number of entries of a tensor that is written out at any kind: its
+// clauses are found from its zeros then, and no auxiliary variable is needed.
 const smallTable = 64
 
 // mostTerms bounds the terms that are compared with each other.
@@ -28,7 +28,7 @@ type terms struct {
 // cp adds a CP tensor.
 func (b *builder) cp(scope []int, t *tensor.CP) {
 	c := readTerms(scope, t)
-	switch signed := tensor.Signed(c.left()); {
+	switch signed := tensor.Signed(c.asTensor()); {
 	case len(c.weights) == 0:
 		b.clause([]Literal{})
 	case len(c.weights) == 1 && !signed:
@@ -68,8 +68,8 @@ func readTerms(scope []int, t *tensor.CP) terms {
 	return c
 }
 
-// left is the tensor of the terms.
-func (c terms) left() *tensor.CP {
+// asTensor returns the tensor of the terms.
+func (c terms) asTensor() *tensor.CP {
 	t := &tensor.CP{Weights: c.weights}
 	for _, v := range c.vectors {
 		t.Vectors = append(t.Vectors, slices.Concat(v...))
@@ -245,8 +245,7 @@ func (b *builder) falsified(c terms) bool {
 	return true
 }
 
-// outside returns the literals of the values with in = 0: one of them holds where the
-// variable has no value with in ≠ 0.
+// outside returns literals whose disjunction excludes the values with in ≠ 0.
 func (b *builder) outside(v int, in []float64) (c []Literal) {
 	n, only := 0, 0
 	for x, w := range in {

@@ -14,7 +14,7 @@ import (
 func (b *builder) entries(scope, dims []int, data []float64) {
 	scope, dims = slices.Clone(scope), slices.Clone(dims)
 	for k := 0; k < len(dims) && !b.over(len(data)); {
-		less, ok := without(dims, data, k)
+		less, ok := dropMode(dims, data, k)
 		if !ok {
 			k++
 			continue
@@ -62,9 +62,9 @@ func (b *builder) keep(scope []int, values []float64) {
 	b.f.Tables = append(b.f.Tables, t)
 }
 
-// without returns a table without mode k, and true, where no positive entry depends on that: an entry of the result is 0 where all it
+// dropMode returns a table without mode k, and true, where no positive entry depends on that: an entry of the result is 0 where all it
 // stands for are.
-func without(dims []int, data []float64, k int) ([]float64, bool) {
+func dropMode(dims []int, data []float64, k int) ([]float64, bool) {
 	step := 1
 	for _, d := range dims[k+1:] {
 		step *= d
@@ -113,7 +113,7 @@ func (b *builder) together(dims []int, data []float64) [][]int {
 	}
 	for i := range dims {
 		for j := range i {
-			if group[i] == group[j] || b.over(len(data)) || apart(dims, data, j, i) {
+			if group[i] == group[j] || b.over(len(data)) || independent(dims, data, j, i) {
 				continue
 			}
 			from, to := max(group[i], group[j]), min(group[i], group[j])
@@ -138,8 +138,8 @@ func (b *builder) together(dims []int, data []float64) [][]int {
 	return out
 }
 
-// apart reports whether modes i and j do not interact.
-func apart(dims []int, data []float64, i, j int) bool {
+// independent reports whether modes i and j do not interact.
+func independent(dims []int, data []float64, i, j int) bool {
 	step := func(k int) int {
 		n := 1
 		for _, d := range dims[k+1:] {

@@ -4,9 +4,9 @@ package formula
 
 import "slices"
 
-// equivalences finds the literals that imply each other by clauses of two literals, and that a value excludes the variable's others. A
-// variable of two values one of whose literals is equivalent to one of another variable is a function of that; so is one of more values
-// each of which is equivalent to a value of the other. Linear time.
+// equivalences finds the literals that imply each other by clauses of two literals, and that a value excludes the variable's
+// others. A variable of two values with a literal equivalent to another variable's is a function of that variable; so is one of
+// more values if each is equivalent to a value of the other. Linear time.
 func (s *simplifier) equivalences() bool {
 	if s.p.zero || s.pace.Over(int64(2*s.f.Atoms())) {
 		return false
@@ -196,7 +196,7 @@ func (s *simplifier) function(root, k Literal) []int32 {
 	return of
 }
 
-// bijections finds variables of more than two values each of which is equivalent to a value of one before it. Values of that one which
+// bijections finds variables of more than two values, each equivalent to a value of one earlier variable. Values of that one which
 // no value of the other is equivalent to are impossible.
 func (s *simplifier) bijections(component []int32, isRoot []bool) bool {
 	at := map[int32][]int{} // atoms of values by component

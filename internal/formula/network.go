@@ -28,10 +28,10 @@ import (
 //     auxiliary variable over them). One of another kind whose terms have both signs becomes a table.
 //   - A symmetric tensor is a chain of counters, whose states are the counts that can go on in different ways.
 //
-// Errors: those of Network.Validate; unsupported for a network without variables or with maps, and, with the factor's variables, for an
+// Errors: from Network.Validate; unsupported for a network without variables or with maps, and, with the factor's variables, for an
 // entry below 0, a sum of terms of both signs that is too large for a table, or a large table whose zeros are no logic; over_budget
-// where the formula takes more than memory bytes (0: btn.DefaultMemory); the context's.
-// Cost: linear in the tensors' sizes times the variables of a factor, and a bounded search for the clauses of each table.
+// where the formula takes more than memory bytes (0: btn.DefaultMemory); the context's. Cost: linear in the tensors' sizes times
+// the variables of a factor, and a bounded search for the clauses of each table.
 func FromNetwork(ctx context.Context, net *btn.Network, memory int64) (*Formula, error) {
 	if memory <= 0 {
 		memory = btn.DefaultMemory

@@ -14,7 +14,7 @@ func (s *simplifier) probe() bool {
 			break
 		}
 		if d == 2 {
-			s.both(v, mark, &seen)
+			s.probeBoth(v, mark, &seen)
 			continue
 		}
 		for a := range d {
@@ -37,8 +37,8 @@ func (s *simplifier) possible(l Literal) bool {
 	return ok
 }
 
-// both probes the two values of a variable.
-func (s *simplifier) both(v int, mark []bool, seen *[]Literal) {
+// probeBoth probes the two values of a variable.
+func (s *simplifier) probeBoth(v int, mark []bool, seen *[]Literal) {
 	l, m := s.f.Literal(v, 0), s.f.Literal(v, 1)
 	if s.p.value(l) != 0 {
 		return

@@ -83,7 +83,7 @@ func newSatisfier(vars int) *satisfier {
 
 // add adds a clause while nothing is assumed.
 func (s *satisfier) add(c ...bit) {
-	s.back(0)
+	s.backtrack(0)
 	c = slices.Clone(c)
 	slices.Sort(c)
 	c = slices.Compact(c)
@@ -121,8 +121,8 @@ func (s *satisfier) set(b bit, reason int32) {
 	s.trail = append(s.trail, b)
 }
 
-// back takes all levels above one back.
-func (s *satisfier) back(level int) {
+// backtrack takes all levels above one back.
+func (s *satisfier) backtrack(level int) {
 	if len(s.starts) <= level {
 		return
 	}
@@ -188,7 +188,7 @@ func (s *satisfier) rewatch(c []bit, at int32) bool {
 // solve reports whether there is an assignment under the assumptions: 1 yes, and it is in value until the next question; −1 no; 0 where
 // that is not known after so much work, or the context has ended.
 func (s *satisfier) solve(work int64, look *pace.Pace, assumptions ...bit) int {
-	if s.back(0); s.false {
+	if s.backtrack(0); s.false {
 		return -1
 	}
 	until, conflicts, restart, before := s.work+work, 0, s.first, s.work
@@ -209,7 +209,7 @@ func (s *satisfier) solve(work int64, look *pace.Pace, assumptions ...bit) int {
 		}
 		if conflicts >= restart {
 			conflicts, restart = 0, restart+restart/2+1
-			s.back(0)
+			s.backtrack(0)
 			s.forget()
 			continue
 		}
@@ -288,7 +288,7 @@ func (s *satisfier) learn(conflict int32) {
 		to = int(s.level[s.lemma[1].number()])
 	}
 	c := satClause{bits: slices.Clone(s.lemma), levels: s.levels(s.lemma), learned: true}
-	s.back(to)
+	s.backtrack(to)
 	if len(c.bits) == 1 {
 		s.set(c.bits[0], noClause)
 		return

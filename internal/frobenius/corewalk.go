@@ -80,7 +80,7 @@ type coreTerm struct {
 }
 
 // walkCP walks over a CP core: the environment is the symmetric part, every term's vectors meet
-// those of R.
+// R's.
 func (sp *space) walkCP(
 	core *tensor.CP, legs []int, r [][]float64, t countspace.Poly, d int,
 ) (coreWalk, error) {

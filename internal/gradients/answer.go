@@ -120,7 +120,7 @@ func (p *Prepared) inFloats(ctx context.Context, c *btn.AdjointPlan, o Options) 
 		if o.Target == nil {
 			continue
 		}
-		with := cut.observed(e, s, p.floats.Variables[o.Target.Var], p.place(*o.Target))
+		with := cut.observed(e, s, p.floats.Variables[o.Target.Var], p.valuePosition(*o.Target))
 		if with == nil {
 			targets = append(targets, scaled.Number{})
 			continue
@@ -229,8 +229,8 @@ func (p *Prepared) valueOf(i, k int) int {
 	return k
 }
 
-// place returns the position of an observed value among its index's values, −1 where evidence excludes it.
-func (p *Prepared) place(o factorgraph.Observation) int {
+// valuePosition returns the position of an observed value among its index's values, −1 where evidence excludes it.
+func (p *Prepared) valuePosition(o factorgraph.Observation) int {
 	if support := p.floats.Support[p.floats.Variables[o.Var]]; support != nil {
 		return slices.Index(support, o.Value)
 	}
@@ -279,7 +279,7 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 
 	a.TargetBy = make([]scaled.Number, p.entries)
 	with := (&cutting{dims: p.given.Dims}).observed(
-		p.given.Expression, 0, p.given.Variables[o.Target.Var], p.place(*o.Target))
+		p.given.Expression, 0, p.given.Variables[o.Target.Var], p.valuePosition(*o.Target))
 	if with == nil {
 		return a, nil
 	}

@@ -41,7 +41,7 @@ func New(dims []int, weights []float64, vectors [][][]float64) (*Ladder, bool) {
 	}
 	l := &Ladder{Effect: -1, dims: dims, weights: weights, vectors: vectors}
 	for k, v := range vectors {
-		if !slices.ContainsFunc(v, below) {
+		if !slices.ContainsFunc(v, hasNegative) {
 			l.Modes = append(l.Modes, k)
 			continue
 		}
@@ -55,27 +55,27 @@ func New(dims []int, weights []float64, vectors [][][]float64) (*Ladder, bool) {
 	}
 
 	for t := range weights {
-		at := slices.IndexFunc(l.Order, func(u int) bool { return l.under(t, u) })
+		at := slices.IndexFunc(l.Order, func(u int) bool { return l.nowhereAbove(t, u) })
 		if at < 0 {
 			at = len(l.Order)
 		}
 		l.Order = slices.Insert(l.Order, at, t)
 	}
 	for i := range l.Order[1:] {
-		if !l.under(l.Order[i], l.Order[i+1]) {
+		if !l.nowhereAbove(l.Order[i], l.Order[i+1]) {
 			return nil, false
 		}
 	}
 	return l, l.sum()
 }
 
-// below reports whether an entry is below 0.
-func below(v []float64) bool {
+// hasNegative reports whether an entry is below 0.
+func hasNegative(v []float64) bool {
 	return slices.ContainsFunc(v, func(x float64) bool { return x < 0 })
 }
 
-// under reports whether no vector of term t is anywhere above term u's.
-func (l *Ladder) under(t, u int) bool {
+// nowhereAbove reports whether no vector of term t is anywhere above term u's.
+func (l *Ladder) nowhereAbove(t, u int) bool {
 	for _, k := range l.Modes {
 		for x, f := range l.vectors[k][t] {
 			if f > l.vectors[k][u][x] {

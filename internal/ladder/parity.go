@@ -16,7 +16,7 @@ func NewParity(weights []float64, vectors [][][]float64) (*Parity, bool) {
 		return nil, false
 	}
 	above := func(t int) bool {
-		return weights[t] >= 0 && !slices.ContainsFunc(vectors, func(v [][]float64) bool { return below(v[t]) })
+		return weights[t] >= 0 && !slices.ContainsFunc(vectors, func(v [][]float64) bool { return hasNegative(v[t]) })
 	}
 	p := &Parity{Flips: make([][]bool, len(vectors))}
 	if !above(0) {

@@ -114,7 +114,7 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 
 	back := newWayBack(f, reduced, o.Bytes)
 	with := compiler.Options{
-		Work: after(o.Work, reduced.Work), Memory: o.Memory / 2, Builder: back.builder, CircuitOnly: weighted == nil, Leaf: back.leaf,
+		Work: remainingWork(o.Work, reduced.Work), Memory: o.Memory / 2, Builder: back.builder, CircuitOnly: weighted == nil, Leaf: back.leaf,
 	}
 	if o.NoCircuit {
 		with.Builder, with.Leaf = nil, nil
@@ -146,8 +146,8 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 	return r.Z.Mul(fixed), btn.NewCompiled(c, !slices.Contains(f.Functional, false)), r.Stats.Work, nil
 }
 
-// after is the remaining work of a search; 0, no limit, where there was no limit.
-func after(work, done int64) int64 {
+// remainingWork returns the work left of a search; 0, no limit, where there was no limit.
+func remainingWork(work, done int64) int64 {
 	if work <= 0 {
 		return 0
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// findAlias looks in the zeros of table n for two indices of which one decides the other,
-// and puts the one in the place of the other. It says whether there were any.
+// findAlias looks in the zeros of table n for two indices where one decides the other,
+// and puts the one in the place of the other. It reports whether there were any.
 func (w *work) findAlias(n int) bool {
 	t := w.tables[n]
 	if len(t.scope) < 2 || t.isFull(w) {

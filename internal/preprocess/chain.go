@@ -25,7 +25,7 @@ func (w *work) chain(n int, place []int) (pieces, bool) {
 
 	p := pieces{table: n, arity: len(shape), kind: aChain}
 	err := w.tables[n].factorised(len(shape))
-	states := [][]float64{t.data} // what follows each state
+	states := [][]float64{t.data} // remaining table under each state
 	size := len(t.data)
 	total := 0
 

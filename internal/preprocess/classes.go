@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// fewClasses is how many classes an index may have, relative to the values of the smaller index of
-// the table, to be worth an index of their own.
-// Measured on four protein models: ½ and 1 take up to 1.6 times the flops, and more indices.
+// fewClasses is the maximum ratio of an index's classes to the values of the table's smaller index
+// for the classes to be worth an index of their own. Measured on four protein models: ½ and 1 take
+// up to 1.6 times the flops, and more indices.
 const fewClasses = 0.75
 
 // coarsen writes all tables over classes of values where that makes them smaller.
@@ -34,8 +34,8 @@ func (w *work) coarsen() bool {
 //	T(x, y) = Σ_c E(x, c) T'(c, y),  E(x, c) = 1 where x is in class c, else 0
 //
 // with c a hidden index. A contraction that is through with all other tables of x has to remember
-// the class alone from then on, and what comes from the side of y needs no more values either.
-// That is why one side is enough, the one of fewer classes. Nothing is rounded.
+// the class alone from then on, and tables from the side of y need no more values either. That is
+// why one side is enough, the one of fewer classes. Nothing is rounded.
 //
 // Cost: O(entries · log d). Source: E. C. Freuder, Eliminating interchangeable values in
 // constraint satisfaction problems (1991): his interchangeable values are alike in all tables.
@@ -103,8 +103,8 @@ func alike(data []float64, shape []int, mode int) partition {
 	return p
 }
 
-// strideOf returns how far apart rows (mode 0) or columns (mode 1) of a matrix are,
-// and the entries of one.
+// strideOf returns the stride between rows (mode 0) or columns (mode 1) of a
+// matrix, and between the entries of one.
 func strideOf(shape []int, mode int) (row, entry int) {
 	if mode == 0 {
 		return shape[1], 1

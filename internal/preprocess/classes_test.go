@@ -58,8 +58,8 @@ func TestClassesOfValues(t *testing.T) {
 	}
 }
 
-// TestClassesMakeTreesCheaper: seven indices of twelve values, every two of which meet in a
-// matrix of three classes of rows, are contracted with a twentieth of the operations.
+// TestClassesMakeTreesCheaper: seven indices of twelve values, each pair in a matrix of
+// three classes of rows, are contracted with a twentieth of the operations.
 func TestClassesMakeTreesCheaper(t *testing.T) {
 	const seed, n, dim, classes = 32, 7, 12, 3
 	rng := rand.New(rand.NewPCG(seed, 1))

@@ -21,8 +21,8 @@ import (
 // feasible is the flops up to which reference models are contracted by the tests.
 const feasible = 2e7
 
-// TestReferenceModels simplifies every reference model with its evidence and contracts what
-// is left where that is quick: log10 Z is the solution's, or that of the expression as it was.
+// TestReferenceModels simplifies every reference model with its evidence and contracts the
+// result where that is quick: log10 Z is the solution's, or the original expression's.
 func TestReferenceModels(t *testing.T) {
 	for _, file := range append(reference.Names(t, "uai"), reference.Names(t, "ising")...) {
 		name := path.Base(file)

@@ -211,7 +211,7 @@ func TestLargeChainIsLinear(t *testing.T) {
 }
 
 // TestEntriesFarApart: tables whose entries span all of float64, subnormal ones among them, some of
-// them products. What is left is within the error stated, whichever entries count in the end, and 0
+// them products. The result is within the error stated, whichever entries count in the end, and 0
 // where the value is.
 func TestEntriesFarApart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))

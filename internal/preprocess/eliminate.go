@@ -11,7 +11,7 @@ import (
 
 // eliminate sums index i out where that costs nothing: it is in no table or in one, or the table
 // that comes out of its tables is no larger than one of them, or lies inside another table. An
-// index to be kept is summed out where its marginal can be found from that of one other index.
+// index to be kept is summed out where its marginal can be found from one other index's.
 func (w *work) eliminate(i int) {
 	if w.alias[i].into != itself || w.dims[i] == 1 || w.options.Terms {
 		return
@@ -61,7 +61,7 @@ func (w *work) eliminate(i int) {
 	w.add(t)
 }
 
-// sumOut notes that index i is gone, and what is known of it.
+// sumOut notes that index i is gone, and its relation to other indices.
 func (w *work) sumOut(i int, gone alias) {
 	if gone.into >= 0 {
 		w.keep[gone.into] = w.keep[gone.into] || w.keep[i]
@@ -73,8 +73,8 @@ func (w *work) sumOut(i int, gone alias) {
 	w.report.SummedOut++
 }
 
-// wellConditioned is how small a sum may be,
-// relative to that of its terms' absolute values, to be divided by.
+// wellConditioned is the least ratio of a divisor that is a sum to the sum of
+// its terms' absolute values.
 const wellConditioned = 1.0 / 16
 
 // conditional returns P(i | j) for an index whose only table is over
@@ -132,7 +132,7 @@ func (w *work) conditional(i int) (alias, bool) {
 	return gone, true
 }
 
-// spread returns a list over the values of index i as one over those of the expression given.
+// spread returns a list over the remaining values of index i as one over its values in the expression given.
 func (w *work) spread(i int, list []float64) []float64 {
 	out := make([]float64, w.first[i])
 	for p, v := range w.values[i] {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestErrorsAreBounded: chains of sums of terms of both signs that cancel further at every step.
-// What is left is within the error stated, and that stays where the digits are.
+// The result is within the error stated, and the error stays where the digits are.
 func TestErrorsAreBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	stated := 0

@@ -1,6 +1,6 @@
 package preprocess
 
-// Explain: what makes a network 0.
+// Explain: the reason for Z = 0.
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 // ErrNotZero is returned by Explain for a network that simplification does not show to be 0.
 var ErrNotZero = errors.New("preprocess: the network is not known to be 0")
 
-// Conflict is a set of tensors of a network that cannot all be met, no smaller part of which is
-// known to be impossible. Where all three lists are empty the network's Scale is 0: a factor
-// without variables, or a weight, is.
+// Conflict is a set of tensors of a network that cannot all be met, and none of its proper
+// subsets is known to be impossible. Where all three lists are empty the network's Scale is 0:
+// a factor without variables, or a weight, is.
 type Conflict struct {
 	Variables []int // whose weights take part: evidence and factors of order one
 	Cores     []int // for cores "factors": the c-th factor of order two or more, counted from 0
@@ -118,11 +118,10 @@ type part struct {
 }
 
 // Explain returns why net, usually conditioned on evidence, is 0: variables and factors that
-// contradict each other by their zeros. It takes tensors out and looks whether what is left is
-// still known to be 0. Errors: ErrNotZero; those of lower.Build; the context's.
-// Cost: with n tensors and c in the answer, about 2c·log2(n/c) + 2c simplifications of the network.
-// Source: U. Junker, QuickXplain:
-// preferred explanations and relaxations for over-constrained problems (AAAI 2004).
+// contradict each other by their zeros. It takes tensors out and looks whether the rest is still
+// known to be 0. Errors: ErrNotZero; lower.Build's; the context's. Cost: with n tensors and c in
+// the answer, about 2c·log2(n/c) + 2c simplifications of the network. Source: U. Junker,
+// QuickXplain: preferred explanations and relaxations for over-constrained problems (AAAI 2004).
 func Explain(ctx context.Context, net *btn.Network) (*Conflict, error) {
 	x := explanation{ctx: ctx, net: net}
 	if err := net.Validate(); err != nil {
@@ -162,8 +161,8 @@ func Explain(ctx context.Context, net *btn.Network) (*Conflict, error) {
 	return c, nil
 }
 
-// partsOf lists what can be taken out of net.
-// The tensors that only join the legs of a variable cannot.
+// partsOf lists the removable parts of net. The tensors that only join the
+// legs of a variable cannot.
 func partsOf(net *btn.Network) []part {
 	var parts []part
 	variable := make([]int, len(net.Links))

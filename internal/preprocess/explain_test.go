@@ -64,7 +64,7 @@ func TestExplainNamesTheContradiction(t *testing.T) {
 	}
 }
 
-// TestExplainIsMinimal: by enumeration, what is named is impossible and every part of it possible.
+// TestExplainIsMinimal: by enumeration, the named set is impossible and every part of it possible.
 func TestExplainIsMinimal(t *testing.T) {
 	const seed = 5
 	rng := rand.New(rand.NewPCG(seed, 1))

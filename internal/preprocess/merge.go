@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
-// inspect looks for what the entries or the scope of a changed table allow:
-// indices that follow others, a table around it, tables inside it.
+// inspect looks for simplifications by the entries or the scope of a changed
+// table: indices that follow others, a table around it, tables inside it.
 func (w *work) inspect(n int) {
 	t := w.tables[n]
 	if t.gone || w.findAlias(n) {
@@ -40,8 +40,8 @@ func (w *work) inspect(n int) {
 }
 
 // sumFirst sums out an index that only table n has, before products with others round the terms,
-// which may cancel: those of an unobserved effect of independent causes cancel to 0. It says
-// whether the table is gone.
+// which may cancel: the terms of an unobserved effect of independent causes cancel to 0. It
+// reports whether the table is gone.
 func (w *work) sumFirst(n int) bool {
 	t := w.tables[n]
 	if !w.signed {
@@ -231,7 +231,7 @@ func anyZero(factors [][]float64, place []int) bool {
 	return false
 }
 
-// strides returns how far apart neighbours along every axis are in t, 0 for axes that t has not.
+// strides returns t's stride along every axis, 0 for axes that t has not.
 func (w *work) strides(t *table, axes []int) []int {
 	out := make([]int, len(axes))
 	for len(w.stride) < len(w.dims) { // splits make indices

@@ -12,7 +12,7 @@ import (
 
 const precision = 160
 
-// states returns how many terms e has.
+// states returns the number of terms of e.
 func states(e *sumproduct.Expression) int {
 	n := 1
 	for _, d := range e.Dims {

@@ -1,11 +1,12 @@
 // Package preprocess simplifies an expression exactly before its contraction is planned: values
 // that only zeros meet are removed, indices with one value left are gone, tables inside other
 // tables are multiplied in, indices that cost nothing are summed out, indices that determine each
-// other become one, and tables that are products, of low rank or counters are split. What it did is
+// other become one, and tables that are products, of low rank or counters are split. Its steps are
 // reported in figures for people.
 //
 // Nothing is assumed and nothing is approximated:
-// whatever is recognised has been compared entry by entry, within rounding.
+// every recognised structure has been compared entry by entry, within
+// rounding.
 package preprocess
 
 import (
@@ -20,24 +21,24 @@ const (
 	defaultProbes     = 1 << 24
 )
 
-// Options say what may be lost and what may be spent.
-// The zero value is for Z: every index may be summed out.
+// Options bound the losses and the work. The zero value is for Z: every index
+// may be summed out.
 type Options struct {
 	// Marginals makes Result.Recover work for every index:
-	// none is summed out but those whose marginals follow from that of one other index.
+	// an index is summed out only where its marginal follows from one other index's.
 	Marginals bool
 	// Keep lists indices for which Result.Recover has to work. Not needed with Marginals.
 	Keep []int
 	// MaxEntries bounds the tables that summing out an index may create; 0 is 65536.
 	// No table larger than this is created unless it replaces one that was larger.
 	MaxEntries int
-	// Probes is how many entries probing may look at: a value that leaves some index without a
+	// Probes bounds the entries that probing looks at: a value that leaves some index without a
 	// value when it is assumed is removed, and an index that follows every value of another becomes
 	// that index. Carrying zeros from table to table has the same budget once more. 0 is 2^24, some
 	// tenths of a second; below 0 is none.
 	Probes int
 	// Terms keeps every term that is not 0: no index is summed out, and no table becomes a sum. The
-	// terms of the result are those of the expression given, one for one.
+	// terms of the result are the given expression's, one for one.
 	Terms bool
 	// NoElimination leaves indices alone that are in more than one table.
 	NoElimination bool
@@ -56,7 +57,7 @@ type Options struct {
 	// never.
 	Roundings []float64
 
-	always bool // stars, chains and classes wherever there is one, whatever it costs: for tests
+	always bool // stars, chains and classes wherever there is one, at any cost: for tests
 }
 
 // Result is a simpler expression of the same value.
@@ -66,15 +67,15 @@ type Result struct {
 	// stars and chains come after them. It shares no table with the one given that it has changed,
 	// and may share those it has not.
 	Expression *sumproduct.Expression
-	// Origin says what became of every index of the expression given.
+	// Origin maps every index of the expression given to the result.
 	Origin []Origin
 	// Parts lists tables that are connected through indices, part by part in the order of their
 	// first tables: Z is the product of Scale, the values of the parts, and the dimensions of
 	// indices in no table.
 	Parts [][]int
 	// Roundings[t] bounds the error of every entry of table t, relative to that entry, in units of
-	// 2^-53: what was rounded when it was made, times what cancelled among terms of both signs.
-	// Rounding is their sum with that of Scale: the error of a term of Expression.
+	// 2^-53: the roundings of its computation, times the cancellation among terms of both signs.
+	// Rounding is their sum, Scale's included: the error of a term of Expression.
 	Roundings []float64
 	Rounding  float64
 	Report    Report
@@ -82,7 +83,7 @@ type Result struct {
 	dims []int // of the expression given
 }
 
-// Origin is what decides an index of the expression given.
+// Origin is the source of an index of the expression given.
 type Origin struct {
 	// Index is the index of the simplified expression that decides it; −1 when no index does,
 	// either because it is independent of all that are left (Given has one row) or because nothing
@@ -102,7 +103,7 @@ var ErrSummedOut = fmt.Errorf("preprocess: the index has been summed out")
 //
 //	Scale · Σ_x Π_t Tables[t][x]  is the same for e and for Result.Expression, up to rounding.
 //
-// It goes on until no rule applies to what has changed. Z = 0 is a result: an expression without
+// It goes on until no rule applies to the changed tables. Z = 0 is a result: an expression without
 // tables whose Scale is 0, with the reason in Report.Zero. The same expression and options give the
 // same result, to the bit.
 //
@@ -148,7 +149,7 @@ func (w *work) simplify() {
 	}
 }
 
-// ruleWork is what one rule costs at least, in operations on entries.
+// ruleWork is the minimum cost of a rule, in operations on entries.
 const ruleWork = 64
 
 // Recover returns the marginal of index i of the expression given from marginals of the simplified

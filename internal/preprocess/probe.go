@@ -1,6 +1,6 @@
 package preprocess
 
-// Probing: what follows from zeros when an index is assumed to have a value.
+// Probing: consequences of zeros when an index is assumed to have a value.
 //
 // Source: R. Debruyne and C. Bessière, Some practicable filtering techniques for the constraint
 // satisfaction problem (IJCAI 1997), singleton arc consistency; failed literals and equivalences of
@@ -8,15 +8,15 @@ package preprocess
 
 // probe assumes every value of index i in turn and propagates zeros. A value under which some index
 // has no value left is removed; so is any value of another index that goes under all of them. An
-// index of which one value is left under every value of i follows i. Its cost is counted in entries
-// looked at, and ends with the budget.
+// index with one value left under every value of i follows i. Its cost is counted in entries looked
+// at, and ends with the budget.
 func (w *work) probe(i int) {
 	a := &w.alive
 	if w.dims[i] == 1 || w.probing >= w.options.Probes || !w.hasZeros(i) {
 		return
 	}
 	begun := a.spent
-	gone := map[position]int{} // under how many of the values of i
+	gone := map[position]int{} // number of values of i that remove it
 	follows := map[int][]int{} // candidates: the value left under each value of i so far
 	var order []position       // keys of gone in the order they came
 	var failed []position      // assumptions under which some index has no value left
@@ -63,7 +63,7 @@ func (w *work) probe(i int) {
 	}
 }
 
-// assume propagates what follows when index i has value x. What it removes is on the trail.
+// assume propagates the consequences of value x of index i. Its removals are on the trail.
 func (w *work) assume(i, x int) {
 	w.report.Probed++
 	for v := range w.dims[i] {

@@ -69,7 +69,7 @@ func check(
 }
 
 // checkMarginal compares Σ of the terms with every value of index i,
-// recovered from those of the simplified expression.
+// recovered from the simplified expression's.
 func checkMarginal(t *testing.T, what string, r *preprocess.Result, o preprocess.Options, i int,
 	want []*big.Float,
 	got [][]*big.Float, size *big.Float) {
@@ -160,7 +160,7 @@ func TestRandomExpressions(t *testing.T) {
 			d.zeros /= 2
 		}
 		e := draw(rng, d)
-		switch round % 16 { // what tables drawn at random hardly ever are
+		switch round % 16 { // kinds of table that random draws hardly ever give
 		case 4:
 			e = barren(rng)
 		case 8:
@@ -197,7 +197,7 @@ func TestRandomExpressions(t *testing.T) {
 }
 
 // TestSparseExpressions: tables of constraints with one zero or many over few indices,
-// where probing finds what tables alone do not show.
+// where probing finds consequences beyond single tables.
 func TestSparseExpressions(t *testing.T) {
 	const seed = 72
 	rng := rand.New(rand.NewPCG(seed, 1))

@@ -1,6 +1,6 @@
 package preprocess
 
-// What preprocessing did, for people.
+// The report of preprocessing, for people.
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
-// Size is what an expression has.
+// Size counts the parts of an expression.
 type Size struct {
 	Indices int // of dimension above 1
 	Tables  int
@@ -17,7 +17,7 @@ type Size struct {
 	Zeros   int // among the entries
 }
 
-// Report counts what was done.
+// Report counts the simplifications.
 type Report struct {
 	Before, After  Size
 	ValuesRemoved  int // values that only zeros meet
@@ -34,7 +34,7 @@ type Report struct {
 	Chains        int // tables written as chains of counters
 	Coarse        int // tables written over classes of values
 	Probed        int // values that were assumed, to see whether zeros follow
-	ProbedAway    int // values that were removed for what followed
+	ProbedAway    int // values that probing removed
 	Parts         int
 	Zero          *Reason // why the value is 0; nil when it is not known to be
 }
@@ -96,7 +96,7 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// countExpression counts what an expression has.
+// countExpression counts the parts of an expression.
 func countExpression(e *sumproduct.Expression) Size {
 	var s Size
 	for _, d := range e.Dims {

@@ -1,6 +1,6 @@
 package preprocess
 
-// The result: what is left, where everything went, and what hangs together.
+// The result: the simplified expression, the origins of indices, and connected parts.
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// result makes the expression of what is left.
+// result makes the simplified expression.
 func (w *work) result(e *sumproduct.Expression) *Result {
 	r := &Result{Report: w.report, dims: e.Dims, Rounding: w.err}
 	out := &sumproduct.Expression{
@@ -65,8 +65,8 @@ func (w *work) supportOf(e *sumproduct.Expression, i int) []int {
 	return out
 }
 
-// origins says what became of every index of the expression given:
-// those that went last first, for what others follow went after them.
+// origins maps every index of the expression given: the last removed first,
+// since an index goes before the one that it follows.
 func (w *work) origins(n int) []Origin {
 	all := make([]Origin, len(w.dims))
 	for i := range all {

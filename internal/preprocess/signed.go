@@ -1,19 +1,19 @@
 package preprocess
 
-// What sums of terms of both signs leave of their digits.
+// Loss of digits in sums of terms of both signs.
 
 import (
 	"math"
 )
 
 const (
-	// digitsKept is how far terms of both signs may cancel in a sum that was rounded:
-	// three digits of sixteen.
+	// digitsKept bounds the cancellation of terms of both signs in a sum that was
+	// rounded: three digits of sixteen.
 	digitsKept = 0x1p-10
 	// errorKept is the error, in units of 2^-53, above which nothing more may cancel:
 	// sums of sums lose three digits each.
 	errorKept = 1 << 16
-	// harmless is how far terms may always cancel.
+	// harmless is the factor of cancellation that is always allowed.
 	harmless = 1.5
 )
 

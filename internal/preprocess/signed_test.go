@@ -23,7 +23,7 @@ func TestSumsOfRoundedSums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// what comes of the rest is for the contraction to say, whose terms cancel for all to see
+	// the rest is the contraction's to judge, which sees its terms cancel
 	if len(r.Expression.Tables) > 0 {
 		return
 	}

@@ -2,7 +2,7 @@ package preprocess
 
 // Which tables of the expression given are in a table, without copying lists from table to table.
 
-// source is one table of the expression given, or what several sources have become.
+// source is one table of the expression given, or the merger of several sources.
 type source struct {
 	table int       // of one table
 	of    []*source // nil for one table

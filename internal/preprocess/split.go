@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
-// rounding is how far an entry may be from the product it is compared with, relative to itself:
-// a few roundings, so that a thousand splits cannot be seen in Z.
+// rounding bounds the relative difference of an entry from the product it is compared with: a
+// few roundings, so that a thousand splits cannot be seen in Z.
 const rounding = 4 * 0x1p-52
 
 // split writes table n as a product of tables over fewer indices, if it is one.
@@ -36,11 +36,11 @@ func (w *work) split(n int) {
 	}
 }
 
-// rounds is rounding in units of 2^-53: what a factorisation adds to the error of the entries.
+// rounds is rounding in units of 2^-53: a factorisation's contribution to the error of the entries.
 const rounds = rounding * 0x1p53
 
-// factorised is the error of what a table is a product of.
-// Powers of two have quotients that are not rounded.
+// factorised is the error of a table's factors. Powers of two have quotients
+// that are not rounded.
 func (t *table) factorised(pieces int) float64 {
 	if t.err == 0 && plain(t.data) {
 		return 0
@@ -48,8 +48,9 @@ func (t *table) factorised(pieces int) float64 {
 	return (t.err + rounds*float64(pieces)) / float64(pieces)
 }
 
-// equals says whether an entry is what a factorisation says: the product of a and b. A zero is one
-// exactly, and no product that is tiny is compared: it has lost digits, or is 0 and should not be.
+// equals reports whether an entry agrees with its factorisation, the product of a and b. A zero is
+// one exactly, and no product that is tiny is compared: it has lost digits, or is 0 and should not
+// be.
 func equals(entry, a, b float64) bool {
 	if a == 0 || b == 0 {
 		return entry == 0
@@ -59,9 +60,9 @@ func equals(entry, a, b float64) bool {
 		(math.Abs(p) >= tiny || entry == p && (a == 1 || b == 1))
 }
 
-// factorOut writes table n as u(x)·T'(rest), x being its mode k. A constant u is what summing a
-// conditional probability over its child leaves; x is then in one table less. It says whether
-// anything has changed.
+// factorOut writes table n as u(x)·T'(rest), x being its mode k. A constant u is the result of
+// summing a conditional probability over its child; x is then in one table less. It says
+// whether anything has changed.
 func (w *work) factorOut(n, k int) bool {
 	t := w.tables[n]
 	d := w.dims[t.scope[k]]
@@ -75,7 +76,7 @@ func (w *work) factorOut(n, k int) bool {
 		return false
 	}
 
-	// A slice through the largest entry, and what the others are relative to it.
+	// A slice through the largest entry, and the ratios of the others to it.
 	slice := pivot / inner % d
 	at := func(x int) int { return pivot + (x-slice)*inner }
 	u := make([]float64, d)
@@ -89,7 +90,7 @@ func (w *work) factorOut(n, k int) bool {
 		return false
 	}
 
-	// Every entry has to be u(x) times that of the slice.
+	// Every entry has to be u(x) times the slice's.
 	for o := 0; o < len(t.data); o += d * inner {
 		for i := range inner {
 			r := t.data[o+slice*inner+i]

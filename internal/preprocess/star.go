@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// starRounding is how far an entry of a star may be from the table's, relative to itself:
-	// what tensor.LowRank promises of the largest entry.
+	// starRounding bounds the relative difference of a star's entry from the table's:
+	// tensor.LowRank promises it for the largest entry.
 	starRounding = 0x1p-43
 	// cancellation bounds the sum of the absolute values of a star's terms, relative to the entry.
 	cancellation = 4

@@ -20,7 +20,7 @@ const (
 	maxTrials  = 4       // sets of tables that are tried
 )
 
-// pieces is what a table may be replaced by. Index −1−h of a scope is new index h.
+// pieces is a possible replacement of a table. Index −1−h of a scope is new index h.
 type pieces struct {
 	table  int
 	arity  int
@@ -31,7 +31,7 @@ type pieces struct {
 	kind   pieceKind
 }
 
-// pieceKind is what a table was found to be.
+// pieceKind is the structure found in a table.
 type pieceKind int
 
 const (
@@ -48,13 +48,12 @@ func (p *pieces) add(scope []int, data []float64, err float64) {
 }
 
 // simplified applies the rules to w, and to w with tables replaced by stars and chains if there are
-// any, and returns what is cheapest to contract along the min-fill order: with tables as they are,
-// with all replaced that can be, or only those over many indices. Classes of values are not
-// compared in that way: an order sums an index out with all of its tables at once, and only a tree
-// gets from an index to its classes on the way. Structure is looked for before anything is
-// multiplied into the tables.
-// Source: P. Savický and J. Vomlel,
-// Exploiting tensor rank-one decomposition in probabilistic inference (2007).
+// any, and returns the cheapest to contract along the min-fill order: with tables as they are, with
+// all replaced that can be, or only those over many indices. Classes of values are not compared in
+// that way: an order sums an index out with all of its tables at once, and only a tree gets from an
+// index to its classes on the way. Structure is looked for before anything is multiplied into the
+// tables. Source: P. Savický and J. Vomlel, Exploiting tensor rank-one decomposition in
+// probabilistic inference (2007).
 func (w *work) simplified(ctx context.Context) (*work, error) {
 	if w.zero == nil {
 		w.propagate()
@@ -139,7 +138,7 @@ func (w *work) anyArity(arity int) bool {
 		func(t *table) bool { return !t.gone && len(t.scope) >= arity })
 }
 
-// candidates lists what tables may be replaced by, by arity, smaller ones first.
+// candidates lists possible replacements of tables, by arity, smaller ones first.
 func (w *work) candidates(ctx context.Context) ([]pieces, error) {
 	place := make([]int, len(w.dims))
 	order, err := contractionorder.MinFill(ctx, w.hypergraph())
@@ -173,7 +172,7 @@ func (w *work) candidates(ctx context.Context) ([]pieces, error) {
 	return found, nil
 }
 
-// hypergraph returns the shape of what is left.
+// hypergraph returns the shape of the remaining tables.
 func (w *work) hypergraph() contractionorder.Hypergraph {
 	h := contractionorder.Hypergraph{Dims: w.dims}
 	for _, t := range w.tables {

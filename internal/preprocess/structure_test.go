@@ -26,7 +26,7 @@ type counting struct {
 	pair   [][]float64 // 2×2 between neighbours
 	weight [][]float64 // per variable and value
 	next   [][2]int
-	gain   func(i, x int) float64 // what the factor is multiplied by
+	gain   func(i, x int) float64 // multiplier of the factor
 	accept []float64
 }
 
@@ -143,7 +143,7 @@ func solve(
 }
 
 // noisyOr is a chain of n causes under a noisy-or, with its effect weighted;
-// Z is that of the sums with and without causes failing.
+// Z follows from the sums with and without causes failing.
 func noisyOr(t testing.TB, rng *rand.Rand, n int) (*factorgraph.Model, *big.Float) {
 	t.Helper()
 	const leak = 0.05
@@ -216,7 +216,7 @@ func TestHighArityIsQuick(t *testing.T) {
 }
 
 // TestDenseTablesWithStructure: the same factors given as tables of all their entries, in chains
-// so wide that a table is what an elimination must get around; each is taken apart, and Z stays.
+// so wide that tables dominate an elimination's cost; each is taken apart, and Z stays.
 func TestDenseTablesWithStructure(t *testing.T) {
 	const seed = 12
 	rng := rand.New(rand.NewPCG(seed, 1))

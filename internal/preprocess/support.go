@@ -9,7 +9,7 @@ package preprocess
 // with a trail so that assumptions can be taken back.
 type alive struct {
 	on    [][]bool   // per index and position
-	left  []int      // per index: how many
+	left  []int      // per index: number of remaining values
 	trail []position // removed, in sequence
 	queue agenda     // tables to be revised
 	hit   [][]bool   // scratch of revise: per mode, the positions with support

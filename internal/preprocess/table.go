@@ -12,7 +12,7 @@ import (
 // tiny is below every entry that products of entries may have: they would lose digits or vanish.
 const tiny = 0x1p-1000
 
-// table is one table, its dimensions those of its indices at any time.
+// table is one table; its dimensions always equal its indices'.
 type table struct {
 	scope []int
 	data  []float64

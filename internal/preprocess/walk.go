@@ -80,7 +80,7 @@ func (at *walk) sum(factors [][]float64, n int) float64 {
 		terms = append(terms, scaled.One)
 		for k, f := range factors {
 			x := scaled.FromFloat(f[at.place[k]])
-			for t, y := range terms[from:] { // a product, and what its rounding took
+			for t, y := range terms[from:] { // a product, and its rounding loss
 				high := float64(x.Mant * y.Mant)
 				terms[from+t] = scaled.Make(high, x.Exp+y.Exp)
 				terms = append(terms, scaled.Make(math.FMA(x.Mant, y.Mant, -high), x.Exp+y.Exp))

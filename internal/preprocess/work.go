@@ -17,7 +17,7 @@ import (
 type work struct {
 	options Options
 	dims    []int
-	first   []int // per index: how many values it had at first
+	first   []int // per index: number of values at first
 	// values has, per index, the values of the expression given that are left,
 	// in the order of the positions.
 	values [][]int
@@ -47,14 +47,15 @@ type work struct {
 	pace   *pace.Pace // once it is over nothing goes on, and the state is of no use any more
 }
 
-// alias says what became of an index that is gone: it follows index into, or has been summed out.
+// alias is the fate of an index that is gone: it follows index into, or has been summed out.
 type alias struct {
 	into int
 	// of has, per value of index into in the expression given,
 	// the value that follows, −1 for one that is gone.
 	of []int
-	// given is what is known of an index that was summed out: row v is P(value | value v of index
-	// into), all values as in the expression given; one row for into < 0; nil if nothing is known.
+	// given is the conditional distribution of an index that was summed out: row v is P(value |
+	// value v of index into), all values as in the expression given; one row for into < 0; nil if
+	// nothing is known.
 	given []float64
 }
 

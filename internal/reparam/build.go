@@ -27,7 +27,7 @@ type Options struct {
 	// of order ≥ 2, and only for maps "given" and "bp"; bp.Network makes the latter.
 	Given func(factor int) []GivenMap
 	// Parametric makes every factor a tensor of the network, also of order one and zero: its
-	// numbers can then be told from evidence and from each other.
+	// numbers are then distinct from evidence and from each other.
 	Parametric bool
 }
 

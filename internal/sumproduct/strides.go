@@ -4,7 +4,7 @@ package sumproduct
 
 // Strides sets by[i], for every index i of a scope, to the distance between entries of neighbouring
 // values of i in a table over the scope, the last index fastest. Indices outside the scope keep
-// what they have: 0, where by is cleared after use.
+// their entries: 0, where by is cleared after use.
 func Strides(by, dims, scope []int) {
 	step := 1
 	for k := len(scope) - 1; k >= 0; k-- {

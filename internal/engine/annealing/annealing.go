@@ -37,8 +37,8 @@ const (
 	// Metropolis leaves a value as often as keeps the distribution, which mixes faster where values are rarely left. Indices of more than two
 	// values take heat-bath steps instead.
 	Metropolis
-	// Forests draws spins together whose couplings among themselves make no cycle, given all others. Models without forests, of which
-	// Model.Forests tells, take heat-bath steps instead.
+	// Forests draws spins together whose couplings among themselves make no cycle, given all others. Models without forests (see
+	// Model.Forests) take heat-bath steps instead.
 	Forests
 )
 
@@ -86,7 +86,7 @@ func (p *Path) Beta(k int) float64 {
 	return from + (x-float64(at))*(p.Knots[at]-from)
 }
 
-// Group is how many chains are run side by side: chains come in multiples of it.
+// Group is the number of chains run side by side: chains come in multiples of it.
 const Group = 8
 
 // hardness is λ. Chosen: e^−12 is rare at the end, and walls are crossed in the first half.
@@ -106,7 +106,7 @@ type Model struct {
 
 // walk are the loops of a model whose chains begin with a product distribution.
 type walk struct {
-	ln      float64     // of what chains leave out
+	ln      float64     // ln of the factors outside the chains
 	start   [][]float64 // ln of where chains begin, by value
 	level   float64     // log-probability below which draws from start are rare
 	spins   *lattice
@@ -172,8 +172,9 @@ func newWalk(e *sumproduct.Expression, start [][]float64) (w *walk, err error) {
 // leastStart is the least probability of a value where chains begin, but for their number.
 const leastStart = 0.01
 
-// startUpdates is how many messages an incidence gets for the beliefs where chains begin. Measured on 24 families: with 4 the weights of
-// models with evidence vary about as little as with 50 (parity codes excepted, 0.4 and 0.03), and beliefs decide less between modes.
+// startUpdates is the number of updates per message for the beliefs where chains begin. Measured on 24 families: with 4 the weights
+// of models with evidence vary about as little as with 50 (parity codes excepted, 0.4 and 0.03), and beliefs decide less between
+// modes.
 const startUpdates = 4
 
 // from returns the loops of a path.
@@ -202,7 +203,7 @@ func (m *Model) from(ctx context.Context, product bool) (*walk, error) {
 	return m.product, err
 }
 
-// forests returns what carries forests, nil where there are none.
+// forests returns the lattice that carries forests, nil where there are none.
 func (m *Model) forests(own *walk) *lattice {
 	if own.spins != nil {
 		own.once.Do(func() { own.forests = newForests(own.model, own.base, m.classes()) })
@@ -237,7 +238,7 @@ func (m *Model) Divided(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// updates is how many messages the beliefs are made of in all.
+// updates is the total number of message updates for the beliefs.
 func (m *Model) updates() int64 {
 	n := 1
 	for _, t := range m.e.Tables {
@@ -246,34 +247,34 @@ func (m *Model) updates() int64 {
 	return startUpdates * int64(n)
 }
 
-// StartFlops is what the beliefs cost that a path with Product begins with.
+// StartFlops is the cost of the beliefs that a path with Product begins with.
 func (m *Model) StartFlops() float64 { return float64(m.updates()) * policy.UpdateFlops }
 
-// Indices is how many indices a state has.
+// Indices is the number of indices of a state.
 func (m *Model) Indices() int { return len(m.dims) }
 
 // Binary reports whether some index has two values, so that the step makes a difference.
 func (m *Model) Binary() bool { return slices.Contains(m.dims, 2) }
 
-// Flops is what the time of a chain is worth, at 3e9 a second: what a sweep takes for every rung, and what comes before and after them.
+// Flops is the time of a chain in flops, at 3e9 a second: a sweep per rung, and the fixed work before and after them.
 func (m *Model) Flops(step Step, rungs int) float64 {
 	sweep, once := m.prices(step)
 	return once + float64(rungs)*sweep
 }
 
-// Rungs is how many rungs a chain has that takes so many flops, rounded down; below 1 where not even one fits.
+// Rungs is the number of rungs of a chain within so many flops, rounded down; below 1 where not even one fits.
 func (m *Model) Rungs(step Step, flops float64) float64 {
 	sweep, once := m.prices(step)
 	return math.Floor((flops - once) / sweep)
 }
 
-// Once is how many rungs are worth what a chain takes before and after them.
+// Once is the fixed work of a chain, in rungs.
 func (m *Model) Once(step Step) float64 {
 	sweep, once := m.prices(step)
 	return once / sweep
 }
 
-// prices are the flops of a sweep, and those of a chain beside its rungs.
+// prices are the flops of a sweep, and of a chain beside its rungs.
 func (m *Model) prices(step Step) (sweep, once float64) {
 	switch s := m.uniform.spins; {
 	case s == nil:
@@ -291,7 +292,7 @@ func (m *Model) Forests() bool {
 	return s != nil && len(s.To) > 0 && float64(len(s.To)) <= policy.ForestDegree*float64(s.N)
 }
 
-// ForestFlops is what the search for forests takes at most, once; 0 where there are none.
+// ForestFlops bounds the search for forests, once; 0 where there are none.
 func (m *Model) ForestFlops() float64 {
 	if m.uniform.model == nil {
 		return 0
@@ -350,8 +351,8 @@ func (m *Model) state(w *Weights, component, start int, into []int) {
 	}
 }
 
-// LnStart returns the logarithm of what the beliefs that a path with Product begins with say of where every chain has ended. Marginals were
-// asked for. Errors: the context's.
+// LnStart returns the logarithm of every chain's last state under the beliefs that a path with Product begins with. It needs a run
+// with marginals. Errors: the context's.
 func (m *Model) LnStart(ctx context.Context, w *Weights) ([]float64, error) {
 	own, err := m.from(ctx, true)
 	if err != nil {
@@ -406,7 +407,7 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 		w.ends = append(w.ends, ends...)
 	}
 	if len(starts) > 1 {
-		m.place(w, starts)
+		m.recordStarts(w, starts)
 		w.Ln, w.Each = w.Among(len(starts))
 	}
 	for _, l := range w.Ln {
@@ -452,8 +453,9 @@ func (m *Model) carry(ctx context.Context, own *walk, p Path, from int64, ln []f
 	return ends
 }
 
-// Gains returns what chains from ≤ c < to gain of the logarithms of their weights over each of so many equal parts of the rungs, of which
-// their number is a multiple: gains[k][c−from]. Chains that end with weight 0 have gains, too. Errors: those of Run.
+// Gains returns the parts of the logarithms of weights that chains from ≤ c < to gain over each of so many equal parts of the
+// rungs, whose number is a multiple of parts: gains[k][c−from]. Chains that end with weight 0 have gains, too. Errors as of
+// Run.
 func (m *Model) Gains(ctx context.Context, p Path, from, to int64, parts int) (gains [][]float64, w *Weights, err error) {
 	gains = make([][]float64, parts)
 	for k := range gains {
@@ -471,7 +473,7 @@ func (m *Model) Gains(ctx context.Context, p Path, from, to int64, parts int) (g
 	return gains, w, nil
 }
 
-// count adds up what the chains' last states weigh.
+// count adds up the weights of the chains' last states.
 func (m *Model) count(w *Weights) {
 	w.Share, w.Squares = make([][]float64, len(m.dims)), make([][]float64, len(m.dims))
 	for i, d := range m.dims {

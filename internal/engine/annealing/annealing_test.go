@@ -308,7 +308,7 @@ func TestBeta(t *testing.T) {
 	}
 }
 
-// TestGainsAddUp to the logarithms of the weights, whose chains are those of Run.
+// TestGainsAddUp to the logarithms of the weights, over the same chains as Run's.
 func TestGainsAddUp(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for name, e := range map[string]*sumproduct.Expression{

@@ -12,18 +12,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// factors are tables as the loops see them: what a value changes against value 0, where the others are.
+// factors are tables as the loops see them: differences of a value against value 0, given the others.
 type factors struct {
 	dims   []int
 	tables []logTable
-	// height is how many rows of eight integers chains are in: the values of the indices, then the entries of the tables over three or more
-	// indices.
+	// height is the number of rows of eight integers that hold chains: the values of the indices, then the entries of the tables
+	// over three or more indices.
 	height int
 	at     []int32 // the row of a table, 0 for those that have none
 	sites  []site
 	ops    []op
 	ln     []float32 // differences of the tables
-	own    []float32 // of every index of two or more values, those of the tables over it alone, by value from 1 on
+	own    []float32 // of every index of two or more values, the differences of the tables over it alone, by value from 1 on
 	base   []float32 // the same of where chains begin, in powers of 2
 	start  [][]float64
 	most   int     // values of an index
@@ -37,15 +37,15 @@ type logTable struct {
 	zero  []bool
 }
 
-// site is an index that takes steps. Its operations follow those of the site before it: those up to moved are of tables whose rows move
+// site is an index that takes steps. Its operations follow the previous site's: the ones up to moved are of tables whose rows move
 // with it.
 type site struct{ row, values, moved, end int32 }
 
-// op adds differences of a table: the entry by what is in row, by value step bytes apart. Eight or sixteen entries are permuted, more are
-// gathered.
+// op adds differences of a table: the entry is selected by row, values are step bytes apart. Eight or sixteen entries are permuted,
+// more are gathered.
 type op struct{ row, step, table, stride int32 }
 
-// mostDifferences is how many differences a model may have.
+// mostDifferences bounds the differences of a model.
 const mostDifferences = 1 << 26
 
 func newFactors(e *sumproduct.Expression, start [][]float64) (*factors, error) {
@@ -157,7 +157,7 @@ func (f *factors) differences(known map[string]int32, d, n int, ln func(a, k int
 	return op{step: int32(4 * size), table: at}
 }
 
-// price is what the time of a step at an index is worth, eight side by side. Measured on Potts models, colourings, and tables of
+// price is the time of a step at an index in flops, eight side by side. Measured on Potts models, colourings, and tables of
 // arity 2 to 5.
 func (f *factors) price(d int, moving, fixed []op) float64 {
 	each := 6.0
@@ -181,7 +181,7 @@ type crowd struct {
 	random
 	rows   []int32
 	buffer []float32
-	energy [Group]float64 // ln ψ less that of where chains begin
+	energy [Group]float64 // ln ψ less its value where chains begin
 }
 
 // anneal carries chains first to first+7 along a path. See Model.anneal.
@@ -250,7 +250,7 @@ func (w *crowd) entry(t, c int) (at int) {
 	return at
 }
 
-// renew computes energies anew.
+// renew recomputes energies.
 func (w *crowd) renew() {
 	for c := range Group {
 		e := 0.0
@@ -343,7 +343,7 @@ func (w *crowd) portable(scale float32, step Step) {
 	}
 }
 
-// two is the step of an index of two values, of which value 1 has ln odds x·scale + base.
+// two is the step of an index of two values, where value 1 has ln odds x·scale + base.
 func two(old int32, x, scale, base, u float32, step Step) int32 {
 	y := float32(x*scale) + base
 	e := exp2(min(float32(math.Abs(float64(y))), 126))

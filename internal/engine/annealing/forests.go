@@ -2,10 +2,10 @@ package annealing
 
 // Steps of whole forests: spins whose couplings among themselves make no cycle are carried to the next rung together, given all others.
 //
-// From the leaves up, each spin is summed out at the old rung and at the new, by its odds o and the coupling t = 2^{βK} to its parent: what
-// it adds to the odds of the parent is (ot+1)/(o+t), to the sum o+t. The weight is multiplied by the ratio of both sums, so that what the
-// forest was adds no variance. From the roots down, spins are then drawn from the new rung. A root has t = 1 to a row that is no spin.
-// Hamze and de Freitas, From fields to trees, 2004.
+// From the leaves up, each spin is summed out at the old rung and at the new, by its odds o and the coupling t = 2^{βK} to its
+// parent: its factor in the parent's odds is (ot+1)/(o+t), in the sum o+t. The weight is multiplied by the ratio of both sums, so
+// that the forest's old state adds no variance. From the roots down, spins are then drawn from the new rung. A root has t = 1 to a
+// row that is no spin. Hamze and de Freitas, From fields to trees, 2004.
 
 import (
 	"math"
@@ -13,13 +13,13 @@ import (
 	"github.com/basetensor/basetensor/internal/ising"
 )
 
-// mostOdds is how far the logarithm of the odds of a spin may be from 0, so that nothing leaves the range of float32, powers of 2.
+// mostOdds bounds the logarithm of a spin's odds in size, so that nothing leaves the range of float32, powers of 2.
 const mostOdds = 110
 
 // trees are the forests of a lattice, whose own couplings are those between them: spins come forest by forest, parents before children.
 type trees struct {
 	ends    []int     // of every forest
-	parents []int32   // offset of the parent's row, in bytes; of roots that of row n
+	parents []int32   // offset of the parent's row, in bytes; of row n for roots
 	inner   []float32 // −K of every spin and its parent, 0 of roots, padded to eight
 	drift   float64   // Σ K: sums are relative to 2^{βK/2}
 }
@@ -113,14 +113,14 @@ func between(s *ising.Model, class []int) *ising.Model {
 	return cut
 }
 
-// messages are what forests are summed out with: rows of odds that children add at the old rung and at the new, 1 between sweeps, and the
-// couplings to parents at both.
+// messages are the tables for summing forests out: rows of odds that children add at the old rung and at the new, 1 between sweeps,
+// and the couplings to parents at both.
 type messages struct {
 	before, after []float32
 	old, new      []float32
 }
 
-// newMessages are those of chains that are where they begin.
+// newMessages returns the messages of chains at their start.
 func (l *lattice) newMessages() *messages {
 	m := &messages{before: make([]float32, (l.n+1)*Group), after: make([]float32, (l.n+1)*Group)}
 	m.old, m.new = make([]float32, len(l.trees.inner)), make([]float32, len(l.trees.inner))
@@ -133,7 +133,7 @@ func (l *lattice) newMessages() *messages {
 	return m
 }
 
-// powerArgs are couplings x, of which 2^{−βx} is computed, eight at a time.
+// powerArgs are couplings x for computing 2^{−βx}, eight at a time.
 type powerArgs struct {
 	n    int64 // a multiple of eight
 	x, y *float32
@@ -170,7 +170,7 @@ type downArgs struct {
 	from, up float32
 }
 
-// carry carries every forest of every chain from the rung of one √β to that of another.
+// carry carries every forest of every chain from the rung of one √β to another's.
 func (b *block) carry(from, to float32) {
 	m, old, rise := b.messages, rung{from * from, from}, rung{to * to, to}
 	m.old, m.new = m.new, m.old

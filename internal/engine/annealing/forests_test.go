@@ -53,7 +53,7 @@ func TestAForestOfAllSpinsWeighsZ(t *testing.T) {
 	}
 }
 
-// TestForestsBeyondFloat32: where odds would leave the range, steps are those of the heat bath.
+// TestForestsBeyondFloat32: where odds would leave the range, steps are the heat bath's.
 func TestForestsBeyondFloat32(t *testing.T) {
 	e := couplings(rand.New(rand.NewPCG(6, 7)), 7, ring(7), 20, 1)
 	m, err := New(e)

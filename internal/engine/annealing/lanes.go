@@ -1,12 +1,12 @@
 package annealing
 
-// Eight chains over spins side by side, in float32: what a processor's vector holds. The loops are the same, operation by operation, with
+// Eight chains over spins side by side, in float32: one vector of a processor. The loops are the same, operation by operation, with
 // vectors and without, so that they give the same bits.
 //
-// A sweep carries every spin from one rung to the next, one spin after the other. With β_i the rung that spin i is at, what a state weighs
-// is Π_i e^{(b_i + β_i h_i) s_i} Π_{i<j} e^{√(β_i β_j) J_ij s_i s_j}. A spin is summed out while it is carried: the weight is multiplied
-// by the ratio of 2cosh of its field at the new rung and at the old, and the spin is drawn anew from the new one (Rao-Blackwell: what the
-// spin itself was adds no variance).
+// A sweep carries every spin from one rung to the next, one spin after the other. With β_i the rung that spin i is at, the weight
+// of a state is Π_i e^{(b_i + β_i h_i) s_i} Π_{i<j} e^{√(β_i β_j) J_ij s_i s_j}. A spin is summed out while it is carried: the
+// weight is multiplied by the ratio of 2cosh of its field at the new rung and at the old, and the spin is redrawn from the new
+// one (Rao-Blackwell: the spin's own old value adds no variance).
 
 import (
 	"context"
@@ -22,7 +22,7 @@ const unit = 2 * math.Log2E
 // lattice is a model of spins as the loops see it: fields and couplings are in powers of 2 of the odds.
 type lattice struct {
 	model *ising.Model
-	order []int // spins of the expression in the sequence they take steps in, which is that of everything here
+	order []int // spins of the expression in the sequence of their steps, the sequence of everything here
 	n     int
 	h     []float32 // padded to eight
 	base  []float32 // of where chains begin, padded to eight
@@ -36,19 +36,19 @@ type lattice struct {
 
 // rows are eight spins of a dense model, whose fields are computed together before they take their steps.
 type rows struct {
-	n    int       // how many of the eight there are
+	n    int       // number used of the eight
 	j    []float32 // j[k·8+r] = J_{k, first+r}
 	ends []int32   // couplings among the eight, to later ones
 	to   []int32
 	in   []float32
 }
 
-// denseShare is from which share of all couplings on fields are computed anew rather than carried along. Measured: bipartite models of 40
-// and 40 (a half) take a fifth less time, 24 neighbours among 120 (a fifth) two thirds more.
+// denseShare is the share of all couplings from which on fields are recomputed rather than carried along. Measured: bipartite
+// models of 40 and 40 (a half) take a fifth less time, 24 neighbours among 120 (a fifth) two thirds more.
 const denseShare = 0.45
 
-// newLattice returns the loops of a model whose chains begin with independent spins, of odds 2^base. The model is what a state weighs
-// against that.
+// newLattice returns the loops of a model whose chains begin with independent spins, of odds 2^base. The model weighs a state
+// relative to that.
 func newLattice(s *ising.Model, base []float32) *lattice {
 	order := make([]int, s.N)
 	for i := range order {
@@ -115,8 +115,8 @@ func (l *lattice) densify() {
 	}
 }
 
-// flops is what the time of a sweep of one chain is worth, eight side by side: measured on complete models of 40 and 100 spins, bipartite
-// ones of 40 and 40, and sparse ones of degree 3 to 40.
+// flops is the time of a sweep of one chain in flops, eight side by side: measured on complete models of 40 and 100 spins,
+// bipartite ones of 40 and 40, and sparse ones of degree 3 to 40.
 func (l *lattice) flops() float64 {
 	n := float64(l.n)
 	if l.dense == nil {
@@ -129,7 +129,7 @@ func (l *lattice) flops() float64 {
 	return work
 }
 
-// onceFlops is what a chain takes beside its rungs: its first state, the first fields, the last weight and what is counted of it. Measured
+// onceFlops is the work of a chain beside its rungs: its first state, the first fields, the last weight and its counting. Measured
 // on complete models and rings with chords of 17 to 100 spins.
 func (l *lattice) onceFlops() float64 { return 1000 + 84*float64(l.n) + 2.2*float64(len(l.model.To)) }
 
@@ -142,7 +142,7 @@ func (l *lattice) forestFlops() float64 {
 type block struct {
 	*lattice
 	spins  []float32 // ±1
-	fields []float32 // Σ_j √β_j J_ij s_j; of dense models those of the eight spins in turn
+	fields []float32 // Σ_j √β_j J_ij s_j; of dense models the sums of the eight spins in turn
 	random
 	weight
 	messages *messages      // nil without forests
@@ -150,17 +150,17 @@ type block struct {
 	count    int            // of spins in them
 }
 
-// weight is what the loops add to the weights of eight chains.
+// weight is the loops' contribution to the weights of eight chains.
 type weight struct {
 	gain   [Group]float64 // Σ |x| at the new rungs less that at the old, x the odds in powers of 2
 	after  [Group]float32 // Π (1 + 2^−|x|) at the new rungs
 	before [Group]float32 // at the old
 }
 
-// renewed is after how many rungs fields are computed anew, so that roundings do not add up.
+// renewed is the number of rungs after which fields are recomputed, so that roundings do not add up.
 const renewed = 256
 
-// mostFactors is how many factors of at most 2 a product in float32 has.
+// mostFactors bounds the factors, of at most 2 each, of a product in float32.
 const mostFactors = 96
 
 // anneal carries chains first to first+7 along a path. See Model.anneal.
@@ -186,7 +186,8 @@ func (l *lattice) anneal(ctx context.Context, p Path, first int64, ln []float64,
 		}
 	}
 	b.collect(ln)
-	// The path led to fields and couplings in float32: what the last states weigh with them and without makes up for it.
+	// The path led to fields and couplings in float32: the ratio of the last states' weights with them and without makes
+	// up for it.
 	rounding := b.rounding()
 	for c := range ln {
 		ln[c] += rounding[c]
@@ -222,7 +223,7 @@ func (l *lattice) begin(seed, first uint64) *block {
 	return b
 }
 
-// renew computes fields anew, where all spins are at the same rung.
+// renew recomputes fields, where all spins are at the same rung.
 func (b *block) renew(root float32) {
 	clear(b.fields)
 	for i := range b.n {
@@ -262,7 +263,7 @@ func (b *block) collect(ln []float64) {
 	}
 }
 
-// rounding is ln ψ of every chain less what fields and couplings in float32 make of it.
+// rounding is ln ψ of every chain less its value by fields and couplings in float32.
 func (b *block) rounding() (ln [Group]float64) {
 	m := b.model
 	for i := range m.N {
@@ -311,7 +312,7 @@ type rung struct{ beta, root float32 }
 // fieldArgs are the fields of eight spins, of all others.
 type fieldArgs struct {
 	n      int64
-	moved  int64 // how many of the spins are at the new rung
+	moved  int64 // number of spins at the new rung
 	spins  *float32
 	j      *float32 // eight a spin
 	fields *float32 // of the eight
@@ -319,7 +320,7 @@ type fieldArgs struct {
 	new    float32
 }
 
-// sweep carries every spin of every chain from the rung of one √β to that of another.
+// sweep carries every spin of every chain from the rung of one √β to another's.
 func (b *block) sweep(from, to float32, step Step) {
 	a := sweepArgs{state: &b.random, weight: &b.weight, old: rung{from * from, from}, new: rung{to * to, to}, step: step}
 	if b.dense == nil {

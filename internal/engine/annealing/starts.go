@@ -115,8 +115,8 @@ func levelOf(start [][]float64) float64 {
 	return max(mean-rareDeviations*math.Sqrt(variance)-rareNats, uniform)
 }
 
-// place records ln g of every start at the last state of every chain.
-func (m *Model) place(w *Weights, starts []*walk) {
+// recordStarts records ln g of every start at the last state of every chain.
+func (m *Model) recordStarts(w *Weights, starts []*walk) {
 	state := make([]int, len(m.dims))
 	w.by = make([]float64, 0, len(w.alone)*len(starts))
 	for c := range w.Ln {

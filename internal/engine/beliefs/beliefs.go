@@ -2,11 +2,11 @@
 //
 // Along an order, an index is drawn from Π_t m_t, m_t being the table itself where all its other indices have values, and the message of
 // the table, given the values that there are, where some have none. Messages stay as they were when the first index was drawn, or follow
-// the values: those of the tables of the index that was drawn are computed anew, and those that depend on a message that has changed by
-// more than a tolerance, breadth first. On a tree, the states are the model's own. The density of what is drawn is known
-// exactly whatever the messages are, because every conditional distribution is normalised by itself; no value is left out that the tables
-// of which all indices have values allow. Gogate, Dechter, SampleSearch: importance sampling in presence of determinism, 2011, draws from
-// beliefs likewise.
+// the values: messages of the drawn index's tables are recomputed, and messages that depend on one that has changed by more than a
+// tolerance, breadth first. On a tree, the states are the model's own. The density of a draw is known exactly for any messages,
+// because every conditional distribution is normalised by itself; no value is left out that is allowed by the tables whose indices
+// all have values. Gogate, Dechter, SampleSearch: importance sampling in presence of determinism, 2011, draws from beliefs
+// likewise.
 package beliefs
 
 import (
@@ -30,7 +30,8 @@ type Sampler struct {
 	draws  []conditional // in the sequence of the draws
 	reach  []float64     // of every table: the largest logarithm of an entry above 0, absolutely
 
-	// where messages follow: those of table t to the k-th of its indices begin at first[t][k] of messages
+	// where messages follow: the messages of table t to the k-th of its indices begin at first[t][k] of
+	// messages
 	over     [][]incidence // of every index
 	first    [][]int
 	stride   [][]int
@@ -45,15 +46,16 @@ type incidence struct{ table, k int }
 // conditional is the distribution of an index given those drawn before.
 type conditional struct {
 	index int
-	// decided are tables all of whose other indices have values, open those of which some have none: there the messages as they were.
+	// decided are tables whose other indices all have values, open are tables where some have none: there the messages as they
+	// were.
 	decided, open []lookup
 	wide          bool      // the product of those decided may leave the range of float64
-	own           []float64 // the product of those of open that depend on no value
+	own           []float64 // the product of the open tables that depend on no value
 	to            []int     // where messages follow: where those from the tables of open begin
 }
 
 // widest is the sum of the largest logarithms of entries, nats, up to which float64 holds a product of rows that are scaled one by one:
-// what is left of a value is above e^-(2 widest), as least.
+// the rest of a value is above e^-(2 widest), as least.
 const widest = 200
 
 // lookup is a table over indices drawn before, with strides, and the index itself.
@@ -63,16 +65,16 @@ type lookup struct {
 	own           int // stride of the index itself
 }
 
-// updates is how many messages an incidence gets at most before the first draw.
+// updates bounds the updates per message before the first draw.
 const updates = 20
 
 // Messages passes the messages of an expression whose entries are at least 0. Errors: unsupported for entries below 0, and where messages
-// contradict one another; those of bp.Run; the context's. Cost: Setup at most, Took.
+// contradict one another; bp.Run's; the context's. Cost: Setup at most, Took.
 func Messages(ctx context.Context, e *sumproduct.Expression) (*bp.State, error) {
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "beliefs: an entry is below 0, and densities are not")
 	}
-	state, err := bp.Run(ctx, e, bp.Options{Updates: most(e), Tolerance: 1e-6})
+	state, err := bp.Run(ctx, e, bp.Options{Updates: mostUpdates(e), Tolerance: 1e-6})
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +84,8 @@ func Messages(ctx context.Context, e *sumproduct.Expression) (*bp.State, error) 
 	return state, nil
 }
 
-// New returns what is drawn from the messages of an expression: they follow the values with a tolerance of follow, or stay as they
-// were where it is 0. The error is the context's. Cost: the tables' entries times their order, and that of some draws.
+// New returns a sampler from the messages of an expression: they follow the values with a tolerance of follow, or stay as they
+// were where it is 0. The error is the context's. Cost: the tables' entries times their order, and some draws.
 func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow float64) (*Sampler, error) {
 	s := &Sampler{e: e, follow: follow, over: make([][]incidence, len(e.Dims))}
 	for t, own := range e.Tables {
@@ -123,8 +125,8 @@ func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow 
 	return s, ctx.Err()
 }
 
-// most is how many messages are computed before the first draw at most.
-func most(e *sumproduct.Expression) int64 {
+// mostUpdates bounds the messages computed before the first draw.
+func mostUpdates(e *sumproduct.Expression) int64 {
 	n := 1
 	for _, t := range e.Tables {
 		n += len(t.Scope)
@@ -132,15 +134,17 @@ func most(e *sumproduct.Expression) int64 {
 	return updates * int64(n)
 }
 
-// Setup is what Messages and New take at most, flops.
-func Setup(e *sumproduct.Expression) float64 { return float64(most(e))*policy.UpdateFlops + tables(e) }
+// Setup bounds the work of Messages and New, flops.
+func Setup(e *sumproduct.Expression) float64 {
+	return float64(mostUpdates(e))*policy.UpdateFlops + tables(e)
+}
 
-// Took is what Messages and New have taken, flops.
+// Took is the work that Messages and New have done, flops.
 func Took(e *sumproduct.Expression, state *bp.State) float64 {
 	return float64(state.Updates)*policy.UpdateFlops + tables(e)
 }
 
-// tables is what New takes, flops.
+// tables is the work of New, flops.
 func tables(e *sumproduct.Expression) (work float64) {
 	for _, t := range e.Tables {
 		work += 10 * float64(len(t.Scope)*len(t.Scope)) * float64(len(t.Data))
@@ -148,7 +152,7 @@ func tables(e *sumproduct.Expression) (work float64) {
 	return work
 }
 
-// Bytes is what the numbers of New and of a Drawer take at most.
+// Bytes bounds the memory of the numbers of New and of a Drawer.
 func Bytes(e *sumproduct.Expression) float64 {
 	bytes := 0.0
 	for _, t := range e.Tables {
@@ -159,7 +163,7 @@ func Bytes(e *sumproduct.Expression) float64 {
 		}
 		slices.Sort(dims)
 		step := 8.0
-		for k := len(dims) - 1; k > 0; k-- { // what is left of it for all but the last that is drawn
+		for k := len(dims) - 1; k > 0; k-- { // the rest of it for all but the last index drawn
 			step *= float64(dims[k])
 			bytes += step
 		}
@@ -204,13 +208,13 @@ func (s *Sampler) order() []int {
 	return order
 }
 
-// entry is an index with what binds it to those drawn before.
+// entry is an index with the strength of its ties to the ones drawn before.
 type entry struct {
 	score float64
 	index int
 }
 
-// queue has the strongest entry first, of equal ones that of the least index.
+// queue has the strongest entry first, of equal ones the least index first.
 type queue struct{ entries []entry }
 
 func (q *queue) Len() int { return len(q.entries) }
@@ -227,7 +231,7 @@ func (q *queue) Pop() any {
 	return x
 }
 
-// conditional makes that of an index, where indices are drawn in the sequence of their positions.
+// conditional makes the conditional of an index, where indices are drawn in the sequence of their positions.
 func (s *Sampler) conditional(state *bp.State, i int, position []int) conditional {
 	c := conditional{index: i, own: slices.Repeat([]float64{1}, s.e.Dims[i])}
 	reach := 0.0
@@ -266,12 +270,12 @@ func (s *Sampler) whole(at incidence) lookup {
 	return l
 }
 
-// lookup sums out of a table, with the messages to it, what is drawn later than its k-th index.
+// lookup sums out of a table, with the messages to it, the indices drawn later than its k-th one.
 func (s *Sampler) lookup(state *bp.State, at incidence, position []int) (l lookup) {
 	t := s.e.Tables[at.table]
 	l.own = 1
 	d := s.e.Dims[t.Scope[at.k]]
-	strides, step := make([]int, len(t.Scope)), d // of the new table; 0 for what is summed out
+	strides, step := make([]int, len(t.Scope)), d // of the new table; 0 for summed indices
 	strides[at.k] = 1
 	weights := make([][]float64, len(t.Scope))
 	for k := len(t.Scope) - 1; k >= 0; k-- {
@@ -316,13 +320,13 @@ func (s *Sampler) step(scope, x []int) {
 	}
 }
 
-// Flops is about what the time of a draw is worth: of some draws where messages follow.
+// Flops is about the time of a draw in flops: measured on some draws where messages follow.
 func (s *Sampler) Flops() float64 { return s.flops }
 
-// measured is how many draws say what one takes.
+// measured is the number of draws that are timed.
 const measured = 4
 
-// measure fills in what a draw takes, with random numbers that no component has.
+// measure fills in the time of a draw, with random numbers that no component has.
 func (s *Sampler) measure() {
 	d, x := s.NewDrawer(policy.BeliefsDefence), make([]int, len(s.e.Dims))
 	for c := range uint64(measured) {

@@ -142,13 +142,13 @@ func TestTreesAreDrawnExactly(t *testing.T) {
 	}
 }
 
-// TestUnderflowLeavesNoValueOut: an index has two values of about the same probability, each of which some tables all but forbid, so that
-// the products of messages or of decided tables leave the range of float64 on the way. Densities are above 0 wherever ψ is, and the mean
-// of weights is Z where none of them is for one value and the others for the other.
+// TestUnderflowLeavesNoValueOut: an index has two values of about the same probability, each all but forbidden by some tables, so
+// that the products of messages or of decided tables leave the range of float64 on the way. Densities are above 0 wherever ψ is,
+// and the mean of weights is Z where none of them is for one value and the others for the other.
 func TestUnderflowLeavesNoValueOut(t *testing.T) {
 	const tiny = 1e-200
 	common := -2 * math.Log(tiny)                    // of all states
-	against := func(j, value int) sumproduct.Table { // a value of index 0, whatever that of index j
+	against := func(j, value int) sumproduct.Table { // a value of index 0, for any value of index j
 		data := []float64{1, 1, 1, 1}
 		data[2*value], data[2*value+1] = tiny, tiny
 		return sumproduct.Table{Scope: []int{0, j}, Data: data}

@@ -26,14 +26,14 @@ type Drawer struct {
 	room     []float64
 }
 
-// summed is an index of a table that is summed out: with what weights, and where it is.
+// summed is an index of a table that is summed out: its weights, and its place.
 type summed struct {
 	weights   []float64
 	stride, a int
 }
 
-// NewDrawer returns a drawer that draws values which the messages may be wrong about: whatever the decided tables allow has the largest
-// probability times lost over the number of indices at least, but for what these tables say.
+// NewDrawer returns a drawer that draws also values that the messages wrongly exclude: every value allowed by the decided tables
+// has at least the largest probability times lost over the number of indices, apart from these tables' own factors.
 func (s *Sampler) NewDrawer(lost float64) *Drawer {
 	top := slices.Max(append(slices.Clone(s.e.Dims), 1))
 	d := &Drawer{s: s, floor: lost / float64(max(1, len(s.draws))), p: make([]float64, top), allow: make([]float64, top)}
@@ -161,8 +161,8 @@ func (l *lookup) multiply(p []float64, x []int) {
 	}
 }
 
-// least is what a value counts at least that decided tables of a wide range allow, relative to the largest: float64 holds it times the
-// floor and the product of densities before it.
+// least is the minimum weight of a value that decided tables of a wide range allow, relative to the largest: float64 holds it times
+// the floor and the product of densities before it.
 const least = 1e-180
 
 // allowed is the product of the decided tables, the largest 1, in logarithms: it leaves the range of float64 on the way.
@@ -206,11 +206,11 @@ func rescale(p []float64) {
 	}
 }
 
-// mostFollowing is how many messages follow one value at most. Measured on 24 families, colourings most: see the decision on families.
+// mostFollowing bounds the messages that follow one value. Measured on 24 families, colourings most: see the decision on families.
 const mostFollowing = 200
 
-// follow computes the messages anew that depend on the value of an index which has just been drawn, and those that depend on them where
-// they change enough, breadth first.
+// follow recomputes the messages that depend on the value of an index which has just been drawn, and their dependants where they
+// change enough, breadth first.
 func (d *Drawer) follow(i int, x []int) {
 	d.known[i] = true
 	d.queue = d.queue[:0]
@@ -244,7 +244,7 @@ func (d *Drawer) enqueue(i, but int) {
 	}
 }
 
-// update computes a message anew and returns by how much it has changed.
+// update recomputes a message and returns its change.
 func (d *Drawer) update(at incidence, x []int) (change float64) {
 	t := &d.s.e.Tables[at.table]
 	stride := d.s.stride[at.table]

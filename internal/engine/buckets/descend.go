@@ -9,8 +9,8 @@ import (
 	"sort"
 )
 
-// weigh writes the weights of what step k drops, under values of what it keeps: logarithms where
-// log is returned as true.
+// weigh writes the weights of the indices that step k drops, under values of the ones it keeps:
+// logarithms where log is returned as true.
 func (r *Run) weigh(k int, values []int) (weights []float64, log bool) {
 	s := &r.steps[k]
 	size := 1
@@ -32,7 +32,7 @@ func (r *Run) weigh(k int, values []int) (weights []float64, log bool) {
 	for _, at := range s.In {
 		t := &r.tables[at]
 
-		// where the entry is, and how far apart those of the dropped indices are
+		// place of the entry, and the stride of the dropped indices
 		base, step := 0, 1
 		for n := len(t.scope) - 1; n >= 0; n-- {
 			i := t.scope[n]
@@ -137,7 +137,7 @@ func cumulate(weights []float64, log bool) {
 func pick(sums []float64, u float64) int {
 	last := len(sums) - 1
 	at := sort.Search(last, func(d int) bool { return sums[d] > u*sums[last] })
-	for at > 0 && sums[at] == sums[at-1] { // rounding must not pick what has no weight
+	for at > 0 && sums[at] == sums[at-1] { // rounding must not pick a value without weight
 		at--
 	}
 	return at
@@ -152,7 +152,7 @@ func (r *Run) Near(ctx context.Context, slack float64, most int) (list [][]int, 
 	type fork struct {
 		at    int // steps to go, then loose indices as −1, −2, …
 		near  []int
-		short []float64 // by how much each is below the largest, what came before included
+		short []float64 // shortfall of each from the largest, earlier steps included
 		next  int
 	}
 	values := make([]int, len(r.dims))
@@ -211,9 +211,9 @@ func (r *Run) choose(k, d int, values []int) {
 	r.put(k, d, values)
 }
 
-// nearest lists the combinations of what a step drops that are within slack of the heaviest one, and
-// by how much they are below; none for steps without a choice. The heaviest is among them whatever
-// the slack; of a sum it is the only one.
+// nearest lists the combinations of a step's dropped indices that are within slack of the heaviest
+// one, and their shortfall; none for steps without a choice. The heaviest is among them at any
+// slack; of a sum it is the only one.
 func (r *Run) nearest(k int, slack float64, values []int) (near []int, short []float64) {
 	if k < 0 {
 		for d := range r.dims[r.loose[-1-k]] {

@@ -12,7 +12,7 @@ import (
 
 const (
 	block     = 1024    // entries of an inner block at most, but for a single axis
-	shortOut  = 32      // outputs below are made one by one, along what is dropped
+	shortOut  = 32      // outputs below are made one by one, along dropped indices
 	shareWork = 1 << 16 // operations below which one goroutine does it all
 )
 
@@ -22,7 +22,7 @@ type kernel struct {
 	in            []operand
 	outer, drop   int // combinations
 	inner         int
-	across        bool // the inner block runs over what is dropped, and outputs are made one by one
+	across        bool // the inner block runs over dropped indices, and outputs are made one by one
 }
 
 // operand is an input: where its entries are, by outer, dropped and inner combination.
@@ -50,7 +50,7 @@ func (r *Run) kernel(s *Step, logs bool) *kernel {
 		return n
 	}
 
-	// The inner axes are the last ones of the output, or of what is dropped.
+	// The inner axes are the last ones of the output, or of the dropped indices.
 	split := func(scope []int) (head, tail []int) {
 		at, n := len(scope), 1
 		for at > 0 && (n == 1 || n*r.dims[scope[at-1]] <= block) {
@@ -238,7 +238,7 @@ func (k *kernel) block(o int, out []float64, w *space) {
 	}
 }
 
-// one makes one output, along what is dropped.
+// one makes one output, along the dropped indices.
 func (k *kernel) one(o int, w *space) float64 {
 	top, sum := 0.0, 0.0
 	if k.logs {

@@ -231,7 +231,7 @@ func (r *Run) step(ctx context.Context, k int, o Options) error {
 	return nil
 }
 
-// LnTotal is ln of what all steps leave: the total, or the largest term. −Inf for 0.
+// LnTotal is ln of the product of all steps' scalars: the total, or the largest term. −Inf for 0.
 func (r *Run) LnTotal() float64 {
 	used := make([]bool, len(r.tables))
 	for _, s := range r.steps {

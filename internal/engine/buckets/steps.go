@@ -3,7 +3,7 @@
 // largest terms, or to terms drawn with their probabilities.
 package buckets
 
-// Steps: which tables are made, in which sequence, and what that costs.
+// Steps: the tables to make, their sequence, and the cost.
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 //
 //	out[Out] = Σ_Drop Π_k in_k    or    max_Drop Π_k in_k
 //
-// Tables are numbered: those of the expression first, then the outputs of the steps in sequence.
+// Tables are numbered: the expression's first, then the outputs of the steps in sequence.
 type Step struct {
 	In   []int
 	Drop []int
@@ -118,8 +118,8 @@ func AlongTree(
 	return steps, nil
 }
 
-// Price is what steps over indices of these dimensions take: an operation per input and entry
-// touched, and the bytes of all tables made, which stay.
+// Price is the cost of steps over indices of these dimensions: an operation per input and
+// entry touched, and the bytes of all tables made, which stay.
 func Price(dims []int, steps []Step) btn.Cost {
 	size := func(scope []int) float64 {
 		n := 1.0

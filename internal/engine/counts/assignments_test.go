@@ -50,7 +50,7 @@ func hungModel(rng *rand.Rand, joined bool) *factorgraph.Model {
 	for i, v := range others {
 		switch {
 		case i > 0 && !joined && rng.IntN(2) == 0:
-			add(others[rng.IntN(i)], v) // further from what counts
+			add(others[rng.IntN(i)], v) // further from the counting legs
 			continue
 		case i > 0 && joined:
 			add(others[i-1], v)
@@ -281,7 +281,7 @@ func TestDrawEqualPairs(t *testing.T) {
 	}
 }
 
-// TestThousandLegs: the largest weight is that of a chain of counters, leg after leg, in logarithms, and the counts and the first leg
+// TestThousandLegs: the largest weight equals a chain of counters', leg after leg, in logarithms, and the counts and the first leg
 // of draws come with the probabilities of the chain.
 func TestThousandLegs(t *testing.T) {
 	const n, draws = 1000, 400

@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// drawn is a generated model.
-func drawn(m *factorgraph.Model, err error) *factorgraph.Model {
+// mustGenerate returns a generated model.
+func mustGenerate(m *factorgraph.Model, err error) *factorgraph.Model {
 	if err != nil {
 		panic(err)
 	}
@@ -25,12 +25,12 @@ func BenchmarkMarginals(b *testing.B) {
 		name  string
 		model *factorgraph.Model
 	}{
-		{"potts q=3 n=200", drawn(generate.Potts{Size: 200, Values: 3, Groups: 1, Coupling: 1}.Model())},
-		{"potts q=4 n=40", drawn(generate.Potts{Size: 40, Values: 4, Groups: 1, Coupling: 1}.Model())},
-		{"potts q=3 n=200 random fields", drawn(generate.Potts{Size: 200, Values: 3, Groups: 1, Coupling: 1, Field: 0.3}.Model())},
-		{"two Curie-Weiss of 300", drawn(generate.Potts{Size: 300, Values: 2, Groups: 2, Shared: 100, Coupling: 1, Field: 0.3}.Model())},
-		{"tree of 1000 leaves", drawn(generate.Leaves(1000, 0))},
-		{"friends n=10000", drawn(generate.DefaultFriends(10_000).Model())},
+		{"potts q=3 n=200", mustGenerate(generate.Potts{Size: 200, Values: 3, Groups: 1, Coupling: 1}.Model())},
+		{"potts q=4 n=40", mustGenerate(generate.Potts{Size: 40, Values: 4, Groups: 1, Coupling: 1}.Model())},
+		{"potts q=3 n=200 random fields", mustGenerate(generate.Potts{Size: 200, Values: 3, Groups: 1, Coupling: 1, Field: 0.3}.Model())},
+		{"two Curie-Weiss of 300", mustGenerate(generate.Potts{Size: 300, Values: 2, Groups: 2, Shared: 100, Coupling: 1, Field: 0.3}.Model())},
+		{"tree of 1000 leaves", mustGenerate(generate.Leaves(1000, 0))},
+		{"friends n=10000", mustGenerate(generate.DefaultFriends(10_000).Model())},
 	} {
 		net, err := reparam.Build(context.Background(), c.model, reparam.Options{})
 		if err != nil {

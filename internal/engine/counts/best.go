@@ -1,6 +1,7 @@
 package counts
 
-// The most probable assignment: the largest weights of every piece with its leg counted and without, and how many legs count.
+// The most probable assignment: the largest weights of every piece with its leg counted and without, and the number of
+// counting legs.
 
 import (
 	"context"
@@ -21,11 +22,11 @@ type item struct {
 
 // group is some kinds whose weights have the same ratio: which of their pieces count makes no difference.
 type group struct {
-	from, to    int // pieces in all groups before it, and those of its own as well
+	from, to    int // pieces in all groups before it, and with its own
 	ones, zeros int // of its pieces that are decided
 }
 
-// best is the choice of which pieces count.
+// best is the choice of the counting pieces.
 type best struct {
 	*Form
 	look    *pace.Pace
@@ -46,7 +47,7 @@ type best struct {
 // the rounding of their factors, it is the smallest in the order of the variables (within a piece of many links the first
 // that is met).
 //
-// Cost: that of eliminating every kind of piece, O(n log n) for n pieces. Errors: fault.Unsupported where Finds says no; the
+// Cost: the elimination of every kind of piece, O(n log n) for n pieces. Errors: fault.Unsupported where Finds says no; the
 // context's.
 func (f *Form) Best(ctx context.Context) (*btn.Found, error) {
 	if err := f.errFinds(btn.AskMPE); err != nil {
@@ -154,7 +155,7 @@ func near(x, y scaled.Number, close float64) bool {
 	return y.Sub(x).Cmp(y.Mul(scaled.FromFloat(close))) <= 0
 }
 
-// weigh lists how many of the free pieces count at best, ascending; none where all terms are 0.
+// weigh lists the best numbers of counting free pieces, ascending; none where all terms are 0.
 func (b *best) weigh() (tied []int) {
 	s := b.slots[0].s
 	for c := range b.weight {

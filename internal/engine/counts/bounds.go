@@ -2,11 +2,11 @@ package counts
 
 // Windows: which coefficients of a product can matter for a total.
 //
-// Every coefficient is bounded from above by a power of two, block by block: those of the leaves as
-// they are, a product's by the largest pair times the number of pairs, and what the rest of the
-// contraction multiplies it with in the same way from the root down. A coefficient whose bound lies
-// 2^-window below the total is left out of its product; what all that were left out can add up to is
-// known, and is compared with what was found. All bounds are integers, so nothing is rounded.
+// Every coefficient is bounded from above by a power of two, block by block: the leaves' as they
+// are, a product's by the largest pair times the number of pairs, and its multiplier in the rest of
+// the contraction in the same way from the root down. A coefficient whose bound lies 2^-window below
+// the total is left out of its product; the sum of all dropped terms is bounded, and the bound is
+// compared with the result. All bounds are integers, so nothing is rounded.
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const (
 // bounds of a node: exponents of 2, by block.
 type bounds struct {
 	of     []int64 // the node's coefficients lie below 2^of
-	rest   []int64 // and what they are multiplied with below 2^rest
+	rest   []int64 // and their multipliers below 2^rest
 	wanted []span  // coefficients that count; nil: all
 }
 
@@ -99,7 +99,7 @@ func (l *line) boundUp(n *node) error {
 	return nil
 }
 
-// boundDown fills the bounds of what large nodes are multiplied with, from those of n.
+// boundDown fills the bounds of large nodes' multipliers, from n's.
 func (n *node) boundDown(ctx context.Context) error {
 	if n.left == nil || !n.isLarge() {
 		return nil
@@ -134,8 +134,8 @@ func (n *node) boundDown(ctx context.Context) error {
 	return nil
 }
 
-// choose marks what of n and the large nodes below it is bounded by 2^least or more, and returns how many
-// coefficients are left out.
+// choose marks the coefficients of n and the large nodes below it whose bound is 2^least or more, and
+// returns the number of the others.
 func (n *node) choose(least int64) (dropped int) {
 	if !n.isLarge() {
 		return 0

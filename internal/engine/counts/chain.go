@@ -216,7 +216,7 @@ func (x *factor) stepwise() bool {
 	return float64(x.power*x.base.Size()) < x.terms
 }
 
-// steps is how many terms a product with the factor takes for every coefficient of the other.
+// steps is the number of terms of a product with the factor per coefficient of the other operand.
 func (x *factor) steps() float64 {
 	if x.stepwise() {
 		return float64(x.power * x.base.Size())
@@ -348,7 +348,7 @@ func (c *chain) back(s countspace.Poly, wanted func(int) bool, visit func(int, c
 	return nil
 }
 
-// without returns the derivative by what a factor was multiplied to.
+// without returns the derivative by the operand that the factor was multiplied to.
 func (c *chain) without(h countspace.Poly, x *factor) (countspace.Poly, error) {
 	if !x.stepwise() {
 		q, err := x.whole(c.ops)

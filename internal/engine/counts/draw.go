@@ -16,8 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Finds reports whether Draw (AskSamples) or Best (AskMPE) serves the network: no number below 0 and every link that of a variable;
-// with one count, for maxima, pieces with one leg that counts and no index but those of variables, with several pieces without tables
+// Finds reports whether Draw (AskSamples) or Best (AskMPE) serves the network: no number below 0 and every link a variable's; with
+// one count, for maxima, pieces with one leg that counts and no index but the variables', with several counts pieces without tables
 // whose sweep fits the memory.
 func (f *Form) Finds(ask btn.Ask) bool {
 	if f.signed || ask != btn.AskSamples && ask != btn.AskMPE {
@@ -44,7 +44,7 @@ func (f *Form) Finds(ask btn.Ask) bool {
 	return true
 }
 
-// errFinds refuses what Finds says no to.
+// errFinds refuses a request that Finds denies.
 func (f *Form) errFinds(ask btn.Ask) error {
 	if f.Finds(ask) {
 		return nil
@@ -66,10 +66,10 @@ type drawer struct {
 
 // Draw returns Z, without the network's scale, and draws n assignments with the probabilities of the network: the values
 // of all variables one assignment after the other, nil where Z is 0. Draw k has the stream that it is given, so that draws do not
-// depend on how many there are.
+// depend on their number.
 //
-// A draw takes O(n_legs log n_legs) multiply-adds beside those of Z, about 100 ns each. Errors: fault.Unsupported where
-// Finds says no; those of Value.
+// A draw takes O(n_legs log n_legs) multiply-adds beside Z's, about 100 ns each. Errors: fault.Unsupported where Finds
+// says no; Value's.
 func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (a Answer, values []int, err error) {
 	if err := f.errFinds(btn.AskSamples); err != nil {
 		return a, nil, err
@@ -337,7 +337,7 @@ func (in *inside) draw(c int, rng *rand.Rand) {
 	}
 }
 
-// entry is that of a step's table at the values that its indices have.
+// entry returns the entry of a step's table at the present values of its indices.
 func (in *inside) entry(step int) countspace.Poly {
 	at := 0
 	for _, i := range in.run.steps[step].scope {

@@ -16,8 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// countedModel draws one to three symmetric factors over some of the variables each, with unary factors of
-// which many are equal, and a few tables between variables.
+// countedModel draws one to three symmetric factors over some of the variables each, with unary factors,
+// many of them equal, and a few tables between variables.
 func countedModel(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 	o := generate.SmallOptions{Negative: signs}
 	if zeros {
@@ -113,7 +113,7 @@ func TestCountEngine(t *testing.T) {
 		Contract: func(
 			ctx context.Context, p *enginetest.Problem, w enginetest.Want,
 		) (out enginetest.Value, err error) {
-			// Whatever the problem's maps and cores: the exact way takes none.
+			// The problem's maps and cores are ignored: the exact way takes none.
 			net, err := reparam.Build(ctx, p.Model, reparam.Options{})
 			if err != nil {
 				return out, err

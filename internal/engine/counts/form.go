@@ -138,8 +138,8 @@ func (f *Form) fill(ctx context.Context, ops *countspace.Ops) error {
 	return nil
 }
 
-// Cost bounds what the value takes, without computing any of it: flops of the value alone, and with all
-// marginals, and the bytes at the peak. A multiply-add is two flops.
+// Cost bounds the work of the value, without computing any of it: flops of the value alone, and with
+// all marginals, and the bytes at the peak. A multiply-add is two flops.
 func (f *Form) Cost(marginals bool) btn.Cost {
 	muladds, wired, bytes := 0.0, 0.0, 0.0
 	for k := range f.kinds {
@@ -177,12 +177,12 @@ func (f *Form) size() float64 {
 	return size
 }
 
-// blank is the line of all kinds, of which those with tables need not be computed.
+// blank is the line of all kinds, where kinds with tables need not be computed.
 func (f *Form) blank() *line {
 	return newLine(context.Background(), f.shapes(), f.powers(), nil)
 }
 
-// powers lists how many pieces there are of every kind.
+// powers lists the number of pieces of every kind.
 func (f *Form) powers() []int {
 	powers := make([]int, len(f.kinds))
 	for k := range powers {
@@ -213,7 +213,7 @@ func outer(a, b countspace.Poly) countspace.Poly {
 	return out
 }
 
-// fits refuses what does not fit the memory.
+// fits refuses a value that does not fit the memory.
 func (f *Form) fits(marginals bool) error {
 	if c := f.Cost(marginals); c.Bytes > float64(f.memory) {
 		return fault.New(fault.OverBudget,

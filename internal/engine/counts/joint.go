@@ -17,8 +17,8 @@ import (
 //
 //	M(x) = Σ_c h_c [z^c] Π_t p_t(z | x)
 //
-// over the pieces t that have the set, where h is S contracted with all other pieces, once. Errors: those
-// of Value; fault.OverBudget where the cells take too much.
+// over the pieces t that have the set, where h is S contracted with all other pieces, once. Errors: as of
+// Value; fault.OverBudget where the cells take too much.
 func (f *Form) Joint(ctx context.Context, set []int) (Answer, error) {
 	e := &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)}
 	if err := f.fits(true); err != nil {
@@ -144,7 +144,7 @@ func (j *joint) given(t int) (countspace.Poly, error) {
 			only[i] = x + 1
 		}
 	}
-	// The numbers of the piece are those of its kind, link by link.
+	// The numbers of the piece are its kind's, link by link.
 	r := &run{layout: j.layout, net: kind.wired, ctx: j.ctx, ops: j.ops, only: only}
 	return r.up()
 }

@@ -72,7 +72,7 @@ func off(a, b scaled.Number) float64 {
 	return math.Abs(a.Div(b).Sub(scaled.One).Float64())
 }
 
-// TestWindowsAgainstTheWhole: what windows leave out changes neither Z nor a marginal, where S has one hump, two
+// TestWindowsAgainstTheWhole: terms outside windows change neither Z nor a marginal, where S has one hump, two
 // far apart, a single count, and weights span thousands of bits.
 func TestWindowsAgainstTheWhole(t *testing.T) {
 	const n = 16_000
@@ -180,7 +180,7 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// different is a network of legs of which no two are equal.
+// different is a network of legs that are all different.
 func different(t testing.TB, n int) *btn.Network {
 	weights := make([][]float64, n)
 	rng := rand.New(rand.NewPCG(6, 6))
@@ -190,7 +190,7 @@ func different(t testing.TB, n int) *btn.Network {
 	return oneCore(t, func(c int) float64 { return float64(c%7) * float64(n-c) }, weights)
 }
 
-// TestMemory: what does not fit is refused with the bytes.
+// TestMemory: a value that does not fit is refused with the bytes.
 func TestMemory(t *testing.T) {
 	net := different(t, 2000)
 	f, err := counts.New(context.Background(), net, whole(), counts.Options{Memory: 1 << 18})
@@ -215,8 +215,8 @@ func (c *ending) Err() error {
 	return nil
 }
 
-// TestCancelled: wherever a context ends it is an error or a right answer, and what was unfinished is not kept: windows of many different
-// legs, one large power, two symmetric factors that overlap, three levels, a tree.
+// TestCancelled: wherever a context ends it is an error or a right answer, and unfinished results are not kept: windows of many
+// different legs, one large power, two symmetric factors that overlap, three levels, a tree.
 func TestCancelled(t *testing.T) {
 	tables := func(net *btn.Network) *btn.Counts {
 		part := &btn.Counts{}
@@ -228,11 +228,11 @@ func TestCancelled(t *testing.T) {
 		return part
 	}
 	for name, m := range map[string]*factorgraph.Model{
-		"legs":    drawn(generate.Potts{Size: 4500, Values: 2, Groups: 1, Coupling: 1, Field: 0.3}.Model()),
-		"power":   drawn(generate.DefaultFriends(20_000).Model()),
-		"overlap": drawn(generate.Potts{Size: 60, Values: 2, Groups: 2, Shared: 20, Coupling: 1, Field: 0.3}.Model()),
-		"levels":  drawn(generate.Potts{Size: 30, Values: 3, Groups: 1, Coupling: 1, Field: 0.3}.Model()),
-		"tree":    drawn(generate.Leaves(600, 0)),
+		"legs":    mustGenerate(generate.Potts{Size: 4500, Values: 2, Groups: 1, Coupling: 1, Field: 0.3}.Model()),
+		"power":   mustGenerate(generate.DefaultFriends(20_000).Model()),
+		"overlap": mustGenerate(generate.Potts{Size: 60, Values: 2, Groups: 2, Shared: 20, Coupling: 1, Field: 0.3}.Model()),
+		"levels":  mustGenerate(generate.Potts{Size: 30, Values: 3, Groups: 1, Coupling: 1, Field: 0.3}.Model()),
+		"tree":    mustGenerate(generate.Leaves(600, 0)),
 	} {
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
@@ -282,7 +282,7 @@ func TestCancelled(t *testing.T) {
 // nodes with counts of the leaves below them carried in big floats.
 func TestLeavesOfATree(t *testing.T) {
 	const n = 200
-	m := drawn(generate.Leaves(n, 0))
+	m := mustGenerate(generate.Leaves(n, 0))
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -300,7 +300,7 @@ func TestLeavesOfATree(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// below returns, by value of v, how much weight the subtree of v has with every count of leaves at 1.
+	// below returns, by value of v, the weight of v's subtree with every count of leaves at 1.
 	var below func(v int) [2][]*big.Float
 	zero := func() *big.Float { return new(big.Float).SetPrec(200) }
 	below = func(v int) (out [2][]*big.Float) {

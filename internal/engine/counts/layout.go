@@ -1,5 +1,5 @@
 // Package counts contracts networks in count space (Lemmas 3 and 4): symmetric cores of any size
-// stay functions of their counts, and what hangs on their legs is a polynomial in these,
+// stay functions of their counts, and the subnetworks on their legs are polynomials in these,
 //
 //	Z = Σ_c S_c [z^c] Π_t p_t(z)
 //
@@ -10,7 +10,7 @@
 // Source: Hamid and Braun, Lemmas 3 and 4.
 package counts
 
-// The layout: which legs count for which core, and what every other core is.
+// The layout: the counting legs of every core, and the kinds of the other cores.
 
 import (
 	"context"
@@ -38,7 +38,7 @@ type layout struct {
 	slots []slot
 	// By leg: its core, the mode there, and the slot of the core (−1: none).
 	core, mode, slot []int32
-	vector           [][]float64   // by leg: what a rank-one core has there; nil: ones
+	vector           [][]float64   // by leg: the vector of a rank-one core; nil: ones
 	table            []bool        // by core: it is neither in count space nor of rank one
 	scale            scaled.Number // of the rank-one cores
 	link             []int         // by leg
@@ -103,8 +103,8 @@ func (l *layout) add(t tensor.Tensor, term int) {
 	l.vars += len(shape)
 }
 
-// weights returns what value y of a leg contributes: a weight, and the level that it counts at, 0
-// for none.
+// weight returns the contribution of value y of a leg: a weight, and the level that it counts at,
+// 0 for none.
 func (l *layout) weight(leg, y int) (w float64, level int) {
 	w = 1
 	if v := l.vector[leg]; v != nil {
@@ -204,7 +204,7 @@ func denseRankOne(t *tensor.Dense) (weight scaled.Number, r [][]float64, ok bool
 	return weight, r, isProduct(t, weight, r)
 }
 
-// isProduct reports whether every entry of a table is that of weight · ⊗ r.
+// isProduct reports whether a table equals weight · ⊗ r, entry by entry.
 func isProduct(t *tensor.Dense, weight scaled.Number, r [][]float64) bool {
 	tolerance := scaled.FromFloat(strictTolerance * float64(len(t.Shape)))
 	for i, want := range t.Data {

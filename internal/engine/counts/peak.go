@@ -90,7 +90,7 @@ func (f *Form) peak(ctx context.Context, kind *kind, close float64) (peak, error
 	return p, nil
 }
 
-// ranked is the largest of some weights, and how many have it, 2 for more than one.
+// ranked is the largest of some weights, and its multiplicity, 2 for more than one.
 type ranked struct {
 	w    scaled.Number
 	ties int8
@@ -122,7 +122,7 @@ type climb struct {
 	value    []int // by index
 }
 
-// mostAgain is how many entries may be computed to find the smallest of several assignments of a piece.
+// mostAgain bounds the entries computed to find the smallest of several assignments of a piece.
 const mostAgain = 1 << 20
 
 // wiredPeak is peak for a piece with tables.
@@ -217,7 +217,7 @@ func (m *climb) unary(link, x int) ranked {
 	return ranked{w, 1}
 }
 
-// down fills the values of the indices below a step with those of its largest entry, the smallest of each where several have it.
+// down fills the values of the indices below a step with its largest entry's, the smallest of each where several have it.
 func (m *climb) down(step int) {
 	s := &m.steps[step]
 	switch s.op {
@@ -235,7 +235,7 @@ func (m *climb) down(step int) {
 	}
 }
 
-// entry is that of a step's table at the values that its indices have.
+// entry returns the entry of a step's table at the present values of its indices.
 func (m *climb) entry(step int) scaled.Number {
 	at := 0
 	for _, i := range m.steps[step].scope {

@@ -1,6 +1,7 @@
 package counts
 
-// Pieces: the connected parts of what is left without the cores in count space, and which are equal.
+// Pieces: the connected parts of the network without the cores in count space, and their classes of equal
+// ones.
 
 import (
 	"context"
@@ -16,10 +17,10 @@ type piece struct {
 	links, cores []int
 }
 
-// kind is what equal pieces have in common: their numbers, and so their polynomial.
+// kind is the common data of equal pieces: their numbers, and so their polynomial.
 type kind struct {
 	piece        // the first of them
-	members int  // how many there are
+	members int  // number of equal pieces
 	wired   *net // of pieces with tables
 }
 
@@ -48,7 +49,7 @@ func (l *layout) pieces() []piece {
 	// Pieces in the sequence of their first links.
 	number := make([]int32, len(parent)) // 1 + the piece, by root
 	of := func(link int) int { return int(number[find(link)]) - 1 }
-	links, cores := []int{}, []int{} // how many each has
+	links, cores := []int{}, []int{} // counts of each piece
 	for k := range parent {
 		if of(k) < 0 {
 			links, cores = append(links, 0), append(cores, 0)
@@ -112,7 +113,7 @@ type keyWriter struct {
 	local []int32 // by core: its number in the piece
 }
 
-// piece replaces the key by that of a piece.
+// piece replaces the key by a piece's.
 func (w *keyWriter) piece(p piece) {
 	w.buf = w.buf[:0]
 	w.int(len(p.links))
@@ -130,7 +131,7 @@ func (w *keyWriter) piece(p piece) {
 	}
 }
 
-// leg writes what is at the other end of a leg.
+// leg writes the node at the other end of a leg.
 func (w *keyWriter) leg(leg int) {
 	if w.onTable(leg) {
 		w.int(-1)

@@ -1,6 +1,7 @@
 package counts
 
-// Assignments with several counts: one variable after the other, with what can still come as a table over all counts so far.
+// Assignments with several counts: one variable after the other, with the total of the remaining ones as a table over all
+// counts so far.
 
 import (
 	"context"
@@ -34,7 +35,7 @@ type choice struct {
 	count []int // by count variable
 }
 
-// sweeps reports whether all pieces are variables without tables, and what a sweep over them takes.
+// sweeps reports whether all pieces are variables without tables, and the cost of a sweep over them.
 func (f *Form) sweeps() (bytes, muladds float64, ok bool) {
 	hi := make([]float64, f.vars)
 	for t := range f.piece {
@@ -177,7 +178,8 @@ func (s *sweep) box(v int, entry func(c []int) scaled.Number) []scaled.Number {
 	return out
 }
 
-// after is the weight of a value of variable v, given the counts before it, with what can come after it.
+// after is the weight of a value of variable v, given the counts before it, times the total of the variables
+// after it.
 func (s *sweep) after(v int, c []int, x *choice) scaled.Number {
 	if x.w.IsZero() {
 		return scaled.Number{}

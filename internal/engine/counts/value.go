@@ -24,13 +24,12 @@ type Answer struct {
 	MulAdds   int64
 }
 
-// Value returns Z, and all marginals where they are wanted. What equal pieces have in common is computed
+// Value returns Z, and all marginals where they are wanted. Common data of equal pieces is computed
 // once.
 //
 // Numbers carry exponents, and a coefficient is summed with the rounding of its own terms. In windows,
-// where no number is below 0, what is left out is below 2^-60 of Z and of every marginal that is not
-// below 2^-1000 of Z.
-// Errors: fault.OverBudget with the bytes; the context's.
+// where no number is below 0, the dropped terms are below 2^-60 of Z and of every marginal that is not
+// below 2^-1000 of Z. Errors: fault.OverBudget with the bytes; the context's.
 func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
 	e := &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)}
 	if err := f.fits(marginals); err != nil {
@@ -63,10 +62,10 @@ func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
 		}
 	}
 	a.MulAdds = e.ops.MulAdds
-	return a, ctx.Err() // what was computed after it ended is nothing
+	return a, ctx.Err() // results computed after its end are void
 }
 
-// newOps returns arithmetic that ends with a context. Whoever uses what it computes looks at the context afterwards.
+// newOps returns arithmetic that ends with a context. A user of its results looks at the context afterwards.
 func newOps(ctx context.Context) *countspace.Ops {
 	return &countspace.Ops{Stop: func() bool { return ctx.Err() != nil }}
 }
@@ -101,7 +100,7 @@ func (e *evaluation) total(
 }
 
 // along is total in one variable: whole where that is little work or terms have both signs, else in
-// windows, which are widened until what they leave out is known to matter nowhere.
+// windows, which are widened until the dropped terms are known to matter nowhere.
 func (e *evaluation) along(
 	l *line, s countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
 ) (scaled.Number, error) {
@@ -142,16 +141,16 @@ func (e *evaluation) along(
 	return scaled.Number{}, fault.New(fault.Internal, "counts: no window was the last one")
 }
 
-// The windows in bits: what is dropped lies so far below the total. The second goes as far down as a
-// float64 beside Z.
+// The windows in bits: the distance of dropped terms below the total. The second goes as far down as
+// a float64 beside Z.
 const (
 	firstWindow = 192
 	lastWindow  = 1200
-	// beside is how far what was dropped must be below a number that is to be right: more than its digits.
+	// beside is the required distance of dropped terms below a correct number: more than its digits.
 	beside = 60
 )
 
-// covers reports whether all terms p_e · h_e lie so far above 2^dropped that what was left out changes none.
+// covers reports whether all terms p_e · h_e lie so far above 2^dropped that the dropped ones change none.
 func covers(p, h countspace.Poly, dropped int64) bool {
 	for i := range p.Coef.Mant {
 		x := p.Coef.At(i).Mul(h.Coef.At(i))
@@ -192,7 +191,7 @@ func (l *line) narrow(s countspace.Poly) (*narrowed, error) {
 	return w, l.root.boundDown(l.ctx)
 }
 
-// forth computes the total in windows, such that what is left out is below 2^-width of it or so, and
+// forth computes the total in windows, such that dropped terms are below 2^-width of it or so, and
 // below 2^dropped.
 func (w *narrowed) forth(width int64) (z scaled.Number, dropped int64, err error) {
 	least := w.root.top() - width
@@ -214,8 +213,8 @@ func (w *narrowed) forth(width int64) (z scaled.Number, dropped int64, err error
 	}
 }
 
-// Windowed returns what the value takes where products are cut to windows, from bounds of all coefficients;
-// the same as Cost where they are not. It computes all pieces.
+// Windowed returns the cost of the value where products are cut to windows, from bounds of all
+// coefficients; the same as Cost where they are not. It computes all pieces.
 func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err error) {
 	whole := f.Cost(marginals).Flops
 	if f.vars != 1 || f.signed {

@@ -1,6 +1,6 @@
 package counts
 
-// Pieces with tables: how they are eliminated, with polynomials as entries, and what that takes.
+// Pieces with tables: their elimination, with polynomials as entries, and its cost.
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ func IsForm(err error) bool { return errors.Is(err, errForm) }
 // net is a piece as tables over indices, and the steps of its elimination.
 type net struct {
 	links []int                  // of the network
-	e     *sumproduct.Expression // the tables of the piece, without what counts
+	e     *sumproduct.Expression // the tables of the piece, without counting factors
 	index []int                  // by link: the index over its terms
 	steps []step                 // leaves first; the last one has no index left
 }
@@ -44,13 +44,13 @@ type op int
 
 const (
 	opTable   op = iota // a table of the expression: constants
-	opUnary             // what counts at the terms of a link
+	opUnary             // counting factors at the terms of a link
 	opProduct           // of steps a and b, over the indices of both
 	opSum               // of step a, over an index
 )
 
-// newNet plans the elimination of a piece. The order is that of contractionorder.MinFill; tables of one index
-// are multiplied smallest box first.
+// newNet plans the elimination of a piece. The order is contractionorder.MinFill's; tables of one index are
+// multiplied smallest box first.
 func (l *layout) newNet(ctx context.Context, p piece) (*net, error) {
 	sub, err := l.sub(p)
 	if err != nil {

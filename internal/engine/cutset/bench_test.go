@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// BenchmarkSlices: the time of a slice of a grid with long edges, and what Price says of it at 3e9 flops a second.
+// BenchmarkSlices: the time of a slice of a grid with long edges, and Price's figure for it at 3e9 flops a second.
 func BenchmarkSlices(b *testing.B) {
 	const side = 20
 	r := rand.New(rand.NewPCG(3, 5))

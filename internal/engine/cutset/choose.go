@@ -1,6 +1,6 @@
 // Package cutset contracts slices of a sum of products of tables that are at least 0: the indices of a cut-set have values, and all others
-// are summed out exactly, table by table. A slice that is drawn with a known probability is a component of a random decomposition whose
-// weight varies less than that of a state (Rao and Blackwell). Bidyuk and Dechter, Cutset sampling for Bayesian networks, 2007.
+// are summed out exactly, table by table. A slice that is drawn with a known probability is a component of a random decomposition
+// whose weight varies less than a state's (Rao and Blackwell). Bidyuk and Dechter, Cutset sampling for Bayesian networks, 2007.
 package cutset
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
-// Choose divides an elimination order into indices that are summed out, the first rest of them, and those of a cut-set, so that no product
-// has more than so many entries: those are cut, one after the other, that are in most products which are larger. Both keep their sequence.
-// ok is false where the scopes of all products have more than so many indices together. Cost: their number, and the indices times the cut.
-// Source: Bidyuk and Dechter, On finding minimal w-cutset problem, 2004.
+// Choose divides an elimination order into indices that are summed out, the first rest of them, and indices of a cut-set, so that
+// no product has more than so many entries: the next index to cut is always the one in most products that are too large. Both keep
+// their sequence. ok is false where the scopes of all products have more than so many indices together. Cost: their number, and the
+// indices times the cut. Source: Bidyuk and Dechter, On finding minimal w-cutset problem, 2004.
 func Choose(h contractionorder.Hypergraph, order []int, entries float64, most int) (all []int, rest int, ok bool) {
 	scopes, ok := products(h, order, most)
 	if !ok {
@@ -22,7 +22,7 @@ func Choose(h contractionorder.Hypergraph, order []int, entries float64, most in
 	ln := make([]float64, len(scopes)) // of the entries
 	limit := math.Log(entries) + 1e-9
 	in := make([][]int, len(h.Dims)) // products, by index
-	wide := make([]int, len(h.Dims)) // how many of them are too large
+	wide := make([]int, len(h.Dims)) // number of them that are too large
 	for k, scope := range scopes {
 		for _, i := range scope {
 			in[i] = append(in[i], k)
@@ -106,7 +106,7 @@ func products(h contractionorder.Hypergraph, order []int, most int) (scopes [][]
 	return scopes, true
 }
 
-// positions are those of n indices in an order, its length for those that are not in it.
+// positions returns the positions of n indices in an order, its length for indices outside it.
 func positions(n int, order []int) []int {
 	out := make([]int, n)
 	for i := range out {

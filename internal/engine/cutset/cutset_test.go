@@ -29,7 +29,7 @@ func random(r *rand.Rand, strength float64) *sumproduct.Expression {
 	return e
 }
 
-// all is an order of all indices, those of an elimination first, and how many of it are summed out for products of so many entries.
+// all returns an order of all indices, an elimination's first, and the number of them summed out for products of so many entries.
 func all(t *testing.T, e *sumproduct.Expression, entries float64) (order []int, rest int) {
 	t.Helper()
 	h := e.Hypergraph()

@@ -1,6 +1,6 @@
 package cutset
 
-// Programs: what is multiplied where, laid out once for all slices.
+// Programs: the multiplications of a slice, laid out once for all slices.
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// block is how many entries are multiplied at once, but for a single axis.
+// block is the number of entries multiplied at once, except along a single axis.
 const block = 1024
 
-// deepest is what a product of entries may be at least, relative to the largest of each: far above where float64 loses digits.
+// deepest bounds a product of entries from below, relative to the largest of each: far above where float64 loses digits.
 const deepest = 1e-280
 
-// Cost is what programs take.
+// Cost is the cost of programs.
 type Cost struct {
-	// Flops of a slice in those at 3e9 a second, measured on grids; those of Marginals come on top.
+	// Flops of a slice at 3e9 a second, measured on grids; Marginals come on top.
 	Flops, Marginals float64
 	// Bytes of the program, and of each goroutine that runs it, with marginals.
 	Bytes, Each float64
@@ -43,8 +43,8 @@ type Program struct {
 	free       []int     // indices that are summed out and in no table
 	steps      []step    // in sequence
 	cut        []bool    // by index
-	eliminated []int     // what is summed out, in sequence, and in tables
-	fixed      []message // what is the same in all slices, by step
+	eliminated []int     // the summed indices, in sequence, and in tables
+	fixed      []message // messages common to all slices, by step
 	inner      int       // entries of a block at most
 	memory     int64
 	cost       Cost
@@ -52,7 +52,7 @@ type Program struct {
 
 // table is one of the expression.
 type table struct {
-	scope, stride []int // those of the cut-set alone
+	scope, stride []int // indices of the cut-set alone
 	data          []float64
 	least         float64 // of the entries above 0
 }
@@ -69,7 +69,7 @@ type step struct {
 // operand is a table of a product.
 type operand struct {
 	table        int
-	own          int // how far apart the values of the step's index are
+	own          int // stride of the step's index
 	outer, inner []int32
 	kind         int
 }
@@ -81,14 +81,14 @@ const (
 	scattered
 )
 
-// message is what a step leaves: its largest entry is 1, or all are 0.
+// message is the result of a step: its largest entry is 1, or all are 0.
 type message struct {
 	data  []float64
 	least float64 // of the entries above 0
-	top   float64 // what it was divided by
+	top   float64 // its divisor
 }
 
-// Price says what a program takes whose cut-set is what the order has beyond the first rest indices. Errors: bad input for an order that
+// Price returns the cost of a program whose cut-set is the order beyond its first rest indices. Errors: bad input for an order that
 // does not have every index once.
 func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 	var c Cost
@@ -120,7 +120,7 @@ func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 			c.Flops += work
 		}
 		c.Marginals += backWork * work
-		// Messages of the goroutine, what flows back, and those that are the same; offsets.
+		// Messages of the goroutine, the backward ones, and the common ones; offsets.
 		c.Each += 16 * kept
 		c.Bytes += 8*kept + 4*float64(len(s.tables))*(block+kept/block)
 	}
@@ -177,7 +177,7 @@ func eliminate(h contractionorder.Hypergraph, order []int, rest int) []shape {
 	return steps
 }
 
-// New lays a program out, and does what is the same in all slices. Errors: those of Price; over budget where it takes more memory;
+// New lays a program out, and does the work common to all slices. Errors: as of Price; over budget where it takes more memory;
 // unsupported for entries below 0 or that do not fit float64; the context's.
 func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, memory int64) (*Program, error) {
 	h := e.Hypergraph()
@@ -238,7 +238,8 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 	return p, nil
 }
 
-// Goroutines is how many may run the program within the memory it was given, at least one.
+// Goroutines is the number of goroutines that may run the program within the memory it was given, at least
+// one.
 func (p *Program) Goroutines() int {
 	return int(max(1, min((float64(p.memory)-p.cost.Bytes)/p.cost.Each, 1<<16)))
 }

@@ -28,9 +28,9 @@ func (p *Program) NewSpace() *Space {
 }
 
 // LnSlice returns ln of the sum over all states that have the values of x at the cut-set's indices, nats, −Inf for 0. Where shares is not
-// nil it adds the share of each value of each index to shares[i], which has zeros. Errors: those of sums whose products may leave the
-// range of float64, which package buckets takes with logarithms, and a state drawn from it by r instead of shares; the context's, which is
-// looked at before each large step. Cost: that of Price.
+// nil it adds the share of each value of each index to shares[i], which has zeros. Where products may leave the range of float64,
+// package buckets sums with logarithms, and a state drawn from it by r stands for the shares. Errors: from these sums; the
+// context's, which is looked at before each large step. Cost: see Price.
 func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]float64) (ln float64, err error) {
 	p := s.p
 	if err := ctx.Err(); err != nil {
@@ -75,7 +75,7 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 				shares[i][a] = 1 / float64(len(shares[i]))
 			}
 		}
-		s.back(shares)
+		s.passBack(shares)
 	}
 	return ln, nil
 }
@@ -85,7 +85,7 @@ func (s *Space) step(k int) bool {
 	st := &s.p.steps[k]
 	least := 1.0
 	for _, o := range st.operands {
-		least *= s.least(o.table)
+		least *= s.smallestEntry(o.table)
 	}
 	if least < deepest {
 		return false
@@ -127,8 +127,8 @@ func (s *Space) step(k int) bool {
 	return true
 }
 
-// least is the smallest entry above 0 of a table or message.
-func (s *Space) least(t int) float64 {
+// smallestEntry returns the smallest entry above 0 of a table or message.
+func (s *Space) smallestEntry(t int) float64 {
 	if n := len(s.p.tables); t >= n {
 		return s.messages[t-n].least
 	}
@@ -143,7 +143,8 @@ func (s *Space) data(t int) []float64 {
 	return s.p.tables[t].data[s.base[t]:]
 }
 
-// product multiplies the operands of a step over a block at a value of its index; where all are constant there, nil and what they are.
+// product multiplies the operands of a step over a block at a value of its index; where all are constant there, nil and their
+// product.
 func (s *Space) product(st *step, o, a int) (tmp []float64, c float64) {
 	c = 1
 	t := 0
@@ -181,9 +182,9 @@ func (s *Space) product(st *step, o, a int) (tmp []float64, c float64) {
 	return tmp, 1
 }
 
-// back goes down from the last step: the share of the total at each entry of a product is the product times the share of the message it
-// goes into, over the message. An entry of a message that is 0 has no share, and none of what is below it.
-func (s *Space) back(shares [][]float64) {
+// passBack goes down from the last step: the share of the total at each entry of a product is the product times the share of the message it
+// goes into, over the message. A zero entry of a message has no share, and nothing below it has.
+func (s *Space) passBack(shares [][]float64) {
 	p := s.p
 	if s.down == nil {
 		s.down = make([][]float64, len(p.steps))

@@ -9,10 +9,10 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
-// backKernel is a prepared step. Blocks are those of the forward kernel; the loops around them are ordered so that the
-// first of them, the common ones, are over indices that every input has whose derivative is needed. Different positions
-// of these touch different entries of every derivative: they are the units that threads share out, and the sums within
-// a unit have one order.
+// backKernel is a prepared step. Blocks are the forward kernel's; the loops around them are ordered so that the first
+// of them, the common ones, are over indices shared by all inputs whose derivatives are needed. Different positions of
+// these touch different entries of every derivative: they are the units that threads share out, and the sums within a
+// unit have one order.
 type backKernel struct {
 	*kernel
 	g       []float64 // ∂Z/∂out, contiguous over a block

@@ -19,7 +19,7 @@ type backWorker struct {
 	buffer  [][]float64
 	front   [][]float64 // front[v] = g · Π_{u<v} run[u]
 	back    []float64   // Π_{u>v} run[u]
-	share   []float64   // what a block adds to a derivative
+	share   []float64   // contribution of a block to a derivative
 	left    int         // work until the next look at the context
 }
 
@@ -102,7 +102,7 @@ func (w *backWorker) advance(b *backKernel) {
 	}
 }
 
-// block adds what one block at one value of the sum contributes.
+// block adds the contribution of one block at one value of the sum.
 func (w *backWorker) block(b *backKernel, s int) {
 	f, zeros, wanted := 1.0, 0, false
 	for i := range b.scalars {

@@ -1,5 +1,6 @@
-// Package einsum contracts an expression exactly along an elimination order, table by table: the component C = B. What an order
-// costs is known before any table is touched, to the last flop. Small networks are compiled once for all queries: see Program.
+// Package einsum contracts an expression exactly along an elimination order, table by table: the component C = B. The cost of
+// an order is known before any table is touched, to the last flop. Small networks are compiled once for all queries: see
+// Program.
 package einsum
 
 // Contract: an expression along an elimination order.
@@ -19,14 +20,14 @@ import (
 
 // Options bound a contraction. The zero value works.
 type Options struct {
-	Memory  int64 // bytes for tables, those of the expression included; 0: btn.DefaultMemory, 2 GiB
+	Memory  int64 // bytes for tables, the expression's included; 0: btn.DefaultMemory, 2 GiB
 	Threads int   // goroutines on one large step; 0: GOMAXPROCS. The result does not depend on it
 }
 
-// Stats is what a contraction took, equal to what contractionorder.EvaluateOrder predicts.
+// Stats is the cost of a contraction, equal to contractionorder.EvaluateOrder's prediction.
 type Stats struct {
 	Flops     float64 // multiplications and additions
-	PeakBytes int64   // largest total of live tables, those of the expression included
+	PeakBytes int64   // largest total of live tables, the expression's included
 	// Lost says that terms may be missing: somewhere a product of entries may have been below 2^-1020 beside others of its
 	// table, where a float64 has no digits for it. A total that is not Lost has all its terms, and one of 0 has none.
 	Lost bool
@@ -85,7 +86,7 @@ func (o Options) check(plan btn.Cost) error {
 	return nil
 }
 
-// live is a table during a contraction: data·2^(what scale has of it).
+// live is a table during a contraction: data·2^e, with e in scale.
 type live struct {
 	scope []int
 	data  []float64
@@ -164,7 +165,7 @@ func (c *contraction) power(table int, p scaled.Number) {
 	}
 }
 
-// vanish makes the value 0. On a tape it becomes so by itself: what multiplies the zeros may still be asked for.
+// vanish makes the value 0. On a tape it becomes so by itself: the zeros' cofactors may still be asked for.
 func (c *contraction) vanish() {
 	if c.tape == nil {
 		c.scale = scaled.Number{}

@@ -1,6 +1,6 @@
 package einsum
 
-// How deep the entries of a table go: what products of them may lose.
+// The depth of a table's entries: the possible loss of their products.
 
 import (
 	"math"

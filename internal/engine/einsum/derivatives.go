@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Derivatives are those of a value by tables of its expression: ∂Z/∂Tables[t][k] = By[t][k]·2^Exp[t]. By[t] is nil for tables
-// whose derivative was not wanted, and where all of it is 0.
+// Derivatives are the derivatives of a value by tables of its expression: ∂Z/∂Tables[t][k] = By[t][k]·2^Exp[t]. By[t] is nil
+// for tables whose derivative was not wanted, and where all of it is 0.
 type Derivatives struct {
 	Z         scaled.Number
 	By        [][]float64
@@ -31,7 +31,7 @@ func Differentiate(
 	return both(ctx, e, order, wanted, marginals, o)
 }
 
-// PlanDerivatives prices Differentiate, but for what it returns. The only error is the context's.
+// PlanDerivatives prices Differentiate, except for its result. The only error is the context's.
 func PlanDerivatives(
 	ctx context.Context, h contractionorder.Hypergraph, order []int, wanted []bool, marginals bool,
 ) (btn.Cost, error) {

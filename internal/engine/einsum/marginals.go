@@ -26,8 +26,8 @@ type Result struct {
 //	M_i(x) = Scale · Σ_{y: y_i=x} Π_t Tables[t][y]
 //
 // all from one forward pass along order, as Contract, that keeps its tables, and one backward pass over the same steps.
-// The derivative of Z by an input of a step is the derivative by its output times the other inputs, summed over what
-// the input does not have:
+// The derivative of Z by an input of a step is the derivative by its output times the other inputs, summed over the
+// indices outside the input:
 //
 //	∂Z/∂in_k = Σ ∂Z/∂out · Π_{m≠k} in_m,   M_i(x) = Σ_{y: y_i=x} t[y] ∂Z/∂t[y]   for any table t that has i.
 //
@@ -35,9 +35,9 @@ type Result struct {
 // Derivatives carry an exponent of 2 per table; within one table, entries 2^−1000 below the largest may become 0. The result has the
 // same bits for any number of threads.
 //
-// Errors: as Contract; ErrOverBudget compares what PlanMarginals says. Cost: PlanMarginals, about three times the flops of
-// Contract, and the memory of all its tables together.
-// Source: A. Darwiche, A differential approach to inference in Bayesian networks, J. ACM 50 (2003).
+// Errors: as Contract; ErrOverBudget compares PlanMarginals' figure. Cost: PlanMarginals, about three times the flops of
+// Contract, and the memory of all its tables together. Source: A. Darwiche, A differential approach to inference in
+// Bayesian networks, J. ACM 50 (2003).
 func Marginals(ctx context.Context, e *sumproduct.Expression, order []int, o Options) (Result, Stats, error) {
 	r, stats, err := both(ctx, e, order, nil, true, o)
 	return Result{Z: r.Z, Marginals: r.Marginals}, stats, err

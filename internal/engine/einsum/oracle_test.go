@@ -56,7 +56,7 @@ func contract(t *testing.T, net *btn.Network, order func(contractionorder.Hyperg
 	return z
 }
 
-// agree compares with the oracle; scale is what rounding is measured against.
+// agree compares with the oracle; scale is the reference of rounding.
 func agree(t *testing.T, what string, z scaled.Number, want, scale *big.Float) {
 	t.Helper()
 	if !z.IsFinite() {

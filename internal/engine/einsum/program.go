@@ -16,7 +16,7 @@ import (
 )
 
 // Program is a network along an elimination order, ready to be contracted under any evidence: evidence changes weights of
-// variables, and nothing else is done anew. An excluded value has weight 0 and keeps its place, so no shape depends on a
+// variables, and nothing else is recomputed. An excluded value has weight 0 and keeps its place, so no shape depends on a
 // query. A Program does not change and may be used by several goroutines.
 type Program struct {
 	dims    []int
@@ -47,10 +47,10 @@ type weighed struct {
 	data  []float64
 	low   int
 	exp   int64
-	shift int64 // of exp, what the table was divided by at last
+	shift int64 // of exp, the table's last divisor
 }
 
-// weights are those of one variable.
+// weights are one variable's.
 type weights struct {
 	own    []float64 // without evidence
 	link   int
@@ -72,8 +72,7 @@ type place struct {
 // where that takes more than flops multiplications and additions, where Z is 0 by the zeros of net, where entries of a table
 // are further apart than a program deals with or one is below 0, and where net or the order are invalid.
 //
-// Cost: that of Build and contractionorder.EvaluateOrder; memory about 4 bytes per flop, and as much again for everyone who runs it at
-// the same time.
+// Cost as of Build and contractionorder.EvaluateOrder; memory about 4 bytes per flop, and as much again for every concurrent run.
 func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 	ctx := context.Background() // a program is of 2^18 flops at most: milliseconds
 	apart, ok := lower.Apart(ctx, net)
@@ -108,8 +107,8 @@ func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 	return p, true
 }
 
-// Plan is what one run takes: flops as for Contract or Marginals along the order, and the bytes of the program with all
-// that a run of it holds.
+// Plan is the cost of one run: flops as for Contract or Marginals along the order, and the bytes of the program with
+// all that a run of it holds.
 func (p *Program) Plan(marginals bool) btn.Cost {
 	if marginals {
 		return p.both

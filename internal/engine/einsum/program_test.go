@@ -229,7 +229,8 @@ func TestProgramsSpareMemory(t *testing.T) {
 	}
 }
 
-// TestProgramsGiveTheSameBits: alone, after other evidence, from several goroutines, compiled anew or remembered.
+// TestProgramsGiveTheSameBits: alone, after other evidence, from several goroutines, freshly compiled or
+// remembered.
 func TestProgramsGiveTheSameBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 31))
 	m := generate.Small(rng, generate.SmallOptions{Variables: 9, Factors: 12, MaxArity: 3})

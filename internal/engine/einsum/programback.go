@@ -7,10 +7,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Marginals returns Z as the method Z does and, in into, M_v(x) = w_v(x) ∂Z/∂w_v(x) of every variable and value: those of a
-// variable together, the variables in their sequence; Σ_x M_v(x) = Z up to rounding. into has Σ_v Domain entries. It says no
-// where Z does, and where Z is 0 or a product of derivatives would lose digits: the function Marginals serves then.
-// Time: Plan(true). Memory as for Z.
+// Marginals returns Z as the method Z does and, in into, M_v(x) = w_v(x) ∂Z/∂w_v(x) of every variable and value: grouped by
+// variable, the variables in their sequence; Σ_x M_v(x) = Z up to rounding. into has Σ_v Domain entries. It says no where Z
+// does, and where Z is 0 or a product of derivatives would lose digits: the function Marginals serves then. Time:
+// Plan(true). Memory as for Z.
 func (p *Program) Marginals(net *btn.Network, into []scaled.Number) (scaled.Number, bool) {
 	w := p.take()
 	defer p.give(w)

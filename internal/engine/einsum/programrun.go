@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// space is what one run of a program writes.
+// space is the memory that one run of a program writes.
 type space struct {
 	compiled.Memory
 	own     [][]float64 // by leaf: where weights are multiplied in
@@ -74,8 +74,8 @@ func (p *Program) give(w *space) {
 
 // Z returns the value of a network that is the compiled one, conditioned. Every product of entries is a normal float64, so a
 // total of 0 is one: all terms are 0, or they cancel. It says no where that cannot be had, or an entry is not finite: Contract
-// does what can be done then. The bits depend on the compiled network, the order and the weights only.
-// Time: Plan(false). Memory: none, once as many runs as go on at a time have been there before.
+// is the fallback. The bits depend on the compiled network, the order and the weights only. Time: Plan(false). Memory: none,
+// once as many runs as go on at a time have been there before.
 func (p *Program) Z(net *btn.Network) (scaled.Number, bool) {
 	w := p.take()
 	defer p.give(w)
@@ -164,7 +164,7 @@ func (w *space) lowest(s *compiled.Step, but int) int {
 	return low
 }
 
-// unchanged reports whether a leaf's weights are those of the network without evidence.
+// unchanged reports whether a leaf's weights equal the network's without evidence.
 func (p *Program) unchanged(net *btn.Network, l *leaf) bool {
 	for _, v := range l.hosted {
 		if of := &p.weights[v]; !lower.Same(lower.WeightsAt(net, of.link), of.own) {

@@ -1,6 +1,6 @@
 package einsum
 
-// What was compiled, for those who contract the same network again.
+// Compiled programs, for repeated contractions of the same network.
 
 import (
 	"slices"
@@ -18,8 +18,8 @@ const (
 	keepProgramBytes = 64 << 20
 )
 
-// Programs remembers the programs that were asked for last: those of policy.ProgramFlops. The zero value is empty, nil remembers
-// nothing. It keeps no network alive. It may be used by several goroutines.
+// Programs remembers the programs used last, within policy.ProgramFlops. The zero value is empty, nil remembers nothing. It
+// keeps no network alive. It may be used by several goroutines.
 type Programs struct {
 	bounds sync.Once
 	known  memo.LRU[programKey, *remembered]

@@ -1,6 +1,6 @@
 package einsum
 
-// The tape: the steps of a forward pass, what they left in exponents and numbers, and what the way back needs.
+// The tape: the steps of a forward pass, their exponents and numbers, and the tables for the way back.
 
 import (
 	"context"
@@ -14,14 +14,14 @@ import (
 // noTable is the table of a number that is the dimension of an index without tables.
 const noTable = -1
 
-// tape is written by a contraction. Tables are numbered as in contractionorder.Step: those of the expression first, then the
+// tape is written by a contraction. Tables are numbered as in contractionorder.Step: the expression's first, then the
 // outputs of the steps.
 type tape struct {
 	h       contractionorder.Hypergraph
 	steps   []*contractionorder.Step
 	reads   [][]int         // by table of the expression: indices whose marginals are read there
 	wanted  []bool          // by table of the expression: its derivative is; nil: none
-	need    []bool          // by table: its derivative is needed, because an index is read there or in what it is made of
+	need    []bool          // by table: its derivative is needed, because an index is read there or in its inputs
 	used    []bool          // by index: some table has it
 	base    scaled.Number   // the expression's scale times all powers of two
 	shift   []int64         // by table: exponent of the power of two it was divided by
@@ -59,7 +59,8 @@ func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, sc
 	return t, nil
 }
 
-// want adds the derivatives by some tables of the expression to what the way back is for, with the marginals or without.
+// want adds the derivatives by some tables of the expression to the goals of the way back, with the marginals or
+// without.
 func (t *tape) want(wanted []bool, marginals bool) {
 	need := slices.Clone(wanted)
 	for k := range t.reads {

@@ -7,7 +7,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// together is how many values of the sum are added at a time.
+// together is the number of values of the sum added at a time.
 const together = 4
 
 // worker is one goroutine's place in a step.

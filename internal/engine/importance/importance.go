@@ -1,9 +1,9 @@
 // Package importance weighs independent draws from a proposal q, so that the mean of their weights ψ/q is Z (importance sampling): from
-// mini-buckets, whose weights are bounded, or from what a truncated sweep keeps or messages suggest, mixed with a share of those; or slices
-// of which mini-buckets draw a cut-set.
+// mini-buckets, whose weights are bounded, or from a truncated sweep or messages, mixed with a share of mini-buckets; or slices
+// with a cut-set drawn by mini-buckets.
 //
-// The density of the mixture q = (1−ε) q' + ε q_WMB is what weighs a draw, whichever part it is from. Its weights are at most Z⁺/ε, Z⁺
-// being the mini-buckets' bound, and it is above 0 wherever ψ is (docs/explanation/method.md). Lou, Dechter, Ihler,
+// The density of the mixture q = (1−ε) q' + ε q_WMB weighs a draw from either part. Its weights are at most Z⁺/ε, Z⁺ being the
+// mini-buckets' bound, and it is above 0 wherever ψ is (docs/explanation/method.md). Lou, Dechter, Ihler,
 // Dynamic importance sampling, 2017.
 //
 // The random numbers of a draw depend on the seed and on its number alone: any share of the draws has the same bits on any worker.
@@ -23,13 +23,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Proposal is what states are drawn from. It does not change and may be used by several goroutines.
+// Proposal is a distribution that states are drawn from. It does not change and may be used by several
+// goroutines.
 type Proposal struct {
 	e     *sumproduct.Expression
 	bound *minibuckets.Bound
 	other func() drawer   // nil for mini-buckets alone
-	share float64         // ε, 1 for mini-buckets alone; also that of values which the others may have lost
-	rest  *cutset.Program // what is not drawn but summed out: the first indices of the mini-buckets' order, so many; nil where all are drawn
+	share float64         // ε, 1 for mini-buckets alone; also the share of values which the others may have lost
+	rest  *cutset.Program // the indices summed out instead of drawn, the first ones of the mini-buckets' order; nil where all are drawn
 	drawn int
 }
 
@@ -49,7 +50,7 @@ func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *mps.Sampler,
 }
 
 // NewBeliefs returns the proposal of an upper bound by mini-buckets, which have a share above 0, and of messages of the same expression.
-// Errors: those of New.
+// Errors as of New.
 func NewBeliefs(e *sumproduct.Expression, bound *minibuckets.Bound, messages *beliefs.Sampler, share float64) (*Proposal, error) {
 	return mixed(e, bound, func() drawer { return messages.NewDrawer(share) }, share)
 }
@@ -68,7 +69,8 @@ func mixed(e *sumproduct.Expression, bound *minibuckets.Bound, other func() draw
 }
 
 // NewSlices returns the proposal of slices: mini-buckets draw the indices that their order has from drawn on, and the rest of the same
-// expression is summed out for them, along the same order. No weight exceeds the bound, as that of a state does not. Errors: those of New.
+// expression is summed out for them, along the same order. No weight exceeds the bound, as no state's weight does. Errors: those of
+// New.
 func NewSlices(e *sumproduct.Expression, bound *minibuckets.Bound, rest *cutset.Program, drawn int) (*Proposal, error) {
 	p, err := New(e, bound, nil, 1)
 	if err == nil {
@@ -77,10 +79,10 @@ func NewSlices(e *sumproduct.Expression, bound *minibuckets.Bound, rest *cutset.
 	return p, err
 }
 
-// LnMost is ln of what no weight exceeds, nats; −Inf where Z is 0.
+// LnMost is ln of an upper bound of all weights, nats; −Inf where Z is 0.
 func (p *Proposal) LnMost() float64 { return p.bound.Ln - math.Log(p.share) }
 
-// Bytes is what so many draws take beside the proposal.
+// Bytes is the memory of so many draws beside the proposal.
 func Bytes(draws int64, indices int, marginals bool) float64 {
 	each := 8.0
 	if marginals {
@@ -89,26 +91,27 @@ func Bytes(draws int64, indices int, marginals bool) float64 {
 	return each * float64(draws)
 }
 
-// Weights are those of some draws.
+// Weights are the weights of some draws.
 type Weights struct {
 	// Ln are ln w of every draw in sequence, −Inf for 0: their mean is Z.
 	Ln []float64
 	// Top is the largest of Ln. Share[i][a] is Σ e^{Ln−Top} over the draws with index i at value a, Squares the same with e^{2(Ln−Top)};
-	// nil where they were not asked for. A slice counts by the share that the value has in it, as if its state had been drawn: squares
-	// of weights overstate what they vary.
+	// nil where they were not asked for. A slice counts by the share that the value has in it, as if its state had been drawn:
+	// squares of weights overstate their variation.
 	Top            float64
 	Share, Squares [][]float64
 }
 
-// block is how many draws a goroutine takes at a time.
+// block is the number of draws that a goroutine takes at a time.
 const block = 16
 
-// rounding is how far a logarithm of a weight may exceed its bound by rounding, per nat and one nat: it is cut there.
+// rounding bounds the excess of a weight's logarithm over its bound by rounding, per nat and one nat: it is cut
+// there.
 const rounding = 1e-9
 
 // Run returns the weights of draws from ≤ c < to, by so many goroutines (0: one a processor). The same input gives the same bits for any
-// number of them. Errors: internal where a weight exceeds the bound, which a right density does not let happen; those of slices; the
-// context's, which is looked at after every block of draws. Cost: that of a draw of each part of the mixture, twice; that of a slice.
+// number of them. Errors: internal where a weight exceeds the bound, which a right density does not let happen; slices' errors; the
+// context's, which is looked at after every block of draws. Cost: a draw of each part of the mixture, twice; a slice.
 func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads int, marginals bool) (*Weights, error) {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
@@ -178,8 +181,8 @@ func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads
 	return w, nil
 }
 
-// Weigh returns ln of what the draws would weigh that these states are, nats: of slices, those that the states are in. Errors: those of
-// slices, the context's. Cost: that of a draw each.
+// Weigh returns ln of the weights of these states as draws, nats: for slices, of the slices that contain the states. Errors:
+// slices' and the context's. Cost: a draw each.
 func (p *Proposal) Weigh(ctx context.Context, states [][]int) ([]float64, error) {
 	own := p.newRoom(false)
 	ln := make([]float64, len(states))
@@ -210,7 +213,7 @@ func (p *Proposal) Weigh(ctx context.Context, states [][]int) ([]float64, error)
 	return ln, nil
 }
 
-// room is that of a goroutine.
+// room is a goroutine's memory.
 type room struct {
 	x      []int
 	drawer drawer        // beside mini-buckets
@@ -264,7 +267,7 @@ func (p *Proposal) weight(x []int, other, buckets float64) float64 {
 	return ln - top - math.Log(math.Exp(other-top)+math.Exp(buckets-top))
 }
 
-// count adds up what the states weigh.
+// count adds up the weights of the states.
 func (w *Weights) count(dims []int, states []uint16) {
 	w.Share, w.Squares = make([][]float64, len(dims)), make([][]float64, len(dims))
 	for i, d := range dims {

@@ -1,6 +1,6 @@
 package importance
 
-// What the tests of all kinds of proposals share.
+// Helpers for the tests of all kinds of proposals.
 
 import (
 	"math"
@@ -49,10 +49,10 @@ func meansOf(t *testing.T, e *sumproduct.Expression, p *Proposal, lnZ float64) m
 // deviation is the standard error of the mean.
 func (m *means) deviation() float64 { return math.Sqrt(m.variance/1000) + 1e-9 }
 
-// rare is the deviation of what so large a share of the draws is spent on: it may not have been drawn.
+// rare is the deviation of a part that gets so large a share of the draws: it may not have been drawn.
 func rare(share float64) float64 { return math.Sqrt(2 * share / 4000) }
 
-// tested counts what means have shown.
+// tested counts the outcomes of tested means.
 type tested struct{ models, off, moved int }
 
 // unbiased checks a mean by the deviation that it may have.
@@ -96,7 +96,7 @@ func (m *means) marginals(t *testing.T, name string, e *sumproduct.Expression, d
 	}
 }
 
-// nearBound draws some states or slices, of which Run says itself if they exceed the bound, and reports whether one comes near it.
+// nearBound draws some states or slices, where Run itself fails if they exceed the bound, and reports whether one comes near it.
 func nearBound(t *testing.T, p *Proposal, seed int) bool {
 	t.Helper()
 	w, err := p.Run(t.Context(), uint64(seed), 0, 16, 1, false)

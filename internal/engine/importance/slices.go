@@ -19,7 +19,7 @@ func (p *Proposal) slice(ctx context.Context, r *rand.Rand, own *room) (ln float
 	return ln - lnq, err
 }
 
-// tally is what shares weigh, relative to the largest weight.
+// tally sums the weights of shares, relative to the largest weight.
 type tally struct {
 	top            float64
 	share, squares [][]float64
@@ -63,7 +63,7 @@ func (t *tally) add(ln float64, shares [][]float64) {
 	}
 }
 
-// merge counts what another has counted.
+// merge adds another tally.
 func (t *tally) merge(other *tally) {
 	if math.IsInf(other.top, -1) {
 		return

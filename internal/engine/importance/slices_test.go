@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
-// sliced is a proposal of slices whose products have so many entries at most, that of states along the same order, and how many indices
-// are drawn of how many.
+// sliced returns a proposal of slices whose products have so many entries at most, the proposal of states along the same order, and
+// the numbers of drawn and of all indices.
 func sliced(t *testing.T, e *sumproduct.Expression, entries, slice float64) (of, states *Proposal, drawn int) {
 	t.Helper()
 	h := e.Hypergraph()

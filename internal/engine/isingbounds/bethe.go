@@ -89,9 +89,9 @@ func pair(j, q, r float64) float64 {
 }
 
 // Below returns the best of some bounds below ln Z of an attractive model (without Constant), nats; −Inf where the model is not attractive.
-// They are Bethe's values at what belief propagation ends with after at most so many rounds, from undecided messages and from all that are
-// aligned one way and the other; and the sum of two such values with one spin, the one with the strongest couplings, held at either value.
-// Cost: nine runs, linear in the couplings a round. The error is the context's.
+// They are Bethe's values at the messages of belief propagation after at most so many rounds, from undecided messages and from all
+// that are aligned one way and the other; and the sum of two such values with one spin, the one with the strongest couplings, held
+// at either value. Cost: nine runs, linear in the couplings a round. The error is the context's.
 func Below(ctx context.Context, m *ising.Model, rounds int) (float64, error) {
 	g := Attractive(m)
 	if g == nil {

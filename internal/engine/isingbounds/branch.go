@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/linalg"
 )
 
-// sliceRounds is how many rounds a slice has: it begins with what has been found for the slice that it is a half of.
+// sliceRounds is the number of rounds of a slice: it begins with the result for the slice that it is a half of.
 // Measured on complete and bipartite models: 2 or 3 gain less than slices do at the same time.
 const sliceRounds = 1
 

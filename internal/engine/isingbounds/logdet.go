@@ -36,15 +36,14 @@ func Determinant(ctx context.Context, m *ising.Model, rounds, slices int) (float
 	return total + 1e-12*(math.Abs(total)+1), nil
 }
 
-// DeterminantCost returns what Determinant takes at most for n spins: the flops that its time is worth at 3e9 a second, and bytes.
+// DeterminantCost bounds the cost of Determinant for n spins: its time in flops at 3e9 a second, and bytes.
 func DeterminantCost(n, rounds, slices int) (flops, bytes float64) {
 	x := float64(n) + 1
 	flops = (5*x*x*x + spinWork*x) * (float64(rounds) + sliceRounds*float64(slices-1))
 	return flops, 48*x*x + 2*float64(slices)*(40*x+200)
 }
 
-// spinWork is what a round takes for a spin by itself, flops.
-// Measured.
+// spinWork is the work of a round per spin by itself, flops. Measured.
 const spinWork = 5e4
 
 // determinant is the bound at d and s.
@@ -201,7 +200,7 @@ const (
 	mostNoise  = 300
 )
 
-// information is I(s) = s − E ln cosh(s + √s z), nats: that of a spin seen through noise.
+// information is I(s) = s − E ln cosh(s + √s z), nats: the information of a spin seen through noise.
 func information(s float64) float64 {
 	return s - normal(s, func(x float64) float64 {
 		x = math.Abs(x)

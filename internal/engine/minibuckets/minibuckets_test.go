@@ -153,7 +153,7 @@ func TestMatchingHelps(t *testing.T) {
 }
 
 // TestMatchingOfWhatIsShared: a glass without a field is the same with all spins turned, so that functions of one index have nothing to
-// move; those of the indices that mini-buckets share take nats off, and more where any two move theirs.
+// move; functions of the indices that mini-buckets share take nats off, and more where any two move theirs.
 func TestMatchingOfWhatIsShared(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
 	for _, c := range []struct {
@@ -176,7 +176,7 @@ func TestMatchingOfWhatIsShared(t *testing.T) {
 			}
 		}
 		together, p := bounded(t, e, c.entries, 0)
-		for k, minis := range together.minis { // what is kept of the moves is what they have done
+		for k, minis := range together.minis { // the kept moves are the ones that were done
 			for i, m := range minis {
 				f := together.product(&p.buckets[k][i])
 				for _, moved := range m.shifts {
@@ -213,11 +213,11 @@ func TestMatchingOfWhatIsShared(t *testing.T) {
 	}
 }
 
-// TestMatchedMarginalsAgree: after every move the sums of f^{1/w} over all but the shared indices, by enumeration, are the same in the
-// mini-buckets that it is between, and the product of all is what it was.
+// TestMatchedMarginalsAgree: after every move the sums of f^{1/w} over all but the shared indices, by enumeration, are the same in
+// the mini-buckets that it is between, and the product of all is unchanged.
 func TestMatchedMarginalsAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
-	between := map[int]int{} // moves by how many mini-buckets they are between
+	between := map[int]int{} // moves by their number of mini-buckets
 	for model := range 1000 {
 		e := random(r)
 		b, p := bounded(t, e, []float64{2, 4, 6}[model%3], 0)
@@ -282,7 +282,7 @@ func marginalsOf(ln []float64, scope, shared, dims []int, w float64) []float64 {
 	return sums
 }
 
-// TestWhatIsForbiddenInOneIsInAll: of two mini-buckets one of which forbids a value, what the other has there counts for nothing.
+// TestWhatIsForbiddenInOneIsInAll: where one of two mini-buckets forbids a value, the other's entry there counts for nothing.
 func TestWhatIsForbiddenInOneIsInAll(t *testing.T) {
 	e := &sumproduct.Expression{Dims: []int{2, 2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{
 		{Scope: []int{0, 1}, Data: []float64{1, 1, 0, 0}}, {Scope: []int{0, 2}, Data: []float64{1, 1, 1e6, 1e6}},

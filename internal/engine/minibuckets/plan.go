@@ -20,12 +20,12 @@ import (
 // Plan says which tables are multiplied where. It depends on the shape alone and serves any tables of it.
 type Plan struct {
 	Order []int
-	// Flops is what the time of Run is worth at 3e9 a second, measured on complete models of 40 spins, and what Matching takes beside it for a
-	// bound from above; Bytes is what its tables take together.
+	// Flops is the time of Run in flops at 3e9 a second, measured on complete models of 40 spins, Matching the extra for a bound
+	// from above; Bytes is the memory of its tables together.
 	Flops, Matching, Bytes float64
-	// Split is how many indices have more than one mini-bucket: without any both bounds are Z.
+	// Split is the number of indices with more than one mini-bucket: without any both bounds are Z.
 	Split int
-	// Draw is about what the time of a draw is worth, flops.
+	// Draw is about the time of a draw in flops.
 	Draw float64
 
 	dims    []int
@@ -34,11 +34,10 @@ type Plan struct {
 	given   int      // tables of the expression; message k is table given+k
 }
 
-// drawWork is what a draw takes for a table and a value, flops. Chosen: about ten nanoseconds.
+// drawWork is the work of a draw per table and value, flops. Chosen: about ten nanoseconds.
 const drawWork = 30
 
-// moveWork is what matching takes for an entry of a product, flops.
-// Measured.
+// moveWork is the work of matching per entry of a product, flops. Measured.
 const moveWork = 60
 
 // mini is a mini-bucket of an index.
@@ -52,21 +51,20 @@ type move struct {
 	between, shared []int // the index itself last
 }
 
-// mostMoves is with how many mini-buckets before it functions are moved between one and another at most.
-// Chosen.
+// mostMoves bounds the earlier mini-buckets that one exchanges functions with. Chosen.
 const mostMoves = 16
 
 // moves are those between two mini-buckets that share more than all do, and between all.
 func moves(minis []mini) (list []move) {
 	common := minis[0].scope
 	for _, m := range minis[1:] {
-		common = both(common, m.scope)
+		common = intersect(common, m.scope)
 	}
 	all := []int{0}
 	for r := 1; r < len(minis); r++ {
 		all = append(all, r)
 		for q, n := 0, 0; q < r && n < mostMoves; q++ {
-			if shared := both(minis[q].scope, minis[r].scope); len(shared) > len(common) {
+			if shared := intersect(minis[q].scope, minis[r].scope); len(shared) > len(common) {
 				list = append(list, move{[]int{q, r}, shared})
 				n++
 			}
@@ -80,8 +78,8 @@ func moves(minis []mini) (list []move) {
 // have 65,536, for half of the time in addition; 4 times larger products take 3 to 6 off for 2 to 3 times the time.
 func sweeps(list []move) int { return min(len(list), 2) }
 
-// both are the indices of a that are in b, too.
-func both(a, b []int) []int {
+// intersect returns the indices of a that are in b, too.
+func intersect(a, b []int) []int {
 	return slices.DeleteFunc(slices.Clone(a), func(j int) bool { return !slices.Contains(b, j) })
 }
 
@@ -113,7 +111,7 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 		}
 	}
 	order = slices.Clone(order)
-	for i := range position { // those of no table or of one value
+	for i := range position { // indices of no table or of one value
 		if position[i] < 0 {
 			position[i] = len(order)
 			order = append(order, i)
@@ -186,7 +184,7 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 	return p, nil
 }
 
-// DrawWork is about what the time of drawing the indices is worth that the order has from a position on, flops.
+// DrawWork is about the time, in flops, of drawing the indices of the order from a position on.
 func (p *Plan) DrawWork(from int) (flops float64) {
 	for k, minis := range p.buckets[from:] {
 		d := float64(p.dims[p.Order[from+k]])

@@ -13,11 +13,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Bound is a bound and what it was made of.
+// Bound is a bound and its mini-buckets.
 type Bound struct {
 	Ln float64 // of the bound, nats: rounding is on its side
 
-	largest float64 // of what is added up, for rounding
+	largest float64 // of the summands, for rounding
 
 	plan   *Plan
 	minis  [][]weighed // by position in the order
@@ -33,11 +33,11 @@ type table struct {
 // weighed is a mini-bucket with its weight.
 type weighed struct {
 	weight  float64
-	shifts  []table // what is added to it, each over indices of its own
+	shifts  []table // tables added to it, each over indices of its own
 	message int     // table
 }
 
-// slack is what rounding may take from a bound, for every table and nat.
+// slack bounds the effect of rounding on a bound, for every table and nat.
 const slack = 1e-13
 
 // Run bounds an expression whose shape the plan is for: from above where below is 0, and from below with weights −below for all
@@ -115,7 +115,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 	return b, nil
 }
 
-// within is how many entries of a product are at most walked over by offsets that are the same everywhere.
+// within bounds the entries of a product's inner block, whose offsets are the same everywhere.
 const within = 256
 
 // product is the logarithm of the product of a mini-bucket's tables, over its scope.
@@ -174,8 +174,8 @@ func walk(scope, own, dims []int, visit func(at, offset int, offsets []int)) {
 }
 
 // match moves functions of the indices that some mini-buckets of an index share between them, whose sum is 0, so that their weighted
-// marginals agree (moment matching), which makes the bound tighter and keeps it one. What is 0 in one of them is made so in all: their
-// product is.
+// marginals agree (moment matching), which makes the bound tighter and keeps it one. A zero of one of them is made so in all: their
+// product is 0 there.
 func (b *Bound) match(k int, m move, products [][]float64) {
 	own, n := b.minis[k], size(m.shared, b.plan.dims)
 	mean, total := make([]float64, n), 0.0
@@ -210,7 +210,7 @@ func (b *Bound) match(k int, m move, products [][]float64) {
 	}
 }
 
-// move adds a table to those of a mini-bucket, to the one over the same indices if there is one.
+// move adds a table to a mini-bucket's, to the one over the same indices if there is one.
 func (m *weighed) move(t table) {
 	for _, other := range m.shifts {
 		if slices.Equal(other.scope, t.scope) {
@@ -316,10 +316,11 @@ func (b *Bound) DrawLast(r *rand.Rand, x []int, from int) (lnq float64) {
 	return lnq
 }
 
-// LnDensity returns ln q of a state, nats: the density that Draw draws from. Cost: that of Draw.
+// LnDensity returns ln q of a state, nats: the density that Draw draws from. Cost as of Draw.
 func (b *Bound) LnDensity(x []int) (ln float64) { return b.LnDensityLast(x, 0) }
 
-// LnDensityLast is ln of the density of the values of the indices that the order has from a position on, nats: what DrawLast returns.
+// LnDensityLast is ln of the density of the values of the indices that the order has from a position on, nats, as DrawLast returns
+// it.
 func (b *Bound) LnDensityLast(x []int, from int) (ln float64) {
 	p := make([]float64, 0, 8)
 	for k := from; k < len(b.plan.Order); k++ {

@@ -13,7 +13,7 @@ type accumulator struct {
 	level [][]scaled.Number // by level: the sums that wait to be added
 }
 
-// batch is how many numbers are added at a time.
+// batch is the number of numbers added at a time.
 const batch = 1 << 16
 
 // add takes a number in.

@@ -38,7 +38,7 @@ func (r *run) backward(o *op) error {
 		unit := a.scale.Div(r.factors[o.a-len(r.shape.scope)])
 		out := &b[o.out]
 		out.scale = unit.Mul(r.settled)
-		out.Lost = false // what its tables lack is missing from the value as well
+		out.Lost = false // losses of its tables are missing from the value as well
 
 		if r.loses {
 			table := o.out - len(r.shape.scope)

@@ -16,7 +16,7 @@ import (
 )
 
 // merging is one merge A[b, m, k] · B[b, k, n] over indices of dimension 2, numbers being log2, in
-// layouts as results have them: what is summed first, the rest mixed as long as it lives, or
+// layouts as results have them: summed indices first, the rest mixed as long as it lives, or
 // shuffled.
 func merging(batch, m, n, k int, shuffled bool) (x *spec, a, b, out []float64, work float64) {
 	s := &shape{}
@@ -128,8 +128,8 @@ func BenchmarkGonum(b *testing.B) {
 	}
 }
 
-// BenchmarkPeak is what the machine does:
-// the loop of panels on data in the first cache, and copying 64 MiB.
+// BenchmarkPeak is the machine's peak: the loop of panels on data in the
+// first cache, and copying 64 MiB.
 func BenchmarkPeak(b *testing.B) {
 	b.Run("loop", func(b *testing.B) {
 		const rows, depth, n = 8, 256, 16
@@ -155,7 +155,7 @@ func BenchmarkPeak(b *testing.B) {
 	})
 }
 
-// BenchmarkChain is many small merges: what each costs beside its arithmetic.
+// BenchmarkChain is many small merges: their overhead beside arithmetic.
 func BenchmarkChain(b *testing.B) {
 	const n = 100_000
 	e := &sumproduct.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{2}, n)}

@@ -8,7 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/kernel"
 )
 
-// blend takes the last axes of the result, whatever they are, as the run.
+// blend takes the last axes of the result, of any kind, as the run.
 func (g *groups) blend(most int) *spec {
 	at := tail(g.out, most)
 	x := &spec{kind: blend, outer: g.out[:at], run: g.out[at:]}
@@ -225,8 +225,8 @@ func (x *spec) smallRows() bool {
 	return x.kind == panel && count(x.rows)*count(x.sum) <= smallPanel
 }
 
-// apart is how far the values of the sum are apart in S where it can be read where it is staged: rows follow one
-// another, values of the sum are in step. It is 0 where S is packed.
+// apart is the stride of the sum in S where it can be read where it is staged: rows follow one another, values
+// of the sum are in step. It is 0 where S is packed.
 func (x *spec) apart() int {
 	rows := count(x.rows)
 	if x.staged[0].size == 0 || !x.smallRows() || along(x.rows, 0) != rows {

@@ -28,7 +28,7 @@ const (
 	byLines               // the inner axes hold a line of where it is copied from
 )
 
-// sequence chooses the loop, and sorts what it goes over: in the sequence of where it is copied from.
+// sequence chooses the loop, and sorts its blocks in the sequence of their sources.
 func (c *copying) sequence() {
 	slices.SortFunc(c.axes, func(a, b axis) int { return b.stride[0] - a.stride[0] })
 	at := len(c.axes)
@@ -105,7 +105,7 @@ func four(axes []axis, side int) (taken, rest []axis, ok bool) {
 type place struct {
 	how   manner
 	data  []float64
-	at    int      // where what it holds is in the operand, −1 for nothing
+	at    int      // place of its content in the operand, −1 for nothing
 	outer [2][]int // offsets of the axes, from and to
 	inner [2][]int // offsets of the inner axes
 	cross []int    // offsets of the others of a tile, from

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// cpuTime is what the process has used, all threads together:
-// on a shared machine the wall clock says little.
+// cpuTime is the CPU time of the process, all threads together: on a shared
+// machine the wall clock says little.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

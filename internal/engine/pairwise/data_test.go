@@ -36,8 +36,8 @@ func readExpression(t testing.TB, name string) (*sumproduct.Expression, *factorg
 	return e, m
 }
 
-// findTree is the best tree that the search finds,
-// or that of the best elimination order where that is cheap.
+// findTree returns the best tree that the search finds, or the best
+// elimination order's where that is cheap.
 func findTree(t testing.TB, h contractionorder.Hypergraph) contractionorder.Plan {
 	t.Helper()
 	p, err := contractionorder.Search(context.Background(), h,

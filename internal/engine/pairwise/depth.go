@@ -1,6 +1,6 @@
 package pairwise
 
-// How deep the entries of a table go: what products of them may lose.
+// The depth of a table's entries: the possible loss of their products.
 
 import (
 	"math"
@@ -23,7 +23,7 @@ func (r *run) descend(a, b *buffer) (low int, loses bool) {
 	return max(r.cancelled(a.Low+b.Low), sumproduct.Smallest), loses
 }
 
-// inherit says how far sums of so many products of a's and b's entries may be off.
+// inherit bounds the error of sums of so many products of a's and b's entries.
 func (t *buffer) inherit(a, b *buffer, terms int, loses bool) {
 	if loses {
 		t.Lose(sumproduct.Floor + terms)
@@ -45,9 +45,9 @@ func (t *buffer) upper() int {
 	return top + 1
 }
 
-// short says whether what is missing of a total counts:
-// for signed terms, which may cancel, whether anything may be.
-func (r *run) short(total scaled.Number) bool {
+// lossCounts reports whether the missing part of a total counts: for signed terms,
+// which may cancel, whether anything may be missing.
+func (r *run) lossCounts(total scaled.Number) bool {
 	return !r.missing.IsZero() &&
 		(r.signed || r.missing.Cmp(total.Mul(scaled.Make(1, -sumproduct.BesideZ))) > 0)
 }

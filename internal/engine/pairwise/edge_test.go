@@ -234,7 +234,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestZero: impossible expressions have Z = 0 and no marginals, whatever table says so.
+// TestZero: impossible expressions have Z = 0 and no marginals, by any table.
 func TestZero(t *testing.T) {
 	e, tree := chain(rand.New(rand.NewPCG(1, 1)), 6, 2, 1)
 	for k := range e.Tables {

@@ -18,7 +18,7 @@ type buffer struct {
 	owned bool // from the arena
 	bound int
 	sumproduct.Depth
-	scale scaled.Number // of adjoints: what the entries are to be multiplied with
+	scale scaled.Number // of adjoints: multiplier of the entries
 }
 
 // run is a contraction under way.
@@ -34,7 +34,7 @@ type run struct {
 	spare    float64            // entries of the budget beyond limit, for slices at the same time
 	start    scaled.Number      // factors of all slices, known before
 	common   scaled.Number      // the same after the static part
-	scale    scaled.Number      // and after what is done of the slice
+	scale    scaled.Number      // and after the steps done in the slice
 	done     scaled.Number      // scale when the slice's value was known
 	value    scaled.Number
 	digits   []int    // by index: value of a sliced one
@@ -44,14 +44,14 @@ type run struct {
 	merger   merger
 	stats    Stats
 	settled  scaled.Number // the factor taken out of the last result
-	// factors: by table, what settle took out of it, 0 for a table of the expression as it is
+	// factors: by table, the factor that settle took out of it, 0 for a table of the expression as it is
 	factors  []scaled.Number
 	bounds   []int // by table: its entries are at most 2^bound in size
 	marginal marginals
 	reads    [][]int       // by table: indices whose marginals are read there
 	used     []bool        // by index: a table has it
 	signed   bool          // an entry is below 0
-	missing  scaled.Number // bounds what the values of the slices lack
+	missing  scaled.Number // bounds the missing part of the slices' values
 	loses    bool          // the last result may lack more than its two tables
 }
 
@@ -61,8 +61,8 @@ const (
 	sampled = 64  // entries looked at to see that a table is not tiny
 )
 
-// measure finds the range of every table, copies those out of it,
-// and multiplies what is known into the scale.
+// measure finds the range of every table, copies tables that leave it, and
+// multiplies known factors into the scale.
 func (r *run) measure(e *sumproduct.Expression) error {
 	r.tables = e.Tables
 	r.raw = make([]buffer, len(e.Tables))
@@ -133,7 +133,7 @@ func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Numb
 	}
 
 	total := sum.total()
-	r.stats.Lost = r.stats.Lost || r.short(total.Abs())
+	r.stats.Lost = r.stats.Lost || r.lossCounts(total.Abs())
 
 	if !total.IsZero() {
 		rest := scaled.One
@@ -176,7 +176,7 @@ func (r *run) place(n int64) {
 	}
 }
 
-// abandon frees what a slice that turned out to be 0 has left.
+// abandon frees the tables of a slice that turned out to be 0.
 func (r *run) abandon() {
 	tables := len(r.shape.scope)
 	for i := range r.buffers {
@@ -201,15 +201,15 @@ func (r *run) do(ops []op, scale *scaled.Number) error {
 		if scale.IsZero() {
 			return nil
 		}
-		if err := r.one(&ops[i], scale); err != nil {
+		if err := r.execute(&ops[i], scale); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// one executes an operation.
-func (r *run) one(o *op, scale *scaled.Number) error {
+// execute does one operation.
+func (r *run) execute(o *op, scale *scaled.Number) error {
 	b := r.buffers
 	switch o.code {
 	case opLoad:

@@ -52,7 +52,7 @@ type spec struct {
 	run     []axis // the innermost loop
 	sum     []axis // summed within a block
 	steps   []axis // summed block after block
-	inside  []axis // of outer or steps: gone through while what is staged stays (see stage.go)
+	inside  []axis // of outer or steps: gone through while staged data stays (see stage.go)
 	staged  [2]copying
 	size    int     // entries of the result
 	work    float64 // multiplications
@@ -73,8 +73,8 @@ const (
 	innerPart  = 64      // parts at most into which such a sum is cut for threads
 )
 
-// WorkspaceBytes bounds what one thread of a contraction needs beside the tables,
-// unless a single dimension exceeds 512.
+// WorkspaceBytes bounds the memory of one thread of a contraction beside the
+// tables, unless a single dimension exceeds 512.
 const WorkspaceBytes = 8 * (maxPanel + maxRows*maxSum + 2*(topStaged+maxPadding) + maxSum*kernel.Columns + innerPart*innerOut)
 
 // layOut fixes layouts and kernels for all operations of a program.
@@ -120,7 +120,7 @@ func (s *shape) prepare(o *op) {
 	}
 }
 
-// rawLayout is that of a table of the expression, without indices of dimension 1 and sliced ones.
+// rawLayout is the layout of a table of the expression, without indices of dimension 1 and sliced ones.
 func (s *shape) rawLayout(leaf int) layout {
 	e := s.h.Edges[leaf]
 	l := layout{index: []int{}}

@@ -29,11 +29,11 @@ type Result struct {
 // index is read and above, and read at the smallest table that costs no further adjoint, so the
 // pass back takes between one and two times the flops of Z. Tables are kept for it as far as the
 // memory allows; the larger ones that are not are computed again. For a range of slices both Z and
-// the marginals are those of its terms: parts are put together with weights Z.
+// the marginals cover its terms alone: parts are put together with weights Z.
 //
 // Errors as for Contract;
-// what is needed at least is what PlanMarginals states for a budget of 1 byte.
-// Cost: PlanMarginals.
+// the minimum memory is PlanMarginals' figure for a budget of 1 byte. Cost:
+// PlanMarginals.
 func Marginals(
 	ctx context.Context, e *sumproduct.Expression, t contractionorder.Tree, o Options,
 ) (Result, Stats, error) {

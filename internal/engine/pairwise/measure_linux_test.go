@@ -1,8 +1,8 @@
 package pairwise
 
-// A measurement, not a test: with BTN_MEASURE set, the kernel by shape beside what the machine does.
-// Times are those of the process on the processor, the least of several runs: other work on the
-// machine disturbs them less than the clock on the wall.
+// A measurement, not a test: with BTN_MEASURE set, the kernel by shape beside the machine's peak.
+// Times are CPU times of the process, the least of several runs: other work on the machine disturbs
+// them less than the clock on the wall.
 
 import (
 	"context"
@@ -85,7 +85,7 @@ func TestMeasureKernel(t *testing.T) {
 
 	type result struct{ flops, bytes [2]float64 } // as it is, and shuffled
 	var results []result
-	var peak, copied, moved float64 // the best of the whole run: what else the machine does flatters no shape
+	var peak, copied, moved float64 // the best of the whole run: other load on the machine flatters no shape
 	for _, s := range shapes {
 		flops, bytes := machine()
 		peak, copied = max(peak, flops), max(copied, bytes)
@@ -136,7 +136,7 @@ func machine() (peak, copied float64) {
 	return peak, copied
 }
 
-// permuted is the GB/s of copying a table into another sequence of its indices, that of the shape "copy, × 1", every byte read and
+// permuted is the GB/s of copying a table into another sequence of its indices, as in the shape "copy, × 1", every byte read and
 // written: tile by tile from the table into the result, without a place between, for the best of some sizes of blocks.
 func permuted() float64 {
 	const n = 21

@@ -12,7 +12,7 @@
 // Memory is counted as: the tables of the expression, whole, throughout; each result from the merge
 // that makes it to the end of the merge that consumes it; during its merge the copy of a table that
 // is sliced, or has an index of its own to be summed first. Workspace for panels comes on top: at
-// most WorkspaceBytes per thread, whatever the tables.
+// most WorkspaceBytes per thread, for all tables.
 package pairwise
 
 import (
@@ -28,7 +28,7 @@ import (
 
 // Options bound a contraction. The zero value works.
 type Options struct {
-	Memory int64 // bytes for tables, those of the expression included; 0: btn.DefaultMemory, 2 GiB
+	Memory int64 // bytes for tables, the expression's included; 0: btn.DefaultMemory, 2 GiB
 	// Threads is the number of goroutines, on slices where Contract has several and the memory
 	// allows it, else on one large merge; 0: GOMAXPROCS. The result does not depend on it.
 	Threads int
@@ -39,12 +39,12 @@ type Options struct {
 	From, To int64
 }
 
-// Stats is what a contraction took: what Plan predicts for as many slices, unless a table that is 0
-// ended a slice early. Slices computed at the same time each hold their own tables: PeakBytes is
+// Stats is the cost of a contraction: Plan's prediction for as many slices, unless a table that is
+// 0 ended a slice early. Slices computed at the same time each hold their own tables: PeakBytes is
 // then larger, within Options.Memory.
 type Stats struct {
 	Flops     float64 // multiplications and additions
-	PeakBytes int64   // largest total of live tables, those of the expression included
+	PeakBytes int64   // largest total of live tables, the expression's included
 	Slices    int64   // slices computed
 	Merges    int64   // merges computed
 	// Lost says that terms may be missing: somewhere a product of entries may have been below
@@ -125,7 +125,7 @@ func prepare(
 	return r, r.measure(e)
 }
 
-// admit compares the bytes of a program, and of what was copied already, with the budget.
+// admit compares the bytes of a program, and of tables copied already, with the budget.
 func (r *run) admit(p *program, o Options) error {
 	r.limit = p.peak + r.copied
 	if memory := budget(o.Memory); 8*r.limit > memory {

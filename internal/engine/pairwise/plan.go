@@ -1,6 +1,6 @@
 package pairwise
 
-// Plans: what a contraction takes, before it is done.
+// Plans: the cost of a contraction, before it is done.
 
 import (
 	"math"
@@ -9,23 +9,23 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Cost is what a contraction takes, to the last flop and byte, for tables whose largest entries are
-// within 2^±64. Per merge of tables over S(a), S(b) into S(v): |S(a) ∪ S(b)| multiplications and
-// |S(a) ∪ S(b)| − |S(v)| additions; a scalar costs one multiplication, whatever its partner; an
-// index that only one tensor has is summed before its merge. It differs from
-// contractionorder.EvaluateTree in that: what has no sliced index is priced once, scalars cost
-// nothing. Figures are float64, at most MaxFloat64.
+// Cost is the cost of a contraction, to the last flop and byte, for tables whose largest entries
+// are within 2^±64. Per merge of tables over S(a), S(b) into S(v): |S(a) ∪ S(b)| multiplications
+// and |S(a) ∪ S(b)| − |S(v)| additions; a scalar costs one multiplication with any partner; an
+// index that only one tensor has is summed before its merge. Unlike
+// contractionorder.EvaluateTree it prices tables without sliced indices once, and a product with
+// a scalar not as a pass over the table. Figures are float64, at most MaxFloat64.
 type Cost struct {
 	Slices float64 // Π of the dimensions of the sliced indices
-	// CommonFlops is what all slices share:
-	// every task that computes some of the slices spends them.
+	// CommonFlops is the work common to all slices: every task that computes
+	// some of the slices spends it.
 	CommonFlops float64
 	SliceFlops  float64 // of one slice
-	PeakBytes   float64 // most memory for tables at once, those of the expression included
+	PeakBytes   float64 // most memory for tables at once, the expression's included
 	Log2Table   float64 // log2 of the entries of the largest table
 }
 
-// Flops is what n slices take in one call.
+// Flops is the work of n slices in one call.
 func (c Cost) Flops(n float64) float64 { return finite(c.CommonFlops + finite(n*c.SliceFlops)) }
 
 // Plan predicts Contract's Stats where memory is no concern. Errors wrap contractionorder.ErrTree.

@@ -29,7 +29,7 @@ type op struct {
 	spec      *spec
 }
 
-// program is what is computed once before the slices, per slice, and once after them.
+// program lists the operations before the slices, per slice, and after them.
 type program struct {
 	before, each, after []op
 	// flops of one pass of each part
@@ -40,7 +40,7 @@ type program struct {
 	reads [][]int
 }
 
-// emitter writes operations and follows what is live.
+// emitter writes operations and tracks the live tables.
 type emitter struct {
 	s     *shape
 	p     *program

@@ -14,7 +14,8 @@ import (
 )
 
 // TestMarginalsOfEntriesFarApart:
-// whatever is not said to be lost is right, Z and every share of it, by both ways to contract.
+// every number not reported as lost is right, Z and every share of it, by both ways to
+// contract.
 func TestMarginalsOfEntriesFarApart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	type count struct{ sure, lost int }

@@ -158,7 +158,7 @@ func (e *emitter) back(w *reading, kept func(int) bool, from int) {
 	}
 }
 
-// adjoint makes the adjoint of a from that of c, the result of a and b.
+// adjoint makes the adjoint of a from the adjoint of c, the result of a and b.
 func (e *emitter) adjoint(c, a, b int) {
 	s := e.s
 	n := len(s.scope)
@@ -180,7 +180,7 @@ func (e *emitter) adjoint(c, a, b int) {
 }
 
 // finish reads the marginals at table t, whose adjoint is live;
-// at the border of what slices share, it sums the adjoint instead.
+// at the border of the common part, it sums the adjoint instead.
 func (e *emitter) finish(w *reading, t int) {
 	n := len(e.s.scope)
 	if e.at == 1 && e.s.static[t] {
@@ -238,8 +238,8 @@ func (e *emitter) ensure(kept func(int) bool, t int) {
 	}
 }
 
-// fit returns the program of Marginals that keeps as much as memory has room for,
-// or with what it needs the one that needs least.
+// fit returns the program of Marginals that keeps as many tables as memory has
+// room for, or else the one of least memory, with its need.
 func (s *shape) fit(memory float64) *program {
 	w := s.reading()
 	top := s.top()

@@ -11,9 +11,9 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
-// shape knows the tables of a tree. Tables 0 … leaves−1 are those of the expression, after what is
-// summed or sliced of them; table leaves+k is the result of merge k; indices of dimension 1 and
-// sliced ones are in no scope.
+// shape knows the tables of a tree. Tables 0 … leaves−1 are the expression's, less their summed
+// and sliced indices; table leaves+k is the result of merge k; indices of dimension 1 and sliced
+// ones are in no scope.
 type shape struct {
 	h       contractionorder.Hypergraph
 	dims    []int   // 0 for sliced indices
@@ -100,7 +100,7 @@ func newShape(
 	return s, nil
 }
 
-// leaf sorts the indices of a table of the expression; count says how many tables have each.
+// leaf sorts the indices of a table of the expression; count has the number of tables of each.
 func (s *shape) leaf(i int, e, count []int) {
 	s.raws[i] = 1
 	for _, v := range e {
@@ -121,7 +121,7 @@ func (s *shape) leaf(i int, e, count []int) {
 	s.size[i] = s.product(s.scope[i])
 }
 
-// merge sorts the indices of the result of merge k, and lowers the count of what both tables have.
+// merge sorts the indices of the result of merge k, and lowers the count of common indices.
 func (s *shape) merge(k int, m [2]int, count []int) {
 	a, b := s.scope[m[0]], s.scope[m[1]]
 	out := make([]int, 0, len(a)+len(b))
@@ -234,5 +234,5 @@ func (s *shape) longLived(i, j int) int {
 	return cmp.Or(cmp.Compare(s.sumAt[i], s.sumAt[j]), cmp.Compare(i, j))
 }
 
-// finite replaces what overflowed by the largest float64.
+// finite replaces an overflow by the largest float64.
 func finite(x float64) float64 { return min(x, math.MaxFloat64) }

@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// window is how many values of slices computed at the same time wait to be added in their sequence.
+// window bounds the values of concurrent slices that wait to be added in their sequence.
 const window = 1 << 12
 
 // eachSlice computes all slices.
@@ -65,12 +65,12 @@ func (r *run) eachSlice(p *program, each func(value scaled.Number)) (accumulator
 		r.missing = r.missing.Add(w.missing)
 		r.beside += w.arena.Peak
 	}
-	// What lives before the slices is counted in r's arena, and its peak may be from there.
+	// Tables alive before the slices are counted in r's arena, and its peak may be from there.
 	r.beside = max(0, r.arena.Live+r.beside-r.arena.Peak)
 	return sum, nil
 }
 
-// fork returns a run for slices that reads what r has computed for all of them.
+// fork returns a run for slices that reads r's results for all of them.
 func (r *run) fork(entries int) *run {
 	return &run{
 		ctx:     r.ctx,

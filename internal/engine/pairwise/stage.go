@@ -1,6 +1,6 @@
 package pairwise
 
-// Staging: an operand whose fastest indices are not those of a block is copied, block after block of
+// Staging: an operand whose fastest indices differ from a block's is copied, block after block of
 // some thousand entries, into the sequence in which the kernel reads it. Read where it is, every line
 // of the cache would be fetched for one of its entries.
 
@@ -81,8 +81,8 @@ func (x *spec) staging(need [2]bool, near, most int) (y spec, ok bool) {
 	return y, true
 }
 
-// wander sorts the blocks: those that use what is staged one after the other, and else so that
-// consecutive ones are near each other in one of the tables.
+// wander sorts the blocks: blocks that use the same staged data one after the other, and else
+// so that consecutive ones are near each other in one of the tables.
 func (x *spec) wander() {
 	key := func(a axis) int {
 		least := a.stride[2]
@@ -116,8 +116,8 @@ func (x *spec) large(operand int) bool {
 	return size >= stageFrom
 }
 
-// fastest adds the indices of an operand that vary along near entries to a list, each with how many of its
-// values do: all, or the least divisor that is enough.
+// fastest adds the indices of an operand that vary along near entries to a list, each with the number of
+// its values that do: all, or the least divisor that is enough.
 func (x *spec) fastest(operand, near int, fast map[int]int) {
 	var axes []axis
 	for _, list := range x.parts() {
@@ -148,8 +148,8 @@ func (x *spec) fastest(operand, near int, fast map[int]int) {
 	}
 }
 
-// reads says that an operand is read line by line as it is: along the run, or what a panel packs along
-// its rows or its sum.
+// reads says that an operand is read line by line as it is: along the run, or, if a panel packs it,
+// along its rows or its sum.
 func (x *spec) reads(operand int) bool {
 	if x.kind != panel {
 		return x.contiguous(operand)
@@ -161,7 +161,7 @@ func (x *spec) reads(operand int) bool {
 	return along(across, operand) >= line || along(x.sum, operand) >= line
 }
 
-// along is how many entries follow one another along the last axes of a list.
+// along is the number of consecutive entries along the last axes of a list.
 func along(axes []axis, operand int) int {
 	n := 1
 	for i := len(axes) - 1; i >= 0 && axes[i].stride[operand] == n; i-- {
@@ -170,7 +170,7 @@ func along(axes []axis, operand int) int {
 	return n
 }
 
-// split returns the axes that are in no list, and those that are; one of which some values are in the list is
+// split returns the axes outside the list and the ones in it; an axis with only some values in the list is
 // cut in two.
 func split(axes []axis, list map[int]int) (rest, found []axis) {
 	for _, a := range axes {

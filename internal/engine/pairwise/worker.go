@@ -139,7 +139,7 @@ func (w *worker) panels(k *merger, from, to int) {
 	}
 }
 
-// stage copies what the block at this place reads of staged operands.
+// stage copies the staged operands' entries for the block at this place.
 func (w *worker) stage(k *merger) {
 	for i := range 2 {
 		if k.spec.staged[i].size > 0 && w.place[i].fill(k.operands[i], w.beyond(k, i)) {

@@ -4,8 +4,8 @@ package pairwise
 
 import "github.com/basetensor/basetensor/internal/kernel"
 
-// maxTerms is how many pairs of runs are multiplied and added at a time: their lines of the first
-// cache stay.
+// maxTerms is the number of pairs of runs multiplied and added at a time: their lines stay in the
+// first-level cache.
 const maxTerms = 16
 
 // blends does tasks of a blend merge: a run at every place of the outer axes.

@@ -1,6 +1,6 @@
 package region
 
-// Balls: what is within some steps of an index.
+// Balls: the indices within some steps of an index.
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 
 // balls makes one region per index: the indices within some steps of it, through tables, and all
 // legs among them, cut to the parts of the 2-core. A ball whose contraction is too wide shrinks;
-// what is too wide at radius 1 is dropped.
+// one too wide at radius 1 is dropped.
 type balls struct {
 	w     *worker
 	step  []int32 // 1 + distance of an index; 0: not in the ball

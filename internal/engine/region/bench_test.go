@@ -43,8 +43,8 @@ func benchmarked(b *testing.B) []struct {
 	}
 }
 
-// BenchmarkRegions is the contraction of a family: once with its programs made anew, and then with
-// those that a worker has, without and with marginals.
+// BenchmarkRegions is the contraction of a family: once with new programs, and then with the ones
+// that a worker has, without and with marginals.
 func BenchmarkRegions(b *testing.B) {
 	ctx := context.Background()
 	for _, m := range benchmarked(b) {
@@ -83,7 +83,7 @@ func BenchmarkRegions(b *testing.B) {
 	}
 }
 
-// BenchmarkPlan is what choosing and pricing a family takes.
+// BenchmarkPlan is the choice and pricing of a family.
 func BenchmarkPlan(b *testing.B) {
 	families := benchmarked(b)
 	if os.Getenv("BTN_DATA") != "" {

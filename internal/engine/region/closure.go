@@ -27,7 +27,7 @@ type closure struct {
 // shortest is the least number of legs that a 2-core can have: two indices, two tables.
 const shortest = 4
 
-// legMoves is what a leg of an intersection costs: its core, its parts, its place in the store.
+// legMoves is the cost of a leg of an intersection: its core, its parts, its place in the store.
 const legMoves = 16
 
 // closeUnder adds all intersections of the regions of s to it. Generators inside others may stay:

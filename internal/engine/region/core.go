@@ -24,8 +24,8 @@ func newCutter(g *graph) *cutter {
 	}
 }
 
-// core keeps, in place and in order, the legs of the 2-core: what is left when indices and tables
-// with one leg have been taken away for as long as there are any. Linear time.
+// core keeps, in place and in order, the legs of the 2-core: the rest after indices and tables
+// with one leg have been removed as long as there are any. Linear time.
 func (c *cutter) core(legs []int32) []int32 {
 	for _, leg := range legs {
 		i, t := c.g.index[leg], c.g.table[leg]

@@ -89,7 +89,7 @@ func partsByDefinition(g *graph, legs []int32) (parts [][]int32) {
 	return parts
 }
 
-// TestBytes: what is predicted for a worker is what it holds.
+// TestBytes: the memory predicted for a worker is the memory it holds.
 func TestBytes(t *testing.T) {
 	e := grid(6, 6, 0.5, 1)
 	f := planned(t, e, Options{Kind: Windows, Size: 6})

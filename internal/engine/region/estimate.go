@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Estimate is what regions make of belief propagation's answer. Logarithms are in nats.
+// Estimate is belief propagation's answer corrected by regions. Logarithms are in nats.
 type Estimate struct {
 	LnZ       float64 // ln |Z_BP| + Σ α_r ln (Z_r / Z_BP), the default
 	Sign      int     // of Z_BP, and of Z where no region is left out

@@ -1,6 +1,6 @@
 package region
 
-// Families: which regions, with which weights, at what cost.
+// Families: their regions, weights and cost.
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type Family struct {
 	Bytes   float64
 	Shrunk  int // balls made smaller to be narrow enough
 	Dropped int // balls and cycles too wide at any size
-	// Moves is what planning took, of Options.Moves.
+	// Moves is the work of planning, out of Options.Moves.
 	Moves  int64
 	g      *graph
 	source source
@@ -93,7 +93,7 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 	return f, nil
 }
 
-// marginalFlops is what a ratio with all marginals costs, in ratios.
+// marginalFlops is the cost of a ratio with all marginals, in ratios.
 const marginalFlops = 3
 
 // maxPriced is the number of windows up to which each is priced, not one for all of the same size.
@@ -123,7 +123,7 @@ func (f *Family) planWindows(ctx context.Context, w *worker, s *windows) error {
 // pick is one interval of a line that stands for many.
 type pick struct{ at, many int }
 
-// middle returns the intervals in the middle of n, even and odd ones, with how many each stands for.
+// middle returns the intervals in the middle of n, even and odd ones, with the number that each stands for.
 func middle(n int) []pick {
 	even := pick{n / 2 &^ 1, (n + 1) / 2}
 	if n == 1 {

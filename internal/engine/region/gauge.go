@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
-// gauge holds what regions are made of, so that the whole of belief propagation is 1:
+// gauge holds the tables of regions, scaled so that the whole of belief propagation is 1:
 //
 //	b_i(x) = Π_t m_{t→i}(x) / Z_i,   q_ℓ = m_ℓ ∘ v_ℓ,   ρ_t(x) = T_t(x) / (⟨T_t, ⊗v⟩ Π_ℓ m_ℓ(x_ℓ))
 //	Z_r / Z_BP = Σ_x Π_{i ∈ r} b_i(x_i) Π_{t ∈ r} ρ_t^r(x),   ρ_t^r = Σ over the legs of t outside r of ρ_t Π q_ℓ

@@ -23,8 +23,8 @@ func errNoLattice(why string) error {
 	return fault.New(fault.Unsupported, "region: no windows: the model is not a lattice (%s)", why)
 }
 
-// mostNeighbours bounds the degree of a lattice's index; a few more than 4, for what simplification
-// leaves of corners.
+// mostNeighbours bounds the degree of a lattice's index; a few more than 4, for corners after
+// simplification.
 const mostNeighbours = 8
 
 // embedder finds coordinates: an edge between two neighbours is in at most two squares, one on
@@ -180,7 +180,7 @@ func (e *embedder) put(i int32, at [2]int32) {
 	e.order = append(e.order, i)
 }
 
-// push queues the four edges of a square that has not been met, each with what is behind it.
+// push queues the four edges of a square that has not been met, each with the edge opposite.
 func (e *embedder) push(a, b, c, d int32) {
 	corner := a
 	for _, i := range [3]int32{b, c, d} {
@@ -229,9 +229,9 @@ func (e *embedder) square(w edge, d, c int32) {
 	e.push(w.a, w.b, c, d)
 }
 
-// closes notes that one index is at two points, apart by whole periods of rows and of columns. Where
-// that is not what a twisted or knotted model does, the periods come out so small that two indices
-// have one place.
+// closes notes that one index is at two points, apart by whole periods of rows and of columns. A
+// twisted or knotted model breaks this rule: its periods come out so small that two indices have one
+// place.
 func (e *embedder) closes(rows, cols int32) {
 	for axis, by := range [2]int32{rows, cols} {
 		for by != 0 {

@@ -76,8 +76,8 @@ func closed(t *testing.T, f *Family) *Family {
 	return &Family{Options: f.Options, g: f.g, source: newList(f.g, s, weights(t, f.g, s))}
 }
 
-// TestLatticesAreRecognised: whatever the numbering, with indices missing, in several pieces; and
-// counting windows along lines gives what their closure gives.
+// TestLatticesAreRecognised: in any numbering, with indices missing, in several pieces; and
+// counting windows along lines agrees with their closure.
 func TestLatticesAreRecognised(t *testing.T) {
 	two := grid(4, 5, 0.8, 2)
 	for _, e := range grid(5, 4, 0.8, 3).Tables {

@@ -92,7 +92,7 @@ func (w *walker) walk(out, region []int32) []int32 {
 	return out
 }
 
-// take appends those of some legs that belong to the region and are not yet met.
+// take appends the given legs that belong to the region and are not yet met.
 func (w *walker) take(out, legs []int32) []int32 {
 	for _, leg := range legs {
 		if w.have[leg] {
@@ -105,7 +105,7 @@ func (w *walker) take(out, legs []int32) []int32 {
 
 // withFreeLegs adds to every region the legs of its tables that no region has. They dangle, so
 // ratios stay as they are, and the region knows the marginal at their end, which does not follow
-// from those of the table's other indices one by one.
+// from the single marginals of the table's other indices.
 func (l *list) withFreeLegs(g *graph) *list {
 	taken, met := make([]bool, len(g.index)), make([]bool, len(g.edges))
 	for _, leg := range l.legs {

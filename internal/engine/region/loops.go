@@ -18,14 +18,14 @@ type loops struct {
 	left   *moves
 }
 
-// keepMoves is what an index of a set takes to be put in order and looked up.
+// keepMoves is the work to put an index of a set in order and look it up.
 // Measured: a cycle of eight of a complete model takes 1 µs.
 const keepMoves = 30
 
 // addLoops adds to s, for all unions of overlapping cycles with at most o.Size indices, the legs
-// among these indices. What is left out begins at loops of o.Size+1 indices, whatever their form;
-// families of cycles leave out smaller ones that are no cycles.
-// Cost: unions times the cycles that each meets.
+// among these indices. The omitted terms begin at loops of o.Size+1 indices, of any form;
+// families of cycles leave out smaller ones that are no cycles. Cost: unions times the cycles
+// that each meets.
 func (f *Family) addLoops(w *worker, s *store, left *moves) error {
 	o := f.Options
 	l := &loops{

@@ -9,7 +9,7 @@ import (
 
 // marginals returns P(x_i) ∝ P_BP(x_i) c_i(x_i), c_i = Π_{r∋i} (P_r/P_BP)^{α_r}, for all indices,
 // after the corrections c_i have been sent out along the legs that no region has: there, messages
-// are passed anew from beliefs corrected.
+// are passed again from corrected beliefs.
 func (p *Prepared) marginals(parts []*Part) [][]float64 {
 	c := &corrections{
 		p:    p,
@@ -43,7 +43,7 @@ type corrections struct {
 	gain [][]float64 // by leg: corrected over original message to the index; nil: 1
 }
 
-// take adds logarithms to those of an index.
+// take adds logarithms to an index's.
 func (c *corrections) take(i int, logs []float64) {
 	if c.ln[i] == nil {
 		c.ln[i] = append([]float64(nil), logs...)

@@ -1,6 +1,6 @@
 package region_test
 
-// Measurements against exact answers; they run where REGION_MEASURE names what to measure.
+// Measurements against exact answers; they run where REGION_MEASURE names a measurement.
 
 import (
 	"context"

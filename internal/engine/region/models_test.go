@@ -15,7 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// rounding bounds what is equal but for rounding.
+// rounding is the tolerance for numbers that are equal up to rounding.
 const rounding = 1e-9
 
 // ising returns exp(Σ J_ij x_i x_j + Σ h_i x_i) on the given edges, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1):

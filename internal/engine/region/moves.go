@@ -8,12 +8,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// moves counts down what planning may still do, some nanoseconds each, and looks at the context now
-// and then.
+// moves counts down the remaining moves of planning, some nanoseconds each, and looks at the
+// context now and then.
 type moves struct {
 	ctx      context.Context
 	left, of int64
-	looked   int64 // what was left then
+	looked   int64 // the rest at the last look
 }
 
 func newMoves(ctx context.Context, n int64) *moves {
@@ -22,7 +22,7 @@ func newMoves(ctx context.Context, n int64) *moves {
 
 const lookEvery = 1 << 20
 
-// take takes n moves off the budget, if there is one: who spends next hears of it.
+// take takes n moves off the budget, if there is one: the next to spend sees the end.
 func (m *moves) take(n int) {
 	if m != nil {
 		m.left -= int64(n)
@@ -43,5 +43,5 @@ func (m *moves) spend(n int) error {
 	return nil
 }
 
-// used is how many moves were spent.
+// used is the number of moves spent.
 func (m *moves) used() int64 { return m.of - m.left }

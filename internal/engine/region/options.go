@@ -28,7 +28,7 @@ const (
 	Cycles  = "cycles"  // simple cycles of at most Size indices
 	// unions of overlapping cycles with at most Size indices, and as the cycles among them
 	Loops = "loops"
-	Balls = "balls" // what is within Size steps of an index
+	Balls = "balls" // all within Size steps of an index
 )
 
 // Options choose a family of regions. Sizes that cost more than the bounds are fault.OverBudget.
@@ -46,10 +46,10 @@ type Options struct {
 	Marginals bool // the marginals of all indices too: about three times the flops
 }
 
-// maxWidth is what Options.MaxWidth may be: offsets are int32.
+// maxWidth bounds Options.MaxWidth: offsets are int32.
 const maxWidth = 30
 
-// withDefaults fills in defaults and refuses what makes no sense.
+// withDefaults fills in defaults and refuses invalid options.
 func (o Options) withDefaults() (Options, error) {
 	sizes := map[string]int{Windows: 4, Cycles: 10, Loops: 8, Balls: 3}
 	least := map[string]int{Windows: 2, Cycles: 2, Loops: 2, Balls: 1}

@@ -42,14 +42,14 @@ func Prepare(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Fami
 	return &Prepared{f: f, e: e, s: s, lnZBP: ln, sign: sign, y: y}, nil
 }
 
-// With returns p for another family that is planned for the same hypergraph, sharing what depends on
-// the expression and the state alone. With nil it is that and nothing else: to keep for further
-// families.
+// With returns p for another family that is planned for the same hypergraph, sharing the data that
+// depend on the expression and the state alone. With nil it has these data and nothing else: to keep
+// for further families.
 func (p *Prepared) With(f *Family) *Prepared {
 	return &Prepared{f: f, e: p.e, s: p.s, lnZBP: p.lnZBP, sign: p.sign, y: p.y}
 }
 
-// Part is what the regions From ≤ r < To add to the sums.
+// Part is the contribution of the regions From ≤ r < To to the sums.
 type Part struct {
 	From, To    int
 	LnZ         sum     // Σ α_r ln (Z_r / Z_BP)
@@ -168,7 +168,7 @@ func (w *worker) note(i int32, marginal []float64, alpha float64) bool {
 	return true
 }
 
-// collect returns what has been noted, by index, and forgets it.
+// collect returns the notes, by index, and clears them.
 func (w *worker) collect() (indices []int, logs []float64) {
 	slices.Sort(w.noted)
 	for _, i := range w.noted {

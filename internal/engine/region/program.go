@@ -11,16 +11,16 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
-// cost is what an elimination takes: log2 is of the entries of the largest table touched, entries
-// are those of all outputs.
+// cost is the cost of an elimination: log2 is of the entries of the largest table touched,
+// entries count all outputs.
 type cost struct{ flops, log2, entries float64 }
 
 // program sums out all indices of a network of one shape. Its leaves are the beliefs of the indices,
 // then the tables.
 type program struct{ *compiled.Program }
 
-// price returns what eliminating a region along its min-fill order takes, a product with the belief
-// of every index included. It allocates no tables. The only error is the context's.
+// price returns the cost of eliminating a region along its min-fill order, a product with the
+// belief of every index included. It allocates no tables. The only error is the context's.
 func price(ctx context.Context, h contractionorder.Hypergraph) (c cost, err error) {
 	order, err := contractionorder.MinFill(ctx, h)
 	if err != nil {

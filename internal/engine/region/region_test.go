@@ -15,8 +15,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// TestOneRegionIsExact: where one region holds every cycle, ln Z and all marginals are exact, those
-// of indices on trees around it too.
+// TestOneRegionIsExact: where one region holds every cycle, ln Z and all marginals are exact, also
+// for indices on trees around it.
 func TestOneRegionIsExact(t *testing.T) {
 	trees := [][2]int{{0, 9}, {9, 10}, {4, 11}, {8, 12}, {12, 13}, {12, 14}} // hung on a 3 × 3 grid
 	bridged := append(gridEdges(2, 2), [2]int{3, 4}, [2]int{4, 5}, [2]int{5, 6}, [2]int{6, 7}, [2]int{7, 8},
@@ -62,8 +62,8 @@ func TestOneRegionIsExact(t *testing.T) {
 	}
 }
 
-// TestWindowsAreTheirClosure: the numbers that windows count with along a line are those of the
-// generic closure.
+// TestWindowsAreTheirClosure: the counting numbers of windows along a line equal the generic
+// closure's.
 func TestWindowsAreTheirClosure(t *testing.T) {
 	// rows, columns, window
 	for _, c := range [][3]int{

@@ -2,8 +2,8 @@ package region
 
 // Shares of a family: which of its regions a component has, before their number is known.
 
-// shares is log2 of what the whole of a family is in a Share: the regions of a slice are not counted
-// before its evidence is known.
+// shares is log2 of the whole of a family in units of a Share: the regions of a slice are not
+// counted before its evidence is known.
 const shares = 20
 
 // Share returns the bound between part k−1 and part k of n, in 2^20ths of the family.

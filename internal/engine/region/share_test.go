@@ -3,7 +3,7 @@ package region
 import "testing"
 
 // TestSharesAreTheWhole: parts follow each other without gap, from the first region to the last,
-// whatever the numbers of both.
+// for any numbers of both.
 func TestSharesAreTheWhole(t *testing.T) {
 	for _, n := range []int{0, 1, 3, 1000, 200_000} {
 		for _, parts := range []int{1, 2, 7, 1024} {

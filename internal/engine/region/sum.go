@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// sum adds with compensation (Neumaier): the error is that of one rounding of the result, nearly.
+// sum adds with compensation (Neumaier): the error is nearly one rounding of the result.
 type sum struct{ High, Low float64 }
 
-// add adds a number and keeps what rounding drops.
+// add adds a number and keeps its rounding error.
 func (s *sum) add(x float64) {
 	high := s.High + x
 	if math.Abs(s.High) >= math.Abs(x) {

@@ -21,7 +21,7 @@ type windows struct {
 // whole reports whether one interval is all there is.
 func (l line) whole(k int) bool { return k >= l.n || l.closed && 2*k > l.n+1 }
 
-// intervals returns how many intervals with α ≠ 0 there are, for windows of k points.
+// intervals returns the number of intervals with α ≠ 0, for windows of k points.
 func (l line) intervals(k int) int {
 	switch {
 	case l.whole(k):

@@ -22,12 +22,12 @@ type worker struct {
 	prices   map[string]cost
 	programs map[string]*program
 	cached   int         // entries of offsets of all programs
-	logs     [][]float64 // by index: what the marginals come to; see note
+	logs     [][]float64 // by index: sums of the marginals' logarithms; see note
 	noted    []int32
 	parts    [][]float64 // contracted tables, by position among the region's tables
 }
 
-// newWorker has what one goroutine needs to contract regions; y is nil for planning.
+// newWorker has the memory of one goroutine to contract regions; y is nil for planning.
 func newWorker(ctx context.Context, g *graph, y *gauge) *worker {
 	return &worker{
 		ctx:      ctx,
@@ -60,8 +60,8 @@ func (w *worker) program() *program {
 	return p
 }
 
-// ratio returns Z_r / Z_BP for the region with these legs, and the program that computed it, which may
-// go on with the marginals.
+// ratio returns Z_r / Z_BP for the region with these legs, and the program that computed it, which can
+// continue with the marginals.
 func (w *worker) ratio(legs []int32, marginals bool) (float64, *program) {
 	w.build(legs)
 	p := w.program()
@@ -128,14 +128,14 @@ func usable(ratio float64) bool { return ratio > 0 && !math.IsInf(ratio, 1) }
 // maxPrices bounds the shapes whose cost is remembered.
 const maxPrices = 1 << 16
 
-// What a leg of a region takes to be looked up by shape, and to be put in order by min-fill, in moves.
-// Measured: 200 and 1,600 ns on complete and 3-regular models where a move takes 4.
+// Work to look a leg of a region up by shape, and to order it by min-fill, in moves. Measured: 200 and
+// 1,600 ns on complete and 3-regular models where a move takes 4.
 const (
 	buildMoves = 50
 	orderMoves = 400
 )
 
-// cost returns what the contraction of a region with these legs takes.
+// cost returns the cost of contracting a region with these legs.
 func (w *worker) cost(legs []int32) cost {
 	w.build(legs)
 	w.left.take(buildMoves * len(legs))
@@ -145,7 +145,7 @@ func (w *worker) cost(legs []int32) cost {
 	w.left.take(orderMoves * len(legs))
 	c, err := price(w.ctx, w.shape())
 	if err != nil {
-		return cost{log2: math.Inf(1)} // whoever goes on looks at the context
+		return cost{log2: math.Inf(1)} // the caller looks at the context
 	}
 	if len(w.prices) >= maxPrices {
 		clear(w.prices)

@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// lookEvery is how many terms are added between two looks at the context.
+// lookEvery is the number of terms added between two looks at the context.
 const lookEvery = 1 << 16
 
 // machine is one contraction.
@@ -18,7 +18,7 @@ type machine[T any, F field[T]] struct {
 	f      F
 	ctx    context.Context
 	p      *plan
-	scopes [][]int // by table: those of the expression, then the outputs of the steps
+	scopes [][]int // by table: the expression's, then the outputs of the steps
 	tables [][]T
 	by     [][]T // derivatives of Z by tables, where they are
 	stride []int // by index, all 0: room for walker

@@ -8,7 +8,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// field is an arithmetic of numbers of type T. What it returns does not share memory with later results.
+// field is an arithmetic of numbers of type T. Its results do not share memory with later ones.
 type field[T any] interface {
 	of(n scaled.Number) T
 	wide(a scaled.Wide) T

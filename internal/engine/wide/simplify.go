@@ -1,7 +1,7 @@
 package wide
 
-// Simplification before an order is looked for: what is left of a network once barren variables are summed
-// and values that only zeros meet are gone.
+// Simplification before an order is looked for: barren variables are summed and values that only zeros
+// meet are removed.
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// table is a table of wide numbers, with the sums of the absolute values of what its entries are made of.
+// table is a table of wide numbers, with the sums of the absolute values of its entries' terms.
 type table struct {
 	scope []int
 	data  []scaled.Wide
@@ -26,10 +26,11 @@ type network struct {
 	scale  scaled.Number
 	zero   bool
 	signed bool
-	worst  float64 // by how much a sum that was rounded was smaller than those of its terms' absolute values, at most
+	worst  float64 // largest ratio of the sum of absolute terms to a rounded sum
 }
 
-// spared is how far terms of both signs may cancel in a sum before the order is made: others wait for more digits.
+// spared bounds the cancellation of terms of both signs in a sum before the order is made: others wait for more
+// digits.
 const spared = 1 << 20
 
 // exact reports whether no number of the network was rounded.
@@ -227,9 +228,9 @@ func (n *network) sum(t *table, i int) bool {
 	return true
 }
 
-// cancel returns by how much entries are smaller than the sums of the absolute values of their terms, and
-// whether that can be spared. An entry of 0 is 0 for good where two numbers that were not rounded add up to
-// it: they are opposite.
+// cancel returns the largest ratio of a sum of absolute terms to its entry, and whether such a loss can be
+// spared. An entry of 0 is 0 for good where two numbers that were not rounded add up to it: they are
+// opposite.
 func (t *table) cancel(proven bool) (worst float64, ok bool) {
 	worst = 1
 	for k, a := range t.data {
@@ -305,7 +306,7 @@ func (n *network) prune() bool {
 	return removed
 }
 
-// nothing reports whether entry k is 0 whatever the rounding.
+// nothing reports whether entry k is 0 under any rounding.
 func (t *table) nothing(k int) bool {
 	if t.abs != nil {
 		return t.abs[k].IsZero()

@@ -28,8 +28,8 @@ const (
 // Options bound a contraction. The zero value works.
 type Options struct {
 	Memory    int64 // bytes for tables; 0: btn.DefaultMemory
-	Marginals bool  // those of every index as well
-	// Derivatives asks for those of Z by every entry of the expression's tables.
+	Marginals bool  // marginals of every index as well
+	// Derivatives asks for ∂Z by every entry of the expression's tables.
 	Derivatives bool
 }
 
@@ -117,8 +117,8 @@ func zero(e *sumproduct.Expression, o Options) Result {
 	return r
 }
 
-// judge compares a relative error with the sum of the absolute values of the terms, and says whether it can
-// be told from 0.
+// judge compares a relative error with the sum of the absolute values of the terms, and reports whether it
+// differs from 0 beyond rounding.
 func (r *Result) judge(abs, rounding scaled.Number) bool {
 	r.Exact = abs.IsZero()
 	r.Digits, r.Cancelled = 0, r.Z.IsZero() && !abs.IsZero()
@@ -159,7 +159,7 @@ func (p *plan) again(ctx context.Context, n *network, r Result, abs scaled.Numbe
 }
 
 // exactBits bounds the bits of the products of entries, one per table, and of their sums. It says no where
-// exponents are beyond those of big.Float.
+// exponents are beyond big.Float's.
 func (n *network) exactBits() (int, bool) {
 	bits, reach := 160.0, 0.0
 	for _, t := range n.tables {
@@ -187,7 +187,7 @@ func (n *network) exactBits() (int, bool) {
 	return int(min(bits, 1<<30)), true
 }
 
-// trailing returns how many bits of a mantissa in ±[1, 2) are behind the point.
+// trailing returns the number of bits of a mantissa in ±[1, 2) behind the point.
 func trailing(mant float64) int {
 	bits := math.Float64bits(mant)
 	n := 52
@@ -208,7 +208,7 @@ func (n *network) absolute() *network {
 	return &out
 }
 
-// plan is how an expression is eliminated, and what that takes.
+// plan is the elimination of an expression, and its cost.
 type plan struct {
 	h           contractionorder.Hypergraph
 	steps       []*contractionorder.Step
@@ -219,7 +219,7 @@ type plan struct {
 
 const entryBytes = 24
 
-// newPlan looks for an order, and refuses what is too large.
+// newPlan looks for an order, and refuses networks that are too large.
 func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 	h := n.hypergraph()
 	order, err := contractionorder.Best(ctx, h)
@@ -262,7 +262,7 @@ func (p *plan) withoutMarginals() *plan {
 }
 
 // operations bounds the roundings between an entry and the total: one per factor of a term and one per
-// addition that it goes through, these as the logarithm of their number, since what is added to is at least
+// addition that it goes through, these as the logarithm of their number, since the running sum is at least
 // as large.
 func (p *plan) operations() float64 {
 	n := float64(len(p.h.Edges) + len(p.steps))

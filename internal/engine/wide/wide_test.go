@@ -14,7 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// random returns an expression with entries of any size: 0, subnormal, 2^±2000 beyond what a float64 holds; and of both signs where
+// random returns an expression with entries of any size: 0, subnormal, 2^±2000 beyond float64's range; and of both signs where
 // asked for.
 func random(rng *rand.Rand, signs bool) *sumproduct.Expression {
 	e := &sumproduct.Expression{Scale: scaled.Make(1+rng.Float64(), rng.Int64N(100))}
@@ -48,7 +48,7 @@ func random(rng *rand.Rand, signs bool) *sumproduct.Expression {
 	return e
 }
 
-// exactBits are those of sums of products of numbers of 53 bits between 2^±100000: nothing is rounded.
+// exactBits suffice for sums of products of numbers of 53 bits between 2^±100000: nothing is rounded.
 const exactBits = 1 << 18
 
 func TestAgainstExactSums(t *testing.T) {
