@@ -6,7 +6,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/contract"
-	"github.com/basetensor/basetensor/internal/engine/compressed"
+	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/plan"
 )
 
@@ -29,12 +29,12 @@ const (
 )
 
 // NewProjectors returns a memo of projectors of truncated trees. The cache may be nil.
-func NewProjectors(c *cache.Cache) *Parts[*compressed.Projectors] {
-	return &Parts[*compressed.Projectors]{
+func NewProjectors(c *cache.Cache) *Parts[*trees.Projectors] {
+	return &Parts[*trees.Projectors]{
 		Cache: c, Most: mostProjectors, kind: "projectors",
-		encode: (*compressed.Projectors).MarshalBinary,
-		decode: func(_ context.Context, b []byte) (*compressed.Projectors, error) {
-			p := new(compressed.Projectors)
+		encode: (*trees.Projectors).MarshalBinary,
+		decode: func(_ context.Context, b []byte) (*trees.Projectors, error) {
+			p := new(trees.Projectors)
 			return p, p.UnmarshalBinary(b)
 		},
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/isingbounds"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/engine/modes"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/ising"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sumproduct"
-	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )

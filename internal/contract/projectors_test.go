@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/contract"
-	"github.com/basetensor/basetensor/internal/engine/compressed"
+	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 )
 
 // TestRecentIsBounded: the projectors used last stay,
 // as many as there is room for, and none that is larger than all of it.
 func TestRecentIsBounded(t *testing.T) {
-	of := func(n int) *compressed.Projectors {
-		return &compressed.Projectors{Pairs: []compressed.Projector{{Left: make([]float64, n),
+	of := func(n int) *trees.Projectors {
+		return &trees.Projectors{Pairs: []trees.Projector{{Left: make([]float64, n),
 			Right: make([]float64, n)}}}
 	}
 	r := &contract.RecentProjectors{Most: 2 * of(100).Bytes()}
@@ -25,7 +25,7 @@ func TestRecentIsBounded(t *testing.T) {
 			1000, true}, {"large", 1000, true}, {"b", 100, false}} {
 		computed := false
 		p, err := r.Do(t.Context(), step.key,
-			func(context.Context) (*compressed.Projectors, error) {
+			func(context.Context) (*trees.Projectors, error) {
 				computed = true
 				return of(step.n), nil
 			})

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/engine/compressed"
+	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/memo"
 )
 
@@ -22,7 +22,7 @@ type Recent[V interface{ Bytes() int64 }] struct {
 
 // RecentProjectors and RecentCircuits are the memos of problem.Options in this process.
 type (
-	RecentProjectors = Recent[*compressed.Projectors]
+	RecentProjectors = Recent[*trees.Projectors]
 	RecentCircuits   = Recent[*btn.Compiled]
 )
 

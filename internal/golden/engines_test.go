@@ -16,18 +16,18 @@ import (
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/engine/compressed"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/engine/mps"
 	"github.com/basetensor/basetensor/internal/engine/pairwise"
 	"github.com/basetensor/basetensor/internal/engine/region"
 	"github.com/basetensor/basetensor/internal/engine/wide"
 	"github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
+	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/sumproduct"
-	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -202,9 +202,9 @@ var engines = map[string]engine{
 	},
 	"mps-4":          sweep(4, true),
 	"mps-16":         sweep(16, false),
-	"compressed-2":   tree(compressed.Options{Bond: 2}),
-	"compressed-16":  tree(compressed.Options{Bond: 16, Gauge: -1}),
-	"compressed-mar": tree(compressed.Options{Bond: 64, Marginals: true}),
+	"compressed-2":   tree(trees.Options{Bond: 2}),
+	"compressed-16":  tree(trees.Options{Bond: 16, Gauge: -1}),
+	"compressed-mar": tree(trees.Options{Bond: 64, Marginals: true}),
 	"truncated": func(ctx context.Context, net *btn.Network, _ *sumproduct.Expression, _ int) ([]string, error) {
 		p, err := truncated.Prepare(ctx, net, true)
 		if err != nil {
@@ -245,18 +245,18 @@ var engines = map[string]engine{
 
 func sweep(bond int, marginals bool) engine {
 	return func(ctx context.Context, _ *btn.Network, e *sumproduct.Expression, _ int) ([]string, error) {
-		p, _, err := mps.Search(ctx, e.Hypergraph(), mps.SearchOptions{Bond: bond, Seed: 1, Moves: 1 << 20})
+		p, _, err := sweeps.Search(ctx, e.Hypergraph(), sweeps.SearchOptions{Bond: bond, Seed: 1, Moves: 1 << 20})
 		if err != nil {
 			return nil, err
 		}
-		v, err := mps.Contract(ctx, e, p, mps.Options{Bond: bond, Marginals: marginals, Memory: engineBytes})
+		v, err := sweeps.Contract(ctx, e, p, sweeps.Options{Bond: bond, Marginals: marginals, Memory: engineBytes})
 		return append(value(v.Z, v.Marginals), "discarded="+bits(v.Discarded)), err
 	}
 }
 
-func tree(o compressed.Options) engine {
+func tree(o trees.Options) engine {
 	return func(ctx context.Context, _ *btn.Network, e *sumproduct.Expression, _ int) ([]string, error) {
-		p, _, err := compressed.Search(ctx, e.Hypergraph(), compressed.SearchOptions{
+		p, _, err := trees.Search(ctx, e.Hypergraph(), trees.SearchOptions{
 			Bond:  o.Bond,
 			Seed:  1,
 			Moves: 1 << 22,
@@ -266,7 +266,7 @@ func tree(o compressed.Options) engine {
 			return nil, err
 		}
 		o.Memory = engineBytes
-		v, err := compressed.Contract(ctx, e, p, o)
+		v, err := trees.Contract(ctx, e, p, o)
 		return append(value(v.Z, v.Marginals), "discarded="+bits(v.Discarded)), err
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/isingbounds"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/engine/modes"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/ising"
 	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/internal/truncated"
 )
 
 // bounding returns an estimate whose parts bound Z, for a share of the budget that they divide equally; none where tables have entries

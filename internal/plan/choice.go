@@ -10,9 +10,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
-	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )

@@ -12,10 +12,10 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/cutset"
 	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sampling"
-	"github.com/basetensor/basetensor/internal/truncated"
 )
 
 // proposals is a choice between independent draws by how far the weights of some of each kind spread, none of which is a component.

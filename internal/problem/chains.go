@@ -6,7 +6,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/descent"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
-	"github.com/basetensor/basetensor/internal/truncated"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 )
 
 // Chains are the simplified network and the model that chains walk over.

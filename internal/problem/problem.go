@@ -13,11 +13,11 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/descent"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
-	"github.com/basetensor/basetensor/internal/engine/compressed"
 	"github.com/basetensor/basetensor/internal/engine/counts"
 	"github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/gradients"
-	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
@@ -75,14 +75,14 @@ type Memo[V any] interface {
 
 // The memos of Options.
 type (
-	ProjectorMemo = Memo[*compressed.Projectors]
+	ProjectorMemo = Memo[*trees.Projectors]
 	CircuitMemo   = Memo[*btn.Compiled]
 )
 
 // LearnProjectors returns the projectors of a key through the memo, if there is one.
 func (p *Problem) LearnProjectors(
-	ctx context.Context, key string, learn func(context.Context) (*compressed.Projectors, error),
-) (*compressed.Projectors, error) {
+	ctx context.Context, key string, learn func(context.Context) (*trees.Projectors, error),
+) (*trees.Projectors, error) {
 	return remembered(ctx, p.Projectors, key, learn)
 }
 

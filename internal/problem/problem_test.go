@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/engine/compressed"
 	"github.com/basetensor/basetensor/internal/engine/region"
+	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -235,7 +235,7 @@ func TestSharedKeepsTheLastProblem(t *testing.T) {
 type memo struct{ asked []string }
 
 func (m *memo) Do(ctx context.Context, key string,
-	compute func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
+	compute func(context.Context) (*trees.Projectors, error)) (*trees.Projectors, error) {
 	m.asked = append(m.asked, key)
 	return compute(ctx)
 }
@@ -328,8 +328,8 @@ func TestGivenAddsASlice(t *testing.T) {
 
 // TestProjectorsGoThroughTheMemo: where there is one.
 func TestProjectorsGoThroughTheMemo(t *testing.T) {
-	want, learned := &compressed.Projectors{}, 0
-	learn := func(context.Context) (*compressed.Projectors, error) {
+	want, learned := &trees.Projectors{}, 0
+	learn := func(context.Context) (*trees.Projectors, error) {
 		learned++
 		return want, nil
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/cutset"
 	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
-	"github.com/basetensor/basetensor/internal/engine/mps"
-	"github.com/basetensor/basetensor/internal/truncated"
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -87,7 +87,7 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, along *btn.Sampl
 		}
 		return importance.NewBeliefs(e, bound, messages, along.Defence)
 	}
-	var sweep *mps.Sampler
+	var sweep *sweeps.Sampler
 	if along.Kind == btn.SampledBySweep {
 		if sweep, err = prepared.Sampler(ctx, along.Sweep, along.Bond, left); err != nil {
 			return nil, err

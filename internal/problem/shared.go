@@ -6,7 +6,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/truncated"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 

@@ -45,7 +45,7 @@ func TestStagedEndsWhereTheSystemDoes(t *testing.T) {
 func TestBondsGrowToTheExactAnswer(t *testing.T) {
 	m := small(t)
 	want, _ := oracle.LogZ(m, factorgraph.Evidence{})
-	for name, g := range map[string]grower{"tree": trees, "sweep": sweeps} {
+	for name, g := range map[string]grower{"tree": growTree, "sweep": growSweep} {
 		first, last, flops := math.NaN(), math.NaN(), 0.0
 		err := bonded(t.Context(), m, []int{1, 2, 64}, g)(func(_ string, bond float64, o Outcome) {
 			if bond == 1 {

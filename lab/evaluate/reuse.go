@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/engine/compressed"
-	"github.com/basetensor/basetensor/internal/truncated"
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -107,18 +107,18 @@ func reused(ctx context.Context, x instance, observations, bonds []int, drawn bo
 
 	var rows []Row
 	for _, bond := range bonds {
-		before, err := compressed.Contract(ctx, p.Expression(), plan, compressed.Options{Bond: bond, Keep: true})
+		before, err := trees.Contract(ctx, p.Expression(), plan, trees.Options{Bond: bond, Keep: true})
 		if err != nil {
 			return rows, err
 		}
 		for k, ev := range evidence {
-			for _, projectors := range []*compressed.Projectors{before.Projectors, nil} {
+			for _, projectors := range []*trees.Projectors{before.Projectors, nil} {
 				r := base
 				r.Method, r.Step = fmt.Sprintf("reused, bond %d", bond), float64(observations[k])
 				if projectors == nil {
 					r.Method = fmt.Sprintf("learned anew, bond %d", bond)
 				}
-				got, err := under(ctx, p, ev, plan, compressed.Options{Bond: bond, Projectors: projectors})
+				got, err := under(ctx, p, ev, plan, trees.Options{Bond: bond, Projectors: projectors})
 				if err != nil {
 					return rows, err
 				}
@@ -136,15 +136,15 @@ func reused(ctx context.Context, x instance, observations, bonds []int, drawn bo
 
 // under contracts the network under evidence; the shapes stay what they are without.
 func under(
-	ctx context.Context, p *truncated.Prepared, ev factorgraph.Evidence, plan compressed.Plan,
-	o compressed.Options,
+	ctx context.Context, p *truncated.Prepared, ev factorgraph.Evidence, plan trees.Plan,
+	o trees.Options,
 ) (Outcome, error) {
 	weighed, err := p.Weigh(ev)
 	if err != nil {
 		return unknown(), err
 	}
 	start := now()
-	v, err := compressed.Contract(ctx, weighed.Expression(), plan, o)
+	v, err := trees.Contract(ctx, weighed.Expression(), plan, o)
 	got := valued(v.Z, v.Flops)
 	got.Discarded = v.Discarded
 	got.Seconds = now().Sub(start).Seconds()

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/stage"
-	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -80,8 +80,8 @@ func runTime(ctx context.Context, o Options) ([]Row, error) {
 			name string
 			run  func(emit func(suffix string, step float64, o Outcome)) error
 		}{
-			{"tree", bonded(ctx, model, bonds, trees)},
-			{"sweep", bonded(ctx, model, bonds, sweeps)},
+			{"tree", bonded(ctx, model, bonds, growTree)},
+			{"sweep", bonded(ctx, model, bonds, growSweep)},
 			{"regions", func(emit func(string, float64, Outcome)) error {
 				return staged(ctx, model, btn.Settings{Method: btn.MethodRegions, Budget: budget}, emit)
 			}},

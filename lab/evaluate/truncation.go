@@ -7,10 +7,10 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/engine/compressed"
-	"github.com/basetensor/basetensor/internal/engine/mps"
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
+	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/reparam"
-	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -31,8 +31,8 @@ func prepared(ctx context.Context, m *factorgraph.Model, marginals bool) (*trunc
 }
 
 // plannedTree is a tree made for a bond; exact trees have no privilege.
-func plannedTree(ctx context.Context, p *truncated.Prepared, bond int) (compressed.Plan, error) {
-	plan, _, err := compressed.Search(ctx, p.Hypergraph(), compressed.SearchOptions{
+func plannedTree(ctx context.Context, p *truncated.Prepared, bond int) (trees.Plan, error) {
+	plan, _, err := trees.Search(ctx, p.Hypergraph(), trees.SearchOptions{
 		Bond:  bond,
 		Flops: 1,
 		Moves: searchMoves,
@@ -53,7 +53,7 @@ func alongTree(name string, bond int) Method {
 			if err != nil {
 				return o, err
 			}
-			v, err := compressed.Contract(ctx, p.Expression(), plan, compressed.Options{Bond: bond})
+			v, err := trees.Contract(ctx, p.Expression(), plan, trees.Options{Bond: bond})
 			o.LnZ, o.Flops = logarithm(v.Z), v.Flops
 			return o, err
 		}}
@@ -67,35 +67,35 @@ func logarithm(z scaled.Number) float64 {
 	return z.LogAbs()
 }
 
-// trees grows the bond along one tree until nothing is truncated or a contraction would take too
+// growTree grows the bond along one tree until nothing is truncated or a contraction would take too
 // much.
-func trees(ctx context.Context, p *truncated.Prepared, bonds []int, emit func(bond int, o Outcome)) error {
+func growTree(ctx context.Context, p *truncated.Prepared, bonds []int, emit func(bond int, o Outcome)) error {
 	plan, err := plannedTree(ctx, p, 32)
 	if err != nil {
 		return err
 	}
 	return grow(bonds, func(bond int) (Outcome, bool, error) {
-		cost, err := compressed.Evaluate(p.Hypergraph(), plan, bond)
+		cost, err := trees.Evaluate(p.Hypergraph(), plan, bond)
 		if err != nil || cost.Flops > mostFlops || cost.PeakBytes > float64(btn.DefaultMemory) {
 			return unknown(), false, err
 		}
-		v, err := compressed.Contract(ctx, p.Expression(), plan, compressed.Options{Bond: bond})
+		v, err := trees.Contract(ctx, p.Expression(), plan, trees.Options{Bond: bond})
 		return valued(v.Z, v.Flops), v.Truncated, err
 	}, emit)
 }
 
-// sweeps is trees for a matrix product state.
-func sweeps(ctx context.Context, p *truncated.Prepared, bonds []int, emit func(bond int, o Outcome)) error {
-	plan, _, err := mps.Search(ctx, p.Hypergraph(), mps.SearchOptions{Bond: 32, Moves: searchSites})
+// growSweep is growTree for a matrix product state.
+func growSweep(ctx context.Context, p *truncated.Prepared, bonds []int, emit func(bond int, o Outcome)) error {
+	plan, _, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{Bond: 32, Moves: searchSites})
 	if err != nil {
 		return err
 	}
 	return grow(bonds, func(bond int) (Outcome, bool, error) {
-		cost, err := mps.Evaluate(p.Hypergraph(), plan, bond)
+		cost, err := sweeps.Evaluate(p.Hypergraph(), plan, bond)
 		if err != nil || cost.Flops > mostFlops || cost.PeakBytes > float64(btn.DefaultMemory) {
 			return unknown(), false, err
 		}
-		v, err := mps.Contract(ctx, p.Expression(), plan, mps.Options{Bond: bond})
+		v, err := sweeps.Contract(ctx, p.Expression(), plan, sweeps.Options{Bond: bond})
 		return valued(v.Z, v.Flops), v.Truncated, err
 	}, emit)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/cached"
-	"github.com/basetensor/basetensor/internal/engine/compressed"
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
-	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -38,16 +38,16 @@ func TestProjectorsAreRemembered(t *testing.T) {
 		}
 		return p
 	}
-	want := &compressed.Projectors{
+	want := &trees.Projectors{
 		Bond: 1,
-		Pairs: []compressed.Projector{
+		Pairs: []trees.Projector{
 			{Rows: 2, Cols: 1, Left: []float64{1, 2}, Right: []float64{3, 4}, Residual: 0.5},
 		},
 	}
 	computed := 0
 	compute := func(
 		context.Context,
-	) (*compressed.Projectors, error) {
+	) (*trees.Projectors, error) {
 		computed++
 		return want, nil
 	}
@@ -91,8 +91,8 @@ func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, cost, err := compressed.Search(
-		t.Context(), p.Hypergraph(), compressed.SearchOptions{Bond: 16, Seed: 1, Moves: 1 << 22},
+	tree, cost, err := trees.Search(
+		t.Context(), p.Hypergraph(), trees.SearchOptions{Bond: 16, Seed: 1, Moves: 1 << 22},
 	)
 	if err != nil || cost.Projectors == 0 {
 		t.Fatalf("%+v, %v", cost, err)

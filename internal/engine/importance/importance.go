@@ -18,7 +18,7 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/beliefs"
 	"github.com/basetensor/basetensor/internal/engine/cutset"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
-	"github.com/basetensor/basetensor/internal/engine/mps"
+	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -42,7 +42,7 @@ type drawer interface {
 
 // New returns the proposal of an upper bound by mini-buckets, and, unless it is nil, of a sweep of the same expression, in which the
 // mini-buckets have a share above 0. Errors: bad input for another share; unsupported where an index has more than 65,536 values.
-func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *mps.Sampler, share float64) (*Proposal, error) {
+func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *sweeps.Sampler, share float64) (*Proposal, error) {
 	if sweep == nil {
 		return mixed(e, bound, nil, 1)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
-	"github.com/basetensor/basetensor/internal/engine/mps"
+	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -58,17 +58,17 @@ func bounded(t *testing.T, e *sumproduct.Expression, order []int, entries float6
 }
 
 // proposal is one of mini-buckets of at most so many entries, and of a sweep of a bond where that is above 0; nil where the sweep is lost.
-func proposal(t *testing.T, e *sumproduct.Expression, entries float64, bond int, share float64) (*Proposal, *mps.Sampler) {
+func proposal(t *testing.T, e *sumproduct.Expression, entries float64, bond int, share float64) (*Proposal, *sweeps.Sampler) {
 	t.Helper()
 	h := e.Hypergraph()
 	bound, _ := bounded(t, e, orders.MinFill(h), entries)
-	var sweep *mps.Sampler
+	var sweep *sweeps.Sampler
 	if bond > 0 {
-		own, _, err := mps.Search(t.Context(), h, mps.SearchOptions{Bond: bond, Memory: 1 << 30, Moves: 1})
+		own, _, err := sweeps.Search(t.Context(), h, sweeps.SearchOptions{Bond: bond, Memory: 1 << 30, Moves: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sweep, err = mps.NewSampler(t.Context(), e, own, mps.Options{Bond: bond}); err != nil {
+		if sweep, err = sweeps.NewSampler(t.Context(), e, own, sweeps.Options{Bond: bond}); err != nil {
 			return nil, nil
 		}
 	}
@@ -185,11 +185,11 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{}, Data: []float64{-1}})
 	h := e.Hypergraph()
-	own, _, err := mps.Search(t.Context(), h, mps.SearchOptions{Bond: 2, Memory: 1 << 30, Moves: 1})
+	own, _, err := sweeps.Search(t.Context(), h, sweeps.SearchOptions{Bond: 2, Memory: 1 << 30, Moves: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mps.NewSampler(t.Context(), e, own, mps.Options{Bond: 2}); err == nil {
+	if _, err := sweeps.NewSampler(t.Context(), e, own, sweeps.Options{Bond: 2}); err == nil {
 		t.Error("an entry below 0 is accepted")
 	}
 }

@@ -1,0 +1,252 @@
+package truncated
+
+// Plans: what they are in messages, how they are found, and what they cost.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
+	"github.com/basetensor/basetensor/internal/families/truncated/trees"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// SearchOptions of Search. Bond is the one that plans are compared at.
+type SearchOptions struct {
+	Bond   int
+	Memory int64
+	Seed   uint64
+	// Marginals are wanted too: then trees are only for contractions without any truncation. With fixed projectors Z is linear
+	// in the weights, but projectors keep what the weights as they are make of a table, and drop directions, null ones too,
+	// that other values of a variable would use. A sweep has a pass back of its own.
+	Marginals bool
+	// Moves bounds the search, in operations of about a nanosecond; 0: 2^30.
+	Moves int64
+}
+
+// Search returns plans for what is left, the one to trust most first: a tree alone where it truncates nothing, else the
+// cheaper of the best matrix product state and the best tree and then the other; where no tree fits the memory, two
+// matrix product states from different seeds. The search is counted in moves, about as many as the contraction takes flops,
+// and a function of the hypergraph and the options alone, but where ctx has a deadline: what is found by then is returned, and whole is
+// false. A tree may take a third of that time, and the first sweep half of what is left.
+// Errors: over budget where no plan fits the memory at this bond, the context's where there is no plan.
+func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []btn.TruncatedPlan, whole bool, err error) {
+	quick, _ := p.Quick(ctx, o.Bond, o.Memory, o.Seed)
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return nil, false, ctxErr
+	}
+	most := policy.TruncatedMoves
+	if o.Moves > 0 {
+		most = min(most, o.Moves/policy.TruncatedSearches)
+	}
+	// whether or not it fits the memory
+	moves := min(max(policy.TruncatedLeast, int64(min(quick.Flops, float64(policy.TruncatedMoves)))), most)
+	whole = true
+	within := func(share float64, search func(context.Context) (priced, error)) (priced, error) {
+		part, cancel := shareOf(ctx, share)
+		defer cancel()
+		found, err := search(part)
+		if cut := part.Err(); cut != nil {
+			whole = false
+			if errors.Is(err, cut) && found.known() && errors.Is(cut, context.DeadlineExceeded) {
+				err = nil
+			}
+		}
+		return found, err
+	}
+	treeOf := func(ctx context.Context) (priced, error) { return p.tree(ctx, o, moves) }
+	sweepOf := func(seed uint64) func(context.Context) (priced, error) {
+		return func(ctx context.Context) (priced, error) { return p.sweep(ctx, o, seed, moves) }
+	}
+	tree, treeErr := within(1.0/3, treeOf)
+	if treeErr == nil && o.Marginals {
+		c, err := p.Price(&tree.plan, o.Bond, true)
+		if err != nil || !c.Lossless || c.Bytes > float64(o.Memory) {
+			treeErr = errTruncates
+		}
+	}
+	if treeErr == nil && tree.loss == 0 {
+		return []btn.TruncatedPlan{tree.plan}, whole, nil
+	}
+	sweep, sweepErr := within(1.0/2, sweepOf(o.Seed))
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled), sweepErr != nil && treeErr != nil && ctx.Err() != nil:
+		return nil, false, ctx.Err()
+	case sweepErr != nil && treeErr != nil:
+		return nil, whole, sweepErr
+	case sweepErr != nil:
+		return []btn.TruncatedPlan{tree.plan}, whole, nil
+	case treeErr != nil || tree.flops > policy.Unequal*sweep.flops:
+		other, err := within(1, sweepOf(o.Seed+1))
+		if err != nil || slices.Equal(other.plan.Order, sweep.plan.Order) {
+			other.plan = reversed(sweep.plan)
+		}
+		plans = []btn.TruncatedPlan{sweep.plan, other.plan}
+	case sweep.flops > policy.Unequal*tree.flops:
+		o.Seed++
+		other, err := within(1, treeOf)
+		if err != nil {
+			other = sweep
+		}
+		plans = []btn.TruncatedPlan{tree.plan, other.plan}
+	case sweep.flops <= tree.flops:
+		plans = []btn.TruncatedPlan{sweep.plan, tree.plan}
+	default:
+		plans = []btn.TruncatedPlan{tree.plan, sweep.plan}
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, false, ctx.Err()
+	}
+	return plans, whole, nil
+}
+
+// shareOf ends after a share of the time that a context leaves; where it has no deadline, with it.
+func shareOf(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Duration(share*float64(time.Until(deadline))))
+}
+
+var errTruncates = fault.New(fault.OverBudget, "truncated: marginals along a tree need one that truncates nothing")
+
+// priced is a plan with what it takes at the bond of the search.
+type priced struct {
+	plan  btn.TruncatedPlan
+	flops float64
+	loss  float64 // bits that truncation takes off wires; 0: none, the contraction is exact up to rounding
+}
+
+// known reports whether there is a plan.
+func (f priced) known() bool { return len(f.plan.Order) > 0 || len(f.plan.Tree) > 0 }
+
+func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
+	found, cost, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{
+		Bond:   o.Bond,
+		Memory: o.Memory,
+		Seed:   seed,
+		Moves:  max(moves/policy.SweepMove, 1),
+	})
+	return priced{
+		plan:  btn.TruncatedPlan{Family: btn.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position},
+		flops: cost.Flops,
+	}, err
+}
+
+func (p *Prepared) tree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
+	found, cost, err := trees.Search(ctx, p.Hypergraph(),
+		trees.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: o.Seed, Moves: moves})
+	if err != nil && found.Tables == 0 {
+		return priced{}, err
+	}
+	return priced{
+		plan:  btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)},
+		flops: policy.TreeRate * cost.Flops,
+		loss:  cost.Loss,
+	}, err
+}
+
+// reversed is the sweep that comes from the other end.
+func reversed(p btn.TruncatedPlan) btn.TruncatedPlan {
+	p.Order = slices.Clone(p.Order)
+	slices.Reverse(p.Order)
+	return p
+}
+
+// Cost is what a contraction along a plan takes at a bond: flops predicted, in those of a sweep, and bytes at most.
+type Cost struct {
+	Flops, Bytes float64
+	Lossless     bool // along a tree: nothing is truncated
+}
+
+// Price predicts a contraction, with marginals if they are wanted. Errors: ErrOtherNetwork, plans that contradict themselves.
+func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int, marginals bool) (Cost, error) {
+	h := p.Hypergraph()
+	if plan.Family == btn.FamilySweep {
+		evaluate := sweeps.Evaluate
+		if marginals {
+			evaluate = sweeps.EvaluateMarginals
+		}
+		c, err := evaluate(h, p.sweepPlan(plan), bond)
+		return Cost{Flops: c.Flops * max(1, policy.SmallBond/float64(bond)), Bytes: c.PeakBytes}, err
+	}
+	along, err := decodeTree(plan.Tree)
+	if err != nil {
+		return Cost{}, err
+	}
+	if marginals {
+		c, err := trees.Evaluate(h, along, mostBond)
+		return Cost{policy.MarginalRate * policy.TreeRate * c.Flops, c.MarginalBytes, c.Loss == 0}, err
+	}
+	c, err := trees.Evaluate(h, along, bond)
+	return Cost{policy.TreeRate * c.Flops, c.PeakBytes, c.Loss == 0}, err
+}
+
+// sweepPlan leaves out the indices that a mask has fixed.
+func (p *Prepared) sweepPlan(plan *btn.TruncatedPlan) sweeps.Plan {
+	return sweeps.Plan{Order: plan.Order, Position: plan.Position}.Restrict(p.Hypergraph())
+}
+
+// mostBond is beyond all bonds.
+const mostBond = 1 << 20
+
+// Check says whether a plan was made for this simplification, before masks. Errors: ErrOtherNetwork (fault.Internal).
+func (p *Prepared) Check(plan *btn.TruncatedPlan) error {
+	if shape := p.Shape(); plan.Shape != shape {
+		return fault.Wrap(fault.Internal, fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, plan.Shape))
+	}
+	return nil
+}
+
+// encodeTree writes a plan of package compressed as lists: tables, hosts, copies, wires, merges.
+func encodeTree(p trees.Plan) [][]int {
+	var wires, merges []int
+	for _, w := range p.Wires {
+		wires = append(wires, w[:]...)
+	}
+	for _, m := range p.Merges {
+		merges = append(merges, m[:]...)
+	}
+	return [][]int{{p.Tables}, p.Hosts, p.Copies, wires, merges}
+}
+
+func decodeTree(lists [][]int) (trees.Plan, error) {
+	if len(lists) != 5 || len(lists[0]) != 1 || len(lists[3])%3 != 0 || len(lists[4])%2 != 0 {
+		return trees.Plan{}, fault.New(fault.BadInput, "truncated: %d lists are no tree", len(lists))
+	}
+	p := trees.Plan{Tables: lists[0][0], Hosts: lists[1], Copies: lists[2]}
+	for w := lists[3]; len(w) > 0; w = w[3:] {
+		p.Wires = append(p.Wires, [3]int(w[:3]))
+	}
+	for m := lists[4]; len(m) > 0; m = m[2:] {
+		p.Merges = append(p.Merges, [2]int(m[:2]))
+	}
+	return p, nil
+}
+
+// Greedy returns the plan of a sweep that is found without much search, in milliseconds for a thousand tables.
+func (p *Prepared) Greedy(ctx context.Context, o SearchOptions) ([]btn.TruncatedPlan, error) {
+	found, err := p.sweep(ctx, o, o.Seed, 1)
+	if err != nil {
+		return nil, err
+	}
+	return []btn.TruncatedPlan{found.plan, reversed(found.plan)}, nil
+}
+
+// Sweep returns the best plan of a sweep that a search of o.Moves finds. Errors: over budget where none fits the memory at this bond.
+func (p *Prepared) Sweep(ctx context.Context, o SearchOptions) (btn.TruncatedPlan, error) {
+	found, err := p.sweep(ctx, o, o.Seed, o.Moves)
+	return found.plan, err
+}
+
+// Quick prices the best plan that is found without much search.
+func (p *Prepared) Quick(ctx context.Context, bond int, memory int64, seed uint64) (Cost, error) {
+	_, c, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{Bond: bond, Memory: memory, Seed: seed, Moves: 1})
+	return Cost{Flops: c.Flops, Bytes: c.PeakBytes}, err
+}

@@ -1,0 +1,96 @@
+// Package truncated contracts a network with truncated legs: the network is simplified, a matrix product state or a tree
+// of dense tensors is planned for what is left, and slices and evidence enter as masks, so that one plan serves them all.
+// It joins packages preprocess, sweeps and trees as package exact joins preprocess, ordering and pairwise.
+package truncated
+
+// From a network to the expression that is contracted.
+
+import (
+	"context"
+	"errors"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/preprocess"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+)
+
+var (
+	// ErrOtherNetwork says that a plan was made for another network.
+	ErrOtherNetwork = errors.New("truncated: the plan was made for another network")
+	// ErrNoMask says that a variable's value cannot be fixed in the simplified network, where no index decides it any more.
+	ErrNoMask = errors.New("truncated: the variable is not in the simplified network")
+)
+
+// Prepared is a network, simplified.
+type Prepared struct {
+	net       *btn.Network
+	given     *sumproduct.Expression
+	simple    *preprocess.Result
+	marginals bool
+	weights   [][]float64 // per index of the simplified expression: what a mask multiplied its values by; nil for 1
+}
+
+// Prepare writes a network as an expression and simplifies it. With marginals nothing is summed out whose marginal could not
+// be recovered. Errors and cost: those of lower.Build and preprocess.Run.
+func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
+	given, err := lower.Build(ctx, net)
+	if err != nil {
+		return nil, err
+	}
+	simple, err := preprocess.Run(ctx, given, preprocess.Options{Marginals: marginals})
+	if err != nil {
+		return nil, err
+	}
+	return &Prepared{net: net, given: given, simple: simple, marginals: marginals}, nil
+}
+
+// Expression is what is contracted.
+func (p *Prepared) Expression() *sumproduct.Expression { return p.simple.Expression }
+
+// Marginals says that nothing was summed out whose marginal could not be recovered.
+func (p *Prepared) Marginals() bool { return p.marginals }
+
+// Hypergraph returns the shape of what is contracted.
+func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.simple.Expression.Hypergraph() }
+
+// Shape returns the digest of Hypergraph: what a plan depends on. Masks change it; a plan is for the shape without them.
+func (p *Prepared) Shape() string { return exact.Digest(p.Hypergraph()) }
+
+// Decided reports whether simplification has left nothing to sum.
+func (p *Prepared) Decided() bool {
+	for _, d := range p.simple.Expression.Dims {
+		if d > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// Domains returns the domain sizes of the network's variables.
+func (p *Prepared) Domains() []int {
+	d := make([]int, len(p.net.Variables))
+	for v := range d {
+		d[v] = p.net.Variables[v].Domain
+	}
+	return d
+}
+
+// Index returns the index of the expression that decides a variable, −1 where none does.
+func (p *Prepared) Index(variable int) int {
+	if i := p.given.Variables[variable]; p.given.Dims[i] > 1 && p.simple.Origin[i].From != nil {
+		return p.simple.Origin[i].Index
+	}
+	return -1
+}
+
+// Indices returns Index of every variable.
+func (p *Prepared) Indices() []int {
+	out := make([]int, len(p.given.Variables))
+	for v := range out {
+		out[v] = p.Index(v)
+	}
+	return out
+}

@@ -1,0 +1,62 @@
+package truncated_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/reparam"
+)
+
+// TestSearchesThatAreCutShort: whenever the time for searches ends, there are no plans or such that fit the memory, and only those of
+// all searches are whole.
+func TestSearchesThatAreCutShort(t *testing.T) {
+	m, err := generate.Grid(10, 10, generate.Ising{Delta: 1, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := truncated.Prepare(t.Context(), net, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := truncated.SearchOptions{Bond: 8, Memory: 1 << 16, Seed: 1, Moves: 1 << 26}
+	want, whole, err := p.Search(t.Context(), o)
+	if err != nil || !whole {
+		t.Fatal(whole, err)
+	}
+	cut := 0
+	for left := 100 * time.Microsecond; ; left *= 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), left)
+		plans, whole, err := p.Search(ctx, o)
+		cancel()
+		if err != nil {
+			if plans != nil || !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("%v: %v, %v", left, plans, err)
+			}
+			continue
+		}
+		if whole {
+			if !reflect.DeepEqual(plans, want) {
+				t.Error("searches that were not cut short have other plans")
+			}
+			break
+		}
+		cut++
+		for k := range plans {
+			if c, err := p.Price(&plans[k], o.Bond, false); err != nil || c.Bytes > float64(o.Memory) {
+				t.Errorf("%v: %+v, %v", left, c, err)
+			}
+		}
+	}
+	if cut == 0 {
+		t.Error("no search was cut short with a plan")
+	}
+}

@@ -1,0 +1,164 @@
+package trees
+
+// Greedy trees: the pair with the best score is merged next.
+
+import (
+	"container/heap"
+	"math"
+	"math/rand/v2"
+)
+
+// rule scores a merge of a and b into c, with every bundle counted as at most the bond;
+// the lowest is merged first:
+//
+//	log2 |c| − alpha·log2(|a| + |b|) + centre·(distance from the middle) − temperature·Gumbel
+type rule struct {
+	alpha       float64 // what the inputs count that are freed
+	centre      float64 // bits a wire of distance; 0: distances do not count
+	temperature float64 // bits of noise
+}
+
+// offer is a pair with its score; noise is drawn once.
+type offer struct {
+	score, noise float64
+	count        int // of offers: older first among equals
+	a, b         int32
+}
+
+// offers is a heap, the best offer first.
+type offers []offer
+
+func (q offers) Len() int { return len(q) }
+func (q offers) Less(i, j int) bool {
+	return q[i].score < q[j].score || q[i].score == q[j].score && q[i].count < q[j].count
+}
+func (q offers) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *offers) Push(x any)   { *q = append(*q, x.(offer)) }
+func (q *offers) Pop() any {
+	old := *q
+	x := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return x
+}
+
+// greedy merges what is left of m's network, which it uses up,
+// and returns all merges including those made before. It returns false when it was stopped.
+func greedy(
+	m *meter, merges [][2]int, r rule, depth []float64, rng *rand.Rand, stop func() bool,
+) ([][2]int, bool) {
+	n := m.n
+	var q offers
+	count := 0
+	add := func(a, b int32, noise float64) {
+		count++
+		heap.Push(&q, offer{n.score(a, b, m.bond, r, depth) + noise, noise, count, a, b})
+	}
+	gumbel := func() float64 {
+		if r.temperature == 0 {
+			return 0
+		}
+		return r.temperature * math.Log2(-math.Log(rng.Float64()+1e-300)+1e-300)
+	}
+
+	for a := range n.node {
+		if !n.node[a].alive {
+			continue
+		}
+		for _, b := range n.neighbours(int32(a)) {
+			if int(b.to) > a {
+				count++
+				noise := gumbel()
+				s := n.score(int32(a), b.to, m.bond, r, depth) + noise
+				q = append(q, offer{s, noise, count, int32(a), b.to})
+			}
+		}
+	}
+
+	heap.Init(&q)
+
+	var near []bundle
+	for len(q) > 0 {
+		o := heap.Pop(&q).(offer)
+		if !n.node[o.a].alive || !n.node[o.b].alive {
+			continue
+		}
+
+		m.moves += 100
+
+		// Scores change as neighbours are merged:
+		// an offer that has become worse waits for its turn.
+		if s := n.score(o.a, o.b, m.bond, r, depth) + o.noise; s > o.score+1e-9 && len(q) > 0 &&
+			s > q[0].score {
+			o.score = s
+			heap.Push(&q, o)
+			continue
+		}
+
+		id, err := m.merge(o.a, o.b, nil)
+		if err != nil || stop() {
+			return nil, false
+		}
+
+		merges = append(merges, [2]int{int(o.a), int(o.b)})
+		if depth != nil {
+			depth = append(depth, min(depth[o.a], depth[o.b]))
+		}
+
+		near = append(near[:0], n.neighbours(id)...)
+		for _, b := range near {
+			add(id, b.to, gumbel())
+			m.moves += 200
+		}
+	}
+	return merges, true
+}
+
+// score estimates a merge; see rule.
+func (n *network) score(a, b int32, bond int, r rule, depth []float64) float64 {
+	out := n.estimate(a, b, float64(bond))
+	s := math.Log2(out) - r.alpha*math.Log2(n.stored(a)+n.stored(b))
+	if depth != nil {
+		s -= r.centre * max(depth[a], depth[b])
+	}
+	return s
+}
+
+// stored is the size of a node; a copy tensor that no merge has touched is counted as a vector.
+func (n *network) stored(a int32) float64 {
+	if nd := &n.node[a]; !nd.copy {
+		return nd.size
+	}
+	return float64(n.wire[n.node[a].legs[0]].dim)
+}
+
+// estimate is the size of the result of merging a and b with every bundle at most bond.
+func (n *network) estimate(a, b int32, bond float64) float64 {
+	n.begin()
+	n.bundles = n.bundles[:0]
+
+	for k, i := range [2]int32{a, b} {
+		for _, w := range n.node[i].legs {
+			o := n.wire[w].other(i)
+			if o == a || o == b {
+				continue
+			}
+			d := float64(n.wire[w].dim)
+			if n.stamp[o] != n.counter {
+				n.stamp[o] = n.counter
+				n.count[o] = int32(len(n.bundles))
+				n.bundles = append(n.bundles, bundle{to: o, dim: d})
+				continue
+			}
+			if n.node[o].copy && k == 1 { // two of its three wires: one is left
+				continue
+			}
+			n.bundles[n.count[o]].dim *= d
+		}
+	}
+
+	out := 1.0
+	for _, x := range n.bundles {
+		out *= min(x.dim, bond)
+	}
+	return out
+}
