@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is written in chunks is what was written.
+// A message written in chunks has the bytes of one written whole.
 func TestChunksJoin(t *testing.T) {
 	var c chunks
 	var want strings.Builder

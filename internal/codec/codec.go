@@ -6,9 +6,10 @@
 // their struct, free maps sorted by key.
 //
 // The reflection decoder of the msgpack library is not used for reading. On hostile bytes it
-// allocates what a header claims, wraps integers that do not fit and takes missing fields for zero.
-// Unmarshal instead runs Scan, which is linear and allocates nothing, and then reads field by field
-// against the Go type, with an allowance of memory. Writing uses the library's encoder.
+// allocates the size that a header claims, wraps integers that do not fit and takes missing fields
+// for zero. Unmarshal instead runs Scan, which is linear and allocates nothing, and then reads
+// field by field against the Go type, with an allowance of memory. Writing uses the library's
+// encoder.
 package codec
 
 import (
@@ -35,7 +36,7 @@ func Invalid(name, format string, args ...any) error {
 	return &placed{name, fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))}
 }
 
-// Blame adds the name of what was decoded to an error, and a code: unsupported for ErrVersion, else
+// Blame adds the name of the decoded type to an error, and a code: unsupported for ErrVersion, else
 // bad_input.
 func Blame(name string, err error) error {
 	switch {
@@ -47,8 +48,8 @@ func Blame(name string, err error) error {
 	return fault.Wrap(fault.BadInput, Under(name, err))
 }
 
-// CheckFinite returns an error if what v points to contains NaN or ±Inf, which JSON does not have.
-// The error wraps ErrInvalid and names the field.
+// CheckFinite returns an error if the value behind v contains NaN or ±Inf, which JSON does not
+// have. The error wraps ErrInvalid and names the field.
 func CheckFinite(v any) error {
 	x := reflect.ValueOf(v).Elem()
 	return checkFinite(shapeOf(x.Type()), x)

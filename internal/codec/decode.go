@@ -41,8 +41,8 @@ func Unmarshal(name string, b []byte, limit int, v any) error {
 	return r.read(shapeOf(value.Type()), value)
 }
 
-// envelope checks the common keys, at any position in the outermost map, of a message that Scan has passed: what comes after them has
-// no such keys.
+// envelope checks the common keys, at any position in the outermost map, of a message that Scan has
+// passed: the content after them has no such keys.
 func (r *Reader) envelope(name string) error {
 	h, err := r.next()
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *Reader) expect(k class) (head, error) {
 	return h, err
 }
 
-// Value decodes the next value into what v points to.
+// Value decodes the next value into the variable that v points to.
 func (r *Reader) Value(v any) error {
 	x := reflect.ValueOf(v).Elem()
 	return r.read(shapeOf(x.Type()), x)
@@ -119,7 +119,8 @@ func (r *Reader) Charge(n int, t reflect.Type) error {
 	return nil
 }
 
-// read decodes the next value into v, whose shape is s. Null is the zero value of what may be nil.
+// read decodes the next value into v, whose shape is s. Null is the zero value of types that may be
+// nil.
 func (r *Reader) read(s *shape, v reflect.Value) error {
 	start := r.i
 	h, err := r.next()
@@ -194,8 +195,8 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 	return nil
 }
 
-// Bounds of the strings of which one copy is shared: names of kinds, of which a network has
-// millions of a few.
+// Bounds of the strings that share one copy: names of kinds, a few that a network repeats millions
+// of times.
 const (
 	mostKnown  = 64 // number of strings
 	knownBytes = 16 // length of one

@@ -37,20 +37,20 @@ func Marshal(name string, v any, canonical bool) ([]byte, error) {
 // ArrayLen begins an array of n elements.
 func (w *Writer) ArrayLen(n int) error { return w.enc.EncodeArrayLen(n) }
 
-// Value encodes what v points to.
+// Value encodes the value that v points to.
 func (w *Writer) Value(v any) error {
 	x := reflect.ValueOf(v).Elem()
 	return w.write(shapeOf(x.Type()), x)
 }
 
-// firstChunks are buffers to begin with: most messages fit into one, of which a copy of their
-// length is returned.
+// firstChunks are buffers to begin with: most messages fit into one, and are copied out at their
+// length.
 var firstChunks = sync.Pool{New: func() any {
 	b := make([]byte, 0, firstChunk)
 	return &b
 }}
 
-// MarshalTo writes what Marshal returns. to should be an io.ByteWriter as well.
+// MarshalTo writes the bytes that Marshal returns. to should be an io.ByteWriter as well.
 func MarshalTo(to io.Writer, name string, v any, canonical bool) error {
 	// a nil scratch would be encoded as null
 	w := &Writer{enc: msgpack.NewEncoder(to), canonical: canonical, scratch: []byte{}}

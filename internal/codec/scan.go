@@ -25,7 +25,7 @@ var (
 	ErrTooLarge = errors.New("wire: message too large")
 	// ErrVersion: the message has a major version that this program does not read.
 	ErrVersion = errors.New("wire: unknown version")
-	// ErrInvalid: the message is well formed, but what it says is wrong.
+	// ErrInvalid: the message is well formed, but its content is wrong.
 	ErrInvalid = errors.New("wire: invalid message")
 )
 

@@ -137,7 +137,7 @@ func tagged(t reflect.Type, tag string) bool {
 	return false
 }
 
-// addFields adds the fields of t, which is at that index, and those of structs embedded in it.
+// addFields adds the fields of t, which is at that index, and the fields of structs embedded in it.
 func (s *shape) addFields(t reflect.Type, at []int, tag string) {
 	for i := range t.NumField() {
 		f := t.Field(i)

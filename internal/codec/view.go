@@ -107,9 +107,9 @@ func (v *viewer) text(s string) error {
 	return err
 }
 
-// FromView returns the msgpack bytes of a JSON view of what m points to, the inverse of View:
-// strings become bin, and numbers floats, where m's fields are. It converts only; Unmarshal checks
-// the result.
+// FromView returns the msgpack bytes of a JSON view of the value that m points to, the inverse of
+// View: strings become bin, and numbers floats, where m's fields are. It converts only; Unmarshal
+// checks the result.
 func FromView(m any, doc []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()

@@ -50,7 +50,8 @@ func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
 	}
 }
 
-// TestTextsAreWrittenWhereTheirNamesAre in helps of commands, flags and arguments, and in defaults; what kong fills in stays its own.
+// TestTextsAreWrittenWhereTheirNamesAre in helps of commands, flags and arguments, and in defaults;
+// texts that kong fills in stay its own.
 func TestTextsAreWrittenWhereTheirNamesAre(t *testing.T) {
 	var cli struct {
 		Common
@@ -134,7 +135,7 @@ func TestWrongSettingsAreUsageErrors(t *testing.T) {
 	}
 }
 
-// A secret in an argument is warned of, without being told.
+// A secret in an argument causes a warning that does not contain it.
 func TestSecretsOnTheCommandLine(t *testing.T) {
 	t.Setenv("BTN_REDIS", "redis://worker:s3cret@127.0.0.1") // not in the list of processes
 	for arg, warned := range map[string]bool{

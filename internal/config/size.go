@@ -19,7 +19,7 @@ var units = []struct {
 	{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 1 << 40}, {"B", 1},
 }
 
-// leastBare is from how many bytes on a number needs no unit: whoever writes 1 or 64 means something larger than bytes.
+// leastBare is the number of bytes from which no unit is needed: a bare 1 or 64 is meant in a larger unit than bytes.
 const leastBare = 1 << 10
 
 // UnmarshalText parses a size. Negative, zero, fractional-byte and overflowing sizes are errors, and so is a number below 1024 without a

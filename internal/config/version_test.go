@@ -9,7 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// TestVersionFlag: --version prints a line and exits, whatever else is wrong or missing.
+// TestVersionFlag: --version prints a line and exits, even if everything else is wrong or missing.
 func TestVersionFlag(t *testing.T) {
 	var s struct {
 		settings

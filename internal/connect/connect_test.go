@@ -72,7 +72,7 @@ func round(as connect.NATS, url string) error {
 	return nil
 }
 
-// Every way to say who one is reaches a server that wants it, and a server refuses all others.
+// Every kind of credentials reaches a server that wants it, and a server refuses all others.
 func TestNATS(t *testing.T) {
 	t.Parallel()
 	own := testserver.NewCertificates(t)
@@ -98,11 +98,11 @@ authorization { users: [
 		return n
 	}
 
-	const anyhow = ":" // by words that depend on who is told first: of the handshake, or of the connection's end
+	const anyhow = ":" // the words depend on the first news: of the handshake, or of the connection's end
 	for _, c := range []struct {
 		name, server string
 		as           connect.NATS
-		refused      string // what the error says
+		refused      string // text of the error
 	}{
 		{"nkey", "users", with(func(n *connect.NATS) { n.NKey, n.Inbox = seed, "_IN_A" }), ""},
 		{"password", "users", with(func(n *connect.NATS) { n.User, n.PasswordFile = "bob", password }), ""},
@@ -250,7 +250,7 @@ func TestRedis(t *testing.T) {
 		"unexpected option":  {url + "?no_such=1", "btn:a", full},
 	} {
 		err := set(c.url, c.as, c.key)
-		if want == "unknown certificate" { // what the server says of it depends on who is told first
+		if want == "unknown certificate" { // the server's words depend on the first news
 			want = ""
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -262,7 +262,7 @@ func TestRedis(t *testing.T) {
 	}
 }
 
-// Nodes of a cluster and what sentinels watch are reached as one server is.
+// Nodes of a cluster and masters behind sentinels are reached as one server is.
 func TestRedisOfManyServers(t *testing.T) {
 	t.Parallel()
 	password := file(t, "password", "s3cret")

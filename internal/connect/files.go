@@ -44,7 +44,7 @@ func Secret(file string) (string, error) {
 	return s, nil
 }
 
-// certificates are the files of one side's TLS, and what its flags begin with.
+// certificates are the files of one side's TLS, and the prefix of its flags.
 type certificates struct {
 	ca, cert, key string
 	flags         string
@@ -87,7 +87,7 @@ func (c certificates) pool() (*x509.CertPool, error) {
 func (c certificates) pair() (tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	var path *os.PathError
-	if err != nil && !errors.As(err, &path) { // the library's own words may quote what it read
+	if err != nil && !errors.As(err, &path) { // the library's own words may quote the file's content
 		return pair, fmt.Errorf("%s and %s are no certificate and its key", c.cert, c.key)
 	}
 	return pair, err

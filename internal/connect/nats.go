@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// NATS is how a process presents itself to NATS. At most one of Creds, NKey, User and TokenFile is given; without them the URL says who it
-// is. Its tags are those of the commands' flags.
+// NATS is how a process presents itself to NATS. At most one of Creds, NKey, User and TokenFile is
+// given; without them the URL has the credentials. Its tags are the tags of the commands' flags.
 type NATS struct {
 	Creds        string `name:"nats-creds" placeholder:"FILE" help:"A user's JWT and seed, in one file as nsc writes it."`
 	NKey         string `name:"nats-nkey" placeholder:"FILE" help:"File with a user's nkey seeds, one per line; the first is used."`
@@ -41,8 +41,8 @@ func (n NATS) Job(name string) string {
 	return name
 }
 
-// Options returns what nats.Connect is given. Errors are fault.BadInput, name the flag and its file, and quote nothing of what a file
-// holds.
+// Options returns the options of nats.Connect. Errors are fault.BadInput, name the flag and its
+// file, and quote nothing of a file's content.
 func (n NATS) Options() ([]nats.Option, error) {
 	if err := n.check(); err != nil {
 		return nil, fault.New(fault.BadInput, "connect: %w", err)
@@ -129,7 +129,8 @@ func (n NATS) check() error {
 	return certificates{n.CA, n.Cert, n.Key, "--nats"}.check()
 }
 
-// checkCreds reports whether a file has what nats.UserCredentials reads of it: a JWT and a seed.
+// checkCreds reports whether a file has the parts that nats.UserCredentials reads: a JWT and a
+// seed.
 func checkCreds(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

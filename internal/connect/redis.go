@@ -11,7 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Redis is how a process presents itself to Redis. The zero value presents what the URL says. Its tags are those of the commands' flags.
+// Redis is how a process presents itself to Redis. The zero value presents the credentials of the
+// URL. Its tags are the tags of the commands' flags.
 type Redis struct {
 	User                 string `name:"redis-user" placeholder:"NAME" help:"User of Redis (ACL); the default user without it."`
 	PasswordFile         string `name:"redis-password-file" placeholder:"FILE" help:"File with the password."`
@@ -23,7 +24,7 @@ type Redis struct {
 	Key  string `name:"redis-key" placeholder:"FILE" help:"The key of --redis-cert (PEM)."`
 }
 
-// Tune changes what every connection of a client has: timeouts, retries, protocol.
+// Tune changes the options of every connection of a client: timeouts, retries, protocol.
 type Tune func(*redis.Options)
 
 // Client returns a client of the Redis at a URL, without connecting:
@@ -32,7 +33,7 @@ type Tune func(*redis.Options)
 //	redis://HOST:PORT?master_name=NAME&addr=HOST:PORT…       sentinels, and the name of what they watch
 //	redis://HOST:PORT?addr=HOST:PORT…, …?cluster=true        nodes of a cluster
 //
-// Other parameters are those of redis.ParseURL. Errors are fault.BadInput and quote no secret.
+// Other parameters are as for redis.ParseURL. Errors are fault.BadInput and quote no secret.
 func (r Redis) Client(url string, tune Tune) (redis.UniversalClient, error) {
 	client, err := r.client(url, tune)
 	if err != nil {
@@ -74,7 +75,8 @@ func (r Redis) client(text string, tune Tune) (redis.UniversalClient, error) {
 	return redis.NewUniversalClient(many), nil
 }
 
-// address is what a URL says: one server, sentinels that watch a master, or nodes of a cluster.
+// address is the content of a URL: one server, sentinels that watch a master, or nodes of a
+// cluster.
 type address struct {
 	first   *redis.Options
 	others  []string // HOST:PORT
@@ -154,7 +156,7 @@ func (r Redis) present(o *redis.Options) error {
 	return nil
 }
 
-// universal is what a client of several servers is given of the options of one.
+// universal converts the options of a client of one server to those for several.
 func universal(o *redis.Options) *redis.UniversalOptions {
 	return &redis.UniversalOptions{
 		ClientName:                 o.ClientName,

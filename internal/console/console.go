@@ -1,5 +1,5 @@
-// Package console is what programs for people share: a terminal, inputs from files and standard
-// input, the embedded stack, exit codes.
+// Package console is the common part of programs for people: a terminal, inputs from files and
+// standard input, the embedded stack, exit codes.
 package console
 
 import (

@@ -27,8 +27,8 @@ func gz(t *testing.T, text string) string {
 	return b.String()
 }
 
-// TestDecompressionIsBounded: what decompresses to more than is read is a typed error and takes no
-// memory.
+// TestDecompressionIsBounded: an input that decompresses beyond the bound is a typed error and
+// takes no memory.
 func TestDecompressionIsBounded(t *testing.T) {
 	const most = 1 << 16
 	for _, size := range []int{most, most + 1, 40 * most} {

@@ -1,6 +1,6 @@
 package console
 
-// What commands read: files, standard input, either of them compressed with gzip.
+// Inputs of commands: files, standard input, either of them compressed with gzip.
 
 import (
 	"context"
@@ -19,16 +19,16 @@ import (
 // StandardInput is the name of standard input where a file is asked for.
 const StandardInput = "-"
 
-// mostBytes is how much of an input is read, after decompression.
+// mostBytes is the largest size of an input, after decompression.
 const mostBytes = 1 << 30
 
 // streamed is the limit of streams: none.
 const streamed = math.MaxInt64 - 1
 
-// Opener opens an input by its name. What it returns is decompressed and bounded.
+// Opener opens an input by its name. The reader is decompressed and bounded.
 type Opener func(name string) (io.ReadCloser, error)
 
-// Opener returns how a command opens what it reads. Reading ends with ctx, also from a terminal or a
+// Opener returns the Opener of a command's inputs. Reading ends with ctx, also from a terminal or a
 // pipe that says nothing.
 func (t *Terminal) Opener(ctx context.Context) Opener {
 	return func(name string) (io.ReadCloser, error) {
@@ -50,13 +50,13 @@ func (t *Terminal) Opener(ctx context.Context) Opener {
 	}
 }
 
-// Stream is an input of any length, and how much of it was read, as it is stored.
+// Stream is an input of any length, with the number of stored bytes that were read.
 type Stream struct {
 	input
 	Count atomic.Int64 // bytes
 }
 
-// Stream opens an input as Opener does, without a bound. size is that of a file, as it is stored; 0 where it is not known.
+// Stream opens an input as Opener does, without a bound. size is the stored size of a file; 0 where it is not known.
 func (t *Terminal) Stream(ctx context.Context, name string) (s *Stream, size int64, err error) {
 	raw, closeRaw, err := t.raw(ctx, name)
 	if err != nil {
@@ -81,7 +81,7 @@ func sizeOf(r io.Reader) int64 {
 	return 0
 }
 
-// counted counts what is read.
+// counted counts the bytes read.
 type counted struct {
 	io.Reader
 	n *atomic.Int64
@@ -144,8 +144,9 @@ type input struct {
 
 func (i *input) Close() error { return i.close() }
 
-// plain decompresses gzip, told by its first bytes, and passes on other inputs. More bytes than most are an error with code
-// bad_input. A stream may decompress to any multiple of its size, other inputs to zipped.Times.
+// plain decompresses gzip, recognised by its first bytes, and passes on other inputs. More bytes
+// than most are an error with code bad_input. A stream may decompress to any multiple of its size,
+// other inputs to zipped.Times.
 func plain(r io.Reader, most int64) (io.Reader, error) {
 	times := int64(zipped.Times)
 	if most >= streamed {
@@ -163,10 +164,10 @@ func plain(r io.Reader, most int64) (io.Reader, error) {
 type bounded struct {
 	io.Reader
 	left int64
-	more string // what is said if there are more
+	more string // the error if there are more
 }
 
-// Read reads at most one byte more than what is left, to tell the end from too much.
+// Read reads at most one byte more than is left, to distinguish the end from too much.
 func (b *bounded) Read(p []byte) (int, error) {
 	if int64(len(p)) > b.left+1 {
 		p = p[:b.left+1]

@@ -17,7 +17,7 @@ func LoadModel(open Opener, name string) (*factorgraph.Model, error) {
 	return LoadModelAs(open, name, "")
 }
 
-// LoadModelAs reads a model in a format; an empty one is told.
+// LoadModelAs reads a model in a format; for an empty one it is recognised.
 func LoadModelAs(open Opener, name string, as formats.Format) (*factorgraph.Model, error) {
 	f, err := open(name)
 	if err != nil {

@@ -25,7 +25,7 @@ const Drain = 50 * time.Millisecond
 type Stack struct {
 	*embedded.Stack
 	Client *client.Client
-	Failed chan error // what ended the workers
+	Failed chan error // the error that ended the workers
 
 	logger *slog.Logger
 }
@@ -34,7 +34,7 @@ type Stack struct {
 const probePatience = time.Second
 
 // CheckRedis says if the Redis at url does not answer. It fails nothing: decompositions are learned
-// anew.
+// again.
 func (t *Terminal) CheckRedis(ctx context.Context, url string) {
 	if url == "" || url == noCache {
 		return
@@ -91,22 +91,22 @@ func StartStack(
 // Close ends all of it, and waits.
 func (s *Stack) Close() { s.closed(s.Stack.Close()) }
 
-// Leave is Close for a process that is about to end: what ends too slowly is left behind.
+// Leave is Close for a process that is about to end: parts that end too slowly are left behind.
 func (s *Stack) Leave(d time.Duration) { s.closed(s.CloseWithin(d)) }
 
-// closed logs what could not be closed.
+// closed logs parts that could not be closed.
 func (s *Stack) closed(err error) {
 	if err != nil {
 		s.logger.Warn("the embedded stack did not close cleanly", "error", err)
 	}
 }
 
-// leastProcs is from how many processors on the garbage collector has one of its own.
+// leastProcs is the number of processors from which the garbage collector has one of its own.
 const leastProcs = 4
 
 // widen gives a process with two or three processors as many as the collector needs to leave the
-// others alone: what runs in turns then the operating system decides. The whole stack in one process
-// is where that matters: on two cores the slowest hundredth of small jobs takes half the time
+// others alone: the operating system then decides about turns. The whole stack in one process is
+// where that matters: on two cores the slowest hundredth of small jobs takes half the time
 // (docs/benchmarks/service.md). GOMAXPROCS in the environment wins.
 func widen() {
 	if n := runtime.GOMAXPROCS(0); os.Getenv("GOMAXPROCS") == "" && n > 1 && n < leastProcs {

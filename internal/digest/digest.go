@@ -54,7 +54,7 @@ func (b *Builder) Float(f float64) {
 	b.Word(math.Float64bits(f))
 }
 
-// Floats takes a list of numbers: how many, then each as Float.
+// Floats takes a list of numbers: its length, then each as Float.
 func (b *Builder) Floats(list []float64) {
 	b.Int(len(list))
 	for _, f := range list {
@@ -62,7 +62,7 @@ func (b *Builder) Floats(list []float64) {
 	}
 }
 
-// Bits takes numbers without how many, each with all its bits: −0 is not 0.
+// Bits takes numbers without their count, each with all its bits: −0 is not 0.
 func (b *Builder) Bits(list []float64) {
 	for _, f := range list {
 		b.Word(math.Float64bits(f))
@@ -84,7 +84,7 @@ func (b *Builder) Raw(list []byte) {
 // Text takes a string as Bytes takes its bytes.
 func (b *Builder) Text(s string) { b.Bytes([]byte(s)) }
 
-// Sum returns the digest of what was taken.
+// Sum returns the digest of everything taken.
 func (b *Builder) Sum() (out [Size]byte) {
 	b.flush()
 	b.h.Sum(out[:0])

@@ -16,7 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// weights are those of all assignments of a model under evidence, the last variable fastest.
+// weights returns the weights of all assignments of a model under evidence, the last variable
+// fastest.
 func weights(m *factorgraph.Model, ev factorgraph.Evidence) (list []*big.Float, at func(x []int) int) {
 	e := expressionOf(m, ev)
 	at = func(x []int) int {

@@ -1,6 +1,6 @@
 package enginetest
 
-// A context that ends at a look, so that tests of what is cut short need no clock.
+// A context that ends at a look, so that tests of interrupted work need no clock.
 
 import (
 	"context"

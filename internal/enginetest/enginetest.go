@@ -1,4 +1,4 @@
-// Package enginetest holds what every engine must do: one suite, run by the tests of each.
+// Package enginetest holds the duties of every engine: one suite, run by the tests of each.
 package enginetest
 
 import (
@@ -12,13 +12,14 @@ import (
 	"math/rand/v2"
 )
 
-// Engine is an engine as the suite sees it. Contract answers a problem, by whatever plan it makes of Problem.Seed.
+// Engine is an engine as the suite sees it. Contract answers a problem, by any plan that it makes
+// from Problem.Seed.
 type Engine struct {
 	Contract func(ctx context.Context, p *Problem, w Want) (Value, error)
 	// Assign finds the most probable assignment of a problem's variables and ln of its weight, and draws some; nil: it finds none.
 	Assign func(ctx context.Context, p *Problem, samples int, w Want) (Assigned, error)
-	// Differentiate returns the derivatives of Z by all numbers of all factors, those of a factor in the sequence of its numbers; nil: it
-	// has none.
+	// Differentiate returns the derivatives of Z by all numbers of all factors, in the sequence of
+	// each factor's numbers; nil: it has none.
 	Differentiate func(ctx context.Context, p *Problem, w Want) ([]scaled.Number, error)
 	// Draw returns a random model that the engine is for; nil: any.
 	Draw func(rng *rand.Rand, signs, zeros bool) *factorgraph.Model
@@ -34,7 +35,7 @@ type Property string
 
 // The properties, in the sequence in which Exercise looks at them.
 const (
-	Enumeration Property = "enumeration" // Z is that of enumeration
+	Enumeration Property = "enumeration" // Z equals enumeration
 	Marginals   Property = "marginals"   // so are the probabilities of the values of all variables
 	Joint       Property = "joint"       // and of the values of several variables together
 	Signs       Property = "signs"       // entries below 0, too
@@ -47,12 +48,12 @@ const (
 	OverBudget  Property = "over budget" // more memory than allowed is refused before it is allocated
 	ZeroZ       Property = "zero"        // Z = 0 is an answer, and has no probabilities
 	Range       Property = "range"       // entries and totals beyond float64
-	Assignments Property = "assignments" // the most probable assignment is that of enumeration, and draws are of the model
+	Assignments Property = "assignments" // the most probable assignment equals enumeration, and draws are of the model
 	Derivatives Property = "derivatives" // by numbers of tables, zeros too, they are the differences of enumerations
 	Cancelled   Property = "cancelled"   // a context that ends is an error, and no wrong answer
 )
 
-// Want is what is asked of an engine.
+// Want is a request to an engine.
 type Want struct {
 	Marginals bool
 	Joint     []int // variables; nil: none
@@ -67,10 +68,10 @@ type Value struct {
 	Z         scaled.Number
 	Marginals [][]float64 // by variable: the probabilities of its values; nil where Z is 0
 	Joint     []float64   // of the values of Want.Joint, the last variable fastest; nil where Z is 0
-	Slices    int64       // how many there are
+	Slices    int64       // their number
 }
 
-// Assigned is what an engine found.
+// Assigned is an engine's assignments.
 type Assigned struct {
 	Best  []int // a value per variable; nil where Z is 0
 	Ln    float64

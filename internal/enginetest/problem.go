@@ -47,7 +47,8 @@ func New(t testing.TB, m *factorgraph.Model, ev factorgraph.Evidence, o reparam.
 	return p
 }
 
-// ByVariable returns the probabilities of the variables' values for those of the indices of the expression; nil for nil.
+// ByVariable returns the probabilities of the variables' values from the probabilities of the
+// indices of the expression; nil for nil.
 func (p *Problem) ByVariable(rows [][]float64) [][]float64 {
 	if rows == nil {
 		return nil
@@ -97,7 +98,7 @@ func (e Engine) draw(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 	return generate.Small(rng, o)
 }
 
-// options draws what a network is made with.
+// options draws the options of a network.
 func options(rng *rand.Rand) reparam.Options {
 	return reparam.Options{
 		Maps:  []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal}[rng.IntN(2)],

@@ -27,7 +27,8 @@ import (
 const (
 	rounds      = 120
 	shortRounds = 25
-	// leastSliced is how many problems must have been cut for slices to have been tested, in the fewest rounds.
+	// leastSliced is the minimum number of sliced problems, in the fewest rounds, for slices to count
+	// as tested.
 	leastSliced = 3
 	// settled is the share of its terms that Z must keep for probabilities to be compared: they are parts of Z over Z.
 	settled = 1e-3
@@ -46,7 +47,7 @@ func (e Engine) some(t *testing.T, share int, seed uint64, check func(rng *rand.
 	least := n / 4
 	if testing.Short() {
 		n = shortRounds / share
-		least = max(1, n/8) // few rounds are further from what is drawn on average
+		least = max(1, n/8) // few rounds deviate more from the average draw
 	}
 	for round := range n {
 		what := fmt.Sprintf("seed %d, round %d", seed, round)
@@ -175,7 +176,7 @@ func Random(rng *rand.Rand, signs, zeros bool) *sumproduct.Expression {
 	return e
 }
 
-// expressions hands the expression of a model over as it was drawn: what lowering would have tidied up is still there.
+// expressions hands the expression of a model over as it was drawn: with the parts that lowering would have tidied up.
 func expressions(t *testing.T, e Engine) {
 	e.each(t, 6, func(rng *rand.Rand, what string) error {
 		drawn := Random(rng, e.has(Signs) && rng.IntN(3) == 0, e.has(Zeros) && rng.IntN(3) == 0)
@@ -448,7 +449,7 @@ func wideRange(t *testing.T, e Engine) {
 			drawn := Random(rng, false, false)
 			for n := range drawn.Tables {
 				table := &drawn.Tables[n]
-				for k, x := range table.Data { // three digits, of which none is lost among the subnormal numbers
+				for k, x := range table.Data { // three digits, none lost among the subnormal numbers
 					x = math.Round(x*16) + 1
 					table.Data[k] = math.Ldexp(x, powers[n%len(powers)])
 				}

@@ -1,11 +1,11 @@
-// Package fair shares the processors of a process among the work on several messages: what is short
-// runs at once, what has become long runs in turns, tenant by tenant.
+// Package fair shares the processors of a process among the work on several messages: short work
+// runs at once, and work that has become long runs in turns, tenant by tenant.
 //
-// Nobody is told beforehand what is long. Work begins as short; where it looks at its context after
-// a while, and others are there, it gives way: while short work is there one processor is left to
-// that, and long work of a tenant that has had more waits for that of one that has had less. Who has
-// not looked for a while waits for something itself, perhaps for who has given way, and has no
-// processor. Values never depend on it: computing pauses, and goes on.
+// The length of work is not known beforehand. Work begins as short; where it looks at its context
+// after a while, and others are there, it gives way: while short work is there one processor is
+// left to that, and long work of a tenant that has had more waits for long work of one that has had
+// less. Work that has not looked for a while waits for something itself, perhaps for work that has
+// given way, and has no processor. Values never depend on it: computing pauses, and goes on.
 package fair
 
 import (
@@ -25,20 +25,20 @@ const (
 	// slice is for how long work goes on before others have their turn.
 	slice = 10 * time.Millisecond
 
-	// awayAfter is after what time without a look work counts as having no processor.
+	// awayAfter is the time without a look after which work counts as having no processor.
 	awayAfter = 2 * slice
 
-	// longest is the most that work waits for its turn: it may hold what others need.
+	// longest is the most that work waits for its turn: it may hold resources that others need.
 	longest = time.Second
 )
 
-// Processors are those of one process. A nil one shares nothing: all work runs at once.
+// Processors are the processors of one process. A nil one shares nothing: all work runs at once.
 type Processors struct {
 	count int // of processors
 	now   func() time.Time
 
-	// pressing says that anybody is there who might want somebody to give way: short work in progress
-	// or long work that waits.
+	// pressing reports whether some work might want other work to give way: short work in progress or
+	// long work that waits.
 	pressing atomic.Bool
 
 	mu      sync.Mutex
@@ -51,10 +51,10 @@ type Processors struct {
 // tenant is somebody with long work.
 type tenant struct {
 	works int           // long ones
-	had   time.Duration // of processors, beginning with what the one had that had least
+	had   time.Duration // of processors; a new tenant begins with the least of the others
 }
 
-// work is what is done for one message. Several goroutines may do it.
+// work is the work on one message. Several goroutines may do it.
 type work struct {
 	of    *Processors
 	name  string // of the tenant
@@ -94,8 +94,8 @@ func (p *Processors) Enter(ctx context.Context, tenant string) (_ context.Contex
 	return pace.Giving(ctx, w.give), w.end
 }
 
-// press says whether anybody may want others to give way. The caller holds the lock, as those of all
-// methods that follow but give, wait and end.
+// press notes whether some work may want other work to give way. The caller holds the lock, as for
+// all methods that follow but give, wait and end.
 func (p *Processors) press(at time.Time) {
 	pressing := len(p.waiting) > 0
 	for w := range p.works {
@@ -107,7 +107,8 @@ func (p *Processors) press(at time.Time) {
 	p.pressing.Store(pressing)
 }
 
-// shares returns how much long work has a processor, and how much may: one is left to short work.
+// shares returns the amount of long work that has a processor, and the amount that may: one is left
+// to short work.
 func (p *Processors) shares(at time.Time) (running, room int) {
 	room = p.count
 	for w := range p.works {
@@ -173,7 +174,7 @@ func (w *work) wait(paused <-chan struct{}) {
 			return
 		case <-w.done:
 			done = true
-		case <-look.C: // who has the processors may wait for something
+		case <-look.C: // the holders of the processors may wait for something
 		}
 		p.mu.Lock()
 		at := p.now()
@@ -201,7 +202,7 @@ func (p *Processors) lengthen(w *work, at time.Time) {
 	p.press(at)
 }
 
-// least is what the tenant with long work had that had least.
+// least is the smallest time that a tenant with long work has had.
 func (p *Processors) least() time.Duration {
 	least, any := time.Duration(0), false
 	for _, t := range p.tenants {
@@ -257,7 +258,7 @@ func (p *Processors) begin(at time.Time) {
 	}
 }
 
-// end is the end of work, in whatever state it is.
+// end is the end of work, in any state.
 func (w *work) end() {
 	p := w.of
 	p.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/pace"
 )
 
-// clock is one that goes on by what is computed.
+// clock is a clock that the computation advances.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -29,7 +29,7 @@ func with(count int, c *clock) *Processors {
 	return p
 }
 
-// running is how much long work has a processor, and short how much short work there is.
+// running is the amount of long work that has a processor, and short the amount of short work.
 func (p *Processors) running() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,7 +132,7 @@ func TestOneIsLeftToShortWork(t *testing.T) {
 		t.Errorf("%d run after it", p.running())
 	}
 
-	// who waits for a turn and is not wanted any more returns at once
+	// unwanted work that waits for a turn returns at once
 	_, endShort = p.Enter(t.Context(), "c")
 	gone = make(chan struct{})
 	go func() {
@@ -160,7 +160,7 @@ func TestWhoWaitsHoldsNoProcessor(t *testing.T) {
 		t.Fatalf("%d of two run", p.running())
 	}
 
-	// Two more begin, and wait like the other one for what the first one makes.
+	// Two more begin, and wait like the other one for the result of the first.
 	for range 2 {
 		_, end := p.Enter(t.Context(), "c")
 		defer end()
@@ -194,7 +194,7 @@ func TestWhoWaitsHoldsNoProcessor(t *testing.T) {
 		t.Errorf("%d run later", p.running())
 	}
 	endLong()
-	if other.Err() != nil || p.running() != 1 { // it has what it waited for
+	if other.Err() != nil || p.running() != 1 { // its wait is over
 		t.Errorf("%d run in the end", p.running())
 	}
 	endOther()

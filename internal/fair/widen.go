@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// more is how many goroutines may compute without looking at their context, beside short work on
-// every processor, before short work waits for the runtime's own turns of 10 ms.
+// more is the number of goroutines that may compute without looking at their context, beside short
+// work on every processor, before short work waits for the runtime's own turns of 10 ms.
 const more = 4
 
 // count is the number of processors that the runtime found, once Widen has raised it; else 0.

@@ -22,7 +22,7 @@ const (
 	numbersOfJob = 60_000 // derivatives that a job's parts send each other
 	mostCases    = 200    // of a job
 	atOnce       = 8      // jobs under way
-	// rounding is how far rounding alone may lower a likelihood, relative to it
+	// the largest relative fall of a likelihood by rounding alone
 	rounding = 1e-9
 )
 
@@ -39,7 +39,7 @@ type distinct struct {
 	row      int64 // the first
 }
 
-// Distinct is how many different cases there are.
+// Distinct is the number of different cases.
 func (d *Data) Distinct() int { return len(d.distinct) }
 
 // Read reads all cases. Its error names the row that is wrong.
@@ -76,7 +76,7 @@ func Read(in *cases.Reader) (*Data, error) {
 	return d, nil
 }
 
-// Options say how far EM goes. The zero value of Pseudocount is maximum likelihood.
+// Options say when EM ends. The zero value of Pseudocount is maximum likelihood.
 type Options struct {
 	Iterations  int     // M steps at most
 	Tolerance   float64 // it has converged when an iteration gains less than this share of the likelihood
@@ -86,7 +86,7 @@ type Options struct {
 	Tell        func(error) // hears that nobody serves a job
 }
 
-// Step is how far EM is.
+// Step is the progress of EM.
 type Step struct {
 	Iteration int
 	Ln        float64 // likelihood of all cases, nats
@@ -102,11 +102,13 @@ type Report struct {
 	Fixed     int // factors in other forms, which stay as they are
 }
 
-// Run fits the tables of m. request has the settings, the tenant and the beginning of the jobs' ids. The likelihood never falls: a
-// step that lowers what is maximised by more than rounding is an error (fault.Internal). Entries of 0 stay 0, and rows that no case
-// reaches stay as they are. The same data and options give the same bits, whatever the number of workers.
+// Run fits the tables of m. request has the settings, the tenant and the beginning of the jobs'
+// ids. The likelihood never falls: a step that lowers the objective by more than rounding is an
+// error (fault.Internal). Entries of 0 stay 0, and rows that no case reaches stay as they are. The
+// same data and options give the same bits, for any number of workers.
 //
-// Errors: bad_input for a model that is no Bayesian network and for a case of probability 0, with its row; those of jobs.
+// Errors: bad_input for a model that is no Bayesian network and for a case of probability 0, with
+// its row; errors of jobs.
 func Run(
 	ctx context.Context, p cases.Pipeline, request wire.Request, m *factorgraph.Model, d *Data, o Options,
 ) (*factorgraph.Model, Report, error) {

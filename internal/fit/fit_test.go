@@ -220,8 +220,9 @@ func TestStepEqualsEnumeration(t *testing.T) {
 	}
 }
 
-// TestRecoversPlantedTables: from drawn rows, with a fifth of the cells missing, to within five standard deviations of what the
-// sample can tell; the likelihood never falls, and ends above that of the planted tables.
+// TestRecoversPlantedTables: from drawn rows, with a fifth of the cells missing, to within five
+// standard deviations of the sampling error; the likelihood never falls, and ends above the
+// likelihood of the planted tables.
 func TestRecoversPlantedTables(t *testing.T) {
 	m := asia(t)
 	whole, text := sample(m, 4000, 0.2, 2)

@@ -20,11 +20,11 @@ type cpt struct {
 	stride int       // entries between two of its values
 }
 
-// rowSlack is how far a row of a file may miss 1: the M step makes it 1.
+// rowSlack is the largest deviation from 1 of a row's sum in a file: the M step makes it 1.
 const rowSlack = 1e-5
 
-// tables finds, in a copy of a model, the variable that every table is of. Factors in other forms than tables stay as they are:
-// their variables are those that are left. It returns how many there are.
+// tables finds, in a copy of a model, the variable that every table is of. Factors in other forms
+// than tables stay as they are: their variables are those that are left. It returns their number.
 func tables(m *factorgraph.Model) (of *factorgraph.Model, cpts []cpt, fixed int, err error) {
 	copied := *m
 	copied.Factors = slices.Clone(m.Factors)
@@ -87,7 +87,7 @@ func assign(m *factorgraph.Model, candidates [][]int, owner, mode []int, f int, 
 	return false
 }
 
-// stride is how many entries are between two values of a mode.
+// stride is the number of entries between two values of a mode.
 func stride(shape []int, mode int) int {
 	s := 1
 	for _, d := range shape[mode+1:] {

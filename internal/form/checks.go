@@ -1,4 +1,4 @@
-// Package form has what several messages are made of: how tensors lie in them, and the checks of ids, times, settings and errors.
+// Package form has the common parts of messages: the layout of tensors, and the checks of ids, times, settings and errors.
 package form
 
 import (
@@ -42,7 +42,8 @@ func IsDigest(s string) bool {
 	return len(s) == digestLen
 }
 
-// Owner returns the tenant who owns a job: what its id has before a dot. Ids without a dot have no owner.
+// Owner returns the tenant that owns a job: the part of its id before a dot. Ids without a dot have
+// no owner.
 func Owner(job string) string {
 	owner, _, _ := strings.Cut(job, ".")
 	if len(owner) == len(job) {

@@ -7,7 +7,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/countspace"
 )
 
-// maxLevels is what a byte per value can tell apart.
+// maxLevels is the number of values that a byte distinguishes.
 const maxLevels = 256
 
 // NewLevels writes every distinct table once; thousands of legs usually share two or three.

@@ -85,7 +85,7 @@ type Tensors struct {
 	cp    arena.Slab[tensor.CP]
 }
 
-// Check checks what Decode does.
+// Check makes the checks of Decode.
 func (w *Tensor) Check() error {
 	if w.Kind == KindDense {
 		return w.checkDense()

@@ -94,7 +94,7 @@ func (d *Drawer) known(dims []int) tensor.Tensor {
 	return t
 }
 
-// must panics where a constructor of the product refuses what its documentation allows.
+// must panics where a constructor of the product refuses arguments that its documentation allows.
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -119,7 +119,7 @@ func (d *Drawer) difference(dims []int) tensor.Tensor {
 	return t
 }
 
-// levels draws what is counted, and says how many count vectors there are.
+// levels draws the counted levels, and returns the number of count vectors.
 func (d *Drawer) levels(dims []int) (countspace.Levels, int) {
 	l := countspace.Levels{D: 2, Of: make([][]uint8, len(dims))}
 	style := d.Rand.IntN(3)
@@ -230,7 +230,7 @@ func (d *Drawer) part(of tensor.SymmetryRankOne) tensor.SymmetryRankOne {
 	return p
 }
 
-// structured adds what people build: parities, clauses, one count over everything, a chain of
+// structured adds typical structures: parities, clauses, one count over everything, a chain of
 // equalities, a noisy-or network.
 func (d *Drawer) structured(m *factorgraph.Model) {
 	n := len(m.Domains)

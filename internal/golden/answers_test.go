@@ -1,6 +1,7 @@
 package golden
 
-// Answers: what infer.Run makes of a request, and the decompositions that it would have stored.
+// Answers: the results of infer.Run for a request, and the decompositions that it would have
+// stored.
 
 import (
 	"context"
@@ -57,7 +58,7 @@ func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries [
 	}
 }
 
-// askAgain asks what has been asked under another setting that must change nothing.
+// askAgain repeats a request under another setting that must change nothing.
 func (a *answers) askAgain(
 	t *testing.T, name string, m *factorgraph.Model, queries []query.Query, s btn.Settings,
 ) {
@@ -71,7 +72,7 @@ func (a *answers) askAgain(
 	}
 }
 
-// recorder is a memo that keeps what it is given in sequence, and forgets nothing within a request.
+// recorder is a memo that keeps its plans in sequence, and forgets nothing within a request.
 type recorder struct {
 	mu    sync.Mutex
 	known map[string]*btn.Plan
@@ -101,8 +102,8 @@ func (r *recorder) Do(
 	return d, false, nil
 }
 
-// fieldsOfResult are ln Z and the ratio in full, digests of what is long, of the other numbers
-// (rest) and of what is said for people. told is what the last two are made of.
+// fieldsOfResult are ln Z and the ratio in full, digests of long lists, of the other numbers (rest)
+// and of the texts for people. told is the text behind the last two.
 func fieldsOfResult(t *testing.T, r *btn.Result) (fields []string, told string) {
 	t.Helper()
 	if r.Status != btn.StatusOK {
@@ -135,7 +136,7 @@ func fieldsOfResult(t *testing.T, r *btn.Result) (fields []string, told string) 
 	return append(fields, "rest="+digest(numbers), "said="+digest(words)), told
 }
 
-// short leaves out what is null, empty or 0.
+// short leaves out fields that are null, empty or 0.
 func short(text []byte) string {
 	var fields map[string]any
 	if err := json.Unmarshal(text, &fields); err != nil {

@@ -1,6 +1,6 @@
 package golden
 
-// Decompositions in canonical text: what contraction depends on, apart from how it is encoded.
+// Decompositions in canonical text: the inputs of contraction, apart from how it is encoded.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// names are what the text calls classes, and has always called them.
+// names are the names of classes in the text, which never change.
 var names = map[btn.Class]string{
 	btn.ClassProduct: "parts", btn.ClassElimination: "base", btn.ClassSlices: "base", btn.ClassGroups: "base",
 	btn.ClassRegions: "region",
@@ -106,7 +106,7 @@ func (w *writer) plan(p *btn.Plan) {
 	}
 }
 
-// head is what parts of an estimate have in common, and its quality.
+// head is the common beginning of parts of an estimate, and its quality.
 func (w *writer) head(method btn.Method, q *btn.Quality, estimates []btn.Estimate) {
 	w.line("%s exact %t ρ %s explained %s |B| %s |error| %s condition %s", method, q.Exact,
 		bits(q.Residual), bits(q.LnExplained), bits(q.LnNormB), bits(q.LnNormError), bits(q.ConditionGram))

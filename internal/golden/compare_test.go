@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOneBitIsCaught: every field of every golden, one bit off, is reported with both values and by
-// how much they differ.
+// TestOneBitIsCaught: every field of every golden, one bit off, is reported with both values and
+// their difference.
 func TestOneBitIsCaught(t *testing.T) {
 	up := func(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
 	row := []float64{0.25, 0.75}

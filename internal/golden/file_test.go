@@ -2,8 +2,8 @@
 // of them as they are.
 //
 // Files under testdata have one line per case, sorted, in a folder per numeric kind; on other kinds
-// the tests skip. After a change that is meant, -update writes them anew. BTN_GOLDENS=1 (make
-// goldens) takes all reference models, else a few are taken.
+// the tests skip. After an intended change, -update rewrites them. BTN_GOLDENS=1 (make goldens)
+// takes all reference models, else a few are taken.
 package golden
 
 import (
@@ -39,7 +39,7 @@ func kind() string {
 type goldens struct {
 	mu    sync.Mutex
 	cases map[string]string
-	told  map[string]string // of those that were computed: what digests are made of, for people
+	told  map[string]string // of the computed ones: the text behind digests, for people
 }
 
 func newGoldens() *goldens { return &goldens{cases: map[string]string{}, told: map[string]string{}} }
@@ -82,7 +82,7 @@ func (g *goldens) of(known *goldens) *goldens {
 	return out
 }
 
-// tell keeps what a failing test prints beside a digest.
+// tell keeps the text that a failing test prints beside a digest.
 func (g *goldens) tell(name, text string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -138,7 +138,7 @@ func read(t *testing.T, name string) *goldens {
 	return g
 }
 
-// hold compares what was computed with the goldens of that name, or writes it. taken says which of
+// hold compares the computed cases with the goldens of that name, or writes it. taken says which of
 // them were to be computed; nil: all.
 func (g *goldens) hold(t *testing.T, name, advice string, taken func(name string) bool) {
 	t.Helper()
@@ -172,7 +172,7 @@ func (g *goldens) hold(t *testing.T, name, advice string, taken func(name string
 	}
 }
 
-// mostShown bounds the cases that a failing test prints, mostTold what is told of each.
+// mostShown bounds the cases that a failing test prints, mostTold the length of the text on each.
 const (
 	mostShown = 25
 	mostTold  = 600
@@ -198,7 +198,7 @@ func report(t *testing.T, found []difference, cases int, advice string) {
 	t.Errorf("%d of %d cases differ, ln Z by %.3g nats at most. %s", len(found), cases, worst, advice)
 }
 
-// difference is a case that is not what it was.
+// difference is a case that has changed.
 type difference struct {
 	text string
 	nats float64 // |Δ ln Z|; +Inf where one of both is no number
@@ -226,7 +226,7 @@ func differences(want, got *goldens) (found []difference) {
 	return found
 }
 
-// compare says field by field what became of a case.
+// compare describes the change of a case field by field.
 func compare(name, was, is string) difference {
 	d := difference{text: name + " changed:"}
 	a, b := fieldsOf(was), fieldsOf(is)
@@ -277,7 +277,7 @@ func fieldsOf(text string) map[string]string {
 // bits writes a number so that every bit can be read back.
 func bits(x float64) string { return fmt.Sprintf("%016x", math.Float64bits(x)) }
 
-// number reads what bits wrote, or the sum in what many wrote.
+// number reads the output of bits, or the sum in the output of many.
 func number(text string) (float64, bool) {
 	if _, sum, ok := strings.Cut(text, ":"); ok {
 		text = sum
@@ -307,7 +307,7 @@ func digest(b []byte) string {
 }
 
 // many writes a list of numbers as the digest of all their bits and a sum with weights in [½, 3/2),
-// which says how far apart two lists are.
+// which measures the distance between two lists.
 func many(rows ...[]float64) string {
 	var b []byte
 	sum, k := 0.0, 0

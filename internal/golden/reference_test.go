@@ -24,7 +24,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// referenceSettings are what every reference model is asked with.
+// referenceSettings are the settings of the requests on every reference model.
 var referenceSettings = map[string]btn.Settings{
 	"auto":           {Method: btn.MethodAuto, Budget: 1e9},
 	"auto-variables": {Method: btn.MethodAuto, Budget: 1e8, Cores: btn.CoresAreVariables},
@@ -80,8 +80,8 @@ func plain(t *testing.T, path string) []byte {
 	return text
 }
 
-// leftOut are what takes more than some four seconds of a processor: plans of truncated legs above
-// all, whose search is counted, too, but in moves that Budget does not bound.
+// leftOut are the cases that take more than some four seconds of a processor: plans of truncated
+// legs above all, whose search is counted, too, but in moves that Budget does not bound.
 var leftOut = map[string][]string{
 	"truncated": {"ising/grid100x14_attractive_0.5_s0.uai", "ising/grid100x14_attractive_1.0_s0.uai",
 		"ising/grid100x14_mixed_0.5_s0.uai",

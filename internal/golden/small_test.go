@@ -34,7 +34,7 @@ func must[T any](x T, err error) T {
 }
 
 // smallModels are the same in every run: seeds are fixed. Their digests are goldens too, so that a
-// generator that draws something else is told from an answer that changed.
+// changed generator is distinguished from a changed answer.
 func smallModels() map[string]*factorgraph.Model {
 	random := func(seed uint64, o generate.SmallOptions) *factorgraph.Model {
 		return generate.Small(rand.New(rand.NewPCG(seed, 11)), o)

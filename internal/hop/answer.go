@@ -163,7 +163,7 @@ func (l *Loop) first(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
 	}
 }
 
-// sameResults compares what was computed, not how long it took nor whether it was remembered.
+// sameResults compares the computed results, without durations and cache hits.
 func sameResults(a, b []btn.Result) bool {
 	if len(a) != len(b) {
 		return false
@@ -293,14 +293,14 @@ func (l *Loop) askToEnd(ctx context.Context, lane int, m *message.End) error {
 	return err
 }
 
-// Info returns an error as it is told to clients, without credentials.
+// Info returns an error in the form for clients, without credentials.
 func (l *Loop) Info(err error) btn.ErrorInfo {
 	return btn.ErrorInfo{Code: CodeOf(err), Message: redact.Text(err.Error()), Stage: l.Stage}
 }
 
-// digestOf returns the digest of the request of a message that does not carry it: that of the
-// stored model if there is one, else that of the message's bytes. It returns an error if the model
-// may be there and could not be fetched: with another digest the answer would be another request's.
+// digestOf returns the digest of the request of a message that does not carry it: the stored
+// model's if there is one, else the message's own. It returns an error if the model may be there
+// and could not be fetched: with another digest the answer would be another request's.
 func (l *Loop) digestOf(ctx context.Context, d *Message) (string, error) {
 	s, err := l.Submitted(ctx, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
 	if errors.Is(err, bus.ErrNotFound) {

@@ -14,7 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// A job's digest is its model's, or that of the message if it has none; a model that cannot be fetched
+// A job's digest is its model's, or the message's if it has none; a model that cannot be fetched
 // now may be there, and gives no digest.
 func TestDigestOfAJob(t *testing.T) {
 	stack, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})

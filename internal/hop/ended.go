@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Ended is what is told of a job whose answer this process stored.
+// Ended describes a job whose answer this process stored.
 type Ended struct {
 	Tenant  string
 	Method  string        // by which it was answered, see methodOf
@@ -28,7 +28,7 @@ const (
 	OutcomePartly = "partly" // some queries have an error of their own
 )
 
-// Methods of jobs, beside those of results.
+// Methods of jobs, beside the methods of results.
 const (
 	MethodMixed = "mixed" // the queries were answered by several
 	MethodNone  = "none"  // none was answered

@@ -91,8 +91,7 @@ func (l *Loop) WithRoom(ctx context.Context, store func() error) error {
 // impatient is the key of contexts under which nothing waits for room.
 type impatient struct{}
 
-// WithoutWaiting is for the sweeper, which must not wait: what it finds out about other jobs makes
-// room.
+// WithoutWaiting is for the sweeper, which must not wait: its findings about other jobs make room.
 func WithoutWaiting(ctx context.Context) context.Context {
 	return context.WithValue(ctx, impatient{}, true)
 }

@@ -42,8 +42,8 @@ func (e *HungError) Unwrap() error { return &fault.Error{Code: fault.Internal, E
 // lostGoroutines counts the handlers that were given up and have not returned since.
 var lostGoroutines atomic.Int64
 
-// LostGoroutines returns how many handlers of this process were given up and have not returned
-// since. Each keeps its memory, and perhaps a core.
+// LostGoroutines returns the number of handlers of this process that were given up and have not
+// returned since. Each keeps its memory, and perhaps a core.
 func LostGoroutines() int64 { return lostGoroutines.Load() }
 
 // guard watches one handler. Exactly one of two things happens: the handler returns, or it is given

@@ -2,9 +2,9 @@
 // outcome of a message when its handler returns or fails, the terminal answers of jobs, dead
 // letters, and outputs that are stored once. It knows no stage: a stage is a Handler.
 //
-// The promises, whatever process dies when: every stored job gets exactly one answer; the answer
-// has the same bits however many workers there were; nothing that a message says brings a worker
-// down.
+// The promises, if any process dies at any time: every stored job gets exactly one answer; the
+// answer has the same bits however many workers there were; nothing that a message says brings a
+// worker down.
 //
 // They follow from three rules. A stage publishes its output and waits for the stream's
 // acknowledgement before it acknowledges its input, so work may be repeated and is never lost. An
@@ -29,7 +29,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Loop is what the handlers of one stage in one process have in common.
+// Loop is the common part of the handlers of one stage in one process.
 type Loop struct {
 	Options
 	Stage   string // in errors, logs, timings, progress and dead letters
@@ -40,13 +40,13 @@ type Loop struct {
 	Soft    context.Context             // ends when the worker is to stop: nothing new is begun
 	Mend    func(context.Context) error // makes missing streams and consumers again
 
-	// Results returns those of a job that fails with err in a stage, one per query.
+	// Results returns the results of a job that fails with err in a stage, one per query.
 	Results func(job string, queries int, err error, stage string) []btn.Result
 
 	// Answers: this stage writes the answers of jobs; the others ask it to.
 	Answers bool
 
-	// FromClients: messages come from clients, who wait for an answer even under an invalid id.
+	// FromClients: messages come from clients, which wait for an answer even under an invalid id.
 	FromClients bool
 
 	// Rebuilds counts the jobs that were started again for something that was lost.
@@ -55,7 +55,7 @@ type Loop struct {
 	// Tracer makes the spans; nil: nobody records any.
 	Tracer trace.Tracer
 
-	// Meter measures what messages of the intakes that are Metered cost this process.
+	// Meter measures the cost to this process of the messages of Metered intakes.
 	Meter Meter
 }
 
@@ -64,11 +64,11 @@ type Options struct {
 	MaxDeliveries int           // deliveries of a message until its job fails
 	Ceiling       time.Duration // the longest time for one message
 	Overdue       time.Duration // the time that a handler has to return after its context ended
-	// interval at which the server is told of a message being processed, and asked for the job's
+	// interval at which the server is notified that a message is in work, and asked for the job's
 	// answer
 	Heartbeat time.Duration
 	Hung      func(*HungError) // is called when a handler was given up; may be nil
-	// shared by what is processed at a time, tenant by tenant; nil: by the scheduler
+	// shared by the messages in work, tenant by tenant; nil: by the scheduler
 	Processors *fair.Processors
 
 	// Hook is called before a handler is; tests make it panic, block or count.
@@ -83,8 +83,8 @@ type Metrics interface {
 	Conflict(stage string)
 	Answered(Ended)
 
-	// Worked tells of a message of a Metered intake: how long it had waited, unless it was
-	// delivered before, how long it was in work, and what was done.
+	// Worked reports a message of a Metered intake: its wait, unless it was delivered before, its time
+	// in work, and the work done.
 	Worked(stage string, w Work)
 }
 
@@ -96,14 +96,14 @@ type Intake struct {
 	Watches bool // no limit of deliveries: messages come back until their job has its answer
 	Untold  bool // no progress is published when processing begins
 	// Tries returns how often work on a message was begun, this time included; it is asked where the
-	// deliveries are many, and some may have been of other workers who passed it on. Nil: none do.
+	// deliveries are many, and some may have been to other workers that passed it on. Nil: none do.
 	Tries   func(ctx context.Context, d *Message) int
-	Metered bool // the messages are the stage's proper work, of which the Meter and histograms tell
+	Metered bool // the messages are the stage's proper work, which the Meter and histograms count
 }
 
-// Process takes one message from delivery to acknowledgement, whatever it holds. A handler that
-// does not return is given up: then free is called, and Process returns false if the handler
-// returns after all.
+// Process takes one message from delivery to acknowledgement, with any content. A handler that does
+// not return is given up: then free is called, and Process returns false if the handler returns
+// after all.
 func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 	began := time.Now()
 	d := &Message{Raw: msg, Attempt: msg.Attempt, Stored: msg.Stored}
@@ -176,7 +176,7 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 	return true
 }
 
-// logOutcome logs what became of a message: at level debug if nothing is wrong, else as a warning
+// logOutcome logs the outcome of a message: at level debug if nothing is wrong, else as a warning
 // with the error.
 func (l *Loop) logOutcome(d *Message, outcome Outcome, err error, took time.Duration) {
 	level := slog.LevelWarn

@@ -22,8 +22,8 @@ var (
 	errCeiling = errors.New("pipeline: a message was worked on for too long")
 )
 
-// Message is one message that is being processed, and what is known about its request: the answer
-// needs that if the handler fails.
+// Message is one message that is being processed, and the known facts of its request, which the
+// answer needs if the handler fails.
 type Message struct {
 	Raw     *bus.Delivered
 	Subject message.Subject
@@ -40,8 +40,8 @@ type Message struct {
 	Silent  bool        // an error of the message does not end the job
 	Flops   float64     // of the work that was done, as they were expected
 	span    trace.Span  // of the work; nil where nobody records it
-	trace   nats.Header // has the trace in place of those of Raw; may be nil
-	stamp   string      // what messages cost this stage and those before, for the outputs' headers
+	trace   nats.Header // has the trace in place of Raw's headers; may be nil
+	stamp   string      // costs of messages at this stage and those before, for the outputs' headers
 }
 
 // Decode decodes the payload into m. A payload that cannot be decoded is the sender's error, and is
@@ -72,7 +72,7 @@ func (l *Loop) Fresh(d *Message, stored int64) bool {
 	return d.Attempt == 1 && l.Bus.Since(time.UnixMilli(stored)) < freshFor
 }
 
-// Outcome is what became of a message, or what its handler asks for.
+// Outcome is the end of a message, or the one that its handler asks for.
 type Outcome struct {
 	name  string
 	after time.Duration
@@ -101,8 +101,8 @@ func Outcomes() []string {
 	return []string{Done.name, Held.name, later, Retry.name, Failed.name, Dead.name}
 }
 
-// Handler processes messages of one kind. It returns an outcome, or an error whose code says what
-// becomes of the message: with infrastructure or internal it is delivered again, up to a number of
+// Handler processes messages of one kind. It returns an outcome, or an error whose code decides
+// about the message: with infrastructure or internal it is delivered again, up to a number of
 // times, and is a dead letter then; with any other code the job ends with the error. ErrAnswered,
 // ErrForeign and ErrLater say that the job needs nothing, that its id has another request, or that
 // it is to wait.

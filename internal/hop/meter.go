@@ -8,7 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/message"
 )
 
-// Meter measures what the messages of a stage cost a process. While n messages are in work each of
+// Meter measures the cost of a stage's messages to a process. While n messages are in work each of
 // them is charged 1/n of the time that passes, so that all charges together are the time in which
 // there was any work, however many slots or processors there are.
 type Meter struct {
@@ -26,7 +26,7 @@ type Meter struct {
 // tally sums over the last meterOver seconds of charges, older ones exponentially less.
 type tally struct{ count, flops, seconds float64 }
 
-// meterOver is the time constant of what a Meter forgets, in seconds of charges.
+// meterOver is the time constant of a Meter's memory, in seconds of charges.
 const meterOver = 30
 
 // add adds a message.
@@ -81,7 +81,7 @@ func (m *Meter) Done() int64 {
 	return m.done
 }
 
-// Work returns what messages have cost lately.
+// Work returns the recent cost of messages.
 func (m *Meter) Work() message.Work {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,13 +99,13 @@ func (m *Meter) work() (w message.Work) {
 	return w
 }
 
-// stampEvery is how often a stage of a process says what messages cost it: often enough to be
-// among the last partials of a busy system, rarely enough to cost nothing. What it measures for the
-// first time it says at once: nothing else may come.
+// stampEvery is the interval at which a stage of a process states the cost of its messages: often
+// enough to be among the last partials of a busy system, rarely enough to cost nothing. The first
+// measurement is stated at once: nothing else may come.
 const stampEvery = 100 * time.Millisecond
 
-// stamp returns the header of outputs that says what messages cost this stage and those before it;
-// "": nothing new is to be said.
+// stamp returns the header of outputs that states the cost of messages to this stage and those
+// before it; "": nothing new.
 func (m *Meter) stamp(before, stage string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

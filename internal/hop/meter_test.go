@@ -42,7 +42,7 @@ func TestMeterShares(t *testing.T) {
 	})
 }
 
-// What is old counts less: after a time constant of other work by 1/e.
+// Old charges count less: after a time constant of other work by 1/e.
 func TestMeterForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Meter
@@ -58,7 +58,7 @@ func TestMeterForgets(t *testing.T) {
 	})
 }
 
-// Outputs say what messages cost now and then, and pass on what was said before.
+// Outputs state the cost of messages now and then, and pass on the statements of earlier stages.
 func TestMeterStamps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Meter

@@ -7,7 +7,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Work is what is told of a message that was a stage's proper work.
+// Work describes a message that was a stage's proper work.
 type Work struct {
 	Waited  time.Duration // from when the stream stored it to its delivery; of a first delivery
 	First   bool          // this was its first delivery
@@ -34,7 +34,7 @@ func (l *Loop) metered(d *Message, in *Intake) *metered {
 	return &metered{l: l, d: d, begun: l.Meter.begin(), waited: max(0, time.Since(d.Stored))}
 }
 
-// passable returns what a message says of costs if it is passed on; what is too long is not.
+// passable returns a message's statement of costs if it is passed on; one that is too long is not.
 func passable(value string) string {
 	if len(message.ParseWork(value)) == 0 {
 		return ""
@@ -50,7 +50,7 @@ func (m *metered) abandon() {
 	}
 }
 
-// end tells what the work was, which has come to an end, or to nothing.
+// end reports the finished work, or that nothing was done.
 func (m *metered) end(began time.Time, worked bool) {
 	if m == nil {
 		return

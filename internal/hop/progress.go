@@ -6,7 +6,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Progress publishes how far a job is, over core NATS.
+// Progress publishes the progress of a job over core NATS.
 func (l *Loop) Progress(job, stage string, done, total int) { l.Tell(job, stage, done, total, "") }
 
 // Tell is Progress with a text.

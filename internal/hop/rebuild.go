@@ -1,6 +1,6 @@
 package hop
 
-// What is between the stages can be lost and is made again from the model: networks and job plans
+// Messages between the stages can be lost and are rebuilt from the model: networks and job plans
 // that are not stored any more, or damaged.
 
 import (
@@ -22,7 +22,7 @@ import (
 // store that keeps nothing would have it repeated without end.
 const mostRebuilds = 3
 
-// keepRebuilds is how many jobs are counted.
+// keepRebuilds is the number of jobs that are counted.
 const keepRebuilds = 1024
 
 // Rebuilds counts the restarts of each of the last jobs.
@@ -104,7 +104,7 @@ func (l *Loop) ForgetPartials(ctx context.Context, lane int, job string) error {
 	return nil
 }
 
-// StartAgain asks reparam-worker to begin a stored job anew. It returns false if that was asked for
+// StartAgain asks reparam-worker to restart a stored job. It returns false if that was asked for
 // already.
 func (l *Loop) StartAgain(
 	ctx context.Context, lane int, job, reason string,

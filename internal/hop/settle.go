@@ -13,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// settle decides what becomes of a message: it is acknowledged or delivered again, or its job ends
+// settle decides the outcome of a message: it is acknowledged or delivered again, or its job ends
 // with an error. The handler asked for an outcome or returned err; cause is why its context ended,
 // if it did.
 func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) Outcome {
@@ -119,8 +119,8 @@ func (l *Loop) acknowledge(d *Message, outcome Outcome) Outcome {
 func (l *Loop) Refuse(d *Message, err error) { l.settle(d, &Intake{}, Done, err, nil) }
 
 // drop gives up a message whose subject has no valid job id. A stream cannot check ids, so a model
-// under an invalid one is stored, acknowledged, and answered: whoever waits under that id learns
-// what is wrong.
+// under an invalid one is stored, acknowledged, and answered: a client that waits under that id
+// learns the error.
 func (l *Loop) drop(d *Message, err error) {
 	l.Log.Error("a message on a wrong subject", "subject", d.Raw.Subject, "error", err)
 	if id, isModel := modelID(d.Raw.Subject); isModel && l.FromClients {

@@ -25,8 +25,8 @@ func (metricsOfNothing) Conflict(string)                       {}
 func (metricsOfNothing) Answered(hop.Ended)                    {}
 func (metricsOfNothing) Worked(string, hop.Work)               {}
 
-// A message on its last delivery is not given up for trouble with the servers, but tried until that is over; for what has nothing
-// to do with them it is.
+// A message on its last delivery is not given up for trouble with the servers, but tried until that
+// is over; for unrelated failures it is.
 func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 	stack, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
 	if err != nil {

@@ -1,11 +1,12 @@
-// Package memo remembers what was used last in this process.
+// Package memo remembers the values used last in this process.
 package memo
 
 import "sync"
 
-// LRU keeps the values used last, by key: at most so many, and of so many bytes together. What it returns is shared and must not be
-// changed. The zero value is empty and has no bounds; bounds must not change once it is in use. It may be used by several goroutines.
-// Every method takes O(1) time, beside what it throws out.
+// LRU keeps the values used last, by key: at most so many, and of so many bytes together. Returned
+// values are shared and must not be changed. The zero value is empty and has no bounds; bounds must
+// not change once it is in use. It may be used by several goroutines. Every method takes O(1) time,
+// beside the values it throws out.
 type LRU[K comparable, V any] struct {
 	Entries int   // at most; 0: any number
 	Bytes   int64 // of all values together at most; 0: any number; below 0: nothing is kept
@@ -81,7 +82,7 @@ func (l *LRU[K, V]) Remove(key K) {
 	}
 }
 
-// Held returns how many values there are, and their bytes.
+// Held returns the number of values, and their bytes.
 func (l *LRU[K, V]) Held() (entries int, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +112,7 @@ func (l *LRU[K, V]) add(key K, value V, bytes int64) {
 	l.trim()
 }
 
-// trim drops what was not used for longest.
+// trim drops the least recently used values.
 func (l *LRU[K, V]) trim() {
 	for l.Entries > 0 && len(l.by) > l.Entries || l.Bytes > 0 && l.bytes > l.Bytes {
 		l.drop(l.ring.before)

@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/memo"
 )
 
-// slow is an LRU as a list, last used first: what it does is read off its definition.
+// slow is an LRU as a list, last used first: its behaviour is read off its definition.
 type slow struct {
 	entries        int
 	bytes, largest int64

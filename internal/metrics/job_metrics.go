@@ -1,6 +1,6 @@
 package metrics
 
-// How long jobs and their messages take, and what answers say of themselves.
+// Durations of jobs and their messages, and the quality stated in answers.
 
 import (
 	"sync"

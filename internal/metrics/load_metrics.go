@@ -1,6 +1,6 @@
 package metrics
 
-// What waits before the stages and how full the streams are, as an aggregator saw them last.
+// The backlog of the stages and the fill of the streams, as an aggregator saw them last.
 
 import (
 	"sync"
@@ -16,7 +16,7 @@ type loadMetrics struct {
 	fills map[string]streams.Fill
 }
 
-// describeBacklog returns the description of a gauge of what waits before a stage.
+// describeBacklog returns the description of a gauge of a stage's backlog.
 func describeBacklog(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("basetensor_backlog_"+name, help, []string{"stage"}, nil)
 }
@@ -62,7 +62,7 @@ func (m *loadMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Backlog takes what waits before the stages.
+// Backlog takes the backlog of the stages.
 func (m *Metrics) Backlog(loads map[string]streams.Load) {
 	if m == nil {
 		return

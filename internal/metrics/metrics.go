@@ -1,4 +1,4 @@
-// Package metrics counts what the workers of a process do.
+// Package metrics counts the work of a process's workers.
 package metrics
 
 import (
@@ -30,8 +30,7 @@ const (
 	SweptCarried = "carried" // a job that takes long was moved to the end of the streams
 )
 
-// Metrics counts what the stages of a process do. The counting methods of a nil *Metrics do
-// nothing.
+// Metrics counts the work of a process's stages. The counting methods of a nil *Metrics do nothing.
 type Metrics struct {
 	registry   *prometheus.Registry
 	messages   *prometheus.CounterVec
@@ -205,7 +204,7 @@ func (m *Metrics) Arrived(stage string, attempt int) {
 	}
 }
 
-// Settled counts what became of a delivery.
+// Settled counts the outcome of a delivery.
 func (m *Metrics) Settled(stage string, outcome string, took time.Duration) {
 	if m == nil {
 		return
@@ -247,7 +246,7 @@ func (m *Metrics) Conflict(stage string) {
 	}
 }
 
-// Sweep counts what the sweeper did.
+// Sweep counts the sweeper's actions.
 func (m *Metrics) Sweep(action string) {
 	if m != nil {
 		m.swept.WithLabelValues(action).Inc()

@@ -1,6 +1,6 @@
 package metrics
 
-// How much room there is, for people: in metrics, and in a line of /readyz.
+// The room of the streams, for people: in metrics, and in a line of /readyz.
 
 import (
 	"fmt"
@@ -58,7 +58,7 @@ func (m *roomMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Rooms takes what a keeper has measured.
+// Rooms takes the measurements of a keeper.
 func (m *Metrics) Rooms(rooms map[string]streams.Room, oldest time.Duration) {
 	if m == nil {
 		return

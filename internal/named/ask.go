@@ -12,14 +12,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Ask is a question for what to observe next, as people write it in JSON.
+// Ask is a question for the best next observation, as people write it in JSON.
 type Ask struct {
 	Target     Variable        `json:"target"`
 	Candidates []Variable      `json:"candidates,omitempty"`
 	Utility    json.RawMessage `json:"utility,omitempty"`
 }
 
-// Question returns the question by positions, and what the actions are called.
+// Question returns the question by positions, and the names of the actions.
 func (a *Ask) Question(l *factorgraph.Labels) (asked *query.Ask, actions []string, err error) {
 	asked = &query.Ask{}
 	if asked.Target, err = l.Variable(string(a.Target)); err != nil {

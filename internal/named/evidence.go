@@ -1,4 +1,4 @@
-// Package named reads what people say of a model by names: evidence, events, variables.
+// Package named reads statements about a model by names: evidence, events, variables.
 package named
 
 import (
@@ -19,12 +19,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// Values say what is known of variables, in the order of the text: {"smoke": "yes"} observes a value, {"smoke": [0.2, 0.8]} and
-// {"smoke": {"no": 0.2, "yes": 0.8}} multiply the weights of all values. A variable may come twice. For a formula a list of literals is the
-// same: [3, -7] is {"3": 1, "7": 0}. A JSON number is a position where it is no name; elsewhere variables and values with names go by them.
+// Values is evidence on variables, in the order of the text: {"smoke": "yes"} observes a value,
+// {"smoke": [0.2, 0.8]} and {"smoke": {"no": 0.2, "yes": 0.8}} multiply the weights of all values.
+// A variable may come twice. For a formula a list of literals is the same: [3, -7] is {"3": 1, "7":
+// 0}. A JSON number is a position where it is no name; elsewhere variables and values with names go
+// by them.
 type Values []value
 
-// value is what is known of one variable: the value it is at, or the weights of its values, in order or by name.
+// value is the evidence on one variable: the value it is at, or the weights of its values, in order or by name.
 type value struct {
 	of      string
 	at      string
@@ -48,9 +50,9 @@ func Inline(text string) bool {
 // trim leaves out white space and a byte-order mark.
 func trim(text string) string { return strings.TrimSpace(strings.TrimPrefix(text, "\ufeff")) }
 
-// Evidence returns what a text says of the variables with these labels. The text is a JSON object, as Values; or assignments,
-// smoke=yes,xray=abnormal, with commas or on lines of their own; or literals of a formula, 3,-7; or the observations of a .uai.evid
-// file. Errors carry bad_input.
+// Evidence returns the evidence in a text on the variables with these labels. The text is a JSON
+// object, as Values; or assignments, smoke=yes,xray=abnormal, with commas or on lines of their own;
+// or literals of a formula, 3,-7; or the observations of a .uai.evid file. Errors carry bad_input.
 func Evidence(l *factorgraph.Labels, text string) (factorgraph.Evidence, error) {
 	if !Inline(text) {
 		return uai.ReadEvidence(strings.NewReader(text), l.Domains())
@@ -78,7 +80,7 @@ func Parse(text string) (v Values, err error) {
 	return assignments(text)
 }
 
-// assignments reads smoke=yes,xray=abnormal. What has no = belongs to the value before its comma.
+// assignments reads smoke=yes,xray=abnormal. Text without = belongs to the value before its comma.
 func assignments(text string) (v Values, err error) {
 	for line := range strings.Lines(text) {
 		first := len(v)
@@ -139,10 +141,10 @@ func fields(b []byte, needed string, f func(key string, raw json.RawMessage) err
 	return err
 }
 
-// errValue says what stands for a value.
+// errValue lists the forms of a value.
 var errValue = errors.New("a value, a list of a weight per value, or an object of values and weights is needed")
 
-// read reads what is known of the variable.
+// read reads the evidence on the variable.
 func (v *value) read(raw json.RawMessage) (err error) {
 	switch raw[0] {
 	case '"':
@@ -183,7 +185,7 @@ func (v *value) read(raw json.RawMessage) (err error) {
 	return nil
 }
 
-// Evidence returns what is known in the normal form, checked against the labels. Errors carry bad_input and name variable and value.
+// Evidence returns the evidence in the normal form, checked against the labels. Errors carry bad_input and name variable and value.
 func (v Values) Evidence(l *factorgraph.Labels) (factorgraph.Evidence, error) {
 	var hard []factorgraph.Observation
 	var soft []factorgraph.Likelihood
@@ -232,7 +234,8 @@ func (v value) value(l *factorgraph.Labels, i int) (int, error) {
 	return n, nil
 }
 
-// Normal is factorgraph.NewEvidence, checked against the labels, whose errors call what contradicts by its names.
+// Normal is factorgraph.NewEvidence, checked against the labels, whose errors name the
+// contradicting variables and values.
 func Normal(
 	l *factorgraph.Labels, hard []factorgraph.Observation, soft []factorgraph.Likelihood,
 ) (factorgraph.Evidence, error) {
@@ -328,7 +331,7 @@ func (v *Variable) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Variables returns the positions of variables, of which each may be there once; nil for none.
+// Variables returns the positions of variables, without repetition; nil for none.
 func Variables[S ~string](l *factorgraph.Labels, names []S) (of []int, err error) {
 	seen := make(map[int]bool, len(names))
 	for _, name := range names {

@@ -168,7 +168,7 @@ func TestEvidenceByLiterals(t *testing.T) {
 	}
 }
 
-// FuzzEvidence: whatever the text, what is read is in the normal form and fits the model.
+// FuzzEvidence: from any text, the evidence read is in the normal form and fits the model.
 func FuzzEvidence(f *testing.F) {
 	for _, text := range []string{"1 0 1", "smoke=yes,x ray=2", `{"smoke": {"yes": 0.8, "no": 0.2}, "1": 2, "age": [1, 2]}`, "{", "=", ",="} {
 		f.Add(text)

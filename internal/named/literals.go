@@ -13,8 +13,8 @@ import (
 // literal is a number other than 0.
 var literal = regexp.MustCompile(`^-?[1-9][0-9]{0,17}$`)
 
-// isLiterals reports whether a text is a list of literals, with commas where there are several: the observations of a .uai.evid file
-// have none, and begin with how many there are.
+// isLiterals reports whether a text is a list of literals, with commas where there are several: the
+// observations of a .uai.evid file have none, and begin with their number.
 func isLiterals(text string) bool {
 	for part := range strings.SplitSeq(text, ",") {
 		if !literal.MatchString(strings.TrimSpace(part)) {
@@ -24,7 +24,7 @@ func isLiterals(text string) bool {
 	return true
 }
 
-// literals are what a list of them says.
+// literals is the evidence of a list of them.
 func literals(list []string) (v Values) {
 	for _, l := range list {
 		of, negative := strings.CutPrefix(strings.TrimSpace(l), "-")

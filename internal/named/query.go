@@ -28,8 +28,9 @@ type Query struct {
 	Event       Values         `json:"event,omitempty"`
 }
 
-// Queries returns the queries of q, the first of them at position at: with an event there are two, what is given, and that with the event,
-// asked over it. Results repeat the label. Errors carry bad_input and begin with the field.
+// Queries returns the queries of q, the first of them at position at: with an event there are two:
+// the given evidence, and the same with the event, asked over the first. Results repeat the label.
+// Errors carry bad_input and begin with the field.
 func (q *Query) Queries(l *factorgraph.Labels, label string, at int) ([]query.Query, error) {
 	given, err := q.Evidence.Evidence(l)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // Sums are the value of an expression and its parts, not normalised.
 type Sums struct {
 	Z     *big.Float     // Scale · Σ_x Π_t T_t[x]
-	Terms *big.Float     // the same over absolute values: what rounding is to be measured against
+	Terms *big.Float     // the same over absolute values: the scale of rounding errors
 	Parts [][]*big.Float // Parts[i][v] is the part of Z in which index i has value v
 }
 
@@ -58,7 +58,7 @@ type summer struct {
 	x     []int
 
 	levels []level
-	read   *big.Float // what entry returns
+	read   *big.Float // the result of entry
 }
 
 func (s *summer) number(mant float64, exp int64) *big.Float {
@@ -81,7 +81,7 @@ func (s *summer) entry(t int) *big.Float {
 // level is room for the numbers of one index.
 type level struct{ product, z, terms *big.Float }
 
-// from sums over the indices from i on, p the product of the tables before. What it returns is overwritten by the next call.
+// from sums over the indices from i on, p the product of the tables before. Its results are overwritten by the next call.
 func (s *summer) from(i int, p *big.Float) (z, terms *big.Float) {
 	l := &s.levels[i]
 	if i == len(s.e.Dims) {
@@ -121,7 +121,7 @@ func (s Sums) Marginals() [][]float64 {
 	return out
 }
 
-// Off returns |got − want| / size for got = mant·2^exp; 0 where got is want, whatever size is.
+// Off returns |got − want| / size for got = mant·2^exp; 0 where got is want, for any size.
 func Off(mant float64, exp int64, want, size *big.Float) float64 {
 	if mant-mant != 0 {
 		return math.Inf(1)

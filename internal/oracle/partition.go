@@ -64,8 +64,8 @@ func Ln(f *big.Float) float64 {
 	return math.Log(math.Abs(m)) + float64(exp)*math.Ln2
 }
 
-// RelativeError returns |got − want| / |want|; |got| for want 0. A mantissa and an exponent of 2 are what every scaled
-// number can give.
+// RelativeError returns |got − want| / |want|; |got| for want 0. A mantissa and an exponent of 2
+// are available from every scaled number.
 func RelativeError(mant float64, exp int64, want *big.Float) float64 {
 	got := fromFloat(mant)
 	got.SetMantExp(got, int(exp))

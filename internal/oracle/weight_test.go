@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// TestWeightsAddUp: the terms of random expressions add up to what Sum says, and zeros are as frequent as asked for.
+// TestWeightsAddUp: the terms of random expressions add up to Sum's value, and zeros are as frequent as asked for.
 func TestWeightsAddUp(t *testing.T) {
 	entries, zeros := 0, 0
 	for seed := range uint64(200) {

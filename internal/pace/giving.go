@@ -2,7 +2,7 @@ package pace
 
 import "context"
 
-// key is that of the function that Giving keeps.
+// key is the key of the function that Giving keeps.
 type key struct{}
 
 // giving is a context that gives way before it is looked at.
@@ -11,8 +11,9 @@ type giving struct {
 	give func()
 }
 
-// Giving returns a context that calls give whenever it is looked at, and under which every Pace does: the computation may be made to
-// wait there for what is more urgent. Contexts that are derived from it have to be passed to Still.
+// Giving returns a context that calls give whenever it is looked at, and under which every Pace
+// does: the computation may be made to wait there for more urgent work. Contexts that are derived
+// from it have to be passed to Still.
 func Giving(ctx context.Context, give func()) context.Context { return &giving{ctx, give} }
 
 // Still returns ctx, which was derived from another, such that it gives way as that does.

@@ -5,7 +5,7 @@ import (
 	"context"
 )
 
-// every is how many operations pass between two looks: well below a millisecond.
+// every is the number of operations between two looks: well below a millisecond.
 const every = 1 << 14
 
 // Pace counts the operations of a loop and looks at a context once in 2^14 of them. A nil *Pace has no context and never ends.

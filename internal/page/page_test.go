@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// reference finds what a file of the page loads.
+// reference finds the files that a file of the page loads.
 var reference = regexp.MustCompile(`(?:from |import |href=|src=)['"]([^'"#]+)['"]`)
 
-// TestFilesAreWholeAndAlone: what a file names is there, and nothing is from elsewhere.
+// TestFilesAreWholeAndAlone: every file that a file names is there, and nothing is from elsewhere.
 func TestFilesAreWholeAndAlone(t *testing.T) {
 	files := Files()
 	used := map[string]bool{"index.html": true}

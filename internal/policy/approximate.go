@@ -2,11 +2,11 @@ package policy
 
 // Thresholds of approximate ways.
 
-// Truncated legs: bonds, plans, and when those of another query serve. Decision 14 has why estimates
-// come in sequences.
+// Truncated legs: bonds, plans, and the reuse of another query's plan. Decision 14 has why
+// estimates come in sequences.
 const (
-	// FirstBond is where the bonds of a sequence begin, MostBond where they end at the latest,
-	// MostRungs how many estimates it has at most.
+	// FirstBond is the first bond of a sequence, MostBond the largest, MostRungs the maximum number of
+	// its estimates.
 	// Chosen. docs/evaluation/README.md has the errors at bonds 2 to 128.
 	FirstBond = 8
 	MostBond  = 1 << 14
@@ -15,19 +15,19 @@ const (
 	// FirstShare is the part of the budget that the first estimate may take, if a smaller bond makes
 	// it so.
 	// Measured: a quarter of it makes stated errors larger on 6 of 11 models, four times of it changes
-	// 2 of 26, decision 20. What a deadline may cut off is all but a sixteenth.
+	// 2 of 26, decision 20. A deadline may cut off all but a sixteenth.
 	FirstShare = 1.0 / 16
 
-	// LadderSlack is how much larger the cost at twice the bond has to be for growth to mean
-	// anything.
+	// LadderSlack is the least ratio of the costs at twice the bond and at the bond for which growth
+	// means anything.
 	// Measured: 1.005 changes nothing on 26 models, 2 ends two of them too soon, decision 20.
 	LadderSlack = 1.02
 
-	// SearchBond is what plans are compared at where no bond is asked for, LeastBond where the
-	// memory has no room for more.
+	// SearchBond is the bond at which plans are compared if the request names none, LeastBond the one
+	// if the memory has no room for more.
 	// Measured: a quarter and four times of SearchBond make the true error smaller on 3 and 2 models,
-	// larger on 1 and 3, the largest from below 4e-7 to 0.06; of LeastBond they change nothing in
-	// 512 KiB, decision 20.
+	// larger on 1 and 3, the largest from below 4e-7 to 0.06; of LeastBond they change nothing in 512
+	// KiB, decision 20.
 	SearchBond = 32
 	LeastBond  = 4
 
@@ -42,8 +42,8 @@ const (
 	// Measured: 15,000 tables of a 3-regular graph take 1.3 s of processor time, 1,000 some milliseconds.
 	MostHasty = 4_000
 
-	// TruncatedMoves and TruncatedLeast bound one search for plans, TruncatedSearches is how many of
-	// them there are at most.
+	// TruncatedMoves and TruncatedLeast bound one search for plans, TruncatedSearches is their maximum
+	// number.
 	// Measured: a quarter of the moves makes 2 of 5 models worse, none better; one search in place of
 	// three (that is three times the moves) 6 of 14 better, none worse, decision 20. At most a second,
 	// and four milliseconds, which 113 of 115 models exceed.
@@ -51,27 +51,27 @@ const (
 	TruncatedLeast    int64 = 1 << 22
 	TruncatedSearches       = 3
 
-	// Unequal is how many times more flops a tree may take to be compared with a sweep, and a sweep
-	// with a tree.
-	// Measured: 1 makes 1 of 4 models better, none worse; 16 makes 1 of 7 worse, decision 20. Why there
-	// are two plans: decision 14.
+	// Unequal is the largest ratio of the flops of a tree and a sweep, either way, at which the two
+	// are compared.
+	// Measured: 1 makes 1 of 4 models better, none worse; 16 makes 1 of 7 worse, decision 20. Why
+	// there are two plans: decision 14.
 	Unequal = 4
 
-	// UntruncatedGain is how many times more flops a contraction may take that truncates nothing at
-	// all, not even what is null.
+	// UntruncatedGain is the largest ratio of flops at which a contraction without any truncation, not
+	// even of null values, is preferred.
 	// A bound: none of 69 models takes more flops without truncation than with it, decision 20.
 	UntruncatedGain = 4
 
-	// Misfit is how many times more flops the model's own plan may take than one for a query's
-	// evidence before the query gets its own, ResearchFlops the work of a contraction below which a
-	// plan of its own is not worth the search.
-	// Measured: a quarter and four times of Misfit change 1 and 3 of 24 queries, of ResearchFlops none,
-	// decision 20.
+	// Misfit is the ratio of the flops of the model's own plan to a plan for a query's evidence above
+	// which the query gets its own, ResearchFlops the work of a contraction below which a plan of its
+	// own is not worth the search.
+	// Measured: a quarter and four times of Misfit change 1 and 3 of 24 queries, of ResearchFlops
+	// none, decision 20.
 	Misfit        = 8
 	ResearchFlops = 2e8
 
-	// WidestTable is the span of a table's entries, as an exponent of 2, beyond which truncations
-	// may drop what counts in the end: they keep sixteen digits of every matrix. WidestTogether is
+	// WidestTable is the span of a table's entries, as an exponent of 2, beyond which truncations may
+	// drop terms that count in the end: they keep sixteen digits of every matrix. WidestTogether is
 	// the same for the tables over one index, which meet in one tensor.
 	// Chosen: no model of ordinary numbers comes near.
 	WidestTable    = 200
@@ -90,14 +90,14 @@ const (
 
 // Belief propagation: starts, and how long it may run.
 const (
-	// PhaseStarts is how many starts look for competing fixed points, on networks of at most
+	// PhaseStarts is the number of starts that look for competing fixed points, on networks of at most
 	// PhaseTables tables; larger ones have one.
-	// Measured: decision 15 has what more tables cost. The number of starts was chosen.
+	// Measured: decision 15 has the cost of more tables. The number of starts was chosen.
 	PhaseStarts = 4
 	PhaseTables = 20_000
 
-	// OnlyUpdates bounds the runs that look for the one fixed point of a network, per message entry:
-	// what takes longer is no good start under evidence.
+	// OnlyUpdates bounds the runs that look for the one fixed point of a network, per message entry: a
+	// slower one is no good start under evidence.
 	// Chosen; decision 15 has models that converge within it and models that do not.
 	OnlyUpdates = 100
 
@@ -107,20 +107,20 @@ const (
 	// decision 20.
 	MessageUpdates = 2000
 
-	// LeastUpdates are granted to a run whatever the budget: some 100 ms.
-	// Chosen; the time is that of UpdateFlops.
+	// LeastUpdates are granted to a run under any budget: some 100 ms.
+	// Chosen; the time follows from UpdateFlops.
 	LeastUpdates = 400_000
 
 	// MostMessages is the number of message entries up to which a network's own messages are
 	// remembered: 4 MiB, encoded.
-	// Chosen. Decision 15 has what models beyond it would gain.
+	// Chosen. Decision 15 has the gain for models beyond it.
 	MostMessages = (4<<20 - 4096) / 9
 
-	// MessageShare is the part of a budget that belief propagation may take, OwnShare the part of
-	// the time for planning that a network's own messages may take, MessageShare of what is left
-	// those under evidence.
-	// Measured: a quarter of MessageShare makes 2 of 15 models better and 1 worse, decision 20. OwnShare
-	// was chosen: a clock decides what it changes.
+	// MessageShare is the part of a budget that belief propagation may take, OwnShare the part of the
+	// time for planning that a network's own messages may take, MessageShare of the rest the messages
+	// under evidence.
+	// Measured: a quarter of MessageShare makes 2 of 15 models better and 1 worse, decision 20.
+	// OwnShare was chosen: its effect depends on a clock.
 	MessageShare = 1.0 / 2
 	OwnShare     = 1.0 / 4
 
@@ -140,19 +140,19 @@ const (
 	// Chosen: 2^32 take some ten seconds.
 	RegionMoves = 1 << 28
 
-	// RegionMoveFlops is what a move of such a planning is worth, 2.5 ns.
+	// RegionMoveFlops is the cost of a move of such a planning, 2.5 ns.
 	// Measured with RegionMoves.
 	RegionMoveFlops = 2.5e-9 * Rate
 
-	// LeastRegionMoves are granted to all families together whatever the budget: some 170 ms.
+	// LeastRegionMoves are granted to all families together under any budget: some 170 ms.
 	// Chosen; like LeastUpdates.
 	LeastRegionMoves = 1 << 26
 
-	// RegionWidth is log2 of the largest table of a region's contraction, RegionCount how many
-	// regions a list has at most, RegionFlops what all regions of one family may take.
-	// Measured: a quarter of the table makes 4 of 4 dense models worse, four times 1 of 2 better at 3.3
-	// times the flops. A quarter and four times of RegionCount change nothing on 15. RegionFlops is a
-	// bound, of which no model takes a fiftieth. Decision 20.
+	// RegionWidth is log2 of the largest table of a region's contraction, RegionCount the maximum
+	// number of regions of a list, RegionFlops the bound of the work of all regions of one family.
+	// Measured: a quarter of the table makes 4 of 4 dense models worse, four times 1 of 2 better at
+	// 3.3 times the flops. A quarter and four times of RegionCount change nothing on 15. RegionFlops
+	// is a bound; no model takes a fiftieth of it. Decision 20.
 	RegionWidth = 20
 	RegionCount = 200_000
 	RegionFlops = 1e12
@@ -162,10 +162,10 @@ const (
 	// all models but one, decision 20.
 	MostSlices = 64
 
-	// ClampCandidates is how many variables are clamped to see how far the Bethe value moves, with
-	// ClampUpdates updates per table from ClampStarts starts.
-	// Measured: a quarter of ClampCandidates makes 3 of 8 models worse and 1 better, four times 1 and 1
-	// of 7; those of the others change 1 to 3 of 15 models, without a direction, decision 20.
+	// ClampCandidates is the number of variables that are clamped to measure the movement of the Bethe
+	// value, with ClampUpdates updates per table from ClampStarts starts.
+	// Measured: a quarter of ClampCandidates makes 3 of 8 models worse and 1 better, four times 1 and
+	// 1 of 7; the other two change 1 to 3 of 15 models, without a direction, decision 20.
 	ClampCandidates = 12
 	ClampUpdates    = 400
 	ClampStarts     = 2
@@ -175,8 +175,8 @@ const (
 	ClampShare = 1.0 / 16
 )
 
-// Trust: what the uncertainty of an estimate is taken to be, from how estimates move and how far
-// they are apart.
+// Trust: the uncertainty stated for an estimate, from the movement of estimates and the distance
+// between plans.
 // Calibrated, docs/evaluation/README.md: btnlab evaluate calibration, calibration-of-more,
 // calibration-of-constraints.
 const (
@@ -186,28 +186,31 @@ const (
 	Slowest = 0.003
 	Steady  = 0.1
 
-	// Second is the least such factor where a plan has two bonds, and only other plans say how fast they take effect, and what the change
-	// of marginals before the last counts.
-	// Measured: three of 15 answers on triangular grids are beyond three times what is stated with it, five without.
+	// Second is the least such factor where a plan has two bonds, and only other plans show the speed
+	// at which they take effect, and the weight of the second last change of marginals.
+	// Measured: three of 15 answers on triangular grids are beyond three times the uncertainty stated
+	// with it, five without.
 	Second = 0.3
 
-	// Truncations times the largest discarded share, but at most Coarsely times its root, is how uncertain an estimate of a single bond is.
-	// Measured: of 177 answers in 96 KiB, most of them of one bond, 98.3 % are off by at most three times what is stated with it, 96.5 %
-	// with the root alone, which is 264 times too much on ferromagnets by bonds of 16 (the median of 16), 24 times with it.
+	// The uncertainty of an estimate of a single bond is Truncations times the largest discarded
+	// share, but at most Coarsely times its root.
+	// Measured: of 177 answers in 96 KiB, most of them of one bond, 98.3 % are off by at most three
+	// times the uncertainty stated with it, 96.5 % with the root alone, which is 264 times too much on
+	// ferromagnets by bonds of 16 (the median of 16), 24 times with it.
 	Truncations = 100
 	Coarsely    = 5
 
-	// Corrected is the share of the correction by regions that may be missing where their changes fall by no more than Slowly from one
-	// size to the next.
-	// Measured: all of 184 answers by regions are off by at most three times what is stated with it, 97.3 % without; the median of stated
-	// over true errors is 5.4 and 3.2.
+	// Corrected is the share of the correction by regions that may be missing where their changes fall
+	// by no more than Slowly from one size to the next.
+	// Measured: all of 184 answers by regions are off by at most three times the uncertainty stated
+	// with it, 97.3 % without; the median of stated over true errors is 5.4 and 3.2.
 	Corrected = 0.3
 	Slowly    = 0.4
 
-	// Accident is what the change before the last one counts: the last may be small by accident.
+	// Accident is the weight of the change before the last one: the last may be small by accident.
 	Accident = 0.01
 
-	// Hopeless is by how much more another plan may still move to be compared with.
+	// Hopeless is the ratio of movements up to which another plan is compared with.
 	Hopeless = 10
 
 	// Apart is the factor on the distance of two plans at one bond, and the least ratio of two families' uncertainties of
@@ -219,17 +222,18 @@ const (
 	// Chosen: six digits are printed.
 	SettledMarginals = 1e-6
 
-	// ApartInRegions is what the next change of marginals of regions counts.
-	// Measured: with 2, and phases, 98.3 % of 196 models of 24 families were off by at most three times what is stated; of 360 others, with
-	// samples beside regions, 5 of regions were off by 4 to 11 times, and one by 39.
+	// ApartInRegions is the weight of the next change of marginals of regions.
+	// Measured: with 2, and phases, 98.3 % of 196 models of 24 families were off by at most three
+	// times the stated uncertainty; of 360 others, with samples beside regions, 5 of regions were off
+	// by 4 to 11 times, and one by 39.
 	ApartInRegions = 8
 
-	// Alike is by how much two plans at their first bond may be closer to each other than to the
-	// truth.
+	// Alike is the ratio by which two plans at their first bond may be closer to each other than to
+	// the truth.
 	Alike = 10
 
-	// Branches is by how much more the estimates of a model with forbidden combinations are
-	// uncertain: a small support loses whole branches, and the next bonds do not show them.
+	// Branches is the factor on the uncertainty of estimates of a model with forbidden combinations: a
+	// small support loses whole branches, and the next bonds do not show them.
 	Branches = 4
 
 	// LostSign is the least uncertainty, in nats, where an estimate of the same bond or half of it
@@ -246,7 +250,7 @@ const (
 	// SignDigits is the cancellation from which the sign of an exact total is put down to rounding,
 	// and not to the model.
 	// Measured: totals of 25 planted networks come out negative, at 3 to 36 digits. A quarter of it
-	// calls none a model of both signs, four times those of 11 to 36 digits too, which a float64 does
-	// not have, decision 20.
+	// calls none a model of both signs, four times also the totals of 11 to 36 digits, which a float64
+	// does not have, decision 20.
 	SignDigits = 10
 )

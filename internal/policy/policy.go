@@ -1,27 +1,27 @@
-// Package policy holds the thresholds that choose a way to an answer, on one page: which engine, how
-// much searching, how large a task, when an estimate is trusted. It imports nothing, so every
-// package may read it.
+// Package policy holds the thresholds that choose a way to an answer, on one page: which engine,
+// the amount of searching, the size of a task, when an estimate is trusted. It imports nothing, so
+// every package may read it.
 //
-// Each constant says what it was measured by, or that it was chosen. Numeric tolerances, sizes of
-// caches and of blocks stay with the algorithm that they belong to. Defaults of a request (memory,
-// budget, accuracy) are in package btn.
-// The machine of all measurements is that of docs/benchmarks: two cores of an AMD EPYC, 24 GiB.
+// Each constant states its measurement, or that it was chosen. Numeric tolerances, sizes of caches
+// and of blocks stay with the algorithm that they belong to. Defaults of a request (memory, budget,
+// accuracy) are in package btn. All measurements are of the machine of docs/benchmarks: two cores
+// of an AMD EPYC, 24 GiB.
 package policy
 
-// What a flop is worth. Budgets are given in seconds and kept in flops, so that plans do not depend
+// The worth of a flop. Budgets are given in seconds and kept in flops, so that plans do not depend
 // on a clock.
 const (
-	// Rate is how many flops of truncated legs one core does in a second.
+	// Rate is the number of flops of truncated legs that one core does in a second.
 	// Calibrated, when budgets were set to the rate that was measured; no command repeats it.
 	Rate = 3e9
 
-	// ExactRate is how many flops of the exact way take the time of one of truncated legs: large
+	// ExactRate is the number of flops of the exact way in the time of one of truncated legs: large
 	// multiplications.
 	// Chosen; measured lower, decision 20: slices of dense graphs run at 1.9 to 2.4 times Rate, other
 	// contractions at 0.5 to 1.7. 2 would keep auto nearer to its budget.
 	ExactRate = 6
 
-	// TreeRate is how many flops of a sweep take the time of one along a tree of truncated legs:
+	// TreeRate is the number of flops of a sweep in the time of one along a tree of truncated legs:
 	// large tensors are permuted.
 	// Measured when trees were priced; no command repeats it.
 	TreeRate = 4
@@ -31,49 +31,50 @@ const (
 	// 1.1 at 20, decision 26.
 	SmallBond = 32
 
-	// MarginalRate is how many times the flops of a contraction along a truncated tree its marginals
-	// take together with it.
+	// MarginalRate is the ratio of the flops of a contraction along a truncated tree with marginals to
+	// those without.
 	// Counted: a pass back takes two products where the pass forth takes one.
 	MarginalRate = 3
 
-	// RegionRate is how many flops of truncated legs take the time of one of regions: their tables
+	// RegionRate is the number of flops of truncated legs in the time of one of regions: their tables
 	// are small.
 	// Calibrated with Rate.
 	RegionRate = 8
 
-	// UpdateFlops is what one update of a message is worth: some 200 ns, whatever the table.
+	// UpdateFlops is the cost of one update of a message: some 200 ns, for a table of any size.
 	// Measured: 100 ns on a grid of 150×150 (decision 15), 200 ns on one of 1000×1000
 	// (docs/benchmarks/approximate.md).
 	UpdateFlops = 200e-9 * Rate
 
-	// MoveFlops is what one move of a search for a plan is worth: about a nanosecond.
+	// MoveFlops is the cost of one move of a search for a plan: about a nanosecond.
 	// Estimated; no command repeats it.
 	MoveFlops = 1e-9 * Rate
 
-	// MoveCost is how many flops of a contraction, entries written counted as 16 of them, take the
+	// MoveCost is the number of flops of a contraction, entries written counted as 16 of them, in the
 	// time of one move of the search for its tree.
-	// Measured: a move takes 1.0 to 1.6 ns (go test -bench 'Sweep|Search' ./internal/contractionorder),
-	// a flop of such a price 0.4 ns before kernels were vectorised; decision 25 has what it decides.
+	// Measured: a move takes 1.0 to 1.6 ns (go test -bench 'Sweep|Search'
+	// ./internal/contractionorder), a flop of such a price 0.4 ns before kernels were vectorised;
+	// decision 25 has its effect.
 	MoveCost = 8.0
 
-	// SweepMove is how many of those moves one of the search for a matrix product state takes.
-	// Measured: a quarter and four times of it change 17 and 21 of 26 models, without a
-	// direction, decision 20.
+	// SweepMove is the number of those moves in the time of one move of the search for a matrix
+	// product state.
+	// Measured: a quarter and four times of it change 17 and 21 of 26 models, without a direction,
+	// decision 20.
 	SweepMove = 64
 
-	// LearnShare is what the budget of a deadline is worth in flops of frobenius.Cost: a core does
-	// some 5e8 of them in a second, which would be a sixth, and contraction shall have its time.
+	// LearnShare converts the budget of a deadline to flops of frobenius.Cost: a core does some 5e8 of
+	// them in a second, which would be a sixth, and contraction needs time too.
 	// Chosen; go test -bench . ./internal/frobenius measures sweeps.
 	LearnShare = 1.0 / 16
 )
 
 // The exact way: which of its forms, and where it ends.
 const (
-	// ProgramFlops is the work up to which a network is compiled once and run under any evidence:
-	// what building and contracting an expression do beside their flops, per query, costs as much
-	// there.
+	// ProgramFlops is the work up to which a network is compiled once and run under any evidence: the
+	// overhead of building and contracting an expression, per query, costs as much there.
 	// Measured: above it compiling takes 2.5 contractions (0.8 with marginals) and a program runs no
-	// faster than what it replaces, decision 19.
+	// faster than the expression it replaces, decision 19.
 	ProgramFlops = 1 << 18
 
 	// ReplanFlops is the work above which a query's evidence is worth an elimination order of its
@@ -82,15 +83,16 @@ const (
 	// +2.5 %, decision 20.
 	ReplanFlops = 1e6
 
-	// WholeFlops is the work along an elimination order, with the way back of marginals, above which
-	// a contraction tree over the network as it is takes its place.
+	// WholeFlops is the work along an elimination order, with the way back of marginals, above which a
+	// contraction tree over the network as it is takes its place.
 	// Measured on 10 models of 1e7 to 1e8 flops, decision 25: search and contraction take 0.2 to 0.7
-	// of the order's time with marginals, 0.5 to 1.2 without, the contraction alone 0.05 to 0.4; below,
-	// the search takes what it saves. go test -run '^$' -bench Whole ./internal/exact has four of them.
+	// of the order's time with marginals, 0.5 to 1.2 without, the contraction alone 0.05 to 0.4;
+	// below, the search takes the time that it saves. go test -run '^$' -bench Whole ./internal/exact
+	// has four of them.
 	WholeFlops = 1e7
 
 	// HeavyFlops is the work above which simplifying the network and searching a tree pays.
-	// Measured: below it simplification and search take 2.2 times what they replace (0.9 with
+	// Measured: below it simplification and search take 2.2 times the work they replace (0.9 with
 	// marginals), at the median of 34 models, decision 19.
 	HeavyFlops = 3e7
 
@@ -103,20 +105,20 @@ const (
 	// Chosen.
 	ExactFlops = 1e18
 
-	// OutOfReach ends the pricing of an order, in flops: whatever comes then, a tree is searched, or
-	// the exact way refused.
+	// OutOfReach ends the pricing of an order, in flops: beyond it a tree is always searched, or the
+	// exact way refused.
 	// Chosen: a search saves a factor of 2^20 at most, see FarOff.
 	OutOfReach = 1e24
 
-	// FarOff is how many times more flops than allowed the min-fill order may take for a search to
-	// be worth it.
+	// FarOff is the largest ratio of the flops of the min-fill order to the allowed ones at which a
+	// search is worth it.
 	// Seen: annealing saved a factor of 2^20 on grids and random graphs, never of 2^30. No command
 	// repeats it.
 	FarOff = 1 << 30
 
 	// DescentFlops is the work up to which assignments are found along the min-fill order, without a
 	// search for a tree.
-	// Chosen: what contractionorder.Search takes its first tree at.
+	// Chosen: the cost at which contractionorder.Search takes its first tree.
 	DescentFlops = 1e7
 
 	// MapSearchFlops is the work that a search for a marginal MAP assignment may take, where the best
@@ -135,19 +137,19 @@ const (
 	// models have no such matrices, decision 12.
 	ClassFlops = HeavyFlops
 
-	// GroupFlops is what one pass for all marginals may cost, by a quick order, before groups of
+	// GroupFlops is the cost of one pass for all marginals, by a quick order, above which groups of
 	// marginals are looked at.
 	// Measured: a quarter and four times of it change nothing on 28 models, decision 20: memory
 	// decides first.
 	GroupFlops = 1e10
 
-	// GroupGain is how many times less the groups have to cost together: searches make orders
+	// GroupGain is the factor by which the groups have to be cheaper together: searches make orders
 	// better, the larger ones more.
 	// Measured: a quarter and four times of it change nothing on 28 models, decision 20.
 	GroupGain = 100
 
 	// EasyGroup is the price up to which the next group of marginals has twice as many indices,
-	// MostGroup how many at most.
+	// MostGroup their maximum number.
 	// Measured: a quarter of EasyGroup takes 0.3 to 0.4 of the flops on two models and no less time; a
 	// quarter of MostGroup 0.04 to 0.7, four times nothing, decision 20.
 	EasyGroup = 1e6
@@ -171,25 +173,27 @@ const (
 	// Chosen: conditional tables that are functions have zeros, clauses have one each.
 	LogicalShare = 0.1
 
-	// CircuitFlops is what a step of the search is worth, in flops of truncated legs: some 20 ns.
-	// Chosen on the safe side: searches of clauses took 3 to 10 ns a step, those of tables more.
+	// CircuitFlops is the cost of a step of the search, in flops of truncated legs: some 20 ns.
+	// Chosen on the safe side: searches of clauses took 3 to 10 ns a step, searches of tables more.
 	CircuitFlops = 60
 
-	// CircuitAgain is what a query of a model that was asked about before may spend on its circuit, in flops: some five seconds of a
-	// core.
+	// CircuitAgain bounds the work on the circuit of a model that was asked about before, in flops:
+	// some five seconds of a core.
 	// Chosen: the next thousand queries save it.
 	CircuitAgain = 1.5e10
 
-	// CircuitShare is the part of what a tree takes that may go into looking for a circuit first, and the part of a budget.
+	// CircuitShare is the part of the work of a tree, and of a budget, that may go into looking for a
+	// circuit first.
 	// Chosen: a first query is not slower by more.
 	CircuitShare = 1.0 / 4
 
 	// CircuitLeast is the work, in steps, below which no search is begun: trees that cost little are not to be had for less.
 	CircuitLeast = 1 << 22
 
-	// WhollyLogicalShare is LogicalShare for a search before a tree is looked for: what is not nearly all logic has tables that search does
-	// not make smaller.
-	// Measured: formulas have 1, linkage 0.41, Pedigree_11 0.68, BN_69 0.63; with the search they took 1.1 to 2 s of CPU time more.
+	// WhollyLogicalShare is LogicalShare for a search before a tree is looked for: a model that is not
+	// nearly all logic has tables that search does not make smaller.
+	// Measured: formulas have 1, linkage 0.41, Pedigree_11 0.68, BN_69 0.63; with the search they took
+	// 1.1 to 2 s of CPU time more.
 	WhollyLogicalShare = 0.9
 
 	// CircuitProbe is the work, in steps, that a first query of such a network spends on a search for a circuit before it looks for a
@@ -207,14 +211,14 @@ const (
 	CircuitBytes = 256 << 20
 )
 
-// Searches for plans: how many moves, and which part of the budget or of the time that a deadline
+// Searches for plans: their moves, and their part of the budget or of the time that a deadline
 // leaves.
 const (
 	// PlanningShare is the part of a budget that the searches for plans may take.
-	// Chosen. Decision 10 has what fewer and more moves gave.
+	// Chosen. Decision 10 has the results of fewer and of more moves.
 	PlanningShare = 1.0 / 4
 
-	// MostMoves bounds the searches of one query whatever the budget: some four seconds of a core.
+	// MostMoves bounds the searches of one query under any budget: some four seconds of a core.
 	// Chosen.
 	MostMoves int64 = 1 << 32
 
@@ -231,7 +235,7 @@ const (
 
 	// WorkShare is the part of a deadline that the contractions of an approximate answer are planned
 	// for at most, PlanShare that after which no plan is searched for any more.
-	// Chosen, not measured: a clock decides what they change, decision 20.
+	// Chosen, not measured: their effect depends on a clock, decision 20.
 	WorkShare = 0.7
 	PlanShare = 0.5
 
@@ -243,7 +247,7 @@ const (
 	// Chosen: they take two thirds of it where nothing else runs.
 	ContractionTime = 0.6
 
-	// TrialTime is the part of what those leave that a trial of theirs may take.
+	// TrialTime is the part of the remaining time that a trial of theirs may take.
 	// Chosen: pilots need the rest.
 	TrialTime = 1.0 / 3
 
@@ -254,17 +258,17 @@ const (
 
 	// PrepareShare is the part of the time for planning that method auto simplifies the network for
 	// truncated legs in.
-	// Chosen, not measured: a clock decides what it changes, decision 20.
+	// Chosen, not measured: its effect depends on a clock, decision 20.
 	PrepareShare = 1.0 / 2
 )
 
-// Sizes of tasks. A task is what one worker does between two acknowledgements.
+// Sizes of tasks. A task is the work of one worker between two acknowledgements.
 const (
-	// ChunkFlops is what one task costs as a rule: about 100 ms of one core.
-	// Chosen, not measured: it changes how work is cut, and no answer.
+	// ChunkFlops is the usual cost of one task: about 100 ms of one core.
+	// Chosen, not measured: it changes the cut of the work, and no answer.
 	ChunkFlops = 1e8
 
-	// SliceTaskFlops is what a task of slices shall cost: about half a second of one core.
+	// SliceTaskFlops is the target cost of a task of slices: about half a second of one core.
 	// Measured: 4.3e9 flops in 0.59 s, docs/benchmarks/service.md.
 	SliceTaskFlops = 4e9
 
@@ -272,8 +276,8 @@ const (
 	// A bound: auto reaches 250 at most, AutoFlops over SliceTaskFlops; only method exact has more.
 	MostChunks = 1024
 
-	// RegionTaskFlops is what a task of regions shall cost, MostRegionParts how many tasks a slice
-	// of an estimate has at most.
+	// RegionTaskFlops is the target cost of a task of regions, MostRegionParts the maximum number of
+	// tasks of a slice of an estimate.
 	// A bound: of 34 models a grid of 200×200 has a family beyond it (1.7e10 flops), no other a fifth
 	// of it, decision 20.
 	RegionTaskFlops = 4e9

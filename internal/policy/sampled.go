@@ -6,23 +6,25 @@ const (
 	// Chosen: the design's.
 	BoundsDelta = 1e-3
 
-	// BoundsShare is the part of a budget that bounds may take which follow from the model alone, BoundsRuns how often mini-buckets are
-	// run for it, BoundsRounds how many rounds of messages there are at most, MostBucketEntries the largest product of mini-buckets.
-	// Chosen. DeterminantRounds are those of a determinant, measured: complete, bipartite, three-dimensional models and ±J grids gain
-	// nothing after 8. What is left goes into slices: of K40 they take 10 nats off in 0.05 s, 15 in 0.2.
+	// BoundsShare is the part of a budget that bounds may take which follow from the model alone,
+	// BoundsRuns how often mini-buckets are run for it, BoundsRounds the maximum number of rounds of
+	// messages, MostBucketEntries the largest product of mini-buckets.
+	// Chosen. DeterminantRounds bounds the rounds of a determinant, measured: complete, bipartite,
+	// three-dimensional models and ±J grids gain nothing after 8. The rest of the share goes into
+	// slices: of K40 they take 10 nats off in 0.05 s, 15 in 0.2.
 	BoundsShare       = 0.05
 	BoundsRuns        = 3
 	BoundsRounds      = 100
 	DeterminantRounds = 12
 	MostBucketEntries = 1 << 24
 
-	// FillShare is how many operations of a search for an elimination order a flop of a budget is worth, for bounds or for the price of the
-	// exact way.
+	// FillShare is the number of operations of a search for an elimination order per flop of a budget,
+	// for bounds or for the price of the exact way.
 	// Chosen: a fortieth of the budget, an operation taking some 10 ns.
 	FillShare = 1.0 / 1200
 
-	// PilotChains and PilotRungs are the pilot of chains: how far their weights spread over so many rungs decides how many rungs they
-	// have, and which steps they take.
+	// PilotChains and PilotRungs are the chains and rungs of the pilot: the spread of its weights
+	// decides the number of rungs, and the kind of steps.
 	// Chosen: the variance of 64 normal numbers is known within a fifth.
 	PilotChains = 64
 	PilotRungs  = 128
@@ -31,7 +33,7 @@ const (
 	// Chosen.
 	PilotShare = 0.05
 
-	// HastyShare is the part of a budget of which the pilot may take its share where the time for planning is over.
+	// HastyShare reduces the budget for the pilot where the time for planning is over.
 	// Chosen: some milliseconds of a second.
 	HastyShare = 1.0 / 8
 
@@ -46,24 +48,29 @@ const (
 	PilotBond   = 4
 	FirstSearch = 0.125
 
-	// SlicesShare is what slices may take beside the pilot of other draws, relative to its work. FirstSlice is how many entries the largest
-	// product of the first has that are tried, SliceGrowth by how much that grows, and SliceTries how many may be no better than mini-buckets.
-	// Chosen. Measured: on independent sets of a 3-regular graph of 120 vertices the variance of a slice of 64 entries is a third of a
-	// state's, at four times the work, with 512 a twelfth, at six times.
+	// SlicesShare is the work of slices beside the pilot of other draws, relative to its work.
+	// FirstSlice is the number of entries of the largest product in the first trial, SliceGrowth its
+	// growth per trial, and SliceTries the number of trials that may be no better than mini-buckets.
+	// Chosen. Measured: on independent sets of a 3-regular graph of 120 vertices the variance of a
+	// slice of 64 entries is a third of a state's, at four times the work, with 512 a twelfth, at six
+	// times.
 	SlicesShare = 0.4
 	FirstSlice  = 64
 	SliceGrowth = 8
 	SliceTries  = 3
 
-	// BeliefsShare is what draws from beliefs may take beside the pilot of other draws, relative to its work. BeliefsDefence is the share of
-	// mini-buckets among them, BeliefsHardDefence that where tables forbid values together.
-	// Chosen: what messages are wrong about has to be seen among the draws. Measured: those of a parity code of 36 bits draw one word
-	// alone; with 0.01 of mini-buckets ln Z was 0.0048 too low, six standard errors, because others were not among 10,000 draws.
+	// BeliefsShare is the work of draws from beliefs beside the pilot of other draws, relative to its
+	// work. BeliefsDefence is the share of mini-buckets among them, BeliefsHardDefence the same share
+	// where tables forbid values together.
+	// Chosen: errors of the messages have to be seen among the draws. Measured: the beliefs of a
+	// parity code of 36 bits draw one word alone; with 0.01 of mini-buckets ln Z was 0.0048 too low,
+	// six standard errors, because others were not among 10,000 draws.
 	BeliefsShare       = 0.6
 	BeliefsDefence     = 1e-2
 	BeliefsHardDefence = 0.1
 
-	// SetupShare is what the preparation of a part of the components may take, against the components.
+	// SetupShare is the largest ratio of the preparation of a part of the components to the work on
+	// them.
 	// Chosen.
 	SetupShare = 0.25
 
@@ -72,43 +79,53 @@ const (
 	// is 1.5 to 3 times larger at 8.
 	WeightVariance = 0.25
 
-	// MetropolisGain is how far the variance has to fall by Metropolis steps to take them.
-	// Measured: 0.3 to 0.7 of the heat bath's on cold models, 1.7 to 2.5 on warm ones where nothing is summed out; spins 0.5 to 0.9.
+	// MetropolisGain is the ratio of variances below which Metropolis steps are taken.
+	// Measured: 0.3 to 0.7 of the heat bath's on cold models, 1.7 to 2.5 on warm ones where nothing is
+	// summed out; spins 0.5 to 0.9.
 	MetropolisGain = 0.9
 
-	// ForestGain is how far the variance times the work has to fall where forests are drawn together.
-	// Chosen: MetropolisGain. Measured against what was chosen before: 0.07 and 0.08 on 3-regular graphs of 300 spins, 0.2 on a
-	// 4-regular one, 0.6 on a scale-free one; above it on ±J models in three dimensions and on periodic grids, decision 26.
+	// ForestGain is the ratio of variance times work below which forests are drawn together.
+	// Chosen: MetropolisGain. Measured against the earlier choice: 0.07 and 0.08 on 3-regular graphs
+	// of 300 spins, 0.2 on a 4-regular one, 0.6 on a scale-free one; above it on ±J models in three
+	// dimensions and on periodic grids, decision 26.
 	ForestGain = 0.9
 
-	// OnceRungs is how many times as many rungs a chain has at least as are worth what it takes beside them, if the budget holds them.
-	// Chosen: the error at equal work depends on the variance of a weight times its work alone, and that is then a fifth.
+	// OnceRungs is the minimum ratio of rung work to fixed work per chain, budget permitting.
+	// Chosen: the error at equal work depends on the variance of a weight times its work alone, and
+	// that is then a fifth.
 	OnceRungs = 4
 
-	// ForestThreads is for how many threads side by side the memory has to hold forests, which take twice that of other chains.
+	// ForestThreads is the number of parallel threads for which the memory has to hold forests, which
+	// take twice the memory of other chains.
 	// Chosen: a worker has no more cores.
 	ForestThreads = 64
 
-	// ForestDegree is how many neighbours spins have on average at most where forests are tried.
-	// Chosen: forests hold fewer couplings than there are spins, a third of all there, and win nothing on three-dimensional ±J models.
+	// ForestDegree is the largest average number of neighbours of a spin at which forests are tried.
+	// Chosen: forests hold fewer couplings than there are spins, a third of all there, and win nothing
+	// on three-dimensional ±J models.
 	ForestDegree = 6
 
-	// ProductGain is how far the variance has to fall where chains begin with beliefs to do so, ProductDeviations how many standard errors
-	// their mean may be below that of others, and what beliefs say of where they end above, of ProductChains at most; ProductExcess from how
-	// many above the mean of others only they count.
-	// Measured on 24 families: 0.1 of the variance or less on Bayesian networks, parity codes, in fields; where there are several modes the
-	// mean falls by 0.4 to 12, or by less, and what beliefs say of the ends differs by 3 to 17 standard errors: a restricted Boltzmann
-	// machine of 40 and 40 units lost 0.13 of ln Z with a quarter of the variance, and 512 chains saw it by 2 and 5 standard errors.
-	// Chains of parity codes weigh 10 to 33 standard errors more than those from uniform draws, which die.
+	// ProductGain is the ratio of variances below which chains begin with beliefs. ProductDeviations
+	// is the number of standard errors by which their mean may be below the mean of other chains, and
+	// the statement of the beliefs about their ends above, of ProductChains at most; ProductExcess is
+	// the number of standard errors above the mean of others from which only they count.
+	// Measured on 24 families: 0.1 of the variance or less on Bayesian networks, parity codes, in
+	// fields; where there are several modes the mean falls by 0.4 to 12, or by less, and the statement
+	// of the beliefs about the ends differs by 3 to 17 standard errors: a restricted Boltzmann machine
+	// of 40 and 40 units lost 0.13 of ln Z with a quarter of the variance, and 512 chains saw it by 2
+	// and 5 standard errors.
+	// Chains of parity codes weigh 10 to 33 standard errors more than those from uniform draws, which
+	// die.
 	ProductGain       = 0.5
 	ProductDeviations = 2
 	ProductChains     = 2048
 	ProductExcess     = 4
 
-	// ProductStarts, ProductPatience and ProductApart are how many other starts of belief propagation have the say where chains from uniform
-	// draws have none, how many times longer they run, and from which difference of a probability on they are another mode.
-	// Measured: an attractive grid of 12×12, Δ = 2, lost a quarter of Z, which 4,000 chains did not see. Chosen: two modes that are reached
-	// alike are missed by one model of 128.
+	// Where chains from uniform draws decide nothing, other starts of belief propagation do:
+	// ProductStarts is their number, ProductPatience the factor by which they run longer, and
+	// ProductApart the difference of a probability from which they are another mode.
+	// Measured: an attractive grid of 12×12, Δ = 2, lost a quarter of Z, which 4,000 chains did not
+	// see. Chosen: two modes that are reached alike are missed by one model of 128.
 	ProductStarts   = 7
 	ProductPatience = 4
 	ProductApart    = 0.5
@@ -127,13 +144,15 @@ const (
 	// Measured: where a mode was lost in part, they stated 9e-7 to 0.005 and were off by 0.0002 to 0.02.
 	SettledBesideModes = 1e-9
 
-	// LadderParts is into how many parts of β the pilot divides the path to place rungs, EvenShare the share of rungs that are even.
-	// Measured with 1,024 rungs placed by 64 chains: the variance of ln w is 0.7 to 1 of that of an even ladder on seven kinds of large
-	// models, 0.8 in the middle.
+	// LadderParts is the number of parts of β into which the pilot divides the path to place rungs,
+	// EvenShare the share of rungs that are even.
+	// Measured with 1,024 rungs placed by 64 chains: the variance of ln w is 0.7 to 1 times the
+	// variance on an even ladder on seven kinds of large models, 0.8 in the middle.
 	LadderParts = 16
 	EvenShare   = 0.25
 
-	// LeastSampled is how many chains there are at least, unless the budget does not hold them at PilotRungs.
+	// LeastSampled is the minimum number of chains, unless the budget does not hold them at
+	// PilotRungs.
 	// Chosen: a tail index needs some.
 	LeastSampled = 128
 
@@ -142,12 +161,12 @@ const (
 	// is then 0.4.
 	LeastEffective = 10
 
-	// SampledParts is into how many parts the chains of one job are divided at most.
-	// Chosen: workers, and what one loses if it dies.
+	// SampledParts is the maximum number of parts of the chains of one job.
+	// Chosen: the number of workers, and the loss if one dies.
 	SampledParts = 32
 
-	// MostSampledParts is how many parts there are at most where the memory holds only small ones.
-	// Chosen: what a plan takes in a message.
+	// MostSampledParts is the maximum number of parts where the memory holds only small ones.
+	// Chosen: the size of a plan in a message.
 	MostSampledParts = 1024
 )
 

@@ -1,15 +1,16 @@
 package policy
 
-// Thresholds of the search over a formula: package compiler, and what package logic does before it.
+// Thresholds of the search over a formula: package compiler, and the preparation by package logic.
 
 // The root, and the tree decomposition that guides decisions.
 const (
-	// ProbeRootWork is how many steps the trying of literals at the root takes at most: half a second.
+	// ProbeRootWork bounds the steps of trying literals at the root: half a second.
 	// Chosen; the work of it is counted.
 	ProbeRootWork = 1 << 26
 
-	// TreeFrom is how many assignments the bags of the greedy decomposition have together from which a better one is searched for, TreeMost
-	// where they are too many for a contraction along any like it.
+	// TreeFrom is the number of assignments of all bags of the greedy decomposition from which a
+	// better one is searched for, TreeMost the number that is too large for a contraction along any
+	// like it.
 	TreeFrom = 1 << 20
 	TreeMost = 1 << 56
 
@@ -24,44 +25,52 @@ const (
 	// twice that.
 	GreedyShare = 1.0 / 16
 
-	// GuideMost bounds the weight of the decomposition's depth against occurrences and conflicts, GuideFactor is what it is multiplied by
-	// where the tree is wide, and GuideRatio is the number of variables by the width from which the weight is largest.
+	// GuideMost bounds the weight of the decomposition's depth against occurrences and conflicts,
+	// GuideFactor is its factor where the tree is wide, and GuideRatio is the number of variables by
+	// the width from which the weight is largest.
 	// Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4, with a tenth of GuideFactor.
 	GuideMost   = 1e7
 	GuideFactor = 1000
 	GuideRatio  = 40
 )
 
-// Decisions, and what conflicts teach.
+// Decisions, and learning from conflicts.
 const (
-	// ActivityDecay is how many decisions halve the activity of literals, ActivityWeight what a conflict counts against an occurrence.
+	// ActivityDecay is the number of decisions that halve the activity of literals, ActivityWeight the
+	// weight of a conflict against an occurrence.
 	ActivityDecay  = 128
 	ActivityWeight = 10
 
-	// LearnedFirst is how many learned clauses there are before some are forgotten for the first time; a 16th more every time.
-	// LearnedLevels is of how many levels at most clauses are that stay, while there is room for them.
+	// LearnedFirst is the number of learned clauses at which some are forgotten for the first time; a
+	// 16th more every time. LearnedLevels is the maximum number of levels of clauses that stay, while
+	// there is room for them.
 	LearnedFirst  = 8192
 	LearnedLevels = 2
 )
 
 // Components that are summed by elimination, and those that are remembered.
 const (
-	// DenseCells is how many entries all tables of an eliminated component have at most: what is done between two looks at the budget.
+	// DenseCells is the maximum number of entries of all tables of an eliminated component: the work
+	// between two looks at the budget.
 	// Chosen.
 	DenseCells = 1 << 16
 
-	// DenseEdges is how many steps an entry takes beside those of its number where it is written down as a product of a circuit.
+	// DenseEdges is the number of extra steps of an entry that is written down as a product of a
+	// circuit.
 	// Estimated: some 100 ns.
 	DenseEdges = 8
 
-	// DensePrice is how many times the steps of a look at a component its elimination may take where clauses are left in it.
-	// Measured in counted work, 10^6 steps of weighted formulas 051, 053, 055, 059 (go test -run PublishedCounts ./internal/compiler -args
-	// -simplify -models …): without 35, 11, 227, 246; at 4 39, 13, 263, 282; at 16 43, 1, 226, 335; at 64 54, 1, 292, 456; at 256 102, 1, 296,
-	// 456. 011, of few conflicts, takes 1442 without and 739 at 256.
+	// DensePrice is the largest ratio of the steps of eliminating a component to a look at it, where
+	// clauses are left in it.
+	// Measured in counted work, 10^6 steps of weighted formulas 051, 053, 055, 059 (go test -run
+	// PublishedCounts ./internal/compiler -args -simplify -models …): without 35, 11, 227, 246; at 4
+	// 39, 13, 263, 282; at 16 43, 1, 226, 335; at 64 54, 1, 292, 456; at 256 102, 1, 296, 456. 011, of
+	// few conflicts, takes 1442 without and 739 at 256.
 	DensePrice = 16
 
-	// DenseLook is how many steps a variable or clause of a component takes to be looked at, DenseShare the part of all work, as a
-	// divisor, that looks at components may be that turn out to be too wide.
+	// DenseLook is the number of steps of looking at a variable or clause of a component, DenseShare
+	// the part of all work, as a divisor, that looks at components may be that turn out to be too
+	// wide.
 	// Chosen.
 	DenseLook  = 8
 	DenseShare = 8
@@ -70,7 +79,7 @@ const (
 	SmallComponent = 8
 )
 
-// What comes before a search.
+// The preparation of a search.
 const (
 	// SimplifyShare is the part of the work of a search that logical preprocessing may take before it.
 	SimplifyShare = 1.0 / 4

@@ -1,6 +1,6 @@
 package pull
 
-// Requests: how many messages of which lane the server is asked for, and when that is taken back.
+// Requests: the number of messages asked for, by lane, and their withdrawal.
 
 import (
 	"time"
@@ -66,8 +66,8 @@ func (p *puller) patience(l *lane, at time.Time, expiry time.Duration) (open, lo
 	return expiry, expiry + p.bus.AnswerWithin(lostAfter)
 }
 
-// askBeyond requests messages of other tenants than those that have all slots: it waits at the lanes
-// of which none is in work, and looks at the others.
+// askBeyond requests messages of other tenants than those that have all slots: it waits at the
+// lanes with no message in work, and looks at the others.
 func (p *puller) askBeyond(at time.Time) {
 	if p.free() <= 0 {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// unheardDialer connects like net.Dialer. Questions about consumers go to nobody who answers.
+// unheardDialer connects like net.Dialer. Questions about consumers get no answer.
 type unheardDialer struct{}
 
 func (unheardDialer) Dial(network, address string) (net.Conn, error) {

@@ -1,6 +1,6 @@
 package pull
 
-// Requests for messages of a consumer, and what they are answered with.
+// Requests for messages of a consumer, and their answers.
 
 import (
 	"fmt"
@@ -30,8 +30,8 @@ type Inbox struct {
 	into   chan *nats.Msg
 }
 
-// Open subscribes to the answers of consumers of a stream. They come in the channel, and what
-// exceeds its capacity is lost.
+// Open subscribes to the answers of consumers of a stream. They come in the channel, and messages
+// beyond its capacity are lost.
 func Open(b *bus.Bus, stream string, into chan *nats.Msg) (*Inbox, error) {
 	in := &Inbox{bus: b, stream: stream, prefix: b.NC.NewInbox() + ".", into: into}
 	var err error

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A request that ends says how many of its messages are still missing, so that others of the same
+// A request that ends states the number of messages still missing, so that others of the same
 // consumer are not forgotten.
 func TestRequestsEndWithWhatIsLeft(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})

@@ -1,7 +1,7 @@
 package pull_test
 
-// Why this package takes messages itself: what the client library's iterator does where a write
-// returns late.
+// Why this package takes messages itself: the behaviour of the client library's iterator where a
+// write returns late.
 
 import (
 	"bytes"
@@ -71,8 +71,8 @@ func lateBus(t *testing.T, n int) (context.Context, *bus.Bus) {
 	return ctx, b
 }
 
-// stored is how many messages wait; patience is how long the library may take for one. Its iterator
-// asks again after 30 s.
+// stored is the number of messages that wait; patience is how long the library may take for one.
+// Its iterator asks again after 30 s.
 const (
 	stored   = 20
 	patience = 3 * time.Second
@@ -81,8 +81,8 @@ const (
 // TestAnIteratorMayForgetToAsk: the library's iterator is given a message while the goroutine that
 // asked for it has not returned, takes that for a request still being sent, and asks for no other.
 // When this test fails the library has mended it: then this package may go, if the iterator also
-// hands back at once what a worker without a free slot has asked for, and serves many consumers in
-// turn.
+// hands back at once the messages that a worker without a free slot has asked for, and serves many
+// consumers in turn.
 func TestAnIteratorMayForgetToAsk(t *testing.T) {
 	ctx, b := lateBus(t, stored)
 	c, err := b.JS.Consumer(ctx, bus.StreamTask, bus.ConsumerTask+"-3")

@@ -4,7 +4,7 @@
 // The client library's iterators are not used. One that asks for a message at a time
 // (jetstream.PullMaxMessages(1)) may, on a busy machine, take its own last request for one still
 // being sent, and does not ask again until its heartbeat is missed, some 30 s (checkPending and
-// pullMessages). An iterator also keeps what it asked for from workers that are free, and knows one
+// pullMessages). An iterator also withholds its messages from workers that are free, and knows one
 // consumer only. TestAnIteratorMayForgetToAsk shows the first with the library that is linked and
 // TestEveryMessageArrives that this package has not got it: look at nats.go again when the former
 // fails. Looked at last: nats.go 1.55.
@@ -31,8 +31,8 @@ const (
 	pullExpiry = 2 * time.Second
 	lostAfter  = time.Second
 
-	// A lane whose requests are not answered is asked anew every second: it may have had no leader, and
-	// a leader that was chosen since does not know them.
+	// A lane whose requests are not answered is asked again every second: it may have had no leader,
+	// and a leader that was chosen since does not know them.
 	troubledExpiry = 500 * time.Millisecond
 	troubledLost   = 500 * time.Millisecond
 	troubledFor    = 10 * time.Second
@@ -55,17 +55,17 @@ const (
 	atOnce   = time.Millisecond
 	burstFor = 100 * time.Millisecond
 
-	// beyond is how many messages may be processed with all slots taken, each of a tenant of which
-	// none is: a tenant's messages that are slow, or never end, delay that tenant alone.
+	// beyond is the maximum number of messages processed with all slots taken, each of a tenant that
+	// has no other in work: a tenant's messages that are slow, or never end, delay that tenant alone.
 	beyond = 16
 
 	// mostHeavy bounds the heavy messages being processed, one of each tenant and lane: they use as
 	// much memory as their requests allow.
 	mostHeavy = 8
 
-	// deepest is how many messages of a lane may be held that cannot begin because their tenant has
-	// its share here, to find those of other tenants behind them; not more than take all slots for
-	// deepFor, but deep at least. Only after slots have been taken for crowdedFor.
+	// deepest bounds the messages per lane that wait for their tenant's share, held to find other
+	// tenants' messages behind them; not more than take all slots for deepFor, but deep at least. Only
+	// after slots have been taken for crowdedFor.
 	deep       = 16
 	deepest    = 1024
 	deepFor    = 5 * time.Second
@@ -87,7 +87,7 @@ const (
 	pullRetry = 200 * time.Millisecond
 )
 
-// Intake describes what one worker takes from the consumers of one kind of message.
+// Intake describes the intake of one worker from the consumers of one kind of message.
 type Intake struct {
 	Stream    string
 	Name      string   // of the consumers, without their lane
@@ -111,18 +111,18 @@ type Intake struct {
 	// Later is how long a message is not to be begun yet; nil: every one may begin.
 	Later func(*bus.Delivered) time.Duration
 
-	// Room is that of the next stage's stream; nil: it is not bounded by lanes.
+	// Room is the room of the next stage's stream; nil: it is not bounded by lanes.
 	Room *bus.Room
 
 	// Work processes a message until it is settled, and calls Done, Again or Never of it. Where it
 	// gives a message up it calls free, and returns false if it returns after all.
 	Work func(d *bus.Delivered, free func()) bool
 
-	// Heartbeat is the interval at which the server is told of messages that wait here; well below
+	// Heartbeat is the interval at which the server is notified of messages that wait here; well below
 	// AckWait.
 	Heartbeat time.Duration
 
-	// Hard is the context of requests to the server. It ends after that of Run.
+	// Hard is the context of requests to the server. It ends after the context of Run.
 	Hard context.Context
 
 	Log *slog.Logger
@@ -142,7 +142,7 @@ type lane struct {
 	flows    map[string]*flow // by tenant; those with messages here
 }
 
-// flow is what one tenant has of a lane in this process.
+// flow is the messages of one tenant and lane in this process.
 type flow struct {
 	waiting int
 	busy    int // messages being processed
@@ -384,7 +384,7 @@ func (p *puller) hoarding() {
 	}
 }
 
-// finish frees the slot of a message, and adds its duration to what is known of them.
+// finish frees the slot of a message, and adds its duration to the known ones.
 func (p *puller) finish(f finished) {
 	p.taken--
 	f.of.busy--

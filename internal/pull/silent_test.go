@@ -119,7 +119,8 @@ func TestASilentWorkerTakesAMessageOnce(t *testing.T) {
 	end()
 }
 
-// A consumer that does not answer, as one without a leader, is asked anew sooner than one that does.
+// A consumer that does not answer, as one without a leader, is asked again sooner than one that
+// does.
 func TestWhoDoesNotAnswerIsAskedMoreOften(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()

@@ -1,6 +1,6 @@
 package pull
 
-// What the server sent: messages kept for their turn, or returned for workers that may be free.
+// Messages from the server: kept for their turn, or returned for workers that may be free.
 
 import (
 	"context"
@@ -56,8 +56,9 @@ func (p *puller) take(m *nats.Msg) error {
 	return nil
 }
 
-// check asks the server whether a consumer that does not answer has been deleted, one at a time: where it has no leader
-// nobody answers, and what is held here has to be worked on and told of meanwhile.
+// check asks the server whether a consumer that does not answer has been deleted, one at a time:
+// where it has no leader nobody answers, and the messages held here have to be worked on and kept
+// alive meanwhile.
 func (p *puller) check(l *lane) {
 	if p.checking {
 		return
@@ -100,8 +101,9 @@ func (p *puller) keep(d *bus.Delivered) {
 	p.passOn(l)
 }
 
-// passOn returns the lane's heavy messages while none may begin: another worker may be free. Of those that were returned before one waits
-// here, the first in the stream, and the rest is put aside: what comes back earlier than one that was stored before gives way to it.
+// passOn returns the lane's heavy messages while none may begin: another worker may be free. Of
+// those that were returned before one waits here, the first in the stream, and the rest is put
+// aside: a message that comes back before an earlier one of the stream gives way to that.
 func (p *puller) passOn(l *lane) {
 	next, at := p.earliest(l), time.Now()
 	l.filter(func(h held) bool {

@@ -25,7 +25,7 @@ func (p *puller) may(f *flow) bool {
 }
 
 // place reports whether a heavy message of the flow may begin if there is a slot: the only one, or
-// one of a flow of which none is being processed.
+// one of a flow with no message in work.
 func (p *puller) place(f *flow) bool {
 	return p.heavy == 0 || p.heavy < mostHeavy && f.heavy == 0
 }
@@ -75,7 +75,8 @@ func (p *puller) pass(l *lane) {
 }
 
 // behind reports whether messages of the lane may be asked for beyond those that are held and
-// cannot begin: there may be those of other tenants behind them. barred is how many these are.
+// cannot begin: there may be other tenants' messages behind them. barred is the number of held
+// messages that cannot begin.
 func (p *puller) behind(l *lane, at time.Time) (barred int, may bool) {
 	heavy, full := 0, p.taken >= p.slots
 	for _, h := range l.waiting {

@@ -24,8 +24,8 @@ func TestWhatHasFewDeliveriesLeftBeginsFirst(t *testing.T) {
 	}
 }
 
-// A message of a tenant with none in work begins before those of one that has slots, also with all
-// of them taken; a heavy one does not keep small ones from beginning.
+// A message of a tenant with none in work begins before messages of one that has slots, also with
+// all of them taken; a heavy one does not keep small ones from beginning.
 func TestTenantsOfOneLaneHaveTurns(t *testing.T) {
 	l := &lane{consumer: "c", flows: map[string]*flow{}}
 	p := &puller{lanes: []*lane{l}, of: map[string]*lane{"c": l}, slots: 2, in: Intake{
@@ -98,7 +98,8 @@ func TestSecondsOfMessagesAreHeld(t *testing.T) {
 	}
 }
 
-// TestTheFirstOfTheStreamIsKept: of heavy messages that cannot begin, the one that was stored first waits here, whatever came back first.
+// TestTheFirstOfTheStreamIsKept: of heavy messages that cannot begin, the one that was stored first
+// waits here, whichever came back first.
 func TestTheFirstOfTheStreamIsKept(t *testing.T) {
 	l := &lane{consumer: "c", flows: map[string]*flow{}}
 	p := &puller{lanes: []*lane{l}, of: map[string]*lane{"c": l}}

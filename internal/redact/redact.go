@@ -1,4 +1,5 @@
-// Package redact takes passwords out of what a process prints: URLs of servers, and errors and log lines that quote them.
+// Package redact takes passwords out of the output of a process: URLs of servers, and errors and
+// log lines that quote them.
 package redact
 
 import (
@@ -19,7 +20,7 @@ var (
 	parameter = regexp.MustCompile(`(?i)([?&][^=&\s"']*(?:pass|token|secret)[^=&\s"']*=)[^&\s"']*`)
 )
 
-// Text returns a text without what its URLs say of users, passwords and tokens.
+// Text returns a text without the users, passwords and tokens of its URLs.
 func Text(s string) string {
 	if strings.Contains(s, "://") {
 		s = userinfo.ReplaceAllString(s, "${1}"+hidden+"@")
@@ -52,7 +53,7 @@ func URL(s string) string {
 	return strings.Join(parts, ",")
 }
 
-// ErrURL: a URL with a user or a password cannot be read. What is wrong with it is not said: that would quote it.
+// ErrURL: a URL with a user or a password cannot be read. The reason is not given: it would quote the URL.
 var ErrURL = errors.New("this is no URL (a password's special characters are written %40, %2F and so on)")
 
 // redacted is an error with another text.

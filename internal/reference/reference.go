@@ -16,7 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// Tolerance is what log10 Z may differ from a solution by where the file prints enough digits.
+// Tolerance is the largest difference of log10 Z from a solution where the file prints enough
+// digits.
 const Tolerance = 1e-5
 
 // Path returns the model file of a name such as "uai/Grids_11", or skips the test.
@@ -71,8 +72,8 @@ func Network(t testing.TB, name string) *btn.Network {
 	return net
 }
 
-// Log10Z returns the solution's log10 Z, and what an answer may differ from it by: Tolerance, or half a unit in the last
-// place that the file prints.
+// Log10Z returns the solution's log10 Z, and the largest difference of an answer from it:
+// Tolerance, or half a unit in the last place that the file prints.
 func Log10Z(t testing.TB, name string) (value, tolerance float64) {
 	t.Helper()
 	raw := read(t, Path(t, name)+".PR")

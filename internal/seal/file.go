@@ -56,13 +56,13 @@ func (f Flags) Open(seeds string, log *slog.Logger) (t Trust, err error) {
 	return t, err
 }
 
-// Keys are those of a file. Its methods may be called from any goroutine.
+// Keys are the keys of a file. Its methods may be called from any goroutine.
 type Keys struct {
 	unsigned bool // messages without a MAC are believed
 	file     *watched[set]
 }
 
-// set is what one version of the file gives.
+// set is the content of one version of the file.
 type set struct {
 	all     []*key
 	secrets [][]byte

@@ -16,10 +16,10 @@ import (
 // Header is the header of a message with its MAC, in hexadecimal digits.
 const Header = "Btn-Mac"
 
-// macBytes is how many bytes of HMAC-SHA256 a message carries.
+// macBytes is the number of bytes of HMAC-SHA256 that a message carries.
 const macBytes = 16
 
-// key is what one line of the file gives: a key for messages and one for entries of the cache.
+// key is the content of one line of the file: a key for messages and one for entries of the cache.
 type key struct {
 	states sync.Pool // *state, keyed for messages
 	cache  []byte
@@ -45,7 +45,8 @@ func newKey(secret []byte) *key {
 	return k
 }
 
-// mac writes the MAC of a message into to. What it covers begins with the lengths of subject and blob, so no two messages look alike.
+// mac writes the MAC of a message into to. The covered bytes begin with the lengths of subject and
+// blob, so no two messages look alike.
 func (k *key) mac(to *[macBytes]byte, subject, blob string, data []byte) {
 	s := k.states.Get().(*state)
 	s.prefix = binary.LittleEndian.AppendUint32(s.prefix[:0], uint32(len(subject)))
@@ -67,8 +68,8 @@ func (k *Keys) Sign(subject, blob string, data []byte) string {
 	return hex.EncodeToString(mac[:])
 }
 
-// Verify reports whether a message has the MAC that one of the keys gives it. The empty one is none: who accepts unsigned messages
-// accepts it.
+// Verify reports whether a message has the MAC that one of the keys gives it. The empty one is
+// none: keys that accept unsigned messages accept it.
 func (k *Keys) Verify(mac, subject, blob string, data []byte) bool {
 	if mac == "" {
 		return k.unsigned
@@ -108,8 +109,8 @@ func digit(c byte) byte {
 	return 255
 }
 
-// Secrets returns the keys of the cache's entries: the first seals, all of them open. Who accepts unsigned messages also opens with the
-// empty one. A nil *Keys has none.
+// Secrets returns the keys of the cache's entries: the first seals, all of them open. Keys that
+// accept unsigned messages also open with the empty one. A nil *Keys has none.
 func (k *Keys) Secrets() [][]byte {
 	if k == nil {
 		return nil

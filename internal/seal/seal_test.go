@@ -47,7 +47,7 @@ func opened(t testing.TB, unsigned bool, lines ...string) (*Keys, string) {
 	return k, file
 }
 
-// The MAC is what the documentation says, computed by another way.
+// The MAC is as documented, computed by another way.
 func TestMACIsWhatIsDocumented(t *testing.T) {
 	k, _ := opened(t, false, "# first\n", line(1), line(2))
 	h := hmac.New(sha256.New, secret(1))
@@ -166,7 +166,7 @@ func TestVerifiedTogether(t *testing.T) {
 	}
 }
 
-// Errors name file and line, and nothing of what the file holds.
+// Errors name file and line, and nothing of the file's content.
 func TestBadFiles(t *testing.T) {
 	weak := base64.StdEncoding.EncodeToString(secret(1)[:31])
 	for _, text := range []string{"", "\n#\n", weak, line(1) + "not base64!"} {
@@ -186,7 +186,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// The cache's keys are others than those of messages, and differ from file to file.
+// The cache's keys are others than the messages' keys, and differ from file to file.
 func TestSecrets(t *testing.T) {
 	k, _ := opened(t, false, line(1), line(2))
 	lax, _ := opened(t, true, line(1))

@@ -8,18 +8,18 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// Chunks groups the units of a job into tasks of about policy.ChunkFlops operations: first those of
-// the queries that need all their values, query by query in the order of parts; then those of the
-// queries that grow, estimate by estimate. It returns at least one chunk, which may be empty, so
-// that every job reaches the aggregator. ends are the numbers of first chunks with which an
-// estimate of every query is complete, ascending: nil where no query grows.
+// Chunks groups the units of a job into tasks of about policy.ChunkFlops operations: first the
+// units of the queries that need all their values, query by query in the order of parts; then the
+// units of the queries that grow, estimate by estimate. It returns at least one chunk, which may be
+// empty, so that every job reaches the aggregator. ends are the numbers of first chunks with which
+// an estimate of every query is complete, ascending: nil where no query grows.
 func Chunks(net *btn.Network, assignments []btn.Assignment) (chunks [][]btn.Unit, ends []int) {
 	chunks, _, ends = ChunksAndCosts(net, assignments, 0)
 	return chunks, ends
 }
 
 // ChunksAndCosts is Chunks with tasks of about each operations (0: policy.ChunkFlops; 1: every unit
-// is a task). flops is what they are expected to take, not counting marginals.
+// is a task). flops is their expected work, not counting marginals.
 func ChunksAndCosts(
 	net *btn.Network, assignments []btn.Assignment, each float64,
 ) (chunks [][]btn.Unit, flops []float64, ends []int) {

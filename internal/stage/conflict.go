@@ -12,7 +12,7 @@ import (
 
 // Which observations of impossible evidence contradict each other.
 
-// What a search for a conflict may take: so many values of Z, of so many operations together.
+// Bounds of a search for a conflict: so many values of Z, of so many operations together.
 const (
 	conflictTests = 512
 	conflictFlops = 2e9

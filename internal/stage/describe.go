@@ -1,6 +1,6 @@
 package stage
 
-// What a job will do, in words, before it starts.
+// The work of a job in words, before it starts.
 
 import (
 	"fmt"
@@ -10,7 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// Describe says what the queries that grow will take: a line per query, or "" where none grows.
+// Describe states the expected work of the queries that grow: a line per query, or "" where none
+// grows.
 func Describe(assignments []btn.Assignment) string {
 	var lines []string
 	for q, a := range assignments {

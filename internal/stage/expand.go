@@ -62,7 +62,7 @@ func expanded(net *btn.Network, queries []query.Query, assignments []btn.Assignm
 	return nil
 }
 
-// Asked returns how many of the assignments' queries were asked, and have results.
+// Asked returns the number of the assignments' queries that were asked, and have results.
 func Asked(assignments []btn.Assignment) int {
 	n := 0
 	for i := range assignments {

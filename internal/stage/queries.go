@@ -15,9 +15,10 @@ import (
 // Parametric reports whether one of the queries is: see btn.Parametric.
 func Parametric(queries []query.Query) bool { return slices.ContainsFunc(queries, btn.Parametric) }
 
-// Queries returns the queries with what is asked by names turned into positions and evidence given as text parsed, and checked by
-// query.Check. Targets ask for marginals. It does not change asked. It calls labels, if at all, once. Errors are those of query.Check and
-// of labels, and those of named.Evidence and Labels.Variable with the query's position and the field.
+// Queries returns the queries with names turned into positions and textual evidence parsed, and
+// checked by query.Check. Targets ask for marginals. It does not change asked. It calls labels, if
+// at all, once. Errors come from query.Check and labels, and from named.Evidence and
+// Labels.Variable with the query's position and the field.
 func Queries(domains []int, labels func() (*factorgraph.Labels, error), asked []query.Query) ([]query.Query, error) {
 	queries := make([]query.Query, len(asked))
 	r := resolver{labels: labels}

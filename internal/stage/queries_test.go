@@ -13,7 +13,7 @@ import (
 // weather has names.
 var weather = &factorgraph.Model{Domains: []int{2, 3}, Names: []string{"rain", "wind"}, States: [][]string{{"no", "yes"}, nil}}
 
-// Evidence as text becomes evidence, and what was asked stays as it is.
+// Evidence as text becomes evidence, and the queries asked stay as they are.
 func TestQueriesReadText(t *testing.T) {
 	for _, text := range []string{"1 1 2", "wind=2", `{"1": 2}`} {
 		asked := []query.Query{{Evid: text, Marginals: true}, {}}
@@ -33,7 +33,7 @@ func TestQueriesReadText(t *testing.T) {
 	}
 }
 
-// What is asked by names is asked by positions, and errors name the query and the field.
+// Names in queries become positions, and errors name the query and the field.
 func TestQueriesReadNames(t *testing.T) {
 	asked := query.Query{Named: &query.ByName{Joint: []string{"wind", "rain"}, Targets: []string{"1"}}}
 	got, err := Queries(weather.Domains, weather.Labels, []query.Query{{}, asked})

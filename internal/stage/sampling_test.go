@@ -8,7 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// TestSampledBoundsShareTheirLevel: of four queries with samples each has a quarter of δ, whatever the one without them does.
+// TestSampledBoundsShareTheirLevel: of four queries with samples each has a quarter of δ,
+// independent of the one without them.
 func TestSampledBoundsShareTheirLevel(t *testing.T) {
 	const n = 64
 	plan := &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9, Estimates: []btn.Estimate{{

@@ -22,10 +22,10 @@ import (
 
 // Reparameterise is the first stage: it writes the model as a base tensor network (Lemma 1),
 // without any evidence. Only method symmetry-cp, which learns in them, gets maps; the methods that
-// contract B itself get the identity, whatever the settings say, because Z does not depend on maps,
-// and a table multiplied by one loses entries below 10^-16 of its largest. Errors carry
-// fault.BadInput where the model is wrong, and fault.Unsupported where its numbers are beyond the
-// range of this version.
+// contract B itself get the identity under all settings, because Z does not depend on maps, and a
+// table multiplied by one loses entries below 10^-16 of its largest. Errors carry fault.BadInput
+// where the model is wrong, and fault.Unsupported where its numbers are beyond the range of this
+// version.
 func Reparameterise(
 	ctx context.Context, m *factorgraph.Model, s btn.Settings,
 ) (*btn.Network, error) {
@@ -89,7 +89,7 @@ func LearnKnown(
 	return assignments, expanded(net, queries, assignments)
 }
 
-// ContractOptions are the bounds of one worker's contraction, and what it may reuse.
+// ContractOptions are the bounds of one worker's contraction, and the memories that it may reuse.
 type ContractOptions struct {
 	First   int   // position in the request of the first of the queries given
 	Memory  int64 // bytes for tables, 0 means btn.DefaultMemory
@@ -99,17 +99,17 @@ type ContractOptions struct {
 	// on it.
 	Shared *problem.Shared
 
-	// Projectors remembers those of truncated trees; nil: they are learned each time. Values do not
-	// depend on it.
+	// Projectors remembers the projectors of truncated trees; nil: they are learned each time. Values
+	// do not depend on it.
 	Projectors problem.ProjectorMemo
 
-	// Circuits remembers those of cubes; nil: they are compiled each time.
+	// Circuits remembers the circuits of cubes; nil: they are compiled each time.
 	Circuits problem.CircuitMemo
 }
 
 // Contract is the third stage: it computes the values of some units, each under its query's
-// evidence, in the order given. What successive units of a query have in common, its simplified
-// network above all, is made once. A unit that cannot be computed carries its error; the error
+// evidence, in the order given. The common parts of successive units of a query, its simplified
+// network above all, are made once. A unit that cannot be computed carries its error; the error
 // returned is the context's or an infrastructure failure.
 func Contract(
 	ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query,

@@ -1,10 +1,10 @@
 package streams
 
-// What waits before the stages, in messages, in flops and in seconds of work of one worker.
+// The backlog of the stages, in messages, in flops and in seconds of work of one worker.
 //
-// It is counted from what the streams hold, so it is right while no worker runs at all. A task is
-// in its stream until it is acknowledged, and its header says what it is expected to cost: each is
-// read once, unless it is gone by then. What messages cost a worker the workers say themselves, in
+// It is counted from the content of the streams, so it is right while no worker runs at all. A task
+// is in its stream until it is acknowledged, and its header states its expected cost: each is read
+// once, unless it is gone by then. The workers state the cost of their messages themselves, in
 // headers that end in the partials; the last partials are read. Any number of aggregators may look,
 // and all see the same.
 
@@ -21,7 +21,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Load is what waits before a stage or is in work there.
+// Load is the backlog of a stage, with the messages in work there.
 type Load struct {
 	Messages float64
 	Flops    float64 // expected; of tasks, 0 for other stages
@@ -29,17 +29,18 @@ type Load struct {
 	Unread   float64 // of Messages: tasks that are taken for average ones
 }
 
-// Priced is the stage whose messages say what they are expected to cost.
+// Priced is the stage whose messages state their expected cost.
 const Priced = query.StageContract
 
 // Fill is how full a stream is, in bytes.
 type Fill struct{ Used, Limit float64 }
 
-// Backlog looks at what waits: always in an aggregator, which tells it, and in a gateway when somebody asks.
+// Backlog measures the backlog: always in an aggregator, which publishes it, and in a gateway when
+// somebody asks.
 type Backlog struct {
 	Bus   *bus.Bus
 	Log   *slog.Logger
-	Own   func() message.Work     // what they cost this aggregator
+	Own   func() message.Work     // cost of messages to this aggregator
 	Tell  func(map[string]Load)   // is called after every look
 	Fills func(map[string]Fill)   // is called now and then
 	work  map[string]message.Work // as the workers said last
@@ -53,13 +54,13 @@ type Backlog struct {
 // Bounds of a look.
 const (
 	backlogEvery = time.Second
-	workEvery    = 10 * time.Second // for what messages cost, and how full the streams are
+	workEvery    = 10 * time.Second // for the cost of messages, and the fill of the streams
 
-	workPartials = 256 // the last partials that are read for what messages cost
+	workPartials = 256 // the last partials that are read for the cost of messages
 	workBytes    = 1 << 20
 
-	// Tasks read in one request, their bytes, and the requests of one look. What they leave is
-	// taken for average until the next look.
+	// Tasks read in one request, their bytes, and the requests of one look. Tasks left unread count as
+	// average until the next look.
 	taskBatch = 256
 	taskBytes = 1 << 20
 	taskReads = 16
@@ -88,7 +89,7 @@ func (k *Backlog) Watch(ctx context.Context) error {
 	}
 }
 
-// Look counts what waits before every stage.
+// Look counts the backlog of every stage.
 func (k *Backlog) Look(ctx context.Context) (map[string]Load, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -171,7 +172,7 @@ func (k *Backlog) waiting(ctx context.Context, f Feed) (float64, error) {
 	return sum, nil
 }
 
-// tasks returns what waits before contract-worker.
+// tasks returns the backlog of contract-worker.
 func (k *Backlog) tasks(ctx context.Context) (Load, error) {
 	info, err := k.info(
 		ctx, bus.StreamTask, jetstream.WithSubjectFilter(message.Filter(message.KindTask)),
@@ -180,7 +181,7 @@ func (k *Backlog) tasks(ctx context.Context) (Load, error) {
 		return Load{}, err
 	}
 
-	// A stream that is made anew counts from 1 again.
+	// A recreated stream counts from 1 again.
 	if !info.Created.Equal(k.made) || info.State.LastSeq < k.read {
 		k.made = info.Created
 		k.read = 0
@@ -272,7 +273,7 @@ func (k *Backlog) inSeconds(stage string, l Load, messages, flops float64) Load 
 	return l
 }
 
-// readWork reads what messages cost the workers from the last partials: the mean of what was said.
+// readWork reads the cost of messages from the last partials: the mean of the workers' statements.
 func (k *Backlog) readWork(ctx context.Context) error {
 	info, err := k.info(ctx, bus.StreamPartial)
 	if err != nil || info.State.Msgs == 0 {
@@ -284,7 +285,7 @@ func (k *Backlog) readWork(ctx context.Context) error {
 		return err
 	}
 
-	// Of flops per second the mean is that of seconds per flop.
+	// Flops per second have the harmonic mean: the mean is taken of seconds per flop.
 	var sums = map[string]struct{ seconds, saidSeconds, perFlop, saidFlops float64 }{}
 	for _, m := range last {
 		if !k.Bus.Genuine(m.Subject, m.Header, m.Data) {

@@ -18,7 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A cluster of servers with little room is set up with what they have.
+// A cluster of servers with little room is set up within that room.
 func TestSetupOfASmallCluster(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "nats.conf")
@@ -113,7 +113,7 @@ func TestSetupOfACluster(t *testing.T) {
 			}
 		}
 
-		// What was acknowledged stays so, and what was not is delivered.
+		// Acknowledged messages stay so, and the others are delivered.
 		for range 2 {
 			sent++
 			must(b.Put(ctx, &nats.Msg{Subject: wire.ModelSubject(3, fmt.Sprint("job-", sent)), Data: []byte("a model")}))

@@ -12,7 +12,7 @@ type Config struct {
 	InMemory bool
 	// One consumer over all lanes of a kind instead of one per lane.
 	OneConsumer bool
-	// Bytes for all streams together; 0: what the server allows, or what existing streams have.
+	// Bytes for all streams together; 0: the limit of the server, or the total of existing streams.
 	MaxBytes int64
 	// Number of jobs of one lane that may wait before the first stage; 0: as set up before, or
 	// 4096.
@@ -28,7 +28,7 @@ type Config struct {
 }
 
 // WithDefaults returns c with Keep, Replicas and AckWait at their defaults where they are 0. The
-// others keep their 0, because their defaults depend on what was set up before.
+// others keep their 0, because their defaults depend on the earlier setup.
 func (c Config) WithDefaults() Config {
 	if c.Keep == 0 {
 		c.Keep = 24 * time.Hour

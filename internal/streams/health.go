@@ -10,7 +10,7 @@ import (
 )
 
 // Healthy returns nil if the connection is up and the streams of models and answers exist, else an
-// error that says what is missing.
+// error that names the missing part.
 func Healthy(ctx context.Context, nc *nats.Conn) error {
 	if s := nc.Status(); s != nats.CONNECTED {
 		return fault.New(fault.Infrastructure, "pipeline: connection to NATS is %v", s)

@@ -1,6 +1,6 @@
 package streams
 
-// Who asks for messages, and what is handed out, by stage and lane.
+// Requests for messages and deliveries, by stage and lane.
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Queue is what the consumers of a stage or of a lane say.
+// Queue is the state of the consumers of a stage or of a lane.
 type Queue struct {
 	Waiting int // messages that were not handed out
 	Working int // messages that were, and are not acknowledged
 	Asking  int // requests of workers that wait for a message
 }
 
-// Queues returns those of every stage, and those of every lane, of all stages together; where one consumer serves all lanes those of the
-// lanes are zero.
+// Queues returns a queue per stage, and one per lane, of all stages together; where one consumer
+// serves all lanes the lanes' queues are zero.
 func Queues(ctx context.Context, b *bus.Bus) (stages map[string]Queue, lanes []Queue, err error) {
 	stages, lanes = map[string]Queue{}, make([]Queue, wire.Lanes)
 	for stage, feed := range map[string]Feed{

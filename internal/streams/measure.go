@@ -1,6 +1,6 @@
 package streams
 
-// How much room there is.
+// The room of the streams.
 
 import (
 	"math"
@@ -21,7 +21,7 @@ const rateOver = 30 * time.Second
 
 // see adds the stream's last sequence at a time, and returns the estimate in messages per second.
 // It is the exponentially weighted mean r ← r + (1 − e^(−Δt/τ)) (Δn/Δt − r). A sequence that went
-// back, as of a stream made anew, begins a new interval.
+// back, as of a recreated stream, begins a new interval.
 func (r *rate) see(sequence uint64, at time.Time) float64 {
 	if past := at.Sub(r.at); !r.at.IsZero() && past > 0 && sequence >= r.sequence {
 		weight := 1 - math.Exp(-past.Seconds()/rateOver.Seconds())
@@ -32,7 +32,7 @@ func (r *rate) see(sequence uint64, at time.Time) float64 {
 	return r.perSec
 }
 
-// Room says how much room one stream has.
+// Room is the room of one stream.
 type Room struct {
 	Used, Limit float64 // bytes
 	Held        float64 // bytes of Used that cannot be purged yet
@@ -41,7 +41,7 @@ type Room struct {
 	Seconds float64
 }
 
-// measure says how much room each stream has. Messages older than the watermark count as room.
+// measure returns the room of each stream. Messages older than the watermark count as room.
 func (k *Keeper) measure(spaces map[string]space, w watermark) map[string]Room {
 	if k.rates == nil {
 		k.rates = map[string]*rate{}
@@ -80,8 +80,8 @@ func (k *Keeper) measure(spaces map[string]space, w watermark) map[string]Room {
 // roomRefused is the share of a stream's limit at which clients are refused.
 const roomRefused = 0.75
 
-// heldShare returns the share of a stream that is younger than what may be purged, if messages came
-// evenly.
+// heldShare returns the share of a stream that is younger than the watermark of purging, if
+// messages came evenly.
 func heldShare(s space, w watermark) float64 {
 	span := w.asked.Sub(s.State.FirstTime)
 	if s.State.Msgs == 0 || span <= 0 {

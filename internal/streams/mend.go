@@ -23,9 +23,9 @@ type Mender struct {
 	mu sync.Mutex // held by Mend
 }
 
-// Mend makes the streams and consumers that are missing. Their options, for how long messages are
-// kept and how much room there is, it reads off the streams that are left. Where there are none,
-// nobody has run `btn setup`, and the error wraps bus.ErrNoStream.
+// Mend makes the streams and consumers that are missing. It reads their options (retention and
+// room) off the streams that are left. Where there are none, nobody has run `btn setup`, and the
+// error wraps bus.ErrNoStream.
 func (m *Mender) Mend(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,7 +130,7 @@ func (m *Mender) afterAnswered(
 ) (func(*jetstream.ConsumerConfig), error) {
 	all := func(*jetstream.ConsumerConfig) {}
 	if f.Stream != bus.StreamModel && f.Stream != bus.StreamPartial {
-		return all, nil // a work queue holds only what is not done
+		return all, nil // a work queue holds only unfinished work
 	}
 
 	s, err := m.Bus.JS.Stream(ctx, bus.StreamModel)

@@ -1,6 +1,6 @@
 package streams
 
-// What rate the room sustains, worked out as docs/how-to/operating.md does.
+// The rate that the room sustains, worked out as docs/how-to/operating.md does.
 
 import (
 	"context"
@@ -24,8 +24,8 @@ type Sustained struct {
 	Holds  time.Duration // for how long a message is held at least
 }
 
-// Rate returns the bytes per second that the stream can take without end: (3/4) Bytes / Holds. What
-// comes in while nothing may be purged yet then stays below the share at which clients are refused.
+// Rate returns the bytes per second that the stream can take without end: (3/4) Bytes / Holds. The
+// input while nothing may be purged yet then stays below the share at which clients are refused.
 func (s Sustained) Rate() float64 { return roomRefused * float64(s.Bytes) / s.Holds.Seconds() }
 
 // Sustains returns the rates of the streams that grow with every job, as they are set up on the

@@ -1,13 +1,11 @@
 package streams
 
-// Room in the streams: what is answered goes, the oldest first, once a stream is more than half
-// full.
+// Room in the streams: answered jobs go, the oldest first, once a stream is more than half full.
 //
 // Which jobs are answered the server knows: the sweeper acknowledges a model when its job has an
-// answer, so all models up to the acknowledgement floor of its consumer are answered. What the
-// streams hold from before the first model above that floor belongs to answered jobs. What is
-// remembered between two looks only saves work, and purging twice is purging once: any number of
-// aggregators may do it.
+// answer, so all models up to the acknowledgement floor of its consumer are answered. All messages
+// from before the first model above that floor belong to answered jobs. The memory between two
+// looks only saves work, and purging twice is purging once: any number of aggregators may do it.
 
 import (
 	"context"
@@ -67,7 +65,7 @@ type Keeper struct {
 	crowd Crowd // under mu
 }
 
-// Crowd is what the sweeper needs to know about the streams.
+// Crowd is the sweeper's information about the streams.
 type Crowd struct {
 	Before time.Time // jobs stored before this are in the way; zero: none is
 	Times  bus.Times
@@ -142,7 +140,7 @@ func (k *Keeper) look(ctx context.Context) error {
 		spaces[name] = one
 	}
 
-	// The streams were asked before the sweeper: what its floor says holds for all that they held.
+	// The streams were asked before the sweeper: its floor holds for all messages that they held.
 	models := spaces[bus.StreamModel]
 	times := bus.TimesOf(models.Config.Metadata)
 	sweeper, err := k.sweeper(ctx)
@@ -175,7 +173,7 @@ func (k *Keeper) sweeper(ctx context.Context) (*jetstream.ConsumerInfo, error) {
 	return c.CachedInfo(), nil
 }
 
-// watermark bounds what the streams hold for answered jobs only.
+// watermark bounds the messages that belong to answered jobs only.
 type watermark struct {
 	asked  time.Time // the server's clock when it described the streams
 	floor  uint64    // models up to this sequence are answered
@@ -202,7 +200,7 @@ func (w watermark) frees(stream string) time.Time {
 	return before
 }
 
-// watermark computes the watermark from what the server says: first about the streams, then about
+// watermark computes the watermark from answers of the server: first about the streams, then about
 // the floor, then about the models above it.
 func (k *Keeper) watermark(
 	ctx context.Context, models space, sweeper *jetstream.ConsumerInfo, times bus.Times,
@@ -217,7 +215,7 @@ func (k *Keeper) watermark(
 		return w, nil
 	}
 
-	if !models.Created.Equal(k.created) { // a stream that is made anew counts from 1 again
+	if !models.Created.Equal(k.created) { // a recreated stream counts from 1 again
 		k.created = models.Created
 		k.answered = 0
 	}
@@ -370,12 +368,12 @@ func (k *Keeper) purgeTo(ctx context.Context, s space, sequence uint64) error {
 	return k.Bus.PurgeTo(ctx, s.Config.Name, sequence)
 }
 
-// note tells the sweeper which jobs are in the way, and the metrics how much room there is.
+// note tells the sweeper which jobs are in the way, and the metrics the room.
 func (k *Keeper) note(spaces map[string]space, sweeper *jetstream.ConsumerInfo, w watermark) {
 	c := Crowd{Times: w.times, Many: sweeper.NumAckPending > manyUnanswered}
 	for _, s := range spaces {
-		// Where many jobs have no answer they are no stragglers: moving them would make no room,
-		// unless what is full is behind them.
+		// Where many jobs have no answer they are no stragglers: moving them would make no room, unless
+		// the full stream is behind them.
 		full := s.used > roomFull && s.Config.Name != bus.StreamModel
 
 		c.Full = c.Full || full
@@ -404,7 +402,7 @@ func (k *Keeper) note(spaces map[string]space, sweeper *jetstream.ConsumerInfo, 
 	}
 }
 
-// Crowded returns what was seen last.
+// Crowded returns the last one seen.
 func (k *Keeper) Crowded() Crowd {
 	if k == nil {
 		return Crowd{}

@@ -28,7 +28,7 @@ const (
 // Config.MaxBytes is given. Without it the room is halved from 16 GiB (4 GiB in memory) until the
 // server reserves it.
 //
-// A cluster that is choosing a leader is waited for, half a minute at most. What was interrupted is finished by the next call.
+// A cluster that is choosing a leader is waited for, half a minute at most. An interrupted setup is finished by the next call.
 func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	for until := time.Now().Add(leaderPatience); ; {
 		err := setup(ctx, nc, c)
@@ -52,7 +52,7 @@ const (
 	peerPatience   = 5 * time.Second
 )
 
-// unavailable reports whether a cluster has no leader yet for what was asked.
+// unavailable reports whether a cluster has no leader yet for a request.
 func unavailable(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && api.ErrorCode == 10008
@@ -118,9 +118,9 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	return nil
 }
 
-// asBefore fills in what c leaves open from the streams that there are: replicas, how long things
-// are kept, and the room for all together (0: nothing says it). Where the number of replicas was
-// being changed, and that was interrupted, the larger one counts: nothing becomes less safe unasked.
+// asBefore fills in the open options of c from the existing streams: replicas, how long things are
+// kept, and the room for all together (0: nothing says it). Where the number of replicas was being
+// changed, and that was interrupted, the larger one counts: nothing becomes less safe unasked.
 func asBefore(ctx context.Context, js jetstream.JetStream, c Config) (Config, int64, error) {
 	room := c.MaxBytes
 	replicas := c.Replicas
@@ -153,7 +153,7 @@ func asBefore(ctx context.Context, js jetstream.JetStream, c Config) (Config, in
 }
 
 // setupTries is the number of attempts to set up consumers that others make or delete at the same
-// time: every worker makes those it misses anew, once.
+// time: every worker recreates those it misses, once.
 const setupTries = 100
 
 // meanwhile reports whether the server refused a consumer because somebody else made or deleted one
@@ -191,7 +191,7 @@ func noPeers(err error) bool {
 func setupStreams(
 	ctx context.Context, js jetstream.JetStream, c Config, room int64,
 ) (created []string, err error) {
-	// First the object stores: what becomes smaller makes room for what becomes larger.
+	// First the object stores: the ones that shrink make room for the ones that grow.
 	for _, o := range objectStores(c) {
 		fresh, err := setupObjects(ctx, js, c, o, room, c.MaxBytes > 0)
 		if err != nil {
@@ -243,10 +243,10 @@ func setupObjects(
 	return fresh, nil
 }
 
-// setupStream creates a stream, or updates what may be updated: an existing one keeps its storage
-// and retention, and options that were set up before and are not given now. Those that can be made
-// again have their storage by the number of replicas: where that changes they are made anew, empty,
-// and the sweeper has the jobs begin again that were on their way through them.
+// setupStream creates a stream, or updates the options that may be updated: an existing one keeps
+// its storage and retention, and options that were set up before and are not given now. Those that
+// can be made again have their storage by the number of replicas: where that changes they are
+// recreated, empty, and the sweeper has the jobs begin again that were on their way through them.
 func setupStream(
 	ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, resize bool,
 ) (fresh bool, err error) {
@@ -287,9 +287,9 @@ func setupStream(
 	return false, err
 }
 
-// setupConsumers makes the feed's consumers and removes those of the other split, which would take
-// the same subjects of a work queue. It begins again where others make or delete consumers at the
-// same time.
+// setupConsumers makes the feed's consumers and removes the consumers of the other split, which
+// would take the same subjects of a work queue. It begins again where others make or delete
+// consumers at the same time.
 func setupConsumers(ctx context.Context, js jetstream.JetStream, f Feed, c Config) error {
 	err := setupConsumersOnce(ctx, js, f, c)
 	for tries := 0; tries < setupTries && meanwhile(err); tries++ {
@@ -367,8 +367,9 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 	return g.Wait()
 }
 
-// consumer asks for a consumer. In a cluster a server that is about to have it answers as well, as if nothing had been acknowledged, and
-// names no leader: then it is asked again. So it is where no answer comes: who leads it may change while it is asked, and then nobody does.
+// consumer asks for a consumer. In a cluster a server that is about to have it answers as well, as
+// if nothing had been acknowledged, and names no leader: then it is asked again. So it is where no
+// answer comes: its leader may change while it is asked, and then nobody answers.
 func consumer(ctx context.Context, s jetstream.Stream, name string, clustered bool) (jetstream.Consumer, error) {
 	for until := time.Now().Add(leaderPatience); ; {
 		asked, cancel := context.WithTimeout(ctx, answerPatience)
@@ -392,9 +393,10 @@ func consumer(ctx context.Context, s jetstream.Stream, name string, clustered bo
 	}
 }
 
-// placed makes or changes a consumer, which takes hardly any room: a cluster without servers for it (10023) has not heard of them
-// yet, or has no leader, and is asked again. One that was removed to be moved may be there for a while. It goes on when others fail,
-// lest a consumer that was removed is lost with what it has acknowledged.
+// placed makes or changes a consumer, which takes hardly any room: a cluster without servers for it
+// (10023) has not heard of them yet, or has no leader, and is asked again. One that was removed to
+// be moved may be there for a while. It goes on when others fail, lest a consumer that was removed
+// is lost with its acknowledgements.
 func placed(ctx context.Context, moved bool, set func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaderPatience)
 	defer cancel()
@@ -416,7 +418,7 @@ func placed(ctx context.Context, moved bool, set func(context.Context) error) er
 }
 
 // moveConsumer removes a consumer of kept messages that is to have another storage, and lets cc,
-// which takes its place, begin behind what was acknowledged.
+// which takes its place, begin behind the acknowledged messages.
 func moveConsumer(ctx context.Context, s jetstream.Stream, is *jetstream.ConsumerInfo, cc *jetstream.ConsumerConfig) error {
 	cc.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
 	cc.OptStartSeq = is.AckFloor.Stream + 1

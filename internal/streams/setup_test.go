@@ -49,7 +49,7 @@ func TestSetupWhileOthersMend(t *testing.T) {
 			}
 		}
 	}}
-	// the one; then sixteen, two of which are made elsewhere
+	// the one; then sixteen, two made elsewhere
 	for i, c := range []streams.Config{{OneConsumer: true}, {}} {
 		if err := streams.SetupConsumers(
 			t.Context(), js, streams.Partials, c.WithDefaults(),

@@ -11,10 +11,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// slack is how much longer than models and answers the messages are kept that they need.
+// slack is the time by which the messages that models and answers need are kept longer than these.
 const slack = time.Hour
 
-// sweepAckWait is the AckWait of the sweeper's consumer as a multiple of that of the others. Until
+// sweepAckWait is the AckWait of the sweeper's consumer as a multiple of the others' AckWait. Until
 // then the models that a sweeper held when it died keep the room of all that came after them.
 const sweepAckWait = 3
 
@@ -22,7 +22,7 @@ const sweepAckWait = 3
 const deadFor = 7 * 24 * time.Hour
 
 // shares is the number of shares into which the room for all streams is divided; topology and
-// objectStores say how many each has.
+// objectStores have the share of each.
 const shares = 48
 
 // replicatedRoom bounds the memory of a stream with replicas that can be made again.
@@ -197,7 +197,7 @@ func blobAge(c Config) time.Duration { return 2 * (c.Keep + slack) }
 // Feed is a kind of messages with its durable consumers: one per lane, or one over all lanes.
 type Feed struct {
 	Stream  string
-	Name    string // of the consumer over all lanes, and the prefix of those of lanes
+	Name    string // of the consumer over all lanes, and the prefix of the lanes' consumers
 	Headers bool   // messages come without their payloads
 	kind    message.Kind
 	Laned   bool // may be split by lanes
@@ -274,11 +274,10 @@ var feeds = []Feed{Models, Redrives, Networks, Tasks, Partials, Deadlines, Cance
 
 // consumers returns the configurations of the feed's consumers.
 //
-// They have as many replicas as their stream, whatever that is; what is delivered of models with
-// replicas no server writes to its disk: if all of them lose it, every stored model is looked at
-// once more. MaxDeliver is unlimited: at a limit the server would
-// keep the message and tell nobody, so the
-// worker counts attempts. There is no BackOff, because its first step would replace AckWait.
+// They have exactly as many replicas as their stream; deliveries of models with replicas are on no
+// server's disk: if all of them lose it, every stored model is looked at once more. MaxDeliver is
+// unlimited: at a limit the server would keep the message and tell nobody, so the worker counts
+// attempts. There is no BackOff, because its first step would replace AckWait.
 func (f Feed) consumers(c Config) []jetstream.ConsumerConfig {
 	one := jetstream.ConsumerConfig{
 		Durable:       f.Name,

@@ -6,8 +6,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// usual is what messages are taken to cost a worker until one has said what they do: small ones
-// an assumption of this program, tasks that are not small what plans are priced by.
+// usual is the assumed cost of messages until a worker has stated it: for small ones an assumption
+// of this program, for other tasks the price of plans.
 var usual = map[string]message.Work{
 	query.StageReparam:   {Seconds: 0.5e-3},
 	query.StageLearn:     {Seconds: 1e-3},

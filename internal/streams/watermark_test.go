@@ -80,8 +80,8 @@ func TestStandingFloorIsPassed(t *testing.T) {
 	}
 }
 
-// What a keeper found answered says nothing about the models of a stream that was made anew, whose
-// sequences begin again: they would be purged without answer.
+// The answered models that a keeper has found say nothing about a recreated stream, whose sequences
+// begin again: they would be purged without answer.
 func TestWatermarkOfAStreamMadeAnew(t *testing.T) {
 	b := connected(t)
 	must := func(err error) {

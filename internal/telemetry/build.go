@@ -9,9 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What a build was told of itself where the toolchain cannot know it, a container image above all:
-// -ldflags "-X github.com/basetensor/basetensor/internal/telemetry.release=v1.2.3 -X …/internal/telemetry.revision=…".
-// Where these are empty the build information of the Go toolchain says what there is.
+// Facts set at a build that the toolchain cannot know, a container image above all:
+// -ldflags "-X github.com/basetensor/basetensor/internal/telemetry.release=v1.2.3 -X
+// …/internal/telemetry.revision=…". Where these are empty the build information of the Go toolchain
+// is used.
 var release, revision string
 
 // Build says which program this is.
@@ -21,7 +22,7 @@ type Build struct {
 	Go       string // version of the toolchain
 }
 
-// ThisBuild returns what is known of the running program.
+// ThisBuild returns the build information of the running program.
 func ThisBuild() Build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

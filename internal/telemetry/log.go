@@ -9,9 +9,9 @@ import (
 	"github.com/basetensor/basetensor/internal/redact"
 )
 
-// Logger returns a structured logger that writes lines of the given format ("text" or "json") at or above
-// level ("debug", "info", "warn", "error"; anything else is info) to w. What it writes has no password of a
-// URL, whoever quotes one.
+// Logger returns a structured logger that writes lines of the given format ("text" or "json") at or
+// above level ("debug", "info", "warn", "error"; anything else is info) to w. Its output has no
+// password of a URL, even if an error quotes one.
 func Logger(w io.Writer, level, format string) *slog.Logger {
 	var least slog.Level
 	if err := least.UnmarshalText([]byte(level)); err != nil {
@@ -24,7 +24,7 @@ func Logger(w io.Writer, level, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// withoutSecrets takes the passwords of URLs out of texts, errors and whatever else is printed.
+// withoutSecrets takes the passwords of URLs out of texts, errors and all other printed values.
 func withoutSecrets(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindString:

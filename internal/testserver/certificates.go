@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Certificates are files (PEM) of an authority and of what it signed for servers and clients on this machine.
+// Certificates are files (PEM) of an authority and of the certificates it signed for servers and
+// clients on this machine.
 type Certificates struct {
 	CA                    string
 	ServerCert, ServerKey string // of 127.0.0.1 and localhost

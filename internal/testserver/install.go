@@ -9,9 +9,9 @@ import (
 	"runtime"
 )
 
-// Install finds a redis-server or gets one, and says on w what it did: with apt-get as root, else
-// unpacked from Debian's packages into the user's cache folder. Where neither can be done, the error
-// says what to install.
+// Install finds a redis-server or gets one, and reports on w: with apt-get as root, else unpacked
+// from Debian's packages into the user's cache folder. Where neither can be done, the error names
+// the package to install.
 func Install(w io.Writer) error {
 	if path, _, err := FindRedis(); err == nil {
 		fmt.Fprintf(w, "redis-server: found %s\n", path)

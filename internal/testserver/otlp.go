@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// OTLP is a receiver of OpenTelemetry's spans over HTTP, which keeps what it is sent.
+// OTLP is a receiver of OpenTelemetry's spans over HTTP, which keeps the spans it is sent.
 type OTLP struct {
 	URL string
 
@@ -48,7 +48,7 @@ func (o *OTLP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// Received returns the spans that came, with what they come from, and what could not be read.
+// Received returns the spans that came, with their resources, and the unreadable requests.
 func (o *OTLP) Received() (spans []*otlp.ResourceSpans, wrong []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package testserver runs a real redis-server and a real nats-server as child processes, for tests
-// of what an embedded one cannot show: faults, memory limits, restarts from disk.
+// that an embedded one does not allow: faults, memory limits, restarts from disk.
 //
 // Servers listen on a free loopback port and end with the test. A server that cannot be had on this
 // machine skips the test with the reason; `go run ./internal/testserver/install` gets it.
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// ErrUnavailable: the server's program is not on this machine. The error says what to do.
+// ErrUnavailable: the server's program is not on this machine. The error gives the remedy.
 var ErrUnavailable = errors.New("testserver: server not available")
 
 // startLooks is how often a server that runs is asked whether it is there, every 10 ms or, on a
@@ -141,7 +141,7 @@ func (p *process) Restart() error {
 	return p.start()
 }
 
-// Log returns what the server has written so far.
+// Log returns the output of the server so far.
 func (p *process) Log() string {
 	b, _ := os.ReadFile(p.log)
 	return string(b)
@@ -157,9 +157,9 @@ func FreePort(t testing.TB) string {
 	return port
 }
 
-// freePort returns a loopback port that nothing listens on and that it has not returned before. It is
-// below those that the system gives to whoever connects: a dialler that tries again until a server is
-// there could be given the server's own port.
+// freePort returns a loopback port that nothing listens on and that it has not returned before. It
+// is below those that the system gives to dialling sockets: a dialler that tries again until a
+// server is there could be given the server's own port.
 func freePort() (string, error) {
 	given.mu.Lock()
 	defer given.mu.Unlock()

@@ -66,8 +66,8 @@ func StartRedis(o RedisOptions) (*RedisServer, error) {
 		name: "redis-server", path: path, args: append(args, o.Args...), env: env,
 		log: filepath.Join(o.Dir, "redis.log"),
 	}}
-	// Its own answer, not that of another server which took the port first: that server has another
-	// process id.
+	// Its own answer, not the answer of another server that took the port first: that server has
+	// another process id.
 	s.answer = func() error {
 		if err := exchange(addr, "PING\r\n", "+PONG"); err != nil {
 			return err
@@ -151,8 +151,9 @@ func exchange(addr, send, want string) error {
 	return nil
 }
 
-// FindRedis returns the path of a redis-server and what its environment needs: $BTN_REDIS_SERVER,
-// one on PATH, or one that Unpack has put into the cache folder. It installs nothing.
+// FindRedis returns the path of a redis-server and the variables that its environment needs:
+// $BTN_REDIS_SERVER, one on PATH, or one that Unpack has put into the cache folder. It installs
+// nothing.
 func FindRedis() (path string, env []string, err error) {
 	if path = os.Getenv("BTN_REDIS_SERVER"); path != "" {
 		return path, nil, nil

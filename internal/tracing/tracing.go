@@ -1,9 +1,9 @@
-// Package tracing has what the packages of the service know of OpenTelemetry: how a trace travels in
-// the headers of messages, and how a step of work becomes a span of it. It links the interface
-// only; who wants spans hands in a provider that records them.
+// Package tracing has the service's use of OpenTelemetry: how a trace travels in the headers of
+// messages, and how a step of work becomes a span of it. It links the interface only; a caller that
+// wants spans hands in a provider that records them.
 //
-// Spans carry ids, counts, codes and names of this program. What a tenant has sent, or is called, is
-// in none.
+// Spans carry ids, counts, codes and names of this program. No span contains a tenant's data or
+// name.
 package tracing
 
 import (
@@ -56,7 +56,7 @@ func Root(ctx context.Context, p trace.TracerProvider, name string) (context.Con
 	return ctx, func(err error) { End(span, err) }
 }
 
-// headers are those of a message. Their names are written as they are.
+// headers are the headers of a message. Their names are written as they are.
 type headers map[string][]string
 
 func (h headers) Get(name string) string {
@@ -89,7 +89,7 @@ func Copy(to, from map[string][]string) {
 	}
 }
 
-// Into writes a span into a message's headers, in the place of what is there. An invalid one
+// Into writes a span into a message's headers, in the place of the one there. An invalid one
 // changes nothing.
 func Into(h map[string][]string, of trace.SpanContext) {
 	if of.IsValid() {
@@ -99,8 +99,8 @@ func Into(h map[string][]string, of trace.SpanContext) {
 	}
 }
 
-// Child begins a span under that of ctx, by whoever records that one; if nobody does it is none, and
-// costs a look into ctx.
+// Child begins a span under the one of ctx, with the same recorder; without a recorder there is
+// none, and costs a look into ctx.
 func Child(ctx context.Context, name string, with ...trace.SpanStartOption) (context.Context, trace.Span) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
@@ -134,8 +134,8 @@ func ID(of trace.SpanContext) string {
 	return of.TraceID().String()
 }
 
-// Waited records that something waited under the span of ctx. Clocks of two machines differ: what
-// would have begun after its end has no duration.
+// Waited records that something waited under the span of ctx. Clocks of two machines differ: a wait
+// that would have begun after its end has no duration.
 func Waited(
 	ctx context.Context, tracer trace.Tracer, name string, since, until time.Time, attributes ...attribute.KeyValue,
 ) {

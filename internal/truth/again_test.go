@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestAgain draws models anew that broke a promise once.
+// TestAgain draws models again that broke a promise once.
 func TestAgain(t *testing.T) {
 	for name, why := range map[string]string{
 		"wild-11-12219": "a certificate did not hold: terms of a factor cancelled while it was " +

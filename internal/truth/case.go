@@ -1,6 +1,6 @@
 package truth
 
-// A case: a model, what is asked of it, how, and which way the request takes.
+// A case: a model, queries, settings, and the route of the request.
 
 import (
 	"bytes"
@@ -109,15 +109,15 @@ func (d *drawer) settings() btn.Settings {
 	return s
 }
 
-// sampled makes some of what would be estimated otherwise a question to sampled components. It comes last, as circuits does.
+// sampled turns some questions to other estimates into questions to sampled components. It comes last, as circuits does.
 func (d *drawer) sampled(s *btn.Settings) {
 	if (s.Method == btn.MethodTruncated || s.Method == btn.MethodRegions) && d.Chance(0.4) {
 		s.Method = btn.MethodSampled
 	}
 }
 
-// circuits makes some of what would be asked exactly a question to circuits, at times with so little work that a search is split into
-// cubes. It comes last, so that models are drawn as before.
+// circuits turns some exact questions into questions to circuits, at times with so little work that
+// a search is split into cubes. It comes last, so that models are drawn as before.
 func (d *drawer) circuits(s *btn.Settings) {
 	if s.Method != btn.MethodExact || !d.Chance(0.4) {
 		return

@@ -1,6 +1,6 @@
 package truth
 
-// What counts as a violation.
+// The definition of violations.
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Tolerance bounds the error of what is called exact: of ln Z and ln ratios in nats or relative to
+// Tolerance bounds the error of results called exact: of ln Z and ln ratios in nats or relative to
 // them, whichever is larger, and of probabilities.
 const Tolerance = 1e-9
 
@@ -226,7 +226,7 @@ func (k *checker) marginals(q int, t *Truth, r *btn.Result) {
 	}
 }
 
-// said reports whether a warning begins so: what is withheld with a reason is no violation.
+// said reports whether a warning begins so: a result withheld with a reason is no violation.
 func said(r *btn.Result, what string) bool {
 	return slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, what) })
 }
@@ -256,7 +256,7 @@ func (k *checker) joint(q int, t *Truth, r *btn.Result) {
 	}
 }
 
-// ratio checks ln P(event | given) of query q against that of the query it is over.
+// ratio checks ln P(event | given) of query q relative to the query it is over.
 func (k *checker) ratio(q int, truth []Truth, results []btn.Result) {
 	r, over := &results[q], k.c.Queries[q].Over-1
 	if over < 0 || r.Status != btn.StatusOK {

@@ -68,8 +68,7 @@ func (d *drawer) family(name string, c *Case) Truth {
 	return t
 }
 
-// size draws how many there are of something: from least to most, and few where models are to be
-// enumerated.
+// size draws a number of things from least to most, and few where models are to be enumerated.
 func (d *drawer) size(least, most, few int) int {
 	if d.few {
 		least, most = min(least, few), few
@@ -77,7 +76,7 @@ func (d *drawer) size(least, most, few int) int {
 	return least + d.Rand.IntN(most-least+1)
 }
 
-// largeSettings are those of settings that a large model can be asked with.
+// largeSettings are the settings that a large model can be asked with.
 func (d *drawer) largeSettings() btn.Settings {
 	s := d.settings()
 	s.Memory = generate.Pick[int64](d.Rand, 0, 0, 1<<20)
@@ -129,8 +128,8 @@ func (d *drawer) tree(c *Case) Truth {
 	return g.solve()
 }
 
-// paths draws a chain that can stay at 0 or at 1: the path of ones is 2^(−k) of that of zeros, the
-// last factors prefer it.
+// paths draws a chain that can stay at 0 or at 1: the path of ones weighs 2^(−k) of the path of
+// zeros, the last factors prefer it.
 func (d *drawer) paths(c *Case) Truth {
 	n, down := d.size(100, 600, 10), 1+d.Rand.IntN(9)
 	c.Model = &factorgraph.Model{Domains: make([]int, n)}
@@ -150,7 +149,7 @@ func (d *drawer) paths(c *Case) Truth {
 	last := dense([]int{2}, generate.Pick(d.Rand, 0, math.SmallestNonzeroFloat64, 1e-300), 1)
 	c.add(last, n-1)
 	g.unary[n-1] = Table(last)
-	if d.Chance(0.5) { // what a float64 does not hold
+	if d.Chance(0.5) { // beyond a float64's digits
 		t := &tensor.Symmetric{Shape: []int{2}, Levels: countspace.TwoLevels([]int{2}),
 			Values: scaled.Vector{Mant: []float64{1, 1}, Exp: []int64{0, int64(down * n)}}}
 		c.add(t, n-1)
@@ -229,7 +228,7 @@ func (d *drawer) parities(c *Case) Truth {
 	for v := range n {
 		c.Model.Domains[v] = 2
 	}
-	var rows []uint64 // bit n: what the sum must be
+	var rows []uint64 // bit n: the required sum
 	for range n/2 + d.Rand.IntN(n/2) {
 		first, scope := d.Rand.IntN(n), []int{}
 		row := uint64(0)

@@ -60,7 +60,7 @@ func (g *chain) solve() Truth {
 	return t
 }
 
-// down returns what every variable hears from its parent.
+// down returns the message of every variable's parent.
 func (g *chain) down(up [][]Number) [][]Number {
 	n := len(g.parent)
 	children := make([][]int, n)
@@ -243,7 +243,7 @@ func with(f absence, leak *big.Float, factor []*big.Float) (*big.Float, []*big.F
 	return leak, out
 }
 
-// visit is P(the rest present and what is chosen absent): present = everything less absent.
+// visit is P(the rest present and the chosen ones absent): present = everything less absent.
 func (s *inclusion) visit(rest []absence, leak *big.Float, factor []*big.Float) *big.Float {
 	if len(rest) > 0 {
 		a := s.visit(rest[1:], leak, factor)

@@ -2,8 +2,8 @@
 // models drawn at random.
 //
 // The oracle reads the fields of models and nothing else of the product: it has numbers, an
-// evaluation of every kind of factor and an enumeration of its own. What it finds is minimised and
-// written down as a file that the command in run/ takes again.
+// evaluation of every kind of factor and an enumeration of its own. Violations are minimised and
+// written down as files that the command in run/ takes again.
 package truth
 
 import (
@@ -25,7 +25,7 @@ const maxShift = 1 << 26
 // One is the number 1.
 var One = Number{mant: big.NewInt(1)}
 
-// FromFloat returns x·2^exp. It panics for what is not a finite number.
+// FromFloat returns x·2^exp. It panics unless x is finite.
 func FromFloat(x float64, exp int64) Number {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		panic(fmt.Sprintf("truth: %v is not a finite number", x))

@@ -1,6 +1,6 @@
 package truth
 
-// What the answers to queries are.
+// The true answers to queries.
 
 import (
 	"math"
@@ -18,8 +18,8 @@ type Truth struct {
 	// HasRatio says that LnRatio is a number: the query is asked over another one, and neither Z is 0.
 	HasRatio bool
 	LnRatio  float64
-	// Event says that the query's evidence only restricts that of the other one, so that the ratio
-	// is a probability.
+	// Event says that the query's evidence only restricts the other one's, so that the ratio is a
+	// probability.
 	Event bool
 }
 
@@ -43,7 +43,7 @@ func Solve(m *factorgraph.Model, queries []query.Query) []Truth {
 	return out
 }
 
-// solve answers one query by enumeration; weights are those of all assignments.
+// solve answers one query by enumeration; weights are the weights of all assignments.
 func solve(m *factorgraph.Model, weights []Number, q *query.Query) Truth {
 	conditioned := condition(m, weights, q.Evidence)
 	t := Truth{Z: total(conditioned), LnZ: math.Inf(-1)}
@@ -66,7 +66,7 @@ func solve(m *factorgraph.Model, weights []Number, q *query.Query) Truth {
 	return t
 }
 
-// condition multiplies every assignment's weight by what the evidence says of it.
+// condition multiplies every assignment's weight by the weight that the evidence gives it.
 func condition(m *factorgraph.Model, weights []Number, ev factorgraph.Evidence) []Number {
 	out := make([]Number, len(weights))
 	x := make([]int, len(m.Domains))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPastViolations runs what was violated once: testdata has the minimised cases.
+// TestPastViolations runs past violations: testdata has the minimised cases.
 func TestPastViolations(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "*.json"))
 	if err != nil || len(paths) == 0 {

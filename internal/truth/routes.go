@@ -20,7 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// formatError says that a format did not give back what was written.
+// formatError says that the model read from a format differs from the written one.
 type formatError struct{ error }
 
 // answer sends a case along its route.
@@ -53,8 +53,8 @@ func throughJSON(m *factorgraph.Model) (*factorgraph.Model, error) {
 	return back, same(m, back)
 }
 
-// throughUAI writes and reads a model of tables, and observations. What the format cannot hold goes
-// as it is.
+// throughUAI writes and reads a model of tables, and observations. Models that the format cannot
+// hold pass unchanged.
 func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model, []query.Query, error) {
 	for _, f := range m.Factors {
 		table, zero := Table(f.Table), true
@@ -97,7 +97,7 @@ func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model
 	if err := near(m, back); err != nil {
 		return nil, nil, err
 	}
-	if same(m, back) != nil { // a sum of terms was rounded: what is asked is the model itself
+	if same(m, back) != nil { // a sum of terms was rounded: the query is about the model itself
 		back = m
 	}
 	return back, out, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// Outcome is what a case came to.
+// Outcome is the result of a case.
 type Outcome struct {
 	Results []btn.Result
 	Err     error  // of the whole request
@@ -35,7 +35,8 @@ func Run(c *Case, l Limits) Outcome {
 	return watch(l, c.Timeout, func(ctx context.Context) ([]btn.Result, error) { return answer(ctx, c) })
 }
 
-// watch runs a call with a time limit: what it returns, a panic, or that it hangs beyond the grace.
+// watch runs a call with a time limit, and notes its return, a panic, or that it hangs beyond the
+// grace.
 func watch(l Limits, timeout time.Duration, call func(context.Context) ([]btn.Result, error)) Outcome {
 	if timeout == 0 {
 		timeout = l.Timeout

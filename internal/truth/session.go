@@ -1,6 +1,6 @@
 package truth
 
-// A session: many cases on all processors, what they break written down.
+// A session: many cases on all processors, with their violations written down.
 
 import (
 	"encoding/json"
@@ -89,7 +89,7 @@ func (s *Session) mark(worker int, c *Case) string {
 	return path
 }
 
-// One runs a case, counts it, and reports what it breaks. A truth of nil is found by enumeration.
+// One runs a case, counts it, and reports its violations. A truth of nil is found by enumeration.
 func (s *Session) One(c *Case, truth []Truth, y *Tally) []Violation {
 	small := truth == nil
 	if small {
@@ -139,7 +139,7 @@ func (s *Session) report(c *Case, found []Violation, small bool) {
 	}
 }
 
-// shrunk is the case made small, and what it breaks then.
+// shrunk is the minimised case with its violations.
 func (s *Session) shrunk(c *Case, found []Violation) (*Case, []Violation) {
 	class := found[0].Class
 	breaks := func(n *Case) []Violation {
@@ -153,7 +153,7 @@ func (s *Session) shrunk(c *Case, found []Violation) (*Case, []Violation) {
 	return c, found
 }
 
-// write keeps a case, with what it breaks beside it.
+// write keeps a case with its violations.
 func (s *Session) write(c *Case, v Violation) string {
 	text, err := json.Marshal(c)
 	path := filepath.Join(s.Folder, c.Name+".json")

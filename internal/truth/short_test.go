@@ -8,13 +8,14 @@ import (
 	"github.com/basetensor/basetensor/internal/generate"
 )
 
-// shortModels is how many models of each profile `make test` draws; `make truth` draws 20,000.
+// shortModels is the number of models of each profile that `make test` draws; `make truth` draws
+// 20,000.
 const shortModels = 400
 
-// shortStructured is how many structured ones, where `make truth` takes 300.
+// shortStructured is the number of structured ones, where `make truth` takes 300.
 const shortStructured = 24
 
-// shortSeed is that of the short form.
+// shortSeed is the seed of the short form.
 const shortSeed = 7
 
 func TestShortForm(t *testing.T) {

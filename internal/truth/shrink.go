@@ -106,7 +106,7 @@ func plainer(c *Case) []*Case {
 	return out
 }
 
-// clone copies what reductions change.
+// clone copies the parts that reductions change.
 func clone(c *Case) *Case {
 	n := *c
 	m := *c.Model

@@ -16,7 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// throughWire does what infer.Run does, with everything between the stages through its bytes.
+// throughWire does the work of infer.Run, with everything between the stages through its bytes.
 func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
 	request, err := wireRequest(c)
 	if err != nil {
@@ -48,7 +48,7 @@ func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
 
 	w := worker{net: net, settings: request.Settings, memo: memory{}}
 	if len(queries)%2 == 0 { // the model was asked for before, without evidence
-		_, _ = w.answer(ctx, []query.Query{{}}) // what comes of it does not matter
+		_, _ = w.answer(ctx, []query.Query{{}}) // its outcome does not matter
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
 	return wireAnswer(results)
 }
 
-// worker is what the workers of the pipeline remember of one model.
+// worker is the memory of the pipeline's workers about one model.
 type worker struct {
 	net      *btn.Network
 	settings btn.Settings
@@ -72,7 +72,7 @@ type worker struct {
 // memory remembers plans by their bytes.
 type memory map[string][]byte
 
-// Do returns what is remembered under a key, or computes and remembers it.
+// Do returns the value remembered under a key, or computes and remembers it.
 func (m memory) Do(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (*btn.Plan, bool, error) {
@@ -90,7 +90,7 @@ func (m memory) Do(
 	return d, false, nil
 }
 
-// answer does what learn-worker, contract-worker and aggregator do.
+// answer does the work of learn-worker, contract-worker and aggregator.
 func (w *worker) answer(ctx context.Context, queries []query.Query) ([]btn.Result, error) {
 	net := w.net
 	assignments, err := stage.LearnKnown(ctx, net, queries, w.settings, w.memo, &w.known)
@@ -111,7 +111,7 @@ func (w *worker) answer(ctx context.Context, queries []query.Query) ([]btn.Resul
 	return stage.Aggregate("truth", assignments, nil, values), nil
 }
 
-// coded is what comes back of x from its bytes.
+// coded returns x encoded and decoded.
 func coded[T any](x T, encode func(T) ([]byte, error), decode func([]byte) (T, error)) (T, error) {
 	b, err := encode(x)
 	if err == nil {
@@ -123,7 +123,7 @@ func coded[T any](x T, encode func(T) ([]byte, error), decode func([]byte) (T, e
 	return x, nil
 }
 
-// message is what comes back of a message from its bytes, in to.
+// carried encodes a message and decodes it into to.
 func carried(m, to wire.Message) error {
 	b, err := wire.Encode(m)
 	if err == nil {
@@ -156,7 +156,7 @@ func wireRequest(c *Case) (*wire.Request, error) {
 	return &back, carried(&m, &back)
 }
 
-// digest stands for that of a request.
+// digest stands for a request's digest.
 var digest = wire.Digest(nil)
 
 // contracted computes all units, chunk by chunk as infer.Run does, and takes every chunk through a

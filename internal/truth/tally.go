@@ -14,7 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Tally counts what cases came to. The zero value is ready.
+// Tally counts the results of cases. The zero value is ready.
 type Tally struct {
 	Models, Queries      int
 	Exact, Zeros, Ratios int
@@ -32,7 +32,7 @@ type share struct {
 	all, stated, within, ofZero int
 }
 
-// statedFactor is how far off a stated uncertainty may be to count as kept.
+// statedFactor is the largest ratio of an error to its stated uncertainty that counts as kept.
 const statedFactor = 3
 
 // estimateFloor is rounding that no estimate is blamed for, relative to ln Z.
@@ -92,7 +92,7 @@ func (y *Tally) result(c *Case, t *Truth, r *btn.Result) {
 	}
 }
 
-// estimate counts an estimate, and whether the truth is within what it states.
+// estimate counts an estimate, and whether the truth is within its stated uncertainty.
 func (y *Tally) estimate(t *Truth, r *btn.Result) {
 	s := y.Estimates[string(r.Method)]
 	if s == nil {

@@ -82,7 +82,7 @@ func matters(stage pipeline.Stage) kong.Option {
 	})
 }
 
-// concurrency says what --concurrency 0 is.
+// concurrency describes --concurrency 0.
 func concurrency(stage pipeline.Stage) kong.Vars {
 	if stage == pipeline.StageContract {
 		return kong.Vars{"concurrency": "a few small ones, any other alone"}
@@ -167,7 +167,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		Logger: logger, Metrics: metrics, Tracing: provider,
 	}), stage)
 	var hung *hop.HungError
-	if errors.As(context.Cause(ctx), &hung) { // what it computes nobody can end but the end of the process
+	if errors.As(context.Cause(ctx), &hung) { // only the end of the process ends its computation
 		logger.Error("stopped, to be started again", "error", hung)
 		return config.ExitCode(hung)
 	}

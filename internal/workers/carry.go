@@ -1,7 +1,7 @@
 package workers
 
-// A job that takes long does not hold the room of all that came after it: what is stored for it
-// moves to the end of the streams.
+// A job that takes long does not hold the room of all later ones: its stored messages move to the
+// end of the streams.
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // carry moves a job without an answer to the end of the streams if it is in the way of the purge,
-// and reports whether it did. What the job needs moves first and the model last, because streams
+// and reports whether it did. The inputs of the job move first and the model last, because streams
 // are purged up to the oldest model without an answer.
 func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 	c := w.keeper.Crowded()
@@ -24,8 +24,8 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 		return false, nil
 	}
 
-	// All moves have to be done within the margin: what moved first must not be older than the
-	// model by more than that.
+	// All moves have to be done within the margin: the first moved must not be older than the model by
+	// more than that.
 	ctx, cancel := context.WithTimeout(ctx, c.Times.Margin*2/3)
 	defer cancel()
 
@@ -109,7 +109,7 @@ func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error
 }
 
 // renew renews the blob that holds a message's payload, if one does, and the blobs of the given
-// digests. HasBlob renews what it finds.
+// digests. HasBlob renews the blobs that it finds.
 func (w *Aggregate) renew(ctx context.Context, owner string, h nats.Header, blobs ...string) error {
 	if err := w.Bus.RenewPayload(ctx, owner, h); err != nil {
 		return err

@@ -28,7 +28,7 @@ type Contract struct {
 	circuits   problem.CircuitMemo
 	threads    int
 	free       *admission.Memory
-	memory     int64 // most bytes for tables, whatever the request allows; 0: the request decides
+	memory     int64 // most bytes for tables, for any limit of the request; 0: the request decides
 	kinds      *kinds
 	round      func([]btn.UnitValue) // of an Arithmetic; nil: values stay as they are
 }
@@ -78,7 +78,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	subject := message.PartialSubject(d.Subject.Lane, m.Job, m.N, m.K)
 	if !w.Fresh(d, m.Stored) {
 		if has, err := w.Bus.Has(ctx, bus.StreamPartial, subject); err != nil || has {
-			return hop.Done, err // the partial is stored, and the stream has told the aggregator
+			return hop.Done, err // the partial is stored, and the stream delivers it to the aggregator
 		}
 	}
 
@@ -144,7 +144,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	return hop.Done, w.Forward(ctx, bus.StreamPartial, subject, out, d, samePartial)
 }
 
-// needs is how many bytes the tables of a task take at a time, by its plans: of one unit, or, where
+// needs is the number of bytes of a task's tables at a time, by its plans: of one unit, or, where
 // several threads share one, of one each as far as the request allows.
 func (w *Contract) needs(m *message.Task, assignments []btn.Assignment) (bytes float64) {
 	for _, u := range m.Units {
@@ -210,8 +210,7 @@ func (c *checked) knows(net *btn.Network, first *btn.Assignment) bool {
 	return c.net == net && c.first == first
 }
 
-// bytes returns the memory for tables: what the request allows, and at most what this worker
-// allows.
+// bytes returns the memory for tables: the limit of the request, and at most this worker's.
 func (w *Contract) bytes(asked int64) int64 {
 	if asked == 0 {
 		asked = btn.DefaultMemory

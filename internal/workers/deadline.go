@@ -27,7 +27,7 @@ func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, e
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
 	}
 
-	// Both times are the server's. A copy of what a timer holds ends no job early.
+	// Both times are the server's. A copy of a timer's message ends no job early.
 	if d.Stored.UnixMilli() < m.Time {
 		w.metrics.Forged(message.KindDeadline)
 		w.Log.Warn("a deadline came before its time", "job", m.Job)

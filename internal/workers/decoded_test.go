@@ -8,7 +8,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// What came with the message needs no bus, and is not believed.
+// A decoded value that came with the message needs no bus, and is not believed.
 func TestDecodedOfAMessage(t *testing.T) {
 	calls := 0
 	c := newDecoded(

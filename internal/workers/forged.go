@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/metrics"
 )
 
-// Forged returns what counts every forged message, and logs one a second at most.
+// Forged returns a function that counts every forged message, and logs one a second at most.
 func Forged(log *slog.Logger, m *metrics.Metrics) func(message.Kind, string) {
 	var said atomic.Int64 // Unix nanoseconds
 	return func(kind message.Kind, subject string) {

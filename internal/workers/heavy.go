@@ -5,7 +5,7 @@ import (
 	"github.com/basetensor/basetensor/internal/message"
 )
 
-// heavy reports whether a task is not small, or does not say what it costs.
+// heavy reports whether a task is not small, or does not state its cost.
 func heavy(m *bus.Delivered) bool {
 	cost, says := message.Cost(m.Header)
 	return !says || cost > message.SmallFlops

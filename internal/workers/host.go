@@ -1,6 +1,6 @@
 // Package workers has the four stages as workers on NATS, one struct each, whose handlers decode a
-// message, make one pure call of package stage, and encode the result. What they have in common,
-// from delivery to acknowledgement, is in package hop.
+// message, make one pure call of package stage, and encode the result. Their common part, from
+// delivery to acknowledgement, is in package hop.
 package workers
 
 import (
@@ -34,7 +34,7 @@ type Settings struct {
 	Requests    int
 	Memory      int64
 	ChunkFlops  float64
-	Tenants     *admission.File // what their jobs may take; nil: anything
+	Tenants     *admission.File // limits of their jobs; nil: none
 	MemoryLimit int64           // bytes of this process; 0: none
 	SweepAfter  time.Duration
 	Hop         hop.Options
@@ -43,7 +43,7 @@ type Settings struct {
 	Replan func(btn.Settings) btn.Settings
 }
 
-// Host is what the stages of one process share.
+// Host has the resources that the stages of one process share.
 type Host struct {
 	Settings
 	Bus     *bus.Bus
@@ -56,7 +56,7 @@ type Host struct {
 	Soft    context.Context // ends when the workers shall: nothing new is begun
 
 	memo       plan.Memo             // nil: nothing is remembered, and every decomposition says "off"
-	known      *plan.Known           // what the planner keeps of networks between jobs
+	known      *plan.Known           // the planner's knowledge of networks, kept between jobs
 	projectors problem.ProjectorMemo // of the compressed contraction, by sketch
 	circuits   problem.CircuitMemo   // of cubes
 	free       *admission.Memory     // of this process
@@ -134,7 +134,7 @@ func (h *Host) Worker(name string) (*Worker, error) {
 	return w, nil
 }
 
-// ledger is where workers share what tenants have spent: Redis, where there is one.
+// ledger is the place where workers share the spending of tenants: Redis, where there is one.
 func (h *Host) ledger() admission.Ledger {
 	if !h.Redis {
 		return nil

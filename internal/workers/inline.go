@@ -1,7 +1,7 @@
 package workers
 
 // Models that requests carry themselves: one that comes again, byte for byte, is not read and built
-// anew.
+// again.
 
 import (
 	"crypto/sha256"

@@ -29,8 +29,8 @@ type intake struct {
 // a message that waits in this process is kept from another process that may be idle.
 const short = 16
 
-// slots returns how many messages of an intake are processed at a time, where concurrency is the
-// configured number, 0 for none.
+// slots returns the number of messages of an intake that are processed at a time, where concurrency
+// is the configured number, 0 for none.
 func (in *intake) slots(concurrency int) int {
 	switch {
 	case in.parallel == 1:

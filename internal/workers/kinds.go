@@ -27,7 +27,7 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// Arithmetic stands for that of another processor, in tests.
+// Arithmetic stands for another processor's arithmetic, in tests.
 type Arithmetic struct {
 	Kind  string
 	Round func([]btn.UnitValue) // changes the values of a task as that processor would
@@ -45,8 +45,8 @@ const (
 	passFirst = time.Millisecond
 	passMost  = 250 * time.Millisecond
 
-	// replayedSays is the age from which what a worker says is not believed: somebody may have sent
-	// it again.
+	// replayedSays is the age from which a worker's announcement is not believed: somebody may have
+	// sent it again.
 	replayedSays = 10 * time.Second
 )
 
@@ -55,7 +55,7 @@ type kinds struct {
 	bus   *bus.Bus
 	log   *slog.Logger
 	own   string        // kind of this process
-	every time.Duration // pause between what workers say
+	every time.Duration // pause between announcements of workers
 
 	mu     sync.Mutex
 	heard  map[string]said // by process
@@ -63,7 +63,7 @@ type kinds struct {
 	others bool            // another kind than this process's was ever heard of
 }
 
-// said is what a process said last.
+// said is the last announcement of a process.
 type said struct {
 	kind  string
 	cores int
@@ -85,7 +85,7 @@ func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, fake *Arith
 	return k
 }
 
-// listen hears what contract-workers say until ctx ends.
+// listen receives the announcements of contract-workers until ctx ends.
 func (k *kinds) listen(ctx context.Context) error {
 	s, err := k.bus.NC.Subscribe(message.ServesSubject, k.hear)
 	if err != nil {
@@ -121,7 +121,7 @@ func (k *kinds) say(ctx context.Context) error {
 	}
 }
 
-// hear takes what a contract-worker says.
+// hear takes an announcement of a contract-worker.
 func (k *kinds) hear(msg *nats.Msg) {
 	var m message.Serves
 	if !k.bus.Genuine(msg.Subject, msg.Header, msg.Data) || wire.Decode(msg.Data, &m) != nil {
@@ -134,7 +134,7 @@ func (k *kinds) hear(msg *nats.Msg) {
 	k.learn(&m)
 }
 
-// learn notes what a contract-worker says.
+// learn notes an announcement of a contract-worker.
 func (k *kinds) learn(m *message.Serves) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -192,7 +192,8 @@ func rendezvous(job string, cores map[string]int) string {
 }
 
 // pass returns for how long a task is passed on that workers of another kind are to compute; 0:
-// this process computes it. A job of one task has the bits of one kind whoever computes it.
+// this process computes it. A job of one task has the bits of one kind, whichever worker computes
+// it.
 func (k *kinds) pass(d *bus.Delivered, named string) time.Duration {
 	if named == k.own || named == "" && !k.mixed() {
 		return 0
@@ -209,9 +210,9 @@ func (k *kinds) pass(d *bus.Delivered, named string) time.Duration {
 }
 
 // tries returns how often the work on a task was begun, this time included. Deliveries do not tell
-// where workers put large tasks aside, or pass on those of another kind, so after some of them every try leaves a mark, which
-// outlives the process: a task that kills its workers comes to an end. Marks are blobs: they
-// need no other permission and go with time.
+// where workers put large tasks aside, or pass on tasks of another kind, so after some of them
+// every try leaves a mark, which outlives the process: a task that kills its workers comes to an
+// end. Marks are blobs: they need no other permission and go with time.
 func (w *Contract) tries(ctx context.Context, d *hop.Message) int {
 	passed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.kinds.mixed())
 	if !passed && !heavy(d.Raw) {

@@ -137,7 +137,7 @@ func (w *Learn) pass(ctx context.Context, d *hop.Message, m *message.Network, ne
 // and one more if the blob of that was lost.
 const mostPlans = 3
 
-// withTiming returns a copy of the timings with that of a stage that began at a time.
+// withTiming returns a copy of the timings with the time of a stage that began at a given time.
 func withTiming(before map[string]float64, stage string, began time.Time) map[string]float64 {
 	after := maps.Clone(before)
 	if after == nil {
@@ -178,7 +178,7 @@ const inlinePlan = 16 << 10
 func (w *Learn) tasks(
 	m *message.Network, p *planned, chunks [][]btn.Unit, flops []float64, ends []int,
 ) []*message.Task {
-	kind := "" // of who computes several tasks
+	kind := "" // of the workers that compute several tasks
 	if len(chunks) > 1 {
 		kind = w.kinds.choose(m.Job, "")
 	}
@@ -230,7 +230,7 @@ func taskMessages(d *hop.Message, tasks []*message.Task, begin time.Time) ([]*na
 	return msgs, nil
 }
 
-// withMarginals returns the factor by which the cost of a chunk's units exceeds that of their
+// withMarginals returns the factor by which the cost of a chunk's units exceeds the cost of their
 // values alone: 4 if one of their queries wants marginals.
 func withMarginals(all []query.Query, units []btn.Unit) float64 {
 	for _, u := range units {
@@ -242,7 +242,8 @@ func withMarginals(all []query.Query, units []btn.Unit) float64 {
 }
 
 // only returns the queries that units name, from the first to the last of them, and the position of
-// the first. Queries between them that no unit names are left empty: a task carries what it needs.
+// the first. Queries between them that no unit names are left empty: a task carries only the
+// queries that it needs.
 func only(all []query.Query, units []btn.Unit) (first int, queries []query.Query) {
 	if len(units) == 0 {
 		return 0, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// The sweeper ends a job for what is wrong with the job, and for nothing that passes.
+// The sweeper ends a job for errors of the job itself, and for no passing trouble.
 func TestWhatPasses(t *testing.T) {
 	for _, c := range []struct {
 		err  error

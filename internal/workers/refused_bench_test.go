@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// BenchmarkRefusal is what passes between the decoding of a request and its refusal: its digest, which the answer needs,
-// and its bounds.
+// BenchmarkRefusal is the time between the decoding of a request and its refusal: its digest, which
+// the answer needs, and its bounds.
 func BenchmarkRefusal(b *testing.B) {
 	model := &wire.Model{Domains: make([]int, 37)}
 	for v := range model.Domains {

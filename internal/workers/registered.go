@@ -1,6 +1,6 @@
 package workers
 
-// Registered models: a job that names its model by digest does not build the network anew where it
+// Registered models: a job that names its model by digest does not build the network again where it
 // is known.
 
 import (
@@ -69,7 +69,8 @@ func (w *Reparam) prepare(
 	return p, queries, err
 }
 
-// bytesPerVariable is how many bytes of names count as a variable in the bound of remembered networks.
+// bytesPerVariable is the number of bytes of names that count as a variable in the bound of
+// remembered networks.
 const bytesPerVariable = 16
 
 // labelsOf returns the function that makes the labels of a model whose network is known.
@@ -120,7 +121,7 @@ func (w *Reparam) remember(
 		return cached.Network{}, err
 	}
 
-	// Several callers of one key share one computation; built is what this call has computed.
+	// Several callers of one key share one computation; built is set if this call computed.
 	var built *cached.Network
 	compute := func(ctx context.Context) ([]byte, error) {
 		model, err := w.registered(ctx, message.Owner(m.Job), m.ModelDigest)
@@ -140,7 +141,7 @@ func (w *Reparam) remember(
 		return deref(built), err
 	}
 
-	// The cache outlives blobs: a network that is not stored any more is built anew.
+	// The cache outlives blobs: a network that is not stored any more is built again.
 	if p, ok := cached.DecodeNetwork(b); ok {
 		if there, err := w.blobs.there(ctx, w.Bus, p.Blob, repeated); err != nil || there {
 			return p, err

@@ -66,9 +66,9 @@ func (w *Reparam) moved(ctx context.Context, d *hop.Message) error {
 	return w.deadline(ctx, d, stored, m.DeadlineMS)
 }
 
-// replayed is the age from which on a model is assumed to be delivered again: a consumer that was
-// made anew begins with the oldest message, and most jobs have their answer by then, which is
-// looked up before anything is computed.
+// replayed is the age from which on a model is assumed to be delivered again: a recreated consumer
+// begins with the oldest message, and most jobs have their answer by then, which is looked up
+// before anything is computed.
 const replayed = 10 * time.Second
 
 // redriven starts a stored job again from its kept model. The message is kept until the job has its
@@ -112,8 +112,8 @@ func (w *Reparam) redriven(ctx context.Context, d *hop.Message) (hop.Outcome, er
 	return hop.Done, err
 }
 
-// restart makes the network of a stored job and passes it on. What it finds out about the request
-// it notes in d, for the answer if it fails.
+// restart makes the network of a stored job and passes it on. It notes in d the facts of the
+// request that the answer needs if it fails.
 func (w *Reparam) restart(ctx context.Context, d *hop.Message, r *message.Redrive) error {
 	m, err := w.Bus.Raw(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
 	if errors.Is(err, bus.ErrNotFound) {
@@ -237,7 +237,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 	return nil
 }
 
-// copies is how many times a request's bytes are in memory while its network is made: as they came,
+// copies is the number of copies of a request in memory while its network is made: as they came,
 // decoded, as a network, and encoded again.
 const copies = 4
 

@@ -113,8 +113,8 @@ func (w *Reparam) serve(ctx context.Context) error {
 	return nil
 }
 
-// stats is what `nats micro stats` shows beside the library's own figures, which are of taking
-// requests only.
+// stats are figures for `nats micro stats` beside the library's own, which are of taking requests
+// only.
 func (s *service) stats(*micro.Endpoint) any {
 	return map[string]int64{
 		metrics.Answered: s.answered.Load(),
@@ -167,7 +167,8 @@ func (s *service) take(r micro.Request) {
 	}()
 }
 
-// room answers those who may not ask the server themselves how many jobs a lane takes, and who works.
+// room tells clients without permission to ask the server the room of a lane, and the presence of
+// workers.
 func (s *service) room(r micro.Request, models *bus.Room) {
 	lane, err := strconv.Atoi(r.Subject()[strings.LastIndexByte(r.Subject(), '.')+1:])
 	if err != nil || lane < 0 || lane >= wire.Lanes {
@@ -223,7 +224,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		return
 	}
 
-	// The request is stored from here on: whatever happens the reply says that its job goes on.
+	// The request is stored from here on: in every case the reply says that its job goes on.
 	patience := message.Patience(m.DeadlineMS)
 	wait, cancel := context.WithTimeout(s.Hard, patience)
 	defer cancel()

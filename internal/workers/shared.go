@@ -7,8 +7,8 @@ import (
 	"github.com/basetensor/basetensor/internal/problem"
 )
 
-// keepShared is for how long intermediate results are kept after a task: those of a million
-// variables are a gigabyte.
+// keepShared is the time for which intermediate results are kept after a task: for a million
+// variables they are a gigabyte.
 const keepShared = 5 * time.Second
 
 // shared keeps intermediate results for the tasks of one worker. It drops them when no task has been

@@ -25,7 +25,7 @@ func WatchStorage(ctx context.Context, b *bus.Bus, log *slog.Logger, m *metrics.
 		}
 
 		if time.Since(probed) >= bus.ProbeEvery {
-			// The bus remembers what Probe finds. That a server is away, or not set up, is reported
+			// The bus remembers the findings of Probe. That a server is away, or not set up, is reported
 			// elsewhere.
 			_ = b.Probe(ctx)
 			_ = b.Synchronize(ctx)

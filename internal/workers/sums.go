@@ -47,11 +47,11 @@ type chunks struct {
 	n    int
 }
 
-// readers is how many partials are fetched at the same time.
+// readers is the number of partials fetched at the same time.
 const readers = 8
 
-// stored lists which of a job's chunks are stored. The stream's leader answers, so what is
-// acknowledged is in the list.
+// stored lists which of a job's chunks are stored. The stream's leader answers, so all acknowledged
+// chunks are in the list.
 func (w *sums) stored(ctx context.Context, key chunks) (map[int]bool, error) {
 	subjects, err := w.Bus.Subjects(
 		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, key.lane, key.job),
@@ -141,12 +141,13 @@ func (w *sums) settled(ctx context.Context, partials []*message.Partial) (bool, 
 	return stage.Settled(job, valuesOf(partials)), nil
 }
 
-// reached is how many of a job's tasks were contracted when its deadline came. of is 0 where none was.
+// reached is the number of a job's tasks that were contracted when its deadline came. of is 0 where
+// none was.
 type reached struct{ tasks, of int }
 
 // soFar answers a job whose estimates grow with the partials that are stored when its deadline
-// comes. It returns false where those are no answer: none are stored, the job does not grow, or no
-// estimate is complete; then it says how far the job came.
+// comes. It returns false where they are no answer: none are stored, the job does not grow, or no
+// estimate is complete; then it returns the progress of the job.
 func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (answered bool, at reached, err error) {
 	subjects, err := w.Bus.Subjects(
 		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, jobID),
@@ -280,7 +281,7 @@ func storedAt(ms int64) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// timings returns the milliseconds per stage, those of contraction summed over the chunks.
+// timings returns the milliseconds per stage, the times of contraction summed over the chunks.
 func timings(partials []*message.Partial) map[string]float64 {
 	t := maps.Clone(partials[0].Timings)
 	if t == nil {

@@ -33,9 +33,9 @@ const sweepAhead = 64
 // longestRest is the longest time between two looks at a job.
 const longestRest = 30 * time.Second
 
-// sweep looks after stored jobs: one of a certain age without an answer, of which nothing is under
-// way, is started again. Messages come in the order in which they were stored, so waiting for the
-// age of one delays none that is due.
+// sweep looks after stored jobs: one of a certain age, with no answer and nothing under way, is
+// started again. Messages come in the order in which they were stored, so waiting for the age of
+// one delays none that is due.
 func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	wait := time.NewTimer(w.sweepAfter - w.Bus.Since(d.Stored))
 	defer wait.Stop()
@@ -117,8 +117,8 @@ func (w *Aggregate) underWay(ctx context.Context, lane int, job string) (bool, e
 }
 
 // waits reports whether a work queue has a message that matches filter and will be delivered. Those
-// that their consumer takes for acknowledged will not be: a server that lost what it wrote last, by
-// a full disk or a power cut, may have removed them once, and have them again. They are removed.
+// that their consumer takes for acknowledged will not be: a server that lost its last writes, by a
+// full disk or a power cut, may have removed them once, and have them again. They are removed.
 func (w *Aggregate) waits(
 	ctx context.Context, of streams.Feed, lane int, filter string,
 ) (bool, error) {
@@ -149,7 +149,7 @@ func (w *Aggregate) waits(
 	return false, nil
 }
 
-// trail finds out how far a job is, by what is stored of it.
+// trail finds out the progress of a job, by its stored messages.
 type trail struct{ *hop.Loop }
 
 // between reports whether a network or a task of the job waits or is being processed.
@@ -165,7 +165,7 @@ func (w trail) between(ctx context.Context, lane int, job string) (bool, error) 
 }
 
 // floors remembers for a moment up to which sequence the messages of consumers are acknowledged, as
-// the server said. Not longer: a stream that was made anew begins with 1.
+// the server said. Not longer: a recreated stream begins with 1.
 type floors struct {
 	mu sync.Mutex
 	of map[string]*floor // by consumer
@@ -177,7 +177,7 @@ type floor struct {
 	at       time.Time // of the server's word
 }
 
-// floorFor is for how long what the server said of a floor holds.
+// floorFor is the time for which the server's answer about a floor holds.
 const floorFor = 200 * time.Millisecond
 
 // reach reports whether all messages of a lane of a feed are acknowledged up to a sequence, as far
@@ -255,7 +255,7 @@ func (w trail) stalled(ctx context.Context, lane int, job string) (bool, error) 
 	return false, w.AskForSum(ctx, lane, job)
 }
 
-// complete returns into how many chunks a job was cut whose partials are all listed, for each time that it was cut.
+// complete returns the numbers of chunks into which a job was cut and whose partials are all listed, one per cut.
 func (w trail) complete(ctx context.Context, lane int, job string) (all []int, err error) {
 	subjects, err := w.Bus.Subjects(
 		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job),
@@ -304,8 +304,8 @@ func (w *sums) sumStored(ctx context.Context, lane int, job string) (bool, error
 	return false, nil
 }
 
-// sumChunks sums a job by its partials, all of which are listed. It does nothing if some are gone or
-// forged. An error of the job itself is its answer; lost blobs are made anew if they have not been yet.
+// sumChunks sums a job by its partials, which are all listed. It does nothing if some are gone or
+// forged. An error of the job itself is its answer; lost blobs are rebuilt once.
 func (w *sums) sumChunks(ctx context.Context, key chunks) (ended bool, err error) {
 	partials, err := w.fetch(ctx, key, key.n)
 	if errors.Is(err, bus.ErrNotFound) {

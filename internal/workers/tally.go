@@ -41,7 +41,7 @@ type tallies struct {
 	mu   sync.Mutex
 	jobs map[chunks]*tally
 	done bool           // no timer is set any more
-	work sync.WaitGroup // timers that are set, and what they have begun
+	work sync.WaitGroup // timers that are set, and the work they have begun
 }
 
 // tally is the count of one job.
@@ -90,7 +90,7 @@ func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, err
 		return hop.Done, t.w.sum(ctx, []*message.Partial{&p})
 	}
 
-	// All others are counted, and people are told at steps of the count.
+	// All others are counted, and progress is reported at steps of the count.
 	j, full, seen := t.count(chunks{d.Subject.Lane, p.Job, p.N}, d, &p)
 	if full || seen*steps/p.N > (seen-1)*steps/p.N {
 		t.w.Progress(p.Job, query.StageContract, seen, p.N)
@@ -180,7 +180,7 @@ func (t *tallies) drop(j *tally) {
 	}
 }
 
-// quiet settles a job of which no partial has come for a while.
+// quiet settles a job whose partials have stopped coming for a while.
 func (t *tallies) quiet(j *tally) {
 	if err := t.settle(t.w.Hard, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
 		t.w.Bus.Trouble.Warn(t.w.Log, "cannot aggregate yet", "job", j.key.job, "error", err)
@@ -330,7 +330,7 @@ func (t *tallies) recount(j *tally) {
 	clear(j.seen)
 }
 
-// stored lists the job's partials and adds what it finds to the count.
+// stored lists the job's partials and adds them to the count.
 func (t *tallies) stored(ctx context.Context, j *tally) (full bool, err error) {
 	ks, err := t.w.stored(ctx, j.key)
 	if err != nil {
@@ -345,8 +345,8 @@ func (t *tallies) stored(ctx context.Context, j *tally) (full bool, err error) {
 	return len(ks) == j.key.n, nil
 }
 
-// wait sets the timer after a listing that found the job incomplete. A job of which nothing new has
-// come is forgotten.
+// wait sets the timer after a listing that found the job incomplete. A job without any new partial
+// is forgotten.
 func (t *tallies) wait(j *tally, idle bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

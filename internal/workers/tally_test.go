@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestNoTimerOutlivesItsCount: whatever happens to a job's count, and in whatever sequence, stop
-// waits for no timer. A job whose timer was set between a look that found something new and one
-// that found nothing kept it for half a minute after it had been dropped, and the process with it.
+// TestNoTimerOutlivesItsCount: after any sequence of events in a job's count, stop waits for no
+// timer. A job whose timer was set between a look that found something new and one that found
+// nothing kept it for half a minute after it had been dropped, and the process with it.
 func TestNoTimerOutlivesItsCount(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 12))
 	for range 200 {

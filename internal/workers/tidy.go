@@ -16,7 +16,7 @@ const (
 	bucketEvery = time.Second
 )
 
-// buckets makes those of large bytes again that somebody deleted: clients find none, and cannot. It returns when ctx ends.
+// buckets recreates deleted buckets of large bytes: clients need them, and cannot create them. It returns when ctx ends.
 func (w *Aggregate) buckets(ctx context.Context) error {
 	tick := time.NewTicker(bucketEvery)
 	defer tick.Stop()
@@ -37,9 +37,8 @@ func (w *Aggregate) buckets(ctx context.Context) error {
 	}
 }
 
-// tidy removes what work queues hold of acknowledged messages: a server that was killed may have lost
-// their removal. Nobody would be given them, and they would count as what waits. It returns when ctx
-// ends.
+// tidy removes acknowledged messages from work queues: a server that was killed may have lost their
+// removal. Nobody would be given them, and they would count as backlog. It returns when ctx ends.
 func (w *Aggregate) tidy(ctx context.Context) error {
 	tick := time.NewTicker(tidyEvery)
 	defer tick.Stop()
@@ -57,8 +56,8 @@ func (w *Aggregate) tidy(ctx context.Context) error {
 	}
 }
 
-// tidyQueue removes from a work queue what its consumers take for acknowledged, if it holds more than
-// they will deliver.
+// tidyQueue removes from a work queue the messages that its consumers take for acknowledged, if it
+// holds more than they will deliver.
 func (w *Aggregate) tidyQueue(ctx context.Context, stream string) error {
 	s, err := w.Bus.JS.Stream(ctx, stream)
 	if err != nil {

@@ -75,7 +75,7 @@ func (w *Worker) consumeAgain(ctx context.Context, in *intake, consumers []strin
 }
 
 // consume processes the messages of an intake until ctx ends. With a configured concurrency no
-// message is heavy: that many are processed at a time, whatever they cost.
+// message is heavy: that many are processed at a time, at any cost of each.
 func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) error {
 	heavy := in.heavy
 	if w.concurrency != 0 {
@@ -156,9 +156,9 @@ func (w *Worker) found(f streams.Feed) ([]string, error) {
 	}
 }
 
-// consumers returns the names of a feed's durable consumers that this worker serves: those of its
-// lanes if it has any, else the consumer over all lanes if there is one, else the consumers of all
-// lanes.
+// consumers returns the names of a feed's durable consumers that this worker serves: the consumers
+// of its lanes if it has any, else the consumer over all lanes if there is one, else the consumers
+// of all lanes.
 func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error) {
 	s, err := w.loop.Bus.Stream(ctx, f.Stream)
 	if err != nil {

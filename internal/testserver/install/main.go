@@ -1,6 +1,6 @@
-// Install finds or gets the servers that the tests start, and says what it did. It never fails a
-// build: tests whose server is missing skip with the reason. With -unpack it leaves the system alone
-// even as root.
+// Install finds or gets the servers that the tests start, and reports the result. It never fails a
+// build: tests whose server is missing skip with the reason. With -unpack it leaves the system
+// alone even as root.
 package main
 
 import (

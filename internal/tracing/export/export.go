@@ -25,8 +25,8 @@ import (
 const flushWithin = 2 * time.Second
 
 // Traces returns a provider that sends spans as OpenTelemetry's environment says: nil where it
-// names no endpoint. It speaks OTLP over HTTP, and sends from a goroutine of its own: what cannot be
-// sent is dropped, and that is said once. The function ends it.
+// names no endpoint. It speaks OTLP over HTTP, and sends from a goroutine of its own: spans that
+// cannot be sent are dropped, which is logged once. The function ends it.
 func Traces(
 	ctx context.Context, service string, log *slog.Logger,
 ) (trace.TracerProvider, func(), error) {
@@ -45,7 +45,7 @@ func Traces(
 		return nil, nothing, fault.New(fault.BadInput, "traces: %w", redact.Error(err))
 	}
 
-	// What the environment says of the service wins.
+	// The environment's description of the service wins.
 	build := telemetry.ThisBuild()
 	about, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
@@ -74,8 +74,8 @@ func Traces(
 	}, nil
 }
 
-// traced reports whether the environment wants spans, and returns an error if it wants them by
-// what there is not.
+// traced reports whether the environment wants spans, and returns an error if it wants them by an
+// exporter that does not exist.
 func traced() (bool, error) {
 	// first returns the value of the first variable that has one.
 	first := func(names ...string) (value, name string) {

@@ -17,7 +17,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// lines counts what is logged.
+// lines counts the logged lines.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -35,7 +35,8 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// Without a word in the environment nothing is recorded; what it asks for and there is not, is said.
+// Without a word in the environment nothing is recorded; an exporter that it asks for and that does
+// not exist is reported.
 func TestTracingByEnvironment(t *testing.T) {
 	for _, one := range []struct {
 		about string
@@ -105,7 +106,7 @@ func TestTracingSaysOnce(t *testing.T) {
 	}
 }
 
-// A receiver that never answers holds up nobody: spans beyond what is kept are dropped, and the end
+// A receiver that never answers holds up nobody: spans beyond the buffer are dropped, and the end
 // waits for a moment only.
 func TestTracingWaitsForNobody(t *testing.T) {
 	released := make(chan struct{})
@@ -131,7 +132,7 @@ func TestTracingWaitsForNobody(t *testing.T) {
 	}
 }
 
-// BenchmarkTracingOff is what spans cost where nobody records any: a look into the context.
+// BenchmarkTracingOff is the cost of spans where nobody records any: a look into the context.
 func BenchmarkTracingOff(b *testing.B) {
 	type key struct{}
 	ctx := context.WithValue(context.WithValue(context.Background(), key{}, 1), key{}, 2)

@@ -16,7 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/truth"
 )
 
-// main runs cases until there are enough and prints what they came to.
+// main runs cases until there are enough and prints their results.
 func main() {
 	seed := flag.Uint64("seed", 1, "of the models")
 	wild := flag.Uint64("wild", 20_000, "models with numbers far apart")
