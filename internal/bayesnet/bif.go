@@ -18,17 +18,16 @@ import (
 
 // ReadBIF reads a BIF file.
 func ReadBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
-	s, err := newSource("bif", r, limits)
+	n, err := newNetwork(lexicon{"bif", structure, []string{"//"}, true}, r, limits)
 	if err != nil {
 		return nil, err
 	}
-	s.comments, s.blocks = []string{"//"}, true
-	p := &bif{newNetwork(s, limits)}
+	p := &bif{n}
 	for !p.done() {
 		at := p.at
-		switch word := p.word(structure); word {
+		switch word := p.word(); word {
 		case "network":
-			p.name(structure)
+			p.name()
 			p.expect('{', "after network")
 			for !p.take('}') && p.err == nil {
 				p.property("network")
@@ -51,7 +50,7 @@ type bif struct{ *network }
 // property skips a property; if it declares a table as a function, the function's text is returned.
 func (p *bif) property(where string) (function string) {
 	at := p.at
-	if p.word(structure) != "property" {
+	if p.word() != "property" {
 		p.at = at
 		p.wanted("a property or '}'", "in the block %s", where)
 		return ""
@@ -67,13 +66,13 @@ func (p *bif) property(where string) (function string) {
 
 // declaration reads a variable with its states.
 func (p *bif) declaration(at int) {
-	name := p.name(structure)
+	name := p.name()
 	p.expect('{', "after variable %s", quoted(name))
 	var states []string
 	for !p.take('}') && p.err == nil {
 		p.peek()
 		from := p.at
-		if p.word(structure) != "type" {
+		if p.word() != "type" {
 			p.at = from
 			p.property("variable " + quoted(name))
 			continue
@@ -89,22 +88,36 @@ func (p *bif) declaration(at int) {
 
 // states reads `discrete [ 2 ] { yes, no };`.
 func (p *bif) states(name string) []string {
-	p.peek()
-	at := p.at
-	if kind := p.word(structure); kind != "discrete" {
-		p.fail(at, uai.ErrModel, "variable %s has the type %s, discrete is read", quoted(name), quoted(kind))
+	said := p.discrete("variable", name, fault.BadInput)
+	if said == 0 {
 		return nil
 	}
-	said := p.count(name)
 	p.take('=')
 	p.expect('{', "in the type of variable %s", quoted(name))
+	states := p.list("variable", name, said)
+	p.take(';')
+	return states
+}
+
+// discrete reads `discrete [ 2 ]`, the number of states; 0 for another type, which is an error with the code.
+func (p *network) discrete(what, name string, code fault.Code) int {
 	p.peek()
-	at = p.at
+	at := p.at
+	if kind := p.word(); kind != "discrete" {
+		p.failAs(code, at, uai.ErrModel, "%s %s has the type %s, discrete is read", what, quoted(name), quoted(kind))
+		return 0
+	}
+	return p.count(name)
+}
+
+// list reads the names of the announced number of states, and the brace that closes them.
+func (p *network) list(what, name string, said int) []string {
+	p.peek()
+	at := p.at
 	states, ok := p.labels('}', said)
 	if !ok {
-		p.fail(at, uai.ErrModel, "variable %s has %d states, %d are announced", quoted(name), len(states), said)
+		p.fail(at, uai.ErrModel, "%s %s has %d states, %d are announced", what, quoted(name), len(states), said)
 	}
-	p.take(';')
 	return states
 }
 
@@ -112,7 +125,7 @@ func (p *bif) states(name string) []string {
 func (p *network) count(name string) int {
 	p.expect('[', "in the type of variable %s", quoted(name))
 	at, n := p.at, 0
-	for _, c := range p.word(structure) {
+	for _, c := range p.word() {
 		if n = 10*n + int(c-'0'); c < '0' || c > '9' || n > p.domain {
 			n = 0
 			break
@@ -144,7 +157,7 @@ func (p *network) labels(end byte, n int) ([]string, bool) {
 		}
 		c := p.peek()
 		at := p.at
-		name := p.name(stops)
+		name := p.nameTo(stops)
 		if name == "" && c != '"' {
 			p.wanted("a name", "in a list of states")
 			return nil, true
@@ -169,25 +182,22 @@ func (p *network) labels(end byte, n int) ([]string, bool) {
 
 // distribution reads the table of a node.
 func (p *bif) distribution(at int) {
-	scope := p.scope("probability", p.variable)
-	p.expect('{', "after probability")
-	t := p.table(at, scope)
-	if t == nil {
+	rows := p.rows(at)
+	if rows == nil {
 		return
 	}
-	rows := &rows{n: p.network, scope: scope, t: t, there: make([]bool, len(t.Data)/t.Shape[len(t.Shape)-1])}
 	for !p.take('}') && p.err == nil {
 		p.peek()
 		from := p.at
 		if p.take('(') {
-			if states, ok := p.labels(')', len(scope)-1); !ok {
-				p.fail(from, uai.ErrModel, "node %s: a row names %d states, it has %d parents", p.called(rows.child()), len(states), len(scope)-1)
+			if states, ok := p.labels(')', len(rows.scope)-1); !ok {
+				p.fail(from, uai.ErrModel, "node %s: a row names %d states, it has %d parents", p.called(rows.child()), len(states), len(rows.scope)-1)
 			} else if r := rows.named(from, states); p.err == nil {
 				rows.fill(from, r)
 			}
 			continue
 		}
-		switch p.word(structure) {
+		switch p.word() {
 		case "table":
 			rows.whole(from)
 		case "default":
@@ -209,7 +219,7 @@ func (p *network) scope(what string, find func(at int, name string) int) []int {
 	for !p.take(')') && p.err == nil {
 		p.peek()
 		at := p.at
-		name := p.name(structure)
+		name := p.name()
 		if name == "" {
 			p.wanted("a node", "after %s", what)
 		}
@@ -224,6 +234,22 @@ func (p *network) scope(what string, find func(at int, name string) int) []int {
 		return nil
 	}
 	return append(scope[1:], scope[0])
+}
+
+// opened reads the scope of a table up to the brace after it, and adds the table; nil: it cannot be.
+func (p *network) opened(at int, what string, find func(at int, name string) int) ([]int, *tensor.Dense) {
+	scope := p.scope(what, find)
+	p.expect('{', "after %s", what)
+	return scope, p.table(at, scope)
+}
+
+// rows begins the table of a node; nil: it cannot be.
+func (p *network) rows(at int) *rows {
+	scope, t := p.opened(at, "probability", p.variable)
+	if t == nil {
+		return nil
+	}
+	return &rows{n: p, scope: scope, t: t, there: make([]bool, len(t.Data)/t.Shape[len(t.Shape)-1])}
 }
 
 // rows fills a table row by row.
@@ -333,30 +359,12 @@ func WriteBIF(to io.Writer, m *factorgraph.Model) error {
 		return err
 	}
 	w.WriteString("network unknown {\n}\n")
-	for v, name := range w.names {
-		fmt.Fprintf(w, "variable %s {\n  type discrete [ %d ] { %s };\n}\n",
-			plain(name), len(w.states[v]), strings.Join(plains(w.states[v]), ", "))
+	names, states := each(plain, w.names), make([][]string, len(w.states))
+	for v := range names {
+		states[v] = each(plain, w.states[v])
+		fmt.Fprintf(w, "variable %s {\n  type discrete [ %d ] { %s };\n}\n", names[v], len(states[v]), strings.Join(states[v], ", "))
 	}
-	for j := range w.tables {
-		fmt.Fprintf(w, "probability ( %s", plain(w.names[w.child(j)]))
-		states := make([][]string, len(w.parents(j)))
-		for k, p := range w.parents(j) {
-			fmt.Fprintf(w, "%s%s", []string{" | ", ", "}[min(k, 1)], plain(w.names[p]))
-			states[k] = plains(w.states[p])
-		}
-		w.WriteString(" ) {\n")
-		w.each(j, func(row []float64, values []int) {
-			w.WriteString("  ")
-			for k, x := range values {
-				w.WriteString([]string{"(", ", "}[min(k, 1)])
-				w.WriteString(states[k][x])
-			}
-			w.WriteString([]string{"table ", ") "}[min(len(values), 1)])
-			w.numbers(row, ", ")
-			w.WriteString(";\n")
-		})
-		w.WriteString("}\n")
-	}
+	w.distributions(names, "table ", ") ", func(v, x int) string { return states[v][x] })
 	return w.close()
 }
 
@@ -369,10 +377,11 @@ func plain(name string) string {
 	return name
 }
 
-func plains(names []string) []string {
+// each is what a function makes of names.
+func each(of func(string) string, names []string) []string {
 	list := make([]string, len(names))
 	for i, name := range names {
-		list[i] = plain(name)
+		list[i] = of(name)
 	}
 	return list
 }

@@ -7,32 +7,29 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// dscStops end a word of a DSC file.
-const dscStops = structure + ":="
-
 // ReadDSC reads a DSC file.
 func ReadDSC(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
-	s, err := newSource("dsc", r, limits)
+	n, err := newNetwork(lexicon{"dsc", structure + ":=", []string{"//"}, true}, r, limits)
 	if err != nil {
 		return nil, err
 	}
-	s.comments, s.blocks = []string{"//"}, true
-	p := &dsc{newNetwork(s, limits)}
+	p := &dsc{n}
 	for !p.done() {
 		at := p.at
-		switch word := p.word(dscStops); word {
+		switch word := p.word(); word {
 		case "belief":
-			if p.word(dscStops) != "network" {
+			if p.word() != "network" {
 				p.wanted("network", "after belief")
 			}
 			if p.peek() == '"' {
-				p.name(dscStops)
+				p.name()
 			}
 		case "properties":
 			p.block("properties")
@@ -42,7 +39,7 @@ func ReadDSC(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 			p.distribution(at)
 		case "decision", "utility":
 			p.failAs(fault.Unsupported, at, uai.ErrModel, "%s is of the kind %s: a model has discrete chance nodes only",
-				quoted(p.name(dscStops)), word)
+				quoted(p.name()), word)
 		default:
 			p.at = at
 			p.wanted("a node or a probability", "between blocks")
@@ -66,7 +63,7 @@ func (p *dsc) block(where string) {
 			depth--
 			p.at++
 		case '"':
-			p.name(dscStops)
+			p.name()
 		default:
 			if p.done() {
 				p.wanted("'}'", "in %s", where)
@@ -79,21 +76,19 @@ func (p *dsc) block(where string) {
 
 // declaration reads a node with its states.
 func (p *dsc) declaration(at int) {
-	name := p.name(dscStops)
+	name := p.name()
 	p.expect('{', "after node %s", quoted(name))
 	var states []string
 	for !p.take('}') && p.err == nil {
 		p.peek()
 		from := p.at
-		switch p.word(dscStops) {
+		switch p.word() {
 		case "type":
 			if states != nil {
 				p.fail(from, uai.ErrSyntax, "node %s has two types", quoted(name))
 				return
 			}
-			if !p.take(':') {
-				p.take('=')
-			}
+			p.assigned()
 			states = p.states(name)
 		case "properties":
 			p.block("the properties of node " + quoted(name))
@@ -106,23 +101,22 @@ func (p *dsc) declaration(at int) {
 	p.node(at, name, states)
 }
 
+// assigned passes a colon or an equals sign, if one is there.
+func (p *dsc) assigned() {
+	if !p.take(':') {
+		p.take('=')
+	}
+}
+
 // states reads `discrete[2] = { "yes", "no" };`; the names may be left out.
 func (p *dsc) states(name string) []string {
-	p.peek()
-	at := p.at
-	if kind := p.word(dscStops); kind != "discrete" {
-		p.failAs(fault.Unsupported, at, uai.ErrModel, "node %s has the type %s, discrete is read", quoted(name), quoted(kind))
+	said := p.discrete("node", name, fault.Unsupported)
+	if said == 0 {
 		return nil
 	}
-	said := p.count(name)
 	states := make([]string, said)
 	if p.take('='); p.take('{') {
-		p.peek()
-		at = p.at
-		var ok bool
-		if states, ok = p.labels('}', said); !ok {
-			p.fail(at, uai.ErrModel, "node %s has %d states, %d are announced", quoted(name), len(states), said)
-		}
+		states = p.list("node", name, said)
 	}
 	p.expect(';', "after the type of node %s", quoted(name))
 	return states
@@ -130,13 +124,10 @@ func (p *dsc) states(name string) []string {
 
 // distribution reads the table of a node.
 func (p *dsc) distribution(at int) {
-	scope := p.scope("probability", p.variable)
-	p.expect('{', "after probability")
-	t := p.table(at, scope)
-	if t == nil {
+	rows := p.rows(at)
+	if rows == nil {
 		return
 	}
-	rows := &rows{n: p.network, scope: scope, t: t, there: make([]bool, len(t.Data)/t.Shape[len(t.Shape)-1])}
 	for !p.take('}') && p.err == nil {
 		p.peek()
 		from := p.at
@@ -148,23 +139,19 @@ func (p *dsc) distribution(at int) {
 			if p.err == nil {
 				rows.fill(from, r)
 			}
-		case len(scope) == 1 && (c >= '0' && c <= '9' || c == '.'):
+		case len(rows.scope) == 1 && (c >= '0' && c <= '9' || c == '.'):
 			rows.fill(from, 0)
 		default:
-			switch word := p.word(dscStops); word {
+			switch word := p.word(); word {
 			case "default":
-				if !p.take(':') {
-					p.take('=')
-				}
+				p.assigned()
 				rows.fallback(from)
 			case "property":
 				p.skip(';', "node %s", p.called(rows.child()))
 			case "function":
-				if !p.take(':') {
-					p.take('=')
-				}
+				p.assigned()
 				p.failAs(fault.Unsupported, from, uai.ErrModel, "node %s is given by the function %s, rows of numbers are read",
-					p.called(rows.child()), quoted(p.name(dscStops)))
+					p.called(rows.child()), quoted(p.name()))
 			default:
 				p.at = from
 				p.wanted("a row", "node %s", p.called(rows.child()))
@@ -180,7 +167,7 @@ func (p *dsc) row(at int, rows *rows) (row int) {
 	for !p.take(')') && p.err == nil {
 		c := p.peek()
 		from := p.at
-		label := p.name(dscStops)
+		label := p.name()
 		if label == "" && c != '"' {
 			p.wanted("a state", "node %s", p.called(rows.child()))
 			return 0
@@ -216,31 +203,12 @@ func WriteDSC(to io.Writer, m *factorgraph.Model) error {
 		return err
 	}
 	w.WriteString("belief network \"unknown\"\n")
-	for v, name := range w.names {
-		fmt.Fprintf(w, "node %s {\n  type : discrete [ %d ] = { ", dscName(name), len(w.states[v]))
-		for x, state := range w.states[v] {
-			w.WriteString([]string{"", ", "}[min(x, 1)])
-			w.WriteString(inQuotes(state))
-		}
-		w.WriteString(" };\n}\n")
+	names := each(dscName, w.names)
+	for v, name := range names {
+		states := strings.Join(each(inQuotes, w.states[v]), ", ")
+		fmt.Fprintf(w, "node %s {\n  type : discrete [ %d ] = { %s };\n}\n", name, len(w.states[v]), states)
 	}
-	for j := range w.tables {
-		fmt.Fprintf(w, "probability ( %s", dscName(w.names[w.child(j)]))
-		for k, p := range w.parents(j) {
-			fmt.Fprintf(w, "%s%s", []string{" | ", ", "}[min(k, 1)], dscName(w.names[p]))
-		}
-		w.WriteString(" ) {\n")
-		w.each(j, func(row []float64, values []int) {
-			w.WriteString("  ")
-			for k, x := range values {
-				fmt.Fprintf(w, "%s%d", []string{"(", ", "}[min(k, 1)], x)
-			}
-			w.WriteString([]string{"", ") : "}[min(len(values), 1)])
-			w.numbers(row, ", ")
-			w.WriteString(";\n")
-		})
-		w.WriteString("}\n")
-	}
+	w.distributions(names, "", ") : ", func(_, x int) string { return strconv.Itoa(x) })
 	return w.close()
 }
 

@@ -17,36 +17,32 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// netStops end a word of a NET file.
-const netStops = structure + "="
-
 // named is the attribute with the name of a node whose name is no identifier.
 const named = "basetensor_name"
 
 // ReadNET reads a NET file.
 func ReadNET(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
-	s, err := newSource("net", r, limits)
+	file, err := newNetwork(lexicon{"net", structure + "=", []string{"%", "//"}, true}, r, limits)
 	if err != nil {
 		return nil, err
 	}
-	s.comments, s.blocks = []string{"%", "//"}, true
-	p := &net{network: newNetwork(s, limits), ids: map[string]int{}}
+	p := &net{network: file, ids: map[string]int{}}
 	for open := false; !p.done(); {
 		at := p.at
-		switch word := p.word(netStops); {
+		switch word := p.word(); {
 		case word == "net" && !open:
 			p.expect('{', "after net")
 			for !p.take('}') && p.err == nil {
 				p.attribute("net", nil)
 			}
 		case word == "class" && !open:
-			p.name(netStops)
+			p.name()
 			p.expect('{', "after class")
 			open = true
 		case word == "" && open && p.take('}'):
 			open = false
 		case word == "discrete" || word == "node":
-			if word == "discrete" && p.word(netStops) != "node" {
+			if word == "discrete" && p.word() != "node" {
 				p.wanted("node", "after discrete")
 			}
 			p.declaration(at)
@@ -72,9 +68,9 @@ type net struct {
 
 // refuse names a node of a kind that models do not have.
 func (p *net) refuse(at int, kind string) {
-	name := p.word(netStops)
+	name := p.word()
 	if name == "node" {
-		name = p.word(netStops)
+		name = p.word()
 	}
 	p.failAs(fault.Unsupported, at, uai.ErrModel, "%s is of the kind %s: a model has discrete chance nodes only", quoted(name), kind)
 }
@@ -83,7 +79,7 @@ func (p *net) refuse(at int, kind string) {
 func (p *net) attribute(where string, take func(at int, name string, list []string)) {
 	p.peek()
 	at := p.at
-	name := p.word(netStops)
+	name := p.word()
 	if name == "" {
 		p.wanted("an attribute or '}'", "in %s", where)
 		return
@@ -115,12 +111,12 @@ func (p *net) value(where string, list *[]string) {
 		case p.done() || strings.IndexByte(";){}", c) >= 0:
 			p.wanted("';'", "%s", where)
 		case c == '"':
-			item := p.name(netStops)
+			item := p.name()
 			if list != nil {
 				*list = append(*list, item)
 			}
 		default:
-			if item := p.word("();{}\""); list != nil {
+			if item := p.wordTo("();{}\""); list != nil {
 				*list = append(*list, item)
 			}
 		}
@@ -129,7 +125,7 @@ func (p *net) value(where string, list *[]string) {
 
 // declaration reads a node.
 func (p *net) declaration(at int) {
-	id := p.name(netStops)
+	id := p.name()
 	name, where := id, "node "+quoted(id)
 	var states, values []string
 	stated, subtype := false, ""
@@ -168,15 +164,13 @@ func (p *net) declaration(at int) {
 
 // potential reads the table of a node.
 func (p *net) potential(at int) {
-	scope := p.scope("potential", func(at int, name string) int {
+	scope, t := p.opened(at, "potential", func(at int, name string) int {
 		v, ok := p.ids[name]
 		if !ok {
 			p.fail(at, uai.ErrModel, "no node has the name %s", quoted(name))
 		}
 		return v
 	})
-	p.expect('{', "after potential")
-	t := p.table(at, scope)
 	if t == nil {
 		return
 	}
@@ -184,7 +178,7 @@ func (p *net) potential(at int) {
 	for !p.take('}') && p.err == nil {
 		p.peek()
 		from := p.at
-		switch word := p.word(netStops); word {
+		switch word := p.word(); word {
 		case "data":
 			if there {
 				p.fail(from, uai.ErrSyntax, "%s has two lists of numbers", where)
@@ -261,19 +255,11 @@ func WriteNET(to io.Writer, m *factorgraph.Model) error {
 		if id != w.names[v] {
 			fmt.Fprintf(w, "  label = %s;\n  %s = %s;\n", inQuotes(w.names[v]), named, inQuotes(w.names[v]))
 		}
-		w.WriteString("  states = (")
-		for x, state := range w.states[v] {
-			w.WriteString([]string{"", " "}[min(x, 1)])
-			w.WriteString(inQuotes(state))
-		}
-		w.WriteString(");\n}\n")
+		fmt.Fprintf(w, "  states = (%s);\n}\n", strings.Join(each(inQuotes, w.states[v]), " "))
 	}
 	for j, t := range w.tables {
-		fmt.Fprintf(w, "potential ( %s", ids[w.child(j)])
-		for k, p := range w.parents(j) {
-			fmt.Fprintf(w, "%s%s", []string{" | ", " "}[min(k, 1)], ids[p])
-		}
-		w.WriteString(" )\n{\n  data = ")
+		w.scope("potential", j, ids, " ")
+		w.WriteString("\n{\n  data = ")
 		w.nested(t.Shape, t.Data)
 		w.WriteString(";\n}\n")
 	}

@@ -4,6 +4,7 @@ package bayesnet
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// network is what was read of a file so far.
+// network is a file's nodes and tables, as far as they were read.
 type network struct {
 	*source
 	m      *factorgraph.Model
@@ -25,10 +26,14 @@ type network struct {
 	most   int              // entries that they may have together
 }
 
-// spare is how many entries tables may have beyond the bytes of their file.
+// spare bounds the entries of tables beyond the bytes of their file.
 const spare = 1 << 20
 
-func newNetwork(s *source, limits uai.Limits) *network {
+func newNetwork(l lexicon, r io.Reader, limits uai.Limits) (*network, error) {
+	s, err := newSource(l, r, limits)
+	if err != nil {
+		return nil, err
+	}
 	most := limits.Entries
 	if most == 0 {
 		most = 1 << 27
@@ -41,7 +46,7 @@ func newNetwork(s *source, limits uai.Limits) *network {
 	return &network{
 		source: s, m: &factorgraph.Model{Bayes: true, Names: []string{}, States: [][]string{}},
 		index: map[string]int{}, domain: domain, left: most, most: most,
-	}
+	}, nil
 }
 
 // node adds a variable. States of which none has a name have none in the model.
@@ -179,7 +184,7 @@ func (n *network) finish() (*factorgraph.Model, error) {
 		}
 	}
 	if n.err == nil {
-		if v := ancestorOfItself(n.m); v >= 0 {
+		if _, v := ancestorsFirst(n.m); v >= 0 {
 			n.fail(n.places[v], uai.ErrModel, "node %s is its own ancestor", n.called(v))
 		}
 	}
@@ -192,52 +197,37 @@ func (n *network) finish() (*factorgraph.Model, error) {
 	return n.m, nil
 }
 
-// ancestorOfItself returns a variable on a directed cycle, −1 if there is none. Scopes end with their node.
-func ancestorOfItself(m *factorgraph.Model) int {
-	waits, children := make([]int, len(m.Domains)), make([][]int, len(m.Domains))
-	for _, f := range m.Factors {
-		child := f.Scope[len(f.Scope)-1]
-		waits[child] = len(f.Scope) - 1
-		for _, p := range f.Scope[:len(f.Scope)-1] {
-			children[p] = append(children[p], child)
-		}
+// ancestorsFirst are the factors with those of a node's ancestors before its own, else in their order, and a variable on a directed cycle;
+// −1: there is none. Scopes end with their node.
+func ancestorsFirst(m *factorgraph.Model) (order []int, own int) {
+	table := make([]int, len(m.Domains))
+	for j, f := range m.Factors {
+		table[f.Scope[len(f.Scope)-1]] = j
 	}
-	var free []int
-	for v, n := range waits {
-		if n == 0 {
-			free = append(free, v)
+	const unseen, placed = 0, -1
+	next := make([]int, len(m.Factors)) // 1 + the parent to look at: such factors are on the stack
+	for j := range m.Factors {
+		var stack []int
+		if next[j] == unseen {
+			next[j], stack = 1, []int{j}
 		}
-	}
-	for len(free) > 0 {
-		v := free[len(free)-1]
-		free = free[:len(free)-1]
-		for _, child := range children[v] {
-			if waits[child]--; waits[child] == 0 {
-				free = append(free, child)
+		for len(stack) > 0 {
+			top := stack[len(stack)-1]
+			scope, at := m.Factors[top].Scope, next[top]-1
+			if at == len(scope)-1 {
+				order, next[top], stack = append(order, top), placed, stack[:len(stack)-1]
+				continue
+			}
+			next[top]++
+			switch parent := table[scope[at]]; {
+			case next[parent] > 0:
+				return nil, scope[at]
+			case next[parent] == unseen:
+				next[parent], stack = 1, append(stack, parent)
 			}
 		}
 	}
-	for v, n := range waits {
-		if n == 0 {
-			continue
-		}
-		// v waits for a variable that waits: go up until one comes again
-		parents := map[int][]int{}
-		for _, f := range m.Factors {
-			parents[f.Scope[len(f.Scope)-1]] = f.Scope[:len(f.Scope)-1]
-		}
-		for seen := map[int]bool{}; !seen[v]; {
-			seen[v] = true
-			for _, p := range parents[v] {
-				if waits[p] > 0 {
-					v = p
-					break
-				}
-			}
-		}
-		return v
-	}
-	return -1
+	return order, -1
 }
 
 // product returns Π dims, or math.MaxInt where it overflows. All dims are at least 1.

@@ -1,11 +1,12 @@
 package bayesnet
 
-// The text of a file, how far it was read, and the words that all formats but XML have in common.
+// The text of a file, the position in it, and the words that all formats but XML have in common.
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,18 +16,25 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// source is the text of a file and where its reader is. The first error stays, and ends the text.
+// source is the text of a file with the position of its reader. The first error stays, and ends the text.
 type source struct {
+	lexicon
+	text string
+	at   int
+	err  error
+}
+
+// lexicon is the form of words in a format.
+type lexicon struct {
 	format   string
-	text     string
-	at       int
-	comments []string // what begins a comment that ends with its line
+	stops    string   // characters that end a word outside lists of states
+	comments []string // beginnings of comments that end with their line
 	blocks   bool     // comments between /* and */ as well
-	err      error
 }
 
 // newSource reads all of r. Text that is not UTF-8 is taken for Latin-1.
-func newSource(format string, r io.Reader, limits uai.Limits) (*source, error) {
+func newSource(l lexicon, r io.Reader, limits uai.Limits) (*source, error) {
+	format := l.format
 	most := limits.Bytes
 	if most == 0 {
 		most = mostBytes
@@ -45,10 +53,10 @@ func newSource(format string, r io.Reader, limits uai.Limits) (*source, error) {
 			return nil, fault.New(fault.BadInput, "%s: %w: more than %d bytes in UTF-8", format, uai.ErrLimit, most)
 		}
 	}
-	return &source{format: format, text: text}, nil
+	return &source{lexicon: l, text: text}, nil
 }
 
-// mostBytes is how long a file may be where the caller does not say it.
+// mostBytes bounds a file where the caller does not.
 const mostBytes = 256 << 20
 
 func latin1(text string) string {
@@ -103,12 +111,7 @@ func (s *source) peek() byte {
 }
 
 func (s *source) comment(rest string) bool {
-	for _, c := range s.comments {
-		if strings.HasPrefix(rest, c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.comments, func(c string) bool { return strings.HasPrefix(rest, c) })
 }
 
 func isSpace(c byte) bool { return c <= ' ' && strings.IndexByte(" \t\r\n\v\f\x00", c) >= 0 }
@@ -125,7 +128,7 @@ func (s *source) take(c byte) bool {
 	return true
 }
 
-// expect passes c, which has to be next; where says after what.
+// expect passes c, which has to be next.
 func (s *source) expect(c byte, where string, args ...any) {
 	if !s.take(c) {
 		s.wanted(strconv.QuoteRune(rune(c)), where, args...)
@@ -159,11 +162,14 @@ func quoted(name string) string {
 	return strconv.Quote(name)
 }
 
-// structure are the characters that end a word outside lists of states.
+// structure are the characters that end a word in every format.
 const structure = "{}()[]|,;\""
 
-// word reads up to white space, a comment or one of the characters; empty where one of these is next.
-func (s *source) word(stops string) string {
+// word reads up to white space, a comment or one of the format's characters; empty where one of these is next.
+func (s *source) word() string { return s.wordTo(s.stops) }
+
+// wordTo is word with other characters.
+func (s *source) wordTo(stops string) string {
 	s.peek()
 	from := s.at
 	for s.at < len(s.text) && !isSpace(s.text[s.at]) && strings.IndexByte(stops, s.text[s.at]) < 0 {
@@ -175,10 +181,13 @@ func (s *source) word(stops string) string {
 	return s.text[from:s.at]
 }
 
-// name reads a word or what is between quotes, where a backslash keeps the quote behind it.
-func (s *source) name(stops string) string {
+// name reads a word or a text between quotes, where a backslash keeps the quote behind it.
+func (s *source) name() string { return s.nameTo(s.stops) }
+
+// nameTo is name with other characters that end a word.
+func (s *source) nameTo(stops string) string {
 	if s.peek() != '"' {
-		return s.word(stops)
+		return s.wordTo(stops)
 	}
 	from := s.at
 	var b strings.Builder
@@ -202,7 +211,7 @@ func (s *source) name(stops string) string {
 func (s *source) probability(where string, args ...any) float64 {
 	s.peek()
 	at := s.at
-	word := s.word(structure)
+	word := s.wordTo(structure)
 	if word == "" {
 		s.wanted("a number", where, args...)
 		return 0
@@ -243,7 +252,7 @@ func (s *source) skip(to byte, where string, args ...any) {
 			s.at++
 			return
 		case '"':
-			s.name("")
+			s.name()
 		default:
 			s.at++
 		}

@@ -1,6 +1,6 @@
 package bayesnet
 
-// What all writers need: a model seen as a Bayesian network, with a name for every node and state.
+// The common part of all writers: a model as a Bayesian network, with a name for every node and state.
 
 import (
 	"bufio"
@@ -27,6 +27,7 @@ type written struct {
 	names  []string
 	states [][]string
 	tables []*tensor.Dense // per factor
+	order  []int           // factors, ancestors first
 	err    error           // the first one of names that the format cannot hold
 }
 
@@ -82,8 +83,9 @@ func (w *written) network() error {
 			return w.not("variable %d is the last one of no factor, and has no table", v)
 		}
 	}
-	if v := ancestorOfItself(w.m); v >= 0 {
-		return w.not("variable %d is its own ancestor", v)
+	var own int
+	if w.order, own = ancestorsFirst(w.m); own >= 0 {
+		return w.not("variable %d is its own ancestor", own)
 	}
 	return nil
 }
@@ -185,6 +187,36 @@ func (w *written) close() error {
 		return w.err
 	}
 	return w.Flush()
+}
+
+// scope writes `what ( child | parent, parent )` with these names.
+func (w *written) scope(what string, j int, names []string, between string) {
+	fmt.Fprintf(w, "%s ( %s", what, names[w.child(j)])
+	for k, p := range w.parents(j) {
+		w.WriteString([]string{" | ", between}[min(k, 1)])
+		w.WriteString(names[p])
+	}
+	w.WriteString(" )")
+}
+
+// distributions writes the rows of all tables as BIF and DSC have them: root before the row of a node without parents, else the states of
+// the parents in a parenthesis that end closes.
+func (w *written) distributions(names []string, root, end string, state func(v, x int) string) {
+	for j := range w.tables {
+		w.scope("probability", j, names, ", ")
+		w.WriteString(" {\n")
+		w.each(j, func(row []float64, values []int) {
+			w.WriteString("  ")
+			for k, x := range values {
+				w.WriteString([]string{"(", ", "}[min(k, 1)])
+				w.WriteString(state(w.parents(j)[k], x))
+			}
+			w.WriteString([]string{root, end}[min(len(values), 1)])
+			w.numbers(row, ", ")
+			w.WriteString(";\n")
+		})
+		w.WriteString("}\n")
+	}
 }
 
 // each calls do for every row of table j: its number, and the values of the parents, which it must not keep.

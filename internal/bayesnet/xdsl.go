@@ -17,11 +17,11 @@ import (
 
 // ReadXDSL reads an XDSL file. Nodes are called by their ids.
 func ReadXDSL(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
-	s, err := newSource("xdsl", r, limits)
+	n, err := newNetwork(lexicon{format: "xdsl"}, r, limits)
 	if err != nil {
 		return nil, err
 	}
-	p := &xdsl{network: newNetwork(s, limits), ids: map[string]int{}}
+	p := &xdsl{network: n, ids: map[string]int{}}
 	p.elements([]string{"smile", "nodes"}, p.declaration)
 	p.elements([]string{"smile", "nodes"}, p.definition)
 	p.elements([]string{"smile", "dynamic"}, func(e *element) {
@@ -115,21 +115,25 @@ func (p *xdsl) definition(e *element) {
 
 // list reads the numbers of the only element of a name within e.
 func (p *xdsl) list(e *element, name, where string, into []float64) {
-	if list, once := e.only(name); list == nil || !once {
-		p.fail(e.at, uai.ErrSyntax, "%s needs one element %s", where, name)
-	} else {
+	if list := p.one(e, name, where); list != nil {
 		p.numbers(list, where, into)
 	}
 }
 
+// one is the only element of a name within e; nil, and an error, where there is none or there are several.
+func (p *xdsl) one(e *element, name, where string) *element {
+	list, once := e.only(name)
+	if list == nil || !once {
+		p.fail(e.at, uai.ErrSyntax, "%s needs one element %s", where, name)
+		return nil
+	}
+	return list
+}
+
 // deterministic reads the state of the node for all states of its parents.
 func (p *xdsl) deterministic(e *element, scope []int, where string) {
-	list, once := e.only("resultingstates")
-	if list == nil || !once {
-		p.fail(e.at, uai.ErrSyntax, "%s needs one element resultingstates", where)
-		return
-	}
-	if !p.factor(e.at, scope) {
+	list := p.one(e, "resultingstates", where)
+	if list == nil || !p.factor(e.at, scope) {
 		return
 	}
 	shape := p.shape(scope)
@@ -138,22 +142,12 @@ func (p *xdsl) deterministic(e *element, scope []int, where string) {
 	}
 	child := scope[len(scope)-1]
 	values := make([]int, product(shape[:len(shape)-1]))
-	rest := list.text
-	for i := range values {
-		var word string
-		if word, rest = cutWord(rest); word == "" {
-			p.fail(list.at, uai.ErrModel, "%s: %d resulting states, %d are needed", where, i, len(values))
-			return
-		}
-		x, ok := p.states[child][word]
-		if !ok {
+	if !p.words(list, where, "resulting states", len(values), func(i int, word string) {
+		var ok bool
+		if values[i], ok = p.states[child][word]; !ok {
 			p.fail(list.at, uai.ErrModel, "%s: resulting state %d: it has no state %s", where, i+1, quoted(word))
-			return
 		}
-		values[i] = x
-	}
-	if word, _ := cutWord(rest); word != "" {
-		p.fail(list.at, uai.ErrModel, "%s: more than %d resulting states", where, len(values))
+	}) {
 		return
 	}
 	p.m.Factors[len(p.m.Factors)-1].Table = function(shape, values)
@@ -241,7 +235,7 @@ func WriteXDSL(to io.Writer, m *factorgraph.Model) error {
 	}
 	ids := identifiers(w.names, "node_")
 	w.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<smile version=\"1.0\" id=\"unknown\">\n  <nodes>\n")
-	for _, j := range ancestorsFirst(m) {
+	for _, j := range w.order {
 		v := w.child(j)
 		fmt.Fprintf(w, "    <cpt id=\"%s\"%s>\n", ids[v], w.realName(ids[v], w.names[v]))
 		states := identifiers(w.states[v], "state_")
@@ -275,33 +269,6 @@ func (w *written) realName(id, name string) string {
 		return ""
 	}
 	return fmt.Sprintf(" %s=\"%s\"", own, w.escaped(name))
-}
-
-// ancestorsFirst are the factors with those of a node's ancestors before its own, else in their order.
-func ancestorsFirst(m *factorgraph.Model) []int {
-	of := make([]int, len(m.Domains))
-	for j, f := range m.Factors {
-		of[f.Scope[len(f.Scope)-1]] = j
-	}
-	order, state := make([]int, 0, len(m.Factors)), make([]int, len(m.Factors)) // next parent to look at; −1: it is in the order
-	for j := range m.Factors {
-		for stack := []int{j}; len(stack) > 0; {
-			top := stack[len(stack)-1]
-			scope := m.Factors[top].Scope
-			switch at := state[top]; {
-			case at < 0:
-				stack = stack[:len(stack)-1]
-			case at == len(scope)-1:
-				order, state[top], stack = append(order, top), -1, stack[:len(stack)-1]
-			default:
-				state[top]++
-				if parent := of[scope[at]]; state[parent] >= 0 {
-					stack = append(stack, parent)
-				}
-			}
-		}
-	}
-	return order
 }
 
 // noisyMax is P(Y | X_1 … X_n) where Y is the strongest of n + 1 effects that come about independently: links has for every

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// element is an element with what is in it.
+// element is an element with its text and the elements in it.
 type element struct {
 	name string // in lower case
 	at   int
@@ -127,23 +127,32 @@ func (s *source) element(d *xml.Decoder, start xml.StartElement, at int, left *i
 
 // numbers reads the words of an element into a list: as many as there are places.
 func (n *network) numbers(e *element, what string, into []float64) {
+	n.words(e, what, "numbers", len(into), func(i int, word string) {
+		into[i] = n.number(e.at, word, fmt.Sprintf("%s: number %d", what, i+1))
+	})
+}
+
+// words gives each of the words of an element, as many as are needed, to do; false after an error.
+func (n *network) words(e *element, what, unit string, needed int, do func(i int, word string)) bool {
 	rest := e.text
-	for i := range into {
+	for i := range needed {
 		word := ""
 		if word, rest = cutWord(rest); word == "" {
-			n.fail(e.at, uai.ErrModel, "%s: %d numbers, %d are needed", what, i, len(into))
-			return
+			n.fail(e.at, uai.ErrModel, "%s: %d %s, %d are needed", what, i, unit, needed)
+		} else {
+			do(i, word)
 		}
-		if into[i] = n.number(e.at, word, fmt.Sprintf("%s: number %d", what, i+1)); n.err != nil {
-			return
+		if n.err != nil {
+			return false
 		}
 	}
 	if word, _ := cutWord(rest); word != "" {
-		n.fail(e.at, uai.ErrModel, "%s: more than %d numbers", what, len(into))
+		n.fail(e.at, uai.ErrModel, "%s: more than %d %s", what, needed, unit)
 	}
+	return n.err == nil
 }
 
-// cutWord returns the first word of a text, and what is behind it.
+// cutWord returns the first word of a text, and the rest behind it.
 func cutWord(text string) (word, rest string) {
 	from := 0
 	for from < len(text) && isSpace(text[from]) {

@@ -15,11 +15,11 @@ import (
 
 // ReadXMLBIF reads an XMLBIF file.
 func ReadXMLBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
-	s, err := newSource("xmlbif", r, limits)
+	n, err := newNetwork(lexicon{format: "xmlbif"}, r, limits)
 	if err != nil {
 		return nil, err
 	}
-	p := &xmlbif{newNetwork(s, limits)}
+	p := &xmlbif{n}
 	path := []string{"bif", "network"}
 	p.elements(path, func(e *element) {
 		if e.name == "variable" && p.err == nil {
