@@ -48,7 +48,7 @@ func (r *redisFlag) open() (*cache.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := r.AsRedis.Client(r.Redis, cache.Tune(lookTimeout))
+	client, err := r.AsRedis.Client(r.Redis, lookTimeout)
 	if err != nil {
 		return nil, err
 	}

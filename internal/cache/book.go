@@ -25,9 +25,10 @@ return string.format("%.0f", begin)`
 func (c *Cache) Book(ctx context.Context, tenant string, b admission.Booking) (begin time.Time, ok bool) {
 	name := Prefix + "spent:" + digest.Of([]byte(tenant))
 	var text string
-	done := c.call(ctx, func(ctx context.Context) (err error) {
-		text, err = c.redis.Eval(ctx, bookScript, []string{name},
-			b.Now.UnixMicro(), b.Takes.Microseconds(), b.Burst.Microseconds(), b.Most.Microseconds()).Text()
+	done := c.call(ctx, func(ctx context.Context) error {
+		answer, err := c.redis.Do(ctx, "EVAL", bookScript, 1, name,
+			b.Now.UnixMicro(), b.Takes.Microseconds(), b.Burst.Microseconds(), b.Most.Microseconds())
+		text, _ = answer.(string)
 		return err
 	})
 	at, err := strconv.ParseInt(text, 10, 64)

@@ -15,9 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
-
 	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/internal/redact"
@@ -51,12 +48,19 @@ type Overflow interface {
 // overflowTimeout bounds a call to the overflow store: large values take their time, but not for ever.
 const overflowTimeout = 5 * time.Second
 
+// Redis is a client of Redis: Do sends a command and returns the answer, a string, an int64, or nil where there is nothing. An error
+// that Redis answers, as opposed to a failure to reach it, is a connect.RedisError.
+type Redis interface {
+	Do(ctx context.Context, command ...any) (any, error)
+	Close() error
+}
+
 // Cache is safe for concurrent use. Values are shared: callers must not change values that they put
 // in or get.
 type Cache struct {
 	o       Options
-	redis   redis.UniversalClient // nil: in the process only
-	address string                // of Redis, without a password
+	redis   Redis  // nil: in the process only
+	address string // of Redis, without a password
 	breaker breaker
 	hot     *hot
 	flights flights
@@ -71,18 +75,18 @@ func Open(url string, o Options) (*Cache, error) {
 	if url == "" {
 		return On(nil, "", o), nil
 	}
-	client, err := connect.Redis{}.Client(url, Tune(o.Timeout))
+	client, err := connect.Redis{}.Client(url, o.Timeout)
 	if err != nil {
 		return nil, err
 	}
 	return On(client, url, o), nil
 }
 
-// On returns a cache on a client that Tune has tuned, and that Close closes. The url stands for it in the log. A nil client gives a cache
-// that remembers in the process only.
-func On(client redis.UniversalClient, url string, o Options) *Cache {
+// On returns a cache on a client, whose calls should end within Timeout, and that Close closes. The
+// url stands for it in the log. A nil client gives a cache that remembers in the process only.
+func On(client Redis, url string, o Options) *Cache {
 	o = o.withDefaults()
-	redis.SetLogger(quiet{o.Logger})
+	connect.LogRedis(quiet{o.Logger}.Printf)
 	return &Cache{
 		o:       o,
 		hot:     newHot(o.Hot),
@@ -90,27 +94,6 @@ func On(client redis.UniversalClient, url string, o Options) *Cache {
 		breaker: breaker{now: time.Now},
 		redis:   client,
 		address: redact.URL(url),
-	}
-}
-
-// Tune has a call to Redis end within a timeout, 0 for the one of Options. With go-redis's defaults
-// a stopped Redis costs 10 s a call: five dials, three retries, and deadlines not looked at.
-func Tune(timeout time.Duration) connect.Tune {
-	timeout = Options{Timeout: timeout}.withDefaults().Timeout
-	return func(r *redis.Options) {
-		r.DialTimeout = timeout
-		r.ReadTimeout = timeout
-		r.WriteTimeout = timeout
-		r.PoolTimeout = timeout
-		r.ContextTimeoutEnabled = true
-		r.MaxRetries = -1
-		r.DialerRetries = 1
-
-		// no HELLO, no pushed messages: nothing here needs them, and Valkey does not know them all
-		r.Protocol = 2
-		r.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-		// a new connection costs no round trip of its own
-		r.DisableIdentity = true
 	}
 }
 
@@ -125,7 +108,7 @@ func (o Options) withDefaults() Options {
 		o.Random = rand.Float64
 	}
 	if o.Timeout <= 0 {
-		o.Timeout = 100 * time.Millisecond
+		o.Timeout = connect.RedisTimeout
 	}
 	if o.MaxValue <= 0 {
 		o.MaxValue = 4 << 20
@@ -155,7 +138,7 @@ func (c *Cache) Probe(ctx context.Context) error {
 	}
 	var err error
 	c.call(ctx, func(ctx context.Context) error {
-		err = c.redis.Ping(ctx).Err()
+		_, err = c.redis.Do(ctx, "PING")
 		return err
 	})
 	if err != nil {
@@ -215,9 +198,11 @@ func (c *Cache) find(ctx context.Context, key string) (value []byte, where strin
 // read returns the value that Redis has under key, if it can be trusted.
 func (c *Cache) read(ctx context.Context, key string) ([]byte, bool) {
 	var entry []byte
-	c.call(ctx, func(ctx context.Context) (err error) {
+	c.call(ctx, func(ctx context.Context) error {
 		// As long as the largest entry, a value's or a digest's: no more is read from any key.
-		entry, err = c.redis.GetRange(ctx, key, 0, int64(headerSize+max(c.o.MaxValue, 2*sha256.Size))-1).Bytes()
+		answer, err := c.redis.Do(ctx, "GETRANGE", key, 0, headerSize+max(c.o.MaxValue, 2*sha256.Size)-1)
+		text, _ := answer.(string)
+		entry = []byte(text)
 		return err
 	})
 	if len(entry) == 0 { // so Redis says that there is none
@@ -287,7 +272,7 @@ func (c *Cache) add(ctx context.Context, key string, value []byte) (first []byte
 	}
 	stored := false
 	done := c.call(ctx, func(ctx context.Context) (err error) {
-		stored, err = c.redis.SetNX(ctx, key, entry, c.ttl()).Result()
+		stored, err = c.setNew(ctx, key, entry, c.ttl())
 		return err
 	})
 	if done && !stored {
@@ -295,7 +280,10 @@ func (c *Cache) add(ctx context.Context, key string, value []byte) (first []byte
 			return first, true
 		}
 		// over one that nobody can use
-		stored = c.call(ctx, func(ctx context.Context) error { return c.redis.Set(ctx, key, entry, c.ttl()).Err() })
+		stored = c.call(ctx, func(ctx context.Context) error {
+			_, err := c.redis.Do(ctx, "SET", key, entry, "PX", c.ttl().Milliseconds())
+			return err
+		})
 	}
 	if stored {
 		c.stats.stored.Add(1)
@@ -304,10 +292,19 @@ func (c *Cache) add(ctx context.Context, key string, value []byte) (first []byte
 	return nil, false
 }
 
+// setNew stores what is under no key yet, and reports whether it did.
+func (c *Cache) setNew(ctx context.Context, key string, value any, ttl time.Duration) (stored bool, err error) {
+	answer, err := c.redis.Do(ctx, "SET", key, value, "PX", ttl.Milliseconds(), "NX")
+	return answer != nil && err == nil, err
+}
+
 // Forget drops the value under key everywhere: for a caller that finds it verified but unreadable.
 func (c *Cache) Forget(ctx context.Context, key string) {
 	c.hot.Remove(key)
-	c.call(ctx, func(ctx context.Context) error { return c.redis.Del(ctx, key).Err() })
+	c.call(ctx, func(ctx context.Context) error {
+		_, err := c.redis.Do(ctx, "DEL", key)
+		return err
+	})
 }
 
 // ttl is TTL·(1 ± Jitter), at least a millisecond.
@@ -331,9 +328,9 @@ func (c *Cache) call(ctx context.Context, f func(context.Context) error) bool {
 	inner, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	err := f(inner)
-	var reply redis.Error // errors of Redis itself: out of memory, no permission, wrong type
+	var reply connect.RedisError // errors of Redis itself: out of memory, no permission, wrong type
 	switch {
-	case err == nil, errors.Is(err, redis.Nil):
+	case err == nil:
 		c.breaker.succeed()
 		c.states.turn("down", false, "", "cache: Redis answers again", nil)
 		return true

@@ -72,10 +72,12 @@ func (c *Cache) lock(ctx context.Context, key string) (unlock func()) {
 	name, token := key+":lock", rand.Text()
 	pause := 5 * time.Millisecond
 	for deadline := time.Now().Add(c.o.LockWait); ; pause = min(2*pause, 100*time.Millisecond) {
-		taken, there := false, int64(0)
+		taken, there := false, false
 		if !c.call(ctx, func(ctx context.Context) (err error) {
-			if taken, err = c.redis.SetNX(ctx, name, token, c.o.LockTTL).Result(); err == nil && !taken {
-				there, err = c.redis.Exists(ctx, key).Result()
+			if taken, err = c.setNew(ctx, name, token, c.o.LockTTL); err == nil && !taken {
+				var answer any
+				answer, err = c.redis.Do(ctx, "EXISTS", key)
+				there = answer == int64(1)
 			}
 			return err
 		}) {
@@ -88,7 +90,7 @@ func (c *Cache) lock(ctx context.Context, key string) (unlock func()) {
 				c.unlock(ctx, name, token)
 			}
 		}
-		if there > 0 || c.o.LockWait < 0 || time.Now().After(deadline) {
+		if there || c.o.LockWait < 0 || time.Now().After(deadline) {
 			return nothing
 		}
 		select {
@@ -111,7 +113,8 @@ func (c *Cache) renew(ctx context.Context, name, token string) (stop func()) {
 			return
 		}
 		c.call(ctx, func(ctx context.Context) error {
-			return c.redis.Eval(ctx, renewScript, []string{name}, token, c.o.LockTTL.Milliseconds()).Err()
+			_, err := c.redis.Do(ctx, "EVAL", renewScript, 1, name, token, c.o.LockTTL.Milliseconds())
+			return err
 		})
 		time.AfterFunc(c.o.LockTTL/4, beat)
 	}
@@ -125,7 +128,8 @@ func (c *Cache) renew(ctx context.Context, name, token string) (stop func()) {
 // unlock gives the lock back, even when ctx has ended.
 func (c *Cache) unlock(ctx context.Context, name, token string) {
 	c.call(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		return c.redis.Eval(ctx, unlockScript, []string{name}, token).Err()
+		_, err := c.redis.Do(ctx, "EVAL", unlockScript, 1, name, token)
+		return err
 	})
 }
 

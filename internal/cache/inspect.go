@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/basetensor/basetensor/internal/connect"
 )
 
 // Prefix begins every key.
@@ -61,30 +60,21 @@ func (c *Cache) Entries(ctx context.Context, prefix string) ([]Entry, error) {
 	return entries, nil
 }
 
-func (c *Cache) keys(ctx context.Context, prefix string) ([]string, error) {
-	if c.redis == nil {
-		return nil, errNoRedis
+// store returns the client, if it is one that can be looked into.
+func (c *Cache) store() (*connect.Store, error) {
+	if store, ok := c.redis.(*connect.Store); ok {
+		return store, nil
 	}
-	var mu sync.Mutex // the nodes of a cluster are asked at the same time
-	var keys []string
-	scan := func(ctx context.Context, node redis.Cmdable) error {
-		it := node.Scan(ctx, 0, globEscape.Replace(prefix)+"*", 1000).Iterator()
-		for it.Next(ctx) {
-			if k := it.Val(); strings.HasPrefix(k, prefix) {
-				mu.Lock()
-				keys = append(keys, k)
-				mu.Unlock()
-			}
-		}
-		return it.Err()
-	}
+	return nil, errNoRedis
+}
 
-	var err error
-	if cluster, ok := c.redis.(*redis.ClusterClient); ok {
-		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return scan(ctx, node) })
-	} else {
-		err = scan(ctx, c.redis)
+func (c *Cache) keys(ctx context.Context, prefix string) ([]string, error) {
+	store, err := c.store()
+	if err != nil {
+		return nil, err
 	}
+	keys, err := store.Keys(ctx, globEscape.Replace(prefix)+"*")
+	keys = slices.DeleteFunc(keys, func(k string) bool { return !strings.HasPrefix(k, prefix) })
 	slices.Sort(keys)
 	return slices.Compact(keys), failed(err) // a key may come twice
 }
@@ -93,25 +83,27 @@ var globEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`,
 
 // describe asks for sizes and ages in one round trip. Keys that have gone meanwhile are left out.
 func (c *Cache) describe(ctx context.Context, keys []string) ([]Entry, error) {
-	sizes, ttls, idles := make([]*redis.IntCmd, len(keys)), make([]*redis.DurationCmd, len(keys)), make([]*redis.DurationCmd, len(keys))
-	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, k := range keys {
-			sizes[i], ttls[i], idles[i] = p.StrLen(ctx, k), p.PTTL(ctx, k), p.ObjectIdleTime(ctx, k)
-		}
-		return nil
-	})
-	var reply redis.Error // of a single command: the others have their results
-	if err != nil && !errors.As(err, &reply) && !errors.Is(err, redis.Nil) {
+	store, err := c.store()
+	if err != nil {
+		return nil, err
+	}
+	var commands [][]any
+	for _, k := range keys {
+		commands = append(commands, []any{"STRLEN", k}, []any{"PTTL", k}, []any{"OBJECT", "IDLETIME", k})
+	}
+	replies, err := store.All(ctx, commands)
+	if err != nil {
 		return nil, failed(err)
 	}
 	var entries []Entry
 	for i, k := range keys {
-		if sizes[i].Err() != nil || sizes[i].Val() == 0 {
+		size, ttl, idle := replies[3*i], replies[3*i+1], replies[3*i+2]
+		if size.Err != nil || size.Int() == 0 {
 			continue
 		}
-		e := Entry{Key: k, Kind: KindOf(k), Bytes: sizes[i].Val(), TTL: ttls[i].Val(), Idle: -1}
-		if idles[i].Err() == nil {
-			e.Idle = idles[i].Val()
+		e := Entry{Key: k, Kind: KindOf(k), Bytes: size.Int(), TTL: time.Duration(ttl.Int()) * time.Millisecond, Idle: -1}
+		if idle.Err == nil && idle.Value != nil {
+			e.Idle = time.Duration(idle.Int()) * time.Second
 		}
 		entries = append(entries, e)
 	}
@@ -133,10 +125,15 @@ func (c *Cache) Show(ctx context.Context, key string) (e Entry, value []byte, el
 		return e, nil, "", fmt.Errorf("%w: %s", ErrNoEntry, key)
 	}
 	e = found[0]
-	raw, err := c.redis.Get(ctx, key).Bytes()
+	answer, err := c.redis.Do(ctx, "GET", key)
 	if err != nil {
 		return e, nil, "", failed(err)
 	}
+	text, there := answer.(string)
+	if !there {
+		return e, nil, "", fmt.Errorf("%w: %s", ErrNoEntry, key)
+	}
+	raw := []byte(text)
 	where, payload, err := unseal(c.o.Secrets(), key, raw)
 	switch {
 	case err != nil:
@@ -152,22 +149,24 @@ func (c *Cache) Show(ctx context.Context, key string) (e Entry, value []byte, el
 
 // Remove removes keys from Redis, and returns the number removed. Workers keep the hot entries of their process.
 func (c *Cache) Remove(ctx context.Context, keys ...string) (removed int64, err error) {
-	if c.redis == nil {
-		return 0, errNoRedis
+	store, err := c.store()
+	if err != nil {
+		return 0, err
 	}
 	for batch := range slices.Chunk(keys, 256) {
-		gone := make([]*redis.IntCmd, len(batch))
-		_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error { // one by one: a cluster has them on many nodes
-			for i, k := range batch {
-				gone[i] = p.Del(ctx, k)
-			}
-			return nil
-		})
-		for _, n := range gone {
-			removed += n.Val()
+		var commands [][]any // one by one: a cluster has them on many nodes
+		for _, k := range batch {
+			commands = append(commands, []any{"DEL", k})
 		}
+		gone, err := store.All(ctx, commands)
 		if err != nil {
 			return removed, failed(err)
+		}
+		for _, n := range gone {
+			if n.Err != nil {
+				return removed, failed(n.Err)
+			}
+			removed += n.Int()
 		}
 		for _, k := range batch {
 			c.hot.Remove(k)

@@ -28,10 +28,10 @@ func exerciseInspection(t *testing.T, url string, idle bool) {
 		}
 		c.Put(ctx, k, value)
 	}
-	c.redis.Set(ctx, "btn:v1:never", "not ours, and never expires", 0)
-	c.redis.Set(ctx, "btn:v1:n*twork:", "a key like a pattern", 0)
+	c.redis.Do(ctx, "SET", "btn:v1:never", "not ours, and never expires")
+	c.redis.Do(ctx, "SET", "btn:v1:n*twork:", "a key like a pattern")
 	for i := range 3000 { // more than one step of the walk
-		c.redis.Set(ctx, fmt.Sprint("elsewhere:", i), "x", 0)
+		c.redis.Do(ctx, "SET", fmt.Sprint("elsewhere:", i), "x")
 	}
 	all, err := c.Entries(ctx, Prefix)
 	if err != nil || len(all) != 7 {

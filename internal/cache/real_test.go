@@ -192,10 +192,10 @@ func TestTamperedEntriesInRealRedis(t *testing.T) {
 	s := testserver.Redis(t, testserver.RedisOptions{Config: config})
 	c := open(t, s.URL, Options{})
 	c.Put(ctx, "a", []byte("value of a"))
-	if err := c.redis.Copy(ctx, "a", "b", 0, true).Err(); err != nil {
+	if _, err := c.redis.Do(ctx, "COPY", "a", "b", "REPLACE"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.redis.SetRange(ctx, "a", headerSize+2, "X").Err(); err != nil {
+	if _, err := c.redis.Do(ctx, "SETRANGE", "a", headerSize+2, "X"); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"a", "b"} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/redact"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -24,25 +25,22 @@ type Redis struct {
 	Key  string `name:"redis-key" placeholder:"FILE" help:"The key of --redis-cert (PEM)."`
 }
 
-// Tune changes the options of every connection of a client: timeouts, retries, protocol.
-type Tune func(*redis.Options)
-
-// Client returns a client of the Redis at a URL, without connecting:
+// Client returns a client of the Redis at a URL, without connecting, whose calls end within a timeout, 0 for RedisTimeout:
 //
 //	redis://HOST:PORT/DB, unix://PATH                        one server; rediss:// with TLS
 //	redis://HOST:PORT?master_name=NAME&addr=HOST:PORT…       sentinels, and the name of what they watch
 //	redis://HOST:PORT?addr=HOST:PORT…, …?cluster=true        nodes of a cluster
 //
 // Other parameters are as for redis.ParseURL. Errors are fault.BadInput and quote no secret.
-func (r Redis) Client(url string, tune Tune) (redis.UniversalClient, error) {
-	client, err := r.client(url, tune)
+func (r Redis) Client(url string, timeout time.Duration) (*Store, error) {
+	client, err := r.client(url, timeout)
 	if err != nil {
 		return nil, fault.New(fault.BadInput, "connect: Redis: %w", redact.Error(err, url))
 	}
-	return client, nil
+	return &Store{client}, nil
 }
 
-func (r Redis) client(text string, tune Tune) (redis.UniversalClient, error) {
+func (r Redis) client(text string, timeout time.Duration) (redis.UniversalClient, error) {
 	at, err := readAddress(text)
 	if err != nil {
 		return nil, err
@@ -50,9 +48,7 @@ func (r Redis) client(text string, tune Tune) (redis.UniversalClient, error) {
 	if err := r.present(at.first); err != nil {
 		return nil, err
 	}
-	if tune != nil {
-		tune(at.first)
-	}
+	tune(at.first, timeout)
 	if at.master == "" && !at.cluster {
 		return redis.NewClient(at.first), nil
 	}

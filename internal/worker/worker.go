@@ -25,7 +25,6 @@ import (
 	"github.com/basetensor/basetensor/internal/tracing/export"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/nats-io/nats.go"
-	"github.com/redis/go-redis/v9"
 )
 
 // flags are the settings of a worker. All four take all of them, so that they can share a settings file, an environment and a script; a
@@ -180,14 +179,14 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 }
 
 // dial connects to NATS, and makes a client of Redis, nil where there is none.
-func (f *flags) dial(stage pipeline.Stage, logger *slog.Logger) (*nats.Conn, redis.UniversalClient, error) {
+func (f *flags) dial(stage pipeline.Stage, logger *slog.Logger) (*nats.Conn, cache.Redis, error) {
 	options, err := f.AsNATS.Options()
 	if err != nil {
 		return nil, nil, err
 	}
-	var store redis.UniversalClient
+	var store cache.Redis
 	if f.Redis != "" {
-		if store, err = f.AsRedis.Client(f.Redis, cache.Tune(f.RedisTimeout)); err != nil {
+		if store, err = f.AsRedis.Client(f.Redis, f.RedisTimeout); err != nil {
 			return nil, nil, err
 		}
 	}

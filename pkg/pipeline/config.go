@@ -23,7 +23,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
-	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -50,8 +49,14 @@ type Config struct {
 	URL   string // of NATS, default nats://127.0.0.1:4222
 	Redis string // URL of the cache; empty: everything is learned anew
 	// RedisClient is the cache's connection, for a Redis that wants more than a URL says. Run closes
-	// it. Logs call it what Redis says.
-	RedisClient redis.UniversalClient
+	// it. Logs call it what Redis says. Do sends a command, within RedisTimeout, and returns the
+	// answer: a string, an int64, or nil where there is nothing. An error that Redis answers, as
+	// opposed to a failure to reach it, has a method RedisError(). With github.com/redis/go-redis, Do
+	// is the Result of the client's Do, with redis.Nil taken for nil.
+	RedisClient interface {
+		Do(ctx context.Context, command ...any) (any, error)
+		Close() error
+	}
 	// RedisTimeout is the longest that one call to Redis may take, connecting included; 0: 100 ms.
 	RedisTimeout time.Duration
 

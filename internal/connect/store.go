@@ -1,0 +1,121 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Store is a client of Redis: of one server, of the one that sentinels watch, or of a cluster. The library's types stay in this
+// package: each package that names one of them compiles for seconds, for the sake of methods by the hundred.
+type Store struct{ client redis.UniversalClient }
+
+// RedisError is an answer of Redis that is an error, and no failure to reach it.
+type RedisError interface {
+	error
+	RedisError()
+}
+
+// Do sends a command and returns the answer: a string, an int64, a []any, nil where there is nothing. In a cluster it goes to the
+// node of its first key.
+func (s *Store) Do(ctx context.Context, command ...any) (any, error) {
+	return answer(s.client.Do(ctx, command...).Result())
+}
+
+// answer has nothing there as an answer, not as an error.
+func answer(value any, err error) (any, error) {
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	return value, err
+}
+
+// Reply is the outcome of one of several commands.
+type Reply struct {
+	Value any
+	Err   error
+}
+
+// Int returns the reply as a number, 0 where it is none.
+func (r Reply) Int() int64 {
+	n, _ := r.Value.(int64)
+	return n
+}
+
+// All sends commands in one round trip to each node. The error is the first one that is not an answer to a single command.
+func (s *Store) All(ctx context.Context, commands [][]any) ([]Reply, error) {
+	sent, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, command := range commands {
+			p.Do(ctx, command...)
+		}
+		return nil
+	})
+	var refused RedisError
+	if err != nil && !errors.As(err, &refused) && !errors.Is(err, redis.Nil) {
+		return nil, err
+	}
+	replies := make([]Reply, len(sent))
+	for i, cmd := range sent {
+		replies[i].Value, replies[i].Err = answer(cmd.(*redis.Cmd).Result())
+	}
+	return replies, nil
+}
+
+// Keys returns the keys that match a pattern, from all nodes, in steps that do not hold up other clients. A key may be there twice.
+func (s *Store) Keys(ctx context.Context, pattern string) ([]string, error) {
+	var mu sync.Mutex // the nodes of a cluster are asked at the same time
+	var keys []string
+	scan := func(ctx context.Context, node redis.Cmdable) error {
+		it := node.Scan(ctx, 0, pattern, 1000).Iterator()
+		for it.Next(ctx) {
+			mu.Lock()
+			keys = append(keys, it.Val())
+			mu.Unlock()
+		}
+		return it.Err()
+	}
+	if cluster, ok := s.client.(*redis.ClusterClient); ok {
+		err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return scan(ctx, node) })
+		return keys, err
+	}
+	return keys, scan(ctx, s.client)
+}
+
+// Close ends the connections.
+func (s *Store) Close() error { return s.client.Close() }
+
+// logger passes on the library's own log lines, one per failed dial.
+type logger func(ctx context.Context, format string, v ...any)
+
+func (l logger) Printf(ctx context.Context, format string, v ...any) { l(ctx, format, v...) }
+
+// LogRedis has the library's log lines, of all clients of the process, go to a function.
+func LogRedis(f func(ctx context.Context, format string, v ...any)) { redis.SetLogger(logger(f)) }
+
+// RedisTimeout is the longest that one call to Redis takes, connecting included, unless a caller says otherwise.
+const RedisTimeout = 100 * time.Millisecond
+
+// tune has a call end within a timeout, 0 for RedisTimeout. With the library's defaults a stopped Redis costs 10 s a call: five dials,
+// three retries, and deadlines not looked at.
+func tune(r *redis.Options, timeout time.Duration) {
+	if timeout <= 0 {
+		timeout = RedisTimeout
+	}
+	r.DialTimeout = timeout
+	r.ReadTimeout = timeout
+	r.WriteTimeout = timeout
+	r.PoolTimeout = timeout
+	r.ContextTimeoutEnabled = true
+	r.MaxRetries = -1
+	r.DialerRetries = 1
+
+	// no HELLO, no pushed messages: nothing here needs them, and Valkey does not know them all
+	r.Protocol = 2
+	r.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	// a new connection costs no round trip of its own
+	r.DisableIdentity = true
+}
