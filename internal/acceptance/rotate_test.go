@@ -33,7 +33,7 @@ func (d *deployment) admits(t *testing.T, seed []byte) bool {
 	return true
 }
 
-// The keys of a stage and of a tenant are changed while jobs pass, by the steps of docs/how-to/operating.md. Every job is answered, and the
+// The keys of a stage and of a tenant are changed while jobs pass, by the steps of docs/how-to/keys.md. Every job is answered, and the
 // server refuses the old keys in the end.
 func TestUserKeysRotate(t *testing.T) {
 	d := deploy(t, 1)

@@ -51,7 +51,7 @@ func TestAnswersAreTheSameWhateverRedisDoes(t *testing.T) {
 	}
 }
 
-// A user of Redis with exactly the permissions in docs/how-to/operating.md may do all that a cache does.
+// A user of Redis with exactly the permissions in docs/reference/settings.md may do all that a cache does.
 func TestWhatTheUserOfRedisMayDo(t *testing.T) {
 	s := testserver.Redis(t, testserver.RedisOptions{Config: config, Args: []string{
 		"--user", "worker", "on", ">s3cret", "~btn:*", "-@all",

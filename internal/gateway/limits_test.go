@@ -321,7 +321,7 @@ func TestDocumentedRequests(t *testing.T) {
 	s := start(t, true, nil)
 	command := regexp.MustCompile(`(?m)^    (curl .*)$`)
 	ran := 0
-	for _, file := range []string{"README.md", "docs/how-to/operating.md"} {
+	for _, file := range []string{"README.md", "docs/reference/http.md"} {
 		text, err := os.ReadFile(filepath.Join("../..", file))
 		if err != nil {
 			t.Fatal(err)

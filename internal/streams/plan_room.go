@@ -1,6 +1,6 @@
 package streams
 
-// The rate that the room sustains, worked out as docs/how-to/operating.md does.
+// The rate that the room sustains, worked out as docs/explanation/room.md does.
 
 import (
 	"context"

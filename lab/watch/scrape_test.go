@@ -229,9 +229,9 @@ func TestAgainstWorkers(t *testing.T) {
 	}
 }
 
-// TestDocumented: every metric of the workers is in docs/how-to/operating.md.
+// TestDocumented: every metric of the workers is in docs/reference/metrics.md.
 func TestDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/how-to/operating.md")
+	text, err := os.ReadFile("../../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestDocumented(t *testing.T) {
 	for _, f := range families {
 		if name := f.GetName(); strings.HasPrefix(name, "basetensor_") && !strings.Contains(string(text), name) &&
 			!strings.Contains(string(text), "…_"+strings.TrimPrefix(name, "basetensor_cache_")) {
-			t.Errorf("%s is not in docs/how-to/operating.md", name)
+			t.Errorf("%s is not in docs/reference/metrics.md", name)
 		}
 	}
 }
