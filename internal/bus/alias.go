@@ -186,7 +186,7 @@ func (b *Bus) Aliases(ctx context.Context) ([]Alias, error) {
 // anything.
 func (b *Bus) RemoveAlias(ctx context.Context, name string) error {
 	if b.owner != "" {
-		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove what is registered: operators can")
+		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove registered models: operators can")
 	}
 	subject := aliasSubject("", name)
 	had, err := b.Has(ctx, StreamGraph, subject)

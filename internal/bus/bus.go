@@ -178,7 +178,7 @@ func (b *Bus) getOnce(ctx context.Context, stream, subject string) (*jetstream.R
 // The stream's leader answers, in time proportional to the number of subjects.
 func (b *Bus) Subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
 	if b.owner != "" {
-		return nil, fault.New(fault.BadInput, "bus: a tenant's user cannot list what is in %s", stream)
+		return nil, fault.New(fault.BadInput, "bus: a tenant's user cannot list the content of %s", stream)
 	}
 	var info *jetstream.StreamInfo
 	err := b.persist(ctx, func(ctx context.Context) error {

@@ -124,7 +124,7 @@ func storedOf(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	}
 
 	if count > mostHeaders || came != read {
-		return nil, fmt.Errorf("%w: %d bytes of headers, of which %d can be read", ErrDoubtful, came, read)
+		return nil, fmt.Errorf("%w: %d bytes of headers, only %d of them readable", ErrDoubtful, came, read)
 	}
 	for _, name := range []string{
 		jetstream.StreamHeader, jetstream.SubjectHeader, jetstream.SequenceHeader, jetstream.TimeStampHeaer,

@@ -125,7 +125,7 @@ func (b *Bus) describe(ctx context.Context, in shelf, digest string) (Stored, er
 // wraps ErrNotFound if there is none. A tenant's user cannot remove anything.
 func (b *Bus) RemoveGraph(ctx context.Context, digest string) error {
 	if b.owner != "" {
-		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove what is registered: operators can")
+		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove registered models: operators can")
 	}
 	s, err := b.Stream(ctx, StreamGraph)
 	if err != nil {

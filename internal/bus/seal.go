@@ -165,7 +165,7 @@ func (b *Bus) Discard(ctx context.Context, stream string, m *jetstream.RawStream
 }
 
 // errForged: the message on a subject is forged. It counts as not stored.
-var errForged = fmt.Errorf("%w (what is there is forged)", ErrNotFound)
+var errForged = fmt.Errorf("%w (the stored message is forged)", ErrNotFound)
 
 const removeWithin = 2 * time.Second
 

@@ -141,7 +141,7 @@ func (j *Journal) pass(t *Table, c *Case) (bool, error) {
 		return false, err
 	}
 	if !t.same(row, c) {
-		return false, fault.New(fault.BadInput, "%s: row %d is not that of row %d of the input: the input is another one",
+		return false, fault.New(fault.BadInput, "%s: row %d does not belong to row %d of the input: the input is another one",
 			j.file.Name(), j.rows-1, c.Number)
 	}
 	return true, nil

@@ -41,7 +41,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
 	allowed := g.methods(r)
 	if len(allowed) == 0 {
-		c.fail(notFound("there is nothing at %.200q: GET /openapi.json says what there is", r.URL.Path))
+		c.fail(notFound("there is nothing at %.200q: GET /openapi.json lists the paths", r.URL.Path))
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))

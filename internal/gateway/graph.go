@@ -55,7 +55,7 @@ func kindOf(f factorgraph.Factor) string {
 func graphOf(m *factorgraph.Model) (Graph, error) {
 	if n := len(m.Domains) + len(m.Factors); n > mostNodes {
 		return Graph{}, refuse(http.StatusRequestEntityTooLarge, fault.OverBudget,
-			"%d variables and factors, a graph is told of %d at most", n, mostNodes)
+			"%d variables and factors, a graph shows %d at most", n, mostNodes)
 	}
 	g := Graph{Variables: make([]GraphVariable, len(m.Domains)), Factors: make([]GraphFactor, len(m.Factors)), Bayes: m.Bayes}
 	for i, d := range m.Domains {

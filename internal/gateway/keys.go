@@ -104,7 +104,7 @@ func parseKey(words []string) (Key, error) {
 	case len(words) == 3 && words[2] == "read-only":
 		one.ReadOnly = true
 	case len(words) > 2:
-		return Key{}, fmt.Errorf("what follows the key is not read-only")
+		return Key{}, fmt.Errorf("the text after the key is not read-only")
 	}
 	if digits, hashed := strings.CutPrefix(words[1], "sha256:"); hashed {
 		sum, err := hex.DecodeString(digits)

@@ -31,7 +31,7 @@ func (c *call) modelOf(ctx context.Context, in *Infer, request *wire.Request) (*
 		return nil, bad("exactly one of model, text and model_name is needed, not %d of them", given)
 	}
 	if in.Format != "" && in.Text == "" {
-		return nil, bad("format is that of text, which is not given")
+		return nil, bad("format belongs to text, which is not given")
 	}
 	if in.ModelName != "" {
 		return c.registered(ctx, in.ModelName, request)

@@ -158,7 +158,7 @@ func (l *Loop) first(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
 			return &a, nil
 		}
 		if discarded || !l.Bus.Discard(ctx, bus.StreamAnswer, earlier) {
-			return nil, fault.New(fault.Internal, "pipeline: what is stored on %s: %w", m.Subject, err)
+			return nil, fault.New(fault.Internal, "pipeline: the message stored on %s: %w", m.Subject, err)
 		}
 	}
 }

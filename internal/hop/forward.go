@@ -106,7 +106,7 @@ func (l *Loop) agree(
 	if err := wire.Decode(earlier, first); err != nil {
 		return fault.New(
 			fault.Internal,
-			"pipeline: the subject of the %s of job %s is taken by what cannot be read: %w",
+			"pipeline: the subject of the %s of job %s is taken by an unreadable message: %w",
 			out.Name(), d.Subject.Job, err,
 		)
 	}

@@ -43,7 +43,7 @@ func expanded(net *btn.Network, queries []query.Query, assignments []btn.Assignm
 	}
 	next := len(queries) - extras
 	if next < 0 || next == 0 && extras > 0 {
-		return fault.New(fault.Internal, "stage: %d queries, of which %d are for the information of others", len(queries), extras)
+		return fault.New(fault.Internal, "stage: %d queries, %d of them for the information of others", len(queries), extras)
 	}
 	for i := range assignments[next:] {
 		assignments[next+i].Extra = true

@@ -78,7 +78,7 @@ func (k *Backlog) Watch(ctx context.Context) error {
 		case err == nil:
 			k.Tell(loads)
 		case ctx.Err() == nil:
-			k.Bus.Trouble.Warn(k.Log, "cannot see what waits", "error", err)
+			k.Bus.Trouble.Warn(k.Log, "cannot measure the backlog", "error", err)
 		}
 
 		select {

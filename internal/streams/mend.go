@@ -47,7 +47,7 @@ func (m *Mender) Mend(ctx context.Context) error {
 			)
 		}
 		m.Log.Error(
-			"a stream was missing and is made again, empty: what it held is lost", "stream",
+			"a stream was missing and is made again, empty: its content is lost", "stream",
 			want.Name,
 		)
 	}

@@ -52,7 +52,7 @@ func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []b
 		}
 	} else if wire.Digest(data) != digest {
 		return none, fault.New(fault.BadInput,
-			"pipeline: the plan in the message is not that of its digest %s", digest)
+			"pipeline: the plan in the message does not have the digest %s", digest)
 	}
 
 	value, err := c.decode(data)

@@ -64,7 +64,7 @@ func (w *Learn) planOf(ctx context.Context, d *hop.Message, m *jetstream.RawStre
 	of, err := follows(m)
 	if err != nil {
 		return nil, fault.New(
-			fault.Internal, "pipeline: the subject %s of job %s is taken by what cannot be read: %w", m.Subject,
+			fault.Internal, "pipeline: the subject %s of job %s is taken by an unreadable message: %w", m.Subject,
 			d.Subject.Job, err,
 		)
 	}

@@ -138,7 +138,7 @@ func (w *Aggregate) waits(
 		return false, err
 	}
 	w.Log.Warn(
-		"removing what was acknowledged and is stored again", "subject", filter, "sequence",
+		"removing acknowledged messages that are stored again", "subject", filter, "sequence",
 		last.Sequence,
 	)
 	if err := s.Purge(
