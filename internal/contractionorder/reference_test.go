@@ -3,8 +3,6 @@ package contractionorder_test
 import (
 	"context"
 	"math"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -26,14 +24,7 @@ func shapeOf(t testing.TB, name string) contractionorder.Hypergraph {
 
 // TestReferenceModels holds a long search to the largest result, in log2 of its entries, and the log10
 // of the flops it is known to reach, with half a bit and a quarter of a decade to spare.
-// ORDERING_MODELS names others to be tabulated.
 func TestReferenceModels(t *testing.T) {
-	if names := os.Getenv("ORDERING_MODELS"); names != "" {
-		for _, name := range strings.Fields(names) {
-			searchReference(t, name)
-		}
-		return
-	}
 	for _, m := range []struct {
 		name         string
 		table, flops float64

@@ -1,5 +1,5 @@
-// Package generate draws models at random, for tests, for the laboratory and for btn generate: named families of a size and a strength, Ising
-// models on graphs, constraints, symmetric factors, and small models of every kind of factor. Every model follows from its seed.
+// Package generate draws models at random, for tests, for the laboratory and for btn generate: named families of a size and a strength,
+// Ising models on graphs, constraints, symmetric factors, and small models of every kind of factor. Every model follows from its seed.
 package generate
 
 // Dense factors of one model in a few arrays: a million tables without a million allocations.

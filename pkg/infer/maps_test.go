@@ -1,12 +1,11 @@
 package infer
 
-// Symmetry-CP under the three kinds of maps: what docs/explanation/method.md says of it.
+// Symmetry-CP under the three kinds of maps, as in docs/explanation/method.md.
 
 import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/bp"
@@ -18,16 +17,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// TestSymmetryCPUnderMaps prints |Δ ln Z| and ρ for 1, 4 and 8 components under identity,
-// orthogonal and bp maps: the table in docs/explanation/method.md, by BTN_COMPARE=1 go test ./pkg/infer -run
-// TestSymmetryCPUnderMaps -v.
-func TestSymmetryCPUnderMaps(t *testing.T) {
-	if os.Getenv("BTN_COMPARE") == "" {
-		t.Skip("BTN_COMPARE is not set")
-	}
+// BenchmarkSymmetryCPUnderMaps has |Δ ln Z| and ρ for 1, 4 and 8 components under identity, orthogonal and bp maps as metrics.
+func BenchmarkSymmetryCPUnderMaps(b *testing.B) {
 	ising := func(m *factorgraph.Model, err error) *factorgraph.Model {
 		if err != nil {
-			t.Fatal(err)
+			b.Fatal(err)
 		}
 		return m
 	}
@@ -35,32 +29,29 @@ func TestSymmetryCPUnderMaps(t *testing.T) {
 		name  string
 		model *factorgraph.Model
 	}{
-		{"K5, Δ=0.5", ising(generate.Complete(5, generate.Ising{Delta: 0.5}))},
-		{"K5, Δ=1", ising(generate.Complete(5, generate.Ising{Delta: 1}))},
-		{"3×3 grid, Δ=0.5", ising(generate.Grid(3, 3, generate.Ising{Delta: 0.5}))},
-		{"3×3 grid, Δ=1", ising(generate.Grid(3, 3, generate.Ising{Delta: 1}))},
-		{"4×4 grid, Δ=1", ising(generate.Grid(4, 4, generate.Ising{Delta: 1}))},
-		{"4×4 grid, attractive, Δ=1",
-			ising(generate.Grid(4, 4, generate.Ising{Delta: 1, Attractive: true}))},
-		{"Curie–Weiss n=8, J=0.1, as pairs", ising(generate.CurieWeiss(8, 0.1, 1, 1))},
+		{"K5,Δ=0.5", ising(generate.Complete(5, generate.Ising{Delta: 0.5}))},
+		{"K5,Δ=1", ising(generate.Complete(5, generate.Ising{Delta: 1}))},
+		{"3×3,Δ=0.5", ising(generate.Grid(3, 3, generate.Ising{Delta: 0.5}))},
+		{"3×3,Δ=1", ising(generate.Grid(3, 3, generate.Ising{Delta: 1}))},
+		{"4×4,Δ=1", ising(generate.Grid(4, 4, generate.Ising{Delta: 1}))},
+		{"4×4,attractive,Δ=1", ising(generate.Grid(4, 4, generate.Ising{Delta: 1, Attractive: true}))},
+		{"Curie–Weiss,n=8,J=0.1", ising(generate.CurieWeiss(8, 0.1, 1, 1))},
 	} {
-		exact := answer(t, c.model, btn.Settings{Method: btn.MethodExact})
-		state := messages(t, c.model)
-		line := fmt.Sprintf("| %s | %.1e |", c.name, math.Abs(state.LnZ()-*exact.LogZ))
+		exact := *answer(b, c.model, btn.Settings{Method: btn.MethodExact}).LogZ
 		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {
 			for _, components := range []int{1, 4, 8} {
-				r := answer(t, c.model,
-					btn.Settings{Method: btn.MethodSymmetryCP, Maps: maps, Components: components})
-				if r.LogZ == nil {
-					line += " none"
-				} else {
-					line += fmt.Sprintf(" %.1e", math.Abs(*r.LogZ-*exact.LogZ))
-				}
-				line += fmt.Sprintf(" (%.2g)", *r.Residual)
+				b.Run(fmt.Sprintf("%s/%s/r=%d", c.name, maps, components), func(b *testing.B) {
+					var r btn.Result
+					for b.Loop() {
+						r = answer(b, c.model, btn.Settings{Method: btn.MethodSymmetryCP, Maps: maps, Components: components})
+					}
+					if r.LogZ != nil {
+						b.ReportMetric(math.Abs(*r.LogZ-exact), "|ΔlnZ|")
+					}
+					b.ReportMetric(*r.Residual, "ρ")
+				})
 			}
-			line += " |"
 		}
-		t.Log(line)
 	}
 }
 
@@ -96,7 +87,7 @@ func messages(t *testing.T, m *factorgraph.Model) *bp.State {
 	return state
 }
 
-func answer(t *testing.T, m *factorgraph.Model, s btn.Settings) btn.Result {
+func answer(t testing.TB, m *factorgraph.Model, s btn.Settings) btn.Result {
 	t.Helper()
 	results, err := Run(context.Background(),
 		Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: s}, nil)

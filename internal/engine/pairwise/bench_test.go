@@ -4,7 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
@@ -79,15 +84,14 @@ func BenchmarkMerge(b *testing.B) {
 	kinds := map[kind]string{tiny: "tiny", panel: "panel", blend: "blend", inner: "inner", batched: "batched"}
 	for _, s := range []struct {
 		name           string
-		batch, m, n, k int
+		batch, m, n, k int // log2
 	}{
-		{"square64", 0, 6, 6, 6}, {"square256", 0, 8, 8, 8}, {"square512", 0, 9, 9, 9},
-		{"skinny_K2", 0, 10, 10, 1}, {"skinny_K4", 0, 10, 10, 2}, {"skinny_K8", 0, 10, 10, 3},
-		{"batched_4x4x4", 14, 2, 2, 2}, {"batched_8x8x8", 11, 3, 3, 3},
-		{"batched_32x32x32", 6, 5, 5, 5},
-		{"message_K2", 1, 19, 0, 1}, {"message_K2_batch3", 3, 17, 0, 1},
-		{"message_new", 3, 16, 1, 1},
-		{"elementwise", 20, 0, 0, 0}, {"inner", 0, 0, 0, 20},
+		{"square64", 0, 6, 6, 6}, {"square256", 0, 8, 8, 8}, {"square512", 0, 9, 9, 9}, {"square1024", 0, 10, 10, 10},
+		{"panel1024x256x256", 0, 10, 8, 8}, {"panel256x4096_K64", 0, 8, 12, 6},
+		{"outer1024_K2", 0, 10, 10, 1}, {"outer1024_K4", 0, 10, 10, 2}, {"outer1024_K8", 0, 10, 10, 3},
+		{"batched_4x4x4", 14, 2, 2, 2}, {"batched_8x8x8", 11, 3, 3, 3}, {"batched_32x32x32", 6, 5, 5, 5},
+		{"message_K2", 1, 19, 0, 1}, {"message_K2_batch3", 3, 17, 0, 1}, {"message_new", 3, 16, 1, 1},
+		{"elementwise", 20, 0, 0, 0}, {"inner", 0, 0, 0, 20}, {"copy", 0, 21, 0, 0},
 	} {
 		for _, shuffled := range []bool{false, true} {
 			x, p, q, out, work := merging(s.batch, s.m, s.n, s.k, shuffled)
@@ -110,22 +114,51 @@ func BenchmarkMerge(b *testing.B) {
 	}
 }
 
-// BenchmarkGonum is the square product by gonum, for matrices that lie ready.
-func BenchmarkGonum(b *testing.B) {
-	for _, n := range []int{64, 256, 512} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			x := blas64.General{Rows: n, Cols: n, Stride: n, Data: make([]float64, n*n)}
-			y, z := x, x
-			y.Data, z.Data = make([]float64, n*n), make([]float64, n*n)
-			for i := range x.Data {
-				x.Data[i], y.Data[i] = 1+float64(i%7), 1+float64(i%5)
+// BenchmarkProduct is the matrix product of this project with packing, of gonum, and of OpenBLAS on one thread where cc finds it.
+func BenchmarkProduct(b *testing.B) {
+	program := filepath.Join(b.TempDir(), "openblas")
+	missing, err := exec.Command("cc", "-O2", "-o", program, filepath.Join("testdata", "openblas.c"), "-lopenblas").CombinedOutput()
+	var own kernel.Product
+	for _, s := range [][3]int{{64, 64, 64}, {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {1024, 256, 256}, {256, 4096, 64}} {
+		m, n, k := s[0], s[1], s[2]
+		x, y, z := general(m, k), general(k, n), general(m, n)
+		for name, multiply := range map[string]func(){
+			"kernel": func() { own.Multiply(z.Data, x.Data, y.Data, m, k, n, false, false) },
+			"gonum":  func() { blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, y, 0, z) },
+		} {
+			b.Run(fmt.Sprintf("%dx%dx%d/%s", m, n, k, name), func(b *testing.B) {
+				for b.Loop() {
+					multiply()
+				}
+				b.ReportMetric(2*float64(m*n*k)*float64(b.N)/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+			})
+		}
+		b.Run(fmt.Sprintf("%dx%dx%d/OpenBLAS", m, n, k), func(b *testing.B) {
+			if err != nil {
+				b.Skipf("libopenblas-dev is not there: %v %s", err, missing)
 			}
-			for b.Loop() {
-				blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, y, 0, z)
+			run := exec.Command(program, fmt.Sprint(m), fmt.Sprint(n), fmt.Sprint(k))
+			run.Env = append(os.Environ(), "OPENBLAS_NUM_THREADS=1")
+			out, err := run.Output()
+			if err != nil {
+				b.Fatal(err)
 			}
-			b.ReportMetric(2*float64(n*n*n)*float64(b.N)/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+			rate, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(0, "ns/op") // the program measures by itself
+			b.ReportMetric(rate, "GFLOP/s")
 		})
 	}
+}
+
+func general(rows, cols int) blas64.General {
+	data := make([]float64, rows*cols)
+	for i := range data {
+		data[i] = 1 + float64(i%7)
+	}
+	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: data}
 }
 
 // BenchmarkPeak is the machine's peak: the loop of panels on data in the

@@ -2,20 +2,14 @@ package pairwise_test
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/engine/pairwise"
-	"github.com/basetensor/basetensor/internal/kernel"
 	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reference"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -48,37 +42,22 @@ func findTree(t testing.TB, h contractionorder.Hypergraph) contractionorder.Plan
 	return p
 }
 
-// modelNames are the models of BTN_MODELS, or some quick ones.
-func modelNames() []string {
-	if list := os.Getenv("BTN_MODELS"); list != "" {
-		return strings.Split(list, ",")
-	}
-	return []string{"Segmentation_11", "Promedus_29", "relational_3", "Alchemy_11"}
-}
-
 // TestReferenceModels compares Z and the marginals with the solutions of the UAI 2014 competition,
-// whole and in slices, and states times and costs.
+// whole and in slices.
 func TestReferenceModels(t *testing.T) {
-	for _, name := range modelNames() {
+	for _, name := range []string{"Segmentation_11", "Promedus_29", "relational_3", "Alchemy_11"} {
 		t.Run(name, func(t *testing.T) {
 			e, m := readExpression(t, name)
 			want, printed := reference.Log10Z(t, "uai/"+name)
-			start := time.Now()
 			p := findTree(t, e.Hypergraph())
-			t.Logf("tree %v: table 2^%.1f, %.3g flops, %d sliced",
-				time.Since(start).Round(time.Millisecond), p.Cost.Log2Table,
-				p.Cost.Flops, len(p.Slices))
 			o := pairwise.Options{Memory: modelMemory, Slices: p.Slices}
 			var first scaled.Number
 			for _, threads := range []int{1, 2} {
 				o.Threads = threads
-				begin, cpu := time.Now(), cpuTime()
-				z, stats, err := pairwise.Contract(context.Background(), e, p.Tree, o)
+				z, _, err := pairwise.Contract(context.Background(), e, p.Tree, o)
 				if err != nil {
 					t.Fatal(err)
 				}
-				report(t, fmt.Sprintf("Z, %d threads", threads), stats, time.Since(begin),
-					cpuTime()-cpu)
 				if !(math.Abs(z.Log10Abs()-want) <= max(printed, 1e-5)) || z.Sign() < 0 {
 					t.Errorf("log10 Z = %.9f, reference %.9f", z.Log10Abs(), want)
 				}
@@ -88,12 +67,10 @@ func TestReferenceModels(t *testing.T) {
 					t.Errorf("%v with %d threads, %v with one", z, threads, first)
 				}
 			}
-			begin, cpu := time.Now(), cpuTime()
-			all, stats, err := pairwise.Marginals(context.Background(), e, p.Tree, o)
+			all, _, err := pairwise.Marginals(context.Background(), e, p.Tree, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			report(t, "marginals", stats, time.Since(begin), cpuTime()-cpu)
 			if all.Z != first {
 				t.Errorf("Z is %v with the marginals, %v without", all.Z, first)
 			}
@@ -106,26 +83,8 @@ func TestReferenceModels(t *testing.T) {
 				slicedAlike(t, e, p.Tree, all)
 				sliceAgrees(t, e, p.Tree, all)
 			}
-			if os.Getenv("BTN_COMPARE") == "" {
-				return
-			}
-			order := orders.Best(e.Hypergraph())
-			begin, cpu = time.Now(), cpuTime()
-			_, other, err := einsum.Contract(context.Background(), e, order,
-				einsum.Options{Memory: modelMemory, Threads: 1})
-			t.Logf("elimination: %.3g flops, %d bytes, %v, CPU %v, %v",
-				other.Flops, other.PeakBytes,
-				time.Since(begin).Round(time.Millisecond),
-				(cpuTime() - cpu).Round(time.Millisecond), err)
 		})
 	}
-}
-
-func report(t *testing.T, what string, stats pairwise.Stats, wall, cpu time.Duration) {
-	t.Logf("%s: %.3g flops, %.4g MB, %v, CPU %v, %.2f GFLOP per CPU second %s",
-		what, stats.Flops, float64(stats.PeakBytes)/1e6,
-		wall.Round(time.Millisecond), cpu.Round(time.Millisecond), stats.Flops/1e9/cpu.Seconds(),
-		kernel.Vector())
 }
 
 // compareMarginals checks against the MAR file, where there is one: six digits are printed.
@@ -189,7 +148,9 @@ func sliceAgrees(
 			}
 		}
 	}
-	t.Logf("%d indices agree with their slices", checked)
+	if checked == 0 {
+		t.Error("no index is compared with its slices")
+	}
 }
 
 // slicedAlike compares with the same tree in slices over two indices.

@@ -6,12 +6,47 @@ import (
 	"os"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/bp"
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/region"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/reference"
+	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
+
+// expression returns a model without evidence.
+func expression(t testing.TB, m *factorgraph.Model, err error) *sumproduct.Expression {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return built(t, net)
+}
+
+func built(t testing.TB, net *btn.Network) *sumproduct.Expression {
+	t.Helper()
+	e, err := lower.Build(context.Background(), net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func propagated(t testing.TB, e *sumproduct.Expression) *bp.State {
+	t.Helper()
+	s, err := bp.Run(context.Background(), e, bp.Options{Tolerance: 1e-12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
 // benchmarked are families of regions: small and alike on lattices, of many shapes on random graphs,
 // a few wide ones, and such of domains above 2.

@@ -198,3 +198,16 @@ func TestReuseIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// observe draws n observations.
+func observe(rng *rand.Rand, m *factorgraph.Model, n int) factorgraph.Evidence {
+	var hard []factorgraph.Observation
+	for _, v := range rng.Perm(len(m.Domains))[:n] {
+		hard = append(hard, factorgraph.Observation{Var: v, Value: rng.IntN(m.Domains[v])})
+	}
+	ev, err := factorgraph.NewEvidence(hard, nil)
+	if err != nil {
+		panic(err)
+	}
+	return ev
+}

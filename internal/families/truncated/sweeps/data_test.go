@@ -6,8 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/reference"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // TestReferenceGrids: Ising grids of the reference models, against the exact engine.
@@ -65,4 +69,31 @@ func TestReferenceModels(t *testing.T) {
 			t.Errorf("%s, χ=%d: ln Z off by %g", c.name, c.bond, d)
 		}
 	}
+}
+
+// measured returns a reference model under its evidence, simplified, and its exact ln Z.
+func measured(t testing.TB, name string) (*sumproduct.Expression, float64) {
+	t.Helper()
+	net := reference.Network(t, name)
+	e, err := lower.Build(context.Background(), net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := preprocess.Run(context.Background(), e, preprocess.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := exact.Prepare(context.Background(), net, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := p.Plan(context.Background(), 4<<30, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := p.Answer(context.Background(), c, exact.Options{Memory: 4 << 30, Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Expression, a.Z.LogAbs()
 }
