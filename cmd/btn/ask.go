@@ -1,13 +1,13 @@
 package main
 
-// What to ask next: btn infer MODEL --ask VARIABLE.
-
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/named"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -15,56 +15,61 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// askFlags say what is to be found out, and by observing what.
-type askFlags struct {
-	Ask        string   `help:"${request_ask}" placeholder:"V"`
-	Candidates []string `help:"With --ask: the variables that could be observed; all that are not without it." placeholder:"V,V"`
-	Utility    string   `help:"${request_utility}" placeholder:"FILE"`
-
-	actions []string // of Utility, in its sequence
+// askCmd ranks the observations that would say most about a variable.
+type askCmd struct {
+	answering
+	About      string   `arg:"" name:"variable" help:"The variable to find out about."`
+	Candidates []string `help:"The variables that could be observed; without it all that are not observed." placeholder:"V,V"`
+	Utility    string   `help:"${ask_utility}" placeholder:"FILE"`
 }
 
-// information is what --ask asks; nil without.
-func (a *askFlags) information(open console.Opener, l *factorgraph.Labels) (*query.Ask, error) {
-	if a.Ask == "" {
-		if len(a.Candidates) > 0 || a.Utility != "" {
-			return nil, fault.New(fault.BadInput, "--candidates and --utility are for --ask")
-		}
-		return nil, nil
+// Validate refuses what the flag types let through; kong calls it.
+func (c *askCmd) Validate() error {
+	if err := once(append(c.Evid, c.Model, c.Utility)...); err != nil {
+		return err
 	}
-	ask := named.Ask{Target: named.Variable(a.Ask)}
-	for _, v := range a.Candidates {
+	return c.requestFlags.Validate()
+}
+
+// Run prints one result per evidence.
+func (c *askCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
+	ask := &question{}
+	ask.query = func(open console.Opener, l *factorgraph.Labels) (q query.Query, err error) {
+		q.Information, ask.actions, err = c.information(open, l)
+		return q, err
+	}
+	ask.check = unobserved
+	return c.run(ctx, t, common, ask)
+}
+
+// information is the question, with the names of the actions of a decision.
+func (c *askCmd) information(open console.Opener, l *factorgraph.Labels) (*query.Ask, []string, error) {
+	ask := named.Ask{Target: named.Variable(c.About)}
+	for _, v := range c.Candidates {
 		ask.Candidates = append(ask.Candidates, named.Variable(v))
 	}
-	if a.Utility != "" {
-		f, err := open(a.Utility)
+	if c.Utility != "" {
+		f, err := open(c.Utility)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		defer f.Close()
 		if ask.Utility, err = io.ReadAll(f); err != nil {
-			return nil, fault.New(console.CodeOfInput(err), "%s: %w", console.Called(a.Utility), err)
+			return nil, nil, fault.New(console.CodeOfInput(err), "%s: %w", console.Called(c.Utility), err)
 		}
 	}
 	asked, actions, err := ask.Question(l)
 	if err != nil {
-		return nil, fault.New(fault.BadInput, "--ask: %w", err)
+		return nil, nil, fault.New(fault.BadInput, "ask: %w", err)
 	}
-	a.actions = actions
-	return asked, nil
+	return asked, actions, nil
 }
 
-// unobserved checks that what --ask and --candidates name is not observed.
-func (a *askFlags) unobserved(l *factorgraph.Labels, queries []query.Query) error {
-	for i := range queries {
-		ask := queries[i].Information
-		if ask == nil {
-			continue
-		}
-		for _, o := range queries[i].Evidence.Hard {
-			if o.Var == ask.Target || slices.Contains(ask.Candidates, o.Var) {
-				return fault.New(fault.BadInput, "--ask: %s is observed already, at %s", l.OfVariable(o.Var), l.OfValue(o.Var, o.Value))
-			}
+// unobserved checks that neither the variable nor a candidate is observed.
+func unobserved(l *factorgraph.Labels, q query.Query) error {
+	for _, o := range q.Evidence.Hard {
+		if o.Var == q.Information.Target || slices.Contains(q.Information.Candidates, o.Var) {
+			return fault.New(fault.BadInput, "ask: %s is observed already, at %s", l.OfVariable(o.Var), l.OfValue(o.Var, o.Value))
 		}
 	}
 	return nil

@@ -153,7 +153,7 @@ func TestWhatToAskNext(t *testing.T) {
 	folder := t.TempDir()
 	model := write(t, folder, "model.json", states)
 	utility := write(t, folder, "utility.json", `{"umbrella": {"no": -1, "yes": 2}, "none": [0, -6]}`)
-	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--ask", "rain", "--utility", utility)
+	code, stdout, stderr := command(t, "ask", model, "rain", "--redis", "off", "--utility", utility)
 	for _, want := range []string{
 		"ask next    entropy of rain: 0.693147 nats\n",
 		"            best now: umbrella, worth 0.5\n",
@@ -176,12 +176,11 @@ func TestWhatToAskNext(t *testing.T) {
 		t.Errorf("%s", stdout)
 	}
 	for want, args := range map[string][]string{
-		"rain is observed already, at yes":                  {"--ask", "rain", "--evid", "rain=yes"},
-		`candidates: no variable "we": did you mean "wet"?`: {"--ask", "rain", "--candidates", "we"},
-		"are for --ask": {"--candidates", "wet"},
-		"information.candidates: wire: invalid message: variable 0 is the target": {"--ask", "rain", "--candidates", "rain"},
+		"rain is observed already, at yes":                                        {"rain", "--evid", "rain=yes"},
+		`candidates: no variable "we": did you mean "wet"?`:                       {"rain", "--candidates", "we"},
+		"information.candidates: wire: invalid message: variable 0 is the target": {"rain", "--candidates", "rain"},
 	} {
-		if code, _, stderr := command(t, append([]string{"infer", model, "--redis", "off"}, args...)...); code != 3 ||
+		if code, _, stderr := command(t, append([]string{"ask", "--redis", "off", model}, args...)...); code != 3 ||
 			!strings.Contains(stderr, want) {
 			t.Errorf("%q: exit code %d, %s", args, code, stderr)
 		}

@@ -7,25 +7,28 @@ import (
 	"testing"
 )
 
-// TestAssignments: by flags and in files of queries, for people and as JSON.
+// TestAssignments: by commands and in files of queries, for people and as JSON.
 func TestAssignments(t *testing.T) {
 	folder := t.TempDir()
 	model := write(t, folder, "named.json", rainWet)
-	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--mpe", "--map", "wet", "--samples", "2", "--seed", "4")
-	for _, want := range []string{
-		"mpe         ln weight 1.0986122887 nats, no other is as good\n            P(mpe | evidence) 0.5\n",
-		"map         ln weight 1.3862943611 nats, the best\n",
-		"samples     2, seed 4, a line each, ",
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"explain", model}, "mpe         ln weight 1.0986122887 nats, no other is as good\n            P(mpe | evidence) 0.5\n"},
+		{[]string{"explain", model, "--map", "wet"}, "map         ln weight 1.3862943611 nats, the best\n"},
+		{[]string{"sample", model, "2", "--seed", "4"}, "samples     2, seed 4, a line each, "},
 	} {
-		if code != 0 || !strings.Contains(stdout, want) {
-			t.Errorf("exit code %d, no %q in\n%s%s", code, want, stdout, stderr)
+		code, stdout, stderr := command(t, append(c.args, "--redis", "off")...)
+		if code != 0 || !strings.Contains(stdout, c.want) {
+			t.Errorf("%v: exit code %d, no %q in\n%s%s", c.args, code, c.want, stdout, stderr)
 		}
 	}
 
-	queries := write(t, folder, "queries", `{"mpe": true}
+	queries := write(t, folder, "queries", `{"mpe": true, "samples": 3, "seed": 5}
 {"evidence": {"rain": 0}, "map": ["wet", 0], "samples": 50, "seed": 9}
 {"evidence": {"rain": 1, "wet": 1}, "mpe": true, "samples": 1}`)
-	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--queries", queries, "--samples", "3", "--seed", "5", "--json")
+	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--queries", queries, "--json")
 	results := decodeResults(t, stdout)
 	if code != 0 || len(results) != 3 {
 		t.Fatalf("exit code %d, %d results: %s", code, len(results), stderr)
@@ -56,14 +59,14 @@ func TestAssignments(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"--map", "wett"}, "wet"},
-		{[]string{"--map", "0,rain"}, "twice"},
-		{[]string{"--samples", "-1"}, "--samples"},
-		{[]string{"--samples", "100000000"}, "samples"},
-		{[]string{"--mpe", "--format", "uai"}, "--format uai"},
-		{[]string{"--mpe", "--method", "truncated"}, "exactly only"},
+		{[]string{"explain", model, "--map", "wett"}, "wet"},
+		{[]string{"explain", model, "--map", "0,rain"}, "twice"},
+		{[]string{"sample", model, "--", "-1"}, "at least one sample"},
+		{[]string{"sample", model, "100000000"}, "samples"},
+		{[]string{"explain", model, "--format", "uai"}, "unknown flag --format"},
+		{[]string{"explain", model, "--method", "truncated"}, "exactly only"},
 	} {
-		code, stdout, stderr := command(t, append([]string{"infer", model, "--redis", "off"}, c.args...)...)
+		code, stdout, stderr := command(t, append([]string{c.args[0], "--redis", "off"}, c.args[1:]...)...)
 		if code == 0 || !strings.Contains(stdout+stderr, c.says) {
 			t.Errorf("%v: exit code %d, no %q in\n%s%s", c.args, code, c.says, stdout, stderr)
 		}

@@ -60,14 +60,14 @@ func TestNoPosteriorIsLeftOutWithoutAWord(t *testing.T) {
 	const note = "posteriors  of 8 variables were not asked for: --mar prints all, --target V,V some\n"
 	for args, all := range map[string]bool{
 		"--method exact": true, "--budget 50s": true, "--deadline 50s": true, "--event dysp=yes": true, "--method circuit": true,
-		"--method regions": false, "--method auto --no-exact": false,
+		"--method regions": false, "--method auto --set auto.exact=no": false,
 	} {
 		code, stdout, stderr := command(t, append([]string{"infer", asia, "--redis", "off"}, strings.Fields(args)...)...)
 		if code != 0 || strings.Contains(stdout, "lung    no        0.945000") != all || strings.Contains(stdout, note) == all {
 			t.Errorf("%s: exit code %d\n%s%s", args, code, stdout, stderr)
 		}
 	}
-	if _, stdout, _ := command(t, "infer", asia, "--redis", "off", "--mpe"); strings.Contains(stdout, "posteriors") {
+	if _, stdout, _ := command(t, "explain", asia, "--redis", "off"); strings.Contains(stdout, "posteriors") {
 		t.Errorf("something else is asked for:\n%s", stdout)
 	}
 }
@@ -123,7 +123,8 @@ func TestPosteriorsOfSmallModels(t *testing.T) {
 		strings.Contains(stdout, `"named"`) {
 		t.Errorf("%s", stdout)
 	}
-	_, stdout, _ = command(t, "infer", asia, "--redis", "off", "--json", "--target", "lung", "--mpe")
+	_, stdout, _ = command(t, "infer", asia, "--redis", "off", "--json", "--target", "lung",
+		"--queries", write(t, t.TempDir(), "queries", `{"mpe": true}`))
 	r := decodeResults(t, stdout)[0]
 	if r.Named == nil || len(r.Named.Posteriors) != 1 || math.Abs(r.Named.Posteriors["lung"]["yes"]-0.055) > 1e-12 ||
 		len(r.Named.MPE) != 8 || r.Named.MPE["xray"] != "normal" {

@@ -1,7 +1,5 @@
 package main
 
-// A case per row of a CSV file: btn infer MODEL --cases FILE.
-
 import (
 	"context"
 	"errors"
@@ -16,51 +14,39 @@ import (
 	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/internal/tracing/export"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// casesFlags say which rows are asked, and where the answers go.
-type casesFlags struct {
-	Cases  string   `help:"${infer_cases}" placeholder:"FILE"`
-	Output string   `short:"o" help:"${infer_output}" placeholder:"FILE"`
-	ID     []string `name:"id" help:"With --cases: columns that are carried over." placeholder:"COLUMN"`
-	Ignore []string `help:"With --cases: columns that are left out." placeholder:"COLUMN"`
+// casesCmd asks a query per row of a file.
+type casesCmd struct {
+	modelFlag
+	Cases     string `arg:"" name:"file" help:"${cases_file}"`
+	workFlags `embed:"" group:"work"`
+	placeFlags
+	Target []string `help:"${request_target}" placeholder:"V,V"`
+	Output string   `short:"o" help:"${cases_output}" placeholder:"FILE"`
+	ID     []string `name:"id" help:"Columns that are carried over." placeholder:"COLUMN"`
+	Ignore []string `help:"Columns that are left out." placeholder:"COLUMN"`
 }
 
-// The streams of a process that sweeps: what is answered and written is soon forgotten.
-const (
-	sweepRoom = 512 << 20
-	sweepKeep = 5 * time.Second
-)
+// sweepRoom is for the streams of a process that sweeps: its answers are soon forgotten.
+var sweepRoom = pipeline.Config{MaxBytes: 512 << 20, KeepAtLeast: 5 * time.Second}
 
-// validateCases refuses what does not go with --cases.
-func (c *inferCmd) validateCases() error {
-	if c.Cases == "" {
-		if c.Output != "" || len(c.ID) > 0 || len(c.Ignore) > 0 {
-			return errors.New("--output, --id and --ignore are for --cases")
-		}
-		return nil
-	}
-	for flag, given := range map[string]bool{
-		"--evid": len(c.Evid) > 0, "--event": c.Event != "", "--queries": c.Queries != "", "--joint": len(c.Joint) > 0, "--ask": c.Ask != "",
-		"--mar": c.Mar, "--json": c.JSON, "--format": c.Format != "text",
-	} {
-		if given {
-			return fmt.Errorf("--cases and %s exclude each other: the rows of --cases have the evidence, and --target names what is asked", flag)
-		}
-	}
-	if c.Model == console.StandardInput && c.Cases == console.StandardInput {
-		return fmt.Errorf("standard input can be read once: 2 inputs are %q", console.StandardInput)
+// Validate refuses inputs and outputs that do not go together; kong calls it.
+func (c *casesCmd) Validate() error {
+	if err := once(c.Model, c.Cases); err != nil {
+		return err
 	}
 	if strings.HasSuffix(c.Output, console.Zipped) {
-		return errors.New("--output: a compressed file cannot be gone on with; leave it out and compress standard output")
+		return errors.New("--output: a compressed file cannot be resumed; leave it out and compress standard output")
 	}
-	return nil
+	return c.workFlags.Validate()
 }
 
-// sweep answers the rows of a file.
-func (c *inferCmd) sweep(ctx context.Context, t *console.Terminal, common *config.Common) (err error) {
-	m, err := c.loadModel(ctx, t.Opener(ctx), natsFlag{c.NATS, c.AsNATS, c.Signing})
+// Run writes a row per row.
+func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) (err error) {
+	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
 	if err != nil {
 		return err
 	}
@@ -69,7 +55,7 @@ func (c *inferCmd) sweep(ctx context.Context, t *console.Terminal, common *confi
 	if err != nil {
 		return err
 	}
-	asked, err := c.asked(labels)
+	asked, err := targets(labels, c.Target)
 	if err != nil {
 		return err
 	}
@@ -83,7 +69,7 @@ func (c *inferCmd) sweep(ctx context.Context, t *console.Terminal, common *confi
 		return fault.New(fault.CodeOf(err), "%s: %w", console.Called(c.Cases), err)
 	}
 
-	request, err := c.message(c.AsNATS.Job(console.NewJob(time.Now())), m, nil)
+	request, err := c.request(c.AsNATS.Job(console.NewJob(time.Now())), m, c.settings())
 	if err != nil {
 		return err
 	}
@@ -96,7 +82,7 @@ func (c *inferCmd) sweep(ctx context.Context, t *console.Terminal, common *confi
 	if err != nil {
 		return err
 	}
-	s := &cases.Sweep{Request: request, Model: digest, Domains: m.Domains, Labels: labels, Targets: asked.Targets}
+	s := &cases.Sweep{Request: request, Model: digest, Domains: m.Domains, Labels: labels, Targets: asked}
 	var journal *cases.Journal
 	if c.Output != "" {
 		if journal, err = cases.OpenJournal(c.Output, s.Digest(in)); err != nil {
@@ -114,7 +100,7 @@ func (c *inferCmd) sweep(ctx context.Context, t *console.Terminal, common *confi
 	if c.NATS == "" {
 		t.CheckRedis(ctx, c.Redis)
 	}
-	ctx, remote, closeRemote, err := c.connect(ctx, logger, provider)
+	ctx, remote, closeRemote, err := c.connect(ctx, logger, provider, c.Memory, sweepRoom)
 	if err != nil {
 		return err
 	}
@@ -134,7 +120,7 @@ func (c *inferCmd) sweep(ctx context.Context, t *console.Terminal, common *confi
 	bar.clear()
 	if err != nil {
 		if journal != nil {
-			fmt.Fprintf(t.Err, "btn: %s has %d rows: the same command goes on\n", c.Output, done.Resumed+done.Rows)
+			fmt.Fprintf(t.Err, "btn: %s has %d rows: the same command resumes it\n", c.Output, done.Resumed+done.Rows)
 		}
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/csv"
@@ -32,7 +33,7 @@ func TestCasesThroughThePipeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	input := write(t, folder, "cases.csv.gz", zipped.String())
-	code, stdout, stderr := command(t, "infer", model, "--cases", input, "--target", "rain",
+	code, stdout, stderr := command(t, "cases", model, input, "--target", "rain",
 		"--id", "patient", "--ignore", "note", "--redis", "off")
 	if code != 0 || !strings.Contains(stderr, "6 rows in ") || !strings.Contains(stderr, "3 with an error") {
 		t.Fatalf("exit code %d: %s", code, stderr)
@@ -59,16 +60,16 @@ func TestCasesThroughThePipeline(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		want string
-		args []string
+		want, model string
+		args        []string
 	}{
-		{"--cases and --mar exclude each other", []string{"--cases", input, "--mar"}},
-		{"are for --cases", []string{"-o", "x"}},
-		{"--target: no variable \"rian\"", []string{"--cases", input, "--target", "rian"}},
-		{"no variable \"patient\"", []string{"--cases", input}},
-		{"cannot be gone on with", []string{"--cases", input, "-o", "x.gz"}},
+		{"standard input can be read once", "-", []string{"-"}},
+		{"--target: no variable \"rian\"", "", []string{input, "--target", "rian"}},
+		{"no variable \"patient\"", "", []string{input}},
+		{"cannot be resumed", "", []string{input, "-o", "x.gz"}},
 	} {
-		if code, _, stderr := command(t, append([]string{"infer", model}, c.args...)...); code == 0 || !strings.Contains(stderr, c.want) {
+		code, _, stderr := command(t, append([]string{"cases", cmp.Or(c.model, model)}, c.args...)...)
+		if code == 0 || !strings.Contains(stderr, c.want) {
 			t.Errorf("%q: exit code %d, %s", c.args, code, stderr)
 		}
 	}
@@ -89,7 +90,7 @@ func TestKilledCasesGoOn(t *testing.T) {
 	start := func(ctx context.Context, output string) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, os.Args[0])
 		cmd.Env = append(os.Environ(), signalled+"="+strings.Join([]string{
-			"infer", write(t, folder, "model.json", states), "--redis", "off", "--cases", input, "--target", "rain", "--id", "case", "-o", output,
+			"cases", write(t, folder, "model.json", states), input, "--redis", "off", "--target", "rain", "--id", "case", "-o", output,
 		}, "\n"))
 		return cmd
 	}

@@ -10,10 +10,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/cases"
 	"github.com/basetensor/basetensor/internal/config"
-	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/fit"
-	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/internal/tracing/export"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -25,7 +23,7 @@ import (
 
 // fitCmd learns the tables of a Bayesian network, in this process or by the workers of a server.
 type fitCmd struct {
-	Model       string      `arg:"" help:"${fit_model}"`
+	modelFlag
 	Data        string      `arg:"" help:"${fit_data}"`
 	Output      string      `short:"o" help:"${fit_output}" placeholder:"FILE"`
 	Iterations  int         `help:"Iterations at most." default:"100"`
@@ -34,12 +32,7 @@ type fitCmd struct {
 	Seed        uint64      `help:"${fit_seed}"`
 	Ignore      []string    `help:"Columns that are no variables." placeholder:"COLUMN"`
 	Memory      config.Size `help:"${request_memory}" default:"2GiB" placeholder:"SIZE"`
-	NATS        string      `name:"nats" help:"${infer_nats}" placeholder:"URL"`
-	Redis       string      `name:"redis" help:"${infer_redis}" placeholder:"URL"`
-	Threads     int         `help:"Without --nats: threads of one contraction; 0: all processors." default:"0"`
-
-	AsNATS  connect.NATS `embed:"" group:"connection"`
-	Signing seal.Flags   `embed:"" group:"connection"`
+	placeFlags
 }
 
 // Validate refuses what the flag types let through; kong calls it.
@@ -61,12 +54,7 @@ func (c *fitCmd) Validate() error {
 
 // Run fits and writes the model; what is printed goes to standard error where the model goes to standard output.
 func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
-	ask := &inferCmd{
-		requestFlags: requestFlags{Model: c.Model, Memory: c.Memory, Method: string(query.MethodExact)},
-		casesFlags:   casesFlags{Cases: c.Data}, // as much room as they need
-		NATS:         c.NATS, Redis: c.Redis, Threads: c.Threads, AsNATS: c.AsNATS, Signing: c.Signing,
-	}
-	m, err := ask.loadModel(ctx, t.Opener(ctx), natsFlag{c.NATS, c.AsNATS, c.Signing})
+	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
 	if err != nil {
 		return err
 	}
@@ -84,7 +72,7 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	if c.NATS == "" {
 		t.CheckRedis(ctx, c.Redis)
 	}
-	ctx, remote, closeRemote, err := ask.connect(ctx, logger, provider)
+	ctx, remote, closeRemote, err := c.connect(ctx, logger, provider, c.Memory, sweepRoom)
 	if err != nil {
 		return err
 	}
@@ -101,7 +89,7 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	}
 	fitted, report, err := fit.Run(ctx, remote, request, m, data, fit.Options{
 		Iterations: c.Iterations, Tolerance: c.Tolerance, Pseudocount: c.Pseudocount, Seed: c.Seed,
-		Passed: func(s fit.Step) { c.passed(say, s) }, Tell: ask.telling(t.Say),
+		Passed: func(s fit.Step) { c.passed(say, s) }, Tell: c.telling(t.Say),
 	})
 	if err != nil {
 		return err

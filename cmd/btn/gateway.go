@@ -97,10 +97,10 @@ func (f gatewayFlags) beside(
 // gatewayCmd serves HTTP in front of running workers.
 type gatewayCmd struct {
 	natsFlag
-	gatewayFlags
-	Tenants string `help:"JSON file of classes of tenants and what they may hold of the streams." placeholder:"FILE"`
-	HTTP    string `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
-	Listen  string `help:"Address to listen on: HOST:PORT, :PORT for all of this machine's." default:"127.0.0.1:8080" placeholder:"ADDR"`
+	gatewayFlags `embed:"" group:"gateway"`
+	Tenants      string `help:"JSON file of classes of tenants and what they may hold of the streams." placeholder:"FILE"`
+	HTTP         string `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
+	Listen       string `help:"Address to listen on: HOST:PORT, :PORT for all of this machine's." default:"127.0.0.1:8080" placeholder:"ADDR"`
 }
 
 // Run serves until it is interrupted.

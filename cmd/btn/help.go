@@ -36,8 +36,6 @@ var helpTexts = kong.Vars{
 		"taken.",
 	"model_put_file": "Model file, in any format of docs/reference/formats.md, told by what it holds and by its name; '-' is standard " +
 		"input, .gz is decompressed.",
-	"fit_model": "Model to begin with, in any format of docs/reference/formats.md: a Bayesian network, " +
-		"whose tables are learned; entries of 0 stay 0.",
 	"fit_data": "CSV file with a case per row: columns by variable, cells by the value's name, or its position where it has none; " +
 		"an empty one is missing; '-' is standard input, .gz is decompressed.",
 	"fit_output": "File to write the model to, in the format that its ending says, replaced once it is whole; " +
@@ -57,52 +55,36 @@ var helpTexts = kong.Vars{
 		"Repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off.",
 	"request_event": "Evidence, as --evid has it, that is an event: also asks for P(event | evidence), by one more query per " +
 		"evidence with both. --mar and --joint are of the evidence alone.",
-	"request_queries": "File with many queries, a JSON object per line: {\"evidence\": {\"smoke\": \"yes\"}, " +
-		"\"marginals\": " +
-		"true, \"targets\": [4], \"joint\": [1, 2], \"event\": {\"5\": 0}}, each optional. Results come in the order " +
-		"of the lines, two for a line with an event.",
-	"request_mpe": "The most probable explanation as well: the assignment of all variables with the largest weight. By exact " +
-		"methods only.",
-	"request_map": "Variables whose most probable assignment is asked for as well, the others summed out (marginal MAP), e.g. " +
-		"smoke,bronc or 3,7,9. Where that is too wide, the best found and a bound.",
-	"request_samples": "So many assignments drawn from P(x | evidence), with --seed; with weights where " +
-		"exact draws are more than memory and budget hold.",
+	"request_queries": "File with many queries, a JSON object per line: {\"evidence\": {\"smoke\": \"yes\"}, \"marginals\": true, " +
+		"\"targets\": [4], \"joint\": [1, 2], \"event\": {\"5\": 0}, \"mpe\": true, \"map\": [3], \"samples\": 10, \"seed\": 1}, each " +
+		"optional, and \"sensitivity\" and \"information\". Results come in the order of the lines, two for a line with an event.",
+	"explain_map": "The variables of the assignment, the others summed out (marginal MAP), e.g. smoke,bronc or 3,7,9; where that is " +
+		"too wide, the best found and a bound. Without it all variables (MPE), by exact methods only.",
+	"sample_count": "Assignments to draw from P(x | evidence), with --seed; with weights where exact draws are more than memory and " +
+		"budget hold.",
 	"request_joint": "Variables whose joint marginal is asked for as well, e.g. smoke,bronc or 3,7,9: at most 2^20 cells, by " +
 		"exact methods only.",
-	"request_ask": "Ranks what to observe next to find out about this variable: by information in nats, or by what a decision gains " +
-		"(--utility).",
-	"request_utility": "With --ask: JSON file of what actions are worth by the variable's value, {\"treat\": {\"no\": -5, \"yes\": 10}, " +
-		"\"wait\": {\"yes\": -20}}; a value that is not named is worth 0.",
-	"infer_cases": "CSV file with a case per row: columns by variable, cells by the value's name, or its position where it has none; " +
-		"empty is not observed. Writes a CSV file with a row per case: the posteriors of --target, ln P(evidence), " +
-		"and what was wrong with the row.",
-	"infer_output":   "With --cases: the file to write, in place of standard output. An unfinished one is gone on with.",
+	"ask_utility": "JSON file of what actions are worth by the variable's value, {\"treat\": {\"no\": -5, \"yes\": 10}, " +
+		"\"wait\": {\"yes\": -20}}: ranks by the gain of the decision; a value that is not named is worth 0.",
+	"cases_file": "CSV file with a case per row: columns by variable, cells by the value's name, or its position where it has none; " +
+		"empty is not observed; '-' is standard input. Writes a CSV file with a row per case: the posteriors of --target, " +
+		"ln P(evidence), and the error of the row.",
+	"cases_output":   "File to write, in place of standard output. An unfinished one is resumed.",
 	"request_target": "Variables whose marginals are asked for, by name or position, comma-separated or repeated; without: see --mar.",
-	"request_sensitivity": "How P(V = X | evidence) depends on every number of the model, e.g. lung=yes: " +
-		"the numbers that move it most when they " +
-		"vary by --range of themselves, rows of conditional probability tables kept at 1.",
+	"sensitivity_of": "The probability P(V = X), e.g. lung=yes. Numbers vary by --range of themselves; rows of conditional probability " +
+		"tables are kept at 1.",
 	"request_gradients": "The derivatives of ln Z by every number of every factor as well, exactly: --json prints them.",
 	"up_memory_limit": "What this process may take: messages wait until there is room for what they take. Without it " +
 		"GOMEMLIMIT, or the limit of the cgroup.",
 	"request_memory": "Memory of the process, above 3GiB; what tables may have is that without the model and the rest, or, up to 2GiB, all " +
 		"of it.",
-	"request_method": "auto: exact where it fits --memory and takes no more than --budget is worth " +
-		"and 1e12 flops, " +
-		"else truncated, or regions where that does not fit. exact: elimination, a contraction tree " +
-		"in slices, or a closed form. truncated: truncated legs with a growing bond. regions: " +
-		"regions around belief propagation. sampled: a random decomposition, with " +
-		"a standard error and bounds. circuit: exact, an arithmetic circuit found by search, for models of many zeros. " +
-		"symmetry-cp: the learned decomposition.",
+	"request_method": "Way to the answer; 'btn methods' says more.",
+	"request_set":    "A setting of one method, e.g. learned.components=8; repeated, or with commas. 'btn methods' lists them.",
 	"request_budget": "Work to spend at most, planning included: truncated, regions and sampled turn it once " +
 		"into flops, as " +
 		"seconds of one core, 60s without it; auto takes the exact way only where that is worth it. " +
 		"Given without --deadline, it is time as well: the job ends with its best estimate a fifth " +
 		"later, after a second at the earliest, and on a busy machine after twice of it at the latest.",
-	"request_maps": "Invertible maps on the legs: identity, orthogonal (Hadamard, DCT-II), or bp, the messages " +
-		"of belief propagation (symmetry-cp only).",
-	"request_learn_flops": "Most work of learning symmetry-cp: starts, then sweeps, then components " +
-		"are reduced to stay " +
-		"within it.",
 	"request_deadline": "Answer after this long with the best estimate so far, or give up without " +
 		"one, e.g. 30s. 0 " +
 		"means never.",

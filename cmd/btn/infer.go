@@ -27,63 +27,70 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// inferCmd answers queries to a model, in this process or by the workers of a server.
+// inferCmd asks about evidence and variables.
 type inferCmd struct {
-	requestFlags
-	casesFlags
-	NATS    string `name:"nats" help:"${infer_nats}" placeholder:"URL"`
-	Redis   string `name:"redis" help:"${infer_redis}" placeholder:"URL"`
-	Threads int    `help:"Without --nats: threads of one contraction; 0: all processors." default:"0"`
-	JSON    bool   `name:"json" help:"One JSON object per query, one line each (schemas/result.schema.json)."`
-	Verbose bool   `help:"${infer_verbose}"`
-	Format  string `help:"text for people, uai for a PR solution file, with --mar for a MAR one." enum:"text,uai" default:"text"`
+	answering
+	questionFlags
+	Format string `help:"text for people, uai for a PR solution file, with --mar for a MAR one." enum:"text,uai" default:"text"`
+}
+
+// Validate refuses two forms of output at once; kong calls it.
+func (c *inferCmd) Validate() error {
+	for _, given := range []struct {
+		flag string
+		is   bool
+		why  string
+	}{
+		{"--json", c.JSON, "there is one output"},
+		{"--event", c.Event != "", "a solution file has no place for P(event)"},
+		{"--joint", len(c.Joint) > 0, "a solution file has no place for a joint marginal"},
+		{"--target", len(c.Target) > 0, "a solution file has all variables"},
+		{"--queries", c.Queries != "", "a solution file has one answer"},
+	} {
+		if given.is && c.Format == "uai" {
+			return fmt.Errorf("%s and --format uai exclude each other: %s", given.flag, given.why)
+		}
+	}
+	return c.validate(&c.requestFlags)
+}
+
+// Run prints one result per query.
+func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
+	ask := c.question()
+	ask.uai = c.Format == "uai"
+	return c.run(ctx, t, common, ask)
+}
+
+// placeFlags say where an answer is computed: in this process or by the workers of a server.
+type placeFlags struct {
+	NATS    string `name:"nats" help:"${infer_nats}" placeholder:"URL" group:"place"`
+	Redis   string `name:"redis" help:"${infer_redis}" placeholder:"URL" group:"place"`
+	Threads int    `help:"Without --nats: threads of one contraction; 0: all processors." default:"0" group:"place"`
 
 	AsNATS  connect.NATS `embed:"" group:"connection"`
 	Signing seal.Flags   `embed:"" group:"connection"`
+}
+
+// answering is a command that asks, waits and prints the answer.
+type answering struct {
+	requestFlags
+	JSON    bool `name:"json" help:"One JSON object per query, one line each (schemas/result.schema.json)." group:"output"`
+	Verbose bool `help:"${infer_verbose}" group:"output"`
+	placeFlags
 
 	names   query.Names // of the answer
 	unasked bool        // no query is about variables: posteriors are shown where they are cheap
 	prior   bool        // the last query has no evidence, for comparison
 }
 
-// Validate refuses two forms of output at once; kong calls it.
-func (c *inferCmd) Validate() error {
-	if c.JSON && c.Format == "uai" {
-		return errors.New("--json and --format uai exclude each other")
-	}
-	if c.Event != "" && c.Format == "uai" {
-		return errors.New("--event and --format uai exclude each other: a solution file has no place for P(event)")
-	}
-	if len(c.Joint) > 0 && c.Format == "uai" {
-		return errors.New("--joint and --format uai exclude each other: a solution file has no " +
-			"place for a joint marginal")
-	}
-	if len(c.Target) > 0 && c.Format == "uai" {
-		return errors.New("--target and --format uai exclude each other: a solution file has all variables")
-	}
-	if (c.MPE || len(c.Map) > 0 || c.Samples > 0) && c.Format == "uai" {
-		return errors.New("--mpe, --map and --samples exclude --format uai: a solution file has no place for assignments")
-	}
-	if c.Queries != "" && c.Format == "uai" {
-		return errors.New("--queries and --format uai exclude each other: a solution file has one answer")
-	}
-	if err := c.validateCases(); err != nil {
-		return err
-	}
-	return c.requestFlags.Validate()
-}
-
-// Run answers the model and prints one result per query. The exit code is that of the first query
+// run answers the model and prints one result per query. The exit code is that of the first query
 // without an answer.
-func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
-	if c.Cases != "" {
-		return c.sweep(ctx, t, common)
-	}
-	p := &printer{out: t.Out, model: c.Model, json: c.JSON, uai: c.Format == "uai"}
+func (c *answering) run(ctx context.Context, t *console.Terminal, common *config.Common, ask *question) error {
+	p := &printer{out: t.Out, model: c.Model, json: c.JSON, uai: ask.uai}
 	job := c.AsNATS.Job(console.NewJob(time.Now()))
 	inTime, end := c.inTime(ctx, t.Began)
 	defer end()
-	results, queries, err := c.answer(inTime, t, common, job)
+	results, queries, err := c.answer(inTime, t, common, job, ask)
 	if err != nil {
 		switch {
 		case ctx.Err() != nil:
@@ -95,13 +102,13 @@ func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 			return err
 		}
 		asked := max(1, len(c.Evid))
-		if c.Event != "" {
+		if ask.event != "" {
 			asked *= 2
 		}
 		results = stage.Failed(job, asked, err, "btn") // --json prints an object whatever happens
 	}
 
-	p.all, p.queries, p.labels, p.actions = results, queries, c.labels, c.actions
+	p.all, p.queries, p.labels, p.actions = results, queries, c.labels, ask.actions
 	p.unasked = c.unasked
 	if c.prior {
 		p.prior, results = &results[len(results)-1], results[:len(results)-1]
@@ -113,7 +120,7 @@ func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 			return fault.Wrap(fault.Infrastructure, err)
 		}
 		if r := &results[i]; r.Status != btn.StatusOK {
-			if c.Format == "uai" {
+			if ask.uai {
 				fmt.Fprintf(t.Err, "btn: query %d: %s\n", r.Query, r.Error.Message)
 			}
 			if code == config.ExitOK {
@@ -129,7 +136,7 @@ func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 }
 
 // inTime is ctx up to the latest end of the job and deadlineGrace later, counted from when the command began.
-func (c *inferCmd) inTime(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
+func (c *answering) inTime(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
 	d := c.latest()
 	if d == 0 {
 		return context.WithCancel(ctx)
@@ -142,7 +149,7 @@ func (c *inferCmd) inTime(ctx context.Context, began time.Time) (context.Context
 const deadlineGrace = time.Second
 
 // late says that no answer came in time.
-func (c *inferCmd) late() error {
+func (c *answering) late() error {
 	if c.NATS != "" {
 		return fault.New(fault.Deadline, "no answer %s after the deadline: do workers run on this server?",
 			deadlineGrace)
@@ -157,12 +164,12 @@ type asked struct {
 }
 
 // ask reads the model and the queries.
-func (c *inferCmd) ask(ctx context.Context, t *console.Terminal, job string) (asked, error) {
-	m, queries, err := c.load(ctx, t, natsFlag{c.NATS, c.AsNATS, c.Signing})
+func (c *answering) ask(ctx context.Context, t *console.Terminal, job string, what *question) (asked, error) {
+	m, queries, err := c.load(ctx, t, c.server(), what)
 	if err != nil {
 		return asked{}, err
 	}
-	queries = c.posteriors(ctx, m, queries)
+	queries = c.posteriors(ctx, m, queries, what)
 	a := asked{queries: queries}
 	if a.message, err = c.message(job, m, queries); err != nil {
 		return asked{}, err
@@ -171,14 +178,14 @@ func (c *inferCmd) ask(ctx context.Context, t *console.Terminal, job string) (as
 }
 
 // answer loads, submits and waits.
-func (c *inferCmd) answer(
-	ctx context.Context, t *console.Terminal, common *config.Common, job string,
+func (c *answering) answer(
+	ctx context.Context, t *console.Terminal, common *config.Common, job string, what *question,
 ) (results []btn.Result, queries []query.Query, err error) {
-	a, err := promptly(ctx, func() (asked, error) { return c.ask(ctx, t, job) })
+	a, err := promptly(ctx, func() (asked, error) { return c.ask(ctx, t, job, what) })
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(c.Evid) == 0 && c.Queries == "" && a.queries[0].EvidenceFile != "" && !c.JSON {
+	if len(c.Evid) == 0 && what.queries == "" && a.queries[0].EvidenceFile != "" && !c.JSON {
 		fmt.Fprintf(t.Err, "btn: using the evidence in %s (--evid none turns that off)\n", a.queries[0].EvidenceFile)
 	}
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
@@ -192,7 +199,7 @@ func (c *inferCmd) answer(
 	if c.NATS == "" {
 		t.CheckRedis(ctx, c.Redis)
 	}
-	ctx, remote, closeRemote, err := c.connect(ctx, logger, provider)
+	ctx, remote, closeRemote, err := c.connect(ctx, logger, provider, c.Memory, pipeline.Config{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -252,29 +259,32 @@ func (c *inferCmd) answer(
 	return results, a.queries, nil
 }
 
+// server is where the workers are.
+func (c *placeFlags) server() natsFlag { return natsFlag{c.NATS, c.AsNATS, c.Signing} }
+
 // telling returns the listener for warnings that nobody serves a job: nil for workers in this process, which
 // serve it however busy the machine is.
-func (c *inferCmd) telling(say func(error)) func(error) {
+func (c *placeFlags) telling(say func(error)) func(error) {
 	if c.NATS == "" {
 		return nil
 	}
 	return say
 }
 
-// connect reaches running workers, or starts the embedded stack. The context that it returns ends, with
-// the reason as its cause, when the workers of the stack do.
-func (c *inferCmd) connect(
-	ctx context.Context, logger *slog.Logger, provider trace.TracerProvider,
+// connect reaches running workers, or starts the embedded stack within memory, with room for streams. The context that it returns
+// ends, with the reason as its cause, when the workers of the stack do.
+func (c *placeFlags) connect(
+	ctx context.Context, logger *slog.Logger, provider trace.TracerProvider, memory config.Size, room pipeline.Config,
 ) (context.Context, *client.Client, func(), error) {
 	if c.NATS != "" {
-		remote, err := natsFlag{c.NATS, c.AsNATS, c.Signing}.dial()
+		remote, err := c.server().dial()
 		if err != nil {
 			return ctx, nil, nil, err
 		}
 		return ctx, remote, remote.Close, nil
 	}
 
-	stack, err := c.stack(ctx, logger, provider)
+	stack, err := c.stack(ctx, logger, provider, room)
 	if err != nil {
 		return ctx, nil, nil, err
 	}
@@ -286,7 +296,7 @@ func (c *inferCmd) connect(
 		case <-ctx.Done():
 		}
 	}()
-	limitMemory(c.Memory) // now: the server takes its room for streams from the limit
+	limitMemory(memory) // now: the server takes its room for streams from the limit
 	return ctx, stack.Client, func() { end(nil); stack.Leave(patience) }, nil
 }
 
@@ -294,22 +304,13 @@ func (c *inferCmd) connect(
 // machine with much else to do may leave a heartbeat waiting for seconds.
 const ownAckWait = time.Minute
 
-// stack starts the embedded stack. Nobody else has jobs there, so that its consumers are nine, over all
-// lanes: 84 take longer than a small model.
-func (c *inferCmd) stack(
-	ctx context.Context, logger *slog.Logger, provider trace.TracerProvider,
+// stack starts the embedded stack, with the room for streams of the settings. Nobody else has jobs there, so that its consumers are
+// nine, over all lanes: 84 take longer than a small model.
+func (c *placeFlags) stack(
+	ctx context.Context, logger *slog.Logger, provider trace.TracerProvider, settings pipeline.Config,
 ) (*console.Stack, error) {
-	settings := pipeline.Config{
-		Redis:       c.Redis,
-		Threads:     c.Threads,
-		Drain:       console.Drain,
-		Tracing:     provider,
-		OneConsumer: true,
-		AckWait:     ownAckWait,
-	}
-	if c.Cases != "" {
-		settings.MaxBytes, settings.KeepAtLeast = sweepRoom, sweepKeep
-	}
+	settings.Redis, settings.Threads, settings.Tracing = c.Redis, c.Threads, provider
+	settings.Drain, settings.OneConsumer, settings.AckWait = console.Drain, true, ownAckWait
 	return console.StartStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, settings)
 }
 

@@ -28,14 +28,18 @@ func (f natsFlag) dial() (*client.Client, error) { return console.Dial(f.NATS, f
 // submitCmd submits a job and does not wait.
 type submitCmd struct {
 	requestFlags
+	questionFlags
 	natsFlag
 	Job    string `help:"${submit_job}" placeholder:"ID"`
 	Tenant string `help:"Who asks: tenants are spread over lanes." placeholder:"NAME"`
 }
 
+// Validate refuses questions that exclude each other; kong calls it.
+func (c *submitCmd) Validate() error { return c.validate(&c.requestFlags) }
+
 // Run submits and prints the job's id.
 func (c *submitCmd) Run(ctx context.Context, t *console.Terminal) error {
-	m, queries, err := c.load(ctx, t, c.natsFlag)
+	m, queries, err := c.load(ctx, t, c.natsFlag, c.question())
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 // planCmd says what an answer would take, without computing one.
 type planCmd struct {
 	requestFlags
+	questionFlags
 	Within time.Duration `help:"${plan_within}" default:"8s" placeholder:"D"`
 	NATS   string        `name:"nats" help:"NATS server of a registered model." placeholder:"URL"`
 	JSON   bool          `name:"json" help:"One JSON object per query."`
@@ -100,7 +101,7 @@ func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time
 	reading, cancel := context.WithDeadline(ctx, until.Add(c.late()))
 	defer cancel()
 	p, err = promptly(reading, func() (p planned, err error) {
-		p.model, p.queries, err = c.load(reading, t, natsFlag{NATS: c.NATS, AsNATS: c.AsNATS})
+		p.model, p.queries, err = c.load(reading, t, natsFlag{NATS: c.NATS, AsNATS: c.AsNATS}, c.question())
 		return p, err
 	})
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
@@ -132,7 +133,7 @@ func (c *planCmd) Validate() error {
 	if c.Within <= 0 {
 		return fmt.Errorf("--within must be above 0, not %s", c.Within)
 	}
-	return c.requestFlags.Validate()
+	return c.validate(&c.requestFlags)
 }
 
 // errSlow is the end of the time for one part of planning.

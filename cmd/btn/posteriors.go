@@ -29,9 +29,9 @@ const (
 // posteriors adds marginals to the queries about a model with names if none of them is about variables. A small model shows all of them,
 // a larger one the variables moved most by the evidence, for which a last query without evidence is added. Under flags beyond the default,
 // and in larger models, marginals are added only if exact ones are cheap; else the answer says how to ask for them.
-func (c *inferCmd) posteriors(ctx context.Context, m *factorgraph.Model, queries []query.Query) []query.Query {
+func (c *answering) posteriors(ctx context.Context, m *factorgraph.Model, queries []query.Query, ask *question) []query.Query {
 	isNamed := m.Names != nil || m.States != nil
-	if !isNamed || c.JSON || c.Format != "text" || c.Queries != "" {
+	if !isNamed || c.JSON || ask.uai || ask.queries != "" {
 		return queries
 	}
 	evidence := false
@@ -42,7 +42,7 @@ func (c *inferCmd) posteriors(ctx context.Context, m *factorgraph.Model, queries
 		evidence = evidence || !queries[i].Evidence.IsEmpty()
 	}
 	small := len(m.Domains) <= fewVariables
-	plain := c.Method == string(btn.MethodAuto) && !c.NoExact && c.Budget == nil && c.Deadline == 0
+	plain := c.Method == string(btn.MethodAuto) && !c.set.NoExact && c.Budget == nil && c.Deadline == 0
 	c.unasked = !isFormula(query.Names{Variables: m.Names, States: m.States})
 	if small && plain || (small || evidence) && c.exactly() && cheap(ctx, m) {
 		for i := range queries {
@@ -57,10 +57,10 @@ func (c *inferCmd) posteriors(ctx context.Context, m *factorgraph.Model, queries
 }
 
 // exactly reports whether the method gives exact answers where they are cheap.
-func (c *inferCmd) exactly() bool {
+func (c *answering) exactly() bool {
 	switch btn.Method(c.Method) {
 	case btn.MethodAuto:
-		return !c.NoExact
+		return !c.set.NoExact
 	case btn.MethodExact, btn.MethodCircuit:
 		return true
 	}

@@ -40,7 +40,7 @@ func TestPromptlyLeavesBehindWhatDoesNotEnd(t *testing.T) {
 // TestDeadlineCountsFromTheBeginning: what reading took is taken off, in steps, so that plans are
 // found again.
 func TestDeadlineCountsFromTheBeginning(t *testing.T) {
-	r := &requestFlags{}
+	r := &workFlags{}
 	if left, err := r.remaining(time.Now().Add(-time.Hour)); left != 0 || err != nil {
 		t.Errorf("no deadline: %v, %v", left, err)
 	}
@@ -62,7 +62,7 @@ func TestDeadlineCountsFromTheBeginning(t *testing.T) {
 		t.Errorf("after the end: %v", err)
 	}
 	budget := 5 * time.Hour
-	r = &requestFlags{Budget: &budget}
+	r = &workFlags{Budget: &budget}
 	// A late beginning counts sixteen times, waiting for a processor as long as it was: up to twice the budget.
 	for _, c := range []struct{ gone, used, want time.Duration }{
 		{time.Minute, time.Minute, 6 * time.Hour}, {time.Minute, 2 * time.Minute, 6 * time.Hour}, {time.Minute, 0, 6 * time.Hour},

@@ -1,24 +1,41 @@
 package main
 
-// How a probability depends on the numbers of the model: btn infer MODEL --sensitivity V=X.
-
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/named"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// sensitivity is what the flags ask for; nil for nothing.
-func (r *requestFlags) sensitivity(l *factorgraph.Labels) (*query.Sensitivity, error) {
-	if r.Sensitivity == "" {
-		return nil, nil
-	}
-	v, err := named.Parse(r.Sensitivity)
+// sensitivityCmd asks how a probability depends on the numbers of the model.
+type sensitivityCmd struct {
+	answering
+	Of    string  `arg:"" name:"V=X" help:"${sensitivity_of}"`
+	Top   int     `help:"Numbers that are ranked." default:"20"`
+	Range float64 `help:"Numbers vary by this share of themselves." default:"0.1"`
+}
+
+// Run prints one result per evidence.
+func (c *sensitivityCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
+	return c.run(ctx, t, common, &question{query: func(_ console.Opener, l *factorgraph.Labels) (q query.Query, err error) {
+		if q.Sensitivity, err = c.sensitivity(l); err != nil {
+			return q, fault.New(fault.BadInput, "sensitivity: %w", err)
+		}
+		return q, nil
+	}})
+}
+
+// sensitivity is the question.
+func (c *sensitivityCmd) sensitivity(l *factorgraph.Labels) (*query.Sensitivity, error) {
+	v, err := named.Parse(c.Of)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +43,7 @@ func (r *requestFlags) sensitivity(l *factorgraph.Labels) (*query.Sensitivity, e
 	if err != nil {
 		return nil, err
 	}
-	s.Range, s.Top = r.Range, r.Top
+	s.Range, s.Top = c.Range, c.Top
 	switch {
 	case !(s.Range > 0 && s.Range <= 1):
 		return nil, fmt.Errorf("--range must be above 0 and at most 1, not %v", s.Range)

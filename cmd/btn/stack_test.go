@@ -3,6 +3,8 @@ package main
 import (
 	"testing"
 
+	"github.com/basetensor/basetensor/pkg/pipeline"
+
 	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -10,7 +12,7 @@ import (
 // TestInferStartsNineConsumers: setting up takes most of the time of a small model, and one consumer
 // for each kind of messages is enough for one job.
 func TestInferStartsNineConsumers(t *testing.T) {
-	s, err := (&inferCmd{}).stack(t.Context(), telemetry.Logger(t.Output(), "error", "text"), nil)
+	s, err := (&placeFlags{}).stack(t.Context(), telemetry.Logger(t.Output(), "error", "text"), nil, pipeline.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

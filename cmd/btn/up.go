@@ -22,23 +22,23 @@ import (
 
 // upCmd runs the whole service in one process.
 type upCmd struct {
-	Dir         string        `help:"Folder for streams that outlive the process; without it they are kept in memory." placeholder:"DIR"`
-	Sync        bool          `help:"With --dir: models and answers are on disk before they are acknowledged."`
-	MaxBytes    config.Size   `help:"${up_max_bytes}" placeholder:"SIZE"`
-	Keep        time.Duration `help:"How long models and answers are kept at most; it bounds the longest deadline." default:"24h"`
-	KeepAtLeast time.Duration `help:"${up_keep_at_least}" default:"0s"`
-	Host        string        `help:"Address that NATS listens on; Redis stays on 127.0.0.1." default:"127.0.0.1"`
-	TokenFile   string        `name:"nats-token-file" help:"File with a token that NATS asks for." placeholder:"FILE"`
-	Port        int           `help:"Port of NATS; 0 picks a free one." default:"4222"`
-	RedisPort   int           `help:"Port of Redis; 0 picks a free one." default:"0"`
-	Redis       string        `name:"redis" help:"Cache in this Redis and start none; 'off' for no cache." placeholder:"URL"`
-	Concurrency int           `help:"Contract workers." default:"0"`
-	MemoryLimit config.Size   `help:"${up_memory_limit}" placeholder:"SIZE"`
-	Tenants     string        `help:"JSON file of classes of tenants and what their jobs may take." placeholder:"FILE"`
-	Threads     int           `help:"Threads of one contraction; 0: all processors." default:"0"`
-	HTTP        string        `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
-	Gateway     string        `help:"${up_gateway}" placeholder:"ADDR"`
-	gatewayFlags
+	Dir          string        `help:"Folder for streams that outlive the process; without it they are kept in memory." placeholder:"DIR"`
+	Sync         bool          `help:"With --dir: models and answers are on disk before they are acknowledged."`
+	MaxBytes     config.Size   `help:"${up_max_bytes}" placeholder:"SIZE"`
+	Keep         time.Duration `help:"How long models and answers are kept at most; it bounds the longest deadline." default:"24h"`
+	KeepAtLeast  time.Duration `help:"${up_keep_at_least}" default:"0s"`
+	Host         string        `help:"Address that NATS listens on; Redis stays on 127.0.0.1." default:"127.0.0.1"`
+	TokenFile    string        `name:"nats-token-file" help:"File with a token that NATS asks for." placeholder:"FILE"`
+	Port         int           `help:"Port of NATS; 0 picks a free one." default:"4222"`
+	RedisPort    int           `help:"Port of Redis; 0 picks a free one." default:"0"`
+	Redis        string        `name:"redis" help:"Cache in this Redis and start none; 'off' for no cache." placeholder:"URL"`
+	Concurrency  int           `help:"Contract workers." default:"0"`
+	MemoryLimit  config.Size   `help:"${up_memory_limit}" placeholder:"SIZE"`
+	Tenants      string        `help:"JSON file of classes of tenants and what their jobs may take." placeholder:"FILE"`
+	Threads      int           `help:"Threads of one contraction; 0: all processors." default:"0"`
+	HTTP         string        `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
+	Gateway      string        `help:"${up_gateway}" placeholder:"ADDR"`
+	gatewayFlags `embed:"" group:"gateway"`
 }
 
 // Run starts the stack, prints its URLs and stays until it is interrupted.

@@ -2,7 +2,7 @@
 # How long jobs take that are given a budget and no exact way: of the 24 families of models, one small and one large (of $TIMES times its
 # size, 2) each, and of the models that are named; in one process, and through workers on real servers.
 # Usage: budgets.sh [BUDGET, default 2s] [MODEL…]. FAMILIES names fewer families, WAYS one of "process service" alone, HUGE=1 adds 3-regular
-# graphs of 10^4 and 10^5 and a periodic ±J grid of 20^3, LOOPS starts so many busy loops beside, FLAGS replaces --no-exact. Models have the
+# graphs of 10^4 and 10^5 and a periodic ±J grid of 20^3, LOOPS starts so many busy loops beside, FLAGS replaces --set auto.exact=no. Models have the
 # evidence in MODEL.evid.
 # It prints a table, worst first, and ends with 1 where a job took more than $MOST (1.3) times its budget or has no answer.
 # Needs redis-server and GNU time, and a machine that does nothing else.
@@ -59,7 +59,7 @@ ask() {
   before=$(spent)
   # shellcheck disable=SC2086 # the flags are words
   command time -o "$out/time" -f '%e %U %S' \
-    "$bin/btn" infer "$@" ${FLAGS---no-exact} --budget "$budget" --json "$model" >"$out/$way-$name.json" 2>"$out/$way-$name.err" || true
+    "$bin/btn" infer "$@" ${FLAGS---set auto.exact=no} --budget "$budget" --json "$model" >"$out/$way-$name.json" 2>"$out/$way-$name.err" || true
   after=$(spent)
   # what GNU time says of a failure comes on a line before
   said=$(tail -n 1 "$out/time" | awk -v w="$((after - before))" '{ printf "%.2f %.2f", $1, $2 + $3 + w / 100 }')

@@ -30,15 +30,15 @@ for rows in "$@"; do
   rm -f "$out/whole.csv"* "$out/killed.csv"*
   # shellcheck disable=SC2016
   /usr/bin/env time -f '%e s, %U s user, %S s system, %M KiB' \
-    "$bin/btn" infer examples/alarm.uai --cases "$out/cases.csv" --target 0 --id patient -o "$out/whole.csv"
+    "$bin/btn" cases examples/alarm.uai "$out/cases.csv" --target 0 --id patient -o "$out/whole.csv"
 
   # killed in the middle, and gone on with
-  "$bin/btn" infer examples/alarm.uai --cases "$out/cases.csv" --target 0 --id patient -o "$out/killed.csv" &
+  "$bin/btn" cases examples/alarm.uai "$out/cases.csv" --target 0 --id patient -o "$out/killed.csv" &
   pid=$!
   while [ "$(cat "$out/killed.csv" 2>/dev/null | wc -l)" -lt $((rows / 2)) ]; do sleep 0.1; done
   kill -9 $pid
   wait $pid 2>/dev/null || true
   echo "killed after $(wc -l <"$out/killed.csv") lines"
-  "$bin/btn" infer examples/alarm.uai --cases "$out/cases.csv" --target 0 --id patient -o "$out/killed.csv"
+  "$bin/btn" cases examples/alarm.uai "$out/cases.csv" --target 0 --id patient -o "$out/killed.csv"
   cmp "$out/whole.csv" "$out/killed.csv" && echo "the same bytes"
 done

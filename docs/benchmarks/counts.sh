@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the tables of counts.md: friends and smokers up to MOST people (10^6), then other models in count space, each by
-# `btn generate` and `btn infer`, with the CPU time and the peak of memory of the whole command. Needs GNU time.
+# `btn generate` and `btn infer`, `explain` or `sample`, with the CPU time and the peak of memory of the whole command. Needs GNU time.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 most=${1:-1000000}
@@ -10,10 +10,13 @@ trap 'rm -rf "$dir"' EXIT
 go build -o "$dir/btn" ./cmd/btn
 
 # infer NAME FLAGS…: a row of a table
-infer() {
+infer() { row "$1" infer "$dir/m.json" "${@:2}"; }
+
+# row NAME COMMAND…: a row of a table
+row() {
   local name=$1
   shift
-  command time -f '%U %S %M' -o "$dir/took" "$dir/btn" infer "$dir/m.json" "$@" >"$dir/answer"
+  command time -f '%U %S %M' -o "$dir/took" "$dir/btn" "$@" >"$dir/answer"
   awk -v name="$name" 'NR == FNR { cpu = $1 + $2; peak = $3 / 1024; next }
     /^ln Z/ { z = $3 } /^trust/ { exact = $2; sub(",", "", exact) }
     END { printf "| %s | %.1f | %.0f | %s | %s |\n", name, cpu, peak, z, exact }' "$dir/took" "$dir/answer"
@@ -47,8 +50,8 @@ echo "| friends and smokers, 100,000 people | CPU s | peak, MiB | ln Z | |"
 echo "|---|--:|--:|--:|---|"
 "$dir/btn" generate friends -n 100000 --known 0.1 --evidence "$dir/m.evid" -o "$dir/m.json"
 infer "all marginals" --evid "$dir/m.evid" --mar
-infer "most probable assignment" --evid "$dir/m.evid" --mpe
-infer "three samples" --evid "$dir/m.evid" --samples 3 --seed 1
+row "most probable assignment" explain "$dir/m.json" --evid "$dir/m.evid"
+row "three samples" sample "$dir/m.json" 3 --evid "$dir/m.evid" --seed 1
 
 echo
 echo "| model | CPU s | peak, MiB | ln Z | |"
@@ -56,6 +59,6 @@ echo "|---|--:|--:|--:|---|"
 for what in "-q 3 -n 200" "-q 4 -n 40" "-q 2 -n 300 --groups 2 --shared 100"; do
   # shellcheck disable=SC2086 # the flags are words
   "$dir/btn" generate potts $what --field 0.3 -o "$dir/m.json"
-  infer "potts $what, most probable assignment" --mpe
-  infer "potts $what, three samples" --samples 3 --seed 1
+  row "potts $what, most probable assignment" explain "$dir/m.json"
+  row "potts $what, three samples" sample "$dir/m.json" 3 --seed 1
 done

@@ -3,7 +3,7 @@
 # work or the answer differs: status, method, ln Z, stated uncertainty, flops. Figures are counted and depend on no clock. Usage:
 #
 #     thresholds.sh NAME VALUE MODEL… -- COMMAND FLAG…
-#     docs/benchmarks/thresholds.sh SearchBond 128 "$BTN_DATA"/ising/grid20*.uai -- infer --no-exact --threads 1 --budget 3s --deadline 1h
+#     docs/benchmarks/thresholds.sh SearchBond 128 "$BTN_DATA"/ising/grid20*.uai -- infer --set auto.exact=no --threads 1 --budget 3s --deadline 1h
 #     docs/benchmarks/thresholds.sh EasyGroup 2.5e5 "$BTN_DATA"/uai/BN_69.uai -- plan --mar --within 10m
 set -eu
 [ $# -ge 5 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }

@@ -28,12 +28,12 @@ func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
 	mixed := generated(t, "grid", "--rows", "12", "--columns", "12", "--delta", "0.7", "--seed", "3")
 	regular := generated(t, "regular", "-n", "40", "--seed", "4")
 	for name, args := range map[string][]string{
-		"truncated, lossless": {grid, "--method", "truncated", "--bond", "32", "--mar"},
+		"truncated, lossless": {grid, "--method", "truncated", "--set", "truncated.bond=32", "--mar"},
 		"truncated": {
 			grid, "--method", "truncated", "--memory", "128KiB", "--budget", "200ms", "--deadline", "10m",
 			"--mar",
 		},
-		"auto":               {regular, "--no-exact", "--memory", "64KiB", "--budget", "500ms", "--deadline", "10m"},
+		"auto":               {regular, "--set", "auto.exact=no", "--memory", "64KiB", "--budget", "500ms", "--deadline", "10m"},
 		"regions":            {regular, "--method", "regions", "--budget", "100ms", "--deadline", "10m"},
 		"regions, marginals": {mixed, "--method", "regions", "--budget", "20ms", "--deadline", "10m", "--mar"},
 	} {
@@ -101,7 +101,7 @@ func TestOtherEvidenceReusesTheTruncatedPlan(t *testing.T) {
 // minutes, a quarter of it seconds.
 func TestDeadlineAnswersWithTheBestEstimateSoFar(t *testing.T) {
 	model := generated(t, "complete", "-n", "50", "--delta", "0.3", "--seed", "6")
-	r := (*deployment)(nil).infer(t, model, "--method", "truncated", "--bond", "128", "--deadline", "20s")[0]
+	r := (*deployment)(nil).infer(t, model, "--method", "truncated", "--set", "truncated.bond=128", "--deadline", "20s")[0]
 	if r.Status != btn.StatusOK || r.Ended != "deadline" || len(r.Estimates) == 0 {
 		t.Errorf("%+v, error %+v", r, r.Error)
 	}

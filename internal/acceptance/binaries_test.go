@@ -187,11 +187,12 @@ func TestFourBinariesGiveTheEmbeddedAnswerBitForBit(t *testing.T) {
 			"none",
 		},
 		"symmetry-cp": {
-			"../../examples/grid8x8.uai", "--method", "symmetry-cp", "--components", "6", "--sweeps",
-			"5",
+			"../../examples/grid8x8.uai", "--method", "symmetry-cp", "--set", "learned.components=6,learned.sweeps=5",
 		},
-		"orthogonal": {"../../examples/asia.uai", "--maps", "orthogonal", "--cores", "variables"},
-		"native":     {"../../examples/exactly-k.json"},
+		"orthogonal": {
+			"../../examples/asia.uai", "--method", "symmetry-cp", "--set", "learned.maps=orthogonal,learned.components=2,network.cores=variables",
+		},
+		"native": {"../../examples/exactly-k.json"},
 	} {
 		sameBits(t, name, d.infer(t, args...), (*deployment)(nil).infer(t, args...))
 	}

@@ -90,8 +90,8 @@ func TestMoreComponentsExplainMoreAndTheCertificateHolds(t *testing.T) {
 		lnZ := *results(t, out)[0].LogZ
 		explained := math.Inf(-1)
 		for _, components := range []int{1, 2, 4} {
-			out, code := command(t, "btn", "infer", model, "--method", "symmetry-cp", "--components",
-				strconv.Itoa(components), "--json", "--evid", "none")
+			out, code := command(t, "btn", "infer", model, "--method", "symmetry-cp", "--set",
+				fmt.Sprint("learned.components=", components), "--json", "--evid", "none")
 			r := results(t, out)[0]
 			if code != 0 || r.LnExplained == nil || r.Residual == nil || r.ConditionGram == nil ||
 				r.CancellationDigits == nil || r.Certificate == nil || r.Components == 0 || r.Exact {
@@ -138,7 +138,7 @@ func TestResultsMatchTheirSchema(t *testing.T) {
 		code int
 	}{
 		"exact":    {[]string{"../../examples/asia.uai"}, 0},
-		"estimate": {[]string{"../../examples/asia.uai", "--method", "symmetry-cp", "--components", "2"}, 0},
+		"estimate": {[]string{"../../examples/asia.uai", "--method", "symmetry-cp", "--set", "learned.components=2"}, 0},
 		"evidence": {
 			[]string{"../../examples/asia.uai", "--evid", "../../examples/asia-dyspnoea.evid", "--evid", "none"},
 			0,
@@ -244,8 +244,8 @@ func TestInterruptIs130(t *testing.T) {
 	if out, code := command(t, "btn", "generate", "ising", "complete", "-n", "60", "-o", model); code != 0 {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
-	cmd := exec.Command(filepath.Join(bin, "btn"), "infer", model, "--method", "symmetry-cp", "--components",
-		"200", "--sweeps", "100000")
+	cmd := exec.Command(filepath.Join(bin, "btn"), "infer", model, "--method", "symmetry-cp",
+		"--set", "learned.components=200,learned.sweeps=100000")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {

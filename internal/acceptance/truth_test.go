@@ -22,15 +22,15 @@ var truths = []struct {
 	{"w4.json", []string{"--evid", "w4.evid"}, -1000, false},
 	{"wrong878.json", []string{"--mar"}, 195.1260995332946, false},
 	{
-		"orth_min2.json", []string{"--evid", "om2.evid", "--method", "exact", "--maps", "orthogonal"},
+		"orth_min2.json", []string{"--evid", "om2.evid", "--method", "exact"},
 		-17 * math.Ln10, false,
 	},
 	{"hang.json", []string{"--method", "symmetry-cp", "--deadline", "2m"}, 711.5283525374016, false},
 	{"hang_exact.json", []string{"--method", "exact", "--memory", "1KiB"}, 1425.552447550236, false},
 	{"c1908.isc.cnf.uai.gz", []string{"--mar", "--memory", "8GiB"}, 9.93398985691 * math.Ln10, false},
 	{"qmr600_14.json.gz", []string{"--evid", "qmr600_14.evid"}, -32.22419986003, false},
-	{"ldpc_1.uai", []string{"--method", "truncated", "--bond", "4"}, -5.717453679364, true},
-	{"colour_4.uai", []string{"--method", "truncated", "--bond", "4"}, 11.623858425677, true},
+	{"ldpc_1.uai", []string{"--method", "truncated", "--set", "truncated.bond=4"}, -5.717453679364, true},
+	{"colour_4.uai", []string{"--method", "truncated", "--set", "truncated.bond=4"}, 11.623858425677, true},
 }
 
 func TestTruths(t *testing.T) {

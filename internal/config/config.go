@@ -50,6 +50,15 @@ var helpTexts = kong.Vars{
 		"a cluster: ?cluster=true.",
 }
 
+// groups are the flags that several commands share.
+var groups = []kong.Group{
+	{Key: "work", Title: "The way to the answer, and its expense:"},
+	{Key: "output", Title: "Output:"},
+	{Key: "place", Title: "Where it is computed:"},
+	{Key: "gateway", Title: "HTTP:"},
+	{Key: "connection", Title: "Identity of this process to the servers, and the answers that it believes:"},
+}
+
 // Parse fills cli from args, the environment and the file that --config or BTN_CONFIG names. It returns a *UsageError
 // for anything the user wrote wrongly. --help and --version print and call exit(0).
 func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), options ...kong.Option) (*kong.Context, error) {
@@ -59,7 +68,7 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 		helpTexts,
 		kong.Vars(seal.Help),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
-		kong.ExplicitGroups([]kong.Group{{Key: "connection", Title: "Who this process is to the servers, and whom it believes:"}}),
+		kong.ExplicitGroups(groups),
 		kong.Writers(stdout, stderr),
 		kong.Exit(exit),
 	}, options...)

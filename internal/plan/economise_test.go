@@ -45,7 +45,7 @@ func TestEconomiseReducesStartsThenSweepsThenComponents(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyCanCountIsLearnedAtRankOne: where one component over counts is beyond --learn-flops, or
+// TestWhatNobodyCanCountIsLearnedAtRankOne: where one component over counts is beyond learned.flops, or
 // beyond what a deadline is worth, there is an answer all the same, and it says what it is.
 func TestWhatNobodyCanCountIsLearnedAtRankOne(t *testing.T) {
 	net := wide(t, 40)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/nearest"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -81,7 +82,7 @@ func (m *Model) firstRow(j int, t *tensor.Dense) string {
 func (m *Model) called(j int) string {
 	if n := len(m.Factors[j].Scope); n > 0 {
 		if v := m.Factors[j].Scope[n-1]; v < len(m.Names) && m.Names[v] != "" {
-			return fmt.Sprintf("the table of %q", short(m.Names[v]))
+			return fmt.Sprintf("the table of %q", nearest.Short(m.Names[v]))
 		}
 	}
 	return fmt.Sprintf("factor %d", j)
@@ -104,10 +105,10 @@ func (m *Model) parents(scope, shape []int, r int) string {
 func (m *Model) observed(v, x int) string {
 	variable, value := fmt.Sprintf("x_%d", v), fmt.Sprint(x)
 	if v < len(m.Names) && m.Names[v] != "" {
-		variable = fmt.Sprintf("%q", short(m.Names[v]))
+		variable = fmt.Sprintf("%q", nearest.Short(m.Names[v]))
 	}
 	if v < len(m.States) && x < len(m.States[v]) && m.States[v][x] != "" {
-		value = fmt.Sprintf("%q", short(m.States[v][x]))
+		value = fmt.Sprintf("%q", nearest.Short(m.States[v][x]))
 	}
 	return variable + " = " + value
 }

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/basetensor/basetensor/internal/nearest"
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // Labels are what the variables of a model and their values are called: by their names, and where they have none by their
@@ -102,9 +105,9 @@ func (l *Labels) Variable(name string) (int, error) {
 		}
 	}
 	if len(l.at) == 0 {
-		return 0, nameError("no variable %q: the variables have no names, only positions from 0 to %d", short(name), len(l.domains)-1)
+		return 0, nameError("no variable %q: the variables have no names, only positions from 0 to %d", nearest.Short(name), len(l.domains)-1)
 	}
-	return 0, nameError("no variable %q%s", short(name), suggest(name, l.names, nil))
+	return 0, nameError("no variable %q%s", nearest.Short(name), nearest.Suggest(name, l.names, nil))
 }
 
 // Value returns the value of variable v that is called name, or of one without a name the position in decimal digits. Errors carry
@@ -126,7 +129,7 @@ func (l *Labels) Value(v int, name string) (int, error) {
 	}
 	if len(of) == 0 {
 		return 0, nameError("%s has no value %q: its values have no names, only positions from 0 to %d",
-			l.describe(v), short(name), l.domains[v]-1)
+			l.describe(v), nearest.Short(name), l.domains[v]-1)
 	}
 	list := make([]string, len(of))
 	for x := range list {
@@ -136,13 +139,13 @@ func (l *Labels) Value(v int, name string) (int, error) {
 	if _, ok := digits(name); ok {
 		near = nil
 	}
-	return 0, nameError("%s has no value %q%s", l.describe(v), short(name), suggest(name, near, list))
+	return 0, nameError("%s has no value %q%s", l.describe(v), nearest.Short(name), nearest.Suggest(name, near, list))
 }
 
 // describe is the variable in a sentence.
 func (l *Labels) describe(v int) string {
 	if l.names != nil && l.names[v] != "" {
-		return fmt.Sprintf("variable %q", short(l.names[v]))
+		return fmt.Sprintf("variable %q", nearest.Short(l.names[v]))
 	}
 	return fmt.Sprintf("variable %d", v)
 }
@@ -176,10 +179,10 @@ func locate(what string, names []string) (at map[string]int, strict bool, err er
 			continue
 		}
 		if j, twice := at[name]; twice {
-			return nil, false, fmt.Errorf("%ss %d and %d are both called %q", what, j, i, short(name))
+			return nil, false, fmt.Errorf("%ss %d and %d are both called %q", what, j, i, nearest.Short(name))
 		}
 		if j, ok := digits(name); ok && j >= 0 && j < len(names) && names[j] == "" {
-			return nil, false, fmt.Errorf("%s %d is called %q, the position of one without a name", what, i, short(name))
+			return nil, false, fmt.Errorf("%s %d is called %q, the position of one without a name", what, i, nearest.Short(name))
 		}
 		strict = strict || misplaced(i, name)
 		at[name] = i
@@ -198,18 +201,12 @@ func distinctStates(names []string) error {
 	}
 	for i, name := range names {
 		if j := slices.Index(names[:i], name); j >= 0 {
-			return fmt.Errorf("values %d and %d are both called %q", j, i, short(name))
+			return fmt.Errorf("values %d and %d are both called %q", j, i, nearest.Short(name))
 		}
 	}
 	return nil
 }
 
-// longName is how much of a name, in bytes, an error repeats.
-const longName = 80
-
-func short(name string) string {
-	if len(name) <= longName {
-		return name
-	}
-	return strings.ToValidUTF8(name[:longName], "") + "…"
+func nameError(format string, args ...any) error {
+	return fault.New(fault.BadInput, format, args...)
 }

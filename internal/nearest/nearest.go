@@ -1,27 +1,21 @@
-// What somebody may have meant.
-
-package factorgraph
+// Package nearest finds the names that a misspelt one may stand for.
+package nearest
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/basetensor/basetensor/pkg/fault"
 )
-
-func nameError(format string, args ...any) error {
-	return fault.New(fault.BadInput, format, args...)
-}
 
 const (
 	mostSuggestions = 3
-	mostListed      = 8 // so many names are told, where none is near
+	mostListed      = 8  // names of a list that are all repeated
+	longName        = 80 // bytes of a name that are repeated
 )
 
-// suggest is the end of an error about name: the nearest of the names, or else all of a list that is short.
-func suggest(name string, names, list []string) string {
+// Suggest is the end of an error about a name: the nearest of the names, or else a list, whole if it is short.
+func Suggest(name string, names, list []string) string {
 	near := nearest(name, names)
 	switch {
 	case len(near) > 0:
@@ -37,7 +31,7 @@ func suggest(name string, names, list []string) string {
 func enumerate(names []string, last string) string {
 	texts := make([]string, len(names))
 	for i, n := range names {
-		texts[i] = fmt.Sprintf("%q", short(n))
+		texts[i] = fmt.Sprintf("%q", Short(n))
 	}
 	if n := len(texts); n > 1 {
 		if last != "," {
@@ -106,4 +100,12 @@ func distance(a, b []rune, most int, row []int) int {
 		}
 	}
 	return row[len(a)]
+}
+
+// Short is a name as errors repeat it: not the whole of a long one.
+func Short(name string) string {
+	if len(name) <= longName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:longName], "") + "…"
 }

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/internal/setting"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// mostFlags bounds the flags of a command, and those of a group that commands share.
+const mostFlags = 20
+
+// TestFlagsAreFew: no command has more flags of its own than people read, and no group.
+func TestFlagsAreFew(t *testing.T) {
+	texts := kong.Vars{}
+	maps.Copy(texts, helpTexts)
+	c := &cli{}
+	parser, err := kong.New(c, texts, kong.Vars{
+		"config_help": "", "log_level_help": "", "log_format_help": "", "log_level": "info", "log_format": "text", "nats_help": "",
+		"message_keys_help": "", "answers_key_help": "", "redis_help": "",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range parser.Model.Leaves(false) {
+		of := map[string]int{}
+		for _, flag := range command.Flags {
+			group := ""
+			if flag.Group != nil {
+				group = flag.Group.Key
+			}
+			of[group]++
+		}
+		t.Logf("%s: %v", command.FullPath(), of)
+		for group, n := range of {
+			if n > mostFlags {
+				t.Errorf("%s: %d flags in group %q", command.FullPath(), n, group)
+			}
+		}
+	}
+}
+
+// TestMethodsListsAllSettings: with their defaults, and every method that a flag takes.
+func TestMethodsListsAllSettings(t *testing.T) {
+	code, stdout, stderr := command(t, "methods")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	for _, s := range settings() {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(s.Name) + ` +` + s.Default + ` `).MatchString(stdout) {
+			t.Errorf("no %s in\n%s", s.Name, stdout)
+		}
+		for _, m := range s.Methods {
+			if !slices.ContainsFunc(methods, func(known method) bool { return known.name == m }) {
+				t.Errorf("%s is read by %s, which is not listed", s.Name, m)
+			}
+		}
+		// what is the default on the command line is the default of the pipeline
+		of := query.MethodAuto
+		if len(s.Methods) > 0 {
+			of = s.Methods[0]
+		}
+		got := query.Settings{Method: of}
+		if err := setting.Apply(settings(), &got, []string{s.Name + "=" + s.Default}); err != nil {
+			t.Error(err)
+		}
+		if want := (query.Settings{Method: of}).WithDefaults(); got.WithDefaults() != want {
+			t.Errorf("%s: %+v, want %+v", s.Name, got.WithDefaults(), want)
+		}
+	}
+	for _, m := range methods {
+		code, _, stderr := command(t, "infer", asia, "--method", string(m.name), "--set", "x=1")
+		if code != 2 || !strings.Contains(stderr, `no setting "x"`) {
+			t.Errorf("%s: exit code %d, %s", m.name, code, stderr)
+		}
+	}
+}
+
+// TestSettingsOfTheCommand: by flags, with commas, from the environment and from a file; a wrong one is a usage error.
+func TestSettingsOfTheCommand(t *testing.T) {
+	model := write(t, t.TempDir(), "pair.uai", pair)
+	args := []string{"infer", model, "--redis", "off", "--json", "--method", "symmetry-cp"}
+	components := func(more ...string) int {
+		t.Helper()
+		code, stdout, stderr := command(t, append(args, more...)...)
+		if code != 0 {
+			t.Fatalf("%v: exit code %d: %s", more, code, stderr)
+		}
+		return decodeResults(t, stdout)[0].Components
+	}
+	if n := components("--set", "learned.components=2,learned.sweeps=3", "--set", "learned.starts=1"); n != 2 {
+		t.Errorf("%d components", n)
+	}
+	if n := components("--config", write(t, t.TempDir(), "settings.json", `{"set": ["learned.components=1", "learned.starts=1"]}`)); n != 1 {
+		t.Errorf("%d components from a file", n)
+	}
+	t.Setenv("BTN_SET", "learned.components=1,learned.starts=1")
+	if n := components(); n != 1 {
+		t.Errorf("%d components from the environment", n)
+	}
+	t.Setenv("BTN_SET", "")
+	for value, want := range map[string]string{
+		"components=8":        "--set: no setting \"components\": did you mean truncated.components or regions.components or learned.components?",
+		"learned.componets=8": `did you mean "learned.components"?`,
+		"truncated.bond=8":    "truncated.bond is read by method auto or truncated, not by symmetry-cp",
+		"learned.sweeps=0":    "learned.sweeps must be between 1 and ",
+	} {
+		if code, _, stderr := command(t, append(args, "--set", value)...); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s", value, code, stderr)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/named"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// questionFlags ask about evidence and single variables, or any questions by a file: shared by infer, submit and plan.
+type questionFlags struct {
+	Event     string   `help:"${request_event}" placeholder:"EVIDENCE"`
+	Queries   string   `help:"${request_queries}" placeholder:"FILE"`
+	Mar       bool     `help:"The marginals of all variables as well."`
+	Target    []string `help:"${request_target}" placeholder:"V,V"`
+	Joint     []string `help:"${request_joint}" placeholder:"V,V"`
+	Gradients bool     `help:"${request_gradients}"`
+}
+
+// validate refuses questions that exclude each other, given the evidence and the model.
+func (f *questionFlags) validate(r *requestFlags) error {
+	if err := once(append(r.Evid, r.Model, f.Event, f.Queries)...); err != nil {
+		return err
+	}
+	if f.Queries != "" && (len(r.Evid) > 0 || f.Event != "") {
+		return errors.New("--queries has its own evidence and events: --evid and --event exclude it")
+	}
+	return r.Validate()
+}
+
+// question is what the flags ask.
+func (f *questionFlags) question() *question {
+	return &question{query: f.query, queries: f.Queries, event: f.Event}
+}
+
+// query is what the flags ask beside evidence and events.
+func (f *questionFlags) query(_ console.Opener, l *factorgraph.Labels) (q query.Query, err error) {
+	q.Marginals, q.Gradients = f.Mar, f.Gradients
+	if q.Joint, err = named.Variables(l, f.Joint); err == nil {
+		err = query.CheckJoint(l.Domains(), q.Joint)
+	}
+	if err != nil {
+		return q, fault.New(fault.BadInput, "--joint: %w", err)
+	}
+	q.Targets, err = targets(l, f.Target)
+	return q, err
+}
+
+// targets are the variables of --target.
+func targets(l *factorgraph.Labels, names []string) ([]int, error) {
+	v, err := named.Variables(l, names)
+	if err != nil {
+		return nil, fault.New(fault.BadInput, "--target: %w", err)
+	}
+	return v, nil
+}
+
+// complete adds what the flags ask to the lines of a file that do not say it themselves.
+func complete(queries []query.Query, asked query.Query, l *factorgraph.Labels) error {
+	for i := range queries {
+		q := &queries[i]
+		if q.Over > 0 {
+			continue
+		}
+		q.Marginals = q.Marginals || asked.Marginals
+		q.Gradients = q.Gradients || asked.Gradients
+		if q.Joint == nil {
+			q.Joint = asked.Joint
+		}
+		if q.Targets == nil {
+			q.Targets = asked.Targets
+		}
+		err := query.CheckJoint(l.Domains(), q.Joint)
+		if err == nil {
+			err = query.CheckSamples(len(l.Domains()), q.Samples)
+		}
+		if err != nil {
+			return fault.New(fault.BadInput, "%s: %w", q.EvidenceFile, err)
+		}
+	}
+	return nil
+}

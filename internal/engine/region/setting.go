@@ -1,0 +1,12 @@
+package region
+
+import (
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/setting"
+)
+
+// Named are the options of a request that regions read.
+var Named = []setting.Setting{
+	setting.New("regions.components", "0", "Components at most; 0: no limit.",
+		setting.Int(func(s *btn.Settings) *int { return &s.Components }, 0, 100_000), btn.MethodRegions),
+}
