@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -49,7 +50,8 @@ func WriteMarkdown(w io.Writer, p Page, rows []Row) error {
 	}
 
 	fmt.Fprintf(b, "\n![models solved against time](%s)\n\n", p.Picture)
-	writeRows(b, columns(p.Mar, p.Formulas), rows)
+	fmt.Fprintf(b, "The %d longest; all are in the data.\n\n", min(longest, len(rows)))
+	writeRows(b, columns(p.Mar, p.Formulas), longestOf(rows))
 	b.WriteString(legend)
 	if p.Formulas {
 		b.WriteString(countLegend)
@@ -59,6 +61,23 @@ func WriteMarkdown(w io.Writer, p Page, rows []Row) error {
 	}
 	writeNotes(b, rows)
 	return b.Flush()
+}
+
+// longest bounds the rows of the page.
+const longest = 10
+
+// longestOf returns the rows with most wall time, in their sequence.
+func longestOf(rows []Row) []Row {
+	if len(rows) <= longest {
+		return rows
+	}
+	times := make([]float64, len(rows))
+	for i, r := range rows {
+		times[i] = r.Wall
+	}
+	slices.Sort(times)
+	least := times[len(times)-longest]
+	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Wall < least })
 }
 
 const legend = `

@@ -287,3 +287,23 @@ func TestMachine(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestLongest: the page has the rows with most wall time, in the sequence of the data.
+func TestLongest(t *testing.T) {
+	var rows []Row
+	for i := range 2 * longest {
+		rows = append(rows, Row{Model: strconv.Itoa(i), Wall: float64(i * 7 % (2 * longest))})
+	}
+	got := longestOf(rows)
+	if len(got) != longest {
+		t.Fatalf("%d rows", len(got))
+	}
+	at := -1
+	for _, r := range got {
+		i, _ := strconv.Atoi(r.Model)
+		if r.Wall < longest || i <= at {
+			t.Errorf("%+v is not one of them, or out of sequence", r)
+		}
+		at = i
+	}
+}
