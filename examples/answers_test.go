@@ -17,7 +17,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// lnTolerance is what summing a few thousand rounded products may cost; README.md has ten decimals.
+// lnTolerance bounds the rounding of a sum of a few thousand products; README.md has ten decimals.
 const lnTolerance = 1e-10
 
 func evidence(t *testing.T, name string, m *factorgraph.Model) factorgraph.Evidence {

@@ -1,3 +1,3 @@
-// Package examples holds models to run and their evidence; README.md says what each is and what its answer is.
+// Package examples holds models to run and their evidence; README.md describes each with its answer.
 // Its tests hold the answers against computations of their own.
 package examples

@@ -1,4 +1,4 @@
-// Friends and smokers: the committed files are what `btn generate friends` writes, and ln Z is a sum over the number of
+// Friends and smokers: the committed files are the output of `btn generate friends`, and ln Z is a sum over the number of
 // smokers, with 200 bits.
 
 package examples
@@ -16,7 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// friendsPeople are those of friends.json; of a fifth something is known in friends-known.evid.
+// friendsPeople is the number of people in friends.json; friends-known.evid has observations of a fifth of them.
 const (
 	friendsPeople = 100
 	friendsKnown  = 0.2

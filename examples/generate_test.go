@@ -1,4 +1,4 @@
-// The seeded examples: what is drawn, and the text it is written as. Run with -update to write the files anew.
+// The seeded examples: their models, and the text of the files. Run with -update to write the files again.
 
 package examples
 
@@ -159,7 +159,7 @@ func nativeText(n int, description, symmetric, factors string) string {
 		description, variables, strings.Join(scope, ", "), symmetric, factors)
 }
 
-// The committed files are what the generators draw, up to the last digits of exp on this machine.
+// The committed files are the generators' output, up to the last digits of exp on this machine.
 func TestGeneratedFiles(t *testing.T) {
 	for name, text := range map[string]string{
 		"grid8x8.uai":      drawGrid().text(),

@@ -26,7 +26,7 @@ func TestAsyncAPI(t *testing.T) {
 		"{digest}", digest)
 	documented := map[message.Kind]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^    address: (\S+)$`).FindAllStringSubmatch(doc, -1) {
-		if m[1] == "null" { // a reply's, chosen by who asks
+		if m[1] == "null" { // a reply's, chosen by the requester
 			continue
 		}
 		s, err := message.ParseSubject(fill.Replace(m[1]))

@@ -17,7 +17,7 @@ import (
 	"github.com/basetensor/basetensor/schemas"
 )
 
-// bodies are the Go types of what the gateway reads and writes, by the names of their schemas.
+// bodies are the Go types of the gateway's requests and replies, by the names of their schemas.
 var bodies = map[string]reflect.Type{
 	"Infer":         reflect.TypeFor[gateway.Infer](),
 	"Asked":         reflect.TypeFor[gateway.Query](),
@@ -52,7 +52,7 @@ var bodies = map[string]reflect.Type{
 	"Health":        reflect.TypeFor[gateway.Health](),
 }
 
-// notStructs are schemas of what is no struct, or that of Asked and nothing else.
+// notStructs are schemas without a struct, or with Asked alone.
 var notStructs = []string{"Variable", "Values", "Query"}
 
 const openAPI = "openapi.json"
@@ -97,7 +97,7 @@ func bodySchema(t *testing.T, name string) *jsonschema.Schema {
 	return s
 }
 
-// TestSamplesOfRequests: what the schema of a request takes the gateway reads, and neither takes what is wrong.
+// TestSamplesOfRequests: the gateway reads every body that the schema accepts, and both refuse the wrong ones.
 func TestSamplesOfRequests(t *testing.T) {
 	schema := bodySchema(t, "Infer")
 	for body, right := range map[string]bool{

@@ -74,8 +74,8 @@ var messages = []func() wire.Message{
 	func() wire.Message { return new(wire.Unanswered) },
 }
 
-// sample is an invalid sample: what the codec and the schema say of it. A schema that says nothing (null)
-// cannot see what is wrong: lengths that do not agree, order, references between fields.
+// sample is an invalid sample, with the verdicts of the codec and the schema. A schema without a verdict (null) cannot
+// see the fault: lengths that do not agree, order, references between fields.
 type sample struct {
 	Codec   string
 	Schema  *string
@@ -153,7 +153,7 @@ func TestSamplesOfMessages(t *testing.T) {
 	}
 }
 
-// checkValid: the sample passes the schema and the codec, and so does what the codec makes of it.
+// checkValid: the sample passes the schema and the codec, and so does the codec's output of it.
 func checkValid(t *testing.T, file string, schema *jsonschema.Schema, fresh func() wire.Message, doc []byte) {
 	t.Helper()
 	if err := validate(t, schema, doc); err != nil {
@@ -191,7 +191,7 @@ func TestSamplesOfResults(t *testing.T) {
 			if err := validate(t, schema, doc); err != nil {
 				t.Errorf("%s: %v", file, err)
 			}
-			var r btn.Result // what it decodes to prints the same
+			var r btn.Result // the decoded result prints the same
 			d := json.NewDecoder(bytes.NewReader(doc))
 			d.DisallowUnknownFields()
 			if err := d.Decode(&r); err != nil {

@@ -79,7 +79,7 @@ func (w *walker) resolve(s map[string]any) map[string]any {
 func (w walker) compare(s map[string]any, t reflect.Type) {
 	s = w.resolve(s)
 	switch {
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()): // it says itself what it is
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()): // it describes itself
 	case t.Kind() == reflect.Pointer:
 		w.compare(s, t.Elem())
 	case t.Kind() == reflect.Slice && (t.Elem().Kind() == reflect.Struct || t.Elem().Kind() == reflect.Pointer):

@@ -75,7 +75,7 @@ func unobserved(l *factorgraph.Labels, q query.Query) error {
 	return nil
 }
 
-// writeInformation writes the ranking of what to ask next.
+// writeInformation writes the ranking of the candidates to observe next.
 func writeInformation(b *strings.Builder, l *factorgraph.Labels, info *query.Information, actions []string) {
 	fmt.Fprintf(b, "%-12sentropy of %s: %.6g nats\n", "ask next", l.OfVariable(info.Target), info.Entropy)
 	if info.Action != nil {
@@ -102,6 +102,6 @@ func writeInformation(b *strings.Builder, l *factorgraph.Labels, info *query.Inf
 		b.WriteByte('\n')
 	}
 	if !info.Exact {
-		fmt.Fprintf(b, "%-12sfrom estimates of which something is not exact\n", "")
+		fmt.Fprintf(b, "%-12sfrom estimates that are not all exact\n", "")
 	}
 }

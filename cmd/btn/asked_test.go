@@ -28,7 +28,7 @@ func write(t *testing.T, folder, name, text string) string {
 // pair is P(x_0, x_1) ∝ 1 2 / 3 0.
 const pair = "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 0\n"
 
-// command runs btn and returns what it printed.
+// command runs btn and returns its output.
 func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer

@@ -82,7 +82,7 @@ func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
-// Run stores what the file holds. The signatures of answers come with them, so it needs no keys.
+// Run stores the contents of the file. The signatures of answers come with them, so it needs no keys.
 func (c *restoreCmd) Run(ctx context.Context, t *console.Terminal) error {
 	var in io.Reader = t.In
 	if c.File != "-" {

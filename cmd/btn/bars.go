@@ -17,7 +17,7 @@ import (
 
 const (
 	longestBar = 30
-	mostShown  = 16 // values of a variable of which all are shown; of more the most probable
+	mostShown  = 16 // values of a variable that are all shown; of more only the most probable
 	fewShown   = 8
 	mostName   = 28 // letters of a name
 )
@@ -41,7 +41,7 @@ func padded(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }
 
-// bar is a probability as a bar of eighths of a letter; none is empty but that of 0.
+// bar is a probability as a bar of eighths of a letter; only the bar of 0 is empty.
 func bar(p float64) string {
 	eighths := int(math.Round(p * longestBar * 8))
 	if p > 0 {

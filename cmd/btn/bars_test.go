@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// TestBarsAreAsLongAsProbabilities: in eighths of a letter, and none but that of 0 is empty.
+// TestBarsAreAsLongAsProbabilities: in eighths of a letter, and only the bar of 0 is empty.
 func TestBarsAreAsLongAsProbabilities(t *testing.T) {
 	for k := range 1001 {
 		p := float64(k) / 1000
@@ -30,7 +30,7 @@ func TestBarsAreAsLongAsProbabilities(t *testing.T) {
 	}
 }
 
-// TestAnswersByName: first the answer, aligned; the machinery when asked for; what people must know in any case.
+// TestAnswersByName: first the answer, aligned; the machinery when asked for; necessary warnings in any case.
 func TestAnswersByName(t *testing.T) {
 	r := btn.Result{Status: "ok", Method: btn.MethodTruncated, LogZ: number(-1), Log10Z: number(-0.4), Uncertainty: number(0.25),
 		Ended: "complete", Warnings: []string{"careful"}, Marginals: [][]float64{{0.5, 0, 0.5}, make([]float64, 20)}, Targets: []int{1, 0}}
@@ -107,7 +107,7 @@ func TestLargeModelsShowWhatTheEvidenceMoved(t *testing.T) {
 	}
 }
 
-// TestPosteriorsOfSmallModels are shown without being asked for; --json and what asks for something else stay as they are.
+// TestPosteriorsOfSmallModels are shown without being asked for; --json and other questions leave the output as it is.
 func TestPosteriorsOfSmallModels(t *testing.T) {
 	const lung = "lung    no        0.945000 ████████████████████████████▍\n        yes       0.055000 █▋\n"
 	code, stdout, stderr := command(t, "infer", asia, "--redis", "off")

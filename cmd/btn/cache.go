@@ -27,8 +27,8 @@ import (
 
 // cacheCmd are the commands on the cache of decompositions.
 type cacheCmd struct {
-	Ls   cacheLsCmd   `cmd:"" help:"List what Redis remembers, and sums by kind."`
-	Show cacheShowCmd `cmd:"" help:"Show one entry: its age, whether it is sound, what it holds."`
+	Ls   cacheLsCmd   `cmd:"" help:"List the entries in Redis, and sums by kind."`
+	Show cacheShowCmd `cmd:"" help:"Show one entry: its age, whether it is sound, its contents."`
 	Rm   cacheRmCmd   `cmd:"" help:"Remove entries. It costs time and never changes an answer."`
 }
 
@@ -67,7 +67,7 @@ type cacheLsCmd struct {
 	JSON     bool `name:"json" help:"One JSON object per entry, one line each."`
 }
 
-// entry is what ls and show print as JSON.
+// entry is an entry of ls and show as JSON.
 type entry struct {
 	Key         string        `json:"key"`
 	Kind        string        `json:"kind"`
@@ -176,7 +176,7 @@ func (c *cacheLsCmd) circuits(ctx context.Context, t *console.Terminal, store *c
 	return fault.Wrap(fault.Infrastructure, w.Flush())
 }
 
-// span writes a duration in whole seconds; a negative one is what none says.
+// span writes a duration in whole seconds, and none in the place of a negative one.
 func span(d time.Duration, none string) string {
 	if d < 0 {
 		return none
@@ -190,7 +190,7 @@ type cacheShowCmd struct {
 	redisFlag
 }
 
-// Run prints the entry as indented JSON. One that is not what was stored is bad input.
+// Run prints the entry as indented JSON. One that differs from the stored bytes is bad input.
 func (c *cacheShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	store, err := c.open()
 	if err != nil {
@@ -222,7 +222,7 @@ func (c *cacheShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 // cacheRmCmd removes entries.
 type cacheRmCmd struct {
 	Prefix string `arg:"" optional:"" help:"Remove the keys that begin with this: btn:v1: for all."`
-	Model  string `help:"Remove what is remembered of the registered model of this digest." placeholder:"DIGEST"`
+	Model  string `help:"Remove the entries of the registered model of this digest." placeholder:"DIGEST"`
 	redisFlag
 }
 
@@ -239,7 +239,7 @@ func (c *cacheRmCmd) Validate() error {
 	return nil
 }
 
-// Run removes and prints how many there were.
+// Run removes entries and prints their number.
 func (c *cacheRmCmd) Run(ctx context.Context, t *console.Terminal) error {
 	store, err := c.open()
 	if err != nil {

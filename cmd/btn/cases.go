@@ -128,7 +128,7 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	return nil
 }
 
-// sweepProgress draws how far a sweep is.
+// sweepProgress draws the progress of a sweep.
 type sweepProgress struct {
 	bar   *progressBar
 	size  int64 // bytes of the input; 0: not known
@@ -146,7 +146,7 @@ func (p *sweepProgress) show(d cases.Done) {
 	p.bar.share(p.sum(d), float64(p.read.Load()), float64(p.size))
 }
 
-// sum says what was done.
+// sum summarises the sweep.
 func (p *sweepProgress) sum(d cases.Done) string {
 	took := time.Since(p.began)
 	s := fmt.Sprintf("%d rows in %.1f s, %.0f a second", d.Rows, took.Seconds(), float64(d.Rows)/max(took.Seconds(), 1e-3))

@@ -75,8 +75,8 @@ func TestCasesThroughThePipeline(t *testing.T) {
 	}
 }
 
-// TestKilledCasesGoOn kills the command three times in the middle, and lets it end the fourth time: the file is that of one that was
-// never killed.
+// TestKilledCasesGoOn kills the command three times in the middle, and lets it end the fourth time: the file equals the file of an
+// undisturbed run.
 func TestKilledCasesGoOn(t *testing.T) {
 	folder := t.TempDir()
 	rng := rand.New(rand.NewPCG(5, 6))

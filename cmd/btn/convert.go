@@ -22,8 +22,8 @@ import (
 type convertCmd struct {
 	Model string `arg:"" help:"${convert_from}"`
 	File  string `arg:"" help:"${convert_to}"`
-	From  string `help:"Format of the model, whatever it looks like." placeholder:"FORMAT"`
-	To    string `help:"Format to write, whatever the file is called." placeholder:"FORMAT"`
+	From  string `help:"Format of the model, in place of the recognised one." placeholder:"FORMAT"`
+	To    string `help:"Format to write, in place of the one of the file name." placeholder:"FORMAT"`
 }
 
 // Run converts. A file that is there already is replaced once all of the new one is written.
@@ -50,7 +50,7 @@ func (c *convertCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
-// formats are those of the flags, and of the output's name.
+// formats returns the formats of the flags, and of the output's name.
 func (c *convertCmd) formats() (from, to formats.Format, err error) {
 	if c.From != "" {
 		if from, err = formats.Parse(c.From); err != nil {
@@ -74,7 +74,7 @@ func calledOutput(name string) string {
 	return name
 }
 
-// losses says what of a model a format does not have.
+// losses lists the parts of a model that a format lacks.
 func losses(to formats.Format, m *factorgraph.Model) (list []string) {
 	labels, err := m.Labels()
 	named := err == nil && labels.Named()
@@ -101,7 +101,7 @@ func losses(to formats.Format, m *factorgraph.Model) (list []string) {
 	return list
 }
 
-// replace writes a file beside its place and moves it there, so that an error leaves what was there; .gz is compressed.
+// replace writes a file beside its place and moves it there, so that an error leaves the old file; .gz is compressed.
 func replace(name string, write func(io.Writer) error) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)

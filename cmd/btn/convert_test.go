@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestConvert: through every format and back is the same file, compressed or not, and what is lost is said.
+// TestConvert: through every format and back is the same file, compressed or not, and losses are reported.
 func TestConvert(t *testing.T) {
 	folder, example := t.TempDir(), "../../examples/heating.bif"
 	at := func(name string) string { return filepath.Join(folder, name) }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// cpuTime is how much processor time another process has used: fields 14 and 15 of /proc/PID/stat,
+// cpuTime is the processor time that another process has used: fields 14 and 15 of /proc/PID/stat,
 // in hundredths of a second.
 func cpuTime(t *testing.T, pid int) time.Duration {
 	t.Helper()

@@ -19,7 +19,7 @@ import (
 // dlqCmd are the commands on messages that no worker could handle.
 type dlqCmd struct {
 	List   dlqListCmd   `cmd:"" help:"List dead letters, oldest first."`
-	Show   dlqShowCmd   `cmd:"" help:"Show those of one job, with the reason in full."`
+	Show   dlqShowCmd   `cmd:"" help:"Show the dead letters of one job, with the reason in full."`
 	Replay dlqReplayCmd `cmd:"" help:"Run a failed job again from its stored model; its error answer is dropped."`
 }
 
@@ -105,7 +105,7 @@ func (c *dlqReplayCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
-// unknownJob makes asking for what is not there the asker's mistake, and not the server's.
+// unknownJob makes a question about a missing job the asker's mistake, and not the server's.
 func unknownJob(err error) error {
 	if errors.Is(err, client.ErrNotFound) {
 		return &fault.Error{Code: fault.BadInput, Err: err}

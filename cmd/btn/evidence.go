@@ -42,8 +42,8 @@ func beside(model string) (string, error) {
 }
 
 // loadQueries makes one query per evidence file. Without any, the file beside the model is used
-// where there is one; "none" stands for no evidence. A file without an observation is as good as
-// none, and say is told so.
+// where there is one; "none" stands for no evidence. A file without an observation is as good as none, and say gets a
+// line about it.
 func loadQueries(
 	open console.Opener, model string, files []string, l *factorgraph.Labels, say io.Writer,
 ) ([]query.Query, error) {

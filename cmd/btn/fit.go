@@ -35,7 +35,7 @@ type fitCmd struct {
 	placeFlags
 }
 
-// Validate refuses what the flag types let through; kong calls it.
+// Validate refuses values that the flag types let through; kong calls it.
 func (c *fitCmd) Validate() error {
 	switch {
 	case c.Model == console.StandardInput && c.Data == console.StandardInput:
@@ -52,7 +52,7 @@ func (c *fitCmd) Validate() error {
 	return nil
 }
 
-// Run fits and writes the model; what is printed goes to standard error where the model goes to standard output.
+// Run fits and writes the model; the summary goes to standard error where the model goes to standard output.
 func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/basetensor/basetensor/internal/console"
 )
 
-// forgetCmd erases what is stored of a tenant.
+// forgetCmd erases a tenant's data.
 type forgetCmd struct {
 	Tenant string `arg:"" help:"Whose jobs, answers, models and dead letters are erased."`
 	natsFlag
 }
 
-// Run erases and says how much there was.
+// Run erases it and prints its size.
 func (c *forgetCmd) Run(ctx context.Context, t *console.Terminal) error {
 	options, err := c.AsNATS.Options()
 	if err != nil {

@@ -1,6 +1,6 @@
 package main
 
-// What is printed of formulas: their counts.
+// The output of formulas: their counts.
 
 import (
 	"math"
@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// isFormula reports whether variables are called by their numbers from 1 on, as those of a CNF file are.
+// isFormula reports whether variables are called by their numbers from 1 on, as in a CNF file.
 func isFormula(n query.Names) bool {
 	for v, name := range n.Variables {
 		if name != strconv.Itoa(v+1) {
@@ -19,7 +19,7 @@ func isFormula(n query.Names) bool {
 	return len(n.Variables) > 0 && len(n.States) == 0
 }
 
-// An integer is told from its logarithm where that has the digits for it: ln Z has a relative error of some 2^-50, so Z ≤ 10^10 has an
+// An integer follows from its logarithm where that has the digits for it: ln Z has a relative error of some 2^-50, so Z ≤ 10^10 has an
 // absolute one well below wholeSlack, and a weighted count is as near to an integer by chance only.
 const (
 	mostWhole  = 1e10

@@ -54,7 +54,7 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
-// TestFormulasAreConverted: what is a formula becomes one, and what is none says why.
+// TestFormulasAreConverted: a model that is a formula becomes one, and any other is refused with the reason.
 func TestFormulasAreConverted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "doors.json")
 	var out, said bytes.Buffer

@@ -1,6 +1,6 @@
 package main
 
-// HTTP for who has no NATS.
+// HTTP for clients without NATS.
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// gatewayFlags say who may ask over HTTP, and how much.
+// gatewayFlags hold the address, keys and rates of HTTP.
 type gatewayFlags struct {
 	Keys     string        `help:"${gateway_keys}" placeholder:"FILE"`
 	HostName []string      `help:"${gateway_host_name}" placeholder:"NAME"`
@@ -34,7 +34,7 @@ type gatewayFlags struct {
 	MaxBody  config.Size   `help:"Most bytes of a request over HTTP, after decompression too." default:"64MiB" placeholder:"SIZE"`
 	Patience time.Duration `help:"How long a request over HTTP waits for its answer at most." default:"1m" placeholder:"D"`
 	Rate     float64       `help:"${gateway_rate}" default:"200" placeholder:"N"`
-	Insecure bool          `help:"Listen where other machines reach it although nobody is asked who they are."`
+	Insecure bool          `help:"Listen where other machines reach it although nobody has to identify themselves."`
 }
 
 // open refuses an address in reach of other machines without --keys or --insecure. No address is the loopback.
@@ -44,8 +44,8 @@ func (f gatewayFlags) open(listen string) error {
 		return nil
 	}
 	return fault.New(fault.BadInput,
-		"gateway: HTTP at %s is open to other machines, and whoever reaches it may do everything: "+
-			"it needs --keys, or --insecure where only those reach it who may", listen)
+		"gateway: HTTP at %s is open to other machines, with every right for all of them: "+
+			"it needs --keys, or --insecure where only trusted clients reach it", listen)
 }
 
 // gateway makes one over a connection.
@@ -72,7 +72,7 @@ func (f gatewayFlags) gateway(
 // noGateway as the value of --gateway starts none.
 const noGateway = "off"
 
-// usualPort is where a gateway listens unless it is told otherwise.
+// usualPort is the default port of a gateway.
 const usualPort = "8080"
 
 // beside starts the gateway of `btn up`: at an address, or without one at the usual port of this machine, and any other where

@@ -20,7 +20,7 @@ import (
 	"github.com/basetensor/basetensor/internal/testserver"
 )
 
-// staying runs a command that stays, and returns what its first lines say by their first word, up to and with that of last.
+// staying runs a command that stays, and returns its first lines by their first word, up to and with the one of last.
 func staying(t *testing.T, last string, args ...string) map[string]string {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -51,7 +51,7 @@ func staying(t *testing.T, last string, args ...string) map[string]string {
 	}
 }
 
-// TestGateway: that of `btn up`, with keys, and one of its own in front of the same workers.
+// TestGateway: the gateway of `btn up`, with keys, and one of its own in front of the same workers.
 func TestGateway(t *testing.T) {
 	file := write(t, t.TempDir(), "keys", "* 0123456789abcdef\n")
 	up := staying(t, "ready;", "up", "--port", "0", "--redis", "off", "--gateway", "127.0.0.1:0", "--keys", file)

@@ -121,7 +121,7 @@ func (c *constraintsCmd) Run(t *console.Terminal) error {
 
 // friendsCmd writes friends and smokers.
 type friendsCmd struct {
-	People      int     `short:"n" help:"How many people." default:"1000"`
+	People      int     `short:"n" help:"Number of people." default:"1000"`
 	Mean        float64 `help:"Friends that everybody has on average." default:"5"`
 	Peers       float64 `help:"Weight of: friends of smokers smoke." default:"1.1"`
 	Evidence    string  `help:"Write observations to this file, too: of some people, whether they smoke or have cancer." placeholder:"FILE"`
@@ -177,7 +177,7 @@ func (c *pottsCmd) Run(t *console.Terminal) error {
 
 // leavesCmd writes a tree whose leaves are counted.
 type leavesCmd struct {
-	Leaves      int    `short:"n" help:"How many leaves." default:"1000"`
+	Leaves      int    `short:"n" help:"Number of leaves." default:"1000"`
 	Seed        uint64 `help:"Seed of the tables."`
 	destination `embed:""`
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// TestGeneratedModels reads back what the command writes, from its output and from its file.
+// TestGeneratedModels reads back the command's models, from its output and from its file.
 func TestGeneratedModels(t *testing.T) {
 	for args, want := range map[string][2]int{ // variables, factors
 		"ising grid --rows 2 --columns 3":                      {6, 13},

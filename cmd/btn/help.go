@@ -4,7 +4,7 @@ package main
 
 import "github.com/alecthomas/kong"
 
-// helpTexts are what tags name as ${name}.
+// helpTexts are the texts that tags name as ${name}.
 var helpTexts = kong.Vars{
 	"generate_ising": "An Ising model: E(x) = Σ J x_i x_j + Σ h x_i, x = ±1 (value 0 is −1), h ~ " +
 		"U(−0.1, 0.1), J ~ " +
@@ -18,10 +18,10 @@ var helpTexts = kong.Vars{
 		"native format.",
 	"generate_potts": "Curie–Potts models: symmetric factors over groups of variables of several values, in random fields, that may " +
 		"overlap. In the native format.",
-	"generate_friends": "Friends and smokers: who smokes and who has cancer among n people, their friendships summed " +
-		"out, which leaves one symmetric factor over who smokes. In the native format.",
+	"generate_friends": "Friends and smokers: smoking and cancer among n people, their friendships summed " +
+		"out, which leaves one symmetric factor over smoking. In the native format.",
 	"infer_nats":    "Submit to the workers on this NATS server; without it everything runs in this process.",
-	"infer_verbose": "Of a model with names: tell how the answer was found, too. Of others that is always told.",
+	"infer_verbose": "Of a model with names: print the method of the answer, too. Of others it is always printed.",
 	"infer_redis": "Without --nats: cache decompositions in this Redis and not in the embedded one; 'off' for " +
 		"none.",
 	"submit_job": "Id of the job, [A-Za-z0-9_-]{1,64}; made up without it. The same request under the same id " +
@@ -34,7 +34,7 @@ var helpTexts = kong.Vars{
 	"gateway_rate": "Requests of one key a second, twice as many at once; 0 for any number. Without --keys there is no rate.",
 	"up_gateway": "Address that serves HTTP and the page; 'off' for none. Without it 127.0.0.1:8080, or a free port where that is " +
 		"taken.",
-	"model_put_file": "Model file, in any format of docs/reference/formats.md, told by what it holds and by its name; '-' is standard " +
+	"model_put_file": "Model file, in any format of docs/reference/formats.md, recognised by contents and name; '-' is standard " +
 		"input, .gz is decompressed.",
 	"fit_data": "CSV file with a case per row: columns by variable, cells by the value's name, or its position where it has none; " +
 		"an empty one is missing; '-' is standard input, .gz is decompressed.",
@@ -45,11 +45,11 @@ var helpTexts = kong.Vars{
 	"convert_to": "File to write, in the format that its ending says; one that ends in .gz is compressed, and '-' is " +
 		"standard output, for which --to says the format.",
 	"model_ref": "The model: its digest, or six digits of it at least, or a name, alarm or alarm@3.",
-	"plan_within": "Planning takes about this long at most, half of it for the exact way; what is not priced by " +
-		"then is said.",
-	"request_model": "Model file: BIF, XMLBIF, XDSL, Hugin NET, DSC, UAI, CNF or native JSON, told by what it holds and by its name " +
+	"plan_within": "Planning takes about this long at most, half of it for the exact way; parts without " +
+		"a price by then are marked.",
+	"request_model": "Model file: BIF, XMLBIF, XDSL, Hugin NET, DSC, UAI, CNF or native JSON, recognised by contents and name " +
 		"(docs/reference/formats.md); '-' is standard input, and .gz is decompressed, as of all inputs; or, with --nats, " +
-		"what 'btn model put' registered there: its name (alarm, or a version alarm@3), or digest:HEX, six digits at least.",
+		"a model that 'btn model put' registered there: its name (alarm, or a version alarm@3), or digest:HEX, six digits at least.",
 	"request_evid": "Evidence: a file, or smoke=yes,xray=abnormal, or 3,-7 of a formula, or a JSON object {\"smoke\": \"yes\", " +
 		"\"xray\": [0.2, 0.8]}, by names, or positions where there are none. A file has one of these, or is in either UAI dialect. " +
 		"Repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off.",
@@ -74,9 +74,9 @@ var helpTexts = kong.Vars{
 	"sensitivity_of": "The probability P(V = X), e.g. lung=yes. Numbers vary by --range of themselves; rows of conditional probability " +
 		"tables are kept at 1.",
 	"request_gradients": "The derivatives of ln Z by every number of every factor as well, exactly: --json prints them.",
-	"up_memory_limit": "What this process may take: messages wait until there is room for what they take. Without it " +
+	"up_memory_limit": "Memory limit of this process: messages wait until there is room for their tables. Without it " +
 		"GOMEMLIMIT, or the limit of the cgroup.",
-	"request_memory": "Memory of the process, above 3GiB; what tables may have is that without the model and the rest, or, up to 2GiB, all " +
+	"request_memory": "Memory of the process, above 3GiB; tables may have it without the model and the rest, or, up to 2GiB, all " +
 		"of it.",
 	"request_method": "Way to the answer; 'btn methods' says more.",
 	"request_set":    "A setting of one method, e.g. learned.components=8; repeated, or with commas. 'btn methods' lists them.",
@@ -88,9 +88,9 @@ var helpTexts = kong.Vars{
 	"request_deadline": "Answer after this long with the best estimate so far, or give up without " +
 		"one, e.g. 30s. 0 " +
 		"means never.",
-	"up_max_bytes": "Room for all streams together; without it what there is, at most 16 GiB in files and 4 GiB " +
+	"up_max_bytes": "Room for all streams together; without it the free room, at most 16 GiB in files and 4 GiB " +
 		"in memory.",
-	"up_keep_at_least": "How long answers are kept at least: the oldest go earlier than --keep when " +
+	"up_keep_at_least": "Shortest time that answers are kept: the oldest go earlier than --keep when " +
 		"room is needed, " +
 		"and new jobs are refused rather than a younger one is lost; 0: as it is, or 1m.",
 	"setup_keep": "How long models and answers are kept at most; it bounds the longest deadline. 0: as it is, or 24h.",

@@ -105,7 +105,7 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 		if ask.event != "" {
 			asked *= 2
 		}
-		results = stage.Failed(job, asked, err, "btn") // --json prints an object whatever happens
+		results = stage.Failed(job, asked, err, "btn") // --json prints an object in any case
 	}
 
 	p.all, p.queries, p.labels, p.actions = results, queries, c.labels, ask.actions
@@ -144,8 +144,7 @@ func (c *answering) inTime(ctx context.Context, began time.Time) (context.Contex
 	return context.WithDeadline(ctx, began.Add(d+deadlineGrace))
 }
 
-// deadlineGrace is how much longer than the job's deadline its answer is waited for: the deadline is
-// itself an answer.
+// deadlineGrace is the extra time after the job's deadline that its answer is waited for: the deadline is itself an answer.
 const deadlineGrace = time.Second
 
 // late says that no answer came in time.
@@ -157,7 +156,7 @@ func (c *answering) late() error {
 	return fault.New(fault.Deadline, "there is nothing to answer with %s after the deadline", deadlineGrace)
 }
 
-// asked is what a command asks for.
+// asked holds the questions of a command.
 type asked struct {
 	message wire.Request
 	queries []query.Query
@@ -314,8 +313,7 @@ func (c *placeFlags) stack(
 	return console.StartStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, settings)
 }
 
-// watch shows how far a job is, as a bar where out is a terminal, and what its stages say. A nil out
-// shows nothing.
+// watch shows the progress of a job, as a bar where out is a terminal, and the messages of its stages. A nil out shows nothing.
 func watch(c *client.Client, job string, out io.Writer) (stop func(), bar *progressBar, err error) {
 	if out == nil {
 		return func() {}, nil, nil

@@ -35,7 +35,7 @@ func fed(t *testing.T, in string, args ...string) (code int, stdout, stderr stri
 	return code, out.String(), log.String()
 }
 
-// TestInputs: each input may be a file, standard input, or either compressed, whatever its name.
+// TestInputs: each input may be a file, standard input, or either compressed, under any name.
 func TestInputs(t *testing.T) {
 	folder := t.TempDir()
 	model, evid := write(t, folder, "pair.uai", pair), write(t, folder, "zero", "1 0 0")

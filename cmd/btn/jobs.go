@@ -31,7 +31,7 @@ type submitCmd struct {
 	questionFlags
 	natsFlag
 	Job    string `help:"${submit_job}" placeholder:"ID"`
-	Tenant string `help:"Who asks: tenants are spread over lanes." placeholder:"NAME"`
+	Tenant string `help:"Tenant of the job: tenants are spread over lanes." placeholder:"NAME"`
 }
 
 // Validate refuses questions that exclude each other; kong calls it.

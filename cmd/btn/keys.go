@@ -11,9 +11,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// keysCmd writes who may do what on a NATS server, with the keys for it.
+// keysCmd writes the rights of users on a NATS server, with the keys for them.
 type keysCmd struct {
-	Dir    string   `arg:"" help:"Folder for seeds, settings and the server's accounts. What is there stays."`
+	Dir    string   `arg:"" help:"Folder for seeds, settings and the server's accounts. Existing files stay."`
 	Tenant []string `help:"A tenant who gets a user; may be repeated." placeholder:"NAME"`
 	Rotate []string `help:"A user, 'messages' or 'answers', whose keys get a second one, which is accepted." placeholder:"NAME"`
 	Use    []string `help:"One whose second key is used from now on; the first is accepted." placeholder:"NAME"`
@@ -21,7 +21,7 @@ type keysCmd struct {
 	At     string   `help:"Where the folder lies on the machines that use it; without it, where it is." placeholder:"PATH"`
 }
 
-// Run writes what is missing and says what to do with it.
+// Run writes the missing files and prints the steps for their use.
 func (c *keysCmd) Run(t *console.Terminal) error {
 	for _, change := range []struct {
 		step  access.Step
@@ -44,7 +44,7 @@ func (c *keysCmd) Run(t *console.Terminal) error {
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
 	}
-	fmt.Fprintf(t.Out, "answers are signed; who has this key can verify them: --answers-key %s\n",
+	fmt.Fprintf(t.Out, "answers are signed; this key verifies them: --answers-key %s\n",
 		strings.Join(strings.Fields(string(answers)), ","))
 	fmt.Fprintf(t.Out, "accounts: %s, for an include in nats-server's configuration (reload it: nats-server --signal reload)\n"+
 		"settings: %s and so on, for --config of the commands\n",

@@ -51,8 +51,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// patience is how long a step that was told to end may take to do so before the command goes on
-// without it.
+// patience bounds the time that a step may take to end on request before the command goes on without it.
 const patience = 150 * time.Millisecond
 
 // promptly runs a step of a command. When ctx ends the step has patience to end, too; then it is

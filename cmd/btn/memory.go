@@ -10,21 +10,18 @@ import (
 )
 
 const (
-	// leastLimit is what the process may take whatever --memory says: up to that the collector is
-	// left alone.
+	// leastLimit is the process's memory under any --memory: up to that the collector is left alone.
 	leastLimit = 3 << 30
-	// runtimes is what it takes beside tables and model: the program, the servers, buffers.
+	// runtimes is the memory beside tables and model: the program, the servers, buffers.
 	runtimes = 192 << 20
-	// garbage is the part of --memory that is left to what the collector has not found yet.
+	// garbage is the part of --memory that is left to garbage not yet collected.
 	garbage = 16
-	// copies is how many times a model's numbers are in memory at a time: as they were read, in the
-	// message, as a network, and in the stream of networks.
+	// copies is the number of a model's copies in memory at a time: as read, in the message, as a network, and in the stream of networks.
 	copies = 4
 )
 
-// tables is how much of --memory tables may have: without the rest of the process, so that all of it
-// takes no more. Of little memory, up to the default, tables have all; the process takes up to
-// leastLimit then.
+// tables returns the part of --memory for tables: without the rest of the process, so that all of it takes no more. Of
+// little memory, up to the default, tables have all; the process takes up to leastLimit then.
 func tables(memory config.Size, m *factorgraph.Model) int64 {
 	whole, model := int64(memory), int64(0)
 	if m != nil {
@@ -33,9 +30,8 @@ func tables(memory config.Size, m *factorgraph.Model) int64 {
 	return max(min(whole, btn.DefaultMemory), whole-whole/garbage-runtimes-copies*model)
 }
 
-// limitMemory has the collector run more often before this process takes more than --memory: by
-// itself it lets garbage grow as large as what is alive. It is no bound; what is alive is bounded by
-// the budgets. A GOMEMLIMIT in the environment stays.
+// limitMemory has the collector run more often before this process takes more than --memory: by itself it lets garbage grow to the size
+// of the live heap. It is no bound; the budgets bound the live heap. A GOMEMLIMIT in the environment stays.
 func limitMemory(memory config.Size) {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(max(leastLimit, int64(memory)-int64(memory)/(2*garbage)))

@@ -16,8 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// What tables may have grows with --memory, is all of it up to the default, and leaves room for the
-// model and the rest above.
+// The room of tables grows with --memory, is all of it up to the default, and leaves room for the model and the rest above.
 func TestTables(t *testing.T) {
 	large := &factorgraph.Model{Factors: []factorgraph.Factor{{Table: &tensor.Dense{Data: make([]float64, 1<<20)}}}}
 	last := int64(0)

@@ -35,7 +35,7 @@ const byDigest = "digest:"
 type modelPutCmd struct {
 	File string `arg:"" help:"${model_put_file}"`
 	Name string `help:"Name to put it under: prints NAME@VERSION as well." placeholder:"NAME"`
-	By   string `help:"Who puts it, for the list." env:"USER" placeholder:"WHO"`
+	By   string `help:"Name of the writer, for the list." env:"USER" placeholder:"WHO"`
 	natsFlag
 }
 
@@ -116,7 +116,7 @@ type modelShowCmd struct {
 	JSON bool `name:"json" help:"One JSON object."`
 }
 
-// registered is what show says of a model.
+// registered is a model as show prints it.
 type registered struct {
 	Digest    string `json:"digest"`
 	Bytes     uint64 `json:"bytes"`

@@ -11,7 +11,7 @@ import (
 
 const asia = "../../examples/asia.json"
 
-// withoutTimes leaves what differs from run to run out of results, and how the evidence was called.
+// withoutTimes removes from results the parts that differ from run to run, and the names of the evidence.
 func withoutTimes(results []btn.Result) []btn.Result {
 	for i := range results {
 		results[i].TimingsMS, results[i].EvidenceFile, results[i].Job = nil, nil, ""
@@ -19,7 +19,7 @@ func withoutTimes(results []btn.Result) []btn.Result {
 	return results
 }
 
-// TestNamesMeanPositions: however evidence, events and joint marginals are given, the results are those of positions.
+// TestNamesMeanPositions: evidence, events and joint marginals in any form give the same results as positions.
 func TestNamesMeanPositions(t *testing.T) {
 	folder := t.TempDir()
 	ask := func(args ...string) []btn.Result {

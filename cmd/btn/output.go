@@ -26,7 +26,7 @@ type printer struct {
 	verbose bool // of a model with names: the machinery as well
 	names   query.Names
 	labels  *factorgraph.Labels // of the model
-	actions []string            // what those of --utility are called
+	actions []string            // the names of --utility
 	all     []btn.Result        // every result of the job
 	queries []query.Query       // one per result
 	unasked bool                // no query is about variables
@@ -190,7 +190,7 @@ func called(n query.Names, v int) string {
 	return shown(n.Variable(v))
 }
 
-// numbers is how many numbers lists have together.
+// numbers counts the numbers of all lists together.
 func numbers(lists [][]float64) (n int) {
 	for _, list := range lists {
 		n += len(list)
@@ -198,7 +198,7 @@ func numbers(lists [][]float64) (n int) {
 	return n
 }
 
-// mostCells is how many cells of a joint marginal people get to see.
+// mostCells bounds the cells of a joint marginal that people get to see.
 const mostCells = 64
 
 // writeJoint writes a line per cell: the values, and their probability.
@@ -298,7 +298,7 @@ func (p *printer) event(r *btn.Result) string {
 	return ""
 }
 
-// describeRun says what was contracted.
+// describeRun describes the contraction.
 func describeRun(r *btn.Run) string {
 	s := fmt.Sprintf("%.3g flops", r.Flops)
 	if r.Slices > 1 {
@@ -307,7 +307,7 @@ func describeRun(r *btn.Run) string {
 	return s
 }
 
-// decimals writes a logarithm with ten digits after the point; what rounds to 0 has no sign.
+// decimals writes a logarithm with ten digits after the point; a value that rounds to 0 has no sign.
 func decimals(x float64) string {
 	s := strconv.FormatFloat(x, 'f', 10, 64)
 	if strings.Trim(s, "-0.") == "" {
@@ -316,7 +316,7 @@ func decimals(x float64) string {
 	return s
 }
 
-// describeMethod says by which way a result was found, and what its plan takes.
+// describeMethod names the method of a result, and the cost of its plan.
 func describeMethod(r *btn.Result) string {
 	switch {
 	case r.Plan != nil && r.Plan.Edges > 0:
@@ -348,7 +348,7 @@ func count(n float64, thing string) string {
 	return fmt.Sprintf("%.0f %ss", n, thing)
 }
 
-// describeBounds says what ln Z lies between, and with which probability.
+// describeBounds states the bounds on ln Z, and their probability.
 func describeBounds(b *btn.Bounds) string {
 	side := func(x *float64) string {
 		if x == nil {
@@ -363,7 +363,7 @@ func describeBounds(b *btn.Bounds) string {
 	return s + ": " + b.How
 }
 
-// describeTrust says how far a result is to be trusted.
+// describeTrust states the uncertainty of a result.
 func describeTrust(r *btn.Result) string {
 	if r.Exact {
 		return "exact, up to rounding"
@@ -424,7 +424,7 @@ func describeEstimate(e *btn.EstimateResult) string {
 	return s + fmt.Sprintf(", %.2g flops", e.Flops)
 }
 
-// describePropagation says what belief propagation came to.
+// describePropagation states the outcome of belief propagation.
 func describePropagation(p *btn.Propagation) string {
 	s := "converged"
 	if !p.Converged {

@@ -21,7 +21,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// planCmd says what an answer would take, without computing one.
+// planCmd predicts the cost of an answer, without computing one.
 type planCmd struct {
 	requestFlags
 	questionFlags
@@ -32,7 +32,7 @@ type planCmd struct {
 	AsNATS connect.NATS `embed:"" group:"connection"`
 }
 
-// forecast is what a query would take.
+// forecast is the predicted cost of a query.
 type forecast struct {
 	Model       string     `json:"model"`
 	Evidence    string     `json:"evidence_file,omitempty"`
@@ -51,13 +51,12 @@ type forecast struct {
 	Why         string     `json:"why"`
 	Components  int        `json:"components"`
 	Growth      string     `json:"growth,omitempty"`     // the estimates of an approximate answer, and their cost
-	Simplified  string     `json:"simplified,omitempty"` // what the simplification did, where a tree follows it
+	Simplified  string     `json:"simplified,omitempty"` // the effect of simplification, where a tree follows it
 	closed      string     // price of the closed form
 	description string
 }
 
-// Run prints what answering would take, per query. The time for the first one counts from when the
-// command began.
+// Run prints the predicted cost of answering, per query. The time for the first one counts from the beginning of the command.
 func (c *planCmd) Run(ctx context.Context, t *console.Terminal) error {
 	until := t.Began.Add(c.Within)
 	p, err := c.read(ctx, t, until)
@@ -89,7 +88,7 @@ func (c *planCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
-// planned is what is to be planned for.
+// planned holds the input of planning.
 type planned struct {
 	model   *factorgraph.Model
 	queries []query.Query
@@ -125,10 +124,10 @@ func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time
 	return p, err
 }
 
-// late is how much longer than --within the command goes on where it is not done.
+// late is the extra time beyond --within of an unfinished command.
 func (c *planCmd) late() time.Duration { return c.Within/4 + patience }
 
-// Validate refuses what the flag types let through; kong calls it.
+// Validate refuses values that the flag types let through; kong calls it.
 func (c *planCmd) Validate() error {
 	if c.Within <= 0 {
 		return fmt.Errorf("--within must be above 0, not %s", c.Within)
@@ -158,8 +157,7 @@ func (c *planCmd) assign(
 	return assignments, err
 }
 
-// forecast prices the exact way and what the method would choose; what is not priced by until is
-// said to be so.
+// forecast prices the exact way and the method's choice; parts without a price by until are marked so.
 func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until time.Time) (*forecast, error) {
 	stats := p.model.Stats()
 	s := c.settings()
@@ -180,19 +178,19 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until 
 	if err := c.exactly(ctx, p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
 		return nil, err
 	}
-	if err := c.chosen(ctx, p.net, q, f, until); err != nil {
+	if err := c.fillChoice(ctx, p.net, q, f, until); err != nil {
 		return nil, err
 	}
 	f.describe()
 	return f, nil
 }
 
-// exactly fills what the exact way takes.
+// exactly fills the cost of the exact way.
 func (c *planCmd) exactly(
 	ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time,
 ) error {
 	s := c.settings()
-	s.Method = btn.MethodExact // what it would take, whatever auto would say
+	s.Method = btn.MethodExact // its own cost, though auto may choose otherwise
 	assignments, err := c.assign(ctx, until, net, query.Query{
 		Evidence:  q.Evidence,
 		Marginals: q.Marginals || len(q.Targets) > 0,
@@ -241,8 +239,8 @@ func (c *planCmd) exactly(
 	return nil
 }
 
-// chosen fills what the settings asked for come to, where that is not the exact way.
-func (c *planCmd) chosen(
+// fillChoice fills the method and cost that the settings lead to, where that is not the exact way.
+func (c *planCmd) fillChoice(
 	ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time,
 ) error {
 	s := c.settings()
@@ -269,8 +267,7 @@ func (c *planCmd) chosen(
 	return nil
 }
 
-// simplified says what is left of a network under the query's evidence before its contraction tree
-// is searched.
+// simplified describes the rest of a network under the query's evidence before its contraction tree is searched.
 func simplified(ctx context.Context, net *btn.Network, q query.Query) (string, error) {
 	conditioned, err := net.Condition(q.Evidence)
 	if err != nil {

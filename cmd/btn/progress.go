@@ -26,7 +26,7 @@ func newProgressBar(w io.Writer) *progressBar {
 
 const barWidth = 30
 
-// update draws the stage and how many of its chunks are done.
+// update draws the stage and the number of its finished chunks.
 func (p *progressBar) update(stage string, done, total int) {
 	if p == nil {
 		return
@@ -41,7 +41,7 @@ func (p *progressBar) update(stage string, done, total int) {
 		stage, strings.Repeat("#", filled), strings.Repeat("-", barWidth-filled), done, total)
 }
 
-// share draws what is done of a total, 0 for one that is not known, after a text.
+// share draws the finished part of a total, 0 for one that is not known, after a text.
 func (p *progressBar) share(text string, done, total float64) {
 	if p == nil {
 		return

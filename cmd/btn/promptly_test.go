@@ -37,8 +37,7 @@ func TestPromptlyLeavesBehindWhatDoesNotEnd(t *testing.T) {
 	})
 }
 
-// TestDeadlineCountsFromTheBeginning: what reading took is taken off, in steps, so that plans are
-// found again.
+// TestDeadlineCountsFromTheBeginning: the time of reading is taken off, in steps, so that plans are found again.
 func TestDeadlineCountsFromTheBeginning(t *testing.T) {
 	r := &workFlags{}
 	if left, err := r.remaining(time.Now().Add(-time.Hour)); left != 0 || err != nil {

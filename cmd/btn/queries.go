@@ -16,9 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// queryFile reads the queries of a file. A line with an event gives two: what is given, and that
-// with the event, asked over it. Their labels are FILE:LINE. Errors have the code bad_input and the
-// line.
+// queryFile reads the queries of a file. A line with an event gives two: the evidence, and the evidence with the event,
+// asked over it. Their labels are FILE:LINE. Errors have the code bad_input and the line.
 func queryFile(open console.Opener, path string, l *factorgraph.Labels) ([]query.Query, error) {
 	f, err := open(path)
 	if err != nil {

@@ -86,7 +86,7 @@ func TestFileOfQueries(t *testing.T) {
 	}
 }
 
-// What is asked of values and of what to observe next is answered by name beside positions; and what contradicts, too.
+// Answers about values and about the next observations have names beside positions; so has a conflict.
 func TestQuestionsInAFileByName(t *testing.T) {
 	folder := t.TempDir()
 	model := write(t, folder, "engine.json", `{"basetensor_model": 1, "bayes": true,

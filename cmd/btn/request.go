@@ -64,7 +64,7 @@ type question struct {
 	actions []string                                     // names of the actions of a decision, in its sequence
 }
 
-// Validate refuses what the flag types let through; kong calls it.
+// Validate refuses values that the flag types let through; kong calls it.
 func (r *requestFlags) Validate() error {
 	if err := once(append(r.Evid, r.Model)...); err != nil {
 		return err
@@ -118,8 +118,7 @@ func (r *workFlags) flops() float64 {
 	return r.Budget.Seconds() * policy.Rate
 }
 
-// slack is how much longer than its budget a job may take: a budget is a prediction, and machines
-// have other work.
+// slack is the factor by which a job may exceed its budget: a budget is a prediction, and machines have other work.
 const slack = 1.2
 
 // leastDeadline is the least time that a job with a budget has: the command and its servers start within it, and budgets are of work.
@@ -136,7 +135,7 @@ const (
 	busy       = 1.5 // the ratio of wall time to processor time from which a machine is busy
 )
 
-// longestBudget is what is no time limit any more: a stage keeps jobs for hours.
+// longestBudget is the least budget that sets no time limit: a stage keeps jobs for hours.
 const longestBudget = 12 * time.Hour
 
 // deadline is when the job ends with what it has, 0: never. A budget is one too where no deadline is
@@ -191,7 +190,7 @@ func (r *workFlags) end(gone, used time.Duration) time.Duration {
 	return max(all, min(late, patient**r.Budget))
 }
 
-// milliseconds rounds up: what is above 0 stays above 0, and 0 is none.
+// milliseconds rounds up: positive durations stay above 0, and 0 is none.
 func milliseconds(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }

@@ -68,7 +68,7 @@ func target(l *factorgraph.Labels, v named.Values) (*query.Sensitivity, error) {
 // tornadoWidth is how long the longest bar is.
 const tornadoWidth = 40
 
-// writeTornado writes a line per number: where P is when it varies, as a bar, and what the number is.
+// writeTornado writes a line per number: the range of P when it varies, as a bar, and the number's place.
 func writeTornado(b *strings.Builder, s *query.SensitivityResult, l *factorgraph.Labels) {
 	pair := func(v, x int) string {
 		if l == nil {

@@ -25,8 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestPlanObeysSIGTERM: in the middle of planning a large grid. What it does without the signal
-// takes a minute and more.
+// TestPlanObeysSIGTERM: in the middle of planning a large grid, which takes a minute and more without the signal.
 func TestPlanObeysSIGTERM(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes and reads a model of 20 MB")

@@ -129,11 +129,11 @@ type setupCmd struct {
 	Replicas    int           `help:"Replicas of every stream, in a cluster; 0: as it is, or 1." default:"0"`
 	Keep        time.Duration `help:"${setup_keep}" default:"0s"`
 	KeepAtLeast time.Duration `help:"${up_keep_at_least}" default:"0s"`
-	MaxBytes    config.Size   `help:"Room for all streams together; without it what the server allows, at most 16 GiB." placeholder:"SIZE"`
+	MaxBytes    config.Size   `help:"Room for all streams together; without it the server's limit, at most 16 GiB." placeholder:"SIZE"`
 	Wait        time.Duration `help:"Keep trying to reach the server for this long." default:"0s"`
 }
 
-// Run creates what is missing and leaves what is there.
+// Run creates missing streams and leaves the existing ones.
 func (c *setupCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	until := time.Now().Add(c.Wait)
@@ -154,7 +154,7 @@ func (c *setupCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	}
 }
 
-// try sets up, and says what rate the room sustains.
+// try sets up, and returns a sentence with the rate that the room sustains.
 func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, err error) {
 	options, err := c.AsNATS.Options()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command learn-worker decomposes base tensors into tractable components and caches what it learned.
+// Command learn-worker decomposes base tensors into tractable components and caches them.
 package main
 
 import (
@@ -10,5 +10,5 @@ import (
 
 func main() {
 	os.Exit(worker.Main(pipeline.StageLearn,
-		"learn-worker decomposes base tensors into tractable components and caches what it learned."))
+		"learn-worker decomposes base tensors into tractable components and caches them."))
 }

@@ -5,8 +5,8 @@
 //	    [--sensitivity V=X [--range R] [--top N]] [--ask V [--candidates V,V]] [--conflict]
 //	    [--method M [--accuracy NATS] [--flops N]] [--deadline D] [--patience D] [--json]
 //
-// A registered model has a name, or a digest, of which the first six digits do where no other begins so. Without a model it asks about
-// one of its own: rain, a sprinkler, and wet grass. It exits with 0 if the job was answered, 1 if it ended otherwise, 2 if it could not be
+// A registered model has a name, or a digest, whose first six digits do where no other begins so. Without a model it asks about one of
+// its own: rain, a sprinkler, and wet grass. It exits with 0 if the job was answered, 1 if it ended otherwise, 2 if it could not be
 // asked. Ctrl-C cancels the job, and so does --patience.
 package main
 
@@ -32,7 +32,7 @@ type options struct {
 	nats, job, tenant, uai, model string
 	evid                          []string
 	ask                           query.Query // of every evidence
-	sensitivity, information      string      // a variable's value, and a variable, of which something is to be found out
+	sensitivity, information      string      // V=X of --sensitivity, and V of --ask
 	candidates                    []string
 	vary                          query.Sensitivity // its range and top
 	settings                      query.Settings    // how the answer is found
@@ -45,7 +45,7 @@ func main() {
 	flag.StringVar(&o.nats, "nats", cmp.Or(os.Getenv("BTN_NATS"), "nats://127.0.0.1:4222"), "URL of NATS")
 	flag.StringVar(&o.job, "job", fmt.Sprintf("go-%d", time.Now().UnixMilli()),
 		"id of the job: the same id and the same request are one job")
-	flag.StringVar(&o.tenant, "tenant", "", "whose job it is")
+	flag.StringVar(&o.tenant, "tenant", "", "tenant of the job")
 	flag.StringVar(&o.uai, "uai", "", "model file, sent as text")
 	flag.StringVar(&o.model, "model", "", "model file of any format, or the name or digest of a registered model")
 	flag.Func("evid", "evidence, a query each: a file, or smoke=yes,xray=abnormal",
@@ -58,12 +58,12 @@ func main() {
 	flag.Func("joint", "variables whose joint marginal is wanted", names(&o.ask.Named.Joint))
 	flag.Func("map", "variables whose likeliest values are wanted", names(&o.ask.Named.Map))
 	flag.BoolVar(&o.ask.MPE, "mpe", false, "the likeliest values of all variables")
-	flag.IntVar(&o.ask.Samples, "samples", 0, "how many samples are drawn")
+	flag.IntVar(&o.ask.Samples, "samples", 0, "number of samples to draw")
 	flag.Uint64Var(&o.ask.Seed, "seed", 0, "of the samples")
 	flag.BoolVar(&o.ask.Gradients, "gradients", false, "the derivatives of ln Z (with --json)")
 	flag.StringVar(&o.sensitivity, "sensitivity", "", "how P(V=X | evidence) depends on the numbers of the model")
 	flag.Float64Var(&o.vary.Range, "range", 0, "with --sensitivity: by which share of itself a number varies; 0: the default")
-	flag.IntVar(&o.vary.Top, "top", 0, "with --sensitivity: how many numbers are ranked; 0: the default")
+	flag.IntVar(&o.vary.Top, "top", 0, "with --sensitivity: the number of ranked numbers; 0: the default")
 	flag.StringVar(&o.information, "ask", "", "variable about which something is to be found out by observing others")
 	flag.Func("candidates", "with --ask: the variables that could be observed", names(&o.candidates))
 	flag.BoolVar(&o.ask.Conflict, "conflict", false, "which observations contradict each other, where they do")
@@ -104,7 +104,7 @@ func run(o options) (*wire.Answer, error) {
 		return nil, err
 	}
 
-	// Progress is for people and some of it may be lost. Whoever wants all there is watches before submitting.
+	// Progress is for people and some of it may be lost. To get all of it, watch before submitting.
 	unwatch, err := c.Watch(o.job, func(p wire.Progress) {
 		fmt.Fprintf(os.Stderr, "%s %d/%d %s\n", p.Stage, p.Done, p.Total, p.Text)
 	})

@@ -1,6 +1,6 @@
 package main
 
-// What is asked: a model as text, or in the native form.
+// The question: a model as text, or in the native form.
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ import (
 // request returns the message to submit.
 func (o options) request(ctx context.Context, c *client.Client) (m wire.Request, err error) {
 	m = wire.Request{Job: o.job, Tenant: o.tenant, DeadlineMS: o.deadline.Milliseconds(), Settings: o.settings}
-	var model func() (*factorgraph.Model, error) // what is asked by position takes the names of
+	var model func() (*factorgraph.Model, error) // questions by position take its names
 	switch {
 	case o.uai != "":
 		var text []byte
@@ -48,8 +48,8 @@ func (o options) request(ctx context.Context, c *client.Client) (m wire.Request,
 	return m, err
 }
 
-// find reads a model file, of any format that package formats knows; what is no file is a registered model. It returns how to get at
-// the model.
+// find reads a model file, of any format that package formats knows; any other name is a registered model. It returns a function
+// that gets the model.
 func (o options) find(ctx context.Context, c *client.Client, m *wire.Request) (func() (*factorgraph.Model, error), error) {
 	f, err := os.Open(o.model)
 	if errors.Is(err, fs.ErrNotExist) && formats.Of(o.model) == "" {
@@ -81,7 +81,7 @@ func registered(ctx context.Context, c *client.Client, digest string) (*factorgr
 	return g.Model.Decode()
 }
 
-// position puts into o.ask what is asked of variables that a message has by position alone.
+// position puts into o.ask the questions about variables that a message has by position alone.
 func (o *options) position(model func() (*factorgraph.Model, error)) error {
 	if o.sensitivity == "" && o.information == "" {
 		return nil
@@ -125,7 +125,7 @@ func (o *options) position(model func() (*factorgraph.Model, error)) error {
 	return nil
 }
 
-// queries are what is asked without evidence, and of every evidence.
+// queries returns the questions without evidence, and under every evidence.
 func (o options) queries() ([]query.Query, error) {
 	queries := []query.Query{o.ask}
 	for _, text := range o.evid {

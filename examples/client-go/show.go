@@ -1,6 +1,6 @@
 package main
 
-// What is printed of an answer.
+// The output of an answer.
 
 import (
 	"encoding/json"
@@ -47,7 +47,7 @@ func show(a *wire.Answer, asJSON bool) {
 	}
 }
 
-// trust prints what an estimate says of itself: what ln Z lies between, and of sampled components how many the weights are worth.
+// trust prints an estimate's own statements: the bounds on ln Z, and the effective number of samples of sampled components.
 func trust(r query.Result) {
 	if b := r.Bounds; b != nil && !r.Exact {
 		fmt.Printf("  from %s to %s, at level %g\n", nats(b.Lower), nats(b.Upper), b.Level)
@@ -69,7 +69,7 @@ func nats(x *float64) string {
 	return fmt.Sprintf("%.6f", *x)
 }
 
-// questions prints what contradicts each other, what to ask next, and what a probability depends on.
+// questions prints conflicting observations, the candidates to observe next, and the numbers that a probability depends on.
 func questions(names query.Names, r query.Result) {
 	if r.Conflict != nil {
 		fmt.Print("  contradict each other ")
@@ -98,7 +98,7 @@ func questions(names query.Names, r query.Result) {
 	}
 }
 
-// called is what a variable is called: x_3 without a name.
+// called returns the name of a variable: x_3 without a name.
 func called(names query.Names, v int) string {
 	if len(names.Variables) == 0 {
 		return fmt.Sprintf("x_%d", v)
@@ -106,7 +106,7 @@ func called(names query.Names, v int) string {
 	return names.Variable(v)
 }
 
-// state is what precedes the probability of a value: its name, where it has one.
+// state precedes the probability of a value: its name, where it has one.
 func state(names query.Names, v, x int) string {
 	if len(names.States) == 0 {
 		return ""
@@ -127,7 +127,7 @@ func assignment(names query.Names, variables, values []int) string {
 	return strings.Join(all, " ")
 }
 
-// number is ln Z with what is to be said of it. A job that is ok may have queries that are not.
+// number returns ln Z with its uncertainty or error. A job that is ok may have queries that are not.
 func number(r query.Result) string {
 	switch {
 	case r.Error != nil:

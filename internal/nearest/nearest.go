@@ -72,8 +72,8 @@ func nearest(name string, names []string) []string {
 	return out
 }
 
-// distance returns how many letters must be put in, taken out or replaced to make b of a, or more than most where it is more than that. row
-// is memory for len(a)+1 numbers.
+// distance returns the letters to insert, delete or replace to turn a into b, or a value above most where there are more. row is memory
+// for len(a)+1 numbers.
 func distance(a, b []rune, most int, row []int) int {
 	if d := len(a) - len(b); d > most || -d > most {
 		return most + 1

@@ -22,7 +22,7 @@ type ModelVersion struct {
 	Name    string // empty: found by digest
 	Version int    // from 1 on; 0 without a name
 	Digest  string
-	By      string // who put it, as they said
+	By      string // writer, by their own account
 	Time    time.Time
 }
 
@@ -35,7 +35,7 @@ func (v ModelVersion) String() string {
 }
 
 // NameModel puts a registered model under a name and returns its version: each new digest is a new one, the same digest has the same. by
-// says who puts it.
+// is the writer's name.
 func (c *Client) NameModel(ctx context.Context, name, digest, by string) (ModelVersion, error) {
 	if err := checkModel(digest); err != nil {
 		return ModelVersion{}, err
@@ -64,12 +64,12 @@ func versionOf(a bus.Alias, n int) ModelVersion {
 	return ModelVersion{Owner: a.Owner, Name: a.Name, Version: n, Digest: v.Digest, By: v.By, Time: v.Time}
 }
 
-// fewestDigits is how many digits of a digest name a model at least.
+// fewestDigits is the least number of a digest's digits that name a model.
 const fewestDigits = 6
 
-// FindModel finds a registered model: by name, alarm (its last version) or alarm@3; by its digest; or by the first digits of that, six at
-// least, where only one begins like them. The error wraps ErrNotFound if there is none. A request for what was found names its digest: it
-// means that version for ever.
+// FindModel finds a registered model: by name, alarm (its last version) or alarm@3; by its digest; or by the digest's first digits, six
+// at least, where only one begins like them. The error wraps ErrNotFound if there is none. A request for the found model names its
+// digest: it means that version for ever.
 func (c *Client) FindModel(ctx context.Context, ref string) (ModelVersion, error) {
 	if form.IsDigest(ref) {
 		return ModelVersion{Digest: ref}, nil

@@ -13,8 +13,7 @@ import (
 // Ask submits a factor graph with queries, or for its ln Z alone, and waits for the answer, which
 // has one result per query. Its job has an id that nobody else has, and default settings:
 // wire.NewRequest, Submit and Wait leave the choice of them. The end of ctx ends the wait, not the
-// job. The errors are those of wire.NewRequest, Submit and Wait; what a query could not be answered
-// for is in its result.
+// job. The errors are as of wire.NewRequest, Submit and Wait; a query's own error is in its result.
 func (c *Client) Ask(
 	ctx context.Context, m *factorgraph.Model, queries ...query.Query,
 ) (*wire.Answer, error) {

@@ -51,8 +51,8 @@ type Client struct {
 	since time.Time
 }
 
-// Connect connects to NATS at url; those of several servers of a cluster with commas. The options
-// say who the client is, where the server asks: credentials, certificates.
+// Connect connects to NATS at url; several servers of a cluster are separated by commas. The options identify the client,
+// where the server asks: credentials, certificates.
 func Connect(url string, options ...nats.Option) (*Client, error) {
 	own := []nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)}
 	nc, err := nats.Connect(url, append(own, options...)...)
@@ -80,7 +80,7 @@ func New(nc *nats.Conn) (*Client, error) {
 	return On(b), nil
 }
 
-// On returns a Client over what workers of this module have of a connection.
+// On returns a Client over a bus, which workers of this module already have of their connection.
 func On(b *bus.Bus) *Client {
 	return &Client{
 		nc:   b.NC,
@@ -117,9 +117,8 @@ func (c *Client) AnswersKey(public string, acceptUnsigned bool) error {
 	return nil
 }
 
-// As says that the connection is a tenant's user, who may submit jobs of that owner only, and read what is
-// said of them. It is called before anything else. The client then asks for nothing that only workers and
-// operators may know.
+// As declares the connection a tenant's user, with the right to submit jobs of that owner only, and to read about them.
+// It is called before anything else. The client then asks for nothing that only workers and operators may know.
 func (c *Client) As(tenant string) error {
 	if !form.IsToken(tenant) {
 		return fault.New(fault.BadInput, "client: tenant %.80q is not [A-Za-z0-9_-]{1,64}", tenant)
@@ -153,7 +152,7 @@ func (c *Client) Close() {
 
 // Submit stores a model for the pipeline and returns the digest of the request. Submitting the same
 // request again, under the same id, is no new job. The error wraps ErrJobTaken if the id belongs to
-// another request, in whatever lane, ErrBusy if too many jobs of the tenant's lane wait, and
+// another request, in any lane, ErrBusy if too many jobs of the tenant's lane wait, and
 // ErrFull if the server has no room for the job or, soon, for answers.
 func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err error) {
 	ctx, span := tracing.Child(
@@ -257,12 +256,11 @@ func addTrace(ctx context.Context, h nats.Header) {
 	tracing.Into(h, trace.SpanContextFromContext(ctx))
 }
 
-// mostLooks is how many jobs that are refused are looked for at the server in a second.
+// mostLooks bounds the server's look-ups of refused jobs in a second.
 const mostLooks = 100
 
-// stored reports whether a job that would be refused is stored already: submitting it again is no
-// new job. So that refusals are no load it does not look for all of them; who is refused for that
-// reason has to ask again, as anybody who is refused.
+// stored reports whether a job that would be refused is stored already: submitting it again is no new job. So that refusals are no load
+// it does not look for all of them; a client refused for that reason asks again, as after any refusal.
 func (c *Client) stored(ctx context.Context, job string) bool {
 	c.mu.Lock()
 	if time.Since(c.since) > time.Second {
@@ -283,7 +281,7 @@ func (c *Client) stored(ctx context.Context, job string) bool {
 // server's clock; until then this one ends the job even if there is no such worker.
 func (c *Client) startTimer(ctx context.Context, lane int, m *wire.Request, digest string) error {
 	if m.DeadlineMS <= 0 || m.DeadlineMS > longestTimer.Milliseconds() || c.bus.Owner() != "" {
-		return nil // a tenant's user sets no timers; what is too long is refused by the worker, which knows how long jobs are kept
+		return nil // a tenant's user sets no timers; the worker knows the times of storage and refuses deadlines that are too long
 	}
 	if !c.bus.Synchronized() {
 		_ = c.bus.Synchronize(ctx) // else by this machine's clock; the first worker corrects it
@@ -317,7 +315,7 @@ func decodeAnswer(b []byte) (*wire.Answer, error) {
 	return byName(&a), nil
 }
 
-// byName gives the results what they say by name, where the model has names.
+// byName fills the results' names, where the model has names.
 func byName(a *wire.Answer) *wire.Answer {
 	names := a.Named()
 	for i := range a.Results {
@@ -340,7 +338,7 @@ func (c *Client) Wait(ctx context.Context, job string) (*wire.Answer, error) {
 func (c *Client) checkJob(job string) error {
 	if !wire.ValidJob(job) {
 		return fault.New(
-			fault.BadInput, "client: job %.130q is not [A-Za-z0-9_-]{1,64}, nor that of an owner, a dot and that", job,
+			fault.BadInput, "client: job %.130q is not [A-Za-z0-9_-]{1,64}, nor an owner, a dot and such an id", job,
 		)
 	}
 	return c.mine(job)

@@ -79,14 +79,14 @@ func TestWaitBeforeAndAfterTheAnswer(t *testing.T) {
 	}
 	time.Sleep(20 * time.Millisecond)
 	answer(t, nc, "j", wire.StatusError, "first")
-	answer(t, nc, "j", wire.StatusError, "second") // refused, and never seen by who waits
+	answer(t, nc, "j", wire.StatusError, "second") // refused, and never seen by waiting clients
 	wait.Wait()
 	if a, err := c.Wait(ctx, "j"); err != nil || a.Error.Message != "first" {
 		t.Errorf("after the answer: %v %v", a, err)
 	}
 }
 
-// Nobody is answered by what was refused, or by another job's answer.
+// Nobody is answered by a refused answer, or by another job's.
 func TestWaitTimesOut(t *testing.T) {
 	ctx, _, nc, c := open(t)
 	answer(t, nc, "other", wire.StatusError, "")

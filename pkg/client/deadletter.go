@@ -17,12 +17,12 @@ import (
 // ErrNotReplayable: the job has an answer that is no failure.
 var ErrNotReplayable = errors.New("client: the job did not fail")
 
-// DeadLetters returns what the stages gave up on, oldest first: the last one per stage and job.
+// DeadLetters returns the messages that the stages gave up on, oldest first: the last one per stage and job.
 func (c *Client) DeadLetters(ctx context.Context) ([]message.DeadLetter, error) {
 	return c.deadLetters(ctx, message.Filter(message.KindDLQ))
 }
 
-// DeadLettersOf returns those of one job. The error wraps ErrNotFound if there is none.
+// DeadLettersOf returns the dead letters of one job. The error wraps ErrNotFound if there is none.
 func (c *Client) DeadLettersOf(ctx context.Context, job string) ([]message.DeadLetter, error) {
 	if err := c.checkJob(job); err != nil {
 		return nil, err
@@ -84,11 +84,10 @@ func unreadable(m *jetstream.RawStreamMsg, err error) message.DeadLetter {
 	return l
 }
 
-// Replay starts a failed job again from its stored model, which goes to the end of its stream,
-// after the cause has been removed: its error answer, its dead letters and whatever is left of it
-// between the stages are deleted. It is the one place where an answer goes away before its time.
-// The error wraps ErrNotFound if the model is gone, and ErrNotReplayable if the job was answered,
-// cancelled or past its deadline.
+// Replay starts a failed job again from its stored model, which goes to the end of its stream, after the cause has been
+// removed: its error answer, its dead letters and its other messages between the stages are deleted. It is the one place
+// where an answer goes away before its time. The error wraps ErrNotFound if the model is gone, and ErrNotReplayable if
+// the job was answered, cancelled or past its deadline.
 func (c *Client) Replay(ctx context.Context, job string) error {
 	if err := c.checkJob(job); err != nil {
 		return err
@@ -110,7 +109,7 @@ func (c *Client) Replay(ctx context.Context, job string) error {
 	return c.bus.StoreAgain(ctx, model)
 }
 
-// purge deletes what is left of a failed job. Its messages in the queues are deleted too, and after
+// purge deletes the remains of a failed job. Its messages in the queues are deleted too, and after
 // its answer: a worker that has seen the answer, or has just written it, still has to take the
 // message in its hands out of the queue. That message would stand in the way of the replay's own,
 // which counts as stored while its place is taken, and then go.

@@ -30,7 +30,7 @@ func (e *PendingError) Unwrap() error {
 	return &fault.Error{Code: fault.Deadline, Err: errors.New(e.Reason)}
 }
 
-// replyAfter is how much longer than the job may take its reply is waited for.
+// replyAfter is the extra time beyond the job's own that its reply is waited for.
 const replyAfter = 10 * time.Second
 
 // Infer asks for the answer in one request: reparam-worker submits the job and waits for it, for a

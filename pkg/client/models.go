@@ -13,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// RegisteredModel says what is registered under a digest.
+// RegisteredModel describes the model registered under a digest.
 type RegisteredModel struct {
 	Owner  string // the tenant whose it is; "": everybody's
 	Digest string
@@ -61,7 +61,7 @@ func (c *Client) Models(ctx context.Context) ([]RegisteredModel, error) {
 	return list, nil
 }
 
-// StatModel says what is registered under a digest. The error wraps ErrNotFound if nothing is.
+// StatModel describes the model registered under a digest. The error wraps ErrNotFound if there is none.
 func (c *Client) StatModel(ctx context.Context, digest string) (RegisteredModel, error) {
 	if err := checkModel(digest); err != nil {
 		return RegisteredModel{}, err

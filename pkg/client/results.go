@@ -1,6 +1,6 @@
 package client
 
-// All answers through one subscription, for who has many jobs under way.
+// All answers through one subscription, for clients with many jobs under way.
 
 import (
 	"context"
@@ -12,8 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Bounds of what waits for the function of Results. What exceeds them is lost to it, and still to
-// be had from Answer.
+// Bounds of the answers that wait for the function of Results. Answers above them are lost to it, and still to be had from Answer.
 const (
 	pendingResults = 1 << 20
 	pendingBytes   = 512 << 20

@@ -30,8 +30,8 @@ var (
 	ErrNotSetUp = bus.ErrNoStream
 )
 
-// notLong is how many looks in a row must find that nobody asks for a lane while others are served:
-// a busy worker asks lane after lane.
+// notLong is the number of looks in a row that must find nobody asking for a lane while others are served: a busy worker
+// asks lane after lane.
 const notLong = 3
 
 // quiet finds out why a job has no answer.

@@ -18,8 +18,7 @@ func (p Poly) Sub(q Poly) Poly {
 	return p.combine(q, scaled.Number.Sub)
 }
 
-// combine applies op to every coefficient of p and q over the smallest box that holds both;
-// only those of q are touched.
+// combine applies op to every coefficient of p and q over the smallest box that holds both; only q's are touched.
 func (p Poly) combine(q Poly, op func(a, b scaled.Number) scaled.Number) Poly {
 	mustHaveVars(len(p.Shape), len(q.Shape))
 	shape := slices.Clone(p.Shape)

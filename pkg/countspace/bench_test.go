@@ -53,7 +53,7 @@ func BenchmarkDot(b *testing.B) {
 	}
 }
 
-// What a learning sweep does once per leg: one leg more, one leg less, one pairing.
+// The work of a learning sweep per leg: one leg more, one leg less, one pairing.
 func BenchmarkOneLeg(b *testing.B) {
 	p, leg := Product(1, legs(1000, 1), nil), legs(1, 1)[0]
 	b.Run("mul", func(b *testing.B) {

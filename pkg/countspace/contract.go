@@ -6,7 +6,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Inner products of polynomials, plain and shifted: what a contraction in count space consists of.
+// Inner products of polynomials, plain and shifted: the elements of a contraction in count space.
 
 // Dot returns Σ_c a[c]·b[c] over the common box; coefficients outside either box count as 0. It is
 // the last step of Lemmas 3 and 4, Z = Σ_c S_c [z^c] Π_j p_j(z), with a = S and b the product of
@@ -39,7 +39,7 @@ type overlap struct {
 	terms int // so far
 }
 
-// rows adds what lies under the indices chosen so far for the variables before axis;
+// rows adds the products under the chosen indices of the variables before axis;
 // is and jf are their partial places in s and f.
 func (w *overlap) rows(axis, is, jf int) {
 	if axis == len(w.shift) {

@@ -51,8 +51,7 @@ func TestCorrelateAgainstBig(t *testing.T) {
 	}
 }
 
-// ⟨S, p·q⟩ = ⟨S contracted backwards with p, q⟩, to the last bit on small integers:
-// what learning's sweeps rely on.
+// ⟨S, p·q⟩ = ⟨S contracted backwards with p, q⟩, to the last bit on small integers: learning's sweeps rely on it.
 func TestCorrelateIsTheAdjointOfMul(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 1))
 	for trial := range 200 {
@@ -68,8 +67,7 @@ func TestCorrelateIsTheAdjointOfMul(t *testing.T) {
 	}
 }
 
-// Terms far apart: what matters is kept exactly,
-// what cannot matter is dropped, and no order of arrival loses the large.
+// Terms far apart: terms that matter are kept exactly, negligible ones are dropped, and no order of arrival loses the large.
 func TestTermsFarApart(t *testing.T) {
 	num := func(m float64, e int64) scaled.Number { return scaled.Make(m, e) }
 	ones := func(n int) Poly {

@@ -9,13 +9,13 @@ import (
 // The one loop that everything costly runs in: a sum of products of coefficients of any range.
 
 const (
-	// window is how many bits below the top of an accumulator a term still counts.
+	// window is the depth in bits below an accumulator's top at which a term still counts.
 	// A power of two: see dot.
 	window = 1024
 	// centre puts the accumulator's unit in the middle of float64's range,
 	// so that nothing in the window is subnormal.
 	centre = window / 2
-	// headroom is how far above a new largest term the top is set,
+	// headroom is the distance in bits of the top above a new largest term,
 	// so that a rising sequence moves it rarely.
 	headroom = 200
 	// bottom is the top of an empty accumulator, below every exponent.
@@ -87,8 +87,7 @@ func (t *accumulator) add(p float64, e int64) {
 	}
 }
 
-// raise moves the top up.
-// What falls out of float64's range then is 800 bits or more below the term that made it move.
+// raise moves the top up. Terms that fall out of float64's range then are 800 bits or more below the term that made it move.
 func (t *accumulator) raise(top int64) {
 	if shift := top - t.top; shift < 4*window {
 		t.s = math.Ldexp(t.s, -int(shift))

@@ -1,4 +1,4 @@
-// Package countspace holds what depends on assignments only through counts:
+// Package countspace holds tensors and sums that depend on assignments only through counts:
 // levels, and count polynomials whose coefficients are indexed by the number of legs at each level.
 //
 // A leg ℓ with values [d_ℓ] has a map λ_ℓ from its values to D levels. A count vector c = (c_1 …

@@ -5,14 +5,14 @@ package countspace
 type Ops struct {
 	MulAdds int64 // pairs of coefficients multiplied and added
 	// Stop is called about once in 2^16 multiply-adds, where there is one. Once it has returned true, all arithmetic that
-	// counts here returns at once, and leaves coefficients at 0: whoever stops it has to throw them away.
+	// counts here returns at once, and leaves coefficients at 0: the caller has to throw them away.
 	Stop func() bool
 
 	since   int64 // Stop was called
 	stopped bool
 }
 
-// lookEvery is how many multiply-adds pass between two calls of Ops.Stop: some tenth of a millisecond.
+// lookEvery is the number of multiply-adds between two calls of Ops.Stop: some tenth of a millisecond.
 const lookEvery = 1 << 16
 
 // Add counts n multiply-adds.

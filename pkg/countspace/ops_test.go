@@ -15,7 +15,7 @@ func dense(shape ...int) Poly {
 	return p
 }
 
-// TestStop: what was stopped counts no more than one row of coefficients further, and what nobody stops is as without.
+// TestStop: after a stop at most one row of coefficients is counted; a Stop that never returns true changes nothing.
 func TestStop(t *testing.T) {
 	long, leg := dense(3000), dense(2, 2, 2)
 	box := dense(60, 60)

@@ -146,7 +146,7 @@ func anyPoly(rng *rand.Rand, vars, span int) Poly {
 	return p
 }
 
-// sameNumbers reports whether p and q are the same polynomial, bit by bit, whatever their boxes.
+// sameNumbers reports whether p and q are the same polynomial, bit by bit, in boxes of any size.
 func sameNumbers(p, q Poly) bool {
 	shape := slices.Clone(p.Shape)
 	for a := range shape {

@@ -11,9 +11,8 @@ import (
 //
 // Every polynomial that a function here returns is canonical: its mantissas are 0 or in ±[1, 2),
 // and a zero coefficient has exponent 0. Arguments need not be canonical, and need not have
-// exponents at all (Coef.Exp nil). From finite coefficients no operation makes NaN or Inf, whatever
-// their range; exponents stay far below 2^60. A NaN or Inf among the arguments comes out as NaN or
-// Inf in what depends on it.
+// exponents at all (Coef.Exp nil). From finite coefficients of any range no operation makes NaN or Inf; exponents stay
+// far below 2^60. A NaN or Inf among the arguments comes out as NaN or Inf in the coefficients that depend on it.
 //
 // Shapes are the caller's to bound: a product has Size(shape of p + shape of q − 1) coefficients of
 // 16 bytes, and none of the pieces of a network leaves the box of its levels, so that Levels.Size

@@ -16,7 +16,7 @@ import (
 //	p^m = Σ_{n_1+…+n_r=m} m!/(n_1!…n_r!) Π_i p_i^{n_i} z^{Σ n_i e_i}
 //
 // term after term in numbers of 106 bits, each from its neighbour: the relative error of a
-// coefficient is below 2^-52, whatever m and the signs, where no two terms meet. Cost: one step for each
+// coefficient is below 2^-52, for any m and signs, where no two terms meet. Cost: one step for each
 // of the C(m+r−1, r−1) terms. Other polynomials are squared and multiplied.
 func Power(p Poly, m int, ops *Ops) Poly {
 	p = canonical(p)
@@ -103,7 +103,7 @@ func multinomial(p Poly, terms []int, m int, ops *Ops) Poly {
 	return w.r
 }
 
-// countEvery is how many terms are counted together.
+// countEvery is the number of terms counted together.
 const countEvery = 1 << 9
 
 // count counts the terms written.

@@ -52,7 +52,7 @@ func (s sums) poly() Poly {
 	return r
 }
 
-// axpy adds x·p[c] to the sum at c + shift, for all c where both exist; it returns how many.
+// axpy adds x·p[c] to the sum at c + shift, for all c where both exist; it returns their number.
 func (s sums) axpy(x scaled.Number, p Poly, shift []int) int {
 	return s.rows(x, p, shift, 0, 0, 0)
 }

@@ -17,7 +17,7 @@ var (
 	ErrSize = errors.New("countspace: wrong size")
 )
 
-// bytesPerCoefficient is what a coefficient takes: a float64 and an int64.
+// bytesPerCoefficient is the size of a coefficient: a float64 and an int64.
 const bytesPerCoefficient = 16
 
 // Size returns the number of coefficients of a box, Π_a shape[a]; 1 for the empty shape. It returns

@@ -1,6 +1,6 @@
 package countspace
 
-// Products and correlations in one variable, of which only some coefficients are wanted.
+// Products and correlations in one variable, restricted to the wanted coefficients.
 
 // MulRange returns coefficients from ≤ k < to of p·q, in one variable; coefficient k is at k − from.
 // They have the bits of Mul, but for a factor of one leg.

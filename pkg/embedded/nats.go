@@ -19,9 +19,9 @@ const (
 	ownWithin = time.Minute
 )
 
-// streamBuffer is how many bytes a stream may have that wait to be stored: two objects may be on their way at once, of each of which
-// the client library has up to 4,000 chunks of 128 KiB in flight. With the server's own 128 MiB it drops chunks of large objects where
-// the disk or the processors are slower than the sender, and the object is never whole.
+// streamBuffer bounds a stream's bytes that wait to be stored: two objects may be on their way at once, and the client library has up
+// to 4,000 chunks of 128 KiB of each in flight. With the server's own 128 MiB it drops chunks of large objects where the disk or the
+// processors are slower than the sender, and the object is never whole.
 const streamBuffer = 2 * 4000 * (128 << 10)
 
 // startNATS starts a server with JetStream in dir. It installs no signal handlers and writes no pid or port files.

@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// DefaultMaxPayload is the largest message of an embedded server unless told otherwise: 8 MiB, the largest that
-// nats-server takes without a warning. What is larger goes through the object store.
+// DefaultMaxPayload is the largest message of an embedded server by default: 8 MiB, the largest that
+// nats-server takes without a warning. Larger payloads go through the object store.
 const DefaultMaxPayload = 8 << 20
 
 // Options configure a Stack. The zero value keeps everything in memory and opens no NATS port.
@@ -39,7 +39,7 @@ type Options struct {
 	MonitorPort int
 	// MaxPayload in bytes, default DefaultMaxPayload.
 	MaxPayload int32
-	// NoRedis starts no Redis: every decomposition is learned anew.
+	// NoRedis starts no Redis: every job learns its decompositions.
 	NoRedis bool
 	// Logger receives the server's warnings; nil drops them.
 	Logger *slog.Logger
@@ -49,8 +49,8 @@ type Options struct {
 func (o Options) check() error {
 	if o.Listen && !o.Insecure && o.Token == "" && !connect.OwnHost(o.Host) {
 		return fault.New(fault.BadInput,
-			"embedded: NATS at %s is open to other machines, and whoever reaches it may do everything: "+
-				"it needs a token (--nats-token-file), or --insecure where only those reach it who may", o.Host)
+			"embedded: NATS at %s is open to other machines, with every right for all of them: "+
+				"it needs a token (--nats-token-file), or --insecure where only trusted clients reach it", o.Host)
 	}
 	return nil
 }

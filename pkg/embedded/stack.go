@@ -130,7 +130,7 @@ func (s *Stack) MonitorURL() string {
 	return ""
 }
 
-// MemoryLimit is how many bytes the server lets streams in memory reserve.
+// MemoryLimit is the server's limit on the bytes that streams in memory reserve.
 func (s *Stack) MemoryLimit() int64 { return s.nats.JetStreamConfig().MaxMemory }
 
 // Run runs workers in this process until ctx ends or the Stack is closed: all four stages, or those given. The

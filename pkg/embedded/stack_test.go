@@ -42,7 +42,7 @@ func ask(t *testing.T, c *client.Client, job string) *wire.Answer {
 	return a
 }
 
-// start starts a stack and its workers. What it returns waits for the end of both.
+// start starts a stack and its workers. The returned function waits for the end of both.
 func start(t *testing.T, o embedded.Options) (*embedded.Stack, func()) {
 	t.Helper()
 	s, err := embedded.Start(t.Context(), o)

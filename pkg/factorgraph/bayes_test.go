@@ -53,7 +53,7 @@ func TestUnnormalised(t *testing.T) {
 	}
 }
 
-// TestUnnormalisedByName: a model with names is told by them.
+// TestUnnormalisedByName: errors about a model with names quote those names.
 func TestUnnormalisedByName(t *testing.T) {
 	m := &Model{Domains: []int{2, 3}, Bayes: true, Names: []string{"smoke", "lung"}, States: [][]string{{"no", "yes"}, nil},
 		Factors: []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.4)}}}

@@ -1,5 +1,5 @@
-// Factors in CP form, in the terms people use: noisy-or, clause, parity, equality. Rank 2 (equality: d),
-// whatever the order.
+// Factors in CP form, in common terms: noisy-or, clause, parity, equality. Rank 2 (equality: d), for any
+// number of variables.
 
 package factorgraph
 

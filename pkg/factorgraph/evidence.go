@@ -1,4 +1,4 @@
-// Evidence: normalising what a person states, and checking it against a model.
+// Evidence: normalising a person's observations, and checking them against a model.
 
 package factorgraph
 

@@ -23,8 +23,8 @@ type Factor struct {
 	Table tensor.Tensor // its modes are Scope's variables
 }
 
-// Evidence is what a query knows about the variables. Both lists are in increasing order of Var, a Var at
-// most once in each.
+// Evidence holds a query's observations and likelihoods. Both lists are in increasing order of Var, a Var
+// at most once in each.
 type Evidence struct {
 	Hard []Observation `msgpack:"h,omitempty" json:"hard,omitempty"`
 	Soft []Likelihood  `msgpack:"s,omitempty" json:"soft,omitempty"`

@@ -1,4 +1,4 @@
-// Names of variables and of their values: what people call them, and what they are called back.
+// Names of variables and of their values, and lookup by name.
 
 package factorgraph
 
@@ -12,18 +12,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Labels are what the variables of a model and their values are called: by their names, and where they have none by their
-// positions in decimal digits. Labels of one model are distinct. They may be used from any goroutine.
+// Labels identify the variables of a model and their values: by name, or by position in decimal digits where there is no
+// name. Labels of one model are distinct. They may be used from any goroutine.
 type Labels struct {
 	domains []int
 	names   []string
 	states  [][]string
 	at      map[string]int // by name
-	strict  bool           // a name is a number and not its own position: what has a name is not taken by position
+	strict  bool           // a name is a number and not its own position: anything with a name cannot be looked up by position
 }
 
 // NewLabels returns the labels of a model with these domains; names and states as Model has them, nil for none. It keeps the
-// slices. Errors wrap ErrModel and say which names are not distinct, or how many there should be. Time linear in the names' length.
+// slices. Errors wrap ErrModel and list repeated names, or the expected number of names. Time linear in the names' length.
 func NewLabels(domains []int, names []string, states [][]string) (*Labels, error) {
 	l := &Labels{domains: domains, names: names, states: states}
 	if len(names) == 0 {
@@ -53,7 +53,7 @@ func NewLabels(domains []int, names []string, states [][]string) (*Labels, error
 	return l, nil
 }
 
-// Labels returns the labels of m. The errors are those of NewLabels.
+// Labels returns the labels of m. Errors as NewLabels.
 func (m *Model) Labels() (*Labels, error) { return NewLabels(m.Domains, m.Names, m.States) }
 
 // Named reports whether any variable or value has a name.
@@ -64,7 +64,7 @@ func (l *Labels) Named() bool {
 // Domains returns the number of values of every variable. The caller does not change it.
 func (l *Labels) Domains() []int { return l.domains }
 
-// OfVariable returns what variable v is called.
+// OfVariable returns the label of variable v.
 func (l *Labels) OfVariable(v int) string {
 	if l.names != nil && l.names[v] != "" {
 		return l.names[v]
@@ -72,7 +72,7 @@ func (l *Labels) OfVariable(v int) string {
 	return strconv.Itoa(v)
 }
 
-// OfValue returns what value x of variable v is called.
+// OfValue returns the label of value x of variable v.
 func (l *Labels) OfValue(v, x int) string {
 	if of := l.of(v); len(of) > 0 && of[x] != "" {
 		return of[x]
@@ -88,9 +88,8 @@ func (l *Labels) of(v int) []string {
 	return l.states[v]
 }
 
-// Variable returns the variable that is called name, or is at the position name in decimal digits. A name wins over a position; where
-// a name is a number other than its position, only what has no name is taken by position. Errors carry bad_input and have the
-// nearest names.
+// Variable returns the variable with this name, or at this position in decimal digits. A name wins over a position; where a name is a
+// number other than its position, only variables without a name are found by position. Errors carry bad_input and list the nearest names.
 func (l *Labels) Variable(name string) (int, error) {
 	if v, ok := l.at[name]; ok {
 		return v, nil
@@ -190,7 +189,7 @@ func locate(what string, names []string) (at map[string]int, strict bool, err er
 	return at, strict, nil
 }
 
-// fewNames is up to how many names comparing all pairs is quicker than a map.
+// fewNames bounds the names for which comparing all pairs is quicker than a map.
 const fewNames = 8
 
 // distinctStates is locate for the names of the values of one variable.

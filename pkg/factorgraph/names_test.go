@@ -95,7 +95,7 @@ func TestPositionsAreTaken(t *testing.T) {
 	}
 }
 
-// TestLabelsAreFoundAgain: whatever the names, what something is called finds it.
+// TestLabelsAreFoundAgain: for any names, looking up a label returns the thing it labels.
 func TestLabelsAreFoundAgain(t *testing.T) {
 	words := []string{"", "", "0", "1", "2", "3", "01", "a", "b", "A", "ab", "é", "a=b", " "}
 	tried := 0

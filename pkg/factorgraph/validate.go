@@ -18,7 +18,7 @@ func modelError(format string, args ...any) error {
 	return fault.New(fault.BadInput, "%w: "+format, append([]any{ErrModel}, args...)...)
 }
 
-// Validate checks that m is a factor graph: every domain has at least one value, names (if any) are those of NewLabels, every scope is
+// Validate checks that m is a factor graph: every domain has at least one value, names (if any) pass NewLabels, every scope is
 // within range and without repetition, and every table is a valid tensor whose dimensions are its scope's domains. Negative entries are
 // allowed: the algebra does not mind them. Time linear in the size of the model.
 //
@@ -88,7 +88,7 @@ func (m *Model) validateFactor(j int, seen []int) error {
 	return nil
 }
 
-// ValidateProbability checks what a probability query needs beyond Validate: no factor given by its entries
+// ValidateProbability checks the further condition of a probability query: no factor given by its entries
 // (dense, or symmetric by its value per count) has a negative one. The entries of CP and symmetry-CP factors
 // are sums that may well be non-negative with negative terms (a noisy-or is), so they pass; a negative total
 // is refused when it is known.

@@ -180,7 +180,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// check compares err with its text; a text that ends in … leaves what the tensor package says open.
+// check compares err with its text; a text that ends in … leaves the tensor package's wording open.
 func check(t *testing.T, err error, want string, sentinel error) {
 	t.Helper()
 	if want == "" {

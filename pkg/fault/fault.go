@@ -16,7 +16,7 @@ type Code string
 const (
 	// BadInput: the model, the evidence or a message is wrong; the same input fails again.
 	BadInput Code = "bad_input"
-	// Unsupported: the input is well formed, but asks for what this version does not do.
+	// Unsupported: the input is well formed, but asks for a feature that this version lacks.
 	Unsupported Code = "unsupported"
 	// OverBudget: the answer needs more memory or work than the request allows.
 	OverBudget Code = "over_budget"

@@ -1,5 +1,5 @@
-// Package formats reads and writes models in every format that this project knows, told by a file's name and by what it
-// holds: one door for commands, services and tools. docs/reference/formats.md says what each format has and what it lacks.
+// Package formats reads and writes models in every format that this project knows, and recognises one by a file's name
+// and contents: one door for commands, services and tools. docs/reference/formats.md lists each format's features and gaps.
 package formats
 
 import (
@@ -37,7 +37,7 @@ const (
 	CNF    Format = "cnf"    // weighted formulas in conjunctive normal form, as the model counting competitions have them
 )
 
-// format is what there is of one format.
+// format describes one format.
 type format struct {
 	name  Format
 	ends  []string // endings of file names
@@ -45,7 +45,7 @@ type format struct {
 	write func(io.Writer, *factorgraph.Model) error
 }
 
-// table has every format once; another one is a line here, and a case in told.
+// table has every format once; another one is a line here, and a case in detect.
 var table = []format{
 	{UAI, []string{".uai"}, uai.Read, uai.Write},
 	{JSON, []string{".json"}, readJSON, modeljson.Encode},
@@ -85,24 +85,24 @@ func Of(file string) Format {
 	return ""
 }
 
-// Read reads a model and validates it, decompressed where it is compressed with gzip. An empty format is told by what the
-// text begins with, else by the file's name, which may be empty, else it is UAI. Errors carry fault.BadInput, or
-// fault.Unsupported, and name the place; those of r pass.
+// Read reads a model and validates it, decompressed where it is compressed with gzip. An empty format is recognised by
+// the beginning of the text, else by the file's name, which may be empty, else it is UAI. Errors carry fault.BadInput, or
+// fault.Unsupported, and name the place; errors of r pass.
 func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.Model, error) {
 	plain, _, err := zipped.Open(r, zipped.Times)
 	if err != nil {
 		return nil, err
 	}
-	in := bufio.NewReaderSize(plain, looked)
+	in := bufio.NewReaderSize(plain, sniffLength)
 	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
 		_, _ = in.Discard(3) // a byte-order mark
 	}
 	if as == "" {
-		begins, _ := in.Peek(looked)
+		begins, _ := in.Peek(sniffLength)
 		if err := foreign(begins); err != nil {
 			return nil, err
 		}
-		if as = told(begins); as == "" {
+		if as = detect(begins); as == "" {
 			as = Of(file)
 		}
 		if begins = start(begins); as == "" && bytes.HasPrefix(begins, []byte("<")) {
@@ -128,7 +128,7 @@ func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.
 	return m, m.Validate()
 }
 
-// Write writes a model in a format. What the format cannot hold is an error with a code that says so.
+// Write writes a model in a format. A model beyond the format is an error with a code and the reason.
 func Write(w io.Writer, as Format, m *factorgraph.Model) error {
 	f, err := find(as)
 	if err == nil && f.write == nil {
@@ -149,11 +149,11 @@ func find(as Format) (*format, error) {
 	return nil, fault.New(fault.Unsupported, "%q is no format", string(as))
 }
 
-// looked is how much of a file tells its format: comments may stand in front.
-const looked = 1 << 16
+// sniffLength bounds the bytes of a file that are searched for the format: comments may stand in front.
+const sniffLength = 1 << 16
 
-// told is the format that a text begins like; empty where it tells nothing.
-func told(text []byte) Format {
+// detect returns the format by the beginning of a text; empty where it is not clear.
+func detect(text []byte) Format {
 	word, _, _ := strings.Cut(strings.ToLower(string(start(text))), "\n")
 	first, _, _ := strings.Cut(strings.Join(strings.Fields(word), " "), " ")
 	switch {
@@ -162,7 +162,7 @@ func told(text []byte) Format {
 	case first == "markov" || first == "bayes":
 		return UAI
 	case strings.HasPrefix(word, "<"):
-		return toldXML(text)
+		return detectXML(text)
 	case first == "belief":
 		return DSC
 	case first == "network" || first == "variable":
@@ -175,8 +175,8 @@ func told(text []byte) Format {
 	return ""
 }
 
-// foreign is an error for files in unsupported formats of other programs, told by their first words: GeNIe's DSL has a name between net
-// and its brace, Hugin's NET has none.
+// foreign is an error for files in unsupported formats of other programs, recognised by their first words: GeNIe's DSL has a name
+// between net and its brace, Hugin's NET has none.
 func foreign(text []byte) error {
 	text = start(text)
 	words := bytes.Fields(text[:min(len(text), 256)])
@@ -191,8 +191,8 @@ func foreign(text []byte) error {
 	return nil
 }
 
-// toldXML is the format that the first element says: it stands behind <? … ?>, <!-- … --> and <!DOCTYPE … [ … ]>.
-func toldXML(text []byte) Format {
+// detectXML returns the format by the first element: it stands behind <? … ?>, <!-- … --> and <!DOCTYPE … [ … ]>.
+func detectXML(text []byte) Format {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
 	for {

@@ -22,7 +22,7 @@ var examples = map[formats.Format]string{
 	formats.CNF: "doors.cnf",
 }
 
-// TestTold: the name says the format, and what is in the file says it, whatever the name is, compressed or not.
+// TestTold: the name determines the format, and the contents do, under any name, compressed or not.
 func TestTold(t *testing.T) {
 	for as, file := range examples {
 		if got := formats.Of("folder.bif/" + strings.ToUpper(file) + ".gz"); got != as {
@@ -121,7 +121,7 @@ func TestUnknownFormats(t *testing.T) {
 	}
 }
 
-// TestLimits: what is decompressed counts.
+// TestLimits: limits apply to the decompressed size.
 func TestLimits(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)

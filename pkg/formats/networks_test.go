@@ -1,7 +1,7 @@
 package formats_test
 
-// Public networks, where BTN_DATA names a folder that has them: every one is read, its marginals are those of an elimination of
-// this file, and a model has the same bits in every format.
+// Public networks, where BTN_DATA names a folder that has them: every one is read, its marginals equal an elimination in this
+// file, and a model has the same bits in every format.
 
 import (
 	"bytes"
@@ -97,7 +97,7 @@ func TestNetworks(t *testing.T) {
 			}
 			back := m
 			for _, as := range []formats.Format{formats.XMLBIF, formats.BIF, formats.NET, formats.DSC, formats.JSON, formats.UAI} {
-				back = through(t, as, back) // one after the other: what one loses the next cannot have
+				back = through(t, as, back) // one after the other: a feature that one loses is missing in the next
 				if as != formats.UAI && (!reflect.DeepEqual(back.Names, m.Names) || !reflect.DeepEqual(back.States, m.States)) {
 					t.Fatalf("%s: other names", as)
 				}
@@ -166,7 +166,7 @@ func observed(m *factorgraph.Model, r *rand.Rand) []factorgraph.Evidence {
 	return list
 }
 
-// marginals are those of all variables under each evidence, exactly.
+// marginals returns the marginals of all variables under each evidence, exactly.
 func marginals(t *testing.T, m *factorgraph.Model, evidence []factorgraph.Evidence) (list [][][]float64) {
 	t.Helper()
 	r := infer.Request{Job: "networks", Model: m}
@@ -187,7 +187,7 @@ func marginals(t *testing.T, m *factorgraph.Model, evidence []factorgraph.Eviden
 	return list
 }
 
-// compare holds marginals against those of the elimination.
+// compare holds marginals against the elimination's.
 func compare(t *testing.T, m *factorgraph.Model, evidence []factorgraph.Evidence, got [][][]float64) {
 	t.Helper()
 	for e := range evidence {
@@ -218,7 +218,7 @@ func conditioned(m *factorgraph.Model, e factorgraph.Evidence) []table {
 	for _, o := range e.Hard {
 		one := make([]float64, m.Domains[o.Var])
 		one[o.Value] = 1
-		for k, t := range list { // what has the variable is cut to its value
+		for k, t := range list { // tables with the variable are cut to its value
 			at := slices.Index(t.vars, o.Var)
 			if at < 0 {
 				continue

@@ -27,7 +27,7 @@ func ask(t *testing.T, m *factorgraph.Model, q query.Query, s btn.Settings) btn.
 	return results[0]
 }
 
-// Estimates with marginals, under evidence, with slices: within what is stated of the exact answer.
+// Estimates with marginals, under evidence, with slices: within their stated uncertainty of the exact answer.
 func TestApproximateAnswersHoldWhatTheyState(t *testing.T) {
 	grid, err := generate.Grid(9, 9, generate.Ising{Delta: 1, Seed: 2})
 	if err != nil {
@@ -73,8 +73,7 @@ func TestApproximateAnswersHoldWhatTheyState(t *testing.T) {
 	}
 }
 
-// What is left of two parts by the simplification,
-// or has no cycle, is exact whatever was asked for.
+// A network that simplification splits in two, or one without a cycle, is exact by any method.
 func TestNothingToApproximateIsExact(t *testing.T) {
 	chain := &factorgraph.Model{Domains: []int{2, 3, 2}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 3},
@@ -156,7 +155,7 @@ func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 	}
 }
 
-// Slices of an estimate with truncated legs add up to what it is without slices,
+// Slices of an estimate with truncated legs add up to the estimate without slices,
 // marginals by their weights (Lemma 5).
 func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 	m, err := generate.Grid(6, 6, generate.Ising{Delta: 1, Seed: 7})

@@ -40,7 +40,7 @@ func enumerate(m *factorgraph.Model, e factorgraph.Evidence) enumerated {
 	return all
 }
 
-// values are those of assignment k.
+// values returns the values of assignment k.
 func (e enumerated) values(k int) []int {
 	x := make([]int, len(e.domains))
 	for v := len(x) - 1; v >= 0; v-- {
@@ -67,8 +67,7 @@ func (e enumerated) sums(set []int) []truth.Number {
 	return out
 }
 
-// best is the first of the largest weights, ln of it, and how many there are up to 1e-12; −1 where
-// all are 0.
+// best returns the first of the largest weights, ln of it, and the number of weights within 1e-12 of it; −1 where all are 0.
 func best(weights []truth.Number) (at int, ln float64, ties int) {
 	at = -1
 	for k, w := range weights {
@@ -120,8 +119,8 @@ func ordinary(rng *rand.Rand) *factorgraph.Model {
 	return m
 }
 
-// TestAssignmentsAgainstEnumeration: on models of all factor forms the most probable assignment, of all
-// variables and of some, is that of enumeration, ties counted; BTN_RANDOM_MODELS says how many models.
+// TestAssignmentsAgainstEnumeration: on models of all factor forms the most probable assignment, of all variables and of
+// some, equals enumeration's, ties counted; BTN_RANDOM_MODELS is the number of models.
 func TestAssignmentsAgainstEnumeration(t *testing.T) {
 	models := 5000
 	if testing.Short() {

@@ -136,7 +136,7 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 	}
 }
 
-// sameBethe reports whether ln Z is that of belief propagation, up to rounding: the one is a sum over beliefs, the other over messages.
+// sameBethe reports whether ln Z is belief propagation's, up to rounding: the one is a sum over beliefs, the other over messages.
 func sameBethe(r query.Result) bool {
 	return math.Abs(*r.LogZ-*r.Propagation.LogZ) < 1e-12*math.Abs(*r.LogZ)
 }

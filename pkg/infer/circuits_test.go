@@ -15,8 +15,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// TestCircuitsAnswerEverything: whatever may be asked of exact answers, by one circuit, and by as many cubes as a search of one step
-// is split into, against an elimination.
+// TestCircuitsAnswerEverything: every question that exact methods answer, by one circuit, and by the cubes that a search of one step
+// splits into, against an elimination.
 func TestCircuitsAnswerEverything(t *testing.T) {
 	cubes, asked := 0, 0
 	for seed := range uint64(150) {

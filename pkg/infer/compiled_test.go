@@ -161,7 +161,7 @@ func TestImpossibleEvidenceOnSmallModels(t *testing.T) {
 	}
 }
 
-// TestKnownNetworksAreAssignedTheSame: whatever was asked before, of this network or of others.
+// TestKnownNetworksAreAssignedTheSame: earlier questions, of this network or of others, change no assignment.
 func TestKnownNetworksAreAssignedTheSame(t *testing.T) {
 	known := &plan.Known{}
 	for seed := range uint64(40) {

@@ -328,8 +328,7 @@ func TestPartsBesideASymmetricFactor(t *testing.T) {
 	}
 }
 
-// Exactly k of 3000: what used to be a chain of counters over the budget.
-// All weights are 1, so Z is a binomial coefficient.
+// Exactly k of 3000: formerly a chain of counters over the budget. All weights are 1, so Z is a binomial coefficient.
 func TestExactlyKOfThousands(t *testing.T) {
 	const n, k = 3000, 1100
 	f, err := factorgraph.Exactly(n, k)
@@ -364,7 +363,7 @@ func TestExactlyKOfThousands(t *testing.T) {
 }
 
 // Exactly k of 2000 with weights of their own, twice with a copy of a leg beside it: those with the largest ratios are 1, draws have k
-// ones, and the marginals of draws are those of the query.
+// ones, and the marginals of draws agree with the query.
 func TestAssignmentsOfThousands(t *testing.T) {
 	const n, k, draws = 2000, 600, 50
 	f, err := factorgraph.Exactly(n, k)
@@ -426,7 +425,7 @@ func TestAssignmentsOfThousands(t *testing.T) {
 	}
 }
 
-// What does not fit is refused with the bytes it would take.
+// A model above the memory bound is refused with the bytes it would take.
 func TestCountSpaceOverTheBudget(t *testing.T) {
 	m := newCounted(rand.New(rand.NewPCG(1, 1)), 3, false, 300)
 	r := runOne(t, m.model, query.Query{}, btn.Settings{Method: btn.MethodExact, Memory: 1 << 20})

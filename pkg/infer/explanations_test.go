@@ -87,8 +87,8 @@ func logTables(t testing.TB, m *factorgraph.Model, e factorgraph.Evidence) (dims
 	return dims, tables
 }
 
-// largestTerm is the largest sum of the tables' entries: pairs are merged along a tree, and what is in
-// no other table is maximised over, entry by entry.
+// largestTerm is the largest sum of the tables' entries: pairs are merged along a tree, and indices of no other table are
+// maximised over, entry by entry.
 func largestTerm(dims []int, tables []logTable, tree contractionorder.Tree) float64 {
 	uses := make([]int, len(dims))
 	for _, t := range tables {
@@ -154,8 +154,8 @@ func largestTerm(dims []int, tables []logTable, tree contractionorder.Tree) floa
 	return tables[len(tables)-1].at[0]
 }
 
-// TestExplanationsOfReferenceModels: the weight of the assignment found is the largest that a
-// contraction of the factors' logarithms along another tree finds, and what the factors say it is.
+// TestExplanationsOfReferenceModels: the weight of the assignment found is the largest that a contraction of the factors'
+// logarithms along another tree finds, and equals the product of its factors.
 func TestExplanationsOfReferenceModels(t *testing.T) {
 	for _, name := range explained {
 		t.Run(name, func(t *testing.T) {

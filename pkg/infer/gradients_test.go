@@ -23,7 +23,7 @@ type number struct {
 	exp int64
 }
 
-// numbers lists those of a factor, in the sequence of its gradients.
+// numbers lists the numbers of a factor, in the sequence of its gradients.
 func numbers(t tensor.Tensor) (out []number) {
 	list := func(data []float64, exp []int64) {
 		for k := range data {
@@ -125,7 +125,7 @@ func TestGradientsEqualEnumeration(t *testing.T) {
 	t.Logf("%d derivatives of %v, %d models are 0", asked, kinds, zeros)
 }
 
-// enumerated is ∂ ln Z/∂ of a number, and the size of what it is the difference of.
+// enumerated is ∂ ln Z/∂ of a number as a difference of two enumerations, and the sum of their sizes.
 func enumerated(m *factorgraph.Model, ev factorgraph.Evidence, n number, z *big.Float) (by, size float64) {
 	was := *n.at
 	*n.at = 1
@@ -152,7 +152,7 @@ func near(t *testing.T, what string, got, want [][]float64) {
 	}
 }
 
-// TestSignedGradientsSaySo: a derivative whose terms cancel, of a Z whose terms do not, comes with how far it can be trusted.
+// TestSignedGradientsSaySo: a derivative whose terms cancel, of a Z whose terms do not, comes with its uncertainty.
 func TestSignedGradientsSaySo(t *testing.T) {
 	for _, sign := range []float64{1, -1} {
 		m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{

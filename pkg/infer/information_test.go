@@ -50,7 +50,7 @@ func uncertainty(p []float64) (h float64) {
 	return h
 }
 
-// worth is what the best action is worth under weights of the target's values.
+// worth is the utility of the best action under weights of the target's values.
 func worth(utility [][]float64, p []float64) float64 {
 	most := math.Inf(-1)
 	for _, row := range utility {

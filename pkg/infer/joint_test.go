@@ -200,8 +200,8 @@ func TestJointMarginalsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestJointMarginalsInEverySequence: queries under the same evidence that ask for the
-// same variables in another sequence have cells of their own, whatever they share.
+// TestJointMarginalsInEverySequence: queries under the same evidence that ask for the same variables in another sequence
+// have cells of their own, though they share contractions.
 func TestJointMarginalsInEverySequence(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 17))
 	m := &factorgraph.Model{Domains: []int{2, 3, 2}, Factors: []factorgraph.Factor{

@@ -44,7 +44,7 @@ func LnZ(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence) (fl
 
 // Marginals returns P(x_i = a | ev) for all variables i and their values a, exactly up to rounding:
 // one row per variable with one probability per value, in [0, 1], which sum to 1. Observed
-// variables have 0 and 1. Errors: those of LnZ; ErrImpossible (fault.BadInput) where Z is 0. Cost:
+// variables have 0 and 1. Errors: as LnZ; ErrImpossible (fault.BadInput) where Z is 0. Cost:
 // about three times LnZ's.
 func Marginals(
 	ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence,

@@ -30,7 +30,7 @@ func sprinkler() *factorgraph.Model {
 	}
 }
 
-// The probability of what was seen.
+// The probability of the evidence.
 func ExampleLnZ() {
 	wet := factorgraph.Observe(map[int]int{2: 1})
 	lnZ, err := infer.LnZ(context.Background(), sprinkler(), wet)
@@ -42,7 +42,7 @@ func ExampleLnZ() {
 	// Output: P(wet) = 0.44838
 }
 
-// The probability of every cause given what was seen.
+// The probability of every cause given the evidence.
 func ExampleMarginals() {
 	wet := factorgraph.Observe(map[int]int{2: 1})
 	p, err := infer.Marginals(context.Background(), sprinkler(), wet)
@@ -54,7 +54,7 @@ func ExampleMarginals() {
 	// Output: P(rain | wet) = 0.3577, P(sprinkler | wet) = 0.6467
 }
 
-// Several queries on one model, by whatever method fits, with how right the answers are.
+// Several queries on one model, by the method that fits, with the uncertainty of the answers.
 func ExampleRun() {
 	results, err := infer.Run(context.Background(), infer.Request{
 		Job:   "lawn",

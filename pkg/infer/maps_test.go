@@ -1,6 +1,6 @@
 package infer
 
-// Symmetry-CP under the three kinds of maps, as in docs/explanation/method.md.
+// Symmetry-CP under the three kinds of maps: the claims of docs/explanation/method.md.
 
 import (
 	"context"
@@ -55,8 +55,8 @@ func BenchmarkSymmetryCPUnderMaps(b *testing.B) {
 	}
 }
 
-// TestOneComponentInTheGauge: on a model that is large for it,
-// the best component is what surrounds e_0 on every leg, and its ln Z is the Bethe value.
+// TestOneComponentInTheGauge: on a model that is large for it, the best component is the surroundings of e_0 on every
+// leg, and its ln Z is the Bethe value.
 func TestOneComponentInTheGauge(t *testing.T) {
 	m, err := generate.Grid(4, 4, generate.Ising{Delta: 1, Attractive: true})
 	if err != nil {

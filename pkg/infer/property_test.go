@@ -15,7 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// propertyModels is how many random models the property test draws; BTN_RANDOM_MODELS overrides it.
+// propertyModels is the number of random models in the property test; BTN_RANDOM_MODELS overrides it.
 const propertyModels = 10_000
 
 // rounding bounds the error of probabilities and of ln Z relative to the largest term,

@@ -1,6 +1,6 @@
 package infer
 
-// Values beyond float64, and terms of both signs that cancel: what is called exact is right.
+// Values beyond float64, and terms of both signs that cancel: answers marked exact are right.
 
 import (
 	"context"
@@ -278,7 +278,7 @@ func TestWhatIsTooLargeForWideNumbersIsNotMarkedExact(t *testing.T) {
 	m := &factorgraph.Model{Domains: make([]int, side*side)}
 	pair := func(a, b int) {
 		data := []float64{1, 1e-180, 1e-180, 1e-200}
-		// two corners prefer the other value: what counts is 1e-800 of what the rest prefers
+		// two corners prefer the other value: the terms that count are 1e-800 of the ones the rest prefers
 		if a == 0 || b == side*side-1 {
 			data = []float64{1e-200, 1e-180, 1e-180, 1}
 		}
@@ -369,9 +369,8 @@ func TestEstimatesTakeNoStandIns(t *testing.T) {
 	}
 }
 
-// TestWeightsOfSignedModelsAreNotRounded: terms cancel to what the rounding of a product of two
-// weights would be. Factors of order one keep every digit; a likelihood on top of weights does not,
-// and its answer is not called exact.
+// TestWeightsOfSignedModelsAreNotRounded: terms cancel down to the rounding error of a product of two weights. Factors of
+// order one keep every digit; a likelihood on top of weights does not, and its answer is not called exact.
 func TestWeightsOfSignedModelsAreNotRounded(t *testing.T) {
 	weights := [][]float64{{0.1, 0.2}, {0.3, 0.7}, {1, -math.Nextafter((0.1*0.3)/(0.2*0.7), 0)}}
 	total := new(big.Float).SetPrec(400)

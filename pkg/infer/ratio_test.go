@@ -16,8 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// P(event | given) by enumeration against the ratio of two queries,
-// the event asked before and after what is given.
+// P(event | given) by enumeration against the ratio of two queries, the event asked before and after the condition.
 func TestConditionalProbabilitiesByRatio(t *testing.T) {
 	for seed := uint64(0); seed < 30; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 5))

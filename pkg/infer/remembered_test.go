@@ -1,6 +1,6 @@
 package infer_test
 
-// What is remembered of a model: never another model's, and never a bit of difference.
+// Memory of a model: never another model's, and never a bit of difference.
 
 import (
 	"context"
@@ -24,8 +24,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// memory is the memo of learn-worker, entries as bytes,
-// with the keys that it was asked for and how many it had.
+// memory is learn-worker's memo, entries as bytes, with the requested keys and the number of hits.
 type memory struct {
 	plan.Memo
 	keys map[string]bool
@@ -135,7 +134,7 @@ func text(t *testing.T, r btn.Result) string {
 	return string(b)
 }
 
-// Whatever was asked before, in whatever order, with a memo and without one: the same bits.
+// Answers have the same bits after any earlier queries, in any order, with a memo and without one.
 func TestAnswersDoNotDependOnWhatIsRemembered(t *testing.T) {
 	for _, c := range rememberingCases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -220,8 +219,7 @@ func TestAnotherEntryNeverHits(t *testing.T) {
 	}
 }
 
-// What is learned for evidence alone says so, hit or miss;
-// what the model's own serves says nothing.
+// Answers state learning for the evidence alone, hit or miss; and nothing where the model's own decompositions serve.
 func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 	grid, err := generate.Grid(20, 20, generate.Ising{Delta: 1, Seed: 1})
 	if err != nil {
@@ -234,7 +232,7 @@ func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 	for _, c := range []struct {
 		model    *factorgraph.Model
 		settings btn.Settings
-		few      string // what one observation makes of what is learned
+		few      string // the decomposition after one observation
 		many     string
 	}{
 		{complete, btn.Settings{Method: btn.MethodTruncated, Bond: 48}, "",

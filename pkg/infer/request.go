@@ -9,10 +9,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Request is a model, what is asked of it, and how.
+// Request is a model, the questions to it, and their settings.
 type Request struct {
 	Job      string // [A-Za-z0-9_-]{1,64}, the job of the results
 	Model    *factorgraph.Model
 	Queries  []query.Query // at least one
-	Settings btn.Settings  // what is left to the default may be zero
+	Settings btn.Settings  // zero fields have their defaults
 }

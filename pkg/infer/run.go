@@ -68,8 +68,7 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 	return stage.Aggregate(r.Job, assignments, r.files(), values), nil
 }
 
-// soFar answers what grows with the values there are,
-// where the context's deadline ended the contraction; else it fails.
+// soFar returns the results that the finished values allow, where the context's deadline ended the contraction; else it fails.
 func soFar(
 	ctx context.Context, r Request, assignments []btn.Assignment, values []btn.UnitValue, err error,
 ) ([]btn.Result, error) {

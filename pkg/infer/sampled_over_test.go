@@ -15,8 +15,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestSampledEventsAndTargets holds P(event | evidence) and the marginals of targets by sampled components against brute force: as near as
-// is stated, and never above 1. What such components cannot answer is refused.
+// TestSampledEventsAndTargets holds P(event | evidence) and the marginals of targets by sampled components against brute force: within
+// the stated uncertainty, and never above 1. Questions beyond such components are refused.
 func TestSampledEventsAndTargets(t *testing.T) {
 	wrong, tested := 0, 0
 	for seed := range uint64(30) {

@@ -71,7 +71,7 @@ func network(t *testing.T, rng *rand.Rand) *factorgraph.Model {
 	return m
 }
 
-// probability is that of a value by enumeration, −1 where the evidence is impossible.
+// probability is the probability of a value by enumeration, −1 where the evidence is impossible.
 func probability(m *factorgraph.Model, observed map[int]int, v, x int) float64 {
 	z, _ := oracle.Z(m, factorgraph.Observe(observed)).Float64()
 	if z == 0 {

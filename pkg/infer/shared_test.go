@@ -13,8 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Parts of regions hand on what they are computed from:
-// whatever the sequence of queries, their values keep their bits.
+// Parts of regions hand on their common ground: in any sequence of queries, their values keep their bits.
 func TestSharedGroundChangesNoBit(t *testing.T) {
 	m, err := generate.Grid(8, 9, generate.Ising{Delta: 0.5, Seed: 4})
 	if err != nil {

@@ -105,7 +105,7 @@ func TestWeightedSamplesAreOfTheModel(t *testing.T) {
 	}
 }
 
-// TestWeightedSamplesAreTheSameBits again, whatever the number of threads, and others with another seed.
+// TestWeightedSamplesAreTheSameBits again, for any number of threads, and others with another seed.
 func TestWeightedSamplesAreTheSameBits(t *testing.T) {
 	s := btn.Settings{Method: btn.MethodSampled, Budget: 1e7}
 	one, _ := weighted(t, 4, 100, s)

@@ -16,9 +16,9 @@ import (
 )
 
 // Decode reads a model and validates it. Unknown and duplicate fields, nulls in number lists, fields of the
-// wrong type, missing fields and anything after the document are ErrSyntax; what Model.Validate refuses,
-// lengths that do not fit and level numbers out of range are ErrModel, with the factor; what limits do not
-// allow is ErrLimit. All carry fault.BadInput. Another version of the format is ErrVersion and
+// wrong type, missing fields and anything after the document are ErrSyntax; models that Model.Validate refuses, lengths
+// that do not fit and level numbers out of range are ErrModel, with the factor; sizes above the limits are ErrLimit. All
+// carry fault.BadInput. Another version of the format is ErrVersion and
 // fault.Unsupported. Errors of r pass unchanged.
 func Decode(r io.Reader, limits Limits) (*factorgraph.Model, error) {
 	l := limits.withDefaults()

@@ -16,7 +16,7 @@ import (
 
 // Encode writes m so that Decode returns it again, the same bytes for the same model: a factor a line, every
 // number with the digits that identify it. Values per count are written plainly when they carry no exponents,
-// else as mantissas and exponents. It returns what Model.Validate returns for a model that is not valid.
+// else as mantissas and exponents. A model that is not valid returns the error of Model.Validate.
 func Encode(w io.Writer, m *factorgraph.Model) error {
 	if err := m.Validate(); err != nil {
 		return fmt.Errorf("modeljson: %w", err)

@@ -1,7 +1,6 @@
-// Package modeljson reads and writes the native model file: JSON that holds what the UAI format cannot, namely CP,
-// symmetric and symmetry-CP factors, names of variables and of their values, and values beyond the range of float64.
-// schemas/model.schema.json describes it; Decode is stricter in what a schema cannot say (lengths against domains,
-// duplicate keys).
+// Package modeljson reads and writes the native model file: JSON for models beyond the UAI format, namely CP, symmetric and symmetry-CP
+// factors, names of variables and of their values, and values beyond the range of float64. schemas/model.schema.json describes it; Decode
+// also checks rules that a schema cannot state (lengths against domains, duplicate keys).
 package modeljson
 
 import (
@@ -26,7 +25,7 @@ var (
 	ErrLimit = errors.New("over the limit")
 )
 
-// Limits bound what is read, so that memory is at most a small multiple of the file and the named levels it
+// Limits bound the models read, so that memory is at most a small multiple of the file and the named levels it
 // asks for. The zero value of a field means its default.
 type Limits struct {
 	Bytes  int64 // of the file; default 256 MiB

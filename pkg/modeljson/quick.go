@@ -9,7 +9,7 @@ type place struct {
 	object bool
 	seen   uint32 // object: the keys so far, by number
 	key    int    // object: the current key; array: the key it stands under, −1 at the top
-	depth  int    // array: how many arrays deep under that key, from 1
+	depth  int    // array: depth of nested arrays under that key, from 1
 	value  bool   // object: a value comes next
 }
 
@@ -20,8 +20,8 @@ type walker struct {
 	stack []place
 }
 
-// quick reports whether scan has nothing against a document. False says nothing: scan then finds out, and says
-// what. A document that is not JSON at all may pass: decoding it fails.
+// quick reports whether scan accepts a document. False decides nothing: scan then finds the error, or none. A document
+// that is not JSON at all may pass: decoding it fails.
 func quick(data []byte) bool {
 	w := walker{data: data, stack: append(make([]place, 0, maxDepth+2), place{key: -1, depth: -1})}
 	started := false
@@ -37,7 +37,7 @@ func quick(data []byte) bool {
 	}
 }
 
-// blanks passes what separates tokens.
+// blanks passes the space between tokens.
 func (w *walker) blanks() {
 	for ; w.at < len(w.data); w.at++ {
 		switch w.data[w.at] {

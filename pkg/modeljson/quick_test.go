@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestQuickIsScan: what passes quickly passes the full scan, or is not JSON; and documents without nulls and
+// TestQuickIsScan: documents that pass quickly pass the full scan, or are not JSON; and documents without nulls and
 // escapes do pass quickly.
 func TestQuickIsScan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))

@@ -1,4 +1,4 @@
-// The pass before decoding: what encoding/json lets through and a strict reader must not.
+// The pass before decoding: faults that encoding/json lets through and a strict reader must not.
 
 package modeljson
 
@@ -25,7 +25,7 @@ const maxDepth = 16
 type container struct {
 	seen  map[string]bool // object: keys so far; nil for an array
 	key   string          // object: the current key; array: the key it stands under
-	depth int             // array: how many arrays deep under that key, from 1
+	depth int             // array: depth of nested arrays under that key, from 1
 	value bool            // object: a value comes next
 }
 

@@ -56,8 +56,8 @@ func storedTasks(r *rig) (count, small, large float64) {
 	return count, small, large
 }
 
-// The backlog is told from what the stream holds: right while no contract-worker runs, and zero when
-// all is done. What a worker measured is there for whoever starts after it has gone.
+// The backlog follows from the stream's contents: right while no contract-worker runs, and zero when all
+// is done. A worker's measurements reach aggregators that start after it has gone.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, calm)
@@ -82,7 +82,7 @@ func TestBacklog(t *testing.T) {
 	stage := string(pipeline.StageContract)
 	backlog := func(what string) float64 { return gauges(t, c.Metrics, "basetensor_backlog_"+what)[stage] }
 
-	// No worker: everything waits, at what work is taken to cost.
+	// No worker: everything waits, at the assumed cost of work.
 	jobs(0)
 	var count, light, dear float64
 	r.eventually("every job has its tasks", func() bool {
@@ -107,7 +107,7 @@ func TestBacklog(t *testing.T) {
 		}
 	}
 
-	// A worker does it, and tells what it costs.
+	// A worker does it, and reports its cost.
 	worker := c
 	worker.Metrics = metrics.New(stage)
 	stop, _ := r.run(worker, pipeline.StageContract)
@@ -121,13 +121,13 @@ func TestBacklog(t *testing.T) {
 	}
 	stop()
 
-	// The worker has gone. An aggregator that starts now knows what it measured.
+	// The worker has gone. An aggregator that starts now knows its measurements.
 	jobs(1)
 	r.eventually("every job has its tasks", func() bool {
 		n, _, _ := storedTasks(r)
 		return r.messages("BTN_NETWORK") == 0 && n == count && r.messages("BTN_MODEL") == 2*(small+large)
 	})
-	perSmall, perFlop := said(r)
+	perSmall, perFlop := reportedCosts(r)
 	late := c
 	late.Metrics = metrics.New(string(pipeline.StageAggregate))
 	r.run(late, pipeline.StageAggregate)
@@ -148,7 +148,7 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// costs lists what the stored tasks say that they cost.
+// costs lists the costs that the stored tasks state.
 func costs(r *rig) (all []float64) {
 	s, err := r.js.Stream(r.ctx, "BTN_TASK")
 	r.must(err)
@@ -162,8 +162,9 @@ func costs(r *rig) (all []float64) {
 	return all
 }
 
-// said returns what the partials say that tasks have cost a worker: the mean over those that do.
-func said(r *rig) (perSmall, perFlop float64) {
+// reportedCosts returns the mean costs of tasks by the partials that state one: seconds per small task,
+// and seconds per flop.
+func reportedCosts(r *rig) (perSmall, perFlop float64) {
 	s, err := r.js.Stream(r.ctx, "BTN_PARTIAL")
 	r.must(err)
 	var n, k float64
@@ -191,7 +192,7 @@ func said(r *rig) (perSmall, perFlop float64) {
 	return perSmall / n, perFlop / k
 }
 
-// contractSays is what a partial says of contract-worker.
+// contractSays returns contract-worker's entry in a partial's header.
 func contractSays(h nats.Header) string {
 	_, after, _ := strings.Cut(h.Get("Btn-Work"), string(pipeline.StageContract)+" ")
 	return after

@@ -17,8 +17,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// A job of almost no work: what the pipeline itself costs. One at a time for the latency, many for
-// the throughput; signed is in memory, with keys.
+// A job of almost no work: the pipeline's own cost. One at a time for the latency, many for the
+// throughput; signed is in memory, with keys.
 func BenchmarkTrivialJob(b *testing.B) {
 	for _, storage := range []string{"memory", "signed", "files"} {
 		b.Run(storage, func(b *testing.B) {

@@ -15,7 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/pipeline"
 )
 
-// Each server of a cluster dies in turn while jobs pass, the last one with what its disk was given lately: every accepted job is answered,
+// Each server of a cluster dies in turn while jobs pass, the last one losing recent writes to its disk: every accepted job is answered,
 // and answered right.
 func TestServersOfAClusterAreKilledUnderLoad(t *testing.T) {
 	if testing.Short() {

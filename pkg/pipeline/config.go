@@ -1,9 +1,8 @@
 // Package pipeline runs the stages on NATS: Setup makes the streams and consumers once, Run works
 // in as many processes as there are.
 //
-// The promises, whatever process dies when: every stored job gets exactly one answer; the answer
-// has the same bits however many workers there were; nothing that a message says brings a worker
-// down.
+// The promises, for any process that dies at any time: every stored job gets exactly one answer; the
+// answer has the same bits for any number of workers; no message's contents bring a worker down.
 package pipeline
 
 import (
@@ -47,9 +46,9 @@ type Config struct {
 	// connection to use; nil: Run connects to URL and closes the connection at its end
 	NC    *nats.Conn
 	URL   string // of NATS, default nats://127.0.0.1:4222
-	Redis string // URL of the cache; empty: everything is learned anew
-	// RedisClient is the cache's connection, for a Redis that wants more than a URL says. Run closes
-	// it. Logs call it what Redis says. Do sends a command, within RedisTimeout, and returns the
+	Redis string // URL of the cache; empty: none, every job learns its decompositions
+	// RedisClient is the cache's connection, for a Redis that needs more settings than a URL holds. Run
+	// closes it. Logs call it Redis. Do sends a command, within RedisTimeout, and returns the
 	// answer: a string, an int64, or nil where there is nothing. An error that Redis answers, as
 	// opposed to a failure to reach it, has a method RedisError(). With github.com/redis/go-redis, Do
 	// is the Result of the client's Do, with redis.Nil taken for nil.
@@ -60,8 +59,8 @@ type Config struct {
 	// RedisTimeout is the longest that one call to Redis may take, connecting included; 0: 100 ms.
 	RedisTimeout time.Duration
 
-	// MessageKeys is a file of keys that sign what workers write for each other, and the answers; it
-	// is read again when it changes. Empty: nothing is signed, and everything is believed.
+	// MessageKeys is a file of keys that sign the workers' messages to each other, and the answers; it is
+	// read again when it changes. Empty: nothing is signed, and everything is believed.
 	MessageKeys string
 	// AnswersKey has the public keys of aggregators, with commas, or names a file of them: answers that
 	// none of them signed are not believed. Empty: MessageKeys verifies answers, too.
@@ -73,26 +72,26 @@ type Config struct {
 	AcceptUnsigned bool
 
 	Lanes []int // lanes to serve, not with OneConsumer; empty: all of them
-	// messages of one stage processed at a time; 0: 4, for contract 8 of which one is large, or as
-	// many as there are processors if those are more
+	// messages of one stage processed at a time; 0: 4, for contract 8 with one large among them, or as many as there are
+	// processors if those are more
 	Concurrency int
 	// threads of one contraction, default 1: more contract workers are better than wider ones
 	Threads int
 	// requests for an immediate answer that wait at a time in this process, default 1024
 	Requests int
-	// bytes of tables of one message, whatever the request allows; 0: the request decides
+	// bytes of tables of one message, a cap on the request's own limit; 0: the request decides
 	Memory int64
 
-	// ChunkFlops is about how many operations learn-worker gives one task; 0: some 100 ms of one
-	// core. All learn-workers must have the same: a job that two of them cut differently is
+	// ChunkFlops is the approximate number of operations that learn-worker gives one task; 0: some 100 ms
+	// of one core. All learn-workers must have the same: a job that two of them cut differently is
 	// contracted twice.
 	ChunkFlops float64
 
-	// MemoryLimit is what the process may take, in bytes; 0: no limit. Messages wait until what they
-	// take by their plans is free. The collector keeps to debug.SetMemoryLimit, which Run leaves alone.
+	// MemoryLimit bounds the memory of the process, in bytes; 0: no limit. Messages wait until the memory
+	// that their plans predict is free. The collector keeps to debug.SetMemoryLimit, which Run leaves alone.
 	MemoryLimit int64
 
-	// Tenants says what jobs may take, for the commands of this module; nil: anything.
+	// Tenants holds the limits of jobs, for the commands of this module; nil: no limits.
 	Tenants *admission.File
 
 	Logger  *slog.Logger     // nil: no logs
@@ -111,11 +110,9 @@ type Config struct {
 	// drain), default 10 seconds. Then it is given up: its message becomes a dead letter, its job
 	// an error, its slot is free, its goroutine is lost.
 	Overdue time.Duration
-	// Hung, if set, is told of handlers that were given up. A worker process ends itself then; a
-	// library must not.
+	// Hung, if set, is called for handlers that were given up. A worker process ends itself then; a library must not.
 	Hung func(*hop.HungError)
-	// Drain is how long Run waits at its end for messages in work, default 30 seconds. What is left
-	// goes to another worker.
+	// Drain bounds Run's wait at its end for messages in work, default 30 seconds. Unfinished ones go to another worker.
 	Drain time.Duration
 	// Heartbeat is how often a worker says that it still works, and looks whether its job is over;
 	// default half a second.
@@ -124,30 +121,30 @@ type Config struct {
 	// negative: never.
 	SweepAfter time.Duration
 
-	// What follows is read by Setup only.
+	// Only Setup reads the following fields.
 
 	// InMemory keeps streams in the server's memory instead of files.
 	InMemory bool
 	// OneConsumer makes one consumer over all lanes of a kind instead of one per lane: tenants are
 	// served in the order in which their jobs came, and no worker can serve some lanes only.
 	OneConsumer bool
-	// MaxBytes is the room for all streams together. 0: what the server allows, at most 16 GiB in
-	// files and 4 GiB in memory; streams that exist keep theirs.
+	// MaxBytes is the room for all streams together. 0: the server's limit, at most 16 GiB in files and 4
+	// GiB in memory; streams that exist keep theirs.
 	MaxBytes int64
-	// Backlog is how many jobs of one lane may wait before the first stage; then more are refused
-	// at the publisher. Before the next two stages a quarter as many messages of a lane may wait;
-	// then the stage before lets the lane rest. 0: what was set up before, or 4096.
+	// Backlog bounds the jobs of one lane that wait before the first stage; further ones are refused at the
+	// publisher. Before the next two stages a quarter as many messages of a lane may wait; then the stage
+	// before lets the lane rest. 0: as set up before, or 4096.
 	Backlog int
-	// Keep is how long models and answers are kept at most. It bounds the longest deadline. 0: what
-	// was set up before, or 24 hours.
+	// Keep is the longest time that models and answers are kept. It bounds the longest deadline. 0: as set
+	// up before, or 24 hours.
 	Keep time.Duration
-	// KeepAtLeast is how long answers are kept at least: the oldest go earlier than Keep when room
-	// is needed, and new jobs are refused rather than an answer of less than this age is lost. 0:
-	// what was set up before, or a minute.
+	// KeepAtLeast is the shortest time that answers are kept: the oldest go earlier than Keep when room is
+	// needed, and new jobs are refused rather than an answer of less than this age is lost. 0: as set up
+	// before, or a minute.
 	KeepAtLeast time.Duration
-	// Replicas of every stream. 0: what was set up before, or 1. More need a cluster of as many servers.
+	// Replicas of every stream. 0: as set up before, or 1. More need a cluster of as many servers.
 	Replicas int
-	// AckWait is after what silence a message goes to another worker, default 2 seconds. Heartbeat
+	// AckWait is the silence after which a message goes to another worker, default 2 seconds. Heartbeat
 	// must be well below.
 	AckWait time.Duration
 
@@ -191,7 +188,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// streams is what Setup reads of c.
+// streams returns the settings of c that Setup reads.
 func (c Config) streams() streams.Config {
 	return streams.Config{
 		InMemory:    c.InMemory,
@@ -217,7 +214,7 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	return streams.Setup(ctx, nc, c.streams())
 }
 
-// workers is what Run reads of c for the stages.
+// workers returns the settings of c that Run reads for the stages.
 func (c Config) workers() workers.Settings {
 	s := workers.Settings{
 		Lanes:       c.Lanes,

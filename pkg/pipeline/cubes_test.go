@@ -31,10 +31,10 @@ func clauses(t *testing.T) *factorgraph.Model {
 	return m
 }
 
-// inCubes is what a search may take that goes on in cubes.
+// inCubes are settings under which a search may continue in cubes.
 var inCubes = btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 10}
 
-// TestCubesHaveTheSameBits: one, two and three contract-workers answer what four functions in a row do.
+// TestCubesHaveTheSameBits: one, two and three contract-workers give the answer of four functions in a row.
 func TestCubesHaveTheSameBits(t *testing.T) {
 	t.Parallel()
 	m := clauses(t)
@@ -95,7 +95,7 @@ func TestCubeOfAKilledWorker(t *testing.T) {
 	}
 }
 
-// TestDeadlineInTheMiddleOfCubes: the answer says how many cubes were contracted.
+// TestDeadlineInTheMiddleOfCubes: the answer states the number of contracted cubes.
 func TestDeadlineInTheMiddleOfCubes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, calm)
@@ -121,8 +121,8 @@ func TestDeadlineInTheMiddleOfCubes(t *testing.T) {
 	close(ended)
 }
 
-// TestCubesAreRemembered: the second query makes circuits; other contract-workers evaluate those of all cubes under other evidence, and
-// search nothing.
+// TestCubesAreRemembered: the second query makes circuits; other contract-workers evaluate the circuits of all cubes under other
+// evidence, and search nothing.
 func TestCubesAreRemembered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, calm)
@@ -132,7 +132,7 @@ func TestCubesAreRemembered(t *testing.T) {
 			r.run(calm, s)
 		}
 	}
-	// ask returns the answer under evidence, and how many circuits were found and not found.
+	// ask returns the answer under evidence, with the numbers of cache hits and misses of circuits.
 	ask := func(job string, e factorgraph.Evidence) (result query.Result, hits, misses float64) {
 		c := calm
 		c.Metrics = metrics.New()

@@ -19,8 +19,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// A full disk switches JetStream off until nats-server is restarted. That is found within 5 s, said
-// with what to do, and nothing that was accepted is lost.
+// A full disk switches JetStream off until nats-server is restarted. That is found within 5 s and
+// reported with its remedy, and no accepted job is lost.
 func TestFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real nats-server")

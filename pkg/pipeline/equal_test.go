@@ -31,7 +31,7 @@ func (r *rig) start(contract int) {
 	}
 }
 
-// The pipeline answers what the four functions in a row answer, bit for bit.
+// The pipeline gives the answers of the four functions in a row, bit for bit.
 func TestAnswersEqualInfer(t *testing.T) {
 	t.Parallel()
 	cases := []struct {

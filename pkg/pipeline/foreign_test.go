@@ -45,7 +45,7 @@ func TestDeadlineOfAnotherRequest(t *testing.T) {
 	}
 }
 
-// Whatever is published among the dead letters, the others can still be read.
+// Garbage among the dead letters leaves the others readable.
 func TestGarbageAmongDeadLetters(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)

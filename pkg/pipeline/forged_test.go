@@ -1,6 +1,6 @@
 package pipeline_test
 
-// What somebody writes who may publish everything and has no key.
+// Forgeries by a client with the right to publish everything, and without a key.
 
 import (
 	"bytes"
@@ -164,7 +164,7 @@ func (f *forger) messages(job, digest string, kinds ...message.Kind) (forged []*
 	return forged
 }
 
-// write publishes what the forger has in the name of a job. Streams may refuse it.
+// write publishes the forger's messages in the name of a job. Streams may refuse them.
 func (f *forger) write(job, digest string, kinds ...message.Kind) {
 	for _, m := range f.blobs {
 		f.r.must(f.r.nc.PublishMsg(&nats.Msg{Subject: m.Subject, Header: plainHeader(m.Header), Data: m.Data}))
@@ -175,14 +175,14 @@ func (f *forger) write(job, digest string, kinds ...message.Kind) {
 	f.r.must(f.r.nc.FlushTimeout(guard))
 }
 
-// plainHeader is a header without what the publisher expected of its stream.
+// plainHeader is a header without the publisher's expectation of its stream.
 func plainHeader(h nats.Header) nats.Header {
 	h = maps.Clone(h)
 	maps.DeleteFunc(h, func(name string, _ []string) bool { return name == "Nats-Expected-Last-Subject-Sequence" })
 	return h
 }
 
-// forgedOf is how many forged messages of each kind were counted.
+// forgedOf returns the count of forged messages by kind.
 func forgedOf(t *testing.T, m *metrics.Metrics) map[message.Kind]float64 {
 	t.Helper()
 	families, err := m.Registry().Gather()
@@ -200,7 +200,7 @@ func forgedOf(t *testing.T, m *metrics.Metrics) map[message.Kind]float64 {
 	return of
 }
 
-// sealed is quick with keys, several chunks a job and a sweeper: what a forger overwrote is made again.
+// sealed is quick with keys, several chunks a job and a sweeper: messages that a forger overwrote are made again.
 func sealed(t *testing.T, file string) pipeline.Config {
 	c := quick
 	c.SweepAfter = 300 * time.Millisecond
@@ -216,8 +216,8 @@ func (r *rig) believe(file string) {
 	r.must(r.client.MessageKeys(file, false))
 }
 
-// Whoever may publish everything ends no job and changes no answer, whichever kind of message is forged and however: with keys. Without
-// them the same messages do, so it is the keys that keep the forger out.
+// With keys, a forger with the right to publish everything ends no job and changes no answer, by any kind of message in any form.
+// Without them the same messages do, so it is the keys that keep the forger out.
 func TestForgedBefore(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real nats-server")
@@ -355,7 +355,7 @@ func TestForgedAfter(t *testing.T) {
 	}
 }
 
-// A forger who writes all the time, while jobs pass: every one is answered once, and right.
+// A forger writes all the time, while jobs pass: every job is answered once, and right.
 func TestForgedUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real nats-server")

@@ -15,8 +15,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// What is accepted finds room for its answer: jobs are refused before the stream of answers is
-// full, and one that was under way meanwhile waits for room and is answered.
+// An accepted job finds room for its answer: jobs are refused before the stream of answers is full, and
+// one that was under way meanwhile waits for room and is answered.
 func TestFullAnswers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)

@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// TestGradientsEqualInfer: whole and in slices, the bits of infer.Run, whatever the number of contract-workers; and a job without
+// TestGradientsEqualInfer: whole and in slices, the bits of infer.Run, for any number of contract-workers; and a job without
 // gradients on the same model has its own network.
 func TestGradientsEqualInfer(t *testing.T) {
 	t.Parallel()

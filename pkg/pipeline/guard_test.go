@@ -22,8 +22,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// hanging is a configuration in which a stage ignores its context on jobs that are called hang-…,
-// until release is called. What hangs is counted in hangs.
+// hanging is a configuration in which a stage ignores its context on jobs that are called hang-…, until
+// release is called. hangs counts the hanging jobs.
 func hanging(t *testing.T, c pipeline.Config, stage pipeline.Stage) (_ pipeline.Config, release func(), hangs *atomic.Int64) {
 	block, hangs := make(chan struct{}), new(atomic.Int64)
 	var once sync.Once
@@ -118,9 +118,9 @@ func TestDrainEndsWhatDoesNotReturn(t *testing.T) {
 	r.failed("hang", wire.StatusError, fault.Internal, "did not return")
 }
 
-// The four-hang test: messages that never end, as many as there are slots and more, hold up no
-// other tenant, long before any of them is given up. Heavy tasks, of which a worker takes one at a
-// time, hold up no other heavy ones either.
+// The four-hang test: messages that never end, as many as there are slots and more, hold up no other
+// tenant, long before any of them is given up. Nor do heavy tasks, which a worker takes one at a time,
+// hold up other heavy ones.
 func TestOtherTenantsPassThoseThatHang(t *testing.T) {
 	costly, err := generate.Complete(19, generate.Ising{Delta: 0.3, Seed: 1})
 	if err != nil {

@@ -265,8 +265,7 @@ func TestSweeper(t *testing.T) {
 	}
 }
 
-// Partials that were acknowledged without an answer, by whatever accident, are summed by the
-// sweeper.
+// The sweeper sums partials that were acknowledged without an answer.
 func TestSweeperSums(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -291,8 +290,8 @@ func TestSweeperSums(t *testing.T) {
 	}
 }
 
-// The aggregation is rebuilt from what is stored: after every partial another aggregator takes
-// over, some by murder.
+// The aggregation is rebuilt from stored messages: after every partial another aggregator takes over,
+// some by murder.
 func TestAggregatorRestarts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -343,8 +342,8 @@ func TestTwoNumericKinds(t *testing.T) {
 			Values:      []btn.UnitValue{{Unit: tasks[k].Units[0]}},
 		}
 	}
-	// Partials of another kind than the youngest are forgotten and made anew, some times: the kinds
-	// of this job never agree.
+	// Partials of another kind than the youngest are forgotten and recomputed, some times: the kinds of
+	// this job never agree.
 	other := of(1, "another-processor")
 	r.send(message.PartialSubject(0, "kinds", 2, 0), of(0, message.NumericKind()))
 	for again := range 4 {
@@ -409,7 +408,7 @@ func TestOversizedNetwork(t *testing.T) {
 	}
 }
 
-// A full stream is told from a taken subject, and work goes on when there is room again.
+// A full stream is distinguished from a taken subject, and work resumes when there is room again.
 func TestFullStream(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)

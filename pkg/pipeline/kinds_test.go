@@ -194,7 +194,7 @@ func TestJobsAreOfOneKind(t *testing.T) {
 	}
 }
 
-// Where all workers of a kind die their jobs begin anew on another, and have one answer.
+// Where all workers of a kind die their jobs restart on another, and have one answer.
 func TestAKindDies(t *testing.T) {
 	t.Parallel()
 	m := newMixed(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// A grid whose model and network both go through the object store, by regions: the rungs' tasks
-// share what they stand on, and the answer is that of the four functions in a row, bit for bit.
+// A grid whose model and network both go through the object store, by regions: the rungs' tasks share
+// their common ground, and the answer equals the four functions in a row, bit for bit.
 func TestLargeGridByRegions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("9,000 variables take a second")

@@ -42,7 +42,7 @@ func observed(t *testing.T, m *metrics.Metrics, name string, labels map[string]s
 }
 
 // Jobs are counted once each, by method, outcome and class, with the time that they took; results by
-// what they say of their error; messages by how long they waited and were worked on.
+// their stated error; messages by their times of waiting and of work.
 func TestLatencies(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, calm)
@@ -71,7 +71,7 @@ func TestLatencies(t *testing.T) {
 	r.run(c, pipeline.Stages()...)
 	r.wait("exact")
 
-	// What is approximate states an error, what cannot be answered has a code.
+	// Approximate answers state an error, failed ones have a code.
 	began := time.Now()
 	m, _ = request(t, "truncated", grid(t, 8, 8, 3), btn.Settings{Method: query.MethodTruncated, NoExact: true})
 	r.submit(m)

@@ -111,8 +111,8 @@ func TestNothingIsHoarded(t *testing.T) {
 	}
 }
 
-// A task that takes long does not hold up what takes milliseconds, though there is one worker only,
-// nor a long one of another tenant; of one tenant one is done at a time.
+// A task that takes long does not hold up tasks of milliseconds, though there is one worker only, nor a
+// long one of another tenant; of one tenant one is done at a time.
 func TestSmallPassesLarge(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -167,7 +167,7 @@ func TestSmallPassesLarge(t *testing.T) {
 	}
 }
 
-// A lane takes so many jobs and no more, whatever other lanes do; what is accepted is answered.
+// A lane takes so many jobs and no more, for any load of other lanes; every accepted job is answered.
 func TestCrowdedLane(t *testing.T) {
 	t.Parallel()
 	narrow := quick
@@ -208,8 +208,8 @@ func TestCrowdedLane(t *testing.T) {
 	r.wait("later")
 }
 
-// More than the stages can take: what is accepted is answered, also where streams are full, and
-// soon; the rest is refused.
+// More than the stages can take: every accepted job is answered, also where streams are full, and soon;
+// the rest is refused.
 func TestBackpressure(t *testing.T) {
 	t.Parallel()
 	narrow := quick
@@ -265,8 +265,8 @@ func TestBackpressure(t *testing.T) {
 	if refused == 0 || answered < 50 {
 		t.Errorf("%d refused, %d answered", refused, answered)
 	}
-	// The backlog, what the stages hold, and what was accepted before the backlog was looked at again:
-	// 90 to 180. Without a bound the last one waits for some 370.
+	// The backlog, the messages that stages hold, and the jobs accepted before the next look at the
+	// backlog: 90 to 180. Without a bound the last one waits for some 370.
 	if most > 240 {
 		t.Errorf("an accepted job waited for %d others", most)
 	}

@@ -33,7 +33,7 @@ func (r *rig) objects() (names []string) {
 	return names
 }
 
-// damages are what may happen to an object under a pointer that stays.
+// damages are the faults of an object under a pointer that stays.
 var damages = map[string]func(
 	r *rig, o jetstream.ObjectStore, chunks jetstream.Stream, name string,
 ){
@@ -63,8 +63,7 @@ var damages = map[string]func(
 	},
 }
 
-// damage does one of them to every object but that of a request, which nobody but its sender can
-// make again.
+// damage does one of them to every object except the request's, which only its sender can make again.
 func (r *rig) damage(kind string, request *wire.Request) {
 	r.t.Helper()
 	payload, err := wire.Encode(request)

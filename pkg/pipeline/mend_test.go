@@ -17,9 +17,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Streams and consumers that are deleted under load are made again by the workers, which go on:
-// every job that is still stored is answered once and right, and who waits for one that is not
-// learns that.
+// Streams and consumers that are deleted under load are made again by the workers, which go on: every
+// job that is still stored is answered once and right, and clients that wait for a lost job learn of the loss.
 func TestDeletedUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many servers")
@@ -142,8 +141,8 @@ func TestWorkersWaitForSetup(t *testing.T) {
 	r.works("then")
 }
 
-// Consumers that are made anew do not replay what is answered, what is set up again keeps answers
-// for as long as before, and `btn setup` takes what workers made.
+// Rebuilt consumers do not replay answered jobs, rebuilt streams keep answers for as long as before, and
+// `btn setup` accepts the workers' streams.
 func TestMadeAnewWithoutReplay(t *testing.T) {
 	t.Parallel()
 	setup := quick

@@ -8,7 +8,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/pipeline"
 )
 
-// TestCountersStartAtZero: whatever an alarm may be set on is there before anything has happened.
+// TestCountersStartAtZero: every metric that an alarm may be set on is there before anything has happened.
 func TestCountersStartAtZero(t *testing.T) {
 	families, err := metrics.New().Registry().Gather()
 	if err != nil {

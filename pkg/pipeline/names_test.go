@@ -17,8 +17,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// TestNamesTravel: what is asked by names is answered with names, whether the request has the model or names it, first and later; the
-// numbers are those of positions and of the model without names. Who asks for ln Z alone gets no names.
+// TestNamesTravel: questions by name are answered with names, whether the request has the model or names it, first and later; the
+// numbers equal the ones by position and the ones of the model without names. Requests for ln Z alone get no names.
 func TestNamesTravel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)
@@ -92,7 +92,7 @@ func TestNamesTravel(t *testing.T) {
 	}
 }
 
-// TestNamesChangeNoNumber: models that differ in names alone share what was learned, and have the same bits.
+// TestNamesChangeNoNumber: models that differ in names alone share their decompositions, and have the same bits.
 func TestNamesChangeNoNumber(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)

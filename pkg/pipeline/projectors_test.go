@@ -127,7 +127,7 @@ func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Plan {
 	return plan
 }
 
-// planned is a plan.Memo that knows what along made, and under which key it was asked for.
+// planned is a plan.Memo that holds along's plan, and records the key it was asked for.
 type planned struct {
 	plan *btn.Plan
 	key  string
@@ -147,7 +147,7 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, calm)
 	m := grid(t, 18, 24, 1)
-	s := btn.Settings{Method: btn.MethodTruncated, Accuracy: 1e-7, Budget: 1e9} // what is searched where the cache is not heard of
+	s := btn.Settings{Method: btn.MethodTruncated, Accuracy: 1e-7, Budget: 1e9} // searched where there is no cache
 	few, two, many := observe(1), factorgraph.Observe(map[int]int{100: 1, 200: 0}), observe(
 		1, 0, 0, 1, 1, 0,
 	)

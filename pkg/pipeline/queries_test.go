@@ -17,9 +17,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// Random evidence on one known model, in jobs of fifty after a first query: everything but that one
-// hits the cache, and every answer has the bits of one without a cache. BTN_QUERIES is how many
-// queries; 500 without.
+// Random evidence on one known model, in jobs of fifty after a first query: everything but that one hits
+// the cache, and every answer has the bits of one without a cache. BTN_QUERIES is the number of queries; 500 without.
 func TestRandomEvidenceOnAKnownModel(t *testing.T) {
 	t.Parallel()
 	total := 500

@@ -18,8 +18,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Alarm asked by value and by digest, as a job and as a request, one query and fifty: the median of
-// one at a time, what reparam-worker takes of it, and jobs per second of many.
+// Alarm asked by value and by digest, as a job and as a request, one query and fifty: the median of one
+// at a time, reparam-worker's share of it, and jobs per second of many.
 func BenchmarkAlarm(b *testing.B) {
 	must := func(err error) {
 		if err != nil {

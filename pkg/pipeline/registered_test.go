@@ -42,7 +42,7 @@ func byDigest(w wire.Request, digest string) wire.Request {
 }
 
 // A job that names its model has the answer of a job that carries it, bit for bit, first and later,
-// whatever its settings.
+// under any settings.
 func TestModelByDigest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)
@@ -109,7 +109,7 @@ func TestUnknownDigest(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", a.Status, a.Error, says)
 		}
 	}
-	// What was missing may come: a failure is not remembered.
+	// The missing model may come: a failure is not remembered.
 	g := &wire.Graph{UAI: coinText}
 	_, digest, err := wire.EncodeGraph(g)
 	r.must(err)
@@ -209,7 +209,7 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	stop()
 }
 
-// What another version, or nobody, left under a network's key is put right.
+// An unreadable entry under a network's key, of another version or of nobody, is replaced.
 func TestUnreadableNetworkEntry(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)
@@ -276,8 +276,7 @@ func TestRegisteredModelSurvivesRestarts(t *testing.T) {
 	}
 }
 
-// A model that differs in the last bit of one entry is another model, and never answered from what
-// is known of the first.
+// A model that differs in the last bit of one entry is another model, and never answered from the first one's cache.
 func TestAnotherEntryIsAnotherModel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)

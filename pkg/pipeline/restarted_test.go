@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// A job that was replayed is looked after like any other: what is lost of it is made again, and its
-// message goes with its answer.
+// A replayed job is looked after like any other: its lost messages are made again, and its message goes
+// with its answer.
 func TestReplayedJobIsLookedAfter(t *testing.T) {
 	t.Parallel()
 	watching := quick

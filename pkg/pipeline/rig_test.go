@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// quick makes what takes seconds in operation take tenths of a second.
+// quick shortens the seconds of operation to tenths of a second.
 var quick = pipeline.Config{
 	AckWait:    300 * time.Millisecond,
 	Heartbeat:  50 * time.Millisecond,
@@ -208,7 +208,7 @@ func (r *rig) send(subject string, m wire.Message) {
 	r.publish(subject, b)
 }
 
-// messages is how many messages a stream holds.
+// messages returns the number of messages in a stream.
 func (r *rig) messages(stream string) uint64 {
 	r.t.Helper()
 	s, err := r.js.Stream(r.ctx, stream)
@@ -255,7 +255,7 @@ func (r *rig) stands() (text string) {
 	return text
 }
 
-// request is a wire.Request and what infer takes for the same.
+// request returns a wire.Request and the same request for infer.
 func request(
 	t *testing.T, job string, m *factorgraph.Model, s btn.Settings,
 	evidence ...factorgraph.Evidence,
@@ -287,8 +287,7 @@ func grid(t *testing.T, rows, cols int, seed uint64) *factorgraph.Model {
 	return m
 }
 
-// plain are the results without what may differ from run to run. The JSON of a float64 tells its
-// bits.
+// plain returns the results without the parts that differ from run to run. The JSON of a float64 shows its bits.
 func plain(t *testing.T, results []btn.Result) string {
 	t.Helper()
 	out := make([]btn.Result, len(results))

@@ -52,7 +52,7 @@ func overReal(t *testing.T, c pipeline.Config) *rig {
 	return r
 }
 
-// bytes is how much a stream holds, and how much it may.
+// bytes returns the used bytes of a stream, and their limit.
 func (r *rig) bytes(stream string) (used uint64, most int64) {
 	r.t.Helper()
 	s, err := r.js.Stream(r.ctx, stream)
@@ -61,8 +61,8 @@ func (r *rig) bytes(stream string) (used uint64, most int64) {
 	return info.State.Bytes, info.Config.MaxBytes
 }
 
-// pass sends jobs through the pipeline until so many bytes of models have passed, each with a model
-// of its own, waits for every answer and compares it. Who is refused asks again.
+// pass sends jobs through the pipeline until so many bytes of models have passed, each with a model of
+// its own, waits for every answer and compares it. Refused jobs are submitted again.
 func (r *rig) pass(name string, bytes int64, midway func(done float64)) {
 	r.t.Helper()
 	var sent, jobs, answered atomic.Int64
@@ -124,7 +124,7 @@ func (r *rig) ask(c *client.Client, w wire.Request) (*wire.Answer, error) {
 	}
 }
 
-// countAnswers counts how many jobs are answered more than once.
+// countAnswers counts the jobs with more than one answer.
 func (r *rig) countAnswers() (twice func() int) {
 	r.t.Helper()
 	var mu sync.Mutex
@@ -159,8 +159,8 @@ func (r *rig) sequence(stream, subject string) uint64 {
 	return m.Sequence
 }
 
-// beginLong submits a job of four chunks, of which workers with the configuration that it returns
-// hold the first until finish is called.
+// beginLong submits a job of four chunks, the first of which is held until finish is called, by workers
+// with the returned configuration.
 func (r *rig) beginLong(
 	c pipeline.Config,
 ) (w wire.Request, want []btn.Result, held pipeline.Config, finish func()) {
@@ -347,8 +347,7 @@ func TestFullBacklogDrains(t *testing.T) {
 	}
 }
 
-// What exceeds the server's max_payload makes room in the object store as the rest does in the
-// streams.
+// Payloads above the server's max_payload make room in the object store as others do in the streams.
 func TestObjectsMakeRoom(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 12 << 10}, narrow)

@@ -64,7 +64,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	defer store.Close()
 	c.Metrics.WatchCache(store)
 	c.Metrics.Classes(func(tenant string) string { return c.Tenants.Tenants().Class(tenant) })
-	// logs at once what would else be logged when the first job comes
+	// reports at once an error that would else be logged when the first job comes
 	defer beside(ctx, func(context.Context) { _ = store.Probe(ctx) })()
 
 	watching, unwatch := context.WithCancel(ctx)

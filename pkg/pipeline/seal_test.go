@@ -66,7 +66,7 @@ func TestSignedDeadline(t *testing.T) {
 	}
 	stop()
 
-	// a copy of what the timer holds, at once
+	// a copy of the timer's message, at once
 	copied := timer("late")
 	copied.Header = nats.Header{seal.Header: {mac}}
 	_, err = r.js.PublishMsg(r.ctx, copied)
@@ -93,8 +93,8 @@ func TestSignedDeadline(t *testing.T) {
 	}
 }
 
-// Keys are changed while jobs pass: the new one is added, then put first, then the old one is taken away when what it signed has passed.
-// No message is refused, and every answer is believed when it comes.
+// Keys are changed while jobs pass: the new one is added, then put first, then the old one is removed when its last signed message has
+// passed. No message is refused, and every answer is believed when it comes.
 func TestKeysRotateUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real nats-server")
@@ -104,7 +104,7 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 	file := keyFile(t, "", 1)
 	r.believe(file)
 	c := sealed(t, file)
-	// Whoever looks at an old job again, late, does not believe what the old key has signed, and a busy machine is late.
+	// A late look at an old job rejects messages signed with the old key, and a busy machine is late.
 	c.AckWait, c.SweepAfter = calm.AckWait, time.Minute
 	r.run(c, pipeline.Stages()...)
 	r.run(c, pipeline.Stages()...)
@@ -163,7 +163,7 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 	}
 	keyFile(t, file, 2, 1)
 	pass(2)
-	// Each of two processes may be a second behind the other; what the old key signed has passed when all sign with the new one.
+	// The clocks of two processes may differ by a second; messages of the old key have passed when all sign with the new one.
 	r.eventually("all sign with the new key", func() bool {
 		job := one()
 		check(job)
@@ -333,7 +333,7 @@ func TestForgedCacheEntry(t *testing.T) {
 	}
 }
 
-// corruptOf is how many entries of the cache were not what was stored.
+// corruptOf returns the number of cache entries that differed from the stored bytes.
 func corruptOf(t *testing.T, c pipeline.Config) (n float64) {
 	t.Helper()
 	families, err := c.Metrics.Registry().Gather()

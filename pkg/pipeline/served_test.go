@@ -17,12 +17,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The server refuses what nobody would ever take: a lane that does not exist, in whatever form, and
-// subjects with a token too many or too few. Who publishes it learns that at once.
+// The server refuses subjects without a consumer: a lane that does not exist, in any form, and subjects
+// with a token too many or too few. The publisher learns that at once.
 func TestStreamsTakeWhatIsServed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	old := map[string][]string{ // as streams were before: what a set-up system is upgraded from
+	old := map[string][]string{ // streams of an earlier version, which set-up upgrades
 		"BTN_MODEL": {message.Filter(message.KindModel)}, "BTN_DEADLINE": {
 			message.Filter(message.KindTimer), message.Filter(message.KindDeadline),
 		},
@@ -72,7 +72,7 @@ func TestStreamsTakeWhatIsServed(t *testing.T) {
 	r.works("after")
 }
 
-// No stream can tell an id that is none: what is acknowledged under one is answered.
+// No stream can recognise an invalid id: acknowledged jobs under one are answered.
 func TestModelsUnderNoId(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -122,7 +122,7 @@ func TestModelsUnderNoId(t *testing.T) {
 	}
 }
 
-// Without streams a client is told what is missing, at once.
+// Without streams a client gets an error that names the missing part, at once.
 func TestNoStreams(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)

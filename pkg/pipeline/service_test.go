@@ -155,7 +155,7 @@ func (r *rig) blocked(c pipeline.Config) (release func()) {
 	return release
 }
 
-// What takes longer than a second goes on as a job, whose id the reply tells.
+// A request longer than a second continues as a job, whose id is in the reply.
 func TestRequestThatTakesLonger(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -295,7 +295,7 @@ func TestManyRequests(t *testing.T) {
 	}
 }
 
-// A worker that is told to stop answers what it has taken; what comes later goes to another.
+// A worker that stops answers the requests it has taken; later ones go to another.
 func TestServiceDrains(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)

@@ -110,7 +110,7 @@ func TestRunSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Run finishes what it has begun, and hands back what it has not.
+// Run finishes its messages in work, and hands back those not begun.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	slow := quick
@@ -171,8 +171,7 @@ func TestSecondQueryHitsTheCache(t *testing.T) {
 			t.Errorf("query %d: got\n%s\nwant\n%s", i, got, want)
 		}
 	}
-	// Another learn-worker, with an empty memory, finds it in Redis; without a Redis it is learned
-	// anew.
+	// Another learn-worker, with an empty memory, finds it in Redis; without a Redis it is learned again.
 	w, _ := request(t, "cached-3", m, settings, factorgraph.Evidence{})
 	r.submit(w)
 	if a := r.wait("cached-3"); a.Results[0].Cache != "hit" {
@@ -262,7 +261,7 @@ func TestSweeperTellsNoProgress(t *testing.T) {
 	}
 }
 
-// Room for streams is what the server has.
+// Streams get the room that the server has.
 func TestSetupFitsTheServer(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	for _, name := range []string{
@@ -277,7 +276,7 @@ func TestSetupFitsTheServer(t *testing.T) {
 	if err := pipeline.Setup(r.ctx, r.nc, c); err == nil {
 		t.Error("an exabyte of memory was reserved")
 	}
-	// All but 200 MiB of the server's memory is taken: the streams share what is left.
+	// All but 200 MiB of the server's memory is taken: the streams share the rest.
 	info, err := r.js.AccountInfo(r.ctx)
 	r.must(err)
 	taken := r.stack.MemoryLimit() - 200<<20

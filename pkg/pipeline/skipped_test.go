@@ -19,7 +19,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A message of a work queue that was acknowledged, and is stored again because the server lost what it wrote last, is never
+// A message of a work queue that was acknowledged, and is stored again because the server lost its last writes, is never
 // delivered. The sweeper does not take its job for one under way, and the queue is empty again.
 func TestAMessageThatIsNeverDelivered(t *testing.T) {
 	if testing.Short() {

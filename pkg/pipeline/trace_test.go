@@ -55,8 +55,8 @@ func attribute(attributes []*common.KeyValue, key string) string {
 	return ""
 }
 
-// TestTraces: a job of several tasks is one trace, which a receiver of OpenTelemetry gets: what
-// waited and was worked on, whose child it is, and from which tasks the sum was made.
+// TestTraces: a job of several tasks is one trace, which a receiver of OpenTelemetry gets: spans of
+// waiting and of work, their parents, and the tasks that the sum was made from.
 func TestTraces(t *testing.T) {
 	receiver := testserver.NewOTLP(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
@@ -167,7 +167,7 @@ func TestTraces(t *testing.T) {
 		t.Errorf("the sum is linked to %d tasks of %d", len(linked), tasks)
 	}
 
-	// What spans say.
+	// The attributes of spans.
 	chunks := map[string]bool{}
 	for _, s := range spans {
 		stage, is := strings.CutPrefix(s.Name, "work ")

@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Who waits in vain is told why: nobody works, or not at that stage, or not for that lane. The wait
-// goes on, and ends with the answer.
+// A client that waits in vain learns why: nobody works, or not at that stage, or not for that lane. The
+// wait goes on, and ends with the answer.
 func TestWaitingTellsThatNobodyServes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)

@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// fieldError says which field of which query is wrong.
+// fieldError names the wrong field and its query.
 type fieldError struct {
 	query int    // position in the request
 	field string // as a message has it: evid, evidence.h[1], evidence.s[0], joint, over
@@ -26,11 +26,11 @@ func (e *fieldError) Field() (query int, field string, reason error) { return e.
 // Check validates queries for a model with these domains: at least one query, evidence in increasing order of variable, in range, with
 // weights that are finite and at least 0; targets in range and distinct; information about variables that are not observed; joint
 // marginals as CheckJoint; ratios as CheckOver.
-// Errors have the code bad_input and say by Field() (query int, field string, reason error) what is wrong; two
-// observations of one variable wrap factorgraph.ErrContradictory as well. Time linear in the queries' size.
+// Errors have the code bad_input and name the wrong field by Field() (query int, field string, reason error);
+// two observations of one variable wrap factorgraph.ErrContradictory as well. Time linear in the queries' size.
 func Check(domains []int, queries []Query) error { return check(domains, true, queries) }
 
-// CheckForm is Check for queries whose model is not known yet: what is wrong with every model.
+// CheckForm is Check for queries whose model is not known yet: it finds the errors that hold for every model.
 func CheckForm(queries []Query) error { return check(nil, false, queries) }
 
 // CheckJoint checks the variables of a joint marginal against the domains of a model: in range, each once, at most MaxJointCells cells.
@@ -44,7 +44,7 @@ func CheckSet(domains, set []int) error {
 	return fault.Wrap(fault.BadInput, checkTargets(domains, true, set))
 }
 
-// CheckSamples checks how many assignments of some variables are drawn: at least 0, at most MaxSampled values together.
+// CheckSamples checks a number of assignments to draw of some variables: at least 0, at most MaxSampled values together.
 func CheckSamples(variables, samples int) error {
 	return fault.Wrap(fault.BadInput, checkSamples(variables, samples))
 }
@@ -56,7 +56,7 @@ func checkSamples(variables, samples int) error {
 	return nil
 }
 
-// CheckOver checks what query i of a request is asked over: 0, or 1 + the position of another one of the n.
+// CheckOver checks the field Over of query i of a request: 0, or 1 + the position of another one of the n.
 // Errors have the code bad_input.
 func CheckOver(over, i, n int) error {
 	switch {
@@ -113,7 +113,7 @@ func check(domains []int, known bool, queries []Query) error {
 	return nil
 }
 
-// check checks that what is asked by names is not asked by positions too.
+// check checks that nothing is asked both by name and by position.
 func (n *ByName) check(q *Query) (field string, err error) {
 	switch {
 	case len(n.Joint) > 0 && len(q.Joint) > 0:
@@ -156,7 +156,7 @@ func checkEvidence(domains []int, known bool, e factorgraph.Evidence) (field str
 	return "", nil
 }
 
-// checkLikelihood checks one likelihood after that of variable last.
+// checkLikelihood checks one likelihood, which follows the one of variable last.
 func checkLikelihood(domains []int, known bool, l factorgraph.Likelihood, last int) error {
 	switch {
 	case l.Var <= last:

@@ -1,6 +1,6 @@
 package query
 
-// What observing other variables would tell about one.
+// The value of observing other variables, for one target.
 
 import (
 	"fmt"
@@ -9,16 +9,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// Ask says what Query.Information is about.
+// Ask is a question about the value of observations: Query.Information.
 type Ask struct {
 	Target int `msgpack:"target"` // a variable that is not observed
 	// Candidates are the variables that may be observed, distinct; empty: all that are neither the target nor observed.
 	Candidates []int `msgpack:"candidates,omitempty"`
-	// Utility is what action a is worth where the target is at t, as Utility[a][t]; empty: no decision hangs on it.
+	// Utility[a][t] is the worth of action a where the target is at t; empty: no decision depends on it.
 	Utility [][]float64 `msgpack:"utility,omitempty"`
 }
 
-// Information says what observing each of some variables would tell about a target, on average over what they are observed at.
+// Information is the value of observing each of some variables for a target, on average over their outcomes.
 type Information struct {
 	Target          int          `json:"target"`
 	Entropy         float64      `json:"entropy"`                    // of the target under the evidence, nats
@@ -36,7 +36,7 @@ type Observable struct {
 	UtilityGain     *float64 `json:"utility_gain,omitempty"` // of the best action then over the best now
 }
 
-// checkAsk checks what a query's information is about: variables that are not observed, and a utility per action and value.
+// checkAsk checks the Ask of a query: variables that are not observed, and a utility per action and value.
 func checkAsk(domains []int, known bool, q *Query) (field string, err error) {
 	a := q.Information
 	if err := checkUnobserved(domains, known, q, a.Target); err != nil {

@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// Named is what a result says of variables, by their names and those of their values: by positions, in decimal digits, where there are
-// none.
+// Named repeats a result's statements about variables under the names of variables and values: positions in decimal digits where there
+// are none.
 type Named struct {
 	Posteriors map[string]map[string]float64 `json:"posteriors,omitempty"` // of Marginals
 	Joint      *NamedJoint                   `json:"joint,omitempty"`
 	MPE        map[string]string             `json:"mpe,omitempty"` // a value per variable
 	Map        map[string]string             `json:"map,omitempty"` // a value for each of those asked for
-	// Samples says whose values those of Result.Samples are, in their order; a variable whose values have no names has no states there.
+	// Samples names the columns of Result.Samples, in their order; a variable whose values have no names has no states there.
 	Samples *NamedJoint `json:"samples,omitempty"`
 	// Conflict has the observations that contradict each other; null stands for a likelihood.
 	Conflict    map[string]*string `json:"conflict,omitempty"`
@@ -41,13 +41,13 @@ type NamedNumber struct {
 	At map[string]string `json:"at,omitempty"`
 }
 
-// NamedJoint says whose probabilities those of Joint are.
+// NamedJoint names the variables and values of Joint.
 type NamedJoint struct {
 	Variables []string   `json:"variables"`
 	States    [][]string `json:"states"` // per variable, its values
 }
 
-// Names are what the variables of a model and their values are called, as a model has them; empty for none.
+// Names holds the names of a model's variables and of their values, as a model has them; empty for none.
 type Names struct {
 	Variables []string
 	States    [][]string
@@ -56,7 +56,7 @@ type Names struct {
 // Any reports whether anything has a name.
 func (n Names) Any() bool { return len(n.Variables) > 0 || len(n.States) > 0 }
 
-// Variable returns what variable v is called.
+// Variable returns the label of variable v.
 func (n Names) Variable(v int) string {
 	if v >= 0 && v < len(n.Variables) && n.Variables[v] != "" {
 		return n.Variables[v]
@@ -64,7 +64,7 @@ func (n Names) Variable(v int) string {
 	return strconv.Itoa(v)
 }
 
-// Value returns what value x of variable v is called.
+// Value returns the label of value x of variable v.
 func (n Names) Value(v, x int) string {
 	if v >= 0 && v < len(n.States) && x >= 0 && x < len(n.States[v]) && n.States[v][x] != "" {
 		return n.States[v][x]
@@ -176,7 +176,7 @@ func (r *Result) Name(n Names) {
 	}
 }
 
-// nameQuestions fills r.Named with what is said of conflicts, of information, and of sensitivity.
+// nameQuestions fills r.Named with conflicts, information, and sensitivity.
 func (r *Result) nameQuestions(n Names) {
 	if c := r.Conflict; c != nil {
 		r.Named.Conflict = make(map[string]*string, len(c.Observations))

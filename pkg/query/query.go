@@ -1,4 +1,4 @@
-// Package query says what may be asked of a model, how, and what the answer is; and checks what is asked.
+// Package query defines the questions to a model, their settings, and the answers; and checks questions.
 package query
 
 import (
@@ -7,15 +7,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// Query asks for the partition function of a model under evidence, and for what comes with it. The zero Query asks for ln Z alone.
-// The tags are the names that the fields have in a message.
+// Query asks for the partition function of a model under evidence, and for further results with it. The zero Query asks for ln Z
+// alone. The tags are the names that the fields have in a message.
 type Query struct {
-	// Evidence is what is observed. The zero value observes nothing.
+	// Evidence holds the observations. The zero value observes nothing.
 	Evidence factorgraph.Evidence `msgpack:"evidence,omitempty"`
-	// Evid is a text in place of Evidence, which it is turned into when the model is known: that of a .uai.evid file; a JSON object
-	// of variables and values, {"smoke": "yes", "xray": [0.2, 0.8]}; or assignments, smoke=yes,xray=abnormal.
+	// Evid is a text in place of Evidence, into which it is turned when the model is known: a .uai.evid file; a JSON object of
+	// variables and values, {"smoke": "yes", "xray": [0.2, 0.8]}; or assignments, smoke=yes,xray=abnormal.
 	Evid string `msgpack:"evid,omitempty"`
-	// Named asks by names what other fields ask by positions, which it is turned into when the model is known; nil: nothing.
+	// Named asks by name; it is turned into the fields by position when the model is known; nil: nothing.
 	Named *ByName `msgpack:"named,omitempty"`
 	// EvidenceFile is a name for the evidence, which the result repeats. Empty: none.
 	EvidenceFile string `msgpack:"file,omitempty"`
@@ -25,10 +25,11 @@ type Query struct {
 	// Marginals asks for them.
 	Targets []int `msgpack:"targets,omitempty"`
 	// Over is 0, or 1 + the position of another query of the request. The result then has LnRatio = ln Z of this query less ln Z of
-	// that one: ln P(event | given), where that query's evidence is what is given, and this one's is that and the event.
+	// the other one: ln P(event | given), where the other query's evidence is the given part, and this one's is the given part and
+	// the event.
 	Over int `msgpack:"over,omitempty"`
 	// Joint lists variables whose joint marginal is wanted as well: distinct, at most MaxJointCells cells, by exact methods only. It
-	// costs up to the number of cells times what Z costs, and less where evidence leaves fewer.
+	// costs up to the number of cells times the cost of Z, and less where evidence leaves fewer.
 	Joint []int `msgpack:"joint,omitempty"`
 	// Gradients asks for ∂ ln Z/∂θ by every number θ of every factor as well, by exact methods only: at most MaxGradients of them, at
 	// about four times the cost of Z.
@@ -40,8 +41,8 @@ type Query struct {
 	MPE bool `msgpack:"mpe,omitempty"`
 	// Map lists variables whose most probable assignment is wanted, the others summed out (marginal MAP): distinct.
 	Map []int `msgpack:"map,omitempty"`
-	// Samples is how many assignments are drawn from P(x | evidence), each on its own; Seed is that of the draws. They have weights where
-	// exact draws are more than memory and budget hold, and by method sampled.
+	// Samples is the number of independent draws from P(x | evidence); Seed is the seed of the draws. They have weights where exact draws
+	// are more than memory and budget hold, and by method sampled.
 	Samples int    `msgpack:"samples,omitempty"`
 	Seed    uint64 `msgpack:"seed,omitempty"`
 	// Weight is 0, or how often the query counts in the likelihood of the request: Σ Weight · ln Z over all queries that have one, and
@@ -49,19 +50,19 @@ type Query struct {
 	Weight float64 `msgpack:"weight,omitempty"`
 	// Conflict asks which observations contradict each other, where they do, Z is moderate work, and the way is exact: see Conflict.
 	Conflict bool `msgpack:"conflict,omitempty"`
-	// Information asks what observing other variables would tell about one; nil: nothing of the kind. It takes one query with
-	// marginals per value of that variable.
+	// Information asks for the value of observing other variables for a target; nil: nothing of the kind. It takes one query
+	// with marginals per value of that variable.
 	Information *Ask `msgpack:"information,omitempty"`
 }
 
-// Sensitivity is the target P(Variable = Value | evidence), and how far the numbers of the model vary.
+// Sensitivity is the target P(Variable = Value | evidence), and the ranges over which the numbers of the model vary.
 type Sensitivity struct {
 	Variable int `msgpack:"v" json:"variable"`
 	Value    int `msgpack:"x" json:"value"`
-	// Range is by which share of itself a number θ varies, from (1 − Range)·θ to (1 + Range)·θ, those of conditional probability
-	// tables to 1 at most; above 0 to 1, 0: DefaultRange.
+	// Range is the relative variation of a number θ, from (1 − Range)·θ to (1 + Range)·θ, in conditional probability tables to 1
+	// at most; above 0 to 1, 0: DefaultRange.
 	Range float64 `msgpack:"range,omitempty" json:"range,omitempty"`
-	// Top is how many numbers the result ranks; 0: DefaultTop, at most MaxTop.
+	// Top is the number of ranked numbers in the result; 0: DefaultTop, at most MaxTop.
 	Top int `msgpack:"top,omitempty" json:"top,omitempty"`
 }
 

@@ -24,7 +24,7 @@ func soft(v int, weights ...float64) factorgraph.Evidence {
 	return factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: v, Weights: weights}}}
 }
 
-// TestCheckNamesTheField: what is wrong with every model is found without one; the rest needs the domains.
+// TestCheckNamesTheField: errors that hold for every model are found without one; the rest needs the domains.
 func TestCheckNamesTheField(t *testing.T) {
 	domains := []int{2, 3, 1 << 20}
 	for _, c := range []struct {

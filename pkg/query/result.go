@@ -12,13 +12,13 @@ const (
 	StageAggregate = "aggregator"      // values → the answer; also cancels, deadlines and the sweeper
 )
 
-// What the status of a result says.
+// Values of a result's status.
 const (
 	StatusOK    = "ok"
 	StatusError = "error"
 )
 
-// Result answers one query. Its JSON form is what `btn infer --json` prints; null where a field does not apply.
+// Result answers one query. Its JSON form is the output of `btn infer --json`; null where a field does not apply.
 type Result struct {
 	Job                string       `json:"job"`
 	Query              int          `json:"query"`  // position in the request
@@ -41,13 +41,13 @@ type Result struct {
 	Joint   *Joint `json:"joint"` // of the set of variables that was asked for; null without one
 	// Gradients are ∂ ln Z/∂θ in nats, by factor of the model a list of its numbers in their sequence; absent unless asked for.
 	Gradients [][]float64 `json:"gradients,omitempty"`
-	// Likelihood is that of all queries with a weight, in the result of the first of them; absent without.
+	// Likelihood sums up all queries with a weight, in the result of the first of them; absent without.
 	Likelihood *Likelihood `json:"likelihood,omitempty"`
 	// Conflict is there where it was asked for, Z is 0, and it was found out.
 	Conflict *Conflict `json:"conflict,omitempty"`
 	// Information is there where it was asked for and the evidence is possible.
 	Information *Information `json:"information,omitempty"`
-	// Sensitivity is that of the target that was asked for; absent without, and where Z is 0.
+	// Sensitivity belongs to the requested target; absent without, and where Z is 0.
 	Sensitivity *SensitivityResult `json:"sensitivity,omitempty"`
 	// LnRatio is ln P(event | given) in nats: ln Z of this query less ln Z of the one that it is asked over.
 	LnRatio      *float64 `json:"ln_ratio"`
@@ -57,13 +57,13 @@ type Result struct {
 	Map     *MarginalMap `json:"map,omitempty"`
 	Samples [][]int      `json:"samples,omitempty"`
 	// SampleWeights are there where samples do not have the same weight: they sum to 1, and Σ w f(x) is an estimate of the mean of f.
-	// EffectiveSamples is 1/Σ w² then: of how many with the same weight they are worth.
+	// EffectiveSamples is 1/Σ w² then: the number of equally weighted samples that they are worth.
 	SampleWeights    []float64 `json:"sample_weights,omitempty"`
 	EffectiveSamples *float64  `json:"effective_samples,omitempty"`
 	Seed             *uint64   `json:"seed,omitempty"`
 	Warnings         []string  `json:"warnings"`
 	Cache            string    `json:"cache"` // "hit", "miss" or "off"
-	// Relearned says what was learned for this evidence, where what the model alone has does not serve; else empty.
+	// Relearned names the parts that were learned for this evidence, where the model's own parts do not serve; else empty.
 	Relearned string `json:"relearned,omitempty"`
 	Plan      *Cost  `json:"plan"`
 	Run       *Run   `json:"run"` // null where nothing was contracted
@@ -72,17 +72,17 @@ type Result struct {
 	Uncertainty *float64 `json:"uncertainty"`
 	// Bounds are there where something bounds ln Z; absent otherwise.
 	Bounds              *Bounds          `json:"bounds,omitempty"`
-	MarginalUncertainty *float64         `json:"marginal_uncertainty"` // how far a probability may be off, at most 1; null as Uncertainty
-	Estimates           []EstimateResult `json:"estimates"`            // those of an approximate answer, in sequence; null without
+	MarginalUncertainty *float64         `json:"marginal_uncertainty"` // largest error of a probability, at most 1; null as Uncertainty
+	Estimates           []EstimateResult `json:"estimates"`            // of an approximate answer, in sequence; null without
 	Propagation         *Propagation     `json:"bp"`                   // belief propagation, where it was used
-	// Named has names beside positions, where the model has names: who reads an answer makes it with Name. Absent in messages.
+	// Named has names beside positions, where the model has names: readers of an answer make it with Name. Absent in messages.
 	Named *Named `json:"named,omitempty"`
 	// Ended says why an approximate answer stopped growing: settled, complete (the budget was spent), deadline; empty otherwise.
 	Ended     string             `json:"ended"`
 	TimingsMS map[string]float64 `json:"timings_ms"`
 }
 
-// Run is what the contractions of a query took, summed over its components.
+// Run is the work of a query's contractions, summed over its components.
 type Run struct {
 	Flops  float64 `json:"flops"`  // multiplications and additions
 	Slices float64 `json:"slices"` // slices of a contraction tree that were computed; 0 where there was no tree
@@ -102,7 +102,7 @@ type Certificate struct {
 	LnUpper float64  `json:"ln_upper" msgpack:"u"` // ln(Z̃ + bound)
 }
 
-// Bounds are what ln Z lies between, nats; null where there is none on that side.
+// Bounds enclose ln Z, in nats; null where there is none on that side.
 type Bounds struct {
 	Lower *float64 `json:"lower"`
 	Upper *float64 `json:"upper"`
@@ -132,7 +132,7 @@ type EstimateResult struct {
 	Failed     string   `json:"failed"` // why there is no number; empty otherwise
 	// Of sampled components, absent for others: the standard error of log_z in nats, (Σw)²/Σw² of their weights, the tail index of the
 	// weights (above 0.7 the standard error is not to be believed), and a bound below ln Z that holds with probability 0.999 together
-	// with those of the other estimates.
+	// with the bounds of the other estimates.
 	StandardError    *float64 `json:"standard_error,omitempty"`
 	EffectiveSamples *float64 `json:"effective_samples,omitempty"`
 	TailIndex        *float64 `json:"tail_index,omitempty"`
@@ -172,7 +172,7 @@ type SensitivityResult struct {
 	// number's row in a conditional probability table keeps its proportions, so that the row still sums to 1; null for other factors.
 	Derivatives [][]float64 `json:"derivatives"`
 	Covaried    [][]float64 `json:"covaried"`
-	// Tornado ranks the numbers by how far P moves when they vary, the farthest first: their rows covary where there are rows.
+	// Tornado ranks the numbers by the movement of P when they vary, the largest first: their rows covary where there are rows.
 	Tornado []Swing `json:"tornado"`
 }
 
@@ -184,9 +184,9 @@ type Swing struct {
 	Values    []int   `json:"values,omitempty"`
 	Of        *int    `json:"of,omitempty"` // of a conditional probability table: the variable that its rows are over
 	Theta     float64 `json:"theta"`        // the number
-	From      float64 `json:"from"`         // what it varies between
+	From      float64 `json:"from"`         // the range of θ
 	To        float64 `json:"to"`
-	Low       float64 `json:"low"` // what P is between
+	Low       float64 `json:"low"` // the range of P
 	High      float64 `json:"high"`
 }
 
@@ -198,7 +198,7 @@ type Likelihood struct {
 	Gradients [][]float64 `json:"gradients,omitempty"` // as of Result, of Ln; absent unless all of them ask for gradients
 }
 
-// Cost is what a contraction takes. Zero where nothing has to be planned.
+// Cost is the cost of a contraction. Zero where nothing has to be planned.
 type Cost struct {
 	Width     int     `msgpack:"w" json:"width"`                      // largest number of indices in one table of the elimination, less one
 	Log2Table float64 `msgpack:"t" json:"log2_table"`                 // log2 of the entries of the largest table

@@ -33,7 +33,7 @@ const (
 	MethodSampled    Method = "sampled"     // a random decomposition, unbiased, with bounds at a stated probability
 )
 
-// Settings decide what is learned. The zero value of a field means its default. They are part of the cache key.
+// Settings control learning. The zero value of a field means its default. They are part of the cache key.
 type Settings struct {
 	// Method is the way to the answer, default auto.
 	Method Method `msgpack:"method,omitempty" json:"method,omitempty"`
@@ -53,7 +53,7 @@ type Settings struct {
 	LearnMaps bool `msgpack:"learn_maps,omitempty" json:"learn_maps,omitempty"`
 	// Sweeps is the most joint sweeps, default 20.
 	Sweeps int `msgpack:"sweeps,omitempty" json:"sweeps,omitempty"`
-	// Starts is how many seeded starts there are, default 2.
+	// Starts is the number of seeded starts, default 2.
 	Starts int `msgpack:"starts,omitempty" json:"starts,omitempty"`
 	// LearnFlops bounds learning: starts, then sweeps, then components are reduced until it costs no more, with a warning. Default 5e10
 	// flops, about a minute.

@@ -28,7 +28,7 @@ func Make(mant float64, exp int64) Number {
 	return makeSpecial(mant, exp)
 }
 
-// makeSpecial is Make for what has no exponent of its own.
+// makeSpecial is Make for values without an exponent of their own.
 func makeSpecial(mant float64, exp int64) Number {
 	if mant == 0 {
 		return Number{}
@@ -149,8 +149,8 @@ func (a Number) Log10Abs() float64 {
 // ln2Low is ln 2 less its float64.
 const ln2Low = 2.3190468138462996e-17
 
-// FromLog returns exp(l), l in nats: for values whose logarithm is what is known. The relative
-// error is below 2^-51 for |l| up to 10^9, l taken as it is.
+// FromLog returns exp(l), l in nats: for values known by their logarithm. The relative error is below
+// 2^-51 for |l| up to 10^9, l taken as it is.
 // exp(−Inf) is 0; +Inf and NaN stay.
 func FromLog(l float64) Number {
 	if math.IsInf(l, -1) {
@@ -161,7 +161,7 @@ func FromLog(l float64) Number {
 	}
 	e := math.Floor(l / math.Ln2)
 
-	// What is left of l after e·ln 2, as if ln 2 had twice the digits of a float64.
+	// The remainder of l after e·ln 2, as if ln 2 had twice the digits of a float64.
 	rest := math.FMA(-e, math.Ln2, l)
 	return Make(math.Exp(math.FMA(-e, ln2Low, rest)), int64(e))
 }

@@ -1,7 +1,7 @@
 package scaled
 
-// Range keeping: lists of float64s that share an exponent of 2,
-// how far their entries are apart, and what products of them lose.
+// Range keeping: lists of float64s that share an exponent of 2, the spread of their entries, and the
+// losses in products of them.
 
 import (
 	"math"
@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// Infinity is the bits of +Inf;
-	// those of NaN are above, those of every finite absolute value below.
+	// Infinity is the bits of +Inf; NaNs have larger bits, finite absolute values smaller ones.
 	Infinity = uint64(0x7ff) << 52
 	// Lowest is the exponent down to which products of floats keep all their digits:
 	// 2^Lowest is a normal float64.
@@ -19,8 +18,8 @@ const (
 	sign = uint64(1) << 63
 )
 
-// LargestBits returns the bits of the largest absolute value of a list: for finite numbers the
-// order of bits is that of values. 0 for an empty list. Four running maxima hide the latency of the
+// LargestBits returns the bits of the largest absolute value of a list: for finite numbers the order of
+// bits is the order of values. 0 for an empty list. Four running maxima hide the latency of the
 // comparisons.
 func LargestBits(data []float64) uint64 {
 	var t0, t1, t2, t3 uint64
@@ -109,6 +108,6 @@ func Shift(data []float64, by int) {
 	}
 }
 
-// SumRoundings is how many roundings a term goes through in a sum of n, one after the other:
+// SumRoundings bounds the roundings that a term goes through in a sum of n, one after the other:
 // n − 1 at most. Errors of both signs make no more than 8·√n of many, but for a chance of 1e-13.
 func SumRoundings(n float64) float64 { return min(n-1, 8*math.Sqrt(n)) }

@@ -73,7 +73,7 @@ func products(a, b []Number) []Number {
 
 // exactSum returns the correctly rounded sum of xs and destroys the list.
 func exactSum(xs []Number) Number {
-	special := 0.0 // sum of what is not finite
+	special := 0.0 // sum of the terms that are not finite
 	n := 0
 	for _, x := range xs {
 		switch x = Make(x.Mant, x.Exp); {

@@ -9,7 +9,7 @@ import (
 
 // Wide is the value (Hi + Lo)·2^Exp with |Hi| in [1, 2) and |Lo| at most half a unit in the last
 // place of Hi, or zero (Hi == 0, Lo == 0, Exp == 0): 106 bits. Sums and products have a relative
-// error below 2^-102, of the result, whatever cancels. The zero value is the number 0. Finite
+// error below 2^-102, of the result, under any cancellation. The zero value is the number 0. Finite
 // numbers only.
 //
 // Source: T. J. Dekker, A floating-point technique for extending the available precision (1971);
@@ -107,7 +107,7 @@ func twoSum(a, b float64) (s, e float64) {
 }
 
 // Big returns a exactly, with precision bits (at least 106).
-// Exponents are those of big.Float: |Exp| below 2^31.
+// Exponents are limited as in big.Float: |Exp| below 2^31.
 func (a Wide) Big(precision uint) *big.Float {
 	x := new(big.Float).SetPrec(precision).SetFloat64(a.Hi)
 	x.Add(x, new(big.Float).SetPrec(precision).SetFloat64(a.Lo))

@@ -57,8 +57,8 @@ func (t *CP) termAt(i int, x []int) []scaled.Number {
 	return p
 }
 
-// The precision of an entry whose terms have both signs is what their exponents differ by,
-// and entryBits: nothing is lost up to maxEntryBits.
+// The precision of an entry whose terms have both signs is the difference of their exponents plus entryBits: nothing is
+// lost up to maxEntryBits.
 const (
 	entryBits    = 2100
 	maxEntryBits = 1 << 20
@@ -122,8 +122,7 @@ func countIndex(l countspace.Levels, x []int) int {
 	return i
 }
 
-// levelSteps returns per level what one leg at that level
-// adds to the index of the count vector; 0 for level 0.
+// levelSteps returns per level the step of one leg at that level in the index of the count vector; 0 for level 0.
 func levelSteps(l countspace.Levels) []int {
 	return append([]int{0}, strides(l.Shape())...)
 }

@@ -1,4 +1,4 @@
-// Count polynomials of a tensor under leg weights: the entry point and what all forms share.
+// Count polynomials of a tensor under leg weights: the entry point and the parts common to all forms.
 
 package tensor
 

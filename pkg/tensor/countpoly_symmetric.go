@@ -43,8 +43,7 @@ func (term SymmetryRankOne) vector(leg int) []float64 {
 	return term.R[leg]
 }
 
-// block is how many legs are multiplied in one tree
-// before they join a product in several variables.
+// block is the number of legs that are multiplied in one tree before they join a product in several variables.
 const block = 8
 
 // product multiplies legs' polynomials. In one variable a balanced tree is best; in m > 1 variables

@@ -118,7 +118,7 @@ func (t *SymmetryCP) addTo(out *Dense) (lost bool) {
 
 // addOuter adds w · s(i) · ⊗ rows to data; a nil row is all ones, a nil s is 1, and s returns a
 // mantissa and an exponent. Rows are normalised by powers of two and their exponents joined to
-// those of s at the end, so that no partial product is too large; lost says that one is too small.
+// the exponents of s at the end, so that no partial product is too large; lost reports one that is too small.
 func addOuter(
 	data []float64, w float64, rows [][]float64, dims []int, s func(int) (float64, int),
 ) (lost bool) {

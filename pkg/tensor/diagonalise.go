@@ -13,7 +13,7 @@ import (
 const (
 	// draws is how often random slices are combined before a grouping of the legs is given up.
 	draws = 3
-	// rotations is how many groupings of the legs are tried.
+	// rotations is the number of groupings of the legs tried.
 	rotations = 8
 )
 

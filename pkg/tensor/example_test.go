@@ -6,8 +6,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// A noisy-or with two parents and a leak is a sum of two rank-one terms,
-// whatever the number of parents.
+// A noisy-or with two parents and a leak is a sum of two rank-one terms, as with any number of parents.
 func ExampleLowRank() {
 	q := []float64{0.5, 0.25}
 	t := &tensor.Dense{Shape: []int{2, 2, 2}}

@@ -81,7 +81,7 @@ func TestToDenseRange(t *testing.T) {
 	}
 }
 
-// An entry below float64 is no 0: it is refused, in every form. What is 0 stays 0.
+// An entry below float64 is no 0: it is refused, in every form. A true 0 stays 0.
 func TestToDenseLosesNothing(t *testing.T) {
 	two := countspace.TwoLevels([]int{2})
 	tiny := scaled.Vector{Mant: []float64{1, 0}, Exp: []int64{-1100, 0}}

@@ -22,7 +22,7 @@ func NormSq(t Tensor) (scaled.Number, error) {
 		return Inner(t, t)
 	}
 
-	// Terms that cancel: the squares of what is left do not.
+	// Terms that cancel: the squares of the remaining entries do not.
 	if table, err := ToDense(t, lowRankEntries); err == nil {
 		return Inner(table, table)
 	}

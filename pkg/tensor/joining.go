@@ -1,5 +1,4 @@
-// Joint counts: what a monomial must carry so that a core's
-// levels and the weights' levels can both be read off it.
+// Joint counts: the exponents that a monomial must carry so that a core's levels and the weights' levels can both be read off it.
 
 package tensor
 

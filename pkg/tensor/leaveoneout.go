@@ -7,8 +7,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// leaveOneOut returns Π_{m≠ℓ} ps[m] for every ℓ, without divisions: down a balanced tree, what is
-// outside a half is what was outside the whole times the other half. For n legs of two levels that
+// leaveOneOut returns Π_{m≠ℓ} ps[m] for every ℓ, without divisions: down a balanced tree, the product outside a half is
+// the product outside the whole times the other half. For n legs of two levels that
 // is O(n² log n) multiply-adds, where prefix times suffix for every leg takes n³.
 func leaveOneOut(vars int, ps []countspace.Poly, ops *countspace.Ops) []countspace.Poly {
 	out := make([]countspace.Poly, len(ps))

@@ -1,5 +1,4 @@
-// Count polynomials with one leg fixed, for every leg and value:
-// what learning a leg's vector needs.
+// Count polynomials with one leg fixed, for every leg and value: the input of learning a leg's vector.
 
 package tensor
 

@@ -8,10 +8,9 @@ import (
 )
 
 const (
-	// exactTolerance is how far a decomposition may be from its tensor,
-	// relative to the largest entry.
+	// exactTolerance is the largest error of a decomposition, relative to the tensor's largest entry.
 	exactTolerance = 1e-13
-	// entryTolerance is how far it may be from any single entry, relative to that entry:
+	// entryTolerance is the largest error of any single entry, relative to that entry:
 	// conditioning on evidence can make the smallest entries the only ones that matter. A zero
 	// entry has to come out as zero.
 	entryTolerance = 1e-9
@@ -21,7 +20,7 @@ const (
 )
 
 // LowRank returns t as a CP tensor of at most maxRank terms that is exact up to rounding, or false
-// if none was found. What it finds: rank one; a constant plus one point or slab (clauses); noisy-or
+// if none was found. It finds: rank one; a constant plus one point or slab (clauses); noisy-or
 // as two terms, parity, equality, and in general the decomposition of a table that has one with
 // linearly independent terms on two groups of legs and pairwise different ones on the rest
 // (simultaneous diagonalisation); tables over two legs by elimination, equality, selectors and

@@ -209,7 +209,7 @@ func TestLowRankPlanted(t *testing.T) {
 	}
 }
 
-// What is no table of low rank must not be returned as one; a wrong decomposition must never pass.
+// A table of no low rank must not be returned as one; a wrong decomposition must never pass.
 func TestLowRankRefuses(t *testing.T) {
 	for seed := range uint64(30) {
 		r := seeded(t, seed)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// mixtureDepth is how many legs are taken apart one within the other. Two cover a selector:
+// mixtureDepth bounds the legs that are taken apart one within the other. Two cover a selector:
 // of copy(s, c, p, m), c = p or c = m by the switch s, every slice at s and c has rank one.
 const mixtureDepth = 2
 

@@ -23,7 +23,7 @@ const MaxEntries = 1 << 22
 //	out_k = Σ_c S_c [z^c] Π_a (Σ_b M[a,b] z^b)^{k_a}
 //
 // with levels a = value (Krawtchouk polynomials for the Hadamard matrix, d = 2); so does a
-// symmetry-CP tensor whose vectors are also the same on all legs. What is left is written out if
+// symmetry-CP tensor whose vectors are also the same on all legs. Other tensors are written out if
 // the table has at most MaxEntries entries. t is not changed; nil maps for all modes return t
 // itself. It returns ErrShape if the maps do not fit, ErrNotFinite for a map or a result that is
 // not finite, and ErrUnsupportedMap where t would have to be written out and is too large. Source:

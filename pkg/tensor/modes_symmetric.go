@@ -115,7 +115,7 @@ func everyCount(shape []int, n int, f func(i, rest int, c []int)) {
 //	out_k = Σ_c s_c [z^c] Π_a P_a(z)^{k_a}
 //
 // P_a being the polynomial of row a of m. The powers are built once; S is contracted with the
-// powers of one row at a time (Correlate), so that what is shared by many k is computed once: with
+// powers of one row at a time (Correlate), so that many k share intermediate results: with
 // h = s contracted with P_{d−1}^{k_{d−1}} … P_1^{k_1}, out_k = ⟨h, P_0^{k_0}⟩.
 // Cost O(n³) for two values and n legs.
 func transform(s countspace.Poly, m []float64, d, n int) scaled.Vector {

@@ -8,7 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/linalg"
 )
 
-// polishSteps is how many Gauss–Newton steps nodes get;
+// polishSteps is the number of Gauss–Newton steps for nodes;
 // from roots good to 1e-10 two reach rounding.
 const polishSteps = 2
 

@@ -16,8 +16,7 @@ import (
 // c of n legs being at level 1; max(|a|, |b|) = 1.
 type node struct{ a, b float64 }
 
-// lowRank decomposes every term's values (Prony) and joins its vectors to the nodes.
-// Only two levels. off is that of LowRank.
+// lowRank decomposes every term's values (Prony) and joins its vectors to the nodes. Only two levels. off is as in LowRank.
 func (t *SymmetryCP) lowRank(maxRank int) (c *CP, off float64, ok bool) {
 	if t.Levels.D > 2 {
 		return nil, 0, false
@@ -59,7 +58,7 @@ func (t *SymmetryCP) lowRank(maxRank int) (c *CP, off float64, ok bool) {
 	return c, off, c.validate() == nil
 }
 
-// freeLegs returns how many legs have values at both levels, and how many are always at level 1.
+// freeLegs returns the numbers of legs with values at both levels, and of legs always at level 1.
 func freeLegs(l countspace.Levels) (free, always int) {
 	for _, of := range l.Of {
 		switch {

@@ -1,6 +1,6 @@
 package tensor
 
-// Terms of both signs: what is left of a sum in float64, and what is not.
+// Terms of both signs: the digits of a sum that float64 keeps, and the recovery of the others.
 
 import (
 	"math"
@@ -13,7 +13,7 @@ import (
 // 2^−43 of it is right then.
 const lostShare = 0x1p-10
 
-// keepDigits writes entries of a table anew, in more than float64, whose terms cancelled.
+// keepDigits computes again, in more than float64, the entries of a table whose terms cancelled.
 // Cost of the terms once more, and of At per such entry; nothing where all terms have one sign.
 func keepDigits(t Tensor, table *Dense) {
 	size := absolute(t)

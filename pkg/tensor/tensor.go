@@ -62,7 +62,7 @@ func (*CP) sealed()         {}
 func (*Symmetric) sealed()  {}
 func (*SymmetryCP) sealed() {}
 
-// LegWeights is what a component puts on one leg, split by level: a Dim × D matrix, row-major.
+// LegWeights are a component's weights on one leg, split by level: a Dim × D matrix, row-major.
 // W[x·D + a] is the weight of value x at level a. Without learned maps row x has one entry, v[x] at
 // level λ(x); a learned map O mixes values, W[x, a] = Σ_{y: λ(y)=a} O[x, y] v[y].
 type LegWeights []float64

@@ -27,7 +27,7 @@ func TestCompetitionFiles(t *testing.T) {
 	if root == "" {
 		t.Skip("BTN_DATA is not set: no competition files")
 	}
-	// What the files say in their own headers, read without this package.
+	// Variables by the files' own headers, read without this package.
 	variables := map[string]int{"Grids_11": 100, "Grids_15": 400, "Pedigree_11": 385, "relational_3": 1000,
 		"Alchemy_11": 440,
 		"CSP_11":     82, "CSP_13": 100, "ObjectDetection_11": 60, "log-1.cnf": 939,

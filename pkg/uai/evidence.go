@@ -12,7 +12,7 @@ import (
 )
 
 // ReadEvidence reads the observations of one query about variables with these domains. Two dialects are in use, and
-// which one a file is in is told by the count of its numbers alone, lines do not matter:
+// the count of a file's numbers alone says which one it is in, lines do not matter:
 //
 //	k v x v x …     1 + 2k numbers: k observations, variable and value each
 //	1 k v x v x …   2 + 2k numbers: a number of samples, which must be 1, before that

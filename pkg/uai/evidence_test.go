@@ -1,4 +1,4 @@
-// The two dialects of evidence, and what is in neither.
+// The two dialects of evidence, and files in neither.
 
 package uai
 

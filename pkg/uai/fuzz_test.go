@@ -1,4 +1,4 @@
-// Fuzzing of both readers: no panic, a code on every error, and what was read is valid and survives a round trip.
+// Fuzzing of both readers: no panic, a code on every error, and results that are valid and survive a round trip.
 
 package uai
 

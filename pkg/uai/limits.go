@@ -23,7 +23,7 @@ var (
 	ErrLimit = errors.New("over the limit")
 )
 
-// Limits bound what is read. The zero value of a field means its default.
+// Limits bound the models read. The zero value of a field means its default.
 type Limits struct {
 	Bytes     int64 // of the whole input; default 1 GiB
 	Variables int   // default 2^22

@@ -19,8 +19,8 @@ import (
 //
 // It refuses, with line, factor and reason: a domain below 1, a scope index out of range or repeated, a table
 // whose length is not the product of its domains, NaN, Inf and numbers beyond float64, negative entries (both
-// kinds are probability models), a factor of zeros only, an early end, anything after the end, and whatever
-// exceeds limits. Errors wrap ErrSyntax, ErrModel or ErrLimit and carry fault.BadInput; those of r pass
+// kinds are probability models), a factor of zeros only, an early end, anything after the end, and models
+// that exceed limits. Errors wrap ErrSyntax, ErrModel or ErrLimit and carry fault.BadInput; errors of r pass
 // unchanged but for the line.
 func Read(r io.Reader, limits Limits) (*factorgraph.Model, error) {
 	l := limits.withDefaults()
@@ -97,7 +97,7 @@ func (p *modelReader) domains() error {
 	return nil
 }
 
-// firstAllocation is how many items are allocated on the word of a header; from there on a list doubles as it is read.
+// firstAllocation bounds the items allocated on the word of a header; from there on a list doubles as it is read.
 const firstAllocation = 1024
 
 func (p *modelReader) scopes() error {

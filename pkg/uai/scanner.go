@@ -86,7 +86,7 @@ func (s *scanner) fail(sentinel error, format string, args ...any) error {
 	return fault.New(fault.BadInput, "uai: line %d: %w: "+format, append([]any{s.line, sentinel}, args...)...)
 }
 
-// place names what is read, for errors: text with up to two numbers in it.
+// place names the item being read, for errors: text with up to two numbers in it.
 type place struct {
 	text string
 	a, b int
@@ -96,7 +96,7 @@ func (p place) String() string {
 	return fmt.Sprintf(p.text, []any{p.a, p.b}[:strings.Count(p.text, "%d")]...)
 }
 
-// need is next where the input may not end; what names what is missing.
+// need is next where the input may not end; the argument names the missing item.
 func (s *scanner) need(what place) error {
 	err := s.next()
 	if err == io.EOF {

@@ -1,4 +1,4 @@
-// Round trips, and what cannot be written.
+// Round trips, and models that UAI cannot hold.
 
 package uai
 

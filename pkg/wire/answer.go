@@ -35,7 +35,7 @@ type Answer struct {
 // Name returns "answer".
 func (*Answer) Name() string { return "answer" }
 
-// Named returns what the variables of the results are called; nothing of a model without names.
+// Named returns the names of the results' variables and values; nothing of a model without names.
 func (m *Answer) Named() query.Names { return query.Names{Variables: m.Names, States: m.States} }
 
 // Validate checks ids, digest and status; that an error is there exactly when the status is not ok;

@@ -27,7 +27,7 @@ var (
 	ErrTooLarge = codec.ErrTooLarge
 	// ErrVersion: the message has a major version that this program does not read.
 	ErrVersion = codec.ErrVersion
-	// ErrInvalid: the message is well formed, but what it says is wrong.
+	// ErrInvalid: the message is well formed, but its contents are invalid.
 	ErrInvalid = codec.ErrInvalid
 )
 
@@ -37,14 +37,13 @@ type Message interface {
 	// Name is the message's name on the wire and in the header Btn-Schema: "model", "network",
 	// "task" …
 	Name() string
-	// Validate checks what the message says; the error wraps ErrInvalid and names the field.
+	// Validate checks the message's contents; the error wraps ErrInvalid and names the field.
 	Validate() error
 }
 
 // Encode returns the bytes of m. The same value always gives the same bytes. An m that is not valid
-// is not encoded. What is not UTF-8 in a string goes out as U+FFFD, so that a message quoting
-// someone's bytes can still be sent. The error has a fault code: bad_input for a Request, which
-// people make; internal for all others, whose maker is a stage.
+// is not encoded. Invalid UTF-8 in a string goes out as U+FFFD, so that a message quoting someone's bytes can still be sent. The error
+// has a fault code: bad_input for a Request, which people make; internal for all others, whose maker is a stage.
 func Encode(m Message) ([]byte, error) {
 	err := m.Validate()
 	var b []byte

@@ -5,7 +5,7 @@ import (
 	"github.com/basetensor/basetensor/internal/form"
 )
 
-// Progress tells people how far a job is. It goes over core NATS; losing it loses nothing.
+// Progress reports the progress of a job to people. It goes over core NATS; losing it loses nothing.
 type Progress struct {
 	Job   string `msgpack:"job"`
 	Stage string `msgpack:"stage"` // reparam, learn, contract, aggregate
@@ -23,7 +23,7 @@ type Cancel struct {
 	Time   int64  `msgpack:"time"`
 }
 
-// Deadline is what a job's timer delivers when its deadline has passed.
+// Deadline is the message that a job's timer delivers when its deadline has passed.
 type Deadline struct {
 	Job    string `msgpack:"job"`
 	Tenant string `msgpack:"tenant,omitempty"`

@@ -1,6 +1,6 @@
 package wire
 
-// What a model by itself is on the wire: registered once, named by digest afterwards.
+// A model by itself on the wire: registered once, named by digest afterwards.
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func NewGraph(m *factorgraph.Model) (*Graph, error) {
 // Name returns "graph".
 func (g *Graph) Name() string { return "graph" }
 
-// Validate checks what Request.Validate checks of the graph.
+// Validate checks the graph as Request.Validate does.
 func (g *Graph) Validate() error { return checkSource(g.Model, g.UAI, nil) }
 
 // EncodeGraph returns the bytes to register and their digest. Lists that are empty are taken as

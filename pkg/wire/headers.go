@@ -1,7 +1,6 @@
 package wire
 
-// The headers of a message. They repeat what routing and people need without decoding; the payload
-// is what counts.
+// The headers of a message. They repeat the fields that routing and people need without decoding; the payload is authoritative.
 const (
 	HeaderContentType   = "content-type" // always ContentType
 	HeaderSchema        = "Btn-Schema"   // Message.Name

@@ -16,8 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Request is what upstream publishes for reparam-worker: a factor graph and the queries on it. The
-// graph is exactly one of Model, UAI, and the digest of a registered Graph.
+// Request is the message that upstream publishes for reparam-worker: a factor graph and the queries on it. The graph is
+// exactly one of Model, UAI, and the digest of a registered Graph.
 type Request struct {
 	Job         string        `msgpack:"job"`
 	Tenant      string        `msgpack:"tenant,omitempty"`
@@ -49,7 +49,7 @@ type Factor struct {
 func (m *Request) Name() string { return "model" }
 
 // Validate checks the job's id, the queries and, of a model in Model, scopes, shapes and lengths.
-// What the UAI text says is for its reader to check.
+// The UAI text is checked by its reader.
 func (m *Request) Validate() error {
 	if err := form.CheckJob(m.Job, m.Tenant); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package wire
 
-// Asking for an answer at once, on one subject: what comes in without a job's id, and what goes
-// back without an answer.
+// Asking for an answer at once, on one subject: requests without a job's id, and replies without an answer.
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
@@ -17,7 +16,7 @@ const (
 	StatusRefused = "refused"
 )
 
-// What the header Nats-Service-Error-Code of a reply without an answer says.
+// Values of the header Nats-Service-Error-Code of a reply without an answer.
 const (
 	ReplyBadRequest = "400" // the request cannot be read
 	ReplyTaken      = "409" // the job's id belongs to another request
@@ -28,8 +27,8 @@ const (
 	ReplyPending = "504" // not in time; the job goes on
 )
 
-// Unanswered is what a request on InferSubject gets where there is no answer in time: why, and
-// which job to go on with.
+// Unanswered is the reply to a request on InferSubject where there is no answer in time: the reason, and the job under
+// which it continues.
 type Unanswered struct {
 	Job string `msgpack:"job,omitempty"` // absent if the request could not be read
 	// of the request; absent unless the status is pending
@@ -59,7 +58,7 @@ func (m *Unanswered) Validate() error {
 	return codec.Under("error", form.CheckErrorInfo(&m.Error))
 }
 
-// DecodeReply reads the reply to a request: an Answer, or in its place what an Unanswered says.
+// DecodeReply reads the reply to a request: an Answer, or in its place an Unanswered.
 func DecodeReply(b []byte) (*Answer, *Unanswered, error) {
 	var a Answer
 	err := Decode(b, &a)

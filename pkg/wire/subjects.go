@@ -40,22 +40,22 @@ func AnswerSubject(job string) string { return Prefix + "answer." + job }
 // DoneSubject is where a job's answer is republished when it is stored.
 func DoneSubject(job string) string { return Prefix + "done." + job }
 
-// ProgressSubject is where a job's progress is told.
+// ProgressSubject is the subject of a job's progress.
 func ProgressSubject(job string) string { return Prefix + "progress." + job }
 
 // CancelSubject is where a job is cancelled.
 func CancelSubject(job string) string { return Prefix + "cancel." + job }
 
-// BlobSubject is where the payload of a digest is; that of a tenant has the name before the digest, with a dot.
+// BlobSubject is the subject of a payload by digest; a tenant's has the name before the digest, with a dot.
 func BlobSubject(digest string) string { return Prefix + "blob." + digest }
 
-// GraphSubject is where a registered model is; that of a tenant has the name before the digest, with a dot.
+// GraphSubject is the subject of a registered model; a tenant's has the name before the digest, with a dot.
 func GraphSubject(digest string) string { return Prefix + "graph." + digest }
 
 func laned(kind string, lane int, job string) string {
 	return Prefix + kind + strconv.Itoa(lane) + "." + job
 }
 
-// ValidJob reports whether id is a job's id: [A-Za-z0-9_-]{1,64}, or two of that with a dot between
-// them, of which the first is the owner's name. Further dots and wildcards would break the subjects.
+// ValidJob reports whether id is a job's id: [A-Za-z0-9_-]{1,64}, or two such words with a dot between them, the first
+// being the owner's name. Further dots and wildcards would break the subjects.
 func ValidJob(id string) bool { return form.IsJob(id) }
