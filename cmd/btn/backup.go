@@ -58,7 +58,7 @@ func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
 		if err == nil {
 			err = fault.Wrap(fault.Infrastructure, out.Flush())
 		}
-		fmt.Fprintln(t.Err, counted("copied", n))
+		fmt.Fprintln(t.Err, describeCounts("copied", n))
 		return err
 	}
 
@@ -78,7 +78,7 @@ func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
 			return fault.Wrap(fault.Infrastructure, err)
 		}
 	}
-	fmt.Fprintln(t.Out, counted("copied", n))
+	fmt.Fprintln(t.Out, describeCounts("copied", n))
 	return nil
 }
 
@@ -103,10 +103,10 @@ func (c *restoreCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return err
 	}
 	n, err := backup.Read(ctx, b, remote, in)
-	fmt.Fprintf(t.Out, "%s; %d of these were there\n", counted("stored", n), n.Known)
+	fmt.Fprintf(t.Out, "%s; %d of these were there\n", describeCounts("stored", n), n.Known)
 	return err
 }
 
-func counted(did string, n backup.Counts) string {
+func describeCounts(did string, n backup.Counts) string {
 	return fmt.Sprintf("%s %d registered models, %d jobs without an answer, %d answers", did, n.Registered, n.Jobs, n.Answers)
 }

@@ -26,8 +26,8 @@ const (
 	wholeSlack = 1e-12
 )
 
-// whole returns the integer that an exact Z is, and whether it is one.
-func whole(lnZ float64) (int64, bool) {
+// wholeCount returns the integer that an exact Z is, and whether it is one.
+func wholeCount(lnZ float64) (int64, bool) {
 	z := math.Exp(lnZ)
 	n := math.Round(z)
 	return int64(n), z <= mostWhole && n >= 1 && math.Abs(z-n) <= wholeSlack*n*math.Max(1, lnZ)

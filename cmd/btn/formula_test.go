@@ -75,7 +75,7 @@ func TestWhole(t *testing.T) {
 	for z, want := range map[float64]int64{
 		1: 1, 4: 4, 123456789: 123456789, 1e10 - 1: 1e10 - 1, 0.5: 0, 1.0000001: 0, 2e10: 0, 0.9999999: 0,
 	} {
-		if n, ok := whole(math.Log(z)); ok != (want > 0) || ok && n != want {
+		if n, ok := wholeCount(math.Log(z)); ok != (want > 0) || ok && n != want {
 			t.Errorf("%v: %d, %v", z, n, ok)
 		}
 	}

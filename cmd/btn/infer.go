@@ -96,7 +96,7 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 		case ctx.Err() != nil:
 			err = ctx.Err()
 		case inTime.Err() != nil && errors.Is(err, context.DeadlineExceeded):
-			err = c.late()
+			err = c.lateError()
 		}
 		if !c.JSON || errors.Is(err, context.Canceled) {
 			return err

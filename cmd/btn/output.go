@@ -90,7 +90,7 @@ func (p *printer) lines(r *btn.Result) error {
 		if !p.names.Any() || isFormula(p.names) {
 			line("log10 Z", "%s", decimals(*r.Log10Z))
 		}
-		if n, ok := whole(*r.LogZ); ok && r.Exact && isFormula(p.names) {
+		if n, ok := wholeCount(*r.LogZ); ok && r.Exact && isFormula(p.names) {
 			line("count", "%d", n)
 		}
 	}

@@ -1,4 +1,4 @@
-// What a measured process answered.
+// The answer of a measured process.
 
 package bench
 
@@ -30,7 +30,7 @@ type failure struct {
 	Message string `json:"message"`
 }
 
-// plan is what was foreseen.
+// plan is the predicted cost.
 type plan struct {
 	Width     *int     `json:"width"`
 	Log2Table *float64 `json:"log2_table"`
@@ -39,7 +39,7 @@ type plan struct {
 	Slices    *float64 `json:"slices"`
 }
 
-// spent is what it took.
+// spent is the measured cost.
 type spent struct {
 	Flops  *float64 `json:"flops"`
 	Slices *float64 `json:"slices"`

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Config says what is run and how.
+// Config holds the command, the limits and the columns of a run.
 type Config struct {
 	Command []string      // the program and its arguments; the model's path is appended
 	Timeout time.Duration // a model that takes longer is killed; 0: never
@@ -24,8 +24,7 @@ type Config struct {
 
 // Run measures the models one after the other, in the given order, and hands every row to each as
 // soon as it is there. Between models and within one it ends with the context's error; the rows
-// until then are those of completed models. What a model does wrong is in its row and never an
-// error.
+// until then belong to completed models. A model's failure is in its row and never an error.
 func Run(ctx context.Context, c Config, models []Model, each func(Row)) ([]Row, error) {
 	rows := make([]Row, 0, len(models))
 	for _, m := range models {
@@ -46,7 +45,7 @@ func Run(ctx context.Context, c Config, models []Model, each func(Row)) ([]Row, 
 	return rows, nil
 }
 
-// reference is what is known of a model's answer.
+// reference returns the known answer of a model.
 func (c Config) reference(model string) reference {
 	if c.Formulas {
 		return readCount(model)

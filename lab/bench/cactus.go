@@ -1,4 +1,4 @@
-// Cactus plots: how many models are solved within a time each.
+// Cactus plots: the number of solved models by the time of each.
 
 package bench
 

@@ -56,9 +56,8 @@ func csvFloat(v *float64) string {
 	return strconv.FormatFloat(*v, 'g', -1, 64)
 }
 
-// ReadCSV reads what WriteCSV wrote, by the names in the head: columns this version does not know
-// are passed over, and of those it knows only model, wall_s and status must be there. Errors are bad
-// input and name the line.
+// ReadCSV reads a file of WriteCSV, by the names in the head: columns this version does not know are passed over, and of
+// the known ones only model, wall_s and status must be there. Errors are bad input and name the line.
 func ReadCSV(r io.Reader) ([]Row, error) {
 	in := csv.NewReader(r)
 	head, err := in.Read()

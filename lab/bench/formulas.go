@@ -78,8 +78,8 @@ func header(file string) int {
 	return 0
 }
 
-// within counts the models that were solved in at most so many seconds of CPU time each.
-func within(rows []Row, seconds float64) (n int) {
+// countSolvedWithin counts the models that were solved in at most so many seconds of CPU time each.
+func countSolvedWithin(rows []Row, seconds float64) (n int) {
 	for _, r := range rows {
 		if r.Status.Solved() && r.CPU <= seconds {
 			n++

@@ -52,7 +52,7 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
-// TestCPUTime: what takes more is killed, and that is a timeout.
+// TestCPUTime: a run above the limit is killed, and counts as a timeout.
 func TestCPUTime(t *testing.T) {
 	c := Config{Command: stand(t, "spin"), CPU: time.Second, Timeout: time.Minute}
 	rows, err := Run(t.Context(), c, []Model{{Name: "m", Path: "m"}}, func(Row) {})
@@ -66,7 +66,7 @@ func TestCPUTime(t *testing.T) {
 	}
 }
 
-// TestPageOfCounts: how many were solved in which time, and counts beside those published.
+// TestPageOfCounts: the numbers solved within each time, and counts beside the published ones.
 func TestPageOfCounts(t *testing.T) {
 	z := -333.8799353901
 	rows := []Row{

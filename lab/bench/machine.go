@@ -14,7 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/config"
 )
 
-// Machine is what figures have to be read with.
+// Machine describes the machine of the figures.
 type Machine struct {
 	CPU        string // model name, "" where the system does not say
 	GOMAXPROCS int
@@ -47,7 +47,7 @@ func ThisMachine() Machine {
 	return m
 }
 
-// value returns what stands behind the first "key : " of a file under /proc.
+// value returns the text behind the first "key : " of a file under /proc.
 func value(r io.Reader, key string) string {
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		if name, text, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(name) == key {

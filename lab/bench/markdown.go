@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Page is what a page of results says beside its rows.
+// Page holds the text of a page of results beside its rows.
 type Page struct {
 	Title    string
 	Machine  Machine
@@ -20,7 +20,7 @@ type Page struct {
 	Models   int    // found; more than rows when the run was interrupted
 	Mar      bool
 	Formulas bool     // of weighted formulas
-	Within   []int    // seconds of CPU time, in each of which so many were solved
+	Within   []int    // seconds of CPU time, with a count of solved models for each
 	Data     string   // file name of the CSV, beside the page
 	Picture  string   // file name of the plot, beside the page
 	Compared []Series // further sets in the plot
@@ -34,7 +34,7 @@ func WriteMarkdown(w io.Writer, p Page, rows []Row) error {
 	if len(p.Within) > 0 {
 		b.WriteString("| seconds of CPU time, at most | solved |\n|--:|--:|\n")
 		for _, s := range p.Within {
-			fmt.Fprintf(b, "| %d | %d of %d |\n", s, within(rows, float64(s)), len(rows))
+			fmt.Fprintf(b, "| %d | %d of %d |\n", s, countSolvedWithin(rows, float64(s)), len(rows))
 		}
 		b.WriteByte('\n')
 	}

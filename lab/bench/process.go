@@ -24,7 +24,7 @@ const (
 	endedUnborn                       // never started
 )
 
-// process is what one run left behind.
+// process holds the output and cost of one run.
 type process struct {
 	Stdout []byte
 	Stderr string // its last words
@@ -35,11 +35,11 @@ type process struct {
 	Peak   int64         // largest resident set in bytes, 0 where the system does not say
 }
 
-// runProcess runs args and waits. The environment is this process's without the program's own
-// variables, so that the arguments alone decide what is run. Temporary files go to a folder that is
+// runProcess runs args and waits. The environment is this process's without the program's own variables, so that the
+// arguments alone decide the run. Temporary files go to a folder that is
 // removed afterwards: a killed process leaves them lying.
 //
-// On Linux the peak is never below that of this process: between fork and exec the child has its
+// On Linux the peak is never below this process's own: between fork and exec the child has its
 // memory.
 func runProcess(ctx context.Context, args []string, timeout time.Duration) process {
 	if timeout > 0 {
@@ -80,7 +80,7 @@ func runProcess(ctx context.Context, args []string, timeout time.Duration) proce
 	return p
 }
 
-// clocksApart is how much less CPU time a process may be said to have taken than the limit that killed it.
+// clocksApart bounds the CPU time by which a killed process may seem to stay below the limit that killed it.
 const clocksApart = 250 * time.Millisecond
 
 // spent tells a process that was killed when it had taken its CPU time from one that was killed for another reason. The kernel's two

@@ -1,4 +1,4 @@
-// Reference solutions beside a model, and how far an answer may be from them.
+// Reference solutions beside a model, and the tolerance of answers.
 
 package bench
 
@@ -26,7 +26,7 @@ const (
 	leastDigits = 6
 )
 
-// reference is what the files NAME.uai.PR and NAME.uai.MAR say, also of a model NAME.uai.gz.
+// reference holds the contents of the files NAME.uai.PR and NAME.uai.MAR, also of a model NAME.uai.gz.
 type reference struct {
 	Log10Z    *float64 // nil without a file; −Inf for Z = 0
 	Tolerance float64  // of log10 Z
@@ -72,7 +72,7 @@ func readReference(model string, mar bool) reference {
 
 // tolerance is half a unit of the last printed digit of text, whose value is v, where at least
 // leastDigits significant digits count as printed; never below leastTolerance. A plain 0 is exact:
-// %g prints what is small with an exponent.
+// %g prints small values with an exponent.
 func tolerance(text string, v float64) float64 {
 	mantissa, exponent := strings.ToLower(text), 0
 	if at := strings.IndexByte(mantissa, 'e'); at >= 0 {

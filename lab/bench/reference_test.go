@@ -34,7 +34,7 @@ func TestToleranceIsHalfAUnitOfThePrintedDigits(t *testing.T) {
 }
 
 func TestToleranceHoldsAgainstPrinting(t *testing.T) {
-	// Whatever a solver has, what %g prints of it is within the tolerance.
+	// Any number is within the tolerance of its own text by %g.
 	for i := range 4000 {
 		v := 1000 * math.Sin(float64(i)*1.618) * math.Pow(10, float64(i%7-4))
 		text := formatFloat(&v, "%.6g")

@@ -30,7 +30,7 @@ const (
 // contradicts.
 func (s Status) Solved() bool { return s == OK || s == Unchecked }
 
-// Row is one line of the results. Nil and the empty string stand for what is not known.
+// Row is one line of the results. Nil and the empty string stand for unknown values.
 type Row struct {
 	Set       string
 	Model     string
@@ -69,7 +69,7 @@ func (c Config) row(m Model, p process, ref reference) Row {
 	return r
 }
 
-// judge fills in what the answer says and returns how it compares.
+// judge fills in the answer's fields and returns their comparison.
 func (r *Row) judge(p process, ref reference, mar bool) (Status, string) {
 	switch p.Ending {
 	case endedTimeout:

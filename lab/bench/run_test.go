@@ -18,8 +18,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// TestMain lets the test binary stand in for the measured program: what it does is said by its first
-// argument.
+// TestMain lets the test binary stand in for the measured program: its first argument selects its behaviour.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "stand-in" {
 		standIn(os.Args[2])

@@ -17,7 +17,7 @@ type column struct {
 	cell  func(Row) string
 }
 
-// columns of the table; those of marginals only with mar, counts only of formulas.
+// columns of the table; marginals only with mar, counts only of formulas.
 func columns(mar, formulas bool) []column {
 	list := []column{
 		{"model", 12, true, func(r Row) string { return r.Model }},

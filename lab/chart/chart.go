@@ -1,5 +1,5 @@
-// Package chart draws the figures of measurements: error curves with their spread, and errors
-// against what was stated. The same data give the same bytes.
+// Package chart draws the figures of measurements: error curves with their spread, and errors against stated ones. The
+// same data give the same bytes.
 package chart
 
 import (
@@ -31,7 +31,7 @@ type Axis struct {
 // Point of a curve. Low and High are the ends of its band, equal to Y where there is none.
 type Point struct {
 	X, Y, Low, High float64
-	below           bool // the floor of an axis: the value is not what is drawn
+	below           bool // the floor of an axis: drawn in place of the value
 }
 
 // Summary returns the median of the values at x, with the quartiles as its band; NaN where there are
@@ -144,7 +144,7 @@ func newFigure(title string, x, y Axis) *figure {
 	}
 
 	f.Title.Text, f.Title.Padding = title, vg.Points(8)
-	f.Plot.X.Label.Text = x.Label // that of the y axis stands above it: see write
+	f.Plot.X.Label.Text = x.Label // the y axis' label stands above it: see write
 	f.legend = plot.NewLegend()
 	f.legend.Top, f.legend.Left = true, true
 	f.legend.Padding, f.legend.ThumbnailWidth = vg.Points(3), thumbnail
@@ -320,11 +320,11 @@ func (f *figure) nameRows(c draw.Canvas) draw.Canvas {
 	return rest
 }
 
-// otherFonts is how much wider than in the typeface of the drawing a text may be where that typeface
-// is not at hand. DejaVu Sans, the widest of the usual ones, is some 15 percent wider.
+// otherFonts bounds the width of a text in other typefaces, relative to the drawing's own, for viewers without it. DejaVu
+// Sans, the widest of the usual ones, is some 15 percent wider.
 const otherFonts = 1.3
 
-// LegendWidth returns the width of a legend with these names, whatever font it is shown in.
+// LegendWidth returns the width of a legend with these names, in any font.
 func LegendWidth(style text.Style, names ...string) vg.Length {
 	widest := vg.Length(0)
 	for _, name := range names {

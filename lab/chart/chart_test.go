@@ -175,7 +175,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// drawn is what a test reads of a figure.
+// drawn holds the parts of a figure that tests read.
 type drawn struct {
 	Width  string  `xml:"width,attr"`
 	View   string  `xml:"viewBox,attr"`
@@ -307,7 +307,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestDotsHaveARowEach: names and groups are there, the same numbers give the same bytes, and what is no number is no dot.
+// TestDotsHaveARowEach: names and groups are there, the same numbers give the same bytes, and NaN has no dot.
 func TestDotsHaveARowEach(t *testing.T) {
 	d := Dots{Title: "Of things", X: Axis{Label: "size", Log: true, Floor: 1e-6}, Names: []string{"one", "two", "three"},
 		Marks: []Mark{{X: 3, Name: "goal"}},

@@ -36,8 +36,8 @@ func glyphStyle(i int) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: palette[i%len(palette)], Radius: vg.Points(2.6), Shape: shapes[i%len(shapes)]}
 }
 
-// curve draws the i-th curve, or only its points, and names it in the legend. What is below a floor
-// is no point of the line: it is marked.
+// curve draws the i-th curve, or only its points, and names it in the legend. A value below a floor is no point of the
+// line: it is marked.
 func (f *figure) curve(i int, name string, points []Point, joined bool) {
 	var known, below, run plotter.XYs
 	line := func() {
@@ -71,7 +71,7 @@ func (f *figure) curve(i int, name string, points []Point, joined bool) {
 	}
 }
 
-// explain says in the legend what the marks at a floor are.
+// explain explains the marks at a floor in the legend.
 func (f *figure) explain() {
 	if !f.below {
 		return

@@ -74,7 +74,7 @@ func unpack(t *testing.T, made v1.Image) (root string) {
 	}
 }
 
-// The same sources in another folder give the same image, to the last bit, and what is written is that image.
+// The same sources in another folder give the same image, to the last bit, and the written one equals it.
 func TestImageIsReproducible(t *testing.T) {
 	made := theImage(t)
 	elsewhere := t.TempDir()
@@ -112,8 +112,8 @@ func TestImageIsReproducible(t *testing.T) {
 	}
 }
 
-// The image has five static programs that say their version, certificates, a bill of materials that is true, a user who is not root,
-// and labels.
+// The image has five static programs with their version, certificates, a bill of materials that is true, a user other than root, and
+// labels.
 func TestImageHolds(t *testing.T) {
 	made := theImage(t)
 	config, err := made.ConfigFile()
@@ -165,7 +165,7 @@ func TestImageHolds(t *testing.T) {
 	for _, c := range bill.Components {
 		got = append(got, c.Name+" "+c.Version)
 	}
-	// what go.mod says of the packages that the commands are made of
+	// the modules that the commands are made of, by go.mod
 	line := "{{with .Module}}{{if .Version}}{{.Path}} {{.Version}}{{end}}{{end}}"
 	list := exec.Command("go", "list", "-C", options.Source, "-deps", "-f", line, "./cmd/...")
 	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
@@ -185,8 +185,8 @@ func TestImageHolds(t *testing.T) {
 	}
 }
 
-// What the production overlay starts runs out of the image, in real containers: read-only root, no capability, nobody's user, secrets as
-// files.
+// The services of the production overlay run out of the image, in real containers: read-only root, no capability, nobody's user, secrets
+// as files.
 func TestImageServes(t *testing.T) {
 	runc, err := exec.LookPath("runc")
 	if err != nil || os.Getuid() != 0 {

@@ -1,4 +1,4 @@
-// Package deploy holds the tests of the folder deploy: manifests against schemas and policies, what they start, and the image.
+// Package deploy holds the tests of the folder deploy: manifests against schemas and policies, the services they start, and the image.
 package deploy
 
 import (
@@ -82,7 +82,7 @@ func build(t *testing.T, overlay string) []object {
 		}
 	}
 	options := krusty.MakeDefaultOptions()
-	options.LoadRestrictions = types.LoadRestrictionsNone // the servers' files are those of deploy/
+	options.LoadRestrictions = types.LoadRestrictionsNone // the servers' files are in deploy/
 	all, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), path)
 	if err != nil {
 		t.Fatalf("%s: %v", overlay, err)
@@ -172,7 +172,7 @@ func TestManifestsHaveTheirSchemas(t *testing.T) {
 	}
 }
 
-// The schemas refuse what they should.
+// The schemas refuse wrong manifests.
 func TestSchemasRefuse(t *testing.T) {
 	schemaOf := schemas(t)
 	for _, c := range []struct{ kind, old, new string }{
@@ -269,7 +269,7 @@ func kinds(definition any) (list []string) {
 	return list
 }
 
-// strict reads a schema and closes every object in it; what may be a number or a text becomes both.
+// strict reads a schema and closes every object in it; fields of numbers or text become both.
 func strict(t *testing.T, text []byte) any {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
@@ -388,7 +388,7 @@ func TestPodsAreRestricted(t *testing.T) {
 				if request == 0 || limit == 0 {
 					t.Errorf("%s: %s has no request or no limit of memory", overlay, o.name)
 				}
-				// GOMEMLIMIT is the request: what Go does not count needs room below the limit
+				// GOMEMLIMIT is the request: memory that Go does not count needs room below the limit
 				for _, e := range c.Env {
 					if e.Name == "GOMEMLIMIT" && (e.ValueFrom == nil || e.ValueFrom.ResourceFieldRef.Resource != "requests.memory" ||
 						10*request > 9*limit+limit/10) {

@@ -53,14 +53,14 @@ func commands(t *testing.T) {
 	}
 }
 
-// pod is one that an overlay makes, with what its environment is.
+// pod is a pod of an overlay, with its environment.
 type pod struct {
 	name string
 	spec corev1.PodSpec
 	env  map[string]string
 }
 
-// pods returns what an overlay's deployments of our image and its job start.
+// pods returns the pods of an overlay's deployments of our image and of its job.
 func pods(t *testing.T, overlay string) (list []pod) {
 	t.Helper()
 	settings := map[string]*corev1.ConfigMap{}
@@ -116,7 +116,7 @@ func TestSettingsAreFlags(t *testing.T) {
 		}
 		return flag.FindAllString(string(out), -1)
 	}
-	var ofWorkers []string // the four take the same, and show what matters to each
+	var ofWorkers []string // the four take the same, and print the settings that matter to each
 	for _, name := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator"} {
 		ofWorkers = append(ofWorkers, help(name)...)
 	}
@@ -125,7 +125,7 @@ func TestSettingsAreFlags(t *testing.T) {
 		for _, p := range pods(t, overlay) {
 			known := ofWorkers
 			if p.name == "setup" {
-				known = slices.Concat(ofWorkers, ofSetup) // what it shares with workers means nothing to it
+				known = slices.Concat(ofWorkers, ofSetup) // flags that it shares with workers mean nothing to it
 				for _, arg := range p.spec.Containers[0].Args {
 					if strings.HasPrefix(arg, "--") && !slices.Contains(ofSetup, arg) {
 						t.Errorf("%s: setup has no %s", overlay, arg)
@@ -145,7 +145,7 @@ func TestSettingsAreFlags(t *testing.T) {
 	}
 }
 
-// node plays what a node does with pods: it starts their commands with their environment and their files, and asks their probes.
+// node acts as a pod's node: it starts their commands with their environment and their files, and asks their probes.
 type node struct {
 	t     *testing.T
 	start func(p pod, env []string, files map[string]string) *exec.Cmd
@@ -319,7 +319,7 @@ func program(p pod, env []string, files map[string]string) *exec.Cmd {
 	return cmd
 }
 
-// What the overlay for trying starts answers a model, on servers with the files that it gives them.
+// The services of the trial overlay answer a model, on servers with the files that it gives them.
 func TestSingleServes(t *testing.T) {
 	commands(t)
 	redis := testserver.Redis(t, testserver.RedisOptions{Config: "../../deploy/redis.conf"})
@@ -341,8 +341,8 @@ func TestTwoValuesServe(t *testing.T) {
 	n.serve("page", exec.Command(filepath.Join(bin, "btn"), "infer", "--nats", nats.URL, "../../examples/asia.uai"))
 }
 
-// What the production overlay starts answers a model, with its secrets as files: an nkey per role with the permissions of that role, signed
-// messages, TLS, a user of Redis.
+// The services of the production overlay answer a model, with its secrets as files: an nkey per role with the permissions of that role,
+// signed messages, TLS, a user of Redis.
 func TestProductionServes(t *testing.T) {
 	commands(t)
 	production(t, bin, program)

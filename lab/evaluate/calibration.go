@@ -92,8 +92,8 @@ func calibrationModels(o Options) []instance {
 	return list
 }
 
-// settled is what an error and a stated uncertainty are known to, in nats: models where both are
-// below it were answered to rounding, and are counted apart.
+// settled is the precision of errors and stated uncertainties, in nats: models where both are below it were answered to
+// rounding, and are counted apart.
 const settled = 1e-9
 
 // calibrated are the figures of one method, or of several.
@@ -173,7 +173,7 @@ func calibrationSummary(rows []Row) string {
 	return b.String()
 }
 
-// writeOutside names the models whose error is more than three times what was stated.
+// writeOutside names the models whose error is more than three times the stated one.
 func writeOutside(b *strings.Builder, rows []Row) {
 	for _, r := range rows {
 		if r.Error > settled && r.Error > 3*r.Uncertainty && !math.IsInf(r.LnZ, -1) {
@@ -194,7 +194,7 @@ func calibrationFigures(rows []Row) (list []Figure) {
 	return list
 }
 
-// stated are the errors of a group against what was stated.
+// stated returns the errors of a group against the stated ones.
 func stated(g group) chart.Curve {
 	c := chart.Curve{Name: g.name}
 	for _, r := range g.rows {

@@ -98,7 +98,7 @@ var constrainedFamilies = []constrained{
 	{grids, []float64{0.5, 1, 2}, 10, 2}, // attractive
 }
 
-// constraintModels are those of the families at all strengths, of sizes that change with the seed.
+// constraintModels draws the models of the families at all strengths, of sizes that change with the seed.
 func constraintModels(o Options, families []constrained) (list []instance) {
 	for _, k := range families {
 		if o.Short {
@@ -137,7 +137,7 @@ func constraintFigures(rows []Row) []Figure {
 	return []Figure{{Name: "calibration-of-constraints", Draw: s.WriteSVG}}
 }
 
-// calibrationScatter draws the errors of groups against what was stated.
+// calibrationScatter draws the errors of groups against the stated ones.
 func calibrationScatter(title string, list []group) chart.Scatter {
 	s := chart.Scatter{Title: title, Diagonals: []float64{1, 3},
 		X: chart.Axis{

@@ -1,6 +1,6 @@
 package evaluate
 
-// What the rows of families say: how often an error is within what is stated, how wide bounds are, and whether they hold.
+// Coverage in the rows of families: the share of errors within the stated ones, the widths of bounds, and their validity.
 
 import (
 	"fmt"
@@ -147,7 +147,7 @@ func familyTables(rows []Row) []Table {
 	}
 }
 
-// coverageTable is of ln Z in the rows of one method, and of marginals in those of another.
+// coverageTable shows ln Z in the rows of one method, and marginals in another's.
 func coverageTable(rows []Row, lnz, marginals string) string {
 	var b strings.Builder
 	b.WriteString("| family | models | approximate | none stated | within 3 × stated | worst error/stated | median error | stated/error ")
@@ -193,7 +193,7 @@ func methodsTable(rows []Row) string {
 	return b.String()
 }
 
-// middleError is the median |Δ ln Z| over all answers, and how many models have none.
+// middleError is the median |Δ ln Z| over all answers, and the number of models without one.
 func middleError(rows []Row) string {
 	var list []float64
 	failed := 0
@@ -246,13 +246,13 @@ func halvesTable(rows []Row) string {
 	return b.String()
 }
 
-// fitted is the least factor that 95 % of the errors are within times what was stated; NaN without any.
+// fitted is the least factor on the stated uncertainty that covers 95 % of the errors; NaN without any.
 func fitted(c covered) float64 {
 	if len(c.ratios) == 0 {
 		return math.NaN()
 	}
 	sorted := slices.Clone(c.ratios)
-	slices.Sort(sorted) // errors beyond what is stated first
+	slices.Sort(sorted) // errors beyond the stated ones first
 	return 1 / sorted[int(0.05*float64(len(sorted)))]
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Options say how much is run. The zero value is the whole experiment.
+// Options set the extent of a run. The zero value is the whole experiment.
 type Options struct {
 	Short    bool      // small models and few of them: to see that everything works
 	Seeds    int       // models per setting; 0: 10, or 2 where Short
@@ -25,8 +25,8 @@ type Options struct {
 	Data     string    // folder of reference models, for the experiment uai; empty: it has no rows
 	Models   []string  // patterns (path.Match) of names: of models in the first three, of families in the last; nil: all
 	Progress io.Writer // a line per model; nil: none
-	// Of the experiment families: rows that an earlier run has, which are not measured again, and what keeps those that there are after
-	// every model; nil: nothing does.
+	// Of the experiment families: an earlier run's rows, which are not measured again, and a function that saves the rows after every
+	// model; nil: none.
 	Earlier []Row
 	Keep    func(rows []Row) error
 }
@@ -51,7 +51,7 @@ type Row struct {
 	Strength      float64 // Δ, or the largest |ln| of an entry
 	Seed          uint64
 	Method        string
-	Step          float64 // what grows: components, bond, number of observations; the experiment says which
+	Step          float64 // the quantity that grows: components, bond, number of observations; the experiment defines it
 	LnZ           float64 // exact, nats
 	Estimate      float64 // nats
 	Error         float64 // |Estimate − LnZ|
@@ -67,7 +67,7 @@ type Row struct {
 	Guarantee
 }
 
-// Guarantee is what an answer says of itself beside its uncertainty, and what it took of the processors.
+// Guarantee holds an answer's statements beside its uncertainty, and its processor time.
 type Guarantee struct {
 	StandardError  float64 // of ln Z, nats
 	Tail           float64 // Pareto's k of the weights
@@ -111,7 +111,7 @@ func (r Row) label() string {
 	return r.Family
 }
 
-// answer writes what a method said into a row, beside the exact answer.
+// answer writes a method's outcome into a row, beside the exact answer.
 func (r *Row) answer(got, exact Outcome) {
 	r.LnZ, r.ExactSeconds, r.Estimate, r.Uncertainty, r.Residual = exact.LnZ, exact.Seconds, got.LnZ, got.Uncertainty, got.Residual
 	r.Discarded, r.Guarantee = got.Discarded, got.Guarantee

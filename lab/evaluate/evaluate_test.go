@@ -21,7 +21,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// tree is a chain of mixed domains with a value that zeros exclude: what most methods are exact on.
+// tree is a chain of mixed domains with a value that zeros exclude: most methods are exact on it.
 func tree() *factorgraph.Model {
 	rng := rand.New(rand.NewPCG(1, 1))
 	m := &factorgraph.Model{Domains: []int{2, 4, 3, 2, 1, 2}}
@@ -98,7 +98,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// stub answers what it is told.
+// stub returns a given outcome.
 func stub(name string, o Outcome, err error) Method {
 	return Method{Name: name, Solve: func(context.Context, *factorgraph.Model, bool) (Outcome, error) {
 		return o, err

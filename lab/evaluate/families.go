@@ -16,7 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// What the system has for a model: some hundredths of what the exact answers take.
+// The system's limits for a model: some hundredths of the cost of exact answers.
 const (
 	familyMemory = 64 << 10 // bytes
 	familyFlops  = 3e8
@@ -40,7 +40,7 @@ const (
 	ofSampled   = "sampled"
 )
 
-// familyMethods are the system in its ways, then what it is compared with.
+// familyMethods are the system's methods, then the ones it is compared with.
 func familyMethods() []asked {
 	within := func(name string, method btn.Method, marginals bool) asked {
 		s := btn.Settings{Method: method, NoExact: method == btn.MethodAuto, Memory: familyMemory, Budget: familyFlops}
@@ -65,7 +65,7 @@ func familyMethods() []asked {
 // anneal is the plain annealer: 100 chains of 1,000 temperatures.
 func anneal(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
 	r, deviation, err := baseline.Annealing(ctx, e, baseline.AnnealingOptions{})
-	o := of(r)
+	o := baselineOutcome(r)
 	o.StandardError = deviation
 	if r.Converged {
 		o.Uncertainty = deviation
@@ -153,8 +153,8 @@ func matching(names, patterns []string) (list []string, err error) {
 	return list, nil
 }
 
-// known is the truth of a member: its family's own, or the system's exact answer.
-func known(ctx context.Context, m families.Member, model *factorgraph.Model) (Outcome, error) {
+// familyTruth is the truth of a member: its family's own, or the system's exact answer.
+func familyTruth(ctx context.Context, m families.Member, model *factorgraph.Model) (Outcome, error) {
 	start := now()
 	lnZ, marginals, ok, err := m.Truth(ctx, model)
 	switch {
@@ -194,7 +194,7 @@ func onMember(ctx context.Context, m families.Member, methods []asked, have map[
 	if err != nil {
 		return rows, "", err
 	}
-	exact, err := known(ctx, m, model)
+	exact, err := familyTruth(ctx, m, model)
 	if err != nil {
 		return rows, "", err
 	}

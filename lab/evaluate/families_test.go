@@ -25,7 +25,7 @@ func counting(n *int, fail int) Method {
 	}}
 }
 
-// TestFamiliesGoOn: rows of an earlier run are kept as they are, and what they have not is measured; rows are kept after every model.
+// TestFamiliesGoOn: rows of an earlier run are kept as they are, and the missing ones are measured; rows are kept after every model.
 func TestFamiliesGoOn(t *testing.T) {
 	n, kept := 0, 0
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func TestFamiliesGoOn(t *testing.T) {
 	}
 }
 
-// TestEveryFamilyMethodAnswers: the methods of the experiment on a small grid say what they are compared by.
+// TestEveryFamilyMethodAnswers: the methods of the experiment on a small grid fill the compared columns.
 func TestEveryFamilyMethodAnswers(t *testing.T) {
 	m := small(t)
 	exact, err := Settings("", exactSettings).Solve(t.Context(), m, true)
@@ -127,7 +127,7 @@ func TestCover(t *testing.T) {
 		t.Errorf("%s", s)
 	}
 	c := covered{}
-	for k := range 100 { // errors of 1 to 100 times what is stated
+	for k := range 100 { // errors of 1 to 100 times the stated one
 		c.ratios = append(c.ratios, 1/float64(k+1))
 	}
 	if f := fitted(c); math.Abs(f-95) > 1e-9 {
@@ -135,7 +135,7 @@ func TestCover(t *testing.T) {
 	}
 }
 
-// TestPageHasItsTables: what stands between the marks is replaced, the rest stays; unknown names are refused.
+// TestPageHasItsTables: the text between the marks is replaced, the rest stays; unknown names are refused.
 func TestPageHasItsTables(t *testing.T) {
 	rows := []Row{{Model: "m", Family: "qmr", Method: ofAuto, LnZ: 1, Estimate: 2, Error: 1, Uncertainty: 1, Guarantee: silent()}}
 	const page = "before\n<!-- table: families coverage -->\nold\n<!-- end -->\nafter\n"

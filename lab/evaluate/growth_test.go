@@ -1,6 +1,6 @@
 package evaluate
 
-// What grows: estimates stage by stage, bonds, evidence; and models from files.
+// Growth: estimates stage by stage, bonds, evidence; and models from files.
 
 import (
 	"math"

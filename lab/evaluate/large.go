@@ -16,7 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// What every method has, and the reference more of, with another seed.
+// The limits of every method, and the reference's larger ones, with another seed.
 const (
 	largeFlops     = 6e9 // two seconds of one core
 	referenceFlops = 6e10
@@ -56,7 +56,7 @@ func runLarge(ctx context.Context, o Options) ([]Row, error) {
 			const temperatures = 1000
 			chains := max(8, int(largeSteps*scale/temperatures/float64(len(e.Dims))))
 			r, deviation, err := baseline.Annealing(ctx, e, baseline.AnnealingOptions{Temperatures: temperatures, Chains: chains})
-			o := of(r)
+			o := baselineOutcome(r)
 			o.StandardError = deviation
 			return o, r.Marginals, err
 		}),

@@ -1,6 +1,6 @@
 package evaluate
 
-// Methods: what they are asked, and those there are.
+// Methods: their questions, and their list.
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type Method struct {
 	Solve func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error)
 }
 
-// Outcome is an answer. What a method does not say is NaN, or nil.
+// Outcome is an answer. Fields that a method does not fill are NaN, or nil.
 type Outcome struct {
 	LnZ         float64     // nats
 	Uncertainty float64     // stated, nats
@@ -80,12 +80,12 @@ func Settings(name string, s btn.Settings) Method {
 			if err != nil {
 				return unknown(), err
 			}
-			return read(results[0])
+			return outcomeOf(results[0])
 		}}
 }
 
-// read is what a result says. A failed estimate is an error.
-func read(r btn.Result) (Outcome, error) {
+// outcomeOf turns a result into an outcome. A failed estimate is an error.
+func outcomeOf(r btn.Result) (Outcome, error) {
 	o := unknown()
 	if r.Error != nil {
 		return o, fault.New(r.Error.Code, "%s", r.Error.Message)
@@ -145,17 +145,17 @@ func Methods() []Method {
 	return []Method{
 		onExpression("mean-field", func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
 			r, err := baseline.MeanField(ctx, e, baseline.MeanFieldOptions{})
-			return of(r), r.Marginals, err
+			return baselineOutcome(r), r.Marginals, err
 		}),
 		onExpression("bp", propagate),
 		onExpression("mini-bucket", func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
 			r, err := baseline.MiniBucket(ctx, e, indices(e))
-			return of(r), nil, err
+			return baselineOutcome(r), nil, err
 		}),
 		onExpression("bucket-renormalisation",
 			func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
 				r, err := baseline.BucketRenormalisation(ctx, e, baseline.RenormalisationOptions{IBound: indices(e)})
-				return of(r), nil, err
+				return baselineOutcome(r), nil, err
 			}),
 		Settings("symmetry-cp", btn.Settings{Method: btn.MethodSymmetryCP, LearnFlops: flops / 10}),
 		Settings("regions", btn.Settings{Method: btn.MethodRegions, Budget: flops}),
@@ -196,8 +196,8 @@ func Named(names ...string) ([]Method, error) {
 	return list, nil
 }
 
-// of takes over what a baseline says.
-func of(r baseline.Result) Outcome {
+// baselineOutcome turns a baseline's result into an outcome.
+func baselineOutcome(r baseline.Result) Outcome {
 	o := unknown()
 	o.LnZ, o.Flops = r.LnZ, r.Flops
 	return o
@@ -255,7 +255,7 @@ func onExpression(
 		}}
 }
 
-// ofVariables are the marginals of the model's variables, from those of the expression's indices.
+// ofVariables turns the marginals of the expression's indices into the marginals of the model's variables.
 func ofVariables(m *factorgraph.Model, e *sumproduct.Expression, marginals [][]float64) [][]float64 {
 	list := make([][]float64, len(m.Domains))
 	for v, d := range m.Domains {

@@ -10,8 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// family makes models of one kind. size means what its generator takes: rows, variables, or
-// variables of a half.
+// family makes models of one kind. size is the argument of its generator: rows, variables, or variables of a half.
 type family struct {
 	name string
 	make func(size int, o generate.Ising) (*factorgraph.Model, error)
@@ -60,7 +59,7 @@ func (x instance) String() string {
 	return fmt.Sprintf("%s%s%s Δ=%g seed %d", x.family.name, size, kind, x.strength, x.seed)
 }
 
-// row is what is known of the instance.
+// row starts a row with the instance's fields.
 func (x instance) row(variables int) Row {
 	return Row{
 		Family:     x.family.name,

@@ -13,7 +13,7 @@ import (
 var tableMark = regexp.MustCompile(`(?s)<!-- table: ([a-z-]+) ([a-z-]+) -->\n.*?<!-- end -->`)
 
 // Page returns a page in Markdown with tables in the places that name them, between <!-- table: EXPERIMENT NAME --> and <!-- end -->, from
-// the rows that rows returns of an experiment; where it returns none the place stays as it is. Errors: those of rows, fault.BadInput for an
+// the rows that rows returns of an experiment; where it returns none the place stays as it is. Errors: from rows; fault.BadInput for an
 // experiment or a table of no such name, and for a page without any.
 func Page(page string, rows func(Experiment) ([]Row, error)) (string, error) {
 	known := map[string][]Table{}

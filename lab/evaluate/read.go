@@ -16,8 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Redraw draws the figures of an experiment anew from its NAME.csv in dir, and returns how many;
-// none where there is no such file.
+// Redraw draws the figures of an experiment again from its NAME.csv in dir, and returns their number; 0 where there is no such file.
 func Redraw(dir string, x Experiment) (int, error) {
 	rows, err := Rows(dir, x)
 	if err != nil || rows == nil {
@@ -38,7 +37,7 @@ func Redraw(dir string, x Experiment) (int, error) {
 	return len(figures), nil
 }
 
-// Rows are those of NAME.csv in dir; none where there is no such file.
+// Rows returns the rows of NAME.csv in dir; none where there is no such file.
 func Rows(dir string, x Experiment) ([]Row, error) {
 	rows, err := readRows(filepath.Join(dir, x.Name+".csv"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,8 +49,7 @@ func Rows(dir string, x Experiment) ([]Row, error) {
 	return rows, nil
 }
 
-// readRows reads what Write wrote. Columns that the file has not are empty, and NaN where they are
-// numbers.
+// readRows reads a file of Write. Missing columns are empty, and NaN where they are numbers.
 func readRows(path string) ([]Row, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

@@ -126,7 +126,7 @@ func observed(path string) (*factorgraph.Model, error) {
 	return m, nil
 }
 
-// referenceFigures are the errors of all models, sorted: how many are below which.
+// referenceFigures draws the errors of all models, sorted: a cumulative count by error.
 func referenceFigures(rows []Row) (list []Figure) {
 	for _, what := range []struct {
 		file, label string

@@ -118,7 +118,7 @@ func reused(ctx context.Context, x instance, observations, bonds []int, drawn bo
 				if projectors == nil {
 					r.Method = fmt.Sprintf("learned anew, bond %d", bond)
 				}
-				got, err := under(ctx, p, ev, plan, trees.Options{Bond: bond, Projectors: projectors})
+				got, err := contractUnder(ctx, p, ev, plan, trees.Options{Bond: bond, Projectors: projectors})
 				if err != nil {
 					return rows, err
 				}
@@ -134,8 +134,8 @@ func reused(ctx context.Context, x instance, observations, bonds []int, drawn bo
 	return rows, nil
 }
 
-// under contracts the network under evidence; the shapes stay what they are without.
-func under(
+// contractUnder contracts the network under evidence; the shapes stay as they are without.
+func contractUnder(
 	ctx context.Context, p *truncated.Prepared, ev factorgraph.Evidence, plan trees.Plan,
 	o trees.Options,
 ) (Outcome, error) {
@@ -165,7 +165,7 @@ func observe(
 			v := variables[len(values)]
 			value := rng.IntN(m.Domains[v])
 			if drawn {
-				o, err := exactly(ctx, m, factorgraph.Observe(values), true)
+				o, err := exactUnder(ctx, m, factorgraph.Observe(values), true)
 				if err != nil {
 					return nil, nil, err
 				}
@@ -175,7 +175,7 @@ func observe(
 		}
 
 		ev := factorgraph.Observe(values)
-		o, err := exactly(ctx, m, ev, false)
+		o, err := exactUnder(ctx, m, ev, false)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -195,8 +195,8 @@ func pick(p []float64, u float64) int {
 	return len(p) - 1
 }
 
-// exactly is the exact answer under evidence.
-func exactly(
+// exactUnder is the exact answer under evidence.
+func exactUnder(
 	ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence, marginals bool,
 ) (Outcome, error) {
 	results, err := infer.Run(ctx, infer.Request{
@@ -208,5 +208,5 @@ func exactly(
 	if err != nil {
 		return unknown(), err
 	}
-	return read(results[0])
+	return outcomeOf(results[0])
 }

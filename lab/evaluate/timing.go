@@ -124,8 +124,7 @@ func bonded(
 	}
 }
 
-// staged is the system stage by stage: what it would have answered whenever another estimate was
-// complete.
+// staged is the system stage by stage: the answers it would have given as each estimate was complete.
 func staged(
 	ctx context.Context, m *factorgraph.Model, s btn.Settings,
 	emit func(suffix string, step float64, o Outcome),
@@ -157,7 +156,7 @@ func staged(
 
 		from = end
 		result := stage.AggregateNow("evaluate", job, nil, values)[0]
-		o, err := read(result)
+		o, err := outcomeOf(result)
 		if err != nil {
 			continue
 		}

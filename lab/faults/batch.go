@@ -132,7 +132,7 @@ func (b *batch) victim() (w *worker, over func()) {
 				continue
 			}
 			b.roles[role] = true
-			all := b.s.of(role)
+			all := b.s.workersOf(role)
 			return all[b.r.IntN(len(all))], func() {
 				b.mu.Lock()
 				defer b.mu.Unlock()

@@ -1,6 +1,6 @@
 package faults
 
-// What must be so when all jobs are answered: nothing waits, and nothing has grown.
+// The conditions when all jobs are answered: nothing waits, and nothing has grown.
 
 import (
 	"bufio"
@@ -20,7 +20,7 @@ import (
 // a look of the sweeper after it.
 const drainWithin = 30 * time.Second
 
-// drained waits until the work queues are empty and no consumer has anything, and says what is left.
+// drained waits until the work queues are empty and no consumer has anything, and lists the rest.
 func (s *stack) drained(ctx context.Context, within time.Duration) []string {
 	for end := time.Now().Add(within); ; pause(ctx, 100*time.Millisecond) {
 		left := s.left(ctx)
@@ -30,7 +30,7 @@ func (s *stack) drained(ctx context.Context, within time.Duration) []string {
 	}
 }
 
-// left says what waits.
+// left lists the waiting messages.
 func (s *stack) left(ctx context.Context) (left []string) {
 	say := func(format string, args ...any) { left = append(left, fmt.Sprintf(format, args...)) }
 	for _, name := range []string{
@@ -61,15 +61,15 @@ func (s *stack) left(ctx context.Context) (left []string) {
 	return left
 }
 
-// size is what a process takes.
+// size holds the resources of a process.
 type size struct {
 	pid               int
 	goroutines, files float64
 	resident          float64 // bytes
 }
 
-// Bounds of what a process may have grown by while it lived, idle before and after: its goroutines start with the work, and its heap
-// keeps 64 MiB per stage that it never writes to.
+// Bounds of a process's growth while it lived, idle before and after: its goroutines start with the work, and its heap keeps 64 MiB
+// per stage that it never writes to.
 const (
 	moreGoroutines = 40
 	moreFiles      = 8

@@ -21,7 +21,7 @@ type class struct {
 	strike   func(ctx context.Context, b *batch) error // makes one fault, and returns when it is over
 	every    time.Duration                             // about so long between two
 	parallel int                                       // at the same time
-	dear     float64                                   // how many others one counts for; 0: one
+	worth    float64                                   // number of other faults that one counts for; 0: one
 
 	cluster bool // several servers only
 	single  bool // one server only
@@ -40,10 +40,10 @@ type class struct {
 
 // weight is the share of the configured number of faults that a batch has.
 func (c *class) weight() float64 {
-	if c.dear == 0 {
+	if c.worth == 0 {
 		return 1
 	}
-	return 1 / c.dear
+	return 1 / c.worth
 }
 
 // Recovery goals.
@@ -290,7 +290,7 @@ func disorderly(set func(g *gate, n int)) func(context.Context, *batch) error {
 	}
 }
 
-// replay publishes again what a worker published earlier, in another order, and over another connection.
+// replay publishes again a worker's earlier messages, in another order, and over another connection.
 func replay(ctx context.Context, b *batch) error {
 	w, over := b.victim()
 	defer over()

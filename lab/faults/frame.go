@@ -13,10 +13,10 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// maxFrame bounds what one frame may be: what exceeds it is no NATS.
+// maxFrame bounds a frame: anything larger is no NATS.
 const maxFrame = 64 << 20
 
-// frame is one operation of the protocol with what follows it, as it was read.
+// frame is one operation of the protocol with its payload, as it was read.
 type frame struct {
 	op      string // MSG, HMSG, PUB, HPUB, PING, …, in capitals
 	subject string
@@ -37,7 +37,7 @@ func readFrame(r *bufio.Reader) (*frame, error) {
 	}
 	f := &frame{op: strings.ToUpper(words[0]), raw: line}
 
-	// What is in brackets may be missing: MSG subject sid [reply] size, HMSG subject sid [reply] headers size,
+	// Parts in brackets may be missing: MSG subject sid [reply] size, HMSG subject sid [reply] headers size,
 	// PUB subject [reply] size, HPUB subject [reply] headers size.
 	before, after := 0, 1
 	switch f.op {

@@ -1,6 +1,6 @@
 package faults
 
-// A proxy between one worker and the servers of one kind, which sees what passes and acts on it.
+// A proxy between one worker and the servers of one kind, which sees the traffic and acts on it.
 
 import (
 	"bufio"
@@ -80,7 +80,7 @@ func newGate(nats bool, seed uint64, addresses []string) (*gate, error) {
 	return g, nil
 }
 
-// addresses are those of the gate, one for each server.
+// addresses returns the gate's addresses, one for each server.
 func (g *gate) addresses() []string {
 	all := make([]string, len(g.listeners))
 	for i, l := range g.listeners {
@@ -153,17 +153,17 @@ func (k *link) stuck(up bool) bool {
 	return k.lost || k.deaf && !up
 }
 
-// parcel is what is written to one side at a time.
+// parcel is a unit of writing to one side.
 type parcel struct {
 	raw   []byte
 	at    time.Time
 	after func() // is called when it has been written
 }
 
-// pump passes on what comes from one side.
+// pump passes on the bytes from one side.
 func (k *link) pump(from, to net.Conn, up bool) {
 	defer func() {
-		if !k.stuck(up) { // who is lost does not hear of the end either
+		if !k.stuck(up) { // a lost peer does not hear of the end either
 			k.close()
 		}
 	}()
@@ -214,7 +214,7 @@ func (k *link) read(r *bufio.Reader) (*frame, error) {
 	return &frame{raw: b[:n]}, err
 }
 
-// write sends parcels when they are due, as fast as the gate lets them pass. What is stuck waits for the end of the link.
+// write sends parcels when they are due, as fast as the gate lets them pass. Stuck parcels wait for the end of the link.
 func (k *link) write(to net.Conn, parcels <-chan parcel, up bool) {
 	w := bufio.NewWriterSize(to, 64<<10)
 	for p := range parcels {
@@ -270,11 +270,11 @@ func (g *gate) throttle() int {
 	return g.rate
 }
 
-// keepCaptured is how many publishes are kept to be sent again later.
+// keepCaptured is the number of publishes that are kept to be sent again later.
 const keepCaptured = 64
 
-// observe notes a frame that passes. If it is the one that the gate is armed for it returns what is to be done
-// once it has passed or, with drop, instead of passing it.
+// observe notes a frame that passes. If it is the one that the gate is armed for it returns the action to run once it has
+// passed or, with drop, instead of passing it.
 func (g *gate) observe(f *frame, up bool) (after func(), drop bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -404,8 +404,8 @@ func (g *gate) admit() {
 	})
 }
 
-// halve leaves connections open on one side only: the worker's end is closed and the server is not told, or what the server
-// sends does not arrive any more.
+// halve leaves connections open on one side only: the worker's end is closed without the server's knowledge, or the
+// server's messages do not arrive any more.
 func (g *gate) halve(worker bool) {
 	g.each(func(k *link) {
 		k.mu.Lock()
@@ -417,7 +417,7 @@ func (g *gate) halve(worker bool) {
 	})
 }
 
-// bury closes what swallow and halve have left open.
+// bury closes the connections that swallow and halve have left open.
 func (g *gate) bury() {
 	g.each(func(k *link) {
 		if k.stuck(false) {

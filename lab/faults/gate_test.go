@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Frames are told apart, and pass as they came.
+// Frames are separated, and pass as they came.
 func TestFrames(t *testing.T) {
 	const ack = "$JS.ACK.BTN_TASK.contract-3.1.7.7.1700000000000000000.0"
 	for _, c := range []struct {
@@ -68,7 +68,7 @@ func through(t *testing.T, g *gate, server net.Listener) (near, far net.Conn) {
 	return near, far
 }
 
-// A gate acts when a message is at the point that it is armed for; what it cuts, swallows, doubles and swaps is so for both sides.
+// A gate acts when a message is at the point that it is armed for; its cuts, losses, doubles and swaps are seen by both sides.
 func TestGate(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

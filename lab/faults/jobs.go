@@ -1,6 +1,6 @@
 package faults
 
-// What is asked: small jobs of many kinds, and what their answers must be.
+// The jobs: small ones of many kinds, and the answers they must have.
 
 import (
 	"context"
@@ -52,10 +52,10 @@ var shares = []struct {
 // tenants ask.
 var tenants = []string{"ann", "ben", "cleo", "dan"}
 
-// variants is how many distinct models a kind has: what they answer is computed once.
+// variants is the number of distinct models of a kind: their answers are computed once.
 const variants = 24
 
-// question is what one or several jobs ask.
+// question is the request of one or several jobs.
 type question struct {
 	kind  string
 	model *factorgraph.Model
@@ -152,7 +152,7 @@ func (q *questions) make(kind string, number uint64) (*question, error) {
 	return made, nil
 }
 
-// wideModel has a table of twice what a message may be, and a tail.
+// wideModel has a table of twice the message limit, and a tail.
 func wideModel(r *rand.Rand) *factorgraph.Model {
 	m := &factorgraph.Model{}
 	const wide, all = 14, 18
@@ -188,7 +188,7 @@ func (q *question) expect(ctx context.Context) ([]btn.Result, error) {
 	return q.want, q.err
 }
 
-// judge returns what is wrong with an answer, or nothing.
+// judge describes the fault of an answer, or returns nothing.
 func (q *question) judge(ctx context.Context, a *wire.Answer) string {
 	said := a.Status
 	if a.Error != nil {
@@ -201,7 +201,7 @@ func (q *question) judge(ctx context.Context, a *wire.Answer) string {
 		}
 		return "bad input was answered with " + said
 	case late:
-		// Learning ends when the clock says so: then there is a number of which nothing is known but that it is one.
+		// Learning ends by the clock: then the number is checked only for being one.
 		if a.Status == wire.StatusDeadline {
 			return ""
 		}

@@ -1,6 +1,6 @@
 package faults
 
-// What was asked and what became of it, job by job.
+// The jobs and their outcomes.
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Times of those who ask.
+// Times of clients.
 const (
 	attemptFor   = 5 * time.Second        // one attempt to submit
 	againAfter   = 100 * time.Millisecond // and the pause before the next one
@@ -37,8 +37,8 @@ type job struct {
 	due      time.Time
 	accepted time.Time
 	answered time.Time
-	answers  []*wire.Answer // as they were told of
-	gave     string         // why nobody waits for it any more
+	answers  []*wire.Answer // as they were received
+	gave     string         // the reason for waiting no more
 	by       *strike        // the last fault that held it up
 	since    time.Time      // when that did
 	again    int            // times that it was submitted although it had been accepted
@@ -76,7 +76,7 @@ func newLedger(ctx context.Context, s *stack, prefix string) (*ledger, error) {
 	return l, err
 }
 
-// heard notes an answer that was told of.
+// heard notes an answer that a client received.
 func (l *ledger) heard(id string, a *wire.Answer, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *ledger) give(j *job, why string) {
 	j.gave = why
 }
 
-// request is what a job is submitted as.
+// request returns the request that a job is submitted as.
 func (j *job) request() *wire.Request {
 	m := j.q.ask
 	m.Job, m.Tenant = j.id, j.tenant
@@ -174,7 +174,7 @@ func (l *ledger) patiently(do func(context.Context) error) error {
 	}
 }
 
-// wait waits for the answer of a job. That it is told of may be missed.
+// wait waits for the answer of a job. Its notification may be missed.
 func (l *ledger) wait(j *job) {
 	for l.open.Err() == nil {
 		select {
@@ -246,7 +246,7 @@ func (l *ledger) during(s *strike, from, to time.Time) {
 	}
 }
 
-// verdict is what became of a batch's jobs.
+// verdict counts the outcomes of a batch's jobs.
 type verdict struct {
 	jobs, lost, doubled, wrong int
 	kinds                      map[string]int
@@ -280,7 +280,7 @@ func (l *ledger) judge(ctx context.Context) *verdict {
 
 		stored, err := l.s.client.Answer(ctx, j.id)
 		if errors.Is(err, client.ErrNotFound) && l.anew && len(j.answers) > 0 {
-			stored, err = j.answers[0], nil // it was deleted after it had been told of
+			stored, err = j.answers[0], nil // it was deleted after its notification
 		}
 		if err != nil {
 			v.lost++

@@ -28,7 +28,7 @@ func (r Row) String() string {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d)/float64(time.Millisecond)) }
 
-// sum is what the rows of a class add up to.
+// sum is the sum of a class's rows.
 type sum struct {
 	batches, jobs, faults, lost, doubled, wrong, other, held, again int
 	recoveries                                                      []time.Duration
@@ -141,7 +141,7 @@ was later, to the answer of the last of those; where another fault then hit the 
 come back it is from when they did, of everything else from when the fault began.
 `
 
-// known is what runs found whose rows are in the file no more.
+// known lists the findings of runs whose rows are in the file no more.
 const known = `
 ## What earlier runs found
 
@@ -161,7 +161,7 @@ All of it is mended.
 // versionsMark begins the page's line of the servers.
 const versionsMark = "- servers: "
 
-// versionsOf is what an earlier page says.
+// versionsOf returns the versions that an earlier page states.
 func versionsOf(page string) string {
 	text, _ := os.ReadFile(page)
 	for line := range strings.Lines(string(text)) {

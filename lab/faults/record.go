@@ -64,7 +64,7 @@ func (r *Row) note(b *batch, v *verdict, took time.Duration) {
 	r.Usual = []time.Duration{quantile(v.usual, 0.5), quantile(v.usual, 0.99)}
 }
 
-// longRecovery is what is said of at once.
+// longRecovery is the recovery time that is reported at once.
 const longRecovery = 4 * time.Second
 
 // Bad reports whether something was wrong.
@@ -114,7 +114,7 @@ func texts(list []time.Duration) string {
 	return strings.Join(words, " ")
 }
 
-// Read reads what Append wrote.
+// Read reads a file of Append.
 func Read(path string) ([]Row, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Rows add up in a file over runs, and the page says what they come to.
+// Rows add up in a file over runs, and the page has their sums.
 func TestRowsAddUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "faults.csv")
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -1,6 +1,6 @@
 package faults
 
-// Faults of Redis: whatever it does, answers are the same.
+// Faults of Redis: answers are the same under all of them.
 
 import (
 	"context"
@@ -120,7 +120,7 @@ func redisPoison(ctx context.Context, b *batch) error {
 	}
 	b.l.during(s, s.at, time.Now())
 
-	// A process that begins has nothing of its own to remember, and reads what is there.
+	// A process that begins has no memory of its own, and reads the entries in Redis.
 	w, over := b.victim()
 	defer over()
 	w.replace(w.command...)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Options say what is run.
+// Options select the batches.
 type Options struct {
 	Root     string   // of the source
 	Bin      string   // folder of the workers and btn
@@ -28,12 +28,12 @@ type Options struct {
 	Rate     float64       // jobs a second
 	Cluster  bool
 	LogLevel string // of the workers
-	Keep     string // folder for what is written; it stays when something is wrong
+	Keep     string // folder of the logs and files; it stays when something is wrong
 	Log      func(format string, args ...any)
 }
 
-// Run runs batches of the classes in turn and calls done with each. It returns an error if the harness failed, and what
-// servers there were.
+// Run runs batches of the classes in turn and calls done with each. It returns the versions of the servers, and an error
+// if the harness failed.
 func Run(ctx context.Context, o Options, done func(Row) error) (versions string, err error) {
 	list, err := choose(o.Classes, o.Cluster)
 	if err != nil {

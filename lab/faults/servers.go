@@ -21,28 +21,28 @@ import (
 var serverClasses = []*class{
 	{
 		name: "server-kill", about: "SIGKILL of the only nats-server, which is started again after 0 to 2 s", goal: leaderGoal,
-		every: 2 * time.Second, dear: 3, single: true, strike: killServer,
+		every: 2 * time.Second, worth: 3, single: true, strike: killServer,
 	},
 	{
 		name: "server-pause", about: "SIGSTOP of the only nats-server, SIGCONT after 0.3 to 4 s", goal: leaderGoal,
-		every: 2 * time.Second, dear: 3, single: true, strike: pauseServer,
+		every: 2 * time.Second, worth: 3, single: true, strike: pauseServer,
 	},
 	{
 		name: "disk", about: "the disk of the only nats-server is filled up; then there is room again and it is restarted", single: true,
-		every: time.Second, dear: 10, alone: true, room: 64 << 20, strike: fillDisk, prepare: mount, clean: unmount,
+		every: time.Second, worth: 10, alone: true, room: 64 << 20, strike: fillDisk, prepare: mount, clean: unmount,
 	},
 	{
 		name:  "leader-kill",
 		about: "SIGKILL of the leader of the models, networks, tasks, partials or answers; started again after 1 to 4 s",
-		goal:  leaderGoal, every: 2 * time.Second, dear: 4, cluster: true, strike: killLeader,
+		goal:  leaderGoal, every: 2 * time.Second, worth: 4, cluster: true, strike: killLeader,
 	},
 	{
 		name: "leader-pause", about: "SIGSTOP of such a leader, SIGCONT after 1 to 8 s", goal: leaderGoal,
-		every: 2 * time.Second, dear: 4, cluster: true, strike: pauseLeader,
+		every: 2 * time.Second, worth: 4, cluster: true, strike: pauseLeader,
 	},
 	{
 		name: "rolling", about: "the three servers are restarted one after the other", goal: leaderGoal,
-		every: 2 * time.Second, dear: 4, cluster: true, strike: restartServer,
+		every: 2 * time.Second, worth: 4, cluster: true, strike: restartServer,
 	},
 }
 
@@ -176,7 +176,7 @@ func mount(folder string) error {
 
 func unmount(folder string) { exec.Command("umount", "-l", filepath.Join(folder, "nats")).Run() }
 
-// fillDisk fills the disk until somebody is told that nothing is stored, makes room and restarts the server.
+// fillDisk fills the disk until a publisher's message is refused, makes room and restarts the server.
 func fillDisk(ctx context.Context, b *batch) error {
 	filler := filepath.Join(b.s.folder, "nats", "filler")
 	file, err := os.Create(filler)

@@ -22,19 +22,19 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxPayload is that of the servers: small, so that models of some size travel as blobs.
+// maxPayload is the servers' limit: small, so that models of some size travel as blobs.
 const maxPayload = 64 << 10
 
-// copies is how many workers there are of each role: one may always be at fault.
+// copies is the number of workers of each role: one may always be at fault.
 const copies = 2
 
-// stack is what suffers the faults.
+// stack is the system under the faults.
 type stack struct {
 	o       Options
 	folder  string
 	servers []*testserver.NATSServer
 	cluster *testserver.Cluster // nil: a single server
-	url     string              // of the servers, for those who suffer no faults
+	url     string              // of the servers, for clients without faults
 	redis   *testserver.RedisServer
 	workers []*worker
 	keys    string // file of the keys that messages are signed by; empty: they are not
@@ -126,7 +126,7 @@ func (s *stack) startServers(config string) (err error) {
 	return err
 }
 
-// connect connects the one who asks, who suffers no faults of his own.
+// connect connects the client, which suffers no faults of its own.
 func (s *stack) connect() (err error) {
 	s.nc, err = nats.Connect(s.url, nats.Name("faults"), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
@@ -143,7 +143,7 @@ func (s *stack) connect() (err error) {
 	return s.client.MessageKeys(s.keys, false)
 }
 
-// setup runs btn setup; small is the room for all streams, 0 for what is usual.
+// setup runs btn setup; small is the room for all streams, 0 for the usual room.
 func (s *stack) setup(bin string, small int64) error {
 	args := []string{"setup", "--nats", s.url, "--wait", "20s"}
 	if s.o.Cluster {
@@ -211,8 +211,8 @@ func (s *stack) served(ctx context.Context) error {
 	}
 }
 
-// of returns the workers of a role.
-func (s *stack) of(role string) []*worker {
+// workersOf returns the workers of a role.
+func (s *stack) workersOf(role string) []*worker {
 	var list []*worker
 	for _, w := range s.workers {
 		if w.role == role {
@@ -262,7 +262,7 @@ func (s *stack) close() {
 	}
 }
 
-// versions are those of the servers, as they say.
+// versions returns the servers' versions, as they state them.
 func (s *stack) versions() string {
 	text := "nats-server " + s.nc.ConnectedServerVersion()
 	if info, err := s.cache.Info(context.Background(), "server").Result(); err == nil {
@@ -286,7 +286,7 @@ func pause(ctx context.Context, d time.Duration) {
 // serverVariable names the nats-server to be started.
 const serverVariable = "BTN_NATS_SERVER"
 
-// findServer has the servers started be those of the source, which is another module than this one.
+// findServer makes the source's server the one that is started; it is in another module than this one.
 func findServer(root string) error {
 	if os.Getenv(serverVariable) != "" {
 		return nil

@@ -24,9 +24,9 @@ func starve(ctx context.Context, b *batch) error {
 		os.Remove(folder)
 		return fmt.Errorf("%w: %w", errNoGroups, err)
 	}
-	// Pages that the process had before are charged to its old group, so that the bound is what it allocates from now on.
+	// Pages that the process had before are charged to its old group, so that the bound applies to its allocations from now on.
 	s := b.begin("%s", w)
-	// A bound below what is charged already is refused where nothing of that can be given back: then it is what is charged.
+	// A bound below the charged memory is refused where none of it can be given back: then the charged memory is the bound.
 	bound := filepath.Join(folder, "memory.limit_in_bytes")
 	err := os.WriteFile(bound, []byte("65536"), 0o644)
 	for end := time.Now().Add(time.Second); err != nil && time.Now().Before(end); {

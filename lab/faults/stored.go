@@ -1,6 +1,6 @@
 package faults
 
-// What is stored is deleted: streams, consumers, buckets, objects.
+// Stored state is deleted: streams, consumers, buckets, objects.
 
 import (
 	"context"
@@ -16,21 +16,21 @@ var storedClasses = []*class{
 		name:   "no-stream",
 		about:  "the stream of networks, tasks, partials, controls or deadlines is deleted",
 		every:  4 * time.Second,
-		dear:   4,
+		worth:  4,
 		strike: deleteStream(bus.StreamNetwork, bus.StreamTask, bus.StreamPartial, bus.StreamControl, bus.StreamDeadline),
 	},
 	{
-		name: "no-consumers", about: "all consumers of a stage are deleted", every: 4 * time.Second, dear: 4, strike: deleteConsumers,
+		name: "no-consumers", about: "all consumers of a stage are deleted", every: 4 * time.Second, worth: 4, strike: deleteConsumers,
 	},
 	{
-		name: "no-objects", about: "large networks, plans and requests are deleted: some objects", every: 2 * time.Second, dear: 4,
+		name: "no-objects", about: "large networks, plans and requests are deleted: some objects", every: 2 * time.Second, worth: 4,
 		requests: true, strike: deleteObjects,
 	},
 	{
 		name:   "no-bucket",
 		about:  "a whole bucket is deleted: that of large networks, plans and requests, or that of large registered models",
 		every:  4 * time.Second,
-		dear:   4,
+		worth:  4,
 		bucket: true, requests: true,
 		strike: deleteBucket,
 	},
@@ -38,12 +38,12 @@ var storedClasses = []*class{
 		name:    "no-answers",
 		about:   "the stream of answers is deleted: what is under way is answered, perhaps again, with the same bits",
 		every:   4 * time.Second,
-		dear:    10,
+		worth:   10,
 		answers: true, strike: deleteStream(bus.StreamAnswer),
 	},
 	{
 		name: "no-models", about: "the stream of models is deleted: who waits is told that the job is unknown, and submits it again",
-		every: 4 * time.Second, dear: 10, models: true, strike: deleteStream(bus.StreamModel),
+		every: 4 * time.Second, worth: 10, models: true, strike: deleteStream(bus.StreamModel),
 	},
 }
 
@@ -86,7 +86,7 @@ func deleteConsumers(ctx context.Context, b *batch) error {
 	})
 }
 
-// again waits until somebody has made what was deleted.
+// again waits until somebody has made the deleted part again.
 func (b *batch) again(ctx context.Context, look func() error) error {
 	for end := time.Now().Add(startWithin); ; pause(ctx, 20*time.Millisecond) {
 		err := look()
@@ -97,7 +97,7 @@ func (b *batch) again(ctx context.Context, look func() error) error {
 }
 
 // deleteObjects deletes some of the large payloads. Large requests among them that nobody has read yet are lost, and their jobs'
-// answers say so; what workers put there they make again.
+// answers say so; workers make their own payloads again.
 func deleteObjects(ctx context.Context, b *batch) error {
 	store, err := b.s.js.ObjectStore(ctx, bus.BucketBlob)
 	if err != nil {

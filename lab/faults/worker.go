@@ -37,7 +37,7 @@ type worker struct {
 	cmd     *exec.Cmd
 	ended   bool                            // not started again
 	down    chan struct{}                   // closed when the supervisor has ended
-	dying   func(held map[string]time.Time) // what is to be done with the jobs of the process when it is gone; may be nil
+	dying   func(held map[string]time.Time) // action on the jobs of the process when it is gone; may be nil
 	exits   []string
 }
 
@@ -62,7 +62,7 @@ func (w *worker) start() error {
 			w.dying = nil
 			w.mu.Unlock()
 			if dying != nil {
-				w.nats.cut() // what the server sends to who is gone is held up, too
+				w.nats.cut() // the server's messages to a dead worker are held up, too
 				dying(w.nats.holds(true))
 			}
 			w.nats.holds(true)
@@ -120,14 +120,14 @@ func (w *worker) kill(then func(held map[string]time.Time)) {
 	w.signal(syscall.SIGKILL)
 }
 
-// pid is that of the process there is.
+// pid returns the id of the present process.
 func (w *worker) pid() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cmd.Process.Pid
 }
 
-// ends are those of all processes that had the place, but the present one.
+// ends returns the ends of all processes that had the place, except the present one.
 func (w *worker) ends() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package image makes the container image of the commands without a container engine: static programs, certificates of
-// authorities, a list of what they are made of, and nothing else. The same sources, date and Go version give the same digest.
+// authorities, a list of their modules, and nothing else. The same sources, date and Go version give the same digest.
 package image
 
 import (
@@ -24,7 +24,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// User is who the commands are in the image: nobody that a machine knows.
+// User is the user of the commands in the image: one that no machine knows.
 const User = "65532:65532"
 
 // Paths in the image.
@@ -34,10 +34,10 @@ const (
 	Materials    = "usr/share/basetensor/sbom.cdx.json"
 )
 
-// Options say what is built.
+// Options hold the settings of an image.
 type Options struct {
 	Source            string    // folder of the main module
-	Version, Revision string    // what --version and the labels say
+	Version, Revision string    // of --version and the labels
 	Date              time.Time // of everything in the image
 	Arch              string    // GOARCH
 }
@@ -90,7 +90,7 @@ func Build(o Options) (v1.Image, []byte, error) {
 	return image, materials, err
 }
 
-// files are those of a layer.
+// files are the files of a layer.
 type files struct {
 	mode  int64
 	bytes map[string][]byte
@@ -179,7 +179,7 @@ func authorities() []byte {
 	return text.Bytes()
 }
 
-// Write writes the image into a folder of the layout that OCI defines, in place of what is there.
+// Write writes the image into a folder of the layout that OCI defines, in place of the old contents.
 func Write(image v1.Image, o Options, dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err

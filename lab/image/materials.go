@@ -12,8 +12,8 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// BillOfMaterials lists what the programs of a folder are made of, as they say it themselves, in CycloneDX's JSON: modules with
-// versions and the sums of their files, and the standard library.
+// BillOfMaterials lists the parts of a folder's programs, as they state them, in CycloneDX's JSON: modules with versions and
+// the sums of their files, and the standard library.
 func BillOfMaterials(o Options, dir string) ([]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -29,7 +29,7 @@ var colours = []color.RGBA{
 	{R: 0x00, G: 0x9e, B: 0x73, A: 255},
 }
 
-// drawThroughput draws what was offered, answered and refused in every second.
+// drawThroughput draws the jobs offered, answered and refused in every second.
 func (r *Report) drawThroughput(w io.Writer) error {
 	return picture(w, "jobs per second", "seconds", "jobs/s", false, r.bySecond(
 		[]string{"offered", "answered", "refused"},

@@ -57,8 +57,7 @@ func newSampler(m *factorgraph.Model) *sampler {
 }
 
 // evidence observes 0 to most variables, drawn evenly. In a Bayesian network their values are those
-// of one sample of all variables, so that what is observed is possible; else they are drawn evenly
-// as well.
+// of one sample of all variables, so that the evidence is possible; else they are drawn evenly as well.
 func (s *sampler) evidence(r *rand.Rand, most int) factorgraph.Evidence {
 	count := 0
 	if most > 0 {

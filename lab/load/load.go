@@ -1,9 +1,8 @@
-// Package load puts a pipeline under load and says how it bore it: jobs of random evidence on a mix
-// of models, arriving by a Poisson process or with a fixed number under way, and what became of
-// every one of them.
+// Package load puts a pipeline under load and reports its behaviour: jobs of random evidence on a mix of models, arriving
+// by a Poisson process or with a fixed number under way, and the outcome of every one of them.
 //
-// What is asked depends on the configuration and its seed alone: the same jobs in the same sequence
-// at the same intended times, however fast they are answered. Latency counts from the intended
+// The jobs depend on the configuration and its seed alone: the same jobs in the same sequence at the same intended times,
+// at any speed of the answers. Latency counts from the intended
 // arrival, so that a generator that falls behind makes the figures worse and not better.
 package load
 
@@ -31,7 +30,7 @@ type Target interface {
 	Answer(ctx context.Context, job string) (*wire.Answer, error)
 }
 
-// Config says what is asked, how often, and for how long.
+// Config sets the jobs, their rate, and the duration.
 type Config struct {
 	Models   []Model // the mix, at least one
 	Variants int     // distinct models that each of the mix stands for, default 1: itself
@@ -44,10 +43,10 @@ type Config struct {
 	Marginals bool // every query asks for the marginals of all variables as well
 	Observed  int  // observations of a query are 0 to so many, evenly; default 5, negative: none
 
-	Tenants  []Tenant // who asks; none: nobody in particular
+	Tenants  []Tenant // of the jobs; none: without a tenant
 	Settings btn.Settings
 	Deadline time.Duration // of every job, 0: none
-	// ChunkFlops is what the loaded learn-workers have; for Outcome.Measured, which counts tasks.
+	// ChunkFlops is the value of the loaded learn-workers; for Outcome.Measured, which counts tasks.
 	ChunkFlops float64
 
 	Rate        float64 // jobs per second, open loop
@@ -63,13 +62,13 @@ type Config struct {
 	Verify int
 }
 
-// Tenant is one who asks.
+// Tenant is the owner of a share of the jobs.
 type Tenant struct {
 	Name   string
 	Weight float64 // share of the jobs
 }
 
-// maxJobs bounds a run: what is remembered of a job takes about 300 bytes.
+// maxJobs bounds a run: the record of a job takes about 300 bytes.
 const maxJobs = 5_000_000
 
 func (c Config) withDefaults() Config {
@@ -97,7 +96,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// check refuses what cannot be run. Errors are bad input.
+// check refuses configurations that cannot be run. Errors are bad input.
 func (c Config) check() error {
 	bad := func(format string, args ...any) error { return fault.New(fault.BadInput, "load: "+format, args...) }
 	switch {

@@ -1,6 +1,6 @@
 package load
 
-// What a run says about the pipeline, for package simulate.
+// Service times from a run, for package simulate.
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 const (
 	mostSamples = 500
 	// serverShare of the processor time of a message: profiles of single jobs on the embedded stack
-	// show the server's own routines with 0.4 to 0.5 of what is not the stages'.
+	// show the server's own routines with 0.4 to 0.5 of the time outside the stages.
 	serverShare = 0.5
 	// unknownMessage is taken where processor times are not known, in milliseconds; below
 	// leastMessage a figure is none.
@@ -25,9 +25,9 @@ const (
 	leastMessage   = 0.002
 )
 
-// Measured takes service times from the kept jobs that were answered in the measured time, and from
-// their number of chunks, which is found by learning them again. Hops and messages are what the
-// stages' clocks leave of latency and of this process's processor time: true where the whole stack
+// Measured takes service times from the kept jobs that were answered in the measured time, and from their number of
+// chunks, which is found by learning them again. Hops and messages are the rest of latency and of this process's
+// processor time, beside the stages' clocks: true where the whole stack
 // runs in this process, at a rate at which nothing waits, on a machine that does nothing else.
 func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 	report := o.Report()
@@ -97,7 +97,7 @@ func trimmed(list []float64) float64 {
 	return quantiles(list[:len(list)-len(list)/10]).Mean
 }
 
-// chunks is into how many tasks a job is cut.
+// chunks returns the number of tasks that a job is cut into.
 func chunks(ctx context.Context, k *known, message *wire.Request, memo *memory, chunkFlops float64) (int, error) {
 	net, err := stage.Reparameterise(ctx, k.graph, message.Settings)
 	if err != nil {
@@ -115,8 +115,8 @@ func chunks(ctx context.Context, k *known, message *wire.Request, memo *memory, 
 	return len(list), nil
 }
 
-// publish is what the load generator itself computes for a job: the request written twice, for its
-// bytes and its digest, and the answer read, in milliseconds.
+// publish measures the load generator's own work for a job: the request written twice, for its bytes and its digest, and
+// the answer read, in milliseconds.
 func publish(rec *record) float64 {
 	answer, err := wire.Encode(rec.answer)
 	if err != nil {

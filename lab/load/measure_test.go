@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// What was put into latencies and processor time as hops and messages is found again, and the
-// simulation of it has the latency that was measured.
+// Hops and messages that were put into latencies and processor time are found again, and their simulation has the latency
+// that was measured.
 func TestMeasuredIsWhatTheSimulationNeeds(t *testing.T) {
 	const hop, message, jobs = 0.2, 0.03, 100
 	c := small(t)

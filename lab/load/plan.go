@@ -1,6 +1,6 @@
 package load
 
-// What is asked: the sequence of jobs, drawn from the seed.
+// The jobs: their sequence, drawn from the seed.
 
 import (
 	"math"

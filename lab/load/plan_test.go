@@ -120,8 +120,7 @@ func TestVariantsDifferAndStayDistributions(t *testing.T) {
 	}
 }
 
-// What is observed in a Bayesian network is possible, however many of its entries are 0; values have
-// the frequencies of the network.
+// The evidence in a Bayesian network is possible, with any number of zero entries; values have the frequencies of the network.
 func TestEvidenceIsPossible(t *testing.T) {
 	copied := &factorgraph.Model{Domains: []int{2, 2}, Bayes: true, Factors: []factorgraph.Factor{
 		{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}}, // x_0 = x_1

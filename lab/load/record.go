@@ -1,6 +1,6 @@
 package load
 
-// What is remembered of a job.
+// The record of a job.
 
 import (
 	"time"
@@ -41,14 +41,14 @@ type record struct {
 	errors                 map[fault.Code]int // of queries
 }
 
-// Outcome is what became of the jobs of a run.
+// Outcome holds the records of a run's jobs.
 type Outcome struct {
 	config  Config
 	records []*record // in the sequence of their intended arrivals
 	cpu     time.Duration
 }
 
-// note takes from an answer what is counted.
+// note takes the counted fields from an answer.
 func (r *record) note(a *wire.Answer, err error) {
 	switch {
 	case err != nil:
@@ -87,7 +87,7 @@ func (r *record) note(a *wire.Answer, err error) {
 // latency from the intended arrival to the answer, in milliseconds.
 func (r *record) latency() float64 { return milliseconds(r.done - r.at) }
 
-// computed is what the stages say they took together, in milliseconds.
+// computed is the sum of the stages' own times, in milliseconds.
 func (r *record) computed() float64 {
 	sum := 0.0
 	for _, t := range r.timings {

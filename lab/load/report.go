@@ -1,6 +1,6 @@
 package load
 
-// What a run comes to.
+// The report of a run.
 
 import (
 	"math"
@@ -93,7 +93,7 @@ type Stage struct {
 	MS   Quantiles `json:"ms"`
 }
 
-// TenantReport is what one tenant saw.
+// TenantReport is the report of one tenant's jobs.
 type TenantReport struct {
 	Name     string    `json:"name"`
 	Offered  int       `json:"offered"`

@@ -26,8 +26,8 @@ const (
 	looksAtOnce = 64
 )
 
-// Run puts the target under load and returns what became of the jobs. A context that ends cuts the
-// run short: the answer is then of what was until then, with the context's error.
+// Run puts the target under load and returns the outcome of the jobs. A context that ends cuts the run short: the outcome
+// then covers the time until then, with the context's error.
 func Run(ctx context.Context, c Config, target Target) (*Outcome, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {

@@ -184,7 +184,7 @@ func TestOpenLoopCountsEverything(t *testing.T) {
 	wrong := 0
 	for n, rec := range o.records {
 		if n%10 == 5 || n%10 == 8 || n%10 == 9 {
-			wrong++ // 8 and 9 differ from what this process computes too
+			wrong++ // 8 and 9 differ from this process's results too
 		}
 		if rec.at >= c.WarmUp {
 			want[n%10]++
@@ -210,8 +210,8 @@ func TestOpenLoopCountsEverything(t *testing.T) {
 	}
 }
 
-// A publisher that hangs for 100 ms delays what was to arrive meanwhile, and that counts: a
-// generator that waits with it would report one slow job.
+// A publisher that hangs for 100 ms delays the arrivals of that time, and the delay counts: a generator that waits with
+// it would report one slow job.
 func TestNoCoordinatedOmission(t *testing.T) {
 	c := small(t)
 	c.Rate, c.WarmUp, c.Verify = 500, 0, 0
@@ -235,7 +235,7 @@ func TestNoCoordinatedOmission(t *testing.T) {
 			slow++
 		}
 	}
-	if slow < 20 { // 60 ms of 500 jobs/s, less what Poisson and the machine may do to it
+	if slow < 20 { // 60 ms of 500 jobs/s, less the fluctuations of Poisson and the machine
 		t.Errorf("%d jobs waited for the hanging publisher", slow)
 	}
 }

@@ -48,7 +48,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// asked says in a line what the load was.
+// asked describes the load in a line.
 func (r *Report) asked() string {
 	how := fmt.Sprintf("open loop, Poisson arrivals at %g jobs/s", r.Rate)
 	if r.Outstanding > 0 {

@@ -14,16 +14,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Verification compares answers with those of infer.Run, bit by bit but for timings and what the
-// cache says.
+// Verification compares answers with infer.Run's, bit by bit but for timings and fields about the cache.
 type Verification struct {
 	Jobs    int    `json:"jobs"`
 	Queries int    `json:"queries"`
 	Wrong   int    `json:"wrong"`           // jobs whose answers differ in a bit
 	First   string `json:"first,omitempty"` // the first of them
 
-	Compute  Quantiles `json:"compute_ms"`  // infer.Run with what it learned before at hand, alone on the machine
-	Overhead Quantiles `json:"overhead_ms"` // latency less that, of the measured jobs among them
+	Compute  Quantiles `json:"compute_ms"`  // infer.Run with its earlier decompositions at hand, alone on the machine
+	Overhead Quantiles `json:"overhead_ms"` // latency less compute, of the measured jobs among them
 }
 
 // Verify answers the kept jobs again in this process. Plans are made once per model.

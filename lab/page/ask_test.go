@@ -17,7 +17,7 @@ import (
 // shown is how the page writes an exact probability.
 func shown(p float64) string { return fmt.Sprintf("%.6f", p) }
 
-// TestObserve: a click on a value observes it and asks again, as Enter and the digits do; the numbers are those of the plain call.
+// TestObserve: a click on a value observes it and asks again, as Enter and the digits do; the numbers equal the plain call's.
 func TestObserve(t *testing.T) {
 	b := startBrowser(t)
 	s := serve(t, false)
@@ -83,7 +83,7 @@ func TestObserve(t *testing.T) {
 	holds(map[int]int{6: 0})
 	p.wait(`document.activeElement.id === 'value-6-0'`)
 
-	// what cannot be, says so, and no number is left
+	// an impossible observation is reported, and no number is left
 	p.click(`.node[data-variable="1"] [data-state="1"]`)
 	p.click(`.node[data-variable="5"] [data-state="0"]`)
 	p.wait(`document.querySelector('.headline .value').textContent === 'Z = 0' && !document.querySelector('.node .p')`)
@@ -92,7 +92,7 @@ func TestObserve(t *testing.T) {
 	holds(nil)
 }
 
-// TestAskForm: evidence by name, what to ask, and the job of it.
+// TestAskForm: evidence by name, the next observations, and the job of it.
 func TestAskForm(t *testing.T) {
 	b := startBrowser(t)
 	s := serve(t, false)

@@ -27,7 +27,7 @@ type browser struct {
 	broken  chan struct{}   // closed when the browser is gone
 }
 
-// reply is what the browser says: to a command, or an event of a session.
+// reply is a message of the browser: the result of a command, or an event of a session.
 type reply struct {
 	ID      int             `json:"id"`
 	Result  json.RawMessage `json:"result"`
@@ -94,7 +94,7 @@ func startBrowser(t *testing.T) *browser {
 	return b
 }
 
-// read hands on what the browser says.
+// read hands on the browser's messages.
 func (b *browser) read(out *bufio.Reader) {
 	defer close(b.broken)
 	for {
@@ -151,7 +151,7 @@ func (b *browser) call(ctx context.Context, session, method string, params, resu
 	}
 }
 
-// tab is a page in the browser. What it complains of fails the test at its end.
+// tab is a page in the browser. Its errors and warnings fail the test at its end.
 type tab struct {
 	*testing.T
 	b       *browser
@@ -198,7 +198,7 @@ func (b *browser) tab(t *testing.T, url string) *tab {
 	return p
 }
 
-// hear notes what the console says.
+// hear notes the console's messages.
 func (p *tab) hear(r reply) {
 	var trouble string
 	switch r.Method {
@@ -226,7 +226,7 @@ func (p *tab) hear(r reply) {
 	}
 }
 
-// allow expects trouble with these words: responses that are errors are told by the browser itself.
+// allow expects trouble with these words: the browser itself reports responses that are errors.
 func (p *tab) allow(words string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -254,7 +254,7 @@ func (p *tab) size(width, height int) {
 	}, nil)
 }
 
-// colours sets what the system likes: light or dark.
+// colours sets the system's preference: light or dark.
 func (p *tab) colours(scheme string) {
 	p.Helper()
 	p.do("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme},

@@ -92,13 +92,13 @@ func (s *service) fill() (asia, alarm string) {
 	return asia, alarm
 }
 
-// wrong finds what keeps people from a view: what has no name for those who do not see it, ids that are there twice, text too close to
-// its ground, what sticks out.
+// wrong finds obstacles to reading a view: elements without a name for screen readers, duplicate ids, text too close to its ground,
+// overflow.
 //
 //go:embed wrong.js
 var wrong string
 
-// look opens a view in both colours and sizes, and holds it against what every view has to be.
+// look opens a view in both colours and sizes, and checks the rules of every view.
 func (p *tab) look(name, hash string, ready string, args ...any) {
 	p.Helper()
 	for _, scheme := range []string{"light", "dark"} {
@@ -116,7 +116,7 @@ func (p *tab) look(name, hash string, ready string, args ...any) {
 	p.size(1440, 900)
 }
 
-// TestViews: every view shows what there is, in both colours, narrow and wide.
+// TestViews: every view shows its contents, in both colours, narrow and wide.
 func TestViews(t *testing.T) {
 	b := startBrowser(t)
 	s := serve(t, false)

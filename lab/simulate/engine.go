@@ -1,6 +1,5 @@
-// Package simulate is a discrete-event model of the pipeline: what throughput, latency and
-// bottleneck a number of contract workers would have, from service times that `btnlab load --record`
-// measured.
+// Package simulate is a discrete-event model of the pipeline: the throughput, latency and bottleneck for a number of
+// contract workers, from service times that `btnlab load --record` measured.
 //
 // A simulation is a function of its configuration and seed. Times are milliseconds.
 package simulate
@@ -9,8 +8,7 @@ import (
 	"container/heap"
 )
 
-// engine runs events in the order of their times, those of one time in the order in which they were
-// set.
+// engine runs events in the order of their times, simultaneous ones in the order in which they were set.
 type engine struct {
 	now   float64
 	count int

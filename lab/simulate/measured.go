@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Measured is what the model is fed with, the JSON of `btnlab load --record`. All times are
-// milliseconds; lists are samples of a distribution, drawn from evenly.
+// Measured is the input of the model, the JSON of `btnlab load --record`. All times are milliseconds; lists are samples
+// of a distribution, drawn from evenly.
 type Measured struct {
 	Reparam   []float64 `json:"reparam_ms"`   // per job
 	Learn     []float64 `json:"learn_ms"`     // per job
@@ -82,8 +82,8 @@ func draw[T any](r *rand.Rand, samples []T) T {
 	return samples[r.IntN(len(samples))]
 }
 
-// Path is what lies between a job of one chunk and its answer beside the stages' own work, where
-// nothing waits: so many hops, and so many messages of which both ends are on the way.
+// Path counts the way between a job of one chunk and its answer beside the stages' own work, where nothing waits: the
+// hops, and the messages with both ends on the way.
 func Path() (hops, messages int) {
 	trips := tripsOf(1).all()
 	return 2*trips + 2, trips + 1 // submission and answer have one end each on the way

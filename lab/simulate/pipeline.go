@@ -1,7 +1,6 @@
 package simulate
 
-// The pipeline: its stages, what they ask the server while they hold a message, and a job's way
-// through them.
+// The pipeline: its stages, their requests to the server while they hold a message, and a job's way through them.
 
 import (
 	"math/rand/v2"
@@ -9,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// What a stage asks the server and waits for while it holds a message, beside fetching it and beside
-// what its own clock counts already (package pipeline's code). Every stage stores its output and
+// The requests that a stage makes to the server and waits for while it holds a message, beside fetching it and beside the
+// time on its own clock (package pipeline's code). Every stage stores its output and
 // acknowledges. For a job of several chunks, which is no longer new by then and whose plan does not
 // travel with it, learn looks for the plan's blob and stores that, contract looks for an answer and
 // for its output, and aggregate for an answer and for the plan.
@@ -19,7 +18,7 @@ const (
 	fetchedAtOnce = 8 // partials that the aggregator reads at a time
 )
 
-// trips are those of the stages after reparam.
+// trips counts the requests of the stages after reparam.
 type trips struct{ learn, contract, aggregate int }
 
 func tripsOf(chunks int) trips {
@@ -32,9 +31,8 @@ func tripsOf(chunks int) trips {
 // all is how often a job of one chunk asks the server.
 func (t trips) all() int { return tripsReparam + t.learn + t.contract + t.aggregate }
 
-// MessagesPerJob is how many messages the server handles for a job of so many chunks: a request and
-// its reply are one, a fetch with its message is one, submission and the answer to whoever asked are
-// two.
+// MessagesPerJob is the number of messages that the server handles for a job of so many chunks: a request and its reply
+// are one, a fetch with its message is one, submission and the answer to the client are two.
 func MessagesPerJob(chunks int) float64 {
 	n, t := float64(chunks), tripsOf(chunks)
 	common := float64(2 + (1 + tripsReparam) + (1 + t.learn) + (1+t.contract)*chunks)
@@ -142,7 +140,7 @@ type job struct {
 	left         int
 }
 
-// newJob draws what a job takes, in the same sequence whatever the configuration.
+// newJob draws the service times of a job, in the same sequence under any configuration.
 func (p *pipeline) newJob() *job {
 	j := &job{reparam: draw(p.r, p.m.Reparam), learn: draw(p.r, p.m.Learn), aggregate: draw(p.r, p.m.Aggregate)}
 	j.chunks = make([]float64, draw(p.r, p.m.Chunks))
@@ -195,7 +193,7 @@ func (p *pipeline) partial(j *job, done func(*job)) {
 		read, n := 0, len(j.chunks)
 		if n > 1 {
 			read = (n + fetchedAtOnce - 1) / fetchedAtOnce
-			p.beside(n - read + n - 1)
+			p.chargeMessages(n - read + n - 1)
 		}
 		p.sum.acquire(func() {
 			p.process(j.aggregate, read+tripsOf(n).aggregate, false, func() { p.reply(j, done) }, p.sum.release)
@@ -203,7 +201,7 @@ func (p *pipeline) partial(j *job, done func(*job)) {
 	})
 }
 
-// reply is the answer on its way to whoever asked.
+// reply is the answer on its way to the client.
 func (p *pipeline) reply(j *job, done func(*job)) {
 	p.serve(func() {
 		p.after(p.m.Hop, func() {
@@ -213,8 +211,8 @@ func (p *pipeline) reply(j *job, done func(*job)) {
 	})
 }
 
-// beside is the cost of n messages for which nobody waits one by one.
-func (p *pipeline) beside(n int) {
+// chargeMessages is the cost of n messages for which nobody waits one by one.
+func (p *pipeline) chargeMessages(n int) {
 	for range n {
 		p.compute(p.m.Message*(1-p.m.ServerShare), false, func() { p.serve(func() {}) })
 	}

@@ -7,7 +7,7 @@ type pool struct {
 	all      *resource // for the count: one place per worker
 	workers  []*resource
 	prefetch int
-	asked    fifo[int]              // workers that may be sent a message, who has asked longest first
+	asked    fifo[int]              // workers that may be sent a message, the longest wait first
 	queue    fifo[func(worker int)] // messages that wait at the server
 }
 
@@ -60,7 +60,7 @@ func (w *pool) free(worker int) {
 	w.workers[worker].release()
 }
 
-// send gives a message to who has asked longest, or lets it wait.
+// send gives a message to the worker that asked first, or lets it wait.
 func (w *pool) send(message func(worker int)) {
 	if worker, ok := w.asked.pop(); ok {
 		message(worker)

@@ -1,13 +1,13 @@
 package simulate
 
-// resource is something of which so many can be held at a time: cores, the server's threads, the
-// places of a stage. Who waits is served in turn.
+// resource is something with a limited number of places: cores, the server's threads, the slots of a stage. Waiting
+// functions are served in turn.
 type resource struct {
 	e       *engine
 	name    string
 	places  int // 0: no bound
 	held    int
-	outside int // who wait elsewhere
+	outside int // waiters elsewhere
 	waiting fifo[func()]
 
 	since float64 // when counting began, or the state last changed
@@ -27,7 +27,7 @@ func (r *resource) acquire(got func()) {
 	got()
 }
 
-// release hands the place to who has waited longest.
+// release hands the place to the longest waiting function.
 func (r *resource) release() {
 	r.tally()
 	if next, ok := r.waiting.pop(); ok {

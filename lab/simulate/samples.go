@@ -9,10 +9,10 @@ import (
 )
 
 // Samples are the components of a job that is answered by a mean of independent draws. A contract worker draws a part of them at a time,
-// and prepares for each part anew. Times are milliseconds of a core.
+// and prepares for each part again. Times are milliseconds of a core.
 type Samples struct {
 	Components int     // altogether
-	Part       int     // components of a part; the last one has what is left
+	Part       int     // components of a part; the last one has the rest
 	Each       float64 // time of a component
 	Setup      float64 // time before the first of a part
 }
@@ -39,5 +39,5 @@ func Drawn(m *Measured, c Config, s Samples) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return alone(m, c, times)
+	return timeAlone(m, c, times)
 }

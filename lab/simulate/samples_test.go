@@ -7,8 +7,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// TestDrawnIsASchedule: parts of one length and a shorter last one, on workers that take the next as soon as they are free, take rounds of
-// a part; what is measured of the other stages comes before and after.
+// TestDrawnIsASchedule: parts of one length and a shorter last one, on workers that take the next as soon as they are free, take rounds
+// of a part; the measured times of the other stages come before and after.
 func TestDrawnIsASchedule(t *testing.T) {
 	m := &Measured{
 		Reparam: []float64{3}, Learn: []float64{5}, Contract: []float64{7}, Aggregate: []float64{2}, Chunks: []int{4},

@@ -94,7 +94,7 @@ type Use struct {
 	Name        string  `json:"name"`
 	Places      int     `json:"places"` // 0: no bound
 	Utilisation float64 `json:"utilisation"`
-	Queue       float64 `json:"queue"`       // how many waited for it, on average
+	Queue       float64 `json:"queue"`       // waiting entries, on average
 	PerJob      float64 `json:"ms_per_job"`  // time that a job holds a place
 	Limit       float64 `json:"limit_per_s"` // jobs per second that it allows, 0: no bound
 }
@@ -112,8 +112,8 @@ func (r *Result) Bottlenecks() []Use {
 	return list
 }
 
-// Stream simulates a stream of jobs. Beyond what the deployment can do latencies of an open loop
-// grow with the number of jobs.
+// Stream simulates a stream of jobs. Beyond the capacity of the deployment, latencies of an open loop grow with the
+// number of jobs.
 func Stream(ctx context.Context, m *Measured, c Config) (*Result, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -205,11 +205,11 @@ func (p *pipeline) result(latencies []float64, over float64) *Result {
 func Makespan(m *Measured, c Config, chunks int) (float64, error) {
 	one := *m
 	one.Chunks = []int{chunks}
-	return alone(&one, c, nil)
+	return timeAlone(&one, c, nil)
 }
 
-// alone is the time to the answer of one job, whose chunks take these times; nil: times that were measured.
-func alone(m *Measured, c Config, chunks []float64) (float64, error) {
+// timeAlone is the time to the answer of one job, whose chunks take these times; nil: times that were measured.
+func timeAlone(m *Measured, c Config, chunks []float64) (float64, error) {
 	c.Rate, c.Outstanding = 0, 1
 	c = c.withDefaults()
 	if err := c.check(); err != nil {

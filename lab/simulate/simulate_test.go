@@ -72,8 +72,7 @@ func TestContractAloneIsMMc(t *testing.T) {
 	}
 }
 
-// One job after the other spends what is computed, and the hops and messages on its way, and waits
-// for nothing.
+// Single jobs spend the computed time, and the hops and messages on their way, and wait for nothing.
 func TestQuietLatency(t *testing.T) {
 	m := &Measured{
 		Reparam:     []float64{1},
@@ -96,7 +95,7 @@ func TestQuietLatency(t *testing.T) {
 	}
 }
 
-// The processor time of a job is that of its stages and of its messages.
+// The processor time of a job is its stages' and its messages'.
 func TestCoresAreCharged(t *testing.T) {
 	for _, chunks := range []int{1, 2, 20} {
 		m := &Measured{
@@ -166,7 +165,7 @@ func TestMakespan(t *testing.T) {
 	if err != nil || slow < 307 || slow > 400 {
 		t.Errorf("with hops: %v %v", slow, err)
 	}
-	// What one worker has fetched ahead no other can do: of four chunks one takes three.
+	// Chunks that one worker has fetched ahead are closed to others: of four chunks one takes three.
 	m = &Measured{
 		Reparam:   []float64{0},
 		Learn:     []float64{0},
@@ -180,7 +179,7 @@ func TestMakespan(t *testing.T) {
 	}
 }
 
-// Fetching ahead hides the fetch; what waits in the buffer of a busy worker takes longer.
+// Fetching ahead hides the fetch; messages in the buffer of a busy worker take longer.
 func TestPrefetch(t *testing.T) {
 	m := &Measured{
 		Reparam:   []float64{0},

@@ -1,4 +1,4 @@
-// Package watch tests what operators watch with: the rules for Prometheus, the runbooks that their alerts name, and the board.
+// Package watch tests the operators' monitoring: the rules for Prometheus, the runbooks that their alerts name, and the board.
 package watch
 
 import (
@@ -26,7 +26,7 @@ const (
 	runbooks  = "docs/how-to/runbooks.md"
 )
 
-// prometheus is what evaluates queries and rules in these tests: the real engine over a store of its own.
+// prometheus evaluates queries and rules in these tests: the real engine over a store of its own.
 type prometheus struct {
 	t      *testing.T
 	store  *teststorage.TestStorage
@@ -131,8 +131,7 @@ func healthy(s float64) map[string]float64 {
 	}
 }
 
-// TestAlerts: every alert fires, alone, when what it watches for happens, and none while all is well. After it has
-// passed it stops.
+// TestAlerts: every alert fires, alone, when its condition occurs, and none while all is well. After it has passed it stops.
 func TestAlerts(t *testing.T) {
 	const begins, ends, until = 1800, 3600, 7200 // seconds
 	// during is x while something is wrong, else y.
@@ -219,7 +218,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// anchors are those of the headings of a page.
+// anchors returns the anchors of a page's headings.
 func anchors(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../" + page)
@@ -233,7 +232,7 @@ func anchors(t *testing.T, page string) []string {
 	return all
 }
 
-// TestRunbooks: every alert says what is wrong and names a section that says what to do, and every section has its alert.
+// TestRunbooks: every alert describes the fault and names a section with its remedy, and every section has its alert.
 func TestRunbooks(t *testing.T) {
 	sections := anchors(t, runbooks)
 	alerts := 0

@@ -183,7 +183,7 @@ func TestAgainstWorkers(t *testing.T) {
 	}
 	known = append(known, "ALERTS")
 
-	// The two scrapes are those of a minute before and of now; between them the counters grow evenly.
+	// The two scrapes are taken as a minute old and as current; between them the counters grow evenly.
 	now := time.Unix(1_800_000_000, 0)
 	const scrapes = 5
 	for i := range scrapes {

@@ -135,8 +135,8 @@ func (c *Client) newJob() string {
 	return nuid.Next()
 }
 
-// mine returns an error if a job is not one of the tenant of As, whose user the server would tell nothing.
-func (c *Client) mine(job string) error {
+// checkOwner returns an error if a job is not one of the tenant of As, whose user the server would tell nothing.
+func (c *Client) checkOwner(job string) error {
 	if owner := c.bus.Owner(); owner != "" && message.Owner(job) != owner {
 		return fault.New(fault.BadInput, "client: job %.130q is not owned by %s, whose user this is", job, owner)
 	}
@@ -164,7 +164,7 @@ func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err
 
 // submit is Submit within its span.
 func (c *Client) submit(ctx context.Context, m wire.Request) (digest string, err error) {
-	if err := c.mine(m.Job); err != nil {
+	if err := c.checkOwner(m.Job); err != nil {
 		return "", err
 	}
 	lane := message.LaneOf(m.Job, m.Tenant)
@@ -341,5 +341,5 @@ func (c *Client) checkJob(job string) error {
 			fault.BadInput, "client: job %.130q is not [A-Za-z0-9_-]{1,64}, nor an owner, a dot and such an id", job,
 		)
 	}
-	return c.mine(job)
+	return c.checkOwner(job)
 }

@@ -41,7 +41,7 @@ const replyAfter = 10 * time.Second
 func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error) {
 	if m.Job == "" {
 		m.Job = c.newJob()
-	} else if err := c.mine(m.Job); err != nil {
+	} else if err := c.checkOwner(m.Job); err != nil {
 		return nil, err
 	}
 	b, err := wire.Encode(&m)

@@ -69,7 +69,7 @@ func (m *Model) firstRow(j int, t *tensor.Dense) string {
 			continue
 		}
 		if bad++; bad == 1 {
-			text = fmt.Sprintf("%s: row %d%s sums to %.6g", m.called(j), r, m.parents(scope, t.Shape, r), sum)
+			text = fmt.Sprintf("%s: row %d%s sums to %.6g", m.describeFactor(j), r, m.parents(scope, t.Shape, r), sum)
 		}
 	}
 	if bad > 1 {
@@ -78,8 +78,8 @@ func (m *Model) firstRow(j int, t *tensor.Dense) string {
 	return text
 }
 
-// called is a factor in a sentence: by the variable whose table it is, where that has a name.
-func (m *Model) called(j int) string {
+// describeFactor is a factor in a sentence: by the variable whose table it is, where that has a name.
+func (m *Model) describeFactor(j int) string {
 	if n := len(m.Factors[j].Scope); n > 0 {
 		if v := m.Factors[j].Scope[n-1]; v < len(m.Names) && m.Names[v] != "" {
 			return fmt.Sprintf("the table of %q", nearest.Short(m.Names[v]))

@@ -55,22 +55,22 @@ func checkCardinality(t *tensor.Symmetric) error {
 
 // Exactly returns the factor that is 1 where exactly k of n binary variables are 1, and 0 elsewhere.
 func Exactly(n, k int) (*tensor.Symmetric, error) {
-	return between(n, k, k)
+	return countBetween(n, k, k)
 }
 
 // AtMost returns the factor that is 1 where at most k of n binary variables are 1, and 0 elsewhere.
 func AtMost(n, k int) (*tensor.Symmetric, error) {
-	return between(n, 0, k)
+	return countBetween(n, 0, k)
 }
 
 // AtLeast returns the factor that is 1 where at least k of n binary variables are 1, and 0 elsewhere.
 func AtLeast(n, k int) (*tensor.Symmetric, error) {
-	return between(n, k, n)
+	return countBetween(n, k, n)
 }
 
-// between is 1 where the count is in [low, high]. A k outside 0 … n is refused: it is a mistake more often than a wish
+// countBetween is 1 where the count is in [low, high]. A k outside 0 … n is refused: it is a mistake more often than a wish
 // for the factor 0 or 1.
-func between(n, low, high int) (*tensor.Symmetric, error) {
+func countBetween(n, low, high int) (*tensor.Symmetric, error) {
 	if n < 0 || low < 0 || high > n || low > high {
 		return nil, modelError("cardinality: counts %d to %d of %d variables", low, high, n)
 	}

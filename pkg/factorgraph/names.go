@@ -74,14 +74,14 @@ func (l *Labels) OfVariable(v int) string {
 
 // OfValue returns the label of value x of variable v.
 func (l *Labels) OfValue(v, x int) string {
-	if of := l.of(v); len(of) > 0 && of[x] != "" {
+	if of := l.stateNames(v); len(of) > 0 && of[x] != "" {
 		return of[x]
 	}
 	return strconv.Itoa(x)
 }
 
-// of returns the names of the values of v, nil for none.
-func (l *Labels) of(v int) []string {
+// stateNames returns the names of the values of v, nil for none.
+func (l *Labels) stateNames(v int) []string {
 	if l.states == nil {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (l *Labels) Variable(name string) (int, error) {
 // Value returns the value of variable v that is called name, or of one without a name the position in decimal digits. Errors carry
 // bad_input and say which values there are.
 func (l *Labels) Value(v int, name string) (int, error) {
-	of := l.of(v)
+	of := l.stateNames(v)
 	if name != "" {
 		if x := slices.Index(of, name); x >= 0 {
 			return x, nil

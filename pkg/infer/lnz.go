@@ -32,7 +32,7 @@ var (
 // Cost: exponential in the width of the best contraction tree found, after simplification.
 // Source: Hamid and Braun, section 2 and Lemma 1.
 func LnZ(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence) (float64, error) {
-	r, err := exactly(ctx, m, query.Query{Evidence: ev})
+	r, err := runExact(ctx, m, query.Query{Evidence: ev})
 	switch {
 	case err != nil:
 		return 0, err
@@ -49,7 +49,7 @@ func LnZ(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence) (fl
 func Marginals(
 	ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence,
 ) ([][]float64, error) {
-	r, err := exactly(ctx, m, query.Query{Evidence: ev, Marginals: true})
+	r, err := runExact(ctx, m, query.Query{Evidence: ev, Marginals: true})
 	switch {
 	case err != nil:
 		return nil, err
@@ -59,8 +59,8 @@ func Marginals(
 	return r.Marginals, nil
 }
 
-// exactly returns the answer to one query by method exact.
-func exactly(ctx context.Context, m *factorgraph.Model, q query.Query) (*btn.Result, error) {
+// runExact returns the answer to one query by method exact.
+func runExact(ctx context.Context, m *factorgraph.Model, q query.Query) (*btn.Result, error) {
 	results, err := Run(ctx, Request{
 		Job:      "call",
 		Model:    m,

@@ -57,7 +57,7 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 			},
 		)
 		if err != nil {
-			return soFar(ctx, r, assignments, values, err)
+			return partialResults(ctx, r, assignments, values, err)
 		}
 		values = append(values, part...)
 		if slices.Contains(ends, k+1) && stage.Settled(assignments, values) {
@@ -68,8 +68,8 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 	return stage.Aggregate(r.Job, assignments, r.files(), values), nil
 }
 
-// soFar returns the results that the finished values allow, where the context's deadline ended the contraction; else it fails.
-func soFar(
+// partialResults returns the results that the finished values allow, where the context's deadline ended the contraction; else it fails.
+func partialResults(
 	ctx context.Context, r Request, assignments []btn.Assignment, values []btn.UnitValue, err error,
 ) ([]btn.Result, error) {
 	if len(values) == 0 || !errors.Is(ctx.Err(), context.DeadlineExceeded) {

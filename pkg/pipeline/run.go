@@ -65,10 +65,10 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	c.Metrics.WatchCache(store)
 	c.Metrics.Classes(func(tenant string) string { return c.Tenants.Tenants().Class(tenant) })
 	// reports at once an error that would else be logged when the first job comes
-	defer beside(ctx, func(context.Context) { _ = store.Probe(ctx) })()
+	defer runBeside(ctx, func(context.Context) { _ = store.Probe(ctx) })()
 
 	watching, unwatch := context.WithCancel(ctx)
-	defer beside(
+	defer runBeside(
 		watching, func(ctx context.Context) { workers.WatchStorage(ctx, b, c.Logger, c.Metrics) },
 	)()
 	defer unwatch()
@@ -126,8 +126,8 @@ func (c Config) trust(stages []Stage) (seal.Trust, error) {
 	return flags.Open(seed, c.Logger)
 }
 
-// beside runs f in a goroutine. The function that it returns waits for its end.
-func beside(ctx context.Context, f func(context.Context)) (wait func()) {
+// runBeside runs f in a goroutine. The function that it returns waits for its end.
+func runBeside(ctx context.Context, f func(context.Context)) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -20,7 +20,7 @@ import (
 
 type benchCmd struct {
 	Folder   string        `arg:"" optional:"" help:"${bench_folder}"`
-	Timeout  time.Duration `help:"Kill what takes longer; 0: never." default:"60s" placeholder:"D"`
+	Timeout  time.Duration `help:"Kill runs that take longer; 0: never." default:"60s" placeholder:"D"`
 	Memory   config.Size   `help:"Memory for tables." default:"2GiB" placeholder:"SIZE"`
 	Filter   []string      `help:"${bench_filter}" placeholder:"GLOB"`
 	Method   string        `help:"As of infer." enum:"auto,exact,symmetry-cp" default:"exact"`
@@ -35,7 +35,7 @@ type benchCmd struct {
 	Name     string        `help:"${bench_name}" placeholder:"NAME"`
 }
 
-// Validate refuses what the flag types let through; kong calls it.
+// Validate refuses values that the flag types let through; kong calls it.
 func (c *benchCmd) Validate() error {
 	switch {
 	case (c.Folder == "") == (c.Redraw == ""):
@@ -53,7 +53,7 @@ func (c *benchCmd) Validate() error {
 }
 
 // Run measures every model in a process of its own, prints a line for each as it ends, and writes
-// the files. An interrupt keeps what was measured until then. The exit code is 0 if all models were
+// the files. An interrupt keeps the results until then. The exit code is 0 if all models were
 // solved.
 func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if c.Redraw != "" {
@@ -115,7 +115,7 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
-// withinSeconds are the seconds of CPU time for which the page says how many models were solved.
+// withinSeconds are the seconds of CPU time for which the page counts the solved models.
 var withinSeconds = []int{1, 5, 20, 60}
 
 // clock is which time is drawn, and limit where it ends.
@@ -216,8 +216,7 @@ func (c *benchCmd) typed() string {
 	return strings.Join(args, " ")
 }
 
-// compared reads the earlier results. A set that has the name of this run's, or of an earlier
-// file's, is told apart by its file.
+// compared reads the earlier results. A set that has the name of this run's, or of an earlier file's, is distinguished by its file.
 func (c *benchCmd) compared() ([]bench.Series, error) {
 	var list []bench.Series
 	taken := map[string]bool{c.Method: true}

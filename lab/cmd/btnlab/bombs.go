@@ -22,7 +22,7 @@ type bombsCmd struct {
 	Duration time.Duration `help:"Measured time of every figure." default:"20s"`
 	WarmUp   time.Duration `help:"Time before, not measured." default:"3s"`
 	Lane     string        `help:"Lane of the bombs: the quiet tenant's, another, or both in turn." enum:"same,other,both" default:"both"`
-	Most     float64       `help:"Exit code 1 if a p99 is more than so many times what it is alone; 0: never." default:"0"`
+	Most     float64       `help:"Exit code 1 if a p99 is more than so many times the p99 alone; 0: never." default:"0"`
 	NATS     string        `name:"nats" help:"${load_nats}" placeholder:"URL"`
 	Seed     uint64        `help:"Seed of models, evidence and arrivals."`
 }
@@ -40,7 +40,7 @@ func (c *bombsCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 			return fault.New(fault.BadInput, "no bomb %q", kind)
 		}
 	}
-	fair.Widen() // what encodes bombs does not keep answers of the quiet tenant waiting
+	fair.Widen() // the encoder of bombs does not keep answers of the quiet tenant waiting
 	remote, closeRemote, err := (&loadCmd{NATS: c.NATS}).connect(ctx, t, common)
 	if err != nil {
 		return err

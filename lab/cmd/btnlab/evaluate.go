@@ -14,18 +14,18 @@ import (
 type evaluateCmd struct {
 	Experiment string   `arg:"" optional:"" help:"${evaluate_experiment}" default:"all"`
 	Out        string   `help:"Folder for the results." default:"evaluation" placeholder:"DIR"`
-	Redraw     bool     `help:"Measure nothing: draw the figures anew from the CSV files in --out."`
-	Resume     bool     `help:"families, large: keep the rows of the CSV file in --out, and measure what it has not."`
+	Redraw     bool     `help:"Measure nothing: draw the figures again from the CSV files in --out."`
+	Resume     bool     `help:"families, large: keep the rows of the CSV file in --out, and measure the missing ones."`
 	Page       string   `help:"Also write tables of all CSV files in --out into this page, in the places that name them." placeholder:"FILE"`
 	Short      bool     `help:"Small models and few of them."`
 	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
 	First      int      `help:"families: the first seed." default:"0"`
-	Method     []string `help:"Only this method instead of those of strength, uai, calibration, families; repeat it." placeholder:"NAME"`
+	Method     []string `help:"Only this method instead of all methods of strength, uai, calibration, families; repeat it." placeholder:"NAME"`
 	Data       string   `help:"Folder of reference models, for uai, which is skipped without." placeholder:"DIR"`
 	Model      []string `help:"Only reference models, and families, whose name matches, e.g. '*_11'; repeat it for more." placeholder:"GLOB"`
 }
 
-// Validate refuses what the flag types let through; kong calls it.
+// Validate refuses values that the flag types let through; kong calls it.
 func (c *evaluateCmd) Validate() error {
 	if c.Seeds < 0 {
 		return fmt.Errorf("--seeds must not be negative, not %d", c.Seeds)
@@ -36,8 +36,7 @@ func (c *evaluateCmd) Validate() error {
 	return nil
 }
 
-// Run makes each experiment, says how far it is, and writes its files. An interrupt keeps what was
-// measured until then.
+// Run makes each experiment, prints its progress, and writes its files. An interrupt keeps the measurements until then.
 func (c *evaluateCmd) Run(ctx context.Context, t *console.Terminal) error {
 	experiments, err := evaluate.Find(c.Experiment)
 	if err != nil {
@@ -83,7 +82,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.page()
 }
 
-// redraw draws the figures of experiments from what was measured before.
+// redraw draws the figures of experiments from earlier measurements.
 func (c *evaluateCmd) redraw(experiments []evaluate.Experiment, t *console.Terminal) error {
 	all := 0
 	for _, x := range experiments {
@@ -100,7 +99,7 @@ func (c *evaluateCmd) redraw(experiments []evaluate.Experiment, t *console.Termi
 	return c.page()
 }
 
-// page writes tables of what --out has into the page of --page.
+// page writes tables of --out into the page of --page.
 func (c *evaluateCmd) page() error {
 	if c.Page == "" {
 		return nil

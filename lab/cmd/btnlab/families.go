@@ -19,12 +19,12 @@ type familiesCmd struct {
 	Names     []string `arg:"" optional:"" name:"family" help:"Families; all of them without any."`
 	Out       string   `help:"Folder for FAMILY-SIZE-STRENGTH-SEED.uai of each model; without it families are listed." placeholder:"DIR"`
 	PerFamily int      `help:"Models of each family, seeds 0, 1, 2 …" default:"20"`
-	Times     int      `help:"Sizes so many times those of the families: beyond exact answers from twice on." default:"1"`
+	Times     int      `help:"Factor on the families' sizes: beyond exact answers from 2 on." default:"1"`
 	Large     int      `help:"Also so many of each of the large models; with 0 per family these alone." default:"0"`
 	Huge      bool     `help:"Also 3-regular graphs of 10,000 and 100,000 and a periodic ±J grid of 20³."`
 }
 
-// Validate refuses what the flag types let through; kong calls it.
+// Validate refuses values that the flag types let through; kong calls it.
 func (c *familiesCmd) Validate() error {
 	if c.PerFamily < 0 || c.Large < 0 {
 		return fmt.Errorf("--per-family and --large must not be negative, not %d and %d", c.PerFamily, c.Large)

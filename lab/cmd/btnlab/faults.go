@@ -18,7 +18,7 @@ type faultsCmd struct {
 	Seed    uint64        `help:"Seed of the first batch of each class; the next ones count on." default:"1"`
 	For     time.Duration `help:"How long batches are begun." default:"10m"`
 	Batches int           `help:"Batches of each class in place of a time." placeholder:"N"`
-	Faults  int           `help:"Faults of a batch; of dear classes a part of it." default:"20"`
+	Faults  int           `help:"Faults of a batch; of expensive classes a part of it." default:"20"`
 	Jobs    int           `help:"Jobs of a batch at least." default:"200"`
 	Rate    float64       `help:"Jobs a second." default:"20"`
 	Cluster bool          `help:"Three nats-servers with replicated streams in place of one."`
@@ -29,7 +29,7 @@ type faultsCmd struct {
 	Workers string        `help:"Least level that workers log." enum:"debug,info,warn,error" default:"warn"`
 }
 
-// Run runs batches, adds their rows to the file and writes the page anew.
+// Run runs batches, adds their rows to the file and rewrites the page.
 func (c *faultsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	keep, err := os.MkdirTemp("", "basetensor-faults-")
 	if err != nil {

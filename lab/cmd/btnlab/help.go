@@ -4,15 +4,15 @@ package main
 
 import "github.com/alecthomas/kong"
 
-// helpTexts are what tags name as ${name}.
+// helpTexts are the texts that tags name as ${name}.
 var helpTexts = kong.Vars{
 	"ledger_list":    "The file of commands: arguments of btn, one command per line; $BTN_DATA is the folder of models.",
 	"bench_folder":   "Folder of models (*.uai, *.uai.gz, also one folder down), each with its .evid, .PR and .MAR beside it.",
-	"bench_cpu":      "Kill what takes more CPU time, in whole seconds, and draw that in place of wall time; 0: never.",
+	"bench_cpu":      "Kill runs that take more CPU time, in whole seconds, and draw CPU time in place of wall time; 0: never.",
 	"bench_formulas": "The models are weighted formulas (*.cnf, *.cnf.gz), and log10 of their counts is in counts.csv beside them.",
 	"bench_filter": "Only models whose name (FOLDER/NAME without .uai, or its last part) matches, e.g. " +
 		"'Grids_*'; repeat it for more.",
-	"bench_redraw": "Measure nothing: draw the plot of this CSV file of an earlier run anew, beside it, up to " +
+	"bench_redraw": "Measure nothing: draw the plot of this CSV file of an earlier run again, beside it, up to " +
 		"--timeout.",
 	"bench_btn": "The btn that answers; without it the one beside this program, or one built from the source " +
 		"of this laboratory.",
@@ -20,11 +20,11 @@ var helpTexts = kong.Vars{
 	"evaluate_experiment": "strength (errors against coupling strength), components (of " +
 		"symmetry-cp), time (errors " +
 		"while answers grow), uai (reference models), reuse (of projectors), calibration (errors " +
-		"against stated uncertainty), calibration-of-more, calibration-of-constraints, families (49 families: errors, what is stated, bounds, " +
+		"against stated uncertainty), calibration-of-more, calibration-of-constraints, families (49 families: errors, uncertainties, bounds, " +
 		"processor time), large (seven kinds of large models beside annealing) or all.",
 	"faults_class": "Classes of faults in turn; without any all that can be run. A wrong name lists them.",
-	"faults_out":   "CSV file that the batches' rows are added to; the page beside it, FILE.md for FILE.csv, is written anew.",
-	"scale_out":    "NAME.csv gets what was seen every second, NAME.svg the picture.",
+	"faults_out":   "CSV file that the batches' rows are added to; the page beside it, FILE.md for FILE.csv, is rewritten.",
+	"scale_out":    "NAME.csv gets the samples of every second, NAME.svg the picture.",
 	"bombs_kinds": "Kinds of bombs: queries, components, contraction, learning, payload, thousand, truncated, regions; all " +
 		"without any.",
 	"load_models": "Model files, each with its weight in the mix if it is not 1: FILE or FILE=WEIGHT. Without " +
@@ -36,10 +36,10 @@ var helpTexts = kong.Vars{
 	"load_redis": "Without --nats: cache in this Redis and not in the embedded one; 'off' for none.",
 	"load_max_bytes": "Without --nats: room for all streams together; without it 4 GiB in memory, " +
 		"16 GiB in files. " +
-		"Jobs are refused when three quarters of what is for answers are full.",
-	"load_chunk_flops": "About how many operations one task has; 0: learn-worker's default, 1: every query and " +
-		"component is a task. With --nats: what the learn-workers there have.",
+		"Jobs are refused when three quarters of the room for answers are full.",
+	"load_chunk_flops": "Approximate number of operations of one task; 0: learn-worker's default, 1: every query and " +
+		"component is a task. With --nats: the value of the learn-workers there.",
 	"load_record": "Write service times for btnlab simulate here, at a rate at which nothing waits. A closed " +
-		"loop then replaces in the same file what a message costs when all are busy.",
+		"loop then replaces in the same file the cost of a message when all are busy.",
 	"load_cpuprofile": "Write a profile of this process here (pprof), of the load alone.",
 }

@@ -63,7 +63,7 @@ type loadCmd struct {
 	Signing seal.Flags   `embed:"" group:"connection"`
 }
 
-// Validate refuses what the flag types let through; kong calls it.
+// Validate refuses values that the flag types let through; kong calls it.
 func (c *loadCmd) Validate() error {
 	if (c.Rate > 0) == (c.Outstanding > 0) {
 		return fmt.Errorf("either --rate or --outstanding must be above 0")
@@ -222,7 +222,7 @@ func (c *loadCmd) profiled(f func() (*load.Outcome, error)) (*load.Outcome, erro
 	return f()
 }
 
-// record writes what btnlab simulate reads.
+// record writes the input of btnlab simulate.
 func (c *loadCmd) record(ctx context.Context, o *load.Outcome) error {
 	if c.Record == "" {
 		return nil

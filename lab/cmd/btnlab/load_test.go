@@ -21,7 +21,7 @@ func write(t *testing.T, folder, name, text string) string {
 	return path
 }
 
-// command runs btnlab and returns what it printed.
+// command runs btnlab and returns its output.
 func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer

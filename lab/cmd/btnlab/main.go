@@ -1,5 +1,4 @@
-// Command btnlab is the laboratory: it measures btn, its methods and its workers, and draws what was
-// measured.
+// Command btnlab is the laboratory: it measures btn, its methods and its workers, and draws the measurements.
 package main
 
 import (
@@ -17,13 +16,13 @@ type cli struct {
 	config.Common
 
 	Bench    benchCmd    `cmd:"" help:"Measure a folder of models and compare with their reference solutions."`
-	Evaluate evaluateCmd `cmd:"" help:"Run the experiments on generated models: how good the methods are, and what they say of it."`
+	Evaluate evaluateCmd `cmd:"" help:"Run the experiments on generated models: the errors of the methods against their stated uncertainty."`
 	Families familiesCmd `cmd:"" help:"List the families of models that estimates are judged on, or write their models as files."`
 	Faults   faultsCmd   `cmd:"" help:"Strike workers and servers with faults: whether every job is answered once, rightly, and how soon."`
 	Ledger   ledgerCmd   `cmd:"" help:"Compare processor time and memory of two versions of btn, command by command."`
 	Load     loadCmd     `cmd:"" help:"Put workers under load: throughput, latencies by stage, and whether every answer is right."`
 	Scale    scaleCmd    `cmd:"" help:"Start and end processes as a cluster's autoscaler would, by a ScaledObject and the real metric."`
-	Bombs    bombsCmd    `cmd:"" help:"Measure what one tenant's cost bombs do to the latency of another's small jobs."`
+	Bombs    bombsCmd    `cmd:"" help:"Measure the effect of one tenant's cost bombs on the latency of another's small jobs."`
 	Simulate simulateCmd `cmd:"" help:"Predict throughput, latencies and the next bottleneck for numbers of contract workers."`
 }
 

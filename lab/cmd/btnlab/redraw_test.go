@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFiguresAreThoseOfTheirNumbers: the figures and the tables in docs are what the CSV files beside them give, and all figures are shown.
+// TestFiguresAreThoseOfTheirNumbers: the figures and the tables in docs agree with the CSV files beside them, and all figures are shown.
 func TestFiguresAreThoseOfTheirNumbers(t *testing.T) {
 	copied := func(from, pattern string) string {
 		dir := t.TempDir()

@@ -20,13 +20,13 @@ type scaleCmd struct {
 	Most    int           `help:"Replicas at most; 0: as the ScaledObject says." default:"0"`
 	Metrics string        `help:"Where an aggregator serves its metrics." placeholder:"URL"`
 	Out     string        `help:"${scale_out}" required:"" placeholder:"NAME"`
-	Redraw  bool          `help:"Draw the picture anew from the CSV; nothing is run."`
+	Redraw  bool          `help:"Draw the picture again from the CSV; nothing is run."`
 	Idle    time.Duration `help:"End when there has been work, and then nothing but the least replicas for so long." default:"10s"`
 	Longest time.Duration `help:"End after so long, in any case." default:"30m"`
-	Command []string      `arg:"" optional:"" passthrough:"" help:"Behind --: what starts a replica."`
+	Command []string      `arg:"" optional:"" passthrough:"" help:"Behind --: the command that starts a replica."`
 }
 
-// Run plays the autoscaler and writes what happened.
+// Run plays the autoscaler and writes its samples.
 func (c *scaleCmd) Run(ctx context.Context, t *console.Terminal) error {
 	text, err := os.ReadFile(c.Policy)
 	if err != nil {

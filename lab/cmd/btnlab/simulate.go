@@ -33,7 +33,7 @@ type simulateCmd struct {
 	JSON       bool    `name:"json" help:"One JSON object per number of workers."`
 }
 
-// Validate refuses what the flag types let through; kong calls it.
+// Validate refuses values that the flag types let through; kong calls it.
 func (c *simulateCmd) Validate() error {
 	for _, n := range append([]int{c.Stages, c.Server, c.Prefetch, c.Jobs}, c.Workers...) {
 		if n < 1 {

@@ -60,7 +60,7 @@ func run() error {
 	return err
 }
 
-// git returns what a git command prints, or nothing.
+// git returns the output of a git command, or nothing.
 func git(dir string, args ...string) string {
 	out, _ := exec.Command("git", append([]string{"-C", dir}, args...)...).Output()
 	return strings.TrimSpace(string(out))
