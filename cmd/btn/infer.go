@@ -147,8 +147,8 @@ func (c *answering) inTime(ctx context.Context, began time.Time) (context.Contex
 // deadlineGrace is the extra time after the job's deadline that its answer is waited for: the deadline is itself an answer.
 const deadlineGrace = time.Second
 
-// late says that no answer came in time.
-func (c *answering) late() error {
+// lateError says that no answer came in time.
+func (c *answering) lateError() error {
 	if c.NATS != "" {
 		return fault.New(fault.Deadline, "no answer %s after the deadline: do workers run on this server?",
 			deadlineGrace)
