@@ -69,3 +69,49 @@ func TestLinks(t *testing.T) {
 		t.Error("no page has a link")
 	}
 }
+
+var (
+	code    = regexp.MustCompile("`[^`\n]*`")
+	clauses = regexp.MustCompile(`(?i)\b(what|who|whoever|whatever|those of|that of|of which)\b`)
+	amounts = regexp.MustCompile(`(?i)\bhow (many|much|far)\b`)
+)
+
+// Most clauses, and questions after an amount, per 1,000 words of all pages.
+const (
+	mostClauses = 3.0
+	mostAmounts = 0.6
+)
+
+// TestPlainWords: the noun of the field stands in the place of a clause.
+func TestPlainWords(t *testing.T) {
+	var words, found, asked int
+	for page, text := range pages(t) {
+		text = code.ReplaceAllString(codeBlock.ReplaceAllString(text, ""), "x")
+		n, a, b := len(strings.Fields(text)), len(clauses.FindAllString(text, -1)), len(amounts.FindAllString(text, -1))
+		words, found, asked = words+n, found+a, asked+b
+		if a > n/100 {
+			t.Logf("%s: %d clauses in %d words", page, a, n)
+		}
+	}
+	per := func(n int) float64 { return 1000 * float64(n) / float64(max(1, words)) }
+	if per(found) > mostClauses || per(asked) > mostAmounts {
+		t.Errorf("in 1,000 words %.1f clauses (what, who, those of, that of, of which), at most %.1f; %.1f times how many, much or far, at most %.1f",
+			per(found), mostClauses, per(asked), mostAmounts)
+	}
+}
+
+// TestLengths: README and decisions are short.
+func TestLengths(t *testing.T) {
+	for page, text := range pages(t) {
+		most := 0
+		switch {
+		case page == "README.md":
+			most = 900
+		case strings.HasPrefix(page, "docs/explanation/decisions/"):
+			most = 400
+		}
+		if n := len(strings.Fields(text)); most > 0 && n > most {
+			t.Errorf("%s: %d words, at most %d", page, n, most)
+		}
+	}
+}
