@@ -34,7 +34,7 @@ var notRun = []struct {
 	command *regexp.Regexp
 	why     string
 }{
-	{regexp.MustCompile(`^make |^[A-Z_]+=\S+ go test `), "runs these tests, or longer ones, or builds"},
+	{regexp.MustCompile(`^make |^([A-Z_]+=\S+ )?go test `), "runs these tests, or longer ones, or builds"},
 	{regexp.MustCompile(`^(docker|node|\(cd) `), "needs tools that a machine with Go alone has not"},
 	{regexp.MustCompile(`^btnlab |^go run -C lab `), "measures: takes long, and reference models"},
 	{regexp.MustCompile(`^go run \./examples/`), "needs running servers: the other tests of this package start them"},

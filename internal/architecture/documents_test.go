@@ -95,7 +95,7 @@ func TestPlainWords(t *testing.T) {
 	}
 	per := func(n int) float64 { return 1000 * float64(n) / float64(max(1, words)) }
 	if per(found) > mostClauses || per(asked) > mostAmounts {
-		t.Errorf("in 1,000 words %.1f clauses (what, who, those of, that of, of which), at most %.1f; %.1f times how many, much or far, at most %.1f",
+		t.Errorf("in 1,000 words %.1f clauses (what, who, those of …), at most %.1f; %.1f times how many, much or far, at most %.1f",
 			per(found), mostClauses, per(asked), mostAmounts)
 	}
 }
