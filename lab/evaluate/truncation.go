@@ -76,7 +76,7 @@ func growTree(ctx context.Context, p *truncated.Prepared, bonds []int, emit func
 	}
 	return grow(bonds, func(bond int) (Outcome, bool, error) {
 		cost, err := trees.Evaluate(p.Hypergraph(), plan, bond)
-		if err != nil || cost.Flops > mostFlops || cost.PeakBytes > float64(btn.DefaultMemory) {
+		if err != nil || cost.Flops > mostFlops || cost.Bytes > float64(btn.DefaultMemory) {
 			return unknown(), false, err
 		}
 		v, err := trees.Contract(ctx, p.Expression(), plan, trees.Options{Bond: bond})
@@ -91,8 +91,8 @@ func growSweep(ctx context.Context, p *truncated.Prepared, bonds []int, emit fun
 		return err
 	}
 	return grow(bonds, func(bond int) (Outcome, bool, error) {
-		cost, err := sweeps.Evaluate(p.Hypergraph(), plan, bond)
-		if err != nil || cost.Flops > mostFlops || cost.PeakBytes > float64(btn.DefaultMemory) {
+		cost, err := sweeps.Evaluate(p.Hypergraph(), plan, bond, false)
+		if err != nil || cost.Flops > mostFlops || cost.Bytes > float64(btn.DefaultMemory) {
 			return unknown(), false, err
 		}
 		v, err := sweeps.Contract(ctx, p.Expression(), plan, sweeps.Options{Bond: bond})

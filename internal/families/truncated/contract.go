@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/truncated/legs"
 	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
 	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/policy"
@@ -21,30 +22,21 @@ type Answer struct {
 	Truncation btn.Truncation
 }
 
-// Contract contracts the network along a plan with at most bond values kept on a leg, within memory bytes (0:
-// btn.DefaultMemory). Marginals are there if the network was prepared for them and they are asked for.
-// Errors: over budget with the bytes, before anything is computed; the context's.
+// Contract contracts the network along a plan with at most bond values kept on a leg, within memory bytes (0: btn.DefaultMemory).
+// Marginals are there if the network was prepared for them and they are asked for. Errors: over budget with the bytes, before anything is
+// computed; the context's.
 func (p *Prepared) Contract(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64, marginals bool) (Answer, error) {
 	e := p.simple.Expression
-	if memory <= 0 {
-		memory = btn.DefaultMemory
-	}
 	if e.Scale.IsZero() {
 		return Answer{}, nil
 	}
-	var a Answer
-	var rows [][]float64
+	var v legs.Value
 	if plan.Family == btn.FamilySweep {
-		v, err := sweeps.Contract(ctx, e, p.sweepPlan(plan), sweeps.Options{Bond: bond, Memory: memory, Marginals: marginals})
-		if err != nil {
+		var err error
+		if v, err = sweeps.Contract(ctx, e, sweepPlan(plan).Restrict(e.Dims),
+			sweeps.Options{Bond: bond, Memory: memory, Marginals: marginals}); err != nil {
 			return Answer{}, err
 		}
-		a = Answer{
-			Z:          v.Z,
-			Flops:      v.Flops,
-			Truncation: btn.Truncation{Bond: v.Bond, Discarded: v.Discarded, Truncated: v.Truncated, Bytes: v.PeakBytes},
-		}
-		rows = v.Marginals
 	} else {
 		along, err := decodeTree(plan.Tree)
 		if err != nil {
@@ -53,23 +45,26 @@ func (p *Prepared) Contract(ctx context.Context, plan *btn.TruncatedPlan, bond i
 		if marginals || p.whole(along, bond, memory) { // see SearchOptions.Marginals
 			bond = mostBond
 		}
-		v, err := trees.Contract(ctx, e, along, trees.Options{Bond: bond, Gauge: 3, Memory: memory, Marginals: marginals})
+		w, err := trees.Contract(ctx, e, along, trees.Options{Bond: bond, Memory: memory, Marginals: marginals})
 		if err != nil {
 			return Answer{}, err
 		}
-		a = Answer{
-			Z:          v.Z,
-			Flops:      v.Flops,
-			Truncation: btn.Truncation{Bond: v.Bond, Discarded: v.Discarded, Truncated: v.Truncated, Bytes: v.PeakBytes},
-		}
-		rows = v.Marginals
+		v = w.Value
 	}
-	if !marginals || a.Z.Sign() <= 0 || rows == nil {
+	a := answer(v)
+	if !marginals || a.Z.Sign() <= 0 || v.Marginals == nil {
 		return a, nil
 	}
 	var err error
-	a.Rows, err = p.Rows(rows)
+	a.Rows, err = p.Rows(v.Marginals)
 	return a, err
+}
+
+// answer is a value without marginals.
+func answer(v legs.Value) Answer {
+	return Answer{Z: v.Z, Flops: v.Flops, Truncation: btn.Truncation{
+		Bond: v.Bond, Discarded: v.Discarded, Truncated: v.Truncated, Bytes: v.PeakBytes,
+	}}
 }
 
 // Sampler returns the sampler of states along a sweep, within memory bytes (0: btn.DefaultMemory). Errors: as sweeps.NewSampler, and
@@ -78,11 +73,12 @@ func (p *Prepared) Sampler(ctx context.Context, plan *btn.TruncatedPlan, bond in
 	if plan.Family != btn.FamilySweep {
 		return nil, fault.New(fault.Internal, "truncated: states are drawn along a sweep, the plan is a %s", plan.Family)
 	}
-	return sweeps.NewSampler(ctx, p.simple.Expression, p.sweepPlan(plan), sweeps.Options{Bond: bond, Memory: memory})
+	return sweeps.NewSampler(ctx, p.simple.Expression, sweepPlan(plan).Restrict(p.simple.Expression.Dims),
+		sweeps.Options{Bond: bond, Memory: memory})
 }
 
-// whole reports whether a tree that loses nothing at a bond had better be contracted without any truncation: null
-// directions are dropped within rounding of the largest, and may count for more than that in the end.
+// whole reports whether a tree that loses nothing at a bond had better be contracted without any truncation: null directions are dropped
+// within rounding of the largest, and may count for more than that in the end.
 func (p *Prepared) whole(along trees.Plan, bond int, memory int64) bool {
 	h := p.Hypergraph()
 	now, err := trees.Evaluate(h, along, bond)
@@ -90,5 +86,5 @@ func (p *Prepared) whole(along trees.Plan, bond int, memory int64) bool {
 		return false
 	}
 	c, err := trees.Evaluate(h, along, mostBond)
-	return err == nil && c.PeakBytes <= float64(memory) && c.Flops <= policy.UntruncatedGain*now.Flops+1e6
+	return err == nil && c.Bytes <= legs.Memory(memory) && c.Flops <= policy.UntruncatedGain*now.Flops+1e6
 }

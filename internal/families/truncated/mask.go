@@ -12,15 +12,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Mask returns the network under evidence at the same simplification: Z is that of the conditioned network. An index with
-// one value left is gone from all scopes and has dimension 1; the weights of others are multiplied into their first
-// table. The number and sequence of the tables stay, so a plan for p fits. p does not change.
-// Errors: ErrNoMask for a variable that no index decides any more, and where a product with a weight leaves the range of float64.
-// Cost: one pass over the tables touched.
+// Mask returns the network under evidence at the same simplification: Z is that of the conditioned network. An index with one value left
+// is gone from all scopes and has dimension 1; the weights of others are multiplied into their first table. The number and sequence of
+// the tables stay, so a plan for p fits. p does not change. Errors: ErrNoMask for a variable that no index decides any more, and where a
+// product with a weight leaves the range of float64. Cost: one pass over the tables touched.
 func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) { return p.mask(ev, false) }
 
-// Weigh is Mask with all dimensions kept: values that the evidence excludes are entries of 0, so that the shape of every
-// tensor along a plan is that without evidence, and projectors learned there fit. Its marginals cannot be recovered.
+// Weigh is Mask with all dimensions kept: values that the evidence excludes are entries of 0, so that the shape of every tensor along a
+// plan is that without evidence, and projectors learned there fit. Its marginals cannot be recovered.
 func (p *Prepared) Weigh(ev factorgraph.Evidence) (*Prepared, error) { return p.mask(ev, true) }
 
 func (p *Prepared) mask(ev factorgraph.Evidence, keep bool) (*Prepared, error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/truncated/legs"
 	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
 	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/policy"
@@ -21,20 +22,20 @@ type SearchOptions struct {
 	Bond   int
 	Memory int64
 	Seed   uint64
-	// Marginals are wanted too: then trees are only for contractions without any truncation. With fixed projectors Z is linear
-	// in the weights, but projectors keep what the weights as they are make of a table, and drop directions, null ones too,
-	// that other values of a variable would use. A sweep has a pass back of its own.
+	// Marginals are wanted too: then trees are only for contractions without any truncation. With fixed projectors Z is linear in the
+	// weights, but projectors keep what the weights as they are make of a table, and drop directions, null ones too, that other values of a
+	// variable would use. A sweep has a pass back of its own.
 	Marginals bool
 	// Moves bounds the search, in operations of about a nanosecond; 0: 2^30.
 	Moves int64
 }
 
-// Search returns plans for what is left, the one to trust most first: a tree alone where it truncates nothing, else the
-// cheaper of the best matrix product state and the best tree and then the other; where no tree fits the memory, two
-// matrix product states from different seeds. The search is counted in moves, about as many as the contraction takes flops,
-// and a function of the hypergraph and the options alone, but where ctx has a deadline: what is found by then is returned, and whole is
-// false. A tree may take a third of that time, and the first sweep half of what is left.
-// Errors: over budget where no plan fits the memory at this bond, the context's where there is no plan.
+// Search returns plans for what is left, the one to trust most first: a tree alone where it truncates nothing, else the cheaper of the
+// best matrix product state and the best tree and then the other; where no tree fits the memory, two matrix product states from different
+// seeds. The search is counted in moves, about as many as the contraction takes flops, and a function of the hypergraph and the options
+// alone, but where ctx has a deadline: what is found by then is returned, and whole is false. A tree may take a third of that time, and
+// the first sweep half of what is left. Errors: over budget where no plan fits the memory at this bond, the context's where there is no
+// plan.
 func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []btn.TruncatedPlan, whole bool, err error) {
 	quick, _ := p.Quick(ctx, o.Bond, o.Memory, o.Seed)
 	if ctxErr := ctx.Err(); ctxErr != nil {
@@ -127,29 +128,19 @@ type priced struct {
 func (f priced) known() bool { return len(f.plan.Order) > 0 || len(f.plan.Tree) > 0 }
 
 func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
-	found, cost, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{
-		Bond:   o.Bond,
-		Memory: o.Memory,
-		Seed:   seed,
-		Moves:  max(moves/policy.SweepMove, 1),
-	})
-	return priced{
-		plan:  btn.TruncatedPlan{Family: btn.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position},
-		flops: cost.Flops,
-	}, err
+	found, cost, err := sweeps.Search(ctx, p.Hypergraph(),
+		sweeps.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: seed, Moves: max(moves/policy.SweepMove, 1)})
+	plan := btn.TruncatedPlan{Family: btn.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position}
+	return priced{plan: plan, flops: cost.Flops}, err
 }
 
 func (p *Prepared) tree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
-	found, cost, err := trees.Search(ctx, p.Hypergraph(),
-		trees.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: o.Seed, Moves: moves})
+	found, cost, err := trees.Search(ctx, p.Hypergraph(), trees.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: o.Seed, Moves: moves})
 	if err != nil && found.Tables == 0 {
 		return priced{}, err
 	}
-	return priced{
-		plan:  btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)},
-		flops: policy.TreeRate * cost.Flops,
-		loss:  cost.Loss,
-	}, err
+	plan := btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}
+	return priced{plan: plan, flops: policy.TreeRate * cost.Flops, loss: cost.Loss}, err
 }
 
 // reversed is the sweep that comes from the other end.
@@ -159,38 +150,39 @@ func reversed(p btn.TruncatedPlan) btn.TruncatedPlan {
 	return p
 }
 
-// Cost is what a contraction along a plan takes at a bond: flops predicted, in those of a sweep, and bytes at most.
+// Cost is the price of a contraction along a plan at a bond: flops predicted, in those of a sweep, and bytes at most.
 type Cost struct {
-	Flops, Bytes float64
-	Lossless     bool // along a tree: nothing is truncated
+	legs.Cost
+	Lossless bool // along a tree: nothing is truncated
 }
 
 // Price predicts a contraction, with marginals if they are wanted. Errors: ErrOtherNetwork, plans that contradict themselves.
 func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int, marginals bool) (Cost, error) {
 	h := p.Hypergraph()
 	if plan.Family == btn.FamilySweep {
-		evaluate := sweeps.Evaluate
-		if marginals {
-			evaluate = sweeps.EvaluateMarginals
-		}
-		c, err := evaluate(h, p.sweepPlan(plan), bond)
-		return Cost{Flops: c.Flops * max(1, policy.SmallBond/float64(bond)), Bytes: c.PeakBytes}, err
+		c, err := sweeps.Evaluate(h, sweepPlan(plan).Restrict(h.Dims), bond, marginals)
+		c.Flops *= max(1, policy.SmallBond/float64(bond))
+		return Cost{Cost: c}, err
 	}
 	along, err := decodeTree(plan.Tree)
 	if err != nil {
 		return Cost{}, err
 	}
 	if marginals {
-		c, err := trees.Evaluate(h, along, mostBond)
-		return Cost{policy.MarginalRate * policy.TreeRate * c.Flops, c.MarginalBytes, c.Loss == 0}, err
+		bond = mostBond
 	}
 	c, err := trees.Evaluate(h, along, bond)
-	return Cost{policy.TreeRate * c.Flops, c.PeakBytes, c.Loss == 0}, err
+	out := Cost{Cost: c.Cost, Lossless: c.Loss == 0}
+	out.Flops *= policy.TreeRate
+	if marginals {
+		out.Flops *= policy.MarginalRate
+		out.Bytes = c.MarginalBytes
+	}
+	return out, err
 }
 
-// sweepPlan leaves out the indices that a mask has fixed.
-func (p *Prepared) sweepPlan(plan *btn.TruncatedPlan) sweeps.Plan {
-	return sweeps.Plan{Order: plan.Order, Position: plan.Position}.Restrict(p.Hypergraph())
+func sweepPlan(plan *btn.TruncatedPlan) sweeps.Plan {
+	return sweeps.Plan{Order: plan.Order, Position: plan.Position}
 }
 
 // mostBond is beyond all bonds.
@@ -230,7 +222,7 @@ func decodeTree(lists [][]int) (trees.Plan, error) {
 	return p, nil
 }
 
-// Greedy returns the plan of a sweep that is found without much search, in milliseconds for a thousand tables.
+// Greedy returns the plan of a sweep that is found without much search, in milliseconds for a thousand tables, and its reverse.
 func (p *Prepared) Greedy(ctx context.Context, o SearchOptions) ([]btn.TruncatedPlan, error) {
 	found, err := p.sweep(ctx, o, o.Seed, 1)
 	if err != nil {
@@ -248,5 +240,5 @@ func (p *Prepared) Sweep(ctx context.Context, o SearchOptions) (btn.TruncatedPla
 // Quick prices the best plan that is found without much search.
 func (p *Prepared) Quick(ctx context.Context, bond int, memory int64, seed uint64) (Cost, error) {
 	_, c, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{Bond: bond, Memory: memory, Seed: seed, Moves: 1})
-	return Cost{Flops: c.Flops, Bytes: c.PeakBytes}, err
+	return Cost{Cost: c}, err
 }

@@ -1,6 +1,6 @@
-// Package truncated contracts a network with truncated legs: the network is simplified, a matrix product state or a tree
-// of dense tensors is planned for what is left, and slices and evidence enter as masks, so that one plan serves them all.
-// It joins packages preprocess, sweeps and trees as package exact joins preprocess, ordering and pairwise.
+// Package truncated contracts a network with truncated legs: the network is simplified, a matrix product state or a tree of dense tensors
+// is planned for what is left, and slices and evidence enter as masks, so that one plan serves them all. It joins packages preprocess,
+// sweeps and trees as package exact joins preprocess, ordering and pairwise.
 package truncated
 
 // From a network to the expression that is contracted.
@@ -33,8 +33,8 @@ type Prepared struct {
 	weights   [][]float64 // per index of the simplified expression: what a mask multiplied its values by; nil for 1
 }
 
-// Prepare writes a network as an expression and simplifies it. With marginals nothing is summed out whose marginal could not
-// be recovered. Errors and cost: those of lower.Build and preprocess.Run.
+// Prepare writes a network as an expression and simplifies it. With marginals nothing is summed out whose marginal could not be
+// recovered. Errors and cost: those of lower.Build and preprocess.Run.
 func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
 	given, err := lower.Build(ctx, net)
 	if err != nil {

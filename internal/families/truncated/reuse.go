@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/digest"
+	"github.com/basetensor/basetensor/internal/families/truncated/legs"
 	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -18,17 +19,15 @@ import (
 type Reuse struct {
 	Accuracy float64 // nats that a reuse may add to the error, as estimated, but for what is within the error anyway
 	// Projectors returns what learn returns, which it may remember by key; nil: nothing is reused.
-	Projectors func(ctx context.Context, key string,
-		learn func(context.Context) (*trees.Projectors, error)) (*trees.Projectors, error)
+	Projectors func(ctx context.Context, key string, learn func(context.Context) (*trees.Projectors, error)) (*trees.Projectors, error)
 	// Flops is the least predicted work of a contraction for which reuse is tried; 0: 5e7.
 	Flops float64
 }
 
 // Under contracts the network under evidence, without marginals: Mask, then Contract. Along a tree that truncates, and with few
-// observations, it takes the projectors of the network without evidence instead of learning them, on tensors of the same
-// shape, and keeps the value where they fit (trees.Value.Excess) within o.Accuracy or a tenth of what they leave out
-// without evidence. Truncation.Reused and Relearned say which. The value is a function of the network, plan, bond, evidence and
-// o.Accuracy, whatever o.Projectors remembers.
+// observations, it takes the projectors of the network without evidence instead of learning them, on tensors of the same shape, and keeps
+// the value where they fit (trees.Value.Excess) within o.Accuracy or a tenth of what they leave out without evidence. Truncation.Reused
+// and Relearned say which. The value is a function of the network, plan, bond, evidence and o.Accuracy, whatever o.Projectors remembers.
 //
 // Cost: with the projectors at hand about half of Contract where they fit, up to half more than it where they do not.
 func (p *Prepared) Under(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64,
@@ -65,15 +64,12 @@ func (p *Prepared) reuse(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 	if least <= 0 {
 		least = policy.ReuseFlops
 	}
-	if memory <= 0 {
-		memory = btn.DefaultMemory
-	}
 	switch n := len(ev.Hard) + len(ev.Soft); {
 	case cost.Projectors == 0 || cost.Flops < least:
 		return Answer{}, "", nil
 	case n > policy.ReuseObserved:
 		return Answer{}, fmt.Sprintf("%d observations, at most %d", n, policy.ReuseObserved), nil
-	case cost.Projectors > policy.ReuseBytes || cost.PeakBytes > float64(memory):
+	case cost.Projectors > policy.ReuseBytes || cost.Bytes > legs.Memory(memory):
 		return Answer{}, "no room for those without evidence", nil
 	}
 	learn := func(ctx context.Context) (*trees.Projectors, error) { return p.Learn(ctx, plan, bond, memory) }
@@ -111,9 +107,9 @@ func (p *Prepared) with(ctx context.Context, along trees.Plan, bond int, memory 
 	if errors.Is(err, trees.ErrTolerance) || err == nil && v.Z.Sign() <= 0 {
 		return Answer{}, "those without evidence do not fit", nil
 	}
-	return Answer{Z: v.Z, Flops: v.Flops, Truncation: btn.Truncation{
-		Bond: v.Bond, Discarded: v.Discarded, Truncated: v.Truncated, Reused: true, Bytes: v.PeakBytes,
-	}}, "", err
+	a := answer(v.Value)
+	a.Truncation.Reused = true
+	return a, "", err
 }
 
 // Learn returns the projectors of the network along a tree; none where Z is 0.
@@ -122,7 +118,7 @@ func (p *Prepared) Learn(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 	if err != nil {
 		return nil, err
 	}
-	v, err := trees.Contract(ctx, p.simple.Expression, along, trees.Options{Bond: bond, Gauge: 3, Memory: memory, Keep: true})
+	v, err := trees.Contract(ctx, p.simple.Expression, along, trees.Options{Bond: bond, Memory: memory, Keep: true})
 	if err != nil {
 		return nil, err
 	}

@@ -2,135 +2,124 @@ package sweeps
 
 // One step on the chain: multiply an operator into a span of it, sum sites out, compress.
 //
-// With B the grown sites, L_b the part of the chain left of bond b and N_b the part right of it,
-// already compressed, the best approximation of rank χ at bond b is by the leading right singular
-// vectors V of R_b·N_b, where L_b = Q_b·R_b: N_b becomes (N_b·V)·Vᵀ, Vᵀ is the new site, and N_b·V
-// is carried on to the left. Only the factors R_b are needed of the sweep to the right, and neither
-// L_b nor any B is ever made: A and the sparse core meet R and N one after the other.
+// With B the grown sites, L_b the part of the chain left of bond b and N_b the part right of it, already compressed, the best approximation
+// of rank χ at bond b is by the leading right singular vectors V of R_b·N_b, where L_b = Q_b·R_b: N_b becomes (N_b·V)·Vᵀ, Vᵀ is the new site,
+// and N_b·V is carried on to the left. Only the factors R_b are needed of the pass to the right, and neither L_b nor any B is ever made: A
+// and the sparse core meet R and N one after the other.
 
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/internal/families/truncated/legs"
 )
 
-// limits are what compression goes by, and what it has seen.
+// limits are the bounds of compression, and the account of it.
 type limits struct {
-	bond      int     // most values that a bond keeps
-	cutoff    float64 // of singular values, relative to the largest
-	discarded float64 // largest share of Σ s² that one truncation has dropped
-	truncated bool    // bond was in the way
-	largest   int     // bond after a truncation
-	flops     float64
-	held      float64 // bytes of tables, and of what is kept for later
-	peak      float64
+	bond    float64 // most values that a bond keeps
+	cutoff  float64 // of singular values, relative to the largest
+	held    float64 // bytes of tables, and of sites kept for later
+	largest float64 // bond of a price
+	value   legs.Value
 }
 
-// shapeOf describes a span with the sizes that it really has.
-func shapeOf(span []*site, cores []core, gone []bool) *spanShape {
-	sh := &spanShape{s: []float64{1}, gone: gone}
-	sh.index = 1
-	for k, a := range span {
-		sh.l = append(sh.l, float64(a.l))
-		sh.d = append(sh.d, float64(a.d))
-		sh.s = append(sh.s, float64(cores[k].right))
-		sh.nonzero = append(sh.nonzero, float64(len(cores[k].entries)))
-	}
-	sh.l = append(sh.l, float64(span[len(span)-1].r))
-	return sh
-}
-
-// factor is R of the part on the left of a bond: rows × (states·bond).
+// factor is R of the part on the left of a bond: rows × (states·bond), times 2^exp.
 type factor struct {
 	rows int
 	data []float64
-	exp  int64 // data is to be multiplied by 2^exp
+	exp  int64
 }
 
-// apply multiplies cores into the sites first, first+1, …,
-// sums out the sites that gone names, and compresses. It returns false when the state is 0.
-func (c *chain) apply(first int, cores []core, gone []bool, lim *limits) (bool, error) {
-	last := first + len(cores) - 1
-	moved, err := c.move(min(max(c.centre, first), last))
+// apply multiplies an operator into the sites from first on, sums out those that gone marks, and compresses. It returns false when the state
+// is 0.
+func (c *chain) apply(first int, o operator, gone []bool, lim *limits) (bool, error) {
+	end := first + len(gone)
+	flops, err := c.move(min(max(c.centre, first), end-1))
 	if err != nil {
 		return false, err
 	}
-	lim.flops += moved
-
-	span := slices.Clone(c.sites[first : last+1])
-	shape := shapeOf(span, cores, gone)
-
-	flops, bytes, _ := shape.spanCost(float64(lim.bond), nil)
-	lim.flops += flops
-	lim.peak = max(lim.peak, lim.held+c.bytes()+bytes)
-
-	factors, lead, err := c.sweepRight(span, cores, gone)
-	if err != nil {
-		return false, err
+	span := slices.Clone(c.sites[first:end])
+	more, bytes, after := spanCost(span, o, gone, lim.bond)
+	v := &lim.value
+	v.Flops = min(v.Flops+(flops+more), hugeCost)
+	v.PeakBytes = min(max(v.PeakBytes, lim.held+(c.bytes()+bytes)), hugeCost)
+	lead := slices.Index(gone, false)
+	var kept []*site
+	var exp int64
+	switch {
+	case c.w == nil:
+		for k, a := range span {
+			if !gone[k] {
+				kept = append(kept, &site{index: a.index, d: a.d, l: after[len(kept)], r: after[len(kept)+1]})
+			}
+		}
+		lim.largest = max(lim.largest, slices.Max(after))
+		if lead < 0 {
+			return c.dissolve(first, len(span), span[0].l, span[len(span)-1].r, factor{})
+		}
+	default:
+		factors, err := c.passRight(span, o.cores, gone, lead)
+		if err != nil {
+			return false, err
+		}
+		if lead < 0 {
+			return c.dissolve(first, len(span), span[0].l, span[len(span)-1].r, factors[len(span)])
+		}
+		if kept, exp, err = c.passLeft(span, o.cores, gone, factors, lead, lim); err != nil || kept == nil {
+			return false, err
+		}
 	}
-	if lead == len(span) {
-		return c.dissolve(first, len(span), factors[len(span)])
-	}
-
-	kept, exp, err := c.sweepLeft(span, cores, gone, factors, lead, lim)
-	if err != nil || kept == nil {
-		return false, err
-	}
-
-	c.sites = slices.Replace(c.sites, first, last+1, kept...)
+	c.sites = slices.Replace(c.sites, first, end, kept...)
 	c.centre = first
+	if c.w == nil {
+		return true, nil
+	}
 	return c.normalise(kept[0].data, exp)
 }
 
-// sweepRight returns R for the bond on the left of every site,
-// and after the last, up to where it is needed. lead is the first site that stays.
-func (c *chain) sweepRight(
-	span []*site, cores []core, gone []bool,
-) (factors []factor, lead int, err error) {
-	lead = slices.Index(gone, false)
-	last := len(gone) - 1
-	for lead >= 0 && last >= 0 && gone[last] {
-		last--
+// lastKept is the last site that stays; all of them where none does.
+func lastKept(gone []bool) int {
+	for k, g := range slices.Backward(gone) {
+		if !g {
+			return k
+		}
 	}
+	return len(gone)
+}
 
-	if lead < 0 {
-		lead, last = len(span), len(span)
-	}
-
+// passRight returns R for the bond on the left of every site, and after the last, up to the last site that stays.
+func (c *chain) passRight(span []*site, cores []core, gone []bool, lead int) (factors []factor, err error) {
 	factors = make([]factor, len(span)+1)
-	n := span[0].l
-	start := make([]float64, n*n)
-	for i := range n {
-		start[i*n+i] = 1
+	n := int(span[0].l)
+	factors[0] = factor{rows: n, data: unit(n)}
+	for k := range lastKept(gone) {
+		if factors[k+1], err = c.advance(factors[k], span[k], cores[k], gone[k], lead >= 0 && k >= lead); err != nil {
+			return nil, err
+		}
 	}
-	factors[0] = factor{rows: n, data: start}
+	return factors, nil
+}
 
-	for k, a := range span {
-		if k >= last {
-			break
-		}
-		if factors[k+1], err = c.advance(factors[k], a, cores[k], gone[k], k >= lead); err != nil {
-			return nil, 0, err
-		}
+// unit is the identity of n × n.
+func unit(n int) []float64 {
+	out := make([]float64, n*n)
+	for i := range n {
+		out[i*n+i] = 1
 	}
-	return factors, lead, nil
+	return out
 }
 
 // advance takes R past one site: R·B, and the R of that if it has more rows than columns.
 func (c *chain) advance(f factor, a *site, o core, gone, reduce bool) (factor, error) {
 	states := o.left
-	width := a.d * a.r
-	y := make([]float64, f.rows*states*width)
-	c.w.Mul(y, f.data, a.data, f.rows*states, a.l, width)
-
-	keep := a.d
+	l, d, r := a.sizes()
+	y := make([]float64, f.rows*states*d*r)
+	c.w.Mul(y, f.data, a.data, f.rows*states, l, d*r)
+	keep := d
 	if gone {
 		keep = 1
 	}
-
 	// m[q, x, t, r] = Σ_s core[s, x, t] · y[q, s, x, r], summed over x where the site is gone.
-	rows := f.rows * keep
-	cols := o.right * a.r
+	rows, cols := f.rows*keep, o.right*r
 	m := make([]float64, rows*cols)
 	for q := range f.rows {
 		for _, e := range o.entries {
@@ -138,81 +127,77 @@ func (c *chain) advance(f factor, a *site, o core, gone, reduce bool) (factor, e
 			if !gone {
 				row += e.x
 			}
-			addScaled(m[row*cols+e.t*a.r:][:a.r], y[((q*states+e.s)*a.d+e.x)*a.r:][:a.r], e.v)
+			addScaled(m[row*cols+e.t*r:][:r], y[((q*states+e.s)*d+e.x)*r:][:r], e.v)
 		}
 	}
-
-	exp := f.exp + rescale(m)
+	exp, _ := legs.Rescale(m)
+	exp += f.exp
 	if !reduce || rows <= cols {
 		return factor{rows: rows, data: m, exp: exp}, nil
 	}
-	r := make([]float64, cols*cols)
-	err := c.w.Upper(m, rows, cols, r)
-	return factor{rows: cols, data: r, exp: exp}, err
+	upper := make([]float64, cols*cols)
+	err := c.w.Upper(m, rows, cols, upper)
+	return factor{rows: cols, data: upper, exp: exp}, err
 }
 
-// sweepLeft compresses from right to left and returns the sites that stay; nil when the state is 0.
-func (c *chain) sweepLeft(
+// passLeft compresses from right to left and returns the sites that stay; nil when the state is 0.
+func (c *chain) passLeft(
 	span []*site, cores []core, gone []bool, factors []factor, lead int, lim *limits,
 ) (kept []*site, exp int64, err error) {
-	cols := span[len(span)-1].r
-	carried := make([]float64, cols*cols) // (states·bond) × cols
-	for i := range cols {
-		carried[i*cols+i] = 1
-	}
-
+	cols := int(span[len(span)-1].r)
+	carried := unit(cols) // (states·bond) × cols
 	for k := len(span) - 1; k >= lead; k-- {
 		a, o := span[k], cores[k]
 		n := c.retreat(carried, a, o, gone[k], cols)
-		exp += rescale(n)
+		by, _ := legs.Rescale(n)
+		exp += by
 		if gone[k] {
 			carried = n
 			continue
 		}
-
 		f := factors[k]
-		rows := o.left * a.l
-		width := a.d * cols
+		rows, width := o.left*int(a.l), a.d*cols
 		g := n // R·N
 		if k > 0 {
 			g = make([]float64, f.rows*width)
 			c.w.Mul(g, f.data, n, f.rows, rows, width)
 		}
-
 		if k == lead {
 			exp += f.exp
-			kept = append(kept, &site{index: a.index, l: f.rows, d: a.d, r: cols, data: g})
+			kept = append(kept, &site{index: a.index, d: a.d, l: float64(f.rows), r: float64(cols), data: g})
 			break
 		}
-
-		v, rank, err := c.truncate(g, f.rows, width, lim)
-		if err != nil || rank == 0 {
+		small := min(f.rows, width)
+		s, vt := make([]float64, small), make([]float64, small*width)
+		if err := c.w.RightSVD(g, f.rows, width, s, vt); err != nil {
 			return nil, 0, err
 		}
-		kept = append(kept, &site{index: a.index, l: rank, d: a.d, r: cols, data: v})
+		rank := lim.value.Rank(s, int(lim.bond), lim.cutoff)
+		if rank == 0 {
+			return nil, 0, nil
+		}
+		v := vt[: rank*width : rank*width]
+		kept = append(kept, &site{index: a.index, d: a.d, l: float64(rank), r: float64(cols), data: v})
 		carried = make([]float64, rows*rank)
 		c.w.MulTB(carried, n, v, rows, width, rank)
 		cols = rank
 	}
-
 	slices.Reverse(kept)
 	return kept, exp, nil
 }
 
 // retreat takes N past one site: B·N, with rows (state, bond) and columns (value, column).
 func (c *chain) retreat(carried []float64, a *site, o core, gone bool, cols int) []float64 {
-	keep := a.d
+	rows, d, r := a.sizes()
+	keep := d
 	if gone {
 		keep = 1
 	}
-
-	n := make([]float64, o.left*a.l*keep*cols)
-	y := make([]float64, a.l*a.d*cols)
-
-	// n[s, l, x, c] = Σ_{t, r} core[s, x, t] · A[l,
-	// x, r] · carried[t, r, c], one t after the other.
+	n := make([]float64, o.left*rows*keep*cols)
+	y := make([]float64, rows*d*cols)
+	// n[s, l, x, c] = Σ_{t, r} core[s, x, t] · A[l, x, r] · carried[t, r, c], one t after the other.
 	for t := range o.right {
-		c.w.Mul(y, a.data, carried[t*a.r*cols:], a.l*a.d, a.r, cols)
+		c.w.Mul(y, a.data, carried[t*r*cols:], rows*d, r, cols)
 		for _, e := range o.entries {
 			if e.t != t {
 				continue
@@ -221,98 +206,89 @@ func (c *chain) retreat(carried []float64, a *site, o core, gone bool, cols int)
 			if gone {
 				x = 0
 			}
-			for l := range a.l {
-				addScaled(n[((e.s*a.l+l)*keep+x)*cols:][:cols], y[(l*a.d+e.x)*cols:][:cols], e.v)
+			for l := range rows {
+				addScaled(n[((e.s*rows+l)*keep+x)*cols:][:cols], y[(l*d+e.x)*cols:][:cols], e.v)
 			}
 		}
 	}
 	return n
 }
 
-// truncate returns the leading right singular vectors of g as rows:
-// those above the cutoff, and no more than the bond. Rank 0 says that g is 0.
-func (c *chain) truncate(
-	g []float64, rows, cols int, lim *limits,
-) (v []float64, rank int, err error) {
-	k := min(rows, cols)
-	s := make([]float64, k)
-	vt := make([]float64, k*cols)
-	if err := c.w.RightSVD(g, rows, cols, s, vt); err != nil {
-		return nil, 0, err
+// spanCost is the cost of apply, in the sequence of passRight and passLeft, with bonds of at most bond after it. It returns the bonds between
+// the sites that stay too, the outer ones included.
+func spanCost(span []*site, o operator, gone []bool, bond float64) (flops, bytes float64, after []float64) {
+	n := len(span)
+	lead, last := slices.Index(gone, false), lastKept(gone)
+	if lead < 0 {
+		lead = n
 	}
-
-	if s[0] == 0 {
-		return nil, 0, nil
+	rows := make([]float64, n+1)
+	rows[0] = span[0].l
+	stored, top := 8*rows[0]*rows[0], 0.0 // bytes of the factors and the operator
+	for k, a := range span {
+		stored += entryBytes * o.entries(k, a.d)
 	}
-
-	full := 0
-	for full < k && s[full] > lim.cutoff*s[0] {
-		full++
+	for k := range last {
+		f, m, q := advanceCost(span[k], o, k, rows[k], gone[k], k >= lead)
+		rows[k+1] = q
+		flops += f
+		stored += 8 * q * o.bonds[k+1] * span[k].r
+		top = max(top, stored+m)
 	}
-
-	rank = min(full, lim.bond)
-	lim.truncated = lim.truncated || rank < full
-	lim.largest = max(lim.largest, rank)
-
-	// From the smallest up: the squares of what is dropped are not lost beside the others.
-	dropped, all := 0.0, 0.0
-	for i := k - 1; i >= 0; i-- {
-		x := s[i] / s[0]
-		all += x * x
-		if i == rank {
-			dropped = all
+	cols := span[n-1].r
+	after = append(after, cols)
+	if lead == n {
+		return flops, top, []float64{rows[n], cols}
+	}
+	kept, carried := 0.0, cols*cols // bytes of the sites that stay
+	for k := n - 1; k >= lead; k-- {
+		a, keep := span[k], float64(span[k].d)
+		d := keep
+		if gone[k] {
+			keep = 1
 		}
-	}
-	lim.discarded = max(lim.discarded, dropped/all)
-	return vt[: rank*cols : rank*cols], rank, nil
-}
-
-// dissolve removes a span of which no site stays: what is left of it is a matrix on a bond.
-func (c *chain) dissolve(first, n int, f factor) (bool, error) {
-	m, rows := f.data, f.rows
-	cols := len(m) / rows
-	c.sites = slices.Delete(c.sites, first, first+n)
-	switch {
-	case len(c.sites) == 0:
-		c.centre = 0
-		if alive, err := c.normalise(m, f.exp); err != nil || !alive {
-			return false, err
+		left := o.bonds[k] * a.l
+		flops += 2*o.bonds[k+1]*a.l*d*a.r*cols + 2*o.entries(k, a.d)*a.l*cols
+		live := carried + left*keep*cols + a.l*d*cols
+		if gone[k] {
+			carried = left * cols
+			top = max(top, stored+kept+8*live)
+			continue
 		}
-		c.scale = c.scale.Mul(scaled.FromFloat(m[0]))
-		return true, nil
-	case first > 0:
-		a := c.sites[first-1]
-		data := make([]float64, a.l*a.d*cols)
-		c.w.Mul(data, a.data, m, a.l*a.d, rows, cols)
-		c.centre = first - 1
-		c.sites[c.centre] = &site{index: a.index, l: a.l, d: a.d, r: cols, data: data}
-		return c.normalise(data, f.exp)
-	default:
-		a := c.sites[first]
-		data := make([]float64, rows*a.d*a.r)
-		c.w.Mul(data, m, a.data, rows, cols, a.d*a.r)
-		c.centre = first
-		c.sites[c.centre] = &site{index: a.index, l: rows, d: a.d, r: a.r, data: data}
-		return c.normalise(data, f.exp)
+		width := keep * cols
+		if k > 0 {
+			flops += 2 * rows[k] * left * width
+			live += rows[k] * width
+		}
+		if k == lead {
+			after = append(after, rows[k])
+			top = max(top, stored+(kept+8*rows[k]*width)+8*live)
+			break
+		}
+		small := min(rows[k], width)
+		rank := min(small, bond)
+		flops += svdFlops(rows[k], width) + 2*left*width*rank
+		top = max(top, stored+kept+8*(live+small*(rows[k]+2*width)+rows[k]*width+left*rank))
+		kept += 8 * rank * width
+		carried, cols = left*rank, rank
+		after = append(after, rank)
 	}
+	slices.Reverse(after)
+	return flops, top, after
 }
 
-// addScaled computes out += v·x.
-func addScaled(out, x []float64, v float64) {
-	x = x[:len(out)]
-	for i := range out {
-		out[i] += v * x[i]
+// advanceCost is the cost of advance at site k, and the rows of its factor.
+func advanceCost(a *site, o operator, k int, rows float64, gone, reduce bool) (flops, bytes, next float64) {
+	width := float64(a.d) * a.r
+	m := rows
+	if !gone {
+		m *= float64(a.d)
 	}
-}
-
-// qrFlops counts a QR decomposition whose orthonormal factor is not made.
-func qrFlops(m, n float64) float64 {
-	k := min(m, n)
-	return 2 * k * k * (max(m, n) - k/3)
-}
-
-// svdFlops counts a singular value decomposition without left vectors, about.
-func svdFlops(m, n float64) float64 {
-	k := min(m, n)
-	return 4*max(m, n)*k*k + 8*k*k*k
+	flops = 2*rows*o.bonds[k]*a.l*width + 2*rows*o.entries(k, a.d)*a.r
+	cols := o.bonds[k+1] * a.r
+	bytes = 8 * (rows*o.bonds[k]*width + m*cols)
+	if reduce && m > cols {
+		return flops + qrFlops(m, cols), bytes + 16*cols*cols, cols
+	}
+	return flops, bytes, m
 }

@@ -1,41 +1,36 @@
 package sweeps
 
-// Marginals from a sweep back.
+// Marginals from a pass back.
 //
-// Let ψ_k be the state before step k and φ_k what the steps from k on make of it: Z = ⟨φ_k, ψ_k⟩.
-// φ_k is made of φ_{k+1} by the same operator, transposed, and compressed for itself. Then ⟨φ_k,
-// ψ_k⟩ with index i held at v is the part of Z in which i is v. (Reverse differentiation with the
-// projectors of the first sweep held fixed is not the same: projectors keep the directions of the
-// state, and the part of it with i = v may point elsewhere, even where nothing was dropped.)
+// Let ψ_k be the state before step k and φ_k the linear form on it of the steps from k on: Z = ⟨φ_k, ψ_k⟩. φ_k is made of φ_{k+1} by the
+// same operator, transposed, and compressed for itself. Then ⟨φ_k, ψ_k⟩ with index i held at v is the part of Z in which i is v. (Reverse
+// differentiation with the projectors of the pass forward held fixed is not the same: projectors keep the directions of the state, and the
+// part of it with i = v may point elsewhere, even where nothing was dropped.)
 //
-// φ is less compressible than ψ where a plan was chosen for ψ. Measured, largest change of a
-// marginal against χ=128: CSP_11 χ=32 5e-3, χ=64 2e-4 (with f alone as the gauge 3e-2 and 4e-3),
-// where ln Z is right to 7e-9 and 5e-12.
+// φ is less compressible than ψ where a plan was chosen for ψ. Measured, largest change of a marginal against χ=128: CSP_11 χ=32 5e-3, χ=64
+// 2e-4 (with f alone as the gauge 3e-2 and 4e-3), where ln Z is right to 7e-9 and 5e-12.
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/families/truncated/legs"
 	"github.com/basetensor/basetensor/internal/linalg"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// marginals sweeps back. It returns nil where nothing is left of the transposed state.
-func (s *sweep) marginals(ctx context.Context) ([][]float64, error) {
-	out := make([][]float64, len(s.e.Dims))
-	for i, d := range s.e.Dims {
-		out[i] = ones(d)
-		for x := range out[i] {
-			out[i][x] /= float64(d)
-		}
+// back sweeps back and returns the marginals; nil where nothing is left of the transposed state.
+func (s *sweep) back(ctx context.Context) ([][]float64, error) {
+	c := &chain{scale: scaled.One, place: s.p.Position, w: s.w}
+	var out [][]float64
+	o := &overlap{w: s.w}
+	if s.e != nil {
+		var b [][]float64
+		out = legs.Flat(s.h.Dims)
+		s.gauge, b = backwardGauge(s.e, s.steps)
+		o.weights = inverseProduct(s.f, b)
 	}
-
-	c := newChain(s.p.Position, scaled.One, s.w)
-	var b [][]float64
-	s.gauge, b = backwardGauge(s.e, s.steps)
-	o := overlap{w: s.w, weights: inverseProduct(s.f, b)}
-
 	for k := len(s.steps) - 1; k >= 0; k-- {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -43,50 +38,46 @@ func (s *sweep) marginals(ctx context.Context) ([][]float64, error) {
 		st := &s.steps[k]
 		alive, err := s.backward(c, st)
 		if err != nil {
-			return nil, fmt.Errorf("sweeps: index %d, sweep back: %w", st.index, err)
+			return nil, fmt.Errorf("sweeps: index %d, pass back: %w", st.index, err)
 		}
-
 		if !alive {
 			return nil, nil
 		}
-
-		if st.last {
-			row := o.open(c.sites, s.states[k], st.index)
-			if !share(row) {
+		if st.last && s.e != nil {
+			if out[st.index] = o.open(c.sites, s.states[k], st.index); !legs.Share(out[st.index]) {
 				return nil, nil
 			}
-			out[st.index] = row
 		}
-
 		if slices.Contains(st.enter, st.index) {
 			first, _ := c.find(s.p.Position[st.index])
-			if alive, err = c.apply(first, []core{passing(s.e.Dims[st.index])}, []bool{true},
-				&s.lim); err != nil || !alive {
+			if alive, err = c.apply(first, passing(s.h.Dims[st.index]), []bool{true}, &s.lim); err != nil || !alive {
 				return nil, err
 			}
 		}
 	}
-	s.lim.flops += o.flops
+	s.lim.value.Flops += o.flops
 	return out, nil
 }
 
-// backward applies a step transposed:
-// what it summed out enters, and what entered, but for its own index, is summed out.
+// backward applies a step transposed: its summed index enters, and the indices that entered, but for its own, are summed out. In a price an
+// overlap counts as if it looked at the step's span and a site on either side of it, with bonds of the largest on the other chain.
 func (s *sweep) backward(c *chain, st *step) (bool, error) {
 	if st.last {
-		c.insert(st.index, s.e.Dims[st.index])
+		c.insert(st.index, s.h.Dims[st.index])
 	}
-	return s.multiply(c, st,
-		func(j int) bool { return j != st.index && slices.Contains(st.enter, j) })
-}
-
-// passing is the operator that does nothing on a site of dimension d.
-func passing(d int) core {
-	o := core{left: 1, right: 1}
-	for x := range d {
-		o.entries = append(o.entries, entry{x: x, v: 1})
+	first, last := s.span(c, st)
+	extra := 0.0 // bytes of the products
+	if b := s.lim.bond; s.e == nil {
+		s.lim.value.Flops += 4 * b * b * min(b, s.lim.largest) * float64(s.h.Dims[st.index]*(last-first+3))
+		extra = 32 * s.lim.largest
+		for _, a := range c.sites {
+			extra += 32 * a.r * s.lim.largest
+		}
 	}
-	return o
+	s.lim.held += extra
+	alive, err := s.multiply(c, st, func(j int) bool { return j != st.index && slices.Contains(st.enter, j) })
+	s.lim.held -= extra
+	return alive, err
 }
 
 // inverseProduct returns 1/(f·b) by index, which undoes the gauges of two states in their overlap.
@@ -100,77 +91,36 @@ func inverseProduct(f, b [][]float64) [][]float64 {
 			for x := range f[j] {
 				f[j][x] *= b[j][x]
 			}
-			rescale(f[j])
+			legs.Rescale(f[j])
 		}
 	}
 	return f
 }
 
-// share divides a row by its sum; false where that is 0 or not finite.
-func share(row []float64) bool {
-	total := 0.0
-	for _, v := range row {
-		total += v
-	}
-
-	if !nonzero([]float64{total}) {
-		return false
-	}
-	for x := range row {
-		row[x] /= total
-	}
-	return true
-}
-
-// overlap multiplies two chains over the same indices. It keeps the products from either end,
-// and what of them still holds for the next pair of chains is not computed again.
+// overlap multiplies two chains over the same indices.
 type overlap struct {
-	w           *linalg.Work
-	weights     [][]float64 // by index: weights of the sum over it, nil for ones
-	left, right []product   // left[k] is of sites 0 to k, right[k] of the last k+1 sites
-	flops       float64
-}
-
-// product is the contraction of two ends of chains, a matrix over their bonds, up to a power of 2.
-type product struct {
-	a, b *site // the innermost sites
-	data []float64
+	ends
+	w       *linalg.Work
+	weights [][]float64 // by index: weights of the sum over it, nil for ones
+	flops   float64
 }
 
 // open returns Σ a·b over all indices but one, up to a common power of 2.
 func (o *overlap) open(a, b []*site, index int) []float64 {
-	n := len(a)
-
 	at := slices.IndexFunc(a, func(s *site) bool { return s.index == index })
-	o.left = o.extend(o.left, at, func(k int) (*site, *site) { return a[k], b[k] }, o.fromLeft)
-	o.right = o.extend(o.right, n-1-at, func(k int) (*site, *site) { return a[n-1-k], b[n-1-k] },
-		o.fromRight)
-
-	x, y := a[at], b[at]
-	l := []float64{1}
-	r := []float64{1}
-	if at > 0 {
-		l = o.left[at-1].data
-	}
-	if at < n-1 {
-		r = o.right[n-2-at].data
-	}
-
-	// u = b·r and t = l·a over the bonds;
-	// the rest is a sum over both, for every value of the index.
-	t := make([]float64, x.l*y.d*y.r)
-
-	u := make([]float64, x.l*x.d*y.r)
-	o.mul(u, x.data, r, x.l*x.d, x.r, y.r)
-
-	out := make([]float64, x.d)
-	y = o.weighted(y)
-	o.mul(t, l, y.data, x.l, y.l, y.d*y.r)
-
-	for i := range x.l {
-		for v := range x.d {
-			row := (i*x.d + v) * y.r
-			for j := range y.r {
+	left, right := o.reach(a, b, at, o.fromLeft, o.fromRight)
+	x, y := a[at], o.weighted(b[at])
+	l, d, r := x.sizes()
+	ly, _, ry := y.sizes()
+	// u = b·right and t = left·a over the bonds; the rest is a sum over both, for every value of the index.
+	t, u := make([]float64, l*d*ry), make([]float64, l*d*ry)
+	o.mul(u, x.data, right, l*d, r, ry)
+	o.mul(t, left, y.data, l, ly, d*ry)
+	out := make([]float64, d)
+	for i := range l {
+		for v := range d {
+			row := (i*d + v) * ry
+			for j := range ry {
 				out[v] += t[row+j] * u[row+j]
 			}
 		}
@@ -187,7 +137,7 @@ func (o *overlap) weighted(s *site) *site {
 	out := *s
 	out.data = make([]float64, len(s.data))
 	for k, v := range s.data {
-		out.data[k] = v * w[k/s.r%s.d]
+		out.data[k] = v * w[k/int(s.r)%s.d]
 	}
 	return &out
 }
@@ -198,50 +148,86 @@ func (o *overlap) mul(c, a, b []float64, m, k, n int) {
 	o.flops += 2 * float64(m) * float64(k) * float64(n)
 }
 
-// extend keeps the products that still hold and adds those up to n.
-func (o *overlap) extend(
-	list []product, n int,
-	at func(k int) (*site, *site), next func(before []float64, a, b *site) []float64,
-) []product {
-	keep := 0
-	for keep < min(n, len(list)) {
-		if a, b := at(keep); list[keep].a != a || list[keep].b != b {
-			break
-		}
-		keep++
-	}
-
-	clear(list[keep:])
-	list = list[:keep]
-	for k := keep; k < n; k++ {
-		before := []float64{1}
-		if k > 0 {
-			before = list[k-1].data
-		}
-		a, b := at(k)
-		data := next(before, a, o.weighted(b))
-		rescale(data)
-		list = append(list, product{a: a, b: b, data: data})
-	}
-	return list
-}
-
 // fromLeft takes a product past one more site on its right: out = aᵀ·(before·b).
-func (o *overlap) fromLeft(before []float64, a, b *site) []float64 {
-	t := make([]float64, a.l*b.d*b.r)
-	o.mul(t, before, b.data, a.l, b.l, b.d*b.r)
-	out := make([]float64, a.r*b.r)
-	o.w.MulTA(out, a.data, t, a.r, a.l*a.d, b.r)
-	o.flops += 2 * float64(len(out)) * float64(a.l*a.d)
+func (o *overlap) fromLeft(out, before []float64, a, b *site) []float64 {
+	l, d, r := a.sizes()
+	ly, _, ry := b.sizes()
+	t := make([]float64, l*d*ry)
+	o.mul(t, before, o.weighted(b).data, l, ly, d*ry)
+	out = resized(out, r*ry)
+	o.w.MulTA(out, a.data, t, r, l*d, ry)
+	o.flops += 2 * float64(len(out)) * float64(l*d)
 	return out
 }
 
 // fromRight takes a product past one more site on its left: out = (a·before)·bᵀ.
-func (o *overlap) fromRight(before []float64, a, b *site) []float64 {
-	t := make([]float64, a.l*a.d*b.r)
-	o.mul(t, a.data, before, a.l*a.d, a.r, b.r)
-	out := make([]float64, a.l*b.l)
-	o.w.MulTB(out, t, b.data, a.l, a.d*b.r, b.l)
-	o.flops += 2 * float64(len(out)) * float64(a.d*b.r)
+func (o *overlap) fromRight(out, before []float64, a, b *site) []float64 {
+	l, d, r := a.sizes()
+	ly, _, ry := b.sizes()
+	t := make([]float64, l*d*ry)
+	o.mul(t, a.data, before, l*d, r, ry)
+	out = resized(out, l*ly)
+	o.w.MulTB(out, t, o.weighted(b).data, l, d*ry, ly)
+	o.flops += 2 * float64(len(out)) * float64(d*ry)
 	return out
 }
+
+// ends keeps the products of a pair of chains from either end, and uses them again as far as they hold for the next pair. Of a chain alone
+// the second sites are nil.
+type ends struct {
+	left, right []end // left[k] is of sites 0 to k, right[k] of the last k+1 sites
+}
+
+// end is the contraction of an end of the chains, up to a power of 2.
+type end struct {
+	a, b *site // the innermost sites
+	data []float64
+}
+
+var one = []float64{1}
+
+// taking takes a product past one more pair of sites, in the room of out.
+type taking func(out, before []float64, a, b *site) []float64
+
+// reach returns the products on either side of a site.
+func (o *ends) reach(a, b []*site, at int, fromLeft, fromRight taking) (left, right []float64) {
+	n := len(a)
+	pair := func(k int) (x, y *site) {
+		if b != nil {
+			y = b[k]
+		}
+		return a[k], y
+	}
+	o.left, left = extend(o.left, at, pair, fromLeft)
+	o.right, right = extend(o.right, n-1-at, func(k int) (*site, *site) { return pair(n - 1 - k) }, fromRight)
+	return left, right
+}
+
+// extend keeps the products that still hold, adds those up to n, and returns the last too.
+func extend(list []end, n int, pair func(k int) (*site, *site), next taking) ([]end, []float64) {
+	keep := 0
+	for keep < min(n, len(list)) {
+		if a, b := pair(keep); list[keep].a != a || list[keep].b != b {
+			break
+		}
+		keep++
+	}
+	list = list[:keep]
+	last := one
+	if keep > 0 {
+		last = list[keep-1].data
+	}
+	for k := keep; k < n; k++ {
+		var room []float64
+		if k < cap(list) {
+			room = list[:k+1][k].data
+		}
+		a, b := pair(k)
+		last = next(room, last, a, b)
+		legs.Rescale(last)
+		list = append(list, end{a: a, b: b, data: last})
+	}
+	return list, last
+}
+
+func resized(a []float64, n int) []float64 { return slices.Grow(a[:0], n)[:n] }

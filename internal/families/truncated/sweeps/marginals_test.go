@@ -16,11 +16,11 @@ func TestEvaluateMarginalsBoundsContract(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := EvaluateMarginals(e.Hypergraph(), p, bond)
+		c, err := Evaluate(e.Hypergraph(), p, bond, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Flops > 2*c.Flops || v.PeakBytes > c.PeakBytes {
+		if v.Flops > 2*c.Flops || v.PeakBytes > c.Bytes {
 			t.Errorf("seed %d: %g flops, %g bytes; predicted %+v", seed, v.Flops, v.PeakBytes, c)
 		}
 	}

@@ -4,177 +4,91 @@ package sweeps
 
 import (
 	"cmp"
+	"container/list"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/families/truncated/legs"
 )
 
-// cuthillMcKee orders the indices by breadth-first search from an index of small degree far away
-// from others (or any, for a random one), neighbours by degree. Source: E. Cuthill and J. McKee,
-// Reducing the bandwidth of sparse symmetric matrices (1969).
-func cuthillMcKee(near [][]int, live []int, rng *rand.Rand) []int {
-	seen := make([]bool, len(near))
-	var out []int
-	shuffled := slices.Clone(live)
+// shuffle permutes a list with rng, not at all without.
+func shuffle(list []int, rng *rand.Rand) []int {
 	if rng != nil {
-		rng.Shuffle(len(shuffled),
-			func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	}
+	return list
+}
 
-	for _, start := range shuffled {
+// cuthillMcKee orders the indices by breadth-first search from an index of small degree far away from others (or any, for a random one),
+// neighbours by degree. Source: E. Cuthill and J. McKee, Reducing the bandwidth of sparse symmetric matrices (1969).
+func cuthillMcKee(near [][]int, live []int, rng *rand.Rand) (out []int) {
+	seen := make([]bool, len(near))
+	search := func(seen []bool, start int, rng *rand.Rand) []int {
+		return legs.BreadthFirst(near, seen, start, func(fresh []int) {
+			slices.SortStableFunc(shuffle(fresh, rng), func(a, b int) int { return cmp.Compare(len(near[a]), len(near[b])) })
+		})
+	}
+	for _, start := range shuffle(slices.Clone(live), rng) {
 		if seen[start] {
 			continue
 		}
 		for range 4 { // the last of a search is farther out
-			start = last(breadthFirst(near, slices.Clone(seen), start, nil))
+			reached := search(slices.Clone(seen), start, nil)
+			start = reached[len(reached)-1]
 		}
-		out = append(out, breadthFirst(near, seen, start, rng)...)
-	}
-	return out
-}
-
-// last returns the last entry of a list.
-func last(list []int) int { return list[len(list)-1] }
-
-// breadthFirst lists what is connected with start and not seen yet,
-// neighbours by degree, marking it seen.
-func breadthFirst(near [][]int, seen []bool, start int, rng *rand.Rand) []int {
-	out := []int{start}
-	seen[start] = true
-	for k := 0; k < len(out); k++ {
-		begin := len(out)
-		for _, j := range near[out[k]] {
-			if !seen[j] {
-				seen[j] = true
-				out = append(out, j)
-			}
-		}
-
-		fresh := out[begin:]
-		if rng != nil {
-			rng.Shuffle(len(fresh), func(i, j int) { fresh[i], fresh[j] = fresh[j], fresh[i] })
-		}
-		slices.SortStableFunc(fresh,
-			func(a, b int) int { return cmp.Compare(len(near[a]), len(near[b])) })
+		out = append(out, search(seen, start, rng)...)
 	}
 	return out
 }
 
 // line is a chain in the making. Indices stay in it when they are summed out.
 type line struct {
-	before, next []int // by index: its neighbours in the chain, −1 at the ends
-	head, tail   int   // −1 while it is empty
+	list.List
+	at []*list.Element // by index; nil outside
 }
 
-// newLine returns an empty chain of at most n indices.
-func newLine(n int) *line {
-	return &line{before: make([]int, n), next: make([]int, n), head: -1, tail: -1}
-}
+func newLine(n int) *line { return &line{at: make([]*list.Element, n)} }
 
-// add puts j at the end.
-func (l *line) add(j int) {
-	l.before[j] = l.tail
-	l.next[j] = -1
-	if l.tail >= 0 {
-		l.next[l.tail] = j
+// add puts j just before i, at the end for i < 0.
+func (l *line) add(j, i int) {
+	if i < 0 {
+		l.at[j] = l.PushBack(j)
 	} else {
-		l.head = j
+		l.at[j] = l.InsertBefore(j, l.at[i])
 	}
-	l.tail = j
 }
 
-// insert puts j just before i.
-func (l *line) insert(j, i int) {
-	l.before[j] = l.before[i]
-	l.next[j] = i
-	if l.before[i] >= 0 {
-		l.next[l.before[i]] = j
-	} else {
-		l.head = j
-	}
-	l.before[i] = j
-}
-
-// list returns the indices from the head on.
-func (l *line) list() (out []int) {
-	for i := l.head; i >= 0; i = l.next[i] {
-		out = append(out, i)
+// indices lists the chain.
+func (l *line) indices() (out []int) {
+	for e := l.Front(); e != nil; e = e.Next() {
+		out = append(out, e.Value.(int))
 	}
 	return out
 }
 
-// localInsertion is the chain in which new indices take the place of the one that brings them:
-// those summed out late to the left, those summed out soon to the right.
+// localInsertion is the chain in which new indices take the place of the one that brings them: those summed out late to the left, those
+// summed out soon to the right.
 func localInsertion(near [][]int, order []int) []int {
 	rank := positions(order, len(near))
-	in := make([]bool, len(near))
 	l := newLine(len(near))
 	for _, i := range order {
-		if !in[i] {
-			in[i] = true
-			l.add(i)
+		if l.at[i] == nil {
+			l.add(i, -1)
 		}
-
 		var fresh []int
 		for _, j := range near[i] {
-			if !in[j] {
-				in[j] = true
+			if l.at[j] == nil {
 				fresh = append(fresh, j)
 			}
 		}
-
 		slices.SortFunc(fresh, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
 		for _, j := range fresh {
-			l.insert(j, i)
+			l.add(j, i)
 		}
 	}
-	return l.list()
-}
-
-// greedy sums out, again and again, the index of the frontier whose step touches the fewest bits
-// of the chain; new indices take its place. ok is false when it gave up after too many moves.
-func greedy(
-	h contractionorder.Hypergraph, near [][]int, live []int, rng *rand.Rand, moves *int64,
-) (order, chain []int, ok bool) {
-	g := &greedyChain{
-		h:     h,
-		near:  near,
-		line:  newLine(len(near)),
-		state: make([]byte, len(near)),
-		at:    make([]int, len(near)),
-		born:  make([]int, len(near)),
-	}
-
-	starts := cuthillMcKee(near, live, rng)
-
-	for len(order) < len(live) {
-		if len(g.frontier) == 0 {
-			for g.state[starts[0]] != 0 {
-				starts = starts[1:]
-			}
-			g.line.add(starts[0])
-			g.open(0, starts[0])
-		}
-
-		best := -1
-		cost := math.Inf(1)
-		for k, i := range g.frontier {
-			c := g.cost(k) + 1e-6*rng.Float64()
-			if c < cost || c == cost && g.born[i] < g.born[g.frontier[best]] {
-				best = k
-				cost = c
-			}
-			*moves -= int64(len(near[i]))
-		}
-
-		if *moves < 0 {
-			return nil, nil, false
-		}
-		order = append(order, g.eliminate(best))
-	}
-	return order, g.line.list(), true
+	return l.indices()
 }
 
 // greedyChain carries one greedy order.
@@ -182,35 +96,62 @@ type greedyChain struct {
 	h        contractionorder.Hypergraph
 	near     [][]int
 	line     *line
-	state    []byte // 0 not seen, 1 in the frontier, 2 summed out
-	frontier []int  // in the sequence of the chain
-	at       []int  // by index: place in the frontier
-	born     []int  // by index: when it came into the frontier
-	clock    int    // indices that came so far
+	done     []bool
+	frontier []int // in the sequence of the chain
+	at       []int // by index: place in the frontier
+	born     []int // by index: its number among those that came into the frontier
+	clock    int
 }
 
-// cost of summing out site k:
-// log2 of its dimension for every bond touched, the new sites' dimensions, and some for age.
+// greedy sums out, again and again, the index of the frontier whose step touches the fewest bits of the chain; new indices take its place.
+// ok is false when it gave up after too many moves.
+func greedy(h contractionorder.Hypergraph, near [][]int, live []int, rng *rand.Rand, moves *int64) (order, chain []int, ok bool) {
+	n := len(near)
+	g := &greedyChain{h: h, near: near, line: newLine(n), done: make([]bool, n), at: make([]int, n), born: make([]int, n)}
+	starts := cuthillMcKee(near, live, rng)
+	for len(order) < len(live) {
+		if len(g.frontier) == 0 {
+			for g.line.at[starts[0]] != nil {
+				starts = starts[1:]
+			}
+			g.open(0, starts[0], -1)
+		}
+		best, cost := -1, math.Inf(1)
+		for k, i := range g.frontier {
+			c := g.cost(k) + 1e-6*rng.Float64()
+			if c < cost || c == cost && g.born[i] < g.born[g.frontier[best]] {
+				best, cost = k, c
+			}
+			*moves -= int64(len(near[i]))
+		}
+		if *moves < 0 {
+			return nil, nil, false
+		}
+		order = append(order, g.eliminate(best))
+	}
+	return order, g.line.indices(), true
+}
+
+// cost of summing out site k: log2 of its dimension for every bond touched, the new sites' dimensions, and some for age.
 func (g *greedyChain) cost(k int) float64 {
 	i := g.frontier[k]
 	low, high := k, k
-	fresh := 0.0 // log2 of what comes into the chain
+	fresh := 0.0 // log2 of the dimensions that come into the chain
 	for _, j := range g.near[i] {
-		switch g.state[j] {
-		case 0:
+		switch {
+		case g.line.at[j] == nil:
 			fresh += math.Log2(float64(g.h.Dims[j]))
-		case 1:
-			low = min(low, g.at[j])
-			high = max(high, g.at[j])
+		case !g.done[j]:
+			low, high = min(low, g.at[j]), max(high, g.at[j])
 		}
 	}
 	own := math.Log2(float64(g.h.Dims[i]))
 	return float64(high-low)*own + 2*(fresh-own) + 1e-3*float64(g.born[i])/float64(len(g.near))
 }
 
-// open puts index j into the frontier at place k.
-func (g *greedyChain) open(k, j int) {
-	g.state[j] = 1
+// open puts index j into the frontier at place k, and into the chain before i.
+func (g *greedyChain) open(k, j, i int) {
+	g.line.add(j, i)
 	g.clock++
 	g.born[j] = g.clock
 	g.frontier = slices.Insert(g.frontier, k, j)
@@ -220,14 +161,12 @@ func (g *greedyChain) open(k, j int) {
 func (g *greedyChain) eliminate(k int) int {
 	i := g.frontier[k]
 	for _, j := range g.near[i] {
-		if g.state[j] == 0 {
-			g.line.insert(j, i)
-			g.open(k, j)
+		if g.line.at[j] == nil {
+			g.open(k, j, i)
 			k++
 		}
 	}
-
-	g.state[i] = 2
+	g.done[i] = true
 	g.frontier = slices.Delete(g.frontier, k, k+1)
 	for k, j := range g.frontier {
 		g.at[j] = k

@@ -1,11 +1,11 @@
 package sweeps
 
-// Draws from what a sweep keeps.
+// Draws from the states of a sweep.
 //
-// The state ψ_k before the first step of index i is about the sum over all that was summed out before, over i and what is left of the
+// The state ψ_k before the first step of index i is about the sum over all indices that were summed out before, over i and the rest of the
 // frontier. Where the indices that are summed out later have values already, ψ_k times the tables that the steps of i multiply in is the
-// distribution of i given them, but for truncation. So states are drawn in the reverse of the order, and the density of what is drawn is
-// known exactly whatever truncation did, because every conditional distribution is normalised by itself.
+// distribution of i given them, but for truncation. So states are drawn in the reverse of the order, and the density of a draw is known
+// exactly whatever truncation did, because every conditional distribution is normalised by itself.
 
 import (
 	"context"
@@ -30,7 +30,7 @@ type conditional struct {
 	index  int
 	sites  []*site
 	at     int       // of the index among them
-	undo   []float64 // by value: what the gauge is divided out by; nil for ones
+	undo   []float64 // by value: the gauge that is divided out; nil for ones
 	tables []logTable
 }
 
@@ -60,30 +60,22 @@ func NewSampler(ctx context.Context, e *sumproduct.Expression, p Plan, o Options
 	if zero {
 		return nil, fault.New(fault.Unsupported, "sweeps: nothing is left of the state: there is nothing to draw from")
 	}
-
 	out := &Sampler{dims: e.Dims}
 	undo := inverse(s.f)
-	known := make([][]float64, len(e.Tables))
-	last := 0
+	var draw *conditional
 	for k := range s.steps {
 		st := &s.steps[k]
-		if first := k == 0 || s.steps[k-1].index != st.index; first {
+		if k == 0 || s.steps[k-1].index != st.index {
 			c := conditional{index: st.index, sites: s.states[k]}
 			c.at = slices.IndexFunc(c.sites, func(a *site) bool { return a.index == st.index })
 			if !slices.Contains(st.enter, st.index) {
 				c.undo = undo[st.index]
 			}
 			out.draws = append(out.draws, c)
-			last = len(out.draws) - 1
+			draw = &out.draws[len(out.draws)-1]
 		}
 		for _, t := range st.tables {
-			if known[t] == nil {
-				known[t] = make([]float64, len(e.Tables[t].Data))
-				for i, v := range e.Tables[t].Data {
-					known[t][i] = scaled.Ln(v)
-				}
-			}
-			out.draws[last].tables = append(out.draws[last].tables, newLogTable(known[t], e, t, st.index))
+			draw.tables = append(draw.tables, newLogTable(e, t, st.index))
 		}
 	}
 	slices.Reverse(out.draws)
@@ -91,16 +83,18 @@ func NewSampler(ctx context.Context, e *sumproduct.Expression, p Plan, o Options
 	return out, nil
 }
 
-func newLogTable(ln []float64, e *sumproduct.Expression, t, index int) logTable {
-	l := logTable{ln: ln}
+func newLogTable(e *sumproduct.Expression, t, index int) (l logTable) {
 	step := 1
-	for k := len(e.Tables[t].Scope) - 1; k >= 0; k-- {
-		if i := e.Tables[t].Scope[k]; i == index {
+	for _, i := range slices.Backward(e.Tables[t].Scope) {
+		if i == index {
 			l.own = step
 		} else if e.Dims[i] > 1 {
 			l.scope, l.stride = append(l.scope, i), append(l.stride, step)
 		}
-		step *= e.Dims[e.Tables[t].Scope[k]]
+		step *= e.Dims[i]
+	}
+	for _, v := range e.Tables[t].Data {
+		l.ln = append(l.ln, scaled.Ln(v))
 	}
 	return l
 }
@@ -113,53 +107,38 @@ const (
 	indexWork = 150
 )
 
-// count fills in what a draw takes: the sites whose products are not known from the draw before.
+// count sums the cost of a draw: the sites whose products are not known from the draw before.
 func (s *Sampler) count() {
-	var before conditional
+	var o ends
+	n := 0.0
+	counting := func(_, _ []float64, a, _ *site) []float64 {
+		n += a.l * a.r
+		return nil
+	}
 	for _, c := range s.draws {
-		n := 0.0
-		for k := 0; k < c.at; k++ {
-			if k >= before.at || before.sites[k] != c.sites[k] {
-				for ; k < c.at; k++ {
-					n += float64(c.sites[k].l * c.sites[k].r)
-				}
-			}
-		}
-		m, b := len(c.sites), len(before.sites)
-		for k := 0; k < m-1-c.at; k++ {
-			if k >= b-1-before.at || before.sites[b-1-k] != c.sites[m-1-k] {
-				for ; k < m-1-c.at; k++ {
-					n += float64(c.sites[m-1-k].l * c.sites[m-1-k].r)
-				}
-			}
-		}
+		n = 0
+		o.reach(c.sites, nil, c.at, counting, counting)
 		own := c.sites[c.at]
 		n += float64(len(own.data))
 		s.flops += siteWork*n + entryWork*float64(own.d*len(c.tables)) + indexWork*float64(own.d)
-		before = c
 	}
 }
 
-// Flops is about what the time of a draw is worth.
+// Flops is about the time of a draw.
 func (s *Sampler) Flops() float64 { return s.flops }
 
 // Drawer draws from a sampler, one state after the other; it is for one goroutine.
 type Drawer struct {
+	ends        // at the values drawn
 	s           *Sampler
-	left, right []vector // of the sites before and after the index, from either end
 	floor       float64
 	p, possible []float64 // by value: probabilities, ln of the tables' product
+	x           []int
 }
 
-// vector is the product of the sites from an end up to one, at the values drawn, up to a power of 2.
-type vector struct {
-	site *site
-	data []float64
-}
-
-// NewDrawer returns a drawer that draws values which truncation may have lost: whatever is possible has the
-// largest probability times lost over the number of indices at least, so that about a share lost of the draws is spent on it. It takes two
-// vectors of a bond for every site of the longest state.
+// NewDrawer returns a drawer that draws values which truncation may have lost: a possible value has the largest probability times lost over
+// the number of indices at least, so that about a share lost of the draws is spent on it. It takes two vectors of a bond for every site of
+// the longest state.
 func (s *Sampler) NewDrawer(lost float64) *Drawer {
 	most := slices.Max(append(slices.Clone(s.dims), 1))
 	return &Drawer{
@@ -178,10 +157,10 @@ func (d *Drawer) LnDensity(x []int) float64 { return d.walk(nil, x) }
 
 // walk goes through the conditional distributions, drawing from them with r, else at x.
 func (d *Drawer) walk(r *rand.Rand, x []int) (ln float64) {
-	d.left, d.right = d.left[:0], d.right[:0]
+	d.left, d.right, d.x = d.left[:0], d.right[:0], x
 	for k := range d.s.draws {
 		c := &d.s.draws[k]
-		p, total := d.conditional(c, x)
+		p, total := d.conditional(c)
 		if r != nil {
 			u := r.Float64() * total
 			a := -1
@@ -201,56 +180,39 @@ func (d *Drawer) walk(r *rand.Rand, x []int) (ln float64) {
 }
 
 // conditional is the distribution of an index at the values drawn so far, and its sum.
-func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float64) {
-	n := len(c.sites)
-	d.left = d.extend(d.left, c.at, func(k int) *site { return c.sites[k] }, x, fromLeft)
-	d.right = d.extend(d.right, n-1-c.at, func(k int) *site { return c.sites[n-1-k] }, x, fromRight)
-	l, r := one, one
-	if c.at > 0 {
-		l = d.left[c.at-1].data
-	}
-	if c.at < n-1 {
-		r = d.right[n-2-c.at].data
-	}
+func (d *Drawer) conditional(c *conditional) (p []float64, total float64) {
+	left, right := d.reach(c.sites, nil, c.at, d.fromLeft, d.fromRight)
 	a := c.sites[c.at]
 	p = d.p[:a.d]
 	clear(p)
-	for i, w := range l {
+	n := int(a.r)
+	for i, w := range left {
 		for v := range p {
-			p[v] += w * dot(a.data[(i*a.d+v)*a.r:][:a.r], r)
+			p[v] += w * dot(a.data[(i*a.d+v)*n:][:n], right)
 		}
 	}
 	for v, u := range c.undo {
 		p[v] *= u
 	}
-
-	top := slices.Max(p)
-	if !nonzero([]float64{top}) || top < 0 {
-		for v := range p {
-			p[v] = 1
-		}
+	if top := slices.Max(p); !(top > 0) || math.IsInf(top, 1) {
+		copy(p, ones(a.d))
 	}
-	for v := range p {
-		p[v] = math.Log(max(p[v], 0))
-	}
-	// What truncation may have made of a value that is possible is no reason not to draw it: those are as large as the floor.
-	top = math.Inf(-1)
 	possible := d.possible[:a.d]
-	for v := range p {
-		possible[v] = 0
-	}
+	clear(possible)
 	for t := range c.tables {
 		own := &c.tables[t]
 		at := 0
 		for k, j := range own.scope {
-			at += own.stride[k] * x[j]
+			at += own.stride[k] * d.x[j]
 		}
 		for v := range p {
 			possible[v] += own.ln[at+v*own.own]
 		}
 	}
+	// Truncation may have made anything of a value that is possible, which is no reason not to draw it: those are as large as the floor.
+	top := math.Inf(-1)
 	for v := range p {
-		p[v] += possible[v]
+		p[v] = math.Log(max(p[v], 0)) + possible[v]
 		top = max(top, p[v])
 	}
 	for v := range p {
@@ -269,54 +231,26 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 	return p, total
 }
 
-var one = []float64{1}
-
-// extend keeps the vectors that still hold and adds those up to n.
-func (d *Drawer) extend(
-	list []vector, n int, at func(int) *site, x []int, next func(out, before []float64, a *site, v int) []float64,
-) []vector {
-	keep := 0
-	for keep < min(n, len(list)) && list[keep].site == at(keep) {
-		keep++
-	}
-	list = list[:keep]
-	for k := keep; k < n; k++ {
-		before := one
-		if k > 0 {
-			before = list[k-1].data
-		}
-		var room []float64
-		if k < cap(list) {
-			room = list[:k+1][k].data
-		}
-		a := at(k)
-		data := next(room, before, a, x[a.index])
-		rescale(data)
-		list = append(list, vector{site: a, data: data})
-	}
-	return list
-}
-
-// fromLeft takes a vector past one more site on its right, at value v, in the room of out.
-func fromLeft(out, before []float64, a *site, v int) []float64 {
-	out = resized(out, a.r)
+// fromLeft takes a vector past one more site on its right, at its value.
+func (d *Drawer) fromLeft(out, before []float64, a, _ *site) []float64 {
+	n := int(a.r)
+	out = resized(out, n)
 	clear(out)
 	for i, w := range before {
-		addScaled(out, a.data[(i*a.d+v)*a.r:][:a.r], w)
+		addScaled(out, a.data[(i*a.d+d.x[a.index])*n:][:n], w)
 	}
 	return out
 }
 
-// fromRight takes a vector past one more site on its left, at value v, in the room of out.
-func fromRight(out, before []float64, a *site, v int) []float64 {
-	out = resized(out, a.l)
+// fromRight takes a vector past one more site on its left, at its value.
+func (d *Drawer) fromRight(out, before []float64, a, _ *site) []float64 {
+	n := int(a.r)
+	out = resized(out, int(a.l))
 	for i := range out {
-		out[i] = dot(a.data[(i*a.d+v)*a.r:][:a.r], before)
+		out[i] = dot(a.data[(i*a.d+d.x[a.index])*n:][:n], before)
 	}
 	return out
 }
-
-func resized(a []float64, n int) []float64 { return slices.Grow(a[:0], n)[:n] }
 
 // dot is Σ a·b.
 func dot(a, b []float64) (sum float64) {

@@ -8,9 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/families/truncated/legs"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -22,46 +21,32 @@ type SearchOptions struct {
 	Moves  int64  // sites that pricing may look at; 0: 2^24, about a second's worth
 }
 
-// defaultMoves is about a second's worth.
-const defaultMoves = 1 << 24
-
-// Search returns a plan for h: the cheapest of several orders (file, reverse Cuthill–McKee,
-// min-fill, min-weight, greedy) with several chains (the same, local insertion, file, reverse
-// Cuthill–McKee), improved by moves of indices within order and chain. Cheap means
+// Search returns a plan for h: the cheapest of several orders (file, reverse Cuthill–McKee, min-fill, min-weight, greedy) with several chains
+// (the same, local insertion, file, reverse Cuthill–McKee), improved by moves of indices within order and chain. Cheap means
 //
 //	log2 flops(χ) + ¼·log2 flops(no truncation)
 //
-// where the second term stands for accuracy: what is less work to do exactly loses less to
-// truncation. A function of its arguments. Errors: ErrOptions; sumproduct.ErrOverBudget
-// (fault.OverBudget) where the best plan needs more than Memory; the context's, with the best plan so far where one that fits
-// the memory is known.
-func Search(
-	ctx context.Context, h contractionorder.Hypergraph, o SearchOptions,
-) (Plan, Cost, error) {
+// where the second term stands for accuracy: less exact work loses less to truncation. A function of its arguments. Errors: ErrOptions;
+// sumproduct.ErrOverBudget (fault.OverBudget) where the best plan needs more than Memory; the context's, with the best plan so far where one
+// that fits the memory is known.
+func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions) (Plan, legs.Cost, error) {
 	if o.Bond < 1 {
-		return Plan{}, Cost{}, fault.New(fault.BadInput, "%w: bond %d", ErrOptions, o.Bond)
+		return Plan{}, legs.Cost{}, fault.New(fault.BadInput, "%w: bond %d", ErrOptions, o.Bond)
 	}
 	if o.Moves == 0 {
-		o.Moves = defaultMoves
+		o.Moves = 1 << 24
 	}
-	if o.Memory == 0 {
-		o.Memory = btn.DefaultMemory
-	}
-
 	s := &searcher{
 		h:      h,
-		near:   neighbours(h),
+		near:   legs.Neighbours(h),
+		live:   contractionorder.Restrict(nil, h),
 		rng:    rand.New(rand.NewPCG(o.Seed, 0x6d7073)),
+		bond:   float64(o.Bond),
 		seed:   o.Seed,
 		moves:  o.Moves,
-		memory: float64(o.Memory),
+		memory: legs.Memory(o.Memory),
 	}
-
-	s.finite = newPricer(h, float64(o.Bond))
-	s.exact = newPricer(h, hugeBond)
-	s.live = contractionorder.Restrict(nil, h)
 	s.best.score = math.Inf(1)
-
 	ended := s.starts(ctx)
 	if ended == nil {
 		ended = s.improve(ctx)
@@ -70,23 +55,20 @@ func Search(
 		ended = s.drift(ctx)
 	}
 	if ended != nil && (ctx.Err() == nil || s.best.order == nil) {
-		return Plan{}, Cost{}, ended
+		return Plan{}, legs.Cost{}, ended
 	}
-
-	p := Plan{Order: s.best.order, Position: positions(s.best.chain, len(h.Dims))}
-	cost, err := Evaluate(h, p, o.Bond)
-	switch large := cost.PeakBytes > float64(o.Memory); {
+	p := s.best.plan(h)
+	cost, err := Evaluate(h, p, o.Bond, false)
+	if err == nil {
+		err = legs.Fits(cost.Bytes, s.memory, o.Bond)
+	}
+	switch {
+	case ended == nil:
+		return p, cost, err
 	case err != nil:
-	case large && ended != nil:
-		return Plan{}, Cost{}, ended
-	case large:
-		err = fault.New(fault.OverBudget,
-			"%w: a sweep with bonds of %d needs %.0f bytes, the budget is %d",
-			sumproduct.ErrOverBudget, o.Bond, cost.PeakBytes, o.Memory)
-	default:
-		err = ended
+		return Plan{}, legs.Cost{}, ended
 	}
-	return p, cost, err
+	return p, cost, ended
 }
 
 // candidate is a plan: its order, and its indices in the sequence of the chain.
@@ -95,75 +77,72 @@ type candidate struct {
 	score        float64
 }
 
-// searcher carries one Search.
-type searcher struct {
-	h             contractionorder.Hypergraph
-	near          [][]int // by index: its neighbours
-	live          []int   // indices of dimension above 1
-	rng           *rand.Rand
-	finite, exact *pricer // with the bond, and without truncation
-	best          candidate
-	seed          uint64
-	moves         int64   // left
-	memory        float64 // bytes
+func (c candidate) plan(h contractionorder.Hypergraph) Plan {
+	return Plan{Order: c.order, Position: positions(c.chain, len(h.Dims))}
 }
 
-// exactWeight is what an order of magnitude of exact work counts against one of truncated work.
+// searcher carries one Search.
+type searcher struct {
+	h      contractionorder.Hypergraph
+	near   [][]int // by index: its neighbours
+	live   []int   // indices of dimension above 1
+	rng    *rand.Rand
+	bond   float64
+	best   candidate
+	seed   uint64
+	moves  int64   // left
+	memory float64 // bytes
+}
+
+// exactWeight is the weight of an order of magnitude of exact work against one of truncated work.
 const exactWeight = 0.25
 
 // score prices a candidate, +Inf for one that is worse than enough.
-func (s *searcher) score(order, chain []int, enough float64) float64 {
-	p := Plan{Order: order, Position: positions(chain, len(s.h.Dims))}
-	finite := s.finite.price(p, math.Exp2(min(enough, 300)))
-	s.moves -= s.finite.visits
-
+func (s *searcher) score(c candidate, enough float64) float64 {
+	p := c.plan(s.h)
+	finite, visits := price(s.h, p, s.bond, false, math.Exp2(min(enough, 300)))
+	s.moves -= visits
 	base := math.Log2(finite.Flops + 1)
-	if finite.PeakBytes > s.memory {
-		base += 4 * math.Log2(finite.PeakBytes/s.memory)
+	if finite.Bytes > s.memory {
+		base += 4 * math.Log2(finite.Bytes/s.memory)
 	}
-
 	if base > enough {
 		return math.Inf(1)
 	}
-
-	exact := s.exact.price(p, math.Exp2(min((enough-base)/exactWeight, 900)))
-	s.moves -= s.exact.visits
+	exact, visits := price(s.h, p, hugeBond, false, math.Exp2(min((enough-base)/exactWeight, 900)))
+	s.moves -= visits
 	return base + exactWeight*math.Log2(exact.Flops+1)
 }
 
-// noise is by how much seeds other than 0 misjudge starts,
-// so that they end in different plans of about the same cost.
+// noise is the misjudgement of starts by seeds other than 0, so that they end in different plans of about the same cost.
 const noise = 0.5
 
 // try takes a plan that is better than the best so far.
 func (s *searcher) try(order, chain []int) {
-	score := s.score(order, chain, s.best.score+noise)
+	c := candidate{order: order, chain: chain}
+	c.score = s.score(c, s.best.score+noise)
 	if s.seed != 0 {
-		score += noise * s.rng.Float64()
+		c.score += noise * s.rng.Float64()
 	}
-	if score < s.best.score {
-		s.best = candidate{order: order, chain: chain, score: score}
+	if c.score < s.best.score {
+		s.best = c
 	}
 }
 
-// starts tries what is constructed. Seeds other than 0 begin at any sequence
-// and may turn the file round, break ties, and start searches elsewhere.
+// starts tries constructed plans. Seeds other than 0 begin at any sequence and may turn the file round, break ties, and start searches
+// elsewhere.
 func (s *searcher) starts(ctx context.Context) error {
 	file := s.live
-	rng := s.rng // nil: no ties are broken by chance
-
-	if s.seed == 0 {
-		rng = nil
-	} else {
-		any := slices.Clone(s.live)
-		rng.Shuffle(len(any), func(i, j int) { any[i], any[j] = any[j], any[i] })
-		s.try(any, any)
+	var rng *rand.Rand // nil: no ties are broken by chance
+	if s.seed != 0 {
+		rng = s.rng
+		sequence := shuffle(slices.Clone(s.live), rng)
+		s.try(sequence, sequence)
 		if rng.IntN(2) == 1 {
 			file = slices.Clone(file)
 			slices.Reverse(file)
 		}
 	}
-
 	mckee := cuthillMcKee(s.near, s.live, rng)
 	slices.Reverse(mckee)
 	fill, err := contractionorder.MinFill(ctx, s.h)
@@ -174,7 +153,6 @@ func (s *searcher) starts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-
 	for _, order := range [][]int{file, mckee, fill, light} {
 		for _, chain := range [][]int{order, localInsertion(s.near, order), file, mckee} {
 			if err := ctx.Err(); err != nil || s.moves < 0 && s.best.order != nil {
@@ -183,7 +161,6 @@ func (s *searcher) starts(ctx context.Context) error {
 			s.try(order, chain)
 		}
 	}
-
 	for range 8 {
 		if err := ctx.Err(); err != nil || s.moves < 0 {
 			return err
@@ -204,26 +181,22 @@ func (s *searcher) improve(ctx context.Context) error {
 	if len(s.live) < 2 {
 		return nil
 	}
-	s.best.score = s.score(s.best.order, s.best.chain, math.Inf(1))
-
+	s.best.score = s.score(s.best, math.Inf(1))
 	current := s.best
 	total := float64(max(s.moves, 1))
 	reserve := int64(0)
 	if s.seed != 0 {
 		reserve = int64(total / 8)
 	}
-
 	for s.moves > reserve {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-
 		next := s.neighbour(current)
 		temperature := 0.3 * float64(s.moves) / total
 		allowed := current.score - temperature*math.Log(1-s.rng.Float64())
-
 		s.moves -= int64(len(s.live))
-		if next.score = s.score(next.order, next.chain, allowed); next.score <= allowed {
+		if next.score = s.score(next, allowed); next.score <= allowed {
 			current = next
 			if current.score < s.best.score {
 				s.best = current
@@ -233,8 +206,7 @@ func (s *searcher) improve(ctx context.Context) error {
 	return nil
 }
 
-// drift exchanges indices as long as that costs nothing,
-// so that seeds other than 0 differ even where one plan is best up to symmetry.
+// drift exchanges indices as long as that costs nothing, so that seeds other than 0 differ even where one plan is best up to symmetry.
 func (s *searcher) drift(ctx context.Context) error {
 	const rounding = 1e-9
 	for s.seed != 0 && len(s.live) > 1 && s.moves > 0 {
@@ -242,27 +214,21 @@ func (s *searcher) drift(ctx context.Context) error {
 			return err
 		}
 		next := s.best
+		list := &next.chain
 		if s.rng.IntN(2) == 0 {
-			next.order = s.exchange(next.order)
-		} else {
-			next.chain = s.exchange(next.chain)
+			list = &next.order
 		}
-
+		out := slices.Clone(*list)
+		i, j := s.rng.IntN(len(out)), s.rng.IntN(len(out))
+		out[i], out[j] = out[j], out[i]
+		*list = out
 		s.moves -= int64(len(s.live))
-		next.score = s.score(next.order, next.chain, s.best.score+rounding)
+		next.score = s.score(next, s.best.score+rounding)
 		if next.score <= s.best.score+rounding {
 			s.best = next
 		}
 	}
 	return nil
-}
-
-// exchange swaps two entries of a list.
-func (s *searcher) exchange(list []int) []int {
-	out := slices.Clone(list)
-	i, j := s.rng.IntN(len(out)), s.rng.IntN(len(out))
-	out[i], out[j] = out[j], out[i]
-	return out
 }
 
 // neighbour moves one index, or turns a short piece round, in the order, the chain, or both.
@@ -277,8 +243,7 @@ func (s *searcher) neighbour(c candidate) candidate {
 	return c
 }
 
-// shift moves one index somewhere else,
-// to one of its neighbours as a rule, or turns a short piece round.
+// shift moves one index somewhere else, to one of its neighbours as a rule, or turns a short piece round.
 func (s *searcher) shift(list []int, turn bool) []int {
 	out := slices.Clone(list)
 	from := s.rng.IntN(len(out))
@@ -286,13 +251,11 @@ func (s *searcher) shift(list []int, turn bool) []int {
 		slices.Reverse(out[from:min(len(out), from+2+s.rng.IntN(8))])
 		return out
 	}
-
 	i := out[from]
 	to := s.rng.IntN(len(out))
 	if near := s.near[i]; len(near) > 0 && s.rng.IntN(4) > 0 {
 		to = slices.Index(out, near[s.rng.IntN(len(near))])
 	}
-
 	out = slices.Delete(out, from, from+1)
 	return slices.Insert(out, min(max(to-s.rng.IntN(2), 0), len(out)), i)
 }

@@ -64,12 +64,11 @@ func TestEvaluateBoundsContract(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Evaluate(e.Hypergraph(), p, bond)
+		c, err := Evaluate(e.Hypergraph(), p, bond, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Flops > c.Flops || v.PeakBytes > c.PeakBytes ||
-			math.Log2(float64(v.Bond)) > c.Log2Bond {
+		if v.Flops > c.Flops || v.PeakBytes > c.Bytes || v.Bond > bond {
 			t.Errorf("seed %d: %g flops, %g bytes, bond %d; predicted %+v",
 				seed, v.Flops, v.PeakBytes, v.Bond, c)
 		}

@@ -33,20 +33,17 @@ func (p *Projectors) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalBinary reads what MarshalBinary wrote.
-// It allocates no more than a few times the bytes it is given.
+// UnmarshalBinary reads what MarshalBinary wrote. It allocates no more than a few times the bytes it is given.
 func (p *Projectors) UnmarshalBinary(b []byte) error {
 	if len(b) < len(encoding)+8 || string(b[:len(encoding)]) != encoding {
 		return errEncoding
 	}
 	b = b[len(encoding):]
-
 	next := func() uint64 {
 		x := binary.LittleEndian.Uint64(b)
 		b = b[8:]
 		return x
 	}
-
 	out := Projectors{Bond: int(next())}
 	for len(b) > 0 {
 		if len(b) < 24 {
@@ -54,12 +51,10 @@ func (p *Projectors) UnmarshalBinary(b []byte) error {
 		}
 		rows, cols := next(), next()
 		q := Projector{Rows: int(rows), Cols: int(cols), Residual: math.Float64frombits(next())}
-
 		most := uint64(len(b)) / 16 // entries of one side that can be there
 		if rows > most || cols > most || rows*cols > most {
 			return errEncoding
 		}
-
 		for _, side := range []*[]float64{&q.Left, &q.Right} {
 			*side = make([]float64, rows*cols)
 			for i := range *side {

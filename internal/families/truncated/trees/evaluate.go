@@ -6,22 +6,19 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/families/truncated/legs"
 )
 
-// Cost prices a contraction. All figures are upper bounds of what Contract does with the same bond:
-// ranks that turn out lower than the bond make it cheaper.
+// Cost bounds Contract with the same bond: ranks that turn out lower make it cheaper.
 type Cost struct {
-	Flops         float64 // multiplications and additions, those of QR, SVD and gauges included
-	PeakBytes     float64 // most that Contract holds at once, the expression and workspace included
-	MarginalBytes float64 // the same with Options.Marginals
-	Log2Table     float64 // log2 of the entries of the largest tensor
+	legs.Cost
+	MarginalBytes float64 // Bytes with Options.Marginals
 	Projectors    float64 // bytes of the projectors that Options.Keep keeps
 	Loss          float64 // Σ over the truncations of log2²(dimension / bond); 0: exact
 }
 
-// Evaluate returns what contracting h along p takes with wires of at most bond, gauged out to
-// distance 3. Linear in the nodes times the surroundings of a truncation. Errors: ErrPlan;
-// bad_input for an inconsistent hypergraph.
+// Evaluate returns the cost of contracting h along p with wires of at most bond, gauged out to distance 3. Linear in the nodes times the
+// surroundings of a truncation. Errors: ErrPlan; bad_input for an inconsistent hypergraph.
 func Evaluate(h contractionorder.Hypergraph, p Plan, bond int) (Cost, error) {
 	if err := h.Validate(); err != nil {
 		return Cost{}, err
@@ -30,43 +27,30 @@ func Evaluate(h contractionorder.Hypergraph, p Plan, bond int) (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
-	m := newMeter(n, bond, defaultGauge)
-	m.start(h)
-	if err := m.run(p.Merges, nil); err != nil {
-		return Cost{}, err
-	}
-	return m.cost(), nil
+	m := newMeter(n, h, bond, defaultGauge)
+	err = m.run(p.Merges, nil)
+	return m.cost(), err
 }
-
-// defaultGauge is how far surroundings are looked at.
-const defaultGauge = 3
 
 // meter goes through the steps of a contraction and adds up.
 type meter struct {
-	n       *network
-	bond    int
-	gauge   int     // as Options.Gauge
-	merging merging // the last one
-	// children: by place in the surroundings,
-	// Σ of the dimensions of the bundles to the nodes behind
-	children []float64
+	n        *network
+	bond     int
+	gauge    int       // as Options.Gauge
+	merging  merging   // the last one
+	children []float64 // by place in the surroundings: Σ of the dimensions of the bundles to the nodes behind
 
 	flops      float64
-	live       float64 // entries
-	peak       float64 // entries
+	live, peak float64 // entries
 	kept       float64 // entries that marginals keep for the way back
-	largest    float64 // entries of a tensor
 	loss       float64 // see Cost
 	projectors float64 // entries
 	moves      int64   // of the search
 }
 
-func newMeter(n *network, bond, gauge int) *meter {
-	return &meter{n: n, bond: max(bond, 1), gauge: gauge}
-}
-
-// start counts the expression, and one copy of it as leaves.
-func (m *meter) start(h contractionorder.Hypergraph) {
+// newMeter counts the expression, and one copy of it as leaves.
+func newMeter(n *network, h contractionorder.Hypergraph, bond, gauge int) *meter {
+	m := &meter{n: n, bond: max(bond, 1), gauge: gauge}
 	for t, scope := range h.Edges {
 		size := 1.0
 		for _, i := range scope {
@@ -74,16 +58,15 @@ func (m *meter) start(h contractionorder.Hypergraph) {
 		}
 		m.live += 2 * size
 		m.flops += 2 * size
-		if nd := &m.n.node[t]; nd.alive {
-			m.n.drop(int32(t))
-			m.largest = max(m.largest, nd.size)
+		if n.node[t].alive {
+			n.drop(int32(t))
 		}
 	}
 	m.peak = m.live
+	return m
 }
 
-// run goes through the merges;
-// stop, if any, is asked after each whether to give up, which leaves the figures as they are.
+// run goes through the merges; stop, if any, is asked after each whether to give up, which leaves the figures as they are.
 func (m *meter) run(merges [][2]int, stop func() bool) error {
 	partner := partners(merges, len(m.n.node))
 	for _, pair := range merges {
@@ -133,29 +116,24 @@ func (m *meter) merge(a, b int32, partner []int32) (int32, error) {
 			}
 		}
 	}
-
 	id, err := m.n.merge(a, b, &m.merging)
 	if err != nil {
 		return 0, err
 	}
-
 	out := m.n.node[id].size
 	m.flops += 2*m.merging.volume() + in + out
 	m.peak = max(m.peak, m.live+in+m.merging.compact()+out)
 	m.live += out - in
 	m.kept += in
-	m.largest = max(m.largest, out)
 	m.moves += int64(60 + 40*len(m.merging.wires))
-
 	for _, b := range m.n.truncatable(id, m.bond, partner) {
 		m.truncate(id, b)
 	}
 	return id, nil
 }
 
-// truncatable lists the bundles of a new node that exceed the bond, except the one that is
-// contracted next, and copy tensors, whose wires are single. A nil partner says that what is next
-// is not known.
+// truncatable lists the bundles of a new node that exceed the bond, except the one that is contracted next, and copy tensors, whose wires
+// are single. A nil partner says that what is next is not known.
 func (n *network) truncatable(id int32, bond int, partner []int32) []bundle {
 	var out []bundle
 	for _, b := range n.neighbours(id) {
@@ -166,21 +144,17 @@ func (n *network) truncatable(id int32, bond int, partner []int32) []bundle {
 	return out
 }
 
-// truncate counts the QR decompositions of the surroundings,
-// the SVD, and the products with the projectors.
+// truncate counts the QR decompositions of the surroundings, the SVD, and the products with the projectors.
 func (m *meter) truncate(id int32, b bundle) {
 	n := m.n
 	ball := n.surroundings(id, b.to, m.gauge)
-
 	m.children = m.children[:0]
 	for range ball {
 		m.children = append(m.children, 0)
 	}
-
 	for i, s := range ball {
 		n.count[s.node] = int32(i)
 	}
-
 	widest := 0.0 // entries of a tensor
 	gauges := 0.0 // entries of the triangles
 	for i := len(ball) - 1; i >= 0; i-- {
@@ -192,11 +166,9 @@ func (m *meter) truncate(id int32, b bundle) {
 			m.children[n.count[s.parent]] += dim
 			gauges += dim * min(dim, size/dim)
 		}
-
 		if n.node[s.node].copy && m.children[i] == 0 {
 			continue
 		}
-
 		m.flops += 2 * size * m.children[i]
 		if rows := size / dim; rows > dim {
 			m.flops += 5 * size * dim
@@ -204,7 +176,6 @@ func (m *meter) truncate(id int32, b bundle) {
 		widest = max(widest, size)
 		m.moves += int64(20 * len(n.node[s.node].legs))
 	}
-
 	// QR of both sides, their product and its SVD, the projectors, and what is multiplied by them
 	sizeA := n.node[id].size
 	sizeB := n.node[b.to].size
@@ -213,15 +184,12 @@ func (m *meter) truncate(id int32, b bundle) {
 	k := min(rowsA, rowsB)
 	r := min(float64(m.bond), b.dim)
 	m.flops += 2*rowsA*rowsB*b.dim + 20*rowsA*rowsB*k + 2*r*b.dim*(rowsA+rowsB) + 2*r*(sizeA+sizeB)
-
 	space := gauges + 4*widest + 8*b.dim*b.dim + (rowsA+rowsB)*k*3 + 4*r*b.dim
 	m.peak = max(m.peak, m.live+space)
-
 	if k > r {
 		bits := math.Log2(min(k, b.dim) / r)
 		m.loss += bits * bits
 	}
-
 	m.kept += 2 * r * b.dim
 	m.projectors += 2 * r * b.dim
 	n.replace(id, b.to, int(r))
@@ -231,11 +199,9 @@ func (m *meter) truncate(id int32, b bundle) {
 // cost returns the figures so far.
 func (m *meter) cost() Cost {
 	return Cost{
-		Flops:         min(m.flops, math.MaxFloat64),
-		PeakBytes:     min(8*m.peak, math.MaxFloat64),
+		Cost:          legs.Cost{Flops: min(m.flops, math.MaxFloat64), Bytes: min(8*m.peak, math.MaxFloat64)},
 		MarginalBytes: min(8*(2*m.peak+m.kept), math.MaxFloat64),
 		Projectors:    min(8*m.projectors, math.MaxFloat64),
-		Log2Table:     min(math.Log2(max(m.largest, 1)), 1024),
 		Loss:          m.loss,
 	}
 }

@@ -1,7 +1,6 @@
 package trees
 
-// The network form of a hypergraph:
-// wires, and copy tensors where more than two tables have an index.
+// The network form of a hypergraph: wires, and copy tensors where more than two tables have an index.
 
 import (
 	"cmp"
@@ -25,7 +24,6 @@ func newForm(h contractionorder.Hypergraph) *form {
 	for i := range best {
 		best[i] = -1
 	}
-
 	for t, e := range h.Edges {
 		f.hosts[t] = -1
 		for _, i := range e {
@@ -34,7 +32,6 @@ func newForm(h contractionorder.Hypergraph) *form {
 			}
 		}
 	}
-
 	for t, e := range h.Edges {
 		if len(e) == 1 && best[e[0]] != t {
 			f.hosts[t] = best[e[0]]
@@ -51,8 +48,8 @@ func newForm(h contractionorder.Hypergraph) *form {
 // plan starts a plan of the form without copies, wires and merges.
 func (f *form) plan() Plan { return Plan{Tables: len(f.h.Edges), Hosts: f.hosts} }
 
-// chains joins the tables of every index by a chain of copy tensors,
-// sorted by rank of the table's other indices: the order of the wires that cross the chain.
+// chains joins the tables of every index by a chain of copy tensors, sorted by rank of the table's other indices: the order of the wires
+// that cross the chain.
 func (f *form) chains(rank []int) Plan {
 	p := f.plan()
 	for i, tables := range f.tables {
@@ -65,7 +62,6 @@ func (f *form) chains(rank []int) Plan {
 			}
 			return least
 		}
-
 		sorted := slices.Clone(tables)
 		slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(key(a), key(b)) })
 		p.chain(i, sorted)
@@ -82,7 +78,6 @@ func (p *Plan) chain(i int, tables []int) {
 		p.Wires = append(p.Wires, [3]int{i, tables[0], -1})
 		return
 	}
-
 	end := tables[0]
 	for k := 1; k < len(tables)-1; k++ {
 		c := p.copyOf(i)
@@ -107,9 +102,8 @@ func (f *form) shape() contractionorder.Hypergraph {
 	return h
 }
 
-// along joins the tables of every index by a tree of copy tensors that is the part of a contraction
-// tree of shape() in which the index occurs: every merge takes in the copy tensors between its
-// operands, and no wire is ever fused with another that leads to a copy tensor.
+// along joins the tables of every index by a tree of copy tensors that is the part of a contraction tree of shape() in which the index
+// occurs: every merge takes in the copy tensors between its operands, and no wire is ever fused with another that leads to a copy tensor.
 func (f *form) along(t contractionorder.Tree) Plan {
 	p := f.plan()
 	// ends: by table of the tree, index → node with its open wire
@@ -125,13 +119,11 @@ func (f *form) along(t contractionorder.Tree) Plan {
 			}
 		}
 	}
-
 	for k, m := range t.Merges {
 		a, b := ends[m[0]], ends[m[1]]
 		if len(a) < len(b) {
 			a, b = b, a
 		}
-
 		common := make([]int, 0, len(b))
 		for i, end := range b {
 			if _, both := a[i]; both {
@@ -140,7 +132,6 @@ func (f *form) along(t contractionorder.Tree) Plan {
 				a[i] = end
 			}
 		}
-
 		slices.Sort(common)
 		for _, i := range common {
 			if seen[i]++; seen[i] == len(f.tables[i])-1 {
@@ -156,14 +147,12 @@ func (f *form) along(t contractionorder.Tree) Plan {
 		ends[m[1]] = nil
 		ends[t.Leaves+k] = a
 	}
-
 	node := func(v int) int {
 		if v < t.Leaves {
 			return f.left[v]
 		}
 		return p.Tables + len(p.Copies) + v - t.Leaves
 	}
-
 	for _, m := range t.Merges {
 		p.Merges = append(p.Merges, [2]int{node(m[0]), node(m[1])})
 	}

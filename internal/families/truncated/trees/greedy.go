@@ -6,10 +6,10 @@ import (
 	"container/heap"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
-// rule scores a merge of a and b into c, with every bundle counted as at most the bond;
-// the lowest is merged first:
+// rule scores a merge of a and b into c, with every bundle counted as at most the bond; the lowest is merged first:
 //
 //	log2 |c| − alpha·log2(|a| + |b|) + centre·(distance from the middle) − temperature·Gumbel
 type rule struct {
@@ -41,76 +41,54 @@ func (q *offers) Pop() any {
 	return x
 }
 
-// greedy merges what is left of m's network, which it uses up,
-// and returns all merges including those made before. It returns false when it was stopped.
-func greedy(
-	m *meter, merges [][2]int, r rule, depth []float64, rng *rand.Rand, stop func() bool,
-) ([][2]int, bool) {
-	n := m.n
+// greedy merges the rest of the network. It returns false when it was stopped.
+func (b *builder) greedy(r rule, depth []float64, rng *rand.Rand, stop func() bool) bool {
+	n := b.n
 	var q offers
 	count := 0
-	add := func(a, b int32, noise float64) {
+	offered := func(x, y int32) offer {
 		count++
-		heap.Push(&q, offer{n.score(a, b, m.bond, r, depth) + noise, noise, count, a, b})
-	}
-	gumbel := func() float64 {
-		if r.temperature == 0 {
-			return 0
+		noise := 0.0
+		if r.temperature > 0 {
+			noise = r.temperature * math.Log2(-math.Log(rng.Float64()+1e-300)+1e-300)
 		}
-		return r.temperature * math.Log2(-math.Log(rng.Float64()+1e-300)+1e-300)
+		return offer{n.score(x, y, b.bond, r, depth) + noise, noise, count, x, y}
 	}
-
-	for a := range n.node {
-		if !n.node[a].alive {
-			continue
-		}
-		for _, b := range n.neighbours(int32(a)) {
-			if int(b.to) > a {
-				count++
-				noise := gumbel()
-				s := n.score(int32(a), b.to, m.bond, r, depth) + noise
-				q = append(q, offer{s, noise, count, int32(a), b.to})
+	for x := range n.node {
+		if n.node[x].alive {
+			for _, y := range slices.Clone(n.neighbours(int32(x))) {
+				if int(y.to) > x {
+					q = append(q, offered(int32(x), y.to))
+				}
 			}
 		}
 	}
-
 	heap.Init(&q)
-
-	var near []bundle
 	for len(q) > 0 {
 		o := heap.Pop(&q).(offer)
 		if !n.node[o.a].alive || !n.node[o.b].alive {
 			continue
 		}
-
-		m.moves += 100
-
-		// Scores change as neighbours are merged:
-		// an offer that has become worse waits for its turn.
-		if s := n.score(o.a, o.b, m.bond, r, depth) + o.noise; s > o.score+1e-9 && len(q) > 0 &&
-			s > q[0].score {
+		b.moves += 100
+		// Scores change as neighbours are merged: an offer that has become worse waits for its turn.
+		if s := n.score(o.a, o.b, b.bond, r, depth) + o.noise; s > o.score+1e-9 && len(q) > 0 && s > q[0].score {
 			o.score = s
 			heap.Push(&q, o)
 			continue
 		}
-
-		id, err := m.merge(o.a, o.b, nil)
-		if err != nil || stop() {
-			return nil, false
+		id, ok := b.join(o.a, o.b)
+		if !ok || stop() {
+			return false
 		}
-
-		merges = append(merges, [2]int{int(o.a), int(o.b)})
 		if depth != nil {
 			depth = append(depth, min(depth[o.a], depth[o.b]))
 		}
-
-		near = append(near[:0], n.neighbours(id)...)
-		for _, b := range near {
-			add(id, b.to, gumbel())
-			m.moves += 200
+		for _, y := range slices.Clone(n.neighbours(id)) {
+			heap.Push(&q, offered(id, y.to))
+			b.moves += 200
 		}
 	}
-	return merges, true
+	return true
 }
 
 // score estimates a merge; see rule.
@@ -135,7 +113,6 @@ func (n *network) stored(a int32) float64 {
 func (n *network) estimate(a, b int32, bond float64) float64 {
 	n.begin()
 	n.bundles = n.bundles[:0]
-
 	for k, i := range [2]int32{a, b} {
 		for _, w := range n.node[i].legs {
 			o := n.wire[w].other(i)
@@ -155,7 +132,6 @@ func (n *network) estimate(a, b int32, bond float64) float64 {
 			n.bundles[n.count[o]].dim *= d
 		}
 	}
-
 	out := 1.0
 	for _, x := range n.bundles {
 		out *= min(x.dim, bond)

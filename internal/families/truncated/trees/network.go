@@ -1,7 +1,7 @@
 package trees
 
-// The network as nodes and wires, without entries: what merges and truncations do to its shape.
-// The search, the price of a plan and the contraction itself go through the same steps.
+// The network as nodes and wires, without entries: what merges and truncations do to its shape. The search, the price of a plan and the
+// contraction itself go through the same steps.
 
 import (
 	"slices"
@@ -49,36 +49,30 @@ func (w wire) other(n int32) int32 {
 // newNetwork lays p out over h, or says why they do not fit. Tables that have a host get no legs.
 func newNetwork(h contractionorder.Hypergraph, p Plan) (*network, error) {
 	if p.Tables != len(h.Edges) || len(p.Hosts) != p.Tables {
-		return nil, planError("%d tables and %d hosts for %d tables",
-			p.Tables, len(p.Hosts), len(h.Edges))
+		return nil, planError("%d tables and %d hosts for %d tables", p.Tables, len(p.Hosts), len(h.Edges))
 	}
-
 	leaves := p.Tables + len(p.Copies)
 	n := &network{
 		node: make([]node, leaves, leaves+len(p.Merges)),
 		wire: make([]wire, 0, len(p.Wires)+leaves),
 	}
-
 	at := make([]map[int]int32, leaves) // by table: index → wire
 	for _, w := range p.Wires {
 		if err := n.connect(h, p, w, at); err != nil {
 			return nil, err
 		}
 	}
-
 	for t, scope := range h.Edges {
 		if err := n.settle(h, p, t, scope, at[t]); err != nil {
 			return nil, err
 		}
 	}
-
 	for c := p.Tables; c < leaves; c++ {
 		if len(n.node[c].legs) != 3 {
 			return nil, planError("copy %d has %d wires", c, len(n.node[c].legs))
 		}
 		n.node[c].copy = true
 	}
-
 	for i := range n.node {
 		n.node[i].alive = i >= p.Tables || p.Hosts[i] < 0
 		n.resize(int32(i))
@@ -87,9 +81,7 @@ func newNetwork(h contractionorder.Hypergraph, p Plan) (*network, error) {
 }
 
 // connect adds a wire of p; at[t] has the wires of table t by index.
-func (n *network) connect(
-	h contractionorder.Hypergraph, p Plan, w [3]int, at []map[int]int32,
-) error {
+func (n *network) connect(h contractionorder.Hypergraph, p Plan, w [3]int, at []map[int]int32) error {
 	leaves := len(at)
 	if w[0] < 0 || w[0] >= len(h.Dims) || w[1] < 0 || w[1] >= leaves || w[2] < -1 ||
 		w[2] >= leaves || w[1] == w[2] || w[2] == -1 && w[1] >= p.Tables {
@@ -97,7 +89,6 @@ func (n *network) connect(
 	}
 	id := int32(len(n.wire))
 	n.wire = append(n.wire, wire{end: [2]int32{int32(w[1]), int32(w[2])}, dim: h.Dims[w[0]]})
-
 	for _, end := range w[1:] {
 		switch {
 		case end < 0:
@@ -120,11 +111,8 @@ func (n *network) connect(
 	return nil
 }
 
-// settle puts the legs of table t into the order of its scope;
-// wires whose index it has lost follow.
-func (n *network) settle(
-	h contractionorder.Hypergraph, p Plan, t int, scope []int, at map[int]int32,
-) error {
+// settle puts the legs of table t into the order of its scope; wires whose index it has lost follow.
+func (n *network) settle(h contractionorder.Hypergraph, p Plan, t int, scope []int, at map[int]int32) error {
 	if host := p.Hosts[t]; host >= 0 {
 		if host >= p.Tables || host == t || p.Hosts[host] >= 0 || len(scope) > 1 {
 			return planError("table %d cannot be multiplied into %d", t, host)
@@ -136,7 +124,6 @@ func (n *network) settle(
 		}
 		return nil
 	}
-
 	var legs []int32
 	for _, i := range scope {
 		w, ok := at[i]
@@ -149,7 +136,6 @@ func (n *network) settle(
 		}
 		legs = append(legs, w)
 	}
-
 	for _, w := range n.node[t].legs {
 		if !slices.Contains(legs, w) {
 			if n.wire[w].dim > 1 {
@@ -164,8 +150,7 @@ func (n *network) settle(
 
 // drop takes the legs without another end off a table, which sums over them.
 func (n *network) drop(t int32) {
-	n.node[t].legs = slices.DeleteFunc(n.node[t].legs,
-		func(w int32) bool { return n.wire[w].end[1] < 0 })
+	n.node[t].legs = slices.DeleteFunc(n.node[t].legs, func(w int32) bool { return n.wire[w].end[1] < 0 })
 	n.resize(t)
 }
 
@@ -202,8 +187,7 @@ func grow(s []int32, length int) []int32 {
 	return s
 }
 
-// merging is what a merge multiplies. Axes with one label run together.
-// Labels are numbered; dims gives their sizes.
+// merging is what a merge multiplies. Axes with one label run together. Labels are numbered; dims gives their sizes.
 type merging struct {
 	operand [2]int32 // nodes, −1 for a copy tensor, whose entries are never looked at
 	labels  [2][]int32
@@ -217,20 +201,16 @@ type merging struct {
 const inFirst, inSecond, inResult = 1, 2, 4
 
 // outRank is the place of labels in the result by where they are: both, first, second.
-var outRank = [8]int32{inFirst | inSecond | inResult: 0, inFirst | inResult: 1,
-	inSecond | inResult: 2, inResult: 3}
+var outRank = [8]int32{inFirst | inSecond | inResult: 0, inFirst | inResult: 1, inSecond | inResult: 2, inResult: 3}
 
 // merge makes one node of a and b and the copy tensors between them, and fills m in.
 func (n *network) merge(a, b int32, m *merging) (int32, error) {
 	leaves := int32(len(n.node))
-	if a < 0 || b < 0 || a >= leaves || b >= leaves || a == b || !n.node[a].alive ||
-		!n.node[b].alive {
+	if a < 0 || b < 0 || a >= leaves || b >= leaves || a == b || !n.node[a].alive || !n.node[b].alive {
 		return 0, planError("merge of nodes %d and %d", a, b)
 	}
-
 	n.gather(a, b)
 	m.label(n, a, b)
-
 	id := int32(len(n.node))
 	for _, w := range m.wires {
 		end := &n.wire[w].end
@@ -240,27 +220,22 @@ func (n *network) merge(a, b int32, m *merging) (int32, error) {
 			end[1] = id
 		}
 	}
-
 	for _, i := range n.members {
 		n.node[i] = node{}
 	}
-
 	n.node = append(n.node, node{legs: slices.Clone(m.wires), alive: true})
 	n.resize(id)
 	return id, nil
 }
 
-// gather lists a, b and the copy tensors that two wires join to them,
-// and joins the wires of copy tensors.
+// gather lists a, b and the copy tensors that two wires join to them, and joins the wires of copy tensors.
 func (n *network) gather(a, b int32) {
 	n.begin()
 	n.members = append(n.members[:0], a, b)
 	n.stamp[a] = n.counter
 	n.stamp[b] = n.counter
 	n.parent = grow(n.parent, len(n.wire))
-
-	// A copy tensor is stamped −counter by its first wire to a member,
-	// and is one itself by the second.
+	// A copy tensor is stamped −counter by its first wire to a member, and is one itself by the second.
 	for i := 0; i < len(n.members); i++ {
 		for _, w := range n.node[n.members[i]].legs {
 			o := n.wire[w].other(n.members[i])
@@ -275,14 +250,12 @@ func (n *network) gather(a, b int32) {
 			}
 		}
 	}
-
 	// All three wires of a copy tensor carry one index.
 	for _, i := range n.members {
 		for _, w := range n.node[i].legs {
 			n.parent[w] = w
 		}
 	}
-
 	for _, i := range n.members {
 		if nd := &n.node[i]; nd.copy {
 			x, y, z := n.root(nd.legs[0]), n.root(nd.legs[1]), n.root(nd.legs[2])
@@ -300,21 +273,18 @@ func (n *network) root(w int32) int32 {
 	return w
 }
 
-// label numbers the labels:
-// those of the result first, in the order both, first, second, so that no result is permuted.
+// label numbers the labels: those of the result first, in the order both, first, second, so that no result is permuted.
 func (m *merging) label(n *network, a, b int32) {
 	n.label = grow(n.label, len(n.wire))
 	m.dims = m.dims[:0]
 	m.where = m.where[:0]
 	m.wires = m.wires[:0]
 	m.out = m.out[:0]
-
 	for _, i := range n.members {
 		for _, w := range n.node[i].legs {
 			n.label[n.root(w)] = -1
 		}
 	}
-
 	see := func(w int32, bit uint8) int32 {
 		r := n.root(w)
 		if n.label[r] < 0 {
@@ -325,7 +295,6 @@ func (m *merging) label(n *network, a, b int32) {
 		m.where[n.label[r]] |= bit
 		return n.label[r]
 	}
-
 	for k, i := range [2]int32{a, b} {
 		m.operand[k] = i
 		m.labels[k] = m.labels[k][:0]
@@ -337,7 +306,6 @@ func (m *merging) label(n *network, a, b int32) {
 			m.labels[k] = append(m.labels[k], see(w, 1<<k))
 		}
 	}
-
 	for _, i := range n.members {
 		for _, w := range n.node[i].legs {
 			if n.stamp[n.wire[w].other(i)] != n.counter {
@@ -346,7 +314,6 @@ func (m *merging) label(n *network, a, b int32) {
 			}
 		}
 	}
-
 	rank := func(w int32) int32 {
 		l := n.label[n.root(w)]
 		return outRank[m.where[l]]<<24 + l
@@ -383,8 +350,7 @@ type bundle struct {
 	dim float64
 }
 
-// neighbours lists the bundles of a node in the order of its legs.
-// The list is valid until the next call.
+// neighbours lists the bundles of a node in the order of its legs. The list is valid until the next call.
 func (n *network) neighbours(a int32) []bundle {
 	n.begin()
 	n.bundles = n.bundles[:0]
@@ -411,15 +377,13 @@ func (n *network) between(a, b int32) float64 {
 	return d
 }
 
-// replace puts one wire of dimension r in the place of the bundle of a and b,
-// as the last leg of both.
+// replace puts one wire of dimension r in the place of the bundle of a and b, as the last leg of both.
 func (n *network) replace(a, b int32, r int) int32 {
 	id := int32(len(n.wire))
 	n.wire = append(n.wire, wire{end: [2]int32{a, b}, dim: r})
 	for _, end := range [2][2]int32{{a, b}, {b, a}} {
 		nd := &n.node[end[0]]
-		nd.legs = append(slices.DeleteFunc(nd.legs,
-			func(w int32) bool { return n.wire[w].other(end[0]) == end[1] }), id)
+		nd.legs = append(slices.DeleteFunc(nd.legs, func(w int32) bool { return n.wire[w].other(end[0]) == end[1] }), id)
 		n.resize(end[0])
 	}
 	return id
@@ -428,8 +392,8 @@ func (n *network) replace(a, b int32, r int) int32 {
 // spoke is a node of the tree of surroundings that a bond is gauged by.
 type spoke struct{ node, parent int32 }
 
-// surroundings walks breadth first from both ends of a bond, at most depth wires far;
-// every node is reached once. The ends come first. The list is valid until the next call.
+// surroundings walks breadth first from both ends of a bond, at most depth wires far; every node is reached once. The ends come first.
+// The list is valid until the next call.
 func (n *network) surroundings(a, b int32, depth int) []spoke {
 	n.begin()
 	n.stamp[a] = n.counter

@@ -103,7 +103,7 @@ func TestPredictions(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, marginals := range []bool{false, true} {
-					limit := cost.PeakBytes
+					limit := cost.Bytes
 					if marginals {
 						limit = cost.MarginalBytes
 					}

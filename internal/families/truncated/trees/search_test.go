@@ -35,7 +35,7 @@ func TestSearchesThatAreCutShort(t *testing.T) {
 			continue
 		}
 		cut++
-		if again, err := trees.Evaluate(h, p, o.Bond); err != nil || again != c || c.PeakBytes > float64(o.Memory) {
+		if again, err := trees.Evaluate(h, p, o.Bond); err != nil || again != c || c.Bytes > float64(o.Memory) {
 			t.Errorf("after %d looks: the plan takes %+v (%v), not %+v", looks, again, err, c)
 		}
 	}
