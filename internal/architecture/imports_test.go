@@ -141,7 +141,7 @@ var beside = []string{
 // laboratory are the packages of the nested module lab, which measures and draws.
 var laboratory = []string{
 	"baseline", "bench", "chart", "cmd/btnlab", "deploy", "evaluate", "families", "faults",
-	"image", "image/build", "load", "page", "scale", "simulate", "watch",
+	"image", "image/build", "load", "page", "simulate", "watch",
 }
 
 // modules are the folders of the two modules.

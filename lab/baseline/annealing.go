@@ -25,7 +25,7 @@ type AnnealingOptions struct {
 // the weights; Converged says that it is below 1. Rounds counts single-site steps.
 //
 // An entry that is 0 forbids its states at every power above 0, so where there are such entries chains may all die: LnZ is −Inf then.
-// Errors: those of other methods here, and the context's.
+// Errors: fault.Unsupported for entries below 0 and more than 256 values, fault.BadInput for options, and the context's.
 func Annealing(ctx context.Context, e *sumproduct.Expression, o AnnealingOptions) (Result, float64, error) {
 	if err := check(e); err != nil {
 		return Result{}, 0, err

@@ -1,15 +1,71 @@
 package baseline_test
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/lab/baseline"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
+
+func expression(t testing.TB, m *factorgraph.Model, err error) *sumproduct.Expression {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := lower.Build(context.Background(), net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func lnZ(t *testing.T, e *sumproduct.Expression) float64 {
+	t.Helper()
+	z, _, err := einsum.Contract(context.Background(), e, orders.Best(e.Hypergraph()), einsum.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z.LogAbs()
+}
+
+// randomModels are small ones of any arity and mixed domains, with zeros.
+func randomModels(n int) (list []*factorgraph.Model) {
+	for seed := range uint64(n) {
+		list = append(list, generate.Small(rand.New(rand.NewPCG(seed, 1)), generate.SmallOptions{
+			Factors: 9, Zeros: 0.1 * float64(seed%2), Kinds: []generate.Kind{generate.Dense}, Constant: true,
+		}))
+	}
+	return list
+}
+
+func TestRefusals(t *testing.T) {
+	e := &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 1}}}}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := baseline.Annealing(cancelled, e, baseline.AnnealingOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after a cancellation: %v", err)
+	}
+	e.Tables[0].Data[1] = -1
+	if _, _, err := baseline.Annealing(t.Context(), e, baseline.AnnealingOptions{}); fault.CodeOf(err) != fault.Unsupported {
+		t.Errorf("an entry −1: %v", err)
+	}
+}
 
 // The mean of Z over seeds is Z: within four of its standard errors, on models of spins and of other kinds, with zeros too.
 func TestAnnealingIsUnbiased(t *testing.T) {

@@ -1,5 +1,4 @@
-// Package baseline holds what others do, written anew for comparison: naive mean field, mini-bucket
-// elimination and bucket renormalisation, each on an expression with entries of at least 0.
+// Package baseline is a second implementation of annealed importance sampling, for comparison, on expressions with entries of at least 0.
 package baseline
 
 import (

@@ -55,10 +55,9 @@ func runLarge(ctx context.Context, o Options) ([]Row, error) {
 		onExpression(ofAnnealing, func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
 			const temperatures = 1000
 			chains := max(8, int(largeSteps*scale/temperatures/float64(len(e.Dims))))
-			r, deviation, err := baseline.Annealing(ctx, e, baseline.AnnealingOptions{Temperatures: temperatures, Chains: chains})
-			o := baselineOutcome(r)
-			o.StandardError = deviation
-			return o, r.Marginals, err
+			o, marginals, err := annealing(ctx, e, baseline.AnnealingOptions{Temperatures: temperatures, Chains: chains})
+			o.Uncertainty = math.NaN()
+			return o, marginals, err
 		}),
 	}
 	have := byModel(o.Earlier)

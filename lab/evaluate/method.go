@@ -14,7 +14,6 @@ import (
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/sumproduct"
-	"github.com/basetensor/basetensor/lab/baseline"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -143,20 +142,7 @@ func outcomeOf(r btn.Result) (Outcome, error) {
 func Methods() []Method {
 	const flops, tight = 2e9, 256 << 10 // about a second or two; bytes
 	return []Method{
-		onExpression("mean-field", func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
-			r, err := baseline.MeanField(ctx, e, baseline.MeanFieldOptions{})
-			return baselineOutcome(r), r.Marginals, err
-		}),
 		onExpression("bp", propagate),
-		onExpression("mini-bucket", func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
-			r, err := baseline.MiniBucket(ctx, e, indices(e))
-			return baselineOutcome(r), nil, err
-		}),
-		onExpression("bucket-renormalisation",
-			func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
-				r, err := baseline.BucketRenormalisation(ctx, e, baseline.RenormalisationOptions{IBound: indices(e)})
-				return baselineOutcome(r), nil, err
-			}),
 		Settings("symmetry-cp", btn.Settings{Method: btn.MethodSymmetryCP, LearnFlops: flops / 10}),
 		Settings("regions", btn.Settings{Method: btn.MethodRegions, Budget: flops}),
 		// three sizes
@@ -194,25 +180,6 @@ func Named(names ...string) ([]Method, error) {
 		}
 	}
 	return list, nil
-}
-
-// baselineOutcome turns a baseline's result into an outcome.
-func baselineOutcome(r baseline.Result) Outcome {
-	o := unknown()
-	o.LnZ, o.Flops = r.LnZ, r.Flops
-	return o
-}
-
-// indices is the bound on the indices of a mini-bucket with tables of about 2^9 entries on average.
-func indices(e *sumproduct.Expression) int {
-	total, n := 0.0, 0
-	for _, d := range e.Dims {
-		if d > 1 {
-			total += math.Log2(float64(d))
-			n++
-		}
-	}
-	return max(1, int(9*float64(n)/max(total, 1))-1)
 }
 
 func propagate(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {

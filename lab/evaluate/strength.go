@@ -18,8 +18,7 @@ func strength() Experiment {
 		Description: "|Δ ln Z| and the error of the marginals against the strength of the couplings, on " +
 			"four families of graphs and on attractive grids",
 		Run: func(ctx context.Context, o Options) ([]Row, error) {
-			methods, err := Named("mean-field", "bp", "bucket-renormalisation", "symmetry-cp", "few-regions",
-				"tight-4", "tight-8", "tree-8", "tree-16")
+			methods, err := Named("bp", "symmetry-cp", "few-regions", "tight-4", "tight-8", "tree-8", "tree-16")
 			if err != nil {
 				return nil, err
 			}

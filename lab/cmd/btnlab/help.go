@@ -24,7 +24,6 @@ var helpTexts = kong.Vars{
 		"processor time), large (seven kinds of large models beside annealing) or all.",
 	"faults_class": "Classes of faults in turn; without any all that can be run. A wrong name lists them.",
 	"faults_out":   "CSV file that the batches' rows are added to; the page beside it, FILE.md for FILE.csv, is rewritten.",
-	"scale_out":    "NAME.csv gets the samples of every second, NAME.svg the picture.",
 	"bombs_kinds": "Kinds of bombs: queries, components, contraction, learning, payload, thousand, truncated, regions; all " +
 		"without any.",
 	"load_models": "Model files, each with its weight in the mix if it is not 1: FILE or FILE=WEIGHT. Without " +

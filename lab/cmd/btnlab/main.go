@@ -21,7 +21,6 @@ type cli struct {
 	Faults   faultsCmd   `cmd:"" help:"Strike workers and servers with faults: whether every job is answered once, rightly, and how soon."`
 	Ledger   ledgerCmd   `cmd:"" help:"Compare processor time and memory of two versions of btn, command by command."`
 	Load     loadCmd     `cmd:"" help:"Put workers under load: throughput, latencies by stage, and whether every answer is right."`
-	Scale    scaleCmd    `cmd:"" help:"Start and end processes as a cluster's autoscaler would, by a ScaledObject and the real metric."`
 	Bombs    bombsCmd    `cmd:"" help:"Measure the effect of one tenant's cost bombs on the latency of another's small jobs."`
 	Simulate simulateCmd `cmd:"" help:"Predict throughput, latencies and the next bottleneck for numbers of contract workers."`
 }
