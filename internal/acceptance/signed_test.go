@@ -73,7 +73,7 @@ func TestBinariesSign(t *testing.T) {
 	d.start(t, "contract-worker", "without")
 	d.logs["without"].has(t, "messages are not signed")
 	for _, bad := range [][]string{
-		{"--message-keys", filepath.Join(dir, "none")}, {"--message-keys", dir}, {"--accept-unsigned"},
+		{"--message-keys", filepath.Join(dir, "none")}, {"--message-keys", dir},
 	} {
 		args := append([]string{
 			"--nats", d.nats, "--nats-ca", d.cert.CA, "--nats-nkey", filepath.Join(d.users, "contract-worker.nk"),

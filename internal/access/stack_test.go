@@ -32,7 +32,7 @@ func (g *guarded) as(tenant string) *client.Client {
 	c, err := client.New(nc)
 	must(g.t, err)
 	must(g.t, c.As(tenant))
-	must(g.t, c.AnswersKey(g.settings(tenant).AnswersKey, false))
+	must(g.t, c.AnswersKey(g.settings(tenant).AnswersKey))
 	return c
 }
 

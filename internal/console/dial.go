@@ -15,9 +15,6 @@ func Dial(url string, as connect.NATS, signing seal.Flags) (*client.Client, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := signing.Check(); err != nil {
-		return nil, err
-	}
 	remote, err := client.Connect(url, options...)
 	if err != nil {
 		return nil, err
@@ -26,10 +23,10 @@ func Dial(url string, as connect.NATS, signing seal.Flags) (*client.Client, erro
 		err = remote.As(as.Tenant)
 	}
 	if err == nil && signing.MessageKeys != "" {
-		err = remote.MessageKeys(signing.MessageKeys, signing.AcceptUnsigned)
+		err = remote.MessageKeys(signing.MessageKeys)
 	}
 	if err == nil && signing.AnswersKey != "" {
-		err = remote.AnswersKey(signing.AnswersKey, signing.AcceptUnsigned)
+		err = remote.AnswersKey(signing.AnswersKey)
 	}
 	if err != nil {
 		remote.Close()

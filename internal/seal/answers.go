@@ -19,16 +19,14 @@ const Signature = "Btn-Signature"
 // Answers verifies the signatures of answers by public keys, and signs answers if it has a seed. Public keys cannot
 // sign, so tenants may have them. Its methods may be called from any goroutine.
 type Answers struct {
-	unsigned bool // answers without a signature are believed
-	public   *watched[[]nkeys.KeyPair]
-	seeds    *watched[[]nkeys.KeyPair] // nil: it cannot sign
+	public *watched[[]nkeys.KeyPair]
+	seeds  *watched[[]nkeys.KeyPair] // nil: it cannot sign
 }
 
 // OpenAnswers returns the keys of aggregators. public lists public keys with commas, or names a file of them. seeds
-// names the file of this aggregator's seeds, "" for none; the first one signs. With unsigned, answers without a
-// signature are believed. The log may be nil.
-func OpenAnswers(public, seeds string, unsigned bool, log *slog.Logger) (*Answers, error) {
-	a := &Answers{unsigned: unsigned}
+// names the file of this aggregator's seeds, "" for none; the first one signs. The log may be nil.
+func OpenAnswers(public, seeds string, log *slog.Logger) (*Answers, error) {
+	a := &Answers{}
 	var err error
 	if all := strings.Split(public, ","); nkeys.IsValidPublicAccountKey(strings.TrimSpace(all[0])) {
 		a.public = &watched[[]nkeys.KeyPair]{}
@@ -131,12 +129,8 @@ func (a *Answers) Sign(subject, request, content string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(signature), err
 }
 
-// Verify reports whether one of the keys made the signature of an answer. Without a signature it reports whether
-// unsigned answers are believed.
+// Verify reports whether one of the keys made the signature of an answer.
 func (a *Answers) Verify(signature, subject, request, content string) bool {
-	if signature == "" {
-		return a.unsigned
-	}
 	said, err := base64.RawURLEncoding.Strict().DecodeString(signature)
 	if err != nil {
 		return false

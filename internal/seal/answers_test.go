@@ -29,14 +29,14 @@ func pair(t testing.TB) (seed, public string) {
 }
 
 // answers opens public keys, and a file of seeds.
-func answers(t testing.TB, unsigned bool, public string, seeds ...string) *Answers {
+func answers(t testing.TB, public string, seeds ...string) *Answers {
 	t.Helper()
 	file := ""
 	if len(seeds) > 0 {
 		file = filepath.Join(t.TempDir(), "seeds")
 		write(t, file, strings.Join(seeds, "\n"))
 	}
-	a, err := OpenAnswers(public, file, unsigned, nil)
+	a, err := OpenAnswers(public, file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func signature(t testing.TB, a *Answers, subject, request, content string) strin
 // The signature is as documented: another implementation verifies it.
 func TestSignatureIsWhatIsDocumented(t *testing.T) {
 	seed, public := pair(t)
-	s := signature(t, answers(t, false, public, seed), "btn.v1.answer.xy", "request", "content")
+	s := signature(t, answers(t, public, seed), "btn.v1.answer.xy", "request", "content")
 	raw, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil {
 		t.Fatal(err)
@@ -73,11 +73,10 @@ func TestSignatureIsWhatIsDocumented(t *testing.T) {
 func TestVerifyAnswers(t *testing.T) {
 	seed, public := pair(t)
 	otherSeed, otherPublic := pair(t)
-	signer := answers(t, false, public, seed)
-	both := answers(t, false, otherPublic+", "+public)
-	lax := answers(t, true, public)
+	signer := answers(t, public, seed)
+	both := answers(t, otherPublic+", "+public)
 	ours := signature(t, signer, "subject", "request", "content")
-	theirs := signature(t, answers(t, false, otherPublic, otherSeed), "subject", "request", "content")
+	theirs := signature(t, answers(t, otherPublic, otherSeed), "subject", "request", "content")
 	for _, c := range []struct {
 		what                       string
 		with                       *Answers
@@ -88,9 +87,7 @@ func TestVerifyAnswers(t *testing.T) {
 		{"by one of two keys", both, ours, "subject", "request", "content", true},
 		{"by the other", both, theirs, "subject", "request", "content", true},
 		{"by a key that is not known", signer, theirs, "subject", "request", "content", false},
-		{"the same, where unsigned ones pass", lax, theirs, "subject", "request", "content", false},
 		{"unsigned", signer, "", "subject", "request", "content", false},
-		{"unsigned, where that passes", lax, "", "subject", "request", "content", true},
 		{"another subject", signer, ours, "subjecT", "request", "content", false},
 		{"another request", signer, ours, "subject", "requesT", "content", false},
 		{"another answer", signer, ours, "subject", "request", "contenT", false},
@@ -104,7 +101,7 @@ func TestVerifyAnswers(t *testing.T) {
 			t.Errorf("%s: %v", c.what, got)
 		}
 	}
-	if s := signature(t, answers(t, false, public), "subject", "request", "content"); s != "" {
+	if s := signature(t, answers(t, public), "subject", "request", "content"); s != "" {
 		t.Errorf("a signature without a seed: %s", s)
 	}
 }
@@ -116,16 +113,16 @@ func TestAnswersKeysAreReadAgain(t *testing.T) {
 	publics, seeds := filepath.Join(t.TempDir(), "public"), filepath.Join(t.TempDir(), "seeds")
 	write(t, publics, oldPublic+"\n")
 	write(t, seeds, oldSeed+"\n")
-	reader, err := OpenAnswers(publics, "", false, nil)
+	reader, err := OpenAnswers(publics, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := OpenAnswers(publics, seeds, false, nil)
+	signer, err := OpenAnswers(publics, seeds, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	believes := func(a *Answers, public, seed string) bool {
-		return a.Verify(signature(t, answers(t, false, public, seed), "s", "r", "c"), "s", "r", "c")
+		return a.Verify(signature(t, answers(t, public, seed), "s", "r", "c"), "s", "r", "c")
 	}
 
 	if believes(reader, newPublic, newSeed) {
@@ -137,7 +134,7 @@ func TestAnswersKeysAreReadAgain(t *testing.T) {
 	if !believes(reader, newPublic, newSeed) || !believes(reader, oldPublic, oldSeed) {
 		t.Error("one of two keys is not believed")
 	}
-	if s := signature(t, signer, "s", "r", "c"); !answers(t, false, newPublic).Verify(s, "s", "r", "c") {
+	if s := signature(t, signer, "s", "r", "c"); !answers(t, newPublic).Verify(s, "s", "r", "c") {
 		t.Error("the first seed does not sign")
 	}
 	write(t, publics, newPublic+"\n")
@@ -175,7 +172,7 @@ func TestBadAnswersKeys(t *testing.T) {
 		{public, file(public), "line 1: no seed of an account"},
 		{otherPublic, file(seed), "is not one of --answers-key"},
 	} {
-		_, err := OpenAnswers(c.public, c.seeds, false, nil)
+		_, err := OpenAnswers(c.public, c.seeds, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), seed[30:]) {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -10,9 +10,8 @@ import (
 
 // Flags are the flags of commands that sign messages, or want them signed.
 type Flags struct {
-	MessageKeys    string `name:"message-keys" placeholder:"FILE" help:"${message_keys_help}"`
-	AnswersKey     string `name:"answers-key" placeholder:"KEY,…|FILE" help:"${answers_key_help}"`
-	AcceptUnsigned bool   `name:"accept-unsigned" help:"Believe unsigned messages and answers too, while keys are being introduced."`
+	MessageKeys string `name:"message-keys" placeholder:"FILE" help:"${message_keys_help}"`
+	AnswersKey  string `name:"answers-key" placeholder:"KEY,…|FILE" help:"${answers_key_help}"`
 }
 
 // Help are the help texts of Flags.
@@ -29,37 +28,25 @@ type Trust struct {
 	Answers *Answers // of aggregators
 }
 
-// Check refuses flags that contradict each other.
-func (f Flags) Check() error {
-	if f.AcceptUnsigned && f.MessageKeys == "" && f.AnswersKey == "" {
-		return fault.New(fault.BadInput, "seal: --accept-unsigned belongs to --message-keys or --answers-key")
-	}
-	return nil
-}
-
 // Open returns the keys of the flags, and of the file with an aggregator's seeds, "" for none. The log may be nil.
 func (f Flags) Open(seeds string, log *slog.Logger) (t Trust, err error) {
-	if err := f.Check(); err != nil {
-		return t, err
-	}
 	if seeds != "" && f.AnswersKey == "" {
 		return t, fault.New(fault.BadInput, "seal: --answers-seed belongs to --answers-key, by which others know it")
 	}
 	if f.MessageKeys != "" {
-		if t.Keys, err = Open(f.MessageKeys, f.AcceptUnsigned, log); err != nil {
+		if t.Keys, err = Open(f.MessageKeys, log); err != nil {
 			return t, err
 		}
 	}
 	if f.AnswersKey != "" {
-		t.Answers, err = OpenAnswers(f.AnswersKey, seeds, f.AcceptUnsigned, log)
+		t.Answers, err = OpenAnswers(f.AnswersKey, seeds, log)
 	}
 	return t, err
 }
 
 // Keys are the keys of a file. Its methods may be called from any goroutine.
 type Keys struct {
-	unsigned bool // messages without a MAC are believed
-	file     *watched[set]
+	file *watched[set]
 }
 
 // set is the content of one version of the file.
@@ -68,17 +55,17 @@ type set struct {
 	secrets [][]byte
 }
 
-// Open reads the keys of a file. With unsigned, messages without a MAC are believed. The log may be nil.
-func Open(file string, unsigned bool, log *slog.Logger) (*Keys, error) {
-	parse := func(lines []entry) (*set, error) { return parseKeys(file, unsigned, lines) }
+// Open reads the keys of a file. The log may be nil.
+func Open(file string, log *slog.Logger) (*Keys, error) {
+	parse := func(lines []entry) (*set, error) { return parseKeys(file, lines) }
 	w, err := open("the message keys", file, parse, log)
 	if err != nil {
 		return nil, fault.New(fault.BadInput, "seal: message keys: %w", err)
 	}
-	return &Keys{unsigned: unsigned, file: w}, nil
+	return &Keys{file: w}, nil
 }
 
-func parseKeys(file string, unsigned bool, lines []entry) (*set, error) {
+func parseKeys(file string, lines []entry) (*set, error) {
 	s := &set{}
 	for _, l := range lines {
 		secret, err := base64.StdEncoding.DecodeString(l.text)
@@ -91,9 +78,6 @@ func parseKeys(file string, unsigned bool, lines []entry) (*set, error) {
 	}
 	if len(s.all) == 0 {
 		return nil, fmt.Errorf("%s: %w", file, errNone)
-	}
-	if unsigned {
-		s.secrets = append(s.secrets, nil)
 	}
 	return s, nil
 }

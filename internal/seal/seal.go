@@ -68,12 +68,8 @@ func (k *Keys) Sign(subject, blob string, data []byte) string {
 	return hex.EncodeToString(mac[:])
 }
 
-// Verify reports whether a message has the MAC that one of the keys gives it. The empty one is
-// none: keys that accept unsigned messages accept it.
+// Verify reports whether a message has the MAC that one of the keys gives it.
 func (k *Keys) Verify(mac, subject, blob string, data []byte) bool {
-	if mac == "" {
-		return k.unsigned
-	}
 	var said [macBytes]byte
 	if len(mac) != hex.EncodedLen(macBytes) {
 		return false
@@ -109,8 +105,7 @@ func digit(c byte) byte {
 	return 255
 }
 
-// Secrets returns the keys of the cache's entries: the first seals, all of them open. Keys that
-// accept unsigned messages also open with the empty one. A nil *Keys has none.
+// Secrets returns the keys of the cache's entries: the first seals, all of them open. A nil *Keys has none.
 func (k *Keys) Secrets() [][]byte {
 	if k == nil {
 		return nil

@@ -36,11 +36,11 @@ func write(t testing.TB, file string, text string) {
 
 func line(of byte) string { return base64.StdEncoding.EncodeToString(secret(of)) + "\n" }
 
-func opened(t testing.TB, unsigned bool, lines ...string) (*Keys, string) {
+func opened(t testing.TB, lines ...string) (*Keys, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "keys")
 	write(t, file, strings.Join(lines, ""))
-	k, err := Open(file, unsigned, nil)
+	k, err := Open(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func opened(t testing.TB, unsigned bool, lines ...string) (*Keys, string) {
 
 // The MAC is as documented, computed by another way.
 func TestMACIsWhatIsDocumented(t *testing.T) {
-	k, _ := opened(t, false, "# first\n", line(1), line(2))
+	k, _ := opened(t, "# first\n", line(1), line(2))
 	h := hmac.New(sha256.New, secret(1))
 	h.Write([]byte("basetensor: messages, 1"))
 	h = hmac.New(sha256.New, h.Sum(nil))
@@ -61,10 +61,9 @@ func TestMACIsWhatIsDocumented(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
-	k, _ := opened(t, false, line(1), line(2))
-	second, _ := opened(t, false, line(2))
-	third, _ := opened(t, false, line(3))
-	lax, _ := opened(t, true, line(1))
+	k, _ := opened(t, line(1), line(2))
+	second, _ := opened(t, line(2))
+	third, _ := opened(t, line(3))
 	data := []byte("some data")
 	mac := k.Sign("subject", "blob", data)
 	for _, c := range []struct {
@@ -77,9 +76,7 @@ func TestVerify(t *testing.T) {
 		{"as signed", k, mac, "subject", "blob", data, true},
 		{"by the second key", k, second.Sign("subject", "blob", data), "subject", "blob", data, true},
 		{"by a key that is not ours", k, third.Sign("subject", "blob", data), "subject", "blob", data, false},
-		{"the same, where unsigned ones pass", lax, third.Sign("subject", "blob", data), "subject", "blob", data, false},
 		{"unsigned", k, "", "subject", "blob", data, false},
-		{"unsigned, where that passes", lax, "", "subject", "blob", data, true},
 		{"another subject", k, mac, "subjecT", "blob", data, false},
 		{"another blob", k, mac, "subject", "", data, false},
 		{"other data", k, mac, "subject", "blob", []byte("some Data"), false},
@@ -101,12 +98,12 @@ func TestKeysAreReadAgain(t *testing.T) {
 	var said bytes.Buffer
 	file := filepath.Join(t.TempDir(), "keys")
 	write(t, file, line(1))
-	k, err := Open(file, false, slog.New(slog.NewTextHandler(&said, nil)))
+	k, err := Open(file, slog.New(slog.NewTextHandler(&said, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, _ := opened(t, false, line(1))
-	second, _ := opened(t, false, line(2))
+	first, _ := opened(t, line(1))
+	second, _ := opened(t, line(2))
 	of := func(k *Keys) string { return k.Sign("s", "", nil) }
 
 	write(t, file, line(1)+line(2))
@@ -146,10 +143,10 @@ func TestKeysAreReadAgain(t *testing.T) {
 
 // Of several that meet a message of a new key at the same time one reads the file, and all believe it.
 func TestVerifiedTogether(t *testing.T) {
-	second, _ := opened(t, false, line(2))
+	second, _ := opened(t, line(2))
 	mac := second.Sign("s", "", nil)
 	for range 50 {
-		k, file := opened(t, false, line(1))
+		k, file := opened(t, line(1))
 		write(t, file, line(1)+line(2))
 		var all sync.WaitGroup
 		begin := make(chan struct{})
@@ -172,30 +169,23 @@ func TestBadFiles(t *testing.T) {
 	for _, text := range []string{"", "\n#\n", weak, line(1) + "not base64!"} {
 		file := filepath.Join(t.TempDir(), "keys")
 		write(t, file, text)
-		_, err := Open(file, false, nil)
+		_, err := Open(file, nil)
 		if err == nil || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), weak) ||
 			strings.Contains(err.Error(), "not base64!") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := Open("/nowhere", false, nil); err == nil {
+	if _, err := Open("/nowhere", nil); err == nil {
 		t.Error("opened what is not there")
-	}
-	if _, err := (Flags{AcceptUnsigned: true}).Open("", nil); err == nil {
-		t.Error("took --accept-unsigned alone")
 	}
 }
 
 // The cache's keys are others than the messages' keys, and differ from file to file.
 func TestSecrets(t *testing.T) {
-	k, _ := opened(t, false, line(1), line(2))
-	lax, _ := opened(t, true, line(1))
+	k, _ := opened(t, line(1), line(2))
 	all := k.Secrets()
 	if len(all) != 2 || len(all[0]) != 32 || bytes.Equal(all[0], all[1]) || bytes.Equal(all[0], secret(1)) {
 		t.Errorf("secrets %x", all)
-	}
-	if s := lax.Secrets(); len(s) != 2 || !bytes.Equal(s[0], all[0]) || len(s[1]) != 0 {
-		t.Errorf("secrets of who takes unsigned entries: %x", s)
 	}
 	if (*Keys)(nil).Secrets() != nil {
 		t.Error("no keys have secrets")
@@ -203,7 +193,7 @@ func TestSecrets(t *testing.T) {
 }
 
 func BenchmarkVerify(b *testing.B) { // as much as Sign
-	k, _ := opened(b, false, line(1))
+	k, _ := opened(b, line(1))
 	for _, size := range []int{1 << 10, 16 << 10, 1 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
 			data := make([]byte, size)
@@ -220,7 +210,7 @@ func BenchmarkVerify(b *testing.B) { // as much as Sign
 }
 
 func BenchmarkSign(b *testing.B) {
-	k, _ := opened(b, false, line(1))
+	k, _ := opened(b, line(1))
 	data := make([]byte, 1<<10)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -140,7 +140,7 @@ func (s *stack) connect() (err error) {
 	if s.client, err = client.New(s.nc); err != nil || s.keys == "" {
 		return err
 	}
-	return s.client.MessageKeys(s.keys, false)
+	return s.client.MessageKeys(s.keys)
 }
 
 // setup runs btn setup; small is the room for all streams, 0 for the usual room.

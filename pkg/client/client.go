@@ -91,11 +91,10 @@ func On(b *bus.Bus) *Client {
 
 // MessageKeys has the client believe only answers that a worker signed with a key of the file, and sign
 // its own messages to workers. The file is read again when it changes. It is called before anything
-// else. With acceptUnsigned, unsigned answers are believed too. Without keys the client believes every
-// answer. A holder of the file can sign any message between workers: for answers alone AnswersKey is
+// else. Without keys the client believes every answer. A holder of the file can sign any message between workers: for answers alone AnswersKey is
 // enough.
-func (c *Client) MessageKeys(file string, acceptUnsigned bool) error {
-	keys, err := seal.Open(file, acceptUnsigned, nil)
+func (c *Client) MessageKeys(file string) error {
+	keys, err := seal.Open(file, nil)
 	if err != nil {
 		return err
 	}
@@ -106,9 +105,9 @@ func (c *Client) MessageKeys(file string, acceptUnsigned bool) error {
 
 // AnswersKey has the client believe only answers signed by an aggregator. public lists the aggregators'
 // public keys with commas, or names a file of them, one per line, which is read again when it changes.
-// It is called before anything else. With acceptUnsigned, unsigned answers are believed too.
-func (c *Client) AnswersKey(public string, acceptUnsigned bool) error {
-	answers, err := seal.OpenAnswers(public, "", acceptUnsigned, nil)
+// It is called before anything else.
+func (c *Client) AnswersKey(public string) error {
+	answers, err := seal.OpenAnswers(public, "", nil)
 	if err != nil {
 		return err
 	}

@@ -189,7 +189,7 @@ func TestWaitSaysThatAnswersDoNotVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.AnswersKey(public, false); err != nil {
+	if err := c.AnswersKey(public); err != nil {
 		t.Fatal(err)
 	}
 	for job, unverified := range map[string]bool{"j": true, "other": false} {

@@ -45,7 +45,7 @@ func BenchmarkTrivialJob(b *testing.B) {
 				b.Fatal(err)
 			}
 			if storage == "signed" {
-				if err := c.MessageKeys(config.MessageKeys, false); err != nil {
+				if err := c.MessageKeys(config.MessageKeys); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -68,8 +68,6 @@ type Config struct {
 	// AnswersSeed is a file with the seed by which this aggregator signs its answers; it is read again
 	// when it changes. An aggregator with AnswersKey needs it.
 	AnswersSeed string
-	// AcceptUnsigned has unsigned messages believed too, for the time in which keys are introduced.
-	AcceptUnsigned bool
 
 	Lanes []int // lanes to serve, not with OneConsumer; empty: all of them
 	// messages of one stage processed at a time; 0: 4, for contract 8 with one large among them, or as many as there are

@@ -213,7 +213,7 @@ func sealed(t *testing.T, file string) pipeline.Config {
 // believe has the rig's client believe signed answers only.
 func (r *rig) believe(file string) {
 	r.t.Helper()
-	r.must(r.client.MessageKeys(file, false))
+	r.must(r.client.MessageKeys(file))
 }
 
 // With keys, a forger with the right to publish everything ends no job and changes no answer, by any kind of message in any form.
@@ -225,7 +225,7 @@ func TestForgedBefore(t *testing.T) {
 	t.Parallel()
 	r := overReal(t, quick)
 	f := forgerOf(t, r)
-	foreign, err := seal.Open(keyFile(t, "", 66), false, nil)
+	foreign, err := seal.Open(keyFile(t, "", 66), nil)
 	r.must(err)
 	model := grid(t, 3, 3, 6)
 	_, p := several(t, "", model)

@@ -122,7 +122,7 @@ func (c Config) trust(stages []Stage) (seal.Trust, error) {
 				"pipeline: an aggregator with --answers-key needs --answers-seed: nobody would believe its answers")
 		}
 	}
-	flags := seal.Flags{MessageKeys: c.MessageKeys, AnswersKey: c.AnswersKey, AcceptUnsigned: c.AcceptUnsigned}
+	flags := seal.Flags{MessageKeys: c.MessageKeys, AnswersKey: c.AnswersKey}
 	return flags.Open(seed, c.Logger)
 }
 

@@ -114,7 +114,7 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 	r.must(err)
 
 	signedBy := func(job string, of byte) bool {
-		keys, err := seal.Open(keyFile(t, "", of), false, nil)
+		keys, err := seal.Open(keyFile(t, "", of), nil)
 		r.must(err)
 		s, err := r.js.Stream(r.ctx, bus.StreamAnswer)
 		r.must(err)
@@ -198,42 +198,6 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 	}
 }
 
-// Unsigned messages pass while keys are introduced, wrongly signed ones do not.
-func TestAcceptUnsigned(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a real nats-server")
-	}
-	t.Parallel()
-	r := overReal(t, quick)
-	w, _ := several(t, "mixed", grid(t, 3, 3, 6))
-	old := quick
-	old.ChunkFlops = 1
-	r.submit(w)
-	stop, _ := r.run(old, pipeline.StageReparam, pipeline.StageLearn) // as before there were keys
-	r.eventually("tasks", func() bool { return r.messages("BTN_TASK") > 1 && r.messages("BTN_NETWORK") == 0 })
-	stop()
-	file := keyFile(t, "", 1)
-	c := sealed(t, file)
-	c.AcceptUnsigned = true
-	r.run(c, pipeline.StageContract, pipeline.StageAggregate)
-	r.believe(file)
-	if a := r.wait("mixed"); a.Status != wire.StatusOK {
-		t.Errorf("status %s, %v", a.Status, a.Error)
-	}
-	for kind, n := range forgedOf(t, c.Metrics) {
-		if n != 0 {
-			t.Errorf("%v messages of kind %s were refused", n, kind)
-		}
-	}
-	foreign, err := seal.Open(keyFile(t, "", 66), false, nil)
-	r.must(err)
-	bad := &nats.Msg{Subject: message.TaskSubject(0, "other", 1, 0), Header: nats.Header{}, Data: []byte("x")}
-	bad.Header[seal.Header] = []string{foreign.Sign(bad.Subject, "", bad.Data)}
-	_, err = r.js.PublishMsg(r.ctx, bad)
-	r.must(err)
-	r.eventually("it is refused", func() bool { return forgedOf(t, c.Metrics)[message.KindTask] == 1 })
-}
-
 // An entry of the cache that was sealed with another key or none is not taken, and changes no answer.
 func TestForgedCacheEntry(t *testing.T) {
 	if testing.Short() {
@@ -281,9 +245,9 @@ func TestForgedCacheEntry(t *testing.T) {
 			}
 			r.must(r.ctx.Err())
 		}
-		keys, err := seal.Open(file, true, nil)
+		keys, err := seal.Open(file, nil)
 		r.must(err)
-		store, err := cache.Open(server.URL, cache.Options{Timeout: guard, Secrets: keys.Secrets})
+		store, err := cache.Open(server.URL, cache.Options{Timeout: guard, Secrets: func() [][]byte { return append(keys.Secrets(), nil) }})
 		r.must(err)
 		defer store.Close()
 		value, ok := store.Get(r.ctx, key)
