@@ -48,11 +48,7 @@ type isingCmd struct {
 
 // Run writes the model in UAI form.
 func (c *isingCmd) Run(t *console.Terminal) error {
-	m, err := c.model()
-	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
-	}
-	return c.write(t, m)
+	return c.write(t, uai.Write)(c.model())
 }
 
 // model draws the model that the flags describe.
@@ -85,14 +81,10 @@ type randomCmd struct {
 
 // Run writes the model in UAI form.
 func (c *randomCmd) Run(t *console.Terminal) error {
-	m, err := generate.Random(generate.RandomOptions{
+	return c.write(t, uai.Write)(generate.Random(generate.RandomOptions{
 		Variables: c.Variables, Degree: c.Degree, Arity: c.Arity, MinDomain: c.MinDomain,
 		MaxDomain: c.MaxDomain, Strength: c.Strength, Seed: c.Seed,
-	})
-	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
-	}
-	return c.write(t, m)
+	}))
 }
 
 // constraintsCmd draws constraint satisfaction problems.
@@ -109,14 +101,10 @@ type constraintsCmd struct {
 
 // Run writes the model in UAI form.
 func (c *constraintsCmd) Run(t *console.Terminal) error {
-	m, err := generate.Constraints(generate.ConstraintOptions{
+	return c.write(t, uai.Write)(generate.Constraints(generate.ConstraintOptions{
 		Variables: c.Variables, Constraints: c.Constraints, Domain: c.Domain, Arity: c.Arity,
 		Forbidden: c.Forbidden, Strength: c.Strength, Seed: c.Seed,
-	})
-	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
-	}
-	return c.write(t, m)
+	}))
 }
 
 // friendsCmd writes friends and smokers.
@@ -136,10 +124,7 @@ func (c *friendsCmd) Run(t *console.Terminal) error {
 	o.Mean = c.Mean
 	o.Peers = c.Peers
 	m, err := o.Model()
-	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
-	}
-	if c.Evidence != "" {
+	if c.Evidence != "" && err == nil {
 		e, err := o.Know(c.Known, c.Seed)
 		if err != nil {
 			return fault.Wrap(fault.BadInput, err)
@@ -149,7 +134,7 @@ func (c *friendsCmd) Run(t *console.Terminal) error {
 			return err
 		}
 	}
-	return c.stream(t, func(w io.Writer) error { return modeljson.Encode(w, m) })
+	return c.write(t, modeljson.Encode)(m, err)
 }
 
 // pottsCmd writes Curie–Potts models.
@@ -166,13 +151,9 @@ type pottsCmd struct {
 
 // Run writes the model in native form.
 func (c *pottsCmd) Run(t *console.Terminal) error {
-	m, err := generate.Potts{
+	return c.write(t, modeljson.Encode)(generate.Potts{
 		Size: c.Size, Values: c.Values, Groups: c.Groups, Shared: c.Shared, Coupling: c.Coupling, Field: c.Field, Seed: c.Seed,
-	}.Model()
-	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
-	}
-	return c.stream(t, func(w io.Writer) error { return modeljson.Encode(w, m) })
+	}.Model())
 }
 
 // leavesCmd writes a tree whose leaves are counted.
@@ -184,16 +165,19 @@ type leavesCmd struct {
 
 // Run writes the model in native form.
 func (c *leavesCmd) Run(t *console.Terminal) error {
-	m, err := generate.Leaves(c.Leaves, c.Seed)
-	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
-	}
-	return c.stream(t, func(w io.Writer) error { return modeljson.Encode(w, m) })
+	return c.write(t, modeljson.Encode)(generate.Leaves(c.Leaves, c.Seed))
 }
 
-// write streams a model in UAI form.
-func (d *destination) write(t *console.Terminal, m *factorgraph.Model) error {
-	return d.stream(t, func(w io.Writer) error { return uai.Write(w, m) })
+// write streams a model in the form of an encoder.
+func (d *destination) write(
+	t *console.Terminal, encode func(io.Writer, *factorgraph.Model) error,
+) func(*factorgraph.Model, error) error {
+	return func(m *factorgraph.Model, err error) error {
+		if err != nil {
+			return fault.Wrap(fault.BadInput, err)
+		}
+		return d.stream(t, func(w io.Writer) error { return encode(w, m) })
+	}
 }
 
 // stream writes to the destination: the text of a large model is never in memory.
