@@ -321,7 +321,7 @@ func (r *rows) whole(at int) {
 	}
 }
 
-// fallback reads the row of what is not there.
+// fallback reads the row that stands for missing ones.
 func (r *rows) fallback(at int) {
 	if r.other != nil {
 		r.n.fail(at, uai.ErrModel, "node %s has two defaults", r.n.called(r.child()))
@@ -331,7 +331,7 @@ func (r *rows) fallback(at int) {
 	r.list(r.other)
 }
 
-// close fills what is not there, or says what it is.
+// close fills missing rows, or reports one.
 func (r *rows) close(at int) {
 	d := r.t.Shape[len(r.t.Shape)-1]
 	for row, there := range r.there {
@@ -377,7 +377,7 @@ func plain(name string) string {
 	return name
 }
 
-// each is what a function makes of names.
+// each maps names by a function.
 func each(of func(string) string, names []string) []string {
 	list := make([]string, len(names))
 	for i, name := range names {

@@ -51,7 +51,7 @@ func ReadDSC(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 // dsc reads a DSC file.
 type dsc struct{ *network }
 
-// block passes what is between braces.
+// block passes a block in braces.
 func (p *dsc) block(where string) {
 	p.expect('{', "after %s", where)
 	for depth, from := 1, p.at; depth > 0 && !p.long(from, "%s", where); {

@@ -15,7 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// fuzz holds a reader against what is true of every text: no panic; an error has a code, wraps a sentinel and names a line; a
+// fuzz holds a reader against properties of every text: no panic; an error has a code, wraps a sentinel and names a line; a
 // model is valid, and is written and read back as it is.
 func fuzz(f *testing.F, read func(io.Reader, uai.Limits) (*factorgraph.Model, error), write func(io.Writer, *factorgraph.Model) error,
 	pattern string, seeds ...string,

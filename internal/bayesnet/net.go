@@ -63,7 +63,7 @@ func ReadNET(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 // net reads a NET file.
 type net struct {
 	*network
-	ids map[string]int // variables by what potentials call them
+	ids map[string]int // variables by their names in potentials
 }
 
 // refuse names a node of a kind that models do not have.

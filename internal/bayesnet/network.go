@@ -49,7 +49,7 @@ func newNetwork(l lexicon, r io.Reader, limits uai.Limits) (*network, error) {
 	}, nil
 }
 
-// node adds a variable. States of which none has a name have none in the model.
+// node adds a variable. States without any name have none in the model.
 func (n *network) node(at int, name string, states []string) {
 	if name == "" {
 		n.fail(at, uai.ErrModel, "a node without a name")
@@ -135,7 +135,7 @@ func (n *network) table(at int, scope []int) *tensor.Dense {
 	return t
 }
 
-// spend takes the entries of a shape from what is left.
+// spend takes the entries of a shape from the rest of the budget.
 func (n *network) spend(at int, scope, shape []int) bool {
 	size := product(shape)
 	if size > n.left {
@@ -197,7 +197,7 @@ func (n *network) finish() (*factorgraph.Model, error) {
 	return n.m, nil
 }
 
-// ancestorsFirst are the factors with those of a node's ancestors before its own, else in their order, and a variable on a directed cycle;
+// ancestorsFirst are the factors, the tables of a node's ancestors before its own, else in their order, and a variable on a directed cycle;
 // −1: there is none. Scopes end with their node.
 func ancestorsFirst(m *factorgraph.Model) (order []int, own int) {
 	table := make([]int, len(m.Domains))

@@ -139,7 +139,7 @@ func TestXDSLRoundTrip(t *testing.T) {
 	}
 }
 
-// TestNamesAreMade: what has no name gets one, and the numbers stay.
+// TestNamesAreMade: nodes and states without a name get one, and the numbers stay.
 func TestNamesAreMade(t *testing.T) {
 	m := drawn(rand.New(rand.NewPCG(1, 2)))
 	for v := range m.Domains {

@@ -90,7 +90,7 @@ func (w *written) network() error {
 	return nil
 }
 
-// call gives names to what has none.
+// call gives names to nodes and states without one.
 func (w *written) call() error {
 	w.names, w.states = make([]string, len(w.m.Domains)), make([][]string, len(w.m.Domains))
 	seen := map[string]bool{}
@@ -189,7 +189,7 @@ func (w *written) close() error {
 	return w.Flush()
 }
 
-// scope writes `what ( child | parent, parent )` with these names.
+// scope writes `keyword ( child | parent, parent )` with these names.
 func (w *written) scope(what string, j int, names []string, between string) {
 	fmt.Fprintf(w, "%s ( %s", what, names[w.child(j)])
 	for k, p := range w.parents(j) {

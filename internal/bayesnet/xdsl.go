@@ -79,7 +79,7 @@ func (p *xdsl) declaration(e *element) {
 	p.node(e.at, name, states)
 }
 
-// definition reads what a node's distribution is.
+// definition reads a node's distribution.
 func (p *xdsl) definition(e *element) {
 	if p.err != nil {
 		return
@@ -272,7 +272,7 @@ func (w *written) realName(id, name string) string {
 }
 
 // noisyMax is P(Y | X_1 … X_n) where Y is the strongest of n + 1 effects that come about independently: links has for every
-// parent and each of its states the distribution of its effect, leak that of the last one, and states of Y are the stronger the
+// parent and each of its states the distribution of its effect, leak the distribution of the last one, and states of Y are the stronger the
 // earlier they are. Y is weaker than state y − 1 if all effects are, so P(Y = y) is the difference of two products of the
 // distributions' tails: a term for every state, each with one number per state of a parent.
 func noisyMax(shape []int, links [][]float64, leak []float64) *tensor.CP {

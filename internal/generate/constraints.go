@@ -1,6 +1,6 @@
 package generate
 
-// Models with hard constraints: what weighs 0 is forbidden. And frustrated grids without a boundary.
+// Models with hard constraints: states of weight 0 are forbidden. And frustrated grids without a boundary.
 
 import (
 	"fmt"
@@ -74,7 +74,7 @@ func Parity(o ParityOptions) (*factorgraph.Model, error) {
 	return b.model(), nil
 }
 
-// odd returns what is in a list an odd number of times, in increasing order.
+// odd returns the items that a list has an odd number of times, in increasing order.
 func odd(list []int) []int {
 	list = slices.Clone(list)
 	slices.Sort(list)

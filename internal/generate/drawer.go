@@ -18,7 +18,7 @@ const (
 	Wild Profile = "wild" // the same, 1e±300, subnormal ones, and 2^±2000 where a kind of factor has exponents
 )
 
-// What bounds the assignments of a model: most are small, some are large enough that something is
+// Bounds of the assignments of a model: most are small, some are large enough that something is
 // truncated.
 const (
 	maxStates   = 600

@@ -20,7 +20,7 @@ func edges(m *factorgraph.Model) (list [][2]int, twice bool) {
 	return list, len(slices.Compact(slices.Clone(list))) < len(list)
 }
 
-// TestGraphs: every variable has its neighbours, and the number of edges is that of the graph.
+// TestGraphs: every variable has its neighbours, and the graph its number of edges.
 func TestGraphs(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -59,8 +59,8 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// TestNetworksAreDistributions: what is no evidence in a Bayesian network are rows that sum to 1, a table per variable, parents first; the
-// evidence names one value of variables each.
+// TestNetworksAreDistributions: tables of a Bayesian network, evidence apart, have rows that sum to 1, a table per variable, parents first;
+// the evidence names one value of variables each.
 func TestNetworksAreDistributions(t *testing.T) {
 	for name, draw := range map[string]generator{"bayesian": bayesian, "dbn": dynamic} {
 		m, err := draw(12, 0.3, 3)
@@ -107,7 +107,7 @@ func TestFindings(t *testing.T) {
 		if math.Abs(data[0]-0.05) > 1e-15 || slices.Max(data) != data[15] || data[15] >= 1 {
 			t.Errorf("%v", data)
 		}
-		want := 0.95 // 1 − entry is a product of what each disease leaves
+		want := 0.95 // 1 − entry is a product over the diseases
 		for bit := range 4 {
 			want *= (1 - data[1<<bit]) / 0.95
 		}

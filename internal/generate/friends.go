@@ -13,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Friends are n people who smoke or not, have cancer or not, and are friends or not, two by two, under the
+// Friends are n people that smoke or not, have cancer or not, and are friends or not, two by two, under the
 // weighted formulas
 //
 //	Smoking  smokes(x)
@@ -35,7 +35,7 @@ func DefaultFriends(people int) Friends {
 	return Friends{People: people, Smoking: -1.4, Cancer: -2.3, Causes: 1.5, Peers: 1.1, Mean: 5}
 }
 
-// mostPeople bounds what is generated, and mostWeight the weights.
+// mostPeople bounds the model, and mostWeight the weights.
 const (
 	mostPeople = 4_000_000
 	mostWeight = 100
@@ -43,12 +43,12 @@ const (
 
 // Model returns the model over 2·People variables, smokes(x) = x and cancer(x) = People + x, value 1 for true.
 // A table per person has the first three formulas. The n(n−1) friendships are summed out: with odds f of each,
-// a pair of a smoker and one who is not has the factor 1 + f exp(−Peers), all others 1 + f, and of k smokers
+// a pair of a smoker and a non-smoker has the factor 1 + f exp(−Peers), all others 1 + f, and of k smokers
 // there are k(n−k) such pairs, so that together they are one symmetric factor over all smokes(x),
 //
 //	S_k = (1 + f)^{n(n−1) − k(n−k)} · (1 + f exp(−Peers))^{k(n−k)}
 //
-// Z is that of the model with the friendships. Errors: ErrOptions.
+// Z includes the friendships. Errors: ErrOptions.
 func (o Friends) Model() (*factorgraph.Model, error) {
 	if o.People < 2 || o.People > mostPeople {
 		return nil, fmt.Errorf("%w: %d people, 2 to %d are possible", ErrOptions, o.People, mostPeople)
@@ -112,7 +112,7 @@ func (o Friends) friendships() *tensor.Symmetric {
 	return &tensor.Symmetric{Shape: dims, Levels: countspace.TwoLevels(dims), Values: s}
 }
 
-// Know draws what is known: of a share of the people, half of these whether they smoke (three in ten do), the
+// Know draws observations: of a share of the people, half of these whether they smoke (three in ten do), the
 // others whether they have cancer (two in ten). It is a function of the seed.
 func (o Friends) Know(share float64, seed uint64) (factorgraph.Evidence, error) {
 	if !(share >= 0 && share <= 1) {

@@ -40,7 +40,7 @@ func softSAT(n int, weight float64, seed uint64) (*factorgraph.Model, error) {
 }
 
 // qmr is a network of two levels (the form of QMR-DT: Shwe and others, 1991): independent diseases; a finding is absent with probability
-// 0.95 Π (1 − a_k) over its diseases that are present, a_k ~ U(0.3, 0.9). All findings are positive, so what is left is the diseases.
+// 0.95 Π (1 − a_k) over its diseases that are present, a_k ~ U(0.3, 0.9). All findings are positive, so the variables are the diseases.
 func qmr(diseases int, prior float64, seed uint64) (*factorgraph.Model, error) {
 	const parents, leak = 4, 0.05
 	r := random(seed, "qmr")

@@ -39,7 +39,7 @@ func (o RandomOptions) withDefaults() RandomOptions {
 	return o
 }
 
-// validate refuses what is out of bounds, with ErrOptions.
+// validate refuses options out of bounds, with ErrOptions.
 func (o RandomOptions) validate() error {
 	for _, c := range []struct {
 		name             string

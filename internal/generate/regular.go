@@ -12,7 +12,7 @@ import (
 // is even and degree < n. Edges (i, j), i < j, in lexicographic order.
 //
 // Stubs are paired at random, a pair being refused if it would make a loop or a double edge, and the
-// graph begun anew if nothing but such pairs is left.
+// graph restarted if nothing but such pairs is left.
 // Source: Steger and Wormald, Generating random regular graphs quickly (1999): close to uniform for
 // degree ≪ √n, expected O(n·degree²). A degree above (n−1)/2 is the complement of a smaller one.
 func regularGraph(rng *rand.Rand, n, degree int) [][2]int {

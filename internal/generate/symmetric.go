@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Potts are Curie–Potts models, for two values Curie–Weiss models, each over Size neighbours in one sequence of variables, of which it
-// shares Shared with the next one:
+// Potts are Curie–Potts models, for two values Curie–Weiss models, each over Size neighbours in one sequence of variables; a model
+// shares Shared variables with the next one:
 //
 //	P(x) ∝ Π_g exp(Coupling/Size · Σ_a c_ga²) · Π_v w_v(x_v)
 //
@@ -27,7 +27,7 @@ type Potts struct {
 	Seed           uint64
 }
 
-// Bounds of what is generated.
+// Bounds of the options.
 const (
 	mostCounted  = 100_000 // variables
 	mostCounts   = 1 << 22 // count vectors of a factor

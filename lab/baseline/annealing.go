@@ -1,6 +1,6 @@
 package baseline
 
-// Annealed importance sampling, plain: what a page of code does.
+// Annealed importance sampling, plain: a page of code.
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type AnnealingOptions struct {
 // Annealing estimates ln Z by annealed importance sampling (Neal, 2001): every chain begins with a draw from the uniform distribution and
 // goes along the tables to the powers 1/T, 2/T … 1, with one sweep of single-site Gibbs steps at each; its weight is the product of the
 // ratios on the way, and Z is their mean times the number of states. There is one chain after the other, nothing adapts, and chains are
-// never drawn anew. Marginals are those of the last states, weighted. The second result is the standard error of ln Z, from the spread of
+// never redrawn. Marginals are weighted sums over the last states. The second result is the standard error of ln Z, from the spread of
 // the weights; Converged says that it is below 1. Rounds counts single-site steps.
 //
 // An entry that is 0 forbids its states at every power above 0, so where there are such entries chains may all die: LnZ is −Inf then.

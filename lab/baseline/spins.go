@@ -131,7 +131,7 @@ func (s *spins) values() []uint8 {
 // unit is uniform in [0, 1).
 func unit(r *rand.PCG) float64 { return float64(r.Uint64()>>11) / (1 << 53) }
 
-// The logistic function σ rises, so what it is at the ends of a step bounds it within: the exponential is taken only where a number lies
+// The logistic function σ rises, so its values at the ends of a step bound it within: the exponential is taken only where a number lies
 // between the two, once in some hundred.
 const (
 	logisticEnd   = 20 // σ beyond ±20 is within 2.1e-9 of 0 or 1
@@ -139,8 +139,8 @@ const (
 	logisticLast  = 2*logisticEnd*logisticSteps + 1
 )
 
-// logistic[k] is what whole numbers below 2^53 are less than with probability σ, at the lower end of step k, and the width up to the upper
-// end; the first step begins at −∞ and the last ends at +∞.
+// logistic[k] is the threshold that whole numbers below 2^53 are below with probability σ, at the lower end of step k, and the width
+// up to the upper end; the first step begins at −∞ and the last ends at +∞.
 var logistic = func() (list [logisticLast + 1]struct{ low, width uint64 }) {
 	at := func(k int) uint64 {
 		switch {
