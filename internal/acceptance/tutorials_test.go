@@ -67,13 +67,16 @@ func (p *tutorial) script() string {
 	return b.String()
 }
 
+// run returns a text as it is run; servers listen on the loopback alone.
 func (p *tutorial) run(written string) string {
+	written = strings.ReplaceAll(written, "0.0.0.0", "127.0.0.1")
 	for _, pair := range p.there {
 		written = strings.ReplaceAll(written, pair[0], pair[1])
 	}
 	return written
 }
 
+// written is the reverse for an output.
 func (p *tutorial) written(printed string) string {
 	for _, pair := range p.there {
 		printed = strings.ReplaceAll(printed, pair[1], pair[0])
