@@ -13,8 +13,8 @@ help: ## list the targets
 # TIMEOUT is that of one package, which a machine with one busy core needs a part of.
 TIMEOUT ?= 40m
 test: deps ## all tests, against real servers where they can be had (3 minutes on two cores that have nothing else to do, 8 on busy ones)
-	$(GO) test -timeout $(TIMEOUT) ./...
-	$(GO) test -C lab -timeout $(TIMEOUT) ./...
+	$(GO) test $(TESTFLAGS) -timeout $(TIMEOUT) ./...
+	$(GO) test -C lab $(TESTFLAGS) -timeout $(TIMEOUT) ./...
 
 deps: ## find or install redis-server, build nats-server; says clearly what it could not get
 	$(GO) run ./internal/testserver/install
@@ -40,8 +40,9 @@ release: ## btn for every one of PLATFORMS, and the Python client, into bin/rele
 	@python3 clients/python/backend.py bin/release > /dev/null
 	@cd bin/release && { command -v sha256sum > /dev/null && sha256sum * || shasum -a 256 *; } > ../SHA256SUMS && mv ../SHA256SUMS . && cat SHA256SUMS
 
-lint: ## gofmt, go vet, staticcheck (checks and reasons in staticcheck.conf), deadcode (exceptions and reasons in .ci/deadcode.txt)
+lint: ## gofmt, plain words, go vet, staticcheck (checks and reasons in staticcheck.conf), deadcode (exceptions and reasons in .ci/deadcode.txt)
 	@test -z "$$(gofmt -l cmd pkg internal lab schemas examples)" || { gofmt -l cmd pkg internal lab schemas examples; echo "not gofmt'ed"; exit 1; }
+	.ci/words
 	$(GO) vet ./...
 	$(GO) vet -C lab ./...
 	$(GO) tool staticcheck ./...
@@ -100,5 +101,5 @@ truth: ## 20,000 wild and 20,000 tame models at random by every method, against 
 goldens: ## all answers to the last bit: small models, engines, decompositions, every reference model (GOLDENFLAGS=-update writes them)
 	BTN_GOLDENS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/golden -args $(GOLDENFLAGS)
 
-nightly: deps ## the long check, some hours: known vulnerabilities, races, fuzzing, truth, goldens, mutated messages, faults (.ci/nightly STEP runs one)
+nightly: deps ## the long check, some hours: all tests in full, known vulnerabilities, races, fuzzing, truth, goldens, mutated messages, faults (.ci/nightly STEP runs one)
 	.ci/nightly

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/reference"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -44,7 +45,7 @@ func TestOnePlanForAllEvidence(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds: not with -short")
 	}
-	sets := 6
+	sets := nightly.Rounds(3, 6)
 	if text := os.Getenv("BTN_EVIDENCE_SETS"); text != "" {
 		var err error
 		if sets, err = strconv.Atoi(text); err != nil || sets < 2 {

@@ -124,6 +124,7 @@ var beside = []string{
 	"internal/fit",
 	"internal/golden",
 	"internal/kernel/generate",
+	"internal/nightly",
 	"internal/oracle",
 	"internal/orders",
 	"internal/page",
@@ -151,7 +152,7 @@ var modules = []string{"../..", "../../lab"}
 func list(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
 	var said bytes.Buffer // modules that are downloaded on the way are named there
-	command := exec.Command("go", append([]string{"list", "-C", dir}, args...)...)
+	command := exec.Command("go", append([]string{"list", "-C", dir, "-tags=nightly"}, args...)...)
 	command.Stderr = &said
 	out, err := command.Output()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/pairwise"
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
@@ -26,7 +27,7 @@ func TestProteinsByTwoWays(t *testing.T) {
 	if os.Getenv("BTN_DATA") == "" || len(files) == 0 {
 		t.Skip("BTN_DATA names no folder with protein models")
 	}
-	for _, file := range files {
+	for _, file := range files[:nightly.Rounds(1, len(files))] { // all of them: make nightly
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".uai.gz"), func(t *testing.T) {
 			twoWays(t, protein(t, file))
 		})

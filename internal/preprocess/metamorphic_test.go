@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -86,11 +87,7 @@ func renumbered(rng *rand.Rand, e *sumproduct.Expression) *sumproduct.Expression
 func TestValueOfLargerNetworks(t *testing.T) {
 	const seed = 91
 	rng := rand.New(rand.NewPCG(seed, 1))
-	rounds := 60
-	if testing.Short() {
-		rounds = 10
-	}
-	for range rounds {
+	for range nightly.Rounds(10, 60) {
 		e := local(rng, 40+rng.IntN(40))
 		want := value(t, e)
 		agree := func(what string, z scaled.Number) {

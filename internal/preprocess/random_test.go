@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -142,10 +143,7 @@ func clone(e *sumproduct.Expression) *sumproduct.Expression {
 func TestRandomExpressions(t *testing.T) {
 	const seed = 71
 	rng := rand.New(rand.NewPCG(seed, 1))
-	rounds := 4000
-	if testing.Short() {
-		rounds = 400
-	}
+	rounds := nightly.Rounds(400, 4000)
 	var sum preprocess.Report
 	zeros := 0
 	for round := range rounds {
@@ -201,10 +199,7 @@ func TestRandomExpressions(t *testing.T) {
 func TestSparseExpressions(t *testing.T) {
 	const seed = 72
 	rng := rand.New(rand.NewPCG(seed, 1))
-	rounds := 2000
-	if testing.Short() {
-		rounds = 300
-	}
+	rounds := nightly.Rounds(300, 2000)
 	var sum preprocess.Report
 	for round := range rounds {
 		d := drawing{indices: 3 + rng.IntN(7), tables: 4 + rng.IntN(12), arity: 2 + rng.IntN(3),

@@ -1,3 +1,5 @@
+//go:build nightly
+
 // Package deploy holds the tests of the folder deploy: manifests against schemas and policies, the services they start, and the image.
 package deploy
 

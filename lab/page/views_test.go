@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/gateway"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/modeljson"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -103,6 +104,9 @@ func (p *tab) look(name, hash string, ready string, args ...any) {
 	p.Helper()
 	for _, scheme := range []string{"light", "dark"} {
 		for _, size := range [][2]int{{1440, 900}, {380, 844}} {
+			if !nightly.On() && (scheme == "dark") != (size[0] == 380) {
+				continue // light and wide, dark and narrow; make nightly takes all four
+			}
 			p.size(size[0], size[1])
 			p.colours(scheme)
 			p.open(hash)

@@ -1,3 +1,5 @@
+//go:build nightly
+
 // Package watch tests the operators' monitoring: the rules for Prometheus, the runbooks that their alerts name, and the board.
 package watch
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/truth"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -122,10 +123,7 @@ func ordinary(rng *rand.Rand) *factorgraph.Model {
 // TestAssignmentsAgainstEnumeration: on models of all factor forms the most probable assignment, of all variables and of
 // some, equals enumeration's, ties counted; BTN_RANDOM_MODELS is the number of models.
 func TestAssignmentsAgainstEnumeration(t *testing.T) {
-	models := 5000
-	if testing.Short() {
-		models /= 10
-	}
+	models := nightly.Rounds(800, 5000)
 	if s := os.Getenv("BTN_RANDOM_MODELS"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {

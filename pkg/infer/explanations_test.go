@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/formats"
@@ -159,8 +160,8 @@ func largestTerm(dims []int, tables []logTable, tree contractionorder.Tree) floa
 func TestExplanationsOfReferenceModels(t *testing.T) {
 	for _, name := range explained {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && name == "uai/linkage_11" {
-				t.Skip("half a minute on a busy machine")
+			if !nightly.On() && name == "uai/linkage_11" {
+				t.Skip("half a minute on a busy machine: make nightly")
 			}
 			m, e := referenceModel(t, name)
 			results, err := infer.Run(context.Background(), infer.Request{

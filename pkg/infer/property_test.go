@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -26,10 +27,7 @@ const rounding = 1e-9
 // up to 6, with evidence, and holds Z and every marginal of the exact way, along orders and along
 // trees, against enumeration.
 func TestRandomModelsAgainstEnumeration(t *testing.T) {
-	models := propertyModels
-	if testing.Short() {
-		models /= 10
-	}
+	models := nightly.Rounds(propertyModels/6, propertyModels)
 	if s := os.Getenv("BTN_RANDOM_MODELS"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {

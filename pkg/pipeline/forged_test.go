@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/metrics"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -373,7 +374,7 @@ func TestForgedUnderLoad(t *testing.T) {
 	r.run(c, pipeline.Stages()...)
 	r.run(c, pipeline.Stages()...)
 
-	const jobs = 10
+	jobs := nightly.Rounds(3, 10)
 	var done, writing sync.WaitGroup
 	over := make(chan struct{})
 	for i := range jobs {

@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -207,6 +208,9 @@ func TestWhatIsAnsweredMakesRoom(t *testing.T) {
 		"real":   func(t *testing.T) *rig { return overReal(t, narrow) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "memory" && !nightly.On() && times == 1 {
+				t.Skip("make nightly")
+			}
 			t.Parallel()
 			r := start(t)
 			twice := r.countAnswers()

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/counts"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -84,6 +85,9 @@ func TestWindowsAgainstTheWhole(t *testing.T) {
 		"one":     func(c int) float64 { return map[bool]float64{true: 0, false: math.Inf(-1)}[c == 77] },
 		"ends":    func(c int) float64 { return map[bool]float64{true: 0, false: math.Inf(-1)}[c == 0 || c == n] },
 	} {
+		if !nightly.On() && name != "ordered" && name != "ends" {
+			continue // make nightly takes them all
+		}
 		groups := [][]float64{{1, 1}, {1, 3}, {1e-20, 1}, {1, 1e-25}, {1, 0}, {0.2, 0.7}}
 		if name == "one" || name == "ends" {
 			groups = [][]float64{{1, 1}, {1, 3}, {1, 1e-25}, {1, 0}, {0.2, 0.7}}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -23,11 +24,7 @@ import (
 func TestKernelAgainstEnumeration(t *testing.T) {
 	const seed = 77
 	rng := rand.New(rand.NewPCG(seed, 7))
-	rounds := 60
-	if testing.Short() {
-		rounds = 12
-	}
-	for round := range rounds {
+	for round := range nightly.Rounds(12, 60) {
 		e := randomExpression(rng, round, 20000, 12)
 		want, terms, _ := oracle.Sum(e, 0).Float64()
 		h := e.Hypergraph()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -64,11 +65,7 @@ func randomExpression(rng *rand.Rand, round, states, widest int) *sumproduct.Exp
 func TestMarginalsAgainstEnumeration(t *testing.T) {
 	const seed = 78
 	rng := rand.New(rand.NewPCG(seed, 7))
-	rounds := 70
-	if testing.Short() {
-		rounds = 14
-	}
-	for round := range rounds {
+	for round := range nightly.Rounds(14, 70) {
 		e := randomExpression(rng, round, 8000, 12)
 		_, terms, want := oracle.Sum(e, 0).Float64()
 		h := e.Hypergraph()

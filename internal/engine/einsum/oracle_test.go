@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -109,11 +110,7 @@ func absolute(m *factorgraph.Model, ev factorgraph.Evidence) *big.Float {
 func TestRandomNetworks(t *testing.T) {
 	const seed = 20141
 	rng := rand.New(rand.NewPCG(seed, 2))
-	rounds := 300
-	if testing.Short() {
-		rounds = 60
-	}
-	for round := range rounds {
+	for round := range nightly.Rounds(60, 300) {
 		net := randomNetwork(rng, generate.SmallOptions{Negative: round%2 == 1, Zeros: float64(round%3) * 0.2})
 		want, terms := oracle.NetworkZ(net)
 		what := fmt.Sprintf("seed %d, network %d", seed, round)

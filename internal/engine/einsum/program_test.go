@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -47,10 +48,7 @@ func contradiction(m *factorgraph.Model) factorgraph.Evidence {
 // TestProgramsAgreeWithEnumeration: Z and all marginals under random, empty and impossible evidence, one program for all, on
 // all kinds of factors, zeros, signs, both choices of cores and maps.
 func TestProgramsAgreeWithEnumeration(t *testing.T) {
-	rounds, compiled, zeros, above := 200, 0, 0, 0
-	if testing.Short() {
-		rounds = 50
-	}
+	rounds, compiled, zeros, above := nightly.Rounds(50, 200), 0, 0, 0
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 31))
 		m := generate.Small(rng, generate.SmallOptions{Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(8),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/pairwise"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -69,11 +70,7 @@ func chainOfTwo(rng *rand.Rand) *sumproduct.Expression {
 func TestKernelsAgainstLoops(t *testing.T) {
 	const seed = 17
 	rng := rand.New(rand.NewPCG(seed, 3))
-	rounds := 300
-	if testing.Short() {
-		rounds = 60
-	}
-	for round := range rounds {
+	for round := range nightly.Rounds(60, 300) {
 		e := chainOfTwo(rng)
 		tree := contractionorder.Tree{Leaves: len(e.Tables)}
 		for k := range e.Tables[1:] {
