@@ -408,7 +408,7 @@ func TestForgedUnderLoad(t *testing.T) {
 	done.Wait()
 	close(over)
 	writing.Wait()
-	if n := r.messages("BTN_ANSWER"); n != jobs {
+	if n := r.messages("BTN_ANSWER"); n != uint64(jobs) {
 		t.Errorf("%d answers to %d jobs", n, jobs)
 	}
 	for kind, n := range forgedOf(t, c.Metrics) {
