@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Mask returns the network under evidence at the same simplification: Z is that of the conditioned network. An index with one value left
+// Mask returns the network under evidence at the same simplification: Z is the Z of the conditioned network. An index with one value left
 // is gone from all scopes and has dimension 1; the weights of others are multiplied into their first table. The number and sequence of
 // the tables stay, so a plan for p fits. p does not change. Errors: ErrNoMask for a variable that no index decides any more, and where a
 // product with a weight leaves the range of float64. Cost: one pass over the tables touched.
@@ -239,8 +239,8 @@ func (p *Prepared) complete(marginals [][]float64) [][]float64 {
 	return full
 }
 
-// Rows returns the marginals of the network's variables from those of what was contracted. Each of its values is a mean of those of the
-// index that decides it. Errors: preprocess.ErrSummedOut where the network was not prepared for marginals.
+// Rows returns the marginals of the network's variables from the marginals of Expression. Each of its values is a mean of the values of
+// the index that decides it. Errors: preprocess.ErrSummedOut where the network was not prepared for marginals.
 func (p *Prepared) Rows(marginals [][]float64) ([][]float64, error) {
 	full := p.complete(marginals)
 	out := make([][]float64, len(p.net.Variables))

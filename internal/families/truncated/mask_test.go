@@ -26,7 +26,7 @@ func masks(p *Prepared, v int) bool {
 	return err == nil
 }
 
-// Z and all marginals of a network under a mask are those of the network conditioned on the same evidence.
+// Z and all marginals of a network under a mask are the values of the network conditioned on the same evidence.
 func TestMaskIsConditioning(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	masked := 0

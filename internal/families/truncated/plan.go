@@ -1,6 +1,6 @@
 package truncated
 
-// Plans: what they are in messages, how they are found, and what they cost.
+// Plans: their form in messages, the search for them, and their cost.
 
 import (
 	"context"
@@ -23,19 +23,18 @@ type SearchOptions struct {
 	Memory int64
 	Seed   uint64
 	// Marginals are wanted too: then trees are only for contractions without any truncation. With fixed projectors Z is linear in the
-	// weights, but projectors keep what the weights as they are make of a table, and drop directions, null ones too, that other values of a
+	// weights, but projectors keep a table as it is under its present weights, and drop directions, null ones too, that other values of a
 	// variable would use. A sweep has a pass back of its own.
 	Marginals bool
 	// Moves bounds the search, in operations of about a nanosecond; 0: 2^30.
 	Moves int64
 }
 
-// Search returns plans for what is left, the one to trust most first: a tree alone where it truncates nothing, else the cheaper of the
-// best matrix product state and the best tree and then the other; where no tree fits the memory, two matrix product states from different
-// seeds. The search is counted in moves, about as many as the contraction takes flops, and a function of the hypergraph and the options
-// alone, but where ctx has a deadline: what is found by then is returned, and whole is false. A tree may take a third of that time, and
-// the first sweep half of what is left. Errors: over budget where no plan fits the memory at this bond, the context's where there is no
-// plan.
+// Search returns plans, the one to trust most first: a tree alone where it truncates nothing, else the cheaper of the best matrix product
+// state and the best tree and then the other; where no tree fits the memory, two matrix product states from different seeds. The search
+// is counted in moves, about as many as the contraction takes flops, and a function of the hypergraph and the options alone, but where
+// ctx has a deadline: the plans found by then are returned, and whole is false. A tree may take a third of that time, and the first sweep
+// half of the rest. Errors: over budget where no plan fits the memory at this bond, the context's where there is no plan.
 func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []btn.TruncatedPlan, whole bool, err error) {
 	quick, _ := p.Quick(ctx, o.Bond, o.Memory, o.Seed)
 	if ctxErr := ctx.Err(); ctxErr != nil {
@@ -117,7 +116,7 @@ func shareOf(ctx context.Context, share float64) (context.Context, context.Cance
 
 var errTruncates = fault.New(fault.OverBudget, "truncated: marginals along a tree need one that truncates nothing")
 
-// priced is a plan with what it takes at the bond of the search.
+// priced is a plan with its cost at the bond of the search.
 type priced struct {
 	plan  btn.TruncatedPlan
 	flops float64
@@ -150,7 +149,7 @@ func reversed(p btn.TruncatedPlan) btn.TruncatedPlan {
 	return p
 }
 
-// Cost is the price of a contraction along a plan at a bond: flops predicted, in those of a sweep, and bytes at most.
+// Cost is the price of a contraction along a plan at a bond: flops predicted, in flops of a sweep, and bytes at most.
 type Cost struct {
 	legs.Cost
 	Lossless bool // along a tree: nothing is truncated

@@ -1,6 +1,11 @@
-// Package truncated contracts a network with truncated legs: the network is simplified, a matrix product state or a tree of dense tensors
-// is planned for what is left, and slices and evidence enter as masks, so that one plan serves them all. It joins packages preprocess,
-// sweeps and trees as package exact joins preprocess, ordering and pairwise.
+// Package truncated contracts a network with truncated legs: the network is simplified, a schedule is planned for the rest, and slices
+// and evidence enter as masks, so that one plan serves them all.
+//
+// There are two schedules. A tree (package trees) merges dense tensors in any sequence, and truncates a wire in the gauge of its
+// surroundings. A sweep (package sweeps) is a tree that is a path, and has two advantages of one: the state stays a chain in canonical
+// form, against which the tables of an index are a sparse operator that is never multiplied out, and a second pass truncates for itself.
+// So large domains and dense models are in reach, and there are marginals and draws at every bond; a tree has marginals only where it
+// truncates nothing. Package legs is their common part.
 package truncated
 
 // From a network to the expression that is contracted.
@@ -30,11 +35,11 @@ type Prepared struct {
 	given     *sumproduct.Expression
 	simple    *preprocess.Result
 	marginals bool
-	weights   [][]float64 // per index of the simplified expression: what a mask multiplied its values by; nil for 1
+	weights   [][]float64 // per index of the simplified expression: the weights of a mask on its values; nil for 1
 }
 
 // Prepare writes a network as an expression and simplifies it. With marginals nothing is summed out whose marginal could not be
-// recovered. Errors and cost: those of lower.Build and preprocess.Run.
+// recovered. Errors and cost: as lower.Build and preprocess.Run.
 func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
 	given, err := lower.Build(ctx, net)
 	if err != nil {
@@ -47,16 +52,16 @@ func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, 
 	return &Prepared{net: net, given: given, simple: simple, marginals: marginals}, nil
 }
 
-// Expression is what is contracted.
+// Expression is the sum to be contracted.
 func (p *Prepared) Expression() *sumproduct.Expression { return p.simple.Expression }
 
 // Marginals says that nothing was summed out whose marginal could not be recovered.
 func (p *Prepared) Marginals() bool { return p.marginals }
 
-// Hypergraph returns the shape of what is contracted.
+// Hypergraph returns the shape of Expression.
 func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.simple.Expression.Hypergraph() }
 
-// Shape returns the digest of Hypergraph: what a plan depends on. Masks change it; a plan is for the shape without them.
+// Shape returns the digest of Hypergraph, on which a plan depends. Masks change it; a plan is for the shape without them.
 func (p *Prepared) Shape() string { return exact.Digest(p.Hypergraph()) }
 
 // Decided reports whether simplification has left nothing to sum.

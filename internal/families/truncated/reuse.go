@@ -17,8 +17,8 @@ import (
 
 // Reuse says how Under may use projectors of the network without evidence.
 type Reuse struct {
-	Accuracy float64 // nats that a reuse may add to the error, as estimated, but for what is within the error anyway
-	// Projectors returns what learn returns, which it may remember by key; nil: nothing is reused.
+	Accuracy float64 // nats that a reuse may add to the error, as estimated, beyond a tenth of the error without evidence
+	// Projectors calls learn, whose result it may remember by key; nil: nothing is reused.
 	Projectors func(ctx context.Context, key string, learn func(context.Context) (*trees.Projectors, error)) (*trees.Projectors, error)
 	// Flops is the least predicted work of a contraction for which reuse is tried; 0: 5e7.
 	Flops float64
@@ -26,8 +26,8 @@ type Reuse struct {
 
 // Under contracts the network under evidence, without marginals: Mask, then Contract. Along a tree that truncates, and with few
 // observations, it takes the projectors of the network without evidence instead of learning them, on tensors of the same shape, and keeps
-// the value where they fit (trees.Value.Excess) within o.Accuracy or a tenth of what they leave out without evidence. Truncation.Reused
-// and Relearned say which. The value is a function of the network, plan, bond, evidence and o.Accuracy, whatever o.Projectors remembers.
+// the value where they fit (trees.Value.Excess) within o.Accuracy or a tenth of their loss without evidence. Truncation.Reused and
+// Relearned say which. The value is a function of the network, plan, bond, evidence and o.Accuracy, whatever o.Projectors remembers.
 //
 // Cost: with the projectors at hand about half of Contract where they fit, up to half more than it where they do not.
 func (p *Prepared) Under(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64,
@@ -78,7 +78,7 @@ func (p *Prepared) reuse(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 		return Answer{}, "", err
 	}
 	a, why, err := p.with(ctx, along, bond, memory, ev, learned, o.Accuracy)
-	if errors.Is(err, trees.ErrPlan) { // what was remembered is not what was learned
+	if errors.Is(err, trees.ErrPlan) { // the remembered projectors are not the learned ones
 		if learned, err = learn(ctx); err == nil {
 			a, why, err = p.with(ctx, along, bond, memory, ev, learned, o.Accuracy)
 		}
@@ -128,7 +128,7 @@ func (p *Prepared) Learn(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 	return v.Projectors, nil
 }
 
-// projectorsKey identifies what Learn returns: SHA-256 of the tables, the plan and the bond, in hexadecimal digits.
+// projectorsKey identifies the result of Learn: SHA-256 of the tables, the plan and the bond, in hexadecimal digits.
 func (p *Prepared) projectorsKey(plan *btn.TruncatedPlan, bond int) string {
 	b := digest.New()
 	e := p.simple.Expression

@@ -63,7 +63,7 @@ func model(t *testing.T, rows, cols int, o generate.Ising, bond int) (*factorgra
 	return m, p, &plan
 }
 
-// No reuse that is accepted is off by more than 1e-4 (by mostLoss and what error estimates were seen to miss, a factor of
+// No reuse that is accepted is off by more than 1e-4 (by mostLoss and the largest miss of error estimates seen, a factor of
 // two each), beside the exact value; the others say why, and have the bits of a contraction that knows nothing of reuse.
 func TestAcceptedReuseIsNearTheExactValue(t *testing.T) {
 	const tolerance = 1e-4

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/reparam"
 )
 
-// TestSearchesThatAreCutShort: whenever the time for searches ends, there are no plans or such that fit the memory, and only those of
+// TestSearchesThatAreCutShort: whenever the time for searches ends, there are no plans or such that fit the memory, and only plans of
 // all searches are whole.
 func TestSearchesThatAreCutShort(t *testing.T) {
 	m, err := generate.Grid(10, 10, generate.Ising{Delta: 1, Seed: 1})

@@ -1,5 +1,5 @@
-// Package legs holds the parts that sweeps and trees of truncated legs have in common: the value and its account of errors, the rank that a
-// truncation keeps, scaling by powers of 2, shares, and the error of a memory that is too small.
+// Package legs holds the parts that sweeps and trees of truncated legs have in common: the value and its account of errors, the rank that
+// a truncation keeps, scaling by powers of 2, shares, and the error of a memory that is too small.
 package legs
 
 import (
@@ -32,7 +32,7 @@ type Value struct {
 
 // Cost bounds a contraction: bonds are as large as dimensions and their bound let them be.
 type Cost struct {
-	Flops float64 // multiplications and additions, those of decompositions and gauges included
+	Flops float64 // multiplications and additions, of decompositions and gauges too
 	Bytes float64 // most held at once, the expression and workspace included
 }
 
@@ -60,8 +60,8 @@ func Squares(s []float64, unit float64) (sum float64) {
 	return sum
 }
 
-// Rescale divides by the power of 2 that makes the largest magnitude be in [1, 2), and returns its exponent.
-// Errors: ErrZero, sumproduct.ErrNotFinite.
+// Rescale divides by the power of 2 that makes the largest magnitude be in [1, 2), and returns its exponent. Errors: ErrZero,
+// sumproduct.ErrNotFinite.
 func Rescale(data []float64) (int64, error) {
 	top := scaled.LargestBits(data)
 	switch {
@@ -88,7 +88,7 @@ func Share(row []float64) bool {
 	return true
 }
 
-// Flat are the marginals of indices of which nothing is known.
+// Flat returns uniform marginals.
 func Flat(dims []int) [][]float64 {
 	out := make([][]float64, len(dims))
 	for i, d := range dims {

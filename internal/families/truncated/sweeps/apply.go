@@ -2,10 +2,10 @@ package sweeps
 
 // One step on the chain: multiply an operator into a span of it, sum sites out, compress.
 //
-// With B the grown sites, L_b the part of the chain left of bond b and N_b the part right of it, already compressed, the best approximation
-// of rank χ at bond b is by the leading right singular vectors V of R_b·N_b, where L_b = Q_b·R_b: N_b becomes (N_b·V)·Vᵀ, Vᵀ is the new site,
-// and N_b·V is carried on to the left. Only the factors R_b are needed of the pass to the right, and neither L_b nor any B is ever made: A
-// and the sparse core meet R and N one after the other.
+// With B the grown sites, L_b the part of the chain left of bond b and N_b the part right of it, already compressed, the best
+// approximation of rank χ at bond b is by the leading right singular vectors V of R_b·N_b, where L_b = Q_b·R_b: N_b becomes (N_b·V)·Vᵀ,
+// Vᵀ is the new site, and N_b·V is carried on to the left. Only the factors R_b are needed of the pass to the right, and neither L_b nor
+// any B is ever made: A and the sparse core meet R and N one after the other.
 
 import (
 	"slices"
@@ -29,8 +29,8 @@ type factor struct {
 	exp  int64
 }
 
-// apply multiplies an operator into the sites from first on, sums out those that gone marks, and compresses. It returns false when the state
-// is 0.
+// apply multiplies an operator into the sites from first on, sums out those that gone marks, and compresses. It returns false when the
+// state is 0.
 func (c *chain) apply(first int, o operator, gone []bool, lim *limits) (bool, error) {
 	end := first + len(gone)
 	flops, err := c.move(min(max(c.centre, first), end-1))
@@ -214,8 +214,8 @@ func (c *chain) retreat(carried []float64, a *site, o core, gone bool, cols int)
 	return n
 }
 
-// spanCost is the cost of apply, in the sequence of passRight and passLeft, with bonds of at most bond after it. It returns the bonds between
-// the sites that stay too, the outer ones included.
+// spanCost is the cost of apply, in the sequence of passRight and passLeft, with bonds of at most bond after it. It returns the bonds
+// between the sites that stay too, the outer ones included.
 func spanCost(span []*site, o operator, gone []bool, bond float64) (flops, bytes float64, after []float64) {
 	n := len(span)
 	lead, last := slices.Index(gone, false), lastKept(gone)

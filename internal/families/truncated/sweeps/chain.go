@@ -25,8 +25,8 @@ func (a *site) sizes() (l, d, r int) { return int(a.l), a.d, int(a.r) }
 
 func (a *site) entries() float64 { return a.l * float64(a.d) * a.r }
 
-// chain is scale·(product of the sites). Sites before centre have orthonormal columns as (l·d) × r matrices, sites after it orthonormal rows
-// as l × (d·r) matrices. An empty chain is the number scale.
+// chain is scale·(product of the sites). Sites before centre have orthonormal columns as (l·d) × r matrices, sites after it orthonormal
+// rows as l × (d·r) matrices. An empty chain is the number scale.
 type chain struct {
 	sites  []*site
 	centre int
@@ -124,7 +124,7 @@ func (c *chain) bytes() float64 {
 	return n
 }
 
-// dissolve removes a span of n sites of which none stays: a matrix of rows × cols is left on a bond, 1 × 1 where the chain ends.
+// dissolve removes a span of n sites: a matrix of rows × cols is left on a bond, 1 × 1 where the chain ends.
 func (c *chain) dissolve(first, n int, rows, cols float64, f factor) (bool, error) {
 	c.sites = slices.Delete(c.sites, first, first+n)
 	c.centre = max(first-1, 0)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestSweepEngine: with bonds that truncate nothing,
-// along what Search finds and along any order and places.
+// along the plan of Search and along any order and places.
 func TestSweepEngine(t *testing.T) {
 	const bond = 1 << 20
 	enginetest.Exercise(t, enginetest.Engine{

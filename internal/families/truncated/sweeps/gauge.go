@@ -3,9 +3,9 @@ package sweeps
 // Weights on the frontier, so that truncation keeps the directions that the rest of the sweep asks for.
 //
 // The state is compressed by its norm, but it counts by its product with the tables still to come. An index in the chain is therefore
-// weighted by a rough measure of that: f_j(x) is the square root of the product, over the tables of j that are multiplied in later, of the
-// root mean square of the table at j = x. f_j comes in with j and is divided out when j is summed out; the product of the state and the rest
-// does not change, and the weight is shared evenly by the two.
+// weighted by a rough measure of that: f_j(x) is the square root of the product, over the tables of j that are multiplied in later, of
+// the root mean square of the table at j = x. f_j comes in with j and is divided out when j is summed out; the product of the state and
+// the rest does not change, and the weight is shared evenly by the two.
 //
 // Measured, |ln Z error| without / with (with f² instead): CSP_11 χ=32 3e-5 / 7e-9 (1e-7), Grids_11 χ=128 1e-4 / 1e-5 (3e-2), DBN_11 χ=32
 // 0.66 / 0.02 (3.4), linkage_21 χ=32 0.016 / 0.030 (0.027).
@@ -20,8 +20,8 @@ import (
 // smallestWeight is the least weight, relative to about the largest, unless it is 0: it is divided by.
 const smallestWeight = 1e-200
 
-// gauge are weights by index, nil for ones: enter is multiplied in at the step at which an index enters the chain of the pass forward, leave
-// at the step that sums it out.
+// gauge are weights by index, nil for ones: enter is multiplied in at the step at which an index enters the chain of the pass forward,
+// leave at the step that sums it out.
 type gauge struct{ enter, leave [][]float64 }
 
 // forwardGauge returns the gauge f of the state, and f itself.
@@ -36,8 +36,8 @@ func forwardGauge(e *sumproduct.Expression, steps []step) (gauge, [][]float64) {
 	return gauge{enter: f, leave: inverse(f)}, f
 }
 
-// backwardGauge is that of the pass back, for which indices enter at the step that sums them out, and tables multiplied in before are still
-// to come.
+// backwardGauge is the gauge of the pass back, for which indices enter at the step that sums them out, and tables multiplied in before
+// are still to come.
 func backwardGauge(e *sumproduct.Expression, steps []step) (gauge, [][]float64) {
 	exit := make([]int, len(e.Dims))
 	for k, st := range steps {

@@ -4,11 +4,11 @@ package sweeps
 //
 // Let ψ_k be the state before step k and φ_k the linear form on it of the steps from k on: Z = ⟨φ_k, ψ_k⟩. φ_k is made of φ_{k+1} by the
 // same operator, transposed, and compressed for itself. Then ⟨φ_k, ψ_k⟩ with index i held at v is the part of Z in which i is v. (Reverse
-// differentiation with the projectors of the pass forward held fixed is not the same: projectors keep the directions of the state, and the
-// part of it with i = v may point elsewhere, even where nothing was dropped.)
+// differentiation with the projectors of the pass forward held fixed is not the same: projectors keep the directions of the state, and
+// the part of it with i = v may point elsewhere, even where nothing was dropped.)
 //
-// φ is less compressible than ψ where a plan was chosen for ψ. Measured, largest change of a marginal against χ=128: CSP_11 χ=32 5e-3, χ=64
-// 2e-4 (with f alone as the gauge 3e-2 and 4e-3), where ln Z is right to 7e-9 and 5e-12.
+// φ is less compressible than ψ where a plan was chosen for ψ. Measured, largest change of a marginal against χ=128: CSP_11 χ=32 5e-3,
+// χ=64 2e-4 (with f alone as the gauge 3e-2 and 4e-3), where ln Z is right to 7e-9 and 5e-12.
 
 import (
 	"context"
@@ -59,8 +59,8 @@ func (s *sweep) back(ctx context.Context) ([][]float64, error) {
 	return out, nil
 }
 
-// backward applies a step transposed: its summed index enters, and the indices that entered, but for its own, are summed out. In a price an
-// overlap counts as if it looked at the step's span and a site on either side of it, with bonds of the largest on the other chain.
+// backward applies a step transposed: its summed index enters, and the indices that entered, but for its own, are summed out. In a price
+// an overlap counts as if it looked at the step's span and a site on either side of it, with bonds of the largest on the other chain.
 func (s *sweep) backward(c *chain, st *step) (bool, error) {
 	if st.last {
 		c.insert(st.index, s.h.Dims[st.index])
@@ -172,8 +172,8 @@ func (o *overlap) fromRight(out, before []float64, a, b *site) []float64 {
 	return out
 }
 
-// ends keeps the products of a pair of chains from either end, and uses them again as far as they hold for the next pair. Of a chain alone
-// the second sites are nil.
+// ends keeps the products of a pair of chains from either end, and uses them again as far as they hold for the next pair. Of a chain
+// alone the second sites are nil.
 type ends struct {
 	left, right []end // left[k] is of sites 0 to k, right[k] of the last k+1 sites
 }

@@ -19,8 +19,8 @@ type operator struct {
 	index float64   // dimension of the step's index
 }
 
-// core multiplies a site of the chain: site value x, left state s and right state t have weight v. The states of a bond are the values a of
-// the step's index and, for each a, the combined ranks of the tables that cross the bond.
+// core multiplies a site of the chain: site value x, left state s and right state t have weight v. The states of a bond are the values a
+// of the step's index and, for each a, the combined ranks of the tables that cross the bond.
 type core struct {
 	left, right int     // states
 	entries     []entry // those that are not 0
@@ -35,7 +35,7 @@ type entry struct {
 // entryBytes is the size of an entry.
 const entryBytes = 32
 
-// entries bounds those of core k on a site of dimension d.
+// entries bounds the entries of core k on a site of dimension d.
 func (o operator) entries(k, d int) float64 {
 	if o.cores != nil {
 		return float64(len(o.cores[k].entries))
@@ -163,80 +163,97 @@ func (tr *train) at(p Plan, dims []int, j, x, a int) (m []float64, rows, cols in
 	return m, rows, cols
 }
 
+// factors are the tables of a step by their part in its operator.
+type factors struct {
+	own    []float64 // by value of the index: the product of the tables over it alone
+	trains []*train
+	exp    int64 // all are to be multiplied by 2^exp
+}
+
+// multiply multiplies a table over the index alone in.
+func (f *factors) multiply(table []float64) {
+	for a, v := range table {
+		f.own[a] *= v
+	}
+	exp, _ := legs.Rescale(f.own)
+	f.exp += exp
+}
+
 // newOperator returns the operator of a step over the sites of span, all of them in the chain by now, up to 2^exp.
 func newOperator(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, span []int, g gauge) (o operator, exp int64, err error) {
-	own := ones(e.Dims[st.index]) // by value: the product of the tables of the index alone
-	multiply := func(by []float64) {
-		for a, v := range by {
-			own[a] *= v
-		}
-		e, _ := legs.Rescale(own)
-		exp += e
-	}
-	var trains []*train
+	f := &factors{own: ones(e.Dims[st.index])}
 	for _, t := range st.tables {
 		if len(others(e.Dims, e.Tables[t].Scope, st.index)) == 0 {
-			multiply(e.Tables[t].Data)
+			f.multiply(e.Tables[t].Data)
 			continue
 		}
 		tr, by, err := newTrain(w, e, t, st.index, p)
 		if err != nil {
 			return o, 0, err
 		}
-		exp += by
-		trains = append(trains, tr)
+		f.exp += by
+		f.trains = append(f.trains, tr)
 	}
 	if leave := g.leave[st.index]; leave != nil && st.last {
-		multiply(leave)
+		f.multiply(leave)
 	}
-	o = operator{bonds: []float64{1}, index: float64(len(own))}
-	left := make([]int, len(own)) // by a: first state of the bond on the left
+	o = operator{bonds: []float64{1}, index: float64(len(f.own))}
+	left := make([]int, len(f.own)) // by a: first state of the bond on the left
 	for k, j := range span {
-		var here []*train
-		for _, tr := range trains {
-			if tr.reaches(p, j) {
-				here = append(here, tr)
-			}
+		var enter []float64
+		if slices.Contains(st.enter, j) {
+			enter = g.enter[j]
 		}
-		c := core{left: int(o.bonds[k]), right: 1}
-		right := make([]int, len(own))
-		top := 0
-		for a := range own {
-			if k < len(span)-1 {
-				right[a] = top
-			}
-			for x := range e.Dims[j] {
-				v := 1.0
-				switch {
-				case j != st.index:
-				case x == a:
-					v = own[a]
-				default:
-					v = 0
-				}
-				if enter := g.enter[j]; enter != nil && slices.Contains(st.enter, j) {
-					v *= enter[x]
-				}
-				m, rows, cols := []float64{v}, 1, 1 // the tables' matrices at this site and value, side by side
-				for _, tr := range here {
-					b, r, q := tr.at(p, e.Dims, j, x, a)
-					m, rows, cols = kronecker(m, rows, cols, b, r, q)
-				}
-				for i, v := range m {
-					if v != 0 {
-						c.entries = append(c.entries, entry{s: left[a] + i/cols, x: x, t: right[a] + i%cols, v: v})
-					}
-				}
-				top = max(top, right[a]+cols)
-			}
-		}
-		if k < len(span)-1 {
-			c.right = max(top, 1)
-		}
-		left = right
+		c := core{left: int(o.bonds[k])}
+		left = f.fill(&c, left, e.Dims, p, j, j == st.index, k == len(span)-1, enter)
 		o.cores, o.bonds = append(o.cores, c), append(o.bonds, float64(c.right))
 	}
-	return o, exp, nil
+	return o, f.exp, nil
+}
+
+// fill makes the core at site j, own says that it is the step's index, with the weights enter. It returns the first state of the bond on
+// the right by value of the index.
+func (f *factors) fill(c *core, left, dims []int, p Plan, j int, own, last bool, enter []float64) []int {
+	var here []*train
+	for _, tr := range f.trains {
+		if tr.reaches(p, j) {
+			here = append(here, tr)
+		}
+	}
+	right := make([]int, len(left))
+	top := 0
+	for a := range left {
+		if !last {
+			right[a] = top
+		}
+		for x := range dims[j] {
+			v := 1.0
+			switch {
+			case own && x == a:
+				v = f.own[a]
+			case own:
+				v = 0
+			}
+			if enter != nil {
+				v *= enter[x]
+			}
+			m, rows, cols := []float64{v}, 1, 1 // the tables' matrices at this site and value, side by side
+			for _, tr := range here {
+				b, r, q := tr.at(p, dims, j, x, a)
+				m, rows, cols = kronecker(m, rows, cols, b, r, q)
+			}
+			for i, v := range m {
+				if v != 0 {
+					c.entries = append(c.entries, entry{s: left[a] + i/cols, x: x, t: right[a] + i%cols, v: v})
+				}
+			}
+			top = max(top, right[a]+cols)
+		}
+	}
+	if c.right = 1; !last {
+		c.right = max(top, 1)
+	}
+	return right
 }
 
 // kronecker returns the Kronecker product of an m × n and a p × q matrix, and its size.

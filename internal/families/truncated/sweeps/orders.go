@@ -103,8 +103,8 @@ type greedyChain struct {
 	clock    int
 }
 
-// greedy sums out, again and again, the index of the frontier whose step touches the fewest bits of the chain; new indices take its place.
-// ok is false when it gave up after too many moves.
+// greedy sums out, again and again, the index of the frontier whose step touches the fewest bits of the chain; new indices take its
+// place. ok is false when it gave up after too many moves.
 func greedy(h contractionorder.Hypergraph, near [][]int, live []int, rng *rand.Rand, moves *int64) (order, chain []int, ok bool) {
 	n := len(near)
 	g := &greedyChain{h: h, near: near, line: newLine(n), done: make([]bool, n), at: make([]int, n), born: make([]int, n)}

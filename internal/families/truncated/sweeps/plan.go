@@ -51,7 +51,7 @@ func (p Plan) check(h contractionorder.Hypergraph) error {
 	if len(p.Position) != len(h.Dims) {
 		return bad("%d positions for %d indices", len(p.Position), len(h.Dims))
 	}
-	if want := len(others(h.Dims, numbers(len(h.Dims)), -1)); len(p.Order) != want {
+	if want := len(contractionorder.Restrict(nil, h)); len(p.Order) != want {
 		return bad("an order of %d indices, the expression has %d of dimension above 1", len(p.Order), want)
 	}
 	seen := make([]bool, len(h.Dims))
@@ -67,15 +67,6 @@ func (p Plan) check(h contractionorder.Hypergraph) error {
 		places[p.Position[i]] = i
 	}
 	return nil
-}
-
-// numbers are 0 to n−1.
-func numbers(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }
 
 // others lists the indices of a scope of dimension above 1 other than i.
@@ -100,8 +91,8 @@ type step struct {
 // growth bounds the factor by which one step may multiply a bond, unless one table alone exceeds it.
 const growth = 16
 
-// schedule lists the steps of p on h. Tables of one or two indices go together: their operator has the bond of index. Larger ones join them
-// while the operator's bond stays within growth.
+// schedule lists the steps of p on h. Tables of one or two indices go together: their operator has the bond of index. Larger ones join
+// them while the operator's bond stays within growth.
 func schedule(h contractionorder.Hypergraph, p Plan) (steps []step) {
 	at := make([][]int, len(h.Dims)) // tables by index
 	for t, e := range h.Edges {

@@ -2,10 +2,10 @@ package sweeps
 
 // Draws from the states of a sweep.
 //
-// The state ψ_k before the first step of index i is about the sum over all indices that were summed out before, over i and the rest of the
-// frontier. Where the indices that are summed out later have values already, ψ_k times the tables that the steps of i multiply in is the
-// distribution of i given them, but for truncation. So states are drawn in the reverse of the order, and the density of a draw is known
-// exactly whatever truncation did, because every conditional distribution is normalised by itself.
+// The state ψ_k before the first step of index i is about the sum over all indices that were summed out before, over i and the rest of
+// the frontier. Where the indices that are summed out later have values already, ψ_k times the tables that the steps of i multiply in is
+// the distribution of i given them, but for truncation. So states are drawn in the reverse of the order, and the density of a draw is
+// known exactly whatever truncation did, because every conditional distribution is normalised by itself.
 
 import (
 	"context"
@@ -42,8 +42,8 @@ type logTable struct {
 }
 
 // NewSampler sweeps an expression whose entries are at least 0 along a plan and keeps the states. Options.Marginals is without meaning.
-// Errors: those of Contract; unsupported for entries below 0, and where nothing is left of the state. Cost: that of Contract, and memory
-// as for marginals.
+// Errors: as Contract; unsupported for entries below 0, and where nothing is left of the state. Cost: as Contract, and memory as for
+// marginals.
 func NewSampler(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (*Sampler, error) {
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "sweeps: an entry is below 0, and densities are not")
@@ -136,9 +136,9 @@ type Drawer struct {
 	x           []int
 }
 
-// NewDrawer returns a drawer that draws values which truncation may have lost: a possible value has the largest probability times lost over
-// the number of indices at least, so that about a share lost of the draws is spent on it. It takes two vectors of a bond for every site of
-// the longest state.
+// NewDrawer returns a drawer that draws values which truncation may have lost: a possible value has the largest probability times lost
+// over the number of indices at least, so that about a share lost of the draws is spent on it. It takes two vectors of a bond for every
+// site of the longest state.
 func (s *Sampler) NewDrawer(lost float64) *Drawer {
 	most := slices.Max(append(slices.Clone(s.dims), 1))
 	return &Drawer{

@@ -13,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// SearchOptions say for what a plan is wanted, and how long to look.
+// SearchOptions are the purpose of a plan and the length of a search.
 type SearchOptions struct {
 	Bond   int    // χ ≥ 1, for which plans are compared
 	Memory int64  // bytes; 0: btn.DefaultMemory
@@ -21,14 +21,14 @@ type SearchOptions struct {
 	Moves  int64  // sites that pricing may look at; 0: 2^24, about a second's worth
 }
 
-// Search returns a plan for h: the cheapest of several orders (file, reverse Cuthill–McKee, min-fill, min-weight, greedy) with several chains
-// (the same, local insertion, file, reverse Cuthill–McKee), improved by moves of indices within order and chain. Cheap means
+// Search returns a plan for h: the cheapest of several orders (file, reverse Cuthill–McKee, min-fill, min-weight, greedy) with several
+// chains (the same, local insertion, file, reverse Cuthill–McKee), improved by moves of indices within order and chain. Cheap means
 //
 //	log2 flops(χ) + ¼·log2 flops(no truncation)
 //
 // where the second term stands for accuracy: less exact work loses less to truncation. A function of its arguments. Errors: ErrOptions;
-// sumproduct.ErrOverBudget (fault.OverBudget) where the best plan needs more than Memory; the context's, with the best plan so far where one
-// that fits the memory is known.
+// sumproduct.ErrOverBudget (fault.OverBudget) where the best plan needs more than Memory; the context's, with the best plan so far where
+// one that fits the memory is known.
 func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions) (Plan, legs.Cost, error) {
 	if o.Bond < 1 {
 		return Plan{}, legs.Cost{}, fault.New(fault.BadInput, "%w: bond %d", ErrOptions, o.Bond)

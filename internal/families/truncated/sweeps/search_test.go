@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
 )
 
-// TestSearchesThatAreCutShort: wherever a search ends, what it has found by then is a plan of the price that it says, and later ones are
+// TestSearchesThatAreCutShort: wherever a search ends, the plan found by then has the price that it says, and later ones are
 // cheaper.
 func TestSearchesThatAreCutShort(t *testing.T) {
 	h := enginetest.Grid(rand.New(rand.NewPCG(3, 1)), 8, 8, 2).Hypergraph()

@@ -3,8 +3,8 @@
 //
 // The state is the tensor over the frontier: the indices that are not summed yet and share a table with a summed one. It is a chain of
 // three-leg tensors, one per index, with bonds of at most χ. For every index of an elimination order its tables are multiplied in, it is
-// summed out, and the chain is compressed. A bond that is large enough makes the result exact up to rounding; dense models are within reach
-// whose treewidth is hopeless.
+// summed out, and the chain is compressed. A bond that is large enough makes the result exact up to rounding; dense models are within
+// reach whose treewidth is hopeless.
 //
 // Source: F. Pan, P. Zhou, S. Li and P. Zhang, Contracting arbitrary tensor networks, arXiv:1912.03014.
 package sweeps
@@ -27,9 +27,9 @@ import (
 // ErrOptions is wrapped by the errors of bonds and cutoffs that mean nothing.
 var ErrOptions = errors.New("sweeps: invalid options")
 
-// DefaultCutoff is the cutoff of Options whose Cutoff is 0: a little above rounding. Small parts of the state may be large in the end, so a
-// larger cutoff costs accuracy that no bond brings back. Measured, χ=128, 1e-12 against 1e-15: Promedus_23 3e-5 / 9e-11, Grids_11
-// 3e-4 / 5e-6, for at most three times the work.
+// DefaultCutoff is the cutoff of Options whose Cutoff is 0: a little above rounding. Small parts of the state may be large in the end, so
+// a larger cutoff costs accuracy that no bond brings back. Measured, χ=128, 1e-12 against 1e-15: Promedus_23 3e-5 / 9e-11, Grids_11 3e-4
+// / 5e-6, for at most three times the work.
 const DefaultCutoff = 1e-15
 
 // Options bound a contraction.
@@ -50,12 +50,12 @@ const (
 //
 //	Z = Scale · Σ_x Π_t Tables[t][x]
 //
-// by sweeping a matrix product state along the plan. Where no bond needs more than Options.Bond the result is exact up to rounding. Z = 0 is
-// an answer. The same input gives the same bits.
+// by sweeping a matrix product state along the plan. Where no bond needs more than Options.Bond the result is exact up to rounding. Z = 0
+// is an answer. The same input gives the same bits.
 //
 // Errors: ErrPlan, ErrOptions; sumproduct.ErrOverBudget (fault.OverBudget) with the bytes, before anything is computed;
-// sumproduct.ErrExpression for tables of a wrong size; sumproduct.ErrNotFinite for entries that are not finite; linalg.ErrConvergence; the
-// context's error, looked at between steps. Cost: Evaluate.
+// sumproduct.ErrExpression for tables of a wrong size; sumproduct.ErrNotFinite for entries that are not finite; linalg.ErrConvergence;
+// the context's error, looked at between steps. Cost: Evaluate.
 func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (legs.Value, error) {
 	s, err := newSweep(e, p, o)
 	if err != nil {

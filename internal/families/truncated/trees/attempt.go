@@ -1,7 +1,7 @@
 package trees
 
-// Random trees: drawn afresh, drawn like the best so far, or the best so far from some merge on. The copy tensors of an index are a chain in
-// a global order of the other indices; small sites are merged first, and nodes that a neighbour takes in without growing.
+// Random trees: drawn afresh, drawn like the best so far, or the best so far from some merge on. The copy tensors of an index are a chain
+// in a global order of the other indices; small sites are merged first, and nodes that a neighbour takes in without growing.
 
 import (
 	"math"
@@ -24,7 +24,7 @@ const (
 	largestSite = 64 // entries of a site that is merged first, at most
 )
 
-// draw returns new settings or, half of the time, those of the best plan with one of them changed a little.
+// draw returns new settings or, half of the time, the settings of the best plan with one of them changed a little.
 func (s *search) draw() draw {
 	r := s.rng
 	if s.tries > firstDraws && s.found && r.IntN(2) == 0 {
@@ -99,7 +99,8 @@ func (s *search) attempt() {
 	}
 }
 
-// ranks gives a global order of the indices, as places by index: by number, breadth first from a random one, by elimination, or at random.
+// ranks gives a global order of the indices, as places by index: by number, breadth first from a random one, by elimination, or at
+// random.
 func (s *search) ranks(kind int) ([]int, error) {
 	order := s.rng.Perm(len(s.h.Dims))
 	switch kind {
@@ -151,20 +152,12 @@ func (s *search) root(n *network) int32 {
 	return linked[s.rng.IntN(len(linked))]
 }
 
-// distances are those of all nodes from one, in wires; 0 for all that are not connected with it.
+// distances lists the distance of every node from one, in wires; 0 for nodes that are not connected with it.
 func (n *network) distances(root int32) []float64 {
 	out := make([]float64, len(n.node))
-	seen := make([]bool, len(n.node))
-	seen[root] = true
-	queue := []int32{root}
-	for k := 0; k < len(queue); k++ {
-		at := queue[k]
-		for _, w := range n.node[at].legs {
-			if o := n.wire[w].other(at); !seen[o] {
-				seen[o] = true
-				out[o] = out[at] + 1
-				queue = append(queue, o)
-			}
+	for _, s := range n.surroundings(root, root, len(n.node)) {
+		if s.parent >= 0 {
+			out[s.node] = out[s.parent] + 1
 		}
 	}
 	return out

@@ -14,8 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// random draws an expression;
-// tables have up to three indices, some of which are in many tables, some in none.
+// random draws an expression; tables have up to three indices, a few in many tables, a few in none.
 func random(rng *rand.Rand, indices, tables int, negative bool) *sumproduct.Expression {
 	e := &sumproduct.Expression{Scale: scaled.FromFloat(1 + rng.Float64())}
 	for range indices {
@@ -46,8 +45,7 @@ func table(rng *rand.Rand, dims, scope []int, negative bool) sumproduct.Table {
 // plans are an exact tree and some random ones.
 func plans(t *testing.T, h contractionorder.Hypergraph, bond int, seed uint64) []trees.Plan {
 	t.Helper()
-	p, cost, err := trees.Search(context.Background(), h,
-		trees.SearchOptions{Bond: 1 << 20, Seed: seed})
+	p, cost, err := trees.Search(context.Background(), h, trees.SearchOptions{Bond: 1 << 20, Seed: seed})
 	if err != nil || cost.Loss != 0 {
 		t.Fatalf("seed %d: loss %v, %v", seed, cost.Loss, err)
 	}

@@ -1,6 +1,6 @@
 package trees_test
 
-// Edges of the input: what is empty, zero, wide, of one value or contradictory.
+// Edges of the input: empty, zero, wide, of one value or contradictory.
 
 import (
 	"context"
@@ -94,8 +94,7 @@ func TestEdges(t *testing.T) {
 		{"index in 30 tables", wide, scaled.FromFloat(wideZ)},
 	} {
 		for k, p := range plans(t, c.e.Hypergraph(), 4, 1) {
-			v, err := trees.Contract(context.Background(), c.e, p,
-				trees.Options{Bond: 4, Marginals: true})
+			v, err := trees.Contract(context.Background(), c.e, p, trees.Options{Bond: 4, Marginals: true})
 			if err != nil {
 				t.Fatalf("%s, plan %d: %v", c.name, k, err)
 			}
@@ -109,8 +108,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestPlanFitsSmallerDimensions:
-// observing values leaves the plan in use, whether the index stays in the scopes or not.
+// TestPlanFitsSmallerDimensions: observing values leaves the plan in use, whether the index stays in the scopes or not.
 func TestPlanFitsSmallerDimensions(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -199,8 +197,7 @@ func TestErrors(t *testing.T) {
 	} {
 		bad := p
 		bad.Hosts, bad.Copies = append([]int(nil), p.Hosts...), append([]int(nil), p.Copies...)
-		bad.Wires, bad.Merges = append([][3]int(nil), p.Wires...), append([][2]int(nil),
-			p.Merges...)
+		bad.Wires, bad.Merges = append([][3]int(nil), p.Wires...), append([][2]int(nil), p.Merges...)
 		spoil(&bad)
 		if _, err := trees.Contract(context.Background(), e, bad,
 			trees.Options{}); !errors.Is(err,
@@ -210,30 +207,25 @@ func TestErrors(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := trees.Contract(cancelled, e, p, trees.Options{}); !errors.Is(err,
-		context.Canceled) {
+	if _, err := trees.Contract(cancelled, e, p, trees.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, _, err := trees.Search(cancelled, grid(10, 10, 1, 1).Hypergraph(),
-		trees.SearchOptions{}); !errors.Is(err, context.Canceled) {
+	if _, _, err := trees.Search(cancelled, grid(10, 10, 1, 1).Hypergraph(), trees.SearchOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled search: %v", err)
 	}
-	if _, _, err := trees.Search(context.Background(), h,
-		trees.SearchOptions{Memory: 100}); fault.CodeOf(err) != fault.OverBudget {
+	if _, _, err := trees.Search(context.Background(), h, trees.SearchOptions{Memory: 100}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("100 bytes: %v", err)
 	}
 	for _, bad := range []contractionorder.Hypergraph{{Dims: []int{0}},
 		{Dims: []int{2}, Edges: [][]int{{1}}},
 		{Dims: []int{2}, Edges: [][]int{{0, 0}}}} {
-		if _, _, err := trees.Search(context.Background(), bad,
-			trees.SearchOptions{}); fault.CodeOf(err) != fault.BadInput {
+		if _, _, err := trees.Search(context.Background(), bad, trees.SearchOptions{}); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}
 	infinite := grid(3, 3, 1, 1)
 	infinite.Tables[12].Data[0] = math.NaN()
-	if _, err := trees.Contract(context.Background(), infinite, p,
-		trees.Options{}); !errors.Is(err, sumproduct.ErrNotFinite) {
+	if _, err := trees.Contract(context.Background(), infinite, p, trees.Options{}); !errors.Is(err, sumproduct.ErrNotFinite) {
 		t.Errorf("NaN: %v", err)
 	}
 }

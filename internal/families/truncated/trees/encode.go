@@ -5,7 +5,6 @@ package trees
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 )
 
 // encoding begins the bytes of projectors: name and version.
@@ -13,53 +12,53 @@ const encoding = "BTNP\x01"
 
 var errEncoding = errors.New("trees: these bytes are no projectors")
 
-// MarshalBinary writes the bond, and every pair as rows, columns, residual, left and right:
-// 8 bytes each, little-endian.
+// header is the fixed part of a pair.
+type header struct {
+	Rows, Cols uint64
+	Residual   float64
+}
+
+// MarshalBinary writes the bond, and every pair as rows, columns, residual, left and right: 8 bytes each, little-endian.
 func (p *Projectors) MarshalBinary() ([]byte, error) {
-	b := make([]byte, 0, int64(len(encoding))+8+p.Bytes())
-	b = append(b, encoding...)
+	b := append(make([]byte, 0, int64(len(encoding))+8+p.Bytes()), encoding...)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.Bond))
 	for i := range p.Pairs {
 		q := &p.Pairs[i]
-		for _, x := range []uint64{uint64(q.Rows), uint64(q.Cols), math.Float64bits(q.Residual)} {
-			b = binary.LittleEndian.AppendUint64(b, x)
-		}
-		for _, side := range [][]float64{q.Left, q.Right} {
-			for _, x := range side {
-				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+		for _, x := range []any{header{uint64(q.Rows), uint64(q.Cols), q.Residual}, q.Left, q.Right} {
+			var err error
+			if b, err = binary.Append(b, binary.LittleEndian, x); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return b, nil
 }
 
-// UnmarshalBinary reads what MarshalBinary wrote. It allocates no more than a few times the bytes it is given.
+// UnmarshalBinary reads the bytes of MarshalBinary. It allocates no more than a few times the bytes it is given.
 func (p *Projectors) UnmarshalBinary(b []byte) error {
 	if len(b) < len(encoding)+8 || string(b[:len(encoding)]) != encoding {
 		return errEncoding
 	}
 	b = b[len(encoding):]
-	next := func() uint64 {
-		x := binary.LittleEndian.Uint64(b)
-		b = b[8:]
-		return x
-	}
-	out := Projectors{Bond: int(next())}
-	for len(b) > 0 {
-		if len(b) < 24 {
+	out := Projectors{Bond: int(binary.LittleEndian.Uint64(b))}
+	for b = b[8:]; len(b) > 0; {
+		var h header
+		n, err := binary.Decode(b, binary.LittleEndian, &h)
+		if err != nil {
 			return errEncoding
 		}
-		rows, cols := next(), next()
-		q := Projector{Rows: int(rows), Cols: int(cols), Residual: math.Float64frombits(next())}
+		b = b[n:]
 		most := uint64(len(b)) / 16 // entries of one side that can be there
-		if rows > most || cols > most || rows*cols > most {
+		if h.Rows > most || h.Cols > most || h.Rows*h.Cols > most {
 			return errEncoding
 		}
-		for _, side := range []*[]float64{&q.Left, &q.Right} {
-			*side = make([]float64, rows*cols)
-			for i := range *side {
-				(*side)[i] = math.Float64frombits(next())
+		size := int(h.Rows * h.Cols)
+		q := Projector{Rows: int(h.Rows), Cols: int(h.Cols), Residual: h.Residual, Left: make([]float64, size), Right: make([]float64, size)}
+		for _, side := range [][]float64{q.Left, q.Right} {
+			if n, err = binary.Decode(b, binary.LittleEndian, side); err != nil {
+				return errEncoding
 			}
+			b = b[n:]
 		}
 		out.Pairs = append(out.Pairs, q)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 )
 
-// TestProjectorsAsBytes: what is written is read, and cut, longer or strange bytes are errors.
+// TestProjectorsAsBytes: written bytes are read, and cut, longer or strange ones are errors.
 func TestProjectorsAsBytes(t *testing.T) {
 	e := grid(6, 6, 0.7, 3)
 	plan := trees.Attempts(e.Hypergraph(), 2, 4, 1)[0]
@@ -24,16 +24,13 @@ func TestProjectorsAsBytes(t *testing.T) {
 		t.Fatalf("read back: %v", err)
 	}
 	cost, err := trees.Evaluate(e.Hypergraph(), plan, 2)
-	if err != nil || float64(v.Projectors.Bytes()) > cost.Projectors+64*float64(len(got.Pairs)) ||
-		cost.Projectors == 0 {
-		t.Errorf("%d bytes of projectors, predicted %v, %v",
-			v.Projectors.Bytes(), cost.Projectors, err)
+	if err != nil || float64(v.Projectors.Bytes()) > cost.Projectors+64*float64(len(got.Pairs)) || cost.Projectors == 0 {
+		t.Errorf("%d bytes of projectors, predicted %v, %v", v.Projectors.Bytes(), cost.Projectors, err)
 	}
 	huge := append([]byte(nil), b...)
 	huge[13+7] = 0x7f // rows of the first pair
 	for name, bad := range map[string][]byte{"nothing": nil, "cut": b[:len(b)-8],
-		"longer": append(b[:len(b):len(b)], 1, 2), "huge": huge, "other": append([]byte("X"),
-			b[1:]...)} {
+		"longer": append(b[:len(b):len(b)], 1, 2), "huge": huge, "other": append([]byte("X"), b[1:]...)} {
 		if err := got.UnmarshalBinary(bad); err == nil {
 			t.Errorf("%s: no error", name)
 		}

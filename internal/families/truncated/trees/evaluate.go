@@ -1,6 +1,6 @@
 package trees
 
-// Evaluate: what a plan costs, by going through its steps without entries.
+// Evaluate: the cost of a plan, by going through its steps without entries.
 
 import (
 	"math"
@@ -133,7 +133,7 @@ func (m *meter) merge(a, b int32, partner []int32) (int32, error) {
 }
 
 // truncatable lists the bundles of a new node that exceed the bond, except the one that is contracted next, and copy tensors, whose wires
-// are single. A nil partner says that what is next is not known.
+// are single. A nil partner says that the next merge is not known.
 func (n *network) truncatable(id int32, bond int, partner []int32) []bundle {
 	var out []bundle
 	for _, b := range n.neighbours(id) {
@@ -176,7 +176,7 @@ func (m *meter) truncate(id int32, b bundle) {
 		widest = max(widest, size)
 		m.moves += int64(20 * len(n.node[s.node].legs))
 	}
-	// QR of both sides, their product and its SVD, the projectors, and what is multiplied by them
+	// QR of both sides, their product and its SVD, the projectors, and the products with them
 	sizeA := n.node[id].size
 	sizeB := n.node[b.to].size
 	rowsA := min(b.dim, sizeA/b.dim)

@@ -11,8 +11,7 @@ import (
 // Attempts returns the plans of count random trees, whatever they cost.
 func Attempts(h contractionorder.Hypergraph, bond int, seed uint64, count int) []Plan {
 	var out []Plan
-	s := &search{ctx: context.Background(), h: h, f: newForm(h), memory: math.MaxInt64 / 64,
-		rng: rand.New(rand.NewPCG(seed, 3))}
+	s := &search{ctx: context.Background(), h: h, f: newForm(h), memory: math.MaxInt64 / 64, rng: rand.New(rand.NewPCG(seed, 3))}
 	s.o = SearchOptions{Bond: bond, Flops: math.MaxFloat64, Moves: math.MaxInt64}
 	for range count {
 		s.found = false

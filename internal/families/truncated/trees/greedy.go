@@ -13,7 +13,7 @@ import (
 //
 //	log2 |c| − alpha·log2(|a| + |b|) + centre·(distance from the middle) − temperature·Gumbel
 type rule struct {
-	alpha       float64 // what the inputs count that are freed
+	alpha       float64 // weight of the inputs, which are freed
 	centre      float64 // bits a wire of distance; 0: distances do not count
 	temperature float64 // bits of noise
 }

@@ -1,7 +1,7 @@
 package trees
 
-// The network as nodes and wires, without entries: what merges and truncations do to its shape. The search, the price of a plan and the
-// contraction itself go through the same steps.
+// The network as nodes and wires, without entries: the effect of merges and truncations on its shape. The search, the price of a plan and
+// the contraction itself go through the same steps.
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
-// network is the shape of what is left: nodes, and wires between them. Lists grow with the merges.
+// network is the shape of the tensors left: nodes, and wires between them. Lists grow with the merges.
 type network struct {
 	node []node
 	wire []wire
@@ -187,11 +187,11 @@ func grow(s []int32, length int) []int32 {
 	return s
 }
 
-// merging is what a merge multiplies. Axes with one label run together. Labels are numbered; dims gives their sizes.
+// merging describes the product of a merge. Axes with one label run together. Labels are numbered; dims gives their sizes.
 type merging struct {
 	operand [2]int32 // nodes, −1 for a copy tensor, whose entries are never looked at
 	labels  [2][]int32
-	wires   []int32 // of the result, those of one label next to each other
+	wires   []int32 // of the result, with one label next to each other
 	out     []int32 // their labels
 	dims    []int
 	where   []uint8 // by label: 1 in the first operand, 2 in the second, 4 in the result
@@ -273,7 +273,7 @@ func (n *network) root(w int32) int32 {
 	return w
 }
 
-// label numbers the labels: those of the result first, in the order both, first, second, so that no result is permuted.
+// label numbers the labels: the labels of the result first, in the order both, first, second, so that no result is permuted.
 func (m *merging) label(n *network, a, b int32) {
 	n.label = grow(n.label, len(n.wire))
 	m.dims = m.dims[:0]

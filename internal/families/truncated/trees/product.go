@@ -41,8 +41,8 @@ func volume(dims []int, labels []int32) int {
 	return v
 }
 
-// product is two arrays to be multiplied, the labels of the result, and the dimensions of the labels. An operand without data is the number
-// 1. Of a product that is remembered, node and from are the nodes of the result and of the operands, −1 for one that is no node.
+// product is two arrays to be multiplied, the labels of the result, and the dimensions of the labels. An operand without data is the
+// number 1. Of a product that is remembered, node and from are the nodes of the result and of the operands, −1 for one that is no node.
 type product struct {
 	out  array
 	in   [2]array
@@ -219,7 +219,7 @@ func contiguous(axes []axis) bool {
 }
 
 const (
-	tileSide = 64      // entries of a tile along what is close in one layout
+	tileSide = 64      // entries of a tile along axes that are close in one layout
 	mostTile = 1 << 13 // entries of a tile
 	longRun  = 8       // entries from which copy is used
 )

@@ -1,7 +1,6 @@
 package trees_test
 
-// Truncated contractions:
-// projectors held fixed, marginals as derivatives, and how the error falls with the bond.
+// Truncated contractions: projectors held fixed, marginals as derivatives, and how the error falls with the bond.
 
 import (
 	"context"
@@ -25,14 +24,11 @@ func grid(rows, cols int, strength float64, seed uint64) *sumproduct.Expression 
 	e := &sumproduct.Expression{Scale: scaled.One}
 	for i := range rows * cols {
 		e.Dims = append(e.Dims, 2)
-		e.Tables = append(e.Tables,
-			sumproduct.Table{Scope: []int{i},
-				Data: []float64{1, math.Exp(0.3 * rng.NormFloat64())}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: []float64{1, math.Exp(0.3 * rng.NormFloat64())}})
 	}
 	pair := func(i, j int) {
 		c := math.Exp(strength * rng.NormFloat64())
-		e.Tables = append(e.Tables,
-			sumproduct.Table{Scope: []int{i, j}, Data: []float64{c, 1 / c, 1 / c, c}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, j}, Data: []float64{c, 1 / c, 1 / c, c}})
 	}
 	for r := range rows {
 		for c := range cols {
@@ -47,9 +43,7 @@ func grid(rows, cols int, strength float64, seed uint64) *sumproduct.Expression 
 	return e
 }
 
-func contract(
-	t *testing.T, e *sumproduct.Expression, p trees.Plan, o trees.Options,
-) trees.Value {
+func contract(t *testing.T, e *sumproduct.Expression, p trees.Plan, o trees.Options) trees.Value {
 	t.Helper()
 	v, err := trees.Contract(context.Background(), e, p, o)
 	if err != nil {
@@ -60,16 +54,14 @@ func contract(
 
 func exact(t *testing.T, e *sumproduct.Expression) scaled.Number {
 	t.Helper()
-	z, _, err := einsum.Contract(context.Background(), e, orders.Best(e.Hypergraph()),
-		einsum.Options{})
+	z, _, err := einsum.Contract(context.Background(), e, orders.Best(e.Hypergraph()), einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return z
 }
 
-// TestErrorFallsWithTheBond holds for every tree and every gauge;
-// the bound of the largest bond is what was measured, times 100.
+// TestErrorFallsWithTheBond holds for every tree and every gauge; the bound of the largest bond is 100 times the measured error.
 func TestErrorFallsWithTheBond(t *testing.T) {
 	e := grid(8, 8, 0.7, 1)
 	want := exact(t, e)
@@ -83,8 +75,7 @@ func TestErrorFallsWithTheBond(t *testing.T) {
 				if d := math.Abs(v.Z.LogAbs() - want.LogAbs()); !(d <= c.error) {
 					t.Errorf("plan %d, gauge %d, bond %d: ln Z is off by %.2g", k, gauge, c.bond, d)
 				}
-				if v.Bond > c.bond || v.Truncated != (v.Discarded > 0) || c.bond == 2 &&
-					!v.Truncated {
+				if v.Bond > c.bond || v.Truncated != (v.Discarded > 0) || c.bond == 2 && !v.Truncated {
 					t.Errorf("plan %d, bond %d: %+v", k, c.bond, v)
 				}
 			}
@@ -92,7 +83,7 @@ func TestErrorFallsWithTheBond(t *testing.T) {
 	}
 }
 
-// TestPredictions: what was counted stays below what Evaluate says for the bond.
+// TestPredictions: counts stay below the bounds of Evaluate.
 func TestPredictions(t *testing.T) {
 	for seed := range uint64(5) {
 		e := grid(8, 8, 0.7, seed)
@@ -109,8 +100,7 @@ func TestPredictions(t *testing.T) {
 					}
 					o := trees.Options{Bond: bond, Marginals: marginals, Memory: int64(limit)}
 					v := contract(t, e, p, o)
-					if v.PeakBytes > limit || v.PeakBytes < limit/100 || !marginals &&
-						v.Flops > cost.Flops || v.Flops > 4*cost.Flops {
+					if v.PeakBytes > limit || v.PeakBytes < limit/100 || !marginals && v.Flops > cost.Flops || v.Flops > 4*cost.Flops {
 						t.Errorf("seed %d, plan %d, bond %d, marginals %v: %.4g of %.4g bytes, "+
 							"%.4g of %.4g flops", seed, k, bond,
 							marginals, v.PeakBytes, limit, v.Flops, cost.Flops)
@@ -136,8 +126,7 @@ func weigh(e *sumproduct.Expression, index, v int, w float64) *sumproduct.Expres
 	return &c
 }
 
-// TestMarginalsAreDerivatives:
-// with fixed projectors Z is linear in every weight, so P(i = v) = (Z(2w) − Z(w)) / Z(w).
+// TestMarginalsAreDerivatives: with fixed projectors Z is linear in every weight, so P(i = v) = (Z(2w) − Z(w)) / Z(w).
 func TestMarginalsAreDerivatives(t *testing.T) {
 	e := grid(6, 6, 0.7, 3)
 	for k, p := range trees.Attempts(e.Hypergraph(), 2, 4, 6) {
@@ -147,26 +136,22 @@ func TestMarginalsAreDerivatives(t *testing.T) {
 		}
 		for i := 0; i < len(e.Dims); i += 5 {
 			for x := range 2 {
-				w := contract(t, weigh(e, i, x, 2), p,
-					trees.Options{Bond: 2, Projectors: v.Projectors})
+				w := contract(t, weigh(e, i, x, 2), p, trees.Options{Bond: 2, Projectors: v.Projectors})
 				if d := w.Z.Sub(v.Z).Div(v.Z).Float64(); math.Abs(d-v.Marginals[i][x]) > 1e-10 {
-					t.Errorf("plan %d: P(%d = %d) = %v, the derivative is %v",
-						k, i, x, v.Marginals[i][x], d)
+					t.Errorf("plan %d: P(%d = %d) = %v, the derivative is %v", k, i, x, v.Marginals[i][x], d)
 				}
 			}
 		}
 	}
 }
 
-// TestReuse: the same entries give the same value;
-// what the projectors do not hold shows in Discarded.
+// TestReuse: the same entries give the same value; a loss of the projectors shows in Discarded.
 func TestReuse(t *testing.T) {
 	e := grid(7, 7, 0.7, 5)
 	for k, p := range trees.Attempts(e.Hypergraph(), 4, 6, 6) {
 		v := contract(t, e, p, trees.Options{Bond: 4, Keep: true})
 		same := contract(t, e, p, trees.Options{Bond: 4, Projectors: v.Projectors, Keep: true})
-		if d := math.Abs(same.Z.Div(v.Z).Float64() - 1); d > 1e-12 ||
-			len(same.Projectors.Pairs) != len(v.Projectors.Pairs) {
+		if d := math.Abs(same.Z.Div(v.Z).Float64() - 1); d > 1e-12 || len(same.Projectors.Pairs) != len(v.Projectors.Pairs) {
 			t.Errorf("plan %d: %v with its own projectors, %v without", k, same.Z, v.Z)
 		}
 		observed := e
@@ -175,8 +160,7 @@ func TestReuse(t *testing.T) {
 		}
 		old := contract(t, observed, p, trees.Options{Bond: 4, Projectors: v.Projectors})
 		if !(old.Discarded > same.Discarded) {
-			t.Errorf("plan %d: residual %v with evidence, %v without",
-				k, old.Discarded, same.Discarded)
+			t.Errorf("plan %d: residual %v with evidence, %v without", k, old.Discarded, same.Discarded)
 		}
 		want := exact(t, observed)
 		learnt := contract(t, observed, p, trees.Options{Bond: 4})
@@ -187,8 +171,7 @@ func TestReuse(t *testing.T) {
 		}
 		short := *v.Projectors
 		short.Pairs = short.Pairs[:len(short.Pairs)-1]
-		if _, err := trees.Contract(context.Background(), e, p,
-			trees.Options{Bond: 4, Projectors: &short}); err == nil {
+		if _, err := trees.Contract(context.Background(), e, p, trees.Options{Bond: 4, Projectors: &short}); err == nil {
 			t.Errorf("plan %d: projectors are missing and nobody says so", k)
 		}
 	}

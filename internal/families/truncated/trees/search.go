@@ -27,8 +27,8 @@ const slowness = 3 // nanoseconds of a move of the meter
 // whose Loss is 0 where they fit, and greedy trees over several ways to write variables of high degree as chains of copies.
 //
 // The plan is a function of the arguments alone; different seeds give different plans where nothing exact fits. Errors:
-// sumproduct.ErrOverBudget (fault.OverBudget), with the cheapest plan found; bad_input for an inconsistent hypergraph; the context's, with the
-// best plan so far where one that fits the memory is known.
+// sumproduct.ErrOverBudget (fault.OverBudget), with the cheapest plan found; bad_input for an inconsistent hypergraph; the context's,
+// with the best plan so far where one that fits the memory is known.
 func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions) (Plan, Cost, error) {
 	if err := h.Validate(); err != nil {
 		return Plan{}, Cost{}, err
@@ -81,7 +81,7 @@ type search struct {
 	found bool
 }
 
-// fits says whether a plan is within the memory, and its flops within those of a plan that truncates nothing.
+// fits says whether a plan is within the memory, and its flops within the limit for plans that truncate nothing.
 func (s *search) fits(c Cost) bool { return c.Bytes <= s.memory && c.Flops <= s.o.Flops }
 
 // better orders costs: those within memory, then within the flops, then exact ones, then by price.
@@ -100,8 +100,8 @@ func (s *search) better(a, b Cost) bool {
 }
 
 // lossBits is the Loss that weighs as much as twice the flops. Measured on grids, random regular and complete graphs, trees of one bond:
-// errors have a rank correlation with Loss of −0.1 to 0.5, with flops of −0.4 to 0.5, so that neither is worth much of the other; a tree of
-// half the flops can be run with a larger bond.
+// errors have a rank correlation with Loss of −0.1 to 0.5, with flops of −0.4 to 0.5, so that neither is worth much of the other; a tree
+// of half the flops can be run with a larger bond.
 const lossBits = 40
 
 // price is the figure that a search compares: log2 of the flops and a little for every truncation.

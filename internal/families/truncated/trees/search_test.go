@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 )
 
-// TestSearchesThatAreCutShort: wherever a search ends, what it has found by then is a plan of the price that it says.
+// TestSearchesThatAreCutShort: wherever a search ends, the plan found by then has the price that it says.
 func TestSearchesThatAreCutShort(t *testing.T) {
 	h := enginetest.Grid(rand.New(rand.NewPCG(3, 1)), 8, 8, 2).Hypergraph()
 	o := trees.SearchOptions{Bond: 4, Seed: 1, Memory: 1 << 15, Moves: 1 << 26}

@@ -1,5 +1,5 @@
-// Package trees contracts an expression approximately along a tree of dense tensors with truncated wires: exact where no wire is larger than
-// the bond, and otherwise the Frobenius-optimal replacement of one wire after the other.
+// Package trees contracts an expression approximately along a tree of dense tensors with truncated wires: exact where no wire is larger
+// than the bond, and otherwise the Frobenius-optimal replacement of one wire after the other.
 //
 // Sources: J. Gray and G. K.-L. Chan, Hyperoptimized approximate contraction of tensor networks with arbitrary geometry, Phys. Rev. X 14
 // (2024) 011009, arXiv:2206.07044.
@@ -23,11 +23,11 @@ var ErrPlan = errors.New("trees: invalid plan")
 var ErrTolerance = errors.New("trees: the projectors do not fit")
 
 // Plan is a network of tensors joined by wires and the sequence of its merges. Nodes are numbered: the tables of the expression, then one
-// copy tensor δ(i, j, k) per entry of Copies, then the results of the merges. It depends on the scopes of an expression only, and fits others
-// whose dimensions are smaller; an index of dimension 1 may be missing from scopes that had it.
+// copy tensor δ(i, j, k) per entry of Copies, then the results of the merges. It depends on the scopes of an expression only, and fits
+// others whose dimensions are smaller; an index of dimension 1 may be missing from scopes that had it.
 //
-// A copy tensor two of whose wires lead to the two nodes of a merge, or to its result, takes part in the merge and is gone: an index of both
-// that is still needed costs nothing extra.
+// A copy tensor two of whose wires lead to the two nodes of a merge, or to its result, takes part in the merge and is gone: an index of
+// both that is still needed costs nothing extra.
 type Plan struct {
 	Tables int      // of the expression
 	Hosts  []int    // by table: the table it is multiplied into, for tables of one index; −1
@@ -52,8 +52,8 @@ type Options struct {
 	Tolerance  float64     // above 0: a contraction with Projectors ends with ErrTolerance where Value.Excess would be above it
 }
 
-// Value is the outcome of a contraction. With Options.Projectors Discarded is the largest ‖AB − A P P'ᵀ B‖² / ‖AB‖², estimated by a few fixed
-// vectors.
+// Value is the outcome of a contraction. With Options.Projectors Discarded is the largest ‖AB − A P P'ᵀ B‖² / ‖AB‖², estimated by a few
+// fixed vectors.
 type Value struct {
 	legs.Value
 	// Excess says how much worse projectors fit here than where they were learned, about in nats of ln Z:
@@ -87,13 +87,15 @@ func (o Options) withDefaults() Options {
 //
 //	Z ≈ Scale · Σ_x Π_t Tables[t][x]
 //
-// After a merge every bundle of parallel wires between the new tensor A and a neighbour B whose dimension exceeds the bond is replaced by one
-// wire of at most Bond, with A = Q_A R_A and B = Q_B R_B as matrices (rest × bundle) in the gauge of their surroundings and R_A R_Bᵀ = U S Vᵀ:
+// After a merge every bundle of parallel wires between the new tensor A and a neighbour B whose dimension exceeds the bond is replaced by
+// one wire of at most Bond, with A = Q_A R_A and B = Q_B R_B as matrices (rest × bundle) in the gauge of their surroundings and R_A R_Bᵀ
+// = U S Vᵀ:
 //
 //	A ← A P, B ← B P',  P = R_Bᵀ V S^-½, P' = R_Aᵀ U S^-½
 //
-// Nothing is truncated where no bundle exceeds the bond, and then Z is exact. A common exponent of 2 is carried; within one tensor entries
-// 2^−1000 below the largest may become 0. The same arguments give the same bits. PeakBytes leaves out factorisations and projectors.
+// Nothing is truncated where no bundle exceeds the bond, and then Z is exact. A common exponent of 2 is carried; within one tensor
+// entries 2^−1000 below the largest may become 0. The same arguments give the same bits. PeakBytes leaves out factorisations and
+// projectors.
 //
 // Errors: sumproduct.ErrOverBudget (fault.OverBudget) with the bytes of Evaluate, before anything is computed; ErrPlan;
 // sumproduct.ErrNotFinite; the context's. Cost: Evaluate; with marginals two to four times its flops.
@@ -253,8 +255,8 @@ func (r *run) normalise(i int32) error {
 	return err
 }
 
-// keep makes the result of a product the entries of a node. Operands that are no nodes are −1. For marginals the product is remembered, with
-// the entries of an operand whose other is a node; all others are given up.
+// keep makes the result of a product the entries of a node. Operands that are no nodes are −1. For marginals the product is remembered,
+// with the entries of an operand whose other is a node; all others are given up.
 func (r *run) keep(node int32, p product, operands [2]int32) error {
 	out := r.multiply(p).data
 	for k, i := range operands {

@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Projectors are those of all truncations of a contraction, in their sequence.
+// Projectors holds the projectors of all truncations of a contraction, in their sequence.
 type Projectors struct {
 	Bond  int
 	Pairs []Projector
@@ -92,8 +92,8 @@ func (r *run) array(a int32) array {
 	return out
 }
 
-// axes lists those of node a in the sequence of the bundles of first, the rest, and the bundle that leads to b, which it returns alone too,
-// and the dimensions of all. The wires of a bundle come as at the other end.
+// axes lists those of node a in the sequence of the bundles of first, the rest, and the bundle that leads to b, which it returns alone
+// too, and the dimensions of all. The wires of a bundle come as at the other end.
 func (r *run) axes(a, b int32, first ...int32) (layout, bundle []int32, dims []int) {
 	wires := r.n.node[a].legs
 	by := map[int32][]int32{}
@@ -186,8 +186,8 @@ func (r *run) gauged(a, b int32) (ra, rb []float64, err error) {
 	return triangle[a], triangle[b], nil
 }
 
-// triangleOf returns R of node a as (rest × bundle that leads to parent) after multiplying the triangles of children onto their bundles; nil
-// stands for a multiple of the identity.
+// triangleOf returns R of node a as (rest × bundle that leads to parent) after multiplying the triangles of children onto their bundles;
+// nil stands for a multiple of the identity.
 func (r *run) triangleOf(a, parent int32, children []int32, triangle map[int32][]float64) ([]float64, error) {
 	in := r.array(a)
 	if r.n.node[a].copy {
@@ -235,7 +235,8 @@ const (
 	leastChunk = 256
 )
 
-// triangle returns R of x = Q R, x of rows × cols, at most cols × cols. It is x's own entries copied where x has no more rows than columns.
+// triangle returns R of x = Q R, x of rows × cols, at most cols × cols. It is x's own entries copied where x has no more rows than
+// columns.
 func (r *run) triangle(x []float64, cols int) ([]float64, error) {
 	rows := len(x) / cols
 	if rows <= cols {
@@ -257,7 +258,7 @@ func (r *run) triangle(x []float64, cols int) ([]float64, error) {
 	return t[:k*cols], nil
 }
 
-// stretch is how many times the residual that projectors were learned with counts as the same.
+// stretch is the factor by which a residual may exceed its value at learning and still counts as the same.
 const stretch = 4
 
 // reuse returns the next projector, and notes how badly it fits.
