@@ -91,8 +91,8 @@ func On(b *bus.Bus) *Client {
 
 // MessageKeys has the client believe only answers that a worker signed with a key of the file, and sign
 // its own messages to workers. The file is read again when it changes. It is called before anything
-// else. Without keys the client believes every answer. A holder of the file can sign any message between workers: for answers alone AnswersKey is
-// enough.
+// else. Without keys the client believes every answer. A holder of the file can sign any message between
+// workers: for answers alone AnswersKey is enough.
 func (c *Client) MessageKeys(file string) error {
 	keys, err := seal.Open(file, nil)
 	if err != nil {
