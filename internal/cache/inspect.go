@@ -61,8 +61,8 @@ func (c *Cache) Entries(ctx context.Context, prefix string) ([]Entry, error) {
 }
 
 // store returns the client, if it is one that can be looked into.
-func (c *Cache) store() (*connect.Store, error) {
-	if store, ok := c.redis.(*connect.Store); ok {
+func (c *Cache) store() (connect.Store, error) {
+	if store, ok := c.redis.(connect.Store); ok {
 		return store, nil
 	}
 	return nil, errNoRedis

@@ -32,20 +32,20 @@ type Redis struct {
 //	redis://HOST:PORT?addr=HOST:PORT…, …?cluster=true        nodes of a cluster
 //
 // Other parameters are as for redis.ParseURL. Errors are fault.BadInput and quote no secret.
-func (r Redis) Client(url string, timeout time.Duration) (*Store, error) {
-	client, err := r.client(url, timeout)
+func (r Redis) Client(url string, timeout time.Duration) (Store, error) {
+	client, err := newClient(r, url, timeout)
 	if err != nil {
 		return nil, fault.New(fault.BadInput, "connect: Redis: %w", redact.Error(err, url))
 	}
-	return &Store{client}, nil
+	return library{client}, nil
 }
 
-func (r Redis) client(text string, timeout time.Duration) (redis.UniversalClient, error) {
+func newClient(r Redis, text string, timeout time.Duration) (redis.UniversalClient, error) {
 	at, err := readAddress(text)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.present(at.first); err != nil {
+	if err := present(r, at.first); err != nil {
 		return nil, err
 	}
 	tune(at.first, timeout)
@@ -115,7 +115,7 @@ func readAddress(text string) (at address, err error) {
 }
 
 // present puts user, password and certificates into the options of a client.
-func (r Redis) present(o *redis.Options) error {
+func present(r Redis, o *redis.Options) error {
 	files := certificates{r.CA, r.Cert, r.Key, "--redis"}
 	switch err := files.check(); {
 	case err != nil:

@@ -10,9 +10,26 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Store is a client of Redis: of one server, of the one that sentinels watch, or of a cluster. The library's types stay in this
-// package: each package that names one of them compiles for seconds, for the sake of methods by the hundred.
-type Store struct{ client redis.UniversalClient }
+// Store is a client of Redis: of one server, of the one that sentinels watch, or of a cluster.
+type Store interface {
+	// Do sends a command and returns the answer: a string, an int64, a []any, nil where there is nothing. In a cluster it goes to
+	// the node of its first key.
+	Do(ctx context.Context, command ...any) (any, error)
+
+	// All sends commands in one round trip to each node. The error is the first one that is not an answer to a single command.
+	All(ctx context.Context, commands [][]any) ([]Reply, error)
+
+	// Keys returns the keys that match a pattern, from all nodes, in steps that do not hold up other clients. A key may be there
+	// twice.
+	Keys(ctx context.Context, pattern string) ([]string, error)
+
+	// Close ends the connections.
+	Close() error
+}
+
+// library is a Store of go-redis. No exported name of this package has a type of it, a method with one, or a body that may be inlined:
+// packages above would compile for seconds each, for the sake of interfaces with six hundred methods.
+type library struct{ client redis.UniversalClient }
 
 // RedisError is an answer of Redis that is an error, and no failure to reach it.
 type RedisError interface {
@@ -20,9 +37,7 @@ type RedisError interface {
 	RedisError()
 }
 
-// Do sends a command and returns the answer: a string, an int64, a []any, nil where there is nothing. In a cluster it goes to the
-// node of its first key.
-func (s *Store) Do(ctx context.Context, command ...any) (any, error) {
+func (s library) Do(ctx context.Context, command ...any) (any, error) {
 	return answer(s.client.Do(ctx, command...).Result())
 }
 
@@ -46,8 +61,7 @@ func (r Reply) Int() int64 {
 	return n
 }
 
-// All sends commands in one round trip to each node. The error is the first one that is not an answer to a single command.
-func (s *Store) All(ctx context.Context, commands [][]any) ([]Reply, error) {
+func (s library) All(ctx context.Context, commands [][]any) ([]Reply, error) {
 	sent, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, command := range commands {
 			p.Do(ctx, command...)
@@ -65,8 +79,7 @@ func (s *Store) All(ctx context.Context, commands [][]any) ([]Reply, error) {
 	return replies, nil
 }
 
-// Keys returns the keys that match a pattern, from all nodes, in steps that do not hold up other clients. A key may be there twice.
-func (s *Store) Keys(ctx context.Context, pattern string) ([]string, error) {
+func (s library) Keys(ctx context.Context, pattern string) ([]string, error) {
 	var mu sync.Mutex // the nodes of a cluster are asked at the same time
 	var keys []string
 	scan := func(ctx context.Context, node redis.Cmdable) error {
@@ -85,8 +98,7 @@ func (s *Store) Keys(ctx context.Context, pattern string) ([]string, error) {
 	return keys, scan(ctx, s.client)
 }
 
-// Close ends the connections.
-func (s *Store) Close() error { return s.client.Close() }
+func (s library) Close() error { return s.client.Close() }
 
 // logger passes on the library's own log lines, one per failed dial.
 type logger func(ctx context.Context, format string, v ...any)
@@ -94,6 +106,8 @@ type logger func(ctx context.Context, format string, v ...any)
 func (l logger) Printf(ctx context.Context, format string, v ...any) { l(ctx, format, v...) }
 
 // LogRedis has the library's log lines, of all clients of the process, go to a function.
+//
+//go:noinline
 func LogRedis(f func(ctx context.Context, format string, v ...any)) { redis.SetLogger(logger(f)) }
 
 // RedisTimeout is the longest that one call to Redis takes, connecting included, unless a caller says otherwise.
