@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/descent"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -49,7 +51,7 @@ func TestDrawsAreOfPartsByTheirWeights(t *testing.T) {
 // TestAssignmentsOfParts: the best assignment of all slices, whatever the order in which they come, is
 // in the result; Z and the number of components are those of the other parts.
 func TestAssignmentsOfParts(t *testing.T) {
-	path := &btn.Path{Ask: btn.AskMPE, Count: 3}
+	path := &descent.Path{Ask: btn.AskMPE, Count: 3}
 	found := func(weight float64, values ...int) btn.Value {
 		return btn.Value{Found: &btn.Found{Values: values, Weight: scaled.FromFloat(weight), Unique: true, Close: 1e-14}}
 	}
@@ -57,9 +59,9 @@ func TestAssignmentsOfParts(t *testing.T) {
 		{Z: scaled.FromFloat(9)},
 		found(2, 0, 1), found(4*(1+1e-16), 1, 1), found(4, 1, 0),
 	}
-	parts := []btn.Part{&btn.Elimination{}}
+	parts := []btn.Part{&exact.Elimination{}}
 	for s := range int64(3) {
-		parts = append(parts, &btn.Descent{Along: path, From: s, To: s + 1})
+		parts = append(parts, &descent.Descent{Along: path, From: s, To: s + 1})
 	}
 	plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
 		Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{Exact: true, ConditionGram: 1},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -21,13 +22,13 @@ type bounds struct {
 // side is the best bound on one side and what it is.
 type side struct {
 	ln  float64
-	how btn.BoundKind
+	how bounding.BoundKind
 }
 
 // add takes in the bounds of parts.
 func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *btn.ErrorInfo {
 	for i, v := range parts {
-		q, ok := kinds[i].(*btn.Bound)
+		q, ok := kinds[i].(*bounding.Bound)
 		if v.Bound == nil || !ok {
 			return failure(fault.Internal, "component %d says no bound", i)
 		}

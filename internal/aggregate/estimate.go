@@ -243,8 +243,8 @@ func (r *estimate) logLinear() error {
 
 // sliceOf returns the position of the slice whose regions a part has.
 func sliceOf(part btn.Part) int64 {
-	if q, ok := part.(*btn.Regions); ok {
-		return q.Slice.At
+	if q, ok := part.(btn.Sliced); ok {
+		return q.InSlice()
 	}
 	return 0
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/sampling"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -24,7 +26,7 @@ func with(in Input, e btn.Estimate, values ...btn.Value) Input {
 
 // withSampled adds sampled components in parts of these weights, in nats.
 func withSampled(in Input, spread float64, parts ...[]float64) Input {
-	along := &btn.Sampling{Rungs: 4, Spread: spread}
+	along := &sampled.Sampling{Rungs: 4, Spread: spread}
 	from := int64(0)
 	for _, e := range in.Assignment.Plan.Estimates {
 		for _, p := range e.Parts {
@@ -34,7 +36,7 @@ func withSampled(in Input, spread float64, parts ...[]float64) Input {
 	e := btn.Estimate{Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1}
 	var values []btn.Value
 	for _, ln := range parts {
-		e.Parts = append(e.Parts, &btn.Sampled{Along: along, From: from, To: from + int64(len(ln))})
+		e.Parts = append(e.Parts, &sampled.Sampled{Along: along, From: from, To: from + int64(len(ln))})
 		from += int64(len(ln))
 		values = append(values, btn.Value{
 			Z: scaled.FromLog(sampling.LnMean(ln)), Weights: &btn.Weights{Ln: ln},
@@ -45,11 +47,11 @@ func withSampled(in Input, spread float64, parts ...[]float64) Input {
 }
 
 // withBounds adds parts that bound ln Z.
-func withBounds(in Input, kinds []btn.BoundKind, bounds ...btn.BoundValue) Input {
+func withBounds(in Input, kinds []bounding.BoundKind, bounds ...btn.BoundValue) Input {
 	e := btn.Estimate{Rule: btn.Bounding, Slices: 1}
 	var values []btn.Value
 	for k, b := range bounds {
-		e.Parts = append(e.Parts, &btn.Bound{Kind: kinds[k]})
+		e.Parts = append(e.Parts, &bounding.Bound{Kind: kinds[k]})
 		values = append(values, btn.Value{Bound: &b})
 	}
 	return with(in, e, values...)
@@ -89,7 +91,7 @@ func TestFamiliesAreJudgedTogether(t *testing.T) {
 	}
 	none, some := math.Inf(-1), math.Inf(1)
 	single := ladder(1e-9, step{0, 8, []float64{5}, true})
-	kinds := []btn.BoundKind{btn.BoundMiniBuckets, btn.BoundDeterminant}
+	kinds := []bounding.BoundKind{bounding.BoundMiniBuckets, bounding.BoundDeterminant}
 	for name, c := range map[string]struct {
 		in      Input
 		lnZ     float64
@@ -182,7 +184,7 @@ func TestContractionsBesideModes(t *testing.T) {
 	beside := func(legs Input, ln []float64) *btn.Result {
 		in := withSampled(legs, 0.1, ln)
 		es := in.Assignment.Plan.Estimates
-		es[len(es)-1].Parts[0].(*btn.Sampled).Along.Modes = 1
+		es[len(es)-1].Parts[0].(*sampled.Sampled).Along.Modes = 1
 		r := Result(in)
 		return &r
 	}
@@ -199,7 +201,7 @@ func TestContractionsBesideModes(t *testing.T) {
 			t.Errorf("%s: %s", name, text(t, *c.r))
 		}
 	}
-	g := &sequence{estimates: []*estimate{{of: &btn.Estimate{Parts: []btn.Part{&btn.Sampled{Along: &btn.Sampling{Modes: 1}}}}}}}
+	g := &sequence{estimates: []*estimate{{of: &btn.Estimate{Parts: []btn.Part{&sampled.Sampled{Along: &sampled.Sampling{Modes: 1}}}}}}}
 	if v := g.besideModes(verdict{uncertainty: finite(1e-10)}, verdict{credible: true}); *v.uncertainty != 1e-10 {
 		t.Errorf("contractions that have settled state %v", *v.uncertainty)
 	}
@@ -216,7 +218,7 @@ func TestEqualWeightsSayNothingOfOthers(t *testing.T) {
 		if least := 3 / float64(n); r.Uncertainty == nil || *r.Uncertainty < least*(1-1e-9) || *r.Uncertainty > 1.1*least {
 			t.Errorf("%d equal weights: %s", n, text(t, r))
 		}
-		r = Result(withBounds(in, []btn.BoundKind{btn.BoundBethe}, btn.BoundValue{Lower: 450 - 4.5e-5, Upper: 450}))
+		r = Result(withBounds(in, []bounding.BoundKind{bounding.BoundBethe}, btn.BoundValue{Lower: 450 - 4.5e-5, Upper: 450}))
 		if r.Uncertainty == nil || *r.Uncertainty < 4.5e-5 || *r.Uncertainty > 4.6e-5 {
 			t.Errorf("%d equal weights between bounds: %s", n, text(t, r))
 		}
@@ -268,7 +270,7 @@ func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
 
 // TestBoundsSettle: what is proven to the accuracy needs no second plan.
 func TestBoundsSettle(t *testing.T) {
-	in := withBounds(ladder(1e-6, step{0, 8, []float64{10}, true}), []btn.BoundKind{btn.BoundBethe},
+	in := withBounds(ladder(1e-6, step{0, 8, []float64{10}, true}), []bounding.BoundKind{bounding.BoundBethe},
 		btn.BoundValue{Lower: 10 - 1e-7, Upper: 10 + 1e-7})
 	in = with(in, ladder(1, step{1, 8, []float64{10}, true}).Assignment.Plan.Estimates[0])
 	if !Settled(in) {
@@ -280,7 +282,7 @@ func TestBoundsSettle(t *testing.T) {
 
 	// The least weight of a state bounds ln Z only if Z is not 0.
 	least := 10 - 1e-7
-	in = withBounds(ladder(1e-6, step{0, 8, []float64{10}, true}), []btn.BoundKind{btn.BoundMiniBuckets},
+	in = withBounds(ladder(1e-6, step{0, 8, []float64{10}, true}), []bounding.BoundKind{bounding.BoundMiniBuckets},
 		btn.BoundValue{Lower: math.Inf(-1), Upper: 10 + 1e-7, Least: &least})
 	if in = with(in, ladder(1, step{1, 8, []float64{10}, true}).Assignment.Plan.Estimates[0]); Settled(in) {
 		t.Error("the least weight of a state settles")
@@ -289,23 +291,23 @@ func TestBoundsSettle(t *testing.T) {
 
 // TestBoundsAreTheBest of all, on either side, and what is sampled has its level.
 func TestBoundsAreTheBest(t *testing.T) {
-	kinds := []btn.BoundKind{btn.BoundMiniBuckets, btn.BoundDeterminant, btn.BoundBethe}
+	kinds := []bounding.BoundKind{bounding.BoundMiniBuckets, bounding.BoundDeterminant, bounding.BoundBethe}
 	bounds := []btn.BoundValue{
 		{Lower: 8, Upper: 14}, {Lower: math.Inf(-1), Upper: 12}, {Lower: 9.5, Upper: math.Inf(1)},
 	}
 	r := Result(withBounds(legs(), kinds, bounds...))
 	b := r.Bounds
 	if b == nil || math.Abs(*b.Lower-9.5) > 1e-9 || *b.Lower >= 9.5 || math.Abs(*b.Upper-12) > 1e-9 || *b.Upper <= 12 || b.Level != 1 ||
-		!strings.Contains(b.How, "above by "+string(btn.BoundDeterminant)) || !strings.Contains(b.How, "below by "+string(btn.BoundBethe)) {
+		!strings.Contains(b.How, "above by "+string(bounding.BoundDeterminant)) || !strings.Contains(b.How, "below by "+string(bounding.BoundBethe)) {
 		t.Errorf("%s", text(t, r))
 	}
 	r = Result(withSampled(withBounds(legs(), kinds, bounds...), 1e-3, even(10.001, 0.01, 400)))
 	if b := r.Bounds; b == nil || !(*b.Lower > 9.9 && *b.Lower < 10.001) || *b.Upper <= 12 || b.Level != 0.999 ||
-		strings.Contains(b.How, string(btn.BoundBethe)) {
+		strings.Contains(b.How, string(bounding.BoundBethe)) {
 		t.Errorf("with samples: %s", text(t, r))
 	}
 	r = Result(withSampled(withBounds(legs(), kinds, bounds...), 1, even(9.6, 0.5, 8)))
-	if b := r.Bounds; b == nil || math.Abs(*b.Lower-9.5) > 1e-9 || b.Level != 1 || !strings.Contains(b.How, string(btn.BoundBethe)) {
+	if b := r.Bounds; b == nil || math.Abs(*b.Lower-9.5) > 1e-9 || b.Level != 1 || !strings.Contains(b.How, string(bounding.BoundBethe)) {
 		t.Errorf("with few samples: %s", text(t, r))
 	}
 	broken := withBounds(legs(), kinds, bounds...)
@@ -322,7 +324,7 @@ func TestRangeIsOfContractions(t *testing.T) {
 		in.Assignment.Unsure = true
 		return Result(in)
 	}
-	kinds := []btn.BoundKind{btn.BoundMiniBuckets}
+	kinds := []bounding.BoundKind{bounding.BoundMiniBuckets}
 	if r := beyond(legs()); r.Uncertainty != nil || !strings.Contains(text(t, r), "nothing is known") {
 		t.Errorf("alone: %s", text(t, r))
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	regionparts "github.com/basetensor/basetensor/internal/families/regions"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -31,7 +33,7 @@ func ladder(accuracy float64, steps ...step) Input {
 			Slices: int64(len(s.lnZ)),
 			Level:  math.Log2(float64(s.bond)) + math.Log2(float64(len(s.lnZ))),
 		}
-		along := &btn.TruncatedPlan{Family: btn.FamilySweep, Number: s.plan}
+		along := &truncated.TruncatedPlan{Family: btn.FamilySweep, Number: s.plan}
 		for slice, x := range s.lnZ {
 			in.Values = append(
 				in.Values,
@@ -48,7 +50,7 @@ func ladder(accuracy float64, steps ...step) Input {
 			)
 			e.Parts = append(
 				e.Parts,
-				&btn.Truncated{Along: along, Bond: s.bond, Slice: btn.Slice{At: int64(slice)}},
+				&truncated.Truncated{Along: along, Bond: s.bond, Slice: btn.Slice{At: int64(slice)}},
 			)
 		}
 		plan.Estimates = append(plan.Estimates, e)
@@ -287,7 +289,7 @@ func TestRegionEstimates(t *testing.T) {
 		{LnBethe: 1, LnSum: -0.5, Linear: scaled.FromFloat(-0.25), Regions: 5},
 	} {
 		e.Parts = append(
-			e.Parts, &btn.Regions{Kind: "cycles", Size: 8, Slice: btn.Slice{At: int64(i / 2)}},
+			e.Parts, &regionparts.Regions{Kind: "cycles", Size: 8, Slice: btn.Slice{At: int64(i / 2)}},
 		)
 		in.Values = append(
 			in.Values,
@@ -324,7 +326,7 @@ func regionLadder(bp *btn.Propagation, kinds []string, lnSums []float64, regions
 			Track:  kinds[i],
 			Level:  float64(i),
 			Slices: 1,
-			Parts:  []btn.Part{&btn.Regions{Kind: kinds[i], Size: i + 2}},
+			Parts:  []btn.Part{&regionparts.Regions{Kind: kinds[i], Size: i + 2}},
 		})
 		in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Part: i}, Value: btn.Value{
 			Z:      scaled.FromLog(1),

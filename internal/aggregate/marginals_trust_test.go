@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/bounding"
 )
 
 // windowsWith are regions of growing size, of which each gives a variable these probabilities of its first value.
@@ -115,7 +116,7 @@ func sharing(in Input, share float64) Input {
 func TestMarginalsSettleByThemselves(t *testing.T) {
 	met := func(in Input) Input {
 		z := *Result(in).LogZ
-		return withBounds(in, []btn.BoundKind{btn.BoundMiniBuckets}, btn.BoundValue{Lower: z, Upper: z})
+		return withBounds(in, []bounding.BoundKind{bounding.BoundMiniBuckets}, btn.BoundValue{Lower: z, Upper: z})
 	}
 	in := met(windowsWith(0.5, 0.76))
 	first := len(in.Values)

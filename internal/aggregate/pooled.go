@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/sampling"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -59,7 +60,7 @@ func (r *estimate) pooled(p *pool) error {
 	}
 	r.mean = sampling.Of(p.ln)
 	r.mean.StandardError = max(r.mean.StandardError, unshown/float64(len(p.ln)))
-	if q, ok := r.of.Parts[0].(*btn.Sampled); ok && q.Along.Defence > 0 {
+	if q, ok := r.of.Parts[0].(*sampled.Sampled); ok && q.Along.Defence > 0 {
 		// Draws that weigh almost nothing are a share of about 2·Defence: they may not have been seen.
 		r.mean.StandardError = max(r.mean.StandardError, math.Sqrt(2*q.Along.Defence/float64(len(p.ln))))
 	}
@@ -72,7 +73,7 @@ func (r *estimate) pooled(p *pool) error {
 	r.StandardError, r.EffectiveSamples, r.TailIndex = finite(r.mean.StandardError), finite(r.mean.Effective), finite(r.mean.Tail)
 
 	spread := 0.0
-	if q, ok := r.of.Parts[0].(*btn.Sampled); ok {
+	if q, ok := r.of.Parts[0].(*sampled.Sampled); ok {
 		spread = q.Along.Spread
 	}
 	r.LnLower = finite(p.bound(spread, p.delta*math.Exp2(-float64(p.rungs))))
@@ -120,7 +121,7 @@ func arrived(e *btn.Estimate, parts []part, whole bool) (*btn.Estimate, []part, 
 
 // drawn is how many components a part is, 0 where they are not drawn.
 func drawn(p btn.Part) int64 {
-	if q, ok := p.(*btn.Sampled); ok {
+	if q, ok := p.(*sampled.Sampled); ok {
 		return q.To - q.From
 	}
 	return 0

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -118,10 +119,10 @@ func TestRunSumsTheComponents(t *testing.T) {
 	if r := Result(in); r.Run == nil || r.Run.Flops != 10 || r.Run.Slices != 0 {
 		t.Errorf("run %+v of components of 0 and 10 flops", r.Run)
 	}
-	tree := &btn.Tree{Count: 9}
+	tree := &exact.Tree{Count: 9}
 	in.Assignment.Plan.Estimates[0].Parts = []btn.Part{
-		&btn.Slices{Tree: tree, To: 4},
-		&btn.Slices{Tree: tree, From: 4, To: 9},
+		&exact.Slices{Tree: tree, To: 4},
+		&exact.Slices{Tree: tree, From: 4, To: 9},
 	}
 	if r := Result(in); r.Run == nil || r.Run.Flops != 10 || r.Run.Slices != 9 {
 		t.Errorf("run %+v of 9 slices", r.Run)

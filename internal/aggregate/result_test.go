@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -23,7 +24,7 @@ func input(exact bool, alpha, z []float64) Input {
 		Quality: &btn.Quality{Exact: exact, LnNormError: math.Inf(-1), ConditionGram: 1},
 	}
 	for range alpha {
-		e.Parts = append(e.Parts, &btn.RankOne{Frame: &btn.Frame{}})
+		e.Parts = append(e.Parts, &closed.RankOne{Frame: &btn.Frame{}})
 	}
 	plan := &btn.Plan{Method: btn.MethodExact}
 	if !exact {

@@ -25,19 +25,19 @@ var mathematics = []string{
 	"internal/circuit",
 	"internal/compiled",
 	"internal/compiler",
-	"internal/contract",
+	"internal/contraction",
 	"internal/contractionorder",
 	"internal/decimal",
-	"internal/descent",
+	"internal/families/descent",
 	"internal/digest",
 	"internal/dimacs",
-	"internal/exact",
+	"internal/families/exact",
 	"internal/formula",
 	"internal/frobenius",
 	"internal/generate",
 	"internal/kernel",
 	"internal/ladder",
-	"internal/gradients",
+	"internal/families/gradients",
 	"internal/ising",
 	"internal/jsontext",
 	"internal/linalg",
@@ -272,7 +272,7 @@ func engines(t *testing.T) (pkgs []string) {
 func TestEnginesKnowNoPlanner(t *testing.T) {
 	for _, pkg := range engines(t) {
 		d := deps(t, pkg)
-		for _, above := range []string{"internal/contract", "internal/plan", "internal/aggregate", "internal/stage"} {
+		for _, above := range []string{"internal/contraction", "internal/plan", "internal/aggregate", "internal/stage"} {
 			if d[module+above] {
 				t.Errorf("%s depends on %s", pkg, above)
 			}
@@ -314,18 +314,18 @@ func TestImportsPointOneWay(t *testing.T) {
 		"internal/compiled",
 		"internal/lower",
 		"internal/engine/einsum",
-		"internal/engine/counts",
+		"internal/families/counts",
 		"internal/engine/wide",
 		"internal/preprocess",
-		"internal/exact",
-		"internal/gradients",
+		"internal/families/exact",
+		"internal/families/gradients",
 		"internal/reparam",
 		"internal/bp",
 		"internal/engine/region",
 		"internal/families/truncated/sweeps",
 		"internal/families/truncated",
 		"internal/problem",
-		"internal/contract",
+		"internal/contraction",
 		"internal/plan",
 		"internal/stage",
 		"pkg/infer",
@@ -373,7 +373,7 @@ func TestOnlyCommandsExportTraces(t *testing.T) {
 func TestClientImportsNoPipeline(t *testing.T) {
 	d := deps(t, "pkg/client")
 	for _, heavy := range []string{
-		"pkg/pipeline", "pkg/infer", "internal/stage", "internal/plan", "internal/contract", "pkg/embedded",
+		"pkg/pipeline", "pkg/infer", "internal/stage", "internal/plan", "internal/contraction", "pkg/embedded",
 	} {
 		if d[module+heavy] {
 			t.Errorf("pkg/client depends on %s", heavy)
@@ -386,7 +386,7 @@ func TestTheLoopKnowsNoStage(t *testing.T) {
 	for _, pkg := range []string{"internal/hop", "internal/pull", "internal/streams"} {
 		d := deps(t, pkg)
 		for _, stage := range []string{
-			"internal/stage", "internal/workers", "internal/plan", "internal/contract", "internal/aggregate",
+			"internal/stage", "internal/workers", "internal/plan", "internal/contraction", "internal/aggregate",
 			"internal/reparam",
 		} {
 			if d[module+stage] {

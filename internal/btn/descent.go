@@ -18,70 +18,16 @@ const (
 	AskSamples Ask = "samples" // some, drawn with their probabilities
 )
 
-// Descent is some slices of B, eliminated along a path and gone back through. Its Z is 0: it comes
-// beside the parts that Z is the sum of.
-type Descent struct {
-	Along *Path `msgpack:"-"`
-	From  int64 `msgpack:"from,omitempty"` // From ≤ slice < To
-	To    int64 `msgpack:"to"`
-}
-
-// Path is how a network's tables of terms are eliminated: along an order, or along a tree.
-type Path struct {
-	Ask    Ask    `msgpack:"ask"`
-	Shape  string `msgpack:"shape"` // digest of the tables' hypergraph: the path fits no other
-	Order  []int  `msgpack:"order,omitempty"`
-	Tables int    `msgpack:"tables,omitempty"` // leaves of the tree
-	Merges []int  `msgpack:"merges,omitempty"` // as of Tree
-	Slices []int  `msgpack:"slices,omitempty"` // indices fixed per slice
-	Count  int64  `msgpack:"count"`            // number of slices, 1 without
-	// Relaxed says that maxima and sums come in a sequence that makes the total a bound.
-	Relaxed bool `msgpack:"relaxed,omitempty"`
-}
-
-// Class implements Part.
-func (*Descent) Class() Class { return ClassDescent }
-
-// Common implements Sharer.
-func (p *Descent) Common() any { return p.Along }
-
-// Share implements Sharer.
-func (p *Descent) Share(common any) (ok bool) {
-	p.Along, ok = common.(*Path)
-	return ok
-}
-
-// Fits implements Part. Whether the path is one through the network's tables is for the contraction
-// to say.
-func (p *Descent) Fits(n *Network) error {
-	switch a := p.Along; {
-	case a == nil:
-		return misfit("it has no path")
-	case n.Variables == nil:
-		return misfit("the network has no variables to assign values to")
-	case a.Ask != AskMPE && a.Ask != AskMap && a.Ask != AskSamples:
-		return misfit("it asks for %.40q", a.Ask)
-	case a.Count < 1:
-		return misfit("%d slices", a.Count)
-	case p.From < 0 || p.To < p.From || p.To > a.Count:
-		return misfit("slices %d to %d of %d", p.From, p.To, a.Count)
-	}
-	return nil
+// Asker is a part that may find assignments in place of a share of Z.
+type Asker interface {
+	Part
+	Asks() Ask // which; empty for a part that has a share of Z
 }
 
 // AskOf returns which assignments a part is to find; empty for a part that has a share of Z.
 func AskOf(part Part) Ask {
-	switch p := part.(type) {
-	case *Descent:
-		if p.Along != nil {
-			return p.Along.Ask
-		}
-	case *Circuit:
-		return p.Ask
-	case *Counts:
-		return p.Ask
-	case *Cube:
-		return p.Ask
+	if p, ok := part.(Asker); ok {
+		return p.Asks()
 	}
 	return ""
 }

@@ -10,14 +10,3 @@ type Picked struct {
 	Ln     []float64 `msgpack:"l"` // ln W by bundle, nats; −Inf for one that weighs nothing and has no state
 	Values []int     `msgpack:"v"` // bundle by bundle, a value per variable
 }
-
-// Bundles returns the number of the first of n bundles of all components that a part has a share in, and one more than that of the last.
-func (p *Sampled) Bundles(n int64) (first, end int64) {
-	return p.From * n / p.Along.Of, (p.To*n + p.Along.Of - 1) / p.Along.Of
-}
-
-// Bundle returns the components of the k-th of n bundles that are the part's.
-func (p *Sampled) Bundle(k, n int64) (from, to int64) {
-	of := p.Along.Of
-	return max(p.From, (k*of+n-1)/n), min(p.To, ((k+1)*of+n-1)/n)
-}

@@ -4,7 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/sampled"
 )
 
 // TestBundlesShareTheComponents: every component is of one bundle, for every cut into parts, and bundles are as long as one
@@ -13,10 +14,10 @@ func TestBundlesShareTheComponents(t *testing.T) {
 	for _, c := range []struct{ of, part, n int64 }{
 		{64, 8, 1}, {64, 8, 64}, {64, 24, 7}, {8, 8, 3}, {1000, 168, 333}, {1 << 20, 1 << 16, 1 << 19},
 	} {
-		along := &btn.Sampling{Of: c.of}
+		along := &sampled.Sampling{Of: c.of}
 		counts := make([]int64, c.n)
 		for from := int64(0); from < c.of; from += c.part {
-			p := &btn.Sampled{Along: along, From: from, To: min(from+c.part, c.of)}
+			p := &sampled.Sampled{Along: along, From: from, To: min(from+c.part, c.of)}
 			first, end := p.Bundles(c.n)
 			at := p.From
 			for k := first; k < end; k++ {
@@ -44,32 +45,32 @@ func TestBundlesShareTheComponents(t *testing.T) {
 
 // TestSampledFits refuses parts that no plan of this version has.
 func TestSampledFits(t *testing.T) {
-	good := func() *btn.Sampled {
-		along := &btn.Sampling{Kind: btn.SampledByAnnealing, Rungs: 5, Knots: []float64{0.2, 1}, Spread: 0.5, Of: 16}
-		return &btn.Sampled{Along: along, From: 8, To: 16}
+	good := func() *sampled.Sampled {
+		along := &sampled.Sampling{Kind: sampled.SampledByAnnealing, Rungs: 5, Knots: []float64{0.2, 1}, Spread: 0.5, Of: 16}
+		return &sampled.Sampled{Along: along, From: 8, To: 16}
 	}
 	if err := good().Fits(nil); err != nil {
 		t.Fatal(err)
 	}
-	for name, spoil := range map[string]func(*btn.Sampled){
-		"no sampling":      func(p *btn.Sampled) { p.Along = nil },
-		"no rungs":         func(p *btn.Sampled) { p.Along.Rungs = 0 },
-		"rungs":            func(p *btn.Sampled) { p.Along.Rungs = 1<<30 + 1 },
-		"two steps":        func(p *btn.Sampled) { p.Along.Metropolis, p.Along.Forests = true, true },
-		"knots that fall":  func(p *btn.Sampled) { p.Along.Knots = []float64{0.5, 0.5, 1} },
-		"a knot at 0":      func(p *btn.Sampled) { p.Along.Knots = []float64{0, 1} },
-		"a knot NaN":       func(p *btn.Sampled) { p.Along.Knots = []float64{math.NaN(), 1} },
-		"a last knot":      func(p *btn.Sampled) { p.Along.Knots = []float64{0.5, 0.9} },
-		"many knots":       func(p *btn.Sampled) { p.Along.Knots = even(btn.MostKnots + 1) },
-		"spread below 0":   func(p *btn.Sampled) { p.Along.Spread = -1 },
-		"spread NaN":       func(p *btn.Sampled) { p.Along.Spread = math.NaN() },
-		"spread infinite":  func(p *btn.Sampled) { p.Along.Spread = math.Inf(1) },
-		"from below 0":     func(p *btn.Sampled) { p.From = -8 },
-		"none":             func(p *btn.Sampled) { p.To = p.From },
-		"too many":         func(p *btn.Sampled) { p.Along.Of, p.To = 0, btn.MostComponents+1 },
-		"beyond the end":   func(p *btn.Sampled) { p.To = 24 },
-		"an end below 0":   func(p *btn.Sampled) { p.Along.Of = -1 },
-		"an end too large": func(p *btn.Sampled) { p.Along.Of = btn.MostComponents + 1 },
+	for name, spoil := range map[string]func(*sampled.Sampled){
+		"no sampling":      func(p *sampled.Sampled) { p.Along = nil },
+		"no rungs":         func(p *sampled.Sampled) { p.Along.Rungs = 0 },
+		"rungs":            func(p *sampled.Sampled) { p.Along.Rungs = 1<<30 + 1 },
+		"two steps":        func(p *sampled.Sampled) { p.Along.Metropolis, p.Along.Forests = true, true },
+		"knots that fall":  func(p *sampled.Sampled) { p.Along.Knots = []float64{0.5, 0.5, 1} },
+		"a knot at 0":      func(p *sampled.Sampled) { p.Along.Knots = []float64{0, 1} },
+		"a knot NaN":       func(p *sampled.Sampled) { p.Along.Knots = []float64{math.NaN(), 1} },
+		"a last knot":      func(p *sampled.Sampled) { p.Along.Knots = []float64{0.5, 0.9} },
+		"many knots":       func(p *sampled.Sampled) { p.Along.Knots = even(sampled.MostKnots + 1) },
+		"spread below 0":   func(p *sampled.Sampled) { p.Along.Spread = -1 },
+		"spread NaN":       func(p *sampled.Sampled) { p.Along.Spread = math.NaN() },
+		"spread infinite":  func(p *sampled.Sampled) { p.Along.Spread = math.Inf(1) },
+		"from below 0":     func(p *sampled.Sampled) { p.From = -8 },
+		"none":             func(p *sampled.Sampled) { p.To = p.From },
+		"too many":         func(p *sampled.Sampled) { p.Along.Of, p.To = 0, sampled.MostComponents+1 },
+		"beyond the end":   func(p *sampled.Sampled) { p.To = 24 },
+		"an end below 0":   func(p *sampled.Sampled) { p.Along.Of = -1 },
+		"an end too large": func(p *sampled.Sampled) { p.Along.Of = sampled.MostComponents + 1 },
 	} {
 		p := good()
 		spoil(p)
@@ -89,17 +90,17 @@ func even(n int) (knots []float64) {
 
 // TestBoundFits likewise.
 func TestBoundFits(t *testing.T) {
-	for _, p := range []*btn.Bound{
-		{Kind: btn.BoundMiniBuckets, Entries: 16}, {Kind: btn.BoundDeterminant, Rounds: 1}, {Kind: btn.BoundBethe, Rounds: 100},
-		{Kind: btn.BoundModes},
+	for _, p := range []*bounding.Bound{
+		{Kind: bounding.BoundMiniBuckets, Entries: 16}, {Kind: bounding.BoundDeterminant, Rounds: 1}, {Kind: bounding.BoundBethe, Rounds: 100},
+		{Kind: bounding.BoundModes},
 	} {
 		if err := p.Fits(nil); err != nil {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
-	for _, p := range []*btn.Bound{
-		{}, {Kind: "other", Rounds: 1}, {Kind: btn.BoundMiniBuckets}, {Kind: btn.BoundMiniBuckets, Entries: math.NaN()},
-		{Kind: btn.BoundMiniBuckets, Entries: math.Inf(1)}, {Kind: btn.BoundDeterminant}, {Kind: btn.BoundBethe, Rounds: -1},
+	for _, p := range []*bounding.Bound{
+		{}, {Kind: "other", Rounds: 1}, {Kind: bounding.BoundMiniBuckets}, {Kind: bounding.BoundMiniBuckets, Entries: math.NaN()},
+		{Kind: bounding.BoundMiniBuckets, Entries: math.Inf(1)}, {Kind: bounding.BoundDeterminant}, {Kind: bounding.BoundBethe, Rounds: -1},
 	} {
 		if p.Fits(nil) == nil {
 			t.Errorf("%+v fits", p)

@@ -10,6 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/circuit"
+	"github.com/basetensor/basetensor/internal/families/circuits"
 	"github.com/basetensor/basetensor/internal/memo"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -110,13 +112,13 @@ type Circuit struct {
 	Edges     int   `json:"edges"` // cost of a pass
 	Bytes     int64 `json:"bytes"` // in memory
 	Variables int   `json:"variables"`
-	// Functional and Parametric are as of btn.Compiled.
+	// Functional and Parametric are as of circuit.Compiled.
 	Functional bool `json:"functional,omitempty"`
 	Parametric bool `json:"parametric,omitempty"`
 }
 
 // describeCircuit describes a circuit; nil for none.
-func describeCircuit(ctx context.Context, of *btn.Compiled) *Circuit {
+func describeCircuit(ctx context.Context, of *circuit.Compiled) *Circuit {
 	c, err := of.Circuit(ctx)
 	if err != nil {
 		return nil
@@ -129,7 +131,7 @@ func describeCircuit(ctx context.Context, of *btn.Compiled) *Circuit {
 // circuitOf is the circuit of a plan; nil for none.
 func circuitOf(ctx context.Context, p *btn.Plan) *Circuit {
 	if len(p.Estimates) > 0 && len(p.Estimates[0].Parts) > 0 {
-		if part, ok := p.Estimates[0].Parts[0].(*btn.Circuit); ok {
+		if part, ok := p.Estimates[0].Parts[0].(*circuits.Circuit); ok {
 			return describeCircuit(ctx, part.Of)
 		}
 	}
@@ -157,7 +159,7 @@ func Describe(ctx context.Context, key string, value []byte) (*Value, error) {
 			Circuit:    circuitOf(ctx, d),
 		}, nil
 	case "circuit":
-		of, err := btn.DecodeCompiled(ctx, value)
+		of, err := circuit.DecodeCompiled(ctx, value)
 		if err != nil {
 			return nil, err
 		}

@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
+
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/cached"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -32,7 +34,7 @@ func TestMemoRemembersPlans(t *testing.T) {
 			Rule:    btn.Linear,
 			Slices:  1,
 			Alpha:   []scaled.Number{{Mant: 1.5, Exp: 7}},
-			Parts:   []btn.Part{&btn.Elimination{Order: order, Flops: 8}},
+			Parts:   []btn.Part{&exact.Elimination{Order: order, Flops: 8}},
 			Quality: &btn.Quality{Exact: true, ConditionGram: 1},
 		}}}
 	}

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/basetensor/basetensor/internal/btn"
+
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/circuit"
+	"github.com/basetensor/basetensor/internal/problem"
 )
 
 // TestCircuitsOfCubesAreListed: a cube's circuit is stored under its key, and listed with its size.
@@ -25,9 +26,10 @@ func TestCircuitsOfCubesAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := btn.NewCompiled(made, true)
-	circuits := cached.NewCircuits(c)
-	of, err := circuits.Do(t.Context(), "model:cube", func(context.Context) (*btn.Compiled, error) { return want, nil })
+	want := circuit.NewCompiled(made, true)
+	circuits := &cached.Parts{Cache: c}
+	entry := problem.Entry{Kind: "circuit", Key: "model:cube", Most: 1 << 20}
+	of, err := circuits.Do(t.Context(), entry, func(context.Context) (problem.Memorable, error) { return want, nil })
 	if err != nil || of != want {
 		t.Fatalf("%+v, %v", of, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/circuit"
 )
 
@@ -115,7 +114,7 @@ func TestDecodingStops(t *testing.T) {
 	if _, err := circuit.Decode(ctx, form); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want that the context was cancelled", err)
 	}
-	of := &btn.Compiled{Form: form}
+	of := &circuit.Compiled{Form: form}
 	if _, err := of.Circuit(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want that the context was cancelled", err)
 	}

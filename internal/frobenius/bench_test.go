@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -48,7 +49,7 @@ func randomPart(sp *space, seed uint64) btn.Part {
 	for i := range p.s.Size() {
 		p.s.Set([]int{i}, scaled.One)
 	}
-	return &btn.SymmetryRankOne{Frame: &btn.Frame{Levels: sp.levels}, S: *p.s, R: p.r}
+	return &closed.SymmetryRankOne{Frame: &btn.Frame{Levels: sp.levels}, S: *p.s, R: p.r}
 }
 
 // BenchmarkBase is b of one component: one contraction with the base tensor.

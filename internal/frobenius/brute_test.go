@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -142,11 +143,11 @@ func materialisePart(dims []int, q btn.Part) []float64 {
 		p := 1.0
 		var r [][]float64
 		switch q := q.(type) {
-		case *btn.RankOne:
+		case *closed.RankOne:
 			r = q.R
-		case *btn.CP:
+		case *closed.CP:
 			p = entry(q.Tensor, x)
-		case *btn.SymmetryRankOne:
+		case *closed.SymmetryRankOne:
 			p, r = number(q.S.Coef, countPlace(q.Frame.Levels, x)), q.R
 		default:
 			panic("no closed form")
@@ -182,7 +183,7 @@ func rotate(in []float64, dims []int, leg int, o []float64) []float64 {
 	return out
 }
 
-// frameOf returns the frame that the parts of a learned plan share.
+// frameOf returns what the parts of a learned plan have in common.
 func frameOf(p *btn.Plan) *btn.Frame {
 	return p.Estimates[0].Parts[0].(btn.Sharer).Common().(*btn.Frame)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/problem"
 )
 
@@ -18,7 +18,7 @@ func contracted(t *testing.T, net *btn.Network, e *btn.Estimate) float64 {
 	t.Helper()
 	sum := 0.0
 	for i, part := range e.Parts {
-		v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part, problem.Want{})
+		v, err := contraction.Part(context.Background(), problem.New(net, problem.Options{}), part, problem.Want{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -44,7 +45,7 @@ func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 
 // onesOf is the component that is 1 everywhere.
 func onesOf(dims []int, frame *btn.Frame) btn.Part {
-	return &btn.RankOne{Frame: frame, R: make([][]float64, len(dims))}
+	return &closed.RankOne{Frame: frame, R: make([][]float64, len(dims))}
 }
 
 // plan writes the model out. Parts of weight zero are left out, if that leaves any.
@@ -71,10 +72,10 @@ func (m *model) plan() *btn.Plan {
 			continue
 		}
 		if p.s == nil {
-			e.Parts = append(e.Parts, &btn.RankOne{Frame: frame, R: p.r})
+			e.Parts = append(e.Parts, &closed.RankOne{Frame: frame, R: p.r})
 		} else {
 			frame.Levels = m.sp.levels
-			q := &btn.SymmetryRankOne{Frame: frame, S: *p.s}
+			q := &closed.SymmetryRankOne{Frame: frame, S: *p.s}
 			if p.class != btn.ClassSymmetric {
 				q.R = p.r
 			}

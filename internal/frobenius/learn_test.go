@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -254,7 +255,7 @@ func TestPlantedRotationsAreFound(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 12))
 		dims := []int{2, 2, 2, 2, 2}
 		frame := &btn.Frame{Levels: countspace.TwoLevels(dims)}
-		q := &btn.SymmetryRankOne{
+		q := &closed.SymmetryRankOne{
 			Frame: frame,
 			S:     countspace.Poly{Shape: []int{6}, Coef: scaled.Vector{Mant: []float64{3, 0, 0, 0, 0, 2}}},
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/closed"
+	exactparts "github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -50,12 +52,12 @@ func dictionary(rng *rand.Rand, dims []int, levels countspace.Levels) []btn.Part
 	holed := vectors(1)
 	holed[0] = nil
 	return []btn.Part{
-		&btn.RankOne{Frame: frame, R: vectors(1)},
-		&btn.RankOne{Frame: frame, R: holed},
-		&btn.CP{Frame: frame, Tensor: &tensor.CP{Shape: dims, Weights: normal(rng, 3), Vectors: vectors(3)}},
-		&btn.SymmetryRankOne{Frame: frame, S: symmetric()},
-		&btn.SymmetryRankOne{Frame: frame, S: symmetric(), R: vectors(1)},
-		&btn.SymmetryRankOne{Frame: frame, S: symmetric(), R: holed},
+		&closed.RankOne{Frame: frame, R: vectors(1)},
+		&closed.RankOne{Frame: frame, R: holed},
+		&closed.CP{Frame: frame, Tensor: &tensor.CP{Shape: dims, Weights: normal(rng, 3), Vectors: vectors(3)}},
+		&closed.SymmetryRankOne{Frame: frame, S: symmetric()},
+		&closed.SymmetryRankOne{Frame: frame, S: symmetric(), R: vectors(1)},
+		&closed.SymmetryRankOne{Frame: frame, S: symmetric(), R: holed},
 	}
 }
 
@@ -173,7 +175,7 @@ func TestObjectiveOfTheBaseTensorItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dict := append(dictionary(rng, net.Dims, levels)[:1], &btn.Elimination{})
+	dict := append(dictionary(rng, net.Dims, levels)[:1], &exactparts.Elimination{})
 	fit, err := o.weights(context.Background(), dict, false)
 	if err != nil {
 		t.Fatal(err)
@@ -205,8 +207,8 @@ func TestRangeOfTenThousandLegs(t *testing.T) {
 		r[leg] = []float64{3 + rng.Float64(), 1 + rng.Float64()}
 		wantLog += math.Log(inner(r[leg], r[leg]))
 	}
-	symmetric := &btn.SymmetryRankOne{S: one, R: r}
-	rankOne := &btn.RankOne{R: r}
+	symmetric := &closed.SymmetryRankOne{S: one, R: r}
+	rankOne := &closed.RankOne{R: r}
 	for _, pair := range [][2]btn.Part{{symmetric, symmetric}, {symmetric, rankOne}, {rankOne, rankOne}} {
 		g, err := o.gram(pair[0], pair[1])
 		if err != nil {
@@ -239,19 +241,19 @@ func TestPartsThatDoNotFit(t *testing.T) {
 		q    btn.Part
 		want string
 	}{
-		{&btn.Slices{}, `class "slices" has no scalar products`},
-		{&btn.RankOne{R: make([][]float64, 3)}, "R has vectors for 3 legs, the network has 4"},
-		{&btn.RankOne{R: [][]float64{{1}, nil, nil, nil}}, "R has 1 entries on leg 0 of dimension 2"},
-		{&btn.RankOne{R: [][]float64{nil, {1, math.Inf(1)}, nil, nil}}, "not a finite number: R on leg 1"},
-		{&btn.SymmetryRankOne{S: countspace.New([]int{4})}, "S has shape [4], the levels need [5]"},
-		{&btn.SymmetryRankOne{S: countspace.New([]int{5, 5})}, "S has 2 variables, the levels have 1"},
-		{&btn.SymmetryRankOne{S: countspace.Poly{
+		{&exactparts.Slices{}, `class "slices" has no scalar products`},
+		{&closed.RankOne{R: make([][]float64, 3)}, "R has vectors for 3 legs, the network has 4"},
+		{&closed.RankOne{R: [][]float64{{1}, nil, nil, nil}}, "R has 1 entries on leg 0 of dimension 2"},
+		{&closed.RankOne{R: [][]float64{nil, {1, math.Inf(1)}, nil, nil}}, "not a finite number: R on leg 1"},
+		{&closed.SymmetryRankOne{S: countspace.New([]int{4})}, "S has shape [4], the levels need [5]"},
+		{&closed.SymmetryRankOne{S: countspace.New([]int{5, 5})}, "S has 2 variables, the levels have 1"},
+		{&closed.SymmetryRankOne{S: countspace.Poly{
 			Shape: []int{5},
 			Coef:  scaled.Vector{Mant: poly.Coef.Mant[:3]},
 		}}, "S has 3 coefficients"},
-		{&btn.SymmetryRankOne{S: bad, R: make([][]float64, 4)}, "coefficient 2 of S"},
-		{&btn.CP{}, "a CP component needs vectors on all 4 legs"},
-		{&btn.CP{Tensor: &tensor.CP{
+		{&closed.SymmetryRankOne{S: bad, R: make([][]float64, 4)}, "coefficient 2 of S"},
+		{&closed.CP{}, "a CP component needs vectors on all 4 legs"},
+		{&closed.CP{Tensor: &tensor.CP{
 			Weights: []float64{1},
 			Vectors: [][]float64{{1, 2}, {1}, {1, 1}, {1, 1}},
 		}}, "1 vector entries on leg 1, rank 1 and dimension 2"},

@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/closed"
+	exactparts "github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/linalg"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -55,7 +57,7 @@ func (o *objective) withBase(q btn.Part) (scaled.Number, error) {
 
 // isBase reports whether a part is B itself.
 func isBase(q btn.Part) bool {
-	_, ok := q.(*btn.Elimination)
+	_, ok := q.(*exactparts.Elimination)
 	return ok
 }
 
@@ -142,16 +144,16 @@ func (sp *space) termProduct(left, right []term) scaled.Number {
 // terms validates a part and writes it as a sum of terms. An elimination has none: it is B itself.
 func (sp *space) terms(q btn.Part) ([]term, error) {
 	switch q := q.(type) {
-	case *btn.RankOne:
+	case *closed.RankOne:
 		t, err := sp.term(nil, q.R)
 		return []term{t}, err
-	case *btn.SymmetryRankOne:
+	case *closed.SymmetryRankOne:
 		if err := sp.checkPoly(q.S); err != nil {
 			return nil, err
 		}
 		t, err := sp.term(&q.S, q.R)
 		return []term{t}, err
-	case *btn.CP:
+	case *closed.CP:
 		return sp.cpTerms(q.Tensor)
 	}
 	return nil, fmt.Errorf("frobenius: class %q has no scalar products in closed form", q.Class())

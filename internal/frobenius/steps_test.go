@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -58,9 +59,9 @@ func newModel(
 func (m *model) entries(p *part) []float64 {
 	frame := &btn.Frame{Levels: m.sp.levels}
 	if p.s == nil {
-		return materialisePart(m.sp.dims, &btn.RankOne{Frame: frame, R: p.r})
+		return materialisePart(m.sp.dims, &closed.RankOne{Frame: frame, R: p.r})
 	}
-	return materialisePart(m.sp.dims, &btn.SymmetryRankOne{Frame: frame, S: *p.s, R: p.r})
+	return materialisePart(m.sp.dims, &closed.SymmetryRankOne{Frame: frame, S: *p.s, R: p.r})
 }
 
 // rest materialises B less the components other than i, in the learned coordinates.

@@ -8,6 +8,10 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/closed"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	regionparts "github.com/basetensor/basetensor/internal/families/regions"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -74,9 +78,9 @@ func (w *writer) plan(p *btn.Plan) {
 		return
 	}
 	masked := false
-	var plans []*btn.TruncatedPlan
+	var plans []*truncated.TruncatedPlan
 	for _, e := range p.Estimates {
-		if q, ok := e.Parts[0].(*btn.Truncated); ok {
+		if q, ok := e.Parts[0].(*truncated.Truncated); ok {
 			masked = q.Along.Masked
 			for len(plans) <= q.Along.Number {
 				plans = append(plans, nil)
@@ -94,9 +98,9 @@ func (w *writer) plan(p *btn.Plan) {
 		var fixed []int
 		e.Parts[0].Describe(&r)
 		switch q := e.Parts[0].(type) {
-		case *btn.Truncated:
+		case *truncated.Truncated:
 			fixed = q.Slice.Variables
-		case *btn.Regions:
+		case *regionparts.Regions:
 			fixed = q.Slice.Variables
 		}
 		w.line(" rung %s plan %d bond %d kind %q size %d slices %v of %d components %d to %d flops %s bytes %s",
@@ -132,21 +136,21 @@ func (w *writer) parts(k int, e *btn.Estimate) {
 		var r [][]float64
 		var cp *tensor.CP
 		switch q := part.(type) {
-		case *btn.RankOne:
+		case *closed.RankOne:
 			r = q.R
-		case *btn.SymmetryRankOne:
+		case *closed.SymmetryRankOne:
 			s, r = q.S, q.R
-		case *btn.CP:
+		case *closed.CP:
 			cp = q.Tensor
-		case *btn.Elimination:
+		case *exact.Elimination:
 			order = q.Order
-		case *btn.Slices:
+		case *exact.Slices:
 			from, to = q.From, q.To
-		case *btn.Groups:
+		case *exact.Groups:
 			from, to = q.From, q.To
-		case *btn.Truncated:
+		case *truncated.Truncated:
 			slice = q.Slice.At
-		case *btn.Regions:
+		case *regionparts.Regions:
 			from, to, slice = q.From, q.To, q.Slice.At
 		}
 		a := e.Weight(i)
@@ -170,20 +174,20 @@ func (w *writer) shared(estimates []btn.Estimate) {
 	if len(estimates) == 0 {
 		return
 	}
-	tree := func(c *btn.Tree) {
+	tree := func(c *exact.Tree) {
 		w.line("tree %s tables %d merges %v slices %v of %d joint %t marginals %t",
 			c.Shape, c.Tables, c.Merges, c.Slices, c.Count, c.Joint, c.Marginals)
 	}
 	switch q := estimates[0].Parts[0].(type) {
-	case *btn.Slices:
+	case *exact.Slices:
 		tree(q.Tree)
-	case *btn.Groups:
-		tree(&btn.Tree{Shape: q.Of.Shape, Count: int64(len(q.Of.Groups)), Marginals: true})
+	case *exact.Groups:
+		tree(&exact.Tree{Shape: q.Of.Shape, Count: int64(len(q.Of.Groups)), Marginals: true})
 		for _, g := range q.Of.Groups {
 			w.line(" group keep %v of %v %s tables %d merges %v slices %v of %d",
 				g.Keep, g.Indices, g.Tree.Shape, g.Tree.Tables, g.Tree.Merges, g.Tree.Slices, g.Tree.Count)
 		}
-	case *btn.Product:
+	case *exact.Product:
 		for _, f := range q.Factors {
 			w.line("part %v", f.Links)
 			own := []btn.Estimate{*f.Estimate}

@@ -20,7 +20,7 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/pairwise"
 	"github.com/basetensor/basetensor/internal/engine/region"
 	"github.com/basetensor/basetensor/internal/engine/wide"
-	"github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
 	"github.com/basetensor/basetensor/internal/families/truncated/trees"

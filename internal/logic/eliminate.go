@@ -21,7 +21,7 @@ import (
 // eliminated returns the circuit of a network along an elimination order of its simplified tables, nil where that would be long, or the
 // tables have entries below 0 or beyond float64. Nothing is summed out beforehand: every term of the network is one of the
 // circuit.
-func eliminated(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, int64, error) {
+func eliminated(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, int64, error) {
 	bare, err := unweighted(net)
 	if err != nil {
 		return nil, 0, err
@@ -102,7 +102,7 @@ func reweighted(net *btn.Network, by func(w float64) float64) (*btn.Network, err
 // of them.
 func back(
 	ctx context.Context, c *circuit.Circuit, net *btn.Network, given *sumproduct.Expression, simple *preprocess.Result, left []int,
-) (*btn.Compiled, error) {
+) (*circuit.Compiled, error) {
 	dims := simple.Expression.Dims
 	first := make([]int, len(dims)) // by index that is left: the number of its leaf 0
 	leaves := 0
@@ -146,7 +146,7 @@ func back(
 	if err != nil {
 		return nil, err
 	}
-	return btn.NewCompiled(lifted, functional(given)), nil
+	return circuit.NewCompiled(lifted, functional(given)), nil
 }
 
 // functional reports whether the variables decide all other indices: counters, and indices of one value.

@@ -51,8 +51,8 @@ var ErrCircuit = errors.New("logic: the circuit is larger than allowed")
 // elimination order, where that is short, else by a search. The same network gives the same circuit. Evidence multiplies weights,
 // so it serves all queries to the network. It is read as Circuit's are: Z of the circuit times net.Scale is Z of the network.
 //
-// Errors: from formula.FromNetwork and compiler.Compile; over_budget where the circuit is larger than allowed.
-func Compile(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, int64, error) {
+// Errors: those of formula.FromNetwork and compiler.Compile; over_budget where the circuit is larger than allowed.
+func Compile(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, int64, error) {
 	o = o.withDefaults()
 	if !o.search {
 		if of, work, err := eliminated(ctx, net, o); of != nil || err != nil {
@@ -69,9 +69,9 @@ func Compile(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, i
 	return of, work, err
 }
 
-// Sum returns Z of a network but for net.Scale, or a cube's contribution, by a search, and its circuit: nil where it is larger
-// than allowed. Errors as of Compile, except ErrCircuit.
-func Sum(ctx context.Context, net *btn.Network, o Options) (scaled.Number, *btn.Compiled, error) {
+// Sum returns Z of a network but for net.Scale, or what a cube of it contributes, by a search, and the circuit of that: nil where
+// it is larger than allowed. Errors: those of Compile but for ErrCircuit.
+func Sum(ctx context.Context, net *btn.Network, o Options) (scaled.Number, *circuit.Compiled, error) {
 	weighted := o.Weighted
 	if weighted == nil {
 		weighted = net
@@ -101,7 +101,7 @@ func formulaOf(ctx context.Context, net *btn.Network, o Options) (*formula.Formu
 }
 
 // search sums the formula of a network with the weights of another one, nil for 1, and returns its circuit where that has room.
-func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.Number, *btn.Compiled, int64, error) {
+func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.Number, *circuit.Compiled, int64, error) {
 	none := scaled.Number{}
 	f, err := formulaOf(ctx, net, o)
 	if err != nil {
@@ -143,7 +143,7 @@ func search(ctx context.Context, net, weighted *btn.Network, o Options) (scaled.
 	if err != nil {
 		return none, nil, r.Stats.Work, err
 	}
-	return r.Z.Mul(fixed), btn.NewCompiled(c, !slices.Contains(f.Functional, false)), r.Stats.Work, nil
+	return r.Z.Mul(fixed), circuit.NewCompiled(c, !slices.Contains(f.Functional, false)), r.Stats.Work, nil
 }
 
 // remainingWork returns the work left of a search; 0, no limit, where there was no limit.

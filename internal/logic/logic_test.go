@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/circuit"
+	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/enginetest"
+	"github.com/basetensor/basetensor/internal/families/circuits"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/oracle"
@@ -54,8 +55,8 @@ func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
 		}
 		asked++
 		checkCircuit(t, of)
-		part := &btn.Circuit{Of: of}
-		v, err := contract.Part(t.Context(), problem.New(p.Network, problem.Options{}), part, problem.Want{Marginals: true})
+		part := &circuits.Circuit{Of: of}
+		v, err := contraction.Part(t.Context(), problem.New(p.Network, problem.Options{}), part, problem.Want{Marginals: true})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -83,7 +84,7 @@ func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
 }
 
 // checkCircuit: it is smooth and decomposable, and deterministic where maxima may be asked for.
-func checkCircuit(t *testing.T, of *btn.Compiled) {
+func checkCircuit(t *testing.T, of *circuit.Compiled) {
 	t.Helper()
 	c, err := of.Circuit(t.Context())
 	if err != nil {

@@ -30,13 +30,13 @@ func Parameters(ctx context.Context, net *btn.Network) (*lower.Parametric, error
 	return p, err
 }
 
-// CompileParameters returns the circuit of a network in which every number of a factor is the weight of a leaf: btn.Compiled.Parametric.
+// CompileParameters returns the circuit of a network in which every number of a factor is the weight of a leaf: circuit.Compiled.Parametric.
 // After the network's variables it has one variable for each table of Parameters that has a source, in their sequence, whose values are
 // the table's entries; then others. It depends on the shapes of the factors alone, so an entry that is 0 has its leaf like others.
 // Everything is eliminated along an order, and entry by entry written down: the work is the size of the circuit.
 //
-// Errors: as of Parameters; fault.OverBudget, with the amount needed, where an elimination or its circuit is larger than allowed.
-func CompileParameters(ctx context.Context, net *btn.Network, o Options) (*btn.Compiled, int64, error) {
+// Errors: those of Parameters; fault.OverBudget, with how much it takes, where an elimination or its circuit is larger than allowed.
+func CompileParameters(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, int64, error) {
 	o = o.withDefaults()
 	p, err := Parameters(ctx, net)
 	if err != nil {
@@ -84,7 +84,7 @@ func CompileParameters(ctx context.Context, net *btn.Network, o Options) (*btn.C
 	if err != nil {
 		return nil, work, err
 	}
-	of := btn.NewCompiled(lifted, functional)
+	of := circuit.NewCompiled(lifted, functional)
 	of.Parametric = true
 	return of, work, nil
 }

@@ -17,7 +17,7 @@ type Cubes struct {
 	Literals [][]formula.Literal // by cube: of the network's formula, for Options.Cube
 	Order    []int32             // of that formula's variables, for Options.Order of all cubes
 	Steps    float64             // of the searches of all cubes without circuits, estimated
-	// Functional is as of btn.Compiled, of the circuits of all cubes.
+	// Functional is as of circuit.Compiled, of the circuits of all cubes.
 	Functional bool
 }
 

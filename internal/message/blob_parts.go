@@ -11,35 +11,21 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// partForm is the encoded form of parts of a class, where it is not the part itself.
-type partForm interface{ part() (btn.Part, error) }
+// tensorForm is the form of a btn.Tensorial part.
+type tensorForm struct {
+	Tensor *Tensor     `msgpack:"tensor,omitempty"`
+	Box    *[]int      `msgpack:"box,omitempty"`
+	S      *Scaled     `msgpack:"s,omitempty"`
+	R      [][]float64 `msgpack:"r,omitempty"`
 
-// partForms has the forms of classes that contain tensors, polynomials or estimates.
-var partForms = map[btn.Class]func() partForm{
-	btn.ClassRankOne:         func() partForm { return new(rankOneForm) },
-	btn.ClassCP:              func() partForm { return new(cpForm) },
-	btn.ClassSymmetric:       func() partForm { return new(symmetricForm) },
-	btn.ClassSymmetryRankOne: func() partForm { return new(symmetricForm) },
-	btn.ClassProduct:         func() partForm { return new(productForm) },
+	of btn.Tensorial
 }
 
-type rankOneForm struct {
-	R [][]float64 `msgpack:"r,omitempty"`
-}
-
-type cpForm struct {
-	Tensor Tensor `msgpack:"tensor"`
-}
-
-type symmetricForm struct {
-	Box []int       `msgpack:"box"`
-	S   Scaled      `msgpack:"s"`
-	R   [][]float64 `msgpack:"r,omitempty"`
-}
-
-// Forms of btn.Product, its factors, and btn.Frame.
-type productForm struct {
+// Forms of a btn.Compound, its factors, and btn.Frame.
+type compoundForm struct {
 	Factors []factorForm `msgpack:"factors"`
+
+	of btn.Compound
 }
 
 type factorForm struct {
@@ -53,41 +39,65 @@ type frameForm struct {
 	Rotations [][]float64 `msgpack:"rotations,omitempty"`
 }
 
-func (f *rankOneForm) part() (btn.Part, error) { return &btn.RankOne{R: f.R}, nil }
-
-func (f *cpForm) part() (btn.Part, error) {
-	t, err := f.Tensor.Decode(&form.Tensors{})
-	if err != nil {
-		return nil, under("tensor", err)
+// newTensorForm returns the form of a part.
+func newTensorForm(p btn.Tensorial) (*tensorForm, error) {
+	of := p.Tensors()
+	f := &tensorForm{R: of.R}
+	if of.CP != nil {
+		t, err := newTensor(of.CP)
+		if err != nil {
+			return nil, err
+		}
+		f.Tensor = &t
 	}
-	cp, ok := t.(*tensor.CP)
-	if !ok {
-		return nil, invalid("tensor.kind", "%q is not cp", f.Tensor.Kind)
+	if of.S != nil {
+		s := newScaled(of.S.Coef)
+		f.Box, f.S = &of.S.Shape, &s
 	}
-	return &btn.CP{Tensor: cp}, nil
+	return f, nil
 }
 
-func (f *symmetricForm) part() (btn.Part, error) {
-	n, ok := product(f.Box)
-	if !ok {
-		return nil, invalid("box", "%v", f.Box)
+// part returns the part of the form.
+func (f *tensorForm) part() (btn.Part, error) {
+	of := btn.Tensors{R: f.R}
+	if f.Tensor != nil {
+		t, err := f.Tensor.Decode(&form.Tensors{})
+		if err != nil {
+			return nil, under("tensor", err)
+		}
+		cp, ok := t.(*tensor.CP)
+		if !ok {
+			return nil, invalid("tensor.kind", "%q is not cp", f.Tensor.Kind)
+		}
+		of.CP = cp
 	}
-	if err := f.S.Check(n); err != nil {
-		return nil, under("s", err)
+	if (f.Box == nil) != (f.S == nil) {
+		return nil, invalid("box", "it has no s, or s has no box")
 	}
-	return &btn.SymmetryRankOne{S: countspace.Poly{Shape: f.Box, Coef: f.S.Decode()}, R: f.R}, nil
+	if f.S != nil {
+		n, ok := product(*f.Box)
+		if !ok {
+			return nil, invalid("box", "%v", *f.Box)
+		}
+		if err := f.S.Check(n); err != nil {
+			return nil, under("s", err)
+		}
+		of.S = &countspace.Poly{Shape: *f.Box, Coef: f.S.Decode()}
+	}
+	f.of.SetTensors(of)
+	return f.of, nil
 }
 
-func (f *productForm) part() (btn.Part, error) { return f.product(nil) }
-
-func (f *productForm) product(common []any) (btn.Part, error) {
-	p := &btn.Product{Factors: make([]btn.ProductFactor, len(f.Factors))}
+// part returns the part of the form, whose estimates refer to common.
+func (f *compoundForm) part(common []any) (btn.Part, error) {
+	pieces := make([]btn.ProductFactor, len(f.Factors))
 	for k := range f.Factors {
 		e, err := f.Factors[k].Estimate.decode(common)
 		if err != nil {
 			return nil, under(fmt.Sprintf("factors[%d]", k), err)
 		}
-		p.Factors[k] = btn.ProductFactor{Links: f.Factors[k].Links, Estimate: &e}
+		pieces[k] = btn.ProductFactor{Links: f.Factors[k].Links, Estimate: &e}
 	}
-	return p, nil
+	f.of.SetPieces(pieces)
+	return f.of, nil
 }

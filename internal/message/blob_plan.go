@@ -107,12 +107,17 @@ func (p *partBlob) read(r *codec.Reader) error {
 	}
 
 	class := btn.Class(p.class)
-	if form, ok := partForms[class]; ok {
-		p.form = form()
-	} else if part, ok := btn.NewPart(class); ok {
-		p.form = part
-	} else {
+	part, ok := btn.NewPart(class)
+	if !ok {
 		return invalid("class", "%.40q is no class of this version", p.class)
+	}
+	switch of := part.(type) {
+	case btn.Tensorial:
+		p.form = &tensorForm{of: of}
+	case btn.Compound:
+		p.form = &compoundForm{of: of}
+	default:
+		p.form = part
 	}
 
 	if err := r.Charge(1, reflect.TypeOf(p.form).Elem()); err != nil {
@@ -277,19 +282,15 @@ func (w *planWriter) part(part btn.Part) (partBlob, error) {
 	}
 
 	switch q := part.(type) {
-	case *btn.RankOne:
-		out.form = &rankOneForm{R: q.R}
-	case *btn.SymmetryRankOne:
-		out.form = &symmetricForm{Box: q.S.Shape, S: newScaled(q.S.Coef), R: q.R}
-	case *btn.CP:
-		t, err := newTensor(q.Tensor)
+	case btn.Tensorial:
+		form, err := newTensorForm(q)
 		if err != nil {
 			return out, err
 		}
-		out.form = &cpForm{Tensor: t}
-	case *btn.Product:
-		form := &productForm{Factors: make([]factorForm, len(q.Factors))}
-		for f, factor := range q.Factors {
+		out.form = form
+	case btn.Compound:
+		form := &compoundForm{Factors: make([]factorForm, len(q.Pieces()))}
+		for f, factor := range q.Pieces() {
 			e, err := w.estimate(factor.Estimate)
 			if err != nil {
 				return out, under(fmt.Sprintf("factors[%d]", f), err)
@@ -400,9 +401,9 @@ func (w *estimateBlob) decode(common []any) (btn.Estimate, error) {
 // decode returns the part, with what it shares with others.
 func (p *partBlob) decode(common []any) (part btn.Part, err error) {
 	switch form := p.form.(type) {
-	case *productForm:
-		part, err = form.product(common)
-	case partForm:
+	case *compoundForm:
+		part, err = form.part(common)
+	case *tensorForm:
 		part, err = form.part()
 	case btn.Part:
 		part = form

@@ -144,24 +144,13 @@ func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 			return invalid(fmt.Sprintf("parts[%d]", i), "%v", err)
 		}
 
-		if _, isSampled := part.(*btn.Sampled); isSampled != (e.Rule == btn.Pooled) {
+		if btn.RuleOf(part) != e.Rule {
 			return invalid(
 				fmt.Sprintf("parts[%d]", i), "class %s under the rule %s", part.Class(), e.Rule,
 			)
 		}
-		if _, isBound := part.(*btn.Bound); isBound != (e.Rule == btn.Bounding) {
-			return invalid(
-				fmt.Sprintf("parts[%d]", i), "class %s under the rule %s", part.Class(), e.Rule,
-			)
-		}
-		q, isRegions := part.(*btn.Regions)
-		if isRegions != (e.Rule == btn.LogLinear) {
-			return invalid(
-				fmt.Sprintf("parts[%d]", i), "class %s under the rule %s", part.Class(), e.Rule,
-			)
-		}
-		if isRegions && q.Slice.At >= e.Slices {
-			return invalid(fmt.Sprintf("parts[%d]", i), "slice %d of %d", q.Slice.At, e.Slices)
+		if q, ok := part.(btn.Sliced); ok && q.InSlice() >= e.Slices {
+			return invalid(fmt.Sprintf("parts[%d]", i), "slice %d of %d", q.InSlice(), e.Slices)
 		}
 	}
 	return nil

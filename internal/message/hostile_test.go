@@ -15,6 +15,12 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/codec"
+	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/closed"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/regions"
+	"github.com/basetensor/basetensor/internal/families/sampled"
+	truncatedparts "github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -587,7 +593,7 @@ func TestCheckAssignments(t *testing.T) {
 		return btn.Estimate{
 			Rule:    btn.Linear,
 			Slices:  1,
-			Parts:   []btn.Part{&btn.RankOne{Frame: &btn.Frame{}}},
+			Parts:   []btn.Part{&closed.RankOne{Frame: &btn.Frame{}}},
 			Quality: &btn.Quality{},
 		}
 	}
@@ -617,9 +623,9 @@ func TestCheckAssignments(t *testing.T) {
 		"cost: wire: invalid message: NaN flops":                func(e *btn.Estimate) { e.Cost.Flops = math.NaN() },
 		"cost: wire: invalid message: 0 flops, -1 bytes":        func(e *btn.Estimate) { e.Cost.Bytes = -1 },
 		"level: wire: invalid message: NaN":                     func(e *btn.Estimate) { e.Level = math.NaN() },
-		"parts[0]: wire: invalid message: class regions under":  func(e *btn.Estimate) { e.Parts[0] = &btn.Regions{} },
+		"parts[0]: wire: invalid message: class regions under":  func(e *btn.Estimate) { e.Parts[0] = &regions.Regions{} },
 		"parts[0]: wire: invalid message: slice 1 of 1": func(e *btn.Estimate) {
-			e.Rule, e.Parts[0] = btn.LogLinear, &btn.Regions{Slice: btn.Slice{Variables: []int{0}, At: 1}}
+			e.Rule, e.Parts[0] = btn.LogLinear, &regions.Regions{Slice: btn.Slice{Variables: []int{0}, At: 1}}
 		},
 	} {
 		e := good()
@@ -628,54 +634,54 @@ func TestCheckAssignments(t *testing.T) {
 	}
 	levels := &btn.Frame{Levels: countspace.TwoLevels(n.Dims)}
 	symmetric := func(shape []int, s ...float64) btn.Part {
-		return &btn.SymmetryRankOne{
+		return &closed.SymmetryRankOne{
 			Frame: levels,
 			S:     countspace.Poly{Shape: shape, Coef: scaled.Vector{Mant: s}},
 		}
 	}
 	cp := func(shape []int, vectors ...[]float64) btn.Part {
-		return &btn.CP{
+		return &closed.CP{
 			Frame:  &btn.Frame{},
 			Tensor: &tensor.CP{Shape: shape, Weights: []float64{1, 2}, Vectors: vectors},
 		}
 	}
 	truncated := func(family btn.Family, accuracy float64, bond int, slice btn.Slice) btn.Part {
-		return &btn.Truncated{
-			Along: &btn.TruncatedPlan{Family: family, Accuracy: accuracy},
+		return &truncatedparts.Truncated{
+			Along: &truncatedparts.TruncatedPlan{Family: family, Accuracy: accuracy},
 			Bond:  bond,
 			Slice: slice,
 		}
 	}
-	tree := &btn.Tree{Count: 3}
+	tree := &exact.Tree{Count: 3}
 	for says, part := range map[string]btn.Part{
-		"it has no frame":                        &btn.RankOne{},
-		"1 learned maps for 2 legs":              &btn.RankOne{Frame: &btn.Frame{Rotations: make([][]float64, 1)}},
-		"learned map of leg 1 has 4 entries":     &btn.RankOne{Frame: &btn.Frame{Rotations: [][]float64{nil, make([]float64, 4)}}},
-		"vectors for 1 legs, the network has 2":  &btn.RankOne{Frame: &btn.Frame{}, R: make([][]float64, 1)},
-		"vector of leg 1 has 2 entries":          &btn.RankOne{Frame: &btn.Frame{}, R: [][]float64{nil, {1, 2}}},
+		"it has no frame":                        &closed.RankOne{},
+		"1 learned maps for 2 legs":              &closed.RankOne{Frame: &btn.Frame{Rotations: make([][]float64, 1)}},
+		"learned map of leg 1 has 4 entries":     &closed.RankOne{Frame: &btn.Frame{Rotations: [][]float64{nil, make([]float64, 4)}}},
+		"vectors for 1 legs, the network has 2":  &closed.RankOne{Frame: &btn.Frame{}, R: make([][]float64, 1)},
+		"vector of leg 1 has 2 entries":          &closed.RankOne{Frame: &btn.Frame{}, R: [][]float64{nil, {1, 2}}},
 		"a CP tensor over all 2 legs is needed":  cp([]int{2}),
 		"the CP tensor has dimension 2 on leg 1": cp([]int{2, 2}, nil, nil),
 		"identity vectors on leg 1 need rank 3":  cp([]int{2, 3}, nil, nil),
 		"vectors of leg 1 have 5 entries": cp(
 			[]int{2, 3}, nil, make([]float64, 5),
 		),
-		"0 levels": &btn.SymmetryRankOne{Frame: &btn.Frame{}},
+		"0 levels": &closed.SymmetryRankOne{Frame: &btn.Frame{}},
 		"S has 2 count variables, the levels have 1":   symmetric([]int{3, 3}),
 		"S has 2 counts at level 1, the levels have 3": symmetric([]int{2}, 1, 2),
 		"S has 2 coefficients, its shape [3] needs 3":  symmetric([]int{3}, 1, 2),
 		"S has an entry that is not finite": symmetric(
 			[]int{3}, 1, 2, math.Inf(1),
 		),
-		"vectors for 3 legs, the network has 2": &btn.SymmetryRankOne{Frame: levels, R: make([][]float64, 3)},
-		"NaN flops":                             &btn.Elimination{Flops: math.NaN()},
-		"it has no tree":                        &btn.Slices{},
-		"slices -1 to 1 of 3":                   &btn.Slices{Tree: tree, From: -1, To: 1},
-		"slices 2 to 1 of 3":                    &btn.Slices{Tree: tree, From: 2, To: 1},
-		"slices 2 to 4 of 3":                    &btn.Slices{Tree: tree, From: 2, To: 4},
-		"0 slices":                              &btn.Slices{Tree: &btn.Tree{}},
-		"it has no groups":                      &btn.Groups{},
-		"groups 0 to 2 of 1":                    &btn.Groups{Of: &btn.MarginalGroups{Groups: make([]btn.MarginalGroup, 1)}, To: 2},
-		"it has no tree and no sweep":           &btn.Truncated{Bond: 1},
+		"vectors for 3 legs, the network has 2": &closed.SymmetryRankOne{Frame: levels, R: make([][]float64, 3)},
+		"NaN flops":                             &exact.Elimination{Flops: math.NaN()},
+		"it has no tree":                        &exact.Slices{},
+		"slices -1 to 1 of 3":                   &exact.Slices{Tree: tree, From: -1, To: 1},
+		"slices 2 to 1 of 3":                    &exact.Slices{Tree: tree, From: 2, To: 1},
+		"slices 2 to 4 of 3":                    &exact.Slices{Tree: tree, From: 2, To: 4},
+		"0 slices":                              &exact.Slices{Tree: &exact.Tree{}},
+		"it has no groups":                      &exact.Groups{},
+		"groups 0 to 2 of 1":                    &exact.Groups{Of: &exact.MarginalGroups{Groups: make([]exact.MarginalGroup, 1)}, To: 2},
+		"it has no tree and no sweep":           &truncatedparts.Truncated{Bond: 1},
 		`"regions" is no family`: truncated(
 			btn.FamilyRegions, 0, 1, btn.Slice{},
 		),
@@ -694,21 +700,21 @@ func TestCheckAssignments(t *testing.T) {
 		"slice -1 of 1": truncated(
 			btn.FamilyTree, 0, 1, btn.Slice{At: -1},
 		),
-		"0 of 2 indices are summed out": &btn.Sampled{Along: &btn.Sampling{Kind: btn.SampledBySlices, Order: []int{1, 0}}, To: 1},
-		"3 of 2 indices are summed out": &btn.Sampled{Along: &btn.Sampling{Kind: btn.SampledBySlices, Order: []int{1, 0}, Rest: 3}, To: 1},
-		"is no kind of this version":    &btn.Sampled{Along: &btn.Sampling{Kind: "dice"}, To: 1},
-		"it does not say how":           &btn.Sampled{To: 1},
-		"a sweep of bond 0":             &btn.Sampled{Along: &btn.Sampling{Kind: btn.SampledBySweep}, To: 1},
-		"beliefs that follow by 2": &btn.Sampled{
-			Along: &btn.Sampling{Kind: btn.SampledByBeliefs, Follow: 2, Defence: 0.1}, To: 1,
+		"0 of 2 indices are summed out": &sampled.Sampled{Along: &sampled.Sampling{Kind: sampled.SampledBySlices, Order: []int{1, 0}}, To: 1},
+		"3 of 2 indices are summed out": &sampled.Sampled{Along: &sampled.Sampling{Kind: sampled.SampledBySlices, Order: []int{1, 0}, Rest: 3}, To: 1},
+		"is no kind of this version":    &sampled.Sampled{Along: &sampled.Sampling{Kind: "dice"}, To: 1},
+		"it does not say how":           &sampled.Sampled{To: 1},
+		"a sweep of bond 0":             &sampled.Sampled{Along: &sampled.Sampling{Kind: sampled.SampledBySweep}, To: 1},
+		"beliefs that follow by 2": &sampled.Sampled{
+			Along: &sampled.Sampling{Kind: sampled.SampledByBeliefs, Follow: 2, Defence: 0.1}, To: 1,
 		},
-		"beliefs that follow by 0 with a defence of 0": &btn.Sampled{Along: &btn.Sampling{Kind: btn.SampledByBeliefs}, To: 1},
-		"products of 0 entries":                        &btn.Bound{Kind: btn.BoundMiniBuckets},
-		"is no bound of this version":                  &btn.Bound{Kind: "guess"},
+		"beliefs that follow by 0 with a defence of 0": &sampled.Sampled{Along: &sampled.Sampling{Kind: sampled.SampledByBeliefs}, To: 1},
+		"products of 0 entries":                        &bounding.Bound{Kind: bounding.BoundMiniBuckets},
+		"is no bound of this version":                  &bounding.Bound{Kind: "guess"},
 
-		"regions of size -1":  &btn.Regions{Size: -1},
-		"regions from 1 to 0": &btn.Regions{From: 1},
-		fmt.Sprintf("regions from 0 to %d", btn.WholeShare+1): &btn.Regions{To: btn.WholeShare + 1},
+		"regions of size -1":  &regions.Regions{Size: -1},
+		"regions from 1 to 0": &regions.Regions{From: 1},
+		fmt.Sprintf("regions from 0 to %d", regions.WholeShare+1): &regions.Regions{To: regions.WholeShare + 1},
 	} {
 		if err := part.Fits(n); !errors.Is(err, btn.ErrPart) ||
 			!strings.Contains(err.Error(), says) {

@@ -9,6 +9,10 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/circuit"
+	_ "github.com/basetensor/basetensor/internal/families"
+	"github.com/basetensor/basetensor/internal/families/circuits"
+	"github.com/basetensor/basetensor/internal/families/closed"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -17,7 +21,7 @@ import (
 
 // twoParts is a network of two links of two legs each that no core joins, and its plan part by
 // part.
-func twoParts() (*btn.Network, *btn.Plan, *btn.Product) {
+func twoParts() (*btn.Network, *btn.Plan, *exact.Product) {
 	net := &btn.Network{
 		Dims:      []int{2, 2, 2, 2},
 		Scale:     scaled.One,
@@ -34,7 +38,7 @@ func twoParts() (*btn.Network, *btn.Plan, *btn.Product) {
 			Rule:    btn.Linear,
 			Slices:  1,
 			Alpha:   []scaled.Number{scaled.One},
-			Parts:   []btn.Part{&btn.SymmetryRankOne{Frame: frame, S: s}},
+			Parts:   []btn.Part{&closed.SymmetryRankOne{Frame: frame, S: s}},
 			Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
 			Cost:    btn.Cost{Flops: 7, Bytes: 192},
 		}}
@@ -56,7 +60,7 @@ func twoParts() (*btn.Network, *btn.Plan, *btn.Product) {
 			},
 		)
 	}
-	product := &btn.Product{Factors: []btn.ProductFactor{factor(0, 1), factor(2, 3)}}
+	product := &exact.Product{Factors: []btn.ProductFactor{factor(0, 1), factor(2, 3)}}
 	return net, &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
 		Rule:    btn.Linear,
 		Slices:  1,
@@ -78,9 +82,9 @@ func TestCircuitsTravelOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := btn.NewCompiled(c, true)
+	of := circuit.NewCompiled(c, true)
 	plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
-		Rule: btn.Linear, Slices: 1, Parts: []btn.Part{&btn.Circuit{Of: of}, &btn.Circuit{Of: of, Ask: btn.AskMPE}},
+		Rule: btn.Linear, Slices: 1, Parts: []btn.Part{&circuits.Circuit{Of: of}, &circuits.Circuit{Of: of, Ask: btn.AskMPE}},
 	}}}
 	bytes, err := EncodePlan(plan)
 	if err != nil {
@@ -93,7 +97,7 @@ func TestCircuitsTravelOnce(t *testing.T) {
 	if err := CheckPlan(net, got); err != nil {
 		t.Fatal(err)
 	}
-	first, second := got.Estimates[0].Parts[0].(*btn.Circuit), got.Estimates[0].Parts[1].(*btn.Circuit)
+	first, second := got.Estimates[0].Parts[0].(*circuits.Circuit), got.Estimates[0].Parts[1].(*circuits.Circuit)
 	if first.Of != second.Of || first.Ask != "" || second.Ask != btn.AskMPE || !first.Of.Functional ||
 		string(first.Of.Form) != string(of.Form) {
 		t.Errorf("decoded %+v and %+v", first, second)
@@ -104,7 +108,7 @@ func TestCircuitsTravelOnce(t *testing.T) {
 		t.Errorf("a circuit of other domains: got %v, want ErrPart", err)
 	}
 	first.Of.Form[0]++
-	broken := &btn.Circuit{Of: &btn.Compiled{Form: first.Of.Form}}
+	broken := &circuits.Circuit{Of: &circuit.Compiled{Form: first.Of.Form}}
 	if err := broken.Fits(net); !errors.Is(err, btn.ErrPart) {
 		t.Errorf("broken bytes: got %v, want ErrPart", err)
 	}
@@ -126,18 +130,20 @@ func TestPlansByParts(t *testing.T) {
 	if !reflect.DeepEqual(got, plan) {
 		t.Errorf("decoded %+v, encoded %+v", got, plan)
 	}
-	for name, spoil := range map[string]func(*btn.Product){
-		"a link twice":        func(p *btn.Product) { p.Factors[1].Links = []int{1, 3} },
-		"a link that is not":  func(p *btn.Product) { p.Factors[1].Links = []int{2, 4} },
-		"a link left out":     func(p *btn.Product) { p.Factors[1].Links = []int{2} },
-		"a core in two parts": func(p *btn.Product) { p.Factors[0].Links, p.Factors[1].Links = []int{0, 2}, []int{1, 3} },
-		"levels of another shape": func(p *btn.Product) {
-			p.Factors[0].Estimate.Parts[0].(*btn.SymmetryRankOne).Frame.Levels.Of = [][]uint8{{0, 1}}
+	for name, spoil := range map[string]func(*exact.Product){
+		"a link twice":        func(p *exact.Product) { p.Factors[1].Links = []int{1, 3} },
+		"a link that is not":  func(p *exact.Product) { p.Factors[1].Links = []int{2, 4} },
+		"a link left out":     func(p *exact.Product) { p.Factors[1].Links = []int{2} },
+		"a core in two parts": func(p *exact.Product) { p.Factors[0].Links, p.Factors[1].Links = []int{0, 2}, []int{1, 3} },
+		"levels of another shape": func(p *exact.Product) {
+			p.Factors[0].Estimate.Parts[0].(*closed.SymmetryRankOne).Frame.Levels.Of = [][]uint8{{0, 1}}
 		},
-		"parts of parts":    func(p *btn.Product) { p.Factors[0].Estimate.Parts = []btn.Part{&btn.Product{Factors: p.Factors[1:]}} },
-		"no estimate":       func(p *btn.Product) { p.Factors[0].Estimate = nil },
-		"too many weights":  func(p *btn.Product) { p.Factors[0].Estimate.Alpha = make([]scaled.Number, 2) },
-		"another's factors": func(p *btn.Product) { p.Factors = p.Factors[:1] },
+		"parts of parts": func(p *exact.Product) {
+			p.Factors[0].Estimate.Parts = []btn.Part{&exact.Product{Factors: p.Factors[1:]}}
+		},
+		"no estimate":       func(p *exact.Product) { p.Factors[0].Estimate = nil },
+		"too many weights":  func(p *exact.Product) { p.Factors[0].Estimate.Alpha = make([]scaled.Number, 2) },
+		"another's factors": func(p *exact.Product) { p.Factors = p.Factors[:1] },
 	} {
 		_, bad, product := twoParts()
 		spoil(product)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/codec"
+	"github.com/basetensor/basetensor/internal/families/closed"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -125,21 +127,21 @@ func TestBlobsRoundTrip(t *testing.T) {
 
 // What parts have in common is written once, and shared again when read.
 func TestPartsShareWhatTheyShared(t *testing.T) {
-	tree := &btn.Tree{Shape: digestA, Tables: 500, Merges: make([]int, 2*499), Count: 4}
+	tree := &exact.Tree{Shape: digestA, Tables: 500, Merges: make([]int, 2*499), Count: 4}
 	frame := &btn.Frame{Rotations: [][]float64{make([]float64, 1<<10)}}
 	plan := func(parts ...btn.Part) *btn.Plan {
 		return &btn.Plan{Estimates: []btn.Estimate{{Rule: btn.Linear, Slices: 1, Parts: parts}}}
 	}
-	one, err := EncodePlan(plan(&btn.Slices{Tree: tree, To: 1}, &btn.RankOne{Frame: frame}))
+	one, err := EncodePlan(plan(&exact.Slices{Tree: tree, To: 1}, &closed.RankOne{Frame: frame}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	all, err := EncodePlan(
-		plan(&btn.Slices{Tree: tree, To: 1}, &btn.RankOne{Frame: frame}, &btn.Slices{
+		plan(&exact.Slices{Tree: tree, To: 1}, &closed.RankOne{Frame: frame}, &exact.Slices{
 			Tree: tree,
 			From: 1,
 			To:   4,
-		}, &btn.CP{
+		}, &closed.CP{
 			Frame:  frame,
 			Tensor: &tensor.CP{Shape: []int{}, Weights: []float64{1}, Vectors: [][]float64{}},
 		}),
@@ -155,8 +157,8 @@ func TestPartsShareWhatTheyShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := got.Estimates[0].Parts
-	if p[0].(*btn.Slices).Tree != p[2].(*btn.Slices).Tree ||
-		p[1].(*btn.RankOne).Frame != p[3].(*btn.CP).Frame {
+	if p[0].(*exact.Slices).Tree != p[2].(*exact.Slices).Tree ||
+		p[1].(*closed.RankOne).Frame != p[3].(*closed.CP).Frame {
 		t.Error("parts do not share what they shared")
 	}
 }

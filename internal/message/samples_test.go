@@ -6,6 +6,10 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/closed"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	regionparts "github.com/basetensor/basetensor/internal/families/regions"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -446,7 +450,7 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 		return p
 	}
 	p.Accuracy, p.Messages = r.Float64(), r.floats(3)
-	tree := &btn.TruncatedPlan{
+	tree := &truncated.TruncatedPlan{
 		Family:   btn.FamilyTree,
 		Number:   2,
 		Shape:    digestA,
@@ -454,7 +458,7 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 		Masked:   true,
 		Accuracy: 1e-3,
 	}
-	sweep := &btn.TruncatedPlan{
+	sweep := &truncated.TruncatedPlan{
 		Family:   btn.FamilySweep,
 		Shape:    digestB,
 		Order:    r.Perm(3),
@@ -482,24 +486,24 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 			slice.At = at
 			switch {
 			case regions:
-				from := r.Int64N(btn.WholeShare)
+				from := r.Int64N(regionparts.WholeShare)
 				e.Parts = append(
 					e.Parts,
-					&btn.Regions{
+					&regionparts.Regions{
 						Kind:  "loops",
 						Size:  r.IntN(9),
 						Slice: slice,
 						From:  from,
-						To:    btn.WholeShare,
+						To:    regionparts.WholeShare,
 					},
 				)
 			case r.IntN(2) == 0:
 				e.Parts = append(
-					e.Parts, &btn.Truncated{Along: tree, Bond: 1 + r.IntN(9), Slice: slice},
+					e.Parts, &truncated.Truncated{Along: tree, Bond: 1 + r.IntN(9), Slice: slice},
 				)
 			default:
 				e.Parts = append(
-					e.Parts, &btn.Truncated{Along: sweep, Bond: 1 + r.IntN(9), Slice: slice},
+					e.Parts, &truncated.Truncated{Along: sweep, Bond: 1 + r.IntN(9), Slice: slice},
 				)
 			}
 		}
@@ -531,7 +535,7 @@ func (r random) known(n *btn.Network, products bool) btn.Estimate {
 			}
 		}
 	}
-	tree := &btn.Tree{
+	tree := &exact.Tree{
 		Shape:     digestA,
 		Tables:    3,
 		Merges:    []int{0, 1, 2, 3},
@@ -540,9 +544,9 @@ func (r random) known(n *btn.Network, products bool) btn.Estimate {
 		Joint:     true,
 		Marginals: r.IntN(2) == 0,
 	}
-	groups := &btn.MarginalGroups{
+	groups := &exact.MarginalGroups{
 		Shape: digestB,
-		Groups: []btn.MarginalGroup{
+		Groups: []exact.MarginalGroup{
 			{Keep: r.Perm(2), Indices: r.Perm(3), Tree: *tree},
 			{Indices: []int{}},
 		},
@@ -558,19 +562,19 @@ func (r random) known(n *btn.Network, products bool) btn.Estimate {
 }
 
 func (r random) part(
-	n *btn.Network, frame *btn.Frame, tree *btn.Tree, groups *btn.MarginalGroups, products bool,
+	n *btn.Network, frame *btn.Frame, tree *exact.Tree, groups *exact.MarginalGroups, products bool,
 ) btn.Part {
 	switch k := r.IntN(9); {
 	case k == 0:
-		return &btn.RankOne{Frame: frame, R: r.rankOne(n.Dims)}
+		return &closed.RankOne{Frame: frame, R: r.rankOne(n.Dims)}
 	case k == 1:
-		return &btn.CP{Frame: frame, Tensor: r.cp(n.Dims, 1+r.IntN(3))}
+		return &closed.CP{Frame: frame, Tensor: r.cp(n.Dims, 1+r.IntN(3))}
 	case k == 2:
-		return &btn.Slices{Tree: tree, From: r.Int64N(tree.Count), To: tree.Count}
+		return &exact.Slices{Tree: tree, From: r.Int64N(tree.Count), To: tree.Count}
 	case k == 3:
-		return &btn.Groups{Of: groups, From: r.Int64N(2), To: 2}
+		return &exact.Groups{Of: groups, From: r.Int64N(2), To: 2}
 	case k == 4 && products:
-		product := &btn.Product{Factors: []btn.ProductFactor{}}
+		product := &exact.Product{Factors: []btn.ProductFactor{}}
 		for _, links := range n.Connected() {
 			sub, _ := n.Sub(links)
 			e := r.known(sub, false)
@@ -579,7 +583,7 @@ func (r random) part(
 		return product
 	case k >= 7 && frame.Levels.D > 0:
 		shape, size := box(frame.Levels)
-		s := &btn.SymmetryRankOne{
+		s := &closed.SymmetryRankOne{
 			Frame: frame,
 			S:     countspace.Poly{Shape: shape, Coef: r.finite(size)},
 		}
@@ -588,7 +592,7 @@ func (r random) part(
 		}
 		return s
 	}
-	return &btn.Elimination{Order: r.Perm(len(n.Dims)), Flops: r.Float64()}
+	return &exact.Elimination{Order: r.Perm(len(n.Dims)), Flops: r.Float64()}
 }
 
 func (r random) assignments(n *btn.Network) []btn.Assignment {

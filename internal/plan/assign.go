@@ -9,6 +9,13 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/digest"
+	_ "github.com/basetensor/basetensor/internal/families" // plans that a cache holds have parts of all of them
+	"github.com/basetensor/basetensor/internal/families/circuits"
+	"github.com/basetensor/basetensor/internal/families/closed"
+	"github.com/basetensor/basetensor/internal/families/counts"
+	"github.com/basetensor/basetensor/internal/families/descent"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/gradients"
 	"github.com/basetensor/basetensor/internal/frobenius"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
@@ -139,9 +146,9 @@ func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
 func carried(e *btn.Estimate) bool {
 	for _, part := range e.Parts {
 		switch q := part.(type) {
-		case *btn.Elimination, *btn.Slices, *btn.Groups, *btn.Adjoints, *btn.SymmetryRankOne, *btn.Counts,
-			*btn.Descent, *btn.Circuit, *btn.Cube:
-		case *btn.Product:
+		case *exact.Elimination, *exact.Slices, *exact.Groups, *gradients.Adjoints, *closed.SymmetryRankOne, *counts.Counts,
+			*descent.Descent, *circuits.Circuit, *circuits.Cube:
+		case *exact.Product:
 			for _, factor := range q.Factors {
 				if !carried(factor.Estimate) {
 					return false

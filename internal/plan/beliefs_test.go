@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/internal/problem"
 )
 
 // TestParityCodesAreDrawnFromBeliefs: their messages say almost which word was sent, and mini-buckets have a larger share where tables
@@ -21,17 +21,17 @@ func TestParityCodesAreDrawnFromBeliefs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if along.Kind != btn.SampledByBeliefs || along.Defence != policy.BeliefsHardDefence {
+	if along.Kind != sampled.SampledByBeliefs || along.Defence != policy.BeliefsHardDefence {
 		t.Fatalf("components are drawn by %s with a defence of %v, spread %v", along.Kind, along.Defence, along.Spread)
 	}
-	p, err := problem.Propose(t.Context(), chains.Prepared, along, 1<<31)
+	p, err := sampled.Propose(t.Context(), chains.Prepared, along, 1<<31)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w, err := p.Run(t.Context(), 7, 0, 64, 0, false); err != nil || relativeVariance(w.Ln) > 10*along.Spread {
 		t.Errorf("other draws vary by %v, the pilot's by %v, error %v", relativeVariance(w.Ln), along.Spread, err)
 	}
-	if _, err := problem.Propose(t.Context(), chains.Prepared, along, 1<<10); err == nil {
+	if _, err := sampled.Propose(t.Context(), chains.Prepared, along, 1<<10); err == nil {
 		t.Error("a kibibyte is enough")
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
 )
@@ -22,7 +24,7 @@ func betheEstimate() btn.Estimate {
 // contracted, once.
 func betheUnseen(s btn.Settings) *btn.Plan {
 	e := betheEstimate()
-	e.Parts[0].(*btn.Regions).Updates = 1
+	e.Parts[0].(*regions.Regions).Updates = 1
 	return &btn.Plan{Method: btn.MethodRegions, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
 }
 
@@ -91,7 +93,7 @@ func hasBounds(p *btn.Plan) bool {
 
 // boundedAtOnce returns a plan with the bound by messages after the value of belief propagation, where it begins with that.
 func (a *assigner) boundedAtOnce(from *btn.Plan) *btn.Plan {
-	bethe, ok := from.Estimates[0].Parts[0].(*btn.Regions)
+	bethe, ok := from.Estimates[0].Parts[0].(*regions.Regions)
 	if !ok || bethe.Kind != btn.KindBethe {
 		return from
 	}
@@ -99,8 +101,8 @@ func (a *assigner) boundedAtOnce(from *btn.Plan) *btn.Plan {
 		return plan
 	}
 	plan := *from
-	bound := btn.Estimate{Rule: btn.Bounding, Slices: 1, Parts: []btn.Part{&btn.Bound{
-		Kind: btn.BoundMessages, Rounds: int(bethe.Updates),
+	bound := btn.Estimate{Rule: btn.Bounding, Slices: 1, Parts: []btn.Part{&bounding.Bound{
+		Kind: bounding.BoundMessages, Rounds: int(bethe.Updates),
 	}}}
 	plan.Estimates = slices.Insert(slices.Clone(from.Estimates), 1, bound)
 	if a.atOnce == nil {

@@ -11,14 +11,15 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/isingbounds"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/engine/modes"
+	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/ising"
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// bounding returns an estimate whose parts bound Z, for a share of the budget that they divide equally; none where tables have entries
+// boundsOf returns an estimate whose parts bound Z, for a share of the budget that they divide equally; none where tables have entries
 // below 0.
-func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]btn.Estimate, error) {
+func boundsOf(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]btn.Estimate, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
@@ -26,7 +27,7 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 	h := own.Hypergraph()
 	shape := own.Shape()
 	out := btn.Estimate{Rule: btn.Bounding, Slices: 1}
-	add := func(b *btn.Bound, flops, bytes float64) {
+	add := func(b *bounding.Bound, flops, bytes float64) {
 		b.Shape = shape
 		out.Parts = append(out.Parts, b)
 		out.Cost.Flops += flops
@@ -36,7 +37,7 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 	work := policy.BoundsShare * s.Budget
 	if search := modes.Work(e); search <= work/4 {
 		work -= search
-		add(&btn.Bound{Kind: btn.BoundModes}, search, 0)
+		add(&bounding.Bound{Kind: bounding.BoundModes}, search, 0)
 	}
 	if m := ising.New(e); m != nil {
 		attractive := isingbounds.Attractive(m) != nil
@@ -45,11 +46,11 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 		}
 		if rounds, slices := determinant(m.N, work, float64(s.Memory)); rounds > 0 {
 			flops, bytes := isingbounds.DeterminantCost(m.N, rounds, slices)
-			add(&btn.Bound{Kind: btn.BoundDeterminant, Rounds: rounds, Slices: slices}, flops, bytes)
+			add(&bounding.Bound{Kind: bounding.BoundDeterminant, Rounds: rounds, Slices: slices}, flops, bytes)
 		}
 		round := 540 * float64(len(m.To))
 		if rounds := int(min(work/round, policy.BoundsRounds)); rounds > 0 && attractive {
-			add(&btn.Bound{Kind: btn.BoundBethe, Rounds: rounds}, round*float64(rounds), 0)
+			add(&bounding.Bound{Kind: bounding.BoundBethe, Rounds: rounds}, round*float64(rounds), 0)
 		}
 	}
 	order, best, entries, err := buckets(ctx, h, work, policy.BoundsRuns, s)
@@ -57,7 +58,7 @@ func bounding(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 		return nil, err
 	}
 	if best != nil {
-		add(&btn.Bound{Kind: btn.BoundMiniBuckets, Order: order, Entries: entries}, policy.BoundsRuns*best.Flops+best.Matching, best.Bytes)
+		add(&bounding.Bound{Kind: bounding.BoundMiniBuckets, Order: order, Entries: entries}, policy.BoundsRuns*best.Flops+best.Matching, best.Bytes)
 	}
 
 	if len(out.Parts) == 0 {
@@ -74,7 +75,7 @@ func determinant(n int, work, memory float64) (rounds, slices int) {
 		return 0, 0
 	}
 	rounds = int(min(work/round, policy.DeterminantRounds))
-	most := min((memory-bytes)/(two-bytes), btn.MostBoundSlices-1)
+	most := min((memory-bytes)/(two-bytes), bounding.MostBoundSlices-1)
 	return rounds, 1 + int(min(max(0, work/round-float64(rounds)), most))
 }
 

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/policy"
@@ -23,7 +25,7 @@ func TestBoundsFitTheirShare(t *testing.T) {
 		t.Errorf("%d rounds in 1000 bytes", rounds)
 	}
 	ising := func(attractive bool) generate.Ising { return generate.Ising{Delta: 1, Attractive: attractive, Seed: 3} }
-	const modes, spins, bethe, buckets = btn.BoundModes, btn.BoundDeterminant, btn.BoundBethe, btn.BoundMiniBuckets
+	const modes, spins, bethe, buckets = bounding.BoundModes, bounding.BoundDeterminant, bounding.BoundBethe, bounding.BoundMiniBuckets
 	signed := func() (*factorgraph.Model, error) {
 		m, err := generate.Complete(5, ising(false))
 		m.Factors[len(m.Factors)-1].Table.(*tensor.Dense).Data[0] *= -1
@@ -32,17 +34,17 @@ func TestBoundsFitTheirShare(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func() (*factorgraph.Model, error)
-		want []btn.BoundKind
+		want []bounding.BoundKind
 	}{
-		{"complete", func() (*factorgraph.Model, error) { return generate.Complete(14, ising(false)) }, []btn.BoundKind{modes, spins, buckets}},
+		{"complete", func() (*factorgraph.Model, error) { return generate.Complete(14, ising(false)) }, []bounding.BoundKind{modes, spins, buckets}},
 		{
 			"attractive", func() (*factorgraph.Model, error) { return generate.Complete(12, ising(true)) },
-			[]btn.BoundKind{modes, spins, bethe, buckets},
+			[]bounding.BoundKind{modes, spins, bethe, buckets},
 		},
 		{
 			"three values", func() (*factorgraph.Model, error) {
 				return generate.Random(generate.RandomOptions{Variables: 10, Degree: 4, MinDomain: 3, MaxDomain: 3, Strength: 1, Seed: 2})
-			}, []btn.BoundKind{modes, buckets},
+			}, []bounding.BoundKind{modes, buckets},
 		},
 		{"an entry below 0", signed, nil},
 	} {
@@ -55,7 +57,7 @@ func TestBoundsFitTheirShare(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := problem.New(net, problem.Options{})
-		own, err := p.Truncated(t.Context(), false)
+		own, err := truncated.Of(t.Context(), p, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +65,7 @@ func TestBoundsFitTheirShare(t *testing.T) {
 		wider := 0
 		var before *btn.Estimate
 		for _, s := range []btn.Settings{{Budget: 3e8, Memory: 64 << 10}, {Budget: 3e9, Memory: 64 << 20}} {
-			list, err := bounding(t.Context(), own, s)
+			list, err := boundsOf(t.Context(), own, s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,18 +76,18 @@ func TestBoundsFitTheirShare(t *testing.T) {
 				continue
 			}
 			e := &list[0]
-			var kinds []btn.BoundKind
+			var kinds []bounding.BoundKind
 			for k, part := range e.Parts {
-				b := part.(*btn.Bound)
+				b := part.(*bounding.Bound)
 				kinds = append(kinds, b.Kind)
 				if before != nil {
-					less := before.Parts[k].(*btn.Bound)
+					less := before.Parts[k].(*bounding.Bound)
 					if b.Slices < less.Slices || b.Entries < less.Entries {
 						t.Errorf("%s: %+v with less, %+v with more", c.name, less, b)
 					}
 					wider += b.Slices - less.Slices
 				}
-				v, err := contract.Part(t.Context(), p, b, problem.Want{})
+				v, err := contraction.Part(t.Context(), p, b, problem.Want{})
 				if err != nil || b.Fits(net) != nil {
 					t.Fatalf("%s, %s: %v, %v", c.name, b.Kind, err, b.Fits(net))
 				}

@@ -10,9 +10,10 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -74,7 +75,7 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 		return made, !short, err
 	}
 	if under {
-		unmasked, err := a.current().Unmasked(a.ctx)
+		unmasked, err := truncated.OfBase(a.ctx, a.current())
 		if err != nil {
 			return btn.Assignment{}, err
 		}
@@ -107,12 +108,12 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 }
 
 // chainsInTime returns the chains that components are drawn from. For a large network they have a share of the planning time.
-func (a *assigner) chainsInTime(marginals bool) (chains *problem.Chains, err error) {
+func (a *assigner) chainsInTime(marginals bool) (chains *sampled.Chains, err error) {
 	if len(a.net.Cores) <= policy.MostHasty {
-		return a.current().Chains(a.ctx, marginals)
+		return sampled.ChainsOf(a.ctx, a.current(), marginals)
 	}
 	err = a.within(policy.PrepareShare, "the simplification for chains", func() error {
-		chains, err = a.current().Chains(a.ctx, marginals)
+		chains, err = sampled.ChainsOf(a.ctx, a.current(), marginals)
 		return err
 	})
 	return chains, err
@@ -124,7 +125,7 @@ func (a *assigner) withoutMarginals(q query.Query) (string, error) {
 	if !q.Marginals {
 		return "", nil
 	}
-	own, err := a.current().Truncated(a.ctx, false)
+	own, err := truncated.Of(a.ctx, a.current(), false)
 	if err != nil {
 		return "", err
 	}
@@ -133,7 +134,7 @@ func (a *assigner) withoutMarginals(q query.Query) (string, error) {
 
 // masked reports whether a plan of truncated legs is the model's own, under which evidence enters as masks.
 func masked(p *btn.Plan) bool {
-	legs, ok := p.Estimates[0].Parts[0].(*btn.Truncated)
+	legs, ok := p.Estimates[0].Parts[0].(*truncated.Truncated)
 	return ok && legs.Along.Masked
 }
 
@@ -168,7 +169,7 @@ func (a *assigner) contractions(conditioned *btn.Network, q query.Query) (btn.As
 // mixed divides the budget between the contractions of a plan, components that are sampled, and bounds; not where a trial says that the
 // contractions resolve the model and alone is set. Where the time for planning ends before all is known, whole is false.
 func (a *assigner) mixed(
-	ctx context.Context, from *btn.Plan, c *problem.Chains, q query.Query, alone bool,
+	ctx context.Context, from *btn.Plan, c *sampled.Chains, q query.Query, alone bool,
 ) (plan *btn.Plan, whole bool, err error) {
 	s := a.settings
 	legs, err := a.trial(ctx, from, q)
@@ -223,7 +224,7 @@ func (a *assigner) mixed(
 }
 
 // hasty is mixed without a trial, proposals and bounds: chains from a small pilot have half of the budget.
-func (a *assigner) hasty(ctx context.Context, from *btn.Plan, c *problem.Chains, q query.Query) (*btn.Plan, error) {
+func (a *assigner) hasty(ctx context.Context, from *btn.Plan, c *sampled.Chains, q query.Query) (*btn.Plan, error) {
 	sampled, err := a.hastyChains(ctx, c, q.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
 		return from, nil
@@ -238,19 +239,19 @@ func (a *assigner) hasty(ctx context.Context, from *btn.Plan, c *problem.Chains,
 // bounded adds bounds to the model's own plan, which hold under any evidence that enters as a mask. They take as much as its first estimate
 // at most.
 func (a *assigner) bounded(ctx context.Context, from *btn.Plan) (*btn.Plan, error) {
-	unmasked, err := a.current().Unmasked(ctx)
+	unmasked, err := truncated.OfBase(ctx, a.current())
 	if err != nil {
 		return nil, err
 	}
 	s := a.settings
 	s.Budget = min(s.Budget, from.Estimates[0].Cost.Flops/policy.BoundsShare)
-	bounds, err := bounding(ctx, unmasked, s)
+	bounds, err := boundsOf(ctx, unmasked, s)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range bounds {
 		for _, part := range e.Parts {
-			part.(*btn.Bound).Masked = true
+			part.(*bounding.Bound).Masked = true
 		}
 	}
 	plan := *from
@@ -269,7 +270,7 @@ type verdict struct {
 // a small part of the budget.
 func (a *assigner) trial(ctx context.Context, p *btn.Plan, q query.Query) (verdict, error) {
 	first := &p.Estimates[0]
-	legs, ok := first.Parts[0].(*btn.Truncated)
+	legs, ok := first.Parts[0].(*truncated.Truncated)
 	if !ok {
 		return verdict{}, nil
 	}
@@ -299,11 +300,11 @@ func (a *assigner) trial(ctx context.Context, p *btn.Plan, q query.Query) (verdi
 }
 
 // preparedFor returns the network that a part's legs are truncated in.
-func (a *assigner) preparedFor(ctx context.Context, legs *btn.Truncated, q query.Query) (*truncated.Prepared, error) {
+func (a *assigner) preparedFor(ctx context.Context, legs *truncated.Truncated, q query.Query) (*truncated.Prepared, error) {
 	if !legs.Along.Masked {
-		return a.current().Truncated(ctx, q.Marginals)
+		return truncated.Of(ctx, a.current(), q.Marginals)
 	}
-	prepared, err := a.current().Unmasked(ctx)
+	prepared, err := truncated.OfBase(ctx, a.current())
 	if err != nil {
 		return nil, err
 	}
@@ -354,7 +355,7 @@ func merged(a, b []btn.Estimate) []btn.Estimate {
 // cheaperExactly says so where the exact way along a quick order fits the memory and takes less than what a query is assigned without it;
 // empty where it does not, or where that takes long to find out.
 func (a *assigner) cheaperExactly(q query.Query, assigned *btn.Plan) (string, error) {
-	own, err := a.current().Truncated(a.ctx, q.Marginals)
+	own, err := truncated.Of(a.ctx, a.current(), q.Marginals)
 	if err != nil {
 		return "", err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -114,7 +115,7 @@ func TestResolvedModelsHaveBoundsUnderEvidence(t *testing.T) {
 			t.Fatalf("query %d: the second estimate is by rule %v and takes %g flops", k, bounds.Rule, bounds.Cost.Flops)
 		}
 		for _, part := range bounds.Parts {
-			if !part.(*btn.Bound).Masked {
+			if !part.(*bounding.Bound).Masked {
 				t.Errorf("query %d: %+v", k, part)
 			}
 		}
@@ -256,8 +257,8 @@ func TestNoTimeForSamples(t *testing.T) {
 // withoutMessages are estimates without the bound by messages.
 func withoutMessages(estimates []btn.Estimate) []btn.Estimate {
 	return slices.DeleteFunc(slices.Clone(estimates), func(e btn.Estimate) bool {
-		b, ok := e.Parts[0].(*btn.Bound)
-		return ok && b.Kind == btn.BoundMessages
+		b, ok := e.Parts[0].(*bounding.Bound)
+		return ok && b.Kind == bounding.BoundMessages
 	})
 }
 

@@ -9,9 +9,11 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/circuit"
+	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/gradients"
+	"github.com/basetensor/basetensor/internal/families/circuits"
+	"github.com/basetensor/basetensor/internal/families/gradients"
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
@@ -142,7 +144,7 @@ func (a *assigner) jointly(assignment btn.Assignment, q query.Query, err error) 
 	}
 	cost := *assignment.Cost
 	edges := cost.Flops
-	if cube, ok := assignment.Plan.Estimates[0].Parts[0].(*btn.Cube); ok { // at most
+	if cube, ok := assignment.Plan.Estimates[0].Parts[0].(*circuits.Cube); ok { // at most
 		edges = float64(cube.Of.Bytes) / edgeBytes * float64(len(cube.Of.Cubes))
 	}
 	passes := edges * 3 * cells / most
@@ -198,7 +200,7 @@ func (a *assigner) knownCircuit(conditioned *btn.Network) (*btn.Assignment, erro
 	if known == nil || err != nil {
 		return known, err
 	}
-	value, err := contract.Part(a.ctx, a.current(), known.Plan.Estimates[0].Parts[0], problem.Want{})
+	value, err := contraction.Part(a.ctx, a.current(), known.Plan.Estimates[0].Parts[0], problem.Want{})
 	if err == nil && value.Z.IsZero() {
 		known.Warnings, err = a.whyZero(conditioned)
 	}
@@ -262,7 +264,7 @@ func (a *assigner) compile(ctx context.Context, net *btn.Network, work int64) (*
 }
 
 // circuitPlan is the plan of a circuit. Its passes have to fit the memory.
-func (a *assigner) circuitPlan(of *btn.Compiled) (*btn.Plan, error) {
+func (a *assigner) circuitPlan(of *circuit.Compiled) (*btn.Plan, error) {
 	c, err := of.Circuit(a.ctx)
 	if err != nil {
 		return nil, err
@@ -272,5 +274,5 @@ func (a *assigner) circuitPlan(of *btn.Compiled) (*btn.Plan, error) {
 		return nil, fmt.Errorf("%w: %w", errNoCircuit, fault.New(fault.OverBudget,
 			"plan: a circuit of %d edges takes %.0f bytes with its passes, the budget is %d", c.Edges(), cost.Bytes, a.settings.Memory))
 	}
-	return exactOf(cost, &btn.Circuit{Of: of}), nil
+	return exactOf(cost, &circuits.Circuit{Of: of}), nil
 }

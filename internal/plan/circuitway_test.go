@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/families/circuits"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -66,14 +67,14 @@ func TestModelsThatComeAgainHaveACircuit(t *testing.T) {
 			t.Fatal(err)
 		}
 		part := all[0].Plan.Estimates[0].Parts[0]
-		value, err := contract.Part(t.Context(), problem.New(under, problem.Options{}), part, problem.Want{})
+		value, err := contraction.Part(t.Context(), problem.New(under, problem.Options{}), part, problem.Want{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return all[0], value
 	}
 	isCircuit := func(a btn.Assignment) bool {
-		_, ok := a.Plan.Estimates[0].Parts[0].(*btn.Circuit)
+		_, ok := a.Plan.Estimates[0].Parts[0].(*circuits.Circuit)
 		return ok
 	}
 
@@ -118,7 +119,7 @@ func TestShortSearchBeforeATree(t *testing.T) {
 		if err != nil || all[0].Error != nil {
 			t.Fatal(err, all[0].Error)
 		}
-		if _, ok := all[0].Plan.Estimates[0].Parts[0].(*btn.Circuit); ok != c.circuit {
+		if _, ok := all[0].Plan.Estimates[0].Parts[0].(*circuits.Circuit); ok != c.circuit {
 			t.Errorf("%d clauses over %d variables: %T", c.clauses, c.vars, all[0].Plan.Estimates[0].Parts[0])
 		}
 		if most := 2; c.circuit && len(memo) > most {
@@ -140,7 +141,7 @@ func TestRecurringModelsHaveACircuitAtOnce(t *testing.T) {
 		if err != nil || all[0].Error != nil {
 			t.Fatal(err, all[0].Error)
 		}
-		if _, ok := all[0].Plan.Estimates[0].Parts[0].(*btn.Circuit); !ok || all[0].Cache != cache {
+		if _, ok := all[0].Plan.Estimates[0].Parts[0].(*circuits.Circuit); !ok || all[0].Cache != cache {
 			t.Errorf("query %d: %T, cache %q", k, all[0].Plan.Estimates[0].Parts[0], all[0].Cache)
 		}
 	}
@@ -165,7 +166,7 @@ func TestNoShortSearchAmongTables(t *testing.T) {
 	if len(memo) < 2 {
 		t.Fatal("the order is cheap: nothing is shown")
 	}
-	if _, ok := all[0].Plan.Estimates[0].Parts[0].(*btn.Circuit); ok && len(memo) < 3 {
+	if _, ok := all[0].Plan.Estimates[0].Parts[0].(*circuits.Circuit); ok && len(memo) < 3 {
 		t.Error("a circuit was found before a tree was looked for")
 	}
 }

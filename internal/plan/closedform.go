@@ -7,7 +7,8 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/engine/counts"
+	"github.com/basetensor/basetensor/internal/families/closed"
+	"github.com/basetensor/basetensor/internal/families/counts"
 	"github.com/basetensor/basetensor/internal/frobenius"
 	"github.com/basetensor/basetensor/internal/linalg"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -197,9 +198,9 @@ func expand(net *btn.Network, factors [][]factor, frame *btn.Frame) (parts []btn
 		}
 
 		if s == nil {
-			parts = append(parts, &btn.RankOne{Frame: frame, R: r})
+			parts = append(parts, &closed.RankOne{Frame: frame, R: r})
 		} else {
-			parts = append(parts, &btn.SymmetryRankOne{Frame: frame, S: *s, R: r})
+			parts = append(parts, &closed.SymmetryRankOne{Frame: frame, S: *s, R: r})
 		}
 
 		alphas = append(alphas, alpha)

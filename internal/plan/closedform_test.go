@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -147,9 +148,9 @@ func tables(net *btn.Network, d *btn.Plan) (b, approx []float64) {
 			term := tensor.SymmetryRankOne{Alpha: 1, S: scaled.Vector{Mant: []float64{1}}}
 			levels := countspace.Levels{D: 1, Of: zeroLevels(net.Dims)}
 			switch q := part.(type) {
-			case *btn.RankOne:
+			case *closed.RankOne:
 				term.R = q.R
-			case *btn.SymmetryRankOne:
+			case *closed.SymmetryRankOne:
 				term.S, term.R, levels = q.S.Coef, q.R, q.Frame.Levels
 			}
 			e, _ := oracle.Entry(&tensor.SymmetryCP{
@@ -206,7 +207,7 @@ func TestLemma5OnClosedForms(t *testing.T) {
 		}
 		sum := 0.0
 		for i, part := range d.Estimates[0].Parts {
-			v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part, problem.Want{})
+			v, err := contraction.Part(context.Background(), problem.New(net, problem.Options{}), part, problem.Want{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -249,7 +250,7 @@ func TestClosedFormOfAThousandLegs(t *testing.T) {
 	if err != nil || !ok || d.Len() != 1 {
 		t.Fatal(ok, err)
 	}
-	got := d.Estimates[0].Parts[0].(*btn.SymmetryRankOne).S
+	got := d.Estimates[0].Parts[0].(*closed.SymmetryRankOne).S
 	for c := range core.Values.Mant {
 		want := scaled.Make(core.Values.Mant[c], core.Values.Exp[c])
 		if x := got.Coef.At(c).Mul(d.Estimates[0].Weight(0)); x != want {

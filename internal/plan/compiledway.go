@@ -4,6 +4,7 @@ package plan
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
@@ -11,7 +12,7 @@ import (
 // says why Z is 0 where the program finds that. It says no where there is no such program, or where it is
 // seen not to serve the query: package contract then sees the same.
 func (a *assigner) compiled(
-	assignment *btn.Assignment, base *btn.Elimination, conditioned *btn.Network, marginals bool,
+	assignment *btn.Assignment, base *exact.Elimination, conditioned *btn.Network, marginals bool,
 ) (bool, error) {
 	if base.Flops > policy.ProgramFlops {
 		return false, nil

@@ -10,7 +10,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/engine/counts"
+	"github.com/basetensor/basetensor/internal/families/counts"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -44,7 +45,7 @@ func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, er
 	if len(rest) > 0 {
 		long = append(long, rest)
 	}
-	product := &btn.Product{}
+	product := &exact.Product{}
 	cost := btn.Cost{}
 	for _, links := range long {
 		part, _ := net.Sub(links)
@@ -153,7 +154,7 @@ func signed(net *btn.Network) bool { return counts.Signed(net) }
 // has hangs on their legs: cores of rank one as vectors, others as tables whose entries are polynomials in the counts. It is nil where that
 // costs more than countFlops and than an elimination order, if several cores are symmetric or there are tables.
 func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
-	part := &btn.Counts{}
+	part := &counts.Counts{}
 	terms, coefficients := 1, 1.0
 	long := hasLongChain(net)
 	for c, core := range net.Cores {
@@ -234,7 +235,7 @@ func orderIsCheaper(ctx context.Context, net *btn.Network, flops float64, memory
 }
 
 // countPlan lists a component for every choice of a term in every core, the last core's fastest.
-func countPlan(net *btn.Network, part *btn.Counts, cost btn.Cost) *btn.Plan {
+func countPlan(net *btn.Network, part *counts.Counts, cost btn.Cost) *btn.Plan {
 	forms := make([][]tensor.SymmetryRankOne, len(part.Cores))
 	for k, c := range part.Cores {
 		forms[k] = counts.Terms(net.Cores[c].T).Terms
@@ -247,7 +248,7 @@ func countPlan(net *btn.Network, part *btn.Counts, cost btn.Cost) *btn.Plan {
 		for k, i := range choice {
 			alpha = alpha.Mul(scaled.FromFloat(forms[k][i].Alpha))
 		}
-		parts = append(parts, &btn.Counts{Cores: part.Cores, Terms: slices.Clone(choice)})
+		parts = append(parts, &counts.Counts{Cores: part.Cores, Terms: slices.Clone(choice)})
 		alphas = append(alphas, alpha)
 		if !nextChoice(choice, forms) {
 			plan := exactOf(cost, parts...)

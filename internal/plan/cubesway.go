@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/compiler"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/families/circuits"
 	"github.com/basetensor/basetensor/internal/formula"
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/policy"
@@ -72,11 +73,11 @@ func (a *assigner) split(settings string, compute func(context.Context) (*btn.Pl
 // withoutCircuits is the plan of a split for a query for Z alone that no other may follow: circuits take more than half the time.
 func withoutCircuits(plan *btn.Plan) *btn.Plan {
 	out, e := *plan, plan.Estimates[0]
-	split := *e.Parts[0].(*btn.Cube).Of
+	split := *e.Parts[0].(*circuits.Cube).Of
 	split.Counted = true
 	e.Parts = slices.Clone(e.Parts)
 	for i := range e.Parts {
-		e.Parts[i] = &btn.Cube{Of: &split, At: i}
+		e.Parts[i] = &circuits.Cube{Of: &split, At: i}
 	}
 	out.Estimates = []btn.Estimate{e}
 	return &out
@@ -94,13 +95,13 @@ func cubesPlan(ctx context.Context, net *btn.Network, given bool, o logic.Option
 	if len(parts) == 0 {
 		return nil, fault.New(fault.OverBudget, "plan: a search has nothing to split")
 	}
-	split := &btn.Split{
+	split := &circuits.Split{
 		Order: cubes.Order, Given: given, Functional: cubes.Functional,
 		Work: policy.CubesWork / int64(len(parts)), Bytes: min(policy.CircuitBytes, o.Memory/4),
 	}
 	for i, c := range cubes.Literals {
 		split.Cubes = append(split.Cubes, words(c))
-		parts[i] = &btn.Cube{Of: split, At: i}
+		parts[i] = &circuits.Cube{Of: split, At: i}
 	}
 	steps := min(policy.CubesMargin*cubes.Steps, policy.CubesWork)
 	return exactOf(btn.Cost{Flops: policy.CircuitFlops * steps, Bytes: float64(o.Memory)}, parts...), nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/circuits"
 	"github.com/basetensor/basetensor/internal/formula"
 	"github.com/basetensor/basetensor/internal/logic"
 	"github.com/basetensor/basetensor/internal/plan"
@@ -88,11 +89,11 @@ func TestPriceOfCubes(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts := assignments[0].Plan.Estimates[0].Parts
-	if work := parts[0].(*btn.Cube).Of.Work; work*int64(len(parts)) > policy.CubesWork || work < policy.CubesWork/policy.Cubes {
+	if work := parts[0].(*circuits.Cube).Of.Work; work*int64(len(parts)) > policy.CubesWork || work < policy.CubesWork/policy.Cubes {
 		t.Errorf("%d cubes of %d steps at most", len(parts), work)
 	}
 	steps := int64(0)
-	for _, literals := range parts[0].(*btn.Cube).Of.Cubes {
+	for _, literals := range parts[0].(*circuits.Cube).Of.Cubes {
 		var cube []formula.Literal
 		for _, l := range literals {
 			cube = append(cube, formula.Literal(l))
@@ -122,21 +123,21 @@ func TestCubesThatAreOnlyCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var circuits made
+	var compiled made
 	value := func(q int) btn.UnitValue {
 		values, err := stage.Contract(t.Context(), net, assignments, queries, []btn.Unit{{Query: q, Part: 0}},
-			stage.ContractOptions{Circuits: &circuits})
+			stage.ContractOptions{Memo: &compiled})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return values[0]
 	}
 	want := value(0)
-	if want.Error != nil || want.Value.Z.IsZero() || circuits != 1 {
-		t.Fatalf("%+v, %d circuits", want, circuits)
+	if want.Error != nil || want.Value.Z.IsZero() || compiled != 1 {
+		t.Fatalf("%+v, %d circuits", want, compiled)
 	}
 	for q := range queries {
-		assignments[q].Plan.Estimates[0].Parts[0].(*btn.Cube).Of.Bytes = 1
+		assignments[q].Plan.Estimates[0].Parts[0].(*circuits.Cube).Of.Bytes = 1
 	}
 	got := value(0)
 	if got.Error != nil || math.Abs(lnSum([]scaled.Number{got.Value.Z})-lnSum([]scaled.Number{want.Value.Z})) > 1e-12 {
@@ -150,7 +151,9 @@ func TestCubesThatAreOnlyCounted(t *testing.T) {
 // made counts the circuits of cubes that are asked for, and remembers none.
 type made int
 
-func (n *made) Do(ctx context.Context, _ string, compute func(context.Context) (*btn.Compiled, error)) (*btn.Compiled, error) {
+func (n *made) Do(
+	ctx context.Context, _ problem.Entry, compute func(context.Context) (problem.Memorable, error),
+) (problem.Memorable, error) {
 	*n++
 	return compute(ctx)
 }
@@ -198,13 +201,13 @@ func TestFirstQueryForZMakesNoCircuits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var circuits made
-		values, err := stage.Contract(t.Context(), net, assignments, c.queries, []btn.Unit{{}}, stage.ContractOptions{Circuits: &circuits})
+		var compiled made
+		values, err := stage.Contract(t.Context(), net, assignments, c.queries, []btn.Unit{{}}, stage.ContractOptions{Memo: &compiled})
 		if err != nil || values[0].Error != nil {
 			t.Fatalf("%s: %v, %+v", c.name, err, values[0].Error)
 		}
-		if circuits != c.circuits {
-			t.Errorf("%s: %d circuits, want %d", c.name, circuits, c.circuits)
+		if compiled != c.circuits {
+			t.Errorf("%s: %d circuits, want %d", c.name, compiled, c.circuits)
 		}
 		z := values[0].Value.Z
 		if k == 0 {

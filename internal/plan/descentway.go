@@ -8,7 +8,9 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/descent"
+	"github.com/basetensor/basetensor/internal/families/circuits"
+	"github.com/basetensor/basetensor/internal/families/counts"
+	"github.com/basetensor/basetensor/internal/families/descent"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -98,26 +100,26 @@ func (a *assigner) exactDescents(q query.Query) (btn.Assignment, error) {
 func (a *assigner) asked(plan *btn.Plan, ask btn.Ask) ([]btn.Part, error) {
 	parts := plan.Estimates[0].Parts
 	switch of := parts[0].(type) {
-	case *btn.Circuit:
+	case *circuits.Circuit:
 		if answers(ask, of.Of.Functional) {
-			return []btn.Part{&btn.Circuit{Of: of.Of, Ask: ask}}, nil
+			return []btn.Part{&circuits.Circuit{Of: of.Of, Ask: ask}}, nil
 		}
-	case *btn.Cube:
+	case *circuits.Cube:
 		if !answers(ask, of.Of.Functional) {
 			return nil, nil
 		}
 		list := make([]btn.Part, len(parts))
 		for i := range parts {
-			list[i] = &btn.Cube{Of: of.Of, At: i, Ask: ask}
+			list[i] = &circuits.Cube{Of: of.Of, At: i, Ask: ask}
 		}
 		return list, nil
-	case *btn.Counts:
+	case *counts.Counts:
 		if len(parts) > 1 {
 			return nil, nil
 		}
-		form, err := a.current().Counts(a.ctx, of)
+		form, err := counts.Of(a.ctx, a.current(), of)
 		if err == nil && form.Finds(ask) {
-			return []btn.Part{&btn.Counts{Cores: of.Cores, Terms: of.Terms, Ask: ask}}, nil
+			return []btn.Part{&counts.Counts{Cores: of.Cores, Terms: of.Terms, Ask: ask}}, nil
 		}
 		return nil, err
 	}
@@ -145,7 +147,7 @@ func asks(q query.Query) (list []btn.Ask) {
 
 // descent makes the parts of one question. Paths are remembered by the shape of the tables.
 func (a *assigner) descent(ask btn.Ask, q query.Query) (*btn.Plan, string, error) {
-	p, err := a.current().Descent(a.ctx, ask, q.Map)
+	p, err := descent.Of(a.ctx, a.current(), ask, q.Map)
 	if err != nil {
 		return nil, "", err
 	}
@@ -163,7 +165,7 @@ func (a *assigner) descent(ask btn.Ask, q query.Query) (*btn.Plan, string, error
 		chunks := int64(max(1, min(cost.Flops/policy.SliceTaskFlops, float64(path.Count), policy.MostChunks)))
 		parts := make([]btn.Part, chunks)
 		for k := range chunks {
-			parts[k] = &btn.Descent{
+			parts[k] = &descent.Descent{
 				Along: path,
 				From:  bound(path.Count, chunks, k),
 				To:    bound(path.Count, chunks, k+1),

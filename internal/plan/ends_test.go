@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/generate"
 )
 
@@ -41,7 +42,7 @@ func TestDrawsThatMissAModeAreNotChosen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if along.Kind != btn.SampledByAnnealing {
+	if along.Kind != sampled.SampledByAnnealing {
 		t.Errorf("components are drawn by %s, spread %v", along.Kind, along.Spread)
 	}
 }

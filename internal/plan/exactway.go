@@ -9,10 +9,11 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/families/counts"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -74,7 +75,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	}
 
 	assignment := btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1)}
-	base, ok := plan.Estimates[0].Parts[0].(*btn.Elimination)
+	base, ok := plan.Estimates[0].Parts[0].(*exact.Elimination)
 	if !ok {
 		return assignment, nil // closed form: no order to adapt, no tables to fit
 	}
@@ -169,11 +170,11 @@ func (a *assigner) inCounts(marginals bool) (*btn.Assignment, error) {
 // countCost is what an estimate in count space takes under the query's evidence, which may tell equal legs apart:
 // looked at where the network is so large that this matters.
 func (a *assigner) countCost(e *btn.Estimate, marginals bool) (btn.Cost, error) {
-	part, ok := e.Parts[0].(*btn.Counts)
+	part, ok := e.Parts[0].(*counts.Counts)
 	if n := float64(len(a.net.Dims)); !ok || a.evidence.IsEmpty() && !marginals || n*n < policy.CountFlops {
 		return e.Cost, nil
 	}
-	form, err := a.current().Counts(a.ctx, part)
+	form, err := counts.Of(a.ctx, a.current(), part)
 	if err != nil {
 		return btn.Cost{}, err
 	}
@@ -204,7 +205,7 @@ func (a *assigner) closedForm(why error) (btn.Assignment, error) {
 // tree assigns a contraction tree over the network simplified under the query's evidence. Trees are remembered by the
 // shape that is left, on which alone they depend: evidence on the same variables finds the same tree.
 func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (btn.Assignment, error) {
-	p, err := a.current().Exact(a.ctx, marginals, joint)
+	p, err := exact.Of(a.ctx, a.current(), marginals, joint)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -276,7 +277,7 @@ func treePlan(ctx context.Context, p *exact.Prepared, s btn.Settings) (*btn.Plan
 	}
 	parts := make([]btn.Part, chunks)
 	for k := range chunks {
-		parts[k] = &btn.Slices{Tree: tree, From: bound(tree.Count, chunks, k), To: bound(tree.Count, chunks, k+1)}
+		parts[k] = &exact.Slices{Tree: tree, From: bound(tree.Count, chunks, k), To: bound(tree.Count, chunks, k+1)}
 	}
 	return exactOf(cost, parts...), nil
 }
@@ -337,7 +338,7 @@ func exactPlan(
 		if err != nil {
 			return nil, err
 		}
-		if ok && (most > 1 || contract.Flops(net, &closed.Estimates[0], 0) < cost.Flops) {
+		if ok && (most > 1 || contraction.Flops(net, &closed.Estimates[0], 0) < cost.Flops) {
 			closed.Method = btn.MethodExact
 			return closed, nil
 		}
@@ -368,7 +369,7 @@ func minFill(ctx context.Context, shape contractionorder.Hypergraph) ([]int, btn
 
 // eliminationPlan is B along an elimination order.
 func eliminationPlan(order []int, cost btn.Cost) *btn.Plan {
-	return exactOf(cost, &btn.Elimination{Order: order, Flops: cost.Flops})
+	return exactOf(cost, &exact.Elimination{Order: order, Flops: cost.Flops})
 }
 
 // exactOf is the plan of an exact contraction, all α = 1.

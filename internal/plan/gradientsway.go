@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/gradients"
+	"github.com/basetensor/basetensor/internal/families/gradients"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -50,7 +50,7 @@ func (a *assigner) differentiated(q query.Query) (btn.Assignment, error) {
 	if a.settings.Method == btn.MethodCircuit {
 		return a.parametricCircuit()
 	}
-	p, err := a.current().Gradients(a.ctx)
+	p, err := gradients.Of(a.ctx, a.current())
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -82,7 +82,7 @@ func (a *assigner) gradientsPlan(ctx context.Context, p *gradients.Prepared, mar
 	chunks := gradients.Chunks(of, policy.SliceTaskFlops)
 	parts := make([]btn.Part, chunks)
 	for k := range chunks {
-		parts[k] = &btn.Adjoints{Plan: of, From: bound(of.Count, chunks, k), To: bound(of.Count, chunks, k+1)}
+		parts[k] = &gradients.Adjoints{Plan: of, From: bound(of.Count, chunks, k), To: bound(of.Count, chunks, k+1)}
 	}
 	return exactOf(cost, parts...), nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
@@ -52,7 +52,7 @@ func (a *assigner) groups(conditioned *btn.Network, p *exact.Prepared) (*btn.Ass
 }
 
 // groupsPlan cuts groups into parts of about SliceTaskFlops.
-func groupsPlan(groups *btn.MarginalGroups, costs []btn.Cost) *btn.Plan {
+func groupsPlan(groups *exact.MarginalGroups, costs []btn.Cost) *btn.Plan {
 	total := btn.Cost{Groups: float64(len(costs))}
 	var parts []btn.Part
 	from, flops := 0, 0.0
@@ -65,7 +65,7 @@ func groupsPlan(groups *btn.MarginalGroups, costs []btn.Cost) *btn.Plan {
 		if flops < policy.SliceTaskFlops && k+1 < len(costs) {
 			continue
 		}
-		parts = append(parts, &btn.Groups{Of: groups, From: int64(from), To: int64(k + 1)})
+		parts = append(parts, &exact.Groups{Of: groups, From: int64(from), To: int64(k + 1)})
 		from, flops = k+1, 0
 	}
 	return exactOf(total, parts...)

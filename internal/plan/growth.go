@@ -125,10 +125,10 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 // for half of the time.
 func (a *assigner) prepareTruncated(marginals bool) (own *truncated.Prepared, err error) {
 	if a.settings.Method != btn.MethodAuto {
-		return a.current().Truncated(a.ctx, marginals)
+		return truncated.Of(a.ctx, a.current(), marginals)
 	}
 	err = a.within(policy.PrepareShare, "the simplification for truncated legs", func() error {
-		own, err = a.current().Truncated(a.ctx, marginals)
+		own, err = truncated.Of(a.ctx, a.current(), marginals)
 		return err
 	})
 	return own, err
@@ -174,7 +174,7 @@ func forbids(e *sumproduct.Expression) bool {
 
 // modelPlans assigns the plans that depend on the model alone.
 func (a *assigner) modelPlans(q query.Query) (btn.Assignment, error) {
-	p, err := a.current().Unmasked(a.ctx)
+	p, err := truncated.OfBase(a.ctx, a.current())
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -203,7 +203,7 @@ func (a *assigner) modelPlans(q query.Query) (btn.Assignment, error) {
 // serves says why the model's plans are not good enough for what a query's evidence leaves; empty where they are.
 func (a *assigner) serves(model btn.Assignment, own *truncated.Prepared) string {
 	last := &model.Plan.Estimates[len(model.Plan.Estimates)-1]
-	bond := last.Parts[0].(*btn.Truncated).Bond
+	bond := last.Parts[0].(*truncated.Truncated).Bond
 	if last.Cost.Flops < policy.ResearchFlops {
 		return ""
 	}
@@ -284,7 +284,7 @@ func truncatedPlan(
 // planning is over it takes what is found, or greedy ones for the least bond.
 func searchPlans(
 	ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool,
-) (plans []btn.TruncatedPlan, planned int, whole bool, err error) {
+) (plans []truncated.TruncatedPlan, planned int, whole bool, err error) {
 	planning, cancel := planningContext(ctx, 1)
 	defer cancel()
 	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: searchMoves(s)}
@@ -312,7 +312,7 @@ func searchPlans(
 
 // slicedRung is the last rung of a ladder that the memory ended, not the budget: twice the bond, in slices that fit.
 func slicedRung(
-	p *truncated.Prepared, plans []btn.TruncatedPlan, rungs []rung, s btn.Settings, marginals bool,
+	p *truncated.Prepared, plans []truncated.TruncatedPlan, rungs []rung, s btn.Settings, marginals bool,
 ) (rung, bool) {
 	left := s.Budget
 	for _, r := range rungs {

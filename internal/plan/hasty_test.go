@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -55,12 +57,12 @@ func hastily(t *testing.T, n int, s btn.Settings) (bytes uint64) {
 	if len(a.Plan.Estimates) != 2 {
 		t.Fatalf("%d estimates: %s", len(a.Plan.Estimates), describe(a.Plan))
 	}
-	q, ok := a.Plan.Estimates[0].Parts[0].(*btn.Regions)
+	q, ok := a.Plan.Estimates[0].Parts[0].(*regions.Regions)
 	if !ok || q.Kind != btn.KindBethe {
 		t.Fatalf("the first estimate is %+v", a.Plan.Estimates[0])
 	}
-	b, ok := a.Plan.Estimates[1].Parts[0].(*btn.Bound)
-	if !ok || b.Kind != btn.BoundMessages || int64(b.Rounds) != q.Updates {
+	b, ok := a.Plan.Estimates[1].Parts[0].(*bounding.Bound)
+	if !ok || b.Kind != bounding.BoundMessages || int64(b.Rounds) != q.Updates {
 		t.Errorf("the second estimate is %+v", a.Plan.Estimates[1])
 	}
 	if here := a.Propagation != nil && len(a.Messages) > 0; here != (q.Updates == 0) {

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
@@ -139,7 +140,7 @@ type rung struct {
 }
 
 // estimate writes a rung out: a part per slice.
-func (r rung) estimate(plans []btn.TruncatedPlan, domains []int) btn.Estimate {
+func (r rung) estimate(plans []truncated.TruncatedPlan, domains []int) btn.Estimate {
 	along := &plans[r.plan]
 	e := btn.Estimate{
 		Rule:     btn.Linear,
@@ -150,7 +151,7 @@ func (r rung) estimate(plans []btn.TruncatedPlan, domains []int) btn.Estimate {
 	}
 	e.Level = math.Log2(float64(r.bond)) + math.Log2(float64(e.Slices))
 	for at := range e.Slices {
-		e.Parts = append(e.Parts, &btn.Truncated{Along: along, Bond: r.bond, Slice: btn.Slice{Variables: r.sliced, At: at}})
+		e.Parts = append(e.Parts, &truncated.Truncated{Along: along, Bond: r.bond, Slice: btn.Slice{Variables: r.sliced, At: at}})
 	}
 	return e
 }

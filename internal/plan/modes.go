@@ -9,8 +9,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
+	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/internal/problem"
 )
 
 // seek searches for modes and sets along.Modes, the number of starts beside the chains' own: the largest n such that chains
@@ -19,10 +19,10 @@ import (
 // where that is larger. Nothing changes if the search and 3·policy.ModesChains chains of few rungs exceed policy.ModesShare
 // of the budget.
 func seek(
-	ctx context.Context, m *annealing.Model, s btn.Settings, along *btn.Sampling, few int, variance float64,
+	ctx context.Context, m *annealing.Model, s btn.Settings, along *sampled.Sampling, few int, variance float64,
 ) (float64, error) {
 	work := policy.ModesShare*s.Budget - m.ModesFlops()
-	p := problem.Path(along)
+	p := sampled.Path(along)
 	p.Rungs, p.Seed = few, ^s.Seed
 	each := m.Flops(p.Step, few)
 	if work < 3*policy.ModesChains*each {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -84,7 +85,7 @@ func TestHastyPlansAreNotRemembered(t *testing.T) {
 	net := wide(t, 30)
 	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
 	memo := &counting{}
-	plan := func(ctx context.Context, memo Memo) ([]*btn.TruncatedPlan, string) {
+	plan := func(ctx context.Context, memo Memo) ([]*truncated.TruncatedPlan, string) {
 		t.Helper()
 		a := assigned(t, ctx, net, s, memo)
 		if a.Error != nil {
@@ -115,9 +116,9 @@ func TestHastyPlansAreNotRemembered(t *testing.T) {
 }
 
 // sweeps are the trees and sweeps that a plan's estimates follow, each once.
-func sweeps(p *btn.Plan) (out []*btn.TruncatedPlan) {
+func sweeps(p *btn.Plan) (out []*truncated.TruncatedPlan) {
 	for _, e := range p.Estimates {
-		if q, ok := e.Parts[0].(*btn.Truncated); ok && !slices.Contains(out, q.Along) {
+		if q, ok := e.Parts[0].(*truncated.Truncated); ok && !slices.Contains(out, q.Along) {
 			out = append(out, q.Along)
 		}
 	}

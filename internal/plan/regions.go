@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/region"
+	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -258,7 +259,7 @@ func regionsPlan(
 
 // familyOf is the family of an estimate by regions.
 func familyOf(e *btn.Estimate) family {
-	q := e.Parts[0].(*btn.Regions)
+	q := e.Parts[0].(*regions.Regions)
 	return family{q.Kind, q.Size}
 }
 
@@ -311,7 +312,7 @@ func (a *assigner) slicedRegions(
 		left -= work
 		next := regionsEstimate(len(sliced.Estimates), familyOf(base), slices.Clone(variables[:n+1]), count, 1)
 		for _, part := range next.Parts {
-			part.(*btn.Regions).Updates = updates
+			part.(*regions.Regions).Updates = updates
 		}
 		next.Cost = btn.Cost{Flops: flops, Bytes: base.Cost.Bytes}
 		sliced.Estimates = append(sliced.Estimates, next)
@@ -357,7 +358,7 @@ func regionsEstimate(level int, f family, fixed []int, slices int64, shares int)
 	}
 	for at := range slices {
 		for k := range shares {
-			e.Parts = append(e.Parts, &btn.Regions{
+			e.Parts = append(e.Parts, &regions.Regions{
 				Kind: f.kind, Size: f.size, Slice: btn.Slice{Variables: fixed, At: at},
 				From: region.Share(k, shares), To: region.Share(k+1, shares),
 			})

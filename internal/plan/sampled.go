@@ -10,8 +10,9 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/engine/importance"
+	"github.com/basetensor/basetensor/internal/families/sampled"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sampling"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -21,7 +22,7 @@ import (
 // first query whose evidence leaves this shape; what they weigh is unbiased for any length. Where the time for planning is over, a small
 // pilot has to do.
 func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
-	own, err := a.current().Truncated(a.ctx, q.Marginals)
+	own, err := truncated.Of(a.ctx, a.current(), q.Marginals)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -32,7 +33,7 @@ func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignm
 		}
 		return assignment, err
 	}
-	chains, err := a.current().Chains(a.ctx, q.Marginals)
+	chains, err := sampled.ChainsOf(a.ctx, a.current(), q.Marginals)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -61,7 +62,7 @@ func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignm
 }
 
 // sampledPlan is a plan of sampled components and bounds alone; whole is false where the time for planning ended first.
-func (a *assigner) sampledPlan(ctx context.Context, c *problem.Chains, marginals bool) (plan *btn.Plan, whole bool, err error) {
+func (a *assigner) sampledPlan(ctx context.Context, c *sampled.Chains, marginals bool) (plan *btn.Plan, whole bool, err error) {
 	along, whole, err := draw(ctx, c, a.settings)
 	if err != nil {
 		return nil, false, err
@@ -79,7 +80,7 @@ func (a *assigner) sampledPlan(ctx context.Context, c *problem.Chains, marginals
 }
 
 // hastyChains are chains from a small pilot, for half of the budget.
-func (a *assigner) hastyChains(ctx context.Context, c *problem.Chains, marginals bool) ([]btn.Estimate, error) {
+func (a *assigner) hastyChains(ctx context.Context, c *sampled.Chains, marginals bool) ([]btn.Estimate, error) {
 	along, err := a.quickPilot(ctx, c.Model)
 	if err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (a *assigner) hastyChains(ctx context.Context, c *problem.Chains, marginals
 }
 
 // quickPilot chooses chains by a small pilot alone, whatever the time.
-func (a *assigner) quickPilot(ctx context.Context, m *annealing.Model) (*btn.Sampling, error) {
+func (a *assigner) quickPilot(ctx context.Context, m *annealing.Model) (*sampled.Sampling, error) {
 	little := a.settings
 	little.Budget *= policy.HastyShare
 	along, _, err := pilot(ctx, m, little)
@@ -100,16 +101,16 @@ func (a *assigner) quickPilot(ctx context.Context, m *annealing.Model) (*btn.Sam
 
 // bounds are those of the network without marginals' indices.
 func (a *assigner) bounds(ctx context.Context) ([]btn.Estimate, error) {
-	without, err := a.current().Truncated(ctx, false)
+	without, err := truncated.Of(ctx, a.current(), false)
 	if err != nil {
 		return nil, err
 	}
-	return bounding(ctx, without, a.settings)
+	return boundsOf(ctx, without, a.settings)
 }
 
 // draw chooses how components are drawn where s.Budget is what they may take: by the error at that work that pilots of the kinds promise,
 // which is the variance of a weight times its work. Where the time for planning is over it takes what is best so far, and whole is false.
-func draw(ctx context.Context, c *problem.Chains, s btn.Settings) (along *btn.Sampling, whole bool, err error) {
+func draw(ctx context.Context, c *sampled.Chains, s btn.Settings) (along *sampled.Sampling, whole bool, err error) {
 	along, whole, err = pilot(ctx, c.Model, s)
 	if err != nil {
 		return nil, false, err
@@ -126,7 +127,7 @@ func draw(ctx context.Context, c *problem.Chains, s btn.Settings) (along *btn.Sa
 	if late(err) {
 		whole, err = false, nil
 	}
-	roomless := c.Model.Bytes(problem.Path(along), annealing.Group, 1, true) > float64(s.Memory)
+	roomless := c.Model.Bytes(sampled.Path(along), annealing.Group, 1, true) > float64(s.Memory)
 	if err == nil && other != nil && (roomless || promise(other, c, s.Budget) < promise(along, c, s.Budget)) {
 		other.Modes = along.Modes
 		along = other
@@ -135,49 +136,49 @@ func draw(ctx context.Context, c *problem.Chains, s btn.Settings) (along *btn.Sa
 }
 
 // promise is the variance of the mean over the square of Z.
-func promise(along *btn.Sampling, c *problem.Chains, budget float64) float64 {
+func promise(along *sampled.Sampling, c *sampled.Chains, budget float64) float64 {
 	each, setup := takes(c, along)
 	return along.Spread * each / max(budget-setup, each)
 }
 
 // takes is what a component takes, and what is computed before the first of a part, flops.
-func takes(c *problem.Chains, along *btn.Sampling) (each, setup float64) {
-	if along.Kind == btn.SampledByAnnealing {
+func takes(c *sampled.Chains, along *sampled.Sampling) (each, setup float64) {
+	if along.Kind == sampled.SampledByAnnealing {
 		return chainFlops(c.Model, along)
 	}
 	return along.Each, along.Setup
 }
 
 // chainFlops returns the flops of a component's chains, and of the setup before the first component of a part.
-func chainFlops(m *annealing.Model, along *btn.Sampling) (each, setup float64) {
+func chainFlops(m *annealing.Model, along *sampled.Sampling) (each, setup float64) {
 	if along.Forests {
 		setup = m.ForestFlops()
 	}
 	if along.Modes > 0 {
 		setup += m.ModesFlops()
 	}
-	path := problem.Path(along)
+	path := sampled.Path(along)
 	return m.Flops(path.Step, path.Rungs) * path.Starts(), setup
 }
 
 // rungs is the number of rungs for which a component's chains take so many flops, rounded down.
-func rungs(m *annealing.Model, along *btn.Sampling, flops float64) float64 {
-	path := problem.Path(along)
+func rungs(m *annealing.Model, along *sampled.Sampling, flops float64) float64 {
+	path := sampled.Path(along)
 	return m.Rungs(path.Step, flops/path.Starts())
 }
 
 // components divides what s.Budget leaves after the pilot into components: estimates of a sixteenth of it or less, an eighth and so on,
 // each of the components of those before it and as many again. What comes before the first component takes policy.SetupShare of a part
 // at most.
-func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginals bool) (out []btn.Estimate, err error) {
+func components(c *sampled.Chains, along *sampled.Sampling, s btn.Settings, marginals bool) (out []btn.Estimate, err error) {
 	each, setup := takes(c, along)
 	work := s.Budget * (1 - policy.PilotShare)
 	least := groups(setup / each / policy.SetupShare)
 	part := max(groups(work/each/policy.SampledParts), least)
 	chains := groups(work / (each + setup/float64(part)))
 	bytes := func(part int64) float64 {
-		if along.Kind == btn.SampledByAnnealing {
-			return c.Model.Bytes(problem.Path(along), part, 1, marginals)
+		if along.Kind == sampled.SampledByAnnealing {
+			return c.Model.Bytes(sampled.Path(along), part, 1, marginals)
 		}
 		return importance.Bytes(part, len(c.Prepared.Expression().Dims), marginals)
 	}
@@ -201,7 +202,7 @@ func components(c *problem.Chains, along *btn.Sampling, s btn.Settings, marginal
 			Cost: btn.Cost{Flops: each*float64(to-from) + setup*math.Ceil(float64(to-from)/float64(own)), Bytes: bytes(own)},
 		}
 		for ; from < to; from += own {
-			e.Parts = append(e.Parts, &btn.Sampled{Along: along, From: from, To: min(from+own, to)})
+			e.Parts = append(e.Parts, &sampled.Sampled{Along: along, From: from, To: min(from+own, to)})
 		}
 		from = to
 		out = append(out, e)
@@ -219,18 +220,18 @@ func fitting(part, memory int64, bytes func(part int64) float64) int64 {
 
 // groups is a number of components from one group to the most there are, in whole groups.
 func groups(n float64) int64 {
-	return max(annealing.Group, int64(min(n, float64(btn.MostComponents)))/annealing.Group*annealing.Group)
+	return max(annealing.Group, int64(min(n, float64(sampled.MostComponents)))/annealing.Group*annealing.Group)
 }
 
 // pilot chooses steps, rungs and where chains begin by how far the weights of some chains spread, none of which is a component. The
 // logarithm's variance falls as one over the rungs. Where the time for planning is over after the first, the others have no say, and
 // whole is false.
-func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *btn.Sampling, whole bool, err error) {
+func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *sampled.Sampling, whole bool, err error) {
 	few := policy.PilotRungs
 	chains := int64(policy.PilotChains)
 	for ; few > 4 && m.Flops(annealing.HeatBath, few)*float64(2*chains) > policy.PilotShare*s.Budget; few /= 2 {
 	}
-	along = &btn.Sampling{Kind: btn.SampledByAnnealing, Seed: s.Seed}
+	along = &sampled.Sampling{Kind: sampled.SampledByAnnealing, Seed: s.Seed}
 	// Pilots have seeds of their own: components never see what has chosen them.
 	variance, gains, err := weightVariance(ctx, m, annealing.Path{Rungs: few, Seed: ^s.Seed}, chains)
 	if err != nil {
@@ -246,7 +247,7 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *btn.
 		}
 	}
 	most := max(float64(few), rungs(m, along, s.Budget/policy.LeastSampled))
-	least := max(2, policy.OnceRungs*m.Once(problem.Path(along).Step))
+	least := max(2, policy.OnceRungs*m.Once(sampled.Path(along).Step))
 	along.Rungs = int(max(2, min(max(least, float64(few)*variance/policy.WeightVariance), most, 1<<24)))
 	along.Spread = math.Expm1(min(variance*float64(few)/float64(along.Rungs), 50))
 	return along, err == nil, nil
@@ -255,7 +256,7 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *btn.
 // others tries steps other than single ones of the heat bath, and chains that begin with beliefs, against those of this variance. It notes
 // in along what is better, and returns the variance and the gains of that; with an error, those of what was better before it.
 func others(
-	ctx context.Context, m *annealing.Model, s btn.Settings, along *btn.Sampling, rungs int, chains int64, variance float64, gains [][]float64,
+	ctx context.Context, m *annealing.Model, s btn.Settings, along *sampled.Sampling, rungs int, chains int64, variance float64, gains [][]float64,
 ) (float64, [][]float64, error) {
 	if m.Binary() {
 		other, of, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Metropolis}, chains)
@@ -281,7 +282,7 @@ func others(
 	if m.StartFlops() >= policy.PilotShare*s.Budget {
 		return variance, gains, nil
 	}
-	p := problem.Path(along)
+	p := sampled.Path(along)
 	p.Rungs, p.Seed, p.Product = rungs, ^s.Seed, true
 	other, of, err := weightVariance(ctx, m, p, chains)
 	if err != nil || other >= policy.ProductGain*variance {
@@ -343,9 +344,9 @@ type ends struct {
 
 // endsOf returns the last states of about policy.PilotChains chains of the chosen kind, which have fewer rungs where
 // policy.PilotShare of the budget asks for it; nil where all weigh 0.
-func endsOf(ctx context.Context, m *annealing.Model, along *btn.Sampling, s btn.Settings) (*ends, error) {
+func endsOf(ctx context.Context, m *annealing.Model, along *sampled.Sampling, s btn.Settings) (*ends, error) {
 	const first = 2 * policy.ProductChains // other chains than the pilot's
-	p := problem.Path(along)
+	p := sampled.Path(along)
 	components := groups(policy.PilotChains / p.Starts())
 	p.Rungs = int(max(4, min(float64(along.Rungs), rungs(m, along, policy.PilotShare*s.Budget/float64(components)))))
 	p.Seed = ^s.Seed

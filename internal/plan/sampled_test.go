@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/enginetest"
+	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -19,13 +20,13 @@ import (
 )
 
 // chainsOf are the chains of a model without evidence.
-func chainsOf(t *testing.T, m *factorgraph.Model) *problem.Chains {
+func chainsOf(t *testing.T, m *factorgraph.Model) *sampled.Chains {
 	t.Helper()
 	net, err := reparam.Build(t.Context(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	chains, err := problem.New(net, problem.Options{}).Chains(t.Context(), false)
+	chains, err := sampled.ChainsOf(t.Context(), problem.New(net, problem.Options{}), false)
 	if err != nil {
 		t.Fatal(err)
 	}

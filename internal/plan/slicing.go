@@ -159,7 +159,7 @@ func clamp(
 // lighter looks for slices under which a plan fits the memory at a larger bond: variables whose masks lower
 // the peak most, one after the other. It returns nil where there are none within mostSlices.
 func lighter(
-	p *truncated.Prepared, domains []int, plan *btn.TruncatedPlan, bond int, memory int64, marginals bool,
+	p *truncated.Prepared, domains []int, plan *truncated.TruncatedPlan, bond int, memory int64, marginals bool,
 ) (sliced []int, cost truncated.Cost) {
 	candidates := byDegree(p, domains)
 	allowed := firstValues(p, domains, candidates)

@@ -9,8 +9,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
+	"github.com/basetensor/basetensor/internal/families/sampled"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -23,11 +24,11 @@ func weighs(q query.Query) bool {
 // weighted assigns chains over all variables, as many as the budget holds and at least one a sample, and bounds. There is one estimate:
 // samples are of all chains.
 func (a *assigner) weighted(q query.Query) (btn.Assignment, error) {
-	terms, model, err := a.current().Walk(a.ctx)
+	terms, model, err := sampled.WalkOf(a.ctx, a.current())
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	own, err := a.current().Truncated(a.ctx, false)
+	own, err := truncated.Of(a.ctx, a.current(), false)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -50,7 +51,7 @@ func (a *assigner) weighted(q query.Query) (btn.Assignment, error) {
 		if err != nil {
 			return nil, false, err
 		}
-		bounds, err := bounding(planning, own, a.settings)
+		bounds, err := boundsOf(planning, own, a.settings)
 		if outOfTime(ctx, planning, err) {
 			return plan, false, nil
 		}
@@ -68,16 +69,16 @@ func (a *assigner) weighted(q query.Query) (btn.Assignment, error) {
 }
 
 // weightedPlan divides a budget into chains whose states are drawn.
-func weightedPlan(m *annealing.Model, along *btn.Sampling, s btn.Settings, samples int64, variables int) (*btn.Plan, error) {
+func weightedPlan(m *annealing.Model, along *sampled.Sampling, s btn.Settings, samples int64, variables int) (*btn.Plan, error) {
 	budget := s.Budget * (1 - policy.PilotShare)
 	_, setup := chainFlops(m, along)
 	budget -= setup
 	along.Rungs = max(2, min(along.Rungs, int(rungs(m, along, budget/float64(samples)))))
 	each, _ := chainFlops(m, along)
-	along.Of = int64(min(budget/each, float64(btn.MostComponents)))
+	along.Of = int64(min(budget/each, float64(sampled.MostComponents)))
 	along.Of = max(annealing.Group, along.Of/annealing.Group*annealing.Group)
 	bytes := func(part int64) float64 {
-		return m.Bytes(problem.Path(along), part, 1, true) + 8*float64(samples)*float64(part)/float64(along.Of)*float64(variables+1)
+		return m.Bytes(sampled.Path(along), part, 1, true) + 8*float64(samples)*float64(part)/float64(along.Of)*float64(variables+1)
 	}
 	part := fitting(groups(float64(along.Of)/policy.SampledParts), s.Memory, bytes)
 	along.Of = min(along.Of, part*policy.MostSampledParts)
@@ -89,7 +90,7 @@ func weightedPlan(m *annealing.Model, along *btn.Sampling, s btn.Settings, sampl
 		Cost: btn.Cost{Flops: each * float64(along.Of), Bytes: bytes(part)},
 	}
 	for from := int64(0); from < along.Of; from += part {
-		e.Parts = append(e.Parts, &btn.Sampled{Along: along, From: from, To: min(from+part, along.Of)})
+		e.Parts = append(e.Parts, &sampled.Sampled{Along: along, From: from, To: min(from+part, along.Of)})
 	}
 	plan := &btn.Plan{Method: btn.MethodSampled, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
 	if along.Of < samples {

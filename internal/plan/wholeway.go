@@ -7,7 +7,7 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -15,7 +15,7 @@ import (
 // is found that fits the memory, needs no slices and costs less than an order does. Otherwise it
 // leaves the assignment alone. Trees are remembered by the shape, as those of simplified networks.
 func (a *assigner) whole(assignment *btn.Assignment, order btn.Cost, marginals bool) error {
-	p, err := a.current().Whole(a.ctx, marginals)
+	p, err := exact.WholeOf(a.ctx, a.current(), marginals)
 	if err != nil {
 		return err
 	}
@@ -52,5 +52,5 @@ func wholePlan(ctx context.Context, p *exact.Prepared, s btn.Settings) (*btn.Pla
 	if err != nil {
 		return nil, err
 	}
-	return exactOf(cost, &btn.Slices{Tree: tree, To: tree.Count}), nil
+	return exactOf(cost, &exact.Slices{Tree: tree, To: tree.Count}), nil
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/orders"
@@ -41,7 +42,7 @@ func TestTreesTakeThePlaceOfCostlyOrders(t *testing.T) {
 		if err != nil || as[0].Error != nil {
 			t.Fatal(err, as[0].Error)
 		}
-		part, ok := as[0].Plan.Estimates[0].Parts[0].(*btn.Slices)
+		part, ok := as[0].Plan.Estimates[0].Parts[0].(*exact.Slices)
 		if !ok || !part.Tree.Whole || !part.Whole() {
 			t.Fatalf("evidence %v: part %+v", evidence, as[0].Plan.Estimates[0].Parts[0])
 		}
@@ -55,13 +56,13 @@ func TestTreesTakeThePlaceOfCostlyOrders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		order := &btn.Elimination{Order: orders.Best(shape)}
+		order := &exact.Elimination{Order: orders.Best(shape)}
 		want := problem.Want{Marginals: true}
-		tree, err := contract.Part(ctx, p, part, want)
+		tree, err := contraction.Part(ctx, p, part, want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		along, err := contract.Part(ctx, p, order, want)
+		along, err := contraction.Part(ctx, p, order, want)
 		if err != nil {
 			t.Fatal(err)
 		}

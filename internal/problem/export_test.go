@@ -1,13 +1,10 @@
 package problem
 
-// Simplified is how many forms of the last problem's network were made.
-func Simplified(s *Shared) int {
+// Made is the number of forms of the last problem that were made.
+func Made(s *Shared) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last.mu.Lock()
-	defer s.last.mu.Unlock()
-	return s.last.simplified
+	s.last.forms.mu.Lock()
+	defer s.last.forms.mu.Unlock()
+	return s.last.forms.made
 }
-
-// HoldGround is another task that makes the ground, without end.
-func (p *Problem) HoldGround() { p.grounding <- struct{}{} }

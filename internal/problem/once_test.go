@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/problem"
@@ -69,15 +70,15 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 				}
 			}
 		}
-		planned := problem.Simplified(shared)
+		planned := problem.Made(shared)
 		contract(shared)
-		if n := problem.Simplified(shared); n != planned {
+		if n := problem.Made(shared); n != planned {
 			t.Errorf("%s: simplified %d times for the plan, %d more for its %d parts",
 				name, planned, n-planned, len(units))
 		}
 		another := &problem.Shared{}
 		contract(another)
-		if n := problem.Simplified(another); n != 1 {
+		if n := problem.Made(another); n != 1 {
 			t.Errorf("%s, in another process: simplified %d times for %d parts",
 				name, n, len(units))
 		}
@@ -88,12 +89,12 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 
 // apart makes every slice of a tree a part of its own.
 func apart(e *btn.Estimate) {
-	whole, ok := e.Parts[0].(*btn.Slices)
+	whole, ok := e.Parts[0].(*exact.Slices)
 	if !ok {
 		return
 	}
 	e.Parts = nil
 	for at := range whole.Tree.Count {
-		e.Parts = append(e.Parts, &btn.Slices{Tree: whole.Tree, From: at, To: at + 1})
+		e.Parts = append(e.Parts, &exact.Slices{Tree: whole.Tree, From: at, To: at + 1})
 	}
 }

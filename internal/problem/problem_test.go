@@ -8,7 +8,11 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/engine/region"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/regions"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/problem"
@@ -52,13 +56,13 @@ type form struct {
 func forms() []form {
 	exact := func(marginals bool, set ...int) func(*testing.T, *problem.Problem) any {
 		return func(t *testing.T, p *problem.Problem) any {
-			made, err := p.Exact(t.Context(), marginals, set)
+			made, err := exact.Of(t.Context(), p, marginals, set)
 			return must(t, made, err)
 		}
 	}
 	truncated := func(marginals bool) func(*testing.T, *problem.Problem) any {
 		return func(t *testing.T, p *problem.Problem) any {
-			made, err := p.Truncated(t.Context(), marginals)
+			made, err := truncated.Of(t.Context(), p, marginals)
 			return must(t, made, err)
 		}
 	}
@@ -70,7 +74,7 @@ func forms() []form {
 		{"truncated", truncated(false)},
 		{"truncated with marginals", truncated(true)},
 		{"ground", func(t *testing.T, p *problem.Problem) any {
-			made, err := p.Ground(t.Context(), btn.Slice{}, 0)
+			made, err := regions.GroundOf(t.Context(), p, btn.Slice{}, 0)
 			return must(t, made, err)
 		}},
 	}
@@ -100,7 +104,7 @@ func TestFormsAreMadeOnce(t *testing.T) {
 func TestJointMarginalsHaveTheirOwnForm(t *testing.T) {
 	p := problem.New(ring(t), problem.Options{})
 	of := func(set ...int) any {
-		made, err := p.Exact(t.Context(), false, set)
+		made, err := exact.Of(t.Context(), p, false, set)
 		return must(t, made, err)
 	}
 	first, without := of(0, 2), of()
@@ -124,8 +128,8 @@ func TestJointMarginalsHaveTheirOwnForm(t *testing.T) {
 // one slice's ground is kept, with its gauge, until another one is asked for.
 func TestGroundIsOfTheLastSlice(t *testing.T) {
 	p := problem.New(ring(t), problem.Options{})
-	of := func(s btn.Slice) *problem.Ground {
-		made, err := p.Ground(t.Context(), s, 0)
+	of := func(s btn.Slice) *regions.Ground {
+		made, err := regions.GroundOf(t.Context(), p, s, 0)
 		return must(t, made, err)
 	}
 	whole := of(btn.Slice{})
@@ -142,7 +146,7 @@ func TestGroundIsOfTheLastSlice(t *testing.T) {
 		t.Error("two slices are kept")
 	}
 
-	families := func(g *problem.Ground, size int) *region.Family {
+	families := func(g *regions.Ground, size int) *region.Family {
 		f, err := g.Family(t.Context(), region.Options{Kind: region.Balls, Size: size})
 		return must(t, f, err)
 	}
@@ -214,7 +218,7 @@ func TestSharedKeepsTheLastProblem(t *testing.T) {
 			return of(base, evidence, messages, problem.Options{Threads: 1})
 		}},
 		{"memo", func() *problem.Problem {
-			return of(base, evidence, messages, problem.Options{Projectors: &memo{}})
+			return of(base, evidence, messages, problem.Options{Memo: &memo{}})
 		}},
 	} {
 		before := of(base, evidence, messages, problem.Options{})
@@ -232,11 +236,12 @@ func TestSharedKeepsTheLastProblem(t *testing.T) {
 }
 
 // memo counts how often it was asked.
-type memo struct{ asked []string }
+type memo struct{ asked []problem.Entry }
 
-func (m *memo) Do(ctx context.Context, key string,
-	compute func(context.Context) (*trees.Projectors, error)) (*trees.Projectors, error) {
-	m.asked = append(m.asked, key)
+func (m *memo) Do(
+	ctx context.Context, e problem.Entry, compute func(context.Context) (problem.Memorable, error),
+) (problem.Memorable, error) {
+	m.asked = append(m.asked, e)
 	return compute(ctx)
 }
 
@@ -249,7 +254,7 @@ func TestUnmaskedIsSharedByQueries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := p.Unmasked(t.Context())
+		made, err := truncated.OfBase(t.Context(), p)
 		return must(t, made, err)
 	}
 	first := of(s, base, nil)
@@ -275,7 +280,7 @@ func TestDropForgets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unmasked, err := p.Unmasked(t.Context())
+		unmasked, err := truncated.OfBase(t.Context(), p)
 		return p, forms()[0].of(t, p), must(t, unmasked, err)
 	}
 	p, exact, unmasked := of()
@@ -283,7 +288,7 @@ func TestDropForgets(t *testing.T) {
 		unmaskedAgain != unmasked {
 		t.Fatal("nothing is kept")
 	}
-	programs := p.Programs()
+	programs := problem.Lasting[einsum.Programs](p)
 	s.Drop()
 	q, exactAgain, unmaskedAgain := of()
 	if q == p || exactAgain == exact || unmaskedAgain == unmasked {
@@ -291,11 +296,11 @@ func TestDropForgets(t *testing.T) {
 			q == p, exactAgain == exact,
 			unmaskedAgain == unmasked)
 	}
-	if programs == nil || q.Programs() != programs {
+	if programs == nil || problem.Lasting[einsum.Programs](q) != programs {
 		t.Error("the programs were forgotten")
 	}
 	(*problem.Shared)(nil).Drop() // nothing is kept there to begin with
-	if alone := problem.New(base, problem.Options{}); alone.Programs() != nil {
+	if alone := problem.New(base, problem.Options{}); problem.Lasting[einsum.Programs](alone) != nil {
 		t.Error("a problem of its own has programs")
 	}
 }
@@ -326,21 +331,22 @@ func TestGivenAddsASlice(t *testing.T) {
 	}
 }
 
-// TestProjectorsGoThroughTheMemo: where there is one.
-func TestProjectorsGoThroughTheMemo(t *testing.T) {
+// TestValuesGoThroughTheMemo: where there is one.
+func TestValuesGoThroughTheMemo(t *testing.T) {
 	want, learned := &trees.Projectors{}, 0
 	learn := func(context.Context) (*trees.Projectors, error) {
 		learned++
 		return want, nil
 	}
 	m := &memo{}
-	for k, o := range []problem.Options{{}, {Projectors: m}} {
-		got, err := problem.New(ring(t), o).LearnProjectors(t.Context(), "key", learn)
+	for k, o := range []problem.Options{{}, {Memo: m}} {
+		p := problem.New(ring(t), o)
+		got, err := problem.Remember(t.Context(), p, problem.Entry{Kind: "projectors", Key: "key"}, learn)
 		if err != nil || got != want || learned != k+1 {
 			t.Errorf("%+v: %v, %v, learned %d times", o, got, err, learned)
 		}
 	}
-	if !slices.Equal(m.asked, []string{"key"}) {
+	if len(m.asked) != 1 || m.asked[0].Kind != "projectors" || m.asked[0].Key != "key" {
 		t.Errorf("the memo was asked for %v", m.asked)
 	}
 }

@@ -1,25 +1,23 @@
 package problem
 
 import (
+	"reflect"
 	"slices"
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
 // Shared keeps the last problem for the next task: all tasks of a query are of the same. It keeps
-// the programs of networks that were contracted last, and the last network simplified without
-// evidence, too: a network must not change while it is known here. Values have the same bits with
+// forms of the last network without evidence, too (FormOfBase), and what lasts (Lasting): a network
+// must not change while it is known here. Values have the same bits with
 // it and without. The zero value is empty, nil keeps nothing; it may be used by several goroutines.
 type Shared struct {
-	mu       sync.Mutex
-	last     *Problem
-	base     *btn.Network        // that masks was made of
-	masks    *truncated.Prepared // base simplified without evidence
-	programs einsum.Programs
+	mu      sync.Mutex
+	last    *Problem
+	bases   forms // of the last base, without evidence
+	lasting map[reflect.Type]any
 }
 
 // Problem returns the problem of a query to base: its evidence, and the messages of its assignment.
@@ -69,13 +67,12 @@ func (s *Shared) problem(
 	}
 
 	p := &Problem{
-		grounding: make(chan struct{}, 1),
-		Net:       net,
-		Base:      base,
-		Evidence:  evidence,
-		Messages:  messages,
-		Options:   o,
-		shared:    s,
+		Net:      net,
+		Base:     base,
+		Evidence: evidence,
+		Messages: messages,
+		Options:  o,
+		shared:   s,
 	}
 
 	if s != nil {
@@ -86,49 +83,34 @@ func (s *Shared) problem(
 	return p, nil
 }
 
-// Programs returns the programs of small networks, nil for a problem of its own.
-func (p *Problem) Programs() *einsum.Programs {
-	if p.shared == nil {
+// Lasting returns what a type keeps for all networks of a Shared: a zero T at first, which Drop does not forget; nil for a problem of its
+// own. T may be used by several goroutines, and is small.
+func Lasting[T any](p *Problem) *T {
+	s := p.shared
+	if s == nil {
 		return nil
 	}
-	return &p.shared.programs
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind := reflect.TypeFor[T]()
+	if s.lasting[kind] == nil {
+		if s.lasting == nil {
+			s.lasting = map[reflect.Type]any{}
+		}
+		s.lasting[kind] = new(T)
+	}
+	return s.lasting[kind].(*T)
 }
 
-// Drop forgets everything but the programs, which are small.
+// Drop forgets everything but what is lasting.
 func (s *Shared) Drop() {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	s.last = nil
-	s.base = nil
-	s.masks = nil
 	s.mu.Unlock()
-}
-
-// unmasked returns the last network simplified without evidence, if it is base.
-func (s *Shared) unmasked(base *btn.Network) *truncated.Prepared {
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.base != base {
-		s.base = nil
-		s.masks = nil
-	}
-	return s.masks
-}
-
-// keepUnmasked remembers what base has become.
-func (s *Shared) keepUnmasked(base *btn.Network, p *truncated.Prepared) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	s.base = base
-	s.masks = p
-	s.mu.Unlock()
+	s.bases.drop()
 }
 
 // sameList reports whether a and b are the same piece of memory.

@@ -4,7 +4,7 @@ package stage
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
@@ -72,7 +72,7 @@ func unitFlops(net *btn.Network, a *btn.Assignment, e *btn.Estimate, i int) floa
 	if a.Cost != nil {
 		return a.Cost.Flops / float64(len(e.Parts))
 	}
-	return contract.Flops(net, e, i)
+	return contraction.Flops(net, e, i)
 }
 
 // cutter fills one chunk after the other, up to about each operations.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -26,7 +27,7 @@ func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 	}
 	parts := make([]btn.Part, 5)
 	for i := range parts {
-		parts[i] = &btn.RankOne{Frame: &btn.Frame{}, R: make([][]float64, len(net.Dims))}
+		parts[i] = &closed.RankOne{Frame: &btn.Frame{}, R: make([][]float64, len(net.Dims))}
 	}
 	plan := &btn.Plan{
 		Estimates: []btn.Estimate{

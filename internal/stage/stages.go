@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/aggregate"
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -99,12 +99,9 @@ type ContractOptions struct {
 	// on it.
 	Shared *problem.Shared
 
-	// Projectors remembers the projectors of truncated trees; nil: they are learned each time. Values
-	// do not depend on it.
-	Projectors problem.ProjectorMemo
-
-	// Circuits remembers the circuits of cubes; nil: they are compiled each time.
-	Circuits problem.CircuitMemo
+	// Memo remembers values that parts of other jobs may need; nil: they are computed each time. Values of parts do not
+	// depend on it.
+	Memo problem.Memo
 }
 
 // Contract is the third stage: it computes the values of some units, each under its query's
@@ -144,11 +141,10 @@ func Contract(
 		if of != u.Query {
 			var err error
 			options := problem.Options{
-				Memory:     o.Memory,
-				Threads:    o.Threads,
-				Projectors: o.Projectors,
-				Circuits:   o.Circuits,
-				Summed:     a.Summed,
+				Memory:  o.Memory,
+				Threads: o.Threads,
+				Memo:    o.Memo,
+				Summed:  a.Summed,
 			}
 			if current, err = o.Shared.Problem(
 				net, queries[q].Evidence, a.Messages, options,
@@ -160,7 +156,7 @@ func Contract(
 			of = u.Query
 		}
 
-		value, err := contract.Part(
+		value, err := contraction.Part(
 			ctx, current, part, problem.Want{
 				Marginals:   queries[q].Marginals,
 				Joint:       a.Joint,

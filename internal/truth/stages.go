@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/problem"
@@ -166,12 +165,12 @@ func contracted(
 ) ([]btn.UnitValue, error) {
 	var values []btn.UnitValue
 	chunks, ends := stage.Chunks(net, assignments)
-	shared, projectors := &problem.Shared{}, &contract.RecentProjectors{}
+	shared, memo := &problem.Shared{}, &problem.Recent{}
 	for k, units := range chunks {
 		part, err := stage.Contract(ctx, net, assignments, queries, units, stage.ContractOptions{
-			Memory:     memory,
-			Shared:     shared,
-			Projectors: projectors,
+			Memory: memory,
+			Shared: shared,
+			Memo:   memo,
 		})
 		if err != nil {
 			return nil, err

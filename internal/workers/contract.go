@@ -20,17 +20,16 @@ import (
 // Contract computes the values of tasks.
 type Contract struct {
 	*hop.Loop
-	networks   *decoded[*btn.Network]
-	plans      *decoded[[]btn.Assignment]
-	checked    checked // the last plans that were checked against their network
-	shared     shared  // intermediate results that tasks of one plan have in common
-	projectors problem.ProjectorMemo
-	circuits   problem.CircuitMemo
-	threads    int
-	free       *admission.Memory
-	memory     int64 // most bytes for tables, for any limit of the request; 0: the request decides
-	kinds      *kinds
-	round      func([]btn.UnitValue) // of an Arithmetic; nil: values stay as they are
+	networks *decoded[*btn.Network]
+	plans    *decoded[[]btn.Assignment]
+	checked  checked // the last plans that were checked against their network
+	shared   shared  // intermediate results that tasks of one plan have in common
+	memo     problem.Memo
+	threads  int
+	free     *admission.Memory
+	memory   int64 // most bytes for tables, whatever the request allows; 0: the request decides
+	kinds    *kinds
+	round    func([]btn.UnitValue) // of an Arithmetic; nil: values stay as they are
 }
 
 // later is how long a task is not to be begun by this process.
@@ -107,12 +106,11 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	values, err := stage.Contract(
 		ctx, net, assignments, m.Queries, m.Units,
 		stage.ContractOptions{
-			First:      m.First,
-			Memory:     w.bytes(m.Memory),
-			Threads:    w.threads,
-			Shared:     of,
-			Projectors: w.projectors,
-			Circuits:   w.circuits,
+			First:   m.First,
+			Memory:  w.bytes(m.Memory),
+			Threads: w.threads,
+			Shared:  of,
+			Memo:    w.memo,
 		},
 	)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
@@ -22,7 +24,6 @@ import (
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/pkg/query"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // Settings are the options of the stages of a process. pipeline.Config has their defaults and
@@ -55,16 +56,15 @@ type Host struct {
 	Hard    context.Context // ends when the drain is over: work in progress is given up
 	Soft    context.Context // ends when the workers shall: nothing new is begun
 
-	memo       plan.Memo             // nil: nothing is remembered, and every decomposition says "off"
-	known      *plan.Known           // the planner's knowledge of networks, kept between jobs
-	projectors problem.ProjectorMemo // of the compressed contraction, by sketch
-	circuits   problem.CircuitMemo   // of cubes
-	free       *admission.Memory     // of this process
-	blobs      *storedBlobs          // networks that were found stored a moment ago
-	inline     *inline               // networks of the models that requests carried last
-	networks   *decoded[*btn.Network]
-	plans      *decoded[[]btn.Assignment]
-	kinds      *kinds // of contract-workers
+	memo     plan.Memo         // nil: nothing is remembered, and every decomposition says "off"
+	known    *plan.Known       // what the planner keeps of networks between jobs
+	parts    problem.Memo      // of contract-worker
+	free     *admission.Memory // of this process
+	blobs    *storedBlobs      // networks that were found stored a moment ago
+	inline   *inline           // networks of the models that requests carried last
+	networks *decoded[*btn.Network]
+	plans    *decoded[[]btn.Assignment]
+	kinds    *kinds // of contract-workers
 }
 
 // NewHost returns a copy of h with its caches made, ready to make workers.
@@ -78,7 +78,7 @@ func NewHost(h Host) *Host {
 	if !h.Redis {
 		remembered = nil
 	}
-	h.projectors, h.circuits = cached.NewProjectors(remembered), cached.NewCircuits(remembered)
+	h.parts = &cached.Parts{Cache: remembered}
 
 	h.blobs = &storedBlobs{}
 	h.inline = &inline{Entries: keepInline, Bytes: inlineVariables}
@@ -214,15 +214,14 @@ func (h *Host) learn(w *Worker) {
 // contract gives w the intake of contract-worker: tasks.
 func (h *Host) contract(w *Worker) {
 	c := &Contract{
-		Loop:       w.loop,
-		networks:   h.networks,
-		plans:      h.plans,
-		projectors: h.projectors,
-		circuits:   h.circuits,
-		threads:    h.Threads,
-		memory:     h.Memory,
-		free:       h.free,
-		kinds:      h.kinds,
+		Loop:     w.loop,
+		networks: h.networks,
+		plans:    h.plans,
+		memo:     h.parts,
+		threads:  h.Threads,
+		memory:   h.Memory,
+		free:     h.free,
+		kinds:    h.kinds,
 	}
 	if h.Arithmetic != nil {
 		c.round = h.Arithmetic.Round

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -148,7 +149,7 @@ func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 			t.Errorf("query %d does not share the model's plan", i)
 		}
 		for k := range a.Plan.Len() {
-			if p, _ := a.Plan.Part(k); !p.(*btn.Truncated).Along.Masked {
+			if p, _ := a.Plan.Part(k); !p.(*truncated.Truncated).Along.Masked {
 				t.Errorf("query %d: part %d is not of the model without evidence", i, k)
 			}
 		}
@@ -177,12 +178,12 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 	}
 	p := *assignments[0].Plan
 	e := p.Estimates[len(p.Estimates)-1]
-	along := e.Parts[0].(*btn.Truncated).Along
+	along := e.Parts[0].(*truncated.Truncated).Along
 	e.Slices, e.Parts = 8, nil
 	var units []btn.Unit
 	for s := range 8 {
 		e.Parts = append(e.Parts,
-			&btn.Truncated{Along: along, Bond: 64,
+			&truncated.Truncated{Along: along, Bond: 64,
 				Slice: btn.Slice{Variables: []int{20, 14, 2}, At: int64(s)}})
 		units = append(units, btn.Unit{Part: s})
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/policy"
@@ -105,7 +105,7 @@ func TestProgramsAnswerAsContractionsDo(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A problem of a network by itself has no program.
-		plain, err := contract.Part(ctx, problem.New(under, problem.Options{}), part,
+		plain, err := contraction.Part(ctx, problem.New(under, problem.Options{}), part,
 			problem.Want{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestProgramsAnswerAsContractionsDo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := contract.Part(ctx, whole, part, problem.Want{Marginals: true})
+		got, err := contraction.Part(ctx, whole, part, problem.Want{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}

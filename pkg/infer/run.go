@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
@@ -34,9 +33,8 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 	r.Queries = stage.Expand(net, queries)
 	shared := &problem.Shared{}
 	options := problem.Options{
-		Memory:     r.Settings.WithDefaults().Memory,
-		Projectors: &contract.RecentProjectors{},
-		Circuits:   &contract.RecentCircuits{},
+		Memory: r.Settings.WithDefaults().Memory,
+		Memo:   &problem.Recent{},
 	}
 	known := &plan.Known{Problems: shared, Options: options}
 	assignments, err := stage.LearnKnown(ctx, net, r.Queries, r.Settings, memo, known)
@@ -50,10 +48,9 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 		part, err := stage.Contract(
 			ctx, net, assignments, r.Queries, units,
 			stage.ContractOptions{
-				Memory:     options.Memory,
-				Shared:     shared,
-				Projectors: options.Projectors,
-				Circuits:   options.Circuits,
+				Memory: options.Memory,
+				Shared: shared,
+				Memo:   options.Memo,
 			},
 		)
 		if err != nil {

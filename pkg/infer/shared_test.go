@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
@@ -39,7 +40,7 @@ func TestSharedGroundChangesNoBit(t *testing.T) {
 			if a.Error != nil {
 				t.Fatal(a.Error)
 			}
-			if p, _ := a.Plan.Part(i); p != nil && len(p.(*btn.Regions).Slice.Variables) == 0 {
+			if p, _ := a.Plan.Part(i); p != nil && len(p.(*regions.Regions).Slice.Variables) == 0 {
 				units = append(units, btn.Unit{Query: q, Part: i}, btn.Unit{Query: q, Part: i})
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -53,7 +54,7 @@ func TestSlicesAreChosenWhereTheyAreBest(t *testing.T) {
 			t.Fatalf("seed %d: %+v", seed, r.Error)
 		}
 		last := r.Estimates[len(r.Estimates)-1]
-		if last.Kind == string(btn.SampledBySlices) {
+		if last.Kind == string(sampled.SampledBySlices) {
 			chosen++
 		}
 		if r.Bounds == nil || *r.Bounds.Lower > want || *r.Bounds.Upper < want {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
+
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/cached"
@@ -26,17 +27,13 @@ import (
 func TestProjectorsAreRemembered(t *testing.T) {
 	server := miniredis.RunT(t)
 	url := "redis://" + server.Addr()
-	open := func(most int64) problem.ProjectorMemo {
+	open := func() problem.Memo {
 		c, err := cache.Open(url, cache.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		p := cached.NewProjectors(c)
-		if most > 0 {
-			p.Most = most
-		}
-		return p
+		return &cached.Parts{Cache: c}
 	}
 	want := &trees.Projectors{
 		Bond: 1,
@@ -45,36 +42,42 @@ func TestProjectorsAreRemembered(t *testing.T) {
 		},
 	}
 	computed := 0
-	compute := func(
-		context.Context,
-	) (*trees.Projectors, error) {
+	compute := func(context.Context) (problem.Memorable, error) {
 		computed++
 		return want, nil
 	}
-	ask := func(p problem.ProjectorMemo, key string, times int) {
+	decode := func(_ context.Context, b []byte) (problem.Memorable, error) {
+		p := new(trees.Projectors)
+		return p, p.UnmarshalBinary(b)
+	}
+	most := int64(1 << 20)
+	ask := func(p problem.Memo, key string, times int) {
 		t.Helper()
-		if got, err := p.Do(t.Context(), key, compute); err != nil ||
+		entry := problem.Entry{Kind: "projectors", Key: key, Most: most, Decode: decode}
+		if got, err := p.Do(t.Context(), entry, compute); err != nil ||
 			!reflect.DeepEqual(got, want) || computed != times {
 			t.Errorf("%s: %+v, %v, computed %d times, not %d", key, got, err, computed, times)
 		}
 	}
-	first := open(0)
+	first := open()
 	ask(first, "a", 1)
-	ask(first, "a", 1)   // from the process
-	ask(open(0), "a", 1) // from Redis
-	small := open(8)
+	ask(first, "a", 1)  // from the process
+	ask(open(), "a", 1) // from Redis
+	most = 8
+	small := open()
 	ask(small, "b", 2)
 	ask(small, "b", 2)
-	ask(open(0), "b", 3) // too large for Redis, says small
+	ask(open(), "b", 3) // too large for Redis
+	most = 1 << 20
 	for _, key := range server.Keys() {
 		if err := server.Set(key, "something else"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	ask(open(0), "a", 4) // a lie
+	ask(open(), "a", 4) // a lie
 	server.Close()
-	ask(open(0), "a", 5)
-	down := open(0)
+	ask(open(), "a", 5)
+	down := open()
 	ask(down, "c", 6)
 	ask(down, "c", 6)
 }
@@ -105,7 +108,7 @@ func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Plan {
 	for _, w := range tree.Merges {
 		merges = append(merges, w[:]...)
 	}
-	along := &btn.TruncatedPlan{
+	along := &truncated.TruncatedPlan{
 		Family:   btn.FamilyTree,
 		Shape:    p.Shape(),
 		Tree:     [][]int{{tree.Tables}, tree.Hosts, tree.Copies, wires, merges},
@@ -120,7 +123,7 @@ func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Plan {
 			Level:    math.Log2(float64(bond)),
 			Slices:   1,
 			Lossless: true,
-			Parts:    []btn.Part{&btn.Truncated{Along: along, Bond: bond}},
+			Parts:    []btn.Part{&truncated.Truncated{Along: along, Bond: bond}},
 			Cost:     btn.Cost{Flops: 1e8, Bytes: 1e6},
 		})
 	}

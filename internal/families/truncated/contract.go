@@ -25,7 +25,7 @@ type Answer struct {
 // Contract contracts the network along a plan with at most bond values kept on a leg, within memory bytes (0: btn.DefaultMemory).
 // Marginals are there if the network was prepared for them and they are asked for. Errors: over budget with the bytes, before anything is
 // computed; the context's.
-func (p *Prepared) Contract(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64, marginals bool) (Answer, error) {
+func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, memory int64, marginals bool) (Answer, error) {
 	e := p.simple.Expression
 	if e.Scale.IsZero() {
 		return Answer{}, nil
@@ -69,7 +69,7 @@ func answer(v legs.Value) Answer {
 
 // Sampler returns the sampler of states along a sweep, within memory bytes (0: btn.DefaultMemory). Errors: as sweeps.NewSampler, and
 // internal for the plan of a tree.
-func (p *Prepared) Sampler(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64) (*sweeps.Sampler, error) {
+func (p *Prepared) Sampler(ctx context.Context, plan *TruncatedPlan, bond int, memory int64) (*sweeps.Sampler, error) {
 	if plan.Family != btn.FamilySweep {
 		return nil, fault.New(fault.Internal, "truncated: states are drawn along a sweep, the plan is a %s", plan.Family)
 	}

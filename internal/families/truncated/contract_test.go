@@ -58,7 +58,7 @@ func TestContractionsWithRoomAreExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, plan := range []btn.TruncatedPlan{tree.plan, sweep.plan, reversed(sweep.plan)} {
+		for _, plan := range []TruncatedPlan{tree.plan, sweep.plan, reversed(sweep.plan)} {
 			bond := 1 << 12
 			if plan.Family == btn.FamilyTree {
 				bond = 2 // for marginals trees truncate nothing, whatever the bond

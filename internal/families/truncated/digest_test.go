@@ -3,7 +3,6 @@ package truncated
 import (
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
@@ -15,7 +14,7 @@ func TestProjectorsKeyStays(t *testing.T) {
 		{Scope: []int{}, Data: []float64{7}},
 	}}
 	p := &Prepared{simple: &preprocess.Result{Expression: e}}
-	plan := &btn.TruncatedPlan{Tree: [][]int{{2}, nil, {0, -1}}}
+	plan := &TruncatedPlan{Tree: [][]int{{2}, nil, {0, -1}}}
 	if got := p.projectorsKey(plan, 16); got != "5ec6fee37d7c3090d743add0538125079781164348306eb302822941d3f0935e" {
 		t.Errorf("the key is %s", got)
 	}

@@ -35,7 +35,7 @@ type SearchOptions struct {
 // is counted in moves, about as many as the contraction takes flops, and a function of the hypergraph and the options alone, but where
 // ctx has a deadline: the plans found by then are returned, and whole is false. A tree may take a third of that time, and the first sweep
 // half of the rest. Errors: over budget where no plan fits the memory at this bond, the context's where there is no plan.
-func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []btn.TruncatedPlan, whole bool, err error) {
+func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []TruncatedPlan, whole bool, err error) {
 	quick, _ := p.Quick(ctx, o.Bond, o.Memory, o.Seed)
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, false, ctxErr
@@ -71,7 +71,7 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []btn.Tru
 		}
 	}
 	if treeErr == nil && tree.loss == 0 {
-		return []btn.TruncatedPlan{tree.plan}, whole, nil
+		return []TruncatedPlan{tree.plan}, whole, nil
 	}
 	sweep, sweepErr := within(1.0/2, sweepOf(o.Seed))
 	switch {
@@ -80,24 +80,24 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []btn.Tru
 	case sweepErr != nil && treeErr != nil:
 		return nil, whole, sweepErr
 	case sweepErr != nil:
-		return []btn.TruncatedPlan{tree.plan}, whole, nil
+		return []TruncatedPlan{tree.plan}, whole, nil
 	case treeErr != nil || tree.flops > policy.Unequal*sweep.flops:
 		other, err := within(1, sweepOf(o.Seed+1))
 		if err != nil || slices.Equal(other.plan.Order, sweep.plan.Order) {
 			other.plan = reversed(sweep.plan)
 		}
-		plans = []btn.TruncatedPlan{sweep.plan, other.plan}
+		plans = []TruncatedPlan{sweep.plan, other.plan}
 	case sweep.flops > policy.Unequal*tree.flops:
 		o.Seed++
 		other, err := within(1, treeOf)
 		if err != nil {
 			other = sweep
 		}
-		plans = []btn.TruncatedPlan{tree.plan, other.plan}
+		plans = []TruncatedPlan{tree.plan, other.plan}
 	case sweep.flops <= tree.flops:
-		plans = []btn.TruncatedPlan{sweep.plan, tree.plan}
+		plans = []TruncatedPlan{sweep.plan, tree.plan}
 	default:
-		plans = []btn.TruncatedPlan{tree.plan, sweep.plan}
+		plans = []TruncatedPlan{tree.plan, sweep.plan}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, false, ctx.Err()
@@ -118,7 +118,7 @@ var errTruncates = fault.New(fault.OverBudget, "truncated: marginals along a tre
 
 // priced is a plan with its cost at the bond of the search.
 type priced struct {
-	plan  btn.TruncatedPlan
+	plan  TruncatedPlan
 	flops float64
 	loss  float64 // bits that truncation takes off wires; 0: none, the contraction is exact up to rounding
 }
@@ -129,7 +129,7 @@ func (f priced) known() bool { return len(f.plan.Order) > 0 || len(f.plan.Tree) 
 func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
 	found, cost, err := sweeps.Search(ctx, p.Hypergraph(),
 		sweeps.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: seed, Moves: max(moves/policy.SweepMove, 1)})
-	plan := btn.TruncatedPlan{Family: btn.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position}
+	plan := TruncatedPlan{Family: btn.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position}
 	return priced{plan: plan, flops: cost.Flops}, err
 }
 
@@ -138,12 +138,12 @@ func (p *Prepared) tree(ctx context.Context, o SearchOptions, moves int64) (pric
 	if err != nil && found.Tables == 0 {
 		return priced{}, err
 	}
-	plan := btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}
+	plan := TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}
 	return priced{plan: plan, flops: policy.TreeRate * cost.Flops, loss: cost.Loss}, err
 }
 
 // reversed is the sweep that comes from the other end.
-func reversed(p btn.TruncatedPlan) btn.TruncatedPlan {
+func reversed(p TruncatedPlan) TruncatedPlan {
 	p.Order = slices.Clone(p.Order)
 	slices.Reverse(p.Order)
 	return p
@@ -156,7 +156,7 @@ type Cost struct {
 }
 
 // Price predicts a contraction, with marginals if they are wanted. Errors: ErrOtherNetwork, plans that contradict themselves.
-func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int, marginals bool) (Cost, error) {
+func (p *Prepared) Price(plan *TruncatedPlan, bond int, marginals bool) (Cost, error) {
 	h := p.Hypergraph()
 	if plan.Family == btn.FamilySweep {
 		c, err := sweeps.Evaluate(h, sweepPlan(plan).Restrict(h.Dims), bond, marginals)
@@ -180,7 +180,7 @@ func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int, marginals bool) (Cos
 	return out, err
 }
 
-func sweepPlan(plan *btn.TruncatedPlan) sweeps.Plan {
+func sweepPlan(plan *TruncatedPlan) sweeps.Plan {
 	return sweeps.Plan{Order: plan.Order, Position: plan.Position}
 }
 
@@ -188,7 +188,7 @@ func sweepPlan(plan *btn.TruncatedPlan) sweeps.Plan {
 const mostBond = 1 << 20
 
 // Check says whether a plan was made for this simplification, before masks. Errors: ErrOtherNetwork (fault.Internal).
-func (p *Prepared) Check(plan *btn.TruncatedPlan) error {
+func (p *Prepared) Check(plan *TruncatedPlan) error {
 	if shape := p.Shape(); plan.Shape != shape {
 		return fault.Wrap(fault.Internal, fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, plan.Shape))
 	}
@@ -222,16 +222,16 @@ func decodeTree(lists [][]int) (trees.Plan, error) {
 }
 
 // Greedy returns the plan of a sweep that is found without much search, in milliseconds for a thousand tables, and its reverse.
-func (p *Prepared) Greedy(ctx context.Context, o SearchOptions) ([]btn.TruncatedPlan, error) {
+func (p *Prepared) Greedy(ctx context.Context, o SearchOptions) ([]TruncatedPlan, error) {
 	found, err := p.sweep(ctx, o, o.Seed, 1)
 	if err != nil {
 		return nil, err
 	}
-	return []btn.TruncatedPlan{found.plan, reversed(found.plan)}, nil
+	return []TruncatedPlan{found.plan, reversed(found.plan)}, nil
 }
 
 // Sweep returns the best plan of a sweep that a search of o.Moves finds. Errors: over budget where none fits the memory at this bond.
-func (p *Prepared) Sweep(ctx context.Context, o SearchOptions) (btn.TruncatedPlan, error) {
+func (p *Prepared) Sweep(ctx context.Context, o SearchOptions) (TruncatedPlan, error) {
 	found, err := p.sweep(ctx, o, o.Seed, o.Moves)
 	return found.plan, err
 }

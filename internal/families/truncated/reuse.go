@@ -30,7 +30,7 @@ type Reuse struct {
 // Relearned say which. The value is a function of the network, plan, bond, evidence and o.Accuracy, whatever o.Projectors remembers.
 //
 // Cost: with the projectors at hand about half of Contract where they fit, up to half more than it where they do not.
-func (p *Prepared) Under(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64,
+func (p *Prepared) Under(ctx context.Context, plan *TruncatedPlan, bond int, memory int64,
 	ev factorgraph.Evidence, o Reuse) (Answer, error) {
 	why := ""
 	if plan.Family == btn.FamilyTree && o.Projectors != nil && !ev.IsEmpty() {
@@ -50,7 +50,7 @@ func (p *Prepared) Under(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 }
 
 // reuse is Under with projectors. It says why there is no answer, but where there is nothing to win.
-func (p *Prepared) reuse(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64,
+func (p *Prepared) reuse(ctx context.Context, plan *TruncatedPlan, bond int, memory int64,
 	ev factorgraph.Evidence, o Reuse) (Answer, string, error) {
 	along, err := decodeTree(plan.Tree)
 	if err != nil {
@@ -113,7 +113,7 @@ func (p *Prepared) with(ctx context.Context, along trees.Plan, bond int, memory 
 }
 
 // Learn returns the projectors of the network along a tree; none where Z is 0.
-func (p *Prepared) Learn(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64) (*trees.Projectors, error) {
+func (p *Prepared) Learn(ctx context.Context, plan *TruncatedPlan, bond int, memory int64) (*trees.Projectors, error) {
 	along, err := decodeTree(plan.Tree)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (p *Prepared) Learn(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 }
 
 // projectorsKey identifies the result of Learn: SHA-256 of the tables, the plan and the bond, in hexadecimal digits.
-func (p *Prepared) projectorsKey(plan *btn.TruncatedPlan, bond int) string {
+func (p *Prepared) projectorsKey(plan *TruncatedPlan, bond int) string {
 	b := digest.New()
 	e := p.simple.Expression
 	b.Int(bond)

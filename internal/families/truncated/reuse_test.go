@@ -42,7 +42,7 @@ func anew(ctx context.Context, _ string, learn func(context.Context) (*trees.Pro
 }
 
 // model is a grid, prepared, and a tree for it.
-func model(t *testing.T, rows, cols int, o generate.Ising, bond int) (*factorgraph.Model, *truncated.Prepared, *btn.TruncatedPlan) {
+func model(t *testing.T, rows, cols int, o generate.Ising, bond int) (*factorgraph.Model, *truncated.Prepared, *truncated.TruncatedPlan) {
 	t.Helper()
 	m, err := generate.Grid(rows, cols, o)
 	if err != nil {

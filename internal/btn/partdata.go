@@ -1,0 +1,89 @@
+package btn
+
+// Data of parts: what several have in common, what they are made of, and how their values become an estimate.
+
+import (
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Frame is what the components of one closed form or learned decomposition have in common.
+type Frame struct {
+	// Closed says that they are B itself, in closed form:
+	// what cancels among terms of both signs is counted then.
+	Closed bool
+	// Levels are those of all symmetric parts; the zero value if there are none.
+	Levels countspace.Levels
+	// Rotations are learned orthogonal maps O_ℓ relative to the network's, Dims[ℓ]² row-major;
+	// a nil entry is the identity.
+	Rotations [][]float64
+}
+
+// Fits checks the learned maps. The error wraps ErrPart.
+func (f *Frame) Fits(n *Network) error {
+	if f == nil {
+		return Misfit("it has no frame")
+	}
+	if len(f.Rotations) != 0 && len(f.Rotations) != len(n.Dims) {
+		return Misfit("%d learned maps for %d legs", len(f.Rotations), len(n.Dims))
+	}
+	for l, o := range f.Rotations {
+		if d := n.Dims[l]; o != nil && len(o) != d*d {
+			return Misfit("learned map of leg %d has %d entries, dimension %d needs its square",
+				l, len(o), d)
+		}
+	}
+	return nil
+}
+
+// Tensorial is a part that is made of tensors, which have forms of their own as bytes.
+type Tensorial interface {
+	Part
+	Tensors() Tensors
+	SetTensors(Tensors)
+}
+
+// Tensors are those of a Tensorial part; the absent ones are nil.
+type Tensors struct {
+	CP *tensor.CP
+	S  *countspace.Poly
+	R  [][]float64 // vectors by leg; nil: all ones
+}
+
+// Compound is a part that is made of estimates of other parts.
+type Compound interface {
+	Part
+	Pieces() []ProductFactor
+	SetPieces([]ProductFactor)
+}
+
+// ProductFactor is the exact estimate of one or more connected parts, in the numbering of
+// Network.Sub(Links). None of its own parts is a product, has truncated legs or is of regions.
+type ProductFactor struct {
+	Links    []int
+	Estimate *Estimate
+}
+
+// Ruled is a part whose values become an estimate by a rule of their own.
+type Ruled interface {
+	Part
+	Rule() Rule
+}
+
+// RuleOf returns the rule by which the values of such parts become an estimate: Linear for all that are not Ruled.
+func RuleOf(p Part) Rule {
+	if r, ok := p.(Ruled); ok {
+		return r.Rule()
+	}
+	return Linear
+}
+
+// Sliced is a part that has a share in the value of one of its estimate's slices.
+type Sliced interface {
+	Part
+	InSlice() int64
+}
+
+// KindBethe is the kind of an estimate by regions without regions:
+// the value and the beliefs of belief propagation.
+const KindBethe = "bethe"

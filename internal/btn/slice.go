@@ -1,0 +1,39 @@
+package btn
+
+// Slices of a model.
+
+import "math"
+
+// Slice fixes some variables of the model to one value each.
+type Slice struct {
+	Variables []int `msgpack:"variables,omitempty"`
+	// At are the digits of their values, the last variable fastest.
+	At int64 `msgpack:"at,omitempty"`
+}
+
+// Count is the number of slices that fixing the variables makes;
+// math.MaxInt64 where that does not fit.
+func (s Slice) Count(n *Network) int64 {
+	count := int64(1)
+	for _, v := range s.Variables {
+		d := int64(n.Variables[v].Domain)
+		if d > 0 && count > math.MaxInt64/d {
+			return math.MaxInt64
+		}
+		count *= d
+	}
+	return count
+}
+
+// Fits says what of the slice does not fit a network. The error wraps ErrPart.
+func (s Slice) Fits(n *Network) error {
+	for _, v := range s.Variables {
+		if v < 0 || v >= len(n.Variables) {
+			return Misfit("it fixes variable %d of %d", v, len(n.Variables))
+		}
+	}
+	if count := s.Count(n); s.At < 0 || s.At >= count {
+		return Misfit("slice %d of %d", s.At, count)
+	}
+	return nil
+}

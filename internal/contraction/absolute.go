@@ -1,0 +1,67 @@
+package contraction
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Tensors without signs.
+
+// Absolute returns a tensor whose parameters are the absolute values of t's.
+func Absolute(t tensor.Tensor) tensor.Tensor {
+	switch t := t.(type) {
+	case *tensor.Dense:
+		return &tensor.Dense{Shape: t.Shape, Data: AbsoluteList(t.Data)}
+	case *tensor.CP:
+		return &tensor.CP{
+			Shape:   t.Shape,
+			Weights: AbsoluteList(t.Weights),
+			Vectors: AbsoluteLists(t.Vectors),
+		}
+	case *tensor.Symmetric:
+		return &tensor.Symmetric{
+			Shape:  t.Shape,
+			Levels: t.Levels,
+			Values: scaled.Vector{Mant: AbsoluteList(t.Values.Mant), Exp: t.Values.Exp},
+		}
+	case *tensor.SymmetryCP:
+		out := &tensor.SymmetryCP{Shape: t.Shape, Levels: t.Levels}
+		for _, term := range t.Terms {
+			s := scaled.Vector{Mant: AbsoluteList(term.S.Mant), Exp: term.S.Exp}
+			out.Terms = append(out.Terms, tensor.SymmetryRankOne{
+				Alpha: math.Abs(term.Alpha),
+				S:     s,
+				R:     AbsoluteLists(term.R),
+			})
+		}
+		return out
+	}
+	return t
+}
+
+// AbsoluteLists is AbsoluteList for each of several lists;
+// nil lists, which stand for ones, stay nil.
+func AbsoluteLists(lists [][]float64) [][]float64 {
+	if lists == nil {
+		return nil
+	}
+	out := make([][]float64, len(lists))
+	for k, list := range lists {
+		out[k] = AbsoluteList(list)
+	}
+	return out
+}
+
+// AbsoluteList returns |x| of every entry.
+func AbsoluteList(list []float64) []float64 {
+	if list == nil {
+		return nil
+	}
+	out := make([]float64, len(list))
+	for k, x := range list {
+		out[k] = math.Abs(x)
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package bounding
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+)
+
+// Parts that are no share of Z, but bound it.
+
+// Bound is a part that bounds Z by the tables of the simplified network. BoundMessages uses the network without simplification.
+type Bound struct {
+	Kind  BoundKind `msgpack:"kind"`
+	Shape string    `msgpack:"shape"` // digest of the simplified network's hypergraph
+	// Masked says that the network was simplified without the query's evidence, which enters as a mask.
+	Masked bool `msgpack:"masked,omitempty"`
+	// Of mini-buckets: an order of its indices, and the most entries of a product.
+	Order   []int   `msgpack:"order,omitempty"`
+	Entries float64 `msgpack:"entries,omitempty"`
+	// Of the others: rounds at most; by messages, updates of belief propagation as of the part of its value, 0: its own bound.
+	Rounds int `msgpack:"rounds,omitempty"`
+	// Of a determinant: of how many slices there are bounds at most, the largest of which are divided further. 0: 1.
+	Slices int `msgpack:"slices,omitempty"`
+}
+
+// BoundKind names how Z is bounded.
+type BoundKind string
+
+// The kinds of this version.
+const (
+	BoundMiniBuckets BoundKind = "mini-buckets" // above and below, any tables
+	BoundDeterminant BoundKind = "determinant"  // above, spins
+	BoundBethe       BoundKind = "bethe"        // below, spins that attract each other
+	BoundModes       BoundKind = "modes"        // below, any tables: the weight around a maximum
+	BoundMessages    BoundKind = "messages"     // above, any tables: reparameterised by messages of belief propagation
+)
+
+// MostBoundSlices is how many slices there are bounds of at most.
+const MostBoundSlices = 1 << 14
+
+// Class implements Part.
+func (*Bound) Class() btn.Class { return btn.ClassBound }
+
+// Fits implements Part. Whether order and shape are the simplified network's is for the contraction to say.
+func (p *Bound) Fits(*btn.Network) error {
+	switch p.Kind {
+	case BoundMiniBuckets:
+		if !(p.Entries >= 1) || math.IsInf(p.Entries, 1) {
+			return btn.Misfit("products of %v entries", p.Entries)
+		}
+	case BoundDeterminant, BoundBethe:
+		if p.Rounds < 1 || p.Slices < 0 || p.Slices > MostBoundSlices {
+			return btn.Misfit("%d rounds and %d slices", p.Rounds, p.Slices)
+		}
+	case BoundModes, BoundMessages:
+	default:
+		return btn.Misfit("%.40q is no bound of this version", p.Kind)
+	}
+	return nil
+}
+
+// Describe implements Part.
+func (p *Bound) Describe(r *btn.EstimateResult) { r.Kind = string(p.Kind) }
+
+// Rule implements btn.Ruled.
+func (*Bound) Rule() btn.Rule { return btn.Bounding }

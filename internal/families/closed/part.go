@@ -1,0 +1,186 @@
+package closed
+
+import (
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Parts of the paper's classes: of rank one, in CP form, symmetric, symmetry-rank-one.
+
+// RankOne is Q = ⊗_ℓ v_ℓ (Lemma 2).
+type RankOne struct {
+	Frame *btn.Frame
+	R     [][]float64 // R[ℓ] has Dims[ℓ] entries; nil means all ones
+}
+
+// Class implements Part.
+func (*RankOne) Class() btn.Class { return btn.ClassRankOne }
+
+// Fits implements Part.
+func (p *RankOne) Fits(n *btn.Network) error {
+	if err := p.Frame.Fits(n); err != nil {
+		return err
+	}
+	return vectorsFit(p.R, n)
+}
+
+// vectorsFit checks a vector per leg, nil for all ones.
+func vectorsFit(r [][]float64, n *btn.Network) error {
+	if len(r) != 0 && len(r) != len(n.Dims) {
+		return btn.Misfit("vectors for %d legs, the network has %d", len(r), len(n.Dims))
+	}
+	for l, v := range r {
+		if v != nil && len(v) != n.Dims[l] {
+			return btn.Misfit("vector of leg %d has %d entries, the leg has dimension %d",
+				l, len(v), n.Dims[l])
+		}
+	}
+	return nil
+}
+
+// Common implements Sharer.
+func (p *RankOne) Common() any { return p.Frame }
+
+// Share implements Sharer.
+func (p *RankOne) Share(common any) (ok bool) {
+	p.Frame, ok = common.(*btn.Frame)
+	return ok
+}
+
+// CP is a sum of rank-one terms, contracted together (Lemma 2).
+type CP struct {
+	Frame  *btn.Frame
+	Tensor *tensor.CP // over all legs, in leg order
+}
+
+// Class implements Part.
+func (*CP) Class() btn.Class { return btn.ClassCP }
+
+// Fits implements Part.
+func (p *CP) Fits(n *btn.Network) error {
+	if err := p.Frame.Fits(n); err != nil {
+		return err
+	}
+	if p.Tensor == nil || len(p.Tensor.Shape) != len(n.Dims) ||
+		len(p.Tensor.Vectors) != len(n.Dims) {
+		return btn.Misfit("a CP tensor over all %d legs is needed", len(n.Dims))
+	}
+
+	rank := len(p.Tensor.Weights)
+	for l, d := range n.Dims {
+		switch v := p.Tensor.Vectors[l]; {
+		case p.Tensor.Shape[l] != d:
+			return btn.Misfit("the CP tensor has dimension %d on leg %d, the leg has %d",
+				p.Tensor.Shape[l], l, d)
+		case v == nil && rank != d:
+			return btn.Misfit("identity vectors on leg %d need rank %d, the rank is %d", l, d, rank)
+		case v != nil && len(v) != d*rank:
+			return btn.Misfit("vectors of leg %d have %d entries, %d terms of dimension %d are needed",
+				l, len(v), rank, d)
+		}
+	}
+	return nil
+}
+
+// Common implements Sharer.
+func (p *CP) Common() any { return p.Frame }
+
+// Share implements Sharer.
+func (p *CP) Share(common any) (ok bool) {
+	p.Frame, ok = common.(*btn.Frame)
+	return ok
+}
+
+// SymmetryRankOne is Q = S ∘ R (Lemma 4), or Q = S without R (Lemma 3).
+type SymmetryRankOne struct {
+	Frame *btn.Frame
+	S     countspace.Poly // over the frame's levels
+	R     [][]float64     // as of RankOne; nil: class symmetric, R = 1
+}
+
+// Class implements Part.
+func (p *SymmetryRankOne) Class() btn.Class {
+	if p.R == nil {
+		return btn.ClassSymmetric
+	}
+	return btn.ClassSymmetryRankOne
+}
+
+// Fits implements Part.
+func (p *SymmetryRankOne) Fits(n *btn.Network) error {
+	if err := p.Frame.Fits(n); err != nil {
+		return err
+	}
+	if err := vectorsFit(p.R, n); err != nil {
+		return err
+	}
+
+	levels := p.Frame.Levels
+	if err := levels.Validate(n.Dims); err != nil {
+		return btn.Misfit("%w", err)
+	}
+
+	shape := levels.Shape()
+	if len(p.S.Shape) != len(shape) {
+		return btn.Misfit("S has %d count variables, the levels have %d", len(p.S.Shape), len(shape))
+	}
+
+	entries, err := levels.Size()
+	if err != nil {
+		return btn.Misfit("%w", err)
+	}
+
+	for a, side := range shape {
+		if p.S.Shape[a] != side {
+			return btn.Misfit("S has %d counts at level %d, the levels have %d",
+				p.S.Shape[a], a+1, side)
+		}
+	}
+	if p.S.Coef.Len() != entries || (p.S.Coef.Exp != nil && len(p.S.Coef.Exp) != entries) {
+		return btn.Misfit("S has %d coefficients, its shape %v needs %d",
+			p.S.Coef.Len(), shape, entries)
+	}
+	if !p.S.Coef.IsFinite() {
+		return btn.Misfit("S has an entry that is not finite")
+	}
+	return nil
+}
+
+// Common implements Sharer.
+func (p *SymmetryRankOne) Common() any { return p.Frame }
+
+// Share implements Sharer.
+func (p *SymmetryRankOne) Share(common any) (ok bool) {
+	p.Frame, ok = common.(*btn.Frame)
+	return ok
+}
+
+// Describe implements Part:
+// closed forms and exact contractions say nothing that a sequence of estimates needs.
+func (*RankOne) Describe(*btn.EstimateResult)         {}
+func (*CP) Describe(*btn.EstimateResult)              {}
+func (*SymmetryRankOne) Describe(*btn.EstimateResult) {}
+
+// Tensors implements btn.Tensorial.
+func (p *RankOne) Tensors() btn.Tensors { return btn.Tensors{R: p.R} }
+
+// SetTensors implements btn.Tensorial.
+func (p *RankOne) SetTensors(t btn.Tensors) { p.R = t.R }
+
+// Tensors implements btn.Tensorial.
+func (p *CP) Tensors() btn.Tensors { return btn.Tensors{CP: p.Tensor} }
+
+// SetTensors implements btn.Tensorial.
+func (p *CP) SetTensors(t btn.Tensors) { p.Tensor = t.CP }
+
+// Tensors implements btn.Tensorial.
+func (p *SymmetryRankOne) Tensors() btn.Tensors { return btn.Tensors{S: &p.S, R: p.R} }
+
+// SetTensors implements btn.Tensorial.
+func (p *SymmetryRankOne) SetTensors(t btn.Tensors) {
+	if t.S != nil {
+		p.S = *t.S
+	}
+	p.R = t.R
+}

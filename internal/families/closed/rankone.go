@@ -1,0 +1,241 @@
+package closed
+
+// Lemma 2: a base tensor of rank one, or in CP form, contracts link by link.
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// oneLevel is the count space of tensors that count nothing.
+var oneLevel = countspace.Levels{D: 1}
+
+// form is one contraction of such a part.
+type form struct {
+	contraction.Contraction
+	closed    bool        // B itself, in closed form
+	rotations [][]float64 // of the frame
+	levels    countspace.Levels
+	s         countspace.Poly // over the levels; a constant for parts of rank one
+	r         [][]float64     // vectors by leg, nil: all ones
+	cp        *tensor.CP      // class cp: then there is no r
+}
+
+// formOf returns the contraction of a part.
+func formOf(j contraction.Contraction, part btn.Part) form {
+	f := form{Contraction: j, levels: oneLevel}
+
+	var frame *btn.Frame
+	switch q := part.(type) {
+	case *RankOne:
+		frame = q.Frame
+		f.r = q.R
+	case *CP:
+		frame = q.Frame
+		f.cp = q.Tensor
+	case *SymmetryRankOne:
+		frame = q.Frame
+		f.r = q.R
+		f.s = q.S
+		f.levels = q.Frame.Levels
+	}
+
+	f.closed = frame.Closed
+	f.rotations = frame.Rotations
+	return f
+}
+
+// Contract implements contraction.Contractor.
+func (p *RankOne) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+	j, err := contraction.Begin(ctx, of, want)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	return formOf(j, p).value(func(f form) (scaled.Number, error) { return f.rankOne(f.r, scaled.One) })
+}
+
+// Contract implements contraction.Contractor.
+func (p *CP) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+	j, err := contraction.Begin(ctx, of, want)
+	if err == nil {
+		err = contraction.NoJoint(want)
+	}
+	if err != nil {
+		return btn.Value{}, err
+	}
+	return formOf(j, p).value(form.terms)
+}
+
+// Contract implements contraction.Contractor.
+func (p *SymmetryRankOne) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+	j, err := contraction.Begin(ctx, of, want)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	return formOf(j, p).value(form.symmetric)
+}
+
+// value is the outcome of a class whose cost is counted in j.Ops: a multiply-add is two flops.
+func (j form) value(run func(form) (scaled.Number, error)) (btn.Value, error) {
+	z, err := run(j)
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	out := btn.Value{Z: z.Mul(j.Net.Scale), Flops: 2 * float64(j.Ops.MulAdds)}
+	if j.M != nil {
+		if err := j.M.Finite(); err != nil {
+			return btn.Value{}, err
+		}
+		out.Marginals = j.M.Result(j.Net.Scale)
+	}
+
+	if err := j.judge(&out, run); err != nil || j.Joint == nil {
+		return out, err
+	}
+
+	before := j.Ops.MulAdds
+	cells, err := j.jointCounts()
+	if err != nil {
+		return btn.Value{}, err
+	}
+	out.Flops += 2 * float64(j.Ops.MulAdds-before)
+
+	for x := range cells {
+		if cells[x] = cells[x].Mul(j.Net.Scale); !cells[x].IsFinite() {
+			return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal",
+				tensor.ErrNotFinite, x)
+		}
+	}
+	out.Joint = j.JointOf(cells)
+	return out, nil
+}
+
+// rankOne returns Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓ⟩ (Lemma 2 with r = 1), and adds weight
+// times its marginals up when they are asked for. Otherwise a zero link ends it early.
+func (j form) rankOne(r [][]float64, weight scaled.Number) (scaled.Number, error) {
+	weights := j.legWeights(r, oneLevel)
+
+	z := scaled.One
+	parts := make([]scaled.Number, len(j.Net.Links))
+	for k, link := range j.Net.Links {
+		if err := j.Ctx.Err(); err != nil {
+			return scaled.Number{}, err
+		}
+		p, err := tensor.CountPoly(link.T, on(link.Legs, weights), 1, j.Ops)
+		if err != nil {
+			return scaled.Number{}, fmt.Errorf("link %d: %w", k, err)
+		}
+
+		parts[k] = p.At(nil)
+		if z = z.Mul(parts[k]); z.IsZero() && j.M == nil {
+			break
+		}
+	}
+
+	if j.M == nil {
+		return z, nil
+	}
+	return z, j.rankOneMarginals(parts, weight, weights)
+}
+
+// rankOneMarginals adds what each link's terms are times the product of all other links.
+// The products of those before and after are formed without a division, since any link may be 0.
+func (j form) rankOneMarginals(
+	parts []scaled.Number, weight scaled.Number, weights []tensor.LegWeights,
+) error {
+
+	// others[k] = weight · Π_{i≠k} parts[i], from the left and from the right.
+	others := make([]scaled.Number, len(parts))
+	p := weight
+	for k, x := range parts {
+		others[k] = p
+		p = p.Mul(x)
+	}
+	p = scaled.One
+	for k := len(parts) - 1; k >= 0; k-- {
+		others[k] = others[k].Mul(p)
+		p = p.Mul(parts[k])
+	}
+
+	j.Ops.Add(3 * len(parts))
+	one := countspace.Constant(0, scaled.One)
+	for k := range parts {
+		if err := j.Ctx.Err(); err != nil {
+			return err
+		}
+		if err := j.link(k, one, others[k], weights); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// terms returns Σ_t w_t Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓt⟩ (Lemma 2), its terms summed with one rounding;
+// their marginals add up one after the other.
+func (j form) terms() (scaled.Number, error) {
+	t := j.cp
+
+	terms := make([]scaled.Number, 0, len(t.Weights))
+	for i, w := range t.Weights {
+		if w == 0 {
+			continue
+		}
+		z, err := j.rankOne(termVectors(t, i), scaled.FromFloat(w))
+		if err != nil {
+			return scaled.Number{}, fmt.Errorf("term %d: %w", i, err)
+		}
+		terms = append(terms, z.Mul(scaled.FromFloat(w)))
+	}
+	return scaled.Sum(terms), nil
+}
+
+// termVectors returns the vectors of term i, unit vectors where t has the identity.
+func termVectors(t *tensor.CP, i int) [][]float64 {
+	r := make([][]float64, len(t.Shape))
+	for l, d := range t.Shape {
+		if v := t.Vectors[l]; v != nil {
+			r[l] = v[i*d : (i+1)*d]
+			continue
+		}
+		r[l] = make([]float64, d)
+		r[l][i] = 1
+	}
+	return r
+}
+
+// link adds the marginals of a link's variable. Value x is term x of the link, so
+//
+//	M_v(x) = weight · w_v(x) · Σ_c h_c [z^c] Π_ℓ (Σ_y A_ℓ[x, y] Σ_a W_ℓ[y, a] z^a)
+//
+// where h is the derivative of Z by the link's count polynomial and A_ℓ the link's vectors.
+func (j form) link(
+	k int, h countspace.Poly, weight scaled.Number, weights []tensor.LegWeights,
+) error {
+	v := j.M.Variable[k]
+	if v < 0 || weight.IsZero() || h.IsZero() {
+		return nil
+	}
+
+	cp := j.Net.Links[k].T.(*tensor.CP)
+	term := termOf(cp, on(j.Net.Links[k].Legs, weights), h.Vars()+1, j.Ops)
+	for x, w := range cp.Weights {
+		if w == 0 {
+			continue
+		}
+		p, err := term.poly(j.Ctx, x)
+		if err != nil {
+			return err
+		}
+		at := &j.M.At[j.M.Offset[v]+x]
+		*at = at.Add(weight.Mul(scaled.FromFloat(w)).Mul(countspace.Dot(h, p, j.Ops)))
+	}
+	return nil
+}

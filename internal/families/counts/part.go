@@ -1,0 +1,57 @@
+package counts
+
+import (
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Parts in count space.
+
+func (*Counts) Describe(*btn.EstimateResult) {}
+
+// Counts is B, or a term of it, in count space (Lemmas 3 and 4): some symmetric cores, one term of
+// each, are functions of their counts, every one with count variables of its own. How all else
+// becomes polynomials in these follows from the network under its evidence.
+type Counts struct {
+	Cores []int `msgpack:"cores"` // ascending
+	Terms []int `msgpack:"terms"` // the term of each: 0 for a plain symmetric tensor
+	// Ask is empty for a part that Z is the sum of. Otherwise it says which assignments are to be found, MPE or samples, and the part's
+	// Z is 0.
+	Ask btn.Ask `msgpack:"ask,omitempty"`
+}
+
+// Class implements Part.
+func (*Counts) Class() btn.Class { return btn.ClassCounts }
+
+// Fits implements Part: the cores are symmetric and have these terms.
+func (p *Counts) Fits(n *btn.Network) error {
+	if len(p.Cores) == 0 || len(p.Terms) != len(p.Cores) {
+		return btn.Misfit("%d cores in count space, %d terms", len(p.Cores), len(p.Terms))
+	}
+	if p.Ask != "" && p.Ask != btn.AskMPE && p.Ask != btn.AskSamples {
+		return btn.Misfit("it asks for %.40q", p.Ask)
+	}
+	last := -1
+	for k, c := range p.Cores {
+		if c <= last || c >= len(n.Cores) {
+			return btn.Misfit("core %d after %d, the network has %d", c, last, len(n.Cores))
+		}
+		last = c
+		terms := 0
+		switch t := n.Cores[c].T.(type) {
+		case *tensor.Symmetric:
+			terms = 1
+		case *tensor.SymmetryCP:
+			terms = len(t.Terms)
+		}
+		if p.Terms[k] < 0 || p.Terms[k] >= terms {
+			return btn.Misfit("term %d of core %d, which has %d in count space", p.Terms[k], c, terms)
+		}
+	}
+	for c := range n.Cores {
+		if len(n.Cores[c].Legs) == 0 {
+			return btn.Misfit("core %d has no legs", c)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package descent
+
+// Assignments: found or drawn on the way back through the network's tables.
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// slot is the place of tables of terms among the forms of a problem, by question.
+type slot struct {
+	ask btn.Ask
+	set string // of a marginal MAP assignment
+}
+
+// Of returns the problem's network as tables of terms, for a question; set are the variables of a
+// marginal MAP assignment. Errors: those of Prepare.
+func Of(ctx context.Context, p *problem.Problem, ask btn.Ask, set []int) (*Prepared, error) {
+	at := slot{ask: ask}
+	if ask == btn.AskMap {
+		at.set = fmt.Sprint(set)
+	}
+	return problem.Form(ctx, p, at, nil, func() (*Prepared, error) { return Prepare(ctx, p.Net, ask, set, p.Memory) })
+}
+
+// Asks implements btn.Asker.
+func (p *Descent) Asks() btn.Ask {
+	if p.Along == nil {
+		return ""
+	}
+	return p.Along.Ask
+}
+
+// Contract implements contraction.Contractor: it eliminates slices along a path and goes back through them. Z is 0.
+func (p *Descent) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+	if err := query.CheckSet(contraction.Domains(of.Net), want.Map); err != nil {
+		return btn.Value{}, err
+	}
+	prepared, err := Of(ctx, of, p.Along.Ask, want.Map)
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	var value btn.Value
+	if value.Flops, err = prepared.Flops(ctx, p.Along, p.To-p.From); err != nil {
+		return btn.Value{}, err
+	}
+	o := Options{Memory: of.Memory, Threads: of.Threads, From: p.From, To: p.To}
+	switch p.Along.Ask {
+	case btn.AskMPE:
+		value.Found, err = prepared.Best(ctx, p.Along, o)
+	case btn.AskMap:
+		value.Found, err = prepared.BestOf(ctx, p.Along, o)
+	case btn.AskSamples:
+		if err := query.CheckSamples(len(of.Net.Variables), want.Samples); err != nil {
+			return btn.Value{}, err
+		}
+		value.Drawn, err = prepared.Draw(ctx, p.Along, want.Samples, want.Seed, o)
+	default:
+		return btn.Value{}, fault.New(fault.BadInput, "contract: a descent asks for %.40q", p.Along.Ask)
+	}
+	return value, err
+}

@@ -1,0 +1,58 @@
+package descent
+
+import "github.com/basetensor/basetensor/internal/btn"
+
+// Parts that find assignments.
+
+func (*Descent) Describe(*btn.EstimateResult) {}
+
+// Descent is some slices of B, eliminated along a path and gone back through. Its Z is 0: it comes
+// beside the parts that Z is the sum of.
+type Descent struct {
+	Along *Path `msgpack:"-"`
+	From  int64 `msgpack:"from,omitempty"` // From ≤ slice < To
+	To    int64 `msgpack:"to"`
+}
+
+// Path is how a network's tables of terms are eliminated: along an order, or along a tree.
+type Path struct {
+	Ask    btn.Ask `msgpack:"ask"`
+	Shape  string  `msgpack:"shape"` // digest of the tables' hypergraph: the path fits no other
+	Order  []int   `msgpack:"order,omitempty"`
+	Tables int     `msgpack:"tables,omitempty"` // leaves of the tree
+	Merges []int   `msgpack:"merges,omitempty"` // as of Tree
+	Slices []int   `msgpack:"slices,omitempty"` // indices fixed per slice
+	Count  int64   `msgpack:"count"`            // number of slices, 1 without
+	// Relaxed says that maxima and sums come in a sequence that makes the total a bound.
+	Relaxed bool `msgpack:"relaxed,omitempty"`
+}
+
+// Class implements Part.
+func (*Descent) Class() btn.Class { return btn.ClassDescent }
+
+// Common implements Sharer.
+func (p *Descent) Common() any { return p.Along }
+
+// Share implements Sharer.
+func (p *Descent) Share(common any) (ok bool) {
+	p.Along, ok = common.(*Path)
+	return ok
+}
+
+// Fits implements Part. Whether the path is one through the network's tables is for the contraction
+// to say.
+func (p *Descent) Fits(n *btn.Network) error {
+	switch a := p.Along; {
+	case a == nil:
+		return btn.Misfit("it has no path")
+	case n.Variables == nil:
+		return btn.Misfit("the network has no variables to assign values to")
+	case a.Ask != btn.AskMPE && a.Ask != btn.AskMap && a.Ask != btn.AskSamples:
+		return btn.Misfit("it asks for %.40q", a.Ask)
+	case a.Count < 1:
+		return btn.Misfit("%d slices", a.Count)
+	case p.From < 0 || p.To < p.From || p.To > a.Count:
+		return btn.Misfit("slices %d to %d of %d", p.From, p.To, a.Count)
+	}
+	return nil
+}

@@ -1,0 +1,254 @@
+package exact
+
+// C = B: the network itself, contracted exactly along an elimination order,
+// or along a tree, slice by slice.
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// run is one contraction of one part.
+type run struct{ contraction.Contraction }
+
+// begin returns the contraction of a part of a problem.
+func begin(ctx context.Context, p *problem.Problem, want problem.Want) (run, error) {
+	j, err := contraction.Begin(ctx, p, want)
+	return run{j}, err
+}
+
+// Cost implements contraction.Priced.
+func (p *Elimination) Cost(*problem.Problem) btn.Cost { return btn.Cost{Flops: p.Flops} }
+
+// Contract implements contraction.Contractor: compiled where the network is small, table by
+// table otherwise. The order names indices of the network's expression over dense tables, whose
+// Scale includes the network's; evidence changes their dimensions, never their numbers.
+func (p *Elimination) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+	if err := contraction.NoJoint(want); err != nil {
+		return btn.Value{}, err
+	}
+	j, err := begin(ctx, of, want)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	if value, ok := j.compiled(p); ok {
+		return value, nil
+	}
+
+	e, err := lower.Build(j.Ctx, j.Net)
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	if e.Unfit != "" {
+		return j.wide(btn.Value{Doubt: e.Unfit}, false)
+	}
+
+	value, err := j.ordered(e, p.Order)
+	switch {
+	case errors.Is(err, sumproduct.ErrNotFinite):
+		return j.wide(btn.Value{Doubt: err.Error()}, false)
+	case err != nil:
+		return btn.Value{}, err
+	case value.Doubt != "":
+		return j.wide(value, true)
+	}
+	return value, nil
+}
+
+// ordered contracts e in float64 along an order, and says what may be wrong with that.
+func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, err error) {
+	o := einsum.Options{Memory: j.Memory, Threads: j.Threads}
+	var stats einsum.Stats
+	if j.M != nil {
+		value, stats, err = j.orderedMarginals(e, order, o)
+	} else {
+		value.Z, stats, err = einsum.Contract(j.Ctx, e, order, o)
+	}
+
+	if err != nil {
+		return btn.Value{}, err
+	}
+	value.Flops = stats.Flops
+	if stats.Lost {
+		value.Doubt = lost
+	}
+
+	if !e.Signed() {
+		return value, nil
+	}
+
+	// Without signs nothing cancels: what the two totals differ by is what was lost.
+	abs, stats, err := einsum.Contract(j.Ctx, e.Abs(), order, o)
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	steps := float64(len(j.Net.Rounded)) + float64(2*len(e.Tables))
+	err = contractionorder.Walk(j.Ctx, e.Hypergraph(), order, func(s *contractionorder.Step) bool {
+		steps += float64(len(s.In)) + scaled.SumRoundings(s.Full/s.Size)
+		return true
+	})
+
+	digits, doubt := Cancelled(value.Z, abs, steps)
+	value.Flops += stats.Flops
+	value.Digits = digits
+	value.Doubt = cmp.Or(value.Doubt, doubt)
+	if stats.Lost && value.Doubt == "" {
+		value.Doubt = lost
+	}
+	return value, err
+}
+
+// wide settles a doubt that float64 leaves of a value: without signs where it can, else in wide
+// numbers. Where that is too large, a total with a doubt stays what it is, if there is one and it is not 0.
+func (j run) wide(value btn.Value, found bool) (btn.Value, error) {
+	if settled, ok, err := j.unsigned(value); ok || err != nil {
+		return settled, err
+	}
+	a, err := Wide(j.Ctx, j.Net, j.M != nil, j.Joint, j.Memory)
+	switch {
+	case err == nil:
+	case fault.CodeOf(err) != fault.OverBudget:
+		return btn.Value{}, err
+	case found && !value.Z.IsZero():
+		value.Doubt += "; " + err.Error()
+		return value, nil
+	default:
+		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w",
+			sumproduct.ErrSpan, value.Doubt, err)
+	}
+
+	a.Flops += value.Flops
+	return j.answer(a), nil
+}
+
+// answer is a part's value of an answer. Marginals in numbers with exponents are taken as they are;
+// probabilities become marginals that add up when they are multiplied by Z.
+func (j run) answer(a Answer) btn.Value {
+	value := btn.Value{Z: a.Z, Flops: a.Flops, Digits: a.Digits, Doubt: a.Doubt}
+	if j.Joint != nil {
+		value.Joint = j.JointValue(a.Joint, a.Z)
+	}
+	if j.M == nil {
+		return value
+	}
+
+	clear(j.M.At)
+	for v, row := range a.Marginals {
+		copy(j.M.At[j.M.Offset[v]:], row)
+	}
+	for v, row := range a.Rows {
+		if a.Marginals != nil {
+			break
+		}
+		at := j.M.At[j.M.Offset[v]:]
+		for x, q := range row {
+			at[x] = scaled.FromFloat(q).Mul(a.Z)
+		}
+	}
+
+	value.Marginals = j.M.Result(scaled.One)
+	return value
+}
+
+// Contract implements contraction.Contractor. A doubt of all slices together is settled in wide numbers; one of some of them stays.
+func (p *Slices) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+	j, err := begin(ctx, of, want)
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	var prepared *Prepared
+	if p.Tree.Whole {
+		prepared, err = WholeOf(ctx, of, p.Tree.Marginals)
+	} else {
+		prepared, err = Of(ctx, of, p.Tree.Marginals, j.Joint)
+	}
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	a, err := prepared.Answer(ctx, p.Tree, Options{
+		Memory:  j.Memory,
+		Threads: j.Threads,
+		From:    p.From,
+		To:      p.To,
+	})
+	return j.settle(a, err, p.Whole())
+}
+
+// Contract implements contraction.Contractor.
+func (p *Groups) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+	if err := contraction.NoJoint(want); err != nil {
+		return btn.Value{}, err
+	}
+	j, err := begin(ctx, of, problem.Want{Marginals: true})
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	prepared, err := Of(ctx, of, true, nil)
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	a, err := prepared.AnswerGroups(ctx, p.Of, Options{
+		Memory:  j.Memory,
+		Threads: j.Threads,
+		From:    p.From,
+		To:      p.To,
+	})
+	return j.settle(a, err, p.Whole())
+}
+
+// settle makes an answer a value.
+// What all slices together, the whole, leave in doubt is made in wide numbers.
+func (j run) settle(a Answer, err error, whole bool) (btn.Value, error) {
+	switch {
+	case whole && (errors.Is(err, sumproduct.ErrSpan) || errors.Is(err, sumproduct.ErrNotFinite)):
+		return j.wide(btn.Value{Doubt: err.Error()}, false)
+	case err != nil:
+		return btn.Value{}, err
+	case whole && a.Doubt != "":
+		return j.wide(j.answer(a), true)
+	}
+	return j.answer(a), nil
+}
+
+// orderedMarginals is a contraction with a pass back over the same steps.
+// A value that the network excludes has no place in its index and marginal 0.
+func (j run) orderedMarginals(
+	e *sumproduct.Expression, order []int, o einsum.Options,
+) (btn.Value, einsum.Stats, error) {
+	r, stats, err := einsum.Marginals(j.Ctx, e, order, o)
+	if err != nil {
+		return btn.Value{}, stats, err
+	}
+
+	for v, i := range e.Variables {
+		if e.Scale.IsZero() { // the network excludes everything
+			break
+		}
+		at := j.M.At[j.M.Offset[v]:][:j.Net.Variables[v].Domain]
+		if e.Support[i] == nil {
+			copy(at, r.Marginals[i])
+			continue
+		}
+		for k, x := range e.Support[i] {
+			at[x] = r.Marginals[i][k]
+		}
+	}
+	return btn.Value{Z: r.Z, Marginals: j.M.Result(scaled.One)}, stats, nil
+}

@@ -1,0 +1,211 @@
+package exact
+
+import (
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/btn"
+)
+
+// Parts that are B itself, contracted exactly.
+
+// Elimination is B itself, contracted along an elimination order.
+type Elimination struct {
+	// indices of the einsum form of the network, in the order in which they are summed
+	Order []int   `msgpack:"order"`
+	Flops float64 `msgpack:"flops"` // predicted, without evidence: small networks are compiled
+}
+
+// Class implements Part.
+func (*Elimination) Class() btn.Class { return btn.ClassElimination }
+
+// Fits implements Part. Whether the order is one of the
+// network's expression is for the contraction to say.
+func (p *Elimination) Fits(*btn.Network) error {
+	if !(p.Flops >= 0) {
+		return btn.Misfit("%v flops", p.Flops)
+	}
+	return nil
+}
+
+// Slices are some slices of B, contracted along a tree: the network, conditioned on the query's
+// evidence, is simplified (package preprocess) unless Tree.Whole, and what is left is contracted slice by slice. A
+// slice fixes some indices to one value each: R is the indicator of those values, α = 1 (Lemma 5).
+type Slices struct {
+	Tree *Tree `msgpack:"-"`
+	From int64 `msgpack:"from,omitempty"` // From ≤ slice < To
+	To   int64 `msgpack:"to"`
+}
+
+// Tree is how slices are contracted: a contraction tree over a simplified network, or, where that
+// costs more than it saves, over the network as it is.
+type Tree struct {
+	// digest of the simplified network's hypergraph: the tree fits no other
+	Shape  string `msgpack:"shape"`
+	Tables int    `msgpack:"tables"` // leaves of the tree
+	// two tables per merge; merge k makes table Tables+k
+	Merges []int `msgpack:"merges"`
+	Slices []int `msgpack:"slices,omitempty"` // indices fixed per slice
+	Count  int64 `msgpack:"count"`            // number of slices, 1 without
+	// with one more index over the cells of a joint marginal
+	Joint bool `msgpack:"joint,omitempty"`
+	// simplified so that every variable's marginal can be recovered
+	Marginals bool `msgpack:"marginals,omitempty"`
+	// over the network as it is, not simplified
+	Whole bool `msgpack:"whole,omitempty"`
+}
+
+// Class implements Part.
+func (*Slices) Class() btn.Class { return btn.ClassSlices }
+
+// Whole reports whether the part is all slices of its tree.
+func (p *Slices) Whole() bool { return p.From == 0 && p.To == p.Tree.Count }
+
+// Common implements Sharer.
+func (p *Slices) Common() any { return p.Tree }
+
+// Share implements Sharer.
+func (p *Slices) Share(common any) (ok bool) {
+	p.Tree, ok = common.(*Tree)
+	return ok
+}
+
+// Fits implements Part. Whether the tree is one over
+// the simplified network is for the contraction to say.
+func (p *Slices) Fits(*btn.Network) error {
+	switch t := p.Tree; {
+	case t == nil:
+		return btn.Misfit("it has no tree")
+	case t.Count < 1:
+		return btn.Misfit("%d slices", t.Count)
+	case p.From < 0 || p.To < p.From || p.To > t.Count:
+		return btn.Misfit("slices %d to %d of %d", p.From, p.To, t.Count)
+	}
+	return nil
+}
+
+// Groups are marginals group by group, where that costs less than all of them in one pass:
+// each group is a contraction of the simplified network that has been simplified once more.
+type Groups struct {
+	Of   *MarginalGroups `msgpack:"-"`
+	From int64           `msgpack:"from,omitempty"` // From ≤ group < To; the first group has Z
+	To   int64           `msgpack:"to"`
+}
+
+// MarginalGroups are all groups of a simplified network.
+type MarginalGroups struct {
+	Shape  string          `msgpack:"shape"` // of the simplified network, as of Tree
+	Groups []MarginalGroup `msgpack:"groups"`
+}
+
+// MarginalGroup is one of them.
+type MarginalGroup struct {
+	Keep    []int `msgpack:"keep"`    // indices that the second simplification keeps
+	Indices []int `msgpack:"indices"` // those whose marginals are taken from it
+	Tree    Tree  `msgpack:"tree"`    // over what is left
+}
+
+// Class implements Part.
+func (*Groups) Class() btn.Class { return btn.ClassGroups }
+
+// Whole reports whether the part is all groups.
+func (p *Groups) Whole() bool { return p.From == 0 && p.To == int64(len(p.Of.Groups)) }
+
+// Common implements Sharer.
+func (p *Groups) Common() any { return p.Of }
+
+// Share implements Sharer.
+func (p *Groups) Share(common any) (ok bool) {
+	p.Of, ok = common.(*MarginalGroups)
+	return ok
+}
+
+// Fits implements Part.
+func (p *Groups) Fits(*btn.Network) error {
+	if p.Of == nil {
+		return btn.Misfit("it has no groups")
+	}
+	if n := int64(len(p.Of.Groups)); p.From < 0 || p.To < p.From || p.To > n {
+		return btn.Misfit("groups %d to %d of %d", p.From, p.To, n)
+	}
+	return nil
+}
+
+// Product is B as the product of connected parts of the network,
+// each by an exact estimate of its own.
+type Product struct {
+	Factors []btn.ProductFactor
+}
+
+// Class implements Part.
+func (*Product) Class() btn.Class { return btn.ClassProduct }
+
+// Fits implements Part: every link is in one of the factors,
+// no core between two, and each factor's parts fit what is its own.
+// Cost O(legs + links) a factor.
+func (p *Product) Fits(n *btn.Network) error {
+	owner := make([]int, len(n.Links)) // 1 + the factor
+	total := 0
+	for f, factor := range p.Factors {
+		for _, k := range factor.Links {
+			if k < 0 || k >= len(owner) || owner[k] > 0 {
+				return btn.Misfit("factor %d has link %d, which does not exist or is in a factor "+
+					"already", f, k)
+			}
+			owner[k] = f + 1
+			total++
+		}
+	}
+	if total != len(owner) {
+		return btn.Misfit("the factors have %d of %d links", total, len(owner))
+	}
+
+	of := n.LegLink()
+	for c, core := range n.Cores {
+		for _, leg := range core.Legs {
+			if owner[of[leg]] != owner[of[core.Legs[0]]] {
+				return btn.Misfit("core %d is in two factors", c)
+			}
+		}
+	}
+
+	for f, factor := range p.Factors {
+		e := factor.Estimate
+		if e == nil || len(e.Parts) == 0 || e.Alpha != nil && len(e.Alpha) != len(e.Parts) {
+			return btn.Misfit("factor %d has no estimate of its own", f)
+		}
+
+		sub, _ := n.Sub(factor.Links)
+		for i, part := range e.Parts {
+			if !multiplies(part) {
+				return btn.Misfit("factor %d, part %d: it is of no class that an exact estimate has",
+					f, i)
+			}
+			if err := part.Fits(sub); err != nil {
+				return fmt.Errorf("factor %d, part %d: %w", f, i, err)
+			}
+		}
+	}
+	return nil
+}
+func (*Elimination) Describe(*btn.EstimateResult) {}
+func (*Slices) Describe(*btn.EstimateResult)      {}
+func (*Groups) Describe(*btn.EstimateResult)      {}
+func (*Product) Describe(*btn.EstimateResult)     {}
+
+// multiplies reports whether a factor's estimate may have a part: one that is B itself and no product of its own.
+func multiplies(part btn.Part) bool {
+	if part == nil {
+		return false
+	}
+	switch part.Class() {
+	case btn.ClassProduct, btn.ClassTruncated, btn.ClassRegions:
+		return false
+	}
+	return true
+}
+
+// Pieces implements btn.Compound.
+func (p *Product) Pieces() []btn.ProductFactor { return p.Factors }
+
+// SetPieces implements btn.Compound.
+func (p *Product) SetPieces(f []btn.ProductFactor) { p.Factors = f }

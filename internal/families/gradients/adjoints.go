@@ -1,0 +1,71 @@
+package gradients
+
+// C = B with its derivatives by the numbers of its cores.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// slot is the place of the network with its own numbers among the forms of a problem.
+type slot struct{}
+
+// Of returns the problem's network written with its own numbers. Errors: those of Prepare.
+func Of(ctx context.Context, p *problem.Problem) (*Prepared, error) {
+	return problem.Form(ctx, p, slot{}, nil, func() (*Prepared, error) { return Prepare(ctx, p.Net) })
+}
+
+// Differentiates implements contraction.Differentiator.
+func (p *Adjoints) Differentiates() bool { return true }
+
+// Cost implements contraction.Priced.
+func (p *Adjoints) Cost(*problem.Problem) btn.Cost {
+	return btn.Cost{Flops: p.Plan.Flops * float64(p.To-p.From)}
+}
+
+// Contract implements contraction.Contractor: slices of the network as it is, forth and back.
+func (p *Adjoints) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+	if err := contraction.NoJoint(want); err != nil {
+		return btn.Value{}, err
+	}
+	j, err := contraction.Begin(ctx, of, want)
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	prepared, err := Of(ctx, of)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	a, err := prepared.Answer(ctx, p.Plan, Options{
+		Memory:    j.Memory,
+		Threads:   j.Threads,
+		From:      p.From,
+		To:        p.To,
+		Marginals: want.Marginals,
+		Target:    want.Target,
+	})
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	value := btn.Value{Z: a.Z, Flops: a.Flops, Digits: a.Digits, Doubt: a.Doubt}
+	sizes := prepared.Sizes()
+	if want.Derivatives || want.Target != nil {
+		value.Derivatives = btn.NewDerivatives(sizes, a.By)
+	}
+	if want.Target != nil {
+		value.Target = &btn.TargetValue{Z: a.TargetZ, Derivatives: btn.NewDerivatives(sizes, a.TargetBy)}
+	}
+	if j.M != nil {
+		for v, row := range a.Marginals {
+			copy(j.M.At[j.M.Offset[v]:], row)
+		}
+		value.Marginals = j.M.Result(scaled.One)
+	}
+	return value, nil
+}

@@ -1,0 +1,57 @@
+package gradients
+
+import "github.com/basetensor/basetensor/internal/btn"
+
+// Parts that have derivatives.
+
+func (*Adjoints) Describe(*btn.EstimateResult) {}
+
+// Adjoints are some slices of B with their derivatives by the entries of the cores: an elimination and the
+// pass back over it. R is the indicator of the slices, α = 1 (Lemma 5).
+type Adjoints struct {
+	Plan *AdjointPlan `msgpack:"-"`
+	From int64        `msgpack:"from,omitempty"` // From ≤ slice < To
+	To   int64        `msgpack:"to"`
+}
+
+// AdjointPlan is how derivatives are computed.
+type AdjointPlan struct {
+	// indices of the network written with its own numbers, in the order in which they are summed
+	Order  []int `msgpack:"order"`
+	Slices []int `msgpack:"slices,omitempty"` // indices fixed per slice
+	Count  int64 `msgpack:"count"`            // number of slices, 1 without
+	// Flops is predicted, of a slice; Any says that it is without evidence, as small networks are
+	// compiled.
+	Flops float64 `msgpack:"flops"`
+	Any   bool    `msgpack:"any,omitempty"`
+}
+
+// Class implements Part.
+func (*Adjoints) Class() btn.Class { return btn.ClassAdjoints }
+
+// Whole reports whether the part is all slices.
+func (p *Adjoints) Whole() bool { return p.From == 0 && p.To == p.Plan.Count }
+
+// Common implements Sharer.
+func (p *Adjoints) Common() any { return p.Plan }
+
+// Share implements Sharer.
+func (p *Adjoints) Share(common any) (ok bool) {
+	p.Plan, ok = common.(*AdjointPlan)
+	return ok
+}
+
+// Fits implements Part. Whether order and slices are those of the network is for the contraction to say.
+func (p *Adjoints) Fits(*btn.Network) error {
+	switch t := p.Plan; {
+	case t == nil:
+		return btn.Misfit("it has no plan")
+	case t.Count < 1:
+		return btn.Misfit("%d slices", t.Count)
+	case !(t.Flops >= 0):
+		return btn.Misfit("%v flops", t.Flops)
+	case p.From < 0 || p.To < p.From || p.To > t.Count:
+		return btn.Misfit("slices %d to %d of %d", p.From, p.To, t.Count)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package gradients
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+)
+
+// PlanOptions bound a plan.
+type PlanOptions struct {
+	Memory    int64 // bytes, 0: btn.DefaultMemory
+	Flops     float64
+	Marginals bool
+	// Order is one to begin with, of the network without evidence; nil: none.
+	Order []int
+}
+
+// Plan looks for an order, and for indices to slice where its tables do not fit the memory: one after
+// the other the index of the largest step that lowers the bytes most. The plan is a function of the
+// shape and the options. Its cost covers all slices, its bytes are the peak with the derivatives.
+//
+// Errors: fault.OverBudget, with the figures, where no slices fit or they take more than o.Flops; the
+// context's.
+func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, btn.Cost, error) {
+	if o.Memory <= 0 {
+		o.Memory = btn.DefaultMemory
+	}
+	h := p.Hypergraph()
+	h.Dims = slices.Clone(h.Dims)
+	search := planning{ctx: ctx, h: h, wanted: p.wanted, options: o}
+	if err := search.order(); err != nil {
+		return nil, btn.Cost{}, err
+	}
+
+	plan := &AdjointPlan{Order: search.best, Count: 1}
+	count := 1.0
+	total := func() btn.Cost {
+		c := search.cost
+		c.Bytes += p.bytes()
+		c.Flops = min(c.Flops*count, math.MaxFloat64)
+		c.Slices = count
+		return c
+	}
+	for total().Bytes > float64(o.Memory) {
+		i, err := search.slice()
+		if err != nil {
+			return nil, btn.Cost{}, err
+		}
+		if i < 0 || count*float64(p.floats.Dims[i]) > maxSlices {
+			return nil, btn.Cost{}, sumproduct.OverBudget(total(), o.Memory)
+		}
+		plan.Slices = append(plan.Slices, i)
+		count *= float64(p.floats.Dims[i])
+	}
+	plan.Count = int64(count)
+	plan.Flops = search.cost.Flops
+	cost := total()
+	if o.Flops > 0 && cost.Flops > o.Flops {
+		return nil, btn.Cost{}, sumproduct.OverBudget(cost, o.Memory)
+	}
+	return plan, cost, nil
+}
+
+const (
+	maxSlices = 1 << 30
+	maxTried  = 24 // indices tried for one more slice
+)
+
+// planning is a search for a plan; h loses the indices that are sliced.
+type planning struct {
+	ctx     context.Context
+	h       contractionorder.Hypergraph
+	wanted  []bool
+	options PlanOptions
+	best    []int
+	cost    btn.Cost
+}
+
+// order takes the order given where it costs little, else the cheaper of it and the best found.
+func (s *planning) order() error {
+	s.cost.Flops = math.Inf(1)
+	try := func(order []int) error {
+		cost, err := einsum.PlanDerivatives(s.ctx, s.h, order, s.wanted, s.options.Marginals)
+		if err == nil && cost.Flops < s.cost.Flops {
+			s.best, s.cost = order, cost
+		}
+		return err
+	}
+	if s.options.Order != nil {
+		if err := try(s.options.Order); err != nil || s.cost.Flops <= policy.ReplanFlops {
+			return err
+		}
+	}
+	order, err := contractionorder.Best(s.ctx, s.h)
+	if err != nil {
+		return err
+	}
+	return try(order)
+}
+
+// slice fixes one more index, and returns it; −1 where none lowers the bytes.
+func (s *planning) slice() (int, error) {
+	var largest *contractionorder.Step
+	err := contractionorder.Walk(s.ctx, s.h, s.best, func(step *contractionorder.Step) bool {
+		if largest == nil || step.Full > largest.Full {
+			largest = step
+		}
+		return true
+	})
+	if err != nil || largest == nil {
+		return -1, err
+	}
+	tried := slices.Concat(largest.Sum, largest.Out)
+	if len(tried) > maxTried {
+		tried = tried[:maxTried]
+	}
+
+	best, least := -1, s.cost
+	for _, i := range tried {
+		d := s.h.Dims[i]
+		if d == 1 {
+			continue
+		}
+		s.h.Dims[i] = 1
+		cost, err := einsum.PlanDerivatives(s.ctx, s.h, s.best, s.wanted, s.options.Marginals)
+		s.h.Dims[i] = d
+		if err != nil {
+			return -1, err
+		}
+		if cost.Bytes < least.Bytes {
+			best, least = i, cost
+		}
+	}
+	if best >= 0 {
+		s.h.Dims[best] = 1
+		s.cost = least
+	}
+	return best, nil
+}
+
+// Chunks returns how many tasks the slices of a plan are spread over: each takes about chunkFlops.
+func Chunks(c *AdjointPlan, chunkFlops float64) int64 {
+	n := math.Min(c.Flops*float64(c.Count)/chunkFlops, policy.MostChunks)
+	return int64(math.Max(1, math.Min(n, float64(c.Count))))
+}

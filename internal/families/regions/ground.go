@@ -1,0 +1,119 @@
+package regions
+
+// The ground of regions: a slice's expression, its state of belief propagation, its gauge.
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/bp"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/digest"
+	"github.com/basetensor/basetensor/internal/engine/region"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Ground is what the regions of one slice are computed from. It does not change once it is made.
+type Ground struct {
+	Expression *sumproduct.Expression
+	State      *bp.State // nil: the slice is impossible
+	LnBethe    float64   // nats
+
+	problem  *problem.Problem
+	slice    string           // of what the ground is
+	prepared *region.Prepared // for no family; nil until there was one
+}
+
+// slot is the place of the ground among the forms of a problem: that of the last slice, because two large ones may not fit.
+type slot struct{}
+
+// GroundOf returns the ground of a slice: the last one made, or a new one.
+// On a large network it takes longer to make than the regions do. updates bounds those of belief propagation; 0: package bp does.
+func GroundOf(ctx context.Context, p *problem.Problem, s btn.Slice, updates int64) (*Ground, error) {
+	name := fmt.Sprint(s.Variables, s.At)
+	return problem.Form(ctx, p, slot{}, name, func() (*Ground, error) {
+		slice, err := p.Given(s, factorgraph.Evidence{})
+		if err != nil {
+			return nil, err
+		}
+		net, err := p.Net.Condition(slice)
+		if err != nil {
+			return nil, err
+		}
+
+		g := &Ground{problem: p, slice: name}
+		if g.Expression, err = lower.Build(ctx, net); err != nil {
+			return nil, err
+		}
+		if g.Expression.Scale.IsZero() {
+			return g, nil
+		}
+		state, err := propagate(ctx, p, g.Expression, len(s.Variables) == 0, updates)
+		if err != nil {
+			return nil, err
+		}
+		if state.Contradiction < 0 || state.Signed {
+			g.State = state
+			g.LnBethe, _ = state.Z()
+		}
+		return g, nil
+	})
+}
+
+// propagate runs belief propagation,
+// or restores the state that planning ended with, which is one of the whole network.
+func propagate(
+	ctx context.Context, p *problem.Problem, e *sumproduct.Expression, whole bool, updates int64,
+) (*bp.State, error) {
+	if whole && p.Messages != nil {
+		if s, err := bp.Restore(e, p.Messages); err == nil || fault.CodeOf(err) != fault.BadInput {
+			return s, err
+		}
+	}
+
+	states, err := bp.Propagate(ctx, e, bp.PropagateOptions{Updates: updates})
+	if err != nil {
+		return nil, err
+	}
+	return states[0], nil
+}
+
+// familySlot is the place of the regions that were planned last, and planned is what they were planned from.
+type (
+	familySlot struct{}
+	planned    struct {
+		shape   string // digest of the hypergraph
+		options region.Options
+	}
+)
+
+// Family plans regions on this ground, or returns the last ones where they were the same: slices have one shape as a rule, and an
+// estimate has many parts. Errors: those of region.Plan.
+func (g *Ground) Family(ctx context.Context, o region.Options) (*region.Family, error) {
+	h := g.Expression.Hypergraph()
+	d := digest.New()
+	h.Digest(d)
+	return problem.Form(ctx, g.problem, familySlot{}, planned{d.Hex(), o}, func() (*region.Family, error) {
+		return region.Plan(ctx, h, o)
+	})
+}
+
+// For returns the regions of a family on this ground, ready to be contracted.
+func (g *Ground) For(ctx context.Context, f *region.Family) (*region.Prepared, error) {
+	if g.prepared != nil {
+		return g.prepared.With(f), nil
+	}
+	prepared, err := region.Prepare(ctx, g.Expression, g.State, f)
+	if err != nil {
+		return nil, err
+	}
+
+	with := *g
+	with.prepared = prepared.With(nil)
+	problem.Keep(g.problem, slot{}, g.slice, &with)
+	return prepared, nil
+}

@@ -1,0 +1,177 @@
+package regions
+
+// Regions in the BP gauge: some of the regions of one slice.
+
+import (
+	"context"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/engine/region"
+	"github.com/basetensor/basetensor/internal/pace"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// run is one contraction of one part.
+type run struct{ contraction.Contraction }
+
+// Contract implements contraction.Contractor. With marginals it contracts all regions of the slice,
+// and Value.Marginals are those of the log-linear estimate; times the slice's Z they add up.
+func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want problem.Want) (btn.Value, error) {
+	if err := contraction.NoJoint(want); err != nil {
+		return btn.Value{}, err
+	}
+	own, err := contraction.Begin(ctx, p, want)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	j := run{own}
+	g, err := GroundOf(ctx, p, q.Slice, q.Updates)
+	if err != nil || g.State == nil {
+		return btn.Value{}, err
+	}
+
+	if q.Kind == btn.KindBethe {
+		return j.bethe(g), nil
+	}
+
+	f, err := g.Family(ctx, region.Options{Kind: q.Kind, Size: q.Size, Marginals: want.Marginals})
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	if want.Marginals {
+		return j.regionMarginals(g, f)
+	}
+
+	prepared, err := g.For(ctx, f)
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	out := &btn.RegionPart{
+		LnBethe:   g.LnBethe,
+		Widest:    float64(f.Widest),
+		Converged: g.State.Converged,
+	}
+	v := btn.Value{Z: scaled.FromLog(g.LnBethe), Region: out}
+
+	from, to := region.InShare(f.Len(), q.From, q.To)
+	blocks, err := j.blocks(prepared, from, to)
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	for _, block := range blocks {
+		a, b := block.Sums()
+		out.LnSum += a
+		out.Linear = out.Linear.Add(scaled.FromFloat(b))
+		out.Regions += int64(block.To - block.From)
+		out.NonPositive += int64(block.NonPositive)
+		v.Flops += block.Flops
+	}
+	return v, nil
+}
+
+// blockRegions is how many regions are summed at a time.
+const blockRegions = 1 << 14
+
+// blocks contracts regions in blocks, whose bounds do not depend on the number of threads.
+func (j run) blocks(p *region.Prepared, from, to int) ([]*region.Part, error) {
+	var bounds [][2]int
+	for at := from; at < to; at += blockRegions {
+		bounds = append(bounds, [2]int{at, min(at+blockRegions, to)})
+	}
+
+	out := make([]*region.Part, len(bounds))
+	err := j.each(len(bounds), func(ctx context.Context, k int) (err error) {
+		out[k], err = p.Part(ctx, bounds[k][0], bounds[k][1])
+		return err
+	})
+	return out, err
+}
+
+// each calls f for every k < n, on as many goroutines as the job has threads.
+func (j run) each(n int, f func(ctx context.Context, k int) error) error {
+	group, ctx := errgroup.WithContext(j.Ctx)
+	ctx = pace.Still(ctx)
+	group.SetLimit(max(1, j.Threads))
+	if j.Threads <= 0 {
+		group.SetLimit(runtime.GOMAXPROCS(0))
+	}
+	for k := range n {
+		group.Go(func() error { return f(ctx, k) })
+	}
+	return group.Wait()
+}
+
+// bethe is the part without regions: the value and the beliefs of belief propagation.
+func (j run) bethe(g *Ground) btn.Value {
+	v := btn.Value{
+		Z:      scaled.FromLog(g.LnBethe),
+		Region: &btn.RegionPart{LnBethe: g.LnBethe, Converged: g.State.Converged},
+	}
+
+	if j.M != nil {
+		beliefs := make([][]float64, len(g.Expression.Dims))
+		for i := range beliefs {
+			beliefs[i] = g.State.Belief(i)
+		}
+		v.Marginals = j.Weighted(j.rows(g.Expression, beliefs), v.Z)
+	}
+	return v
+}
+
+// regionMarginals contracts all regions of a slice, and their way back.
+func (j run) regionMarginals(g *Ground, f *region.Family) (btn.Value, error) {
+	est, err := region.Run(j.Ctx, g.Expression, g.State, f, j.Threads)
+	if err != nil {
+		return btn.Value{}, err
+	}
+
+	z := scaled.FromLog(est.LnZ)
+	v := btn.Value{
+		Z:     scaled.FromLog(est.LnZBP),
+		Flops: est.Flops,
+		Region: &btn.RegionPart{
+			LnBethe:     est.LnZBP,
+			LnSum:       est.LnZ - est.LnZBP,
+			Regions:     int64(est.Regions),
+			NonPositive: int64(est.NonPositive),
+			Widest:      float64(est.Widest),
+			Converged:   g.State.Converged,
+		},
+	}
+	if est.LinearOK {
+		v.Region.Linear = scaled.FromLog(est.LnZLinear - est.LnZBP).Sub(scaled.One)
+	} else {
+		v.Region.Linear = scaled.One.Neg()
+	}
+
+	v.Marginals = j.Weighted(j.rows(g.Expression, est.Marginals), z)
+	return v, nil
+}
+
+// rows brings the marginals of the expression's indices to the values of the model's variables.
+func (j run) rows(e *sumproduct.Expression, marginals [][]float64) [][]float64 {
+	rows := make([][]float64, len(j.Net.Variables))
+	for variable, place := range j.Net.Variables {
+		i := e.Variables[variable]
+		row := marginals[i]
+		if s := e.Support[i]; s != nil {
+			wide := make([]float64, place.Domain)
+			for k, x := range s {
+				wide[x] = row[k]
+			}
+			row = wide
+		}
+
+		rows[variable] = row
+	}
+	return rows
+}

@@ -1,0 +1,65 @@
+package truncated
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+)
+
+// Parts with truncated legs.
+
+// Truncated is one slice of B with truncated legs, along a tree or a sweep.
+type Truncated struct {
+	Along *TruncatedPlan `msgpack:"-"`
+	Bond  int            `msgpack:"bond"` // most values that a leg keeps
+	Slice btn.Slice      `msgpack:"slice"`
+}
+
+// TruncatedPlan is a tree or a pair of orders, held fixed while the bond grows.
+type TruncatedPlan struct {
+	Family btn.Family `msgpack:"family"`           // mps or tree
+	Number int        `msgpack:"number,omitempty"` // among those of the plan
+	// digest of the simplified network's hypergraph: it fits no other
+	Shape    string `msgpack:"shape"`
+	Order    []int  `msgpack:"order,omitempty"`    // mps: indices in the order they are summed
+	Position []int  `msgpack:"position,omitempty"` // mps: rank of every index in the chain
+	// tree: what package compressed writes of its plan
+	Tree [][]int `msgpack:"tree,omitempty"`
+	// Masked says that the network was simplified without the query's evidence,
+	// which enters as masks: the plan serves any.
+	Masked bool `msgpack:"masked,omitempty"`
+	// Accuracy, in nats, is what reused projectors may add to the error.
+	Accuracy float64 `msgpack:"accuracy"`
+}
+
+// Class implements Part.
+func (*Truncated) Class() btn.Class { return btn.ClassTruncated }
+
+// Common implements Sharer.
+func (p *Truncated) Common() any { return p.Along }
+
+// Share implements Sharer.
+func (p *Truncated) Share(common any) (ok bool) {
+	p.Along, ok = common.(*TruncatedPlan)
+	return ok
+}
+
+// Fits implements Part. Whether the plan fits the simplified network is for the contraction to say.
+func (p *Truncated) Fits(n *btn.Network) error {
+	switch {
+	case p.Along == nil:
+		return btn.Misfit("it has no tree and no sweep")
+	case p.Along.Family != btn.FamilySweep && p.Along.Family != btn.FamilyTree:
+		return btn.Misfit("%.40q is no family of this version", p.Along.Family)
+	case !(p.Along.Accuracy >= 0) || math.IsInf(p.Along.Accuracy, 1):
+		return btn.Misfit("accuracy %v nats", p.Along.Accuracy)
+	case p.Bond < 1:
+		return btn.Misfit("bond %d", p.Bond)
+	}
+	return p.Slice.Fits(n)
+}
+
+// Describe implements Part.
+func (p *Truncated) Describe(r *btn.EstimateResult) {
+	r.Family, r.Plan, r.Bond = p.Along.Family, p.Along.Number, p.Bond
+}
