@@ -22,7 +22,7 @@ type bounds struct {
 // side is the best bound on one side and what it is.
 type side struct {
 	ln  float64
-	how bounding.BoundKind
+	how bounding.Kind
 }
 
 // add takes in the bounds of parts.

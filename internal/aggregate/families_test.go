@@ -47,7 +47,7 @@ func withSampled(in Input, spread float64, parts ...[]float64) Input {
 }
 
 // withBounds adds parts that bound ln Z.
-func withBounds(in Input, kinds []bounding.BoundKind, bounds ...btn.BoundValue) Input {
+func withBounds(in Input, kinds []bounding.Kind, bounds ...btn.BoundValue) Input {
 	e := btn.Estimate{Rule: btn.Bounding, Slices: 1}
 	var values []btn.Value
 	for k, b := range bounds {
@@ -91,7 +91,7 @@ func TestFamiliesAreJudgedTogether(t *testing.T) {
 	}
 	none, some := math.Inf(-1), math.Inf(1)
 	single := ladder(1e-9, step{0, 8, []float64{5}, true})
-	kinds := []bounding.BoundKind{bounding.BoundMiniBuckets, bounding.BoundDeterminant}
+	kinds := []bounding.Kind{bounding.MiniBuckets, bounding.Determinant}
 	for name, c := range map[string]struct {
 		in      Input
 		lnZ     float64
@@ -218,7 +218,7 @@ func TestEqualWeightsSayNothingOfOthers(t *testing.T) {
 		if least := 3 / float64(n); r.Uncertainty == nil || *r.Uncertainty < least*(1-1e-9) || *r.Uncertainty > 1.1*least {
 			t.Errorf("%d equal weights: %s", n, text(t, r))
 		}
-		r = Result(withBounds(in, []bounding.BoundKind{bounding.BoundBethe}, btn.BoundValue{Lower: 450 - 4.5e-5, Upper: 450}))
+		r = Result(withBounds(in, []bounding.Kind{bounding.Bethe}, btn.BoundValue{Lower: 450 - 4.5e-5, Upper: 450}))
 		if r.Uncertainty == nil || *r.Uncertainty < 4.5e-5 || *r.Uncertainty > 4.6e-5 {
 			t.Errorf("%d equal weights between bounds: %s", n, text(t, r))
 		}
@@ -270,7 +270,7 @@ func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
 
 // TestBoundsSettle: what is proven to the accuracy needs no second plan.
 func TestBoundsSettle(t *testing.T) {
-	in := withBounds(ladder(1e-6, step{0, 8, []float64{10}, true}), []bounding.BoundKind{bounding.BoundBethe},
+	in := withBounds(ladder(1e-6, step{0, 8, []float64{10}, true}), []bounding.Kind{bounding.Bethe},
 		btn.BoundValue{Lower: 10 - 1e-7, Upper: 10 + 1e-7})
 	in = with(in, ladder(1, step{1, 8, []float64{10}, true}).Assignment.Plan.Estimates[0])
 	if !Settled(in) {
@@ -282,7 +282,7 @@ func TestBoundsSettle(t *testing.T) {
 
 	// The least weight of a state bounds ln Z only if Z is not 0.
 	least := 10 - 1e-7
-	in = withBounds(ladder(1e-6, step{0, 8, []float64{10}, true}), []bounding.BoundKind{bounding.BoundMiniBuckets},
+	in = withBounds(ladder(1e-6, step{0, 8, []float64{10}, true}), []bounding.Kind{bounding.MiniBuckets},
 		btn.BoundValue{Lower: math.Inf(-1), Upper: 10 + 1e-7, Least: &least})
 	if in = with(in, ladder(1, step{1, 8, []float64{10}, true}).Assignment.Plan.Estimates[0]); Settled(in) {
 		t.Error("the least weight of a state settles")
@@ -291,23 +291,23 @@ func TestBoundsSettle(t *testing.T) {
 
 // TestBoundsAreTheBest of all, on either side, and what is sampled has its level.
 func TestBoundsAreTheBest(t *testing.T) {
-	kinds := []bounding.BoundKind{bounding.BoundMiniBuckets, bounding.BoundDeterminant, bounding.BoundBethe}
+	kinds := []bounding.Kind{bounding.MiniBuckets, bounding.Determinant, bounding.Bethe}
 	bounds := []btn.BoundValue{
 		{Lower: 8, Upper: 14}, {Lower: math.Inf(-1), Upper: 12}, {Lower: 9.5, Upper: math.Inf(1)},
 	}
 	r := Result(withBounds(legs(), kinds, bounds...))
 	b := r.Bounds
 	if b == nil || math.Abs(*b.Lower-9.5) > 1e-9 || *b.Lower >= 9.5 || math.Abs(*b.Upper-12) > 1e-9 || *b.Upper <= 12 || b.Level != 1 ||
-		!strings.Contains(b.How, "above by "+string(bounding.BoundDeterminant)) || !strings.Contains(b.How, "below by "+string(bounding.BoundBethe)) {
+		!strings.Contains(b.How, "above by "+string(bounding.Determinant)) || !strings.Contains(b.How, "below by "+string(bounding.Bethe)) {
 		t.Errorf("%s", text(t, r))
 	}
 	r = Result(withSampled(withBounds(legs(), kinds, bounds...), 1e-3, even(10.001, 0.01, 400)))
 	if b := r.Bounds; b == nil || !(*b.Lower > 9.9 && *b.Lower < 10.001) || *b.Upper <= 12 || b.Level != 0.999 ||
-		strings.Contains(b.How, string(bounding.BoundBethe)) {
+		strings.Contains(b.How, string(bounding.Bethe)) {
 		t.Errorf("with samples: %s", text(t, r))
 	}
 	r = Result(withSampled(withBounds(legs(), kinds, bounds...), 1, even(9.6, 0.5, 8)))
-	if b := r.Bounds; b == nil || math.Abs(*b.Lower-9.5) > 1e-9 || b.Level != 1 || !strings.Contains(b.How, string(bounding.BoundBethe)) {
+	if b := r.Bounds; b == nil || math.Abs(*b.Lower-9.5) > 1e-9 || b.Level != 1 || !strings.Contains(b.How, string(bounding.Bethe)) {
 		t.Errorf("with few samples: %s", text(t, r))
 	}
 	broken := withBounds(legs(), kinds, bounds...)
@@ -324,7 +324,7 @@ func TestRangeIsOfContractions(t *testing.T) {
 		in.Assignment.Unsure = true
 		return Result(in)
 	}
-	kinds := []bounding.BoundKind{bounding.BoundMiniBuckets}
+	kinds := []bounding.Kind{bounding.MiniBuckets}
 	if r := beyond(legs()); r.Uncertainty != nil || !strings.Contains(text(t, r), "nothing is known") {
 		t.Errorf("alone: %s", text(t, r))
 	}

@@ -116,7 +116,7 @@ func sharing(in Input, share float64) Input {
 func TestMarginalsSettleByThemselves(t *testing.T) {
 	met := func(in Input) Input {
 		z := *Result(in).LogZ
-		return withBounds(in, []bounding.BoundKind{bounding.BoundMiniBuckets}, btn.BoundValue{Lower: z, Upper: z})
+		return withBounds(in, []bounding.Kind{bounding.MiniBuckets}, btn.BoundValue{Lower: z, Upper: z})
 	}
 	in := met(windowsWith(0.5, 0.76))
 	first := len(in.Values)

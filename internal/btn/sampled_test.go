@@ -46,7 +46,7 @@ func TestBundlesShareTheComponents(t *testing.T) {
 // TestSampledFits refuses parts that no plan of this version has.
 func TestSampledFits(t *testing.T) {
 	good := func() *sampled.Sampled {
-		along := &sampled.Sampling{Kind: sampled.SampledByAnnealing, Rungs: 5, Knots: []float64{0.2, 1}, Spread: 0.5, Of: 16}
+		along := &sampled.Sampling{Kind: sampled.ByAnnealing, Rungs: 5, Knots: []float64{0.2, 1}, Spread: 0.5, Of: 16}
 		return &sampled.Sampled{Along: along, From: 8, To: 16}
 	}
 	if err := good().Fits(nil); err != nil {
@@ -91,16 +91,16 @@ func even(n int) (knots []float64) {
 // TestBoundFits likewise.
 func TestBoundFits(t *testing.T) {
 	for _, p := range []*bounding.Bound{
-		{Kind: bounding.BoundMiniBuckets, Entries: 16}, {Kind: bounding.BoundDeterminant, Rounds: 1}, {Kind: bounding.BoundBethe, Rounds: 100},
-		{Kind: bounding.BoundModes},
+		{Kind: bounding.MiniBuckets, Entries: 16}, {Kind: bounding.Determinant, Rounds: 1}, {Kind: bounding.Bethe, Rounds: 100},
+		{Kind: bounding.Modes},
 	} {
 		if err := p.Fits(nil); err != nil {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
 	for _, p := range []*bounding.Bound{
-		{}, {Kind: "other", Rounds: 1}, {Kind: bounding.BoundMiniBuckets}, {Kind: bounding.BoundMiniBuckets, Entries: math.NaN()},
-		{Kind: bounding.BoundMiniBuckets, Entries: math.Inf(1)}, {Kind: bounding.BoundDeterminant}, {Kind: bounding.BoundBethe, Rounds: -1},
+		{}, {Kind: "other", Rounds: 1}, {Kind: bounding.MiniBuckets}, {Kind: bounding.MiniBuckets, Entries: math.NaN()},
+		{Kind: bounding.MiniBuckets, Entries: math.Inf(1)}, {Kind: bounding.Determinant}, {Kind: bounding.Bethe, Rounds: -1},
 	} {
 		if p.Fits(nil) == nil {
 			t.Errorf("%+v fits", p)

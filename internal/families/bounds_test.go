@@ -48,7 +48,7 @@ func pairwise(rng *rand.Rand, n, d int, zeros float64, attract bool) *factorgrap
 
 // TestBoundsHold on every model, by enumeration, with evidence and without.
 func TestBoundsHold(t *testing.T) {
-	said := map[bounding.BoundKind]int{}
+	said := map[bounding.Kind]int{}
 	for seed := range uint64(120) {
 		rng := rand.New(rand.NewPCG(seed, 41))
 		m := pairwise(rng, 7, 2+int(seed%4/3), 0.05*float64(seed%2), seed%3 == 0)
@@ -77,13 +77,13 @@ func TestBoundsHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, b := range []*bounding.Bound{
-			{Kind: bounding.BoundMiniBuckets, Order: order, Entries: 4}, {Kind: bounding.BoundMiniBuckets, Order: order, Entries: 16},
-			{Kind: bounding.BoundDeterminant, Rounds: 40}, {Kind: bounding.BoundBethe, Rounds: 40}, {Kind: bounding.BoundModes},
-			{Kind: bounding.BoundMessages},
+			{Kind: bounding.MiniBuckets, Order: order, Entries: 4}, {Kind: bounding.MiniBuckets, Order: order, Entries: 16},
+			{Kind: bounding.Determinant, Rounds: 40}, {Kind: bounding.Bethe, Rounds: 40}, {Kind: bounding.Modes},
+			{Kind: bounding.Messages},
 		} {
 			b.Shape = prepared.Shape()
 			v, err := contraction.Part(t.Context(), p, b, problem.Want{})
-			if fault.CodeOf(err) == fault.Unsupported && (b.Kind == bounding.BoundDeterminant || b.Kind == bounding.BoundBethe) {
+			if fault.CodeOf(err) == fault.Unsupported && (b.Kind == bounding.Determinant || b.Kind == bounding.Bethe) {
 				continue // no positive tables over spins
 			}
 			if err != nil {
@@ -93,20 +93,20 @@ func TestBoundsHold(t *testing.T) {
 			if v.Bound == nil || v.Bound.Lower > want+rounding || v.Bound.Upper < want-rounding || !v.Z.IsZero() {
 				t.Errorf("seed %d, %s: %+v, ln Z %v", seed, b.Kind, v.Bound, want)
 			}
-			if b.Kind != bounding.BoundMessages && (v.Bound.Least == nil || *v.Bound.Least > want+rounding) {
+			if b.Kind != bounding.Messages && (v.Bound.Least == nil || *v.Bound.Least > want+rounding) {
 				t.Errorf("seed %d, %s: a state weighs e^%v at least, ln Z is %v", seed, b.Kind, v.Bound.Least, want)
 			}
 			if !math.IsInf(v.Bound.Lower, -1) || !math.IsInf(v.Bound.Upper, 1) {
 				said[b.Kind]++
 			}
 		}
-		other := &bounding.Bound{Kind: bounding.BoundDeterminant, Rounds: 1, Shape: "other"}
+		other := &bounding.Bound{Kind: bounding.Determinant, Rounds: 1, Shape: "other"}
 		if _, err := contraction.Part(t.Context(), p, other, problem.Want{}); fault.CodeOf(err) != fault.Internal {
 			t.Fatalf("a bound for another network: %v", err)
 		}
 	}
-	if said[bounding.BoundMiniBuckets] < 150 || said[bounding.BoundModes] < 100 || said[bounding.BoundDeterminant] < 20 || said[bounding.BoundBethe] < 10 ||
-		said[bounding.BoundMessages] < 100 {
+	if said[bounding.MiniBuckets] < 150 || said[bounding.Modes] < 100 || said[bounding.Determinant] < 20 || said[bounding.Bethe] < 10 ||
+		said[bounding.Messages] < 100 {
 		t.Errorf("bounds that say something: %v", said)
 	}
 }
@@ -114,7 +114,7 @@ func TestBoundsHold(t *testing.T) {
 // TestBoundsHoldUnderMasks: bounds of the network without evidence are those of every query whose evidence enters as a mask, by
 // enumeration; where that leaves nothing they say nothing.
 func TestBoundsHoldUnderMasks(t *testing.T) {
-	said := map[bounding.BoundKind]int{}
+	said := map[bounding.Kind]int{}
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 43))
 		m := pairwise(rng, 7, 2+int(seed%4/3), 0.05*float64(seed%2), seed%3 == 0)
@@ -141,8 +141,8 @@ func TestBoundsHoldUnderMasks(t *testing.T) {
 		}
 		want, sign := oracle.LogZ(m, ev)
 		for _, b := range []*bounding.Bound{
-			{Kind: bounding.BoundMiniBuckets, Order: order, Entries: 8}, {Kind: bounding.BoundDeterminant, Rounds: 20, Slices: 9},
-			{Kind: bounding.BoundBethe, Rounds: 40},
+			{Kind: bounding.MiniBuckets, Order: order, Entries: 8}, {Kind: bounding.Determinant, Rounds: 20, Slices: 9},
+			{Kind: bounding.Bethe, Rounds: 40},
 		} {
 			b.Shape, b.Masked = prepared.Shape(), true
 			v, err := contraction.Part(t.Context(), p, b, problem.Want{})
@@ -159,7 +159,7 @@ func TestBoundsHoldUnderMasks(t *testing.T) {
 			}
 		}
 	}
-	if said[bounding.BoundMiniBuckets] < 50 || said[bounding.BoundDeterminant] < 15 || said[bounding.BoundBethe] < 5 {
+	if said[bounding.MiniBuckets] < 50 || said[bounding.Determinant] < 15 || said[bounding.Bethe] < 5 {
 		t.Errorf("bounds that say something: %v", said)
 	}
 }

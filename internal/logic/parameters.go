@@ -30,7 +30,8 @@ func Parameters(ctx context.Context, net *btn.Network) (*lower.Parametric, error
 	return p, err
 }
 
-// CompileParameters returns the circuit of a network in which every number of a factor is the weight of a leaf: circuit.Compiled.Parametric.
+// CompileParameters returns the circuit of a network in which every number of a factor is the weight of a leaf, see
+// circuit.Compiled.Parametric.
 // After the network's variables it has one variable for each table of Parameters that has a source, in their sequence, whose values are
 // the table's entries; then others. It depends on the shapes of the factors alone, so an entry that is 0 has its leaf like others.
 // Everything is eliminated along an order, and entry by entry written down: the work is the size of the circuit.

@@ -21,7 +21,7 @@ func TestParityCodesAreDrawnFromBeliefs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if along.Kind != sampled.SampledByBeliefs || along.Defence != policy.BeliefsHardDefence {
+	if along.Kind != sampled.ByBeliefs || along.Defence != policy.BeliefsHardDefence {
 		t.Fatalf("components are drawn by %s with a defence of %v, spread %v", along.Kind, along.Defence, along.Spread)
 	}
 	p, err := sampled.Propose(t.Context(), chains.Prepared, along, 1<<31)

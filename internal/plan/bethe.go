@@ -102,7 +102,7 @@ func (a *assigner) boundedAtOnce(from *btn.Plan) *btn.Plan {
 	}
 	plan := *from
 	bound := btn.Estimate{Rule: btn.Bounding, Slices: 1, Parts: []btn.Part{&bounding.Bound{
-		Kind: bounding.BoundMessages, Rounds: int(bethe.Updates),
+		Kind: bounding.Messages, Rounds: int(bethe.Updates),
 	}}}
 	plan.Estimates = slices.Insert(slices.Clone(from.Estimates), 1, bound)
 	if a.atOnce == nil {

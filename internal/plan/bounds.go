@@ -37,7 +37,7 @@ func boundsOf(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 	work := policy.BoundsShare * s.Budget
 	if search := modes.Work(e); search <= work/4 {
 		work -= search
-		add(&bounding.Bound{Kind: bounding.BoundModes}, search, 0)
+		add(&bounding.Bound{Kind: bounding.Modes}, search, 0)
 	}
 	if m := ising.New(e); m != nil {
 		attractive := isingbounds.Attractive(m) != nil
@@ -46,11 +46,11 @@ func boundsOf(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 		}
 		if rounds, slices := determinant(m.N, work, float64(s.Memory)); rounds > 0 {
 			flops, bytes := isingbounds.DeterminantCost(m.N, rounds, slices)
-			add(&bounding.Bound{Kind: bounding.BoundDeterminant, Rounds: rounds, Slices: slices}, flops, bytes)
+			add(&bounding.Bound{Kind: bounding.Determinant, Rounds: rounds, Slices: slices}, flops, bytes)
 		}
 		round := 540 * float64(len(m.To))
 		if rounds := int(min(work/round, policy.BoundsRounds)); rounds > 0 && attractive {
-			add(&bounding.Bound{Kind: bounding.BoundBethe, Rounds: rounds}, round*float64(rounds), 0)
+			add(&bounding.Bound{Kind: bounding.Bethe, Rounds: rounds}, round*float64(rounds), 0)
 		}
 	}
 	order, best, entries, err := buckets(ctx, h, work, policy.BoundsRuns, s)
@@ -58,7 +58,7 @@ func boundsOf(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 		return nil, err
 	}
 	if best != nil {
-		add(&bounding.Bound{Kind: bounding.BoundMiniBuckets, Order: order, Entries: entries}, policy.BoundsRuns*best.Flops+best.Matching, best.Bytes)
+		add(&bounding.Bound{Kind: bounding.MiniBuckets, Order: order, Entries: entries}, policy.BoundsRuns*best.Flops+best.Matching, best.Bytes)
 	}
 
 	if len(out.Parts) == 0 {
@@ -75,7 +75,7 @@ func determinant(n int, work, memory float64) (rounds, slices int) {
 		return 0, 0
 	}
 	rounds = int(min(work/round, policy.DeterminantRounds))
-	most := min((memory-bytes)/(two-bytes), bounding.MostBoundSlices-1)
+	most := min((memory-bytes)/(two-bytes), bounding.MostSlices-1)
 	return rounds, 1 + int(min(max(0, work/round-float64(rounds)), most))
 }
 

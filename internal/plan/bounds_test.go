@@ -25,7 +25,7 @@ func TestBoundsFitTheirShare(t *testing.T) {
 		t.Errorf("%d rounds in 1000 bytes", rounds)
 	}
 	ising := func(attractive bool) generate.Ising { return generate.Ising{Delta: 1, Attractive: attractive, Seed: 3} }
-	const modes, spins, bethe, buckets = bounding.BoundModes, bounding.BoundDeterminant, bounding.BoundBethe, bounding.BoundMiniBuckets
+	const modes, spins, bethe, buckets = bounding.Modes, bounding.Determinant, bounding.Bethe, bounding.MiniBuckets
 	signed := func() (*factorgraph.Model, error) {
 		m, err := generate.Complete(5, ising(false))
 		m.Factors[len(m.Factors)-1].Table.(*tensor.Dense).Data[0] *= -1
@@ -34,17 +34,17 @@ func TestBoundsFitTheirShare(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func() (*factorgraph.Model, error)
-		want []bounding.BoundKind
+		want []bounding.Kind
 	}{
-		{"complete", func() (*factorgraph.Model, error) { return generate.Complete(14, ising(false)) }, []bounding.BoundKind{modes, spins, buckets}},
+		{"complete", func() (*factorgraph.Model, error) { return generate.Complete(14, ising(false)) }, []bounding.Kind{modes, spins, buckets}},
 		{
 			"attractive", func() (*factorgraph.Model, error) { return generate.Complete(12, ising(true)) },
-			[]bounding.BoundKind{modes, spins, bethe, buckets},
+			[]bounding.Kind{modes, spins, bethe, buckets},
 		},
 		{
 			"three values", func() (*factorgraph.Model, error) {
 				return generate.Random(generate.RandomOptions{Variables: 10, Degree: 4, MinDomain: 3, MaxDomain: 3, Strength: 1, Seed: 2})
-			}, []bounding.BoundKind{modes, buckets},
+			}, []bounding.Kind{modes, buckets},
 		},
 		{"an entry below 0", signed, nil},
 	} {
@@ -76,7 +76,7 @@ func TestBoundsFitTheirShare(t *testing.T) {
 				continue
 			}
 			e := &list[0]
-			var kinds []bounding.BoundKind
+			var kinds []bounding.Kind
 			for k, part := range e.Parts {
 				b := part.(*bounding.Bound)
 				kinds = append(kinds, b.Kind)

@@ -258,7 +258,7 @@ func TestNoTimeForSamples(t *testing.T) {
 func withoutMessages(estimates []btn.Estimate) []btn.Estimate {
 	return slices.DeleteFunc(slices.Clone(estimates), func(e btn.Estimate) bool {
 		b, ok := e.Parts[0].(*bounding.Bound)
-		return ok && b.Kind == bounding.BoundMessages
+		return ok && b.Kind == bounding.Messages
 	})
 }
 

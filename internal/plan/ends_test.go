@@ -42,7 +42,7 @@ func TestDrawsThatMissAModeAreNotChosen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if along.Kind != sampled.SampledByAnnealing {
+	if along.Kind != sampled.ByAnnealing {
 		t.Errorf("components are drawn by %s, spread %v", along.Kind, along.Spread)
 	}
 }

@@ -62,7 +62,7 @@ func hastily(t *testing.T, n int, s btn.Settings) (bytes uint64) {
 		t.Fatalf("the first estimate is %+v", a.Plan.Estimates[0])
 	}
 	b, ok := a.Plan.Estimates[1].Parts[0].(*bounding.Bound)
-	if !ok || b.Kind != bounding.BoundMessages || int64(b.Rounds) != q.Updates {
+	if !ok || b.Kind != bounding.Messages || int64(b.Rounds) != q.Updates {
 		t.Errorf("the second estimate is %+v", a.Plan.Estimates[1])
 	}
 	if here := a.Propagation != nil && len(a.Messages) > 0; here != (q.Updates == 0) {

@@ -46,7 +46,7 @@ func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work 
 		return nil, err
 	}
 	given := sampled.Sampling{
-		Kind: sampled.SampledByMiniBuckets, Shape: own.Shape(), Seed: s.Seed, Order: order, Entries: entries,
+		Kind: sampled.ByMiniBuckets, Shape: own.Shape(), Seed: s.Seed, Order: order, Entries: entries,
 		Each: plan.Draw, Setup: plan.Flops + plan.Matching,
 	}
 	c := &proposals{own: own, s: s, work: work, spent: plan.Flops + plan.Matching, least: math.Inf(1), ends: ends}
@@ -97,7 +97,7 @@ func (c *proposals) slices(ctx context.Context, given sampled.Sampling) error {
 	defer func() { c.spent = before }()
 	within := c.spent + policy.SlicesShare*c.work
 	order, last, tried := given.Order, -1, 0
-	given.Kind = sampled.SampledBySlices
+	given.Kind = sampled.BySlices
 	for entries := float64(policy.FirstSlice); entries <= policy.MostBucketEntries; entries *= policy.SliceGrowth {
 		all, rest, ok := cutset.Choose(h, order, entries, int(policy.FillShare*c.s.Budget))
 		if !ok || rest == len(all) {
@@ -132,7 +132,7 @@ func (c *proposals) slices(ctx context.Context, given sampled.Sampling) error {
 		}
 		better, err := c.try(ctx, given, p)
 		tried++
-		if err != nil || !better && (c.best.Kind == sampled.SampledBySlices || tried == policy.SliceTries) {
+		if err != nil || !better && (c.best.Kind == sampled.BySlices || tried == policy.SliceTries) {
 			return err
 		}
 	}
@@ -146,7 +146,7 @@ func (c *proposals) beliefs(ctx context.Context, given sampled.Sampling, plan *m
 	before := c.spent
 	defer func() { c.spent = before }()
 	within := c.spent + policy.BeliefsShare*c.work
-	given.Kind, given.Defence = sampled.SampledByBeliefs, policy.BeliefsDefence
+	given.Kind, given.Defence = sampled.ByBeliefs, policy.BeliefsDefence
 	if forbids(e) {
 		given.Defence = policy.BeliefsHardDefence
 	}
@@ -206,7 +206,7 @@ func (c *proposals) sweeps(ctx context.Context, given sampled.Sampling, plan *mi
 		return ctx.Err()
 	}
 	c.spent += policy.FirstSearch * c.work
-	given.Kind, given.Sweep = sampled.SampledBySweep, &sweep
+	given.Kind, given.Sweep = sampled.BySweep, &sweep
 	for given.Bond = policy.PilotBond; ; given.Bond *= 2 {
 		cost, err := c.own.Price(&sweep, given.Bond, false)
 		if err != nil || c.spent+cost.Flops > c.work {

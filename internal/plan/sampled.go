@@ -143,7 +143,7 @@ func promise(along *sampled.Sampling, c *sampled.Chains, budget float64) float64
 
 // takes is what a component takes, and what is computed before the first of a part, flops.
 func takes(c *sampled.Chains, along *sampled.Sampling) (each, setup float64) {
-	if along.Kind == sampled.SampledByAnnealing {
+	if along.Kind == sampled.ByAnnealing {
 		return chainFlops(c.Model, along)
 	}
 	return along.Each, along.Setup
@@ -177,7 +177,7 @@ func components(c *sampled.Chains, along *sampled.Sampling, s btn.Settings, marg
 	part := max(groups(work/each/policy.SampledParts), least)
 	chains := groups(work / (each + setup/float64(part)))
 	bytes := func(part int64) float64 {
-		if along.Kind == sampled.SampledByAnnealing {
+		if along.Kind == sampled.ByAnnealing {
 			return c.Model.Bytes(sampled.Path(along), part, 1, marginals)
 		}
 		return importance.Bytes(part, len(c.Prepared.Expression().Dims), marginals)
@@ -231,7 +231,7 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *samp
 	chains := int64(policy.PilotChains)
 	for ; few > 4 && m.Flops(annealing.HeatBath, few)*float64(2*chains) > policy.PilotShare*s.Budget; few /= 2 {
 	}
-	along = &sampled.Sampling{Kind: sampled.SampledByAnnealing, Seed: s.Seed}
+	along = &sampled.Sampling{Kind: sampled.ByAnnealing, Seed: s.Seed}
 	// Pilots have seeds of their own: components never see what has chosen them.
 	variance, gains, err := weightVariance(ctx, m, annealing.Path{Rungs: few, Seed: ^s.Seed}, chains)
 	if err != nil {
@@ -256,7 +256,8 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *samp
 // others tries steps other than single ones of the heat bath, and chains that begin with beliefs, against those of this variance. It notes
 // in along what is better, and returns the variance and the gains of that; with an error, those of what was better before it.
 func others(
-	ctx context.Context, m *annealing.Model, s btn.Settings, along *sampled.Sampling, rungs int, chains int64, variance float64, gains [][]float64,
+	ctx context.Context, m *annealing.Model, s btn.Settings, along *sampled.Sampling,
+	rungs int, chains int64, variance float64, gains [][]float64,
 ) (float64, [][]float64, error) {
 	if m.Binary() {
 		other, of, err := weightVariance(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Metropolis}, chains)

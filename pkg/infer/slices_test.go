@@ -54,7 +54,7 @@ func TestSlicesAreChosenWhereTheyAreBest(t *testing.T) {
 			t.Fatalf("seed %d: %+v", seed, r.Error)
 		}
 		last := r.Estimates[len(r.Estimates)-1]
-		if last.Kind == string(sampled.SampledBySlices) {
+		if last.Kind == string(sampled.BySlices) {
 			chosen++
 		}
 		if r.Bounds == nil || *r.Bounds.Lower > want || *r.Bounds.Upper < want {

@@ -25,7 +25,7 @@ var bucketWeights = []float64{0.1, 1}
 
 // Contract implements contraction.Contractor. There is no Z, and nothing else that is wanted.
 func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ problem.Want) (btn.Value, error) {
-	if q.Kind == BoundMessages {
+	if q.Kind == Messages {
 		return byMessages(ctx, p, q)
 	}
 	prepared, err := simplified(ctx, p, q.Masked)
@@ -46,12 +46,12 @@ func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ problem.Want
 		return v, nil
 	}
 	v.Bound.Least = least(e)
-	if q.Kind == BoundModes {
+	if q.Kind == Modes {
 		v.Flops = modes.Work(e)
 		v.Bound.Lower, err = modes.Below(ctx, e)
 		return v, err
 	}
-	if q.Kind == BoundMiniBuckets {
+	if q.Kind == MiniBuckets {
 		v.Flops, err = miniBuckets(ctx, e, q, p.Memory, v.Bound)
 		if math.IsInf(v.Bound.Upper, -1) { // Z is 0, which others find out
 			v.Bound.Upper = math.Inf(1)
@@ -67,7 +67,7 @@ func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ problem.Want
 		return btn.Value{}, fault.New(fault.Unsupported, "a bound of kind %s is for positive tables over two spins", q.Kind)
 	}
 	constant := e.Scale.LogAbs() + model.Constant
-	if q.Kind == BoundDeterminant {
+	if q.Kind == Determinant {
 		flops, bytes := isingbounds.DeterminantCost(model.N, q.Rounds, max(q.Slices, 1))
 		if bytes > float64(p.Memory) {
 			return btn.Value{}, fault.New(fault.OverBudget, "%w: a determinant of %d spins needs %.3g bytes, %d are allowed",

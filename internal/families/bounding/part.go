@@ -8,10 +8,10 @@ import (
 
 // Parts that are no share of Z, but bound it.
 
-// Bound is a part that bounds Z by the tables of the simplified network. BoundMessages uses the network without simplification.
+// Bound is a part that bounds Z by the tables of the simplified network. Messages uses the network without simplification.
 type Bound struct {
-	Kind  BoundKind `msgpack:"kind"`
-	Shape string    `msgpack:"shape"` // digest of the simplified network's hypergraph
+	Kind  Kind   `msgpack:"kind"`
+	Shape string `msgpack:"shape"` // digest of the simplified network's hypergraph
 	// Masked says that the network was simplified without the query's evidence, which enters as a mask.
 	Masked bool `msgpack:"masked,omitempty"`
 	// Of mini-buckets: an order of its indices, and the most entries of a product.
@@ -23,20 +23,20 @@ type Bound struct {
 	Slices int `msgpack:"slices,omitempty"`
 }
 
-// BoundKind names how Z is bounded.
-type BoundKind string
+// Kind names how Z is bounded.
+type Kind string
 
 // The kinds of this version.
 const (
-	BoundMiniBuckets BoundKind = "mini-buckets" // above and below, any tables
-	BoundDeterminant BoundKind = "determinant"  // above, spins
-	BoundBethe       BoundKind = "bethe"        // below, spins that attract each other
-	BoundModes       BoundKind = "modes"        // below, any tables: the weight around a maximum
-	BoundMessages    BoundKind = "messages"     // above, any tables: reparameterised by messages of belief propagation
+	MiniBuckets Kind = "mini-buckets" // above and below, any tables
+	Determinant Kind = "determinant"  // above, spins
+	Bethe       Kind = "bethe"        // below, spins that attract each other
+	Modes       Kind = "modes"        // below, any tables: the weight around a maximum
+	Messages    Kind = "messages"     // above, any tables: reparameterised by messages of belief propagation
 )
 
-// MostBoundSlices is how many slices there are bounds of at most.
-const MostBoundSlices = 1 << 14
+// MostSlices is how many slices there are bounds of at most.
+const MostSlices = 1 << 14
 
 // Class implements Part.
 func (*Bound) Class() btn.Class { return btn.ClassBound }
@@ -44,15 +44,15 @@ func (*Bound) Class() btn.Class { return btn.ClassBound }
 // Fits implements Part. Whether order and shape are the simplified network's is for the contraction to say.
 func (p *Bound) Fits(*btn.Network) error {
 	switch p.Kind {
-	case BoundMiniBuckets:
+	case MiniBuckets:
 		if !(p.Entries >= 1) || math.IsInf(p.Entries, 1) {
 			return btn.Misfit("products of %v entries", p.Entries)
 		}
-	case BoundDeterminant, BoundBethe:
-		if p.Rounds < 1 || p.Slices < 0 || p.Slices > MostBoundSlices {
+	case Determinant, Bethe:
+		if p.Rounds < 1 || p.Slices < 0 || p.Slices > MostSlices {
 			return btn.Misfit("%d rounds and %d slices", p.Rounds, p.Slices)
 		}
-	case BoundModes, BoundMessages:
+	case Modes, Messages:
 	default:
 		return btn.Misfit("%.40q is no bound of this version", p.Kind)
 	}

@@ -19,30 +19,30 @@ type Sampled struct {
 	To    int64     `msgpack:"to"`
 }
 
-// SamplingKind is a way of drawing components.
-type SamplingKind string
+// Kind is a way of drawing components.
+type Kind string
 
 // The kinds of Sampling.
 const (
-	// SampledByAnnealing: the ends of chains from independent variables to the model (package annealing).
-	SampledByAnnealing SamplingKind = "annealing"
-	// SampledByMiniBuckets: independent draws from mini-buckets (package importance). Weights are bounded.
-	SampledByMiniBuckets SamplingKind = "mini-buckets"
-	// SampledBySweep: likewise from the states of a truncated sweep, mixed with mini-buckets. Weights are bounded.
-	SampledBySweep SamplingKind = "sweep"
-	// SampledBySlices: independent draws of the values of a cut-set from mini-buckets, whose slices are contracted (package cutset).
+	// ByAnnealing: the ends of chains from independent variables to the model (package annealing).
+	ByAnnealing Kind = "annealing"
+	// ByMiniBuckets: independent draws from mini-buckets (package importance). Weights are bounded.
+	ByMiniBuckets Kind = "mini-buckets"
+	// BySweep: likewise from the states of a truncated sweep, mixed with mini-buckets. Weights are bounded.
+	BySweep Kind = "sweep"
+	// BySlices: independent draws of the values of a cut-set from mini-buckets, whose slices are contracted (package cutset).
 	// Weights are bounded.
-	SampledBySlices SamplingKind = "slices"
-	// SampledByBeliefs: independent draws, index by index, from messages of belief propagation (package beliefs), mixed with mini-buckets.
+	BySlices Kind = "slices"
+	// ByBeliefs: independent draws, index by index, from messages of belief propagation (package beliefs), mixed with mini-buckets.
 	// Weights are bounded.
-	SampledByBeliefs SamplingKind = "beliefs"
+	ByBeliefs Kind = "beliefs"
 )
 
-var samplingKinds = []SamplingKind{SampledByAnnealing, SampledByMiniBuckets, SampledBySweep, SampledBySlices, SampledByBeliefs}
+var samplingKinds = []Kind{ByAnnealing, ByMiniBuckets, BySweep, BySlices, ByBeliefs}
 
 // Sampling is how components are drawn.
 type Sampling struct {
-	Kind SamplingKind `msgpack:"kind"`
+	Kind Kind `msgpack:"kind"`
 	// digest of the simplified network's hypergraph: it fits no other
 	Shape string `msgpack:"shape"`
 	Seed  uint64 `msgpack:"seed"`
@@ -102,7 +102,7 @@ func (p *Sampled) Fits(*btn.Network) error {
 	switch s := p.Along; {
 	case s == nil:
 		return btn.Misfit("it does not say how it is drawn")
-	case s.Kind == SampledByAnnealing && (s.Rungs < 1 || s.Rungs > 1<<30):
+	case s.Kind == ByAnnealing && (s.Rungs < 1 || s.Rungs > 1<<30):
 		return btn.Misfit("%d rungs", s.Rungs)
 	case s.Modes < 0 || s.Modes > MostModes:
 		return btn.Misfit("%d modes, at most %d", s.Modes, MostModes)
@@ -110,11 +110,11 @@ func (p *Sampled) Fits(*btn.Network) error {
 		return btn.Misfit("steps of single values and of forests")
 	case !rising(s.Knots):
 		return btn.Misfit("%d knots from 0 to 1 that do not rise, or too many", len(s.Knots))
-	case s.Kind == SampledBySweep && (s.Sweep == nil || s.Sweep.Family != btn.FamilySweep || s.Bond < 1 || !(s.Defence > 0 && s.Defence < 1)):
+	case s.Kind == BySweep && (s.Sweep == nil || s.Sweep.Family != btn.FamilySweep || s.Bond < 1 || !(s.Defence > 0 && s.Defence < 1)):
 		return btn.Misfit("a sweep of bond %d with a defence of %v, or none", s.Bond, s.Defence)
-	case s.Kind == SampledByBeliefs && !(s.Follow >= 0 && s.Follow <= 1 && s.Defence > 0 && s.Defence < 1):
+	case s.Kind == ByBeliefs && !(s.Follow >= 0 && s.Follow <= 1 && s.Defence > 0 && s.Defence < 1):
 		return btn.Misfit("beliefs that follow by %v with a defence of %v", s.Follow, s.Defence)
-	case s.Kind == SampledBySlices && (s.Rest < 1 || s.Rest > len(s.Order)):
+	case s.Kind == BySlices && (s.Rest < 1 || s.Rest > len(s.Order)):
 		return btn.Misfit("%d of %d indices are summed out", s.Rest, len(s.Order))
 	case !slices.Contains(samplingKinds, s.Kind):
 		return btn.Misfit("%.40q is no kind of this version", s.Kind)

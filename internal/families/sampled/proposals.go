@@ -50,14 +50,14 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, along *Sampling,
 		return nil, err
 	}
 	left := memory - int64(plan.Bytes)
-	if along.Kind == SampledBySlices {
+	if along.Kind == BySlices {
 		rest, err := cutset.New(ctx, e, plan.Order, along.Rest, left)
 		if err != nil {
 			return nil, err
 		}
 		return importance.NewSlices(e, bound, rest, along.Rest)
 	}
-	if along.Kind == SampledByBeliefs {
+	if along.Kind == ByBeliefs {
 		if bytes := beliefs.Bytes(e); bytes > float64(left) {
 			return nil, fault.New(fault.OverBudget, "messages need %.3g bytes, %d are allowed", bytes, left)
 		}
@@ -72,7 +72,7 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, along *Sampling,
 		return importance.NewBeliefs(e, bound, messages, along.Defence)
 	}
 	var sweep *sweeps.Sampler
-	if along.Kind == SampledBySweep {
+	if along.Kind == BySweep {
 		if sweep, err = prepared.Sampler(ctx, along.Sweep, along.Bond, left); err != nil {
 			return nil, err
 		}

@@ -25,7 +25,7 @@ func (q *Sampled) Contract(ctx context.Context, p *problem.Problem, want problem
 	if q.Along.Of > 0 {
 		return states(ctx, p, q, want)
 	}
-	if q.Along.Kind != SampledByAnnealing {
+	if q.Along.Kind != ByAnnealing {
 		return proposed(ctx, p, q, want.Marginals)
 	}
 	chains, err := ChainsOf(ctx, p, want.Marginals)

@@ -32,7 +32,7 @@ func TestChainsRunOnTheThreadsThatTheMemoryHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := &sampled.Sampled{To: 32, Along: &sampled.Sampling{Kind: sampled.SampledByAnnealing, Rungs: 16, Shape: chains.Prepared.Shape()}}
+	part := &sampled.Sampled{To: 32, Along: &sampled.Sampling{Kind: sampled.ByAnnealing, Rungs: 16, Shape: chains.Prepared.Shape()}}
 	one := int64(chains.Model.Bytes(sampled.Path(part.Along), part.To, 1, false)) + 1
 
 	var want []float64
