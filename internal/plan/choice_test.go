@@ -215,7 +215,7 @@ func TestMerged(t *testing.T) {
 func TestNoTimeForSamples(t *testing.T) {
 	net := isingGrid(t, 12, generate.Ising{Delta: 1.5, Seed: 3})
 	for _, method := range []btn.Method{btn.MethodAuto, btn.MethodSampled} {
-		s := btn.Settings{Method: method, NoExact: method == btn.MethodAuto, Budget: 1e8, Memory: 1 << 18}
+		s := btn.Settings{Method: method, NoExact: method == btn.MethodAuto, Budget: 1e8, Memory: 1 << 17}
 		memo := &counting{}
 		for _, c := range []struct {
 			name            string
@@ -282,7 +282,7 @@ func TestBoundsAreNoFirstValue(t *testing.T) {
 // cut short alone: then it is that without a deadline.
 func TestWhateverTheTimeForPlanning(t *testing.T) {
 	net := isingGrid(t, 12, generate.Ising{Delta: 1.5, Seed: 3})
-	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e8, Memory: 1 << 18}
+	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e8, Memory: 1 << 17}
 	want := assigned(t, t.Context(), net, s, nil)
 	for left := 100 * time.Microsecond; ; left *= 2 {
 		memo := &counting{}
