@@ -87,7 +87,7 @@ const (
 	// contraction tree over the network as it is takes its place.
 	// Measured on 10 models of 1e7 to 1e8 flops, decision 25: search and contraction take 0.2 to 0.7
 	// of the order's time with marginals, 0.5 to 1.2 without, the contraction alone 0.05 to 0.4;
-	// below, the search takes the time that it saves. go test -run '^$' -bench Whole ./internal/exact
+	// below, the search takes the time that it saves. go test -run '^$' -bench Whole ./internal/families/exact
 	// has four of them.
 	WholeFlops = 1e7
 
