@@ -26,7 +26,11 @@ func TestLargeGridByRegions(t *testing.T) {
 		t.Fatalf("a model of %d bytes, %v", len(b), err)
 	}
 	r.submit(w)
-	got := r.wait("large").Results[0]
+	answer := r.wait("large")
+	if len(answer.Results) == 0 {
+		t.Fatalf("%s: %+v", answer.Status, answer.Error)
+	}
+	got := answer.Results[0]
 	results, err := infer.Run(r.ctx, p, nil)
 	r.must(err)
 	want := results[0]
