@@ -10,7 +10,7 @@ import (
 // every factor as a core of its own.
 func Parametric(q query.Query) bool { return q.Gradients || q.Sensitivity != nil }
 
-// Sensitivity is what the probability of a target is asked of, and the numbers of the model that it may depend on, by core.
+// Sensitivity is the target event of a sensitivity query, and the model's numbers that its probability may depend on, by core.
 type Sensitivity struct {
 	Target query.Sensitivity `msgpack:"target"`
 	Alone  bool              `msgpack:"alone,omitempty"` // gradients are not asked for

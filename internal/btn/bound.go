@@ -2,7 +2,7 @@ package btn
 
 // Bounds: parts that are no share of Z.
 
-// BoundValue is what ln Z lies between, nats, Scale included; −Inf and +Inf say nothing.
+// BoundValue is an interval of ln Z, nats, Scale included; −Inf and +Inf are the trivial bounds.
 type BoundValue struct {
 	Lower float64 `msgpack:"l"`
 	Upper float64 `msgpack:"u"`

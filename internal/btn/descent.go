@@ -1,6 +1,6 @@
 package btn
 
-// Parts that find assignments, and what they find.
+// Parts that find assignments, and their results.
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 // Ask says which assignments a descent is to find.
 type Ask string
 
-// What may be asked.
+// Kinds of question.
 const (
 	AskMPE     Ask = "mpe"     // the most probable one
 	AskMap     Ask = "map"     // the most probable one of some variables, the others summed out
@@ -37,8 +37,7 @@ type Found struct {
 	Values []int         `msgpack:"v"` // of all variables, or of those asked for
 	Weight scaled.Number `msgpack:"w"` // of the assignment
 	Unique bool          `msgpack:"u,omitempty"`
-	// Close is the relative difference up to which weights are equal: what their factors' rounding
-	// can make.
+	// Close is the relative difference up to which weights count as equal: the bound of their factors' rounding.
 	Close   float64 `msgpack:"c"`
 	Relaxed bool    `msgpack:"r,omitempty"` // there may be a better one
 	Bound   float64 `msgpack:"b,omitempty"` // ln of no less than the weight of any; where Relaxed

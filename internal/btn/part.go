@@ -1,6 +1,6 @@
 package btn
 
-// Parts: one type per class of component. A new class is a type here and a line of classes.
+// Parts: what a component of an estimate offers to all who handle it. The types are in internal/families.
 
 import (
 	"errors"
@@ -10,16 +10,15 @@ import (
 // ErrPart says that a part does not fit the network: its levels, shapes or numbers are wrong.
 var ErrPart = errors.New("btn: the part does not fit the network")
 
-// Part is one component Q = C ∘ R of an estimate: what an engine contracts, independently of all
-// others. Parts do not change once they are made, and may share what their pointers point at with
-// others of their plan.
+// Part is one component Q = C ∘ R of an estimate: a unit of contraction, independent of all others. Parts do not change once
+// they are made. Several parts of a plan may share the data behind a pointer.
 type Part interface {
 	// Class names the class that the part is of.
 	Class() Class
-	// Fits says what of the part does not fit a network, so that what is contracted can
-	// be indexed without fear. The error wraps ErrPart. Time linear in the part's size.
+	// Fits checks the part against a network, so that a contraction can index without further checks. The error wraps ErrPart.
+	// Time linear in the part's size.
 	Fits(*Network) error
-	// Describe fills what an answer says of an estimate that is made of such parts.
+	// Describe fills the answer's fields about an estimate made of such parts.
 	Describe(*EstimateResult)
 }
 
@@ -65,7 +64,7 @@ const (
 	ClassRegions Class = "regions"
 	// C = B, R the indicators of states that were drawn, one a component.
 	ClassSampled Class = "sampled"
-	// C = B, no share of Z: what bounds it.
+	// C = B, no share of Z but a bound of it.
 	ClassBound Class = "bound"
 )
 

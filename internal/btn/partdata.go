@@ -7,12 +7,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Frame is what the components of one closed form or learned decomposition have in common.
+// Frame is the data shared by the components of one closed form or learned decomposition.
 type Frame struct {
-	// Closed says that they are B itself, in closed form:
-	// what cancels among terms of both signs is counted then.
+	// Closed says that they are B itself, in closed form: cancellation among terms of both signs is counted then.
 	Closed bool
-	// Levels are those of all symmetric parts; the zero value if there are none.
+	// Levels are the levels of all symmetric parts; the zero value if there are none.
 	Levels countspace.Levels
 	// Rotations are learned orthogonal maps O_ℓ relative to the network's, Dims[ℓ]² row-major;
 	// a nil entry is the identity.

@@ -2,14 +2,14 @@ package btn
 
 // Sampled components: a random decomposition, whose mean over the draws is Z.
 
-// Weights are what sampled components weigh.
+// Weights are the weights of sampled components.
 type Weights struct {
 	// Ln are ln w of every component in sequence, nats, −Inf for 0: Z is their mean.
 	Ln []float64 `msgpack:"l"`
-	// LnMost is ln of what no weight of these components can exceed, nats; none where nothing bounds them.
+	// LnMost is ln of an upper bound of these components' weights, nats; none where they are unbounded.
 	LnMost *float64 `msgpack:"m,omitempty"`
 	// Share[offset(v)+a] is Σ e^{Ln−Top} over the components where variable v has value a, Squares the same with e^{2(Ln−Top)}; Domains
-	// are those of the variables. A slice counts by the share that a has of it. None where marginals were not asked for.
+	// are the variables' domains. A slice counts by its share of value a. None where marginals were not asked for.
 	Top     float64   `msgpack:"t"`
 	Domains []int     `msgpack:"d,omitempty"`
 	Share   []float64 `msgpack:"s,omitempty"`

@@ -11,7 +11,7 @@ import (
 
 // Compiled is a circuit, as it was compiled from a network. It does not change.
 type Compiled struct {
-	// Form is Circuit.Append's. Its first variables are those of the network, in order; others are auxiliary.
+	// Form is Circuit.Append's. Its first variables are the network's, in order; others are auxiliary.
 	Form []byte `msgpack:"circuit"`
 	// Functional says that the variables determine the auxiliary ones wherever the product is not 0, which maxima need.
 	Functional bool `msgpack:"functional,omitempty"`
@@ -20,7 +20,7 @@ type Compiled struct {
 	Parametric bool `msgpack:"parametric,omitempty"`
 
 	mutex   sync.Mutex
-	read    bool // circuit and err are what the form is
+	read    bool // circuit and err are the decoded form
 	circuit *Circuit
 	err     error
 }
@@ -45,7 +45,7 @@ func (c *Compiled) Circuit(ctx context.Context) (*Circuit, error) {
 	return of, err
 }
 
-// Bytes is about what the circuit takes.
+// Bytes is the circuit's memory, roughly.
 func (c *Compiled) Bytes() int64 { return 2 * int64(len(c.Form)) }
 
 // The bits of the first byte of an encoded form.

@@ -46,32 +46,7 @@ type Differentiator interface{ Differentiates() bool }
 type Loader interface{ Load(context.Context) }
 
 // Part returns the value of a part of a plan. The network is valid, and
-// conditioned on the query's evidence already. The classes and their costs, n legs, k links L^(j)
-// of n_j legs:
-//
-//	rank-one            Π_j ⟨L^(j), ⊗v_ℓ⟩
-//	                    Lemma 2, O(Σ_j d^{n_j}), O(d·n_j) for links in CP form
-//	cp                  Σ_t w_t Π_j ⟨L^(j), ⊗v_ℓt⟩
-//	                    Lemma 2, the rank times as much
-//	symmetric           Σ_c S_c [z^c] Π_j p_j(z), R = 1
-//	                    Lemma 3, O(Σ_j d^{n_j} + n²) for two levels
-//	symmetry-rank-one   the same with R absorbed into the links
-//	                    Lemma 4, as Lemma 3
-//	counts              the same for several cores, links joined by tables, and equal ones once
-//	elimination         C = B, exactly, along an elimination order
-//	slices, groups      C = B, exactly, along trees over the simplified network
-//	circuit             C = B, exactly, as an arithmetic circuit, Σ_x C(x) Π_v w_v(x_v): linear in its edges;
-//	                    with derivatives where all parameters are weights
-//	adjoints            C = B, exactly, along an elimination order, with derivatives by all parameters
-//	descent             C = B: assignments, and no share of Z
-//	product             C = B, exactly, as the product of the network's connected parts
-//	truncated           C = B with truncated legs, one slice, along a tree or a sweep
-//	regions             regions of one slice, in the BP gauge: Value.Region
-//	sampled             weights of components drawn at random: Value.Weights
-//	bound               C = B: what ln Z lies between, and no share of Z: Value.Bound
-//
-// Learned maps O_ℓ (Frame.Rotations) act on the leg weights:
-// W_ℓ[x, a] = Σ_{y: λ(y)=a} O_ℓ[x, y] v_ℓ[y].
+// conditioned on the query's evidence already. The classes and their costs are listed in package families.
 //
 // With problem.Want.Marginals, Value.Marginals holds w_v(x) ∂Z/∂w_v(x) of every variable and value,
 // by one pass back over what gave Z: products without one link for the classes of rank one,

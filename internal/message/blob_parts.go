@@ -85,6 +85,9 @@ func (f *tensorForm) part() (btn.Part, error) {
 		of.S = &countspace.Poly{Shape: *f.Box, Coef: f.S.Decode()}
 	}
 	f.of.SetTensors(of)
+	if has := f.of.Tensors(); (has.CP == nil) != (of.CP == nil) || (has.S == nil) != (of.S == nil) {
+		return nil, invalid("tensor", "a part of class %s has other tensors", f.of.Class())
+	}
 	return f.of, nil
 }
 

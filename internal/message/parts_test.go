@@ -152,3 +152,28 @@ func TestPlansByParts(t *testing.T) {
 		}
 	}
 }
+
+// TestTensorsOfItsOwn: a part with tensors that its class does not have, or without its own, is refused.
+func TestTensorsOfItsOwn(t *testing.T) {
+	cp, err := newTensor(&tensor.CP{Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1, 2}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, s := []int{2}, Scaled{Mant: []float64{1, 2}}
+	for name, f := range map[string]tensorForm{
+		"rank-one with a tensor":     {of: new(closed.RankOne), Tensor: &cp},
+		"rank-one with a polynomial": {of: new(closed.RankOne), Box: &box, S: &s},
+		"cp with a polynomial":       {of: new(closed.CP), Tensor: &cp, Box: &box, S: &s},
+		"symmetric without one":      {of: new(closed.SymmetryRankOne), R: [][]float64{{1, 2}}},
+		"symmetric without a box":    {of: new(closed.SymmetryRankOne), S: &s},
+		"symmetric with a tensor":    {of: new(closed.SymmetryRankOne), Tensor: &cp, Box: &box, S: &s},
+	} {
+		if p, err := f.part(); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+	good := tensorForm{of: new(closed.SymmetryRankOne), Box: &box, S: &s}
+	if _, err := good.part(); err != nil {
+		t.Error(err)
+	}
+}

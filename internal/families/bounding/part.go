@@ -19,7 +19,7 @@ type Bound struct {
 	Entries float64 `msgpack:"entries,omitempty"`
 	// Of the others: rounds at most; by messages, updates of belief propagation as of the part of its value, 0: its own bound.
 	Rounds int `msgpack:"rounds,omitempty"`
-	// Of a determinant: of how many slices there are bounds at most, the largest of which are divided further. 0: 1.
+	// Of a determinant: the maximum number of bounded slices; the largest ones are divided further. 0: 1.
 	Slices int `msgpack:"slices,omitempty"`
 }
 

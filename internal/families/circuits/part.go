@@ -9,7 +9,7 @@ import (
 
 // Parts that are arithmetic circuits, or searches for them.
 
-// Circuit is B as an arithmetic circuit over the values of the variables, whose weights are those of the query: one pass gives Z, one
+// Circuit is B as an arithmetic circuit over the values of the variables, with the query's weights: one pass gives Z, one
 // more all marginals.
 type Circuit struct {
 	Of *circuit.Compiled `msgpack:"-"`
@@ -91,21 +91,21 @@ func (p *Cube) Fits(n *btn.Network) error {
 func (*Cube) Describe(*btn.EstimateResult) {}
 
 // Cube is B under one of the partial assignments that a search is split into; Z is the sum over the cubes (Lemma 5: they exclude each
-// other and leave nothing out). The worker that takes it simplifies what is left, and searches.
+// other and leave nothing out). Its worker simplifies the residual formula, and searches.
 type Cube struct {
 	Of *Split `msgpack:"-"`
 	At int    `msgpack:"at"` // which of its cubes
-	// Ask is as that of Circuit: the answer is the best of those of all cubes, or drawn from all of them.
+	// Ask is as in Circuit: the answer is the best over all cubes, or drawn from all of them.
 	Ask btn.Ask `msgpack:"ask,omitempty"`
 }
 
-// Split is what the cubes of a search have in common.
+// Split is the data shared by the cubes of a search.
 type Split struct {
 	// Cubes are literals (formula.Literal) of the network's formula that hold together.
 	Cubes [][]int32 `msgpack:"cubes"`
 	// Order is an elimination order of variables of that formula, which guides the search of every cube.
 	Order []int32 `msgpack:"order,omitempty"`
-	// Given says that the formula is that of the network under the query's evidence; else of the network as it is.
+	// Given says that the formula is the network's under the query's evidence; else the network's as it is.
 	Given bool `msgpack:"given,omitempty"`
 	// Functional is as of Compiled: of the circuits of all cubes.
 	Functional bool `msgpack:"functional,omitempty"`

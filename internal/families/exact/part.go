@@ -28,7 +28,7 @@ func (p *Elimination) Fits(*btn.Network) error {
 }
 
 // Slices are some slices of B, contracted along a tree: the network, conditioned on the query's
-// evidence, is simplified (package preprocess) unless Tree.Whole, and what is left is contracted slice by slice. A
+// evidence, is simplified (package preprocess) unless Tree.Whole, and the result is contracted slice by slice. A
 // slice fixes some indices to one value each: R is the indicator of those values, α = 1 (Lemma 5).
 type Slices struct {
 	Tree *Tree `msgpack:"-"`
@@ -101,7 +101,7 @@ type MarginalGroups struct {
 type MarginalGroup struct {
 	Keep    []int `msgpack:"keep"`    // indices that the second simplification keeps
 	Indices []int `msgpack:"indices"` // those whose marginals are taken from it
-	Tree    Tree  `msgpack:"tree"`    // over what is left
+	Tree    Tree  `msgpack:"tree"`    // over the simplified network
 }
 
 // Class implements Part.
@@ -140,7 +140,7 @@ type Product struct {
 func (*Product) Class() btn.Class { return btn.ClassProduct }
 
 // Fits implements Part: every link is in one of the factors,
-// no core between two, and each factor's parts fit what is its own.
+// no core between two, and each factor's parts fit its subnetwork.
 // Cost O(legs + links) a factor.
 func (p *Product) Fits(n *btn.Network) error {
 	owner := make([]int, len(n.Links)) // 1 + the factor

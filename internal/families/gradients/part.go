@@ -41,7 +41,7 @@ func (p *Adjoints) Share(common any) (ok bool) {
 	return ok
 }
 
-// Fits implements Part. Whether order and slices are those of the network is for the contraction to say.
+// Fits implements Part. The contraction checks whether order and slices match the network.
 func (p *Adjoints) Fits(*btn.Network) error {
 	switch t := p.Plan; {
 	case t == nil:

@@ -9,11 +9,10 @@ type Regions struct {
 	Kind  string    `msgpack:"kind"` // bethe, windows, loops, balls
 	Size  int       `msgpack:"size"` // of the seeds; 0 for kind bethe
 	Slice btn.Slice `msgpack:"slice"`
-	// From and To are a share of the slice's regions, in units of 1/WholeShare:
-	// how many there are is known under evidence only.
+	// From and To are a share of the slice's regions, in units of 1/WholeShare: their number is known under evidence only.
 	From int64 `msgpack:"from"`
 	To   int64 `msgpack:"to"`
-	// Updates bounds those of belief propagation in a slice; 0: package bp does. Planning ended with the messages of the whole.
+	// Updates bounds the updates of belief propagation in a slice; 0: package bp does. Planning ended with the messages of the whole.
 	Updates int64 `msgpack:"updates,omitempty"`
 }
 

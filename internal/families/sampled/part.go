@@ -11,7 +11,7 @@ import (
 // Parts that are drawn at random.
 
 // Sampled is some components of a random decomposition of B: every one is rank one, the indicator of a state x that was drawn, and its
-// weight is such that α·Z(T^Q) = w/N with E w = Z. The components are the draws From ≤ c < To: what each is depends on the plan and on c
+// weight is such that α·Z(T^Q) = w/N with E w = Z. The components are the draws From ≤ c < To: each depends on the plan and on c
 // alone.
 type Sampled struct {
 	Along *Sampling `msgpack:"-"`
@@ -62,27 +62,27 @@ type Sampling struct {
 	// Modes is the number of starts beside the chains' own, at most: uniform draws, if their own are from beliefs, and modes
 	// from a search. A component is one chain from each start. Other kinds keep the number that was chosen for chains.
 	Modes int `msgpack:"modes,omitempty"`
-	// Of is how many components there are altogether where states are drawn among them: then none of the network's variables is summed
-	// out beforehand, and Shape is that of its tables of terms. 0: Z and marginals alone.
+	// Of is the total number of components where states are drawn among them: then none of the network's variables is summed out
+	// beforehand, and Shape is the shape of its tables of terms. 0: Z and marginals alone.
 	Of int64 `msgpack:"of,omitempty"`
 
 	Order   []int   `msgpack:"order,omitempty"`   // mini-buckets: indices in the order they are eliminated
 	Entries float64 `msgpack:"entries,omitempty"` // mini-buckets: of a product at most
-	// Rest is how many indices are summed out for slices, the first of Order; all others are drawn.
+	// Rest is the number of indices summed out for slices, the first of Order; all others are drawn.
 	Rest int `msgpack:"rest,omitempty"`
-	// Sweep is what a sweep goes along, with so many values on a leg at most.
+	// Sweep is the plan of a sweep, with its maximum number of values on a leg.
 	Sweep *truncated.TruncatedPlan `msgpack:"sweep,omitempty"`
 	Bond  int                      `msgpack:"bond,omitempty"`
-	// Follow is by how much a message changes, where values are drawn from beliefs, for others to follow it; 0: none does.
+	// Follow is the change of a message, where values are drawn from beliefs, beyond which its dependants are updated; 0: none does.
 	Follow float64 `msgpack:"follow,omitempty"`
-	// Defence is the share of mini-buckets in the mixture, and that of values which a truncation or messages may have lost.
+	// Defence is the share of mini-buckets in the mixture, and the share of values which a truncation or messages may have lost.
 	Defence float64 `msgpack:"defence,omitempty"`
-	// Each is what a draw takes, Setup what is computed before the first, flops; of kinds with mini-buckets.
+	// Each is the cost of a draw, Setup the cost before the first, flops; of kinds with mini-buckets.
 	Each  float64 `msgpack:"each,omitempty"`
 	Setup float64 `msgpack:"setup,omitempty"`
 }
 
-// MostComponents is how many components of a random decomposition there are at most in one estimate: 2^24.
+// MostComponents bounds the components of a random decomposition in one estimate: 2^24.
 const MostComponents = int64(1) << 24
 
 // Class implements Part.
@@ -133,7 +133,7 @@ func (p *Sampled) Fits(*btn.Network) error {
 // MostModes is the largest number of starts beside the chains' own.
 const MostModes = 16
 
-// MostKnots is how many knots a ladder has at most.
+// MostKnots bounds the knots of a ladder.
 const MostKnots = 64
 
 // rising reports whether knots rise from above 0 to 1.
@@ -153,7 +153,7 @@ func (p *Sampled) Describe(r *btn.EstimateResult) {
 	r.Family, r.Kind, r.Size, r.Bond, r.Truncated = btn.FamilySampled, string(p.Along.Kind), p.Along.Rungs, p.Along.Bond, true
 }
 
-// Bundles returns the number of the first of n bundles of all components that a part has a share in, and one more than that of the last.
+// Bundles returns the range first ≤ k < end of those of n bundles of all components that the part has a share in.
 func (p *Sampled) Bundles(n int64) (first, end int64) {
 	return p.From * n / p.Along.Of, (p.To*n + p.Along.Of - 1) / p.Along.Of
 }

@@ -18,17 +18,17 @@ type Truncated struct {
 // TruncatedPlan is a tree or a pair of orders, held fixed while the bond grows.
 type TruncatedPlan struct {
 	Family btn.Family `msgpack:"family"`           // mps or tree
-	Number int        `msgpack:"number,omitempty"` // among those of the plan
+	Number int        `msgpack:"number,omitempty"` // among the plan's trees and sweeps
 	// digest of the simplified network's hypergraph: it fits no other
 	Shape    string `msgpack:"shape"`
 	Order    []int  `msgpack:"order,omitempty"`    // mps: indices in the order they are summed
 	Position []int  `msgpack:"position,omitempty"` // mps: rank of every index in the chain
-	// tree: what package compressed writes of its plan
+	// tree: the plan, as package trees writes it
 	Tree [][]int `msgpack:"tree,omitempty"`
 	// Masked says that the network was simplified without the query's evidence,
 	// which enters as masks: the plan serves any.
 	Masked bool `msgpack:"masked,omitempty"`
-	// Accuracy, in nats, is what reused projectors may add to the error.
+	// Accuracy, in nats, bounds the error added by reused projectors.
 	Accuracy float64 `msgpack:"accuracy"`
 }
 
