@@ -155,7 +155,8 @@ func exactly(t *testing.T, m *factorgraph.Model) func(factorgraph.Evidence) floa
 			Model:    m,
 			Queries:  []query.Query{{Evidence: ev}},
 			Settings: btn.Settings{Method: btn.MethodExact},
-		}, nil)
+		})
+
 		if err != nil || r[0].LogZ == nil || !r[0].Exact {
 			t.Fatalf("exactly: %v, %+v", err, r)
 		}

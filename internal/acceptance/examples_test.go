@@ -207,7 +207,7 @@ func computed(t *testing.T, m wire.Request) []btn.Result {
 			Evidence: q.Evidence, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint, EvidenceFile: q.EvidenceFile,
 		})
 	}
-	want, err := infer.Run(t.Context(), r, nil)
+	want, err := infer.Run(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}

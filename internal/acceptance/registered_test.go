@@ -102,7 +102,8 @@ func observedSamples(t *testing.T, m *factorgraph.Model, count int) []factorgrap
 	rng := rand.New(rand.NewPCG(14, 2))
 	r, err := infer.Run(t.Context(), infer.Request{
 		Job: "samples", Model: m, Queries: []query.Query{{Samples: count, Seed: 5}},
-	}, nil)
+	})
+
 	if err != nil || r[0].Status != query.StatusOK || len(r[0].Samples) != count {
 		t.Fatalf("samples: %v, %+v", err, r)
 	}
@@ -122,7 +123,8 @@ func freshly(t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence) btn.Re
 	r, err := infer.Run(t.Context(), infer.Request{
 		Job: "fresh", Model: m, Queries: []query.Query{{Evidence: ev, Marginals: true}},
 		Settings: btn.Settings{Method: btn.MethodExact},
-	}, nil)
+	})
+
 	if err != nil || r[0].LogZ == nil || !r[0].Exact {
 		t.Fatalf("freshly: %v, %+v", err, r)
 	}

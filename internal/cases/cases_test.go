@@ -98,7 +98,7 @@ func (d *direct) WaitTelling(ctx context.Context, job string, _ func(error)) (*w
 	if !d.prompt {
 		time.Sleep(pause)
 	}
-	results, err := infer.Run(ctx, infer.Request{Job: job, Model: d.m, Queries: m.Queries, Settings: m.Settings}, nil)
+	results, err := infer.Run(ctx, infer.Request{Job: job, Model: d.m, Queries: m.Queries, Settings: m.Settings})
 	d.mu.Lock()
 	d.under--
 	d.mu.Unlock()

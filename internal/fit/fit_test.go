@@ -42,7 +42,7 @@ func (d *direct) WaitTelling(ctx context.Context, job string, _ func(error)) (*w
 	if err != nil {
 		return nil, err
 	}
-	results, err := infer.Run(ctx, infer.Request{Job: job, Model: model, Queries: m.Queries, Settings: m.Settings}, nil)
+	results, err := infer.Run(ctx, infer.Request{Job: job, Model: model, Queries: m.Queries, Settings: m.Settings})
 	return &wire.Answer{Job: job, Status: wire.StatusOK, Results: results}, err
 }
 

@@ -13,9 +13,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -31,7 +31,7 @@ func newAnswers() *answers { return &answers{newGoldens(), newGoldens()} }
 func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries []query.Query, s btn.Settings) {
 	t.Helper()
 	memo := &recorder{}
-	results, err := infer.Run(context.Background(), infer.Request{
+	results, err := stage.Run(context.Background(), stage.Request{
 		Job:      "golden",
 		Model:    m,
 		Queries:  queries,

@@ -38,7 +38,7 @@ func answer(ctx context.Context, c *Case) ([]btn.Result, error) {
 	if err != nil {
 		return nil, formatError{err}
 	}
-	return infer.Run(ctx, infer.Request{Job: "truth", Model: m, Queries: queries, Settings: c.Settings}, nil)
+	return infer.Run(ctx, infer.Request{Job: "truth", Model: m, Queries: queries, Settings: c.Settings})
 }
 
 func throughJSON(m *factorgraph.Model) (*factorgraph.Model, error) {

@@ -75,7 +75,8 @@ func Settings(name string, s btn.Settings) Method {
 				Model:    m,
 				Queries:  []query.Query{{Marginals: wantMarginals}},
 				Settings: s,
-			}, nil)
+			})
+
 			if err != nil {
 				return unknown(), err
 			}

@@ -204,7 +204,8 @@ func exactUnder(
 		Model:    m,
 		Queries:  []query.Query{{Evidence: ev, Marginals: marginals}},
 		Settings: btn.Settings{Method: btn.MethodExact},
-	}, nil)
+	})
+
 	if err != nil {
 		return unknown(), err
 	}

@@ -183,7 +183,8 @@ func (q *question) expect(ctx context.Context) ([]btn.Result, error) {
 	q.once.Do(func() {
 		q.want, q.err = infer.Run(ctx, infer.Request{
 			Job: "expected", Model: q.model, Settings: q.ask.Settings, Queries: q.ask.Queries,
-		}, nil)
+		})
+
 	})
 	return q.want, q.err
 }

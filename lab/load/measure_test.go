@@ -31,7 +31,8 @@ func TestMeasuredIsWhatTheSimulationNeeds(t *testing.T) {
 			Job:     j.message.Job,
 			Model:   c.Models[0].Graph,
 			Queries: make([]query.Query, 2),
-		}, nil)
+		})
+
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -114,7 +114,7 @@ func TestVariantsDifferAndStayDistributions(t *testing.T) {
 	if slices.Equal(a, b) || slices.Equal(b, c) {
 		t.Error("variants are equal")
 	}
-	results, err := infer.Run(t.Context(), infer.Request{Job: "j", Model: v, Queries: []query.Query{{}}}, nil)
+	results, err := infer.Run(t.Context(), infer.Request{Job: "j", Model: v, Queries: []query.Query{{}}})
 	if err != nil || math.Abs(*results[0].LogZ) > 1e-12 { // rows sum to 1, so does everything
 		t.Errorf("ln Z of a variant is %v (%v), want 0", *results[0].LogZ, err)
 	}

@@ -105,7 +105,7 @@ func (g *target) Submit(ctx context.Context, m wire.Request) (string, error) {
 		for _, q := range m.Queries {
 			r.Queries = append(r.Queries, query.Query{Evidence: q.Evidence, Marginals: q.Marginals})
 		}
-		results, err := infer.Run(context.WithoutCancel(ctx), r, nil)
+		results, err := infer.Run(context.WithoutCancel(ctx), r)
 		if err != nil {
 			g.t.Error(err)
 			return

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -39,13 +39,13 @@ func (o *Outcome) Verify(ctx context.Context) (*Verification, error) {
 			return nil, err
 		}
 
-		request := infer.Request{Job: rec.job.message.Job, Model: k.graph, Settings: rec.job.message.Settings}
+		request := stage.Request{Job: rec.job.message.Job, Model: k.graph, Settings: rec.job.message.Settings}
 		for _, q := range rec.job.message.Queries {
 			request.Queries = append(request.Queries, query.Query{Evidence: q.Evidence, Marginals: q.Marginals})
 		}
 		misses := memo.misses
 		began := time.Now()
-		results, err := infer.Run(ctx, request, memo)
+		results, err := stage.Run(ctx, request, memo)
 		took := milliseconds(time.Since(began))
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -34,7 +34,8 @@ func TestObserve(t *testing.T) {
 		t.Helper()
 		r, err := infer.Run(t.Context(), infer.Request{
 			Model: m, Queries: []query.Query{{Evidence: factorgraph.Observe(evidence), Marginals: true}},
-		}, nil)
+		})
+
 		if err != nil {
 			t.Fatal(err)
 		}

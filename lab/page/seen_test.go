@@ -42,7 +42,7 @@ func variable(t *testing.T, m *factorgraph.Model, name string) int {
 func (p *tab) says(m *factorgraph.Model, q query.Query) {
 	p.Helper()
 	q.Marginals = true
-	r, err := infer.Run(p.Context(), infer.Request{Model: m, Queries: []query.Query{q}}, nil)
+	r, err := infer.Run(p.Context(), infer.Request{Model: m, Queries: []query.Query{q}})
 	p.must(err)
 	for v, row := range r[0].Marginals {
 		var text []string
@@ -165,7 +165,7 @@ func TestMostProbable(t *testing.T) {
 	p.click(`.node[data-variable="7"] [data-state="1"]`)
 	seen := factorgraph.Observe(map[int]int{7: 1})
 	p.says(m, query.Query{Evidence: seen, MPE: true})
-	r, err := infer.Run(t.Context(), infer.Request{Model: m, Queries: []query.Query{{Evidence: seen, MPE: true}}}, nil)
+	r, err := infer.Run(t.Context(), infer.Request{Model: m, Queries: []query.Query{{Evidence: seen, MPE: true}}})
 	p.must(err)
 	marked := eval[[]int](p, `[...document.querySelectorAll('.node')]
 		.map(e => Number(e.querySelector('.best').closest('[data-state]').dataset.state))`)

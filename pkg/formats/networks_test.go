@@ -171,11 +171,11 @@ func observed(m *factorgraph.Model, r *rand.Rand) []factorgraph.Evidence {
 func marginals(t *testing.T, m *factorgraph.Model, evidence []factorgraph.Evidence) (list [][][]float64) {
 	t.Helper()
 	r := infer.Request{Job: "networks", Model: m}
-	r.Settings.Method = infer.Exact
+	r.Settings.Method = query.MethodExact
 	for _, e := range evidence {
 		r.Queries = append(r.Queries, query.Query{Evidence: e, Marginals: true})
 	}
-	results, err := infer.Run(t.Context(), r, nil)
+	results, err := infer.Run(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}

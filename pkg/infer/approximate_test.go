@@ -18,7 +18,8 @@ import (
 func ask(t *testing.T, m *factorgraph.Model, q query.Query, s btn.Settings) btn.Result {
 	t.Helper()
 	results, err := Run(t.Context(),
-		Request{Job: "t", Model: m, Queries: []query.Query{q}, Settings: s}, nil)
+		Request{Job: "t", Model: m, Queries: []query.Query{q}, Settings: s})
+
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +125,8 @@ func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 		alone[i] = ask(t, m, q, s)
 	}
 	backwards := []query.Query{queries[2], queries[1], queries[0]}
-	together, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: backwards, Settings: s},
-		nil)
+	together, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: backwards, Settings: s})
+
 	if err != nil {
 		t.Fatal(err)
 	}

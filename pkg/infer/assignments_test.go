@@ -145,7 +145,8 @@ func TestAssignmentsAgainstEnumeration(t *testing.T) {
 		}
 		results, err := infer.Run(context.Background(), infer.Request{
 			Job: "t", Model: m, Queries: []query.Query{asked}, Settings: ways[rng.IntN(len(ways))],
-		}, nil)
+		})
+
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -214,7 +215,8 @@ func TestSamplesAreOfTheModel(t *testing.T) {
 		}
 		results, err := infer.Run(context.Background(), infer.Request{
 			Job: "t", Model: m, Queries: []query.Query{asked},
-		}, nil)
+		})
+
 		if err != nil || results[0].Status != query.StatusOK || len(results[0].Samples) != n {
 			t.Fatalf("seed %d: %v %+v", seed, err, results[0].Error)
 		}

@@ -52,7 +52,7 @@ func BenchmarkAlarm(b *testing.B) {
 		b.Run(fmt.Sprintf("50/marginals=%t", marginals), func(b *testing.B) {
 			b.ReportAllocs()
 			for range b.N {
-				if _, err := Run(context.Background(), r, nil); err != nil {
+				if _, err := Run(context.Background(), r); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -49,7 +49,7 @@ func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 	if r.Bounds == nil || r.Bounds.Upper == nil || *r.Bounds.Upper < *r.LogZ || r.Bounds.How != "above by messages" {
 		t.Errorf("bounds %+v", r.Bounds)
 	}
-	exact, err := infer.Run(t.Context(), infer.Request{Model: m, Queries: queries}, nil)
+	exact, err := infer.Run(t.Context(), infer.Request{Model: m, Queries: queries})
 	if err != nil {
 		t.Fatal(err)
 	}

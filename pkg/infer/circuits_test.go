@@ -32,7 +32,7 @@ func TestCircuitsAnswerEverything(t *testing.T) {
 		gradients.Gradients = true
 		run := func(s btn.Settings, queries ...query.Query) []btn.Result {
 			t.Helper()
-			results, err := Run(context.Background(), Request{Job: "c", Model: m, Settings: s, Queries: queries}, nil)
+			results, err := Run(context.Background(), Request{Job: "c", Model: m, Settings: s, Queries: queries})
 			if err != nil {
 				t.Fatalf("seed %d, %+v: %v", seed, s, err)
 			}

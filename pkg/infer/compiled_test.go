@@ -29,7 +29,7 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 	queries := append(observed(rng, m, 30, 37, false), observed(rng, m, 30, 5, true)...)
 	ctx := context.Background()
 	run := func(queries ...query.Query) []btn.Result {
-		results, err := Run(ctx, Request{Job: "t", Model: m, Queries: queries}, nil)
+		results, err := Run(ctx, Request{Job: "t", Model: m, Queries: queries})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestImpossibleEvidenceOnSmallModels(t *testing.T) {
 			{Evidence: factorgraph.Observe(map[int]int{0: 0, 2: 1}), Marginals: marginals},
 			{Evidence: factorgraph.Observe(map[int]int{0: 0}), Marginals: marginals},
 		}
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: q}, nil)
+		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: q})
 		if err != nil {
 			t.Fatal(err)
 		}

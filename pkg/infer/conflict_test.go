@@ -38,7 +38,7 @@ func TestConflictsAreSmallest(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked := []query.Query{{Evidence: ev, Conflict: true}, {Evidence: ev}}
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: asked}, nil)
+		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: asked})
 		if err != nil {
 			t.Fatal(err)
 		}

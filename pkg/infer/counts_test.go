@@ -147,7 +147,8 @@ func ratioBig(a, b *big.Float) float64 {
 func runOne(t *testing.T, m *factorgraph.Model, q query.Query, s btn.Settings) btn.Result {
 	t.Helper()
 	results, err := Run(context.Background(),
-		Request{Job: "counts", Model: m, Queries: []query.Query{q}, Settings: s}, nil)
+		Request{Job: "counts", Model: m, Queries: []query.Query{q}, Settings: s})
+
 	if err != nil {
 		t.Fatal(err)
 	}

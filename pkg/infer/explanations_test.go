@@ -166,7 +166,8 @@ func TestExplanationsOfReferenceModels(t *testing.T) {
 			m, e := referenceModel(t, name)
 			results, err := infer.Run(context.Background(), infer.Request{
 				Job: "t", Model: m, Queries: []query.Query{{Evidence: e, MPE: true}},
-			}, nil)
+			})
+
 			if err != nil || results[0].MPE == nil {
 				t.Fatalf("%v, %+v", err, results[0].Error)
 			}

@@ -82,7 +82,8 @@ func TestGradientsEqualEnumeration(t *testing.T) {
 		results, err := Run(context.Background(), Request{
 			Job: "t", Model: m, Settings: settings,
 			Queries: []query.Query{{Evidence: ev, Gradients: true, Marginals: seed%2 == 0}, {Evidence: ev, Marginals: true}},
-		}, nil)
+		})
+
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -159,7 +160,7 @@ func TestSignedGradientsSaySo(t *testing.T) {
 			{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{0.3, 0.7}}},
 			{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{0.1, sign * 0.1, 2, 3}}},
 		}}
-		results, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: []query.Query{{Gradients: true}}}, nil)
+		results, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: []query.Query{{Gradients: true}}})
 		if err != nil {
 			t.Fatal(err)
 		}

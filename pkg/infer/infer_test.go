@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reference"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -38,7 +39,8 @@ func TestExactAnswersEqualBruteForce(t *testing.T) {
 			{Method: btn.MethodExact, Maps: btn.MapBP, Cores: query.CoresAreVariables},
 		} {
 			results, err := Run(context.Background(),
-				Request{Job: "t", Model: m, Queries: queries, Settings: s}, nil)
+				Request{Job: "t", Model: m, Queries: queries, Settings: s})
+
 			if err != nil {
 				t.Fatalf("seed %d, %+v: %v", seed, s, err)
 			}
@@ -70,7 +72,8 @@ func TestAutoWithoutTheExactWay(t *testing.T) {
 	run := func(variables int, s btn.Settings) btn.Result {
 		results, err := Run(context.Background(),
 			Request{Job: "t", Model: ising(variables), Queries: []query.Query{{}},
-				Settings: s}, nil)
+				Settings: s})
+
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,11 +154,11 @@ func TestOtherEvidenceHitsTheMemoAndChangesNoBit(t *testing.T) {
 			asked := query.Query{Evidence: generate.Evidence(rng, m)}
 			request := Request{Job: "t", Model: m, Queries: []query.Query{asked},
 				Settings: btn.Settings{Method: method, Components: 2}}
-			remembered, err := Run(context.Background(), request, memo)
+			remembered, err := stage.Run(context.Background(), stage.Request(request), memo)
 			if err != nil {
 				t.Fatal(err)
 			}
-			plain, err := Run(context.Background(), request, nil)
+			plain, err := Run(context.Background(), request)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,9 +193,9 @@ func TestOneDifferingEntryMissesTheMemo(t *testing.T) {
 		if k == 1 {
 			m.Factors[3].Table.(*tensor.Dense).Data[1] = math.Nextafter(1, 2)
 		}
-		if _, err := Run(
+		if _, err := stage.Run(
 			context.Background(),
-			Request{Job: "t", Model: m, Queries: []query.Query{{}},
+			stage.Request{Job: "t", Model: m, Queries: []query.Query{{}},
 				Settings: btn.Settings{Method: btn.MethodSymmetryCP, Components: 1}},
 			memo,
 		); err != nil {
@@ -218,7 +221,7 @@ func TestWrongRequestsAreBadInput(t *testing.T) {
 		"wrong model": {Model: &factorgraph.Model{Domains: []int{2, 0}},
 			Queries: []query.Query{{}}},
 	} {
-		if _, err := Run(context.Background(), r, nil); fault.CodeOf(err) != fault.BadInput {
+		if _, err := Run(context.Background(), r); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -228,7 +231,8 @@ func TestCancelledContextEndsTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := Run(ctx, Request{Model: ising(8), Queries: []query.Query{{}},
-		Settings: btn.Settings{Method: btn.MethodSymmetryCP}}, nil)
+		Settings: btn.Settings{Method: btn.MethodSymmetryCP}})
+
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
@@ -245,9 +249,8 @@ func TestReferenceModels(t *testing.T) {
 			results, err := Run(
 				context.Background(),
 				Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: evidence}},
-					Settings: btn.Settings{Method: btn.MethodExact}},
-				nil,
-			)
+					Settings: btn.Settings{Method: btn.MethodExact}})
+
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,9 +269,8 @@ func TestSlicedAnswersEqualWholeOnes(t *testing.T) {
 		results, err := Run(
 			context.Background(),
 			Request{Job: "t", Model: m, Queries: []query.Query{asked},
-				Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}},
-			nil,
-		)
+				Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}})
+
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +304,8 @@ func TestImpossibleEvidenceHasItsReason(t *testing.T) {
 	m.Factors[0].Table.(*tensor.Dense).Data[0] = 0 // x_0 = x_1 = 0 is impossible
 	asked := query.Query{Evidence: factorgraph.Observe(map[int]int{0: 0, 1: 0})}
 	results, err := Run(context.Background(),
-		Request{Job: "t", Model: m, Queries: []query.Query{asked}}, nil)
+		Request{Job: "t", Model: m, Queries: []query.Query{asked}})
+
 	if err != nil {
 		t.Fatal(err)
 	}

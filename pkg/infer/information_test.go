@@ -87,7 +87,7 @@ func TestInformationEqualsEnumeration(t *testing.T) {
 		}
 		s := []btn.Settings{{Method: btn.MethodExact}, {Method: btn.MethodExact, Memory: 8 << 10}, {}}[rng.IntN(3)]
 		asked := []query.Query{{Marginals: true}, {Evidence: ev, Information: ask}, {Evidence: ev}, {Information: &query.Ask{Target: target}}}
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: asked, Settings: s}, nil)
+		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: asked, Settings: s})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -80,7 +80,8 @@ func TestJointMarginalsEqualBruteForce(t *testing.T) {
 			asked := query.Query{Evidence: ev, Joint: set, Marginals: seed%3 == 1}
 			results, err := Run(context.Background(),
 				Request{Job: "t", Model: m, Queries: []query.Query{asked, {Evidence: ev}},
-					Settings: s}, nil)
+					Settings: s})
+
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -135,9 +136,8 @@ func TestSlicedJointMarginals(t *testing.T) {
 			results, err := Run(
 				context.Background(),
 				Request{Job: "t", Model: m, Queries: []query.Query{asked},
-					Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}},
-				nil,
-			)
+					Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}})
+
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,8 +162,8 @@ func TestJointMarginalsThatCannotBe(t *testing.T) {
 		results, err := Run(
 			context.Background(),
 			Request{Job: "t", Model: ising(variables), Queries: []query.Query{{Joint: set}},
-				Settings: s}, nil,
-		)
+				Settings: s})
+
 		if err != nil {
 			return btn.Result{}, err
 		}
@@ -215,7 +215,7 @@ func TestJointMarginalsInEverySequence(t *testing.T) {
 	for _, set := range sets {
 		queries = append(queries, query.Query{Joint: set})
 	}
-	results, err := Run(t.Context(), Request{Model: m, Queries: queries}, nil)
+	results, err := Run(t.Context(), Request{Model: m, Queries: queries})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,8 @@ func runExact(ctx context.Context, m *factorgraph.Model, q query.Query) (*btn.Re
 		Model:    m,
 		Queries:  []query.Query{q},
 		Settings: btn.Settings{Method: btn.MethodExact},
-	}, nil)
+	})
+
 	if err != nil {
 		return nil, err
 	}

@@ -61,10 +61,11 @@ func ExampleRun() {
 		Model: sprinkler(),
 		Queries: []query.Query{
 			{Evidence: factorgraph.Observe(map[int]int{2: 1})},
-			{Evidence: factorgraph.Observe(map[int]int{0: 1, 2: 1}), Over: 1}, // P(rain | wet)
+			{Evidence: factorgraph.Observe(map[int]int{0: 1, 2: 1}), Over: 1},
 		},
-		Settings: query.Settings{Method: infer.Auto},
-	}, nil)
+		Settings: query.Settings{Method: query.MethodAuto},
+	})
+
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -90,7 +90,8 @@ func messages(t *testing.T, m *factorgraph.Model) *bp.State {
 func answer(t testing.TB, m *factorgraph.Model, s btn.Settings) btn.Result {
 	t.Helper()
 	results, err := Run(context.Background(),
-		Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: s}, nil)
+		Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: s})
+
 	if err != nil {
 		t.Fatal(err)
 	}

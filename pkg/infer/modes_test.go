@@ -39,7 +39,7 @@ func TestNarrowModesAreNotMissed(t *testing.T) {
 	for seed := range uint64(6) {
 		m := hidden(t, 40, seed)
 		ask := func(s btn.Settings, q query.Query) btn.Result {
-			results, err := infer.Run(t.Context(), infer.Request{Job: "modes", Model: m, Queries: []query.Query{q}, Settings: s}, nil)
+			results, err := infer.Run(t.Context(), infer.Request{Job: "modes", Model: m, Queries: []query.Query{q}, Settings: s})
 			if err != nil || results[0].LogZ == nil || results[0].Marginals == nil {
 				t.Fatalf("seed %d: %v, %+v", seed, err, results)
 			}

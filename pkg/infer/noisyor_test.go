@@ -48,7 +48,7 @@ func TestRareDiseases(t *testing.T) {
 	m.Factors = append(m.Factors, factorgraph.Factor{Scope: rng.Perm(diseases)[:9],
 		Table: factorgraph.Clause(slices.Repeat([]bool{true}, 9)...)})
 
-	results, err := infer.Run(context.Background(), infer.Request{Model: m, Queries: []query.Query{q}}, nil)
+	results, err := infer.Run(context.Background(), infer.Request{Model: m, Queries: []query.Query{q}})
 	if err != nil {
 		t.Fatal(err)
 	}

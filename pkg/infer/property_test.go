@@ -52,7 +52,8 @@ func TestRandomModelsAgainstEnumeration(t *testing.T) {
 		s := ways[rng.IntN(len(ways))]
 		s.Method = btn.MethodExact
 		results, err := Run(context.Background(),
-			Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: s}, nil)
+			Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: s})
+
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -31,7 +31,7 @@ func asks(b *testing.B, name string, m *factorgraph.Model, q query.Query) {
 	b.Run(name, func(b *testing.B) {
 		var lnZ float64
 		timed(b, func() {
-			r, err := infer.Run(context.Background(), infer.Request{Job: "b", Model: m, Queries: []query.Query{q}}, nil)
+			r, err := infer.Run(context.Background(), infer.Request{Job: "b", Model: m, Queries: []query.Query{q}})
 			if err != nil || r[0].Status != query.StatusOK {
 				b.Fatalf("%v %+v", err, r)
 			}

@@ -75,7 +75,7 @@ func TestValuesBeyondFloat64(t *testing.T) {
 						Queries: []query.Query{{Evidence: factorgraph.Observe(c.evidence),
 							Marginals: true, Joint: joint}},
 						Settings: btn.Settings{Method: btn.MethodExact, Maps: maps, Cores: cores}}
-					results, err := Run(context.Background(), r, nil)
+					results, err := Run(context.Background(), r)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -123,7 +123,7 @@ func TestNoisyOr(t *testing.T) {
 						Marginals: marginals}},
 					Settings: btn.Settings{Method: method},
 				}
-				results, err := Run(context.Background(), r, nil)
+				results, err := Run(context.Background(), r)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -246,8 +246,8 @@ func TestSignsThatCancelToNothingAreNoZero(t *testing.T) {
 		results, err := Run(
 			context.Background(),
 			Request{Job: "t", Model: m, Queries: []query.Query{{}},
-				Settings: btn.Settings{Method: btn.MethodExact}}, nil,
-		)
+				Settings: btn.Settings{Method: btn.MethodExact}})
+
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +297,7 @@ func TestWhatIsTooLargeForWideNumbersIsNotMarkedExact(t *testing.T) {
 	}
 	r := Request{Job: "t", Model: m, Queries: []query.Query{{}},
 		Settings: btn.Settings{Method: btn.MethodExact, Memory: 64 << 20}}
-	results, err := Run(context.Background(), r, nil)
+	results, err := Run(context.Background(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,9 +344,8 @@ func TestEstimatesTakeNoStandIns(t *testing.T) {
 			context.Background(),
 			Request{Job: "t", Model: m,
 				Queries:  []query.Query{{Evidence: factorgraph.Observe(map[int]int{3: 1})}},
-				Settings: s},
-			nil,
-		)
+				Settings: s})
+
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -402,9 +401,8 @@ func TestWeightsOfSignedModelsAreNotRounded(t *testing.T) {
 			results, err := Run(
 				context.Background(),
 				Request{Job: "t", Model: m, Queries: []query.Query{q},
-					Settings: btn.Settings{Method: btn.MethodExact, Cores: cores}},
-				nil,
-			)
+					Settings: btn.Settings{Method: btn.MethodExact, Cores: cores}})
+
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -450,7 +448,7 @@ func TestEstimatesBeyondTheRange(t *testing.T) {
 		}
 		truth := sampling.LnMean(all) + n*math.Ln2
 		s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 3e8, Memory: 64 << 10, Seed: seed}
-		results, err := Run(t.Context(), Request{Model: m, Queries: []query.Query{{Marginals: true}}, Settings: s}, nil)
+		results, err := Run(t.Context(), Request{Model: m, Queries: []query.Query{{Marginals: true}}, Settings: s})
 		if err != nil {
 			t.Fatal(err)
 		}

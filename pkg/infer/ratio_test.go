@@ -34,8 +34,8 @@ func TestConditionalProbabilitiesByRatio(t *testing.T) {
 		results, err := Run(
 			context.Background(),
 			Request{Job: "t", Model: m, Queries: queries,
-				Settings: btn.Settings{Method: btn.MethodExact}}, nil,
-		)
+				Settings: btn.Settings{Method: btn.MethodExact}})
+
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,8 @@ func TestRatiosOverNothing(t *testing.T) {
 		2: "over: 2 is the query itself",
 	} {
 		_, err := Run(context.Background(),
-			Request{Job: "t", Model: ising(3), Queries: []query.Query{{}, {Over: over}}}, nil)
+			Request{Job: "t", Model: ising(3), Queries: []query.Query{{}, {Over: over}}})
+
 		if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), want) {
 			t.Errorf("over %d: %v, want %q", over, err, want)
 		}

@@ -59,7 +59,7 @@ func TestQueriesOfOneShapeHaveTheirOwnPlans(t *testing.T) {
 			queries = append(queries, q)
 		}
 		s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e7, Seed: i}
-		results, err := Run(t.Context(), Request{Model: m, Queries: queries, Settings: s}, nil)
+		results, err := Run(t.Context(), Request{Model: m, Queries: queries, Settings: s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestBoundsBesideMarginalsAreOfTheirOwnNetwork(t *testing.T) {
 	apart.Evidence.Soft = []factorgraph.Likelihood{{Var: n, Weights: []float64{1, 1, 0.25}}}
 	queries := []query.Query{{Marginals: true}, apart}
 	s := btn.Settings{Method: btn.MethodSampled, Budget: 1e7}
-	results, err := Run(t.Context(), Request{Model: m, Queries: queries, Settings: s}, nil)
+	results, err := Run(t.Context(), Request{Model: m, Queries: queries, Settings: s})
 	if err != nil {
 		t.Fatal(err)
 	}

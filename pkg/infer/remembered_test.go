@@ -19,7 +19,6 @@ import (
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -110,8 +109,8 @@ func questions(n int) []query.Query {
 
 func answers(t *testing.T, c remembering, queries []query.Query, memo plan.Memo) []btn.Result {
 	t.Helper()
-	results, err := infer.Run(t.Context(),
-		infer.Request{Job: "t", Model: c.model, Queries: queries, Settings: c.settings}, memo)
+	results, err := stage.Run(t.Context(),
+		stage.Request{Job: "t", Model: c.model, Queries: queries, Settings: c.settings}, memo)
 	if err != nil {
 		t.Fatal(err)
 	}

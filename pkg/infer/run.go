@@ -2,91 +2,14 @@ package infer
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/plan"
-	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
-	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Run answers a request by the four stages in a row: reparameterise, learn, contract chunk by chunk
-// until the answer has settled, aggregate. memo remembers plans between calls and may be nil. Where
-// ctx has a deadline and the answer grows, it is the best estimate so far, as in the pipeline.
-// Failures of single queries are in their results; the error returned is the whole request's.
-func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
-	if r.Model == nil {
-		return nil, fault.Wrap(fault.BadInput, errors.New("infer: a request needs a model"))
-	}
-	queries, err := stage.Queries(r.Model.Domains, r.Model.Labels, r.Queries)
-	if err != nil {
-		return nil, err
-	}
-
-	net, err := stage.ReparameteriseFor(ctx, r.Model, r.Settings, queries)
-	if err != nil {
-		return nil, err
-	}
-
-	r.Queries = stage.Expand(net, queries)
-	shared := &problem.Shared{}
-	options := problem.Options{
-		Memory: r.Settings.WithDefaults().Memory,
-		Memo:   &problem.Recent{},
-	}
-	known := &plan.Known{Problems: shared, Options: options}
-	assignments, err := stage.LearnKnown(ctx, net, r.Queries, r.Settings, memo, known)
-	if err != nil {
-		return nil, err
-	}
-
-	var values []btn.UnitValue
-	chunks, ends := stage.Chunks(net, assignments)
-	for k, units := range chunks {
-		part, err := stage.Contract(
-			ctx, net, assignments, r.Queries, units,
-			stage.ContractOptions{
-				Memory: options.Memory,
-				Shared: shared,
-				Memo:   options.Memo,
-			},
-		)
-		if err != nil {
-			return partialResults(ctx, r, assignments, values, err)
-		}
-		values = append(values, part...)
-		if slices.Contains(ends, k+1) && stage.Settled(assignments, values) {
-			break
-		}
-	}
-
-	return stage.Aggregate(r.Job, assignments, r.files(), values), nil
-}
-
-// partialResults returns the results that the finished values allow, where the context's deadline ended the contraction; else it fails.
-func partialResults(
-	ctx context.Context, r Request, assignments []btn.Assignment, values []btn.UnitValue, err error,
-) ([]btn.Result, error) {
-	if len(values) == 0 || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return nil, err
-	}
-
-	results := stage.AggregateNow(r.Job, assignments, r.files(), values)
-	for i := range results {
-		if results[i].Status == btn.StatusOK {
-			return results, nil
-		}
-	}
-	return nil, err
-}
-
-// files are the names of the queries' evidence files.
-func (r *Request) files() []string {
-	files := make([]string, len(r.Queries))
-	for q := range r.Queries {
-		files[q] = r.Queries[q].EvidenceFile
-	}
-	return files
+// Run answers a request by the four stages in a row: reparameterise, learn, contract chunk by chunk until the answer has settled,
+// aggregate. Where ctx has a deadline and the answer grows, it is the best estimate so far, as in the pipeline. Failures of single
+// queries are in their results; the error returned is the whole request's.
+func Run(ctx context.Context, r Request) ([]btn.Result, error) {
+	return stage.Run(ctx, stage.Request(r), nil)
 }

@@ -38,7 +38,8 @@ func TestSampledEventsAndTargets(t *testing.T) {
 			Queries: []query.Query{
 				{Evidence: given, Marginals: true, Targets: []int{5, 2}}, {Evidence: event, Over: 1}, {Evidence: given, MPE: true, Samples: 3},
 			},
-		}, nil)
+		})
+
 		if err != nil {
 			t.Fatal(err)
 		}

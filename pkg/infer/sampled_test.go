@@ -27,7 +27,8 @@ func TestSampledAgainstBruteForce(t *testing.T) {
 		results, err := Run(context.Background(), Request{
 			Job: "t", Model: m, Queries: []query.Query{{Evidence: ev, Marginals: true}},
 			Settings: btn.Settings{Method: btn.MethodSampled, Budget: 1e7, Seed: seed},
-		}, nil)
+		})
+
 		if err != nil {
 			t.Fatal(err)
 		}

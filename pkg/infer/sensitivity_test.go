@@ -128,7 +128,8 @@ func TestSensitivityEqualsEnumeration(t *testing.T) {
 		settings := btn.Settings{Method: []query.Method{btn.MethodExact, btn.MethodCircuit}[seed/2%2]}
 		results, err := Run(context.Background(), Request{Job: "s", Model: m, Settings: settings, Queries: []query.Query{{
 			Evidence: factorgraph.Observe(observed), Sensitivity: &query.Sensitivity{Variable: v, Value: x, Range: share, Top: 1000},
-		}}}, nil)
+		}}})
+
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +220,7 @@ func TestSensitivityThatCannotBe(t *testing.T) {
 	for _, s := range []query.Sensitivity{
 		{Variable: -1}, {Variable: 99}, {Value: 7}, {Range: 1.5}, {Range: math.NaN()}, {Top: -1}, {Top: 1 << 30},
 	} {
-		if _, err := Run(context.Background(), Request{Job: "s", Model: m, Queries: []query.Query{{Sensitivity: &s}}}, nil); err == nil {
+		if _, err := Run(context.Background(), Request{Job: "s", Model: m, Queries: []query.Query{{Sensitivity: &s}}}); err == nil {
 			t.Errorf("%+v was taken", s)
 		}
 	}

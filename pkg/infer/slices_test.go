@@ -39,13 +39,14 @@ func TestSlicesAreChosenWhereTheyAreBest(t *testing.T) {
 	for seed := range uint64(3) {
 		m := independentSets(rand.New(rand.NewPCG(seed, 7)), 120, []float64{1, 3}[seed%2])
 		q := []query.Query{{Marginals: true}}
-		exact, err := Run(context.Background(), Request{Job: "e", Model: m, Queries: q, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+		exact, err := Run(context.Background(), Request{Job: "e", Model: m, Queries: q, Settings: btn.Settings{Method: btn.MethodExact}})
 		if err != nil || !exact[0].Exact {
 			t.Fatalf("seed %d: %v, %+v", seed, err, exact[0].Error)
 		}
 		results, err := Run(context.Background(), Request{
 			Job: "t", Model: m, Queries: q, Settings: btn.Settings{Method: btn.MethodSampled, Budget: 2e9, Seed: seed},
-		}, nil)
+		})
+
 		if err != nil {
 			t.Fatal(err)
 		}

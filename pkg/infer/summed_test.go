@@ -45,7 +45,7 @@ func findings(t *testing.T, diseases, findings, causes int, seed uint64) *factor
 // logZ answers one query.
 func logZ(t *testing.T, m *factorgraph.Model, q query.Query) btn.Result {
 	t.Helper()
-	results, err := infer.Run(t.Context(), infer.Request{Job: "summed", Model: m, Queries: []query.Query{q}}, nil)
+	results, err := infer.Run(t.Context(), infer.Request{Job: "summed", Model: m, Queries: []query.Query{q}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,8 @@ func TestTargetsAreRowsOfTheMarginals(t *testing.T) {
 			{Method: btn.MethodTruncated, Bond: 2}, {Method: btn.MethodRegions}, {Method: btn.MethodSymmetryCP, Components: 2},
 		}[rng.IntN(5)]
 		results, err := Run(context.Background(),
-			Request{Job: "t", Model: m, Queries: []query.Query{asked, cut}, Settings: s}, nil)
+			Request{Job: "t", Model: m, Queries: []query.Query{asked, cut}, Settings: s})
+
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -39,7 +39,8 @@ func weighted(t *testing.T, seed uint64, n int, s btn.Settings) (r btn.Result, a
 	s.Seed = seed
 	results, err := infer.Run(context.Background(), infer.Request{
 		Job: "t", Model: m, Queries: []query.Query{{Evidence: ev, Samples: n, Seed: seed + 1, Marginals: true}}, Settings: s,
-	}, nil)
+	})
+
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,8 @@ func TestSamplesBeyondTheMemory(t *testing.T) {
 		}
 		results, err := infer.Run(context.Background(), infer.Request{
 			Job: "t", Model: m, Queries: []query.Query{{Samples: 10}}, Settings: btn.Settings{Budget: 1e8, Memory: 1 << 16},
-		}, nil)
+		})
+
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func TestAssignmentsThroughThePipeline(t *testing.T) {
 		}
 		w.Queries, p.Queries = asked, slices.Clone(asked)
 		r.submit(w)
-		want, err := infer.Run(r.ctx, p, nil)
+		want, err := infer.Run(r.ctx, p)
 		r.must(err)
 		for k := range want {
 			if want[k].MPE == nil || len(want[k].Samples) != asked[k].Samples {

@@ -41,7 +41,7 @@ func TestServersOfAClusterAreKilledUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, p := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
-	want, err := infer.Run(ctx, p, nil)
+	want, err := infer.Run(ctx, p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestCubesHaveTheSameBits(t *testing.T) {
 		}
 		w, p := request(t, "cubes", m, inCubes, factorgraph.Evidence{}, factorgraph.Observe(map[int]int{3: 1}))
 		w.Queries[0].Marginals, p.Queries[0].Marginals = true, true
-		want, err := infer.Run(r.ctx, p, nil)
+		want, err := infer.Run(r.ctx, p)
 		r.must(err)
 		r.submit(w)
 		if got, want := plain(t, r.wait("cubes").Results), plain(t, want); got != want {
@@ -72,7 +72,7 @@ func TestCubeOfAKilledWorker(t *testing.T) {
 		}
 	}
 	w, p := request(t, "cubes", clauses(t), inCubes, factorgraph.Evidence{})
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	began, die := make(chan struct{}), make(chan struct{})
 	cubes := atomic.Int32{}
@@ -105,7 +105,7 @@ func TestDeadlineInTheMiddleOfCubes(t *testing.T) {
 		}
 	}
 	w, p := request(t, "late", clauses(t), inCubes, factorgraph.Evidence{})
-	whole, err := infer.Run(r.ctx, p, nil)
+	whole, err := infer.Run(r.ctx, p)
 	r.must(err)
 	ended, cubes := make(chan struct{}), atomic.Int32{}
 	r.run(calm.WithHook(func(pipeline.Stage, message.Subject) {
@@ -143,7 +143,7 @@ func TestCubesAreRemembered(t *testing.T) {
 		if a.Status != wire.StatusOK {
 			t.Fatalf("%s: %v", job, a.Error)
 		}
-		want, err := infer.Run(r.ctx, p, nil)
+		want, err := infer.Run(r.ctx, p)
 		r.must(err)
 		if off := *a.Results[0].LogZ - *want[0].LogZ; !(off < 1e-11 && off > -1e-11) {
 			t.Errorf("%s: ln Z = %v, %v in one process", job, *a.Results[0].LogZ, *want[0].LogZ)

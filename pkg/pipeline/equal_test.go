@@ -66,7 +66,7 @@ func TestAnswersEqualInfer(t *testing.T) {
 					w.Queries[q].Joint, p.Queries[q].Joint = []int{5, 1}, []int{5, 1}
 				}
 			}
-			want, wantErr := infer.Run(r.ctx, p, nil)
+			want, wantErr := infer.Run(r.ctx, p)
 			r.submit(w)
 			a := r.wait(w.Job)
 			if wantErr != nil {
@@ -110,7 +110,7 @@ func TestUAITextAndEvidenceText(t *testing.T) {
 	r.must(err)
 	w := wire.Request{Job: "uai", UAI: text.String(), Queries: []query.Query{{Evid: evid.String(), EvidenceFile: "grid.uai.evid"}, {}}}
 	p := infer.Request{Job: "uai", Model: back, Queries: []query.Query{{Evidence: observe(1, 0), EvidenceFile: "grid.uai.evid"}, {}}}
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	r.submit(w)
 	if got, want := plain(t, r.wait("uai").Results), plain(t, want); got != want {
@@ -153,7 +153,7 @@ func (r *rig) tasks(p infer.Request) (tasks []*message.Task, want []btn.Result) 
 			Memory:      btn.DefaultMemory,
 		})
 	}
-	want, err = infer.Run(r.ctx, p, nil)
+	want, err = infer.Run(r.ctx, p)
 	r.must(err)
 	return tasks, want
 }
@@ -216,7 +216,7 @@ func TestSeveralChunks(t *testing.T) {
 	r.start(2)
 	m := heavy(t)
 	w, p := request(t, "dear", m, btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 6)...)
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	r.submit(w)
 	a := r.wait("dear")

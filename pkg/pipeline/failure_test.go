@@ -40,7 +40,7 @@ func (r *rig) failed(job, status string, code fault.Code, text string) *wire.Ans
 func (r *rig) works(job string) {
 	r.t.Helper()
 	w, p := request(r.t, job, grid(r.t, 2, 2, 1), btn.Settings{})
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	r.submit(w)
 	if got, want := plain(r.t, r.wait(job).Results), plain(r.t, want); got != want {
@@ -170,7 +170,7 @@ func TestPanicInAStage(t *testing.T) {
 			}
 			mended.Store(true)
 			r.must(r.client.Replay(r.ctx, "poison"))
-			want, err := infer.Run(r.ctx, p, nil)
+			want, err := infer.Run(r.ctx, p)
 			r.must(err)
 			a = r.wait("poison")
 			if got, want := plain(t, a.Results), plain(t, want); got != want {
@@ -238,7 +238,7 @@ func TestKilledWorker(t *testing.T) {
 			w, p := request(
 				t, "survivor", grid(t, 3, 3, 5), btn.Settings{}, factorgraph.Evidence{}, observe(1),
 			)
-			want, err := infer.Run(r.ctx, p, nil)
+			want, err := infer.Run(r.ctx, p)
 			r.must(err)
 			r.submit(w)
 			<-began

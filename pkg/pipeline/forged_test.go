@@ -230,7 +230,7 @@ func TestForgedBefore(t *testing.T) {
 	r.must(err)
 	model := grid(t, 3, 3, 6)
 	_, p := several(t, "", model)
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 
 	// one submits a job, has it forged before any worker sees it, and returns whether its answer is right.
@@ -305,7 +305,7 @@ func TestForgedAfter(t *testing.T) {
 	file := keyFile(t, "", 1)
 	r.believe(file)
 	w, p := several(t, "over", grid(t, 3, 3, 6))
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	c := sealed(t, file)
 
@@ -368,7 +368,7 @@ func TestForgedUnderLoad(t *testing.T) {
 	r.believe(file)
 	model := grid(t, 3, 3, 6)
 	_, p := several(t, "", model)
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	c := sealed(t, file)
 	r.run(c, pipeline.Stages()...)

@@ -27,7 +27,7 @@ func TestFullAnswers(t *testing.T) {
 	_, err = r.js.UpdateStream(r.ctx, c)
 	r.must(err)
 	w, p := request(t, "early", grid(t, 2, 2, 1), btn.Settings{})
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	r.submit(w)
 	fill := func(from, to uint64) {

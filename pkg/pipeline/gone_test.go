@@ -76,7 +76,7 @@ func TestDamagedAnswerIsMadeAgain(t *testing.T) {
 			c.AckWait, c.SweepAfter = calm.AckWait, 2*time.Second
 			w, p := request(t, "job", grid(t, 18, 12, 3), btn.Settings{})
 			w.Queries[0].Marginals, p.Queries[0].Marginals = true, true
-			want, err := infer.Run(r.ctx, p, nil)
+			want, err := infer.Run(r.ctx, p)
 			r.must(err)
 			r.believe(file)
 			r.submit(w)

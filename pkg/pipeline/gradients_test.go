@@ -39,7 +39,7 @@ func TestGradientsEqualInfer(t *testing.T) {
 					w.Queries[q].Gradients, p.Queries[q].Gradients = false, false
 				}
 			}
-			want, err := infer.Run(r.ctx, p, nil)
+			want, err := infer.Run(r.ctx, p)
 			r.must(err)
 			r.submit(w)
 			a := r.wait(job)

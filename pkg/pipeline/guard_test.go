@@ -155,7 +155,7 @@ func othersPass(t *testing.T, stage pipeline.Stage, m *factorgraph.Model) {
 		w.Job, w.Tenant = fmt.Sprintf("hang-%d", i), "mallory"
 		r.submit(w)
 	}
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	longest := time.Duration(0)
 	lanes := map[int]bool{wire.Lane("mallory"): true}

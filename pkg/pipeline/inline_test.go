@@ -37,7 +37,7 @@ func TestCarriedModelsAreToldApart(t *testing.T) {
 			w.Model, w.UAI = nil, b.String()
 		}
 		r.submit(w)
-		want, err := infer.Run(r.ctx, p, nil)
+		want, err := infer.Run(r.ctx, p)
 		r.must(err)
 		if got, want := plain(t, r.wait(job).Results), plain(t, want); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", job, got, want)

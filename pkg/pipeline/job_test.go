@@ -80,7 +80,7 @@ func TestRequestsAreNotMixed(t *testing.T) {
 		for i := 0; wire.Lane(w.Tenant) != lane; i++ {
 			w.Tenant = fmt.Sprint("tenant", i)
 		}
-		want, err := infer.Run(r.ctx, p, nil)
+		want, err := infer.Run(r.ctx, p)
 		r.must(err)
 		digest, err := w.Digest()
 		r.must(err)
@@ -226,7 +226,7 @@ func TestSweeper(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	w, p := request(t, "lost", grid(t, 3, 3, 3), btn.Settings{}, factorgraph.Evidence{}, observe(1))
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	purge := func(name string) {
 		s, err := r.js.Stream(r.ctx, name)
@@ -270,7 +270,7 @@ func TestSweeperSums(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	w, p := request(t, "orphans", grid(t, 3, 3, 3), btn.Settings{})
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	for _, s := range pipeline.Stages()[:3] {
 		r.run(quick, s)
@@ -383,7 +383,7 @@ func TestOversizedNetwork(t *testing.T) {
 		},
 	}
 	w, p := request(t, "large", m, btn.Settings{}, factorgraph.Evidence{}, observe(3))
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	for i, job := range []string{"large", "large-too"} { // the second finds the blobs there
 		w.Job = job
@@ -443,7 +443,7 @@ func TestFullStream(t *testing.T) {
 	}
 	limit("BTN_NETWORK", -1)
 	r.run(patient, pipeline.StageLearn)
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	if got, want := plain(t, r.wait("first").Results), plain(t, want); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -61,7 +61,7 @@ func newMixed(t *testing.T) *mixed {
 		w, p := request(t, "model", grid(t, 2, 3, seed), settings)
 		m.models = append(m.models, p)
 		m.wires = append(m.wires, w)
-		inProcess, err := infer.Run(m.ctx, p, nil)
+		inProcess, err := infer.Run(m.ctx, p)
 		m.must(err)
 		as := m.inProcess(p, func([]btn.UnitValue) {})
 		if as != plain(t, inProcess) {

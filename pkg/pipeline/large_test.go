@@ -31,7 +31,7 @@ func TestLargeGridByRegions(t *testing.T) {
 		t.Fatalf("%s: %+v", answer.Status, answer.Error)
 	}
 	got := answer.Results[0]
-	results, err := infer.Run(r.ctx, p, nil)
+	results, err := infer.Run(r.ctx, p)
 	r.must(err)
 	want := results[0]
 	if got.Status != "ok" || want.Status != "ok" {

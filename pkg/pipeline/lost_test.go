@@ -107,7 +107,7 @@ func TestLostObjects(t *testing.T) {
 					Starts:     1,
 				}
 				w, p := request(t, "first", grid(t, 5, 5, 3), settings)
-				want, err := infer.Run(r.ctx, p, nil)
+				want, err := infer.Run(r.ctx, p)
 				r.must(err)
 				r.submit(w)
 				before := quick

@@ -42,7 +42,7 @@ func TestDeletedUnderLoad(t *testing.T) {
 			c.SweepAfter = 300 * time.Millisecond
 			r.run(c, pipeline.Stages()...)
 			w, p := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
-			want, err := infer.Run(r.ctx, p, nil)
+			want, err := infer.Run(r.ctx, p)
 			r.must(err)
 			const jobs = 40
 			for i := range jobs {
@@ -93,7 +93,7 @@ func TestBucketsAreMadeAgain(t *testing.T) {
 	if b, err := wire.Encode(&w); err != nil || len(b) < 1<<15 {
 		t.Fatalf("a model of %d bytes, %v", len(b), err)
 	}
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	large := func(job string) {
 		t.Helper()

@@ -343,7 +343,7 @@ func (m *mutants) good() {
 	m.t.Helper()
 	m.goods++
 	w, p := request(m.t, fmt.Sprint("good-", m.goods), grid(m.t, 3, 3, uint64(m.goods)), btn.Settings{}, observe(0), observe(1))
-	want, err := infer.Run(m.ctx, p, nil)
+	want, err := infer.Run(m.ctx, p)
 	m.must(err)
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // until there is room
 		if _, err = m.client.Submit(m.ctx, w); !errors.Is(err, client.ErrFull) || time.Since(began) > guard {

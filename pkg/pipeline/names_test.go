@@ -26,7 +26,8 @@ func TestNamesTravel(t *testing.T) {
 	m := grid(t, 2, 2, 5)
 	bare, err := infer.Run(r.ctx, infer.Request{Model: m, Queries: []query.Query{
 		{Evidence: factorgraph.Observe(map[int]int{1: 1}), Marginals: true, Targets: []int{2, 0}, Joint: []int{3, 0}}, {},
-	}}, nil)
+	}})
+
 	r.must(err)
 	m.Names = []string{"a", "b", "", "d"}
 	m.States = [][]string{{"no", "yes"}, {"no", "yes"}, nil, {"cold", "warm"}}

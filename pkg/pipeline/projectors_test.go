@@ -19,7 +19,6 @@ import (
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -156,7 +155,7 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	)
 	known := &planned{plan: along(t, m, s)}
 	_, p := request(t, "reuse-0", m, s, few, two, many)
-	want, err := infer.Run(r.ctx, p, known)
+	want, err := stage.Run(r.ctx, stage.Request(p), known)
 	r.must(err)
 	reused := 0
 	for q, result := range want {

@@ -74,7 +74,7 @@ func TestRandomEvidenceOnAKnownModel(t *testing.T) {
 				w.Queries[q].Targets = p.Queries[q].Targets
 			}
 		}
-		want, err := infer.Run(r.ctx, p, nil)
+		want, err := infer.Run(r.ctx, p)
 		r.must(err)
 		r.submit(w)
 		got := r.wait(w.Job).Results

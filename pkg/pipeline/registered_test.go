@@ -58,7 +58,7 @@ func TestModelByDigest(t *testing.T) {
 		},
 	} {
 		w, p := request(t, fmt.Sprintf("value-%d", i), m, s, observe(1, 0), observe())
-		want, err := infer.Run(r.ctx, p, nil)
+		want, err := infer.Run(r.ctx, p)
 		r.must(err)
 		valued := r.submit(w)
 		r.wait(w.Job)

@@ -146,7 +146,7 @@ func theFirstPlanStays(t *testing.T, plan, next btn.Settings, again bool) {
 			by = next
 		}
 		_, p := request(t, job, grid(t, 2, 2, 1), by)
-		want, err := infer.Run(r.ctx, p, nil)
+		want, err := infer.Run(r.ctx, p)
 		r.must(err)
 		got, want1 := r.wait(job), plain(t, want)
 		if got.Status != wire.StatusOK || plain(t, got.Results) != want1 {
@@ -207,7 +207,7 @@ func TestTwoPlansAtATime(t *testing.T) {
 	for n := range uint64(3) {
 		for parts := range 2 {
 			_, p := request(t, "", grid(t, 2, 2, 1), seeded(n, 2+parts))
-			want, err := infer.Run(r.ctx, p, nil)
+			want, err := infer.Run(r.ctx, p)
 			r.must(err)
 			possible = append(possible, fmt.Sprint(*want[0].LogZ))
 		}

@@ -40,7 +40,7 @@ func TestReplayBeforeTheFailedMessageIsGone(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, embedded.Options{NoRedis: true}, quick)
 			w, p := request(t, "again", grid(t, 2, 2, 1), btn.Settings{})
-			want, err := infer.Run(r.ctx, p, nil)
+			want, err := infer.Run(r.ctx, p)
 			r.must(err)
 			if len(at.before) > 0 {
 				r.run(quick, at.before...)

@@ -23,7 +23,7 @@ func TestReplayedJobIsLookedAfter(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, embedded.Options{NoRedis: true}, quick)
 			w, p := request(t, "replayed", grid(t, 2, 2, 1), btn.Settings{})
-			want, err := infer.Run(r.ctx, p, nil)
+			want, err := infer.Run(r.ctx, p)
 			r.must(err)
 			digest := r.submit(w)
 			r.must(r.take("BTN_MODEL", "reparam").Term()) // the first run is over, and failed

@@ -90,7 +90,7 @@ func (r *rig) pass(name string, bytes int64, midway func(done float64)) {
 					r.t.Errorf("%s: %v", w.Job, err)
 					return
 				}
-				want, err := infer.Run(r.ctx, p, nil)
+				want, err := infer.Run(r.ctx, p)
 				if err != nil || a.Status != wire.StatusOK ||
 					plain(r.t, a.Results) != plain(r.t, want) {
 					r.t.Errorf("%s: %v %s %v", w.Job, err, a.Status, a.Error)
@@ -170,7 +170,7 @@ func (r *rig) beginLong(
 		r.t, "long", grid(r.t, 4, 4, 1), btn.Settings{}, observe(0), observe(1), observe(0, 1),
 		observe(1, 1),
 	)
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	c.ChunkFlops, c.MaxDeliveries = 1, 1000
 	stop, _ := r.run(c, pipeline.StageReparam, pipeline.StageLearn)
@@ -326,7 +326,7 @@ func TestFullBacklogDrains(t *testing.T) {
 		i := accepted
 		w, p := request(t, fmt.Sprintf("backlog-%d", i), grid(t, 3, 3, uint64(i)), btn.Settings{})
 		w.Tenant = tenants[i%len(tenants)]
-		want, err := infer.Run(r.ctx, p, nil)
+		want, err := infer.Run(r.ctx, p)
 		r.must(err)
 		if _, refusal = r.client.Submit(r.ctx, w); refusal == nil {
 			all.Go(func() {
@@ -364,7 +364,7 @@ func TestObjectsMakeRoom(t *testing.T) {
 		w, p := request(t, fmt.Sprintf("large-%d", i), grid(t, 10, 10, uint64(i)), btn.Settings{})
 		a, err := r.ask(r.client, w)
 		r.must(err)
-		want, err := infer.Run(r.ctx, p, nil)
+		want, err := infer.Run(r.ctx, p)
 		r.must(err)
 		if a.Status != wire.StatusOK || plain(t, a.Results) != plain(t, want) {
 			t.Fatalf("%s: %s %v", w.Job, a.Status, a.Error)

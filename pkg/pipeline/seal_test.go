@@ -110,7 +110,7 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 	r.run(c, pipeline.Stages()...)
 	model := grid(t, 3, 3, 6)
 	_, p := several(t, "", model)
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 
 	signedBy := func(job string, of byte) bool {
@@ -211,7 +211,7 @@ func TestForgedCacheEntry(t *testing.T) {
 	defer raw.Close()
 	model, other := grid(t, 3, 3, 6), grid(t, 3, 3, 99)
 	_, p := several(t, "", model)
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 
 	// run answers a job of one model with a fresh process, whose cache is all in Redis.

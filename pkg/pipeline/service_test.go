@@ -47,7 +47,7 @@ func TestRequestAndReply(t *testing.T) {
 	r.run(quick, pipeline.Stages()...)
 	m := grid(t, 3, 3, 7)
 	w, p := request(t, "mine", m, btn.Settings{}, observe(1), observe(0, 1))
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	digest := r.register(m)
 	for _, ask := range []wire.Request{w, w, byDigest(w, digest), byDigest(w, digest)} {
@@ -348,7 +348,7 @@ func TestLargeRequests(t *testing.T) {
 	r.run(quick, pipeline.Stages()...)
 	w, p := request(t, "large", grid(t, 2, 700, 3), btn.Settings{}, observe(1))
 	w.Queries[0].Marginals, p.Queries[0].Marginals, w.DeadlineMS = true, true, 20000
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	a, err := r.patiently(w)
 	r.must(err)
@@ -379,7 +379,7 @@ func TestRequestsOnARealServer(t *testing.T) {
 	m := grid(t, 3, 3, 7)
 	digest := r.register(m)
 	w, p := request(t, "", m, btn.Settings{}, observe(1), observe(0, 1))
-	want, err := infer.Run(ctx, p, nil)
+	want, err := infer.Run(ctx, p)
 	r.must(err)
 	for round := range 3 {
 		running, stop := contextWithCancel(t)

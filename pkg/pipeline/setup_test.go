@@ -160,7 +160,7 @@ func TestSecondQueryHitsTheCache(t *testing.T) {
 	settings := btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 3, Starts: 1}
 	for i, want := range []string{"miss", "hit", "hit"} {
 		w, p := request(t, "cached-"+string(rune('0'+i)), m, settings, observe(make([]int, i)...))
-		expected, err := infer.Run(r.ctx, p, nil)
+		expected, err := infer.Run(r.ctx, p)
 		r.must(err)
 		r.submit(w)
 		a := r.wait(w.Job)

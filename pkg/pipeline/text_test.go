@@ -28,7 +28,7 @@ func TestTextInAnyFormat(t *testing.T) {
 		w, p := request(t, job, m, btn.Settings{}, observe(0), observe(1, 0))
 		w.Model, w.UAI = nil, string(text)
 		r.submit(w)
-		want, err := infer.Run(r.ctx, p, nil)
+		want, err := infer.Run(r.ctx, p)
 		r.must(err)
 		if got, want := plain(t, r.wait(job).Results), plain(t, want); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)

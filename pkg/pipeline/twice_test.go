@@ -47,7 +47,7 @@ func TestEveryStageTwice(t *testing.T) {
 		t, "twice", grid(t, 3, 3, 6),
 		btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 2, Starts: 1},
 	)
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	w, _ := request(t, "twice", p.Model, p.Settings)
 	c := quick
@@ -98,7 +98,7 @@ func TestPlansOfOneJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, calm)
 	w, p := request(t, "mixed", grid(t, 2, 2, 1), seeded(1, 2))
-	want, err := infer.Run(r.ctx, p, nil)
+	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	c := calm
 	c.ChunkFlops = 1
