@@ -98,7 +98,7 @@ func (c *restoreCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return err
 	}
 	defer nc.Close()
-	remote, err := client.New(nc)
+	remote, err := client.New(nc, client.Options{})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -67,7 +68,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	}
 
 	for i := range letters {
-		packed, err := wire.Encode(&letters[i])
+		packed, err := wire.Encode((*message.DeadLetter)(&letters[i]))
 		if err != nil {
 			return fault.Wrap(fault.Internal, err)
 		}

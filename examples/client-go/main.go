@@ -89,7 +89,7 @@ func main() {
 
 // run asks and waits. An error means that there is no answer; an answer may still say that the job failed.
 func run(o options) (*wire.Answer, error) {
-	c, err := client.Connect(o.nats)
+	c, err := client.Connect(o.nats, client.Options{})
 	if err != nil {
 		return nil, err
 	}

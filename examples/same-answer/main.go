@@ -34,7 +34,7 @@ func run(path string) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.Connect(cmp.Or(os.Getenv("BTN_NATS"), "nats://127.0.0.1:4222"))
+	c, err := client.Connect(cmp.Or(os.Getenv("BTN_NATS"), "nats://127.0.0.1:4222"), client.Options{})
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func TestBadInputByRawMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(nc)
+	c, err := client.New(nc, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -351,7 +351,7 @@ func TestKilledContractWorkerChangesNothing(t *testing.T) {
 func TestBinariesRefuseBadInputAndDrain(t *testing.T) {
 	d := deploy(t, 1)
 	nc := d.connect(t, "client")
-	c, err := client.New(nc)
+	c, err := client.New(nc, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func pipelineFor(
 	go stack.Run(t.Context(), pipeline.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	nc, err := stack.Connect("test")
 	must(err)
-	c, err := client.New(nc)
+	c, err := client.New(nc, client.Options{})
 	must(err)
 	body, err := wire.NewModel(m)
 	must(err)

@@ -63,7 +63,7 @@ func testExampleQuestions(t *testing.T, prepare func(*testing.T) program) {
 	t.Parallel()
 	s := serve(t, pipeline.Stages()...)
 	p := prepare(t)
-	c, err := client.Connect(s.url)
+	c, err := client.Connect(s.url, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestNodeExampleEndsWithoutNames(t *testing.T) {
 	}
 	for subject := range models {
 		job := subject[strings.LastIndex(subject, ".")+1:]
-		c, err := client.Connect(s.url)
+		c, err := client.Connect(s.url, client.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

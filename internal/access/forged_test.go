@@ -161,7 +161,7 @@ func TestForgedAnswersGiveWay(t *testing.T) {
 	}
 
 	g.run(pipeline.Config{}, pipeline.StageAggregate)
-	believer, err := client.New(nc) // has no key, and believes any stored answer
+	believer, err := client.New(nc, client.Options{}) // has no key, and believes any stored answer
 	must(t, err)
 	for _, job := range jobs {
 		a, err := acme.Wait(ctx, job)

@@ -29,10 +29,8 @@ func (g *guarded) as(tenant string) *client.Client {
 			g.t.Errorf("%s was refused something that it needs: %s", tenant, r)
 		}
 	})
-	c, err := client.New(nc)
+	c, err := client.New(nc, client.Options{Tenant: tenant, AnswersKey: g.settings(tenant).AnswersKey})
 	must(g.t, err)
-	must(g.t, c.As(tenant))
-	must(g.t, c.AnswersKey(g.settings(tenant).AnswersKey))
 	return c
 }
 
@@ -50,7 +48,7 @@ func TestTenantsAndClients(t *testing.T) {
 	g.run(pipeline.Config{})
 	ctx := patience(t)
 	open, _ := g.connect(access.Client)
-	anybody, err := client.New(open)
+	anybody, err := client.New(open, client.Options{})
 	must(t, err)
 
 	for who, c := range map[string]*client.Client{"acme": g.as("acme"), "globex": g.as("globex"), "": anybody} {

@@ -197,7 +197,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 
 // surface is the number of functions, methods and types that the public packages export. It may fall; a
 // commit that raises it gives the reason.
-const surface = 320
+const surface = 316
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}

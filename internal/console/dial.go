@@ -15,22 +15,7 @@ func Dial(url string, as connect.NATS, signing seal.Flags) (*client.Client, erro
 	if err != nil {
 		return nil, err
 	}
-	remote, err := client.Connect(url, options...)
-	if err != nil {
-		return nil, err
-	}
-	if as.Tenant != "" {
-		err = remote.As(as.Tenant)
-	}
-	if err == nil && signing.MessageKeys != "" {
-		err = remote.MessageKeys(signing.MessageKeys)
-	}
-	if err == nil && signing.AnswersKey != "" {
-		err = remote.AnswersKey(signing.AnswersKey)
-	}
-	if err != nil {
-		remote.Close()
-		return nil, err
-	}
-	return remote, nil
+	return client.Connect(url, client.Options{
+		Tenant: as.Tenant, MessageKeys: signing.MessageKeys, AnswersKey: signing.AnswersKey,
+	}, options...)
 }

@@ -78,7 +78,7 @@ func StartStack(
 		return nil, err
 	}
 
-	own, err := client.New(nc)
+	own, err := client.New(nc, client.Options{})
 	if err != nil {
 		servers.Close()
 		return nil, err

@@ -30,7 +30,7 @@ func TestDigestOfAJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	remote, err := client.New(nc)
+	remote, err := client.New(nc, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

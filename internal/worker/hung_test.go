@@ -55,7 +55,7 @@ func TestWorkerEndsWhenAHandlerHangs(t *testing.T) {
 	if err := pipeline.Setup(ctx, nc, pipeline.Config{MaxBytes: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
-	remote, err := client.New(nc)
+	remote, err := client.New(nc, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

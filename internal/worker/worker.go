@@ -162,7 +162,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		ChunkFlops:  f.ChunkFlops,
 		Tenants:     tenants,
 		MemoryLimit: admission.LimitProcess(int64(f.MemoryLimit)),
-		Drain:       f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { hang(e) },
+		Drain:       f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e error) { hang(e) },
 		Logger: logger, Metrics: metrics, Tracing: provider,
 	}), stage)
 	var hung *hop.HungError

@@ -137,10 +137,8 @@ func (s *stack) connect() (err error) {
 	if s.js, err = jetstream.New(s.nc); err != nil {
 		return err
 	}
-	if s.client, err = client.New(s.nc); err != nil || s.keys == "" {
-		return err
-	}
-	return s.client.MessageKeys(s.keys)
+	s.client, err = client.New(s.nc, client.Options{MessageKeys: s.keys})
+	return err
 }
 
 // setup runs btn setup; small is the room for all streams, 0 for the usual room.

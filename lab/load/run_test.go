@@ -319,7 +319,7 @@ func TestOnTheEmbeddedStack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	remote, err := client.New(nc)
+	remote, err := client.New(nc, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,9 +51,23 @@ type Client struct {
 	since time.Time
 }
 
-// Connect connects to NATS at url; several servers of a cluster are separated by commas. The options identify the client,
-// where the server asks: credentials, certificates.
-func Connect(url string, options ...nats.Option) (*Client, error) {
+// Options say who a client is, and which answers it believes. The zero value is anybody, who believes every answer.
+type Options struct {
+	// Tenant is the tenant whose user the connection is: it may submit jobs of that owner only, and read about them. The client
+	// then asks for nothing that is for workers and operators alone.
+	Tenant string
+	// MessageKeys is a file of keys, read again when it changes: the client signs its messages to workers with the first, and
+	// believes only answers that one of them signed. A holder of the file can sign any message between workers: for answers alone
+	// AnswersKey is enough.
+	MessageKeys string
+	// AnswersKey lists the public keys of aggregators with commas, or names a file of them, one per line, read again when it
+	// changes: the client believes only answers that one of them signed.
+	AnswersKey string
+}
+
+// Connect connects to NATS at url; those of several servers of a cluster with commas. The options of NATS have the credentials and
+// certificates for servers that ask for them.
+func Connect(url string, o Options, options ...nats.Option) (*Client, error) {
 	own := []nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)}
 	nc, err := nats.Connect(url, append(own, options...)...)
 	if err != nil {
@@ -62,7 +76,7 @@ func Connect(url string, options ...nats.Option) (*Client, error) {
 			redact.Error(err, url),
 		)
 	}
-	c, err := New(nc)
+	c, err := New(nc, o)
 	if err != nil {
 		nc.Close()
 		return nil, err
@@ -72,12 +86,32 @@ func Connect(url string, options ...nats.Option) (*Client, error) {
 }
 
 // New returns a Client over a connection, which the caller closes.
-func New(nc *nats.Conn) (*Client, error) {
+func New(nc *nats.Conn, o Options) (*Client, error) {
 	b, err := bus.New(nc)
 	if err != nil {
 		return nil, err
 	}
-	return On(b), nil
+	c := On(b)
+	if o.Tenant != "" {
+		if !form.IsToken(o.Tenant) {
+			return nil, fault.New(fault.BadInput, "client: tenant %.80q is not [A-Za-z0-9_-]{1,64}", o.Tenant)
+		}
+		b.As(o.Tenant)
+	}
+	if o.MessageKeys != "" {
+		if c.trust.Keys, err = seal.Open(o.MessageKeys, nil); err != nil {
+			return nil, err
+		}
+	}
+	if o.AnswersKey != "" {
+		if c.trust.Answers, err = seal.OpenAnswers(o.AnswersKey, "", nil); err != nil {
+			return nil, err
+		}
+	}
+	if c.trust != (seal.Trust{}) {
+		b.Guard(bus.Guard{Trust: c.trust})
+	}
+	return c, nil
 }
 
 // On returns a Client over a bus, which workers of this module already have of their connection.
@@ -89,44 +123,7 @@ func On(b *bus.Bus) *Client {
 	}
 }
 
-// MessageKeys has the client believe only answers that a worker signed with a key of the file, and sign
-// its own messages to workers. The file is read again when it changes. It is called before anything
-// else. Without keys the client believes every answer. A holder of the file can sign any message between
-// workers: for answers alone AnswersKey is enough.
-func (c *Client) MessageKeys(file string) error {
-	keys, err := seal.Open(file, nil)
-	if err != nil {
-		return err
-	}
-	c.trust.Keys = keys
-	c.bus.Guard(bus.Guard{Trust: c.trust})
-	return nil
-}
-
-// AnswersKey has the client believe only answers signed by an aggregator. public lists the aggregators'
-// public keys with commas, or names a file of them, one per line, which is read again when it changes.
-// It is called before anything else.
-func (c *Client) AnswersKey(public string) error {
-	answers, err := seal.OpenAnswers(public, "", nil)
-	if err != nil {
-		return err
-	}
-	c.trust.Answers = answers
-	c.bus.Guard(bus.Guard{Trust: c.trust})
-	return nil
-}
-
-// As declares the connection a tenant's user, with the right to submit jobs of that owner only, and to read about them.
-// It is called before anything else. The client then asks for nothing that only workers and operators may know.
-func (c *Client) As(tenant string) error {
-	if !form.IsToken(tenant) {
-		return fault.New(fault.BadInput, "client: tenant %.80q is not [A-Za-z0-9_-]{1,64}", tenant)
-	}
-	c.bus.As(tenant)
-	return nil
-}
-
-// newJob returns a job's id that nobody else has, of the tenant of As.
+// newJob returns a job's id that nobody else has, of the tenant of Options.
 func (c *Client) newJob() string {
 	if owner := c.bus.Owner(); owner != "" {
 		return owner + "." + nuid.Next()
@@ -134,7 +131,7 @@ func (c *Client) newJob() string {
 	return nuid.Next()
 }
 
-// checkOwner returns an error if a job is not one of the tenant of As, whose user the server would tell nothing.
+// checkOwner returns an error if a job is not one of the tenant of Options, whose user the server would tell nothing.
 func (c *Client) checkOwner(job string) error {
 	if owner := c.bus.Owner(); owner != "" && message.Owner(job) != owner {
 		return fault.New(fault.BadInput, "client: job %.130q is not owned by %s, whose user this is", job, owner)
@@ -333,7 +330,7 @@ func (c *Client) Wait(ctx context.Context, job string) (*wire.Answer, error) {
 	return c.WaitTelling(ctx, job, nil)
 }
 
-// checkJob returns an error if that is no job's id, or not one of the tenant of As.
+// checkJob returns an error if that is no job's id, or not one of the tenant of Options.
 func (c *Client) checkJob(job string) error {
 	if !wire.ValidJob(job) {
 		return fault.New(

@@ -39,7 +39,7 @@ func open(t *testing.T) (context.Context, *embedded.Stack, *nats.Conn, *client.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(nc)
+	c, err := client.New(nc, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestReplayOfNothing(t *testing.T) {
 }
 
 func TestNoServer(t *testing.T) {
-	if _, err := client.Connect("nats://127.0.0.1:1"); fault.CodeOf(err) != fault.Infrastructure ||
+	if _, err := client.Connect("nats://127.0.0.1:1", client.Options{}); fault.CodeOf(err) != fault.Infrastructure ||
 		!strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("%v", err)
 	}
@@ -189,7 +189,8 @@ func TestWaitSaysThatAnswersDoNotVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.AnswersKey(public); err != nil {
+	c, err = client.New(nc, client.Options{AnswersKey: public})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for job, unverified := range map[string]bool{"j": true, "other": false} {

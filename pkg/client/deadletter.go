@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -17,13 +18,25 @@ import (
 // ErrNotReplayable: the job has an answer that is no failure.
 var ErrNotReplayable = errors.New("client: the job did not fail")
 
+// DeadLetter is a message that a stage gave up on.
+type DeadLetter struct {
+	Stage      string
+	Job        string
+	Tenant     string
+	Subject    string // of the message
+	Error      query.ErrorInfo
+	Deliveries int    // of the message until then
+	Payload    string // digest of the message's bytes
+	Time       int64  // of the record, Unix milliseconds
+}
+
 // DeadLetters returns the messages that the stages gave up on, oldest first: the last one per stage and job.
-func (c *Client) DeadLetters(ctx context.Context) ([]message.DeadLetter, error) {
+func (c *Client) DeadLetters(ctx context.Context) ([]DeadLetter, error) {
 	return c.deadLetters(ctx, message.Filter(message.KindDLQ))
 }
 
 // DeadLettersOf returns the dead letters of one job. The error wraps ErrNotFound if there is none.
-func (c *Client) DeadLettersOf(ctx context.Context, job string) ([]message.DeadLetter, error) {
+func (c *Client) DeadLettersOf(ctx context.Context, job string) ([]DeadLetter, error) {
 	if err := c.checkJob(job); err != nil {
 		return nil, err
 	}
@@ -34,13 +47,13 @@ func (c *Client) DeadLettersOf(ctx context.Context, job string) ([]message.DeadL
 	return letters, err
 }
 
-func (c *Client) deadLetters(ctx context.Context, filter string) ([]message.DeadLetter, error) {
+func (c *Client) deadLetters(ctx context.Context, filter string) ([]DeadLetter, error) {
 	subjects, err := c.bus.Subjects(ctx, bus.StreamDead, filter)
 	if err != nil {
 		return nil, err
 	}
 
-	letters := make([]message.DeadLetter, 0, len(subjects))
+	letters := make([]DeadLetter, 0, len(subjects))
 	for subject := range subjects {
 		m, err := c.bus.Get(ctx, bus.StreamDead, subject)
 		if errors.Is(err, ErrNotFound) {
@@ -54,7 +67,7 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]message.Dead
 		if err := wire.Decode(m.Data, &l); err != nil {
 			l = unreadable(m, err)
 		}
-		letters = append(letters, l)
+		letters = append(letters, DeadLetter(l))
 	}
 
 	sort.Slice(letters, func(i, j int) bool {

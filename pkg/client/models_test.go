@@ -81,7 +81,7 @@ func ExampleClient_Infer() {
 		fmt.Println(err)
 		return
 	}
-	c, err := client.New(nc)
+	c, err := client.New(nc, client.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

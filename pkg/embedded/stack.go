@@ -103,7 +103,7 @@ func (s *Stack) Client() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(nc)
+	return client.New(nc, client.Options{})
 }
 
 // NATSURL is where the server listens, empty without Options.Listen.

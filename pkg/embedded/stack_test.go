@@ -72,7 +72,7 @@ func inProcess(t *testing.T, s *embedded.Stack) *client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(nc)
+	c, err := client.New(nc, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestListeningWithAFolder(t *testing.T) {
 			t.Errorf("listens at %s", at)
 		}
 	}
-	c, err := client.Connect(s.NATSURL())
+	c, err := client.Connect(s.NATSURL(), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestOpenToOthers(t *testing.T) {
 			t.Errorf("%+v: Redis at %s", o, s.RedisURL())
 		}
 		ask(t, inProcess(t, s), "job")
-		stranger, err := client.Connect(s.NATSURL())
+		stranger, err := client.Connect(s.NATSURL(), client.Options{})
 		if (err != nil) != (o.Token != "") {
 			t.Errorf("%+v: a client without a token: %v", o, err)
 		}
@@ -199,7 +199,7 @@ func TestOpenToOthers(t *testing.T) {
 			stranger.Close()
 		}
 		if o.Token != "" {
-			known, err := client.Connect(s.NATSURL(), nats.Token(o.Token))
+			known, err := client.Connect(s.NATSURL(), client.Options{}, nats.Token(o.Token))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -40,14 +40,9 @@ func BenchmarkTrivialJob(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			c, err := client.New(nc)
+			c, err := client.New(nc, client.Options{MessageKeys: config.MessageKeys})
 			if err != nil {
 				b.Fatal(err)
-			}
-			if storage == "signed" {
-				if err := c.MessageKeys(config.MessageKeys); err != nil {
-					b.Fatal(err)
-				}
 			}
 			m, err := generate.Grid(2, 2, generate.Ising{Delta: 0.5})
 			if err != nil {

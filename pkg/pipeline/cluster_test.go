@@ -36,7 +36,7 @@ func TestServersOfAClusterAreKilledUnderLoad(t *testing.T) {
 	done := make(chan error, 1)
 	running, stop := contextWithCancel(t)
 	go func() { done <- pipeline.Run(running, withConn(c, nc), pipeline.Stages()...) }()
-	remote, err := client.New(nc)
+	remote, err := client.New(nc, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

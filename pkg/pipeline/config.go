@@ -109,7 +109,7 @@ type Config struct {
 	// an error, its slot is free, its goroutine is lost.
 	Overdue time.Duration
 	// Hung, if set, is called for handlers that were given up. A worker process ends itself then; a library must not.
-	Hung func(*hop.HungError)
+	Hung func(error)
 	// Drain bounds Run's wait at its end for messages in work, default 30 seconds. Unfinished ones go to another worker.
 	Drain time.Duration
 	// Heartbeat is how often a worker says that it still works, and looks whether its job is over;
@@ -231,8 +231,10 @@ func (c Config) workers() workers.Settings {
 			Ceiling:       c.Ceiling,
 			Overdue:       c.Overdue,
 			Heartbeat:     c.Heartbeat,
-			Hung:          c.Hung,
 		},
+	}
+	if c.Hung != nil {
+		s.Hop.Hung = func(e *hop.HungError) { c.Hung(e) }
 	}
 	if c.hook != nil {
 		s.Hop.Hook = func(stage string, subject message.Subject) { c.hook(Stage(stage), subject) }

@@ -42,7 +42,7 @@ func TestFullDisk(t *testing.T) {
 	if err := pipeline.Setup(ctx, nc, quick); err != nil {
 		t.Fatal(err)
 	}
-	remote, err := client.New(nc)
+	remote, err := client.New(nc, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

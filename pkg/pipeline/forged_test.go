@@ -19,6 +19,7 @@ import (
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/seal"
+	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -214,7 +215,9 @@ func sealed(t *testing.T, file string) pipeline.Config {
 // believe has the rig's client believe signed answers only.
 func (r *rig) believe(file string) {
 	r.t.Helper()
-	r.must(r.client.MessageKeys(file))
+	believing, err := client.New(r.nc, client.Options{MessageKeys: file})
+	r.must(err)
+	r.client = believing
 }
 
 // With keys, a forger with the right to publish everything ends no job and changes no answer, by any kind of message in any form.

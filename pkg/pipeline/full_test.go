@@ -52,7 +52,7 @@ func TestFullAnswers(t *testing.T) {
 		}
 	}
 	fill(0, 999)
-	other, err := client.New(r.nc)
+	other, err := client.New(r.nc, client.Options{})
 	r.must(err)
 	w.Job = "late"
 	if _, err := other.Submit(r.ctx, w); !errors.Is(err, client.ErrFull) ||

@@ -48,7 +48,7 @@ func TestHandlersThatDoNotReturn(t *testing.T) {
 			c := quick
 			c.Ceiling, c.Overdue, c.Concurrency, c.Metrics = 3*time.Second, 100*time.Millisecond, 1, metrics.New()
 			var told atomic.Pointer[hop.HungError]
-			c.Hung = func(e *hop.HungError) { told.Store(e) }
+			c.Hung = func(e error) { told.Store(e.(*hop.HungError)) }
 			c, release, _ := hanging(t, c, stage)
 			stop, _ := r.run(c, pipeline.Stages()...)
 			w, _ := request(t, "hang", grid(t, 2, 2, 1), btn.Settings{})
@@ -103,7 +103,7 @@ func TestDrainEndsWhatDoesNotReturn(t *testing.T) {
 	c := quick
 	c.Drain, c.Overdue = 50*time.Millisecond, 100*time.Millisecond
 	var hung error
-	c.Hung = func(e *hop.HungError) { hung = e }
+	c.Hung = func(e error) { hung = e.(*hop.HungError) }
 	c, _, hangs := hanging(t, c, pipeline.StageLearn)
 	stop, _ := r.run(c, pipeline.Stages()...)
 	w, _ := request(t, "hang", grid(t, 2, 2, 1), btn.Settings{})

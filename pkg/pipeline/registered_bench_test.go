@@ -32,7 +32,7 @@ func BenchmarkAlarm(b *testing.B) {
 	go s.Run(context.WithoutCancel(b.Context()), pipeline.Config{})
 	nc, err := s.Connect("bench")
 	must(err)
-	c, err := client.New(nc)
+	c, err := client.New(nc, client.Options{})
 	must(err)
 	f, err := os.Open("../../examples/alarm.uai")
 	must(err)

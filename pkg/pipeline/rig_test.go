@@ -87,7 +87,7 @@ func newRig(t *testing.T, o embedded.Options, c pipeline.Config) *rig {
 	r.must(err)
 	r.js, err = jetstream.New(r.nc)
 	r.must(err)
-	r.client, err = client.New(r.nc)
+	r.client, err = client.New(r.nc, client.Options{})
 	r.must(err)
 	return r
 }

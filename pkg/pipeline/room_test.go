@@ -48,7 +48,7 @@ func overReal(t *testing.T, c pipeline.Config) *rig {
 	r.must(pipeline.Setup(ctx, nc, c))
 	r.js, err = jetstream.New(nc)
 	r.must(err)
-	r.client, err = client.New(nc)
+	r.client, err = client.New(nc, client.Options{})
 	r.must(err)
 	return r
 }

@@ -374,7 +374,7 @@ func TestRequestsOnARealServer(t *testing.T) {
 	defer cancel()
 	r := &rig{t: t, ctx: ctx, nc: nc}
 	r.must(pipeline.Setup(ctx, nc, quick))
-	r.client, err = client.New(nc)
+	r.client, err = client.New(nc, client.Options{})
 	r.must(err)
 	m := grid(t, 3, 3, 7)
 	digest := r.register(m)

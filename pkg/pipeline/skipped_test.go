@@ -39,7 +39,7 @@ func TestAMessageThatIsNeverDelivered(t *testing.T) {
 	if err := pipeline.Setup(ctx, nc, swept); err != nil {
 		t.Fatal(err)
 	}
-	remote, err := client.New(nc)
+	remote, err := client.New(nc, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

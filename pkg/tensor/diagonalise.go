@@ -75,7 +75,7 @@ func front(t *Dense, leg int) *Dense {
 			order = append(order, m)
 		}
 	}
-	moved, _ := t.Permute(order) // order is a permutation
+	moved, _ := t.permute(order) // order is a permutation
 	return moved
 }
 
@@ -118,7 +118,7 @@ func candidateTerms(t *Dense, maxRank int) [][][][]float64 {
 			order[i] = (first + i) % len(order)
 		}
 
-		moved, _ := t.Permute(order)
+		moved, _ := t.permute(order)
 		a, b, rank := groups(moved, maxRank)
 		if rank == 0 {
 			continue

@@ -119,7 +119,7 @@ func TestInnerAndNormSq(t *testing.T) {
 					want += p
 					scale += math.Abs(p)
 				})
-				got, err := Inner(a, b)
+				got, err := inner(a, b)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -131,14 +131,14 @@ func TestInnerAndNormSq(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			same, _ := Inner(a, a)
+			same, _ := inner(a, a)
 			if norm.Sign() < 0 ||
 				math.Abs(norm.Float64()-same.Float64()) > tolerance*(1+norm.Float64()) {
 				t.Fatalf("‖%T‖² = %v", a, norm.Float64())
 			}
 		}
 	}
-	if _, err := Inner(&Dense{Shape: []int{2}, Data: []float64{1, 2}}, &CP{}); !errors.Is(err,
+	if _, err := inner(&Dense{Shape: []int{2}, Data: []float64{1, 2}}, &CP{}); !errors.Is(err,
 		ErrShape) {
 		t.Errorf("different shapes: %v", err)
 	}
@@ -155,7 +155,7 @@ func TestNormSqRange(t *testing.T) {
 	for _, f := range [][2]float64{{1e-250, 1e-110}, {1e-110, 1e-250}, {1e110, 1e250}} {
 		a, b := &Dense{Shape: []int{1}, Data: f[:1]}, &Dense{Shape: []int{1}, Data: f[1:]}
 		want := math.Log(f[0]) + math.Log(f[1])
-		if p, err := Inner(a, b); err != nil || math.Abs(p.LogAbs()-want) > 1e-9 {
+		if p, err := inner(a, b); err != nil || math.Abs(p.LogAbs()-want) > 1e-9 {
 			t.Errorf("%g·%g = exp(%v), %v", f[0], f[1], p.LogAbs(), err)
 		}
 	}
@@ -179,7 +179,7 @@ func TestPermute(t *testing.T) {
 		dims := randomDims(r, 1+r.IntN(5))
 		table := randomDense(r, dims)
 		order := r.Perm(len(dims))
-		moved, err := table.Permute(order)
+		moved, err := table.permute(order)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestPermute(t *testing.T) {
 	}
 	for _, order := range [][]int{{0}, {0, 0}, {0, 2}, {0, 1, 2}, {-1, 0}} {
 		if _, err := (&Dense{Shape: []int{2, 2},
-			Data: make([]float64, 4)}).Permute(order); !errors.Is(err, ErrShape) {
+			Data: make([]float64, 4)}).permute(order); !errors.Is(err, ErrShape) {
 			t.Errorf("Permute %v: %v", order, err)
 		}
 	}

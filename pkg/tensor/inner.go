@@ -1,4 +1,4 @@
-// Inner products and norms, without writing out any form that is not a table already.
+// inner products and norms, without writing out any form that is not a table already.
 
 package tensor
 
@@ -19,19 +19,19 @@ import (
 // is relative to Σ_ij |G_ij|, not to the norm.
 func NormSq(t Tensor) (scaled.Number, error) {
 	if absolute(t) == nil {
-		return Inner(t, t)
+		return inner(t, t)
 	}
 
 	// Terms that cancel: the squares of the remaining entries do not.
 	if table, err := ToDense(t, lowRankEntries); err == nil {
-		return Inner(table, table)
+		return inner(table, table)
 	}
 
 	if size, err := sizeWithin(t.Dims(), lowRankEntries); err == nil { // entries beyond float64
 		return entryNormSq(t, size), nil
 	}
 
-	n, err := Inner(t, t)
+	n, err := inner(t, t)
 	if err == nil && n.Sign() <= 0 {
 		return scaled.Number{}, fmt.Errorf("%w: terms of both signs cancel in the norm",
 			ErrNotFinite)
@@ -61,7 +61,7 @@ func entryNormSq(t Tensor, size int) scaled.Number {
 	return sum
 }
 
-// Inner returns ⟨a, b⟩ = Σ_x a[x] b[x] for any two forms of one shape:
+// inner returns ⟨a, b⟩ = Σ_x a[x] b[x] for any two forms of one shape:
 //
 //	CP with anything:          Σ_t weight_t ⟨b, ⊗_ℓ v_ℓt⟩
 //	symmetric with anything:   Σ_i α_i Σ_c S^(i)_c [z^c] p(z)
@@ -70,7 +70,7 @@ func entryNormSq(t Tensor, size int) scaled.Number {
 //
 // It returns ErrShape for different shapes and
 // ErrTooLarge if a count space is beyond MaxCoefficients.
-func Inner(a, b Tensor) (scaled.Number, error) {
+func inner(a, b Tensor) (scaled.Number, error) {
 	if a == nil || b == nil || !slices.Equal(a.Dims(), b.Dims()) {
 		return scaled.Number{}, fmt.Errorf("%w: inner product of different shapes", ErrShape)
 	}

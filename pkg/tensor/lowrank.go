@@ -144,7 +144,7 @@ const (
 // levelled returns t·2^−e with a largest entry in [½, 1)
 // where that is far from 1 and no entry would lose digits, else t and 0.
 func levelled(t *Dense) (*Dense, int) {
-	_, e := math.Frexp(t.MaxAbs())
+	_, e := math.Frexp(maxAbs(t.Data))
 	if -farFromOne < e && e < farFromOne {
 		return t, 0
 	}
@@ -193,7 +193,7 @@ func (t *CP) equals(d *Dense) bool {
 	if err != nil {
 		return false
 	}
-	limit := exactTolerance * d.MaxAbs()
+	limit := exactTolerance * maxAbs(d.Data)
 	for i, want := range d.Data {
 		if !(math.Abs(got.Data[i]-want) <= min(limit, entryTolerance*math.Abs(want))) {
 			return false

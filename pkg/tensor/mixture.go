@@ -37,7 +37,7 @@ func (t *Dense) mixtureOver(leg, maxRank, depth int) (*CP, bool) {
 
 	for x, slice := range slicesOf {
 		same := func(s *Dense) bool { return slices.Equal(s.Data, slice.Data) }
-		if slices.IndexFunc(slicesOf, same) < x || slice.MaxAbs() == 0 {
+		if slices.IndexFunc(slicesOf, same) < x || maxAbs(slice.Data) == 0 {
 			continue
 		}
 

@@ -46,7 +46,7 @@ func sameTable(t *testing.T, name string, c *CP, want *Dense) {
 		return
 	}
 	for i, w := range want.Data {
-		if d := math.Abs(got.Data[i] - w); !(d <= 1e-12*want.MaxAbs()) {
+		if d := math.Abs(got.Data[i] - w); !(d <= 1e-12*maxAbs(want.Data)) {
 			t.Errorf("%s: entry %d is %g, want %g", name, i, got.Data[i], w)
 		}
 	}

@@ -16,9 +16,9 @@ func (t *Dense) fix(mode, value int) *Dense {
 	return out
 }
 
-// Permute returns the table whose mode i is mode order[i]
+// permute returns the table whose mode i is mode order[i]
 // of t. It returns ErrShape if order is not a permutation.
-func (t *Dense) Permute(order []int) (*Dense, error) {
+func (t *Dense) permute(order []int) (*Dense, error) {
 	seen := make([]bool, len(t.Shape))
 	for _, mode := range order {
 		if len(order) != len(seen) || mode < 0 || mode >= len(seen) || seen[mode] {
@@ -51,6 +51,3 @@ func (t *Dense) Permute(order []int) (*Dense, error) {
 	}
 	return out, nil
 }
-
-// MaxAbs returns the largest |entry| of a table.
-func (t *Dense) MaxAbs() float64 { return maxAbs(t.Data) }

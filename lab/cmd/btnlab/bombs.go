@@ -48,7 +48,7 @@ func (c *bombsCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	defer closeRemote()
 	quiet := &load.Waiting{Client: remote}
 	if c.NATS != "" { // the bombs come over a connection of their own
-		if remote, err = client.Connect(c.NATS); err != nil {
+		if remote, err = client.Connect(c.NATS, client.Options{}); err != nil {
 			return err
 		}
 		defer remote.Close()
