@@ -17,8 +17,8 @@ func TestLargeGridByRegions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("9,000 variables take a second")
 	}
-	r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 1 << 18}, quick)
-	r.run(quick, pipeline.Stages()...)
+	r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 1 << 18}, calm)
+	r.run(calm, pipeline.Stages()...)
 	w, p := request(
 		t, "large", grid(t, 30, 300, 3), btn.Settings{Method: btn.MethodRegions, Budget: 2e8},
 	)
