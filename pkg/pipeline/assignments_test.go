@@ -15,8 +15,8 @@ import (
 // of infer.Run, in one piece and in slices, beside marginals and alone.
 func TestAssignmentsThroughThePipeline(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, quick)
-	r.run(quick, pipeline.Stages()...)
+	r := newRig(t, embedded.Options{}, calm)
+	r.run(calm, pipeline.Stages()...)
 	for job, memory := range map[string]int64{"whole": 0, "slices": 3 << 10} {
 		m := grid(t, 6, 6, 5)
 		w, p := request(t, job, m, btn.Settings{Memory: memory}, observe(0), observe(1, 0))

@@ -38,8 +38,8 @@ func (r *rig) sample(m *metrics.Metrics, name string, values ...string) float64 
 
 func TestCacheAndRequestMetrics(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, quick)
-	c := quick
+	r := newRig(t, embedded.Options{}, calm)
+	c := calm
 	c.Metrics = metrics.New()
 	r.run(c, pipeline.Stages()...)
 	digest := r.register(grid(t, 2, 3, 1))

@@ -24,10 +24,10 @@ var workerCounts = []int{1, 2, 4}
 // start starts one worker of each other stage and so many contract-workers, each with its own connection.
 func (r *rig) start(contract int) {
 	for _, s := range []pipeline.Stage{pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate} {
-		r.run(quick, s)
+		r.run(calm, s)
 	}
 	for range contract {
-		r.run(quick, pipeline.StageContract)
+		r.run(calm, pipeline.StageContract)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestAnswersEqualInfer(t *testing.T) {
 		{"over budget", grid(t, 6, 6, 5), btn.Settings{Method: btn.MethodExact, Memory: 64}, nil},
 	}
 	for _, contract := range workerCounts {
-		r := newRig(t, embedded.Options{NoRedis: true}, quick)
+		r := newRig(t, embedded.Options{NoRedis: true}, calm)
 		r.start(contract)
 		for i, c := range cases {
 			w, p := request(t, fmt.Sprintf("job-%d", i), c.model, c.settings, c.evidence...)
@@ -100,7 +100,7 @@ func TestAnswersEqualInfer(t *testing.T) {
 }
 
 func TestUAITextAndEvidenceText(t *testing.T) {
-	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	r := newRig(t, embedded.Options{NoRedis: true}, calm)
 	r.start(1)
 	var text, evid strings.Builder
 	m := grid(t, 3, 3, 9)
@@ -212,7 +212,7 @@ func TestSeveralChunks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("contracts for a second")
 	}
-	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	r := newRig(t, embedded.Options{NoRedis: true}, calm)
 	r.start(2)
 	m := heavy(t)
 	w, p := request(t, "dear", m, btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 6)...)

@@ -16,7 +16,7 @@ func TestGradientsEqualInfer(t *testing.T) {
 	t.Parallel()
 	m := grid(t, 5, 5, 1)
 	for _, workers := range []int{1, 3} {
-		r := newRig(t, embedded.Options{}, quick)
+		r := newRig(t, embedded.Options{}, calm)
 		r.start(workers)
 		for job, settings := range map[string]btn.Settings{"whole": {}, "slices": {Memory: 12 << 10}, "again": {}} {
 			w, p := request(t, job, m, settings, observe(0, 1), observe(1), observe(1))

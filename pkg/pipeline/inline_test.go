@@ -21,8 +21,8 @@ import (
 // same model has one network.
 func TestCarriedModelsAreToldApart(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, quick)
-	r.run(quick, pipeline.Stages()...)
+	r := newRig(t, embedded.Options{}, calm)
+	r.run(calm, pipeline.Stages()...)
 	ask := func(job string, other bool, s btn.Settings, text bool, value int) {
 		t.Helper()
 		m := grid(t, 3, 3, 5)

@@ -21,8 +21,8 @@ import (
 // numbers equal the ones by position and the ones of the model without names. Requests for ln Z alone get no names.
 func TestNamesTravel(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, quick)
-	r.run(quick, pipeline.Stages()...)
+	r := newRig(t, embedded.Options{}, calm)
+	r.run(calm, pipeline.Stages()...)
 	m := grid(t, 2, 2, 5)
 	bare, err := infer.Run(r.ctx, infer.Request{Model: m, Queries: []query.Query{
 		{Evidence: factorgraph.Observe(map[int]int{1: 1}), Marginals: true, Targets: []int{2, 0}, Joint: []int{3, 0}}, {},
@@ -96,8 +96,8 @@ func TestNamesTravel(t *testing.T) {
 // TestNamesChangeNoNumber: models that differ in names alone share their decompositions, and have the same bits.
 func TestNamesChangeNoNumber(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, quick)
-	r.run(quick, pipeline.Stages()...)
+	r := newRig(t, embedded.Options{}, calm)
+	r.run(calm, pipeline.Stages()...)
 	m := grid(t, 3, 3, 7)
 	ask := func(job string) *wire.Answer {
 		w, _ := request(t, job, m, btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 2, Starts: 1}, observe())

@@ -17,8 +17,8 @@ import (
 // Jobs of two owners and of none under the same name are three jobs, answered apart, and whose they are the subject says.
 func TestOwnedJobs(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	r.run(quick, pipeline.Stages()...)
+	r := newRig(t, embedded.Options{NoRedis: true}, calm)
+	r.run(calm, pipeline.Stages()...)
 	jobs := []string{"acme.one", "globex.one", "one", "acme", "acme.acme"}
 	want := map[string]*wire.Answer{}
 	for i, job := range jobs {
@@ -46,8 +46,8 @@ func TestOwnedJobs(t *testing.T) {
 // A request whose payload names another tenant than its subject, another job or another lane has no effect on anybody else.
 func TestForeignOwners(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	r.run(quick, pipeline.Stages()...)
+	r := newRig(t, embedded.Options{NoRedis: true}, calm)
+	r.run(calm, pipeline.Stages()...)
 	w, _ := request(t, "acme.mine", grid(t, 2, 2, 1), btn.Settings{})
 	foreign := func(job string, lane int) {
 		b, err := wire.Encode(&w)

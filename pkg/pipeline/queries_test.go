@@ -49,7 +49,7 @@ func TestRandomEvidenceOnAKnownModel(t *testing.T) {
 		}
 		return ev
 	}
-	r := newRig(t, embedded.Options{}, quick)
+	r := newRig(t, embedded.Options{}, calm)
 	r.run(pipeline.Config{SweepAfter: -1}, pipeline.Stages()...)
 	hits, asked, zeros := 0, 0, 0
 	for job := 0; asked < total; job++ {

@@ -45,8 +45,8 @@ func byDigest(w wire.Request, digest string) wire.Request {
 // under any settings.
 func TestModelByDigest(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, quick)
-	r.run(quick, pipeline.Stages()...)
+	r := newRig(t, embedded.Options{}, calm)
+	r.run(calm, pipeline.Stages()...)
 	m := grid(t, 3, 3, 5)
 	digest := r.register(m)
 	if again := r.register(m); again != digest {
@@ -86,8 +86,8 @@ func TestModelByDigest(t *testing.T) {
 
 func TestUnknownDigest(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	r.run(quick, pipeline.Stages()...)
+	r := newRig(t, embedded.Options{NoRedis: true}, calm)
+	r.run(calm, pipeline.Stages()...)
 	nobody := wire.Digest([]byte("nobody"))
 	broken := wire.Digest([]byte("no graph"))
 	mixed := wire.Digest([]byte("something else"))
@@ -147,8 +147,8 @@ func near(x, want float64) bool { return x-want < 1e-9 && want-x < 1e-9 }
 // through Redis, by another. A network that is gone is built again, from the model.
 func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, quick)
-	stop, _ := r.run(quick, pipeline.Stages()...)
+	r := newRig(t, embedded.Options{}, calm)
+	stop, _ := r.run(calm, pipeline.Stages()...)
 	digest, err := r.client.PutModel(r.ctx, &wire.Graph{UAI: coinText})
 	r.must(err)
 	ask := func(job, status string) {
@@ -174,13 +174,13 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 			break
 		}
 		stop()
-		stop, _ = r.run(quick, pipeline.Stages()...)
+		stop, _ = r.run(calm, pipeline.Stages()...)
 		ask(fmt.Sprintf("again-%d", i), wire.StatusOK)
 	}
 	r.must(r.client.RemoveModel(r.ctx, digest))
 	ask("same-worker", wire.StatusOK)
 	stop()
-	stop, _ = r.run(quick, pipeline.Stages()...)
+	stop, _ = r.run(calm, pipeline.Stages()...)
 	for i := 0; ; i++ { // as long has it for an answer, and is left alone for a while when it missed that
 		job := fmt.Sprintf("other-worker-%d", i)
 		r.submit(wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{}}})
@@ -198,7 +198,7 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	r.must(err)
 	r.must(blobs.Purge(r.ctx))
 	stop()
-	stop, _ = r.run(quick, pipeline.Stages()...)
+	stop, _ = r.run(calm, pipeline.Stages()...)
 	ask("gone", wire.StatusError)
 	_, err = r.client.PutModel(r.ctx, &wire.Graph{UAI: coinText})
 	r.must(err)
@@ -212,7 +212,7 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 // An unreadable entry under a network's key, of another version or of nobody, is replaced.
 func TestUnreadableNetworkEntry(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, quick)
+	r := newRig(t, embedded.Options{}, calm)
 	digest := r.register(grid(t, 2, 2, 1))
 	store, err := cache.Open(r.stack.RedisURL(), cache.Options{Timeout: 5 * time.Second})
 	r.must(err)
@@ -227,7 +227,7 @@ func TestUnreadableNetworkEntry(t *testing.T) {
 		wire.Digest(nil) + "\x02\x02\x02",
 	}
 	for i, value := range garbage {
-		stop, _ := r.run(quick, pipeline.Stages()...)
+		stop, _ := r.run(calm, pipeline.Stages()...)
 		job := fmt.Sprintf("job-%d", i)
 		r.submit(
 			wire.Request{
@@ -259,12 +259,12 @@ func TestRegisteredModelSurvivesRestarts(t *testing.T) {
 	dir := t.TempDir()
 	digest := ""
 	for round := range 3 {
-		r := newRig(t, embedded.Options{Dir: dir, NoRedis: true}, quick)
+		r := newRig(t, embedded.Options{Dir: dir, NoRedis: true}, calm)
 		if round == 0 {
 			digest = r.register(grid(t, 3, 3, 5))
 		}
 		for k := range 2 {
-			stop, _ := r.run(quick, pipeline.Stages()...)
+			stop, _ := r.run(calm, pipeline.Stages()...)
 			job := fmt.Sprintf("job-%d-%d", round, k)
 			r.submit(wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{}}})
 			if a := r.wait(job); a.Status != wire.StatusOK {
@@ -279,8 +279,8 @@ func TestRegisteredModelSurvivesRestarts(t *testing.T) {
 // A model that differs in the last bit of one entry is another model, and never answered from the first one's cache.
 func TestAnotherEntryIsAnotherModel(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, quick)
-	r.run(quick, pipeline.Stages()...)
+	r := newRig(t, embedded.Options{}, calm)
+	r.run(calm, pipeline.Stages()...)
 	z := map[float64]bool{}
 	for i, entry := range []string{"0.75", "0.7500000000000001"} {
 		digest, err := r.client.PutModel(

@@ -21,7 +21,7 @@ import (
 // with a token too many or too few. The publisher learns that at once.
 func TestStreamsTakeWhatIsServed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	r := newRig(t, embedded.Options{NoRedis: true}, calm)
 	old := map[string][]string{ // streams of an earlier version, which set-up upgrades
 		"BTN_MODEL": {message.Filter(message.KindModel)}, "BTN_DEADLINE": {
 			message.Filter(message.KindTimer), message.Filter(message.KindDeadline),
@@ -36,8 +36,8 @@ func TestStreamsTakeWhatIsServed(t *testing.T) {
 		r.must(err)
 	}
 	r.publish(wire.Prefix+"model.99.stale", []byte("taken before the upgrade"))
-	r.must(pipeline.Setup(r.ctx, r.nc, quick))
-	r.run(quick, pipeline.Stages()...)
+	r.must(pipeline.Setup(r.ctx, r.nc, calm))
+	r.run(calm, pipeline.Stages()...)
 	w, _ := request(t, "job", grid(t, 2, 2, 1), btn.Settings{})
 	b, err := wire.Encode(&w)
 	r.must(err)
@@ -75,8 +75,8 @@ func TestStreamsTakeWhatIsServed(t *testing.T) {
 // No stream can recognise an invalid id: acknowledged jobs under one are answered.
 func TestModelsUnderNoId(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	sweeping := quick
+	r := newRig(t, embedded.Options{NoRedis: true}, calm)
+	sweeping := calm
 	sweeping.SweepAfter = 100 * time.Millisecond
 	r.run(sweeping, pipeline.Stages()...)
 	w, _ := request(t, "job", grid(t, 2, 2, 1), btn.Settings{})
@@ -125,7 +125,7 @@ func TestModelsUnderNoId(t *testing.T) {
 // Without streams a client gets an error that names the missing part, at once.
 func TestNoStreams(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	r := newRig(t, embedded.Options{NoRedis: true}, calm)
 	r.must(r.js.DeleteStream(r.ctx, "BTN_MODEL"))
 	w, _ := request(t, "job", grid(t, 2, 2, 1), btn.Settings{})
 	if _, err := r.client.Submit(r.ctx, w); fault.CodeOf(err) != fault.Infrastructure ||

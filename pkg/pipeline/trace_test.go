@@ -70,8 +70,8 @@ func TestTraces(t *testing.T) {
 	}
 
 	const tenant, job = "secretive-tenant", "traced"
-	r := newRig(t, embedded.Options{}, quick)
-	c := quick
+	r := newRig(t, embedded.Options{}, calm)
+	c := calm
 	c.Tracing = provider
 	c.Metrics = metrics.New()
 	c.ChunkFlops = 1e3
@@ -264,8 +264,8 @@ func exemplar(text, name, trace string) bool {
 // client named it.
 func TestTracesPassOn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, quick)
-	r.run(quick, pipeline.StageReparam, pipeline.StageLearn)
+	r := newRig(t, embedded.Options{}, calm)
+	r.run(calm, pipeline.StageReparam, pipeline.StageLearn)
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	m, _ := request(t, "named", grid(t, 3, 3, 1), btn.Settings{})
 	_, err := r.client.Submit(client.WithTrace(r.ctx, map[string][]string{"traceparent": {parent}}), m)
