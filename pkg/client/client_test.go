@@ -179,7 +179,7 @@ func Example() {
 
 // The error of a wait says that answers came that do not verify. Here the wait ends because the job is unknown.
 func TestWaitSaysThatAnswersDoNotVerify(t *testing.T) {
-	ctx, _, nc, c := open(t)
+	ctx, _, nc, _ := open(t)
 	answer(t, nc, "j", wire.StatusError, "unsigned")
 	seed, err := nkeys.CreateAccount()
 	if err != nil {
@@ -189,7 +189,7 @@ func TestWaitSaysThatAnswersDoNotVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err = client.New(nc, client.Options{AnswersKey: public})
+	c, err := client.New(nc, client.Options{AnswersKey: public})
 	if err != nil {
 		t.Fatal(err)
 	}
