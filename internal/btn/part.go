@@ -66,6 +66,8 @@ const (
 	ClassSampled Class = "sampled"
 	// C = B, no share of Z but a bound of it.
 	ClassBound Class = "bound"
+	// C = the factors that deviate, R of rank one: nodes of the quadrature of a function of few linear statistics.
+	ClassStructured Class = "structured"
 )
 
 // kinds are the classes that this process knows: how their parts are made, empty, to be read from bytes.

@@ -18,6 +18,7 @@
 //	                    with derivatives where all parameters are weights
 //	adjoints            C = B, exactly, along an elimination order, with derivatives by all parameters
 //	descent             C = B: assignments, and no share of Z
+//	structured          Σ_m α_m C ∘ R_m over the nodes of few linear statistics that the tables of pairs are a function of
 //	product             C = B, exactly, as the product of the network's connected parts
 //	truncated           C = B with truncated legs, one slice, along a tree or a sweep
 //	regions             regions of one slice, in the BP gauge: Value.Region
@@ -39,6 +40,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/gradients"
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/sampled"
+	"github.com/basetensor/basetensor/internal/families/structured"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 )
 
@@ -61,6 +63,7 @@ func init() {
 		btn.ClassRegions:         func() btn.Part { return new(regions.Regions) },
 		btn.ClassSampled:         func() btn.Part { return new(sampled.Sampled) },
 		btn.ClassBound:           func() btn.Part { return new(bounding.Bound) },
+		btn.ClassStructured:      func() btn.Part { return new(structured.Nodes) },
 	} {
 		btn.Register(class, newPart)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/descent"
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/gradients"
+	"github.com/basetensor/basetensor/internal/families/structured"
 	"github.com/basetensor/basetensor/internal/frobenius"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
@@ -147,7 +148,7 @@ func carried(e *btn.Estimate) bool {
 	for _, part := range e.Parts {
 		switch q := part.(type) {
 		case *exact.Elimination, *exact.Slices, *exact.Groups, *gradients.Adjoints, *closed.SymmetryRankOne, *counts.Counts,
-			*descent.Descent, *circuits.Circuit, *circuits.Cube:
+			*descent.Descent, *circuits.Circuit, *circuits.Cube, *structured.Nodes:
 		case *exact.Product:
 			for _, factor := range q.Factors {
 				if !carried(factor.Estimate) {

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/circuits"
 	"github.com/basetensor/basetensor/internal/families/counts"
 	"github.com/basetensor/basetensor/internal/families/descent"
+	"github.com/basetensor/basetensor/internal/families/structured"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -122,6 +123,8 @@ func (a *assigner) asked(plan *btn.Plan, ask btn.Ask) ([]btn.Part, error) {
 			return []btn.Part{&counts.Counts{Cores: of.Cores, Terms: of.Terms, Ask: ask}}, nil
 		}
 		return nil, err
+	case *structured.Nodes:
+		return structured.Asked(parts, ask), nil
 	}
 	return nil, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/families/counts"
 	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/structured"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -43,6 +44,7 @@ func searchMoves(s btn.Settings) int64 {
 //
 //   - the form in count space, where a symmetric core would begin elimination with a long chain of counters:
 //     see counted;
+//   - the nodes of few linear statistics, where tables of two variables are many: see structured;
 //   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one
 //     component and cheaper;
 //   - the elimination order remembered for the network, compiled without evidence where it is a small one:
@@ -55,6 +57,11 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	inCounts, refused := a.inCounts(marginals)
 	if inCounts != nil {
 		return *inCounts, nil
+	}
+	if structured.Crowded(a.net) {
+		if found, err := a.structured(); found != nil || err != nil {
+			return unpacked(found, err)
+		}
 	}
 	shape, err := a.facts.shapeOf(a.ctx, a.net)
 	if err != nil && refused != nil {
@@ -120,6 +127,9 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	}
 
 	if cost.Flops > policy.HeavyFlops {
+		if found, err := a.structured(); found != nil && found.Cost.Flops < cost.Flops || err != nil {
+			return unpacked(found, err)
+		}
 		return a.heavy(conditioned, marginals, again, cost.Flops)
 	}
 	if marginals {

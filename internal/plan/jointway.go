@@ -4,6 +4,7 @@ package plan
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/structured"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -39,6 +40,21 @@ func (a *assigner) joint(conditioned *btn.Network, q query.Query) (btn.Assignmen
 		return *inCounts, nil
 	}
 
+	if structured.Crowded(a.net) {
+		found, err := a.structured()
+		if err != nil {
+			return btn.Assignment{}, err
+		}
+		if found != nil {
+			cells := 1.0
+			for _, v := range q.Joint {
+				cells *= float64(domains[v])
+			}
+			found.Cost.Flops *= 1 + cells
+			found.Joint = q.Joint
+			return *found, nil
+		}
+	}
 	under, err := lower.Shape(a.ctx, conditioned)
 	if err != nil && refused != nil {
 		return btn.Assignment{}, refused

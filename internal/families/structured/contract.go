@@ -1,0 +1,319 @@
+package structured
+
+// Contraction of a share of the nodes: Z, marginals, joint marginals.
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+const (
+	// blockNodes is the number of nodes that one goroutine takes at a time: sums are by block, so that bits do not depend on threads.
+	blockNodes = 64
+	// roundings is the number of roundings of a term that a node's value counts for each of its units.
+	roundings = 32
+)
+
+// slot is the place of a fit under the evidence among the forms of a problem.
+type slot struct{}
+
+// form is a fit under a problem's evidence, with the nodes that matter.
+type form struct {
+	*evaluator
+	list []node
+}
+
+// formOf returns the fit under the problem's evidence.
+func formOf(ctx context.Context, p *problem.Problem, f *Fit) (*form, error) {
+	return problem.Form(ctx, p, slot{}, f, func() (*form, error) {
+		weights, err := weightsOf(p.Net)
+		if err != nil {
+			return nil, err
+		}
+		e, err := newEvaluator(f, weights)
+		if err != nil || e.zero {
+			return &form{evaluator: e}, err
+		}
+		list, err := e.nodes(ctx, false)
+		return &form{evaluator: e, list: list}, err
+	})
+}
+
+// weightsOf lists the weights of a network's variables.
+func weightsOf(net *btn.Network) ([][]float64, error) {
+	weights := make([][]float64, len(net.Variables))
+	for v, place := range net.Variables {
+		cp, ok := net.Links[place.Link].T.(*tensor.CP)
+		if !ok {
+			return nil, fault.New(fault.Internal, "structured: the link of variable %d is no list of weights", v)
+		}
+		for x, w := range cp.Weights {
+			if !(w >= 0) {
+				return nil, fault.New(fault.Unsupported, "structured: weights of at least 0 are needed, value %d of variable %d has %v", x, v, w)
+			}
+		}
+		weights[v] = cp.Weights
+	}
+	return weights, nil
+}
+
+// Contract implements contraction.Contractor. The sum over the nodes of a share is exact up to rounding and Fit.LnError; where a
+// statistic has λ < 0 terms cancel, which is counted.
+func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+	j, err := contraction.Begin(ctx, of, want)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	f, err := formOf(ctx, of, p.Of)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	if p.Ask != "" {
+		return p.drawn(j, f, want)
+	}
+	var s sum
+	if !f.zero {
+		s, err = f.share(ctx, p, j.Threads, want.Marginals, nil)
+		if err != nil {
+			return btn.Value{}, err
+		}
+	}
+	scale := j.Net.Scale.Mul(scaled.FromLog(p.Of.Ln))
+	value := btn.Value{Z: s.number(s.z).Mul(scale), Flops: s.flops}
+	if f.complex && s.abs > 0 {
+		value.Digits, value.Doubt = exact.Cancelled(s.number(s.z), s.number(s.abs), roundings)
+	}
+	if j.M != nil {
+		for v := range p.Of.Domains {
+			for x := range p.Of.Domains[v] {
+				if s.shares != nil {
+					j.M.At[j.M.Offset[v]+x] = s.number(s.shares[f.at[v]+x])
+				}
+			}
+		}
+		if err := j.M.Finite(); err != nil {
+			return btn.Value{}, err
+		}
+		value.Marginals = j.M.Result(scale)
+	}
+	if j.Joint == nil {
+		return value, nil
+	}
+	cells, flops, err := f.cells(ctx, p, j)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	for c := range cells {
+		if cells[c] = cells[c].Mul(scale); !cells[c].IsFinite() {
+			return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, c)
+		}
+	}
+	value.Flops += flops
+	value.Joint = j.JointOf(cells)
+	return value, nil
+}
+
+// sum is Σ over some nodes, in units of e^ln.
+type sum struct {
+	ln     float64
+	z, abs float64 // abs: with no cancellation
+	shares []float64
+	flops  float64
+}
+
+// number is x · e^ln.
+func (s *sum) number(x float64) scaled.Number { return scaled.FromFloat(x).Mul(scaled.FromLog(s.ln)) }
+
+// raise changes the unit to e^ln where that is larger.
+func (s *sum) raise(ln float64) {
+	if s.z == 0 && s.abs == 0 {
+		s.ln = ln
+		return
+	}
+	if ln <= s.ln {
+		return
+	}
+	f := math.Exp(s.ln - ln)
+	s.z *= f
+	s.abs *= f
+	for x := range s.shares {
+		s.shares[x] *= f
+	}
+	s.ln = ln
+}
+
+// add adds another sum.
+func (s *sum) add(o *sum) {
+	s.flops += o.flops
+	if o.z == 0 && o.abs == 0 {
+		return
+	}
+	s.raise(o.ln)
+	f := math.Exp(o.ln - s.ln)
+	s.z += f * o.z
+	s.abs += f * o.abs
+	if o.shares != nil && s.shares == nil {
+		s.shares = make([]float64, len(o.shares))
+	}
+	for x, y := range o.shares {
+		s.shares[x] += f * y
+	}
+}
+
+// own returns the nodes of a share.
+func (f *form) own(p *Nodes) []node {
+	n := int64(len(f.list))
+	return f.list[n*p.From/WholeShare : n*p.To/WholeShare]
+}
+
+// share sums the nodes of a part, block by block. clamp, by value: what the weights are multiplied by; nil: 1.
+func (f *form) share(ctx context.Context, p *Nodes, threads int, marginals bool, clamp []bool) (sum, error) {
+	list := f.own(p)
+	blocks := (len(list) + blockNodes - 1) / blockNodes
+	sums := make([]sum, blocks)
+	workers := make([]*worker, max(1, sumproduct.Threads(threads)))
+	err := sumproduct.Share(ctx, len(workers), blocks, func(w, b int) error {
+		if workers[w] == nil {
+			workers[w] = f.worker(marginals, clamp)
+		}
+		for _, at := range list[b*blockNodes : min((b+1)*blockNodes, len(list))] {
+			workers[w].node(at, &sums[b])
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return sum{}, err
+	}
+	var all sum
+	for b := range sums {
+		all.add(&sums[b])
+	}
+	return all, nil
+}
+
+// worker computes one node after the other.
+type worker struct {
+	of        *evaluator
+	marginals bool
+	clamp     []bool
+	plain     *elimination[plain]
+	phase     *elimination[phase] // where a λ is below 0
+	flops     float64             // of a node
+}
+
+func (e *evaluator) worker(marginals bool, clamp []bool) *worker {
+	w := &worker{of: e, marginals: marginals, clamp: clamp, flops: e.flops(marginals)}
+	w.plain = newElimination[plain](e.program, e.fit, e.at, marginals)
+	if e.complex {
+		w.phase = newElimination[phase](e.program, e.fit, e.at, marginals)
+	}
+	return w
+}
+
+// flops are those of one node: exponentials count 20.
+func (e *evaluator) flops(marginals bool) float64 {
+	flops := float64(len(e.field)*(22+2*len(e.axes)) + 3*e.program.entries)
+	if marginals {
+		flops += float64(4*len(e.field) + 6*e.program.entries)
+	}
+	if e.complex {
+		flops *= 4
+	}
+	return flops
+}
+
+// node adds a node to a sum.
+func (w *worker) node(at node, to *sum) {
+	e := w.of
+	ln := e.real(at, w.plain.g) + e.lnWeight(at)
+	for x, allowed := range w.clamp {
+		if !allowed {
+			w.plain.g[x] = 0
+		}
+	}
+	to.flops += w.flops
+	z, exp := w.plain.total()
+	if z == 0 {
+		return
+	}
+	if w.phase == nil {
+		put(to, w.plain, ln, z, exp, w.marginals, func(x plain) float64 { return float64(x) })
+		return
+	}
+	w.plain.marginalUnits()
+	e.turned(at, w.plain.g, w.phase.g)
+	turned, turnedExp := w.phase.total()
+	w.phase.marginalUnits()
+	// A unit's sum is off by a rounding of its terms' sizes, and the total by that times all others.
+	off := 0.0
+	for u := range w.phase.units {
+		own, size := &w.phase.units[u], &w.plain.units[u]
+		off += own.others.size() * float64(size.value) * math.Ldexp(1, own.othersExp+size.exp-exp)
+	}
+	put(to, w.phase, ln, turned.times(math.Ldexp(1, turnedExp-exp)), exp, w.marginals, func(x phase) float64 { return real(x) })
+	to.abs += off * math.Exp(ln+float64(exp)*math.Ln2-to.ln)
+}
+
+// put adds a node's total, z · 2^exp · e^ln, to a sum, and its shares.
+func put[T number[T]](to *sum, e *elimination[T], ln float64, z T, exp int, marginals bool, part func(T) float64) {
+	ln += float64(exp) * math.Ln2
+	to.raise(ln)
+	f := math.Exp(ln - to.ln)
+	to.z += f * part(z)
+	to.abs += f * z.size()
+	if !marginals {
+		return
+	}
+	e.marginals(exp)
+	if to.shares == nil {
+		to.shares = make([]float64, len(e.shares))
+	}
+	for x, y := range e.shares {
+		to.shares[x] += f * part(y)
+	}
+}
+
+// cells returns the joint marginal of the contraction's set: a sum per combination of values, the last variable fastest.
+func (f *form) cells(ctx context.Context, p *Nodes, j contraction.Contraction) ([]scaled.Number, float64, error) {
+	count := 1
+	for _, v := range j.Joint {
+		count *= p.Of.Domains[v]
+	}
+	cells := make([]scaled.Number, count)
+	flops := 0.0
+	if f.zero {
+		return cells, 0, nil
+	}
+	for c := range cells {
+		clamp := make([]bool, len(p.Of.Field))
+		for x := range clamp {
+			clamp[x] = true
+		}
+		rest := c
+		for k := len(j.Joint) - 1; k >= 0; k-- {
+			v := j.Joint[k]
+			d := p.Of.Domains[v]
+			for x := range d {
+				clamp[f.at[v]+x] = x == rest%d
+			}
+			rest /= d
+		}
+		s, err := f.share(ctx, p, j.Threads, false, clamp)
+		if err != nil {
+			return nil, 0, err
+		}
+		cells[c] = s.number(s.z)
+		flops += s.flops
+	}
+	return cells, flops, nil
+}

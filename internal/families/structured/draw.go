@@ -1,0 +1,122 @@
+package structured
+
+// Assignments drawn from the nodes: a component by its weight, then all variables.
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// drawn returns assignments, each drawn with a stream of its own: exact up to rounding.
+func (p *Nodes) drawn(j contraction.Contraction, f *form, want problem.Want) (value btn.Value, err error) {
+	if f.complex {
+		return value, fault.New(fault.Unsupported, "structured: a component with a phase cannot be drawn")
+	}
+	if err := query.CheckSamples(len(p.Of.Domains), want.Samples); err != nil {
+		return value, err
+	}
+	list := f.own(p)
+	if f.zero || len(list) == 0 {
+		return value, nil
+	}
+	e := newElimination[plain](f.program, f.fit, f.at, false)
+	ln := make([]float64, len(list))
+	most := math.Inf(-1)
+	for k, at := range list {
+		if err := j.Ctx.Err(); err != nil {
+			return value, err
+		}
+		ln[k] = f.real(at, e.g) + f.lnWeight(at)
+		z, exp := e.total()
+		ln[k] += math.Log(float64(z)) + float64(exp)*math.Ln2
+		most = max(most, ln[k])
+	}
+	if math.IsInf(most, -1) {
+		return value, nil
+	}
+	upTo := make([]float64, len(list)) // sums of the weights
+	total := 0.0
+	for k, l := range ln {
+		total += math.Exp(l - most)
+		upTo[k] = total
+	}
+	type draw struct{ sample, node int }
+	draws := make([]draw, want.Samples)
+	streams := make([]*rand.Rand, want.Samples)
+	for s := range draws {
+		streams[s] = rand.New(rand.NewPCG(want.Seed, uint64(s)))
+		u := streams[s].Float64() * total
+		draws[s] = draw{s, min(sort.SearchFloat64s(upTo, u), len(list)-1)}
+	}
+	slices.SortStableFunc(draws, func(a, b draw) int { return a.node - b.node })
+	n := len(p.Of.Domains)
+	value.Drawn = &btn.Drawn{
+		Weight: scaled.FromFloat(total).Mul(scaled.FromLog(most + p.Of.Ln)).Mul(j.Net.Scale),
+		Values: make([]int, n*want.Samples),
+	}
+	value.Flops = f.flops(false) * float64(len(list))
+	last := -1
+	for _, d := range draws {
+		if d.node != last {
+			f.real(list[d.node], e.g)
+			e.total()
+			last = d.node
+			value.Flops += f.flops(false)
+		}
+		if err := j.Ctx.Err(); err != nil {
+			return value, err
+		}
+		e.draw(streams[d.sample], value.Drawn.Values[d.sample*n:][:n])
+	}
+	return value, nil
+}
+
+// draw draws an assignment of all variables with its share of the total that was computed last.
+func (e *elimination[T]) draw(r *rand.Rand, x []int) {
+	for v, c := range e.of.clique {
+		if c < 0 {
+			x[v] = pick(r, e.g[e.at[v]:][:e.fit.Domains[v]])
+		}
+	}
+	for c := len(e.of.cliques) - 1; c >= 0; c-- {
+		own := &e.of.cliques[c]
+		at := 0 // the entry with the first variable at 0
+		for _, v := range own.scope[1:] {
+			at = at*e.fit.Domains[v] + x[v]
+		}
+		d := e.fit.Domains[own.variable]
+		row := make([]T, d)
+		for a := range d {
+			row[a] = e.tables[c][a*own.length+at]
+		}
+		x[own.variable] = pick(r, row)
+	}
+}
+
+// pick draws an index by its weight.
+func pick[T number[T]](r *rand.Rand, weights []T) int {
+	total := 0.0
+	for _, w := range weights {
+		total += w.size()
+	}
+	u := r.Float64() * total
+	last := 0
+	for a, w := range weights {
+		if w.size() > 0 {
+			last = a
+			if u -= w.size(); u < 0 {
+				return a
+			}
+		}
+	}
+	return last
+}

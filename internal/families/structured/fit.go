@@ -1,0 +1,477 @@
+package structured
+
+// The matrix of interactions as low rank plus few pairs of variables.
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/linalg"
+)
+
+const (
+	// mostRounds bounds the rounds of completion at one rank.
+	mostRounds = 400
+	// mostApart is the number of pairs a variable that may deviate from low rank.
+	mostApart = 3
+	// exactError is the relative error of entries of B, in nats, up to which a fit is one.
+	exactError = 1e-9
+	// residualFloor is the rounding of an interaction, relative to the largest.
+	residualFloor = 4e-14
+	// apartFactor is the multiple of the median residual above which a pair is taken for one of the rest.
+	apartFactor = 24
+	// largeFactor is the multiple of the median interaction above which one is set apart to begin with.
+	largeFactor = 6
+	// probeRounds and probeShare are the rounds after which the median residual has to be below a share of the median interaction.
+	probeRounds = 8
+	probeShare  = 0.5
+	// mostRestTable bounds the entries of a table along the elimination of the rest.
+	mostRestTable = 1 << 14
+)
+
+// spectrum is Σ_k λ_k w_k w_kᵀ: an approximation of the matrix of interactions.
+type spectrum struct {
+	lambda []float64
+	w      []float64 // column by column, each of the matrix's order
+}
+
+// Find returns the structure of a network; nil where it has none. It reads the network once, and multiplies its matrix of interactions
+// some hundreds of times. Cost O(entries + rounds · K · (Σ(d−1))²).
+func Find(ctx context.Context, net *btn.Network, memory int64) (*Fit, error) {
+	m := read(net, memory)
+	if m == nil {
+		return nil, nil
+	}
+	all := m.all()
+	if promising, err := m.promising(ctx, all); err != nil || !promising {
+		return nil, err
+	}
+	for k := 1; k <= MostStatistics; k++ {
+		for _, set := range []bool{false, true} {
+			s, apart, off, err := m.complete(ctx, all, k, set)
+			if err != nil {
+				return nil, err
+			}
+			if s != nil {
+				return m.fit(ctx, s, apart, off)
+			}
+		}
+	}
+	return nil, nil
+}
+
+// promising reports whether most of a typical interaction is of the largest rank that is looked for: a few rounds say so.
+func (m *interactions) promising(ctx context.Context, all [][2]int) (bool, error) {
+	c, largest := m.completion(all, MostStatistics, true)
+	if m.order < 8*MostStatistics || largest == 0 {
+		return largest > 0, nil // too small for a typical interaction to tell
+	}
+	before := median(c.residuals)
+	for range probeRounds {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		if c.step() != nil {
+			return true, nil // it has fewer directions
+		}
+		c.threshold = apartFactor * median(c.residuals)
+		c.divide()
+	}
+	return median(c.residuals) < probeShare*before, nil
+}
+
+// completion is a search for an approximation of one rank.
+type completion struct {
+	*interactions
+	all       [][2]int  // pairs of variables
+	residuals []float64 // of each
+	threshold float64   // of the residuals of pairs that are not apart
+	apart     map[[2]int]bool
+	of        [][]int // the pairs apart, by variable
+	off       float64 // Σ of the residuals of all others
+	s         *spectrum
+}
+
+// completion begins a search: with set, pairs whose interactions are far above those of their variables are apart.
+func (m *interactions) completion(all [][2]int, k int, set bool) (c *completion, largest float64) {
+	c = &completion{interactions: m, all: all, s: m.begin(k), residuals: make([]float64, len(all)), threshold: math.Inf(1)}
+	for r, p := range all {
+		c.residuals[r] = m.residual(&spectrum{}, p)
+		largest = max(largest, c.residuals[r])
+	}
+	if !set {
+		c.divide()
+		return c, largest
+	}
+	// Of a matrix of rank one, an interaction is the product of its rows' medians over the median.
+	n := len(m.domains)
+	rows := make([]float64, n)
+	stride := max(1, n/128)
+	for i := range n {
+		var row []float64
+		for at := i % stride; at < n; at += stride {
+			if at != i {
+				if x := m.residual(&spectrum{}, [2]int{i, at}); x > 0 {
+					row = append(row, x)
+				}
+			}
+		}
+		if len(row) > 0 {
+			rows[i] = median(row)
+		}
+	}
+	typical := median(rows)
+	scaled := slices.Clone(c.residuals)
+	for r, p := range all {
+		if x := rows[p[0]] * rows[p[1]]; x > 0 {
+			c.residuals[r] *= typical * typical / x
+		}
+	}
+	c.threshold = largeFactor * typical
+	c.divide()
+	c.residuals = scaled
+	return c, largest
+}
+
+// divide sets the pairs apart whose residuals are above the threshold.
+func (c *completion) divide() {
+	c.apart, c.of, c.off = map[[2]int]bool{}, make([][]int, len(c.domains)), 0
+	for r, p := range c.all {
+		if c.interactions.apart[p] || c.residuals[r] > c.threshold {
+			c.apart[p] = true
+			c.of[p[0]], c.of[p[1]] = append(c.of[p[0]], p[1]), append(c.of[p[1]], p[0])
+		} else {
+			c.off += c.residuals[r]
+		}
+	}
+}
+
+// step improves the approximation by a round, and computes the residuals.
+func (c *completion) step() error {
+	if err := c.interactions.step(c.s, c.of); err != nil {
+		return err
+	}
+	for r, p := range c.all {
+		c.residuals[r] = c.residual(c.s, p)
+	}
+	return nil
+}
+
+// complete looks for rank k: blocks of one variable are free, and so are those of pairs that are apart. With set, pairs that deviate are
+// set apart: those with large interactions to begin with, then in each round those with residuals far above the median. It returns nil
+// where the rest is no rounding. off is Σ of the largest residuals of all other pairs, nats.
+func (m *interactions) complete(
+	ctx context.Context, all [][2]int, k int, set bool,
+) (s *spectrum, apart map[[2]int]bool, off float64, err error) {
+	if 2*k > m.order {
+		return nil, nil, 0, nil
+	}
+	c, largest := m.completion(all, k, set)
+	floor := residualFloor * largest
+	most := mostApart*len(m.domains) + len(m.apart)
+	var medians []float64
+	sinceBest, best := 0, math.Inf(1)
+	for range mostRounds {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, 0, err
+		}
+		if c.step() != nil {
+			return nil, nil, 0, nil // a matrix without k directions
+		}
+		typical := median(c.residuals)
+		medians = append(medians, typical)
+		if set {
+			c.threshold = max(floor, apartFactor*typical)
+		}
+		c.divide()
+		switch {
+		case len(c.apart) > most && len(medians) > 12:
+			return nil, nil, 0, nil
+		case c.off > exactError || len(c.apart) > most || set && c.threshold > floor:
+		case c.off < 0.5*best:
+			best, sinceBest = c.off, 0
+		default:
+			if sinceBest++; sinceBest >= 3 {
+				return c.s, c.apart, c.off, nil
+			}
+		}
+		if r := len(medians) - 12; r >= 0 && typical > floor && typical > 0.9*medians[r] {
+			return nil, nil, 0, nil
+		}
+	}
+	return nil, nil, 0, nil
+}
+
+// all lists the pairs of variables, with a table or without.
+func (m *interactions) all() (all [][2]int) {
+	for i := range m.domains {
+		for j := i + 1; j < len(m.domains); j++ {
+			all = append(all, [2]int{i, j})
+		}
+	}
+	return all
+}
+
+// begin returns k random directions, the same in every call.
+func (m *interactions) begin(k int) *spectrum {
+	random := rand.New(rand.NewPCG(1, uint64(k)))
+	s := &spectrum{lambda: make([]float64, k), w: make([]float64, k*m.order)}
+	for i := range s.w {
+		s.w[i] = random.NormFloat64()
+	}
+	return s
+}
+
+// step is one of alternating least squares: given the directions, the rows of each variable fit its blocks that are not apart; the new
+// directions are these rows, orthonormal, and turned to eigenvectors.
+func (m *interactions) step(s *spectrum, apart [][]int) error {
+	n, k := m.order, len(s.lambda)
+	u := make([]float64, n*k) // row by row
+	gram := make([]float64, k*k)
+	row := make([]float64, n*k) // the directions, row by row
+	for c := range k {
+		for r, y := range s.w[c*n : c*n+n] {
+			row[r*k+c] = y
+		}
+	}
+	addGram(gram, row, k, 1)
+	for i, d := range m.domains {
+		own := m.base[i]
+		for r := own; r < own+d-1; r++ {
+			to := u[r*k : r*k+k]
+			for j, x := range m.matrix[r*n : r*n+n] {
+				if x != 0 {
+					for c, y := range row[j*k : j*k+k] {
+						to[c] += x * y
+					}
+				}
+			}
+			for _, j := range apart[i] {
+				for l := m.base[j]; l < m.base[j]+m.domains[j]-1; l++ {
+					for c, y := range row[l*k : l*k+k] {
+						to[c] -= m.matrix[r*n+l] * y
+					}
+				}
+			}
+		}
+		if d == 1 {
+			continue
+		}
+		left := slices.Clone(gram)
+		addGram(left, row[own*k:(own+d-1)*k], k, -1)
+		for _, j := range apart[i] {
+			addGram(left, row[m.base[j]*k:(m.base[j]+m.domains[j]-1)*k], k, -1)
+		}
+		for r := own; r < own+d-1; r++ {
+			solved, err := linalg.Solve(left, k, k, u[r*k:r*k+k], 1)
+			if err != nil {
+				return err
+			}
+			copy(u[r*k:], solved)
+		}
+	}
+	q := make([]float64, k*n)
+	for r := range n {
+		for c := range k {
+			q[c*n+r] = u[r*k+c]
+		}
+	}
+	if !orthonormal(q, n, k) {
+		return btn.ErrPart
+	}
+	// The approximation is u·wᵀ; in the new directions it is (qᵀu)(wᵀq).
+	left, right := make([]float64, k*k), make([]float64, k*k)
+	for a := range k {
+		for b := range k {
+			for r := range n {
+				left[a*k+b] += q[a*n+r] * u[r*k+b]
+				right[a*k+b] += s.w[a*n+r] * q[b*n+r]
+			}
+		}
+	}
+	small := make([]float64, k*k)
+	for a := range k {
+		for b := range k {
+			for c := range k {
+				small[a*k+b] += (left[a*k+c]*right[c*k+b] + left[b*k+c]*right[c*k+a]) / 2
+			}
+		}
+	}
+	values, vectors, err := linalg.SymmetricEigen(small, k)
+	if err != nil {
+		return err
+	}
+	copy(s.lambda, values)
+	for a := range k {
+		w := s.w[a*n : a*n+n]
+		clear(w)
+		for b := range k {
+			f := vectors[b*k+a]
+			for i, y := range q[b*n : b*n+n] {
+				w[i] += f * y
+			}
+		}
+	}
+	return nil
+}
+
+// addGram adds sign · Σ rowᵀ row to a k × k matrix.
+func addGram(gram, rows []float64, k int, sign float64) {
+	for r := 0; r < len(rows); r += k {
+		for a, x := range rows[r : r+k] {
+			for b, y := range rows[r : r+k] {
+				gram[a*k+b] += sign * x * y
+			}
+		}
+	}
+}
+
+// orthonormal makes k columns of length n orthonormal; false where one depends on those before it.
+func orthonormal(q []float64, n, k int) bool {
+	for c := range k {
+		own := q[c*n : c*n+n]
+		before := norm(own)
+		for range 2 {
+			for e := range c {
+				other := q[e*n : e*n+n]
+				dot := 0.0
+				for i, y := range other {
+					dot += own[i] * y
+				}
+				for i, y := range other {
+					own[i] -= dot * y
+				}
+			}
+		}
+		after := norm(own)
+		if !(after > 1e-13*before) {
+			return false
+		}
+		for i := range own {
+			own[i] /= after
+		}
+	}
+	return true
+}
+
+func norm(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x * x
+	}
+	return math.Sqrt(sum)
+}
+
+// at is entry (r, c) of the approximation.
+func (s *spectrum) at(n, r, c int) (x float64) {
+	for k, l := range s.lambda {
+		x += l * s.w[k*n+r] * s.w[k*n+c]
+	}
+	return x
+}
+
+// residual is the Frobenius norm of a pair's block of the matrix less the approximation: no entry of its interaction is off by more.
+func (m *interactions) residual(s *spectrum, p [2]int) float64 {
+	sum := 0.0
+	for r := m.base[p[0]]; r < m.base[p[0]]+m.domains[p[0]]-1; r++ {
+		for c := m.base[p[1]]; c < m.base[p[1]]+m.domains[p[1]]-1; c++ {
+			x := m.matrix[r*m.order+c] - s.at(m.order, r, c)
+			sum += x * x
+		}
+	}
+	return math.Sqrt(sum)
+}
+
+// median is that of some 4,096 of the values.
+func median(values []float64) float64 {
+	stride := max(1, len(values)/4096)
+	var some []float64
+	for i := 0; i < len(values); i += stride {
+		some = append(some, values[i])
+	}
+	slices.Sort(some)
+	return some[len(some)/2]
+}
+
+// fit writes an approximation out by values, and the pairs apart from it as tables of the rest; nil where no order eliminates the
+// rest in small tables.
+func (m *interactions) fit(ctx context.Context, s *spectrum, apart map[[2]int]bool, off float64) (*Fit, error) {
+	values := len(m.field)
+	f := &Fit{Domains: m.domains, Ln: m.ln, Field: slices.Clone(m.field), Lambda: slices.Clone(s.lambda), LnError: off}
+	f.Vectors = make([]float64, len(s.lambda)*values)
+	for k, lambda := range s.lambda {
+		v := f.Vectors[k*values:][:values]
+		for i, d := range m.domains {
+			for p := range d - 1 {
+				w := s.w[k*m.order+m.base[i]+p]
+				for a := range d {
+					v[m.at[i]+a] += m.basis[i][p*d+a] * w
+				}
+			}
+		}
+		for x, y := range v {
+			f.Field[x] -= lambda / 2 * y * y
+		}
+	}
+	pairs := make([][2]int, 0, len(apart))
+	for p := range apart {
+		pairs = append(pairs, p)
+	}
+	slices.SortFunc(pairs, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	for _, p := range pairs {
+		f.Rest = append(f.Rest, m.deviation(f, s, p))
+	}
+	f.Rest = append(f.Rest, m.hard...)
+
+	shape := contractionorder.Hypergraph{Dims: slices.Clone(m.domains)}
+	in := make([]bool, len(m.domains))
+	for _, t := range f.Rest {
+		shape.Edges = append(shape.Edges, t.Scope)
+		for _, v := range t.Scope {
+			in[v] = true
+		}
+	}
+	order, err := contractionorder.MinFill(ctx, shape)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range order {
+		if in[v] {
+			f.Order, in[v] = append(f.Order, v), false
+		}
+	}
+	for v, left := range in { // domains of one value
+		if left {
+			f.Order = append(f.Order, v)
+		}
+	}
+	if _, err := newProgram(f); err != nil {
+		return nil, nil
+	}
+	return f, nil
+}
+
+// deviation is the table e^{A − Ã} of a pair; of one whose tables have zeros e^{−Ã}, as they stand in the rest themselves, and e^{A − Ã}
+// of its other tables.
+func (m *interactions) deviation(f *Fit, s *spectrum, p [2]int) Table {
+	i, j := p[0], p[1]
+	di, dj := m.domains[i], m.domains[j]
+	t := Table{Scope: []int{i, j}, Values: make([]float64, di*dj)}
+	for a := range di {
+		for b := range dj {
+			ln := 0.0
+			for q := range di - 1 {
+				for r := range dj - 1 {
+					x := m.matrix[(m.base[i]+q)*m.order+m.base[j]+r] - s.at(m.order, m.base[i]+q, m.base[j]+r)
+					ln += m.basis[i][q*di+a] * m.basis[j][r*dj+b] * x
+				}
+			}
+			t.Values[a*dj+b] = math.Exp(ln)
+		}
+	}
+	return t
+}

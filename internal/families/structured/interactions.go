@@ -1,0 +1,238 @@
+package structured
+
+// The logarithms of a model's tables of two variables as one symmetric matrix.
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+const (
+	// MostStatistics bounds K.
+	MostStatistics = 6
+	// leastDensity is the share of all pairs of variables that have a table, below which nothing is looked for.
+	leastDensity = 0.05
+	// leastVariables is the number of variables below which elimination is cheap.
+	leastVariables = 12
+	// mostEntries bounds the table of one factor.
+	mostEntries = 1 << 16
+	// mostDomain bounds the domain of a variable.
+	mostDomain = 64
+)
+
+// interactions are the tables of a network, those of two variables centred:
+//
+//	ln φ_ij(a, b) = c_ij + u_ij(a) + u_ji(b) + A_ij(a, b),   Σ_a A_ij(a, b) = Σ_b A_ij(a, b) = 0
+//
+// The matrix holds A in orthonormal coordinates of the centred functions of each variable, d−1 for one of d values.
+type interactions struct {
+	domains []int
+	at      []int // place of the first value of each variable
+	base    []int // place of the first coordinate of each variable in the matrix
+	basis   [][]float64
+	ln      float64
+	field   []float64 // by value, nats
+	order   int       // of the matrix
+	matrix  []float64
+	pairs   [][2]int        // that have a table without zeros, each once
+	apart   map[[2]int]bool // pairs that have a table with zeros
+	hard    []Table         // the tables with zeros, and of other than two variables
+}
+
+// size returns Σ (d−1), the order of the matrix.
+func size(domains []int) (order int) {
+	for _, d := range domains {
+		order += d - 1
+	}
+	return order
+}
+
+// read returns the interactions of a network of plain tables; nil where it is of another kind, too sparse, or the matrix takes
+// more bytes than memory. Cost O(entries of all tables · d).
+func read(net *btn.Network, memory int64) *interactions {
+	n := len(net.Variables)
+	if n < leastVariables || net.Choice != btn.CoresAreFactors || len(net.Cores) < int(leastDensity*float64(n)*float64(n-1)/2) {
+		return nil
+	}
+	for _, m := range net.Maps {
+		if m.A != nil {
+			return nil
+		}
+	}
+	variable := make([]int, len(net.Dims)) // of each leg
+	for l := range variable {
+		variable[l] = -1
+	}
+	m := &interactions{domains: make([]int, n), at: make([]int, n), base: make([]int, n), basis: make([][]float64, n), apart: map[[2]int]bool{}}
+	total := 0
+	for v, place := range net.Variables {
+		m.domains[v], m.at[v] = place.Domain, total
+		total += place.Domain
+		link := net.Links[place.Link]
+		cp, ok := link.T.(*tensor.CP)
+		if !ok || place.Domain > mostDomain {
+			return nil
+		}
+		for k, l := range link.Legs {
+			if cp.Vectors[k] != nil { // a map of the leg
+				return nil
+			}
+			variable[l] = v
+		}
+	}
+	m.order = size(m.domains)
+	if 8*2*float64(m.order)*float64(m.order) > float64(memory)/2 {
+		return nil
+	}
+	pairs := 0
+	for _, core := range net.Cores {
+		if len(core.Legs) == 2 {
+			pairs++
+		}
+	}
+	if float64(pairs) < leastDensity*float64(n)*float64(n-1)/2 {
+		return nil
+	}
+	m.field = make([]float64, total)
+	m.matrix = make([]float64, m.order*m.order)
+	at := 0
+	for v, d := range m.domains {
+		m.base[v] = at
+		at += d - 1
+		m.basis[v] = helmert(d)
+	}
+	for _, core := range net.Cores {
+		if !m.add(core, variable) {
+			return nil
+		}
+	}
+	if !m.dense() {
+		return nil
+	}
+	return m
+}
+
+// dense reports whether enough pairs have an interaction.
+func (m *interactions) dense() bool {
+	most, n := 0.0, len(m.domains)
+	for _, x := range m.matrix {
+		most = max(most, math.Abs(x))
+	}
+	count := 0
+	for i := range n {
+		for j := range i {
+			if m.residual(&spectrum{}, [2]int{j, i}) > residualFloor*most {
+				count++
+			}
+		}
+	}
+	return most > 0 && float64(count) >= leastDensity*float64(n)*float64(n-1)/2
+}
+
+// add adds the table of a core; false where there is none that can be used.
+func (m *interactions) add(core btn.Core, variable []int) bool {
+	scope := make([]int, len(core.Legs))
+	for k, l := range core.Legs {
+		if scope[k] = variable[l]; scope[k] < 0 {
+			return false
+		}
+		for _, earlier := range scope[:k] {
+			if earlier == scope[k] {
+				return false
+			}
+		}
+	}
+	t, err := tensor.ToDense(core.T, mostEntries)
+	if err != nil {
+		return false
+	}
+	zeros := false
+	for _, x := range t.Data {
+		if !(x >= 0) || math.IsInf(x, 1) {
+			return false
+		}
+		zeros = zeros || x == 0
+	}
+	switch {
+	case len(scope) == 0:
+		return false
+	case len(scope) == 1:
+		for a, x := range t.Data {
+			m.field[m.at[scope[0]]+a] += math.Log(x)
+		}
+	case len(scope) == 2 && !zeros:
+		if i, j := scope[0], scope[1]; i < j {
+			m.centre(i, j, t.Data)
+		} else {
+			m.centre(j, i, transposed(t.Data, m.domains[i], m.domains[j]))
+		}
+	default:
+		if len(scope) == 2 {
+			m.apart[[2]int{min(scope[0], scope[1]), max(scope[0], scope[1])}] = true
+		}
+		m.hard = append(m.hard, Table{Scope: scope, Values: t.Data})
+	}
+	return true
+}
+
+// transposed returns a table of rows × columns with its variables in the other sequence.
+func transposed(t []float64, rows, columns int) []float64 {
+	out := make([]float64, len(t))
+	for a := range rows {
+		for b := range columns {
+			out[b*rows+a] = t[a*columns+b]
+		}
+	}
+	return out
+}
+
+// centre adds the table of variables i < j: its mean, its main effects, and its interaction.
+func (m *interactions) centre(i, j int, t []float64) {
+	di, dj := m.domains[i], m.domains[j]
+	ln := make([]float64, len(t))
+	rows, columns, mean := make([]float64, di), make([]float64, dj), 0.0
+	for a := range di {
+		for b := range dj {
+			l := math.Log(t[a*dj+b])
+			ln[a*dj+b] = l
+			rows[a] += l / float64(dj)
+			columns[b] += l / float64(di)
+			mean += l / float64(di*dj)
+		}
+	}
+	m.ln += mean
+	for a := range di {
+		m.field[m.at[i]+a] += rows[a] - mean
+	}
+	for b := range dj {
+		m.field[m.at[j]+b] += columns[b] - mean
+	}
+	hi, hj := m.basis[i], m.basis[j]
+	for p := range di - 1 {
+		for q := range dj - 1 {
+			x := 0.0
+			for a := range di {
+				for b := range dj {
+					x += hi[p*di+a] * hj[q*dj+b] * ln[a*dj+b]
+				}
+			}
+			m.matrix[(m.base[i]+p)*m.order+m.base[j]+q] += x
+			m.matrix[(m.base[j]+q)*m.order+m.base[i]+p] += x
+		}
+	}
+}
+
+// helmert returns d−1 orthonormal functions of d values that sum to 0, row by row.
+func helmert(d int) []float64 {
+	h := make([]float64, (d-1)*d)
+	for p := 1; p < d; p++ {
+		norm := math.Sqrt(float64(p * (p + 1)))
+		for a := range p {
+			h[(p-1)*d+a] = 1 / norm
+		}
+		h[(p-1)*d+p] = -float64(p) / norm
+	}
+	return h
+}

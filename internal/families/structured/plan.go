@@ -1,0 +1,75 @@
+package structured
+
+// Plans: what a fit's nodes cost, and the parts that they are divided into.
+
+import (
+	"context"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+)
+
+const (
+	// partFlops is the work of a part, at least.
+	partFlops = 2e7
+	// mostParts bounds the parts of a plan.
+	mostParts = 64
+)
+
+// Plan returns the exact estimate of a network by few linear statistics; nil where Find finds none, or its nodes are too many. It depends
+// on the base tensor alone: evidence and weights of single variables change which nodes matter, not the fit. Cost: that of Find, and the
+// bounds of nodes.
+func Plan(ctx context.Context, net *btn.Network, memory int64) (*btn.Estimate, error) {
+	f, err := Find(ctx, net, memory)
+	if f == nil || err != nil {
+		return nil, err
+	}
+	e, err := newEvaluator(f, nil)
+	if err != nil || e.zero {
+		return nil, nil
+	}
+	list, err := e.nodes(ctx, false)
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	flops := float64(len(list)) * e.flops(true)
+	parts := int64(max(1, min(mostParts, flops/partFlops, float64(len(list)))))
+	estimate := &btn.Estimate{
+		Rule: btn.Linear, Slices: 1,
+		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
+		Cost:    btn.Cost{Flops: flops, Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 64*len(list))},
+	}
+	for k := range parts {
+		estimate.Parts = append(estimate.Parts, &Nodes{Of: f, From: WholeShare * k / parts, To: WholeShare * (k + 1) / parts})
+	}
+	return estimate, nil
+}
+
+// Asked returns the parts that draw assignments from the nodes of others; nil for another question, or where components have phases.
+func Asked(parts []btn.Part, ask btn.Ask) (list []btn.Part) {
+	for _, part := range parts {
+		p, ok := part.(*Nodes)
+		if !ok || ask != btn.AskSamples {
+			return nil
+		}
+		for _, lambda := range p.Of.Lambda {
+			if lambda < 0 {
+				return nil
+			}
+		}
+		list = append(list, &Nodes{Of: p.Of, From: p.From, To: p.To, Ask: ask})
+	}
+	return list
+}
+
+// Crowded reports whether a network has so many tables of two variables for each of them that no elimination is cheap: half of an average
+// degree bounds the width of some subgraph from below. Linear time.
+func Crowded(net *btn.Network) bool {
+	pairs := 0
+	for _, core := range net.Cores {
+		if len(core.Legs) == 2 {
+			pairs++
+		}
+	}
+	return pairs >= 16*len(net.Variables)
+}

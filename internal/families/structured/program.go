@@ -1,0 +1,134 @@
+package structured
+
+// The rest under weights of single variables: one elimination, compiled once, run for every node.
+
+import "errors"
+
+// errWide says that a table along the elimination of the rest is too large.
+var errWide = errors.New("structured: the rest has no elimination in small tables")
+
+// program eliminates the variables of the rest in sequence: each has a clique, the table over itself and all that its factors have.
+type program struct {
+	cliques []clique
+	clique  []int // of each variable; −1: in no factor of the rest
+	entries int   // of all cliques together
+	widest  int
+}
+
+// clique is the elimination of a variable. Its table is Π of the variable's weights, some tables of the rest and the messages of
+// earlier cliques; the message is its sum over the variable, the first of the scope.
+type clique struct {
+	variable int
+	scope    []int
+	size     int
+	value    []int32 // of the variable, by entry
+	tables   []operand
+	messages []operand
+	out      []int32 // place in the message, by entry
+	length   int     // of the message
+}
+
+// operand is a table, or the message of a clique, in the table of another.
+type operand struct {
+	of    int
+	place []int32 // in the operand, by entry
+}
+
+// newProgram compiles the elimination of a fit's rest. It returns errWide where a table has more than mostRestTable entries.
+func newProgram(f *Fit) (*program, error) {
+	p := &program{clique: make([]int, len(f.Domains))}
+	for v := range p.clique {
+		p.clique[v] = -1
+	}
+	position := make([]int, len(f.Domains))
+	for at, v := range f.Order {
+		position[v] = at
+	}
+	tables := make([][]int, len(f.Order)) // of the rest, by clique
+	for t, table := range f.Rest {
+		first := len(f.Order)
+		for _, v := range table.Scope {
+			first = min(first, position[v])
+		}
+		if len(table.Scope) > 0 {
+			tables[first] = append(tables[first], t)
+		}
+	}
+	waiting := make([][]int, len(f.Order)) // messages, by clique
+	for at, v := range f.Order {
+		c := clique{variable: v, scope: []int{v}, size: f.Domains[v]}
+		has := map[int]bool{v: true}
+		join := func(scope []int) bool {
+			for _, u := range scope {
+				if !has[u] {
+					has[u] = true
+					c.scope = append(c.scope, u)
+					if c.size *= f.Domains[u]; c.size > mostRestTable {
+						return false
+					}
+				}
+			}
+			return true
+		}
+		for _, t := range tables[at] {
+			if !join(f.Rest[t].Scope) {
+				return nil, errWide
+			}
+		}
+		for _, e := range waiting[at] {
+			if !join(p.cliques[e].scope[1:]) {
+				return nil, errWide
+			}
+		}
+		for _, t := range tables[at] {
+			c.tables = append(c.tables, operand{of: t, place: places(f, c.scope, f.Rest[t].Scope)})
+		}
+		for _, e := range waiting[at] {
+			c.messages = append(c.messages, operand{of: e, place: places(f, c.scope, p.cliques[e].scope[1:])})
+		}
+		c.value = places(f, c.scope, c.scope[:1])
+		c.out = places(f, c.scope, c.scope[1:])
+		c.length = c.size / f.Domains[v]
+		if next := len(f.Order); len(c.scope) > 1 {
+			for _, u := range c.scope[1:] {
+				next = min(next, position[u])
+			}
+			waiting[next] = append(waiting[next], at)
+		}
+		p.clique[v] = at
+		p.cliques = append(p.cliques, c)
+		p.entries += c.size
+		p.widest = max(p.widest, c.size)
+	}
+	return p, nil
+}
+
+// places returns, for each entry of a table over scope, the place in a table over some of its variables.
+func places(f *Fit, scope, of []int) []int32 {
+	stride := make(map[int]int, len(of))
+	step := 1
+	for k := len(of) - 1; k >= 0; k-- {
+		stride[of[k]] = step
+		step *= f.Domains[of[k]]
+	}
+	size := 1
+	for _, v := range scope {
+		size *= f.Domains[v]
+	}
+	out := make([]int32, size)
+	x := make([]int, len(scope))
+	at := 0
+	for e := range out {
+		out[e] = int32(at)
+		for k := len(scope) - 1; k >= 0; k-- {
+			s := stride[scope[k]]
+			if x[k]++; x[k] < f.Domains[scope[k]] {
+				at += s
+				break
+			}
+			at -= s * (f.Domains[scope[k]] - 1)
+			x[k] = 0
+		}
+	}
+	return out
+}
