@@ -29,6 +29,8 @@ const (
 	// probeRounds and probeShare are the rounds after which the median residual has to be below a share of the median interaction.
 	probeRounds = 8
 	probeShare  = 0.5
+	// vanishing is the eigenvalue, relative to the largest, below which a direction is dropped.
+	vanishing = 1e-6
 	// mostRestTable bounds the entries of a table along the elimination of the rest.
 	mostRestTable = 1 << 14
 )
@@ -155,6 +157,7 @@ func (c *completion) step() error {
 	if err := c.interactions.step(c.s, c.of); err != nil {
 		return err
 	}
+	c.s.drop()
 	for r, p := range c.all {
 		c.residuals[r] = c.residual(c.s, p)
 	}
@@ -364,6 +367,23 @@ func norm(v []float64) float64 {
 		sum += x * x
 	}
 	return math.Sqrt(sum)
+}
+
+// drop forgets directions that vanish: there are fewer.
+func (s *spectrum) drop() {
+	n, largest := len(s.w)/len(s.lambda), 0.0
+	for _, l := range s.lambda {
+		largest = max(largest, math.Abs(l))
+	}
+	kept := 0
+	for k, l := range s.lambda {
+		if math.Abs(l) > vanishing*largest {
+			copy(s.w[kept*n:], s.w[k*n:k*n+n])
+			s.lambda[kept] = l
+			kept++
+		}
+	}
+	s.lambda, s.w = s.lambda[:kept], s.w[:kept*n]
 }
 
 // at is entry (r, c) of the approximation.
