@@ -8,7 +8,7 @@
 // fixed beforehand, because nothing adapts within a chain. An entry of 0 counts e^{−hardness} times the least of its table on the way and
 // 0 at the end. Neal, Annealed importance sampling, 2001.
 //
-// Every chain is a rank-one component of the network at the state where it ends (docs/explanation/method.md): its random numbers
+// Every chain is a rank-one component of the network at the state where it ends (docs/explanation/estimates.md): its random numbers
 // depend on the seed and on its number alone, so that any share of the chains has the same bits on any worker. Conditional
 // probabilities are computed in float32, which moves ln Z by less than 1e-5 of itself; weights are in float64.
 package annealing

@@ -3,7 +3,7 @@
 // with a cut-set drawn by mini-buckets.
 //
 // The density of the mixture q = (1−ε) q' + ε q_WMB weighs a draw from either part. Its weights are at most Z⁺/ε, Z⁺ being the
-// mini-buckets' bound, and it is above 0 wherever ψ is (docs/explanation/method.md). Lou, Dechter, Ihler,
+// mini-buckets' bound, and it is above 0 wherever ψ is (docs/explanation/estimates.md). Lou, Dechter, Ihler,
 // Dynamic importance sampling, 2017.
 //
 // The random numbers of a draw depend on the seed and on its number alone: any share of the draws has the same bits on any worker.

@@ -1,4 +1,4 @@
-// Package sweeps contracts an expression approximately by a matrix product state swept over its indices (docs/explanation/method.md,
+// Package sweeps contracts an expression approximately by a matrix product state swept over its indices (docs/explanation/estimates.md,
 // truncated legs).
 //
 // The state is the tensor over the frontier: the indices that are not summed yet and share a table with a summed one. It is a chain of
