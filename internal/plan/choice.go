@@ -27,6 +27,9 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 		return a.contractions(conditioned, q)
 	}
 
+	if near, err := a.near(q); near != nil || err != nil {
+		return unpacked(near, err)
+	}
 	chains, refused := a.chainsInTime(q.Marginals)
 	if err := a.ctx.Err(); err != nil {
 		return btn.Assignment{}, err

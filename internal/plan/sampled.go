@@ -180,6 +180,9 @@ func components(c *sampled.Chains, along *sampled.Sampling, s btn.Settings, marg
 		if along.Kind == sampled.ByAnnealing {
 			return c.Model.Bytes(sampled.Path(along), part, 1, marginals)
 		}
+		if along.Kind == sampled.ByStructure {
+			return importance.Bytes(part, len(along.Structure.Fit.Domains), marginals)
+		}
 		return importance.Bytes(part, len(c.Prepared.Expression().Dims), marginals)
 	}
 	part = fitting(min(part, chains), s.Memory, bytes)

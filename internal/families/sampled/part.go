@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/structured"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 )
 
@@ -36,9 +37,11 @@ const (
 	// ByBeliefs: independent draws, index by index, from messages of belief propagation (package beliefs), mixed with mini-buckets.
 	// Weights are bounded.
 	ByBeliefs Kind = "beliefs"
+	// ByStructure: the ends of chains from the low-rank part of the network's tables, which is drawn from exactly (package structured).
+	ByStructure Kind = "structure"
 )
 
-var samplingKinds = []Kind{ByAnnealing, ByMiniBuckets, BySweep, BySlices, ByBeliefs}
+var samplingKinds = []Kind{ByAnnealing, ByMiniBuckets, BySweep, BySlices, ByBeliefs, ByStructure}
 
 // Sampling is how components are drawn.
 type Sampling struct {
@@ -80,6 +83,8 @@ type Sampling struct {
 	// Each is the cost of a draw, Setup the cost before the first, flops; of kinds with mini-buckets.
 	Each  float64 `msgpack:"each,omitempty"`
 	Setup float64 `msgpack:"setup,omitempty"`
+	// Structure is the path of chains from a low-rank part.
+	Structure *structured.Path `msgpack:"structure,omitempty"`
 }
 
 // MostComponents bounds the components of a random decomposition in one estimate: 2^24.
@@ -98,7 +103,7 @@ func (p *Sampled) Share(common any) (ok bool) {
 }
 
 // Fits implements Part. Whether the shape is the simplified network's is for the contraction to say.
-func (p *Sampled) Fits(*btn.Network) error {
+func (p *Sampled) Fits(n *btn.Network) error {
 	switch s := p.Along; {
 	case s == nil:
 		return btn.Misfit("it does not say how it is drawn")
@@ -116,6 +121,10 @@ func (p *Sampled) Fits(*btn.Network) error {
 		return btn.Misfit("beliefs that follow by %v with a defence of %v", s.Follow, s.Defence)
 	case s.Kind == BySlices && (s.Rest < 1 || s.Rest > len(s.Order)):
 		return btn.Misfit("%d of %d indices are summed out", s.Rest, len(s.Order))
+	case s.Kind == ByStructure && (s.Structure == nil || s.Of > 0):
+		return btn.Misfit("chains from a low-rank part that is not there, or whose states are asked for")
+	case s.Kind == ByStructure && s.Structure.Fits(n) != nil:
+		return s.Structure.Fits(n)
 	case !slices.Contains(samplingKinds, s.Kind):
 		return btn.Misfit("%.40q is no kind of this version", s.Kind)
 	case !(s.Entries >= 0) || !(s.Each >= 0) || !(s.Setup >= 0) || s.Each+s.Setup+s.Entries > math.MaxFloat64:

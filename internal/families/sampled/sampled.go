@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/engine/importance"
+	"github.com/basetensor/basetensor/internal/families/structured"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sampling"
@@ -24,6 +25,9 @@ func (q *Sampled) Contract(ctx context.Context, p *problem.Problem, want problem
 	}
 	if q.Along.Of > 0 {
 		return states(ctx, p, q, want)
+	}
+	if q.Along.Kind == ByStructure {
+		return structure(ctx, p, q, want.Marginals)
 	}
 	if q.Along.Kind != ByAnnealing {
 		return proposed(ctx, p, q, want.Marginals)
@@ -99,6 +103,24 @@ func proposed(ctx context.Context, p *problem.Problem, q *Sampled, marginals boo
 	}
 	v.Weights.Top = w.Top
 	return v, shares(v.Weights, prepared, w.Share, w.Squares)
+}
+
+// structure weighs chains from the low-rank part of the network's tables.
+func structure(ctx context.Context, p *problem.Problem, q *Sampled, marginals bool) (btn.Value, error) {
+	w, flops, err := structured.Draw(ctx, p, q.Along.Structure, q.Along.Seed, q.From, q.To, marginals)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	scale := p.Net.Scale.LogAbs()
+	for k := range w.Ln {
+		w.Ln[k] += scale
+	}
+	v := btn.Value{Z: scaled.FromLog(sampling.LnMean(w.Ln)), Flops: q.Along.Setup + flops, Weights: &btn.Weights{Ln: w.Ln}}
+	if w.Share != nil {
+		v.Weights.Top, v.Weights.Domains = w.Top+scale, contraction.Domains(p.Net)
+		v.Weights.Share, v.Weights.Squares = w.Share, w.Squares
+	}
+	return v, nil
 }
 
 // shares fills in sums over the values of indices as sums over those of the network's variables.

@@ -32,8 +32,11 @@ const (
 	mostNearNodes = 1 << 17
 	// mostVariance is the variance of ln of a weight, nats², above which the low-rank part says too little.
 	mostVariance = 2.5
-	// goodVariance is the variance that the rungs are chosen for.
-	goodVariance = 1.0
+	// goodVariance is the variance that the rungs are chosen for: weights of a larger one have tails that pilots do not see, and more rungs
+	// cost as much as they save.
+	goodVariance = 0.1
+	// fewChains is the number of chains that a tenth of the budget has to hold.
+	fewChains = 100
 	// drawBlock is the number of chains that a goroutine takes at a time.
 	drawBlock = 16
 )
@@ -438,17 +441,16 @@ func Near(ctx context.Context, p *problem.Problem, seed uint64, work float64) (p
 		}
 		variance := sampling.Variance(w.Ln) * nearRungs
 		c.rungs = max(1, int(min(variance/goodVariance, 1<<20)))
-		for c.rungs > 1 && c.flops() > work/4 {
+		for c.rungs > 1 && c.flops() > work/fewChains {
 			c.rungs /= 2
 		}
-		own.Rungs = c.rungs
 		left := variance / float64(c.rungs)
 		if left > mostVariance {
 			continue
 		}
 		if cost := math.Expm1(left) * c.flops(); cost < best {
 			best = cost
-			path, spread, each = own, math.Expm1(left), c.flops()
+			path, spread, each = &Path{Fit: f, Rungs: c.rungs}, math.Expm1(left), c.flops()
 			setup = float64(len(c.list))*c.evaluator.flops(false) + 2*float64(len(c.axes)+4)*float64(m.order)*float64(m.order)
 		}
 	}
