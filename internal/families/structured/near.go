@@ -35,6 +35,11 @@ const (
 	// goodVariance is the variance that the rungs are chosen for: weights of a larger one have tails that pilots do not see, and more rungs
 	// cost as much as they save.
 	goodVariance = 0.1
+	// closeVariance is the variance with one rung up to which these chains beat those of package annealing, whose loops are eight side by
+	// side; networks of more than fewTables tables have no others in time. Measured on complete graphs of 100 with noise: 0.06 gains a
+	// factor of 6 in the error, 3 nothing, 30 loses one of 9.
+	closeVariance = 1.5
+	fewTables     = 20_000
 	// fewChains is the number of chains that a tenth of the budget has to hold.
 	fewChains = 100
 	// drawBlock is the number of chains that a goroutine takes at a time.
@@ -445,7 +450,7 @@ func Near(ctx context.Context, p *problem.Problem, seed uint64, work float64) (p
 			c.rungs /= 2
 		}
 		left := variance / float64(c.rungs)
-		if left > mostVariance {
+		if left > mostVariance || variance > closeVariance && len(p.Net.Cores) <= fewTables {
 			continue
 		}
 		if cost := math.Expm1(left) * c.flops(); cost < best {
