@@ -51,6 +51,7 @@ func (c holeConn) Write(b []byte) (int, error) {
 
 // A connection that has become a black hole is left for another one, though neither side is notified.
 func TestALostConnectionIsLeft(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	s, err := embedded.Start(ctx, embedded.Options{NoRedis: true, Listen: true})

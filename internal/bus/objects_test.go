@@ -48,6 +48,7 @@ func (c strayConn) Write(b []byte) (int, error) {
 // messages that takes: a chunk that finds none is published again, behind those that followed, and
 // the leader that serves a reader may die before it answers.
 func TestObjectsInACluster(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts three nats-servers")
 	}

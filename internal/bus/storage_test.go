@@ -14,6 +14,7 @@ import (
 // answers everything, late and in order, is slow. The two are played by a subscriber, so that
 // neither needs a full disk or a loaded machine.
 func TestSlowIsNotStalled(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a real nats-server")
 	}
