@@ -62,6 +62,11 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 		if found, err := a.structured(); found != nil || err != nil {
 			return unpacked(found, err)
 		}
+		if plain(a.net) && !a.facts.logicalOf(a.net) {
+			if err := outOfReach(conditioned, exactLimit(a.settings)); err != nil {
+				return btn.Assignment{}, err
+			}
+		}
 	}
 	shape, err := a.facts.shapeOf(a.ctx, a.net)
 	if err != nil && refused != nil {
