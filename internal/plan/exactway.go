@@ -62,11 +62,6 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 		if found, err := a.structured(); found != nil || err != nil {
 			return unpacked(found, err)
 		}
-		if plain(a.net) && !a.facts.logicalOf(a.net) {
-			if err := outOfReach(conditioned, exactLimit(a.settings)); err != nil {
-				return btn.Assignment{}, err
-			}
-		}
 	}
 	shape, err := a.facts.shapeOf(a.ctx, a.net)
 	if err != nil && refused != nil {
@@ -74,6 +69,11 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	}
 	if err != nil {
 		return a.closedForm(err)
+	}
+	if structured.Crowded(a.net) && a.evidence.IsEmpty() && !a.facts.logicalOf(a.net) { // a search for an order would take long
+		if err := exact.WithinReach(a.ctx, shape, exactLimit(a.settings)); err != nil {
+			return btn.Assignment{}, err
+		}
 	}
 	if a.exactKey == "" {
 		a.exactKey = a.key("exact", shape)
@@ -132,8 +132,10 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	}
 
 	if cost.Flops > policy.HeavyFlops {
-		if found, err := a.structured(); found != nil && found.Cost.Flops < cost.Flops || err != nil {
-			return unpacked(found, err)
+		if structured.Worth(a.net) {
+			if found, err := a.structured(); found != nil && found.Cost.Flops < cost.Flops || err != nil {
+				return unpacked(found, err)
+			}
 		}
 		return a.heavy(conditioned, marginals, again, cost.Flops)
 	}

@@ -127,20 +127,24 @@ func (p *Prepared) planned(
 	}, nil
 }
 
+// WithinReach refuses hypergraphs of which every order takes more flops than that, by contractionorder.LowerBound.
+func WithinReach(ctx context.Context, h contractionorder.Hypergraph, flops float64) error {
+	least, err := contractionorder.LowerBound(ctx, h)
+	if err != nil || least <= math.Log2(flops) {
+		return err
+	}
+	return fault.New(fault.OverBudget, "%w: every order has a table of at least 2^%.1f entries and does as many operations, "+
+		"%.3g are allowed", ErrHopeless, least, flops)
+}
+
 // possible refuses hypergraphs that no order contracts within the flops allowed.
 func (o PlanOptions) possible(ctx context.Context, h contractionorder.Hypergraph) error {
 	if o.Flops <= 0 {
 		return nil
 	}
 
-	least, err := contractionorder.LowerBound(ctx, h)
-	if err != nil {
+	if err := WithinReach(ctx, h, o.Flops); err != nil {
 		return err
-	}
-	if least > math.Log2(o.Flops) {
-		return fault.New(fault.OverBudget,
-			"%w: every order has a table of at least 2^%.1f entries and does as many operations, "+
-				"%.3g are allowed", ErrHopeless, least, o.Flops)
 	}
 
 	most := math.Log2(policy.FarOff * o.Flops)

@@ -53,7 +53,7 @@ func size(domains []int) (order int) {
 // more bytes than memory. Cost O(entries of all tables · d).
 func read(net *btn.Network, memory int64) *interactions {
 	n := len(net.Variables)
-	if n < leastVariables || net.Choice != btn.CoresAreFactors || len(net.Cores) < int(leastDensity*float64(n)*float64(n-1)/2) {
+	if net.Choice != btn.CoresAreFactors || !Worth(net) {
 		return nil
 	}
 	for _, m := range net.Maps {
@@ -84,15 +84,6 @@ func read(net *btn.Network, memory int64) *interactions {
 	}
 	m.order = size(m.domains)
 	if 8*2*float64(m.order)*float64(m.order) > float64(memory)/2 {
-		return nil
-	}
-	pairs := 0
-	for _, core := range net.Cores {
-		if len(core.Legs) == 2 {
-			pairs++
-		}
-	}
-	if float64(pairs) < leastDensity*float64(n)*float64(n-1)/2 {
 		return nil
 	}
 	m.field = make([]float64, total)

@@ -62,14 +62,21 @@ func Asked(parts []btn.Part, ask btn.Ask) (list []btn.Part) {
 	return list
 }
 
-// Crowded reports whether a network has so many tables of two variables for each of them that no elimination is cheap: half of an average
-// degree bounds the width of some subgraph from below. Linear time.
-func Crowded(net *btn.Network) bool {
-	pairs := 0
+// Crowded reports whether a network has so many tables of two variables for each of them that no elimination is cheap. Linear time.
+func Crowded(net *btn.Network) bool { return pairTables(net) >= 16*len(net.Variables) }
+
+// Worth reports whether a network has as many tables of two variables as Find looks for. Linear time.
+func Worth(net *btn.Network) bool {
+	n := float64(len(net.Variables))
+	return n >= leastVariables && float64(pairTables(net)) >= leastDensity*n*(n-1)/2
+}
+
+// pairTables is the number of tables of two variables.
+func pairTables(net *btn.Network) (pairs int) {
 	for _, core := range net.Cores {
 		if len(core.Legs) == 2 {
 			pairs++
 		}
 	}
-	return pairs >= 16*len(net.Variables)
+	return pairs
 }
