@@ -23,6 +23,7 @@ type generateCmd struct {
 	Friends     friendsCmd     `cmd:"" help:"${generate_friends}"`
 	Potts       pottsCmd       `cmd:"" help:"${generate_potts}"`
 	Leaves      leavesCmd      `cmd:"" help:"${generate_leaves}"`
+	Latent      latentCmd      `cmd:"" help:"${generate_latent}"`
 }
 
 // destination is where a generated model goes.
@@ -166,6 +167,26 @@ type leavesCmd struct {
 // Run writes the model in native form.
 func (c *leavesCmd) Run(t *console.Terminal) error {
 	return c.write(t, modeljson.Encode)(generate.Leaves(c.Leaves, c.Seed))
+}
+
+// latentCmd draws models of dense tables with structure that the file does not declare.
+type latentCmd struct {
+	Family      string  `arg:"" help:"${enum}." enum:"curie-weiss,mattis,rank,potts,hopfield,blocks,chain,grid"`
+	Variables   int     `short:"n" help:"Variables." default:"100"`
+	Rank        int     `short:"k" help:"Statistics, patterns of hopfield, groups of blocks, up to 6; 0: one, two groups." default:"0"`
+	Values      int     `short:"q" help:"Values of a variable of potts." default:"3"`
+	Coupling    float64 `help:"J: Σ |J_ij| over the neighbours of a spin." default:"1.2"`
+	Field       float64 `help:"h ~ U(−FIELD, FIELD)." default:"0.1"`
+	Noise       float64 `help:"ε: every pair is coupled by ε/√n · N(0, 1) more." default:"0"`
+	Seed        uint64  `help:"Seed."`
+	destination `embed:""`
+}
+
+// Run writes the model in UAI form.
+func (c *latentCmd) Run(t *console.Terminal) error {
+	return c.write(t, uai.Write)(generate.Latent{
+		Family: c.Family, Variables: c.Variables, Rank: c.Rank, Values: c.Values, Coupling: c.Coupling, Field: c.Field, Noise: c.Noise, Seed: c.Seed,
+	}.Model())
 }
 
 // write streams a model in the form of an encoder.

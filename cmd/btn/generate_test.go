@@ -17,6 +17,8 @@ func TestGeneratedModels(t *testing.T) {
 		"ising bipartite --left 2 --right 3 --attractive":      {5, 11},
 		"ising complete -n 4 --domain 3":                       {4, 10},
 		"constraints -n 9 --constraints 12 --domain 3":         {9, 12},
+		"latent hopfield -n 12 -k 2 --seed 3":                  {12, 78},
+		"latent potts -n 5 -q 4 --field 0 --noise 0.1":         {5, 10},
 		"random -n 9 --degree 2 --max-domain 3 --strength 0.5": {9, 6},
 	} {
 		var out, problems bytes.Buffer

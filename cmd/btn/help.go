@@ -16,6 +16,8 @@ var helpTexts = kong.Vars{
 		"U(−strength, strength).",
 	"generate_leaves": "A balanced binary tree with random tables, and the factor that a third to a half of its leaves are 1. In the " +
 		"native format.",
+	"generate_latent": "Tables of all pairs of n variables that are functions of few linear statistics, which the file does not say: " +
+		"e^(Σ λ s²), with hidden signs, patterns or groups, and with a chain or a grid of pairs that deviate.",
 	"generate_potts": "Curie–Potts models: symmetric factors over groups of variables of several values, in random fields, that may " +
 		"overlap. In the native format.",
 	"generate_friends": "Friends and smokers: smoking and cancer among n people, their friendships summed " +

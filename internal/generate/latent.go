@@ -1,0 +1,223 @@
+package generate
+
+// Plain tables of pairs whose logarithms are of low rank but for few pairs: functions of few linear statistics that no file declares.
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+// Latent describes a model of n variables with a table for every pair,
+//
+//	P(x) ∝ exp(Σ_{i<j} Σ_k λ_k v_k(i, x_i) v_k(j, x_j) + Σ_sparse J_ij x_i x_j + Σ_i h_i(x_i)),   J_ij ~ U(−1, 1),
+//
+// and noise. Spins are ±1, value 0 being −1, with v_k(i, x) = v_ki · x. All v are whole numbers, so that states can be counted.
+type Latent struct {
+	Family    string  // of LatentFamilies
+	Variables int     // n, 2 to 3,000
+	Rank      int     // statistics of rank, chain and grid; patterns of hopfield; groups of blocks. 0: one, two groups
+	Values    int     // of a variable of potts; 0: three
+	Coupling  float64 // Σ_j |J_ij| of a spin and of a statistic with v = ±1
+	Field     float64 // h ~ U(−Field, Field), of every value of potts
+	// Noise ε adds ε/√n · N(0, 1) to the coupling of every pair, of which low rank leaves nothing exact.
+	Noise float64
+	Seed  uint64
+}
+
+// Planted is the structure of a Latent model.
+type Planted struct {
+	Domain  int
+	Lambda  []float64   // λ_k
+	Vectors [][]float64 // v_k(i, x) by statistic, at i·Domain + x
+	Field   []float64   // h_i(x) at i·Domain + x, nats
+	Sparse  []Coupled   // the pairs that deviate
+}
+
+// Coupled is a pair of spins, I < J, with the factor exp(Coupling · x_I x_J).
+type Coupled struct {
+	I, J     int
+	Coupling float64
+}
+
+const (
+	latentSpins  = 3000
+	latentRank   = 6
+	latentValues = 16
+	latentRows   = 10 // of a grid, at most: they are the width of the rest
+)
+
+// LatentFamilies lists the families:
+//
+//	curie-weiss  v = 1
+//	mattis       v = ±1: hidden signs
+//	rank         v from ±1, ±2, and each λ of either sign
+//	potts        equal values attract: v_a(i, x) = 1 where x = a
+//	hopfield     v = ±1, a pattern per statistic
+//	blocks       groups with one statistic each, neighbours joined by two sparse pairs
+//	chain        v = ±1, and a chain of sparse pairs
+//	grid         v = ±1, and a grid of sparse pairs with up to ten rows
+func LatentFamilies() []string {
+	return []string{"curie-weiss", "mattis", "rank", "potts", "hopfield", "blocks", "chain", "grid"}
+}
+
+// Model returns the model: fields, then every pair in lexicographic order. Errors: ErrOptions.
+func (o Latent) Model() (*factorgraph.Model, error) {
+	p, err := o.Planted()
+	if err != nil {
+		return nil, err
+	}
+	n, d := o.Variables, p.Domain
+	pairs := n * (n - 1) / 2
+	b := room(repeat(d, n), n+pairs, n*d+pairs*d*d, n+2*pairs)
+	for i := range n {
+		if o.Field != 0 {
+			h := b.table(i)
+			for x := range h {
+				h[x] = math.Exp(p.Field[i*d+x])
+			}
+		}
+	}
+	sparse := map[[2]int]float64{}
+	for _, c := range p.Sparse {
+		sparse[[2]int{c.I, c.J}] = c.Coupling
+	}
+	r := random(o.Seed, "noise of "+o.Family)
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			extra := sparse[[2]int{i, j}]
+			if o.Noise != 0 {
+				extra += o.Noise / math.Sqrt(float64(n)) * r.NormFloat64()
+			}
+			table := b.table(i, j)
+			for at := range table {
+				x, y := at/d, at%d
+				ln := 0.0
+				for k, lambda := range p.Lambda {
+					ln += lambda * p.Vectors[k][i*d+x] * p.Vectors[k][j*d+y]
+				}
+				switch {
+				case o.Family == "potts" && x == y:
+					ln += extra
+				case o.Family != "potts":
+					ln += extra * float64((2*x-1)*(2*y-1))
+				}
+				table[at] = math.Exp(ln)
+			}
+		}
+	}
+	return b.model(), nil
+}
+
+// Planted returns the structure of the model, without noise. Errors: ErrOptions.
+func (o Latent) Planted() (*Planted, error) {
+	n := o.Variables
+	if n < 2 || n > latentSpins || o.Rank < 0 || o.Rank > latentRank || o.Values != 0 && (o.Values < 2 || o.Values > latentValues) {
+		return nil, fmt.Errorf("%w: %d variables of rank %d, %d values; 2 to %d, 1 to %d and 2 to %d are possible", ErrOptions, n, o.Rank, o.Values,
+			latentSpins, latentRank, latentValues)
+	}
+	for _, x := range []float64{o.Coupling, o.Field, o.Noise} {
+		if !(math.Abs(x) <= maxCoupling) {
+			return nil, fmt.Errorf("%w: a coupling, field or noise of %v, at most %d is possible", ErrOptions, x, maxCoupling)
+		}
+	}
+	r := random(o.Seed, "latent "+o.Family)
+	k := max(1, o.Rank)
+	p := &Planted{Domain: 2}
+	switch o.Family {
+	case "curie-weiss":
+		p.statistic(n, o.Coupling, func(int) float64 { return 1 })
+	case "mattis":
+		p.statistic(n, o.Coupling, func(int) float64 { return sign(r, 1)() })
+	case "rank":
+		for range k {
+			const square = 2.5 // the mean of v²
+			p.statistic(n, sign(r, o.Coupling/square)(), func(int) float64 { return sign(r, float64(1+r.IntN(2)))() })
+		}
+	case "potts":
+		values := o.Values
+		if values == 0 {
+			values = 3
+		}
+		p.potts(n, values, o.Coupling)
+	case "hopfield", "chain", "grid":
+		for range k {
+			p.statistic(n, o.Coupling, func(int) float64 { return sign(r, 1)() })
+		}
+		p.sparse(o.Family, n, r)
+	case "blocks":
+		if k = max(2, o.Rank); n < 2*k {
+			return nil, fmt.Errorf("%w: %d groups of %d variables", ErrOptions, k, n)
+		}
+		p.blocks(n, k, o.Coupling, r)
+	default:
+		return nil, fmt.Errorf("%w: no family %q", ErrOptions, o.Family)
+	}
+	p.Field = make([]float64, n*p.Domain)
+	for i := range n {
+		if p.Domain == 2 {
+			h := uniform(r, o.Field)
+			p.Field[2*i], p.Field[2*i+1] = -h, h
+			continue
+		}
+		for x := range p.Domain {
+			p.Field[i*p.Domain+x] = uniform(r, o.Field)
+		}
+	}
+	return p, nil
+}
+
+// statistic appends a statistic of spins with λ = coupling/n.
+func (p *Planted) statistic(n int, coupling float64, v func(i int) float64) {
+	vector := make([]float64, 2*n)
+	for i := range n {
+		x := v(i)
+		vector[2*i], vector[2*i+1] = -x, x
+	}
+	p.Lambda = append(p.Lambda, coupling/float64(n))
+	p.Vectors = append(p.Vectors, vector)
+}
+
+// potts appends a statistic per value: how often it occurs.
+func (p *Planted) potts(n, values int, coupling float64) {
+	p.Domain = values
+	for a := range values {
+		vector := make([]float64, values*n)
+		for i := range n {
+			vector[i*values+a] = 1
+		}
+		p.Lambda = append(p.Lambda, coupling/float64(n))
+		p.Vectors = append(p.Vectors, vector)
+	}
+}
+
+// sparse appends the pairs of a chain, or of a grid whose columns are neighbours in the sequence of variables.
+func (p *Planted) sparse(family string, n int, r *rand.Rand) {
+	rows := min(latentRows, int(math.Sqrt(float64(n))))
+	for i := range n - 1 {
+		if family == "chain" || family == "grid" && (i+1)%rows != 0 {
+			p.Sparse = append(p.Sparse, Coupled{i, i + 1, uniform(r, 1)})
+		}
+		if family == "grid" && i+rows < n {
+			p.Sparse = append(p.Sparse, Coupled{i, i + rows, uniform(r, 1)})
+		}
+	}
+}
+
+// blocks divides the variables into k groups of neighbours, and joins the two last of each to the two first of the next.
+func (p *Planted) blocks(n, k int, coupling float64, r *rand.Rand) {
+	for g := range k {
+		from, to := n*g/k, n*(g+1)/k
+		p.statistic(n, coupling*float64(n)/float64(to-from), func(i int) float64 {
+			if v := sign(r, 1)(); i >= from && i < to {
+				return v
+			}
+			return 0
+		})
+		for e := 1; e <= 2 && g+1 < k; e++ {
+			p.Sparse = append(p.Sparse, Coupled{to - e, to + e - 1, uniform(r, 1)})
+		}
+	}
+}
