@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/frobenius"
 	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -149,7 +150,7 @@ func (c *planCmd) assign(
 	planning, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	assignments, err := promptly(planning, func() ([]btn.Assignment, error) {
-		return plan.Assign(plan.PriceUntil(planning, time.Now().Add(left*3/4)), net, []query.Query{q}, s, nil)
+		return plan.Assign(proposal.PriceUntil(planning, time.Now().Add(left*3/4)), net, []query.Query{q}, s, nil)
 	})
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return nil, errSlow
@@ -219,11 +220,11 @@ func (c *planCmd) exactly(
 		}
 	default:
 		f.Exact, f.Components = a.Cost, a.Plan.Len()
-		f.Fits = a.Cost.Flops <= plan.AutoLimit(s)
+		f.Fits = a.Cost.Flops <= proposal.AutoLimit(s)
 		f.Why = fmt.Sprintf("it takes %s of %s",
 			config.FormatBytes(a.Cost.Bytes), config.FormatBytes(float64(s.Memory)))
 		if !f.Fits {
-			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Cost.Flops, plan.AutoLimit(s))
+			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Cost.Flops, proposal.AutoLimit(s))
 		}
 	}
 

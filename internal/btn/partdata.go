@@ -86,3 +86,9 @@ type Sliced interface {
 // KindBethe is the kind of an estimate by regions without regions:
 // the value and the beliefs of belief propagation.
 const KindBethe = "bethe"
+
+// Ranged is a part whose contraction keeps every term in range by exponents, or detects the terms that it lost.
+type Ranged interface {
+	Part
+	KeepsRange() bool
+}

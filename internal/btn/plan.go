@@ -58,6 +58,16 @@ type Estimate struct {
 	Cost    Cost // predicted, of all parts together; Bytes is the peak of one
 }
 
+// KeepsRange reports whether all parts of an estimate are Ranged and keep their range.
+func (e *Estimate) KeepsRange() bool {
+	for _, part := range e.Parts {
+		if r, ok := part.(Ranged); !ok || !r.KeepsRange() {
+			return false
+		}
+	}
+	return true
+}
+
 // Quality is how well an estimate fits the base tensor.
 type Quality struct {
 	// Exact says that B = Σ α_i Q^(i) up to rounding, known and not only measured.

@@ -18,7 +18,7 @@ import (
 )
 
 // Memo remembers plans in a cache, as bytes, and the plans it has read last, decoded: a circuit
-// takes longer to read than to evaluate. It is the plan.Memo of learn-worker; plans are shared and
+// takes longer to read than to evaluate. It is the proposal.Memo of learn-worker; plans are shared and
 // must not be changed.
 type Memo struct {
 	Cache *cache.Cache

@@ -13,11 +13,11 @@ import (
 	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/message"
-	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-var _ plan.Memo = &cached.Memo{}
+var _ proposal.Memo = &cached.Memo{}
 
 func TestMemoRemembersPlans(t *testing.T) {
 	server := miniredis.RunT(t)

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/cache"
-	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/proposal"
 )
 
 // Parts is the problem.Memo of contract-worker: it remembers the values used last in this process, smaller ones in a cache as well.
@@ -25,7 +25,7 @@ func (p *Parts) Do(
 			return compute(ctx)
 		}
 
-		key := cache.Prefix + e.Kind + ":" + plan.AlgorithmVersion + ":" + NumericKind() + ":" + e.Key
+		key := cache.Prefix + e.Kind + ":" + proposal.AlgorithmVersion + ":" + NumericKind() + ":" + e.Key
 		if b, ok := p.Cache.Get(ctx, key); ok {
 			if value, err := e.Decode(ctx, b); err == nil {
 				return value, nil

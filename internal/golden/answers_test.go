@@ -79,7 +79,7 @@ type recorder struct {
 	made  []*btn.Plan
 }
 
-// Do is part of plan.Memo.
+// Do is part of proposal.Memo.
 func (r *recorder) Do(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (*btn.Plan, bool, error) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/truth"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -291,7 +291,7 @@ func TestSmallModels(t *testing.T) {
 	small()(t).results.hold(t, "small", meant, nil)
 }
 
-// TestDecompositions guards plan.AlgorithmVersion, which is part of the keys under which caches keep
+// TestDecompositions guards proposal.AlgorithmVersion, which is part of the keys under which caches keep
 // decompositions: they must not be served to a program that would learn others.
 func TestDecompositions(t *testing.T) {
 	here(t)
@@ -301,7 +301,7 @@ func TestDecompositions(t *testing.T) {
 // decompositionsOf names the goldens of the decompositions of some models. Another version has other
 // goldens; -update does not overwrite one with another under the same version.
 func decompositionsOf(models string) string {
-	return "decompositions-" + models + "-" + plan.AlgorithmVersion
+	return "decompositions-" + models + "-" + proposal.AlgorithmVersion
 }
 
 const bump = "Bump AlgorithmVersion (internal/plan): caches keep decompositions under it. " +

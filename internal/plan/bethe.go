@@ -10,9 +10,11 @@ import (
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 )
 
 // betheEstimate is the value of belief propagation.
@@ -35,26 +37,26 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 	var from *btn.Plan
 	if legs == nil {
 		from = to.Plan
-		enough := a.settings.Method != btn.MethodAuto || hasBounds(from)
-		if !from.Grows() || enough && untilFirst(from) <= policy.SoonShare*a.settings.Budget {
+		enough := a.Settings.Method != btn.MethodAuto || hasBounds(from)
+		if !from.Grows() || enough && untilFirst(from) <= policy.SoonShare*a.Settings.Budget {
 			return nil
 		}
 	}
 
-	e, err := lower.Build(a.ctx, conditioned)
+	e, err := lower.Build(a.Ctx, conditioned)
 	if err != nil {
 		return err
 	}
-	if decided(e.Hypergraph()) {
+	if exact.Decided(e.Hypergraph()) {
 		return legs
 	}
 
-	enough, cancel := planningContext(a.ctx, policy.MessageShare)
+	enough, cancel := proposal.Planning(a.Ctx, policy.MessageShare)
 	defer cancel()
-	short := a.settings
+	short := a.Settings
 	short.Budget *= policy.BetheShare / policy.MessageShare
-	states, err := bp.Propagate(a.ctx, e, bp.PropagateOptions{
-		Seed:    a.settings.Seed,
+	states, err := bp.Propagate(a.Ctx, e, bp.PropagateOptions{
+		Seed:    a.Settings.Seed,
 		Updates: updatesFor(e, short),
 		Starts:  1,
 		Enough:  enough,
@@ -68,7 +70,7 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 		return legs
 	}
 	if legs != nil {
-		*to = btn.Assignment{Cache: a.cacheState(), LnLinks: math.Inf(-1), Hard: forbids(e), Unsure: beyondRange(e),
+		*to = btn.Assignment{Cache: a.CacheState(), LnLinks: math.Inf(-1), Hard: forbids(e), Unsure: beyondRange(e),
 			Warnings: []string{"there is the value of belief propagation only: " + legs.Error()}}
 	}
 	to.Propagation, to.Messages, to.Plan = p, states[0].Messages(), a.afterBethe(from)
@@ -119,7 +121,7 @@ func (a *assigner) afterBethe(from *btn.Plan) *btn.Plan {
 	}
 	plan := &btn.Plan{
 		Method:    btn.MethodTruncated,
-		Accuracy:  a.settings.Accuracy,
+		Accuracy:  a.Settings.Accuracy,
 		Estimates: []btn.Estimate{betheEstimate()},
 	}
 	if from != nil {

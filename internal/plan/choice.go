@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -22,7 +23,7 @@ import (
 // trial of the first truncation leaves out and how far the weights of a pilot spread say how much of the budget goes to components that
 // are sampled. Networks that cannot be sampled have contractions alone, and those that cannot be contracted samples.
 func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
-	whole := a.settings
+	whole := a.Settings
 	if whole.Bond > 0 || whole.Components > 0 {
 		return a.contractions(conditioned, q)
 	}
@@ -31,23 +32,23 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 		return unpacked(near, err)
 	}
 	chains, refused := a.chainsInTime(q.Marginals)
-	if err := a.ctx.Err(); err != nil {
+	if err := a.Ctx.Err(); err != nil {
 		return btn.Assignment{}, err
 	}
 	if refused != nil || chains.Prepared.Decided() {
 		return a.contractions(conditioned, q)
 	}
 
-	a.settings.Budget *= 1 - policy.LeastShare
-	a.short = false
-	ctx := a.ctx
-	a.ctx = earlier(ctx, policy.ContractionTime)
+	a.Settings.Budget *= 1 - policy.LeastShare
+	a.Short = false
+	ctx := a.Ctx
+	a.Ctx = proposal.Earlier(ctx, policy.ContractionTime)
 	of, err := a.contractions(conditioned, q)
-	short := a.short
-	a.settings, a.ctx = whole, ctx
+	short := a.Short
+	a.Settings, a.Ctx = whole, ctx
 	switch {
-	case a.ctx.Err() != nil:
-		return of, a.ctx.Err()
+	case a.Ctx.Err() != nil:
+		return of, a.Ctx.Err()
 	case err == nil && !of.Plan.Grows():
 		return of, nil
 	case err != nil:
@@ -67,10 +68,10 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 		if made != nil {
 			return made, !short, nil
 		}
-		planning, cancel := planningContext(ctx, 1)
+		planning, cancel := proposal.Planning(ctx, 1)
 		defer cancel()
 		mixed, whole, err := a.mixed(planning, from, chains, q, under)
-		if outOfTime(ctx, planning, err) {
+		if proposal.OutOfTime(ctx, planning, err) {
 			whole = false
 			mixed, err = a.hasty(ctx, from, chains, q)
 		}
@@ -78,12 +79,12 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 		return made, !short, err
 	}
 	if under {
-		unmasked, err := truncated.OfBase(a.ctx, a.current())
+		unmasked, err := truncated.OfBase(a.Ctx, a.Problem())
 		if err != nil {
 			return btn.Assignment{}, err
 		}
 		key := a.growthKey("families under evidence"+describe(from), q.Marginals)
-		plan, hit, err := a.rememberWhole(key, unmasked.Hypergraph(), mix)
+		plan, hit, err := a.RememberWhole(key, unmasked.Hypergraph(), mix)
 		if err != nil {
 			return btn.Assignment{}, err
 		}
@@ -99,7 +100,7 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 		return btn.Assignment{}, err
 	}
 	key := fmt.Sprintf("families %s masked=%t indices %v%s", describe(from), masked(from), chains.Prepared.Indices(), without)
-	plan, hit, err := a.rememberWhole(a.growthKey(key, q.Marginals), chains.Prepared.Hypergraph(), mix)
+	plan, hit, err := a.RememberWhole(a.growthKey(key, q.Marginals), chains.Prepared.Hypergraph(), mix)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -112,11 +113,11 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 
 // chainsInTime returns the chains that components are drawn from. For a large network they have a share of the planning time.
 func (a *assigner) chainsInTime(marginals bool) (chains *sampled.Chains, err error) {
-	if len(a.net.Cores) <= policy.MostHasty {
-		return sampled.ChainsOf(a.ctx, a.current(), marginals)
+	if len(a.Net.Cores) <= policy.MostHasty {
+		return sampled.ChainsOf(a.Ctx, a.Problem(), marginals)
 	}
-	err = a.within(policy.PrepareShare, "the simplification for chains", func() error {
-		chains, err = sampled.ChainsOf(a.ctx, a.current(), marginals)
+	err = a.Within(policy.PrepareShare, "the simplification for chains", func() error {
+		chains, err = sampled.ChainsOf(a.Ctx, a.Problem(), marginals)
 		return err
 	})
 	return chains, err
@@ -128,7 +129,7 @@ func (a *assigner) withoutMarginals(q query.Query) (string, error) {
 	if !q.Marginals {
 		return "", nil
 	}
-	own, err := truncated.Of(a.ctx, a.current(), false)
+	own, err := truncated.Of(a.Ctx, a.Problem(), false)
 	if err != nil {
 		return "", err
 	}
@@ -163,7 +164,7 @@ func (a *assigner) contractions(conditioned *btn.Network, q query.Query) (btn.As
 		return assignment, err
 	}
 	legs := err
-	if assignment, err = a.regions(conditioned, q); err != nil && a.ctx.Err() == nil {
+	if assignment, err = a.regions(conditioned, q); err != nil && a.Ctx.Err() == nil {
 		err = fault.New(fault.CodeOf(err), "%w; %w", legs, err)
 	}
 	return assignment, err
@@ -174,7 +175,7 @@ func (a *assigner) contractions(conditioned *btn.Network, q query.Query) (btn.As
 func (a *assigner) mixed(
 	ctx context.Context, from *btn.Plan, c *sampled.Chains, q query.Query, alone bool,
 ) (plan *btn.Plan, whole bool, err error) {
-	s := a.settings
+	s := a.Settings
 	legs, err := a.trial(ctx, from, q)
 	if err != nil || legs.lossless {
 		return from, true, err
@@ -219,7 +220,7 @@ func (a *assigner) mixed(
 	plan.Estimates = merged(contracted, sampled)
 
 	bounds, err := a.bounds(ctx)
-	if late(err) {
+	if proposal.Late(err) {
 		return plan, false, nil
 	}
 	plan.Estimates = slices.Insert(plan.Estimates, 1, bounds...)
@@ -235,18 +236,18 @@ func (a *assigner) hasty(ctx context.Context, from *btn.Plan, c *sampled.Chains,
 	if err != nil {
 		return nil, err
 	}
-	contracted, _ := upTo(from.Estimates, a.settings.Budget/2)
-	return &btn.Plan{Method: from.Method, Accuracy: a.settings.Accuracy, Warnings: from.Warnings, Estimates: merged(contracted, sampled)}, nil
+	contracted, _ := upTo(from.Estimates, a.Settings.Budget/2)
+	return &btn.Plan{Method: from.Method, Accuracy: a.Settings.Accuracy, Warnings: from.Warnings, Estimates: merged(contracted, sampled)}, nil
 }
 
 // bounded adds bounds to the model's own plan, which hold under any evidence that enters as a mask. They take as much as its first estimate
 // at most.
 func (a *assigner) bounded(ctx context.Context, from *btn.Plan) (*btn.Plan, error) {
-	unmasked, err := truncated.OfBase(ctx, a.current())
+	unmasked, err := truncated.OfBase(ctx, a.Problem())
 	if err != nil {
 		return nil, err
 	}
-	s := a.settings
+	s := a.Settings
 	s.Budget = min(s.Budget, from.Estimates[0].Cost.Flops/policy.BoundsShare)
 	bounds, err := boundsOf(ctx, unmasked, s)
 	if err != nil {
@@ -277,7 +278,7 @@ func (a *assigner) trial(ctx context.Context, p *btn.Plan, q query.Query) (verdi
 	if !ok {
 		return verdict{}, nil
 	}
-	planning, cancel := planningContext(ctx, policy.TrialTime)
+	planning, cancel := proposal.Planning(ctx, policy.TrialTime)
 	defer cancel()
 	prepared, err := a.preparedFor(planning, legs, q)
 	if err != nil {
@@ -288,10 +289,10 @@ func (a *assigner) trial(ctx context.Context, p *btn.Plan, q query.Query) (verdi
 	}
 	for bond := policy.FirstBond; bond > 1; bond /= 2 {
 		c, err := prepared.Price(legs.Along, bond, false)
-		if err != nil || c.Bytes > float64(a.settings.Memory) || c.Flops > policy.TrialShare*a.settings.Budget {
+		if err != nil || c.Bytes > float64(a.Settings.Memory) || c.Flops > policy.TrialShare*a.Settings.Budget {
 			continue
 		}
-		answer, err := prepared.Contract(planning, legs.Along, bond, a.settings.Memory, false)
+		answer, err := prepared.Contract(planning, legs.Along, bond, a.Settings.Memory, false)
 		if err != nil {
 			return verdict{late: planning.Err() != nil}, ctx.Err()
 		}
@@ -305,9 +306,9 @@ func (a *assigner) trial(ctx context.Context, p *btn.Plan, q query.Query) (verdi
 // preparedFor returns the network that a part's legs are truncated in.
 func (a *assigner) preparedFor(ctx context.Context, legs *truncated.Truncated, q query.Query) (*truncated.Prepared, error) {
 	if !legs.Along.Masked {
-		return truncated.Of(ctx, a.current(), q.Marginals)
+		return truncated.Of(ctx, a.Problem(), q.Marginals)
 	}
-	prepared, err := truncated.OfBase(ctx, a.current())
+	prepared, err := truncated.OfBase(ctx, a.Problem())
 	if err != nil {
 		return nil, err
 	}
@@ -358,18 +359,18 @@ func merged(a, b []btn.Estimate) []btn.Estimate {
 // cheaperExactly says so where the exact way along a quick order fits the memory and takes less than what a query is assigned without it;
 // empty where it does not, or where that takes long to find out.
 func (a *assigner) cheaperExactly(q query.Query, assigned *btn.Plan) (string, error) {
-	own, err := truncated.Of(a.ctx, a.current(), q.Marginals)
+	own, err := truncated.Of(a.Ctx, a.Problem(), q.Marginals)
 	if err != nil {
 		return "", err
 	}
-	most := int64(min(policy.MostFill, policy.FillShare*a.settings.Budget))
+	most := int64(min(policy.MostFill, policy.FillShare*a.Settings.Budget))
 	h := own.Hypergraph()
-	order, within, err := contractionorder.MinFillWithin(a.ctx, h, math.Log2(policy.AutoFlops), most)
+	order, within, err := contractionorder.MinFillWithin(a.Ctx, h, math.Log2(policy.AutoFlops), most)
 	if err != nil || !within {
 		return "", err
 	}
-	cost, err := contractionorder.EvaluateOrderWithin(a.ctx, h, order, policy.AutoFlops)
-	if err != nil || cost.Bytes > float64(a.settings.Memory) {
+	cost, err := contractionorder.EvaluateOrderWithin(a.Ctx, h, order, policy.AutoFlops)
+	if err != nil || cost.Bytes > float64(a.Settings.Memory) {
 		return "", err
 	}
 	planned := 0.0

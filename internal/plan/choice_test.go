@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -222,8 +223,8 @@ func TestNoTimeForSamples(t *testing.T) {
 			ctx             context.Context
 			searched, first bool
 		}{
-			{"no time", PlanUntil(t.Context(), time.Now().Add(-time.Second)), false, true},
-			{"under a deadline", PlanUntil(t.Context(), time.Now().Add(time.Hour)), true, true},
+			{"no time", proposal.Until(t.Context(), time.Now().Add(-time.Second)), false, true},
+			{"under a deadline", proposal.Until(t.Context(), time.Now().Add(time.Hour)), true, true},
 			{"without a deadline", t.Context(), true, false},
 		} {
 			a := assigned(t, c.ctx, net, s, memo)
@@ -286,7 +287,7 @@ func TestWhateverTheTimeForPlanning(t *testing.T) {
 	want := assigned(t, t.Context(), net, s, nil)
 	for left := 100 * time.Microsecond; ; left *= 2 {
 		memo := &counting{}
-		a := assigned(t, PlanUntil(t.Context(), time.Now().Add(left)), net, s, memo)
+		a := assigned(t, proposal.Until(t.Context(), time.Now().Add(left)), net, s, memo)
 		if a.Error != nil || !draws(a.Plan) {
 			t.Fatalf("%v: %+v, %v", left, a.Plan, a.Error)
 		}

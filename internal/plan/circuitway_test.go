@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/families/circuits"
 	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -53,7 +54,7 @@ func TestModelsThatComeAgainHaveACircuit(t *testing.T) {
 		t.Fatal(err)
 	}
 	memo := kept{}
-	ask := func(q query.Query, memo Memo) (btn.Assignment, btn.Value) {
+	ask := func(q query.Query, memo proposal.Memo) (btn.Assignment, btn.Value) {
 		t.Helper()
 		all, err := Assign(t.Context(), net, []query.Query{q}, btn.Settings{Method: btn.MethodExact}, memo)
 		if err != nil {
@@ -137,7 +138,7 @@ func TestRecurringModelsHaveACircuitAtOnce(t *testing.T) {
 	}
 	memo := kept{}
 	for k, cache := range []string{btn.CacheMiss, btn.CacheHit} {
-		all, err := Assign(Recurring(t.Context()), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, memo)
+		all, err := Assign(proposal.Recurring(t.Context()), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, memo)
 		if err != nil || all[0].Error != nil {
 			t.Fatal(err, all[0].Error)
 		}
@@ -169,4 +170,14 @@ func TestNoShortSearchAmongTables(t *testing.T) {
 	if _, ok := all[0].Plan.Estimates[0].Parts[0].(*circuits.Circuit); ok && len(memo) < 3 {
 		t.Error("a circuit was found before a tree was looked for")
 	}
+}
+
+// clause is 0 at one point and 1 elsewhere.
+func clause(n, at int) *tensor.Dense {
+	t := &tensor.Dense{Shape: slices.Repeat([]int{2}, n), Data: make([]float64, 1<<n)}
+	for i := range t.Data {
+		t.Data[i] = 1
+	}
+	t.Data[at] = 0
+	return t
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -187,7 +188,7 @@ func TestFirstQueryForZMakesNoCircuits(t *testing.T) {
 		name     string
 		ctx      context.Context
 		queries  []query.Query
-		memo     plan.Memo
+		memo     proposal.Memo
 		circuits made
 	}{
 		{"the first", t.Context(), []query.Query{{}}, memo, 0},
@@ -195,7 +196,7 @@ func TestFirstQueryForZMakesNoCircuits(t *testing.T) {
 		{"nothing is remembered", t.Context(), []query.Query{{}}, nil, 0},
 		{"marginals", t.Context(), []query.Query{{Marginals: true}}, plans{}, 1},
 		{"two queries", t.Context(), []query.Query{{}, {}}, plans{}, 1},
-		{"a registered model", plan.Recurring(t.Context()), []query.Query{{}}, plans{}, 1},
+		{"a registered model", proposal.Recurring(t.Context()), []query.Query{{}}, plans{}, 1},
 	} {
 		assignments, err := stage.LearnKnown(c.ctx, net, c.queries, s, c.memo, &plan.Known{})
 		if err != nil {

@@ -10,8 +10,10 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -22,7 +24,7 @@ import (
 func (a *assigner) approximate(conditioned *btn.Network, q query.Query, warnings []string) (btn.Assignment, error) {
 	var assignment btn.Assignment
 	var err error
-	switch a.settings.Method {
+	switch a.Settings.Method {
 	case btn.MethodRegions:
 		assignment, err = a.regions(conditioned, q)
 	case btn.MethodSampled:
@@ -32,18 +34,18 @@ func (a *assigner) approximate(conditioned *btn.Network, q query.Query, warnings
 	default:
 		assignment, err = a.truncatedLegs(conditioned, q)
 	}
-	legs := fault.CodeOf(err) == fault.OverBudget && a.settings.Method != btn.MethodRegions
-	if timed(a.ctx) && (legs || err == nil && assignment.Plan.Grows() && !hasRegions(assignment.Plan)) {
+	legs := fault.CodeOf(err) == fault.OverBudget && a.Settings.Method != btn.MethodRegions
+	if proposal.Timed(a.Ctx) && (legs || err == nil && assignment.Plan.Grows() && !hasRegions(assignment.Plan)) {
 		err = a.betheFirst(&assignment, conditioned, err)
 	}
-	if timed(a.ctx) && err == nil && assignment.Plan != nil && assignment.Plan.Grows() {
+	if proposal.Timed(a.Ctx) && err == nil && assignment.Plan != nil && assignment.Plan.Grows() {
 		assignment.Plan = a.boundedAtOnce(assignment.Plan)
 	}
 
 	assignment.Warnings = append(warnings, assignment.Warnings...)
-	if err == nil && a.settings.NoExact && a.settings.Method == btn.MethodAuto && assignment.Plan.Grows() {
+	if err == nil && a.Settings.NoExact && a.Settings.Method == btn.MethodAuto && assignment.Plan.Grows() {
 		cheaper := ""
-		err := a.within(policy.ExactShare, "the price of the exact way", func() (err error) {
+		err := a.Within(policy.ExactShare, "the price of the exact way", func() (err error) {
 			cheaper, err = a.cheaperExactly(q, assignment.Plan)
 			return err
 		})
@@ -71,11 +73,7 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 		return btn.Assignment{}, err
 	}
 	if own.Decided() {
-		assignment, err := a.tree(conditioned, q.Marginals, nil)
-		if err == nil && own.Expression().Scale.IsZero() {
-			assignment.Warnings, err = a.whyZero(conditioned)
-		}
-		return assignment, err
+		return exact.ProposeTree(a.Job, q.Marginals, own.Expression().Scale.IsZero())
 	}
 
 	if err := own.Expression().Fits(); err != nil {
@@ -90,7 +88,7 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 	if q.Evidence.IsEmpty() && !errors.Is(err, truncated.ErrNoMask) {
 		return model, err
 	}
-	if ctxErr := a.ctx.Err(); ctxErr != nil {
+	if ctxErr := a.Ctx.Err(); ctxErr != nil {
 		return model, ctxErr
 	}
 
@@ -98,15 +96,15 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 	if err != nil {
 		why = "plans of truncated legs: the model's do not serve: " + err.Error()
 	} else if why = a.serves(model, own); why == "" {
-		return model, a.ctx.Err()
+		return model, a.Ctx.Err()
 	}
 
 	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its
 	// indices are, for slices.
 	kind := fmt.Sprint("truncated under evidence, variables ", own.Indices())
-	plan, hit, err := a.rememberWhole(a.growthKey(kind, q.Marginals), own.Hypergraph(),
+	plan, hit, err := a.RememberWhole(a.growthKey(kind, q.Marginals), own.Hypergraph(),
 		func(ctx context.Context) (*btn.Plan, bool, error) {
-			return truncatedPlan(ctx, own, a.settings, false, q.Marginals)
+			return truncatedPlan(ctx, own, a.Settings, false, q.Marginals)
 		})
 	if err != nil {
 		return btn.Assignment{}, err
@@ -124,11 +122,11 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 // prepareTruncated simplifies the network under a query's evidence; where regions are left to answer with,
 // for half of the time.
 func (a *assigner) prepareTruncated(marginals bool) (own *truncated.Prepared, err error) {
-	if a.settings.Method != btn.MethodAuto {
-		return truncated.Of(a.ctx, a.current(), marginals)
+	if a.Settings.Method != btn.MethodAuto {
+		return truncated.Of(a.Ctx, a.Problem(), marginals)
 	}
-	err = a.within(policy.PrepareShare, "the simplification for truncated legs", func() error {
-		own, err = truncated.Of(a.ctx, a.current(), marginals)
+	err = a.Within(policy.PrepareShare, "the simplification for truncated legs", func() error {
+		own, err = truncated.Of(a.Ctx, a.Problem(), marginals)
 		return err
 	})
 	return own, err
@@ -174,7 +172,7 @@ func forbids(e *sumproduct.Expression) bool {
 
 // modelPlans assigns the plans that depend on the model alone.
 func (a *assigner) modelPlans(q query.Query) (btn.Assignment, error) {
-	p, err := truncated.OfBase(a.ctx, a.current())
+	p, err := truncated.OfBase(a.Ctx, a.Problem())
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -184,9 +182,9 @@ func (a *assigner) modelPlans(q query.Query) (btn.Assignment, error) {
 	if p.Decided() || p.Expression().Unfit != "" {
 		return btn.Assignment{}, truncated.ErrNoMask
 	}
-	plan, hit, err := a.rememberWhole(a.growthKey("truncated", q.Marginals), p.Hypergraph(),
+	plan, hit, err := a.RememberWhole(a.growthKey("truncated", q.Marginals), p.Hypergraph(),
 		func(ctx context.Context) (*btn.Plan, bool, error) {
-			return truncatedPlan(ctx, p, a.settings, true, q.Marginals)
+			return truncatedPlan(ctx, p, a.Settings, true, q.Marginals)
 		})
 	if err != nil {
 		return btn.Assignment{}, err
@@ -207,7 +205,7 @@ func (a *assigner) serves(model btn.Assignment, own *truncated.Prepared) string 
 	if last.Cost.Flops < policy.ResearchFlops {
 		return ""
 	}
-	quick, err := own.Quick(a.ctx, bond, a.settings.Memory, a.settings.Seed)
+	quick, err := own.Quick(a.Ctx, bond, a.Settings.Memory, a.Settings.Seed)
 	if err != nil || last.Cost.Flops <= policy.Misfit*quick.Flops { // what cannot be planned is no better
 		return ""
 	}
@@ -218,7 +216,7 @@ func (a *assigner) serves(model btn.Assignment, own *truncated.Prepared) string 
 
 // growthKey lists what a ladder depends on beside the network's shape.
 func (a *assigner) growthKey(kind string, marginals bool) string {
-	s := a.settings
+	s := a.Settings
 	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d",
 		kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
 }
@@ -259,7 +257,7 @@ func truncatedPlan(
 	if len(rungs) == 0 {
 		return nil, false, fault.New(fault.OverBudget, "plan: no plan of truncated legs fits %d bytes", s.Memory)
 	}
-	if first := rungs[0]; s.Method == btn.MethodAuto && s.Bond == 0 && timed(ctx) && first.cost.Flops > s.Budget {
+	if first := rungs[0]; s.Method == btn.MethodAuto && s.Bond == 0 && proposal.Timed(ctx) && first.cost.Flops > s.Budget {
 		return nil, false, fault.New(fault.OverBudget,
 			"plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth",
 			first.bond, first.cost.Flops, s.Budget)
@@ -285,9 +283,9 @@ func truncatedPlan(
 func searchPlans(
 	ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool,
 ) (plans []truncated.TruncatedPlan, planned int, whole bool, err error) {
-	planning, cancel := planningContext(ctx, 1)
+	planning, cancel := proposal.Planning(ctx, 1)
 	defer cancel()
-	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: searchMoves(s)}
+	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: proposal.Moves(s)}
 	plans, whole, err = p.Search(planning, o)
 	for s.Bond == 0 && o.Bond > policy.LeastBond && fault.CodeOf(err) == fault.OverBudget {
 		o.Bond /= 2
@@ -295,7 +293,7 @@ func searchPlans(
 		plans, whole, err = p.Search(planning, o)
 	}
 
-	if outOfTime(ctx, planning, err) {
+	if proposal.OutOfTime(ctx, planning, err) {
 		whole = false
 		if n := len(p.Expression().Tables); s.Method == btn.MethodAuto && n > policy.MostHasty {
 			return nil, 0, false, fault.New(fault.OverBudget,

@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -44,7 +45,7 @@ func hastily(t *testing.T, n int, s btn.Settings) (bytes uint64) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	over := PlanUntil(t.Context(), time.Now().Add(-time.Second))
+	over := proposal.Until(t.Context(), time.Now().Add(-time.Second))
 	assignments, err := Assign(over, net, []query.Query{{}}, s, nil)
 	runtime.ReadMemStats(&after)
 	if err != nil {

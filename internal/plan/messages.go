@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -30,11 +31,11 @@ func (a *assigner) propagate(e *sumproduct.Expression, q query.Query) ([]*bp.Sta
 	if err != nil {
 		return nil, false, err
 	}
-	enough, cancel := planningContext(a.ctx, policy.MessageShare)
+	enough, cancel := proposal.Planning(a.Ctx, policy.MessageShare)
 	defer cancel()
-	o := bp.PropagateOptions{Seed: a.settings.Seed, Updates: updatesFor(e, a.settings), Enough: enough}
+	o := bp.PropagateOptions{Seed: a.Settings.Seed, Updates: updatesFor(e, a.Settings), Enough: enough}
 	if m.messages == nil {
-		states, err := bp.Propagate(a.ctx, e, o)
+		states, err := bp.Propagate(a.Ctx, e, o)
 		return states, m.remembered, err
 	}
 	if q.Evidence.IsEmpty() {
@@ -44,7 +45,7 @@ func (a *assigner) propagate(e *sumproduct.Expression, q query.Query) ([]*bp.Sta
 	if o.Warm, err = bp.Carry(m.e, e, m.messages); err != nil {
 		return nil, false, err
 	}
-	states, err := bp.Propagate(a.ctx, e, o)
+	states, err := bp.Propagate(a.Ctx, e, o)
 	return states, m.remembered, err
 }
 
@@ -56,7 +57,7 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 		return a.messages, nil
 	}
 	m := &modelMessages{remembered: true}
-	shape, err := a.facts.shapeOf(a.ctx, a.net)
+	shape, err := a.Facts.Shape(a.Ctx, a.Net)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 		a.messages = m
 		return m, nil
 	}
-	if m.e, err = lower.Build(a.ctx, a.net); err != nil {
+	if m.e, err = lower.Build(a.Ctx, a.Net); err != nil {
 		return nil, err
 	}
 	if n := bp.Entries(m.e); m.e.Unfit == "" && n > 0 && n <= policy.MostMessages {
@@ -80,12 +81,12 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 // learnMessages runs belief propagation without evidence, through the memo; nil where it does not come to one
 // fixed point soon.
 func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, hit bool, err error) {
-	updates := ownUpdates(e, a.settings)
+	updates := ownUpdates(e, a.Settings)
 	compute := func(ctx context.Context) (*btn.Plan, error) {
-		enough, cancel := planningContext(ctx, policy.OwnShare)
+		enough, cancel := proposal.Planning(ctx, policy.OwnShare)
 		defer cancel()
 		s, err := bp.Only(ctx, e, policy.PhaseStarts, bp.Options{
-			Seed:    a.settings.Seed,
+			Seed:    a.Settings.Seed,
 			Updates: updates,
 			Enough:  enough,
 		})
@@ -93,7 +94,7 @@ func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, 
 			return nil, err
 		}
 		if s == nil && enough.Err() != nil && ctx.Err() == nil {
-			return nil, errNoTime // not what depends on the network alone: it shall not be remembered
+			return nil, proposal.ErrNoTime // not what depends on the network alone: it shall not be remembered
 		}
 
 		p := &btn.Plan{Method: btn.MethodRegions}
@@ -103,22 +104,19 @@ func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, 
 		return p, nil
 	}
 
-	var p *btn.Plan
-	if a.memo == nil {
-		p, err = compute(a.ctx)
-	} else {
-		p, hit, err = a.memo.Do(a.ctx, messagesKey(e, a.settings.Seed, updates), compute)
-		a.anyMiss = a.anyMiss || !hit
+	p, state, err := a.Recall(messagesKey(e, a.Settings.Seed, updates), compute)
+	if err != nil {
+		a.Missed()
 	}
-
-	if errors.Is(err, errNoTime) && a.ctx.Err() == nil {
+	hit = state == btn.CacheHit
+	if errors.Is(err, proposal.ErrNoTime) && a.Ctx.Err() == nil {
 		return nil, false, nil
 	}
 	if err != nil || len(p.Messages) == 0 {
 		return nil, hit, err
 	}
 	if len(p.Messages) != bp.Entries(e) { // not what was learned
-		if p, err = compute(a.ctx); errors.Is(err, errNoTime) {
+		if p, err = compute(a.Ctx); errors.Is(err, proposal.ErrNoTime) {
 			return nil, false, nil
 		}
 		if err != nil {
@@ -144,7 +142,7 @@ func messagesKey(e *sumproduct.Expression, seed uint64, updates int64) string {
 		b.Ints(t.Scope)
 		b.Bits(t.Data)
 	}
-	return fmt.Sprintf("btn:v1:messages:%s:%s", AlgorithmVersion, b.Hex())
+	return fmt.Sprintf("btn:v1:messages:%s:%s", proposal.AlgorithmVersion, b.Hex())
 }
 
 // ownUpdates bounds the updates of each start that looks for a network's own messages: by policy.OnlyUpdates, and all starts together by

@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -39,7 +40,7 @@ func (n notes) Do(
 // messages returns the keys of messages.
 func (n notes) messages() (keys []string) {
 	for key := range n {
-		if strings.HasPrefix(key, "btn:v1:messages:"+AlgorithmVersion+":") {
+		if strings.HasPrefix(key, "btn:v1:messages:"+proposal.AlgorithmVersion+":") {
 			keys = append(keys, key)
 		}
 	}
@@ -61,7 +62,7 @@ func isingGrid(t *testing.T, n int, o generate.Ising) *btn.Network {
 
 var regionSettings = btn.Settings{Method: btn.MethodRegions, Budget: 3e6}
 
-func assignOne(t *testing.T, net *btn.Network, values map[int]int, memo Memo) btn.Assignment {
+func assignOne(t *testing.T, net *btn.Network, values map[int]int, memo proposal.Memo) btn.Assignment {
 	t.Helper()
 	assignments, err := Assign(t.Context(), net, []query.Query{{Evidence: factorgraph.Observe(values)}},
 		regionSettings, memo)

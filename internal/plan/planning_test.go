@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -57,7 +58,7 @@ func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 func TestNoTimeForPlanning(t *testing.T) {
 	net := wide(t, 40)
 	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
-	assignments, err := Assign(PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, []query.Query{{}}, s, nil)
+	assignments, err := Assign(proposal.Until(t.Context(), time.Now().Add(-time.Second)), net, []query.Query{{}}, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestNoTimeForPlanning(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Assign(PlanUntil(ctx, time.Now()), net, []query.Query{{}}, s, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Assign(proposal.Until(ctx, time.Now()), net, []query.Query{{}}, s, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -85,7 +86,7 @@ func TestHastyPlansAreNotRemembered(t *testing.T) {
 	net := wide(t, 30)
 	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
 	memo := &counting{}
-	plan := func(ctx context.Context, memo Memo) ([]*truncated.TruncatedPlan, string) {
+	plan := func(ctx context.Context, memo proposal.Memo) ([]*truncated.TruncatedPlan, string) {
 		t.Helper()
 		a := assigned(t, ctx, net, s, memo)
 		if a.Error != nil {
@@ -93,7 +94,7 @@ func TestHastyPlansAreNotRemembered(t *testing.T) {
 		}
 		return sweeps(a.Plan), a.Cache
 	}
-	over := PlanUntil(t.Context(), time.Now().Add(-time.Second))
+	over := proposal.Until(t.Context(), time.Now().Add(-time.Second))
 	hasty, hit := plan(over, memo)
 	if hit != "miss" || len(memo.known) != 0 {
 		t.Errorf("cache %q, remembered: %v", hit, memo.known)
@@ -126,7 +127,7 @@ func sweeps(p *btn.Plan) (out []*truncated.TruncatedPlan) {
 }
 
 // assigned is the assignment of one query without evidence.
-func assigned(t *testing.T, ctx context.Context, net *btn.Network, s btn.Settings, memo Memo) btn.Assignment {
+func assigned(t *testing.T, ctx context.Context, net *btn.Network, s btn.Settings, memo proposal.Memo) btn.Assignment {
 	t.Helper()
 	assignments, err := Assign(ctx, net, []query.Query{{}}, s, memo)
 	if err != nil {
@@ -145,7 +146,7 @@ func (w *waited) Do(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (*btn.Plan, bool, error) {
 	if w.calls++; w.calls == 1 {
-		return nil, false, errNoTime
+		return nil, false, proposal.ErrNoTime
 	}
 	return w.counting.Do(ctx, key, compute)
 }
@@ -156,7 +157,7 @@ func (w *waited) Do(
 func TestNoTimeForRegions(t *testing.T) {
 	net := wide(t, 8)
 	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e9}
-	kinds := func(ctx context.Context, memo Memo) (kinds []string) {
+	kinds := func(ctx context.Context, memo proposal.Memo) (kinds []string) {
 		t.Helper()
 		a := assigned(t, ctx, net, s, memo)
 		if a.Error != nil {
@@ -172,21 +173,21 @@ func TestNoTimeForRegions(t *testing.T) {
 		return kinds
 	}
 	memo := &counting{}
-	if got := kinds(PlanUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
+	if got := kinds(proposal.Until(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
 		[]string{btn.KindBethe}) {
 		t.Errorf("no time: %v", got)
 	}
-	if got := kinds(PlanUntil(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 2 || got[0] != btn.KindBethe {
+	if got := kinds(proposal.Until(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 2 || got[0] != btn.KindBethe {
 		t.Errorf("under a deadline: %v", got)
 	}
-	if got := kinds(PriceUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
+	if got := kinds(proposal.PriceUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
 		[]string{btn.KindBethe}) {
 		t.Errorf("no time for a price: %v", got)
 	}
 	if got := kinds(t.Context(), memo); len(got) < 1 || got[0] == btn.KindBethe {
 		t.Errorf("without a deadline: %v", got)
 	}
-	if got := kinds(PriceUntil(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 1 || got[0] == btn.KindBethe {
+	if got := kinds(proposal.PriceUntil(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 1 || got[0] == btn.KindBethe {
 		t.Errorf("a price: %v", got)
 	}
 }
@@ -219,7 +220,7 @@ func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
 	for _, c := range []struct {
 		ctx  context.Context
 		want btn.Method
-	}{{t.Context(), btn.MethodTruncated}, {PlanUntil(t.Context(), time.Now().Add(time.Hour)), btn.MethodRegions}} {
+	}{{t.Context(), btn.MethodTruncated}, {proposal.Until(t.Context(), time.Now().Add(time.Hour)), btn.MethodRegions}} {
 		assignments, err := Assign(c.ctx, net, []query.Query{{}}, s, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -236,10 +237,10 @@ func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
 
 // TestSearchesGrowWithTheBudget: they are counted, and a quarter of it at most.
 func TestSearchesGrowWithTheBudget(t *testing.T) {
-	if got := searchMoves(btn.Settings{Budget: 3 * policy.Rate}); got != 750_000_000 {
+	if got := proposal.Moves(btn.Settings{Budget: 3 * policy.Rate}); got != 750_000_000 {
 		t.Errorf("3 s: %d moves", got)
 	}
-	if got := searchMoves(btn.Settings{}); got != policy.MostMoves {
+	if got := proposal.Moves(btn.Settings{}); got != policy.MostMoves {
 		t.Errorf("by default: %d moves", got)
 	}
 }

@@ -12,9 +12,11 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/region"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -56,17 +58,17 @@ type family struct {
 // regions assigns a growing family of regions under the query's evidence, with the messages that belief
 // propagation ended with, so that all parts are computed from the same ones.
 func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
-	e, err := lower.Build(a.ctx, conditioned)
+	e, err := lower.Build(a.Ctx, conditioned)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
 	h := e.Hypergraph()
-	if decided(h) || forest(h) {
-		return a.exact(conditioned, q.Marginals) // belief propagation is exact there, and there is no region
+	if exact.Decided(h) || forest(h) {
+		return a.exact(q.Marginals) // belief propagation is exact there, and there is no region
 	}
 
-	if len(e.Tables) > policy.PhaseTables && over(a.ctx) {
-		return btn.Assignment{Plan: betheUnseen(a.settings), Cache: a.cacheState(), LnLinks: math.Inf(-1),
+	if len(e.Tables) > policy.PhaseTables && proposal.Over(a.Ctx) {
+		return btn.Assignment{Plan: betheUnseen(a.Settings), Cache: a.CacheState(), LnLinks: math.Inf(-1),
 			Hard: forbids(e), Unsure: beyondRange(e)}, nil
 	}
 
@@ -75,7 +77,7 @@ func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignm
 		return btn.Assignment{}, err
 	}
 	if s := states[0]; s.Contradiction >= 0 && !s.Signed {
-		return a.exact(conditioned, q.Marginals) // Z = 0, which the exact way confirms
+		return a.exact(q.Marginals) // Z = 0, which the exact way confirms
 	}
 
 	plan, hit, err := a.families(h, q.Marginals)
@@ -89,7 +91,7 @@ func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignm
 		Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Propagation: report(states), Messages: states[0].Messages(),
 		Hard: forbids(e), Unsure: beyondRange(e),
 	}
-	if own, err := a.restricts(h); err != nil {
+	if own, err := a.Restricts(h); err != nil {
 		return btn.Assignment{}, err
 	} else if own {
 		assignment.Relearned = "regions: for what the evidence leaves"
@@ -110,11 +112,11 @@ func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignm
 // families returns the plan by regions of a shape.
 func (a *assigner) families(h contractionorder.Hypergraph, marginals bool) (plan *btn.Plan, hit string, err error) {
 	kind := "regions"
-	if timed(a.ctx) {
+	if proposal.Timed(a.Ctx) {
 		kind += " from the value of belief propagation"
 	}
-	return a.rememberWhole(a.growthKey(kind, marginals), h, func(ctx context.Context) (*btn.Plan, bool, error) {
-		return regionsPlan(ctx, h, a.settings, marginals)
+	return a.RememberWhole(a.growthKey(kind, marginals), h, func(ctx context.Context) (*btn.Plan, bool, error) {
+		return regionsPlan(ctx, h, a.Settings, marginals)
 	})
 }
 
@@ -177,13 +179,13 @@ func regionsPlan(
 	left := s.Budget
 	seeds, everything := latticeSeeds, false
 	bethe := 0
-	if timed(ctx) {
+	if proposal.Timed(ctx) {
 		plan.Estimates = append(plan.Estimates, betheEstimate())
 		bethe = 1
 	}
-	planning, cancel := planningContext(ctx, 1)
+	planning, cancel := proposal.Planning(ctx, 1)
 	defer cancel()
-	searches := int64(max(policy.MoveFlops/policy.RegionMoveFlops*float64(searchMoves(s)), policy.LeastRegionMoves))
+	searches := int64(max(policy.MoveFlops/policy.RegionMoveFlops*float64(proposal.Moves(s)), policy.LeastRegionMoves))
 	var last error
 	before := 0.0 // flops of the regions of the last estimate
 	for k := 0; k < len(seeds); k++ {
@@ -200,7 +202,7 @@ func regionsPlan(
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, false, ctxErr
 		}
-		if outOfTime(ctx, planning, err) {
+		if proposal.OutOfTime(ctx, planning, err) {
 			if len(plan.Estimates) == 0 {
 				plan.Estimates = append(plan.Estimates, betheEstimate())
 			}
@@ -268,7 +270,7 @@ func familyOf(e *btn.Estimate) family {
 func (a *assigner) slicedRegions(
 	plan *btn.Plan, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State,
 ) (*btn.Plan, error) {
-	left := a.settings.Budget
+	left := a.Settings.Budget
 	for k := range plan.Estimates {
 		left -= policy.RegionRate * plan.Estimates[k].Cost.Flops
 	}
@@ -277,10 +279,10 @@ func (a *assigner) slicedRegions(
 		return plan, nil
 	}
 
-	planning, cancel := planningContext(a.ctx, 1)
+	planning, cancel := proposal.Planning(a.Ctx, 1)
 	defer cancel()
-	variables, err := influential(planning, conditioned, e, states, a.settings.Budget)
-	if outOfTime(a.ctx, planning, err) {
+	variables, err := influential(planning, conditioned, e, states, a.Settings.Budget)
+	if proposal.OutOfTime(a.Ctx, planning, err) {
 		return plan, nil
 	}
 	if err != nil || len(variables) == 0 {
@@ -292,7 +294,7 @@ func (a *assigner) slicedRegions(
 	for _, t := range e.Tables {
 		incidences += len(t.Scope)
 	}
-	updates := max(int64(policy.MessageShare*a.settings.Budget/policy.UpdateFlops/policy.MostSlices), 2*int64(incidences))
+	updates := max(int64(policy.MessageShare*a.Settings.Budget/policy.UpdateFlops/policy.MostSlices), 2*int64(incidences))
 	messages := 0.0
 	if !states[0].Converged {
 		messages = float64(updates) * policy.UpdateFlops
@@ -302,11 +304,11 @@ func (a *assigner) slicedRegions(
 	sliced.Estimates = slices.Clone(plan.Estimates)
 	count := int64(1)
 	for n, v := range variables {
-		count *= int64(a.net.Variables[v].Domain)
+		count *= int64(a.Net.Variables[v].Domain)
 		flops := base.Cost.Flops * float64(count)
 		work := policy.RegionRate*flops + messages*float64(count)
 		if count > policy.MostSlices || work > left ||
-			a.settings.Components > 0 && sliced.Len()+int(count) > a.settings.Components {
+			a.Settings.Components > 0 && sliced.Len()+int(count) > a.Settings.Components {
 			break
 		}
 		left -= work

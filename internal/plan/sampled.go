@@ -10,9 +10,11 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/engine/importance"
+	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/sampling"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -22,18 +24,14 @@ import (
 // first query whose evidence leaves this shape; what they weigh is unbiased for any length. Where the time for planning is over, a small
 // pilot has to do.
 func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
-	own, err := truncated.Of(a.ctx, a.current(), q.Marginals)
+	own, err := truncated.Of(a.Ctx, a.Problem(), q.Marginals)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
 	if own.Decided() {
-		assignment, err := a.tree(conditioned, q.Marginals, nil)
-		if err == nil && own.Expression().Scale.IsZero() {
-			assignment.Warnings, err = a.whyZero(conditioned)
-		}
-		return assignment, err
+		return exact.ProposeTree(a.Job, q.Marginals, own.Expression().Scale.IsZero())
 	}
-	chains, err := sampled.ChainsOf(a.ctx, a.current(), q.Marginals)
+	chains, err := sampled.ChainsOf(a.Ctx, a.Problem(), q.Marginals)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -41,15 +39,15 @@ func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignm
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	plan, hit, err := a.rememberWhole(a.growthKey("sampled"+without, q.Marginals), own.Hypergraph(),
+	plan, hit, err := a.RememberWhole(a.growthKey("sampled"+without, q.Marginals), own.Hypergraph(),
 		func(ctx context.Context) (*btn.Plan, bool, error) {
-			planning, cancel := planningContext(ctx, 1)
+			planning, cancel := proposal.Planning(ctx, 1)
 			defer cancel()
 			plan, whole, err := a.sampledPlan(planning, chains, q.Marginals)
-			if !outOfTime(ctx, planning, err) {
+			if !proposal.OutOfTime(ctx, planning, err) {
 				return plan, whole, err
 			}
-			plan = &btn.Plan{Method: btn.MethodSampled, Accuracy: a.settings.Accuracy}
+			plan = &btn.Plan{Method: btn.MethodSampled, Accuracy: a.Settings.Accuracy}
 			plan.Estimates, err = a.hastyChains(ctx, chains, q.Marginals)
 			return plan, false, err
 		})
@@ -63,16 +61,16 @@ func (a *assigner) sampled(conditioned *btn.Network, q query.Query) (btn.Assignm
 
 // sampledPlan is a plan of sampled components and bounds alone; whole is false where the time for planning ended first.
 func (a *assigner) sampledPlan(ctx context.Context, c *sampled.Chains, marginals bool) (plan *btn.Plan, whole bool, err error) {
-	along, whole, err := draw(ctx, c, a.settings)
+	along, whole, err := draw(ctx, c, a.Settings)
 	if err != nil {
 		return nil, false, err
 	}
-	plan = &btn.Plan{Method: btn.MethodSampled, Accuracy: a.settings.Accuracy}
-	if plan.Estimates, err = components(c, along, a.settings, marginals); err != nil {
+	plan = &btn.Plan{Method: btn.MethodSampled, Accuracy: a.Settings.Accuracy}
+	if plan.Estimates, err = components(c, along, a.Settings, marginals); err != nil {
 		return nil, false, err
 	}
 	bounds, err := a.bounds(ctx)
-	if late(err) {
+	if proposal.Late(err) {
 		return plan, false, nil
 	}
 	plan.Estimates = append(bounds, plan.Estimates...)
@@ -86,14 +84,14 @@ func (a *assigner) hastyChains(ctx context.Context, c *sampled.Chains, marginals
 		return nil, err
 	}
 	along.Shape = c.Prepared.Shape()
-	half := a.settings
+	half := a.Settings
 	half.Budget /= 2
 	return components(c, along, half, marginals)
 }
 
 // quickPilot chooses chains by a small pilot alone, whatever the time.
 func (a *assigner) quickPilot(ctx context.Context, m *annealing.Model) (*sampled.Sampling, error) {
-	little := a.settings
+	little := a.Settings
 	little.Budget *= policy.HastyShare
 	along, _, err := pilot(ctx, m, little)
 	return along, err
@@ -101,11 +99,11 @@ func (a *assigner) quickPilot(ctx context.Context, m *annealing.Model) (*sampled
 
 // bounds are those of the network without marginals' indices.
 func (a *assigner) bounds(ctx context.Context) ([]btn.Estimate, error) {
-	without, err := truncated.Of(ctx, a.current(), false)
+	without, err := truncated.Of(ctx, a.Problem(), false)
 	if err != nil {
 		return nil, err
 	}
-	return boundsOf(ctx, without, a.settings)
+	return boundsOf(ctx, without, a.Settings)
 }
 
 // draw chooses how components are drawn where s.Budget is what they may take: by the error at that work that pilots of the kinds promise,
@@ -117,14 +115,14 @@ func draw(ctx context.Context, c *sampled.Chains, s btn.Settings) (along *sample
 	}
 	along.Shape = c.Prepared.Shape()
 	ends, err := endsOf(ctx, c.Model, along, s)
-	if late(err) { // draws whose density leaves something out would not be seen
+	if proposal.Late(err) { // draws whose density leaves something out would not be seen
 		return along, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	other, err := propose(ctx, c.Prepared, s, policy.ProposalShare*s.Budget, ends)
-	if late(err) {
+	if proposal.Late(err) {
 		whole, err = false, nil
 	}
 	roomless := c.Model.Bytes(sampled.Path(along), annealing.Group, 1, true) > float64(s.Memory)
@@ -240,12 +238,12 @@ func pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *samp
 	if err != nil {
 		return nil, false, err
 	}
-	if variance, gains, err = others(ctx, m, s, along, few, chains, variance, gains); err != nil && !late(err) {
+	if variance, gains, err = others(ctx, m, s, along, few, chains, variance, gains); err != nil && !proposal.Late(err) {
 		return nil, false, err
 	}
 	along.Knots = knots(gains)
 	if err == nil {
-		if variance, err = seek(ctx, m, s, along, few, variance); err != nil && !late(err) {
+		if variance, err = seek(ctx, m, s, along, few, variance); err != nil && !proposal.Late(err) {
 			return nil, false, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -123,7 +124,7 @@ func TestPilotsThatAreCutShort(t *testing.T) {
 	for looks := 0; ; looks += 1 + looks/8 {
 		along, whole, err := draw(enginetest.EndsAfter(looks, context.DeadlineExceeded), chains, s)
 		if err != nil {
-			if none++; !late(err) {
+			if none++; !proposal.Late(err) {
 				t.Fatalf("after %d looks: %v", looks, err)
 			}
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -24,11 +25,11 @@ func weighs(q query.Query) bool {
 // weighted assigns chains over all variables, as many as the budget holds and at least one a sample, and bounds. There is one estimate:
 // samples are of all chains.
 func (a *assigner) weighted(q query.Query) (btn.Assignment, error) {
-	terms, model, err := sampled.WalkOf(a.ctx, a.current())
+	terms, model, err := sampled.WalkOf(a.Ctx, a.Problem())
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	own, err := truncated.Of(a.ctx, a.current(), false)
+	own, err := truncated.Of(a.Ctx, a.Problem(), false)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -36,23 +37,23 @@ func (a *assigner) weighted(q query.Query) (btn.Assignment, error) {
 		return a.exactDescents(q)
 	}
 	key := fmt.Sprintf("%s samples=%d", a.growthKey("weighted, bounds of "+own.Shape(), q.Marginals), q.Samples)
-	plan, hit, err := a.rememberWhole(key, terms.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
-		planning, cancel := planningContext(ctx, 1)
+	plan, hit, err := a.RememberWhole(key, terms.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
+		planning, cancel := proposal.Planning(ctx, 1)
 		defer cancel()
-		along, whole, err := pilot(planning, model, a.settings)
-		if outOfTime(ctx, planning, err) {
+		along, whole, err := pilot(planning, model, a.Settings)
+		if proposal.OutOfTime(ctx, planning, err) {
 			along, err = a.quickPilot(ctx, model)
 		}
 		if err != nil {
 			return nil, false, err
 		}
 		along.Shape = terms.Shape()
-		plan, err := weightedPlan(model, along, a.settings, int64(q.Samples), len(a.net.Variables))
+		plan, err := weightedPlan(model, along, a.Settings, int64(q.Samples), len(a.Net.Variables))
 		if err != nil {
 			return nil, false, err
 		}
-		bounds, err := boundsOf(planning, own, a.settings)
-		if outOfTime(ctx, planning, err) {
+		bounds, err := boundsOf(planning, own, a.Settings)
+		if proposal.OutOfTime(ctx, planning, err) {
 			return plan, false, nil
 		}
 		plan.Estimates = append(plan.Estimates, bounds...)

@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -27,7 +28,7 @@ type Request struct {
 // until the answer has settled, aggregate. memo remembers plans between calls and may be nil. Where
 // ctx has a deadline and the answer grows, it is the best estimate so far, as in the pipeline.
 // Failures of single queries are in their results; the error returned is the whole request's.
-func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
+func Run(ctx context.Context, r Request, memo proposal.Memo) ([]btn.Result, error) {
 	if r.Model == nil {
 		return nil, fault.Wrap(fault.BadInput, errors.New("infer: a request needs a model"))
 	}

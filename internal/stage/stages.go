@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -72,14 +73,14 @@ func reparameterise(
 // Learn is the second stage: it assigns each query the plan that answers it, learned or taken from
 // memo (nil: no memo).
 func Learn(
-	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo,
+	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo proposal.Memo,
 ) ([]btn.Assignment, error) {
 	return LearnKnown(ctx, net, queries, s, memo, &plan.Known{})
 }
 
 // LearnKnown is Learn, of queries as Expand returns them, for networks that may be known from earlier calls.
 func LearnKnown(
-	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo,
+	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo proposal.Memo,
 	known *plan.Known,
 ) ([]btn.Assignment, error) {
 	assignments, err := plan.AssignKnown(ctx, net, queries, s, memo, known)

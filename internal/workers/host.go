@@ -21,6 +21,7 @@ import (
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -56,7 +57,7 @@ type Host struct {
 	Hard    context.Context // ends when the drain is over: work in progress is given up
 	Soft    context.Context // ends when the workers shall: nothing new is begun
 
-	memo     plan.Memo         // nil: nothing is remembered, and every decomposition says "off"
+	memo     proposal.Memo     // nil: nothing is remembered, and every decomposition says "off"
 	known    *plan.Known       // what the planner keeps of networks between jobs
 	parts    problem.Memo      // of contract-worker
 	free     *admission.Memory // of this process

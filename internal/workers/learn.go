@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -24,7 +25,7 @@ import (
 // Learn makes plans for networks, and cuts the contraction of their parts into tasks.
 type Learn struct {
 	*hop.Loop
-	memo       plan.Memo
+	memo       proposal.Memo
 	known      *plan.Known
 	networks   *decoded[*btn.Network]
 	plans      *decoded[[]btn.Assignment]
@@ -85,7 +86,7 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) (*planned, error) {
 	planning, settings := w.inTime(ctx, m, len(net.Cores))
 	if m.Registered {
-		planning = plan.Recurring(planning)
+		planning = proposal.Recurring(planning)
 	}
 	if w.replan != nil {
 		settings = w.replan(settings)
@@ -160,7 +161,7 @@ func (w *Learn) inTime(ctx context.Context, m *message.Network, tables int) (con
 	s.Budget = min(s.WithDefaults().Budget, policy.WorkShare*deadline.Seconds()*policy.Rate)
 
 	left := planningTime(deadline, tables) - w.Bus.Since(time.UnixMilli(m.Stored))
-	return plan.PlanUntil(ctx, time.Now().Add(left)), s
+	return proposal.Until(ctx, time.Now().Add(left)), s
 }
 
 // planningTime returns the time from the request to the end of planning. It leaves a part of the deadline, and the time of the first

@@ -86,7 +86,7 @@ func Same(a, b []btn.Result) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// memory is a plan.Memo in this process.
+// memory is a proposal.Memo in this process.
 type memory struct {
 	mu     sync.Mutex
 	have   map[string]*btn.Plan

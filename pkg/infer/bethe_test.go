@@ -10,7 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -30,7 +30,7 @@ func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 		t.Fatal(err)
 	}
 	queries := []query.Query{{Marginals: true}}
-	assignments, err := stage.Learn(plan.PlanUntil(t.Context(), time.Now().Add(-time.Second)), net,
+	assignments, err := stage.Learn(proposal.Until(t.Context(), time.Now().Add(-time.Second)), net,
 		queries, s, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 		}
 		return stage.AggregateNow("j", assignments, nil, values)
 	}
-	timed := plan.PlanUntil(t.Context(), time.Now().Add(time.Hour))
+	timed := proposal.Until(t.Context(), time.Now().Add(time.Hour))
 	assignments := learned(timed, s)
 	if assignments[1].Plan != assignments[2].Plan {
 		t.Error("two queries that one plan serves have two")

@@ -16,7 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -25,7 +25,7 @@ import (
 
 // memory is learn-worker's memo, entries as bytes, with the requested keys and the number of hits.
 type memory struct {
-	plan.Memo
+	proposal.Memo
 	keys map[string]bool
 	hits int
 }
@@ -107,7 +107,7 @@ func questions(n int) []query.Query {
 	}
 }
 
-func answers(t *testing.T, c remembering, queries []query.Query, memo plan.Memo) []btn.Result {
+func answers(t *testing.T, c remembering, queries []query.Query, memo proposal.Memo) []btn.Result {
 	t.Helper()
 	results, err := stage.Run(t.Context(),
 		stage.Request{Job: "t", Model: c.model, Queries: queries, Settings: c.settings}, memo)

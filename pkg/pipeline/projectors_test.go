@@ -129,7 +129,7 @@ func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Plan {
 	return plan
 }
 
-// planned is a plan.Memo that holds along's plan, and records the key it was asked for.
+// planned is a proposal.Memo that holds along's plan, and records the key it was asked for.
 type planned struct {
 	plan *btn.Plan
 	key  string

@@ -115,3 +115,9 @@ type Split struct {
 	Work    int64 `msgpack:"work"`  // steps of the search of one cube, at most
 	Bytes   int64 `msgpack:"bytes"` // of a cube's circuit, at most: a larger one is not kept
 }
+
+// KeepsRange implements btn.Ranged.
+func (*Circuit) KeepsRange() bool { return true }
+
+// KeepsRange implements btn.Ranged.
+func (*Cube) KeepsRange() bool { return true }

@@ -184,3 +184,6 @@ func (p *SymmetryRankOne) SetTensors(t btn.Tensors) {
 	}
 	p.R = t.R
 }
+
+// KeepsRange implements btn.Ranged.
+func (*SymmetryRankOne) KeepsRange() bool { return true }

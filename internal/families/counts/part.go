@@ -55,3 +55,6 @@ func (p *Counts) Fits(n *btn.Network) error {
 	}
 	return nil
 }
+
+// KeepsRange implements btn.Ranged.
+func (*Counts) KeepsRange() bool { return true }

@@ -56,3 +56,6 @@ func (p *Descent) Fits(n *btn.Network) error {
 	}
 	return nil
 }
+
+// KeepsRange implements btn.Ranged.
+func (*Descent) KeepsRange() bool { return true }

@@ -209,3 +209,22 @@ func (p *Product) Pieces() []btn.ProductFactor { return p.Factors }
 
 // SetPieces implements btn.Compound.
 func (p *Product) SetPieces(f []btn.ProductFactor) { p.Factors = f }
+
+// KeepsRange implements btn.Ranged.
+func (*Elimination) KeepsRange() bool { return true }
+
+// KeepsRange implements btn.Ranged.
+func (*Slices) KeepsRange() bool { return true }
+
+// KeepsRange implements btn.Ranged.
+func (*Groups) KeepsRange() bool { return true }
+
+// KeepsRange implements btn.Ranged.
+func (p *Product) KeepsRange() bool {
+	for _, factor := range p.Factors {
+		if !factor.Estimate.KeepsRange() {
+			return false
+		}
+	}
+	return true
+}

@@ -55,3 +55,6 @@ func (p *Adjoints) Fits(*btn.Network) error {
 	}
 	return nil
 }
+
+// KeepsRange implements btn.Ranged.
+func (*Adjoints) KeepsRange() bool { return true }

@@ -146,3 +146,6 @@ func (f *Fit) restFits() error {
 	}
 	return nil
 }
+
+// KeepsRange implements btn.Ranged.
+func (*Nodes) KeepsRange() bool { return true }

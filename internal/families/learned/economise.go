@@ -1,4 +1,4 @@
-package plan
+package learned
 
 // What learning may cost: fewer starts, sweeps and components where all of them are beyond it.
 

@@ -1,4 +1,4 @@
-package plan
+package learned
 
 // Exact decompositions in closed form: when the cores' own ranks multiply to a small number, nothing has to be learned.
 
@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/counts"
 	"github.com/basetensor/basetensor/internal/frobenius"
 	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -54,7 +55,7 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan,
 		frame.Levels = spread(net, symmetric)
 	}
 	parts, alpha := expand(net, factors, frame)
-	plan := exactOf(btn.Cost{}, parts...)
+	plan := proposal.Exact(btn.Cost{}, parts...)
 	e := &plan.Estimates[0]
 	e.Alpha = alpha
 	e.Quality.LnNormB = norm2.LogAbs() / 2
@@ -204,20 +205,8 @@ func expand(net *btn.Network, factors [][]factor, frame *btn.Frame) (parts []btn
 		}
 
 		alphas = append(alphas, alpha)
-		if !nextChoice(choice, factors) {
+		if !counts.NextChoice(choice, factors) {
 			return parts, alphas
 		}
 	}
-}
-
-// nextChoice moves choice, one of factors[c] for every c, on to the next, the last counting fastest; false
-// after the last one.
-func nextChoice[T any](choice []int, factors [][]T) bool {
-	for c := len(choice) - 1; c >= 0; c-- {
-		if choice[c]++; choice[c] < len(factors[c]) {
-			return true
-		}
-		choice[c] = 0
-	}
-	return false
 }

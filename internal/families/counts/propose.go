@@ -1,6 +1,6 @@
-package plan
+package counts
 
-// B in count space, found by structure: symmetric cores of any size among cores of rank one. Nothing is
+// Proposals: B in count space, found by structure: symmetric cores of any size among cores of rank one. Nothing is
 // learned, nothing has signs that the model has not, and nothing more expensive is looked at before it has
 // been priced.
 
@@ -10,14 +10,56 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/families/counts"
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
+
+// Propose is the proposal of the form in count space, nil where there is none. The error says why there is one that cannot be
+// taken: over budget, with the price.
+func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	form, err := countsOf(j)
+	if form == nil || err != nil {
+		return nil, err
+	}
+	cost, err := costUnder(j, &form.Estimates[0], ask.Marginals)
+	if err != nil {
+		return nil, err
+	}
+	if limit := proposal.Limit(j.Settings); cost.Flops > limit {
+		return nil, fault.New(fault.OverBudget,
+			"plan: the form in count space takes %.3g flops, %s goes up to %.0g", cost.Flops, j.Settings.Method, limit)
+	}
+	plan, hit, err := j.Remember("counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+		return form, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := proposal.Take(plan, hit)
+	found.Joint = ask.Joint
+	return found, nil
+}
+
+// costUnder is the price of an estimate in count space under the query's evidence, which may tell equal legs apart:
+// looked at where the network is so large that this matters.
+func costUnder(j *proposal.Job, e *btn.Estimate, marginals bool) (btn.Cost, error) {
+	part, ok := e.Parts[0].(*Counts)
+	if n := float64(len(j.Net.Dims)); !ok || j.Evidence.IsEmpty() && !marginals || n*n < policy.CountFlops {
+		return e.Cost, nil
+	}
+	form, err := Of(j.Ctx, j.Problem(), part)
+	if err != nil {
+		return btn.Cost{}, err
+	}
+	cost, err := countCost(j.Ctx, form, marginals)
+	cost.Flops *= float64(len(e.Parts))
+	return cost, err
+}
 
 // countBytes is what a coefficient takes at the peak: a float64 and an int64, four times.
 const countBytes = 64
@@ -59,7 +101,7 @@ func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, er
 		cost.Bytes = max(cost.Bytes, own.Cost.Bytes)
 	}
 
-	return exactOf(cost, product), nil
+	return proposal.Exact(cost, product), nil
 }
 
 // longParts lists the links of every connected part that has a long chain, and those of all other parts together.
@@ -101,7 +143,7 @@ func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	if d != nil && (d.Len() == 1 || !signed(part)) {
+	if d != nil && (d.Len() == 1 || !Signed(part)) {
 		return d, nil
 	}
 	if hasLongChain(part) {
@@ -124,7 +166,7 @@ func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan, 
 	if cost.Flops > policy.HeavyFlops || cost.Bytes > float64(memory) {
 		return nil, nil // worth a search of its own
 	}
-	return eliminationPlan(order, cost), nil
+	return exact.EliminationPlan(order, cost), nil
 }
 
 // hasLongChain reports whether some core is symmetric and has a long chain of counters.
@@ -133,7 +175,7 @@ func hasLongChain(net *btn.Network) bool {
 }
 
 func isLongChain(core btn.Core) bool {
-	form := counts.Terms(core.T)
+	form := Terms(core.T)
 	return form != nil && counters(form)*float64(len(core.Legs)+1) >= policy.LongChain
 }
 
@@ -146,19 +188,16 @@ func counters(form *tensor.SymmetryCP) float64 {
 	return n
 }
 
-// signed reports whether a number of the network is below 0.
-func signed(net *btn.Network) bool { return counts.Signed(net) }
-
 // countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c with long chains (all of them, where there is
 // none), every one with counts of its own: one component per choice of a term in every core. What else the network
 // has hangs on their legs: cores of rank one as vectors, others as tables whose entries are polynomials in the counts. It is nil where that
 // costs more than countFlops and than an elimination order, if several cores are symmetric or there are tables.
 func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
-	part := &counts.Counts{}
+	part := &Counts{}
 	terms, coefficients := 1, 1.0
 	long := hasLongChain(net)
 	for c, core := range net.Cores {
-		form := counts.Terms(core.T)
+		form := Terms(core.T)
 		if form == nil || long && !isLongChain(core) {
 			continue
 		}
@@ -180,7 +219,7 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, 
 			coefficients, bytes, memory)
 	}
 
-	form, err := counts.New(ctx, net, part, counts.Options{Memory: memory})
+	form, err := New(ctx, net, part, Options{Memory: memory})
 	if err != nil {
 		return nil, unlessForm(err)
 	}
@@ -204,14 +243,14 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, 
 
 // unlessForm is nil for networks that have no form in count space.
 func unlessForm(err error) error {
-	if counts.IsForm(err) {
+	if IsForm(err) {
 		return nil
 	}
 	return err
 }
 
 // countCost is what a form takes, in windows where the whole takes long.
-func countCost(ctx context.Context, form *counts.Form, marginals bool) (btn.Cost, error) {
+func countCost(ctx context.Context, form *Form, marginals bool) (btn.Cost, error) {
 	cost := form.Cost(marginals)
 	if cost.Flops <= policy.CountFlops {
 		return cost, nil
@@ -230,15 +269,15 @@ func orderIsCheaper(ctx context.Context, net *btn.Network, flops float64, memory
 	if err != nil {
 		return false, err
 	}
-	_, cost, err := minFill(ctx, shape)
+	_, cost, err := exact.MinFill(ctx, shape)
 	return err == nil && cost.Flops < flops && cost.Bytes <= float64(memory), err
 }
 
 // countPlan lists a component for every choice of a term in every core, the last core's fastest.
-func countPlan(net *btn.Network, part *counts.Counts, cost btn.Cost) *btn.Plan {
+func countPlan(net *btn.Network, part *Counts, cost btn.Cost) *btn.Plan {
 	forms := make([][]tensor.SymmetryRankOne, len(part.Cores))
 	for k, c := range part.Cores {
-		forms[k] = counts.Terms(net.Cores[c].T).Terms
+		forms[k] = Terms(net.Cores[c].T).Terms
 	}
 	var parts []btn.Part
 	var alphas []scaled.Number
@@ -248,12 +287,57 @@ func countPlan(net *btn.Network, part *counts.Counts, cost btn.Cost) *btn.Plan {
 		for k, i := range choice {
 			alpha = alpha.Mul(scaled.FromFloat(forms[k][i].Alpha))
 		}
-		parts = append(parts, &counts.Counts{Cores: part.Cores, Terms: slices.Clone(choice)})
+		parts = append(parts, &Counts{Cores: part.Cores, Terms: slices.Clone(choice)})
 		alphas = append(alphas, alpha)
-		if !nextChoice(choice, forms) {
-			plan := exactOf(cost, parts...)
+		if !NextChoice(choice, forms) {
+			plan := proposal.Exact(cost, parts...)
 			plan.Estimates[0].Alpha = alphas
 			return plan
 		}
 	}
+}
+
+// countedSlot is that of a network's form in count space under a memory budget.
+type countedSlot struct{ memory int64 }
+
+// countedForm is the answer of counted.
+type countedForm struct {
+	plan *btn.Plan
+	err  error
+}
+
+// countsOf returns the network's form in count space, see counted, found once per network.
+func countsOf(j *proposal.Job) (*btn.Plan, error) {
+	c, err := proposal.Fact(j.Facts, countedSlot{j.Settings.Memory}, func() (countedForm, error) {
+		plan, err := counted(j.Ctx, j.Net, j.Settings.Memory)
+		return countedForm{plan, err}, j.Ctx.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.plan, c.err
+}
+
+// NextChoice moves choice, one of factors[c] for every c, on to the next, the last counting fastest; false
+// after the last one.
+func NextChoice[T any](choice []int, factors [][]T) bool {
+	for c := len(choice) - 1; c >= 0; c-- {
+		if choice[c]++; choice[c] < len(factors[c]) {
+			return true
+		}
+		choice[c] = 0
+	}
+	return false
+}
+
+// Finding implements proposal.Finder, for the component of a single choice of terms.
+func (c *Counts) Finding(j *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
+	if len(parts) > 1 {
+		return nil, nil
+	}
+	form, err := Of(j.Ctx, j.Problem(), c)
+	if err == nil && form.Finds(ask) {
+		return []btn.Part{&Counts{Cores: c.Cores, Terms: c.Terms, Ask: ask}}, nil
+	}
+	return nil, err
 }

@@ -1,0 +1,303 @@
+package circuits
+
+// Proposals: the circuit of a network whose factors have zeros, compiled once, which serves every query.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/circuit"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/gradients"
+	"github.com/basetensor/basetensor/internal/logic"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/proposal"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// errNoCircuit says that no circuit was found within what this query may spend on it. It is not remembered.
+var errNoCircuit = errors.New("plan: no circuit within the work that the query may take")
+
+// Propose is the proposal of a circuit for a network of which no elimination order is cheap; nil where a contraction tree, which is
+// asked for next, is better. A joint marginal has a circuit where no tree fits.
+//
+// A network that was asked about before, or will be again, has its circuit, if there is one: compiling is paid once, and
+// evidence leaves a tree to be looked for each time. On the first time a circuit is taken that an elimination gives, which costs no
+// more than looking for a tree, or a short search, in proportion to the price of the order that is known; else the tree. Where that
+// costs much, or does not fit, some of its cost goes into a search for a circuit. A model that had none, and whose search was
+// split into cubes without evidence, is asked by them from then on.
+func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	if !logical(j).some {
+		return nil, nil
+	}
+	if len(ask.Joint) > 0 {
+		return instead(j, ask)
+	}
+	if known, err := knownCubes(j); known != nil || err != nil {
+		return known, err
+	}
+	spent := int64(0) // no search
+	if logical(j).wholly {
+		spent = min(circuitWork(j, policy.CircuitShare*ask.Flops/policy.ExactRate), policy.CircuitProbe)
+	}
+	if ask.Again {
+		spent = circuitWork(j, policy.CircuitAgain)
+	}
+	if spent < policy.CircuitLeast {
+		spent = 0
+	}
+	found, err := modelCircuit(j, spent, ask.Again)
+	if found != nil || err != nil {
+		return found, err
+	}
+
+	tree, refused := ask.Next()
+	if refused != nil && fault.CodeOf(refused) != fault.OverBudget {
+		return nil, refused
+	}
+	worth := proposal.Limit(j.Settings)
+	if refused == nil {
+		worth = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
+	}
+	more := circuitWork(j, policy.CircuitShare*worth)
+	if j.Settings.Method == btn.MethodExact && refused == nil && tree.Plan.Estimates[0].Cost.Flops <= policy.CubesAbove {
+		more = int64(policy.SearchShare * worth / policy.CircuitFlops) // there is no budget, and there will be no cubes
+	}
+	if more > max(spent, policy.CircuitLeast) {
+		found, err = modelCircuit(j, more, false)
+		if found == nil && err == nil && refused != nil {
+			found, err = circuitGiven(j, more)
+		}
+		if found == nil && err == nil && (refused != nil || tree.Plan.Estimates[0].Cost.Flops > policy.CubesAbove) {
+			found, err = cubes(j)
+		}
+		if found != nil || err != nil {
+			return found, err
+		}
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	return &tree, nil
+}
+
+// instead is the proposal for a joint marginal: the next family's, or a circuit where that is over the budget.
+func instead(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	tree, err := ask.Next()
+	if err == nil {
+		return &tree, nil
+	}
+	if fault.CodeOf(err) == fault.OverBudget {
+		if found, e := ByCircuit(j); e == nil {
+			return Jointly(j, found, ask.Joint)
+		}
+	}
+	return nil, err
+}
+
+// ByCircuit is the proposal of the model's circuit, or one of the rest that the evidence leaves, within the worth of the budget.
+func ByCircuit(j *proposal.Job) (*btn.Assignment, error) {
+	if known, err := knownCubes(j); known != nil || err != nil {
+		return known, err
+	}
+	work := int64(j.Settings.Budget / policy.CircuitFlops)
+	var why error
+	for _, settings := range []string{"circuit", "circuit whole"} { // under the first one may stand that little work finds none
+		plan, hit, err := j.Remember(settings, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+			return compile(ctx, j, j.Net, work)
+		})
+		if why = err; err != nil && !errors.Is(err, errNoCircuit) {
+			return nil, err
+		}
+		if found, _ := circuitOf(j, plan, hit, err); found != nil {
+			return found, nil
+		}
+		if err != nil {
+			break
+		}
+	}
+	if found, err := circuitGiven(j, work); found != nil || err != nil {
+		return found, err
+	}
+	if found, err := cubes(j); found != nil || err != nil {
+		return found, err
+	}
+	return nil, why
+}
+
+// edgeBytes is what an edge of a circuit takes at least.
+const edgeBytes = 4
+
+// Jointly adds the joint marginal of some variables to an assignment of a circuit, which takes passes for most of its cells.
+func Jointly(j *proposal.Job, assignment *btn.Assignment, joint []int) (*btn.Assignment, error) {
+	cells, most := 1.0, 1.0
+	for _, v := range joint {
+		cells *= float64(j.Net.Variables[v].Domain)
+		most = max(most, float64(j.Net.Variables[v].Domain))
+	}
+	cost := *assignment.Cost
+	edges := cost.Flops
+	if cube, ok := assignment.Plan.Estimates[0].Parts[0].(*Cube); ok { // at most
+		edges = float64(cube.Of.Bytes) / edgeBytes * float64(len(cube.Of.Cubes))
+	}
+	passes := edges * 3 * cells / most
+	if cost.Flops += passes; passes > policy.MostEnumerated {
+		return nil, fault.New(fault.OverBudget, "plan: the joint marginal takes %.3g flops in passes over a circuit, "+
+			"at most %.0g", passes, float64(policy.MostEnumerated))
+	}
+	assignment.Cost, assignment.Joint = &cost, joint
+	return assignment, nil
+}
+
+// circuitWork is the number of steps of a search that take the time of so many flops of truncated legs, within a share of the budget.
+func circuitWork(j *proposal.Job, flops float64) int64 {
+	return int64(min(flops, policy.CircuitShare*j.Settings.Budget) / policy.CircuitFlops)
+}
+
+// modelCircuit assigns the model's circuit; nil where there is none, or none within so much work. That there is none is remembered where
+// final says so.
+func modelCircuit(j *proposal.Job, work int64, final bool) (*btn.Assignment, error) {
+	plan, hit, err := j.Remember("circuit", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+		plan, err := compile(ctx, j, j.Net, work)
+		if errors.Is(err, errNoCircuit) && final {
+			return &btn.Plan{Method: btn.MethodExact}, nil
+		}
+		return plan, err
+	})
+	return circuitOf(j, plan, hit, err)
+}
+
+// circuitGiven assigns a circuit of what evidence leaves of a network; nil where there is none within so much work.
+func circuitGiven(j *proposal.Job, work int64) (*btn.Assignment, error) {
+	if j.Evidence.IsEmpty() {
+		return nil, nil
+	}
+	settings := fmt.Sprintf("circuit given %x", j.Conditioned.Digest())
+	plan, hit, err := j.Remember(settings, contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+		return compile(ctx, j, j.Conditioned, work)
+	})
+	assignment, err := circuitOf(j, plan, hit, err)
+	if assignment != nil {
+		assignment.Relearned = "circuit: for what the evidence leaves"
+	}
+	return assignment, err
+}
+
+// ProposeKnown is the proposal of the circuit of a model that was asked about before, whatever the evidence leaves, and says why Z is 0
+// where it is; nil where there is none.
+func ProposeKnown(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
+	if !logical(j).some {
+		return nil, nil
+	}
+	known, err := modelCircuit(j, circuitWork(j, policy.CircuitAgain), true)
+	if known == nil || err != nil {
+		return nil, err
+	}
+	value, err := contraction.Part(j.Ctx, j.Problem(), known.Plan.Estimates[0].Parts[0], problem.Want{})
+	if err == nil && value.Z.IsZero() {
+		known.Warnings, err = exact.WhyZero(j)
+	}
+	return known, err
+}
+
+// circuitOf is the assignment of a plan; nil for a plan of nothing, and for errNoCircuit.
+func circuitOf(j *proposal.Job, plan *btn.Plan, hit string, err error) (*btn.Assignment, error) {
+	if errors.Is(err, errNoCircuit) {
+		j.Missed()
+		return nil, nil
+	}
+	if err != nil || len(plan.Estimates) == 0 {
+		return nil, err
+	}
+	return proposal.Priced(plan, hit), nil
+}
+
+// ProposeParametric is the proposal of the model's circuit whose weights are its numbers, too.
+func ProposeParametric(j *proposal.Job) (*btn.Assignment, error) {
+	if _, err := gradients.Entries(j.Net); err != nil {
+		return nil, err
+	}
+	work := int64(j.Settings.Budget / policy.CircuitFlops)
+	plan, hit, err := j.Remember("circuit of numbers", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+		of, _, err := logic.CompileParameters(ctx, j.Net, logic.Options{
+			Work: work, Memory: j.Settings.Memory, Bytes: min(policy.CircuitBytes, j.Settings.Memory/4),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return circuitPlan(j, of)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return circuitOf(j, plan, hit, nil)
+}
+
+// compile compiles a network within so much work, without a search where that is 0. What does not fit is errNoCircuit, and so is
+// what circuits are not for.
+func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64) (*btn.Plan, error) {
+	of, _, err := logic.Compile(ctx, net, logic.Options{
+		Work:     work,
+		Memory:   j.Settings.Memory,
+		Bytes:    min(policy.CircuitBytes, j.Settings.Memory/4),
+		NoSearch: work == 0,
+	})
+	if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Unsupported) {
+		return nil, fmt.Errorf("%w: %w", errNoCircuit, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return circuitPlan(j, of)
+}
+
+// circuitPlan is the plan of a circuit. Its passes have to fit the memory.
+func circuitPlan(j *proposal.Job, of *circuit.Compiled) (*btn.Plan, error) {
+	c, err := of.Circuit(j.Ctx)
+	if err != nil {
+		return nil, err
+	}
+	cost := btn.Cost{Flops: float64(c.Edges()), Bytes: float64(c.Bytes() + 2*c.PassBytes()), Edges: float64(c.Edges())}
+	if cost.Bytes > float64(j.Settings.Memory) {
+		return nil, fmt.Errorf("%w: %w", errNoCircuit, fault.New(fault.OverBudget,
+			"plan: a circuit of %d edges takes %.0f bytes with its passes, the budget is %d", c.Edges(), cost.Bytes, j.Settings.Memory))
+	}
+	return proposal.Exact(cost, &Circuit{Of: of}), nil
+}
+
+// zeros says whether circuits are looked for, see logic.Logical, and whether before trees are.
+type zeros struct{ some, wholly bool }
+
+// zerosSlot is that of a network's zeros.
+type zerosSlot struct{}
+
+// logical returns the zeros of the job's network. Linear time, once per network.
+func logical(j *proposal.Job) zeros {
+	z, _ := proposal.Fact(j.Facts, zerosSlot{}, func() (z zeros, err error) {
+		z.some = logic.Logical(j.Net, policy.LogicalShare)
+		z.wholly = z.some && logic.Logical(j.Net, policy.WhollyLogicalShare)
+		return z, nil
+	})
+	return z
+}
+
+// Logical reports whether circuits are looked for, see logic.Logical.
+func Logical(j *proposal.Job) bool { return logical(j).some }
+
+// Finding implements proposal.Finder.
+func (p *Circuit) Finding(_ *proposal.Job, _ []btn.Part, ask btn.Ask) ([]btn.Part, error) {
+	if !answers(ask, p.Of.Functional) {
+		return nil, nil
+	}
+	return []btn.Part{&Circuit{Of: p.Of, Ask: ask}}, nil
+}
+
+// answers reports whether circuits answer a question.
+func answers(ask btn.Ask, functional bool) bool {
+	return ask == btn.AskSamples || ask == btn.AskMPE && functional
+}

@@ -1,0 +1,164 @@
+package plan
+
+// The exact way, C = B: the sequence in which families are asked.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/families/circuits"
+	"github.com/basetensor/basetensor/internal/families/counts"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/learned"
+	"github.com/basetensor/basetensor/internal/families/structured"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
+)
+
+// firstly lists the exact families that are asked before an elimination order is looked for. An error is final only where the network
+// cannot be laid out for elimination.
+var firstly = []proposal.Proposer{
+	counts.Propose,
+	structured.Propose, // of crowded networks, which have no cheap order
+}
+
+// heavily lists the exact families that are asked where no elimination order is cheap: none of at most policy.HeavyFlops is known. The
+// first proposal is taken. A new exact family is a line here.
+var heavily = []proposal.Proposer{
+	structured.Propose,
+	circuits.Propose,
+	exact.Propose,
+}
+
+// exact assigns C = B. The first of these that applies:
+//
+//   - the form in count space, where a symmetric core would begin elimination with a long chain of counters;
+//   - the nodes of few linear statistics, where tables of two variables are many: package structured;
+//   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one
+//     component and cheaper;
+//   - the elimination order remembered for the network, compiled without evidence where it is a small one;
+//   - the circuit of a model that was asked about before, where that order is not cheap;
+//   - that order, or one made for the query's evidence, where it costs little, or a contraction tree over the network as it is, where
+//     that is cheaper;
+//   - the families of heavily.
+func (a *assigner) exact(marginals bool) (btn.Assignment, error) {
+	ask := proposal.Ask{Marginals: marginals}
+	found, refused := a.first(ask)
+	if found != nil {
+		return *found, nil
+	}
+	shape, err := a.Facts.Shape(a.Ctx, a.Net)
+	if err != nil && refused != nil {
+		return btn.Assignment{}, refused
+	}
+	if err != nil {
+		return learned.ProposeClosed(a.Job, err)
+	}
+	if structured.Crowded(a.Net) && a.Evidence.IsEmpty() && !circuits.Logical(a.Job) { // a search for an order would take long
+		if err := exact.WithinReach(a.Ctx, shape, proposal.Limit(a.Settings)); err != nil {
+			return btn.Assignment{}, err
+		}
+	}
+	if a.exactKey == "" {
+		a.exactKey = a.Key("exact", shape)
+	}
+	ask.Again = a.Knows(a.exactKey)
+	plan, hit, err := a.Recall(a.exactKey, func(ctx context.Context) (*btn.Plan, error) {
+		return exactPlan(ctx, a.Net, shape, a.Settings.Memory)
+	})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+
+	assignment := *proposal.Take(plan, hit)
+	base := exact.OrderOf(plan)
+	if base == nil {
+		return assignment, nil // closed form: no order to adapt, no tables to fit
+	}
+	if ok, err := base.Compiled(a.Job, &assignment, marginals); ok || err != nil {
+		return assignment, err
+	}
+
+	ask.Again = ask.Again || hit == btn.CacheHit || proposal.Recurs(a.Ctx)
+	if ask.Again && base.Flops > policy.HeavyFlops {
+		if known, err := circuits.ProposeKnown(a.Job, ask); known != nil || err != nil {
+			return unpacked(known, err)
+		}
+	}
+
+	order, err := exact.OrderUnder(a.Job, &assignment, base)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	if ask.Flops = order.Cost.Flops; ask.Flops > policy.HeavyFlops {
+		return proposal.First(a.Job, ask, heavily...)
+	}
+	return order.Propose(a.Job, assignment, marginals)
+}
+
+// first returns the first proposal of the families of firstly, or the first reason why there is none; nil and nil where none is for the
+// query.
+func (a *assigner) first(ask proposal.Ask) (found *btn.Assignment, refused error) {
+	for _, propose := range firstly {
+		found, err := propose(a.Job, ask)
+		if found != nil && err == nil {
+			return found, nil
+		}
+		if refused == nil {
+			refused = err
+		}
+	}
+	return nil, refused
+}
+
+// unpacked is an assignment, or the reason why there is none.
+func unpacked(a *btn.Assignment, err error) (btn.Assignment, error) {
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	return *a, nil
+}
+
+// exactPlan is made once per network: an order for C = B, or a closed form. Elimination comes
+// first where it fits, because it adds no terms of both signs; a closed form of one component has none to add
+// either, and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a
+// chain of counters).
+func exactPlan(
+	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, memory int64,
+) (*btn.Plan, error) {
+	order, cost, err := exact.MinFill(ctx, shape)
+	if err != nil {
+		return nil, err
+	}
+	if cost.Flops <= policy.HeavyFlops {
+		if order, err = contractionorder.Best(ctx, shape); err != nil {
+			return nil, err
+		}
+		if cost, err = contractionorder.EvaluateOrder(ctx, shape, order); err != nil {
+			return nil, err
+		}
+	}
+
+	most := 0
+	switch {
+	case cost.Bytes > float64(memory):
+		most = policy.MostClosedFormTerms
+	case cost.Flops > policy.ReplanFlops:
+		most = 1
+	}
+
+	if most > 0 {
+		closed, ok, err := learned.ClosedForm(ctx, net, most)
+		if err != nil {
+			return nil, err
+		}
+		if ok && (most > 1 || contraction.Flops(net, &closed.Estimates[0], 0) < cost.Flops) {
+			closed.Method = btn.MethodExact
+			return closed, nil
+		}
+	}
+
+	return exact.EliminationPlan(order, cost), nil
+}
