@@ -44,7 +44,7 @@ func formOf(ctx context.Context, p *problem.Problem, f *Fit) (*form, error) {
 		if err != nil || e.zero {
 			return &form{evaluator: e}, err
 		}
-		list, err := e.nodes(ctx, false)
+		list, err := e.nodes(ctx, contractWork)
 		return &form{evaluator: e, list: list}, err
 	})
 }

@@ -25,7 +25,7 @@ const (
 	// apartFactor is the multiple of the median residual above which a pair is taken for one of the rest.
 	apartFactor = 24
 	// largeFactor is the multiple of the median interaction above which one is set apart to begin with.
-	largeFactor = 6
+	largeFactor = 4
 	// probeRounds and probeShare are the rounds after which the median residual has to be below a share of the median interaction.
 	probeRounds = 8
 	probeShare  = 0.5
@@ -58,8 +58,11 @@ func Find(ctx context.Context, net *btn.Network, memory int64) (*Fit, error) {
 			if err != nil {
 				return nil, err
 			}
-			if s != nil {
-				return m.fit(ctx, s, apart, off)
+			if s == nil {
+				continue
+			}
+			if f, err := m.fit(ctx, s, apart, off); f != nil || err != nil { // else the rest is too wide
+				return f, err
 			}
 		}
 	}
@@ -72,7 +75,7 @@ func (m *interactions) promising(ctx context.Context, all [][2]int) (bool, error
 	if m.order < 8*MostStatistics || largest == 0 {
 		return largest > 0, nil // too small for a typical interaction to tell
 	}
-	before := median(c.residuals)
+	before := c.typical()
 	for range probeRounds {
 		if err := ctx.Err(); err != nil {
 			return false, err
@@ -80,10 +83,10 @@ func (m *interactions) promising(ctx context.Context, all [][2]int) (bool, error
 		if c.step() != nil {
 			return true, nil // it has fewer directions
 		}
-		c.threshold = apartFactor * median(c.residuals)
+		c.threshold = apartFactor * c.typical()
 		c.divide()
 	}
-	return median(c.residuals) < probeShare*before, nil
+	return c.typical() < probeShare*before, nil
 }
 
 // completion is a search for an approximation of one rank.
@@ -95,6 +98,7 @@ type completion struct {
 	apart     map[[2]int]bool
 	of        [][]int // the pairs apart, by variable
 	off       float64 // Σ of the residuals of all others
+	coupled   []int   // the pairs with an interaction
 	s         *spectrum
 }
 
@@ -104,6 +108,9 @@ func (m *interactions) completion(all [][2]int, k int, set bool) (c *completion,
 	for r, p := range all {
 		c.residuals[r] = m.residual(&spectrum{}, p)
 		largest = max(largest, c.residuals[r])
+		if c.residuals[r] > 0 {
+			c.coupled = append(c.coupled, r)
+		}
 	}
 	if !set {
 		c.divide()
@@ -126,7 +133,7 @@ func (m *interactions) completion(all [][2]int, k int, set bool) (c *completion,
 			rows[i] = median(row)
 		}
 	}
-	typical := median(rows)
+	typical := median(slices.Clone(rows))
 	scaled := slices.Clone(c.residuals)
 	for r, p := range all {
 		if x := rows[p[0]] * rows[p[1]]; x > 0 {
@@ -137,6 +144,15 @@ func (m *interactions) completion(all [][2]int, k int, set bool) (c *completion,
 	c.divide()
 	c.residuals = scaled
 	return c, largest
+}
+
+// typical is the median residual of the pairs with an interaction: of some 4,096 of them.
+func (c *completion) typical() float64 {
+	var some []float64
+	for k := 0; k < len(c.coupled); k += max(1, len(c.coupled)/4096) {
+		some = append(some, c.residuals[c.coupled[k]])
+	}
+	return median(some)
 }
 
 // divide sets the pairs apart whose residuals are above the threshold.
@@ -185,7 +201,7 @@ func (m *interactions) complete(
 		if c.step() != nil {
 			return nil, nil, 0, nil // a matrix without k directions
 		}
-		typical := median(c.residuals)
+		typical := c.typical()
 		medians = append(medians, typical)
 		if set {
 			c.threshold = max(floor, apartFactor*typical)
@@ -406,15 +422,10 @@ func (m *interactions) residual(s *spectrum, p [2]int) float64 {
 	return math.Sqrt(sum)
 }
 
-// median is that of some 4,096 of the values.
+// median returns the median of some values, which it sorts.
 func median(values []float64) float64 {
-	stride := max(1, len(values)/4096)
-	var some []float64
-	for i := 0; i < len(values); i += stride {
-		some = append(some, values[i])
-	}
-	slices.Sort(some)
-	return some[len(some)/2]
+	slices.Sort(values)
+	return values[len(values)/2]
 }
 
 // fit writes an approximation out by values, and the pairs apart from it as tables of the rest; nil where no order eliminates the

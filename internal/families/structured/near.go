@@ -111,7 +111,7 @@ func (m *interactions) chains(ctx context.Context, net *btn.Network, path *Path)
 	if e.zero {
 		return c, nil
 	}
-	if c.list, err = e.nodes(ctx, false); err != nil {
+	if c.list, err = e.nodes(ctx, planWork); err != nil {
 		return nil, err
 	}
 	run := newElimination[plain](e.program, e.fit, e.at, false)

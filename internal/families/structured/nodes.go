@@ -16,8 +16,8 @@ const (
 	spacing = 0.72
 	// negligible is the relative size, −ln, of all nodes together that are left out.
 	negligible = 37
-	// MostNodes bounds the nodes that are looked at.
-	MostNodes = 1 << 22
+	// mostNodes bounds the nodes that are looked at.
+	mostNodes = 1 << 22
 )
 
 // axis are the nodes of one statistic: y = step · m for m from first to last.
@@ -174,16 +174,18 @@ type box struct{ low, high node }
 
 // nodes lists those that matter: all others together are below e^{−negligible} of the largest one, by bounds. ln of a component is
 // convex in the exponents, because it is ln of a sum of exponentials; so a box of nodes is bounded by its corners, times the largest
-// weight in it. Cost some evaluations per node listed. Over budget above MostNodes.
-func (e *evaluator) nodes(ctx context.Context, all bool) ([]node, error) {
+// weight in it. Cost some evaluations per node listed. Over budget above so many flops, or above
+// mostNodes.
+func (e *evaluator) nodes(ctx context.Context, work float64) ([]node, error) {
 	var whole box
 	count := 1.0
 	for k, a := range e.axes {
 		whole.low[k], whole.high[k] = int32(a.first), int32(a.last)
 		count *= float64(a.last - a.first + 1)
 	}
-	if all || len(e.axes) == 1 {
-		if count > MostNodes {
+	most := min(mostNodes, work/e.flops(false))
+	if len(e.axes) == 1 {
+		if count > most {
 			return nil, errNodes(count)
 		}
 		return whole.list(len(e.axes), nil), nil
@@ -220,7 +222,7 @@ func (e *evaluator) nodes(ctx context.Context, all bool) ([]node, error) {
 				return nil, err
 			}
 			bounds[b] = e.bound(live[b], value)
-			if len(known) > MostNodes {
+			if float64(len(known)) > most {
 				return nil, errNodes(float64(len(known)))
 			}
 		}
@@ -230,7 +232,7 @@ func (e *evaluator) nodes(ctx context.Context, all bool) ([]node, error) {
 				continue
 			}
 			if own.small(len(e.axes)) {
-				if listed = own.list(len(e.axes), listed); len(listed) > MostNodes {
+				if listed = own.list(len(e.axes), listed); float64(len(listed)) > most {
 					return nil, errNodes(float64(len(listed)))
 				}
 				continue
@@ -243,7 +245,7 @@ func (e *evaluator) nodes(ctx context.Context, all bool) ([]node, error) {
 }
 
 func errNodes(n float64) error {
-	return fault.New(fault.OverBudget, "structured: %.3g nodes of the quadrature, at most %d", n, MostNodes)
+	return fault.New(fault.OverBudget, "structured: more than %.3g nodes of the quadrature matter", n)
 }
 
 // bound is ln of no less than any node of a box.

@@ -12,6 +12,9 @@ import (
 const (
 	// partFlops is the work of a part, at least.
 	partFlops = 2e7
+	// planWork bounds the work for the list of nodes without evidence, contractWork under evidence, flops.
+	planWork     = 4e9
+	contractWork = 4 * planWork
 	// mostParts bounds the parts of a plan.
 	mostParts = 64
 )
@@ -28,7 +31,7 @@ func Plan(ctx context.Context, net *btn.Network, memory int64) (*btn.Estimate, e
 	if err != nil || e.zero {
 		return nil, nil
 	}
-	list, err := e.nodes(ctx, false)
+	list, err := e.nodes(ctx, planWork)
 	if err != nil {
 		return nil, ctx.Err()
 	}
