@@ -207,6 +207,8 @@ type Cost struct {
 	Slices    float64 `msgpack:"s,omitempty" json:"slices"`           // parts that are contracted apart and added; 0 or 1: one
 	Groups    float64 `msgpack:"g,omitempty" json:"groups,omitempty"` // of marginals, each with a contraction of its own; 0: one pass
 	Edges     float64 `msgpack:"e,omitempty" json:"edges,omitempty"`  // of a circuit; 0: there is none
+	// Nodes are the components of a function of few linear statistics; 0: it is none.
+	Nodes float64 `msgpack:"n,omitempty" json:"nodes,omitempty"`
 }
 
 // Propagation is the state in which belief propagation ended.

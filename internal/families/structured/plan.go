@@ -40,7 +40,7 @@ func Plan(ctx context.Context, net *btn.Network, memory int64) (*btn.Estimate, e
 	estimate := &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,
 		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
-		Cost:    btn.Cost{Flops: flops, Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 64*len(list))},
+		Cost:    btn.Cost{Flops: flops, Nodes: float64(len(list)), Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 64*len(list))},
 	}
 	for k := range parts {
 		estimate.Parts = append(estimate.Parts, &Nodes{Of: f, From: WholeShare * k / parts, To: WholeShare * (k + 1) / parts})
