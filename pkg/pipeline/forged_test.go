@@ -365,7 +365,7 @@ func TestForgedUnderLoad(t *testing.T) {
 		t.Skip("starts a real nats-server")
 	}
 	t.Parallel()
-	r := overReal(t, quick)
+	r := overReal(t, calm)
 	f := forgerOf(t, r)
 	file := keyFile(t, "", 1)
 	r.believe(file)
@@ -374,6 +374,7 @@ func TestForgedUnderLoad(t *testing.T) {
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	c := sealed(t, file)
+	c.AckWait = calm.AckWait // no worker dies here
 	r.run(c, pipeline.Stages()...)
 	r.run(c, pipeline.Stages()...)
 
