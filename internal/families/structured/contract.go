@@ -220,9 +220,9 @@ func (e *evaluator) worker(marginals bool, clamp []bool) *worker {
 	return w
 }
 
-// flops are those of one node: exponentials count 20.
+// flops are those of one node: an exponential with its loops counts 60, as measured.
 func (e *evaluator) flops(marginals bool) float64 {
-	flops := float64(len(e.field)*(22+2*len(e.axes)) + 3*e.program.entries)
+	flops := float64(len(e.field)*(60+2*len(e.axes)) + 3*e.program.entries)
 	if marginals {
 		flops += float64(4*len(e.field) + 6*e.program.entries)
 	}

@@ -21,6 +21,10 @@ func (p *Nodes) drawn(j contraction.Contraction, f *form, want problem.Want) (va
 	if f.complex {
 		return value, fault.New(fault.Unsupported, "structured: a component with a phase cannot be drawn")
 	}
+	if j.Net.Scale.Sign() < 0 {
+		return value, fault.New(fault.BadInput,
+			"structured: the product of the factors without variables is below 0: weights of assignments are no probabilities then")
+	}
 	if err := query.CheckSamples(len(p.Of.Domains), want.Samples); err != nil {
 		return value, err
 	}

@@ -83,7 +83,8 @@ func read(net *btn.Network, memory int64) *interactions {
 		}
 	}
 	m.order = size(m.domains)
-	if 8*2*float64(m.order)*float64(m.order) > float64(memory)/2 {
+	// Two matrices, and every pair of variables with its residual.
+	if 16*float64(m.order)*float64(m.order)+40*float64(n)*float64(n) > float64(memory) {
 		return nil
 	}
 	m.field = make([]float64, total)

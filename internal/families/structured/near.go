@@ -408,7 +408,7 @@ func choose(r *rand.Rand, row []float64) int {
 // with a seed of their own.
 func Near(ctx context.Context, p *problem.Problem, seed uint64, work float64) (path *Path, spread, each, setup float64, err error) {
 	m := read(p.Net, p.Memory)
-	if m == nil {
+	if m == nil || p.Net.Scale.Sign() <= 0 {
 		return nil, 0, 0, 0, nil
 	}
 	best := math.Inf(1)
