@@ -22,8 +22,6 @@ const (
 	exactError = 1e-9
 	// residualFloor is the rounding of an interaction, relative to the largest.
 	residualFloor = 4e-14
-	// apartFactor is the multiple of the median residual above which a pair is taken for one of the rest.
-	apartFactor = 24
 	// largeFactor is the multiple of the median interaction above which one is set apart to begin with.
 	largeFactor = 4
 	// probeRounds and probeShare are the rounds after which the median residual has to be below a share of the median interaction.
@@ -34,6 +32,9 @@ const (
 	// mostRestTable bounds the entries of a table along the elimination of the rest.
 	mostRestTable = 1 << 14
 )
+
+// apartFactors are the multiples of the median residual above which a pair is taken for one of the rest, one search after the other; 0: none is.
+var apartFactors = [...]float64{0, 24, 8, 4}
 
 // spectrum is Σ_k λ_k w_k w_kᵀ: an approximation of the matrix of interactions.
 type spectrum struct {
@@ -53,8 +54,8 @@ func Find(ctx context.Context, net *btn.Network, memory int64) (*Fit, error) {
 		return nil, err
 	}
 	for k := 1; k <= MostStatistics; k++ {
-		for _, set := range []bool{false, true} {
-			s, apart, off, err := m.complete(ctx, all, k, set)
+		for _, factor := range apartFactors {
+			s, apart, off, err := m.complete(ctx, all, k, factor)
 			if err != nil {
 				return nil, err
 			}
@@ -83,7 +84,7 @@ func (m *interactions) promising(ctx context.Context, all [][2]int) (bool, error
 		if c.step() != nil {
 			return true, nil // it has fewer directions
 		}
-		c.threshold = apartFactor * c.typical()
+		c.threshold = apartFactors[1] * c.typical()
 		c.divide()
 	}
 	return c.typical() < probeShare*before, nil
@@ -180,15 +181,16 @@ func (c *completion) step() error {
 	return nil
 }
 
-// complete looks for rank k: blocks of one variable are free, and so are those of pairs that are apart. With set, pairs that deviate are
-// set apart: those with large interactions to begin with, then in each round those with residuals far above the median. It returns nil
+// complete looks for rank k: blocks of one variable are free, and so are those of pairs that are apart. With a factor, pairs that deviate
+// are set apart: those with large interactions to begin with, then in each round those with residuals above factor · median. It returns nil
 // where the rest is no rounding. off is Σ of the largest residuals of all other pairs, nats.
 func (m *interactions) complete(
-	ctx context.Context, all [][2]int, k int, set bool,
+	ctx context.Context, all [][2]int, k int, factor float64,
 ) (s *spectrum, apart map[[2]int]bool, off float64, err error) {
 	if 2*k > m.order {
 		return nil, nil, 0, nil
 	}
+	set := factor > 0
 	c, largest := m.completion(all, k, set)
 	floor := residualFloor * largest
 	most := mostApart*len(m.domains) + len(m.apart)
@@ -204,7 +206,7 @@ func (m *interactions) complete(
 		typical := c.typical()
 		medians = append(medians, typical)
 		if set {
-			c.threshold = max(floor, apartFactor*typical)
+			c.threshold = max(floor, factor*typical)
 		}
 		c.divide()
 		switch {
