@@ -3,15 +3,35 @@ package plan_test
 // Models whose structure no file declares, from their plain tables, beside the count of their states.
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
+
+// kept remembers all plans.
+type kept map[string]*btn.Plan
+
+// Do is part of plan.Memo.
+func (k kept) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
+	if p := k[key]; p != nil {
+		return p, true, nil
+	}
+	p, err := compute(ctx)
+	if err == nil {
+		k[key] = p
+	}
+	return p, false, err
+}
 
 // summary is all that the future of a sum over states depends on: the statistics that are not complete, and the values of the spins that
 // have a sparse pair with a later one.
@@ -138,5 +158,87 @@ func TestCountsOfPlantedStates(t *testing.T) {
 		if got := counted(p, o.Variables, evidence); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%s: ln Z %v by counts, %v by enumeration", family, got, want)
 		}
+	}
+}
+
+// TestLatentStructureIsFound: every family without noise is planned by its statistics and answered exactly, once for all evidence.
+func TestLatentStructureIsFound(t *testing.T) {
+	for _, o := range []generate.Latent{
+		{Family: "curie-weiss", Variables: 30},
+		{Family: "curie-weiss", Variables: 300},
+		{Family: "curie-weiss", Variables: 100, Coupling: -3},
+		{Family: "mattis", Variables: 30},
+		{Family: "mattis", Variables: 100},
+		{Family: "rank", Variables: 100},
+		{Family: "rank", Variables: 30, Rank: 2},
+		{Family: "rank", Variables: 100, Rank: 2},
+		{Family: "rank", Variables: 30, Rank: 3},
+		{Family: "potts", Variables: 30},
+		{Family: "potts", Variables: 60},
+		{Family: "potts", Variables: 30, Values: 4},
+		{Family: "hopfield", Variables: 30, Rank: 2},
+		{Family: "hopfield", Variables: 100, Rank: 2},
+		{Family: "hopfield", Variables: 30, Rank: 3},
+		{Family: "blocks", Variables: 100},
+		{Family: "blocks", Variables: 100, Rank: 3},
+		{Family: "chain", Variables: 30},
+		{Family: "chain", Variables: 300},
+		{Family: "chain", Variables: 100, Rank: 2},
+		{Family: "grid", Variables: 64},
+	} {
+		if o.Coupling == 0 {
+			o.Coupling = 1.2
+		}
+		o.Field, o.Seed = 0.1, 1
+		t.Run(fmt.Sprintf("%s/n=%d,k=%d,q=%d,J=%g", o.Family, o.Variables, o.Rank, o.Values, o.Coupling), func(t *testing.T) {
+			m, p := drawn(t, o)
+			rng := rand.New(rand.NewPCG(o.Seed, 7))
+			evidences := make([]factorgraph.Evidence, 21)
+			for e := range evidences[1:] {
+				evidences[1+e] = someEvidence(rng, m)
+			}
+			memo := kept{}
+			settings := btn.Settings{Method: btn.MethodAuto}
+			net, err := stage.Reparameterise(t.Context(), m, settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			assignments, err := stage.Learn(t.Context(), net, []query.Query{{}}, settings, memo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a := assignments[0]; a.Error != nil || a.Plan.Estimates[0].Parts[0].Class() != btn.ClassStructured {
+				t.Fatalf("not planned by its statistics: %s; %+v", stage.Describe(assignments), a.Error)
+			}
+			for e, evidence := range evidences[:3] {
+				results, err := stage.Run(t.Context(), stage.Request{Model: m, Queries: []query.Query{{Evidence: evidence}}, Settings: settings}, memo)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := results[0]
+				if r.Error != nil || !r.Exact || r.LogZ == nil {
+					t.Fatalf("evidence %d: exact %v, %+v, %v", e, r.Exact, r.Error, r.Warnings)
+				}
+				if want := counted(p, o.Variables, evidence); !(math.Abs(*r.LogZ-want) <= 1e-9) {
+					t.Errorf("evidence %d: ln Z %v, want %v: off by %.2g", e, *r.LogZ, want, *r.LogZ-want)
+				}
+			}
+			var queries []query.Query
+			for _, evidence := range evidences {
+				queries = append(queries, query.Query{Evidence: evidence})
+			}
+			again, err := stage.Learn(t.Context(), net, queries, settings, memo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for e, a := range again {
+				if few := o.Variables < 60; few && a.Error == nil {
+					continue // evidence may leave a network that elimination takes less for
+				}
+				if a.Error != nil || a.Cache != btn.CacheHit || a.Plan.Estimates[0].Parts[0].Class() != btn.ClassStructured {
+					t.Errorf("evidence %d: cache %q, %+v", e, a.Cache, a.Error)
+				}
+			}
+		})
 	}
 }
