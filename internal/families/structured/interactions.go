@@ -36,7 +36,6 @@ type interactions struct {
 	field   []float64 // by value, nats
 	order   int       // of the matrix
 	matrix  []float64
-	pairs   [][2]int        // that have a table without zeros, each once
 	apart   map[[2]int]bool // pairs that have a table with zeros
 	hard    []Table         // the tables with zeros, and of other than two variables
 }
