@@ -70,7 +70,7 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 		return legs
 	}
 	if legs != nil {
-		*to = btn.Assignment{Cache: a.CacheState(), LnLinks: math.Inf(-1), Hard: forbids(e), Unsure: beyondRange(e),
+		*to = btn.Assignment{Cache: a.CacheState(), LnLinks: math.Inf(-1), Hard: proposal.Forbids(e), Unsure: proposal.BeyondRange(e),
 			Warnings: []string{"there is the value of belief propagation only: " + legs.Error()}}
 	}
 	to.Propagation, to.Messages, to.Plan = p, states[0].Messages(), a.afterBethe(from)

@@ -186,7 +186,7 @@ func (a *assigner) mixed(
 	}
 	half := s
 	half.Budget /= 2
-	along, whole, err := draw(ctx, c, half)
+	along, whole, err := sampled.Choose(ctx, c, half)
 	if err != nil {
 		return nil, false, err
 	}
@@ -207,7 +207,7 @@ func (a *assigner) mixed(
 	}
 	rest := s
 	rest.Budget = max(share*s.Budget, s.Budget-spent)
-	sampled, err := components(c, along, rest, q.Marginals)
+	sampled, err := sampled.Components(c, along, rest, q.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
 		return from, whole, nil
 	}
@@ -249,7 +249,7 @@ func (a *assigner) bounded(ctx context.Context, from *btn.Plan) (*btn.Plan, erro
 	}
 	s := a.Settings
 	s.Budget = min(s.Budget, from.Estimates[0].Cost.Flops/policy.BoundsShare)
-	bounds, err := boundsOf(ctx, unmasked, s)
+	bounds, err := bounding.Propose(ctx, unmasked, s)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/proposal"
-	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -114,8 +113,8 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 		Cache:     hit,
 		LnLinks:   math.Inf(-1),
 		Relearned: why,
-		Hard:      forbids(own.Expression()),
-		Unsure:    beyondRange(own.Expression()),
+		Hard:      proposal.Forbids(own.Expression()),
+		Unsure:    proposal.BeyondRange(own.Expression()),
 	}, nil
 }
 
@@ -130,44 +129,6 @@ func (a *assigner) prepareTruncated(marginals bool) (own *truncated.Prepared, er
 		return err
 	})
 	return own, err
-}
-
-// beyondRange reports whether the entries of tables span so much, each or those over one index together, that
-// a contraction in float64 may lose terms.
-func beyondRange(e *sumproduct.Expression) bool {
-	together := make([]float64, len(e.Dims))
-	for _, t := range e.Tables {
-		least, most := math.Inf(1), 0.0
-		for _, x := range t.Data {
-			if x = math.Abs(x); x > 0 {
-				least, most = min(least, x), max(most, x)
-			}
-		}
-
-		if most == 0 {
-			continue
-		}
-		span := math.Log2(most) - math.Log2(least)
-		if span > policy.WidestTable {
-			return true
-		}
-
-		for _, i := range t.Scope {
-			if together[i] += span; together[i] > policy.WidestTogether {
-				return true
-			}
-		}
-	}
-
-	return false
-}
-
-// forbids reports whether some table forbids values of two indices or more together: simplification has removed the
-// values that nothing allows, so that a zero is a constraint.
-func forbids(e *sumproduct.Expression) bool {
-	return slices.ContainsFunc(e.Tables, func(t sumproduct.Table) bool {
-		return len(t.Scope) > 1 && slices.Contains(t.Data, 0)
-	})
 }
 
 // modelPlans assigns the plans that depend on the model alone.
@@ -193,8 +154,8 @@ func (a *assigner) modelPlans(q query.Query) (btn.Assignment, error) {
 		Plan:    plan,
 		Cache:   hit,
 		LnLinks: math.Inf(-1),
-		Hard:    forbids(p.Expression()),
-		Unsure:  beyondRange(p.Expression()),
+		Hard:    proposal.Forbids(p.Expression()),
+		Unsure:  proposal.BeyondRange(p.Expression()),
 	}, nil
 }
 

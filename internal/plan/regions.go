@@ -69,7 +69,7 @@ func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignm
 
 	if len(e.Tables) > policy.PhaseTables && proposal.Over(a.Ctx) {
 		return btn.Assignment{Plan: betheUnseen(a.Settings), Cache: a.CacheState(), LnLinks: math.Inf(-1),
-			Hard: forbids(e), Unsure: beyondRange(e)}, nil
+			Hard: proposal.Forbids(e), Unsure: proposal.BeyondRange(e)}, nil
 	}
 
 	states, remembered, err := a.propagate(e, q)
@@ -89,7 +89,7 @@ func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignm
 	}
 	assignment := btn.Assignment{
 		Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Propagation: report(states), Messages: states[0].Messages(),
-		Hard: forbids(e), Unsure: beyondRange(e),
+		Hard: proposal.Forbids(e), Unsure: proposal.BeyondRange(e),
 	}
 	if own, err := a.Restricts(h); err != nil {
 		return btn.Assignment{}, err

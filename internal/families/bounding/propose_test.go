@@ -1,4 +1,4 @@
-package plan
+package bounding
 
 import (
 	"math"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contraction"
-	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
@@ -25,7 +24,7 @@ func TestBoundsFitTheirShare(t *testing.T) {
 		t.Errorf("%d rounds in 1000 bytes", rounds)
 	}
 	ising := func(attractive bool) generate.Ising { return generate.Ising{Delta: 1, Attractive: attractive, Seed: 3} }
-	const modes, spins, bethe, buckets = bounding.Modes, bounding.Determinant, bounding.Bethe, bounding.MiniBuckets
+	const modes, spins, bethe, buckets = Modes, Determinant, Bethe, MiniBuckets
 	signed := func() (*factorgraph.Model, error) {
 		m, err := generate.Complete(5, ising(false))
 		m.Factors[len(m.Factors)-1].Table.(*tensor.Dense).Data[0] *= -1
@@ -34,17 +33,17 @@ func TestBoundsFitTheirShare(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func() (*factorgraph.Model, error)
-		want []bounding.Kind
+		want []Kind
 	}{
-		{"complete", func() (*factorgraph.Model, error) { return generate.Complete(14, ising(false)) }, []bounding.Kind{modes, spins, buckets}},
+		{"complete", func() (*factorgraph.Model, error) { return generate.Complete(14, ising(false)) }, []Kind{modes, spins, buckets}},
 		{
 			"attractive", func() (*factorgraph.Model, error) { return generate.Complete(12, ising(true)) },
-			[]bounding.Kind{modes, spins, bethe, buckets},
+			[]Kind{modes, spins, bethe, buckets},
 		},
 		{
 			"three values", func() (*factorgraph.Model, error) {
 				return generate.Random(generate.RandomOptions{Variables: 10, Degree: 4, MinDomain: 3, MaxDomain: 3, Strength: 1, Seed: 2})
-			}, []bounding.Kind{modes, buckets},
+			}, []Kind{modes, buckets},
 		},
 		{"an entry below 0", signed, nil},
 	} {
@@ -65,7 +64,7 @@ func TestBoundsFitTheirShare(t *testing.T) {
 		wider := 0
 		var before *btn.Estimate
 		for _, s := range []btn.Settings{{Budget: 3e8, Memory: 64 << 10}, {Budget: 3e9, Memory: 64 << 20}} {
-			list, err := boundsOf(t.Context(), own, s)
+			list, err := Propose(t.Context(), own, s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,12 +75,12 @@ func TestBoundsFitTheirShare(t *testing.T) {
 				continue
 			}
 			e := &list[0]
-			var kinds []bounding.Kind
+			var kinds []Kind
 			for k, part := range e.Parts {
-				b := part.(*bounding.Bound)
+				b := part.(*Bound)
 				kinds = append(kinds, b.Kind)
 				if before != nil {
-					less := before.Parts[k].(*bounding.Bound)
+					less := before.Parts[k].(*Bound)
 					if b.Slices < less.Slices || b.Entries < less.Entries {
 						t.Errorf("%s: %+v with less, %+v with more", c.name, less, b)
 					}

@@ -1,4 +1,4 @@
-package plan
+package sampled
 
 // Where rungs are, by how far a pilot's weights spread along a linear ladder.
 

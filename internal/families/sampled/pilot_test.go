@@ -1,4 +1,4 @@
-package plan
+package sampled
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/enginetest"
-	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/proposal"
@@ -21,13 +20,13 @@ import (
 )
 
 // chainsOf are the chains of a model without evidence.
-func chainsOf(t *testing.T, m *factorgraph.Model) *sampled.Chains {
+func chainsOf(t *testing.T, m *factorgraph.Model) *Chains {
 	t.Helper()
 	net, err := reparam.Build(t.Context(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	chains, err := sampled.ChainsOf(t.Context(), problem.New(net, problem.Options{}), false)
+	chains, err := ChainsOf(t.Context(), problem.New(net, problem.Options{}), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +63,7 @@ func TestChainsBeginWithBeliefsWhereThatHelps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		along, _, err := pilot(t.Context(), m, btn.Settings{Budget: 1e10, Seed: 3})
+		along, _, err := Pilot(t.Context(), m, btn.Settings{Budget: 1e10, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +94,7 @@ func TestForestsAreDrawnWhereModelsAreSparse(t *testing.T) {
 		{"a small budget", sparse, 1e7, 1 << 30, false}, {"a small memory", sparse, 1e10, 1 << 17, false},
 	} {
 		chains := chainsOf(t, c.model)
-		along, _, err := pilot(t.Context(), chains.Model, btn.Settings{Budget: c.budget, Memory: c.memory, Seed: 3})
+		along, _, err := Pilot(t.Context(), chains.Model, btn.Settings{Budget: c.budget, Memory: c.memory, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,13 +115,13 @@ func TestPilotsThatAreCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	chains, s := chainsOf(t, m), btn.Settings{Budget: 1e8, Memory: 1 << 20, Seed: 2}
-	want, whole, err := draw(t.Context(), chains, s)
+	want, whole, err := Choose(t.Context(), chains, s)
 	if err != nil || !whole {
 		t.Fatal(whole, err)
 	}
 	none, cut := 0, 0
 	for looks := 0; ; looks += 1 + looks/8 {
-		along, whole, err := draw(enginetest.EndsAfter(looks, context.DeadlineExceeded), chains, s)
+		along, whole, err := Choose(enginetest.EndsAfter(looks, context.DeadlineExceeded), chains, s)
 		if err != nil {
 			if none++; !proposal.Late(err) {
 				t.Fatalf("after %d looks: %v", looks, err)
@@ -136,7 +135,7 @@ func TestPilotsThatAreCutShort(t *testing.T) {
 			break
 		}
 		cut++
-		if _, err := components(chains, along, s, false); err != nil || along.Shape == "" || !(along.Spread > 0) {
+		if _, err := Components(chains, along, s, false); err != nil || along.Shape == "" || !(along.Spread > 0) {
 			t.Errorf("after %d looks: %+v, %v", looks, along, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package plan
+package sampled
 
 import (
 	"math"
@@ -48,7 +48,7 @@ func TestChainsBeginFromModesThatTheyMiss(t *testing.T) {
 		{"a small budget", of(pulled(50, 2)), 1e6, false},
 		{"a warm glass", chainsOf(t, glass).Model, 1e9, false},
 	} {
-		along, _, err := pilot(t.Context(), c.model, btn.Settings{Budget: c.budget, Memory: 1 << 20, Seed: 3})
+		along, _, err := Pilot(t.Context(), c.model, btn.Settings{Budget: c.budget, Memory: 1 << 20, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
 		}

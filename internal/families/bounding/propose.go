@@ -1,6 +1,6 @@
-package plan
+package bounding
 
-// Bounds: which are worth their work.
+// Proposals: the bounds that are worth their work.
 
 import (
 	"context"
@@ -11,15 +11,14 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/isingbounds"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/engine/modes"
-	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/ising"
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// boundsOf returns an estimate whose parts bound Z, for a share of the budget that they divide equally; none where tables have entries
+// Propose returns an estimate whose parts bound Z, for a share of the budget that they divide equally; none where tables have entries
 // below 0.
-func boundsOf(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]btn.Estimate, error) {
+func Propose(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]btn.Estimate, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
@@ -27,7 +26,7 @@ func boundsOf(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 	h := own.Hypergraph()
 	shape := own.Shape()
 	out := btn.Estimate{Rule: btn.Bounding, Slices: 1}
-	add := func(b *bounding.Bound, flops, bytes float64) {
+	add := func(b *Bound, flops, bytes float64) {
 		b.Shape = shape
 		out.Parts = append(out.Parts, b)
 		out.Cost.Flops += flops
@@ -37,7 +36,7 @@ func boundsOf(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 	work := policy.BoundsShare * s.Budget
 	if search := modes.Work(e); search <= work/4 {
 		work -= search
-		add(&bounding.Bound{Kind: bounding.Modes}, search, 0)
+		add(&Bound{Kind: Modes}, search, 0)
 	}
 	if m := ising.New(e); m != nil {
 		attractive := isingbounds.Attractive(m) != nil
@@ -46,19 +45,19 @@ func boundsOf(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]b
 		}
 		if rounds, slices := determinant(m.N, work, float64(s.Memory)); rounds > 0 {
 			flops, bytes := isingbounds.DeterminantCost(m.N, rounds, slices)
-			add(&bounding.Bound{Kind: bounding.Determinant, Rounds: rounds, Slices: slices}, flops, bytes)
+			add(&Bound{Kind: Determinant, Rounds: rounds, Slices: slices}, flops, bytes)
 		}
 		round := 540 * float64(len(m.To))
 		if rounds := int(min(work/round, policy.BoundsRounds)); rounds > 0 && attractive {
-			add(&bounding.Bound{Kind: bounding.Bethe, Rounds: rounds}, round*float64(rounds), 0)
+			add(&Bound{Kind: Bethe, Rounds: rounds}, round*float64(rounds), 0)
 		}
 	}
-	order, best, entries, err := buckets(ctx, h, work, policy.BoundsRuns, s)
+	order, best, entries, err := Buckets(ctx, h, work, policy.BoundsRuns, s)
 	if err != nil {
 		return nil, err
 	}
 	if best != nil {
-		add(&bounding.Bound{Kind: bounding.MiniBuckets, Order: order, Entries: entries}, policy.BoundsRuns*best.Flops+best.Matching, best.Bytes)
+		add(&Bound{Kind: MiniBuckets, Order: order, Entries: entries}, policy.BoundsRuns*best.Flops+best.Matching, best.Bytes)
 	}
 
 	if len(out.Parts) == 0 {
@@ -75,13 +74,13 @@ func determinant(n int, work, memory float64) (rounds, slices int) {
 		return 0, 0
 	}
 	rounds = int(min(work/round, policy.DeterminantRounds))
-	most := min((memory-bytes)/(two-bytes), bounding.MostSlices-1)
+	most := min((memory-bytes)/(two-bytes), MostSlices-1)
 	return rounds, 1 + int(min(max(0, work/round-float64(rounds)), most))
 }
 
-// buckets returns the plan of the largest mini-buckets of which so many runs, one of them for a bound from above, take so many flops at
+// Buckets returns the plan of the largest mini-buckets of which so many runs, one of them for a bound from above, take so many flops at
 // most, with its order and the entries of a product; nil where none fits the memory.
-func buckets(
+func Buckets(
 	ctx context.Context, h contractionorder.Hypergraph, work, runs float64, s btn.Settings,
 ) (order []int, best *minibuckets.Plan, entries float64, err error) {
 	most := int64(min(policy.MostFill, policy.FillShare*s.Budget))

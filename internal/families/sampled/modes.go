@@ -1,4 +1,4 @@
-package plan
+package sampled
 
 // Modes that chains miss: whether further chains begin from them.
 
@@ -9,7 +9,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
-	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
@@ -19,10 +18,10 @@ import (
 // where that is larger. Nothing changes if the search and 3·policy.ModesChains chains of few rungs exceed policy.ModesShare
 // of the budget.
 func seek(
-	ctx context.Context, m *annealing.Model, s btn.Settings, along *sampled.Sampling, few int, variance float64,
+	ctx context.Context, m *annealing.Model, s btn.Settings, along *Sampling, few int, variance float64,
 ) (float64, error) {
 	work := policy.ModesShare*s.Budget - m.ModesFlops()
-	p := sampled.Path(along)
+	p := Path(along)
 	p.Rungs, p.Seed = few, ^s.Seed
 	each := m.Flops(p.Step, few)
 	if work < 3*policy.ModesChains*each {

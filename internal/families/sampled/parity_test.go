@@ -1,10 +1,9 @@
-package plan
+package sampled
 
 import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/policy"
 )
@@ -17,21 +16,21 @@ func TestParityCodesAreDrawnFromBeliefs(t *testing.T) {
 		t.Fatal(err)
 	}
 	chains := chainsOf(t, m)
-	along, _, err := draw(t.Context(), chains, btn.Settings{Budget: 2e9, Memory: 1 << 31, Seed: 2})
+	along, _, err := Choose(t.Context(), chains, btn.Settings{Budget: 2e9, Memory: 1 << 31, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if along.Kind != sampled.ByBeliefs || along.Defence != policy.BeliefsHardDefence {
+	if along.Kind != ByBeliefs || along.Defence != policy.BeliefsHardDefence {
 		t.Fatalf("components are drawn by %s with a defence of %v, spread %v", along.Kind, along.Defence, along.Spread)
 	}
-	p, err := sampled.Propose(t.Context(), chains.Prepared, along, 1<<31)
+	p, err := Propose(t.Context(), chains.Prepared, along, 1<<31)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w, err := p.Run(t.Context(), 7, 0, 64, 0, false); err != nil || relativeVariance(w.Ln) > 10*along.Spread {
 		t.Errorf("other draws vary by %v, the pilot's by %v, error %v", relativeVariance(w.Ln), along.Spread, err)
 	}
-	if _, err := sampled.Propose(t.Context(), chains.Prepared, along, 1<<10); err == nil {
+	if _, err := Propose(t.Context(), chains.Prepared, along, 1<<10); err == nil {
 		t.Error("a kibibyte is enough")
 	}
 }

@@ -1,4 +1,4 @@
-package plan
+package sampled
 
 // Independent components: the pilot of what they are drawn from.
 
@@ -12,9 +12,10 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/cutset"
 	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
-	"github.com/basetensor/basetensor/internal/families/sampled"
+	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/sampling"
 )
 
@@ -24,20 +25,20 @@ type proposals struct {
 	s     btn.Settings
 	work  float64 // that the choice may take
 	spent float64
-	least float64           // variance of the mean
-	best  *sampled.Sampling // nil before the first
-	ends  *ends             // nil where no chain is alive
+	least float64   // variance of the mean
+	best  *Sampling // nil before the first
+	ends  *ends     // nil where no chain is alive
 }
 
-// propose chooses between mini-buckets, slices of growing widths and sweeps of growing bonds within so much work; nil where nothing can be
-// drawn from. What the draws would weigh that some chains have ended at counts, too: draws never see what their density leaves out. With an
+// independent chooses between mini-buckets, slices of growing widths and sweeps of growing bonds within so much work; nil where nothing
+// can be drawn from. What the draws would weigh that some chains have ended at counts, too: draws never see what their density leaves out. With an
 // error comes what was best before it.
-func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64, ends *ends) (*sampled.Sampling, error) {
+func independent(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64, ends *ends) (*Sampling, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
 	}
-	order, plan, entries, err := buckets(ctx, own.Hypergraph(), policy.FirstSearch*work, 1, s)
+	order, plan, entries, err := bounding.Buckets(ctx, own.Hypergraph(), policy.FirstSearch*work, 1, s)
 	if err != nil || plan == nil {
 		return nil, err
 	}
@@ -45,8 +46,8 @@ func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work 
 	if err != nil {
 		return nil, err
 	}
-	given := sampled.Sampling{
-		Kind: sampled.ByMiniBuckets, Shape: own.Shape(), Seed: s.Seed, Order: order, Entries: entries,
+	given := Sampling{
+		Kind: ByMiniBuckets, Shape: own.Shape(), Seed: s.Seed, Order: order, Entries: entries,
 		Each: plan.Draw, Setup: plan.Flops + plan.Matching,
 	}
 	c := &proposals{own: own, s: s, work: work, spent: plan.Flops + plan.Matching, least: math.Inf(1), ends: ends}
@@ -67,7 +68,7 @@ func propose(ctx context.Context, own *truncated.Prepared, s btn.Settings, work 
 }
 
 // try draws as described, and keeps what is best.
-func (c *proposals) try(ctx context.Context, along sampled.Sampling, p *importance.Proposal) (better bool, err error) {
+func (c *proposals) try(ctx context.Context, along Sampling, p *importance.Proposal) (better bool, err error) {
 	c.spent += along.Each * policy.PilotChains
 	// Pilots have seeds of their own: components never see what has chosen them.
 	w, err := p.Run(ctx, ^c.s.Seed, 0, policy.PilotChains, 1, false)
@@ -91,13 +92,13 @@ func (c *proposals) try(ctx context.Context, along sampled.Sampling, p *importan
 
 // slices tries cut-sets of fewer and fewer indices, whose slices take more and more. It has policy.SlicesShare of the work for itself, and
 // leaves the rest as it is.
-func (c *proposals) slices(ctx context.Context, given sampled.Sampling) error {
+func (c *proposals) slices(ctx context.Context, given Sampling) error {
 	h := c.own.Hypergraph()
 	before := c.spent
 	defer func() { c.spent = before }()
 	within := c.spent + policy.SlicesShare*c.work
 	order, last, tried := given.Order, -1, 0
-	given.Kind = sampled.BySlices
+	given.Kind = BySlices
 	for entries := float64(policy.FirstSlice); entries <= policy.MostBucketEntries; entries *= policy.SliceGrowth {
 		all, rest, ok := cutset.Choose(h, order, entries, int(policy.FillShare*c.s.Budget))
 		if !ok || rest == len(all) {
@@ -123,7 +124,7 @@ func (c *proposals) slices(ctx context.Context, given sampled.Sampling) error {
 			return ctx.Err()
 		}
 		c.spent += given.Setup
-		p, err := sampled.Propose(ctx, c.own, &given, c.s.Memory)
+		p, err := Propose(ctx, c.own, &given, c.s.Memory)
 		if err != nil {
 			return err
 		}
@@ -132,7 +133,7 @@ func (c *proposals) slices(ctx context.Context, given sampled.Sampling) error {
 		}
 		better, err := c.try(ctx, given, p)
 		tried++
-		if err != nil || !better && (c.best.Kind == sampled.BySlices || tried == policy.SliceTries) {
+		if err != nil || !better && (c.best.Kind == BySlices || tried == policy.SliceTries) {
 			return err
 		}
 	}
@@ -141,13 +142,13 @@ func (c *proposals) slices(ctx context.Context, given sampled.Sampling) error {
 
 // beliefs tries draws from messages that follow the values more and more closely. It has policy.BeliefsShare of the work for itself, and
 // leaves the rest as it is.
-func (c *proposals) beliefs(ctx context.Context, given sampled.Sampling, plan *minibuckets.Plan, bound *minibuckets.Bound) error {
+func (c *proposals) beliefs(ctx context.Context, given Sampling, plan *minibuckets.Plan, bound *minibuckets.Bound) error {
 	e := c.own.Expression()
 	before := c.spent
 	defer func() { c.spent = before }()
 	within := c.spent + policy.BeliefsShare*c.work
-	given.Kind, given.Defence = sampled.ByBeliefs, policy.BeliefsDefence
-	if forbids(e) {
+	given.Kind, given.Defence = ByBeliefs, policy.BeliefsDefence
+	if proposal.Forbids(e) {
 		given.Defence = policy.BeliefsHardDefence
 	}
 	room := float64(c.s.Memory) - beliefs.Bytes(e)
@@ -196,7 +197,7 @@ func (c *proposals) beliefs(ctx context.Context, given sampled.Sampling, plan *m
 }
 
 // sweeps tries sweeps of growing bonds mixed with mini-buckets.
-func (c *proposals) sweeps(ctx context.Context, given sampled.Sampling, plan *minibuckets.Plan, bound *minibuckets.Bound) error {
+func (c *proposals) sweeps(ctx context.Context, given Sampling, plan *minibuckets.Plan, bound *minibuckets.Bound) error {
 	e := c.own.Expression()
 	memory := c.s.Memory - int64(plan.Bytes)
 	sweep, err := c.own.Sweep(ctx, truncated.SearchOptions{
@@ -206,7 +207,7 @@ func (c *proposals) sweeps(ctx context.Context, given sampled.Sampling, plan *mi
 		return ctx.Err()
 	}
 	c.spent += policy.FirstSearch * c.work
-	given.Kind, given.Sweep = sampled.BySweep, &sweep
+	given.Kind, given.Sweep = BySweep, &sweep
 	for given.Bond = policy.PilotBond; ; given.Bond *= 2 {
 		cost, err := c.own.Price(&sweep, given.Bond, false)
 		if err != nil || c.spent+cost.Flops > c.work {

@@ -1,11 +1,10 @@
-package plan
+package sampled
 
 import (
 	"math"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/generate"
 )
 
@@ -38,11 +37,11 @@ func TestDrawsThatMissAModeAreNotChosen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	along, _, err := draw(t.Context(), chainsOf(t, m), btn.Settings{Budget: 2e10, Memory: 1 << 31, Seed: 2})
+	along, _, err := Choose(t.Context(), chainsOf(t, m), btn.Settings{Budget: 2e10, Memory: 1 << 31, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if along.Kind != sampled.ByAnnealing {
+	if along.Kind != ByAnnealing {
 		t.Errorf("components are drawn by %s, spread %v", along.Kind, along.Spread)
 	}
 }
