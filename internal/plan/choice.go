@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/families/truncated/ladder"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -138,8 +139,8 @@ func (a *assigner) withoutMarginals(q query.Query) (string, error) {
 
 // masked reports whether a plan of truncated legs is the model's own, under which evidence enters as masks.
 func masked(p *btn.Plan) bool {
-	legs, ok := p.Estimates[0].Parts[0].(*truncated.Truncated)
-	return ok && legs.Along.Masked
+	legs := ladder.LegsOf(&p.Estimates[0])
+	return legs != nil && legs.Along.Masked
 }
 
 // draws reports whether a plan has sampled components.
@@ -253,11 +254,7 @@ func (a *assigner) bounded(ctx context.Context, from *btn.Plan) (*btn.Plan, erro
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range bounds {
-		for _, part := range e.Parts {
-			part.(*bounding.Bound).Masked = true
-		}
-	}
+	bounding.Mask(bounds)
 	plan := *from
 	plan.Estimates = slices.Insert(slices.Clone(from.Estimates), 1, bounds...)
 	return &plan, nil
@@ -274,13 +271,13 @@ type verdict struct {
 // a small part of the budget.
 func (a *assigner) trial(ctx context.Context, p *btn.Plan, q query.Query) (verdict, error) {
 	first := &p.Estimates[0]
-	legs, ok := first.Parts[0].(*truncated.Truncated)
-	if !ok {
+	legs := ladder.LegsOf(first)
+	if legs == nil {
 		return verdict{}, nil
 	}
 	planning, cancel := proposal.Planning(ctx, policy.TrialTime)
 	defer cancel()
-	prepared, err := a.preparedFor(planning, legs, q)
+	prepared, err := a.preparedFor(planning, legs.Along.Masked, q)
 	if err != nil {
 		return verdict{late: planning.Err() != nil}, ctx.Err() // the estimate will say why
 	}
@@ -303,9 +300,9 @@ func (a *assigner) trial(ctx context.Context, p *btn.Plan, q query.Query) (verdi
 	return verdict{}, nil
 }
 
-// preparedFor returns the network that a part's legs are truncated in.
-func (a *assigner) preparedFor(ctx context.Context, legs *truncated.Truncated, q query.Query) (*truncated.Prepared, error) {
-	if !legs.Along.Masked {
+// preparedFor returns the network that legs are truncated in, under the evidence as a mask or simplified for it.
+func (a *assigner) preparedFor(ctx context.Context, masked bool, q query.Query) (*truncated.Prepared, error) {
+	if !masked {
 		return truncated.Of(ctx, a.Problem(), q.Marginals)
 	}
 	prepared, err := truncated.OfBase(ctx, a.Problem())

@@ -10,7 +10,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -154,77 +153,4 @@ func clamp(
 		sum += math.Exp(z - top)
 	}
 	return math.Abs(top + math.Log(sum) - lnZ), nil
-}
-
-// lighter looks for slices under which a plan fits the memory at a larger bond: variables whose masks lower
-// the peak most, one after the other. It returns nil where there are none within mostSlices.
-func lighter(
-	p *truncated.Prepared, domains []int, plan *truncated.TruncatedPlan, bond int, memory int64, marginals bool,
-) (sliced []int, cost truncated.Cost) {
-	candidates := byDegree(p, domains)
-	allowed := firstValues(p, domains, candidates)
-	count := 1
-	for {
-		best, bestCost, bestMask := -1, cost, factorgraph.Evidence{}
-		for _, v := range candidates {
-			if slices.Contains(sliced, v) || count*domains[v] > policy.MostSlices {
-				continue
-			}
-			values := map[int]int{v: allowed[v]}
-			for _, s := range sliced {
-				values[s] = allowed[s]
-			}
-			ev := factorgraph.Observe(values)
-			q, err := p.Mask(ev)
-			if err != nil {
-				continue
-			}
-			c, err := q.Price(plan, bond, marginals)
-			if err == nil && (best < 0 || c.Bytes < bestCost.Bytes) {
-				best, bestCost, bestMask = v, c, ev
-			}
-		}
-
-		if best < 0 || bestMask.IsEmpty() {
-			return nil, cost
-		}
-		sliced, cost = append(sliced, best), bestCost
-		count *= domains[best]
-		if cost.Bytes <= float64(memory) {
-			return sliced, cost
-		}
-	}
-}
-
-// firstValues returns the first value of each variable that the network allows: all of them cost the same.
-func firstValues(p *truncated.Prepared, domains, variables []int) map[int]int {
-	first := map[int]int{}
-	for _, v := range variables {
-		for x := range domains[v] {
-			if q, err := p.Mask(factorgraph.Observe(map[int]int{v: x})); err == nil && !q.Expression().Scale.IsZero() {
-				first[v] = x
-				break
-			}
-		}
-	}
-	return first
-}
-
-// byDegree returns variables that masks can fix, the ones in most tables first.
-func byDegree(p *truncated.Prepared, domains []int) []int {
-	e := p.Expression()
-	degree := make([]int, len(e.Dims))
-	for _, t := range e.Tables {
-		for _, i := range t.Scope {
-			degree[i]++
-		}
-	}
-	var out []int
-	for v := range domains {
-		if i := p.Index(v); i >= 0 && e.Dims[i] > 1 {
-			out = append(out, v)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b int) int { return degree[p.Index(b)] - degree[p.Index(a)] })
-	return out[:min(len(out), 2*policy.ClampCandidates)]
 }

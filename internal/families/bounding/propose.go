@@ -102,3 +102,12 @@ func Buckets(
 	}
 	return order, best, entries, nil
 }
+
+// Mask makes bounds be of the network without evidence, which enters as a mask.
+func Mask(bounds []btn.Estimate) {
+	for _, e := range bounds {
+		for _, part := range e.Parts {
+			part.(*Bound).Masked = true
+		}
+	}
+}

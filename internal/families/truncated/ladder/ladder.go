@@ -1,6 +1,5 @@
-package plan
-
-// The ladder of an approximate answer: which rungs, in which sequence, within which budget.
+// Package ladder proposes truncated legs: a ladder of estimates of growing bonds along plans that are searched for, within a budget.
+package ladder
 
 import (
 	"fmt"
@@ -20,7 +19,7 @@ type price func(bond int) (flops, bytes float64, err error)
 // would change no more, at s.Bond if that is set, and else where the next rungs do not fit what is left of
 // s.Budget; then the largest bond that does has the last word.
 func bonds(prices []price, s btn.Settings) ([]rung, error) {
-	l := ladder{prices: prices, s: s, left: s.Budget}
+	l := steps{prices: prices, s: s, left: s.Budget}
 	if s.Bond > 0 {
 		l.left = math.Inf(1)
 		for _, bond := range []int{(s.Bond + 3) / 4, (s.Bond + 1) / 2, s.Bond} {
@@ -58,13 +57,13 @@ func bonds(prices []price, s btn.Settings) ([]rung, error) {
 }
 
 // cheap reports whether a bond takes little of the budget: the first estimate shall be there early.
-func (l *ladder) cheap(bond int) bool {
+func (l *steps) cheap(bond int) bool {
 	flops, _, err := l.prices[0](bond)
 	return err == nil && flops <= policy.FirstShare*l.s.Budget
 }
 
 // roomFor reports whether some plan fits the memory at a bond.
-func (l *ladder) roomFor(bond int) bool {
+func (l *steps) roomFor(bond int) bool {
 	for _, price := range l.prices {
 		if _, bytes, err := price(bond); err == nil && bytes <= float64(l.s.Memory) {
 			return true
@@ -73,8 +72,8 @@ func (l *ladder) roomFor(bond int) bool {
 	return false
 }
 
-// ladder is a sequence of estimates under construction.
-type ladder struct {
+// steps are a sequence of estimates under construction.
+type steps struct {
 	prices []price
 	s      btn.Settings
 	left   float64 // flops
@@ -83,7 +82,7 @@ type ladder struct {
 
 // add appends the rungs of a bond, if they fit the memory and together the budget; the very first one always
 // fits the budget.
-func (l *ladder) add(bond int) (bool, error) {
+func (l *steps) add(bond int) (bool, error) {
 	var rungs []rung
 	total := 0.0
 	for k, price := range l.prices {
@@ -110,7 +109,7 @@ func (l *ladder) add(bond int) (bool, error) {
 }
 
 // exhausted reports whether a larger bond would change nothing along the first plan.
-func (l *ladder) exhausted(bond int) (bool, error) {
+func (l *steps) exhausted(bond int) (bool, error) {
 	now, _, err := l.prices[0](bond)
 	if err != nil {
 		return false, err
@@ -120,7 +119,7 @@ func (l *ladder) exhausted(bond int) (bool, error) {
 }
 
 // largest adds the largest bond between two of which the first was taken and the second was not.
-func (l *ladder) largest(low, high int) error {
+func (l *steps) largest(low, high int) error {
 	step := max(low/8, 1)
 	for bond := high - step; bond > low+step; bond -= step {
 		taken, err := l.add(bond)
@@ -163,4 +162,13 @@ func sliceCount(fixed, domains []int) int64 {
 		n *= int64(domains[v])
 	}
 	return n
+}
+
+// Bond is the largest number of values on a leg of an estimate of truncated legs.
+func Bond(e *btn.Estimate) int { return e.Parts[0].(*truncated.Truncated).Bond }
+
+// LegsOf returns the first part of an estimate of truncated legs, nil for one of another family.
+func LegsOf(e *btn.Estimate) *truncated.Truncated {
+	legs, _ := e.Parts[0].(*truncated.Truncated)
+	return legs
 }

@@ -1,0 +1,128 @@
+package ladder
+
+// Plans along which legs are truncated, and the estimates along them.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Plan searches plans and builds the ladder along them. whole is false where the time for planning
+// ended first.
+func Plan(
+	ctx context.Context, p *truncated.Prepared, s btn.Settings, masked, marginals bool,
+) (plan *btn.Plan, whole bool, err error) {
+	bond := s.Bond
+	if bond == 0 {
+		bond = policy.SearchBond
+	}
+	plans, bond, whole, err := searchPlans(ctx, p, s, bond, marginals)
+	if err != nil {
+		return nil, false, err
+	}
+
+	prices := make([]price, len(plans))
+	for k := range plans {
+		prices[k] = func(bond int) (float64, float64, error) {
+			c, err := p.Price(&plans[k], bond, marginals)
+			return c.Flops, c.Bytes, err
+		}
+	}
+
+	for k := range plans {
+		plans[k].Number, plans[k].Masked, plans[k].Accuracy = k, masked, s.Accuracy
+	}
+	var rungs []rung
+	if c, err := p.Price(&plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) &&
+		(c.Flops <= s.Budget || s.Bond > 0) {
+		rungs = []rung{{bond: bond, cost: btn.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
+	} else if rungs, err = bonds(prices, s); err != nil {
+		return nil, false, err
+	}
+
+	if len(rungs) == 0 {
+		return nil, false, fault.New(fault.OverBudget, "plan: no plan of truncated legs fits %d bytes", s.Memory)
+	}
+	if first := rungs[0]; s.Method == btn.MethodAuto && s.Bond == 0 && proposal.Timed(ctx) && first.cost.Flops > s.Budget {
+		return nil, false, fault.New(fault.OverBudget,
+			"plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth",
+			first.bond, first.cost.Flops, s.Budget)
+	}
+	if r, ok := slicedRung(p, plans, rungs, s, marginals); ok {
+		rungs = append(rungs, r)
+	}
+	plan = &btn.Plan{Method: btn.MethodTruncated, Accuracy: s.Accuracy}
+	parts, domains := int64(0), p.Domains()
+	for k, r := range rungs {
+		parts += sliceCount(r.sliced, domains)
+		if s.Components > 0 && k > 0 && parts > int64(s.Components) {
+			break
+		}
+		plan.Estimates = append(plan.Estimates, r.estimate(plans, domains))
+	}
+
+	return plan, whole, nil
+}
+
+// searchPlans searches plans for a bond, and for smaller ones where none fits the memory. Where the time for
+// planning is over it takes what is found, or greedy ones for the least bond.
+func searchPlans(
+	ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool,
+) (plans []truncated.TruncatedPlan, planned int, whole bool, err error) {
+	planning, cancel := proposal.Planning(ctx, 1)
+	defer cancel()
+	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: proposal.Moves(s)}
+	plans, whole, err = p.Search(planning, o)
+	for s.Bond == 0 && o.Bond > policy.LeastBond && fault.CodeOf(err) == fault.OverBudget {
+		o.Bond /= 2
+		o.Moves = max(o.Moves/2, 1)
+		plans, whole, err = p.Search(planning, o)
+	}
+
+	if proposal.OutOfTime(ctx, planning, err) {
+		whole = false
+		if n := len(p.Expression().Tables); s.Method == btn.MethodAuto && n > policy.MostHasty {
+			return nil, 0, false, fault.New(fault.OverBudget,
+				"plan: truncated legs: no plan was found in the time that the deadline leaves, %d tables are left", n)
+		}
+		if s.Bond == 0 {
+			o.Bond = policy.LeastBond
+		}
+		plans, err = p.Greedy(ctx, o)
+	}
+
+	return plans, o.Bond, whole, err
+}
+
+// slicedRung is the last rung of a ladder that the memory ended, not the budget: twice the bond, in slices that fit.
+func slicedRung(
+	p *truncated.Prepared, plans []truncated.TruncatedPlan, rungs []rung, s btn.Settings, marginals bool,
+) (rung, bool) {
+	left := s.Budget
+	for _, r := range rungs {
+		left -= r.cost.Flops
+	}
+	last := rungs[len(rungs)-1]
+	bond := 2 * last.bond
+	if s.Bond > 0 || left <= 0 {
+		return rung{}, false
+	}
+
+	whole, err := p.Price(&plans[last.plan], bond, marginals)
+	if err != nil || whole.Bytes <= float64(s.Memory) || whole.Lossless {
+		return rung{}, false
+	}
+	domains := p.Domains()
+	sliced, cost := lighter(p, domains, &plans[last.plan], bond, s.Memory, marginals)
+	if sliced == nil {
+		return rung{}, false
+	}
+	r := rung{plan: last.plan, bond: bond, sliced: sliced, cost: btn.Cost{Bytes: cost.Bytes}}
+	r.cost.Flops = cost.Flops * float64(sliceCount(sliced, domains))
+	return r, r.cost.Flops <= left
+}
