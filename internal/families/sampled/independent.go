@@ -31,8 +31,8 @@ type proposals struct {
 }
 
 // independent chooses between mini-buckets, slices of growing widths and sweeps of growing bonds within so much work; nil where nothing
-// can be drawn from. What the draws would weigh that some chains have ended at counts, too: draws never see what their density leaves out. With an
-// error comes what was best before it.
+// can be drawn from. The weights that draws would have at the ends of some chains count, too: draws never see what their density
+// leaves out. With an error comes the best one before it.
 func independent(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64, ends *ends) (*Sampling, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
