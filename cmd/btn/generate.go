@@ -185,7 +185,8 @@ type latentCmd struct {
 // Run writes the model in UAI form.
 func (c *latentCmd) Run(t *console.Terminal) error {
 	return c.write(t, uai.Write)(generate.Latent{
-		Family: c.Family, Variables: c.Variables, Rank: c.Rank, Values: c.Values, Coupling: c.Coupling, Field: c.Field, Noise: c.Noise, Seed: c.Seed,
+		Family: c.Family, Variables: c.Variables, Rank: c.Rank, Values: c.Values, Coupling: c.Coupling,
+		Field: c.Field, Noise: c.Noise, Seed: c.Seed,
 	}.Model())
 }
 

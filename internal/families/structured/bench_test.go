@@ -16,7 +16,10 @@ func BenchmarkFind(b *testing.B) {
 	for _, c := range []struct {
 		n, d   int
 		lambda []float64
-	}{{100, 2, []float64{1.2}}, {100, 2, []float64{1.2, -1}}, {1000, 2, []float64{1.2}}, {1000, 2, []float64{1.2, 1}}, {300, 3, []float64{2, 1}}, {300, 2, []float64{1, 1, -1, 2, -2, 1, 1, 1, 1, 1, 1, 1}}, {100, 2, nil}} {
+	}{
+		{100, 2, []float64{1.2}}, {100, 2, []float64{1.2, -1}}, {1000, 2, []float64{1.2}}, {1000, 2, []float64{1.2, 1}},
+		{300, 3, []float64{2, 1}}, {300, 2, []float64{1, 1, -1, 2, -2, 1, 1, 1, 1, 1, 1, 1}}, {100, 2, nil},
+	} {
 		rng := rand.New(rand.NewPCG(1, 2))
 		domains := make([]int, c.n)
 		for i := range domains {

@@ -33,7 +33,8 @@ const (
 	mostRestTable = 1 << 14
 )
 
-// apartFactors are the multiples of the median residual above which a pair is taken for one of the rest, one search after the other; 0: none is.
+// apartFactors are the multiples of the median residual above which a pair is taken for one of the rest, one search after the
+// other; 0: none is.
 var apartFactors = [...]float64{0, 24, 8, 4}
 
 // spectrum is Σ_k λ_k w_k w_kᵀ: an approximation of the matrix of interactions.

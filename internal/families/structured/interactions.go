@@ -64,7 +64,9 @@ func read(net *btn.Network, memory int64) *interactions {
 	for l := range variable {
 		variable[l] = -1
 	}
-	m := &interactions{domains: make([]int, n), at: make([]int, n), base: make([]int, n), basis: make([][]float64, n), apart: map[[2]int]bool{}}
+	m := &interactions{
+		domains: make([]int, n), at: make([]int, n), base: make([]int, n), basis: make([][]float64, n), apart: map[[2]int]bool{},
+	}
 	total := 0
 	for v, place := range net.Variables {
 		m.domains[v], m.at[v] = place.Domain, total

@@ -161,7 +161,9 @@ func TestFoundAgainstEnumeration(t *testing.T) {
 }
 
 // total is the sum over all parts of a fit.
-func total(t *testing.T, p *problem.Problem, fit *structured.Fit, parts int64, want problem.Want) (z scaled.Number, shares, joint []scaled.Number) {
+func total(
+	t *testing.T, p *problem.Problem, fit *structured.Fit, parts int64, want problem.Want,
+) (z scaled.Number, shares, joint []scaled.Number) {
 	t.Helper()
 	for k := range parts {
 		part := &structured.Nodes{Of: fit, From: structured.WholeShare * k / parts, To: structured.WholeShare * (k + 1) / parts}
