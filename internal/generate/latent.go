@@ -154,7 +154,7 @@ func (o Latent) Planted() (*Planted, error) {
 		}
 		p.blocks(n, k, o.Coupling, r)
 	default:
-		return nil, fmt.Errorf("%w: no family %q", ErrOptions, o.Family)
+		return nil, fmt.Errorf("%w: no family %q, there are %s", ErrOptions, o.Family, strings.Join(LatentFamilies(), ", "))
 	}
 	p.Field = make([]float64, n*p.Domain)
 	for i := range n {
