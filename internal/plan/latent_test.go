@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
@@ -238,6 +239,63 @@ func TestLatentStructureIsFound(t *testing.T) {
 				if a.Error != nil || a.Cache != btn.CacheHit || a.Plan.Estimates[0].Parts[0].Class() != btn.ClassStructured {
 					t.Errorf("evidence %d: cache %q, %+v", e, a.Cache, a.Error)
 				}
+			}
+		})
+	}
+}
+
+// BenchmarkLatent is the table of docs/evaluation: seconds to find the structure, and to answer with all marginals from then on, the
+// number of components, and the error of ln Z in 1e-12 nats.
+func BenchmarkLatent(b *testing.B) {
+	for _, o := range []generate.Latent{
+		{Family: "curie-weiss", Variables: 100},
+		{Family: "curie-weiss", Variables: 300},
+		{Family: "curie-weiss", Variables: 1000},
+		{Family: "curie-weiss", Variables: 1000, Coupling: -1.2},
+		{Family: "mattis", Variables: 300},
+		{Family: "rank", Variables: 300},
+		{Family: "rank", Variables: 100, Rank: 2},
+		{Family: "potts", Variables: 100},
+		{Family: "hopfield", Variables: 100, Rank: 2},
+		{Family: "hopfield", Variables: 300, Rank: 2},
+		{Family: "blocks", Variables: 100, Rank: 3},
+		{Family: "chain", Variables: 300},
+		{Family: "chain", Variables: 100, Rank: 2},
+		{Family: "grid", Variables: 64},
+	} {
+		if o.Coupling == 0 {
+			o.Coupling = 1.2
+		}
+		o.Field, o.Seed = 0.1, 1
+		b.Run(fmt.Sprintf("%s/n=%d,k=%d,J=%g", o.Family, o.Variables, o.Rank, o.Coupling), func(b *testing.B) {
+			m, err := o.Model()
+			if err != nil {
+				b.Fatal(err)
+			}
+			p, err := o.Planted()
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				memo := kept{}
+				q := []query.Query{{Marginals: true}}
+				net, err := stage.Reparameterise(b.Context(), m, btn.Settings{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				begun := time.Now()
+				if _, err := stage.Learn(b.Context(), net, q, btn.Settings{}, memo); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(time.Since(begun).Seconds(), "s-found")
+				begun = time.Now()
+				results, err := stage.Run(b.Context(), stage.Request{Model: m, Queries: q}, memo)
+				if err != nil || !results[0].Exact {
+					b.Fatal(err, results[0].Error)
+				}
+				b.ReportMetric(time.Since(begun).Seconds(), "s-answered")
+				b.ReportMetric(float64(results[0].Components), "components")
+				b.ReportMetric(1e12*math.Abs(*results[0].LogZ-counted(p, o.Variables, factorgraph.Evidence{})), "pnats")
 			}
 		})
 	}
