@@ -294,7 +294,7 @@ func BenchmarkLatent(b *testing.B) {
 					b.Fatal(err, results[0].Error)
 				}
 				b.ReportMetric(time.Since(begun).Seconds(), "s-answered")
-				b.ReportMetric(float64(results[0].Components), "components")
+				b.ReportMetric(results[0].Plan.Nodes, "components")
 				b.ReportMetric(1e12*math.Abs(*results[0].LogZ-counted(p, o.Variables, factorgraph.Evidence{})), "pnats")
 			}
 		})
