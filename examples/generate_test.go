@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/modeljson"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -165,6 +166,8 @@ func TestGeneratedFiles(t *testing.T) {
 		"grid8x8.uai":      drawGrid().text(),
 		"exactly-k.json":   exactlyText(drawExactly()),
 		"curie-weiss.json": curieWeissText(drawCurieWeiss()),
+		"latent-signs.uai": latentText(t, "mattis"),
+		"latent-chain.uai": latentText(t, "chain"),
 	} {
 		if *update {
 			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
@@ -180,6 +183,20 @@ func TestGeneratedFiles(t *testing.T) {
 			t.Errorf("%s is not what its generator draws; run go test ./examples -update", name)
 		}
 	}
+}
+
+// latentText is what btn generate latent FAMILY -n 30 --seed 1 writes.
+func latentText(t *testing.T, family string) string {
+	t.Helper()
+	m, err := generate.Latent{Family: family, Variables: 30, Coupling: 1.2, Field: 0.1, Seed: 1}.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := uai.Write(&text, m); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
 }
 
 func parse(name, text string) (*factorgraph.Model, error) {
