@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/circuit"
+	_ "github.com/basetensor/basetensor/internal/families" // plans of the cache have parts of all of them
 	"github.com/basetensor/basetensor/internal/families/circuits"
 	"github.com/basetensor/basetensor/internal/memo"
 	"github.com/basetensor/basetensor/internal/message"
