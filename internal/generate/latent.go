@@ -116,9 +116,8 @@ func (o Latent) Model() (*factorgraph.Model, error) {
 func (o Latent) Planted() (*Planted, error) {
 	n := o.Variables
 	if n < 2 || n > latentSpins || o.Rank < 0 || o.Rank > latentRank || o.Values != 0 && (o.Values < 2 || o.Values > latentValues) {
-		return nil, fmt.Errorf("%w: %d variables of rank %d, %d values; 2 to %d, 1 to %d and 2 to %d are possible", ErrOptions, n, o.Rank,
-			o.Values,
-			latentSpins, latentRank, latentValues)
+		return nil, fmt.Errorf("%w: %d variables of rank %d, %d values; 2 to %d, 1 to %d and 2 to %d are possible",
+			ErrOptions, n, o.Rank, o.Values, latentSpins, latentRank, latentValues)
 	}
 	for _, x := range []float64{o.Coupling, o.Field, o.Noise} {
 		if !(math.Abs(x) <= maxCoupling) {

@@ -13,8 +13,7 @@ import (
 
 // Determinant returns a bound above ln Z (without Constant), nats, from H(x) ≤ I(x; y) + Σ_i H(x_i | y_i) for spins x seen through Gaussian
 // noise (docs/explanation/estimates.md): with A the matrix of couplings, fields in a first row and column, any diagonal d with D − A
-// positive
-// definite, and any s > 0,
+// positive definite, and any s > 0,
 //
 //	ln Z ≤ ½ Σ_{i≥0} d_i + ½ Σ_{i≥1} d_i/s_i − ½ ln det(D − A) − (n+1)/2 + Σ_{i≥1} (½ ln s_i + ln 2 − I(s_i)),
 //

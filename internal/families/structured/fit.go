@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/linalg"
 )
 
@@ -429,83 +428,4 @@ func (m *interactions) residual(s *spectrum, p [2]int) float64 {
 func median(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]
-}
-
-// fit writes an approximation out by values, and the pairs apart from it as tables of the rest; nil where no order eliminates the
-// rest in small tables.
-func (m *interactions) fit(ctx context.Context, s *spectrum, apart map[[2]int]bool, off float64) (*Fit, error) {
-	values := len(m.field)
-	f := &Fit{Domains: m.domains, Ln: m.ln, Field: slices.Clone(m.field), Lambda: slices.Clone(s.lambda), LnError: off}
-	f.Vectors = make([]float64, len(s.lambda)*values)
-	for k, lambda := range s.lambda {
-		v := f.Vectors[k*values:][:values]
-		for i, d := range m.domains {
-			for p := range d - 1 {
-				w := s.w[k*m.order+m.base[i]+p]
-				for a := range d {
-					v[m.at[i]+a] += m.basis[i][p*d+a] * w
-				}
-			}
-		}
-		for x, y := range v {
-			f.Field[x] -= lambda / 2 * y * y
-		}
-	}
-	pairs := make([][2]int, 0, len(apart))
-	for p := range apart {
-		pairs = append(pairs, p)
-	}
-	slices.SortFunc(pairs, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
-	for _, p := range pairs {
-		f.Rest = append(f.Rest, m.deviation(f, s, p))
-	}
-	f.Rest = append(f.Rest, m.hard...)
-
-	shape := contractionorder.Hypergraph{Dims: slices.Clone(m.domains)}
-	in := make([]bool, len(m.domains))
-	for _, t := range f.Rest {
-		shape.Edges = append(shape.Edges, t.Scope)
-		for _, v := range t.Scope {
-			in[v] = true
-		}
-	}
-	order, err := contractionorder.MinFill(ctx, shape)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range order {
-		if in[v] {
-			f.Order, in[v] = append(f.Order, v), false
-		}
-	}
-	for v, left := range in { // domains of one value
-		if left {
-			f.Order = append(f.Order, v)
-		}
-	}
-	if _, err := newProgram(f); err != nil {
-		return nil, nil
-	}
-	return f, nil
-}
-
-// deviation is the table e^{A − Ã} of a pair; of one whose tables have zeros e^{−Ã}, as they stand in the rest themselves, and e^{A − Ã}
-// of its other tables.
-func (m *interactions) deviation(f *Fit, s *spectrum, p [2]int) Table {
-	i, j := p[0], p[1]
-	di, dj := m.domains[i], m.domains[j]
-	t := Table{Scope: []int{i, j}, Values: make([]float64, di*dj)}
-	for a := range di {
-		for b := range dj {
-			ln := 0.0
-			for q := range di - 1 {
-				for r := range dj - 1 {
-					x := m.matrix[(m.base[i]+q)*m.order+m.base[j]+r] - s.at(m.order, m.base[i]+q, m.base[j]+r)
-					ln += m.basis[i][q*di+a] * m.basis[j][r*dj+b] * x
-				}
-			}
-			t.Values[a*dj+b] = math.Exp(ln)
-		}
-	}
-	return t
 }
