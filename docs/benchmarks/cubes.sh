@@ -1,5 +1,5 @@
 #!/bin/sh
-# The figures of docs/benchmarks/cubes.md that need workers: one search in cubes, of random clauses that no tree and no small circuit answers, on one
+# The figures of docs/benchmarks/scaling.md that need workers: one search in cubes, of random clauses that no tree and no small circuit answers, on one
 # and on two contract-worker processes of one thread, each held to one core; then asked once more, with what Redis remembers.
 # Needs Linux (taskset), two cores that do nothing else, redis-server. Takes some ten minutes. Usage: cubes.sh [VARIABLES, default 80].
 set -eu

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The figures of docs/benchmarks/samples.md: one job of sampled components, of a complete Ising model of 40 spins, on one and on two
+# The figures of docs/benchmarks/scaling.md: one job of sampled components, of a complete Ising model of 40 spins, on one and on two
 # contract-worker processes of one thread, each held to one core.
 # Needs Linux (taskset), two cores that do nothing else, redis-server. Takes some five minutes. Usage: samples.sh [BUDGET, default 60s].
 set -eu

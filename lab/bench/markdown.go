@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 )
@@ -50,8 +49,6 @@ func WriteMarkdown(w io.Writer, p Page, rows []Row) error {
 	}
 
 	fmt.Fprintf(b, "\n![models solved against time](%s)\n\n", p.Picture)
-	fmt.Fprintf(b, "The %d longest; all are in the data.\n\n", min(longest, len(rows)))
-	writeRows(b, columns(p.Mar, p.Formulas), longestOf(rows))
 	b.WriteString(legend)
 	if p.Formulas {
 		b.WriteString(countLegend)
@@ -63,53 +60,13 @@ func WriteMarkdown(w io.Writer, p Page, rows []Row) error {
 	return b.Flush()
 }
 
-// longest bounds the rows of the page.
-const longest = 10
-
-// longestOf returns the rows with most wall time, in their sequence.
-func longestOf(rows []Row) []Row {
-	if len(rows) <= longest {
-		return rows
-	}
-	times := make([]float64, len(rows))
-	for i, r := range rows {
-		times[i] = r.Wall
-	}
-	slices.Sort(times)
-	least := times[len(times)-longest]
-	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Wall < least })
-}
-
-const legend = `
-Every model runs in a process of its own, one after the other. *flops* and *log2 table* (of the entries of the largest table)
-are planned, *real flops* and *slices* what the run reports. *wall* and *CPU* are of the whole process, reading the model
-included; *peak* is its largest resident set. *error* is the difference of log10 Z to the reference; a model is solved when it
-is at most half a unit of the reference's last digit (six significant digits at least), or 1e-5. A dash: not known.
+const legend = `Every model runs in a process of its own. A model is solved when log10 Z is within half a unit of the reference's last digit (six
+significant digits at least), or within 1e-5.
 `
 
-const countLegend = "Counts agree when they are equal in all decimals that were published, most often eight; a dash: nobody knew it.\n"
+const countLegend = "Counts agree when they are equal in all published decimals, most often eight.\n"
 
-const marLegend = "*MAR error* is the largest difference of a marginal probability to the reference, at " +
-	"most 1e-5 in a solved model.\n"
-
-func writeRows(b *bufio.Writer, cols []column, rows []Row) {
-	var head, rule strings.Builder
-	for _, c := range cols {
-		head.WriteString("| " + c.head + " ")
-		if c.left {
-			rule.WriteString("|---")
-		} else {
-			rule.WriteString("|--:")
-		}
-	}
-	fmt.Fprintf(b, "%s|\n%s|\n", head.String(), rule.String())
-	for _, r := range rows {
-		for _, c := range cols {
-			fmt.Fprintf(b, "| %s ", escapeCell(c.cell(r)))
-		}
-		b.WriteString("|\n")
-	}
-}
+const marLegend = "Marginal probabilities of a solved model are within 1e-5 of the reference.\n"
 
 // writeNotes lists why models are not solved.
 func writeNotes(b *bufio.Writer, rows []Row) {

@@ -1,4 +1,4 @@
-// The table for people: one list of columns for the terminal and for Markdown.
+// The table for people, on the terminal.
 
 package bench
 

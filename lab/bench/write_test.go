@@ -152,13 +152,13 @@ func TestMarkdown(t *testing.T) {
 		"- machine: Quick 9000, GOMAXPROCS 2, 8 GiB of memory, go1.26, linux/amd64\n", "- measured: 2026-01-02\n",
 		"- command: `btnlab bench FOLDER`\n", "[results.csv](results.csv)", "](cactus.svg)",
 		"- compared with: older, 1 of 3 solved\n",
-		`| grids/a\_b | 100 | 13 | 14.0 |`, `| zero\|x | 2 | – |`, "## Not solved\n\n- big: timeout; killed",
+		"## Not solved\n\n- big: timeout; killed",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if strings.Count(text, "## Not solved") != 1 || strings.Contains(text, "MAR error") {
+	if strings.Count(text, "## Not solved") != 1 || strings.Contains(text, "Marginal") {
 		t.Errorf("got\n%s", text)
 	}
 	page.Mar, page.Models = true, 3
@@ -166,18 +166,8 @@ func TestMarkdown(t *testing.T) {
 	if err := WriteMarkdown(&b, page, sample()[:1]); err != nil {
 		t.Fatal(err)
 	}
-	if text = b.String(); !strings.Contains(text, "| 2e-07 | ok |") || strings.Contains(text, "Not solved") {
+	if text = b.String(); !strings.Contains(text, "Marginal") || strings.Contains(text, "Not solved") {
 		t.Errorf("got\n%s", text)
-	}
-	cells := -1
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "|") {
-			if n := strings.Count(line, "|"); cells >= 0 && n != cells {
-				t.Errorf("%d cell borders where the head has %d: %s", n, cells, line)
-			} else {
-				cells = n
-			}
-		}
 	}
 }
 
@@ -285,25 +275,5 @@ func TestMachine(t *testing.T) {
 	if got := (Machine{Go: "go1.26", Platform: "a/b",
 		GOMAXPROCS: 1}).String(); got != "processor not known, GOMAXPROCS 1, go1.26, a/b" {
 		t.Error(got)
-	}
-}
-
-// TestLongest: the page has the rows with most wall time, in the sequence of the data.
-func TestLongest(t *testing.T) {
-	var rows []Row
-	for i := range 2 * longest {
-		rows = append(rows, Row{Model: strconv.Itoa(i), Wall: float64(i * 7 % (2 * longest))})
-	}
-	got := longestOf(rows)
-	if len(got) != longest {
-		t.Fatalf("%d rows", len(got))
-	}
-	at := -1
-	for _, r := range got {
-		i, _ := strconv.Atoi(r.Model)
-		if r.Wall < longest || i <= at {
-			t.Errorf("%+v is not one of them, or out of sequence", r)
-		}
-		at = i
 	}
 }

@@ -103,15 +103,15 @@ const armedFor = 10 * time.Second
 
 var workerClasses = []*class{
 	{
-		name: "kill-fetched", about: "SIGKILL of a worker that was given a message a moment ago", goal: workerGoal,
+		name: "kill-fetched", about: "SIGKILL just after a delivery", goal: workerGoal,
 		every: 500 * time.Millisecond, parallel: 4, strike: killAt(fetched),
 	},
 	{
-		name: "kill-published", about: "SIGKILL when the stream has stored a worker's message, and the worker has not heard of it",
+		name: "kill-published", about: "SIGKILL between storage of an output and its acknowledgement",
 		goal: workerGoal, every: 500 * time.Millisecond, parallel: 4, strike: killAt(published),
 	},
 	{
-		name: "kill-acking", about: "SIGKILL when a worker acknowledges a message; the server does not hear of it", goal: workerGoal,
+		name: "kill-acking", about: "SIGKILL at an acknowledgement, which is lost", goal: workerGoal,
 		every: 500 * time.Millisecond, parallel: 4, strike: killAt(acking),
 	},
 	{
@@ -119,11 +119,11 @@ var workerClasses = []*class{
 		every: 700 * time.Millisecond, parallel: 4, strike: pauseWorker,
 	},
 	{
-		name: "memory", about: "the kernel kills a worker for lack of memory: its control group has less than it holds", goal: workerGoal,
+		name: "memory", about: "the kernel kills a worker that exceeds its control group's memory", goal: workerGoal,
 		every: 800 * time.Millisecond, parallel: 3, strike: starve,
 	},
 	{
-		name: "stop", about: "SIGTERM of a worker, which finishes what it has", goal: workerGoal,
+		name: "stop", about: "SIGTERM of a worker", goal: workerGoal,
 		every: 500 * time.Millisecond, parallel: 4, strike: stopWorker,
 	},
 }
@@ -184,16 +184,16 @@ var wireClasses = []*class{
 		every: 500 * time.Millisecond, parallel: 4, strike: cut,
 	},
 	{
-		name: "hole", about: "a worker's connections to NATS become a black hole for good; new ones get no answer for 0 to 3 s",
+		name: "hole", about: "a worker's connections to NATS become black holes; new ones get no answer for 0 to 3 s",
 		goal: workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: hole,
 	},
 	{
 		name:  "half-open",
-		about: "a worker's connections to NATS end on its side and stay open on the server's, or nothing comes down them",
+		about: "a worker's connections to NATS end on one side only, or carry nothing to it",
 		goal:  workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: halfOpen,
 	},
 	{
-		name: "delay", about: "all that passes between a worker and NATS is late by 20 to 800 ms, for 1 to 4 s",
+		name: "delay", about: "traffic between a worker and NATS is late by 20 to 800 ms, for 1 to 4 s",
 		every: 700 * time.Millisecond, parallel: 4, strike: delay,
 	},
 	{
@@ -201,15 +201,15 @@ var wireClasses = []*class{
 		every: 700 * time.Millisecond, parallel: 4, strike: slow,
 	},
 	{
-		name: "twice", about: "the next 4 to 20 deliveries, publishes and acknowledgements of a worker pass twice",
+		name: "twice", about: "4 to 20 deliveries, publishes and acknowledgements of a worker pass twice",
 		every: 500 * time.Millisecond, parallel: 3, strike: disorderly(func(g *gate, n int) { g.twice += n }),
 	},
 	{
-		name: "swap", about: "the next 4 to 20 deliveries, publishes and acknowledgements of a worker change places with what follows",
+		name: "swap", about: "4 to 20 of them change places with the next",
 		every: 500 * time.Millisecond, parallel: 3, strike: disorderly(func(g *gate, n int) { g.swap += n }),
 	},
 	{
-		name: "replay", about: "up to 16 messages that a worker published seconds ago are published again",
+		name: "replay", about: "up to 16 messages of a worker are published again after seconds",
 		every: 700 * time.Millisecond, parallel: 1, strike: replay,
 	},
 }

@@ -12,12 +12,12 @@ import (
 
 var mixedClasses = []*class{
 	{
-		name: "versions",
-		about: "rolling upgrades and downgrades under load: one worker after the other ends in good order and is replaced by one of " +
-			"another version", goal: workerGoal, every: time.Second, two: true, strike: changeVersion,
+		name:  "versions",
+		about: "rolling upgrades and downgrades: workers end in good order and are replaced by another version",
+		goal:  workerGoal, every: time.Second, two: true, strike: changeVersion,
 	},
 	{
-		name: "clock", about: "a worker is replaced by one whose clock is up to 25 h ahead or behind, or 20 ms to 30 s", goal: workerGoal,
+		name: "clock", about: "a worker is replaced by one whose clock is wrong by 20 ms to 25 h", goal: workerGoal,
 		every: time.Second, clock: true, strike: changeClock,
 	},
 }

@@ -10,7 +10,7 @@ import (
 
 var redisClasses = []*class{
 	{
-		name: "redis-slow", about: "all that passes between the workers and Redis is late by 20 to 300 ms, for 1 to 3 s",
+		name: "redis-slow", about: "traffic with Redis is late by 20 to 300 ms, for 1 to 3 s",
 		every: time.Second, strike: redisSlow,
 	},
 	{
@@ -23,12 +23,12 @@ var redisClasses = []*class{
 	{name: "redis-flush", about: "everything in Redis is deleted", every: 300 * time.Millisecond, strike: redisFlush},
 	{
 		name:  "redis-poison",
-		about: "entries in Redis are cut short, changed in a bit, replaced by noise or by each other; a worker is started anew and reads them",
+		about: "entries are cut short, changed in a bit or exchanged; a restarted worker reads them",
 		every: 300 * time.Millisecond, strike: redisPoison,
 	},
 	{
 		name:   "redis-kill",
-		about:  "SIGKILL of redis-server, which is started again after 0 to 1 s",
+		about:  "SIGKILL of redis-server, started again after 0 to 1 s",
 		every:  time.Second,
 		strike: redisKill,
 	},

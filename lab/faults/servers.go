@@ -20,7 +20,7 @@ import (
 
 var serverClasses = []*class{
 	{
-		name: "server-kill", about: "SIGKILL of the only nats-server, which is started again after 0 to 2 s", goal: leaderGoal,
+		name: "server-kill", about: "SIGKILL of the only nats-server, started again after 0 to 2 s", goal: leaderGoal,
 		every: 2 * time.Second, worth: 3, single: true, strike: killServer,
 	},
 	{
@@ -28,12 +28,12 @@ var serverClasses = []*class{
 		every: 2 * time.Second, worth: 3, single: true, strike: pauseServer,
 	},
 	{
-		name: "disk", about: "the disk of the only nats-server is filled up; then there is room again and it is restarted", single: true,
+		name: "disk", about: "the disk of the only nats-server is full; then it has room and is restarted", single: true,
 		every: time.Second, worth: 10, alone: true, room: 64 << 20, strike: fillDisk, prepare: mount, clean: unmount,
 	},
 	{
 		name:  "leader-kill",
-		about: "SIGKILL of the leader of the models, networks, tasks, partials or answers; started again after 1 to 4 s",
+		about: "SIGKILL of the leader of a stream, started again after 1 to 4 s",
 		goal:  leaderGoal, every: 2 * time.Second, worth: 4, cluster: true, strike: killLeader,
 	},
 	{

@@ -23,12 +23,12 @@ var storedClasses = []*class{
 		name: "no-consumers", about: "all consumers of a stage are deleted", every: 4 * time.Second, worth: 4, strike: deleteConsumers,
 	},
 	{
-		name: "no-objects", about: "large networks, plans and requests are deleted: some objects", every: 2 * time.Second, worth: 4,
+		name: "no-objects", about: "some large networks, plans and requests are deleted", every: 2 * time.Second, worth: 4,
 		requests: true, strike: deleteObjects,
 	},
 	{
 		name:   "no-bucket",
-		about:  "a whole bucket is deleted: that of large networks, plans and requests, or that of large registered models",
+		about:  "the bucket of large payloads or of large registered models is deleted",
 		every:  4 * time.Second,
 		worth:  4,
 		bucket: true, requests: true,
@@ -36,13 +36,13 @@ var storedClasses = []*class{
 	},
 	{
 		name:    "no-answers",
-		about:   "the stream of answers is deleted: what is under way is answered, perhaps again, with the same bits",
+		about:   "the stream of answers is deleted: jobs under way are answered, perhaps again",
 		every:   4 * time.Second,
 		worth:   10,
 		answers: true, strike: deleteStream(bus.StreamAnswer),
 	},
 	{
-		name: "no-models", about: "the stream of models is deleted: who waits is told that the job is unknown, and submits it again",
+		name: "no-models", about: "the stream of models is deleted: a client is told, and submits again",
 		every: 4 * time.Second, worth: 10, models: true, strike: deleteStream(bus.StreamModel),
 	},
 }
