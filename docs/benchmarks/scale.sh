@@ -1,5 +1,5 @@
 #!/bin/sh
-# The scale figures of docs/benchmarks/service.md: one job of at least 64 components on one and on two contract-worker processes,
+# The scale figures of docs/benchmarks/scaling.md: one job of at least 64 components on one and on two contract-worker processes,
 # each held to one core, and what btnlab simulate predicts for it. Needs Linux (taskset), two cores that do nothing else, redis-server.
 # Takes some four minutes. Logs, streams and reports go to $OUT, by default a new folder.
 set -eu
