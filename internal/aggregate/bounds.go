@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -22,16 +21,17 @@ type bounds struct {
 // side is the best bound on one side and what it is.
 type side struct {
 	ln  float64
-	how bounding.Kind
+	how string
 }
 
 // add takes in the bounds of parts.
 func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *btn.ErrorInfo {
 	for i, v := range parts {
-		q, ok := kinds[i].(*bounding.Bound)
-		if v.Bound == nil || !ok {
+		if v.Bound == nil {
 			return failure(fault.Internal, "component %d says no bound", i)
 		}
+		var said btn.EstimateResult
+		kinds[i].Describe(&said)
 		if !b.found {
 			b.lower.ln, b.upper.ln, b.least = math.Inf(-1), math.Inf(1), math.Inf(-1)
 			b.found = true
@@ -40,10 +40,10 @@ func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *btn.ErrorInfo {
 			b.least = max(b.least, *v.Bound.Least)
 		}
 		if v.Bound.Lower > b.lower.ln {
-			b.lower = side{v.Bound.Lower, q.Kind}
+			b.lower = side{v.Bound.Lower, said.Kind}
 		}
 		if v.Bound.Upper < b.upper.ln {
-			b.upper = side{v.Bound.Upper, q.Kind}
+			b.upper = side{v.Bound.Upper, said.Kind}
 		}
 	}
 	return nil
@@ -51,11 +51,11 @@ func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *btn.ErrorInfo {
 
 // between returns what ln Z is known to lie between, widened by rounding, and the probability with which it does: −Inf and +Inf where
 // nothing bounds it. Bounds and sampled components are computed in logarithms, which have no range to leave.
-func (g *sequence) between() (lower, upper pooledBound, level float64) {
-	lower, upper, level = pooledBound{ln: math.Inf(-1)}, pooledBound{ln: math.Inf(1)}, 1
+func (g *sequence) between() (lower, upper side, level float64) {
+	lower, upper, level = side{ln: math.Inf(-1)}, side{ln: math.Inf(1)}, 1
 	if b := &g.bounds; b.found {
-		lower = pooledBound{b.lower.ln - wide(b.lower.ln), string(b.lower.how)}
-		upper = pooledBound{b.upper.ln + wide(b.upper.ln), string(b.upper.how)}
+		lower = side{b.lower.ln - wide(b.lower.ln), b.lower.how}
+		upper = side{b.upper.ln + wide(b.upper.ln), b.upper.how}
 	}
 	if p := &g.pool; p.rungs > 0 {
 		if p.lower.ln > lower.ln {

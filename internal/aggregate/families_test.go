@@ -26,11 +26,11 @@ func with(in Input, e btn.Estimate, values ...btn.Value) Input {
 
 // withSampled adds sampled components in parts of these weights, in nats.
 func withSampled(in Input, spread float64, parts ...[]float64) Input {
-	along := &sampled.Sampling{Rungs: 4, Spread: spread}
+	along := &sampled.Annealing{Base: sampled.Base{Spread: spread}, Rungs: 4}
 	from := int64(0)
 	for _, e := range in.Assignment.Plan.Estimates {
 		for _, p := range e.Parts {
-			from += drawn(p)
+			from += sampleOf(p).Components
 		}
 	}
 	e := btn.Estimate{Rule: btn.Pooled, Track: string(btn.FamilySampled), Slices: 1}
@@ -184,7 +184,7 @@ func TestContractionsBesideModes(t *testing.T) {
 	beside := func(legs Input, ln []float64) *btn.Result {
 		in := withSampled(legs, 0.1, ln)
 		es := in.Assignment.Plan.Estimates
-		es[len(es)-1].Parts[0].(*sampled.Sampled).Along.Modes = 1
+		es[len(es)-1].Parts[0].(*sampled.Sampled).Along.About().Modes = 1
 		r := Result(in)
 		return &r
 	}
@@ -201,7 +201,8 @@ func TestContractionsBesideModes(t *testing.T) {
 			t.Errorf("%s: %s", name, text(t, *c.r))
 		}
 	}
-	g := &sequence{estimates: []*estimate{{of: &btn.Estimate{Parts: []btn.Part{&sampled.Sampled{Along: &sampled.Sampling{Modes: 1}}}}}}}
+	along := &sampled.Annealing{Base: sampled.Base{Modes: 1}}
+	g := &sequence{estimates: []*estimate{{of: &btn.Estimate{Parts: []btn.Part{&sampled.Sampled{Along: along}}}}}}
 	if v := g.besideModes(verdict{uncertainty: finite(1e-10)}, verdict{credible: true}); *v.uncertainty != 1e-10 {
 		t.Errorf("contractions that have settled state %v", *v.uncertainty)
 	}

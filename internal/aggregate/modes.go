@@ -5,15 +5,13 @@ package aggregate
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
 // modes reports whether a pilot of sampled components has found modes that chains from other starts miss.
 func (g *sequence) modes() bool {
 	return slices.ContainsFunc(g.estimates, func(r *estimate) bool {
-		q, ok := r.of.Parts[0].(*sampled.Sampled)
-		return ok && q.Along.Modes > 0
+		return sampleOf(r.of.Parts[0]).Modes
 	})
 }
 

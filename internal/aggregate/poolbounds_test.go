@@ -22,7 +22,7 @@ func TestBoundsOfPools(t *testing.T) {
 		// The mean of e·u^(1/c) is e·c/(c+1).
 		c := 0.1 + 3*r.Float64()
 		want := most + math.Log(c/(c+1))
-		p := &pool{lower: pooledBound{ln: math.Inf(-1)}, upper: pooledBound{ln: math.Inf(1)}, most: most}
+		p := &pool{lower: side{ln: math.Inf(-1)}, upper: side{ln: math.Inf(1)}, most: most}
 		unbounded := k%4 == 0
 		if unbounded {
 			p.most = math.Inf(1)

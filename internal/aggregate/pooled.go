@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/sampling"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -21,14 +20,8 @@ type pool struct {
 	ln        []float64
 	marginals []*btn.Weights
 	// the best of the bounds so far, −Inf and +Inf for none
-	lower, upper pooledBound
+	lower, upper side
 	most         float64 // ln of what no weight exceeds, +Inf where nothing bounds them
-}
-
-// pooledBound is a bound and what it is.
-type pooledBound struct {
-	ln  float64
-	how string
 }
 
 // unshown is the least standard error of a mean times the number N of its components. Equal weights do not exclude others:
@@ -44,7 +37,7 @@ func (r *estimate) pooled(p *pool) error {
 	}
 	for i, v := range r.parts {
 		switch {
-		case v.Weights != nil && int64(len(v.Weights.Ln)) == drawn(r.of.Parts[i]):
+		case v.Weights != nil && int64(len(v.Weights.Ln)) == sampleOf(r.of.Parts[i]).Components:
 			p.ln = append(p.ln, v.Weights.Ln...)
 			if v.Weights.LnMost == nil {
 				p.most = math.Inf(1)
@@ -59,11 +52,8 @@ func (r *estimate) pooled(p *pool) error {
 		}
 	}
 	r.mean = sampling.Of(p.ln)
-	r.mean.StandardError = max(r.mean.StandardError, unshown/float64(len(p.ln)))
-	if q, ok := r.of.Parts[0].(*sampled.Sampled); ok && q.Along.Defence > 0 {
-		// Draws that weigh almost nothing are a share of about 2·Defence: they may not have been seen.
-		r.mean.StandardError = max(r.mean.StandardError, math.Sqrt(2*q.Along.Defence/float64(len(p.ln))))
-	}
+	sample := sampleOf(r.of.Parts[0])
+	r.mean.StandardError = max(r.mean.StandardError, unshown/float64(len(p.ln)), math.Sqrt(sample.Missed/float64(len(p.ln))))
 	if math.IsInf(r.mean.Ln, -1) {
 		return errors.New("all components weigh 0, and an estimate cannot show that Z is 0")
 	}
@@ -71,33 +61,28 @@ func (r *estimate) pooled(p *pool) error {
 	r.shares = p.marginals
 	r.z = scaled.FromLog(r.mean.Ln)
 	r.StandardError, r.EffectiveSamples, r.TailIndex = finite(r.mean.StandardError), finite(r.mean.Effective), finite(r.mean.Tail)
-
-	spread := 0.0
-	if q, ok := r.of.Parts[0].(*sampled.Sampled); ok {
-		spread = q.Along.Spread
-	}
-	r.LnLower = finite(p.bound(spread, p.delta*math.Exp2(-float64(p.rungs))))
+	r.LnLower = finite(p.bound(sample.Spread, p.delta*math.Exp2(-float64(p.rungs))))
 	return nil
 }
 
 // bound improves the bounds by those of all weights so far, which hold together with probability 1−δ, and returns the one below. Where
 // nothing bounds the weights Markov's inequality has all of δ, else half of it.
 func (p *pool) bound(spread, delta float64) (lower float64) {
-	side := math.Inf(-1)
+	certain := math.Inf(-1)
 	if !math.IsInf(p.most, 1) {
 		delta /= 2
 		var above float64
-		if side, above = sampling.Bernstein(p.ln, p.most, delta); above < min(p.upper.ln, p.most) {
-			p.upper = pooledBound{above, fmt.Sprintf("the mean of %d sampled components, by Bernstein's inequality", len(p.ln))}
+		if certain, above = sampling.Bernstein(p.ln, p.most, delta); above < min(p.upper.ln, p.most) {
+			p.upper = side{above, fmt.Sprintf("the mean of %d sampled components, by Bernstein's inequality", len(p.ln))}
 		}
 	}
 	lower = sampling.Lower(p.ln, sampling.Bundles(len(p.ln), spread, delta), delta)
 	how := "means of %d sampled components in bundles, by Markov's inequality"
-	if side > lower {
-		lower, how = side, "the mean of %d sampled components, by Bernstein's inequality"
+	if certain > lower {
+		lower, how = certain, "the mean of %d sampled components, by Bernstein's inequality"
 	}
 	if lower > p.lower.ln {
-		p.lower = pooledBound{lower, fmt.Sprintf(how, len(p.ln))}
+		p.lower = side{lower, fmt.Sprintf(how, len(p.ln))}
 	}
 	return lower
 }
@@ -119,12 +104,12 @@ func arrived(e *btn.Estimate, parts []part, whole bool) (*btn.Estimate, []part, 
 	return &some, there, false
 }
 
-// drawn is how many components a part is, 0 where they are not drawn.
-func drawn(p btn.Part) int64 {
-	if q, ok := p.(*sampled.Sampled); ok {
-		return q.To - q.From
+// sampleOf returns what a part says of its components, the zero value where they are not drawn.
+func sampleOf(p btn.Part) (s btn.Sample) {
+	if d, ok := p.(btn.Drawer); ok {
+		s = d.Sample()
 	}
-	return 0
+	return s
 }
 
 // Sampling returns how many queries have sampled components, whose bounds hold together.

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -175,8 +174,8 @@ func (g *sequence) took(r *btn.Result) {
 		r.Run.Flops += e.Flops
 		r.Components += e.Components
 		for _, p := range e.of.Parts {
-			if q, ok := p.(*exact.Slices); ok {
-				r.Run.Slices += float64(max(0, q.To-q.From))
+			if cut, ok := p.(btn.Cut); ok {
+				r.Run.Slices += float64(cut.Count())
 			}
 		}
 	}

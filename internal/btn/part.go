@@ -31,6 +31,13 @@ type Sharer interface {
 	Share(common any) bool
 }
 
+// Varied is a Sharer whose parts point at things of several types, each with a name in its field "kind".
+type Varied interface {
+	Sharer
+	// OfKind returns an empty one of a kind, nil for a kind of another version.
+	OfKind(name string) any
+}
+
 // Class names the parametric class of a component Q = C ∘ R.
 type Class string
 

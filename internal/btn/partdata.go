@@ -83,6 +83,12 @@ type Sliced interface {
 	InSlice() int64
 }
 
+// Cut is a part that is some of the slices of a contraction tree.
+type Cut interface {
+	Part
+	Count() int64
+}
+
 // KindBethe is the kind of an estimate by regions without regions:
 // the value and the beliefs of belief propagation.
 const KindBethe = "bethe"

@@ -16,3 +16,17 @@ type Weights struct {
 	Squares []float64 `msgpack:"q,omitempty"`
 	Picked  *Picked   `msgpack:"x,omitempty"` // nil where states were not asked for
 }
+
+// Drawer is a part whose components are drawn at random.
+type Drawer interface {
+	Part
+	Sample() Sample
+}
+
+// Sample is what a part says of its components before they are drawn.
+type Sample struct {
+	Components int64
+	Spread     float64 // the variance of a weight over the square of its mean, as a pilot saw it
+	Missed     float64 // the share of draws that may weigh almost nothing, which a pilot may not have seen
+	Modes      bool    // a pilot has found modes that chains from other starts miss
+}

@@ -12,7 +12,6 @@ import (
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/circuit"
 	_ "github.com/basetensor/basetensor/internal/families" // plans of the cache have parts of all of them
-	"github.com/basetensor/basetensor/internal/families/circuits"
 	"github.com/basetensor/basetensor/internal/memo"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -132,8 +131,10 @@ func describeCircuit(ctx context.Context, of *circuit.Compiled) *Circuit {
 // circuitOf is the circuit of a plan; nil for none.
 func circuitOf(ctx context.Context, p *btn.Plan) *Circuit {
 	if len(p.Estimates) > 0 && len(p.Estimates[0].Parts) > 0 {
-		if part, ok := p.Estimates[0].Parts[0].(*circuits.Circuit); ok {
-			return describeCircuit(ctx, part.Of)
+		if part, ok := p.Estimates[0].Parts[0].(btn.Sharer); ok {
+			if of, ok := part.Common().(*circuit.Compiled); ok {
+				return describeCircuit(ctx, of)
+			}
 		}
 	}
 	return nil

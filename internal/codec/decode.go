@@ -110,6 +110,16 @@ func (r *Reader) Value(v any) error {
 	return r.read(shapeOf(x.Type()), x)
 }
 
+// Peek returns the string at a key of the map that comes next, and stays before it; empty where there is none.
+func (r *Reader) Peek(key string) string {
+	value := Reader{cursor: cursor{b: Part(r.b[r.i:], key)}}
+	h, err := value.expect(classString)
+	if err != nil {
+		return ""
+	}
+	return string(value.take(h.n))
+}
+
 // Charge subtracts n elements of type t from the memory allowance, before they are made.
 func (r *Reader) Charge(n int, t reflect.Type) error {
 	if size := int(t.Size()); size > 0 && n > r.allowance/size {

@@ -175,6 +175,12 @@ func (c *commonBlob) read(r *codec.Reader) error {
 	}
 
 	common := sharer.Common()
+	if varied, ok := part.(btn.Varied); ok {
+		kind := r.Peek("kind")
+		if common = varied.OfKind(kind); common == nil {
+			return invalid("kind", "%.40q is no kind of this version", kind)
+		}
+	}
 	if _, framed := common.(*btn.Frame); framed {
 		c.form = new(frameForm)
 	} else {
@@ -305,7 +311,7 @@ func (w *planWriter) part(part btn.Part) (partBlob, error) {
 // place returns 1 + the position of what parts have in common, to which it adds it, and 0 for
 // nothing.
 func (w *planWriter) place(class string, common any) int {
-	if reflect.ValueOf(common).IsNil() {
+	if common == nil || reflect.ValueOf(common).IsNil() {
 		return 0
 	}
 	if at := w.places[common]; at > 0 {

@@ -195,9 +195,9 @@ func (a *assigner) mixed(
 	share := policy.UnclearShare
 	switch {
 	case !legs.tried:
-	case legs.discarded <= policy.Resolved && along.Modes == 0: // at any bond up to policy.FirstBond
+	case legs.discarded <= policy.Resolved && along.About().Modes == 0: // at any bond up to policy.FirstBond
 		share = policy.LeastShare
-	case legs.discarded >= legs.unresolved && along.Spread <= policy.Drawable:
+	case legs.discarded >= legs.unresolved && along.About().Spread <= policy.Drawable:
 		share = 1 - policy.LeastShare
 	}
 

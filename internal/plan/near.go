@@ -32,8 +32,9 @@ func (a *assigner) near(q query.Query) (*btn.Assignment, error) {
 				return &btn.Plan{Method: btn.MethodSampled}, true, err
 			}
 			plan := &btn.Plan{Method: btn.MethodSampled, Accuracy: a.Settings.Accuracy}
-			plan.Estimates, err = sampled.Components(nil, &sampled.Sampling{
-				Kind: sampled.ByStructure, Seed: a.Settings.Seed, Spread: spread, Rungs: path.Rungs, Each: each, Setup: setup, Structure: path,
+			plan.Estimates, err = sampled.Components(nil, &sampled.Structure{
+				Base:  sampled.Base{Kind: sampled.ByStructure, Seed: a.Settings.Seed, Spread: spread},
+				Rungs: path.Rungs, Each: each, Setup: setup, Path: path,
 			}, a.Settings, q.Marginals)
 			if err != nil || len(a.Net.Cores) > policy.MostHasty {
 				return plan, true, err

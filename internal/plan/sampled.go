@@ -87,7 +87,7 @@ func (a *assigner) hastyChains(ctx context.Context, c *sampled.Chains, marginals
 }
 
 // quickPilot chooses chains by a small pilot alone, whatever the time.
-func (a *assigner) quickPilot(ctx context.Context, m *annealing.Model) (*sampled.Sampling, error) {
+func (a *assigner) quickPilot(ctx context.Context, m *annealing.Model) (*sampled.Annealing, error) {
 	little := a.Settings
 	little.Budget *= policy.HastyShare
 	along, _, err := sampled.Pilot(ctx, m, little)

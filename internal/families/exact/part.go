@@ -60,6 +60,9 @@ func (*Slices) Class() btn.Class { return btn.ClassSlices }
 // Whole reports whether the part is all slices of its tree.
 func (p *Slices) Whole() bool { return p.From == 0 && p.To == p.Tree.Count }
 
+// Count implements btn.Cut.
+func (p *Slices) Count() int64 { return max(0, p.To-p.From) }
+
 // Common implements Sharer.
 func (p *Slices) Common() any { return p.Tree }
 

@@ -41,7 +41,7 @@ func TestDrawsThatMissAModeAreNotChosen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if along.Kind != ByAnnealing {
-		t.Errorf("components are drawn by %s, spread %v", along.Kind, along.Spread)
+	if b := along.About(); b.Kind != ByAnnealing {
+		t.Errorf("components are drawn by %s, spread %v", b.Kind, b.Spread)
 	}
 }

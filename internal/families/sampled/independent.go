@@ -1,6 +1,6 @@
 package sampled
 
-// Independent components: the pilot of what they are drawn from.
+// Independent draws, and the pilot of what they are drawn from.
 
 import (
 	"context"
@@ -8,32 +8,135 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/engine/beliefs"
-	"github.com/basetensor/basetensor/internal/engine/cutset"
+	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/internal/proposal"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sampling"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// proposals is a choice between independent draws by how far the weights of some of each kind spread, none of which is a component.
-type proposals struct {
+// Independent is what kinds of independent draws have: mini-buckets, from which or mixed with which they draw. Weights are bounded.
+type Independent struct {
+	Base
+	Order   []int   `msgpack:"order,omitempty"`   // indices in the order they are eliminated
+	Entries float64 `msgpack:"entries,omitempty"` // of a product at most
+	// Each is the cost of a draw, Setup the cost before the first, flops.
+	Each  float64 `msgpack:"each,omitempty"`
+	Setup float64 `msgpack:"setup,omitempty"`
+}
+
+// independent is such a kind.
+type independent interface {
+	Sampling
+	buckets() *Independent
+	// proposal makes the distribution that is drawn from, beside mini-buckets in the memory that these leave.
+	proposal(context.Context, *truncated.Prepared, *minibuckets.Plan, *minibuckets.Bound, int64) (*importance.Proposal, error)
+}
+
+func (d *Independent) buckets() *Independent { return d }
+
+// Fits implements Sampling.
+func (d *Independent) Fits(*btn.Network, int64) error {
+	if !(d.Entries >= 0) || !(d.Each >= 0) || !(d.Setup >= 0) || d.Each+d.Setup+d.Entries > math.MaxFloat64 {
+		return btn.Misfit("%v entries, %v and %v flops", d.Entries, d.Each, d.Setup)
+	}
+	return nil
+}
+
+// Takes implements Sampling.
+func (d *Independent) Takes(*Chains) (each, setup float64) { return d.Each, d.Setup }
+
+// Bytes implements Sampling.
+func (*Independent) Bytes(c *Chains, components int64, marginals bool) float64 {
+	return importance.Bytes(components, len(c.Prepared.Expression().Dims), marginals)
+}
+
+// proposalSlot is the place of a proposal among the forms of a problem: that of the last description.
+type proposalSlot struct{ marginals bool }
+
+// draw is Draw of a kind of independent draws.
+func draw(ctx context.Context, p *problem.Problem, s independent, from, to int64, want problem.Want) (btn.Value, error) {
+	prepared, err := truncated.Of(ctx, p, want.Marginals)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	proposal, err := problem.Form(ctx, p, proposalSlot{want.Marginals}, s, func() (*importance.Proposal, error) {
+		return propose(ctx, prepared, s, p.Memory)
+	})
+	if err != nil {
+		return btn.Value{}, err
+	}
+	if bytes := importance.Bytes(to-from, len(prepared.Expression().Dims), want.Marginals); bytes > float64(p.Memory) {
+		return btn.Value{}, fault.New(fault.OverBudget, "%w: draws need %.3g bytes, %d are allowed", contraction.ErrMemory, bytes, p.Memory)
+	}
+	w, err := proposal.Run(ctx, s.About().Seed, from, to, p.Threads, want.Marginals)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	d := s.buckets()
+	v := btn.Value{
+		Z:       scaled.FromLog(sampling.LnMean(w.Ln)),
+		Flops:   d.Setup + d.Each*float64(to-from),
+		Weights: &btn.Weights{Ln: w.Ln},
+	}
+	if most := proposal.LnMost(); !math.IsInf(most, 0) {
+		v.Weights.LnMost = &most
+	}
+	if !want.Marginals || math.IsInf(w.Top, -1) {
+		return v, nil
+	}
+	v.Weights.Top = w.Top
+	return v, shares(v.Weights, prepared, w.Share, w.Squares)
+}
+
+// propose makes the distribution that a kind draws from. Errors: internal where the description is for a network of another shape; over
+// budget where the tables of mini-buckets, or what is beside them, do not fit the memory, before they are made; those of package
+// minibuckets and of the kind; the context's.
+func propose(ctx context.Context, prepared *truncated.Prepared, s independent, memory int64) (*importance.Proposal, error) {
+	d := s.buckets()
+	if prepared.Shape() != d.Shape {
+		return nil, fault.New(fault.Internal, "the components are drawn for a network of another shape")
+	}
+	e := prepared.Expression()
+	plan, err := minibuckets.NewPlan(e.Hypergraph(), d.Order, d.Entries)
+	if err != nil {
+		return nil, err
+	}
+	if plan.Bytes > float64(memory) {
+		return nil, fault.New(fault.OverBudget, "mini-buckets need %.3g bytes, %d are allowed", plan.Bytes, memory)
+	}
+	bound, err := minibuckets.Run(ctx, e, plan, 0)
+	if err != nil {
+		return nil, err
+	}
+	return s.proposal(ctx, prepared, plan, bound, memory-int64(plan.Bytes))
+}
+
+// trial is a choice between independent draws by how far the weights of some of each kind spread, none of which is a component.
+type trial struct {
 	own   *truncated.Prepared
 	s     btn.Settings
 	work  float64 // that the choice may take
 	spent float64
-	least float64   // variance of the mean
-	best  *Sampling // nil before the first
-	ends  *ends     // nil where no chain is alive
+	least float64     // variance of the mean
+	best  independent // nil before the first
+	ends  *ends       // nil where no chain is alive
+
+	// what all kinds have: Independent by mini-buckets, their plan and their bound
+	given Independent
+	plan  *minibuckets.Plan
+	bound *minibuckets.Bound
 }
 
-// independent chooses between mini-buckets, slices of growing widths and sweeps of growing bonds within so much work; nil where nothing
-// can be drawn from. The weights that draws would have at the ends of some chains count, too: draws never see what their density
-// leaves out. With an error comes the best one before it.
-func independent(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64, ends *ends) (*Sampling, error) {
+// among chooses between the kinds of independent draws within so much work; nil where nothing can be drawn from. The weights that draws
+// would have at the ends of some chains count, too: draws never see what their density leaves out. With an error comes the best one
+// before it.
+func among(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64, ends *ends) (Sampling, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
@@ -46,200 +149,47 @@ func independent(ctx context.Context, own *truncated.Prepared, s btn.Settings, w
 	if err != nil {
 		return nil, err
 	}
-	given := Sampling{
-		Kind: ByMiniBuckets, Shape: own.Shape(), Seed: s.Seed, Order: order, Entries: entries,
-		Each: plan.Draw, Setup: plan.Flops + plan.Matching,
+	c := &trial{
+		own: own, s: s, work: work, spent: plan.Flops + plan.Matching, least: math.Inf(1), ends: ends, plan: plan, bound: bound,
+		given: Independent{
+			Base: Base{Shape: own.Shape(), Seed: s.Seed}, Order: order, Entries: entries, Each: plan.Draw, Setup: plan.Flops + plan.Matching,
+		},
 	}
-	c := &proposals{own: own, s: s, work: work, spent: plan.Flops + plan.Matching, least: math.Inf(1), ends: ends}
-	p, err := importance.New(e, bound, nil, 1)
-	if err == nil {
-		_, err = c.try(ctx, given, p)
+	if err = tryMiniBuckets(ctx, c); err == nil && plan.Split > 0 {
+		for _, k := range kinds {
+			if k.try != nil && err == nil {
+				err = k.try(ctx, c)
+			}
+		}
 	}
-	if err != nil || plan.Split == 0 {
-		return c.best, err
-	}
-	if err = c.slices(ctx, given); err == nil {
-		err = c.beliefs(ctx, given, plan, bound)
-	}
-	if err == nil {
-		err = c.sweeps(ctx, given, plan, bound)
+	if c.best == nil {
+		return nil, err
 	}
 	return c.best, err
 }
 
 // try draws as described, and keeps what is best.
-func (c *proposals) try(ctx context.Context, along Sampling, p *importance.Proposal) (better bool, err error) {
-	c.spent += along.Each * policy.PilotChains
+func (c *trial) try(ctx context.Context, s independent, p *importance.Proposal) (better bool, err error) {
+	own := s.buckets()
+	c.spent += own.Each * policy.PilotChains
 	// Pilots have seeds of their own: components never see what has chosen them.
 	w, err := p.Run(ctx, ^c.s.Seed, 0, policy.PilotChains, 1, false)
 	if err != nil {
 		return false, err
 	}
-	along.Spread = max(relativeVariance(w.Ln), 2*along.Defence)
+	own.Spread = max(relativeVariance(w.Ln), s.Missed())
 	if c.ends != nil {
-		c.spent += along.Each * float64(len(c.ends.states))
+		c.spent += own.Each * float64(len(c.ends.states))
 		at, err := p.Weigh(ctx, c.ends.states)
 		if err != nil {
 			return false, err
 		}
-		along.Spread = max(along.Spread, c.ends.spread(at, sampling.LnMean(w.Ln)))
+		own.Spread = max(own.Spread, c.ends.spread(at, sampling.LnMean(w.Ln)))
 	}
-	if got := along.Spread * along.Each / max(c.s.Budget-along.Setup, along.Each); c.best == nil || got < c.least {
-		c.least, c.best, better = got, &along, true
+	if got := own.Spread * own.Each / max(c.s.Budget-own.Setup, own.Each); c.best == nil || got < c.least {
+		c.least, c.best, better = got, s, true
 	}
 	return better, nil
-}
-
-// slices tries cut-sets of fewer and fewer indices, whose slices take more and more. It has policy.SlicesShare of the work for itself, and
-// leaves the rest as it is.
-func (c *proposals) slices(ctx context.Context, given Sampling) error {
-	h := c.own.Hypergraph()
-	before := c.spent
-	defer func() { c.spent = before }()
-	within := c.spent + policy.SlicesShare*c.work
-	order, last, tried := given.Order, -1, 0
-	given.Kind = BySlices
-	for entries := float64(policy.FirstSlice); entries <= policy.MostBucketEntries; entries *= policy.SliceGrowth {
-		all, rest, ok := cutset.Choose(h, order, entries, int(policy.FillShare*c.s.Budget))
-		if !ok || rest == len(all) {
-			return ctx.Err()
-		}
-		if rest == last || rest == 0 {
-			continue
-		}
-		last = rest
-		given.Order, given.Rest = all, rest
-		plan, err := minibuckets.NewPlan(h, all, given.Entries)
-		if err != nil {
-			return err
-		}
-		cost, err := cutset.Price(h, plan.Order, rest)
-		if err != nil {
-			return err
-		}
-		memory := c.s.Memory - int64(plan.Bytes)
-		given.Setup = plan.Flops + plan.Matching + cost.Flops
-		given.Each = plan.DrawWork(rest) + cost.Flops
-		if c.spent+given.Setup+given.Each*policy.PilotChains > within || cost.Bytes+cost.Each > float64(memory) {
-			return ctx.Err()
-		}
-		c.spent += given.Setup
-		p, err := Propose(ctx, c.own, &given, c.s.Memory)
-		if err != nil {
-			return err
-		}
-		if c.own.Marginals() {
-			given.Each += cost.Marginals
-		}
-		better, err := c.try(ctx, given, p)
-		tried++
-		if err != nil || !better && (c.best.Kind == BySlices || tried == policy.SliceTries) {
-			return err
-		}
-	}
-	return nil
-}
-
-// beliefs tries draws from messages that follow the values more and more closely. It has policy.BeliefsShare of the work for itself, and
-// leaves the rest as it is.
-func (c *proposals) beliefs(ctx context.Context, given Sampling, plan *minibuckets.Plan, bound *minibuckets.Bound) error {
-	e := c.own.Expression()
-	before := c.spent
-	defer func() { c.spent = before }()
-	within := c.spent + policy.BeliefsShare*c.work
-	given.Kind, given.Defence = ByBeliefs, policy.BeliefsDefence
-	if proposal.Forbids(e) {
-		given.Defence = policy.BeliefsHardDefence
-	}
-	room := float64(c.s.Memory) - beliefs.Bytes(e)
-	if plan.Bytes > room { // smaller mini-buckets
-		for err := error(nil); plan.Bytes > room; {
-			if given.Entries /= 2; given.Entries < 1 {
-				return nil
-			}
-			if plan, err = minibuckets.NewPlan(c.own.Hypergraph(), given.Order, given.Entries); err != nil {
-				return err
-			}
-		}
-		var err error
-		if bound, err = minibuckets.Run(ctx, e, plan, 0); err != nil {
-			return err
-		}
-		c.spent += plan.Flops + plan.Matching
-	}
-	if c.spent+beliefs.Setup(e) > within {
-		return nil
-	}
-	state, err := beliefs.Messages(ctx, e)
-	if err != nil { // they contradict one another, or leave the range of float64
-		return ctx.Err()
-	}
-	c.spent += beliefs.Took(e, state)
-	given.Setup = plan.Flops + plan.Matching + beliefs.Took(e, state)
-	for _, given.Follow = range policy.BeliefsFollow {
-		messages, err := beliefs.New(ctx, e, state, given.Follow)
-		if err != nil {
-			return err
-		}
-		given.Each = plan.Draw + messages.Flops()
-		if c.spent+2*given.Each*policy.PilotChains > within {
-			continue
-		}
-		p, err := importance.NewBeliefs(e, bound, messages, given.Defence)
-		if err != nil {
-			return err
-		}
-		if _, err := c.try(ctx, given, p); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sweeps tries sweeps of growing bonds mixed with mini-buckets.
-func (c *proposals) sweeps(ctx context.Context, given Sampling, plan *minibuckets.Plan, bound *minibuckets.Bound) error {
-	e := c.own.Expression()
-	memory := c.s.Memory - int64(plan.Bytes)
-	sweep, err := c.own.Sweep(ctx, truncated.SearchOptions{
-		Bond: 4 * policy.PilotBond, Memory: memory, Seed: c.s.Seed, Moves: int64(policy.FirstSearch * c.work),
-	})
-	if err != nil {
-		return ctx.Err()
-	}
-	c.spent += policy.FirstSearch * c.work
-	given.Kind, given.Sweep = BySweep, &sweep
-	for given.Bond = policy.PilotBond; ; given.Bond *= 2 {
-		cost, err := c.own.Price(&sweep, given.Bond, false)
-		if err != nil || c.spent+cost.Flops > c.work {
-			return ctx.Err()
-		}
-		sampler, err := c.own.Sampler(ctx, &sweep, given.Bond, memory)
-		if err != nil { // no room, or nothing is left of the state
-			return ctx.Err()
-		}
-		c.spent += cost.Flops
-		given.Setup = plan.Flops + plan.Matching + cost.Flops
-		given.Each = plan.Draw + sampler.Flops()
-		improved := false
-		for _, defence := range policy.PilotDefences {
-			if c.spent+given.Each*policy.PilotChains > c.work {
-				break
-			}
-			given.Defence = defence
-			p, err := importance.New(e, bound, sampler, defence)
-			if err != nil {
-				return err
-			}
-			better, err := c.try(ctx, given, p)
-			if err != nil {
-				return err
-			}
-			improved = improved || better
-		}
-		if !improved && c.best.Spread < policy.WeightVariance {
-			return nil
-		}
-	}
 }
 
 // relativeVariance is the variance of weights over the square of their mean, or what it would be if the logarithms above their median

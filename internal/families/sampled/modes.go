@@ -18,10 +18,10 @@ import (
 // where that is larger. Nothing changes if the search and 3·policy.ModesChains chains of few rungs exceed policy.ModesShare
 // of the budget.
 func seek(
-	ctx context.Context, m *annealing.Model, s btn.Settings, along *Sampling, few int, variance float64,
+	ctx context.Context, m *annealing.Model, s btn.Settings, along *Annealing, few int, variance float64,
 ) (float64, error) {
 	work := policy.ModesShare*s.Budget - m.ModesFlops()
-	p := Path(along)
+	p := along.Path()
 	p.Rungs, p.Seed = few, ^s.Seed
 	each := m.Flops(p.Step, few)
 	if work < 3*policy.ModesChains*each {

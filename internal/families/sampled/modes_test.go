@@ -57,8 +57,8 @@ func TestChainsBeginFromModesThatTheyMiss(t *testing.T) {
 		}
 		one := *along
 		one.Modes = 0
-		each, setup := chainFlops(c.model, along)
-		if alone, none := chainFlops(c.model, &one); each != alone*float64(1+along.Modes) || (setup > none) != c.want {
+		each, setup := along.flops(c.model)
+		if alone, none := one.flops(c.model); each != alone*float64(1+along.Modes) || (setup > none) != c.want {
 			t.Errorf("%s: a component of %d modes takes %v and %v, one of none %v and %v", c.name, along.Modes, each, setup, alone, none)
 		}
 	}

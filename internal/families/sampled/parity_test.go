@@ -16,21 +16,22 @@ func TestParityCodesAreDrawnFromBeliefs(t *testing.T) {
 		t.Fatal(err)
 	}
 	chains := chainsOf(t, m)
-	along, _, err := Choose(t.Context(), chains, btn.Settings{Budget: 2e9, Memory: 1 << 31, Seed: 2})
+	chosen, _, err := Choose(t.Context(), chains, btn.Settings{Budget: 2e9, Memory: 1 << 31, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if along.Kind != ByBeliefs || along.Defence != policy.BeliefsHardDefence {
-		t.Fatalf("components are drawn by %s with a defence of %v, spread %v", along.Kind, along.Defence, along.Spread)
+	along, ok := chosen.(*Beliefs)
+	if !ok || along.Kind != ByBeliefs || along.Defence != policy.BeliefsHardDefence {
+		t.Fatalf("components are drawn as %+v", chosen)
 	}
-	p, err := Propose(t.Context(), chains.Prepared, along, 1<<31)
+	p, err := propose(t.Context(), chains.Prepared, along, 1<<31)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w, err := p.Run(t.Context(), 7, 0, 64, 0, false); err != nil || relativeVariance(w.Ln) > 10*along.Spread {
 		t.Errorf("other draws vary by %v, the pilot's by %v, error %v", relativeVariance(w.Ln), along.Spread, err)
 	}
-	if _, err := Propose(t.Context(), chains.Prepared, along, 1<<10); err == nil {
+	if _, err := propose(t.Context(), chains.Prepared, along, 1<<10); err == nil {
 		t.Error("a kibibyte is enough")
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
-	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/sampling"
@@ -18,81 +17,47 @@ import (
 
 // Choose chooses how components are drawn where s.Budget is what they may take: by the error at that work that pilots of the kinds promise,
 // which is the variance of a weight times its work. Where the time for planning is over it takes what is best so far, and whole is false.
-func Choose(ctx context.Context, c *Chains, s btn.Settings) (along *Sampling, whole bool, err error) {
-	along, whole, err = Pilot(ctx, c.Model, s)
+func Choose(ctx context.Context, c *Chains, s btn.Settings) (along Sampling, whole bool, err error) {
+	chains, whole, err := Pilot(ctx, c.Model, s)
 	if err != nil {
 		return nil, false, err
 	}
-	along.Shape = c.Prepared.Shape()
-	ends, err := endsOf(ctx, c.Model, along, s)
+	chains.Shape = c.Prepared.Shape()
+	ends, err := endsOf(ctx, c.Model, chains, s)
 	if proposal.Late(err) { // draws whose density leaves something out would not be seen
-		return along, false, nil
+		return chains, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	other, err := independent(ctx, c.Prepared, s, policy.ProposalShare*s.Budget, ends)
+	other, err := among(ctx, c.Prepared, s, policy.ProposalShare*s.Budget, ends)
 	if proposal.Late(err) {
 		whole, err = false, nil
 	}
-	roomless := c.Model.Bytes(Path(along), annealing.Group, 1, true) > float64(s.Memory)
-	if err == nil && other != nil && (roomless || promise(other, c, s.Budget) < promise(along, c, s.Budget)) {
-		other.Modes = along.Modes
-		along = other
+	roomless := chains.Bytes(c, annealing.Group, true) > float64(s.Memory)
+	if err == nil && other != nil && (roomless || promise(other, c, s.Budget) < promise(chains, c, s.Budget)) {
+		other.About().Modes = chains.Modes
+		return other, whole, err
 	}
-	return along, whole, err
+	return chains, whole, err
 }
 
 // promise is the variance of the mean over the square of Z.
-func promise(along *Sampling, c *Chains, budget float64) float64 {
-	each, setup := takes(c, along)
-	return along.Spread * each / max(budget-setup, each)
-}
-
-// takes is what a component takes, and what is computed before the first of a part, flops.
-func takes(c *Chains, along *Sampling) (each, setup float64) {
-	if along.Kind == ByAnnealing {
-		return chainFlops(c.Model, along)
-	}
-	return along.Each, along.Setup
-}
-
-// chainFlops returns the flops of a component's chains, and of the setup before the first component of a part.
-func chainFlops(m *annealing.Model, along *Sampling) (each, setup float64) {
-	if along.Forests {
-		setup = m.ForestFlops()
-	}
-	if along.Modes > 0 {
-		setup += m.ModesFlops()
-	}
-	path := Path(along)
-	return m.Flops(path.Step, path.Rungs) * path.Starts(), setup
-}
-
-// rungs is the number of rungs for which a component's chains take so many flops, rounded down.
-func rungs(m *annealing.Model, along *Sampling, flops float64) float64 {
-	path := Path(along)
-	return m.Rungs(path.Step, flops/path.Starts())
+func promise(along Sampling, c *Chains, budget float64) float64 {
+	each, setup := along.Takes(c)
+	return along.About().Spread * each / max(budget-setup, each)
 }
 
 // Components divides what s.Budget leaves after the pilot into components: estimates of a sixteenth of it or less, an eighth and so on,
 // each of the components of those before it and as many again. What comes before the first component takes policy.SetupShare of a part
 // at most.
-func Components(c *Chains, along *Sampling, s btn.Settings, marginals bool) (out []btn.Estimate, err error) {
-	each, setup := takes(c, along)
+func Components(c *Chains, along Sampling, s btn.Settings, marginals bool) (out []btn.Estimate, err error) {
+	each, setup := along.Takes(c)
 	work := s.Budget * (1 - policy.PilotShare)
 	least := groups(setup / each / policy.SetupShare)
 	part := max(groups(work/each/policy.SampledParts), least)
 	chains := groups(work / (each + setup/float64(part)))
-	bytes := func(part int64) float64 {
-		if along.Kind == ByAnnealing {
-			return c.Model.Bytes(Path(along), part, 1, marginals)
-		}
-		if along.Kind == ByStructure {
-			return importance.Bytes(part, len(along.Structure.Fit.Domains), marginals)
-		}
-		return importance.Bytes(part, len(c.Prepared.Expression().Dims), marginals)
-	}
+	bytes := func(part int64) float64 { return along.Bytes(c, part, marginals) }
 	part = fitting(min(part, chains), s.Memory, bytes)
 	chains = min(chains, part*policy.MostSampledParts)
 	if bytes(part) > float64(s.Memory) {
@@ -100,7 +65,7 @@ func Components(c *Chains, along *Sampling, s btn.Settings, marginals bool) (out
 	}
 
 	// What the accuracy needs by the pilot comes first where that is less.
-	enough := max(policy.LeastSampled, along.Spread*math.Pow(2/s.Accuracy, 2))
+	enough := max(policy.LeastSampled, along.About().Spread*math.Pow(2/s.Accuracy, 2))
 	first := min(max(chains/16, part)/part*part, groups(enough), chains)
 	from := int64(0)
 	for to := first; from < chains; to = min(2*to, chains) {
@@ -137,12 +102,12 @@ func groups(n float64) int64 {
 // Pilot chooses steps, rungs and where chains begin by how far the weights of some chains spread, none of which is a component. The
 // logarithm's variance falls as one over the rungs. Where the time for planning is over after the first, the others have no say, and
 // whole is false.
-func Pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *Sampling, whole bool, err error) {
+func Pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *Annealing, whole bool, err error) {
 	few := policy.PilotRungs
 	chains := int64(policy.PilotChains)
 	for ; few > 4 && m.Flops(annealing.HeatBath, few)*float64(2*chains) > policy.PilotShare*s.Budget; few /= 2 {
 	}
-	along = &Sampling{Kind: ByAnnealing, Seed: s.Seed}
+	along = &Annealing{Base: Base{Kind: ByAnnealing, Seed: s.Seed}}
 	// Pilots have seeds of their own: components never see what has chosen them.
 	variance, gains, err := weightVariance(ctx, m, annealing.Path{Rungs: few, Seed: ^s.Seed}, chains)
 	if err != nil {
@@ -157,8 +122,8 @@ func Pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *Samp
 			return nil, false, err
 		}
 	}
-	most := max(float64(few), rungs(m, along, s.Budget/policy.LeastSampled))
-	least := max(2, policy.OnceRungs*m.Once(Path(along).Step))
+	most := max(float64(few), along.rungs(m, s.Budget/policy.LeastSampled))
+	least := max(2, policy.OnceRungs*m.Once(along.Path().Step))
 	along.Rungs = int(max(2, min(max(least, float64(few)*variance/policy.WeightVariance), most, 1<<24)))
 	along.Spread = math.Expm1(min(variance*float64(few)/float64(along.Rungs), 50))
 	return along, err == nil, nil
@@ -167,7 +132,7 @@ func Pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *Samp
 // others tries steps other than single ones of the heat bath, and chains that begin with beliefs, against those of this variance. It notes
 // in along what is better, and returns the variance and the gains of that; with an error, those of what was better before it.
 func others(
-	ctx context.Context, m *annealing.Model, s btn.Settings, along *Sampling,
+	ctx context.Context, m *annealing.Model, s btn.Settings, along *Annealing,
 	rungs int, chains int64, variance float64, gains [][]float64,
 ) (float64, [][]float64, error) {
 	if m.Binary() {
@@ -194,7 +159,7 @@ func others(
 	if m.StartFlops() >= policy.PilotShare*s.Budget {
 		return variance, gains, nil
 	}
-	p := Path(along)
+	p := along.Path()
 	p.Rungs, p.Seed, p.Product = rungs, ^s.Seed, true
 	other, of, err := weightVariance(ctx, m, p, chains)
 	if err != nil || other >= policy.ProductGain*variance {
@@ -256,11 +221,11 @@ type ends struct {
 
 // endsOf returns the last states of about policy.PilotChains chains of the chosen kind, which have fewer rungs where
 // policy.PilotShare of the budget asks for it; nil where all weigh 0.
-func endsOf(ctx context.Context, m *annealing.Model, along *Sampling, s btn.Settings) (*ends, error) {
+func endsOf(ctx context.Context, m *annealing.Model, along *Annealing, s btn.Settings) (*ends, error) {
 	const first = 2 * policy.ProductChains // other chains than the pilot's
-	p := Path(along)
+	p := along.Path()
 	components := groups(policy.PilotChains / p.Starts())
-	p.Rungs = int(max(4, min(float64(along.Rungs), rungs(m, along, policy.PilotShare*s.Budget/float64(components)))))
+	p.Rungs = int(max(4, min(float64(along.Rungs), along.rungs(m, policy.PilotShare*s.Budget/float64(components)))))
 	p.Seed = ^s.Seed
 	w, err := m.Run(ctx, p, first, first+components, 1, true)
 	if err != nil || math.IsInf(w.Top, -1) {

@@ -101,7 +101,7 @@ func TestForestsAreDrawnWhereModelsAreSparse(t *testing.T) {
 		if along.Forests != c.want || along.Forests && along.Metropolis {
 			t.Errorf("%s: forests %v, single values %v", c.name, along.Forests, along.Metropolis)
 		}
-		if each, setup := chainFlops(chains.Model, along); each <= 0 || c.want != (setup > 0) {
+		if each, setup := along.flops(chains.Model); each <= 0 || c.want != (setup > 0) {
 			t.Errorf("%s: a chain takes %v, and %v before the first", c.name, each, setup)
 		}
 	}
@@ -135,7 +135,7 @@ func TestPilotsThatAreCutShort(t *testing.T) {
 			break
 		}
 		cut++
-		if _, err := Components(chains, along, s, false); err != nil || along.Shape == "" || !(along.Spread > 0) {
+		if _, err := Components(chains, along, s, false); err != nil || along.About().Shape == "" || !(along.About().Spread > 0) {
 			t.Errorf("after %d looks: %+v, %v", looks, along, err)
 		}
 	}

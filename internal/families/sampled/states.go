@@ -16,31 +16,31 @@ import (
 )
 
 // states weighs chains over all variables, and draws one of each bundle of them by weight.
-func states(ctx context.Context, p *problem.Problem, q *Sampled, want problem.Want) (btn.Value, error) {
+func (s *Annealing) states(ctx context.Context, p *problem.Problem, begin, stop int64, want problem.Want) (btn.Value, error) {
 	terms, model, err := WalkOf(ctx, p)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	if terms.Shape() != q.Along.Shape {
+	if terms.Shape() != s.Shape {
 		return btn.Value{}, fault.New(fault.Internal, "the components are drawn for a network of another shape")
 	}
-	bundles := min(int64(want.Samples), q.Along.Of)
+	bundles := min(int64(want.Samples), s.Of)
 	domains := terms.Domains()
-	first, end := q.Bundles(bundles)
-	path := Path(q.Along)
+	first, end := s.bundles(begin, stop, bundles)
+	path := s.Path()
 	threads, err := threadsOf(p, func(threads int) float64 {
-		return model.Bytes(path, q.To-q.From, threads, true) + 8*float64(end-first)*float64(len(domains)+1)
+		return model.Bytes(path, stop-begin, threads, true) + 8*float64(end-first)*float64(len(domains)+1)
 	})
 	if err != nil {
 		return btn.Value{}, err
 	}
-	w, err := model.Run(ctx, path, q.From, q.To, threads, true)
+	w, err := model.Run(ctx, path, begin, stop, threads, true)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	v := btn.Value{
 		Z:       scaled.FromLog(sampling.LnMean(w.Ln)),
-		Flops:   model.Flops(path.Step, path.Rungs) * path.Starts() * float64(q.To-q.From),
+		Flops:   model.Flops(path.Step, path.Rungs) * path.Starts() * float64(stop-begin),
 		Weights: &btn.Weights{Ln: w.Ln},
 	}
 	if math.IsInf(w.Top, -1) {
@@ -51,15 +51,15 @@ func states(ctx context.Context, p *problem.Problem, q *Sampled, want problem.Wa
 	starts := int64(len(w.Each) / len(w.Ln)) // chains per component
 	indices := make([]int, len(terms.Terms().Dims))
 	for k := first; k < end; k++ {
-		from, to := q.Bundle(k, bundles)
+		from, to := s.bundle(k, bundles, begin, stop)
 		if from >= to {
 			picked.Ln = append(picked.Ln, math.Inf(-1))
 			picked.Values = append(picked.Values, make([]int, len(domains))...)
 			continue
 		}
-		each := w.Each[starts*(from-q.From) : starts*(to-q.From)]
-		c, ln := pick(each, rand.New(rand.NewPCG(want.Seed, uint64(k)^uint64(q.From)<<32)))
-		model.State(w, int(starts*(from-q.From))+c, indices)
+		each := w.Each[starts*(from-begin) : starts*(to-begin)]
+		c, ln := pick(each, rand.New(rand.NewPCG(want.Seed, uint64(k)^uint64(begin)<<32)))
+		model.State(w, int(starts*(from-begin))+c, indices)
 		picked.Ln = append(picked.Ln, ln)
 		picked.Values = append(picked.Values, terms.Assignment(indices)...)
 	}
@@ -71,6 +71,16 @@ func states(ctx context.Context, p *problem.Problem, q *Sampled, want problem.Wa
 		}, domains)
 	}
 	return v, nil
+}
+
+// bundles returns the range first ≤ k < end of those of n bundles of all components that the components begin ≤ c < stop are in.
+func (s *Annealing) bundles(begin, stop, n int64) (first, end int64) {
+	return begin * n / s.Of, (stop*n + s.Of - 1) / s.Of
+}
+
+// bundle returns those of the components begin ≤ c < stop that are in the k-th of n bundles.
+func (s *Annealing) bundle(k, n, begin, stop int64) (from, to int64) {
+	return max(begin, (k*s.Of+n-1)/n), min(stop, ((k+1)*s.Of+n-1)/n)
 }
 
 // pick draws one of some weights by their logarithms, and returns which, and ln of their sum. Where all are 0 it is the first.

@@ -32,8 +32,9 @@ func TestChainsRunOnTheThreadsThatTheMemoryHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := &sampled.Sampled{To: 32, Along: &sampled.Sampling{Kind: sampled.ByAnnealing, Rungs: 16, Shape: chains.Prepared.Shape()}}
-	one := int64(chains.Model.Bytes(sampled.Path(part.Along), part.To, 1, false)) + 1
+	along := &sampled.Annealing{Base: sampled.Base{Kind: sampled.ByAnnealing, Shape: chains.Prepared.Shape()}, Rungs: 16}
+	part := &sampled.Sampled{To: 32, Along: along}
+	one := int64(chains.Model.Bytes(along.Path(), part.To, 1, false)) + 1
 
 	var want []float64
 	for _, o := range []problem.Options{{Threads: 1}, {Threads: 8}, {Threads: 8, Memory: one}} {

@@ -13,16 +13,16 @@ import (
 )
 
 // WeightedPlan divides a budget into chains whose states are drawn.
-func WeightedPlan(m *annealing.Model, along *Sampling, s btn.Settings, samples int64, variables int) (*btn.Plan, error) {
+func WeightedPlan(m *annealing.Model, along *Annealing, s btn.Settings, samples int64, variables int) (*btn.Plan, error) {
 	budget := s.Budget * (1 - policy.PilotShare)
-	_, setup := chainFlops(m, along)
+	_, setup := along.flops(m)
 	budget -= setup
-	along.Rungs = max(2, min(along.Rungs, int(rungs(m, along, budget/float64(samples)))))
-	each, _ := chainFlops(m, along)
+	along.Rungs = max(2, min(along.Rungs, int(along.rungs(m, budget/float64(samples)))))
+	each, _ := along.flops(m)
 	along.Of = int64(min(budget/each, float64(MostComponents)))
 	along.Of = max(annealing.Group, along.Of/annealing.Group*annealing.Group)
 	bytes := func(part int64) float64 {
-		return m.Bytes(Path(along), part, 1, true) + 8*float64(samples)*float64(part)/float64(along.Of)*float64(variables+1)
+		return m.Bytes(along.Path(), part, 1, true) + 8*float64(samples)*float64(part)/float64(along.Of)*float64(variables+1)
 	}
 	part := fitting(groups(float64(along.Of)/policy.SampledParts), s.Memory, bytes)
 	along.Of = min(along.Of, part*policy.MostSampledParts)

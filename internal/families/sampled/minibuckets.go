@@ -1,0 +1,41 @@
+package sampled
+
+// Independent draws from mini-buckets.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/importance"
+	"github.com/basetensor/basetensor/internal/engine/minibuckets"
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/problem"
+)
+
+// ByMiniBuckets is the kind of MiniBuckets.
+const ByMiniBuckets Kind = "mini-buckets"
+
+// MiniBuckets is independent draws from mini-buckets (package importance).
+type MiniBuckets struct{ Independent }
+
+// Draw implements Sampling.
+func (s *MiniBuckets) Draw(ctx context.Context, p *problem.Problem, from, to int64, want problem.Want) (btn.Value, error) {
+	return draw(ctx, p, s, from, to, want)
+}
+
+func (*MiniBuckets) proposal(
+	_ context.Context, prepared *truncated.Prepared, _ *minibuckets.Plan, bound *minibuckets.Bound, _ int64,
+) (*importance.Proposal, error) {
+	return importance.New(prepared.Expression(), bound, nil, 0)
+}
+
+// tryMiniBuckets tries draws from the mini-buckets of a trial.
+func tryMiniBuckets(ctx context.Context, c *trial) error {
+	s := &MiniBuckets{c.given}
+	s.Kind = ByMiniBuckets
+	p, err := importance.New(c.own.Expression(), c.bound, nil, 1)
+	if err == nil {
+		_, err = c.try(ctx, s, p)
+	}
+	return err
+}

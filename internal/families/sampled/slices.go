@@ -1,0 +1,99 @@
+package sampled
+
+// Independent draws of the values of a cut-set, whose slices are contracted.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/cutset"
+	"github.com/basetensor/basetensor/internal/engine/importance"
+	"github.com/basetensor/basetensor/internal/engine/minibuckets"
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
+)
+
+// BySlices is the kind of Slices.
+const BySlices Kind = "slices"
+
+// Slices is independent draws of the values of a cut-set from mini-buckets, whose slices are contracted (package cutset).
+type Slices struct {
+	Independent
+	// Rest is the number of indices summed out, the first of Order; all others are drawn.
+	Rest int `msgpack:"rest,omitempty"`
+}
+
+// Fits implements Sampling.
+func (s *Slices) Fits(n *btn.Network, end int64) error {
+	if s.Rest < 1 || s.Rest > len(s.Order) {
+		return btn.Misfit("%d of %d indices are summed out", s.Rest, len(s.Order))
+	}
+	return s.Independent.Fits(n, end)
+}
+
+// Draw implements Sampling.
+func (s *Slices) Draw(ctx context.Context, p *problem.Problem, from, to int64, want problem.Want) (btn.Value, error) {
+	return draw(ctx, p, s, from, to, want)
+}
+
+func (s *Slices) proposal(
+	ctx context.Context, prepared *truncated.Prepared, plan *minibuckets.Plan, bound *minibuckets.Bound, left int64,
+) (*importance.Proposal, error) {
+	e := prepared.Expression()
+	rest, err := cutset.New(ctx, e, plan.Order, s.Rest, left)
+	if err != nil {
+		return nil, err
+	}
+	return importance.NewSlices(e, bound, rest, s.Rest)
+}
+
+// trySlices tries cut-sets of fewer and fewer indices, whose slices take more and more. It has policy.SlicesShare of the work for itself, and
+// leaves the rest as it is.
+func trySlices(ctx context.Context, c *trial) error {
+	h := c.own.Hypergraph()
+	before := c.spent
+	defer func() { c.spent = before }()
+	within := c.spent + policy.SlicesShare*c.work
+	last, tried := -1, 0
+	for entries := float64(policy.FirstSlice); entries <= policy.MostBucketEntries; entries *= policy.SliceGrowth {
+		all, rest, ok := cutset.Choose(h, c.given.Order, entries, int(policy.FillShare*c.s.Budget))
+		if !ok || rest == len(all) {
+			return ctx.Err()
+		}
+		if rest == last || rest == 0 {
+			continue
+		}
+		last = rest
+		given := &Slices{c.given, rest}
+		given.Kind, given.Order = BySlices, all
+		plan, err := minibuckets.NewPlan(h, all, given.Entries)
+		if err != nil {
+			return err
+		}
+		cost, err := cutset.Price(h, plan.Order, rest)
+		if err != nil {
+			return err
+		}
+		memory := c.s.Memory - int64(plan.Bytes)
+		given.Setup = plan.Flops + plan.Matching + cost.Flops
+		given.Each = plan.DrawWork(rest) + cost.Flops
+		if c.spent+given.Setup+given.Each*policy.PilotChains > within || cost.Bytes+cost.Each > float64(memory) {
+			return ctx.Err()
+		}
+		c.spent += given.Setup
+		p, err := propose(ctx, c.own, given, c.s.Memory)
+		if err != nil {
+			return err
+		}
+		if c.own.Marginals() {
+			given.Each += cost.Marginals
+		}
+		better, err := c.try(ctx, given, p)
+		tried++
+		if _, best := c.best.(*Slices); err != nil || !better && (best || tried == policy.SliceTries) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package sampled
+
+// Chains from the part of a network that is a function of few linear statistics.
+
+import (
+	"context"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/engine/importance"
+	"github.com/basetensor/basetensor/internal/families/structured"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/sampling"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// ByStructure is the kind of Structure.
+const ByStructure Kind = "structure"
+
+// Structure is components that are the ends of chains from the low-rank part of the network's tables, which is drawn from exactly
+// (package structured).
+type Structure struct {
+	Base
+	Rungs int `msgpack:"rungs,omitempty"` // of the path
+	// Each is the cost of a chain, Setup the cost before the first, flops.
+	Each  float64          `msgpack:"each,omitempty"`
+	Setup float64          `msgpack:"setup,omitempty"`
+	Path  *structured.Path `msgpack:"structure,omitempty"`
+}
+
+// Fits implements Sampling.
+func (s *Structure) Fits(n *btn.Network, _ int64) error {
+	switch {
+	case s.Path == nil:
+		return btn.Misfit("chains from a low-rank part that is not there")
+	case !(s.Each >= 0) || !(s.Setup >= 0) || s.Each+s.Setup > math.MaxFloat64:
+		return btn.Misfit("%v and %v flops", s.Each, s.Setup)
+	}
+	return s.Path.Fits(n)
+}
+
+// Describe implements Sampling.
+func (s *Structure) Describe(r *btn.EstimateResult) { r.Size = s.Rungs }
+
+// Takes implements Sampling.
+func (s *Structure) Takes(*Chains) (each, setup float64) { return s.Each, s.Setup }
+
+// Bytes implements Sampling.
+func (s *Structure) Bytes(_ *Chains, components int64, marginals bool) float64 {
+	return importance.Bytes(components, len(s.Path.Fit.Domains), marginals)
+}
+
+// Draw implements Sampling.
+func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64, want problem.Want) (btn.Value, error) {
+	w, flops, err := structured.Draw(ctx, p, s.Path, s.Seed, from, to, want.Marginals)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	scale := p.Net.Scale.LogAbs()
+	for k := range w.Ln {
+		w.Ln[k] += scale
+	}
+	v := btn.Value{Z: scaled.FromLog(sampling.LnMean(w.Ln)), Flops: s.Setup + flops, Weights: &btn.Weights{Ln: w.Ln}}
+	if w.Share != nil {
+		v.Weights.Top, v.Weights.Domains = w.Top+scale, contraction.Domains(p.Net)
+		v.Weights.Share, v.Weights.Squares = w.Share, w.Squares
+	}
+	return v, nil
+}

@@ -1,0 +1,104 @@
+package sampled
+
+// Independent draws from the states of a truncated sweep.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/importance"
+	"github.com/basetensor/basetensor/internal/engine/minibuckets"
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
+)
+
+// BySweep is the kind of Sweep.
+const BySweep Kind = "sweep"
+
+// Sweep is independent draws from the states of a truncated sweep, mixed with mini-buckets.
+type Sweep struct {
+	Independent
+	// Sweep is the plan of the sweep, with its maximum number of values on a leg.
+	Sweep *truncated.TruncatedPlan `msgpack:"sweep,omitempty"`
+	Bond  int                      `msgpack:"bond,omitempty"`
+	// Defence is the share of mini-buckets in the mixture, and the share of values which a truncation may have lost.
+	Defence float64 `msgpack:"defence,omitempty"`
+}
+
+// Fits implements Sampling.
+func (s *Sweep) Fits(n *btn.Network, end int64) error {
+	if s.Sweep == nil || s.Sweep.Family != btn.FamilySweep || s.Bond < 1 || !(s.Defence > 0 && s.Defence < 1) {
+		return btn.Misfit("a sweep of bond %d with a defence of %v, or none", s.Bond, s.Defence)
+	}
+	return s.Independent.Fits(n, end)
+}
+
+// Describe implements Sampling.
+func (s *Sweep) Describe(r *btn.EstimateResult) { r.Bond = s.Bond }
+
+// Missed implements Sampling.
+func (s *Sweep) Missed() float64 { return 2 * s.Defence }
+
+// Draw implements Sampling.
+func (s *Sweep) Draw(ctx context.Context, p *problem.Problem, from, to int64, want problem.Want) (btn.Value, error) {
+	return draw(ctx, p, s, from, to, want)
+}
+
+func (s *Sweep) proposal(
+	ctx context.Context, prepared *truncated.Prepared, _ *minibuckets.Plan, bound *minibuckets.Bound, left int64,
+) (*importance.Proposal, error) {
+	sweep, err := prepared.Sampler(ctx, s.Sweep, s.Bond, left)
+	if err != nil {
+		return nil, err
+	}
+	return importance.New(prepared.Expression(), bound, sweep, s.Defence)
+}
+
+// trySweeps tries sweeps of growing bonds mixed with mini-buckets.
+func trySweeps(ctx context.Context, c *trial) error {
+	e := c.own.Expression()
+	memory := c.s.Memory - int64(c.plan.Bytes)
+	sweep, err := c.own.Sweep(ctx, truncated.SearchOptions{
+		Bond: 4 * policy.PilotBond, Memory: memory, Seed: c.s.Seed, Moves: int64(policy.FirstSearch * c.work),
+	})
+	if err != nil {
+		return ctx.Err()
+	}
+	c.spent += policy.FirstSearch * c.work
+	given := &Sweep{Independent: c.given, Sweep: &sweep}
+	given.Kind = BySweep
+	for given.Bond = policy.PilotBond; ; given.Bond *= 2 {
+		cost, err := c.own.Price(&sweep, given.Bond, false)
+		if err != nil || c.spent+cost.Flops > c.work {
+			return ctx.Err()
+		}
+		sampler, err := c.own.Sampler(ctx, &sweep, given.Bond, memory)
+		if err != nil { // no room, or nothing is left of the state
+			return ctx.Err()
+		}
+		c.spent += cost.Flops
+		given.Setup = c.plan.Flops + c.plan.Matching + cost.Flops
+		given.Each = c.plan.Draw + sampler.Flops()
+		improved := false
+		for _, defence := range policy.PilotDefences {
+			if c.spent+given.Each*policy.PilotChains > c.work {
+				break
+			}
+			given.Defence = defence
+			p, err := importance.New(e, c.bound, sampler, defence)
+			if err != nil {
+				return err
+			}
+			own := *given
+			better, err := c.try(ctx, &own, p)
+			if err != nil {
+				return err
+			}
+			improved = improved || better
+		}
+		if !improved && c.best.About().Spread < policy.WeightVariance {
+			return nil
+		}
+	}
+}
