@@ -5,8 +5,11 @@
 #     thresholds.sh NAME VALUE MODEL… -- COMMAND FLAG…
 #     docs/benchmarks/thresholds.sh SearchBond 128 "$BTN_DATA"/ising/grid20*.uai -- infer --set auto.exact=no --threads 1 --budget 3s --deadline 1h
 #     docs/benchmarks/thresholds.sh EasyGroup 2.5e5 "$BTN_DATA"/uai/BN_69.uai -- plan --mar --within 10m
+#
+# The sets of thresholds.csv: ladder is infer --set auto.exact=no --threads 1 --budget 3s --deadline 1h (26 models), regions is infer --method regions
+# --threads 1 --budget 1s --deadline 1h (15), groups is plan --mar --within 10m (28).
 set -eu
-[ $# -ge 5 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 5 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 name=$1 value=$2
 shift 2
 root=$(cd "$(dirname "$0")/../.." && pwd)
