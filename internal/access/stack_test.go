@@ -55,7 +55,7 @@ func TestTenantsAndClients(t *testing.T) {
 		want := func(what string, a *wire.Answer, err error) {
 			t.Helper()
 			if err != nil || a.Status != wire.StatusOK || math.Abs(*a.Results[0].LogZ-math.Log(4)) > 1e-12 || a.Tenant != who {
-				t.Errorf("%q %s: %+v %v", who, what, a, err)
+				t.Errorf("%q %s: %+v %+v %v", who, what, a, a.Error, err)
 			}
 		}
 		prefix := ""

@@ -224,6 +224,12 @@ func (b *Bus) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.Pu
 	if n := len(m.Subject); n > LongestSubject {
 		return fault.New(fault.BadInput, "bus: a subject of %d characters, at most %d", n, LongestSubject)
 	}
+	if _, kept := Shelf(m.Subject); kept && b.owner != "" {
+		// A worker stores it, in no sequence, and keeps no condition but that on the subject: a question of watch would
+		// be stored in the place of m.
+		_, err := b.JS.PublishMsg(ctx, m, opts...)
+		return err
+	}
 	known, err := b.try(m.Subject)
 	if err != nil {
 		return err

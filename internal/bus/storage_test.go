@@ -2,11 +2,13 @@ package bus_test
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
 
@@ -59,5 +61,29 @@ func TestSlowIsNotStalled(t *testing.T) {
 	batch := []*nats.Msg{{Subject: "btn.v1.batch.a"}, {Subject: "btn.v1.batch.b"}}
 	if _, err := b.OnceAll(ctx, "X", batch); !errors.Is(err, bus.ErrStorage) {
 		t.Errorf("many at once: %v", err)
+	}
+}
+
+// Nothing but the message itself is published on a subject that a worker stores for a tenant, however late it answers.
+func TestKeptMessagesAreNotQuestioned(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a real nats-server")
+	}
+	nc, err := bus.Connect(testserver.NATS(t, testserver.NATSOptions{}).URL, "test", nil)
+	must(t, err)
+	defer nc.Close()
+	b, err := bus.New(nc)
+	must(t, err)
+	var came atomic.Int32
+	_, err = nc.Subscribe("btn.v1.blob.acme.>", func(m *nats.Msg) {
+		came.Add(1)
+		time.AfterFunc(4*time.Second, func() { m.Respond([]byte(`{"stream":"BTN_BLOB","seq":1}`)) }) // twice the time that raises suspicion
+	})
+	must(t, err)
+	b.As("acme")
+	must(t, b.Put(t.Context(), &nats.Msg{Subject: wire.BlobSubject("acme." + wire.Digest(nil))}))
+	if n := came.Load(); n != 1 {
+		t.Errorf("%d messages were published for one", n)
 	}
 }
