@@ -29,6 +29,7 @@ type guarded struct {
 	t      *testing.T
 	dir    string
 	server *testserver.NATSServer
+	tenant string // one of the tenants; "": there is none
 }
 
 func guard(t *testing.T, tenants ...string) *guarded {
@@ -46,6 +47,9 @@ func guard(t *testing.T, tenants ...string) *guarded {
 		t.Fatal(err)
 	}
 	g := &guarded{t: t, dir: dir, server: testserver.NATS(t, testserver.NATSOptions{Config: conf, StoreDir: dir})}
+	if len(tenants) > 0 {
+		g.tenant = tenants[0]
+	}
 	nc, _ := g.connect(access.Operator)
 	if err := pipeline.Setup(t.Context(), nc, pipeline.Config{}); err != nil {
 		t.Fatal(err)
@@ -136,6 +140,19 @@ func (g *guarded) run(c pipeline.Config, stages ...pipeline.Stage) (stop func())
 				g.t.Errorf("%s was refused something that it needs: %s", stage, r)
 			}
 		})
+	}
+	if g.tenant != "" && slices.Contains(stages, pipeline.StageReparam) { // it stores for tenants: wait until it does
+		nc, _ := g.connect(g.tenant)
+		for {
+			_, err := nc.Request(wire.GraphSubject(g.tenant+".x"), nil, time.Minute)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, nats.ErrNoResponders) {
+				g.t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
 	}
 	return stop
 }
