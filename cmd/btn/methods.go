@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/basetensor/basetensor/internal/console"
-	"github.com/basetensor/basetensor/internal/engine/region"
+	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/frobenius"
 	"github.com/basetensor/basetensor/internal/plan"
@@ -19,7 +19,7 @@ import (
 
 // settings are the options of all families.
 func settings() []setting.Setting {
-	return slices.Concat(plan.Named, truncated.Named, region.Named, frobenius.Named, reparam.Named)
+	return slices.Concat(plan.Named, truncated.Named, regions.Named, frobenius.Named, reparam.Named)
 }
 
 // methodsCmd lists the methods and their settings.

@@ -9,6 +9,9 @@ import (
 	_ "github.com/basetensor/basetensor/internal/families" // plans that a cache holds have parts of all of them
 	"github.com/basetensor/basetensor/internal/families/circuits"
 	"github.com/basetensor/basetensor/internal/families/learned"
+	"github.com/basetensor/basetensor/internal/families/regions"
+	"github.com/basetensor/basetensor/internal/families/sampled"
+	"github.com/basetensor/basetensor/internal/families/truncated/ladder"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/proposal"
@@ -20,7 +23,7 @@ import (
 // (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
 // C = B is contracted is adapted to a query's evidence, where that is cheaper.
 //
-// Method exact: see exact. Method circuit: see byCircuit.
+// Method exact: see exact. Other methods: see methods.
 // Method auto: exact where it fits the memory and costs at most AutoFlops, else what
 // grows: see approximate. A query that exceeds the budget has its error in its assignment, with what it
 // needs.
@@ -51,6 +54,11 @@ func AssignKnown(
 	if a.Problems == nil {
 		a.Problems = new(problem.Shared)
 	}
+	for _, m := range methods {
+		if m.Name == s.Method {
+			a.method = m
+		}
+	}
 	var assignments []btn.Assignment
 	for _, q := range queries {
 		assignment, err := a.assign(q)
@@ -58,7 +66,7 @@ func AssignKnown(
 			if ctxErr := ctx.Err(); ctxErr != nil {
 				return nil, ctxErr
 			}
-			assignment = btn.Assignment{
+			assignment = &btn.Assignment{
 				Cache: a.CacheState(),
 				Error: &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: query.StageLearn},
 			}
@@ -68,21 +76,22 @@ func AssignKnown(
 		assignment.Weight = q.Weight
 		assignment.Event = q.Over > 0 && q.Over <= len(queries) && restricts(q.Evidence, queries[q.Over-1].Evidence)
 		assignment.Warnings = slices.Concat(net.Warnings, assignment.Warnings)
-		assignments = append(assignments, assignment)
+		assignments = append(assignments, *assignment)
 	}
 
 	return assignments, nil
 }
 
+// methods are those that families answer by. The planner's own are exact and auto.
+var methods = []*proposal.Method{&learned.Method, &ladder.Method, &regions.Method, &circuits.Method, &sampled.Method}
+
 // assigner carries one job's decisions.
 type assigner struct {
 	*proposal.Job
 	facts    *facts
-	exactKey string                  // of the exact way, once it was needed
-	alone    bool                    // the job has one query
-	bethe    map[*btn.Plan]*btn.Plan // plan, nil for none → the one that begins with the value of belief propagation
-	atOnce   map[*btn.Plan]*btn.Plan // plan that begins with that value → the one that has the bound by messages next
-	messages *modelMessages          // of the network without evidence, once they were needed
+	exactKey string           // of the exact way, once it was needed
+	alone    bool             // the job has one query
+	method   *proposal.Method // nil: exact or auto, the planner's own
 }
 
 // caution says beforehand why an answer of an exact decomposition may not be exact: the network's
@@ -101,13 +110,15 @@ func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
 }
 
 // assign chooses the way of one query: joint marginals exactly; else by the method, and auto tries the exact way first.
-func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
+func (a *assigner) assign(q query.Query) (*btn.Assignment, error) {
 	conditioned, err := a.Net.Condition(q.Evidence)
 	switch {
 	case errors.Is(err, btn.ErrRange):
-		return btn.Assignment{}, fault.Wrap(fault.Unsupported, err)
+		return nil, fault.Wrap(fault.Unsupported, err)
 	case err != nil:
-		return btn.Assignment{}, fault.Wrap(fault.BadInput, err)
+		return nil, fault.Wrap(fault.BadInput, err)
+	case a.method == nil && !a.Planned():
+		return nil, fault.New(fault.BadInput, "plan: unknown method %q", a.Settings.Method)
 	}
 
 	a.On(conditioned, false)
@@ -120,69 +131,52 @@ func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
 }
 
 // total assigns what Z and its marginals are computed by.
-func (a *assigner) total(q query.Query) (btn.Assignment, error) {
-	conditioned := a.Conditioned
-	if btn.Parametric(q) {
+func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
+	conditioned, m := a.Conditioned, a.method
+	switch {
+	case btn.Parametric(q):
 		return a.gradients(q)
-	}
-	if len(q.Joint) > 0 {
-		joint, err := a.joint(q)
-		if err == nil {
-			a.caution(&joint, conditioned)
-		}
-		return joint, err
-	}
-
-	switch a.Settings.Method {
-	case btn.MethodSymmetryCP:
-		return a.learned(conditioned)
-	case btn.MethodTruncated, btn.MethodRegions, btn.MethodSampled:
-		return a.approximate(conditioned, q, nil)
-	case btn.MethodCircuit:
-		return unpacked(circuits.ByCircuit(a.Job))
-	case btn.MethodExact, btn.MethodAuto:
-	default:
-		return btn.Assignment{}, fault.New(fault.BadInput, "plan: unknown method %q", a.Settings.Method)
+	case len(q.Joint) > 0:
+		return a.cautioned(a.joint(q))
+	case m != nil && !m.Grows:
+		return a.cautioned(m.Propose(a.Job, proposal.Ask{Marginals: q.Marginals}))
+	case m != nil || a.Auto() && a.Settings.NoExact:
+		return a.approximate(q, nil)
 	}
 
-	if a.Settings.Method == btn.MethodAuto && a.Settings.NoExact {
-		return a.approximate(conditioned, q, nil)
-	}
 	if of := conditioned.Summed(); of != conditioned && btn.OfSumAlone(q) {
 		a.On(of, true)
 	}
 	exact, err := a.exactInTime(q.Marginals)
-	exact.Summed = a.Options.Summed
 	if err == nil {
-		a.caution(&exact, conditioned)
+		exact.Summed = a.Options.Summed
+		a.caution(exact, conditioned)
 	}
-	if err == nil || a.Settings.Method == btn.MethodExact || fault.CodeOf(err) != fault.OverBudget {
+	if err == nil || !a.Auto() || fault.CodeOf(err) != fault.OverBudget {
 		return exact, err
 	}
 	if a.Options.Summed {
 		a.On(conditioned, false)
 	}
-	return a.approximate(conditioned, q, []string{"the exact way does not fit: " + err.Error()})
+	return a.approximate(q, []string{"the exact way does not fit: " + err.Error()})
+}
+
+// cautioned is caution for a proposal, if there is one.
+func (a *assigner) cautioned(found *btn.Assignment, err error) (*btn.Assignment, error) {
+	if err == nil {
+		a.caution(found, a.Conditioned)
+	}
+	return found, err
 }
 
 // exactInTime is exact for a share of the time for planning where method auto has something else to answer with.
-func (a *assigner) exactInTime(marginals bool) (assignment btn.Assignment, err error) {
-	if a.Settings.Method != btn.MethodAuto {
+func (a *assigner) exactInTime(marginals bool) (found *btn.Assignment, err error) {
+	if !a.Auto() {
 		return a.exact(marginals)
 	}
 	err = a.Within(policy.ExactShare, "a plan of the exact way", func() error {
-		assignment, err = a.exact(marginals)
+		found, err = a.exact(marginals)
 		return err
 	})
-	return assignment, err
-}
-
-// learned assigns the paper's learned decomposition.
-func (a *assigner) learned(conditioned *btn.Network) (btn.Assignment, error) {
-	found, err := learned.Propose(a.Job)
-	if err != nil {
-		return btn.Assignment{}, err
-	}
-	a.caution(found, conditioned)
-	return *found, nil
+	return found, err
 }

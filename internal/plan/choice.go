@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/families/truncated/ladder"
@@ -23,28 +24,28 @@ import (
 // chosen assigns what grows, of one family or of two: contractions are truncated legs, or regions where those do not fit; what a
 // trial of the first truncation leaves out and how far the weights of a pilot spread say how much of the budget goes to components that
 // are sampled. Networks that cannot be sampled have contractions alone, and those that cannot be contracted samples.
-func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
+func (a *assigner) chosen(q query.Query) (*btn.Assignment, error) {
 	whole := a.Settings
 	if whole.Bond > 0 || whole.Components > 0 {
-		return a.contractions(conditioned, q)
+		return a.contractions(q)
 	}
 
-	if near, err := a.near(q); near != nil || err != nil {
-		return unpacked(near, err)
+	if near, err := sampled.ProposeStructure(a.Job, q.Marginals); near != nil || err != nil {
+		return near, err
 	}
-	chains, refused := a.chainsInTime(q.Marginals)
+	chains, refused := sampled.ChainsInTime(a.Job, q.Marginals)
 	if err := a.Ctx.Err(); err != nil {
-		return btn.Assignment{}, err
+		return nil, err
 	}
 	if refused != nil || chains.Prepared.Decided() {
-		return a.contractions(conditioned, q)
+		return a.contractions(q)
 	}
 
 	a.Settings.Budget *= 1 - policy.LeastShare
 	a.Short = false
 	ctx := a.Ctx
 	a.Ctx = proposal.Earlier(ctx, policy.ContractionTime)
-	of, err := a.contractions(conditioned, q)
+	of, err := a.contractions(q)
 	short := a.Short
 	a.Settings, a.Ctx = whole, ctx
 	switch {
@@ -53,7 +54,7 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 	case err == nil && !of.Plan.Grows():
 		return of, nil
 	case err != nil:
-		samples, refused := a.sampled(conditioned, q)
+		samples, refused := sampled.Propose(a.Job, proposal.Ask{Marginals: q.Marginals})
 		if refused != nil {
 			return of, err
 		}
@@ -63,7 +64,7 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 
 	from := of.Plan
 	// The model's own plans are for all evidence: those that resolve it are not divided anew under each, which would not be remembered.
-	under := masked(from) && !q.Evidence.IsEmpty()
+	under := ladder.Masked(from) && !q.Evidence.IsEmpty()
 	var made *btn.Plan
 	mix := func(ctx context.Context) (*btn.Plan, bool, error) {
 		if made != nil {
@@ -82,12 +83,12 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 	if under {
 		unmasked, err := truncated.OfBase(a.Ctx, a.Problem())
 		if err != nil {
-			return btn.Assignment{}, err
+			return nil, err
 		}
-		key := a.growthKey("families under evidence"+describe(from), q.Marginals)
+		key := a.GrowthKey("families under evidence"+describe(from), q.Marginals)
 		plan, hit, err := a.RememberWhole(key, unmasked.Hypergraph(), mix)
 		if err != nil {
-			return btn.Assignment{}, err
+			return nil, err
 		}
 		if !draws(plan) {
 			if of.Plan = plan; hit != btn.CacheHit {
@@ -96,51 +97,20 @@ func (a *assigner) chosen(conditioned *btn.Network, q query.Query) (btn.Assignme
 			return of, nil
 		}
 	}
-	without, err := a.withoutMarginals(q)
+	without, err := bounding.Key(a.Job, q.Marginals)
 	if err != nil {
-		return btn.Assignment{}, err
+		return nil, err
 	}
-	key := fmt.Sprintf("families %s masked=%t indices %v%s", describe(from), masked(from), chains.Prepared.Indices(), without)
-	plan, hit, err := a.RememberWhole(a.growthKey(key, q.Marginals), chains.Prepared.Hypergraph(), mix)
+	key := fmt.Sprintf("families %s masked=%t indices %v%s", describe(from), ladder.Masked(from), chains.Prepared.Indices(), without)
+	plan, hit, err := a.RememberWhole(a.GrowthKey(key, q.Marginals), chains.Prepared.Hypergraph(), mix)
 	if err != nil {
-		return btn.Assignment{}, err
+		return nil, err
 	}
 	of.Plan = plan
 	if hit != btn.CacheHit {
 		of.Cache = hit
 	}
 	return of, nil
-}
-
-// chainsInTime returns the chains that components are drawn from. For a large network they have a share of the planning time.
-func (a *assigner) chainsInTime(marginals bool) (chains *sampled.Chains, err error) {
-	if len(a.Net.Cores) <= policy.MostHasty {
-		return sampled.ChainsOf(a.Ctx, a.Problem(), marginals)
-	}
-	err = a.Within(policy.PrepareShare, "the simplification for chains", func() error {
-		chains, err = sampled.ChainsOf(a.Ctx, a.Problem(), marginals)
-		return err
-	})
-	return chains, err
-}
-
-// withoutMarginals returns a part of a plan's key: beside estimates with marginals, bounds depend on the shape of the network
-// with nothing kept for marginals. It is empty for a query without marginals.
-func (a *assigner) withoutMarginals(q query.Query) (string, error) {
-	if !q.Marginals {
-		return "", nil
-	}
-	own, err := truncated.Of(a.Ctx, a.Problem(), false)
-	if err != nil {
-		return "", err
-	}
-	return " bounds of " + own.Shape(), nil
-}
-
-// masked reports whether a plan of truncated legs is the model's own, under which evidence enters as masks.
-func masked(p *btn.Plan) bool {
-	legs := ladder.LegsOf(&p.Estimates[0])
-	return legs != nil && legs.Along.Masked
 }
 
 // draws reports whether a plan has sampled components.
@@ -159,16 +129,16 @@ func describe(p *btn.Plan) string {
 }
 
 // contractions assigns truncated legs, or regions where they do not fit.
-func (a *assigner) contractions(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
-	assignment, err := a.truncatedLegs(conditioned, q)
-	if err == nil || fault.CodeOf(err) != fault.OverBudget {
-		return assignment, err
+func (a *assigner) contractions(q query.Query) (*btn.Assignment, error) {
+	found, legs := ladder.Propose(a.Job, proposal.Ask{Marginals: q.Marginals})
+	if fault.CodeOf(legs) != fault.OverBudget {
+		return found, legs
 	}
-	legs := err
-	if assignment, err = a.regions(conditioned, q); err != nil && a.Ctx.Err() == nil {
+	found, err := a.orExact(regions.Propose, q)
+	if err != nil && a.Ctx.Err() == nil {
 		err = fault.New(fault.CodeOf(err), "%w; %w", legs, err)
 	}
-	return assignment, err
+	return found, err
 }
 
 // mixed divides the budget between the contractions of a plan, components that are sampled, and bounds; not where a trial says that the
@@ -177,12 +147,12 @@ func (a *assigner) mixed(
 	ctx context.Context, from *btn.Plan, c *sampled.Chains, q query.Query, alone bool,
 ) (plan *btn.Plan, whole bool, err error) {
 	s := a.Settings
-	legs, err := a.trial(ctx, from, q)
-	if err != nil || legs.lossless {
+	legs, err := ladder.Trial(ctx, a.Job, from, q.Marginals)
+	if err != nil || legs.Lossless {
 		return from, true, err
 	}
-	if alone && legs.tried && legs.discarded <= policy.Resolved {
-		plan, err = a.bounded(ctx, from)
+	if alone && legs.Tried && legs.Discarded <= policy.Resolved {
+		plan, err = bounding.Beside(ctx, a.Job, from)
 		return plan, true, err
 	}
 	half := s
@@ -191,13 +161,13 @@ func (a *assigner) mixed(
 	if err != nil {
 		return nil, false, err
 	}
-	whole = whole && !legs.late
+	whole = whole && !legs.Late
 	share := policy.UnclearShare
 	switch {
-	case !legs.tried:
-	case legs.discarded <= policy.Resolved && along.About().Modes == 0: // at any bond up to policy.FirstBond
+	case !legs.Tried:
+	case legs.Discarded <= policy.Resolved && along.About().Modes == 0: // at any bond up to policy.FirstBond
 		share = policy.LeastShare
-	case legs.discarded >= legs.unresolved && along.About().Spread <= policy.Drawable:
+	case legs.Discarded >= legs.Unresolved && along.About().Spread <= policy.Drawable:
 		share = 1 - policy.LeastShare
 	}
 
@@ -208,7 +178,7 @@ func (a *assigner) mixed(
 	}
 	rest := s
 	rest.Budget = max(share*s.Budget, s.Budget-spent)
-	sampled, err := sampled.Components(c, along, rest, q.Marginals)
+	components, err := sampled.Components(c, along, rest, q.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
 		return from, whole, nil
 	}
@@ -216,11 +186,11 @@ func (a *assigner) mixed(
 		return nil, false, err
 	}
 	if share > 1.0/2 {
-		plan.Method = btn.MethodSampled
+		plan.Method = sampled.Method.Name
 	}
-	plan.Estimates = merged(contracted, sampled)
+	plan.Estimates = merged(contracted, components)
 
-	bounds, err := a.bounds(ctx)
+	bounds, err := bounding.Of(ctx, a.Job)
 	if proposal.Late(err) {
 		return plan, false, nil
 	}
@@ -230,7 +200,7 @@ func (a *assigner) mixed(
 
 // hasty is mixed without a trial, proposals and bounds: chains from a small pilot have half of the budget.
 func (a *assigner) hasty(ctx context.Context, from *btn.Plan, c *sampled.Chains, q query.Query) (*btn.Plan, error) {
-	sampled, err := a.hastyChains(ctx, c, q.Marginals)
+	components, err := sampled.Hasty(ctx, a.Job, c, q.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
 		return from, nil
 	}
@@ -238,78 +208,9 @@ func (a *assigner) hasty(ctx context.Context, from *btn.Plan, c *sampled.Chains,
 		return nil, err
 	}
 	contracted, _ := upTo(from.Estimates, a.Settings.Budget/2)
-	return &btn.Plan{Method: from.Method, Accuracy: a.Settings.Accuracy, Warnings: from.Warnings, Estimates: merged(contracted, sampled)}, nil
-}
-
-// bounded adds bounds to the model's own plan, which hold under any evidence that enters as a mask. They take as much as its first estimate
-// at most.
-func (a *assigner) bounded(ctx context.Context, from *btn.Plan) (*btn.Plan, error) {
-	unmasked, err := truncated.OfBase(ctx, a.Problem())
-	if err != nil {
-		return nil, err
-	}
-	s := a.Settings
-	s.Budget = min(s.Budget, from.Estimates[0].Cost.Flops/policy.BoundsShare)
-	bounds, err := bounding.Propose(ctx, unmasked, s)
-	if err != nil {
-		return nil, err
-	}
-	bounding.Mask(bounds)
-	plan := *from
-	plan.Estimates = slices.Insert(slices.Clone(from.Estimates), 1, bounds...)
-	return &plan, nil
-}
-
-// A verdict is what a trial of truncated legs says: whether it took place, whether there was no time for it, whether nothing at all is
-// truncated, the share of the weight that is left out, and the share from which the model is not resolved.
-type verdict struct {
-	tried, late, lossless bool
-	discarded, unresolved float64
-}
-
-// trial contracts along the first plan of truncated legs, without marginals, at policy.FirstBond or the largest smaller one that takes
-// a small part of the budget.
-func (a *assigner) trial(ctx context.Context, p *btn.Plan, q query.Query) (verdict, error) {
-	first := &p.Estimates[0]
-	legs := ladder.LegsOf(first)
-	if legs == nil {
-		return verdict{}, nil
-	}
-	planning, cancel := proposal.Planning(ctx, policy.TrialTime)
-	defer cancel()
-	prepared, err := a.preparedFor(planning, legs.Along.Masked, q)
-	if err != nil {
-		return verdict{late: planning.Err() != nil}, ctx.Err() // the estimate will say why
-	}
-	if c, err := prepared.Price(legs.Along, legs.Bond, q.Marginals); err == nil && c.Lossless && len(p.Estimates) == 1 {
-		return verdict{tried: true, lossless: true}, nil
-	}
-	for bond := policy.FirstBond; bond > 1; bond /= 2 {
-		c, err := prepared.Price(legs.Along, bond, false)
-		if err != nil || c.Bytes > float64(a.Settings.Memory) || c.Flops > policy.TrialShare*a.Settings.Budget {
-			continue
-		}
-		answer, err := prepared.Contract(planning, legs.Along, bond, a.Settings.Memory, false)
-		if err != nil {
-			return verdict{late: planning.Err() != nil}, ctx.Err()
-		}
-		v := verdict{tried: true, discarded: answer.Truncation.Discarded, unresolved: policy.Unresolved}
-		v.unresolved *= math.Pow(float64(policy.FirstBond)/float64(bond), policy.BondPower)
-		return v, nil
-	}
-	return verdict{}, nil
-}
-
-// preparedFor returns the network that legs are truncated in, under the evidence as a mask or simplified for it.
-func (a *assigner) preparedFor(ctx context.Context, masked bool, q query.Query) (*truncated.Prepared, error) {
-	if !masked {
-		return truncated.Of(ctx, a.Problem(), q.Marginals)
-	}
-	prepared, err := truncated.OfBase(ctx, a.Problem())
-	if err != nil {
-		return nil, err
-	}
-	return prepared.Mask(q.Evidence)
+	return &btn.Plan{
+		Method: from.Method, Accuracy: a.Settings.Accuracy, Warnings: from.Warnings, Estimates: merged(contracted, components),
+	}, nil
 }
 
 // upTo returns the first estimates that a budget holds, one at least, and what they take.

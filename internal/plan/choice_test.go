@@ -12,6 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/truncated/ladder"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/proposal"
@@ -105,7 +106,7 @@ func TestResolvedModelsHaveBoundsUnderEvidence(t *testing.T) {
 			t.Fatal(err, list[0].Error)
 		}
 		p := list[0].Plan
-		if !masked(p) || draws(p) {
+		if !ladder.Masked(p) || draws(p) {
 			t.Fatal("the model's own plan does not resolve it: there is nothing to see")
 		}
 		if want := []string{btn.CacheMiss, btn.CacheHit}[min(k, 1)]; list[0].Cache != want {
@@ -231,9 +232,9 @@ func TestNoTimeForSamples(t *testing.T) {
 			if a.Error != nil {
 				t.Fatal(method, c.name, a.Error.Message)
 			}
-			searched := hasBounds(&btn.Plan{Estimates: withoutMessages(a.Plan.Estimates)})
-			if !draws(a.Plan) || !hasBounds(a.Plan) || searched != c.searched {
-				t.Errorf("%s, %s: components %v, bounds %v, by search %v", method, c.name, draws(a.Plan), hasBounds(a.Plan), searched)
+			searched := bounded(&btn.Plan{Estimates: withoutMessages(a.Plan.Estimates)})
+			if !draws(a.Plan) || !bounded(a.Plan) || searched != c.searched {
+				t.Errorf("%s, %s: components %v, bounds %v, by search %v", method, c.name, draws(a.Plan), bounded(a.Plan), searched)
 			}
 			if method == btn.MethodAuto {
 				continue
@@ -255,28 +256,17 @@ func TestNoTimeForSamples(t *testing.T) {
 	}
 }
 
+// bounded reports whether some estimate of a plan is of bounds.
+func bounded(p *btn.Plan) bool {
+	return slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.Bounding })
+}
+
 // withoutMessages are estimates without the bound by messages.
 func withoutMessages(estimates []btn.Estimate) []btn.Estimate {
 	return slices.DeleteFunc(slices.Clone(estimates), func(e btn.Estimate) bool {
 		b, ok := e.Parts[0].(*bounding.Bound)
 		return ok && b.Kind == bounding.Messages
 	})
-}
-
-// TestBoundsAreNoFirstValue: what a plan takes until there is a value is with the bounds before it, without those behind.
-func TestBoundsAreNoFirstValue(t *testing.T) {
-	estimate := func(rule btn.Rule, flops float64) btn.Estimate {
-		return btn.Estimate{Rule: rule, Cost: btn.Cost{Flops: flops}}
-	}
-	bounds, components := estimate(btn.Bounding, 3), estimate(btn.Pooled, 50)
-	for _, c := range []struct {
-		of   []btn.Estimate
-		want float64
-	}{{[]btn.Estimate{bounds, components, components}, 53}, {[]btn.Estimate{components, bounds}, 50}} {
-		if got := untilFirst(&btn.Plan{Estimates: c.of}); got != c.want {
-			t.Errorf("%v, want %v", got, c.want)
-		}
-	}
 }
 
 // TestWhateverTheTimeForPlanning: there is a plan with sampled components, within the budget, and it is remembered where nothing was

@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/families/descent"
+	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -15,36 +16,49 @@ import (
 
 // descents assigns the exact way, and beside its parts those that find the assignments asked for. Samples have weights where that is
 // more than the budget and by method sampled; there is no other way to the rest.
-func (a *assigner) descents(q query.Query) (btn.Assignment, error) {
-	switch m := a.Settings.Method; {
-	case (m == btn.MethodSampled || m == btn.MethodAuto && a.Settings.NoExact) && weighs(q):
+func (a *assigner) descents(q query.Query) (*btn.Assignment, error) {
+	switch m := a.method; {
+	case weighs(q) && (m != nil && m.Weighs || a.Auto() && a.Settings.NoExact):
 		return a.weighted(q)
-	case m != btn.MethodExact && m != btn.MethodAuto && m != btn.MethodCircuit:
-		return btn.Assignment{}, fault.New(fault.Unsupported,
-			"plan: assignments (mpe, map, samples) are found exactly only (samples by method sampled, too), not by method %s", m)
+	case m != nil && !m.Exact():
+		return nil, fault.New(fault.Unsupported,
+			"plan: assignments (mpe, map, samples) are found exactly only (samples by method sampled, too), not by method %s", m.Name)
 	case a.Settings.NoExact:
-		return btn.Assignment{}, fault.New(fault.Unsupported,
+		return nil, fault.New(fault.Unsupported,
 			"plan: assignments (mpe, map) are found exactly only, and the exact way is switched off")
 	}
 
 	assignment, err := a.exactDescents(q)
-	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.Settings.Method == btn.MethodAuto && weighs(q) && a.Ctx.Err() == nil {
+	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.Auto() && weighs(q) && a.Ctx.Err() == nil {
 		return a.weighted(q)
 	}
 	return assignment, err
 }
 
+// weighs reports whether what a query asks for may be answered by weighted samples: samples, and beside them Z and marginals alone.
+func weighs(q query.Query) bool {
+	return q.Samples > 0 && !q.MPE && len(q.Map) == 0 && len(q.Joint) == 0 && !btn.Parametric(q)
+}
+
+// weighted assigns weighted samples, exact ones where nothing is left to draw for.
+func (a *assigner) weighted(q query.Query) (*btn.Assignment, error) {
+	if found, err := sampled.ProposeStates(a.Job, q); found != nil || err != nil {
+		return found, err
+	}
+	return a.exactDescents(q)
+}
+
 // exactDescents is descents by exact methods.
-func (a *assigner) exactDescents(q query.Query) (btn.Assignment, error) {
-	var assignment btn.Assignment
+func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
+	var assignment *btn.Assignment
 	var err error
-	if len(q.Joint) > 0 || btn.Parametric(q) || a.Settings.Method == btn.MethodCircuit {
+	if len(q.Joint) > 0 || btn.Parametric(q) || a.method != nil && a.method.Exact() {
 		assignment, err = a.total(q)
-	} else if assignment, err = a.exactInTime(q.Marginals); err == nil {
-		a.caution(&assignment, a.Conditioned)
+	} else {
+		assignment, err = a.cautioned(a.exactInTime(q.Marginals))
 	}
 	if err != nil {
-		return btn.Assignment{}, err
+		return nil, err
 	}
 
 	plan := *assignment.Plan
@@ -58,7 +72,7 @@ func (a *assigner) exactDescents(q query.Query) (btn.Assignment, error) {
 		if of, ok := assignment.Plan.Estimates[0].Parts[0].(proposal.Finder); ok {
 			parts, err := of.Finding(a.Job, assignment.Plan.Estimates[0].Parts, ask)
 			if err != nil {
-				return btn.Assignment{}, err
+				return nil, err
 			}
 			if parts != nil {
 				e.Parts = append(e.Parts, parts...)
@@ -67,7 +81,7 @@ func (a *assigner) exactDescents(q query.Query) (btn.Assignment, error) {
 		}
 		found, hit, err := descent.Propose(a.Job, ask, q.Map)
 		if err != nil {
-			return btn.Assignment{}, err
+			return nil, err
 		}
 		own := &found.Estimates[0]
 		e.Parts = append(e.Parts, own.Parts...)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/policy"
@@ -168,7 +169,7 @@ func TestNoTimeForRegions(t *testing.T) {
 		}
 		estimates := withoutMessages(a.Plan.Estimates)
 		for k := range estimates {
-			kinds = append(kinds, familyOf(&estimates[k]).kind)
+			kinds = append(kinds, estimates[k].Parts[0].(*regions.Regions).Kind)
 		}
 		return kinds
 	}

@@ -43,22 +43,22 @@ var heavily = []proposal.Proposer{
 //   - that order, or one made for the query's evidence, where it costs little, or a contraction tree over the network as it is, where
 //     that is cheaper;
 //   - the families of heavily.
-func (a *assigner) exact(marginals bool) (btn.Assignment, error) {
+func (a *assigner) exact(marginals bool) (*btn.Assignment, error) {
 	ask := proposal.Ask{Marginals: marginals}
 	found, refused := a.first(ask)
 	if found != nil {
-		return *found, nil
+		return found, nil
 	}
 	shape, err := a.Facts.Shape(a.Ctx, a.Net)
 	if err != nil && refused != nil {
-		return btn.Assignment{}, refused
+		return nil, refused
 	}
 	if err != nil {
 		return learned.ProposeClosed(a.Job, err)
 	}
 	if structured.Crowded(a.Net) && a.Evidence.IsEmpty() && !circuits.Logical(a.Job) { // a search for an order would take long
 		if err := exact.WithinReach(a.Ctx, shape, proposal.Limit(a.Settings)); err != nil {
-			return btn.Assignment{}, err
+			return nil, err
 		}
 	}
 	if a.exactKey == "" {
@@ -69,28 +69,28 @@ func (a *assigner) exact(marginals bool) (btn.Assignment, error) {
 		return exactPlan(ctx, a.Net, shape, a.Settings.Memory)
 	})
 	if err != nil {
-		return btn.Assignment{}, err
+		return nil, err
 	}
 
-	assignment := *proposal.Take(plan, hit)
+	assignment := proposal.Take(plan, hit)
 	base := exact.OrderOf(plan)
 	if base == nil {
 		return assignment, nil // closed form: no order to adapt, no tables to fit
 	}
-	if ok, err := base.Compiled(a.Job, &assignment, marginals); ok || err != nil {
+	if ok, err := base.Compiled(a.Job, assignment, marginals); ok || err != nil {
 		return assignment, err
 	}
 
 	ask.Again = ask.Again || hit == btn.CacheHit || proposal.Recurs(a.Ctx)
 	if ask.Again && base.Flops > policy.HeavyFlops {
 		if known, err := circuits.ProposeKnown(a.Job, ask); known != nil || err != nil {
-			return unpacked(known, err)
+			return known, err
 		}
 	}
 
-	order, err := exact.OrderUnder(a.Job, &assignment, base)
+	order, err := exact.OrderUnder(a.Job, assignment, base)
 	if err != nil {
-		return btn.Assignment{}, err
+		return nil, err
 	}
 	if ask.Flops = order.Cost.Flops; ask.Flops > policy.HeavyFlops {
 		return proposal.First(a.Job, ask, heavily...)
@@ -111,14 +111,6 @@ func (a *assigner) first(ask proposal.Ask) (found *btn.Assignment, refused error
 		}
 	}
 	return nil, refused
-}
-
-// unpacked is an assignment, or the reason why there is none.
-func unpacked(a *btn.Assignment, err error) (btn.Assignment, error) {
-	if err != nil {
-		return btn.Assignment{}, err
-	}
-	return *a, nil
 }
 
 // exactPlan is made once per network: an order for C = B, or a closed form. Elimination comes

@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -19,7 +20,7 @@ type Ask struct {
 	// Flops is the price of the cheapest elimination order that is known under the evidence, 0 where none was looked for.
 	Flops float64
 	// Next returns the proposal of the families after this one in the sequence. It may take as long as all of them together.
-	Next func() (btn.Assignment, error)
+	Next func() (*btn.Assignment, error)
 }
 
 // A Proposer is the answer of an exact family: an assignment (Take makes it of a plan), or nil where the family has none for the
@@ -32,17 +33,13 @@ type Ask struct {
 type Proposer func(*Job, Ask) (*btn.Assignment, error)
 
 // First returns the first proposal of some families. It is over the budget where none of them has one.
-func First(j *Job, ask Ask, families ...Proposer) (btn.Assignment, error) {
+func First(j *Job, ask Ask, families ...Proposer) (*btn.Assignment, error) {
 	if len(families) == 0 {
-		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: no exact way fits")
+		return nil, fault.New(fault.OverBudget, "plan: no exact way fits")
 	}
-	ask.Next = func() (btn.Assignment, error) { return First(j, ask, families[1:]...) }
-	found, err := families[0](j, ask)
-	switch {
-	case err != nil:
-		return btn.Assignment{}, err
-	case found != nil:
-		return *found, nil
+	ask.Next = func() (*btn.Assignment, error) { return First(j, ask, families[1:]...) }
+	if found, err := families[0](j, ask); found != nil || err != nil {
+		return found, err
 	}
 	return ask.Next()
 }
@@ -60,6 +57,13 @@ func Priced(plan *btn.Plan, hit string) *btn.Assignment {
 	return a
 }
 
+// Approximate is Take for estimates of the network simplified to an expression.
+func Approximate(plan *btn.Plan, hit string, e *sumproduct.Expression) *btn.Assignment {
+	a := Take(plan, hit)
+	a.Hard, a.Unsure = Forbids(e), BeyondRange(e)
+	return a
+}
+
 // Exact returns the plan of an exact contraction, B = Σ parts: all α = 1. cost is that of all parts together, with the peak of one.
 func Exact(cost btn.Cost, parts ...btn.Part) *btn.Plan {
 	return &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
@@ -73,6 +77,12 @@ func Exact(cost btn.Cost, parts ...btn.Part) *btn.Plan {
 
 // Bound returns k·count/chunks, rounded down, without overflow: chunks is below 2^11. Chunk k begins there.
 func Bound(count, chunks, k int64) int64 { return count/chunks*k + count%chunks*k/chunks }
+
+// Auto reports whether the planner chooses the way of a query.
+func (j *Job) Auto() bool { return j.Settings.Method == btn.MethodAuto }
+
+// Planned reports whether the method is the planner's own: exact or auto.
+func (j *Job) Planned() bool { return j.Auto() || j.Settings.Method == btn.MethodExact }
 
 // AutoLimit is the work in flops above which method auto does not take the exact way: the worth of the budget, at
 // most policy.AutoFlops.

@@ -4,6 +4,7 @@ package proposal
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
@@ -29,6 +30,9 @@ type Job struct {
 	Conditioned *btn.Network
 	Once        bool
 
+	Own Facts // what families keep for this job alone
+
+	derived map[derivation]*btn.Plan
 	known   map[string]knownPlan // by key
 	missed  bool                 // a plan was not remembered
 	problem *problem.Problem     // of the query, once it was needed
@@ -121,6 +125,31 @@ func (j *Job) Key(settings string, shape contractionorder.Hypergraph) string {
 	b.Int(int(j.Settings.Memory))
 	shape.Digest(b)
 	return "btn:v1:decomposition:" + AlgorithmVersion + ":" + b.Hex()
+}
+
+// GrowthKey lists what a sequence of estimates depends on beside the network's shape: settings for Remember.
+func (j *Job) GrowthKey(kind string, marginals bool) string {
+	s := j.Settings
+	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d",
+		kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
+}
+
+// derivation is a rule by which a plan is made of another one.
+type derivation struct {
+	rule string
+	from *btn.Plan
+}
+
+// Derived returns the plan that a rule makes of another one: the same for all queries of the job, so that it is sent once.
+func (j *Job) Derived(rule string, from *btn.Plan, make func() *btn.Plan) *btn.Plan {
+	key := derivation{rule, from}
+	if j.derived[key] == nil {
+		if j.derived == nil {
+			j.derived = map[derivation]*btn.Plan{}
+		}
+		j.derived[key] = make()
+	}
+	return j.derived[key]
 }
 
 // Restricts reports whether evidence takes values from the indices of the network; under is the shape that it leaves.

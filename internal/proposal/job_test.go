@@ -37,7 +37,7 @@ func TestFirst(t *testing.T) {
 		asked += "n"
 		a, err := ask.Next()
 		a.Cache += " after all"
-		return &a, err
+		return a, err
 	}
 	failed := errors.New("failed")
 	for _, c := range []struct {
@@ -51,8 +51,12 @@ func TestFirst(t *testing.T) {
 	} {
 		asked = ""
 		a, err := First(&Job{}, Ask{}, c.families...)
-		if asked != c.asked || a.Cache != c.from || !errors.Is(err, c.err) {
-			t.Errorf("asked %s, the proposal is of %q, %v: want %s, %q, %v", asked, a.Cache, err, c.asked, c.from, c.err)
+		from := ""
+		if a != nil {
+			from = a.Cache
+		}
+		if asked != c.asked || from != c.from || !errors.Is(err, c.err) {
+			t.Errorf("asked %s, the proposal is of %q, %v: want %s, %q, %v", asked, from, err, c.asked, c.from, c.err)
 		}
 	}
 	if _, err := First(&Job{}, Ask{}, family("a", false, nil)); fault.CodeOf(err) != fault.OverBudget {

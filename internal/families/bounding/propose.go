@@ -5,15 +5,18 @@ package bounding
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/isingbounds"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/engine/modes"
+	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/ising"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 )
 
 // Propose returns an estimate whose parts bound Z, for a share of the budget that they divide equally; none where tables have entries
@@ -103,11 +106,61 @@ func Buckets(
 	return order, best, entries, nil
 }
 
-// Mask makes bounds be of the network without evidence, which enters as a mask.
-func Mask(bounds []btn.Estimate) {
+// Of returns the bounds of a job's network under the evidence, without what marginals keep.
+func Of(ctx context.Context, j *proposal.Job) ([]btn.Estimate, error) {
+	own, err := truncated.Of(ctx, j.Problem(), false)
+	if err != nil {
+		return nil, err
+	}
+	return Propose(ctx, own, j.Settings)
+}
+
+// Key returns a part of the key of a plan with bounds: beside estimates with marginals, bounds depend on the shape of the network
+// with nothing kept for marginals. It is empty for a query without marginals.
+func Key(j *proposal.Job, marginals bool) (string, error) {
+	if !marginals {
+		return "", nil
+	}
+	own, err := truncated.Of(j.Ctx, j.Problem(), false)
+	if err != nil {
+		return "", err
+	}
+	return " bounds of " + own.Shape(), nil
+}
+
+// Beside adds bounds to the model's own plan, which hold under any evidence that enters as a mask. They take as much as its first estimate
+// at most.
+func Beside(ctx context.Context, j *proposal.Job, from *btn.Plan) (*btn.Plan, error) {
+	unmasked, err := truncated.OfBase(ctx, j.Problem())
+	if err != nil {
+		return nil, err
+	}
+	s := j.Settings
+	s.Budget = min(s.Budget, from.Estimates[0].Cost.Flops/policy.BoundsShare)
+	bounds, err := Propose(ctx, unmasked, s)
+	if err != nil {
+		return nil, err
+	}
 	for _, e := range bounds {
 		for _, part := range e.Parts {
 			part.(*Bound).Masked = true
 		}
 	}
+	plan := *from
+	plan.Estimates = slices.Insert(slices.Clone(from.Estimates), 1, bounds...)
+	return &plan, nil
+}
+
+// AtOnce returns a plan with the bound by messages after the value of belief propagation, where it begins with that.
+func AtOnce(j *proposal.Job, from *btn.Plan) *btn.Plan {
+	bethe, ok := from.Estimates[0].Parts[0].(*regions.Regions)
+	if !ok || bethe.Kind != btn.KindBethe {
+		return from
+	}
+	return j.Derived("bounded at once", from, func() *btn.Plan {
+		plan := *from
+		bound := btn.Estimate{Rule: btn.Bounding, Slices: 1, Parts: []btn.Part{&Bound{Kind: Messages, Rounds: int(bethe.Updates)}}}
+		plan.Estimates = slices.Insert(slices.Clone(from.Estimates), 1, bound)
+		return &plan
+	})
 }

@@ -83,25 +83,34 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if refused != nil {
 		return nil, refused
 	}
-	return &tree, nil
+	return tree, nil
 }
 
 // instead is the proposal for a joint marginal: the next family's, or a circuit where that is over the budget.
 func instead(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	tree, err := ask.Next()
-	if err == nil {
-		return &tree, nil
-	}
 	if fault.CodeOf(err) == fault.OverBudget {
-		if found, e := ByCircuit(j); e == nil {
-			return Jointly(j, found, ask.Joint)
+		if found, e := byCircuit(j); e == nil {
+			return jointly(j, found, ask.Joint)
 		}
 	}
-	return nil, err
+	return tree, err
 }
 
-// ByCircuit is the proposal of the model's circuit, or one of the rest that the evidence leaves, within the worth of the budget.
-func ByCircuit(j *proposal.Job) (*btn.Assignment, error) {
+// Method is method circuit.
+var Method = proposal.Method{Name: btn.MethodCircuit, Propose: answer, Parametric: parametric}
+
+// answer is the proposal of method circuit.
+func answer(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	found, err := byCircuit(j)
+	if err != nil || len(ask.Joint) == 0 {
+		return found, err
+	}
+	return jointly(j, found, ask.Joint)
+}
+
+// byCircuit is the proposal of the model's circuit, or one of the rest that the evidence leaves, within the worth of the budget.
+func byCircuit(j *proposal.Job) (*btn.Assignment, error) {
 	if known, err := knownCubes(j); known != nil || err != nil {
 		return known, err
 	}
@@ -133,8 +142,8 @@ func ByCircuit(j *proposal.Job) (*btn.Assignment, error) {
 // edgeBytes is what an edge of a circuit takes at least.
 const edgeBytes = 4
 
-// Jointly adds the joint marginal of some variables to an assignment of a circuit, which takes passes for most of its cells.
-func Jointly(j *proposal.Job, assignment *btn.Assignment, joint []int) (*btn.Assignment, error) {
+// jointly adds the joint marginal of some variables to an assignment of a circuit, which takes passes for most of its cells.
+func jointly(j *proposal.Job, assignment *btn.Assignment, joint []int) (*btn.Assignment, error) {
 	cells, most := 1.0, 1.0
 	for _, v := range joint {
 		cells *= float64(j.Net.Variables[v].Domain)
@@ -217,8 +226,8 @@ func circuitOf(j *proposal.Job, plan *btn.Plan, hit string, err error) (*btn.Ass
 	return proposal.Priced(plan, hit), nil
 }
 
-// ProposeParametric is the proposal of the model's circuit whose weights are its numbers, too.
-func ProposeParametric(j *proposal.Job) (*btn.Assignment, error) {
+// parametric is the proposal of the model's circuit whose weights are its numbers, too.
+func parametric(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	if _, err := gradients.Entries(j.Net); err != nil {
 		return nil, err
 	}

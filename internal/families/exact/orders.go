@@ -70,18 +70,18 @@ type Order struct {
 
 // Propose fills an assignment of the order with its price: that of a contraction tree over the network as it is where it is cheaper, or
 // over the simplified network where the order does not fit the memory.
-func (o *Order) Propose(j *proposal.Job, to btn.Assignment, marginals bool) (btn.Assignment, error) {
+func (o *Order) Propose(j *proposal.Job, to *btn.Assignment, marginals bool) (*btn.Assignment, error) {
 	cost := o.Cost
 	if marginals {
 		var err error
 		if cost, err = einsum.PlanMarginals(j.Ctx, o.under, o.order); err != nil {
-			return btn.Assignment{}, err
+			return nil, err
 		}
 	}
 
 	if cost.Flops > policy.WholeFlops {
-		if err := whole(j, &to, cost, marginals); err != nil {
-			return btn.Assignment{}, err
+		if err := whole(j, to, cost, marginals); err != nil {
+			return nil, err
 		}
 		if to.Cost != nil {
 			return to, nil

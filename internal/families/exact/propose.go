@@ -62,15 +62,12 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 }
 
 // ProposeTree is Propose for a network that simplification decides, and says why Z is 0 if zero says that it is.
-func ProposeTree(j *proposal.Job, marginals, zero bool) (btn.Assignment, error) {
+func ProposeTree(j *proposal.Job, marginals, zero bool) (*btn.Assignment, error) {
 	found, err := Propose(j, proposal.Ask{Marginals: marginals})
 	if err == nil && zero {
 		found.Warnings, err = WhyZero(j)
 	}
-	if err != nil {
-		return btn.Assignment{}, err
-	}
-	return *found, nil
+	return found, err
 }
 
 // treeSettings lists what a tree of some kind depends on beside the shape.

@@ -16,14 +16,14 @@ const signedDerivatives = "terms of the derivatives have both signs: each is rig
 	"which may be more than it is itself"
 
 // Propose is the proposal of an elimination with a pass back to every number of the network.
-func Propose(j *proposal.Job, marginals bool) (*btn.Assignment, error) {
+func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	p, err := Of(j.Ctx, j.Problem())
 	if err != nil {
 		return nil, err
 	}
-	settings := fmt.Sprintf("gradients marginals=%t", marginals)
+	settings := fmt.Sprintf("gradients marginals=%t", ask.Marginals)
 	plan, hit, err := j.Remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Plan, error) {
-		return plan(ctx, j.Settings, p, marginals)
+		return plan(ctx, j.Settings, p, ask.Marginals)
 	})
 	if err != nil {
 		return nil, err

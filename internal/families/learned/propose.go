@@ -14,8 +14,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
+// Method is method symmetry-cp.
+var Method = proposal.Method{Name: btn.MethodSymmetryCP, Propose: Propose}
+
 // Propose is the proposal of the paper's learned decomposition; a closed form with few enough terms is used where B has one.
-func Propose(j *proposal.Job) (*btn.Assignment, error) {
+func Propose(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	s := frobenius.Settings(j.Settings)
 	if proposal.Timed(j.Ctx) {
 		s.LearnFlops = min(s.LearnFlops, policy.LearnShare*j.Settings.Budget)
@@ -53,19 +56,19 @@ func settingsKey(s btn.Settings) string {
 
 // ProposeClosed is the proposal of a closed form of several components where the network cannot even be laid out for
 // elimination, which is the error that is returned without one.
-func ProposeClosed(j *proposal.Job, why error) (btn.Assignment, error) {
+func ProposeClosed(j *proposal.Job, why error) (*btn.Assignment, error) {
 	if fault.CodeOf(why) != fault.OverBudget {
-		return btn.Assignment{}, why
+		return nil, why
 	}
 	closed, ok, err := ClosedForm(j.Ctx, j.Net, policy.MostClosedFormTerms)
 	if err != nil {
-		return btn.Assignment{}, err
+		return nil, err
 	}
 	if !ok {
-		return btn.Assignment{}, why
+		return nil, why
 	}
 	plan, hit, err := j.Remember("closed", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return closed, nil
 	})
-	return *proposal.Take(plan, hit), err
+	return proposal.Take(plan, hit), err
 }

@@ -48,8 +48,8 @@ func (s *Slices) proposal(
 	return importance.NewSlices(e, bound, rest, s.Rest)
 }
 
-// trySlices tries cut-sets of fewer and fewer indices, whose slices take more and more. It has policy.SlicesShare of the work for itself, and
-// leaves the rest as it is.
+// trySlices tries cut-sets of fewer and fewer indices, whose slices take more and more. It has policy.SlicesShare of the work for itself,
+// and leaves the rest as it is.
 func trySlices(ctx context.Context, c *trial) error {
 	h := c.own.Hypergraph()
 	before := c.spent

@@ -8,9 +8,13 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/importance"
+	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/families/structured"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/sampling"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -67,4 +71,42 @@ func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64
 		v.Weights.Share, v.Weights.Squares = w.Share, w.Squares
 	}
 	return v, nil
+}
+
+// ProposeStructure is the proposal of chains from the model's low-rank part where that carries most of the interaction, for the whole
+// budget, and bounds; nil where it does not. How long the chains are depends on the first query.
+func ProposeStructure(j *proposal.Job, marginals bool) (*btn.Assignment, error) {
+	if !structured.Crowded(j.Net) {
+		return nil, nil
+	}
+	plan, hit, err := j.RememberWhole(j.GrowthKey("near", marginals), contractionorder.Hypergraph{},
+		func(ctx context.Context) (*btn.Plan, bool, error) {
+			planning, cancel := proposal.Planning(ctx, policy.ExactShare)
+			defer cancel()
+			path, spread, each, setup, err := structured.Near(planning, j.Problem(), j.Settings.Seed, policy.ProposalShare*j.Settings.Budget)
+			if proposal.OutOfTime(ctx, planning, err) {
+				return &btn.Plan{Method: btn.MethodSampled}, false, nil
+			}
+			if err != nil || path == nil {
+				return &btn.Plan{Method: btn.MethodSampled}, true, err
+			}
+			plan := &btn.Plan{Method: btn.MethodSampled, Accuracy: j.Settings.Accuracy}
+			plan.Estimates, err = Components(nil, &Structure{
+				Base:  Base{Kind: ByStructure, Seed: j.Settings.Seed, Spread: spread},
+				Rungs: path.Rungs, Each: each, Setup: setup, Path: path,
+			}, j.Settings, marginals)
+			if err != nil || len(j.Net.Cores) > policy.MostHasty {
+				return plan, true, err
+			}
+			bounds, err := bounding.Of(planning, j)
+			if proposal.Late(err) {
+				return plan, false, nil
+			}
+			plan.Estimates = append(bounds, plan.Estimates...)
+			return plan, true, err
+		})
+	if err != nil || len(plan.Estimates) == 0 {
+		return nil, err
+	}
+	return proposal.Take(plan, hit), nil
 }

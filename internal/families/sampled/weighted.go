@@ -3,17 +3,22 @@ package sampled
 // Proposals: weighted samples, states where chains end.
 
 import (
+	"context"
 	"fmt"
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
+	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// WeightedPlan divides a budget into chains whose states are drawn.
-func WeightedPlan(m *annealing.Model, along *Annealing, s btn.Settings, samples int64, variables int) (*btn.Plan, error) {
+// weightedPlan divides a budget into chains whose states are drawn.
+func weightedPlan(m *annealing.Model, along *Annealing, s btn.Settings, samples int64, variables int) (*btn.Plan, error) {
 	budget := s.Budget * (1 - policy.PilotShare)
 	_, setup := along.flops(m)
 	budget -= setup
@@ -41,4 +46,49 @@ func WeightedPlan(m *annealing.Model, along *Annealing, s btn.Settings, samples 
 		plan.Warnings = append(plan.Warnings, fmt.Sprintf("the budget holds %d chains: there are no more samples than that", along.Of))
 	}
 	return plan, nil
+}
+
+// ProposeStates is the proposal of chains over all variables, as many as the budget holds and at least one a sample, and bounds; nil where
+// nothing is left to draw for. There is one estimate: samples are of all chains.
+func ProposeStates(j *proposal.Job, q query.Query) (*btn.Assignment, error) {
+	terms, model, err := WalkOf(j.Ctx, j.Problem())
+	if err != nil {
+		return nil, err
+	}
+	own, err := truncated.Of(j.Ctx, j.Problem(), false)
+	if err != nil {
+		return nil, err
+	}
+	if own.Decided() {
+		return nil, nil
+	}
+	key := fmt.Sprintf("%s samples=%d", j.GrowthKey("weighted, bounds of "+own.Shape(), q.Marginals), q.Samples)
+	plan, hit, err := j.RememberWhole(key, terms.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
+		planning, cancel := proposal.Planning(ctx, 1)
+		defer cancel()
+		along, whole, err := Pilot(planning, model, j.Settings)
+		if proposal.OutOfTime(ctx, planning, err) {
+			along, err = quickPilot(ctx, j, model)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		along.Shape = terms.Shape()
+		plan, err := weightedPlan(model, along, j.Settings, int64(q.Samples), len(j.Net.Variables))
+		if err != nil {
+			return nil, false, err
+		}
+		bounds, err := bounding.Propose(planning, own, j.Settings)
+		if proposal.OutOfTime(ctx, planning, err) {
+			return plan, false, nil
+		}
+		plan.Estimates = append(plan.Estimates, bounds...)
+		return plan, whole, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := proposal.Approximate(plan, hit, terms.Terms())
+	found.Descents = &btn.Descents{Samples: q.Samples, Seed: q.Seed}
+	return found, nil
 }

@@ -1,4 +1,4 @@
-package plan
+package regions
 
 // Slices outside (Lemma 5): which variables to fix, one slice per combination of their values.
 

@@ -1,4 +1,4 @@
-package plan
+package regions
 
 // The messages of belief propagation without evidence: learned once per network, and where it starts under evidence.
 
@@ -14,7 +14,6 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/sumproduct"
-	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // modelMessages are the network's messages without evidence.
@@ -24,69 +23,65 @@ type modelMessages struct {
 	remembered bool      // nothing was computed
 }
 
-// propagate runs belief propagation under a query's evidence from the network's own messages, and says
+// passed runs belief propagation under a query's evidence from the network's own messages, and says
 // whether those were remembered. Without evidence they are the answer already.
-func (a *assigner) propagate(e *sumproduct.Expression, q query.Query) ([]*bp.State, bool, error) {
-	m, err := a.ownMessages()
+func passed(j *proposal.Job, e *sumproduct.Expression) ([]*bp.State, bool, error) {
+	m, err := proposal.Fact(&j.Own, messagesSlot{}, func() (*modelMessages, error) { return ownMessages(j) })
 	if err != nil {
 		return nil, false, err
 	}
-	enough, cancel := proposal.Planning(a.Ctx, policy.MessageShare)
+	enough, cancel := proposal.Planning(j.Ctx, policy.MessageShare)
 	defer cancel()
-	o := bp.PropagateOptions{Seed: a.Settings.Seed, Updates: updatesFor(e, a.Settings), Enough: enough}
+	o := bp.PropagateOptions{Seed: j.Settings.Seed, Updates: updatesFor(e, j.Settings), Enough: enough}
 	if m.messages == nil {
-		states, err := bp.Propagate(a.Ctx, e, o)
+		states, err := bp.Propagate(j.Ctx, e, o)
 		return states, m.remembered, err
 	}
-	if q.Evidence.IsEmpty() {
+	if j.Evidence.IsEmpty() {
 		s, err := bp.Restore(e, m.messages)
 		return []*bp.State{s}, m.remembered, err
 	}
 	if o.Warm, err = bp.Carry(m.e, e, m.messages); err != nil {
 		return nil, false, err
 	}
-	states, err := bp.Propagate(a.Ctx, e, o)
+	states, err := bp.Propagate(j.Ctx, e, o)
 	return states, m.remembered, err
 }
 
-// ownMessages returns the network's messages where belief propagation comes to them from every start, learned
-// at most once per job, through the memo. Whether there are any depends on the network and the settings
-// alone.
-func (a *assigner) ownMessages() (*modelMessages, error) {
-	if a.messages != nil {
-		return a.messages, nil
-	}
+// messagesSlot is the place of the network's messages in a job.
+type messagesSlot struct{}
+
+// ownMessages returns the network's messages where belief propagation comes to them from every start, through the memo. Whether there are
+// any depends on the network and the settings alone.
+func ownMessages(j *proposal.Job) (*modelMessages, error) {
 	m := &modelMessages{remembered: true}
-	shape, err := a.Facts.Shape(a.Ctx, a.Net)
+	shape, err := j.Facts.Shape(j.Ctx, j.Net)
 	if err != nil {
 		return nil, err
 	}
 	if len(shape.Edges) > policy.PhaseTables {
-		a.messages = m
 		return m, nil
 	}
-	if m.e, err = lower.Build(a.Ctx, a.Net); err != nil {
+	if m.e, err = lower.Build(j.Ctx, j.Net); err != nil {
 		return nil, err
 	}
 	if n := bp.Entries(m.e); m.e.Unfit == "" && n > 0 && n <= policy.MostMessages {
-		if m.messages, m.remembered, err = a.learnMessages(m.e); err != nil {
+		if m.messages, m.remembered, err = learnMessages(j, m.e); err != nil {
 			return nil, err
 		}
 	}
-
-	a.messages = m
 	return m, nil
 }
 
 // learnMessages runs belief propagation without evidence, through the memo; nil where it does not come to one
 // fixed point soon.
-func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, hit bool, err error) {
-	updates := ownUpdates(e, a.Settings)
+func learnMessages(j *proposal.Job, e *sumproduct.Expression) (messages []float64, hit bool, err error) {
+	updates := ownUpdates(e, j.Settings)
 	compute := func(ctx context.Context) (*btn.Plan, error) {
 		enough, cancel := proposal.Planning(ctx, policy.OwnShare)
 		defer cancel()
 		s, err := bp.Only(ctx, e, policy.PhaseStarts, bp.Options{
-			Seed:    a.Settings.Seed,
+			Seed:    j.Settings.Seed,
 			Updates: updates,
 			Enough:  enough,
 		})
@@ -104,19 +99,19 @@ func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, 
 		return p, nil
 	}
 
-	p, state, err := a.Recall(messagesKey(e, a.Settings.Seed, updates), compute)
+	p, state, err := j.Recall(messagesKey(e, j.Settings.Seed, updates), compute)
 	if err != nil {
-		a.Missed()
+		j.Missed()
 	}
 	hit = state == btn.CacheHit
-	if errors.Is(err, proposal.ErrNoTime) && a.Ctx.Err() == nil {
+	if errors.Is(err, proposal.ErrNoTime) && j.Ctx.Err() == nil {
 		return nil, false, nil
 	}
 	if err != nil || len(p.Messages) == 0 {
 		return nil, hit, err
 	}
 	if len(p.Messages) != bp.Entries(e) { // not what was learned
-		if p, err = compute(a.Ctx); errors.Is(err, proposal.ErrNoTime) {
+		if p, err = compute(j.Ctx); errors.Is(err, proposal.ErrNoTime) {
 			return nil, false, nil
 		}
 		if err != nil {

@@ -1,6 +1,6 @@
-package plan
+package regions
 
-// Regions in the BP gauge: the family for very large sparse models.
+// Proposals: regions of growing size in the BP gauge, for very large sparse models.
 
 import (
 	"context"
@@ -13,13 +13,11 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/region"
 	"github.com/basetensor/basetensor/internal/families/exact"
-	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // seeds are the families tried on graphs without a lattice and on lattices, in the sequence of their accuracy.
@@ -55,68 +53,67 @@ type family struct {
 	size int
 }
 
-// regions assigns a growing family of regions under the query's evidence, with the messages that belief
-// propagation ended with, so that all parts are computed from the same ones.
-func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
-	e, err := lower.Build(a.Ctx, conditioned)
+// Method is method regions.
+var Method = proposal.Method{Name: btn.MethodRegions, Propose: Propose, Grows: true, Bethe: true}
+
+// Propose is the proposal of a growing family of regions under the query's evidence, with the messages that belief
+// propagation ended with, so that all parts are computed from the same ones; nil where the exact way is as cheap: there is no cycle, or Z
+// is 0.
+func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	e, err := lower.Build(j.Ctx, j.Conditioned)
 	if err != nil {
-		return btn.Assignment{}, err
+		return nil, err
 	}
 	h := e.Hypergraph()
 	if exact.Decided(h) || forest(h) {
-		return a.exact(q.Marginals) // belief propagation is exact there, and there is no region
+		return nil, nil // belief propagation is exact there, and there is no region
+	}
+	if len(e.Tables) > policy.PhaseTables && proposal.Over(j.Ctx) {
+		return proposal.Approximate(betheUnseen(j.Settings), j.CacheState(), e), nil
 	}
 
-	if len(e.Tables) > policy.PhaseTables && proposal.Over(a.Ctx) {
-		return btn.Assignment{Plan: betheUnseen(a.Settings), Cache: a.CacheState(), LnLinks: math.Inf(-1),
-			Hard: proposal.Forbids(e), Unsure: proposal.BeyondRange(e)}, nil
-	}
-
-	states, remembered, err := a.propagate(e, q)
+	states, remembered, err := passed(j, e)
 	if err != nil {
-		return btn.Assignment{}, err
+		return nil, err
 	}
 	if s := states[0]; s.Contradiction >= 0 && !s.Signed {
-		return a.exact(q.Marginals) // Z = 0, which the exact way confirms
+		return nil, nil // Z = 0, which the exact way confirms
 	}
 
-	plan, hit, err := a.families(h, q.Marginals)
+	plan, hit, err := whole(j, h, ask.Marginals)
 	if err != nil {
-		return btn.Assignment{}, err
+		return nil, err
 	}
 	if !remembered && hit == btn.CacheHit {
 		hit = btn.CacheMiss
 	}
-	assignment := btn.Assignment{
-		Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Propagation: report(states), Messages: states[0].Messages(),
-		Hard: proposal.Forbids(e), Unsure: proposal.BeyondRange(e),
-	}
-	if own, err := a.Restricts(h); err != nil {
-		return btn.Assignment{}, err
+	found := proposal.Approximate(plan, hit, e)
+	found.Propagation, found.Messages = report(states), states[0].Messages()
+	if own, err := j.Restricts(h); err != nil {
+		return nil, err
 	} else if own {
-		assignment.Relearned = "regions: for what the evidence leaves"
+		found.Relearned = "regions: for what the evidence leaves"
 	}
 
 	if len(e.Tables) <= policy.PhaseTables {
-		if assignment.Plan, err = a.slicedRegions(plan, conditioned, e, states); err != nil {
-			return btn.Assignment{}, err
+		if found.Plan, err = sliced(j, plan, e, states); err != nil {
+			return nil, err
 		}
-		if assignment.Plan != plan && !q.Evidence.IsEmpty() {
-			assignment.Relearned = "regions and the variables of their slices: for what the evidence leaves"
+		if found.Plan != plan && !j.Evidence.IsEmpty() {
+			found.Relearned = "regions and the variables of their slices: for what the evidence leaves"
 		}
 	}
-
-	return assignment, nil
+	return found, nil
 }
 
-// families returns the plan by regions of a shape.
-func (a *assigner) families(h contractionorder.Hypergraph, marginals bool) (plan *btn.Plan, hit string, err error) {
+// whole returns the plan by regions of a shape, none in slices.
+func whole(j *proposal.Job, h contractionorder.Hypergraph, marginals bool) (plan *btn.Plan, hit string, err error) {
 	kind := "regions"
-	if proposal.Timed(a.Ctx) {
+	if proposal.Timed(j.Ctx) {
 		kind += " from the value of belief propagation"
 	}
-	return a.RememberWhole(a.growthKey(kind, marginals), h, func(ctx context.Context) (*btn.Plan, bool, error) {
-		return regionsPlan(ctx, h, a.Settings, marginals)
+	return j.RememberWhole(j.GrowthKey(kind, marginals), h, func(ctx context.Context) (*btn.Plan, bool, error) {
+		return planOf(ctx, h, j.Settings, marginals)
 	})
 }
 
@@ -169,10 +166,10 @@ func report(states []*bp.State) *btn.Propagation {
 	return p
 }
 
-// regionsPlan plans families of growing size within the budget. Under a deadline the first estimate is the
+// planOf plans families of growing size within the budget. Under a deadline the first estimate is the
 // value of belief propagation, which is there at once. Planning, which whoever contracts does again, takes the share of the budget for
 // searches at most, a family half of what is left of it. whole is false where the time for planning ended first.
-func regionsPlan(
+func planOf(
 	ctx context.Context, h contractionorder.Hypergraph, s btn.Settings, marginals bool,
 ) (plan *btn.Plan, whole bool, err error) {
 	plan = &btn.Plan{Method: btn.MethodRegions, Accuracy: s.Accuracy}
@@ -244,7 +241,7 @@ func regionsPlan(
 		if !marginals {
 			shares = max(1, int(min(math.Ceil(f.Flops/policy.RegionTaskFlops), policy.MostRegionParts)))
 		}
-		e := regionsEstimate(n, r, nil, 1, shares)
+		e := estimate(n, r, nil, 1, shares)
 		e.Cost = btn.Cost{Flops: flops, Bytes: float64(f.Bytes)}
 		plan.Estimates = append(plan.Estimates, e)
 	}
@@ -261,16 +258,14 @@ func regionsPlan(
 
 // familyOf is the family of an estimate by regions.
 func familyOf(e *btn.Estimate) family {
-	q := e.Parts[0].(*regions.Regions)
+	q := e.Parts[0].(*Regions)
 	return family{q.Kind, q.Size}
 }
 
-// slicedRegions returns the plan with estimates in slices, as far as the budget goes: the variables follow
+// sliced returns the plan with estimates in slices, as far as the budget goes: the variables follow
 // the query's evidence, so they are not remembered.
-func (a *assigner) slicedRegions(
-	plan *btn.Plan, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State,
-) (*btn.Plan, error) {
-	left := a.Settings.Budget
+func sliced(j *proposal.Job, plan *btn.Plan, e *sumproduct.Expression, states []*bp.State) (*btn.Plan, error) {
+	left := j.Settings.Budget
 	for k := range plan.Estimates {
 		left -= policy.RegionRate * plan.Estimates[k].Cost.Flops
 	}
@@ -279,10 +274,10 @@ func (a *assigner) slicedRegions(
 		return plan, nil
 	}
 
-	planning, cancel := proposal.Planning(a.Ctx, 1)
+	planning, cancel := proposal.Planning(j.Ctx, 1)
 	defer cancel()
-	variables, err := influential(planning, conditioned, e, states, a.Settings.Budget)
-	if proposal.OutOfTime(a.Ctx, planning, err) {
+	variables, err := influential(planning, j.Conditioned, e, states, j.Settings.Budget)
+	if proposal.OutOfTime(j.Ctx, planning, err) {
 		return plan, nil
 	}
 	if err != nil || len(variables) == 0 {
@@ -294,33 +289,33 @@ func (a *assigner) slicedRegions(
 	for _, t := range e.Tables {
 		incidences += len(t.Scope)
 	}
-	updates := max(int64(policy.MessageShare*a.Settings.Budget/policy.UpdateFlops/policy.MostSlices), 2*int64(incidences))
+	updates := max(int64(policy.MessageShare*j.Settings.Budget/policy.UpdateFlops/policy.MostSlices), 2*int64(incidences))
 	messages := 0.0
 	if !states[0].Converged {
 		messages = float64(updates) * policy.UpdateFlops
 	}
 
-	sliced := *plan
-	sliced.Estimates = slices.Clone(plan.Estimates)
+	further := *plan
+	further.Estimates = slices.Clone(plan.Estimates)
 	count := int64(1)
 	for n, v := range variables {
-		count *= int64(a.Net.Variables[v].Domain)
+		count *= int64(j.Net.Variables[v].Domain)
 		flops := base.Cost.Flops * float64(count)
 		work := policy.RegionRate*flops + messages*float64(count)
 		if count > policy.MostSlices || work > left ||
-			a.Settings.Components > 0 && sliced.Len()+int(count) > a.Settings.Components {
+			j.Settings.Components > 0 && further.Len()+int(count) > j.Settings.Components {
 			break
 		}
 		left -= work
-		next := regionsEstimate(len(sliced.Estimates), familyOf(base), slices.Clone(variables[:n+1]), count, 1)
+		next := estimate(len(further.Estimates), familyOf(base), slices.Clone(variables[:n+1]), count, 1)
 		for _, part := range next.Parts {
-			part.(*regions.Regions).Updates = updates
+			part.(*Regions).Updates = updates
 		}
 		next.Cost = btn.Cost{Flops: flops, Bytes: base.Cost.Bytes}
-		sliced.Estimates = append(sliced.Estimates, next)
+		further.Estimates = append(further.Estimates, next)
 	}
 
-	return &sliced, nil
+	return &further, nil
 }
 
 // sliceable is one of the two largest families of the last kind, where the budget has room for four slices of
@@ -346,9 +341,9 @@ func sliceable(plan *btn.Plan, left float64) *btn.Estimate {
 // betheLevel is that of the value of belief propagation, below all others.
 const betheLevel = -1
 
-// regionsEstimate has so many shares of the regions of every slice. level is its place among the estimates:
+// estimate has so many shares of the regions of every slice. level is its place among the estimates:
 // sizes of regions of different kinds do not compare.
-func regionsEstimate(level int, f family, fixed []int, slices int64, shares int) btn.Estimate {
+func estimate(level int, f family, fixed []int, slices int64, shares int) btn.Estimate {
 	e := btn.Estimate{
 		Rule:   btn.LogLinear,
 		Level:  float64(level),
@@ -360,7 +355,7 @@ func regionsEstimate(level int, f family, fixed []int, slices int64, shares int)
 	}
 	for at := range slices {
 		for k := range shares {
-			e.Parts = append(e.Parts, &regions.Regions{
+			e.Parts = append(e.Parts, &Regions{
 				Kind: f.kind, Size: f.size, Slice: btn.Slice{Variables: fixed, At: at},
 				From: region.Share(k, shares), To: region.Share(k+1, shares),
 			})

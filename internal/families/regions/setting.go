@@ -1,4 +1,4 @@
-package region
+package regions
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"

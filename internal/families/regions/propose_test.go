@@ -1,4 +1,4 @@
-package plan
+package regions
 
 import (
 	"testing"
@@ -34,7 +34,7 @@ func TestPlanningRegionsTakesItsShare(t *testing.T) {
 		}
 		h := e.Hypergraph()
 		for _, budget := range []float64{1e7, 1e8, 1e9} {
-			plan, _, err := regionsPlan(t.Context(), h, btn.Settings{Budget: budget}, false)
+			plan, _, err := planOf(t.Context(), h, btn.Settings{Budget: budget}, false)
 			if err != nil {
 				if name == "3-regular" {
 					t.Errorf("%s, %g flops: %v", name, budget, err)

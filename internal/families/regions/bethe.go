@@ -1,0 +1,103 @@
+package regions
+
+// The value of belief propagation before everything else: what a job with a deadline answers with if nothing
+// better is there in time.
+
+import (
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/bp"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
+)
+
+// betheEstimate is the value of belief propagation.
+func betheEstimate() btn.Estimate {
+	return estimate(betheLevel, family{kind: btn.KindBethe}, nil, 1, 1)
+}
+
+// betheUnseen is a plan of that value alone for a large network whose time for planning is over: messages are passed where it is
+// contracted, once.
+func betheUnseen(s btn.Settings) *btn.Plan {
+	e := betheEstimate()
+	e.Parts[0].(*Regions).Updates = 1
+	return &btn.Plan{Method: btn.MethodRegions, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
+}
+
+// First puts the value of belief propagation before estimates of truncated legs or of sampled components;
+// legs is why there are none, nil where there are. Where the first of them is cheap and there are bounds, or belief propagation has
+// no value, nothing changes.
+func First(j *proposal.Job, to *btn.Assignment, legs error) (*btn.Assignment, error) {
+	var from *btn.Plan
+	if legs == nil {
+		from = to.Plan
+		enough := !j.Auto() || hasBounds(from)
+		if !from.Grows() || enough && untilFirst(from) <= policy.SoonShare*j.Settings.Budget {
+			return to, nil
+		}
+	}
+
+	e, err := lower.Build(j.Ctx, j.Conditioned)
+	if err != nil {
+		return nil, err
+	}
+	if exact.Decided(e.Hypergraph()) {
+		return to, legs
+	}
+
+	enough, cancel := proposal.Planning(j.Ctx, policy.MessageShare)
+	defer cancel()
+	short := j.Settings
+	short.Budget *= policy.BetheShare / policy.MessageShare
+	states, err := bp.Propagate(j.Ctx, e, bp.PropagateOptions{
+		Seed:    j.Settings.Seed,
+		Updates: updatesFor(e, short),
+		Starts:  1,
+		Enough:  enough,
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	p := report(states)
+	if s := states[0]; p.LogZ == nil || s.Contradiction >= 0 && !s.Signed {
+		return to, legs
+	}
+	if legs != nil {
+		to = proposal.Approximate(nil, j.CacheState(), e)
+		to.Warnings = []string{"there is the value of belief propagation only: " + legs.Error()}
+	}
+	to.Propagation, to.Messages, to.Plan = p, states[0].Messages(), afterBethe(j, from)
+	return to, nil
+}
+
+// untilFirst is what a plan takes until there is a value, flops: bounds are none.
+func untilFirst(p *btn.Plan) (flops float64) {
+	for k := range p.Estimates {
+		flops += p.Estimates[k].Cost.Flops
+		if p.Estimates[k].Rule != btn.Bounding {
+			break
+		}
+	}
+	return flops
+}
+
+// hasBounds reports whether some estimate of a plan is of bounds.
+func hasBounds(p *btn.Plan) bool {
+	return slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.Bounding })
+}
+
+// afterBethe returns the plan with the estimates of another one, nil for none, behind the value of belief propagation.
+func afterBethe(j *proposal.Job, from *btn.Plan) *btn.Plan {
+	return j.Derived("after bethe", from, func() *btn.Plan {
+		plan := &btn.Plan{Method: btn.MethodTruncated, Accuracy: j.Settings.Accuracy, Estimates: []btn.Estimate{betheEstimate()}}
+		if from != nil {
+			plan.Method, plan.Accuracy = from.Method, from.Accuracy
+			plan.Estimates = append(plan.Estimates, from.Estimates...)
+		}
+		return plan
+	})
+}

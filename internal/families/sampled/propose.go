@@ -1,0 +1,105 @@
+package sampled
+
+// Proposals: sampled components alone.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/annealing"
+	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/proposal"
+)
+
+// Method is method sampled.
+var Method = proposal.Method{Name: btn.MethodSampled, Propose: Propose, Grows: true, Weighs: true}
+
+// Propose is the proposal of components of a random decomposition, as many as the budget holds. How long the chains are depends on a pilot
+// of the first query whose evidence leaves this shape; what they weigh is unbiased for any length. Where the time for planning is over, a
+// small pilot has to do.
+func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	own, err := truncated.Of(j.Ctx, j.Problem(), ask.Marginals)
+	if err != nil {
+		return nil, err
+	}
+	if own.Decided() {
+		return exact.ProposeTree(j, ask.Marginals, own.Expression().Scale.IsZero())
+	}
+	chains, err := ChainsOf(j.Ctx, j.Problem(), ask.Marginals)
+	if err != nil {
+		return nil, err
+	}
+	without, err := bounding.Key(j, ask.Marginals)
+	if err != nil {
+		return nil, err
+	}
+	plan, hit, err := j.RememberWhole(j.GrowthKey("sampled"+without, ask.Marginals), own.Hypergraph(),
+		func(ctx context.Context) (*btn.Plan, bool, error) {
+			planning, cancel := proposal.Planning(ctx, 1)
+			defer cancel()
+			plan, whole, err := planOf(planning, j, chains, ask.Marginals)
+			if !proposal.OutOfTime(ctx, planning, err) {
+				return plan, whole, err
+			}
+			plan = &btn.Plan{Method: btn.MethodSampled, Accuracy: j.Settings.Accuracy}
+			plan.Estimates, err = Hasty(ctx, j, chains, ask.Marginals)
+			return plan, false, err
+		})
+	if err != nil {
+		return nil, err
+	}
+	return proposal.Approximate(plan, hit, own.Expression()), nil
+}
+
+// planOf is a plan of sampled components and bounds alone; whole is false where the time for planning ended first.
+func planOf(ctx context.Context, j *proposal.Job, c *Chains, marginals bool) (plan *btn.Plan, whole bool, err error) {
+	along, whole, err := Choose(ctx, c, j.Settings)
+	if err != nil {
+		return nil, false, err
+	}
+	plan = &btn.Plan{Method: btn.MethodSampled, Accuracy: j.Settings.Accuracy}
+	if plan.Estimates, err = Components(c, along, j.Settings, marginals); err != nil {
+		return nil, false, err
+	}
+	bounds, err := bounding.Of(ctx, j)
+	if proposal.Late(err) {
+		return plan, false, nil
+	}
+	plan.Estimates = append(bounds, plan.Estimates...)
+	return plan, whole, err
+}
+
+// Hasty returns chains from a small pilot, for half of the budget.
+func Hasty(ctx context.Context, j *proposal.Job, c *Chains, marginals bool) ([]btn.Estimate, error) {
+	along, err := quickPilot(ctx, j, c.Model)
+	if err != nil {
+		return nil, err
+	}
+	along.Shape = c.Prepared.Shape()
+	half := j.Settings
+	half.Budget /= 2
+	return Components(c, along, half, marginals)
+}
+
+// quickPilot chooses chains by a small pilot alone, whatever the time.
+func quickPilot(ctx context.Context, j *proposal.Job, m *annealing.Model) (*Annealing, error) {
+	little := j.Settings
+	little.Budget *= policy.HastyShare
+	along, _, err := Pilot(ctx, m, little)
+	return along, err
+}
+
+// ChainsInTime returns the chains that components are drawn from. For a large network they have a share of the planning time.
+func ChainsInTime(j *proposal.Job, marginals bool) (chains *Chains, err error) {
+	if len(j.Net.Cores) <= policy.MostHasty {
+		return ChainsOf(j.Ctx, j.Problem(), marginals)
+	}
+	err = j.Within(policy.PrepareShare, "the simplification for chains", func() error {
+		chains, err = ChainsOf(j.Ctx, j.Problem(), marginals)
+		return err
+	})
+	return chains, err
+}
