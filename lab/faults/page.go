@@ -30,8 +30,8 @@ func ms(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d)/float64(
 
 // sum is the sum of a class's rows.
 type sum struct {
-	batches, jobs, faults, lost, doubled, wrong, other, held, again int
-	recoveries                                                      []time.Duration
+	batches, jobs, faults, lost, doubled, wrong, other, again int
+	recoveries                                                []time.Duration
 }
 
 func (s *sum) add(r Row) {
@@ -42,7 +42,6 @@ func (s *sum) add(r Row) {
 	s.doubled += r.Doubled
 	s.wrong += r.Wrong
 	s.other += r.Other
-	s.held += r.Held
 	s.again += r.Again
 	s.recoveries = append(s.recoveries, r.Recover...)
 }
@@ -103,7 +102,7 @@ func WritePage(path, versions string) error {
 		}
 		title := map[string]string{"single": "One nats-server", "cluster": "Three nats-servers, streams with three replicas"}[servers]
 		fmt.Fprintf(w, "\n## %s\n\n", title)
-		w.WriteString("| class | fault | faults | jobs held up | recovery p50, p99, ms |\n|---|---|--:|--:|--:|\n")
+		w.WriteString("| class | faults | recovery p50, p99, ms |\n|---|--:|--:|\n")
 		for _, c := range list {
 			s := sums[[2]string{c.name, servers}]
 			slices.Sort(s.recoveries)
@@ -118,7 +117,7 @@ func WritePage(path, versions string) error {
 			if s.lost+s.doubled+s.wrong+s.other > 0 {
 				name += fmt.Sprintf(" (%d lost, %d doubled, %d wrong, %d other)", s.lost, s.doubled, s.wrong, s.other)
 			}
-			fmt.Fprintf(w, "| %s | %s | %d | %d | %s |\n", name, c.about, s.faults, s.held, recovery)
+			fmt.Fprintf(w, "| %s: %s | %d | %s |\n", name, c.about, s.faults, recovery)
 		}
 	}
 
@@ -131,9 +130,9 @@ and that do not, cancelled under way, wrong. Faults are drawn from a seed and ov
 
 Every answer is compared bit by bit with a computation in the loading process, except after a passed deadline. *Doubled*: a second answer, or an
 announced one that is not the stored one. *Other*: a work queue that is not empty 30 s after the last answer, or a surviving process with more goroutines,
-open files or memory. *Held up*: jobs with a message in the struck worker; of servers, all under way. *Recovery*: from the fault (or the later
-delivery; of servers, from their return) to the last answer of its jobs; a job that is hit again counts for the later fault. The goal of p99 is 5 s for
-faults of workers and 10 s for faults of servers; the table names it where it is missed.
+open files or memory. *Recovery*: from the fault (or the later delivery; of servers, from their return) to the last answer of the jobs with a
+message in the struck worker; a job that is hit again counts for the later fault. The goal of p99 is 5 s for faults of workers and 10 s for
+faults of servers; the table names it where it is missed.
 `
 
 // versionsMark begins the page's line of the servers.
