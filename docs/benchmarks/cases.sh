@@ -1,5 +1,5 @@
 #!/bin/sh
-# The figures of docs/benchmarks/cases.md: rows of a CSV file on alarm, everything in one process. Usage: cases.sh [ROWS…], by default
+# The figures of docs/benchmarks/README.md: rows of a CSV file on alarm, everything in one process. Usage: cases.sh [ROWS…], by default
 # 100000. Files go to $OUT, by default a new folder; BIN has the commands where they are built already.
 set -eu
 cd "$(dirname "$0")/../.."
