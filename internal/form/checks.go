@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -114,11 +115,9 @@ func CheckTimes(stored, deadline int64, timings map[string]float64) error {
 
 // CheckSettings checks names and ranges. Maps that are given have no place in a message.
 func CheckSettings(s btn.Settings) error {
-	switch s.Method {
-	case "", btn.MethodAuto, btn.MethodExact, btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions,
-		btn.MethodCircuit, btn.MethodSampled:
-	default:
-		return codec.Invalid("settings.method", "%.40q is none of auto, exact, symmetry-cp, truncated, regions, circuit, sampled", s.Method)
+	if s.Method != "" && !slices.Contains(query.Methods, s.Method) {
+		names := strings.Fields(strings.Trim(fmt.Sprint(query.Methods), "[]"))
+		return codec.Invalid("settings.method", "%.40q is none of %s", s.Method, strings.Join(names, ", "))
 	}
 	switch s.Maps {
 	case "", btn.MapIdentity, btn.MapOrthogonal, btn.MapBP:

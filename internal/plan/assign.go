@@ -54,11 +54,7 @@ func AssignKnown(
 	if a.Problems == nil {
 		a.Problems = new(problem.Shared)
 	}
-	for _, m := range methods {
-		if m.Name == s.Method {
-			a.method = m
-		}
-	}
+	a.method = methodOf(s.Method)
 	var assignments []btn.Assignment
 	for _, q := range queries {
 		assignment, err := a.assign(q)
@@ -84,6 +80,22 @@ func AssignKnown(
 
 // methods are those that families answer by. The planner's own are exact and auto.
 var methods = []*proposal.Method{&learned.Method, &ladder.Method, &regions.Method, &circuits.Method, &sampled.Method}
+
+// methodOf returns a method of a family, nil for others.
+func methodOf(name btn.Method) *proposal.Method {
+	for _, m := range methods {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// ReadsMaps reports whether a method reads maps on the legs of a network.
+func ReadsMaps(name btn.Method) bool {
+	m := methodOf(name)
+	return m != nil && m.Maps
+}
 
 // assigner carries one job's decisions.
 type assigner struct {

@@ -142,12 +142,11 @@ func exactPlan(
 	}
 
 	if most > 0 {
-		closed, ok, err := learned.ClosedForm(ctx, net, most)
+		closed, ok, err := learned.ExactForm(ctx, net, most)
 		if err != nil {
 			return nil, err
 		}
 		if ok && (most > 1 || contraction.Flops(net, &closed.Estimates[0], 0) < cost.Flops) {
-			closed.Method = btn.MethodExact
 			return closed, nil
 		}
 	}

@@ -65,7 +65,7 @@ const (
 
 	// LearnShare converts the budget of a deadline to flops of frobenius.Cost: a core does some 5e8 of
 	// them in a second, which would be a sixth, and contraction needs time too.
-	// Chosen; go test -bench . ./internal/frobenius measures sweeps.
+	// Chosen; go test -bench . ./internal/families/learned/frobenius measures sweeps.
 	LearnShare = 1.0 / 16
 )
 

@@ -9,6 +9,7 @@ type Method struct {
 	// Parametric is the proposal for derivatives by the numbers of a model. A method with it is exact: it answers joint marginals and finds
 	// assignments, too.
 	Parametric Proposer
+	Maps       bool // the network has maps on its legs
 	Grows      bool // plans are estimates that judge each other
 	Weighs     bool // samples have weights
 	Bethe      bool // estimates begin with the value of belief propagation by themselves

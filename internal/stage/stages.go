@@ -40,7 +40,7 @@ func ReparameteriseFor(
 ) (*btn.Network, error) {
 	s = s.WithDefaults()
 	parametric := Parametric(queries)
-	if s.Method != btn.MethodSymmetryCP || parametric {
+	if !plan.ReadsMaps(s.Method) || parametric {
 		s.Maps = btn.MapIdentity
 	}
 	if parametric {

@@ -33,6 +33,9 @@ const (
 	MethodSampled    Method = "sampled"     // a random decomposition, unbiased, with bounds at a stated probability
 )
 
+// Methods lists all methods.
+var Methods = []Method{MethodAuto, MethodExact, MethodSymmetryCP, MethodTruncated, MethodRegions, MethodCircuit, MethodSampled}
+
 // Settings control learning. The zero value of a field means its default. They are part of the cache key.
 type Settings struct {
 	// Method is the way to the answer, default auto.

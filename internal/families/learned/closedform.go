@@ -9,13 +9,22 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/families/closed"
 	"github.com/basetensor/basetensor/internal/families/counts"
-	"github.com/basetensor/basetensor/internal/frobenius"
+	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
 	"github.com/basetensor/basetensor/internal/linalg"
 	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
+
+// ExactForm is ClosedForm as a plan of the exact way.
+func ExactForm(ctx context.Context, n *btn.Network, maxTerms int) (*btn.Plan, bool, error) {
+	plan, ok, err := ClosedForm(ctx, n, maxTerms)
+	if ok {
+		plan.Method = btn.MethodExact
+	}
+	return plan, ok, err
+}
 
 // ClosedForm returns an exact decomposition of at most maxTerms components, or false if it finds none:
 //

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/frobenius"
+	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
 )
 
 // afford is Economise; where one component that counts is too much even so, it is one of rank one, whose sweeps take

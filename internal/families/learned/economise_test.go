@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/frobenius"
+	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
 )
 
 func TestEconomiseReducesStartsThenSweepsThenComponents(t *testing.T) {

@@ -8,14 +8,14 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/frobenius"
+	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // Method is method symmetry-cp.
-var Method = proposal.Method{Name: btn.MethodSymmetryCP, Propose: Propose}
+var Method = proposal.Method{Name: btn.MethodSymmetryCP, Propose: Propose, Maps: true}
 
 // Propose is the proposal of the paper's learned decomposition; a closed form with few enough terms is used where B has one.
 func Propose(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
