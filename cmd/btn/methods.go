@@ -8,9 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/basetensor/basetensor/internal/console"
-	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
-	"github.com/basetensor/basetensor/internal/families/regions"
-	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/families"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/setting"
@@ -19,7 +17,7 @@ import (
 
 // settings are the options of all families.
 func settings() []setting.Setting {
-	return slices.Concat(plan.Named, truncated.Named, regions.Named, frobenius.Named, reparam.Named)
+	return slices.Concat(plan.Named, families.Named, reparam.Named)
 }
 
 // methodsCmd lists the methods and their settings.

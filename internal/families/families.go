@@ -30,6 +30,8 @@
 package families
 
 import (
+	"slices"
+
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/families/circuits"
@@ -38,11 +40,36 @@ import (
 	"github.com/basetensor/basetensor/internal/families/descent"
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/gradients"
+	"github.com/basetensor/basetensor/internal/families/learned"
+	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/families/structured"
 	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/families/truncated/ladder"
+	"github.com/basetensor/basetensor/internal/proposal"
 )
+
+// Firstly lists the exact families that are asked before an elimination order is looked for. An error is final only where the network
+// cannot be laid out for elimination.
+var Firstly = []proposal.Proposer{
+	counts.Propose,
+	structured.Propose, // of crowded networks, which have no cheap order
+}
+
+// Heavily lists the exact families that are asked where no elimination order is cheap: none of at most policy.HeavyFlops is known. The
+// first proposal is taken.
+var Heavily = []proposal.Proposer{
+	structured.Propose,
+	circuits.Propose,
+	exact.Propose,
+}
+
+// Methods are those that families answer by. The planner's own are exact and auto.
+var Methods = []*proposal.Method{&learned.Method, &ladder.Method, &regions.Method, &circuits.Method, &sampled.Method}
+
+// Named are the options of a request that families read.
+var Named = slices.Concat(truncated.Named, regions.Named, frobenius.Named)
 
 func init() {
 	for class, newPart := range map[btn.Class]func() btn.Part{

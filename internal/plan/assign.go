@@ -6,12 +6,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	_ "github.com/basetensor/basetensor/internal/families" // plans that a cache holds have parts of all of them
-	"github.com/basetensor/basetensor/internal/families/circuits"
-	"github.com/basetensor/basetensor/internal/families/learned"
-	"github.com/basetensor/basetensor/internal/families/regions"
-	"github.com/basetensor/basetensor/internal/families/sampled"
-	"github.com/basetensor/basetensor/internal/families/truncated/ladder"
+	"github.com/basetensor/basetensor/internal/families"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/proposal"
@@ -23,7 +18,7 @@ import (
 // (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
 // C = B is contracted is adapted to a query's evidence, where that is cheaper.
 //
-// Method exact: see exact. Other methods: see methods.
+// Method exact: see exact. Other methods: see families.Methods.
 // Method auto: exact where it fits the memory and costs at most AutoFlops, else what
 // grows: see approximate. A query that exceeds the budget has its error in its assignment, with what it
 // needs.
@@ -78,12 +73,9 @@ func AssignKnown(
 	return assignments, nil
 }
 
-// methods are those that families answer by. The planner's own are exact and auto.
-var methods = []*proposal.Method{&learned.Method, &ladder.Method, &regions.Method, &circuits.Method, &sampled.Method}
-
 // methodOf returns a method of a family, nil for others.
 func methodOf(name btn.Method) *proposal.Method {
-	for _, m := range methods {
+	for _, m := range families.Methods {
 		if m.Name == name {
 			return m
 		}

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families"
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/proposal"
@@ -11,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// joint assigns the form in count space where exact would, else the first proposal of the families of heavily, as a rule a contraction
+// joint assigns the form in count space where exact would, else the first proposal of families.Heavily, as a rule a contraction
 // tree with an index over the cells of the joint marginal. There is no other way to one: methods that are not exact are refused, and
 // method auto does not fall back to them.
 func (a *assigner) joint(q query.Query) (*btn.Assignment, error) {
@@ -54,7 +55,7 @@ func (a *assigner) joint(q query.Query) (*btn.Assignment, error) {
 		}
 	}
 
-	assignment, err := proposal.First(a.Job, proposal.Ask{Marginals: q.Marginals, Joint: q.Joint}, heavily...)
+	assignment, err := proposal.First(a.Job, proposal.Ask{Marginals: q.Marginals, Joint: q.Joint}, families.Heavily...)
 	if err != nil {
 		return nil, err
 	}

@@ -8,29 +8,14 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/families"
 	"github.com/basetensor/basetensor/internal/families/circuits"
-	"github.com/basetensor/basetensor/internal/families/counts"
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/learned"
 	"github.com/basetensor/basetensor/internal/families/structured"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/proposal"
 )
-
-// firstly lists the exact families that are asked before an elimination order is looked for. An error is final only where the network
-// cannot be laid out for elimination.
-var firstly = []proposal.Proposer{
-	counts.Propose,
-	structured.Propose, // of crowded networks, which have no cheap order
-}
-
-// heavily lists the exact families that are asked where no elimination order is cheap: none of at most policy.HeavyFlops is known. The
-// first proposal is taken. A new exact family is a line here.
-var heavily = []proposal.Proposer{
-	structured.Propose,
-	circuits.Propose,
-	exact.Propose,
-}
 
 // exact assigns C = B. The first of these that applies:
 //
@@ -42,7 +27,7 @@ var heavily = []proposal.Proposer{
 //   - the circuit of a model that was asked about before, where that order is not cheap;
 //   - that order, or one made for the query's evidence, where it costs little, or a contraction tree over the network as it is, where
 //     that is cheaper;
-//   - the families of heavily.
+//   - families.Heavily.
 func (a *assigner) exact(marginals bool) (*btn.Assignment, error) {
 	ask := proposal.Ask{Marginals: marginals}
 	found, refused := a.first(ask)
@@ -93,15 +78,15 @@ func (a *assigner) exact(marginals bool) (*btn.Assignment, error) {
 		return nil, err
 	}
 	if ask.Flops = order.Cost.Flops; ask.Flops > policy.HeavyFlops {
-		return proposal.First(a.Job, ask, heavily...)
+		return proposal.First(a.Job, ask, families.Heavily...)
 	}
 	return order.Propose(a.Job, assignment, marginals)
 }
 
-// first returns the first proposal of the families of firstly, or the first reason why there is none; nil and nil where none is for the
+// first returns the first proposal of families.Firstly, or the first reason why there is none; nil and nil where none is for the
 // query.
 func (a *assigner) first(ask proposal.Ask) (found *btn.Assignment, refused error) {
-	for _, propose := range firstly {
+	for _, propose := range families.Firstly {
 		found, err := propose(a.Job, ask)
 		if found != nil && err == nil {
 			return found, nil
