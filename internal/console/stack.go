@@ -106,8 +106,8 @@ const leastProcs = 4
 
 // widen gives a process with two or three processors as many as the collector needs to leave the
 // others alone: the operating system then decides about turns. The whole stack in one process is
-// where that matters: on two cores the slowest hundredth of small jobs takes half the time
-// (docs/benchmarks/service.md). GOMAXPROCS in the environment wins.
+// where that matters: on two cores the slowest hundredth of small jobs takes half the time.
+// GOMAXPROCS in the environment wins.
 func widen() {
 	if n := runtime.GOMAXPROCS(0); os.Getenv("GOMAXPROCS") == "" && n > 1 && n < leastProcs {
 		runtime.GOMAXPROCS(leastProcs)

@@ -269,7 +269,7 @@ const (
 	ChunkFlops = 1e8
 
 	// SliceTaskFlops is the target cost of a task of slices: about half a second of one core.
-	// Measured: 4.3e9 flops in 0.59 s, docs/benchmarks/service.md.
+	// Measured: 4.3e9 flops in 0.59 s, docs/benchmarks/scaling.md.
 	SliceTaskFlops = 4e9
 
 	// MostChunks bounds the tasks of slices of one query.
