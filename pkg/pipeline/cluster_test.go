@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/nightly"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -92,6 +93,9 @@ func TestServersOfAClusterAreKilledUnderLoad(t *testing.T) {
 
 	last := len(servers.Servers) - 1
 	for i, s := range servers.Servers {
+		if i > 0 && i < last && !nightly.On() {
+			continue
+		}
 		old := filepath.Join(t.TempDir(), "store")
 		submit(10)
 		if i == last {

@@ -203,7 +203,7 @@ func TestAKindDies(t *testing.T) {
 	_, kill := m.worker("two", 100*time.Millisecond)
 	m.worker("one", 0)
 	m.heard(2)
-	const jobs = 60
+	const jobs = 30
 	m.submitAll(0, jobs)
 
 	// It dies with some chunks of a job computed, and others not.

@@ -148,7 +148,7 @@ func (p *planned) Do(
 func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, calm)
-	m := grid(t, 18, 24, 1)
+	m := grid(t, 16, 20, 1)
 	s := btn.Settings{Method: btn.MethodTruncated, Accuracy: 1e-7, Budget: 1e9} // searched where there is no cache
 	few, two, many := observe(1), factorgraph.Observe(map[int]int{100: 1, 200: 0}), observe(
 		1, 0, 0, 1, 1, 0,
