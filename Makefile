@@ -12,9 +12,11 @@ help: ## list the targets
 
 # TIMEOUT is that of one package, which a machine with one busy core needs a part of.
 TIMEOUT ?= 40m
+# Packages tested at a time: two a core, because many tests wait for servers.
+PACKAGES ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2))
 test: deps ## all tests, against real servers where they can be had (3 minutes on two cores that have nothing else to do, 8 on busy ones)
-	$(GO) test $(TESTFLAGS) -timeout $(TIMEOUT) ./...
-	$(GO) test -C lab $(TESTFLAGS) -timeout $(TIMEOUT) ./...
+	$(GO) test -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) ./...
+	$(GO) test -C lab -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) ./...
 
 deps: ## find or install redis-server, build nats-server; says clearly what it could not get
 	$(GO) run ./internal/testserver/install

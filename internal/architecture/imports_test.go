@@ -145,9 +145,16 @@ var laboratory = []string{
 // modules are the folders of the two modules.
 var modules = []string{"../..", "../../lab"}
 
+// lists holds the output of go list, by its arguments.
+var lists = map[string][]string{}
+
 // list returns the output of go list in a folder, word by word.
 func list(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
+	key := dir + " " + strings.Join(args, " ")
+	if words, ok := lists[key]; ok {
+		return words
+	}
 	var said bytes.Buffer // modules that are downloaded on the way are named there
 	command := exec.Command("go", append([]string{"list", "-C", dir, "-tags=nightly"}, args...)...)
 	command.Stderr = &said
@@ -155,14 +162,30 @@ func list(t *testing.T, dir string, args ...string) []string {
 	if err != nil {
 		t.Fatalf("go list %v in %s: %v\n%s", args, dir, err, &said)
 	}
-	return strings.Fields(string(out))
+	lists[key] = strings.Fields(string(out))
+	return lists[key]
 }
 
+// imports holds the imports of the product's packages and of all that they depend on.
+var imports = map[string][]string{}
+
+// deps returns a package of the product with all that it depends on.
 func deps(t *testing.T, pkg string) map[string]bool {
 	t.Helper()
+	if len(imports) == 0 {
+		for pair := range slices.Chunk(list(t, modules[0], "-deps", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}
+{{end}}`, "./..."), 2) {
+			imports[pair[0]] = append(imports[pair[0]], pair[1])
+		}
+	}
 	set := map[string]bool{}
-	for _, path := range list(t, modules[0], "-deps", module+pkg) {
-		set[path] = true
+	for next := []string{module + pkg}; len(next) > 0; {
+		path := next[len(next)-1]
+		next = next[:len(next)-1]
+		if !set[path] {
+			set[path] = true
+			next = append(next, imports[path]...)
+		}
 	}
 	return set
 }

@@ -46,7 +46,7 @@ func clauses(n, m int, seed uint64) *factorgraph.Model {
 // TestCubes: a search that may take little work has cubes; each is contracted by itself, in any sequence, and their sums are
 // the exact ln Z and marginals.
 func TestCubes(t *testing.T) {
-	m := clauses(60, 130, 1)
+	m := clauses(44, 95, 1)
 	queries := []query.Query{
 		{},
 		{Marginals: true, Evidence: factorgraph.Observe(map[int]int{5: 1})},
@@ -79,7 +79,7 @@ func TestCubes(t *testing.T) {
 
 // TestPriceOfCubes: cubes cost what they are estimated to take, with a margin, and may take no more than all together.
 func TestPriceOfCubes(t *testing.T) {
-	m := clauses(60, 130, 1)
+	m := clauses(44, 95, 1)
 	s := btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 20}
 	net, err := stage.Reparameterise(t.Context(), m, s)
 	if err != nil {
@@ -113,7 +113,7 @@ func TestPriceOfCubes(t *testing.T) {
 
 // TestCubesThatAreOnlyCounted: a cube whose circuit is larger than allowed has the same Z, and no marginals.
 func TestCubesThatAreOnlyCounted(t *testing.T) {
-	m := clauses(60, 130, 1)
+	m := clauses(44, 95, 1)
 	s := btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 10}
 	net, err := stage.Reparameterise(t.Context(), m, s)
 	if err != nil {
@@ -176,7 +176,7 @@ func (p plans) Do(ctx context.Context, key string, compute func(context.Context)
 // TestFirstQueryForZMakesNoCircuits: the only query of a job, for Z of a model that was not asked before, is counted; what comes
 // after it, or wants more, or comes with others, makes circuits, as does a registered model.
 func TestFirstQueryForZMakesNoCircuits(t *testing.T) {
-	m := clauses(60, 130, 1)
+	m := clauses(44, 95, 1)
 	s := btn.Settings{Method: btn.MethodCircuit, Budget: 60 << 10}
 	net, err := stage.Reparameterise(t.Context(), m, s)
 	if err != nil {

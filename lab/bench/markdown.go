@@ -60,8 +60,8 @@ func WriteMarkdown(w io.Writer, p Page, rows []Row) error {
 	return b.Flush()
 }
 
-const legend = `Every model runs in a process of its own. A model is solved when log10 Z is within half a unit of the reference's last digit (six
-significant digits at least), or within 1e-5.
+const legend = `Every model runs in a process of its own. A model is solved when log10 Z is within half a unit of the reference's last
+digit (six significant digits at least), or within 1e-5.
 `
 
 const countLegend = "Counts agree when they are equal in all published decimals, most often eight.\n"

@@ -124,15 +124,17 @@ func WritePage(path, versions string) error {
 	return w.Flush()
 }
 
-const explanation = `Two processes of each worker, behind proxies to NATS and Redis, start again 0.1 s after their end. Messages are signed, except in class
-versions. Four tenants send 20 jobs a second: exact, learned, sliced, above max_payload (64 KiB here), of registered models, with deadlines that hold
-and that do not, cancelled under way, wrong. Faults are drawn from a seed and overlap; one worker of each role is always left alone.
+const explanation = `Two processes of each worker, behind proxies to NATS and Redis, start again 0.1 s after their end. Messages are signed,
+except in class versions. Four tenants send 20 jobs a second: exact, learned, sliced, above max_payload (64 KiB here),
+of registered models, with deadlines that hold and that do not, cancelled under way, wrong. Faults are drawn from a seed
+and overlap; one worker of each role is always left alone.
 
-Every answer is compared bit by bit with a computation in the loading process, except after a passed deadline. *Doubled*: a second answer, or an
-announced one that is not the stored one. *Other*: a work queue that is not empty 30 s after the last answer, or a surviving process with more goroutines,
-open files or memory. *Recovery*: from the fault (or the later delivery; of servers, from their return) to the last answer of the jobs with a
-message in the struck worker; a job that is hit again counts for the later fault. The goal of p99 is 5 s for faults of workers and 10 s for
-faults of servers; the table names it where it is missed.
+Every answer is compared bit by bit with a computation in the loading process, except after a passed deadline.
+*Doubled*: a second answer, or an announced one that is not the stored one. *Other*: a work queue that is not empty 30 s
+after the last answer, or a surviving process with more goroutines, open files or memory. *Recovery*: from the fault (or
+the later delivery; of servers, from their return) to the last answer of the jobs with a message in the struck worker; a
+job that is hit again counts for the later fault. The goal of p99 is 5 s for faults of workers and 10 s for faults of
+servers; the table names it where it is missed.
 `
 
 // versionsMark begins the page's line of the servers.
