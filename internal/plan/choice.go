@@ -189,13 +189,7 @@ func (a *assigner) mixed(
 		plan.Method = sampled.Method.Name
 	}
 	plan.Estimates = merged(contracted, components)
-
-	bounds, err := bounding.Of(ctx, a.Job)
-	if proposal.Late(err) {
-		return plan, false, nil
-	}
-	plan.Estimates = slices.Insert(plan.Estimates, 1, bounds...)
-	return plan, whole, err
+	return bounding.Insert(ctx, a.Job, 1, plan, whole)
 }
 
 // hasty is mixed without a trial, proposals and bounds: chains from a small pilot have half of the budget.

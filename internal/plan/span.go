@@ -1,6 +1,6 @@
 package plan
 
-// Entries too far apart for float64: what a contraction may lose, said beforehand.
+// What a contraction may lose, said beforehand: entries too far apart for float64, and maps that a network came with.
 
 import (
 	"fmt"
@@ -71,4 +71,17 @@ func (s span) warnings(net *btn.Network) []string {
 	return []string{fmt.Sprintf("%d factors and weights have entries that span 10^%.0f together, more "+
 		"than float64 holds: terms far below the largest may be missing from the total",
 		s.wide, s.bits*log10of2)}
+}
+
+// mapWarnings warns where legs have maps other than the identity: the tensors were multiplied by their
+// inverses, and entries 10^-16 of the largest beside them are rounding. Z does not depend on maps, and its
+// digits do.
+func mapWarnings(net *btn.Network) []string {
+	for _, m := range net.Maps {
+		if m.A != nil {
+			return []string{"not marked exact: the network has maps on its legs, and entries far below " +
+				"the largest of a tensor are lost in their rounding"}
+		}
+	}
+	return nil
 }

@@ -39,16 +39,16 @@ func describePlan(p *btn.Plan) string {
 
 		var r btn.EstimateResult
 		e.Parts[0].Describe(&r)
-		step := fmt.Sprintf("%s %d", r.Kind, r.Size)
+		step := fmt.Sprintf("%s χ=%d", r.Family, r.Bond)
 		switch {
 		case e.Rule == btn.Bounding:
 			step = "bounds"
+		case e.Rule == btn.Pooled:
+			step = fmt.Sprintf("components to %.0f", math.Exp2(e.Level))
 		case r.Kind == btn.KindBethe:
 			step = "belief propagation"
-		case r.Family == btn.FamilySampled:
-			step = fmt.Sprintf("components to %.0f", math.Exp2(e.Level))
-		case r.Family != btn.FamilyRegions:
-			step = fmt.Sprintf("%s χ=%d", r.Family, r.Bond)
+		case e.Rule == btn.LogLinear:
+			step = fmt.Sprintf("%s %d", r.Kind, r.Size)
 		}
 
 		if e.Slices > 1 {

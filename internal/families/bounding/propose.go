@@ -106,13 +106,19 @@ func Buckets(
 	return order, best, entries, nil
 }
 
-// Of returns the bounds of a job's network under the evidence, without what marginals keep.
-func Of(ctx context.Context, j *proposal.Job) ([]btn.Estimate, error) {
+// Insert adds bounds of the job's network under the evidence, without what marginals keep, to a plan, before the estimate at a position.
+// Where the time for planning is over there are none, and whole is false.
+func Insert(ctx context.Context, j *proposal.Job, at int, to *btn.Plan, whole bool) (*btn.Plan, bool, error) {
 	own, err := truncated.Of(ctx, j.Problem(), false)
-	if err != nil {
-		return nil, err
+	var bounds []btn.Estimate
+	if err == nil {
+		bounds, err = Propose(ctx, own, j.Settings)
 	}
-	return Propose(ctx, own, j.Settings)
+	if proposal.Late(err) {
+		return to, false, nil
+	}
+	to.Estimates = slices.Insert(to.Estimates, at, bounds...)
+	return to, whole, err
 }
 
 // Key returns a part of the key of a plan with bounds: beside estimates with marginals, bounds depend on the shape of the network

@@ -150,13 +150,18 @@ func ownUpdates(e *sumproduct.Expression, s btn.Settings) int64 {
 // updatesFor bounds the updates of all starts together by the budget; 0 is package bp's own bound. A message
 // is updated twice at least, so that there is something to answer with.
 func updatesFor(e *sumproduct.Expression, s btn.Settings) int64 {
-	incidences := 0
-	for _, t := range e.Tables {
-		incidences += len(t.Scope)
-	}
+	incidences := incidencesOf(e)
 	most := policy.MessageShare * s.WithDefaults().Budget / policy.UpdateFlops
 	if most >= policy.MessageUpdates*float64(incidences) {
 		return 0
 	}
 	return max(int64(most), 2*int64(incidences), policy.LeastUpdates)
+}
+
+// incidencesOf is the number of pairs of a table and an index of it.
+func incidencesOf(e *sumproduct.Expression) (n int) {
+	for _, t := range e.Tables {
+		n += len(t.Scope)
+	}
+	return n
 }

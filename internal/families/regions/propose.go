@@ -285,11 +285,7 @@ func sliced(j *proposal.Job, plan *btn.Plan, e *sumproduct.Expression, states []
 	}
 
 	// Belief propagation runs in every slice, and takes all that it may where it does not converge.
-	incidences := 0
-	for _, t := range e.Tables {
-		incidences += len(t.Scope)
-	}
-	updates := max(int64(policy.MessageShare*j.Settings.Budget/policy.UpdateFlops/policy.MostSlices), 2*int64(incidences))
+	updates := max(int64(policy.MessageShare*j.Settings.Budget/policy.UpdateFlops/policy.MostSlices), 2*int64(incidencesOf(e)))
 	messages := 0.0
 	if !states[0].Converged {
 		messages = float64(updates) * policy.UpdateFlops

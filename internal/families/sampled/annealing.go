@@ -121,41 +121,38 @@ func (s *Annealing) Draw(ctx context.Context, p *problem.Problem, from, to int64
 	if shape := chains.Prepared.Shape(); shape != s.Shape {
 		return btn.Value{}, fault.New(fault.Internal, "the components are drawn for a network of another shape")
 	}
-	path := s.Path()
-	threads, err := threadsOf(p, func(threads int) float64 {
-		return chains.Model.Bytes(path, to-from, threads, want.Marginals)
-	})
-	if err != nil {
-		return btn.Value{}, err
-	}
-	w, err := chains.Model.Run(ctx, path, from, to, threads, want.Marginals)
-	if err != nil {
-		return btn.Value{}, err
-	}
-	v := btn.Value{
-		Z:       scaled.FromLog(sampling.LnMean(w.Ln)),
-		Flops:   chains.Model.Flops(path.Step, path.Rungs) * path.Starts() * float64(to-from),
-		Weights: &btn.Weights{Ln: w.Ln},
-	}
-	if !want.Marginals || math.IsInf(w.Top, -1) {
-		return v, nil
+	w, v, err := s.run(ctx, p, chains.Model, from, to, want.Marginals, 0)
+	if err != nil || !want.Marginals || math.IsInf(w.Top, -1) {
+		return v, err
 	}
 	v.Weights.Top = w.Top
 	return v, shares(v.Weights, chains.Prepared, w.Share, w.Squares)
 }
 
-// threadsOf returns the number of threads of chains that the memory holds; plans assume one. Weights do not depend on it.
-func threadsOf(p *problem.Problem, bytes func(threads int) float64) (threads int, err error) {
-	if threads = p.Threads; threads <= 0 {
+// run carries the chains of some components on the threads that the memory holds with so many bytes beside them; plans assume one. Weights
+// do not depend on it.
+func (s *Annealing) run(
+	ctx context.Context, p *problem.Problem, m *annealing.Model, from, to int64, marginals bool, beside float64,
+) (*annealing.Weights, btn.Value, error) {
+	path, threads := s.Path(), p.Threads
+	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	for threads > 1 && bytes(threads) > float64(p.Memory) {
-		threads--
+	need := m.Bytes(path, to-from, threads, marginals) + beside
+	for ; threads > 1 && need > float64(p.Memory); threads-- {
+		need = m.Bytes(path, to-from, threads-1, marginals) + beside
 	}
-	if need := bytes(threads); need > float64(p.Memory) {
-		return 0, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", contraction.ErrMemory, need, p.Memory)
+	if need > float64(p.Memory) {
+		return nil, btn.Value{}, fault.New(fault.OverBudget, "%w: chains need %.3g bytes, %d are allowed", contraction.ErrMemory, need, p.Memory)
 	}
-	return threads, nil
+	w, err := m.Run(ctx, path, from, to, threads, marginals)
+	if err != nil {
+		return nil, btn.Value{}, err
+	}
+	each, _ := s.flops(m)
+	return w, btn.Value{
+		Z: scaled.FromLog(sampling.LnMean(w.Ln)), Flops: each * float64(to-from), Weights: &btn.Weights{Ln: w.Ln},
+	}, nil
 }
 
 // Chains are the simplified network and the model that chains walk over.

@@ -64,12 +64,7 @@ func planOf(ctx context.Context, j *proposal.Job, c *Chains, marginals bool) (pl
 	if plan.Estimates, err = Components(c, along, j.Settings, marginals); err != nil {
 		return nil, false, err
 	}
-	bounds, err := bounding.Of(ctx, j)
-	if proposal.Late(err) {
-		return plan, false, nil
-	}
-	plan.Estimates = append(bounds, plan.Estimates...)
-	return plan, whole, err
+	return bounding.Insert(ctx, j, 0, plan, whole)
 }
 
 // Hasty returns chains from a small pilot, for half of the budget.

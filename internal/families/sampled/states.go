@@ -10,9 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/problem"
-	"github.com/basetensor/basetensor/internal/sampling"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // states weighs chains over all variables, and draws one of each bundle of them by weight.
@@ -27,24 +25,9 @@ func (s *Annealing) states(ctx context.Context, p *problem.Problem, begin, stop 
 	bundles := min(int64(want.Samples), s.Of)
 	domains := terms.Domains()
 	first, end := s.bundles(begin, stop, bundles)
-	path := s.Path()
-	threads, err := threadsOf(p, func(threads int) float64 {
-		return model.Bytes(path, stop-begin, threads, true) + 8*float64(end-first)*float64(len(domains)+1)
-	})
-	if err != nil {
-		return btn.Value{}, err
-	}
-	w, err := model.Run(ctx, path, begin, stop, threads, true)
-	if err != nil {
-		return btn.Value{}, err
-	}
-	v := btn.Value{
-		Z:       scaled.FromLog(sampling.LnMean(w.Ln)),
-		Flops:   model.Flops(path.Step, path.Rungs) * path.Starts() * float64(stop-begin),
-		Weights: &btn.Weights{Ln: w.Ln},
-	}
-	if math.IsInf(w.Top, -1) {
-		return v, nil
+	w, v, err := s.run(ctx, p, model, begin, stop, true, 8*float64(end-first)*float64(len(domains)+1))
+	if err != nil || math.IsInf(w.Top, -1) {
+		return v, err
 	}
 
 	picked := &btn.Picked{First: first}

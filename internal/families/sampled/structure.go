@@ -98,12 +98,7 @@ func ProposeStructure(j *proposal.Job, marginals bool) (*btn.Assignment, error) 
 			if err != nil || len(j.Net.Cores) > policy.MostHasty {
 				return plan, true, err
 			}
-			bounds, err := bounding.Of(planning, j)
-			if proposal.Late(err) {
-				return plan, false, nil
-			}
-			plan.Estimates = append(bounds, plan.Estimates...)
-			return plan, true, err
+			return bounding.Insert(planning, j, 0, plan, true)
 		})
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err

@@ -78,12 +78,7 @@ func ProposeStates(j *proposal.Job, q query.Query) (*btn.Assignment, error) {
 		if err != nil {
 			return nil, false, err
 		}
-		bounds, err := bounding.Propose(planning, own, j.Settings)
-		if proposal.OutOfTime(ctx, planning, err) {
-			return plan, false, nil
-		}
-		plan.Estimates = append(plan.Estimates, bounds...)
-		return plan, whole, err
+		return bounding.Insert(planning, j, len(plan.Estimates), plan, whole)
 	})
 	if err != nil {
 		return nil, err

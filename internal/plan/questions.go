@@ -1,18 +1,99 @@
 package plan
 
-// Assignments of values: parts beside those of an exact Z.
+// Questions that are answered exactly alone: joint marginals, derivatives, assignments of values.
 
 import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/families"
 	"github.com/basetensor/basetensor/internal/families/descent"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/gradients"
 	"github.com/basetensor/basetensor/internal/families/sampled"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
+
+// joint assigns the form in count space where exact would, else the first proposal of families.Heavily, as a rule a contraction
+// tree with an index over the cells of the joint marginal. There is no other way to one: methods that are not exact are refused, and
+// method auto does not fall back to them.
+func (a *assigner) joint(q query.Query) (*btn.Assignment, error) {
+	domains := make([]int, len(a.Net.Variables))
+	for v := range domains {
+		domains[v] = a.Net.Variables[v].Domain
+	}
+	if err := query.CheckJoint(domains, q.Joint); err != nil {
+		return nil, err
+	}
+
+	switch m := a.method; {
+	case m != nil && !m.Exact():
+		code := fault.Unsupported
+		if m.Grows {
+			code = fault.BadInput
+		}
+		return nil, fault.New(code, "plan: joint marginals are computed exactly only, not by method %s", m.Name)
+	case m != nil:
+		return m.Propose(a.Job, proposal.Ask{Joint: q.Joint})
+	}
+
+	found, refused := a.first(proposal.Ask{Joint: q.Joint})
+	if found != nil {
+		return found, nil
+	}
+
+	under, err := lower.Shape(a.Ctx, a.Conditioned)
+	if err != nil && refused != nil {
+		return nil, refused
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	var warnings []string
+	if exact.Decided(under) {
+		if warnings, err = exact.WhyZero(a.Job); err != nil {
+			return nil, err
+		}
+	}
+
+	assignment, err := proposal.First(a.Job, proposal.Ask{Marginals: q.Marginals, Joint: q.Joint}, families.Heavily...)
+	if err != nil {
+		return nil, err
+	}
+	assignment.Joint, assignment.Warnings = q.Joint, warnings
+	return assignment, nil
+}
+
+// gradients assigns an elimination with a pass back to every number of the network, or by method circuit a circuit whose leaves
+// they are. There is no other way to them: methods that are not exact are unsupported, and method auto does not fall back to them.
+func (a *assigner) gradients(q query.Query) (*btn.Assignment, error) {
+	m := a.method
+	if m != nil && !m.Exact() {
+		return nil, fault.New(fault.Unsupported, "plan: gradients are computed exactly only, not by method %s", m.Name)
+	}
+	if len(q.Joint) > 0 {
+		return nil, fault.New(fault.Unsupported,
+			"plan: gradients and a joint marginal are two queries of a job")
+	}
+
+	propose := gradients.Propose
+	if m != nil {
+		propose = m.Parametric
+	}
+	assignment, err := propose(a.Job, proposal.Ask{Marginals: q.Marginals})
+	if err != nil {
+		return nil, err
+	}
+	if q.Sensitivity != nil {
+		assignment.Sensitivity = &btn.Sensitivity{Target: *q.Sensitivity, Alone: !q.Gradients, Cores: lower.Numbers(a.Net)}
+	}
+	return assignment, nil
+}
 
 // descents assigns the exact way, and beside its parts those that find the assignments asked for. Samples have weights where that is
 // more than the budget and by method sampled; there is no other way to the rest.
