@@ -30,8 +30,7 @@ func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *btn.ErrorInfo {
 		if v.Bound == nil {
 			return failure(fault.Internal, "component %d says no bound", i)
 		}
-		var said btn.EstimateResult
-		kinds[i].Describe(&said)
+		how := btn.Describe(kinds[i]).Kind
 		if !b.found {
 			b.lower.ln, b.upper.ln, b.least = math.Inf(-1), math.Inf(1), math.Inf(-1)
 			b.found = true
@@ -40,10 +39,10 @@ func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *btn.ErrorInfo {
 			b.least = max(b.least, *v.Bound.Least)
 		}
 		if v.Bound.Lower > b.lower.ln {
-			b.lower = side{v.Bound.Lower, said.Kind}
+			b.lower = side{v.Bound.Lower, how}
 		}
 		if v.Bound.Upper < b.upper.ln {
-			b.upper = side{v.Bound.Upper, said.Kind}
+			b.upper = side{v.Bound.Upper, how}
 		}
 	}
 	return nil

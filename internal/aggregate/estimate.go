@@ -33,13 +33,11 @@ type estimate struct {
 // evaluate computes an estimate from the values of its parts, and of the sampled ones before it. It
 // returns false if some have not arrived.
 func (g *sequence) evaluate(e *btn.Estimate, parts []part) (*estimate, bool) {
-	r := &estimate{
-		of:             e,
-		EstimateResult: btn.EstimateResult{Slices: e.Slices, Components: len(e.Parts)},
-	}
+	r := &estimate{of: e}
 	if len(e.Parts) > 0 {
-		e.Parts[0].Describe(&r.EstimateResult)
+		r.EstimateResult = btn.Describe(e.Parts[0])
 	}
+	r.Slices, r.Components = e.Slices, len(e.Parts)
 
 	r.parts = make([]btn.Value, 0, len(parts))
 	for i := range parts {

@@ -5,6 +5,7 @@ package btn
 import (
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // ErrPart says that a part does not fit the network: its levels, shapes or numbers are wrong.
@@ -18,17 +19,46 @@ type Part interface {
 	// Fits checks the part against a network, so that a contraction can index without further checks. The error wraps ErrPart.
 	// Time linear in the part's size.
 	Fits(*Network) error
+}
+
+// Described is a part of estimates that grow.
+type Described interface {
+	Part
 	// Describe fills the answer's fields about an estimate made of such parts.
 	Describe(*EstimateResult)
+}
+
+// Describe returns what a part says of an estimate that it is of.
+func Describe(p Part) (r EstimateResult) {
+	if d, ok := p.(Described); ok {
+		d.Describe(&r)
+	}
+	return r
 }
 
 // Sharer is a part that points at something that other parts of its plan point at, too.
 type Sharer interface {
 	Part
-	// Common returns that pointer.
+	// Common returns a pointer to the part's field for it.
 	Common() any
-	// Share sets it. It reports whether it is of the part's kind.
-	Share(common any) bool
+}
+
+// Shared returns what a part points at, nil where it is nothing.
+func Shared(p Sharer) any {
+	if v := reflect.ValueOf(p.Common()).Elem(); !v.IsNil() {
+		return v.Interface()
+	}
+	return nil
+}
+
+// Share makes a part point at something. It reports whether that is of the part's kind.
+func Share(p Sharer, common any) bool {
+	field, v := reflect.ValueOf(p.Common()).Elem(), reflect.ValueOf(common)
+	if !v.IsValid() || !v.Type().AssignableTo(field.Type()) {
+		return false
+	}
+	field.Set(v)
+	return true
 }
 
 // Varied is a Sharer whose parts point at things of several types, each with a name in its field "kind".

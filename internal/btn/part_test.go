@@ -296,8 +296,8 @@ func TestSharersShare(t *testing.T) {
 				t.Fatalf("class %s cannot be made", q.Class())
 			}
 			takes := i == k || i < 3 && k < 3 // frames
-			if got := fresh.(btn.Sharer).Share(p.Common()); got != takes || takes &&
-				fresh.(btn.Sharer).Common() != p.Common() {
+			if got := btn.Share(fresh.(btn.Sharer), btn.Shared(p)); got != takes || takes &&
+				btn.Shared(fresh.(btn.Sharer)) != btn.Shared(p) {
 				t.Errorf("a part of class %s takes what class %s has: %v",
 					q.Class(), p.Class(), got)
 			}
@@ -323,8 +323,7 @@ func TestDescribe(t *testing.T) {
 		{fitSlices(), btn.EstimateResult{}}, {fitGroups(), btn.EstimateResult{}}, {fitProduct(),
 			btn.EstimateResult{}},
 	} {
-		var got btn.EstimateResult
-		if c.part.Describe(&got); got != c.want {
+		if got := btn.Describe(c.part); got != c.want {
 			t.Errorf("class %s: %+v, want %+v", c.part.Class(), got, c.want)
 		}
 	}

@@ -132,7 +132,7 @@ func describeCircuit(ctx context.Context, of *circuit.Compiled) *Circuit {
 func circuitOf(ctx context.Context, p *btn.Plan) *Circuit {
 	if len(p.Estimates) > 0 && len(p.Estimates[0].Parts) > 0 {
 		if part, ok := p.Estimates[0].Parts[0].(btn.Sharer); ok {
-			if of, ok := part.Common().(*circuit.Compiled); ok {
+			if of, ok := btn.Shared(part).(*circuit.Compiled); ok {
 				return describeCircuit(ctx, of)
 			}
 		}

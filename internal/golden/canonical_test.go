@@ -94,9 +94,8 @@ func (w *writer) plan(p *btn.Plan) {
 	}
 	from := 0
 	for _, e := range p.Estimates {
-		var r btn.EstimateResult
+		r := btn.Describe(e.Parts[0])
 		var fixed []int
-		e.Parts[0].Describe(&r)
 		switch q := e.Parts[0].(type) {
 		case *truncated.Truncated:
 			fixed = q.Slice.Variables
@@ -117,7 +116,7 @@ func (w *writer) head(method btn.Method, q *btn.Quality, estimates []btn.Estimat
 	frame := &btn.Frame{}
 	if len(estimates) > 0 {
 		if sharer, ok := estimates[0].Parts[0].(btn.Sharer); ok {
-			if f, ok := sharer.Common().(*btn.Frame); ok {
+			if f, ok := btn.Shared(sharer).(*btn.Frame); ok {
 				frame = f
 			}
 		}

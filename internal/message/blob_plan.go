@@ -174,17 +174,15 @@ func (c *commonBlob) read(r *codec.Reader) error {
 		return invalid("class", "%.40q has nothing in common with others", c.class)
 	}
 
-	common := sharer.Common()
 	if varied, ok := part.(btn.Varied); ok {
 		kind := r.Peek("kind")
-		if common = varied.OfKind(kind); common == nil {
+		if c.form = varied.OfKind(kind); c.form == nil {
 			return invalid("kind", "%.40q is no kind of this version", kind)
 		}
-	}
-	if _, framed := common.(*btn.Frame); framed {
+	} else if field := sharer.Common(); reflect.TypeOf(field) == reflect.TypeFor[**btn.Frame]() {
 		c.form = new(frameForm)
 	} else {
-		c.form = reflect.New(reflect.TypeOf(common).Elem()).Interface()
+		c.form = reflect.New(reflect.TypeOf(field).Elem().Elem()).Interface()
 	}
 
 	if err := r.Charge(1, reflect.TypeOf(c.form).Elem()); err != nil {
@@ -284,7 +282,7 @@ func (w *planWriter) part(part btn.Part) (partBlob, error) {
 
 	out := partBlob{class: string(part.Class()), form: part}
 	if sharer, ok := part.(btn.Sharer); ok {
-		out.common = w.place(out.class, sharer.Common())
+		out.common = w.place(out.class, btn.Shared(sharer))
 	}
 
 	switch q := part.(type) {
@@ -311,7 +309,7 @@ func (w *planWriter) part(part btn.Part) (partBlob, error) {
 // place returns 1 + the position of what parts have in common, to which it adds it, and 0 for
 // nothing.
 func (w *planWriter) place(class string, common any) int {
-	if common == nil || reflect.ValueOf(common).IsNil() {
+	if common == nil {
 		return 0
 	}
 	if at := w.places[common]; at > 0 {
@@ -424,7 +422,7 @@ func (p *partBlob) decode(common []any) (part btn.Part, err error) {
 		return part, nil
 	case !ok || p.common < 0 || p.common > len(common):
 		return nil, invalid("common", "%d of %d for class %s", p.common, len(common), p.class)
-	case !sharer.Share(common[p.common-1]):
+	case !btn.Share(sharer, common[p.common-1]):
 		return nil, invalid("common", "%d is of another class than %s", p.common, p.class)
 	}
 	return part, nil

@@ -37,8 +37,7 @@ func describePlan(p *btn.Plan) string {
 		flops += e.Cost.Flops
 		bytes = max(bytes, e.Cost.Bytes)
 
-		var r btn.EstimateResult
-		e.Parts[0].Describe(&r)
+		r := btn.Describe(e.Parts[0])
 		step := fmt.Sprintf("%s χ=%d", r.Family, r.Bond)
 		switch {
 		case e.Rule == btn.Bounding:

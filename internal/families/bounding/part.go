@@ -59,7 +59,7 @@ func (p *Bound) Fits(*btn.Network) error {
 	return nil
 }
 
-// Describe implements Part.
+// Describe implements btn.Described.
 func (p *Bound) Describe(r *btn.EstimateResult) { r.Kind = string(p.Kind) }
 
 // Rule implements btn.Ruled.

@@ -22,13 +22,7 @@ type Circuit struct {
 func (*Circuit) Class() btn.Class { return btn.ClassCircuit }
 
 // Common implements Sharer.
-func (p *Circuit) Common() any { return p.Of }
-
-// Share implements Sharer.
-func (p *Circuit) Share(common any) (ok bool) {
-	p.Of, ok = common.(*circuit.Compiled)
-	return ok
-}
+func (p *Circuit) Common() any { return &p.Of }
 
 // Fits implements Part: the circuit is one, and its first variables are the network's.
 func (p *Circuit) Fits(n *btn.Network) error {
@@ -55,20 +49,11 @@ func (p *Circuit) Fits(n *btn.Network) error {
 	return nil
 }
 
-// Describe implements Part.
-func (*Circuit) Describe(*btn.EstimateResult) {}
-
 // Class implements Part.
 func (*Cube) Class() btn.Class { return btn.ClassCube }
 
 // Common implements Sharer.
-func (p *Cube) Common() any { return p.Of }
-
-// Share implements Sharer.
-func (p *Cube) Share(common any) (ok bool) {
-	p.Of, ok = common.(*Split)
-	return ok
-}
+func (p *Cube) Common() any { return &p.Of }
 
 // Fits implements Part. Whether the literals are some of the network's formula is for the contraction to say.
 func (p *Cube) Fits(n *btn.Network) error {
@@ -86,9 +71,6 @@ func (p *Cube) Fits(n *btn.Network) error {
 	}
 	return nil
 }
-
-// Describe implements Part.
-func (*Cube) Describe(*btn.EstimateResult) {}
 
 // Cube is B under one of the partial assignments that a search is split into; Z is the sum over the cubes (Lemma 5: they exclude each
 // other and leave nothing out). Its worker simplifies the residual formula, and searches.

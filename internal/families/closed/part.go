@@ -40,13 +40,7 @@ func vectorsFit(r [][]float64, n *btn.Network) error {
 }
 
 // Common implements Sharer.
-func (p *RankOne) Common() any { return p.Frame }
-
-// Share implements Sharer.
-func (p *RankOne) Share(common any) (ok bool) {
-	p.Frame, ok = common.(*btn.Frame)
-	return ok
-}
+func (p *RankOne) Common() any { return &p.Frame }
 
 // CP is a sum of rank-one terms, contracted together (Lemma 2).
 type CP struct {
@@ -84,13 +78,7 @@ func (p *CP) Fits(n *btn.Network) error {
 }
 
 // Common implements Sharer.
-func (p *CP) Common() any { return p.Frame }
-
-// Share implements Sharer.
-func (p *CP) Share(common any) (ok bool) {
-	p.Frame, ok = common.(*btn.Frame)
-	return ok
-}
+func (p *CP) Common() any { return &p.Frame }
 
 // SymmetryRankOne is Q = S ∘ R (Lemma 4), or Q = S without R (Lemma 3).
 type SymmetryRankOne struct {
@@ -148,19 +136,7 @@ func (p *SymmetryRankOne) Fits(n *btn.Network) error {
 }
 
 // Common implements Sharer.
-func (p *SymmetryRankOne) Common() any { return p.Frame }
-
-// Share implements Sharer.
-func (p *SymmetryRankOne) Share(common any) (ok bool) {
-	p.Frame, ok = common.(*btn.Frame)
-	return ok
-}
-
-// Describe implements Part:
-// closed forms and exact contractions say nothing that a sequence of estimates needs.
-func (*RankOne) Describe(*btn.EstimateResult)         {}
-func (*CP) Describe(*btn.EstimateResult)              {}
-func (*SymmetryRankOne) Describe(*btn.EstimateResult) {}
+func (p *SymmetryRankOne) Common() any { return &p.Frame }
 
 // Tensors implements btn.Tensorial.
 func (p *RankOne) Tensors() btn.Tensors { return btn.Tensors{R: p.R} }

@@ -7,8 +7,6 @@ import (
 
 // Parts in count space.
 
-func (*Counts) Describe(*btn.EstimateResult) {}
-
 // Counts is B, or a term of it, in count space (Lemmas 3 and 4): some symmetric cores, one term of
 // each, are functions of their counts, every one with count variables of its own. How all else
 // becomes polynomials in these follows from the network under its evidence.

@@ -4,8 +4,6 @@ import "github.com/basetensor/basetensor/internal/btn"
 
 // Parts that find assignments.
 
-func (*Descent) Describe(*btn.EstimateResult) {}
-
 // Descent is some slices of B, eliminated along a path and gone back through. Its Z is 0: it comes
 // beside the parts that Z is the sum of.
 type Descent struct {
@@ -31,13 +29,7 @@ type Path struct {
 func (*Descent) Class() btn.Class { return btn.ClassDescent }
 
 // Common implements Sharer.
-func (p *Descent) Common() any { return p.Along }
-
-// Share implements Sharer.
-func (p *Descent) Share(common any) (ok bool) {
-	p.Along, ok = common.(*Path)
-	return ok
-}
+func (p *Descent) Common() any { return &p.Along }
 
 // Fits implements Part. Whether the path is one through the network's tables is for the contraction
 // to say.

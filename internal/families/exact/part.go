@@ -64,13 +64,7 @@ func (p *Slices) Whole() bool { return p.From == 0 && p.To == p.Tree.Count }
 func (p *Slices) Count() int64 { return max(0, p.To-p.From) }
 
 // Common implements Sharer.
-func (p *Slices) Common() any { return p.Tree }
-
-// Share implements Sharer.
-func (p *Slices) Share(common any) (ok bool) {
-	p.Tree, ok = common.(*Tree)
-	return ok
-}
+func (p *Slices) Common() any { return &p.Tree }
 
 // Fits implements Part. Whether the tree is one over
 // the simplified network is for the contraction to say.
@@ -114,13 +108,7 @@ func (*Groups) Class() btn.Class { return btn.ClassGroups }
 func (p *Groups) Whole() bool { return p.From == 0 && p.To == int64(len(p.Of.Groups)) }
 
 // Common implements Sharer.
-func (p *Groups) Common() any { return p.Of }
-
-// Share implements Sharer.
-func (p *Groups) Share(common any) (ok bool) {
-	p.Of, ok = common.(*MarginalGroups)
-	return ok
-}
+func (p *Groups) Common() any { return &p.Of }
 
 // Fits implements Part.
 func (p *Groups) Fits(*btn.Network) error {
@@ -190,10 +178,6 @@ func (p *Product) Fits(n *btn.Network) error {
 	}
 	return nil
 }
-func (*Elimination) Describe(*btn.EstimateResult) {}
-func (*Slices) Describe(*btn.EstimateResult)      {}
-func (*Groups) Describe(*btn.EstimateResult)      {}
-func (*Product) Describe(*btn.EstimateResult)     {}
 
 // multiplies reports whether a factor's estimate may have a part: one that is B itself and no product of its own.
 func multiplies(part btn.Part) bool {

@@ -4,8 +4,6 @@ import "github.com/basetensor/basetensor/internal/btn"
 
 // Parts that have derivatives.
 
-func (*Adjoints) Describe(*btn.EstimateResult) {}
-
 // Adjoints are some slices of B with their derivatives by the entries of the cores: an elimination and the
 // pass back over it. R is the indicator of the slices, α = 1 (Lemma 5).
 type Adjoints struct {
@@ -33,13 +31,7 @@ func (*Adjoints) Class() btn.Class { return btn.ClassAdjoints }
 func (p *Adjoints) Whole() bool { return p.From == 0 && p.To == p.Plan.Count }
 
 // Common implements Sharer.
-func (p *Adjoints) Common() any { return p.Plan }
-
-// Share implements Sharer.
-func (p *Adjoints) Share(common any) (ok bool) {
-	p.Plan, ok = common.(*AdjointPlan)
-	return ok
-}
+func (p *Adjoints) Common() any { return &p.Plan }
 
 // Fits implements Part. The contraction checks whether order and slices match the network.
 func (p *Adjoints) Fits(*btn.Network) error {

@@ -33,7 +33,7 @@ func (p *Regions) Fits(n *btn.Network) error {
 	return p.Slice.Fits(n)
 }
 
-// Describe implements Part.
+// Describe implements btn.Described.
 func (p *Regions) Describe(r *btn.EstimateResult) {
 	r.Family, r.Kind, r.Size = btn.FamilyRegions, p.Kind, p.Size
 }

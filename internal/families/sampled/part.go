@@ -89,13 +89,7 @@ const MostComponents = int64(1) << 24
 func (*Sampled) Class() btn.Class { return btn.ClassSampled }
 
 // Common implements Sharer.
-func (p *Sampled) Common() any { return p.Along }
-
-// Share implements Sharer.
-func (p *Sampled) Share(common any) (ok bool) {
-	p.Along, ok = common.(Sampling)
-	return ok
-}
+func (p *Sampled) Common() any { return &p.Along }
 
 // OfKind implements btn.Varied.
 func (*Sampled) OfKind(name string) any {
@@ -125,7 +119,7 @@ func (p *Sampled) Fits(n *btn.Network) error {
 	return p.Along.Fits(n, p.To)
 }
 
-// Describe implements Part.
+// Describe implements btn.Described.
 func (p *Sampled) Describe(r *btn.EstimateResult) {
 	r.Family, r.Kind, r.Truncated = btn.FamilySampled, string(p.Along.About().Kind), true
 	p.Along.Describe(r)

@@ -57,19 +57,10 @@ type Table struct {
 func (*Nodes) Class() btn.Class { return btn.ClassStructured }
 
 // Common implements btn.Sharer.
-func (p *Nodes) Common() any { return p.Of }
-
-// Share implements btn.Sharer.
-func (p *Nodes) Share(common any) (ok bool) {
-	p.Of, ok = common.(*Fit)
-	return ok
-}
+func (p *Nodes) Common() any { return &p.Of }
 
 // Asks implements btn.Asker.
 func (p *Nodes) Asks() btn.Ask { return p.Ask }
-
-// Describe implements btn.Part.
-func (*Nodes) Describe(*btn.EstimateResult) {}
 
 // Fits implements btn.Part.
 func (p *Nodes) Fits(n *btn.Network) error {

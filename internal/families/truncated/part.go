@@ -36,13 +36,7 @@ type TruncatedPlan struct {
 func (*Truncated) Class() btn.Class { return btn.ClassTruncated }
 
 // Common implements Sharer.
-func (p *Truncated) Common() any { return p.Along }
-
-// Share implements Sharer.
-func (p *Truncated) Share(common any) (ok bool) {
-	p.Along, ok = common.(*TruncatedPlan)
-	return ok
-}
+func (p *Truncated) Common() any { return &p.Along }
 
 // Fits implements Part. Whether the plan fits the simplified network is for the contraction to say.
 func (p *Truncated) Fits(n *btn.Network) error {
@@ -59,7 +53,7 @@ func (p *Truncated) Fits(n *btn.Network) error {
 	return p.Slice.Fits(n)
 }
 
-// Describe implements Part.
+// Describe implements btn.Described.
 func (p *Truncated) Describe(r *btn.EstimateResult) {
 	r.Family, r.Plan, r.Bond = p.Along.Family, p.Along.Number, p.Bond
 }
