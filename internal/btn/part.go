@@ -71,40 +71,26 @@ type Varied interface {
 // Class names the parametric class of a component Q = C ∘ R.
 type Class string
 
-// The classes of this version.
+// The classes of this version. Package families says what they compute, and their costs.
 const (
-	ClassRankOne Class = "rank-one" // C = 1 (Lemma 2)
-	// A sum of rank-one terms contracted together (Lemma 2).
+	ClassRankOne         Class = "rank-one"
 	ClassCP              Class = "cp"
-	ClassSymmetric       Class = "symmetric"         // C = S, R = 1 (Lemma 3)
-	ClassSymmetryRankOne Class = "symmetry-rank-one" // C = S (Lemma 4)
-	// C = B in count space: symmetric cores by their counts, all else as polynomials in these.
-	ClassCounts Class = "counts"
-	// C = B, a product over the connected parts of the network.
-	ClassProduct Class = "product"
-	// C = B, contracted exactly along an elimination order.
-	ClassElimination Class = "elimination"
-	// C = B, R the indicator of some slices of a contraction tree.
-	ClassSlices Class = "slices"
-	ClassGroups Class = "groups" // C = B, marginals group by group
-	// C = B, derivatives by the entries of its cores.
-	ClassAdjoints Class = "adjoints"
-	// C = B, no share of Z: assignments that are found or drawn on the way back through its tables.
-	ClassDescent Class = "descent"
-	// C = B as an arithmetic circuit over the values of variables, R their weights.
-	ClassCircuit Class = "circuit"
-	// C = B under a partial assignment, one of those that a search is split into.
-	ClassCube Class = "cube"
-	// C = B, R a mask on learned maps: one slice with truncated legs.
-	ClassTruncated Class = "truncated"
-	// C = B, R a mask in the BP gauge: some regions of a slice.
-	ClassRegions Class = "regions"
-	// C = B, R the indicators of states that were drawn, one a component.
-	ClassSampled Class = "sampled"
-	// C = B, no share of Z but a bound of it.
-	ClassBound Class = "bound"
-	// C = the factors that deviate, R of rank one: nodes of the quadrature of a function of few linear statistics.
-	ClassStructured Class = "structured"
+	ClassSymmetric       Class = "symmetric"
+	ClassSymmetryRankOne Class = "symmetry-rank-one"
+	ClassCounts          Class = "counts"
+	ClassProduct         Class = "product"
+	ClassElimination     Class = "elimination"
+	ClassSlices          Class = "slices"
+	ClassGroups          Class = "groups"
+	ClassAdjoints        Class = "adjoints"
+	ClassDescent         Class = "descent"
+	ClassCircuit         Class = "circuit"
+	ClassCube            Class = "cube"
+	ClassTruncated       Class = "truncated"
+	ClassRegions         Class = "regions"
+	ClassSampled         Class = "sampled"
+	ClassBound           Class = "bound"
+	ClassStructured      Class = "structured"
 )
 
 // kinds are the classes that this process knows: how their parts are made, empty, to be read from bytes.

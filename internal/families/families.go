@@ -16,6 +16,7 @@
 //	slices, groups      C = B, exactly, along trees over the simplified network
 //	circuit             C = B, exactly, as an arithmetic circuit, Σ_x C(x) Π_v w_v(x_v): linear in its edges;
 //	                    with derivatives where all parameters are weights
+//	cube                C = B under a partial assignment, one of those that a search is split into
 //	adjoints            C = B, exactly, along an elimination order, with derivatives by all parameters
 //	descent             C = B: assignments, and no share of Z
 //	structured          Σ_m α_m C ∘ R_m over the nodes of few linear statistics that the tables of pairs are a function of

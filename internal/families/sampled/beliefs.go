@@ -9,7 +9,6 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/beliefs"
 	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
-	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/proposal"
@@ -44,12 +43,10 @@ func (s *Beliefs) Draw(ctx context.Context, p *problem.Problem, from, to int64, 
 	return draw(ctx, p, s, from, to, want)
 }
 
-func (s *Beliefs) proposal(
-	ctx context.Context, prepared *truncated.Prepared, _ *minibuckets.Plan, bound *minibuckets.Bound, left int64,
-) (*importance.Proposal, error) {
-	e := prepared.Expression()
-	if bytes := beliefs.Bytes(e); bytes > float64(left) {
-		return nil, fault.New(fault.OverBudget, "messages need %.3g bytes, %d are allowed", bytes, left)
+func (s *Beliefs) proposal(ctx context.Context, b beside) (*importance.Proposal, error) {
+	e := b.own.Expression()
+	if bytes := beliefs.Bytes(e); bytes > float64(b.left) {
+		return nil, fault.New(fault.OverBudget, "messages need %.3g bytes, %d are allowed", bytes, b.left)
 	}
 	state, err := beliefs.Messages(ctx, e)
 	if err != nil {
@@ -59,7 +56,7 @@ func (s *Beliefs) proposal(
 	if err != nil {
 		return nil, err
 	}
-	return importance.NewBeliefs(e, bound, messages, s.Defence)
+	return importance.NewBeliefs(e, b.bound, messages, s.Defence)
 }
 
 // tryBeliefs tries draws from messages that follow the values more and more closely. It has policy.BeliefsShare of the work for itself, and

@@ -34,8 +34,16 @@ type Independent struct {
 type independent interface {
 	Sampling
 	buckets() *Independent
-	// proposal makes the distribution that is drawn from, beside mini-buckets in the memory that these leave.
-	proposal(context.Context, *truncated.Prepared, *minibuckets.Plan, *minibuckets.Bound, int64) (*importance.Proposal, error)
+	// proposal makes the distribution that is drawn from.
+	proposal(context.Context, beside) (*importance.Proposal, error)
+}
+
+// beside is what a distribution is made beside: the simplified network, its mini-buckets, and the memory that they leave.
+type beside struct {
+	own   *truncated.Prepared
+	plan  *minibuckets.Plan
+	bound *minibuckets.Bound
+	left  int64
 }
 
 func (d *Independent) buckets() *Independent { return d }
@@ -114,23 +122,19 @@ func propose(ctx context.Context, prepared *truncated.Prepared, s independent, m
 	if err != nil {
 		return nil, err
 	}
-	return s.proposal(ctx, prepared, plan, bound, memory-int64(plan.Bytes))
+	return s.proposal(ctx, beside{prepared, plan, bound, memory - int64(plan.Bytes)})
 }
 
 // trial is a choice between independent draws by how far the weights of some of each kind spread, none of which is a component.
 type trial struct {
-	own   *truncated.Prepared
+	beside
+	given Independent // what all kinds have
 	s     btn.Settings
 	work  float64 // that the choice may take
 	spent float64
 	least float64     // variance of the mean
 	best  independent // nil before the first
 	ends  *ends       // nil where no chain is alive
-
-	// what all kinds have: Independent by mini-buckets, their plan and their bound
-	given Independent
-	plan  *minibuckets.Plan
-	bound *minibuckets.Bound
 }
 
 // among chooses between the kinds of independent draws within so much work; nil where nothing can be drawn from. The weights that draws
@@ -150,7 +154,8 @@ func among(ctx context.Context, own *truncated.Prepared, s btn.Settings, work fl
 		return nil, err
 	}
 	c := &trial{
-		own: own, s: s, work: work, spent: plan.Flops + plan.Matching, least: math.Inf(1), ends: ends, plan: plan, bound: bound,
+		beside: beside{own, plan, bound, s.Memory - int64(plan.Bytes)},
+		s:      s, work: work, spent: plan.Flops + plan.Matching, least: math.Inf(1), ends: ends,
 		given: Independent{
 			Base: Base{Shape: own.Shape(), Seed: s.Seed}, Order: order, Entries: entries, Each: plan.Draw, Setup: plan.Flops + plan.Matching,
 		},

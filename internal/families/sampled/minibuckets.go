@@ -7,8 +7,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/importance"
-	"github.com/basetensor/basetensor/internal/engine/minibuckets"
-	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/problem"
 )
 
@@ -23,17 +21,15 @@ func (s *MiniBuckets) Draw(ctx context.Context, p *problem.Problem, from, to int
 	return draw(ctx, p, s, from, to, want)
 }
 
-func (*MiniBuckets) proposal(
-	_ context.Context, prepared *truncated.Prepared, _ *minibuckets.Plan, bound *minibuckets.Bound, _ int64,
-) (*importance.Proposal, error) {
-	return importance.New(prepared.Expression(), bound, nil, 0)
+func (*MiniBuckets) proposal(_ context.Context, b beside) (*importance.Proposal, error) {
+	return importance.New(b.own.Expression(), b.bound, nil, 1)
 }
 
 // tryMiniBuckets tries draws from the mini-buckets of a trial.
 func tryMiniBuckets(ctx context.Context, c *trial) error {
 	s := &MiniBuckets{c.given}
 	s.Kind = ByMiniBuckets
-	p, err := importance.New(c.own.Expression(), c.bound, nil, 1)
+	p, err := s.proposal(ctx, c.beside)
 	if err == nil {
 		_, err = c.try(ctx, s, p)
 	}

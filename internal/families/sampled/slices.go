@@ -9,7 +9,6 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/cutset"
 	"github.com/basetensor/basetensor/internal/engine/importance"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
-	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
 )
@@ -37,15 +36,12 @@ func (s *Slices) Draw(ctx context.Context, p *problem.Problem, from, to int64, w
 	return draw(ctx, p, s, from, to, want)
 }
 
-func (s *Slices) proposal(
-	ctx context.Context, prepared *truncated.Prepared, plan *minibuckets.Plan, bound *minibuckets.Bound, left int64,
-) (*importance.Proposal, error) {
-	e := prepared.Expression()
-	rest, err := cutset.New(ctx, e, plan.Order, s.Rest, left)
+func (s *Slices) proposal(ctx context.Context, b beside) (*importance.Proposal, error) {
+	rest, err := cutset.New(ctx, b.own.Expression(), b.plan.Order, s.Rest, b.left)
 	if err != nil {
 		return nil, err
 	}
-	return importance.NewSlices(e, bound, rest, s.Rest)
+	return importance.NewSlices(b.own.Expression(), b.bound, rest, s.Rest)
 }
 
 // trySlices tries cut-sets of fewer and fewer indices, whose slices take more and more. It has policy.SlicesShare of the work for itself,

@@ -7,7 +7,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/importance"
-	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
@@ -45,22 +44,19 @@ func (s *Sweep) Draw(ctx context.Context, p *problem.Problem, from, to int64, wa
 	return draw(ctx, p, s, from, to, want)
 }
 
-func (s *Sweep) proposal(
-	ctx context.Context, prepared *truncated.Prepared, _ *minibuckets.Plan, bound *minibuckets.Bound, left int64,
-) (*importance.Proposal, error) {
-	sweep, err := prepared.Sampler(ctx, s.Sweep, s.Bond, left)
+func (s *Sweep) proposal(ctx context.Context, b beside) (*importance.Proposal, error) {
+	sweep, err := b.own.Sampler(ctx, s.Sweep, s.Bond, b.left)
 	if err != nil {
 		return nil, err
 	}
-	return importance.New(prepared.Expression(), bound, sweep, s.Defence)
+	return importance.New(b.own.Expression(), b.bound, sweep, s.Defence)
 }
 
 // trySweeps tries sweeps of growing bonds mixed with mini-buckets.
 func trySweeps(ctx context.Context, c *trial) error {
 	e := c.own.Expression()
-	memory := c.s.Memory - int64(c.plan.Bytes)
 	sweep, err := c.own.Sweep(ctx, truncated.SearchOptions{
-		Bond: 4 * policy.PilotBond, Memory: memory, Seed: c.s.Seed, Moves: int64(policy.FirstSearch * c.work),
+		Bond: 4 * policy.PilotBond, Memory: c.left, Seed: c.s.Seed, Moves: int64(policy.FirstSearch * c.work),
 	})
 	if err != nil {
 		return ctx.Err()
@@ -73,7 +69,7 @@ func trySweeps(ctx context.Context, c *trial) error {
 		if err != nil || c.spent+cost.Flops > c.work {
 			return ctx.Err()
 		}
-		sampler, err := c.own.Sampler(ctx, &sweep, given.Bond, memory)
+		sampler, err := c.own.Sampler(ctx, &sweep, given.Bond, c.left)
 		if err != nil { // no room, or nothing is left of the state
 			return ctx.Err()
 		}
