@@ -220,11 +220,16 @@ func (e *evaluator) worker(marginals bool, clamp []bool) *worker {
 	return w
 }
 
-// flops are those of one node: an exponential with its loops counts 60, as measured.
+// flops are those of one node: two for each exponential that the tables spare.
 func (e *evaluator) flops(marginals bool) float64 {
-	flops := float64(len(e.field)*(60+2*len(e.axes)) + 3*e.program.entries)
+	values := float64(len(e.field))
+	each := 4.0
+	if e.tables.base == nil {
+		each = float64(60 + 2*len(e.axes))
+	}
+	flops := each*values + float64(6*e.program.entries)
 	if marginals {
-		flops += float64(4*len(e.field) + 6*e.program.entries)
+		flops += 6*values + float64(9*e.program.entries)
 	}
 	if e.complex {
 		flops *= 4
@@ -235,7 +240,7 @@ func (e *evaluator) flops(marginals bool) float64 {
 // node adds a node to a sum.
 func (w *worker) node(at node, to *sum) {
 	e := w.of
-	ln := e.real(at, w.plain.g) + e.lnWeight(at)
+	ln := e.real(at, w.plain) + e.lnWeight(at)
 	for x, allowed := range w.clamp {
 		if !allowed {
 			w.plain.g[x] = 0
@@ -250,18 +255,28 @@ func (w *worker) node(at node, to *sum) {
 		put(to, w.plain, ln, z, exp, w.marginals, func(x plain) float64 { return float64(x) })
 		return
 	}
-	w.plain.marginalUnits()
-	e.turned(at, w.plain.g, w.phase.g)
+	e.turned(at, w.plain.g, w.phase)
 	turned, turnedExp := w.phase.total()
-	w.phase.marginalUnits()
-	// A unit's sum is off by a rounding of its terms' sizes, and the total by that times all others.
-	off := 0.0
-	for u := range w.phase.units {
-		own, size := &w.phase.units[u], &w.plain.units[u]
-		off += own.others.size() * float64(size.value) * math.Ldexp(1, own.othersExp+size.exp-exp)
+	turned = turned.times(math.Ldexp(1, turnedExp-exp))
+	put(to, w.phase, ln, turned, exp, w.marginals, func(x phase) float64 { return real(x) })
+	to.abs += w.off(turned, exp) * math.Exp(ln+float64(exp)*math.Ln2-to.ln)
+}
+
+// off is the size of a component with phases, in units of 2^exp, that its roundings are relative to: the sum of a variable, or of a part
+// of the rest, is off by a rounding of its terms' sizes, and the total by that times all others.
+func (w *worker) off(turned phase, exp int) (off float64) {
+	for u, own := range w.phase.sums {
+		off += w.phase.others(turned, exp, u, own).size() * float64(w.plain.sums[u])
 	}
-	put(to, w.phase, ln, turned.times(math.Ldexp(1, turnedExp-exp)), exp, w.marginals, func(x phase) float64 { return real(x) })
-	to.abs += off * math.Exp(ln+float64(exp)*math.Ln2-to.ln)
+	for r, c := range w.phase.roots {
+		own, size := w.phase.messages[c][0], float64(w.plain.messages[c][0])
+		shift := w.plain.exps[c]
+		if own != 0 {
+			shift -= w.phase.exps[c]
+		}
+		off += w.phase.others(turned, exp, len(w.phase.sums)+r, own).size() * size * math.Ldexp(1, shift)
+	}
+	return off
 }
 
 // put adds a node's total, z · 2^exp · e^ln, to a sum, and its shares.
@@ -274,7 +289,7 @@ func put[T number[T]](to *sum, e *elimination[T], ln float64, z T, exp int, marg
 	if !marginals {
 		return
 	}
-	e.marginals(exp)
+	e.marginals(z, exp)
 	if to.shares == nil {
 		to.shares = make([]float64, len(e.shares))
 	}

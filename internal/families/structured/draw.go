@@ -39,7 +39,7 @@ func (p *Nodes) drawn(j contraction.Contraction, f *form, want problem.Want) (va
 		if err := j.Ctx.Err(); err != nil {
 			return value, err
 		}
-		ln[k] = f.real(at, e.g) + f.lnWeight(at)
+		ln[k] = f.real(at, e) + f.lnWeight(at)
 		z, exp := e.total()
 		ln[k] += math.Log(float64(z)) + float64(exp)*math.Ln2
 		most = max(most, ln[k])
@@ -71,7 +71,7 @@ func (p *Nodes) drawn(j contraction.Contraction, f *form, want problem.Want) (va
 	last := -1
 	for _, d := range draws {
 		if d.node != last {
-			f.real(list[d.node], e.g)
+			f.real(list[d.node], e)
 			e.total()
 			last = d.node
 			value.Flops += f.flops(false)

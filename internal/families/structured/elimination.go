@@ -36,24 +36,20 @@ type elimination[T number[T]] struct {
 	adjoints [][]T
 	outer    []int // exponents of the adjoints
 
-	units  []unit[T] // whose product is the total
-	shares []T       // by value: the total with the variable at the value
-}
-
-// unit is a factor of the total: a variable outside of the rest, or a connected part of it.
-type unit[T number[T]] struct {
-	variable, clique int // one of them is −1
-	value            T
-	exp              int
-	others           T // product of all other units
-	othersExp        int
+	// The total is the product over the variables outside of the rest of the sum of their weights, and over the connected parts of the rest
+	// of their last message.
+	singles []int // variables
+	sums    []T   // by single
+	roots   []int // cliques
+	shares  []T   // by value: the total with the variable at the value
+	prefix  prefix[T]
 }
 
 func newElimination[T number[T]](p *program, f *Fit, at []int, marginals bool) *elimination[T] {
 	e := &elimination[T]{of: p, fit: f, at: at, g: make([]T, len(f.Field))}
 	for v, c := range p.clique {
 		if c < 0 {
-			e.units = append(e.units, unit[T]{variable: v, clique: -1})
+			e.singles = append(e.singles, v)
 		}
 	}
 	for c := range p.cliques {
@@ -64,9 +60,10 @@ func newElimination[T number[T]](p *program, f *Fit, at []int, marginals bool) *
 			e.adjoints = append(e.adjoints, make([]T, own.length))
 		}
 		if own.length == 1 {
-			e.units = append(e.units, unit[T]{variable: -1, clique: c})
+			e.roots = append(e.roots, c)
 		}
 	}
+	e.sums = make([]T, len(e.singles))
 	e.exps = make([]int, len(p.cliques))
 	e.outer = make([]int, len(p.cliques))
 	if marginals {
@@ -81,11 +78,17 @@ func normalise[T number[T]](t []T) int {
 	for _, x := range t {
 		most = max(most, x.size())
 	}
-	if most == 0 {
+	if most == 0 || most >= 0.5 && most < 2 {
 		return 0
 	}
-	_, exp := math.Frexp(most)
+	exp := int(math.Float64bits(most)>>52) - 1022
+	if exp < -1000 || exp > 1000 {
+		_, exp = math.Frexp(most)
+	}
 	f := math.Ldexp(1, -exp)
+	if exp >= -1000 && exp <= 1000 {
+		f = math.Float64frombits(uint64(1023-exp) << 52)
+	}
 	for i := range t {
 		t[i] = t[i].times(f)
 	}
@@ -97,29 +100,55 @@ func (e *elimination[T]) total() (value T, exp int) {
 	for c := range e.of.cliques {
 		e.forward(c)
 	}
-	value = e.one()
-	for u := range e.units {
-		own := &e.units[u]
-		if own.clique >= 0 {
-			own.value, own.exp = e.messages[own.clique][0], e.exps[own.clique]
-		} else {
-			var sum T
-			v := own.variable
-			for _, x := range e.g[e.at[v]:][:e.fit.Domains[v]] {
+	for u, v := range e.singles {
+		at, sum := e.at[v], T(0)
+		switch d := e.fit.Domains[v]; d {
+		case 2:
+			sum = e.g[at] + e.g[at+1]
+		default:
+			for _, x := range e.g[at:][:d] {
 				sum += x
 			}
-			own.value, own.exp = sum, 0
 		}
-		value *= own.value
-		exp += own.exp
-		value, exp = fraction(value, exp)
+		e.sums[u] = sum
+	}
+	return e.product(-1)
+}
+
+// product is the total as value · 2^exp, without the factor at a place: the singles' first, then the roots'; −1: with all.
+func (e *elimination[T]) product(without int) (value T, exp int) {
+	value = T(1)
+	for from := 0; from < len(e.sums); from += 8 {
+		sums := e.sums[from:min(from+8, len(e.sums))]
+		all := value
+		for _, sum := range sums {
+			all *= sum
+		}
+		if all.size() > 0x1p-500 && uint(without-from) >= 8 {
+			value, exp = fraction(all, exp)
+			continue
+		}
+		for u, sum := range sums {
+			if from+u != without {
+				value, exp = fraction(value*sum, exp)
+			}
+		}
+	}
+	for r, c := range e.roots {
+		if len(e.sums)+r != without {
+			value, exp = fraction(value*e.messages[c][0], exp+e.exps[c])
+		}
 	}
 	return value, exp
 }
 
-func (e *elimination[T]) one() T {
-	var one T
-	return one + 1
+// others is the total, z · 2^exp, without the factor own at a place, in units of 2^exp.
+func (e *elimination[T]) others(z T, exp, place int, own T) T {
+	if own != 0 {
+		return z / own
+	}
+	value, valueExp := e.product(place)
+	return value.times(math.Ldexp(1, valueExp-exp))
 }
 
 // fraction moves a number's exponent out of it where it is beyond 2^±100.
@@ -161,34 +190,21 @@ func (e *elimination[T]) forward(c int) {
 	e.exps[c] = exp + normalise(message)
 }
 
-// marginalUnits computes the product of all other units for each, after total.
-func (e *elimination[T]) marginalUnits() {
-	left, leftExp := e.one(), 0
-	for u := range e.units {
-		own := &e.units[u]
-		own.others, own.othersExp = left, leftExp
-		left, leftExp = fraction(left*own.value, leftExp+own.exp)
-	}
-	right, rightExp := e.one(), 0
-	for u := len(e.units) - 1; u >= 0; u-- {
-		own := &e.units[u]
-		own.others, own.othersExp = fraction(own.others*right, own.othersExp+rightExp)
-		right, rightExp = fraction(right*own.value, rightExp+own.exp)
-	}
-}
-
-// marginals fills shares after total, in units of 2^exp: of a total that has the same exponent.
-func (e *elimination[T]) marginals(exp int) {
-	e.marginalUnits()
-	for u := range e.units {
-		own := &e.units[u]
-		if own.clique >= 0 {
-			e.adjoints[own.clique][0], e.outer[own.clique] = own.others, own.othersExp
-			continue
+// marginals fills shares after total, z · 2^exp, in units of 2^exp.
+func (e *elimination[T]) marginals(z T, exp int) {
+	for u, v := range e.singles {
+		others := e.others(z, exp, u, e.sums[u])
+		at, d := e.at[v], e.fit.Domains[v]
+		shares := e.shares[at:][:d]
+		for x, g := range e.g[at:][:d] {
+			shares[x] = g * others
 		}
-		f := math.Ldexp(1, own.othersExp-exp)
-		for x := e.at[own.variable]; x < e.at[own.variable]+e.fit.Domains[own.variable]; x++ {
-			e.shares[x] = (e.g[x] * own.others).times(f)
+	}
+	for r, c := range e.roots {
+		e.adjoints[c][0] = e.others(z, exp, len(e.sums)+r, e.messages[c][0])
+		e.outer[c] = exp - e.exps[c]
+		if e.messages[c][0] == 0 {
+			e.outer[c] = exp
 		}
 	}
 	for c := len(e.of.cliques) - 1; c >= 0; c-- {

@@ -121,7 +121,7 @@ func (m *interactions) chains(ctx context.Context, net *btn.Network, path *Path)
 		if k%256 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		ln[k] = e.real(at, run.g) + e.lnWeight(at)
+		ln[k] = e.real(at, run) + e.lnWeight(at)
 		z, exp := run.total()
 		ln[k] += math.Log(float64(z)) + float64(exp)*math.Ln2
 		most = max(most, ln[k])
@@ -270,7 +270,7 @@ func (w *walker) chain(ctx context.Context, r *rand.Rand) float64 {
 	}
 	at := min(sort.SearchFloat64s(w.upTo, r.Float64()*w.upTo[len(w.upTo)-1]), len(w.list)-1)
 	if at != w.last {
-		w.real(w.list[at], w.run.g)
+		w.real(w.list[at], w.run)
 		if len(w.program.cliques) > 0 {
 			w.run.total()
 		}

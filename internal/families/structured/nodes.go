@@ -5,6 +5,7 @@ package structured
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -18,6 +19,8 @@ const (
 	negligible = 37
 	// mostNodes bounds the nodes that are looked at.
 	mostNodes = 1 << 22
+	// boxWide is the width of boxes of nodes that are taken or left out as a whole.
+	boxWide = 3
 )
 
 // axis are the nodes of one statistic: y = step · m for m from first to last.
@@ -76,6 +79,15 @@ func (a axis) lnWeight(m int) float64 {
 // node is a point of the quadrature: m by statistic.
 type node [MostStatistics]int32
 
+func (a node) compare(b node) int {
+	for k := range a {
+		if a[k] != b[k] {
+			return int(a[k] - b[k])
+		}
+	}
+	return 0
+}
+
 // evaluator is a fit under weights of the variables' values.
 type evaluator struct {
 	fit     *Fit
@@ -85,6 +97,7 @@ type evaluator struct {
 	field   []float64 // by value, nats: the fit's and ln of the weights
 	zero    bool      // some variable has no value left
 	complex bool      // some λ < 0
+	tables  tables
 }
 
 // newEvaluator returns a fit under weights of the variables, by variable; nil: all ones.
@@ -111,54 +124,8 @@ func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
 	for _, a := range e.axes {
 		e.complex = e.complex || a.negative
 	}
+	e.tables = e.tabulate()
 	return e, nil
-}
-
-// real fills weights of values for the real part of a node, the largest of each variable 1, and returns ln of what they are divided by.
-func (e *evaluator) real(at node, g []plain) (ln float64) {
-	values := len(e.field)
-	var t [MostStatistics]float64
-	for k, a := range e.axes {
-		if !a.negative {
-			t[k] = a.root * a.step * float64(at[k])
-		}
-	}
-	args := g
-	for x, f := range e.field {
-		for k := range e.axes {
-			if t[k] != 0 {
-				f += t[k] * e.fit.Vectors[k*values+x]
-			}
-		}
-		args[x] = plain(f)
-	}
-	for v, d := range e.fit.Domains {
-		own := args[e.at[v]:][:d]
-		most := own[0]
-		for _, f := range own[1:] {
-			most = max(most, f)
-		}
-		ln += float64(most)
-		for x, f := range own {
-			own[x] = plain(math.Exp(float64(f - most)))
-		}
-	}
-	return ln
-}
-
-// turned are a node's weights with the phases of the statistics with λ < 0.
-func (e *evaluator) turned(at node, size []plain, g []phase) {
-	values := len(e.field)
-	for x, s := range size {
-		angle := 0.0
-		for k, a := range e.axes {
-			if a.negative {
-				angle += a.root * a.step * float64(at[k]) * e.fit.Vectors[k*values+x]
-			}
-		}
-		sin, cos := math.Sincos(angle)
-		g[x] = phase(complex(float64(s)*cos, float64(s)*sin))
-	}
 }
 
 // lnWeight is ln |α| of a node.
@@ -178,11 +145,10 @@ type box struct{ low, high node }
 // mostNodes.
 func (e *evaluator) nodes(ctx context.Context, work float64) ([]node, error) {
 	var whole box
-	count := 1.0
 	for k, a := range e.axes {
 		whole.low[k], whole.high[k] = int32(a.first), int32(a.last)
-		count *= float64(a.last - a.first + 1)
 	}
+	count := whole.size(len(e.axes))
 	most := min(mostNodes, work/e.flops(false))
 	if len(e.axes) == 1 {
 		if count > most {
@@ -202,7 +168,7 @@ func (e *evaluator) nodes(ctx context.Context, work float64) ([]node, error) {
 		}
 		ln, ok := known[at]
 		if !ok {
-			ln = e.real(at, s.g)
+			ln = e.real(at, s)
 			z, exp := s.total()
 			ln += math.Log(float64(z)) + float64(exp)*math.Ln2
 			known[at] = ln
@@ -214,7 +180,8 @@ func (e *evaluator) nodes(ctx context.Context, work float64) ([]node, error) {
 		return nil, nil
 	}
 	live := []box{whole}
-	var listed []node
+	var taken []box
+	size := 0.0
 	for len(live) > 0 {
 		bounds := make([]float64, len(live))
 		for b := range live {
@@ -232,15 +199,21 @@ func (e *evaluator) nodes(ctx context.Context, work float64) ([]node, error) {
 				continue
 			}
 			if own.small(len(e.axes)) {
-				if listed = own.list(len(e.axes), listed); float64(len(listed)) > most {
-					return nil, errNodes(float64(len(listed)))
+				if size += own.size(len(e.axes)); size > most {
+					return nil, errNodes(size)
 				}
+				taken = append(taken, own)
 				continue
 			}
 			next = own.halves(len(e.axes), next)
 		}
 		live = next
 	}
+	listed := make([]node, 0, int(size))
+	for _, b := range taken {
+		listed = b.list(len(e.axes), listed)
+	}
+	slices.SortFunc(listed, node.compare) // neighbours share factors: see real
 	return listed, nil
 }
 
@@ -282,21 +255,30 @@ func (e *evaluator) bound(b box, value func(node) float64) float64 {
 	return most
 }
 
-// small reports whether a box is at most two nodes wide.
+// size is the number of nodes of a box.
+func (b box) size(k int) float64 {
+	n := 1.0
+	for i := range k {
+		n *= float64(b.high[i] - b.low[i] + 1)
+	}
+	return n
+}
+
+// small reports whether a box is at most boxWide nodes wide.
 func (b box) small(k int) bool {
 	for i := range k {
-		if b.high[i]-b.low[i] > 1 {
+		if b.high[i]-b.low[i] >= boxWide {
 			return false
 		}
 	}
 	return true
 }
 
-// halves appends the halves of a box along each side of more than two nodes.
+// halves appends the halves of a box along each side of more than boxWide nodes.
 func (b box) halves(k int, to []box) []box {
 	parts := []box{b}
 	for i := range k {
-		if b.high[i]-b.low[i] <= 1 {
+		if b.high[i]-b.low[i] < boxWide {
 			continue
 		}
 		middle := (b.low[i] + b.high[i]) >> 1

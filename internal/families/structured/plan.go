@@ -13,7 +13,7 @@ const (
 	// partFlops is the work of a part, at least.
 	partFlops = 2e7
 	// planWork bounds the work for the list of nodes without evidence, contractWork under evidence, flops.
-	planWork     = 4e9
+	planWork     = 1e10
 	contractWork = 4 * planWork
 	// mostParts bounds the parts of a plan.
 	mostParts = 64
@@ -40,7 +40,7 @@ func Plan(ctx context.Context, net *btn.Network, memory int64) (*btn.Estimate, e
 	estimate := &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,
 		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
-		Cost:    btn.Cost{Flops: flops, Nodes: float64(len(list)), Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 64*len(list))},
+		Cost:    btn.Cost{Flops: flops, Nodes: float64(len(list)), Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 32*len(list))},
 	}
 	for k := range parts {
 		estimate.Parts = append(estimate.Parts, &Nodes{Of: f, From: WholeShare * k / parts, To: WholeShare * (k + 1) / parts})
