@@ -174,7 +174,7 @@ func TestPanicInAStage(t *testing.T) {
 			r.must(err)
 			a = r.wait("poison")
 			if got, want := plain(t, a.Results), plain(t, want); got != want {
-				t.Errorf("replayed: got\n%s\nwant\n%s", got, want)
+				t.Errorf("replayed: %s %+v\n%s\nwant\n%s", a.Status, a.Error, got, want)
 			}
 			if err := r.client.Replay(r.ctx, "poison"); !errors.Is(err, client.ErrNotReplayable) {
 				t.Errorf("replay of a job that is answered: %v", err)
