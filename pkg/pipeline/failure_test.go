@@ -145,10 +145,10 @@ func TestPanicInAStage(t *testing.T) {
 	for _, stage := range pipeline.Stages() {
 		t.Run(string(stage), func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, embedded.Options{NoRedis: true}, quick)
+			r := newRig(t, embedded.Options{NoRedis: true}, calm)
 			var mended atomic.Bool
 			var tries atomic.Int32
-			c := quick.WithHook(func(s pipeline.Stage, subject message.Subject) {
+			c := calm.WithHook(func(s pipeline.Stage, subject message.Subject) {
 				if s == stage && subject.Job == "poison" && !mended.Load() {
 					tries.Add(1)
 					panic("poison")

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 
 // quick shortens the seconds of operation to tenths of a second.
 var quick = pipeline.Config{
-	AckWait:    300 * time.Millisecond,
+	AckWait:    time.Second, // five of them without a heartbeat are a failure, also of a process that waits for a processor
 	Heartbeat:  50 * time.Millisecond,
 	SweepAfter: -1,
 	Drain:      5 * time.Second,
