@@ -310,7 +310,7 @@ func (f *form) cells(ctx context.Context, p *Nodes, j contraction.Contraction) (
 		return cells, 0, nil
 	}
 	for c := range cells {
-		clamp := make([]bool, len(p.Of.Field))
+		clamp := make([]bool, len(f.field))
 		for x := range clamp {
 			clamp[x] = true
 		}

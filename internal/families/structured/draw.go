@@ -69,6 +69,7 @@ func (p *Nodes) drawn(j contraction.Contraction, f *form, want problem.Want) (va
 	}
 	value.Flops = f.flops(false) * float64(len(list))
 	last := -1
+	x := make([]int, len(f.fit.Domains)) // the statistics' values are behind those of the variables
 	for _, d := range draws {
 		if d.node != last {
 			f.real(list[d.node], e)
@@ -79,7 +80,8 @@ func (p *Nodes) drawn(j contraction.Contraction, f *form, want problem.Want) (va
 		if err := j.Ctx.Err(); err != nil {
 			return value, err
 		}
-		e.draw(streams[d.sample], value.Drawn.Values[d.sample*n:][:n])
+		e.draw(streams[d.sample], x)
+		copy(value.Drawn.Values[d.sample*n:][:n], x)
 	}
 	return value, nil
 }

@@ -62,6 +62,11 @@ func Find(ctx context.Context, net *btn.Network, memory int64) (*Fit, error) {
 			if s == nil {
 				continue
 			}
+			if len(s.lambda) > 1 {
+				if s, off, err = m.grouped(all, s, apart, off); err != nil {
+					return nil, err
+				}
+			}
 			if f, err := m.fit(ctx, s, apart, off); f != nil || err != nil { // else the rest is too wide
 				return f, err
 			}

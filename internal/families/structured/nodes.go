@@ -102,6 +102,12 @@ type evaluator struct {
 
 // newEvaluator returns a fit under weights of the variables, by variable; nil: all ones.
 func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
+	if f.Summed {
+		var err error
+		if f, err = f.summed(); err != nil {
+			return nil, err
+		}
+	}
 	p, err := newProgram(f)
 	if err != nil {
 		return nil, fault.Wrap(fault.OverBudget, err)
@@ -113,7 +119,7 @@ func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
 		e.at[v] = at
 		possible := false
 		for x := range d {
-			if weights != nil {
+			if v < len(weights) {
 				e.field[at+x] += math.Log(weights[v][x])
 			}
 			possible = possible || !math.IsInf(e.field[at+x], -1)
@@ -150,7 +156,7 @@ func (e *evaluator) nodes(ctx context.Context, work float64) ([]node, error) {
 	}
 	count := whole.size(len(e.axes))
 	most := min(mostNodes, work/e.flops(false))
-	if len(e.axes) == 1 {
+	if len(e.axes) <= 1 {
 		if count > most {
 			return nil, errNodes(count)
 		}

@@ -43,6 +43,8 @@ type Fit struct {
 	Rest    []Table   `msgpack:"rest,omitempty"` // C
 	// Order eliminates the variables of the rest.
 	Order []int `msgpack:"order,omitempty"`
+	// Summed: the statistics are summed one by one along Order, in which statistic k is variable len(Domains) + k.
+	Summed bool `msgpack:"summed,omitempty"`
 	// LnError bounds |ln B̃ − ln B| of every entry before the quadrature, nats.
 	LnError float64 `msgpack:"error"`
 }
@@ -96,6 +98,12 @@ func (p *Nodes) Fits(n *btn.Network) error {
 	for _, x := range f.Field {
 		if math.IsNaN(x) || math.IsInf(x, 1) {
 			return btn.Misfit("a field is %v", x)
+		}
+	}
+	if f.Summed {
+		var err error
+		if f, err = f.summed(); err != nil {
+			return err
 		}
 	}
 	return f.restFits()

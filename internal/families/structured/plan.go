@@ -31,7 +31,25 @@ func Plan(ctx context.Context, net *btn.Network, memory int64) (*btn.Estimate, e
 	if err != nil || e.zero {
 		return nil, nil
 	}
-	list, err := e.nodes(ctx, planWork)
+	work := float64(planWork)
+	var g *Fit
+	var own *evaluator
+	if len(f.Lambda) > 1 {
+		if g, err = f.withVariables(ctx); err != nil {
+			return nil, err
+		}
+		if g != nil {
+			if own, err = newEvaluator(g, nil); err != nil {
+				return nil, nil
+			}
+			work = min(work, own.flops(false))
+		}
+	}
+	list, err := e.nodes(ctx, work)
+	if err != nil && own != nil && ctx.Err() == nil {
+		f, e = g, own
+		list, err = e.nodes(ctx, planWork)
+	}
 	if err != nil {
 		return nil, ctx.Err()
 	}

@@ -6,8 +6,6 @@ import (
 	"context"
 	"math"
 	"slices"
-
-	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
 // fit writes an approximation out by values, and the pairs apart from it as tables of the rest; nil where no order eliminates the
@@ -40,27 +38,9 @@ func (m *interactions) fit(ctx context.Context, s *spectrum, apart map[[2]int]bo
 	}
 	f.Rest = append(f.Rest, m.hard...)
 
-	shape := contractionorder.Hypergraph{Dims: slices.Clone(m.domains)}
-	in := make([]bool, len(m.domains))
-	for _, t := range f.Rest {
-		shape.Edges = append(shape.Edges, t.Scope)
-		for _, v := range t.Scope {
-			in[v] = true
-		}
-	}
-	order, err := contractionorder.MinFill(ctx, shape)
-	if err != nil {
+	var err error
+	if f.Order, err = f.order(ctx); err != nil {
 		return nil, err
-	}
-	for _, v := range order {
-		if in[v] {
-			f.Order, in[v] = append(f.Order, v), false
-		}
-	}
-	for v, left := range in { // domains of one value
-		if left {
-			f.Order = append(f.Order, v)
-		}
 	}
 	if _, err := newProgram(f); err != nil {
 		return nil, nil
