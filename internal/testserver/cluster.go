@@ -43,7 +43,7 @@ func StartCluster(n int, o NATSOptions) (*Cluster, error) {
 	}
 	var routes, urls []string
 	for range n {
-		port, err := freePort()
+		port, err := Unused()
 		if err != nil {
 			return c, err
 		}

@@ -69,11 +69,11 @@ func newNATS(o NATSOptions) (*NATSServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := Unused()
 	if err != nil {
 		return nil, err
 	}
-	monitor, err := freePort()
+	monitor, err := Unused()
 	if err != nil {
 		return nil, err
 	}

@@ -150,17 +150,17 @@ func (p *process) Log() string {
 // FreePort returns a loopback port that nothing listens on, for a server that a test starts at once.
 func FreePort(t testing.TB) string {
 	t.Helper()
-	port, err := freePort()
+	port, err := Unused()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return port
 }
 
-// freePort returns a loopback port that nothing listens on and that it has not returned before. It
+// Unused returns a loopback port that nothing listens on and that it has not returned before. It
 // is below those that the system gives to dialling sockets: a dialler that tries again until a
 // server is there could be given the server's own port.
-func freePort() (string, error) {
+func Unused() (string, error) {
 	given.mu.Lock()
 	defer given.mu.Unlock()
 	var last error
@@ -185,7 +185,7 @@ const (
 	highestPort = 32000
 )
 
-// given are the ports that freePort has returned.
+// given are the ports that Unused has returned.
 var given = struct {
 	mu    sync.Mutex
 	ports map[string]bool

@@ -52,7 +52,7 @@ func StartRedis(o RedisOptions) (*RedisServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := Unused()
 	if err != nil {
 		return nil, err
 	}

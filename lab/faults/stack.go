@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -168,12 +169,12 @@ func (s *stack) add(role string, index int) error {
 	if err != nil {
 		return err
 	}
-	http, err := freeAddress()
+	port, err := testserver.Unused() // not of those that proxies and connections get, while the worker is down
 	if err != nil {
 		return err
 	}
 	w := &worker{
-		role: role, index: index, nats: toNATS, redis: toRedis, http: http,
+		role: role, index: index, nats: toNATS, redis: toRedis, http: net.JoinHostPort("127.0.0.1", port),
 		log:     filepath.Join(s.folder, fmt.Sprintf("%s-%d.log", role, index)),
 		command: []string{filepath.Join(s.o.Bin, role)},
 	}
@@ -183,7 +184,7 @@ func (s *stack) add(role string, index int) error {
 	}
 	w.env = []string{
 		"BTN_NATS=" + strings.Join(urls, ","), "BTN_REDIS=redis://" + toRedis.addresses()[0],
-		"BTN_HTTP=" + http, "BTN_LOG_LEVEL=" + s.o.LogLevel, "BTN_CHUNK_FLOPS=20000",
+		"BTN_HTTP=" + w.http, "BTN_LOG_LEVEL=" + s.o.LogLevel, "BTN_CHUNK_FLOPS=20000",
 		"GOMEMLIMIT=512MiB", "GOMAXPROCS=2",
 	}
 	if s.keys != "" {

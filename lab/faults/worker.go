@@ -177,13 +177,3 @@ func hosts(urls string) []string {
 	}
 	return all
 }
-
-// freeAddress is a loopback address that nobody listens on.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
