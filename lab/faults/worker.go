@@ -4,7 +4,6 @@ package faults
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
