@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/families/structured"
 	"github.com/basetensor/basetensor/internal/oracle"
@@ -228,6 +229,86 @@ func TestLargerThanEnumeration(t *testing.T) {
 					t.Errorf("ln Z %v, want %v", z.LogAbs(), sum.LogAbs())
 				}
 			})
+		}
+	}
+}
+
+// TestGroupsAreSummedOneByOne: two groups of equal eigenvalue, joined by a pair, beside enumeration: ln Z, marginals, a joint marginal
+// and draws.
+func TestGroupsAreSummedOneByOne(t *testing.T) {
+	ctx := context.Background()
+	rng := rand.New(rand.NewPCG(3, 5))
+	const each = 9
+	m := &factorgraph.Model{}
+	add := func(scope []int, ln float64) {
+		table := &tensor.Dense{Shape: []int{2, 2}, Data: []float64{math.Exp(ln), math.Exp(-ln), math.Exp(-ln), math.Exp(ln)}}
+		if len(scope) == 1 {
+			table = &tensor.Dense{Shape: []int{2}, Data: []float64{math.Exp(ln), 1}}
+		}
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: table})
+	}
+	for i := range 2 * each {
+		m.Domains = append(m.Domains, 2)
+		add([]int{i}, 0.3*rng.NormFloat64())
+	}
+	for g := range 2 {
+		for i := range each {
+			for j := range i {
+				add([]int{g*each + j, g*each + i}, 0.2)
+			}
+		}
+	}
+	add([]int{each - 1, each}, 0.7)
+	net, err := reparam.Build(ctx, m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := structured.Plan(ctx, net, 1<<30)
+	if err != nil || plan == nil {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	fit := plan.Parts[0].(*structured.Nodes).Of
+	if !fit.Summed || len(plan.Parts) != 1 {
+		t.Fatalf("%d parts, statistics %v are a grid", len(plan.Parts), fit.Lambda)
+	}
+	if err := plan.Parts[0].Fits(net); err != nil {
+		t.Fatal(err)
+	}
+	evidence := factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 3, Value: 1}}}
+	conditioned, err := net.Condition(evidence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem.New(conditioned, problem.Options{})
+	pair := []int{each - 1, each + 2}
+	z, shares, joint := total(t, p, fit, 2, problem.Want{Marginals: true, Joint: pair})
+	if off := oracle.RelativeError(z.Mant, z.Exp, oracle.Z(m, evidence)); off > 1e-11 {
+		t.Errorf("ln Z %v, off by %.2g", z.LogAbs(), off)
+	}
+	for v, row := range oracle.Marginals(m, evidence) {
+		for x, q := range row {
+			if got := shares[2*v+x].Div(z).Float64(); math.Abs(got-q) > 1e-11 {
+				t.Errorf("P(%d = %d) = %v, want %v", v, x, got, q)
+			}
+		}
+	}
+	const samples = 4000
+	drawn, err := (&structured.Nodes{Of: fit, To: structured.WholeShare, Ask: btn.AskSamples}).Contract(ctx, p, problem.Want{Samples: samples, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off := math.Abs(drawn.Drawn.Weight.Div(z).Float64() - 1); off > 1e-11 {
+		t.Errorf("draws weigh Z·(1 + %.2g)", off)
+	}
+	counts := make([]float64, 4)
+	for s := range samples {
+		x := drawn.Drawn.Values[s*2*each:][:2*each]
+		counts[2*x[pair[0]]+x[pair[1]]]++
+	}
+	for c, n := range counts {
+		q := joint[c].Div(z).Float64()
+		if off := math.Abs(n/samples - q); off > 5*math.Sqrt(q*(1-q)/samples) {
+			t.Errorf("cell %d: %v of the draws, the joint marginal is %v", c, n/samples, q)
 		}
 	}
 }
