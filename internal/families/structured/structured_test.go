@@ -293,7 +293,8 @@ func TestGroupsAreSummedOneByOne(t *testing.T) {
 		}
 	}
 	const samples = 4000
-	drawn, err := (&structured.Nodes{Of: fit, To: structured.WholeShare, Ask: btn.AskSamples}).Contract(ctx, p, problem.Want{Samples: samples, Seed: 1})
+	draws := &structured.Nodes{Of: fit, To: structured.WholeShare, Ask: btn.AskSamples}
+	drawn, err := draws.Contract(ctx, p, problem.Want{Samples: samples, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
