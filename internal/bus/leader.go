@@ -44,7 +44,7 @@ func (b *Bus) persist(ctx context.Context, ask func(context.Context) error) erro
 		done()
 		cancel()
 		if lost || err != nil && passing(err) {
-			b.unsettled.Store(time.Now().UnixNano())
+			b.Unsettle()
 		}
 		if err == nil || ctx.Err() != nil || time.Now().After(until) || !lost && !(b.inCluster() && passing(err)) {
 			return err
@@ -54,6 +54,9 @@ func (b *Bus) persist(ctx context.Context, ask func(context.Context) error) erro
 		}
 	}
 }
+
+// Unsettle notes trouble with the servers, or that this process is too busy to be heard by them in time.
+func (b *Bus) Unsettle() { b.unsettled.Store(time.Now().UnixNano()) }
 
 // Unsettled reports whether there is trouble with the servers, or was within that time: there is no
 // connection, or a request was not answered, or not by a leader. A failure then says nothing about

@@ -260,16 +260,26 @@ func (l *Loop) unsettled(ctx context.Context, err error) bool {
 
 // heartbeat tells the server at every Heartbeat, from a goroutine of its own, that the message is
 // being processed, and looks whether the job has its answer by then. It cancels the work at the
-// ceiling. The function it returns ends it, and waits for a beat that has begun.
+// ceiling. A beat does not wait for a look that takes long; one that is late by more than Heartbeat
+// counts as trouble, because the message may come again meanwhile. The function it returns ends it.
 func (l *Loop) heartbeat(
 	ctx context.Context, d *Message, cancel context.CancelCauseFunc, in *Intake,
 ) (stop func()) {
 	began := time.Now()
-	over := false
+	due := began.Add(l.Heartbeat)
+	over, looking := false, false
 	told := in.Untold || in.Patient || d.Silent // the handler may write d.Silent meanwhile
 
 	var mu sync.Mutex // held during a beat
 	var timer *time.Timer
+	look := func() {
+		if l.answered(ctx, d.Subject.Job) {
+			cancel(ErrAnswered)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		looking = false
+	}
 	mu.Lock()
 	defer mu.Unlock()
 	timer = time.AfterFunc(l.Heartbeat, func() {
@@ -288,10 +298,14 @@ func (l *Loop) heartbeat(
 			l.Progress(d.Subject.Job, l.Stage, 0, 1)
 			told = true
 		}
-		if !in.Patient && l.answered(ctx, d.Subject.Job) {
-			cancel(ErrAnswered)
-			return
+		if time.Since(due) > l.Heartbeat {
+			l.Bus.Unsettle()
 		}
+		if !in.Patient && !looking {
+			looking = true
+			go look()
+		}
+		due = time.Now().Add(l.Heartbeat)
 		timer.Reset(l.Heartbeat)
 	})
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,14 +26,13 @@ func (metricsOfNothing) Conflict(string)                       {}
 func (metricsOfNothing) Answered(hop.Ended)                    {}
 func (metricsOfNothing) Worked(string, hop.Work)               {}
 
-// A message on its last delivery is not given up for trouble with the servers, but tried until that
-// is over; for unrelated failures it is.
-func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
+// loopOfTest is a loop on a server of its own, without trouble, with five deliveries.
+func loopOfTest(t *testing.T, heartbeat time.Duration) (*bus.Bus, *hop.Loop) {
 	stack, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stack.Close()
+	t.Cleanup(func() { stack.Close() })
 	nc, err := stack.Connect("test")
 	if err != nil {
 		t.Fatal(err)
@@ -41,39 +41,45 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &hop.Loop{
-		Options: hop.Options{MaxDeliveries: 5, Ceiling: time.Minute, Overdue: time.Minute, Heartbeat: time.Second},
+	return b, &hop.Loop{
+		Options: hop.Options{MaxDeliveries: 5, Ceiling: time.Minute, Overdue: time.Minute, Heartbeat: heartbeat},
 		Stage:   "stage", Bus: b, Log: slog.New(slog.DiscardHandler), Metrics: metricsOfNothing{},
 		Hard: t.Context(), Soft: t.Context(), Answers: true,
 	}
+}
+
+// delivered stores a task, and returns it when it is delivered for the nth time.
+func delivered(t *testing.T, b *bus.Bus, job string, nth int) *bus.Delivered {
 	into := make(chan *nats.Msg, 8)
 	in, err := pull.Open(b, bus.StreamTask, into)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	// fifth stores a task, and returns it when it is delivered for the fifth time.
-	fifth := func(job string) *bus.Delivered {
-		if _, err := b.Once(t.Context(), bus.StreamTask, &nats.Msg{
-			Subject: message.TaskSubject(3, job, 1, 0), Header: nats.Header{}, Data: []byte("task"),
-		}); err != nil {
+	if _, err := b.Once(t.Context(), bus.StreamTask, &nats.Msg{
+		Subject: message.TaskSubject(3, job, 1, 0), Header: nats.Header{}, Data: []byte("task"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if err := in.Pull(bus.ConsumerTask+"-3", 1, time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		for {
-			if err := in.Pull(bus.ConsumerTask+"-3", 1, time.Minute); err != nil {
-				t.Fatal(err)
-			}
-			var got *pull.Pulled
-			for got == nil {
-				got = in.Read(<-into)
-			}
-			if got.Message == nil || got.Message.Attempt == 5 {
-				return got.Message
-			}
-			got.Message.Again(0)
+		var got *pull.Pulled
+		for got == nil {
+			got = in.Read(<-into)
 		}
+		if got.Message == nil || got.Message.Attempt == nth {
+			return got.Message
+		}
+		got.Message.Again(0)
 	}
+}
 
+// A message on its last delivery is not given up for trouble with the servers, but tried until that
+// is over; for unrelated failures it is.
+func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
+	b, l := loopOfTest(t, time.Second)
 	for _, c := range []struct {
 		name  string
 		fails func(ctx context.Context, call int) error
@@ -92,7 +98,7 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 		{"none", func(context.Context, int) error { return errors.New("a program at fault") }, 1, true},
 	} {
 		calls := 0
-		l.Process(fifth(c.name), &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+		l.Process(delivered(t, b, c.name, 5), &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 			calls++
 			return hop.Done, c.fails(ctx, calls)
 		})}, func() {})
@@ -100,5 +106,40 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 		if calls != c.calls || dead != c.dead || err != nil {
 			t.Errorf("%s: %d calls, a dead letter: %v, %v", c.name, calls, dead, err)
 		}
+	}
+}
+
+// The server hears of a message in hand though the look for its job's answer takes long.
+func TestBeatsDoNotWaitForLooks(t *testing.T) {
+	b, l := loopOfTest(t, 50*time.Millisecond)
+	js, err := b.NC.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteStream(bus.StreamAnswer); err != nil {
+		t.Fatal(err)
+	}
+	var looks atomic.Int64
+	if _, err := b.NC.Subscribe("$JS.API.DIRECT.GET."+bus.StreamAnswer+".>", func(*nats.Msg) { looks.Add(1) }); err != nil {
+		t.Fatal(err)
+	}
+	beats := make(chan struct{}, 1000)
+	if _, err := b.NC.Subscribe("$JS.ACK."+bus.StreamTask+".>", func(m *nats.Msg) {
+		if string(m.Data) == "+WPI" {
+			beats <- struct{}{}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	seen := int64(0)
+	l.Process(delivered(t, b, "job", 1), &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+		for range 10 {
+			<-beats
+		}
+		seen = looks.Load()
+		return hop.Done, nil
+	})}, func() {})
+	if seen == 0 || seen > 5 {
+		t.Errorf("10 beats, and %d looks that nobody answered", seen)
 	}
 }
