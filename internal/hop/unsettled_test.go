@@ -98,7 +98,8 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 		{"none", func(context.Context, int) error { return errors.New("a program at fault") }, 1, true},
 	} {
 		calls := 0
-		l.Process(delivered(t, b, c.name, 5), &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+		fifth := delivered(t, b, c.name, 5)
+		l.Process(fifth, &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 			calls++
 			return hop.Done, c.fails(ctx, calls)
 		})}, func() {})
