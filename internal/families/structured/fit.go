@@ -5,6 +5,7 @@ package structured
 import (
 	"context"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 
@@ -23,13 +24,17 @@ const (
 	residualFloor = 4e-14
 	// largeFactor is the multiple of the median interaction above which one is set apart to begin with.
 	largeFactor = 4
+	// leastSample and mostSample bound the pairs of a variable whose median is its own.
+	leastSample, mostSample = 8, 64
 	// probeRounds and probeShare are the rounds after which the median residual has to be below a share of the median interaction.
 	probeRounds = 8
 	probeShare  = 0.5
 	// vanishing is the eigenvalue, relative to the largest, below which a direction is dropped.
 	vanishing = 1e-6
 	// mostRestTable bounds the entries of a table along the elimination of the rest.
-	mostRestTable = 1 << 14
+	mostRestTable = 1 << 16
+	// orderMoves bounds the search for an elimination order of the rest.
+	orderMoves = 1 << 16
 )
 
 // apartFactors are the multiples of the median residual above which a pair is taken for one of the rest, one search after the
@@ -89,8 +94,8 @@ func (m *interactions) promising(ctx context.Context, all [][2]int) (bool, error
 		if c.step() != nil {
 			return true, nil // it has fewer directions
 		}
-		c.threshold = apartFactors[1] * c.typical()
-		c.divide()
+		_, worst := c.rows()
+		c.divide(apartFactors[1] * worst)
 	}
 	return c.typical() < probeShare*before, nil
 }
@@ -100,56 +105,88 @@ type completion struct {
 	*interactions
 	all       [][2]int  // pairs of variables
 	residuals []float64 // of each
-	threshold float64   // of the residuals of pairs that are not apart
 	apart     map[[2]int]bool
 	of        [][]int // the pairs apart, by variable
 	off       float64 // Σ of the residuals of all others
 	coupled   []int   // the pairs with an interaction
+	sample    [][]int // of each variable some of these, if it has several, without strangers
 	s         *spectrum
 }
 
-// completion begins a search: with set, pairs whose interactions are far above those of their variables are apart.
+// completion begins a search: with set, pairs are apart whose interactions are far above those of their variables, and strangers.
 func (m *interactions) completion(all [][2]int, k int, set bool) (c *completion, largest float64) {
-	c = &completion{interactions: m, all: all, s: m.begin(k), residuals: make([]float64, len(all)), threshold: math.Inf(1)}
+	n := len(m.domains)
+	c = &completion{interactions: m, all: all, s: m.begin(k), residuals: make([]float64, len(all)), sample: make([][]int, n)}
 	for r, p := range all {
 		c.residuals[r] = m.residual(&spectrum{}, p)
 		largest = max(largest, c.residuals[r])
-		if c.residuals[r] > 0 {
+	}
+	for r, x := range c.residuals {
+		if x > residualFloor*largest {
 			c.coupled = append(c.coupled, r)
 		}
 	}
+	strangers := c.strangers()
+	known := make([][]int, n)
+	for _, r := range c.coupled {
+		if !strangers[r] {
+			for _, i := range all[r] {
+				known[i] = append(known[i], r)
+			}
+		}
+	}
+	for i, pairs := range known {
+		if len(pairs) >= leastSample {
+			for at := i % max(1, len(pairs)/mostSample); at < len(pairs); at += max(1, len(pairs)/mostSample) {
+				c.sample[i] = append(c.sample[i], pairs[at])
+			}
+		}
+	}
 	if !set {
-		c.divide()
+		c.divide(math.Inf(1))
 		return c, largest
 	}
 	// Of a matrix of rank one, an interaction is the product of its rows' medians over the median.
-	n := len(m.domains)
-	rows := make([]float64, n)
-	stride := max(1, n/128)
-	for i := range n {
-		var row []float64
-		for at := i % stride; at < n; at += stride {
-			if at != i {
-				if x := m.residual(&spectrum{}, [2]int{i, at}); x > 0 {
-					row = append(row, x)
-				}
-			}
-		}
-		if len(row) > 0 {
-			rows[i] = median(row)
-		}
-	}
+	rows, _ := c.rows()
 	typical := median(slices.Clone(rows))
 	scaled := slices.Clone(c.residuals)
 	for r, p := range all {
 		if x := rows[p[0]] * rows[p[1]]; x > 0 {
 			c.residuals[r] *= typical * typical / x
 		}
+		if strangers[r] && len(strangers) <= mostApart*n {
+			c.residuals[r] = math.Inf(1)
+		}
 	}
-	c.threshold = largeFactor * typical
-	c.divide()
+	c.divide(largeFactor * typical)
 	c.residuals = scaled
 	return c, largest
+}
+
+// strangers returns the coupled pairs that have few neighbours in common: variables of one group, or of a
+// dense matrix, have many. Cost O(pairs · n / 64).
+func (c *completion) strangers() map[int]bool {
+	out := map[int]bool{}
+	n := len(c.domains)
+	words := (n + 63) / 64
+	near, degree := make([]uint64, n*words), make([]int, n)
+	for _, r := range c.coupled {
+		p := c.all[r]
+		near[p[0]*words+p[1]/64] |= 1 << (p[1] % 64)
+		near[p[1]*words+p[0]/64] |= 1 << (p[0] % 64)
+		degree[p[0]]++
+		degree[p[1]]++
+	}
+	for _, r := range c.coupled {
+		p, common := c.all[r], 0
+		for at, x := range near[p[0]*words : p[0]*words+words] {
+			common += bits.OnesCount64(x & near[p[1]*words+at])
+		}
+		if 3*common < min(degree[p[0]], degree[p[1]]) {
+			out[r] = true
+		}
+	}
+	return out
 }
 
 // typical is the median residual of the pairs with an interaction: of some 4,096 of them.
@@ -161,15 +198,33 @@ func (c *completion) typical() float64 {
 	return median(some)
 }
 
-// divide sets the pairs apart whose residuals are above the threshold.
-func (c *completion) divide() {
+// rows returns the median residual of the pairs of each variable, and the largest of these.
+func (c *completion) rows() (rows []float64, worst float64) {
+	typical := c.typical()
+	rows = make([]float64, len(c.sample))
+	for i, pairs := range c.sample {
+		if rows[i] = typical; len(pairs) > 0 {
+			some := make([]float64, len(pairs))
+			for at, r := range pairs {
+				some[at] = c.residuals[r]
+			}
+			rows[i] = median(some)
+		}
+		worst = max(worst, rows[i])
+	}
+	return rows, worst
+}
+
+// divide sets the pairs apart whose residuals are above a limit, and those that have zeros.
+func (c *completion) divide(limit float64) {
 	c.apart, c.of, c.off = map[[2]int]bool{}, make([][]int, len(c.domains)), 0
 	for r, p := range c.all {
-		if c.interactions.apart[p] || c.residuals[r] > c.threshold {
+		x := c.residuals[r]
+		if c.interactions.apart[p] || x > limit {
 			c.apart[p] = true
 			c.of[p[0]], c.of[p[1]] = append(c.of[p[0]], p[1]), append(c.of[p[1]], p[0])
 		} else {
-			c.off += c.residuals[r]
+			c.off += x
 		}
 	}
 }
@@ -210,14 +265,16 @@ func (m *interactions) complete(
 		}
 		typical := c.typical()
 		medians = append(medians, typical)
+		_, worst := c.rows()
+		limit := math.Inf(1)
 		if set {
-			c.threshold = max(floor, factor*typical)
+			limit = max(floor, factor*worst)
 		}
-		c.divide()
+		c.divide(limit)
 		switch {
 		case len(c.apart) > most && len(medians) > 12:
 			return nil, nil, 0, nil
-		case c.off > exactError || len(c.apart) > most || set && c.threshold > floor:
+		case c.off > exactError || len(c.apart) > most || set && limit > floor:
 		case c.off < 0.5*best:
 			best, sinceBest = c.off, 0
 		default:

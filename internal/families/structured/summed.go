@@ -93,7 +93,7 @@ func (f *Fit) order(ctx context.Context) (order []int, err error) {
 			in[v] = true
 		}
 	}
-	all, err := contractionorder.MinFill(ctx, shape)
+	all, _, err := contractionorder.BestWithin(ctx, shape, orderMoves)
 	if err != nil {
 		return nil, err
 	}
