@@ -41,10 +41,10 @@ func (b Booking) Book(spent time.Time) (begin, after time.Time) {
 
 // Rates bound the work of tenants per second.
 type Rates struct {
-	Shared Ledger // nil: this process counts for itself
+	Shared Ledger // nil: this process counts for itself alone
 
 	mu    sync.Mutex
-	spent map[string]time.Time // by tenant, where there is no ledger
+	spent map[string]time.Time // by tenant, by this process
 }
 
 // Spend books flops of a tenant and returns when they may be spent. A wait beyond the limits is an
@@ -65,12 +65,17 @@ func (r *Rates) Spend(
 		b.Most = math.MaxInt64
 	}
 
-	booked := false
+	// The ledger may be out of reach for one job and not for the next: this process counts its own as well.
+	begin = now
 	if r.Shared != nil {
-		begin, booked = r.Shared.Book(ctx, tenant, b)
+		if shared, ok := r.Shared.Book(ctx, tenant, b); ok {
+			begin = shared
+		}
 	}
-	if !booked {
-		begin = r.book(tenant, b)
+	if begin.Sub(now) <= b.Most {
+		if own := r.book(tenant, b); own.After(begin) {
+			begin = own
+		}
 	}
 	if wait := begin.Sub(now); wait > b.Most {
 		return begin, fault.New(

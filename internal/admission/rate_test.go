@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -71,6 +72,32 @@ func TestRatesAreRefused(t *testing.T) {
 	now = now.Add(3 * time.Second)
 	if wait, err := spend("a", 1); wait != 9*time.Second || err != nil {
 		t.Errorf("later it waits %v, %v", wait, err)
+	}
+}
+
+// seldom is a ledger that answers every other time.
+type seldom struct {
+	calls int
+	spent time.Time
+}
+
+func (s *seldom) Book(_ context.Context, _ string, b Booking) (begin time.Time, ok bool) {
+	if s.calls++; s.calls%2 == 0 {
+		return time.Time{}, false
+	}
+	begin, s.spent = b.Book(s.spent)
+	return begin, true
+}
+
+// What was booked while the ledger answered counts while it does not, and the other way round.
+func TestRatesHoldWhereTheLedgerIsOutOfReach(t *testing.T) {
+	l := Limits{FlopsPerSecond: 1e9}
+	rates, now := &Rates{Shared: &seldom{}}, time.Unix(1e9, 0)
+	for k := range 6 {
+		begin, err := rates.Spend(t.Context(), now, "a", "c", 1e9, &l)
+		if want := time.Duration(k) * time.Second; begin.Sub(now) != want || err != nil {
+			t.Errorf("job %d waits %v, %v, want %v", k, begin.Sub(now), err, want)
+		}
 	}
 }
 

@@ -188,7 +188,8 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 		check(one())
 	}
 	for kind, n := range forgedOf(t, c.Metrics) {
-		if n != 0 && kind != message.KindPartial { // an aggregator that takes a lane over reads old partials again
+		// An aggregator that takes a lane over reads old partials again, and looks for the answers of their jobs.
+		if n != 0 && kind != message.KindPartial && kind != message.KindAnswer {
 			t.Errorf("%v messages of kind %s were refused", n, kind)
 		}
 	}
@@ -286,13 +287,15 @@ func TestForgedCacheEntry(t *testing.T) {
 		"the empty key": {Secrets: func() [][]byte { return [][]byte{{}} }},
 		"another key":   {Secrets: func() [][]byte { return [][]byte{make([]byte, 32)} }},
 	} {
-		put(key, o)
 		c.Metrics = sealed(t, file).Metrics
-		if a := run(c, false); !right(a) {
-			t.Errorf("%s: %s %v", name, a.Status, a.Error)
-		}
-		if n := corruptOf(t, c); n == 0 {
-			t.Errorf("%s: nothing was counted", name)
+		for corruptOf(t, c) == 0 { // Redis has a tenth of a second to give it
+			if r.ctx.Err() != nil {
+				t.Fatalf("%s: nothing was counted", name)
+			}
+			put(key, o)
+			if a := run(c, false); !right(a) {
+				t.Errorf("%s: %s %v", name, a.Status, a.Error)
+			}
 		}
 	}
 }
