@@ -24,6 +24,7 @@ func generated(t *testing.T, args ...string) string {
 // Truncated legs, slices of nothing, and regions: the same bits in one process and over three
 // contract workers, and errors within their stated uncertainty.
 func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, 3)
 	grid := generated(t, "grid", "--rows", "12", "--columns", "12", "--attractive", "--seed", "3")
 	mixed := generated(t, "grid", "--rows", "12", "--columns", "12", "--delta", "0.7", "--seed", "3")
@@ -76,6 +77,7 @@ func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
 // Other evidence on a model with truncated legs finds the model's plans in the cache, and gives the
 // same answer as without a cache.
 func TestOtherEvidenceReusesTheTruncatedPlan(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, 2)
 	model := generated(t, "grid", "--rows", "12", "--columns", "12", "--seed", "5")
 	for i, evidence := range []string{"0", "1 17 1", "3 5 0 80 1 143 1"} {

@@ -57,6 +57,7 @@ func numbers(n int) string {
 }
 
 func TestBadInputOnTheCommandLine(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	dir := t.TempDir()
 	for _, c := range badInputs {
@@ -82,6 +83,7 @@ func TestBadInputOnTheCommandLine(t *testing.T) {
 }
 
 func TestBadInputByRawMessage(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	stack, err := embedded.Start(ctx, embedded.Options{})

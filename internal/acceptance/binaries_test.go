@@ -180,6 +180,7 @@ func sameBits(t *testing.T, name string, got, want []btn.Result) {
 }
 
 func TestFourBinariesGiveTheEmbeddedAnswerBitForBit(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, 3)
 	for name, args := range map[string][]string{
 		"exact": {
@@ -200,6 +201,7 @@ func TestFourBinariesGiveTheEmbeddedAnswerBitForBit(t *testing.T) {
 
 // A tenant at the command line: its jobs are its own, for everybody else.
 func TestTenantsAtTheCommandLine(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, 1)
 	want := (*deployment)(nil).infer(t, "../../examples/asia.uai")
 	out, code := command(t, "btn", d.as("acme", "infer", "--json", "../../examples/asia.uai")...)
@@ -250,6 +252,7 @@ func TestTenantsAtTheCommandLine(t *testing.T) {
 }
 
 func TestSlicesOverThreeContractWorkers(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, 3)
 	model := filepath.Join(t.TempDir(), "k26.uai")
 	if out, code := command(t, "btn", "generate", "ising", "complete", "-n", "26", "--delta", "0.5", "-o",
@@ -281,6 +284,7 @@ func TestSlicesOverThreeContractWorkers(t *testing.T) {
 }
 
 func TestOtherEvidenceHitsTheCacheOfTheBinaries(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, 2)
 	for _, method := range []string{"auto", "symmetry-cp"} {
 		for i, evid := range []string{"asia-dyspnoea", "asia-visit-dyspnoea", "asia-smoker-xray"} {
@@ -297,6 +301,7 @@ func TestOtherEvidenceHitsTheCacheOfTheBinaries(t *testing.T) {
 }
 
 func TestKilledContractWorkerChangesNothing(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, 3)
 	model := filepath.Join(t.TempDir(), "grid.uai")
 	if out, code := command(t, "btn", "generate", "ising", "grid", "--rows", "14", "--columns", "40",
@@ -349,6 +354,7 @@ func TestKilledContractWorkerChangesNothing(t *testing.T) {
 }
 
 func TestBinariesRefuseBadInputAndDrain(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, 1)
 	nc := d.connect(t, "client")
 	c, err := client.New(nc, client.Options{})

@@ -441,6 +441,7 @@ func TestNodeQuestions(t *testing.T) {
 // The digest that examples/client-node computes is the one that pkg/wire computes, for every kind
 // of request.
 func TestNodeDigest(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs node: not with -short")
 	}

@@ -27,6 +27,7 @@ var referenceModels = []string{
 }
 
 func TestExactOnReferenceModels(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	data := os.Getenv("BTN_DATA")
 	if data == "" {
@@ -71,6 +72,7 @@ func TestExactOnReferenceModels(t *testing.T) {
 }
 
 func TestMoreComponentsExplainMoreAndTheCertificateHolds(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	dir := t.TempDir()
 	models := []string{filepath.Join(dir, "grid3x3.uai"), filepath.Join(dir, "k5.uai")}
@@ -112,6 +114,7 @@ func TestMoreComponentsExplainMoreAndTheCertificateHolds(t *testing.T) {
 }
 
 func TestResultsMatchTheirSchema(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	compiler := jsonschema.NewCompiler()
 	for _, path := range schemas.Paths() {

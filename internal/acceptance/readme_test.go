@@ -170,6 +170,7 @@ func find(part, printed []string, at int) int {
 // TestDocumentedCommands runs the commands of README and docs, in the order of each document, in a
 // folder of their own.
 func TestDocumentedCommands(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	used := map[string]bool{}
 	var pages []string

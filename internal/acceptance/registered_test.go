@@ -38,6 +38,7 @@ const mostFresh = 100
 // Restarted workers find the entries of others in Redis, and give the same bits. BTN_QUERIES is the
 // number of queries, 12 by default; their times are logged.
 func TestRegisteredModelsAreHits(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes some seconds: not with -short")
 	}

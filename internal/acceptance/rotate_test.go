@@ -36,6 +36,7 @@ func (d *deployment) admits(t *testing.T, seed []byte) bool {
 // The keys of a stage and of a tenant are changed while jobs pass, by the steps of docs/how-to/keys.md. Every job is answered, and the
 // server refuses the old keys in the end.
 func TestUserKeysRotate(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, 1)
 	seeds := map[string]string{
 		"contract-worker": filepath.Join(d.users, "contract-worker.nk"), "acme": filepath.Join(d.users, "tenants", "acme.nk"),

@@ -83,6 +83,7 @@ func nothing(t *testing.T) string {
 // No password of a URL is ever printed: not by a server that cannot be reached, one that refuses it,
 // a URL that cannot be read, help, or a setting that is wrong.
 func TestNoCommandTellsAPassword(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -152,6 +153,7 @@ func TestNoCommandTellsAPassword(t *testing.T) {
 // A worker with the right passwords tells them neither when it loses its servers and finds them
 // again, nor in its metrics.
 func TestNoWorkerTellsItsPassword(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	server := testserver.NATS(t, testserver.NATSOptions{Args: []string{"--user", "ann", "--pass", secret}})
 	url := strings.Replace(server.URL, "nats://", "nats://ann:"+secret+"@", 1)

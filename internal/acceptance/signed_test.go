@@ -15,6 +15,7 @@ import (
 // With keys in their environment the four commands sign their messages; btn believes these with the same keys only. No output contains
 // a key.
 func TestBinariesSign(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name string, of byte) (path, key string) {
 		key = base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{of}, 32))

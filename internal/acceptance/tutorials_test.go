@@ -140,6 +140,7 @@ func tutorialPath(t *testing.T, dir string) string {
 }
 
 func TestTutorials(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	path := tutorialPath(t, t.TempDir())
 	checkout, err := filepath.Abs(root)
