@@ -8,9 +8,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // graph numbers the incidences as sweeps meet them, so that an index's messages in and out are one
@@ -56,7 +56,7 @@ func newGraph(e *sumproduct.Expression) (*graph, error) {
 		if err := e.Finite(t); err != nil {
 			return nil, err
 		}
-		_, _, negative := scaled.Extent(e.Tables[t].Data)
+		_, _, negative := floats.Extent(e.Tables[t].Data)
 		g.signed = g.signed || negative
 		g.tableEdge[t+1] = g.tableEdge[t] + int32(len(e.Tables[t].Scope))
 	}

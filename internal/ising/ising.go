@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Model is ln Π T = constant + Σ_i h_i s_i + Σ_{i<j} J_ij s_i s_j over s_i = ±1, −1 for value 0.
@@ -54,7 +54,7 @@ func New(e *sumproduct.Expression) *Model {
 			if !(x > 0) {
 				return nil
 			}
-			ln[k] = scaled.Ln(x)
+			ln[k] = floats.Ln(x)
 		}
 		switch len(over) {
 		case 0:

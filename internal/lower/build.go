@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/arena"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -118,7 +119,7 @@ func build(ctx context.Context, net *btn.Network, wide bool, c *chains) (*sumpro
 
 	e.Unfit = l.unfit
 	e.Tables = make([]sumproduct.Table, 0, len(l.tables))
-	var floats arena.Slab[float64]
+	var slab arena.Slab[float64]
 	for _, t := range l.tables {
 		if t.gone {
 			continue
@@ -127,12 +128,12 @@ func build(ctx context.Context, net *btn.Network, wide bool, c *chains) (*sumpro
 			return nil, l.pace.Err()
 		}
 
-		data := restrict(l, t, t.data, floats.Make)
+		data := restrict(l, t, t.data, slab.Make)
 		var exp []int64
 		if t.exp != nil {
 			exp = restrict(l, t, t.exp, func(n int) []int64 { return make([]int64, n) })
 		} else if !wide && !loses(data) {
-			e.Scale = e.Scale.Mul(scaled.Normalise(data))
+			e.Scale = e.Scale.Mul(floats.Normalise(data))
 		}
 
 		scope := l.scope(t, e.Dims)
@@ -241,6 +242,6 @@ func (l *layout) plain(t *raw) bool {
 // loses says whether normalising would take digits from small entries:
 // such a table stays as it is, so that its zeros are the network's.
 func loses(data []float64) bool {
-	top, low, _ := scaled.Extent(data)
-	return top > 0 && low-top < scaled.Lowest
+	top, low, _ := floats.Extent(data)
+	return top > 0 && low-top < floats.Lowest
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -155,7 +156,7 @@ func (l *layout) chainStep(
 // unfit, and least stands for the product.
 func (l *layout) weigh(a, b float64) float64 {
 	p := a * b
-	if top, low, _ := scaled.Extent([]float64{a, b}); low+top < scaled.Lowest || p-p != 0 {
+	if top, low, _ := floats.Extent([]float64{a, b}); low+top < floats.Lowest || p-p != 0 {
 		l.unfit = fmt.Sprintf("entries of a symmetric tensor are beyond float64: %g times %g", a, b)
 		return math.Copysign(least, a) * math.Copysign(1, b)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/pace"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -329,7 +330,7 @@ func (p *Parametric) Floats() (*sumproduct.Expression, []int64) {
 			if x == 0 {
 				continue
 			}
-			if table.Exp[k]-top < scaled.Lowest {
+			if table.Exp[k]-top < floats.Lowest {
 				out.Unfit = "values of a symmetric factor are further apart than float64 holds"
 				continue
 			}

@@ -6,8 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // RandomTable is a table over these of the dims with entries e^±strength, a share of them 0.
@@ -45,7 +45,7 @@ func LnWeight(e *sumproduct.Expression, x []int) float64 {
 		for _, i := range t.Scope {
 			at = at*e.Dims[i] + x[i]
 		}
-		ln += scaled.Ln(t.Data[at])
+		ln += floats.Ln(t.Data[at])
 	}
 	return ln
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -42,7 +43,7 @@ func (w *work) normalise(t *table) {
 		return
 	}
 	t.own()
-	scaled.Shift(t.data, -exp)
+	floats.Shift(t.data, -exp)
 	w.scale = w.scale.Mul(scaled.Make(1, int64(exp)))
 }
 

@@ -2,7 +2,7 @@ package sumproduct
 
 // The depth of a table's entries: the possible loss of their products.
 
-import "github.com/basetensor/basetensor/pkg/scaled"
+import "github.com/basetensor/basetensor/internal/floats"
 
 // Depth bounds the entries of a table from below: all but the zeros are 2^Low or more in size, Low
 // ≤ 0. Where Lost, products and divisions on the way to the table have lost something: 2^Off at
@@ -17,7 +17,7 @@ type Depth struct {
 // Measure looks the smallest entry of the table up, once.
 func (d *Depth) Measure(data []float64) {
 	if !d.Measured {
-		_, low, _ := scaled.Extent(data)
+		_, low, _ := floats.Extent(data)
 		d.Low = min(low, 0)
 		d.Measured = true
 	}

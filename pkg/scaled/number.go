@@ -122,14 +122,6 @@ func (a Number) Float64() float64 {
 	return math.Ldexp(a.Mant, int(a.Exp))
 }
 
-// Ln is the natural logarithm of a float64, of subnormal ones too: math.Log takes those for 2^-1023 on amd64.
-func Ln(x float64) float64 {
-	if x < 0x1p-1022 && x > 0 {
-		return math.Log(x*0x1p54) - 54*math.Ln2
-	}
-	return math.Log(x)
-}
-
 // LogAbs returns ln|a| in nats; −Inf for 0.
 func (a Number) LogAbs() float64 {
 	if a.Mant == 0 {

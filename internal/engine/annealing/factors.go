@@ -7,9 +7,9 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // factors are tables as the loops see them: differences of a value against value 0, given the others.
@@ -118,7 +118,7 @@ func newLogTable(t sumproduct.Table) logTable {
 	least := math.Inf(1)
 	for k, x := range t.Data {
 		if own.zero[k] = x == 0; x > 0 {
-			own.ln[k] = scaled.Ln(x)
+			own.ln[k] = floats.Ln(x)
 			least = min(least, own.ln[k])
 		}
 	}

@@ -17,10 +17,10 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/bp"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Sampler is the density of states that messages suggest. It does not change and may be used by several goroutines.
@@ -104,7 +104,7 @@ func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow 
 		reach := 0.0
 		for _, x := range own.Data {
 			if x > 0 {
-				reach = max(reach, math.Abs(scaled.Ln(x)))
+				reach = max(reach, math.Abs(floats.Ln(x)))
 			}
 		}
 		s.reach = append(s.reach, reach)
@@ -177,7 +177,7 @@ func (s *Sampler) order() []int {
 	for t, own := range s.e.Tables {
 		least, largest := math.Inf(1), math.Inf(-1)
 		for _, x := range own.Data {
-			ln := scaled.Ln(max(x, math.SmallestNonzeroFloat64))
+			ln := floats.Ln(max(x, math.SmallestNonzeroFloat64))
 			least, largest = min(least, ln), max(largest, ln)
 		}
 		bonds[t] = min(largest-least, 14) // of hard constraints as of strong ones

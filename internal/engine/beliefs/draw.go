@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/internal/floats"
 )
 
 // Drawer draws from a sampler, one state after the other; it is for one goroutine.
@@ -72,14 +72,14 @@ func (d *Drawer) walk(r *rand.Rand, x []int) (ln float64) {
 		}
 		// Logarithms of products: one of many factors.
 		if product *= p[x[c.index]] / total; product < 1e-100 {
-			ln += scaled.Ln(product)
+			ln += floats.Ln(product)
 			product = 1
 		}
 		if d.s.follow > 0 {
 			d.follow(c.index, x)
 		}
 	}
-	return ln + scaled.Ln(product)
+	return ln + floats.Ln(product)
 }
 
 // Measured work in flops: of an index, of a factor of a conditional distribution and of an index that says which, of a message and of an
@@ -172,7 +172,7 @@ func (d *Drawer) allowed(p []float64, c *conditional, x []int) {
 		l := &c.decided[k]
 		at := l.at(x)
 		for v := range p {
-			p[v] += scaled.Ln(l.data[at])
+			p[v] += floats.Ln(l.data[at])
 			at += l.own
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"math"
 
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Options of a run.
@@ -135,15 +135,15 @@ func load(t *sumproduct.Table, at int) (table, error) {
 		for k, x := range t.Data {
 			out.data[k] = math.Inf(-1)
 			if x > 0 {
-				out.data[k] = scaled.Ln(x) + float64(t.Exp[k])*math.Ln2
+				out.data[k] = floats.Ln(x) + float64(t.Exp[k])*math.Ln2
 			}
 		}
 		return out, nil
 	}
 
 	copy(out.data, t.Data)
-	top, low, _ := scaled.Extent(out.data)
-	if low-top < scaled.Lowest {
+	top, low, _ := floats.Extent(out.data)
+	if low-top < floats.Lowest {
 		out.toLog()
 		return out, nil
 	}
@@ -170,7 +170,7 @@ func (t *table) normalise() {
 		up--
 	}
 	if up != 0 {
-		scaled.Shift(t.data, -up)
+		floats.Shift(t.data, -up)
 		t.exp += int64(up)
 	}
 	_, down := math.Frexp(smallest)
@@ -185,7 +185,7 @@ func (t *table) toLog() {
 	t.log = true
 	shift := float64(t.exp) * math.Ln2
 	for k, x := range t.data {
-		t.data[k] = scaled.Ln(x) + shift // ln 0 is −Inf
+		t.data[k] = floats.Ln(x) + shift // ln 0 is −Inf
 	}
 	t.exp = 0
 }
@@ -247,7 +247,7 @@ func (r *Run) LnTotal() float64 {
 		}
 		x := r.tables[t].data[0]
 		if !r.tables[t].log {
-			x = scaled.Ln(x) + float64(r.tables[t].exp)*math.Ln2
+			x = floats.Ln(x) + float64(r.tables[t].exp)*math.Ln2
 		}
 		total += x
 	}

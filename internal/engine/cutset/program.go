@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // block is the number of entries multiplied at once, except along a single axis.
@@ -248,7 +248,7 @@ func (p *Program) Goroutines() int {
 func (p *Program) load(t *sumproduct.Table) {
 	own := table{data: make([]float64, len(t.Data)), least: 1}
 	top := slices.Max(t.Data)
-	p.ln += scaled.Ln(top)
+	p.ln += floats.Ln(top)
 	for k, x := range t.Data {
 		if x > 0 {
 			own.data[k] = x / top

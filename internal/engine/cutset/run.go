@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/engine/buckets"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Space is the room of one goroutine.
@@ -45,7 +45,7 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 		s.base[t] = at
 	}
 	for _, t := range p.within {
-		ln += scaled.Ln(p.tables[t].data[s.base[t]])
+		ln += floats.Ln(p.tables[t].data[s.base[t]])
 	}
 	if math.IsInf(ln, -1) {
 		return ln, nil
@@ -62,7 +62,7 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 		if s.messages[k].top == 0 {
 			return math.Inf(-1), nil
 		}
-		ln += scaled.Ln(s.messages[k].top)
+		ln += floats.Ln(s.messages[k].top)
 	}
 	if shares != nil {
 		for i := range x {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -112,7 +113,7 @@ func (c *contraction) stepBack(s *contractionorder.Step, out int, by []derivativ
 			continue
 		}
 		d := derivative{data: into[i], exp: exp, Depth: depths[i]}
-		top := scaled.LargestBits(d.data)
+		top := floats.LargestBits(d.data)
 		switch {
 		case top >= infinity:
 			return fmt.Errorf("%w: in the derivative by table %d", sumproduct.ErrNotFinite, k)
@@ -133,10 +134,10 @@ func (c *contraction) stepBack(s *contractionorder.Step, out int, by []derivativ
 // read adds t[y]·∂Z/∂t[y] of table k up by the value that y has at index i.
 func (c *contraction) read(m []scaled.Number, i, k int, by derivative) {
 	t := &c.tables[k]
-	if t.Low+by.Low < scaled.Lowest {
+	if t.Low+by.Low < floats.Lowest {
 		t.Measure(t.data)
 		by.Measure(by.data)
-		c.lost = c.lost || t.Low+by.Low < scaled.Lowest && !c.spares(k, float64(len(t.data)), 0, by.exp)
+		c.lost = c.lost || t.Low+by.Low < floats.Lowest && !c.spares(k, float64(len(t.data)), 0, by.exp)
 	}
 	inner := 1
 	for a := len(t.scope) - 1; t.scope[a] != i; a-- {

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/arena"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -176,7 +177,7 @@ func (c *contraction) vanish() {
 // range of float64.
 func (c *contraction) input(e *sumproduct.Expression, t int) error {
 	data := e.Tables[t].Data
-	top, low, signed := scaled.Extent(data)
+	top, low, signed := floats.Extent(data)
 	if top >= 1024 {
 		return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
 	}
@@ -184,13 +185,13 @@ func (c *contraction) input(e *sumproduct.Expression, t int) error {
 	switch {
 	case len(data) == 1: // no index of dimension above 1
 		c.number(t, data[0])
-	case scaled.LargestBits(data) == 0:
+	case floats.LargestBits(data) == 0:
 		c.vanish()
 	case top < -margin || top >= margin:
 		data = append([]float64(nil), data...)
-		c.power(t, scaled.Normalise(data))
+		c.power(t, floats.Normalise(data))
 		low -= top
-		c.lost = c.lost || low < scaled.Lowest && top > 0
+		c.lost = c.lost || low < floats.Lowest && top > 0
 	}
 	c.tables = append(c.tables, live{scope: e.Tables[t].Scope, data: data, Depth: sumproduct.Depth{Low: min(low, 0), Measured: true}})
 	return nil
@@ -241,7 +242,7 @@ func (c *contraction) step(h contractionorder.Hypergraph, s *contractionorder.St
 }
 
 const (
-	infinity = scaled.Infinity
+	infinity = floats.Infinity
 	margin   = 16 // largest entries stay within 2^±margin: products of maxOperands of them are harmless
 )
 

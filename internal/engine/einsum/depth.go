@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -26,7 +27,7 @@ func (c *contraction) descend(s *contractionorder.Step, but int, by *derivative)
 		}
 		return low
 	}
-	if low = sum(); low < scaled.Lowest {
+	if low = sum(); low < floats.Lowest {
 		if by != nil {
 			by.Measure(by.data)
 		}
@@ -36,7 +37,7 @@ func (c *contraction) descend(s *contractionorder.Step, but int, by *derivative)
 			}
 		}
 		low = sum()
-		loses = low < scaled.Lowest
+		loses = low < floats.Lowest
 	}
 	if c.signed {
 		low -= sumproduct.Cancelled
@@ -47,11 +48,11 @@ func (c *contraction) descend(s *contractionorder.Step, but int, by *derivative)
 // rescale divides data by the power of two of its largest entry, given as bits, and returns that power, and whether entries may
 // be lost.
 func rescale(data []float64, top uint64, d *sumproduct.Depth) (p scaled.Number, loses bool) {
-	if exp := scaled.Exponent(top); d.Low-exp < scaled.Lowest {
+	if exp := floats.Exponent(top); d.Low-exp < floats.Lowest {
 		d.Measure(data)
-		loses = d.Low-exp < scaled.Lowest
+		loses = d.Low-exp < floats.Lowest
 	}
-	p = scaled.Rescale(data, top)
+	p = floats.Rescale(data, top)
 	d.Low -= int(p.Exp)
 	return p, loses
 }
@@ -72,6 +73,6 @@ func (c *contraction) spares(k int, terms float64, up int, exp int64) bool {
 
 // upper is an exponent of 2 that all entries are below, at least 0.
 func upper(data []float64) int {
-	top, _, _ := scaled.Extent(data)
+	top, _, _ := floats.Extent(data)
 	return max(0, top+1)
 }

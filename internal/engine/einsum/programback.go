@@ -4,6 +4,7 @@ package einsum
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -69,12 +70,12 @@ func (w *space) seed() {
 
 // settleBack is settle for a derivative with an exponent, which a leaf's is multiplied with its entries.
 func (w *space) settleBack(t int, exp int64) bool {
-	top, low, _ := scaled.Extent(w.Back[t])
+	top, low, _ := floats.Extent(w.Back[t])
 	if top >= 1024 {
 		return false
 	}
 	if top < -margin || top >= margin {
-		n := scaled.Rescale(w.Back[t], uint64(top+1023)<<52)
+		n := floats.Rescale(w.Back[t], uint64(top+1023)<<52)
 		exp, low = exp+n.Exp, low-int(n.Exp)
 	}
 	w.backExp[t], w.backLow[t], w.none[t] = exp, low, false

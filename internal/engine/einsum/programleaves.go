@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -15,14 +16,14 @@ import (
 func (p *Program) addLeaves(apart *lower.Template) bool {
 	for _, table := range apart.Tables {
 		data := table.Data
-		top, low, negative := scaled.Extent(data)
+		top, low, negative := floats.Extent(data)
 		if negative || top >= 1024 || top-low > spanLimit {
 			return false
 		}
 		for _, x := range data {
 			p.above = p.above && x > 0
 		}
-		n := scaled.Normalise(data)
+		n := floats.Normalise(data)
 		p.scale = p.scale.Mul(n)
 		if len(table.Scope) == 0 {
 			p.scale = p.scale.Mul(scaled.FromFloat(data[0]))

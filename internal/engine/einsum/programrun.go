@@ -5,6 +5,7 @@ package einsum
 import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/compiled"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -197,12 +198,12 @@ func (w *space) multiply(t int, of *weights, all []float64) bool {
 			own[k] = all[x]
 		}
 	}
-	top, low, negative := scaled.Extent(own)
+	top, low, negative := floats.Extent(own)
 	if negative || top-low > spanLimit || top >= 1024 {
 		return false
 	}
 	if top < -margin || top >= margin {
-		n := scaled.Normalise(own).Exp
+		n := floats.Normalise(own).Exp
 		w.exp, low = w.exp+n, low-int(n)
 	}
 	if w.low[t] += low; w.low[t] < deepest {
@@ -225,12 +226,12 @@ func (w *space) multiply(t int, of *weights, all []float64) bool {
 
 // settle looks at a table that was computed, and divides it by a power of two where products could leave the range of float64.
 func (w *space) settle(t int) bool {
-	top, low, _ := scaled.Extent(w.Tables[t])
+	top, low, _ := floats.Extent(w.Tables[t])
 	if top >= 1024 {
 		return false
 	}
 	if top < -margin || top >= margin {
-		n := scaled.Rescale(w.Tables[t], uint64(top+1023)<<52)
+		n := floats.Rescale(w.Tables[t], uint64(top+1023)<<52)
 		w.exp, w.shift[t], low = w.exp+n.Exp, n.Exp, low-int(n.Exp)
 	}
 	w.low[t] = low

@@ -3,8 +3,8 @@ package einsum
 // The work of one goroutine on a step: block after block of the output.
 
 import (
+	"github.com/basetensor/basetensor/internal/floats"
 	loops "github.com/basetensor/basetensor/internal/kernel"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // together is the number of values of the sum added at a time.
@@ -62,7 +62,7 @@ func (w *worker) span(k *kernel, from, to int) {
 		} else {
 			w.compute(k, out)
 		}
-		w.top = max(w.top, scaled.LargestBits(out))
+		w.top = max(w.top, floats.LargestBits(out))
 		w.advance(k)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Bound is a bound and its mini-buckets.
@@ -56,7 +56,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 		own := table{scope: t.Scope, ln: make([]float64, len(t.Data))}
 		most := 0.0
 		for k, x := range t.Data {
-			if own.ln[k] = scaled.Ln(x); x > 0 {
+			if own.ln[k] = floats.Ln(x); x > 0 {
 				most = max(most, math.Abs(own.ln[k]))
 			}
 		}
@@ -247,7 +247,7 @@ func (b *Bound) marginals(k, r int, shared []int, f []float64) []float64 {
 		}
 	})
 	for a, x := range sums {
-		sums[a] = top[a]/w + scaled.Ln(x)
+		sums[a] = top[a]/w + floats.Ln(x)
 	}
 	return sums
 }

@@ -14,9 +14,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Mode is a local maximum of ψ.
@@ -207,7 +207,7 @@ func newClimber(e *sumproduct.Expression) *climber {
 		}
 		ln, least := make([]float64, len(table.Data)), math.Inf(1)
 		for k, x := range table.Data {
-			if ln[k] = scaled.Ln(x); x > 0 {
+			if ln[k] = floats.Ln(x); x > 0 {
 				least = min(least, ln[k])
 			}
 		}

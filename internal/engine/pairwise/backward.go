@@ -3,6 +3,7 @@ package pairwise
 // The operations of the backward pass.
 
 import (
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/kernel"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -89,9 +90,9 @@ func (r *run) apart(a, b *buffer) {
 	}
 
 	by++ // mantissas are in [1, 2)
-	if small.Low-by < scaled.Lowest {
+	if small.Low-by < floats.Lowest {
 		small.measure()
-		r.stats.Lost = r.stats.Lost || small.Low-by < scaled.Lowest
+		r.stats.Lost = r.stats.Lost || small.Low-by < floats.Lowest
 	}
 	small.Low -= by
 }

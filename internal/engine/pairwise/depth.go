@@ -5,6 +5,7 @@ package pairwise
 import (
 	"math"
 
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -15,10 +16,10 @@ func (t *buffer) measure() { t.Measure(t.data) }
 // descend bounds the products of the entries of two tables. Bounds are multiplied; only where
 // that leads too deep are the tables looked at. Where it still does, products may be lost.
 func (r *run) descend(a, b *buffer) (low int, loses bool) {
-	if a.Low+b.Low < scaled.Lowest {
+	if a.Low+b.Low < floats.Lowest {
 		a.measure()
 		b.measure()
-		loses = a.Low+b.Low < scaled.Lowest
+		loses = a.Low+b.Low < floats.Lowest
 	}
 	return max(r.cancelled(a.Low+b.Low), sumproduct.Smallest), loses
 }
@@ -41,7 +42,7 @@ func (t *buffer) inherit(a, b *buffer, terms int, loses bool) {
 
 // upper is an exponent of 2 that all entries are below.
 func (t *buffer) upper() int {
-	top, _, _ := scaled.Extent(t.data)
+	top, _, _ := floats.Extent(t.data)
 	return top + 1
 }
 

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/arena"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -73,7 +74,7 @@ func (r *run) measure(e *sumproduct.Expression) error {
 		}
 
 		data := e.Tables[t].Data
-		top, low, signed := scaled.Extent(data)
+		top, low, signed := floats.Extent(data)
 		if top >= 1024 {
 			return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
 		}
@@ -81,13 +82,13 @@ func (r *run) measure(e *sumproduct.Expression) error {
 		r.signed = r.signed || signed
 
 		bound := top + 1
-		if scaled.LargestBits(data) == 0 {
+		if floats.LargestBits(data) == 0 {
 			r.start = scaled.Number{}
 			bound = 0
 		} else if bound < -margin || bound > margin {
 			data = append([]float64(nil), data...)
 			r.copied += float64(len(data))
-			r.start = r.start.Mul(scaled.Normalise(data))
+			r.start = r.start.Mul(floats.Normalise(data))
 			low -= top
 			bound = 1
 		}
@@ -97,7 +98,7 @@ func (r *run) measure(e *sumproduct.Expression) error {
 			bound: bound,
 			Depth: sumproduct.Depth{Low: min(low, 0), Measured: true},
 		}
-		if bound == 1 && top > 0 && low < scaled.Lowest { // divided by its largest entry
+		if bound == 1 && top > 0 && low < floats.Lowest { // divided by its largest entry
 			r.raw[t].Lose(sumproduct.Floor)
 		}
 	}
@@ -354,12 +355,12 @@ func (r *run) settle(t *buffer) scaled.Number {
 		}
 	}
 
-	top := scaled.LargestBits(t.data)
+	top := floats.LargestBits(t.data)
 	if top == 0 {
 		return scaled.Number{}
 	}
 
-	exp := scaled.Exponent(top)
+	exp := floats.Exponent(top)
 	t.bound = exp + 1
 	if t.bound >= -margin && t.bound <= margin {
 		return scaled.One
@@ -368,8 +369,8 @@ func (r *run) settle(t *buffer) scaled.Number {
 	if t.Lost {
 		t.Off -= exp
 	}
-	if exp > 0 && t.Low-exp < scaled.Lowest {
-		if t.measure(); t.Low-exp < scaled.Lowest {
+	if exp > 0 && t.Low-exp < floats.Lowest {
+		if t.measure(); t.Low-exp < floats.Lowest {
 			t.Lose(sumproduct.Floor)
 			r.loses = true
 		}
@@ -377,7 +378,7 @@ func (r *run) settle(t *buffer) scaled.Number {
 
 	t.bound = 1
 	t.Low = max(min(t.Low-exp, 0), sumproduct.Smallest)
-	return scaled.Rescale(t.data, top)
+	return floats.Rescale(t.data, top)
 }
 
 // ceilLog2 returns ⌈log2 x⌉ for x > 0.

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/internal/floats"
 )
 
 // Cost is the cost of a contraction, to the last flop and byte, for tables whose largest entries
@@ -60,10 +60,10 @@ func Roundings(
 	}
 	total := 2.0 // of the slices, and the scale
 	for leaf := range s.leaves {
-		total += scaled.SumRoundings(s.presum(leaf)/s.size[leaf] + 1)
+		total += floats.SumRoundings(s.presum(leaf)/s.size[leaf] + 1)
 	}
 	for k, full := range s.full {
-		total += 2 + scaled.SumRoundings(full/s.size[s.leaves+k])
+		total += 2 + floats.SumRoundings(full/s.size[s.leaves+k])
 	}
 	return finite(total), nil
 }

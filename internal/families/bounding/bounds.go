@@ -13,11 +13,11 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/modes"
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/ising"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // bucketWeights are the weights that bounds below are tried with, see minibuckets.Run.
@@ -110,7 +110,7 @@ func least(e *sumproduct.Expression) *float64 {
 				low = min(low, x)
 			}
 		}
-		ln += scaled.Ln(low)
+		ln += floats.Ln(low)
 	}
 	if math.IsInf(ln, 0) || math.IsNaN(ln) {
 		return nil

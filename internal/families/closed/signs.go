@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -32,10 +33,10 @@ func (j form) judge(value *btn.Value, run func(form) (scaled.Number, error)) err
 	steps := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.Net) +
 		float64(4*len(j.Net.Dims)+len(j.Net.Links))
 	for _, d := range j.Net.Dims {
-		steps += scaled.SumRoundings(float64(d))
+		steps += floats.SumRoundings(float64(d))
 	}
 	if n := len(j.s.Coef.Mant); n > 1 { // once a level of the tree of products
-		steps += scaled.SumRoundings(float64(n)) * float64(1+bits.Len(uint(len(j.Net.Dims))))
+		steps += floats.SumRoundings(float64(n)) * float64(1+bits.Len(uint(len(j.Net.Dims))))
 	}
 
 	value.Digits, value.Doubt = exact.Cancelled(value.Z, z.Mul(j.Net.Scale.Abs()), steps)

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -127,14 +128,14 @@ func (j contracted) judgeCounts(value *btn.Value, part *Counts) error {
 	legs := len(j.Net.Dims)
 	steps := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.Net) + float64(4*legs+len(j.Net.Links))
 	for _, d := range j.Net.Dims {
-		steps += scaled.SumRoundings(float64(d))
+		steps += floats.SumRoundings(float64(d))
 	}
 	for _, core := range j.Net.Cores {
 		if n := len(core.Legs); n > 1 { // once a level of the tree of products
-			steps += scaled.SumRoundings(float64(n)) * float64(1+bits.Len(uint(legs)))
+			steps += floats.SumRoundings(float64(n)) * float64(1+bits.Len(uint(legs)))
 		}
 		if t, ok := core.T.(*tensor.Dense); ok {
-			steps += scaled.SumRoundings(float64(len(t.Data)))
+			steps += floats.SumRoundings(float64(len(t.Data)))
 		}
 	}
 	value.Digits, value.Doubt = exact.Cancelled(value.Z, positive.Z.Mul(j.Net.Scale.Abs()), steps)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/buckets"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -75,7 +76,7 @@ func (p *Prepared) slack(steps []buckets.Step, ln float64) float64 {
 		size += math.Abs(p.given.Scale.LogAbs())
 	}
 	for _, t := range p.simple.Tables { // the largest entry of a table is taken out of it nowhere
-		top, _, _ := scaled.Extent(t.Data)
+		top, _, _ := floats.Extent(t.Data)
 		size += math.Abs(float64(top)) * math.Ln2
 		for _, x := range t.Exp {
 			size = max(size, math.Abs(float64(x)))

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -97,7 +98,7 @@ func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, er
 
 	steps := float64(len(j.Net.Rounded)) + float64(2*len(e.Tables))
 	err = contractionorder.Walk(j.Ctx, e.Hypergraph(), order, func(s *contractionorder.Step) bool {
-		steps += float64(len(s.In)) + scaled.SumRoundings(s.Full/s.Size)
+		steps += float64(len(s.In)) + floats.SumRoundings(s.Full/s.Size)
 		return true
 	})
 

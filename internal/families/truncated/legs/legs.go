@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -63,14 +64,14 @@ func Squares(s []float64, unit float64) (sum float64) {
 // Rescale divides by the power of 2 that makes the largest magnitude be in [1, 2), and returns its exponent. Errors: ErrZero,
 // sumproduct.ErrNotFinite.
 func Rescale(data []float64) (int64, error) {
-	top := scaled.LargestBits(data)
+	top := floats.LargestBits(data)
 	switch {
-	case top >= scaled.Infinity:
+	case top >= floats.Infinity:
 		return 0, fault.New(fault.Unsupported, "%w", sumproduct.ErrNotFinite)
 	case top == 0:
 		return 0, ErrZero
 	}
-	return scaled.Rescale(data, top).Exp, nil
+	return floats.Rescale(data, top).Exp, nil
 }
 
 // Share divides a row by its sum; false where that is 0 or not finite.

@@ -13,9 +13,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/floats"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Sampler is the density of states that a sweep suggests. It does not change and may be used by several goroutines.
@@ -94,7 +94,7 @@ func newLogTable(e *sumproduct.Expression, t, index int) (l logTable) {
 		step *= e.Dims[i]
 	}
 	for _, v := range e.Tables[t].Data {
-		l.ln = append(l.ln, scaled.Ln(v))
+		l.ln = append(l.ln, floats.Ln(v))
 	}
 	return l
 }

@@ -1,11 +1,12 @@
-package scaled
-
-// Range keeping: lists of float64s that share an exponent of 2, the spread of their entries, and the
-// losses in products of them.
+// Package floats keeps lists of float64s in range: the exponents of their entries, the power of two that they share,
+// and the losses in products and sums of them.
+package floats
 
 import (
 	"math"
 	"math/bits"
+
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 const (
@@ -70,22 +71,22 @@ func Exponent(b uint64) int {
 // Normalise divides data by the power of two that puts its largest entry in [1, 2), and returns
 // that power; 1 for zeros. Entries that end below 2^-1022 lose digits: see Extent. Subnormal
 // entries that are scaled up lose none.
-func Normalise(data []float64) Number {
+func Normalise(data []float64) scaled.Number {
 	top := LargestBits(data)
 	if top == 0 || top >= Infinity {
-		return One
+		return scaled.One
 	}
 	return Rescale(data, top)
 }
 
 // Rescale is Normalise for a list whose largest absolute value is known by its bits,
 // neither 0 nor infinite.
-func Rescale(data []float64, top uint64) Number {
+func Rescale(data []float64, top uint64) scaled.Number {
 	exp := Exponent(top)
 	if exp != 0 {
 		Shift(data, -exp)
 	}
-	return Make(1, int64(exp))
+	return scaled.Make(1, int64(exp))
 }
 
 // Shift multiplies data by 2^by, |by| ≤ 2100, in place.
@@ -111,3 +112,11 @@ func Shift(data []float64, by int) {
 // SumRoundings bounds the roundings that a term goes through in a sum of n, one after the other:
 // n − 1 at most. Errors of both signs make no more than 8·√n of many, but for a chance of 1e-13.
 func SumRoundings(n float64) float64 { return min(n-1, 8*math.Sqrt(n)) }
+
+// Ln is the natural logarithm of a float64, of subnormal ones too: math.Log takes those for 2^-1023 on amd64.
+func Ln(x float64) float64 {
+	if x < 0x1p-1022 && x > 0 {
+		return math.Log(x*0x1p54) - 54*math.Ln2
+	}
+	return math.Log(x)
+}
