@@ -8,13 +8,12 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/embedded"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // TestStatusSumsTheConsumersOfAStage: jobs of tenants of several lanes wait where nobody works, and are counted together.
 func TestStatusSumsTheConsumersOfAStage(t *testing.T) {
-	s, err := embedded.StartWith(t.Context(), embedded.Options{Listen: true, Host: "127.0.0.1", NoRedis: true}, pipeline.Config{})
+	s, err := embedded.Start(t.Context(), embedded.Options{Listen: true, Host: "127.0.0.1", NoRedis: true})
 	if err != nil {
 		t.Fatal(err)
 	}

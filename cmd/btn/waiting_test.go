@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/embedded"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -37,11 +36,11 @@ func (s *seen) Write(p []byte) (int, error) {
 func TestNoSilentWait(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	s, err := embedded.StartWith(ctx, embedded.Options{
+	s, err := embedded.Start(ctx, embedded.Options{
 		Listen:  true,
 		Host:    "127.0.0.1",
 		NoRedis: true,
-	}, pipeline.Config{})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

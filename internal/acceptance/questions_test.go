@@ -15,6 +15,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -233,7 +234,7 @@ func TestNodeExampleTenantNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, data := range map[string][]byte{digest: data, "coin": fmt.Appendf(nil, `{"versions":[{"digest":%q}]}`, digest)} {
-			if _, err := s.bus.JS.Publish(t.Context(), wire.GraphSubject(subject+name), data); err != nil {
+			if _, err := s.bus.JS.Publish(t.Context(), message.GraphSubject(subject+name), data); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -178,16 +178,16 @@ func Imports(tenant string) []Import {
 	} {
 		all = append(all, Import{Subject: s})
 	}
-	for _, s := range []string{wire.BlobSubject(tenant + ".*"), wire.GraphSubject(tenant + ".*")} {
+	for _, s := range []string{message.BlobSubject(tenant + ".*"), message.GraphSubject(tenant + ".*")} {
 		all = append(all, Import{Subject: message.KeepPrefix + strings.TrimPrefix(s, wire.Prefix), Local: s})
 	}
 	for _, read := range []struct{ stream, subject string }{
 		{bus.StreamModel, wire.ModelSubject(lane, tenant+".*")},
 		{bus.StreamAnswer, wire.AnswerSubject(tenant + ".*")},
 		{bus.StreamControl, wire.CancelSubject(tenant + ".*")},
-		{bus.StreamBlob, wire.BlobSubject(tenant + ".*")},
-		{bus.StreamGraph, wire.GraphSubject(tenant + ".*")},
-		{bus.StreamGraph, wire.GraphSubject("*")},
+		{bus.StreamBlob, message.BlobSubject(tenant + ".*")},
+		{bus.StreamGraph, message.GraphSubject(tenant + ".*")},
+		{bus.StreamGraph, message.GraphSubject("*")},
 	} {
 		all = append(all, Import{Subject: fmt.Sprintf("$JS.API.DIRECT.GET.%s.%s", read.stream, read.subject)})
 	}

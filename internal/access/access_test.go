@@ -144,7 +144,7 @@ func (g *guarded) run(c pipeline.Config, stages ...pipeline.Stage) (stop func())
 	if g.tenant != "" && slices.Contains(stages, pipeline.StageReparam) { // it stores for tenants: wait until it does
 		nc, _ := g.connect(g.tenant)
 		for {
-			_, err := nc.Request(wire.GraphSubject(g.tenant+".x"), nil, time.Minute)
+			_, err := nc.Request(message.GraphSubject(g.tenant+".x"), nil, time.Minute)
 			if err == nil {
 				break
 			}

@@ -15,7 +15,6 @@ import (
 	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -50,12 +49,12 @@ func aliasSubject(owner, name string) string {
 	if owner != "" {
 		name = owner + "." + name
 	}
-	return wire.GraphSubject(name)
+	return message.GraphSubject(name)
 }
 
 // ParseAlias returns whose name a subject holds, and the name; false if it holds none.
 func ParseAlias(subject string) (owner, name string, ok bool) {
-	rest, ok := strings.CutPrefix(subject, wire.GraphSubject(""))
+	rest, ok := strings.CutPrefix(subject, message.GraphSubject(""))
 	if !ok {
 		return "", "", false
 	}
@@ -90,7 +89,7 @@ func (b *Bus) Alias(ctx context.Context, name string) (Alias, error) {
 			return a, err
 		}
 	}
-	return Alias{}, fmt.Errorf("%w: %s", ErrNotFound, wire.GraphSubject(name))
+	return Alias{}, fmt.Errorf("%w: %s", ErrNotFound, message.GraphSubject(name))
 }
 
 // PutAlias puts a digest under a name, of everybody or as a tenant's user of the tenant, and

@@ -79,8 +79,8 @@ type shelf struct {
 }
 
 var (
-	blobs  = shelf{StreamBlob, BucketBlob, wire.BlobSubject, ""}    // are purged when no job needs them
-	graphs = shelf{StreamGraph, BucketGraph, wire.GraphSubject, ""} // are kept until they are removed
+	blobs  = shelf{StreamBlob, BucketBlob, message.BlobSubject, ""}    // are purged when no job needs them
+	graphs = shelf{StreamGraph, BucketGraph, message.GraphSubject, ""} // are kept until they are removed
 )
 
 // of returns an owner's shelf.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -132,7 +131,7 @@ func (b *Bus) RemoveGraph(ctx context.Context, digest string) error {
 		return err
 	}
 
-	subject := wire.GraphSubject(digest)
+	subject := message.GraphSubject(digest)
 	had, err := b.Has(ctx, StreamGraph, subject)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func TestForgedIsNotThere(t *testing.T) {
 		bus.StreamTask:     message.TaskSubject(0, "a", 2, 1),
 		bus.StreamPartial:  message.PartialSubject(0, "a", 2, 1),
 		bus.StreamControl:  message.RedriveSubject(0, "a"),
-		bus.StreamDeadline: wire.DeadlineSubject(0, "a"),
+		bus.StreamDeadline: message.DeadlineSubject(0, "a"),
 		bus.StreamDead:     message.DLQSubject("stage", "a"),
 	} {
 		must(t, forger.Put(ctx, msg(subject, "forged")))

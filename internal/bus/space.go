@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/form"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -274,7 +274,7 @@ func (b *Bus) dropObject(
 	}
 
 	digest, _, _ := strings.Cut(info.Name, "-")
-	pointer, err := b.getRaw(ctx, StreamBlob, wire.BlobSubject(digest))
+	pointer, err := b.getRaw(ctx, StreamBlob, message.BlobSubject(digest))
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return false, err
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -268,7 +269,7 @@ const ProbeEvery = 4 * time.Second
 // stores a small blob again, unless somebody has done so lately. Storage then returns the result.
 func (b *Bus) Probe(ctx context.Context) error {
 	data := []byte(probeText + strings.Repeat(" ", probeBytes-len(probeText)))
-	subject := wire.BlobSubject(wire.Digest(data))
+	subject := message.BlobSubject(wire.Digest(data))
 
 	last, err := b.getRaw(ctx, StreamBlob, subject)
 	var sequence uint64 // of the last probe, 0 if there is none

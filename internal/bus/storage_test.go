@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -82,7 +83,7 @@ func TestKeptMessagesAreNotQuestioned(t *testing.T) {
 	})
 	must(t, err)
 	b.As("acme")
-	must(t, b.Put(t.Context(), &nats.Msg{Subject: wire.BlobSubject("acme." + wire.Digest(nil))}))
+	must(t, b.Put(t.Context(), &nats.Msg{Subject: message.BlobSubject("acme." + wire.Digest(nil))}))
 	if n := came.Load(); n != 1 {
 		t.Errorf("%d messages were published for one", n)
 	}

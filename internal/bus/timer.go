@@ -53,9 +53,9 @@ func (b *Bus) timer(lane int, m *wire.Deadline) (*nats.Msg, error) {
 
 	h := nats.Header(message.Headers(m, m.Job, m.Digest, m.Tenant))
 	h[headerSchedule] = []string{"@at " + time.UnixMilli(m.Time).UTC().Format(time.RFC3339Nano)}
-	target := wire.DeadlineSubject(lane, m.Job)
+	target := message.DeadlineSubject(lane, m.Job)
 	h[headerScheduleTarget] = []string{target}
 
-	msg := &nats.Msg{Subject: wire.TimerSubject(lane, m.Job), Header: h, Data: data}
+	msg := &nats.Msg{Subject: message.TimerSubject(lane, m.Job), Header: h, Data: data}
 	return msg, b.sign(msg, target)
 }

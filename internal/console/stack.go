@@ -61,13 +61,14 @@ func StartStack(
 		c.Threads = runtime.GOMAXPROCS(0)
 	}
 	widen()
-	servers, err := embedded.StartWith(ctx, o, pipeline.Config{
+	o.Setup = pipeline.Config{
 		MaxBytes:    c.MaxBytes,
 		Keep:        c.Keep,
 		KeepAtLeast: c.KeepAtLeast,
 		OneConsumer: c.OneConsumer,
 		AckWait:     c.AckWait,
-	})
+	}
+	servers, err := embedded.Start(ctx, o)
 	if err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	}

@@ -236,6 +236,18 @@ func decimal(s string) (int, bool) {
 // NetworkSubject returns the subject of a job's network.
 func NetworkSubject(lane int, job string) string { return laned(KindNetwork, lane, job) }
 
+// TimerSubject holds a job's deadline until it has come.
+func TimerSubject(lane int, job string) string { return laned(KindTimer, lane, job) }
+
+// DeadlineSubject is where the timer delivers a job's deadline.
+func DeadlineSubject(lane int, job string) string { return laned(KindDeadline, lane, job) }
+
+// BlobSubject is the subject of a payload by digest; a tenant's has the name before the digest, with a dot.
+func BlobSubject(digest string) string { return Subject{Kind: KindBlob, Digest: digest}.String() }
+
+// GraphSubject is the subject of a registered model; a tenant's has the name before the digest, with a dot.
+func GraphSubject(digest string) string { return Subject{Kind: KindGraph, Digest: digest}.String() }
+
 // RedriveSubject returns the subject of the message that starts a job again.
 func RedriveSubject(lane int, job string) string { return laned(KindRedrive, lane, job) }
 

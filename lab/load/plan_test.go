@@ -96,7 +96,7 @@ func TestPlanHasTheDistributionsAskedFor(t *testing.T) {
 
 func TestVariantsDifferAndStayDistributions(t *testing.T) {
 	m := AlarmSized(3)
-	if err := m.ValidateProbability(); err != nil {
+	if err := m.Validate(); err != nil {
 		t.Error(err)
 	}
 	arcs := 0

@@ -68,7 +68,7 @@ func scrape(t *testing.T, url string) map[string]float64 {
 func workers(t *testing.T) (before, after map[string]float64) {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	stack, err := embedded.StartWith(t.Context(), embedded.Options{}, pipeline.Config{})
+	stack, err := embedded.Start(t.Context(), embedded.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

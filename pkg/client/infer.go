@@ -78,15 +78,17 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error
 		return nil, err
 	}
 
-	a, u, err := wire.DecodeReply(data)
-	if err != nil {
-		return nil, err
-	}
-	if u == nil {
+	var a wire.Answer
+	var u wire.Unanswered
+	err = wire.Decode(data, &a)
+	switch {
+	case err == nil:
 		if !c.bus.GenuineAnswer(m.Job, reply.Header, reply.Data) {
 			return c.Wait(inner, m.Job) // the true one is stored, or will be
 		}
-		return byName(a), nil
+		return byName(&a), nil
+	case wire.Decode(data, &u) != nil:
+		return nil, fault.Wrap(fault.Internal, err)
 	}
 
 	switch reply.Header.Get(micro.ErrorCodeHeader) {

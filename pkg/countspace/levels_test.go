@@ -58,10 +58,10 @@ func TestValidateNamesTheFault(t *testing.T) {
 }
 
 func TestSizeIsChecked(t *testing.T) {
-	if n, err := Size(nil); n != 1 || err != nil {
+	if n, err := size(nil); n != 1 || err != nil {
 		t.Errorf("no variables: %d, %v", n, err)
 	}
-	if n, err := Size([]int{3, 4, 5}); n != 60 || err != nil {
+	if n, err := size([]int{3, 4, 5}); n != 60 || err != nil {
 		t.Errorf("3×4×5: %d, %v", n, err)
 	}
 	for _, c := range []struct {
@@ -72,7 +72,7 @@ func TestSizeIsChecked(t *testing.T) {
 		{[]int{math.MaxInt, 2}, "too many coefficients"},
 		{[]int{1 << 31, 1 << 31}, "too many coefficients"},
 	} {
-		if _, err := Size(c.shape); !errors.Is(err, ErrSize) ||
+		if _, err := size(c.shape); !errors.Is(err, ErrSize) ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.shape, err, c.want)
 		}

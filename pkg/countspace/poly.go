@@ -14,12 +14,12 @@ import (
 // exponents at all (Coef.Exp nil). From finite coefficients of any range no operation makes NaN or Inf; exponents stay
 // far below 2^60. A NaN or Inf among the arguments comes out as NaN or Inf in the coefficients that depend on it.
 //
-// Shapes are the caller's to bound: a product has Size(shape of p + shape of q − 1) coefficients of
-// 16 bytes, and none of the pieces of a network leaves the box of its levels, so that Levels.Size
+// Shapes are the caller's to bound: a product has a coefficient of 16 bytes per cell of the box
+// shape of p + shape of q − 1, and none of the pieces of a network leaves the box of its levels, so that Levels.Size
 // bounds them all.
 
 // New returns the polynomial 0 over a box.
-// Its sides are at least 1; Size checks a shape that comes from outside.
+// Its sides are at least 1.
 func New(shape []int) Poly {
 	n := volume(shape)
 	return Poly{

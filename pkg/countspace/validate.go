@@ -20,21 +20,21 @@ var (
 // bytesPerCoefficient is the size of a coefficient: a float64 and an int64.
 const bytesPerCoefficient = 16
 
-// Size returns the number of coefficients of a box, Π_a shape[a]; 1 for the empty shape. It returns
+// size returns the number of coefficients of a box, Π_a shape[a]; 1 for the empty shape. It returns
 // ErrSize if a side is below 1, or if the coefficients' 16 bytes each could not be addressed.
-func Size(shape []int) (int, error) {
-	size := 1
+func size(shape []int) (int, error) {
+	n := 1
 	for a, s := range shape {
 		if s < 1 {
 			return 0, fmt.Errorf("%w: side %d of the box is %d, at least 1 is needed",
 				ErrSize, a, s)
 		}
-		if size > math.MaxInt/bytesPerCoefficient/s {
+		if n > math.MaxInt/bytesPerCoefficient/s {
 			return 0, fmt.Errorf("%w: a box of shape %v has too many coefficients", ErrSize, shape)
 		}
-		size *= s
+		n *= s
 	}
-	return size, nil
+	return n, nil
 }
 
 // Size returns the number of coefficients of the box of count vectors, Π_a (1 + legs that can be at
@@ -44,7 +44,7 @@ func (l Levels) Size() (int, error) {
 	if l.D < 1 {
 		return 0, fmt.Errorf("%w: %d levels, at least 1 is needed", ErrLevels, l.D)
 	}
-	return Size(l.Shape())
+	return size(l.Shape())
 }
 
 // Validate checks that l maps every value of legs of the given dimensions to one of its D levels.

@@ -44,9 +44,6 @@ func startNATS(o Options, dir string) (*server.Server, error) {
 		if o.Port == 0 {
 			opts.Port = server.RANDOM_PORT
 		}
-		if o.MonitorPort != 0 {
-			opts.HTTPHost, opts.HTTPPort = o.Host, o.MonitorPort
-		}
 	}
 	srv, err := server.NewServer(opts)
 	if err != nil {

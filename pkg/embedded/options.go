@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/pipeline"
 )
 
 // DefaultMaxPayload is the largest message of an embedded server by default: 8 MiB, the largest that
@@ -35,12 +36,12 @@ type Options struct {
 	Port int
 	// RedisPort, 0 means any free one. Redis always listens, without authentication, and on 127.0.0.1 alone.
 	RedisPort int
-	// MonitorPort serves NATS's own monitoring pages when Listen is set; 0 means none.
-	MonitorPort int
 	// MaxPayload in bytes, default DefaultMaxPayload.
 	MaxPayload int32
 	// NoRedis starts no Redis: every job learns its decompositions.
 	NoRedis bool
+	// Setup are the settings of the streams. InMemory follows Dir.
+	Setup pipeline.Config
 	// Logger receives the server's warnings; nil drops them.
 	Logger *slog.Logger
 }

@@ -34,12 +34,7 @@ type Stack struct {
 }
 
 // Start starts the servers and creates the streams. It starts no workers: see Run and Go. Close the Stack in the end.
-func Start(ctx context.Context, o Options) (*Stack, error) {
-	return StartWith(ctx, o, pipeline.Config{})
-}
-
-// StartWith is Start with settings for the streams; InMemory follows Options.Dir.
-func StartWith(ctx context.Context, o Options, c pipeline.Config) (s *Stack, err error) {
+func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	s = &Stack{options: o.withDefaults()}
 	if err := s.options.check(); err != nil {
 		return nil, err
@@ -68,8 +63,8 @@ func StartWith(ctx context.Context, o Options, c pipeline.Config) (s *Stack, err
 		return s, err
 	}
 	defer nc.Close()
-	c.InMemory = s.temporary
-	return s, pipeline.Setup(ctx, nc, c)
+	o.Setup.InMemory = s.temporary
+	return s, pipeline.Setup(ctx, nc, o.Setup)
 }
 
 // startRedis starts a Redis whose entries expire by the clock.
@@ -120,14 +115,6 @@ func (s *Stack) RedisURL() string {
 		return ""
 	}
 	return "redis://" + s.redis.Addr()
-}
-
-// MonitorURL is NATS's own monitoring page, empty if there is none.
-func (s *Stack) MonitorURL() string {
-	if a := s.nats.MonitorAddr(); a != nil {
-		return "http://" + a.String()
-	}
-	return ""
 }
 
 // MemoryLimit is the server's limit on the bytes that streams in memory reserve.

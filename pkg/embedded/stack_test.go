@@ -83,8 +83,8 @@ func inProcess(t *testing.T, s *embedded.Stack) *client.Client {
 func TestInMemory(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s, stop := start(t, embedded.Options{})
-	if s.NATSURL() != "" || s.MonitorURL() != "" {
-		t.Errorf("listens at %q, %q", s.NATSURL(), s.MonitorURL())
+	if s.NATSURL() != "" {
+		t.Errorf("listens at %q", s.NATSURL())
 	}
 	c := inProcess(t, s)
 	if cache := ask(t, c, "one").Results[0].Cache; cache != "miss" {

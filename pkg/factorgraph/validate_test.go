@@ -9,10 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -64,31 +62,6 @@ func TestModelValidate(t *testing.T) {
 			"invalid model: factor 0: dimension 2 at scope position 1, variable 1 has a domain of 3"},
 	} {
 		check(t, c.m.Validate(), c.want, factorgraph.ErrModel)
-	}
-}
-
-func TestModelValidateProbability(t *testing.T) {
-	levels := countspace.Levels{D: 2, Of: [][]uint8{{1, 1}, {0, 1}}} // leg 0 is always counted: count 0 has no assignment
-	symmetric := func(v ...float64) *tensor.Symmetric {
-		return &tensor.Symmetric{Shape: []int{2, 2}, Levels: levels, Values: scaled.Vector{Mant: v}}
-	}
-	noisy, err := factorgraph.NoisyOr(0.1, 0.5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		m    *factorgraph.Model
-		want string
-	}{
-		{one([]int{2, 2}, []int{0, 1}, noisy), ""},
-		{one([]int{2, 2}, []int{0, 1}, symmetric(-1, 1, 1)), ""},
-		{one([]int{2, 2}, []int{0, 1}, symmetric(1, 1, -1)),
-			"invalid model: factor 0: the value at count index 2 is negative, a probability needs at least 0"},
-		{one([]int{2}, []int{0}, dense([]int{2}, 1, -0.5)),
-			"invalid model: factor 0: entry 1 is -0.5, a probability needs entries of at least 0"},
-		{one([]int{2}, []int{0}, nil), "invalid model: factor 0: no table"},
-	} {
-		check(t, c.m.ValidateProbability(), c.want, factorgraph.ErrModel)
 	}
 }
 

@@ -116,7 +116,7 @@ func TestDeadlineInTheMiddleOfCubes(t *testing.T) {
 	digest := r.submit(w)
 	r.eventually("three cubes are contracted", func() bool { return r.messages("BTN_PARTIAL") == 3 })
 	past := time.Now().Add(-time.Minute).UnixMilli()
-	r.send(wire.DeadlineSubject(wire.Lane(""), "late"), &wire.Deadline{Job: "late", Digest: digest, Time: past})
+	r.send(message.DeadlineSubject(wire.Lane(""), "late"), &wire.Deadline{Job: "late", Digest: digest, Time: past})
 	r.failed("late", wire.StatusDeadline, fault.Deadline, fmt.Sprintf("with 3 of %d tasks contracted", whole[0].Components))
 	close(ended)
 }

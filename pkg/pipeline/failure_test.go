@@ -71,7 +71,7 @@ func TestGarbageOnEverySubject(t *testing.T) {
 	// Nobody's job ends by garbage where it is only talked about, and no job can be named on a
 	// subject without one.
 	for _, subject := range []string{
-		wire.CancelSubject("g-model2"), wire.DeadlineSubject(0, "g-model2"), message.RedriveSubject(
+		wire.CancelSubject("g-model2"), message.DeadlineSubject(0, "g-model2"), message.RedriveSubject(
 			0, "g-model2",
 		),
 		wire.Prefix + "task.0.j$b.1.0", wire.Prefix + "partial.0.j$b.1.0",

@@ -23,11 +23,11 @@ func TestDeadlineOfAnotherRequest(t *testing.T) {
 	digest := r.submit(w)
 	past := time.Now().Add(-time.Minute).UnixMilli()
 	r.send(
-		wire.DeadlineSubject(0, "mine"),
+		message.DeadlineSubject(0, "mine"),
 		&wire.Deadline{Job: "mine", Digest: wire.Digest([]byte("another")), Time: past},
 	)
 	r.send(
-		wire.DeadlineSubject(0, "nobody"),
+		message.DeadlineSubject(0, "nobody"),
 		&wire.Deadline{Job: "nobody", Digest: digest, Time: past},
 	)
 	r.run(quick, pipeline.StageAggregate)
@@ -39,7 +39,7 @@ func TestDeadlineOfAnotherRequest(t *testing.T) {
 			t.Errorf("job %s was ended: %+v, %v", job, a, err)
 		}
 	}
-	r.send(wire.DeadlineSubject(0, "mine"), &wire.Deadline{Job: "mine", Digest: digest, Time: past})
+	r.send(message.DeadlineSubject(0, "mine"), &wire.Deadline{Job: "mine", Digest: digest, Time: past})
 	if a := r.wait("mine"); a.Status != wire.StatusDeadline {
 		t.Errorf("status %s", a.Status)
 	}

@@ -152,7 +152,7 @@ func (f *forger) messages(job, digest string, kinds ...message.Kind) (forged []*
 			add(s.String(), &m)
 		}
 	}
-	add(wire.DeadlineSubject(lane, job), &wire.Deadline{Job: job, Digest: digest, Time: 1})
+	add(message.DeadlineSubject(lane, job), &wire.Deadline{Job: job, Digest: digest, Time: 1})
 	failed, err := wire.Encode(&wire.Answer{
 		Job: job, Digest: digest, Status: wire.StatusError, Error: &btn.ErrorInfo{Code: fault.Internal, Message: "forged"},
 	})

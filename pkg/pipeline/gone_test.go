@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -22,7 +23,7 @@ func (r *rig) lose(request *wire.Request, streams ...string) {
 	r.must(err)
 	blobs, err := r.js.Stream(r.ctx, "BTN_BLOB")
 	r.must(err)
-	r.must(blobs.Purge(r.ctx, jetstream.WithPurgeSubject(wire.BlobSubject(wire.Digest(payload)))))
+	r.must(blobs.Purge(r.ctx, jetstream.WithPurgeSubject(message.BlobSubject(wire.Digest(payload)))))
 	for _, name := range streams {
 		s, err := r.js.Stream(r.ctx, name)
 		r.must(err)
@@ -93,7 +94,7 @@ func TestDamagedAnswerIsMadeAgain(t *testing.T) {
 				}
 				blobs, err := r.js.Stream(r.ctx, "BTN_BLOB")
 				r.must(err)
-				r.must(blobs.Purge(r.ctx, jetstream.WithPurgeSubject(wire.BlobSubject(digest))))
+				r.must(blobs.Purge(r.ctx, jetstream.WithPurgeSubject(message.BlobSubject(digest))))
 			} else {
 				r.must(answers.DeleteMsg(r.ctx, m.Sequence))
 				m.Data[len(m.Data)/2] ^= 1

@@ -86,10 +86,10 @@ func (r *rig) sampled(id string, queries int) *specimen {
 	r.must(err)
 	now := time.Now().UnixMilli()
 	for subject, m := range map[string]wire.Message{
-		message.RedriveSubject(wire.Lane(""), id): &message.Redrive{Job: id, Time: now},
-		message.EndSubject(wire.Lane(""), id):     &message.End{Job: id, Answer: answer, Time: now},
-		wire.CancelSubject(id):                    &wire.Cancel{Job: id, Time: now},
-		wire.DeadlineSubject(wire.Lane(""), id):   &wire.Deadline{Job: id, Digest: digest, Time: 1},
+		message.RedriveSubject(wire.Lane(""), id):  &message.Redrive{Job: id, Time: now},
+		message.EndSubject(wire.Lane(""), id):      &message.End{Job: id, Answer: answer, Time: now},
+		wire.CancelSubject(id):                     &wire.Cancel{Job: id, Time: now},
+		message.DeadlineSubject(wire.Lane(""), id): &wire.Deadline{Job: id, Digest: digest, Time: 1},
 		message.DLQSubject(query.StageReparam, id): &message.DeadLetter{
 			Stage: query.StageReparam, Job: id, Subject: "x", Time: now, Deliveries: 1, Payload: digest, Error: *failed.Error,
 		},
@@ -280,7 +280,7 @@ func (m *mutants) store(seed uint64) {
 		m.kinds[message.KindBlob]++
 		payload := s.of(id, model.Data)
 		digest := wire.Digest(payload)
-		put(&nats.Msg{Subject: wire.BlobSubject(digest), Header: nats.Header{}, Data: payload}, true)
+		put(&nats.Msg{Subject: message.BlobSubject(digest), Header: nats.Header{}, Data: payload}, true)
 		put(&nats.Msg{Subject: model.Subject, Header: nats.Header{"Btn-Blob": {digest}}, Data: []byte(digest)}, false)
 	case s.samples[k].kind == message.KindModel:
 		m.kinds[message.KindModel]++

@@ -73,7 +73,8 @@ func TestForeignOwners(t *testing.T) {
 	for _, subject := range []string{wire.InferSubject, message.InferSubject("globex")} {
 		reply, err := r.nc.Request(subject, b, guard)
 		r.must(err)
-		if _, u, err := wire.DecodeReply(reply.Data); err != nil || u == nil || u.Error.Code != fault.BadInput {
+		var u wire.Unanswered
+		if err := wire.Decode(reply.Data, &u); err != nil || u.Error.Code != fault.BadInput {
 			t.Errorf("asked for on %s: %+v %v", subject, u, err)
 		}
 	}

@@ -77,7 +77,8 @@ type rig struct {
 func newRig(t *testing.T, o embedded.Options, c pipeline.Config) *rig {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), guard)
-	s, err := embedded.StartWith(ctx, o, c)
+	o.Setup = c
+	s, err := embedded.Start(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}

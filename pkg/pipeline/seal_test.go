@@ -41,11 +41,11 @@ func TestSignedDeadline(t *testing.T) {
 		t.Helper()
 		s, err := r.js.Stream(r.ctx, bus.StreamDeadline)
 		r.must(err)
-		m, err := s.GetLastMsgForSubject(r.ctx, wire.TimerSubject(wire.Lane(""), job))
+		m, err := s.GetLastMsgForSubject(r.ctx, message.TimerSubject(wire.Lane(""), job))
 		if err != nil {
 			return nil
 		}
-		return &nats.Msg{Subject: wire.DeadlineSubject(wire.Lane(""), job), Header: m.Header, Data: m.Data}
+		return &nats.Msg{Subject: message.DeadlineSubject(wire.Lane(""), job), Header: m.Header, Data: m.Data}
 	}
 	if timer("late").Header.Get(seal.Header) != "" {
 		t.Error("a client without keys signs")

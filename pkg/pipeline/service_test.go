@@ -129,8 +129,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	} {
 		reply, err := r.nc.RequestWithContext(r.ctx, wire.InferSubject, []byte(data))
 		r.must(err)
-		_, u, err := wire.DecodeReply(reply.Data)
-		r.must(err)
+		var u wire.Unanswered
+		r.must(wire.Decode(reply.Data, &u))
 		if u.Status != wire.StatusRefused || !strings.Contains(u.Error.Message, says) ||
 			reply.Header.Get(micro.ErrorCodeHeader) != wire.ReplyBadRequest ||
 			!strings.Contains(reply.Header.Get(micro.ErrorHeader), says) {

@@ -56,7 +56,7 @@ func TestCompetitionFiles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err := m.ValidateProbability(); err != nil {
+		if err := m.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if want, ok := variables[name]; ok && len(m.Domains) != want {

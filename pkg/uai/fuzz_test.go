@@ -5,9 +5,12 @@ package uai
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 func FuzzRead(f *testing.F) {
@@ -28,8 +31,11 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		if err := m.ValidateProbability(); err != nil {
+		if err := m.Validate(); err != nil {
 			t.Fatal(err)
+		}
+		if slices.ContainsFunc(m.Factors, func(f factorgraph.Factor) bool { return tensor.Signed(f.Table) }) {
+			t.Fatal("an entry is negative")
 		}
 		var b bytes.Buffer
 		if err := Write(&b, m); err != nil {

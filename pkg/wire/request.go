@@ -6,7 +6,6 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/internal/form"
-	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // The states of a request that has no answer.
@@ -56,18 +55,4 @@ func (m *Unanswered) Validate() error {
 		}
 	}
 	return codec.Under("error", form.CheckErrorInfo(&m.Error))
-}
-
-// DecodeReply reads the reply to a request: an Answer, or in its place an Unanswered.
-func DecodeReply(b []byte) (*Answer, *Unanswered, error) {
-	var a Answer
-	err := Decode(b, &a)
-	if err == nil {
-		return &a, nil, nil
-	}
-	var u Unanswered
-	if Decode(b, &u) == nil {
-		return nil, &u, nil
-	}
-	return nil, nil, fault.Wrap(fault.Internal, err)
 }

@@ -11,29 +11,33 @@ import (
 
 var digestA = Digest([]byte("a"))
 
+// A message does not read as one of another kind.
 func TestReplies(t *testing.T) {
-	encode := func(m Message) []byte {
-		b, err := Encode(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
 	e := btn.ErrorInfo{Code: fault.Deadline}
-	a, u, err := DecodeReply(
-		encode(&Answer{Job: "j", Digest: digestA, Status: StatusError, Error: &e}),
-	)
-	if err != nil || u != nil || a.Job != "j" {
-		t.Errorf("%v %v %v", a, u, err)
+	answer, err := Encode(&Answer{Job: "j", Digest: digestA, Status: StatusError, Error: &e})
+	if err != nil {
+		t.Fatal(err)
 	}
-	a, u, err = DecodeReply(
-		encode(&Unanswered{Job: "j", Digest: digestA, Status: StatusPending, Error: e}),
-	)
-	if err != nil || a != nil || u.Job != "j" || u.Status != StatusPending {
-		t.Errorf("%v %v %v", a, u, err)
+	unanswered, err := Encode(&Unanswered{Job: "j", Digest: digestA, Status: StatusPending, Error: e})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, _, err = DecodeReply(encode(&Cancel{Job: "j"})); err == nil ||
-		!strings.Contains(err.Error(), `a "cancel" where a "answer" belongs`) {
+	var a Answer
+	if err := Decode(answer, &a); err != nil || a.Job != "j" {
+		t.Errorf("%v %v", a, err)
+	}
+	var u Unanswered
+	if err := Decode(unanswered, &u); err != nil || u.Job != "j" || u.Status != StatusPending {
+		t.Errorf("%v %v", u, err)
+	}
+	if err := Decode(unanswered, &a); err == nil {
+		t.Error("an Unanswered reads as an Answer")
+	}
+	cancel, err := Encode(&Cancel{Job: "j"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Decode(cancel, &a); err == nil || !strings.Contains(err.Error(), `a "cancel" where a "answer" belongs`) {
 		t.Error(err)
 	}
 }

@@ -26,13 +26,9 @@ func Lane(tenant string) int {
 }
 
 // ModelSubject is where a request is published. The job's id must be valid; see ValidJob.
-func ModelSubject(lane int, job string) string { return laned("model.", lane, job) }
-
-// TimerSubject holds a job's deadline until it has come.
-func TimerSubject(lane int, job string) string { return laned("timer.", lane, job) }
-
-// DeadlineSubject is where the timer delivers a job's deadline.
-func DeadlineSubject(lane int, job string) string { return laned("deadline.", lane, job) }
+func ModelSubject(lane int, job string) string {
+	return Prefix + "model." + strconv.Itoa(lane) + "." + job
+}
 
 // AnswerSubject is where a job's answer is stored.
 func AnswerSubject(job string) string { return Prefix + "answer." + job }
@@ -45,16 +41,6 @@ func ProgressSubject(job string) string { return Prefix + "progress." + job }
 
 // CancelSubject is where a job is cancelled.
 func CancelSubject(job string) string { return Prefix + "cancel." + job }
-
-// BlobSubject is the subject of a payload by digest; a tenant's has the name before the digest, with a dot.
-func BlobSubject(digest string) string { return Prefix + "blob." + digest }
-
-// GraphSubject is the subject of a registered model; a tenant's has the name before the digest, with a dot.
-func GraphSubject(digest string) string { return Prefix + "graph." + digest }
-
-func laned(kind string, lane int, job string) string {
-	return Prefix + kind + strconv.Itoa(lane) + "." + job
-}
 
 // ValidJob reports whether id is a job's id: [A-Za-z0-9_-]{1,64}, or two such words with a dot between them, the first
 // being the owner's name. Further dots and wildcards would break the subjects.
