@@ -88,16 +88,10 @@ func newEntry(e cache.Entry) entry {
 		s := d.Seconds()
 		return &s
 	}
-	return entry{
-		Key:         e.Key,
-		Kind:        e.Kind,
-		Bytes:       e.Bytes,
-		TTLSeconds:  seconds(e.TTL),
-		IdleSeconds: seconds(e.Idle),
-	}
+	return entry{Key: e.Key, Kind: e.Kind, Bytes: e.Bytes, TTLSeconds: seconds(e.TTL), IdleSeconds: seconds(e.Idle)}
 }
 
-// Run prints a line per entry, and on standard error the sums by kind.
+// Run prints a line per entry, and on standard error the sums by kind. Of circuits, values that are gone, broken or elsewhere are left out.
 func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	store, err := c.open()
 	if err != nil {
@@ -108,30 +102,44 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
-	if c.Circuits {
-		return c.circuits(ctx, t, store, entries)
-	}
-	if c.JSON {
-		out := json.NewEncoder(t.Out)
-		for _, e := range entries {
-			if err := out.Encode(newEntry(e)); err != nil {
-				return fault.Wrap(fault.Infrastructure, err)
-			}
+	out, w := json.NewEncoder(t.Out), tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
+	if !c.JSON {
+		if c.Circuits {
+			fmt.Fprint(w, "EDGES\tIN MEMORY\t")
 		}
-		return nil
+		fmt.Fprintln(w, "SIZE\tEXPIRES IN\tIDLE\tKEY")
 	}
-
-	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "SIZE\tEXPIRES IN\tIDLE\tKEY")
 	count, bytes := map[string]int{}, map[string]int64{}
 	for _, e := range entries {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n",
-			config.FormatBytes(float64(e.Bytes)), span(e.TTL, "never"), span(e.Idle, "?"), e.Key)
 		count[e.Kind]++
 		bytes[e.Kind] += e.Bytes
+		one := newEntry(e)
+		if c.Circuits {
+			if e.Kind != "decomposition" && e.Kind != "circuit" {
+				continue
+			}
+			e, one, err = show(ctx, store, e.Key)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil || one.Holds == nil || one.Holds.Circuit == nil {
+				continue
+			}
+		}
+		if c.JSON {
+			if err := out.Encode(one); err != nil {
+				return fault.Wrap(fault.Infrastructure, err)
+			}
+			continue
+		}
+		if c.Circuits {
+			fmt.Fprintf(w, "%d\t%s\t", one.Holds.Circuit.Edges, config.FormatBytes(float64(one.Holds.Circuit.Bytes)))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n",
+			config.FormatBytes(float64(e.Bytes)), span(e.TTL, "never"), span(e.Idle, "?"), e.Key)
 	}
 
-	if err := w.Flush(); err != nil {
+	if err := w.Flush(); err != nil || c.JSON || c.Circuits {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(count)) {
@@ -140,40 +148,22 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
-// circuits prints a line per entry that has a circuit. Values that are gone, broken or elsewhere are left out.
-func (c *cacheLsCmd) circuits(ctx context.Context, t *console.Terminal, store *cache.Cache, entries []cache.Entry) error {
-	out := json.NewEncoder(t.Out)
-	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
-	if !c.JSON {
-		fmt.Fprintln(w, "EDGES\tIN MEMORY\tSIZE\tEXPIRES IN\tIDLE\tKEY")
+// show reads an entry and its contents. One that differs from the stored bytes is bad input.
+func show(ctx context.Context, store *cache.Cache, key string) (found cache.Entry, one entry, err error) {
+	found, value, blob, err := store.Show(ctx, key)
+	if err != nil {
+		code := fault.Infrastructure
+		if errors.Is(err, cache.ErrNoEntry) || found.Key != "" && value == nil {
+			code = fault.BadInput
+		}
+		return found, one, fault.Wrap(code, err)
 	}
-	for _, e := range entries {
-		if e.Kind != "decomposition" && e.Kind != "circuit" {
-			continue
-		}
-		found, value, blob, err := store.Show(ctx, e.Key)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil || value == nil {
-			continue
-		}
-		holds, err := cached.Describe(ctx, e.Key, value)
-		if err != nil || holds.Circuit == nil {
-			continue
-		}
-		if c.JSON {
-			one := newEntry(found)
-			one.Blob, one.Holds = blob, holds
-			if err := out.Encode(one); err != nil {
-				return fault.Wrap(fault.Infrastructure, err)
-			}
-			continue
-		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", holds.Circuit.Edges, config.FormatBytes(float64(holds.Circuit.Bytes)),
-			config.FormatBytes(float64(found.Bytes)), span(found.TTL, "never"), span(found.Idle, "?"), found.Key)
+	one = newEntry(found)
+	one.Blob = blob
+	if value != nil {
+		one.Holds, err = cached.Describe(ctx, key, value)
 	}
-	return fault.Wrap(fault.Infrastructure, w.Flush())
+	return found, one, fault.Wrap(fault.BadInput, err)
 }
 
 // span writes a duration in whole seconds, and none in the place of a negative one.
@@ -190,30 +180,17 @@ type cacheShowCmd struct {
 	redisFlag
 }
 
-// Run prints the entry as indented JSON. One that differs from the stored bytes is bad input.
+// Run prints the entry as indented JSON.
 func (c *cacheShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	store, err := c.open()
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	found, value, blob, err := store.Show(ctx, c.Key)
+	_, e, err := show(ctx, store, c.Key)
 	if err != nil {
-		code := fault.Infrastructure
-		if errors.Is(err, cache.ErrNoEntry) || found.Key != "" && value == nil {
-			code = fault.BadInput
-		}
-		return fault.Wrap(code, err)
+		return err
 	}
-
-	e := newEntry(found)
-	e.Blob = blob
-	if value != nil {
-		if e.Holds, err = cached.Describe(ctx, c.Key, value); err != nil {
-			return fault.Wrap(fault.BadInput, err)
-		}
-	}
-
 	out := json.NewEncoder(t.Out)
 	out.SetIndent("", "  ")
 	return out.Encode(e)
@@ -263,13 +240,10 @@ func (c *cacheRmCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
-	fmt.Fprintf(t.Out, "%s removed\n", countOf(n, "entry", "entries"))
-	return nil
-}
-
-func countOf(n int64, one, many string) string {
+	things := "entries"
 	if n == 1 {
-		return "1 " + one
+		things = "entry"
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	fmt.Fprintf(t.Out, "%d %s removed\n", n, things)
+	return nil
 }
