@@ -118,14 +118,29 @@ type modelShowCmd struct {
 
 // registered is a model as show prints it.
 type registered struct {
-	Digest    string `json:"digest"`
-	Bytes     uint64 `json:"bytes"`
-	Since     string `json:"since"`
-	Variables int    `json:"variables"`
-	Factors   int    `json:"factors"`
-	Legs      int    `json:"legs"`
-	MaxDomain int    `json:"max_domain"`
-	MaxArity  int    `json:"max_arity"`
+	Digest string `json:"digest"`
+	Bytes  uint64 `json:"bytes"`
+	Since  string `json:"since"`
+	shape
+}
+
+// shape is the size of a model, as JSON or in two lines.
+type shape struct {
+	Variables int `json:"variables"`
+	Factors   int `json:"factors"`
+	Legs      int `json:"legs"`
+	MaxDomain int `json:"max_domain"`
+	MaxArity  int `json:"max_arity"`
+}
+
+func shapeOf(m *factorgraph.Model) shape {
+	s := m.Stats()
+	return shape{s.Variables, s.Factors, s.Legs, s.MaxDomain, s.MaxArity}
+}
+
+func (s shape) String() string {
+	return fmt.Sprintf("variables   %d, largest domain %d\nfactors     %d, largest arity %d, %d legs\n",
+		s.Variables, s.MaxDomain, s.Factors, s.MaxArity, s.Legs)
 }
 
 // Run prints one model.
@@ -144,24 +159,16 @@ func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return err
 	}
-
 	m, err := fetchModel(ctx, remote, digest)
 	if err != nil {
 		return err
 	}
-	s := m.Stats()
-	r := registered{
-		digest, stored.Bytes, stored.Time.UTC().Format(time.RFC3339), s.Variables, s.Factors, s.Legs,
-		s.MaxDomain, s.MaxArity,
-	}
+	r := registered{digest, stored.Bytes, stored.Time.UTC().Format(time.RFC3339), shapeOf(m)}
 	if c.JSON {
 		return json.NewEncoder(t.Out).Encode(r)
 	}
-
-	_, err = fmt.Fprintf(t.Out, "digest      %s\nsize        %s\nsince       %s\nvariables   %d, largest "+
-		"domain %d\nfactors     %d, largest arity %d, %d legs\n",
-		r.Digest, config.FormatBytes(float64(r.Bytes)), r.Since, r.Variables, r.MaxDomain, r.Factors,
-		r.MaxArity, r.Legs)
+	_, err = fmt.Fprintf(t.Out, "digest      %s\nsize        %s\nsince       %s\n%s",
+		r.Digest, config.FormatBytes(float64(r.Bytes)), r.Since, r.shape)
 	return err
 }
 

@@ -35,13 +35,9 @@ type planCmd struct {
 
 // forecast is the predicted cost of a query.
 type forecast struct {
-	Model       string     `json:"model"`
-	Evidence    string     `json:"evidence_file,omitempty"`
-	Variables   int        `json:"variables"`
-	Factors     int        `json:"factors"`
-	Legs        int        `json:"legs"`
-	MaxDomain   int        `json:"max_domain"`
-	MaxArity    int        `json:"max_arity"`
+	Model    string `json:"model"`
+	Evidence string `json:"evidence_file,omitempty"`
+	shape
 	Exact       *btn.Cost  `json:"exact"` // null: closed form, or none within the budget
 	Memory      int64      `json:"memory"`
 	Fits        bool       `json:"fits"`
@@ -98,23 +94,22 @@ type planned struct {
 
 // read reads the model and makes its network.
 func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time) (p planned, err error) {
-	reading, cancel := context.WithDeadline(ctx, until.Add(c.late()))
-	defer cancel()
-	p, err = promptly(reading, func() (p planned, err error) {
-		p.model, p.queries, err = c.load(reading, t, natsFlag{NATS: c.NATS, AsNATS: c.AsNATS}, c.question())
+	until = until.Add(c.late())
+	p, err = before(ctx, until, func(ctx context.Context) (p planned, err error) {
+		p.model, p.queries, err = c.load(ctx, t, natsFlag{NATS: c.NATS, AsNATS: c.AsNATS}, c.question())
 		return p, err
 	})
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, errSlow) {
 		return p, fault.New(fault.Deadline, "reading the model took all of --within %s", c.Within)
 	}
 	if err != nil {
 		return p, err
 	}
 
-	p.net, err = promptly(reading, func() (*btn.Network, error) {
-		return stage.Reparameterise(reading, p.model, c.settings())
+	p.net, err = before(ctx, until, func(ctx context.Context) (*btn.Network, error) {
+		return stage.Reparameterise(ctx, p.model, c.settings())
 	})
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, errSlow) {
 		return p, nil
 	}
 	if err == nil {
@@ -139,6 +134,17 @@ func (c *planCmd) Validate() error {
 // errSlow is the end of the time for one part of planning.
 var errSlow = errors.New("not priced in the time that --within leaves")
 
+// before runs a step until a time; errSlow if that comes first.
+func before[T any](ctx context.Context, until time.Time, step func(context.Context) (T, error)) (T, error) {
+	inner, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	value, err := promptly(inner, func() (T, error) { return step(inner) })
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		err = errSlow
+	}
+	return value, err
+}
+
 // assign assigns a query until a time; errSlow if that comes first.
 func (c *planCmd) assign(
 	ctx context.Context, until time.Time, net *btn.Network, q query.Query, s btn.Settings,
@@ -147,25 +153,16 @@ func (c *planCmd) assign(
 	if left <= 0 {
 		return nil, errSlow
 	}
-	planning, cancel := context.WithTimeout(ctx, left)
-	defer cancel()
-	assignments, err := promptly(planning, func() ([]btn.Assignment, error) {
-		return plan.Assign(proposal.PriceUntil(planning, time.Now().Add(left*3/4)), net, []query.Query{q}, s, nil)
+	return before(ctx, until, func(ctx context.Context) ([]btn.Assignment, error) {
+		return plan.Assign(proposal.PriceUntil(ctx, time.Now().Add(left*3/4)), net, []query.Query{q}, s, nil)
 	})
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return nil, errSlow
-	}
-	return assignments, err
 }
 
 // forecast prices the exact way and the method's choice; parts without a price by until are marked so.
 func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until time.Time) (*forecast, error) {
-	stats := p.model.Stats()
 	s := c.settings()
 	f := &forecast{
-		Model: c.Model, Evidence: q.EvidenceFile, Variables: stats.Variables, Factors: stats.Factors,
-		Legs:      stats.Legs,
-		MaxDomain: stats.MaxDomain, MaxArity: stats.MaxArity, Memory: s.Memory, Choice: btn.MethodExact,
+		Model: c.Model, Evidence: q.EvidenceFile, shape: shapeOf(p.model), Memory: s.Memory, Choice: btn.MethodExact,
 		Components: 1,
 	}
 	if p.net == nil {
@@ -229,14 +226,11 @@ func (c *planCmd) exactly(
 	}
 
 	if f.Exact != nil && a.Plan.Estimates[0].Parts[0].Class() != btn.ClassElimination {
-		describing, cancel := context.WithDeadline(ctx, until.Add(c.late()))
-		defer cancel()
-		f.Simplified, err = promptly(describing, func() (string, error) { return simplified(describing, net, q) })
-		if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
+		f.Simplified, err = before(ctx, until.Add(c.late()), func(ctx context.Context) (string, error) { return simplified(ctx, net, q) })
+		if err != nil && !errors.Is(err, errSlow) {
 			return err
 		}
 	}
-
 	return nil
 }
 
@@ -309,14 +303,10 @@ func (f *forecast) describe() {
 
 	f.description = fmt.Sprintf(`model       %s
 evidence    %s
-variables   %d, largest domain %d
-factors     %d, largest arity %d, %d legs
-exact       %s%s
+%sexact       %s%s
 symmetry-cp %s
 choice      %s: %s
-`, f.Model, evidence, f.Variables, f.MaxDomain, f.Factors, f.MaxArity, f.Legs, exact, simple, learning,
-		f.Choice, f.Why)
-
+`, f.Model, evidence, f.shape, exact, simple, learning, f.Choice, f.Why)
 	if f.Growth != "" {
 		f.description += fmt.Sprintf("estimates   %s\n", f.Growth)
 	}
