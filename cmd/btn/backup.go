@@ -9,11 +9,9 @@ import (
 	"path/filepath"
 
 	"github.com/basetensor/basetensor/internal/backup"
-	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/nats-io/nats.go"
 )
 
 // backupCmd copies the streams that cannot be made again.
@@ -28,30 +26,13 @@ type restoreCmd struct {
 	natsFlag
 }
 
-// link connects without a client around it.
-func (f natsFlag) link(name string) (*nats.Conn, *bus.Bus, error) {
-	options, err := f.AsNATS.Options()
-	if err != nil {
-		return nil, nil, err
-	}
-	nc, err := bus.Connect(f.NATS, name, nil, options...)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := bus.New(nc)
-	if err != nil {
-		nc.Close()
-	}
-	return nc, b, err
-}
-
 // Run writes the copy. A file is there when it is whole, and not before.
 func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
-	nc, b, err := c.link("btn-backup")
+	b, err := c.link("btn-backup", nil)
 	if err != nil {
 		return err
 	}
-	defer nc.Close()
+	defer b.NC.Close()
 	if c.File == "-" {
 		out := bufio.NewWriter(t.Out)
 		n, err := backup.Write(ctx, b, out)
@@ -93,18 +74,40 @@ func (c *restoreCmd) Run(ctx context.Context, t *console.Terminal) error {
 		defer f.Close()
 		in = bufio.NewReader(f)
 	}
-	nc, b, err := c.link("btn-restore")
+	b, err := c.link("btn-restore", nil)
 	if err != nil {
 		return err
 	}
-	defer nc.Close()
-	remote, err := client.New(nc, client.Options{})
+	defer b.NC.Close()
+	remote, err := client.New(b.NC, client.Options{})
 	if err != nil {
 		return err
 	}
 	n, err := backup.Read(ctx, b, remote, in)
 	fmt.Fprintf(t.Out, "%s; %d of these were there\n", describeCounts("stored", n), n.Known)
 	return err
+}
+
+// forgetCmd erases a tenant's data.
+type forgetCmd struct {
+	Tenant string `arg:"" help:"Whose jobs, answers, models and dead letters are erased."`
+	natsFlag
+}
+
+// Run erases it and prints its size.
+func (c *forgetCmd) Run(ctx context.Context, t *console.Terminal) error {
+	b, err := c.link("btn-forget", nil)
+	if err != nil {
+		return err
+	}
+	defer b.NC.Close()
+	b.As(c.AsNATS.Tenant)
+	f, err := b.Forget(ctx, c.Tenant)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.Out, "%s is forgotten: %d jobs, %d messages\n", c.Tenant, f.Jobs, f.Messages)
+	return nil
 }
 
 func describeCounts(did string, n backup.Counts) string {

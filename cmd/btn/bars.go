@@ -36,11 +36,6 @@ func shown(name string) string {
 	return name
 }
 
-// padded fills a text up to a width in letters.
-func padded(text string, width int) string {
-	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
-}
-
 // bar is a probability as a bar of eighths of a letter; only the bar of 0 is empty.
 func bar(p float64) string {
 	eighths := int(math.Round(p * longestBar * 8))
@@ -80,11 +75,35 @@ func writeBars(b *strings.Builder, r *btn.Result, n query.Names) {
 			if k == 0 {
 				name = shown(n.Variable(v))
 			}
-			text := fmt.Sprintf("%s  %s  %.6f %s", padded(name, variable), padded(shown(n.Value(v, x)), state), row[x], bar(row[x]))
+			text := fmt.Sprintf("%-*s  %-*s  %.6f %s", variable, name, state, shown(n.Value(v, x)), row[x], bar(row[x]))
 			b.WriteString(strings.TrimRight(text, " ") + "\n")
 		}
 		if rest := len(row) - len(values); rest > 0 {
-			fmt.Fprintf(b, "%s  and %d less probable values\n", padded("", variable), rest)
+			fmt.Fprintf(b, "%*s  and %d less probable values\n", variable, "", rest)
 		}
 	}
+}
+
+// isFormula reports whether variables are called by their numbers from 1 on, as in a CNF file.
+func isFormula(n query.Names) bool {
+	for v, name := range n.Variables {
+		if name != strconv.Itoa(v+1) {
+			return false
+		}
+	}
+	return len(n.Variables) > 0 && len(n.States) == 0
+}
+
+// An integer follows from its logarithm where that has the digits for it: ln Z has a relative error of some 2^-50, so Z ≤ 10^10 has an
+// absolute one well below wholeSlack, and a weighted count is as near to an integer by chance only.
+const (
+	mostWhole  = 1e10
+	wholeSlack = 1e-12
+)
+
+// wholeCount returns the integer that an exact Z is, and whether it is one.
+func wholeCount(lnZ float64) (int64, bool) {
+	z := math.Exp(lnZ)
+	n := math.Round(z)
+	return int64(n), z <= mostWhole && n >= 1 && math.Abs(z-n) <= wholeSlack*n*math.Max(1, lnZ)
 }

@@ -97,10 +97,7 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		return err
 	}
 	defer flush()
-	if c.NATS == "" {
-		t.CheckRedis(ctx, c.Redis)
-	}
-	ctx, remote, closeRemote, err := c.connect(ctx, logger, provider, c.Memory, sweepRoom)
+	ctx, remote, closeRemote, err := c.connect(ctx, t, logger, provider, c.Memory, sweepRoom)
 	if err != nil {
 		return err
 	}

@@ -69,10 +69,7 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 		return err
 	}
 	defer flush()
-	if c.NATS == "" {
-		t.CheckRedis(ctx, c.Redis)
-	}
-	ctx, remote, closeRemote, err := c.connect(ctx, logger, provider, c.Memory, sweepRoom)
+	ctx, remote, closeRemote, err := c.connect(ctx, t, logger, provider, c.Memory, sweepRoom)
 	if err != nil {
 		return err
 	}

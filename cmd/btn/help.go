@@ -6,14 +6,11 @@ import "github.com/alecthomas/kong"
 
 // helpTexts are the texts that tags name as ${name}.
 var helpTexts = kong.Vars{
-	"generate_ising": "An Ising model: E(x) = Σ J x_i x_j + Σ h x_i, x = ±1 (value 0 is −1), h ~ " +
-		"U(−0.1, 0.1), J ~ " +
-		"U(−Δ, Δ) or its absolute value.",
+	"generate_ising": "An Ising model: E(x) = Σ J x_i x_j + Σ h x_i, x = ±1 (value 0 is −1), h ~ U(−0.1, 0.1), J ~ U(−Δ, Δ) or its absolute " +
+		"value.",
 	"generate_constraints": "Random constraints: some entries of every factor are 0, for one assignment of all variables none. " +
 		"Without more flags clauses of three literals.",
-	"generate_random": "Random positive factors of any arity over variables of mixed domains; ln of " +
-		"every entry ~ " +
-		"U(−strength, strength).",
+	"generate_random": "Random positive factors of any arity over variables of mixed domains; ln of every entry ~ U(−strength, strength).",
 	"generate_leaves": "A balanced binary tree with random tables, and the factor that a third to a half of its leaves are 1. In the " +
 		"native format.",
 	"generate_latent": "Tables of all pairs of n variables that are functions of few linear statistics, which the file does not say: " +
@@ -24,18 +21,15 @@ var helpTexts = kong.Vars{
 		"out, which leaves one symmetric factor over smoking. In the native format.",
 	"infer_nats":    "Submit to the workers on this NATS server; without it everything runs in this process.",
 	"infer_verbose": "Of a model with names: print the method of the answer, too. Of others it is always printed.",
-	"infer_redis": "Without --nats: cache decompositions in this Redis and not in the embedded one; 'off' for " +
-		"none.",
-	"submit_job": "Id of the job, [A-Za-z0-9_-]{1,64}; made up without it. The same request under the same id " +
-		"is the same job.",
+	"infer_redis":   "Without --nats: cache decompositions in this Redis and not in the embedded one; 'off' for none.",
+	"submit_job":    "Id of the job, [A-Za-z0-9_-]{1,64}; made up without it. The same request under the same id is the same job.",
 	"gateway_keys": "File of keys for HTTP: a line has a tenant (* for everybody), a key or sha256:HEX of one, and perhaps " +
 		"read-only. Without it no key is asked for.",
 	"gateway_host_name": "Name under which the gateway may be asked without keys, beside addresses and localhost.",
 	"gateway_tls_cert": "Certificate (PEM, with its chain) that HTTP is served with over TLS; read again at every connection. Without it " +
 		"HTTP is not encrypted.",
 	"gateway_rate": "Requests of one key a second, twice as many at once; 0 for any number. Without --keys there is no rate.",
-	"up_gateway": "Address that serves HTTP and the page; 'off' for none. Without it 127.0.0.1:8080, or a free port where that is " +
-		"taken.",
+	"up_gateway":   "Address that serves HTTP and the page; 'off' for none. Without it 127.0.0.1:8080, or a free port where that is taken.",
 	"model_put_file": "Model file, in any format of docs/reference/formats.md, recognised by contents and name; '-' is standard " +
 		"input, .gz is decompressed.",
 	"fit_data": "CSV file with a case per row: columns by variable, cells by the value's name, or its position where it has none; " +
@@ -46,9 +40,8 @@ var helpTexts = kong.Vars{
 	"convert_from": "Model file, in any format of docs/reference/formats.md; '-' is standard input, .gz is decompressed.",
 	"convert_to": "File to write, in the format that its ending says; one that ends in .gz is compressed, and '-' is " +
 		"standard output, for which --to says the format.",
-	"model_ref": "The model: its digest, or six digits of it at least, or a name, alarm or alarm@3.",
-	"plan_within": "Planning takes about this long at most, half of it for the exact way; parts without " +
-		"a price by then are marked.",
+	"model_ref":   "The model: its digest, or six digits of it at least, or a name, alarm or alarm@3.",
+	"plan_within": "Planning takes about this long at most, half of it for the exact way; parts without a price by then are marked.",
 	"request_model": "Model file: BIF, XMLBIF, XDSL, Hugin NET, DSC, UAI, CNF or native JSON, recognised by contents and name " +
 		"(docs/reference/formats.md); '-' is standard input, and .gz is decompressed, as of all inputs; or, with --nats, " +
 		"a model that 'btn model put' registered there: its name (alarm, or a version alarm@3), or digest:HEX, six digits at least.",
@@ -78,27 +71,18 @@ var helpTexts = kong.Vars{
 	"request_gradients": "The derivatives of ln Z by every number of every factor as well, exactly: --json prints them.",
 	"up_memory_limit": "Memory limit of this process: messages wait until there is room for their tables. Without it " +
 		"GOMEMLIMIT, or the limit of the cgroup.",
-	"request_memory": "Memory of the process, above 3GiB; tables may have it without the model and the rest, or, up to 2GiB, all " +
-		"of it.",
+	"request_memory": "Memory of the process, above 3GiB; tables may have it without the model and the rest, or, up to 2GiB, all of it.",
 	"request_method": "Way to the answer; 'btn methods' says more.",
 	"request_set":    "A setting of one method, e.g. learned.components=8; repeated, or with commas. 'btn methods' lists them.",
-	"request_budget": "Work to spend at most, planning included: truncated, regions and sampled turn it once " +
-		"into flops, as " +
-		"seconds of one core, 60s without it; auto takes the exact way only where that is worth it. " +
-		"Given without --deadline, it is time as well: the job ends with its best estimate a fifth " +
-		"later, after a second at the earliest, and on a busy machine after twice of it at the latest.",
-	"request_deadline": "Answer after this long with the best estimate so far, or give up without " +
-		"one, e.g. 30s. 0 " +
-		"means never.",
-	"up_max_bytes": "Room for all streams together; without it the free room, at most 16 GiB in files and 4 GiB " +
-		"in memory.",
-	"up_keep_at_least": "Shortest time that answers are kept: the oldest go earlier than --keep when " +
-		"room is needed, " +
-		"and new jobs are refused rather than a younger one is lost; 0: as it is, or 1m.",
+	"request_budget": "Work to spend at most, planning included: truncated, regions and sampled turn it once into flops, as seconds of one " +
+		"core, 60s without it; auto takes the exact way only where that is worth it. Given without --deadline, it is time as well: the job " +
+		"ends with its best estimate a fifth later, after a second at the earliest, and on a busy machine after twice of it at the latest.",
+	"request_deadline": "Answer after this long with the best estimate so far, or give up without one, e.g. 30s. 0 means never.",
+	"up_max_bytes":     "Room for all streams together; without it the free room, at most 16 GiB in files and 4 GiB in memory.",
+	"up_keep_at_least": "Shortest time that answers are kept: the oldest go earlier than --keep when room is needed, and new jobs are " +
+		"refused rather than a younger one is lost; 0: as it is, or 1m.",
 	"setup_keep": "How long models and answers are kept at most; it bounds the longest deadline. 0: as it is, or 24h.",
-	"setup_one_consumer": "One consumer for all lanes in place of one per lane: tenants are served " +
-		"first come, first " +
-		"served; stop running workers first.",
-	"setup_backlog": "Jobs of one lane that may wait before the first stage, more are refused; 0: as it is, or " +
-		"4096.",
+	"setup_one_consumer": "One consumer for all lanes in place of one per lane: tenants are served first come, first served; stop running " +
+		"workers first.",
+	"setup_backlog": "Jobs of one lane that may wait before the first stage, more are refused; 0: as it is, or 4096.",
 }

@@ -83,8 +83,7 @@ type answering struct {
 	prior   bool        // the last query has no evidence, for comparison
 }
 
-// run answers the model and prints one result per query. The exit code is that of the first query
-// without an answer.
+// run answers the model and prints one result per query.
 func (c *answering) run(ctx context.Context, t *console.Terminal, common *config.Common, ask *question) error {
 	p := &printer{out: t.Out, model: c.Model, json: c.JSON, uai: ask.uai}
 	job := c.AsNATS.Job(console.NewJob(time.Now()))
@@ -114,25 +113,7 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 		p.prior, results = &results[len(results)-1], results[:len(results)-1]
 	}
 	p.names, p.verbose, p.model = c.names, c.Verbose, c.Model
-	code := config.ExitOK
-	for i := range results {
-		if err := p.print(&results[i]); err != nil {
-			return fault.Wrap(fault.Infrastructure, err)
-		}
-		if r := &results[i]; r.Status != btn.StatusOK {
-			if ask.uai {
-				fmt.Fprintf(t.Err, "btn: query %d: %s\n", r.Query, r.Error.Message)
-			}
-			if code == config.ExitOK {
-				code = config.ExitCodeOf(r.Error.Code)
-			}
-		}
-	}
-
-	if code != config.ExitOK {
-		return console.Exit(code)
-	}
-	return nil
+	return p.printAll(results, t.Err)
 }
 
 // inTime is ctx up to the latest end of the job and deadlineGrace later, counted from when the command began.
@@ -156,36 +137,26 @@ func (c *answering) lateError() error {
 	return fault.New(fault.Deadline, "there is nothing to answer with %s after the deadline", deadlineGrace)
 }
 
-// asked holds the questions of a command.
-type asked struct {
-	message wire.Request
-	queries []query.Query
-}
-
 // ask reads the model and the queries.
-func (c *answering) ask(ctx context.Context, t *console.Terminal, job string, what *question) (asked, error) {
+func (c *answering) ask(ctx context.Context, t *console.Terminal, job string, what *question) (wire.Request, error) {
 	m, queries, err := c.load(ctx, t, c.server(), what)
 	if err != nil {
-		return asked{}, err
+		return wire.Request{}, err
 	}
-	queries = c.posteriors(ctx, m, queries, what)
-	a := asked{queries: queries}
-	if a.message, err = c.message(job, m, queries); err != nil {
-		return asked{}, err
-	}
-	return a, nil
+	return c.message(job, m, c.posteriors(ctx, m, queries, what))
 }
 
 // answer loads, submits and waits.
 func (c *answering) answer(
 	ctx context.Context, t *console.Terminal, common *config.Common, job string, what *question,
 ) (results []btn.Result, queries []query.Query, err error) {
-	a, err := promptly(ctx, func() (asked, error) { return c.ask(ctx, t, job, what) })
+	message, err := promptly(ctx, func() (wire.Request, error) { return c.ask(ctx, t, job, what) })
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(c.Evid) == 0 && what.queries == "" && a.queries[0].EvidenceFile != "" && !c.JSON {
-		fmt.Fprintf(t.Err, "btn: using the evidence in %s (--evid none turns that off)\n", a.queries[0].EvidenceFile)
+	queries = message.Queries
+	if file := queries[0].EvidenceFile; len(c.Evid) == 0 && what.queries == "" && file != "" && !c.JSON {
+		fmt.Fprintf(t.Err, "btn: using the evidence in %s (--evid none turns that off)\n", file)
 	}
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	provider, flush, err := export.Traces(ctx, "btn", logger)
@@ -195,10 +166,7 @@ func (c *answering) answer(
 	defer flush()
 	ctx, end := tracing.Root(ctx, provider, "infer")
 	defer func() { end(err) }()
-	if c.NATS == "" {
-		t.CheckRedis(ctx, c.Redis)
-	}
-	ctx, remote, closeRemote, err := c.connect(ctx, logger, provider, c.Memory, pipeline.Config{})
+	ctx, remote, closeRemote, err := c.connect(ctx, t, logger, provider, c.Memory, pipeline.Config{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -219,9 +187,9 @@ func (c *answering) answer(
 		return nil, nil, err
 	}
 
-	a.message.DeadlineMS = milliseconds(left)
+	message.DeadlineMS = milliseconds(left)
 	answer, err := promptly(ctx, func() (*wire.Answer, error) {
-		if _, err := remote.Submit(ctx, a.message); err != nil {
+		if _, err := remote.Submit(ctx, message); err != nil {
 			return nil, err
 		}
 		return remote.WaitTelling(ctx, job, c.telling(func(err error) { bar.clear(); t.Say(err) }))
@@ -240,11 +208,8 @@ func (c *answering) answer(
 	}
 	results = answer.Results
 	c.names = answer.Named()
-	if answer.Status != wire.StatusOK && len(results) == 0 {
-		results = stage.Failed(job, len(a.queries), &fault.Error{
-			Code: answer.Error.Code,
-			Err:  errors.New(answer.Error.Message),
-		}, answer.Error.Stage)
+	if e := answer.Error; answer.Status != wire.StatusOK && len(results) == 0 {
+		results = stage.Failed(job, len(queries), fault.New(e.Code, "%s", e.Message), e.Stage)
 	}
 
 	total := float64(time.Since(start).Microseconds()) / 1000
@@ -255,7 +220,7 @@ func (c *answering) answer(
 		results[i].TimingsMS["total"] = total
 	}
 
-	return results, a.queries, nil
+	return results, queries, nil
 }
 
 // server is where the workers are.
@@ -273,7 +238,8 @@ func (c *placeFlags) telling(say func(error)) func(error) {
 // connect reaches running workers, or starts the embedded stack within memory, with room for streams. The context that it returns
 // ends, with the reason as its cause, when the workers of the stack do.
 func (c *placeFlags) connect(
-	ctx context.Context, logger *slog.Logger, provider trace.TracerProvider, memory config.Size, room pipeline.Config,
+	ctx context.Context, t *console.Terminal, logger *slog.Logger, provider trace.TracerProvider,
+	memory config.Size, room pipeline.Config,
 ) (context.Context, *client.Client, func(), error) {
 	if c.NATS != "" {
 		remote, err := c.server().dial()
@@ -282,7 +248,7 @@ func (c *placeFlags) connect(
 		}
 		return ctx, remote, remote.Close, nil
 	}
-
+	t.CheckRedis(ctx, c.Redis)
 	stack, err := c.stack(ctx, logger, provider, room)
 	if err != nil {
 		return ctx, nil, nil, err

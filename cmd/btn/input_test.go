@@ -27,6 +27,11 @@ func gz(t *testing.T, text string) string {
 	return b.String()
 }
 
+// run runs btn with the standard input of the test.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
+	return runOn(ctx, args, &console.Terminal{In: os.Stdin, Out: stdout, Err: stderr})
+}
+
 // fed runs btn with a standard input.
 func fed(t *testing.T, in string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()

@@ -3,9 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/console"
@@ -24,6 +25,23 @@ type natsFlag struct {
 }
 
 func (f natsFlag) dial() (*client.Client, error) { return console.Dial(f.NATS, f.AsNATS, f.Signing) }
+
+// link connects without a client around it, as an operator or a client, and logs if there is a logger. Close its NC in the end.
+func (f natsFlag) link(name string, logger *slog.Logger) (*bus.Bus, error) {
+	options, err := f.AsNATS.Options()
+	if err != nil {
+		return nil, err
+	}
+	nc, err := bus.Connect(f.NATS, name, logger, options...)
+	if err != nil {
+		return nil, err
+	}
+	b, err := bus.New(nc)
+	if err != nil {
+		nc.Close()
+	}
+	return b, err
+}
 
 // submitCmd submits a job and does not wait.
 type submitCmd struct {
@@ -89,13 +107,11 @@ func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
 		defer stop()
 	}
 
-	wait := ctx
+	wait, cancel := ctx, context.CancelFunc(func() {})
 	if c.Timeout > 0 {
-		var cancel context.CancelFunc
 		wait, cancel = context.WithTimeout(ctx, c.Timeout)
-		defer cancel()
 	}
-
+	defer cancel()
 	answer, err := remote.WaitTelling(wait, c.Job, func(err error) { bar.clear(); t.Say(err) })
 	bar.clear()
 	if err != nil {
@@ -105,30 +121,11 @@ func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return err
 	}
 
-	return printAnswer(answer, &printer{out: t.Out, model: "job " + c.Job, json: c.JSON}, t)
-}
-
-// printAnswer prints every result and returns the exit code of the first without an answer.
-func printAnswer(answer *wire.Answer, p *printer, t *console.Terminal) error {
 	if len(answer.Results) == 0 {
 		fmt.Fprintf(t.Err, "btn: %s: %s (%s)\n", answer.Error.Code, answer.Error.Message, answer.Error.Stage)
 		return console.Exit(config.ExitCodeOf(answer.Error.Code))
 	}
-	var failed *btn.ErrorInfo
-	for i := range answer.Results {
-		r := &answer.Results[i]
-		if err := p.print(r); err != nil {
-			return fault.Wrap(fault.Infrastructure, err)
-		}
-		if r.Status != btn.StatusOK && failed == nil {
-			failed = r.Error
-		}
-	}
-
-	if failed != nil {
-		return console.Exit(config.ExitCodeOf(failed.Code))
-	}
-	return nil
+	return (&printer{out: t.Out, model: "job " + c.Job, json: c.JSON}).printAll(answer.Results, t.Err)
 }
 
 // cancelCmd cancels a job.

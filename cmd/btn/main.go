@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -48,7 +47,7 @@ type cli struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(runOn(ctx, os.Args[1:], &console.Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
 // patience bounds the time that a step may take to end on request before the command goes on without it.
@@ -81,11 +80,7 @@ func promptly[T any](ctx context.Context, step func() (T, error)) (T, error) {
 	}
 }
 
-// run parses args, runs one command and returns its exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
-	return runOn(ctx, args, &console.Terminal{In: os.Stdin, Out: stdout, Err: stderr})
-}
-
+// runOn parses args, runs one command on a terminal and returns its exit code.
 func runOn(ctx context.Context, args []string, t *console.Terminal) (code int) {
 	var c cli
 	t.Name, t.Help = "btn", helpTexts

@@ -12,7 +12,9 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cases"
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
@@ -31,6 +33,26 @@ type printer struct {
 	queries []query.Query       // one per result
 	unasked bool                // no query is about variables
 	prior   *btn.Result         // without evidence, for comparison; or nil
+}
+
+// printAll writes every result; of a solution file, errors to say. The exit code is that of the first without an answer.
+func (p *printer) printAll(results []btn.Result, say io.Writer) (failed error) {
+	for i := range results {
+		r := &results[i]
+		if err := p.print(r); err != nil {
+			return fault.Wrap(fault.Infrastructure, err)
+		}
+		if r.Status == btn.StatusOK {
+			continue
+		}
+		if p.uai {
+			fmt.Fprintf(say, "btn: query %d: %s\n", r.Query, r.Error.Message)
+		}
+		if failed == nil {
+			failed = console.Exit(config.ExitCodeOf(r.Error.Code))
+		}
+	}
+	return failed
 }
 
 // print writes one result.
@@ -156,7 +178,11 @@ func (p *printer) machinery(line func(name, format string, args ...any), r *btn.
 	}
 	line("method", "%s", describeMethod(r))
 	if r.Run != nil {
-		line("run", "%s", describeRun(r.Run))
+		slices := ""
+		if r.Run.Slices > 1 {
+			slices = fmt.Sprintf(", %.0f slices", r.Run.Slices)
+		}
+		line("run", "%.3g flops%s", r.Run.Flops, slices)
 	}
 	for _, e := range r.Estimates {
 		line("estimate", "%s", describeEstimate(&e))
@@ -215,7 +241,7 @@ func writeJoint(b *strings.Builder, j *btn.Joint, n query.Names) {
 		for x := range j.Shape[k] {
 			width[k] = max(width[k], utf8.RuneCountInString(shown(n.Value(v, x))))
 		}
-		b.WriteString(strings.Repeat(" ", width[k]-utf8.RuneCountInString(name)) + name + " ")
+		fmt.Fprintf(b, "%*s ", width[k], name)
 	}
 
 	b.WriteByte('\n')
@@ -227,8 +253,7 @@ func writeJoint(b *strings.Builder, j *btn.Joint, n query.Names) {
 		}
 		fmt.Fprintf(b, "%-12s", "")
 		for k, value := range values {
-			text := shown(n.Value(j.Variables[k], value))
-			b.WriteString(strings.Repeat(" ", width[k]-utf8.RuneCountInString(text)) + text + " ")
+			fmt.Fprintf(b, "%*s ", width[k], shown(n.Value(j.Variables[k], value)))
 		}
 		fmt.Fprintf(b, "%.6f\n", x)
 	}
@@ -247,7 +272,7 @@ func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
 			fmt.Fprintf(b, "%-12sP(mpe | evidence) %.10g\n", "", math.Exp(m.LnWeight-*r.LogZ))
 		}
 		for v, x := range m.Assignment {
-			fmt.Fprintf(b, "%s %s\n", padded(called(n, v), 12), shown(n.Value(v, x)))
+			fmt.Fprintf(b, "%-12s %s\n", called(n, v), shown(n.Value(v, x)))
 		}
 	}
 	if m := r.Map; m != nil {
@@ -260,7 +285,7 @@ func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
 		}
 		fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "map", decimals(m.LnWeight), trust)
 		for k, x := range m.Assignment {
-			fmt.Fprintf(b, "%s %s\n", padded(called(n, m.Variables[k]), 12), shown(n.Value(m.Variables[k], x)))
+			fmt.Fprintf(b, "%-12s %s\n", called(n, m.Variables[k]), shown(n.Value(m.Variables[k], x)))
 		}
 	}
 	if r.Samples != nil {
@@ -273,13 +298,7 @@ func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
 			if r.SampleWeights != nil {
 				fmt.Fprintf(b, "%.6f ", r.SampleWeights[k])
 			}
-			for v, x := range s {
-				if v > 0 {
-					b.WriteByte(' ')
-				}
-				b.WriteString(strconv.Itoa(x))
-			}
-			b.WriteByte('\n')
+			fmt.Fprintln(b, strings.Trim(fmt.Sprint(s), "[]"))
 		}
 	}
 }
@@ -296,15 +315,6 @@ func (p *printer) event(r *btn.Result) string {
 		return "0: the event is impossible under the evidence"
 	}
 	return ""
-}
-
-// describeRun describes the contraction.
-func describeRun(r *btn.Run) string {
-	s := fmt.Sprintf("%.3g flops", r.Flops)
-	if r.Slices > 1 {
-		s += fmt.Sprintf(", %.0f slices", r.Slices)
-	}
-	return s
 }
 
 // decimals writes a logarithm with ten digits after the point; a value that rounds to 0 has no sign.

@@ -58,13 +58,8 @@ func (c *answering) posteriors(ctx context.Context, m *factorgraph.Model, querie
 
 // exactly reports whether the method gives exact answers where they are cheap.
 func (c *answering) exactly() bool {
-	switch btn.Method(c.Method) {
-	case btn.MethodAuto:
-		return !c.set.NoExact
-	case btn.MethodExact, btn.MethodCircuit:
-		return true
-	}
-	return false
+	m := btn.Method(c.Method)
+	return m == btn.MethodExact || m == btn.MethodCircuit || m == btn.MethodAuto && !c.set.NoExact
 }
 
 // cheap reports whether a greedy elimination order of the model is little work.

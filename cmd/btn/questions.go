@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
 
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/jsontext"
 	"github.com/basetensor/basetensor/internal/named"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -82,4 +87,43 @@ func complete(queries []query.Query, asked query.Query, l *factorgraph.Labels) e
 		}
 	}
 	return nil
+}
+
+// queryFile reads the queries of a file. A line with an event gives two: the evidence, and the evidence with the event,
+// asked over it. Their labels are FILE:LINE. Errors have the code bad_input and the line.
+func queryFile(open console.Opener, path string, l *factorgraph.Labels) ([]query.Query, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var queries []query.Query
+	in := bufio.NewReader(f)
+	for n := 1; ; n++ {
+		line, err := in.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return nil, fault.New(console.CodeOfInput(err), "%s: %w", console.Called(path), err)
+		}
+		label := fmt.Sprintf("%s:%d", path, n)
+		if line := bytes.TrimSpace(line); len(line) > 0 {
+			var q named.Query
+			err := jsontext.Strict(line, &q)
+			var more []query.Query
+			if err == nil {
+				more, err = q.Queries(l, label, len(queries))
+			}
+			if err != nil {
+				return nil, fault.New(fault.BadInput, "%s: %w", label, err)
+			}
+			queries = append(queries, more...)
+		}
+		if err == io.EOF {
+			break
+		}
+	}
+
+	if len(queries) == 0 {
+		return nil, fault.New(fault.BadInput, "%s: there is no query", console.Called(path))
+	}
+	return queries, nil
 }

@@ -39,22 +39,6 @@ func (c *sensitivityCmd) sensitivity(l *factorgraph.Labels) (*query.Sensitivity,
 	if err != nil {
 		return nil, err
 	}
-	s, err := target(l, v)
-	if err != nil {
-		return nil, err
-	}
-	s.Range, s.Top = c.Range, c.Top
-	switch {
-	case !(s.Range > 0 && s.Range <= 1):
-		return nil, fmt.Errorf("--range must be above 0 and at most 1, not %v", s.Range)
-	case s.Top < 1 || s.Top > query.MaxTop:
-		return nil, fmt.Errorf("--top must be from 1 to %d, not %d", query.MaxTop, s.Top)
-	}
-	return s, nil
-}
-
-// target is one value of one variable.
-func target(l *factorgraph.Labels, v named.Values) (*query.Sensitivity, error) {
 	e, err := v.Evidence(l)
 	if err != nil {
 		return nil, err
@@ -62,7 +46,14 @@ func target(l *factorgraph.Labels, v named.Values) (*query.Sensitivity, error) {
 	if len(e.Hard) != 1 || len(e.Soft) > 0 {
 		return nil, errors.New("one value of one variable is needed: lung=yes")
 	}
-	return &query.Sensitivity{Variable: e.Hard[0].Var, Value: e.Hard[0].Value}, nil
+	s := &query.Sensitivity{Variable: e.Hard[0].Var, Value: e.Hard[0].Value, Range: c.Range, Top: c.Top}
+	switch {
+	case !(s.Range > 0 && s.Range <= 1):
+		return nil, fmt.Errorf("--range must be above 0 and at most 1, not %v", s.Range)
+	case s.Top < 1 || s.Top > query.MaxTop:
+		return nil, fmt.Errorf("--top must be from 1 to %d, not %d", query.MaxTop, s.Top)
+	}
+	return s, nil
 }
 
 // tornadoWidth is how long the longest bar is.

@@ -10,26 +10,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/gateway"
 	"github.com/basetensor/basetensor/internal/telemetry"
 )
-
-// asking is the connection of commands that look at the streams, as an operator or a client.
-func (f natsFlag) asking(t *console.Terminal, common *config.Common) (*bus.Bus, func(), error) {
-	options, err := f.AsNATS.Options()
-	if err != nil {
-		return nil, nil, err
-	}
-	nc, err := bus.Connect(f.NATS, "btn", telemetry.Logger(t.Err, common.LogLevel, common.LogFormat), options...)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := bus.New(nc)
-	return b, nc.Close, err
-}
 
 // statusCmd shows the backlog of every stage.
 type statusCmd struct {
@@ -39,12 +24,13 @@ type statusCmd struct {
 
 // Run prints the stages and the streams.
 func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
-	b, end, err := c.asking(t, common)
+	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
+	b, err := c.link("btn", logger)
 	if err != nil {
 		return err
 	}
-	defer end()
-	s, err := gateway.StatusOf(ctx, b, telemetry.Logger(t.Err, common.LogLevel, common.LogFormat))
+	defer b.NC.Close()
+	s, err := gateway.StatusOf(ctx, b, logger)
 	if err != nil {
 		return err
 	}
@@ -93,17 +79,18 @@ type jobsCmd struct {
 
 // Run prints the jobs, newest first.
 func (c *jobsCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
-	b, end, err := c.asking(t, common)
+	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
+	b, err := c.link("btn", logger)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer b.NC.Close()
 	all, err := gateway.JobsOf(ctx, b)
 	if err != nil {
 		return err
 	}
 	if !c.JSON {
-		s, err := gateway.StatusOf(ctx, b, telemetry.Logger(t.Err, common.LogLevel, common.LogFormat))
+		s, err := gateway.StatusOf(ctx, b, logger)
 		if err != nil {
 			return err
 		}

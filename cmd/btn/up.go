@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/admission"
-	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/console"
@@ -156,22 +155,18 @@ func (c *setupCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 
 // try sets up, and returns a sentence with the rate that the room sustains.
 func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, err error) {
-	options, err := c.AsNATS.Options()
+	b, err := c.link("btn-setup", logger)
 	if err != nil {
 		return "", err
 	}
-	nc, err := bus.Connect(c.NATS, "btn-setup", logger, options...)
-	if err != nil {
-		return "", err
-	}
-	defer nc.Close()
-	err = pipeline.Setup(ctx, nc, pipeline.Config{
+	defer b.NC.Close()
+	err = pipeline.Setup(ctx, b.NC, pipeline.Config{
 		OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
 		KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes),
 	})
 	if err != nil {
 		return "", err
 	}
-	sustains, err := streams.Sustains(ctx, nc)
+	sustains, err := streams.Sustains(ctx, b.NC)
 	return streams.SustainedText(sustains), err
 }
