@@ -333,6 +333,8 @@ func describeMethod(r *btn.Result) string {
 		return fmt.Sprintf("%s: circuit, %.0f edges, %s", r.Method, r.Plan.Edges, config.FormatBytes(r.Plan.Bytes))
 	case r.Plan != nil && r.Plan.Nodes > 0:
 		return fmt.Sprintf("%s: linear statistics found, %.0f components, %.3g flops", r.Method, r.Plan.Nodes, r.Plan.Flops)
+	case r.Exact && (r.Plan == nil || r.Plan.Bytes == 0 && r.Plan.Width == 0):
+		return fmt.Sprintf("%s: closed form, %s", r.Method, count(float64(r.Components), "component"))
 	case r.Plan != nil:
 		way := "elimination"
 		if r.Plan.Slices > 0 {
@@ -343,8 +345,6 @@ func describeMethod(r *btn.Result) string {
 		}
 		return fmt.Sprintf("%s: %s, width %d, largest table 2^%.1f entries, %.3g flops, %s",
 			r.Method, way, r.Plan.Width, r.Plan.Log2Table, r.Plan.Flops, config.FormatBytes(r.Plan.Bytes))
-	case r.Exact:
-		return fmt.Sprintf("%s: closed form, %s", r.Method, count(float64(r.Components), "component"))
 	case r.Method == "":
 		return "none"
 	}

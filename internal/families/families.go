@@ -55,6 +55,7 @@ import (
 // cannot be laid out for elimination.
 var Firstly = []proposal.Proposer{
 	counts.Propose,
+	closed.ProposeInterchangeable,
 	structured.Propose, // of crowded networks, which have no cheap order
 }
 

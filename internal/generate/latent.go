@@ -23,7 +23,7 @@ type Latent struct {
 	Values    int     // of a variable of potts; 0: three
 	Coupling  float64 // Σ_j |J_ij| of a spin and of a statistic with v = ±1
 	Field     float64 // h ~ U(−Field, Field), of every value of potts
-	// Noise ε adds ε/√n · N(0, 1) to the coupling of every pair, of which low rank leaves nothing exact.
+	// Noise ε adds ε/√n · N(0, 1) to the coupling of every pair, ε/n · N(0, 1) to that of three, which leaves nothing exact.
 	Noise float64
 	Seed  uint64
 }
@@ -35,6 +35,7 @@ type Planted struct {
 	Vectors [][]float64 // v_k(i, x) by statistic, at i·Domain + x
 	Field   []float64   // h_i(x) at i·Domain + x, nats
 	Sparse  []Coupled   // the pairs that deviate
+	Triple  float64     // every three spins have the factor exp(Triple · Π v_0(i, x_i))
 }
 
 // Coupled is a pair of spins, I < J, with the factor exp(Coupling · x_I x_J).
@@ -47,7 +48,8 @@ const (
 	latentSpins  = 3000
 	latentRank   = 6
 	latentValues = 16
-	latentRows   = 10 // of a grid, at most: they are the width of the rest
+	latentRows   = 10  // of a grid, at most: they are the width of the rest
+	latentThrees = 200 // variables of three-body, which has 1.3 million tables then
 )
 
 // LatentFamilies lists the families:
@@ -60,8 +62,9 @@ const (
 //	blocks       groups with one statistic each, neighbours joined by two sparse pairs
 //	chain        v = ±1, and a chain of sparse pairs
 //	grid         v = ±1, and a grid of sparse pairs with up to ten rows
+//	three-body   v = ±1: tables of every three spins, exp(J Π v_i x_i) with J = 2 Coupling/n², and none of two
 func LatentFamilies() []string {
-	return []string{"curie-weiss", "mattis", "rank", "potts", "hopfield", "blocks", "chain", "grid"}
+	return []string{"curie-weiss", "mattis", "rank", "potts", "hopfield", "blocks", "chain", "grid", "three-body"}
 }
 
 // Model returns the model: fields, then every pair in lexicographic order. Errors: ErrOptions.
@@ -71,6 +74,9 @@ func (o Latent) Model() (*factorgraph.Model, error) {
 		return nil, err
 	}
 	n, d := o.Variables, p.Domain
+	if o.Family == "three-body" {
+		return o.threes(p), nil
+	}
 	pairs := n * (n - 1) / 2
 	b := room(repeat(d, n), n+pairs, n*d+pairs*d*d, n+2*pairs)
 	for i := range n {
@@ -112,6 +118,36 @@ func (o Latent) Model() (*factorgraph.Model, error) {
 	return b.model(), nil
 }
 
+// threes returns a model of tables of every three spins.
+func (o Latent) threes(p *Planted) *factorgraph.Model {
+	n := o.Variables
+	count := n * (n - 1) * (n - 2) / 6
+	b := room(repeat(2, n), n+count, 2*n+8*count, n+3*count)
+	if o.Field != 0 {
+		for i := range n {
+			h := b.table(i)
+			h[0], h[1] = math.Exp(p.Field[2*i]), math.Exp(p.Field[2*i+1])
+		}
+	}
+	r := random(o.Seed, "noise of "+o.Family)
+	v := p.Vectors[0]
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			for k := j + 1; k < n; k++ {
+				coupling := p.Triple
+				if o.Noise != 0 {
+					coupling += o.Noise / float64(n) * r.NormFloat64()
+				}
+				table := b.table(i, j, k)
+				for at := range table {
+					table[at] = math.Exp(coupling * v[2*i+at>>2] * v[2*j+at>>1&1] * v[2*k+at&1])
+				}
+			}
+		}
+	}
+	return b.model()
+}
+
 // Planted returns the structure of the model, without noise. Errors: ErrOptions.
 func (o Latent) Planted() (*Planted, error) {
 	n := o.Variables
@@ -148,6 +184,12 @@ func (o Latent) Planted() (*Planted, error) {
 			p.statistic(n, o.Coupling, func(int) float64 { return sign(r, 1)() })
 		}
 		p.sparse(o.Family, n, r)
+	case "three-body":
+		if n < 3 || n > latentThrees {
+			return nil, fmt.Errorf("%w: %d variables in threes, 3 to %d are possible", ErrOptions, n, latentThrees)
+		}
+		p.statistic(n, 0, func(int) float64 { return sign(r, 1)() })
+		p.Triple = 2 * o.Coupling / float64(n) / float64(n)
 	case "blocks":
 		if k = max(2, o.Rank); n < 2*k {
 			return nil, fmt.Errorf("%w: %d groups of %d variables", ErrOptions, k, n)
