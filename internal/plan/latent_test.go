@@ -183,7 +183,7 @@ func TestLatentStructureIsFound(t *testing.T) {
 		{Family: "hopfield", Variables: 30, Rank: 2},
 		{Family: "hopfield", Variables: 100, Rank: 2},
 		{Family: "hopfield", Variables: 30, Rank: 3},
-		{Family: "hopfield", Variables: 24, Rank: 4},
+		{Family: "hopfield", Variables: 32, Rank: 4},
 		{Family: "blocks", Variables: 100},
 		{Family: "blocks", Variables: 100, Rank: 3},
 		{Family: "blocks", Variables: 80, Rank: 4, Seed: 2},
