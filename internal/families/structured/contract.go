@@ -27,10 +27,10 @@ const (
 // slot is the place of a fit under the evidence among the forms of a problem.
 type slot struct{}
 
-// form is a fit under a problem's evidence, with the nodes that matter.
+// form is a fit under a problem's evidence, with the region of the nodes that matter.
 type form struct {
 	*evaluator
-	list []node
+	region *region
 }
 
 // formOf returns the fit under the problem's evidence.
@@ -44,8 +44,8 @@ func formOf(ctx context.Context, p *problem.Problem, f *Fit) (*form, error) {
 		if err != nil || e.zero {
 			return &form{evaluator: e}, err
 		}
-		list, err := e.nodes(ctx, contractWork)
-		return &form{evaluator: e, list: list}, err
+		r, err := e.region(ctx, contractWork)
+		return &form{evaluator: e, region: r}, err
 	})
 }
 
@@ -81,12 +81,13 @@ func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want problem.
 	if p.Ask != "" {
 		return p.drawn(j, f, want)
 	}
-	var s sum
-	if !f.zero {
-		s, err = f.share(ctx, p, j.Threads, want.Marginals, nil)
-		if err != nil {
-			return btn.Value{}, err
-		}
+	list, err := f.own(ctx, p)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	s, err := f.share(ctx, list, j.Threads, want.Marginals, nil)
+	if err != nil {
+		return btn.Value{}, err
 	}
 	scale := j.Net.Scale.Mul(scaled.FromLog(p.Of.Ln))
 	value := btn.Value{Z: s.number(s.z).Mul(scale), Flops: s.flops}
@@ -109,7 +110,7 @@ func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want problem.
 	if j.Joint == nil {
 		return value, nil
 	}
-	cells, flops, err := f.cells(ctx, p, j)
+	cells, flops, err := f.cells(ctx, list, j)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -171,14 +172,15 @@ func (s *sum) add(o *sum) {
 }
 
 // own returns the nodes of a share.
-func (f *form) own(p *Nodes) []node {
-	n := int64(len(f.list))
-	return f.list[n*p.From/WholeShare : n*p.To/WholeShare]
+func (f *form) own(ctx context.Context, p *Nodes) ([]node, error) {
+	if f.zero {
+		return nil, nil
+	}
+	return f.nodes(ctx, f.region, p.From, p.To)
 }
 
-// share sums the nodes of a part, block by block. clamp, by value: what the weights are multiplied by; nil: 1.
-func (f *form) share(ctx context.Context, p *Nodes, threads int, marginals bool, clamp []bool) (sum, error) {
-	list := f.own(p)
+// share sums nodes, block by block. clamp, by value: what the weights are multiplied by; nil: 1.
+func (f *form) share(ctx context.Context, list []node, threads int, marginals bool, clamp []bool) (sum, error) {
 	blocks := (len(list) + blockNodes - 1) / blockNodes
 	sums := make([]sum, blocks)
 	workers := make([]*worker, max(1, sumproduct.Threads(threads)))
@@ -299,14 +301,14 @@ func put[T number[T]](to *sum, e *elimination[T], ln float64, z T, exp int, marg
 }
 
 // cells returns the joint marginal of the contraction's set: a sum per combination of values, the last variable fastest.
-func (f *form) cells(ctx context.Context, p *Nodes, j contraction.Contraction) ([]scaled.Number, float64, error) {
+func (f *form) cells(ctx context.Context, list []node, j contraction.Contraction) ([]scaled.Number, float64, error) {
 	count := 1
 	for _, v := range j.Joint {
-		count *= p.Of.Domains[v]
+		count *= j.Net.Variables[v].Domain
 	}
 	cells := make([]scaled.Number, count)
 	flops := 0.0
-	if f.zero {
+	if len(list) == 0 {
 		return cells, 0, nil
 	}
 	for c := range cells {
@@ -317,13 +319,13 @@ func (f *form) cells(ctx context.Context, p *Nodes, j contraction.Contraction) (
 		rest := c
 		for k := len(j.Joint) - 1; k >= 0; k-- {
 			v := j.Joint[k]
-			d := p.Of.Domains[v]
+			d := j.Net.Variables[v].Domain
 			for x := range d {
 				clamp[f.at[v]+x] = x == rest%d
 			}
 			rest /= d
 		}
-		s, err := f.share(ctx, p, j.Threads, false, clamp)
+		s, err := f.share(ctx, list, j.Threads, false, clamp)
 		if err != nil {
 			return nil, 0, err
 		}

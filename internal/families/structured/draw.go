@@ -28,9 +28,9 @@ func (p *Nodes) drawn(j contraction.Contraction, f *form, want problem.Want) (va
 	if err := query.CheckSamples(len(p.Of.Domains), want.Samples); err != nil {
 		return value, err
 	}
-	list := f.own(p)
-	if f.zero || len(list) == 0 {
-		return value, nil
+	list, err := f.own(j.Ctx, p)
+	if err != nil || len(list) == 0 {
+		return value, err
 	}
 	e := newElimination[plain](f.program, f.fit, f.at, false)
 	ln := make([]float64, len(list))

@@ -74,7 +74,8 @@ func (f *Fit) lambda() []float64 {
 
 // chains are a fit under the evidence with the residual of the network.
 type chains struct {
-	*form
+	*evaluator
+	list     []node
 	m        *interactions
 	residual []float64 // of the matrix, blocks of single variables 0
 	upTo     []float64 // sums of the nodes' weights
@@ -107,11 +108,11 @@ func (m *interactions) chains(ctx context.Context, net *btn.Network, path *Path)
 	if err != nil {
 		return nil, err
 	}
-	c := &chains{form: &form{evaluator: e}, m: m, lnZ: math.Inf(-1), rungs: path.Rungs}
+	c := &chains{evaluator: e, m: m, lnZ: math.Inf(-1), rungs: path.Rungs}
 	if e.zero {
 		return c, nil
 	}
-	if c.list, err = e.nodes(ctx, planWork); err != nil {
+	if c.list, err = e.allNodes(ctx, planWork); err != nil {
 		return nil, err
 	}
 	run := newElimination[plain](e.program, e.fit, e.at, false)

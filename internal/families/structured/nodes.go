@@ -21,6 +21,8 @@ const (
 	mostNodes = 1 << 22
 	// boxWide is the width of boxes of nodes that are taken or left out as a whole.
 	boxWide = 3
+	// coarseBoxes is the number of boxes that parts share.
+	coarseBoxes = 4096
 )
 
 // axis are the nodes of one statistic: y = step · m for m from first to last.
@@ -145,82 +147,167 @@ func (e *evaluator) lnWeight(at node) (ln float64) {
 // box is a range of nodes, both ends included.
 type box struct{ low, high node }
 
-// nodes lists those that matter: all others together are below e^{−negligible} of the largest one, by bounds. ln of a component is
-// convex in the exponents, because it is ln of a sum of exponentials; so a box of nodes is bounded by its corners, times the largest
-// weight in it. Cost some evaluations per node listed. Over budget above so many flops, or above
-// mostNodes.
-func (e *evaluator) nodes(ctx context.Context, work float64) ([]node, error) {
-	var whole box
+// region is where nodes matter: all others together are below e^{−negligible} of the largest one.
+type region struct {
+	boxes []box
+	best  float64 // ln of the largest node seen
+	most  float64 // evaluations that all of it may take
+}
+
+// search bounds boxes of nodes. ln of a component is convex in the exponents, because it is ln of a sum of exponentials; so a box of
+// nodes is bounded by its corners, times the largest weight in it.
+type search struct {
+	*evaluator
+	run       *elimination[plain]
+	known     map[node]float64 // ln without the weight
+	best      float64
+	threshold float64
+	most      float64 // nodes that may be looked at
+}
+
+// search begins a search in the region of all nodes that takes so many evaluations at most.
+func (e *evaluator) search(most float64) *search {
+	return &search{
+		evaluator: e, run: newElimination[plain](e.program, e.fit, e.at, false), known: map[node]float64{}, best: math.Inf(-1),
+		threshold: negligible + math.Log(e.whole().size(len(e.axes))), most: most,
+	}
+}
+
+// whole is the box of all nodes.
+func (e *evaluator) whole() (whole box) {
 	for k, a := range e.axes {
 		whole.low[k], whole.high[k] = int32(a.first), int32(a.last)
 	}
-	count := whole.size(len(e.axes))
-	most := min(mostNodes, work/e.flops(false))
-	if len(e.axes) <= 1 {
-		if count > most {
-			return nil, errNodes(count)
+	return whole
+}
+
+// value is ln of a node's component without its weight.
+func (s *search) value(at node) float64 {
+	for k, a := range s.axes {
+		if a.negative {
+			at[k] = 0
 		}
-		return whole.list(len(e.axes), nil), nil
 	}
-	s := newElimination[plain](e.program, e.fit, e.at, false)
-	known := map[node]float64{}
-	best := math.Inf(-1)
-	threshold := negligible + math.Log(count)
-	value := func(at node) float64 { // without its weight
-		for k, a := range e.axes {
-			if a.negative {
-				at[k] = 0
+	ln, ok := s.known[at]
+	if !ok {
+		ln = s.real(at, s.run)
+		z, exp := s.run.total()
+		ln += math.Log(float64(z)) + float64(exp)*math.Ln2
+		s.known[at] = ln
+		s.best = max(s.best, ln+s.lnWeight(at))
+	}
+	return ln
+}
+
+// climb looks for a large node, from 0 by steps along one statistic after the other.
+func (s *search) climb() {
+	var at node
+	own := s.value(at) + s.lnWeight(at)
+	for step := int32(16); step > 0; {
+		better := false
+		for k, a := range s.axes {
+			for _, by := range []int32{step, -step} {
+				to := at
+				if to[k] += by; a.negative || int(to[k]) < a.first || int(to[k]) > a.last {
+					continue
+				}
+				if ln := s.value(to) + s.lnWeight(to); ln > own {
+					at, own, better = to, ln, true
+				}
 			}
 		}
-		ln, ok := known[at]
-		if !ok {
-			ln = e.real(at, s)
-			z, exp := s.total()
-			ln += math.Log(float64(z)) + float64(exp)*math.Ln2
-			known[at] = ln
-			best = max(best, ln+e.lnWeight(at))
+		if !better {
+			step /= 2
 		}
-		return ln
 	}
-	if math.IsInf(value(node{}), -1) { // no assignment is possible, whatever the node
-		return nil, nil
-	}
-	live := []box{whole}
-	var taken []box
+}
+
+// narrow halves boxes and leaves those out that do not matter, until there are so many or all are small. Cost some evaluations per node
+// of what is left.
+func (s *search) narrow(ctx context.Context, live []box, until int) ([]box, error) {
+	var small []box
 	size := 0.0
-	for len(live) > 0 {
+	for len(live) > 0 && len(small)+len(live) < until {
 		bounds := make([]float64, len(live))
 		for b := range live {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			bounds[b] = e.bound(live[b], value)
-			if float64(len(known)) > most {
-				return nil, errNodes(float64(len(known)))
+			bounds[b] = s.bound(live[b], s.value)
+			if float64(len(s.known)) > s.most {
+				return nil, errNodes(float64(len(s.known)))
 			}
 		}
 		var next []box
 		for b, own := range live {
-			if bounds[b] < best-threshold {
+			if bounds[b] < s.best-s.threshold {
 				continue
 			}
-			if own.small(len(e.axes)) {
-				if size += own.size(len(e.axes)); size > most {
+			if own.small(len(s.axes)) {
+				if size += own.size(len(s.axes)); size > s.most {
 					return nil, errNodes(size)
 				}
-				taken = append(taken, own)
+				small = append(small, own)
 				continue
 			}
-			next = own.halves(len(e.axes), next)
+			next = own.halves(len(s.axes), next)
 		}
 		live = next
 	}
-	listed := make([]node, 0, int(size))
-	for _, b := range taken {
+	return append(small, live...), nil
+}
+
+// region returns the region of the nodes that matter as some hundred boxes, or single nodes of one statistic. Over budget above so many
+// flops for all of its nodes, or above mostNodes.
+func (e *evaluator) region(ctx context.Context, work float64) (*region, error) {
+	r := &region{most: min(mostNodes, work/e.flops(false))}
+	whole := e.whole()
+	if len(e.axes) <= 1 {
+		if count := whole.size(len(e.axes)); count > r.most {
+			return nil, errNodes(count)
+		}
+		for _, at := range whole.list(len(e.axes), nil) {
+			r.boxes = append(r.boxes, box{at, at})
+		}
+		return r, nil
+	}
+	s := e.search(r.most)
+	if math.IsInf(s.value(node{}), -1) { // no assignment is possible, whatever the node
+		return r, nil
+	}
+	s.climb()
+	var err error
+	r.boxes, err = s.narrow(ctx, []box{whole}, coarseBoxes)
+	r.best = s.best
+	return r, err
+}
+
+// nodes lists the nodes of a share of a region that matter. Shares of one size take about one time. Over budget above four times their
+// share of the region's evaluations.
+func (e *evaluator) nodes(ctx context.Context, r *region, from, to int64) (listed []node, err error) {
+	n := int64(len(r.boxes))
+	boxes := r.boxes[n*from/WholeShare : n*to/WholeShare]
+	if len(e.axes) > 1 {
+		s := e.search(min(r.most, 4*r.most*float64(to-from)/float64(WholeShare)))
+		s.best = r.best
+		if boxes, err = s.narrow(ctx, boxes, math.MaxInt); err != nil {
+			return nil, err
+		}
+	}
+	for _, b := range boxes {
 		listed = b.list(len(e.axes), listed)
 	}
 	slices.SortFunc(listed, node.compare) // neighbours share factors: see real
 	return listed, nil
+}
+
+// allNodes lists all nodes that matter. Over budget above so many flops, or above mostNodes.
+func (e *evaluator) allNodes(ctx context.Context, work float64) ([]node, error) {
+	r, err := e.region(ctx, work)
+	if err != nil {
+		return nil, err
+	}
+	return e.nodes(ctx, r, 0, WholeShare)
 }
 
 func errNodes(n float64) error {

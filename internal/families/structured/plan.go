@@ -45,10 +45,10 @@ func Plan(ctx context.Context, net *btn.Network, memory int64) (*btn.Estimate, e
 			work = min(work, own.flops(false))
 		}
 	}
-	list, err := e.nodes(ctx, work)
+	list, err := e.allNodes(ctx, work)
 	if err != nil && own != nil && ctx.Err() == nil {
 		f, e = g, own
-		list, err = e.nodes(ctx, planWork)
+		list, err = e.allNodes(ctx, planWork)
 	}
 	if err != nil {
 		return nil, ctx.Err()
