@@ -148,7 +148,7 @@ func TestTutorials(t *testing.T) {
 		t.Fatal(err)
 	}
 	// In the sequence in which a reader takes them: later ones may use files of earlier ones.
-	for _, name := range []string{"posterior", "service", "secured", "model-from-code"} {
+	for _, name := range []string{"posterior", "service", "dense", "secured", "model-from-code"} {
 		t.Run(name, func(t *testing.T) {
 			page := filepath.Join(root, "docs/tutorials", name+".md")
 			raw, err := os.ReadFile(page)
