@@ -3,6 +3,7 @@ package pipeline_test
 // Jobs that a tenant owns: their ids and subjects have the owner's name.
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 )
 
 // Jobs of two owners and of none under the same name are three jobs, answered apart, and whose they are the subject says.
@@ -71,7 +73,11 @@ func TestForeignOwners(t *testing.T) {
 	b, err := wire.Encode(&w)
 	r.must(err)
 	for _, subject := range []string{wire.InferSubject, message.InferSubject("globex")} {
-		reply, err := r.nc.Request(subject, b, guard)
+		var reply *nats.Msg
+		r.eventually("a worker serves "+subject, func() bool {
+			reply, err = r.nc.Request(subject, b, guard)
+			return !errors.Is(err, nats.ErrNoResponders)
+		})
 		r.must(err)
 		var u wire.Unanswered
 		if err := wire.Decode(reply.Data, &u); err != nil || u.Error.Code != fault.BadInput {
