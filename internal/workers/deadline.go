@@ -34,15 +34,20 @@ func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, e
 		return hop.Done, nil
 	}
 
+	return hop.Done, w.expire(ctx, d.Subject.Lane, &m)
+}
+
+// expire ends a job whose deadline has passed with the best estimate so far, or with an error, unless it has its answer.
+func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) error {
 	if has, err := w.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(m.Job)); err != nil || has {
-		return hop.Done, err
+		return err
 	}
 
 	// The partials of a job that grows carry the request's digest, so they may be its answer before
 	// the model, which may be large, is read.
-	answered, at, err := w.soFar(ctx, d.Subject.Lane, m.Job, m.Digest)
+	answered, at, err := w.soFar(ctx, lane, m.Job, m.Digest)
 	if err != nil && !errors.Is(err, bus.ErrLost) || answered {
-		return hop.Done, ignoreForeign(err)
+		return ignoreForeign(err)
 	}
 
 	of, err := w.Submitted(ctx, message.AnyLane(m.Job))
@@ -50,17 +55,17 @@ func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, e
 		w.Log.Info(
 			"no deadline of this job: it is another request, or was never stored", "job", m.Job,
 		)
-		return hop.Done, nil
+		return nil
 	}
 	if err != nil {
-		return hop.Done, err
+		return err
 	}
 
 	reason := "the deadline passed at " + time.UnixMilli(m.Time).UTC().Format(time.RFC3339Nano)
 	if at.of > 0 {
 		reason += fmt.Sprintf(", with %d of %d tasks contracted", at.tasks, at.of)
 	}
-	return hop.Done, ignoreForeign(w.Answer(ctx, &wire.Answer{
+	return ignoreForeign(w.Answer(ctx, &wire.Answer{
 		Job:    m.Job,
 		Tenant: m.Tenant,
 		Digest: m.Digest,

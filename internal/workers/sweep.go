@@ -86,12 +86,35 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 		return hop.Done, err
 	}
 
-	if !busy {
-		if err := w.drive(hop.WithoutWaiting(ctx), lane, job); err != nil {
-			return hop.Done, err
-		}
+	if busy {
+		err = w.late(ctx, lane, job)
+	} else {
+		err = w.drive(hop.WithoutWaiting(ctx), lane, job)
+	}
+	if err != nil {
+		return hop.Done, err
 	}
 	return again, nil
+}
+
+// late ends a job whose tasks wait for a timer that does not come, sweepAfter after its deadline: it went off, and the answer was lost.
+func (w *Aggregate) late(ctx context.Context, lane int, job string) error {
+	task, err := w.Bus.Raw(ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job))
+	if errors.Is(err, bus.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	deadline, ok := until(task.Header)
+	if !ok || w.Bus.Since(deadline) < w.sweepAfter {
+		return nil
+	}
+	of, err := w.Submitted(ctx, wire.ModelSubject(lane, job))
+	if err != nil {
+		return err
+	}
+	return w.expire(ctx, lane, &wire.Deadline{Job: job, Digest: of.Digest, Tenant: of.Tenant, Time: deadline.UnixMilli()})
 }
 
 // underWay reports whether a message of the job, whose model reparam has acknowledged, waits or is
