@@ -154,7 +154,7 @@ func TestPageHasItsTables(t *testing.T) {
 	if again, err := Page(got, of); err != nil || again != got {
 		t.Errorf("%q, %v", again, err)
 	}
-	const unmeasured = "<!-- table: uai counts -->\nold\n<!-- end -->"
+	const unmeasured = "<!-- table: time errors -->\nold\n<!-- end -->"
 	if same, err := Page(unmeasured, of); err != nil || same != unmeasured {
 		t.Errorf("%q, %v", same, err)
 	}

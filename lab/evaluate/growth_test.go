@@ -4,8 +4,6 @@ package evaluate
 
 import (
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -114,33 +112,5 @@ func TestComponentsAreCounted(t *testing.T) {
 			t.Errorf("%s: ρ = %g with %g, %g with %g",
 				rows[k].Method, rows[k].Residual, rows[k].Step, rows[k+1].Residual, rows[k+1].Step)
 		}
-	}
-}
-
-// TestReferencesAreSolvedUnderTheirEvidence reads a model of two variables whose evidence leaves one
-// of them.
-func TestReferencesAreSolvedUnderTheirEvidence(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"two.uai":      "MARKOV 2 2 2 1 2 0 1 4 1 2 3 4",
-		"two.uai.evid": "1 0 1",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	rows, err := runReferences(t.Context(), Options{Data: dir, Models: []string{"two"}})
-	if err != nil || len(rows) != 3 {
-		t.Fatal(rows, err)
-	}
-	for _, r := range rows {
-		if math.Abs(r.LnZ-math.Log(7)) > 1e-12 || r.Error > 1e-12 || r.Largest > 1e-12 || r.Model != "two" {
-			t.Errorf("row %+v, want ln 7", r)
-		}
-	}
-	columns, cells := filled(rows)
-	if !slices.Contains(columns, "model") || slices.Contains(columns, "strength") || len(cells) != 3 ||
-		len(cells[0]) != len(columns) {
-		t.Errorf("columns %q of %v", columns, cells)
 	}
 }

@@ -31,7 +31,6 @@ func TestTables(t *testing.T) {
 			"| grid, 9 variables, Δ=1 | 0.1, 0.3, 0.7 (1 to 1 s) | 1e-12, NaN (2 to 2 s) |\n",
 			"| complete, 9 variables, Δ=3 | – | 0.02 (4 to 4 s) |\n",
 		}},
-		"uai": {referenceTables(rows), []string{"| bp | 0 | 0 | 0 | 1 | 3 | 0 | 3 |\n", "| tree | 1 | 1 | 1 | 2 | 2 | 1 | 4 |\n"}},
 		"calibration-of-more": {calibrationTables(rows), []string{
 			"| bp, grid | 3 | 0 | 1 | 0 | 1 of 2 (50.0 %) | 0.075 | 0.2 |\n", "| tree, grid | 3 | 1 | 0 | 1 | 0 of 1 (0.0 %) | 1 | 5 |\n",
 			"| **all** | 7 | 1 | 1 | 1 | 2 of 4 (50.0 %) | 0.2 | 0.2 |\n",

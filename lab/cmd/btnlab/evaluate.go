@@ -20,9 +20,8 @@ type evaluateCmd struct {
 	Short      bool     `help:"Small models and few of them."`
 	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
 	First      int      `help:"families: the first seed." default:"0"`
-	Method     []string `help:"Only this method instead of all methods of strength, uai, calibration, families; repeat it." placeholder:"NAME"`
-	Data       string   `help:"Folder of reference models, for uai, which is skipped without." placeholder:"DIR"`
-	Model      []string `help:"Only reference models, and families, whose name matches, e.g. '*_11'; repeat it for more." placeholder:"GLOB"`
+	Method     []string `help:"Only this method instead of all methods of strength, calibration, families; repeat it." placeholder:"NAME"`
+	Model      []string `help:"Only families whose name matches, e.g. '*_11'; repeat it for more." placeholder:"GLOB"`
 }
 
 // Validate refuses values that the flag types let through; kong calls it.
@@ -55,7 +54,6 @@ func (c *evaluateCmd) Run(ctx context.Context, t *console.Terminal) error {
 		Seeds:    c.Seeds,
 		First:    c.First,
 		Methods:  methods,
-		Data:     c.Data,
 		Models:   c.Model,
 		Progress: t.Err,
 	}

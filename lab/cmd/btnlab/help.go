@@ -19,7 +19,7 @@ var helpTexts = kong.Vars{
 	"bench_name": "Files are NAME.csv, NAME.md and NAME.svg; without it results.csv, results.md and cactus.svg.",
 	"evaluate_experiment": "strength (errors against coupling strength), components (of " +
 		"symmetry-cp), time (errors " +
-		"while answers grow), uai (reference models), reuse (of projectors), calibration (errors " +
+		"while answers grow), reuse (of projectors), calibration (errors " +
 		"against stated uncertainty), calibration-of-more, calibration-of-constraints, families (49 families: errors, uncertainties, bounds, " +
 		"processor time), large (seven kinds of large models beside annealing) or all.",
 	"faults_class": "Classes of faults in turn; without any all that can be run. A wrong name lists them.",
