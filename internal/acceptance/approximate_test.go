@@ -106,6 +106,9 @@ func TestOtherEvidenceReusesTheTruncatedPlan(t *testing.T) {
 // At its deadline a job is answered with the best estimate there is, marked so: bond 128 takes
 // minutes, a quarter of it seconds.
 func TestDeadlineAnswersWithTheBestEstimateSoFar(t *testing.T) {
+	if !nightly.On() {
+		t.Skip("takes all cores for 20 seconds: make nightly")
+	}
 	model := generated(t, "complete", "-n", "50", "--delta", "0.3", "--seed", "6")
 	r := (*deployment)(nil).infer(t, model, "--method", "truncated", "--set", "truncated.bond=128", "--deadline", "20s")[0]
 	if r.Status != btn.StatusOK || r.Ended != "deadline" || len(r.Estimates) == 0 {
