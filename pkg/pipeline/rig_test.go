@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/workers"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -30,7 +31,8 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	flag.Set("test.parallel", "8") // these tests wait more than they compute
+	flag.Set("test.parallel", "8")            // these tests wait more than they compute
+	workers.SpareHeap(len(pipeline.Stages())) // one for all tests, which would else clear theirs
 	// Putting an object starts a goroutine of the client library that reads a channel which is
 	// taken away at the end of the put. Where it comes to that too late it waits for ever (nats.go
 	// 1.55, newAsyncReply and CleanupPublisher).
