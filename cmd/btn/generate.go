@@ -171,8 +171,8 @@ func (c *leavesCmd) Run(t *console.Terminal) error {
 
 // latentCmd draws models of dense tables with structure that the file does not declare.
 type latentCmd struct {
-	Family      string  `arg:"" help:"${enum}." enum:"curie-weiss,mattis,rank,potts,hopfield,blocks,chain,grid,three-body"`
-	Variables   int     `short:"n" help:"Variables." default:"100"`
+	Family      string  `arg:"" help:"${enum}." enum:"curie-weiss,mattis,rank,potts,hopfield,blocks,chain,grid,three-body,smokers"`
+	Variables   int     `short:"n" help:"Variables, persons of smokers." default:"100"`
 	Rank        int     `short:"k" help:"Statistics, patterns of hopfield, groups of blocks, up to 6; 0: one, two groups." default:"0"`
 	Values      int     `short:"q" help:"Values of a variable of potts." default:"3"`
 	Coupling    float64 `help:"J: Σ |J_ij| over the neighbours of a spin." default:"1.2"`

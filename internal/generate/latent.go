@@ -36,7 +36,12 @@ type Planted struct {
 	Field   []float64   // h_i(x) at i·Domain + x, nats
 	Sparse  []Coupled   // the pairs that deviate
 	Triple  float64     // every three spins have the factor exp(Triple · Π v_0(i, x_i))
+	Friends *Friendship // of every two persons of smokers, whose other variables the fields above are of
 }
+
+// Friendship is a hidden variable of two persons, the last ones of the model in lexicographic order: it has the weight Odds at value 1,
+// times Rule where one of them smokes. Its sum is exp(Ln + λ x_i x_j).
+type Friendship struct{ Odds, Rule, Ln float64 }
 
 // Coupled is a pair of spins, I < J, with the factor exp(Coupling · x_I x_J).
 type Coupled struct {
@@ -50,6 +55,8 @@ const (
 	latentValues = 16
 	latentRows   = 10  // of a grid, at most: they are the width of the rest
 	latentThrees = 200 // variables of three-body, which has 1.3 million tables then
+	latentPeople = 1000
+	friendOdds   = 2 // of smokers
 )
 
 // LatentFamilies lists the families:
@@ -63,8 +70,11 @@ const (
 //	chain        v = ±1, and a chain of sparse pairs
 //	grid         v = ±1, and a grid of sparse pairs with up to ten rows
 //	three-body   v = ±1: tables of every three spins, exp(J Π v_i x_i) with J = 2 Coupling/n², and none of two
+//	smokers      n persons, each with variables smokes, then cancer, and a sparse pair of them; friends, a hidden variable for every
+//	             two persons, in a table of three: friends(i, j) and smokes(i) imply smokes(j), either way, with a weight such that
+//	             persons are coupled as in curie-weiss where friends are summed out
 func LatentFamilies() []string {
-	return []string{"curie-weiss", "mattis", "rank", "potts", "hopfield", "blocks", "chain", "grid", "three-body"}
+	return []string{"curie-weiss", "mattis", "rank", "potts", "hopfield", "blocks", "chain", "grid", "three-body", "smokers"}
 }
 
 // Model returns the model: fields, then every pair in lexicographic order. Errors: ErrOptions.
@@ -74,8 +84,11 @@ func (o Latent) Model() (*factorgraph.Model, error) {
 		return nil, err
 	}
 	n, d := o.Variables, p.Domain
-	if o.Family == "three-body" {
+	switch o.Family {
+	case "three-body":
 		return o.threes(p), nil
+	case "smokers":
+		return o.smokers(p)
 	}
 	pairs := n * (n - 1) / 2
 	b := room(repeat(d, n), n+pairs, n*d+pairs*d*d, n+2*pairs)
@@ -148,6 +161,41 @@ func (o Latent) threes(p *Planted) *factorgraph.Model {
 	return b.model()
 }
 
+// smokers returns a model of persons and friendships.
+func (o Latent) smokers(p *Planted) (*factorgraph.Model, error) {
+	n := o.Variables
+	pairs := n * (n - 1) / 2
+	b := room(repeat(2, 2*n+pairs), 3*n+2*pairs, 8*n+10*pairs, 4*n+4*pairs)
+	for i := range 2 * n {
+		b.field(i, p.Field[2*i+1])
+	}
+	for _, c := range p.Sparse {
+		b.couple(c.I, c.J, c.Coupling)
+	}
+	r := random(o.Seed, "noise of "+o.Family)
+	friends := 2 * n
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			rule := p.Friends.Rule
+			if o.Noise != 0 {
+				rule = ruleWeight(p.Lambda[0] + o.Noise/math.Sqrt(float64(n))*r.NormFloat64())
+			}
+			if !(rule > 0 && rule <= math.MaxFloat64) {
+				return nil, fmt.Errorf("%w: no weight of the rule couples %d persons by %v", ErrOptions, n, o.Coupling)
+			}
+			b.add([]int{friends}, 1, friendOdds)
+			b.add([]int{2 * i, 2 * j, friends}, 1, 1, 1, rule, 1, rule, 1, 1)
+			friends++
+		}
+	}
+	return b.model(), nil
+}
+
+// ruleWeight is the weight of a broken rule that couples two persons by a number when their friendship is summed out.
+func ruleWeight(coupling float64) float64 {
+	return ((1+friendOdds)*math.Exp(-2*coupling) - 1) / friendOdds
+}
+
 // Planted returns the structure of the model, without noise. Errors: ErrOptions.
 func (o Latent) Planted() (*Planted, error) {
 	n := o.Variables
@@ -190,6 +238,17 @@ func (o Latent) Planted() (*Planted, error) {
 		}
 		p.statistic(n, 0, func(int) float64 { return sign(r, 1)() })
 		p.Triple = 2 * o.Coupling / float64(n) / float64(n)
+	case "smokers":
+		if n > latentPeople {
+			return nil, fmt.Errorf("%w: %d persons, 2 to %d are possible", ErrOptions, n, latentPeople)
+		}
+		j := o.Coupling / float64(n)
+		p.Friends = &Friendship{Odds: friendOdds, Rule: ruleWeight(j), Ln: math.Log(1+friendOdds) - j}
+		n *= 2
+		p.statistic(n, 2*o.Coupling, func(i int) float64 { return float64(1 - i%2) })
+		for i := 0; i < n; i += 2 {
+			p.Sparse = append(p.Sparse, Coupled{i, i + 1, uniform(r, 1)})
+		}
 	case "blocks":
 		if k = max(2, o.Rank); n < 2*k {
 			return nil, fmt.Errorf("%w: %d groups of %d variables", ErrOptions, k, n)
