@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // kept remembers all plans.
@@ -41,7 +42,7 @@ type summary struct {
 	open       uint64
 }
 
-// alone returns the structure of persons, with friendships summed out under the evidence, the evidence of persons, and what is left of ln Z.
+// alone returns the structure of persons, with friendships summed out under the evidence, the evidence of persons, and the rest of ln Z.
 func alone(p *generate.Planted, evidence factorgraph.Evidence) (*generate.Planted, factorgraph.Evidence, float64) {
 	n, f := len(p.Field)/p.Domain/2, p.Friends
 	ln := float64(n*(n-1)/2) * f.Ln
@@ -250,6 +251,9 @@ func TestLatentStructureIsFound(t *testing.T) {
 		{Family: "grid", Variables: 64},
 		{Family: "three-body", Variables: 30},
 		{Family: "three-body", Variables: 60, Coupling: -2},
+		{Family: "smokers", Variables: 30},
+		{Family: "smokers", Variables: 60, Coupling: -2},
+		{Family: "smokers", Variables: 100},
 	} {
 		if o.Coupling == 0 {
 			o.Coupling = 1.2
@@ -309,6 +313,40 @@ func TestLatentStructureIsFound(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOneFriendshipDiffers: ln Z of persons of whom two have another rule, in one direction, is right to 1e-9 however little it differs.
+func TestOneFriendshipDiffers(t *testing.T) {
+	for _, by := range []float64{0.3, 1e-6, 1e-9, 1e-12} {
+		m, p := drawn(t, generate.Latent{Family: "smokers", Variables: 60, Coupling: 1.2, Field: 0.1, Seed: 2})
+		for k, f := range m.Factors {
+			if len(f.Scope) == 3 && f.Scope[0] == 6 && f.Scope[1] == 14 {
+				table := *f.Table.(*tensor.Dense)
+				table.Data = slices.Clone(table.Data)
+				table.Data[3] *= 1 + by // the second smokes, the first does not, they are friends
+				m.Factors[k].Table = &table
+			}
+		}
+		// ln of the sum over the friendship changes by this where the first does not smoke and the second does, (1 − x)(1 + y)/4.
+		ln := math.Log1p(by*p.Friends.Odds*p.Friends.Rule/(1+p.Friends.Odds*p.Friends.Rule)) / 4
+		for x, sign := range []float64{-1, 1} {
+			p.Field[2*6+x] -= sign * ln
+			p.Field[2*14+x] += sign * ln
+		}
+		p.Sparse = append(p.Sparse, generate.Coupled{I: 6, J: 14, Coupling: -ln})
+		settings := btn.Settings{Method: btn.MethodAuto}
+		results, err := stage.Run(t.Context(), stage.Request{Model: m, Queries: []query.Query{{}}, Settings: settings}, kept{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := results[0]
+		if r.Error != nil || !r.Exact {
+			t.Fatalf("by %g: exact %v, %+v", by, r.Exact, r.Error)
+		}
+		if want := ln + counted(p, factorgraph.Evidence{}); !(math.Abs(*r.LogZ-want) <= 1e-9) {
+			t.Errorf("by %g: ln Z %v, want %v: off by %.2g", by, *r.LogZ, want, *r.LogZ-want)
+		}
 	}
 }
 

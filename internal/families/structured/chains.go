@@ -33,6 +33,9 @@ func (p *Path) Fits(n *btn.Network) error {
 	if p.Rungs < 1 || p.Rungs > 1<<24 {
 		return btn.Misfit("%d rungs", p.Rungs)
 	}
+	if p.Fit != nil && len(p.Fit.Leaves) > 0 {
+		return btn.Misfit("chains from a fit with %d leaves", len(p.Fit.Leaves))
+	}
 	for _, lambda := range p.Fit.lambda() {
 		if !(lambda > 0) {
 			return btn.Misfit("a statistic with λ = %v cannot be drawn from", lambda)
@@ -66,7 +69,7 @@ type chainsSlot struct{}
 // chainsOf returns the chains of a problem along a path.
 func chainsOf(ctx context.Context, p *problem.Problem, path *Path) (*chains, error) {
 	return problem.Form(ctx, p, chainsSlot{}, path, func() (*chains, error) {
-		m := read(p.Net, p.Memory)
+		m := read(p.Net, p.Memory, false)
 		if m == nil {
 			return nil, fault.New(fault.Internal, "structured: the network has no tables of pairs")
 		}

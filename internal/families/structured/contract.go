@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contraction"
@@ -30,22 +31,41 @@ type slot struct{}
 // form is a fit under a problem's evidence, with the region of the nodes that matter.
 type form struct {
 	*evaluator
-	region *region
+	variables []int // the network's of each of the fit, without statistics
+	region    *region
 }
 
-// formOf returns the fit under the problem's evidence.
-func formOf(ctx context.Context, p *problem.Problem, f *Fit) (*form, error) {
-	return problem.Form(ctx, p, slot{}, f, func() (*form, error) {
+// variant is a fit with the variables of a joint marginal, if it has leaves: those become variables.
+type variant struct {
+	of    *Fit
+	joint string
+}
+
+// formOf returns the fit under the problem's evidence, for a joint marginal.
+func formOf(ctx context.Context, p *problem.Problem, f *Fit, joint []int) (*form, error) {
+	key := variant{of: f}
+	if len(f.Leaves) > 0 {
+		key.joint = fmt.Sprint(joint)
+	}
+	return problem.Form(ctx, p, slot{}, key, func() (*form, error) {
 		weights, err := weightsOf(p.Net)
 		if err != nil {
 			return nil, err
 		}
-		e, err := newEvaluator(f, weights)
-		if err != nil || e.zero {
-			return &form{evaluator: e}, err
+		own, err := f.under(ctx, weights, joint)
+		if err != nil {
+			return nil, err
 		}
-		r, err := e.region(ctx, contractWork)
-		return &form{evaluator: e, region: r}, err
+		form := &form{variables: own.variables()}
+		of := make([][]float64, len(form.variables))
+		for u, v := range form.variables {
+			of[u] = weights[v]
+		}
+		if form.evaluator, err = newEvaluator(own, of); err != nil || form.zero {
+			return form, err
+		}
+		form.region, err = form.evaluator.region(ctx, contractWork)
+		return form, err
 	})
 }
 
@@ -74,7 +94,7 @@ func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want problem.
 	if err != nil {
 		return btn.Value{}, err
 	}
-	f, err := formOf(ctx, of, p.Of)
+	f, err := formOf(ctx, of, p.Of, want.Joint)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -95,12 +115,12 @@ func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want problem.
 		value.Digits, value.Doubt = exact.Cancelled(s.number(s.z), s.number(s.abs), roundings)
 	}
 	if j.M != nil {
-		for v := range p.Of.Domains {
-			for x := range p.Of.Domains[v] {
-				if s.shares != nil {
-					j.M.At[j.M.Offset[v]+x] = s.number(s.shares[f.at[v]+x])
-				}
+		if s.shares != nil {
+			if err := f.closeLeaves(ctx, list, j.Threads, &s); err != nil {
+				return btn.Value{}, err
 			}
+			value.Flops = s.flops
+			f.collect(&s, j.M)
 		}
 		if err := j.M.Finite(); err != nil {
 			return btn.Value{}, err
@@ -122,6 +142,21 @@ func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want problem.
 	value.Flops += flops
 	value.Joint = j.JointOf(cells)
 	return value, nil
+}
+
+// collect takes the marginals from a sum.
+func (f *form) collect(s *sum, to *contraction.Collected) {
+	take := func(v, at, d int) {
+		for x := range d {
+			to.At[to.Offset[v]+x] = s.number(s.shares[at+x])
+		}
+	}
+	for u, v := range f.variables {
+		take(v, f.at[u], f.fit.Domains[u])
+	}
+	for k, l := range f.program.leaves {
+		take(f.fit.Leaves[k].Variable, l.at, l.values)
+	}
 }
 
 // sum is Σ over some nodes, in units of e^ln.
@@ -232,6 +267,9 @@ func (e *evaluator) flops(marginals bool) float64 {
 	flops := each*values + float64(6*e.program.entries)
 	if marginals {
 		flops += 6*values + float64(9*e.program.entries)
+		for k := range e.program.leaves {
+			flops += float64(3 * len(e.program.leaves[k].given))
+		}
 	}
 	if e.complex {
 		flops *= 4
@@ -300,6 +338,17 @@ func put[T number[T]](to *sum, e *elimination[T], ln float64, z T, exp int, marg
 	}
 }
 
+// clamp allows every value, but for these variables one each.
+func (f *form) clamp(variables, at []int) []bool {
+	clamp := slices.Repeat([]bool{true}, len(f.field))
+	for k, v := range variables {
+		for x := range f.fit.Domains[v] {
+			clamp[f.at[v]+x] = x == at[k]
+		}
+	}
+	return clamp
+}
+
 // cells returns the joint marginal of the contraction's set: a sum per combination of values, the last variable fastest.
 func (f *form) cells(ctx context.Context, list []node, j contraction.Contraction) ([]scaled.Number, float64, error) {
 	count := 1
@@ -311,21 +360,17 @@ func (f *form) cells(ctx context.Context, list []node, j contraction.Contraction
 	if len(list) == 0 {
 		return cells, 0, nil
 	}
+	places, at := make([]int, len(j.Joint)), make([]int, len(j.Joint))
+	for k, v := range j.Joint {
+		places[k] = slices.Index(f.variables, v)
+	}
 	for c := range cells {
-		clamp := make([]bool, len(f.field))
-		for x := range clamp {
-			clamp[x] = true
-		}
 		rest := c
-		for k := len(j.Joint) - 1; k >= 0; k-- {
-			v := j.Joint[k]
-			d := j.Net.Variables[v].Domain
-			for x := range d {
-				clamp[f.at[v]+x] = x == rest%d
-			}
-			rest /= d
+		for k, u := range slices.Backward(places) {
+			at[k] = rest % f.fit.Domains[u]
+			rest /= f.fit.Domains[u]
 		}
-		s, err := f.share(ctx, list, j.Threads, false, clamp)
+		s, err := f.share(ctx, list, j.Threads, false, f.clamp(places, at))
 		if err != nil {
 			return nil, 0, err
 		}

@@ -25,7 +25,7 @@ func (p *Nodes) drawn(j contraction.Contraction, f *form, want problem.Want) (va
 		return value, fault.New(fault.BadInput,
 			"structured: the product of the factors without variables is below 0: weights of assignments are no probabilities then")
 	}
-	if err := query.CheckSamples(len(p.Of.Domains), want.Samples); err != nil {
+	if err := query.CheckSamples(len(j.Net.Variables), want.Samples); err != nil {
 		return value, err
 	}
 	list, err := f.own(j.Ctx, p)
@@ -62,7 +62,7 @@ func (p *Nodes) drawn(j contraction.Contraction, f *form, want problem.Want) (va
 		draws[s] = draw{s, min(sort.SearchFloat64s(upTo, u), len(list)-1)}
 	}
 	slices.SortStableFunc(draws, func(a, b draw) int { return a.node - b.node })
-	n := len(p.Of.Domains)
+	n := len(j.Net.Variables)
 	value.Drawn = &btn.Drawn{
 		Weight: scaled.FromFloat(total).Mul(scaled.FromLog(most + p.Of.Ln)).Mul(j.Net.Scale),
 		Values: make([]int, n*want.Samples),
@@ -81,7 +81,11 @@ func (p *Nodes) drawn(j contraction.Contraction, f *form, want problem.Want) (va
 			return value, err
 		}
 		e.draw(streams[d.sample], x)
-		copy(value.Drawn.Values[d.sample*n:][:n], x)
+		out := value.Drawn.Values[d.sample*n:][:n]
+		for u, v := range f.variables {
+			out[v] = x[u]
+		}
+		f.fit.drawLeaves(streams[d.sample], x, out)
 	}
 	return value, nil
 }

@@ -41,7 +41,7 @@ type elimination[T number[T]] struct {
 	singles []int // variables
 	sums    []T   // by single
 	roots   []int // cliques
-	shares  []T   // by value: the total with the variable at the value
+	shares  []T   // by value, those of the leaves last: the total with the variable at the value
 	prefix  prefix[T]
 }
 
@@ -67,7 +67,7 @@ func newElimination[T number[T]](p *program, f *Fit, at []int, marginals bool) *
 	e.exps = make([]int, len(p.cliques))
 	e.outer = make([]int, len(p.cliques))
 	if marginals {
-		e.shares = make([]T, len(f.Field))
+		e.shares = make([]T, p.shares)
 	}
 	return e
 }
@@ -210,6 +210,7 @@ func (e *elimination[T]) marginals(z T, exp int) {
 	for c := len(e.of.cliques) - 1; c >= 0; c-- {
 		e.backward(c, exp)
 	}
+	e.leafShares(z)
 }
 
 // backward computes the shares of a clique's variable and the adjoints of the messages to it.

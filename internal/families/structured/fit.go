@@ -50,7 +50,7 @@ type spectrum struct {
 // Find returns the structure of a network; nil where it has none. It reads the network once, and multiplies its matrix of interactions
 // some hundreds of times. Cost O(entries + rounds · K · (Σ(d−1))²).
 func Find(ctx context.Context, net *btn.Network, memory int64) (*Fit, error) {
-	m := read(net, memory)
+	m := read(net, memory, true)
 	if m == nil {
 		return nil, nil
 	}

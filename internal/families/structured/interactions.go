@@ -3,7 +3,9 @@ package structured
 // The logarithms of a model's tables of two variables as one symmetric matrix.
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -38,20 +40,14 @@ type interactions struct {
 	matrix  []float64
 	apart   map[[2]int]bool // pairs that have a table with zeros
 	hard    []Table         // the tables with zeros, and of other than two variables
+
+	variables []int // the network's variable of each
+	leaves    []Leaf
 }
 
-// size returns Σ (d−1), the order of the matrix.
-func size(domains []int) (order int) {
-	for _, d := range domains {
-		order += d - 1
-	}
-	return order
-}
-
-// read returns the interactions of a network of plain tables; nil where it is of another kind, too sparse, or the matrix takes
-// more bytes than memory. Cost O(entries of all tables · d).
-func read(net *btn.Network, memory int64) *interactions {
-	n := len(net.Variables)
+// read returns the interactions of a network of plain tables, with leaves summed out or without; nil where it is of another kind, too
+// sparse, or the matrix takes more bytes than memory. Cost O(entries of all tables · d).
+func read(net *btn.Network, memory int64, sum bool) *interactions {
 	if net.Choice != btn.CoresAreFactors || !Worth(net) {
 		return nil
 	}
@@ -60,44 +56,52 @@ func read(net *btn.Network, memory int64) *interactions {
 			return nil
 		}
 	}
-	variable := make([]int, len(net.Dims)) // of each leg
-	for l := range variable {
-		variable[l] = -1
+	var out *leaves
+	if sum {
+		out = leavesOf(net)
 	}
-	m := &interactions{
-		domains: make([]int, n), at: make([]int, n), base: make([]int, n), basis: make([][]float64, n), apart: map[[2]int]bool{},
-	}
+	m := &interactions{apart: map[[2]int]bool{}}
+	domains, place := make([]int, len(net.Variables)), make([]int, len(net.Variables))
 	total := 0
-	for v, place := range net.Variables {
-		m.domains[v], m.at[v] = place.Domain, total
-		total += place.Domain
-		link := net.Links[place.Link]
-		cp, ok := link.T.(*tensor.CP)
-		if !ok || place.Domain > mostDomain {
+	for v, of := range net.Variables {
+		d := of.Domain
+		cp, ok := net.Links[of.Link].T.(*tensor.CP)
+		if !ok || d > mostDomain || slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil }) { // a map of the leg
 			return nil
 		}
-		for k, l := range link.Legs {
-			if cp.Vectors[k] != nil { // a map of the leg
-				return nil
-			}
-			variable[l] = v
+		if domains[v] = d; out.has(v) {
+			continue
 		}
+		place[v] = len(m.domains)
+		m.variables, m.domains, m.basis = append(m.variables, v), append(m.domains, d), append(m.basis, helmert(d))
+		m.at, m.base = append(m.at, total), append(m.base, m.order)
+		total, m.order = total+d, m.order+d-1
 	}
-	m.order = size(m.domains)
 	// Two matrices, and every pair of variables with its residual.
-	if 16*float64(m.order)*float64(m.order)+40*float64(n)*float64(n) > float64(memory) {
+	if n := float64(len(m.domains)); 16*float64(m.order)*float64(m.order)+40*n*n > float64(memory) {
 		return nil
 	}
 	m.field = make([]float64, total)
 	m.matrix = make([]float64, m.order*m.order)
-	at := 0
-	for v, d := range m.domains {
-		m.base[v] = at
-		at += d - 1
-		m.basis[v] = helmert(d)
-	}
+	variable := legVariables(net)
+	tables := map[int][]Table{} // of the leaves
 	for _, core := range net.Cores {
-		if !m.add(core, variable) {
+		t, ok := plainTable(core, variable)
+		if !ok {
+			return nil
+		}
+		if v := out.among(t.Scope); v >= 0 {
+			tables[v] = append(tables[v], t)
+			continue
+		}
+		for k, v := range t.Scope {
+			t.Scope[k] = place[v]
+		}
+		m.add(t)
+	}
+	for _, v := range slices.Sorted(maps.Keys(tables)) {
+		weights := net.Links[net.Variables[v].Link].T.(*tensor.CP).Weights
+		if !m.sumOut(v, out.of[v], weights, tables[v], domains, place) {
 			return nil
 		}
 	}
@@ -124,50 +128,47 @@ func (m *interactions) dense() bool {
 	return most > 0 && float64(count) >= leastDensity*float64(n)*float64(n-1)/2
 }
 
-// add adds the table of a core; false where there is none that can be used.
-func (m *interactions) add(core btn.Core, variable []int) bool {
-	scope := make([]int, len(core.Legs))
+// plainTable returns the table of a core over variables; false where there is none that can be used.
+func plainTable(core btn.Core, variable []int) (t Table, ok bool) {
+	t.Scope = make([]int, len(core.Legs))
 	for k, l := range core.Legs {
-		if scope[k] = variable[l]; scope[k] < 0 {
-			return false
-		}
-		for _, earlier := range scope[:k] {
-			if earlier == scope[k] {
-				return false
-			}
+		if t.Scope[k] = variable[l]; t.Scope[k] < 0 || slices.Contains(t.Scope[:k], t.Scope[k]) {
+			return t, false
 		}
 	}
-	t, err := tensor.ToDense(core.T, mostEntries)
-	if err != nil {
-		return false
+	dense, err := tensor.ToDense(core.T, mostEntries)
+	if err != nil || len(t.Scope) == 0 {
+		return t, false
 	}
-	zeros := false
-	for _, x := range t.Data {
+	for _, x := range dense.Data {
 		if !(x >= 0) || math.IsInf(x, 1) {
-			return false
+			return t, false
 		}
-		zeros = zeros || x == 0
 	}
+	t.Values = dense.Data
+	return t, true
+}
+
+// add adds a table of the network.
+func (m *interactions) add(t Table) {
+	scope := t.Scope
 	switch {
-	case len(scope) == 0:
-		return false
 	case len(scope) == 1:
-		for a, x := range t.Data {
+		for a, x := range t.Values {
 			m.field[m.at[scope[0]]+a] += math.Log(x)
 		}
-	case len(scope) == 2 && !zeros:
+	case len(scope) == 2 && !slices.Contains(t.Values, 0):
 		if i, j := scope[0], scope[1]; i < j {
-			m.centre(i, j, t.Data)
+			m.centre(i, j, t.Values)
 		} else {
-			m.centre(j, i, transposed(t.Data, m.domains[i], m.domains[j]))
+			m.centre(j, i, transposed(t.Values, m.domains[i], m.domains[j]))
 		}
 	default:
 		if len(scope) == 2 {
 			m.apart[[2]int{min(scope[0], scope[1]), max(scope[0], scope[1])}] = true
 		}
-		m.hard = append(m.hard, Table{Scope: scope, Values: t.Data})
+		m.hard = append(m.hard, t)
 	}
-	return true
 }
 
 // transposed returns a table of rows × columns with its variables in the other sequence.

@@ -33,8 +33,11 @@ type Nodes struct {
 
 // Fit is a base tensor as a function of few linear statistics. Values are those of all variables, one variable after the other.
 type Fit struct {
-	Domains []int   `msgpack:"domains"`
-	Ln      float64 `msgpack:"ln"` // c, nats
+	// Variables are the network's, leaves aside; nil: all, there are no leaves.
+	Variables []int   `msgpack:"variables,omitempty"`
+	Leaves    []Leaf  `msgpack:"leaves,omitempty"`
+	Domains   []int   `msgpack:"domains"`
+	Ln        float64 `msgpack:"ln"` // c, nats
 	// Field is u_i(x) − ½ Σ_k λ_k v_k(i, x)² by value, nats: what completes the squares is taken off.
 	Field  []float64 `msgpack:"field"`
 	Lambda []float64 `msgpack:"lambda"` // λ_k, of either sign
@@ -74,15 +77,32 @@ func (p *Nodes) Fits(n *btn.Network) error {
 		return btn.Misfit("nodes from %d to %d of %d", p.From, p.To, WholeShare)
 	case p.Ask != "" && p.Ask != btn.AskSamples:
 		return btn.Misfit("it asks for %.40q", p.Ask)
-	case n.Variables == nil || len(f.Domains) != len(n.Variables):
-		return btn.Misfit("a fit of %d variables, the network has %d", len(f.Domains), len(n.Variables))
+	case n.Variables == nil || len(f.Domains)+len(f.Leaves) != len(n.Variables) || f.Variables != nil && len(f.Variables) != len(f.Domains):
+		return btn.Misfit("a fit of %d variables and %d leaves, the network has %d", len(f.Domains), len(f.Leaves), len(n.Variables))
 	}
 	values := 0
-	for v, d := range f.Domains {
-		if d != n.Variables[v].Domain {
-			return btn.Misfit("variable %d has %d values in the fit, %d in the network", v, d, n.Variables[v].Domain)
+	seen := make([]bool, len(n.Variables))
+	match := func(v, d int) error {
+		if v < 0 || v >= len(seen) || seen[v] || d != n.Variables[v].Domain {
+			return btn.Misfit("variable %d comes twice, or has another domain than the %d values in the fit", v, d)
 		}
-		values += d
+		seen[v] = true
+		return nil
+	}
+	for u, v := range f.variables() {
+		if err := match(v, f.Domains[u]); err != nil {
+			return err
+		}
+		values += f.Domains[u]
+	}
+	for k := range f.Leaves {
+		l := &f.Leaves[k]
+		if err := match(l.Variable, len(l.Weights)); err != nil {
+			return err
+		}
+		if err := l.fits(f); err != nil {
+			return err
+		}
 	}
 	k := len(f.Lambda)
 	if k == 0 || k > MostStatistics || len(f.Field) != values || len(f.Vectors) != k*values {

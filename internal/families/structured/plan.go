@@ -83,21 +83,29 @@ func Asked(parts []btn.Part, ask btn.Ask) (list []btn.Part) {
 	return list
 }
 
-// Crowded reports whether a network has so many tables of two variables for each of them that no elimination is cheap. Linear time.
-func Crowded(net *btn.Network) bool { return pairTables(net) >= 16*len(net.Variables) }
+// Crowded reports whether a network, leaves summed out, has so many tables of two variables for each of them that no elimination is
+// cheap. Linear time.
+func Crowded(net *btn.Network) bool {
+	n, pairs := pairTables(net)
+	return pairs >= 16*n
+}
 
 // Worth reports whether a network has as many tables of two variables as Find looks for. Linear time.
 func Worth(net *btn.Network) bool {
-	n := float64(len(net.Variables))
-	return n >= leastVariables && float64(pairTables(net)) >= leastDensity*n*(n-1)/2
+	n, pairs := pairTables(net)
+	return n >= leastVariables && float64(pairs) >= leastDensity*float64(n)*float64(n-1)/2
 }
 
-// pairTables is the number of tables of two variables.
-func pairTables(net *btn.Network) (pairs int) {
+// pairTables is the number of variables and of tables of two of them, leaves summed out.
+func pairTables(net *btn.Network) (n, pairs int) {
+	n = len(net.Variables)
+	if l := leavesOf(net); l != nil {
+		n, pairs = n-l.count, l.count
+	}
 	for _, core := range net.Cores {
 		if len(core.Legs) == 2 {
 			pairs++
 		}
 	}
-	return pairs
+	return n, pairs
 }

@@ -13,6 +13,8 @@ type program struct {
 	clique  []int // of each variable; −1: in no factor of the rest
 	entries int   // of all cliques together
 	widest  int
+	leaves  []summedLeaf
+	shares  int // values of all variables, and then of the leaves
 }
 
 // clique is the elimination of a variable. Its table is Π of the variable's weights, some tables of the rest and the messages of
@@ -55,6 +57,7 @@ func newProgram(f *Fit) (*program, error) {
 		}
 	}
 	waiting := make([][]int, len(f.Order)) // messages, by clique
+	to := make([]int, len(f.Order))        // clique of the message; −1: none
 	for at, v := range f.Order {
 		c := clique{variable: v, scope: []int{v}, size: f.Domains[v]}
 		has := map[int]bool{v: true}
@@ -89,17 +92,20 @@ func newProgram(f *Fit) (*program, error) {
 		c.value = places(f, c.scope, c.scope[:1])
 		c.out = places(f, c.scope, c.scope[1:])
 		c.length = c.size / f.Domains[v]
+		to[at] = -1
 		if next := len(f.Order); len(c.scope) > 1 {
 			for _, u := range c.scope[1:] {
 				next = min(next, position[u])
 			}
 			waiting[next] = append(waiting[next], at)
+			to[at] = next
 		}
 		p.clique[v] = at
 		p.cliques = append(p.cliques, c)
 		p.entries += c.size
 		p.widest = max(p.widest, c.size)
 	}
+	p.sumLeaves(f, to)
 	return p, nil
 }
 

@@ -22,7 +22,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if ask.Flops == 0 && !Crowded(j.Net) || ask.Flops > 0 && !Worth(j.Net) {
 		return nil, nil
 	}
-	plan, hit, err := j.Remember("structured", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+	plan, hit, err := j.Remember("structured without leaves", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
 		e, err := Plan(ctx, j.Net, j.Settings.Memory)
 		if err != nil {
 			return nil, err
@@ -37,6 +37,10 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, err
 	}
 	found := proposal.Priced(plan, hit)
+	fits, err := beside(j, ask, found, plan.Estimates[0].Parts[0].(*Nodes).Of)
+	if !fits || err != nil {
+		return nil, err
+	}
 	work := contractions * found.Cost.Flops
 	if policy.ExactRate*work > proposal.Limit(j.Settings) || ask.Flops > 0 && work >= ask.Flops {
 		return nil, nil
@@ -50,6 +54,33 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		found.Joint = ask.Joint
 	}
 	return found, nil
+}
+
+// beside adds the work for the leaves that are variables under the evidence to a price; false where the rest is too wide with them.
+func beside(j *proposal.Job, ask proposal.Ask, found *btn.Assignment, f *Fit) (bool, error) {
+	if len(f.Leaves) == 0 {
+		return true, nil
+	}
+	weights, err := weightsOf(j.Conditioned)
+	if err != nil {
+		return false, nil
+	}
+	own, err := f.under(j.Ctx, weights, ask.Joint)
+	if err != nil {
+		return false, j.Ctx.Err()
+	}
+	e, err := newEvaluator(own, nil)
+	if err != nil {
+		return false, nil
+	}
+	flops := e.flops(ask.Marginals)
+	if ask.Marginals {
+		for first := range e.program.closeBy() {
+			flops += float64(own.Domains[first]) * e.flops(true)
+		}
+	}
+	found.Cost.Flops = max(found.Cost.Flops, found.Cost.Nodes*flops)
+	return true, nil
 }
 
 // Finding implements proposal.Finder.

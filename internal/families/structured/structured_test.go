@@ -181,12 +181,15 @@ func total(
 		}
 		if shares == nil {
 			shares = make([]scaled.Number, len(v.Marginals.Mant))
+		}
+		if v.Joint != nil && joint == nil {
 			joint = make([]scaled.Number, len(v.Joint.Mant))
 		}
 		for i, x := range v.Marginals.Mant {
 			shares[i] = shares[i].Add(scaled.Make(x, v.Marginals.Exp))
 		}
-		for i, x := range v.Joint.Mant {
+		for i := range joint {
+			x := v.Joint.Mant[i]
 			joint[i] = joint[i].Add(scaled.Make(x, v.Joint.Exp))
 		}
 	}

@@ -37,6 +37,9 @@ func (m *interactions) fit(ctx context.Context, s *spectrum, apart map[[2]int]bo
 		f.Rest = append(f.Rest, m.deviation(f, s, p))
 	}
 	f.Rest = append(f.Rest, m.hard...)
+	if len(m.leaves) > 0 {
+		f.Variables, f.Leaves = m.variables, m.leaves
+	}
 
 	var err error
 	if f.Order, err = f.order(ctx); err != nil {
