@@ -1,7 +1,10 @@
 package bus
 
 import (
+	"errors"
+	"io"
 	"log/slog"
+	"syscall"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/redact"
@@ -15,6 +18,27 @@ const (
 	pingEvery = time.Second
 	mostPings = 2
 )
+
+const (
+	// handshakes bounds the tries of a connection that the server ends in the middle of its handshake.
+	handshakes = 5
+	// handshakeTime is the time for a handshake with a busy server.
+	handshakeTime = 10 * time.Second
+)
+
+// Dial is nats.Connect, and tries again where the server ends the connection in the middle of its handshake: a server that
+// reads other users from its configuration does that, and one that waited too long for a busy machine.
+func Dial(url string, options ...nats.Option) (nc *nats.Conn, err error) {
+	options = append([]nats.Option{nats.Timeout(handshakeTime)}, options...)
+	for try := range handshakes {
+		time.Sleep(time.Duration(try) * 100 * time.Millisecond)
+		nc, err = nats.Connect(url, options...)
+		if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+			return nc, err
+		}
+	}
+	return nil, err
+}
 
 // Connect connects to NATS as workers need it: it reconnects without end, and logs that. log may be
 // nil. The options carry its credentials.
@@ -39,7 +63,7 @@ func Connect(url, name string, log *slog.Logger, options ...nats.Option) (*nats.
 			log.Warn("NATS", "error", redact.Error(err, url))
 		}),
 	)
-	nc, err := nats.Connect(url, options...)
+	nc, err := Dial(url, options...)
 	if err != nil {
 		return nil, fault.New(
 			fault.Infrastructure, "pipeline: connect to NATS at %s: %w", redact.URL(url),

@@ -3,6 +3,7 @@ package bus_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -125,5 +126,47 @@ func TestALostQuestionIsAskedAgain(t *testing.T) {
 	}
 	if n := nc.Stats().Reconnects; n != 6 {
 		t.Errorf("%d connections were lost, not 6", n)
+	}
+}
+
+// hastyDialer has connections that end in the middle of their handshakes, as a server ends them that changes its users.
+type hastyDialer struct{ left atomic.Int64 }
+
+func (d *hastyDialer) Dial(network, address string) (net.Conn, error) {
+	c, err := net.Dial(network, address)
+	if err == nil && d.left.Add(-1) >= 0 {
+		return hastyConn{c}, nil
+	}
+	return c, err
+}
+
+type hastyConn struct{ net.Conn }
+
+// Read ends after the server's first words.
+func (c hastyConn) Read(b []byte) (int, error) {
+	if n, err := c.Conn.Read(b); err != nil || bytes.HasPrefix(b[:n], []byte("INFO ")) {
+		return n, err
+	}
+	return 0, io.EOF
+}
+
+// TestHandshakesAreTriedAgain: what the server ends in the middle of a handshake is tried again, and not for ever.
+func TestHandshakesAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	s, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true, Listen: true})
+	must(t, err)
+	defer s.Close()
+	d := &hastyDialer{}
+	d.left.Store(2)
+	nc, err := bus.Dial(s.NATSURL(), nats.SetCustomDialer(d))
+	must(t, err)
+	nc.Close()
+	d.left.Store(1 << 20)
+	if nc, err = bus.Dial(s.NATSURL(), nats.SetCustomDialer(d)); err == nil {
+		nc.Close()
+		t.Error("a connection over a handshake that never ended")
+	}
+	if tries := 1<<20 - d.left.Load(); tries < 2 || tries > 10 {
+		t.Errorf("%d tries", tries)
 	}
 }

@@ -69,7 +69,7 @@ type Options struct {
 // certificates for servers that ask for them.
 func Connect(url string, o Options, options ...nats.Option) (*Client, error) {
 	own := []nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)}
-	nc, err := nats.Connect(url, append(own, options...)...)
+	nc, err := bus.Dial(url, append(own, options...)...)
 	if err != nil {
 		return nil, fault.New(
 			fault.Infrastructure, "client: connect to NATS at %s: %w", redact.URL(url),
