@@ -2,7 +2,13 @@ package main
 
 // Help texts that are too long for a struct tag.
 
-import "github.com/alecthomas/kong"
+import (
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/basetensor/basetensor/internal/generate"
+)
 
 // helpTexts are the texts that tags name as ${name}.
 var helpTexts = kong.Vars{
@@ -14,7 +20,9 @@ var helpTexts = kong.Vars{
 	"generate_leaves": "A balanced binary tree with random tables, and the factor that a third to a half of its leaves are 1. In the " +
 		"native format.",
 	"generate_latent": "Tables of all pairs of n variables that are functions of few linear statistics, which the file does not say: " +
-		"e^(Σ λ s²), with hidden signs, patterns or groups, and with a chain or a grid of pairs that deviate.",
+		"e^(Σ λ s²), with hidden signs, patterns or groups, and with a chain or a grid of pairs that deviate; tables of more variables, " +
+		"and of hidden ones.",
+	"latent_families": strings.Join(generate.LatentFamilies(), ", "),
 	"generate_potts": "Curie–Potts models: symmetric factors over groups of variables of several values, in random fields, that may " +
 		"overlap. In the native format.",
 	"generate_friends": "Friends and smokers: smoking and cancer among n people, their friendships summed " +

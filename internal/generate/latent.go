@@ -5,6 +5,7 @@ package generate
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"strings"
 
@@ -19,7 +20,7 @@ import (
 type Latent struct {
 	Family    string  // of LatentFamilies
 	Variables int     // n, 2 to 3,000
-	Rank      int     // statistics of rank, chain and grid; patterns of hopfield; groups of blocks. 0: one, two groups
+	Rank      int     // statistics of rank, chain and grid; patterns of hopfield; groups of blocks; products of mixture. 0: one, or two
 	Values    int     // of a variable of potts; 0: three
 	Coupling  float64 // Σ_j |J_ij| of a spin and of a statistic with v = ±1
 	Field     float64 // h ~ U(−Field, Field), of every value of potts
@@ -36,6 +37,8 @@ type Planted struct {
 	Field   []float64   // h_i(x) at i·Domain + x, nats
 	Sparse  []Coupled   // the pairs that deviate
 	Triple  float64     // every three spins have the factor exp(Triple · Π v_0(i, x_i))
+	Groups  [][]int     // sets of symmetric and mixture
+	Counts  []float64   // of symmetric: ln of a table by the number of spins up, nats
 	Friends *Friendship // of every two persons of smokers, whose other variables the fields above are of
 }
 
@@ -57,6 +60,8 @@ const (
 	latentThrees = 200 // variables of three-body, which has 1.3 million tables then
 	latentPeople = 1000
 	friendOdds   = 2 // of smokers
+	latentGroup  = 14
+	latentNext   = 7 // from one group to the next
 )
 
 // LatentFamilies lists the families:
@@ -73,8 +78,13 @@ const (
 //	smokers      n persons, each with variables smokes, then cancer, and a sparse pair of them; friends, a hidden variable for every
 //	             two persons, in a table of three: friends(i, j) and smokes(i) imply smokes(j), either way, with a weight such that
 //	             persons are coupled as in curie-weiss where friends are summed out
+//	symmetric    sets of 14 neighbours, each seven further than the one before, with a table of their number of spins up, ln of its entries
+//	             U(−Coupling, Coupling)
+//	mixture      the same sets, with tables Σ_k exp(λ Σ_i v_k(i, x_i)), v = ±1, λ = Coupling/4
 func LatentFamilies() []string {
-	return []string{"curie-weiss", "mattis", "rank", "potts", "hopfield", "blocks", "chain", "grid", "three-body", "smokers"}
+	return []string{
+		"curie-weiss", "mattis", "rank", "potts", "hopfield", "blocks", "chain", "grid", "three-body", "smokers", "symmetric", "mixture",
+	}
 }
 
 // Model returns the model: fields, then every pair in lexicographic order. Errors: ErrOptions.
@@ -89,6 +99,8 @@ func (o Latent) Model() (*factorgraph.Model, error) {
 		return o.threes(p), nil
 	case "smokers":
 		return o.smokers(p)
+	case "symmetric", "mixture":
+		return o.groups(p), nil
 	}
 	pairs := n * (n - 1) / 2
 	b := room(repeat(d, n), n+pairs, n*d+pairs*d*d, n+2*pairs)
@@ -155,6 +167,35 @@ func (o Latent) threes(p *Planted) *factorgraph.Model {
 				for at := range table {
 					table[at] = math.Exp(coupling * v[2*i+at>>2] * v[2*j+at>>1&1] * v[2*k+at&1])
 				}
+			}
+		}
+	}
+	return b.model()
+}
+
+// groups returns a model of tables of many spins.
+func (o Latent) groups(p *Planted) *factorgraph.Model {
+	n, r := o.Variables, random(o.Seed, "noise of "+o.Family)
+	b := spins(n)
+	for i := range n {
+		b.field(i, p.Field[2*i+1])
+	}
+	for _, group := range p.Groups {
+		table := b.table(group...)
+		for at := range table {
+			noise := 0.0
+			if o.Noise != 0 {
+				noise = o.Noise / math.Sqrt(float64(n)) * r.NormFloat64()
+			}
+			if p.Counts != nil {
+				table[at] = math.Exp(p.Counts[bits.OnesCount(uint(at))] + noise)
+			}
+			for k, v := range p.Vectors {
+				ln := noise
+				for place, i := range group {
+					ln += p.Lambda[k] * v[2*i+at>>(len(group)-1-place)&1]
+				}
+				table[at] += math.Exp(ln)
 			}
 		}
 	}
@@ -248,6 +289,22 @@ func (o Latent) Planted() (*Planted, error) {
 		p.statistic(n, 2*o.Coupling, func(i int) float64 { return float64(1 - i%2) })
 		for i := 0; i < n; i += 2 {
 			p.Sparse = append(p.Sparse, Coupled{i, i + 1, uniform(r, 1)})
+		}
+	case "symmetric", "mixture":
+		if n < latentGroup {
+			return nil, fmt.Errorf("%w: %d variables in sets of %d", ErrOptions, n, latentGroup)
+		}
+		for first := 0; first+latentGroup <= n; first += latentNext {
+			p.Groups = append(p.Groups, UpTo(first + latentGroup)[first:])
+		}
+		if o.Family == "symmetric" {
+			for range latentGroup + 1 {
+				p.Counts = append(p.Counts, uniform(r, o.Coupling))
+			}
+			break
+		}
+		for range max(2, o.Rank) {
+			p.statistic(n, o.Coupling*float64(n)/4, func(int) float64 { return sign(r, 1)() })
 		}
 	case "blocks":
 		if k = max(2, o.Rank); n < 2*k {

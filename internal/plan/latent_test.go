@@ -99,6 +99,9 @@ func counted(p *generate.Planted, evidence factorgraph.Evidence) float64 {
 			field[l.Var*p.Domain+x] += math.Log(w)
 		}
 	}
+	if p.Groups != nil {
+		return group(p, field)
+	}
 	last := make([]int, len(p.Lambda)) // variable of each statistic
 	for k, v := range p.Vectors {
 		for at, x := range v {
@@ -164,6 +167,91 @@ func counted(p *generate.Planted, evidence factorgraph.Evidence) float64 {
 	return rest + ln + math.Log(weights[summary{}])
 }
 
+// group is ln Z of sets of spins that overlap with the next set alone, with these fields: by the number of spins up among the common ones
+// for tables of numbers, by the product of each set for mixtures.
+func group(p *generate.Planted, field []float64) float64 {
+	sets := map[[2]int][]int{} // variables by the sets that have them, −1: none
+	of := make([][2]int, len(field)/2)
+	for v := range of {
+		of[v] = [2]int{-1, -1}
+	}
+	for g, list := range p.Groups {
+		for _, v := range list {
+			if of[v][0] < 0 {
+				of[v][0] = g
+			}
+			of[v][1] = g
+		}
+	}
+	for v, key := range of {
+		sets[key] = append(sets[key], v)
+	}
+	weigh := func(v int, k ...int) []float64 { // of the values, under products
+		w := []float64{math.Exp(field[2*v]), math.Exp(field[2*v+1])}
+		for _, k := range k {
+			for x := range w {
+				w[x] *= math.Exp(p.Lambda[k] * p.Vectors[k][2*v+x])
+			}
+		}
+		return w
+	}
+	up := func(list []int) []float64 { // by number
+		w := []float64{1}
+		for _, v := range list {
+			own, next := weigh(v), make([]float64, len(w)+1)
+			for c, x := range w {
+				next[c] += own[0] * x
+				next[c+1] += own[1] * x
+			}
+			w = next
+		}
+		return w
+	}
+	product := func(list []int, k ...int) float64 {
+		all := 1.0
+		for _, v := range list {
+			w := weigh(v, k...)
+			all *= w[0] + w[1]
+		}
+		return all
+	}
+	ln := math.Log(product(sets[[2]int{-1, -1}]))
+	before := []float64{1} // by the state of the set before
+	for g := range p.Groups {
+		var after []float64
+		alone, left, right := sets[[2]int{g, g}], sets[[2]int{g - 1, g}], sets[[2]int{g, g + 1}]
+		if p.Counts == nil {
+			for k := range p.Vectors {
+				sum := 0.0
+				for last, w := range before {
+					sum += w * product(left, last, k)
+				}
+				after = append(after, sum*product(alone, k))
+			}
+		} else {
+			for c, w := range up(right) {
+				sum := 0.0
+				for a, x := range up(alone) {
+					for b, y := range before {
+						sum += x * y * math.Exp(p.Counts[a+b+c])
+					}
+				}
+				after = append(after, sum*w)
+			}
+		}
+		most := slices.Max(after)
+		for k := range after {
+			after[k] /= most
+		}
+		before, ln = after, ln+math.Log(most)
+	}
+	total := 0.0
+	for _, w := range before {
+		total += w
+	}
+	return ln + math.Log(total)
+}
+
 // someEvidence observes a tenth of a model's variables, and weighs the values of as many; of friendships one and two.
 func someEvidence(rng *rand.Rand, m *factorgraph.Model, p *generate.Planted) (e factorgraph.Evidence) {
 	n := len(p.Field) / p.Domain
@@ -210,8 +298,11 @@ func drawn(t *testing.T, o generate.Latent) (*factorgraph.Model, *generate.Plant
 func TestCountsOfPlantedStates(t *testing.T) {
 	for _, family := range generate.LatentFamilies() {
 		o := generate.Latent{Family: family, Variables: 8, Rank: 2, Coupling: 1.5, Field: 0.3, Seed: 3}
-		if family == "smokers" {
+		switch family {
+		case "smokers":
 			o.Variables = 4 // and 10 other variables
+		case "symmetric", "mixture":
+			o.Variables = 21 // two sets
 		}
 		m, p := drawn(t, o)
 		evidence := someEvidence(rand.New(rand.NewPCG(1, 2)), m, p)
@@ -251,6 +342,12 @@ func TestLatentStructureIsFound(t *testing.T) {
 		{Family: "grid", Variables: 64},
 		{Family: "three-body", Variables: 30},
 		{Family: "three-body", Variables: 60, Coupling: -2},
+		{Family: "symmetric", Variables: 30},
+		{Family: "symmetric", Variables: 65, Coupling: 3},
+		{Family: "symmetric", Variables: 100},
+		{Family: "mixture", Variables: 30},
+		{Family: "mixture", Variables: 65, Rank: 4},
+		{Family: "mixture", Variables: 100, Coupling: 4},
 		{Family: "smokers", Variables: 30},
 		{Family: "smokers", Variables: 60, Coupling: -2},
 		{Family: "smokers", Variables: 100},
@@ -277,8 +374,11 @@ func TestLatentStructureIsFound(t *testing.T) {
 				t.Fatal(err)
 			}
 			class := btn.ClassStructured
-			if o.Family == "three-body" {
+			switch o.Family {
+			case "three-body":
 				class = btn.ClassSymmetryRankOne
+			case "symmetric", "mixture": // of small width
+				class = btn.ClassElimination
 			}
 			if a := assignments[0]; a.Error != nil || a.Plan.Estimates[0].Parts[0].Class() != class {
 				t.Fatalf("not planned by its statistics: %s; %+v", stage.Describe(assignments), a.Error)
