@@ -1,6 +1,6 @@
 // Package importance weighs independent draws from a proposal q, so that the mean of their weights ψ/q is Z (importance sampling): from
-// mini-buckets, whose weights are bounded, or from a truncated sweep or messages, mixed with a share of mini-buckets; or slices
-// with a cut-set drawn by mini-buckets.
+// mini-buckets, whose weights are bounded, or from a truncated sweep, messages or a learned mixture, mixed with a share of mini-buckets;
+// or slices with a cut-set drawn by mini-buckets.
 //
 // The density of the mixture q = (1−ε) q' + ε q_WMB weighs a draw from either part. Its weights are at most Z⁺/ε, Z⁺ being the
 // mini-buckets' bound, and it is above 0 wherever ψ is (docs/explanation/estimates.md). Lou, Dechter, Ihler,
@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/beliefs"
 	"github.com/basetensor/basetensor/internal/engine/cutset"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
+	"github.com/basetensor/basetensor/internal/engine/mixture"
 	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -34,7 +35,7 @@ type Proposal struct {
 	drawn int
 }
 
-// drawer draws states with a density that is known: of a sweep, or of messages.
+// drawer draws states with a density that is known: of a sweep, of messages, or of a mixture.
 type drawer interface {
 	Draw(r *rand.Rand, x []int) (ln float64)
 	LnDensity(x []int) (ln float64)
@@ -53,6 +54,12 @@ func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *sweeps.Sampl
 // Errors as of New.
 func NewBeliefs(e *sumproduct.Expression, bound *minibuckets.Bound, messages *beliefs.Sampler, share float64) (*Proposal, error) {
 	return mixed(e, bound, func() drawer { return messages.NewDrawer(share) }, share)
+}
+
+// NewMixture returns the proposal of an upper bound by mini-buckets, which have a share above 0, and of a learned mixture over the same
+// indices. Errors as of New.
+func NewMixture(e *sumproduct.Expression, bound *minibuckets.Bound, learned *mixture.Sampler, share float64) (*Proposal, error) {
+	return mixed(e, bound, func() drawer { return learned }, share)
 }
 
 // mixed is a proposal of mini-buckets and of another density.

@@ -1,0 +1,200 @@
+// Package mixture has mixtures of components S ∘ R as probability densities, and learns them from weighted states.
+//
+//	q(x) = Σ_m a_m S_m(k_m(x)) Π_i r_mi(x_i),   k_m(x) = the number of indices that are not at the centre of component m
+//
+// Component m is the paper's symmetry-rank-one tensor with two levels, {centre, all other values}, normalised; without S it is rank one. A
+// state is drawn exactly: a component, the count, then index by index by Poisson's binomial recursion. A mixture learned by expectation
+// maximisation (Dempster, Laird, Rubin, 1977) minimises the cross-entropy to the distribution that the states are drawn from.
+package mixture
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Most bounds the components of a mixture.
+const Most = 16
+
+// MostCounted bounds the indices of components with counts: their recursion has a table of its square. Chosen: half a megabyte each.
+const MostCounted = 256
+
+// Component is one component of a mixture.
+type Component struct {
+	Weight float64     `msgpack:"weight"`
+	Values [][]float64 `msgpack:"values"` // r by index: probabilities of the values
+	// Counts[k] is the probability that k indices are not at the centre, Centre the values of the centre; both nil for a component of
+	// rank one.
+	Counts []float64 `msgpack:"counts,omitempty"`
+	Centre []int     `msgpack:"centre,omitempty"`
+}
+
+// Mixture is a density over the states of some indices.
+type Mixture struct {
+	Components []Component `msgpack:"components"`
+}
+
+// Numbers is the number of parameters.
+func (m *Mixture) Numbers() (n int) {
+	for _, c := range m.Components {
+		n += 1 + len(c.Counts)
+		for _, row := range c.Values {
+			n += len(row)
+		}
+	}
+	return n
+}
+
+// Flops is the time of a draw with its density in flops, at 3e9 a second.
+func (m *Mixture) Flops() float64 {
+	indices := float64(len(m.Components[0].Values))
+	return 60 * (indices + 1) * float64(len(m.Components)+4)
+}
+
+// Sampler draws from a mixture. It does not change and may be used by several goroutines.
+type Sampler struct {
+	dims       []int
+	components []component
+}
+
+// component is one component, prepared.
+type component struct {
+	weight float64
+	values [][]float64 // r
+	ln     [][]float64 // ln r
+	counts *counts     // nil for rank one
+	lnA    float64     // ln of the weight
+}
+
+// New prepares a mixture for indices of these dimensions. Errors: bad input where it is none for them: weights, probabilities and counts
+// are above 0 or 0, and add up to 1.
+func New(m *Mixture, dims []int) (*Sampler, error) {
+	s := &Sampler{dims: dims}
+	total := 0.0
+	for k := range m.Components {
+		own, err := prepare(&m.Components[k], dims)
+		if err != nil {
+			return nil, err
+		}
+		total += own.weight
+		s.components = append(s.components, own)
+	}
+	if len(m.Components) > Most || !sums(total) {
+		return nil, fault.New(fault.BadInput, "mixture: weights of %d components add up to %v", len(m.Components), total)
+	}
+	return s, nil
+}
+
+// sums reports whether probabilities with this sum add up to 1, but for rounding.
+func sums(total float64) bool { return math.Abs(total-1) <= 1e-9 }
+
+// prepare checks a component and takes logarithms.
+func prepare(c *Component, dims []int) (component, error) {
+	own := component{weight: c.Weight, values: c.Values, lnA: math.Log(c.Weight), ln: make([][]float64, len(dims))}
+	if len(c.Values) != len(dims) || !(c.Weight >= 0) {
+		return own, fault.New(fault.BadInput, "mixture: a component of weight %v over %d of %d indices", c.Weight, len(c.Values), len(dims))
+	}
+	for i, row := range c.Values {
+		if len(row) != dims[i] || !distribution(row) {
+			return own, fault.New(fault.BadInput, "mixture: index %d has no distribution of %d values", i, dims[i])
+		}
+		own.ln[i] = make([]float64, len(row))
+		for a, p := range row {
+			own.ln[i][a] = math.Log(p)
+		}
+	}
+	if c.Counts == nil {
+		return own, nil
+	}
+	if len(c.Counts) != len(dims)+1 || len(c.Centre) != len(dims) || len(dims) > MostCounted || !distribution(c.Counts) {
+		return own, fault.New(fault.BadInput, "mixture: no distribution of the counts of %d indices, at most %d", len(dims), MostCounted)
+	}
+	away := make([]float64, len(dims))
+	for i, a := range c.Centre {
+		if a < 0 || a >= dims[i] {
+			return own, fault.New(fault.BadInput, "mixture: value %d of %d is no centre", a, dims[i])
+		}
+		away[i] = 1 - c.Values[i][a]
+	}
+	own.counts = newCounts(c.Centre, away, c.Counts)
+	return own, nil
+}
+
+// distribution reports whether numbers are probabilities.
+func distribution(p []float64) bool {
+	total := 0.0
+	for _, x := range p {
+		if !(x >= 0) {
+			return false
+		}
+		total += x
+	}
+	return sums(total)
+}
+
+// Draw draws a state into x and returns ln q of it, nats. Cost: Flops.
+func (s *Sampler) Draw(r *rand.Rand, x []int) float64 {
+	k := choose(r, len(s.components), func(k int) float64 { return s.components[k].weight })
+	own := &s.components[k]
+	if own.counts == nil {
+		for i, row := range own.values {
+			x[i] = choose(r, len(row), func(a int) float64 { return row[a] })
+		}
+	} else {
+		own.counts.draw(r, own.values, x)
+	}
+	return s.LnDensity(x)
+}
+
+// choose draws one of n with these probabilities.
+func choose(r *rand.Rand, n int, p func(int) float64) (at int) {
+	u := r.Float64()
+	for k := range n {
+		if x := p(k); x > 0 {
+			if at = k; u < x {
+				break
+			}
+			u -= x
+		}
+	}
+	return at
+}
+
+// LnDensity returns ln q of a state, nats; −Inf where it is 0.
+func (s *Sampler) LnDensity(x []int) float64 {
+	var room [Most]float64
+	ln := room[:len(s.components)]
+	for k := range s.components {
+		ln[k] = s.components[k].lnDensity(x)
+	}
+	return lnSum(ln)
+}
+
+// lnDensity is ln of the component's weight times its density.
+func (c *component) lnDensity(x []int) float64 {
+	ln := c.lnA
+	for i, a := range x {
+		ln += c.ln[i][a]
+	}
+	if c.counts != nil {
+		ln += c.counts.ln[c.counts.count(x)]
+	}
+	return ln
+}
+
+// lnSum is ln Σ e^x, −Inf where every term is 0.
+func lnSum(x []float64) float64 {
+	top := math.Inf(-1)
+	for _, y := range x {
+		top = max(top, y)
+	}
+	if math.IsInf(top, -1) {
+		return top
+	}
+	sum := 0.0
+	for _, y := range x {
+		sum += math.Exp(y - top)
+	}
+	return top + math.Log(sum)
+}
