@@ -85,7 +85,7 @@ const model = struct({
     'information?': optional(struct({ target: leaf, 'candidates?': list(leaf), 'utility?': list(leaf) })),
   })),
   'settings?': struct({
-    'method?': leaf, 'components?': leaf, 'maps?': leaf, 'cores?': leaf, 'seed?': leaf, 'memory?': leaf, 'non_negative?': leaf,
+    'method?': leaf, 'objective?': leaf, 'components?': leaf, 'maps?': leaf, 'cores?': leaf, 'seed?': leaf, 'memory?': leaf, 'non_negative?': leaf,
     'learn_maps?': leaf, 'sweeps?': leaf, 'starts?': leaf, 'learn_flops?': float, 'no_exact?': leaf, 'bond?': leaf,
     'budget?': float, 'accuracy?': float,
   }),
@@ -100,6 +100,10 @@ const defaults = {
 export function digest(request) {
   const given = Object.fromEntries(Object.entries(request.settings ?? {}).filter(([, x]) => x))
   const settings = { ...defaults, ...given }
-  if (settings.method === 'symmetry-cp') settings.components ??= 4
+  if (settings.method === 'symmetry-cp') {
+    const plain = (given.maps ?? 'identity') !== 'identity' || given.non_negative || given.learn_maps || given.sweeps || given.starts
+    settings.objective ??= plain ? 'frobenius' : 'variance'
+    settings.components ??= settings.objective === 'frobenius' ? 4 : 16
+  }
   return sha256(model({ ...request, settings }, { t: 'model', v: 1 }))
 }

@@ -93,7 +93,7 @@ func TestMoreComponentsExplainMoreAndTheCertificateHolds(t *testing.T) {
 		explained := math.Inf(-1)
 		for _, components := range []int{1, 2, 4} {
 			out, code := command(t, "btn", "infer", model, "--method", "symmetry-cp", "--set",
-				fmt.Sprint("learned.components=", components), "--json", "--evid", "none")
+				fmt.Sprint("learned.objective=frobenius,learned.components=", components), "--json", "--evid", "none")
 			r := results(t, out)[0]
 			if code != 0 || r.LnExplained == nil || r.Residual == nil || r.ConditionGram == nil ||
 				r.CancellationDigits == nil || r.Certificate == nil || r.Components == 0 || r.Exact {
@@ -141,7 +141,7 @@ func TestResultsMatchTheirSchema(t *testing.T) {
 		code int
 	}{
 		"exact":    {[]string{"../../examples/asia.uai"}, 0},
-		"estimate": {[]string{"../../examples/asia.uai", "--method", "symmetry-cp", "--set", "learned.components=2"}, 0},
+		"estimate": {[]string{"../../examples/asia.uai", "--method", "symmetry-cp", "--set", "learned.sweeps=2"}, 0},
 		"evidence": {
 			[]string{"../../examples/asia.uai", "--evid", "../../examples/asia-dyspnoea.evid", "--evid", "none"},
 			0,

@@ -63,6 +63,7 @@ func digestSamples(t *testing.T) []wire.Request {
 		},
 		{Job: "named", ModelDigest: wire.Digest([]byte(coin)), Queries: []query.Query{{}}},
 		{Job: "cp", UAI: coin, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP}},
+		{Job: "plain", UAI: coin, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP, Starts: 3}},
 		{Job: "full", Tenant: "Käse & Co", Model: body, Queries: []query.Query{{}, {
 			Evidence:  evidence,
 			Marginals: true,
@@ -84,7 +85,7 @@ func digestSamples(t *testing.T) []wire.Request {
 			Evid:  "rain=yes",
 			Named: &query.ByName{Joint: []string{"rain"}, Targets: []string{"wet", "2"}, Map: []string{"one"}},
 		}}, DeadlineMS: 60000,
-			Settings: btn.Settings{Method: btn.MethodTruncated, Components: 3, Maps: btn.MapOrthogonal,
+			Settings: btn.Settings{Method: btn.MethodTruncated, Objective: query.ObjectiveVariance, Components: 3, Maps: btn.MapOrthogonal,
 				Cores: btn.CoresAreVariables, Seed: 1 << 52,
 				Memory: 1 << 40, NonNegative: true, LearnMaps: true, Sweeps: 7, Starts: 1, LearnFlops: 1e9,
 				NoExact: true, Bond: 300, Budget: 2.5, Accuracy: 1e-3}},

@@ -75,8 +75,12 @@ func (a Asked) AtLeast() Cost {
 	}
 	switch s.Method {
 	case query.MethodSymmetryCP:
-		c.Parts *= float64(max(1, s.Components))
 		c.LearnFlops = s.LearnFlops
+		if s.WithDefaults().Objective == query.ObjectiveFrobenius {
+			c.Parts *= float64(max(1, s.Components))
+		} else {
+			c.Flops = max(c.Flops, s.Budget)
+		}
 	case query.MethodTruncated, query.MethodRegions, query.MethodSampled:
 		c.Flops = max(c.Flops, s.Budget)
 	}

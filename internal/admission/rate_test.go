@@ -118,9 +118,15 @@ func TestBounds(t *testing.T) {
 			Cost{Flops: 601, Bytes: 8 * 601, Parts: 1},
 		},
 		"memory": {Asked{Queries: many[:1], Settings: query.Settings{Memory: 1 << 40}}, Cost{Flops: 1, Bytes: 1 << 40, Parts: 1}},
-		"learned": {
+		"drawn": {
 			Asked{Queries: many[:2], Settings: query.Settings{
 				Method: query.MethodSymmetryCP, Components: 7, LearnFlops: 1e12, Budget: 1e20,
+			}},
+			Cost{Flops: 1e20, Bytes: 16, Parts: 2, LearnFlops: 1e12},
+		},
+		"learned": {
+			Asked{Queries: many[:2], Settings: query.Settings{
+				Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 7, LearnFlops: 1e12, Budget: 1e20,
 			}},
 			Cost{Flops: 2, Bytes: 16, Parts: 14, LearnFlops: 1e12},
 		},

@@ -221,7 +221,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 
 // surface is the number of functions, methods and types that the public packages export. It may fall; a
 // commit that raises it gives the reason.
-const surface = 299
+const surface = 300
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}
@@ -343,12 +343,12 @@ func TestImportsPointOneWay(t *testing.T) {
 		"internal/families/gradients",
 		"internal/families/counts",
 		"internal/families/closed",
-		"internal/families/learned",
 		"internal/reparam",
 		"internal/bp",
 		"internal/engine/region",
 		"internal/families/truncated/sweeps",
 		"internal/families/truncated",
+		"internal/families/learned",
 		"internal/families",
 		"internal/plan",
 		"internal/stage",

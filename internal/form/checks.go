@@ -124,6 +124,11 @@ func CheckSettings(s btn.Settings) error {
 	default:
 		return codec.Invalid("settings.maps", "%.40q is none of identity, orthogonal, bp", s.Maps)
 	}
+	switch s.Objective {
+	case "", query.ObjectiveVariance, query.ObjectiveFrobenius:
+	default:
+		return codec.Invalid("settings.objective", "%.40q is neither variance nor frobenius", s.Objective)
+	}
 	switch s.Cores {
 	case "", btn.CoresAreFactors, query.CoresAreVariables:
 	default:

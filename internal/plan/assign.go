@@ -143,7 +143,7 @@ func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
 	case len(q.Joint) > 0:
 		return a.cautioned(a.joint(q))
 	case m != nil && !m.Grows:
-		return a.cautioned(m.Propose(a.Job, proposal.Ask{Marginals: q.Marginals}))
+		return a.cautioned(a.approximate(q, nil))
 	case m != nil || a.Auto() && a.Settings.NoExact:
 		return a.approximate(q, nil)
 	}

@@ -19,7 +19,7 @@ import (
 func (a *assigner) approximate(q query.Query, warnings []string) (*btn.Assignment, error) {
 	propose, bethe := a.chosen, false
 	if m := a.method; m != nil {
-		bethe = m.Bethe
+		bethe = m.Bethe || !m.Grows
 		propose = func(q query.Query) (*btn.Assignment, error) { return a.orExact(m.Propose, q) }
 	}
 	found, err := propose(q)

@@ -19,7 +19,7 @@ func TestWhatNobodyCanCountIsLearnedAtRankOne(t *testing.T) {
 	net := wide(t, 40)
 	class := func(ctx context.Context, s btn.Settings) (btn.Class, int, string) {
 		t.Helper()
-		s.Method = btn.MethodSymmetryCP
+		s.Method, s.Objective = btn.MethodSymmetryCP, query.ObjectiveFrobenius
 		assignments, err := Assign(ctx, net, []query.Query{{}}, s, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -40,7 +40,7 @@ func TestSpanWarnings(t *testing.T) {
 			t.Fatal(err)
 		}
 		assignments, err := Assign(context.Background(), net, []query.Query{{}},
-			btn.Settings{Method: btn.MethodSymmetryCP}.WithDefaults(), nil)
+			btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 20}.WithDefaults(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

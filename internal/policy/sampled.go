@@ -69,6 +69,12 @@ const (
 	BeliefsDefence     = 1e-2
 	BeliefsHardDefence = 0.1
 
+	// MixtureShare is the part of a budget that mixtures are learned for, half of it for the annealed draws they are learned from, of which
+	// there are MixtureChains at most.
+	// Chosen.
+	MixtureShare  = 0.25
+	MixtureChains = 4096
+
 	// SetupShare is the largest ratio of the preparation of a part of the components to the work on
 	// them.
 	// Chosen.
@@ -202,6 +208,10 @@ const (
 // PilotDefences are the shares of mini-buckets that a sweep is tried with: a small one loses little and bounds weights worse.
 // Chosen.
 var PilotDefences = []float64{1e-2, 1e-4, 1e-6}
+
+// MixtureSizes are the numbers of components that are tried.
+// Chosen.
+var MixtureSizes = []int{1, 4, 16}
 
 // BeliefsFollow are the tolerances that messages follow values with: none does, or those that change by so much.
 var BeliefsFollow = []float64{0, 0.1, 0.01}

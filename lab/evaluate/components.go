@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/lab/chart"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 func components() Experiment {
@@ -47,6 +48,7 @@ func symmetryCP(counts []int) (list []Method) {
 			for _, n := range counts {
 				m := Settings(string(maps)+", "+string(cores), btn.Settings{
 					Method:     btn.MethodSymmetryCP,
+					Objective:  query.ObjectiveFrobenius,
 					Components: n,
 					Maps:       maps,
 					Cores:      cores,

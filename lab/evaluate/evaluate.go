@@ -139,7 +139,7 @@ type Experiment struct {
 func Experiments() []Experiment {
 	return []Experiment{
 		strength(), components(), timing(), reuse(), calibration(), calibrationOfMore(),
-		calibrationOfConstraints(), ofFamilies(), ofLarge(),
+		calibrationOfConstraints(), ofFamilies(), ofLarge(), learned(),
 	}
 }
 

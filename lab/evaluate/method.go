@@ -144,7 +144,9 @@ func Methods() []Method {
 	const flops, tight = 2e9, 256 << 10 // about a second or two; bytes
 	return []Method{
 		onExpression("bp", propagate),
-		Settings("symmetry-cp", btn.Settings{Method: btn.MethodSymmetryCP, LearnFlops: flops / 10}),
+		Settings("symmetry-cp", btn.Settings{
+			Method: btn.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, LearnFlops: flops / 10,
+		}),
 		Settings("regions", btn.Settings{Method: btn.MethodRegions, Budget: flops}),
 		// three sizes
 		Settings("few-regions", btn.Settings{Method: btn.MethodRegions, Budget: flops / 20, Components: 3}),

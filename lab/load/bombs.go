@@ -53,7 +53,7 @@ func Bombs(seed uint64) ([]Bomb, error) {
 	bombs := []Bomb{
 		one("queries", alarm, 4, 20_000, 4, btn.Settings{}),
 		one("components", alarm, 4, 2_000, 4, btn.Settings{
-			Method: btn.MethodSymmetryCP, Components: 64, LearnFlops: 1e9,
+			Method: btn.MethodSymmetryCP, Components: 64, Sweeps: 20, LearnFlops: 1e9,
 		}),
 		one("contraction", deep, 8, 1, 8, btn.Settings{Method: btn.MethodExact}),
 		one("learning", wide, 100, 1, 8, btn.Settings{

@@ -43,7 +43,7 @@ func BenchmarkSymmetryCPUnderMaps(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/%s/r=%d", c.name, maps, components), func(b *testing.B) {
 					var r btn.Result
 					for b.Loop() {
-						r = answer(b, c.model, btn.Settings{Method: btn.MethodSymmetryCP, Maps: maps, Components: components})
+						r = answer(b, c.model, btn.Settings{Method: btn.MethodSymmetryCP, Maps: maps, Components: components, Sweeps: 20})
 					}
 					if r.LogZ != nil {
 						b.ReportMetric(math.Abs(*r.LogZ-exact), "|ΔlnZ|")

@@ -26,7 +26,7 @@ func TestTargetsAreRowsOfTheMarginals(t *testing.T) {
 		cut := query.Query{Evidence: asked.Evidence, Targets: targets, Marginals: rng.IntN(2) == 0}
 		s := []btn.Settings{
 			{Method: btn.MethodExact}, {Method: btn.MethodExact, Memory: 8 << 10},
-			{Method: btn.MethodTruncated, Bond: 2}, {Method: btn.MethodRegions}, {Method: btn.MethodSymmetryCP, Components: 2},
+			{Method: btn.MethodTruncated, Bond: 2}, {Method: btn.MethodRegions}, {Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 20},
 		}[rng.IntN(5)]
 		results, err := Run(context.Background(),
 			Request{Job: "t", Model: m, Queries: []query.Query{asked, cut}, Settings: s})

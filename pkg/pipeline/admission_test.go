@@ -55,8 +55,8 @@ func TestAdmission(t *testing.T) {
 	}{
 		{"fits", 2, 3, btn.Settings{}, "", ""},
 		{"queries", 2, 11, btn.Settings{}, query.StageReparam, `least 11 components (over all queries), parts_per_job of class "small" is 10`},
-		{"components", 2, 4, btn.Settings{Method: btn.MethodSymmetryCP, Components: 3, LearnFlops: 1e5}, query.StageReparam, "least 12 comp"},
-		{"learning", 2, 1, btn.Settings{Method: btn.MethodSymmetryCP, LearnFlops: 1e7}, query.StageReparam, "least 1e+07 flops of learning"},
+		{"components", 2, 4, btn.Settings{Method: btn.MethodSymmetryCP, Components: 3, Sweeps: 1, LearnFlops: 1e5}, query.StageReparam, "12 c"},
+		{"learning", 2, 1, btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 1, LearnFlops: 1e7}, query.StageReparam, "1e+07 flops of learning"},
 		{"memory", 2, 1, btn.Settings{Memory: 1 << 21}, query.StageReparam, `bytes_per_job of class "small" is 1e+06`},
 		{"budget", 2, 1, btn.Settings{Method: btn.MethodRegions, Budget: 1e9}, query.StageReparam, "least 1e+09 flops,"},
 		{"plan", 7, 1, btn.Settings{Method: btn.MethodExact}, query.StageLearn, `flops, flops_per_job of class "small" is 1000`},

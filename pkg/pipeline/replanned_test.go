@@ -86,7 +86,7 @@ func theFirstPlanStays(t *testing.T, plan, next btn.Settings, again bool) {
 	stop, _ := r.run(calm, pipeline.StageReparam)
 	began := time.Now()
 	for job := range crashes {
-		w, _ := request(t, job, grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP})
+		w, _ := request(t, job, grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 20})
 		r.submit(w)
 	}
 	r.eventually("the networks", func() bool { return r.messages("BTN_NETWORK") == uint64(len(crashes)) })
@@ -184,7 +184,7 @@ func TestTwoPlansAtATime(t *testing.T) {
 	silent.Concurrency = jobs
 
 	for k := range jobs {
-		w, _ := request(t, fmt.Sprint("job-", k), grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP})
+		w, _ := request(t, fmt.Sprint("job-", k), grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 20})
 		r.submit(w)
 	}
 	stop, _ := r.run(quick, pipeline.StageReparam)

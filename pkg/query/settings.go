@@ -33,6 +33,16 @@ const (
 	MethodSampled    Method = "sampled"     // a random decomposition, unbiased, with bounds at a stated probability
 )
 
+// Objective names the distance between B and a learned decomposition.
+type Objective string
+
+const (
+	// ObjectiveVariance is the variance of Z̃·E[B/B̃], which the answer states: components are learned from annealed draws.
+	ObjectiveVariance Objective = "variance"
+	// ObjectiveFrobenius is the paper's ‖B − B̃‖, with ρ and a certificate; it knows neither evidence nor links.
+	ObjectiveFrobenius Objective = "frobenius"
+)
+
 // Methods lists all methods.
 var Methods = []Method{MethodAuto, MethodExact, MethodSymmetryCP, MethodTruncated, MethodRegions, MethodCircuit, MethodSampled}
 
@@ -40,7 +50,11 @@ var Methods = []Method{MethodAuto, MethodExact, MethodSymmetryCP, MethodTruncate
 type Settings struct {
 	// Method is the way to the answer, default auto.
 	Method Method `msgpack:"method,omitempty" json:"method,omitempty"`
-	// Components is the rank r of symmetry-cp, default 4, and the most components of truncated and regions.
+	// Objective of symmetry-cp, default variance; frobenius where Maps, NonNegative, LearnMaps, Sweeps or Starts are set, which it alone
+	// reads.
+	Objective Objective `msgpack:"objective,omitempty" json:"objective,omitempty"`
+	// Components is the rank r of symmetry-cp, default 16 (the most) by the variance and 4 by ‖B − B̃‖, and the most components of
+	// truncated and regions.
 	Components int `msgpack:"components,omitempty" json:"components,omitempty"`
 	// Maps are the invertible maps in which symmetry-cp learns, default identity.
 	Maps MapKind `msgpack:"maps,omitempty" json:"maps,omitempty"`
@@ -77,8 +91,11 @@ const DefaultMemory = int64(2) << 30
 // DefaultLearnFlops is the work that learning may take unless a request says otherwise.
 const DefaultLearnFlops = 5e10
 
-// DefaultComponents is the rank of symmetry-cp unless a request says otherwise.
-const DefaultComponents = 4
+// DefaultComponents is the rank of symmetry-cp by the plain objective unless a request says otherwise, MostMixed by the variance.
+const (
+	DefaultComponents = 4
+	MostMixed         = 16
+)
 
 // DefaultBudget is the work that the contractions of an approximate answer may take unless a request says otherwise.
 const DefaultBudget = 1.8e11
@@ -91,8 +108,8 @@ func (s Settings) WithDefaults() Settings {
 	if s.Method == "" {
 		s.Method = MethodAuto
 	}
-	if s.Components == 0 && s.Method == MethodSymmetryCP {
-		s.Components = DefaultComponents
+	if s.Method == MethodSymmetryCP {
+		s = s.learned()
 	}
 	if s.Maps == "" {
 		s.Maps = MapIdentity
@@ -117,6 +134,26 @@ func (s Settings) WithDefaults() Settings {
 	}
 	if s.Accuracy == 0 {
 		s.Accuracy = DefaultAccuracy
+	}
+	return s
+}
+
+// learned is s with the defaults of symmetry-cp.
+func (s Settings) learned() Settings {
+	plain := s.Maps != "" && s.Maps != MapIdentity || s.NonNegative || s.LearnMaps || s.Sweeps != 0 || s.Starts != 0
+	switch {
+	case s.Objective != "":
+	case plain:
+		s.Objective = ObjectiveFrobenius
+	default:
+		s.Objective = ObjectiveVariance
+	}
+	switch {
+	case s.Components != 0:
+	case s.Objective == ObjectiveFrobenius:
+		s.Components = DefaultComponents
+	default:
+		s.Components = MostMixed
 	}
 	return s
 }

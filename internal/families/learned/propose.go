@@ -1,5 +1,6 @@
-// Package learned is the family of decompositions of a few components: the learner's (package frobenius), and closed forms
-// where the cores' own ranks are small. Their parts are in package closed.
+// Package learned is the family of decompositions of a few components: closed forms where the cores' own ranks are small, densities that
+// are learned and drawn from (package sampled), and the learner's of the plain objective (package frobenius). Parts of sums are in package
+// closed.
 package learned
 
 import (
@@ -9,16 +10,50 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
+	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Method is method symmetry-cp.
 var Method = proposal.Method{Name: btn.MethodSymmetryCP, Propose: Propose, Maps: true}
 
-// Propose is the proposal of the paper's learned decomposition; a closed form with few enough terms is used where B has one.
-func Propose(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
+// Propose is the proposal of a learned decomposition by its objective; a closed form with few enough terms is used where B has one.
+// Entries below 0 and indices of more than 256 values leave the plain objective alone.
+func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	if j.Settings.Objective == query.ObjectiveFrobenius {
+		return plain(j)
+	}
+	closed, hit, err := j.Remember(fmt.Sprint("closed form of ", j.Settings.Components), contractionorder.Hypergraph{},
+		func(ctx context.Context) (*btn.Plan, error) {
+			closed, ok, err := ClosedForm(ctx, j.Net, j.Settings.Components)
+			if !ok {
+				closed = &btn.Plan{Method: btn.MethodSymmetryCP} // none
+			}
+			return closed, err
+		})
+	if err != nil {
+		return nil, err
+	}
+	if len(closed.Estimates) > 0 {
+		return certified(j, proposal.Take(closed, hit))
+	}
+	found, err := sampled.ProposeLearned(j, ask)
+	if fault.CodeOf(err) != fault.Unsupported {
+		return found, err
+	}
+	found, refused := plain(j)
+	if refused != nil {
+		return nil, refused
+	}
+	found.Warnings = append(found.Warnings, "components are learned by the plain objective: "+err.Error())
+	return found, nil
+}
+
+// plain is the proposal of the paper's decomposition, whose objective is ‖B − B̃‖.
+func plain(j *proposal.Job) (*btn.Assignment, error) {
 	s := frobenius.Settings(j.Settings)
 	if proposal.Timed(j.Ctx) {
 		s.LearnFlops = min(s.LearnFlops, policy.LearnShare*j.Settings.Budget)
@@ -39,11 +74,15 @@ func Propose(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	if err != nil {
 		return nil, err
 	}
+	return certified(j, proposal.Take(plan, hit))
+}
+
+// certified adds the norm of the links, from which the error of ‖B − B̃‖ bounds the error of Z.
+func certified(j *proposal.Job, found *btn.Assignment) (*btn.Assignment, error) {
 	links, err := btn.LnLinks(j.Ctx, j.Conditioned)
 	if err != nil {
 		return nil, err
 	}
-	found := proposal.Take(plan, hit)
 	found.LnLinks = links
 	return found, nil
 }

@@ -137,10 +137,8 @@ type trial struct {
 	ends  *ends       // nil where no chain is alive
 }
 
-// among chooses between the kinds of independent draws within so much work; nil where nothing can be drawn from. The weights that draws
-// would have at the ends of some chains count, too: draws never see what their density leaves out. With an error comes the best one
-// before it.
-func among(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64, ends *ends) (Sampling, error) {
+// newTrial makes the mini-buckets of a trial within so much work; nil where nothing can be drawn from.
+func newTrial(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64, ends *ends) (*trial, error) {
 	e := own.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
@@ -153,14 +151,24 @@ func among(ctx context.Context, own *truncated.Prepared, s btn.Settings, work fl
 	if err != nil {
 		return nil, err
 	}
-	c := &trial{
+	return &trial{
 		beside: beside{own, plan, bound, s.Memory - int64(plan.Bytes)},
 		s:      s, work: work, spent: plan.Flops + plan.Matching, least: math.Inf(1), ends: ends,
 		given: Independent{
 			Base: Base{Shape: own.Shape(), Seed: s.Seed}, Order: order, Entries: entries, Each: plan.Draw, Setup: plan.Flops + plan.Matching,
 		},
+	}, nil
+}
+
+// among chooses between the kinds of independent draws within so much work; nil where nothing can be drawn from. The weights that draws
+// would have at the ends of some chains count, too: draws never see what their density leaves out. With an error comes the best one
+// before it.
+func among(ctx context.Context, own *truncated.Prepared, s btn.Settings, work float64, ends *ends) (Sampling, error) {
+	c, err := newTrial(ctx, own, s, work, ends)
+	if err != nil || c == nil {
+		return nil, err
 	}
-	if err = tryMiniBuckets(ctx, c); err == nil && plan.Split > 0 {
+	if err = tryMiniBuckets(ctx, c); err == nil && c.plan.Split > 0 {
 		for _, k := range kinds {
 			if k.try != nil && err == nil {
 				err = k.try(ctx, c)

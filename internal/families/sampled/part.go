@@ -24,6 +24,7 @@ var kinds = []struct {
 	{ByBeliefs, func() Sampling { return new(Beliefs) }, tryBeliefs},
 	{BySweep, func() Sampling { return new(Sweep) }, trySweeps},
 	{ByStructure, func() Sampling { return new(Structure) }, nil},
+	{ByMixture, func() Sampling { return new(Mixture) }, nil},
 }
 
 // Kind names a way of drawing components.

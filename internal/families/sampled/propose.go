@@ -4,6 +4,7 @@ package sampled
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
@@ -21,6 +22,20 @@ var Method = proposal.Method{Name: btn.MethodSampled, Propose: Propose, Grows: t
 // of the first query whose evidence leaves this shape; what they weigh is unbiased for any length. Where the time for planning is over, a
 // small pilot has to do.
 func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	return chosen(j, ask, btn.MethodSampled, Choose)
+}
+
+// ProposeLearned is the proposal of draws from a mixture that is learned for the network under the query's evidence: see Learn. Errors:
+// unsupported where entries are below 0, or an index has more than 256 values.
+func ProposeLearned(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	return chosen(j, ask, btn.MethodSymmetryCP, Learn)
+}
+
+// choice chooses how components are drawn within a budget; whole is false where the time for it ended first.
+type choice func(context.Context, *Chains, btn.Settings) (along Sampling, whole bool, err error)
+
+// chosen is the proposal of components that are drawn as a choice says.
+func chosen(j *proposal.Job, ask proposal.Ask, method btn.Method, choose choice) (*btn.Assignment, error) {
 	own, err := truncated.Of(j.Ctx, j.Problem(), ask.Marginals)
 	if err != nil {
 		return nil, err
@@ -32,19 +47,22 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if err != nil {
 		return nil, err
 	}
-	without, err := bounding.Key(j, ask.Marginals)
+	beside, err := bounding.Key(j, ask.Marginals)
 	if err != nil {
 		return nil, err
 	}
-	plan, hit, err := j.RememberWhole(j.GrowthKey("sampled"+without, ask.Marginals), own.Hypergraph(),
+	if method == btn.MethodSymmetryCP { // what is learned depends on the values of the evidence, not on its shape alone
+		beside += fmt.Sprintf(" flops=%g under %v", j.Settings.LearnFlops, j.Evidence)
+	}
+	plan, hit, err := j.RememberWhole(j.GrowthKey(string(method)+beside, ask.Marginals), own.Hypergraph(),
 		func(ctx context.Context) (*btn.Plan, bool, error) {
 			planning, cancel := proposal.Planning(ctx, 1)
 			defer cancel()
-			plan, whole, err := planOf(planning, j, chains, ask.Marginals)
+			plan, whole, err := planOf(planning, j, chains, ask.Marginals, method, choose)
 			if !proposal.OutOfTime(ctx, planning, err) {
 				return plan, whole, err
 			}
-			plan = &btn.Plan{Method: btn.MethodSampled, Accuracy: j.Settings.Accuracy}
+			plan = &btn.Plan{Method: method, Accuracy: j.Settings.Accuracy}
 			plan.Estimates, err = Hasty(ctx, j, chains, ask.Marginals)
 			return plan, false, err
 		})
@@ -55,12 +73,14 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 }
 
 // planOf is a plan of sampled components and bounds alone; whole is false where the time for planning ended first.
-func planOf(ctx context.Context, j *proposal.Job, c *Chains, marginals bool) (plan *btn.Plan, whole bool, err error) {
-	along, whole, err := Choose(ctx, c, j.Settings)
+func planOf(
+	ctx context.Context, j *proposal.Job, c *Chains, marginals bool, method btn.Method, choose choice,
+) (plan *btn.Plan, whole bool, err error) {
+	along, whole, err := choose(ctx, c, j.Settings)
 	if err != nil {
 		return nil, false, err
 	}
-	plan = &btn.Plan{Method: btn.MethodSampled, Accuracy: j.Settings.Accuracy}
+	plan = &btn.Plan{Method: method, Accuracy: j.Settings.Accuracy}
 	if plan.Estimates, err = Components(c, along, j.Settings, marginals); err != nil {
 		return nil, false, err
 	}

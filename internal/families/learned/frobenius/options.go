@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Options extend a request's settings for users of the library. The zero value of every field is its
@@ -38,7 +39,7 @@ const defaultTolerance = 1e-5
 // Settings returns the settings that symmetry-cp is learned with, for every requested method:
 // defaults in the place of zeros.
 func Settings(s btn.Settings) btn.Settings {
-	s.Method = btn.MethodSymmetryCP
+	s.Method, s.Objective = btn.MethodSymmetryCP, query.ObjectiveFrobenius
 	return s.WithDefaults()
 }
 

@@ -1,0 +1,151 @@
+package sampled
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/mixture"
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/sampling"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+// few are settings of a small budget.
+func few(seed uint64) btn.Settings {
+	return btn.Settings{Method: btn.MethodSymmetryCP, Budget: 4e7, Memory: 1 << 22, Seed: seed}.WithDefaults()
+}
+
+// problemOf is the problem of a model without evidence.
+func problemOf(t *testing.T, m *factorgraph.Model) *problem.Problem {
+	t.Helper()
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return problem.New(net, problem.Options{})
+}
+
+// learnt is a mixture that is learned for a problem.
+func learnt(t *testing.T, p *problem.Problem, s btn.Settings) *Mixture {
+	t.Helper()
+	chains, err := ChainsOf(t.Context(), p, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	along, whole, err := Learn(t.Context(), chains, s)
+	if err != nil || !whole {
+		t.Fatal(whole, err)
+	}
+	m, ok := along.(*Mixture)
+	if !ok {
+		t.Fatalf("components are drawn as %+v", along)
+	}
+	return m
+}
+
+// TestMixturesAreUnbiased: means over seeds, each of a mixture of its own, are Z by enumeration, and as far from it as standard errors
+// say; shares of the weights are the marginals; the same seed has the same bits.
+func TestMixturesAreUnbiased(t *testing.T) {
+	const seeds, draws = 24, 512
+	for name, m := range map[string]func() (*factorgraph.Model, error){
+		"complete": func() (*factorgraph.Model, error) { return generate.Complete(9, generate.Ising{Delta: 1, Seed: 1}) },
+		"grid":     func() (*factorgraph.Model, error) { return generate.Grid(4, 4, generate.Ising{Delta: 2, Seed: 2}) },
+		"values": func() (*factorgraph.Model, error) {
+			return generate.Random(generate.RandomOptions{Variables: 8, Degree: 5, Arity: 2, MaxDomain: 3, Strength: 1, Seed: 3})
+		},
+	} {
+		model, err := m()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := problemOf(t, model)
+		lnZ, _ := oracle.LogZ(model, factorgraph.Evidence{})
+		marginals := oracle.Marginals(model, factorgraph.Evidence{})
+		pooled, far, sum := 0.0, 0.0, 0.0
+		for seed := range uint64(seeds) {
+			along := learnt(t, p, few(seed))
+			v, err := along.Draw(t.Context(), p, 0, draws, problem.Want{Marginals: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean := sampling.Of(v.Weights.Ln)
+			off := math.Expm1(mean.Ln - lnZ)
+			pooled += off / seeds
+			far += math.Pow(off/mean.StandardError, 2) / seeds
+			sum += mean.StandardError * mean.StandardError
+			at := 0
+			for x, row := range marginals {
+				for a, want := range row {
+					got := v.Weights.Share[at] * math.Exp(v.Weights.Top-mean.Ln) / draws
+					if at++; math.Abs(got-want) > 6*mean.StandardError {
+						t.Errorf("%s, seed %d: variable %d has value %d with %v, %v by enumeration", name, seed, x, a, got, want)
+					}
+				}
+			}
+			if seed == 0 {
+				again, err := learnt(t, p, few(seed)).Draw(t.Context(), p, 0, draws, problem.Want{Marginals: true})
+				if err != nil || !reflect.DeepEqual(again.Weights, v.Weights) {
+					t.Errorf("%s: other weights from the same seed, error %v", name, err)
+				}
+			}
+		}
+		deviation := math.Sqrt(sum) / seeds
+		t.Logf("%s: %.4f ± %.4f, mean square of z %.2f", name, pooled, deviation, far)
+		if math.Abs(pooled) > 4*deviation {
+			t.Errorf("%s: the mean is off by %v of Z, its standard error is %v", name, pooled, deviation)
+		}
+		if far > 2.5 {
+			t.Errorf("%s: errors are %v times the standard errors, in squares", name, far)
+		}
+	}
+}
+
+// TestMixturesSeeHiddenModes: of a narrow mode beside a wide one, whose weight hides from chains, draws are off by no more than they say.
+func TestMixturesSeeHiddenModes(t *testing.T) {
+	for seed := range uint64(4) {
+		model, err := generate.Draw("hidden-dense", 12, 0.5, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lnZ, _ := oracle.LogZ(model, factorgraph.Evidence{})
+		p := problemOf(t, model)
+		along := learnt(t, p, few(seed))
+		v, err := along.Draw(t.Context(), p, 0, 1024, problem.Want{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean := sampling.Of(v.Weights.Ln)
+		said := max(mean.StandardError, math.Sqrt(along.Missed()/1024))
+		t.Logf("seed %d: off by %.4f, %.4f said, %d modes, %d components", seed, mean.Ln-lnZ, said, along.Modes, len(along.Learned.Components))
+		if math.Abs(mean.Ln-lnZ) > 3*said {
+			t.Errorf("seed %d: off by %v, %v said", seed, mean.Ln-lnZ, said)
+		}
+	}
+}
+
+// TestMixtureFits refuses parts that no plan of this version has.
+func TestMixtureFits(t *testing.T) {
+	good := func() *Mixture {
+		return &Mixture{Learned: &mixture.Mixture{Components: make([]mixture.Component, 1)}, Defence: 0.01}
+	}
+	if err := good().Fits(nil, 8); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*Mixture){
+		"nothing learned": func(s *Mixture) { s.Learned = nil },
+		"no component":    func(s *Mixture) { s.Learned.Components = nil },
+		"no defence":      func(s *Mixture) { s.Defence = 0 },
+		"defence alone":   func(s *Mixture) { s.Defence = 1 },
+		"flops below 0":   func(s *Mixture) { s.Each = -1 },
+	} {
+		s := good()
+		if spoil(s); s.Fits(nil, 8) == nil {
+			t.Errorf("%s fits", name)
+		}
+	}
+}
