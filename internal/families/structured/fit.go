@@ -95,7 +95,7 @@ func (m *interactions) promising(ctx context.Context, all [][2]int) (bool, error
 			return true, nil // it has fewer directions
 		}
 		_, worst := c.rows()
-		c.divide(apartFactors[1] * worst)
+		c.divide(apartFactors[2] * worst)
 	}
 	return c.typical() < probeShare*before, nil
 }
