@@ -282,17 +282,24 @@ func (e *evaluator) region(ctx context.Context, work float64) (*region, error) {
 	return r, err
 }
 
-// nodes lists the nodes of a share of a region that matter. Shares of one size take about one time. Over budget above four times their
-// share of the region's evaluations.
-func (e *evaluator) nodes(ctx context.Context, r *region, from, to int64) (listed []node, err error) {
+// boxes divides a share of a region into small boxes of nodes that matter. Shares of one size take about one time. Over budget above four
+// times their share of the region's evaluations.
+func (e *evaluator) boxes(ctx context.Context, r *region, from, to int64) ([]box, error) {
 	n := int64(len(r.boxes))
 	boxes := r.boxes[n*from/WholeShare : n*to/WholeShare]
-	if len(e.axes) > 1 {
-		s := e.search(min(r.most, 4*r.most*float64(to-from)/float64(WholeShare)))
-		s.best = r.best
-		if boxes, err = s.narrow(ctx, boxes, math.MaxInt); err != nil {
-			return nil, err
-		}
+	if len(e.axes) <= 1 {
+		return boxes, nil
+	}
+	s := e.search(min(r.most, 4*r.most*float64(to-from)/float64(WholeShare)))
+	s.best = r.best
+	return s.narrow(ctx, boxes, math.MaxInt)
+}
+
+// nodes lists the nodes of a share of a region that matter. Errors: as boxes.
+func (e *evaluator) nodes(ctx context.Context, r *region, from, to int64) (listed []node, err error) {
+	boxes, err := e.boxes(ctx, r, from, to)
+	if err != nil {
+		return nil, err
 	}
 	for _, b := range boxes {
 		listed = b.list(len(e.axes), listed)
@@ -308,6 +315,19 @@ func (e *evaluator) allNodes(ctx context.Context, work float64) ([]node, error) 
 		return nil, err
 	}
 	return e.nodes(ctx, r, 0, WholeShare)
+}
+
+// count returns the number of nodes that matter. Errors: as allNodes.
+func (e *evaluator) count(ctx context.Context, work float64) (nodes float64, err error) {
+	r, err := e.region(ctx, work)
+	if err != nil {
+		return 0, err
+	}
+	boxes, err := e.boxes(ctx, r, 0, WholeShare)
+	for _, b := range boxes {
+		nodes += b.size(len(e.axes))
+	}
+	return nodes, err
 }
 
 func errNodes(n float64) error {

@@ -45,20 +45,20 @@ func Plan(ctx context.Context, net *btn.Network, memory int64) (*btn.Estimate, e
 			work = min(work, own.flops(false))
 		}
 	}
-	list, err := e.allNodes(ctx, work)
+	nodes, err := e.count(ctx, work)
 	if err != nil && own != nil && ctx.Err() == nil {
 		f, e = g, own
-		list, err = e.allNodes(ctx, planWork)
+		nodes, err = e.count(ctx, planWork)
 	}
 	if err != nil {
 		return nil, ctx.Err()
 	}
-	flops := float64(len(list)) * e.flops(true)
-	parts := int64(max(1, min(mostParts, flops/partFlops, float64(len(list)))))
+	flops := nodes * e.flops(true)
+	parts := int64(max(1, min(mostParts, flops/partFlops, nodes)))
 	estimate := &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,
 		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
-		Cost:    btn.Cost{Flops: flops, Nodes: float64(len(list)), Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 32*len(list))},
+		Cost:    btn.Cost{Flops: flops, Nodes: nodes, Bytes: float64(16*(2*e.program.entries+2*len(f.Field)) + 32*int(nodes))},
 	}
 	for k := range parts {
 		estimate.Parts = append(estimate.Parts, &Nodes{Of: f, From: WholeShare * k / parts, To: WholeShare * (k + 1) / parts})
