@@ -4,7 +4,6 @@ package evaluate
 
 import (
 	"fmt"
-	"math"
 	"strings"
 )
 
@@ -89,21 +88,6 @@ func timeTables(rows []Row) []Table {
 		b.WriteString("\n")
 	}
 	return []Table{{"errors", b.String()}}
-}
-
-// referenceTables count the models by how large the error is.
-func referenceTables(rows []Row) []Table {
-	var b strings.Builder
-	b.WriteString("| memory | to rounding | ≤ 1e-3 | ≤ 0.01 | ≤ 0.1 | ≤ 1 | failed | without marginals |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, g := range groups(rows, methodOf) {
-		fmt.Fprintf(&b, "| %s |", g.name)
-		for _, most := range []float64{settled, 1e-3, 0.01, 0.1, 1} {
-			fmt.Fprintf(&b, " %d |", count(g.rows, func(r Row) bool { return r.Error <= most }))
-		}
-		fmt.Fprintf(&b, " %d | %d |\n", count(g.rows, func(r Row) bool { return math.IsNaN(r.Error) }),
-			count(g.rows, func(r Row) bool { return math.IsNaN(r.Largest) }))
-	}
-	return []Table{{"counts", b.String()}}
 }
 
 func count(rows []Row, is func(Row) bool) (n int) {
