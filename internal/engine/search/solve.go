@@ -1,0 +1,391 @@
+package search
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"math"
+	"slices"
+)
+
+// Options bound a search. The zero value of every field is its default.
+type Options struct {
+	Nodes int64 // decisions; 0: no limit
+	Open  int64 // bytes of open nodes, default 256 MiB: beyond, the search is a depth-first one
+}
+
+// Result is what a search has found.
+type Result struct {
+	Values []int   // nil where no assignment was found
+	Cost   float64 // of Values, nats
+	Bound  float64 // nats: no assignment costs less; +Inf where none is possible
+	// Proved says that the search is complete: Cost − Bound is rounding alone.
+	Proved bool
+	Stats  Stats
+}
+
+// Solve looks for an assignment of least cost. For the same network and options, and a context that does not end, the result is the same.
+// When the context ends, the result is what is known by then, without an error.
+//
+// Errors: bad_input for a network that is none, over_budget for tables beyond MostEntries.
+func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
+	if err := n.check(); err != nil {
+		return nil, err
+	}
+	if o.Open <= 0 {
+		o.Open = 256 << 20
+	}
+	s, possible := newSolver(ctx, n)
+	if !possible {
+		return &Result{Cost: math.Inf(1), Bound: math.Inf(1), Proved: true}, nil
+	}
+	s.most, s.room = o.Nodes, o.Open
+	lower := s.run()
+
+	r := &Result{Values: s.best, Cost: s.bestReal, Bound: s.base + float64(lower)*s.unit, Proved: lower >= s.bestCost, Stats: s.stats}
+	if r.Values == nil && lower >= s.forbidden {
+		r.Bound = math.Inf(1)
+	}
+	r.Bound = min(r.Bound, r.Cost)
+	return r, nil
+}
+
+// step is a decision: values of x kept or taken out.
+type step struct {
+	x      int32
+	out    bool
+	values []int32
+}
+
+// frame is a decision of a dive whose other side is to be done.
+type frame struct {
+	path  int   // steps before it
+	bound int64 // of the node before it
+	other step
+}
+
+// node is an open one.
+type node struct {
+	bound  int64
+	serial int64
+	path   []step
+}
+
+type openNodes []*node
+
+func (o openNodes) Len() int { return len(o) }
+func (o openNodes) Less(i, j int) bool {
+	a, b := o[i], o[j]
+	return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(len(b.path), len(a.path)), cmp.Compare(a.serial, b.serial)) < 0
+}
+func (o openNodes) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
+func (o *openNodes) Push(x any)   { *o = append(*o, x.(*node)) }
+func (o *openNodes) Pop() any {
+	last := (*o)[len(*o)-1]
+	*o = (*o)[:len(*o)-1]
+	return last
+}
+
+// Limits of a dive in backtracks: doubled where more than a tenth of the nodes are restored ones, halved where less than a twentieth is.
+const mostDive = 1 << 14
+
+// run searches, and returns a bound of all assignments, in units.
+func (s *solver) run() int64 {
+	s.floor = math.MaxInt64
+	if !s.root() {
+		return s.ub
+	}
+	heap.Push(&s.open, &node{bound: s.mem[s.bound]})
+	limit := int64(1)
+	for len(s.open) > 0 && !s.stopped {
+		least := s.open[0]
+		if least.bound >= s.ub {
+			s.open = s.open[:0]
+			break
+		}
+		heap.Pop(&s.open)
+		s.used -= least.bytes()
+		s.dive(least, limit)
+		if s.stats.Restored > s.stats.Nodes/10 && limit < mostDive {
+			limit *= 2
+		} else if s.stats.Restored < s.stats.Nodes/20 && limit > 1 {
+			limit /= 2
+		}
+	}
+	lower := min(s.ub, s.floor)
+	for _, n := range s.open {
+		lower = min(lower, n.bound)
+	}
+	return lower
+}
+
+// root makes the network consistent, and its costs such that the bound is high.
+func (s *solver) root() bool {
+	top := int64(0)
+	for x := range s.vars {
+		for _, c := range s.mem[s.vars[x].unary:][:s.vars[x].d] {
+			if c < s.forbidden {
+				top = max(top, c)
+			}
+		}
+	}
+	for k := range s.arcs {
+		for _, c := range s.arcs[k].table {
+			if c < s.forbidden {
+				top = max(top, c)
+			}
+		}
+	}
+	for k := range s.wides {
+		for _, c := range s.wides[k].table {
+			if c < s.forbidden {
+				top = max(top, c)
+			}
+		}
+	}
+	s.small = top >> 10
+	for x := range s.vars {
+		if !s.settle(int32(x)) {
+			return false
+		}
+		if s.vars[x].d == 1 {
+			s.fixed = append(s.fixed, int32(x))
+		}
+		s.lost.add(x)
+		s.check.add(x)
+	}
+	if !s.propagate() {
+		return false
+	}
+	s.trail = s.trail[:0]
+	if !s.spread() {
+		return false
+	}
+	for x := range s.vars {
+		s.lost.add(x)
+		s.check.add(x)
+	}
+	ok := s.propagate()
+	s.trail = s.trail[:0]
+	return ok
+}
+
+func (n *node) bytes() int64 {
+	size := int64(64)
+	for _, p := range n.path {
+		size += 40 + 4*int64(len(p.values))
+	}
+	return size
+}
+
+// apply makes a decision. It reports false where no value is left.
+func (s *solver) apply(d step) bool {
+	v := &s.vars[d.x]
+	if d.out {
+		for _, a := range d.values {
+			if s.isLive(d.x, a) && !s.remove(d.x, a) {
+				return false
+			}
+		}
+	} else {
+		for k := int(s.mem[v.size]) - 1; k >= 0; k-- {
+			if a := v.live[k]; !slices.Contains(d.values, a) && !s.remove(d.x, a) {
+				return false
+			}
+		}
+	}
+	return s.settle(d.x)
+}
+
+// again makes a decision of an open node. The variable may have been fixed by then, or eliminated: that it does for all of its values.
+func (s *solver) again(d step) bool {
+	switch s.mem[s.vars[d.x].state] {
+	case open:
+		return s.apply(d)
+	case assigned:
+		return slices.Contains(d.values, s.vars[d.x].live[0]) != d.out
+	}
+	return true
+}
+
+// dive searches below an open node, depth first, for at most limit backtracks. What is left becomes open.
+func (s *solver) dive(from *node, limit int64) {
+	base := len(s.marks)
+	s.push()
+	path := append(s.path[:0], from.path...)
+	frames := s.frames[:0]
+	ok := true
+	for _, d := range path {
+		s.stats.Restored++
+		if s.stopped {
+			s.keep(from.path, from.bound)
+			s.pop()
+			return
+		}
+		if ok = s.again(d); ok {
+			ok = s.propagate()
+		}
+		if !ok {
+			break
+		}
+	}
+	left := limit
+	for {
+		if ok && s.stopped {
+			s.keep(path, max(s.mem[s.bound], from.bound))
+			ok = false
+		}
+		if ok && s.mem[s.openVars] == 0 {
+			s.leaf()
+			ok = false
+		}
+		if ok {
+			one, other := s.branch()
+			frames = append(frames, frame{len(path), s.mem[s.bound], other})
+			path = append(path, one)
+			s.push()
+			s.stats.Nodes++
+			ok = s.apply(one) && s.propagate()
+			continue
+		}
+		if len(frames) == 0 {
+			break
+		}
+		// back
+		s.stats.Backtracks++
+		left--
+		if s.most > 0 && s.stats.Nodes >= s.most {
+			s.stopped = true
+		}
+		f := frames[len(frames)-1]
+		frames = frames[:len(frames)-1]
+		s.pop()
+		path = append(path[:f.path], f.other)
+		s.last = f.other.x
+		switch {
+		case f.bound >= s.ub:
+		case s.stopped || left < 0 && s.used < s.room:
+			s.keep(path, max(f.bound, from.bound))
+		default:
+			s.stats.Nodes++
+			ok = s.apply(f.other) && s.propagate()
+		}
+	}
+	s.path, s.frames = path, frames
+	for len(s.marks) > base {
+		s.pop()
+	}
+}
+
+// keep makes a path an open node.
+func (s *solver) keep(path []step, bound int64) {
+	s.serial++
+	n := &node{bound: bound, serial: s.serial, path: slices.Clone(path)}
+	s.used += n.bytes()
+	heap.Push(&s.open, n)
+	s.stats.Open = max(s.stats.Open, len(s.open))
+}
+
+// leaf takes the assignment of a node without open variables.
+func (s *solver) leaf() {
+	s.stats.Leaves++
+	s.complete()
+	s.offer(s.values)
+	if s.mem[s.bound] < s.ub { // costs that were too far to be moved
+		s.floor = min(s.floor, s.mem[s.bound])
+	}
+}
+
+// offer takes an assignment that is better than the best.
+func (s *solver) offer(values []int) {
+	real := s.net.Cost(values)
+	if math.IsInf(real, 1) {
+		return
+	}
+	if real < s.bestReal {
+		s.bestReal = real
+		s.best = append(s.best[:0], values...)
+	}
+	if cost := s.costOfAll(values); cost < s.ub {
+		s.ub, s.bestCost = cost, cost
+	}
+}
+
+// costOfAll is the cost of an assignment in units, as rounded.
+func (s *solver) costOfAll(values []int) int64 {
+	cost := int64(0)
+	for x, a := range values {
+		cost += s.given[x][a]
+	}
+	for k := 0; k < s.wideAt; k++ {
+		e := &s.arcs[2*k]
+		cost += e.table[values[e.from]*s.vars[e.to].d+values[e.to]]
+	}
+	for k := range s.wides {
+		w := &s.wides[k]
+		at := 0
+		for i, x := range w.scope {
+			at += values[x] * int(w.stride[i])
+		}
+		cost += w.table[at]
+	}
+	return cost
+}
+
+// fewValues is the number of live values up to which one value is tried, beyond half of them.
+const fewValues = 10
+
+// branch chooses a variable, and two sets of its values.
+func (s *solver) branch() (one, other step) {
+	x := s.last
+	if x < 0 || !s.isOpen(x) {
+		x = s.heaviest()
+	}
+	v := &s.vars[x]
+	live := s.alive(x)
+	if len(live) <= fewValues {
+		a := v.best
+		if !s.isLive(x, a) || s.mem[v.unary+int(a)] > 0 {
+			for _, b := range live {
+				if s.mem[v.unary+int(b)] == 0 {
+					a = b
+					break
+				}
+			}
+		}
+		values := []int32{a}
+		return step{x, false, values}, step{x, true, values}
+	}
+	values := slices.Clone(live)
+	slices.SortFunc(values, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(s.mem[v.unary+int(a)], s.mem[v.unary+int(b)]), cmp.Compare(a, b))
+	})
+	values = values[:len(values)/2]
+	return step{x, false, values}, step{x, true, values}
+}
+
+// heaviest is the open variable with the fewest values for the weight of its functions.
+func (s *solver) heaviest() int32 {
+	best, least := int32(-1), math.Inf(1)
+	for x := range s.vars {
+		v := &s.vars[x]
+		if s.mem[v.state] != open {
+			continue
+		}
+		sum := int64(1)
+		for _, id := range v.arcs {
+			if s.mem[s.arcs[id].on] != 0 {
+				sum += s.weight[s.pair(id)]
+			}
+		}
+		for _, id := range v.wide {
+			if s.mem[s.wides[id].on] != 0 {
+				sum += s.weight[s.wideAt+int(id)]
+			}
+		}
+		if r := float64(s.mem[v.size]) / float64(sum); r < least {
+			best, least = int32(x), r
+		}
+	}
+	return best
+}
