@@ -92,13 +92,14 @@ func (s *solver) assign(x int32) bool {
 			return false
 		}
 	}
-	for _, id := range v.wide {
+	for k := 0; k < len(v.wide); k++ {
+		id := v.wide[k]
 		w := &s.wides[id]
 		if s.mem[w.on] == 0 {
 			continue
 		}
 		s.set(w.left, s.mem[w.left]-1)
-		s.blame = s.wideAt + int(id)
+		s.blame = s.group(id)
 		if s.mem[w.left] <= 2 && !s.narrow(w) {
 			return false
 		}
@@ -155,19 +156,13 @@ func (s *solver) join(x, y int32, cost func(a, b int32) int64) bool {
 		}
 	}
 	any := false
-	if old < 0 {
-	looking:
-		for _, a := range s.alive(x) {
-			for _, b := range s.alive(y) {
-				if cost(a, b) != 0 {
-					any = true
-					break looking
-				}
-			}
+	for _, a := range s.alive(x) {
+		for _, b := range s.alive(y) {
+			any = any || cost(a, b) != 0
 		}
-		if !any {
-			return true
-		}
+	}
+	if !any {
+		return true
 	}
 	at := s.newPair(x, y)
 	e, r := &s.arcs[at], &s.arcs[at+1]
@@ -225,7 +220,7 @@ func (s *solver) wideSupports(y int32, lost bool) bool {
 		if s.mem[w.on] == 0 {
 			continue
 		}
-		s.blame = s.wideAt + int(id)
+		s.blame = s.group(id)
 		first := s.firstOf(w)
 		for i, x := range w.scope {
 			if x == y || !s.isOpen(x) || s.mem[w.on] == 0 {
@@ -323,7 +318,7 @@ func (s *solver) existential(x int32) bool {
 		if s.mem[w.on] == 0 {
 			continue
 		}
-		s.blame = s.wideAt + int(id)
+		s.blame = s.group(id)
 		for i, z := range w.scope {
 			if z == x && !s.wideFull(id, i) {
 				return false

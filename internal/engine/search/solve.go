@@ -321,7 +321,7 @@ func (s *solver) costOfAll(values []int) int64 {
 		e := &s.arcs[2*k]
 		cost += e.table[values[e.from]*s.vars[e.to].d+values[e.to]]
 	}
-	for k := range s.wides {
+	for k := range s.wides[:s.nWide] {
 		w := &s.wides[k]
 		at := 0
 		for i, x := range w.scope {
@@ -380,7 +380,7 @@ func (s *solver) heaviest() int32 {
 		}
 		for _, id := range v.wide {
 			if s.mem[s.wides[id].on] != 0 {
-				sum += s.weight[s.wideAt+int(id)]
+				sum += s.weight[s.group(id)]
 			}
 		}
 		if r := float64(s.mem[v.size]) / float64(sum); r < least {

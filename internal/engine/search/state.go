@@ -54,7 +54,7 @@ type undo struct {
 	old  int64
 }
 
-type mark struct{ trail, arcs, cells int }
+type mark struct{ trail, arcs, wides, cells int }
 
 // solver is the state of a search.
 type solver struct {
@@ -77,9 +77,11 @@ type solver struct {
 	bound     int   // cell: the lower bound of this node
 
 	gone   []elimination // as far as mem[goneCount]
-	nGone  int           // cell
-	weight []int64       // of arcs by pair, and of wide functions: conflicts
-	wideAt int           // index in weight of the first wide function
+	refs   []int32
+	nGone  int     // cell
+	weight []int64 // of arcs by pair, and of wide functions: conflicts
+	wideAt int     // index in weight of the first wide function
+	nWide  int     // wide functions of the network
 	blame  int
 
 	lost, raised, check queue // values lost; unary costs raised; existential support in doubt
@@ -91,7 +93,8 @@ type solver struct {
 
 	p, e, u []int64 // scratch by value
 	hit     []int32
-	joined  []int64
+	joins   [3][]int64
+	list    []term
 
 	most, room   int64 // nodes, bytes of open nodes
 	open         openNodes
@@ -107,10 +110,6 @@ type solver struct {
 	best     []int
 	bestCost int64
 	stats    Stats
-}
-
-type elimination struct {
-	x, a, b int32 // a, b: the arcs it had, or −1
 }
 
 // Stats count the work done.
@@ -183,7 +182,8 @@ func newSolver(ctx context.Context, n *Network) (s *solver, possible bool) {
 		}
 		s.wides = append(s.wides, w)
 	}
-	s.weight = make([]int64, s.wideAt+len(s.wides)+1)
+	s.nWide = len(s.wides)
+	s.weight = make([]int64, s.wideAt+s.nWide+1)
 	for k := range s.weight {
 		s.weight[k] = 1
 	}
@@ -249,13 +249,21 @@ func (s *solver) pair(a int32) int {
 	return len(s.weight) - 1 // of all arcs made on the way
 }
 
+// group is the index in weight of a wide function.
+func (s *solver) group(id int32) int {
+	if int(id) < s.nWide {
+		return s.wideAt + int(id)
+	}
+	return len(s.weight) - 1
+}
+
 func (s *solver) set(cell int, v int64) {
 	s.trail = append(s.trail, undo{cell, s.mem[cell]})
 	s.mem[cell] = v
 }
 
 func (s *solver) push() {
-	s.marks = append(s.marks, mark{len(s.trail), len(s.arcs), len(s.mem)})
+	s.marks = append(s.marks, mark{len(s.trail), len(s.arcs), len(s.wides), len(s.mem)})
 }
 
 // pop takes back all that was done since the last push.
@@ -270,7 +278,13 @@ func (s *solver) pop() {
 		v := &s.vars[s.arcs[k].from]
 		v.arcs = v.arcs[:len(v.arcs)-1]
 	}
-	s.arcs, s.mem = s.arcs[:m.arcs], s.mem[:m.cells]
+	for k := len(s.wides) - 1; k >= m.wides; k-- {
+		for _, x := range s.wides[k].scope {
+			v := &s.vars[x]
+			v.wide = v.wide[:len(v.wide)-1]
+		}
+	}
+	s.arcs, s.wides, s.mem = s.arcs[:m.arcs], s.wides[:m.wides], s.mem[:m.cells]
 	s.lost.empty()
 	s.raised.empty()
 	s.check.empty()
