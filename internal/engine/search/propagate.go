@@ -18,14 +18,22 @@ func (s *solver) propagate() bool {
 	return ok
 }
 
+// over reports whether the work or the context has ended.
+func (s *solver) over() bool {
+	if s.most > 0 && s.work > s.most {
+		s.stopped = true
+	} else if s.work > s.look {
+		s.look = s.work + workAtOnce
+		s.stopped = s.ctx.Err() != nil
+	}
+	return s.stopped
+}
+
 func (s *solver) propagated() bool {
 	idle := 0
 	for {
-		if s.work > workAtOnce {
-			s.work = 0
-			if s.stopped = s.ctx.Err() != nil; s.stopped {
-				return true
-			}
+		if s.over() {
+			return true
 		}
 		switch {
 		case len(s.fixed) > 0:

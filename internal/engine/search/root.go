@@ -38,6 +38,9 @@ func (s *solver) spread() bool {
 			if k%2 == 1 {
 				x = s.order[len(s.order)-1-i]
 			}
+			if s.over() {
+				return true
+			}
 			if !s.pass(x, k%2 == 0) {
 				return false
 			}
@@ -46,9 +49,7 @@ func (s *solver) spread() bool {
 		if rise := s.mem[s.bound] - before; k > 4 && rise <= min(s.mem[s.bound]-begin, s.ub-s.mem[s.bound])/slowest {
 			break
 		}
-		s.stopped = s.ctx.Err() != nil
 	}
-	s.work = 0
 	return true
 }
 

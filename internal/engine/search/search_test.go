@@ -85,20 +85,20 @@ func TestEqualToEnumeration(t *testing.T) {
 	for seed := range uint64(4000) {
 		n := draw(rand.New(rand.NewPCG(seed, 1)))
 		want := enumerate(n)
-		for _, nodes := range []int64{0, 1, 3} {
-			r, err := Solve(context.Background(), n, Options{Nodes: nodes})
+		for _, work := range []int64{0, 1, 100, 1000} {
+			r, err := Solve(context.Background(), n, Options{Work: work})
 			if err != nil {
 				t.Fatal(err)
 			}
 			slack := tolerance(n)
 			switch {
 			case r.Bound > want:
-				t.Fatalf("seed %d, %d nodes: bound %v, the optimum is %v", seed, nodes, r.Bound, want)
+				t.Fatalf("seed %d, %d work: bound %v, the optimum is %v", seed, work, r.Bound, want)
 			case r.Values != nil && n.Cost(r.Values) != r.Cost:
 				t.Fatalf("seed %d: cost %v, said to be %v", seed, n.Cost(r.Values), r.Cost)
 			case r.Cost < want:
 				t.Fatalf("seed %d: cost %v below the optimum %v", seed, r.Cost, want)
-			case nodes == 0 && !r.Proved:
+			case work == 0 && !r.Proved:
 				t.Fatalf("seed %d: not proved: %+v", seed, r)
 			case r.Proved && r.Cost > want+slack:
 				t.Fatalf("seed %d: proved %v, the optimum is %v (slack %g)", seed, r.Cost, want, slack)

@@ -10,8 +10,8 @@ import (
 
 // Options bound a search. The zero value of every field is its default.
 type Options struct {
-	Nodes int64 // decisions; 0: no limit
-	Open  int64 // bytes of open nodes, default 256 MiB: beyond, the search is a depth-first one
+	Work int64 // entries of tables that are looked at; 0: no limit. The search may exceed it by what one variable takes.
+	Open int64 // bytes of open nodes, default 256 MiB: beyond, the search is a depth-first one
 }
 
 // Result is what a search has found.
@@ -39,10 +39,11 @@ func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 	if !possible {
 		return &Result{Cost: math.Inf(1), Bound: math.Inf(1), Proved: true}, nil
 	}
-	s.most, s.room = o.Nodes, o.Open
+	s.most, s.room = o.Work, o.Open
 	lower := s.run()
 
 	r := &Result{Values: s.best, Cost: s.bestReal, Bound: s.base + float64(lower)*s.unit, Proved: lower >= s.bestCost, Stats: s.stats}
+	r.Stats.Work = s.work
 	if r.Values == nil && lower >= s.forbidden {
 		r.Bound = math.Inf(1)
 	}
@@ -92,6 +93,7 @@ const mostDive = 1 << 14
 // run searches, and returns a bound of all assignments, in units.
 func (s *solver) run() int64 {
 	s.floor = math.MaxInt64
+	s.begin()
 	if !s.root() {
 		return s.ub
 	}
@@ -254,9 +256,6 @@ func (s *solver) dive(from *node, limit int64) {
 		// back
 		s.stats.Backtracks++
 		left--
-		if s.most > 0 && s.stats.Nodes >= s.most {
-			s.stopped = true
-		}
 		f := frames[len(frames)-1]
 		frames = frames[:len(frames)-1]
 		s.pop()
@@ -290,6 +289,8 @@ func (s *solver) keep(path []step, bound int64) {
 func (s *solver) leaf() {
 	s.stats.Leaves++
 	s.complete()
+	s.offer(s.values)
+	s.improve(s.values)
 	s.offer(s.values)
 	if s.mem[s.bound] < s.ub { // costs that were too far to be moved
 		s.floor = min(s.floor, s.mem[s.bound])
@@ -367,6 +368,7 @@ func (s *solver) branch() (one, other step) {
 // heaviest is the open variable with the fewest values for the weight of its functions.
 func (s *solver) heaviest() int32 {
 	best, least := int32(-1), math.Inf(1)
+	s.work += int64(len(s.vars))
 	for x := range s.vars {
 		v := &s.vars[x]
 		if s.mem[v.state] != open {

@@ -88,7 +88,7 @@ type solver struct {
 	fixed               []int32
 	small               int64 // rises of the bound up to this are not worth the work
 	pruned              int   // cell: ub − bound at the last look at all values
-	work                int64
+	work, look          int64 // entries of tables looked at; when to look at the context
 	stopped             bool
 
 	p, e, u []int64 // scratch by value
@@ -96,7 +96,7 @@ type solver struct {
 	joins   [3][]int64
 	list    []term
 
-	most, room   int64 // nodes, bytes of open nodes
+	most, room   int64 // work, bytes of open nodes
 	open         openNodes
 	used, serial int64
 	floor        int64 // least bound of a leaf that costs more
@@ -118,7 +118,8 @@ type Stats struct {
 	Backtracks int64
 	Restored   int64 // decisions propagated again for an open node
 	Leaves     int64
-	Open       int // largest number of open nodes
+	Work       int64 // entries of tables looked at
+	Open       int   // largest number of open nodes
 }
 
 // queue is a set of variables by rank.
