@@ -45,6 +45,7 @@ func (s *solver) simpleSupport(id int32) bool {
 	live := s.alive(y)
 	d := len(other)
 	changed := false
+	s.work += s.mem[s.vars[x].size] + 4
 	for _, a := range s.alive(x) {
 		if b := e.support[a]; s.isLive(y, b) && e.table[int(a)*d+int(b)]-other[b] == s.mem[e.moved+int(a)] {
 			continue
@@ -76,6 +77,7 @@ func (s *solver) fullSupport(id int32) bool {
 	room := s.ub - s.mem[s.bound]
 
 	list := s.hit[:0] // values of x to be raised
+	s.work += int64(len(mine)) + 4
 	for _, a := range mine {
 		if b := e.support[a]; plus[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-other[b] == s.mem[e.moved+int(a)] {
 			continue

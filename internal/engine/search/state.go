@@ -329,6 +329,7 @@ func (s *solver) settle(x int32) bool {
 	if len(live) == 0 {
 		return false
 	}
+	s.work += int64(len(live)) + 4
 	unary := s.mem[v.unary : v.unary+v.d]
 	least := int64(math.MaxInt64)
 	for _, a := range live {
@@ -369,6 +370,7 @@ func (s *solver) sweep() bool {
 		}
 		unary := s.mem[v.unary : v.unary+v.d]
 		live := v.live[:s.mem[v.size]]
+		s.work += int64(len(live))
 		for k := len(live) - 1; k >= 0; k-- {
 			if a := live[k]; unary[a] >= room && !s.remove(int32(x), a) {
 				return false
