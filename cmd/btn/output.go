@@ -107,7 +107,7 @@ func (p *printer) lines(r *btn.Result) error {
 		if r.Conflict != nil && p.labels != nil {
 			line("impossible", "%s", cases.Impossible(p.labels, r.Conflict))
 		}
-	default:
+	case r.LogZ != nil:
 		line("ln Z", "%s nats", decimals(*r.LogZ))
 		if !p.names.Any() || isFormula(p.names) {
 			line("log10 Z", "%s", decimals(*r.Log10Z))
@@ -120,7 +120,7 @@ func (p *printer) lines(r *btn.Result) error {
 	if text := p.event(r); text != "" {
 		line("P(event)", "%s", text)
 	}
-	if r.Status == btn.StatusOK {
+	if r.LogZ != nil || r.Zero {
 		line("trust", "%s", describeTrust(r))
 	}
 	if b := r.Bounds; b != nil && !r.Exact {
@@ -264,7 +264,12 @@ func writeJoint(b *strings.Builder, j *btn.Joint, n query.Names) {
 func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
 	if m := r.MPE; m != nil {
 		unique := "no other is as good"
-		if !m.Unique {
+		switch {
+		case m.Optimal != nil && *m.Optimal:
+			unique = fmt.Sprintf("none is better by more than %.2g", *m.Gap)
+		case m.LnBound != nil:
+			unique = fmt.Sprintf("the best found, none is above %s (gap %.4g)", decimals(*m.LnBound), *m.Gap)
+		case !m.Unique:
 			unique = "others are as good"
 		}
 		fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "mpe", decimals(m.LnWeight), unique)

@@ -57,6 +57,10 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 			return missing("mpe")
 		}
 		to.MPE = &query.Explanation{Assignment: f.Values, LnWeight: f.Weight.LogAbs(), Unique: f.Unique}
+		if f.Bounded {
+			optimal := !f.Relaxed
+			to.MPE.LnBound, to.MPE.Gap, to.MPE.Optimal = finite(f.Bound), finite(f.Bound-to.MPE.LnWeight), &optimal
+		}
 	}
 	if len(asked.Map) > 0 {
 		f := found[btn.AskMap]
@@ -126,7 +130,7 @@ func compareFound(a, b *btn.Found) int {
 		slices.Compare(a.Values, b.Values), compareBits(a.Weight.Mant, b.Weight.Mant),
 		cmp.Compare(a.Weight.Exp, b.Weight.Exp), cmp.Compare(there(a.Unique), there(b.Unique)),
 		compareBits(a.Close, b.Close), cmp.Compare(there(a.Relaxed), there(b.Relaxed)),
-		compareBits(a.Bound, b.Bound),
+		compareBits(a.Bound, b.Bound), cmp.Compare(there(a.Bounded), there(b.Bounded)),
 	)
 }
 

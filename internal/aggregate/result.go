@@ -211,6 +211,9 @@ func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
 func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo {
 	quality := r.of.Quality
 	alpha := r.alpha
+	if len(r.parts) == 0 { // an assignment alone
+		return r.reportAssignments(to, a.Descents)
+	}
 	if r.z.IsZero() {
 		to.Zero = true
 		to.LogZ = nil

@@ -40,7 +40,8 @@ type Found struct {
 	// Close is the relative difference up to which weights count as equal: the bound of their factors' rounding.
 	Close   float64 `msgpack:"c"`
 	Relaxed bool    `msgpack:"r,omitempty"` // there may be a better one
-	Bound   float64 `msgpack:"b,omitempty"` // ln of no less than the weight of any; where Relaxed
+	Bound   float64 `msgpack:"b,omitempty"` // ln of no less than the weight of any; where Relaxed or Bounded
+	Bounded bool    `msgpack:"d,omitempty"` // by a search
 }
 
 // Or returns the better of two assignments of different slices, of equally good ones the smaller in

@@ -91,6 +91,7 @@ const (
 	ClassSampled         Class = "sampled"
 	ClassBound           Class = "bound"
 	ClassStructured      Class = "structured"
+	ClassSearch          Class = "search"
 )
 
 // kinds are the classes that this process knows: how their parts are made, empty, to be read from bytes.

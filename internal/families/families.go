@@ -19,6 +19,7 @@
 //	cube                C = B under a partial assignment, one of those that a search is split into
 //	adjoints            C = B, exactly, along an elimination order, with derivatives by all parameters
 //	descent             C = B: assignments, and no share of Z
+//	search              the most probable assignment and a bound of all, and no share of Z
 //	structured          Σ_m α_m C ∘ R_m over the nodes of few linear statistics that the tables of pairs are a function of
 //	product             C = B, exactly, as the product of the network's connected parts
 //	truncated           C = B with truncated legs, one slice, along a tree or a sweep
@@ -45,6 +46,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/sampled"
+	"github.com/basetensor/basetensor/internal/families/search"
 	"github.com/basetensor/basetensor/internal/families/structured"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/families/truncated/ladder"
@@ -93,6 +95,7 @@ func init() {
 		btn.ClassSampled:         func() btn.Part { return new(sampled.Sampled) },
 		btn.ClassBound:           func() btn.Part { return new(bounding.Bound) },
 		btn.ClassStructured:      func() btn.Part { return new(structured.Nodes) },
+		btn.ClassSearch:          func() btn.Part { return new(search.Search) },
 	} {
 		btn.Register(class, newPart)
 	}

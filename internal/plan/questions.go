@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/gradients"
 	"github.com/basetensor/basetensor/internal/families/sampled"
+	"github.com/basetensor/basetensor/internal/families/search"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -138,6 +139,9 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	} else {
 		assignment, err = a.cautioned(a.exactInTime(q.Marginals))
 	}
+	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.Auto() && explains(q) && a.Ctx.Err() == nil {
+		return a.searched(q, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +165,9 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 			}
 		}
 		found, hit, err := descent.Propose(a.Job, ask, q.Map)
+		if fault.CodeOf(err) == fault.OverBudget && ask == btn.AskMPE && a.Auto() {
+			found, hit, err = search.Propose(a.Job)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -187,6 +194,26 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	assignment.Plan = &plan
 	assignment.Descents = &btn.Descents{MPE: q.MPE, Map: q.Map, Samples: q.Samples, Seed: q.Seed}
 	return assignment, nil
+}
+
+// explains reports whether a query asks for the most probable assignment, and for nothing else that a search leaves open.
+func explains(q query.Query) bool {
+	return q.MPE && len(q.Map) == 0 && q.Samples == 0 && len(q.Joint) == 0 && !btn.Parametric(q)
+}
+
+// searched assigns a search for the most probable assignment, without Z, of which unfit says why.
+func (a *assigner) searched(q query.Query, unfit error) (*btn.Assignment, error) {
+	plan, hit, err := search.Propose(a.Job)
+	if err != nil {
+		return nil, err
+	}
+	found := proposal.Priced(plan, hit)
+	found.Descents = &btn.Descents{MPE: true}
+	found.Warnings = []string{"Z is left open, the exact way does not fit: " + unfit.Error()}
+	if q.Marginals {
+		found.Warnings = append(found.Warnings, "so are the marginals")
+	}
+	return found, nil
 }
 
 // asks lists the questions for assignments of a query.

@@ -48,6 +48,10 @@ const (
 	LearnedLevels = 2
 )
 
+// SearchFlops is the number of flops of truncated legs in the time of a step of the search for the most probable assignment.
+// Measured: 16 ns a step on a grid of spins and on a pedigree.
+const SearchFlops = 16e-9 * Rate
+
 // Components that are summed by elimination, and those that are remembered.
 const (
 	// DenseCells is the maximum number of entries of all tables of an eliminated component: the work

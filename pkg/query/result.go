@@ -150,8 +150,13 @@ type Joint struct {
 type Explanation struct {
 	Assignment []int   `json:"assignment"` // a value per variable
 	LnWeight   float64 `json:"ln_weight"`  // nats: the product of the factors, and of the evidence's weights, there
-	// Unique says that no other assignment is as good, up to the rounding of the factors' entries.
+	// Unique says that no other assignment is as good, up to the rounding of the factors' entries. A search leaves that open: false.
 	Unique bool `json:"unique"`
+	// LnBound, Gap and Optimal are a search's, absent where an elimination has found the best: no assignment is above LnBound, by Gap nats
+	// above this one, and Optimal says that the search is complete: the gap is rounding, at most 1e-6.
+	LnBound *float64 `json:"ln_bound,omitempty"`
+	Gap     *float64 `json:"gap,omitempty"`
+	Optimal *bool    `json:"optimal,omitempty"`
 }
 
 // MarginalMap is the most probable assignment of some variables.

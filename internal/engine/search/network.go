@@ -27,10 +27,11 @@ type Factor struct {
 	Costs []float64
 }
 
-// Limits of a network. Beyond them Solve refuses.
+// Limits of a network.
 const (
-	// MostEntries bounds the entries of all tables, 16 bytes each for pairs and 8 for others.
+	// MostEntries bounds the entries of all tables, of EntryBytes at most: beyond, Solve refuses.
 	MostEntries = 1 << 27
+	EntryBytes  = 40
 	// mostTotal bounds the sum of the largest costs, in units.
 	mostTotal = 1 << 46
 	// finest is the least unit, nats.

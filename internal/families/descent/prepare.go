@@ -128,6 +128,16 @@ func (p *Prepared) Assignment(indices []int) []int {
 	return p.assignment(indices, make([]int, len(p.given.Dims)))
 }
 
+// Weigh returns an assignment by the values of Terms' indices, with its weight.
+func (p *Prepared) Weigh(indices []int) *btn.Found {
+	given := make([]int, len(p.given.Dims))
+	values := p.assignment(indices, given)
+	return &btn.Found{Values: values, Weight: number(p.weight(given)), Close: p.rounded()}
+}
+
+// Slack bounds the difference between the logarithms of a term of the network and of Terms, of which ln is the larger one's magnitude.
+func (p *Prepared) Slack(ln float64) float64 { return p.slack(nil, ln) }
+
 // Domains returns the domain sizes of the variables.
 func (p *Prepared) Domains() []int {
 	d := make([]int, len(p.net.Variables))

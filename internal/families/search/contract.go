@@ -1,0 +1,75 @@
+package search
+
+// The search, and what it has found as a value.
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/search"
+	"github.com/basetensor/basetensor/internal/families/descent"
+	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Tolerance is the largest gap of an assignment that is said to be the best, nats: costs are rounded.
+const Tolerance = 1e-6
+
+// inTime is the part of the time until a deadline after which the search ends with what it has.
+const inTime = 0.8
+
+// Contract implements contraction.Contractor: it searches, within its work and until shortly before the context's deadline. Z is 0.
+func (p *Search) Contract(ctx context.Context, of *problem.Problem, _ problem.Want) (btn.Value, error) {
+	prepared, err := descent.Of(ctx, of, btn.AskMPE, nil)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	if prepared.Shape() != p.Shape {
+		return btn.Value{}, fault.New(fault.Internal, "search: it was planned for another network")
+	}
+	within, end := ctx, func() {}
+	if at, ok := ctx.Deadline(); ok {
+		within, end = context.WithTimeout(ctx, time.Duration(inTime*float64(time.Until(at))))
+	}
+	defer end()
+	e := prepared.Terms()
+	r, err := search.Solve(within, network(e), search.Options{Work: p.Work, Open: of.Memory / 4})
+	switch {
+	case err != nil:
+		return btn.Value{}, err
+	case ctx.Err() != nil:
+		return btn.Value{}, ctx.Err()
+	case r.Values == nil && !r.Proved:
+		return btn.Value{}, fault.New(fault.OverBudget, "search: no possible assignment was found in %d decisions; none is above %.6g nats",
+			r.Stats.Nodes, e.Scale.LogAbs()-r.Bound)
+	}
+	value := btn.Value{Flops: float64(r.Stats.Work) * policy.SearchFlops}
+	if r.Values != nil {
+		found := prepared.Weigh(r.Values)
+		found.Bounded, found.Bound = true, max(found.Weight.LogAbs(), e.Scale.LogAbs()-r.Bound+prepared.Slack(r.Bound))
+		found.Relaxed = !r.Proved || found.Bound-found.Weight.LogAbs() > Tolerance
+		value.Found = found
+	}
+	return value, nil
+}
+
+// network is the sum of the tables' −ln. Entries of 0 are forbidden.
+func network(e *sumproduct.Expression) *search.Network {
+	n := &search.Network{Domains: e.Dims, Factors: make([]search.Factor, len(e.Tables))}
+	for k := range e.Tables {
+		t := &e.Tables[k]
+		costs := make([]float64, len(t.Data))
+		for at, x := range t.Data {
+			costs[at] = -math.Log(x)
+			if t.Exp != nil {
+				costs[at] -= float64(t.Exp[at]) * math.Ln2
+			}
+		}
+		n.Factors[k] = search.Factor{Scope: t.Scope, Costs: costs}
+	}
+	return n
+}

@@ -1,0 +1,32 @@
+// Package search finds the most probable assignment where no elimination fits: by branch and bound over soft local consistency (package
+// engine/search). There is an assignment and a bound of all others whenever it ends.
+package search
+
+import "github.com/basetensor/basetensor/internal/btn"
+
+// Search is a search over the network's tables of terms. It has no share of Z.
+type Search struct {
+	Shape string `msgpack:"shape"` // digest of the tables' hypergraph
+	// Work bounds the entries of tables that are looked at, so that the answer does not depend on a clock.
+	Work int64 `msgpack:"work"`
+}
+
+// Class implements Part.
+func (*Search) Class() btn.Class { return btn.ClassSearch }
+
+// Asks implements btn.Asker.
+func (*Search) Asks() btn.Ask { return btn.AskMPE }
+
+// Fits implements Part. Whether the tables have this shape is for the contraction to say.
+func (p *Search) Fits(n *btn.Network) error {
+	switch {
+	case n.Variables == nil:
+		return btn.Misfit("the network has no variables to assign values to")
+	case p.Work < 1:
+		return btn.Misfit("a search of %d steps", p.Work)
+	}
+	return nil
+}
+
+// KeepsRange implements btn.Ranged.
+func (*Search) KeepsRange() bool { return true }
