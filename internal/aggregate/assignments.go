@@ -37,7 +37,11 @@ func descents(p *btn.Plan) (n int) {
 func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.ErrorInfo {
 	found := map[btn.Ask]*btn.Found{}
 	var drawn []*btn.Drawn
+	exact := slices.ContainsFunc(r.found, func(d descended) bool { return d.ask == btn.AskMPE && !bounded(d.value.Found) })
 	for _, d := range r.found {
+		if exact && bounded(d.value.Found) {
+			continue // the search was there for a deadline
+		}
 		found[d.ask] = found[d.ask].Or(d.value.Found)
 		if d.value.Drawn != nil {
 			drawn = append(drawn, d.value.Drawn)
@@ -88,6 +92,28 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 		to.Samples, to.Seed = list, &asked.Seed
 	}
 	return nil
+}
+
+// explained is the answer of a query whose deadline has come before Z: where a search has found the most probable assignment, and the
+// query asks for nothing else.
+func (in *Input) explained(to btn.Result, parts []part) (btn.Result, bool) {
+	a := in.Assignment
+	if !in.Deadline || parts == nil || a.Descents == nil || !a.Descents.MPE || len(a.Descents.Map) > 0 || a.Descents.Samples > 0 {
+		return to, false
+	}
+	e := estimate{of: &a.Plan.Estimates[0]}
+	for _, p := range parts {
+		if p.there && p.err == nil && bounded(p.value.Found) {
+			e.found = append(e.found, descended{btn.AskMPE, p.value})
+		}
+	}
+	if e.found == nil {
+		return to, false
+	}
+	to.Status, to.Components = btn.StatusOK, 0
+	to.Error = e.reportAssignments(&to, a.Descents)
+	to.Warnings = append(to.Warnings, "Z is left open: the deadline came before it")
+	return to, true
 }
 
 // mixed takes each of n assignments from the draws of one of several parts, chosen with a stream of

@@ -34,6 +34,10 @@ func collect(query, n int, sorted []btn.UnitValue) ([]part, *btn.ErrorInfo) {
 			return parts, failure(
 				fault.Internal, "a value of component %d arrived, the plan has %d", c, n,
 			)
+		case parts[c].there && bounded(u.Value.Found) && bounded(parts[c].value.Found):
+			if u.Value.Found.Weight.Cmp(parts[c].value.Found.Weight) > 0 { // two runs, ended by the clock
+				parts[c].value = u.Value
+			}
 		case parts[c].there && !identical(u, parts[c]):
 			return parts, failure(
 				fault.Internal, "component %d arrived twice with different values, %s and %s",
@@ -45,6 +49,9 @@ func collect(query, n int, sorted []btn.UnitValue) ([]part, *btn.ErrorInfo) {
 	}
 	return parts, nil
 }
+
+// bounded reports whether a search has found an assignment.
+func bounded(f *btn.Found) bool { return f != nil && f.Bounded }
 
 // identical reports whether a value is the same, bit by bit, as the one that has arrived for its
 // part.

@@ -68,6 +68,9 @@ func answer(in Input) (btn.Result, scaled.Number) {
 	// The values, and the estimates that are complete.
 	parts, failed := values(in)
 	if failed != nil {
+		if r, ok := in.explained(r, parts); ok {
+			return r, none
+		}
 		return fail(failed)
 	}
 	s := climb(in, parts, true)
@@ -149,7 +152,7 @@ func values(in Input) ([]part, *btn.ErrorInfo) {
 
 	switch own := ownError(in.Query, sorted); {
 	case in.Deadline && len(in.Values) < n:
-		return nil, failure(
+		return parts, failure(
 			fault.Deadline, "the deadline came before all components were contracted",
 		)
 	case own != nil:

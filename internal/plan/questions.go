@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/families/search"
 	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -165,8 +166,8 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 			}
 		}
 		found, hit, err := descent.Propose(a.Job, ask, q.Map)
-		if fault.CodeOf(err) == fault.OverBudget && ask == btn.AskMPE && a.Auto() {
-			found, hit, err = search.Propose(a.Job)
+		if ask == btn.AskMPE && a.Auto() {
+			found, hit, err = a.insured(found, hit, err)
 		}
 		if err != nil {
 			return nil, err
@@ -203,7 +204,7 @@ func explains(q query.Query) bool {
 
 // searched assigns a search for the most probable assignment, without Z, of which unfit says why.
 func (a *assigner) searched(q query.Query, unfit error) (*btn.Assignment, error) {
-	plan, hit, err := search.Propose(a.Job)
+	plan, hit, err := search.Propose(a.Job, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -214,6 +215,28 @@ func (a *assigner) searched(q query.Query, unfit error) (*btn.Assignment, error)
 		found.Warnings = append(found.Warnings, "so are the marginals")
 	}
 	return found, nil
+}
+
+// insured adds a search to a plan for the most probable assignment that may not be done by the deadline, and takes one where there is no
+// plan within the budget.
+func (a *assigner) insured(plan *btn.Plan, hit string, err error) (*btn.Plan, string, error) {
+	switch {
+	case fault.CodeOf(err) == fault.OverBudget:
+		return search.Propose(a.Job, 1)
+	case err != nil || !proposal.Timed(a.Ctx) || plan.Estimates[0].Cost.Flops <= policy.InsuredShare*a.Settings.Budget:
+		return plan, hit, err
+	}
+	other, _, err := search.Propose(a.Job, policy.InsuranceShare)
+	if err != nil {
+		return plan, hit, nil
+	}
+	e, own := plan.Estimates[0], &other.Estimates[0]
+	e.Parts = slices.Concat(own.Parts, e.Parts)
+	e.Cost.Flops += own.Cost.Flops
+	e.Cost.Bytes = max(e.Cost.Bytes, own.Cost.Bytes)
+	both := *plan
+	both.Estimates = []btn.Estimate{e}
+	return &both, hit, nil
 }
 
 // asks lists the questions for assignments of a query.

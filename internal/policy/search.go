@@ -52,6 +52,14 @@ const (
 // Measured: 16 ns a step on a grid of spins and on a pedigree.
 const SearchFlops = 16e-9 * Rate
 
+// InsuredShare is the part of the budget of a job with a deadline from which the elimination for the most probable assignment has a search
+// beside it, with InsuranceShare of the budget.
+// Chosen.
+const (
+	InsuredShare   = 1.0 / 8
+	InsuranceShare = 1.0 / 4
+)
+
 // Components that are summed by elimination, and those that are remembered.
 const (
 	// DenseCells is the maximum number of entries of all tables of an eliminated component: the work

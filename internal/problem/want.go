@@ -1,6 +1,8 @@
 package problem
 
 import (
+	"time"
+
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
@@ -18,4 +20,6 @@ type Want struct {
 	Map     []int
 	Samples int
 	Seed    uint64
+	// Until is when a part ends that has an answer at any time; zero: its work alone ends it.
+	Until time.Time
 }

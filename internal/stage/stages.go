@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/aggregate"
 	"github.com/basetensor/basetensor/internal/bp"
@@ -96,6 +97,9 @@ type ContractOptions struct {
 	Memory  int64 // bytes for tables, 0 means btn.DefaultMemory
 	Threads int   // 0 means all processors
 
+	// Until is when parts end that have an answer at any time; zero: the context's deadline.
+	Until time.Time
+
 	// Shared keeps intermediate results for the calls of one job; may be nil. Values do not depend
 	// on it.
 	Shared *problem.Shared
@@ -116,6 +120,9 @@ func Contract(
 	values := make([]btn.UnitValue, len(units))
 	var current *problem.Problem
 	of := -1 // the query of current
+	if o.Until.IsZero() {
+		o.Until, _ = ctx.Deadline()
+	}
 
 	for i, u := range units {
 		values[i].Unit = u
@@ -166,6 +173,7 @@ func Contract(
 				Map:         queries[q].Map,
 				Samples:     queries[q].Samples,
 				Seed:        queries[q].Seed,
+				Until:       o.Until,
 			},
 		)
 		if ctxErr := ctx.Err(); ctxErr != nil {

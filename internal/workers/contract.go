@@ -108,12 +108,17 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	}
 	defer free()
 	began := time.Now()
+	var until time.Time
+	if m.DeadlineMS > 0 {
+		until = began.Add(time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Since(time.UnixMilli(m.Stored)))
+	}
 	of, end := w.shared.hold()
 	defer end()
 	values, err := stage.Contract(
 		ctx, net, assignments, m.Queries, m.Units,
 		stage.ContractOptions{
 			First:   m.First,
+			Until:   until,
 			Memory:  w.bytes(m.Memory),
 			Threads: w.threads,
 			Shared:  of,

@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/search"
 	"github.com/basetensor/basetensor/internal/families/descent"
+	"github.com/basetensor/basetensor/internal/pace"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -19,11 +20,11 @@ import (
 // Tolerance is the largest gap of an assignment that is said to be the best, nats: costs are rounded.
 const Tolerance = 1e-6
 
-// inTime is the part of the time until a deadline after which the search ends with what it has.
+// inTime is the part of its time after which the search ends with what it has.
 const inTime = 0.8
 
-// Contract implements contraction.Contractor: it searches, within its work and until shortly before the context's deadline. Z is 0.
-func (p *Search) Contract(ctx context.Context, of *problem.Problem, _ problem.Want) (btn.Value, error) {
+// Contract implements contraction.Contractor: it searches, within its work and until shortly before the end of its time. Z is 0.
+func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
 	prepared, err := descent.Of(ctx, of, btn.AskMPE, nil)
 	if err != nil {
 		return btn.Value{}, err
@@ -31,13 +32,13 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, _ problem.Wa
 	if prepared.Shape() != p.Shape {
 		return btn.Value{}, fault.New(fault.Internal, "search: it was planned for another network")
 	}
-	within, end := ctx, func() {}
-	if at, ok := ctx.Deadline(); ok {
-		within, end = context.WithTimeout(ctx, time.Duration(inTime*float64(time.Until(at))))
+	within, end := context.WithCancel(ctx)
+	if !want.Until.IsZero() {
+		within, end = context.WithTimeout(ctx, time.Duration(inTime*float64(time.Until(want.Until))))
 	}
 	defer end()
 	e := prepared.Terms()
-	r, err := search.Solve(within, network(e), search.Options{Work: p.Work, Open: of.Memory / 4})
+	r, err := search.Solve(pace.Still(within), network(e), search.Options{Work: p.Work, Open: of.Memory / 4})
 	switch {
 	case err != nil:
 		return btn.Value{}, err

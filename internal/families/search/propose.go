@@ -14,10 +14,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Propose returns the plan of a search for the most probable assignment within the budget, and the state of the cache for it.
+// Propose returns the plan of a search for the most probable assignment within a share of the budget, and the state of the cache for it.
 //
 // Errors: those of descent.Of; over_budget for tables that do not fit the memory.
-func Propose(j *proposal.Job) (*btn.Plan, string, error) {
+func Propose(j *proposal.Job, share float64) (*btn.Plan, string, error) {
 	p, err := descent.Of(j.Ctx, j.Problem(), btn.AskMPE, nil)
 	if err != nil {
 		return nil, "", err
@@ -26,12 +26,12 @@ func Propose(j *proposal.Job) (*btn.Plan, string, error) {
 	for k := range p.Terms().Tables {
 		entries += len(p.Terms().Tables[k].Data)
 	}
-	cost := btn.Cost{Flops: j.Settings.Budget, Bytes: search.EntryBytes * float64(entries)}
+	cost := btn.Cost{Flops: share * j.Settings.Budget, Bytes: search.EntryBytes * float64(entries)}
 	if entries > search.MostEntries || cost.Bytes > float64(j.Settings.Memory) {
 		return nil, "", fault.New(fault.OverBudget, "search: tables of %d entries take %.3g bytes, %d are allowed",
 			entries, cost.Bytes, j.Settings.Memory)
 	}
-	work := max(1, int64(j.Settings.Budget/policy.SearchFlops))
+	work := max(1, int64(cost.Flops/policy.SearchFlops))
 	return j.Remember(fmt.Sprintf("search work=%d", work), p.Hypergraph(), func(context.Context) (*btn.Plan, error) {
 		return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: work}), nil
 	})
