@@ -32,6 +32,18 @@ func AskOf(part Part) Ask {
 	return ""
 }
 
+// Interim is a part whose value is an answer of its own where the deadline comes before the other parts.
+type Interim interface {
+	Asker
+	Interim()
+}
+
+// IsInterim reports whether a part is one.
+func IsInterim(part Part) bool {
+	_, is := part.(Interim)
+	return is
+}
+
 // Found is the best assignment of some slices.
 type Found struct {
 	Values []int         `msgpack:"v"` // of all variables, or of those asked for

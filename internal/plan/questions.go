@@ -173,7 +173,11 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 			return nil, err
 		}
 		own := &found.Estimates[0]
-		e.Parts = append(e.Parts, own.Parts...)
+		if e.Alpha == nil && btn.IsInterim(own.Parts[0]) { // it is done first
+			e.Parts = slices.Concat(own.Parts, e.Parts)
+		} else {
+			e.Parts = append(e.Parts, own.Parts...)
+		}
 		cost.Flops += own.Cost.Flops
 		cost.Bytes = max(cost.Bytes, own.Cost.Bytes)
 		e.Cost.Flops += own.Cost.Flops

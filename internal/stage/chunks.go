@@ -3,6 +3,8 @@ package stage
 // How the work of a job is cut into tasks.
 
 import (
+	"slices"
+
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/policy"
@@ -12,7 +14,7 @@ import (
 // units of the queries that need all their values, query by query in the order of parts; then the
 // units of the queries that grow, estimate by estimate. It returns at least one chunk, which may be
 // empty, so that every job reaches the aggregator. ends are the numbers of first chunks with which
-// an estimate of every query is complete, ascending: nil where no query grows.
+// an estimate of every query is complete, ascending: nil where no query grows, or has a part that answers it at its deadline.
 func Chunks(net *btn.Network, assignments []btn.Assignment) (chunks [][]btn.Unit, ends []int) {
 	chunks, _, ends = ChunksAndCosts(net, assignments, 0)
 	return chunks, ends
@@ -38,19 +40,28 @@ func ChunksAndCosts(
 		default:
 			e := &a.Plan.Estimates[0]
 			for i := range e.Parts {
+				if i > 0 && btn.IsInterim(e.Parts[i-1]) {
+					c.cut() // its value does not wait for others
+				}
 				c.add(btn.Unit{Query: q, Part: i}, unitFlops(net, &a, e, i))
 			}
 		}
 	}
 
+	interim := false
+	for _, a := range assignments {
+		if a.Error == nil && !a.Plan.Grows() {
+			interim = interim || slices.ContainsFunc(a.Plan.Estimates[0].Parts, btn.IsInterim)
+		}
+	}
+	if interim && longest == 0 {
+		return c.chunks, c.costs, []int{len(c.chunks)}
+	}
+
 	// Queries that grow: estimate k of all of them begins a new chunk.
 	first := make([]int, len(assignments)) // part of the next estimate
 	for k := range longest {
-		if len(c.chunks[len(c.chunks)-1]) > 0 {
-			c.chunks = append(c.chunks, nil)
-			c.costs = append(c.costs, 0)
-		}
-
+		c.cut()
 		for q, a := range assignments {
 			if a.Error != nil || !a.Plan.Grows() || k >= len(a.Plan.Estimates) {
 				continue
@@ -82,13 +93,20 @@ type cutter struct {
 	costs  []float64 // operations per chunk
 }
 
+// cut ends the last chunk.
+func (c *cutter) cut() {
+	if len(c.chunks[len(c.chunks)-1]) > 0 {
+		c.chunks = append(c.chunks, nil)
+		c.costs = append(c.costs, 0)
+	}
+}
+
 // add puts a unit into the last chunk, or into a new one if the last would exceed each.
 func (c *cutter) add(u btn.Unit, flops float64) {
 	last := len(c.chunks) - 1
-	if len(c.chunks[last]) > 0 && c.costs[last]+flops > c.each {
-		c.chunks = append(c.chunks, nil)
-		c.costs = append(c.costs, 0)
-		last++
+	if c.costs[last]+flops > c.each {
+		c.cut()
+		last = len(c.chunks) - 1
 	}
 
 	c.chunks[last] = append(c.chunks[last], u)

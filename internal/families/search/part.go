@@ -17,6 +17,9 @@ func (*Search) Class() btn.Class { return btn.ClassSearch }
 // Asks implements btn.Asker.
 func (*Search) Asks() btn.Ask { return btn.AskMPE }
 
+// Interim implements btn.Interim.
+func (*Search) Interim() {}
+
 // Fits implements Part. Whether the tables have this shape is for the contraction to say.
 func (p *Search) Fits(n *btn.Network) error {
 	switch {
