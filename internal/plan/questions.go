@@ -167,7 +167,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 		}
 		found, hit, err := descent.Propose(a.Job, ask, q.Map)
 		if ask == btn.AskMPE && a.Auto() {
-			found, hit, err = a.insured(found, hit, err)
+			found, hit, err = a.insured(found, hit, err, cost.Flops)
 		}
 		if err != nil {
 			return nil, err
@@ -221,13 +221,13 @@ func (a *assigner) searched(q query.Query, unfit error) (*btn.Assignment, error)
 	return found, nil
 }
 
-// insured adds a search to a plan for the most probable assignment that may not be done by the deadline, and takes one where there is no
-// plan within the budget.
-func (a *assigner) insured(plan *btn.Plan, hit string, err error) (*btn.Plan, string, error) {
+// insured adds a search to a plan for the most probable assignment that may not be done by the deadline, with Z in so many flops, and takes
+// one where there is no plan within the budget.
+func (a *assigner) insured(plan *btn.Plan, hit string, err error, flops float64) (*btn.Plan, string, error) {
 	switch {
 	case fault.CodeOf(err) == fault.OverBudget:
 		return search.Propose(a.Job, 1)
-	case err != nil || !proposal.Timed(a.Ctx) || plan.Estimates[0].Cost.Flops <= policy.InsuredShare*a.Settings.Budget:
+	case err != nil || !proposal.Timed(a.Ctx) || flops+plan.Estimates[0].Cost.Flops <= policy.InsuredShare*a.Settings.Budget:
 		return plan, hit, err
 	}
 	other, _, err := search.Propose(a.Job, policy.InsuranceShare)

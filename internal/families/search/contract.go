@@ -38,6 +38,9 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 	}
 	defer end()
 	e := prepared.Terms()
+	if e.Scale.IsZero() {
+		return btn.Value{}, nil
+	}
 	r, err := search.Solve(pace.Still(within), network(e), search.Options{Work: p.Work, Open: of.Memory / 4})
 	switch {
 	case err != nil:
