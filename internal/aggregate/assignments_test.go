@@ -8,6 +8,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/families/descent"
 	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/search"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -85,5 +87,45 @@ func TestAssignmentsOfParts(t *testing.T) {
 	}
 	if r := Result(in); r.Status != query.StatusError || r.MPE != nil {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestSearchAtTheDeadline: what a search has found is the answer where Z is not there in time; where it is, the elimination's counts.
+func TestSearchAtTheDeadline(t *testing.T) {
+	path := &descent.Path{Ask: btn.AskMPE, Count: 1}
+	parts := []btn.Part{&search.Search{Work: 1}, &exact.Elimination{}, &descent.Descent{Along: path, To: 1}}
+	plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+		Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{Exact: true, ConditionGram: 1},
+	}}}
+	searched := &btn.Found{Values: []int{0}, Weight: scaled.FromFloat(2), Close: 1e-14, Bounded: true, Relaxed: true, Bound: 3}
+	best := &btn.Found{Values: []int{1}, Weight: scaled.FromFloat(4), Close: 1e-14, Unique: true}
+	values := []btn.UnitValue{
+		{Unit: btn.Unit{Part: 0}, Value: btn.Value{Found: searched}},
+		{Unit: btn.Unit{Part: 1}, Value: btn.Value{Z: scaled.FromFloat(9)}},
+		{Unit: btn.Unit{Part: 2}, Value: btn.Value{Found: best}},
+	}
+	in := Input{Job: "t", Assignment: &btn.Assignment{Plan: plan, Descents: &btn.Descents{MPE: true}}, Values: values}
+	r := Result(in)
+	if r.Status != query.StatusOK || r.LogZ == nil || r.MPE == nil || r.MPE.Assignment[0] != 1 || !r.MPE.Unique || r.MPE.LnBound != nil {
+		t.Errorf("all: %+v, %+v", r, r.MPE)
+	}
+
+	in.Values, in.Deadline = values[:1], true
+	r = Result(in)
+	if r.Status != query.StatusOK || r.LogZ != nil || r.Zero || r.MPE == nil || r.MPE.Assignment[0] != 0 ||
+		*r.MPE.LnBound != 3 || *r.MPE.Optimal || math.Abs(*r.MPE.Gap-(3-math.Log(2))) > 1e-14 {
+		t.Errorf("at the deadline: %+v, %+v", r, r.MPE)
+	}
+
+	// Two runs of a search that the clock ended differ: the better one is taken.
+	better := *searched
+	better.Values, better.Weight = []int{2}, scaled.FromFloat(3)
+	in.Values = []btn.UnitValue{values[0], {Value: btn.Value{Found: &better}}}
+	if r := Result(in); r.MPE == nil || r.MPE.Assignment[0] != 2 {
+		t.Errorf("two runs: %+v", r.MPE)
+	}
+	in.Values = values[1:2]
+	if r := Result(in); r.Status != query.StatusError || r.Error.Code != fault.Deadline {
+		t.Errorf("without the search: %+v", r)
 	}
 }

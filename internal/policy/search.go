@@ -52,8 +52,8 @@ const (
 // Measured: 16 ns a step on a grid of spins and on a pedigree.
 const SearchFlops = 16e-9 * Rate
 
-// InsuredShare is the part of the budget of a job with a deadline from which the eliminations for Z and for the most probable assignment have a
-// search before them, with InsuranceShare of the budget.
+// InsuredShare is the part of the budget of a job with a deadline from which the eliminations for Z and for the most probable assignment
+// have a search before them, with InsuranceShare of the budget.
 // Chosen.
 const (
 	InsuredShare   = 1.0 / 8

@@ -256,3 +256,37 @@ func TestSamplesAreOfTheModel(t *testing.T) {
 		}
 	}
 }
+
+// TestExplanationWithoutElimination: where nothing else fits, the most probable assignment is a search's, with a bound and without Z, and
+// the same every time.
+func TestExplanationWithoutElimination(t *testing.T) {
+	m := complete(60)
+	var first *query.Explanation
+	for range 2 {
+		results, err := infer.Run(t.Context(), infer.Request{
+			Model:    m,
+			Queries:  []query.Query{{MPE: true, Marginals: true}},
+			Settings: query.Settings{Method: query.MethodAuto, Budget: 1e9},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := results[0]
+		if r.Status != query.StatusOK || r.MPE == nil || r.LogZ != nil || r.Zero || r.Exact || r.Marginals != nil || len(r.Warnings) < 2 {
+			t.Fatalf("%+v", r)
+		}
+		found := r.MPE
+		switch {
+		case len(found.Assignment) != 60 || found.LnBound == nil || found.Gap == nil || found.Optimal == nil:
+			t.Fatalf("%+v", found)
+		case *found.LnBound < found.LnWeight || *found.Gap != *found.LnBound-found.LnWeight || *found.Optimal && *found.Gap > 1e-6:
+			t.Errorf("ln weight %v, bound %v, gap %v, optimal %v", found.LnWeight, *found.LnBound, *found.Gap, *found.Optimal)
+		}
+		if first == nil {
+			first = found
+		}
+		if !slices.Equal(first.Assignment, found.Assignment) || *first.LnBound != *found.LnBound {
+			t.Errorf("%+v, then %+v", first, found)
+		}
+	}
+}

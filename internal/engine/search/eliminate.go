@@ -328,7 +328,8 @@ func (s *solver) newTriple(scope [mostNear]int32) int32 {
 	s.wides = s.wides[:id+1]
 	w := &s.wides[id]
 	if cap(w.scope) < mostNear {
-		*w = wide{scope: make([]int32, mostNear), stride: make([]int32, mostNear), moved: make([]int, mostNear), support: make([][]int32, mostNear)}
+		w.scope, w.stride = make([]int32, mostNear), make([]int32, mostNear)
+		w.moved, w.support = make([]int, mostNear), make([][]int32, mostNear)
 	}
 	w.left, w.on = s.cells(1), s.cells(1)
 	s.mem[w.left], s.mem[w.on] = mostNear, 1

@@ -1,19 +1,11 @@
 package search
 
-import (
-	"cmp"
-	"slices"
-)
-
-// rank orders the variables for directional consistency.
+// rank orders the variables for directional consistency, as they are numbered.
 func (s *solver) rank() {
 	s.order = make([]int32, len(s.vars))
 	for x := range s.order {
 		s.order[x] = int32(x)
 	}
-	degree := func(x int32) int { return len(s.vars[x].arcs) + 2*len(s.vars[x].wide) }
-	_ = degree
-	slices.SortStableFunc(s.order, func(x, y int32) int { return cmp.Compare(x, y) })
 	for r, x := range s.order {
 		s.vars[x].rank = r
 	}
