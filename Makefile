@@ -19,7 +19,7 @@ test: deps ## all tests, against real servers where they can be had (3 minutes o
 	$(GO) test -C lab -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) ./...
 
 deps: ## find or install redis-server, build nats-server; says clearly what it could not get
-	$(GO) run ./internal/testserver/install
+	$(GO) run ./internal/testing/testserver/install
 
 build: ## the six commands, into bin/
 	$(GO) build -trimpath -o bin/ ./cmd/...
@@ -31,7 +31,7 @@ image: ## the container image, as an OCI layout in bin/image, with its bill of m
 
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 REVISION = $(shell git rev-parse HEAD)$(shell git status --porcelain --untracked-files=no | grep -q . && echo +dirty)
-TELEMETRY = github.com/basetensor/basetensor/internal/telemetry
+TELEMETRY = github.com/basetensor/basetensor/internal/queue/telemetry
 release: ## btn for every one of PLATFORMS, and the Python client, into bin/release with SHA256SUMS (VERSION=v1.2.3); the same bytes from the same sources
 	@rm -rf bin/release && mkdir -p bin/release
 	@set -e; for platform in $(PLATFORMS); do os=$${platform%/*}; arch=$${platform#*/}; end=; [ $$os != windows ] || end=.exe; \
@@ -89,7 +89,7 @@ figures: ## the figures and the tables of docs/evaluation/README.md, and other f
 	$(GO) run -C lab ./cmd/btnlab bench --redraw ../docs/benchmarks/exact.csv
 
 acceptance: deps ## the end-to-end tests alone: the built commands, real servers, reference models
-	$(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/acceptance
+	$(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/testing/acceptance
 
 # Runs add up in docs/benchmarks/faults.csv. FAULTFLAGS="--class pause,hole --seed 100 --for 30m", "--cluster", "--old COMMIT", …: btnlab faults --help
 FAULTFLAGS ?=
@@ -98,10 +98,10 @@ faults: deps ## jobs while workers and servers are killed, paused, cut off and w
 
 TRUTH_SEED ?= 1
 truth: ## 20,000 wild and 20,000 tame models at random by every method, against exact arithmetic (seed: TRUTH_SEED=1)
-	$(GO) run ./internal/truth/run -seed $(TRUTH_SEED)
+	$(GO) run ./internal/testing/truth/run -seed $(TRUTH_SEED)
 
 goldens: ## all answers to the last bit: small models, engines, decompositions, every reference model (GOLDENFLAGS=-update writes them)
-	BTN_GOLDENS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/golden -args $(GOLDENFLAGS)
+	BTN_GOLDENS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/testing/golden -args $(GOLDENFLAGS)
 
 nightly: deps ## the long check, some hours: all tests in full, known vulnerabilities, races, fuzzing, truth, goldens, mutated messages, faults (.ci/nightly STEP runs one)
 	.ci/nightly

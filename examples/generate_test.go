@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/modeljson"
 	"github.com/basetensor/basetensor/pkg/tensor"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/basetensor/basetensor/schemas"
 )

@@ -11,8 +11,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/basetensor/basetensor/internal/gateway"
-	"github.com/basetensor/basetensor/internal/named"
+	"github.com/basetensor/basetensor/internal/doors/gateway"
+	"github.com/basetensor/basetensor/internal/models/named"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/schemas"
 )

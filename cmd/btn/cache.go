@@ -15,13 +15,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/cache"
-	"github.com/basetensor/basetensor/internal/cached"
-	"github.com/basetensor/basetensor/internal/config"
-	"github.com/basetensor/basetensor/internal/connect"
-	"github.com/basetensor/basetensor/internal/console"
-	"github.com/basetensor/basetensor/internal/form"
-	"github.com/basetensor/basetensor/internal/seal"
+	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/jobs/cache"
+	"github.com/basetensor/basetensor/internal/jobs/cached"
+	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/internal/queue/connect"
+	"github.com/basetensor/basetensor/internal/queue/seal"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
-	"github.com/basetensor/basetensor/internal/setting"
+	"github.com/basetensor/basetensor/internal/network/setting"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 

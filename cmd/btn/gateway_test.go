@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/basetensor/basetensor/internal/testing/testserver"
 )
 
 // staying runs a command that stays, and returns its first lines by their first word, up to and with the one of last.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/config"
-	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/people/console"
 )
 
 // gz compresses a text.

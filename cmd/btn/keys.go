@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/access"
-	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/doors/access"
+	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

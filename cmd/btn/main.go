@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/config"
-	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/people/console"
 )
 
 // cli is the command line.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )

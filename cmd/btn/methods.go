@@ -7,11 +7,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/answer/plan"
 	"github.com/basetensor/basetensor/internal/families"
-	"github.com/basetensor/basetensor/internal/plan"
-	"github.com/basetensor/basetensor/internal/reparam"
-	"github.com/basetensor/basetensor/internal/setting"
+	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/network/setting"
+	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // TestDeadlinesOfRequests: a budget is a time limit where no deadline is given, a bond is none, and

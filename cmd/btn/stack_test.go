@@ -5,7 +5,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/pipeline"
 
-	"github.com/basetensor/basetensor/internal/telemetry"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/nats-io/nats.go/jetstream"
 )
 

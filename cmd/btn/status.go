@@ -10,10 +10,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/config"
-	"github.com/basetensor/basetensor/internal/console"
-	"github.com/basetensor/basetensor/internal/gateway"
-	"github.com/basetensor/basetensor/internal/telemetry"
+	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/doors/gateway"
+	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
 )
 
 // statusCmd shows the backlog of every stage.

@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"github.com/basetensor/basetensor/internal/worker"
+	"github.com/basetensor/basetensor/internal/doors/worker"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 )
 

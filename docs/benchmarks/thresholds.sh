@@ -1,5 +1,5 @@
 #!/bin/sh
-# A threshold of internal/policy varied: builds btn as it is and with another value, answers models with both, and prints those of which the plan, the
+# A threshold of internal/base/policy varied: builds btn as it is and with another value, answers models with both, and prints those of which the plan, the
 # work or the answer differs: status, method, ln Z, stated uncertainty, flops. Figures are counted and depend on no clock. Usage:
 #
 #     thresholds.sh NAME VALUE MODEL… -- COMMAND FLAG…
@@ -25,7 +25,7 @@ command=$1
 shift
 
 # The other value goes over the file of today in the build, which leaves the checkout alone.
-policy=$(grep -lE "^	$name( +int64)? *= " "$root"/internal/policy/*.go) || { echo "no constant $name" >&2; exit 2; }
+policy=$(grep -lE "^	$name( +int64)? *= " "$root"/internal/base/policy/*.go) || { echo "no constant $name" >&2; exit 2; }
 sed -E "s|^(	$name( +int64)? *= ).*|\1$value|" "$policy" >"$out/policy.go"
 ! cmp -s "$policy" "$out/policy.go" || { echo "$name is $value" >&2; exit 2; }
 printf '{"Replace":{"%s":"%s"}}' "$policy" "$out/policy.go" >"$out/overlay.json"

@@ -34,7 +34,6 @@ package families
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/families/bounding"
 	"github.com/basetensor/basetensor/internal/families/circuits"
 	"github.com/basetensor/basetensor/internal/families/closed"
@@ -50,7 +49,8 @@ import (
 	"github.com/basetensor/basetensor/internal/families/structured"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/families/truncated/ladder"
-	"github.com/basetensor/basetensor/internal/proposal"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/proposal"
 )
 
 // Firstly lists the exact families that are asked before an elimination order is looked for. An error is final only where the network

@@ -6,9 +6,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/compiler"
-	"github.com/basetensor/basetensor/internal/formula"
+	"github.com/basetensor/basetensor/internal/logic/compiler"
+	"github.com/basetensor/basetensor/internal/logic/formula"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

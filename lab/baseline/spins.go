@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // spins is a chain over ln Π T = constant + Σ_i h_i s_i + Σ_{i<j} J_ij s_i s_j, s_i = ±1. It keeps the field at every spin.

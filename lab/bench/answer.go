@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // answer is the part of a result (schemas/result.schema.json) that is measured. Fields a version

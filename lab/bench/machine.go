@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/doors/config"
 )
 
 // Machine describes the machine of the figures.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/doors/config"
 )
 
 // ending of a process.

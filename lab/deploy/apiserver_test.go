@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/basetensor/basetensor/internal/testing/testserver"
 )
 
 // apiServer starts an etcd and a kube-apiserver and returns how to send it a request. The test is skipped without them.

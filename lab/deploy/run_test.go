@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/access"
-	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/basetensor/basetensor/internal/doors/access"
+	"github.com/basetensor/basetensor/internal/testing/testserver"
 	corev1 "k8s.io/api/core/v1"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/basetensor/basetensor/internal/testing/testserver"
 )
 
 const unit = "../../deploy/basetensor.service"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // TestConstraintsAreWithinWhatIsStated: parity codes and colourings like those that were stated

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/cputime"
+	"github.com/basetensor/basetensor/internal/base/cputime"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )

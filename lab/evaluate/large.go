@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/lab/baseline"
 	"github.com/basetensor/basetensor/lab/families"
 	"github.com/basetensor/basetensor/pkg/factorgraph"

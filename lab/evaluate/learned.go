@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/lab/families"
 	"github.com/basetensor/basetensor/pkg/query"
 )

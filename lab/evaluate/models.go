@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 

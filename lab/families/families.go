@@ -1,4 +1,4 @@
-// Package families lists the models that estimates are judged on: the families of internal/generate, each in several sizes and strengths,
+// Package families lists the models that estimates are judged on: the families of internal/models/generate, each in several sizes and strengths,
 // every model from a seed. Members are small enough to be contracted exactly within a second or so; the members of Large need estimates.
 // Hard families bring their answers, by ways that share nothing with the system.
 package families
@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/nats-io/nats.go/jetstream"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/basetensor/basetensor/internal/testing/testserver"
 )
 
 const root = "../.."

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/nats-io/nats.go"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/lab/load"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/bus"
-	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/testing/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"

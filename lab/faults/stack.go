@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/seal"
-	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/basetensor/basetensor/internal/queue/seal"
+	"github.com/basetensor/basetensor/internal/testing/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"

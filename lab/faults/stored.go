@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/nats-io/nats.go/jetstream"
 )
 

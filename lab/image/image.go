@@ -42,7 +42,7 @@ type Options struct {
 	Arch              string    // GOARCH
 }
 
-const telemetry = "github.com/basetensor/basetensor/internal/telemetry"
+const telemetry = "github.com/basetensor/basetensor/internal/queue/telemetry"
 
 // Compile builds the commands into a folder, static and without a word of where.
 func Compile(o Options, dir string) error {

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/cputime"
+	"github.com/basetensor/basetensor/internal/base/cputime"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/gateway"
+	"github.com/basetensor/basetensor/internal/doors/gateway"
 )
 
 // box is where a variable is drawn.

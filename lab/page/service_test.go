@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/gateway"
+	"github.com/basetensor/basetensor/internal/doors/gateway"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/nats-io/nats.go"

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/gateway"
-	"github.com/basetensor/basetensor/internal/nightly"
+	"github.com/basetensor/basetensor/internal/doors/gateway"
+	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/modeljson"
 	"github.com/basetensor/basetensor/pkg/pipeline"

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/backup"
-	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/people/backup"
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"

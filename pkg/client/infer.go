@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"

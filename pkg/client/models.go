@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/form"
+	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )

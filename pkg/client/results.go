@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"

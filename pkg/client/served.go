@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/basetensor/basetensor/internal/bus"
-	"github.com/basetensor/basetensor/internal/message"
-	"github.com/basetensor/basetensor/internal/tracing"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"go.opentelemetry.io/otel/trace"

@@ -8,7 +8,7 @@ package embedded
 import (
 	"log/slog"
 
-	"github.com/basetensor/basetensor/internal/connect"
+	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 )

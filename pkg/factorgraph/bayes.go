@@ -7,7 +7,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/nearest"
+	"github.com/basetensor/basetensor/internal/base/nearest"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 

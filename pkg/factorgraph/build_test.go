@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/nearest"
+	"github.com/basetensor/basetensor/internal/base/nearest"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

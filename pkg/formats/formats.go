@@ -13,9 +13,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/bayesnet"
-	"github.com/basetensor/basetensor/internal/dimacs"
-	"github.com/basetensor/basetensor/internal/zipped"
+	"github.com/basetensor/basetensor/internal/base/zipped"
+	"github.com/basetensor/basetensor/internal/models/bayesnet"
+	"github.com/basetensor/basetensor/internal/models/dimacs"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/modeljson"

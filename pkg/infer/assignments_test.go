@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/nightly"
-	"github.com/basetensor/basetensor/internal/truth"
+	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/nightly"
+	"github.com/basetensor/basetensor/internal/testing/truth"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"

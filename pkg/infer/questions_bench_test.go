@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/cputime"
-	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/base/cputime"
+	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/modeljson"

@@ -3,8 +3,8 @@ package infer
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // Run answers a request by the four stages in a row: reparameterise, learn, contract chunk by chunk until the answer has settled,

@@ -10,7 +10,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/jsontext"
+	"github.com/basetensor/basetensor/internal/base/jsontext"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )

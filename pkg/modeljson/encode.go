@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/basetensor/basetensor/internal/decimal"
+	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"

@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/jsontext"
+	"github.com/basetensor/basetensor/internal/base/jsontext"
 	"github.com/basetensor/basetensor/pkg/countspace"
 )
 

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/decimal"
+	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 

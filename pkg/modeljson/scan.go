@@ -8,7 +8,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/basetensor/basetensor/internal/decimal"
+	"github.com/basetensor/basetensor/internal/base/decimal"
 )
 
 // keys are all names of the format, in the case they are written in (encoding/json would fold it).

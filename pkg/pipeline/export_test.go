@@ -1,8 +1,8 @@
 package pipeline
 
 import (
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/workers"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // WithArithmetic returns c for a contract-worker on another processor.

@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/metrics"
+	"github.com/basetensor/basetensor/internal/jobs/metrics"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 )
 

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/bus"
-	"github.com/basetensor/basetensor/internal/cache"
-	"github.com/basetensor/basetensor/internal/cached"
-	"github.com/basetensor/basetensor/internal/seal"
-	"github.com/basetensor/basetensor/internal/tracing"
-	"github.com/basetensor/basetensor/internal/workers"
+	"github.com/basetensor/basetensor/internal/jobs/cache"
+	"github.com/basetensor/basetensor/internal/jobs/cached"
+	"github.com/basetensor/basetensor/internal/jobs/workers"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/seal"
+	"github.com/basetensor/basetensor/internal/queue/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"golang.org/x/sync/errgroup"
 )

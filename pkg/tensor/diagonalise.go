@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/internal/base/linalg"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/internal/base/linalg"
 )
 
 // snapTolerance is how near to 0, 1 or −1 an entry of a normalised vector is taken for it.

@@ -5,7 +5,7 @@ package tensor
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/internal/base/linalg"
 )
 
 // polishSteps is the number of Gauss–Newton steps for nodes;

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/internal/base/linalg"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/arena"
+	"github.com/basetensor/basetensor/internal/base/arena"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )

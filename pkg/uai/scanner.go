@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/decimal"
+	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

@@ -9,7 +9,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/decimal"
+	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

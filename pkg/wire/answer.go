@@ -3,9 +3,9 @@ package wire
 import (
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/codec"
-	"github.com/basetensor/basetensor/internal/form"
+	"github.com/basetensor/basetensor/internal/base/codec"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/form"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 

@@ -3,8 +3,8 @@ package wire
 import (
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/codec"
-	"github.com/basetensor/basetensor/internal/digest"
+	"github.com/basetensor/basetensor/internal/base/codec"
+	"github.com/basetensor/basetensor/internal/base/digest"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

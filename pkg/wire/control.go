@@ -1,8 +1,8 @@
 package wire
 
 import (
-	"github.com/basetensor/basetensor/internal/codec"
-	"github.com/basetensor/basetensor/internal/form"
+	"github.com/basetensor/basetensor/internal/base/codec"
+	"github.com/basetensor/basetensor/internal/network/form"
 )
 
 // Progress reports the progress of a job to people. It goes over core NATS; losing it loses nothing.

@@ -3,9 +3,9 @@ package wire
 // Asking for an answer at once, on one subject: requests without a job's id, and replies without an answer.
 
 import (
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/codec"
-	"github.com/basetensor/basetensor/internal/form"
+	"github.com/basetensor/basetensor/internal/base/codec"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/form"
 )
 
 // The states of a request that has no answer.

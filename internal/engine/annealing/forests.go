@@ -10,7 +10,7 @@ package annealing
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/ising"
+	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
 // mostOdds bounds the logarithm of a spin's odds in size, so that nothing leaves the range of float32, powers of 2.

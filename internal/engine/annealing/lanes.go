@@ -13,7 +13,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/ising"
+	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
 // unit turns a field into the logarithm of the odds of a spin in powers of 2.

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/floats"
+	"github.com/basetensor/basetensor/internal/base/floats"
 )
 
 // Drawer draws from a sampler, one state after the other; it is for one goroutine.

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
 // Choose divides an elimination order into indices that are summed out, the first rest of them, and indices of a cut-set, so that

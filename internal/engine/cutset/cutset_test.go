@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/oracle"
-	"github.com/basetensor/basetensor/internal/orders"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/internal/testing/oracle"
+	"github.com/basetensor/basetensor/internal/testing/orders"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

@@ -8,9 +8,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/engine/buckets"
-	"github.com/basetensor/basetensor/internal/floats"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // Space is the room of one goroutine.

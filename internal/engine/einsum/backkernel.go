@@ -5,8 +5,8 @@ package einsum
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // backKernel is a prepared step. Blocks are the forward kernel's; the loops around them are ordered so that the first

@@ -5,7 +5,7 @@ package einsum
 import (
 	"context"
 
-	loops "github.com/basetensor/basetensor/internal/kernel"
+	loops "github.com/basetensor/basetensor/internal/base/kernel"
 )
 
 // backWorker is one goroutine's place in a step.

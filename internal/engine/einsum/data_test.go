@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/orders"
-	"github.com/basetensor/basetensor/internal/reference"
+	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/internal/testing/orders"
+	"github.com/basetensor/basetensor/internal/testing/reference"
 )
 
 // TestReferenceModels compares with the solutions of the UAI 2014 competition and with exact solutions of Ising models.

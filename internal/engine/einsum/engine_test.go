@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/enginetest"
-	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/internal/testing/enginetest"
+	"github.com/basetensor/basetensor/internal/testing/orders"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

@@ -2,7 +2,7 @@ package einsum
 
 // The innermost loops, over contiguous runs of equal length, by package kernel.
 
-import loops "github.com/basetensor/basetensor/internal/kernel"
+import loops "github.com/basetensor/basetensor/internal/base/kernel"
 
 // begin is the place of a run in itself.
 var begin = []int{0}

@@ -3,8 +3,8 @@ package einsum
 // A program's way back: all marginals.
 
 import (
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/floats"
+	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

@@ -3,10 +3,10 @@ package einsum
 // A program's way forth: Z under the weights of a conditioned network.
 
 import (
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/compiled"
-	"github.com/basetensor/basetensor/internal/floats"
-	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/compiled"
+	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

@@ -3,8 +3,8 @@ package einsum
 // The work of one goroutine on a step: block after block of the output.
 
 import (
-	"github.com/basetensor/basetensor/internal/floats"
-	loops "github.com/basetensor/basetensor/internal/kernel"
+	"github.com/basetensor/basetensor/internal/base/floats"
+	loops "github.com/basetensor/basetensor/internal/base/kernel"
 )
 
 // together is the number of values of the sum added at a time.

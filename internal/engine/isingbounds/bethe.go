@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/ising"
+	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
 // Attractive returns signs g_i = ±1 such that J_ij g_i g_j ≥ 0 for all pairs, nil where there are none. Linear time.

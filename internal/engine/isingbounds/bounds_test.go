@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/ising"
-	"github.com/basetensor/basetensor/internal/nightly"
+	"github.com/basetensor/basetensor/internal/network/ising"
+	"github.com/basetensor/basetensor/internal/testing/nightly"
 )
 
 // random is a model of n spins, each pair coupled with a probability; attract makes couplings attractive after flips.

@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/ising"
-	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/internal/base/linalg"
+	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
 // sliceRounds is the number of rounds of a slice: it begins with the result for the slice that it is a half of.

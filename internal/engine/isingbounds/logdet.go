@@ -7,8 +7,8 @@ import (
 	"math"
 	"sync"
 
-	"github.com/basetensor/basetensor/internal/ising"
-	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/internal/base/linalg"
+	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
 // Determinant returns a bound above ln Z (without Constant), nats, from H(x) ≤ I(x; y) + Σ_i H(x_i | y_i) for spins x seen through Gaussian

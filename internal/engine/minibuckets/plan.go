@@ -13,7 +13,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

@@ -3,8 +3,8 @@ package pairwise
 // The operations of the backward pass.
 
 import (
-	"github.com/basetensor/basetensor/internal/floats"
-	"github.com/basetensor/basetensor/internal/kernel"
+	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/base/kernel"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

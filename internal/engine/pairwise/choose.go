@@ -5,7 +5,7 @@ package pairwise
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/kernel"
+	"github.com/basetensor/basetensor/internal/base/kernel"
 )
 
 // blend takes the last axes of the result, of any kind, as the run.

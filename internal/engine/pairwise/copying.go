@@ -6,7 +6,7 @@ package pairwise
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/kernel"
+	"github.com/basetensor/basetensor/internal/base/kernel"
 )
 
 // copying is how an operand is staged: axes with strides where it is copied from, stride[0], and where to,

@@ -5,8 +5,8 @@ package pairwise
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/floats"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

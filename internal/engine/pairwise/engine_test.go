@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/pairwise"
-	"github.com/basetensor/basetensor/internal/enginetest"
-	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/testing/enginetest"
+	"github.com/basetensor/basetensor/internal/testing/orders"
 )
 
 // TestTreeEngine: along the tree of the min-fill order, and along random trees.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/arena"
-	"github.com/basetensor/basetensor/internal/floats"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/base/arena"
+	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

@@ -1,6 +1,6 @@
 package pairwise
 
-import "github.com/basetensor/basetensor/internal/contractionorder"
+import "github.com/basetensor/basetensor/internal/network/contractionorder"
 
 // PlanWithin predicts the Stats of Contract with one thread and a budget of memory bytes (0: 2
 // GiB): common tables that do not fit are recomputed in every slice, down to

@@ -5,7 +5,7 @@ package pairwise
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/kernel"
+	"github.com/basetensor/basetensor/internal/base/kernel"
 )
 
 // layout is the sequence of the indices of a table, the last one the fastest, with their strides.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/pairwise"
-	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/testing/oracle"
 )
 
 // TestMarginalsAgainstEnumeration: every marginal of random expressions,

@@ -6,7 +6,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 const chunkWork = 1 << 16 // multiplications that a thread takes at a time

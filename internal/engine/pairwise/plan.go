@@ -5,8 +5,8 @@ package pairwise
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/floats"
+	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
 // Cost is the cost of a contraction, to the last flop and byte, for tables whose largest entries

@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
 // shape knows the tables of a tree. Tables 0 … leaves−1 are the expression's, less their summed

@@ -5,8 +5,8 @@ package pairwise
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/arena"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/base/arena"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

@@ -2,7 +2,7 @@ package pairwise
 
 // The work of one thread on a merge.
 
-import "github.com/basetensor/basetensor/internal/kernel"
+import "github.com/basetensor/basetensor/internal/base/kernel"
 
 // worker is one thread's workspace.
 type worker struct {

@@ -2,7 +2,7 @@ package pairwise
 
 // The other kinds of block.
 
-import "github.com/basetensor/basetensor/internal/kernel"
+import "github.com/basetensor/basetensor/internal/base/kernel"
 
 // maxTerms is the number of pairs of runs multiplied and added at a time: their lines stay in the
 // first-level cache.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/bp"
-	"github.com/basetensor/basetensor/internal/enginetest"
+	"github.com/basetensor/basetensor/internal/network/bp"
+	"github.com/basetensor/basetensor/internal/testing/enginetest"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

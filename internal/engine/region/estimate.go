@@ -6,8 +6,8 @@ import (
 	"context"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/bp"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/bp"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/engine/region"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/bp"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

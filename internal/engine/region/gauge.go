@@ -5,8 +5,8 @@ package region
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/bp"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/bp"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // gauge holds the tables of regions, scaled so that the whole of belief propagation is 1:

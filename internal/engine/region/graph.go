@@ -5,7 +5,7 @@ package region
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

@@ -17,7 +17,7 @@
 package region
 
 import (
-	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

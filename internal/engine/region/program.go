@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/compiled"
-	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/compiled"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
 // cost is the cost of an elimination: log2 is of the entries of the largest table touched,

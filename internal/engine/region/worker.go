@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/compiled"
+	"github.com/basetensor/basetensor/internal/network/compiled"
 )
 
 // worker contracts regions. With y nil it prices them only.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/wide"
-	"github.com/basetensor/basetensor/internal/enginetest"
-	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/internal/testing/enginetest"
 )
 
 func TestWideEngine(t *testing.T) {

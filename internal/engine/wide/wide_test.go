@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/wide"
-	"github.com/basetensor/basetensor/internal/nightly"
-	"github.com/basetensor/basetensor/internal/oracle"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/internal/testing/nightly"
+	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )

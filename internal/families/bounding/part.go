@@ -3,7 +3,7 @@ package bounding
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // Parts that are no share of Z, but bound it.

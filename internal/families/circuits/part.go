@@ -3,8 +3,8 @@ package circuits
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/circuit"
+	"github.com/basetensor/basetensor/internal/logic/circuit"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // Parts that are arithmetic circuits, or searches for them.

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/compiler"
-	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/formula"
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/logic"
-	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/internal/proposal"
+	"github.com/basetensor/basetensor/internal/logic/compiler"
+	"github.com/basetensor/basetensor/internal/logic/formula"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

@@ -6,7 +6,7 @@ package closed
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"

@@ -7,10 +7,10 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contraction"
+	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/families/exact"
-	"github.com/basetensor/basetensor/internal/floats"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )

@@ -7,8 +7,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/pace"
+	"github.com/basetensor/basetensor/internal/base/pace"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

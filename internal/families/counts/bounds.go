@@ -13,7 +13,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/basetensor/basetensor/internal/pace"
+	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"

@@ -1,7 +1,7 @@
 package counts
 
 import (
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 

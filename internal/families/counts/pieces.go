@@ -8,7 +8,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/pace"
+	"github.com/basetensor/basetensor/internal/base/pace"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 

@@ -7,8 +7,8 @@ import (
 	"context"
 	"math/rand/v2"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/pace"
+	"github.com/basetensor/basetensor/internal/base/pace"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"

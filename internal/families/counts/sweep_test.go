@@ -8,10 +8,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/families/counts"
-	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"

@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"

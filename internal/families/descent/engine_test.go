@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/enginetest"
 	"github.com/basetensor/basetensor/internal/families/descent"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/testing/enginetest"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

@@ -1,6 +1,6 @@
 package descent
 
-import "github.com/basetensor/basetensor/internal/btn"
+import "github.com/basetensor/basetensor/internal/network/btn"
 
 // Parts that find assignments.
 

@@ -6,9 +6,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/families/exact"
-	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/orders"
-	"github.com/basetensor/basetensor/internal/reference"
+	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/internal/testing/orders"
+	"github.com/basetensor/basetensor/internal/testing/reference"
 )
 
 // BenchmarkWhole compares three ways to the marginals of models in between: along an elimination

@@ -3,7 +3,7 @@ package exact
 import (
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
 // TestDigestStays: trees are stored under the digest of the hypergraph that they are of.

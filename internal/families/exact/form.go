@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/network/problem"
 )
 
 // slot keeps apart the forms of a problem for contraction trees.

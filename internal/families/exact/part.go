@@ -3,7 +3,7 @@ package exact
 import (
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // Parts that are B itself, contracted exactly.

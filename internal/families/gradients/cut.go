@@ -5,7 +5,7 @@ package gradients
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // cutting is an expression with indices that slices fix.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/enginetest"
 	"github.com/basetensor/basetensor/internal/families/gradients"
-	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/enginetest"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )

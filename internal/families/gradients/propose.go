@@ -6,9 +6,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/internal/proposal"
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/proposal"
 )
 
 // signedDerivatives warns of the exactness of derivatives whose terms have both signs: they may cancel further than Z does.

@@ -5,8 +5,8 @@ package learned
 import (
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // afford is Economise; where one component that counts is too much even so, it is one of rank one, whose sweeps take

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 func TestEconomiseReducesStartsThenSweepsThenComponents(t *testing.T) {

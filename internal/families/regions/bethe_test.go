@@ -3,7 +3,7 @@ package regions
 import (
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // TestBoundsAreNoFirstValue: what a plan takes until there is a value is with the bounds before it, without those behind.

@@ -3,8 +3,8 @@ package regions
 import (
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/proposal"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // TestTheKeyOfMessagesStays: they are cached under it.

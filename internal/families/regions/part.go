@@ -1,6 +1,6 @@
 package regions
 
-import "github.com/basetensor/basetensor/internal/btn"
+import "github.com/basetensor/basetensor/internal/network/btn"
 
 // Parts that are regions of a slice.
 

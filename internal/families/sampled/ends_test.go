@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // TestEndsSeeWhatDrawsDoNot: a tenth of the states that weighs far more than the draws counts, and none where all weigh their mean.

@@ -5,7 +5,7 @@ package sampled
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/base/policy"
 )
 
 // knots places rungs by what chains gained over equal parts of a linear ladder. A part of β adds to the variance of ln w its own variance

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/base/policy"
 )
 
 // TestKnotsFollowTheSquareRoot of what parts of the path add to the variance: four times as much in the second half makes its rungs twice

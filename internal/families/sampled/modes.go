@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
-	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // seek searches for modes and sets along.Modes, the number of starts beside the chains' own: the largest n such that chains

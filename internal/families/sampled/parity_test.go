@@ -3,9 +3,9 @@ package sampled
 import (
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // TestParityCodesAreDrawnFromBeliefs: their messages say almost which word was sent, and mini-buckets have a larger share where tables

@@ -6,9 +6,9 @@ import (
 	"context"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contraction"
-	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
+	"github.com/basetensor/basetensor/internal/network/problem"
 )
 
 // kinds are the ways of drawing components. The independent ones are tried by a pilot in this sequence, after mini-buckets. A new kind is

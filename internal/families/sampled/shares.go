@@ -3,8 +3,8 @@ package sampled
 // Marginals of components: sums over indices as sums over variables.
 
 import (
-	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // shares fills in sums over the values of indices as sums over those of the network's variables.

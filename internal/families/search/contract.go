@@ -7,13 +7,13 @@ import (
 	"math"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/base/pace"
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/search"
 	"github.com/basetensor/basetensor/internal/families/descent"
-	"github.com/basetensor/basetensor/internal/pace"
-	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/internal/problem"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

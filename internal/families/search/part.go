@@ -2,7 +2,7 @@
 // engine/search). There is an assignment and a bound of all others whenever it ends.
 package search
 
-import "github.com/basetensor/basetensor/internal/btn"
+import "github.com/basetensor/basetensor/internal/network/btn"
 
 // Search is a search over the network's tables of terms. It has no share of Z.
 type Search struct {

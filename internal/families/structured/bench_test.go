@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/structured"
-	"github.com/basetensor/basetensor/internal/problem"
-	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/network/reparam"
 )
 
 // BenchmarkFind measures detection and contraction with marginals by size, rank and domain.

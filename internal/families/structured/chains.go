@@ -14,9 +14,9 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/problem"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

@@ -9,8 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/internal/base/linalg"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 const (

@@ -6,11 +6,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/base/sampling"
 	"github.com/basetensor/basetensor/internal/families/structured"
-	"github.com/basetensor/basetensor/internal/oracle"
-	"github.com/basetensor/basetensor/internal/problem"
-	"github.com/basetensor/basetensor/internal/reparam"
-	"github.com/basetensor/basetensor/internal/sampling"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )

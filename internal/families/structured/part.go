@@ -15,7 +15,7 @@ package structured
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // WholeShare is all nodes of a fit.

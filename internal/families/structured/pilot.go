@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/problem"
-	"github.com/basetensor/basetensor/internal/sampling"
+	"github.com/basetensor/basetensor/internal/base/sampling"
+	"github.com/basetensor/basetensor/internal/network/problem"
 )
 
 const (

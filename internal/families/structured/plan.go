@@ -6,7 +6,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/internal/base/linalg"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
 const (

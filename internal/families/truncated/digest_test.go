@@ -3,8 +3,8 @@ package truncated
 import (
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/preprocess"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/preprocess"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // TestProjectorsKeyStays: projectors are cached under it.

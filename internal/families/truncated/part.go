@@ -3,7 +3,7 @@ package truncated
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // Parts with truncated legs.

@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contraction"
 	"github.com/basetensor/basetensor/internal/families/truncated/trees"
-	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
+	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 

@@ -14,12 +14,12 @@ import (
 	"context"
 	"errors"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/families/exact"
-	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/preprocess"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/internal/network/preprocess"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 var (

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/families/truncated"
-	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/network/reparam"
 )
 
 // TestSearchesThatAreCutShort: whenever the time for searches ends, there are no plans or such that fit the memory, and only plans of

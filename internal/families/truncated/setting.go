@@ -1,8 +1,8 @@
 package truncated
 
 import (
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/setting"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/setting"
 )
 
 // Named are the options of a request that truncated legs read.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/config"
-	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/lab/bench"
 	"github.com/basetensor/basetensor/pkg/fault"
 )

@@ -8,9 +8,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/config"
-	"github.com/basetensor/basetensor/internal/console"
-	"github.com/basetensor/basetensor/internal/fair"
+	"github.com/basetensor/basetensor/internal/base/fair"
+	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/lab/load"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"

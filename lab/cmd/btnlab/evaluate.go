@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/lab/evaluate"
 	"github.com/basetensor/basetensor/pkg/fault"
 )

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/config"
-	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/lab/faults"
 	"github.com/basetensor/basetensor/pkg/fault"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/lab/bench"
 	"github.com/basetensor/basetensor/pkg/fault"
 )

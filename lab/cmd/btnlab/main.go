@@ -8,8 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/basetensor/basetensor/internal/config"
-	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/people/console"
 )
 
 type cli struct {

@@ -7,8 +7,8 @@ import (
 	"os"
 	"text/tabwriter"
 
-	"github.com/basetensor/basetensor/internal/console"
-	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/lab/simulate"
 	"github.com/basetensor/basetensor/pkg/fault"
 )

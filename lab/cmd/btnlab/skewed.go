@@ -4,8 +4,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/bus"
-	"github.com/basetensor/basetensor/internal/worker"
+	"github.com/basetensor/basetensor/internal/doors/worker"
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 )
 

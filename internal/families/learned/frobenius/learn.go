@@ -5,7 +5,7 @@ package frobenius
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/families/closed"
 	exactparts "github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"

@@ -1,8 +1,8 @@
 package frobenius
 
 import (
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/setting"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/setting"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families/truncated"
-	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // price is what a contraction takes at a bond: flops, and bytes at its peak.

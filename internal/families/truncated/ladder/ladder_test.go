@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // cubic is the price of a plan whose flops grow like the cube of the bond, up to a bond that is large enough

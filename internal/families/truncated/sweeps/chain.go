@@ -8,8 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/base/linalg"
 	"github.com/basetensor/basetensor/internal/families/truncated/legs"
-	"github.com/basetensor/basetensor/internal/linalg"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

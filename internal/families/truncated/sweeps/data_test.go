@@ -8,10 +8,10 @@ import (
 
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
-	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/preprocess"
-	"github.com/basetensor/basetensor/internal/reference"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/internal/network/preprocess"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/internal/testing/reference"
 )
 
 // TestReferenceGrids: Ising grids of the reference models, against the exact engine.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/enginetest"
+	"github.com/basetensor/basetensor/internal/testing/enginetest"
 )
 
 // TestSweepEngine: with bonds that truncate nothing,

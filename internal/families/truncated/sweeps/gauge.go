@@ -14,7 +14,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/families/truncated/legs"
-	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // smallestWeight is the least weight, relative to about the largest, unless it is 0: it is divided by.

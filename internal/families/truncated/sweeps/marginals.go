@@ -15,8 +15,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/base/linalg"
 	"github.com/basetensor/basetensor/internal/families/truncated/legs"
-	"github.com/basetensor/basetensor/internal/linalg"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

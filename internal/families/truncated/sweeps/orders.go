@@ -9,8 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/families/truncated/legs"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
 // shuffle permutes a list with rng, not at all without.

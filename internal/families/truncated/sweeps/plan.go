@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/enginetest"
 	"github.com/basetensor/basetensor/internal/families/truncated/trees"
+	"github.com/basetensor/basetensor/internal/testing/enginetest"
 )
 
 // TestCompressedEngine: with bonds that truncate nothing, along the tree that Search finds and along random ones.

@@ -5,8 +5,8 @@ package trees
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/families/truncated/legs"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
 // Cost bounds Contract with the same bond: ranks that turn out lower make it cheaper.

@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
 // form is a hypergraph without its unary tables.

@@ -6,7 +6,7 @@ package trees
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
 // network is the shape of the tensors left: nodes, and wires between them. Lists grow with the merges.

@@ -11,8 +11,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/arena"
-	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/internal/base/arena"
+	"github.com/basetensor/basetensor/internal/base/linalg"
 )
 
 // array is entries with a label per axis, row-major.

@@ -7,8 +7,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/enginetest"
 	"github.com/basetensor/basetensor/internal/families/truncated/trees"
+	"github.com/basetensor/basetensor/internal/testing/enginetest"
 )
 
 // TestSearchesThatAreCutShort: wherever a search ends, the plan found by then has the price that it says.

@@ -1,0 +1,183 @@
+package aggregate
+
+// Assignments: the best one of all slices, and draws from all of them.
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// descended is what a part found for a question.
+type descended struct {
+	ask   btn.Ask
+	value btn.Value
+}
+
+// descents counts the parts of a plan that have no share of Z.
+func descents(p *btn.Plan) (n int) {
+	for k := range p.Estimates {
+		for _, part := range p.Estimates[k].Parts {
+			if btn.AskOf(part) != "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// reportAssignments fills in what the parts found and drew. Z is not 0.
+func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.ErrorInfo {
+	found := map[btn.Ask]*btn.Found{}
+	var drawn []*btn.Drawn
+	exact := slices.ContainsFunc(r.found, func(d descended) bool { return d.ask == btn.AskMPE && !bounded(d.value.Found) })
+	for _, d := range r.found {
+		if exact && bounded(d.value.Found) {
+			continue // the search was there for a deadline
+		}
+		found[d.ask] = found[d.ask].Or(d.value.Found)
+		if d.value.Drawn != nil {
+			drawn = append(drawn, d.value.Drawn)
+		}
+	}
+	if asked == nil {
+		return nil
+	}
+
+	missing := func(what string) *btn.ErrorInfo {
+		return failure(fault.Unsupported,
+			"%s: Z is not 0, and no assignment of a weight above 0 was found: its terms are beyond float64", what)
+	}
+	if asked.MPE {
+		f := found[btn.AskMPE]
+		if f == nil {
+			return missing("mpe")
+		}
+		to.MPE = &query.Explanation{Assignment: f.Values, LnWeight: f.Weight.LogAbs(), Unique: f.Unique}
+		if f.Bounded {
+			optimal := !f.Relaxed
+			to.MPE.LnBound, to.MPE.Gap, to.MPE.Optimal = finite(f.Bound), finite(f.Bound-to.MPE.LnWeight), &optimal
+		}
+	}
+	if len(asked.Map) > 0 {
+		f := found[btn.AskMap]
+		if f == nil || len(f.Values) != len(asked.Map) || f.Weight.IsZero() {
+			return missing("map")
+		}
+		to.Map = &query.MarginalMap{
+			Variables:  asked.Map,
+			Assignment: f.Values,
+			LnWeight:   f.Weight.LogAbs(),
+			Exact:      !f.Relaxed,
+		}
+		if f.Relaxed {
+			to.Map.LnBound = finite(f.Bound)
+		}
+	}
+	if asked.Samples > 0 {
+		list, err := mixed(drawn, asked.Samples, asked.Seed)
+		if err != nil {
+			return failure(fault.Internal, "%v", err)
+		}
+		if list == nil {
+			return missing("samples")
+		}
+		to.Samples, to.Seed = list, &asked.Seed
+	}
+	return nil
+}
+
+// explained is the answer of a query whose deadline has come before Z: where a search has found the most probable assignment, and the
+// query asks for nothing else.
+func (in *Input) explained(to btn.Result, parts []part) (btn.Result, bool) {
+	a := in.Assignment
+	if !in.Deadline || parts == nil || a.Descents == nil || !a.Descents.MPE || len(a.Descents.Map) > 0 || a.Descents.Samples > 0 {
+		return to, false
+	}
+	e := estimate{of: &a.Plan.Estimates[0]}
+	for _, p := range parts {
+		if p.there && p.err == nil && bounded(p.value.Found) {
+			e.found = append(e.found, descended{btn.AskMPE, p.value})
+		}
+	}
+	if e.found == nil {
+		return to, false
+	}
+	to.Status, to.Components = btn.StatusOK, 0
+	to.Error = e.reportAssignments(&to, a.Descents)
+	to.Warnings = append(to.Warnings, "Z is left open: the deadline came before it")
+	return to, true
+}
+
+// mixed takes each of n assignments from the draws of one of several parts, chosen with a stream of
+// its own by their weights; nil where all are 0.
+func mixed(parts []*btn.Drawn, n int, seed uint64) ([][]int, error) {
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	var total scaled.Number
+	ups := make([]scaled.Number, len(parts))
+	for i, d := range parts {
+		if len(d.Values)%n != 0 || len(d.Values) != len(parts[0].Values) || d.Weight.Sign() <= 0 {
+			return nil, fmt.Errorf("draws %d have %d values for %d assignments", i, len(d.Values), n)
+		}
+		total = total.Add(d.Weight)
+		ups[i] = total
+	}
+
+	width := len(parts[0].Values) / n
+	list := make([][]int, n)
+	for k := range list {
+		of := 0
+		if len(parts) > 1 {
+			u := scaled.FromFloat(rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(k))).Float64()).Mul(total)
+			for of < len(parts)-1 && ups[of].Cmp(u) <= 0 {
+				of++
+			}
+		}
+		list[k] = parts[of].Values[k*width:][:width]
+	}
+	return list, nil
+}
+
+// compareFound orders what was found by content; nothing comes first.
+func compareFound(a, b *btn.Found) int {
+	if a == nil || b == nil {
+		return cmp.Compare(there(a != nil), there(b != nil))
+	}
+	return cmp.Or(
+		slices.Compare(a.Values, b.Values), compareBits(a.Weight.Mant, b.Weight.Mant),
+		cmp.Compare(a.Weight.Exp, b.Weight.Exp), cmp.Compare(there(a.Unique), there(b.Unique)),
+		compareBits(a.Close, b.Close), cmp.Compare(there(a.Relaxed), there(b.Relaxed)),
+		compareBits(a.Bound, b.Bound), cmp.Compare(there(a.Bounded), there(b.Bounded)),
+	)
+}
+
+// compareDrawn orders draws by content; none come first.
+func compareDrawn(a, b *btn.Drawn) int {
+	if a == nil || b == nil {
+		return cmp.Compare(there(a != nil), there(b != nil))
+	}
+	return cmp.Or(
+		slices.Compare(a.Values, b.Values), compareBits(a.Weight.Mant, b.Weight.Mant),
+		cmp.Compare(a.Weight.Exp, b.Weight.Exp),
+	)
+}
+
+// compareBits orders floats by their bits.
+func compareBits(x, y float64) int { return cmp.Compare(math.Float64bits(x), math.Float64bits(y)) }
+
+// there is 1 for what is there, 0 for what is not.
+func there(x bool) int {
+	if x {
+		return 1
+	}
+	return 0
+}

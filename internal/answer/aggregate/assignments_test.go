@@ -1,0 +1,131 @@
+package aggregate
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/families/descent"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/search"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// draws of one value, n times, for parts of some weight.
+func draws(weight float64, value, n int) *btn.Drawn {
+	return &btn.Drawn{Weight: scaled.Make(weight, 5000), Values: slices.Repeat([]int{value, value}, n)}
+}
+
+// TestDrawsAreOfPartsByTheirWeights: one in four is of the part with a quarter of Z, and the same seed
+// chooses the same.
+func TestDrawsAreOfPartsByTheirWeights(t *testing.T) {
+	const n = 20_000
+	parts := []*btn.Drawn{draws(1, 0, n), draws(3, 1, n)}
+	list, err := mixed(parts, n, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ones := 0
+	for _, x := range list {
+		if x[0] != x[1] || len(x) != 2 {
+			t.Fatalf("assignment %v", x)
+		}
+		ones += x[0]
+	}
+	if off := math.Abs(float64(ones) - 0.75*n); off > 5*math.Sqrt(n*0.75*0.25) {
+		t.Errorf("%d of %d are of the second part", ones, n)
+	}
+	again, err := mixed(parts, n, 7)
+	if err != nil || !slices.EqualFunc(list, again, slices.Equal[[]int]) {
+		t.Errorf("another choice, %v", err)
+	}
+	if other, _ := mixed(parts, n, 8); slices.EqualFunc(list, other, slices.Equal[[]int]) {
+		t.Error("seed 8 chooses as seed 7")
+	}
+	if _, err := mixed([]*btn.Drawn{draws(1, 0, 3), draws(1, 0, 2)}, 3, 1); err == nil {
+		t.Error("parts with different numbers of draws are mixed")
+	}
+}
+
+// TestAssignmentsOfParts: the best assignment of all slices, whatever the order in which they come, is
+// in the result; Z and the number of components are those of the other parts.
+func TestAssignmentsOfParts(t *testing.T) {
+	path := &descent.Path{Ask: btn.AskMPE, Count: 3}
+	found := func(weight float64, values ...int) btn.Value {
+		return btn.Value{Found: &btn.Found{Values: values, Weight: scaled.FromFloat(weight), Unique: true, Close: 1e-14}}
+	}
+	values := []btn.Value{
+		{Z: scaled.FromFloat(9)},
+		found(2, 0, 1), found(4*(1+1e-16), 1, 1), found(4, 1, 0),
+	}
+	parts := []btn.Part{&exact.Elimination{}}
+	for s := range int64(3) {
+		parts = append(parts, &descent.Descent{Along: path, From: s, To: s + 1})
+	}
+	plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+		Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{Exact: true, ConditionGram: 1},
+	}}}
+	in := Input{Job: "t", Assignment: &btn.Assignment{Plan: plan, Descents: &btn.Descents{MPE: true}}}
+	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}} {
+		in.Values = nil
+		for _, k := range order {
+			in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Part: k}, Value: values[k]})
+		}
+		r := Result(in)
+		if r.Status != query.StatusOK || r.MPE == nil || !slices.Equal(r.MPE.Assignment, []int{1, 0}) || r.MPE.Unique ||
+			math.Abs(r.MPE.LnWeight-math.Log(4)) > 1e-14 || math.Abs(*r.LogZ-math.Log(9)) > 1e-14 || r.Components != 1 || !r.Exact {
+			t.Errorf("order %v: %+v, %+v", order, r, r.MPE)
+		}
+	}
+
+	// Nothing found, and Z above 0: no answer is better than none that is right.
+	for k := 1; k < len(values); k++ {
+		in.Values[slices.IndexFunc(in.Values, func(u btn.UnitValue) bool { return u.Part == k })].Value = btn.Value{}
+	}
+	if r := Result(in); r.Status != query.StatusError || r.MPE != nil {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestSearchAtTheDeadline: what a search has found is the answer where Z is not there in time; where it is, the elimination's counts.
+func TestSearchAtTheDeadline(t *testing.T) {
+	path := &descent.Path{Ask: btn.AskMPE, Count: 1}
+	parts := []btn.Part{&search.Search{Work: 1}, &exact.Elimination{}, &descent.Descent{Along: path, To: 1}}
+	plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+		Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{Exact: true, ConditionGram: 1},
+	}}}
+	searched := &btn.Found{Values: []int{0}, Weight: scaled.FromFloat(2), Close: 1e-14, Bounded: true, Relaxed: true, Bound: 3}
+	best := &btn.Found{Values: []int{1}, Weight: scaled.FromFloat(4), Close: 1e-14, Unique: true}
+	values := []btn.UnitValue{
+		{Unit: btn.Unit{Part: 0}, Value: btn.Value{Found: searched}},
+		{Unit: btn.Unit{Part: 1}, Value: btn.Value{Z: scaled.FromFloat(9)}},
+		{Unit: btn.Unit{Part: 2}, Value: btn.Value{Found: best}},
+	}
+	in := Input{Job: "t", Assignment: &btn.Assignment{Plan: plan, Descents: &btn.Descents{MPE: true}}, Values: values}
+	r := Result(in)
+	if r.Status != query.StatusOK || r.LogZ == nil || r.MPE == nil || r.MPE.Assignment[0] != 1 || !r.MPE.Unique || r.MPE.LnBound != nil {
+		t.Errorf("all: %+v, %+v", r, r.MPE)
+	}
+
+	in.Values, in.Deadline = values[:1], true
+	r = Result(in)
+	if r.Status != query.StatusOK || r.LogZ != nil || r.Zero || r.MPE == nil || r.MPE.Assignment[0] != 0 ||
+		*r.MPE.LnBound != 3 || *r.MPE.Optimal || math.Abs(*r.MPE.Gap-(3-math.Log(2))) > 1e-14 {
+		t.Errorf("at the deadline: %+v, %+v", r, r.MPE)
+	}
+
+	// Two runs of a search that the clock ended differ: the better one is taken.
+	better := *searched
+	better.Values, better.Weight = []int{2}, scaled.FromFloat(3)
+	in.Values = []btn.UnitValue{values[0], {Value: btn.Value{Found: &better}}}
+	if r := Result(in); r.MPE == nil || r.MPE.Assignment[0] != 2 {
+		t.Errorf("two runs: %+v", r.MPE)
+	}
+	in.Values = values[1:2]
+	if r := Result(in); r.Status != query.StatusError || r.Error.Code != fault.Deadline {
+		t.Errorf("without the search: %+v", r)
+	}
+}

@@ -1,0 +1,123 @@
+package aggregate
+
+// What ln Z lies between: the best of all bounds on either side.
+
+import (
+	"math"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// bounds are those that follow from the model alone.
+type bounds struct {
+	lower, upper side
+	least        float64 // a lower bound on ln Z unless Z is 0
+	found        bool
+}
+
+// side is the best bound on one side and what it is.
+type side struct {
+	ln  float64
+	how string
+}
+
+// add takes in the bounds of parts.
+func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *btn.ErrorInfo {
+	for i, v := range parts {
+		if v.Bound == nil {
+			return failure(fault.Internal, "component %d says no bound", i)
+		}
+		how := btn.Describe(kinds[i]).Kind
+		if !b.found {
+			b.lower.ln, b.upper.ln, b.least = math.Inf(-1), math.Inf(1), math.Inf(-1)
+			b.found = true
+		}
+		if v.Bound.Least != nil {
+			b.least = max(b.least, *v.Bound.Least)
+		}
+		if v.Bound.Lower > b.lower.ln {
+			b.lower = side{v.Bound.Lower, how}
+		}
+		if v.Bound.Upper < b.upper.ln {
+			b.upper = side{v.Bound.Upper, how}
+		}
+	}
+	return nil
+}
+
+// between returns what ln Z is known to lie between, widened by rounding, and the probability with which it does: −Inf and +Inf where
+// nothing bounds it. Bounds and sampled components are computed in logarithms, which have no range to leave.
+func (g *sequence) between() (lower, upper side, level float64) {
+	lower, upper, level = side{ln: math.Inf(-1)}, side{ln: math.Inf(1)}, 1
+	if b := &g.bounds; b.found {
+		lower = side{b.lower.ln - wide(b.lower.ln), b.lower.how}
+		upper = side{b.upper.ln + wide(b.upper.ln), b.upper.how}
+	}
+	if p := &g.pool; p.rungs > 0 {
+		if p.lower.ln > lower.ln {
+			lower, level = p.lower, 1-policy.BoundsDelta
+		}
+		if p.upper.ln < upper.ln {
+			upper, level = p.upper, 1-policy.BoundsDelta
+		}
+	}
+	return lower, upper, level
+}
+
+// reach returns the largest distance from ln Z of a value between the bounds, +Inf without an upper or a lower bound. The least weight of
+// a state is the lower bound where there is no other: it holds unless Z is 0, which no estimate shows.
+func (g *sequence) reach(ln float64) float64 {
+	lower, upper, _ := g.between()
+	if math.IsInf(lower.ln, -1) && g.bounds.found {
+		lower.ln = g.bounds.least
+	}
+	ln = min(max(ln, lower.ln), upper.ln)
+	return max(upper.ln-ln, ln-lower.ln)
+}
+
+// wide is how far rounding may move a bound or an exact ln Z: ten digits of Z are left (policy.TrustedDigits), and rounding of its
+// logarithm. It is 0 where there is none.
+func wide(ln float64) float64 {
+	if !isFinite(ln) {
+		return 0
+	}
+	return 1e-10 + floor(ln)
+}
+
+// report returns the best bounds of a sequence, nil where there are none: with the level of sampled ones where one of these is the best.
+func (g *sequence) report() *btn.Bounds {
+	lower, upper, level := g.between()
+	out := &btn.Bounds{Lower: finite(lower.ln), Upper: finite(upper.ln), Level: level}
+	var how []string
+	if out.Upper != nil {
+		how = append(how, "above by "+upper.how)
+	}
+	if out.Lower != nil {
+		how = append(how, "below by "+lower.how)
+	}
+	if len(how) == 0 {
+		return nil
+	}
+	out.How = strings.Join(how, ", ")
+	return out
+}
+
+// reportExact returns bounds of an exact answer: its value, widened by rounding.
+func reportExact(lnZ float64) *btn.Bounds {
+	return &btn.Bounds{Lower: finite(lnZ - wide(lnZ)), Upper: finite(lnZ + wide(lnZ)), Level: 1, How: "exact, within rounding"}
+}
+
+// reportCertified returns the bounds of a certificate, nil where it is nil.
+func reportCertified(c *btn.Certificate) *btn.Bounds {
+	if c == nil {
+		return nil
+	}
+	b := &btn.Bounds{Upper: finite(c.LnUpper + wide(c.LnUpper)), Level: 1, How: "Cauchy–Schwarz"}
+	if c.LnLower != nil {
+		b.Lower = finite(*c.LnLower - wide(*c.LnLower))
+	}
+	return b
+}

@@ -1,0 +1,53 @@
+package aggregate
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+)
+
+// The certificate of an estimate: an interval for ln Z by Cauchy–Schwarz.
+
+// certificate returns the bound on the error of an estimate Z̃ = exp(lnZ),
+//
+//	|Z − Z̃| = |⟨B − B̃, ⊗_j L^(j)⟩| ≤ ‖B − B̃‖ · Π_j ‖L^(j)‖,   ln Z in [ln(Z̃ − bound), ln(Z̃ + bound)]
+//
+// with lnNormError = ln ‖B − B̃‖ and lnLinks = ln Π_j ‖L^(j)‖ in nats, the network's scale included
+// in one of them. The lower end is nil where the bound reaches Z̃. Nil if the bound is not a finite
+// logarithm.
+func certificate(lnZ, lnNormError, lnLinks float64) *btn.Certificate {
+	bound := lnNormError + lnLinks
+	if !isFinite(bound) || !isFinite(lnZ) {
+		return nil
+	}
+
+	// ln(e^a + e^b) = max(a, b) + ln(1 + e^(−|a − b|)).
+	c := &btn.Certificate{
+		LnBound: bound,
+		LnUpper: max(lnZ, bound) + math.Log1p(math.Exp(-math.Abs(bound-lnZ))),
+	}
+	if bound < lnZ {
+		c.LnLower = finite(lnZ + log1mExp(bound-lnZ))
+	}
+	return c
+}
+
+// log1mExp returns ln(1 − exp(x)) for x < 0 without losing digits near 0 or −∞. Source: Mächler,
+// Accurately computing log(1 − exp(−|a|)), which switches between the two forms at −ln 2.
+func log1mExp(x float64) float64 {
+	if x > -math.Ln2 {
+		return math.Log(-math.Expm1(x))
+	}
+	return math.Log1p(-math.Exp(x))
+}
+
+// isFinite reports whether x is neither NaN nor ±Inf.
+func isFinite(x float64) bool { return x-x == 0 }
+
+// finite returns a pointer to x, or nil if x is NaN or ±Inf, which JSON cannot hold.
+func finite(x float64) *float64 {
+	if !isFinite(x) {
+		return nil
+	}
+	return &x
+}

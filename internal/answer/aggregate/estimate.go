@@ -1,0 +1,276 @@
+package aggregate
+
+// The value of one estimate: its parts by its rule.
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/base/sampling"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// estimate is an estimate of the plan with the values of its parts and what follows from them.
+type estimate struct {
+	btn.EstimateResult
+	of     *btn.Estimate
+	z      scaled.Number   // Z̃
+	parts  []btn.Value     // in the order of of.Parts, without those of descents
+	found  []descended     // those, which come last
+	alpha  []scaled.Number // weights of the parts, where the quality is known
+	digits float64         // decimal digits that cancelled in the sum over the parts
+	err    *btn.ErrorInfo  // why there is no z; nil if there is
+	mean   sampling.Mean   // of sampled components
+	shares []*btn.Weights  // those of them that have marginals
+}
+
+// evaluate computes an estimate from the values of its parts, and of the sampled ones before it. It
+// returns false if some have not arrived.
+func (g *sequence) evaluate(e *btn.Estimate, parts []part) (*estimate, bool) {
+	r := &estimate{of: e}
+	if len(e.Parts) > 0 {
+		r.EstimateResult = btn.Describe(e.Parts[0])
+	}
+	r.Slices, r.Components = e.Slices, len(e.Parts)
+
+	r.parts = make([]btn.Value, 0, len(parts))
+	for i := range parts {
+		p := &parts[i]
+		if !p.there {
+			return r, false
+		}
+		if p.err != nil && r.err == nil {
+			r.err = p.err
+		}
+		r.Flops += p.value.Flops
+		if ask := btn.AskOf(e.Parts[i]); ask != "" {
+			r.found = append(r.found, descended{ask, p.value})
+			r.Components--
+		} else {
+			r.parts = append(r.parts, p.value)
+		}
+	}
+
+	if r.err == nil {
+		r.err = r.sum(g)
+	}
+
+	if r.err != nil {
+		r.Failed = r.err.Message
+	} else {
+		r.LogZ = finite(r.z.LogAbs())
+	}
+	return r, true
+}
+
+// sum combines the parts by the estimate's rule.
+func (r *estimate) sum(g *sequence) *btn.ErrorInfo {
+	if r.of.Quality != nil {
+		return r.known(g.unsure)
+	}
+
+	var err error
+	switch r.of.Rule {
+	case btn.LogLinear:
+		err = r.logLinear()
+	case btn.Pooled:
+		err = r.pooled(&g.pool)
+	case btn.Bounding:
+		return g.bounds.add(r.parts, r.of.Parts)
+	default:
+		err = r.linear()
+	}
+
+	// A total that proves nothing is a failure: the quality of the estimate is not known.
+	if err == nil && g.hard && r.contradicted() {
+		err = errContradiction
+	}
+	if err == nil && r.z.IsZero() {
+		err = errors.New("the total is exactly 0, and an estimate cannot show that Z is 0")
+	}
+
+	if err != nil {
+		return failure(fault.FailedEstimate, "%v", err)
+	}
+	return nil
+}
+
+// known is the linear rule Z̃ = Σ_i α_i Z_i where the quality of the estimate is known: a total of
+// 0 and one below 0 can be right then.
+func (r *estimate) known(unsure bool) *btn.ErrorInfo {
+	exact := r.of.Quality.Exact
+	r.alpha = r.of.Weights()[:len(r.parts)]
+	alpha := r.alpha
+
+	z := make([]scaled.Number, len(r.parts))
+	for i, v := range r.parts {
+		z[i] = v.Z
+	}
+
+	r.digits = math.NaN()
+	e, err := Sum(alpha, z)
+	switch {
+	case errors.Is(err, ErrNotFinite) && slices.ContainsFunc(z, overflown):
+		return failure(fault.Unsupported, "%v: a table left the range of float64 on the way", err)
+	case errors.Is(err, ErrNotFinite):
+		return failure(fault.Internal, "%v", err)
+	}
+
+	r.z = e.Total
+	_, r.digits = cancelled(alpha, r.parts)
+
+	switch doubt := first(r.parts); {
+	case e.Total.IsZero() && err == nil && exact && (doubt != "" || unsure):
+		return failure(
+			fault.Unsupported, "the total came out as 0, which proves nothing: %s",
+			cmp.Or(doubt, "terms may be missing"),
+		)
+	case errors.Is(
+		err, ErrNegative,
+	) && exact && r.digits < policy.SignDigits && doubt == "" && !unsure:
+		return failure(
+			fault.BadInput, "the total is negative: not a probability model (Z is %s)",
+			decimal(e.Total),
+		)
+	case err != nil:
+		return failure(fault.FailedEstimate, "%v", err)
+	case e.Total.IsZero() && !exact:
+		return failure(
+			fault.FailedEstimate,
+			"the total of %d components is exactly 0, and an estimate cannot show that Z is 0",
+			len(z),
+		)
+	}
+	return nil
+}
+
+// errContradiction is the error of regions of constraints of which some allow no value at all: ln Z
+// of the other regions says nothing then.
+var errContradiction = errors.New(
+	"the constraints of a region contradict each other or nearly so: Z may be 0, which " +
+		"the exact way would show",
+)
+
+// contradicted reports whether the constraints of some region allow nothing.
+func (r *estimate) contradicted() bool {
+	return slices.ContainsFunc(
+		r.parts, func(v btn.Value) bool { return v.Region != nil && v.Region.NonPositive > 0 },
+	)
+}
+
+// linear is the rule Z̃ = Σ_s Z_s over slices s.
+func (r *estimate) linear() error {
+	discarded := 0.0
+	terms := make([]scaled.Number, len(r.parts))
+	for i, v := range r.parts {
+		terms[i] = v.Z
+		if t := v.Truncation; t != nil {
+			discarded = max(discarded, t.Discarded)
+			r.Truncated = r.Truncated || t.Truncated
+			r.Reused = r.Reused || t.Reused
+			if r.Relearned == "" {
+				r.Relearned = t.Relearned
+			}
+			r.PeakBytes = max(r.PeakBytes, t.Bytes)
+		} else if !v.Z.IsZero() {
+			return fmt.Errorf("component %d does not say what it truncated", i)
+		}
+	}
+
+	r.Discarded = finite(discarded)
+	e, err := Sum(ones(len(terms)), terms)
+	r.z = e.Total
+	r.digits = e.CancellationDigits
+	return err
+}
+
+// logLinear is the rule Z̃ = Σ_s exp(ln Z_BP(s) + Σ_r α_r ln(Z_r/Z_BP(s))) over slices s and their
+// regions r. Beside it LogZLinear is the logarithm of Σ_s Z_BP(s) (1 + Σ_r α_r (Z_r/Z_BP(s) − 1)),
+// as far as the parts' Linear says.
+func (r *estimate) logLinear() error {
+	r.Truncated = true
+	n := r.Slices
+	logs := make([]scaled.Number, n)   // per slice, by the rule
+	linear := make([]scaled.Number, n) // per slice, linear in the ratios
+	lnZ := make([]float64, n)          // ln Z_BP(s) + Σ_r α_r ln(Z_r/Z_BP(s)) so far
+	sum := make([]scaled.Number, n)    // the linear correction so far
+	seen := make([]bool, n)
+
+	// A part has some of the regions of one slice.
+	for i, v := range r.parts {
+		s := sliceOf(r.of.Parts[i])
+		if v.Region == nil {
+			if v.Z.IsZero() { // the slice is impossible, and contributes 0
+				continue
+			}
+			return fmt.Errorf("component %d has no regions", i)
+		}
+		if !seen[s] {
+			seen[s] = true
+			lnZ[s] = v.Region.LnBethe
+			sum[s] = scaled.One
+		}
+		lnZ[s] += v.Region.LnSum
+		sum[s] = sum[s].Add(v.Region.Linear)
+		r.Regions += v.Region.Regions
+		r.PeakBytes = max(r.PeakBytes, 8*math.Exp2(v.Region.Widest))
+		linear[s] = scaled.FromLog(v.Region.LnBethe)
+	}
+
+	for s := range logs {
+		if seen[s] {
+			logs[s] = scaled.FromLog(lnZ[s])
+			linear[s] = linear[s].Mul(sum[s])
+		}
+	}
+
+	if e, err := Sum(ones(len(linear)), linear); err == nil && !e.Total.IsZero() {
+		r.LogZLinear = finite(e.Total.LogAbs())
+	}
+
+	e, err := Sum(ones(len(logs)), logs)
+	r.z = e.Total
+	return err
+}
+
+// sliceOf returns the position of the slice whose regions a part has.
+func sliceOf(part btn.Part) int64 {
+	if q, ok := part.(btn.Sliced); ok {
+		return q.InSlice()
+	}
+	return 0
+}
+
+// ones returns n weights of 1.
+func ones(n int) []scaled.Number {
+	a := make([]scaled.Number, n)
+	for i := range a {
+		a[i] = scaled.One
+	}
+	return a
+}
+
+// marginals returns the marginals of all slices together, weighted by their Z, or a warning why
+// there are none.
+func (r *estimate) marginals(targets []int) ([][]float64, string) {
+	var m []*btn.Marginals
+	for _, v := range r.parts {
+		if v.Marginals != nil {
+			m = append(m, v.Marginals)
+		} else if !v.Z.IsZero() {
+			return nil, ""
+		}
+	}
+
+	p, warning, err := marginals(ones(len(m)), m, targets)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return p, warning
+}

@@ -1,0 +1,368 @@
+package aggregate
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	regionparts "github.com/basetensor/basetensor/internal/families/regions"
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// step is an estimate of a test: its place, and ln Z of each of its slices.
+type step struct {
+	plan, bond int
+	lnZ        []float64
+	dropped    bool
+}
+
+// ladder returns a query that grows, with the values of all its parts.
+func ladder(accuracy float64, steps ...step) Input {
+	plan := &btn.Plan{Method: btn.MethodTruncated, Accuracy: accuracy}
+	in := Input{Job: "j-1", Assignment: &btn.Assignment{Plan: plan}}
+	for _, s := range steps {
+		e := btn.Estimate{
+			Rule:   btn.Linear,
+			Track:  fmt.Sprint("mps ", s.plan),
+			Slices: int64(len(s.lnZ)),
+			Level:  math.Log2(float64(s.bond)) + math.Log2(float64(len(s.lnZ))),
+		}
+		along := &truncated.TruncatedPlan{Family: btn.FamilySweep, Number: s.plan}
+		for slice, x := range s.lnZ {
+			in.Values = append(
+				in.Values,
+				btn.UnitValue{Unit: btn.Unit{Part: len(in.Values)}, Value: btn.Value{
+					Z:     scaled.FromLog(x),
+					Flops: 10,
+					Truncation: &btn.Truncation{
+						Bond:      s.bond,
+						Discarded: 1e-8,
+						Truncated: s.dropped,
+						Bytes:     64,
+					},
+				}},
+			)
+			e.Parts = append(
+				e.Parts,
+				&truncated.Truncated{Along: along, Bond: s.bond, Slice: btn.Slice{At: int64(slice)}},
+			)
+		}
+		plan.Estimates = append(plan.Estimates, e)
+	}
+	return in
+}
+
+func TestGrowthThatDropsNothingSettlesAtOnce(t *testing.T) {
+	in := ladder(1e-9, step{0, 8, []float64{2}, false}, step{0, 16, []float64{3}, true})
+	in.Assignment.Plan.Estimates[0].Lossless = true
+	if !Settled(Input{Assignment: in.Assignment, Values: in.Values[:1]}) {
+		t.Error("not settled after an estimate that dropped nothing")
+	}
+	r := Result(in)
+	if *r.LogZ != 2 || r.Ended != "settled" || len(r.Estimates) != 1 || r.Exact ||
+		*r.Uncertainty > 1e-9 {
+		t.Errorf("%s", text(t, r))
+	}
+}
+
+func TestUncertaintyIsOfTheSequenceAndOfTheSpread(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps []step
+		want  float64
+	}{
+		"two rungs: their change": {
+			[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.5}, true}}, 0.5,
+		},
+		"three rungs of one plan: no hope": {
+			[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true},
+				{0, 32, []float64{2.25}, true}}, 0.25},
+		"three rungs: the next change": {
+			[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true},
+				{0, 32, []float64{2.25}, true}, {1, 32, []float64{2.25}, true}}, 0.0625},
+		"never less than a part of the last": {
+			[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true},
+				{0, 32, []float64{2.001}, true}}, 0.01},
+		"two rungs of plans that approach": {
+			[]step{{0, 8, []float64{1}, true}, {1, 8, []float64{1.4}, true},
+				{0, 16, []float64{2}, true}, {1, 16, []float64{2.1}, true}}, 0.21},
+		"two rungs, the second bond not doubled": {
+			[]step{{0, 8, []float64{1}, true}, {0, 12, []float64{1.5}, true}}, 0.5 / math.Log2(1.5),
+		},
+		"a sequence that diverges": {
+			[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true},
+				{0, 32, []float64{2.1}, true}}, 1},
+		"the other plan is hopeless": {
+			[]step{{0, 8, []float64{1}, true}, {1, 8, []float64{9}, true},
+				{0, 16, []float64{1.1}, true}, {1, 16, []float64{5}, true}}, 0.39},
+		"the other plan is far off": {
+			[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true},
+				{1, 16, []float64{4.1}, true}}, 6},
+	} {
+		r := Result(ladder(1e-9, c.steps...))
+		if r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.want) > 1e-9 {
+			t.Errorf("%s: %s", name, text(t, r))
+		}
+		if r.Ended != "complete" || !strings.Contains(strings.Join(r.Warnings, " "), "still move") {
+			t.Errorf("%s: an unsettled sequence is not told in words: %s", name, text(t, r))
+		}
+	}
+	single := Result(ladder(1e-9, step{0, 8, []float64{1}, true}))
+	if single.Uncertainty != nil ||
+		!strings.Contains(strings.Join(single.Warnings, " "), "nothing is known") {
+		t.Errorf("a single estimate: %s", text(t, single))
+	}
+}
+
+// The shortest settled sequence is the answer whatever else has arrived, and in any order: the same
+// bits everywhere.
+func TestLaterRungsDoNotChangeASettledAnswer(t *testing.T) {
+	one, other := []float64{1, 2}, []float64{5, 6}
+	steps := []step{
+		{0, 8, one, true},
+		{1, 8, one, true},
+		{0, 16, one, true},
+		{1, 16, one, true},
+		{0, 32, other, true},
+	}
+	in := dropping(1e-20, ladder(1e-9, steps...))
+	want := text(t, Result(in))
+	if r := Result(in); len(r.Estimates) != 4 || r.Ended != "settled" ||
+		math.Abs(*r.LogZ-math.Log(math.E+math.E*math.E)) > 1e-15 {
+		t.Fatalf("%s", want)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		rng.Shuffle(
+			len(in.Values),
+			func(a, b int) { in.Values[a], in.Values[b] = in.Values[b], in.Values[a] },
+		)
+		if got := text(t, Result(in)); got != want {
+			t.Fatalf("another order of arrival: %s, want %s", got, want)
+		}
+	}
+	fewer := dropping(1e-20, ladder(1e-9, steps...))
+	fewer.Values = fewer.Values[:8]
+	if got := text(t, Result(fewer)); got != want {
+		t.Errorf("without the later rungs: %s, want %s", got, want)
+	}
+}
+
+// dropping sets the share that every contraction left out.
+func dropping(share float64, in Input) Input {
+	for i := range in.Values {
+		in.Values[i].Value.Truncation.Discarded = share
+	}
+	return in
+}
+
+// TestAPlateauIsNoConvergence is the sequence of a parity code that was off by 4e-3, stated 7e-13
+// and settled: a change of exactly 0 along one plan, while the other plan failed.
+func TestAPlateauIsNoConvergence(t *testing.T) {
+	plateau := []float64{-5.72155469}
+	in := dropping(
+		0.03,
+		ladder(
+			1e-9, step{0, 1, plateau, true}, step{1, 1, plateau, true}, step{0, 2, plateau, true},
+		),
+	)
+	in.Values[1].Value.Z = scaled.Number{}
+	r := Result(in)
+	if r.Ended == "settled" || r.Uncertainty == nil || *r.Uncertainty < 4.1e-3 {
+		t.Errorf("%s", text(t, r))
+	}
+	both := dropping(0.03,
+		ladder(
+			1e-9, step{0, 1, plateau, true}, step{1, 1, plateau, true}, step{0, 2, plateau, true},
+			step{1, 2, plateau, true},
+		))
+	if r := Result(both); r.Ended == "settled" || *r.Uncertainty < 4.1e-3 {
+		t.Errorf("two plans on one plateau: %s", text(t, r))
+	}
+	one := dropping(0, ladder(1e-9, step{0, 1, plateau, true}, step{0, 2, plateau, true}))
+	if r := Result(one); r.Ended == "settled" {
+		t.Errorf("settled on one plan: %s", text(t, r))
+	}
+}
+
+// TestWhatWidensAStatement: colourings were off by 0.63, stated 0.047.
+func TestWhatWidensAStatement(t *testing.T) {
+	colours := func() Input { // the estimates of 44 vertices in three colours, less ln Z
+		return ladder(
+			1e-9,
+			step{0, 1, []float64{1.034}, true},
+			step{1, 1, []float64{1.034}, true},
+			step{0, 2, []float64{0.388}, true},
+			step{
+				1,
+				2,
+				[]float64{0.616},
+				true,
+			},
+			step{0, 4, []float64{0.158}, true},
+			step{1, 4, []float64{0.628}, true},
+		)
+	}
+	sure := Result(dropping(1e-12, colours()))
+	dropped := Result(dropping(0.2, colours()))
+	if e := math.Abs(*dropped.LogZ); e > 3**dropped.Uncertainty ||
+		*dropped.Uncertainty < 2**sure.Uncertainty {
+		t.Errorf(
+			"stated %v, %v where a fifth is dropped; off by %v", *sure.Uncertainty,
+			*dropped.Uncertainty, e,
+		)
+	}
+	in := dropping(0.2, colours())
+	in.Assignment.Hard = true
+	if r := Result(in); *r.Uncertainty != policy.Branches**dropped.Uncertainty {
+		t.Errorf("with forbidden combinations %v, without %v", *r.Uncertainty, *dropped.Uncertainty)
+	}
+	in = dropping(1e-12, colours())
+	in.Values[4].Value.Z = scaled.FromFloat(-1)
+	if r := Result(in); *r.Uncertainty < 1 {
+		t.Errorf("a total below 0 beside the best one: %s", text(t, r))
+	}
+}
+
+func TestGrowthAtTheDeadline(t *testing.T) {
+	in := ladder(
+		1e-9, step{0, 8, []float64{1}, true}, step{0, 16, []float64{2, 2}, true},
+		step{0, 32, []float64{3}, true},
+	)
+	in.Values = []btn.UnitValue{in.Values[0], in.Values[1], in.Values[3]} // rung 1 lacks a slice
+	if r := Result(in); r.Status != "error" || r.Error.Code != fault.Internal {
+		t.Errorf("values are missing: %s", text(t, r))
+	}
+	in.Deadline = true
+	r := Result(in)
+	if r.Ended != "deadline" || *r.LogZ != 3 || len(r.Estimates) != 2 ||
+		!strings.Contains(strings.Join(r.Warnings, " "), "deadline") {
+		t.Errorf("%s", text(t, r))
+	}
+	in.Values = nil
+	if r := Result(in); r.Status != "error" || r.Error.Code != fault.Deadline {
+		t.Errorf("no estimate at all: %s", text(t, r))
+	}
+}
+
+func TestFailedEstimatesAreLeftOut(t *testing.T) {
+	in := ladder(
+		1e-9, step{0, 8, []float64{1}, true}, step{0, 16, []float64{2}, true},
+		step{0, 32, []float64{2.5}, true},
+	)
+	in.Values[1].Value.Z = scaled.FromFloat(-3)
+	r := Result(in)
+	if r.Status != "ok" || *r.LogZ != 2.5 || r.Estimates[1].LogZ != nil ||
+		r.Estimates[1].Failed == "" {
+		t.Errorf("%s", text(t, r))
+	}
+	in.Values[2] = btn.UnitValue{
+		Unit:  in.Values[2].Unit,
+		Error: &btn.ErrorInfo{Code: fault.OverBudget, Message: "no room", Stage: "contract-worker"},
+	}
+	if r := Result(in); *r.LogZ != 1 || r.Estimates[2].Failed != "no room" {
+		t.Errorf("%s", text(t, r))
+	}
+	in.Values[0].Value.Z = scaled.Number{}
+	if r := Result(in); r.Status != "error" || r.Error.Code != fault.OverBudget {
+		t.Errorf("every estimate failed: %s", text(t, r))
+	}
+}
+
+// Regions add up log-linearly within a slice and linearly over the slices; the linear sum of the
+// same components is shown beside.
+func TestRegionEstimates(t *testing.T) {
+	e := btn.Estimate{Rule: btn.LogLinear, Slices: 2}
+	in := Input{
+		Assignment: &btn.Assignment{
+			Propagation: &btn.Propagation{Converged: true, Phases: []float64{3, 2}},
+		},
+	}
+	for i, v := range []btn.RegionPart{
+		{LnBethe: 2, LnSum: 0.25, Linear: scaled.FromFloat(0.2), Regions: 3},
+		{LnBethe: 2, LnSum: 0.5, Linear: scaled.FromFloat(0.3), Regions: 4, NonPositive: 1},
+		{LnBethe: 1, LnSum: -0.5, Linear: scaled.FromFloat(-0.25), Regions: 5},
+	} {
+		e.Parts = append(
+			e.Parts, &regionparts.Regions{Kind: "cycles", Size: 8, Slice: btn.Slice{At: int64(i / 2)}},
+		)
+		in.Values = append(
+			in.Values,
+			btn.UnitValue{
+				Unit:  btn.Unit{Part: i},
+				Value: btn.Value{Z: scaled.FromLog(v.LnBethe), Region: &v},
+			},
+		)
+	}
+	in.Assignment.Plan = &btn.Plan{Method: btn.MethodRegions, Estimates: []btn.Estimate{e}}
+	r := Result(in)
+	if want := math.Log(math.Exp(2.75) + math.Exp(0.5)); math.Abs(*r.LogZ-want) > 1e-14 {
+		t.Errorf("ln Z %v, want %v", *r.LogZ, want)
+	}
+	if want := math.Log(
+		math.Exp(2)*1.5 + math.Exp(1)*0.75,
+	); math.Abs(*r.Estimates[0].LogZLinear-want) > 1e-14 {
+		t.Errorf("linear %v, want %v", *r.Estimates[0].LogZLinear, want)
+	}
+	words := strings.Join(r.Warnings, " ")
+	if r.Estimates[0].Regions != 12 || !strings.Contains(words, "1 regions were left out") ||
+		!strings.Contains(words, "competing phases") {
+		t.Errorf("%s", text(t, r))
+	}
+}
+
+// regionLadder returns a query whose estimates are families of one part each.
+func regionLadder(bp *btn.Propagation, kinds []string, lnSums []float64, regions []int64) Input {
+	plan := &btn.Plan{Method: btn.MethodRegions, Accuracy: 1e-9}
+	in := Input{Assignment: &btn.Assignment{Plan: plan, Propagation: bp}}
+	for i, x := range lnSums {
+		plan.Estimates = append(plan.Estimates, btn.Estimate{
+			Rule:   btn.LogLinear,
+			Track:  kinds[i],
+			Level:  float64(i),
+			Slices: 1,
+			Parts:  []btn.Part{&regionparts.Regions{Kind: kinds[i], Size: i + 2}},
+		})
+		in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Part: i}, Value: btn.Value{
+			Z:      scaled.FromLog(1),
+			Region: &btn.RegionPart{LnBethe: 1, LnSum: x, Regions: regions[i]},
+		}})
+	}
+	return in
+}
+
+// Larger sizes that find the same regions agree with themselves: nothing is known, and nothing has
+// settled.
+func TestTheSameRegionsAgainAreNoEvidence(t *testing.T) {
+	for _, kinds := range [][]string{{"balls", "balls", "balls"}, {"balls", "loops", "balls"}} {
+		r := Result(
+			regionLadder(
+				&btn.Propagation{Converged: true}, kinds, []float64{0.5, 0.5, 0.5},
+				[]int64{7, 7, 7},
+			),
+		)
+		if r.Uncertainty != nil || r.Ended == "settled" {
+			t.Errorf("%v: %s", kinds, text(t, r))
+		}
+	}
+}
+
+// Regions on messages that did not converge are at least as uncertain as they are far from the
+// Bethe value.
+func TestUnconvergedMessagesAreInTheUncertainty(t *testing.T) {
+	z := 1.0
+	r := Result(
+		regionLadder(
+			&btn.Propagation{LogZ: &z}, []string{"balls", "balls"}, []float64{0.5, 0.5 + 1e-12},
+			[]int64{7, 9},
+		),
+	)
+	if r.Uncertainty == nil || math.Abs(*r.Uncertainty-0.5) > 1e-9 || r.Ended == "settled" {
+		t.Errorf("%s", text(t, r))
+	}
+}

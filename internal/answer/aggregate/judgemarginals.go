@@ -1,0 +1,138 @@
+package aggregate
+
+// The judge of marginals: they may come from a surer family than ln Z.
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+)
+
+// probabilities are the marginals of an estimate and their stated uncertainty.
+type probabilities struct {
+	p           [][]float64 // nil: none
+	uncertainty *float64    // of the least certain probability; nil: not known
+	warning     string
+}
+
+// judgeMarginals takes the marginals of the answer's family, or of another one with less than half of its uncertainty. The
+// uncertainty of the result is at least the distance of a credible family's marginals minus twice their own uncertainty,
+// since the largest of many errors exceeds two standard errors, and at least the share of Z that may be missing (missed).
+func (g *sequence) judgeMarginals() probabilities {
+	best := g.estimates[g.best]
+	if best.lossless() && !g.unsure {
+		p, warning := best.marginals(g.targets)
+		return probabilities{p, finite(rounding), warning}
+	}
+	chosen := g.marginalsOf(g.best)
+	all := []probabilities{chosen}
+	for _, v := range g.verdicts {
+		if v.best < 0 || v.best == g.best {
+			continue
+		}
+		m := g.marginalsOf(v.best)
+		if m.p == nil {
+			continue
+		}
+		if chosen.p == nil || m.uncertainty != nil && (chosen.uncertainty == nil || policy.Apart**m.uncertainty < *chosen.uncertainty) {
+			chosen = m
+		}
+		if v.credible {
+			all = append(all, m)
+		}
+	}
+	if chosen.uncertainty == nil {
+		return chosen
+	}
+	u := *chosen.uncertainty
+	for _, m := range all {
+		if m.p != nil && m.uncertainty != nil {
+			u = max(u, farthest(chosen.p, m.p)-policy.Apart**m.uncertainty)
+		}
+	}
+	chosen.uncertainty = finite(min(1, max(u, g.missed())))
+	return chosen
+}
+
+// marginalsSettled reports whether the marginals, if any, are certain to the accuracy or to policy.SettledMarginals.
+func (g *sequence) marginalsSettled(accuracy float64) bool {
+	m := g.judgeMarginals()
+	return m.p == nil || m.uncertainty != nil && *m.uncertainty <= max(accuracy, policy.SettledMarginals)
+}
+
+// marginalsOf returns the marginals of the estimate at a position with the uncertainty that its own family states.
+func (g *sequence) marginalsOf(at int) (m probabilities) {
+	r := g.estimates[at]
+	if r.isPooled() {
+		m.p, m.uncertainty = r.sampledMarginals(g.targets)
+		return m
+	}
+	if m.p, m.warning = r.marginals(g.targets); m.p != nil {
+		m.uncertainty = g.marginalChange(at, m.p)
+	}
+	return m
+}
+
+// missed bounds the error of probabilities by the share of Z that may be missing, since all of it may have one value: 1 − e^−D
+// where the contradiction of families is D nats. Where tables forbid values together or chains miss modes, states of some
+// values may never have been seen: there it is at least the uncertainty of ln Z.
+func (g *sequence) missed() float64 {
+	u := -math.Expm1(-g.apart)
+	if (g.hard || g.modes()) && g.uncertainty != nil {
+		u = max(u, *g.uncertainty)
+	}
+	return min(1, u)
+}
+
+// marginalChange returns the uncertainty of the probabilities of a contraction: their largest change from the last other
+// estimate with marginals, of any track. Region estimates do not converge monotonically, and if belief propagation has
+// several fixed points they describe only one: the weight of the others may have other values. It returns nil without
+// another estimate, if regions under constraints have equal marginals at every size, or if terms may be lost.
+func (g *sequence) marginalChange(at int, p [][]float64) *float64 {
+	of := g.estimates[at]
+	if g.unsure {
+		return nil
+	}
+	var before [][][]float64
+	for i, r := range g.estimates {
+		if i == at || r.LogZ == nil || of.isLogLinear() && (i > at || r.Regions == of.Regions) {
+			continue
+		}
+		if q, _ := r.marginals(g.targets); q != nil {
+			before = append(before, q)
+		}
+	}
+	n := len(before)
+	if n == 0 {
+		return nil
+	}
+	change := farthest(p, before[n-1])
+	if g.hard && change == 0 && of.isLogLinear() { // constraints may decide the same at every size
+		return nil
+	}
+	if !of.isLogLinear() {
+		if n > 1 {
+			change = max(change, policy.Second*farthest(p, before[n-2]))
+		}
+		if g.hard && of.Discarded != nil {
+			change *= policy.Branches
+		}
+		return finite(min(1, change))
+	}
+	if n > 1 {
+		change = regionsNext(change, farthest(before[n-1], before[n-2]))
+	}
+	change = max(policy.ApartInRegions*change, -math.Expm1(-phases(g.bp)))
+	return finite(min(1, change))
+}
+
+// farthest returns the largest difference of two probabilities.
+func farthest(p, q [][]float64) float64 {
+	change := 0.0
+	for v := range p {
+		for x := range p[v] {
+			change = max(change, math.Abs(p[v][x]-q[v][x]))
+		}
+	}
+	return change
+}

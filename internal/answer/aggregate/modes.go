@@ -1,0 +1,27 @@
+package aggregate
+
+// Several modes: the uncertainty of converged contractions beside them.
+
+import (
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+)
+
+// modes reports whether a pilot of sampled components has found modes that chains from other starts miss.
+func (g *sequence) modes() bool {
+	return slices.ContainsFunc(g.estimates, func(r *estimate) bool {
+		return sampleOf(r.of.Parts[0]).Modes
+	})
+}
+
+// besideModes returns the verdict of contractions beside such modes. A truncation may have lost the same share of a mode at
+// every bond, which changes do not show. Unless contractions have settled (policy.SettledBesideModes), they are uncertain by
+// their distance from credible sampled components and by one standard error of these, at least.
+func (g *sequence) besideModes(v, sampled verdict) verdict {
+	if v.best < 0 || v.uncertainty == nil || *v.uncertainty <= policy.SettledBesideModes || !sampled.credible || !g.modes() {
+		return v
+	}
+	v.uncertainty = finite(max(*v.uncertainty, g.distance(v, sampled), g.estimates[sampled.best].mean.StandardError))
+	return v
+}

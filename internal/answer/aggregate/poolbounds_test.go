@@ -1,0 +1,74 @@
+package aggregate
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+)
+
+// TestBoundsOfPools: both bounds of bounded weights hold about as often as they say, over the rungs of a pool, and are better than the
+// weights' bound; without that bound there is none above.
+func TestBoundsOfPools(t *testing.T) {
+	const (
+		pools = 4000
+		delta = 0.1
+		most  = 1.0 // weights are up to e
+	)
+	r := rand.New(rand.NewPCG(1, 1))
+	wrong, bernstein := 0, 0
+	for k := range pools {
+		// The mean of e·u^(1/c) is e·c/(c+1).
+		c := 0.1 + 3*r.Float64()
+		want := most + math.Log(c/(c+1))
+		p := &pool{lower: side{ln: math.Inf(-1)}, upper: side{ln: math.Inf(1)}, most: most}
+		unbounded := k%4 == 0
+		if unbounded {
+			p.most = math.Inf(1)
+		}
+		for rung := range 3 {
+			for range 100 << rung {
+				p.ln = append(p.ln, most+math.Log(r.Float64())/c)
+			}
+			lower := p.bound(1, delta*math.Exp2(-float64(rung+1)))
+			if lower > p.lower.ln {
+				t.Fatalf("the bound below is %v, the best of all %v", lower, p.lower.ln)
+			}
+		}
+		if unbounded != math.IsInf(p.upper.ln, 1) || math.IsInf(p.lower.ln, -1) || p.upper.ln < p.lower.ln {
+			t.Fatalf("from %v to %v, bounded %v", p.lower.ln, p.upper.ln, !unbounded)
+		}
+		if p.lower.ln > want || p.upper.ln < want {
+			wrong++
+		}
+		if p.upper.ln < most-0.1 {
+			bernstein++
+		}
+	}
+	if float64(wrong) > delta*pools || bernstein < pools/2 {
+		t.Errorf("%d of %d pools are wrong, %d have a bound above that tells something", wrong, pools, bernstein)
+	}
+}
+
+// TestBoundsHoldForAllQueriesOfAJob: δ is divided by the queries with samples. Of N equal weights the bound below is that of the product of
+// N means, ln w − ln(2/δ)/N with half of the query's δ for the first estimate.
+func TestBoundsHoldForAllQueriesOfAJob(t *testing.T) {
+	const n = 128
+	for _, queries := range []int{0, 1, 2, 40} {
+		in := Input{Assignment: &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9}}}
+		in = withSampled(in, 0, make([]float64, n))
+		in.Sampling = queries
+		want := -math.Log(2*2*float64(max(queries, 1))/1e-3) / n
+		if r := Result(in); r.Bounds == nil || math.Abs(*r.Bounds.Lower-want) > 1e-12 || r.Bounds.Level != 0.999 {
+			t.Errorf("%d queries: %s, not %v", queries, text(t, r), want)
+		}
+	}
+	pooled := []btn.Estimate{{Rule: btn.Bounding}, {Rule: btn.Pooled}, {Rule: btn.Pooled}}
+	job := []btn.Assignment{
+		{}, {Plan: &btn.Plan{Estimates: pooled}}, {Plan: &btn.Plan{Estimates: pooled[:1]}}, {Plan: &btn.Plan{Estimates: pooled}},
+	}
+	if got := Sampling(job); got != 2 {
+		t.Errorf("%d of two queries have samples", got)
+	}
+}

@@ -1,0 +1,425 @@
+package aggregate
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// The answer to one query.
+
+// stage is the name of this stage in errors.
+const stage = query.StageAggregate
+
+// unknownQuality is the warning on every answer that is not exact.
+const unknownQuality = "this is an estimate of unknown quality: neither the residual nor the " +
+	"explained fraction says how far ln Z is off, and the certificate's interval is usually vacuous"
+
+// Input is what is known about one query when its values have arrived.
+type Input struct {
+	Job          string
+	Query        int
+	Assignment   *btn.Assignment // of this query
+	Values       []btn.UnitValue // of this query, in any order; identical duplicates are fine
+	EvidenceFile string          // empty if there was none
+
+	// Sampling is how many queries of the job have sampled components: their bounds hold together. 0 is taken for 1.
+	Sampling int
+
+	// Deadline says that no more values will come: a query that grows is answered with those that
+	// are there.
+	Deadline bool
+}
+
+// Result answers a query: Z̃ = Σ_i α_i Z_i (Lemma 5) with its measures of trust, or the reason why
+// there is no number. It never fails; everything that goes wrong is in the result, and no field
+// holds NaN or Inf. TimingsMS is empty, for the caller to fill.
+//
+//   - Status ok: LogZ in nats and Log10Z; or Zero, if the decomposition is exact and every term is
+//     exactly 0, beyond doubt.
+//   - unsupported: the total came out as 0, and terms may be missing.
+//   - failed_estimate: the total is negative, lost all its digits, or is an inexact 0.
+//   - bad_input: an exact total is negative, and not by rounding: the factors are no probability
+//     model.
+//   - internal: values are missing, contradict each other, belong elsewhere or are not finite.
+//   - the assignment's or a unit's own error (of the lowest component, if several failed).
+//
+// The same input gives the same result whatever the order of Values.
+func Result(in Input) btn.Result {
+	r, _ := answer(in)
+	return r
+}
+
+// answer is Result, and Z where the result is ok.
+func answer(in Input) (btn.Result, scaled.Number) {
+	r := start(in)
+	none := scaled.Number{}
+	fail := func(e *btn.ErrorInfo) (btn.Result, scaled.Number) {
+		r.Status = btn.StatusError
+		r.Error = e
+		return r, none
+	}
+
+	// The values, and the estimates that are complete.
+	parts, failed := values(in)
+	if failed != nil {
+		if r, ok := in.explained(r, parts); ok {
+			return r, none
+		}
+		return fail(failed)
+	}
+	s := climb(in, parts, true)
+	if s.ended == endedDeadline && !in.Deadline {
+		return fail(
+			failure(
+				fault.Internal, "values are missing, and the estimates there are have not settled",
+			),
+		)
+	}
+
+	s.took(&r)
+	if in.Assignment.Plan.Grows() {
+		r.Ended = s.ended
+		for _, e := range s.estimates {
+			r.Estimates = append(r.Estimates, e.EstimateResult)
+		}
+		r.Warnings = append(r.Warnings, s.warnings(in.Assignment)...)
+	}
+
+	if len(s.estimates) == 0 {
+		return fail(failure(fault.Deadline, "the deadline came before the first estimate"))
+	}
+
+	if s.best < 0 {
+		last := s.estimates[len(s.estimates)-1]
+		if last.of.Quality != nil {
+			r.CancellationDigits = finite(last.digits)
+		}
+		return fail(last.err)
+	}
+
+	// The best estimate is the answer.
+	best := s.estimates[s.best]
+	r.LogZ = finite(s.z.LogAbs())
+	r.Log10Z = finite(s.z.Log10Abs())
+	r.CancellationDigits = finite(best.digits)
+	if best.of.Quality == nil {
+		s.reportJudged(&r, in.Assignment)
+	} else if failed := best.reportKnown(&r, in.Assignment); failed != nil {
+		r.LogZ = nil
+		r.Log10Z = nil
+		return fail(failed)
+	}
+
+	r.Status = btn.StatusOK
+	return r, s.z
+}
+
+// values returns the values of the plan's parts that have arrived, or why there is no answer. Only
+// a plan that grows may lack some.
+func values(in Input) ([]part, *btn.ErrorInfo) {
+	a := in.Assignment
+	switch {
+	case a == nil:
+		return nil, failure(fault.Internal, "query %d has no assignment", in.Query)
+	case a.Error != nil:
+		e := *a.Error
+		return nil, &e
+	case a.Plan == nil:
+		return nil, failure(fault.Internal, "query %d has no plan", in.Query)
+	}
+
+	for _, e := range a.Plan.Estimates {
+		if e.Alpha != nil && len(e.Alpha) != len(e.Parts) {
+			return nil, failure(
+				fault.Internal, "an estimate has %d components and %d weights", len(e.Parts),
+				len(e.Alpha),
+			)
+		}
+	}
+
+	n := a.Plan.Len()
+	sorted := sortedUnits(in.Values)
+	parts, broken := collect(in.Query, n, sorted)
+	if a.Plan.Grows() {
+		return parts, broken
+	}
+
+	switch own := ownError(in.Query, sorted); {
+	case in.Deadline && len(in.Values) < n:
+		return parts, failure(
+			fault.Deadline, "the deadline came before all components were contracted",
+		)
+	case own != nil:
+		return nil, own
+	case broken != nil:
+		return nil, broken
+	}
+
+	for i := range parts {
+		if !parts[i].there {
+			return nil, failure(fault.Internal, "the value of component %d of %d is missing", i, n)
+		}
+	}
+	return parts, nil
+}
+
+// took fills in what the complete estimates cost.
+func (g *sequence) took(r *btn.Result) {
+	r.Run = &btn.Run{}
+	r.Components = 0
+	for _, e := range g.estimates {
+		r.Run.Flops += e.Flops
+		r.Components += e.Components
+		for _, p := range e.of.Parts {
+			if cut, ok := p.(btn.Cut); ok {
+				r.Run.Slices += float64(cut.Count())
+			}
+		}
+	}
+
+	r.Run.Flops = min(r.Run.Flops, math.MaxFloat64)
+}
+
+// reportJudged fills in what the sequence says about its best estimate, whose quality is not known:
+// uncertainty and marginals.
+func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
+	r.Uncertainty = g.uncertainty
+	r.Bounds = g.report()
+	if best := g.estimates[g.best]; best.isPooled() {
+		best.reportStates(r, a.Descents)
+	}
+
+	m := g.judgeMarginals()
+	if m.warning != "" {
+		r.Warnings = append(r.Warnings, m.warning)
+	}
+	if m.p == nil {
+		return
+	}
+	r.Marginals, r.MarginalUncertainty, r.Targets = m.p, m.uncertainty, a.Targets
+	if r.MarginalUncertainty == nil {
+		r.Warnings = append(r.Warnings, "no other estimate has marginals: "+
+			"nothing is known of their quality, and they need larger bonds than Z")
+	}
+}
+
+// reportKnown fills in what follows for an estimate whose quality is known: its marginals, and
+// whether it is exact, or else its certificate.
+func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo {
+	quality := r.of.Quality
+	alpha := r.alpha
+	if len(r.parts) == 0 { // an assignment alone
+		return r.reportAssignments(to, a.Descents)
+	}
+	if r.z.IsZero() {
+		to.Zero = true
+		to.LogZ = nil
+		to.Log10Z = nil
+		if len(r.parts) == 1 {
+			to.Conflict = r.parts[0].Conflict
+		}
+	} else if failed := r.reportMarginals(to, alpha, a); failed != nil {
+		return failed
+	} else if failed := r.reportGradients(to, alpha, a.Sensitivity); failed != nil {
+		return failed
+	} else if failed := r.reportAssignments(to, a.Descents); failed != nil {
+		return failed
+	} else if !quality.Exact {
+		to.Certificate = certificate(*to.LogZ, quality.LnNormError, a.LnLinks)
+	}
+
+	to.Exact = quality.Exact && !a.Unsure
+	if doubt := doubts(alpha, r.parts); doubt != "" {
+		to.Exact = false
+		to.Warnings = append(to.Warnings, "not marked exact: "+doubt)
+	}
+
+	switch {
+	case !to.Exact:
+		to.Warnings = append(to.Warnings, unknownQuality)
+		to.Bounds = reportCertified(to.Certificate)
+	case !to.Zero:
+		to.Bounds = reportExact(*to.LogZ)
+	}
+	return nil
+}
+
+// reportMarginals fills in marginals and the joint marginal of a set, as far as the parts have
+// them.
+func (r *estimate) reportMarginals(
+	to *btn.Result, alpha []scaled.Number, a *btn.Assignment,
+) *btn.ErrorInfo {
+	each := make([]*btn.Marginals, len(r.parts))
+	together := make([]*btn.Marginals, len(r.parts))
+	for i, v := range r.parts {
+		each[i] = v.Marginals
+		together[i] = v.Joint
+	}
+
+	p, warning, err := marginals(alpha, each, a.Targets)
+	if err != nil {
+		return failure(fault.Internal, "%v", err)
+	}
+	if to.Marginals = p; p != nil {
+		to.Targets = a.Targets
+	}
+	if warning != "" {
+		to.Warnings = append(to.Warnings, warning)
+	}
+
+	to.Joint, warning, err = joint(alpha, together, a.Joint)
+	if err != nil {
+		return failure(fault.Internal, "%v", err)
+	}
+	if warning != "" {
+		to.Warnings = append(to.Warnings, warning)
+	}
+	return nil
+}
+
+// doubts returns why a total is not known to be exact, or "": the doubt of the first component that
+// has one, or the digits that cancelled between the components on top of those that cancelled in
+// them.
+func doubts(alpha []scaled.Number, parts []btn.Value) string {
+	if doubt := first(parts); doubt != "" {
+		return doubt
+	}
+	if between, all := cancelled(alpha, parts); all > policy.TrustedDigits &&
+		between > policy.WithinDigits {
+		return fmt.Sprintf("%.1f digits cancel in the components and between them", all)
+	}
+	return ""
+}
+
+// first returns the doubt of the first component that has one.
+func first(parts []btn.Value) string {
+	for _, v := range parts {
+		if v.Doubt != "" {
+			return v.Doubt
+		}
+	}
+	return ""
+}
+
+// cancelled returns the decimal digits that cancel between components, log10 (Σ_i |α_i Z_i| / |Z|),
+// and all of them, with the digits d_i that cancelled in component i: log10 (Σ_i |α_i Z_i| 10^d_i /
+// |Z|).
+func cancelled(alpha []scaled.Number, parts []btn.Value) (between, all float64) {
+	z := make([]scaled.Number, len(parts))
+	terms := make([]scaled.Number, len(parts))
+	for i, v := range parts {
+		z[i] = v.Z
+		terms[i] = v.Z.Mul(scaled.FromLog(v.Digits * math.Ln10))
+	}
+
+	total := scaled.SumProducts(alpha, z)
+	between = lostDigits(total, scaled.SumAbsProducts(alpha, z))
+	all = lostDigits(total, scaled.SumAbsProducts(alpha, terms))
+	return between, all
+}
+
+// start fills in what does not depend on the values.
+func start(in Input) btn.Result {
+	r := btn.Result{
+		Job:       in.Job,
+		Query:     in.Query,
+		Warnings:  []string{},
+		Cache:     btn.CacheOff,
+		TimingsMS: map[string]float64{},
+	}
+	if in.EvidenceFile != "" {
+		r.EvidenceFile = &in.EvidenceFile
+	}
+
+	a := in.Assignment
+	if a == nil {
+		return r
+	}
+
+	if p := a.Plan; p != nil {
+		r.Method = p.Method
+		r.Components = p.Len() - descents(p)
+		r.Warnings = append(r.Warnings, p.Warnings...)
+		if !p.Grows() && len(p.Estimates) > 0 {
+			quality(&r, p.Estimates[0].Quality)
+		}
+	}
+	r.Plan = finiteCost(a.Cost)
+	r.Relearned = a.Relearned
+	r.Propagation = finitePropagation(a.Propagation)
+	r.Warnings = append(r.Warnings, a.Warnings...)
+
+	if a.Cache != "" {
+		r.Cache = a.Cache
+	}
+	return r
+}
+
+// quality fills in how well an estimate fits B: the residual ρ, and ln(1−ρ). An exact one has 0 for
+// both by definition.
+func quality(r *btn.Result, q *btn.Quality) {
+	if q.Exact {
+		r.Residual = finite(0)
+		r.LnExplained = finite(0)
+		return
+	}
+	r.Residual = finite(q.Residual)
+	r.LnExplained = finite(q.LnExplained)
+	r.ConditionGram = finite(q.ConditionGram)
+}
+
+// overflown reports whether a value exceeded the range of float64.
+func overflown(z scaled.Number) bool { return math.IsInf(z.Mant, 0) }
+
+// finiteCost returns a copy that JSON can hold: a cost beyond float64 becomes the largest float64.
+// It returns nil if one is NaN.
+func finiteCost(p *btn.Cost) *btn.Cost {
+	if p == nil {
+		return nil
+	}
+
+	q := *p
+	for _, x := range []*float64{&q.Log2Table, &q.Flops, &q.Bytes} {
+		if math.IsNaN(*x) {
+			return nil
+		}
+		*x = max(-math.MaxFloat64, min(math.MaxFloat64, *x))
+	}
+	return &q
+}
+
+// finitePropagation returns a copy that JSON can hold: a change beyond float64 becomes the largest
+// float64, and values that are not finite are left out.
+func finitePropagation(p *btn.Propagation) *btn.Propagation {
+	if p == nil {
+		return nil
+	}
+
+	q := *p
+	if q.Change = min(math.MaxFloat64, q.Change); math.IsNaN(q.Change) {
+		q.Change = math.MaxFloat64
+	}
+
+	if q.LogZ != nil {
+		q.LogZ = finite(*q.LogZ)
+	}
+
+	q.Phases = nil
+	for _, x := range p.Phases {
+		if isFinite(x) {
+			q.Phases = append(q.Phases, x)
+		}
+	}
+	return &q
+}
+
+// failure returns an error of this stage.
+func failure(code fault.Code, format string, args ...any) *btn.ErrorInfo {
+	return &btn.ErrorInfo{Code: code, Message: fmt.Sprintf(format, args...), Stage: stage}
+}

@@ -1,0 +1,85 @@
+package aggregate
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+)
+
+// drawn1 is an estimate whose parts have drawn states of one variable.
+func drawn1(parts ...*btn.Picked) *estimate {
+	e := &estimate{}
+	for _, x := range parts {
+		e.parts = append(e.parts, btn.Value{Weights: &btn.Weights{Picked: x}})
+	}
+	return e
+}
+
+// TestStatesOfABundleAreOne: of the pieces of a bundle one is drawn by weight, and it weighs what they weigh together.
+func TestStatesOfABundleAreOne(t *testing.T) {
+	no := math.Inf(-1)
+	e := drawn1(
+		&btn.Picked{First: 0, Ln: []float64{math.Log(2), math.Log(1)}, Values: []int{10, 11}},
+		&btn.Picked{First: 1, Ln: []float64{math.Log(3), no}, Values: []int{21, 22}}, nil,
+	)
+	const seeds = 4000
+	second := 0
+	for seed := range uint64(seeds) {
+		var r btn.Result
+		e.reportStates(&r, &btn.Descents{Samples: 3, Seed: seed})
+		if len(r.Samples) != 2 || r.Samples[0][0] != 10 || *r.Seed != seed {
+			t.Fatalf("samples %v", r.Samples)
+		}
+		if math.Abs(r.SampleWeights[0]-1.0/3) > 1e-12 || math.Abs(r.SampleWeights[1]-2.0/3) > 1e-12 {
+			t.Fatalf("weights %v", r.SampleWeights)
+		}
+		if math.Abs(*r.EffectiveSamples-9.0/5) > 1e-12 {
+			t.Fatalf("%v effective samples", *r.EffectiveSamples)
+		}
+		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "2 of 3 samples") {
+			t.Fatalf("warnings %q", r.Warnings)
+		}
+		if r.Samples[1][0] == 21 {
+			second++
+		}
+	}
+	if z := (float64(second) - 0.75*seeds) / math.Sqrt(seeds*0.75*0.25); math.Abs(z) > 4.5 {
+		t.Errorf("the second piece, of three quarters of the weight, was drawn %d times of %d", second, seeds)
+	}
+}
+
+// TestStatesThatContradictEachOther are no samples.
+func TestStatesThatContradictEachOther(t *testing.T) {
+	for name, e := range map[string]*estimate{
+		"other widths":   drawn1(&btn.Picked{Ln: []float64{0}, Values: []int{1}}, &btn.Picked{Ln: []float64{0}, Values: []int{1, 2}}),
+		"beyond the end": drawn1(&btn.Picked{First: 1, Ln: []float64{0, 0}, Values: []int{1, 1}}),
+		"an overflow":    drawn1(&btn.Picked{First: math.MaxInt64, Ln: []float64{0}, Values: []int{1}}),
+		"no weight":      drawn1(&btn.Picked{Ln: []float64{math.Inf(-1)}, Values: []int{1}}),
+		"none":           drawn1(nil),
+	} {
+		var r btn.Result
+		e.reportStates(&r, &btn.Descents{Samples: 2})
+		if r.Samples != nil || r.SampleWeights != nil || len(r.Warnings) != 1 {
+			t.Errorf("%s: samples %v, warnings %q", name, r.Samples, r.Warnings)
+		}
+	}
+	var r btn.Result
+	drawn1(&btn.Picked{Ln: []float64{0}, Values: []int{1}}).reportStates(&r, nil)
+	if !slices.Equal(r.Warnings, nil) || r.Samples != nil {
+		t.Errorf("samples %v that nobody asked for", r.Samples)
+	}
+}
+
+// TestMarginalsOfTargetsThatAreNotThere are none.
+func TestMarginalsOfTargetsThatAreNotThere(t *testing.T) {
+	e := &estimate{shares: []*btn.Weights{{Top: 0, Domains: []int{2}, Share: []float64{1, 3}, Squares: []float64{1, 9}}}}
+	if p, _ := e.sampledMarginals([]int{0}); len(p) != 1 || p[0][1] != 0.75 {
+		t.Errorf("marginals %v", p)
+	}
+	if p, u := e.sampledMarginals([]int{1}); p != nil || u != nil {
+		t.Errorf("marginals %v of a variable that is not there", p)
+	}
+}

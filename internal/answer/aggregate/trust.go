@@ -1,0 +1,427 @@
+package aggregate
+
+// How far an approximate answer is to be trusted: from what its estimates say about each other.
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/network/btn"
+)
+
+// rounding is the error of an estimate that truncated nothing, per nat of ln Z and one nat, as
+// measured: singular values below 1e-12 of the largest are always dropped.
+const rounding = 1e-13
+
+// judgeTrack chooses the best estimate of a family of tracks and states its uncertainty: truncated legs or regions.
+//
+// It is one of the highest level: the one whose track has moved least. Its uncertainty is the largest of
+//
+//   - the change that its own track would make next: last²/(last but one), and after two estimates
+//     as much as the distance between the plans has fallen (next), but never less than the
+//     truncations' share of the last change (doubt);
+//   - twice its distance (policy.Apart) from the highest estimates of other plans, that is trees,
+//     orders or sizes. A plan that still moves ten times as much (policy.Hopeless) says little about
+//     the best one: a tenth of its distance counts;
+//   - what changes and distances do not show: for truncated legs see cautious. Regions correct one
+//     fixed point of belief propagation: others may add to Z (phases), and where it did not converge
+//     their distance from its value counts (unconverged). Regions do not converge monotonically:
+//     theirs is the last change, and at least a tenth of the one before (regionsNext). A family with
+//     the regions of the one before it is no estimate of its own.
+//
+// Where no track has two estimates yet, the distance of the plans counts tenfold (policy.Alike), and
+// the root of the discarded weight at least. The discarded weight alone is no bound: it was seen at
+// 1e-8 beside an error of 0.1.
+func (g *sequence) judgeTrack(rule btn.Rule) verdict {
+	v := verdict{best: -1, credible: true}
+	for i, r := range g.estimates {
+		if r.LogZ != nil && r.of.Rule == rule && (v.best < 0 || r.of.Level > g.estimates[v.best].of.Level) {
+			v.best = i
+		}
+	}
+	if v.best < 0 {
+		return v
+	}
+
+	v.best = g.steadiest(v.best)
+	best := g.estimates[v.best]
+	if g.unsure || g.plateau(best) {
+		return v
+	}
+
+	others := g.others(best)
+	last, moved := g.next(best, math.Inf(1)) // without help from others
+
+	// How far are the other plans? The distance of one that still moves much more than the best one
+	// is mainly its own error, as far as its truncations mean anything.
+	spread := 0.0 // the largest distance of a plan that counts in full
+	far := 0.0    // the largest of the others, reduced
+	worse := 0    // the number of the others
+	for _, other := range others {
+		distance := math.Abs(*other.LogZ - *best.LogZ)
+		theirs, known := g.next(other, math.Inf(1))
+		if known && moved && !best.isLogLinear() && theirs > policy.Hopeless*last {
+			worse++
+			far = max(far, distance/policy.Hopeless, distance*max(doubt(best), doubt(other)))
+			continue
+		}
+		spread = max(spread, distance)
+	}
+
+	// The uncertainty is the largest of what the best one's own changes and the distances suggest,
+	// and of what they do not show.
+	u, _ := g.next(best, spread)
+	v.moved = moved
+	u = max(u, policy.Apart*spread, far)
+	// Without a predecessor of the best one the distances have to do.
+	switch {
+	case moved:
+	// plans may agree because they are alike, so what was discarded counts as well
+	case len(others) > 0 && best.Discarded != nil:
+		u = max(u, policy.Alike*spread, unseen(*best.Discarded))
+	case spread > 0: // regions of another kind
+		u = max(u, policy.Alike*spread)
+	case best.isLogLinear() && best.of.Level >= 0 && g.bp != nil && g.bp.LogZ != nil: // of one size: all of the correction
+		if u = math.Abs(*best.LogZ - *g.bp.LogZ); u <= floor(*best.LogZ) {
+			return v
+		}
+		if g.hard {
+			u *= policy.Branches
+		}
+	default:
+		return v
+	}
+
+	if best.isLogLinear() {
+		u = max(u, phases(g.bp), unconverged(g.bp, *best.LogZ), g.corrected(best))
+		if best.Slices > 1 {
+			u = max(u, g.wholeNext(best), g.fromWhole(best))
+		}
+	} else {
+		if last, _ := g.lastChange(best); worse == len(others) {
+			// no plan to compare with, so the next change is not assumed to be smaller
+			u = max(u, last)
+		}
+		u = g.cautious(best, u, len(others) == 0)
+	}
+	v.uncertainty = finite(max(u, floor(*best.LogZ)))
+	return v
+}
+
+// cautious returns the uncertainty of truncated legs: u, by their changes and distances, or what
+// those do not show.
+//
+// - Without another plan beside it (alone) the best estimate is uncertain by the root of the share
+// it discarded, at least. So is one whose last change is exactly 0: that is a plateau and no
+// convergence.
+// - It is uncertain by the share it discarded, whatever other plans say.
+// - Estimates at or below 0, and forbidden combinations, add to that: policy.LostSign,
+// policy.Branches.
+func (g *sequence) cautious(best *estimate, u float64, alone bool) float64 {
+	change, known := g.lastChange(best)
+	if best.Discarded != nil {
+		share := max(*best.Discarded, 0)
+		u = max(u, share)
+		if alone || known && change == 0 {
+			u = max(u, math.Sqrt(share))
+		}
+	}
+
+	u = max(u, g.signs(best))
+	if g.hard {
+		u *= policy.Branches
+	}
+	return u
+}
+
+// plateau reports whether regions of constraints did not change at all from one size to the next:
+// belief propagation gives uniform messages for constraints that are even everywhere, like
+// parities, and so do regions that close no cycle of them.
+func (g *sequence) plateau(best *estimate) bool {
+	change, known := g.lastChange(best)
+	return g.hard && best.isLogLinear() && known && change <= floor(*best.LogZ)
+}
+
+// doubt returns the share of a change that remains in the uncertainty after a truncation: the
+// fourth root of what it discarded. A small change after truncations of a percent is as likely an
+// accident as a sign of convergence.
+func doubt(r *estimate) float64 {
+	if r.Discarded == nil {
+		return 0
+	}
+	return math.Sqrt(math.Sqrt(max(*r.Discarded, 0)))
+}
+
+// unseen is what truncations leave out where no second bond shows it: many discard as much as the largest share, and their roots add up
+// where that is much.
+func unseen(share float64) float64 {
+	share = max(share, 0)
+	return min(policy.Truncations*share, policy.Coarsely*math.Sqrt(share))
+}
+
+// signs returns policy.LostSign if an estimate of at least half the best one's bond came out at or
+// below 0, else 0.
+func (g *sequence) signs(best *estimate) float64 {
+	for i := range g.estimates {
+		if r := g.estimates[i]; r.LogZ == nil && r.Truncated && !r.isLogLinear() &&
+			r.of.Level >= best.of.Level-1 {
+			return policy.LostSign
+		}
+	}
+	return 0
+}
+
+// floor returns the error that rounding alone leaves in ln Z.
+func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
+
+// phases returns what other fixed points of belief propagation may add to ln Z, where regions
+// correct the first: at least ln Σ_k exp(ln Z_k − ln Z_1), and ln k for k fixed points, because
+// there may be others between those found. It returns 0 for one fixed point.
+func phases(p *btn.Propagation) float64 {
+	if p == nil || len(p.Phases) < 2 {
+		return 0
+	}
+
+	sum := 0.0
+	for _, z := range p.Phases {
+		sum += math.Exp(min(z-p.Phases[0], 0))
+	}
+	return max(math.Log(sum), math.Log(float64(len(p.Phases))))
+}
+
+// fromWhole returns the distance of regions in slices from the last whole regions: slices of a
+// smaller size lose loops that those have.
+func (g *sequence) fromWhole(best *estimate) float64 {
+	distance := 0.0
+	for i := range g.estimates {
+		if r := g.estimates[i]; r.LogZ != nil && r.isLogLinear() && r.Slices == 1 {
+			distance = math.Abs(*r.LogZ - *best.LogZ)
+		}
+	}
+	return distance
+}
+
+// corrected returns a share (policy.Corrected) of how far regions are from the value of belief propagation, where nothing shows that what
+// they leave out is less: the whole regions have one size, or their changes fall slowly. Where other phases weigh, they fall to a
+// wrong limit.
+func (g *sequence) corrected(best *estimate) float64 {
+	if g.bp == nil || g.bp.LogZ == nil || best.of.Level < 0 {
+		return 0
+	}
+	if decay, known := g.decay(best); known && decay < policy.Slowly {
+		return 0
+	}
+	return policy.Corrected * math.Abs(*best.LogZ-*g.bp.LogZ)
+}
+
+// decay returns the last change of whole regions from one size to the next over the change before, of which the first is that from the
+// value of belief propagation; false where there is one change at most.
+func (g *sequence) decay(best *estimate) (float64, bool) {
+	var values []float64
+	if g.bp != nil && g.bp.LogZ != nil {
+		values = append(values, *g.bp.LogZ)
+	}
+	for _, r := range g.estimates {
+		if r.LogZ != nil && r.isLogLinear() && r.Slices == 1 && r.of.Level >= 0 && r.Kind == best.Kind {
+			values = append(values, *r.LogZ)
+		}
+	}
+	n := len(values)
+	if n < 3 {
+		return 0, false
+	}
+	last, before := math.Abs(values[n-1]-values[n-2]), math.Abs(values[n-2]-values[n-3])
+	if last <= floor(values[n-1]) {
+		return 0, true
+	}
+	return last / before, true
+}
+
+// unconverged returns the distance of regions from a Bethe value whose messages still change; 0 at
+// a fixed point.
+func unconverged(p *btn.Propagation, lnZ float64) float64 {
+	if p == nil || p.Converged || p.LogZ == nil {
+		return 0
+	}
+	return math.Abs(lnZ - *p.LogZ)
+}
+
+// lastChange returns the distance of an estimate from the one before it in its track; false if
+// there is none.
+func (g *sequence) lastChange(best *estimate) (float64, bool) {
+	before := math.NaN()
+	for i := range g.estimates {
+		if r := g.estimates[i]; r.LogZ != nil && r.of.Track == best.of.Track &&
+			r.of.Level < best.of.Level {
+			before = *r.LogZ
+		}
+	}
+
+	if math.IsNaN(before) {
+		return 0, false
+	}
+	return math.Abs(*best.LogZ - before), true
+}
+
+// steadiest returns the position of the estimate of the rule and level of the one at a position whose own track has moved least; the first
+// of equals, that one where none has moved.
+func (g *sequence) steadiest(at int) int {
+	of := g.estimates[at].of
+	least := math.Inf(1)
+	for i := range g.estimates {
+		r := g.estimates[i]
+		if r.LogZ == nil || r.of.Rule != of.Rule || r.of.Level != of.Level {
+			continue
+		}
+		if u, moved := g.next(r, math.Inf(1)); moved && u < least {
+			at = i
+			least = u
+		}
+	}
+	return at
+}
+
+// lossless reports whether an estimate dropped nothing above rounding, where that makes it exact up
+// to rounding.
+func (r *estimate) lossless() bool { return !r.Truncated && r.of.Lossless }
+
+// isLogLinear reports whether the estimate corrects the value of belief propagation: such sequences
+// are not monotone.
+func (r *estimate) isLogLinear() bool { return r.of.Rule == btn.LogLinear }
+
+// track returns the values of an estimate's track up to it, and their levels. The same regions as before are left out: their agreement says
+// nothing.
+func (g *sequence) track(best *estimate) (values, levels []float64) {
+	regions := int64(-1)
+	for _, r := range g.estimates {
+		if r.LogZ == nil || r.of.Track != best.of.Track || r.of.Level > best.of.Level {
+			continue
+		}
+		if n := len(values); n > 0 && r.isLogLinear() && r.Regions == regions && *r.LogZ == values[n-1] {
+			continue
+		}
+		values = append(values, *r.LogZ)
+		levels = append(levels, r.of.Level)
+		regions = r.Regions
+	}
+	return values, levels
+}
+
+// next returns the change that the best estimate's track is expected to make next; false if it has
+// no predecessor. spread is the distance of the other plans at its level. With last and before the
+// last two changes it is last · min(1, last/before), but at least a share of either; for regions
+// see regionsNext.
+func (g *sequence) next(best *estimate, spread float64) (float64, bool) {
+	values, levels := g.track(best)
+	n := len(values)
+	if n < 2 {
+		return 0, false
+	}
+
+	last := math.Abs(values[n-1] - values[n-2])
+	if step := levels[n-1] - levels[n-2]; !best.isLogLinear() && step > 0 {
+		last /= min(1, step) // as if the bond had doubled
+	}
+	// Two values: the distance between plans says how fast the change falls.
+	if n == 2 {
+		if before := g.spreadBefore(best); before > 0 && !best.isLogLinear() {
+			return last * min(1, max(policy.Second, doubt(best), spread/before)), true
+		}
+		return last, true
+	}
+
+	before := math.Abs(values[n-2] - values[n-3])
+	if best.isLogLinear() {
+		return regionsNext(last, before), true
+	}
+	if before == 0 {
+		return last, true
+	}
+
+	byRatio := last * min(1, max(policy.Slowest, doubt(best), last/before))
+	accident := before * min(1, max(policy.Accident, doubt(best)))
+	return max(byRatio, accident), true
+}
+
+// regionsNext returns how far a track of regions is expected to be from its limit. Where the
+// changes fall by r = last/before that is last · r/(1−r), at most ten times the last; it is at
+// least a share (policy.Steady) of the change before, and the last change, because tracks of
+// regions are not monotone. Where the changes do not fall it is three times the last.
+func regionsNext(last, before float64) float64 {
+	u := max(last, policy.Steady*before)
+	if last >= before {
+		return 3 * last
+	}
+	return max(u, min(10*last, last*last/(before-last)))
+}
+
+// wholeNext returns how far the whole regions below regions in slices are expected to be from their
+// limit: slices say nothing about the size.
+func (g *sequence) wholeNext(best *estimate) float64 {
+	var last *estimate
+	for i := range g.estimates {
+		if r := g.estimates[i]; r.LogZ != nil && r.isLogLinear() && r.Slices == 1 &&
+			r.Kind == best.Kind && r.Size <= best.Size {
+			last = r
+		}
+	}
+	if last == nil {
+		return 0
+	}
+	u, _ := g.next(last, 0)
+	return u
+}
+
+// spreadBefore returns the largest distance of other plans from the best one's estimate at the
+// level below its own; 0 for none.
+func (g *sequence) spreadBefore(best *estimate) float64 {
+	var before *estimate
+	for i := range g.estimates {
+		if r := g.estimates[i]; r.LogZ != nil && r.of.Track == best.of.Track &&
+			r.of.Level < best.of.Level {
+			before = r
+		}
+	}
+
+	spread := 0.0
+	for i := range g.estimates {
+		if r := g.estimates[i]; before != nil && r.LogZ != nil && r.of.Track != best.of.Track &&
+			r.of.Level == before.of.Level {
+			spread = max(spread, math.Abs(*r.LogZ-*before.LogZ))
+		}
+	}
+	return spread
+}
+
+// others returns the highest estimates of the other tracks of its rule. Whole regions do not count beside
+// regions in slices: where there are several phases they correct only one. The value of belief
+// propagation, with a level below 0, is the start of regions and no estimate beside them.
+func (g *sequence) others(best *estimate) []*estimate {
+	latest := map[string]*estimate{}
+	var tracks []string
+	top := math.Inf(-1)
+	for i := range g.estimates {
+		r := g.estimates[i]
+		if r.LogZ == nil || r.of.Rule != best.of.Rule || r.of.Track == best.of.Track || r.of.Level < 0 || best.Slices > 1 &&
+			r.Slices == 1 && r.isLogLinear() {
+			continue
+		}
+
+		if _, known := latest[r.of.Track]; !known {
+			tracks = append(tracks, r.of.Track)
+		}
+		latest[r.of.Track] = r
+	}
+
+	for _, t := range tracks {
+		top = max(top, latest[t].of.Level)
+	}
+
+	var out []*estimate
+	for _, t := range tracks {
+		if latest[t].of.Level == top {
+			out = append(out, latest[t])
+		}
+	}
+	return out
+}

@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/families"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// Assign decides for every query which decomposition of net's base tensor answers it, learning what is not in memo
+// (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
+// C = B is contracted is adapted to a query's evidence, where that is cheaper.
+//
+// Method exact: see exact. Other methods: see families.Methods.
+// Method auto: exact where it fits the memory and costs at most AutoFlops, else what
+// grows: see approximate. A query that exceeds the budget has its error in its assignment, with what it
+// needs.
+func Assign(
+	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo proposal.Memo,
+) ([]btn.Assignment, error) {
+	return AssignKnown(ctx, net, queries, s, memo, &Known{})
+}
+
+// AssignKnown is Assign for networks that may be known from earlier calls.
+func AssignKnown(
+	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo proposal.Memo, known *Known,
+) ([]btn.Assignment, error) {
+	s = s.WithDefaults()
+	a := &assigner{facts: known.factsOf(net), alone: len(queries) == 1}
+	a.Job = &proposal.Job{
+		Ctx:      ctx,
+		Net:      net,
+		Settings: s,
+		Memo:     memo,
+		Facts:    a.facts.Facts,
+		Problems: known.Problems,
+		Options:  known.Options,
+	}
+	if a.Options.Memory == 0 {
+		a.Options.Memory = s.Memory
+	}
+	if a.Problems == nil {
+		a.Problems = new(problem.Shared)
+	}
+	a.method = methodOf(s.Method)
+	var assignments []btn.Assignment
+	for _, q := range queries {
+		assignment, err := a.assign(q)
+		if err != nil {
+			if ctxErr := ctx.Err(); ctxErr != nil {
+				return nil, ctxErr
+			}
+			assignment = &btn.Assignment{
+				Cache: a.CacheState(),
+				Error: &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: query.StageLearn},
+			}
+		}
+		assignment.Over = q.Over
+		assignment.Targets = q.Targets
+		assignment.Weight = q.Weight
+		assignment.Event = q.Over > 0 && q.Over <= len(queries) && restricts(q.Evidence, queries[q.Over-1].Evidence)
+		assignment.Warnings = slices.Concat(net.Warnings, assignment.Warnings)
+		assignments = append(assignments, *assignment)
+	}
+
+	return assignments, nil
+}
+
+// methodOf returns a method of a family, nil for others.
+func methodOf(name btn.Method) *proposal.Method {
+	for _, m := range families.Methods {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// ReadsMaps reports whether a method reads maps on the legs of a network.
+func ReadsMaps(name btn.Method) bool {
+	m := methodOf(name)
+	return m != nil && m.Maps
+}
+
+// assigner carries one job's decisions.
+type assigner struct {
+	*proposal.Job
+	facts    *facts
+	exactKey string           // of the exact way, once it was needed
+	alone    bool             // the job has one query
+	method   *proposal.Method // nil: exact or auto, the planner's own
+}
+
+// caution says beforehand why an answer of an exact decomposition may not be exact: the network's
+// tensors were rounded by maps, or, for closed forms of rank one, float64 may lose something. Who contracts C
+// = B finds out what it has lost, and numbers in count space carry exponents of their own.
+func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
+	if to.Plan == nil || !to.Plan.Exact() {
+		return
+	}
+	warnings := a.facts.mapped
+	if !to.Plan.Estimates[0].KeepsRange() {
+		warnings = slices.Concat(warnings, a.facts.span.warnings(conditioned))
+	}
+	to.Unsure = len(warnings) > 0
+	to.Warnings = append(to.Warnings, warnings...)
+}
+
+// assign chooses the way of one query: joint marginals exactly; else by the method, and auto tries the exact way first.
+func (a *assigner) assign(q query.Query) (*btn.Assignment, error) {
+	conditioned, err := a.Net.Condition(q.Evidence)
+	switch {
+	case errors.Is(err, btn.ErrRange):
+		return nil, fault.Wrap(fault.Unsupported, err)
+	case err != nil:
+		return nil, fault.Wrap(fault.BadInput, err)
+	case a.method == nil && !a.Planned():
+		return nil, fault.New(fault.BadInput, "plan: unknown method %q", a.Settings.Method)
+	}
+
+	a.On(conditioned, false)
+	a.Evidence = q.Evidence
+	a.Once = a.alone && !q.Marginals && len(q.Joint) == 0 && !q.Descends() && !btn.Parametric(q)
+	if q.Descends() {
+		return a.descents(q)
+	}
+	return a.total(q)
+}
+
+// total assigns what Z and its marginals are computed by.
+func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
+	conditioned, m := a.Conditioned, a.method
+	switch {
+	case btn.Parametric(q):
+		return a.gradients(q)
+	case len(q.Joint) > 0:
+		return a.cautioned(a.joint(q))
+	case m != nil && !m.Grows:
+		return a.cautioned(a.approximate(q, nil))
+	case m != nil || a.Auto() && a.Settings.NoExact:
+		return a.approximate(q, nil)
+	}
+
+	if of := conditioned.Summed(); of != conditioned && btn.OfSumAlone(q) {
+		a.On(of, true)
+	}
+	exact, err := a.exactInTime(q.Marginals)
+	if err == nil {
+		exact.Summed = a.Options.Summed
+		a.caution(exact, conditioned)
+	}
+	if err == nil || !a.Auto() || fault.CodeOf(err) != fault.OverBudget {
+		return exact, err
+	}
+	if a.Options.Summed {
+		a.On(conditioned, false)
+	}
+	return a.approximate(q, []string{"the exact way does not fit: " + err.Error()})
+}
+
+// cautioned is caution for a proposal, if there is one.
+func (a *assigner) cautioned(found *btn.Assignment, err error) (*btn.Assignment, error) {
+	if err == nil {
+		a.caution(found, a.Conditioned)
+	}
+	return found, err
+}
+
+// exactInTime is exact for a share of the time for planning where method auto has something else to answer with.
+func (a *assigner) exactInTime(marginals bool) (found *btn.Assignment, err error) {
+	if !a.Auto() {
+		return a.exact(marginals)
+	}
+	err = a.Within(policy.ExactShare, "a plan of the exact way", func() error {
+		found, err = a.exact(marginals)
+		return err
+	})
+	return found, err
+}

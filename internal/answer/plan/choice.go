@@ -1,0 +1,284 @@
+package plan
+
+// Which families of estimates method auto answers with where it does not answer exactly: decision 26.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/regions"
+	"github.com/basetensor/basetensor/internal/families/sampled"
+	"github.com/basetensor/basetensor/internal/families/truncated"
+	"github.com/basetensor/basetensor/internal/families/truncated/ladder"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// chosen assigns what grows, of one family or of two: contractions are truncated legs, or regions where those do not fit; what a
+// trial of the first truncation leaves out and how far the weights of a pilot spread say how much of the budget goes to components that
+// are sampled. Networks that cannot be sampled have contractions alone, and those that cannot be contracted samples.
+func (a *assigner) chosen(q query.Query) (*btn.Assignment, error) {
+	whole := a.Settings
+	if whole.Bond > 0 || whole.Components > 0 {
+		return a.contractions(q)
+	}
+
+	if near, err := sampled.ProposeStructure(a.Job, q.Marginals); near != nil || err != nil {
+		return near, err
+	}
+	chains, refused := sampled.ChainsInTime(a.Job, q.Marginals)
+	if err := a.Ctx.Err(); err != nil {
+		return nil, err
+	}
+	if refused != nil || chains.Prepared.Decided() {
+		return a.contractions(q)
+	}
+
+	a.Settings.Budget *= 1 - policy.LeastShare
+	a.Short = false
+	ctx := a.Ctx
+	a.Ctx = proposal.Earlier(ctx, policy.ContractionTime)
+	of, err := a.contractions(q)
+	short := a.Short
+	a.Settings, a.Ctx = whole, ctx
+	switch {
+	case a.Ctx.Err() != nil:
+		return of, a.Ctx.Err()
+	case err == nil && !of.Plan.Grows():
+		return of, nil
+	case err != nil:
+		samples, refused := sampled.Propose(a.Job, proposal.Ask{Marginals: q.Marginals})
+		if refused != nil {
+			return of, err
+		}
+		samples.Warnings = append(samples.Warnings, "components are sampled alone: "+err.Error())
+		return samples, nil
+	}
+
+	from := of.Plan
+	// The model's own plans are for all evidence: those that resolve it are not divided anew under each, which would not be remembered.
+	under := ladder.Masked(from) && !q.Evidence.IsEmpty()
+	var made *btn.Plan
+	mix := func(ctx context.Context) (*btn.Plan, bool, error) {
+		if made != nil {
+			return made, !short, nil
+		}
+		planning, cancel := proposal.Planning(ctx, 1)
+		defer cancel()
+		mixed, whole, err := a.mixed(planning, from, chains, q, under)
+		if proposal.OutOfTime(ctx, planning, err) {
+			whole = false
+			mixed, err = a.hasty(ctx, from, chains, q)
+		}
+		made, short = mixed, short || !whole
+		return made, !short, err
+	}
+	if under {
+		unmasked, err := truncated.OfBase(a.Ctx, a.Problem())
+		if err != nil {
+			return nil, err
+		}
+		key := a.GrowthKey("families under evidence"+describe(from), q.Marginals)
+		plan, hit, err := a.RememberWhole(key, unmasked.Hypergraph(), mix)
+		if err != nil {
+			return nil, err
+		}
+		if !draws(plan) {
+			if of.Plan = plan; hit != btn.CacheHit {
+				of.Cache = hit
+			}
+			return of, nil
+		}
+	}
+	without, err := bounding.Key(a.Job, q.Marginals)
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprintf("families %s masked=%t indices %v%s", describe(from), ladder.Masked(from), chains.Prepared.Indices(), without)
+	plan, hit, err := a.RememberWhole(a.GrowthKey(key, q.Marginals), chains.Prepared.Hypergraph(), mix)
+	if err != nil {
+		return nil, err
+	}
+	of.Plan = plan
+	if hit != btn.CacheHit {
+		of.Cache = hit
+	}
+	return of, nil
+}
+
+// draws reports whether a plan has sampled components.
+func draws(p *btn.Plan) bool {
+	return slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.Pooled })
+}
+
+// describe lists what a ladder is, for the key of what is made of it.
+func describe(p *btn.Plan) string {
+	s := ""
+	for k := range p.Estimates {
+		e := &p.Estimates[k]
+		s += fmt.Sprintf(" %s %g %d %g", e.Track, e.Level, len(e.Parts), e.Cost.Flops)
+	}
+	return s
+}
+
+// contractions assigns truncated legs, or regions where they do not fit.
+func (a *assigner) contractions(q query.Query) (*btn.Assignment, error) {
+	found, legs := ladder.Propose(a.Job, proposal.Ask{Marginals: q.Marginals})
+	if fault.CodeOf(legs) != fault.OverBudget {
+		return found, legs
+	}
+	found, err := a.orExact(regions.Propose, q)
+	if err != nil && a.Ctx.Err() == nil {
+		err = fault.New(fault.CodeOf(err), "%w; %w", legs, err)
+	}
+	return found, err
+}
+
+// mixed divides the budget between the contractions of a plan, components that are sampled, and bounds; not where a trial says that the
+// contractions resolve the model and alone is set. Where the time for planning ends before all is known, whole is false.
+func (a *assigner) mixed(
+	ctx context.Context, from *btn.Plan, c *sampled.Chains, q query.Query, alone bool,
+) (plan *btn.Plan, whole bool, err error) {
+	s := a.Settings
+	legs, err := ladder.Trial(ctx, a.Job, from, q.Marginals)
+	if err != nil || legs.Lossless {
+		return from, true, err
+	}
+	if alone && legs.Tried && legs.Discarded <= policy.Resolved {
+		plan, err = bounding.Beside(ctx, a.Job, from)
+		return plan, true, err
+	}
+	half := s
+	half.Budget /= 2
+	along, whole, err := sampled.Choose(ctx, c, half)
+	if err != nil {
+		return nil, false, err
+	}
+	whole = whole && !legs.Late
+	share := policy.UnclearShare
+	switch {
+	case !legs.Tried:
+	case legs.Discarded <= policy.Resolved && along.About().Modes == 0: // at any bond up to policy.FirstBond
+		share = policy.LeastShare
+	case legs.Discarded >= legs.Unresolved && along.About().Spread <= policy.Drawable:
+		share = 1 - policy.LeastShare
+	}
+
+	plan = &btn.Plan{Method: from.Method, Accuracy: s.Accuracy, Warnings: from.Warnings}
+	contracted, spent := upTo(from.Estimates, (1-share)*s.Budget)
+	if spent > (1-policy.LeastShare)*s.Budget { // the first estimate alone
+		contracted, spent, share = nil, 0, 1
+	}
+	rest := s
+	rest.Budget = max(share*s.Budget, s.Budget-spent)
+	components, err := sampled.Components(c, along, rest, q.Marginals)
+	if fault.CodeOf(err) == fault.OverBudget {
+		return from, whole, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if share > 1.0/2 {
+		plan.Method = sampled.Method.Name
+	}
+	plan.Estimates = merged(contracted, components)
+	return bounding.Insert(ctx, a.Job, 1, plan, whole)
+}
+
+// hasty is mixed without a trial, proposals and bounds: chains from a small pilot have half of the budget.
+func (a *assigner) hasty(ctx context.Context, from *btn.Plan, c *sampled.Chains, q query.Query) (*btn.Plan, error) {
+	components, err := sampled.Hasty(ctx, a.Job, c, q.Marginals)
+	if fault.CodeOf(err) == fault.OverBudget {
+		return from, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	contracted, _ := upTo(from.Estimates, a.Settings.Budget/2)
+	return &btn.Plan{
+		Method: from.Method, Accuracy: a.Settings.Accuracy, Warnings: from.Warnings, Estimates: merged(contracted, components),
+	}, nil
+}
+
+// upTo returns the first estimates that a budget holds, one at least, and what they take.
+func upTo(estimates []btn.Estimate, budget float64) (some []btn.Estimate, spent float64) {
+	for k := range estimates {
+		cost := work(&estimates[k])
+		if k > 0 && spent+cost > budget {
+			return estimates[:k], spent
+		}
+		spent += cost
+	}
+	return estimates, spent
+}
+
+// work is what an estimate takes in flops of truncated legs.
+func work(e *btn.Estimate) float64 {
+	if e.Rule == btn.LogLinear {
+		return policy.RegionRate * e.Cost.Flops
+	}
+	return e.Cost.Flops
+}
+
+// merged is two sequences in one: whichever has taken less by its next estimate goes on, so that the cheap ones of both come first.
+func merged(a, b []btn.Estimate) []btn.Estimate {
+	out := make([]btn.Estimate, 0, len(a)+len(b))
+	var spentA, spentB float64
+	for len(a)+len(b) > 0 {
+		nextA, nextB := math.Inf(1), math.Inf(1)
+		if len(a) > 0 {
+			nextA = spentA + work(&a[0])
+		}
+		if len(b) > 0 {
+			nextB = spentB + work(&b[0])
+		}
+		if nextA <= nextB {
+			out, a, spentA = append(out, a[0]), a[1:], nextA
+		} else {
+			out, b, spentB = append(out, b[0]), b[1:], nextB
+		}
+	}
+	return out
+}
+
+// cheaperExactly says so where the exact way along a quick order fits the memory and takes less than what a query is assigned without it;
+// empty where it does not, or where that takes long to find out.
+func (a *assigner) cheaperExactly(q query.Query, assigned *btn.Plan) (string, error) {
+	own, err := truncated.Of(a.Ctx, a.Problem(), q.Marginals)
+	if err != nil {
+		return "", err
+	}
+	most := int64(min(policy.MostFill, policy.FillShare*a.Settings.Budget))
+	h := own.Hypergraph()
+	order, within, err := contractionorder.MinFillWithin(a.Ctx, h, math.Log2(policy.AutoFlops), most)
+	if err != nil || !within {
+		return "", err
+	}
+	cost, err := contractionorder.EvaluateOrderWithin(a.Ctx, h, order, policy.AutoFlops)
+	if err != nil || cost.Bytes > float64(a.Settings.Memory) {
+		return "", err
+	}
+	planned := 0.0
+	for k := range assigned.Estimates {
+		planned += work(&assigned.Estimates[k])
+	}
+	if planned < policy.ChunkFlops {
+		return "", nil // nobody waits for either
+	}
+	exact := cost.Flops
+	if q.Marginals {
+		exact *= policy.MarginalRate
+	}
+	if exact >= planned {
+		return "", nil
+	}
+	return fmt.Sprintf("the exact way takes %.2g flops at most, what is planned without it %.2g: an exact answer is cheaper",
+		exact, planned), nil
+}

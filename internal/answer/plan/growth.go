@@ -1,0 +1,65 @@
+package plan
+
+// Approximate answers: the families whose estimates grow.
+
+import (
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/regions"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// approximate assigns estimates that grow, of the method's family or of those that auto chooses: see chosen. warnings say why the exact way
+// was not taken. Under a deadline the value of belief propagation is first, and a bound by its messages.
+func (a *assigner) approximate(q query.Query, warnings []string) (*btn.Assignment, error) {
+	propose, bethe := a.chosen, false
+	if m := a.method; m != nil {
+		bethe = m.Bethe || !m.Grows
+		propose = func(q query.Query) (*btn.Assignment, error) { return a.orExact(m.Propose, q) }
+	}
+	found, err := propose(q)
+	legs := fault.CodeOf(err) == fault.OverBudget && !bethe
+	if proposal.Timed(a.Ctx) && (legs || err == nil && found.Plan.Grows() && !hasRegions(found.Plan)) {
+		found, err = regions.First(a.Job, found, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if proposal.Timed(a.Ctx) && found.Plan.Grows() {
+		found.Plan = bounding.AtOnce(a.Job, found.Plan)
+	}
+
+	found.Warnings = append(warnings, found.Warnings...)
+	if a.Settings.NoExact && a.Auto() && found.Plan.Grows() {
+		cheaper := ""
+		err := a.Within(policy.ExactShare, "the price of the exact way", func() (err error) {
+			cheaper, err = a.cheaperExactly(q, found.Plan)
+			return err
+		})
+		if err != nil && fault.CodeOf(err) != fault.OverBudget {
+			return nil, err
+		}
+		if cheaper != "" {
+			found.Warnings = append(found.Warnings, cheaper)
+		}
+	}
+	return found, nil
+}
+
+// orExact is a proposal, or the exact way where that is as cheap.
+func (a *assigner) orExact(propose proposal.Proposer, q query.Query) (*btn.Assignment, error) {
+	if found, err := propose(a.Job, proposal.Ask{Marginals: q.Marginals}); found != nil || err != nil {
+		return found, err
+	}
+	return a.exact(q.Marginals)
+}
+
+// hasRegions reports whether some estimate of a plan is by regions.
+func hasRegions(p *btn.Plan) bool {
+	return slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.LogLinear })
+}

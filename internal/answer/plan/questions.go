@@ -1,0 +1,258 @@
+package plan
+
+// Questions that are answered exactly alone: joint marginals, derivatives, assignments of values.
+
+import (
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/families"
+	"github.com/basetensor/basetensor/internal/families/descent"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/gradients"
+	"github.com/basetensor/basetensor/internal/families/sampled"
+	"github.com/basetensor/basetensor/internal/families/search"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// joint assigns the form in count space where exact would, else the first proposal of families.Heavily, as a rule a contraction
+// tree with an index over the cells of the joint marginal. There is no other way to one: methods that are not exact are refused, and
+// method auto does not fall back to them.
+func (a *assigner) joint(q query.Query) (*btn.Assignment, error) {
+	domains := make([]int, len(a.Net.Variables))
+	for v := range domains {
+		domains[v] = a.Net.Variables[v].Domain
+	}
+	if err := query.CheckJoint(domains, q.Joint); err != nil {
+		return nil, err
+	}
+
+	switch m := a.method; {
+	case m != nil && !m.Exact():
+		code := fault.Unsupported
+		if m.Grows {
+			code = fault.BadInput
+		}
+		return nil, fault.New(code, "plan: joint marginals are computed exactly only, not by method %s", m.Name)
+	case m != nil:
+		return m.Propose(a.Job, proposal.Ask{Joint: q.Joint})
+	}
+
+	found, refused := a.first(proposal.Ask{Joint: q.Joint})
+	if found != nil {
+		return found, nil
+	}
+
+	under, err := lower.Shape(a.Ctx, a.Conditioned)
+	if err != nil && refused != nil {
+		return nil, refused
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	var warnings []string
+	if exact.Decided(under) {
+		if warnings, err = exact.WhyZero(a.Job); err != nil {
+			return nil, err
+		}
+	}
+
+	assignment, err := proposal.First(a.Job, proposal.Ask{Marginals: q.Marginals, Joint: q.Joint}, families.Heavily...)
+	if err != nil {
+		return nil, err
+	}
+	assignment.Joint, assignment.Warnings = q.Joint, warnings
+	return assignment, nil
+}
+
+// gradients assigns an elimination with a pass back to every number of the network, or by method circuit a circuit whose leaves
+// they are. There is no other way to them: methods that are not exact are unsupported, and method auto does not fall back to them.
+func (a *assigner) gradients(q query.Query) (*btn.Assignment, error) {
+	m := a.method
+	if m != nil && !m.Exact() {
+		return nil, fault.New(fault.Unsupported, "plan: gradients are computed exactly only, not by method %s", m.Name)
+	}
+	if len(q.Joint) > 0 {
+		return nil, fault.New(fault.Unsupported,
+			"plan: gradients and a joint marginal are two queries of a job")
+	}
+
+	propose := gradients.Propose
+	if m != nil {
+		propose = m.Parametric
+	}
+	assignment, err := propose(a.Job, proposal.Ask{Marginals: q.Marginals})
+	if err != nil {
+		return nil, err
+	}
+	if q.Sensitivity != nil {
+		assignment.Sensitivity = &btn.Sensitivity{Target: *q.Sensitivity, Alone: !q.Gradients, Cores: lower.Numbers(a.Net)}
+	}
+	return assignment, nil
+}
+
+// descents assigns the exact way, and beside its parts those that find the assignments asked for. Samples have weights where that is
+// more than the budget and by method sampled; there is no other way to the rest.
+func (a *assigner) descents(q query.Query) (*btn.Assignment, error) {
+	switch m := a.method; {
+	case weighs(q) && (m != nil && m.Weighs || a.Auto() && a.Settings.NoExact):
+		return a.weighted(q)
+	case m != nil && !m.Exact():
+		return nil, fault.New(fault.Unsupported,
+			"plan: assignments (mpe, map, samples) are found exactly only (samples by method sampled, too), not by method %s", m.Name)
+	case a.Settings.NoExact:
+		return nil, fault.New(fault.Unsupported,
+			"plan: assignments (mpe, map) are found exactly only, and the exact way is switched off")
+	}
+
+	assignment, err := a.exactDescents(q)
+	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.Auto() && weighs(q) && a.Ctx.Err() == nil {
+		return a.weighted(q)
+	}
+	return assignment, err
+}
+
+// weighs reports whether what a query asks for may be answered by weighted samples: samples, and beside them Z and marginals alone.
+func weighs(q query.Query) bool {
+	return q.Samples > 0 && !q.MPE && len(q.Map) == 0 && len(q.Joint) == 0 && !btn.Parametric(q)
+}
+
+// weighted assigns weighted samples, exact ones where nothing is left to draw for.
+func (a *assigner) weighted(q query.Query) (*btn.Assignment, error) {
+	if found, err := sampled.ProposeStates(a.Job, q); found != nil || err != nil {
+		return found, err
+	}
+	return a.exactDescents(q)
+}
+
+// exactDescents is descents by exact methods.
+func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
+	var assignment *btn.Assignment
+	var err error
+	if len(q.Joint) > 0 || btn.Parametric(q) || a.method != nil && a.method.Exact() {
+		assignment, err = a.total(q)
+	} else {
+		assignment, err = a.cautioned(a.exactInTime(q.Marginals))
+	}
+	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.Auto() && explains(q) && a.Ctx.Err() == nil {
+		return a.searched(q, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	plan := *assignment.Plan
+	e := plan.Estimates[0]
+	e.Parts = slices.Clone(e.Parts)
+	var cost btn.Cost
+	if assignment.Cost != nil {
+		cost = *assignment.Cost
+	}
+	for _, ask := range asks(q) {
+		if of, ok := assignment.Plan.Estimates[0].Parts[0].(proposal.Finder); ok {
+			parts, err := of.Finding(a.Job, assignment.Plan.Estimates[0].Parts, ask)
+			if err != nil {
+				return nil, err
+			}
+			if parts != nil {
+				e.Parts = append(e.Parts, parts...)
+				continue
+			}
+		}
+		found, hit, err := descent.Propose(a.Job, ask, q.Map)
+		if ask == btn.AskMPE && a.Auto() {
+			found, hit, err = a.insured(found, hit, err, cost.Flops)
+		}
+		if err != nil {
+			return nil, err
+		}
+		own := &found.Estimates[0]
+		if e.Alpha == nil && btn.IsInterim(own.Parts[0]) { // it is done first
+			e.Parts = slices.Concat(own.Parts, e.Parts)
+		} else {
+			e.Parts = append(e.Parts, own.Parts...)
+		}
+		cost.Flops += own.Cost.Flops
+		cost.Bytes = max(cost.Bytes, own.Cost.Bytes)
+		e.Cost.Flops += own.Cost.Flops
+		e.Cost.Bytes = max(e.Cost.Bytes, own.Cost.Bytes)
+		if hit == btn.CacheMiss {
+			assignment.Cache = hit
+		}
+	}
+	if assignment.Cost != nil {
+		assignment.Cost = &cost
+	}
+	if e.Alpha != nil {
+		e.Alpha = slices.Clone(e.Alpha)
+		for len(e.Alpha) < len(e.Parts) {
+			e.Alpha = append(e.Alpha, scaled.One)
+		}
+	}
+	plan.Estimates = []btn.Estimate{e}
+	assignment.Plan = &plan
+	assignment.Descents = &btn.Descents{MPE: q.MPE, Map: q.Map, Samples: q.Samples, Seed: q.Seed}
+	return assignment, nil
+}
+
+// explains reports whether a query asks for the most probable assignment, and for nothing else that a search leaves open.
+func explains(q query.Query) bool {
+	return q.MPE && len(q.Map) == 0 && q.Samples == 0 && len(q.Joint) == 0 && !btn.Parametric(q)
+}
+
+// searched assigns a search for the most probable assignment, without Z, of which unfit says why.
+func (a *assigner) searched(q query.Query, unfit error) (*btn.Assignment, error) {
+	plan, hit, err := search.Propose(a.Job, 1)
+	if err != nil {
+		return nil, err
+	}
+	found := proposal.Priced(plan, hit)
+	found.Descents = &btn.Descents{MPE: true}
+	found.Warnings = []string{"Z is left open, the exact way does not fit: " + unfit.Error()}
+	if q.Marginals {
+		found.Warnings = append(found.Warnings, "so are the marginals")
+	}
+	return found, nil
+}
+
+// insured adds a search to a plan for the most probable assignment that may not be done by the deadline, with Z in so many flops, and takes
+// one where there is no plan within the budget.
+func (a *assigner) insured(plan *btn.Plan, hit string, err error, flops float64) (*btn.Plan, string, error) {
+	switch {
+	case fault.CodeOf(err) == fault.OverBudget:
+		return search.Propose(a.Job, 1)
+	case err != nil || !proposal.Timed(a.Ctx) || flops+plan.Estimates[0].Cost.Flops <= policy.InsuredShare*a.Settings.Budget:
+		return plan, hit, err
+	}
+	other, _, err := search.Propose(a.Job, policy.InsuranceShare)
+	if err != nil {
+		return plan, hit, nil
+	}
+	e, own := plan.Estimates[0], &other.Estimates[0]
+	e.Parts = slices.Concat(own.Parts, e.Parts)
+	e.Cost.Flops += own.Cost.Flops
+	e.Cost.Bytes = max(e.Cost.Bytes, own.Cost.Bytes)
+	both := *plan
+	both.Estimates = []btn.Estimate{e}
+	return &both, hit, nil
+}
+
+// asks lists the questions for assignments of a query.
+func asks(q query.Query) (list []btn.Ask) {
+	if q.MPE {
+		list = append(list, btn.AskMPE)
+	}
+	if len(q.Map) > 0 {
+		list = append(list, btn.AskMap)
+	}
+	if q.Samples > 0 {
+		list = append(list, btn.AskSamples)
+	}
+	return list
+}

@@ -1,0 +1,140 @@
+package plan
+
+// The exact way, C = B: the sequence in which families are asked.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/families"
+	"github.com/basetensor/basetensor/internal/families/circuits"
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/learned"
+	"github.com/basetensor/basetensor/internal/families/structured"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/proposal"
+)
+
+// exact assigns C = B. The first of these that applies:
+//
+//   - the form in count space, where a symmetric core would begin elimination with a long chain of counters;
+//   - the nodes of few linear statistics, where tables of two variables are many: package structured;
+//   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one
+//     component and cheaper;
+//   - the elimination order remembered for the network, compiled without evidence where it is a small one;
+//   - the circuit of a model that was asked about before, where that order is not cheap;
+//   - that order, or one made for the query's evidence, where it costs little, or a contraction tree over the network as it is, where
+//     that is cheaper;
+//   - families.Heavily.
+func (a *assigner) exact(marginals bool) (*btn.Assignment, error) {
+	ask := proposal.Ask{Marginals: marginals}
+	found, refused := a.first(ask)
+	if found != nil {
+		return found, nil
+	}
+	shape, err := a.Facts.Shape(a.Ctx, a.Net)
+	if err != nil && refused != nil {
+		return nil, refused
+	}
+	if err != nil {
+		return learned.ProposeClosed(a.Job, err)
+	}
+	if structured.Crowded(a.Net) && a.Evidence.IsEmpty() && !circuits.Logical(a.Job) { // a search for an order would take long
+		if err := exact.WithinReach(a.Ctx, shape, proposal.Limit(a.Settings)); err != nil {
+			return nil, err
+		}
+	}
+	if a.exactKey == "" {
+		a.exactKey = a.Key("exact", shape)
+	}
+	ask.Again = a.Knows(a.exactKey)
+	plan, hit, err := a.Recall(a.exactKey, func(ctx context.Context) (*btn.Plan, error) {
+		return exactPlan(ctx, a.Net, shape, a.Settings.Memory)
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	assignment := proposal.Take(plan, hit)
+	base := exact.OrderOf(plan)
+	if base == nil {
+		return assignment, nil // closed form: no order to adapt, no tables to fit
+	}
+	if ok, err := base.Compiled(a.Job, assignment, marginals); ok || err != nil {
+		return assignment, err
+	}
+
+	ask.Again = ask.Again || hit == btn.CacheHit || proposal.Recurs(a.Ctx)
+	if ask.Again && base.Flops > policy.HeavyFlops {
+		if known, err := circuits.ProposeKnown(a.Job, ask); known != nil || err != nil {
+			return known, err
+		}
+	}
+
+	order, err := exact.OrderUnder(a.Job, assignment, base)
+	if err != nil {
+		return nil, err
+	}
+	if ask.Flops = order.Cost.Flops; ask.Flops > policy.HeavyFlops {
+		return proposal.First(a.Job, ask, families.Heavily...)
+	}
+	return order.Propose(a.Job, assignment, marginals)
+}
+
+// first returns the first proposal of families.Firstly, or the first reason why there is none; nil and nil where none is for the
+// query.
+func (a *assigner) first(ask proposal.Ask) (found *btn.Assignment, refused error) {
+	for _, propose := range families.Firstly {
+		found, err := propose(a.Job, ask)
+		if found != nil && err == nil {
+			return found, nil
+		}
+		if refused == nil {
+			refused = err
+		}
+	}
+	return nil, refused
+}
+
+// exactPlan is made once per network: an order for C = B, or a closed form. Elimination comes
+// first where it fits, because it adds no terms of both signs; a closed form of one component has none to add
+// either, and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a
+// chain of counters).
+func exactPlan(
+	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, memory int64,
+) (*btn.Plan, error) {
+	order, cost, err := exact.MinFill(ctx, shape)
+	if err != nil {
+		return nil, err
+	}
+	if cost.Flops <= policy.HeavyFlops {
+		if order, err = contractionorder.Best(ctx, shape); err != nil {
+			return nil, err
+		}
+		if cost, err = contractionorder.EvaluateOrder(ctx, shape, order); err != nil {
+			return nil, err
+		}
+	}
+
+	most := 0
+	switch {
+	case cost.Bytes > float64(memory):
+		most = policy.MostClosedFormTerms
+	case cost.Flops > policy.ReplanFlops:
+		most = 1
+	}
+
+	if most > 0 {
+		closed, ok, err := learned.ExactForm(ctx, net, most)
+		if err != nil {
+			return nil, err
+		}
+		if ok && (most > 1 || contraction.Flops(net, &closed.Estimates[0], 0) < cost.Flops) {
+			return closed, nil
+		}
+	}
+
+	return exact.EliminationPlan(order, cost), nil
+}

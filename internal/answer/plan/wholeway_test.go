@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
+	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/orders"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// TestTreesTakeThePlaceOfCostlyOrders: marginals of a grid, with and without evidence, come from a
+// tree over the network as it is that costs less than the order, and are those of the order.
+func TestTreesTakeThePlaceOfCostlyOrders(t *testing.T) {
+	ctx := context.Background()
+	m, err := generate.Grid(15, 15, generate.Ising{Delta: 1, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(ctx, m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	memo := kept{}
+	for _, evidence := range []factorgraph.Evidence{
+		{},
+		{Hard: []factorgraph.Observation{{Var: 3, Value: 1}, {Var: 180, Value: 0}}},
+		{Hard: []factorgraph.Observation{{Var: 3, Value: 0}, {Var: 180, Value: 0}}},
+	} {
+		q := query.Query{Evidence: evidence, Marginals: true}
+		as, err := Assign(ctx, net, []query.Query{q}, btn.Settings{Method: btn.MethodExact}, memo)
+		if err != nil || as[0].Error != nil {
+			t.Fatal(err, as[0].Error)
+		}
+		part, ok := as[0].Plan.Estimates[0].Parts[0].(*exact.Slices)
+		if !ok || !part.Tree.Whole || !part.Whole() {
+			t.Fatalf("evidence %v: part %+v", evidence, as[0].Plan.Estimates[0].Parts[0])
+		}
+
+		conditioned, err := net.Condition(evidence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := problem.New(conditioned, problem.Options{})
+		shape, err := lower.Shape(ctx, net)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order := &exact.Elimination{Order: orders.Best(shape)}
+		want := problem.Want{Marginals: true}
+		tree, err := contraction.Part(ctx, p, part, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		along, err := contraction.Part(ctx, p, order, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if off := tree.Z.LogAbs() - along.Z.LogAbs(); math.Abs(off) > 1e-11 {
+			t.Errorf("evidence %v: ln Z is off by %g", evidence, off)
+		}
+		if tree.Flops >= along.Flops || math.Abs(tree.Flops-as[0].Cost.Flops) > 1e-6*tree.Flops {
+			t.Errorf("evidence %v: %g flops, %g are planned, the order takes %g",
+				evidence, tree.Flops, as[0].Cost.Flops, along.Flops)
+		}
+		a, b := rows(tree), rows(along)
+		for i := range a {
+			if math.Abs(a[i]-b[i]) > 1e-12 {
+				t.Fatalf("evidence %v: probability %d is %v along the tree, %v along the order", evidence, i, a[i], b[i])
+			}
+		}
+	}
+	// One order, one tree without evidence and one for two observations, whatever their values.
+	if len(memo) != 3 {
+		t.Errorf("%d plans are remembered, want 3", len(memo))
+	}
+}
+
+// rows are the marginal probabilities of a value, one after the other.
+func rows(v btn.Value) (p []float64) {
+	for _, m := range v.Marginals.Mant {
+		p = append(p, scaled.Make(m, v.Marginals.Exp).Div(v.Z).Float64())
+	}
+	return p
+}

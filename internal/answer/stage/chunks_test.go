@@ -1,0 +1,54 @@
+package stage
+
+import (
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/families/closed"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
+	m := &factorgraph.Model{Domains: []int{2, 2, 2}}
+	for _, scope := range [][]int{{0, 1}, {1, 2}, {0, 2}} {
+		m.Factors = append(
+			m.Factors,
+			factorgraph.Factor{
+				Scope: scope,
+				Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{2, 1, 1, 2}},
+			},
+		)
+	}
+	net, err := Reparameterise(t.Context(), m, btn.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := make([]btn.Part, 5)
+	for i := range parts {
+		parts[i] = &closed.RankOne{Frame: &btn.Frame{}, R: make([][]float64, len(net.Dims))}
+	}
+	plan := &btn.Plan{
+		Estimates: []btn.Estimate{
+			{Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{}},
+		},
+	}
+	heavy := &btn.Cost{Flops: 5 * policy.ChunkFlops} // of all five parts
+	chunks, _ := Chunks(
+		net, []btn.Assignment{{Plan: plan}, {Error: &btn.ErrorInfo{}}, {Plan: plan, Cost: heavy}},
+	)
+	var units []btn.Unit
+	for _, c := range chunks {
+		units = append(units, c...)
+	}
+	if len(units) != 10 || units[0] != (btn.Unit{}) || units[9] != (btn.Unit{Query: 2, Part: 4}) {
+		t.Fatalf("units %v", units)
+	}
+	if len(chunks) != 6 { // the five light units of query 0, then five heavy ones alone
+		t.Errorf("%d chunks: %v", len(chunks), chunks)
+	}
+	if got, _ := Chunks(net, nil); len(got) != 1 || len(got[0]) != 0 {
+		t.Errorf("a job without units has %v", got)
+	}
+}

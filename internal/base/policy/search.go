@@ -1,0 +1,103 @@
+package policy
+
+// Thresholds of the search over a formula: package compiler, and the preparation by package logic.
+
+// The root, and the tree decomposition that guides decisions.
+const (
+	// ProbeRootWork bounds the steps of trying literals at the root: half a second.
+	// Chosen; the work of it is counted.
+	ProbeRootWork = 1 << 26
+
+	// TreeFrom is the number of assignments of all bags of the greedy decomposition from which a
+	// better one is searched for, TreeMost the number that is too large for a contraction along any
+	// like it.
+	TreeFrom = 1 << 20
+	TreeMost = 1 << 56
+
+	// TreeMoves bounds that search, in moves; TreeMovesPerStep of them take the time of a step of the search over the formula, TreeShare is
+	// the part of the work of a search with a limit that they may take.
+	TreeMoves        = 1 << 29
+	TreeMovesPerStep = 4
+	TreeShare        = 1.0 / 2
+
+	// GreedyShare is the part of the work of a search with a limit that the search for a good greedy order may take.
+	// Chosen: at most one of 90 variables, a clause for every pair, is summed in 2^24 steps with it; the greedy orders alone would take
+	// twice that.
+	GreedyShare = 1.0 / 16
+
+	// GuideMost bounds the weight of the decomposition's depth against occurrences and conflicts,
+	// GuideFactor is its factor where the tree is wide, and GuideRatio is the number of variables by
+	// the width from which the weight is largest.
+	// Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4, with a tenth of GuideFactor.
+	GuideMost   = 1e7
+	GuideFactor = 1000
+	GuideRatio  = 40
+)
+
+// Decisions, and learning from conflicts.
+const (
+	// ActivityDecay is the number of decisions that halve the activity of literals, ActivityWeight the
+	// weight of a conflict against an occurrence.
+	ActivityDecay  = 128
+	ActivityWeight = 10
+
+	// LearnedFirst is the number of learned clauses at which some are forgotten for the first time; a
+	// 16th more every time. LearnedLevels is the maximum number of levels of clauses that stay, while
+	// there is room for them.
+	LearnedFirst  = 8192
+	LearnedLevels = 2
+)
+
+// SearchFlops is the number of flops of truncated legs in the time of a step of the search for the most probable assignment.
+// Measured: 16 ns a step on a grid of spins and on a pedigree.
+const SearchFlops = 16e-9 * Rate
+
+// InsuredShare is the part of the budget of a job with a deadline from which the eliminations for Z and for the most probable assignment
+// have a search before them, with InsuranceShare of the budget.
+// Chosen.
+const (
+	InsuredShare   = 1.0 / 8
+	InsuranceShare = 1.0 / 4
+)
+
+// Components that are summed by elimination, and those that are remembered.
+const (
+	// DenseCells is the maximum number of entries of all tables of an eliminated component: the work
+	// between two looks at the budget.
+	// Chosen.
+	DenseCells = 1 << 16
+
+	// DenseEdges is the number of extra steps of an entry that is written down as a product of a
+	// circuit.
+	// Estimated: some 100 ns.
+	DenseEdges = 8
+
+	// DensePrice is the largest ratio of the steps of eliminating a component to a look at it, where
+	// clauses are left in it.
+	// Measured in counted work, 10^6 steps of weighted formulas 051, 053, 055, 059 (go test -run
+	// PublishedCounts ./internal/logic/compiler -args -simplify -models …): without 35, 11, 227, 246; at 4
+	// 39, 13, 263, 282; at 16 43, 1, 226, 335; at 64 54, 1, 292, 456; at 256 102, 1, 296, 456. 011, of
+	// few conflicts, takes 1442 without and 739 at 256.
+	DensePrice = 16
+
+	// DenseLook is the number of steps of looking at a variable or clause of a component, DenseShare
+	// the part of all work, as a divisor, that looks at components may be that turn out to be too
+	// wide.
+	// Chosen.
+	DenseLook  = 8
+	DenseShare = 8
+
+	// SmallComponent is the number of variables below which a remembered component is as good as twice as old: it is cheap to sum again.
+	SmallComponent = 8
+)
+
+// The preparation of a search.
+const (
+	// SimplifyShare is the part of the work of a search that logical preprocessing may take before it.
+	SimplifyShare = 1.0 / 4
+
+	// UnrolledFlops is the work up to which an elimination is written down as a circuit: some seconds, and tens of megabytes.
+	// UnrolledWidth is log2 of the largest table of it.
+	UnrolledFlops = 1 << 22
+	UnrolledWidth = 20
+)

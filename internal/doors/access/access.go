@@ -1,0 +1,206 @@
+// Package access defines permissions on a NATS server: those of every stage, of operators, of clients and of tenants, by subject,
+// and the server's configuration with their keys.
+//
+// The operator is the user of the account that has the streams. Every stage, the client and every tenant is an account of its own, which
+// imports its subjects and nothing else: it publishes, asks and hears only these. The server chooses the subjects of replies between
+// accounts, so that no reply reaches a subject that its user may not write.
+package access
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/streams"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// Names of the users that are no stage.
+const (
+	Operator = "operator" // sets streams up, replays dead letters, registers and removes models, forgets tenants: everything
+	Client   = "client"   // submits jobs that nobody owns
+)
+
+// progress are the subjects of progress messages.
+const progress = "progress.>"
+
+// Role is the set of permissions of one user of the account of the streams. The server refuses
+// everything else.
+type Role struct {
+	Name      string
+	Publish   []string // subjects it may publish on
+	Subscribe []string // subjects it hears, beside its own replies
+	Serves    []string // subjects of requests that it answers
+	Says      []string // subjects of its messages to all subscribers, other workers of its stage among them
+}
+
+// Inbox returns where the replies to a user come: nobody else may subscribe there.
+func Inbox(user string) string { return "_INBOX_" + user }
+
+// Roles returns all roles, the operator's first.
+func Roles() []Role {
+	all := []Role{
+		{Name: Operator, Publish: []string{">"}, Subscribe: []string{">"}},
+		{
+			Name:      query.StageReparam,
+			Publish:   of("network.>", "model.>", "timer.>", "graph.*.*"),
+			Subscribe: of("done.>"),
+			Serves:    append(of("infer", "infer.*", "room.*", "keep.>"), "$SRV.>"),
+		},
+		{Name: query.StageLearn, Publish: of("task.>"), Subscribe: of("serves")},
+		{Name: query.StageContract, Publish: of("partial.>"), Says: of("serves")},
+		// The aggregator moves models and partials of jobs that take long to the end of their streams.
+		{Name: query.StageAggregate, Publish: of("answer.>", "model.>", "partial.>")},
+	}
+	for i := range all[1:] {
+		all[i+1].asStage()
+	}
+	return append(all, client())
+}
+
+// of returns subjects of version 1.
+func of(subjects ...string) []string {
+	all := make([]string, len(subjects))
+	for i, s := range subjects {
+		all[i] = wire.Prefix + s
+	}
+	return all
+}
+
+// api returns requests to JetStream.
+func api(requests ...string) []string {
+	all := make([]string, len(requests))
+	for i, r := range requests {
+		all[i] = "$JS.API." + r
+	}
+	return all
+}
+
+// served has the feeds that each stage takes messages from.
+var served = map[string][]streams.Feed{
+	query.StageReparam:   {streams.Models, streams.Redrives},
+	query.StageLearn:     {streams.Networks},
+	query.StageContract:  {streams.Tasks},
+	query.StageAggregate: {streams.Partials, streams.Deadlines, streams.Cancels, streams.Ends, streams.Sweeps},
+}
+
+// removes lists per stage the streams in which it may delete messages: forged ones in the way of its own, damaged
+// blobs.
+var removes = map[string][]string{
+	query.StageReparam:  {bus.StreamNetwork, bus.StreamGraph, bus.StreamControl},
+	query.StageLearn:    {bus.StreamTask, bus.StreamControl},
+	query.StageContract: {bus.StreamPartial, bus.StreamControl},
+	query.StageAggregate: {
+		bus.StreamNetwork, bus.StreamTask, bus.StreamPartial, bus.StreamAnswer, bus.StreamControl, bus.StreamDeadline,
+	},
+}
+
+// asStage adds the permissions that every stage needs: it looks at streams and consumers, takes its own messages, reads stored
+// bytes, and writes blobs, dead letters, and messages that start or end a job. Its progress, and that it is there, are for all
+// subscribers.
+func (r *Role) asStage() {
+	r.Says = append(r.Says, of(progress, "here")...)
+	r.Publish = append(r.Publish, of("blob.>", "dlq."+r.Name+".>", "redrive.>", "end.>")...)
+	r.Publish = append(r.Publish, looks()...)
+	r.Publish = append(r.Publish, api("DIRECT.GET.>", "STREAM.MSG.GET.*")...)
+	r.Publish = append(r.Publish, "$O."+bus.BucketBlob+".>")
+	r.Publish = append(r.Publish, api("STREAM.PURGE.OBJ_"+bus.BucketBlob, "STREAM.MSG.DELETE."+bus.StreamBlob)...)
+	for _, stream := range removes[r.Name] {
+		r.Publish = append(r.Publish, api("STREAM.MSG.DELETE."+stream)...)
+	}
+
+	for _, f := range served[r.Name] {
+		names := []string{f.Name}
+		if f.Laned {
+			names = append(names, f.ConsumerNames(streams.AllLanes())...)
+		}
+		for _, name := range names {
+			r.Publish = append(r.Publish,
+				"$JS.API.CONSUMER.MSG.NEXT."+f.Stream+"."+name, "$JS.ACK."+f.Stream+"."+name+".>")
+		}
+	}
+
+	switch r.Name {
+	case query.StageReparam:
+		r.Publish = append(r.Publish, "$O."+bus.BucketGraph+".>")
+	case query.StageAggregate: // makes room, and purges undeliverable messages from queues
+		for _, stream := range []string{
+			bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob, bus.StreamDeadline,
+			bus.StreamNetwork, bus.StreamTask, bus.StreamControl,
+		} {
+			r.Publish = append(r.Publish, api("STREAM.PURGE."+stream)...)
+		}
+	}
+}
+
+// looks are the requests that say how streams and consumers are. They tell the ids of jobs.
+func looks() []string {
+	return api("INFO", "STREAM.INFO.*", "STREAM.NAMES", "STREAM.LIST", "CONSUMER.INFO.*.*", "CONSUMER.NAMES.*", "CONSUMER.LIST.*")
+}
+
+// client is the role that submits jobs without an owner, as clients did before jobs had owners: it may look into
+// every stream.
+func client() Role {
+	r := Role{
+		Name:      Client,
+		Publish:   of("model.*.*", "cancel.*", "timer.*.*", "infer", "room.*", "blob.*", "graph.*"),
+		Subscribe: of("done.*", "progress.*", "here"),
+	}
+	r.Publish = append(r.Publish, looks()...)
+	r.Publish = append(r.Publish, api("DIRECT.GET.>")...)
+	for _, stream := range []string{
+		bus.StreamModel, bus.StreamAnswer, bus.StreamBlob, bus.StreamGraph, bus.ObjectsBlob, "OBJ_" + bus.BucketGraph,
+	} {
+		r.Publish = append(r.Publish, api("STREAM.MSG.GET."+stream)...)
+	}
+	r.Publish = append(r.Publish, "$O."+bus.BucketBlob+".>", "$O."+bus.BucketGraph+".>")
+	return r
+}
+
+// Import is a subject that a tenant's account takes from the account of the streams.
+type Import struct {
+	Subject string
+	Local   string // its name in the tenant's account; "": the same
+	Stream  bool   // messages come from there; else they go there, and replies come back
+}
+
+// Imports returns a tenant's rights: to submit and cancel its own jobs in its lane, to hear and read their messages, to
+// have a worker store large messages and models within its quota, to read these and the models that are registered for
+// everybody, and to ask whether its lane has room and workers.
+func Imports(tenant string) []Import {
+	lane := wire.Lane(tenant)
+	var all []Import
+	for _, s := range []string{
+		wire.ModelSubject(lane, tenant+".*"), wire.CancelSubject(tenant + ".*"), message.InferSubject(tenant), message.RoomSubject(lane),
+	} {
+		all = append(all, Import{Subject: s})
+	}
+	for _, s := range []string{message.BlobSubject(tenant + ".*"), message.GraphSubject(tenant + ".*")} {
+		all = append(all, Import{Subject: message.KeepPrefix + strings.TrimPrefix(s, wire.Prefix), Local: s})
+	}
+	for _, read := range []struct{ stream, subject string }{
+		{bus.StreamModel, wire.ModelSubject(lane, tenant+".*")},
+		{bus.StreamAnswer, wire.AnswerSubject(tenant + ".*")},
+		{bus.StreamControl, wire.CancelSubject(tenant + ".*")},
+		{bus.StreamBlob, message.BlobSubject(tenant + ".*")},
+		{bus.StreamGraph, message.GraphSubject(tenant + ".*")},
+		{bus.StreamGraph, message.GraphSubject("*")},
+	} {
+		all = append(all, Import{Subject: fmt.Sprintf("$JS.API.DIRECT.GET.%s.%s", read.stream, read.subject)})
+	}
+	for _, s := range []string{wire.DoneSubject(tenant + ".*"), wire.ProgressSubject(tenant + ".*")} {
+		all = append(all, Import{Subject: s, Stream: true})
+	}
+	return all
+}
+
+// Reserved reports whether a name is a role's or a key's, so that no tenant can have it.
+func Reserved(name string) bool { return isRole(name) || name == Messages || name == Answers }
+
+// isRole reports whether a role has the name.
+func isRole(name string) bool {
+	return slices.ContainsFunc(Roles(), func(r Role) bool { return r.Name == name })
+}

@@ -1,0 +1,206 @@
+package access
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/queue/seal"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/nats-io/nkeys"
+)
+
+// Files in the folder of Write, beside a seed and settings for every user. Files of keys have one key per line; the
+// first one is used.
+const (
+	ConfigFile  = "accounts.conf" // for `include` in nats-server's configuration
+	MessageKeys = "message.keys"  // signs the messages between workers
+	AnswersSeed = "answers.nk"    // signs answers: for the aggregators alone
+	AnswersKey  = "answers.pub"   // verifies answers: for everybody
+	seedSuffix  = ".nk"
+	tenantsDir  = "tenants"
+)
+
+// User is a user's name and its public nkeys: one, or two during a change of keys.
+type User struct {
+	Name   string
+	Public []string
+}
+
+// Settings are the settings of one user's commands, for --config.
+type Settings struct {
+	NKey        string `json:"nats-nkey"`
+	Inbox       string `json:"nats-inbox,omitempty"`
+	Tenant      string `json:"nats-tenant,omitempty"`
+	MessageKeys string `json:"message-keys,omitempty"`
+	AnswersKey  string `json:"answers-key,omitempty"`
+	AnswersSeed string `json:"answers-seed,omitempty"`
+}
+
+// Write makes the missing keys of a folder: an nkey seed for every role and tenant, and the keys that sign messages and
+// answers. Existing keys stay, so that more tenants can be added. It rewrites all users' settings, the public keys of
+// answers, and the server's accounts. The settings name files in the folder at, their place on the machines; "" is dir.
+// Only their owner can read seeds and secret keys. Write returns the names of the new users.
+func Write(dir, at string, tenants []string) (fresh []string, err error) {
+	for _, t := range tenants {
+		if !form.IsToken(t) || Reserved(t) {
+			return nil, fault.New(fault.BadInput, "access: tenant %.80q is not [A-Za-z0-9_-]{1,64}, or a name with another meaning", t)
+		}
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, fault.Wrap(fault.BadInput, err)
+	}
+	if at == "" {
+		at = dir
+	}
+	if err := os.MkdirAll(filepath.Join(dir, tenantsDir), 0o700); err != nil {
+		return nil, fault.Wrap(fault.BadInput, err)
+	}
+	w := writer{dir: dir, at: at}
+	w.make(MessageKeys, "# The first key signs, all verify.\n", seal.NewKey)
+	w.make(AnswersSeed, "", seal.NewAnswersSeed)
+	answers := w.public(AnswersSeed, nkeys.IsValidPublicAccountKey)
+	w.write(AnswersKey, []byte(strings.Join(answers, "\n")+"\n"), 0o644)
+
+	var users []User
+	for _, r := range Roles() {
+		s := Settings{Inbox: Inbox(r.Name), AnswersKey: filepath.Join(at, AnswersKey)}
+		switch r.Name {
+		case Client:
+			s.AnswersKey = strings.Join(answers, ",")
+		case query.StageAggregate:
+			s.AnswersSeed = filepath.Join(at, AnswersSeed)
+			fallthrough
+		default:
+			s.MessageKeys = filepath.Join(at, MessageKeys)
+		}
+		users = append(users, User{r.Name, w.user(r.Name, s)})
+	}
+	known, err := Tenants(dir)
+	if err != nil {
+		return nil, err
+	}
+	var owners []User
+	for _, t := range slices.Compact(slices.Sorted(slices.Values(append(known, tenants...)))) {
+		s := Settings{Tenant: t, AnswersKey: strings.Join(answers, ",")}
+		owners = append(owners, User{t, w.user(filepath.Join(tenantsDir, t), s)})
+	}
+	w.write(ConfigFile, []byte(Config(users, owners)), 0o644)
+	return w.fresh, w.err
+}
+
+// Tenants returns the names of the tenants that have a seed in a folder.
+func Tenants(dir string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, tenantsDir))
+	if err != nil {
+		return nil, fault.Wrap(fault.BadInput, err)
+	}
+	var all []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), seedSuffix); ok && form.IsToken(name) {
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+// writer writes files into a folder until one fails.
+type writer struct {
+	dir, at string
+	fresh   []string // users whose seed was made
+	err     error
+}
+
+// user makes a user's seed unless there is one, writes its settings, and returns its public keys.
+func (w *writer) user(name string, s Settings) []string {
+	if w.make(name+seedSuffix, "", newUserSeed) {
+		w.fresh = append(w.fresh, filepath.Base(name))
+	}
+	s.NKey = filepath.Join(w.at, name+seedSuffix)
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		w.err = cmp.Or(w.err, fault.Wrap(fault.Internal, err))
+		return nil
+	}
+	w.write(name+".json", append(text, '\n'), 0o644)
+	return w.public(name+seedSuffix, nkeys.IsValidPublicUserKey)
+}
+
+// make writes a file with a new key, if there is none, and reports whether it did.
+func (w *writer) make(name, above string, fresh func() (string, error)) bool {
+	if w.err != nil {
+		return false
+	}
+	key, err := fresh()
+	if err != nil {
+		w.err = fault.Wrap(fault.Internal, err)
+		return false
+	}
+	return w.once(name, []byte(above+key+"\n"), 0o600)
+}
+
+// public returns the public keys of a file of seeds. A key that is not valid is an error.
+func (w *writer) public(name string, valid func(string) bool) []string {
+	if w.err != nil {
+		return nil
+	}
+	keys, err := keysOf(filepath.Join(w.dir, name))
+	if err != nil {
+		w.err = err
+		return nil
+	}
+	var all []string
+	for _, seed := range keys {
+		pair, err := nkeys.FromSeed([]byte(seed))
+		var public string
+		if err == nil {
+			public, err = pair.PublicKey()
+		}
+		if err != nil || !valid(public) {
+			w.err = fault.New(fault.BadInput, "access: %s has something other than seeds of its kind", filepath.Join(w.dir, name))
+			return nil
+		}
+		all = append(all, public)
+	}
+	return all
+}
+
+// once writes a file that is not there, and reports whether it did.
+func (w *writer) once(name string, text []byte, mode os.FileMode) bool {
+	if w.err != nil {
+		return false
+	}
+	f, err := os.OpenFile(filepath.Join(w.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, os.ErrExist) {
+		return false
+	}
+	if err == nil {
+		_, err = f.Write(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		w.err = fault.New(fault.BadInput, "access: %w", err)
+	}
+	return err == nil
+}
+
+// write writes a file in the place of the one that is there, which is never seen half.
+func (w *writer) write(name string, text []byte, mode os.FileMode) {
+	if w.err != nil {
+		return
+	}
+	path := filepath.Join(w.dir, name)
+	err := os.WriteFile(path+".new", text, mode)
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		w.err = fault.New(fault.BadInput, "access: %w", err)
+	}
+}

@@ -1,0 +1,227 @@
+// Package config gives all commands one way to be configured: flags, then BTN_* environment variables, then a JSON
+// file, then defaults. It is the only importer of the flag library beside the commands' own declarations.
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"sort"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/internal/queue/connect"
+	"github.com/basetensor/basetensor/internal/queue/redact"
+	"github.com/basetensor/basetensor/internal/queue/seal"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
+)
+
+// EnvPrefix starts the environment variable of every flag: --log-level is BTN_LOG_LEVEL.
+const EnvPrefix = "BTN"
+
+// Common holds the flags of every command.
+type Common struct {
+	Config    string `help:"${config_help}" placeholder:"FILE" env:"BTN_CONFIG"`
+	LogLevel  string `help:"${log_level_help}" enum:"debug,info,warn,error" default:"${log_level}" env:"BTN_LOG_LEVEL"`
+	LogFormat string `help:"${log_format_help}" enum:"text,json" default:"${log_format}" env:"BTN_LOG_FORMAT"`
+
+	Version kong.VersionFlag `help:"Print the version, the revision and the Go version, and exit." env:"-"`
+}
+
+// Servers holds the flags of commands that talk to running servers.
+type Servers struct {
+	NATS  string `name:"nats" help:"${nats_help}" default:"nats://127.0.0.1:4222" placeholder:"URL" env:"BTN_NATS"`
+	Redis string `name:"redis" help:"${redis_help}" default:"redis://127.0.0.1:6379/0" placeholder:"URL" env:"BTN_REDIS"`
+
+	AsNATS  connect.NATS  `embed:"" group:"connection"`
+	AsRedis connect.Redis `embed:"" group:"connection"`
+	Signing seal.Flags    `embed:"" group:"connection"`
+}
+
+// helpTexts are the help of flags whose tags would be long.
+var helpTexts = kong.Vars{
+	"config_help":     `JSON file of settings: flag names as keys, e.g. {"log-level": "debug"}. Flags and environment win over it.`,
+	"log_level_help":  "Least level that is logged: debug, info, warn or error.",
+	"log_format_help": "Form of the log lines on standard error: text or json.",
+	"nats_help":       "URL of the NATS server; those of several servers of a cluster with commas.",
+	"redis_help": "URL of the Redis server that caches decompositions; 'off' for none. Sentinels: ?master_name=NAME&addr=HOST:PORT; " +
+		"a cluster: ?cluster=true.",
+}
+
+// groups are the flags that several commands share.
+var groups = []kong.Group{
+	{Key: "work", Title: "The way to the answer, and its expense:"},
+	{Key: "output", Title: "Output:"},
+	{Key: "place", Title: "Where it is computed:"},
+	{Key: "gateway", Title: "HTTP:"},
+	{Key: "connection", Title: "Identity of this process to the servers, and the answers that it believes:"},
+}
+
+// Parse fills cli from args, the environment and the file that --config or BTN_CONFIG names. It returns a *UsageError
+// for anything the user wrote wrongly. --help and --version print and call exit(0).
+func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), options ...kong.Option) (*kong.Context, error) {
+	options = append([]kong.Option{
+		kong.DefaultEnvars(EnvPrefix),
+		kong.Vars{"log_level": "info", "log_format": "text"},
+		helpTexts,
+		kong.Vars(seal.Help),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+		kong.ExplicitGroups(groups),
+		kong.Writers(stdout, stderr),
+		kong.Exit(exit),
+	}, options...)
+	file, err := configFile(args)
+	if err != nil {
+		return nil, err
+	}
+	if file != nil {
+		options = append(options, kong.Resolvers(file))
+	}
+	options = written(options)
+	parser, err := kong.New(cli, options...)
+	if err != nil {
+		return nil, err
+	}
+	kong.Vars{"version": parser.Model.Name + " " + telemetry.ThisBuild().String()}.Apply(parser)
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	if arg := withPassword(args); arg != "" {
+		fmt.Fprintf(stderr, "%s: whoever lists processes sees the password in %s: give it in the environment, in a settings file "+
+			"or in a file of its own\n", parser.Model.Name, redact.Text(arg))
+	}
+	return ctx, nil
+}
+
+// written puts the texts that options give names into the tags that name them, once. kong would go through every
+// text for every flag of every command, which took most of the start of a program.
+func written(options []kong.Option) []kong.Option {
+	texts := kong.Vars{}
+	var others []kong.Option
+	for _, option := range options {
+		if vars, ok := option.(kong.Vars); ok {
+			maps.Copy(texts, vars)
+		} else {
+			others = append(others, option)
+		}
+	}
+	return append(others, kong.PostBuild(func(k *kong.Kong) error {
+		return kong.Visit(k.Model.Node, func(node kong.Visitable, next kong.Next) error {
+			switch node := node.(type) {
+			case *kong.Node:
+				node.Help = filled(node.Help, texts)
+			case *kong.Value:
+				node.Help, node.Default = filled(node.Help, texts), filled(node.Default, texts)
+			}
+			return next(nil)
+		})
+	}))
+}
+
+// filled is a text with every ${name} that has a text replaced by it; others, like ${env}, are left to kong.
+func filled(s string, texts kong.Vars) string {
+	begin := 0
+	for {
+		at := strings.Index(s[begin:], "${")
+		if at < 0 {
+			return s
+		}
+		begin += at
+		name, rest, whole := strings.Cut(s[begin+2:], "}")
+		if text, ok := texts[name]; whole && ok {
+			s = s[:begin] + text + rest
+			begin += len(text)
+		} else {
+			begin += 2
+		}
+	}
+}
+
+// withPassword returns the argument with a password or a token in a URL, if there is one.
+func withPassword(args []string) string {
+	for _, arg := range args {
+		if redact.Text(arg) != arg {
+			return arg
+		}
+	}
+	return ""
+}
+
+// configFile finds --config among args, or BTN_CONFIG, and reads it. Nil without either.
+func configFile(args []string) (kong.Resolver, error) {
+	path := os.Getenv(EnvPrefix + "_CONFIG")
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if value, ok := strings.CutPrefix(arg, "--config="); ok {
+			path = value
+		} else if arg == "--config" && i+1 < len(args) {
+			path = args[i+1]
+		}
+	}
+	if path == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &UsageError{Err: fmt.Errorf("config file: %w", err)}
+	}
+	values := map[string]any{}
+	if err := json.Unmarshal(raw, &values); err != nil {
+		return nil, &UsageError{Err: fmt.Errorf("config file %s: %w", path, err)}
+	}
+	return &resolver{path: path, values: values}, nil
+}
+
+// resolver answers kong's question for a flag's value from a parsed file.
+type resolver struct {
+	path   string
+	values map[string]any
+}
+
+// Validate refuses keys that no flag of the program has: a misspelt setting must not pass in silence.
+func (r *resolver) Validate(app *kong.Application) error {
+	known := map[string]bool{}
+	var walk func(*kong.Node)
+	walk = func(n *kong.Node) {
+		for _, flag := range n.Flags {
+			known[flag.Name] = flag.Name != "help" && flag.Name != "version" // these are asked, not set
+		}
+		for _, child := range n.Children {
+			walk(child)
+		}
+	}
+	walk(app.Node)
+	var unknown []string
+	for key := range r.values {
+		if !known[key] {
+			unknown = append(unknown, key)
+		}
+	}
+	if len(unknown) > 0 {
+		sort.Strings(unknown)
+		return fmt.Errorf("config file %s: unknown setting %s", r.path, strings.Join(unknown, ", "))
+	}
+	return nil
+}
+
+// Resolve gives a flag its value from the file, unless the environment has one.
+func (r *resolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	for _, env := range flag.Tag.Envs {
+		if _, ok := os.LookupEnv(env); ok {
+			return nil, nil
+		}
+	}
+	value, ok := r.values[flag.Name]
+	if !ok {
+		return nil, nil
+	}
+	if number, ok := value.(float64); ok { // JSON numbers reach flags as text, as if typed
+		return json.Number(fmt.Sprint(number)).String(), nil
+	}
+	return value, nil
+}

@@ -1,0 +1,121 @@
+package gateway
+
+// Requests for answers: in JSON, or a model file as the body with the query in the address.
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/base/jsontext"
+	"github.com/basetensor/basetensor/internal/models/named"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// asked reads the body of a request for an answer.
+func (c *call) asked() (in Infer, err error) {
+	text := bytes.TrimSpace(c.text)
+	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	isJSON := err == nil && kind == "application/json"
+	if !isModel(text) && (isJSON || len(text) == 0 || text[0] == '{') {
+		if !isJSON {
+			return in, refuse(http.StatusUnsupportedMediaType, fault.BadInput,
+				"the content type of a request has to be application/json, not %.80q; a body in another one is a model file",
+				c.r.Header.Get("Content-Type"))
+		}
+		if err := jsontext.Strict(c.text, &in); err != nil {
+			return in, bad("body: %w", err)
+		}
+		return in, in.byName()
+	}
+	in.Text = string(c.text)
+	return in, in.address(c.r.URL.Query())
+}
+
+// isModel reports whether a text is a model: JSON with a basetensor_model, or no JSON at all.
+func isModel(text []byte) bool {
+	if len(text) == 0 || text[0] == '[' || text[0] == '"' {
+		return false
+	}
+	if text[0] != '{' {
+		return !json.Valid(text)
+	}
+	var head struct {
+		Version json.RawMessage `json:"basetensor_model"`
+	}
+	return json.Unmarshal(text, &head) == nil && head.Version != nil
+}
+
+// byName takes a string in the place of a model for the name of a registered model.
+func (in *Infer) byName() error {
+	if len(in.Model) == 0 || in.Model[0] != '"' {
+		return nil
+	}
+	if in.ModelName != "" {
+		return bad("model and model_name both name a registered model: one is enough")
+	}
+	err := json.Unmarshal(in.Model, &in.ModelName)
+	in.Model = nil
+	if err == nil && in.ModelName == "" {
+		return bad("model: the name of a registered model is empty")
+	}
+	return err
+}
+
+// parameters are the parameters, beside evidence, in the address of a request with a model file as its body.
+var parameters = map[string]func(in *Infer, value string) error{
+	"format": func(in *Infer, value string) error { in.Format = value; return nil },
+	"job":    func(in *Infer, value string) error { in.Job = value; return nil },
+	"tenant": func(in *Infer, value string) error { in.Tenant = value; return nil },
+	"method": func(in *Infer, value string) error { in.Settings.Method = query.Method(value); return nil },
+	"target": func(in *Infer, value string) error {
+		in.Targets = append(in.Targets, named.Variable(value))
+		return nil
+	},
+	"marginals": func(in *Infer, value string) (err error) { in.Marginals, err = strconv.ParseBool(value); return err },
+	"mpe":       func(in *Infer, value string) (err error) { in.MPE, err = strconv.ParseBool(value); return err },
+	"async":     func(in *Infer, value string) (err error) { in.Async, err = strconv.ParseBool(value); return err },
+}
+
+// address reads a query from the parameters: all posteriors, unless they have target or mpe.
+func (in *Infer) address(said url.Values) error {
+	in.Marginals = !said.Has("target") && !said.Has("mpe")
+	evidence := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		set := parameters[name]
+		if set == nil && name != "evidence" {
+			return bad("the address has %.80q: a model file as the body takes evidence, %s", name,
+				strings.Join(slices.Sorted(maps.Keys(parameters)), ", "))
+		}
+		for _, value := range said[name] {
+			variable, state, ok := strings.Cut(value, "=")
+			_, twice := evidence[variable]
+			switch {
+			case set != nil && set(in, value) != nil:
+				return bad("%s is %.80q: true or false is needed", name, value)
+			case set != nil:
+			case !ok || variable == "":
+				return bad("evidence is %.80q: VARIABLE=VALUE is needed, once for each", value)
+			case twice:
+				return bad("evidence: %.80q is observed twice", variable)
+			default:
+				evidence[variable] = state
+			}
+		}
+	}
+	if len(evidence) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(evidence)
+	if err != nil {
+		return fault.Wrap(fault.Internal, err)
+	}
+	return json.Unmarshal(b, &in.Evidence)
+}

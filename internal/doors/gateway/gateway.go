@@ -1,0 +1,232 @@
+// Package gateway answers HTTP: JSON in and out by the published schemas, for clients without NATS.
+//
+// It holds no state that matters: it answers from the streams, and submits jobs through package
+// client as any other client does. schemas/openapi.json describes it.
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/base/memo"
+	"github.com/basetensor/basetensor/internal/queue/admission"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Limits bound the resources of requests. The zero value of a field means its default.
+type Limits struct {
+	Body int64 // bytes of a body, after decompression as well; default 64 MiB
+	// Bodies bounds the bytes of all bodies, and of large responses, that are in memory at one time; default four times Body, and
+	// 64 MiB at least.
+	Bodies   int64
+	Requests int           // requests at one time, with their bodies read, without streams of events; default 256
+	Streams  int           // streams of events at one time; default 256
+	Rate     float64       // requests of one key a second, twice as many at once; default any number
+	Patience time.Duration // how long an answer is waited for; default 1 minute
+	Transfer time.Duration // for a body to come, and for a response to be taken; default 1 minute
+	Slowest  int64         // least bytes a second of a body, after its first ten seconds; default 16 KiB
+}
+
+// slowStart is the time that a body has before its rate counts.
+const slowStart = 10 * time.Second
+
+func (l Limits) withDefaults() Limits {
+	if l.Body == 0 {
+		l.Body = 64 << 20
+	}
+	if l.Bodies == 0 {
+		l.Bodies = max(4*l.Body, 64<<20)
+	}
+	if l.Requests == 0 {
+		l.Requests = 256
+	}
+	if l.Streams == 0 {
+		l.Streams = 256
+	}
+	if l.Patience == 0 {
+		l.Patience = time.Minute
+	}
+	if l.Transfer == 0 {
+		l.Transfer = time.Minute
+	}
+	if l.Slowest == 0 {
+		l.Slowest = 16 << 10
+	}
+	return l
+}
+
+// Config says how a Gateway is.
+type Config struct {
+	Connect Connection
+	Keys    *Keys           // of the callers; nil: everybody may ask
+	Tenants *admission.File // with tenants' quotas of the streams; nil: no quotas
+	Hosts   []string        // host names of the gateway that need no keys, beside addresses and localhost
+	Limits  Limits
+	TLS     *tls.Config // of Serve; nil: HTTP without TLS
+	Log     *slog.Logger
+	Metrics prometheus.Registerer // gets the gateway's metrics, unless it is nil
+}
+
+// Connection is a connection to NATS and how it is used.
+type Connection struct {
+	NC     *nats.Conn
+	Tenant string    // whose user the connection is, if it is a tenant's
+	Guard  bus.Guard // with keys answers have to be signed
+
+	quotas *bus.Quotas
+}
+
+// Gateway answers requests. Its methods may be called from any goroutine.
+type Gateway struct {
+	config   Config
+	limits   Limits
+	log      *slog.Logger
+	bus      *bus.Bus
+	own      *client.Client
+	tenants  tenants
+	known    memo.LRU[string, *factorgraph.Labels] // of registered models
+	index    index
+	glances  memo.LRU[string, *Glance]
+	board    board
+	watcher  watcher
+	roll     roll
+	metrics  *metrics
+	mux      *http.ServeMux
+	requests shares
+	streams  shares
+	bodies   shares // bytes
+	rates    rates
+	ended    chan struct{} // closed when the gateway ends
+}
+
+// New returns a Gateway over a connection, which the caller closes after Close.
+func New(c Config) (*Gateway, error) {
+	b, err := c.Connect.bus(c.Connect.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	if c.Tenants != nil && c.Connect.Tenant == "" { // a tenant's user cannot list streams: a worker refuses it
+		c.Connect.quotas = bus.NewQuotas(b, c.Tenants.Quota)
+		b.Within(c.Connect.quotas)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	l := c.Limits.withDefaults()
+	g := &Gateway{
+		config: c, limits: l, log: c.Log, bus: b, own: client.On(b), mux: http.NewServeMux(),
+		requests: shares{most: int64(l.Requests)}, streams: shares{most: int64(l.Streams)}, bodies: shares{most: l.Bodies},
+		rates: rates{second: l.Rate}, ended: make(chan struct{}),
+		known:   memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
+		glances: memo.LRU[string, *Glance]{Entries: mostGlances},
+	}
+	g.index.bus = b
+	g.metrics = newMetrics(c.Metrics, g)
+	g.board.nc, g.board.subject = c.Connect.NC, message.Filter(message.KindProgress)
+	if own := c.Connect.Tenant; own != "" {
+		g.board.subject = wire.ProgressSubject(own + ".*")
+	}
+	if c.Connect.Tenant == "" { // a tenant may not look at the queues either
+		if err := g.roll.listen(c.Connect.NC); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range g.routes() {
+		g.mux.Handle(r.Method+" "+r.Path, g.guarded(r))
+	}
+	return g, nil
+}
+
+// bus returns a Bus for a tenant, "" for everybody.
+func (c Connection) bus(tenant string) (*bus.Bus, error) {
+	b, err := bus.New(c.NC)
+	if err != nil {
+		return nil, err
+	}
+	b.Guard(c.Guard)
+	b.Within(c.quotas)
+	if tenant != "" {
+		b.As(tenant)
+	}
+	return b, nil
+}
+
+// Close ends the streams of events, so that a server can end.
+func (g *Gateway) Close() {
+	close(g.ended)
+	g.board.rest()
+	g.roll.rest()
+}
+
+// route is one operation.
+type route struct {
+	Method, Path string
+	Changes      bool // it changes something, or makes workers work
+	Body         bool // it takes one, read before the request takes its place
+	Open         bool // without a key as well
+	Stream       bool // it has no end of its own
+	handle       func(*call) error
+}
+
+// routes are all operations. schemas/openapi.json has the same.
+func (g *Gateway) routes() []route {
+	return []route{
+		{Method: "POST", Path: "/v1/infer", Changes: true, Body: true, handle: g.infer},
+		{Method: "GET", Path: "/v1/jobs", handle: g.jobs},
+		{Method: "GET", Path: "/v1/jobs/{job}", handle: g.job},
+		{Method: "DELETE", Path: "/v1/jobs/{job}", Changes: true, handle: g.cancel},
+		{Method: "GET", Path: "/v1/jobs/{job}/events", Stream: true, handle: g.events},
+		{Method: "GET", Path: "/v1/jobs/{job}/model", handle: g.jobModel},
+		{Method: "GET", Path: "/v1/models", handle: g.modelList},
+		{Method: "POST", Path: "/v1/models", Changes: true, Body: true, handle: g.modelPost},
+		{Method: "GET", Path: "/v1/models/{model}", handle: g.modelGet},
+		{Method: "PUT", Path: "/v1/models/{model}", Changes: true, Body: true, handle: g.modelPut},
+		{Method: "DELETE", Path: "/v1/models/{model}", Changes: true, handle: g.modelDelete},
+		{Method: "GET", Path: "/v1/status", handle: g.status},
+		{Method: "GET", Path: "/v1/dead-letters", handle: g.deadLetters},
+		{Method: "POST", Path: "/v1/dead-letters/{job}/replay", Changes: true, handle: g.replay},
+		{Method: "GET", Path: "/openapi.json", Open: true, handle: g.openAPI},
+		{Method: "GET", Path: "/model.schema.json", Open: true, handle: g.schemaFile},
+		{Method: "GET", Path: "/result.schema.json", Open: true, handle: g.schemaFile},
+		{Method: "GET", Path: "/messages/common.schema.json", Open: true, handle: g.schemaFile},
+		{Method: "GET", Path: "/healthz", Open: true, handle: g.healthz},
+		{Method: "GET", Path: "/{$}", Open: true, handle: g.page},
+		{Method: "GET", Path: "/page/{file}", Open: true, handle: g.page},
+	}
+}
+
+// Handler returns the handler of all requests.
+func (g *Gateway) Handler() http.Handler { return http.HandlerFunc(g.serve) }
+
+// healthz says whether the gateway can reach the streams.
+func (g *Gateway) healthz(c *call) error {
+	ctx, cancel := context.WithTimeout(c.r.Context(), 5*time.Second)
+	defer cancel()
+	if s := g.bus.NC.Status(); s != nats.CONNECTED {
+		return infrastructure("the connection to NATS is %v", s)
+	}
+	for _, name := range []string{bus.StreamModel, bus.StreamAnswer} {
+		if _, err := g.bus.JS.Stream(ctx, name); err != nil {
+			return infrastructure("stream %s: %w", name, err)
+		}
+	}
+	return c.json(http.StatusOK, Health{Status: "ok"})
+}
+
+// Health is the state of the gateway.
+type Health struct {
+	Status string `json:"status"`
+}
+
+// errNotAllowed: a method that a path does not have.
+var errNotAllowed = errors.New("the path does not take this method")

@@ -1,0 +1,150 @@
+package gateway
+
+// Model, method and first answer of the jobs in a list.
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"golang.org/x/sync/errgroup"
+)
+
+// Glance summarises a job. Large requests and answers, stored as blobs, are not read for it.
+type Glance struct {
+	Model     string           `json:"model,omitempty"`     // of a registered one its name, or without one its digest
+	Variables int              `json:"variables,omitempty"` // of a model that came with the request
+	Queries   int              `json:"queries,omitempty"`
+	Method    query.Method     `json:"method,omitempty"` // that the first answer came by; before, that was asked for
+	First     *First           `json:"first,omitempty"`  // of the answers to the queries
+	Error     *query.ErrorInfo `json:"error,omitempty"`  // of the job
+}
+
+// First is the answer to the first query, without marginals and other long fields.
+type First struct {
+	Exact       bool             `json:"exact"`
+	Zero        bool             `json:"zero"`
+	LogZ        *float64         `json:"log_z"`
+	Uncertainty *float64         `json:"uncertainty"`
+	Error       *query.ErrorInfo `json:"error"`
+}
+
+// Bounds of glances.
+const (
+	mostGlances   = 20_000 // that are remembered
+	glancesAtOnce = 8      // jobs that are read at a time
+)
+
+// glance adds glances to the lines of a page.
+func (c *call) glance(lines []JobLine) error {
+	g, ctx := errgroup.WithContext(c.r.Context())
+	g.SetLimit(glancesAtOnce)
+	for i := range lines {
+		g.Go(func() (err error) {
+			lines[i].Glance, err = c.g.glanceAt(ctx, &lines[i])
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+
+	return c.nameModels(lines)
+}
+
+// nameModels calls registered models in lines by their names, where they have one.
+func (c *call) nameModels(lines []JobLine) error {
+	var names map[string]string // by owner and digest
+	for i := range lines {
+		digest := lines[i].Glance.Model
+		if digest == "" {
+			continue
+		}
+		if names == nil {
+			versions, err := c.g.own.ModelVersions(c.r.Context())
+			if err != nil {
+				return err
+			}
+			names = map[string]string{}
+			for _, v := range versions {
+				names[v.Owner+" "+v.Digest] = v.String()
+			}
+		}
+		one := *lines[i].Glance // those that are remembered stay as they are
+		for _, owner := range []string{"", message.Owner(lines[i].Job)} {
+			if name := names[owner+" "+digest]; name != "" {
+				one.Model = name
+			}
+		}
+		lines[i].Glance = &one
+	}
+	return nil
+}
+
+// glanceAt reads the glance of a job, or remembers it.
+func (g *Gateway) glanceAt(ctx context.Context, l *JobLine) (*Glance, error) {
+	key := fmt.Sprintf("%s %d %d %d %d", l.Job, l.model, l.Submitted, l.answer, l.Answered)
+	if of, ok := g.glances.Get(key); ok {
+		return of, nil
+	}
+	of := new(Glance)
+	var request wire.Request
+	switch is, err := g.readWhole(ctx, bus.StreamModel, message.AnyLane(l.Job), &request); {
+	case err != nil:
+		return nil, err
+	case is:
+		of.ask(&request)
+	}
+	var answer wire.Answer
+	if l.answer > 0 {
+		switch is, err := g.readWhole(ctx, bus.StreamAnswer, wire.AnswerSubject(l.Job), &answer); {
+		case err != nil:
+			return nil, err
+		case is:
+			of.end(answerOf(&answer))
+		}
+	}
+	return g.glances.Add(key, of, 1), nil
+}
+
+// readWhole reads the last message of a subject. It reports false where there is none, or one that is large or cannot be read.
+func (g *Gateway) readWhole(ctx context.Context, stream, subject string, into wire.Message) (bool, error) {
+	m, err := g.bus.Raw(ctx, stream, subject)
+	switch {
+	case fault.CodeOf(err) == fault.Infrastructure || ctx.Err() != nil:
+		return false, err
+	case err != nil || bus.Apart(m.Header):
+		return false, nil
+	}
+	return wire.Decode(m.Data, into) == nil, nil
+}
+
+// ask adds the request.
+func (of *Glance) ask(r *wire.Request) {
+	of.Queries, of.Method = len(r.Queries), r.Settings.WithDefaults().Method
+	switch {
+	case form.IsDigest(r.ModelDigest):
+		of.Model = r.ModelDigest
+	case r.Model != nil:
+		of.Variables = len(r.Model.Domains)
+	}
+}
+
+// end adds the answer.
+func (of *Glance) end(a Answer) {
+	of.Error = a.Error
+	if len(a.Results) == 0 {
+		return
+	}
+	of.Queries = len(a.Results)
+	first := &a.Results[0]
+	if first.Method != "" {
+		of.Method = first.Method
+	}
+	of.First = &First{first.Exact, first.Zero, first.LogZ, first.Uncertainty, first.Error}
+}

@@ -1,0 +1,144 @@
+package gateway
+
+// Models as graphs to draw.
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// Graph is a model without its tables.
+type Graph struct {
+	Variables []GraphVariable `json:"variables"`
+	Factors   []GraphFactor   `json:"factors"`
+	Bayes     bool            `json:"bayes"` // the factors are conditional probability tables, of the last variable of the scope, as a rule
+}
+
+// GraphVariable is a variable.
+type GraphVariable struct {
+	Name   string   `json:"name,omitempty"`
+	Domain int      `json:"domain"`
+	States []string `json:"states,omitempty"`
+}
+
+// GraphFactor is a factor.
+type GraphFactor struct {
+	Scope []int  `json:"scope"`
+	Kind  string `json:"kind"` // dense, cp, symmetric, symmetry_cp
+}
+
+// mostNodes is the largest number of variables and factors of a returned graph.
+const mostNodes = 200_000
+
+// kindOf is the form of a factor, as the native format calls it.
+func kindOf(f factorgraph.Factor) string {
+	switch f.Table.(type) {
+	case *tensor.CP:
+		return "cp"
+	case *tensor.Symmetric:
+		return "symmetric"
+	case *tensor.SymmetryCP:
+		return "symmetry_cp"
+	}
+	return "dense"
+}
+
+// graphOf is a model without its tables.
+func graphOf(m *factorgraph.Model) (Graph, error) {
+	if n := len(m.Domains) + len(m.Factors); n > mostNodes {
+		return Graph{}, refuse(http.StatusRequestEntityTooLarge, fault.OverBudget,
+			"%d variables and factors, a graph shows %d at most", n, mostNodes)
+	}
+	g := Graph{Variables: make([]GraphVariable, len(m.Domains)), Factors: make([]GraphFactor, len(m.Factors)), Bayes: m.Bayes}
+	for i, d := range m.Domains {
+		g.Variables[i].Domain = d
+		if m.Names != nil {
+			g.Variables[i].Name = m.Names[i]
+		}
+		if m.States != nil {
+			g.Variables[i].States = m.States[i]
+		}
+	}
+	for i, f := range m.Factors {
+		g.Factors[i] = GraphFactor{Scope: f.Scope, Kind: kindOf(f)}
+	}
+	return g, nil
+}
+
+// JobModel is the model of a job, and its queries.
+type JobModel struct {
+	Graph
+	ModelDigest string         `json:"model_digest,omitempty"` // of a registered one
+	Queries     []JobQuery     `json:"queries"`
+	Settings    query.Settings `json:"settings"`
+	DeadlineMS  int64          `json:"deadline_ms,omitempty"`
+}
+
+// JobQuery is a query of a job, by position.
+type JobQuery struct {
+	Hard      []factorgraph.Observation `json:"hard"`
+	Soft      []factorgraph.Likelihood  `json:"soft"`
+	Evid      string                    `json:"evid,omitempty"`
+	Label     string                    `json:"label,omitempty"`
+	Marginals bool                      `json:"marginals"`
+	Joint     []int                     `json:"joint,omitempty"`
+	Targets   []int                     `json:"targets,omitempty"`
+	MPE       bool                      `json:"mpe,omitempty"`
+	Map       []int                     `json:"map,omitempty"`
+	Samples   int                       `json:"samples,omitempty"`
+	Seed      uint64                    `json:"seed,omitempty"`
+	Gradients bool                      `json:"gradients,omitempty"`
+	Over      int                       `json:"over,omitempty"` // 1 + the query over which ln_ratio is, 0: none
+}
+
+// jobModel answers with the model of a job, which is there until the job is answered, and as long as there is room then.
+func (g *Gateway) jobModel(c *call) error {
+	id, err := c.jobOf(c.r.PathValue("job"))
+	if err != nil {
+		return err
+	}
+	ctx := c.r.Context()
+	stored, err := g.bus.Get(ctx, bus.StreamModel, message.AnyLane(id))
+	if errors.Is(err, bus.ErrNotFound) {
+		return notFound("the model of job %s is not stored, or not any more", id)
+	}
+	if err != nil {
+		return err
+	}
+	var r wire.Request
+	if err := wire.Decode(stored.Data, &r); err != nil {
+		return err
+	}
+	var m *factorgraph.Model
+	if r.ModelDigest != "" {
+		m, err = c.fetch(ctx, message.Owner(id), r.ModelDigest)
+	} else {
+		m, err = decode(r.Model, r.UAI)
+	}
+	if err != nil {
+		return err
+	}
+	if format := c.r.URL.Query().Get("format"); format != "" && format != formGraph {
+		return c.written(m, format)
+	}
+	of, err := graphOf(m)
+	if err != nil {
+		return err
+	}
+	out := JobModel{Graph: of, ModelDigest: r.ModelDigest, Queries: []JobQuery{}, Settings: r.Settings, DeadlineMS: r.DeadlineMS}
+	for _, q := range r.Queries {
+		out.Queries = append(out.Queries, JobQuery{
+			append([]factorgraph.Observation{}, q.Evidence.Hard...), append([]factorgraph.Likelihood{}, q.Evidence.Soft...), q.Evid,
+			q.EvidenceFile, q.Marginals, q.Joint, q.Targets, q.MPE, q.Map, q.Samples, q.Seed, q.Gradients, q.Over,
+		})
+	}
+	return c.json(http.StatusOK, out)
+}

@@ -1,0 +1,185 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nuid"
+)
+
+// Infer asks queries of a model: exactly one of model, text and model_name. One query may be given flat, without queries.
+type Infer struct {
+	Job        string          `json:"job,omitempty"`    // its id; made up without it. The same request under the same id is the same job
+	Tenant     string          `json:"tenant,omitempty"` // whose job it is
+	Model      json.RawMessage `json:"model,omitempty"`  // native JSON, or a string with the name of a registered one, as in model_name
+	Text       string          `json:"text,omitempty"`   // a model file
+	Format     string          `json:"format,omitempty"` // of text, where that does not tell
+	ModelName  string          `json:"model_name,omitempty"`
+	Queries    []Query         `json:"queries,omitempty"`
+	Settings   query.Settings  `json:"settings,omitzero"`
+	DeadlineMS int64           `json:"deadline_ms,omitempty"`
+	Async      bool            `json:"async,omitempty"` // submit, and do not wait
+	Look       bool            `json:"look,omitempty"`  // a question in passing, as clicks ask: lists leave it out where they shall
+	Query
+}
+
+// Answer ends a job, or says that it has none yet.
+type Answer struct {
+	Job     string           `json:"job"`
+	Tenant  string           `json:"tenant,omitempty"`
+	Digest  string           `json:"digest"` // of the request
+	Status  string           `json:"status"` // pending, ok, error, cancelled, deadline
+	Error   *query.ErrorInfo `json:"error"`
+	Results []query.Result   `json:"results"`
+}
+
+// StatusPending: the job has no answer yet.
+const StatusPending = "pending"
+
+// Submitted says that a job is stored.
+type Submitted struct {
+	Job    string `json:"job"`
+	Digest string `json:"digest,omitempty"` // of the request; absent where it is not known
+	Status string `json:"status"`
+}
+
+// infer answers queries.
+func (g *Gateway) infer(c *call) error {
+	own, err := c.client()
+	if err != nil {
+		return err
+	}
+	ctx := c.r.Context()
+	named, async, request, err := c.request(ctx)
+	if err != nil {
+		return err
+	}
+	if err := g.board.listen(); err != nil { // progress is kept from now on, for later requests of it
+		return err
+	}
+	job, deadline := request.Job, request.DeadlineMS
+	digest, err := own.Submit(ctx, *request)
+	if err != nil {
+		return err
+	}
+	request = nil // the tables of the model are not held while its answer is waited for
+	c.release()
+
+	c.w.Header().Set("Location", "/v1/jobs/"+job)
+	if async {
+		return c.json(http.StatusAccepted, Submitted{job, digest, StatusPending})
+	}
+	patience := g.limits.Patience
+	if d := time.Duration(deadline)*time.Millisecond + time.Second; deadline > 0 && d < patience {
+		patience = d
+	}
+	wait, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answer, err := own.Wait(wait, job)
+	switch {
+	case err == nil:
+		return c.answer(answer)
+	case ctx.Err() != nil && !named:
+		// nobody knows the job's id: nobody will ask for its answer
+		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		return errors.Join(ctx.Err(), own.Cancel(tell, job, "the client went away"))
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case wait.Err() != nil:
+		info := infoOf(fault.New(fault.Deadline, "no answer within %s; the job goes on: GET /v1/jobs/%s has its answer", patience, job))
+		return c.json(http.StatusGatewayTimeout, Answer{
+			Job: job, Digest: digest, Status: StatusPending, Error: &info, Results: []query.Result{},
+		})
+	}
+	return err
+}
+
+// answer writes an answer, with the status of its error if it is one.
+func (c *call) answer(a *wire.Answer) error {
+	status := http.StatusOK
+	if a.Error != nil {
+		status = statusOfCode(a.Error.Code)
+	}
+	return c.json(status, answerOf(a))
+}
+
+// answerOf is an answer as it is written.
+func answerOf(a *wire.Answer) Answer {
+	out := Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: a.Status, Error: a.Error, Results: a.Results}
+	if out.Results == nil {
+		out.Results = []query.Result{}
+	}
+	names := a.Named()
+	for i := range out.Results {
+		out.Results[i].Name(names)
+	}
+	if out.Error != nil {
+		named := *out.Error
+		named.Message = names.Text(named.Message)
+		out.Error = &named
+	}
+	return out
+}
+
+// request reads the request; named says that its client chose the job's id.
+func (c *call) request(ctx context.Context) (named, async bool, request *wire.Request, err error) {
+	in, err := c.asked()
+	if err != nil {
+		return false, false, nil, err
+	}
+	if in.Queries == nil {
+		in.Queries = []Query{in.Query}
+	} else if !reflect.ValueOf(in.Query).IsZero() {
+		return false, false, nil, bad("one query may be given flat, or several in queries, and not both")
+	}
+	request = &wire.Request{Tenant: in.Tenant, Settings: in.Settings, DeadlineMS: in.DeadlineMS}
+	id := in.Job
+	if in.Look {
+		if id != "" {
+			return false, false, nil, bad("look makes up the job's id: job is not given beside it")
+		}
+		id = lookPrefix + nuid.Next()
+	}
+	if request.Job, err = c.jobOf(id); err != nil {
+		return false, false, nil, err
+	}
+	if c.who.Tenant != "" {
+		if in.Tenant != "" && in.Tenant != c.who.Tenant {
+			return false, false, nil, refuse(http.StatusForbidden, fault.BadInput, "the key is not that of tenant %.80q", in.Tenant)
+		}
+		request.Tenant = ""
+	}
+	l, err := c.modelOf(ctx, &in, request)
+	if err != nil {
+		return false, false, nil, err
+	}
+	request.Queries, err = queries(in.Queries, l)
+	return in.Job != "", in.Async, request, err
+}
+
+// jobOf returns the full id of a job of the caller; for "", an id without a job.
+func (c *call) jobOf(id string) (string, error) {
+	if id == "" {
+		id = nuid.Next()
+	}
+	if owner := c.who.Tenant; owner != "" && !strings.Contains(id, ".") {
+		id = owner + "." + id
+	}
+	if !wire.ValidJob(id) {
+		return "", bad("job %.130q is not [A-Za-z0-9_-]{1,64}, nor that of an owner, a dot and that", id)
+	}
+	if owner := c.who.Tenant; owner != "" && message.Owner(id) != owner {
+		return "", notFound("job %s is not one of tenant %s", id, owner)
+	}
+	return id, nil
+}

@@ -1,0 +1,181 @@
+package gateway
+
+// The view of operators: workers, backlog and dead letters.
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/streams"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// Status is how the service is.
+type Status struct {
+	Version string        `json:"version"`
+	Access  Access        `json:"access"`
+	Stages  []StageStatus `json:"stages"`
+	Lanes   []LaneStatus  `json:"lanes"`
+	Streams []StreamFill  `json:"streams"`
+}
+
+// Access is the permission of the caller.
+type Access struct {
+	Keys     bool   `json:"keys"`             // a key was needed
+	Tenant   string `json:"tenant,omitempty"` // whose jobs are seen; absent: everybody's
+	ReadOnly bool   `json:"read_only"`
+}
+
+// StageStatus is the backlog before a stage, and the presence of its workers.
+type StageStatus struct {
+	Stage    string  `json:"stage"`
+	Messages float64 `json:"messages"` // that wait or are in work
+	Flops    float64 `json:"flops"`    // expected, of tasks
+	Seconds  float64 `json:"seconds"`  // of one worker, at the rate that workers measured last
+	Working  int     `json:"working"`  // messages that are in work
+	Asking   int     `json:"asking"`   // requests of workers that wait for a message: without these and those nobody works
+
+	// Of workers that said that they are there, since the gateway began: their number, their versions, and the messages a second that
+	// all of them brought to their end in the last minute.
+	Workers  int      `json:"workers,omitempty"`
+	Versions []string `json:"versions,omitempty"`
+	Rate     float64  `json:"rate,omitempty"`
+}
+
+// LaneStatus is the backlog of a lane.
+type LaneStatus struct {
+	Lane    int `json:"lane"`
+	Waiting int `json:"waiting"` // messages of all stages that were not handed out
+	Working int `json:"working"` // messages that are in work
+	Asking  int `json:"asking"`  // requests of workers
+}
+
+// StreamFill is how full a stream is.
+type StreamFill struct {
+	Stream string  `json:"stream"`
+	Bytes  float64 `json:"bytes"`
+	Limit  float64 `json:"limit"`
+}
+
+// watcher looks at the backlog, when it is asked and not too often.
+type watcher struct {
+	mu     sync.Mutex
+	looked time.Time
+	seen   Status
+	look   *streams.Backlog
+	fills  map[string]streams.Fill
+}
+
+// statusEvery is for how long a status is as it was.
+const statusEvery = time.Second
+
+// StatusOf returns the state of the service behind b, for one call without HTTP.
+func StatusOf(ctx context.Context, b *bus.Bus, log *slog.Logger) (Status, error) {
+	return new(watcher).status(ctx, b, log)
+}
+
+// status answers with how the service is.
+func (g *Gateway) status(c *call) error {
+	s, err := g.watcher.status(c.r.Context(), g.bus, g.log)
+	if err != nil {
+		return err
+	}
+	s.Stages = g.roll.add(s.Stages, time.Now())
+	s.Version = telemetry.ThisBuild().String()
+	s.Access = Access{Keys: g.config.Keys != nil, Tenant: c.who.Tenant, ReadOnly: c.who.ReadOnly}
+	return c.json(http.StatusOK, s)
+}
+
+func (w *watcher) status(ctx context.Context, b *bus.Bus, log *slog.Logger) (Status, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Since(w.looked) < statusEvery {
+		return w.seen, nil
+	}
+	if b.Owner() != "" {
+		return Status{Stages: []StageStatus{}, Lanes: []LaneStatus{}, Streams: []StreamFill{}}, nil // it may not look
+	}
+	if w.look == nil {
+		w.look = &streams.Backlog{Bus: b, Log: log, Fills: func(f map[string]streams.Fill) { w.fills = f }}
+	}
+	loads, err := w.look.Look(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	stages, lanes, err := streams.Queues(ctx, b)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Stages: []StageStatus{}, Lanes: []LaneStatus{}, Streams: []StreamFill{}}
+	for _, name := range stage.Names() {
+		l := loads[name]
+		s.Stages = append(s.Stages, StageStatus{
+			Stage: name, Messages: l.Messages, Flops: l.Flops, Seconds: l.Seconds, Working: stages[name].Working, Asking: stages[name].Asking,
+		})
+	}
+	for lane, l := range lanes {
+		s.Lanes = append(s.Lanes, LaneStatus{lane, l.Waiting, l.Working, l.Asking})
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.fills)) {
+		s.Streams = append(s.Streams, StreamFill{name, w.fills[name].Used, w.fills[name].Limit})
+	}
+	w.seen, w.looked = s, time.Now()
+	return s, nil
+}
+
+// DeadLetter is a message that a stage gave up.
+type DeadLetter struct {
+	Job        string          `json:"job"`
+	Tenant     string          `json:"tenant,omitempty"`
+	Stage      string          `json:"stage"`
+	Subject    string          `json:"subject"` // of the message
+	Error      query.ErrorInfo `json:"error"`
+	Deliveries int             `json:"deliveries"` // of the message until then
+	Time       int64           `json:"time"`       // Unix milliseconds
+}
+
+// DeadLetters are all of them, oldest first: the last one per stage and job.
+type DeadLetters struct {
+	DeadLetters []DeadLetter `json:"dead_letters"`
+}
+
+// deadLetters lists the messages that were given up.
+func (g *Gateway) deadLetters(c *call) error {
+	all, err := g.own.DeadLetters(c.r.Context())
+	if err != nil {
+		return err
+	}
+	out := DeadLetters{DeadLetters: []DeadLetter{}}
+	for _, l := range all {
+		if c.sees(l.Job) {
+			out.DeadLetters = append(out.DeadLetters, DeadLetter{
+				l.Job, l.Tenant, l.Stage, l.Subject, l.Error, l.Deliveries, l.Time,
+			})
+		}
+	}
+	return c.json(http.StatusOK, out)
+}
+
+// replay runs a failed job again.
+func (g *Gateway) replay(c *call) error {
+	id, err := c.jobOf(c.r.PathValue("job"))
+	if err != nil {
+		return err
+	}
+	digest := ""
+	if a, err := g.own.Answer(c.r.Context(), id); err == nil {
+		digest = a.Digest
+	}
+	if err := g.own.Replay(c.r.Context(), id); err != nil {
+		return err
+	}
+	return c.json(http.StatusAccepted, Submitted{id, digest, StatusPending})
+}

@@ -1,0 +1,198 @@
+// Package worker is the main function of the four worker commands: settings, connection, one stage, exit code.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/internal/base/fair"
+	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/internal/jobs/cache"
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/jobs/metrics"
+	"github.com/basetensor/basetensor/internal/queue/admission"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
+	"github.com/basetensor/basetensor/internal/queue/tracing/export"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/nats-io/nats.go"
+)
+
+// flags are the settings of a worker. All four take all of them, so that they can share a settings file, an environment and a script; a
+// flag that changes nothing in a stage is not shown by its help.
+type flags struct {
+	config.Common
+	config.Servers
+	RedisTimeout time.Duration `help:"The longest that one call to Redis may take; later it counts as not there." default:"100ms"`
+	Lanes        []int         `help:"Lanes to serve, 0 to 15; all without it. Not after 'btn setup --one-consumer'." placeholder:"N,…"`
+	Concurrency  int           `help:"Messages worked on at a time; 0: ${concurrency}." default:"0"`
+	Threads      int           `help:"Threads of one contraction." default:"1"`
+	Memory       config.Size   `help:"${memory_help}" placeholder:"SIZE"`
+	ChunkFlops   float64       `help:"About how many operations a task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
+	MemoryLimit  config.Size   `help:"${memory_limit_help}" placeholder:"SIZE"`
+	Tenants      string        `help:"${tenants_help}" placeholder:"FILE"`
+	AnswersSeed  string        `help:"File with the seed that signs answers (SA…), one of --answers-key." placeholder:"FILE"`
+	Drain        time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
+	Ceiling      time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"15m"`
+	Overdue      time.Duration `help:"${overdue_help}" default:"10s"`
+	HTTP         string        `name:"http" help:"${http_help}" placeholder:"ADDR"`
+}
+
+// helpTexts are the help of flags whose tags would be long.
+var helpTexts = kong.Vars{
+	"memory_limit_help": "What this process may take, everything included: messages wait until there is room for what they take. " +
+		"Without it GOMEMLIMIT, or the limit of the cgroup.",
+	"tenants_help": "JSON file of classes of tenants and what their jobs may take; without it one class has the defaults.",
+	"memory_help":  "Most memory for the tables of one message, whatever the request allows; without it the request decides.",
+	"overdue_help": "How long a message may be worked on after its ceiling, deadline, cancellation or the end of the drain. " +
+		"Then it becomes a dead letter, its job an error, " +
+		"and the worker ends with an exit code other than 0, to be started again.",
+	"http_help": "Address that serves /metrics, /healthz and /readyz, e.g. 127.0.0.1:8080; off without it.",
+}
+
+// onlyOf are the flags that change something in some stages only.
+var onlyOf = map[string][]pipeline.Stage{
+	"redis":         {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract}, // networks, decompositions, projectors
+	"redis-timeout": {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract},
+	"chunk-flops":   {pipeline.StageLearn},
+	"tenants":       {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate}, // whose latencies are by class
+	"threads":       {pipeline.StageContract},
+	"memory":        {pipeline.StageContract},
+	"answers-seed":  {pipeline.StageAggregate},
+}
+
+// matters hides the flags that change nothing in a stage.
+func matters(stage pipeline.Stage) kong.Option {
+	return kong.PostBuild(func(k *kong.Kong) error {
+		for _, flag := range k.Model.Flags {
+			stages, some := onlyOf[flag.Name]
+			flag.Hidden = flag.Hidden || some && !slices.Contains(stages, stage)
+		}
+		return nil
+	})
+}
+
+// concurrency describes --concurrency 0.
+func concurrency(stage pipeline.Stage) kong.Vars {
+	if stage == pipeline.StageContract {
+		return kong.Vars{"concurrency": "a few small ones, any other alone"}
+	}
+	return kong.Vars{"concurrency": "4, or a processor each where there are more"}
+}
+
+// configure is the last word on a worker's settings; tests make a stage hang.
+var configure = func(c pipeline.Config) pipeline.Config { return c }
+
+// Main runs one stage until SIGINT or SIGTERM and returns the exit code.
+func Main(stage pipeline.Stage, description string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return run(ctx, stage, description, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+func run(ctx context.Context, stage pipeline.Stage, description string, args []string, stdout, stderr io.Writer) int {
+	var f flags
+	exited := false
+	_, err := config.Parse(&f, args, stdout, stderr, func(int) { exited = true },
+		kong.Name(string(stage)), kong.Description(description), concurrency(stage), helpTexts, matters(stage))
+	if exited {
+		return config.ExitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %s (--help shows the settings)\n", stage, config.Message(err))
+		return config.ExitCode(err)
+	}
+	logger := telemetry.Logger(stderr, f.LogLevel, f.LogFormat).With("worker", string(stage))
+	metrics := metrics.New(string(stage))
+	if f.HTTP != "" {
+		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), metrics.Ready, metrics.Room)
+		if err != nil {
+			logger.Error("cannot serve metrics and health", "error", err)
+			return config.ExitInfrastructure
+		}
+		defer server.Close()
+		logger.Info("serving metrics and health", "url", server.URL)
+	}
+	if f.Redis == "off" {
+		f.Redis = ""
+	}
+	if f.Signing.MessageKeys == "" {
+		logger.Warn("messages are not signed (--message-keys): whoever may write to NATS can forge answers")
+	}
+	provider, flush, err := export.Traces(ctx, "basetensor-"+string(stage), logger)
+	if err != nil {
+		logger.Error("cannot start", "error", err)
+		return config.ExitCode(err)
+	}
+	defer flush()
+	fair.Widen()
+	tenants, err := admission.Open(f.Tenants, logger)
+	if err != nil {
+		logger.Error("cannot start", "error", err)
+		return config.ExitCode(err)
+	}
+	nc, store, err := f.dial(stage, logger)
+	if err != nil {
+		logger.Error("cannot start", "error", err)
+		return config.ExitCode(err)
+	}
+	defer nc.Close()
+	ctx, hang := context.WithCancelCause(ctx)
+	defer hang(nil)
+	err = pipeline.Run(ctx, configure(pipeline.Config{
+		NC:           nc,
+		Redis:        f.Redis,
+		RedisClient:  store,
+		RedisTimeout: f.RedisTimeout,
+		MessageKeys:  f.Signing.MessageKeys,
+		AnswersKey:   f.Signing.AnswersKey, AnswersSeed: f.AnswersSeed,
+		Lanes:       f.Lanes,
+		Concurrency: f.Concurrency,
+		Threads:     f.Threads,
+		Memory:      int64(f.Memory),
+		ChunkFlops:  f.ChunkFlops,
+		Tenants:     tenants,
+		MemoryLimit: admission.LimitProcess(int64(f.MemoryLimit)),
+		Drain:       f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e error) { hang(e) },
+		Logger: logger, Metrics: metrics, Tracing: provider,
+	}), stage)
+	var hung *hop.HungError
+	if errors.As(context.Cause(ctx), &hung) { // only the end of the process ends its computation
+		logger.Error("stopped, to be started again", "error", hung)
+		return config.ExitCode(hung)
+	}
+	if err != nil && ctx.Err() == nil {
+		logger.Error("stopped", "error", err)
+		return config.ExitCode(err)
+	}
+	logger.Info("drained")
+	return config.ExitOK
+}
+
+// dial connects to NATS, and makes a client of Redis, nil where there is none.
+func (f *flags) dial(stage pipeline.Stage, logger *slog.Logger) (*nats.Conn, cache.Redis, error) {
+	options, err := f.AsNATS.Options()
+	if err != nil {
+		return nil, nil, err
+	}
+	var store cache.Redis
+	if f.Redis != "" {
+		if store, err = f.AsRedis.Client(f.Redis, f.RedisTimeout); err != nil {
+			return nil, nil, err
+		}
+	}
+	nc, err := bus.Connect(f.NATS, "basetensor-"+string(stage), logger, options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return nc, store, nil
+}

@@ -1,0 +1,83 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/internal/doors/config"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+)
+
+// TestHelpShowsWhatMatters: every worker's help has the flags that change something in it, and no others.
+func TestHelpShowsWhatMatters(t *testing.T) {
+	all := []string{"--config", "--log-level", "--log-format", "--version", "--nats", "--lanes", "--concurrency", "--drain", "--http"}
+	some := map[pipeline.Stage][]string{
+		pipeline.StageReparam:   {"--redis"},
+		pipeline.StageLearn:     {"--redis", "--chunk-flops"},
+		pipeline.StageContract:  {"--redis", "--threads", "--memory"},
+		pipeline.StageAggregate: nil,
+	}
+	for stage, more := range some {
+		var out, log bytes.Buffer
+		if code := run(context.Background(), stage, "it works.", []string{"--help"}, &out, &log); code != config.ExitOK {
+			t.Fatalf("%s: exit code %d: %s", stage, code, &log)
+		}
+		shown := func(flag string) bool {
+			return strings.Contains(out.String(), flag+"=") || strings.Contains(out.String(), flag+" ")
+		}
+		for _, flag := range slices.Concat(all, []string{"--redis", "--chunk-flops", "--threads", "--memory"}) {
+			if want := slices.Contains(all, flag) || slices.Contains(more, flag); shown(flag) != want {
+				t.Errorf("%s: help shows %s: %v, want %v\n%s", stage, flag, shown(flag), want, &out)
+			}
+		}
+	}
+}
+
+// TestSharedSettings: one settings file, and one command line, serve all four workers; a key that none has is an error.
+func TestSharedSettings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "btn.json")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parse := func(stage pipeline.Stage, args ...string) (flags, error) {
+		var f flags
+		var out bytes.Buffer
+		_, err := config.Parse(&f, args, &out, &out, func(int) {}, kong.Name(string(stage)), helpTexts, concurrency(stage), matters(stage))
+		return f, err
+	}
+	for _, stage := range pipeline.Stages() {
+		write(`{"chunk-flops": 3e7, "threads": 2, "memory": "1GiB", "redis": "off"}`)
+		if f, err := parse(stage, "--config", file); err != nil || f.ChunkFlops != 3e7 || f.Threads != 2 || f.Memory != 1<<30 ||
+			f.Redis != "off" {
+			t.Errorf("%s: %+v, %v", stage, f, err)
+		}
+		if _, err := parse(stage, "--chunk-flops", "3e7", "--threads", "2"); err != nil {
+			t.Errorf("%s: %v", stage, err)
+		}
+		for _, key := range []string{"chunk-flop", "version"} {
+			write(`{"` + key + `": 1}`)
+			if _, err := parse(stage, "--config", file); err == nil || !strings.Contains(err.Error(), "unknown setting "+key) {
+				t.Errorf("%s: key %s: %v", stage, key, err)
+			}
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for _, stage := range pipeline.Stages() {
+		var out, log bytes.Buffer
+		if code := run(
+			context.Background(), stage, "it works.", []string{"--version"}, &out, &log,
+		); code != config.ExitOK || !strings.HasPrefix(out.String(), string(stage)+" ") {
+			t.Errorf("%s: exit code %d, printed %q, %s", stage, code, &out, &log)
+		}
+	}
+}

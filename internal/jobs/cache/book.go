@@ -1,0 +1,42 @@
+package cache
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/base/digest"
+	"github.com/basetensor/basetensor/internal/queue/admission"
+)
+
+// bookScript is admission.Booking.Book in Redis: KEYS[1] is until when the rate is spent, the arguments are the booking, all in
+// microseconds. TestBookings compares the two.
+const bookScript = `
+local now, takes, burst, most = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local spent = tonumber(redis.call("GET", KEYS[1]) or "0")
+local begin = math.max(now, spent - burst)
+if begin - now <= most then
+  spent = math.max(spent, now) + takes
+  redis.call("SET", KEYS[1], string.format("%.0f", spent), "PX", string.format("%.0f", math.min(spent - now, 86400000000) / 1000 + 1000))
+end
+return string.format("%.0f", begin)`
+
+// Book books work of a tenant in Redis, for all processes that share it.
+func (c *Cache) Book(ctx context.Context, tenant string, b admission.Booking) (begin time.Time, ok bool) {
+	name := Prefix + "spent:" + digest.Of([]byte(tenant))
+	var text string
+	done := c.call(ctx, func(ctx context.Context) error {
+		answer, err := c.redis.Do(ctx, "EVAL", bookScript, 1, name,
+			b.Now.UnixMicro(), b.Takes.Microseconds(), b.Burst.Microseconds(), b.Most.Microseconds())
+		text, _ = answer.(string)
+		return err
+	})
+	at, err := strconv.ParseInt(text, 10, 64)
+	if !done || err != nil {
+		return time.Time{}, false
+	}
+	if at == b.Now.UnixMicro() {
+		return b.Now, true
+	}
+	return time.UnixMicro(at), true
+}

@@ -1,0 +1,21 @@
+package cache
+
+import (
+	"github.com/basetensor/basetensor/internal/base/memo"
+)
+
+// hot keeps the entries used last, up to a number of bytes. One entry takes at most a quarter of them.
+type hot struct {
+	memo.LRU[string, []byte]
+}
+
+func newHot(most int64) *hot {
+	return &hot{memo.LRU[string, []byte]{Bytes: most, Largest: most / 4}}
+}
+
+// overhead is the approximate size of an entry beside key and value.
+const overhead = 200
+
+func (h *hot) put(key string, value []byte) {
+	h.Put(key, value, int64(len(key)+len(value))+overhead)
+}

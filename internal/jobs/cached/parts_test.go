@@ -1,0 +1,53 @@
+package cached_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/basetensor/basetensor/internal/jobs/cache"
+	"github.com/basetensor/basetensor/internal/jobs/cached"
+	"github.com/basetensor/basetensor/internal/logic/circuit"
+	"github.com/basetensor/basetensor/internal/network/problem"
+)
+
+// TestCircuitsOfCubesAreListed: a cube's circuit is stored under its key, and listed with its size.
+func TestCircuitsOfCubesAreListed(t *testing.T) {
+	server := miniredis.RunT(t)
+	c, err := cache.Open("redis://"+server.Addr(), cache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	b := circuit.NewBuilder([]int{2, 3}, 0)
+	made, err := b.Finish(t.Context(), b.Product(b.Free(0, nil), b.Free(1, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := circuit.NewCompiled(made, true)
+	circuits := &cached.Parts{Cache: c}
+	entry := problem.Entry{Kind: "circuit", Key: "model:cube", Most: 1 << 20}
+	of, err := circuits.Do(t.Context(), entry, func(context.Context) (problem.Memorable, error) { return want, nil })
+	if err != nil || of != want {
+		t.Fatalf("%+v, %v", of, err)
+	}
+	entries, err := c.Entries(t.Context(), cache.Prefix)
+	if err != nil || len(entries) != 1 || entries[0].Kind != "circuit" || !strings.HasSuffix(entries[0].Key, ":model:cube") {
+		t.Fatalf("%+v, %v", entries, err)
+	}
+	_, value, _, err := c.Show(t.Context(), entries[0].Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds, err := cached.Describe(t.Context(), entries[0].Key, value)
+	if err != nil || holds.Circuit == nil || *holds.Circuit != (cached.Circuit{
+		Edges: made.Edges(), Bytes: holds.Circuit.Bytes, Variables: 2, Functional: true,
+	}) || made.Edges() != 7 || holds.Circuit.Bytes <= 0 {
+		t.Errorf("%+v, %v", holds, err)
+	}
+	if _, err := cached.Describe(t.Context(), entries[0].Key, value[1:]); err == nil {
+		t.Error("a broken circuit is described")
+	}
+}

@@ -1,0 +1,407 @@
+package hop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/redact"
+	"github.com/basetensor/basetensor/internal/queue/tracing"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// WriteTimeout bounds the writing of terminal answers and dead letters, which outlive the work's
+// own context.
+const WriteTimeout = 10 * time.Second
+
+// answered reports whether the job has its answer. Where that cannot be found out it says no, and
+// work goes on.
+func (l *Loop) answered(ctx context.Context, job string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	has, err := l.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	return err == nil && has
+}
+
+// Stored returns the job's answer; nil if it has none, or none that can be read.
+func (l *Loop) Stored(ctx context.Context, job string) (*wire.Answer, error) {
+	m, err := l.Bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var a wire.Answer
+	if wire.Decode(m.Data, &a) != nil || a.Job != job {
+		return nil, nil
+	}
+	return &a, nil
+}
+
+// Unanswered returns ErrAnswered if the job has its answer, and ErrForeign if that is another
+// request's.
+func (l *Loop) Unanswered(ctx context.Context, job, digest string) error {
+	a, err := l.Stored(ctx, job)
+	switch {
+	case err != nil || a == nil:
+		return err
+	case a.Digest != digest:
+		return ErrForeign
+	}
+	return ErrAnswered
+}
+
+// Over returns ErrAnswered if the job has its answer, or has had it: where the model of an old job
+// is gone its answer may be gone too, and the job is not done again. It returns ErrForeign if the
+// answer is another request's. The time at which the job was stored is in Unix milliseconds, 0 if
+// it is not known.
+func (l *Loop) Over(ctx context.Context, lane int, job, digest string, stored int64) error {
+	if err := l.Unanswered(ctx, job, digest); err != nil {
+		return err
+	}
+	if stored <= 0 {
+		return nil
+	}
+
+	s, err := l.Bus.Stream(ctx, bus.StreamModel)
+	if err != nil {
+		return err
+	}
+
+	if l.Bus.Since(time.UnixMilli(stored)) < bus.TimesOf(s.CachedInfo().Config.Metadata).Grace {
+		return nil
+	}
+
+	there, err := l.Bus.Subjects(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
+	if err == nil && len(there) == 0 {
+		return ErrAnswered
+	}
+	return err
+}
+
+// Answer stores a terminal answer, unless one is stored already. It returns ErrForeign if that is
+// another request's. The job's model was stored at the time asked; zero: that is not known. Only the
+// loop that Answers may call it.
+func (l *Loop) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err error) {
+	if l.Tracer != nil && trace.SpanContextFromContext(ctx).IsValid() {
+		var span trace.Span
+		ctx, span = l.Tracer.Start(ctx, spanAnswer, trace.WithAttributes(
+			tracing.Job.String(a.Job), tracing.Stage.String(l.Stage),
+			tracing.Method.String(methodOf(a.Results)), tracing.Outcome.String(outcomeOf(a)),
+		))
+		defer func() { tracing.End(span, err) }()
+	}
+
+	b, err := wire.Encode(a)
+	if err != nil {
+		return err
+	}
+	m := &nats.Msg{
+		Subject: wire.AnswerSubject(a.Job),
+		Header:  message.Headers(a, a.Job, a.Digest, a.Tenant),
+		Data:    b,
+	}
+	m.Header[message.HeaderStatus] = []string{a.Status}
+	tracing.Into(m.Header, trace.SpanContextFromContext(ctx))
+
+	if a.Status == wire.StatusOK {
+		err = l.Bus.Quotas().Take(ctx, bus.StreamAnswer, m.Subject, len(b))
+	}
+	var first *wire.Answer
+	if err == nil {
+		first, err = l.first(ctx, m)
+	}
+	if errors.Is(err, bus.ErrQuota) && a.Status == wire.StatusOK { // the error needs little room, and ends the job
+		info := l.Info(err)
+		return l.Answer(ctx, &wire.Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: wire.StatusError, Error: &info}, asked)
+	}
+	if err == nil && first == nil {
+		l.tell(ctx, a, asked)
+	}
+	if err != nil || first == nil {
+		return err
+	}
+
+	switch {
+	case first.Digest != a.Digest:
+		return ErrForeign
+	case first.Status == wire.StatusOK && a.Status == wire.StatusOK && !sameResults(
+		first.Results, a.Results,
+	):
+		l.Metrics.Conflict(l.Stage)
+		l.Log.Error(
+			"the same request had two different answers, the first stays", "job", a.Job, "digest",
+			a.Digest,
+		)
+	}
+	return nil
+}
+
+// first stores an answer and returns nil, or returns the answer that its subject has already. A stored answer that
+// cannot be read is deleted first.
+func (l *Loop) first(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
+	for discarded := false; ; discarded = true {
+		earlier, err := l.Bus.Once(ctx, bus.StreamAnswer, m)
+		if err != nil || earlier == nil {
+			return nil, err
+		}
+		var a wire.Answer
+		if err = wire.Decode(earlier.Data, &a); err == nil {
+			return &a, nil
+		}
+		if discarded || !l.Bus.Discard(ctx, bus.StreamAnswer, earlier) {
+			return nil, fault.New(fault.Internal, "pipeline: the message stored on %s: %w", m.Subject, err)
+		}
+	}
+}
+
+// sameResults compares the computed results, without durations and cache hits.
+func sameResults(a, b []btn.Result) bool {
+	if len(a) != len(b) {
+		return false
+	}
+
+	bare := func(r []btn.Result) []btn.Result {
+		out := make([]btn.Result, len(r))
+		for i := range r {
+			out[i] = r[i]
+			out[i].TimingsMS = nil
+			out[i].Cache = ""
+		}
+		return out
+	}
+
+	x, errX := wire.Encode(
+		&wire.Answer{
+			Job:     a[0].Job,
+			Digest:  wire.Digest(nil),
+			Status:  wire.StatusOK,
+			Results: bare(a),
+		},
+	)
+	y, errY := wire.Encode(
+		&wire.Answer{
+			Job:     b[0].Job,
+			Digest:  wire.Digest(nil),
+			Status:  wire.StatusOK,
+			Results: bare(b),
+		},
+	)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+// statusOf returns the status of a job that fails with a code.
+func statusOf(code fault.Code) string {
+	switch code {
+	case fault.Cancelled:
+		return wire.StatusCancelled
+	case fault.Deadline:
+		return wire.StatusDeadline
+	}
+	return wire.StatusError
+}
+
+// Fail ends the job of a message with an error. It does nothing if the job has another request's
+// answer.
+func (l *Loop) Fail(d *Message, err error) error {
+	ctx, cancel := context.WithTimeout(d.within(context.Background()), WriteTimeout)
+	defer cancel()
+
+	info := l.Info(err)
+	digest := d.Digest
+	if digest == "" {
+		var unread error
+		if digest, unread = l.digestOf(ctx, d); unread != nil {
+			return unread
+		}
+	}
+
+	a := &wire.Answer{
+		Job:    d.Subject.Job,
+		Tenant: d.Tenant,
+		Digest: digest,
+		Status: statusOf(info.Code),
+		Error:  &info,
+	}
+	if d.Queries > 0 {
+		a.Results = l.Results(a.Job, d.Queries, err, l.Stage)
+	}
+
+	return l.End(ctx, d.Subject.Lane, a, "", d.Asked)
+}
+
+// End ends a job with an error, which is its answer unless it has one: here, or by a message to the stage that Answers. A client that
+// waits under an id that is none gets it under that id. It does nothing if the job has another request's answer. The job's model was
+// stored at the time asked; zero: that is not known.
+func (l *Loop) End(
+	ctx context.Context, lane int, a *wire.Answer, under string, asked time.Time,
+) error {
+	b, err := wire.Encode(a)
+	if err != nil {
+		return err
+	}
+	if !l.Answers {
+		m := &message.End{Job: a.Job, Tenant: a.Tenant, Answer: b, Under: under}
+		if !asked.IsZero() {
+			m.Stored = asked.UnixMilli()
+		}
+		return l.askToEnd(ctx, lane, m)
+	}
+
+	if under != "" {
+		_, err := l.Bus.Once(ctx, bus.StreamAnswer, &nats.Msg{
+			Subject: wire.AnswerSubject(under),
+			Header:  message.Headers(a, a.Job, a.Digest, a.Tenant),
+			Data:    b,
+		})
+		return err
+	}
+
+	if err := l.Answer(ctx, a, asked); !errors.Is(err, ErrForeign) {
+		return err
+	}
+	return nil
+}
+
+// AskForSum asks the stage that Answers to answer a job with the sum of its partials.
+func (l *Loop) AskForSum(ctx context.Context, lane int, job string) error {
+	return l.askToEnd(ctx, lane, &message.End{Job: job})
+}
+
+// askToEnd stores a message for the stage that Answers. A job has one such message at a time, the first.
+func (l *Loop) askToEnd(ctx context.Context, lane int, m *message.End) error {
+	m.Time = time.Now().UnixMilli()
+	b, err := wire.Encode(m)
+	if err != nil {
+		return err
+	}
+	msg := &nats.Msg{
+		Subject: message.EndSubject(lane, m.Job),
+		Header:  message.Headers(m, m.Job, "", m.Tenant),
+		Data:    b,
+	}
+	tracing.Into(msg.Header, trace.SpanContextFromContext(ctx))
+	_, err = l.Bus.Once(ctx, bus.StreamControl, msg)
+	return err
+}
+
+// Info returns an error in the form for clients, without credentials.
+func (l *Loop) Info(err error) btn.ErrorInfo {
+	return btn.ErrorInfo{Code: CodeOf(err), Message: redact.Text(err.Error()), Stage: l.Stage}
+}
+
+// digestOf returns the digest of the request of a message that does not carry it: the stored
+// model's if there is one, else the message's own. It returns an error if the model may be there
+// and could not be fetched: with another digest the answer would be another request's.
+func (l *Loop) digestOf(ctx context.Context, d *Message) (string, error) {
+	s, err := l.Submitted(ctx, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
+	if errors.Is(err, bus.ErrNotFound) {
+		return wire.Digest(d.Data), nil
+	}
+	return s.Digest, err
+}
+
+// Submission has the facts of a stored request.
+type Submission struct {
+	Digest string
+	Tenant string
+	Asked  time.Time // when its model was stored
+	Lost   bool      // its payload cannot be read any more
+}
+
+// Submitted returns the Submission of the request on a model's subject, which may have wildcards. The error wraps
+// bus.ErrNotFound if there is none. A malformed request has its bytes' digest. A lost one has the digest in its header,
+// or else the digest of its message.
+func (l *Loop) Submitted(ctx context.Context, subject string) (Submission, error) {
+	stored, err := l.Bus.Raw(ctx, bus.StreamModel, subject)
+	if err != nil {
+		return Submission{}, err
+	}
+	s := Submission{Asked: bus.StoredAt(stored.Header, stored.Time)}
+
+	data, err := l.Bus.Payload(ctx, message.OwnerOf(stored.Subject), stored.Header, stored.Data)
+	if bus.Unreadable(err) {
+		s.Lost = true
+		if s.Digest = stored.Header.Get(wire.HeaderDigest); !form.IsDigest(s.Digest) {
+			s.Digest = wire.Digest(stored.Data)
+		}
+		return s, nil
+	}
+	if err != nil {
+		return Submission{}, err
+	}
+
+	var m wire.Request
+	if wire.Decode(data, &m) == nil {
+		s.Tenant = message.TenantOf(m.Job, m.Tenant)
+		s.Digest, err = m.Digest()
+	}
+	if s.Digest == "" || err != nil {
+		s.Digest = wire.Digest(data)
+	}
+	return s, nil
+}
+
+// bury gives a message up: it writes a dead letter, then the job's answer if that is wanted, and
+// then ends the deliveries.
+func (l *Loop) bury(d *Message, err error, answer bool) Outcome {
+	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
+	defer cancel()
+
+	failed := l.deadLetter(ctx, d, err)
+	if failed == nil && answer && !d.Silent {
+		failed = l.Fail(d, err)
+	}
+
+	if failed != nil {
+		l.Log.Error("cannot write a dead letter", "job", d.Subject.Job, "error", failed)
+		d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
+		return Retry
+	}
+
+	d.Raw.Never(string(CodeOf(err)))
+	return Dead
+}
+
+// deadLetter stores a record of a message that was given up, and the error.
+func (l *Loop) deadLetter(ctx context.Context, d *Message, err error) error {
+	info := l.Info(err)
+	if errors.Is(err, ErrForeign) {
+		info.Code = fault.BadInput
+	}
+
+	letter := &message.DeadLetter{
+		Stage:      l.Stage,
+		Job:        d.Subject.Job,
+		Tenant:     d.Tenant,
+		Subject:    d.Raw.Subject,
+		Error:      info,
+		Deliveries: d.Attempt,
+		Payload:    wire.Digest(d.Data),
+		Time:       time.Now().UnixMilli(),
+	}
+
+	b, err := wire.Encode(letter)
+	if err != nil {
+		return err
+	}
+
+	subject := message.DLQSubject(letter.Stage, letter.Job)
+	if err := l.Bus.Quotas().Take(ctx, bus.StreamDead, subject, len(b)); errors.Is(err, bus.ErrQuota) {
+		l.Log.Warn("a dead letter is not kept", "job", letter.Job, "error", err, "why", info.Message)
+		return nil
+	}
+	return l.Bus.Put(ctx, &nats.Msg{
+		Subject: subject,
+		Header:  message.Headers(letter, letter.Job, d.Digest, letter.Tenant),
+		Data:    b,
+	})
+}

@@ -1,0 +1,100 @@
+package hop_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// A job's digest is its model's, or the message's if it has none; a model that cannot be fetched
+// now may be there, and gives no digest.
+func TestDigestOfAJob(t *testing.T) {
+	stack, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stack.Close()
+	nc, err := stack.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bus.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remote, err := client.New(nc, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := wire.Request{
+		Job: "stored", UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 3\n", Queries: []query.Query{{}},
+	}
+	if _, err := remote.Submit(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	want, err := w.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	l := &hop.Loop{Bus: b}
+	of := func(job string) (string, error) {
+		subject := message.Subject{Kind: message.KindNetwork, Lane: wire.Lane(""), Job: job}
+		return hop.DigestOf(l, t.Context(), &hop.Message{Subject: subject, Data: []byte("bytes")})
+	}
+	if got, err := of("stored"); got != want || err != nil {
+		t.Errorf("a stored job: %s, want %s: %v", got, want, err)
+	}
+	if got, err := of("unknown"); got != wire.Digest([]byte("bytes")) || err != nil {
+		t.Errorf("an unknown job: %s, %v", got, err)
+	}
+	nc.Close()
+	if got, err := of("stored"); err == nil {
+		t.Errorf("a job that cannot be fetched: %s", got)
+	}
+}
+
+// A deadline passes by the server's clock: a worker whose own is hours ahead or behind ends no job early, and none late.
+func TestADeadlineIsByTheServersClock(t *testing.T) {
+	stack, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stack.Close()
+	nc, err := stack.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bus.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &hop.Loop{Bus: b}
+	defer func() { bus.Clock = time.Now }()
+	for _, wrong := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
+		bus.Clock = func() time.Time { return time.Now().Add(wrong) }
+		if err := b.Synchronize(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		stored := time.Now().Add(-time.Hour)
+		if err := l.Passed(stored, (2 * time.Hour).Milliseconds()); err != nil {
+			t.Errorf("%v off: an hour before the deadline: %v", wrong, err)
+		}
+		if err := l.Passed(stored, (30 * time.Minute).Milliseconds()); fault.CodeOf(err) != fault.Deadline {
+			t.Errorf("%v off: half an hour after the deadline: %v", wrong, err)
+		}
+		fresh, old := &hop.Message{Attempt: 1}, &hop.Message{Attempt: 2}
+		if !l.Fresh(fresh, time.Now().Add(time.Hour).UnixMilli()) || l.Fresh(fresh, stored.UnixMilli()) ||
+			l.Fresh(old, time.Now().Add(time.Hour).UnixMilli()) {
+			t.Errorf("%v off: what is fresh", wrong)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package hop
+
+import (
+	"context"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/queue/tracing"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Ended describes a job whose answer this process stored.
+type Ended struct {
+	Tenant  string
+	Method  string        // by which it was answered, see methodOf
+	Outcome string        // OutcomeOK, OutcomePartly, or the code of the error, of all its queries
+	Took    time.Duration // since its model was stored
+	Timed   bool          // it is known when that was
+	Results []btn.Result
+	Trace   string // id of the trace; "" where nobody records one
+}
+
+// Outcomes of jobs, beside the codes of errors.
+const (
+	OutcomeOK     = "ok"
+	OutcomePartly = "partly" // some queries have an error of their own
+)
+
+// Methods of jobs, beside the methods of results.
+const (
+	MethodMixed = "mixed" // the queries were answered by several
+	MethodNone  = "none"  // none was answered
+)
+
+// methodOf returns by which method queries were answered.
+func methodOf(results []btn.Result) string {
+	method := MethodNone
+	for i := range results {
+		r := &results[i]
+		switch {
+		case r.Status != query.StatusOK || r.Method == "" || method == string(r.Method):
+		case method == MethodNone:
+			method = string(r.Method)
+		default:
+			return MethodMixed
+		}
+	}
+	return method
+}
+
+// outcomeOf returns how a job ended.
+func outcomeOf(a *wire.Answer) string {
+	if a.Status != wire.StatusOK {
+		if a.Error == nil {
+			return a.Status
+		}
+		return string(a.Error.Code)
+	}
+	failed := 0
+	for i := range a.Results {
+		if a.Results[i].Status != query.StatusOK {
+			failed++
+		}
+	}
+	switch {
+	case failed == 0:
+		return OutcomeOK
+	case failed == len(a.Results) && a.Results[0].Error != nil:
+		return string(a.Results[0].Error.Code)
+	}
+	return OutcomePartly
+}
+
+// tell tells that this process stored an answer, of a job whose model was stored at that time.
+func (l *Loop) tell(ctx context.Context, a *wire.Answer, asked time.Time) {
+	l.Metrics.Answered(Ended{
+		Tenant:  a.Tenant,
+		Method:  methodOf(a.Results),
+		Outcome: outcomeOf(a),
+		Took:    max(0, time.Since(asked)),
+		Timed:   !asked.IsZero(),
+		Results: a.Results,
+		Trace:   tracing.ID(trace.SpanContextFromContext(ctx)),
+	})
+}

@@ -1,0 +1,157 @@
+package hop
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// NewMsg returns m as a NATS message, with the trace context of the message it follows from.
+func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
+	b, err := wire.Encode(m)
+	if err != nil {
+		return nil, err
+	}
+
+	h := message.Headers(m, d.Subject.Job, d.Digest, d.Tenant)
+	d.carry(h)
+	if d.stamp != "" {
+		h[message.HeaderWork] = []string{d.stamp}
+	}
+	switch d.Subject.Kind {
+	case message.KindNetwork:
+		h[message.HeaderPassed] = []string{strconv.FormatInt(d.Stored.UnixMicro(), 10)}
+	case message.KindTask:
+		passed := d.Raw.Header.Get(message.HeaderPassed)
+		h[message.HeaderPassed] = []string{passed + " " + strconv.FormatInt(d.Stored.UnixMicro(), 10)}
+	}
+
+	return &nats.Msg{Subject: subject, Header: h, Data: b}, nil
+}
+
+// Output is a message that a stage stores for the next one. The first on its subject is kept.
+type Output interface {
+	wire.Message
+	Request() string // digest of the request
+}
+
+// Forward stores a stage's output. If the subject has a message already, from an earlier run of the
+// same work, that message stays; a difference is counted and logged.
+func (l *Loop) Forward(
+	ctx context.Context, stream, subject string, out Output, d *Message,
+	same func(a, b wire.Message) bool,
+) error {
+	msg, err := NewMsg(subject, out, d)
+	if err != nil {
+		return err
+	}
+
+	var earlier *jetstream.RawStreamMsg
+	err = l.WithRoom(ctx, func() (err error) {
+		earlier, err = l.Bus.Once(ctx, stream, msg)
+		return err
+	})
+
+	if err != nil || earlier == nil {
+		return err
+	}
+	return l.agree(earlier.Data, out, d, same)
+}
+
+// WithRoom calls store, and waits and tries again while the stream is full: an accepted job is not
+// lost because the next stage is behind. The message being processed keeps its slot and its
+// heartbeat meanwhile, so the stages before it come to a halt, and the publishers at last.
+func (l *Loop) WithRoom(ctx context.Context, store func() error) error {
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := store()
+		if !errors.Is(err, bus.ErrFull) || ctx.Value(impatient{}) != nil {
+			return err
+		}
+
+		l.Log.Debug("waiting for room", "error", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-l.Soft.Done():
+			return ErrLater
+		case <-time.After(pause):
+		}
+	}
+}
+
+// impatient is the key of contexts under which nothing waits for room.
+type impatient struct{}
+
+// WithoutWaiting is for the sweeper, which must not wait: its findings about other jobs make room.
+func WithoutWaiting(ctx context.Context) context.Context {
+	return context.WithValue(ctx, impatient{}, true)
+}
+
+// agree compares an earlier output with this one. The error is ErrForeign if the earlier one belongs
+// to another request. The same work has the same result, unless a clock or another version had a part
+// in it. The next stages use the first result in any case.
+func (l *Loop) agree(
+	earlier []byte, out Output, d *Message, same func(a, b wire.Message) bool,
+) error {
+	first := reflect.New(reflect.TypeOf(out).Elem()).Interface().(Output)
+	if err := wire.Decode(earlier, first); err != nil {
+		return fault.New(
+			fault.Internal,
+			"pipeline: the subject of the %s of job %s is taken by an unreadable message: %w",
+			out.Name(), d.Subject.Job, err,
+		)
+	}
+
+	switch {
+	case first.Request() != d.Digest:
+		return ErrForeign
+	case !same(first, out):
+		l.Metrics.Conflict(l.Stage)
+		l.Log.Error(
+			"two different outputs of the same work, the first stays", "job", d.Subject.Job, "message",
+			out.Name(), "digest", d.Digest,
+		)
+	}
+	return nil
+}
+
+// SameBytes reports whether two messages are encoded alike.
+func SameBytes(x, y wire.Message) bool {
+	a, errA := wire.Encode(x)
+	b, errB := wire.Encode(y)
+	return errA == nil && errB == nil && string(a) == string(b)
+}
+
+// Open returns nil if the job may be worked on: it has no answer, and its deadline has not passed.
+func (l *Loop) Open(
+	ctx context.Context, d *Message, job, digest string, stored, deadlineMS int64,
+) error {
+	if !l.Fresh(d, stored) {
+		if err := l.Over(ctx, d.Subject.Lane, job, digest, stored); err != nil {
+			return err
+		}
+	}
+	return l.Passed(time.UnixMilli(stored), deadlineMS)
+}
+
+// Passed returns an error with the code deadline if a deadline of so many milliseconds after
+// stored has passed.
+func (l *Loop) Passed(stored time.Time, deadlineMS int64) error {
+	if deadlineMS == 0 {
+		return nil
+	}
+
+	if l.Bus.Now().UnixMilli()-stored.UnixMilli() >= deadlineMS {
+		return fault.New(fault.Deadline, "pipeline: the deadline of %d ms passed", deadlineMS)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package hop
+
+// Handlers that do not return although their context ended: they are given up, said, and kept from
+// the next worker.
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// HungError says that a handler did not return in time after its context ended. Its message is a
+// dead letter, and its job has an error answer. The goroutine is lost: only itself or the end of
+// the process can end it. Its code is internal.
+type HungError struct {
+	Stage   string
+	Subject string
+	Job     string
+	Tenant  string
+	Took    time.Duration // since processing began
+	After   time.Duration // since the context ended
+	Cause   error         // of the context's end
+}
+
+func (e *HungError) Error() string {
+	return fmt.Sprintf(
+		"pipeline: %s: %s (job %s, tenant %q) did not return within %v "+
+			"after its context ended (%v), %v after it was taken up",
+		e.Stage, e.Subject, e.Job, e.Tenant, e.After, e.Cause, e.Took.Round(time.Millisecond),
+	)
+}
+
+// Unwrap gives the error the code internal.
+func (e *HungError) Unwrap() error { return &fault.Error{Code: fault.Internal, Err: e.Cause} }
+
+// lostGoroutines counts the handlers that were given up and have not returned since.
+var lostGoroutines atomic.Int64
+
+// LostGoroutines returns the number of handlers of this process that were given up and have not
+// returned since. Each keeps its memory, and perhaps a core.
+func LostGoroutines() int64 { return lostGoroutines.Load() }
+
+// guard watches one handler. Exactly one of two things happens: the handler returns, or it is given
+// up.
+type guard struct {
+	mu    sync.Mutex
+	over  bool // returned
+	lost  bool // given up
+	timer *time.Timer
+}
+
+// watch gives the handler of d up, and calls lost, when it has not returned Overdue after ctx
+// ended.
+func (l *Loop) watch(
+	ctx context.Context, d *Message, began time.Time, lost func(cause error),
+) *guard {
+	g := &guard{}
+	context.AfterFunc(ctx, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.over {
+			return
+		}
+		g.timer = time.AfterFunc(l.Overdue, func() {
+			g.mu.Lock()
+			if g.lost = !g.over; !g.lost {
+				g.mu.Unlock()
+				return
+			}
+			lostGoroutines.Add(1)
+			g.mu.Unlock()
+			lost(context.Cause(ctx))
+		})
+	})
+	return g
+}
+
+// returned is to be called when the handler has returned. It reports whether that was in time.
+func (g *guard) returned() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lost {
+		lostGoroutines.Add(-1)
+		return false
+	}
+
+	g.over = true
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+	return true
+}
+
+// quarantine gives up a message whose handler does not return, so that it is not delivered to the
+// next worker: it writes a dead letter, and an error as the job's answer. The handler may still
+// write into its Message, so a new one is made.
+func (l *Loop) quarantine(of *Message, subject message.Subject, took time.Duration, cause error) {
+	d := &Message{
+		Raw:     of.Raw,
+		Subject: subject,
+		Attempt: of.Raw.Attempt,
+		Data:    of.Raw.Data,
+		Tenant:  of.Raw.Header.Get(wire.HeaderTenant),
+	}
+	d.Silent = subject.Kind == message.KindCancel || subject.Kind == message.KindDeadline
+
+	hung := &HungError{
+		Stage:   l.Stage,
+		Subject: d.Raw.Subject,
+		Job:     subject.Job,
+		Tenant:  d.Tenant,
+		Took:    took,
+		After:   l.Overdue,
+		Cause:   cause,
+	}
+
+	l.Log.Error(
+		"a handler does not return: its message is set aside, its goroutine is lost", "subject",
+		d.Raw.Subject, "job", subject.Job, "tenant", d.Tenant, "lane", subject.Lane, "took", took,
+		"cause", cause, "lost", LostGoroutines(),
+	)
+
+	outcome := l.bury(d, hung, true)
+	l.Metrics.Settled(l.Stage, outcome.name, took)
+	l.Metrics.Hang(l.Stage)
+	if l.Hung != nil {
+		l.Hung(hung)
+	}
+}

@@ -1,0 +1,117 @@
+package hop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Reasons for which work is stopped or a message is given up. None of them reaches a client.
+var (
+	ErrAnswered = errors.New("pipeline: the job has its answer")
+	ErrLater    = errors.New("pipeline: not now")
+	ErrForeign  = errors.New("pipeline: the job's id belongs to another request")
+
+	errCeiling = errors.New("pipeline: a message was worked on for too long")
+)
+
+// Message is one message that is being processed, and the known facts of its request, which the
+// answer needs if the handler fails.
+type Message struct {
+	Raw     *bus.Delivered
+	Subject message.Subject
+	Data    []byte // the payload, resolved
+	Attempt int    // 1 for the first delivery
+	Stored  time.Time
+
+	Asked time.Time // when the job's model was stored, as soon as it is known
+
+	Digest  string // of the request, as soon as it is known
+	Tenant  string
+	Queries int         // number of the request's queries, 0 if it is not known
+	Broken  bool        // the message could not be decoded, or contradicts its subject
+	Silent  bool        // an error of the message does not end the job
+	Flops   float64     // of the work that was done, as they were expected
+	span    trace.Span  // of the work; nil where nobody records it
+	trace   nats.Header // has the trace in place of Raw's headers; may be nil
+	stamp   string      // costs of messages at this stage and those before, for the outputs' headers
+}
+
+// Decode decodes the payload into m. A payload that cannot be decoded is the sender's error, and is
+// not tried again.
+func (d *Message) Decode(m wire.Message) error {
+	err := wire.Decode(d.Data, m)
+	d.Broken = err != nil
+	return err
+}
+
+// Mismatch returns the error of a message whose content contradicts its subject.
+func (d *Message) Mismatch(what string, got, want any) error {
+	d.Broken = true
+	return fault.New(
+		fault.BadInput, "pipeline: %s: the message says %s %v, its subject %v", d.Subject, what,
+		got, want,
+	)
+}
+
+// freshFor is the age of a job up to which the first delivery of its messages is processed without
+// looking for its answer: hardly any has it by then, and needless work is noticed when its output
+// is stored, or by the heartbeat.
+const freshFor = 100 * time.Millisecond
+
+// Fresh reports whether a message is delivered for the first time, and its job was stored just now
+// (Unix milliseconds).
+func (l *Loop) Fresh(d *Message, stored int64) bool {
+	return d.Attempt == 1 && l.Bus.Since(time.UnixMilli(stored)) < freshFor
+}
+
+// Outcome is the end of a message, or the one that its handler asks for.
+type Outcome struct {
+	name  string
+	after time.Duration
+}
+
+// The outcomes. A handler asks for Done, Held or Later; the others follow from its error.
+var (
+	Done   = Outcome{name: "done"}   // acknowledged
+	Held   = Outcome{name: "held"}   // the handler acknowledges it later
+	Retry  = Outcome{name: "retry"}  // to be delivered again after a failure
+	Failed = Outcome{name: "failed"} // the job ended with an error
+	Dead   = Outcome{name: "dead"}   // the job ended with an error, the message is a dead letter
+)
+
+// later is the name of the outcomes that Later returns.
+const later = "later"
+
+// Later has the message delivered again after a pause, although nothing is wrong.
+func Later(after time.Duration) Outcome { return Outcome{name: later, after: after} }
+
+// String returns the name under which the outcome is counted.
+func (o Outcome) String() string { return o.name }
+
+// Outcomes returns the names of all outcomes.
+func Outcomes() []string {
+	return []string{Done.name, Held.name, later, Retry.name, Failed.name, Dead.name}
+}
+
+// Handler processes messages of one kind. It returns an outcome, or an error whose code decides
+// about the message: with infrastructure or internal it is delivered again, up to a number of
+// times, and is a dead letter then; with any other code the job ends with the error. ErrAnswered,
+// ErrForeign and ErrLater say that the job needs nothing, that its id has another request, or that
+// it is to wait.
+type Handler interface {
+	Handle(ctx context.Context, d *Message) (Outcome, error)
+}
+
+// HandlerFunc is a function as a Handler.
+type HandlerFunc func(ctx context.Context, d *Message) (Outcome, error)
+
+// Handle calls f.
+func (f HandlerFunc) Handle(ctx context.Context, d *Message) (Outcome, error) { return f(ctx, d) }

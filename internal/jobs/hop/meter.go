@@ -1,0 +1,120 @@
+package hop
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/message"
+)
+
+// Meter measures the cost of a stage's messages to a process. While n messages are in work each of
+// them is charged 1/n of the time that passes, so that all charges together are the time in which
+// there was any work, however many slots or processors there are.
+type Meter struct {
+	mu      sync.Mutex
+	n       int       // messages in work
+	at      time.Time // of the last change of n
+	each    float64   // seconds that one message would have been charged if it had always been there
+	small   tally
+	large   tally
+	stamped time.Time // when stamp last said something
+	said    message.Work
+	done    int64 // messages that came to their end
+}
+
+// tally sums over the last meterOver seconds of charges, older ones exponentially less.
+type tally struct{ count, flops, seconds float64 }
+
+// meterOver is the time constant of a Meter's memory, in seconds of charges.
+const meterOver = 30
+
+// add adds a message.
+func (t *tally) add(flops, seconds float64) {
+	keep := math.Exp(-seconds / meterOver)
+	t.count = keep*t.count + 1
+	t.flops = keep*t.flops + flops
+	t.seconds = keep*t.seconds + seconds
+}
+
+// pass charges the messages in work with the time since the last change. The caller holds m.mu.
+func (m *Meter) pass(now time.Time) {
+	if m.n > 0 {
+		m.each += now.Sub(m.at).Seconds() / float64(m.n)
+	}
+	m.at = now
+}
+
+// begin notes that work on a message begins. The value it returns is for end.
+func (m *Meter) begin() float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pass(time.Now())
+	m.n++
+	return m.each
+}
+
+// end notes that work on a message ends, and returns the seconds that it is charged. A message
+// whose work came to nothing says nothing about others.
+func (m *Meter) end(begun, flops float64, worked bool) (seconds float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pass(time.Now())
+	m.n--
+	seconds = m.each - begun
+	switch {
+	case !worked:
+		return seconds
+	case flops > message.SmallFlops:
+		m.large.add(flops, seconds)
+	default:
+		m.small.add(flops, seconds)
+	}
+	m.done++
+	return seconds
+}
+
+// Done returns the number of messages that came to their end since the process began.
+func (m *Meter) Done() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.done
+}
+
+// Work returns the recent cost of messages.
+func (m *Meter) Work() message.Work {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.work()
+}
+
+// work is Work for a caller that holds m.mu.
+func (m *Meter) work() (w message.Work) {
+	if m.small.count > 0 {
+		w.Seconds = m.small.seconds / m.small.count
+	}
+	if m.large.seconds > 0 {
+		w.Flops = m.large.flops / m.large.seconds
+	}
+	return w
+}
+
+// stampEvery is the interval at which a stage of a process states the cost of its messages: often
+// enough to be among the last partials of a busy system, rarely enough to cost nothing. The first
+// measurement is stated at once: nothing else may come.
+const stampEvery = 100 * time.Millisecond
+
+// stamp returns the header of outputs that states the cost of messages to this stage and those
+// before it; "": nothing new.
+func (m *Meter) stamp(before, stage string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := m.work()
+	news := w.Seconds > 0 && m.said.Seconds == 0 || w.Flops > 0 && m.said.Flops == 0
+	if w == (message.Work{}) || time.Since(m.stamped) < stampEvery && !news {
+		return before
+	}
+	m.stamped = time.Now()
+	m.said = w
+	return message.FormatWork(before, stage, w)
+}

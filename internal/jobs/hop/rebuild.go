@@ -1,0 +1,134 @@
+package hop
+
+// Messages between the stages can be lost and are rebuilt from the model: networks and job plans
+// that are not stored any more, or damaged.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// mostRebuilds is how often one process starts the same job again for something that was lost: a
+// store that keeps nothing would have it repeated without end.
+const mostRebuilds = 3
+
+// keepRebuilds is the number of jobs that are counted.
+const keepRebuilds = 1024
+
+// Rebuilds counts the restarts of each of the last jobs.
+type Rebuilds struct {
+	mu    sync.Mutex
+	times map[string]int
+}
+
+// May reports whether the job may be started again.
+func (r *Rebuilds) May(job string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.times[job] < mostRebuilds
+}
+
+// Count notes that the job is started again.
+func (r *Rebuilds) Count(job string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.times == nil || len(r.times) >= keepRebuilds {
+		r.times = map[string]int{}
+	}
+	r.times[job]++
+}
+
+// rebuildable reports whether a message failed for lack of something that its job's model makes
+// again.
+func (l *Loop) rebuildable(d *Message, err error) bool {
+	if !errors.Is(err, bus.ErrLost) {
+		return false
+	}
+	switch d.Subject.Kind {
+	case message.KindNetwork, message.KindTask, message.KindPartial:
+		return l.Rebuilds.May(d.Subject.Job)
+	}
+	return false
+}
+
+// rebuild acknowledges a message and starts its job again. If this worker dies in between the
+// sweeper starts the job.
+func (l *Loop) rebuild(d *Message, lost error) Outcome {
+	ctx, cancel := context.WithTimeout(l.Hard, WriteTimeout)
+	defer cancel()
+
+	if d.Subject.Kind == message.KindPartial {
+		if err := l.ForgetPartials(ctx, d.Subject.Lane, d.Subject.Job); err != nil {
+			l.Bus.Trouble.Warn(l.Log, "cannot start again yet", "job", d.Subject.Job, "error", err)
+			d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
+			return Retry
+		}
+	}
+
+	// The next run of the job stores a message on the same subject.
+	d.Raw.Done()
+	l.Bus.NC.FlushTimeout(WriteTimeout)
+
+	fresh, err := l.StartAgain(ctx, d.Subject.Lane, d.Subject.Job, fmt.Sprintf("%.200s", lost))
+	if err != nil {
+		l.Bus.Trouble.Warn(l.Log, "cannot start again: the sweeper will", "job", d.Subject.Job, "error", err)
+	}
+	if fresh {
+		l.Rebuilds.Count(d.Subject.Job)
+	}
+	return Later(0)
+}
+
+// ForgetPartials removes the partials of a job whose plan is lost: the next plan may have another
+// digest.
+func (l *Loop) ForgetPartials(ctx context.Context, lane int, job string) error {
+	s, err := l.Bus.Stream(ctx, bus.StreamPartial)
+	if err != nil {
+		return err
+	}
+	if err := s.Purge(
+		ctx, jetstream.WithPurgeSubject(message.ChunksFilter(message.KindPartial, lane, job)),
+	); err != nil {
+		return fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", job, err)
+	}
+	return nil
+}
+
+// StartAgain asks reparam-worker to restart a stored job. It returns false if that was asked for
+// already.
+func (l *Loop) StartAgain(
+	ctx context.Context, lane int, job, reason string,
+) (fresh bool, err error) {
+	r := &message.Redrive{Job: job, Reason: reason, Time: time.Now().UnixMilli()}
+	b, err := wire.Encode(r)
+	if err != nil {
+		return false, err
+	}
+
+	earlier, err := l.Bus.Once(
+		ctx,
+		bus.StreamControl,
+		&nats.Msg{
+			Subject: message.RedriveSubject(lane, job),
+			Header:  message.Headers(r, job, "", ""),
+			Data:    b,
+		},
+	)
+
+	if err != nil || earlier != nil {
+		return false, err
+	}
+
+	l.Log.Warn("starting again", "job", job, "lane", lane, "reason", reason)
+	return true, nil
+}

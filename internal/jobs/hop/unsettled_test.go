@@ -1,0 +1,146 @@
+package hop_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/pull"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/nats-io/nats.go"
+)
+
+// metricsOfNothing counts nothing.
+type metricsOfNothing struct{}
+
+func (metricsOfNothing) Arrived(string, int)                   {}
+func (metricsOfNothing) Settled(string, string, time.Duration) {}
+func (metricsOfNothing) Hang(string)                           {}
+func (metricsOfNothing) Conflict(string)                       {}
+func (metricsOfNothing) Answered(hop.Ended)                    {}
+func (metricsOfNothing) Worked(string, hop.Work)               {}
+
+// loopOfTest is a loop on a server of its own, without trouble, with five deliveries.
+func loopOfTest(t *testing.T, heartbeat time.Duration) (*bus.Bus, *hop.Loop) {
+	stack, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stack.Close() })
+	nc, err := stack.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bus.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, &hop.Loop{
+		Options: hop.Options{MaxDeliveries: 5, Ceiling: time.Minute, Overdue: time.Minute, Heartbeat: heartbeat},
+		Stage:   "stage", Bus: b, Log: slog.New(slog.DiscardHandler), Metrics: metricsOfNothing{},
+		Hard: t.Context(), Soft: t.Context(), Answers: true,
+	}
+}
+
+// delivered stores a task, and returns it when it is delivered for the nth time.
+func delivered(t *testing.T, b *bus.Bus, job string, nth int) *bus.Delivered {
+	into := make(chan *nats.Msg, 8)
+	in, err := pull.Open(b, bus.StreamTask, into)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if _, err := b.Once(t.Context(), bus.StreamTask, &nats.Msg{
+		Subject: message.TaskSubject(3, job, 1, 0), Header: nats.Header{}, Data: []byte("task"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if err := in.Pull(bus.ConsumerTask+"-3", 1, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		var got *pull.Pulled
+		for got == nil {
+			got = in.Read(<-into)
+		}
+		if got.Message == nil || got.Message.Attempt == nth {
+			return got.Message
+		}
+		got.Message.Again(0)
+	}
+}
+
+// A message on its last delivery is not given up for trouble with the servers, but tried until that
+// is over; for unrelated failures it is.
+func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
+	b, l := loopOfTest(t, time.Second)
+	for _, c := range []struct {
+		name  string
+		fails func(ctx context.Context, call int) error
+		calls int
+		dead  bool
+	}{
+		{"trouble", func(ctx context.Context, call int) error {
+			if call > 3 {
+				return nil
+			}
+			late, cancel := context.WithTimeout(ctx, 0)
+			defer cancel()
+			_, err := b.Has(late, bus.StreamAnswer, "btn.v1.answer.none")
+			return err
+		}, 4, false},
+		{"none", func(context.Context, int) error { return errors.New("a program at fault") }, 1, true},
+	} {
+		calls := 0
+		fifth := delivered(t, b, c.name, 5)
+		l.Process(fifth, &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+			calls++
+			return hop.Done, c.fails(ctx, calls)
+		})}, func() {})
+		dead, err := b.Has(t.Context(), bus.StreamDead, message.DLQSubject("stage", c.name))
+		if calls != c.calls || dead != c.dead || err != nil {
+			t.Errorf("%s: %d calls, a dead letter: %v, %v", c.name, calls, dead, err)
+		}
+	}
+}
+
+// The server hears of a message in hand though the look for its job's answer takes long.
+func TestBeatsDoNotWaitForLooks(t *testing.T) {
+	b, l := loopOfTest(t, 50*time.Millisecond)
+	js, err := b.NC.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteStream(bus.StreamAnswer); err != nil {
+		t.Fatal(err)
+	}
+	var looks atomic.Int64
+	if _, err := b.NC.Subscribe("$JS.API.DIRECT.GET."+bus.StreamAnswer+".>", func(*nats.Msg) { looks.Add(1) }); err != nil {
+		t.Fatal(err)
+	}
+	beats := make(chan struct{}, 1000)
+	if _, err := b.NC.Subscribe("$JS.ACK."+bus.StreamTask+".>", func(m *nats.Msg) {
+		if string(m.Data) == "+WPI" {
+			beats <- struct{}{}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	seen := int64(0)
+	l.Process(delivered(t, b, "job", 1), &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+		for range 10 {
+			<-beats
+		}
+		seen = looks.Load()
+		return hop.Done, nil
+	})}, func() {})
+	if seen == 0 || seen > 5 {
+		t.Errorf("10 beats, and %d looks that nobody answered", seen)
+	}
+}

@@ -1,0 +1,171 @@
+package metrics
+
+// Durations of jobs and their messages, and the quality stated in answers.
+
+import (
+	"sync"
+
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/queue/admission"
+	"github.com/basetensor/basetensor/internal/queue/streams"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Kinds of results, as counted.
+const (
+	resultExact    = "exact"    // said to be exact
+	resultStated   = "stated"   // with a stated uncertainty
+	resultUnstated = "unstated" // approximate, and nothing is known of its error
+	resultFailed   = "failed"   // without a number
+)
+
+// jobMetrics counts jobs, their messages and their results.
+type jobMetrics struct {
+	job         *prometheus.HistogramVec
+	wait, work  *prometheus.HistogramVec
+	uncertainty prometheus.Histogram
+	results     *prometheus.CounterVec
+	flops       *prometheus.CounterVec
+	busy        *prometheus.CounterVec
+
+	mu    sync.Mutex
+	class func(tenant string) string // under mu; nil: all are of the default one
+}
+
+// newJobMetrics returns the metrics with nothing counted.
+func newJobMetrics() *jobMetrics {
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "basetensor", Name: name, Help: help, Buckets: buckets,
+		}, labels)
+	}
+	seconds := prometheus.ExponentialBuckets(0.0005, 4, 10)
+	return &jobMetrics{
+		job: histogram(
+			"job_seconds", "Time from when a job's model was stored until its answer was.",
+			prometheus.ExponentialBuckets(0.002, 3, 12), "method", "outcome", "class",
+		),
+		wait: histogram("wait_seconds", "Time that messages waited in their stream.", seconds, "stage"),
+		work: histogram(
+			"work_seconds", "Time from a message's delivery until its output was stored.", seconds, "stage",
+		),
+		uncertainty: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "basetensor", Name: "stated_uncertainty",
+			Help:    "Stated uncertainties of ln Z in nats, of results that are not exact.",
+			Buckets: prometheus.ExponentialBuckets(1e-10, 10, 12),
+		}),
+		results: newCounter(
+			"results_total", "Results of queries: exact, stated (uncertainty), unstated, failed.", "kind",
+		),
+		flops: newCounter(
+			"flops_total", "Flops of the tasks that were contracted, as they were expected.", "stage",
+		),
+		busy: newCounter(
+			"busy_seconds_total", "Time in which any message of the stage was in work.", "stage",
+		),
+	}
+}
+
+// register adds the metrics to a registry.
+func (j *jobMetrics) register(to *prometheus.Registry) {
+	to.MustRegister(j.job, j.wait, j.work, j.uncertainty, j.results, j.flops, j.busy)
+}
+
+// start makes the series of a stage that are known beforehand.
+func (j *jobMetrics) start(stage string) {
+	j.wait.WithLabelValues(stage)
+	j.work.WithLabelValues(stage)
+	j.busy.WithLabelValues(stage)
+	if stage == streams.Priced {
+		j.flops.WithLabelValues(stage)
+	}
+	if stage != query.StageAggregate {
+		return
+	}
+	for _, code := range []fault.Code{
+		fault.BadInput, fault.Unsupported, fault.OverBudget, fault.Deadline, fault.Cancelled,
+		fault.FailedEstimate, fault.Infrastructure, fault.Internal,
+	} {
+		j.job.WithLabelValues(hop.MethodNone, string(code), admission.DefaultClass)
+	}
+	for _, kind := range []string{resultExact, resultStated, resultUnstated, resultFailed} {
+		j.results.WithLabelValues(kind)
+	}
+	for _, method := range []query.Method{
+		query.MethodExact, query.MethodSymmetryCP, query.MethodTruncated, query.MethodRegions, query.MethodSampled,
+	} {
+		j.job.WithLabelValues(string(method), hop.OutcomeOK, admission.DefaultClass)
+	}
+}
+
+// observe adds a value to a histogram, with the id of the trace that it is an example of.
+func observe(h prometheus.Observer, value float64, trace string) {
+	if with, can := h.(prometheus.ExemplarObserver); can && trace != "" {
+		with.ObserveWithExemplar(value, prometheus.Labels{"trace_id": trace})
+		return
+	}
+	h.Observe(value)
+}
+
+// Classes has tenants counted by their class. The classes are few: each is a label.
+func (m *Metrics) Classes(class func(tenant string) string) {
+	if m == nil {
+		return
+	}
+	m.jobs.mu.Lock()
+	defer m.jobs.mu.Unlock()
+	m.jobs.class = class
+}
+
+// Worked counts work of a stage.
+func (m *Metrics) Worked(stage string, w hop.Work) {
+	if m == nil {
+		return
+	}
+	if stage == streams.Priced {
+		m.jobs.flops.WithLabelValues(stage).Add(w.Flops)
+	}
+	m.jobs.busy.WithLabelValues(stage).Add(w.Charged)
+	observe(m.jobs.work.WithLabelValues(stage), w.Took.Seconds(), w.Trace)
+	if w.First {
+		observe(m.jobs.wait.WithLabelValues(stage), w.Waited.Seconds(), w.Trace)
+	}
+}
+
+// Answered counts a job whose answer was stored.
+func (m *Metrics) Answered(e hop.Ended) {
+	if m == nil {
+		return
+	}
+	m.jobs.mu.Lock()
+	of := m.jobs.class
+	m.jobs.mu.Unlock()
+	class := admission.DefaultClass
+	if of != nil {
+		class = of(e.Tenant)
+	}
+	if e.Timed {
+		observe(m.jobs.job.WithLabelValues(e.Method, e.Outcome, class), e.Took.Seconds(), e.Trace)
+	}
+	for i := range e.Results {
+		m.jobs.result(&e.Results[i], e.Trace)
+	}
+}
+
+// result counts one result.
+func (j *jobMetrics) result(r *btn.Result, trace string) {
+	kind := resultUnstated
+	switch {
+	case r.Status != query.StatusOK:
+		kind = resultFailed
+	case r.Exact:
+		kind = resultExact
+	case r.Uncertainty != nil:
+		kind = resultStated
+		observe(j.uncertainty, *r.Uncertainty, trace)
+	}
+	j.results.WithLabelValues(kind).Inc()
+}

@@ -1,0 +1,261 @@
+// Package metrics counts the work of a process's workers.
+package metrics
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/telemetry"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// Outcomes of a request for an immediate answer, as counted.
+const (
+	Answered = "answered"
+	Pending  = "pending"
+	Refused  = "refused"
+)
+
+// Actions of the sweeper, as counted.
+const (
+	SweptRedrive = "redrive" // a job was started again
+	SweptSum     = "sum"     // a job's partials were summed
+	SweptCarried = "carried" // a job that takes long was moved to the end of the streams
+)
+
+// Metrics counts the work of a process's stages. The counting methods of a nil *Metrics do nothing.
+type Metrics struct {
+	registry   *prometheus.Registry
+	messages   *prometheus.CounterVec
+	redelivery *prometheus.CounterVec
+	outcomes   *prometheus.CounterVec
+	seconds    *prometheus.HistogramVec
+	conflicts  *prometheus.CounterVec
+	swept      *prometheus.CounterVec
+	requests   *prometheus.HistogramVec
+	hung       *prometheus.CounterVec
+	forged     *prometheus.CounterVec
+	stalled    prometheus.Gauge
+	stalls     prometheus.Counter
+	caches     cacheMetrics
+	rooms      roomMetrics
+	loads      loadMetrics
+	jobs       *jobMetrics
+
+	mu    sync.Mutex
+	ready []func() error // under mu
+}
+
+// New returns Metrics with a registry of its own, for a process that runs these stages, or all four
+// if none is named. Counters whose labels are known exist from the start, at 0: an alarm on a
+// counter that appears with its first event misses that event.
+func New(stages ...string) *Metrics {
+	m := &Metrics{
+		registry:   prometheus.NewRegistry(),
+		messages:   newCounter("messages_total", "Messages delivered.", "stage"),
+		redelivery: newCounter("redeliveries_total", "Messages delivered again.", "stage"),
+		outcomes: newCounter(
+			"outcomes_total", "What became of messages: done, held, later, retry, failed, dead.",
+			"stage", "outcome",
+		),
+		conflicts: newCounter(
+			"conflicts_total", "Outputs that differ from an earlier one of the same work.", "stage",
+		),
+		hung: newCounter(
+			"hung_total",
+			"Handlers that were given up because they did not return after their context had ended.",
+			"stage",
+		),
+		jobs: newJobMetrics(),
+		forged: newCounter(
+			"forged_total",
+			"Messages of workers that no worker signed, or for another subject or time.", "kind",
+		),
+		swept: newCounter("swept_total", "Stalled jobs that the sweeper took up.", "action"),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "basetensor",
+			Name:      "message_seconds",
+			Help:      "Time from delivery to acknowledgement.",
+			Buckets:   prometheus.ExponentialBuckets(0.0005, 4, 10),
+		}, []string{"stage"}),
+	}
+
+	m.requests = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: "basetensor",
+		Name:      "request_seconds",
+		Help:      "Time of requests for an immediate answer: answered, pending, refused.",
+		Buckets:   prometheus.ExponentialBuckets(0.0005, 4, 10),
+	}, []string{"outcome"})
+
+	m.stalled = prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: "basetensor",
+		Name:      "storage_stalled",
+		Help:      "1 while the NATS server answers and stores nothing, else 0.",
+	})
+
+	m.stalls = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "basetensor",
+		Name:      "storage_stalled_total",
+		Help:      "How often the NATS server was found to store nothing.",
+	})
+
+	m.registry.MustRegister(
+		m.stalled, m.stalls, m.messages, m.redelivery, m.outcomes, m.conflicts,
+		m.swept, m.seconds, m.requests, m.hung, m.forged,
+		&m.caches, &m.rooms, &m.loads, lostGoroutines(),
+		telemetry.BuildInfo(),
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+
+	m.jobs.register(m.registry)
+
+	if len(stages) == 0 {
+		stages = stage.Names()
+	}
+	m.start(stages)
+	for _, kind := range append(slices.Clone(message.Internals), message.KindServes) {
+		m.forged.WithLabelValues(string(kind))
+	}
+	return m
+}
+
+// newCounter returns counters with labels.
+func newCounter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(
+		prometheus.CounterOpts{Namespace: "basetensor", Name: name, Help: help}, labels,
+	)
+}
+
+// lostGoroutines is a gauge of the handlers that were given up.
+func lostGoroutines() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "basetensor",
+		Name:      "lost_goroutines",
+		Help:      "Handlers that were given up and have not returned since.",
+	}, func() float64 { return float64(hop.LostGoroutines()) })
+}
+
+// start makes the counters of the stages, at 0.
+func (m *Metrics) start(stages []string) {
+	for _, name := range stages {
+		for _, c := range []*prometheus.CounterVec{m.messages, m.redelivery, m.conflicts, m.hung} {
+			c.WithLabelValues(name)
+		}
+
+		for _, outcome := range hop.Outcomes() {
+			m.outcomes.WithLabelValues(name, outcome)
+		}
+		m.seconds.WithLabelValues(name)
+		m.jobs.start(name)
+
+		switch name {
+		case query.StageReparam:
+			for _, outcome := range []string{Answered, Pending, Refused} {
+				m.requests.WithLabelValues(outcome)
+			}
+		case query.StageAggregate:
+			for _, action := range []string{SweptRedrive, SweptSum, SweptCarried} {
+				m.swept.WithLabelValues(action)
+			}
+		}
+	}
+}
+
+// Registry returns the registry of the metrics.
+func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+
+// Ready returns nil if the stages of Run can do their work, else an error that says why not.
+func (m *Metrics) Ready() error {
+	m.mu.Lock()
+	ready := m.ready
+	m.mu.Unlock()
+	if len(ready) == 0 {
+		return errors.New("pipeline: not running yet")
+	}
+	return ready[0]() // one for all: the stages of a process share the connection
+}
+
+// Watch sets the checks of Ready.
+func (m *Metrics) Watch(ready []func() error) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ready = ready
+}
+
+// Arrived counts a delivery to a stage.
+func (m *Metrics) Arrived(stage string, attempt int) {
+	if m == nil {
+		return
+	}
+	m.messages.WithLabelValues(stage).Inc()
+	if attempt > 1 {
+		m.redelivery.WithLabelValues(stage).Inc()
+	}
+}
+
+// Settled counts the outcome of a delivery.
+func (m *Metrics) Settled(stage string, outcome string, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.outcomes.WithLabelValues(stage, outcome).Inc()
+	m.seconds.WithLabelValues(stage).Observe(took.Seconds())
+}
+
+// Hang counts a handler that was given up.
+func (m *Metrics) Hang(stage string) {
+	if m != nil {
+		m.hung.WithLabelValues(stage).Inc()
+	}
+}
+
+// Forged counts a message of a kind that no worker signed.
+func (m *Metrics) Forged(kind message.Kind) {
+	if m != nil {
+		m.forged.WithLabelValues(string(kind)).Inc()
+	}
+}
+
+// Storage notes that the server stores nothing, or that it does so again.
+func (m *Metrics) Storage(stalled bool) {
+	switch {
+	case m == nil:
+	case stalled:
+		m.stalled.Set(1)
+		m.stalls.Inc()
+	default:
+		m.stalled.Set(0)
+	}
+}
+
+// Conflict counts an output that differs from an earlier one of the same work.
+func (m *Metrics) Conflict(stage string) {
+	if m != nil {
+		m.conflicts.WithLabelValues(stage).Inc()
+	}
+}
+
+// Sweep counts the sweeper's actions.
+func (m *Metrics) Sweep(action string) {
+	if m != nil {
+		m.swept.WithLabelValues(action).Inc()
+	}
+}
+
+// Request counts a request for an immediate answer.
+func (m *Metrics) Request(outcome string, took time.Duration) {
+	if m != nil {
+		m.requests.WithLabelValues(outcome).Observe(took.Seconds())
+	}
+}

@@ -1,0 +1,246 @@
+package workers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/queue/admission"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/tracing"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// Contract computes the values of tasks.
+type Contract struct {
+	*hop.Loop
+	networks *decoded[*btn.Network]
+	plans    *decoded[[]btn.Assignment]
+	checked  checked // the last plans that were checked against their network
+	shared   shared  // intermediate results that tasks of one plan have in common
+	memo     problem.Memo
+	threads  int
+	free     *admission.Memory
+	memory   int64 // most bytes for tables, whatever the request allows; 0: the request decides
+	kinds    *kinds
+	round    func([]btn.UnitValue) // of an Arithmetic; nil: values stay as they are
+}
+
+// later is how long a task is not to be begun by this process.
+func (w *Contract) later(d *bus.Delivered) time.Duration {
+	if pause := later(d); pause > 0 {
+		return pause
+	}
+	return w.kinds.pass(d, d.Header.Get(message.HeaderKind))
+}
+
+// A job whose deadline has passed is ended by its timer, with the best estimate so far where it has some. A task of it waits for that,
+// timerPause at a time, and fails the job only where no timer has come within timerGrace. Waits are no tries: see tries.
+const (
+	timerGrace = time.Minute
+	timerPause = time.Second
+)
+
+// waits reports whether a message's job was late when it came, by no more than timerGrace: then no work on it is begun.
+func (w *Contract) waits(m *bus.Delivered) bool {
+	deadline, ok := until(m.Header)
+	late := w.Bus.Since(deadline)
+	return ok && late >= 0 && late < timerGrace
+}
+
+// task computes the values of one chunk: task.<lane>.<job>.<n>.<k> → partial.<lane>.<job>.<n>.<k>.
+func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+	var m message.Task
+	if err := d.Decode(&m); err != nil {
+		return hop.Done, err
+	}
+	d.Digest = m.Digest
+	d.Tenant = m.Tenant
+	d.Asked = storedAt(m.Stored)
+	switch {
+	case m.Job != d.Subject.Job:
+		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
+	case m.N != d.Subject.N || m.K != d.Subject.K:
+		return hop.Done, d.Mismatch("chunk", []int{m.K, m.N}, []int{d.Subject.K, d.Subject.N})
+	}
+	if pause := w.kinds.pass(d.Raw, m.NumericKind); pause > 0 {
+		return hop.Later(pause), nil
+	}
+	err := w.Open(ctx, d, m.Job, m.Digest, m.Stored, m.DeadlineMS)
+	if fault.CodeOf(err) == fault.Deadline && w.Bus.Since(time.UnixMilli(m.Stored+m.DeadlineMS)) < timerGrace {
+		return hop.Later(timerPause), nil
+	}
+	if err != nil {
+		return hop.Done, err
+	}
+
+	// A task that is delivered again may have been contracted by somebody else.
+	subject := message.PartialSubject(d.Subject.Lane, m.Job, m.N, m.K)
+	if !w.Fresh(d, m.Stored) {
+		if has, err := w.Bus.Has(ctx, bus.StreamPartial, subject); err != nil || has {
+			return hop.Done, err // the partial is stored, and the stream delivers it to the aggregator
+		}
+	}
+
+	net, err := w.networks.get(ctx, w.Bus, m.NetworkBlob)
+	if err != nil {
+		return hop.Done, err
+	}
+	assignments, err := w.plans.of(ctx, w.Bus, m.JobBlob, m.Plan)
+	if err != nil {
+		return hop.Done, err
+	}
+	if err := w.checked.within(&m, net, assignments); err != nil {
+		d.Broken = true
+		return hop.Done, err
+	}
+
+	d.Queries = stage.Asked(assignments)
+	free, err := w.free.Hold(ctx, w.needs(&m, assignments))
+	if err != nil {
+		return hop.Done, err
+	}
+	defer free()
+	began := time.Now()
+	var until time.Time
+	if m.DeadlineMS > 0 {
+		until = began.Add(time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Since(time.UnixMilli(m.Stored)))
+	}
+	of, end := w.shared.hold()
+	defer end()
+	values, err := stage.Contract(
+		ctx, net, assignments, m.Queries, m.Units,
+		stage.ContractOptions{
+			First:   m.First,
+			Until:   until,
+			Memory:  w.bytes(m.Memory),
+			Threads: w.threads,
+			Shared:  of,
+			Memo:    w.memo,
+		},
+	)
+	if err != nil {
+		return hop.Done, err
+	}
+
+	if w.round != nil {
+		w.round(values)
+	}
+	d.Flops = m.Cost
+	d.Describe(tracing.Flops.Float64(m.Cost))
+
+	out := &message.Partial{
+		Job:         m.Job,
+		Tenant:      m.Tenant,
+		Digest:      m.Digest,
+		JobBlob:     m.JobBlob,
+		Plan:        m.Plan,
+		K:           m.K,
+		N:           m.N,
+		Values:      values,
+		NumericKind: w.kinds.own,
+		Files:       m.Files,
+		Names:       m.Names,
+		Ends:        m.Ends,
+		Stored:      m.Stored,
+		Timings:     withTiming(m.Timings, w.Stage, began),
+	}
+	return hop.Done, w.Forward(ctx, bus.StreamPartial, subject, out, d, samePartial)
+}
+
+// needs is the number of bytes of a task's tables at a time, by its plans: of one unit, or, where
+// several threads share one, of one each as far as the request allows.
+func (w *Contract) needs(m *message.Task, assignments []btn.Assignment) (bytes float64) {
+	for _, u := range m.Units {
+		a := &assignments[u.Query]
+		if a.Plan == nil {
+			continue
+		}
+		if _, e := a.Plan.Part(u.Part); e != nil {
+			bytes = max(bytes, e.Cost.Bytes)
+		}
+		if a.Cost != nil {
+			bytes = max(bytes, a.Cost.Bytes)
+		}
+	}
+	return min(bytes*float64(max(1, w.threads)), max(bytes, float64(w.bytes(m.Memory))))
+}
+
+// checked remembers the last network and assignments that were found to fit each other: the tasks
+// of a job name the same two, and checking them costs time proportional to their size.
+type checked struct {
+	mu  sync.Mutex
+	net *btn.Network
+	// the first of the list, which stands for it: decoded lists are kept and shared
+	first *btn.Assignment
+}
+
+// within checks that the plans fit the network and that the task's units exist: anybody may have
+// published either.
+func (c *checked) within(m *message.Task, net *btn.Network, assignments []btn.Assignment) error {
+	if len(assignments) > 0 && !c.knows(net, &assignments[0]) {
+		if err := message.CheckAssignments(net, assignments); err != nil {
+			return err
+		}
+		c.mu.Lock()
+		c.net = net
+		c.first = &assignments[0]
+		c.mu.Unlock()
+	}
+
+	for _, u := range m.Units {
+		if u.Query >= len(assignments) {
+			return fault.New(
+				fault.BadInput, "pipeline: task names query %d of %d", u.Query, len(assignments),
+			)
+		}
+
+		a := assignments[u.Query]
+		if a.Plan == nil || u.Part >= a.Plan.Len() {
+			return fault.New(
+				fault.BadInput,
+				"pipeline: task names component %d of query %d, which has no such component",
+				u.Part, u.Query,
+			)
+		}
+	}
+	return nil
+}
+
+// knows reports whether this network and the assignments that begin with first were checked last.
+func (c *checked) knows(net *btn.Network, first *btn.Assignment) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.net == net && c.first == first
+}
+
+// bytes returns the memory for tables: the limit of the request, and at most this worker's.
+func (w *Contract) bytes(asked int64) int64 {
+	if asked == 0 {
+		asked = btn.DefaultMemory
+	}
+
+	if w.memory > 0 {
+		return min(asked, w.memory)
+	}
+	return asked
+}
+
+// samePartial compares two partials of one chunk as sameNetwork compares networks. Partials of
+// different numeric kinds or plans count as the same: the aggregator refuses to mix them.
+func samePartial(a, b wire.Message) bool {
+	x, y := *a.(*message.Partial), *b.(*message.Partial)
+	if x.NumericKind != y.NumericKind || x.JobBlob != y.JobBlob {
+		return true
+	}
+
+	x.Timings, y.Timings = nil, nil
+	x.Stored, y.Stored = 0, 0
+	return hop.SameBytes(&x, &y)
+}

@@ -1,0 +1,306 @@
+// Package workers has the four stages as workers on NATS, one struct each, whose handlers decode a
+// message, make one pure call of package stage, and encode the result. Their common part, from
+// delivery to acknowledgement, is in package hop.
+package workers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/basetensor/basetensor/internal/answer/plan"
+	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/base/fair"
+	"github.com/basetensor/basetensor/internal/jobs/cache"
+	"github.com/basetensor/basetensor/internal/jobs/cached"
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/jobs/metrics"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/internal/queue/admission"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/streams"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// Settings are the options of the stages of a process. pipeline.Config has their defaults and
+// units.
+type Settings struct {
+	Lanes       []int
+	Concurrency int
+	Threads     int
+	Requests    int
+	Memory      int64
+	ChunkFlops  float64
+	Tenants     *admission.File // limits of their jobs; nil: none
+	MemoryLimit int64           // bytes of this process; 0: none
+	SweepAfter  time.Duration
+	Hop         hop.Options
+	Arithmetic  *Arithmetic // of contract-worker, in tests; nil: this processor's
+	// Replan changes the settings of learn-worker's plans, in tests; nil: the job's settings.
+	Replan func(btn.Settings) btn.Settings
+}
+
+// Host has the resources that the stages of one process share.
+type Host struct {
+	Settings
+	Bus     *bus.Bus
+	Log     *slog.Logger
+	Metrics *metrics.Metrics
+	Cache   *cache.Cache
+	Tracer  trace.Tracer    // makes spans; nil: nobody records any
+	Redis   bool            // the cache has a Redis: decompositions and projectors are remembered
+	Hard    context.Context // ends when the drain is over: work in progress is given up
+	Soft    context.Context // ends when the workers shall: nothing new is begun
+
+	memo     proposal.Memo     // nil: nothing is remembered, and every decomposition says "off"
+	known    *plan.Known       // what the planner keeps of networks between jobs
+	parts    problem.Memo      // of contract-worker
+	free     *admission.Memory // of this process
+	blobs    *storedBlobs      // networks that were found stored a moment ago
+	inline   *inline           // networks of the models that requests carried last
+	networks *decoded[*btn.Network]
+	plans    *decoded[[]btn.Assignment]
+	kinds    *kinds // of contract-workers
+}
+
+// NewHost returns a copy of h with its caches made, ready to make workers.
+func NewHost(h Host) *Host {
+	h.known = &plan.Known{}
+
+	if h.Redis {
+		h.memo = &cached.Memo{Cache: h.Cache}
+	}
+	remembered := h.Cache
+	if !h.Redis {
+		remembered = nil
+	}
+	h.parts = &cached.Parts{Cache: remembered}
+
+	h.blobs = &storedBlobs{}
+	h.inline = &inline{Entries: keepInline, Bytes: inlineVariables}
+	h.networks = newDecoded(decodeNetwork)
+	h.Hop.Processors = fair.New()
+	h.free = admission.NewMemory(h.MemoryLimit)
+	h.plans = newDecoded(decodeAssignments)
+	h.kinds = newKinds(h.Bus, h.Log, h.Hop.Heartbeat, h.Arithmetic)
+
+	if h.Tenants != nil {
+		h.Bus.Within(bus.NewQuotas(h.Bus, h.Tenants.Quota))
+	}
+	return &h
+}
+
+// Worker returns the worker of a stage.
+func (h *Host) Worker(name string) (*Worker, error) {
+	log := h.Log.With("stage", name)
+	w := &Worker{
+		mender:      streams.Mender{Bus: h.Bus, Log: log},
+		lanes:       h.Lanes,
+		concurrency: h.Concurrency,
+	}
+	w.loop = &hop.Loop{
+		Options:     h.Hop,
+		Stage:       name,
+		Bus:         h.Bus,
+		Log:         log,
+		Metrics:     h.Metrics,
+		Tracer:      h.Tracer,
+		Hard:        h.Hard,
+		Soft:        h.Soft,
+		Mend:        w.mender.Mend,
+		Results:     stage.Failed,
+		Answers:     name == query.StageAggregate,
+		FromClients: name == query.StageReparam,
+	}
+
+	switch name {
+	case query.StageReparam:
+		h.reparam(w)
+	case query.StageLearn:
+		h.learn(w)
+	case query.StageContract:
+		h.contract(w)
+	case query.StageAggregate:
+		h.aggregate(w)
+	default:
+		return nil, fmt.Errorf("pipeline: no stage %q", name)
+	}
+	w.beside = append(w.beside, w.here)
+
+	return w, nil
+}
+
+// ledger is the place where workers share the spending of tenants: Redis, where there is one.
+func (h *Host) ledger() admission.Ledger {
+	if !h.Redis {
+		return nil
+	}
+	return h.Cache
+}
+
+// sums returns the part of a worker that turns partials into answers.
+func (h *Host) sums(w *Worker) *sums {
+	return &sums{trail: trail{w.loop}, plans: h.plans, metrics: h.Metrics}
+}
+
+// reparam gives w the intakes of reparam-worker: models, and those that are to be started again.
+func (h *Host) reparam(w *Worker) {
+	next := h.Bus.Room(bus.StreamNetwork, bus.ConsumerNetwork, 4)
+	r := &Reparam{
+		trail:      trail{w.loop},
+		metrics:    h.Metrics,
+		cache:      h.Cache,
+		blobs:      h.blobs,
+		inline:     h.inline,
+		next:       next,
+		requests:   h.Requests,
+		sweepAfter: h.SweepAfter,
+		tenants:    h.Tenants,
+		free:       h.free,
+	}
+
+	w.intakes = []*intake{
+		{
+			Feed:     streams.Models,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(r.model), Metered: true},
+			prefetch: 2,
+			parallel: 4,
+			room:     next,
+		},
+		{
+			Feed:     streams.Redrives,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(r.redriven), Watches: true},
+			prefetch: 1,
+			parallel: 1,
+		},
+	}
+
+	w.beside = append(w.beside, r.serve)
+}
+
+// learn gives w the intake of learn-worker: networks.
+func (h *Host) learn(w *Worker) {
+	next := h.Bus.Room(bus.StreamTask, bus.ConsumerTask, 4)
+	l := &Learn{
+		Loop:       w.loop,
+		memo:       h.memo,
+		known:      h.known,
+		networks:   h.networks,
+		plans:      h.plans,
+		next:       next,
+		chunkFlops: h.ChunkFlops,
+		replan:     h.Replan,
+		tenants:    h.Tenants,
+		rates:      admission.Rates{Shared: h.ledger()},
+		kinds:      h.kinds,
+	}
+	w.beside = append(w.beside, h.kinds.listen)
+
+	w.intakes = []*intake{
+		{
+			Feed:     streams.Networks,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(l.network), Metered: true},
+			prefetch: 2,
+			parallel: 4,
+			room:     next,
+		},
+	}
+}
+
+// contract gives w the intake of contract-worker: tasks.
+func (h *Host) contract(w *Worker) {
+	c := &Contract{
+		Loop:     w.loop,
+		networks: h.networks,
+		plans:    h.plans,
+		memo:     h.parts,
+		threads:  h.Threads,
+		memory:   h.Memory,
+		free:     h.free,
+		kinds:    h.kinds,
+	}
+	if h.Arithmetic != nil {
+		c.round = h.Arithmetic.Round
+	}
+	w.beside = append(w.beside, h.kinds.listen, h.kinds.say)
+
+	// Untold: the aggregator reports the progress of contractions.
+	w.intakes = []*intake{
+		{
+			Feed:     streams.Tasks,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(c.task), Untold: true, Tries: c.tries, Metered: true},
+			prefetch: 1,
+			parallel: 8,
+			heavy:    heavy,
+			later:    c.later,
+		},
+	}
+}
+
+// aggregate gives w the intakes of aggregator: partials, deadlines, cancels, ends, and with SweepAfter
+// the stored models.
+func (h *Host) aggregate(w *Worker) {
+	a := &Aggregate{sums: h.sums(w), sweepAfter: h.SweepAfter}
+
+	a.tallies = newTallies(a.sums)
+	w.stop = a.tallies.stop
+
+	w.intakes = []*intake{
+		{
+			Feed:     streams.Partials,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.tallies.partial), Metered: true},
+			prefetch: short,
+			parallel: 4,
+		},
+		{
+			Feed:     streams.Deadlines,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.expired)},
+			prefetch: short,
+			parallel: 1,
+		},
+		{
+			Feed:     streams.Cancels,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.cancelled)},
+			prefetch: short,
+			parallel: 1,
+		},
+		{
+			Feed:     streams.Ends,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.ends)},
+			prefetch: short,
+			parallel: 1,
+		},
+	}
+
+	if h.SweepAfter <= 0 {
+		return
+	}
+	a.keeper = &streams.Keeper{
+		Bus:        h.Bus,
+		Log:        w.loop.Log,
+		SweepAfter: h.SweepAfter,
+		Tell:       h.Metrics.Rooms,
+	}
+	w.beside = append(w.beside, a.keeper.Watch, a.tidy, a.buckets)
+	if h.Metrics != nil {
+		backlog := &streams.Backlog{
+			Bus:   h.Bus,
+			Log:   w.loop.Log,
+			Own:   w.loop.Meter.Work,
+			Tell:  h.Metrics.Backlog,
+			Fills: h.Metrics.Fills,
+		}
+		w.beside = append(w.beside, backlog.Watch)
+	}
+	w.intakes = append(w.intakes, &intake{
+		Feed:     streams.Sweeps,
+		Intake:   hop.Intake{Handler: hop.HandlerFunc(a.sweep), Headers: streams.Sweeps.Headers, Patient: true},
+		prefetch: sweepAhead,
+		parallel: 1,
+	})
+}

@@ -1,0 +1,234 @@
+package workers
+
+// Contract-workers of several numeric kinds beside each other: which of them computes the tasks of a
+// job, so that its values have the bits of one.
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/jobs/cached"
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+)
+
+// Arithmetic stands for another processor's arithmetic, in tests.
+type Arithmetic struct {
+	Kind  string
+	Round func([]btn.UnitValue) // changes the values of a task as that processor would
+}
+
+const (
+	// saysEvery is how often a contract-worker says that it is there, in heartbeats: every second.
+	// After silentFor times that it is not there any more.
+	saysEvery = 2
+	silentFor = 4
+
+	// passFirst and passMost bound the pause until a task is delivered again that a worker of
+	// another kind passed on. The bound doubles with every delivery, and the pause is drawn below it: with equal pauses, two tasks of two
+	// kinds came to the wrong one of two workers in turn, without end.
+	passFirst = time.Millisecond
+	passMost  = 250 * time.Millisecond
+
+	// replayedSays is the age from which a worker's announcement is not believed: somebody may have
+	// sent it again.
+	replayedSays = 10 * time.Second
+)
+
+// kinds knows which numeric kinds of contract-workers there are.
+type kinds struct {
+	bus   *bus.Bus
+	log   *slog.Logger
+	own   string        // kind of this process
+	every time.Duration // pause between announcements of workers
+
+	mu     sync.Mutex
+	heard  map[string]said // by process
+	since  time.Time       // when this process began
+	others bool            // another kind than this process's was ever heard of
+}
+
+// said is the last announcement of a process.
+type said struct {
+	kind  string
+	cores int
+	at    time.Time
+}
+
+func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, fake *Arithmetic) *kinds {
+	k := &kinds{
+		bus:   b,
+		log:   log,
+		own:   cached.NumericKind(),
+		every: saysEvery * heartbeat,
+		heard: map[string]said{},
+		since: time.Now(),
+	}
+	if fake != nil {
+		k.own = fake.Kind
+	}
+	return k
+}
+
+// listen receives the announcements of contract-workers until ctx ends.
+func (k *kinds) listen(ctx context.Context) error {
+	s, err := k.bus.NC.Subscribe(message.ServesSubject, k.hear)
+	if err != nil {
+		k.log.Warn("cannot hear of contract-workers of other numeric kinds", "error", err)
+		return nil
+	}
+	defer s.Unsubscribe()
+	<-ctx.Done()
+	return nil
+}
+
+// say says that this process takes tasks, until ctx ends.
+func (k *kinds) say(ctx context.Context) error {
+	m := &message.Serves{Process: nuid.Next(), Numeric: k.own, Cores: runtime.GOMAXPROCS(0)}
+	tick := time.NewTicker(k.every)
+	defer tick.Stop()
+	for {
+		m.Gone = ctx.Err() != nil
+		m.Time = k.bus.Now().UnixMilli()
+		k.learn(m)
+		if b, err := wire.Encode(m); err == nil {
+			k.bus.Say(&nats.Msg{
+				Subject: message.ServesSubject, Header: message.Headers(m, "", "", ""), Data: b,
+			})
+		}
+		if m.Gone {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+// hear takes an announcement of a contract-worker.
+func (k *kinds) hear(msg *nats.Msg) {
+	var m message.Serves
+	if !k.bus.Genuine(msg.Subject, msg.Header, msg.Data) || wire.Decode(msg.Data, &m) != nil {
+		return
+	}
+	if age := k.bus.Since(time.UnixMilli(m.Time)).Abs(); age > replayedSays {
+		k.log.Debug("a contract-worker's word is old", "process", m.Process, "age", age)
+		return
+	}
+	k.learn(&m)
+}
+
+// learn notes an announcement of a contract-worker.
+func (k *kinds) learn(m *message.Serves) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if m.Gone {
+		delete(k.heard, m.Process)
+		return
+	}
+	k.heard[m.Process] = said{m.Numeric, m.Cores, time.Now()}
+	if m.Numeric != k.own && !k.others {
+		k.others = true
+		k.log.Info("contract-workers of another numeric kind are there", "kind", m.Numeric, "own", k.own)
+	}
+}
+
+// mixed reports whether another kind than this process's was ever heard of, or may be there.
+func (k *kinds) mixed() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.others || time.Since(k.since) < silentFor*k.every
+}
+
+// choose returns the kind that is to compute a job, "" if none is known. It stays the same while a
+// named one is there, or may be: not heard yet. Every process that hears the same says the same.
+func (k *kinds) choose(job, named string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	silent := silentFor * k.every
+	cores := map[string]int{}
+	for process, s := range k.heard {
+		if now.Sub(s.at) > silent {
+			delete(k.heard, process)
+			continue
+		}
+		cores[s.kind] += s.cores
+	}
+	if named != "" && (cores[named] > 0 || now.Sub(k.since) < silent) {
+		return named
+	}
+	return rendezvous(job, cores)
+}
+
+// rendezvous returns a kind for a job: each has a share of the jobs as of the cores, and where one
+// comes or goes only its own jobs change.
+func rendezvous(job string, cores map[string]int) string {
+	best, most := "", math.Inf(-1)
+	for _, kind := range slices.Sorted(maps.Keys(cores)) {
+		h := sha256.Sum256([]byte(job + " " + kind))
+		u := (float64(binary.BigEndian.Uint32(h[:])) + 0.5) / (1 << 32)
+		if score := float64(cores[kind]) / -math.Log(u); score > most {
+			best, most = kind, score
+		}
+	}
+	return best
+}
+
+// pass returns for how long a task is passed on that workers of another kind are to compute; 0:
+// this process computes it. A job of one task has the bits of one kind, whichever worker computes
+// it.
+func (k *kinds) pass(d *bus.Delivered, named string) time.Duration {
+	if named == k.own || named == "" && !k.mixed() {
+		return 0
+	}
+	s, err := message.ParseSubject(d.Subject)
+	if err != nil || s.N <= 1 {
+		return 0
+	}
+	if kind := k.choose(s.Job, named); kind == "" || kind == k.own {
+		return 0
+	}
+	most := min(passFirst<<min(d.Attempt-1, 20), passMost)
+	return most/2 + rand.N(most/2) + 1
+}
+
+// tries returns how often the work on a task was begun, this time included. Deliveries do not tell
+// where workers put large tasks aside, or pass on tasks of another kind, so after some of them
+// every try leaves a mark, which outlives the process: a task that kills its workers comes to an
+// end. Marks are blobs: they need no other permission and go with time. A task that waits for its job's timer begins none.
+func (w *Contract) tries(ctx context.Context, d *hop.Message) int {
+	if w.waits(d.Raw) {
+		return min(d.Attempt, 2) // it is not fresh
+	}
+	passed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.kinds.mixed())
+	if !passed && !heavy(d.Raw) {
+		return d.Attempt
+	}
+	for try := 1; ; try++ {
+		mark := fmt.Appendf(nil, "basetensor: try %d of %s, message %d", try, d.Raw.Subject, d.Raw.Sequence)
+		has, err := w.Bus.HasBlob(ctx, wire.Digest(mark))
+		if err == nil && !has {
+			_, err = w.Bus.PutBlob(ctx, mark)
+		}
+		if err != nil || !has || try > w.MaxDeliveries {
+			return try
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package workers
+
+// Registered models: a job that names its model by digest does not build the network again where it
+// is known.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/jobs/cached"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/formats"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/uai"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// prepare returns the stored network of a request's model, which it builds or
+// remembers, and the request's queries, checked. The request was decoded from payload. For a
+// repeated delivery, which may have failed for lack of the network, it looks whether a remembered
+// one is still stored.
+func (w *Reparam) prepare(
+	ctx context.Context, m *wire.Request, payload []byte, repeated bool,
+) (p cached.Network, queries []query.Query, err error) {
+	if m.ModelDigest != "" {
+		p, err = w.remember(ctx, m, repeated)
+		if err == nil {
+			queries, err = stage.Queries(p.Domains, labelsOf(p), m.Queries)
+		}
+		return p, queries, err
+	}
+
+	key, named := keyOf(m, payload)
+	if p, ok := w.inline.Get(key); ok && named {
+		there, err := w.blobs.there(ctx, w.Bus, p.Blob, repeated)
+		if err != nil {
+			return p, nil, err
+		}
+		if there {
+			queries, err = stage.Queries(p.Domains, labelsOf(p), m.Queries)
+			return p, queries, err
+		}
+	}
+
+	model, err := readModel(m.Model, m.UAI, len(payload))
+	if err != nil {
+		return p, nil, fault.Wrap(fault.BadInput, err)
+	}
+	if queries, err = stage.Queries(model.Domains, model.Labels, m.Queries); err != nil {
+		return p, nil, err
+	}
+
+	// A large model is not needed any more.
+	m.Model = nil
+	m.UAI = ""
+	p, err = w.build(ctx, model, m.Settings, m.Queries)
+	if err == nil && named {
+		w.inline.Add(key, p, int64(len(p.Domains)+len(p.Names)/bytesPerVariable))
+	}
+	return p, queries, err
+}
+
+// bytesPerVariable is the number of bytes of names that count as a variable in the bound of
+// remembered networks.
+const bytesPerVariable = 16
+
+// labelsOf returns the function that makes the labels of a model whose network is known.
+func labelsOf(p cached.Network) func() (*factorgraph.Labels, error) {
+	return func() (*factorgraph.Labels, error) {
+		n, err := message.DecodeNames(p.Names)
+		if err != nil {
+			return nil, err
+		}
+		return factorgraph.NewLabels(p.Domains, n.Variables, n.States)
+	}
+}
+
+// build makes a model's network for some queries and stores it as a blob.
+func (w *Reparam) build(
+	ctx context.Context, model *factorgraph.Model, s btn.Settings, queries []query.Query,
+) (cached.Network, error) {
+	domains := model.Domains // the model itself is not kept
+	names, err := message.EncodeNames(query.Names{Variables: model.Names, States: model.States})
+	if err != nil {
+		return cached.Network{}, fault.Wrap(fault.Internal, err)
+	}
+	net, err := stage.ReparameteriseFor(ctx, model, s, queries)
+	if err != nil {
+		return cached.Network{}, err
+	}
+
+	blob, err := message.EncodeNetwork(net)
+	if err != nil {
+		return cached.Network{}, fault.Wrap(fault.Internal, err)
+	}
+
+	var name string
+	err = w.WithRoom(ctx, func() (err error) {
+		name, err = w.Bus.PutBlob(ctx, blob)
+		return err
+	})
+	return cached.Network{Blob: name, Domains: domains, Names: names}, err
+}
+
+// remember returns the network of a registered model: from the cache, if the network is still
+// stored.
+func (w *Reparam) remember(
+	ctx context.Context, m *wire.Request, repeated bool,
+) (cached.Network, error) {
+	key, err := cached.NetworkKey(m)
+	if err != nil {
+		return cached.Network{}, err
+	}
+
+	// Several callers of one key share one computation; built is set if this call computed.
+	var built *cached.Network
+	compute := func(ctx context.Context) ([]byte, error) {
+		model, err := w.registered(ctx, message.Owner(m.Job), m.ModelDigest)
+		if err != nil {
+			return nil, err
+		}
+		p, err := w.build(ctx, model, m.Settings, m.Queries)
+		if err != nil {
+			return nil, err
+		}
+		built = &p
+		return p.Encode(), nil
+	}
+
+	b, _, err := w.cache.GetOrCompute(ctx, key, compute)
+	if err != nil || built != nil {
+		return deref(built), err
+	}
+
+	// The cache outlives blobs: a network that is not stored any more is built again.
+	if p, ok := cached.DecodeNetwork(b); ok {
+		if there, err := w.blobs.there(ctx, w.Bus, p.Blob, repeated); err != nil || there {
+			return p, err
+		}
+	}
+
+	w.cache.Forget(ctx, key)
+	if b, err = compute(ctx); err == nil {
+		w.cache.Put(ctx, key, b)
+	}
+	return deref(built), err
+}
+
+// deref returns *p, or the zero value if p is nil.
+func deref(p *cached.Network) cached.Network {
+	if p == nil {
+		return cached.Network{}
+	}
+	return *p
+}
+
+// registered reads a registered model. A digest without a model, or with one that cannot be read,
+// is bad input of the request.
+func (w *Reparam) registered(ctx context.Context, owner, digest string) (*factorgraph.Model, error) {
+	data, err := w.Bus.GetGraph(ctx, owner, digest)
+	switch {
+	case errors.Is(err, bus.ErrNotFound):
+		return nil, fault.New(
+			fault.BadInput, "pipeline: no model is registered under the digest %s", digest,
+		)
+	case errors.Is(err, bus.ErrDigest):
+		// not fault.Wrap, which keeps the code of err: it will not pass
+		return nil, &fault.Error{Code: fault.BadInput, Err: err}
+	case errors.Is(err, bus.ErrLost):
+		return nil, fault.New(
+			fault.BadInput,
+			"pipeline: the model registered under the digest %s is to be registered again: %w",
+			digest, err,
+		)
+	case err != nil:
+		return nil, err
+	}
+
+	var g wire.Graph
+	if err = wire.Decode(data, &g); err == nil {
+		var model *factorgraph.Model
+		if model, err = readModel(g.Model, g.UAI, len(data)); err == nil {
+			return model, nil
+		}
+	}
+	return nil, fault.Wrap(fault.BadInput, fmt.Errorf("registered model %s: %w", digest, err))
+}
+
+// readModel returns the factor graph in a message of so many bytes: its body, or its text.
+func readModel(body *wire.Model, text string, bytes int) (*factorgraph.Model, error) {
+	if body == nil {
+		return formats.Read(strings.NewReader(text), "", "", uai.Limits{})
+	}
+	model, err := body.Decode()
+	if err != nil {
+		return nil, err
+	}
+	if all, most := model.Values(int64(bytes)); all > most {
+		return nil, fault.New(
+			fault.BadInput, "pipeline: the variables have %d values together, at most the message's bytes and 2^20: %d", all, most,
+		)
+	}
+	return model, model.Validate()
+}
+
+// storedBlobs remembers until when a network that was found stored is not looked for again: looking
+// fetches all of it.
+type storedBlobs struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+// storedFor is short against the time for which blobs are kept, and long against the time between
+// two jobs of a busy model. keepStored bounds the map.
+const (
+	storedFor  = time.Second
+	keepStored = 1024
+)
+
+// there reports whether the blob is stored, and will be for as long as a job that begins now may
+// need it; look: ask the server in any case.
+func (s *storedBlobs) there(ctx context.Context, b *bus.Bus, blob string, look bool) (bool, error) {
+	s.mu.Lock()
+	until := s.until[blob]
+	s.mu.Unlock()
+	if !look && time.Now().Before(until) {
+		return true, nil
+	}
+
+	began := time.Now()
+	there, err := b.HasBlob(ctx, blob)
+	if err != nil || !there {
+		return false, err
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until == nil || len(s.until) >= keepStored {
+		s.until = map[string]time.Time{}
+	}
+
+	s.until[blob] = began.Add(storedFor)
+	return true, nil
+}

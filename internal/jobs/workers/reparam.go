@@ -1,0 +1,284 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/base/codec"
+	"github.com/basetensor/basetensor/internal/jobs/cache"
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/jobs/metrics"
+	"github.com/basetensor/basetensor/internal/queue/admission"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/tracing"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// Reparam turns models into networks, and answers requests for an immediate answer.
+type Reparam struct {
+	trail
+	metrics    *metrics.Metrics
+	cache      *cache.Cache // of the networks of registered models
+	blobs      *storedBlobs
+	inline     *inline
+	next       *bus.Room // of the network stream
+	requests   int       // most requests for an immediate answer that wait at a time
+	tenants    *admission.File
+	free       *admission.Memory
+	sweepAfter time.Duration // age from which a job without answer is looked after; negative: never
+}
+
+// model turns a model into a network: model.<lane>.<job> → network.<lane>.<job>.
+func (w *Reparam) model(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+	d.Asked = bus.StoredAt(d.Raw.Header, d.Stored)
+	if bus.Moved(d.Raw.Header) {
+		return hop.Done, w.moved(ctx, d)
+	}
+	return hop.Done, w.reparameterise(ctx, d, d.Stored)
+}
+
+// moved handles a model that was moved to the end of its stream, because its job takes long or is
+// to be done again. Where the job is under way only its timer is set again, which may not have been
+// moved.
+func (w *Reparam) moved(ctx context.Context, d *hop.Message) error {
+	stored := bus.StoredAt(d.Raw.Header, d.Stored)
+	begun, err := w.begun(ctx, d.Subject.Lane, d.Subject.Job)
+	if err != nil {
+		return err
+	}
+	if !begun {
+		return w.reparameterise(ctx, d, stored)
+	}
+
+	if codec.Part(d.Data, "deadline_ms") == nil {
+		return nil // it was decoded when the job began, and need not be again
+	}
+	var m wire.Request
+	if err := identify(d, &m); err != nil {
+		return err
+	}
+	return w.deadline(ctx, d, stored, m.DeadlineMS)
+}
+
+// replayed is the age from which on a model is assumed to be delivered again: a recreated consumer
+// begins with the oldest message, and most jobs have their answer by then, which is looked up
+// before anything is computed.
+const replayed = 10 * time.Second
+
+// redriven starts a stored job again from its kept model. The message is kept until the job has its
+// answer, and comes back at intervals of sweepAfter: the sweeper looks after each job once, and
+// does not know of those that were started again later.
+func (w *Reparam) redriven(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+	var r message.Redrive
+	if err := d.Decode(&r); err != nil {
+		return hop.Done, err
+	}
+	if r.Job != d.Subject.Job {
+		return hop.Done, d.Mismatch("job", r.Job, d.Subject.Job)
+	}
+	if w.sweepAfter < 0 {
+		return hop.Done, w.restart(ctx, d, &r)
+	}
+
+	// The first delivery starts the job; later ones do so if it has come to a halt since.
+	needed, err := d.Attempt == 1, error(nil)
+	if !needed {
+		if needed, err = w.stalled(ctx, d.Subject.Lane, r.Job); err == nil && !needed {
+			has, err := w.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(r.Job))
+			if err == nil && has {
+				return hop.Done, nil
+			}
+		}
+	}
+
+	if err == nil && needed {
+		err = w.restart(ctx, d, &r)
+	}
+
+	// Trouble with the infrastructure does not fail the job: the message comes again. A lost request fails it, when the
+	// deliveries are exhausted.
+	if errors.Is(err, bus.ErrLost) && w.Exhausted(d) {
+		return hop.Done, err
+	}
+	if err == nil || errors.Is(err, hop.ErrLater) || fault.CodeOf(err) == fault.Infrastructure {
+		return hop.Later(w.sweepAfter), nil
+	}
+	return hop.Done, err
+}
+
+// restart makes the network of a stored job and passes it on. It notes in d the facts of the
+// request that the answer needs if it fails.
+func (w *Reparam) restart(ctx context.Context, d *hop.Message, r *message.Redrive) error {
+	m, err := w.Bus.Raw(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
+	if errors.Is(err, bus.ErrNotFound) {
+		w.Log.Warn("nothing to start again: the model is gone", "job", r.Job)
+		return hop.ErrAnswered // without its model nobody can answer it
+	}
+	if err != nil {
+		return err
+	}
+	d.Silent = false
+	data, err := w.Bus.Payload(ctx, d.Subject.Owner, m.Header, m.Data)
+	if bus.Unreadable(err) {
+		return fault.Wrap(
+			fault.CodeOf(err), fmt.Errorf("pipeline: the stored request cannot be read any more: submit it again: %w", err),
+		)
+	}
+	if err != nil {
+		return err
+	}
+
+	again := *d
+	again.Data = data
+	again.Asked = bus.StoredAt(m.Header, m.Time)
+	ctx, end := w.Resume(ctx, &again, m.Header, d.Stored)
+	err = w.reparameterise(ctx, &again, again.Asked)
+	end(err)
+
+	d.Data = again.Data
+	d.Digest = again.Digest
+	d.Tenant = again.Tenant
+	d.Asked = again.Asked
+	d.Queries = again.Queries
+	d.Broken = again.Broken
+	return err
+}
+
+// identify decodes the request in d.Data and notes in d whose it is: of a job with an owner, whom the subject names, never of
+// anybody whom the payload names. The request must be in its tenant's lane.
+func identify(d *hop.Message, m *wire.Request) error {
+	if err := d.Decode(m); err != nil {
+		return err
+	}
+	if m.Job != d.Subject.Job {
+		return d.Mismatch("job", m.Job, d.Subject.Job)
+	}
+	digest, err := m.Digest()
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	d.Digest = digest
+	d.Tenant = message.TenantOf(m.Job, m.Tenant)
+	d.Queries = len(m.Queries)
+	if lane := wire.Lane(d.Tenant); lane != d.Subject.Lane {
+		return d.Mismatch("lane", lane, d.Subject.Lane)
+	}
+	return nil
+}
+
+// reparameterise turns the model in d.Data, which was stored at that time, into a network and
+// passes it on.
+func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored time.Time) error {
+	var m wire.Request
+	if err := identify(d, &m); err != nil {
+		return err
+	}
+	digest := d.Digest
+
+	if err := w.admitRequest(ctx, d, &m); err != nil {
+		return err
+	}
+
+	// Only a model that may have been delivered before can have its answer.
+	repeated := d.Attempt > 1 || d.Subject.Kind == message.KindRedrive
+	if repeated || bus.Moved(d.Raw.Header) || w.Bus.Since(stored) > replayed {
+		if err := w.Unanswered(ctx, m.Job, digest); err != nil {
+			return err
+		}
+	}
+	if err := w.deadline(ctx, d, stored, m.DeadlineMS); err != nil {
+		return err
+	}
+
+	d.Describe(tracing.Method.String(string(m.Settings.WithDefaults().Method)))
+	free, err := w.free.Hold(ctx, copies*float64(len(d.Data)))
+	if err != nil {
+		return err
+	}
+	defer free()
+	began := time.Now()
+	known, queries, err := w.prepare(ctx, &m, d.Data, repeated)
+	if err != nil {
+		return err
+	}
+
+	out := &message.Network{
+		Job:        m.Job,
+		Tenant:     d.Tenant,
+		Digest:     digest,
+		Blob:       known.Blob,
+		Queries:    queries,
+		Settings:   m.Settings,
+		Registered: m.ModelDigest != "",
+		Stored:     stored.UnixMilli(),
+		DeadlineMS: m.DeadlineMS,
+		Timings:    map[string]float64{w.Stage: milliseconds(began)},
+	}
+
+	// Results about variables, and reasons for impossible evidence, need the names.
+	if slices.ContainsFunc(queries, func(q query.Query) bool {
+		return q.OfVariables() || len(q.Evidence.Hard)+len(q.Evidence.Soft) > 0
+	}) {
+		out.Names = known.Names
+	}
+
+	w.next.Spend(d.Subject.Lane, 1)
+	subject := message.NetworkSubject(d.Subject.Lane, m.Job)
+	if err := w.Forward(ctx, bus.StreamNetwork, subject, out, d, sameNetwork); err != nil {
+		return err
+	}
+	w.Progress(m.Job, w.Stage, 1, 1)
+	return nil
+}
+
+// copies is the number of copies of a request in memory while its network is made: as they came,
+// decoded, as a network, and encoded again.
+const copies = 4
+
+// milliseconds returns the time since began, for the answer's timings.
+func milliseconds(began time.Time) float64 {
+	return float64(time.Since(began)) / float64(time.Millisecond)
+}
+
+// sameNetwork compares two networks without timings and times.
+func sameNetwork(a, b wire.Message) bool {
+	x, y := *a.(*message.Network), *b.(*message.Network)
+	x.Timings, y.Timings = nil, nil
+	x.Stored, y.Stored = 0, 0
+	return hop.SameBytes(&x, &y)
+}
+
+// deadline sets the timer of a job that has a deadline. It may be set twice: the server keeps the
+// last message of a timer's subject. A deadline beyond the time for which models are kept is
+// refused, because it would never be answered.
+func (w *Reparam) deadline(
+	ctx context.Context, d *hop.Message, stored time.Time, deadlineMS int64,
+) error {
+	if deadlineMS == 0 {
+		return nil
+	}
+
+	if s, err := w.Bus.Stream(ctx, bus.StreamModel); err != nil {
+		return err
+	} else if keep := s.CachedInfo().Config.MaxAge; keep > 0 && deadlineMS > keep.Milliseconds() {
+		return fault.New(fault.BadInput,
+			"pipeline: a deadline of %d ms, jobs are kept for %v", deadlineMS, keep)
+	}
+
+	if err := w.Passed(stored, deadlineMS); err != nil {
+		return err
+	}
+
+	return w.Bus.Timer(ctx, d.Subject.Lane, &wire.Deadline{
+		Job:    d.Subject.Job,
+		Tenant: d.Tenant,
+		Digest: d.Digest,
+		Time:   stored.UnixMilli() + deadlineMS,
+	})
+}

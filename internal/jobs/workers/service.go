@@ -1,0 +1,347 @@
+package workers
+
+// Request and reply: a NATS micro service that submits a request as any client would, and replies
+// with its answer.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/jobs/metrics"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/seal"
+	"github.com/basetensor/basetensor/internal/queue/tracing"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"github.com/nats-io/nuid"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// The service, as `nats micro` shows it.
+const (
+	serviceName    = "btn"
+	serviceVersion = "1.0.0"
+	serviceAbout   = "Answers a model message with its answer message, " +
+		"if that takes no longer than a second or the message's deadline."
+)
+
+// service answers the requests for an immediate answer that come to one process.
+type service struct {
+	*hop.Loop
+	metrics *metrics.Metrics
+	client  *client.Client
+	slots   chan struct{} // one per request that waits
+	keeps   chan struct{} // one per message that is being stored for a tenant
+
+	mu      sync.Mutex
+	closed  bool           // under mu: no request is taken any more
+	waiting sync.WaitGroup // requests that were taken
+
+	answered, pending, refused atomic.Int64
+}
+
+// serve offers the service until ctx ends, then waits for the requests that it has taken.
+func (w *Reparam) serve(ctx context.Context) error {
+	s := &service{
+		Loop:    w.Loop,
+		metrics: w.metrics,
+		client:  client.On(w.Bus),
+		slots:   make(chan struct{}, w.requests),
+		keeps:   make(chan struct{}, keepAtOne),
+	}
+
+	offered, err := micro.AddService(w.Bus.NC, micro.Config{
+		Name:         serviceName,
+		Version:      serviceVersion,
+		Description:  serviceAbout,
+		QueueGroup:   serviceName,
+		StatsHandler: s.stats,
+		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
+			w.Log.Warn("service", "error", err)
+		},
+	})
+	for _, endpoint := range [][2]string{
+		{"infer", wire.InferSubject}, {"infer-owned", message.InferSubject("*")},
+	} {
+		if err == nil {
+			err = offered.AddEndpoint(endpoint[0], micro.HandlerFunc(s.take), micro.WithEndpointSubject(endpoint[1]))
+		}
+	}
+	if err == nil {
+		room := w.Bus.ModelRoom()
+		err = offered.AddEndpoint("room", micro.HandlerFunc(func(r micro.Request) { go s.room(r, room) }),
+			micro.WithEndpointSubject(wire.Prefix+"room.*"))
+	}
+	if err == nil {
+		err = offered.AddEndpoint("keep", micro.HandlerFunc(s.keep), micro.WithEndpointSubject(message.KeepPrefix+">"))
+	}
+	if err != nil {
+		if offered != nil {
+			offered.Stop()
+		}
+		return fault.New(fault.Infrastructure, "pipeline: service: %w", err)
+	}
+
+	<-ctx.Done()
+	if err := offered.Stop(); err != nil {
+		w.Log.Warn("service", "error", err)
+	}
+	// requests that the server sent before it knew are here after this
+	w.Bus.NC.FlushTimeout(hop.WriteTimeout)
+
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+
+	// Requests that were taken are replied to, and their replies sent, before the connection
+	// closes.
+	s.waiting.Wait()
+	w.Bus.NC.FlushTimeout(hop.WriteTimeout)
+	return nil
+}
+
+// stats are figures for `nats micro stats` beside the library's own, which are of taking requests
+// only.
+func (s *service) stats(*micro.Endpoint) any {
+	return map[string]int64{
+		metrics.Answered: s.answered.Load(),
+		metrics.Pending:  s.pending.Load(),
+		metrics.Refused:  s.refused.Load(),
+		"waiting":        int64(len(s.slots)),
+	}
+}
+
+// take begins a request if there is a slot for it. It must not block, because the library hands
+// over requests one by one.
+func (s *service) take(r micro.Request) {
+	// waiting.Add is under the lock, so that serve does not begin to wait for none and miss one.
+	began := time.Now()
+	s.mu.Lock()
+	open := !s.closed
+	if open {
+		s.waiting.Add(1)
+	}
+	s.mu.Unlock()
+	if !open {
+		s.refuse(
+			r, began, "", wire.ReplyNoRoom,
+			fault.New(fault.Infrastructure, "pipeline: this worker is stopping: ask again"),
+		)
+		return
+	}
+
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		s.waiting.Done()
+		s.refuse(
+			r,
+			began,
+			"",
+			wire.ReplyNoRoom,
+			fault.New(
+				fault.Infrastructure, "pipeline: %d requests wait already: ask again later",
+				cap(s.slots),
+			),
+		)
+		return
+	}
+
+	go func() {
+		defer s.waiting.Done()
+		defer func() { <-s.slots }()
+		s.infer(r, began)
+	}()
+}
+
+// room tells clients without permission to ask the server the room of a lane, and the presence of
+// workers.
+func (s *service) room(r micro.Request, models *bus.Room) {
+	lane, err := strconv.Atoi(r.Subject()[strings.LastIndexByte(r.Subject(), '.')+1:])
+	if err != nil || lane < 0 || lane >= wire.Lanes {
+		r.Error(wire.ReplyBadRequest, "no such lane", nil)
+		return
+	}
+
+	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
+	defer cancel()
+	var m message.Room
+	m.Left, m.Full = models.Left(ctx, lane)
+	if string(r.Data()) == message.AskServed {
+		if _, err := s.Bus.Served(ctx, lane); err != nil {
+			m.Unserved = s.Info(err).Message
+		}
+	}
+
+	b, err := wire.Encode(&m)
+	if err != nil {
+		s.Log.Error("cannot encode a reply", "error", err)
+		return
+	}
+	s.Bus.NC.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: message.Headers(&m, "", "", ""), Data: b})
+}
+
+// infer submits the request and waits for its answer.
+func (s *service) infer(r micro.Request, began time.Time) {
+	ctx, span := s.Hard, trace.Span(noop.Span{})
+	if s.Tracer != nil {
+		ctx, span = s.Tracer.Start(
+			tracing.From(ctx, r.Headers()), "request", trace.WithSpanKind(trace.SpanKindServer),
+			trace.WithAttributes(tracing.Stage.String(s.Stage)),
+		)
+	}
+	defer span.End()
+	submit, cancel := context.WithTimeout(ctx, hop.WriteTimeout)
+	defer cancel()
+	data, err := s.Bus.Payload(submit, message.OwnerOf(r.Subject()), nats.Header(r.Headers()), r.Data())
+	if err != nil {
+		s.refuse(r, began, "", replyCode(err), err)
+		return
+	}
+
+	m, err := requestOf(r.Subject(), data)
+	if err != nil {
+		s.refuse(r, began, "", wire.ReplyBadRequest, err)
+		return
+	}
+
+	digest, err := s.client.Submit(client.WithTrace(submit, r.Headers()), m)
+	if err != nil {
+		s.refuse(r, began, m.Job, replyCode(err), err)
+		return
+	}
+
+	// The request is stored from here on: in every case the reply says that its job goes on.
+	patience := message.Patience(m.DeadlineMS)
+	wait, cancel := context.WithTimeout(s.Hard, patience)
+	defer cancel()
+	answer, err := s.Bus.Answer(wait, m.Job)
+	if err == nil {
+		s.answered.Add(1)
+		s.metrics.Request(metrics.Answered, time.Since(began))
+		h := nats.Header(message.Headers(&wire.Answer{}, m.Job, digest, m.Tenant))
+		// the MAC and the signature of the aggregator, and the signed status
+		for _, signed := range []string{seal.Header, seal.Signature, message.HeaderStatus} {
+			if v := answer.Header[signed]; len(v) > 0 {
+				h[signed] = v
+			}
+		}
+		s.reply(r, h, answer.Data)
+		return
+	}
+
+	reason := fmt.Sprintf("no answer within %v; the job goes on", patience)
+	if wait.Err() == nil || s.Hard.Err() != nil {
+		reason = fmt.Sprintf("the wait was broken off; the job goes on: %v", err)
+	}
+
+	s.pending.Add(1)
+	s.metrics.Request(metrics.Pending, time.Since(began))
+
+	s.unanswered(r, wire.ReplyPending, &wire.Unanswered{
+		Job:    m.Job,
+		Digest: digest,
+		Status: wire.StatusPending,
+		Error:  btn.ErrorInfo{Code: fault.Deadline, Message: reason, Stage: s.Stage},
+	})
+}
+
+// requestOf decodes a request. On an owner's subject its job is the owner's: an id without an owner gets this one, another's is refused.
+func requestOf(subject string, data []byte) (m wire.Request, err error) {
+	on, err := message.ParseSubject(subject)
+	if err != nil {
+		return m, fault.Wrap(fault.BadInput, err)
+	}
+	fresh := nuid.Next
+	if on.Owner != "" {
+		fresh = func() string { return on.Owner + "." + nuid.Next() }
+	}
+	if err := message.DecodeRequest(data, &m, fresh); err != nil {
+		return m, err
+	}
+	if owner := message.Owner(m.Job); owner != on.Owner {
+		return m, fault.New(fault.BadInput, "pipeline: job %s is asked for on %s, which is not its owner's", m.Job, subject)
+	}
+	return m, nil
+}
+
+// replyCode returns the service error code of a request that was not submitted.
+func replyCode(err error) string {
+	switch {
+	case errors.Is(err, client.ErrJobTaken):
+		return wire.ReplyTaken
+	case errors.Is(err, client.ErrFull):
+		return wire.ReplyNoRoom
+	case hop.CodeOf(err) == fault.BadInput, hop.CodeOf(err) == fault.Unsupported:
+		return wire.ReplyBadRequest
+	}
+	return wire.ReplyFailed
+}
+
+// refuse replies to a request that was not submitted, as far as is known here.
+func (s *service) refuse(r micro.Request, began time.Time, job, code string, err error) {
+	s.refused.Add(1)
+	s.metrics.Request(metrics.Refused, time.Since(began))
+	s.Log.Debug("request refused", "job", job, "error", err)
+	s.unanswered(
+		r, code, &wire.Unanswered{Job: job, Status: wire.StatusRefused, Error: s.Info(err)},
+	)
+}
+
+// unanswered replies with a message that says why there is no answer, and the service error
+// headers.
+func (s *service) unanswered(r micro.Request, code string, u *wire.Unanswered) {
+	b, err := wire.Encode(u)
+	if err != nil {
+		s.Log.Error("cannot encode a reply", "error", err)
+	}
+
+	h := nats.Header(message.Headers(u, u.Job, u.Digest, ""))
+	h[micro.ErrorHeader] = []string{oneLine(u.Error.Message)}
+	h[micro.ErrorCodeHeader] = []string{code}
+	s.reply(r, h, b)
+}
+
+// oneLine returns the text as a header value: control characters are spaces, and it has 200
+// characters at most.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, fmt.Sprintf("%.200s", text))
+}
+
+// reply sends data, or the digest of a blob with it where it exceeds the server's limit. It does
+// not go through micro.Request, whose error field the library reads when the handler has returned,
+// while this may run later.
+func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
+	if r.Reply() == "" || len(r.Reply()) > bus.LongestSubject {
+		return // no subject for a reply, or one too long for the server
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), hop.WriteTimeout)
+	defer cancel()
+
+	m, err := s.Bus.FitFor(ctx, message.OwnerOf(r.Subject()), &nats.Msg{Subject: r.Reply(), Header: h, Data: data})
+	if err == nil {
+		err = s.Bus.NC.PublishMsg(m)
+	}
+	if err != nil {
+		s.Log.Warn("a reply is lost: the answer is stored", "error", err)
+	}
+}

@@ -1,0 +1,357 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/jobs/metrics"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/streams"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Aggregate sums the partials of jobs, ends those that are cancelled or late, and looks after those
+// without answer.
+type Aggregate struct {
+	*sums
+	tallies    *tallies
+	floors     floors
+	keeper     *streams.Keeper // nil: nothing is swept
+	sweepAfter time.Duration
+}
+
+// sweepAhead is the prefetch of the sweeper, which looks at every stored job, and must keep up on a
+// busy machine too.
+const sweepAhead = 64
+
+// longestRest is the longest time between two looks at a job.
+const longestRest = 30 * time.Second
+
+// sweep looks after stored jobs: one of a certain age, with no answer and nothing under way, is
+// started again. Messages come in the order in which they were stored, so waiting for the age of
+// one delays none that is due.
+func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+	wait := time.NewTimer(w.sweepAfter - w.Bus.Since(d.Stored))
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-w.Soft.Done():
+		return hop.Later(time.Millisecond), nil
+	}
+
+	job := d.Subject.Job
+	lane := d.Subject.Lane
+	acknowledged, err := w.floors.reach(ctx, w.Bus, streams.Models, lane, d.Raw.Sequence)
+	if err != nil {
+		return hop.Done, err
+	}
+	waits := !acknowledged // for reparam
+
+	age := w.Bus.Since(d.Raw.Stored)
+	again := hop.Later(w.sweepAfter)
+	if waits || w.keeper.Crowded().Many {
+		again = hop.Later(min(max(w.sweepAfter, age/4), longestRest))
+	}
+
+	// Most jobs of an overloaded system wait for reparam: they are looked at rarely, and not one by
+	// one.
+	if waits && age < 4*w.sweepAfter {
+		return again, nil
+	}
+
+	if a, err := w.Stored(ctx, job); err != nil || a != nil {
+		return hop.Done, err
+	}
+
+	if waits && !w.keeper.Crowded().Full {
+		return again, nil
+	}
+
+	if carried, err := w.carry(ctx, d); err != nil || carried {
+		return hop.Done, err
+	}
+
+	if waits {
+		return again, nil
+	}
+
+	busy, err := w.underWay(ctx, lane, job)
+	if err != nil {
+		return hop.Done, err
+	}
+
+	if busy {
+		err = w.late(ctx, lane, job)
+	} else {
+		err = w.drive(hop.WithoutWaiting(ctx), lane, job)
+	}
+	if err != nil {
+		return hop.Done, err
+	}
+	return again, nil
+}
+
+// late ends a job whose tasks wait for a timer that does not come, sweepAfter after its deadline: it went off, and the answer was lost.
+func (w *Aggregate) late(ctx context.Context, lane int, job string) error {
+	task, err := w.Bus.Raw(ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job))
+	if errors.Is(err, bus.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	deadline, ok := until(task.Header)
+	if !ok || w.Bus.Since(deadline) < w.sweepAfter {
+		return nil
+	}
+	of, err := w.Submitted(ctx, wire.ModelSubject(lane, job))
+	if err != nil {
+		return err
+	}
+	return w.expire(ctx, lane, &wire.Deadline{Job: job, Digest: of.Digest, Tenant: of.Tenant, Time: deadline.UnixMilli()})
+}
+
+// underWay reports whether a message of the job, whose model reparam has acknowledged, waits or is
+// being processed. It looks in the order in which a job passes the stages: each stores its output
+// before it acknowledges its input, so a job cannot slip by.
+func (w *Aggregate) underWay(ctx context.Context, lane int, job string) (bool, error) {
+	busy := false
+	for _, one := range []struct {
+		of     streams.Feed
+		filter string
+	}{
+		{streams.Redrives, message.RedriveSubject(lane, job)},
+		{streams.Networks, message.NetworkSubject(lane, job)},
+		{streams.Tasks, message.ChunksFilter(message.KindTask, lane, job)},
+	} {
+		waits, err := w.waits(ctx, one.of, lane, one.filter)
+		if err != nil {
+			return false, err
+		}
+		busy = busy || waits
+	}
+	return busy, nil
+}
+
+// waits reports whether a work queue has a message that matches filter and will be delivered. Those
+// that their consumer takes for acknowledged will not be: a server that lost its last writes, by a
+// full disk or a power cut, may have removed them once, and have them again. They are removed.
+func (w *Aggregate) waits(
+	ctx context.Context, of streams.Feed, lane int, filter string,
+) (bool, error) {
+	last, err := w.Bus.Raw(ctx, of.Stream, filter)
+	if errors.Is(err, bus.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if over, err := w.floors.reach(ctx, w.Bus, of, lane, last.Sequence); err != nil || !over {
+		return err == nil, err
+	}
+
+	s, err := w.Bus.Stream(ctx, of.Stream)
+	if err != nil {
+		return false, err
+	}
+	w.Log.Warn(
+		"removing acknowledged messages that are stored again", "subject", filter, "sequence",
+		last.Sequence,
+	)
+	if err := s.Purge(
+		ctx, jetstream.WithPurgeSubject(filter), jetstream.WithPurgeSequence(last.Sequence+1),
+	); err != nil {
+		return false, fault.New(fault.Infrastructure, "pipeline: remove %s: %w", filter, err)
+	}
+	return false, nil
+}
+
+// trail finds out the progress of a job, by its stored messages.
+type trail struct{ *hop.Loop }
+
+// between reports whether a network or a task of the job waits or is being processed.
+func (w trail) between(ctx context.Context, lane int, job string) (bool, error) {
+	has, err := w.Bus.Has(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
+	if err != nil || has {
+		return has, err
+	}
+	tasks, err := w.Bus.Subjects(
+		ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job),
+	)
+	return len(tasks) > 0, err
+}
+
+// floors remembers for a moment up to which sequence the messages of consumers are acknowledged, as
+// the server said. Not longer: a recreated stream begins with 1.
+type floors struct {
+	mu sync.Mutex
+	of map[string]*floor // by consumer
+}
+
+type floor struct {
+	mu       sync.Mutex // held while the server is asked: one job asks, the others wait for its answer
+	sequence uint64
+	at       time.Time // of the server's word
+}
+
+// floorFor is the time for which the server's answer about a floor holds.
+const floorFor = 200 * time.Millisecond
+
+// reach reports whether all messages of a lane of a feed are acknowledged up to a sequence, as far
+// as the consumer's floor tells.
+func (f *floors) reach(
+	ctx context.Context, b *bus.Bus, of streams.Feed, lane int, sequence uint64,
+) (bool, error) {
+	f.mu.Lock()
+	if f.of == nil {
+		f.of = map[string]*floor{}
+	}
+	known := f.of[of.ConsumerName(lane)]
+	if known == nil {
+		known = &floor{}
+		f.of[of.ConsumerName(lane)] = known
+	}
+	f.mu.Unlock()
+
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if time.Since(known.at) > floorFor {
+		said, err := ackFloor(ctx, b, of, lane)
+		if err != nil {
+			return false, err
+		}
+		known.sequence = said
+		known.at = time.Now()
+	}
+	return known.sequence >= sequence, nil
+}
+
+// ackFloor returns the sequence up to which the messages of a lane of a feed are acknowledged, as
+// the server says now.
+func ackFloor(ctx context.Context, b *bus.Bus, of streams.Feed, lane int) (uint64, error) {
+	s, err := b.Stream(ctx, of.Stream)
+	if err != nil {
+		return 0, err
+	}
+
+	c, err := s.Consumer(ctx, of.Name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		c, err = s.Consumer(ctx, of.ConsumerName(lane))
+	}
+	if err != nil {
+		return 0, fault.New(
+			fault.Infrastructure, "pipeline: sweep: consumer of %s: %w", of.Stream, err,
+		)
+	}
+	return c.CachedInfo().AckFloor.Stream, nil // s.Consumer has just fetched it
+}
+
+// drive sums a job whose partials are all stored, and starts any other again.
+func (w *Aggregate) drive(ctx context.Context, lane int, job string) error {
+	if summed, err := w.sumStored(ctx, lane, job); err != nil || summed {
+		return err
+	}
+	w.metrics.Sweep(metrics.SweptRedrive)
+	_, err := w.StartAgain(ctx, lane, job, "no answer, and nothing under way")
+	return err
+}
+
+// stalled reports whether a job has come to a halt: it has no answer, no message of it is under way
+// after reparam, and its partials do not make an answer. If they do, the aggregator is asked for it.
+func (w trail) stalled(ctx context.Context, lane int, job string) (bool, error) {
+	if has, err := w.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
+		return false, err
+	}
+	if busy, err := w.between(ctx, lane, job); err != nil || busy {
+		return false, err
+	}
+	all, err := w.complete(ctx, lane, job)
+	if err != nil || len(all) == 0 {
+		return err == nil, err
+	}
+	return false, w.AskForSum(ctx, lane, job)
+}
+
+// complete returns the numbers of chunks into which a job was cut and whose partials are all listed, one per cut.
+func (w trail) complete(ctx context.Context, lane int, job string) (all []int, err error) {
+	subjects, err := w.Bus.Subjects(
+		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job),
+	)
+	if err != nil {
+		return nil, err
+	}
+
+	stored := map[int]int{}
+	for s := range subjects {
+		if p, err := message.ParseSubject(s); err == nil {
+			stored[p.N]++
+		}
+	}
+
+	for n, have := range stored {
+		if n == have {
+			all = append(all, n)
+		}
+	}
+	return all, nil
+}
+
+// passes reports whether an error tells nothing about the job: this worker stops, or the server
+// does not answer. A message that is not stored any more does not come back, so that error does not
+// pass.
+func passes(err error) bool {
+	if errors.Is(err, hop.ErrLater) {
+		return true
+	}
+	return err != nil && hop.CodeOf(err) == fault.Infrastructure && !errors.Is(err, bus.ErrNotFound)
+}
+
+// sumStored sums a job whose partials are all stored, and reports whether it has, or has ended the
+// job with an error.
+func (w *sums) sumStored(ctx context.Context, lane int, job string) (bool, error) {
+	all, err := w.complete(ctx, lane, job)
+	if err != nil {
+		return false, err
+	}
+	for _, n := range all {
+		if ended, err := w.sumChunks(ctx, chunks{lane, job, n}); err != nil || ended {
+			return ended, err
+		}
+	}
+	return false, nil
+}
+
+// sumChunks sums a job by its partials, which are all listed. It does nothing if some are gone or
+// forged. An error of the job itself is its answer; lost blobs are rebuilt once.
+func (w *sums) sumChunks(ctx context.Context, key chunks) (ended bool, err error) {
+	partials, err := w.fetch(ctx, key, key.n)
+	if errors.Is(err, bus.ErrNotFound) {
+		return false, nil
+	}
+	d := &hop.Message{Subject: message.Subject{Kind: message.KindPartial, Lane: key.lane, Job: key.job}}
+	if err == nil {
+		d.Digest, d.Tenant, d.Asked = partials[0].Digest, partials[0].Tenant, storedAt(partials[0].Stored)
+		w.Log.Info("swept: summing", "job", key.job, "lane", key.lane, "chunks", key.n)
+		w.metrics.Sweep(metrics.SweptSum)
+		err = w.sum(ctx, partials)
+	}
+
+	switch lost := errors.Is(err, bus.ErrLost); {
+	case err == nil:
+		return true, nil
+	case w.mixed(err, key.job):
+		return false, w.unmix(ctx, key, partials)
+	case lost && w.Rebuilds.May(key.job):
+		w.Rebuilds.Count(key.job)
+		return false, w.ForgetPartials(ctx, key.lane, key.job)
+	case passes(err) && !lost:
+		return false, err
+	}
+	return true, w.Fail(d, err)
+}

@@ -1,0 +1,96 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Intervals at which work queues are looked at, and buckets.
+const (
+	tidyEvery   = 10 * time.Second
+	bucketEvery = time.Second
+)
+
+// buckets recreates deleted buckets of large bytes: clients need them, and cannot create them. It returns when ctx ends.
+func (w *Aggregate) buckets(ctx context.Context) error {
+	tick := time.NewTicker(bucketEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		for _, name := range []string{bus.BucketBlob, bus.BucketGraph} {
+			if _, err := w.Bus.JS.ObjectStore(ctx, name); !errors.Is(err, jetstream.ErrBucketNotFound) {
+				continue
+			}
+			if err := w.Mend(ctx); err != nil && ctx.Err() == nil {
+				w.Bus.Trouble.Warn(w.Log, "cannot make what is missing", "error", err)
+			}
+		}
+	}
+}
+
+// tidy removes acknowledged messages from work queues: a server that was killed may have lost their
+// removal. Nobody would be given them, and they would count as backlog. It returns when ctx ends.
+func (w *Aggregate) tidy(ctx context.Context) error {
+	tick := time.NewTicker(tidyEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		for _, stream := range []string{bus.StreamControl, bus.StreamNetwork, bus.StreamTask} {
+			if err := w.tidyQueue(ctx, stream); err != nil && ctx.Err() == nil {
+				w.Log.Debug("cannot look at a work queue", "stream", stream, "error", err)
+			}
+		}
+	}
+}
+
+// tidyQueue removes from a work queue the messages that its consumers take for acknowledged, if it
+// holds more than they will deliver.
+func (w *Aggregate) tidyQueue(ctx context.Context, stream string) error {
+	s, err := w.Bus.JS.Stream(ctx, stream)
+	if err != nil {
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	held := s.CachedInfo().State.Msgs
+	if held == 0 {
+		return nil
+	}
+
+	var all []*jetstream.ConsumerInfo
+	list := s.ListConsumers(ctx)
+	for c := range list.Info() {
+		all = append(all, c)
+		held -= min(held, c.NumPending+uint64(c.NumAckPending))
+	}
+	if err := list.Err(); err != nil && !errors.Is(err, jetstream.ErrEndOfData) {
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	if held == 0 {
+		return nil
+	}
+
+	for _, c := range all {
+		if c.AckFloor.Stream == 0 {
+			continue
+		}
+		if err := s.Purge(
+			ctx, jetstream.WithPurgeSubject(c.Config.FilterSubject),
+			jetstream.WithPurgeSequence(c.AckFloor.Stream+1),
+		); err != nil {
+			return fault.Wrap(fault.Infrastructure, err)
+		}
+	}
+	return nil
+}

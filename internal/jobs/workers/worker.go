@@ -1,0 +1,191 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/pull"
+	"github.com/basetensor/basetensor/internal/queue/streams"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+)
+
+// Worker is one stage in one process.
+type Worker struct {
+	loop        *hop.Loop
+	mender      streams.Mender
+	lanes       []int // empty: all
+	concurrency int   // messages processed at a time by an intake; 0: its own number
+	intakes     []*intake
+	// functions that run beside the intakes, until their context ends
+	beside []func(context.Context) error
+	stop   func() // is called at the end; may be nil
+}
+
+// Run consumes all the intakes of the stage until Soft ends.
+func (w *Worker) Run() error {
+	if w.stop != nil {
+		defer w.stop()
+	}
+
+	// All consumers are looked up before any message is processed, because this may fail.
+	all := make([][]string, len(w.intakes))
+	for i, in := range w.intakes {
+		var err error
+		if all[i], err = w.found(in.Feed); err != nil {
+			return err
+		}
+	}
+
+	if err := w.loop.Bus.Synchronize(w.loop.Soft); err != nil && w.loop.Soft.Err() == nil {
+		w.loop.Log.Warn("the server's time is not known yet", "error", err)
+	}
+
+	g, ctx := errgroup.WithContext(w.loop.Soft)
+	for i, in := range w.intakes {
+		g.Go(func() error { return w.consumeAgain(ctx, in, all[i]) })
+	}
+
+	for _, run := range w.beside {
+		g.Go(func() error { return run(ctx) })
+	}
+
+	w.loop.Log.Info("running", "lanes", w.lanes)
+	return g.Wait()
+}
+
+// consumeAgain is consume for as long as there are consumers, which are looked up again when they
+// are gone.
+func (w *Worker) consumeAgain(ctx context.Context, in *intake, consumers []string) error {
+	for {
+		err := w.consume(ctx, in, consumers)
+		if !errors.Is(err, bus.ErrGone) || ctx.Err() != nil {
+			return err
+		}
+
+		w.loop.Log.Warn("consumers are gone", "error", err)
+		if consumers, err = w.found(in.Feed); err != nil {
+			return err
+		}
+	}
+}
+
+// consume processes the messages of an intake until ctx ends. With a configured concurrency no
+// message is heavy: that many are processed at a time, at any cost of each.
+func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) error {
+	heavy := in.heavy
+	if w.concurrency != 0 {
+		heavy = nil
+	}
+
+	return pull.Run(ctx, w.loop.Bus, pull.Intake{
+		Stream:    in.Stream,
+		Name:      in.Name,
+		Consumers: consumers,
+		Prefetch:  in.prefetch,
+		Slots:     in.slots(w.concurrency),
+		Patient:   in.Patient,
+		Heavy:     heavy,
+		Later:     in.later,
+		Room:      in.room,
+		Work: func(d *bus.Delivered, free func()) bool {
+			return w.loop.Process(d, &in.Intake, free)
+		},
+		Heartbeat: w.loop.Heartbeat,
+		Hard:      w.loop.Hard,
+		Log:       w.loop.Log,
+	})
+}
+
+// startRetry is the pause between two attempts to start while the server does not answer.
+const startRetry = 200 * time.Millisecond
+
+// Ready reports why the stage cannot do its work, or nil.
+func (w *Worker) Ready() error {
+	ctx, cancel := context.WithTimeout(w.loop.Hard, 2*time.Second)
+	defer cancel()
+
+	if err := w.loop.Bus.Storage(); err != nil {
+		return err
+	}
+	return streams.Healthy(ctx, w.loop.Bus.NC)
+}
+
+// startPatience is for how long a worker that starts waits for a server that does not answer.
+const startPatience = 30 * time.Second
+
+// setupRetry is the interval at which a worker checks whether streams have been set up, and logs
+// that they are not.
+const setupRetry = 2 * time.Second
+
+// found returns the names of the consumers of a feed. While the server does not answer, which may
+// be restarting, it tries again. Missing streams and consumers are made if others are there; where
+// there are none the worker waits for somebody to run btn setup, and logs that.
+func (w *Worker) found(f streams.Feed) ([]string, error) {
+	for began := time.Now(); ; {
+		names, err := w.consumers(w.loop.Soft, f)
+
+		pause := startRetry
+
+		if bus.Missing(err) {
+			var mended error
+			if mended = w.mender.Mend(w.loop.Soft); mended == nil {
+				if names, err = w.consumers(w.loop.Soft, f); bus.Missing(err) {
+					return nil, err // lanes are named, and there is one consumer for all
+				}
+			} else if errors.Is(mended, bus.ErrNoStream) {
+				// The worker waits, without end, for somebody to run btn setup.
+				began = time.Now()
+				pause = setupRetry
+			}
+		}
+
+		if err == nil || w.loop.Soft.Err() != nil || time.Since(began) > startPatience {
+			return names, err
+		}
+
+		w.loop.Bus.Trouble.Warn(w.loop.Log, "cannot start yet", "error", err)
+		select {
+		case <-w.loop.Soft.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// consumers returns the names of a feed's durable consumers that this worker serves: the consumers
+// of its lanes if it has any, else the consumer over all lanes if there is one, else the consumers
+// of all lanes.
+func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error) {
+	s, err := w.loop.Bus.Stream(ctx, f.Stream)
+	if err != nil {
+		return nil, err
+	}
+
+	names := []string{f.Name}
+	switch {
+	case f.Laned && len(w.lanes) > 0:
+		names = f.ConsumerNames(w.lanes)
+	case f.Laned:
+		if _, err := s.Consumer(ctx, f.Name); errors.Is(err, jetstream.ErrConsumerNotFound) {
+			names = f.ConsumerNames(streams.AllLanes())
+		}
+	}
+
+	for _, name := range names {
+		if _, err := s.Consumer(ctx, name); err != nil {
+			return nil, fault.New(
+				fault.Infrastructure,
+				"pipeline: consumer %s of stream %s: %w "+
+					"(has `btn setup` been run, and without --one-consumer if lanes are named?)",
+				name,
+				f.Stream,
+				err,
+			)
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,311 @@
+package compiler
+
+// Guidance by a tree decomposition: variables of bags near the middle of the tree are decided
+// first, because the residual formula then falls into parts.
+
+import (
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// follow sets the guide of all variables and Stats.Width, and returns the tree that it follows, with its order.
+func (s *search) follow() (decomposition, []int, error) {
+	h := s.hypergraph()
+	d, order, err := s.decomposition(h)
+	if err == nil {
+		s.guided(d, order)
+	}
+	return d, order, err
+}
+
+// guided sets the guide of all variables and Stats.Width by a tree and its order.
+func (s *search) guided(d decomposition, order []int) {
+	if len(order) == 0 {
+		return
+	}
+	depth := d.depths()
+	inward := slices.Clone(order)
+	slices.SortStableFunc(inward, func(u, v int) int { return depth[v] - depth[u] })
+	s.dense.ready(s.p, s.implies, inward)
+	deepest := 0
+	for _, v := range order {
+		deepest = max(deepest, depth[v])
+	}
+	s.stats.Width = d.width
+	weight := guideWeight(len(order), d.width)
+	for b, v := range s.p.owner {
+		s.guide[b] = weight * float64(deepest-depth[v]) / float64(max(deepest, 1))
+	}
+}
+
+// decomposition is the better one of the tree of a greedy order and, where it is worth it, of a contraction tree that is searched for.
+func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []int, error) {
+	most := int64(math.MaxInt64)
+	if s.o.Work > 0 {
+		most = int64(policy.GreedyShare * float64(s.o.Work))
+	}
+	order, greedy, err := contractionorder.BestWithin(s.ctx, h, most)
+	s.work += greedy // a move costs one step
+	if err != nil {
+		return decomposition{}, nil, err
+	}
+	d := s.decompose(h, order)
+	cells := d.cells(h)
+	if s.o.Order != nil {
+		given := completed(h, s.o.Order)
+		if e := s.decompose(h, given); e.cells(h) <= cells {
+			return e, given, nil
+		}
+		return d, order, nil
+	}
+	if cells < policy.TreeFrom || cells > policy.TreeMost {
+		return d, order, nil
+	}
+	moves := int64(min(cells, policy.TreeMoves))
+	if s.o.Work > 0 {
+		moves = min(moves, int64(policy.TreeShare*float64(s.o.Work*policy.TreeMovesPerStep)))
+	}
+	plan, err := contractionorder.Search(s.ctx, h, contractionorder.Options{
+		Moves: max(moves, 1), Memory: math.MaxInt64 / 4, Effort: math.MaxInt32,
+	})
+	if fault.CodeOf(err) == fault.OverBudget && err != nil {
+		return d, order, nil
+	}
+	if err != nil {
+		return decomposition{}, nil, err
+	}
+	s.work += plan.Moves / policy.TreeMovesPerStep
+	other := eliminated(h, plan.Tree)
+	if e := s.decompose(h, other); e.cells(h) < cells {
+		return e, other, nil
+	}
+	return d, order, nil
+}
+
+// decompose is decompose with its work counted: the entries of all bags.
+func (s *search) decompose(h contractionorder.Hypergraph, order []int) decomposition {
+	d := decompose(h, order)
+	for _, bag := range d.bags {
+		s.work += int64(len(bag))
+	}
+	return d
+}
+
+// completed is an order of the indices of h that have several values, as given; those that it has not come first.
+func completed(h contractionorder.Hypergraph, given []int) []int {
+	known := make([]bool, len(h.Dims))
+	for _, v := range given {
+		known[v] = true
+	}
+	var order []int
+	for v, d := range h.Dims {
+		if d > 1 && !known[v] {
+			order = append(order, v)
+		}
+	}
+	for _, v := range given {
+		if h.Dims[v] > 1 {
+			order = append(order, v)
+		}
+	}
+	return order
+}
+
+// cells is the total number of assignments of the bags.
+func (d decomposition) cells(h contractionorder.Hypergraph) float64 {
+	sum := 0.0
+	for _, bag := range d.bags {
+		cells := 1.0
+		for _, v := range bag {
+			cells *= float64(h.Dims[v])
+		}
+		sum += cells
+	}
+	return sum
+}
+
+// guideWeight weighs the guide against occurrences and conflicts: high where the tree is narrow for
+// the number of variables. Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4.
+func guideWeight(n, width int) float64 {
+	ratio := float64(n) / float64(max(width, 1))
+	if ratio > policy.GuideRatio {
+		return policy.GuideMost
+	}
+	return min(policy.GuideFactor*math.Exp(ratio)/float64(n), policy.GuideMost)
+}
+
+// dimensions are the numbers of open values of the formula's variables, 1 for those that have a value.
+func (s *search) dimensions() []int {
+	dims := make([]int, len(s.p.f.Domains))
+	for v := range dims {
+		first, n := s.p.first[v], s.p.count(int32(v))
+		open := 0
+		for b := first; b < first+n; b++ {
+			if s.value[2*b] == 0 {
+				open++
+			}
+		}
+		if n == 1 && open == 1 {
+			open = 2
+		}
+		dims[v] = max(open, 1)
+	}
+	return dims
+}
+
+// hypergraph returns the residual formula's: its variables with the values that are open, and a
+// scope per clause and table.
+func (s *search) hypergraph() contractionorder.Hypergraph {
+	dims := s.dimensions()
+	h := contractionorder.Hypergraph{Dims: dims}
+	add := func(vars []int32) {
+		var scope []int
+		for _, v := range vars {
+			if dims[v] > 1 {
+				scope = append(scope, int(v))
+			}
+		}
+		h.Edges = append(h.Edges, distinct(scope))
+	}
+	for _, c := range s.all {
+		vars := make([]int32, len(c))
+		for i, l := range c {
+			vars[i] = s.p.owner[l.variable()]
+		}
+		add(vars)
+	}
+	for _, t := range s.p.tables {
+		add(t.scope)
+	}
+	return h
+}
+
+// decomposition is a tree of bags: one per variable of an elimination order.
+type decomposition struct {
+	bags  [][]int // by place in the order: the variable, and those it meets when it is eliminated
+	tree  [][]int // by place: neighbours in the tree
+	vars  int
+	width int
+}
+
+// decompose simulates the elimination: a bag passes its remaining variables to the bag of the first
+// of them in the order.
+func decompose(h contractionorder.Hypergraph, order []int) decomposition {
+	place := make([]int, len(h.Dims))
+	for i := range place {
+		place[i] = -1
+	}
+	for i, v := range order {
+		place[v] = i
+	}
+	d := decomposition{bags: make([][]int, len(order)), tree: make([][]int, len(order)), vars: len(h.Dims)}
+	hand := func(scope []int) int { // the place that a scope belongs to
+		first := len(order)
+		for _, v := range scope {
+			if place[v] >= 0 {
+				first = min(first, place[v])
+			}
+		}
+		if first < len(order) {
+			d.bags[first] = append(d.bags[first], scope...)
+		}
+		return first
+	}
+	for _, e := range h.Edges {
+		hand(e)
+	}
+	last := -1
+	for i, v := range order {
+		d.bags[i] = distinct(append(d.bags[i], v))
+		d.width = max(d.width, len(d.bags[i])-1)
+		rest := make([]int, 0, len(d.bags[i]))
+		for _, u := range d.bags[i] {
+			if u != v {
+				rest = append(rest, u)
+			}
+		}
+		next := hand(rest)
+		if next == len(order) { // the root of a part: parts are strung together
+			next = last
+			last = i
+		}
+		if next >= 0 {
+			d.tree[i] = append(d.tree[i], next)
+			d.tree[next] = append(d.tree[next], i)
+		}
+	}
+	return d
+}
+
+// distinct sorts a list and takes repetitions out.
+func distinct(list []int) []int {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// depths gives every variable the depth of the first bag that has it, counted in bags with variables that
+// those above have not, from the middle of the tree.
+func (d decomposition) depths() []int {
+	depth := make([]int, d.vars)
+	if len(d.bags) == 0 {
+		return depth
+	}
+	type step struct{ bag, from, depth int }
+	stack := []step{{d.middle(), -1, 0}}
+	for len(stack) > 0 {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		fresh := false
+		for _, v := range d.bags[at.bag] {
+			if depth[v] == 0 {
+				fresh = true
+				depth[v] = at.depth + 1
+			}
+		}
+		below := at.depth
+		if fresh {
+			below++
+		}
+		for _, next := range d.tree[at.bag] {
+			if next != at.from {
+				stack = append(stack, step{next, at.bag, below})
+			}
+		}
+	}
+	return depth
+}
+
+// middle is the bag whose removal leaves the smallest largest part of the tree, by number of bags.
+func (d decomposition) middle() int {
+	n := len(d.bags)
+	parent, walk := make([]int, n), make([]int, 0, n)
+	parent[n-1] = -1
+	walk = append(walk, n-1)
+	for i := 0; i < len(walk); i++ {
+		for _, next := range d.tree[walk[i]] {
+			if next != parent[walk[i]] {
+				parent[next] = walk[i]
+				walk = append(walk, next)
+			}
+		}
+	}
+	size, largest := make([]int, n), make([]int, n)
+	best := n - 1
+	for i := len(walk) - 1; i >= 0; i-- {
+		at := walk[i]
+		size[at]++
+		largest[at] = max(largest[at], n-size[at])
+		if largest[at] < largest[best] || largest[best] == 0 {
+			best = at
+		}
+		if p := parent[at]; p >= 0 {
+			size[p] += size[at]
+			largest[p] = max(largest[p], size[at])
+		}
+	}
+	return best
+}

@@ -1,0 +1,293 @@
+package compiler
+
+// The search: decide, propagate, split, sum.
+
+import (
+	"context"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/logic/circuit"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// search is the state of one search.
+type search struct {
+	*solver
+	tracer
+	o     Options
+	graph *graph
+	cache *cache
+	stats Stats
+	all   [][]lit // clauses of two literals and more at the root
+	long  [][]lit // clauses of three literals and more, by number
+
+	// Stacks that components are ranges of, and the components that wait.
+	vars    []int32
+	clauses []int32
+	tables  []tableSlice
+	parts   []component
+
+	// Marks of split: variables and clauses of the component that are not yet reached carry the
+	// number of the walk.
+	epoch        uint32
+	varMark      []uint32
+	clauseMark   []uint32
+	tableMark    []uint32
+	tableNow     []int32 // by table: the number of its slice in this walk
+	varDigest    []digest
+	clauseDigest []digest
+	key          digest
+	edges        int // links within the component being explored
+
+	slices     []*sliceTable
+	values     []int32
+	sliceBytes int64
+
+	frequency []int32   // by variable: the number of its clauses in its component
+	tabled    []int32   // by variable: the number of its tables
+	guide     []float64 // by variable: rank by the tree decomposition, higher is earlier
+
+	dense    eliminator
+	progress float64 // the finished fraction of the decision tree, both values of a decision taken as alike
+
+	checked int64 // work when the context was last looked at
+	err     error // why the search ends early
+}
+
+// newSearch makes a search over the clauses of two literals and more and the tables of p. Facts are assigned at the root.
+func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o Options) (*search, error) {
+	s := &search{solver: newSolver(ctx, p), tracer: newTracer(p, o), o: o, all: clauses}
+	for _, l := range facts {
+		if s.value[l] == 0 {
+			s.assign(l, fact)
+		}
+	}
+	numbers := newDrawer(p, clauses)
+	long := 0
+	for _, c := range clauses {
+		s.attach(slices.Clone(c), 0)
+		if len(c) > 2 {
+			s.long = append(s.long, c)
+			s.clauseDigest = append(s.clauseDigest, numbers.draw())
+			long++
+		}
+	}
+
+	tablesOf := make([][]int32, len(p.f.Domains))
+	for i := range p.tables {
+		t := &p.tables[i]
+		st := newSliceTable(t, numbers)
+		s.slices = append(s.slices, st)
+		for len(s.values) < len(t.scope) {
+			s.values = append(s.values, 0)
+		}
+		for _, v := range t.scope {
+			tablesOf[v] = append(tablesOf[v], int32(i))
+		}
+	}
+	s.tableMark, s.tableNow = make([]uint32, len(p.tables)), make([]int32, len(p.tables))
+
+	n := p.booleans()
+	s.graph = newGraph(p, clauses, tablesOf)
+	s.varMark, s.clauseMark = make([]uint32, n), make([]uint32, long)
+	s.frequency, s.tabled, s.guide = make([]int32, n), make([]int32, n), make([]float64, n)
+	s.varDigest = make([]digest, n)
+	for v := range n {
+		s.varDigest[v] = numbers.draw()
+	}
+	for _, c := range clauses {
+		for _, l := range c {
+			s.activity[l]++
+		}
+	}
+	s.cache = newCache(o.Memory / 3)
+	s.given, s.room = len(s.arena), o.Memory/8
+	s.stats.Clauses = long
+	return s, nil
+}
+
+// run sums the whole formula, without its scale and constants.
+func (s *search) run() (amount, error) {
+	whole := component{}
+	for v := range s.p.booleans() {
+		s.vars = append(s.vars, int32(v))
+		if s.value[2*v] == 0 {
+			s.stats.Variables++
+		}
+	}
+	for k := range s.clauseMark {
+		s.clauses = append(s.clauses, int32(k))
+	}
+	product := scaled.One
+	for t, st := range s.slices {
+		open := s.values[:len(st.table.scope)]
+		for i := range open {
+			open[i] = -1
+		}
+		whole := st.find(open)
+		product = product.Mul(scaled.FromFloat(st.met[whole].factor))
+		s.timesNumber(scaled.FromFloat(st.met[whole].factor))
+		s.tables = append(s.tables, tableSlice{int32(t), whole})
+	}
+	whole.varsEnd, whole.clausesEnd, whole.tablesEnd = int32(len(s.vars)), int32(len(s.clauses)), int32(len(s.tables))
+
+	sum, ok := s.branch(whole, 1, 0)
+	s.stats.Work = s.work
+	s.stats.Kept = len(s.learned)
+	s.stats.Evicted = s.cache.evicted
+	if s.err != nil || !ok {
+		return amount{}, s.err
+	}
+	s.times(sum.node)
+	s.timesConstants()
+	return amount{product.Mul(sum.number), s.multiplied(0)}, nil
+}
+
+// sum returns the sum of a component, or false where the formula has no assignment under the present one:
+// then s.conflict says why, by literals of the present level and below. Its share of the whole tree counts as progress.
+func (s *search) sum(c component, share float64) (amount, bool) {
+	if !s.goOn() {
+		return amount{}, false
+	}
+	wait := int32(0)
+	if s.narrow(c) {
+		value, log2, ok := s.eliminate(c)
+		if ok || s.err != nil {
+			return value, ok
+		}
+		wait = 2 * log2
+	} else {
+		wait = c.wait - 1
+	}
+	total := amount{node: circuit.Zero}
+	decision, reason := s.choose(c), decided
+	for range 2 {
+		s.open()
+		s.assign(decision, reason)
+		s.cache.begin()
+		value, ok := s.branch(c, share/2, wait)
+		if s.err != nil {
+			return amount{}, false
+		}
+
+		reason = decided
+		if ok {
+			total = amount{total.number.Add(value.number), s.added(total.node, value.node)}
+		} else {
+			s.stats.Conflicts++
+			s.cache.drop()
+			left := s.analyse()
+			if left {
+				s.forgetClauses()
+				s.stats.Learned++
+				reason = s.learn()
+			}
+			if !left {
+				s.cache.end()
+				s.close()
+				return amount{}, false
+			}
+		}
+		s.cache.end()
+		s.close()
+		decision = decision.not()
+	}
+	return total, true
+}
+
+// branch propagates the assignment and sums c's residue.
+func (s *search) branch(c component, share float64, wait int32) (amount, bool) {
+	if !s.propagate() {
+		s.progress += share
+		return amount{}, false
+	}
+	from := component{vars: int32(len(s.vars)), clauses: int32(len(s.clauses)), tables: int32(len(s.tables))}
+	first, factors := len(s.parts), len(s.factors)
+	s.tracing()
+	product := s.split(c)
+
+	// The small ones first: they are the soonest to have no assignment.
+	end := len(s.parts)
+	slices.SortStableFunc(s.parts[first:end], func(a, b component) int { return int(a.size() - b.size()) })
+	open := int32(0)
+	for i := range s.parts[first:end] {
+		s.parts[first+i].wait = wait
+		open += s.parts[first+i].size()
+	}
+	before := s.progress
+	ok := true
+	for i := first; i < end && ok; i++ {
+		part := s.parts[i]
+		var value amount
+		if value, ok = s.sum(part, share*float64(part.size())/float64(open)); ok {
+			s.cache.add(part.key, value, part.size())
+			product = product.Mul(value.number)
+			s.times(value.node)
+		}
+	}
+	if s.err == nil {
+		s.progress = before + share
+	}
+	s.parts = s.parts[:first]
+	s.forget(from)
+	if !ok {
+		s.factors = s.factors[:factors]
+		return amount{}, false
+	}
+	return amount{product, s.multiplied(factors)}, true
+}
+
+// choose returns the decision for a component: of the variables with a clause, or of all where there is none, the one with the highest
+// score, and of its values the one that was in more conflicts.
+func (s *search) choose(c component) lit {
+	s.stats.Decisions++
+	if s.stats.Decisions%policy.ActivityDecay == 0 {
+		for l := range s.activity {
+			s.activity[l] /= 2
+		}
+	}
+	best, score, logical := int32(-1), 0.0, false
+	for _, v := range s.vars[c.vars:c.varsEnd] {
+		if s.frequency[v] > 0 && !logical {
+			best, logical = -1, true
+		}
+		if s.frequency[v] == 0 && logical {
+			continue
+		}
+		x := float64(s.frequency[v]+s.tabled[v]) + policy.ActivityWeight*(s.activity[2*v]+s.activity[2*v+1]) + s.guide[v]
+		if best < 0 || x > score {
+			best, score = v, x
+		}
+	}
+	if s.activity[2*best] > s.activity[2*best+1] {
+		return lit(2 * best)
+	}
+	return lit(2*best + 1)
+}
+
+// checkEvery is the work between two looks at the context: some milliseconds.
+const checkEvery = 1 << 18
+
+// goOn looks at the budgets.
+func (s *search) goOn() bool {
+	switch {
+	case s.err != nil:
+		return false
+	case s.o.Work > 0 && s.work > s.o.Work:
+		s.err = fault.New(fault.OverBudget,
+			"%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done",
+			ErrBudget, s.o.Work, s.stats.Decisions, s.stats.Variables, s.progress)
+	case s.o.CircuitOnly && s.o.Builder != nil && s.o.Builder.Full():
+		s.err = fault.New(fault.OverBudget, "%w, after %d steps of work and %d decisions about %d variables, with some %.2g of the search done",
+			circuit.ErrFull, s.work, s.stats.Decisions, s.stats.Variables, s.progress)
+	case s.sliceBytes > s.o.Memory/8:
+		s.err = fault.New(fault.OverBudget, "%w: slices of tables take %d bytes, an eighth of the memory is %d",
+			ErrBudget, s.sliceBytes, s.o.Memory/8)
+	case s.work-s.checked > checkEvery:
+		s.checked = s.work
+		s.err = s.ctx.Err()
+	}
+	return s.err == nil
+}

@@ -1,0 +1,210 @@
+package formula
+
+// A base tensor network as a formula.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// FromNetwork writes the factors of a network as a formula F over its variables x, such that
+//
+//	Z(network) = net.Scale · Σ_x F(x) Π_i w_i(x_i)
+//
+// with the weights w_i that the links in CP form have (btn.Variable): neither they nor net.Scale are in F, so that F serves all
+// evidence. The first len(net.Variables) variables of the formula are the network's; its Scale is
+// the common factor of the tensors.
+//
+//   - A dense table is clauses that exclude its zeros, and tables of its positive entries.
+//   - A CP tensor is recognised as a clause of any length, parity (a chain of auxiliary variables), a noisy-or or noisy-max (a chain of
+//     states, from which the parents do not follow unless the links are deterministic), or a sum of terms that are at least 0 (an
+//     auxiliary variable over them). One of another kind whose terms have both signs becomes a table.
+//   - A symmetric tensor is a chain of counters, whose states are the counts that can go on in different ways.
+//
+// Errors: from Network.Validate; unsupported for a network without variables or with maps, and, with the factor's variables, for an
+// entry below 0, a sum of terms of both signs that is too large for a table, or a large table whose zeros are no logic; over_budget
+// where the formula takes more than memory bytes (0: btn.DefaultMemory); the context's. Cost: linear in the tensors' sizes times
+// the variables of a factor, and a bounded search for the clauses of each table.
+func FromNetwork(ctx context.Context, net *btn.Network, memory int64) (*Formula, error) {
+	if memory <= 0 {
+		memory = btn.DefaultMemory
+	}
+	if err := net.Validate(); err != nil {
+		return nil, fault.Wrap(fault.BadInput, err)
+	}
+	n, err := readNetwork(net)
+	if err != nil {
+		return nil, err
+	}
+
+	domains := make([]int, len(net.Variables))
+	for i, v := range net.Variables {
+		domains[i] = v.Domain
+	}
+	b := newBuilder(ctx, domains, memory)
+	for _, f := range n.factors {
+		b.name = factorOver(f.scope)
+		if b.over(1+len(f.scope)) || !b.nonzero() {
+			break
+		}
+		b.factor(f)
+	}
+	if b.name = ""; b.err != nil {
+		return nil, b.err
+	}
+	return New(b.f)
+}
+
+// factor is a tensor over variables of the network.
+type factor struct {
+	scope []int
+	t     tensor.Tensor
+}
+
+// reading is a network's legs and factors in terms of its variables.
+type reading struct {
+	variable []int // by leg; −1 where that is not known
+	factors  []factor
+}
+
+// readNetwork finds the variable of every leg: a link in CP form with the identity on the leg is the variable itself. Where the
+// cores are variables every one of them copies its variable to its legs.
+func readNetwork(net *btn.Network) (*reading, error) {
+	if net.Variables == nil {
+		return nil, fault.New(fault.Unsupported, "formula: the network was built directly and has no variables")
+	}
+	r := &reading{variable: slices.Repeat([]int{-1}, len(net.Dims))}
+	ofVariable := make([]bool, len(net.Links))
+	for v, at := range net.Variables {
+		link := net.Links[at.Link]
+		ofVariable[at.Link] = true
+		r.copies(link.Legs, link.T, v)
+	}
+
+	for _, core := range net.Cores {
+		if net.Choice != btn.CoresAreVariables {
+			r.factors = append(r.factors, factor{core.Legs, core.T})
+			continue
+		}
+		k := slices.IndexFunc(core.Legs, func(l int) bool { return r.variable[l] >= 0 })
+		cp, ok := core.T.(*tensor.CP)
+		if k < 0 || !ok || cp.Vectors[k] != nil || slices.ContainsFunc(cp.Weights, func(w float64) bool { return w != 1 }) {
+			r.factors = append(r.factors, factor{core.Legs, core.T})
+			continue
+		}
+		r.copies(core.Legs, core.T, r.variable[core.Legs[k]])
+	}
+	for j, link := range net.Links {
+		if !ofVariable[j] {
+			r.factors = append(r.factors, factor{link.Legs, link.T})
+		}
+	}
+
+	for i, f := range r.factors {
+		scope := make([]int, len(f.scope))
+		for k, leg := range f.scope {
+			scope[k] = r.variable[leg]
+			if scope[k] < 0 {
+				return nil, fault.New(fault.Unsupported, "formula: leg %d has a map, or joins no variable", leg)
+			}
+			if slices.Contains(scope[:k], scope[k]) {
+				return nil, fault.New(fault.Unsupported, "formula: a factor has variable %d twice", scope[k])
+			}
+		}
+		r.factors[i].scope = scope
+	}
+	return r, nil
+}
+
+// copies notes that legs with the identity in a CP tensor are a variable.
+func (r *reading) copies(legs []int, t tensor.Tensor, v int) {
+	for k, leg := range legs {
+		if t.(*tensor.CP).Vectors[k] == nil {
+			r.variable[leg] = v
+		}
+	}
+}
+
+// factorOver names a factor by its variables.
+func factorOver(scope []int) string {
+	const most = 12
+	var names []string
+	for _, v := range scope[:min(len(scope), most)] {
+		names = append(names, fmt.Sprint(v))
+	}
+	if len(scope) > most {
+		names = append(names, "…")
+	}
+	return "the factor over variables " + strings.Join(names, ", ")
+}
+
+// nonzero reports whether no clause is empty: the rest does not matter then.
+func (b *builder) nonzero() bool {
+	n := len(b.f.Clauses)
+	return n == 0 || len(b.f.Clauses[n-1]) > 0
+}
+
+// factor adds a factor of any form.
+func (b *builder) factor(f factor) {
+	switch t := f.t.(type) {
+	case *tensor.Dense:
+		if b.positive(t.Data) {
+			b.table(f.scope, t.Shape, t.Data)
+		}
+	case *tensor.CP:
+		b.cp(f.scope, t)
+	case *tensor.Symmetric:
+		b.symmetric(f, t.Shape, t.Levels, []tensor.SymmetryRankOne{{Alpha: 1, S: t.Values}})
+	case *tensor.SymmetryCP:
+		b.symmetric(f, t.Shape, t.Levels, t.Terms)
+	}
+}
+
+// positive refuses entries below 0.
+func (b *builder) positive(data []float64) bool {
+	for _, x := range data {
+		if x < 0 || math.IsNaN(x) {
+			b.fail(fault.New(fault.Unsupported, "formula: %s has the entry %v: formulas have numbers of at least 0", b.name, x))
+			return false
+		}
+	}
+	return true
+}
+
+// small adds a tensor of few entries as a table, and reports whether it is one, and its entries are in the range of float64.
+func (b *builder) small(f factor) bool {
+	dense, err := tensor.ToDense(f.t, smallTable)
+	if err == nil && b.positive(dense.Data) {
+		b.table(f.scope, dense.Shape, dense.Data)
+	}
+	return err == nil
+}
+
+// written adds a tensor as a table of all entries.
+func (b *builder) written(f factor) {
+	dense, err := tensor.ToDense(f.t, int(min(b.room/(4*bytesPerEntry), 1<<26)))
+	if err != nil {
+		b.fail(fault.New(fault.Unsupported, "formula: %s has terms of both signs, and is no table: %w", b.name, err))
+		return
+	}
+	if b.positive(dense.Data) {
+		b.table(f.scope, dense.Shape, dense.Data)
+	}
+}
+
+// Condition returns a formula with literals that hold: f and a clause for each of them.
+func Condition(f *Formula, literals []Literal) *Formula {
+	out := *f
+	out.Clauses = slices.Clip(f.Clauses)
+	for _, l := range literals {
+		out.Clauses = append(out.Clauses, []Literal{l})
+	}
+	return &out
+}

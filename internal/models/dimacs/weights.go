@@ -1,0 +1,203 @@
+package dimacs
+
+// Comments that mean something, and weights.
+
+import (
+	"errors"
+	"math"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/base/decimal"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// weight is a literal's weight, and the line where it stands.
+type weight struct {
+	literal int32
+	w       float64
+	line    int
+	both    bool // 1 for the literal and for its negation
+}
+
+// comment reads a line that begins with c: "c p weight" and "c p show" mean something, "c ind" does to some counters, and "c t" says
+// which problem the file is. All others are passed.
+func (f *reader) comment() {
+	if f.word != "c" {
+		f.skip()
+		return
+	}
+	words := f.rest(2)
+	switch what := strings.Join(words, " "); {
+	case what == "p weight":
+		f.weight(f.rest(4))
+	case what == "p show":
+		f.shows = f.line
+		f.show()
+	case len(words) == 2 && words[0] == "ind":
+		f.shows = f.line
+		f.shownAs(words[1])
+		f.show()
+	case len(words) == 2 && words[0] == "p":
+		f.fail(fault.Unsupported, uai.ErrModel, "%.40q is not read", "c "+what)
+	}
+	f.skip()
+}
+
+// show notes the variables that a projected count is over, to the end of the line.
+func (f *reader) show() {
+	for f.ahead() && f.next() {
+		f.shownAs(f.word)
+	}
+}
+
+// shownAs notes one of them.
+func (f *reader) shownAs(word string) {
+	n := f.integer(word, "a variable that is shown", f.known())
+	if n < 0 {
+		f.bad(uai.ErrModel, "%d is no variable that is shown", n)
+	}
+	if n > 0 {
+		f.shown = append(f.shown, int32(n))
+	}
+	if len(f.shown) > f.limits.Legs {
+		f.bad(uai.ErrLimit, "more than %d variables are shown", f.limits.Legs)
+	}
+}
+
+// known is the number of variables; before the header it is the largest that there may be.
+func (f *reader) known() int {
+	if f.variables < 0 {
+		return f.limits.Variables
+	}
+	return f.variables
+}
+
+// weight reads "LITERAL WEIGHT 0".
+func (f *reader) weight(words []string) {
+	if len(words) != 3 || words[2] != "0" {
+		f.bad(uai.ErrSyntax, "c p weight LITERAL WEIGHT 0 is needed")
+		return
+	}
+	f.keep(words[0], words[1])
+}
+
+// cachet reads "w VARIABLE WEIGHT", with a 0 behind it or not.
+func (f *reader) cachet() {
+	words := f.rest(4)
+	switch {
+	case len(words) == 2 && words[1] == "-1":
+		if n := f.integer(words[0], "a variable with a weight", f.known()); n > 0 {
+			f.weights = append(f.weights, weight{literal: int32(n), w: 1, line: f.line, both: true})
+		} else {
+			f.bad(uai.ErrModel, "%q is no variable", words[0])
+		}
+	case len(words) == 2, len(words) == 3 && words[2] == "0":
+		f.keep(words[0], words[1])
+	default:
+		f.bad(uai.ErrSyntax, "w VARIABLE WEIGHT is needed")
+	}
+}
+
+// keep notes the weight of a literal.
+func (f *reader) keep(literal, text string) {
+	n := f.integer(literal, "a literal with a weight", f.known())
+	if n == 0 {
+		f.bad(uai.ErrModel, "0 is no literal")
+		return
+	}
+	f.weights = append(f.weights, weight{literal: int32(n), w: f.number(text), line: f.line})
+}
+
+// number is a decimal number or a fraction of two.
+func (f *reader) number(text string) float64 {
+	above, below, fraction := strings.Cut(text, "/")
+	x := f.decimal(above)
+	if !fraction {
+		return x
+	}
+	d := f.decimal(below)
+	switch q := math.Abs(x / d); {
+	case f.err != nil:
+	case d == 0:
+		f.bad(uai.ErrModel, "%.40q is no number", text)
+	case x != 0 && (q < decimal.Least || math.IsInf(q, 0)):
+		f.bad(uai.ErrModel, "the weight %.40q %w", text, decimal.ErrRange)
+	}
+	return x / d
+}
+
+func (f *reader) decimal(text string) float64 {
+	x, err := decimal.Parse(text)
+	switch {
+	case errors.Is(err, decimal.ErrSyntax):
+		f.bad(uai.ErrSyntax, "%.40q %w", text, err)
+	case err != nil:
+		f.bad(uai.ErrModel, "the weight %.40q %w", text, err)
+	}
+	return x
+}
+
+// checkWeights refuses weights of unknown variables, duplicates, and weights whose opposite cannot be inferred.
+func (f *reader) checkWeights() {
+	if f.err != nil {
+		return
+	}
+	at := map[int32]int{} // line by literal
+	for _, w := range f.weights {
+		f.line = w.line
+		if int(max(w.literal, -w.literal)) > f.variables {
+			f.bad(uai.ErrModel, "a literal with a weight: %d, there are %d variables", w.literal, f.variables)
+			return
+		}
+		of := []int32{w.literal, -w.literal}[:1]
+		if w.both {
+			of = []int32{w.literal, -w.literal}
+		}
+		for _, l := range of {
+			if at[l] != 0 {
+				f.bad(uai.ErrModel, "literal %d has a weight in line %d already", l, at[l])
+				return
+			}
+			at[l] = w.line
+		}
+	}
+	for _, w := range f.weights {
+		if !w.both && at[-w.literal] == 0 && (w.w < 0 || w.w > 1) {
+			f.line = w.line
+			f.bad(uai.ErrModel, "literal %d has the weight %v and literal %d has none: that is 1 less a weight of 0 to 1",
+				w.literal, w.w, -w.literal)
+			return
+		}
+	}
+}
+
+// byVariable are the weights of false and true.
+func (f *reader) byVariable() [][2]float64 {
+	list, given := make([][2]float64, f.variables), make([][2]bool, f.variables)
+	side := func(l int32) int {
+		if l > 0 {
+			return 1
+		}
+		return 0
+	}
+	for v := range list {
+		list[v] = [2]float64{1, 1}
+	}
+	for _, w := range f.weights {
+		v := max(w.literal, -w.literal) - 1
+		list[v][side(w.literal)] = w.w
+		given[v][side(w.literal)] = true
+		if w.both {
+			given[v] = [2]bool{true, true}
+		}
+	}
+	for v, g := range given {
+		for side := range 2 {
+			if g[side] && !g[1-side] {
+				list[v][1-side] = 1 - list[v][side]
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,96 @@
+package named
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/decimal"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// Query is a query as people write it in JSON: over HTTP, and in a file of queries.
+type Query struct {
+	Evidence    Values         `json:"evidence,omitempty"`
+	Marginals   bool           `json:"marginals,omitempty"`
+	Joint       []Variable     `json:"joint,omitempty"`
+	Targets     []Variable     `json:"targets,omitempty"`
+	Gradients   bool           `json:"gradients,omitempty"`
+	MPE         bool           `json:"mpe,omitempty"`
+	Map         []Variable     `json:"map,omitempty"`
+	Samples     int            `json:"samples,omitempty"`
+	Seed        uint64         `json:"seed,omitempty"`
+	Weight      decimal.Number `json:"weight,omitempty"`
+	Conflict    bool           `json:"conflict,omitempty"`
+	Information *Ask           `json:"information,omitempty"`
+	Sensitivity *Pair          `json:"sensitivity,omitempty"`
+	Event       Values         `json:"event,omitempty"`
+}
+
+// Queries returns the queries of q, the first of them at position at: with an event there are two:
+// the given evidence, and the same with the event, asked over the first. Results repeat the label.
+// Errors carry bad_input and begin with the field.
+func (q *Query) Queries(l *factorgraph.Labels, label string, at int) ([]query.Query, error) {
+	given, err := q.Evidence.Evidence(l)
+	if err != nil {
+		return nil, fmt.Errorf("evidence: %w", err)
+	}
+	first := query.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals, Gradients: q.Gradients, Weight: float64(q.Weight)}
+	if first.Joint, err = Variables(l, q.Joint); err != nil {
+		return nil, fmt.Errorf("joint: %w", err)
+	}
+	if first.Targets, err = Variables(l, q.Targets); err != nil {
+		return nil, fmt.Errorf("targets: %w", err)
+	}
+	if q.Information != nil {
+		if first.Information, _, err = q.Information.Question(l); err != nil {
+			return nil, fmt.Errorf("information: %w", err)
+		}
+	}
+	if q.Sensitivity != nil {
+		if first.Sensitivity, err = q.Sensitivity.Target(l); err != nil {
+			return nil, fmt.Errorf("sensitivity: %w", err)
+		}
+	}
+	if first.Map, err = Variables(l, q.Map); err != nil {
+		return nil, fmt.Errorf("map: %w", err)
+	}
+	first.MPE, first.Samples, first.Seed, first.Conflict = q.MPE, q.Samples, q.Seed, q.Conflict
+
+	if q.Event == nil {
+		return []query.Query{first}, nil
+	}
+	if len(q.Event) == 0 {
+		return nil, errors.New("event: it says nothing")
+	}
+	both, err := slices.Concat(q.Evidence, q.Event).Evidence(l)
+	if err != nil {
+		return nil, fmt.Errorf("event: %w", err)
+	}
+	if label != "" {
+		label += " event"
+	}
+	return []query.Query{first, {Evidence: both, EvidenceFile: label, Over: at + 1}}, nil
+}
+
+// Pair is a value of a variable, whose probability depends on the numbers of the model, and how they vary.
+type Pair struct {
+	Variable Variable       `json:"variable"`
+	Value    Variable       `json:"value"` // its name, or its position
+	Range    decimal.Number `json:"range,omitempty"`
+	Top      int            `json:"top,omitempty"`
+}
+
+// Target returns the pair by positions.
+func (p *Pair) Target(l *factorgraph.Labels) (*query.Sensitivity, error) {
+	v, err := l.Variable(string(p.Variable))
+	if err != nil {
+		return nil, err
+	}
+	x, err := value{at: string(p.Value), number: true}.value(l, v)
+	if err != nil {
+		return nil, err
+	}
+	return &query.Sensitivity{Variable: v, Value: x, Range: float64(p.Range), Top: p.Top}, nil
+}

@@ -1,0 +1,128 @@
+package bp
+
+// FixedPoints: the limits of belief propagation from several starts.
+
+import (
+	"context"
+	"math"
+	"sort"
+
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
+)
+
+// Two states are one fixed point when ln Z and all beliefs agree this well: far above the
+// uncertainty of converged messages, far below the difference of phases.
+const (
+	sameLnZ    = 1e-7
+	sameBelief = 1e-5
+)
+
+// FixedPoints runs from o's own start and from starts−1 random ones (seeds o.Seed+1, o.Seed+2, …)
+// and returns the distinct states: the converged ones first, the largest ln Z first among them, each
+// as it was met first. Where the Bethe value has several maxima (phases), these are among them. A
+// warm start that does not converge is followed by the cold one of o.Seed. Once o.Enough has ended
+// no further start is made. Errors and cost as for Run, times starts; a state keeps its messages.
+func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Options) ([]*State, error) {
+	g, err := newGraph(e)
+	if err != nil {
+		return nil, err
+	}
+	var found []*State
+	var values []float64
+	for n := 0; n < max(starts, 1); n++ {
+		p := o
+		if n > 0 {
+			p.Seed, p.Warm = o.Seed+uint64(n), nil
+		}
+		s, err := run(ctx, g, p)
+		if err != nil {
+			return nil, err
+		}
+		if p.Warm != nil && !s.Converged && !o.enough() {
+			o.Warm, n = nil, -1
+		}
+		ln, known := s.LnZ(), false
+		for k, other := range found {
+			known = known || same(s, other, ln, values[k])
+		}
+
+		if !known {
+			found, values = append(found, s), append(values, ln)
+		}
+		if o.enough() {
+			break
+		}
+	}
+
+	by := &ranked{found, values}
+	sort.Stable(by)
+	return by.states, nil
+}
+
+// Only returns the state that o's own start and starts−1 random ones all converge to, nil where one
+// does not converge or comes to another. Errors and cost as for FixedPoints, less where the answer
+// is no.
+func Only(ctx context.Context, e *sumproduct.Expression, starts int, o Options) (*State, error) {
+	g, err := newGraph(e)
+	if err != nil {
+		return nil, err
+	}
+	var only *State
+	var value float64
+	for n := range max(starts, 1) {
+		p := o
+		if n > 0 {
+			p.Seed, p.Warm = o.Seed+uint64(n), nil
+		}
+		s, err := run(ctx, g, p)
+		if err != nil || !s.Converged {
+			return nil, err
+		}
+		if only == nil {
+			only, value = s, s.LnZ()
+		} else if !same(s, only, s.LnZ(), value) {
+			return nil, nil
+		}
+	}
+
+	return only, nil
+}
+
+// same reports whether two states are one fixed point: see sameLnZ and sameBelief.
+func same(a, b *State, lnA, lnB float64) bool {
+	if a.Converged != b.Converged || (a.Contradiction < 0) != (b.Contradiction < 0) {
+		return false
+	}
+	if lnA != lnB && !(math.Abs(lnA-lnB) <= sameLnZ*max(1, math.Abs(lnA))) {
+		return false
+	}
+	for i := range a.g.e.Dims {
+		q := b.Belief(i)
+		for x, p := range a.Belief(i) {
+			if math.Abs(p-q[x]) > sameBelief {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ranked sorts converged states first, then by ln Z, the largest first.
+type ranked struct {
+	states []*State
+	ln     []float64
+}
+
+func (r *ranked) Len() int { return len(r.states) }
+
+func (r *ranked) Less(a, b int) bool {
+	if r.states[a].Converged != r.states[b].Converged {
+		return r.states[a].Converged
+	}
+	return r.ln[a] > r.ln[b]
+}
+
+func (r *ranked) Swap(a, b int) {
+	r.states[a], r.states[b] = r.states[b], r.states[a]
+	r.ln[a], r.ln[b] = r.ln[b], r.ln[a]
+}

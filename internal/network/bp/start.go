@@ -1,0 +1,97 @@
+package bp
+
+// Starts of a run: uniform, random or earlier messages; and states made of messages alone.
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// start fills m.
+func (s *State) start(o Options) error {
+	if o.Warm != nil {
+		return s.warm(o.Warm)
+	}
+	rng := rand.New(rand.NewPCG(o.Seed, 0x6270))
+	for k := range s.g.table {
+		m := s.g.message(s.m, int32(k))
+		for a := range m {
+			m[a] = 1
+			if o.Seed != 0 {
+				m[a] = 0x1p-20 + rng.ExpFloat64()
+			}
+		}
+		normalise(m)
+	}
+	return nil
+}
+
+// readmitted replaces the zeros of messages that a run starts from: where they are right, the tables
+// bring them back.
+const readmitted = 0x1p-30
+
+// warm starts from the messages of an earlier run, and lets the values in again that those exclude.
+func (s *State) warm(messages []float64) error {
+	if err := s.set(messages); err != nil {
+		return err
+	}
+	for a, x := range s.m {
+		if x == 0 {
+			s.m[a] = readmitted
+		}
+	}
+	return nil
+}
+
+// set takes messages over, normalised. It returns fault.BadInput where they do not fit the
+// expression.
+func (s *State) set(messages []float64) error {
+	if len(messages) != len(s.m) {
+		return fault.New(fault.BadInput, "bp: %d numbers in messages, the expression needs %d",
+			len(messages), len(s.m))
+	}
+	for _, k := range s.g.incidences {
+		m := s.g.message(s.m, k)
+		messages = messages[copy(m, messages):]
+		if total := normalise(m); !(total > tiny && total < huge) {
+			return fault.New(fault.BadInput, "bp: the message of incidence %d sums to %v", k, total)
+		}
+	}
+	return nil
+}
+
+// Restore returns the state that messages (State.Messages) describe, without passing any: Change is
+// their distance from a fixed point of e, Converged says whether it is at most 1e-12. Errors as for
+// Run.
+func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
+	g, err := newGraph(e)
+	if err != nil {
+		return nil, err
+	}
+	s := newState(g)
+	if err := s.set(messages); err != nil {
+		return nil, err
+	}
+
+	r := &runner{
+		State: s,
+		c:     newKernel(g, s.m, s.v),
+		ctx:   context.Background(),
+		o:     Options{Tolerance: tolerance},
+	}
+	for i := range g.e.Dims {
+		r.send(i)
+	}
+	if r.Contradiction < 0 {
+		if err := r.check(); err != nil {
+			return nil, fmt.Errorf("bp: %w", err)
+		}
+	}
+
+	s.Updates = 0
+	return s, nil
+}

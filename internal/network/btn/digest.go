@@ -1,0 +1,135 @@
+package btn
+
+// The digest that identifies the base tensor.
+
+import (
+	"github.com/basetensor/basetensor/internal/base/digest"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// baseEncoding is the version of the encoding; a change of the bytes below changes it.
+const baseEncoding = "basetensor base v1"
+
+// BaseDigest identifies B and its coordinates: SHA-256 over the canonical bytes of dims, maps,
+// cores and choice. It does not depend on links, weights, evidence or Scale, so that all queries on
+// one base tensor share one decomposition. An object that depends on the links between legs too, as
+// an elimination order does, needs more than this digest to identify it.
+//
+// The encoding is versioned, every list is preceded by its length and every integer and float64 has
+// 8 bytes, little endian. Any difference in a stored entry changes the digest, but for two that are
+// no difference in value: −0 is written as 0, and a scaled number in its normal form.
+func (n *Network) BaseDigest() [digest.Size]byte {
+	e := newEncoder(baseEncoding)
+	e.Text(string(n.Choice))
+	e.Ints(n.Dims)
+	e.Int(len(n.Maps))
+	for _, m := range n.Maps {
+		e.Text(string(m.Kind))
+		e.optional(m.A)
+	}
+
+	e.Int(len(n.Cores))
+	for _, c := range n.Cores {
+		e.Ints(c.Legs)
+		e.tensor(c.T)
+	}
+	return e.Sum()
+}
+
+// Digest identifies the network as a whole:
+// BaseDigest, and links, places of variables and Scale in the same encoding.
+func (n *Network) Digest() [digest.Size]byte {
+	e := newEncoder("basetensor network v1")
+	base := n.BaseDigest()
+	e.Bytes(base[:])
+
+	e.Int(len(n.Links))
+	for _, l := range n.Links {
+		e.Ints(l.Legs)
+		e.tensor(l.T)
+	}
+
+	e.Int(len(n.Variables))
+	for _, v := range n.Variables {
+		e.Int(v.Domain)
+		e.Int(v.Link)
+	}
+
+	e.Float(n.Scale.Mant)
+	e.Word(uint64(n.Scale.Exp))
+	return e.Sum()
+}
+
+// encoder writes canonical bytes of tensors into a digest.
+type encoder struct{ *digest.Builder }
+
+func newEncoder(version string) encoder {
+	e := encoder{digest.New()}
+	e.Text(version)
+	return e
+}
+
+// optional tells nil (the identity, or all ones) from an empty list.
+func (e encoder) optional(list []float64) {
+	if list == nil {
+		e.Int(-1)
+		return
+	}
+	e.Floats(list)
+}
+
+// vector writes a scaled vector, every entry in its normal form.
+func (e encoder) vector(v scaled.Vector) {
+	e.Int(v.Len())
+	for i := range v.Len() {
+		a := v.At(i)
+		e.Float(a.Mant)
+		e.Word(uint64(a.Exp))
+	}
+}
+
+func (e encoder) levels(l countspace.Levels) {
+	e.Int(l.D)
+	e.Int(len(l.Of))
+	for _, of := range l.Of {
+		e.Bytes(of)
+	}
+}
+
+// tensor writes a tensor, the name of its kind first.
+func (e encoder) tensor(t tensor.Tensor) {
+	switch t := t.(type) {
+	case *tensor.Dense:
+		e.Text("dense")
+		e.Ints(t.Shape)
+		e.Floats(t.Data)
+	case *tensor.CP:
+		e.Text("cp")
+		e.Ints(t.Shape)
+		e.Floats(t.Weights)
+		e.Int(len(t.Vectors))
+		for _, v := range t.Vectors {
+			e.optional(v)
+		}
+	case *tensor.Symmetric:
+		e.Text("symmetric")
+		e.Ints(t.Shape)
+		e.levels(t.Levels)
+		e.vector(t.Values)
+	case *tensor.SymmetryCP:
+		e.Text("symmetry-cp")
+		e.Ints(t.Shape)
+		e.levels(t.Levels)
+		e.Int(len(t.Terms))
+		for _, term := range t.Terms {
+			e.Float(term.Alpha)
+			e.vector(term.S)
+			e.Int(len(term.R))
+			for _, r := range term.R {
+				e.optional(r)
+			}
+		}
+	}
+}

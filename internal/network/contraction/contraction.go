@@ -1,0 +1,177 @@
+// Package contraction is what contractions of parts of all families have in common: the checks before one, the place where
+// marginals are collected, errors.
+package contraction
+
+// Contractions: which part contracts itself, and what it is asked for.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// ErrMemory says that a part needs more memory than the budget.
+var ErrMemory = errors.New("contract: over the memory budget")
+
+// ErrNoJoint says that parts of a class have no joint marginal.
+var ErrNoJoint = errors.New("contract: a joint marginal needs a contraction tree or a closed form")
+
+// ErrNoDerivatives says that parts of a class have no derivatives by parameters.
+var ErrNoDerivatives = errors.New("contract: derivatives need an elimination of their own")
+
+// Contractor is a part that contracts itself. What it makes of a problem that other parts of the same plan need, too, is a
+// form of the problem.
+type Contractor interface {
+	btn.Part
+	// Contract returns Z(T^Q) · Scale, without the part's weight α, and what is wanted. The part fits the network.
+	Contract(ctx context.Context, p *problem.Problem, want problem.Want) (btn.Value, error)
+}
+
+// Priced is a part whose cost for Z alone is known beforehand, without any of the work. Its flops are within a small factor of
+// Value.Flops and grow like them. The cost of other parts is a share of their estimate's.
+type Priced interface {
+	Cost(p *problem.Problem) btn.Cost
+}
+
+// Differentiator is a part that may have derivatives by parameters.
+type Differentiator interface{ Differentiates() bool }
+
+// Loader is a part that reads its bytes when it is first used: once, and again after the context's end.
+type Loader interface{ Load(context.Context) }
+
+// Part returns the value of a part of a plan. The network is valid, and
+// conditioned on the query's evidence already. The classes and their costs are listed in package families.
+//
+// With problem.Want.Marginals, Value.Marginals holds w_v(x) ∂Z/∂w_v(x) of every variable and value,
+// by one pass back over what gave Z: products without one link for the classes of rank one,
+// correlations down the product tree for the symmetric ones, derivatives step by step for exact
+// contractions. Nothing is divided by.
+//
+// The same arguments give the same bits. ctx is looked at between links and between products.
+// Errors: btn.ErrPart where part and network disagree, ErrNoVariables where there are no variables
+// to have marginals, ErrNoJoint, ErrMemory (with the bytes needed; fault.OverBudget), those of
+// tensor.CountPoly, and ctx's.
+func Part(
+	ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want,
+) (btn.Value, error) {
+	if part == nil {
+		return btn.Value{}, fault.New(fault.BadInput, "contract: there is no part")
+	}
+
+	class := part.Class()
+	fail := func(err error) (btn.Value, error) {
+		return btn.Value{}, fmt.Errorf("contract: a part of class %s: %w", class, err)
+	}
+
+	own, ok := part.(Contractor)
+	if !ok {
+		return fail(fault.New(fault.BadInput, "it cannot be contracted"))
+	}
+
+	if q, ok := part.(Loader); ok {
+		q.Load(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return btn.Value{}, err
+	}
+	if err := part.Fits(p.Net); err != nil {
+		return fail(fault.Wrap(fault.BadInput, err))
+	}
+
+	if len(want.Joint) > 0 {
+		if err := query.CheckJoint(Domains(p.Net), want.Joint); err != nil {
+			return btn.Value{}, err
+		}
+	}
+
+	if btn.AskOf(part) != "" { // it has no share of Z
+		want.Derivatives, want.Target = false, nil
+	}
+	if want.Derivatives || want.Target != nil {
+		if d, ok := part.(Differentiator); !ok || !d.Differentiates() {
+			return fail(fault.Wrap(fault.Unsupported, ErrNoDerivatives))
+		}
+	}
+	value, err := own.Contract(ctx, p, want)
+	if err != nil {
+		return fail(err)
+	}
+	return value, nil
+}
+
+// Flops predicts what part i of an estimate takes for Z alone.
+// It is 0 for a part that is not there or does not fit.
+func Flops(net *btn.Network, e *btn.Estimate, i int) float64 {
+	if i < 0 || i >= len(e.Parts) {
+		return 0
+	}
+	part := e.Parts[i]
+	if part.Fits(net) != nil {
+		return 0
+	}
+	if priced, ok := part.(Priced); ok {
+		if cost := priced.Cost(problem.New(net, problem.Options{})); cost.Flops > 0 {
+			return cost.Flops
+		}
+	}
+	return e.Cost.Flops / float64(len(e.Parts))
+}
+
+// Domains lists the domain sizes of the network's variables.
+func Domains(net *btn.Network) []int {
+	d := make([]int, len(net.Variables))
+	for v := range d {
+		d[v] = net.Variables[v].Domain
+	}
+	return d
+}
+
+// Contraction is one contraction of one part.
+type Contraction struct {
+	Ctx     context.Context
+	Problem *problem.Problem
+	Net     *btn.Network
+	Ops     *countspace.Ops // counts the multiply-adds in count space
+	Memory  int64           // bytes
+	Threads int
+	M       *Collected // nil: no marginals
+	Joint   []int      // nil: no joint marginal
+}
+
+// Begin returns the contraction of a part of a problem.
+func Begin(ctx context.Context, p *problem.Problem, want problem.Want) (Contraction, error) {
+	j := Contraction{
+		Ctx:     ctx,
+		Problem: p,
+		Net:     p.Net,
+		Ops:     &countspace.Ops{},
+		Memory:  p.Memory,
+		Threads: p.Threads,
+	}
+
+	if len(want.Joint) > 0 {
+		j.Joint = want.Joint
+	}
+
+	if !want.Marginals {
+		return j, nil
+	}
+
+	var err error
+	j.M, err = newCollected(p.Net)
+	return j, err
+}
+
+// NoJoint refuses joint marginals.
+func NoJoint(w problem.Want) error {
+	if len(w.Joint) == 0 {
+		return nil
+	}
+	return fault.Wrap(fault.Unsupported, ErrNoJoint)
+}

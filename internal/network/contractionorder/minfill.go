@@ -1,0 +1,137 @@
+package contractionorder
+
+// Greedy elimination orders: min-fill and min-weight, with fixed or seeded tie-breaks.
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/pace"
+)
+
+// maxMoves bounds the elementary operations of one greedy run. A graph that needs more has
+// tables far beyond any memory; the rest of its order follows the weights at that point.
+const maxMoves = 1 << 28
+
+// rule is the criterion that a greedy order minimises at every step.
+type rule int
+
+const (
+	byFill       rule = iota // fill, then weight, then number
+	byWeight                 // weight, then number
+	byFillRandom             // fill, then a seeded hash
+	byFillWeight             // fill, then weight, then a seeded hash
+)
+
+// MinFill returns the elimination order of h's indices of dimension above 1 that always takes the
+// index whose elimination adds the fewest edges; ties go to the smallest table, then to the
+// smallest number. Deterministic.
+// Cost: fill counts are kept up to date, O(degree) for every edge of the triangulated graph;
+// at most 2^28 operations, after which the rest follows by weight. The only error is the context's.
+func MinFill(ctx context.Context, h Hypergraph) ([]int, error) {
+	order, _, err := greedyOrder(ctx, h, byFill, 0)
+	return order, err
+}
+
+// MinFillWithin is MinFill that gives the order up where it has an index whose table has more than
+// 2^log2Table entries, or after moves operations: within is false then, and the rest of the order
+// follows the weights at that point. Cost: at most moves operations, some 10^8 a second.
+func MinFillWithin(
+	ctx context.Context, h Hypergraph, log2Table float64, moves int64,
+) (order []int, within bool, err error) {
+	g := newFillGraph(h, true, pace.New(ctx))
+	g.most, g.limit = int64(min(log2Table*logUnit, math.MaxInt64/2)), moves
+	order, _, err = g.greedy(h, byFill, 0)
+	return order, g.most > 0 && g.moves < moves, err
+}
+
+// MinWeight is MinFill with the size of the table touched (the product of the dimensions of the
+// index and its neighbours) in place of the fill; ties go to the smallest number. It is faster, and
+// better on some mixed domains.
+func MinWeight(ctx context.Context, h Hypergraph) ([]int, error) {
+	order, _, err := greedyOrder(ctx, h, byWeight, 0)
+	return order, err
+}
+
+// greedyOrder eliminates the primal graph of h by a rule, and returns the number of moves.
+func greedyOrder(
+	ctx context.Context, h Hypergraph, r rule, seed uint64,
+) (order []int, moves int64, err error) {
+	return newFillGraph(h, r != byWeight, pace.New(ctx)).greedy(h, r, seed)
+}
+
+// greedy eliminates the whole graph. It gives up at a table above g.most, which becomes 0.
+func (g *fillGraph) greedy(
+	h Hypergraph, r rule, seed uint64,
+) (order []int, moves int64, err error) {
+	var q queue
+	for v, d := range h.Dims {
+		if d > 1 {
+			q = append(q, g.key(int32(v), r, seed))
+		}
+	}
+	q.init()
+
+	order = make([]int, 0, len(q))
+	done := make([]bool, len(h.Dims))
+	for len(q) > 0 && g.moves < g.limit && !g.pace.Over(16) {
+		k := q.pop()
+		if done[k.v] || k != g.key(k.v, r, seed) {
+			continue
+		}
+
+		if g.most > 0 && g.weight[k.v] > g.most {
+			g.most = 0
+			break
+		}
+
+		done[k.v] = true
+		order = append(order, int(k.v))
+		g.eliminate(k.v)
+		for _, a := range g.touch {
+			if !done[a] {
+				q.push(g.key(a, r, seed))
+			}
+		}
+	}
+
+	if err := g.pace.Err(); err != nil {
+		return nil, g.moves, err
+	}
+	return append(order, g.rest(h, done)...), g.moves, nil
+}
+
+// rest lists the remaining vertices by weight, then number.
+func (g *fillGraph) rest(h Hypergraph, done []bool) []int {
+	var left []int
+	for v, d := range h.Dims {
+		if d > 1 && !done[v] {
+			left = append(left, v)
+		}
+	}
+	slices.SortStableFunc(left, func(a, b int) int { return cmp.Compare(g.weight[a], g.weight[b]) })
+	return left
+}
+
+// key is v's priority in the queue: smaller keys are eliminated first.
+func (g *fillGraph) key(v int32, r rule, seed uint64) key {
+	switch r {
+	case byWeight:
+		return key{g.weight[v], 0, uint64(v), v}
+	case byFillRandom:
+		return key{g.fill[v], 0, mix(seed, uint64(v)), v}
+	case byFillWeight:
+		return key{g.fill[v], g.weight[v], mix(seed, uint64(v)), v}
+	}
+	return key{g.fill[v], g.weight[v], uint64(v), v}
+}
+
+// mix hashes a vertex under a seed (the finaliser of splitmix64), a bijection for every seed.
+func mix(seed, v uint64) uint64 {
+	x := v + (seed+1)*0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,213 @@
+// Package form has the common parts of messages: the layout of tensors, and the checks of ids, times, settings and errors.
+package form
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/base/codec"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+const (
+	MaxToken  = 64      // bytes of a job's id, a stage, a numeric kind
+	maxTenant = 256     // bytes
+	maxTime   = 1 << 53 // Unix milliseconds that any client can hold
+	digestLen = 64      // hexadecimal digits of a SHA-256
+)
+
+// IsToken reports whether s is [A-Za-z0-9_-]{1,64}: one token of a subject.
+func IsToken(s string) bool {
+	for _, c := range []byte(s) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return len(s) >= 1 && len(s) <= MaxToken
+}
+
+// IsDigest reports whether s is a SHA-256 in lower-case hexadecimal digits.
+func IsDigest(s string) bool {
+	for _, c := range []byte(s) {
+		if !('a' <= c && c <= 'f' || '0' <= c && c <= '9') {
+			return false
+		}
+	}
+	return len(s) == digestLen
+}
+
+// Owner returns the tenant that owns a job: the part of its id before a dot. Ids without a dot have
+// no owner.
+func Owner(job string) string {
+	owner, _, _ := strings.Cut(job, ".")
+	if len(owner) == len(job) {
+		return ""
+	}
+	return owner
+}
+
+// IsJob reports whether id is a job's id: a token, or its owner's name and a token with a dot between them.
+func IsJob(id string) bool {
+	owner, name, owned := strings.Cut(id, ".")
+	return IsToken(owner) && (!owned || IsToken(name))
+}
+
+func CheckJob(job, tenant string) error {
+	if !IsJob(job) {
+		return codec.Invalid("job", "%.80q is not [A-Za-z0-9_-]{1,64}, nor that of an owner, a dot and that", job)
+	}
+	if owner := Owner(job); owner != "" && tenant != "" && tenant != owner {
+		return codec.Invalid("tenant", "%.80q, and the job is owned by %s", tenant, owner)
+	}
+	if len(tenant) > maxTenant {
+		return codec.Invalid("tenant", "%d bytes, at most %d", len(tenant), maxTenant)
+	}
+	for _, c := range tenant {
+		if c < ' ' || c == 0x7f { // it travels in a header
+			return codec.Invalid("tenant", "%q has a control character", tenant)
+		}
+	}
+	return nil
+}
+
+func CheckDigest(name, d string) error {
+	if !IsDigest(d) {
+		return codec.Invalid(name, "%.80q is not 64 hexadecimal digits", d)
+	}
+	return nil
+}
+
+func CheckRequest(job, tenant, digest string) error {
+	if err := CheckJob(job, tenant); err != nil {
+		return err
+	}
+	return CheckDigest("digest", digest)
+}
+
+func CheckTimes(stored, deadline int64, timings map[string]float64) error {
+	switch {
+	case stored < 0 || stored > maxTime:
+		return codec.Invalid("time", "%d ms is no time", stored)
+	case deadline < 0 || deadline > maxTime:
+		return codec.Invalid("deadline_ms", "%d ms", deadline)
+	case len(timings) > codec.MaxKeys:
+		return codec.Invalid("timings", "%d stages, at most %d", len(timings), codec.MaxKeys)
+	}
+	stages := make([]string, 0, len(timings))
+	for stage := range timings {
+		stages = append(stages, stage)
+	}
+	sort.Strings(stages)
+	for _, stage := range stages {
+		if ms := timings[stage]; !Finite(ms) || ms < 0 {
+			return codec.Invalid("timings", "%q took %v ms", stage, ms)
+		}
+	}
+	return nil
+}
+
+// CheckSettings checks names and ranges. Maps that are given have no place in a message.
+func CheckSettings(s btn.Settings) error {
+	if s.Method != "" && !slices.Contains(query.Methods, s.Method) {
+		names := strings.Fields(strings.Trim(fmt.Sprint(query.Methods), "[]"))
+		return codec.Invalid("settings.method", "%.40q is none of %s", s.Method, strings.Join(names, ", "))
+	}
+	switch s.Maps {
+	case "", btn.MapIdentity, btn.MapOrthogonal, btn.MapBP:
+	default:
+		return codec.Invalid("settings.maps", "%.40q is none of identity, orthogonal, bp", s.Maps)
+	}
+	switch s.Objective {
+	case "", query.ObjectiveVariance, query.ObjectiveFrobenius:
+	default:
+		return codec.Invalid("settings.objective", "%.40q is neither variance nor frobenius", s.Objective)
+	}
+	switch s.Cores {
+	case "", btn.CoresAreFactors, query.CoresAreVariables:
+	default:
+		return codec.Invalid("settings.cores", "%.40q is neither factors nor variables", s.Cores)
+	}
+	for _, f := range []struct {
+		name  string
+		value int64
+		most  int64
+	}{
+		{"settings.components", int64(s.Components), 1 << 20},
+		{"settings.memory", s.Memory, 1 << 53},
+		{"settings.sweeps", int64(s.Sweeps), 1 << 20},
+		{"settings.starts", int64(s.Starts), 1 << 20},
+		{"settings.bond", int64(s.Bond), 1 << 20},
+	} {
+		if f.value < 0 || f.value > f.most {
+			return codec.Invalid(f.name, "%d is not from 0 to %d", f.value, f.most)
+		}
+	}
+	if !(s.LearnFlops >= 0) || math.IsInf(s.LearnFlops, 1) {
+		return codec.Invalid("settings.learn_flops", "%v is no number of operations", s.LearnFlops)
+	}
+	if !(s.Budget >= 0) || math.IsInf(s.Budget, 1) {
+		return codec.Invalid("settings.budget", "%v is no number of operations", s.Budget)
+	}
+	if !(s.Accuracy >= 0) || math.IsInf(s.Accuracy, 1) {
+		return codec.Invalid("settings.accuracy", "%v nats", s.Accuracy)
+	}
+	return nil
+}
+
+// CheckNumber checks that z is finite and normalised.
+func CheckNumber(z scaled.Number) error {
+	if m := math.Abs(z.Mant); m == 0 && z.Exp == 0 || m >= 1 && m < 2 {
+		return nil
+	}
+	return fmt.Errorf("%w: %v·2^%d is not normalised", codec.ErrInvalid, z.Mant, z.Exp)
+}
+
+func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// NotFinite returns the first position of a NaN or Inf in x, or −1.
+func NotFinite(x []float64) int {
+	for i, v := range x {
+		if !Finite(v) {
+			return i
+		}
+	}
+	return -1
+}
+
+func CheckErrorInfo(e *btn.ErrorInfo) error {
+	if e == nil {
+		return nil
+	}
+	switch e.Code {
+	case fault.BadInput, fault.Unsupported, fault.OverBudget, fault.Deadline, fault.Cancelled,
+		fault.FailedEstimate, fault.Infrastructure, fault.Internal:
+		return nil
+	}
+	return codec.Invalid("code", "%q is no code of this version", e.Code)
+}
+
+// CheckQueries is query.Check, or query.CheckForm where the model is not known, with the field under "queries". No query is no error.
+func CheckQueries(domains []int, known bool, queries []query.Query) error {
+	if len(queries) == 0 {
+		return nil
+	}
+	err := query.CheckForm(queries)
+	if known {
+		err = query.Check(domains, queries)
+	}
+	var of interface {
+		Field() (query int, field string, reason error)
+	}
+	if errors.As(err, &of) {
+		at, field, reason := of.Field()
+		return codec.Under(fmt.Sprintf("queries[%d]", at), codec.Invalid(field, "%v", reason))
+	}
+	return err
+}

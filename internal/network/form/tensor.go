@@ -1,0 +1,260 @@
+package form
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/base/arena"
+	"github.com/basetensor/basetensor/internal/base/codec"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// The kinds of Tensor.
+const (
+	KindDense      = "dense"
+	KindCP         = "cp"
+	KindSymmetric  = "symmetric"
+	KindSymmetryCP = "symmetry-cp"
+)
+
+// Tensor is a tensor of one of the four kinds on the wire.
+type Tensor struct {
+	Kind    string      `msgpack:"kind"`
+	Shape   []int       `msgpack:"shape"`
+	Data    []float64   `msgpack:"data,omitempty"`    // dense: Π shape entries, last index fastest
+	Weights []float64   `msgpack:"weights,omitempty"` // cp: rank entries
+	Vectors [][]float64 `msgpack:"vectors,omitempty"` // cp: per mode rank × shape[ℓ], row-major; null: the identity
+	Levels  *Levels     `msgpack:"levels,omitempty"`  // symmetric, symmetry-cp
+	Values  *Scaled     `msgpack:"values,omitempty"`  // symmetric: over the box of the levels
+	Terms   []Term      `msgpack:"terms,omitempty"`   // symmetry-cp
+}
+
+// Term is α S ∘ R on the wire.
+type Term struct {
+	Alpha float64     `msgpack:"alpha"`
+	S     Scaled      `msgpack:"s"`
+	R     [][]float64 `msgpack:"r"` // null entry: all ones
+}
+
+// Scaled is a list of scaled numbers on the wire: entry i is Mant[i]·2^Exp[i].
+type Scaled struct {
+	Mant []float64 `msgpack:"m"`
+	Exp  []int64   `msgpack:"e,omitempty"` // absent: all 0
+}
+
+// Levels are levels on the wire: leg ℓ has table Tables[Legs[ℓ]], a byte per value.
+type Levels struct {
+	D      int      `msgpack:"d"`
+	Tables [][]byte `msgpack:"tables"`
+	Legs   []int    `msgpack:"legs"`
+}
+
+func NewScaled(v scaled.Vector) Scaled { return Scaled{Mant: v.Mant, Exp: v.Exp} }
+
+func (v Scaled) Decode() scaled.Vector { return scaled.Vector{Mant: v.Mant, Exp: v.Exp} }
+
+// NewTensor returns t as it goes on the wire. It shares t's slices.
+func NewTensor(t tensor.Tensor) (Tensor, error) {
+	switch t := t.(type) {
+	case *tensor.Dense:
+		return Tensor{Kind: KindDense, Shape: t.Shape, Data: t.Data}, nil
+	case *tensor.CP:
+		return Tensor{Kind: KindCP, Shape: t.Shape, Weights: t.Weights, Vectors: t.Vectors}, nil
+	case *tensor.Symmetric:
+		levels, values := NewLevels(t.Levels), NewScaled(t.Values)
+		return Tensor{Kind: KindSymmetric, Shape: t.Shape, Levels: &levels, Values: &values}, nil
+	case *tensor.SymmetryCP:
+		levels := NewLevels(t.Levels)
+		w := Tensor{Kind: KindSymmetryCP, Shape: t.Shape, Levels: &levels, Terms: make([]Term, len(t.Terms))}
+		for i, term := range t.Terms {
+			w.Terms[i] = Term{Alpha: term.Alpha, S: NewScaled(term.S), R: term.R}
+			if term.R == nil { // all ones throughout
+				w.Terms[i].R = make([][]float64, len(t.Shape))
+			}
+		}
+		return w, nil
+	}
+	return Tensor{}, fmt.Errorf("%w: a tensor of type %T", codec.ErrInvalid, t)
+}
+
+// Tensors are the Tensors of one message or blob, of the kinds that it may have millions of, in few allocations.
+type Tensors struct {
+	dense arena.Slab[tensor.Dense]
+	cp    arena.Slab[tensor.CP]
+}
+
+// Check makes the checks of Decode.
+func (w *Tensor) Check() error {
+	if w.Kind == KindDense {
+		return w.checkDense()
+	}
+	_, err := w.Decode(&Tensors{})
+	return err
+}
+
+func (w *Tensor) checkDense() error {
+	if err := w.checkShape(); err != nil {
+		return err
+	}
+	if n, ok := Product(w.Shape); !ok || n != len(w.Data) {
+		return codec.Invalid("data", "%d entries do not fill shape %v", len(w.Data), w.Shape)
+	}
+	return nil
+}
+
+func (w *Tensor) checkShape() error {
+	for p, d := range w.Shape {
+		if d < 1 || d > math.MaxInt32 {
+			return codec.Invalid("shape", "mode %d has %d values", p, d)
+		}
+	}
+	return nil
+}
+
+// Decode returns the tensor, one of those in s, after checking every length against the shape. It shares w's slices.
+func (w *Tensor) Decode(s *Tensors) (tensor.Tensor, error) {
+	if err := w.checkShape(); err != nil {
+		return nil, err
+	}
+	switch w.Kind {
+	case KindDense:
+		if err := w.checkDense(); err != nil {
+			return nil, err
+		}
+		t := &s.dense.Make(1)[0]
+		t.Shape, t.Data = w.Shape, w.Data
+		return t, nil
+	case KindCP:
+		if err := w.checkVectors(); err != nil {
+			return nil, err
+		}
+		t := &s.cp.Make(1)[0]
+		t.Shape, t.Weights, t.Vectors = w.Shape, w.Weights, w.Vectors
+		return t, nil
+	case KindSymmetric:
+		levels, box, err := w.levels()
+		switch {
+		case err != nil:
+			return nil, err
+		case w.Values == nil:
+			return nil, codec.Missing("values")
+		}
+		if err := w.Values.Check(box); err != nil {
+			return nil, codec.Under("values", err)
+		}
+		return &tensor.Symmetric{Shape: w.Shape, Levels: levels, Values: w.Values.Decode()}, nil
+	case KindSymmetryCP:
+		return w.symmetryCP()
+	}
+	return nil, codec.Invalid("kind", "%.40q is none of dense, cp, symmetric, symmetry-cp", w.Kind)
+}
+
+func (w *Tensor) checkVectors() error {
+	rank := len(w.Weights)
+	if len(w.Vectors) != len(w.Shape) {
+		return codec.Invalid("vectors", "%d for %d modes", len(w.Vectors), len(w.Shape))
+	}
+	for p, v := range w.Vectors {
+		n, ok := Product([]int{rank, w.Shape[p]})
+		switch {
+		case v == nil && rank != w.Shape[p]:
+			return codec.Invalid(fmt.Sprintf("vectors[%d]", p), "the identity of %d values with rank %d", w.Shape[p], rank)
+		case v != nil && (!ok || len(v) != n):
+			return codec.Invalid(fmt.Sprintf("vectors[%d]", p), "%d entries for rank %d and %d values", len(v), rank, w.Shape[p])
+		}
+	}
+	return nil
+}
+
+// levels returns the tensor's levels and the size of their box.
+func (w *Tensor) levels() (countspace.Levels, int, error) {
+	if w.Levels == nil {
+		return countspace.Levels{}, 0, codec.Missing("levels")
+	}
+	l, err := w.Levels.Decode()
+	if err != nil {
+		return l, 0, codec.Under("levels", err)
+	}
+	if err := CheckLevels(l, w.Shape); err != nil {
+		return l, 0, codec.Under("levels", err)
+	}
+	box, ok := Product(l.Shape())
+	if !ok {
+		return l, 0, codec.Invalid("levels", "the count vectors overflow")
+	}
+	return l, box, nil
+}
+
+func (w *Tensor) symmetryCP() (tensor.Tensor, error) {
+	levels, box, err := w.levels()
+	if err != nil {
+		return nil, err
+	}
+	t := &tensor.SymmetryCP{Shape: w.Shape, Levels: levels, Terms: make([]tensor.SymmetryRankOne, len(w.Terms))}
+	for i, term := range w.Terms {
+		err := codec.Under("s", term.S.Check(box))
+		if err == nil {
+			err = CheckRankOne(term.R, w.Shape)
+		}
+		if err != nil {
+			return nil, codec.Under(fmt.Sprintf("terms[%d]", i), err)
+		}
+		t.Terms[i] = tensor.SymmetryRankOne{Alpha: term.Alpha, S: term.S.Decode(), R: term.R}
+	}
+	return t, nil
+}
+
+// CheckRankOne checks that r has a vector per mode, of the mode's length or null.
+func CheckRankOne(r [][]float64, shape []int) error {
+	if len(r) != len(shape) {
+		return codec.Invalid("r", "%d vectors for %d modes", len(r), len(shape))
+	}
+	for p, v := range r {
+		if v != nil && len(v) != shape[p] {
+			return codec.Invalid(fmt.Sprintf("r[%d]", p), "%d entries for %d values", len(v), shape[p])
+		}
+	}
+	return nil
+}
+
+func (v *Scaled) Check(n int) error {
+	switch {
+	case len(v.Mant) != n:
+		return codec.Invalid("m", "%d entries, the count vectors are %d", len(v.Mant), n)
+	case v.Exp != nil && len(v.Exp) != n:
+		return codec.Invalid("e", "%d exponents for %d entries", len(v.Exp), n)
+	}
+	return nil
+}
+
+// checkFinite looks for a NaN or Inf in a tensor that decode has accepted.
+func (w *Tensor) CheckFinite() error {
+	var few [8][]float64
+	lists := append(append(few[:0], w.Data, w.Weights), w.Vectors...)
+	if w.Values != nil {
+		lists = append(lists, w.Values.Mant)
+	}
+	for _, term := range w.Terms {
+		lists = append(append(lists, []float64{term.Alpha}, term.S.Mant), term.R...)
+	}
+	for _, x := range lists {
+		if k := NotFinite(x); k >= 0 {
+			return fmt.Errorf("%w: entry %d of a list is %v", codec.ErrInvalid, k, x[k])
+		}
+	}
+	return nil
+}
+
+// Product returns Π shape and whether it fits an int; the entries must not be negative.
+func Product(shape []int) (int, bool) {
+	n := 1
+	for _, d := range shape {
+		if d != 0 && n > math.MaxInt/d {
+			return 0, false
+		}
+		n *= d
+	}
+	return n, true
+}

@@ -1,0 +1,195 @@
+// Package preprocess simplifies an expression exactly before its contraction is planned: values
+// that only zeros meet are removed, indices with one value left are gone, tables inside other
+// tables are multiplied in, indices that cost nothing are summed out, indices that determine each
+// other become one, and tables that are products, of low rank or counters are split. Its steps are
+// reported in figures for people.
+//
+// Nothing is assumed and nothing is approximated:
+// every recognised structure has been compared entry by entry, within
+// rounding.
+package preprocess
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
+)
+
+const (
+	defaultMaxEntries = 1 << 16
+	defaultProbes     = 1 << 24
+)
+
+// Options bound the losses and the work. The zero value is for Z: every index
+// may be summed out.
+type Options struct {
+	// Marginals makes Result.Recover work for every index:
+	// an index is summed out only where its marginal follows from one other index's.
+	Marginals bool
+	// Keep lists indices for which Result.Recover has to work. Not needed with Marginals.
+	Keep []int
+	// MaxEntries bounds the tables that summing out an index may create; 0 is 65536.
+	// No table larger than this is created unless it replaces one that was larger.
+	MaxEntries int
+	// Probes bounds the entries that probing looks at: a value that leaves some index without a
+	// value when it is assumed is removed, and an index that follows every value of another becomes
+	// that index. Carrying zeros from table to table has the same budget once more. 0 is 2^24, some
+	// tenths of a second; below 0 is none.
+	Probes int
+	// Terms keeps every term that is not 0: no index is summed out, and no table becomes a sum. The
+	// terms of the result are the given expression's, one for one.
+	Terms bool
+	// NoElimination leaves indices alone that are in more than one table.
+	NoElimination bool
+	// NoStructure leaves tables whole that are products of smaller ones, of low rank, or counters.
+	NoStructure bool
+	// Classes writes tables over two indices that cannot tell values of one apart over classes of
+	// these values, where the contraction costs much: contraction trees gain from it, elimination
+	// orders do not.
+	Classes bool
+
+	// None applies no rule at all: the result is the expression given, and its indices are their own.
+	None bool
+
+	// Roundings bounds the errors of the tables' entries, as Result.Roundings does. nil: entries of
+	// tables that are Rounded were rounded once, unless they are 0 or powers of two, and others
+	// never.
+	Roundings []float64
+
+	always bool // stars, chains and classes wherever there is one, at any cost: for tests
+}
+
+// Result is a simpler expression of the same value.
+type Result struct {
+	// Expression has the value of the one given. Index i is index i of that one, as far as it is
+	// still there: an index that is gone has dimension 1 and is in no table. Hidden indices of
+	// stars and chains come after them. It shares no table with the one given that it has changed,
+	// and may share those it has not.
+	Expression *sumproduct.Expression
+	// Origin maps every index of the expression given to the result.
+	Origin []Origin
+	// Parts lists tables that are connected through indices, part by part in the order of their
+	// first tables: Z is the product of Scale, the values of the parts, and the dimensions of
+	// indices in no table.
+	Parts [][]int
+	// Roundings[t] bounds the error of every entry of table t, relative to that entry, in units of
+	// 2^-53: the roundings of its computation, times the cancellation among terms of both signs.
+	// Rounding is their sum, Scale's included: the error of a term of Expression.
+	Roundings []float64
+	Rounding  float64
+	Report    Report
+
+	dims []int // of the expression given
+}
+
+// Origin is the source of an index of the expression given.
+type Origin struct {
+	// Index is the index of the simplified expression that decides it; −1 when no index does,
+	// either because it is independent of all that are left (Given has one row) or because nothing
+	// was kept (Given and From are nil).
+	Index int
+	// From[v] is its value when Index has value v; nil when only probabilities are known.
+	From []int
+	// Given has the row P(its values | Index has value v)
+	// for every v, of an index that was summed out; nil with From.
+	Given []float64
+}
+
+// ErrSummedOut is returned by Recover for an index that has been summed out.
+var ErrSummedOut = fmt.Errorf("preprocess: the index has been summed out")
+
+// Run simplifies e, which does not change:
+//
+//	Scale · Σ_x Π_t Tables[t][x]  is the same for e and for Result.Expression, up to rounding.
+//
+// It goes on until no rule applies to the changed tables. Z = 0 is a result: an expression without
+// tables whose Scale is 0, with the reason in Report.Zero. The same expression and options give the
+// same result, to the bit.
+//
+// Errors: sumproduct.ErrExpression for scopes and sizes that contradict each other or a Keep that
+// names no index, sumproduct.ErrNotFinite for an entry that is NaN or infinite; the context's.
+// Cost: a small multiple of the entries for every time that one of their indices shrinks,
+// and the budget of probing; no pass compares all pairs of tables.
+func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*Result, error) {
+	w, err := load(ctx, e, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.None {
+		return w.result(e), w.pace.Err()
+	}
+	best, err := w.simplified(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return best.result(e), nil
+}
+
+// simplify applies the rules in the order of their cost,
+// the cheapest that applies next, until none does.
+func (w *work) simplify() {
+	for w.zero == nil && !w.pace.Over(ruleWork) {
+		switch {
+		case w.domains.len() > 0:
+			w.propagate()
+		case w.merges.len() > 0:
+			w.inspect(w.merges.pop())
+		case w.indices.len() > 0:
+			w.eliminate(w.indices.pop())
+		case w.splits.len() > 0:
+			w.split(w.splits.pop())
+		case w.filters.len() > 0:
+			w.filter(w.filters.pop())
+		case w.probes.len() > 0:
+			w.probe(w.probes.pop())
+		default:
+			return
+		}
+	}
+}
+
+// ruleWork is the minimum cost of a rule, in operations on entries.
+const ruleWork = 64
+
+// Recover returns the marginal of index i of the expression given from marginals of the simplified
+// expression: marginals[j] has one entry per value of index j, and is only looked at for j =
+// Origin[i].Index of dimension above 1. The entries count the values of the expression given; a
+// value that was removed has probability 0. It returns ErrSummedOut for an index that Options did
+// not keep, and where Z is 0.
+func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
+	if i < 0 || i >= len(r.Origin) {
+		return nil, fmt.Errorf("%w: no index %d, there are %d",
+			sumproduct.ErrExpression, i, len(r.Origin))
+	}
+	o := r.Origin[i]
+	d := r.dims[i]
+	rows := len(o.From)
+	if o.From == nil {
+		rows = len(o.Given) / d
+	}
+
+	p := []float64{1}
+	switch {
+	case rows == 0:
+		return nil, fmt.Errorf("%w: index %d", ErrSummedOut, i)
+	case rows == 1:
+	case o.Index >= len(marginals) || len(marginals[o.Index]) != rows:
+		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries",
+			sumproduct.ErrExpression, i, o.Index, rows)
+	default:
+		p = marginals[o.Index]
+	}
+
+	out := make([]float64, d)
+	for v, q := range p {
+		if o.From != nil {
+			out[o.From[v]] += q
+			continue
+		}
+		for x := range out {
+			out[x] += float64(q * o.Given[v*d+x])
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,115 @@
+package preprocess
+
+import (
+	"context"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// TestSumsOfRoundedSums: Σ_t (Σ_y s_t(y)) (Σ_x v_t(x)) with Σ s = (1, −1) and Σ v_0 = Σ v_1 + 25
+// among entries of 4e17: the inner sums are rounded, their difference is not, and has no digit of
+// 25. Nothing may take it for that.
+func TestSumsOfRoundedSums(t *testing.T) {
+	e := &sumproduct.Expression{Dims: []int{3, 2, 3}, Scale: scaled.One, Tables: []sumproduct.Table{
+		{Scope: []int{1, 2}, Data: []float64{0.5, 0.25, 0.25, -0.25, -0.5, -0.25}},
+		{Scope: []int{1, 0}, Data: []float64{4e17, 3e17, 75, 3e17, 4e17, 50}},
+	}}
+	r, err := Run(context.Background(), e, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// the rest is the contraction's to judge, which sees its terms cancel
+	if len(r.Expression.Tables) > 0 {
+		return
+	}
+	if z := r.Expression.Scale.Float64(); math.Abs(z-25) > 1e-9 {
+		t.Errorf("summed to %v, want 25", z)
+	}
+}
+
+// TestSumsAreExact: products of up to four tables of both signs whose sums cancel by 2^-50 and
+// further, to 0 too, keep all their digits where nothing has been rounded before, and are refused
+// where something has.
+func TestSumsAreExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	cancelled := 0
+	for round := range 300 {
+		n, spread := 1+round%maxExactFactors, math.Ldexp(1, -rng.IntN(60))
+		e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{6, 2, 3}}
+		for k := range n {
+			table := sumproduct.Table{Scope: [][]int{{0}, {0, 1}, {0, 2}}[rng.IntN(3)],
+				Rounded: round%7 == 6}
+			if k == 0 {
+				table.Scope = []int{1, 2, 0}
+			}
+			size := 1
+			for _, i := range table.Scope {
+				size *= e.Dims[i]
+			}
+			for at := range size {
+				x := 1.125 + 0.8*rng.Float64()*spread
+				if k == 0 && at%2 == 1 { // along index 0, neighbours have other signs
+					x = -x
+				}
+				table.Data = append(table.Data, x)
+			}
+			e.Tables = append(e.Tables, table)
+		}
+		w, err := load(context.Background(), e, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, stated, ok := w.product(count(n), []int{1, 2}, []int{0})
+		want, size := enumerateSums(e)
+		for o, z := range want {
+			exact, _ := z.Float64()
+			if math.Abs(exact) < size[o]*0x1p-40 {
+				cancelled++
+			}
+			if ok && math.Abs(data[o]-exact)*0x1p53 > stated*math.Abs(exact) {
+				t.Errorf("round %d, entry %d: %v, it is %v, and %v is stated",
+					round, o, data[o], exact, stated)
+			}
+			if !ok && round%7 != 6 {
+				t.Errorf("round %d: refused", round)
+			}
+			if ok && round%7 == 6 && math.Abs(exact) < size[o]*0x1p-40 {
+				t.Errorf("round %d: entry %d of %v among %v was taken for right, from rounded "+
+					"tables", round, o, exact, size[o])
+			}
+		}
+	}
+	if cancelled < 50 {
+		t.Errorf("%d entries cancelled", cancelled)
+	}
+}
+
+// enumerateSums returns Σ over index 0 of the product of all tables,
+// per value of indices 1 and 2, and Σ|products|.
+func enumerateSums(e *sumproduct.Expression) (sums []*big.Rat, size []float64) {
+	for b := range e.Dims[1] {
+		for c := range e.Dims[2] {
+			sum, abs := new(big.Rat), 0.0
+			for a := range e.Dims[0] {
+				p := big.NewRat(1, 1)
+				for _, table := range e.Tables {
+					at := 0
+					for _, i := range table.Scope {
+						at = at*e.Dims[i] + []int{a, b, c}[i]
+					}
+					p.Mul(p, new(big.Rat).SetFloat64(table.Data[at]))
+				}
+				f, _ := p.Float64()
+				sum.Add(sum, p)
+				abs += math.Abs(f)
+			}
+			sums, size = append(sums, sum), append(size, abs)
+		}
+	}
+	return sums, size
+}

@@ -1,0 +1,264 @@
+package preprocess
+
+// Structure: which tables become stars and chains.
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+)
+
+const (
+	minArity   = 4       // tables over fewer indices stay whole
+	maxRank    = 4       // of a star
+	worthwhile = 1e5     // flops of the contraction below which structure is not looked for
+	maxLooked  = 1 << 20 // entries of all tables together that are looked at
+	maxRanked  = 1 << 16 // entries times indices of all tables whose rank is looked for
+	maxTrials  = 4       // sets of tables that are tried
+)
+
+// pieces is a possible replacement of a table. Index −1−h of a scope is new index h.
+type pieces struct {
+	table  int
+	arity  int
+	hidden []int       // dimensions of the new indices
+	scopes [][]int     // of the pieces
+	data   [][]float64 // of the pieces
+	errs   []float64   // of the pieces, as table.err
+	kind   pieceKind
+}
+
+// pieceKind is the structure found in a table.
+type pieceKind int
+
+const (
+	aStar    pieceKind = iota
+	aChain             // of counters
+	coarsely           // over classes of values
+)
+
+// add appends a piece.
+func (p *pieces) add(scope []int, data []float64, err float64) {
+	p.scopes = append(p.scopes, scope)
+	p.data = append(p.data, data)
+	p.errs = append(p.errs, err)
+}
+
+// simplified applies the rules to w, and to w with tables replaced by stars and chains if there are
+// any, and returns the cheapest to contract along the min-fill order: with tables as they are, with
+// all replaced that can be, or only those over many indices. Classes of values are not compared in
+// that way: an order sums an index out with all of its tables at once, and only a tree gets from an
+// index to its classes on the way. Structure is looked for before anything is multiplied into the
+// tables. Source: P. Savický and J. Vomlel, Exploiting tensor rank-one decomposition in
+// probabilistic inference (2007).
+func (w *work) simplified(ctx context.Context) (*work, error) {
+	if w.zero == nil {
+		w.propagate()
+	}
+
+	looked := w.anyArity(minArity) || w.options.Classes && w.anyArity(2)
+	if w.zero != nil || w.options.NoStructure || !looked {
+		w.simplify()
+		return w, w.pace.Err()
+	}
+
+	best := w.clone()
+	best.simplify()
+	flops, err := best.cost(ctx)
+	if err != nil || flops < worthwhile && !w.options.always {
+		return best, err
+	}
+
+	if w.options.Classes && (flops >= policy.ClassFlops || w.options.always) && w.coarsen() {
+		best = w.clone()
+		best.simplify()
+		if flops, err = best.cost(ctx); err != nil {
+			return best, err
+		}
+	}
+
+	if !w.anyArity(minArity) {
+		return best, nil
+	}
+	found, err := w.candidates(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	trials := 0
+
+	// One trial for every arity: all tables of that many indices and more are replaced.
+	for k := range found {
+		if k > 0 && found[k].arity == found[k-1].arity {
+			continue
+		}
+		if trials++; trials > maxTrials {
+			break
+		}
+
+		trial := w.clone()
+		for _, p := range found[k:] {
+			trial.replace(p)
+		}
+		trial.simplify()
+
+		f, err := trial.cost(ctx)
+		if err != nil || w.options.always {
+			return trial, err
+		}
+		if f < flops {
+			best = trial
+			flops = f
+		}
+	}
+	return best, nil
+}
+
+// cost returns the flops along the min-fill order.
+func (w *work) cost(ctx context.Context) (float64, error) {
+	if err := w.pace.Err(); w.zero != nil || err != nil {
+		return 0, err
+	}
+	h := w.hypergraph()
+
+	order, err := contractionorder.MinFill(ctx, h)
+	if err != nil {
+		return 0, err
+	}
+	plan, err := contractionorder.EvaluateOrder(ctx, h, order)
+	return plan.Flops, err
+}
+
+// anyArity reports whether a table has so many indices.
+func (w *work) anyArity(arity int) bool {
+	return slices.ContainsFunc(w.tables,
+		func(t *table) bool { return !t.gone && len(t.scope) >= arity })
+}
+
+// candidates lists possible replacements of tables, by arity, smaller ones first.
+func (w *work) candidates(ctx context.Context) ([]pieces, error) {
+	place := make([]int, len(w.dims))
+	order, err := contractionorder.MinFill(ctx, w.hypergraph())
+	if err != nil {
+		return nil, err
+	}
+
+	for p, i := range order {
+		place[i] = p
+	}
+
+	var found []pieces
+	looked, ranked := 0, 0
+	for n, t := range w.tables {
+		if t.gone || len(t.scope) < minArity || looked+len(t.data) > maxLooked {
+			continue
+		}
+		looked += len(t.data)
+		p, ok := w.chain(n, place)
+
+		if cost := len(t.data) * len(t.scope); !ok && ranked+cost <= maxRanked {
+			ranked += cost
+			p, ok = w.star(n)
+		}
+
+		if ok {
+			found = append(found, p)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b pieces) int { return cmp.Compare(a.arity, b.arity) })
+	return found, nil
+}
+
+// hypergraph returns the shape of the remaining tables.
+func (w *work) hypergraph() contractionorder.Hypergraph {
+	h := contractionorder.Hypergraph{Dims: w.dims}
+	for _, t := range w.tables {
+		if !t.gone {
+			h.Edges = append(h.Edges, t.scope)
+		}
+	}
+	return h
+}
+
+// clone copies the work between two rules. Entries are shared until one of the two changes them.
+func (w *work) clone() *work {
+	c := *w
+	c.dims = slices.Clone(w.dims)
+	c.first = slices.Clone(w.first)
+	c.keep = slices.Clone(w.keep)
+	c.alias = slices.Clone(w.alias)
+	c.values = slices.Clone(w.values)
+	c.left = slices.Clone(w.left)
+
+	c.at = make([][]int, len(w.at))
+	for i := range w.at {
+		c.at[i] = slices.Clone(w.at[i])
+	}
+
+	c.tables = make([]*table, len(w.tables))
+	for n, t := range w.tables {
+		t.owned = false
+		copied := *t
+		c.tables[n] = &copied
+	}
+
+	for _, a := range []*agenda{
+		&c.domains, &c.merges, &c.indices, &c.splits, &c.probes, &c.filters,
+	} {
+		a.list = slices.Clone(a.list)
+		a.in = slices.Clone(a.in)
+	}
+
+	c.alive = alive{empty: -1, spent: w.alive.spent}
+	for i := range c.dims {
+		c.resize(i, c.values[i])
+	}
+	return &c
+}
+
+// replace puts pieces in the place of their table.
+func (w *work) replace(p pieces) {
+	from := w.tables[p.table].from
+	w.drop(p.table)
+
+	first := len(w.dims)
+	for _, d := range p.hidden {
+		w.grow(d)
+	}
+
+	for k, scope := range p.scopes {
+		scope = slices.Clone(scope)
+		for j, i := range scope {
+			if i < 0 {
+				scope[j] = first - 1 - i
+			}
+		}
+
+		w.signed = w.signed || slices.ContainsFunc(p.data[k], func(x float64) bool { return x < 0 })
+		w.add(&table{scope: scope, data: p.data[k], from: from, wider: true, err: p.errs[k]})
+	}
+
+	switch p.kind {
+	case aChain:
+		w.report.Chains++
+	case coarsely:
+		w.report.Coarse++
+	default:
+		w.report.Stars++
+	}
+}
+
+// grow makes a new index.
+func (w *work) grow(d int) {
+	i := len(w.dims)
+	w.dims = append(w.dims, d)
+	w.first = append(w.first, d)
+	w.values = append(w.values, nil)
+	w.keep = append(w.keep, false)
+	w.alias = append(w.alias, alias{into: itself})
+	w.at = append(w.at, nil)
+	w.resize(i, count(d))
+}

@@ -1,0 +1,138 @@
+package proposal
+
+// Planning under a deadline: the search for plans leaves time for the answer.
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/base/pace"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// planningKey is the key of a planning in a context.
+type planningKey struct{}
+
+// planning is the time until which plans may be searched for.
+type planning struct {
+	until  time.Time
+	answer bool // the request has a deadline
+}
+
+// Until returns a context under which queries are planned until t at the latest: searches are counted in moves,
+// and where a machine is too busy for those, the result of a greedy search is taken. A plan that is remembered
+// is used whatever the time.
+func Until(ctx context.Context, t time.Time) context.Context {
+	return context.WithValue(ctx, planningKey{}, planning{until: t, answer: true})
+}
+
+// PriceUntil is Until for a caller who asks for a plan and not for an answer: the plan does not begin with an estimate that
+// is sure to be there in time.
+func PriceUntil(ctx context.Context, t time.Time) context.Context {
+	return context.WithValue(ctx, planningKey{}, planning{until: t})
+}
+
+// Earlier returns a context under which a share of the time that is left for planning is planned.
+func Earlier(ctx context.Context, share float64) context.Context {
+	p, ok := ctx.Value(planningKey{}).(planning)
+	if !ok {
+		return ctx
+	}
+	p.until = time.Now().Add(time.Duration(share * float64(time.Until(p.until))))
+	return context.WithValue(ctx, planningKey{}, p)
+}
+
+// Planning returns a context that ends after a share of the time that is left for planning, with ctx at the latest.
+func Planning(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
+	p, ok := ctx.Value(planningKey{}).(planning)
+	if !ok {
+		until, cancel := context.WithCancel(ctx)
+		return pace.Still(until), cancel
+	}
+	left := time.Until(p.until)
+	until, cancel := context.WithTimeout(ctx, time.Duration(share*float64(left)))
+	return pace.Still(until), cancel
+}
+
+// ErrNoTime is the end of the time for a part of the planning that has something to fall back on.
+var ErrNoTime = errors.New("plan: no time is left for planning")
+
+// Timed reports whether queries are planned against a clock: the request has a deadline.
+func Timed(ctx context.Context) bool {
+	p, _ := ctx.Value(planningKey{}).(planning)
+	return p.answer
+}
+
+// Over reports whether a request has a deadline and the time for its planning has passed.
+func Over(ctx context.Context) bool {
+	p, _ := ctx.Value(planningKey{}).(planning)
+	return p.answer && !time.Now().Before(p.until)
+}
+
+// OutOfTime reports whether a search ended because its share of the time was over, and not because nobody
+// waits for it any more.
+func OutOfTime(ctx, planning context.Context, err error) bool {
+	return ctx.Err() == nil && planning.Err() != nil && errors.Is(err, context.DeadlineExceeded)
+}
+
+// Late reports whether a part of the planning ended with its time. The results from before it are taken then, and not remembered.
+func Late(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
+
+// recurringKey is the key of Recurring in a context.
+type recurringKey struct{}
+
+// Recurring returns a context under which a network is taken for one that was asked about before, as that of a registered model:
+// plans that serve later queries as well are made at the first.
+func Recurring(ctx context.Context) context.Context {
+	return context.WithValue(ctx, recurringKey{}, true)
+}
+
+// Recurs reports whether ctx is one of Recurring.
+func Recurs(ctx context.Context) bool {
+	is, _ := ctx.Value(recurringKey{}).(bool)
+	return is
+}
+
+// Within runs a part of the planning that there is an alternative to for a share of the time: j.Ctx is shorter meanwhile. The end of
+// that share is fault.OverBudget; work is named in the error.
+func (j *Job) Within(share float64, name string, work func() error) error {
+	whole := j.Ctx
+	planning, cancel := Planning(whole, share)
+	defer cancel()
+	j.Ctx = planning
+	err := work()
+	j.Ctx = whole
+	if OutOfTime(whole, planning, err) {
+		return fault.New(fault.OverBudget, "plan: %s: not done in the time that the deadline leaves", name)
+	}
+	return err
+}
+
+// RememberWhole is Remember for plans that the clock may cut short: one that is not whole serves this job alone,
+// requests that have more time do not find it.
+func (j *Job) RememberWhole(
+	settings string, shape contractionorder.Hypergraph,
+	compute func(context.Context) (plan *btn.Plan, whole bool, err error),
+) (*btn.Plan, string, error) {
+	for {
+		var short *btn.Plan
+		plan, hit, err := j.Remember(settings, shape, func(ctx context.Context) (*btn.Plan, error) {
+			p, whole, err := compute(ctx)
+			if err == nil && !whole {
+				short, err = p, ErrNoTime
+			}
+			return p, err
+		})
+		if short == nil && errors.Is(err, ErrNoTime) && j.Ctx.Err() == nil {
+			continue // another job's planning ended, whose result this one waited for
+		}
+		if !errors.Is(err, ErrNoTime) || j.Ctx.Err() != nil {
+			return plan, hit, err
+		}
+		j.missed, j.Short = true, true
+		return short, j.CacheState(), nil
+	}
+}

@@ -1,0 +1,172 @@
+package proposal
+
+// The job whose queries are planned, and its memory of plans.
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/base/digest"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+// Job is the planning of one job's queries, one after the other. Plans are made at most once per job and key. It is used by one
+// goroutine.
+type Job struct {
+	Ctx      context.Context // of the search under way, see Within
+	Net      *btn.Network    // without evidence
+	Settings btn.Settings    // with defaults
+	Memo     Memo            // nil: nothing is remembered
+	Facts    *Facts          // of Net
+	Problems *problem.Shared
+	Options  problem.Options
+	Short    bool // a plan was cut short by the clock since this was set to false
+
+	// The query that is planned for: its evidence, the network under it, and whether it is the job's only one and wants Z alone.
+	Evidence    factorgraph.Evidence
+	Conditioned *btn.Network
+	Once        bool
+
+	Own Facts // what families keep for this job alone
+
+	derived map[derivation]*btn.Plan
+	known   map[string]knownPlan // by key
+	missed  bool                 // a plan was not remembered
+	problem *problem.Problem     // of the query, once it was needed
+}
+
+// knownPlan is a plan that is known to the job, and whether the memo knew it before.
+type knownPlan struct {
+	plan *btn.Plan
+	hit  bool
+}
+
+// On makes the following proposals be for a network under the query's evidence; summed says that it is summed over variables
+// of Z alone (btn.Network.Summed).
+func (j *Job) On(conditioned *btn.Network, summed bool) {
+	j.problem, j.Conditioned, j.Options.Summed = nil, conditioned, summed
+}
+
+// Problem returns the problem of the query, on which families keep their forms.
+func (j *Job) Problem() *problem.Problem {
+	if j.problem == nil {
+		j.problem = j.Problems.Of(j.Net, j.Conditioned, j.Evidence, j.Options)
+	}
+	return j.problem
+}
+
+// CacheState reports whether all plans that the job needed were remembered: off without a memo.
+func (j *Job) CacheState() string {
+	switch {
+	case j.Memo == nil:
+		return btn.CacheOff
+	case j.missed:
+		return btn.CacheMiss
+	}
+	return btn.CacheHit
+}
+
+// Missed notes that a plan was looked for and is not remembered.
+func (j *Job) Missed() { j.missed = true }
+
+// Remember returns the plan of a key (Key), made through the memo at most once per job, and the state of the cache for it.
+// An error is not remembered.
+func (j *Job) Remember(
+	settings string, shape contractionorder.Hypergraph, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, string, error) {
+	return j.Recall(j.Key(settings, shape), compute)
+}
+
+// Recall is Remember for a key.
+func (j *Job) Recall(key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, string, error) {
+	k, ok := j.known[key]
+	if !ok {
+		var err error
+		if j.Memo == nil {
+			k.plan, err = compute(j.Ctx)
+		} else {
+			k.plan, k.hit, err = j.Memo.Do(j.Ctx, key, compute)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		if j.known == nil {
+			j.known = map[string]knownPlan{}
+		}
+		j.known[key] = k
+		j.missed = j.missed || !k.hit
+	}
+
+	switch {
+	case j.Memo == nil:
+		return k.plan, btn.CacheOff, nil
+	case k.hit:
+		return k.plan, btn.CacheHit, nil
+	}
+
+	return k.plan, btn.CacheMiss, nil
+}
+
+// Knows reports whether a key's plan is known to the job.
+func (j *Job) Knows(key string) bool {
+	_, known := j.known[key]
+	return known
+}
+
+// Key identifies a plan by everything it depends on: algorithm version, base tensor, settings and, for a plan
+// that depends on the shape of a network alone, that shape. The memory budget is among the settings.
+func (j *Job) Key(settings string, shape contractionorder.Hypergraph) string {
+	b := digest.New()
+	b.Raw(j.Facts.digest[:])
+	b.Raw([]byte(settings))
+	b.Int(int(j.Settings.Memory))
+	shape.Digest(b)
+	return "btn:v1:decomposition:" + AlgorithmVersion + ":" + b.Hex()
+}
+
+// GrowthKey lists what a sequence of estimates depends on beside the network's shape: settings for Remember.
+func (j *Job) GrowthKey(kind string, marginals bool) string {
+	s := j.Settings
+	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d",
+		kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
+}
+
+// derivation is a rule by which a plan is made of another one.
+type derivation struct {
+	rule string
+	from *btn.Plan
+}
+
+// Derived returns the plan that a rule makes of another one: the same for all queries of the job, so that it is sent once.
+func (j *Job) Derived(rule string, from *btn.Plan, make func() *btn.Plan) *btn.Plan {
+	key := derivation{rule, from}
+	if j.derived[key] == nil {
+		if j.derived == nil {
+			j.derived = map[derivation]*btn.Plan{}
+		}
+		j.derived[key] = make()
+	}
+	return j.derived[key]
+}
+
+// Restricts reports whether evidence takes values from the indices of the network; under is the shape that it leaves.
+func (j *Job) Restricts(under contractionorder.Hypergraph) (bool, error) {
+	shape, err := j.Facts.Shape(j.Ctx, j.Net)
+	return err == nil && !SameDims(under, shape), err
+}
+
+// SameDims reports whether two shapes have the same dimensions.
+func SameDims(a, b contractionorder.Hypergraph) bool {
+	if len(a.Dims) != len(b.Dims) {
+		return false
+	}
+	for i := range a.Dims {
+		if a.Dims[i] != b.Dims[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,115 @@
+package proposal
+
+import (
+	"errors"
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// TestTheKeyOfPlansStays: they are cached under it.
+func TestTheKeyOfPlansStays(t *testing.T) {
+	j := &Job{Settings: btn.Settings{Memory: 1 << 31}, Facts: &Facts{digest: [32]byte{1, 2, 3}}}
+	shape := contractionorder.Hypergraph{Dims: []int{2, 3, 300}, Edges: [][]int{{0, 1}, {}, {2, 0}}}
+	if got := j.Key("exact seed=7", shape); got != "btn:v1:decomposition:"+AlgorithmVersion+":"+
+		"fd1a5fd69de075360a42a3b180294004d4c3362fa582e8eb9efbaf65ac168bb1" {
+		t.Errorf("the key of a decomposition is %s", got)
+	}
+}
+
+// TestFirst: families are asked in sequence until one has a proposal or an error; the next ones are asked by that one alone.
+func TestFirst(t *testing.T) {
+	asked := ""
+	family := func(name string, found bool, err error) Proposer {
+		return func(*Job, Ask) (*btn.Assignment, error) {
+			asked += name
+			if !found {
+				return nil, err
+			}
+			return &btn.Assignment{Cache: name}, err
+		}
+	}
+	next := func(_ *Job, ask Ask) (*btn.Assignment, error) {
+		asked += "n"
+		a, err := ask.Next()
+		a.Cache += " after all"
+		return a, err
+	}
+	failed := errors.New("failed")
+	for _, c := range []struct {
+		families    []Proposer
+		asked, from string
+		err         error
+	}{
+		{[]Proposer{family("a", false, nil), family("b", true, nil), family("c", true, nil)}, "ab", "b", nil},
+		{[]Proposer{next, family("b", false, nil), family("c", true, nil)}, "nbc", "c after all", nil},
+		{[]Proposer{family("a", false, failed), family("b", true, nil)}, "a", "", failed},
+	} {
+		asked = ""
+		a, err := First(&Job{}, Ask{}, c.families...)
+		from := ""
+		if a != nil {
+			from = a.Cache
+		}
+		if asked != c.asked || from != c.from || !errors.Is(err, c.err) {
+			t.Errorf("asked %s, the proposal is of %q, %v: want %s, %q, %v", asked, from, err, c.asked, c.from, c.err)
+		}
+	}
+	if _, err := First(&Job{}, Ask{}, family("a", false, nil)); fault.CodeOf(err) != fault.OverBudget {
+		t.Errorf("nobody has a proposal: %v", err)
+	}
+}
+
+// TestFactsAreMadeOnce, and again after an error; those of all networks are the same.
+func TestFactsAreMadeOnce(t *testing.T) {
+	net := &btn.Network{}
+	f := NewFacts(net, new(Facts))
+	type slot struct{ n int }
+	made := 0
+	of := func(f *Facts, n int, err error) int {
+		x, _ := Fact(f, slot{n}, func() (int, error) {
+			made++
+			return 10 * n, err
+		})
+		return x
+	}
+	of(f, 1, errors.New("failed"))
+	for range 2 {
+		if a, b := of(f, 1, nil), of(f, 2, nil); a != 10 || b != 20 {
+			t.Errorf("slots have %d and %d", a, b)
+		}
+	}
+	if made != 3 {
+		t.Errorf("made %d times, want 3", made)
+	}
+	of(f.Common, 3, nil)
+	if of(NewFacts(net, f.Common).Common, 3, nil); made != 4 {
+		t.Errorf("made %d times, want 4", made)
+	}
+}
+
+func TestChunksOfSlicesLeaveNoGap(t *testing.T) {
+	for _, count := range []int64{1, 2, 7, 1000, 1 << 40, math.MaxInt64} {
+		for _, chunks := range []int64{1, 2, 3, 1024} {
+			if chunks > count {
+				continue
+			}
+			if Bound(count, chunks, 0) != 0 || Bound(count, chunks, chunks) != count {
+				t.Errorf("%d slices in %d chunks do not begin at 0 and end at the last", count, chunks)
+			}
+			for k := range chunks {
+				want := new(big.Int).Mul(big.NewInt(count), big.NewInt(k))
+				if want.Div(want, big.NewInt(chunks)); Bound(count, chunks, k) != want.Int64() {
+					t.Errorf("%d slices, chunk %d of %d begins at %d, want %v", count, k, chunks, Bound(count, chunks, k), want)
+				}
+				if Bound(count, chunks, k) >= Bound(count, chunks, k+1) {
+					t.Errorf("%d slices: chunk %d of %d is empty", count, k, chunks)
+				}
+			}
+		}
+	}
+}

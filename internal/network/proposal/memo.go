@@ -1,0 +1,17 @@
+package proposal
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+)
+
+// AlgorithmVersion is part of every cache key. It changes whenever the same network and settings may give
+// another decomposition.
+const AlgorithmVersion = "17"
+
+// Memo remembers plans by key. Do returns the remembered one (hit) or computes and remembers it.
+// An implementation that fails must compute: losing its memory changes nothing but time.
+type Memo interface {
+	Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (plan *btn.Plan, hit bool, err error)
+}

@@ -1,0 +1,89 @@
+// Package console is the common part of programs for people: a terminal, inputs from files and
+// standard input, the embedded stack, exit codes.
+package console
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/internal/doors/config"
+)
+
+// Terminal is where a command reads and writes: '-' from In, answers to Out, everything else to Err.
+type Terminal struct {
+	Name     string    // of the program
+	Help     kong.Vars // texts that the tags of its flags name as ${name}
+	In       io.Reader
+	Out, Err io.Writer
+	Began    time.Time // when the command began, from which its time counts
+}
+
+// Say tells people something while a command goes on.
+func (t *Terminal) Say(err error) {
+	fmt.Fprintf(t.Err, "%s: %s; waiting\n", t.Name, config.Message(err))
+}
+
+const exitCodes = "Exit codes: 0 answer, 1 failed estimate, 2 bad usage, 3 bad input, 4 " +
+	"infrastructure, " +
+	"5 over a budget or deadline, 130 interrupted."
+
+// exitError ends a command with a code whose reason has been printed already.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// Exit ends a command with a code, as its error. Its reason has been printed already.
+func Exit(code int) error { return &exitError{code} }
+
+// Run parses args into commands, which embed common, runs one of them and returns its exit code. Without args it prints the help.
+func (t *Terminal) Run(
+	ctx context.Context, description string, commands any, common *config.Common, args []string,
+) (code int) {
+	t.Began = time.Now()
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	exited := false
+	kctx, err := config.Parse(commands, args, t.Out, t.Err, func(int) { exited = true },
+		kong.Name(t.Name),
+		kong.Description(description+"\n\n"+exitCodes),
+		kong.Vars{"log_level": "error"},
+		t.Help,
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(t))
+	if exited {
+		return config.ExitOK
+	}
+	if err != nil {
+		fmt.Fprintf(t.Err, "%s: %s (%s --help shows what there is)\n", t.Name, config.Message(err), t.Name)
+		return config.ExitCode(err)
+	}
+
+	err = kctx.Run(common)
+	var done *exitError
+	if errors.As(err, &done) {
+		return done.code
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintf(t.Err, "%s: interrupted\n", t.Name)
+			return config.ExitInterrupted
+		}
+		fmt.Fprintf(t.Err, "%s: %s\n", t.Name, config.Message(err))
+	}
+
+	return config.ExitCode(err)
+}
+
+// NewJob makes a job id that nobody else has: time first, so that lists sort.
+func NewJob(now time.Time) string {
+	var random [6]byte
+	rand.Read(random[:]) // never fails on supported systems
+	return now.UTC().Format("20060102T150405") + "-" + hex.EncodeToString(random[:])
+}

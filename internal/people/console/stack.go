@@ -1,0 +1,116 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/jobs/cache"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+)
+
+// noCache as the value of --redis turns the cache off.
+const noCache = "off"
+
+// Drain is how long the workers of this process get to finish when nobody waits for them any more.
+const Drain = 50 * time.Millisecond
+
+// Stack is the embedded servers, the four workers on them, and a client.
+type Stack struct {
+	*embedded.Stack
+	Client *client.Client
+	Failed chan error // the error that ended the workers
+
+	logger *slog.Logger
+}
+
+// probePatience is how long a Redis has to answer before it is called away.
+const probePatience = time.Second
+
+// CheckRedis says if the Redis at url does not answer. It fails nothing: decompositions are learned
+// again.
+func (t *Terminal) CheckRedis(ctx context.Context, url string) {
+	if url == "" || url == noCache {
+		return
+	}
+	c, err := cache.Open(url, cache.Options{Timeout: probePatience, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return // the workers tell, with an error
+	}
+	defer c.Close()
+	if err := c.Probe(ctx); err != nil && ctx.Err() == nil {
+		fmt.Fprintf(t.Err, "%s: %v: answers are the same, and nothing is remembered\n", t.Name, err)
+	}
+}
+
+// StartStack starts everything. On an error nothing is left running.
+func StartStack(
+	ctx context.Context, logger *slog.Logger, o embedded.Options, c pipeline.Config,
+) (*Stack, error) {
+	o.Logger, c.Logger = logger, logger
+	if c.Redis == noCache {
+		c.Redis = ""
+	}
+	if c.Threads == 0 {
+		c.Threads = runtime.GOMAXPROCS(0)
+	}
+	widen()
+	o.Setup = pipeline.Config{
+		MaxBytes:    c.MaxBytes,
+		Keep:        c.Keep,
+		KeepAtLeast: c.KeepAtLeast,
+		OneConsumer: c.OneConsumer,
+		AckWait:     c.AckWait,
+	}
+	servers, err := embedded.Start(ctx, o)
+	if err != nil {
+		return nil, fault.Wrap(fault.Infrastructure, err)
+	}
+
+	nc, err := servers.Connect("btn")
+	if err != nil {
+		servers.Close()
+		return nil, err
+	}
+
+	own, err := client.New(nc, client.Options{})
+	if err != nil {
+		servers.Close()
+		return nil, err
+	}
+	s := &Stack{Stack: servers, Client: own, Failed: make(chan error, 1), logger: logger}
+	go func() { s.Failed <- servers.Run(context.WithoutCancel(ctx), c) }() // Close ends the workers
+	return s, nil
+}
+
+// Close ends all of it, and waits.
+func (s *Stack) Close() { s.closed(s.Stack.Close()) }
+
+// Leave is Close for a process that is about to end: parts that end too slowly are left behind.
+func (s *Stack) Leave(d time.Duration) { s.closed(s.CloseWithin(d)) }
+
+// closed logs parts that could not be closed.
+func (s *Stack) closed(err error) {
+	if err != nil {
+		s.logger.Warn("the embedded stack did not close cleanly", "error", err)
+	}
+}
+
+// leastProcs is the number of processors from which the garbage collector has one of its own.
+const leastProcs = 4
+
+// widen gives a process with two or three processors as many as the collector needs to leave the
+// others alone: the operating system then decides about turns. The whole stack in one process is
+// where that matters: on two cores the slowest hundredth of small jobs takes half the time.
+// GOMAXPROCS in the environment wins.
+func widen() {
+	if n := runtime.GOMAXPROCS(0); os.Getenv("GOMAXPROCS") == "" && n > 1 && n < leastProcs {
+		runtime.GOMAXPROCS(leastProcs)
+	}
+}

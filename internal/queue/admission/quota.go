@@ -1,0 +1,32 @@
+package admission
+
+import (
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/queue/bus"
+)
+
+// Quota returns the maximum number of bytes of a stream for a tenant: its class's share of the stream's room, or its
+// class's bytes if they are fewer. Without a bound on room (0) there is no share.
+func (f *File) Quota(stream, tenant string, room int64) bus.Quota {
+	class, l := f.Tenants().Limits(tenant)
+	var name string
+	var bytes float64
+	switch stream {
+	case bus.StreamGraph:
+		name, bytes = "model_bytes", l.ModelBytes
+	case bus.StreamModel:
+		name, bytes = "request_bytes", l.RequestBytes
+	case bus.StreamBlob:
+		name, bytes = "blob_bytes", l.BlobBytes
+	case bus.StreamAnswer:
+		name, bytes = "answer_bytes", l.AnswerBytes
+	case bus.StreamDead:
+		name, bytes = "dead_letter_bytes", l.DeadLetterBytes
+	}
+	share := l.StreamShare * float64(max(room, 0))
+	if share > 0 && (bytes == 0 || share < bytes) {
+		return bus.Quota{Bytes: int64(share), Why: fmt.Sprintf("stream_share of class %q is %v", class, l.StreamShare)}
+	}
+	return bus.Quota{Bytes: int64(bytes), Why: fmt.Sprintf("%s of class %q is %.0f", name, class, bytes)}
+}

@@ -1,0 +1,87 @@
+package admission
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/base/jsontext"
+)
+
+// DefaultClass is the class of tenants that no other is given. Other classes begin with its limits.
+const DefaultClass = "default"
+
+// Tenants are the classes and their members. A nil one has the built-in class only.
+type Tenants struct {
+	classes map[string]Limits
+	of      map[string]string // class by tenant
+}
+
+// Parse reads the file of tenants: {"classes": {NAME: {LIMIT: NUMBER, …}, …}, "tenants": {TENANT:
+// CLASS, …}}. A key that is not known, or a tenant of a class that is not there, is an error.
+func Parse(b []byte) (*Tenants, error) {
+	var file struct {
+		Classes map[string]json.RawMessage `json:"classes"`
+		Tenants map[string]string          `json:"tenants"`
+	}
+	if err := jsontext.Strict(b, &file); err != nil {
+		return nil, fmt.Errorf("tenants: %w", err)
+	}
+
+	t := &Tenants{classes: map[string]Limits{}, of: file.Tenants}
+	base := Default()
+	read := func(name string, raw json.RawMessage) error {
+		l := base
+		err := jsontext.Strict(raw, &l)
+		if err == nil {
+			err = l.check()
+		}
+		if err != nil {
+			return fmt.Errorf("tenants: class %q: %w", name, err)
+		}
+		t.classes[name] = l
+		return nil
+	}
+
+	if raw, ok := file.Classes[DefaultClass]; ok {
+		if err := read(DefaultClass, raw); err != nil {
+			return nil, err
+		}
+		base = t.classes[DefaultClass]
+	}
+	for name, raw := range file.Classes {
+		if name == "" || len(name) > 64 || strings.ContainsAny(name, "\"\n\\") {
+			return nil, fmt.Errorf("tenants: %.80q is no name of a class", name)
+		}
+		if err := read(name, raw); err != nil {
+			return nil, err
+		}
+	}
+	t.classes[DefaultClass] = base
+
+	for tenant, class := range t.of {
+		if _, ok := t.classes[class]; !ok {
+			return nil, fmt.Errorf("tenants: tenant %q is of class %q, which is not there", tenant, class)
+		}
+	}
+	return t, nil
+}
+
+// Class returns the name of a tenant's class. There are as many as the file has.
+func (t *Tenants) Class(tenant string) string {
+	if t != nil {
+		if class, ok := t.of[tenant]; ok {
+			return class
+		}
+	}
+	return DefaultClass
+}
+
+// Limits returns the limits and the class name of a tenant.
+func (t *Tenants) Limits(tenant string) (class string, l Limits) {
+	if t == nil {
+		return DefaultClass, Default()
+	}
+	class = t.Class(tenant)
+	return class, t.classes[class]
+}

@@ -1,0 +1,203 @@
+package bus
+
+// Names of registered models: a name stands for a list of versions, each a digest. It is one
+// message beside the models, replaced only against the sequence at which it was read.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Alias is the meaning of a name of registered models.
+type Alias struct {
+	Owner    string    `json:"-"` // the tenant whose it is; "": everybody's
+	Name     string    `json:"-"`
+	Versions []Version `json:"versions"` // version 1 first
+}
+
+// Version is a model that was put under a name.
+type Version struct {
+	Digest string    `json:"digest"`
+	By     string    `json:"by,omitempty"` // the author, as they said
+	Time   time.Time `json:"time"`
+}
+
+const (
+	mostVersions = 10_000 // of a name: the message stays below every server's limit
+	mostBy       = 64     // bytes of the author
+)
+
+// IsAlias reports whether a text may be the name of registered models.
+func IsAlias(name string) bool { return form.IsToken(name) && !form.IsDigest(name) }
+
+// Subject is where the name is kept.
+func (a Alias) Subject() string { return aliasSubject(a.Owner, a.Name) }
+
+// aliasSubject is where a name is kept.
+func aliasSubject(owner, name string) string {
+	if owner != "" {
+		name = owner + "." + name
+	}
+	return message.GraphSubject(name)
+}
+
+// ParseAlias returns whose name a subject holds, and the name; false if it holds none.
+func ParseAlias(subject string) (owner, name string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, message.GraphSubject(""))
+	if !ok {
+		return "", "", false
+	}
+	if of, name, owned := strings.Cut(rest, "."); owned {
+		return of, name, form.IsToken(of) && IsAlias(name)
+	}
+	return "", rest, IsAlias(rest)
+}
+
+// alias reads a name and the sequence of its message, 0 for none.
+func (b *Bus) alias(ctx context.Context, owner, name string) (a Alias, at uint64, err error) {
+	a.Owner, a.Name = owner, name
+	m, err := b.Get(ctx, StreamGraph, aliasSubject(owner, name))
+	if errors.Is(err, ErrNotFound) {
+		return a, 0, nil
+	}
+	if err != nil {
+		return a, 0, err
+	}
+	if err := json.Unmarshal(m.Data, &a); err != nil {
+		return a, m.Sequence, fault.New(fault.Internal, "bus: what the name %s stands for: %w", name, err)
+	}
+	return a, m.Sequence, nil
+}
+
+// Alias returns the meaning of a name: a tenant's user's own, or else everybody's. The error wraps
+// ErrNotFound if the name is unknown.
+func (b *Bus) Alias(ctx context.Context, name string) (Alias, error) {
+	for _, in := range shelvesOf(b.owner) {
+		a, _, err := b.alias(ctx, in.owner, name)
+		if err != nil || len(a.Versions) > 0 {
+			return a, err
+		}
+	}
+	return Alias{}, fmt.Errorf("%w: %s", ErrNotFound, message.GraphSubject(name))
+}
+
+// PutAlias puts a digest under a name, of everybody or as a tenant's user of the tenant, and
+// returns its version: the present one of the digest, else a new one. Concurrent calls get distinct
+// versions.
+func (b *Bus) PutAlias(ctx context.Context, name, digest, by string) (version int, err error) {
+	if !IsAlias(name) {
+		return 0, fault.New(fault.BadInput, "bus: name %.80q of a model is not [A-Za-z0-9_-]{1,64}, or is a digest", name)
+	}
+	if len(by) > mostBy {
+		by = strings.ToValidUTF8(by[:mostBy], "")
+	}
+	for tried := 0; ; tried++ {
+		a, at, err := b.alias(ctx, b.owner, name)
+		if err != nil {
+			return 0, err
+		}
+		if i := slices.IndexFunc(a.Versions, func(v Version) bool { return v.Digest == digest }); i >= 0 {
+			return i + 1, nil
+		}
+		if len(a.Versions) >= mostVersions {
+			return 0, fault.New(fault.BadInput, "bus: the name %s has %d versions, no more are kept: remove it, or take another",
+				name, len(a.Versions))
+		}
+		a.Versions = append(a.Versions, Version{Digest: digest, By: by, Time: time.Now().UTC().Truncate(time.Second)})
+		err = b.writeAlias(ctx, a, at)
+		if err == nil {
+			return len(a.Versions), nil
+		}
+		if !errors.Is(err, errTaken) || tried >= mostCollisions || ctx.Err() != nil {
+			return 0, err
+		}
+	}
+}
+
+// mostCollisions is how often a name that others put at the same time is read again.
+const mostCollisions = 100
+
+// writeAlias stores a name in place of the message at a sequence, 0: of none. The error wraps errTaken if another is there.
+func (b *Bus) writeAlias(ctx context.Context, a Alias, at uint64) error {
+	data, err := json.Marshal(&a)
+	if err != nil {
+		return fault.Wrap(fault.Internal, err)
+	}
+	m := &nats.Msg{Subject: aliasSubject(a.Owner, a.Name), Header: nats.Header{}, Data: data}
+	if m, err = b.Fit(ctx, m); err != nil {
+		return err
+	}
+	if err := b.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(at)); err != nil {
+		return refusal(m.Subject, err)
+	}
+	return nil
+}
+
+// RestoreAlias stores a name as it was, unless there is one.
+func (b *Bus) RestoreAlias(ctx context.Context, owner, name string, data []byte) (had bool, err error) {
+	a := Alias{Owner: owner, Name: name}
+	if err := json.Unmarshal(data, &a); err != nil {
+		return false, fault.New(fault.BadInput, "bus: what the name %s stands for: %w", name, err)
+	}
+	err = b.writeAlias(ctx, a, 0)
+	if errors.Is(err, errTaken) {
+		return true, nil
+	}
+	return false, err
+}
+
+// Aliases lists all names, in their order. A tenant's user cannot.
+func (b *Bus) Aliases(ctx context.Context) ([]Alias, error) {
+	subjects, err := b.Subjects(ctx, StreamGraph, message.Filter(message.KindGraph))
+	if err != nil {
+		return nil, err
+	}
+	var all []Alias
+	for subject := range subjects {
+		owner, name, ok := ParseAlias(subject)
+		if !ok {
+			continue
+		}
+		a, _, err := b.alias(ctx, owner, name)
+		if err != nil {
+			return nil, err
+		}
+		if len(a.Versions) > 0 {
+			all = append(all, a)
+		}
+	}
+	slices.SortFunc(all, func(x, y Alias) int { return strings.Compare(x.Owner+"."+x.Name, y.Owner+"."+y.Name) })
+	return all, nil
+}
+
+// RemoveAlias removes everybody's name; the models stay. The error wraps ErrNotFound if there is none. A tenant's user cannot remove
+// anything.
+func (b *Bus) RemoveAlias(ctx context.Context, name string) error {
+	if b.owner != "" {
+		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove registered models: operators can")
+	}
+	subject := aliasSubject("", name)
+	had, err := b.Has(ctx, StreamGraph, subject)
+	if err != nil {
+		return err
+	}
+	if !had {
+		return fmt.Errorf("%w: %s", ErrNotFound, subject)
+	}
+	s, err := b.Stream(ctx, StreamGraph)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	}
+	return fault.Wrap(fault.Infrastructure, err)
+}

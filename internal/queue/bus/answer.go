@@ -1,0 +1,101 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+// Intervals at which Answer looks into the stream, because the republished answer may be lost with
+// a connection. The first one is shorter.
+const (
+	firstLook = time.Second
+	look      = 2 * time.Second
+)
+
+// Answered is a job's stored answer.
+type Answered struct {
+	Header nats.Header
+	Data   []byte // the whole payload, from a blob if it is large
+}
+
+// ErrUnverified: answers came, and were not believed.
+var ErrUnverified = errors.New("bus: answers came that do not verify by the keys given here (is there an --answers-seed?)")
+
+// Answer returns the job's answer as soon as it is stored. It listens to the republished answer and never to the
+// answer's own subject, on which refused answers pass, too.
+func (b *Bus) Answer(ctx context.Context, job string) (Answered, error) {
+	return b.AnswerOr(ctx, job, func(context.Context) error { return nil })
+}
+
+// AnswerOr is Answer that calls quiet after a second without an answer and every two seconds then; an error of quiet
+// ends it. If the stream had an answer that is not believed, the error wraps ErrUnverified.
+func (b *Bus) AnswerOr(
+	ctx context.Context, job string, quiet func(context.Context) error,
+) (a Answered, err error) {
+	done := make(chan *nats.Msg, 4)
+	sub, err := b.NC.ChanSubscribe(wire.DoneSubject(job), done)
+	if err != nil {
+		return a, fault.New(fault.Infrastructure, "bus: wait for job %s: %w", job, err)
+	}
+	defer sub.Unsubscribe()
+	unverified := false
+	defer func() {
+		if err != nil && unverified {
+			err = fmt.Errorf("%w: %w", ErrUnverified, err)
+		}
+	}()
+
+	for pause := firstLook; ; pause = look {
+		stored, err := b.Get(ctx, StreamAnswer, wire.AnswerSubject(job))
+		unverified = unverified || errors.Is(err, errForged)
+		switch {
+		case err == nil:
+			return Answered{stored.Header, stored.Data}, nil
+		case ctx.Err() != nil:
+			return a, fmt.Errorf("bus: wait for job %s: %w", job, ctx.Err())
+		case !errors.Is(err, ErrNotFound) && !errors.Is(err, context.DeadlineExceeded):
+			return a, err // not for a look that took too long: the next one follows
+		}
+
+		m, err := b.heard(ctx, job, done, pause)
+		switch {
+		case err != nil:
+			return a, fmt.Errorf("bus: wait for job %s: %w", job, err)
+		case m != nil:
+			a.Header = m.Header
+			a.Data, err = b.Payload(ctx, message.Owner(job), m.Header, m.Data)
+			return a, err
+		}
+		if err := quiet(ctx); err != nil {
+			return a, err
+		}
+	}
+}
+
+// heard returns the republished answer if it comes within a time, else nil. It does not hear forged
+// ones.
+func (b *Bus) heard(
+	ctx context.Context, job string, done <-chan *nats.Msg, within time.Duration,
+) (*nats.Msg, error) {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	for {
+		select {
+		case m := <-done:
+			if b.GenuineAnswer(job, m.Header, m.Data) {
+				return m, nil
+			}
+		case <-timer.C:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,195 @@
+// Package bus is the use of NATS that client and pipeline share: the names of the streams, storing
+// a message once, reading it back, and payloads that are too large for a message.
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Names of the streams and object stores.
+const (
+	StreamModel    = "BTN_MODEL"
+	StreamNetwork  = "BTN_NETWORK"
+	StreamTask     = "BTN_TASK"
+	StreamPartial  = "BTN_PARTIAL"
+	StreamAnswer   = "BTN_ANSWER"
+	StreamBlob     = "BTN_BLOB"
+	StreamDead     = "BTN_DLQ"
+	StreamControl  = "BTN_CONTROL"  // cancel, redrive
+	StreamDeadline = "BTN_DEADLINE" // timers and the messages that they deliver
+	StreamGraph    = "BTN_GRAPH"    // registered models
+	BucketBlob     = "BTN_BLOB"     // object store for payloads above the server's limit
+	BucketGraph    = "BTN_GRAPH"    // the same for registered models
+)
+
+// ErrNotFound: there is no message on the subject.
+var ErrNotFound = errors.New("bus: not found")
+
+// ErrFull: the stream has no room. Messages are purged and expire, so the same publish may succeed
+// later.
+var ErrFull = errors.New("bus: stream is full")
+
+// ErrNoStream: no stream takes messages of this subject.
+var ErrNoStream = errors.New("bus: no stream takes this (has `btn setup` been run?)")
+
+// ErrGone: the consumer of a pull request does not exist any more.
+var ErrGone = errors.New("bus: the consumer is gone")
+
+// Missing reports whether an error says that a stream or a consumer does not exist.
+func Missing(err error) bool {
+	return errors.Is(err, jetstream.ErrConsumerNotFound) ||
+		errors.Is(err, jetstream.ErrStreamNotFound) ||
+		errors.Is(err, ErrNoStream) || errors.Is(err, ErrGone)
+}
+
+// Bus reads and writes the streams of one connection. Its methods may be called from any goroutine.
+type Bus struct {
+	NC *nats.Conn
+	JS jetstream.JetStream
+
+	guard     Guard       // set before anything else is done
+	owner     string      // see As
+	quotas    *Quotas     // see Within
+	storage   storage     // which streams store nothing
+	clustered atomic.Bool // see inCluster
+
+	unsettled atomic.Int64 // when trouble with the servers was seen last, in Unix nanoseconds
+
+	Trouble Trouble // logs repeated failures
+
+	ahead        atomic.Int64 // the server's clock of this machine's, in nanoseconds
+	synchronized atomic.Bool
+
+	mu      sync.Mutex
+	streams map[string]jetstream.Stream      // handles by name, under mu
+	objects map[string]jetstream.ObjectStore // handles by bucket, under mu
+
+	bulk bulk
+}
+
+// New returns a Bus over nc. It does not ask the server anything.
+func New(nc *nats.Conn) (*Bus, error) {
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(AnswerWithin(nc, answerWithin)))
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
+	}
+	b := &Bus{
+		NC:      nc,
+		JS:      js,
+		streams: map[string]jetstream.Stream{},
+		objects: map[string]jetstream.ObjectStore{},
+	}
+	b.inCluster() // for the time when the connection is lost
+	return b, nil
+}
+
+// Stream returns a handle of a stream; the first call asks the server for it.
+func (b *Bus) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	b.mu.Lock()
+	s := b.streams[name]
+	b.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+
+	s, err := b.JS.Stream(ctx, name)
+	if err != nil {
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			err = fmt.Errorf("%w: %w", ErrNoStream, err)
+		}
+		return nil, fault.New(fault.Infrastructure, "bus: stream %s: %w", name, err)
+	}
+
+	b.mu.Lock()
+	b.streams[name] = s
+	b.mu.Unlock()
+	return s, nil
+}
+
+// Get returns the last message on a subject, with its payload resolved. A subject with wildcards gets
+// the last message that matches. The error wraps ErrNotFound if there is none. If the payload cannot
+// be fetched, the message is returned with the error.
+func (b *Bus) Get(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+	m, err := b.getRaw(ctx, stream, subject)
+	if err != nil {
+		return nil, err
+	}
+	m.Data, err = b.Payload(ctx, message.OwnerOf(m.Subject), m.Header, m.Data)
+	return m, err
+}
+
+// Raw is Get with the payload as it is stored: of a large one the digest.
+func (b *Bus) Raw(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+	return b.getRaw(ctx, stream, subject)
+}
+
+// Has reports whether there is a message on a subject.
+func (b *Bus) Has(ctx context.Context, stream, subject string) (bool, error) {
+	_, err := b.getRaw(ctx, stream, subject)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// getRaw returns the last message on a subject as it is stored. One that is forged counts as not stored.
+func (b *Bus) getRaw(
+	ctx context.Context, stream, subject string,
+) (m *jetstream.RawStreamMsg, err error) {
+	err = b.persist(ctx, func(ctx context.Context) error {
+		m, err = b.getOnce(ctx, stream, subject)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b.believed(ctx, stream, subject, m)
+}
+
+// getOnce is one attempt of getRaw. A tenant's user has no right to ask the leader, so in a cluster it asks staleLooks
+// times: any replica may answer.
+func (b *Bus) getOnce(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+	m, err := b.direct(ctx, stream, question{Last: subject})
+	for looks := 1; looks < staleLooks && errors.Is(err, ErrNotFound) && b.owner != "" && b.inCluster(); looks++ {
+		pause(ctx, staleFor)
+		m, err = b.direct(ctx, stream, question{Last: subject})
+	}
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, fmt.Errorf("%w: %s", ErrNotFound, subject)
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil, fault.New(fault.Infrastructure, "%w: get %s: %w", ErrNoStream, subject, err)
+	case err != nil:
+		return nil, fault.New(fault.Infrastructure, "bus: get %s: %w", subject, err)
+	}
+	return m, nil
+}
+
+// Subjects lists the subjects of a stream that match filter, with the number of messages on each.
+// The stream's leader answers, in time proportional to the number of subjects.
+func (b *Bus) Subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
+	if b.owner != "" {
+		return nil, fault.New(fault.BadInput, "bus: a tenant's user cannot list the content of %s", stream)
+	}
+	var info *jetstream.StreamInfo
+	err := b.persist(ctx, func(ctx context.Context) error {
+		s, err := b.Stream(ctx, stream)
+		if err == nil {
+			info, err = s.Info(ctx, jetstream.WithSubjectFilter(filter))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: subjects of %s: %w", filter, err)
+	}
+	return info.State.Subjects, nil
+}

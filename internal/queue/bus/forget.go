@@ -1,0 +1,129 @@
+package bus
+
+// Erasing the stored data of a tenant.
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Forgotten counts the jobs and messages that Forget has erased.
+type Forgotten struct {
+	Jobs     int    // that were stored, with an answer or without
+	Messages uint64 // of all streams
+}
+
+// keptKinds are the kinds of messages that streams hold, those that begin or go on with a job first.
+var keptKinds = []struct {
+	stream string
+	kinds  []message.Kind
+}{
+	{StreamModel, []message.Kind{message.KindModel}},
+	{StreamControl, []message.Kind{message.KindCancel, message.KindRedrive, message.KindEnd}},
+	{StreamNetwork, []message.Kind{message.KindNetwork}},
+	{StreamTask, []message.Kind{message.KindTask}},
+	{StreamPartial, []message.Kind{message.KindPartial}},
+	{StreamDeadline, []message.Kind{message.KindTimer, message.KindDeadline}},
+	{StreamAnswer, []message.Kind{message.KindAnswer}},
+	{StreamDead, []message.Kind{message.KindDLQ}},
+	{StreamBlob, []message.Kind{message.KindBlob}},
+	{StreamGraph, []message.Kind{message.KindGraph}},
+}
+
+// Forget erases the data of a tenant in the streams: of the jobs that it owns everything, with the
+// blobs and models that are its own, and of jobs that nobody owns those whose request or answer
+// names it. Work that is under way stores a little more: forget again a minute later. Blobs of
+// networks and plans, which jobs of all tenants share under the digest of their bytes, go when
+// nobody uses them. It takes one lookup for every job that nobody owns in the tenant's lane, and
+// for every answer of such a job.
+func (b *Bus) Forget(ctx context.Context, tenant string) (f Forgotten, err error) {
+	if b.owner != "" {
+		return f, fault.New(fault.BadInput, "bus: a tenant's user cannot erase anything: operators can")
+	}
+	if tenant == "" {
+		return f, fault.New(fault.BadInput, "bus: no tenant is named")
+	}
+	jobs := map[string]bool{}
+	open, err := b.openJobs(ctx, tenant)
+	if err != nil {
+		return f, err
+	}
+
+	for _, kept := range keptKinds {
+		for _, kind := range kept.kinds {
+			filters := []string{message.OwnedBy(kind, tenant)}
+			for _, job := range slices.Sorted(maps.Keys(open)) {
+				filters = append(filters, message.OfJob(kind, wire.Lane(tenant), job))
+			}
+			for _, filter := range filters {
+				erased, err := b.erase(ctx, kept.stream, filter)
+				if err != nil {
+					return f, err
+				}
+				for subject, n := range erased {
+					f.Messages += n
+					if s, err := message.ParseSubject(subject); err == nil && s.Job != "" {
+						jobs[s.Job] = true
+					}
+				}
+			}
+		}
+	}
+	f.Jobs = len(jobs)
+	return f, nil
+}
+
+// erase removes the messages of a stream that match a filter, and returns their number by subject.
+func (b *Bus) erase(ctx context.Context, stream, filter string) (map[string]uint64, error) {
+	if filter == "" {
+		return nil, nil
+	}
+	subjects, err := b.Subjects(ctx, stream, filter)
+	if err != nil || len(subjects) == 0 {
+		return nil, err
+	}
+	s, err := b.Stream(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Purge(ctx, jetstream.WithPurgeSubject(filter)); err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: erase %s: %w", filter, err)
+	}
+	return subjects, nil
+}
+
+// openJobs returns the jobs that nobody owns whose request, or whose answer where that is gone, names a tenant in its header.
+func (b *Bus) openJobs(ctx context.Context, tenant string) (map[string]bool, error) {
+	jobs := map[string]bool{}
+	for _, look := range []struct{ stream, filter string }{
+		{StreamModel, wire.ModelSubject(wire.Lane(tenant), "*")},
+		{StreamAnswer, wire.AnswerSubject("*")},
+		{StreamDead, message.DLQSubject("*", "*")},
+	} {
+		subjects, err := b.Subjects(ctx, look.stream, look.filter)
+		if err != nil {
+			return nil, err
+		}
+		for subject := range subjects {
+			m, err := b.getRaw(ctx, look.stream, subject)
+			if errors.Is(err, ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			if m.Header.Get(wire.HeaderTenant) == tenant {
+				jobs[subject[strings.LastIndexByte(subject, '.')+1:]] = true
+			}
+		}
+	}
+	return jobs, nil
+}

@@ -1,0 +1,415 @@
+package bus
+
+// Bytes that exceed the limit of the server, and that nobody owns, are objects of an object store.
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+)
+
+// ackWithin is how long the acknowledgement of a chunk may take. Up to 500 MiB of an object are in
+// flight, so that it is the time in which a loaded server stores that much, not the round trip of
+// one request.
+const ackWithin = 2 * time.Minute
+
+// bulk is a connection for objects: on the one for messages these would wait behind megabytes, on
+// their way to the server and from it.
+type bulk struct {
+	mu sync.Mutex
+	js jetstream.JetStream // nil until there is an object
+}
+
+// over returns the streams over the connection for objects, which has the settings of nc and ends
+// with it.
+func (b *bulk) over(nc *nats.Conn) (jetstream.JetStream, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.js != nil {
+		return b.js, nil
+	}
+
+	closed := nc.StatusChanged(nats.CLOSED)
+	if nc.IsClosed() { // the channel may never tell
+		return nil, nats.ErrConnectionClosed
+	}
+	options := nc.Opts
+	options.Name += " (objects)"
+	own, err := options.Connect()
+	if err != nil {
+		nc.RemoveStatusListener(closed)
+		return nil, err
+	}
+	if b.js, err = jetstream.New(own, jetstream.WithDefaultTimeout(ackWithin)); err != nil {
+		nc.RemoveStatusListener(closed)
+		own.Close()
+		return nil, err
+	}
+	go func() {
+		<-closed
+		own.Close()
+	}()
+	return b.js, nil
+}
+
+// store returns the handle of an object store; the first call asks the server for it.
+func (b *Bus) store(ctx context.Context, bucket string) (jetstream.ObjectStore, error) {
+	b.mu.Lock()
+	o := b.objects[bucket]
+	b.mu.Unlock()
+	if o != nil {
+		return o, nil
+	}
+
+	js, err := b.bulk.over(b.NC)
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: object store %s: %w", bucket, err)
+	}
+	o, err = js.ObjectStore(ctx, bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		err = fmt.Errorf("%w: %w", ErrNoStream, err)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: object store %s: %w", bucket, err)
+	}
+
+	b.mu.Lock()
+	b.objects[bucket] = o
+	b.mu.Unlock()
+	return o, nil
+}
+
+// objectsIn returns the descriptions of a store's objects.
+func (b *Bus) objectsIn(ctx context.Context, bucket string) ([]*jetstream.ObjectInfo, error) {
+	o, err := b.store(ctx, bucket)
+	if err != nil {
+		return nil, err
+	}
+	described := "$O." + bucket + ".M."
+	there, err := b.Subjects(ctx, "OBJ_"+bucket, described+">")
+	if err != nil {
+		return nil, err
+	}
+	var all []*jetstream.ObjectInfo
+	for subject := range there {
+		name, err := base64.URLEncoding.DecodeString(subject[len(described):])
+		if err != nil {
+			continue // not written by this program
+		}
+		info, err := o.GetInfo(ctx, string(name))
+		switch {
+		case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrBadObjectMeta):
+		case err != nil:
+			return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
+		default:
+			all = append(all, info)
+		}
+	}
+	return all, nil
+}
+
+// putObject writes data as an object with a new name, which begins with the digest.
+func (b *Bus) putObject(
+	ctx context.Context, in shelf, digest string, data []byte,
+) (name string, err error) {
+	o, err := b.store(ctx, in.bucket)
+	if err != nil {
+		return "", err
+	}
+
+	name = fmt.Sprintf("%s-%s", digest, nuid.Next())
+	meta := jetstream.ObjectMeta{
+		Name: name,
+		Opts: &jetstream.ObjectMetaOptions{ChunkSize: b.chunk()},
+	}
+	chunks := "$O." + in.bucket + ".C."
+	if _, err := b.try(chunks); err != nil {
+		return "", err
+	}
+
+	if err = putOnce(ctx, o, meta, data); err == nil {
+		b.stored(chunks)
+		if err = b.checkObject(ctx, o, in, name, len(data)); damaged(err) && ctx.Err() == nil {
+			return b.putObject(ctx, in, digest, data)
+		}
+		return name, err
+	}
+
+	// Without an answer the stream may be storing nothing.
+
+	if !answered(err) && !errors.Is(err, context.Canceled) {
+		if err := b.probeObjects(ctx, in, chunks+name); errors.Is(err, ErrStorage) {
+			return "", err
+		}
+	}
+	return "", refusal("object "+name, err)
+}
+
+// putOnce writes an object. Where its context ends, it returns, and the written chunks are removed:
+// the client library purges chunks of an abandoned object, but under the context that has ended,
+// and then they would stay, with nobody to delete them.
+func putOnce(ctx context.Context, o jetstream.ObjectStore, meta jetstream.ObjectMeta, data []byte) error {
+	lasting := context.WithoutCancel(ctx)
+	put := make(chan error, 1)
+	go func() {
+		_, err := o.Put(lasting, meta, whileWanted{ctx, bytes.NewReader(data)})
+		if err == nil && ctx.Err() != nil {
+			_ = o.Delete(lasting, meta.Name) // else it expires
+		}
+		put <- err
+	}()
+	select {
+	case err := <-put:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// whileWanted is a reader that ends with a context.
+type whileWanted struct {
+	ctx context.Context
+	*bytes.Reader
+}
+
+func (r whileWanted) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(b)
+}
+
+// checkObject reads a written object back in a cluster, and deletes it if it is damaged: the client
+// library publishes chunks again that found no leader, and then chunks change places.
+func (b *Bus) checkObject(ctx context.Context, o jetstream.ObjectStore, in shelf, name string, size int) error {
+	if !b.inCluster() {
+		return nil
+	}
+	err := b.rereadObject(ctx, o, in, name, size)
+	// a server may not have it yet
+	for began := time.Now(); errors.Is(err, jetstream.ErrObjectNotFound) && time.Since(began) < lostFor && ctx.Err() == nil; {
+		pause(ctx, retryEvery)
+		err = b.rereadObject(ctx, o, in, name, size)
+	}
+	if err == nil {
+		return nil
+	}
+	if damaged(err) {
+		_ = o.Delete(ctx, name) // else it expires
+	}
+	return fault.New(fault.Infrastructure, "bus: object %s: it was stored, and read again: %w", name, err)
+}
+
+// rereadObject reads a written object of size bytes again, and returns an error if it is damaged.
+func (b *Bus) rereadObject(ctx context.Context, o jetstream.ObjectStore, in shelf, name string, size int) error {
+	info, err := o.GetInfo(ctx, name)
+	if err == nil && info.Size != uint64(size) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == nil {
+		_, err = b.readObject(ctx, in, info)
+	}
+	return err
+}
+
+// probeObjects finds out whether the stream of an object store stores anything, by a chunk that
+// belongs to no object and is purged at once.
+func (b *Bus) probeObjects(ctx context.Context, in shelf, subject string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*storeWithin)
+	defer cancel()
+	if err := b.publish(
+		ctx, &nats.Msg{Subject: subject, Data: make([]byte, probeBytes)},
+	); err != nil {
+		return err
+	}
+
+	s, err := b.Stream(ctx, "OBJ_"+in.bucket)
+	if err != nil {
+		return err
+	}
+	return s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+}
+
+// removeObject removes an object's chunks and its description. The client library's Delete would store a mark first, for which a
+// full store may have no room.
+func (b *Bus) removeObject(ctx context.Context, bucket string, info *jetstream.ObjectInfo) error {
+	s, err := b.Stream(ctx, "OBJ_"+bucket)
+	if err != nil {
+		return err
+	}
+	subjects := []string{descriptionOf(bucket, info.Name)}
+	if form.IsToken(info.NUID) { // a forged description may have a wildcard there
+		subjects = append(subjects, "$O."+bucket+".C."+info.NUID)
+	}
+	for _, subject := range subjects {
+		if err := s.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+			return fault.New(fault.Infrastructure, "bus: object %s: %w", info.Name, err)
+		}
+	}
+	return nil
+}
+
+// chunk returns the size of the chunks of an object: the client library's own, or less where the
+// server takes less.
+func (b *Bus) chunk() uint32 { return uint32(min(128<<10, max(b.NC.MaxPayload()-envelope, 1<<10))) }
+
+// described returns the description of an object. The error wraps ErrNotFound if there is none, or no valid one. (The
+// client library's GetInfo believes the publisher's headers.)
+func (b *Bus) described(ctx context.Context, in shelf, name string) (*jetstream.ObjectInfo, error) {
+	m, err := b.getRaw(ctx, "OBJ_"+in.bucket, descriptionOf(in.bucket, name))
+	if err != nil {
+		return nil, err
+	}
+	var info jetstream.ObjectInfo
+	err = json.Unmarshal(m.Data, &info)
+	if err != nil || info.Deleted || info.Name != name || !form.IsToken(info.NUID) || info.Opts != nil && info.Opts.Link != nil {
+		return nil, fmt.Errorf("%w: object %s", ErrNotFound, name)
+	}
+	info.ModTime = m.Time
+	return &info, nil
+}
+
+// descriptionOf is the subject of an object's description.
+func descriptionOf(bucket, name string) string {
+	return "$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
+}
+
+// object returns the description of an object all of whose chunks are stored. The error wraps
+// ErrLost if they are not.
+func (b *Bus) object(ctx context.Context, in shelf, name string) (*jetstream.ObjectInfo, error) {
+	info, err := b.described(ctx, in, name)
+	if errors.Is(err, ErrNotFound) {
+		return nil, fault.New(fault.Infrastructure, "%w: object %s: %v", ErrLost, name, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	chunks := "$O." + in.bucket + ".C." + info.NUID
+	there, err := b.Subjects(ctx, "OBJ_"+in.bucket, chunks)
+	if err != nil {
+		return nil, err
+	}
+	if have := there[chunks]; have != uint64(info.Chunks) {
+		return nil, fault.New(
+			fault.Infrastructure, "%w: object %s has %d of %d chunks", ErrLost, name, have,
+			info.Chunks,
+		)
+	}
+	return info, nil
+}
+
+// getObject reads an object. The error wraps ErrLost if it is not there, or damaged.
+func (b *Bus) getObject(ctx context.Context, in shelf, name string) ([]byte, error) {
+	info, err := b.object(ctx, in, name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size > message.MaxBlob {
+		return nil, fault.New(
+			fault.Infrastructure, "%w: object %s: %d bytes, at most %d", wire.ErrTooLarge, name,
+			info.Size, message.MaxBlob,
+		)
+	}
+
+	data, err := b.readObject(ctx, in, info)
+	if damaged(err) && ctx.Err() == nil { // or broken off, which a second attempt tells
+		data, err = b.readObject(ctx, in, info)
+	}
+
+	switch {
+	case ctx.Err() != nil:
+		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, ctx.Err())
+	case damaged(err):
+		return nil, fault.New(fault.Infrastructure, "%w: object %s: %w", ErrLost, name, err)
+	case err != nil:
+		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// damaged reports whether the bytes read from an object differ from the written ones.
+func damaged(err error) bool {
+	return errors.Is(err, jetstream.ErrDigestMismatch) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// An object is read within leastRead, and a second more for every readPerSecond bytes. Without a
+// deadline the client library would give up after 5 s, however large the object is.
+const (
+	leastRead     = 30 * time.Second
+	readPerSecond = 1 << 20
+)
+
+// Maximum chunks and bytes of a batch.
+const (
+	chunksAtOnce = 64
+	bytesAtOnce  = 8 << 20
+)
+
+// readObject reads an object. In a cluster it restarts after attemptWithin and the time for its
+// bytes, then after twice as long, and so on: the sender may lead no more, and does not say so.
+func (b *Bus) readObject(ctx context.Context, in shelf, info *jetstream.ObjectInfo) ([]byte, error) {
+	sending := time.Duration(info.Size/readPerSecond) * time.Second
+	ctx, cancel := context.WithTimeout(ctx, leastRead+sending)
+	defer cancel()
+
+	within := leastRead + sending
+	if b.inCluster() {
+		within = attemptWithin + sending
+	}
+	for ; ; within *= 2 {
+		one, cancel := context.WithTimeout(ctx, within)
+		data, err := b.readOnce(one, in, info)
+		late := one.Err() != nil
+		cancel()
+		if err == nil || !late || ctx.Err() != nil {
+			return data, err
+		}
+	}
+}
+
+// readOnce reads an object by its chunks. The client library would use a consumer, which can deliver on any subject: a
+// user with the right to create one could write anywhere that the server may.
+func (b *Bus) readOnce(ctx context.Context, in shelf, info *jetstream.ObjectInfo) ([]byte, error) {
+	js, err := b.bulk.over(b.NC)
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, 0, info.Size)
+	for next := uint64(1); uint64(len(data)) < info.Size; {
+		chunks, err := b.batch(
+			ctx, js.Conn(), "OBJ_"+in.bucket, "$O."+in.bucket+".C."+info.NUID, next, chunksAtOnce, bytesAtOnce,
+		)
+		if err != nil {
+			return nil, err
+		}
+		if len(chunks) == 0 {
+			return nil, io.ErrUnexpectedEOF
+		}
+		for _, c := range chunks {
+			next = c.Sequence + 1
+			if data = append(data, c.Data...); uint64(len(data)) > info.Size {
+				return nil, jetstream.ErrDigestMismatch
+			}
+		}
+	}
+	if sum := sha256.Sum256(data); info.Digest != "SHA-256="+base64.URLEncoding.EncodeToString(sum[:]) {
+		return nil, jetstream.ErrDigestMismatch
+	}
+	return data, nil
+}

@@ -1,0 +1,261 @@
+package bus
+
+// Quotas of owners per stream, in bytes. A server counts the bytes of streams and the messages of subjects, but no
+// bytes of subjects. So sizes are read once and remembered: enough where a subject has the digest of its bytes, or is
+// written once.
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/base/memo"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+)
+
+// ErrQuota: the owner of a message may hold no more bytes of its stream. Errors that wrap it have the code over_budget.
+var ErrQuota = errors.New("quota")
+
+// Quota is the maximum number of bytes for an owner, and the reason in words.
+type Quota struct {
+	Bytes int64 // 0: any number
+	Why   string
+}
+
+// held has the words for the messages of a stream, in errors.
+var held = map[string]string{
+	StreamModel:  "requests",
+	StreamAnswer: "answers",
+	StreamBlob:   "large messages",
+	StreamDead:   "dead letters",
+	StreamGraph:  "registered models",
+}
+
+// Quotas bound the bytes of streams per owner. A nil one bounds nothing. Every process counts on its own: it looks at
+// the server before it takes a message that brings an owner above half of its quota.
+type Quotas struct {
+	bus *Bus
+	of  func(stream, owner string, room int64) Quota
+
+	mu    sync.Mutex
+	holds map[hold]*holding
+	sizes memo.LRU[string, int64] // by subject
+}
+
+// hold names the bytes of one owner in one stream.
+type hold struct{ stream, owner string }
+
+// holding is the last known size of a hold.
+type holding struct {
+	mu     sync.Mutex
+	bytes  int64
+	looked time.Time
+}
+
+// Bounds of Quotas.
+const (
+	mostHolds  = 10_000
+	mostSizes  = 1 << 17
+	sizesAtOne = 16          // read by one look; the rest count as average
+	holdsFor   = time.Second // age up to which a size is used, below half of the quota
+	refusesFor = 100 * time.Millisecond
+	besideData = 256 // bytes of a stored message beside its payload, about
+)
+
+// NewQuotas returns quotas of the streams of a Bus, whose user may look into them. of returns an owner's quota of a
+// stream, given the stream's MaxBytes.
+func NewQuotas(b *Bus, of func(stream, owner string, room int64) Quota) *Quotas {
+	return &Quotas{bus: b, of: of, holds: map[hold]*holding{}, sizes: memo.LRU[string, int64]{Entries: mostSizes}}
+}
+
+// Within has b store within quotas. It is called before anything else is done with the Bus.
+func (b *Bus) Within(q *Quotas) { b.quotas = q }
+
+// Quotas returns the quotas of Within, or nil.
+func (b *Bus) Quotas() *Quotas { return b.quotas }
+
+// Take counts a message of so many bytes that is about to be stored under a subject of its owner. The error wraps ErrQuota if the owner
+// would hold too many.
+func (q *Quotas) Take(ctx context.Context, stream, subject string, bytes int) error {
+	owner := message.OwnerOf(subject)
+	if q == nil || owner == "" {
+		return nil
+	}
+	size := int64(bytes + besideData)
+	err := q.take(ctx, stream, owner, size, 0)
+	if err == nil {
+		q.sizes.Put(subject, size, 1)
+	}
+	return err
+}
+
+// Over returns an error that wraps ErrQuota if the owner of a stored message holds an eighth more than its quota: then
+// messages were stored without Take.
+func (q *Quotas) Over(ctx context.Context, stream, subject string) error {
+	owner := message.OwnerOf(subject)
+	if q == nil || owner == "" {
+		return nil
+	}
+	return q.take(ctx, stream, owner, 0, 8)
+}
+
+// take counts more bytes of an owner, up to its quota and 1/part of it; part 0: the quota alone.
+func (q *Quotas) take(ctx context.Context, stream, owner string, more, part int64) error {
+	s, err := q.bus.Stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	quota := q.of(stream, owner, s.CachedInfo().Config.MaxBytes)
+	most := quota.Bytes
+	if most <= 0 {
+		return nil
+	}
+	if part > 0 {
+		most += most / part
+	}
+	h := q.holding(hold{stream, owner})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+
+	good := time.Duration(0)
+	switch {
+	case more == 0 || h.bytes+more <= most/2:
+		good = holdsFor
+	case h.bytes+more > most:
+		good = refusesFor
+	}
+	if time.Since(h.looked) >= good {
+		if h.bytes, err = q.look(ctx, stream, owner); err != nil {
+			return err
+		}
+		h.looked = time.Now()
+	}
+	if h.bytes+more > most {
+		return fault.New(fault.OverBudget, "%w: %s of tenant %q take %d bytes of %s, and with %d more they exceed %d: %s",
+			ErrQuota, held[stream], owner, h.bytes, stream, more, most, quota.Why)
+	}
+	h.bytes += more
+	return nil
+}
+
+// holding returns the known size of a hold. When there are too many, all are forgotten, and looked up again.
+func (q *Quotas) holding(of hold) *holding {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	h := q.holds[of]
+	if h == nil {
+		if len(q.holds) >= mostHolds {
+			clear(q.holds)
+		}
+		h = &holding{}
+		q.holds[of] = h
+	}
+	return h
+}
+
+// look returns the bytes that an owner holds of a stream: known sizes, some that it reads, and the average for the
+// rest.
+func (q *Quotas) look(ctx context.Context, stream, owner string) (bytes int64, err error) {
+	var unknown []string
+	known := int64(0)
+	for _, kept := range keptKinds {
+		if kept.stream != stream {
+			continue
+		}
+		for _, kind := range kept.kinds {
+			subjects, err := q.bus.Subjects(ctx, stream, message.OwnedBy(kind, owner))
+			if err != nil {
+				return 0, err
+			}
+			for subject := range subjects {
+				if size, ok := q.sizes.Get(subject); ok {
+					bytes += size
+					known++
+				} else {
+					unknown = append(unknown, subject)
+				}
+			}
+		}
+	}
+
+	read := unknown[:min(len(unknown), sizesAtOne)]
+	sizes := make([]int64, len(read))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(inFlight)
+	for i, subject := range read {
+		g.Go(func() error {
+			m, err := q.bus.getRaw(gctx, stream, subject)
+			if errors.Is(err, ErrNotFound) {
+				return nil
+			}
+			if err == nil {
+				sizes[i] = int64(len(m.Data) + besideData)
+				q.sizes.Put(subject, sizes[i], 1)
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return 0, err
+	}
+	for _, size := range sizes {
+		bytes += size
+		known++
+	}
+	if rest := int64(len(unknown) - len(read)); rest > 0 {
+		bytes += bytes / known * rest
+	}
+	return bytes, nil
+}
+
+// Codes of refusals by the worker that stores for tenants, in the form of a stream's. The server has no such codes.
+const (
+	CodeQuota   jetstream.ErrorCode = 60001
+	CodeBusy    jetstream.ErrorCode = 60002
+	CodeRefused jetstream.ErrorCode = 60003
+)
+
+// CodeOf returns the code for an error of Take.
+func CodeOf(err error) jetstream.ErrorCode {
+	if errors.Is(err, ErrQuota) {
+		return CodeQuota
+	}
+	return CodeBusy
+}
+
+// refusedFor returns the error for a refusal by the worker that stores for tenants; nil for a refusal by a stream.
+func refusedFor(subject string, api *jetstream.APIError) error {
+	switch api.ErrorCode {
+	case CodeQuota:
+		return fault.New(fault.OverBudget, "%w: %s", ErrQuota, strings.TrimPrefix(api.Description, ErrQuota.Error()+": "))
+	case CodeBusy:
+		return fault.New(fault.Infrastructure, "%w: store %s: %s", ErrFull, subject, api.Description)
+	case CodeRefused:
+		return fault.New(fault.BadInput, "bus: store %s: %s", subject, api.Description)
+	}
+	return nil
+}
+
+// Shelf returns the stream of an owner's subject for a blob, a registered model or a model's name. ok is false for any
+// other.
+func Shelf(subject string) (stream string, ok bool) {
+	if owner, _, ok := ParseAlias(subject); ok {
+		return StreamGraph, owner != ""
+	}
+	s, err := message.ParseSubject(subject)
+	if err != nil || s.Owner == "" {
+		return "", false
+	}
+	switch s.Kind {
+	case message.KindBlob:
+		return StreamBlob, true
+	case message.KindGraph:
+		return StreamGraph, true
+	}
+	return "", false
+}

@@ -1,0 +1,297 @@
+package bus
+
+// The means by which old messages of a stream make room: where a time lies in it, its front removed
+// in one call, a message moved to its end.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// MetadataKeepAtLeast is the key under which streams state the minimum retention of answers in
+// milliseconds.
+const MetadataKeepAtLeast = "btn-keep-at-least"
+
+// DefaultKeepAtLeast is the value where a stream does not say.
+const DefaultKeepAtLeast = time.Minute
+
+// headerStored is the header of a model or a partial that was moved to the end of its stream: when
+// it was stored first, in Unix milliseconds.
+const headerStored = "Btn-Stored"
+
+// headerSpare is a header without meaning, on messages that may be moved while their stream is
+// full. Then a message may be replaced only by one that is not larger, and a message that was moved
+// has one more header. Moving leaves this one out.
+const headerSpare = "Btn-Spare"
+
+// spared returns m with headerSpare.
+func spared(m *nats.Msg) *nats.Msg {
+	m.Header[headerSpare] = []string{"room for what a message says that was moved"}
+	return m
+}
+
+// Times are the ages from which messages may be purged. All follow from the least time for which
+// answers are kept.
+type Times struct {
+	Answers time.Duration // answers are kept at least
+	Grace   time.Duration // models of answered jobs are kept at least
+	Renew   time.Duration // a blob that is older is written again when a job needs it
+	Margin  time.Duration // the largest age of a job's stored data beyond the job's own
+}
+
+// TimesOf returns the times of a stream by its metadata.
+func TimesOf(metadata map[string]string) Times {
+	keep := DefaultKeepAtLeast
+	if ms, err := strconv.ParseInt(metadata[MetadataKeepAtLeast], 10, 64); err == nil && ms > 0 {
+		keep = time.Duration(ms) * time.Millisecond
+	}
+
+	return Times{
+		Answers: keep,
+		Grace:   min(keep, 15*time.Second),
+		Renew:   min(keep/2, 15*time.Second),
+		Margin:  min(keep/4, 15*time.Second),
+	}
+}
+
+// StoredAt returns when a message was stored first: at, the server's time, or the time in the
+// header of a moved message.
+func StoredAt(h nats.Header, at time.Time) time.Time {
+	v := h[headerStored]
+	if len(v) == 0 {
+		return at
+	}
+
+	ms, err := strconv.ParseInt(v[0], 10, 64)
+	if first := time.UnixMilli(ms); err == nil && first.Before(at) {
+		return first
+	}
+	return at
+}
+
+// Moved reports whether a message was moved to the end of its stream.
+func Moved(h nats.Header) bool { return len(h[headerStored]) > 0 }
+
+// Place is the position of a message in its stream.
+type Place struct {
+	Sequence uint64
+	Subject  string
+	Time     time.Time // when it was stored there
+}
+
+// From returns the first message of a stream from a sequence on, or, with sequence 0, the first one
+// not older than a time. The error wraps ErrNotFound if there is none.
+func (b *Bus) From(
+	ctx context.Context, stream string, sequence uint64, at time.Time,
+) (Place, error) {
+	q := question{Sequence: sequence, Next: ">"}
+	if sequence == 0 {
+		q.Start = &at
+	}
+	m, err := b.direct(ctx, stream, q)
+	if errors.Is(err, ErrNotFound) {
+		return Place{}, fmt.Errorf("%w: in %s from there on", ErrNotFound, stream)
+	}
+	if err != nil {
+		return Place{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
+	}
+	return Place{m.Sequence, m.Subject, m.Time}, nil
+}
+
+// PurgeTo removes all messages of a stream below a sequence.
+func (b *Bus) PurgeTo(ctx context.Context, stream string, sequence uint64) error {
+	s, err := b.Stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	if err := s.Purge(ctx, jetstream.WithPurgeSequence(sequence)); err != nil {
+		return fault.New(fault.Infrastructure, "bus: purge %s below %d: %w", stream, sequence, err)
+	}
+	return nil
+}
+
+// Last returns the last message on a subject, its payload as it is stored. The error wraps
+// ErrNotFound if there is none.
+func (b *Bus) Last(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+	return b.getRaw(ctx, stream, subject)
+}
+
+// MoveToEnd stores a message again at the end of its stream, in the place of the old one. The
+// server does both at once, where a subject holds one message and a new one replaces it. (A rollup
+// would do so too, but may move the acknowledgement floors of the stream's consumers beyond
+// messages that wait: nats-server 2.15.2.) It moves nothing, and returns false, if the message is
+// not the last one of its subject any more.
+func (b *Bus) MoveToEnd(ctx context.Context, m *jetstream.RawStreamMsg) (moved bool, err error) {
+	return b.again(ctx, m, m.Sequence)
+}
+
+// StoreAgain is MoveToEnd for a message that is stored again if it has been purged meanwhile.
+func (b *Bus) StoreAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
+	moved, err := b.again(ctx, m, m.Sequence)
+	if err == nil && !moved {
+		_, err = b.again(ctx, m, 0)
+	}
+	return err
+}
+
+// again stores a message at the end of its stream if the last one of its subject has that sequence,
+// or, with 0, if there is none.
+func (b *Bus) again(ctx context.Context, m *jetstream.RawStreamMsg, last uint64) (bool, error) {
+	msg := bare(m)
+	msg.Header[headerStored] = []string{
+		strconv.FormatInt(StoredAt(m.Header, m.Time).UnixMilli(), 10),
+	}
+
+	err := b.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(last))
+	if err == nil {
+		return true, nil
+	}
+	if err = refusal(m.Subject, err); errors.Is(err, errTaken) {
+		return false, nil
+	}
+	return false, err
+}
+
+// bare returns a stored message as it was published, without the headers of the server, the client
+// library and this package's headerSpare.
+func bare(m *jetstream.RawStreamMsg) *nats.Msg {
+	h := maps.Clone(m.Header)
+	if h == nil {
+		h = nats.Header{}
+	}
+
+	maps.DeleteFunc(h, func(name string, _ []string) bool {
+		return name == headerSpare || strings.HasPrefix(name, "Nats-")
+	})
+	return &nats.Msg{Subject: m.Subject, Header: h, Data: slices.Clone(m.Data)}
+}
+
+// ObjectsBlob is the stream behind BucketBlob.
+const ObjectsBlob = "OBJ_" + BucketBlob
+
+// Named reports whether a message's payload is a blob.
+func Named(h nats.Header) bool { return len(h[headerBlob]) > 0 }
+
+// RenewPayload renews the blob that is a message's payload, if it has one: the blob of its job's
+// owner.
+func (b *Bus) RenewPayload(ctx context.Context, owner string, h nats.Header) error {
+	if !Named(h) || !form.IsDigest(h[headerBlob][0]) {
+		return nil
+	}
+	_, err := b.has(ctx, blobs.of(owner), h[headerBlob][0])
+	return err
+}
+
+// DropObjects removes chunks that belong to no object, and objects of blobs, the oldest first, until their stream has at most that
+// many bytes. It keeps those whose blob was stored or renewed since a time.
+func (b *Bus) DropObjects(ctx context.Context, before time.Time, most uint64) error {
+	objects, err := b.objectsIn(ctx, BucketBlob)
+	if err != nil {
+		return err
+	}
+
+	all, err := b.dropChunks(ctx, objects)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(
+		objects, func(x, y *jetstream.ObjectInfo) int { return x.ModTime.Compare(y.ModTime) },
+	)
+
+	for _, info := range objects {
+		if all <= most {
+			return nil
+		}
+		dropped, err := b.dropObject(ctx, info, before)
+		if err != nil {
+			return err
+		}
+		if dropped {
+			all -= min(all, info.Size)
+		}
+	}
+	return nil
+}
+
+// chunksAlone is the age at which chunks belong to no object that is still being written.
+const chunksAlone = time.Minute
+
+// dropChunks removes old chunks that belong to none of the objects, because their writer died. It
+// returns the bytes that are left, of chunks of any kind.
+func (b *Bus) dropChunks(ctx context.Context, objects []*jetstream.ObjectInfo) (left uint64, err error) {
+	chunks := "$O." + BucketBlob + ".C."
+	there, err := b.Subjects(ctx, ObjectsBlob, chunks+">")
+	if err != nil {
+		return 0, err
+	}
+	for _, info := range objects {
+		delete(there, chunks+info.NUID)
+	}
+
+	s, err := b.Stream(ctx, ObjectsBlob)
+	if err != nil {
+		return 0, err
+	}
+	for subject := range there {
+		last, err := b.getRaw(ctx, ObjectsBlob, subject)
+		if errors.Is(err, ErrNotFound) || err == nil && b.Since(last.Time) < chunksAlone {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		if err := s.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+			return 0, fault.New(fault.Infrastructure, "bus: chunks %s: %w", subject, err)
+		}
+	}
+
+	info, err := s.Info(ctx)
+	if err != nil {
+		return 0, fault.New(fault.Infrastructure, "bus: stream %s: %w", ObjectsBlob, err)
+	}
+	return info.State.Bytes, nil
+}
+
+// dropObject removes an object and the blob that names it, unless one of them is younger than a
+// time.
+func (b *Bus) dropObject(
+	ctx context.Context, info *jetstream.ObjectInfo, before time.Time,
+) (bool, error) {
+	if !info.ModTime.Before(before) {
+		return false, nil
+	}
+
+	digest, _, _ := strings.Cut(info.Name, "-")
+	pointer, err := b.getRaw(ctx, StreamBlob, message.BlobSubject(digest))
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return false, err
+	}
+
+	if err == nil && slices.Contains(pointer.Header[headerObject], info.Name) {
+		if !pointer.Time.Before(before) {
+			return false, nil
+		}
+		s, err := b.Stream(ctx, StreamBlob)
+		if err != nil {
+			return false, err
+		}
+		// It fails if the blob was renewed just now; or else the server will say so again.
+		if err := s.DeleteMsg(ctx, pointer.Sequence); err != nil {
+			return false, nil
+		}
+	}
+
+	return true, b.removeObject(ctx, BucketBlob, info)
+}

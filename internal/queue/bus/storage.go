@@ -1,0 +1,294 @@
+package bus
+
+// A stream that answers but stores nothing: the server's disk is full, or was. Publishers get no
+// error from it.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrStorage: the server answers requests, but does not acknowledge messages as stored. A stream of
+// nats-server that could not write stores nothing more until a restart, even if there is room
+// again. Acknowledged messages are stored.
+var ErrStorage = errors.New("bus: the NATS server answers, but stores nothing: is its disk full? " +
+	"make room, then restart nats-server; " +
+	"what it accepted is not lost (a stream with replicas: or it has no majority)")
+
+// Times of finding out whether a stream stores anything.
+const (
+	storeWithin = 2 * time.Second // a publish without an answer for so long is suspicious
+	// pause between questions whether the stream has skipped it
+	askEvery  = 500 * time.Millisecond
+	askWithin = 5 * time.Second // for one question
+	// publishes fail at once for so long after one that was not stored
+	storageFor  = time.Second
+	forgetAfter = 30 * time.Second // a stream not found for so long is forgotten
+)
+
+// grace is the time by which the answer to an earlier publish may follow the answer to a later one.
+// Streams answer in the order in which messages came; streams of several replicas, and the
+// subscriptions of this process, may be a little late.
+func grace(known bool) time.Duration {
+	if known {
+		return 200 * time.Millisecond
+	}
+	return time.Second
+}
+
+// storage remembers which streams store nothing.
+type storage struct {
+	mu   sync.Mutex
+	down map[string]*stall // by group
+	// reconnections of the client; findings from before the last one do not hold
+	connection uint64
+}
+
+// stall says that a stream stores nothing.
+type stall struct {
+	found time.Time
+	until time.Time // no publish is tried before
+}
+
+// group returns the part of a subject that identifies its stream.
+func group(subject string) string {
+	if rest, ours := strings.CutPrefix(subject, wire.Prefix); ours {
+		kind, _, _ := strings.Cut(rest, ".")
+		return kind
+	}
+
+	parts := strings.SplitN(subject, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".") // of an object store: $O and the bucket
+}
+
+// stalls returns the streams that store nothing. A reconnection, as after a restart of the server,
+// empties the list. The caller holds the mutex.
+func (b *Bus) stalls() map[string]*stall {
+	s := &b.storage
+	if again := b.NC.Stats().Reconnects; s.down == nil || again != s.connection {
+		s.down = map[string]*stall{}
+		s.connection = again
+	}
+
+	for of, one := range s.down {
+		if time.Since(one.found) > forgetAfter {
+			delete(s.down, of)
+		}
+	}
+	return s.down
+}
+
+// Storage returns ErrStorage with the subjects of the streams that store nothing, or nil if none is
+// known to do so.
+func (b *Bus) Storage() error {
+	b.storage.mu.Lock()
+	defer b.storage.mu.Unlock()
+
+	var which []string
+	for of := range b.stalls() {
+		which = append(which, of)
+	}
+	if len(which) == 0 {
+		return nil
+	}
+
+	slices.Sort(which)
+	return stores(strings.Join(which, ", "))
+}
+
+// stores returns the error of streams that store nothing.
+func stores(
+	which string,
+) error {
+	return fault.New(fault.Infrastructure, "%w: %s", ErrStorage, which)
+}
+
+// stored notes that a stream answered a publish, be it with an error.
+func (b *Bus) stored(subject string) {
+	b.storage.mu.Lock()
+	defer b.storage.mu.Unlock()
+	if len(b.storage.down) > 0 {
+		delete(b.storage.down, group(subject))
+	}
+}
+
+// stalled notes that a stream stores nothing.
+func (b *Bus) stalled(subject string) error {
+	b.storage.mu.Lock()
+	defer b.storage.mu.Unlock()
+
+	b.stalls()[group(subject)] = &stall{found: time.Now(), until: time.Now().Add(storageFor)}
+	return stores(group(subject))
+}
+
+// try reports whether a stream is known to store nothing. It returns an error if that was tried
+// less than a second ago.
+func (b *Bus) try(subject string) (known bool, err error) {
+	b.storage.mu.Lock()
+	defer b.storage.mu.Unlock()
+
+	one := b.stalls()[group(subject)]
+	if one == nil {
+		return false, nil
+	}
+	if time.Now().Before(one.until) {
+		return true, stores(group(subject))
+	}
+
+	one.until = time.Now().Add(storageFor)
+	return true, nil
+}
+
+// watch returns a context that ends, with ErrStorage as its cause, when the stream of a subject
+// answers a message published later and has not answered the publishes since this call. A server
+// that is merely slow answers in the order in which messages come, so it is waited for.
+func (b *Bus) watch(ctx context.Context, subject string, known bool) (context.Context, func()) {
+	inner, cancel := context.WithCancelCause(ctx)
+
+	connection := b.NC.Stats().Reconnects
+	after := b.AnswerWithin(storeWithin)
+	if known {
+		after = askEvery
+	}
+
+	timer := time.AfterFunc(after, func() {
+		for inner.Err() == nil {
+			if b.passes(inner, subject) && b.NC.Stats().Reconnects == connection {
+				pause(inner, grace(known))
+				if inner.Err() == nil && b.NC.Stats().Reconnects == connection {
+					cancel(b.stalled(subject))
+				}
+				return
+			}
+			pause(inner, askEvery)
+		}
+	})
+	return inner, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// passes reports whether a stream answers a message that it cannot take, because it would have to
+// follow one that never comes.
+func (b *Bus) passes(ctx context.Context, subject string) bool {
+	ctx, cancel := context.WithTimeout(ctx, b.AnswerWithin(askWithin))
+	defer cancel()
+
+	_, err := b.JS.PublishMsg(
+		ctx, &nats.Msg{Subject: subject}, jetstream.WithExpectLastSequence(1<<62),
+		jetstream.WithRetryAttempts(0),
+	)
+
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence
+}
+
+// publish stores a message. In a cluster it persists: every message here states the expected last
+// message of its subject, so that one stored without an answer is found.
+func (b *Bus) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
+	return b.persist(ctx, func(ctx context.Context) error {
+		err := b.publishOnce(ctx, m, opts...)
+		if b.inCluster() && errors.Is(err, jetstream.ErrNoStreamResponse) {
+			// Either its stream has no leader, or no stream takes the subject.
+			_, unknown := b.JS.StreamNameBySubject(ctx, m.Subject)
+			if errors.Is(unknown, jetstream.ErrStreamNotFound) {
+				return fmt.Errorf("%w: %w", ErrNoStream, err)
+			}
+		}
+		return err
+	})
+}
+
+// publishOnce is one attempt. If the stream skips the message without an answer, its storage has
+// failed; while that is known publishes fail at once, except for one a second.
+func (b *Bus) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
+	if n := len(m.Subject); n > LongestSubject {
+		return fault.New(fault.BadInput, "bus: a subject of %d characters, at most %d", n, LongestSubject)
+	}
+	if _, kept := Shelf(m.Subject); kept && b.owner != "" {
+		// A worker stores it, in no sequence, and keeps no condition but that on the subject: a question of watch would
+		// be stored in the place of m.
+		_, err := b.JS.PublishMsg(ctx, m, opts...)
+		return err
+	}
+	known, err := b.try(m.Subject)
+	if err != nil {
+		return err
+	}
+
+	inner, done := b.watch(ctx, m.Subject, known)
+	defer done()
+
+	_, err = b.JS.PublishMsg(inner, m, opts...)
+	if found := context.Cause(inner); err != nil && errors.Is(found, ErrStorage) {
+		return found
+	}
+
+	if answered(err) {
+		b.stored(m.Subject)
+	}
+	return err
+}
+
+// answered reports whether a stream has answered a publish.
+func answered(err error) bool {
+	var api *jetstream.APIError
+	return err == nil || errors.As(err, &api)
+}
+
+// The probe's message.
+const (
+	probeText  = "basetensor: does the server store anything?"
+	probeBytes = 4096 // the last page of a file may have room for less, also when the disk has none
+)
+
+// ProbeEvery is the interval at which a probe is stored, by all workers together.
+const ProbeEvery = 4 * time.Second
+
+// Probe finds out whether the server stores messages, for processes that have none to store: it
+// stores a small blob again, unless somebody has done so lately. Storage then returns the result.
+func (b *Bus) Probe(ctx context.Context) error {
+	data := []byte(probeText + strings.Repeat(" ", probeBytes-len(probeText)))
+	subject := message.BlobSubject(wire.Digest(data))
+
+	last, err := b.getRaw(ctx, StreamBlob, subject)
+	var sequence uint64 // of the last probe, 0 if there is none
+	switch {
+	case err == nil && b.Since(last.Time) < ProbeEvery && b.Storage() == nil:
+		return nil
+	case err == nil:
+		sequence = last.Sequence
+	case !errors.Is(err, ErrNotFound):
+		return err
+	}
+
+	err = b.publish(
+		ctx, &nats.Msg{Subject: subject, Data: data},
+		jetstream.WithExpectLastSequencePerSubject(sequence),
+	)
+	err = refusal(subject, err)
+	if errors.Is(err, errTaken) { // another process did
+		return nil
+	}
+	return err
+}

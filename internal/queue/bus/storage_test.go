@@ -1,0 +1,90 @@
+package bus_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/testing/testserver"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+// A stream that answers later publishes and passes over earlier ones stores nothing; one that
+// answers everything, late and in order, is slow. The two are played by a subscriber, so that
+// neither needs a full disk or a loaded machine.
+func TestSlowIsNotStalled(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a real nats-server")
+	}
+	ctx := t.Context()
+	nc, err := bus.Connect(testserver.NATS(t, testserver.NATSOptions{}).URL, "test", nil)
+	must(t, err)
+	defer nc.Close()
+	b, err := bus.New(nc)
+	must(t, err)
+	const refused = `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 0"},"stream":"X","seq":0}`
+	play := func(subject string, late time.Duration, storing bool) {
+		_, err := b.NC.Subscribe(subject, func(m *nats.Msg) {
+			time.Sleep(late)
+			switch {
+			case m.Header.Get("Nats-Expected-Last-Sequence") != "":
+				m.Respond([]byte(refused))
+			case storing:
+				m.Respond([]byte(`{"stream":"X","seq":1}`))
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	play("btn.v1.slow.>", 2500*time.Millisecond, true)
+	play("btn.v1.stalled.>", 0, false)
+	play("btn.v1.batch.>", 0, false)
+	put := func(kind string) error { return b.Put(ctx, &nats.Msg{Subject: "btn.v1." + kind + ".a"}) }
+	if err := put("slow"); err != nil {
+		t.Errorf("a slow stream: %v", err)
+	}
+	began := time.Now()
+	if err := put("stalled"); !errors.Is(err, bus.ErrStorage) {
+		t.Errorf("a stream that stores nothing, after %v: %v", time.Since(began), err)
+	}
+	if err := b.Storage(); !errors.Is(err, bus.ErrStorage) {
+		t.Errorf("what is known: %v", err)
+	}
+	if err := put("slow"); err != nil {
+		t.Errorf("another stream meanwhile: %v", err)
+	}
+	batch := []*nats.Msg{{Subject: "btn.v1.batch.a"}, {Subject: "btn.v1.batch.b"}}
+	if _, err := b.OnceAll(ctx, "X", batch); !errors.Is(err, bus.ErrStorage) {
+		t.Errorf("many at once: %v", err)
+	}
+}
+
+// Nothing but the message itself is published on a subject that a worker stores for a tenant, however late it answers.
+func TestKeptMessagesAreNotQuestioned(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a real nats-server")
+	}
+	nc, err := bus.Connect(testserver.NATS(t, testserver.NATSOptions{}).URL, "test", nil)
+	must(t, err)
+	defer nc.Close()
+	b, err := bus.New(nc)
+	must(t, err)
+	var came atomic.Int32
+	_, err = nc.Subscribe("btn.v1.blob.acme.>", func(m *nats.Msg) {
+		came.Add(1)
+		time.AfterFunc(4*time.Second, func() { m.Respond([]byte(`{"stream":"BTN_BLOB","seq":1}`)) }) // twice the time that raises suspicion
+	})
+	must(t, err)
+	b.As("acme")
+	must(t, b.Put(t.Context(), &nats.Msg{Subject: message.BlobSubject("acme." + wire.Digest(nil))}))
+	if n := came.Load(); n != 1 {
+		t.Errorf("%d messages were published for one", n)
+	}
+}

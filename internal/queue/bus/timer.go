@@ -1,0 +1,61 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Headers of a message that the server delivers later (nats-server 2.12 and later).
+const (
+	headerSchedule       = "Nats-Schedule"
+	headerScheduleTarget = "Nats-Schedule-Target"
+)
+
+// Timer has the server deliver m at its time. A job has one timer: setting it again replaces it.
+func (b *Bus) Timer(ctx context.Context, lane int, m *wire.Deadline) error {
+	msg, err := b.timer(lane, m)
+	if err != nil {
+		return err
+	}
+	return b.Put(ctx, msg)
+}
+
+// FirstTimer is Timer that leaves a timer as it is that the job has already: a worker's is signed,
+// and by the server's clock.
+func (b *Bus) FirstTimer(ctx context.Context, lane int, m *wire.Deadline) error {
+	msg, err := b.timer(lane, m)
+	if err != nil {
+		return err
+	}
+	err = b.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0))
+	if err = refusal(msg.Subject, err); errors.Is(err, errTaken) {
+		return nil
+	}
+	return err
+}
+
+// timer returns the message that has the server deliver m at its time, signed for the subject that
+// it will be delivered on.
+//
+// The client library's option for schedules is not used: it rounds down to whole seconds, which
+// would fire early.
+func (b *Bus) timer(lane int, m *wire.Deadline) (*nats.Msg, error) {
+	data, err := wire.Encode(m)
+	if err != nil {
+		return nil, err
+	}
+
+	h := nats.Header(message.Headers(m, m.Job, m.Digest, m.Tenant))
+	h[headerSchedule] = []string{"@at " + time.UnixMilli(m.Time).UTC().Format(time.RFC3339Nano)}
+	target := message.DeadlineSubject(lane, m.Job)
+	h[headerScheduleTarget] = []string{target}
+
+	msg := &nats.Msg{Subject: message.TimerSubject(lane, m.Job), Header: h, Data: data}
+	return msg, b.sign(msg, target)
+}

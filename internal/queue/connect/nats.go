@@ -1,0 +1,168 @@
+// Package connect has the identity of a process towards NATS and Redis, and the servers that it believes: credentials,
+// keys and certificates, from files only. Files are read again for every connection, so that secrets change without a
+// restart. Only the choice among nkeys is made once: reconnections use the same one.
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// NATS is how a process presents itself to NATS. At most one of Creds, NKey, User and TokenFile is
+// given; without them the URL has the credentials. Its tags are the tags of the commands' flags.
+type NATS struct {
+	Creds        string `name:"nats-creds" placeholder:"FILE" help:"A user's JWT and seed, in one file as nsc writes it."`
+	NKey         string `name:"nats-nkey" placeholder:"FILE" help:"File with a user's nkey seeds, one per line; the first is used."`
+	User         string `name:"nats-user" placeholder:"NAME" help:"User of NATS, whose password is in --nats-password-file."`
+	PasswordFile string `name:"nats-password-file" placeholder:"FILE" help:"File with that password."`
+	TokenFile    string `name:"nats-token-file" placeholder:"FILE" help:"File with a token."`
+	Inbox        string `name:"nats-inbox" placeholder:"PREFIX" help:"Start of the subjects of replies, where permissions want one."`
+
+	Tenant string `name:"nats-tenant" placeholder:"NAME" help:"The tenant whose user this is: its jobs have ids NAME.ID."`
+
+	TLS  bool   `name:"nats-tls" help:"Refuse a connection without TLS. The files below imply it."`
+	CA   string `name:"nats-ca" placeholder:"FILE" help:"Certificates (PEM) that sign the server's; without it the system's."`
+	Cert string `name:"nats-cert" placeholder:"FILE" help:"This client's certificate (PEM)."`
+	Key  string `name:"nats-key" placeholder:"FILE" help:"The key of --nats-cert (PEM)."`
+}
+
+// Job returns the id of a tenant's job, whose name may be without the tenant's.
+func (n NATS) Job(name string) string {
+	if n.Tenant != "" && form.Owner(name) == "" {
+		return n.Tenant + "." + name
+	}
+	return name
+}
+
+// Options returns the options of nats.Connect. Errors are fault.BadInput, name the flag and its
+// file, and quote nothing of a file's content.
+func (n NATS) Options() ([]nats.Option, error) {
+	if err := n.check(); err != nil {
+		return nil, fault.New(fault.BadInput, "connect: %w", err)
+	}
+	var options []nats.Option
+
+	switch {
+	case n.Creds != "":
+		options = append(options, nats.UserCredentials(n.Creds))
+	case n.NKey != "":
+		pair, err := userOf(n.NKey, "")
+		if err != nil {
+			return nil, fault.New(fault.BadInput, "connect: --nats-nkey: %w", err)
+		}
+		public, err := pair.PublicKey()
+		if err != nil {
+			return nil, fault.Wrap(fault.Internal, err)
+		}
+		options = append(options, nats.Nkey(public, func(nonce []byte) ([]byte, error) {
+			pair, err := userOf(n.NKey, public)
+			if err != nil {
+				return nil, err
+			}
+			return pair.Sign(nonce)
+		}))
+	case n.User != "":
+		options = append(options, nats.UserInfoHandler(func() (user, password string) {
+			password, _ = Secret(n.PasswordFile) // if the file is gone, the server refuses the user
+			return n.User, password
+		}))
+	case n.TokenFile != "":
+		options = append(options, nats.TokenHandler(func() string {
+			token, _ := Secret(n.TokenFile)
+			return token
+		}))
+	}
+	if n.Inbox != "" {
+		options = append(options, nats.CustomInboxPrefix(n.Inbox))
+	}
+
+	if n.TLS || n.CA != "" || n.Cert != "" {
+		options = append(options, nats.Secure())
+	}
+	if n.CA != "" {
+		options = append(options, nats.RootCAs(n.CA))
+	}
+	if n.Cert != "" {
+		options = append(options, nats.ClientCert(n.Cert, n.Key))
+	}
+	return options, nil
+}
+
+// check refuses settings that contradict each other, and files that are not there or hold something else.
+func (n NATS) check() error {
+	ways := 0
+	for _, given := range []string{n.Creds, n.NKey, n.User, n.TokenFile} {
+		if given != "" {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		return errors.New("one of --nats-creds, --nats-nkey, --nats-user and --nats-token-file at most")
+	case (n.User == "") != (n.PasswordFile == ""):
+		return errors.New("--nats-user and --nats-password-file belong together")
+	}
+
+	if n.Creds != "" {
+		if err := checkCreds(n.Creds); err != nil {
+			return fmt.Errorf("--nats-creds: %w", err)
+		}
+	}
+	for flag, file := range map[string]string{"--nats-password-file": n.PasswordFile, "--nats-token-file": n.TokenFile} {
+		if file == "" {
+			continue
+		}
+		if _, err := Secret(file); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+	}
+	if n.Tenant != "" && !form.IsToken(n.Tenant) {
+		return fmt.Errorf("--nats-tenant: %.80q is not [A-Za-z0-9_-]{1,64}", n.Tenant)
+	}
+	return certificates{n.CA, n.Cert, n.Key, "--nats"}.check()
+}
+
+// checkCreds reports whether a file has the parts that nats.UserCredentials reads: a JWT and a
+// seed.
+func checkCreds(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if jwt, err := nkeys.ParseDecoratedJWT(text); err != nil || strings.Count(jwt, ".") != 2 {
+		return fmt.Errorf("%s has no JWT", file)
+	}
+	if _, err := nkeys.ParseDecoratedNKey(text); err != nil {
+		return fmt.Errorf("%s has no seed", file)
+	}
+	return nil
+}
+
+// userOf returns a user's key from a file of seeds: the first one, or the one with a public key. A process keeps the
+// key that it began with, and the file has that one until it is retired.
+func userOf(file, public string) (nkeys.KeyPair, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		pair, err := nkeys.FromSeed([]byte(strings.TrimSpace(line)))
+		if err != nil {
+			continue // a comment, or a decoration of a seed
+		}
+		if is, err := pair.PublicKey(); err == nil && nkeys.IsValidPublicUserKey(is) && (public == "" || public == is) {
+			return pair, nil
+		}
+	}
+	if public != "" {
+		return nil, fmt.Errorf("%s has no seed of the user %s any more, with which this process began", file, public)
+	}
+	return nil, fmt.Errorf("%s has no seed of a user", file)
+}

@@ -1,0 +1,188 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/redact"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/redis/go-redis/v9"
+)
+
+// Redis is how a process presents itself to Redis. The zero value presents the credentials of the
+// URL. Its tags are the tags of the commands' flags.
+type Redis struct {
+	User                 string `name:"redis-user" placeholder:"NAME" help:"User of Redis (ACL); the default user without it."`
+	PasswordFile         string `name:"redis-password-file" placeholder:"FILE" help:"File with the password."`
+	SentinelUser         string `name:"redis-sentinel-user" placeholder:"NAME" help:"User of the sentinels."`
+	SentinelPasswordFile string `name:"redis-sentinel-password-file" placeholder:"FILE" help:"File with the sentinels' password."`
+
+	CA   string `name:"redis-ca" placeholder:"FILE" help:"Certificates (PEM) that sign the server's; without it the system's."`
+	Cert string `name:"redis-cert" placeholder:"FILE" help:"This client's certificate (PEM)."`
+	Key  string `name:"redis-key" placeholder:"FILE" help:"The key of --redis-cert (PEM)."`
+}
+
+// Client returns a client of the Redis at a URL, without connecting, whose calls end within a timeout, 0 for RedisTimeout:
+//
+//	redis://HOST:PORT/DB, unix://PATH                        one server; rediss:// with TLS
+//	redis://HOST:PORT?master_name=NAME&addr=HOST:PORT…       sentinels, and the name of what they watch
+//	redis://HOST:PORT?addr=HOST:PORT…, …?cluster=true        nodes of a cluster
+//
+// Other parameters are as for redis.ParseURL. Errors are fault.BadInput and quote no secret.
+func (r Redis) Client(url string, timeout time.Duration) (Store, error) {
+	client, err := newClient(r, url, timeout)
+	if err != nil {
+		return nil, fault.New(fault.BadInput, "connect: Redis: %w", redact.Error(err, url))
+	}
+	return library{client}, nil
+}
+
+func newClient(r Redis, text string, timeout time.Duration) (redis.UniversalClient, error) {
+	at, err := readAddress(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := present(r, at.first); err != nil {
+		return nil, err
+	}
+	tune(at.first, timeout)
+	if at.master == "" && !at.cluster {
+		return redis.NewClient(at.first), nil
+	}
+
+	many := universal(at.first)
+	many.Addrs = append([]string{at.first.Addr}, at.others...)
+	many.MasterName = at.master
+	many.IsClusterMode = at.cluster
+	if many.TLSConfig != nil && len(at.others) > 0 {
+		many.TLSConfig.ServerName = "" // each has a name of its own
+	}
+	if at.master != "" {
+		many.SentinelUsername = r.SentinelUser
+		if r.SentinelPasswordFile != "" {
+			if many.SentinelPassword, err = Secret(r.SentinelPasswordFile); err != nil {
+				return nil, fmt.Errorf("--redis-sentinel-password-file: %w", err)
+			}
+		}
+	}
+	return redis.NewUniversalClient(many), nil
+}
+
+// address is the content of a URL: one server, sentinels that watch a master, or nodes of a
+// cluster.
+type address struct {
+	first   *redis.Options
+	others  []string // HOST:PORT
+	master  string
+	cluster bool
+}
+
+func readAddress(text string) (at address, err error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return at, redact.ErrURL
+	}
+	query := u.Query()
+	at.master = query.Get("master_name")
+	at.others = query["addr"]
+	cluster := query.Get("cluster")
+	at.cluster = cluster == "true" || at.master == "" && len(at.others) > 0
+
+	for _, own := range []string{"master_name", "addr", "cluster"} {
+		query.Del(own)
+	}
+	u.RawQuery = query.Encode()
+	if at.first, err = redis.ParseURL(u.String()); err != nil {
+		return at, err
+	}
+
+	switch {
+	case cluster != "" && cluster != "true" && cluster != "false":
+		return at, fmt.Errorf("cluster=%s: it is true or false", cluster)
+	case cluster == "true" && at.master != "":
+		return at, errors.New("cluster and master_name are two ways: give one")
+	case cluster == "false" && at.cluster:
+		return at, errors.New("cluster=false, and yet several nodes")
+	case at.first.Network == "unix" && (at.cluster || at.master != ""):
+		return at, errors.New("sentinels and clusters have no unix sockets")
+	case at.cluster && at.first.DB != 0:
+		return at, errors.New("a cluster has no databases: leave the number out")
+	}
+	return at, nil
+}
+
+// present puts user, password and certificates into the options of a client.
+func present(r Redis, o *redis.Options) error {
+	files := certificates{r.CA, r.Cert, r.Key, "--redis"}
+	switch err := files.check(); {
+	case err != nil:
+		return err
+	case o.TLSConfig == nil && (r.CA != "" || r.Cert != ""):
+		return errors.New("--redis-ca and --redis-cert are for TLS: the URL begins with rediss:// then")
+	case r.User != "" && r.PasswordFile == "":
+		return errors.New("--redis-user has its password in --redis-password-file")
+	}
+	if o.TLSConfig != nil {
+		config, err := files.config(o.TLSConfig.ServerName)
+		if err != nil {
+			return err
+		}
+		o.TLSConfig = config
+	}
+
+	if r.PasswordFile != "" {
+		if o.Password != "" {
+			return errors.New("a password in the URL and --redis-password-file: give one")
+		}
+		if _, err := Secret(r.PasswordFile); err != nil {
+			return fmt.Errorf("--redis-password-file: %w", err)
+		}
+		user := r.User
+		if user == "" {
+			user = o.Username
+		}
+		o.CredentialsProviderContext = func(context.Context) (string, string, error) {
+			password, err := Secret(r.PasswordFile)
+			return user, password, err
+		}
+	}
+	return nil
+}
+
+// universal converts the options of a client of one server to those for several.
+func universal(o *redis.Options) *redis.UniversalOptions {
+	return &redis.UniversalOptions{
+		ClientName:                 o.ClientName,
+		DB:                         o.DB,
+		Protocol:                   o.Protocol,
+		Username:                   o.Username,
+		Password:                   o.Password,
+		CredentialsProviderContext: o.CredentialsProviderContext,
+		MaxRetries:                 o.MaxRetries,
+		MinRetryBackoff:            o.MinRetryBackoff,
+		MaxRetryBackoff:            o.MaxRetryBackoff,
+		DialTimeout:                o.DialTimeout,
+		DialerRetries:              o.DialerRetries,
+		DialerRetryTimeout:         o.DialerRetryTimeout,
+		ReadTimeout:                o.ReadTimeout,
+		WriteTimeout:               o.WriteTimeout,
+		ContextTimeoutEnabled:      o.ContextTimeoutEnabled,
+		PoolFIFO:                   o.PoolFIFO,
+		PoolSize:                   o.PoolSize,
+		MaxConcurrentDials:         o.MaxConcurrentDials,
+		PoolTimeout:                o.PoolTimeout,
+		MinIdleConns:               o.MinIdleConns,
+		MaxIdleConns:               o.MaxIdleConns,
+		MaxActiveConns:             o.MaxActiveConns,
+		ConnMaxIdleTime:            o.ConnMaxIdleTime,
+		ConnMaxLifetime:            o.ConnMaxLifetime,
+		ConnMaxLifetimeJitter:      o.ConnMaxLifetimeJitter,
+		TLSConfig:                  o.TLSConfig,
+		DisableIdentity:            o.DisableIdentity,
+		IdentitySuffix:             o.IdentitySuffix,
+		MaintNotificationsConfig:   o.MaintNotificationsConfig,
+	}
+}

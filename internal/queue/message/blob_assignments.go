@@ -1,0 +1,191 @@
+package message
+
+import (
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// assignmentsBlob is the output of learning: the plans of a job, each written once, and per query
+// the plan that answers it.
+type assignmentsBlob struct {
+	Plans       []planBlob   `msgpack:"plans"`
+	Assignments []assignment `msgpack:"assignments"`
+}
+
+// assignment is a btn.Assignment with its plan by position.
+type assignment struct {
+	Plan        int              `msgpack:"plan"` // −1 where there is an error
+	Cache       string           `msgpack:"cache"`
+	LnLinks     float64          `msgpack:"ln_links"`
+	Cost        *btn.Cost        `msgpack:"cost,omitempty"`
+	Warnings    []string         `msgpack:"warnings,omitempty"`
+	Relearned   string           `msgpack:"relearned,omitempty"`
+	Unsure      bool             `msgpack:"unsure,omitempty"`
+	Over        int              `msgpack:"over,omitempty"`
+	Event       bool             `msgpack:"event,omitempty"`
+	Hard        bool             `msgpack:"hard,omitempty"`
+	Summed      bool             `msgpack:"summed,omitempty"`
+	Joint       []int            `msgpack:"joint,omitempty"`
+	Targets     []int            `msgpack:"targets,omitempty"`
+	Descents    *btn.Descents    `msgpack:"descents,omitempty"`
+	Sensitivity *btn.Sensitivity `msgpack:"sensitivity,omitempty"`
+	Weight      float64          `msgpack:"weight,omitempty"`
+	Ask         *query.Ask       `msgpack:"ask,omitempty"`
+	First       int              `msgpack:"first,omitempty"`
+	Count       int              `msgpack:"count,omitempty"`
+	Extra       bool             `msgpack:"extra,omitempty"`
+	Propagation *btn.Propagation `msgpack:"bp,omitempty"`
+	Messages    []float64        `msgpack:"messages,omitempty"`
+	Error       *btn.ErrorInfo   `msgpack:"error,omitempty"`
+}
+
+// EncodeAssignments returns the bytes of a job's assignments with their plans. They are stored
+// under the digest of these bytes.
+func EncodeAssignments(all []btn.Assignment) ([]byte, error) {
+	var w assignmentsBlob
+	places := map[*btn.Plan]int{}
+	for i, a := range all {
+		place := -1
+		if a.Error == nil {
+			var known bool
+			if place, known = places[a.Plan]; !known {
+				plan, err := newPlan(a.Plan)
+				if err != nil {
+					return nil, under(
+						fmt.Sprintf("%s.assignments[%d].plan", nameAssignments, i), err,
+					)
+				}
+				place = len(w.Plans)
+				places[a.Plan] = place
+				w.Plans = append(w.Plans, plan)
+			}
+		}
+
+		w.Assignments = append(w.Assignments, assignment{
+			Plan:        place,
+			Cache:       a.Cache,
+			LnLinks:     a.LnLinks,
+			Cost:        a.Cost,
+			Warnings:    a.Warnings,
+			Relearned:   a.Relearned,
+			Unsure:      a.Unsure,
+			Over:        a.Over,
+			Event:       a.Event,
+			Hard:        a.Hard,
+			Summed:      a.Summed,
+			Joint:       a.Joint,
+			Targets:     a.Targets,
+			Descents:    a.Descents,
+			Sensitivity: a.Sensitivity,
+			Weight:      a.Weight,
+			Ask:         a.Ask,
+			First:       a.First,
+			Count:       a.Count,
+			Extra:       a.Extra,
+			Propagation: a.Propagation,
+			Messages:    a.Messages,
+			Error:       a.Error,
+		})
+	}
+
+	return encodeBlob(nameAssignments, &w)
+}
+
+// DecodeAssignments decodes what EncodeAssignments wrote. Every assignment has a plan or an error.
+// Its errors are those of codec.Unmarshal.
+func DecodeAssignments(b []byte) ([]btn.Assignment, error) {
+	var w assignmentsBlob
+	if err := unmarshal(nameAssignments, b, MaxBlob, &w); err != nil {
+		return nil, blame(nameAssignments, err)
+	}
+	all, err := w.decode()
+	return all, blame(nameAssignments, err)
+}
+
+// decode returns the assignments. Those of one plan share it.
+func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
+	plans := make([]*btn.Plan, len(w.Plans))
+	for i := range w.Plans {
+		var err error
+		if plans[i], err = w.Plans[i].decode(); err != nil {
+			return nil, under(fmt.Sprintf("plans[%d]", i), err)
+		}
+	}
+
+	all := make([]btn.Assignment, len(w.Assignments))
+	for i, a := range w.Assignments {
+		place := fmt.Sprintf("assignments[%d]", i)
+		switch {
+		case a.Error == nil && (a.Plan < 0 || a.Plan >= len(plans)):
+			return nil, invalid(place, "plan %d of %d", a.Plan, len(plans))
+		case a.Error != nil && a.Plan != -1:
+			return nil, invalid(place, "plan %d and an error", a.Plan)
+		}
+
+		if err := checkOver(a.Over, i, len(all)); err != nil {
+			return nil, under(place, err)
+		}
+		if err := checkSensitivity(a.Sensitivity); err != nil {
+			return nil, under(place+".sensitivity", err)
+		}
+		if !finite(a.Weight) {
+			return nil, invalid(place+".weight", "%v", a.Weight)
+		}
+		if err := checkErrorInfo(a.Error); err != nil {
+			return nil, under(place+".error", err)
+		}
+
+		all[i] = btn.Assignment{
+			Cache:       a.Cache,
+			LnLinks:     a.LnLinks,
+			Cost:        a.Cost,
+			Warnings:    a.Warnings,
+			Relearned:   a.Relearned,
+			Unsure:      a.Unsure,
+			Over:        a.Over,
+			Event:       a.Event,
+			Hard:        a.Hard,
+			Summed:      a.Summed,
+			Joint:       a.Joint,
+			Targets:     a.Targets,
+			Descents:    a.Descents,
+			Sensitivity: a.Sensitivity,
+			Weight:      a.Weight,
+			Ask:         a.Ask,
+			First:       a.First,
+			Count:       a.Count,
+			Extra:       a.Extra,
+			Propagation: a.Propagation,
+			Messages:    a.Messages,
+			Error:       a.Error,
+		}
+		if a.Error == nil {
+			all[i].Plan = plans[a.Plan]
+		}
+	}
+	return all, nil
+}
+
+// checkSensitivity checks that the numbers of cores are as many as their shapes say; nil is none.
+func checkSensitivity(s *btn.Sensitivity) error {
+	if s == nil {
+		return nil
+	}
+	for c, core := range s.Cores {
+		place := fmt.Sprintf("cores[%d]", c)
+		if core.Row < 0 || core.Row > len(core.Shape) || len(core.Scope) != len(core.Shape) {
+			return invalid(place, "rows over mode %d of %d, %d variables", core.Row-1, len(core.Shape), len(core.Scope))
+		}
+		if n, ok := product(core.Shape); core.Shape != nil && (!ok || n != len(core.Numbers)) {
+			return invalid(place, "%d numbers of a table of %v", len(core.Numbers), core.Shape)
+		}
+		for k, x := range core.Numbers {
+			if !finite(x) {
+				return invalid(fmt.Sprintf("%s.n[%d]", place, k), "%v", x)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,429 @@
+package message
+
+// Plans and assignments as bytes: what a cache keeps, and what tasks name. A new class of parts
+// whose fields have msgpack tags needs nothing here.
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/basetensor/basetensor/internal/base/codec"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Names of the blobs in errors.
+const (
+	namePlan        = "plan-blob"
+	nameAssignments = "assignments-blob"
+)
+
+// planBlob is an encoded btn.Plan. What parts have in common is written once, before the estimates.
+type planBlob struct {
+	Method    string         `msgpack:"method"`
+	Accuracy  float64        `msgpack:"accuracy"`
+	Warnings  []string       `msgpack:"warnings,omitempty"`
+	Messages  []float64      `msgpack:"messages,omitempty"`
+	Common    commonList     `msgpack:"common,omitempty"`
+	Estimates []estimateBlob `msgpack:"estimates,omitempty"`
+}
+
+// estimateBlob is an encoded btn.Estimate.
+type estimateBlob struct {
+	Rule      string       `msgpack:"rule"`
+	Track     string       `msgpack:"track,omitempty"`
+	Level     float64      `msgpack:"level"`
+	Slices    int64        `msgpack:"slices"`
+	Lossless  bool         `msgpack:"lossless,omitempty"`
+	AlphaMant []float64    `msgpack:"alpha_m,omitempty"`
+	AlphaExp  []int64      `msgpack:"alpha_e,omitempty"`
+	Parts     partList     `msgpack:"parts"`
+	Quality   *btn.Quality `msgpack:"quality,omitempty"`
+	Cost      btn.Cost     `msgpack:"cost"`
+}
+
+// partBlob is an encoded part.
+type partBlob struct {
+	class string
+	// 1 + the position in planBlob.Common of what the part has in common with others, 0 for nothing
+	common int
+	form   any // a pointer to the part itself, or to the form of its class
+}
+
+// commonBlob is something that several parts point at.
+type commonBlob struct {
+	class string // of the first of these parts
+	form  any
+}
+
+// partList and commonList are encoded flat, as [class, common, form, class, common, form, …] and
+// [class, form, class, form, …], because the type of a form depends on the class before it.
+type (
+	partList   []partBlob
+	commonList []commonBlob
+)
+
+// Encode writes the parts, one at a time.
+func (l *partList) Encode(w *codec.Writer) error {
+	if err := w.ArrayLen(3 * len(*l)); err != nil {
+		return err
+	}
+
+	for i := range *l {
+		p := &(*l)[i]
+		for _, v := range []any{&p.class, &p.common, p.form} {
+			if err := w.Value(v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Decode reads what Encode wrote.
+func (l *partList) Decode(r *codec.Reader, n int) error {
+	if n%3 != 0 {
+		return invalid("parts", "%d elements", n)
+	}
+	if err := r.Charge(n/3, reflect.TypeFor[partBlob]()); err != nil {
+		return err
+	}
+
+	*l = make(partList, n/3)
+	for i := range *l {
+		if err := (*l)[i].read(r); err != nil {
+			return under(fmt.Sprintf("[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+// read decodes one part: its class, and then the form of that class.
+func (p *partBlob) read(r *codec.Reader) error {
+	for _, v := range []any{&p.class, &p.common} {
+		if err := r.Value(v); err != nil {
+			return err
+		}
+	}
+
+	class := btn.Class(p.class)
+	part, ok := btn.NewPart(class)
+	if !ok {
+		return invalid("class", "%.40q is no class of this version", p.class)
+	}
+	switch of := part.(type) {
+	case btn.Tensorial:
+		p.form = &tensorForm{of: of}
+	case btn.Compound:
+		p.form = &compoundForm{of: of}
+	default:
+		p.form = part
+	}
+
+	if err := r.Charge(1, reflect.TypeOf(p.form).Elem()); err != nil {
+		return err
+	}
+	return r.Value(p.form)
+}
+
+// Encode writes what parts have in common, one at a time.
+func (l *commonList) Encode(w *codec.Writer) error {
+	if err := w.ArrayLen(2 * len(*l)); err != nil {
+		return err
+	}
+
+	for i := range *l {
+		c := &(*l)[i]
+		if err := w.Value(&c.class); err != nil {
+			return err
+		}
+		if err := w.Value(c.form); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Decode reads what Encode wrote.
+func (l *commonList) Decode(r *codec.Reader, n int) error {
+	if n%2 != 0 {
+		return invalid("common", "%d elements", n)
+	}
+	if err := r.Charge(n/2, reflect.TypeFor[commonBlob]()); err != nil {
+		return err
+	}
+
+	*l = make(commonList, n/2)
+	for i := range *l {
+		if err := (*l)[i].read(r); err != nil {
+			return under(fmt.Sprintf("[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+// read decodes the class, and then what parts of that class have in common.
+func (c *commonBlob) read(r *codec.Reader) error {
+	if err := r.Value(&c.class); err != nil {
+		return err
+	}
+
+	part, _ := btn.NewPart(btn.Class(c.class))
+	sharer, ok := part.(btn.Sharer)
+	if !ok {
+		return invalid("class", "%.40q has nothing in common with others", c.class)
+	}
+
+	if varied, ok := part.(btn.Varied); ok {
+		kind := r.Peek("kind")
+		if c.form = varied.OfKind(kind); c.form == nil {
+			return invalid("kind", "%.40q is no kind of this version", kind)
+		}
+	} else if field := sharer.Common(); reflect.TypeOf(field) == reflect.TypeFor[**btn.Frame]() {
+		c.form = new(frameForm)
+	} else {
+		c.form = reflect.New(reflect.TypeOf(field).Elem().Elem()).Interface()
+	}
+
+	if err := r.Charge(1, reflect.TypeOf(c.form).Elem()); err != nil {
+		return err
+	}
+	return r.Value(c.form)
+}
+
+// EncodePlan returns the bytes of a plan, as the cache keeps them.
+func EncodePlan(p *btn.Plan) ([]byte, error) {
+	w, err := newPlan(p)
+	if err != nil {
+		return nil, under(namePlan, err)
+	}
+	return encodeBlob(namePlan, &w)
+}
+
+// DecodePlan decodes what EncodePlan wrote. It checks that lengths agree with one another;
+// CheckPlan checks them against a network. Its errors are those of codec.Unmarshal.
+func DecodePlan(b []byte) (*btn.Plan, error) {
+	var w planBlob
+	if err := unmarshal(namePlan, b, MaxBlob, &w); err != nil {
+		return nil, blame(namePlan, err)
+	}
+	p, err := w.decode()
+	return p, blame(namePlan, err)
+}
+
+// planWriter converts estimates, and collects what their parts have in common.
+type planWriter struct {
+	places map[any]int // by identity: 1 + position in common
+	common commonList
+}
+
+// newPlan returns the encoded form of a plan.
+func newPlan(p *btn.Plan) (planBlob, error) {
+	if p == nil {
+		return planBlob{}, fmt.Errorf("%w: no plan", ErrInvalid)
+	}
+
+	w := planBlob{
+		Method:   string(p.Method),
+		Accuracy: p.Accuracy,
+		Warnings: p.Warnings,
+		Messages: p.Messages,
+	}
+
+	writer := planWriter{}
+	for k := range p.Estimates {
+		e, err := writer.estimate(&p.Estimates[k])
+		if err != nil {
+			return w, under(fmt.Sprintf("estimates[%d]", k), err)
+		}
+		w.Estimates = append(w.Estimates, e)
+	}
+
+	w.Common = writer.common
+	return w, nil
+}
+
+// estimate returns the encoded form of an estimate.
+func (w *planWriter) estimate(e *btn.Estimate) (estimateBlob, error) {
+	out := estimateBlob{
+		Rule:     string(e.Rule),
+		Track:    e.Track,
+		Level:    e.Level,
+		Slices:   e.Slices,
+		Lossless: e.Lossless,
+		Quality:  e.Quality,
+		Cost:     e.Cost,
+		Parts:    make(partList, len(e.Parts)),
+	}
+
+	if e.Alpha != nil {
+		out.AlphaMant = make([]float64, len(e.Alpha))
+		out.AlphaExp = make([]int64, len(e.Alpha))
+	}
+	for i, a := range e.Alpha {
+		out.AlphaMant[i] = a.Mant
+		out.AlphaExp[i] = a.Exp
+	}
+
+	for i, part := range e.Parts {
+		var err error
+		if out.Parts[i], err = w.part(part); err != nil {
+			return out, under(fmt.Sprintf("parts[%d]", i), err)
+		}
+	}
+	return out, nil
+}
+
+// part returns the encoded form of a part.
+func (w *planWriter) part(part btn.Part) (partBlob, error) {
+	if part == nil {
+		return partBlob{}, fmt.Errorf("%w: no part", ErrInvalid)
+	}
+
+	out := partBlob{class: string(part.Class()), form: part}
+	if sharer, ok := part.(btn.Sharer); ok {
+		out.common = w.place(out.class, btn.Shared(sharer))
+	}
+
+	switch q := part.(type) {
+	case btn.Tensorial:
+		form, err := newTensorForm(q)
+		if err != nil {
+			return out, err
+		}
+		out.form = form
+	case btn.Compound:
+		form := &compoundForm{Factors: make([]factorForm, len(q.Pieces()))}
+		for f, factor := range q.Pieces() {
+			e, err := w.estimate(factor.Estimate)
+			if err != nil {
+				return out, under(fmt.Sprintf("factors[%d]", f), err)
+			}
+			form.Factors[f] = factorForm{Links: factor.Links, Estimate: e}
+		}
+		out.form = form
+	}
+	return out, nil
+}
+
+// place returns 1 + the position of what parts have in common, to which it adds it, and 0 for
+// nothing.
+func (w *planWriter) place(class string, common any) int {
+	if common == nil {
+		return 0
+	}
+	if at := w.places[common]; at > 0 {
+		return at
+	}
+
+	form := common
+	if frame, ok := common.(*btn.Frame); ok {
+		form = &frameForm{
+			Closed:    frame.Closed,
+			Levels:    newLevels(frame.Levels),
+			Rotations: frame.Rotations,
+		}
+	}
+
+	w.common = append(w.common, commonBlob{class: class, form: form})
+	if w.places == nil {
+		w.places = map[any]int{}
+	}
+	w.places[common] = len(w.common)
+	return len(w.common)
+}
+
+// decode returns the plan. Frames, which have a form of their own, are made once for all parts that
+// share them.
+func (w *planBlob) decode() (*btn.Plan, error) {
+	p := &btn.Plan{
+		Method:   btn.Method(w.Method),
+		Accuracy: w.Accuracy,
+		Warnings: w.Warnings,
+		Messages: w.Messages,
+	}
+
+	common := make([]any, len(w.Common))
+	for i := range w.Common {
+		common[i] = w.Common[i].form
+		frame, ok := common[i].(*frameForm)
+		if !ok {
+			continue
+		}
+		levels, err := frame.Levels.Decode()
+		if err != nil {
+			return nil, under(fmt.Sprintf("common[%d].levels", i), err)
+		}
+		common[i] = &btn.Frame{Closed: frame.Closed, Levels: levels, Rotations: frame.Rotations}
+	}
+
+	for k := range w.Estimates {
+		e, err := w.Estimates[k].decode(common)
+		if err != nil {
+			return nil, under(fmt.Sprintf("estimates[%d]", k), err)
+		}
+		p.Estimates = append(p.Estimates, e)
+	}
+	return p, nil
+}
+
+// decode returns the estimate, whose parts refer to common.
+func (w *estimateBlob) decode(common []any) (btn.Estimate, error) {
+	e := btn.Estimate{
+		Rule:     btn.Rule(w.Rule),
+		Track:    w.Track,
+		Level:    w.Level,
+		Slices:   w.Slices,
+		Lossless: w.Lossless,
+		Quality:  w.Quality,
+		Cost:     w.Cost,
+		Parts:    make([]btn.Part, len(w.Parts)),
+	}
+
+	if len(w.AlphaMant) != len(w.AlphaExp) || w.AlphaMant != nil &&
+		len(w.AlphaMant) != len(w.Parts) {
+		return e, invalid(
+			"alpha_m", "%d and %d for %d parts", len(w.AlphaMant), len(w.AlphaExp), len(w.Parts),
+		)
+	}
+	if w.AlphaMant != nil {
+		e.Alpha = make([]scaled.Number, len(w.AlphaMant))
+	}
+	for i := range w.AlphaMant {
+		e.Alpha[i] = scaled.Number{Mant: w.AlphaMant[i], Exp: w.AlphaExp[i]}
+	}
+
+	for i := range w.Parts {
+		var err error
+		if e.Parts[i], err = w.Parts[i].decode(common); err != nil {
+			return e, under(fmt.Sprintf("parts[%d]", i), err)
+		}
+	}
+	return e, nil
+}
+
+// decode returns the part, with what it shares with others.
+func (p *partBlob) decode(common []any) (part btn.Part, err error) {
+	switch form := p.form.(type) {
+	case *compoundForm:
+		part, err = form.part(common)
+	case *tensorForm:
+		part, err = form.part()
+	case btn.Part:
+		part = form
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	sharer, ok := part.(btn.Sharer)
+	switch {
+	case p.common == 0:
+		return part, nil
+	case !ok || p.common < 0 || p.common > len(common):
+		return nil, invalid("common", "%d of %d for class %s", p.common, len(common), p.class)
+	case !btn.Share(sharer, common[p.common-1]):
+		return nil, invalid("common", "%d is of another class than %s", p.common, p.class)
+	}
+	return part, nil
+}

@@ -1,0 +1,157 @@
+package message
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// CheckAssignments checks decoded assignments against the network they belong to, as far as lengths
+// go: no index of a contraction is out of range. Its error wraps ErrInvalid or btn.ErrPart and has
+// the code bad_input. It takes time linear in the size of the plans.
+func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
+	checked := map[*btn.Plan]bool{}
+	for i, a := range all {
+		place := fmt.Sprintf("assignments[%d]", i)
+		if a.Error == nil && a.Plan == nil {
+			return fault.Wrap(fault.BadInput, invalid(place, "it has neither a plan nor an error"))
+		}
+		if s := a.Sensitivity; s != nil && (s.Target.Variable < 0 || s.Target.Variable >= len(n.Variables) ||
+			s.Target.Value < 0 || s.Target.Value >= n.Variables[s.Target.Variable].Domain) {
+			return fault.Wrap(fault.BadInput, under(place, invalid("sensitivity", "variable %d = %d", s.Target.Variable, s.Target.Value)))
+		}
+		if err := checkJointOf(n, a.Joint); err != nil {
+			return fault.Wrap(fault.BadInput, under(place, err))
+		}
+		if err := checkQuestions(n, &a, len(all)); err != nil {
+			return fault.Wrap(fault.BadInput, under(place, err))
+		}
+		if err := checkDescents(n, a.Descents); err != nil {
+			return fault.Wrap(fault.BadInput, under(place+".descents", err))
+		}
+
+		if a.Plan == nil || checked[a.Plan] {
+			continue
+		}
+		checked[a.Plan] = true
+		if err := CheckPlan(n, a.Plan); err != nil {
+			return fault.Wrap(fault.BadInput, under(place+".plan", err))
+		}
+	}
+	return nil
+}
+
+// checkQuestions checks the variables and queries that an assignment names beside its plan's.
+func checkQuestions(n *btn.Network, a *btn.Assignment, queries int) error {
+	for _, v := range a.Targets {
+		if v < 0 || v >= len(n.Variables) {
+			return invalid("targets", "variable %d of %d", v, len(n.Variables))
+		}
+	}
+	if a.Ask == nil {
+		return nil
+	}
+	for _, v := range append([]int{a.Ask.Target}, a.Ask.Candidates...) {
+		if v < 0 || v >= len(n.Variables) {
+			return invalid("ask", "variable %d of %d", v, len(n.Variables))
+		}
+	}
+	if a.Count != n.Variables[a.Ask.Target].Domain || a.First < 1 || a.First > queries-a.Count {
+		return invalid("first", "%d queries from %d, there are %d", a.Count, a.First, queries)
+	}
+	return nil
+}
+
+// checkJointOf checks the variables of a joint marginal against those of a network.
+func checkJointOf(n *btn.Network, set []int) error {
+	if len(set) == 0 {
+		return nil
+	}
+	return checkJoint(set, domainsOf(n))
+}
+
+// checkDescents checks the assignments that are asked for likewise.
+func checkDescents(n *btn.Network, d *btn.Descents) error {
+	if d == nil {
+		return nil
+	}
+	if err := query.CheckSet(domainsOf(n), d.Map); err != nil {
+		return invalid("map", "%v", err)
+	}
+	if err := query.CheckSamples(len(n.Variables), d.Samples); err != nil {
+		return invalid("samples", "%v", err)
+	}
+	return nil
+}
+
+// domainsOf lists the domains of a network's variables.
+func domainsOf(n *btn.Network) []int {
+	domains := make([]int, len(n.Variables))
+	for v := range domains {
+		domains[v] = n.Variables[v].Domain
+	}
+	return domains
+}
+
+// CheckPlan checks one plan as CheckAssignments checks those of a job.
+func CheckPlan(n *btn.Network, p *btn.Plan) error {
+	if !(p.Accuracy >= 0) || math.IsInf(p.Accuracy, 1) {
+		return invalid("accuracy", "%v nats", p.Accuracy)
+	}
+	if len(p.Estimates) == 0 {
+		return invalid("estimates", "there is none")
+	}
+
+	for k := range p.Estimates {
+		e := &p.Estimates[k]
+		if (e.Quality == nil) != p.Grows() || e.Quality != nil && k > 0 {
+			return invalid(
+				fmt.Sprintf("estimates[%d]", k), "one whose quality is known stands alone",
+			)
+		}
+		if err := checkEstimate(n, e); err != nil {
+			return under(fmt.Sprintf("estimates[%d]", k), err)
+		}
+	}
+	return nil
+}
+
+// checkEstimate checks an estimate's fields, and its parts against the network and the rule.
+func checkEstimate(n *btn.Network, e *btn.Estimate) error {
+	switch {
+	case e.Rule != btn.Linear && e.Rule != btn.LogLinear && e.Rule != btn.Pooled && e.Rule != btn.Bounding:
+		return invalid("rule", "%.40q is no rule of this version", e.Rule)
+	case len(e.Parts) == 0:
+		return invalid("parts", "there is none")
+	case e.Alpha != nil && len(e.Alpha) != len(e.Parts):
+		return invalid("alpha_m", "%d for %d parts", len(e.Alpha), len(e.Parts))
+	case e.Slices < 1 || e.Slices > int64(len(e.Parts)):
+		return invalid("slices", "%d for %d parts", e.Slices, len(e.Parts))
+	case !(e.Cost.Flops >= 0) || !(e.Cost.Bytes >= 0):
+		return invalid("cost", "%v flops, %v bytes", e.Cost.Flops, e.Cost.Bytes)
+	case math.IsNaN(e.Level):
+		return invalid("level", "%v", e.Level)
+	}
+
+	for i, part := range e.Parts {
+		if part == nil {
+			return invalid(fmt.Sprintf("parts[%d]", i), "there is none")
+		}
+		if err := part.Fits(n); err != nil {
+			return invalid(fmt.Sprintf("parts[%d]", i), "%v", err)
+		}
+
+		if btn.RuleOf(part) != e.Rule {
+			return invalid(
+				fmt.Sprintf("parts[%d]", i), "class %s under the rule %s", part.Class(), e.Rule,
+			)
+		}
+		if q, ok := part.(btn.Sliced); ok && q.InSlice() >= e.Slices {
+			return invalid(fmt.Sprintf("parts[%d]", i), "slice %d of %d", q.InSlice(), e.Slices)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,273 @@
+// Package message has what only workers send each other: the messages from stage to stage, the
+// blobs they keep, the subjects they serve, and the checks of a job against its network. Any
+// release may change them. What clients send and hear is in pkg/wire.
+package message
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/base/codec"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// MaxBlob is the largest size in bytes of an encoded network, plan or job.
+const MaxBlob = codec.MaxBytes
+
+// maxChunks is the largest number of chunks of one job.
+const maxChunks = 1 << 20
+
+// ErrInvalid: the message is well formed, but its content is not valid.
+var ErrInvalid = codec.ErrInvalid
+
+// Encoded forms that messages of workers and of clients have in common.
+type (
+	Tensor = form.Tensor
+	Levels = form.Levels
+	Scaled = form.Scaled
+)
+
+// Short names of the checks that all messages and blobs make.
+var (
+	invalid        = codec.Invalid
+	under          = codec.Under
+	blame          = codec.Blame
+	unmarshal      = codec.Unmarshal
+	newTensor      = form.NewTensor
+	newLevels      = form.NewLevels
+	newScaled      = form.NewScaled
+	product        = form.Product
+	isToken        = form.IsToken
+	finite         = form.Finite
+	checkJob       = form.CheckJob
+	checkRequest   = form.CheckRequest
+	checkDigest    = form.CheckDigest
+	checkTimes     = form.CheckTimes
+	checkSettings  = form.CheckSettings
+	checkErrorInfo = form.CheckErrorInfo
+	checkNumber    = form.CheckNumber
+)
+
+// encodeBlob returns the bytes of a blob, or an error if they are more than a reader takes.
+func encodeBlob(name string, v any) ([]byte, error) {
+	b, err := codec.Marshal(name, v, false)
+	if err == nil && len(b) > MaxBlob {
+		return nil, fault.Wrap(
+			fault.OverBudget,
+			under(name, fmt.Errorf("%w: %d bytes, at most %d", codec.ErrTooLarge, len(b), MaxBlob)),
+		)
+	}
+	return b, err
+}
+
+// checkChunk checks that k is one of n chunks.
+func checkChunk(k, n int) error {
+	switch {
+	case n < 1 || n > maxChunks:
+		return invalid("n", "%d chunks, from 1 to %d", n, maxChunks)
+	case k < 0 || k >= n:
+		return invalid("k", "chunk %d of %d", k, n)
+	}
+	return nil
+}
+
+// checkUnit checks that positions are not negative. Whether they exist depends on the plan.
+func checkUnit(u btn.Unit) error {
+	switch {
+	case u.Query < 0:
+		return invalid("q", "query %d", u.Query)
+	case u.Part < 0:
+		return invalid("c", "component %d", u.Part)
+	}
+	return nil
+}
+
+// checkValue checks that a value without an error consists of finite numbers.
+func checkValue(v btn.UnitValue) error {
+	if err := checkUnit(v.Unit); err != nil {
+		return err
+	}
+	if v.Error != nil {
+		return under("x", checkErrorInfo(v.Error))
+	}
+
+	if err := checkNumber(v.Value.Z); err != nil {
+		return under("v", under("z", err))
+	}
+	if !finite(v.Value.Flops) || v.Value.Flops < 0 {
+		return invalid("v.f", "%v flops", v.Value.Flops)
+	}
+	if !finite(v.Value.Digits) || v.Value.Digits < 0 {
+		return invalid("v.g", "%v digits", v.Value.Digits)
+	}
+	if err := checkDerivatives(v.Value.Derivatives); err != nil {
+		return under("v.d", err)
+	}
+	if t := v.Value.Target; t != nil {
+		if err := checkNumber(t.Z); err != nil {
+			return under("v.s", under("z", err))
+		}
+		if err := checkDerivatives(t.Derivatives); err != nil {
+			return under("v.s.d", err)
+		}
+	}
+	if t := v.Value.Truncation; t != nil && !(finite(t.Discarded) && finite(t.Bytes)) {
+		return invalid("v.t", "discarded %v, %v bytes", t.Discarded, t.Bytes)
+	}
+	if b := v.Value.Bound; b != nil && (math.IsNaN(b.Lower) || math.IsNaN(b.Upper) || math.IsInf(b.Lower, 1) || math.IsInf(b.Upper, -1)) {
+		return invalid("v.b", "from %v to %v", b.Lower, b.Upper)
+	}
+	if err := checkWeights(v.Value.Weights); err != nil {
+		return under("v.p", err)
+	}
+	if r := v.Value.Region; r != nil {
+		if !finite(r.LnBethe) || !finite(r.LnSum) || !finite(r.Widest) {
+			return invalid("v.r", "ln Z_BP %v, sum %v", r.LnBethe, r.LnSum)
+		}
+		return under("v.r.l", checkNumber(r.Linear))
+	}
+	return nil
+}
+
+// checkWeights checks that weights, if there are any, are finite or 0, and as many as the variables' domains.
+func checkWeights(w *btn.Weights) error {
+	if w == nil {
+		return nil
+	}
+	for k, l := range w.Ln {
+		if !finite(l) && !math.IsInf(l, -1) {
+			return invalid(fmt.Sprintf("l[%d]", k), "%v", l)
+		}
+		if w.LnMost != nil && l > *w.LnMost {
+			return invalid(fmt.Sprintf("l[%d]", k), "%v, at most %v", l, *w.LnMost)
+		}
+	}
+	if w.LnMost != nil && !finite(*w.LnMost) {
+		return invalid("m", "%v", *w.LnMost)
+	}
+	size := 0
+	for v, d := range w.Domains {
+		if d < 1 || d > len(w.Share)-size {
+			return invalid(fmt.Sprintf("d[%d]", v), "%d values, %d numbers are left", d, len(w.Share)-size)
+		}
+		size += d
+	}
+	if size != len(w.Share) || size != len(w.Squares) || !finite(w.Top) {
+		return invalid("s", "%d and %d numbers of %d values, largest weight e^%v", len(w.Share), len(w.Squares), size, w.Top)
+	}
+	if x := w.Picked; x != nil {
+		if err := checkPicked(x); err != nil {
+			return under("x", err)
+		}
+	}
+	for k := range w.Share {
+		if !(w.Share[k] >= 0) || !(w.Squares[k] >= 0) || !finite(w.Share[k]) || !finite(w.Squares[k]) {
+			return invalid(fmt.Sprintf("s[%d]", k), "%v, squares %v", w.Share[k], w.Squares[k])
+		}
+	}
+	return nil
+}
+
+// checkPicked checks that states, as many as there are bundles, have values, and their bundles weights.
+func checkPicked(x *btn.Picked) error {
+	if n := len(x.Ln); x.First < 0 || n == 0 || len(x.Values)%n != 0 {
+		return invalid("v", "%d values of %d states, the first %d", len(x.Values), n, x.First)
+	}
+	for k, l := range x.Ln {
+		if !finite(l) && !math.IsInf(l, -1) {
+			return invalid(fmt.Sprintf("l[%d]", k), "%v", l)
+		}
+	}
+	for k, a := range x.Values {
+		if a < 0 {
+			return invalid(fmt.Sprintf("v[%d]", k), "%d", a)
+		}
+	}
+	return nil
+}
+
+// checkDerivatives checks that derivatives, if there are any, are as many as they say, and finite.
+func checkDerivatives(d *btn.Derivatives) error {
+	if d == nil {
+		return nil
+	}
+	left := len(d.Mant)
+	for i, n := range d.Sizes {
+		if n < 0 || n > left {
+			return invalid(fmt.Sprintf("d[%d]", i), "%d numbers of a factor, %d are left", n, left)
+		}
+		left -= n
+	}
+	if left != 0 || len(d.Exp) != len(d.Mant) {
+		return invalid("m", "%d mantissas, %d exponents, sizes %v", len(d.Mant), len(d.Exp), len(d.Sizes))
+	}
+	for k, x := range d.Mant {
+		if !finite(x) {
+			return invalid(fmt.Sprintf("m[%d]", k), "%v", x)
+		}
+	}
+	return nil
+}
+
+// NearestJob returns a valid job id for any text: its first 64 bytes, with _ in place of every byte
+// that no id has. What a valid owner's name and a dot begin stays the owner's.
+func NearestJob(text string) string {
+	if owner, rest, owned := strings.Cut(text, "."); owned && isToken(owner) {
+		return owner + "." + nearestToken(rest)
+	}
+	return nearestToken(text)
+}
+
+// nearestToken is NearestJob of a text without an owner.
+func nearestToken(text string) string {
+	b := []byte(text[:min(len(text), form.MaxToken)])
+	for i := range b {
+		if !isToken(string(b[i])) {
+			b[i] = '_'
+		}
+	}
+	if len(b) == 0 {
+		return "_"
+	}
+	return string(b)
+}
+
+// checkQueries checks the queries of a message after reparam-worker, which has parsed evidence
+// given as text.
+func checkQueries(queries []query.Query) error {
+	for i := range queries {
+		if queries[i].Evid != "" {
+			return under(
+				fmt.Sprintf("queries[%d]", i),
+				invalid("evid", "evidence as text after reparam-worker"),
+			)
+		}
+		if queries[i].Named != nil {
+			return under(
+				fmt.Sprintf("queries[%d]", i),
+				invalid("named", "names after reparam-worker"),
+			)
+		}
+	}
+	return form.CheckQueries(nil, false, queries)
+}
+
+// checkOver checks the query that assignment i of so many is asked over.
+func checkOver(over, i, assignments int) error {
+	if err := query.CheckOver(over, i, assignments); err != nil {
+		return invalid("over", "%v", err)
+	}
+	return nil
+}
+
+// checkJoint checks the variables of a joint marginal against the domains.
+func checkJoint(set, domains []int) error {
+	if err := query.CheckJoint(domains, set); err != nil {
+		return invalid("joint", "%v", err)
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package streams
+
+// Streams and consumers that somebody deleted are made again by the workers that need them, as
+// those are that are left.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Mender makes missing streams and consumers again.
+type Mender struct {
+	Bus *bus.Bus
+	Log *slog.Logger
+
+	mu sync.Mutex // held by Mend
+}
+
+// Mend makes the streams and consumers that are missing. It reads their options (retention and
+// room) off the streams that are left. Where there are none, nobody has run `btn setup`, and the
+// error wraps bus.ErrNoStream.
+func (m *Mender) Mend(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	c, room, have, err := m.settingsInUse(ctx)
+	if err != nil {
+		return err
+	}
+
+	for _, want := range topology(c) {
+		if have[want.Name] {
+			continue
+		}
+		want.MaxBytes = bytesOf(want, room)
+		_, err := m.Bus.JS.CreateStream(ctx, want)
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return fault.New(
+				fault.Infrastructure, "pipeline: stream %s, which is missing: %w", want.Name, err,
+			)
+		}
+		m.Log.Error(
+			"a stream was missing and is made again, empty: its content is lost", "stream",
+			want.Name,
+		)
+	}
+
+	for _, o := range objectStores(c) {
+		if _, err := setupObjects(ctx, m.Bus.JS, c, o, room, false); err != nil {
+			return fault.New(fault.Infrastructure, "pipeline: %w", err)
+		}
+	}
+
+	// Without the answers the sweeper's acknowledgements say nothing: it looks at every stored job
+	// again.
+	if !have[bus.StreamAnswer] {
+		if err := m.Bus.JS.DeleteConsumer(
+			ctx, bus.StreamModel, Sweeps.Name,
+		); err != nil && !bus.Missing(err) {
+			return fault.New(fault.Infrastructure, "pipeline: sweep: %w", err)
+		}
+	}
+
+	for _, f := range feeds {
+		if err := m.mendConsumers(ctx, f, c); err != nil {
+			return fault.New(
+				fault.Infrastructure, "pipeline: consumers of stream %s: %w", f.Stream, err,
+			)
+		}
+	}
+	return nil
+}
+
+// mendConsumers makes the missing consumers of a feed.
+func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
+	s, err := m.Bus.JS.Stream(ctx, f.Stream)
+	if err != nil {
+		return err
+	}
+
+	existing := map[string]bool{}
+	names := s.ConsumerNames(ctx)
+	for name := range names.Name() {
+		existing[name] = true
+	}
+	if err := names.Err(); err != nil {
+		return err
+	}
+
+	// Where missing consumers begin is looked up only if there are any.
+	begin := func(*jetstream.ConsumerConfig) {}
+	for _, cc := range f.consumers(c) {
+		if !existing[cc.Durable] && f.Laned {
+			if begin, err = m.afterAnswered(ctx, f); err != nil {
+				return err
+			}
+			break
+		}
+	}
+
+	for _, cc := range f.consumers(c) {
+		if existing[cc.Durable] {
+			continue
+		}
+		begin(&cc)
+		_, err := s.CreateConsumer(ctx, cc)
+		if err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
+			return fmt.Errorf("consumer %s: %w", cc.Durable, err)
+		}
+		m.Log.Warn(
+			"a consumer was missing and is made again", "stream", f.Stream, "consumer", cc.Durable,
+		)
+	}
+	return nil
+}
+
+// afterAnswered returns a function that lets a new consumer begin behind the messages of answered
+// jobs, as far as the sweeper knows them: to look up the answers of a day takes long. The sweeper's
+// own consumer begins with the first message, because its acknowledgements tell which jobs are
+// answered.
+func (m *Mender) afterAnswered(
+	ctx context.Context, f Feed,
+) (func(*jetstream.ConsumerConfig), error) {
+	all := func(*jetstream.ConsumerConfig) {}
+	if f.Stream != bus.StreamModel && f.Stream != bus.StreamPartial {
+		return all, nil // a work queue holds only unfinished work
+	}
+
+	s, err := m.Bus.JS.Stream(ctx, bus.StreamModel)
+	if err != nil {
+		return nil, err
+	}
+	sweeper, err := s.Consumer(ctx, Sweeps.Name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	models := space{StreamInfo: s.CachedInfo()}
+	mark, err := (&Keeper{Bus: m.Bus, Log: m.Log}).watermark(
+		ctx, models, sweeper.CachedInfo(), bus.TimesOf(models.Config.Metadata),
+	)
+	if err != nil || mark.floor == 0 {
+		return all, err
+	}
+
+	return func(cc *jetstream.ConsumerConfig) {
+		if f.Stream == bus.StreamModel {
+			cc.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
+			cc.OptStartSeq = mark.floor + 1
+			return
+		}
+
+		before := mark.frees(bus.StreamPartial)
+		cc.DeliverPolicy = jetstream.DeliverByStartTimePolicy
+		cc.OptStartTime = &before
+	}, nil
+}
+
+// settingsInUse reads the options of the missing streams off the existing ones (have): room is in
+// bytes, for all streams together.
+func (m *Mender) settingsInUse(
+	ctx context.Context,
+) (c Config, room int64, have map[string]bool, err error) {
+	c = Config{}.WithDefaults()
+	have = map[string]bool{}
+	for _, like := range topology(c) {
+		s, err := m.Bus.JS.Stream(ctx, like.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return c, 0, nil, fault.New(
+				fault.Infrastructure, "pipeline: stream %s: %w", like.Name, err,
+			)
+		}
+
+		is := s.CachedInfo().Config
+		have[like.Name] = true
+		c.Replicas = is.Replicas
+		if !remade[like.Name] || c.Replicas == 1 {
+			c.InMemory = is.Storage == jetstream.MemoryStorage
+		}
+		room = max(room, is.MaxBytes/like.MaxBytes*shares)
+		switch like.Name {
+		case bus.StreamModel, bus.StreamAnswer:
+			c.Keep = is.MaxAge
+		}
+
+		if n := is.Metadata[bus.MetadataBacklog]; n != "" {
+			fmt.Sscan(n, &c.Backlog)
+		}
+		if is.Metadata[bus.MetadataKeepAtLeast] != "" {
+			c.KeepAtLeast = bus.TimesOf(is.Metadata).Answers
+		}
+
+		for _, f := range feeds {
+			if f.Stream != like.Name || !f.Laned {
+				continue
+			}
+			if _, err := s.Consumer(ctx, f.Name); err == nil {
+				c.OneConsumer = true
+			}
+		}
+	}
+
+	if len(have) == 0 {
+		return c, 0, nil, fault.New(fault.Infrastructure, "pipeline: %w", bus.ErrNoStream)
+	}
+
+	if s, err := m.Bus.JS.Stream(ctx, bus.StreamDeadline); err == nil {
+		if one, err := s.Consumer(ctx, Deadlines.Name); err == nil {
+			c.AckWait = one.CachedInfo().Config.AckWait
+		}
+	}
+	return c, room, have, nil
+}

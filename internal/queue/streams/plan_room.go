@@ -1,0 +1,99 @@
+package streams
+
+// The rate that the room sustains, worked out as docs/explanation/room.md does.
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
+)
+
+// lag is the time until the model of an answered job may be purged: the sweeper looks at it after 5
+// s, and the streams are looked at every second.
+const lag = 7 * time.Second
+
+// Sustained says which rate the room of a stream sustains.
+type Sustained struct {
+	Stream string
+	Bytes  int64         // limit of the stream
+	Holds  time.Duration // for how long a message is held at least
+}
+
+// Rate returns the bytes per second that the stream can take without end: (3/4) Bytes / Holds. The
+// input while nothing may be purged yet then stays below the share at which clients are refused.
+func (s Sustained) Rate() float64 { return roomRefused * float64(s.Bytes) / s.Holds.Seconds() }
+
+// Sustains returns the rates of the streams that grow with every job, as they are set up on the
+// server.
+func Sustains(ctx context.Context, nc *nats.Conn) ([]Sustained, error) {
+	b, err := bus.New(nc)
+	if err != nil {
+		return nil, err
+	}
+
+	var all []Sustained
+	growing := []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob}
+	for _, name := range growing {
+		s, err := b.Stream(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		c := s.CachedInfo().Config
+		if c.MaxBytes <= 0 {
+			return nil, fault.New(fault.Infrastructure, "pipeline: stream %s has no bound", name)
+		}
+
+		times := bus.TimesOf(c.Metadata)
+		holds := map[string]time.Duration{
+			bus.StreamModel:   max(times.Grace, lag),
+			bus.StreamPartial: lag + times.Margin,
+			bus.StreamAnswer:  max(times.Answers, times.Grace+2*times.Margin),
+			bus.StreamBlob:    lag + times.Margin + times.Renew,
+		}[name]
+		all = append(all, Sustained{Stream: name, Bytes: c.MaxBytes, Holds: holds})
+	}
+	return all, nil
+}
+
+// Reference is the number of bytes that a job is assumed to store in each stream, where rates are
+// shown in jobs and not in bytes: a request of 8 KiB with a model of its own. (One of 6.6 KiB, a
+// Bayesian network of 37 variables, was measured to store 8.7 KiB of blobs and 1.1 KiB each of
+// partials and answers.)
+var Reference = map[string]float64{
+	bus.StreamModel:   8 << 10,
+	bus.StreamPartial: 2 << 10,
+	bus.StreamAnswer:  2 << 10,
+	bus.StreamBlob:    11 << 10,
+}
+
+// SustainedText returns a line per stream with its rate, and last the rate of jobs of the
+// Reference.
+func SustainedText(all []Sustained) string {
+	var out strings.Builder
+	least := 0.0 // jobs per second
+	where := ""
+
+	for _, s := range all {
+		fmt.Fprintf(
+			&out, "%-12s %6d MiB, what comes is held for %v: %.1f MiB/s\n",
+			s.Stream, s.Bytes>>20, s.Holds, s.Rate()/(1<<20),
+		)
+		if jobs := s.Rate() / Reference[s.Stream]; where == "" || jobs < least {
+			least = jobs
+			where = s.Stream
+		}
+	}
+
+	fmt.Fprintf(
+		&out,
+		"sustains about %.0f jobs/s of 8 KiB, each with a model of its own "+
+			"(%s is the first to fill)\n",
+		least, where,
+	)
+	return out.String()
+}

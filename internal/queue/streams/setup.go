@@ -1,0 +1,427 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+)
+
+// Bytes for all streams together that are tried first when Config.MaxBytes is 0, and the least that
+// is tried.
+const (
+	roomInFiles  = int64(16) << 30
+	roomInMemory = int64(4) << 30
+	leastRoom    = int64(64) << 20
+)
+
+// Setup creates the streams and consumers that are missing and brings the others up to date. Any
+// number of processes may call it at any time. Streams that exist keep their size unless
+// Config.MaxBytes is given. Without it the room is halved from 16 GiB (4 GiB in memory) until the
+// server reserves it.
+//
+// A cluster that is choosing a leader is waited for, half a minute at most. An interrupted setup is finished by the next call.
+func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
+	for until := time.Now().Add(leaderPatience); ; {
+		err := setup(ctx, nc, c)
+		if !unavailable(err) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(leaderPause):
+		}
+	}
+}
+
+// peerPatience is how long a cluster is waited for that says that its servers have too little room: its leader may not have
+// heard of them yet.
+const (
+	leaderPatience = 30 * time.Second
+	answerPatience = 5 * time.Second // of one of the questions within it
+	leaderPause    = 200 * time.Millisecond
+	peerPatience   = 5 * time.Second
+)
+
+// unavailable reports whether a cluster has no leader yet for a request.
+func unavailable(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == 10008
+}
+
+func setup(ctx context.Context, nc *nats.Conn, c Config) error {
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(bus.AnswerWithin(nc, answerPatience)))
+	room := c.MaxBytes
+	if err == nil {
+		c, room, err = asBefore(ctx, js, c)
+	}
+	if err != nil {
+		return fault.New(fault.Infrastructure, "pipeline: setup: %w", err)
+	}
+	c = c.WithDefaults()
+	if c.KeepAtLeast > c.Keep {
+		return fault.New(fault.BadInput, "pipeline: answers are to be kept for %v at least and %v at most", c.KeepAtLeast, c.Keep)
+	}
+
+	if room == 0 {
+		room = roomInFiles
+		if c.InMemory {
+			room = roomInMemory
+		}
+	}
+
+	var created []string // with so much room
+	for until := time.Now().Add(peerPatience); ; {
+		more, err := setupStreams(ctx, js, c, room)
+		created = append(created, more...)
+		if err == nil {
+			break
+		}
+
+		if noPeers(err) && time.Now().Before(until) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(leaderPause):
+			}
+			continue
+		}
+		if !lacksRoom(err) || c.MaxBytes > 0 || room/2 < leastRoom {
+			return fault.New(
+				fault.Infrastructure, "pipeline: setup with %d MiB for all streams: %w", room>>20,
+				err,
+			)
+		}
+		// The streams that this call made are empty: they go before it tries with half the room.
+		for _, name := range created {
+			if err := js.DeleteStream(ctx, name); err != nil {
+				return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", name, err)
+			}
+		}
+		created = nil
+		room /= 2
+	}
+
+	for _, f := range feeds {
+		if err := setupConsumers(ctx, js, f, c); err != nil {
+			return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", f.Stream, err)
+		}
+	}
+	return nil
+}
+
+// asBefore fills in the open options of c from the existing streams: replicas, how long things are
+// kept, and the room for all together (0: nothing says it). Where the number of replicas was being
+// changed, and that was interrupted, the larger one counts: nothing becomes less safe unasked.
+func asBefore(ctx context.Context, js jetstream.JetStream, c Config) (Config, int64, error) {
+	room := c.MaxBytes
+	replicas := c.Replicas
+	for _, like := range topology(c.WithDefaults()) {
+		s, err := js.Stream(ctx, like.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return c, 0, fmt.Errorf("stream %s: %w", like.Name, err)
+		}
+
+		is := s.CachedInfo().Config
+		if c.Replicas == 0 {
+			replicas = max(replicas, is.Replicas)
+		}
+		if like.Name != bus.StreamModel {
+			continue
+		}
+		c.InMemory = is.Storage == jetstream.MemoryStorage
+		if room == 0 {
+			room = is.MaxBytes / like.MaxBytes * shares
+		}
+		if c.Keep == 0 {
+			c.Keep = is.MaxAge
+		}
+	}
+	c.Replicas = replicas
+	return c, room, nil
+}
+
+// setupTries is the number of attempts to set up consumers that others make or delete at the same
+// time: every worker recreates those it misses, once.
+const setupTries = 100
+
+// meanwhile reports whether the server refused a consumer because somebody else made or deleted one
+// after it was looked up: it exists or is gone, or another one of the work queue takes the same
+// subjects (error codes 10099 and 10100).
+func meanwhile(err error) bool {
+	var api *jetstream.APIError
+	return errors.Is(err, jetstream.ErrConsumerExists) || errors.Is(
+		err, jetstream.ErrConsumerDoesNotExist,
+	) ||
+		errors.As(err, &api) && (api.ErrorCode == 10099 || api.ErrorCode == 10100)
+}
+
+// lacksRoom reports whether the server refused to reserve that many bytes.
+func lacksRoom(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	switch api.ErrorCode {
+	case 10002, 10023, 10028, 10047: // account, server, memory, storage
+		return true
+	}
+	return noPeers(err)
+}
+
+// noPeers reports whether no servers of a cluster have that many bytes, or none that its leader knows of.
+func noPeers(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == 10005 && strings.Contains(api.Description, "insufficient storage")
+}
+
+// setupStreams sets up all streams and object stores, and returns the names of those that it
+// created.
+func setupStreams(
+	ctx context.Context, js jetstream.JetStream, c Config, room int64,
+) (created []string, err error) {
+	// First the object stores: the ones that shrink make room for the ones that grow.
+	for _, o := range objectStores(c) {
+		fresh, err := setupObjects(ctx, js, c, o, room, c.MaxBytes > 0)
+		if err != nil {
+			return created, err
+		}
+		if fresh {
+			created = append(created, o.stream)
+		}
+	}
+
+	for _, want := range topology(c) {
+		want.MaxBytes = bytesOf(want, room)
+		fresh, err := setupStream(ctx, js, want, c.MaxBytes > 0)
+		if err != nil {
+			return created, fmt.Errorf("stream %s: %w", want.Name, err)
+		}
+		if fresh {
+			created = append(created, want.Name)
+		}
+	}
+	return created, nil
+}
+
+// setupObjects creates an object store if it is missing, or changes its replicas, and its size if resize says so.
+func setupObjects(
+	ctx context.Context, js jetstream.JetStream, c Config, o objectStore, room int64, resize bool,
+) (fresh bool, err error) {
+	s, err := js.Stream(ctx, o.stream)
+	if err == nil {
+		have := s.CachedInfo().Config
+		if resize {
+			have.MaxBytes = o.MaxBytes * (room / shares)
+		}
+		if resize || have.Replicas != o.Replicas {
+			have.Replicas = o.Replicas
+			_, err = js.UpdateStream(ctx, have)
+		}
+	}
+
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		fresh = true
+		o.MaxBytes *= room / shares
+		_, err = js.CreateOrUpdateObjectStore(ctx, o.ObjectStoreConfig)
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("object store %s: %w", o.Bucket, err)
+	}
+	return fresh, nil
+}
+
+// setupStream creates a stream, or updates the options that may be updated: an existing one keeps
+// its storage and retention, and options that were set up before and are not given now. Those that
+// can be made again have their storage by the number of replicas: where that changes they are
+// recreated, empty, and the sweeper has the jobs begin again that were on their way through them.
+func setupStream(
+	ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, resize bool,
+) (fresh bool, err error) {
+	s, err := js.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = js.CreateStream(ctx, want)
+		return err == nil, err
+	}
+	if err != nil {
+		return false, err
+	}
+
+	have := s.CachedInfo().Config
+	if old := have.Metadata[bus.MetadataBacklog]; old != "" &&
+		want.Metadata[bus.MetadataBacklog] == "0" {
+		want.Metadata[bus.MetadataBacklog] = old
+	}
+	if old := have.Metadata[bus.MetadataKeepAtLeast]; old != "" &&
+		want.Metadata[bus.MetadataKeepAtLeast] == "" {
+		want.Metadata[bus.MetadataKeepAtLeast] = old
+	}
+
+	if remade[want.Name] && want.Storage != have.Storage {
+		if err := js.DeleteStream(ctx, want.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return false, err
+		}
+		_, err = js.CreateStream(ctx, want)
+		return false, err
+	}
+
+	want.Storage = have.Storage
+	want.Retention = have.Retention
+	want.PersistMode = have.PersistMode
+	if !resize {
+		want.MaxBytes = have.MaxBytes
+	}
+	_, err = js.UpdateStream(ctx, want)
+	return false, err
+}
+
+// setupConsumers makes the feed's consumers and removes the consumers of the other split, which
+// would take the same subjects of a work queue. It begins again where others make or delete
+// consumers at the same time.
+func setupConsumers(ctx context.Context, js jetstream.JetStream, f Feed, c Config) error {
+	err := setupConsumersOnce(ctx, js, f, c)
+	for tries := 0; tries < setupTries && meanwhile(err); tries++ {
+		err = setupConsumersOnce(ctx, js, f, c)
+	}
+	return err
+}
+
+// setupConsumersOnce is one attempt of setupConsumers.
+func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c Config) error {
+	s, err := js.Stream(ctx, f.Stream)
+	if err != nil {
+		return err
+	}
+
+	wanted := map[string]bool{}
+	for _, cc := range f.consumers(c) {
+		wanted[cc.Durable] = true
+	}
+
+	other := c
+	other.OneConsumer = !c.OneConsumer
+
+	names := s.ConsumerNames(ctx)
+	existing := map[string]bool{}
+	for name := range names.Name() {
+		existing[name] = true
+	}
+	if err := names.Err(); err != nil {
+		return err
+	}
+
+	for _, cc := range f.consumers(other) {
+		if existing[cc.Durable] && !wanted[cc.Durable] {
+			err := s.DeleteConsumer(ctx, cc.Durable)
+			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+				return err
+			}
+		}
+	}
+
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(wire.Lanes)
+	for _, cc := range f.consumers(c) {
+		g.Go(func() error {
+			set, moved := s.CreateConsumer, false
+			is, err := jetstream.Consumer(nil), error(jetstream.ErrConsumerNotFound)
+			if existing[cc.Durable] {
+				is, err = consumer(ctx, s, cc.Durable, js.Conn().ConnectedClusterName() != "")
+			}
+			if err == nil {
+				// Where an existing consumer began cannot be changed.
+				have := is.CachedInfo().Config
+				cc.DeliverPolicy = have.DeliverPolicy
+				cc.OptStartSeq = have.OptStartSeq
+				cc.OptStartTime = have.OptStartTime
+				set = s.UpdateConsumer
+				if cc.MemoryStorage != have.MemoryStorage {
+					set, moved = s.CreateConsumer, true
+					err = moveConsumer(ctx, s, is.CachedInfo(), &cc)
+				}
+			}
+			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
+			}
+			if err := placed(ctx, moved, func(ctx context.Context) error {
+				_, err := set(ctx, cc)
+				return err
+			}); err != nil {
+				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// consumer asks for a consumer. In a cluster a server that is about to have it answers as well, as
+// if nothing had been acknowledged, and names no leader: then it is asked again. So it is where no
+// answer comes: its leader may change while it is asked, and then nobody answers.
+func consumer(ctx context.Context, s jetstream.Stream, name string, clustered bool) (jetstream.Consumer, error) {
+	for until := time.Now().Add(leaderPatience); ; {
+		asked, cancel := context.WithTimeout(ctx, answerPatience)
+		c, err := s.Consumer(asked, name)
+		cancel()
+		switch lost := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; {
+		case lost && time.Now().After(until):
+			return nil, fmt.Errorf("it has not answered for %v: %w", leaderPatience, err)
+		case lost:
+			continue
+		case err != nil || !clustered || c.CachedInfo().Cluster != nil && c.CachedInfo().Cluster.Leader != "":
+			return c, err
+		case time.Now().After(until):
+			return nil, fmt.Errorf("it has had no leader for %v", leaderPatience)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(leaderPause):
+		}
+	}
+}
+
+// placed makes or changes a consumer, which takes hardly any room: a cluster without servers for it
+// (10023) has not heard of them yet, or has no leader, and is asked again. One that was removed to
+// be moved may be there for a while. It goes on when others fail, lest a consumer that was removed
+// is lost with its acknowledgements.
+func placed(ctx context.Context, moved bool, set func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaderPatience)
+	defer cancel()
+	for began := time.Now(); ; {
+		err := set(ctx)
+		var api *jetstream.APIError
+		switch {
+		case unavailable(err), errors.As(err, &api) && api.ErrorCode == 10023:
+		case moved && errors.Is(err, jetstream.ErrConsumerExists) && time.Since(began) < peerPatience:
+		default:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(leaderPause):
+		}
+	}
+}
+
+// moveConsumer removes a consumer of kept messages that is to have another storage, and lets cc,
+// which takes its place, begin behind the acknowledged messages.
+func moveConsumer(ctx context.Context, s jetstream.Stream, is *jetstream.ConsumerInfo, cc *jetstream.ConsumerConfig) error {
+	cc.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
+	cc.OptStartSeq = is.AckFloor.Stream + 1
+	cc.OptStartTime = nil
+	return s.DeleteConsumer(ctx, cc.Durable)
+}

@@ -1,0 +1,39 @@
+// Package telemetry is how a process speaks about itself: structured logs, health, and metrics over HTTP.
+package telemetry
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/basetensor/basetensor/internal/queue/redact"
+)
+
+// Logger returns a structured logger that writes lines of the given format ("text" or "json") at or
+// above level ("debug", "info", "warn", "error"; anything else is info) to w. Its output has no
+// password of a URL, even if an error quotes one.
+func Logger(w io.Writer, level, format string) *slog.Logger {
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		least = slog.LevelInfo
+	}
+	options := &slog.HandlerOptions{Level: least, ReplaceAttr: withoutSecrets}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// withoutSecrets takes the passwords of URLs out of texts, errors and all other printed values.
+func withoutSecrets(_ []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindString:
+		a.Value = slog.StringValue(redact.Text(a.Value.String()))
+	case slog.KindAny:
+		text := fmt.Sprint(a.Value.Any())
+		if _, isError := a.Value.Any().(error); isError || redact.Text(text) != text {
+			a.Value = slog.StringValue(redact.Text(text))
+		}
+	}
+	return a
+}

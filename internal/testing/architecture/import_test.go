@@ -1,0 +1,119 @@
+package architecture
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// released is the version of the main module in lab/go.mod, and so the version of both modules in the next release.
+const released = "v1.0.0"
+
+// TestBothModulesAreImported by one that has no replace: from a proxy of files that has both as a release would.
+func TestBothModulesAreImported(t *testing.T) {
+	if testing.Short() {
+		t.Skip("lists what two modules need: not with -short")
+	}
+	root, err := filepath.Abs(modules[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracked, err := exec.Command("git", "-C", root, "ls-files").Output()
+	if err != nil {
+		t.Skipf("no git tree: %v", err)
+	}
+	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := t.TempDir()
+	var own, lab []string
+	for _, file := range strings.Fields(string(tracked)) {
+		if inner, ok := strings.CutPrefix(file, "lab/"); ok {
+			lab = append(lab, inner)
+		} else {
+			own = append(own, file)
+		}
+	}
+	main := strings.TrimSuffix(module, "/")
+	publish(t, proxy, main, root, own)
+	publish(t, proxy, main+"/lab", filepath.Join(root, "lab"), lab)
+
+	for required, imports := range map[string][]string{
+		main:          {"pkg/client", "pkg/infer"},
+		main + "/lab": {"pkg/infer", "lab/families"},
+	} {
+		user, text := t.TempDir(), "package main\n"
+		for _, path := range imports {
+			text += "\nimport _ \"" + main + "/" + path + "\"\n"
+		}
+		text += "\nfunc main() {}\n"
+		for name, text := range map[string]string{
+			"go.mod":  "module example.com/user\n\ngo 1.26.0\n\nrequire " + required + " " + released + "\n",
+			"main.go": text,
+		} {
+			if err := os.WriteFile(filepath.Join(user, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list := exec.Command("go", "list", "-mod=mod", "-modcacherw", "-deps", ".")
+		list.Dir = user
+		list.Env = append(os.Environ(), "GOPROXY=file://"+proxy+",file://"+strings.TrimSpace(string(cache))+"/cache/download",
+			"GOMODCACHE="+t.TempDir(), "GOFLAGS=", "GOSUMDB=off", "GOWORK=off")
+		out, err := list.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), main+"/internal/answer/plan\n") {
+			t.Errorf("with %s alone: %v: %s", required, err, out)
+		}
+	}
+}
+
+// publish writes a version of a module as a proxy has it.
+func publish(t *testing.T, proxy, path, root string, files []string) {
+	t.Helper()
+	dir := filepath.Join(proxy, path, "@v")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	info, err := json.Marshal(map[string]string{"Version": released, "Time": "2026-01-01T00:00:00Z"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := os.Create(filepath.Join(dir, released+".zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	z := zip.NewWriter(packed)
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if os.IsNotExist(err) {
+			continue // deleted, and not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := z.Create(path + "@" + released + "/" + file)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"list": released + "\n", released + ".info": string(info), released + ".mod": string(mod)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

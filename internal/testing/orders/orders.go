@@ -1,0 +1,43 @@
+// Package orders is planning for tests and examples, which have no context that ends.
+package orders
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
+)
+
+// MinFill is contractionorder.MinFill.
+func MinFill(h contractionorder.Hypergraph) []int {
+	return must(contractionorder.MinFill(context.Background(), h))
+}
+
+// MinWeight is contractionorder.MinWeight.
+func MinWeight(h contractionorder.Hypergraph) []int {
+	return must(contractionorder.MinWeight(context.Background(), h))
+}
+
+// Best is contractionorder.Best.
+func Best(h contractionorder.Hypergraph) []int {
+	return must(contractionorder.Best(context.Background(), h))
+}
+
+// Evaluate is contractionorder.EvaluateOrder.
+func Evaluate(h contractionorder.Hypergraph, order []int) btn.Cost {
+	return must(contractionorder.EvaluateOrder(context.Background(), h, order))
+}
+
+// must returns x: no error but the context's exists, and a context without an end has none.
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+// PlanMarginals is einsum.PlanMarginals.
+func PlanMarginals(h contractionorder.Hypergraph, order []int) btn.Cost {
+	return must(einsum.PlanMarginals(context.Background(), h, order))
+}

@@ -1,0 +1,246 @@
+package truth
+
+// A case: a model, queries, settings, and the route of the request.
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/modeljson"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// Route is the way that a request takes.
+type Route string
+
+const (
+	RoutePlain Route = "plain" // infer.Run
+	RouteJSON  Route = "json"  // the model through the native format
+	// model and observations through UAI text; where it cannot hold them, as plain
+	RouteUAI  Route = "uai"
+	RouteWire Route = "wire" // every message and blob through its bytes
+)
+
+// Case is one request.
+type Case struct {
+	Name     string
+	Model    *factorgraph.Model
+	Queries  []query.Query
+	Settings btn.Settings
+	Route    Route
+	Timeout  time.Duration // of the context; 0: the harness's own
+}
+
+// Draw returns case i of a profile: the same for the same seed.
+func Draw(p generate.Profile, seed, i uint64) *Case {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%d", p, seed)
+	rng := rand.New(rand.NewPCG(h.Sum64(), i))
+	d := newDrawer(rng, p)
+	c := &Case{Name: fmt.Sprintf("%s-%d-%d", p, seed, i), Model: d.Model()}
+	c.Settings = d.settings()
+	c.Queries = d.queries(c.Model, c.Settings)
+	c.Route = generate.Pick(rng, RoutePlain, RoutePlain, RoutePlain, RouteJSON, RouteUAI, RouteWire)
+	if d.Chance(0.02) {
+		c.Timeout = time.Duration(1+rng.IntN(30)) * time.Millisecond
+	}
+	d.circuits(&c.Settings)
+	d.sampled(&c.Settings)
+	return c
+}
+
+// Named draws the case of a name that Draw or DrawFamily gave.
+func Named(name string) (*Case, []Truth, error) {
+	var seed, i uint64
+	family, rest, _ := strings.Cut(name, "-")
+	if _, err := fmt.Sscanf(rest, "%d-%d", &seed, &i); err != nil {
+		return nil, nil, fmt.Errorf("%q is not the name of a case: %w", name, err)
+	}
+	switch {
+	case family == string(generate.Wild) || family == string(generate.Tame):
+		return Draw(generate.Profile(family), seed, i), nil, nil
+	case slices.Contains(Families, family):
+		c, truth := DrawFamily(seed, i)
+		return c, truth, nil
+	}
+	return nil, nil, fmt.Errorf("%q is none of wild, tame, %s", family, strings.Join(Families, ", "))
+}
+
+// settings draws method, maps, cores and budgets. Work is kept small: a run has tens of thousands of
+// cases.
+func (d *drawer) settings() btn.Settings {
+	s := btn.Settings{
+		Method: generate.Pick(d.Rand, btn.MethodAuto, btn.MethodAuto, btn.MethodAuto, btn.MethodExact,
+			btn.MethodExact, btn.MethodExact,
+			btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions),
+		Maps:   generate.Pick(d.Rand, btn.MapIdentity, btn.MapIdentity, btn.MapOrthogonal, btn.MapBP),
+		Cores:  generate.Pick(d.Rand, btn.CoresAreFactors, btn.CoresAreFactors, btn.CoresAreVariables),
+		Memory: generate.Pick[int64](d.Rand, 0, 0, 0, 1<<20, 64<<10, 8<<10, 2<<10, 512),
+		Seed:   d.Rand.Uint64N(3),
+	}
+
+	if s.Method == btn.MethodAuto {
+		s.NoExact = d.Chance(0.3)
+	}
+	switch s.Method {
+	case btn.MethodSymmetryCP:
+		s.Components, s.Sweeps, s.Starts = 1+d.Rand.IntN(4), 1+d.Rand.IntN(4), 1
+		s.LearnFlops = generate.Pick(d.Rand, 1e6, 1e7)
+		s.NonNegative, s.LearnMaps = d.Chance(0.2), d.Chance(0.2)
+	case btn.MethodTruncated, btn.MethodRegions, btn.MethodAuto:
+		s.Bond = generate.Pick(d.Rand, 0, 1, 2, 3, 4, 8)
+		s.Budget = generate.Pick(d.Rand, 1e5, 1e6, 1e7)
+		if d.Chance(0.2) {
+			s.Accuracy = 1e-3
+		}
+	}
+
+	return s
+}
+
+// sampled turns some questions to other estimates into questions to sampled components. It comes last, as circuits does.
+func (d *drawer) sampled(s *btn.Settings) {
+	if (s.Method == btn.MethodTruncated || s.Method == btn.MethodRegions) && d.Chance(0.4) {
+		s.Method = btn.MethodSampled
+	}
+}
+
+// circuits turns some exact questions into questions to circuits, at times with so little work that
+// a search is split into cubes. It comes last, so that models are drawn as before.
+func (d *drawer) circuits(s *btn.Settings) {
+	if s.Method != btn.MethodExact || !d.Chance(0.4) {
+		return
+	}
+	s.Method, s.Memory = btn.MethodCircuit, generate.Pick(d.Rand, 0, 0, s.Memory)
+	s.Budget = generate.Pick[float64](d.Rand, 0, 0, oneStep, 40*oneStep)
+}
+
+// oneStep is the budget in which a search has one step.
+const oneStep = policy.CircuitFlops
+
+// queries draws a query, at times a second one, at times an event asked over the first.
+func (d *drawer) queries(m *factorgraph.Model, s btn.Settings) []query.Query {
+	first := query.Query{Evidence: d.evidence(m), Marginals: d.Chance(0.5)}
+	if n := len(m.Domains); n > 0 && d.Chance(0.15) &&
+		(s.Method == btn.MethodAuto || s.Method == btn.MethodExact) &&
+		!s.NoExact {
+		first.Joint = d.Shuffled(generate.UpTo(n))[:min(n, 1+d.Rand.IntN(3))]
+	}
+	queries := []query.Query{first}
+	if d.Chance(0.2) {
+		queries = append(queries, query.Query{Evidence: d.evidence(m), Marginals: d.Chance(0.3)})
+	}
+	if d.Chance(0.4) {
+		queries = append(queries, query.Query{
+			Evidence:  d.event(m, first.Evidence),
+			Over:      1,
+			Marginals: d.Chance(0.2),
+		})
+	}
+	return queries
+}
+
+// evidence draws observations and likelihoods; a variable may have both.
+func (d *drawer) evidence(m *factorgraph.Model) factorgraph.Evidence {
+	var ev factorgraph.Evidence
+	hard, soft := generate.Pick(d.Rand, 0, 0, 0.2, 0.5), generate.Pick(d.Rand, 0, 0, 0.2, 0.5)
+	for v, n := range m.Domains {
+		if d.Chance(hard) {
+			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: d.Rand.IntN(n)})
+		}
+		if d.Chance(soft) {
+			ev.Soft = append(ev.Soft, factorgraph.Likelihood{Var: v, Weights: d.Numbers(n)})
+		}
+	}
+	return ev
+}
+
+// event is given and more.
+func (d *drawer) event(m *factorgraph.Model, given factorgraph.Evidence) factorgraph.Evidence {
+	hard, soft := map[int]int{}, map[int][]float64{}
+	for _, h := range given.Hard {
+		hard[h.Var] = h.Value
+	}
+	for _, s := range given.Soft {
+		soft[s.Var] = s.Weights
+	}
+
+	for v, n := range m.Domains {
+		if _, ok := hard[v]; !ok && d.Chance(0.4) {
+			hard[v] = d.Rand.IntN(n)
+		}
+	}
+
+	var ev factorgraph.Evidence
+	for v := range m.Domains {
+		if value, ok := hard[v]; ok {
+			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: value})
+		}
+		if w, ok := soft[v]; ok {
+			ev.Soft = append(ev.Soft, factorgraph.Likelihood{Var: v, Weights: w})
+		}
+	}
+
+	return ev
+}
+
+// caseFile is a case as it is written down.
+type caseFile struct {
+	Name     string          `json:"name"`
+	Route    Route           `json:"route"`
+	Timeout  time.Duration   `json:"timeout_ns,omitempty"`
+	Settings btn.Settings    `json:"settings"`
+	Queries  []query.Query   `json:"queries"`
+	Model    json.RawMessage `json:"model"` // in the native format
+}
+
+// MarshalJSON writes a case with its model in the native format.
+func (c *Case) MarshalJSON() ([]byte, error) {
+	var model bytes.Buffer
+	if err := modeljson.Encode(&model, c.Model); err != nil {
+		return nil, err
+	}
+	return json.Marshal(caseFile{
+		Name:     c.Name,
+		Route:    c.Route,
+		Timeout:  c.Timeout,
+		Settings: c.Settings,
+		Queries:  c.Queries,
+		Model:    model.Bytes(),
+	})
+}
+
+// Load reads a case that was written down.
+func Load(path string) (*Case, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var f caseFile
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil, err
+	}
+	m, err := modeljson.Decode(bytes.NewReader(f.Model), modeljson.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	return &Case{
+		Name:     f.Name,
+		Route:    f.Route,
+		Timeout:  f.Timeout,
+		Settings: f.Settings,
+		Queries:  f.Queries,
+		Model:    m,
+	}, nil
+}

@@ -1,0 +1,45 @@
+package truth
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/models/generate"
+)
+
+// TestFamiliesAgainstEnumeration holds the other means to the truth against enumeration, where a
+// draw is small enough.
+func TestFamiliesAgainstEnumeration(t *testing.T) {
+	tried := map[string]int{}
+	for i := range uint64(1000) {
+		d := newDrawer(rand.New(rand.NewPCG(i, 5)), []generate.Profile{generate.Wild, generate.Tame}[i%2])
+		d.few = true
+		family := Families[i/2%uint64(len(Families))]
+		if tried[family] >= 12 {
+			continue
+		}
+		c := &Case{}
+		got := d.family(family, c)
+		if product(c.Model.Domains) > 1<<12 {
+			continue
+		}
+		tried[family]++
+		want := Solve(c.Model, c.Queries)[0]
+		if got.Z.Sign() != want.Z.Sign() || want.Z.Sign() > 0 && math.Abs(got.Z.LnOver(want.Z)) > 1e-30 {
+			t.Errorf("%s %d: ln Z %v, want %v", family, i, got.LnZ, want.LnZ)
+		}
+		for v := range got.Marginals {
+			for a, p := range got.Marginals[v] {
+				if math.Abs(p-want.Marginals[v][a]) > 1e-15 {
+					t.Errorf("%s %d: P(x_%d = %d) = %v, want %v", family, i, v, a, p, want.Marginals[v][a])
+				}
+			}
+		}
+	}
+	for _, family := range Families {
+		if tried[family] < 5 {
+			t.Errorf("%s: only %d small enough", family, tried[family])
+		}
+	}
+}

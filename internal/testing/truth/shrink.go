@@ -1,0 +1,176 @@
+package truth
+
+// Making a case smaller that still breaks the same promise.
+
+import (
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// Shrink returns a smaller case for which still holds, by dropping queries, factors, evidence,
+// variables and settings for as long as something can be dropped, and at most tries calls of still.
+func Shrink(c *Case, tries int, still func(*Case) bool) *Case {
+	for {
+		smaller := false
+		for _, next := range reductions(c) {
+			if tries--; tries < 0 {
+				return c
+			}
+			if still(next) {
+				c, smaller = next, true
+				break
+			}
+		}
+		if !smaller {
+			return c
+		}
+	}
+}
+
+// reductions lists the cases that are one step smaller.
+func reductions(c *Case) []*Case {
+	var out []*Case
+	change := func(f func(n *Case)) {
+		n := clone(c)
+		f(n)
+		out = append(out, n)
+	}
+	for q := range c.Queries {
+		if len(c.Queries) > 1 && !slices.ContainsFunc(c.Queries, func(o query.Query) bool {
+			return o.Over == q+1
+		}) {
+			change(func(n *Case) { n.dropQuery(q) })
+		}
+	}
+
+	for j := range c.Model.Factors {
+		change(func(n *Case) { n.Model.Factors = slices.Delete(n.Model.Factors, j, j+1) })
+	}
+	for v := range c.Model.Domains {
+		if !c.uses(v) {
+			change(func(n *Case) { n.dropVariable(v) })
+		}
+	}
+
+	for q := range c.Queries {
+		for i := range c.Queries[q].Evidence.Hard {
+			change(func(n *Case) {
+				n.Queries[q].Evidence.Hard = slices.Delete(n.Queries[q].Evidence.Hard, i, i+1)
+			})
+		}
+		for i := range c.Queries[q].Evidence.Soft {
+			change(func(n *Case) {
+				n.Queries[q].Evidence.Soft = slices.Delete(n.Queries[q].Evidence.Soft, i, i+1)
+			})
+		}
+		if c.Queries[q].Marginals {
+			change(func(n *Case) { n.Queries[q].Marginals = false })
+		}
+		if c.Queries[q].Joint != nil {
+			change(func(n *Case) { n.Queries[q].Joint = nil })
+		}
+		if c.Queries[q].Over != 0 {
+			change(func(n *Case) { n.Queries[q].Over = 0 })
+		}
+	}
+
+	return append(out, plainer(c)...)
+}
+
+// plainer lists the cases with one setting less.
+func plainer(c *Case) []*Case {
+	var out []*Case
+	plain := func(f func(n *Case) bool) {
+		n := clone(c)
+		if f(n) {
+			out = append(out, n)
+		}
+	}
+	plain(func(n *Case) bool { n.Route = RoutePlain; return c.Route != RoutePlain })
+	plain(func(n *Case) bool { n.Settings.Memory = 0; return c.Settings.Memory != 0 })
+	plain(func(n *Case) bool { n.Settings.Seed = 0; return c.Settings.Seed != 0 })
+	plain(func(n *Case) bool {
+		n.Settings.Maps = btn.MapIdentity
+		return c.Settings.Maps != btn.MapIdentity
+	})
+	plain(func(n *Case) bool {
+		n.Settings.Cores = btn.CoresAreFactors
+		return c.Settings.Cores != btn.CoresAreFactors
+	})
+	plain(func(n *Case) bool { n.Settings.NonNegative = false; return c.Settings.NonNegative })
+	plain(func(n *Case) bool { n.Settings.LearnMaps = false; return c.Settings.LearnMaps })
+	plain(func(n *Case) bool { n.Settings.Accuracy = 0; return c.Settings.Accuracy != 0 })
+	return out
+}
+
+// clone copies the parts that reductions change.
+func clone(c *Case) *Case {
+	n := *c
+	m := *c.Model
+	m.Domains = slices.Clone(m.Domains)
+	m.Factors = slices.Clone(m.Factors)
+	for j := range m.Factors {
+		m.Factors[j].Scope = slices.Clone(m.Factors[j].Scope)
+	}
+	n.Model = &m
+	n.Queries = slices.Clone(c.Queries)
+	for q := range n.Queries {
+		ev := &n.Queries[q].Evidence
+		ev.Hard, ev.Soft = slices.Clone(ev.Hard), slices.Clone(ev.Soft)
+		n.Queries[q].Joint = slices.Clone(n.Queries[q].Joint)
+	}
+	return &n
+}
+
+func (c *Case) dropQuery(q int) {
+	c.Queries = slices.Delete(c.Queries, q, q+1)
+	for i := range c.Queries {
+		if c.Queries[i].Over > q+1 {
+			c.Queries[i].Over--
+		}
+	}
+}
+
+// uses reports whether anything names variable v.
+func (c *Case) uses(v int) bool {
+	for _, f := range c.Model.Factors {
+		if slices.Contains(f.Scope, v) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.Queries, func(q query.Query) bool {
+		return slices.Contains(q.Joint, v) ||
+			slices.ContainsFunc(q.Evidence.Hard, func(h factorgraph.Observation) bool { return h.Var == v }) ||
+			slices.ContainsFunc(q.Evidence.Soft, func(s factorgraph.Likelihood) bool { return s.Var == v })
+	})
+}
+
+// dropVariable removes variable v, which nothing names, and renumbers those after it.
+func (c *Case) dropVariable(v int) {
+	c.Model.Domains = slices.Delete(c.Model.Domains, v, v+1)
+	lower := func(u *int) {
+		if *u > v {
+			*u--
+		}
+	}
+	for j := range c.Model.Factors {
+		for i := range c.Model.Factors[j].Scope {
+			lower(&c.Model.Factors[j].Scope[i])
+		}
+	}
+
+	for q := range c.Queries {
+		for i := range c.Queries[q].Evidence.Hard {
+			lower(&c.Queries[q].Evidence.Hard[i].Var)
+		}
+		for i := range c.Queries[q].Evidence.Soft {
+			lower(&c.Queries[q].Evidence.Soft[i].Var)
+		}
+		for i := range c.Queries[q].Joint {
+			lower(&c.Queries[q].Joint[i])
+		}
+	}
+}
