@@ -1,6 +1,6 @@
-// Package families lists the models that estimates are judged on: the families of internal/models/generate, each in several sizes and strengths,
-// every model from a seed. Members are small enough to be contracted exactly within a second or so; the members of Large need estimates.
-// Hard families bring their answers, by ways that share nothing with the system.
+// Package families lists the models that estimates are judged on: the families of internal/models/generate, each in several sizes and
+// strengths, every model from a seed. Members are small enough to be contracted exactly within a second or so; the members of Large need
+// estimates.
 package families
 
 import (

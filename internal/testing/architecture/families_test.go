@@ -75,10 +75,8 @@ func TestAFamilyIsARoom(t *testing.T) {
 // partTypes are the types of parts: those of families with a method Class.
 func partTypes(t *testing.T) map[string]bool {
 	types := map[string]bool{}
-	for _, pkg := range engines(t) {
-		if !strings.HasPrefix(pkg, "internal/families/") {
-			continue
-		}
+	for _, path := range list(t, modules[0], "./internal/families/...") {
+		pkg := strings.TrimPrefix(path, module)
 		files, _ := filepath.Glob(filepath.Join(modules[0], pkg, "*.go"))
 		for _, path := range files {
 			for _, d := range parsed(t, path).Decls {

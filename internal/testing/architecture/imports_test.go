@@ -16,125 +16,61 @@ import (
 
 const module = "github.com/basetensor/basetensor/"
 
-// mathematics are the packages that compute. They know no network, clock, logger or environment.
-var mathematics = []string{
-	"internal/answer/aggregate",
-	"internal/models/bayesnet",
-	"internal/network/bp",
-	"internal/network/btn",
-	"internal/logic/circuit",
-	"internal/network/compiled",
-	"internal/logic/compiler",
-	"internal/network/contraction",
-	"internal/network/contractionorder",
-	"internal/base/decimal",
-	"internal/base/digest",
-	"internal/models/dimacs",
-	"internal/base/floats",
-	"internal/logic/formula",
-	"internal/models/generate",
-	"internal/base/kernel",
-	"internal/network/ladder",
-	"internal/network/ising",
-	"internal/base/jsontext",
-	"internal/base/linalg",
-	"internal/logic",
-	"internal/network/lower",
-	"internal/base/memo",
-	"internal/models/named",
-	"internal/base/nearest",
-	"internal/answer/plan",
-	"internal/base/policy",
-	"internal/network/problem",
-	"internal/network/proposal",
-	"internal/network/preprocess",
-	"internal/network/reparam",
-	"internal/base/sampling",
-	"internal/network/setting",
-	"internal/answer/stage",
-	"internal/network/sumproduct",
-	"pkg/countspace",
-	"pkg/factorgraph",
-	"pkg/fault",
-	"pkg/formats",
-	"pkg/infer",
-	"pkg/modeljson",
-	"pkg/query",
-	"pkg/scaled",
-	"pkg/tensor",
-	"pkg/uai",
+// wings lists what each wing may import beside itself: the folders of internal/, cmd, examples, and the packages of pkg/ by groups.
+var wings = map[string]string{
+	"values":   "",
+	"base":     "values",
+	"data":     "values base",
+	"models":   "values base data",
+	"formats":  "values base data models",
+	"network":  "values base data",
+	"logic":    "values base data network",
+	"engine":   "values base network",
+	"families": "values base data network logic engine",
+	"answer":   "values base data models network families",
+	"infer":    "values data network answer",
+	"wire":     "values base data network",
+	"queue":    "values base data network wire",
+	"client":   "values data network wire queue",
+	"jobs":     "values base data formats network logic families answer wire queue client",
+	"pipeline": "values data network wire queue jobs",
+	"embedded": "values queue jobs client pipeline",
+	"doors":    "values base data models formats network answer wire queue client jobs pipeline schemas",
+	"people":   "values base data formats wire queue client jobs pipeline embedded doors",
+	"testing":  "values base data models network engine answer infer wire queue",
+	"schemas":  "",
+	"examples": "values data formats wire client",
+	"cmd":      "values base data models formats network families answer wire queue client jobs pipeline embedded doors people",
 }
 
-// service are the packages that carry.
-var service = []string{
-	"internal/people/backup",
-	"internal/doors/access",
-	"internal/queue/admission",
-	"internal/jobs/cache",
-	"internal/jobs/cached",
-	"internal/base/codec",
-	"internal/doors/config",
-	"internal/queue/connect",
-	"internal/network/form",
-	"internal/doors/gateway",
-	"internal/jobs/hop",
-	"internal/queue/message",
-	"internal/jobs/metrics",
-	"internal/queue/pull",
-	"internal/queue/seal",
-	"internal/queue/streams",
-	"internal/queue/telemetry",
-	"internal/queue/tracing",
-	"internal/queue/tracing/export",
-	"internal/doors/worker",
-	"internal/jobs/workers",
-	"pkg/client",
-	"pkg/embedded",
-	"pkg/pipeline",
-	"pkg/wire",
+// groups are the packages of pkg/ that are not a wing of their own name.
+var groups = map[string]string{
+	"fault": "values", "scaled": "values",
+	"countspace": "data", "factorgraph": "data", "modeljson": "data", "query": "data", "tensor": "data", "uai": "data",
+}
+
+// pure are the wings that compute. They know no network, log, server or cache.
+var pure = []string{"values", "base", "data", "models", "formats", "network", "logic", "engine", "families", "answer", "infer"}
+
+// wing is the wing of a package of this module.
+func wing(path string) string {
+	parts := strings.Split(strings.TrimPrefix(path, module), "/")
+	switch {
+	case parts[0] == "internal" && len(parts) > 1:
+		return parts[1]
+	case parts[0] == "pkg" && len(parts) == 2:
+		if group, ok := groups[parts[1]]; ok {
+			return group
+		}
+		return parts[1]
+	}
+	return parts[0]
 }
 
 // public are the packages that others may import. Their surface is a promise: see TestPublicSurface.
 var public = []string{
 	"client", "countspace", "embedded", "factorgraph", "fault", "formats", "infer", "modeljson", "pipeline", "query",
 	"scaled", "tensor", "uai", "wire",
-}
-
-// beside are the packages of commands, and those that only tests use.
-var beside = []string{
-	"cmd/aggregator",
-	"cmd/btn",
-	"cmd/contract-worker",
-	"cmd/learn-worker",
-	"cmd/reparam-worker",
-	"examples",
-	"examples/client-go",
-	"examples/same-answer",
-	"internal/testing/acceptance",
-	"internal/testing/architecture",
-	"internal/base/arena",
-	"internal/queue/bus",
-	"internal/people/cases",
-	"internal/people/console",
-	"internal/base/cputime",
-	"internal/testing/enginetest",
-	"internal/base/fair",
-	"internal/people/fit",
-	"internal/testing/golden",
-	"internal/base/kernel/generate",
-	"internal/testing/nightly",
-	"internal/testing/oracle",
-	"internal/testing/orders",
-	"internal/doors/page",
-	"internal/base/pace",
-	"internal/queue/redact",
-	"internal/testing/reference",
-	"internal/testing/testserver",
-	"internal/testing/testserver/install",
-	"internal/testing/truth",
-	"internal/testing/truth/run",
-	"internal/base/zipped",
-	"schemas",
 }
 
 // laboratory are the packages of the nested module lab, which measures and draws.
@@ -191,31 +127,52 @@ func deps(t *testing.T, pkg string) map[string]bool {
 	return set
 }
 
-// TestEveryPackageHasARule: a package that is new is mathematics, service, or beside both, and under pkg only
-// if it is public.
-func TestEveryPackageHasARule(t *testing.T) {
-	ruled := map[string]bool{}
-	for _, pkg := range slices.Concat(mathematics, engines(t), service, beside) {
-		if ruled[module+pkg] {
-			t.Errorf("%s is named twice", pkg)
-		}
-		ruled[module+pkg] = true
-	}
+// TestImportsPointDown: a package imports its own wing and those that the wing may import, and is under pkg only if it is public.
+func TestImportsPointDown(t *testing.T) {
+	deps(t, "cmd/btn")
+	needed := map[string]bool{}
 	var outside []string
 	for _, path := range list(t, modules[0], "./...") {
-		if !ruled[path] {
-			t.Errorf("no rule names %s", path)
+		from := wing(path)
+		may, ruled := wings[from]
+		if !ruled {
+			t.Errorf("%s is in no wing", path)
 		}
-		delete(ruled, path)
+		for _, imported := range imports[path] {
+			if to := wing(imported); strings.HasPrefix(imported, module) && to != from {
+				if needed[from+" "+to] = true; !slices.Contains(strings.Fields(may), to) {
+					t.Errorf("%s imports %s: wing %s may not import %s", path, imported, from, to)
+				}
+			}
+		}
 		if name, ok := strings.CutPrefix(path, module+"pkg/"); ok {
 			outside = append(outside, name)
 		}
 	}
-	for path := range ruled {
-		t.Errorf("%s is named, and is not there", path)
+	for from, may := range wings {
+		for _, to := range strings.Fields(may) {
+			if !needed[from+" "+to] {
+				t.Errorf("wing %s need not import %s", from, to)
+			}
+		}
 	}
 	if !slices.Equal(outside, public) {
 		t.Errorf("public are %v, want %v", outside, public)
+	}
+}
+
+// TestPureWings: what computes has no network, log, server or cache below it.
+func TestPureWings(t *testing.T) {
+	for _, path := range list(t, modules[0], "./...") {
+		if !slices.Contains(pure, wing(path)) {
+			continue
+		}
+		d := deps(t, strings.TrimPrefix(path, module))
+		for _, outside := range []string{"net", "log/slog", "github.com/nats-io/nats.go", "github.com/redis/go-redis/v9"} {
+			if d[outside] {
+				t.Errorf("%s depends on %s", path, outside)
+			}
+		}
 	}
 }
 
@@ -279,91 +236,6 @@ func receiver(e ast.Expr) string {
 	return ""
 }
 
-// engines are the packages of engines and families: all that lie in their folders, so that a new one needs no line here.
-func engines(t *testing.T) (pkgs []string) {
-	t.Helper()
-	for _, path := range list(t, modules[0], "./internal/engine/...", "./internal/families/...") {
-		pkgs = append(pkgs, strings.TrimPrefix(path, module))
-	}
-	return pkgs
-}
-
-// TestEnginesKnowNoPlanner: the choice between engines, and the sum of their values, are made above
-// them.
-func TestEnginesKnowNoPlanner(t *testing.T) {
-	for _, pkg := range engines(t) {
-		d := deps(t, pkg)
-		for _, above := range []string{"internal/answer/plan", "internal/answer/aggregate", "internal/answer/stage"} {
-			if d[module+above] {
-				t.Errorf("%s depends on %s", pkg, above)
-			}
-		}
-	}
-}
-
-func TestMathematicsImportsNoPipeline(t *testing.T) {
-	for _, pkg := range slices.Concat(mathematics, engines(t)) {
-		d := deps(t, pkg)
-		for _, s := range service {
-			if d[module+s] {
-				t.Errorf("%s depends on %s", pkg, s)
-			}
-		}
-		for _, outside := range []string{"net", "log/slog", "github.com/nats-io/nats.go", "github.com/redis/go-redis/v9"} {
-			if d[outside] {
-				t.Errorf("%s depends on %s", pkg, outside)
-			}
-		}
-	}
-}
-
-func TestImportsPointOneWay(t *testing.T) {
-	// Each package may depend only on those before it.
-	order := []string{
-		"internal/base/policy",
-		"internal/base/linalg",
-		"pkg/scaled",
-		"pkg/countspace",
-		"pkg/tensor",
-		"pkg/factorgraph",
-		"pkg/query",
-		"internal/network/btn",
-		"internal/network/contractionorder",
-		"internal/base/memo",
-		"internal/network/sumproduct",
-		"internal/network/compiled",
-		"internal/network/lower",
-		"internal/engine/einsum",
-		"internal/engine/wide",
-		"internal/network/preprocess",
-		"internal/network/problem",
-		"internal/network/contraction",
-		"internal/network/proposal",
-		"internal/families/exact",
-		"internal/families/gradients",
-		"internal/families/counts",
-		"internal/families/closed",
-		"internal/network/reparam",
-		"internal/network/bp",
-		"internal/engine/region",
-		"internal/families/truncated/sweeps",
-		"internal/families/truncated",
-		"internal/families/learned",
-		"internal/families",
-		"internal/answer/plan",
-		"internal/answer/stage",
-		"pkg/infer",
-	}
-	for i, pkg := range order {
-		d := deps(t, pkg)
-		for _, later := range order[i+1:] {
-			if d[module+later] {
-				t.Errorf("%s depends on %s, which comes after it", pkg, later)
-			}
-		}
-	}
-}
-
 func TestWorkersLinkNoServer(t *testing.T) {
 	for _, cmd := range []string{"cmd/reparam-worker", "cmd/learn-worker", "cmd/contract-worker", "cmd/aggregator"} {
 		d := deps(t, cmd)
@@ -390,32 +262,6 @@ func TestOnlyCommandsExportTraces(t *testing.T) {
 		}
 		if d["google.golang.org/grpc"] {
 			t.Errorf("%s depends on gRPC", pkg)
-		}
-	}
-}
-
-func TestClientImportsNoPipeline(t *testing.T) {
-	d := deps(t, "pkg/client")
-	for _, heavy := range []string{
-		"pkg/pipeline", "pkg/infer", "internal/answer/stage", "internal/answer/plan", "internal/network/contraction", "pkg/embedded",
-	} {
-		if d[module+heavy] {
-			t.Errorf("pkg/client depends on %s", heavy)
-		}
-	}
-}
-
-// TestTheLoopKnowsNoStage: the rules for every message from delivery to acknowledgement stand apart from the work on it.
-func TestTheLoopKnowsNoStage(t *testing.T) {
-	for _, pkg := range []string{"internal/jobs/hop", "internal/queue/pull", "internal/queue/streams"} {
-		d := deps(t, pkg)
-		for _, stage := range []string{
-			"internal/answer/stage", "internal/jobs/workers", "internal/answer/plan", "internal/network/contraction", "internal/answer/aggregate",
-			"internal/network/reparam",
-		} {
-			if d[module+stage] {
-				t.Errorf("%s depends on %s", pkg, stage)
-			}
 		}
 	}
 }
