@@ -338,6 +338,8 @@ func describeMethod(r *btn.Result) string {
 		return fmt.Sprintf("%s: circuit, %.0f edges, %s", r.Method, r.Plan.Edges, config.FormatBytes(r.Plan.Bytes))
 	case r.Plan != nil && r.Plan.Nodes > 0:
 		return fmt.Sprintf("%s: linear statistics found, %.0f components, %.3g flops", r.Method, r.Plan.Nodes, r.Plan.Flops)
+	case r.Plan != nil && r.LogZ == nil && r.MPE != nil && r.MPE.LnBound != nil:
+		return fmt.Sprintf("%s: search, %.3g flops at most", r.Method, r.Plan.Flops)
 	case r.Exact && (r.Plan == nil || r.Plan.Bytes == 0 && r.Plan.Width == 0):
 		return fmt.Sprintf("%s: closed form, %s", r.Method, count(float64(r.Components), "component"))
 	case r.Plan != nil:

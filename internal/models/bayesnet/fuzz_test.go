@@ -20,7 +20,7 @@ import (
 func fuzz(f *testing.F, read func(io.Reader, uai.Limits) (*factorgraph.Model, error), write func(io.Writer, *factorgraph.Model) error,
 	pattern string, seeds ...string,
 ) {
-	files, err := filepath.Glob(filepath.Join("..", "..", "examples", pattern))
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "examples", pattern))
 	if err != nil || len(files) == 0 {
 		f.Fatalf("no example is called %s: %v", pattern, err)
 	}
