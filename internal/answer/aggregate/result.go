@@ -230,7 +230,7 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 		return failed
 	} else if failed := r.reportAssignments(to, a.Descents); failed != nil {
 		return failed
-	} else if !quality.Exact {
+	} else if !quality.Exact && first(r.parts) == "" {
 		to.Certificate = certificate(*to.LogZ, quality.LnNormError, a.LnLinks)
 	}
 

@@ -15,9 +15,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// judge fills Digits and Doubt of a component of a closed form that is exact on paper.
+// judge fills Digits and Doubt of a component of a closed form that is exact on paper, and of a learned one whose links have terms of both
+// signs: what those lose is no part of its residual.
 func (j form) judge(value *btn.Value, run func(form) (scaled.Number, error)) error {
-	if !j.closed || !j.signed() {
+	if j.closed && !j.signed() || !j.closed && !j.signedLinks() {
 		return nil
 	}
 
@@ -59,6 +60,11 @@ func (j form) signed() bool {
 		return true
 	}
 
+	return j.signedLinks()
+}
+
+// signedLinks reports whether a number of a link is below 0.
+func (j form) signedLinks() bool {
 	return slices.ContainsFunc(j.Net.Links, func(l btn.Link) bool { return tensor.Signed(l.T) })
 }
 
