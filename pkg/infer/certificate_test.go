@@ -13,8 +13,9 @@ import (
 // with it: its value says nothing, and no certificate is built on it.
 func TestNoCertificateWhereLinksCancel(t *testing.T) {
 	model := func(large string) string {
-		return `{"basetensor_model": 1, "variables": [{"domain": 2}, {"domain": 2}], "factors": [{"scope": [0, 1], "symmetry_cp": {"levels": "two",
-		"terms": [{"alpha": 1, "values": [1, ` + large + `, 0]}, {"alpha": 1, "values": [0, 3, 1]}, {"alpha": -1, "values": [0, ` + large + `, 0]}]}}]}`
+		return `{"basetensor_model": 1, "variables": [{"domain": 2}, {"domain": 2}], "factors": [{"scope": [0, 1], "symmetry_cp":
+		{"levels": "two", "terms": [{"alpha": 1, "values": [1, ` + large + `, 0]}, {"alpha": 1, "values": [0, 3, 1]},
+		{"alpha": -1, "values": [0, ` + large + `, 0]}]}}]}`
 	}
 	for _, c := range []struct {
 		large     string

@@ -4,6 +4,7 @@ package closed
 // what cancels is measured by the same contraction without signs.
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -15,8 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// judge fills Digits and Doubt of a component of a closed form that is exact on paper, and of a learned one whose links have terms of both
-// signs: what those lose is no part of its residual.
+// judge fills Digits and Doubt of a component of a closed form that is exact on paper, and Doubt of a learned one whose value is
+// nothing but rounding of its links' terms of both signs, which its residual does not know.
 func (j form) judge(value *btn.Value, run func(form) (scaled.Number, error)) error {
 	if j.closed && !j.signed() || !j.closed && !j.signedLinks() {
 		return nil
@@ -28,7 +29,7 @@ func (j form) judge(value *btn.Value, run func(form) (scaled.Number, error)) err
 		return err
 	}
 
-	value.Flops += 2 * float64(positive.Ops.MulAdds)
+	flops := 2 * float64(positive.Ops.MulAdds)
 
 	// steps bounds the roundings along any one product.
 	steps := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.Net) +
@@ -40,7 +41,13 @@ func (j form) judge(value *btn.Value, run func(form) (scaled.Number, error)) err
 		steps += floats.SumRoundings(float64(n)) * float64(1+bits.Len(uint(len(j.Net.Dims))))
 	}
 
-	value.Digits, value.Doubt = exact.Cancelled(value.Z, z.Mul(j.Net.Scale.Abs()), steps)
+	digits, doubt := exact.Cancelled(value.Z, z.Mul(j.Net.Scale.Abs()), steps)
+	if j.closed {
+		value.Flops += flops
+		value.Digits, value.Doubt = digits, doubt
+	} else if math.Ldexp(steps, -53)*math.Pow(10, digits) >= 1 || value.Z.IsZero() {
+		value.Doubt = doubt // no digit is known
+	}
 	return nil
 }
 
