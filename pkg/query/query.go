@@ -37,7 +37,7 @@ type Query struct {
 	// Sensitivity asks how the probability of a value of a variable depends on every number of every factor; nil: it is not asked. By
 	// exact methods only, at about twice the cost of Gradients.
 	Sensitivity *Sensitivity `msgpack:"sensitivity,omitempty"`
-	// MPE asks for the most probable explanation: the assignment of all variables with the largest weight. By exact methods only.
+	// MPE asks for the most probable explanation: the assignment of all variables with the largest weight, or the best that a search finds.
 	MPE bool `msgpack:"mpe,omitempty"`
 	// Map lists variables whose most probable assignment is wanted, the others summed out (marginal MAP): distinct.
 	Map []int `msgpack:"map,omitempty"`
