@@ -10,6 +10,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/basetensor/basetensor/internal/jobs/workers"
+	"github.com/basetensor/basetensor/internal/queue/memlog"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -22,7 +23,8 @@ type Stack struct {
 	options   Options
 	dir       string
 	temporary bool
-	nats      *server.Server
+	memory    *memlog.Server // where everything is in memory, and no other process connects
+	nats      *server.Server // elsewhere
 	redis     *miniredis.Miniredis
 	free      func() // gives back the spare heap
 
@@ -40,18 +42,21 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 		return nil, err
 	}
 	s.free = sync.OnceFunc(workers.SpareHeap(1)) // setting up makes more garbage than it keeps
-	if s.dir, s.temporary, err = storeFolder(s.options); err != nil {
-		s.free()
-		return nil, fault.Wrap(fault.Infrastructure, err)
-	}
 	defer func() {
 		if err != nil {
 			s.Close()
 			s = nil
 		}
 	}()
-	if s.nats, err = startNATS(s.options, s.dir); err != nil {
-		return s, fault.Wrap(fault.Infrastructure, err)
+	if o.Dir == "" && !o.Listen {
+		s.memory = memlog.New(memlog.Options{MaxPayload: int64(s.options.MaxPayload)})
+	} else {
+		if s.dir, s.temporary, err = storeFolder(s.options); err != nil {
+			return s, fault.Wrap(fault.Infrastructure, err)
+		}
+		if s.nats, err = startNATS(s.options, s.dir); err != nil {
+			return s, fault.Wrap(fault.Infrastructure, err)
+		}
 	}
 	if !o.NoRedis {
 		if s.redis, err = startRedis(s.options); err != nil {
@@ -63,7 +68,7 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 		return s, err
 	}
 	defer nc.Close()
-	o.Setup.InMemory = s.temporary
+	o.Setup.InMemory = o.Dir == ""
 	return s, pipeline.Setup(ctx, nc, o.Setup)
 }
 
@@ -79,7 +84,11 @@ func startRedis(o Options) (*miniredis.Miniredis, error) {
 
 // Connect returns a connection within the process. Close closes it, if nobody did before.
 func (s *Stack) Connect(name string) (*nats.Conn, error) {
-	nc, err := nats.Connect("", nats.InProcessServer(s.nats), nats.Name(name), nats.Token(s.options.Token),
+	var server nats.InProcessConnProvider = s.nats
+	if s.memory != nil {
+		server = s.memory
+	}
+	nc, err := nats.Connect("", nats.InProcessServer(server), nats.Name(name), nats.Token(s.options.Token),
 		nats.Timeout(ownWithin), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			s.options.Logger.Warn("NATS", "error", err)
 		}))
@@ -118,7 +127,12 @@ func (s *Stack) RedisURL() string {
 }
 
 // MemoryLimit is the server's limit on the bytes that streams in memory reserve.
-func (s *Stack) MemoryLimit() int64 { return s.nats.JetStreamConfig().MaxMemory }
+func (s *Stack) MemoryLimit() int64 {
+	if s.memory != nil {
+		return s.memory.MaxMemory()
+	}
+	return s.nats.JetStreamConfig().MaxMemory
+}
 
 // Run runs workers in this process until ctx ends or the Stack is closed: all four stages, or those given. The
 // connection and the cache of c are the Stack's, unless they are set.
@@ -183,6 +197,9 @@ func (s *Stack) close(enough <-chan time.Time) error {
 	s.mu.Unlock()
 	for _, nc := range conns {
 		nc.Close()
+	}
+	if s.memory != nil {
+		s.memory.Close()
 	}
 	if s.nats != nil {
 		stopNATS(s.nats)

@@ -1,0 +1,194 @@
+// Package memlog is a NATS server in the memory of this process: the protocol of clients, and the part of JetStream that this program uses.
+// It serves connections within the process (nats.InProcessServer), has no port, no file, and no clock but package time: within
+// testing/synctest its time is the bubble's.
+//
+// Streams keep messages by the limits policy or as work queues; consumers are durable, pulled, and acknowledged message by message.
+// Configurations that ask for more are refused. TestLikeTheServer compares every reply with that of a real nats-server.
+package memlog
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options configure a Server.
+type Options struct {
+	MaxPayload int64 // bytes of a message with its headers, default 1 MiB
+	MaxMemory  int64 // bytes that streams may reserve together, default 4 GiB
+	// Fate decides about what happens; nil: nothing fails. It is called under the server's mutex and must not call the server.
+	Fate func(Event) Fate
+}
+
+const (
+	defaultPayload = 1 << 20
+	defaultMemory  = 4 << 30
+)
+
+// Server is a running server.
+type Server struct {
+	options Options
+
+	mu       sync.Mutex
+	conns    map[*conn]bool
+	interest interest
+	streams  map[string]*stream
+	closed   bool
+	work     sync.WaitGroup
+}
+
+// New returns a server without streams.
+func New(o Options) *Server {
+	if o.MaxPayload <= 0 {
+		o.MaxPayload = defaultPayload
+	}
+	if o.MaxMemory <= 0 {
+		o.MaxMemory = defaultMemory
+	}
+	return &Server{
+		options:  o,
+		conns:    map[*conn]bool{},
+		interest: interest{literal: map[string][]*subscription{}},
+		streams:  map[string]*stream{},
+	}
+}
+
+// InProcessConn returns the client's end of a new connection.
+func (s *Server) InProcessConn() (net.Conn, error) {
+	theirs, ours := net.Pipe()
+	c := &conn{server: s, net: ours, subs: map[string]*subscription{}, echo: true}
+	c.written.L = &c.mu
+	c.out = fmt.Appendf(nil, `INFO {"server_id":"MEMORY","server_name":"basetensor","version":"%s","proto":1,"headers":true,"jetstream":true,"max_payload":%d}`+"\r\n",
+		version, s.options.MaxPayload)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, net.ErrClosed
+	}
+	s.conns[c] = true
+	s.work.Add(2)
+	go func() { defer s.work.Done(); c.write() }()
+	go func() { defer s.work.Done(); c.serve() }()
+	return theirs, nil
+}
+
+// version is the nats-server whose replies these are.
+const version = "2.15.2"
+
+// MaxMemory returns the bytes that streams may reserve together.
+func (s *Server) MaxMemory() int64 { return s.options.MaxMemory }
+
+// Cut ends all connections, as a server does that restarts. Clients may connect again.
+func (s *Server) Cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.net.Close()
+	}
+}
+
+// Close ends all connections, and waits for their end.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	for _, st := range s.streams {
+		st.stop()
+	}
+	for c := range s.conns {
+		c.net.Close()
+	}
+	s.mu.Unlock()
+	s.work.Wait()
+}
+
+// leave ends a connection's subscriptions.
+func (s *Server) leave(c *conn) {
+	s.mu.Lock()
+	delete(s.conns, c)
+	for _, sub := range c.subs {
+		s.interest.remove(sub)
+	}
+	c.subs = nil
+	s.mu.Unlock()
+	c.close()
+}
+
+// message is a message on its way, or in a stream. Its bytes do not change.
+type message struct {
+	sequence uint64
+	subject  string
+	header   []byte // in the form of the protocol, with its first line; empty: none
+	data     []byte
+	at       time.Time
+}
+
+// size is the number of bytes of a message in a stream's account.
+func (m *message) size() int64 { return int64(len(m.subject) + len(m.header) + len(m.data) + 16) }
+
+// Prefixes of subjects that are requests to the server.
+const (
+	apiPrefix = "$JS.API."
+	ackPrefix = "$JS.ACK."
+)
+
+// publish routes a client's message: to the server itself, to the stream of its subject, to subscriptions.
+func (s *Server) publish(c *conn, m message, reply string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	heard := true
+	switch {
+	case strings.HasPrefix(m.subject, ackPrefix):
+		s.acknowledge(m, reply)
+	case strings.HasPrefix(m.subject, apiPrefix):
+		heard = s.request(strings.TrimPrefix(m.subject, apiPrefix), m.data, reply)
+	default:
+		heard = s.send(c, m.subject, m.subject, reply, m.header, m.data)
+		if st := s.streamOf(m.subject); st != nil {
+			heard = true
+			st.take(m, reply)
+		}
+	}
+	if !heard && reply != "" && c.noResponders {
+		s.status(reply, "503", "")
+	}
+}
+
+// send delivers a message to the subscriptions of a subject, not to those of its publisher if it wants no echo, and reports whether
+// there were any. Its own subject is another one where a consumer delivers it. The caller holds the mutex.
+func (s *Server) send(from *conn, to, subject, reply string, header, data []byte) bool {
+	heard := false
+	for _, sub := range s.interest.of(to) {
+		if sub.of == from && !from.echo {
+			continue
+		}
+		heard = true
+		sub.of.deliver(sub, subject, reply, header, data)
+	}
+	return heard
+}
+
+// status sends a message that is only a status, with headers in pairs. The caller holds the mutex.
+func (s *Server) status(to, code, text string, pairs ...string) {
+	if text != "" {
+		text = " " + text
+	}
+	header := fmt.Appendf(nil, "NATS/1.0 %s%s\r\n", code, text)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		header = fmt.Appendf(header, "%s: %s\r\n", pairs[i], pairs[i+1])
+	}
+	s.send(nil, to, to, "", append(header, "\r\n"...), nil)
+}
+
+// streamOf returns the stream that takes messages of a subject. The caller holds the mutex.
+func (s *Server) streamOf(subject string) *stream {
+	for _, st := range s.streams {
+		for _, filter := range st.config.Subjects {
+			if matches(filter, subject) {
+				return st
+			}
+		}
+	}
+	return nil
+}

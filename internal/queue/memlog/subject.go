@@ -1,0 +1,146 @@
+package memlog
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// matches reports whether a subject matches a filter: * stands for one token, a > at the end for one or more.
+func matches(filter, subject string) bool {
+	for {
+		if filter == ">" {
+			return subject != ""
+		}
+		f, filters, more := strings.Cut(filter, ".")
+		s, subjects, longer := strings.Cut(subject, ".")
+		if f != "*" && f != s || more != longer {
+			return false
+		}
+		if !more {
+			return true
+		}
+		filter, subject = filters, subjects
+	}
+}
+
+// collide reports whether a subject exists that matches both filters.
+func collide(a, b string) bool {
+	for {
+		if a == ">" || b == ">" {
+			return a != "" && b != ""
+		}
+		x, as, more := strings.Cut(a, ".")
+		y, bs, longer := strings.Cut(b, ".")
+		if x != y && x != "*" && y != "*" || more != longer {
+			return false
+		}
+		if !more {
+			return true
+		}
+		a, b = as, bs
+	}
+}
+
+// literal reports whether a filter has no wildcard.
+func literal(filter string) bool { return !strings.ContainsAny(filter, "*>") }
+
+// translate returns the subject that a destination's wildcards give, which stand for those of the source in their sequence.
+func translate(source, destination, subject string) string {
+	var wild []string
+	for {
+		if source == ">" {
+			wild = append(wild, subject)
+			break
+		}
+		f, filters, more := strings.Cut(source, ".")
+		s, subjects, _ := strings.Cut(subject, ".")
+		if f == "*" {
+			wild = append(wild, s)
+		}
+		if !more {
+			break
+		}
+		source, subject = filters, subjects
+	}
+	tokens := strings.Split(destination, ".")
+	for i, token := range tokens {
+		if (token == "*" || token == ">") && len(wild) > 0 {
+			tokens[i], wild = wild[0], wild[1:]
+		}
+	}
+	return strings.Join(tokens, ".")
+}
+
+// subscription is a client's wish for the messages of a filter.
+type subscription struct {
+	of     *conn
+	id     string
+	filter string
+	queue  string // of each message one subscription of a queue gets it
+	most   int    // it ends after so many; 0: never
+	got    int
+}
+
+// interest holds all subscriptions.
+type interest struct {
+	literal map[string][]*subscription // by filter
+	wild    []*subscription
+	turn    int // of the queues' members
+}
+
+func (in *interest) add(s *subscription) {
+	if !literal(s.filter) {
+		in.wild = append(in.wild, s)
+		return
+	}
+	in.literal[s.filter] = append(in.literal[s.filter], s)
+}
+
+func (in *interest) remove(s *subscription) {
+	is := func(one *subscription) bool { return one == s }
+	if !literal(s.filter) {
+		in.wild = slices.DeleteFunc(in.wild, is)
+		return
+	}
+	if left := slices.DeleteFunc(in.literal[s.filter], is); len(left) > 0 {
+		in.literal[s.filter] = left
+	} else {
+		delete(in.literal, s.filter)
+	}
+}
+
+// of returns the subscriptions that get a message of a subject: all without a queue, and one of each queue.
+func (in *interest) of(subject string) []*subscription {
+	all := slices.Clone(in.literal[subject])
+	for _, s := range in.wild {
+		if matches(s.filter, subject) {
+			all = append(all, s)
+		}
+	}
+	if !slices.ContainsFunc(all, func(s *subscription) bool { return s.queue != "" }) {
+		return all
+	}
+	var get []*subscription
+	members := map[string][]*subscription{}
+	for _, s := range all {
+		if s.queue == "" {
+			get = append(get, s)
+			continue
+		}
+		if members[s.queue] == nil {
+			in.turn++
+		}
+		members[s.queue] = append(members[s.queue], s)
+	}
+	for _, queue := range slices.Sorted(maps.Keys(members)) {
+		get = append(get, members[queue][in.turn%len(members[queue])])
+	}
+	return get
+}
+
+// any reports whether somebody would get a message of a subject.
+func (in *interest) any(subject string) bool {
+	return len(in.literal[subject]) > 0 ||
+		slices.ContainsFunc(in.wild, func(s *subscription) bool { return matches(s.filter, subject) })
+}
