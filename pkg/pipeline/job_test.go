@@ -19,6 +19,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 func TestOneIdOneRequest(t *testing.T) {
@@ -404,12 +405,12 @@ func TestOversizedNetwork(t *testing.T) {
 		if got, want := plain(t, r.wait(job).Results), plain(t, want); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
-		objects, err := r.js.ObjectStore(r.ctx, "BTN_BLOB")
+		store, err := r.js.Stream(r.ctx, "OBJ_BTN_BLOB")
 		r.must(err)
-		list, err := objects.List(r.ctx)
+		info, err := store.Info(r.ctx, jetstream.WithSubjectFilter("$O.BTN_BLOB.M.>"))
 		r.must(err)
-		if len(list) != 2+i { // the network, once; a model per job
-			t.Errorf("%d objects after job %d", len(list), i)
+		if n := len(info.State.Subjects); n != 2+i { // the network, once; a model per job
+			t.Errorf("%d objects after job %d", n, i)
 		}
 	}
 	again, _ := request(t, "large", m, btn.Settings{}, observe(3))

@@ -327,13 +327,7 @@ func (st *stream) selected(q question) *message {
 		return st.lastOf(q.Last)
 	}
 	if q.Start != nil {
-		q.Sequence = st.last + 1
-		for i, m := range st.messages {
-			if m != nil && !m.at.Before(*q.Start) {
-				q.Sequence = st.front + uint64(i)
-				break
-			}
-		}
+		q.Sequence = st.since(*q.Start)
 	}
 	if q.Next != "" {
 		return st.next(q.Sequence, q.Next)
@@ -430,12 +424,18 @@ func (st *stream) createConsumer(data []byte) (any, *jetstream.APIError) {
 	if config.MaxDeliver == 0 {
 		config.MaxDeliver = -1
 	}
-	if config.Durable == "" || config.AckPolicy != jetstream.AckExplicitPolicy || config.MaxDeliver > 0 || len(config.FilterSubjects) > 0 ||
+	name := config.Durable
+	if name == "" {
+		name = config.Name
+	}
+	passing := config.Durable == "" && config.InactiveThreshold > 0 && config.AckPolicy == jetstream.AckNonePolicy &&
+		st.config.Retention == jetstream.LimitsPolicy
+	if name == "" || config.AckPolicy != jetstream.AckExplicitPolicy && !passing || config.MaxDeliver > 0 || len(config.FilterSubjects) > 0 ||
 		config.DeliverSubject != "" || len(config.BackOff) > 0 || config.PriorityPolicy != jetstream.PriorityPolicyNone ||
-		!slices.Contains([]jetstream.DeliverPolicy{jetstream.DeliverAllPolicy, jetstream.DeliverNewPolicy, jetstream.DeliverByStartSequencePolicy}, config.DeliverPolicy) {
+		config.DeliverPolicy == jetstream.DeliverLastPolicy || config.DeliverPolicy == jetstream.DeliverLastPerSubjectPolicy ||
+		config.DeliverPolicy == jetstream.DeliverByStartTimePolicy && config.OptStartTime == nil {
 		return nil, refused(400, codeRestricted, "a server in memory has no such consumer")
 	}
-	name := config.Durable
 	c := st.consumers[name]
 	switch {
 	case c == nil && q.Action == "update":
@@ -448,7 +448,7 @@ func (st *stream) createConsumer(data []byte) (any, *jetstream.APIError) {
 		c.config = config
 		return c.info(), nil
 	}
-	fresh := st.newConsumer(config)
+	fresh := st.newConsumer(name, config)
 	if st.config.Retention == jetstream.WorkQueuePolicy {
 		for _, other := range st.consumers {
 			if collide(other.filter, fresh.filter) {
@@ -476,7 +476,7 @@ func (c *consumer) info() any {
 		}
 	}
 	return map[string]any{
-		"stream_name": c.stream.config.Name, "name": c.config.Durable, "created": c.created.UTC(), "config": c.config,
+		"stream_name": c.stream.config.Name, "name": c.name, "created": c.created.UTC(), "config": c.config,
 		"delivered":       map[string]any{"consumer_seq": c.delivered, "stream_seq": c.next - 1},
 		"ack_floor":       map[string]any{"consumer_seq": delivery, "stream_seq": sequence},
 		"num_ack_pending": len(c.pending), "num_redelivered": repeated, "num_waiting": waiting, "num_pending": c.ahead,

@@ -14,6 +14,7 @@ import (
 // consumer delivers the messages of a stream that match its filter, each until it is acknowledged.
 type consumer struct {
 	stream  *stream
+	name    string
 	config  jetstream.ConsumerConfig
 	filter  string
 	created time.Time
@@ -25,7 +26,8 @@ type consumer struct {
 	again     []uint64 // of pending: to be delivered again, ascending
 	requests  []*request
 	timer     *time.Timer
-	alarm     time.Time // when timer rings: the first acknowledgement that is late, or request that ends
+	idle      *time.Timer // it is removed then; nil: never
+	alarm     time.Time   // when timer rings: the first acknowledgement that is late, or request that ends
 }
 
 // pending is a message that was delivered and not acknowledged.
@@ -44,8 +46,8 @@ type request struct {
 }
 
 // newConsumer is a consumer that begins where its configuration says.
-func (st *stream) newConsumer(config jetstream.ConsumerConfig) *consumer {
-	c := &consumer{stream: st, config: config, created: time.Now(), next: 1, pending: map[uint64]*pending{}}
+func (st *stream) newConsumer(name string, config jetstream.ConsumerConfig) *consumer {
+	c := &consumer{stream: st, name: name, config: config, created: time.Now(), next: 1, pending: map[uint64]*pending{}}
 	if c.filter = config.FilterSubject; c.filter == "" {
 		c.filter = ">"
 	}
@@ -54,9 +56,25 @@ func (st *stream) newConsumer(config jetstream.ConsumerConfig) *consumer {
 		c.next = st.last + 1
 	case jetstream.DeliverByStartSequencePolicy:
 		c.next = max(config.OptStartSeq, 1)
+	case jetstream.DeliverByStartTimePolicy:
+		c.next = st.since(*config.OptStartTime)
 	}
 	c.ahead = st.matching(c.next, c.filter)
+	if config.InactiveThreshold > 0 && config.Durable == "" {
+		c.idle = time.AfterFunc(config.InactiveThreshold, c.end)
+	}
 	return c
+}
+
+// end removes a consumer that was not asked for a while.
+func (c *consumer) end() {
+	s := c.stream.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.stream.consumers[c.name] == c {
+		c.stop()
+		delete(c.stream.consumers, c.name)
+	}
 }
 
 // floor returns the sequences, of the stream and of deliveries, up to which all messages are acknowledged.
@@ -81,6 +99,9 @@ func (c *consumer) pull(data []byte, reply string) {
 	if len(data) > 0 && json.Unmarshal(data, &a) != nil {
 		c.stream.server.status(reply, "400", "Bad Request")
 		return
+	}
+	if c.idle != nil {
+		c.idle.Reset(c.config.InactiveThreshold)
 	}
 	r := &request{reply: reply, left: max(a.Batch, 1), once: a.NoWait}
 	if a.Expires > 0 {
@@ -165,10 +186,14 @@ func (c *consumer) deliver(m *message, p *pending, to string) {
 	s := c.stream.server
 	c.delivered++
 	p.delivery = c.delivered
-	p.due = time.Now().Add(c.config.AckWait)
-	c.wake(p.due)
+	if c.config.AckPolicy == jetstream.AckNonePolicy {
+		delete(c.pending, m.sequence)
+	} else {
+		p.due = time.Now().Add(c.config.AckWait)
+		c.wake(p.due)
+	}
 	fate := s.fate(Event{
-		Kind: Delivered, Stream: c.stream.config.Name, Consumer: c.config.Durable, Subject: m.subject, Attempt: p.attempts,
+		Kind: Delivered, Stream: c.stream.config.Name, Consumer: c.name, Subject: m.subject, Attempt: p.attempts,
 	})
 	if fate.Lose {
 		return
@@ -177,7 +202,7 @@ func (c *consumer) deliver(m *message, p *pending, to string) {
 	if c.config.HeadersOnly {
 		header, data = with(header, "Nats-Msg-Size", strconv.Itoa(len(data))), nil
 	}
-	ack := fmt.Sprintf("%s%s.%s.%d.%d.%d.%d.%d", ackPrefix, c.stream.config.Name, c.config.Durable,
+	ack := fmt.Sprintf("%s%s.%s.%d.%d.%d.%d.%d", ackPrefix, c.stream.config.Name, c.name,
 		p.attempts, m.sequence, p.delivery, m.at.UnixNano(), c.ahead)
 	s.send(nil, to, m.subject, ack, header, data)
 	if fate.Twice {
@@ -284,7 +309,7 @@ func (c *consumer) ring() {
 	s := c.stream.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.streams[c.stream.config.Name] != c.stream || c.stream.consumers[c.config.Durable] != c {
+	if s.closed || s.streams[c.stream.config.Name] != c.stream || c.stream.consumers[c.name] != c {
 		return
 	}
 	c.alarm = time.Time{}
@@ -318,6 +343,9 @@ func (c *consumer) ring() {
 func (c *consumer) stop() {
 	if c.timer != nil {
 		c.timer.Stop()
+	}
+	if c.idle != nil {
+		c.idle.Stop()
 	}
 	for _, r := range c.requests {
 		c.stream.server.status(r.reply, "409", "Consumer Deleted")

@@ -137,14 +137,14 @@ const (
 func (s *Server) publish(c *conn, m message, reply string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	heard := true
+	heard := s.send(c, m.subject, m.subject, reply, m.header, m.data)
 	switch {
 	case strings.HasPrefix(m.subject, ackPrefix):
 		s.acknowledge(m, reply)
+		heard = true
 	case strings.HasPrefix(m.subject, apiPrefix):
-		heard = s.request(strings.TrimPrefix(m.subject, apiPrefix), m.data, reply)
+		heard = s.request(strings.TrimPrefix(m.subject, apiPrefix), m.data, reply) || heard
 	default:
-		heard = s.send(c, m.subject, m.subject, reply, m.header, m.data)
 		if st := s.streamOf(m.subject); st != nil {
 			heard = true
 			st.take(m, reply)

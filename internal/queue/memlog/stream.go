@@ -89,6 +89,16 @@ func (st *stream) lastOf(filter string) *message {
 	return last
 }
 
+// since returns the sequence of the first message that was stored at a time or later, or the one after the last.
+func (st *stream) since(at time.Time) uint64 {
+	for _, m := range st.messages {
+		if m != nil && !m.at.Before(at) {
+			return m.sequence
+		}
+	}
+	return st.last + 1
+}
+
 // matching counts the messages from a sequence on that match a filter.
 func (st *stream) matching(sequence uint64, filter string) int {
 	n := 0
@@ -235,7 +245,7 @@ func (st *stream) store(m *message) {
 	for of := st.subjects[m.subject]; c.MaxMsgsPerSubject > 0 && int64(len(of)) > c.MaxMsgsPerSubject; of = st.subjects[m.subject] {
 		st.remove(of[0])
 	}
-	for c.MaxBytes > 0 && st.bytes > c.MaxBytes || c.MaxMsgs > 0 && int64(st.count) > c.MaxMsgs {
+	for c.Discard == jetstream.DiscardOld && (c.MaxBytes > 0 && st.bytes > c.MaxBytes || c.MaxMsgs > 0 && int64(st.count) > c.MaxMsgs) {
 		st.remove(st.front)
 	}
 	switch get(m.header, headerRollup) {
