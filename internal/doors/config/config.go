@@ -3,11 +3,14 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"reflect"
+	"slices"
 	"sort"
 	"strings"
 
@@ -80,12 +83,14 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 		options = append(options, kong.Resolvers(file))
 	}
 	options = written(options)
-	parser, err := kong.New(cli, options...)
+	parsed, back := narrowed(cli, args)
+	parser, err := kong.New(parsed, options...)
 	if err != nil {
 		return nil, err
 	}
 	kong.Vars{"version": parser.Model.Name + " " + telemetry.ThisBuild().String()}.Apply(parser)
 	ctx, err := parser.Parse(args)
+	back()
 	if err != nil {
 		return nil, &UsageError{Err: err}
 	}
@@ -94,6 +99,35 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 			"or in a file of its own\n", parser.Model.Name, redact.Text(arg))
 	}
 	return ctx, nil
+}
+
+// narrowed returns cli with one command alone, if args begin with its name, and a function that copies what was parsed into cli. To
+// build all commands takes kong longer than a small model needs.
+func narrowed(cli any, args []string) (one any, back func()) {
+	all := reflect.ValueOf(cli).Elem()
+	var fields []reflect.StructField
+	var of []int
+	for i := range all.NumField() {
+		f := all.Type().Field(i)
+		_, command := f.Tag.Lookup("cmd")
+		name := cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))
+		if command && (len(args) == 0 || name != args[0]) {
+			continue
+		}
+		if f.Anonymous {
+			f = reflect.StructField{Name: f.Name, Type: f.Type, Tag: `embed:""`}
+		}
+		fields, of = append(fields, f), append(of, i)
+	}
+	if !slices.ContainsFunc(fields, func(f reflect.StructField) bool { _, command := f.Tag.Lookup("cmd"); return command }) {
+		return cli, func() {}
+	}
+	narrow := reflect.New(reflect.StructOf(fields))
+	return narrow.Interface(), func() {
+		for i, n := range of {
+			all.Field(n).Set(narrow.Elem().Field(i))
+		}
+	}
 }
 
 // written puts the texts that options give names into the tags that name them, once. kong would go through every
