@@ -99,7 +99,7 @@ func NewHost(h Host) *Host {
 func (h *Host) Worker(name string) (*Worker, error) {
 	log := h.Log.With("stage", name)
 	w := &Worker{
-		mender:      streams.Mender{Bus: h.Bus, Log: log},
+		mender:      streams.NewMender(h.Bus, log),
 		lanes:       h.Lanes,
 		concurrency: h.Concurrency,
 	}

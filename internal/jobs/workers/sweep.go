@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
 )
 
 // Aggregate sums the partials of jobs, ends those that are cancelled or late, and looks after those
@@ -195,7 +196,7 @@ type floors struct {
 }
 
 type floor struct {
-	mu       sync.Mutex // held while the server is asked: one job asks, the others wait for its answer
+	asking   *semaphore.Weighted // of 1: one job asks the server, the others wait for its answer
 	sequence uint64
 	at       time.Time // of the server's word
 }
@@ -214,13 +215,15 @@ func (f *floors) reach(
 	}
 	known := f.of[of.ConsumerName(lane)]
 	if known == nil {
-		known = &floor{}
+		known = &floor{asking: semaphore.NewWeighted(1)}
 		f.of[of.ConsumerName(lane)] = known
 	}
 	f.mu.Unlock()
 
-	known.mu.Lock()
-	defer known.mu.Unlock()
+	if err := known.asking.Acquire(ctx, 1); err != nil {
+		return false, err
+	}
+	defer known.asking.Release(1)
 	if time.Since(known.at) > floorFor {
 		said, err := ackFloor(ctx, b, of, lane)
 		if err != nil {

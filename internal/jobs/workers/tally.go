@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
+	"golang.org/x/sync/semaphore"
 )
 
 // Pauses after the last partial of a job before the stored ones are listed although this process
@@ -47,9 +48,9 @@ type tallies struct {
 // tally is the count of one job.
 type tally struct {
 	key    chunks
-	digest string     // of the request of the partial that came first
-	stored int64      // time of that partial's model in the stream, in Unix milliseconds
-	check  sync.Mutex // held while the job is looked up and summed
+	digest string              // of the request of the partial that came first
+	stored int64               // time of that partial's model in the stream, in Unix milliseconds
+	check  *semaphore.Weighted // of 1, held while the job is looked up and summed
 
 	// Under tallies.mu:
 	seen  map[int]bool   // chunks
@@ -124,6 +125,7 @@ func (t *tallies) count(
 			stored: p.Stored,
 			seen:   map[int]bool{},
 			pause:  firstPause,
+			check:  semaphore.NewWeighted(1),
 		}
 		t.jobs[key] = j
 	}
@@ -190,8 +192,10 @@ func (t *tallies) quiet(j *tally) {
 // settle looks whether the job is complete, sums it if it is, and acknowledges or returns the
 // deliveries held until then. With full every chunk has been seen.
 func (t *tallies) settle(ctx context.Context, j *tally, full bool) error {
-	j.check.Lock()
-	defer j.check.Unlock()
+	if err := j.check.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer j.check.Release(1)
 	t.mu.Lock()
 	held := j.held
 	j.held = nil

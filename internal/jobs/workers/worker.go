@@ -17,7 +17,7 @@ import (
 // Worker is one stage in one process.
 type Worker struct {
 	loop        *hop.Loop
-	mender      streams.Mender
+	mender      *streams.Mender
 	lanes       []int // empty: all
 	concurrency int   // messages processed at a time by an intake; 0: its own number
 	intakes     []*intake

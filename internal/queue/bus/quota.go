@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 )
 
 // ErrQuota: the owner of a message may hold no more bytes of its stream. Errors that wrap it have the code over_budget.
@@ -52,7 +53,7 @@ type hold struct{ stream, owner string }
 
 // holding is the last known size of a hold.
 type holding struct {
-	mu     sync.Mutex
+	asking *semaphore.Weighted // of 1, held while the server is asked
 	bytes  int64
 	looked time.Time
 }
@@ -119,8 +120,10 @@ func (q *Quotas) take(ctx context.Context, stream, owner string, more, part int6
 		most += most / part
 	}
 	h := q.holding(hold{stream, owner})
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	if err := h.asking.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer h.asking.Release(1)
 
 	good := time.Duration(0)
 	switch {
@@ -152,7 +155,7 @@ func (q *Quotas) holding(of hold) *holding {
 		if len(q.holds) >= mostHolds {
 			clear(q.holds)
 		}
-		h = &holding{}
+		h = &holding{asking: semaphore.NewWeighted(1)}
 		q.holds[of] = h
 	}
 	return h

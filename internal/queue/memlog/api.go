@@ -36,18 +36,18 @@ func (s *Server) request(subject string, data []byte, reply string) bool {
 	case "":
 		return false
 	}
-	answer, refusal := s.answer(verb, name, data)
-	fields := map[string]any{}
-	if refusal == nil {
-		bytes, _ := json.Marshal(answer)
-		_ = json.Unmarshal(bytes, &fields) // an object
-	} else {
-		fields["error"] = refusal
+	fields, refusal := s.answer(verb, name, data)
+	if refusal != nil {
+		fields = answer{"error": refusal}
 	}
 	fields["type"] = "io.nats.jetstream.api.v1." + strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(verb, "."), ".", "_")) + "_response"
 	bytes, _ := json.Marshal(fields)
-	return s.send(nil, reply, reply, "", nil, bytes) || true
+	s.send(nil, reply, reply, "", nil, bytes)
+	return true
 }
+
+// answer is an answer to a question, by fields.
+type answer map[string]any
 
 // verbs are the questions that a Server answers. A dot at the end is followed by the name of a stream.
 var verbs = []string{
@@ -67,11 +67,11 @@ func cutVerb(subject string) (verb, name string) {
 }
 
 // answer returns the answer to a question that begins with a verb, about the stream of a name, which a consumer's may follow.
-func (s *Server) answer(verb, name string, data []byte) (any, *jetstream.APIError) {
+func (s *Server) answer(verb, name string, data []byte) (answer, *jetstream.APIError) {
 	switch verb {
 	case "INFO":
 		reserved, streams := s.reserved(nil), len(s.streams)
-		return map[string]any{
+		return answer{
 			"memory": reserved, "storage": 0, "streams": streams,
 			"limits": map[string]any{"max_memory": s.options.MaxMemory, "max_storage": 0, "max_streams": -1, "max_consumers": -1},
 		}, nil
@@ -94,7 +94,7 @@ func (s *Server) answer(verb, name string, data []byte) (any, *jetstream.APIErro
 	case "STREAM.DELETE.":
 		st.stop()
 		delete(s.streams, name)
-		return success, nil
+		return success(), nil
 	case "STREAM.INFO.":
 		var q struct {
 			Filter string `json:"subjects_filter"`
@@ -122,7 +122,7 @@ func (s *Server) answer(verb, name string, data []byte) (any, *jetstream.APIErro
 		if q.Filter == ">" && q.Below > st.last { // the next message has that sequence then
 			st.last, st.front = q.Below-1, q.Below
 		}
-		return map[string]any{"success": true, "purged": n}, nil
+		return answer{"success": true, "purged": n}, nil
 	case "STREAM.MSG.DELETE.":
 		var q struct {
 			Sequence uint64 `json:"seq"`
@@ -130,21 +130,21 @@ func (s *Server) answer(verb, name string, data []byte) (any, *jetstream.APIErro
 		if json.Unmarshal(data, &q) != nil || !st.remove(q.Sequence) {
 			return nil, refused(400, codeSequenceNotFound, "sequence %d not found", q.Sequence)
 		}
-		return success, nil
+		return success(), nil
 	}
 	m, refusal := st.find(data)
 	if refusal != nil {
 		return nil, refusal
 	}
-	return map[string]any{"message": map[string]any{
+	return answer{"message": map[string]any{
 		"subject": m.subject, "seq": m.sequence, "hdrs": m.header, "data": m.data, "time": m.at.UTC(),
 	}}, nil
 }
 
-var success = map[string]any{"success": true}
+func success() answer { return answer{"success": true} }
 
 // list returns the names of streams, or all about them.
-func (s *Server) list(names bool, data []byte) any {
+func (s *Server) list(names bool, data []byte) answer {
 	var q struct {
 		Subject string `json:"subject"`
 		Offset  int    `json:"offset"`
@@ -159,13 +159,13 @@ func (s *Server) list(names bool, data []byte) any {
 	slices.Sort(all)
 	page := all[min(q.Offset, len(all)):]
 	if names {
-		return map[string]any{"total": len(all), "offset": q.Offset, "limit": len(all), "streams": page}
+		return answer{"total": len(all), "offset": q.Offset, "limit": len(all), "streams": page}
 	}
 	var infos []any
 	for _, name := range page {
 		infos = append(infos, s.streams[name].info(""))
 	}
-	return map[string]any{"total": len(all), "offset": q.Offset, "limit": len(all), "streams": infos}
+	return answer{"total": len(all), "offset": q.Offset, "limit": len(all), "streams": infos}
 }
 
 // reserved returns the bytes that streams reserve, but for one.
@@ -180,7 +180,7 @@ func (s *Server) reserved(but *stream) int64 {
 }
 
 // create makes a stream, or returns the one that is as it was asked for.
-func (s *Server) create(name string, data []byte) (any, *jetstream.APIError) {
+func (s *Server) create(name string, data []byte) (answer, *jetstream.APIError) {
 	config, refusal := s.configured(data, nil)
 	if refusal != nil {
 		return nil, refusal
@@ -195,7 +195,7 @@ func (s *Server) create(name string, data []byte) (any, *jetstream.APIError) {
 	} else if !same(st.config, config) {
 		return nil, refused(400, codeNameInUse, "stream name already in use with a different configuration")
 	}
-	info := st.info("").(map[string]any)
+	info := st.info("")
 	info["did_create"] = true
 	return info, nil
 }
@@ -254,7 +254,7 @@ func (s *Server) configured(data []byte, old *stream) (c jetstream.StreamConfig,
 }
 
 // update changes the configuration of a stream.
-func (st *stream) update(data []byte) (any, *jetstream.APIError) {
+func (st *stream) update(data []byte) (answer, *jetstream.APIError) {
 	config, refusal := st.server.configured(data, st)
 	if refusal != nil {
 		return nil, refusal
@@ -270,7 +270,7 @@ func (st *stream) update(data []byte) (any, *jetstream.APIError) {
 }
 
 // info returns all about a stream, with the subjects that match a filter.
-func (st *stream) info(filter string) any {
+func (st *stream) info(filter string) answer {
 	first := st.front
 	if st.last == 0 {
 		first = 0
@@ -284,7 +284,7 @@ func (st *stream) info(filter string) any {
 	} else {
 		state["first_ts"] = time.Time{}
 	}
-	info := map[string]any{"config": st.config, "created": st.created.UTC(), "state": state, "ts": time.Now().UTC()}
+	info := answer{"config": st.config, "created": st.created.UTC(), "state": state, "ts": time.Now().UTC()}
 	if filter != "" && st.matching(0, filter) > 0 {
 		subjects := map[string]int{}
 		for subject, of := range st.subjects {
@@ -375,20 +375,20 @@ func (st *stream) described(m *message) []byte {
 }
 
 // consumerAnswer returns the answer to a question about the consumers of a stream.
-func (st *stream) consumerAnswer(verb, name string, data []byte) (any, *jetstream.APIError) {
+func (st *stream) consumerAnswer(verb, name string, data []byte) (answer, *jetstream.APIError) {
 	switch verb {
 	case "CONSUMER.CREATE.", "CONSUMER.DURABLE.CREATE.":
 		return st.createConsumer(data)
 	case "CONSUMER.NAMES.", "CONSUMER.LIST.":
 		names := slices.Sorted(maps.Keys(st.consumers))
 		if verb == "CONSUMER.NAMES." {
-			return map[string]any{"total": len(names), "offset": 0, "limit": max(len(names), 1), "consumers": names}, nil
+			return answer{"total": len(names), "offset": 0, "limit": max(len(names), 1), "consumers": names}, nil
 		}
 		infos := []any{}
 		for _, name := range names {
 			infos = append(infos, st.consumers[name].info())
 		}
-		return map[string]any{"total": len(names), "offset": 0, "limit": max(len(names), 1), "consumers": infos}, nil
+		return answer{"total": len(names), "offset": 0, "limit": max(len(names), 1), "consumers": infos}, nil
 	}
 	c := st.consumers[name]
 	if c == nil {
@@ -397,13 +397,13 @@ func (st *stream) consumerAnswer(verb, name string, data []byte) (any, *jetstrea
 	if verb == "CONSUMER.DELETE." {
 		c.stop()
 		delete(st.consumers, name)
-		return success, nil
+		return success(), nil
 	}
 	return c.info(), nil
 }
 
 // createConsumer makes a consumer, or changes its configuration, as the question's action says.
-func (st *stream) createConsumer(data []byte) (any, *jetstream.APIError) {
+func (st *stream) createConsumer(data []byte) (answer, *jetstream.APIError) {
 	var q struct {
 		Config jetstream.ConsumerConfig `json:"config"`
 		Action string                   `json:"action"`
@@ -461,7 +461,7 @@ func (st *stream) createConsumer(data []byte) (any, *jetstream.APIError) {
 }
 
 // info returns all about a consumer.
-func (c *consumer) info() any {
+func (c *consumer) info() answer {
 	sequence, delivery := c.floor()
 	repeated := 0
 	for _, p := range c.pending {
@@ -475,7 +475,7 @@ func (c *consumer) info() any {
 			waiting++
 		}
 	}
-	return map[string]any{
+	return answer{
 		"stream_name": c.stream.config.Name, "name": c.name, "created": c.created.UTC(), "config": c.config,
 		"delivered":       map[string]any{"consumer_seq": c.delivered, "stream_seq": c.next - 1},
 		"ack_floor":       map[string]any{"consumer_seq": delivery, "stream_seq": sequence},

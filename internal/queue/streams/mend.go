@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
 )
 
 // Mender makes missing streams and consumers again.
@@ -20,15 +20,22 @@ type Mender struct {
 	Bus *bus.Bus
 	Log *slog.Logger
 
-	mu sync.Mutex // held by Mend
+	mending *semaphore.Weighted // of 1
+}
+
+// NewMender returns a mender over a connection.
+func NewMender(b *bus.Bus, log *slog.Logger) *Mender {
+	return &Mender{Bus: b, Log: log, mending: semaphore.NewWeighted(1)}
 }
 
 // Mend makes the streams and consumers that are missing. It reads their options (retention and
 // room) off the streams that are left. Where there are none, nobody has run `btn setup`, and the
 // error wraps bus.ErrNoStream.
 func (m *Mender) Mend(ctx context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	if err := m.mending.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer m.mending.Release(1)
 
 	c, room, have, err := m.settingsInUse(ctx)
 	if err != nil {

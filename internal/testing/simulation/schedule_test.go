@@ -1,0 +1,385 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/queue/memlog"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// faultsFor is the virtual time for which a schedule has faults.
+	faultsFor = 8 * time.Second
+	// answeredWithin is the longest that a job may take after the last fault.
+	answeredWithin = 2 * time.Minute
+	// hosts is the number of processes, each with workers of all stages.
+	hosts = 2
+)
+
+// settings are the workers' settings. How often a message may be tried bounds faults, and nothing here is meant to reach that.
+var settings = pipeline.Config{ChunkFlops: 1, Threads: 1, MaxDeliveries: 1000, SweepAfter: 3 * time.Second, Drain: time.Second}
+
+// rates are the probabilities of a schedule's faults, by event.
+type rates struct{ lose, silent, refuse, twice, deaf, dies, cut float64 }
+
+// schedule is one run of the pipeline with the faults of a seed.
+type schedule struct {
+	seed uint64
+	rates
+	began time.Time
+
+	mu     sync.Mutex
+	armed  bool
+	counts map[string]int // of equal events
+	lines  []string       // the transcript
+	server *memlog.Server
+	hosts  [hosts]*host
+	due    []func() // what is to happen soon, outside of the server's mutex
+	wake   chan struct{}
+}
+
+// host is one process of workers.
+type host struct {
+	nc   *nats.Conn
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// kinds name the events in transcripts.
+var kinds = map[memlog.Kind]string{memlog.Stored: "store", memlog.Delivered: "deliver", memlog.Acknowledged: "settle"}
+
+// chance returns a number in [0, 1) that an event has in this schedule.
+func (s *schedule) chance(event, what string) float64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s %s", s.seed, event, what)
+	return rand.New(rand.NewPCG(h.Sum64(), s.seed)).Float64()
+}
+
+// fate decides about an event.
+func (s *schedule) fate(e memlog.Event) memlog.Fate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := kinds[e.Kind] + " " + e.Stream + " " + e.Consumer + " " + e.Subject
+	s.counts[key]++
+	key = fmt.Sprint(key, " ", s.counts[key])
+	var f memlog.Fate
+	if s.armed {
+		switch e.Kind {
+		case memlog.Stored:
+			f.Lose = s.chance(key, "lose") < s.lose
+			f.Silent = s.chance(key, "silent") < s.silent
+			f.Refuse = s.chance(key, "refuse") < s.refuse
+		case memlog.Delivered:
+			f.Lose = s.chance(key, "lose") < s.lose
+			f.Twice = s.chance(key, "twice") < s.twice
+		case memlog.Acknowledged:
+			f.Lose = s.chance(key, "lose") < s.deaf
+		}
+		if s.chance(key, "crash") < s.dies {
+			dies := int(s.chance(key, "who") * hosts)
+			s.soon(func() { s.crash(dies) })
+			key += fmt.Sprint(" ✗ host ", dies)
+		}
+		if s.chance(key, "cut") < s.cut {
+			s.soon(s.server.Cut)
+			key += " ✗ connections"
+		}
+	}
+	line := fmt.Sprintf("%9.3f %s", time.Since(s.began).Seconds(), key)
+	for name, is := range map[string]bool{" lost": f.Lose, " untold": f.Silent, " full": f.Refuse, " twice": f.Twice} {
+		if is {
+			line += name
+		}
+	}
+	s.lines = append(s.lines, line)
+	return f
+}
+
+// soon has something done outside of the server's mutex. The caller holds s.mu.
+func (s *schedule) soon(do func()) {
+	s.due = append(s.due, do)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// note adds a line to the transcript.
+func (s *schedule) note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, fmt.Sprintf("%9.3f ", time.Since(s.began).Seconds())+fmt.Sprintf(format, args...))
+}
+
+// connect returns a connection to the server.
+func (s *schedule) connect(name string) *nats.Conn {
+	nc, err := nats.Connect("", nats.InProcessServer(s.server), nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
+		nats.ReconnectJitter(0, 0), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		panic(err)
+	}
+	return nc
+}
+
+// start starts the workers of a host.
+func (s *schedule) start(i int) {
+	ctx, stop := context.WithCancel(context.Background())
+	h := &host{nc: s.connect(fmt.Sprint("host ", i)), stop: stop, done: make(chan struct{})}
+	c := settings
+	c.NC = h.nc
+	go func() {
+		defer close(h.done)
+		if err := pipeline.Run(ctx, c, pipeline.Stages()...); err != nil {
+			s.note("host %d ends: %v", i, err)
+		}
+	}()
+	s.hosts[i] = h
+}
+
+// crash ends a host without a word to the server, and starts another in its place.
+func (s *schedule) crash(i int) {
+	h := s.hosts[i]
+	h.nc.Close() // from now on nobody hears of it
+	h.stop()
+	<-h.done
+	s.start(i)
+}
+
+// run runs a schedule and returns what is wrong.
+func (s *schedule) run(t *testing.T) (wrong []string) {
+	s.began, s.counts, s.wake = time.Now(), map[string]int{}, make(chan struct{}, 1)
+	s.server = memlog.New(memlog.Options{Fate: s.fate})
+	own := s.connect("client")
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	setup := settings
+	setup.InMemory, setup.OneConsumer = true, true
+	if err := pipeline.Setup(ctx, own, setup); err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.hosts {
+		s.start(i)
+	}
+	s.armed = true
+	ended := make(chan struct{})
+	go s.disturb(ctx, ended)
+
+	answers := map[string]int{}
+	sub, err := own.Subscribe(wire.DoneSubject("*"), func(m *nats.Msg) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		answers[m.Subject]++
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(s.seed, 3))
+	var jobs sync.WaitGroup
+	var mu sync.Mutex
+	for i := range 1 + r.IntN(3) {
+		one := examples()[r.IntN(len(examples()))]
+		request := one.request
+		request.Job, request.Tenant = fmt.Sprint("job-", i), fmt.Sprint("tenant-", r.IntN(2))
+		cancelled := time.Duration(0)
+		if r.IntN(4) == 0 {
+			cancelled = time.Duration(r.IntN(4000)) * time.Millisecond
+		}
+		late := time.Duration(r.IntN(3000)) * time.Millisecond
+		jobs.Go(func() {
+			time.Sleep(late)
+			if err := s.job(ctx, own, request, cancelled, one.want); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				wrong = append(wrong, request.Job+": "+err.Error())
+			}
+		})
+	}
+	jobs.Wait()
+	time.Sleep(max(0, faultsFor-time.Since(s.began)) + 4*time.Second)
+	<-ended
+	wrong = append(wrong, s.left(ctx, own)...)
+	s.mu.Lock()
+	for subject, n := range answers {
+		if n > 1 {
+			wrong = append(wrong, fmt.Sprint(subject, " was answered ", n, " times"))
+		}
+	}
+	s.mu.Unlock()
+
+	sub.Unsubscribe()
+	for _, h := range s.hosts {
+		h.stop()
+	}
+	for _, h := range s.hosts {
+		<-h.done
+		h.nc.Close()
+	}
+	own.Close()
+	s.server.Close()
+	return wrong
+}
+
+// disturb does what is due, until the faults end.
+func (s *schedule) disturb(ctx context.Context, ended chan struct{}) {
+	defer close(ended)
+	over := time.NewTimer(faultsFor)
+	for {
+		s.mu.Lock()
+		due := s.due
+		s.due = nil
+		s.mu.Unlock()
+		for _, do := range due {
+			do()
+		}
+		select {
+		case <-s.wake:
+		case <-over.C:
+			s.mu.Lock()
+			s.armed = false
+			s.mu.Unlock()
+			s.note("no more faults")
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// job submits a job until it is accepted, waits for its answer, and returns what is wrong with that.
+func (s *schedule) job(ctx context.Context, nc *nats.Conn, w wire.Request, cancelled time.Duration, want string) error {
+	c, err := client.New(nc, client.Options{})
+	if err != nil {
+		return err
+	}
+	for {
+		_, err := c.Submit(ctx, w)
+		if err == nil {
+			break
+		}
+		if time.Since(s.began) > faultsFor+answeredWithin {
+			return fmt.Errorf("not accepted: %w", err)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	s.note("%s is accepted", w.Job)
+	if cancelled > 0 {
+		time.Sleep(cancelled)
+		if err := c.Cancel(ctx, w.Job, "not needed"); err == nil {
+			s.note("%s is cancelled", w.Job)
+		} else {
+			cancelled = -1 // it may have been, all the same
+		}
+	}
+	within, stop := context.WithTimeout(ctx, max(0, faultsFor-time.Since(s.began))+answeredWithin)
+	defer stop()
+	for {
+		a, err := c.Wait(within, w.Job)
+		switch {
+		case err != nil && within.Err() == nil:
+			time.Sleep(300 * time.Millisecond) // a connection that was cut
+			continue
+		case err != nil:
+			return fmt.Errorf("no answer: %w", err)
+		case a.Status == wire.StatusCancelled && cancelled != 0:
+			return nil
+		case a.Status != wire.StatusOK:
+			return fmt.Errorf("status %s: %+v", a.Status, a.Error)
+		case plain(a.Results) != want:
+			return fmt.Errorf("got\n%s\nwant\n%s", plain(a.Results), want)
+		}
+		return nil
+	}
+}
+
+// left returns what is left to do, and stored answers that are missing.
+func (s *schedule) left(ctx context.Context, nc *nats.Conn) (wrong []string) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, name := range []string{"BTN_NETWORK", "BTN_TASK"} {
+		st, err := js.Stream(ctx, name)
+		if err != nil {
+			wrong = append(wrong, err.Error())
+			continue
+		}
+		for left := time.Now().Add(answeredWithin); st.CachedInfo().State.Msgs > 0 && time.Now().Before(left); {
+			time.Sleep(time.Second)
+			if _, err := st.Info(ctx); err != nil {
+				wrong = append(wrong, err.Error())
+			}
+		}
+		if n := st.CachedInfo().State.Msgs; n > 0 {
+			wrong = append(wrong, fmt.Sprint(name, " has ", n, " messages left"))
+		}
+	}
+	models, err := js.Stream(ctx, "BTN_MODEL")
+	if err != nil {
+		return append(wrong, err.Error())
+	}
+	info, err := models.Info(ctx, jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		return append(wrong, err.Error())
+	}
+	answers, err := js.Stream(ctx, "BTN_ANSWER")
+	if err != nil {
+		return append(wrong, err.Error())
+	}
+	for subject := range info.State.Subjects {
+		job := subject[strings.LastIndexByte(subject, '.')+1:]
+		if _, err := answers.GetLastMsgForSubject(ctx, wire.AnswerSubject(job)); err != nil && !errors.Is(err, context.Canceled) {
+			wrong = append(wrong, fmt.Sprint(job, " is stored and has no answer: ", err))
+		}
+	}
+	return wrong
+}
+
+// plain writes results without what may differ from run to run.
+func plain(results []btn.Result) string {
+	out := make([]btn.Result, len(results))
+	for i, r := range results {
+		r.Job, r.TimingsMS, r.Cache = "", nil, ""
+		out[i] = r
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// ratesOf returns the rates of a seed: some schedules have one kind of fault, some all, some many.
+func ratesOf(seed uint64) rates {
+	r := rand.New(rand.NewPCG(seed, 5))
+	all := rates{lose: 0.03, silent: 0.03, refuse: 0.02, twice: 0.03, deaf: 0.05, dies: 0.01, cut: 0.005}
+	for _, one := range []*float64{&all.lose, &all.silent, &all.refuse, &all.twice, &all.deaf, &all.dies, &all.cut} {
+		*one *= []float64{0, 0.5, 1, 3}[r.IntN(4)]
+	}
+	return all
+}
+
+// simulate runs the schedule of a seed and returns its violations with the transcript.
+func simulate(t *testing.T, seed uint64) (wrong, transcript []string) {
+	for range 2 { // the client library keeps timers in a pool, which must not have one of another clock
+		runtime.GC()
+	}
+	s := &schedule{seed: seed, rates: ratesOf(seed)}
+	synctest.Test(t, func(t *testing.T) { wrong = s.run(t) })
+	return wrong, s.lines
+}

@@ -1,0 +1,75 @@
+package simulation
+
+import (
+	"context"
+	"flag"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/jobs/workers"
+	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+var (
+	schedules = flag.Int("schedules", 40, "number of schedules")
+	first     = flag.Uint64("seed", 1, "seed of the first schedule")
+	tell      = flag.Bool("tell", false, "print all transcripts")
+)
+
+func TestMain(m *testing.M) {
+	workers.SpareHeap(len(pipeline.Stages())) // one for all schedules, which would else clear theirs
+	os.Exit(m.Run())
+}
+
+// example is a request with the results of infer.Run.
+type example struct {
+	request wire.Request
+	want    string
+}
+
+// examples returns requests of several kinds, each of several tasks.
+var examples = sync.OnceValue(func() (all []example) {
+	for seed, s := range []btn.Settings{{}, {Method: query.MethodTruncated}, {}} {
+		m, err := generate.Grid(3, 3, generate.Ising{Delta: 0.5, Seed: uint64(seed)})
+		if err != nil {
+			panic(err)
+		}
+		body, err := wire.NewModel(m)
+		if err != nil {
+			panic(err)
+		}
+		var queries []query.Query
+		for i := range 1 + seed {
+			queries = append(queries, query.Query{Evidence: factorgraph.Observe(map[int]int{i: i % 2}), Marginals: i == 1})
+		}
+		want, err := infer.Run(context.Background(), infer.Request{Model: m, Settings: s, Queries: queries})
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, example{wire.Request{Model: body, Settings: s, Queries: queries}, plain(want)})
+	}
+	return all
+})
+
+// TestSchedules: every stored job has exactly one answer, the right one, in time, whatever is lost or dies on the way.
+func TestSchedules(t *testing.T) {
+	examples()
+	for seed := *first; seed < *first+uint64(*schedules); seed++ {
+		wrong, transcript := simulate(t, seed)
+		if *tell {
+			t.Logf("seed %d:\n%s", seed, strings.Join(transcript, "\n"))
+		}
+		if len(wrong) > 0 {
+			t.Errorf("seed %d (-run TestSchedules -seed %d -schedules 1):\n%s\n\ntranscript:\n%s",
+				seed, seed, strings.Join(wrong, "\n"), strings.Join(transcript, "\n"))
+		}
+	}
+}
