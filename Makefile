@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test build image release lint fuzz bench bench-kernel bench-models bench-counting race acceptance faults truth goldens nightly deps figures help
+.PHONY: test build image release lint fuzz bench bench-kernel bench-models bench-counting race acceptance faults simulate truth goldens nightly deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -99,6 +99,11 @@ faults: deps ## jobs while workers and servers are killed, paused, cut off and w
 TRUTH_SEED ?= 1
 truth: ## 20,000 wild and 20,000 tame models at random by every method, against exact arithmetic (seed: TRUTH_SEED=1)
 	$(GO) run ./internal/testing/truth/run -seed $(TRUTH_SEED)
+
+SCHEDULES ?= 10000
+SEED ?= 1
+simulate: ## the workers under SCHEDULES (default 10,000: 15 minutes) of faults in virtual time, from SEED on; a violation is printed with its transcript
+	$(GO) test -count 1 -timeout 0 ./internal/testing/simulation -args -schedules $(SCHEDULES) -seed $(SEED)
 
 goldens: ## all answers to the last bit: small models, engines, decompositions, every reference model (GOLDENFLAGS=-update writes them)
 	BTN_GOLDENS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/testing/golden -args $(GOLDENFLAGS)

@@ -173,10 +173,11 @@ func (r *rig) wait(job string) *wire.Answer {
 }
 
 // stillEvery is how often it is looked whether anything moves, and stillLooks how often nothing may
-// have: a machine that is busy looks more slowly, too.
+// have: a machine that is busy looks more slowly, too, and its late heartbeats are trouble, for a minute of
+// which nothing is given up.
 const (
 	stillEvery = time.Second
-	stillLooks = 30
+	stillLooks = 90
 )
 
 // idler returns a function that reports whether nothing has come into any stream or left it in the

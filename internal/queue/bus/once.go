@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 )
 
 // attempts is how often Once publishes if the message that was on its subject is gone when it looks
@@ -19,8 +20,8 @@ const attempts = 4
 // mostForged is the number of forged messages after whose removal Once gives up a subject.
 const mostForged = 100
 
-// maxPipelined bounds the number of publishes of OnceAll that wait for their acknowledgement.
-const maxPipelined = 256
+// maxAtOnce bounds the number of publishes of OnceAll that wait for their acknowledgement.
+const maxAtOnce = 64
 
 // Once stores m, and waits for the stream's acknowledgement, unless its subject has a message. It
 // returns nil if m was stored, and the earlier message otherwise: the caller decides whether the
@@ -86,98 +87,21 @@ func (b *Bus) OnceUnder(
 	)
 }
 
-// OnceAll is Once for many messages of one stream, whose publishes overlap. Entry i of its result
+// OnceAll is Once for many messages of one stream, at most maxAtOnce of them at the same time. Entry i of its result
 // belongs to message i. Some may be stored when it fails.
 func (b *Bus) OnceAll(
 	ctx context.Context, stream string, msgs []*nats.Msg,
 ) ([]*jetstream.RawStreamMsg, error) {
 	earlier := make([]*jetstream.RawStreamMsg, len(msgs))
-	if len(msgs) == 1 {
-		var err error
-		earlier[0], err = b.Once(ctx, stream, msgs[0])
-		return earlier, err
-	}
-
-	for from := 0; from < len(msgs); from += maxPipelined {
-		to := min(from+maxPipelined, len(msgs))
-		if err := b.onceBatch(ctx, stream, msgs[from:to], earlier[from:to]); err != nil {
-			return nil, err
-		}
-	}
-	return earlier, nil
-}
-
-// onceBatch is OnceAll for at most maxPipelined messages.
-func (b *Bus) onceBatch(
-	ctx context.Context, stream string, msgs []*nats.Msg, earlier []*jetstream.RawStreamMsg,
-) error {
-	known, err := b.try(msgs[0].Subject)
-	if err != nil {
-		return err
-	}
-
-	bounded, cancel := b.attempt(ctx)
-	defer cancel()
-	inner, done := b.watch(bounded, msgs[0].Subject, known)
-	defer done()
-
-	futures := make([]jetstream.PubAckFuture, len(msgs))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(maxAtOnce)
 	for i, m := range msgs {
-		m, err := b.Fit(ctx, m)
-		if err != nil {
+		g.Go(func() (err error) {
+			earlier[i], err = b.Once(ctx, stream, m)
 			return err
-		}
-
-		// The client library writes into the header, and Once may need the message again, so this
-		// is a copy.
-		c := &nats.Msg{Subject: m.Subject, Header: nats.Header{}, Data: m.Data}
-		for k, v := range m.Header {
-			c.Header[k] = v
-		}
-
-		futures[i], err = b.JS.PublishMsgAsync(c, jetstream.WithExpectLastSequencePerSubject(0))
-		if err != nil {
-			return fault.New(fault.Infrastructure, "bus: publish %s: %w", m.Subject, err)
-		}
+		})
 	}
-
-	for i, f := range futures {
-		err := acknowledged(inner, f)
-		if answered(err) {
-			b.stored(msgs[i].Subject)
-		}
-
-		if err = refusal(msgs[i].Subject, err); err == nil {
-			continue
-		}
-		if !errors.Is(err, errTaken) && !errors.Is(err, nats.ErrDisconnected) && !(b.inCluster() && passing(err)) {
-			return err
-		}
-		if earlier[i], err = b.Once(ctx, stream, msgs[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// acknowledged waits for the stream's answer to a publish, until ctx ends.
-func acknowledged(ctx context.Context, f jetstream.PubAckFuture) error {
-	select {
-	case <-f.Ok():
-		return nil
-	case err := <-f.Err():
-		return err
-	case <-ctx.Done():
-	}
-	// The answer may have come before ctx ended.
-	select {
-	case <-f.Ok():
-		return nil
-	case err := <-f.Err():
-		return err
-	default:
-		return context.Cause(ctx)
-	}
+	return earlier, g.Wait()
 }
 
 // Put stores m without regard to earlier messages of its subject.

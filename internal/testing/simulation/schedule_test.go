@@ -36,7 +36,11 @@ const (
 var settings = pipeline.Config{ChunkFlops: 1, Threads: 1, MaxDeliveries: 1000, SweepAfter: 3 * time.Second, Drain: time.Second}
 
 // rates are the probabilities of a schedule's faults, by event.
-type rates struct{ lose, silent, refuse, twice, deaf, dies, cut float64 }
+type rates struct {
+	lose, silent, refuse, twice, deaf, dies, cut float64
+	vanish                                       float64 // of messages that can be made again, after they were stored
+	swept                                        bool    // a sweeper looks after jobs: without it, all that is stored must still be answered
+}
 
 // schedule is one run of the pipeline with the faults of a seed.
 type schedule struct {
@@ -49,6 +53,7 @@ type schedule struct {
 	counts map[string]int // of equal events
 	lines  []string       // the transcript
 	server *memlog.Server
+	own    *nats.Conn // of the clients
 	hosts  [hosts]*host
 	due    []func() // what is to happen soon, outside of the server's mutex
 	wake   chan struct{}
@@ -96,6 +101,10 @@ func (s *schedule) fate(e memlog.Event) memlog.Fate {
 			s.soon(func() { s.crash(dies) })
 			key += fmt.Sprint(" ✗ host ", dies)
 		}
+		if e.Kind != memlog.Acknowledged && remade[e.Stream] && s.chance(key, "vanish") < s.vanish {
+			s.soon(func() { s.purge(e.Stream, e.Subject) })
+			key += " ✗ message"
+		}
 		if s.chance(key, "cut") < s.cut {
 			s.soon(s.server.Cut)
 			key += " ✗ connections"
@@ -109,6 +118,14 @@ func (s *schedule) fate(e memlog.Event) memlog.Fate {
 	}
 	s.lines = append(s.lines, line)
 	return f
+}
+
+// remade are the streams of messages that are made again, from the model, where the server loses them.
+var remade = map[string]bool{"BTN_NETWORK": true, "BTN_TASK": true, "BTN_PARTIAL": true, "BTN_BLOB": true}
+
+// purge removes a message, as a server does that loses its last writes.
+func (s *schedule) purge(stream, subject string) {
+	s.own.Publish("$JS.API.STREAM.PURGE."+stream, fmt.Appendf(nil, `{"filter":%q}`, subject))
 }
 
 // soon has something done outside of the server's mutex. The caller holds s.mu.
@@ -143,6 +160,9 @@ func (s *schedule) start(i int) {
 	h := &host{nc: s.connect(fmt.Sprint("host ", i)), stop: stop, done: make(chan struct{})}
 	c := settings
 	c.NC = h.nc
+	if !s.swept {
+		c.SweepAfter = -1
+	}
 	go func() {
 		defer close(h.done)
 		if err := pipeline.Run(ctx, c, pipeline.Stages()...); err != nil {
@@ -166,6 +186,7 @@ func (s *schedule) run(t *testing.T) (wrong []string) {
 	s.began, s.counts, s.wake = time.Now(), map[string]int{}, make(chan struct{}, 1)
 	s.server = memlog.New(memlog.Options{Fate: s.fate})
 	own := s.connect("client")
+	s.own = own
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	setup := settings
@@ -296,6 +317,8 @@ func (s *schedule) job(ctx context.Context, nc *nats.Conn, w wire.Request, cance
 			continue
 		case err != nil:
 			return fmt.Errorf("no answer: %w", err)
+		case a.Tenant != w.Tenant || a.Job != w.Job:
+			return fmt.Errorf("an answer of job %s, tenant %s", a.Job, a.Tenant)
 		case a.Status == wire.StatusCancelled && cancelled != 0:
 			return nil
 		case a.Status != wire.StatusOK:
@@ -370,6 +393,9 @@ func ratesOf(seed uint64) rates {
 	all := rates{lose: 0.03, silent: 0.03, refuse: 0.02, twice: 0.03, deaf: 0.05, dies: 0.01, cut: 0.005}
 	for _, one := range []*float64{&all.lose, &all.silent, &all.refuse, &all.twice, &all.deaf, &all.dies, &all.cut} {
 		*one *= []float64{0, 0.5, 1, 3}[r.IntN(4)]
+	}
+	if all.swept = r.IntN(2) == 0; all.swept {
+		all.vanish = []float64{0, 0, 0.05}[r.IntN(3)]
 	}
 	return all
 }
