@@ -30,6 +30,7 @@ type cli struct {
 	Setup       setupCmd       `cmd:"" help:"Create the streams and consumers on a NATS server."`
 	Keys        keysCmd        `cmd:"" help:"Write who may do what on a NATS server, with the keys for it."`
 	Status      statusCmd      `cmd:"" help:"Say what waits before every stage, and whether workers are there."`
+	Doctor      doctorCmd      `cmd:"" help:"Examine a deployment from outside: what may lose jobs, refuse them or leave them waiting."`
 	Jobs        jobsCmd        `cmd:"" help:"List jobs, newest first, after what waits before every stage."`
 	Submit      submitCmd      `cmd:"" help:"Submit a job to running workers and print its id."`
 	Watch       watchCmd       `cmd:"" help:"Follow a job until its answer."`

@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
 	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/internal/people/doctor"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/streams"
@@ -67,15 +68,8 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 	defer flush()
 	s, err := console.StartStack(ctx, logger,
 		embedded.Options{
-			Dir:       c.Dir,
-			Sync:      c.Sync,
-			Listen:    true,
-			Host:      c.Host,
-			Port:      c.Port,
-			Token:     token,
-			Insecure:  c.Insecure,
-			RedisPort: c.RedisPort,
-			NoRedis:   c.Redis != "",
+			Dir: c.Dir, Sync: c.Sync, Listen: true, Host: c.Host, Port: c.Port, Token: token, Insecure: c.Insecure,
+			RedisPort: c.RedisPort, NoRedis: c.Redis != "",
 		},
 		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Keep: c.Keep, KeepAtLeast: c.KeepAtLeast,
 			Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics, Tenants: tenants,
@@ -168,5 +162,5 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 		return "", err
 	}
 	sustains, err := streams.Sustains(ctx, b.NC)
-	return streams.SustainedText(sustains), err
+	return streams.SustainedText(sustains) + doctor.Version(b.NC.ConnectedServerVersion()).Advice(), err
 }

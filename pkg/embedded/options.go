@@ -1,6 +1,7 @@
-// Package embedded runs the whole system in one process: a nats-server, a Redis and the four workers.
+// Package embedded runs the whole system in one process: a NATS server, a Redis and the four workers.
 //
-// It is the only package that links nats-server and miniredis. The workers are the same code that runs as four
+// The server is one in memory (internal/queue/memlog) where nothing is kept on disk and no other process connects, and a nats-server
+// elsewhere. It is the only package that links nats-server and miniredis. The workers are the same code that runs as four
 // binaries. miniredis is a test double by its author's own account: it keeps its entries in memory, never evicts and
 // has no CONFIG, INFO memory or ACL. It serves one person on one machine; a deployment runs a real redis-server.
 package embedded

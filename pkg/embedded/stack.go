@@ -18,7 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Stack is a running nats-server and Redis with their streams set up, and the workers that were started on them.
+// Stack is a running NATS server and Redis with their streams set up, and the workers that were started on them.
 type Stack struct {
 	options   Options
 	dir       string
