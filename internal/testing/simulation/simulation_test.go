@@ -32,13 +32,17 @@ func TestMain(m *testing.M) {
 // example is a request with the results of infer.Run.
 type example struct {
 	request wire.Request
-	want    string
+	want    []btn.Result
 }
 
 // examples returns requests of several kinds, each of several tasks.
 var examples = sync.OnceValue(func() (all []example) {
-	for seed, s := range []btn.Settings{{}, {Method: query.MethodTruncated}, {}} {
-		m, err := generate.Grid(3, 3, generate.Ising{Delta: 0.5, Seed: uint64(seed)})
+	for seed, s := range []btn.Settings{{}, {}, {Method: query.MethodTruncated}, {}} {
+		side := 3
+		if seed == 0 { // one that is larger than messages of 8 KiB
+			side = 12
+		}
+		m, err := generate.Grid(side, side, generate.Ising{Delta: 0.5, Seed: uint64(seed)})
 		if err != nil {
 			panic(err)
 		}
@@ -47,14 +51,14 @@ var examples = sync.OnceValue(func() (all []example) {
 			panic(err)
 		}
 		var queries []query.Query
-		for i := range 1 + seed {
+		for i := range max(1, seed) {
 			queries = append(queries, query.Query{Evidence: factorgraph.Observe(map[int]int{i: i % 2}), Marginals: i == 1})
 		}
 		want, err := infer.Run(context.Background(), infer.Request{Model: m, Settings: s, Queries: queries})
 		if err != nil {
 			panic(err)
 		}
-		all = append(all, example{wire.Request{Model: body, Settings: s, Queries: queries}, plain(want)})
+		all = append(all, example{wire.Request{Model: body, Settings: s, Queries: queries}, want})
 	}
 	return all
 })
