@@ -233,6 +233,7 @@ func TestForgedCacheEntry(t *testing.T) {
 	decomposition := func() (string, bool) {
 		keys, err := raw.Keys(r.ctx, "btn:v1:decomposition:*").Result()
 		r.must(err)
+		keys = slices.DeleteFunc(keys, func(key string) bool { return strings.HasSuffix(key, ":lock") }) // of a worker that computes
 		return fmt.Sprint(keys), len(keys) == 1
 	}
 	learn := func(c pipeline.Config, lie bool) (key string, value []byte) {

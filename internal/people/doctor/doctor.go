@@ -1,4 +1,4 @@
-// Package doctor examines a deployment from outside: it says what may lose jobs, refuse them or leave them waiting, and what to change.
+// Package doctor examines a deployment from outside: it finds causes of lost, refused and waiting jobs, and remedies.
 package doctor
 
 import (
@@ -25,12 +25,12 @@ const (
 	Unknown = "unknown" // it could not be found out
 )
 
-// Finding is what was found out about one part of a deployment.
+// Finding is a finding about one part of a deployment.
 type Finding struct {
 	Level string `json:"level"`
 	Part  string `json:"part"`
 	Says  string `json:"says"`
-	Do    string `json:"do,omitempty"` // what to change
+	Do    string `json:"do,omitempty"` // the remedy
 }
 
 // Advice is a line about a finding that is not good, else nothing.
@@ -68,7 +68,7 @@ type Places struct {
 
 // Versions of nats-server.
 var (
-	oldest  = [3]int{2, 14, 3} // what the service needs
+	oldest  = [3]int{2, 14, 3} // for timers and conditions
 	durable = [3]int{2, 14, 6} // nats-server #8475
 )
 
@@ -176,7 +176,10 @@ func clock(ctx context.Context, b *bus.Bus) Finding {
 	}
 	off := b.Now().Sub(time.Now())
 	if off.Abs() > skew {
-		return Finding{Warning, part, fmt.Sprintf("the server's is %v ahead of this machine's", off.Round(time.Millisecond)), "synchronise both: deadlines are by the server's"}
+		return Finding{
+			Warning, part, fmt.Sprintf("the server's is %v ahead of this machine's", off.Round(time.Millisecond)),
+			"synchronise both: deadlines are by the server's",
+		}
 	}
 	return Finding{Good, part, fmt.Sprintf("%v beside this machine's", off.Abs().Round(time.Millisecond)), ""}
 }
@@ -210,12 +213,13 @@ func streams(ctx context.Context, b *bus.Bus) (all []Finding) {
 	return all
 }
 
-// stream returns what is wrong with one stream.
+// stream returns the faults of one stream.
 func stream(name string, info *jetstream.StreamInfo, clustered bool) (all []Finding) {
 	add := func(level, says, do string) { all = append(all, Finding{level, name, says, do}) }
 	c := info.Config
 	if most := float64(c.MaxBytes); most > 0 && float64(info.State.Bytes) > crowded*most {
-		add(Bad, fmt.Sprintf("%.0f %% of its room is taken: jobs are refused", 100*float64(info.State.Bytes)/most), "give it more with btn setup --max-bytes")
+		share := 100 * float64(info.State.Bytes) / most
+		add(Bad, fmt.Sprintf("%.0f %% of its room is taken: jobs are refused", share), "give it more with btn setup --max-bytes")
 	}
 	if kept[name] && c.Storage == jetstream.MemoryStorage {
 		add(Warning, "kept in memory: a restart of the server loses jobs", "set it up on a server with a disk")

@@ -33,7 +33,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestSynced: the monitoring port says what a power cut loses.
+// TestSynced: the monitoring port says how long acknowledged jobs may be lost.
 func TestSynced(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"config":{"sync_interval":120000000000}}`: Warning, `{"config":{"sync_always":true}}`: Good, `no`: Unknown,
@@ -50,7 +50,7 @@ func TestSynced(t *testing.T) {
 	}
 }
 
-// TestExamine: a stack whose streams are set up is good once workers are there; what is missing, full or of another kind is found.
+// TestExamine: a stack whose streams are set up is good once workers are there; a missing stream is found.
 func TestExamine(t *testing.T) {
 	s, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
 	if err != nil {

@@ -52,8 +52,9 @@ type answer map[string]any
 // verbs are the questions that a Server answers. A dot at the end is followed by the name of a stream.
 var verbs = []string{
 	"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.CREATE.", "STREAM.UPDATE.", "STREAM.INFO.", "STREAM.DELETE.", "STREAM.PURGE.",
-	"STREAM.MSG.GET.", "STREAM.MSG.DELETE.", "DIRECT.GET.", "CONSUMER.CREATE.", "CONSUMER.DURABLE.CREATE.", "CONSUMER.INFO.", "CONSUMER.DELETE.",
-	"CONSUMER.NAMES.", "CONSUMER.LIST.", "CONSUMER.MSG.NEXT.",
+	"STREAM.MSG.GET.", "STREAM.MSG.DELETE.", "DIRECT.GET.",
+	"CONSUMER.CREATE.", "CONSUMER.DURABLE.CREATE.", "CONSUMER.INFO.", "CONSUMER.DELETE.", "CONSUMER.NAMES.", "CONSUMER.LIST.",
+	"CONSUMER.MSG.NEXT.",
 }
 
 // cutVerb divides a question's subject.

@@ -197,7 +197,7 @@ func (c *conn) say(line string) {
 	c.written.Signal()
 }
 
-// write sends what is there to send until the connection ends.
+// write sends bytes until the connection ends.
 func (c *conn) write() {
 	var spare []byte
 	for {

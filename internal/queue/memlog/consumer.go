@@ -256,7 +256,7 @@ func (s *Server) acknowledge(m message, reply string) {
 	}
 }
 
-// repeat puts a message among those to be delivered again.
+// repeat puts a message in the queue of repeated deliveries.
 func (c *consumer) repeat(sequence uint64) {
 	if i, there := slices.BinarySearch(c.again, sequence); !there {
 		c.again = slices.Insert(c.again, i, sequence)
@@ -272,7 +272,7 @@ func (c *consumer) settle(sequence uint64) {
 	c.serve()
 }
 
-// forget removes a message from those that are with workers.
+// forget removes a message from the ones that are with workers.
 func (c *consumer) forget(sequence uint64) {
 	delete(c.pending, sequence)
 	if i, there := slices.BinarySearch(c.again, sequence); there {

@@ -47,7 +47,7 @@ func with(header []byte, pairs ...string) []byte {
 	return append(out, "\r\n"...)
 }
 
-// without returns headers without those whose names begin with one of prefixes.
+// without returns headers without the ones that begin with one of prefixes.
 func without(header []byte, prefixes ...string) []byte {
 	first, rest, found := bytes.Cut(header, []byte("\r\n"))
 	if !found {

@@ -32,18 +32,20 @@ func newSide(t *testing.T, nc *nats.Conn) *side {
 	return s
 }
 
-// clock are the parts of a reply that differ from server to server: times, and the fields that only one of them has or that say nothing here.
+// Parts of a reply that differ from server to server: times, and fields that only one of them has or that say nothing here.
 var clock = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 
 var unlike = []string{
 	"ts", "created", "time", "cluster", "domain", "first_ts", "last_ts", "last_active", "num_deleted", "deleted", "metadata", "type", "code",
-	"mirror_direct", "allow_direct", "compression", "consumer_limits", "deny_delete", "deny_purge", "sealed", "storage", "push_bound", "timestamp",
-	"num_replicas", "allow_atomic", "allow_msg_ttl", "allow_msg_counter", "replay_policy", "deliver_policy", "max_waiting", "description", "pause_remaining", "offset",
+	"mirror_direct", "allow_direct", "compression", "consumer_limits", "deny_delete", "deny_purge", "sealed", "storage",
+	"push_bound", "timestamp",
+	"num_replicas", "allow_atomic", "allow_msg_ttl", "allow_msg_counter", "replay_policy", "deliver_policy", "max_waiting",
+	"description", "pause_remaining", "offset",
 	"persist_mode", "allow_batched",
 	"limit", "ack_floor", "stream_seq", "hdrs",
 }
 
-// plain returns a decoded reply without what may differ. A did_create counts as none.
+// plain returns a decoded reply without the parts that differ. A did_create counts as none.
 func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -136,7 +138,8 @@ func (s *side) pull(stream, consumer string, batch int) string {
 
 func (s *side) pullOnce(stream, consumer string, batch int) string {
 	s.t.Helper()
-	s.nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+stream+"."+consumer, "pulled."+consumer, fmt.Appendf(nil, `{"batch":%d,"no_wait":true}`, batch))
+	request := fmt.Appendf(nil, `{"batch":%d,"no_wait":true}`, batch)
+	s.nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+stream+"."+consumer, "pulled."+consumer, request)
 	var all []string
 	for range batch {
 		select {
@@ -149,7 +152,8 @@ func (s *side) pullOnce(stream, consumer string, batch int) string {
 				s.t.Fatal(err)
 			}
 			s.held[fmt.Sprintf("%s %d", consumer, meta.Sequence.Stream)] = m.Reply
-			all = append(all, fmt.Sprintf("%s deliveries %d, number %d, left %d", text(m), meta.NumDelivered, meta.Sequence.Consumer, meta.NumPending))
+			at := fmt.Sprintf("deliveries %d, number %d, left %d", meta.NumDelivered, meta.Sequence.Consumer, meta.NumPending)
+			all = append(all, text(m)+" "+at)
 		case <-time.After(20 * time.Second):
 			return strings.Join(append(all, "nothing comes"), "\n")
 		}
@@ -157,8 +161,9 @@ func (s *side) pullOnce(stream, consumer string, batch int) string {
 	return strings.Join(all, "\n")
 }
 
-const queueConfig = `{"name":"QUEUE","subjects":["queue.>"],"retention":"workqueue","discard":"new","max_msgs_per_subject":1,"discard_new_per_subject":true,` +
-	`"max_bytes":4096,"storage":"memory","num_replicas":1,"duplicate_window":100000000,"allow_direct":true,"max_age":86400000000000}`
+const queueConfig = `{"name":"QUEUE","subjects":["queue.>"],"retention":"workqueue","discard":"new",` +
+	`"max_msgs_per_subject":1,"discard_new_per_subject":true,"max_bytes":4096,` +
+	`"storage":"memory","num_replicas":1,"duplicate_window":100000000,"allow_direct":true,"max_age":86400000000000}`
 
 const keptConfig = `{"name":"KEPT","subjects":["kept.>"],"retention":"limits","discard":"new","max_msgs_per_subject":1,"max_bytes":6000,` +
 	`"storage":"memory","num_replicas":1,"duplicate_window":100000000,"allow_direct":true,"republish":{"src":"kept.>","dest":"done.>"}}`
@@ -177,8 +182,9 @@ func steps(r *rand.Rand, n int) []func(*side) string {
 	api("$JS.API.STREAM.CREATE.OLD", oldConfig)
 	consumer := func(stream, name, filter string) {
 		api("$JS.API.CONSUMER.CREATE."+stream+"."+name+"."+filter, fmt.Sprintf(
-			`{"stream_name":%q,"config":{"name":%q,"durable_name":%q,"ack_policy":"explicit","ack_wait":60000000000,"max_deliver":-1,"max_ack_pending":1000,`+
-				`"max_waiting":4096,"deliver_policy":"all","replay_policy":"instant","filter_subject":%q},"action":""}`, stream, name, name, filter))
+			`{"stream_name":%q,"config":{"name":%q,"durable_name":%q,"ack_policy":"explicit","ack_wait":60000000000,`+
+				`"max_deliver":-1,"max_ack_pending":1000,"max_waiting":4096,"deliver_policy":"all",`+
+				`"replay_policy":"instant","filter_subject":%q},"action":""}`, stream, name, name, filter))
 	}
 	consumer("QUEUE", "a", "queue.a.>")
 	consumer("QUEUE", "b", "queue.b.>")
@@ -217,12 +223,15 @@ func steps(r *rand.Rand, n int) []func(*side) string {
 		case 5:
 			api("$JS.API.DIRECT.GET."+stream()+"."+subject(), "")
 		case 6:
-			api("$JS.API.DIRECT.GET."+stream(), fmt.Sprintf(`{"seq":%d,"next_by_subj":%q}`, r.IntN(40), []string{">", "queue.a.*", "kept.p"}[r.IntN(3)]))
+			filter := []string{">", "queue.a.*", "kept.p"}[r.IntN(3)]
+			api("$JS.API.DIRECT.GET."+stream(), fmt.Sprintf(`{"seq":%d,"next_by_subj":%q}`, r.IntN(40), filter))
 		case 7:
-			from, body := "$JS.API.DIRECT.GET."+stream(), fmt.Sprintf(`{"seq":%d,"next_by_subj":">","batch":%d,"max_bytes":%d}`, 1+r.IntN(40), 1+r.IntN(9), r.IntN(2)*900)
+			const ask = `{"seq":%d,"next_by_subj":">","batch":%d,"max_bytes":%d}`
+			from, body := "$JS.API.DIRECT.GET."+stream(), fmt.Sprintf(ask, 1+r.IntN(40), 1+r.IntN(9), r.IntN(2)*900)
 			all = append(all, func(s *side) string { return body + " → " + s.many(from, body) })
 		case 8:
-			api("$JS.API.STREAM.MSG.GET."+stream(), []string{fmt.Sprintf(`{"seq":%d}`, 1+r.IntN(40)), `{"last_by_subj":"kept.*"}`, `{"last_by_subj":"old.q"}`}[r.IntN(3)])
+			asks := []string{fmt.Sprintf(`{"seq":%d}`, 1+r.IntN(40)), `{"last_by_subj":"kept.*"}`, `{"last_by_subj":"old.q"}`}
+			api("$JS.API.STREAM.MSG.GET."+stream(), asks[r.IntN(3)])
 		case 9:
 			if r.IntN(3) == 0 {
 				api("$JS.API.STREAM.PURGE."+stream(), []string{`{"filter":"kept.p"}`, `{"filter":"old.*","seq":12}`, `{"seq":20}`}[r.IntN(3)])

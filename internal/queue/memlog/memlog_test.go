@@ -68,7 +68,7 @@ func fetch(t *testing.T, c jetstream.Consumer, n int, wait time.Duration) (all [
 	return all
 }
 
-// TestDeliveriesAgain: a message comes again after AckWait, after a pause that was asked for, and not after its acknowledgement; a word that
+// TestDeliveriesAgain: a message comes again after AckWait, after a pause that was asked for, not after its acknowledgement. A word that
 // somebody works on it puts the time off.
 func TestDeliveriesAgain(t *testing.T) {
 	bubble(t, memlog.Options{}, func(t *testing.T, _ *memlog.Server, js jetstream.JetStream) {
@@ -112,19 +112,23 @@ func TestDeliveriesAgain(t *testing.T) {
 	})
 }
 
-// TestTimes: a message goes when it is too old, and one that is to be delivered later comes at its time, once, without the headers that said so.
+// TestTimes: a message goes when it is too old. One that is to be delivered later comes at its time, once, without its schedule.
 func TestTimes(t *testing.T) {
 	bubble(t, memlog.Options{}, func(t *testing.T, _ *memlog.Server, js jetstream.JetStream) {
 		s := stream(t, js, jetstream.StreamConfig{
-			Name: "S", Subjects: []string{"s.>"}, MaxAge: time.Hour, AllowMsgSchedules: true, AllowRollup: true, Retention: jetstream.WorkQueuePolicy,
+			Name: "S", Subjects: []string{"s.>"}, MaxAge: time.Hour, AllowMsgSchedules: true, AllowRollup: true,
+			Retention: jetstream.WorkQueuePolicy,
 		})
-		c, err := s.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, FilterSubject: "s.due.*"})
+		c, err := s.CreateConsumer(t.Context(), jetstream.ConsumerConfig{
+			Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, FilterSubject: "s.due.*",
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
 		for _, wait := range []time.Duration{2 * time.Minute, 90 * time.Second} { // the second one takes the place of the first
-			put(t, js, "s.timer", "now", "Nats-Schedule", "@at "+began.Add(wait).UTC().Format(time.RFC3339Nano), "Nats-Schedule-Target", "s.due.a", "Other", "kept")
+			at := "@at " + began.Add(wait).UTC().Format(time.RFC3339Nano)
+			put(t, js, "s.timer", "now", "Nats-Schedule", at, "Nats-Schedule-Target", "s.due.a", "Other", "kept")
 		}
 		got := fetch(t, c, 1, time.Hour)
 		if len(got) != 1 || time.Since(began) != 90*time.Second || string(got[0].Data()) != "now" || got[0].Headers().Get("Other") != "kept" ||
@@ -164,7 +168,8 @@ func TestRepublished(t *testing.T) {
 			t.Fatal("a second message was stored")
 		}
 		got, err := sub.NextMsg(time.Second)
-		if err != nil || got.Subject != "done.x" || string(got.Data) != "first" || got.Header.Get("Nats-Subject") != "s.x.a" || got.Header.Get("Nats-Sequence") != "1" {
+		if err != nil || got.Subject != "done.x" || string(got.Data) != "first" || got.Header.Get("Nats-Subject") != "s.x.a" ||
+			got.Header.Get("Nats-Sequence") != "1" {
 			t.Fatalf("%v, %v", got, err)
 		}
 		if got, err := sub.NextMsg(time.Second); err == nil {
@@ -173,7 +178,7 @@ func TestRepublished(t *testing.T) {
 	})
 }
 
-// TestObjects: an object store holds what was put into it, above the limit of a message.
+// TestObjects: an object store holds objects above the limit of a message.
 func TestObjects(t *testing.T) {
 	bubble(t, memlog.Options{MaxPayload: 64 << 10}, func(t *testing.T, _ *memlog.Server, js jetstream.JetStream) {
 		store, err := js.CreateOrUpdateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: "B", Storage: jetstream.MemoryStorage})
@@ -201,7 +206,7 @@ func TestObjects(t *testing.T) {
 	})
 }
 
-// TestFates: what does not happen is not seen, and a publisher that is not told stores once all the same.
+// TestFates: a lost event is not seen, and a publisher that is not told stores once all the same.
 func TestFates(t *testing.T) {
 	fates := map[string]memlog.Fate{"s.lost": {Lose: true}, "s.silent": {Silent: true}, "s.full": {Refuse: true}}
 	fate := func(e memlog.Event) memlog.Fate {
@@ -220,7 +225,9 @@ func TestFates(t *testing.T) {
 				t.Errorf("%s: %v", subject, err)
 			}
 		}
-		c, err := s.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Second})
+		c, err := s.CreateConsumer(t.Context(), jetstream.ConsumerConfig{
+			Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Second,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 type Options struct {
 	MaxPayload int64 // bytes of a message with its headers, default 1 MiB
 	MaxMemory  int64 // bytes that streams may reserve together, default 4 GiB
-	// Fate decides about what happens; nil: nothing fails. It is called under the server's mutex and must not call the server.
+	// Fate decides about events; nil: nothing fails. It is called under the server's mutex and must not call the server.
 	Fate func(Event) Fate
 }
 
@@ -60,8 +60,9 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 	theirs, ours := net.Pipe()
 	c := &conn{server: s, net: ours, subs: map[string]*subscription{}, echo: true}
 	c.written.L = &c.mu
-	c.out = fmt.Appendf(nil, `INFO {"server_id":"MEMORY","server_name":"basetensor","version":"%s","proto":1,"headers":true,"jetstream":true,"max_payload":%d}`+"\r\n",
-		version, s.options.MaxPayload)
+	const hello = `INFO {"server_id":"MEMORY","server_name":"basetensor","version":"%s","proto":1,` +
+		`"headers":true,"jetstream":true,"max_payload":%d}`
+	c.out = fmt.Appendf(nil, hello+"\r\n", version, s.options.MaxPayload)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -155,7 +156,7 @@ func (s *Server) publish(c *conn, m message, reply string) {
 	}
 }
 
-// send delivers a message to the subscriptions of a subject, not to those of its publisher if it wants no echo, and reports whether
+// send delivers a message to the subscriptions of a subject, without its publisher's if it wants no echo, and reports whether
 // there were any. Its own subject is another one where a consumer delivers it. The caller holds the mutex.
 func (s *Server) send(from *conn, to, subject, reply string, header, data []byte) bool {
 	heard := false

@@ -225,7 +225,7 @@ func (st *stream) limit(m *message) *jetstream.APIError {
 	return nil
 }
 
-// store appends a message, removes those whose place it takes, and tells the consumers.
+// store appends a message, removes the messages that it replaces, and tells the consumers.
 func (st *stream) store(m *message) {
 	now := time.Now()
 	st.last++
@@ -271,7 +271,7 @@ func (st *stream) store(m *message) {
 	}
 }
 
-// remember notes a message's id, and forgets those whose time has passed once there are many.
+// remember notes a message's id, and forgets old ids once there are many.
 func (st *stream) remember(id string, m *message) {
 	const many = 1024
 	if len(st.ids) >= many {
@@ -371,7 +371,7 @@ func scheduled(m *message) (at time.Time, ok bool) {
 	return at, err == nil
 }
 
-// ring removes messages that are too old, and delivers those whose time has come.
+// ring removes messages that are too old, and delivers scheduled ones.
 func (st *stream) ring() {
 	s := st.server
 	s.mu.Lock()

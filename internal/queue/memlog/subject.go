@@ -45,7 +45,7 @@ func collide(a, b string) bool {
 // literal reports whether a filter has no wildcard.
 func literal(filter string) bool { return !strings.ContainsAny(filter, "*>") }
 
-// translate returns the subject that a destination's wildcards give, which stand for those of the source in their sequence.
+// translate returns the subject that a destination's wildcards give, which stand for the source's in their sequence.
 func translate(source, destination, subject string) string {
 	var wild []string
 	for {

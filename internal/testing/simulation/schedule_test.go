@@ -62,7 +62,7 @@ type schedule struct {
 	own    *nats.Conn // of the clients
 	keys   string     // the file of keys; "": nothing is signed
 	hosts  [hosts]*host
-	due    []func() // what is to happen soon, outside of the server's mutex
+	due    []func() // actions to take soon, outside of the server's mutex
 	wake   chan struct{}
 }
 
@@ -157,8 +157,8 @@ func (s *schedule) note(format string, args ...any) {
 
 // connect returns a connection to the server.
 func (s *schedule) connect(name string) *nats.Conn {
-	nc, err := nats.Connect("", nats.InProcessServer(s.server), nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
-		nats.ReconnectJitter(0, 0), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	nc, err := nats.Connect("", nats.InProcessServer(s.server), nats.Name(name), nats.MaxReconnects(-1),
+		nats.ReconnectWait(50*time.Millisecond), nats.ReconnectJitter(0, 0), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		panic(err)
 	}
@@ -192,7 +192,7 @@ func (s *schedule) crash(i int) {
 	s.start(i)
 }
 
-// run runs a schedule and returns what is wrong.
+// run runs a schedule and returns its violations.
 func (s *schedule) run(t *testing.T) (wrong []string) {
 	s.began, s.counts, s.wake = time.Now(), map[string]int{}, make(chan struct{}, 1)
 	payload := int64(0)
@@ -284,7 +284,7 @@ func (s *schedule) run(t *testing.T) (wrong []string) {
 	return wrong
 }
 
-// disturb does what is due, until the faults end.
+// disturb takes the due actions until the faults end.
 func (s *schedule) disturb(ctx context.Context, ended chan struct{}) {
 	defer close(ended)
 	over := time.NewTimer(faultsFor)
@@ -310,7 +310,7 @@ func (s *schedule) disturb(ctx context.Context, ended chan struct{}) {
 	}
 }
 
-// job submits a job until it is accepted, waits for its answer, and returns what is wrong with that.
+// job submits a job until it is accepted, waits for its answer, and returns a violation.
 func (s *schedule) job(ctx context.Context, nc *nats.Conn, w wire.Request, cancelled time.Duration, want []btn.Result) error {
 	c, err := client.New(nc, client.Options{MessageKeys: s.keys})
 	if err != nil {
@@ -360,7 +360,7 @@ func (s *schedule) job(ctx context.Context, nc *nats.Conn, w wire.Request, cance
 	}
 }
 
-// early returns what is wrong with the answer of a job with a deadline. It may be an estimate, or none; a number that is called exact is.
+// early returns a violation by the answer of a job with a deadline. It may be an estimate, or none; a number that is called exact is.
 func early(a *wire.Answer, want []btn.Result) error {
 	const rounding = 1e-9 // nats
 	for i, r := range a.Results {
@@ -374,7 +374,7 @@ func early(a *wire.Answer, want []btn.Result) error {
 	return nil
 }
 
-// left returns what is left to do, and stored answers that are missing.
+// left returns work that is left, and stored answers that are missing.
 func (s *schedule) left(ctx context.Context, nc *nats.Conn) (wrong []string) {
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -417,7 +417,7 @@ func (s *schedule) left(ctx context.Context, nc *nats.Conn) (wrong []string) {
 	return wrong
 }
 
-// plain writes results without what may differ from run to run.
+// plain writes results without the fields that differ from run to run.
 func plain(results []btn.Result) string {
 	out := make([]btn.Result, len(results))
 	for i, r := range results {
