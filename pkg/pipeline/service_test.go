@@ -256,6 +256,15 @@ func TestManyRequests(t *testing.T) {
 	if at < 0 || stats.Endpoints[at].NumRequests != 101 || data["answered"] != 101 || data["waiting"] != 0 {
 		t.Errorf("stats: %s", reply.Data)
 	}
+	reply, err = r.nc.RequestWithContext(r.ctx, "$SRV.INFO.btn", nil)
+	r.must(err)
+	var info micro.Info
+	r.must(json.Unmarshal(reply.Data, &info))
+	for _, e := range info.Endpoints {
+		if of := e.Metadata["request_schema"]; strings.HasPrefix(e.Name, "infer") && !strings.HasSuffix(of, "/messages/model.schema.json") {
+			t.Errorf("endpoint %s has the schema %q", e.Name, of)
+		}
+	}
 	stop()
 	if _, err := r.client.Infer(r.ctx, w); err == nil ||
 		fault.CodeOf(err) != fault.Infrastructure ||

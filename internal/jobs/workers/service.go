@@ -36,6 +36,7 @@ const (
 	serviceVersion = "1.0.0"
 	serviceAbout   = "Answers a model message with its answer message, " +
 		"if that takes no longer than a second or the message's deadline."
+	schemasAt = "https://github.com/basetensor/basetensor/schemas/messages/" // as the schemas name themselves
 )
 
 // service answers the requests for an immediate answer that come to one process.
@@ -73,11 +74,14 @@ func (w *Reparam) serve(ctx context.Context) error {
 			w.Log.Warn("service", "error", err)
 		},
 	})
+	schemas := micro.WithEndpointMetadata(map[string]string{
+		"request_schema": schemasAt + "model.schema.json", "response_schema": schemasAt + "answer.schema.json",
+	})
 	for _, endpoint := range [][2]string{
 		{"infer", wire.InferSubject}, {"infer-owned", message.InferSubject("*")},
 	} {
 		if err == nil {
-			err = offered.AddEndpoint(endpoint[0], micro.HandlerFunc(s.take), micro.WithEndpointSubject(endpoint[1]))
+			err = offered.AddEndpoint(endpoint[0], micro.HandlerFunc(s.take), micro.WithEndpointSubject(endpoint[1]), schemas)
 		}
 	}
 	if err == nil {

@@ -60,7 +60,9 @@ func StartStack(
 	if c.Threads == 0 {
 		c.Threads = runtime.GOMAXPROCS(0)
 	}
-	widen()
+	if o.Listen {
+		widen()
+	}
 	o.Setup = pipeline.Config{
 		MaxBytes:    c.MaxBytes,
 		Keep:        c.Keep,
@@ -105,7 +107,7 @@ func (s *Stack) closed(err error) {
 // leastProcs is the number of processors from which the garbage collector has one of its own.
 const leastProcs = 4
 
-// widen gives a process with two or three processors as many as the collector needs to leave the
+// widen gives a service of one process with two or three processors as many as the collector needs to leave the
 // others alone: the operating system then decides about turns. The whole stack in one process is
 // where that matters: on two cores the slowest hundredth of small jobs takes half the time.
 // GOMAXPROCS in the environment wins.
