@@ -174,7 +174,7 @@ func clock(ctx context.Context, b *bus.Bus) Finding {
 	if err := b.Synchronize(ctx); err != nil {
 		return Finding{Unknown, part, err.Error(), ""}
 	}
-	off := b.Now().Sub(time.Now())
+	off := time.Until(b.Now())
 	if off.Abs() > skew {
 		return Finding{
 			Warning, part, fmt.Sprintf("the server's is %v ahead of this machine's", off.Round(time.Millisecond)),

@@ -44,7 +44,7 @@ type hello struct {
 // serve reads the client's lines until the connection ends.
 func (c *conn) serve() {
 	err := c.read(bufio.NewReaderSize(c.net, readBuffer))
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
 		c.say("-ERR '" + err.Error() + "'\r\n")
 	}
 	c.server.leave(c)
