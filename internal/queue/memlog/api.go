@@ -285,7 +285,7 @@ func (st *stream) info(filter string) answer {
 	} else {
 		state["first_ts"] = time.Time{}
 	}
-	info := answer{"config": st.config, "created": st.created.UTC(), "state": state, "ts": time.Now().UTC()}
+	info := st.server.led(answer{"config": st.config, "created": st.created.UTC(), "state": state, "ts": time.Now().UTC()})
 	if filter != "" && st.matching(0, filter) > 0 {
 		subjects := map[string]int{}
 		for subject, of := range st.subjects {
@@ -345,7 +345,7 @@ func (st *stream) direct(subject string, data []byte, reply string) {
 		return
 	}
 	m := st.selected(q)
-	if m == nil {
+	if m == nil || s.fate(Event{Kind: Read, Stream: st.config.Name, Subject: m.subject}).Lose {
 		s.status(reply, "404", "Message Not Found")
 		return
 	}
@@ -476,13 +476,21 @@ func (c *consumer) info() answer {
 			waiting++
 		}
 	}
-	return answer{
+	return c.stream.server.led(answer{
 		"stream_name": c.stream.config.Name, "name": c.name, "created": c.created.UTC(), "config": c.config,
 		"delivered":       map[string]any{"consumer_seq": c.delivered, "stream_seq": c.next - 1},
 		"ack_floor":       map[string]any{"consumer_seq": delivery, "stream_seq": sequence},
 		"num_ack_pending": len(c.pending), "num_redelivered": repeated, "num_waiting": waiting, "num_pending": c.ahead,
 		"ts": time.Now().UTC(),
+	})
+}
+
+// led adds the leader of a stream or a consumer to its description, in a cluster.
+func (s *Server) led(info answer) answer {
+	if s.options.Cluster != "" {
+		info["cluster"] = answer{"name": s.options.Cluster, "leader": "basetensor"}
 	}
+	return info
 }
 
 var _ nats.InProcessConnProvider = (*Server)(nil)

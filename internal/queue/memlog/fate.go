@@ -17,6 +17,7 @@ const (
 	Stored       Kind = iota // a message comes to its stream
 	Delivered                // a message goes to a worker
 	Acknowledged             // a worker settles a message, or says that it works on it
+	Read                     // a direct get finds a message
 )
 
 // Fate is the fate of an event. The zero value lets it happen.

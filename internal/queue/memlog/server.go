@@ -18,6 +18,9 @@ import (
 type Options struct {
 	MaxPayload int64 // bytes of a message with its headers, default 1 MiB
 	MaxMemory  int64 // bytes that streams may reserve together, default 4 GiB
+	// Cluster is the name of a cluster that the server is one of, as far as clients see; "" for none. Then a direct get may be
+	// answered by a replica that lags (Read, with Lose).
+	Cluster string
 	// Fate decides about events; nil: nothing fails. It is called under the server's mutex and must not call the server.
 	Fate func(Event) Fate
 }
@@ -61,8 +64,8 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 	c := &conn{server: s, net: ours, subs: map[string]*subscription{}, echo: true}
 	c.written.L = &c.mu
 	const hello = `INFO {"server_id":"MEMORY","server_name":"basetensor","version":"%s","proto":1,` +
-		`"headers":true,"jetstream":true,"max_payload":%d}`
-	c.out = fmt.Appendf(nil, hello+"\r\n", version, s.options.MaxPayload)
+		`"headers":true,"jetstream":true,"max_payload":%d,"cluster":%q}`
+	c.out = fmt.Appendf(nil, hello+"\r\n", version, s.options.MaxPayload, s.options.Cluster)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -44,6 +44,7 @@ type rates struct {
 	lose, silent, refuse, twice, deaf, dies, cut float64
 	vanish                                       float64 // of messages that can be made again, after they were stored
 	forge                                        float64 // of a message that somebody writes over a stored one; then all are signed
+	stale                                        float64 // of a read from a replica that lags, in a cluster
 	small                                        bool    // messages of 8 KiB at most: large payloads go in pieces and as objects
 	swept                                        bool    // a sweeper looks after jobs: without it, all that is stored must still be answered
 }
@@ -73,8 +74,16 @@ type host struct {
 	done chan struct{}
 }
 
+// cluster is the name of the server's cluster, where reads may be stale.
+func (s *schedule) cluster() string {
+	if s.stale > 0 {
+		return "simulated"
+	}
+	return ""
+}
+
 // kinds name the events in transcripts.
-var kinds = map[memlog.Kind]string{memlog.Stored: "store", memlog.Delivered: "deliver", memlog.Acknowledged: "settle"}
+var kinds = map[memlog.Kind]string{memlog.Stored: "store", memlog.Delivered: "deliver", memlog.Acknowledged: "settle", memlog.Read: "read"}
 
 // chance returns a number in [0, 1) that an event has in this schedule.
 func (s *schedule) chance(event, what string) float64 {
@@ -102,13 +111,15 @@ func (s *schedule) fate(e memlog.Event) memlog.Fate {
 			f.Twice = s.chance(key, "twice") < s.twice
 		case memlog.Acknowledged:
 			f.Lose = s.chance(key, "lose") < s.deaf
+		case memlog.Read:
+			f.Lose = s.chance(key, "lose") < s.stale
 		}
 		if s.chance(key, "crash") < s.dies {
 			dies := int(s.chance(key, "who") * hosts)
 			s.soon(func() { s.crash(dies) })
 			key += fmt.Sprint(" ✗ host ", dies)
 		}
-		if e.Kind != memlog.Acknowledged && remade[e.Stream] && s.chance(key, "vanish") < s.vanish {
+		if (e.Kind == memlog.Stored || e.Kind == memlog.Delivered) && remade[e.Stream] && s.chance(key, "vanish") < s.vanish {
 			s.soon(func() { s.purge(e.Stream, e.Subject) })
 			key += " ✗ message"
 		}
@@ -120,6 +131,9 @@ func (s *schedule) fate(e memlog.Event) memlog.Fate {
 			s.soon(s.server.Cut)
 			key += " ✗ connections"
 		}
+	}
+	if e.Kind == memlog.Read && !f.Lose {
+		return f
 	}
 	line := fmt.Sprintf("%9.3f %s", time.Since(s.began).Seconds(), key)
 	for name, is := range map[string]bool{" lost": f.Lose, " untold": f.Silent, " full": f.Refuse, " twice": f.Twice} {
@@ -199,7 +213,7 @@ func (s *schedule) run(t *testing.T) (wrong []string) {
 	if s.small {
 		payload = 8 << 10
 	}
-	s.server = memlog.New(memlog.Options{Fate: s.fate, MaxPayload: payload})
+	s.server = memlog.New(memlog.Options{Fate: s.fate, MaxPayload: payload, Cluster: s.cluster()})
 	if s.forge > 0 {
 		s.keys = filepath.Join(t.TempDir(), "keys")
 		if err := os.WriteFile(s.keys, []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))+"\n"), 0o600); err != nil {
@@ -443,6 +457,7 @@ func ratesOf(seed uint64) rates {
 		all.forge = []float64{0, 0, 0.05}[r.IntN(3)]
 	}
 	all.small = r.IntN(8) == 0
+	all.stale = []float64{0, 0, 0, 0.1}[r.IntN(4)]
 	return all
 }
 
