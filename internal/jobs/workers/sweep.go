@@ -70,6 +70,14 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 		return hop.Done, err
 	}
 
+	if waits {
+		// The floor stays at another model of the lane that takes long: a partial shows that reparam is done with this one.
+		passed, err := w.Bus.Has(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
+		if err != nil {
+			return hop.Done, err
+		}
+		waits = !passed
+	}
 	if waits && !w.keeper.Crowded().Full {
 		return again, nil
 	}

@@ -119,11 +119,11 @@ func (s *schedule) fate(e memlog.Event) memlog.Fate {
 			s.soon(func() { s.crash(dies) })
 			key += fmt.Sprint(" ✗ host ", dies)
 		}
-		if (e.Kind == memlog.Stored || e.Kind == memlog.Delivered) && remade[e.Stream] && s.chance(key, "vanish") < s.vanish {
+		if (e.Kind == memlog.Stored || e.Kind == memlog.Delivered) && s.mayVanish(e.Stream) && s.chance(key, "vanish") < s.vanish {
 			s.soon(func() { s.purge(e.Stream, e.Subject) })
 			key += " ✗ message"
 		}
-		if e.Kind == memlog.Stored && remade[e.Stream] && s.chance(key, "forge") < s.forge {
+		if e.Kind == memlog.Stored && s.mayVanish(e.Stream) && s.chance(key, "forge") < s.forge {
 			s.soon(func() { s.own.Publish(e.Subject, []byte{0x80}) })
 			key += " ✗ forged"
 		}
@@ -143,6 +143,11 @@ func (s *schedule) fate(e memlog.Event) memlog.Fate {
 	}
 	s.lines = append(s.lines, line)
 	return f
+}
+
+// mayVanish reports whether messages of a stream are made again. With small messages blobs hold the jobs' own requests, too.
+func (s *schedule) mayVanish(stream string) bool {
+	return remade[stream] && !(s.small && stream == "BTN_BLOB")
 }
 
 // remade are the streams of messages that are made again, from the model, where the server loses them.
