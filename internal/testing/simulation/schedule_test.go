@@ -30,8 +30,9 @@ import (
 const (
 	// faultsFor is the virtual time for which a schedule has faults.
 	faultsFor = 8 * time.Second
-	// answeredWithin is the longest that a job may take after the last fault.
-	answeredWithin = 2 * time.Minute
+	// answeredWithin is the longest that a job may take after the last fault: twice the time that the client library waits for the
+	// acknowledgement of an object's chunk, and some more.
+	answeredWithin = 5 * time.Minute
 	// hosts is the number of processes, each with workers of all stages.
 	hosts = 2
 )
