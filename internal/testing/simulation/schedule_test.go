@@ -54,7 +54,8 @@ type rates struct {
 type schedule struct {
 	seed uint64
 	rates
-	began time.Time
+	began  time.Time
+	script func(memlog.Event) memlog.Fate // in place of the seed's fates; nil: none
 
 	mu     sync.Mutex
 	armed  bool
@@ -101,7 +102,9 @@ func (s *schedule) fate(e memlog.Event) memlog.Fate {
 	s.counts[key]++
 	key = fmt.Sprint(key, " ", s.counts[key])
 	var f memlog.Fate
-	if s.armed {
+	if s.script != nil {
+		f = s.script(e)
+	} else if s.armed {
 		switch e.Kind {
 		case memlog.Stored:
 			f.Lose = s.chance(key, "lose") < s.lose
@@ -212,8 +215,8 @@ func (s *schedule) crash(i int) {
 	s.start(i)
 }
 
-// run runs a schedule and returns its violations.
-func (s *schedule) run(t *testing.T) (wrong []string) {
+// begin sets up a server and starts all hosts.
+func (s *schedule) begin(ctx context.Context, t *testing.T) {
 	s.began, s.counts, s.wake = time.Now(), map[string]int{}, make(chan struct{}, 1)
 	payload := int64(0)
 	if s.small {
@@ -226,19 +229,37 @@ func (s *schedule) run(t *testing.T) (wrong []string) {
 			t.Fatal(err)
 		}
 	}
-	own := s.connect("client")
-	s.own = own
-	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
-	defer cancel()
+	s.own = s.connect("client")
 	setup := settings
 	setup.InMemory, setup.OneConsumer = true, true
-	if err := pipeline.Setup(ctx, own, setup); err != nil {
+	if err := pipeline.Setup(ctx, s.own, setup); err != nil {
 		t.Fatal(err)
 	}
 	for i := range s.hosts {
 		s.start(i)
 	}
 	s.armed = true
+}
+
+// end ends all hosts, and the server.
+func (s *schedule) end() {
+	for _, h := range s.hosts {
+		h.stop()
+	}
+	for _, h := range s.hosts {
+		<-h.done
+		h.nc.Close()
+	}
+	s.own.Close()
+	s.server.Close()
+}
+
+// run runs a schedule and returns its violations.
+func (s *schedule) run(t *testing.T) (wrong []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	s.begin(ctx, t)
+	own := s.own
 	ended := make(chan struct{})
 	go s.disturb(ctx, ended)
 
@@ -292,15 +313,7 @@ func (s *schedule) run(t *testing.T) (wrong []string) {
 	s.mu.Unlock()
 
 	sub.Unsubscribe()
-	for _, h := range s.hosts {
-		h.stop()
-	}
-	for _, h := range s.hosts {
-		<-h.done
-		h.nc.Close()
-	}
-	own.Close()
-	s.server.Close()
+	s.end()
 	return wrong
 }
 

@@ -4,13 +4,18 @@ import (
 	"context"
 	"flag"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/queue/memlog"
+	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -79,4 +84,46 @@ func TestSchedules(t *testing.T) {
 				seed, seed, strings.Join(wrong, "\n"), strings.Join(transcript, "\n"))
 		}
 	}
+}
+
+// TestSweeperSeesPastABusyLane: a job whose partial is lost is started again though reparam does not come to an end with an earlier one.
+func TestSweeperSeesPastABusyLane(t *testing.T) {
+	several := examples()[3] // of three tasks
+	for range 2 {
+		runtime.GC() // see simulate
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &schedule{rates: rates{swept: true}}
+		lost := false
+		s.script = func(e memlog.Event) (f memlog.Fate) {
+			f.Lose = e.Kind == memlog.Delivered && e.Consumer == "reparam" && strings.HasSuffix(e.Subject, ".job-busy")
+			if e.Kind == memlog.Delivered && e.Stream == "BTN_PARTIAL" && !lost {
+				lost = true
+				s.soon(func() { s.purge(e.Stream, e.Subject) })
+			}
+			return f
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		defer cancel()
+		s.begin(ctx, t)
+		ended := make(chan struct{})
+		go s.disturb(ctx, ended)
+		c, err := client.New(s.own, client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		busy, w := several.request, several.request
+		busy.Job, w.Job = "job-busy", "job-lost"
+		if _, err := c.Submit(ctx, busy); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.job(ctx, s.own, w, 0, several.want); err != nil {
+			t.Errorf("%v\n%s", err, strings.Join(s.lines, "\n"))
+		}
+		<-ended
+		s.end()
+		if !lost {
+			t.Error("no partial was lost")
+		}
+	})
 }
