@@ -232,7 +232,7 @@ func (b *Bus) renew(
 		}
 	}
 	if name := m.Header[headerObject]; len(name) > 0 {
-		info, err := b.described(ctx, in, name[0])
+		info, err := b.described(ctx, in.bucket, name[0])
 		if errors.Is(err, ErrNotFound) || err == nil && b.Since(info.ModTime) > c.MaxAge/2 {
 			return false, nil
 		}

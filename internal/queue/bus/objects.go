@@ -96,10 +96,6 @@ func (b *Bus) store(ctx context.Context, bucket string) (jetstream.ObjectStore, 
 
 // objectsIn returns the descriptions of a store's objects.
 func (b *Bus) objectsIn(ctx context.Context, bucket string) ([]*jetstream.ObjectInfo, error) {
-	o, err := b.store(ctx, bucket)
-	if err != nil {
-		return nil, err
-	}
 	described := "$O." + bucket + ".M."
 	there, err := b.Subjects(ctx, "OBJ_"+bucket, described+">")
 	if err != nil {
@@ -111,11 +107,11 @@ func (b *Bus) objectsIn(ctx context.Context, bucket string) ([]*jetstream.Object
 		if err != nil {
 			continue // not written by this program
 		}
-		info, err := o.GetInfo(ctx, string(name))
+		info, err := b.described(ctx, bucket, string(name))
 		switch {
-		case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrBadObjectMeta):
+		case errors.Is(err, ErrNotFound):
 		case err != nil:
-			return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
+			return nil, err
 		default:
 			all = append(all, info)
 		}
@@ -200,11 +196,11 @@ func (b *Bus) checkObject(ctx context.Context, o jetstream.ObjectStore, in shelf
 	if !b.inCluster() {
 		return nil
 	}
-	err := b.rereadObject(ctx, o, in, name, size)
+	err := b.rereadObject(ctx, in, name, size)
 	// a server may not have it yet
-	for began := time.Now(); errors.Is(err, jetstream.ErrObjectNotFound) && time.Since(began) < lostFor && ctx.Err() == nil; {
+	for began := time.Now(); errors.Is(err, ErrNotFound) && time.Since(began) < lostFor && ctx.Err() == nil; {
 		pause(ctx, retryEvery)
-		err = b.rereadObject(ctx, o, in, name, size)
+		err = b.rereadObject(ctx, in, name, size)
 	}
 	if err == nil {
 		return nil
@@ -216,8 +212,8 @@ func (b *Bus) checkObject(ctx context.Context, o jetstream.ObjectStore, in shelf
 }
 
 // rereadObject reads a written object of size bytes again, and returns an error if it is damaged.
-func (b *Bus) rereadObject(ctx context.Context, o jetstream.ObjectStore, in shelf, name string, size int) error {
-	info, err := o.GetInfo(ctx, name)
+func (b *Bus) rereadObject(ctx context.Context, in shelf, name string, size int) error {
+	info, err := b.described(ctx, in.bucket, name)
 	if err == nil && info.Size != uint64(size) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -269,9 +265,9 @@ func (b *Bus) removeObject(ctx context.Context, bucket string, info *jetstream.O
 func (b *Bus) chunk() uint32 { return uint32(min(128<<10, max(b.NC.MaxPayload()-envelope, 1<<10))) }
 
 // described returns the description of an object. The error wraps ErrNotFound if there is none, or no valid one. (The
-// client library's GetInfo believes the publisher's headers.)
-func (b *Bus) described(ctx context.Context, in shelf, name string) (*jetstream.ObjectInfo, error) {
-	m, err := b.getRaw(ctx, "OBJ_"+in.bucket, descriptionOf(in.bucket, name))
+// client library's GetInfo believes the publisher's headers, and waits for an answer that was lost with its connection.)
+func (b *Bus) described(ctx context.Context, bucket, name string) (*jetstream.ObjectInfo, error) {
+	m, err := b.getRaw(ctx, "OBJ_"+bucket, descriptionOf(bucket, name))
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +288,7 @@ func descriptionOf(bucket, name string) string {
 // object returns the description of an object all of whose chunks are stored. The error wraps
 // ErrLost if they are not.
 func (b *Bus) object(ctx context.Context, in shelf, name string) (*jetstream.ObjectInfo, error) {
-	info, err := b.described(ctx, in, name)
+	info, err := b.described(ctx, in.bucket, name)
 	if errors.Is(err, ErrNotFound) {
 		return nil, fault.New(fault.Infrastructure, "%w: object %s: %v", ErrLost, name, err)
 	}
