@@ -133,9 +133,13 @@ func (s *Server) answer(verb, name string, data []byte) (answer, *jetstream.APIE
 		}
 		return success(), nil
 	}
-	m, refusal := st.find(data)
-	if refusal != nil {
-		return nil, refusal
+	var q question
+	if json.Unmarshal(data, &q) != nil {
+		return nil, refused(400, codeBadRequest, "bad request")
+	}
+	m := st.selected(q)
+	if m == nil {
+		return nil, refused(404, codeMessageNotFound, "no message found")
 	}
 	return answer{"message": map[string]any{
 		"subject": m.subject, "seq": m.sequence, "hdrs": m.header, "data": m.data, "time": m.at.UTC(),
@@ -307,19 +311,6 @@ type question struct {
 	Last     string     `json:"last_by_subj"`
 	Batch    int        `json:"batch"`
 	Bytes    int        `json:"max_bytes"`
-}
-
-// find returns the message that a question selects.
-func (st *stream) find(data []byte) (*message, *jetstream.APIError) {
-	var q question
-	if json.Unmarshal(data, &q) != nil {
-		return nil, refused(400, codeBadRequest, "bad request")
-	}
-	m := st.selected(q)
-	if m == nil {
-		return nil, refused(404, codeMessageNotFound, "no message found")
-	}
-	return m, nil
 }
 
 // selected returns the first message that a question selects, or nil.
