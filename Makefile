@@ -102,7 +102,7 @@ truth: ## 20,000 wild and 20,000 tame models at random by every method, against 
 
 SCHEDULES ?= 10000
 SEED ?= 1
-simulate: ## the workers under SCHEDULES (default 10,000: 15 minutes) of faults in virtual time, from SEED on; a violation is printed with its transcript
+simulate: ## the workers under SCHEDULES (default 10,000: 20 minutes) of faults in virtual time, from SEED on; a violation is printed with its transcript
 	$(GO) test -count 1 -timeout 0 ./internal/testing/simulation -args -schedules $(SCHEDULES) -seed $(SEED)
 
 goldens: ## all answers to the last bit: small models, engines, decompositions, every reference model (GOLDENFLAGS=-update writes them)
