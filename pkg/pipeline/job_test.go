@@ -168,13 +168,6 @@ func TestDeadlineIsTheTimers(t *testing.T) {
 	if a := r.failed("late", wire.StatusDeadline, fault.Deadline, "deadline passed at"); a.Error.Stage != string(pipeline.StageAggregate) {
 		t.Errorf("it was ended by %s", a.Error.Stage)
 	}
-	// The answer is lost, and the timer went off: the sweeper ends the job for which the task waits.
-	stream, err := r.js.Stream(r.ctx, "BTN_ANSWER")
-	r.must(err)
-	r.must(stream.Purge(r.ctx))
-	if a := r.failed("late", wire.StatusDeadline, fault.Deadline, "deadline passed at"); a.Error.Stage != string(pipeline.StageAggregate) {
-		t.Errorf("without its answer it was ended by %s", a.Error.Stage)
-	}
 	r.eventually("the task is disposed of", func() bool { return r.messages("BTN_TASK") == 0 })
 }
 

@@ -217,8 +217,11 @@ func (w *Contract) tries(ctx context.Context, d *hop.Message) int {
 	if w.waits(d.Raw) {
 		return min(d.Attempt, 2) // it is not fresh
 	}
+	// One that has waited was delivered often, and is tried now.
+	deadline, ok := until(d.Raw.Header)
+	waited := ok && w.Bus.Since(deadline) >= timerGrace
 	passed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.kinds.mixed())
-	if !passed && !heavy(d.Raw) {
+	if !waited && !passed && !heavy(d.Raw) {
 		return d.Attempt
 	}
 	for try := 1; ; try++ {

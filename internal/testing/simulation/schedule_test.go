@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -56,6 +57,7 @@ type schedule struct {
 	rates
 	began  time.Time
 	script func(memlog.Event) memlog.Fate // in place of the seed's fates; nil: none
+	tries  int                            // deliveries of a message; 0: as in settings
 
 	mu     sync.Mutex
 	armed  bool
@@ -178,9 +180,15 @@ func (s *schedule) note(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf("%9.3f ", time.Since(s.began).Seconds())+fmt.Sprintf(format, args...))
 }
 
+// dialer leads to a server in memory as to one that is away: answers of one in the process are waited for longer.
+type dialer struct{ server *memlog.Server }
+
+// Dial returns a new connection.
+func (d dialer) Dial(string, string) (net.Conn, error) { return d.server.InProcessConn() }
+
 // connect returns a connection to the server.
 func (s *schedule) connect(name string) *nats.Conn {
-	nc, err := nats.Connect("", nats.InProcessServer(s.server), nats.Name(name), nats.MaxReconnects(-1),
+	nc, err := nats.Connect("nats://127.0.0.1:4222", nats.SetCustomDialer(dialer{s.server}), nats.Name(name), nats.MaxReconnects(-1),
 		nats.ReconnectWait(50*time.Millisecond), nats.ReconnectJitter(0, 0), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		panic(err)
@@ -196,6 +204,9 @@ func (s *schedule) start(i int) {
 	c.NC, c.MessageKeys = h.nc, s.keys
 	if !s.swept {
 		c.SweepAfter = -1
+	}
+	if s.tries > 0 {
+		c.MaxDeliveries = s.tries
 	}
 	go func() {
 		defer close(h.done)

@@ -86,23 +86,13 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// TestSweeperSeesPastABusyLane: a job whose partial is lost is started again though reparam does not come to an end with an earlier one.
-func TestSweeperSeesPastABusyLane(t *testing.T) {
-	several := examples()[3] // of three tasks
+// scripted runs a schedule with fates of its own: play submits jobs and looks at their answers.
+func scripted(t *testing.T, s *schedule, play func(ctx context.Context, t *testing.T, c *client.Client)) {
+	t.Helper()
 	for range 2 {
 		runtime.GC() // see simulate
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := &schedule{rates: rates{swept: true}}
-		lost := false
-		s.script = func(e memlog.Event) (f memlog.Fate) {
-			f.Lose = e.Kind == memlog.Delivered && e.Consumer == "reparam" && strings.HasSuffix(e.Subject, ".job-busy")
-			if e.Kind == memlog.Delivered && e.Stream == "BTN_PARTIAL" && !lost {
-				lost = true
-				s.soon(func() { s.purge(e.Stream, e.Subject) })
-			}
-			return f
-		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
 		s.begin(ctx, t)
@@ -112,18 +102,91 @@ func TestSweeperSeesPastABusyLane(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		play(ctx, t, c)
+		if t.Failed() {
+			t.Log("transcript:\n" + strings.Join(s.lines, "\n"))
+		}
+		<-ended
+		s.end()
+	})
+}
+
+// TestSweeperSeesPastABusyLane: a job whose partial is lost is started again though reparam does not come to an end with an earlier one.
+func TestSweeperSeesPastABusyLane(t *testing.T) {
+	several := examples()[3] // of three tasks
+	s, lost := &schedule{rates: rates{swept: true}}, false
+	s.script = func(e memlog.Event) (f memlog.Fate) {
+		f.Lose = e.Kind == memlog.Delivered && e.Consumer == "reparam" && strings.HasSuffix(e.Subject, ".job-busy")
+		if e.Kind == memlog.Delivered && e.Stream == "BTN_PARTIAL" && !lost {
+			lost = true
+			s.soon(func() { s.purge(e.Stream, e.Subject) })
+		}
+		return f
+	}
+	scripted(t, s, func(ctx context.Context, t *testing.T, c *client.Client) {
 		busy, w := several.request, several.request
 		busy.Job, w.Job = "job-busy", "job-lost"
 		if _, err := c.Submit(ctx, busy); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.job(ctx, s.own, w, 0, several.want); err != nil {
-			t.Errorf("%v\n%s", err, strings.Join(s.lines, "\n"))
+			t.Error(err)
 		}
-		<-ended
-		s.end()
 		if !lost {
 			t.Error("no partial was lost")
+		}
+	})
+}
+
+// TestALateTaskEndsByItsDeadline: a job that is late, and whose timer and sweeper do nothing, ends as late, whatever the number of
+// deliveries in which its task waited for them.
+func TestALateTaskEndsByItsDeadline(t *testing.T) {
+	s := &schedule{tries: 5}
+	s.script = func(e memlog.Event) (f memlog.Fate) {
+		f.Lose = e.Kind == memlog.Delivered &&
+			(e.Stream == "BTN_DEADLINE" || e.Stream == "BTN_TASK" && time.Since(s.began) < time.Second)
+		return f
+	}
+	scripted(t, s, func(ctx context.Context, t *testing.T, c *client.Client) {
+		w := examples()[1].request // of one task, whose tries leave no marks
+		w.Job, w.DeadlineMS = "job-late", 500
+		if _, err := c.Submit(ctx, w); err != nil {
+			t.Fatal(err)
+		}
+		a, err := c.Wait(ctx, w.Job)
+		if err != nil || a.Status != wire.StatusDeadline {
+			t.Errorf("%+v, %v", a, err)
+		}
+		if took := time.Since(s.began); took > 2*time.Minute {
+			t.Errorf("it ended after %v", took)
+		}
+	})
+}
+
+// TestALateJobWhoseAnswerIsLost: the sweeper ends a late job again whose tasks wait for a timer that went off.
+func TestALateJobWhoseAnswerIsLost(t *testing.T) {
+	s := &schedule{rates: rates{swept: true}, tries: 5}
+	s.script = func(e memlog.Event) memlog.Fate {
+		return memlog.Fate{Lose: e.Kind == memlog.Delivered && e.Stream == "BTN_TASK" && time.Since(s.began) < time.Second}
+	}
+	scripted(t, s, func(ctx context.Context, t *testing.T, c *client.Client) {
+		w := examples()[1].request
+		w.Job, w.DeadlineMS = "job-late", 500
+		if _, err := c.Submit(ctx, w); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			a, err := c.Wait(ctx, w.Job)
+			if err != nil || a.Status != wire.StatusDeadline || a.Error.Stage != query.StageAggregate {
+				t.Fatalf("%+v, %v", a, err)
+			}
+			s.purge("BTN_ANSWER", wire.AnswerSubject(w.Job)) // before the virtual time goes on, and the sweeper sees it
+			if err := s.own.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(s.began); took > 30*time.Second {
+			t.Errorf("it ended after %v", took)
 		}
 	})
 }
