@@ -127,7 +127,7 @@ func TestSweeperSeesPastABusyLane(t *testing.T) {
 		busy, w := several.request, several.request
 		busy.Job, w.Job = "job-busy", "job-lost"
 		if _, err := c.Submit(ctx, busy); err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
 		if err := s.job(ctx, s.own, w, 0, several.want); err != nil {
 			t.Error(err)
@@ -151,7 +151,8 @@ func TestALateTaskEndsByItsDeadline(t *testing.T) {
 		w := examples()[1].request // of one task, whose tries leave no marks
 		w.Job, w.DeadlineMS = "job-late", 500
 		if _, err := c.Submit(ctx, w); err != nil {
-			t.Fatal(err)
+			t.Error(err)
+			return
 		}
 		a, err := c.Wait(ctx, w.Job)
 		if err != nil || a.Status != wire.StatusDeadline {
@@ -173,16 +174,18 @@ func TestALateJobWhoseAnswerIsLost(t *testing.T) {
 		w := examples()[1].request
 		w.Job, w.DeadlineMS = "job-late", 500
 		if _, err := c.Submit(ctx, w); err != nil {
-			t.Fatal(err)
+			t.Error(err)
+			return
 		}
 		for range 2 {
 			a, err := c.Wait(ctx, w.Job)
 			if err != nil || a.Status != wire.StatusDeadline || a.Error.Stage != query.StageAggregate {
-				t.Fatalf("%+v, %v", a, err)
+				t.Errorf("%+v, %v", a, err)
+				return
 			}
 			s.purge("BTN_ANSWER", wire.AnswerSubject(w.Job)) // before the virtual time goes on, and the sweeper sees it
 			if err := s.own.Flush(); err != nil {
-				t.Fatal(err)
+				t.Error(err)
 			}
 		}
 		if took := time.Since(s.began); took > 30*time.Second {
