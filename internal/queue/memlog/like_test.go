@@ -165,7 +165,7 @@ const queueConfig = `{"name":"QUEUE","subjects":["queue.>"],"retention":"workque
 	`"max_msgs_per_subject":1,"discard_new_per_subject":true,"max_bytes":4096,` +
 	`"storage":"memory","num_replicas":1,"duplicate_window":100000000,"allow_direct":true,"max_age":86400000000000}`
 
-const keptConfig = `{"name":"KEPT","subjects":["kept.>"],"retention":"limits","discard":"new","max_msgs_per_subject":1,"max_bytes":6000,` +
+const keptConfig = `{"name":"KEPT","subjects":["kept.>"],"retention":"limits","discard":"new","max_msgs_per_subject":1,"max_bytes":1500,` +
 	`"storage":"memory","num_replicas":1,"duplicate_window":100000000,"allow_direct":true,"republish":{"src":"kept.>","dest":"done.>"}}`
 
 const oldConfig = `{"name":"OLD","subjects":["old.>"],"retention":"limits","discard":"old","max_bytes":3000,"max_msgs_per_subject":3,` +

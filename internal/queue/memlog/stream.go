@@ -214,11 +214,11 @@ func (st *stream) limit(m *message) *jetstream.APIError {
 	of := st.subjects[m.subject]
 	replaces := c.MaxMsgsPerSubject > 0 && int64(len(of)) >= c.MaxMsgsPerSubject
 	switch {
-	case replaces && c.DiscardNewPerSubject:
+	case replaces && c.DiscardNewPerSubject && get(m.header, headerRollup) == "":
 		return refused(503, codeStoreFailed, "maximum messages per subject exceeded")
 	case c.MaxMsgs > 0 && int64(st.count) >= c.MaxMsgs && !replaces:
 		return refused(503, codeStoreFailed, "maximum messages exceeded")
-	case c.MaxBytes > 0 && st.bytes+int64(len(m.header)+len(m.data)) >= c.MaxBytes &&
+	case c.MaxBytes > 0 && st.bytes+m.size() > c.MaxBytes &&
 		!(replaces && st.at(of[0]).size() >= m.size()):
 		return refused(503, codeStoreFailed, "maximum bytes exceeded")
 	}
