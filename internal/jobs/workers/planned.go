@@ -111,7 +111,7 @@ func (w *Learn) publish(
 	}
 	w.next.Spend(d.Subject.Lane, len(msgs))
 
-	taken, err := w.first(ctx, d, msgs[0], tasks[0])
+	stored, taken, err := w.first(ctx, d, msgs[0], tasks[0])
 	if err == nil && taken != nil {
 		other, err = w.otherPlan(ctx, d, p, taken)
 	}
@@ -119,7 +119,7 @@ func (w *Learn) publish(
 		return other, err
 	}
 
-	if taken == nil {
+	if stored { // its partial may be there by now, and the task gone
 		msgs = msgs[1:]
 	}
 	var earlier []*jetstream.RawStreamMsg
@@ -135,26 +135,27 @@ func (w *Learn) publish(
 	return other, err
 }
 
-// first stores the first task of a job if no task of it waits. It returns the waiting task, or, if the
+// first stores the first task of a job if no task of it waits, and says whether it has. taken is the waiting task or, if the
 // job has several tasks, a stored partial.
 func (w *Learn) first(
 	ctx context.Context, d *hop.Message, msg *nats.Msg, task *message.Task,
-) (taken *jetstream.RawStreamMsg, err error) {
+) (stored bool, taken *jetstream.RawStreamMsg, err error) {
 	filter := message.ChunksFilter(message.KindTask, d.Subject.Lane, task.Job)
 	err = w.WithRoom(ctx, func() (err error) {
 		taken, err = w.Bus.OnceUnder(ctx, bus.StreamTask, msg, filter)
 		return err
 	})
-	if err != nil || taken != nil || task.N == 1 {
-		return taken, err
+	stored = err == nil && taken == nil
+	if !stored || task.N == 1 {
+		return stored, taken, err
 	}
 	taken, err = w.Bus.Get(
 		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, d.Subject.Lane, task.Job),
 	)
 	if errors.Is(err, bus.ErrNotFound) {
-		return nil, nil
+		return stored, nil, nil
 	}
-	return taken, err
+	return stored, taken, err
 }
 
 // otherPlan returns the plan of a stored message of the job; nil if it is p or lost.
