@@ -98,7 +98,7 @@ const (
 
 	// AutoFlops is the work above which method auto does not take the exact way: minutes of two
 	// cores.
-	// Chosen: 2.75e11 flops take 35 s of one core (docs/benchmarks/README.md).
+	// Chosen: 2.75e11 flops take 38 s of one core (docs/benchmarks/scaling.md).
 	AutoFlops = 1e12
 
 	// ExactFlops is the work above which method exact refuses: years of a core.
