@@ -12,7 +12,7 @@ import (
 
 // doctorCmd examines a deployment.
 type doctorCmd struct {
-	natsFlag
+	serverFlags
 	Monitoring string        `help:"URL of a nats-server's monitoring port: it alone says how often the disk is synced." placeholder:"URL"`
 	Redis      string        `name:"redis" help:"URL of Redis, to be examined too." placeholder:"URL"`
 	AsRedis    connect.Redis `embed:"" group:"connection"`

@@ -109,10 +109,6 @@ func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 	if err := c.open(c.Listen); err != nil {
 		return err
 	}
-	options, err := c.AsNATS.Options()
-	if err != nil {
-		return err
-	}
 	tenants, err := admission.Open(c.Tenants, logger)
 	if err != nil {
 		return err
@@ -121,16 +117,16 @@ func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 	if err != nil {
 		return err
 	}
-	nc, err := bus.Connect(c.NATS, "btn-gateway", logger, options...)
+	b, err := c.link("btn-gateway", logger)
 	if err != nil {
 		return err
 	}
-	defer nc.Close()
+	defer b.NC.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(telemetry.BuildInfo(), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g, err := c.gateway(gateway.Connection{
-		NC: nc, Tenant: c.AsNATS.Tenant, Guard: bus.Guard{Trust: signing},
+		NC: b.NC, API: b.API, Tenant: c.AsNATS.Tenant, Guard: bus.Guard{Trust: signing},
 	}, tenants, logger, registry)
 	if err != nil {
 		return err
@@ -141,8 +137,7 @@ func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 	}
 	defer s.Close()
 	if c.HTTP != "" {
-		ready := func() error { return streams.Healthy(ctx, nc) }
-		server, err := telemetry.Serve(c.HTTP, registry, ready)
+		server, err := telemetry.Serve(c.HTTP, registry, func() error { return streams.Healthy(ctx, b) })
 		if err != nil {
 			return fault.Wrap(fault.Infrastructure, err)
 		}

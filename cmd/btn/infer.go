@@ -130,7 +130,7 @@ const deadlineGrace = time.Second
 
 // lateError says that no answer came in time.
 func (c *answering) lateError() error {
-	if c.NATS != "" {
+	if c.server().address() != "" {
 		return fault.New(fault.Deadline, "no answer %s after the deadline: do workers run on this server?",
 			deadlineGrace)
 	}
@@ -198,7 +198,7 @@ func (c *answering) answer(
 		err = cause // the workers ended
 	}
 	// nobody waits any more: tell the workers
-	if err != nil && c.NATS != "" && errors.Is(ctx.Err(), context.Canceled) {
+	if err != nil && c.server().address() != "" && errors.Is(ctx.Err(), context.Canceled) {
 		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		err = errors.Join(err, remote.Cancel(tell, job, "interrupted"))
@@ -224,12 +224,14 @@ func (c *answering) answer(
 }
 
 // server is where the workers are.
-func (c *placeFlags) server() natsFlag { return natsFlag{c.NATS, c.AsNATS, c.Signing} }
+func (c *placeFlags) server() natsFlag {
+	return natsFlag{serverFlags{c.NATS, c.AsNATS}, c.Signing}
+}
 
 // telling returns the listener for warnings that nobody serves a job: nil for workers in this process, which
 // serve it however busy the machine is.
 func (c *placeFlags) telling(say func(error)) func(error) {
-	if c.NATS == "" {
+	if c.server().address() == "" {
 		return nil
 	}
 	return say
@@ -241,7 +243,7 @@ func (c *placeFlags) connect(
 	ctx context.Context, t *console.Terminal, logger *slog.Logger, provider trace.TracerProvider,
 	memory config.Size, room pipeline.Config,
 ) (context.Context, *client.Client, func(), error) {
-	if c.NATS != "" {
+	if c.server().address() != "" {
 		remote, err := c.server().dial()
 		if err != nil {
 			return ctx, nil, nil, err

@@ -16,27 +16,34 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
+// serverFlags are the server of commands that look at it.
+type serverFlags struct {
+	NATS   string       `name:"nats" help:"${nats_help}" default:"nats://127.0.0.1:4222" placeholder:"URL"`
+	AsNATS connect.NATS `embed:"" group:"connection"`
+}
+
 // natsFlag is the server of commands that speak to running workers.
 type natsFlag struct {
-	NATS string `name:"nats" help:"${nats_help}" default:"nats://127.0.0.1:4222" placeholder:"URL"`
-
-	AsNATS  connect.NATS `embed:"" group:"connection"`
-	Signing seal.Flags   `embed:"" group:"connection"`
+	serverFlags
+	Signing seal.Flags `embed:"" group:"connection"`
 }
+
+// address is where the server is, "" for none.
+func (f serverFlags) address() string { return bus.Server(f.NATS, f.AsNATS.Context) }
 
 func (f natsFlag) dial() (*client.Client, error) { return console.Dial(f.NATS, f.AsNATS, f.Signing) }
 
 // link connects without a client around it, as an operator or a client, and logs if there is a logger. Close its NC in the end.
-func (f natsFlag) link(name string, logger *slog.Logger) (*bus.Bus, error) {
+func (f serverFlags) link(name string, logger *slog.Logger) (*bus.Bus, error) {
 	options, err := f.AsNATS.Options()
 	if err != nil {
 		return nil, err
 	}
-	nc, err := bus.Connect(f.NATS, name, logger, options...)
+	nc, api, err := bus.Connect(f.address(), name, logger, options...)
 	if err != nil {
 		return nil, err
 	}
-	b, err := bus.New(nc)
+	b, err := bus.New(nc, api)
 	if err != nil {
 		nc.Close()
 	}

@@ -96,7 +96,7 @@ type planned struct {
 func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time) (p planned, err error) {
 	until = until.Add(c.late())
 	p, err = before(ctx, until, func(ctx context.Context) (p planned, err error) {
-		p.model, p.queries, err = c.load(ctx, t, natsFlag{NATS: c.NATS, AsNATS: c.AsNATS}, c.question())
+		p.model, p.queries, err = c.load(ctx, t, natsFlag{serverFlags: serverFlags{c.NATS, c.AsNATS}}, c.question())
 		return p, err
 	})
 	if errors.Is(err, errSlow) {

@@ -244,10 +244,10 @@ func (r *modelFlag) loadModel(
 	ctx context.Context, open console.Opener, server natsFlag,
 ) (*factorgraph.Model, error) {
 	ref, registered := strings.CutPrefix(r.Model, byDigest)
-	if !registered && !(server.NATS != "" && isRegistered(r.Model)) {
+	if !registered && !(server.address() != "" && isRegistered(r.Model)) {
 		return console.LoadModel(open, r.Model)
 	}
-	if server.NATS == "" {
+	if server.address() == "" {
 		return nil, fault.New(fault.BadInput, "%s: a registered model is on a server: --nats says on which", r.Model)
 	}
 	remote, err := server.dial()

@@ -154,13 +154,12 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 		return "", err
 	}
 	defer b.NC.Close()
-	err = pipeline.Setup(ctx, b.NC, pipeline.Config{
-		OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
+	if err := pipeline.Setup(ctx, b.NC, pipeline.Config{
+		API: b.API, OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
 		KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes),
-	})
-	if err != nil {
+	}); err != nil {
 		return "", err
 	}
-	sustains, err := streams.Sustains(ctx, b.NC)
+	sustains, err := streams.Sustains(ctx, b)
 	return streams.SustainedText(sustains) + doctor.Version(b.NC.ConnectedServerVersion()).Advice(), err
 }

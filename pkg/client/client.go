@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -63,19 +64,25 @@ type Options struct {
 	// AnswersKey lists the public keys of aggregators with commas, or names a file of them, one per line, read again when it
 	// changes: the client believes only answers that one of them signed.
 	AnswersKey string
+	// API is the prefix of the subjects of JetStream's API, default $JS.API: a domain D has $JS.D.API, an import of another account its own.
+	API string
 }
 
 // Connect connects to NATS at url; those of several servers of a cluster with commas. The options of NATS have the credentials and
 // certificates for servers that ask for them.
 func Connect(url string, o Options, options ...nats.Option) (*Client, error) {
 	own := []nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)}
-	nc, err := bus.Dial(url, append(own, options...)...)
+	nc, api, err := bus.Dial(url, append(own, options...)...)
+	if fault.CodeOf(err) == fault.BadInput {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fault.New(
 			fault.Infrastructure, "client: connect to NATS at %s: %w", redact.URL(url),
 			redact.Error(err, url),
 		)
 	}
+	o.API = cmp.Or(o.API, api)
 	c, err := New(nc, o)
 	if err != nil {
 		nc.Close()
@@ -87,7 +94,7 @@ func Connect(url string, o Options, options ...nats.Option) (*Client, error) {
 
 // New returns a Client over a connection, which the caller closes.
 func New(nc *nats.Conn, o Options) (*Client, error) {
-	b, err := bus.New(nc)
+	b, err := bus.New(nc, o.API)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func TestServersOfAClusterAreKilledUnderLoad(t *testing.T) {
 	}
 	t.Parallel()
 	servers := testserver.NATSCluster(t, 3, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
-	nc, err := bus.Connect(servers.URL, "test", logger())
+	nc, _, err := bus.Connect(servers.URL, "test", logger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,7 @@ type Config struct {
 	// connection to use; nil: Run connects to URL and closes the connection at its end
 	NC    *nats.Conn
 	URL   string // of NATS, default nats://127.0.0.1:4222
+	API   string // prefix of the subjects of JetStream's API, default $JS.API: another domain or account has its own
 	Redis string // URL of the cache; empty: none, every job learns its decompositions
 	// RedisClient is the cache's connection, for a Redis that needs more settings than a URL holds. Run
 	// closes it. Logs call it Redis. Do sends a command, within RedisTimeout, and returns the
@@ -192,6 +193,7 @@ func (c Config) streams() streams.Config {
 		InMemory:    c.InMemory,
 		OneConsumer: c.OneConsumer,
 		MaxBytes:    c.MaxBytes,
+		API:         c.API,
 		Backlog:     c.Backlog,
 		Keep:        c.Keep,
 		KeepAtLeast: c.KeepAtLeast,

@@ -33,7 +33,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })
 	server := testserver.NATS(t, testserver.NATSOptions{StoreDir: dir})
-	nc, err := bus.Connect(server.URL, "test", logger())
+	nc, _, err := bus.Connect(server.URL, "test", logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestFullDisk(t *testing.T) {
 	if n := gathered(t, metrics, "basetensor_storage_stalled"); n != 0 {
 		t.Errorf("stalled %v from the start", n)
 	}
-	theirs, err := bus.Connect(server.URL, "idle", logger())
+	theirs, _, err := bus.Connect(server.URL, "idle", logger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func TestServerIsKilledUnderLoad(t *testing.T) {
 	}
 	t.Parallel()
 	server := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
-	nc, err := bus.Connect(server.URL, "test", logger())
+	nc, _, err := bus.Connect(server.URL, "test", logger())
 	if err != nil {
 		t.Fatal(err)
 	}

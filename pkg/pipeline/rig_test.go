@@ -115,7 +115,10 @@ func logger() *slog.Logger {
 // away first.
 func (r *rig) run(c pipeline.Config, stages ...pipeline.Stage) (stop, kill func()) {
 	r.t.Helper()
-	connect, work := func() (*nats.Conn, error) { return bus.Connect(r.url, "worker", logger()) }, pipeline.Run
+	connect, work := func() (*nats.Conn, error) {
+		nc, _, err := bus.Connect(r.url, "worker", logger())
+		return nc, err
+	}, pipeline.Run
 	if r.stack != nil {
 		connect, work = func() (*nats.Conn, error) { return r.stack.Connect("worker") }, r.stack.Run
 	}

@@ -39,7 +39,7 @@ func overReal(t *testing.T, c pipeline.Config) *rig {
 	server := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
 	ctx, cancel := context.WithTimeout(t.Context(), guard)
 	t.Cleanup(cancel)
-	nc, err := bus.Connect(server.URL, "test", logger())
+	nc, _, err := bus.Connect(server.URL, "test", logger())
 	if err != nil {
 		t.Fatal(err)
 	}

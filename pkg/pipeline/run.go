@@ -30,13 +30,13 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	nc := c.NC
 	if nc == nil {
 		var err error
-		if nc, err = bus.Connect(c.URL, "basetensor-"+string(stages[0]), c.Logger); err != nil {
+		if nc, _, err = bus.Connect(c.URL, "basetensor-"+string(stages[0]), c.Logger); err != nil {
 			return err
 		}
 		defer nc.Close()
 	}
 
-	b, err := bus.New(nc)
+	b, err := bus.New(nc, c.API)
 	if err != nil {
 		return err
 	}

@@ -374,7 +374,7 @@ func TestRequestsOnARealServer(t *testing.T) {
 	}
 	t.Parallel()
 	server := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
-	nc, err := bus.Connect(server.URL, "test", logger())
+	nc, _, err := bus.Connect(server.URL, "test", logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,8 +383,9 @@ func TestRequestsOnARealServer(t *testing.T) {
 	defer cancel()
 	r := &rig{t: t, ctx: ctx, nc: nc}
 	r.must(pipeline.Setup(ctx, nc, quick))
-	r.client, err = client.New(nc, client.Options{})
+	b, err := bus.New(nc, "")
 	r.must(err)
+	r.client = client.On(b)
 	m := grid(t, 3, 3, 7)
 	digest := r.register(m)
 	w, p := request(t, "", m, btn.Settings{}, observe(1), observe(0, 1))
@@ -393,7 +394,7 @@ func TestRequestsOnARealServer(t *testing.T) {
 	for round := range 3 {
 		running, stop := contextWithCancel(t)
 		done := make(chan error, 1)
-		worker, err := bus.Connect(server.URL, "worker", logger())
+		worker, _, err := bus.Connect(server.URL, "worker", logger())
 		r.must(err)
 		go func() { done <- pipeline.Run(running, withConn(quick, worker), pipeline.Stages()...) }()
 		for _, ask := range []wire.Request{w, byDigest(w, digest), byDigest(w, digest)} {
@@ -415,7 +416,7 @@ func TestRequestsOnARealServer(t *testing.T) {
 			r.must(server.Restart())
 			r.eventually(
 				"connected again",
-				func() bool { return nc.IsConnected() && streams.Healthy(ctx, nc) == nil },
+				func() bool { return nc.IsConnected() && streams.Healthy(ctx, b) == nil },
 			)
 		}
 	}

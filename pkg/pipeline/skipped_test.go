@@ -27,7 +27,7 @@ func TestAMessageThatIsNeverDelivered(t *testing.T) {
 	}
 	dir := t.TempDir()
 	server := testserver.NATS(t, testserver.NATSOptions{StoreDir: dir})
-	nc, err := bus.Connect(server.URL, "test", logger())
+	nc, _, err := bus.Connect(server.URL, "test", logger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func TestForgedAnswersGiveWay(t *testing.T) {
 	g := guard(t, "acme")
 	g.run(pipeline.Config{}, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract)
 	nc, _ := g.connect(access.Operator)
-	b, err := bus.New(nc)
+	b, err := bus.New(nc, "")
 	must(t, err)
 	forge, acme, read := forger{t, nc, b}, g.as("acme"), g.serve()
 	ctx := patience(t)

@@ -80,6 +80,7 @@ type Config struct {
 // Connection is a connection to NATS and how it is used.
 type Connection struct {
 	NC     *nats.Conn
+	API    string    // prefix of the subjects of JetStream's API, "" for $JS.API
 	Tenant string    // whose user the connection is, if it is a tenant's
 	Guard  bus.Guard // with keys answers have to be signed
 
@@ -149,7 +150,7 @@ func New(c Config) (*Gateway, error) {
 
 // bus returns a Bus for a tenant, "" for everybody.
 func (c Connection) bus(tenant string) (*bus.Bus, error) {
-	b, err := bus.New(c.NC)
+	b, err := bus.New(c.NC, c.API)
 	if err != nil {
 		return nil, err
 	}

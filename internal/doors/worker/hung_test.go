@@ -45,7 +45,7 @@ func TestWorkerEndsWhenAHandlerHangs(t *testing.T) {
 		t.Skip("starts a real nats-server and worker processes")
 	}
 	server := testserver.NATS(t, testserver.NATSOptions{Config: "../../../deploy/nats-server.conf"})
-	nc, err := bus.Connect(server.URL, "test", nil)
+	nc, _, err := bus.Connect(server.URL, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

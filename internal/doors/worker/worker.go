@@ -140,7 +140,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		logger.Error("cannot start", "error", err)
 		return config.ExitCode(err)
 	}
-	nc, store, err := f.dial(stage, logger)
+	nc, api, store, err := f.dial(stage, logger)
 	if err != nil {
 		logger.Error("cannot start", "error", err)
 		return config.ExitCode(err)
@@ -150,6 +150,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	defer hang(nil)
 	err = pipeline.Run(ctx, configure(pipeline.Config{
 		NC:           nc,
+		API:          api,
 		Redis:        f.Redis,
 		RedisClient:  store,
 		RedisTimeout: f.RedisTimeout,
@@ -179,20 +180,19 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 }
 
 // dial connects to NATS, and makes a client of Redis, nil where there is none.
-func (f *flags) dial(stage pipeline.Stage, logger *slog.Logger) (*nats.Conn, cache.Redis, error) {
+func (f *flags) dial(stage pipeline.Stage, logger *slog.Logger) (nc *nats.Conn, api string, store cache.Redis, err error) {
 	options, err := f.AsNATS.Options()
 	if err != nil {
-		return nil, nil, err
+		return nil, "", nil, err
 	}
-	var store cache.Redis
 	if f.Redis != "" {
 		if store, err = f.AsRedis.Client(f.Redis, f.RedisTimeout); err != nil {
-			return nil, nil, err
+			return nil, "", nil, err
 		}
 	}
-	nc, err := bus.Connect(f.NATS, "basetensor-"+string(stage), logger, options...)
+	nc, api, err = bus.Connect(bus.Server(f.NATS, f.AsNATS.Context), "basetensor-"+string(stage), logger, options...)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", nil, err
 	}
-	return nc, store, nil
+	return nc, api, store, nil
 }

@@ -112,7 +112,7 @@ func (w *Worker) Ready() error {
 	if err := w.loop.Bus.Storage(); err != nil {
 		return err
 	}
-	return streams.Healthy(ctx, w.loop.Bus.NC)
+	return streams.Healthy(ctx, w.loop.Bus)
 }
 
 // startPatience is for how long a worker that starts waits for a server that does not answer.

@@ -38,7 +38,7 @@ func start(t *testing.T) *service {
 		t.Fatal(err)
 	}
 	server := testserver.NATS(t, testserver.NATSOptions{Config: config})
-	nc, err := bus.Connect(server.URL, "test", nil)
+	nc, _, err := bus.Connect(server.URL, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func start(t *testing.T) *service {
 	if err := pipeline.Setup(t.Context(), nc, pipeline.Config{MaxBytes: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
-	b, err := bus.New(nc)
+	b, err := bus.New(nc, "")
 	if err != nil {
 		t.Fatal(err)
 	}

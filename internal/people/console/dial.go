@@ -3,6 +3,7 @@ package console
 // Clients of a server, as whom the flags say.
 
 import (
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/seal"
 	"github.com/basetensor/basetensor/pkg/client"
@@ -15,7 +16,7 @@ func Dial(url string, as connect.NATS, signing seal.Flags) (*client.Client, erro
 	if err != nil {
 		return nil, err
 	}
-	return client.Connect(url, client.Options{
+	return client.Connect(bus.Server(url, as.Context), client.Options{
 		Tenant: as.Tenant, MessageKeys: signing.MessageKeys, AnswersKey: signing.AnswersKey,
 	}, options...)
 }

@@ -61,7 +61,7 @@ func TestExamine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bus.New(nc)
+	b, err := bus.New(nc, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (b *Bus) batch(
 		return nil, fault.New(fault.Infrastructure, "bus: read %s: %w", stream, err)
 	}
 	defer replies.Unsubscribe()
-	if err := nc.PublishRequest(directGet+stream, inbox, ask); err != nil {
+	if err := nc.PublishRequest(b.API+"DIRECT.GET."+stream, inbox, ask); err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: read %s: %w", stream, err)
 	}
 

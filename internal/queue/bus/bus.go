@@ -3,9 +3,11 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -53,8 +55,9 @@ func Missing(err error) bool {
 
 // Bus reads and writes the streams of one connection. Its methods may be called from any goroutine.
 type Bus struct {
-	NC *nats.Conn
-	JS jetstream.JetStream
+	NC  *nats.Conn
+	JS  jetstream.JetStream
+	API string // prefix of the subjects of JetStream's API, with a dot at its end
 
 	guard     Guard       // set before anything else is done
 	owner     string      // see As
@@ -76,15 +79,21 @@ type Bus struct {
 	bulk bulk
 }
 
-// New returns a Bus over nc. It does not ask the server anything.
-func New(nc *nats.Conn) (*Bus, error) {
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(AnswerWithin(nc, answerWithin)))
+// usualAPI is the prefix of JetStream's API in the account's own domain.
+const usualAPI = "$JS.API."
+
+// New returns a Bus over nc. api is the prefix of the subjects of JetStream's API, "" for $JS.API: a domain or an import of another account
+// has its own. It does not ask the server anything.
+func New(nc *nats.Conn, api string) (*Bus, error) {
+	api = strings.TrimSuffix(cmp.Or(api, usualAPI), ".") + "."
+	js, err := jetstream.NewWithAPIPrefix(nc, api, jetstream.WithDefaultTimeout(AnswerWithin(nc, answerWithin)))
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
 	}
 	b := &Bus{
 		NC:      nc,
 		JS:      js,
+		API:     api,
 		streams: map[string]jetstream.Stream{},
 		objects: map[string]jetstream.ObjectStore{},
 	}

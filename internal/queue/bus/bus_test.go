@@ -32,7 +32,7 @@ func open(t *testing.T, o embedded.Options) (context.Context, *bus.Bus) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bus.New(nc)
+	b, err := bus.New(nc, "")
 	if err != nil {
 		t.Fatal(err)
 	}

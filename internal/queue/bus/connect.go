@@ -4,12 +4,14 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/queue/redact"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
+	"github.com/synadia-io/orbit.go/natscontext"
 )
 
 // A server that leaves so many pings unanswered is lost: the connection may have gone dead without
@@ -26,23 +28,56 @@ const (
 	handshakeTime = 10 * time.Second
 )
 
-// Dial is nats.Connect, and tries again where the server ends the connection in the middle of its handshake: a server that
+// inContext begins the address of a server that a context of the nats command describes.
+const inContext = "context:"
+
+// Server returns the address of a server for Dial: the context's, if there is one, or else url.
+func Server(url, context string) string {
+	if context != "" {
+		return inContext + context
+	}
+	return url
+}
+
+// Dial is nats.Connect, also for addresses of Server. api is the prefix of JetStream's subjects that a context names, "" for the usual
+// one. It tries again where the server ends the connection in the middle of its handshake: a server that
 // reads other users from its configuration does that, and one that waited too long for a busy machine.
-func Dial(url string, options ...nats.Option) (nc *nats.Conn, err error) {
+func Dial(url string, options ...nats.Option) (nc *nats.Conn, api string, err error) {
 	options = append([]nats.Option{nats.Timeout(handshakeTime)}, options...)
 	for try := range handshakes {
 		time.Sleep(time.Duration(try) * 100 * time.Millisecond)
-		nc, err = nats.Connect(url, options...)
+		if name, ok := strings.CutPrefix(url, inContext); ok {
+			nc, api, err = dialContext(name, options)
+		} else {
+			nc, err = nats.Connect(url, options...)
+		}
 		if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
-			return nc, err
+			return nc, api, err
 		}
 	}
-	return nil, err
+	return nil, "", err
 }
 
-// Connect connects to NATS as workers need it: it reconnects without end, and logs that. log may be
-// nil. The options carry its credentials.
-func Connect(url, name string, log *slog.Logger, options ...nats.Option) (*nats.Conn, error) {
+// dialContext connects to the server of a context of the nats command. A context that cannot be read is bad_input.
+func dialContext(name string, options []nats.Option) (nc *nats.Conn, api string, err error) {
+	read := false
+	options = append(options, func(*nats.Options) error { read = true; return nil })
+	nc, context, err := natscontext.Connect(name, options...)
+	switch {
+	case err != nil && !read:
+		return nil, "", fault.New(fault.BadInput, "context %s of the nats command: %w", name, err)
+	case err != nil:
+		return nil, "", err
+	case context.JSAPIPrefix != "":
+		return nc, context.JSAPIPrefix, nil
+	case context.JSDomain != "":
+		return nc, "$JS." + context.JSDomain + ".API", nil
+	}
+	return nc, "", nil
+}
+
+// Connect is Dial as workers need it: it reconnects without end, and logs that. log may be nil. The options carry its credentials.
+func Connect(url, name string, log *slog.Logger, options ...nats.Option) (nc *nats.Conn, api string, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -63,12 +98,15 @@ func Connect(url, name string, log *slog.Logger, options ...nats.Option) (*nats.
 			log.Warn("NATS", "error", redact.Error(err, url))
 		}),
 	)
-	nc, err := Dial(url, options...)
+	nc, api, err = Dial(url, options...)
+	if fault.CodeOf(err) == fault.BadInput {
+		return nil, "", err
+	}
 	if err != nil {
-		return nil, fault.New(
+		return nil, "", fault.New(
 			fault.Infrastructure, "pipeline: connect to NATS at %s: %w", redact.URL(url),
 			redact.Error(err, url),
 		)
 	}
-	return nc, nil
+	return nc, api, nil
 }

@@ -59,7 +59,7 @@ func TestALostConnectionIsLeft(t *testing.T) {
 	must(t, err)
 	defer s.Close()
 	d := &holeDialer{}
-	nc, err := bus.Connect(s.NATSURL(), "test", nil, nats.SetCustomDialer(d))
+	nc, _, err := bus.Connect(s.NATSURL(), "test", nil, nats.SetCustomDialer(d))
 	must(t, err)
 	defer nc.Close()
 
@@ -102,10 +102,10 @@ func TestALostQuestionIsAskedAgain(t *testing.T) {
 	must(t, err)
 	defer s.Close()
 	d := &cutDialer{}
-	nc, err := bus.Connect(s.NATSURL(), "test", nil, nats.SetCustomDialer(d))
+	nc, _, err := bus.Connect(s.NATSURL(), "test", nil, nats.SetCustomDialer(d))
 	must(t, err)
 	defer nc.Close()
-	b, err := bus.New(nc)
+	b, err := bus.New(nc, "")
 	must(t, err)
 	lose := func(text string) { d.at.Store(&text) }
 	of := func(k int) *nats.Msg { return msg(message.TaskSubject(0, "job", 9, k), "data") }
@@ -158,11 +158,11 @@ func TestHandshakesAreTriedAgain(t *testing.T) {
 	defer s.Close()
 	d := &hastyDialer{}
 	d.left.Store(2)
-	nc, err := bus.Dial(s.NATSURL(), nats.SetCustomDialer(d))
+	nc, _, err := bus.Dial(s.NATSURL(), nats.SetCustomDialer(d))
 	must(t, err)
 	nc.Close()
 	d.left.Store(1 << 20)
-	if nc, err = bus.Dial(s.NATSURL(), nats.SetCustomDialer(d)); err == nil {
+	if nc, _, err = bus.Dial(s.NATSURL(), nats.SetCustomDialer(d)); err == nil {
 		nc.Close()
 		t.Error("a connection over a handshake that never ended")
 	}

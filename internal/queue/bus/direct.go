@@ -32,8 +32,6 @@ type question struct {
 // ErrDoubtful: the headers of a stored message hide or repeat the server's headers.
 var ErrDoubtful = errors.New("bus: a message was stored with headers of the server")
 
-const directGet = "$JS.API.DIRECT.GET."
-
 // getWithin bounds a get without a deadline.
 var getWithin = 30 * time.Second
 
@@ -90,13 +88,13 @@ func (b *Bus) requestDirect(ctx context.Context, stream string, q question) (*na
 		return nil, ErrNotFound
 	}
 	if q.Last != "" && !strings.ContainsAny(q.Last, "*>") {
-		return b.NC.RequestWithContext(ctx, directGet+stream+"."+q.Last, nil)
+		return b.NC.RequestWithContext(ctx, b.API+"DIRECT.GET."+stream+"."+q.Last, nil)
 	}
 	body, err := json.Marshal(q)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
-	return b.NC.RequestWithContext(ctx, directGet+stream, body)
+	return b.NC.RequestWithContext(ctx, b.API+"DIRECT.GET."+stream, body)
 }
 
 // mostHeaders is the maximum number of headers in a reply to a direct get. This program's messages have at most 20.
@@ -190,7 +188,7 @@ func (b *Bus) fromLeader(ctx context.Context, stream string, q question) (*jetst
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
-	reply, err := b.NC.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
+	reply, err := b.NC.RequestWithContext(ctx, b.API+"STREAM.MSG.GET."+stream, body)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func TestForgedServerHeaders(t *testing.T) {
 				defer s.Close()
 				nc, err := s.Connect("test")
 				must(t, err)
-				b, err := bus.New(nc)
+				b, err := bus.New(nc, "")
 				must(t, err)
 
 				before := time.Now().Add(-time.Second)
@@ -133,7 +133,7 @@ func TestAnswersWithServerHeaders(t *testing.T) {
 	defer server.Close()
 	nc, err := server.Connect("test")
 	must(t, err)
-	forger, err := bus.New(nc)
+	forger, err := bus.New(nc, "")
 	must(t, err)
 	learner, _ := signedAs(t, forger, bus.Guard{Remove: true})
 	aggregator, found := signed(t, forger, true)

@@ -13,13 +13,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// inCluster reports whether the server is one of several, so that streams may have replicas. While
-// there is no connection, the last one counts.
+// inCluster reports whether the server is one of several, so that streams may have replicas, or may lead to others by another API prefix.
+// While there is no connection, the last one counts.
 func (b *Bus) inCluster() bool {
 	if b.clustered.Load() {
 		return true
 	}
-	if b.NC.ConnectedClusterName() == "" {
+	if b.NC.ConnectedClusterName() == "" && b.API == usualAPI {
 		return false
 	}
 	b.clustered.Store(true)

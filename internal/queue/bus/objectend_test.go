@@ -17,11 +17,11 @@ func TestReadingAnObjectEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	b, err := New(nc)
+	b, err := New(nc, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, err := nc.SubscribeSync(directGet + "OBJ_" + BucketBlob) // takes the requests, and answers none
+	asked, err := nc.SubscribeSync("$JS.API.DIRECT.GET.OBJ_" + BucketBlob) // takes the requests, and answers none
 	if err != nil {
 		t.Fatal(err)
 	}

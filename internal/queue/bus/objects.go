@@ -37,7 +37,7 @@ type bulk struct {
 
 // over returns the streams over the connection for objects, which has the settings of nc and ends
 // with it.
-func (b *bulk) over(nc *nats.Conn) (jetstream.JetStream, error) {
+func (b *bulk) over(nc *nats.Conn, api string) (jetstream.JetStream, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.js != nil {
@@ -55,7 +55,7 @@ func (b *bulk) over(nc *nats.Conn) (jetstream.JetStream, error) {
 		nc.RemoveStatusListener(closed)
 		return nil, err
 	}
-	if b.js, err = jetstream.New(own, jetstream.WithDefaultTimeout(ackWithin)); err != nil {
+	if b.js, err = jetstream.NewWithAPIPrefix(own, api, jetstream.WithDefaultTimeout(ackWithin)); err != nil {
 		nc.RemoveStatusListener(closed)
 		own.Close()
 		return nil, err
@@ -76,7 +76,7 @@ func (b *Bus) store(ctx context.Context, bucket string) (jetstream.ObjectStore, 
 		return o, nil
 	}
 
-	js, err := b.bulk.over(b.NC)
+	js, err := b.bulk.over(b.NC, b.API)
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: object store %s: %w", bucket, err)
 	}
@@ -382,7 +382,7 @@ func (b *Bus) readObject(ctx context.Context, in shelf, info *jetstream.ObjectIn
 // readOnce reads an object by its chunks. The client library would use a consumer, which can deliver on any subject: a
 // user with the right to create one could write anywhere that the server may.
 func (b *Bus) readOnce(ctx context.Context, in shelf, info *jetstream.ObjectInfo) ([]byte, error) {
-	js, err := b.bulk.over(b.NC)
+	js, err := b.bulk.over(b.NC, b.API)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func TestObjectsInACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	b, err := bus.New(nc)
+	b, err := bus.New(nc, "")
 	if err != nil {
 		t.Fatal(err)
 	}

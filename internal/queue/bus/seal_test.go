@@ -34,7 +34,7 @@ func signedAs(t *testing.T, b *bus.Bus, g bus.Guard) (*bus.Bus, *[]message.Kind)
 	must(t, os.WriteFile(file, []byte(key), 0o600))
 	keys, err := seal.Open(file, nil)
 	must(t, err)
-	own, err := bus.New(b.NC)
+	own, err := bus.New(b.NC, "")
 	must(t, err)
 	found := &[]message.Kind{}
 	g.Trust = seal.Trust{Keys: keys}
@@ -159,10 +159,10 @@ func TestSignedForAnotherSubject(t *testing.T) {
 		t.Skip("starts a real nats-server")
 	}
 	server := testserver.NATS(t, testserver.NATSOptions{}) // which has no streams
-	forger, err := bus.Connect(server.URL, "test", nil)
+	forger, _, err := bus.Connect(server.URL, "test", nil)
 	must(t, err)
 	defer forger.Close()
-	plain, err := bus.New(forger)
+	plain, err := bus.New(forger, "")
 	must(t, err)
 	b, found := signed(t, plain, false)
 	b.As("own")
@@ -225,7 +225,7 @@ func TestDamagedOnItsWay(t *testing.T) {
 	nc, err := nats.Connect(s.NATSURL(), nats.SetCustomDialer(dialer))
 	must(t, err)
 	t.Cleanup(nc.Close)
-	plain, err := bus.New(nc)
+	plain, err := bus.New(nc, "")
 	must(t, err)
 	b, found := signed(t, plain, true)
 	text := "what a worker says"

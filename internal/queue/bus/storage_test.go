@@ -22,10 +22,10 @@ func TestSlowIsNotStalled(t *testing.T) {
 		t.Skip("starts a real nats-server")
 	}
 	ctx := t.Context()
-	nc, err := bus.Connect(testserver.NATS(t, testserver.NATSOptions{}).URL, "test", nil)
+	nc, _, err := bus.Connect(testserver.NATS(t, testserver.NATSOptions{}).URL, "test", nil)
 	must(t, err)
 	defer nc.Close()
-	b, err := bus.New(nc)
+	b, err := bus.New(nc, "")
 	must(t, err)
 	const refused = `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 0"},"stream":"X","seq":0}`
 	play := func(subject string, late time.Duration, storing bool) {
@@ -71,10 +71,10 @@ func TestKeptMessagesAreNotQuestioned(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real nats-server")
 	}
-	nc, err := bus.Connect(testserver.NATS(t, testserver.NATSOptions{}).URL, "test", nil)
+	nc, _, err := bus.Connect(testserver.NATS(t, testserver.NATSOptions{}).URL, "test", nil)
 	must(t, err)
 	defer nc.Close()
-	b, err := bus.New(nc)
+	b, err := bus.New(nc, "")
 	must(t, err)
 	var came atomic.Int32
 	_, err = nc.Subscribe("btn.v1.blob.acme.>", func(m *nats.Msg) {

@@ -19,6 +19,7 @@ import (
 // given; without them the URL has the credentials. Its tags are the tags of the commands' flags.
 type NATS struct {
 	Creds        string `name:"nats-creds" placeholder:"FILE" help:"A user's JWT and seed, in one file as nsc writes it."`
+	Context      string `name:"context" placeholder:"NAME" help:"In place of --nats: a context of the nats command, or its file."`
 	NKey         string `name:"nats-nkey" placeholder:"FILE" help:"File with a user's nkey seeds, one per line; the first is used."`
 	User         string `name:"nats-user" placeholder:"NAME" help:"User of NATS, whose password is in --nats-password-file."`
 	PasswordFile string `name:"nats-password-file" placeholder:"FILE" help:"File with that password."`

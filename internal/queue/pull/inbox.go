@@ -48,7 +48,7 @@ func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 	if expires <= 0 {
 		request = fmt.Sprintf(`{"batch":%d,"no_wait":true}`, batch)
 	}
-	subject := "$JS.API.CONSUMER.MSG.NEXT." + in.stream + "." + consumer
+	subject := in.bus.API + "CONSUMER.MSG.NEXT." + in.stream + "." + consumer
 	if err := in.bus.NC.PublishRequest(subject, in.prefix+consumer, []byte(request)); err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: pull from %s: %w", consumer, err)
 	}

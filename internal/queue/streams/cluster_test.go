@@ -36,7 +36,7 @@ func TestSetupOfASmallCluster(t *testing.T) {
 	if err := streams.Setup(ctx, nc, streams.Config{Replicas: 3}); err != nil {
 		t.Fatal(err)
 	}
-	b, err := bus.New(nc)
+	b, err := bus.New(nc, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestSetupOfACluster(t *testing.T) {
 	defer nc.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // no measure of anything
 	defer cancel()
-	b, err := bus.New(nc)
+	b, err := bus.New(nc, "")
 	if err != nil {
 		t.Fatal(err)
 	}

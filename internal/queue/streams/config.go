@@ -8,6 +8,7 @@ import (
 
 // Config are the options of streams and consumers. The zero value has every default.
 type Config struct {
+	API string // prefix of the subjects of JetStream's API, default $JS.API
 	// Streams in the server's memory instead of files.
 	InMemory bool
 	// One consumer over all lanes of a kind instead of one per lane.

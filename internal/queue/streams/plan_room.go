@@ -10,7 +10,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/nats-io/nats.go"
 )
 
 // lag is the time until the model of an answered job may be purged: the sweeper looks at it after 5
@@ -30,12 +29,7 @@ func (s Sustained) Rate() float64 { return roomRefused * float64(s.Bytes) / s.Ho
 
 // Sustains returns the rates of the streams that grow with every job, as they are set up on the
 // server.
-func Sustains(ctx context.Context, nc *nats.Conn) ([]Sustained, error) {
-	b, err := bus.New(nc)
-	if err != nil {
-		return nil, err
-	}
-
+func Sustains(ctx context.Context, b *bus.Bus) ([]Sustained, error) {
 	var all []Sustained
 	growing := []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob}
 	for _, name := range growing {

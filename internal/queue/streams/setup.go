@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,8 @@ func unavailable(err error) bool {
 }
 
 func setup(ctx context.Context, nc *nats.Conn, c Config) error {
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(bus.AnswerWithin(nc, answerPatience)))
+	patience := jetstream.WithDefaultTimeout(bus.AnswerWithin(nc, answerPatience))
+	js, err := jetstream.NewWithAPIPrefix(nc, cmp.Or(c.API, jetstream.DefaultAPIPrefix), patience)
 	room := c.MaxBytes
 	if err == nil {
 		c, room, err = asBefore(ctx, js, c)

@@ -44,7 +44,7 @@ func Serve(addr string, registry prometheus.Gatherer, ready func() error, notes 
 	})
 	s := &Server{
 		URL:  "http://" + listener.Addr().String(),
-		http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second},
+		http: &http.Server{Handler: mux, ReadHeaderTimeout: 30 * time.Second},
 		done: make(chan struct{}),
 	}
 	go func() {

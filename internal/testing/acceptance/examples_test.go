@@ -104,7 +104,7 @@ func serve(t *testing.T, stages ...pipeline.Stage) served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.bus, err = bus.New(nc); err != nil {
+	if s.bus, err = bus.New(nc, ""); err != nil {
 		t.Fatal(err)
 	}
 	c := pipeline.Config{NC: nc, InMemory: true, MaxBytes: 512 << 20}
