@@ -9,8 +9,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/families/truncated"
-	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/factorgraph"

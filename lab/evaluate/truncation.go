@@ -6,9 +6,9 @@ import (
 	"context"
 	"math"
 
+	"github.com/basetensor/basetensor/internal/engine/sweeps"
+	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/families/truncated"
-	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
-	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"

@@ -11,8 +11,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/families/truncated"
-	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/jobs/cache"
 	"github.com/basetensor/basetensor/internal/jobs/cached"
 	"github.com/basetensor/basetensor/internal/network/btn"

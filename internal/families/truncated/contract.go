@@ -6,9 +6,9 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
-	"github.com/basetensor/basetensor/internal/families/truncated/legs"
-	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
-	"github.com/basetensor/basetensor/internal/families/truncated/trees"
+	"github.com/basetensor/basetensor/internal/engine/legs"
+	"github.com/basetensor/basetensor/internal/engine/sweeps"
+	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"

@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/basetensor/basetensor/internal/families/truncated/trees"
+	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"

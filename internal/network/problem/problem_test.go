@@ -9,10 +9,10 @@ import (
 
 	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/engine/region"
+	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/truncated"
-	"github.com/basetensor/basetensor/internal/families/truncated/trees"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"

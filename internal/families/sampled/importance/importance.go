@@ -19,7 +19,7 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/cutset"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/engine/mixture"
-	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
+	"github.com/basetensor/basetensor/internal/engine/sweeps"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
-	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
+	"github.com/basetensor/basetensor/internal/engine/sweeps"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/orders"

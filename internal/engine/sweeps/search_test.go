@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
+	"github.com/basetensor/basetensor/internal/engine/sweeps"
 	"github.com/basetensor/basetensor/internal/testing/enginetest"
 )
 

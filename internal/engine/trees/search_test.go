@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/families/truncated/trees"
+	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/testing/enginetest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/linalg"
-	"github.com/basetensor/basetensor/internal/families/truncated/legs"
+	"github.com/basetensor/basetensor/internal/engine/legs"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

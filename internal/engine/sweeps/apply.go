@@ -10,7 +10,7 @@ package sweeps
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/families/truncated/legs"
+	"github.com/basetensor/basetensor/internal/engine/legs"
 )
 
 // limits are the bounds of compression, and the account of it.

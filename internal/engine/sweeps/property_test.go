@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/families/truncated/legs"
+	"github.com/basetensor/basetensor/internal/engine/legs"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/internal/testing/orders"

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/linalg"
-	"github.com/basetensor/basetensor/internal/families/truncated/legs"
+	"github.com/basetensor/basetensor/internal/engine/legs"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/engine/sweeps"
 	"github.com/basetensor/basetensor/internal/families/exact"
-	"github.com/basetensor/basetensor/internal/families/truncated/sweeps"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/preprocess"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"

@@ -5,7 +5,7 @@ package trees
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/families/truncated/legs"
+	"github.com/basetensor/basetensor/internal/engine/legs"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 

@@ -7,7 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/basetensor/basetensor/internal/families/truncated/legs"
+	"github.com/basetensor/basetensor/internal/engine/legs"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 

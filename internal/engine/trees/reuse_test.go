@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/engine/einsum"
-	"github.com/basetensor/basetensor/internal/families/truncated/trees"
+	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/internal/testing/orders"
 	"github.com/basetensor/basetensor/pkg/fault"

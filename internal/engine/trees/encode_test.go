@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/families/truncated/trees"
+	"github.com/basetensor/basetensor/internal/engine/trees"
 )
 
 // TestProjectorsAsBytes: written bytes are read, and cut, longer or strange ones are errors.

@@ -13,7 +13,7 @@ package sweeps
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/families/truncated/legs"
+	"github.com/basetensor/basetensor/internal/engine/legs"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/families/truncated/trees"
+	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/testing/enginetest"
 )
 
