@@ -6,7 +6,10 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
+
+	"github.com/basetensor/basetensor/internal/base/ranked"
 )
 
 // weigh writes the weights of the indices that step k drops, under values of the ones it keeps:
@@ -248,4 +251,49 @@ func (r *Run) nearest(k int, slack float64, values []int) (near []int, short []f
 		}
 	}
 	return near, short
+}
+
+// Largest lists terms, as a value per index, from the largest on: so many, and at most more further ones whose logarithm is within slack
+// of the last one's. All says that no other is above 0. All steps are maxima, and the largest term is not 0. Cost as of ranked.List.
+func (r *Run) Largest(ctx context.Context, count int, slack float64, more int) (list [][]int, all bool, err error) {
+	w := &maxima{run: r, values: make([]int, len(r.dims))}
+	for k := len(r.steps) - 1; k >= 0; k-- {
+		if len(r.steps[k].Drop) > 0 {
+			w.at = append(w.at, k)
+		}
+	}
+	for k := range r.loose {
+		w.at = append(w.at, -1-k)
+	}
+	all, err = ranked.List(ctx, len(w.at), w, count+more, func(lost float64) float64 {
+		if list = append(list, slices.Clone(w.values)); len(list) < count {
+			return math.Inf(1)
+		}
+		return lost + slack
+	})
+	return list, all, err
+}
+
+// maxima are the choices of Largest: of steps to go, then of loose indices as −1, −2, ….
+type maxima struct {
+	run    *Run
+	at     []int
+	values []int
+}
+
+// Choose implements ranked.Choices.
+func (w *maxima) Choose(level, option int) { w.run.choose(w.at[level], option, w.values) }
+
+// Costs implements ranked.Choices.
+func (w *maxima) Costs(level int) []float64 {
+	k := w.at[level]
+	if k < 0 {
+		return make([]float64, w.run.dims[w.run.loose[-1-k]])
+	}
+	weights, _ := w.run.weigh(k, w.values)
+	top := slices.Max(weights)
+	for d, x := range weights {
+		weights[d] = top - x
+	}
+	return weights
 }

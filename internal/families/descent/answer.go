@@ -18,6 +18,7 @@ type Options struct {
 	Memory   int64 // bytes for tables; 0: btn.DefaultMemory
 	Threads  int   // 0: all processors; results have the same bits for any number
 	From, To int64 // slices, From ≤ s < To
+	Best     int   // assignments that Best lists; 0: one
 }
 
 // mostTies bounds the compared assignments of nearly the largest weight.
@@ -39,7 +40,7 @@ func (p *Prepared) run(
 // Of assignments whose weights are equal up to the rounding of their factors' entries, the smallest in
 // the order of the variables is taken, where no more than mostTies are that close to the best in
 // logarithms; else the smallest of those that the path meets first. Unique says that there is no
-// other, which is known in the former case alone.
+// other, which is known in the former case alone. Where more than one is asked for, Others are the next ones by their weights.
 func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found, error) {
 	steps, err := p.steps(ctx, path)
 	if err != nil {
@@ -58,14 +59,46 @@ func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found,
 		if math.IsInf(top, -1) || top < most-slack {
 			continue
 		}
-		most = max(most, top)
 		found, err := p.among(ctx, r, fixed, path.Slices, slack)
 		if err != nil {
 			return nil, err
 		}
+		if o.Best > 1 {
+			if err := p.others(ctx, r, fixed, path.Slices, slack, o.Best-1, found); err != nil {
+				return nil, err
+			}
+		}
 		best = best.Or(found)
+		if o.Best < 2 {
+			most = max(most, top)
+		} else if best.Keep(o.Best); !best.All {
+			most = best.Others[o.Best-2].Weight.LogAbs()
+		}
 	}
 	return best, nil
+}
+
+// others lists the next best ones of a run beside the best, at most so many.
+func (p *Prepared) others(
+	ctx context.Context, r *buckets.Run, fixed, sliced []int, slack float64, count int, best *btn.Found,
+) error {
+	near, all, err := r.Largest(ctx, count+1, slack, mostTies)
+	if err != nil {
+		return err
+	}
+	given := make([]int, len(p.given.Dims))
+	for _, at := range near {
+		for _, i := range sliced {
+			at[i] = fixed[i]
+		}
+		if values := p.assignment(at, given); !slices.Equal(values, best.Values) {
+			best.Others = append(best.Others, btn.Other{Values: values, Weight: number(p.weight(given))})
+		}
+	}
+	slices.SortFunc(best.Others, btn.Other.Compare)
+	best.All = all && len(best.Others) <= count
+	best.Others = best.Others[:min(count, len(best.Others))]
+	return nil
 }
 
 // slack bounds the difference of the logarithms of two equal terms, as sums of logarithms that add

@@ -51,7 +51,7 @@ func (p *Descent) Contract(ctx context.Context, of *problem.Problem, want proble
 	if value.Flops, err = prepared.Flops(ctx, p.Along, p.To-p.From); err != nil {
 		return btn.Value{}, err
 	}
-	o := Options{Memory: of.Memory, Threads: of.Threads, From: p.From, To: p.To}
+	o := Options{Memory: of.Memory, Threads: of.Threads, From: p.From, To: p.To, Best: want.Best}
 	switch p.Along.Ask {
 	case btn.AskMPE:
 		value.Found, err = prepared.Best(ctx, p.Along, o)

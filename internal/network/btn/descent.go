@@ -3,6 +3,7 @@ package btn
 // Parts that find assignments, and their results.
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -54,10 +55,25 @@ type Found struct {
 	Relaxed bool    `msgpack:"r,omitempty"` // there may be a better one
 	Bound   float64 `msgpack:"b,omitempty"` // ln of no less than the weight of any; where Relaxed or Bounded
 	Bounded bool    `msgpack:"d,omitempty"` // by a search
+	// Others are the next best ones in sequence, where several are asked for; Bound is of all that are not listed then. All says that no
+	// other one is possible.
+	Others []Other `msgpack:"o,omitempty"`
+	All    bool    `msgpack:"l,omitempty"`
+}
+
+// Other is an assignment beside the best one.
+type Other struct {
+	Values []int         `msgpack:"v"`
+	Weight scaled.Number `msgpack:"w"`
+}
+
+// Compare orders assignments: the heavier first, of equal ones the smaller in the order of the variables.
+func (o Other) Compare(p Other) int {
+	return cmp.Or(p.Weight.Cmp(o.Weight), slices.Compare(o.Values, p.Values))
 }
 
 // Or returns the better of two assignments of different slices, of equally good ones the smaller in
-// the order of the variables. Either may be nil, for slices that are impossible.
+// the order of the variables. Others are those of both then, as far as both lists go. Either may be nil, for slices that are impossible.
 func (f *Found) Or(g *Found) *Found {
 	switch {
 	case f == nil:
@@ -69,16 +85,50 @@ func (f *Found) Or(g *Found) *Found {
 	if other.Weight.Cmp(best.Weight) > 0 {
 		best, other = other, best
 	}
-	gap := best.Weight.Sub(other.Weight)
-	if gap.Cmp(best.Weight.Mul(scaled.FromFloat(best.Close))) > 0 {
-		return best
+	tied := best.Tied(other.Weight)
+	if tied && slices.Compare(other.Values, best.Values) < 0 {
+		best, other = other, best
 	}
-	if slices.Compare(other.Values, best.Values) < 0 {
-		best = other
+	both := *best
+	both.Unique = best.Unique && !tied
+	both.beside(other)
+	return &both
+}
+
+// Tied reports whether a weight that is not above the best one counts as equal to it.
+func (f *Found) Tied(w scaled.Number) bool {
+	return f.Weight.Sub(w).Cmp(f.Weight.Mul(scaled.FromFloat(f.Close))) <= 0
+}
+
+// Keep cuts the list to the best ones, so many with the first.
+func (f *Found) Keep(best int) {
+	if len(f.Others) >= best {
+		f.Others, f.All = f.Others[:best-1], false
 	}
-	tied := *best
-	tied.Unique = false
-	return &tied
+}
+
+// Last is the weight of the last one listed.
+func (f *Found) Last() scaled.Number {
+	if n := len(f.Others); n > 0 {
+		return f.Others[n-1].Weight
+	}
+	return f.Weight
+}
+
+// beside adds another slice's assignments to f's list, as far as both go: one that is not complete has as many as are asked for.
+func (f *Found) beside(g *Found) {
+	if !f.All && f.Others == nil && !g.All && g.Others == nil {
+		return
+	}
+	list := slices.Concat(f.Others, []Other{{g.Values, g.Weight}}, g.Others)
+	slices.SortFunc(list, Other.Compare)
+	for _, h := range []*Found{f, g} {
+		if !h.All {
+			list = list[:min(len(list), len(h.Others))]
+		}
+	}
+	f.All = f.All && g.All
+	f.Others = list
 }
 
 // Drawn are assignments drawn from some slices.

@@ -15,6 +15,8 @@ type Want struct {
 	// Derivatives asks for Value.Derivatives, and Target for Value.Target: of classes that have them.
 	Derivatives bool
 	Target      *factorgraph.Observation
+	// Best is the number of most probable assignments, 0 for one.
+	Best int
 	// Map lists the variables of a marginal MAP assignment, Samples is how many are drawn, Seed that
 	// of the draws: for parts that ask for them.
 	Map     []int
