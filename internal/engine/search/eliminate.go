@@ -349,37 +349,46 @@ func (s *solver) newTriple(scope [mostNear]int32) int32 {
 
 // complete writes the assignment of a node without open variables: eliminated ones take their cheapest values, the last one first.
 func (s *solver) complete() {
+	s.certain()
+	for k := int(s.mem[s.nGone]) - 1; k >= 0; k-- {
+		el := &s.gone[k]
+		least := int64(1) << 62
+		for _, a := range s.alive(el.x) {
+			if cost := s.owing(el, a); cost < least {
+				least, s.values[el.x] = cost, int(a)
+			}
+		}
+	}
+}
+
+// certain writes the values of the assigned variables.
+func (s *solver) certain() {
 	for x := range s.vars {
 		if s.mem[s.vars[x].state] == assigned {
 			s.values[x] = int(s.vars[x].live[0])
 		}
 	}
-	for k := int(s.mem[s.nGone]) - 1; k >= 0; k-- {
-		el := &s.gone[k]
-		v := &s.vars[el.x]
-		least := int64(1) << 62
-		for _, a := range s.alive(el.x) {
-			cost := s.mem[v.unary+int(a)]
-			for _, id := range s.refs[el.from:][:el.arcs] {
-				e := &s.arcs[id]
-				cost += e.table[int(a)*s.vars[e.to].d+s.values[e.to]] - s.mem[e.moved+int(a)]
-			}
-			for _, id := range s.refs[el.from+el.arcs:][:el.wide] {
-				w := &s.wides[id]
-				at := 0
-				for i, y := range w.scope {
-					if y == el.x {
-						at += int(a * w.stride[i])
-						cost -= s.mem[w.moved[i]+int(a)]
-					} else {
-						at += s.values[y] * int(w.stride[i])
-					}
-				}
-				cost += w.table[at]
-			}
-			if cost < least {
-				least, s.values[el.x] = cost, int(a)
+}
+
+// owing is the cost of a value of an eliminated variable beside the values of its neighbours, but for costs that depend on them alone.
+func (s *solver) owing(el *elimination, a int32) int64 {
+	cost := s.mem[s.vars[el.x].unary+int(a)]
+	for _, id := range s.refs[el.from:][:el.arcs] {
+		e := &s.arcs[id]
+		cost += e.table[int(a)*s.vars[e.to].d+s.values[e.to]] - s.mem[e.moved+int(a)]
+	}
+	for _, id := range s.refs[el.from+el.arcs:][:el.wide] {
+		w := &s.wides[id]
+		at := 0
+		for i, y := range w.scope {
+			if y == el.x {
+				at += int(a * w.stride[i])
+				cost -= s.mem[w.moved[i]+int(a)]
+			} else {
+				at += s.values[y] * int(w.stride[i])
 			}
 		}
+		cost += w.table[at]
 	}
+	return cost
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -51,12 +52,13 @@ func draw(rng *rand.Rand) *Network {
 	return n
 }
 
-// enumerate is the least cost of all assignments.
-func enumerate(n *Network) float64 {
-	least := math.Inf(1)
+// enumerate lists the costs of all possible assignments, the least first.
+func enumerate(n *Network) (costs []float64) {
 	values := make([]int, len(n.Domains))
 	for {
-		least = min(least, n.Cost(values))
+		if c := n.Cost(values); !math.IsInf(c, 1) {
+			costs = append(costs, c)
+		}
 		v := len(values) - 1
 		for ; v >= 0; v-- {
 			if values[v]++; values[v] < n.Domains[v] {
@@ -65,7 +67,8 @@ func enumerate(n *Network) float64 {
 			values[v] = 0
 		}
 		if v < 0 {
-			return least
+			slices.Sort(costs)
+			return costs
 		}
 	}
 }
@@ -84,7 +87,10 @@ func tolerance(n *Network) float64 {
 func TestEqualToEnumeration(t *testing.T) {
 	for seed := range uint64(4000) {
 		n := draw(rand.New(rand.NewPCG(seed, 1)))
-		want := enumerate(n)
+		want := math.Inf(1)
+		if costs := enumerate(n); len(costs) > 0 {
+			want = costs[0]
+		}
 		for _, work := range []int64{0, 1, 100, 1000} {
 			r, err := Solve(context.Background(), n, Options{Work: work})
 			if err != nil {
@@ -104,6 +110,56 @@ func TestEqualToEnumeration(t *testing.T) {
 				t.Fatalf("seed %d: proved %v, the optimum is %v (slack %g)", seed, r.Cost, want, slack)
 			case r.Proved && r.Cost-r.Bound > slack:
 				t.Fatalf("seed %d: proved %v with bound %v (slack %g)", seed, r.Cost, r.Bound, slack)
+			}
+		}
+	}
+}
+
+// TestListEqualToEnumeration: a list has the costs that enumeration finds, each assignment once, and wherever the search stops nothing
+// below the bound is missing.
+func TestListEqualToEnumeration(t *testing.T) {
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		n := draw(rng)
+		want := enumerate(n)
+		best := 2 + rng.IntN([]int{3, 20, 500}[seed%3])
+		for _, work := range []int64{0, 1, 300, 3000} {
+			r, err := Solve(context.Background(), n, Options{Work: work, Best: best})
+			if err != nil {
+				t.Fatal(err)
+			}
+			slack := tolerance(n)
+			got := r.Others
+			if r.Values != nil {
+				got = slices.Insert(slices.Clone(r.Others), 0, r.Values)
+			}
+			last, missing := math.Inf(-1), slices.Clone(want)
+			seen := map[string]bool{}
+			for k, values := range got {
+				cost := n.Cost(values)
+				at, found := slices.BinarySearch(missing, cost)
+				if !found || cost < last || k == 0 && cost != r.Cost {
+					t.Fatalf("seed %d: assignment %d costs %v after %v, %v are left", seed, k, cost, last, missing)
+				}
+				missing, last = slices.Delete(missing, at, at+1), cost
+				key := ""
+				for _, a := range values {
+					key += string(rune(a))
+				}
+				if seen[key] {
+					t.Fatalf("seed %d: %v twice", seed, values)
+				}
+				seen[key] = true
+			}
+			switch {
+			case len(missing) > 0 && r.Bound > missing[0]:
+				t.Fatalf("seed %d, %d work: bound %v, and %v is not listed", seed, work, r.Bound, missing[0])
+			case work == 0 && (!r.Proved || len(got) != min(best, len(want))):
+				t.Fatalf("seed %d: %d of %d assignments, proved: %v", seed, len(got), len(want), r.Proved)
+			case r.Proved && len(missing) > 0 && last-r.Bound > slack:
+				t.Fatalf("seed %d: proved to %v with bound %v (slack %g)", seed, last, r.Bound, slack)
+			case work == 0 && len(want) < best && !math.IsInf(r.Bound, 1):
+				t.Fatalf("seed %d: all %d are listed, and the bound is %v", seed, len(want), r.Bound)
 			}
 		}
 	}

@@ -12,14 +12,18 @@ import (
 type Options struct {
 	Work int64 // entries of tables that are looked at; 0: no limit. The search may exceed it by what one variable takes.
 	Open int64 // bytes of open nodes, default 256 MiB: beyond, the search is a depth-first one
+	Best int   // assignments of least cost that are looked for; 0: one
 }
 
 // Result is what a search has found.
 type Result struct {
 	Values []int   // nil where no assignment was found
 	Cost   float64 // of Values, nats
-	Bound  float64 // nats: no assignment costs less; +Inf where none is possible
-	// Proved says that the search is complete: Cost − Bound is rounding alone.
+	// Others are the next ones in the order of their costs, where more than one was looked for.
+	Others [][]int
+	// Bound in nats: no assignment costs less, and where more than one was looked for, none that is not listed; +Inf where none is possible.
+	Bound float64
+	// Proved says that the search is complete: the cost of the last one listed less Bound is rounding alone.
 	Proved bool
 	Stats  Stats
 }
@@ -39,15 +43,28 @@ func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 	if !possible {
 		return &Result{Cost: math.Inf(1), Bound: math.Inf(1), Proved: true}, nil
 	}
-	s.most, s.room = o.Work, o.Open
+	s.most, s.room, s.count = o.Work, o.Open, o.Best
 	lower := s.run()
 
 	r := &Result{Values: s.best, Cost: s.bestReal, Bound: s.base + float64(lower)*s.unit, Proved: lower >= s.bestCost, Stats: s.stats}
 	r.Stats.Work = s.work
-	if r.Values == nil && lower >= s.forbidden {
+	if lower >= s.forbidden {
 		r.Bound = math.Inf(1)
 	}
-	r.Bound = min(r.Bound, r.Cost)
+	if s.count < 2 {
+		r.Bound = min(r.Bound, r.Cost)
+		return r, nil
+	}
+	slices.SortFunc(s.top, func(a, b listed) int {
+		return cmp.Or(cmp.Compare(a.real, b.real), slices.Compare(a.values, b.values))
+	})
+	for k, l := range s.top {
+		if k == 0 {
+			r.Values, r.Cost = l.values, l.real
+		} else {
+			r.Others = append(r.Others, l.values)
+		}
+	}
 	return r, nil
 }
 
@@ -288,11 +305,14 @@ func (s *solver) keep(path []step, bound int64) {
 // leaf takes the assignment of a node without open variables.
 func (s *solver) leaf() {
 	s.stats.Leaves++
+	if s.count > 1 {
+		s.completions()
+	}
 	s.complete()
 	s.offer(s.values)
 	s.improve(s.values)
 	s.offer(s.values)
-	if s.mem[s.bound] < s.ub { // costs that were too far to be moved
+	if s.count < 2 && s.mem[s.bound] < s.ub { // costs that were too far to be moved
 		s.floor = min(s.floor, s.mem[s.bound])
 	}
 }
@@ -307,8 +327,13 @@ func (s *solver) offer(values []int) {
 		s.bestReal = real
 		s.best = append(s.best[:0], values...)
 	}
-	if cost := s.costOfAll(values); cost < s.ub {
+	cost := s.costOfAll(values)
+	switch {
+	case cost >= s.ub:
+	case s.count < 2:
 		s.ub, s.bestCost = cost, cost
+	default:
+		s.enlist(listed{slices.Clone(values), cost, real})
 	}
 }
 

@@ -109,7 +109,10 @@ type solver struct {
 	bestReal float64
 	best     []int
 	bestCost int64
-	stats    Stats
+	count    int      // assignments looked for
+	top      []listed // of several the best ones by cost: where so many are there ub is the cost of the last
+
+	stats Stats
 }
 
 // Stats count the work done.

@@ -5,6 +5,7 @@ package search
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/pace"
@@ -41,7 +42,7 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 	if e.Scale.IsZero() {
 		return btn.Value{}, nil
 	}
-	r, err := search.Solve(pace.Still(within), network(e), search.Options{Work: p.Work, Open: of.Memory / 4})
+	r, err := search.Solve(pace.Still(within), network(e), search.Options{Work: p.Work, Open: of.Memory / 4, Best: want.Best})
 	switch {
 	case err != nil:
 		return btn.Value{}, err
@@ -54,11 +55,34 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 	value := btn.Value{Flops: float64(r.Stats.Work) * policy.SearchFlops}
 	if r.Values != nil {
 		found := prepared.Weigh(r.Values)
-		found.Bounded, found.Bound = true, max(found.Weight.LogAbs(), e.Scale.LogAbs()-r.Bound+prepared.Slack(r.Bound))
-		found.Relaxed = !r.Proved || found.Bound-found.Weight.LogAbs() > Tolerance
+		if want.Best > 1 {
+			beside(prepared, r, found)
+		}
+		last := found.Last().LogAbs()
+		found.Bounded, found.Bound = true, last
+		if !found.All {
+			found.Bound = max(last, e.Scale.LogAbs()-r.Bound+prepared.Slack(r.Bound))
+		}
+		found.Relaxed = !r.Proved || found.Bound-last > Tolerance
+		found.Unique = (found.All || found.Bound < found.Weight.LogAbs()) && (found.Others == nil || !found.Tied(found.Others[0].Weight))
 		value.Found = found
 	}
 	return value, nil
+}
+
+// beside adds the others of a list to the best one.
+func beside(prepared *descent.Prepared, r *search.Result, best *btn.Found) {
+	list := []btn.Other{{Values: best.Values, Weight: best.Weight}}
+	for _, values := range r.Others {
+		other := prepared.Weigh(values)
+		list = append(list, btn.Other{Values: other.Values, Weight: other.Weight})
+	}
+	slices.SortFunc(list, btn.Other.Compare)
+	best.Values, best.Weight = list[0].Values, list[0].Weight
+	if len(list) > 1 {
+		best.Others = list[1:]
+	}
+	best.All = math.IsInf(r.Bound, 1)
 }
 
 // network is the sum of the tables' −ln. Entries of 0 are forbidden.

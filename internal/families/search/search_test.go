@@ -1,7 +1,10 @@
 package search_test
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -14,8 +17,11 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/reference"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // both are the most probable assignments of a network by elimination and by a search of so much work.
@@ -121,5 +127,169 @@ func TestEndsInTime(t *testing.T) {
 	}
 	if part.Work = 0; part.Fits(net) == nil {
 		t.Error("a search of no work fits")
+	}
+}
+
+// lists are the best assignments of a model by elimination, in slices where that is asked for, and by a search of so much work.
+func lists(t *testing.T, net *btn.Network, best int, sliced bool, work int64) (exact, found *btn.Found) {
+	t.Helper()
+	ctx := context.Background()
+	p := problem.New(net, problem.Options{})
+	tables, err := descent.Of(ctx, p, btn.AskMPE, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var path *descent.Path
+	for memory := int64(64); path == nil; memory *= 2 {
+		if !sliced {
+			memory = 1 << 30
+		}
+		if path, _, err = tables.Plan(ctx, descent.PlanOptions{Memory: memory}); err != nil && fault.CodeOf(err) != fault.OverBudget {
+			t.Fatal(err)
+		}
+	}
+	for at := range min(2, path.Count) { // in two parts
+		part := &descent.Descent{Along: path, From: at * path.Count / 2, To: path.Count}
+		if at == 0 && path.Count > 1 {
+			part.To = path.Count / 2
+		}
+		value, err := part.Contract(ctx, p, problem.Want{Best: best})
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact = exact.Or(value.Found)
+	}
+	if exact != nil {
+		exact.Keep(best)
+	}
+	value, err := (&search.Search{Shape: tables.Shape(), Work: work}).Contract(ctx, p, problem.Want{Best: best})
+	if err != nil && fault.CodeOf(err) != fault.OverBudget {
+		t.Fatal(err)
+	}
+	return exact, value.Found
+}
+
+// checkList compares a list with the weights of all assignments that are possible, by their logarithms the largest first.
+func checkList(t *testing.T, what string, f *btn.Found, best int, want map[string]float64, whole bool) {
+	t.Helper()
+	if f == nil {
+		if len(want) > 0 && whole {
+			t.Fatalf("%s: nothing of %d assignments", what, len(want))
+		}
+		return
+	}
+	sorted := slices.SortedFunc(maps.Values(want), func(a, b float64) int { return cmp.Compare(b, a) })
+	list := slices.Insert(slices.Clone(f.Others), 0, btn.Other{Values: f.Values, Weight: f.Weight})
+	rest := maps.Clone(want)
+	last := math.Inf(1)
+	for k, o := range list {
+		ln, possible := rest[fmt.Sprint(o.Values)]
+		delete(rest, fmt.Sprint(o.Values))
+		slack := 1e-12 * (1 + math.Abs(ln))
+		switch got := o.Weight.LogAbs(); {
+		case !possible:
+			t.Fatalf("%s: %v, assignment %d, is impossible or listed twice", what, o.Values, k)
+		case math.Abs(got-ln) > slack || got > last+slack:
+			t.Fatalf("%s: ln weight %v of assignment %d is %v, after %v", what, got, k, ln, last)
+		case whole && math.Abs(got-sorted[k]) > slack && (!f.Bounded || math.Abs(got-sorted[k]) > search.Tolerance):
+			t.Fatalf("%s: assignment %d has ln weight %v, not %v", what, k, got, sorted[k])
+		default:
+			last = got
+		}
+	}
+	above := math.Inf(-1) // of those that are not listed
+	for _, ln := range rest {
+		above = max(above, ln)
+	}
+	tie := len(sorted) > 1 && sorted[0]-sorted[1] < 1e-12
+	switch {
+	case f.All && len(rest) > 0 || whole && !f.All && (len(want) < best || !f.Bounded && len(rest) == 0):
+		t.Fatalf("%s: %d are not listed, all: %v", what, len(rest), f.All)
+	case whole && len(list) != min(best, len(want)):
+		t.Fatalf("%s: %d assignments of %d, %d are asked for", what, len(list), len(want), best)
+	case f.Bounded && f.Bound < above-1e-12*(1+math.Abs(above)):
+		t.Fatalf("%s: bound %v, and %v is not listed", what, f.Bound, above)
+	case f.Bounded && whole && f.Relaxed:
+		t.Fatalf("%s: not proved, bound %v, the last one listed has %v", what, f.Bound, last)
+	case f.Unique && tie:
+		t.Fatalf("%s: unique, and the second has the same weight", what)
+	case whole && !f.Unique && len(list) > 1 && sorted[0]-sorted[1] > 2*search.Tolerance:
+		t.Fatalf("%s: not unique, and the second is %v below", what, sorted[0]-sorted[1])
+	}
+}
+
+// lnWeights are the logarithms of the weights of all assignments that are possible, by their values.
+func lnWeights(m *factorgraph.Model) map[string]float64 {
+	tables := make([][]float64, len(m.Factors))
+	for j, f := range m.Factors {
+		oracle.Each(f.Table.Dims(), func(x []int) {
+			w, _ := oracle.Entry(f.Table, x).Float64()
+			tables[j] = append(tables[j], w)
+		})
+	}
+	all := map[string]float64{}
+	oracle.Each(m.Domains, func(x []int) {
+		w := 1.0
+		for j, f := range m.Factors {
+			at := 0
+			for _, v := range f.Scope {
+				at = at*m.Domains[v] + x[v]
+			}
+			w *= tables[j][at]
+		}
+		if w > 0 {
+			all[fmt.Sprint(x)] = math.Log(w)
+		}
+	})
+	return all
+}
+
+// drawn draws a model of all kinds of factors; some with ties, some with clauses and parities that are chains of states in tables.
+func drawn(t *testing.T, rng *rand.Rand, seed uint64) *factorgraph.Model {
+	t.Helper()
+	o := generate.SmallOptions{Zeros: []float64{0, 0.3}[seed%2], Variables: 2 + rng.IntN(5), Factors: 1 + rng.IntN(8), MaxStates: 250}
+	long := seed%24 == 5
+	if long {
+		o.Variables, o.MaxDomain, o.MaxStates = 10, 2, 1<<10
+	}
+	m := generate.Small(rng, o)
+	if seed%3 == 0 {
+		for _, f := range m.Factors {
+			if d, ok := f.Table.(*tensor.Dense); ok {
+				for k, x := range d.Data {
+					d.Data[k] = math.Ceil(2 * x)
+				}
+			}
+		}
+	}
+	if long {
+		odd, err := factorgraph.Parity(9, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: rng.Perm(10)[:9], Table: odd},
+			factorgraph.Factor{Scope: rng.Perm(10), Table: factorgraph.Clause(slices.Repeat([]bool{true}, 10)...)})
+	}
+	return m
+}
+
+// TestListsEqualToEnumeration: the best assignments, as enumeration finds them, by elimination in slices and without and by search; where
+// that ends early, nothing above its bound is missing.
+func TestListsEqualToEnumeration(t *testing.T) {
+	for seed := range uint64(1200) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		m := drawn(t, rng, seed)
+		want := lnWeights(m)
+		net, err := reparam.Build(context.Background(), m, reparam.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		best := 2 + rng.IntN([]int{2, 30, 300}[rng.IntN(3)])
+		for _, work := range []int64{1 << 30, 1, 300} {
+			exact, found := lists(t, net, best, work == 1, work)
+			what := fmt.Sprintf("seed %d, best %d", seed, best)
+			checkList(t, what+" by elimination", exact, best, want, true)
+			checkList(t, fmt.Sprintf("%s by search of %d", what, work), found, best, want, work == 1<<30)
+		}
 	}
 }
