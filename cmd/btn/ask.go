@@ -33,12 +33,11 @@ func (c *askCmd) Validate() error {
 
 // Run prints one result per evidence.
 func (c *askCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
-	ask := &question{}
+	ask := &question{check: unobserved}
 	ask.query = func(open console.Opener, l *factorgraph.Labels) (q query.Query, err error) {
 		q.Information, ask.actions, err = c.information(open, l)
 		return q, err
 	}
-	ask.check = unobserved
 	return c.run(ctx, t, common, ask)
 }
 

@@ -16,6 +16,8 @@ func TestAssignments(t *testing.T) {
 		want string
 	}{
 		{[]string{"explain", model}, "mpe         ln weight 1.0986122887 nats, no other is as good\n            P(mpe | evidence) 0.5\n"},
+		{[]string{"explain", model, "--best", "3"}, "next best   2, a line each, x_0 first after the ln weight; no further one is possible\n0."},
+		{[]string{"explain", model, "--best", "2"}, "next best   1, a line each, x_0 first after the ln weight\n0."},
 		{[]string{"explain", model, "--map", "wet"}, "map         ln weight 1.3862943611 nats, the best\n"},
 		{[]string{"sample", model, "2", "--seed", "4"}, "samples     2, seed 4, a line each, "},
 	} {
@@ -61,6 +63,8 @@ func TestAssignments(t *testing.T) {
 	}{
 		{[]string{"explain", model, "--map", "wett"}, "wet"},
 		{[]string{"explain", model, "--map", "0,rain"}, "twice"},
+		{[]string{"explain", model, "--best", "2", "--map", "wet"}, "mpe is needed"},
+		{[]string{"explain", model, "--best", "1001"}, "1 to 1000"},
 		{[]string{"sample", model, "--", "-1"}, "at least one sample"},
 		{[]string{"sample", model, "100000000"}, "samples"},
 		{[]string{"explain", model, "--format", "uai"}, "unknown flag --format"},

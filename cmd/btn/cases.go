@@ -55,7 +55,7 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	if err != nil {
 		return err
 	}
-	asked, err := targets(labels, c.Target)
+	asked, err := variables(labels, "--target", c.Target, nil)
 	if err != nil {
 		return err
 	}

@@ -42,9 +42,8 @@ func beside(model string) (string, error) {
 	return "", nil
 }
 
-// loadQueries makes one query per evidence file. Without any, the file beside the model is used
-// where there is one; "none" stands for no evidence. A file without an observation is as good as none, and say gets a
-// line about it.
+// loadQueries makes one query per evidence file. Without any, the file beside the model is used where there is one; "none" stands for no
+// evidence. A file without an observation is as good as none, and say gets a line about it.
 func loadQueries(
 	open console.Opener, model string, files []string, l *factorgraph.Labels, say io.Writer,
 ) ([]query.Query, error) {
@@ -121,9 +120,8 @@ func inline(name string) bool {
 	return err != nil
 }
 
-// withEvent returns the queries and behind them, for each, one with its evidence and the event, a
-// file or inline, asked over it. Errors name the file, and both files where evidence and event contradict each
-// other.
+// withEvent returns the queries and behind them, for each, one with its evidence and the event, a file or inline, asked over it. Errors
+// name the file, and both files where evidence and event contradict each other.
 func withEvent(open console.Opener, queries []query.Query, file string, l *factorgraph.Labels) ([]query.Query, error) {
 	event, err := loadEvidence(open, file, l)
 	if err != nil {

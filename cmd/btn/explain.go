@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
-	"github.com/basetensor/basetensor/internal/models/named"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -15,7 +14,8 @@ import (
 // explainCmd asks for the most probable assignment of all variables or of some.
 type explainCmd struct {
 	answering
-	Map []string `help:"${explain_map}" placeholder:"V,V"`
+	Map  []string `help:"${explain_map}" placeholder:"V,V"`
+	Best int      `help:"List the K most probable assignments of all variables, 1,000 at most." placeholder:"K"`
 }
 
 // Run prints one result per evidence.
@@ -25,14 +25,9 @@ func (c *explainCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 
 // query is the question for the assignment.
 func (c *explainCmd) query(_ console.Opener, l *factorgraph.Labels) (q query.Query, err error) {
-	q.MPE = len(c.Map) == 0
-	if q.Map, err = named.Variables(l, c.Map); err == nil {
-		err = query.CheckSet(l.Domains(), q.Map)
-	}
-	if err != nil {
-		return q, fault.New(fault.BadInput, "--map: %w", err)
-	}
-	return q, nil
+	q.MPE, q.Best = len(c.Map) == 0, c.Best
+	q.Map, err = variables(l, "--map", c.Map, query.CheckSet)
+	return q, err
 }
 
 // sampleCmd draws assignments.

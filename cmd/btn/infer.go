@@ -107,8 +107,7 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 		results = stage.Failed(job, asked, err, "btn") // --json prints an object in any case
 	}
 
-	p.all, p.queries, p.labels, p.actions = results, queries, c.labels, ask.actions
-	p.unasked = c.unasked
+	p.all, p.queries, p.labels, p.actions, p.unasked = results, queries, c.labels, ask.actions, c.unasked
 	if c.prior {
 		p.prior, results = &results[len(results)-1], results[:len(results)-1]
 	}
@@ -131,8 +130,7 @@ const deadlineGrace = time.Second
 // lateError says that no answer came in time.
 func (c *answering) lateError() error {
 	if c.server().address() != "" {
-		return fault.New(fault.Deadline, "no answer %s after the deadline: do workers run on this server?",
-			deadlineGrace)
+		return fault.New(fault.Deadline, "no answer %s after the deadline: do workers run on this server?", deadlineGrace)
 	}
 	return fault.New(fault.Deadline, "there is nothing to answer with %s after the deadline", deadlineGrace)
 }

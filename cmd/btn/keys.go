@@ -44,8 +44,7 @@ func (c *keysCmd) Run(t *console.Terminal) error {
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
 	}
-	fmt.Fprintf(t.Out, "answers are signed; this key verifies them: --answers-key %s\n",
-		strings.Join(strings.Fields(string(answers)), ","))
+	fmt.Fprintf(t.Out, "answers are signed; this key verifies them: --answers-key %s\n", strings.Join(strings.Fields(string(answers)), ","))
 	fmt.Fprintf(t.Out, "accounts: %s, for an include in nats-server's configuration (reload it: nats-server --signal reload)\n"+
 		"settings: %s and so on, for --config of the commands\n",
 		filepath.Join(c.Dir, access.ConfigFile), filepath.Join(c.Dir, access.Operator+".json"))

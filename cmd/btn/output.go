@@ -66,18 +66,16 @@ func (p *printer) print(r *btn.Result) error {
 	return p.lines(r)
 }
 
-// solution writes a PR solution file, or a MAR one where there are marginals. Its format has no way
-// to say why there is no number, so a failed query is only the exit code and a line on standard
-// error.
+// solution writes a PR solution file, or a MAR one where there are marginals. Its format cannot say why there is no number, so a failed
+// query is only the exit code and a line on standard error.
 func (p *printer) solution(r *btn.Result) error {
-	if r.Status != btn.StatusOK {
+	switch {
+	case r.Status != btn.StatusOK:
 		return nil
-	}
-	if r.Zero {
+	case r.Zero:
 		_, err := fmt.Fprintf(p.out, "PR\n-inf\n")
 		return err
-	}
-	if r.Marginals != nil {
+	case r.Marginals != nil:
 		return uai.WriteMAR(p.out, r.Marginals)
 	}
 	return uai.WritePR(p.out, *r.Log10Z)
@@ -259,18 +257,20 @@ func writeJoint(b *strings.Builder, j *btn.Joint, n query.Names) {
 	}
 }
 
-// writeAssignments writes the assignments that were asked for: a line per variable, and a line per
-// sample.
+// writeAssignments writes the assignments that were asked for: a line per variable, and a line per sample and per next best one.
 func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
 	if m := r.MPE; m != nil {
-		unique := "no other is as good"
+		unique, rest := "others are as good", "none"
+		if len(m.Others) > 0 {
+			rest = "none that is not listed"
+		}
 		switch {
+		case m.Unique:
+			unique = "no other is as good"
 		case m.Optimal != nil && *m.Optimal:
 			unique = fmt.Sprintf("none is better by more than %.2g", *m.Gap)
 		case m.LnBound != nil:
-			unique = fmt.Sprintf("the best found, none is above %s (gap %.4g)", decimals(*m.LnBound), *m.Gap)
-		case !m.Unique:
-			unique = "others are as good"
+			unique = fmt.Sprintf("the best found, %s is above %s (gap %.4g)", rest, decimals(*m.LnBound), *m.Gap)
 		}
 		fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "mpe", decimals(m.LnWeight), unique)
 		if r.LogZ != nil {
@@ -278,6 +278,13 @@ func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
 		}
 		for v, x := range m.Assignment {
 			fmt.Fprintf(b, "%-12s %s\n", called(n, v), shown(n.Value(v, x)))
+		}
+		if len(m.Others) > 0 || m.All {
+			end := map[bool]string{true: "; no further one is possible"}[m.All]
+			fmt.Fprintf(b, "%-12s%d, a line each, x_0 first after the ln weight%s\n", "next best", len(m.Others), end)
+		}
+		for _, o := range m.Others {
+			fmt.Fprintln(b, decimals(o.LnWeight), row(o.Assignment))
 		}
 	}
 	if m := r.Map; m != nil {
@@ -303,10 +310,13 @@ func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
 			if r.SampleWeights != nil {
 				fmt.Fprintf(b, "%.6f ", r.SampleWeights[k])
 			}
-			fmt.Fprintln(b, strings.Trim(fmt.Sprint(s), "[]"))
+			fmt.Fprintln(b, row(s))
 		}
 	}
 }
+
+// row writes values, the first variable's first.
+func row(values []int) string { return strings.Trim(fmt.Sprint(values), "[]") }
 
 // event writes the probability of the event given the evidence; "" where there is none.
 func (p *printer) event(r *btn.Result) string {
@@ -462,9 +472,7 @@ func describePropagation(p *btn.Propagation) string {
 func describeTimings(total float64, stages map[string]float64) string {
 	s := fmt.Sprintf("%.1f ms", total)
 	var parts []string
-	for _, name := range []string{
-		query.StageReparam, query.StageLearn, query.StageContract, query.StageAggregate,
-	} {
+	for _, name := range []string{query.StageReparam, query.StageLearn, query.StageContract, query.StageAggregate} {
 		if ms, ok := stages[name]; ok {
 			parts = append(parts, fmt.Sprintf("%s %.1f", strings.TrimSuffix(name, "-worker"), ms))
 		}

@@ -44,21 +44,20 @@ func (f *questionFlags) question() *question {
 // query is what the flags ask beside evidence and events.
 func (f *questionFlags) query(_ console.Opener, l *factorgraph.Labels) (q query.Query, err error) {
 	q.Marginals, q.Gradients = f.Mar, f.Gradients
-	if q.Joint, err = named.Variables(l, f.Joint); err == nil {
-		err = query.CheckJoint(l.Domains(), q.Joint)
+	if q.Joint, err = variables(l, "--joint", f.Joint, query.CheckJoint); err == nil {
+		q.Targets, err = variables(l, "--target", f.Target, nil)
 	}
-	if err != nil {
-		return q, fault.New(fault.BadInput, "--joint: %w", err)
-	}
-	q.Targets, err = targets(l, f.Target)
 	return q, err
 }
 
-// targets are the variables of --target.
-func targets(l *factorgraph.Labels, names []string) ([]int, error) {
+// variables are those of a flag, checked against the domains of the model.
+func variables(l *factorgraph.Labels, flag string, names []string, check func(domains, set []int) error) ([]int, error) {
 	v, err := named.Variables(l, names)
+	if err == nil && check != nil {
+		err = check(l.Domains(), v)
+	}
 	if err != nil {
-		return nil, fault.New(fault.BadInput, "--target: %w", err)
+		return nil, fault.New(fault.BadInput, "%s: %w", flag, err)
 	}
 	return v, nil
 }

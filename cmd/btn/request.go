@@ -158,9 +158,8 @@ func (r *workFlags) latest() time.Duration {
 	return d
 }
 
-// remaining is what is left of the deadline once a command has read the model (0: there is none), in
-// steps of a sixteenth: plans depend on the deadline, and what is remembered of them is to be found
-// again.
+// remaining is the rest of the deadline once a command has read the model (0: there is none), in steps of a sixteenth: plans depend on
+// the deadline, and remembered ones are to be found again.
 func (r *workFlags) remaining(since time.Time) (time.Duration, error) {
 	all := r.deadline()
 	if all == 0 {

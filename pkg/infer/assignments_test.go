@@ -2,6 +2,7 @@ package infer_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -142,6 +143,7 @@ func TestAssignmentsAgainstEnumeration(t *testing.T) {
 			MPE:       true,
 			Map:       rng.Perm(len(m.Domains))[:1+rng.IntN(len(m.Domains))],
 			Samples:   2,
+			Best:      []int{0, 2, 9, 400}[seed%4],
 		}
 		results, err := infer.Run(context.Background(), infer.Request{
 			Job: "t", Model: m, Queries: []query.Query{asked}, Settings: ways[rng.IntN(len(ways))],
@@ -172,6 +174,7 @@ func TestAssignmentsAgainstEnumeration(t *testing.T) {
 		if ties > 1 {
 			tied++
 		}
+		checkOthers(t, seed, r.MPE, all, asked.Best)
 
 		some := enumerated{domains: make([]int, len(asked.Map))}
 		for k, v := range asked.Map {
@@ -197,6 +200,34 @@ func TestAssignmentsAgainstEnumeration(t *testing.T) {
 	}
 	if tied < models/20 || zeros == 0 {
 		t.Errorf("%d of %d models have ties, %d are impossible: the test sees too few", tied, models, zeros)
+	}
+}
+
+// checkOthers compares the next best assignments with the weights of all.
+func checkOthers(t *testing.T, seed uint64, found *query.Explanation, all enumerated, best int) {
+	t.Helper()
+	var lns []float64
+	of := map[string]float64{}
+	for k, w := range all.weights {
+		if w.Sign() > 0 {
+			lns = append(lns, w.Ln())
+			of[fmt.Sprint(all.values(k))] = w.Ln()
+		}
+	}
+	slices.Sort(lns)
+	slices.Reverse(lns)
+	if len(found.Others) != max(0, min(best, len(lns))-1) || found.All != (best > 1 && len(lns) <= best) {
+		t.Fatalf("seed %d: %d others of %d assignments, the best %d are asked for; all: %v", seed, len(found.Others), len(lns), best, found.All)
+	}
+	delete(of, fmt.Sprint(found.Assignment))
+	for k, o := range found.Others {
+		ln, possible := of[fmt.Sprint(o.Assignment)]
+		delete(of, fmt.Sprint(o.Assignment))
+		slack := 1e-12 * (1 + math.Abs(ln))
+		if !possible || math.Abs(o.LnWeight-ln) > slack || math.Abs(ln-lns[k+1]) > slack {
+			t.Fatalf("seed %d: other %d is %+v: its ln weight is %v (possible and not listed yet: %v), at that place is %v",
+				seed, k, o, ln, possible, lns[k+1])
+		}
 	}
 }
 
@@ -257,15 +288,15 @@ func TestSamplesAreOfTheModel(t *testing.T) {
 	}
 }
 
-// TestExplanationWithoutElimination: where nothing else fits, the most probable assignment is a search's, with a bound and without Z, and
-// the same every time.
+// TestExplanationWithoutElimination: where nothing else fits, the most probable assignments are a search's, with a bound and without Z,
+// and the same every time.
 func TestExplanationWithoutElimination(t *testing.T) {
 	m := complete(60)
 	var first *query.Explanation
 	for range 2 {
 		results, err := infer.Run(t.Context(), infer.Request{
 			Model:    m,
-			Queries:  []query.Query{{MPE: true, Marginals: true}},
+			Queries:  []query.Query{{MPE: true, Marginals: true}, {MPE: true, Best: 5}},
 			Settings: query.Settings{Method: query.MethodAuto, Budget: 1e9},
 		})
 		if err != nil {
@@ -287,6 +318,17 @@ func TestExplanationWithoutElimination(t *testing.T) {
 		}
 		if !slices.Equal(first.Assignment, found.Assignment) || *first.LnBound != *found.LnBound {
 			t.Errorf("%+v, then %+v", first, found)
+		}
+		last := math.Inf(1)
+		list := results[1].MPE
+		for _, o := range list.Others {
+			if o.LnWeight > last || o.LnWeight > list.LnWeight {
+				t.Errorf("ln weight %v after %v", o.LnWeight, last)
+			}
+			last = o.LnWeight
+		}
+		if len(list.Others) != 4 || list.All || list.LnBound == nil || *list.LnBound < last || *list.Gap != *list.LnBound-last {
+			t.Errorf("%+v, bound %v", list, list.LnBound)
 		}
 	}
 }

@@ -24,8 +24,8 @@ func (e *fieldError) Unwrap() error { return e.err }
 func (e *fieldError) Field() (query int, field string, reason error) { return e.query, e.field, e.err }
 
 // Check validates queries for a model with these domains: at least one query, evidence in increasing order of variable, in range, with
-// weights that are finite and at least 0; targets in range and distinct; information about variables that are not observed; joint
-// marginals as CheckJoint; ratios as CheckOver.
+// weights that are finite and at least 0; targets in range and distinct; at most MaxBest assignments, beside MPE; information about
+// variables that are not observed; joint marginals as CheckJoint; ratios as CheckOver.
 // Errors have the code bad_input and name the wrong field by Field() (query int, field string, reason error);
 // two observations of one variable wrap factorgraph.ErrContradictory as well. Time linear in the queries' size.
 func Check(domains []int, queries []Query) error { return check(domains, true, queries) }
@@ -52,6 +52,18 @@ func CheckSamples(variables, samples int) error {
 func checkSamples(variables, samples int) error {
 	if samples < 0 || samples > MaxSampled/max(1, variables) {
 		return fmt.Errorf("%d samples of %d variables: 0 to %d values together", samples, variables, MaxSampled)
+	}
+	return nil
+}
+
+// checkBest checks the number of most probable assignments of some variables.
+func checkBest(variables int, q *Query) error {
+	switch {
+	case q.Best == 0:
+	case !q.MPE:
+		return errors.New("it lists the most probable explanations of all variables: mpe is needed beside it")
+	case q.Best < 1 || q.Best > MaxBest || q.Best > max(1, MaxSampled/max(1, variables)):
+		return fmt.Errorf("%d assignments of %d variables: 1 to %d, of %d values together", q.Best, variables, MaxBest, MaxSampled)
 	}
 	return nil
 }
@@ -102,6 +114,9 @@ func check(domains []int, known bool, queries []Query) error {
 		}
 		if err == nil {
 			field, err = "samples", checkSamples(len(domains), q.Samples)
+		}
+		if err == nil {
+			field, err = "best", checkBest(len(domains), q)
 		}
 		if err == nil && q.Information != nil {
 			field, err = checkAsk(domains, known, q)

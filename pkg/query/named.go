@@ -11,8 +11,9 @@ import (
 type Named struct {
 	Posteriors map[string]map[string]float64 `json:"posteriors,omitempty"` // of Marginals
 	Joint      *NamedJoint                   `json:"joint,omitempty"`
-	MPE        map[string]string             `json:"mpe,omitempty"` // a value per variable
-	Map        map[string]string             `json:"map,omitempty"` // a value for each of those asked for
+	MPE        map[string]string             `json:"mpe,omitempty"`    // a value per variable
+	Others     []map[string]string           `json:"others,omitempty"` // of MPE's others, in sequence
+	Map        map[string]string             `json:"map,omitempty"`    // a value for each of those asked for
 	// Samples names the columns of Result.Samples, in their order; a variable whose values have no names has no states there.
 	Samples *NamedJoint `json:"samples,omitempty"`
 	// Conflict has the observations that contradict each other; null stands for a likelihood.
@@ -70,6 +71,15 @@ func (n Names) Value(v, x int) string {
 		return n.States[v][x]
 	}
 	return strconv.Itoa(x)
+}
+
+// assignment labels a value per variable.
+func (n Names) assignment(values []int) map[string]string {
+	labels := make(map[string]string, len(values))
+	for v, x := range values {
+		labels[n.Variable(v)] = n.Value(v, x)
+	}
+	return labels
 }
 
 // position is a variable as stages write it, x_3 or variable 3, perhaps with its value, x_3 = 1. Names are in quotes, and not matched.
@@ -150,9 +160,9 @@ func (r *Result) Name(n Names) {
 		r.Named.Joint = j
 	}
 	if r.MPE != nil {
-		r.Named.MPE = make(map[string]string, len(r.MPE.Assignment))
-		for v, x := range r.MPE.Assignment {
-			r.Named.MPE[n.Variable(v)] = n.Value(v, x)
+		r.Named.MPE = n.assignment(r.MPE.Assignment)
+		for _, o := range r.MPE.Others {
+			r.Named.Others = append(r.Named.Others, n.assignment(o.Assignment))
 		}
 	}
 	if m := r.Map; m != nil {

@@ -39,6 +39,8 @@ type Query struct {
 	Sensitivity *Sensitivity `msgpack:"sensitivity,omitempty"`
 	// MPE asks for the most probable explanation: the assignment of all variables with the largest weight, or the best that a search finds.
 	MPE bool `msgpack:"mpe,omitempty"`
+	// Best is the number of most probable assignments that MPE asks for, at most MaxBest; 0: one.
+	Best int `msgpack:"best,omitempty"`
 	// Map lists variables whose most probable assignment is wanted, the others summed out (marginal MAP): distinct.
 	Map []int `msgpack:"map,omitempty"`
 	// Samples is the number of independent draws from P(x | evidence); Seed is the seed of the draws. They have weights where exact draws
@@ -81,6 +83,9 @@ func (q *Query) Descends() bool { return q.MPE || len(q.Map) > 0 || q.Samples > 
 
 // MaxSampled bounds the values of all samples of a query together: samples times variables.
 const MaxSampled = 1 << 24
+
+// MaxBest bounds the most probable assignments of a query, MaxSampled their values together.
+const MaxBest = 1000
 
 // ByName lists variables by their names, or positions in decimal digits where they have none.
 type ByName struct {

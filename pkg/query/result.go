@@ -150,13 +150,25 @@ type Joint struct {
 type Explanation struct {
 	Assignment []int   `json:"assignment"` // a value per variable
 	LnWeight   float64 `json:"ln_weight"`  // nats: the product of the factors, and of the evidence's weights, there
-	// Unique says that no other assignment is as good, up to the rounding of the factors' entries. A search leaves that open: false.
+	// Unique says that no other assignment is as good, up to the rounding of the factors' entries. Of a
+	// search it is true where the list proves it: with Best above 1.
 	Unique bool `json:"unique"`
 	// LnBound, Gap and Optimal are a search's, absent where an elimination has found the best: no assignment is above LnBound, by Gap nats
 	// above this one, and Optimal says that the search is complete: the gap is rounding, at most 1e-6.
 	LnBound *float64 `json:"ln_bound,omitempty"`
 	Gap     *float64 `json:"gap,omitempty"`
 	Optimal *bool    `json:"optimal,omitempty"`
+	// Others are the next best ones in sequence, where the query has Best above 1. LnBound, Gap and Optimal are of the list then: no
+	// assignment that is not listed is above LnBound, by Gap nats above the last one.
+	Others []Alternative `json:"others,omitempty"`
+	// All says that no further assignment has a weight above 0, where fewer than Best are listed or as many as there are.
+	All bool `json:"all,omitempty"`
+}
+
+// Alternative is an assignment beside the most probable one.
+type Alternative struct {
+	Assignment []int   `json:"assignment"`
+	LnWeight   float64 `json:"ln_weight"` // nats
 }
 
 // MarginalMap is the most probable assignment of some variables.

@@ -9,7 +9,7 @@ import unittest
 
 import libraries as fake
 from basetensor import BadInput, Unsupported
-from basetensor import _source
+from basetensor import _results, _source
 from basetensor._query import build
 
 
@@ -129,6 +129,13 @@ class Conversion(unittest.TestCase):
             {"evidence": {"7": "1", "b": "True"}, "targets": ["7"], "marginals": True},
             "a state is called what its library calls it, not what is at that position",
         )
+
+    def test_the_next_best_are_read_by_name(self):
+        mpe = {"assignment": [1], "ln_weight": -1, "unique": True, "others": [{"assignment": [0], "ln_weight": -2.5}]}
+        for named, best, other in (({}, {"0": "1"}, {"0": "0"}), ({"mpe": {"a": "y"}, "others": [{"a": "n"}]}, {"a": "y"}, {"a": "n"})):
+            read = _results.result({"mpe": mpe, "named": named}).mpe
+            self.assertEqual((read.assignment, read.unique), (best, True))
+            self.assertEqual([(o.assignment, o.ln_weight) for o in read.others], [(other, -2.5)])
 
     def test_what_is_wrong_is_named(self):
         cpd = fake.TabularCPD("a", 2, [[0.5], [0.5]])
@@ -255,6 +262,7 @@ class Queries(unittest.TestCase):
                 samples=5,
                 seed=2**64 - 1,
                 mpe=True,
+                best=3,
                 gradients=False,
                 sensitivity={"a": "yes"},
                 information={"target": "a", "candidates": ["b"]},
@@ -269,6 +277,7 @@ class Queries(unittest.TestCase):
                 "samples": 5,
                 "seed": 2**64 - 1,
                 "mpe": True,
+                "best": 3,
                 "sensitivity": {"variable": "a", "value": "yes"},
                 "information": {"target": "a", "candidates": ["b"]},
             },

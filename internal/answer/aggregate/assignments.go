@@ -63,7 +63,15 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 		to.MPE = &query.Explanation{Assignment: f.Values, LnWeight: f.Weight.LogAbs(), Unique: f.Unique}
 		if f.Bounded {
 			optimal := !f.Relaxed
-			to.MPE.LnBound, to.MPE.Gap, to.MPE.Optimal = finite(f.Bound), finite(f.Bound-to.MPE.LnWeight), &optimal
+			to.MPE.LnBound, to.MPE.Gap, to.MPE.Optimal = finite(f.Bound), finite(f.Bound-f.Last().LogAbs()), &optimal
+		}
+		if asked.Best > 1 {
+			list := *f
+			list.Keep(asked.Best)
+			to.MPE.All = list.All
+			for _, o := range list.Others {
+				to.MPE.Others = append(to.MPE.Others, query.Alternative{Assignment: o.Values, LnWeight: o.Weight.LogAbs()})
+			}
 		}
 	}
 	if len(asked.Map) > 0 {
@@ -157,6 +165,7 @@ func compareFound(a, b *btn.Found) int {
 		cmp.Compare(a.Weight.Exp, b.Weight.Exp), cmp.Compare(there(a.Unique), there(b.Unique)),
 		compareBits(a.Close, b.Close), cmp.Compare(there(a.Relaxed), there(b.Relaxed)),
 		compareBits(a.Bound, b.Bound), cmp.Compare(there(a.Bounded), there(b.Bounded)),
+		slices.CompareFunc(a.Others, b.Others, btn.Other.Compare), cmp.Compare(there(a.All), there(b.All)),
 	)
 }
 

@@ -155,7 +155,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 		cost = *assignment.Cost
 	}
 	for _, ask := range asks(q) {
-		if of, ok := assignment.Plan.Estimates[0].Parts[0].(proposal.Finder); ok {
+		if of, ok := assignment.Plan.Estimates[0].Parts[0].(proposal.Finder); ok && (ask != btn.AskMPE || q.Best < 2) {
 			parts, err := of.Finding(a.Job, assignment.Plan.Estimates[0].Parts, ask)
 			if err != nil {
 				return nil, err
@@ -197,7 +197,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	}
 	plan.Estimates = []btn.Estimate{e}
 	assignment.Plan = &plan
-	assignment.Descents = &btn.Descents{MPE: q.MPE, Map: q.Map, Samples: q.Samples, Seed: q.Seed}
+	assignment.Descents = &btn.Descents{MPE: q.MPE, Best: q.Best, Map: q.Map, Samples: q.Samples, Seed: q.Seed}
 	return assignment, nil
 }
 
@@ -213,7 +213,7 @@ func (a *assigner) searched(q query.Query, unfit error) (*btn.Assignment, error)
 		return nil, err
 	}
 	found := proposal.Priced(plan, hit)
-	found.Descents = &btn.Descents{MPE: true}
+	found.Descents = &btn.Descents{MPE: true, Best: q.Best}
 	found.Warnings = []string{"Z is left open, the exact way does not fit: " + unfit.Error()}
 	if q.Marginals {
 		found.Warnings = append(found.Warnings, "so are the marginals")

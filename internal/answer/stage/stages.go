@@ -170,6 +170,7 @@ func Contract(
 				Joint:       a.Joint,
 				Derivatives: queries[q].Gradients,
 				Target:      target(a.Sensitivity),
+				Best:        queries[q].Best,
 				Map:         queries[q].Map,
 				Samples:     queries[q].Samples,
 				Seed:        queries[q].Seed,

@@ -92,6 +92,7 @@ type JobQuery struct {
 	Joint     []int                     `json:"joint,omitempty"`
 	Targets   []int                     `json:"targets,omitempty"`
 	MPE       bool                      `json:"mpe,omitempty"`
+	Best      int                       `json:"best,omitempty"`
 	Map       []int                     `json:"map,omitempty"`
 	Samples   int                       `json:"samples,omitempty"`
 	Seed      uint64                    `json:"seed,omitempty"`
@@ -137,7 +138,7 @@ func (g *Gateway) jobModel(c *call) error {
 	for _, q := range r.Queries {
 		out.Queries = append(out.Queries, JobQuery{
 			append([]factorgraph.Observation{}, q.Evidence.Hard...), append([]factorgraph.Likelihood{}, q.Evidence.Soft...), q.Evid,
-			q.EvidenceFile, q.Marginals, q.Joint, q.Targets, q.MPE, q.Map, q.Samples, q.Seed, q.Gradients, q.Over,
+			q.EvidenceFile, q.Marginals, q.Joint, q.Targets, q.MPE, q.Best, q.Map, q.Samples, q.Seed, q.Gradients, q.Over,
 		})
 	}
 	return c.json(http.StatusOK, out)

@@ -269,6 +269,7 @@ func only(all []query.Query, units []btn.Unit) (first int, queries []query.Query
 			Gradients: q.Gradients,
 			Conflict:  q.Conflict,
 			MPE:       q.MPE,
+			Best:      q.Best,
 			Map:       q.Map,
 			Samples:   q.Samples,
 			Seed:      q.Seed,

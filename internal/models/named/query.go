@@ -18,6 +18,7 @@ type Query struct {
 	Targets     []Variable     `json:"targets,omitempty"`
 	Gradients   bool           `json:"gradients,omitempty"`
 	MPE         bool           `json:"mpe,omitempty"`
+	Best        int            `json:"best,omitempty"`
 	Map         []Variable     `json:"map,omitempty"`
 	Samples     int            `json:"samples,omitempty"`
 	Seed        uint64         `json:"seed,omitempty"`
@@ -56,7 +57,7 @@ func (q *Query) Queries(l *factorgraph.Labels, label string, at int) ([]query.Qu
 	if first.Map, err = Variables(l, q.Map); err != nil {
 		return nil, fmt.Errorf("map: %w", err)
 	}
-	first.MPE, first.Samples, first.Seed, first.Conflict = q.MPE, q.Samples, q.Seed, q.Conflict
+	first.MPE, first.Best, first.Samples, first.Seed, first.Conflict = q.MPE, q.Best, q.Samples, q.Seed, q.Conflict
 
 	if q.Event == nil {
 		return []query.Query{first}, nil

@@ -55,6 +55,7 @@ type Assignment struct {
 // Descents are assignments of values that a query asks for.
 type Descents struct {
 	MPE     bool   `msgpack:"mpe,omitempty"`
+	Best    int    `msgpack:"best,omitempty"` // most probable ones; 0: one
 	Map     []int  `msgpack:"map,omitempty"`
 	Samples int    `msgpack:"samples,omitempty"`
 	Seed    uint64 `msgpack:"seed,omitempty"`

@@ -38,7 +38,7 @@ func (a Asked) AtLeast() Cost {
 			numbers += values
 		}
 		if q.MPE {
-			numbers += float64(len(a.Domains))
+			numbers += float64(len(a.Domains) * max(1, q.Best))
 		}
 		numbers += float64(len(q.Map)) + float64(q.Samples)*float64(max(1, len(a.Domains)))
 		if ask := q.Information; ask != nil && ask.Target >= 0 && ask.Target < len(a.Domains) {

@@ -81,6 +81,9 @@ func checkDescents(n *btn.Network, d *btn.Descents) error {
 	if err := query.CheckSet(domainsOf(n), d.Map); err != nil {
 		return invalid("map", "%v", err)
 	}
+	if d.Best < 0 || d.Best > query.MaxBest {
+		return invalid("best", "%d assignments", d.Best)
+	}
 	if err := query.CheckSamples(len(n.Variables), d.Samples); err != nil {
 		return invalid("samples", "%v", err)
 	}

@@ -24,6 +24,7 @@ FIELDS = (
     "joint",
     "event",
     "mpe",
+    "best",
     "map",
     "samples",
     "seed",
@@ -51,7 +52,7 @@ def build(source: Source, given: Query) -> Dict[str, Any]:
             q[field] = _variables(source, given[field], field)
     if q.get("targets"):
         q.setdefault("marginals", True)
-    for field in ("samples", "seed"):
+    for field in ("best", "samples", "seed"):
         if given.get(field):
             q[field] = _count(given[field], field)
     if given.get("sensitivity") is not None:

@@ -70,6 +70,7 @@ class MPE:
     assignment: Dict[str, str]
     ln_weight: float
     unique: bool  # whether no other assignment is as good
+    others: Tuple["MPE", ...] = ()  # the next best ones, where best was given
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,7 +193,15 @@ def result(raw: Mapping[str, Any]) -> Result:
         joint=_joint(raw.get("joint"), named.get("joint")),
         mpe=None
         if mpe is None
-        else MPE(_assignment(mpe, named.get("mpe")), float(mpe["ln_weight"]), bool(mpe["unique"])),
+        else MPE(
+            _assignment(mpe, named.get("mpe")),
+            float(mpe["ln_weight"]),
+            bool(mpe["unique"]),
+            tuple(
+                MPE(_assignment(o, of), float(o["ln_weight"]), False)
+                for o, of in itertools.zip_longest(mpe.get("others") or (), named.get("others") or ())
+            ),
+        ),
         map=None
         if best is None
         else MAP(

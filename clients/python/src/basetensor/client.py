@@ -80,6 +80,7 @@ class Client:
         joint: Optional[Sequence[Variable]] = None,
         event: Optional[Evidence] = None,
         mpe: bool = False,
+        best: int = 0,
         map: Optional[Sequence[Variable]] = None,
         samples: int = 0,
         seed: int = 0,
@@ -100,6 +101,7 @@ class Client:
         model:     a path, a text or bytes (of any format the gateway reads), a native dictionary, the name of a registered model
                    ("alarm", "alarm@3", a digest or its prefix), or a model of pgmpy or pyAgrum.
         evidence:  variable → state's name, position, or a weight per state ([0.8, 0.2] or {"yes": 0.8, "no": 0.2}).
+        best:      with mpe: so many most probable assignments, the first as mpe, the next ones as its others.
         queries:   dictionaries with the arguments from evidence to conflict, in place of these: many queries of one job.
         settings:  how to compute, as docs/reference/wire.md lists it.
         deadline:  seconds after which the job ends without an answer.
@@ -116,6 +118,7 @@ class Client:
                 joint=joint,
                 event=event,
                 mpe=mpe,
+                best=best,
                 map=map,
                 samples=samples,
                 seed=seed,
@@ -142,6 +145,7 @@ class Client:
         joint: Optional[Sequence[Variable]] = None,
         event: Optional[Evidence] = None,
         mpe: bool = False,
+        best: int = 0,
         map: Optional[Sequence[Variable]] = None,
         samples: int = 0,
         seed: int = 0,
@@ -166,6 +170,7 @@ class Client:
                 joint=joint,
                 event=event,
                 mpe=mpe,
+                best=best,
                 map=map,
                 samples=samples,
                 seed=seed,
