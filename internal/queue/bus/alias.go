@@ -65,7 +65,7 @@ func ParseAlias(subject string) (owner, name string, ok bool) {
 }
 
 // alias reads a name and the sequence of its message, 0 for none.
-func (b *Bus) alias(ctx context.Context, owner, name string) (a Alias, at uint64, err error) {
+func (b *registry) alias(ctx context.Context, owner, name string) (a Alias, at uint64, err error) {
 	a.Owner, a.Name = owner, name
 	m, err := b.Get(ctx, StreamGraph, aliasSubject(owner, name))
 	if errors.Is(err, ErrNotFound) {
@@ -82,7 +82,7 @@ func (b *Bus) alias(ctx context.Context, owner, name string) (a Alias, at uint64
 
 // Alias returns the meaning of a name: a tenant's user's own, or else everybody's. The error wraps
 // ErrNotFound if the name is unknown.
-func (b *Bus) Alias(ctx context.Context, name string) (Alias, error) {
+func (b *registry) Alias(ctx context.Context, name string) (Alias, error) {
 	for _, in := range shelvesOf(b.owner) {
 		a, _, err := b.alias(ctx, in.owner, name)
 		if err != nil || len(a.Versions) > 0 {
@@ -95,7 +95,7 @@ func (b *Bus) Alias(ctx context.Context, name string) (Alias, error) {
 // PutAlias puts a digest under a name, of everybody or as a tenant's user of the tenant, and
 // returns its version: the present one of the digest, else a new one. Concurrent calls get distinct
 // versions.
-func (b *Bus) PutAlias(ctx context.Context, name, digest, by string) (version int, err error) {
+func (b *registry) PutAlias(ctx context.Context, name, digest, by string) (version int, err error) {
 	if !IsAlias(name) {
 		return 0, fault.New(fault.BadInput, "bus: name %.80q of a model is not [A-Za-z0-9_-]{1,64}, or is a digest", name)
 	}
@@ -129,7 +129,7 @@ func (b *Bus) PutAlias(ctx context.Context, name, digest, by string) (version in
 const mostCollisions = 100
 
 // writeAlias stores a name in place of the message at a sequence, 0: of none. The error wraps errTaken if another is there.
-func (b *Bus) writeAlias(ctx context.Context, a Alias, at uint64) error {
+func (b *registry) writeAlias(ctx context.Context, a Alias, at uint64) error {
 	data, err := json.Marshal(&a)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
@@ -145,7 +145,7 @@ func (b *Bus) writeAlias(ctx context.Context, a Alias, at uint64) error {
 }
 
 // RestoreAlias stores a name as it was, unless there is one.
-func (b *Bus) RestoreAlias(ctx context.Context, owner, name string, data []byte) (had bool, err error) {
+func (b *registry) RestoreAlias(ctx context.Context, owner, name string, data []byte) (had bool, err error) {
 	a := Alias{Owner: owner, Name: name}
 	if err := json.Unmarshal(data, &a); err != nil {
 		return false, fault.New(fault.BadInput, "bus: what the name %s stands for: %w", name, err)
@@ -158,7 +158,7 @@ func (b *Bus) RestoreAlias(ctx context.Context, owner, name string, data []byte)
 }
 
 // Aliases lists all names, in their order. A tenant's user cannot.
-func (b *Bus) Aliases(ctx context.Context) ([]Alias, error) {
+func (b *registry) Aliases(ctx context.Context) ([]Alias, error) {
 	subjects, err := b.Subjects(ctx, StreamGraph, message.Filter(message.KindGraph))
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (b *Bus) Aliases(ctx context.Context) ([]Alias, error) {
 
 // RemoveAlias removes everybody's name; the models stay. The error wraps ErrNotFound if there is none. A tenant's user cannot remove
 // anything.
-func (b *Bus) RemoveAlias(ctx context.Context, name string) error {
+func (b *registry) RemoveAlias(ctx context.Context, name string) error {
 	if b.owner != "" {
 		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove registered models: operators can")
 	}

@@ -20,14 +20,14 @@ type Entry struct {
 
 // Batch returns the messages of a stream from a sequence on, with one request: count of them at
 // most, and no more once they have that many bytes. Any replica may answer.
-func (b *Bus) Batch(
+func (b *reader) Batch(
 	ctx context.Context, stream string, from uint64, count, bytes int,
 ) ([]Entry, error) {
 	return b.batch(ctx, b.NC, stream, ">", from, count, bytes)
 }
 
 // batch is Batch with a filter, over a connection.
-func (b *Bus) batch(
+func (b *reader) batch(
 	ctx context.Context, nc *nats.Conn, stream, filter string, from uint64, count, bytes int,
 ) ([]Entry, error) {
 	from = max(from, 1)

@@ -25,12 +25,12 @@ const envelope = 4096
 
 // Fit returns m as it is published: signed, if it is internal. If its payload exceeds the server's
 // limit, it is a message with the digest of a blob that holds it, which is its job's owner's.
-func (b *Bus) Fit(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
+func (b *shelves) Fit(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	return b.FitFor(ctx, message.OwnerOf(m.Subject), m)
 }
 
 // FitFor is Fit for a subject that does not say whose the message is.
-func (b *Bus) FitFor(ctx context.Context, owner string, m *nats.Msg) (*nats.Msg, error) {
+func (b *shelves) FitFor(ctx context.Context, owner string, m *nats.Msg) (*nats.Msg, error) {
 	if m.Header == nil {
 		m.Header = nats.Header{}
 	}
@@ -53,7 +53,7 @@ func (b *Bus) FitFor(ctx context.Context, owner string, m *nats.Msg) (*nats.Msg,
 }
 
 // Payload returns the payload of a message: its data, or the blob that its header names, of the owner of its job.
-func (b *Bus) Payload(ctx context.Context, owner string, h nats.Header, data []byte) ([]byte, error) {
+func (b *shelves) Payload(ctx context.Context, owner string, h nats.Header, data []byte) ([]byte, error) {
 	name := h[headerBlob]
 	if len(name) == 0 {
 		return data, nil
@@ -116,17 +116,17 @@ func Unreadable(err error) bool {
 // stored bytes have another digest or their object is gone, because every job that needs it would
 // fail. Data above the server's limit goes to the object store, under a new name each time: writing
 // an existing name again was seen to hang its readers.
-func (b *Bus) PutBlob(ctx context.Context, data []byte) (digest string, err error) {
+func (b *shelves) PutBlob(ctx context.Context, data []byte) (digest string, err error) {
 	return b.put(ctx, blobs, data)
 }
 
 // put is PutBlob for a shelf, within the quota of its owner.
-func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, err error) {
+func (b *shelves) put(ctx context.Context, in shelf, data []byte) (digest string, err error) {
 	return b.putWithin(ctx, in, data, b.quotas)
 }
 
 // putWithin is put within other quotas: none for a piece, because the whole was counted.
-func (b *Bus) putWithin(ctx context.Context, in shelf, data []byte, q *Quotas) (digest string, err error) {
+func (b *shelves) putWithin(ctx context.Context, in shelf, data []byte, q *Quotas) (digest string, err error) {
 	digest = wire.Digest(data)
 	subject := in.subject(digest)
 
@@ -189,7 +189,7 @@ func (b *Bus) putWithin(ctx context.Context, in shelf, data []byte, q *Quotas) (
 
 // intact reports whether the bytes of a stored blob have its digest. Of an object it only checks
 // that all chunks are there; damage is found when it is read.
-func (b *Bus) intact(
+func (b *shelves) intact(
 	ctx context.Context, in shelf, m *jetstream.RawStreamMsg, digest string,
 ) (bool, error) {
 	if len(m.Header[headerPieces]) > 0 {
@@ -210,7 +210,7 @@ func (b *Bus) intact(
 // renew makes a blob younger than its stream's Times.Renew by moving it to the end of the stream.
 // An object moves with the message that names it, but only in the first half of the object's life:
 // fresh is false if it has to be written again. Registered models do not expire.
-func (b *Bus) renew(
+func (b *shelves) renew(
 	ctx context.Context, in shelf, m *jetstream.RawStreamMsg,
 ) (fresh bool, err error) {
 	if b.owner != "" {
@@ -254,12 +254,12 @@ func (b *Bus) renew(
 
 // HasBlob reports whether the blob of a digest is stored and sound, and renews it, so that it is
 // kept for a job that needs it from now on.
-func (b *Bus) HasBlob(ctx context.Context, digest string) (bool, error) {
+func (b *shelves) HasBlob(ctx context.Context, digest string) (bool, error) {
 	return b.has(ctx, blobs, digest)
 }
 
 // has is HasBlob for a shelf.
-func (b *Bus) has(ctx context.Context, in shelf, digest string) (bool, error) {
+func (b *shelves) has(ctx context.Context, in shelf, digest string) (bool, error) {
 	m, err := b.getRaw(ctx, in.stream, in.subject(digest))
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
@@ -276,12 +276,12 @@ func (b *Bus) has(ctx context.Context, in shelf, digest string) (bool, error) {
 
 // GetBlob returns the blob of a digest, which it checks. The error wraps ErrLost if it is not
 // stored, or not sound; then the next PutBlob writes it again.
-func (b *Bus) GetBlob(ctx context.Context, digest string) ([]byte, error) {
+func (b *shelves) GetBlob(ctx context.Context, digest string) ([]byte, error) {
 	return b.getBlob(ctx, "", digest)
 }
 
 // getBlob is GetBlob of an owner's blob.
-func (b *Bus) getBlob(ctx context.Context, owner, digest string) ([]byte, error) {
+func (b *shelves) getBlob(ctx context.Context, owner, digest string) ([]byte, error) {
 	data, err := b.get(ctx, blobs.of(owner), digest)
 	if errors.Is(err, ErrNotFound) {
 		err = fault.New(fault.Infrastructure, "%w: blob %.16s…: %v", ErrLost, digest, err)
@@ -292,7 +292,7 @@ func (b *Bus) getBlob(ctx context.Context, owner, digest string) ([]byte, error)
 // get returns the bytes of a digest. It deletes a message whose bytes cannot be read or are wrong,
 // so that they can be put again. In a cluster it repeats an unsuccessful search for lostFor: a
 // server that was away, or leads no more, does not know the latest messages yet.
-func (b *Bus) get(ctx context.Context, in shelf, digest string) ([]byte, error) {
+func (b *shelves) get(ctx context.Context, in shelf, digest string) ([]byte, error) {
 	for until := time.Now().Add(lostFor); ; pause(ctx, staleFor) {
 		data, sequence, err := b.look(ctx, in, digest)
 		if !errors.Is(err, ErrLost) || ctx.Err() != nil {
@@ -311,7 +311,7 @@ func (b *Bus) get(ctx context.Context, in shelf, digest string) ([]byte, error) 
 const lostFor = 5 * time.Second
 
 // look is one attempt of get. An error that wraps ErrLost comes with the sequence of the message whose bytes are lost.
-func (b *Bus) look(ctx context.Context, in shelf, digest string) (data []byte, sequence uint64, err error) {
+func (b *shelves) look(ctx context.Context, in shelf, digest string) (data []byte, sequence uint64, err error) {
 	m, err := b.getRaw(ctx, in.stream, in.subject(digest))
 	if err != nil {
 		return nil, 0, err
@@ -338,7 +338,7 @@ func (b *Bus) look(ctx context.Context, in shelf, digest string) (data []byte, s
 }
 
 // drop deletes one stored message. If that fails somebody else will find the same.
-func (b *Bus) drop(ctx context.Context, in shelf, sequence uint64) {
+func (b *shelves) drop(ctx context.Context, in shelf, sequence uint64) {
 	if b.owner != "" {
 		return // bytes put meanwhile take its place
 	}

@@ -54,30 +54,70 @@ func Missing(err error) bool {
 }
 
 // Bus reads and writes the streams of one connection. Its methods may be called from any goroutine.
-type Bus struct {
-	NC  *nats.Conn
-	JS  jetstream.JetStream
-	API string // prefix of the subjects of JetStream's API, with a dot at its end
+//
+// It is a tower of layers, each of which uses the ones below it alone: a connection and its patience, the server's clock, questions to
+// streams, which stored messages are believed, reading, writing, objects, bytes under their digest, registered models.
+type Bus struct{ registry }
 
-	guard     Guard       // set before anything else is done
-	owner     string      // see As
-	quotas    *Quotas     // see Within
-	storage   storage     // which streams store nothing
-	clustered atomic.Bool // see inCluster
+// The layers below registry.
+type (
+	// link is a connection, with the patience that a cluster needs.
+	link struct {
+		NC  *nats.Conn
+		JS  jetstream.JetStream
+		API string // prefix of the subjects of JetStream's API, with a dot at its end
 
-	unsettled atomic.Int64 // when trouble with the servers was seen last, in Unix nanoseconds
+		Trouble Trouble // logs repeated failures
 
-	Trouble Trouble // logs repeated failures
+		owner     string       // see As
+		clustered atomic.Bool  // see inCluster
+		unsettled atomic.Int64 // when trouble with the servers was seen last, in Unix nanoseconds
 
-	ahead        atomic.Int64 // the server's clock of this machine's, in nanoseconds
-	synchronized atomic.Bool
+		mu      sync.Mutex
+		streams map[string]jetstream.Stream // handles by name, under mu
+	}
 
-	mu      sync.Mutex
-	streams map[string]jetstream.Stream      // handles by name, under mu
-	objects map[string]jetstream.ObjectStore // handles by bucket, under mu
+	// clock is the server's.
+	clock struct {
+		link
+		ahead        atomic.Int64 // the server's clock of this machine's, in nanoseconds
+		synchronized atomic.Bool
+	}
 
-	bulk bulk
-}
+	// asker puts questions to streams, to any replica or to the leader.
+	asker struct{ clock }
+
+	// believer signs, and tells genuine messages from forged ones.
+	believer struct {
+		asker
+		guard Guard // set before anything else is done
+	}
+
+	// reader reads stored messages that are genuine.
+	reader struct{ believer }
+
+	// writer stores messages, and finds out which streams store nothing.
+	writer struct {
+		reader
+		storage storage
+	}
+
+	// chunked keeps bytes above the server's limit as objects.
+	chunked struct {
+		writer
+		objects map[string]jetstream.ObjectStore // handles by bucket, under mu
+		bulk    bulk
+	}
+
+	// shelves keep bytes under their digest, within quotas, and payloads that are too large for a message.
+	shelves struct {
+		chunked
+		quotas *Quotas // see Within
+	}
+
+	// registry keeps registered models and their names.
+	registry struct{ shelves }
+)
 
 // usualAPI is the prefix of JetStream's API in the account's own domain.
 const usualAPI = "$JS.API."
@@ -90,19 +130,15 @@ func New(nc *nats.Conn, api string) (*Bus, error) {
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
 	}
-	b := &Bus{
-		NC:      nc,
-		JS:      js,
-		API:     api,
-		streams: map[string]jetstream.Stream{},
-		objects: map[string]jetstream.ObjectStore{},
-	}
+	b := &Bus{}
+	b.NC, b.JS, b.API = nc, js, api
+	b.streams, b.objects = map[string]jetstream.Stream{}, map[string]jetstream.ObjectStore{}
 	b.inCluster() // for the time when the connection is lost
 	return b, nil
 }
 
 // Stream returns a handle of a stream; the first call asks the server for it.
-func (b *Bus) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+func (b *link) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
 	b.mu.Lock()
 	s := b.streams[name]
 	b.mu.Unlock()
@@ -127,7 +163,7 @@ func (b *Bus) Stream(ctx context.Context, name string) (jetstream.Stream, error)
 // Get returns the last message on a subject, with its payload resolved. A subject with wildcards gets
 // the last message that matches. The error wraps ErrNotFound if there is none. If the payload cannot
 // be fetched, the message is returned with the error.
-func (b *Bus) Get(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+func (b *shelves) Get(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := b.getRaw(ctx, stream, subject)
 	if err != nil {
 		return nil, err
@@ -137,12 +173,12 @@ func (b *Bus) Get(ctx context.Context, stream, subject string) (*jetstream.RawSt
 }
 
 // Raw is Get with the payload as it is stored: of a large one the digest.
-func (b *Bus) Raw(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+func (b *reader) Raw(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	return b.getRaw(ctx, stream, subject)
 }
 
 // Has reports whether there is a message on a subject.
-func (b *Bus) Has(ctx context.Context, stream, subject string) (bool, error) {
+func (b *reader) Has(ctx context.Context, stream, subject string) (bool, error) {
 	_, err := b.getRaw(ctx, stream, subject)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
@@ -151,7 +187,7 @@ func (b *Bus) Has(ctx context.Context, stream, subject string) (bool, error) {
 }
 
 // getRaw returns the last message on a subject as it is stored. One that is forged counts as not stored.
-func (b *Bus) getRaw(
+func (b *reader) getRaw(
 	ctx context.Context, stream, subject string,
 ) (m *jetstream.RawStreamMsg, err error) {
 	err = b.persist(ctx, func(ctx context.Context) error {
@@ -166,7 +202,7 @@ func (b *Bus) getRaw(
 
 // getOnce is one attempt of getRaw. A tenant's user has no right to ask the leader, so in a cluster it asks staleLooks
 // times: any replica may answer.
-func (b *Bus) getOnce(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+func (b *asker) getOnce(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := b.direct(ctx, stream, question{Last: subject})
 	for looks := 1; looks < staleLooks && errors.Is(err, ErrNotFound) && b.owner != "" && b.inCluster(); looks++ {
 		pause(ctx, staleFor)
@@ -185,7 +221,7 @@ func (b *Bus) getOnce(ctx context.Context, stream, subject string) (*jetstream.R
 
 // Subjects lists the subjects of a stream that match filter, with the number of messages on each.
 // The stream's leader answers, in time proportional to the number of subjects.
-func (b *Bus) Subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
+func (b *asker) Subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
 	if b.owner != "" {
 		return nil, fault.New(fault.BadInput, "bus: a tenant's user cannot list the content of %s", stream)
 	}

@@ -14,13 +14,13 @@ var Clock = time.Now
 
 // Now returns the server's time, by this machine's clock and its last measured error. Before
 // Synchronize it is this machine's.
-func (b *Bus) Now() time.Time { return Clock().Add(time.Duration(b.ahead.Load())) }
+func (b *clock) Now() time.Time { return Clock().Add(time.Duration(b.ahead.Load())) }
 
 // Since returns how long ago something was that has a time of the server.
-func (b *Bus) Since(t time.Time) time.Duration { return b.Now().Sub(t) }
+func (b *clock) Since(t time.Time) time.Duration { return b.Now().Sub(t) }
 
 // Synchronize finds out the server's time.
-func (b *Bus) Synchronize(ctx context.Context) error {
+func (b *clock) Synchronize(ctx context.Context) error {
 	return b.persist(ctx, func(ctx context.Context) error {
 		asked := Clock()
 		s, err := b.JS.Stream(ctx, StreamModel)
@@ -39,4 +39,4 @@ func (b *Bus) Synchronize(ctx context.Context) error {
 }
 
 // Synchronized reports whether the server's time was ever found out.
-func (b *Bus) Synchronized() bool { return b.synchronized.Load() }
+func (b *clock) Synchronized() bool { return b.synchronized.Load() }

@@ -36,7 +36,7 @@ var ErrDoubtful = errors.New("bus: a message was stored with headers of the serv
 var getWithin = 30 * time.Second
 
 // direct returns one message of a stream as it is stored. The error wraps ErrNotFound if there is none.
-func (b *Bus) direct(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
+func (b *asker) direct(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
 	ctx, cancel := b.bounded(ctx)
 	defer cancel()
 	reply, err := b.requestDirect(ctx, stream, q)
@@ -58,7 +58,7 @@ func (b *Bus) direct(ctx context.Context, stream string, q question) (*jetstream
 
 // noAnswer returns a stored answer with doubtful headers as a message without headers, so that it counts as forged.
 // Aggregators write no such headers, and a tenant's user could not read the answer: it may not ask the leader.
-func (b *Bus) noAnswer(ctx context.Context, q question) (*jetstream.RawStreamMsg, error) {
+func (b *asker) noAnswer(ctx context.Context, q question) (*jetstream.RawStreamMsg, error) {
 	if b.owner != "" { // a tenant's user asks by subject only
 		return &jetstream.RawStreamMsg{Subject: q.Last}, nil
 	}
@@ -70,7 +70,7 @@ func (b *Bus) noAnswer(ctx context.Context, q question) (*jetstream.RawStreamMsg
 }
 
 // bounded returns a context that ends.
-func (b *Bus) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+func (b *link) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ends := ctx.Deadline(); ends {
 		return ctx, func() {}
 	}
@@ -83,7 +83,7 @@ const LongestSubject = 1024
 
 // requestDirect sends a question. A question for the last message on one subject has that subject at the end of its
 // own, so that permissions can allow it by subject.
-func (b *Bus) requestDirect(ctx context.Context, stream string, q question) (*nats.Msg, error) {
+func (b *asker) requestDirect(ctx context.Context, stream string, q question) (*nats.Msg, error) {
 	if len(q.Last) > LongestSubject {
 		return nil, ErrNotFound
 	}
@@ -183,7 +183,7 @@ func extent(h nats.Header) (count, bytes int) {
 
 // fromLeader asks the leader of a stream. The error wraps ErrNotFound if there is no such message. Headers that cannot be read count as
 // none.
-func (b *Bus) fromLeader(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
+func (b *asker) fromLeader(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)

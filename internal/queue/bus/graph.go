@@ -26,7 +26,7 @@ type Stored struct {
 // PutGraph registers a model's bytes under their digest, which it returns: for everybody, or as a
 // tenant's user for the tenant. A model that is registered already is left as it is. The error wraps
 // ErrFull if there is no room.
-func (b *Bus) PutGraph(ctx context.Context, data []byte) (digest string, err error) {
+func (b *registry) PutGraph(ctx context.Context, data []byte) (digest string, err error) {
 	return b.put(ctx, graphs.of(b.owner), data)
 }
 
@@ -41,7 +41,7 @@ func shelvesOf(owner string) []shelf {
 // GetGraph returns the bytes of a model that an owner's jobs may name. The error wraps ErrNotFound if there is none,
 // ErrLost if they are gone or damaged, and ErrDigest if somebody registered other bytes under this
 // digest; then it may be registered again.
-func (b *Bus) GetGraph(ctx context.Context, owner, digest string) (data []byte, err error) {
+func (b *registry) GetGraph(ctx context.Context, owner, digest string) (data []byte, err error) {
 	for _, in := range shelvesOf(owner) {
 		if data, err = b.get(ctx, in, digest); !errors.Is(err, ErrNotFound) {
 			break
@@ -52,7 +52,7 @@ func (b *Bus) GetGraph(ctx context.Context, owner, digest string) (data []byte, 
 
 // Graphs lists the registered models, oldest first. It takes time proportional to all their bytes
 // outside of the object store, because each message is fetched.
-func (b *Bus) Graphs(ctx context.Context) ([]Stored, error) {
+func (b *registry) Graphs(ctx context.Context) ([]Stored, error) {
 	subjects, err := b.Subjects(ctx, StreamGraph, message.Filter(message.KindGraph))
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (b *Bus) Graphs(ctx context.Context) ([]Stored, error) {
 
 // Graph describes the model registered under a digest for a tenant's user or for everybody. The
 // error wraps ErrNotFound if nothing is.
-func (b *Bus) Graph(ctx context.Context, digest string) (one Stored, err error) {
+func (b *registry) Graph(ctx context.Context, digest string) (one Stored, err error) {
 	for _, in := range shelvesOf(b.owner) {
 		if one, err = b.describe(ctx, in, digest); !errors.Is(err, ErrNotFound) {
 			break
@@ -96,7 +96,7 @@ func (b *Bus) Graph(ctx context.Context, digest string) (one Stored, err error) 
 }
 
 // describe describes the content of a shelf under a digest.
-func (b *Bus) describe(ctx context.Context, in shelf, digest string) (Stored, error) {
+func (b *registry) describe(ctx context.Context, in shelf, digest string) (Stored, error) {
 	m, err := b.getRaw(ctx, in.stream, in.subject(digest))
 	if err != nil {
 		return Stored{}, err
@@ -122,7 +122,7 @@ func (b *Bus) describe(ctx context.Context, in shelf, digest string) (Stored, er
 
 // RemoveGraph removes a registered model, and every object that was ever written for it. The error
 // wraps ErrNotFound if there is none. A tenant's user cannot remove anything.
-func (b *Bus) RemoveGraph(ctx context.Context, digest string) error {
+func (b *registry) RemoveGraph(ctx context.Context, digest string) error {
 	if b.owner != "" {
 		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove registered models: operators can")
 	}

@@ -15,7 +15,7 @@ import (
 
 // inCluster reports whether the server is one of several, so that streams may have replicas, or may lead to others by another API prefix.
 // While there is no connection, the last one counts.
-func (b *Bus) inCluster() bool {
+func (b *link) inCluster() bool {
 	if b.clustered.Load() {
 		return true
 	}
@@ -35,7 +35,7 @@ const (
 // persist calls a function that asks a stream. It calls it again at once when the connection was lost
 // meanwhile, with the question or its answer, and there is another one. In a cluster it also does while
 // the stream has no leader, for patience or as long as ctx allows; each call has attemptWithin.
-func (b *Bus) persist(ctx context.Context, ask func(context.Context) error) error {
+func (b *link) persist(ctx context.Context, ask func(context.Context) error) error {
 	for until := time.Now().Add(patience); ; {
 		one, cancel := b.attempt(ctx)
 		connected, done := b.connected(one)
@@ -56,12 +56,12 @@ func (b *Bus) persist(ctx context.Context, ask func(context.Context) error) erro
 }
 
 // Unsettle notes trouble with the servers, or that this process is too busy to be heard by them in time.
-func (b *Bus) Unsettle() { b.unsettled.Store(time.Now().UnixNano()) }
+func (b *link) Unsettle() { b.unsettled.Store(time.Now().UnixNano()) }
 
 // Unsettled reports whether there is trouble with the servers, or was within that time: there is no
 // connection, or a request was not answered, or not by a leader. A failure then says nothing about
 // the content of the request.
-func (b *Bus) Unsettled(within time.Duration) bool {
+func (b *link) Unsettled(within time.Duration) bool {
 	return !b.NC.IsConnected() || time.Since(time.Unix(0, b.unsettled.Load())) < within
 }
 
@@ -73,7 +73,7 @@ const lookAgain = 100 * time.Millisecond
 
 // connected returns a context that ends, with errReconnected as its cause, when there is another
 // connection than now.
-func (b *Bus) connected(ctx context.Context) (context.Context, func()) {
+func (b *link) connected(ctx context.Context) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	connection := b.NC.Stats().Reconnects
 
@@ -99,7 +99,7 @@ func (b *Bus) connected(ctx context.Context) (context.Context, func()) {
 }
 
 // attempt bounds one question in a cluster: the leader that it was sent to may be no more.
-func (b *Bus) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
+func (b *link) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !b.inCluster() {
 		return ctx, func() {}
 	}

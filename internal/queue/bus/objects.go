@@ -68,7 +68,7 @@ func (b *bulk) over(nc *nats.Conn, api string) (jetstream.JetStream, error) {
 }
 
 // store returns the handle of an object store; the first call asks the server for it.
-func (b *Bus) store(ctx context.Context, bucket string) (jetstream.ObjectStore, error) {
+func (b *chunked) store(ctx context.Context, bucket string) (jetstream.ObjectStore, error) {
 	b.mu.Lock()
 	o := b.objects[bucket]
 	b.mu.Unlock()
@@ -95,7 +95,7 @@ func (b *Bus) store(ctx context.Context, bucket string) (jetstream.ObjectStore, 
 }
 
 // objectsIn returns the descriptions of a store's objects.
-func (b *Bus) objectsIn(ctx context.Context, bucket string) ([]*jetstream.ObjectInfo, error) {
+func (b *chunked) objectsIn(ctx context.Context, bucket string) ([]*jetstream.ObjectInfo, error) {
 	described := "$O." + bucket + ".M."
 	there, err := b.Subjects(ctx, "OBJ_"+bucket, described+">")
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *Bus) objectsIn(ctx context.Context, bucket string) ([]*jetstream.Object
 }
 
 // putObject writes data as an object with a new name, which begins with the digest.
-func (b *Bus) putObject(
+func (b *chunked) putObject(
 	ctx context.Context, in shelf, digest string, data []byte,
 ) (name string, err error) {
 	o, err := b.store(ctx, in.bucket)
@@ -192,7 +192,7 @@ func (r whileWanted) Read(b []byte) (int, error) {
 
 // checkObject reads a written object back in a cluster, and deletes it if it is damaged: the client
 // library publishes chunks again that found no leader, and then chunks change places.
-func (b *Bus) checkObject(ctx context.Context, o jetstream.ObjectStore, in shelf, name string, size int) error {
+func (b *chunked) checkObject(ctx context.Context, o jetstream.ObjectStore, in shelf, name string, size int) error {
 	if !b.inCluster() {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (b *Bus) checkObject(ctx context.Context, o jetstream.ObjectStore, in shelf
 }
 
 // rereadObject reads a written object of size bytes again, and returns an error if it is damaged.
-func (b *Bus) rereadObject(ctx context.Context, in shelf, name string, size int) error {
+func (b *chunked) rereadObject(ctx context.Context, in shelf, name string, size int) error {
 	info, err := b.described(ctx, in.bucket, name)
 	if err == nil && info.Size != uint64(size) {
 		err = io.ErrUnexpectedEOF
@@ -225,7 +225,7 @@ func (b *Bus) rereadObject(ctx context.Context, in shelf, name string, size int)
 
 // probeObjects finds out whether the stream of an object store stores anything, by a chunk that
 // belongs to no object and is purged at once.
-func (b *Bus) probeObjects(ctx context.Context, in shelf, subject string) error {
+func (b *chunked) probeObjects(ctx context.Context, in shelf, subject string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*storeWithin)
 	defer cancel()
 	if err := b.publish(
@@ -243,7 +243,7 @@ func (b *Bus) probeObjects(ctx context.Context, in shelf, subject string) error 
 
 // removeObject removes an object's chunks and its description. The client library's Delete would store a mark first, for which a
 // full store may have no room.
-func (b *Bus) removeObject(ctx context.Context, bucket string, info *jetstream.ObjectInfo) error {
+func (b *chunked) removeObject(ctx context.Context, bucket string, info *jetstream.ObjectInfo) error {
 	s, err := b.Stream(ctx, "OBJ_"+bucket)
 	if err != nil {
 		return err
@@ -262,11 +262,11 @@ func (b *Bus) removeObject(ctx context.Context, bucket string, info *jetstream.O
 
 // chunk returns the size of the chunks of an object: the client library's own, or less where the
 // server takes less.
-func (b *Bus) chunk() uint32 { return uint32(min(128<<10, max(b.NC.MaxPayload()-envelope, 1<<10))) }
+func (b *chunked) chunk() uint32 { return uint32(min(128<<10, max(b.NC.MaxPayload()-envelope, 1<<10))) }
 
 // described returns the description of an object. The error wraps ErrNotFound if there is none, or no valid one. (The
 // client library's GetInfo believes the publisher's headers, and waits for an answer that was lost with its connection.)
-func (b *Bus) described(ctx context.Context, bucket, name string) (*jetstream.ObjectInfo, error) {
+func (b *chunked) described(ctx context.Context, bucket, name string) (*jetstream.ObjectInfo, error) {
 	m, err := b.getRaw(ctx, "OBJ_"+bucket, descriptionOf(bucket, name))
 	if err != nil {
 		return nil, err
@@ -287,7 +287,7 @@ func descriptionOf(bucket, name string) string {
 
 // object returns the description of an object all of whose chunks are stored. The error wraps
 // ErrLost if they are not.
-func (b *Bus) object(ctx context.Context, in shelf, name string) (*jetstream.ObjectInfo, error) {
+func (b *chunked) object(ctx context.Context, in shelf, name string) (*jetstream.ObjectInfo, error) {
 	info, err := b.described(ctx, in.bucket, name)
 	if errors.Is(err, ErrNotFound) {
 		return nil, fault.New(fault.Infrastructure, "%w: object %s: %v", ErrLost, name, err)
@@ -311,7 +311,7 @@ func (b *Bus) object(ctx context.Context, in shelf, name string) (*jetstream.Obj
 }
 
 // getObject reads an object. The error wraps ErrLost if it is not there, or damaged.
-func (b *Bus) getObject(ctx context.Context, in shelf, name string) ([]byte, error) {
+func (b *chunked) getObject(ctx context.Context, in shelf, name string) ([]byte, error) {
 	info, err := b.object(ctx, in, name)
 	if err != nil {
 		return nil, err
@@ -359,7 +359,7 @@ const (
 
 // readObject reads an object. In a cluster it restarts after attemptWithin and the time for its
 // bytes, then after twice as long, and so on: the sender may lead no more, and does not say so.
-func (b *Bus) readObject(ctx context.Context, in shelf, info *jetstream.ObjectInfo) ([]byte, error) {
+func (b *chunked) readObject(ctx context.Context, in shelf, info *jetstream.ObjectInfo) ([]byte, error) {
 	sending := time.Duration(info.Size/readPerSecond) * time.Second
 	ctx, cancel := context.WithTimeout(ctx, leastRead+sending)
 	defer cancel()
@@ -381,7 +381,7 @@ func (b *Bus) readObject(ctx context.Context, in shelf, info *jetstream.ObjectIn
 
 // readOnce reads an object by its chunks. The client library would use a consumer, which can deliver on any subject: a
 // user with the right to create one could write anywhere that the server may.
-func (b *Bus) readOnce(ctx context.Context, in shelf, info *jetstream.ObjectInfo) ([]byte, error) {
+func (b *chunked) readOnce(ctx context.Context, in shelf, info *jetstream.ObjectInfo) ([]byte, error) {
 	js, err := b.bulk.over(b.NC, b.API)
 	if err != nil {
 		return nil, err

@@ -17,10 +17,10 @@ import (
 
 // As says that the connection is a tenant's user, before anything else is done with the Bus. It then asks for nothing that only workers
 // and operators may know.
-func (b *Bus) As(tenant string) { b.owner = tenant }
+func (b *link) As(tenant string) { b.owner = tenant }
 
 // Owner returns the tenant of As, or "".
-func (b *Bus) Owner() string { return b.owner }
+func (b *link) Owner() string { return b.owner }
 
 // Replicas may be late: the number of further requests for a message that is not found in a
 // cluster, after pauses of staleFor.

@@ -29,7 +29,7 @@ const inFlight = 8
 const digestLen = 64
 
 // putPieces stores the payload of m in pieces of at most that many bytes, and returns the message that lists them.
-func (b *Bus) putPieces(ctx context.Context, in shelf, m *nats.Msg, most int) (*nats.Msg, error) {
+func (b *shelves) putPieces(ctx context.Context, in shelf, m *nats.Msg, most int) (*nats.Msg, error) {
 	n := (len(m.Data) + most - 1) / most
 	if n*digestLen > most {
 		return nil, fault.New(fault.BadInput, "bus: %w: %d bytes in messages of %d", wire.ErrTooLarge, len(m.Data), most)
@@ -67,7 +67,7 @@ func piecesOf(list []byte) ([]string, error) {
 }
 
 // getPieces returns the bytes that a list of pieces is of: at most message.MaxBlob. A piece is a message of its own, never a list.
-func (b *Bus) getPieces(ctx context.Context, in shelf, list []byte) ([]byte, error) {
+func (b *shelves) getPieces(ctx context.Context, in shelf, list []byte) ([]byte, error) {
 	digests, err := piecesOf(list)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (b *Bus) getPieces(ctx context.Context, in shelf, list []byte) ([]byte, err
 }
 
 // intactPieces reports whether all pieces of a list are stored and sound.
-func (b *Bus) intactPieces(ctx context.Context, in shelf, m *jetstream.RawStreamMsg) (bool, error) {
+func (b *shelves) intactPieces(ctx context.Context, in shelf, m *jetstream.RawStreamMsg) (bool, error) {
 	_, err := b.getPieces(ctx, in, m.Data)
 	if errors.Is(err, ErrLost) || errors.Is(err, wire.ErrTooLarge) {
 		return false, nil
@@ -122,7 +122,7 @@ func (b *Bus) intactPieces(ctx context.Context, in shelf, m *jetstream.RawStream
 }
 
 // renewPieces renews the pieces of a list; false: one of them is gone.
-func (b *Bus) renewPieces(ctx context.Context, in shelf, m *jetstream.RawStreamMsg) (bool, error) {
+func (b *shelves) renewPieces(ctx context.Context, in shelf, m *jetstream.RawStreamMsg) (bool, error) {
 	digests, err := piecesOf(m.Data)
 	if err != nil {
 		return false, nil

@@ -21,6 +21,6 @@ func Plain(h nats.Header) nats.Header {
 
 // PutGraphOf is PutGraph of a model that an owner's jobs may name, for users that may write for all
 // owners.
-func (b *Bus) PutGraphOf(ctx context.Context, owner string, data []byte) (digest string, err error) {
+func (b *registry) PutGraphOf(ctx context.Context, owner string, data []byte) (digest string, err error) {
 	return b.put(ctx, graphs.of(owner), data)
 }

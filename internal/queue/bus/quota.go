@@ -75,10 +75,10 @@ func NewQuotas(b *Bus, of func(stream, owner string, room int64) Quota) *Quotas 
 }
 
 // Within has b store within quotas. It is called before anything else is done with the Bus.
-func (b *Bus) Within(q *Quotas) { b.quotas = q }
+func (b *shelves) Within(q *Quotas) { b.quotas = q }
 
 // Quotas returns the quotas of Within, or nil.
-func (b *Bus) Quotas() *Quotas { return b.quotas }
+func (b *shelves) Quotas() *Quotas { return b.quotas }
 
 // Take counts a message of so many bytes that is about to be stored under a subject of its owner. The error wraps ErrQuota if the owner
 // would hold too many.

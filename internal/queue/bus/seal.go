@@ -30,11 +30,11 @@ type Guard struct {
 }
 
 // Guard sets how the Bus takes internal messages, before anything else is done with it.
-func (b *Bus) Guard(g Guard) { b.guard = g }
+func (b *believer) Guard(g Guard) { b.guard = g }
 
 // sign puts its MAC into an internal message that is complete. It may be delivered on another subject than the one that it is
 // published on.
-func (b *Bus) sign(m *nats.Msg, delivered string) error {
+func (b *believer) sign(m *nats.Msg, delivered string) error {
 	kind := message.KindOf(delivered)
 	if b.guard.Keys != nil && message.Internal(kind) {
 		m.Header[seal.Header] = []string{b.guard.Keys.Sign(delivered, blobOf(m.Header), m.Data)}
@@ -50,7 +50,7 @@ func (b *Bus) sign(m *nats.Msg, delivered string) error {
 }
 
 // Say publishes a message that no stream stores, signed if it is internal.
-func (b *Bus) Say(m *nats.Msg) error {
+func (b *believer) Say(m *nats.Msg) error {
 	if err := b.sign(m, m.Subject); err != nil {
 		return err
 	}
@@ -59,12 +59,12 @@ func (b *Bus) Say(m *nats.Msg) error {
 
 // Genuine reports whether a message of a subject may be believed: it is not internal, or signed.
 // Others are reported to Guard.Forged.
-func (b *Bus) Genuine(subject string, h nats.Header, data []byte) bool {
+func (b *believer) Genuine(subject string, h nats.Header, data []byte) bool {
 	return b.signed(subject, h, data) || b.forged(subject)
 }
 
 // forged reports a message to Guard.Forged, and returns false.
-func (b *Bus) forged(subject string) bool {
+func (b *believer) forged(subject string) bool {
 	if b.guard.Forged != nil {
 		b.guard.Forged(message.KindOf(subject), subject)
 	}
@@ -73,7 +73,7 @@ func (b *Bus) forged(subject string) bool {
 
 // signed reports whether a message needs no signature, or has a valid one: an answer an aggregator's signature, any
 // other internal message a worker's MAC. Without public keys of aggregators an answer needs a worker's MAC.
-func (b *Bus) signed(subject string, h nats.Header, data []byte) bool {
+func (b *believer) signed(subject string, h nats.Header, data []byte) bool {
 	g, kind := &b.guard, message.KindOf(subject)
 	switch {
 	case kind == message.KindAnswer && g.Answers != nil:
@@ -86,11 +86,11 @@ func (b *Bus) signed(subject string, h nats.Header, data []byte) bool {
 }
 
 // Verifies reports whether there are keys: then Genuine needs the payload of messages.
-func (b *Bus) Verifies() bool { return b.guard.Keys != nil || b.guard.Answers != nil }
+func (b *believer) Verifies() bool { return b.guard.Keys != nil || b.guard.Answers != nil }
 
 // Believed is Genuine for a delivered message. A message that does not verify may have been damaged on its way, so it
 // is fetched again. If the stored bytes are genuine, d takes them.
-func (b *Bus) Believed(ctx context.Context, d *Delivered) bool {
+func (b *believer) Believed(ctx context.Context, d *Delivered) bool {
 	if b.signed(d.Subject, d.Header, d.Data) {
 		return true
 	}
@@ -107,7 +107,7 @@ func (b *Bus) Believed(ctx context.Context, d *Delivered) bool {
 // believed returns a stored message if it is genuine: signed for its subject, which has to match the requested subject
 // or filter. A message that does not verify, even when fetched again, counts as not stored, and is deleted where Guard
 // says so.
-func (b *Bus) believed(
+func (b *believer) believed(
 	ctx context.Context, stream, subject string, m *jetstream.RawStreamMsg,
 ) (_ *jetstream.RawStreamMsg, err error) {
 	signedFor := subject
@@ -141,7 +141,7 @@ func matches(filter, subject string) bool {
 }
 
 // removeForged deletes a stored message that is forged. If that fails somebody else will find the same.
-func (b *Bus) removeForged(ctx context.Context, stream string, sequence uint64) {
+func (b *believer) removeForged(ctx context.Context, stream string, sequence uint64) {
 	if !b.guard.Remove || stream == StreamAnswer && !b.guard.RemoveAnswers {
 		return
 	}
@@ -154,7 +154,7 @@ func (b *Bus) removeForged(ctx context.Context, stream string, sequence uint64) 
 
 // Discard deletes a stored message that can never be read, so that another can take its place, and reports whether it
 // did. It deletes only internal messages, and none while a cluster is not settled.
-func (b *Bus) Discard(ctx context.Context, stream string, m *jetstream.RawStreamMsg) bool {
+func (b *believer) Discard(ctx context.Context, stream string, m *jetstream.RawStreamMsg) bool {
 	if m == nil || !message.Internal(message.KindOf(m.Subject)) || b.inCluster() && b.Unsettled(2*lostFor) {
 		return false
 	}
@@ -170,7 +170,7 @@ var errForged = fmt.Errorf("%w (the stored message is forged)", ErrNotFound)
 const removeWithin = 2 * time.Second
 
 // Forged ends the deliveries of a message that is forged, and deletes it where its stream would keep it.
-func (b *Bus) Forged(ctx context.Context, d *Delivered) {
+func (b *believer) Forged(ctx context.Context, d *Delivered) {
 	d.Never("forged")
 	if message.KindOf(d.Subject) == message.KindPartial {
 		b.removeForged(ctx, StreamPartial, d.Sequence)
@@ -179,7 +179,7 @@ func (b *Bus) Forged(ctx context.Context, d *Delivered) {
 
 // GenuineAnswer is Genuine for an answer that does not come from its stream: a republished one, or the reply to a
 // request.
-func (b *Bus) GenuineAnswer(job string, h nats.Header, data []byte) bool {
+func (b *believer) GenuineAnswer(job string, h nats.Header, data []byte) bool {
 	return b.Genuine(wire.AnswerSubject(job), h, data)
 }
 

@@ -93,7 +93,7 @@ type Place struct {
 
 // From returns the first message of a stream from a sequence on, or, with sequence 0, the first one
 // not older than a time. The error wraps ErrNotFound if there is none.
-func (b *Bus) From(
+func (b *reader) From(
 	ctx context.Context, stream string, sequence uint64, at time.Time,
 ) (Place, error) {
 	q := question{Sequence: sequence, Next: ">"}
@@ -111,7 +111,7 @@ func (b *Bus) From(
 }
 
 // PurgeTo removes all messages of a stream below a sequence.
-func (b *Bus) PurgeTo(ctx context.Context, stream string, sequence uint64) error {
+func (b *reader) PurgeTo(ctx context.Context, stream string, sequence uint64) error {
 	s, err := b.Stream(ctx, stream)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (b *Bus) PurgeTo(ctx context.Context, stream string, sequence uint64) error
 
 // Last returns the last message on a subject, its payload as it is stored. The error wraps
 // ErrNotFound if there is none.
-func (b *Bus) Last(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+func (b *reader) Last(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	return b.getRaw(ctx, stream, subject)
 }
 
@@ -133,12 +133,12 @@ func (b *Bus) Last(ctx context.Context, stream, subject string) (*jetstream.RawS
 // would do so too, but may move the acknowledgement floors of the stream's consumers beyond
 // messages that wait: nats-server 2.15.2.) It moves nothing, and returns false, if the message is
 // not the last one of its subject any more.
-func (b *Bus) MoveToEnd(ctx context.Context, m *jetstream.RawStreamMsg) (moved bool, err error) {
+func (b *writer) MoveToEnd(ctx context.Context, m *jetstream.RawStreamMsg) (moved bool, err error) {
 	return b.again(ctx, m, m.Sequence)
 }
 
 // StoreAgain is MoveToEnd for a message that is stored again if it has been purged meanwhile.
-func (b *Bus) StoreAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
+func (b *writer) StoreAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
 	moved, err := b.again(ctx, m, m.Sequence)
 	if err == nil && !moved {
 		_, err = b.again(ctx, m, 0)
@@ -148,7 +148,7 @@ func (b *Bus) StoreAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
 
 // again stores a message at the end of its stream if the last one of its subject has that sequence,
 // or, with 0, if there is none.
-func (b *Bus) again(ctx context.Context, m *jetstream.RawStreamMsg, last uint64) (bool, error) {
+func (b *writer) again(ctx context.Context, m *jetstream.RawStreamMsg, last uint64) (bool, error) {
 	msg := bare(m)
 	msg.Header[headerStored] = []string{
 		strconv.FormatInt(StoredAt(m.Header, m.Time).UnixMilli(), 10),
@@ -186,7 +186,7 @@ func Named(h nats.Header) bool { return len(h[headerBlob]) > 0 }
 
 // RenewPayload renews the blob that is a message's payload, if it has one: the blob of its job's
 // owner.
-func (b *Bus) RenewPayload(ctx context.Context, owner string, h nats.Header) error {
+func (b *shelves) RenewPayload(ctx context.Context, owner string, h nats.Header) error {
 	if !Named(h) || !form.IsDigest(h[headerBlob][0]) {
 		return nil
 	}
@@ -196,7 +196,7 @@ func (b *Bus) RenewPayload(ctx context.Context, owner string, h nats.Header) err
 
 // DropObjects removes chunks that belong to no object, and objects of blobs, the oldest first, until their stream has at most that
 // many bytes. It keeps those whose blob was stored or renewed since a time.
-func (b *Bus) DropObjects(ctx context.Context, before time.Time, most uint64) error {
+func (b *chunked) DropObjects(ctx context.Context, before time.Time, most uint64) error {
 	objects, err := b.objectsIn(ctx, BucketBlob)
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ const chunksAlone = time.Minute
 
 // dropChunks removes old chunks that belong to none of the objects, because their writer died. It
 // returns the bytes that are left, of chunks of any kind.
-func (b *Bus) dropChunks(ctx context.Context, objects []*jetstream.ObjectInfo) (left uint64, err error) {
+func (b *chunked) dropChunks(ctx context.Context, objects []*jetstream.ObjectInfo) (left uint64, err error) {
 	chunks := "$O." + BucketBlob + ".C."
 	there, err := b.Subjects(ctx, ObjectsBlob, chunks+">")
 	if err != nil {
@@ -266,7 +266,7 @@ func (b *Bus) dropChunks(ctx context.Context, objects []*jetstream.ObjectInfo) (
 
 // dropObject removes an object and the blob that names it, unless one of them is younger than a
 // time.
-func (b *Bus) dropObject(
+func (b *chunked) dropObject(
 	ctx context.Context, info *jetstream.ObjectInfo, before time.Time,
 ) (bool, error) {
 	if !info.ModTime.Before(before) {

@@ -74,7 +74,7 @@ func group(subject string) string {
 
 // stalls returns the streams that store nothing. A reconnection, as after a restart of the server,
 // empties the list. The caller holds the mutex.
-func (b *Bus) stalls() map[string]*stall {
+func (b *writer) stalls() map[string]*stall {
 	s := &b.storage
 	if again := b.NC.Stats().Reconnects; s.down == nil || again != s.connection {
 		s.down = map[string]*stall{}
@@ -91,7 +91,7 @@ func (b *Bus) stalls() map[string]*stall {
 
 // Storage returns ErrStorage with the subjects of the streams that store nothing, or nil if none is
 // known to do so.
-func (b *Bus) Storage() error {
+func (b *writer) Storage() error {
 	b.storage.mu.Lock()
 	defer b.storage.mu.Unlock()
 
@@ -115,7 +115,7 @@ func stores(
 }
 
 // stored notes that a stream answered a publish, be it with an error.
-func (b *Bus) stored(subject string) {
+func (b *writer) stored(subject string) {
 	b.storage.mu.Lock()
 	defer b.storage.mu.Unlock()
 	if len(b.storage.down) > 0 {
@@ -124,7 +124,7 @@ func (b *Bus) stored(subject string) {
 }
 
 // stalled notes that a stream stores nothing.
-func (b *Bus) stalled(subject string) error {
+func (b *writer) stalled(subject string) error {
 	b.storage.mu.Lock()
 	defer b.storage.mu.Unlock()
 
@@ -134,7 +134,7 @@ func (b *Bus) stalled(subject string) error {
 
 // try reports whether a stream is known to store nothing. It returns an error if that was tried
 // less than a second ago.
-func (b *Bus) try(subject string) (known bool, err error) {
+func (b *writer) try(subject string) (known bool, err error) {
 	b.storage.mu.Lock()
 	defer b.storage.mu.Unlock()
 
@@ -153,7 +153,7 @@ func (b *Bus) try(subject string) (known bool, err error) {
 // watch returns a context that ends, with ErrStorage as its cause, when the stream of a subject
 // answers a message published later and has not answered the publishes since this call. A server
 // that is merely slow answers in the order in which messages come, so it is waited for.
-func (b *Bus) watch(ctx context.Context, subject string, known bool) (context.Context, func()) {
+func (b *writer) watch(ctx context.Context, subject string, known bool) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 
 	connection := b.NC.Stats().Reconnects
@@ -190,7 +190,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // passes reports whether a stream answers a message that it cannot take, because it would have to
 // follow one that never comes.
-func (b *Bus) passes(ctx context.Context, subject string) bool {
+func (b *writer) passes(ctx context.Context, subject string) bool {
 	ctx, cancel := context.WithTimeout(ctx, b.AnswerWithin(askWithin))
 	defer cancel()
 
@@ -205,7 +205,7 @@ func (b *Bus) passes(ctx context.Context, subject string) bool {
 
 // publish stores a message. In a cluster it persists: every message here states the expected last
 // message of its subject, so that one stored without an answer is found.
-func (b *Bus) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
+func (b *writer) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
 	return b.persist(ctx, func(ctx context.Context) error {
 		err := b.publishOnce(ctx, m, opts...)
 		if b.inCluster() && errors.Is(err, jetstream.ErrNoStreamResponse) {
@@ -221,7 +221,7 @@ func (b *Bus) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Publis
 
 // publishOnce is one attempt. If the stream skips the message without an answer, its storage has
 // failed; while that is known publishes fail at once, except for one a second.
-func (b *Bus) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
+func (b *writer) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
 	if n := len(m.Subject); n > LongestSubject {
 		return fault.New(fault.BadInput, "bus: a subject of %d characters, at most %d", n, LongestSubject)
 	}
@@ -267,7 +267,7 @@ const ProbeEvery = 4 * time.Second
 
 // Probe finds out whether the server stores messages, for processes that have none to store: it
 // stores a small blob again, unless somebody has done so lately. Storage then returns the result.
-func (b *Bus) Probe(ctx context.Context) error {
+func (b *writer) Probe(ctx context.Context) error {
 	data := []byte(probeText + strings.Repeat(" ", probeBytes-len(probeText)))
 	subject := message.BlobSubject(wire.Digest(data))
 
