@@ -23,7 +23,7 @@ const WriteTimeout = 10 * time.Second
 
 // answered reports whether the job has its answer. Where that cannot be found out it says no, and
 // work goes on.
-func (l *Loop) answered(ctx context.Context, job string) bool {
+func (l *Jobs) answered(ctx context.Context, job string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	has, err := l.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
@@ -31,7 +31,7 @@ func (l *Loop) answered(ctx context.Context, job string) bool {
 }
 
 // Stored returns the job's answer; nil if it has none, or none that can be read.
-func (l *Loop) Stored(ctx context.Context, job string) (*wire.Answer, error) {
+func (l *Jobs) Stored(ctx context.Context, job string) (*wire.Answer, error) {
 	m, err := l.Bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
 		return nil, nil
@@ -48,7 +48,7 @@ func (l *Loop) Stored(ctx context.Context, job string) (*wire.Answer, error) {
 
 // Unanswered returns ErrAnswered if the job has its answer, and ErrForeign if that is another
 // request's.
-func (l *Loop) Unanswered(ctx context.Context, job, digest string) error {
+func (l *Jobs) Unanswered(ctx context.Context, job, digest string) error {
 	a, err := l.Stored(ctx, job)
 	switch {
 	case err != nil || a == nil:
@@ -63,7 +63,7 @@ func (l *Loop) Unanswered(ctx context.Context, job, digest string) error {
 // is gone its answer may be gone too, and the job is not done again. It returns ErrForeign if the
 // answer is another request's. The time at which the job was stored is in Unix milliseconds, 0 if
 // it is not known.
-func (l *Loop) Over(ctx context.Context, lane int, job, digest string, stored int64) error {
+func (l *Jobs) Over(ctx context.Context, lane int, job, digest string, stored int64) error {
 	if err := l.Unanswered(ctx, job, digest); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (l *Loop) Over(ctx context.Context, lane int, job, digest string, stored in
 // Answer stores a terminal answer, unless one is stored already. It returns ErrForeign if that is
 // another request's. The job's model was stored at the time asked; zero: that is not known. Only the
 // loop that Answers may call it.
-func (l *Loop) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err error) {
+func (l *Jobs) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err error) {
 	if l.Tracer != nil && trace.SpanContextFromContext(ctx).IsValid() {
 		var span trace.Span
 		ctx, span = l.Tracer.Start(ctx, spanAnswer, trace.WithAttributes(
@@ -147,7 +147,7 @@ func (l *Loop) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err
 
 // first stores an answer and returns nil, or returns the answer that its subject has already. A stored answer that
 // cannot be read is deleted first.
-func (l *Loop) first(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
+func (l *Jobs) first(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
 	for discarded := false; ; discarded = true {
 		earlier, err := l.Bus.Once(ctx, bus.StreamAnswer, m)
 		if err != nil || earlier == nil {
@@ -241,7 +241,7 @@ func (l *Loop) Fail(d *Message, err error) error {
 // End ends a job with an error, which is its answer unless it has one: here, or by a message to the stage that Answers. A client that
 // waits under an id that is none gets it under that id. It does nothing if the job has another request's answer. The job's model was
 // stored at the time asked; zero: that is not known.
-func (l *Loop) End(
+func (l *Jobs) End(
 	ctx context.Context, lane int, a *wire.Answer, under string, asked time.Time,
 ) error {
 	b, err := wire.Encode(a)
@@ -272,12 +272,12 @@ func (l *Loop) End(
 }
 
 // AskForSum asks the stage that Answers to answer a job with the sum of its partials.
-func (l *Loop) AskForSum(ctx context.Context, lane int, job string) error {
+func (l *Jobs) AskForSum(ctx context.Context, lane int, job string) error {
 	return l.askToEnd(ctx, lane, &message.End{Job: job})
 }
 
 // askToEnd stores a message for the stage that Answers. A job has one such message at a time, the first.
-func (l *Loop) askToEnd(ctx context.Context, lane int, m *message.End) error {
+func (l *Jobs) askToEnd(ctx context.Context, lane int, m *message.End) error {
 	m.Time = time.Now().UnixMilli()
 	b, err := wire.Encode(m)
 	if err != nil {
@@ -294,7 +294,7 @@ func (l *Loop) askToEnd(ctx context.Context, lane int, m *message.End) error {
 }
 
 // Info returns an error in the form for clients, without credentials.
-func (l *Loop) Info(err error) btn.ErrorInfo {
+func (l *Jobs) Info(err error) btn.ErrorInfo {
 	return btn.ErrorInfo{Code: CodeOf(err), Message: redact.Text(err.Error()), Stage: l.Stage}
 }
 
@@ -320,7 +320,7 @@ type Submission struct {
 // Submitted returns the Submission of the request on a model's subject, which may have wildcards. The error wraps
 // bus.ErrNotFound if there is none. A malformed request has its bytes' digest. A lost one has the digest in its header,
 // or else the digest of its message.
-func (l *Loop) Submitted(ctx context.Context, subject string) (Submission, error) {
+func (l *Jobs) Submitted(ctx context.Context, subject string) (Submission, error) {
 	stored, err := l.Bus.Raw(ctx, bus.StreamModel, subject)
 	if err != nil {
 		return Submission{}, err

@@ -45,7 +45,7 @@ func TestDigestOfAJob(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	l := &hop.Loop{Bus: b}
+	l := &hop.Loop{Jobs: hop.Jobs{Bus: b}}
 	of := func(job string) (string, error) {
 		subject := message.Subject{Kind: message.KindNetwork, Lane: wire.Lane(""), Job: job}
 		return hop.DigestOf(l, t.Context(), &hop.Message{Subject: subject, Data: []byte("bytes")})
@@ -77,7 +77,7 @@ func TestADeadlineIsByTheServersClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &hop.Loop{Bus: b}
+	l := &hop.Loop{Jobs: hop.Jobs{Bus: b}}
 	defer func() { bus.Clock = time.Now }()
 	for _, wrong := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
 		bus.Clock = func() time.Time { return time.Now().Add(wrong) }

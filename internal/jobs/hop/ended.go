@@ -74,7 +74,7 @@ func outcomeOf(a *wire.Answer) string {
 }
 
 // tell tells that this process stored an answer, of a job whose model was stored at that time.
-func (l *Loop) tell(ctx context.Context, a *wire.Answer, asked time.Time) {
+func (l *Jobs) tell(ctx context.Context, a *wire.Answer, asked time.Time) {
 	l.Metrics.Answered(Ended{
 		Tenant:  a.Tenant,
 		Method:  methodOf(a.Results),

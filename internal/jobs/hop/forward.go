@@ -46,7 +46,7 @@ type Output interface {
 
 // Forward stores a stage's output. If the subject has a message already, from an earlier run of the
 // same work, that message stays; a difference is counted and logged.
-func (l *Loop) Forward(
+func (l *Jobs) Forward(
 	ctx context.Context, stream, subject string, out Output, d *Message,
 	same func(a, b wire.Message) bool,
 ) error {
@@ -70,7 +70,7 @@ func (l *Loop) Forward(
 // WithRoom calls store, and waits and tries again while the stream is full: an accepted job is not
 // lost because the next stage is behind. The message being processed keeps its slot and its
 // heartbeat meanwhile, so the stages before it come to a halt, and the publishers at last.
-func (l *Loop) WithRoom(ctx context.Context, store func() error) error {
+func (l *Jobs) WithRoom(ctx context.Context, store func() error) error {
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := store()
 		if !errors.Is(err, bus.ErrFull) || ctx.Value(impatient{}) != nil {
@@ -99,7 +99,7 @@ func WithoutWaiting(ctx context.Context) context.Context {
 // agree compares an earlier output with this one. The error is ErrForeign if the earlier one belongs
 // to another request. The same work has the same result, unless a clock or another version had a part
 // in it. The next stages use the first result in any case.
-func (l *Loop) agree(
+func (l *Jobs) agree(
 	earlier []byte, out Output, d *Message, same func(a, b wire.Message) bool,
 ) error {
 	first := reflect.New(reflect.TypeOf(out).Elem()).Interface().(Output)
@@ -132,7 +132,7 @@ func SameBytes(x, y wire.Message) bool {
 }
 
 // Open returns nil if the job may be worked on: it has no answer, and its deadline has not passed.
-func (l *Loop) Open(
+func (l *Jobs) Open(
 	ctx context.Context, d *Message, job, digest string, stored, deadlineMS int64,
 ) error {
 	if !l.Fresh(d, stored) {
@@ -145,7 +145,7 @@ func (l *Loop) Open(
 
 // Passed returns an error with the code deadline if a deadline of so many milliseconds after
 // stored has passed.
-func (l *Loop) Passed(stored time.Time, deadlineMS int64) error {
+func (l *Jobs) Passed(stored time.Time, deadlineMS int64) error {
 	if deadlineMS == 0 {
 		return nil
 	}

@@ -29,16 +29,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Loop is the common part of the handlers of one stage in one process.
-type Loop struct {
-	Options
+// Jobs are the jobs of one stage in one process: their requests, outputs and answers in the streams.
+type Jobs struct {
 	Stage   string // in errors, logs, timings, progress and dead letters
 	Bus     *bus.Bus
 	Log     *slog.Logger
 	Metrics Metrics
-	Hard    context.Context             // ends when the drain is over: work in progress is given up
-	Soft    context.Context             // ends when the worker is to stop: nothing new is begun
-	Mend    func(context.Context) error // makes missing streams and consumers again
+	Hard    context.Context // ends when the drain is over: work in progress is given up
+	Soft    context.Context // ends when the worker is to stop: nothing new is begun
 
 	// Results returns the results of a job that fails with err in a stage, one per query.
 	Results func(job string, queries int, err error, stage string) []btn.Result
@@ -46,14 +44,21 @@ type Loop struct {
 	// Answers: this stage writes the answers of jobs; the others ask it to.
 	Answers bool
 
+	// Tracer makes the spans; nil: nobody records any.
+	Tracer trace.Tracer
+}
+
+// Loop is the common part of the handlers of one stage in one process.
+type Loop struct {
+	Jobs
+	Options
+	Mend func(context.Context) error // makes missing streams and consumers again
+
 	// FromClients: messages come from clients, which wait for an answer even under an invalid id.
 	FromClients bool
 
 	// Rebuilds counts the jobs that were started again for something that was lost.
 	Rebuilds Rebuilds
-
-	// Tracer makes the spans; nil: nobody records any.
-	Tracer trace.Tracer
 
 	// Meter measures the cost to this process of the messages of Metered intakes.
 	Meter Meter

@@ -68,7 +68,7 @@ const freshFor = 100 * time.Millisecond
 
 // Fresh reports whether a message is delivered for the first time, and its job was stored just now
 // (Unix milliseconds).
-func (l *Loop) Fresh(d *Message, stored int64) bool {
+func (l *Jobs) Fresh(d *Message, stored int64) bool {
 	return d.Attempt == 1 && l.Bus.Since(time.UnixMilli(stored)) < freshFor
 }
 

@@ -7,10 +7,10 @@ import (
 )
 
 // Progress publishes the progress of a job over core NATS.
-func (l *Loop) Progress(job, stage string, done, total int) { l.Tell(job, stage, done, total, "") }
+func (l *Jobs) Progress(job, stage string, done, total int) { l.Tell(job, stage, done, total, "") }
 
 // Tell is Progress with a text.
-func (l *Loop) Tell(job, stage string, done, total int, text string) {
+func (l *Jobs) Tell(job, stage string, done, total int, text string) {
 	p := &wire.Progress{
 		Job:   job,
 		Stage: stage,

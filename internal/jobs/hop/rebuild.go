@@ -91,7 +91,7 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 
 // ForgetPartials removes the partials of a job whose plan is lost: the next plan may have another
 // digest.
-func (l *Loop) ForgetPartials(ctx context.Context, lane int, job string) error {
+func (l *Jobs) ForgetPartials(ctx context.Context, lane int, job string) error {
 	s, err := l.Bus.Stream(ctx, bus.StreamPartial)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (l *Loop) ForgetPartials(ctx context.Context, lane int, job string) error {
 
 // StartAgain asks reparam-worker to restart a stored job. It returns false if that was asked for
 // already.
-func (l *Loop) StartAgain(
+func (l *Jobs) StartAgain(
 	ctx context.Context, lane int, job, reason string,
 ) (fresh bool, err error) {
 	r := &message.Redrive{Job: job, Reason: reason, Time: time.Now().UnixMilli()}

@@ -43,8 +43,10 @@ func loopOfTest(t *testing.T, heartbeat time.Duration) (*bus.Bus, *hop.Loop) {
 	}
 	return b, &hop.Loop{
 		Options: hop.Options{MaxDeliveries: 5, Ceiling: time.Minute, Overdue: time.Minute, Heartbeat: heartbeat},
-		Stage:   "stage", Bus: b, Log: slog.New(slog.DiscardHandler), Metrics: metricsOfNothing{},
-		Hard: t.Context(), Soft: t.Context(), Answers: true,
+		Jobs: hop.Jobs{
+			Stage: "stage", Bus: b, Log: slog.New(slog.DiscardHandler), Metrics: metricsOfNothing{},
+			Hard: t.Context(), Soft: t.Context(), Answers: true,
+		},
 	}
 }
 

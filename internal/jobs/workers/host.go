@@ -104,17 +104,19 @@ func (h *Host) Worker(name string) (*Worker, error) {
 		concurrency: h.Concurrency,
 	}
 	w.loop = &hop.Loop{
+		Jobs: hop.Jobs{
+			Stage:   name,
+			Bus:     h.Bus,
+			Log:     log,
+			Metrics: h.Metrics,
+			Tracer:  h.Tracer,
+			Hard:    h.Hard,
+			Soft:    h.Soft,
+			Results: stage.Failed,
+			Answers: name == query.StageAggregate,
+		},
 		Options:     h.Hop,
-		Stage:       name,
-		Bus:         h.Bus,
-		Log:         log,
-		Metrics:     h.Metrics,
-		Tracer:      h.Tracer,
-		Hard:        h.Hard,
-		Soft:        h.Soft,
 		Mend:        w.mender.Mend,
-		Results:     stage.Failed,
-		Answers:     name == query.StageAggregate,
 		FromClients: name == query.StageReparam,
 	}
 
