@@ -166,10 +166,9 @@ type held struct {
 // have been taken for a while, and asks one lane after the other for one message per free slot.
 // Only a worker with nothing to do waits at all lanes.
 type puller struct {
-	bus   *bus.Bus
-	in    Intake
-	lanes []*lane
-	of    map[string]*lane // by consumer
+	turns
+	bus *bus.Bus
+	of  map[string]*lane // by consumer
 
 	// Requests and their answers.
 	inbox *Inbox // nil while nothing is requested
@@ -185,21 +184,12 @@ type puller struct {
 	goroutines int // number of goroutines, at most slots
 	done       chan finished
 
-	// Slots.
-	slots int
-	taken int         // messages begun and not finished
 	since time.Time   // since when no slot has been free, or a held message could not begin
-	full  time.Time   // since when all slots have been taken whenever one became free
 	poll  *time.Timer // the next look with no slot free
-	heavy int         // heavy messages being processed
 
-	// How long messages take.
-	took  time.Duration // average
-	ended time.Time     // when the last one ended
-	quick int           // the number of messages in a row that took less than atOnce
+	ended time.Time // when the last message ended
+	quick int       // the number of messages in a row that took less than atOnce
 
-	// Turns of lanes.
-	turn   int  // position of the lane that is first
 	looked int  // lanes in a row that were found empty, when asked one after the other
 	asking bool // lanes are asked one after the other
 	waits  bool // requests wait at lanes although slots were taken
@@ -223,11 +213,10 @@ type finished struct {
 // nats.ErrConnectionClosed where the connection is closed for good.
 func Run(ctx context.Context, b *bus.Bus, in Intake) error {
 	p := &puller{
+		turns: turns{in: in, slots: in.Slots},
 		bus:   b,
-		in:    in,
 		wake:  make(chan struct{}, 1),
 		of:    map[string]*lane{},
-		slots: in.Slots,
 
 		checked: make(chan error, 1),
 	}

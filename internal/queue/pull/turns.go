@@ -10,8 +10,22 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 )
 
+// turns are the slots of a puller, and the turns of its lanes.
+type turns struct {
+	in    Intake
+	lanes []*lane
+	turn  int // position of the lane that is first
+
+	slots int
+	taken int       // messages begun and not finished
+	heavy int       // heavy ones of these
+	full  time.Time // since when all slots have been taken whenever one became free
+
+	took time.Duration // of a message, on average
+}
+
 // free returns the number of free slots, with those beyond.
-func (p *puller) free() int {
+func (p *turns) free() int {
 	if p.in.Patient {
 		return p.slots - p.taken
 	}
@@ -20,27 +34,27 @@ func (p *puller) free() int {
 
 // may reports whether a message of the flow may begin: where all slots are taken only if none of it
 // is being processed.
-func (p *puller) may(f *flow) bool {
+func (p *turns) may(f *flow) bool {
 	return p.taken < p.slots || f.busy == 0 && p.free() > 0
 }
 
 // place reports whether a heavy message of the flow may begin if there is a slot: the only one, or
 // one of a flow with no message in work.
-func (p *puller) place(f *flow) bool {
+func (p *turns) place(f *flow) bool {
 	return p.heavy == 0 || p.heavy < mostHeavy && f.heavy == 0
 }
 
 // isHeavy reports whether a message may take long and much memory.
-func (p *puller) isHeavy(d *bus.Delivered) bool {
+func (p *turns) isHeavy(d *bus.Delivered) bool {
 	return p.in.Heavy != nil && p.in.Heavy(d)
 }
 
 // ready reports whether a message waits for nothing but a slot.
-func (p *puller) ready(h held) bool { return !h.heavy || p.place(h.of) }
+func (p *turns) ready(h held) bool { return !h.heavy || p.place(h.of) }
 
 // next returns the first lane in turn with a message that may begin, and which one: the first of
 // the tenants that have fewest in work. Nil where there is none.
-func (p *puller) next() (*lane, int) {
+func (p *turns) next() (*lane, int) {
 	if p.free() <= 0 {
 		return nil, 0
 	}
@@ -61,12 +75,12 @@ func (p *puller) next() (*lane, int) {
 }
 
 // holding reports whether a message of any lane waits for nothing but a slot.
-func (p *puller) holding() bool {
+func (p *turns) holding() bool {
 	return slices.ContainsFunc(p.lanes, func(l *lane) bool { return slices.ContainsFunc(l.waiting, p.ready) })
 }
 
 // pass gives the turn to the lane after l.
-func (p *puller) pass(l *lane) {
+func (p *turns) pass(l *lane) {
 	for i := range p.lanes {
 		if p.lanes[i] == l {
 			p.turn = (i + 1) % len(p.lanes)
@@ -77,7 +91,7 @@ func (p *puller) pass(l *lane) {
 // behind reports whether messages of the lane may be asked for beyond those that are held and
 // cannot begin: there may be other tenants' messages behind them. barred is the number of held
 // messages that cannot begin.
-func (p *puller) behind(l *lane, at time.Time) (barred int, may bool) {
+func (p *turns) behind(l *lane, at time.Time) (barred int, may bool) {
 	heavy, full := 0, p.taken >= p.slots
 	for _, h := range l.waiting {
 		switch {
@@ -98,7 +112,7 @@ func (p *puller) behind(l *lane, at time.Time) (barred int, may bool) {
 }
 
 // hold puts a message into the lane at a place.
-func (p *puller) hold(l *lane, at int, d *bus.Delivered) {
+func (p *turns) hold(l *lane, at int, d *bus.Delivered) {
 	h := held{Delivered: d, tenant: message.WorksFor(d.Subject, d.Header), heavy: p.isHeavy(d)}
 	if h.of = l.flows[h.tenant]; h.of == nil {
 		h.of = &flow{}

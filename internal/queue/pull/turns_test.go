@@ -13,7 +13,7 @@ import (
 // for those delivered more often.
 func TestWhatHasFewDeliveriesLeftBeginsFirst(t *testing.T) {
 	l := &lane{consumer: "c", flows: map[string]*flow{}}
-	p := &puller{lanes: []*lane{l}, of: map[string]*lane{"c": l}}
+	p := &puller{turns: turns{lanes: []*lane{l}}, of: map[string]*lane{"c": l}}
 	for k, attempt := range []int{1, 1, 3, 2, 1, 3} {
 		p.keep(&bus.Delivered{Msg: &nats.Msg{}, Consumer: "c", Attempt: attempt, Sequence: uint64(k)})
 	}
@@ -28,9 +28,9 @@ func TestWhatHasFewDeliveriesLeftBeginsFirst(t *testing.T) {
 // all of them taken; a heavy one does not keep small ones from beginning.
 func TestTenantsOfOneLaneHaveTurns(t *testing.T) {
 	l := &lane{consumer: "c", flows: map[string]*flow{}}
-	p := &puller{lanes: []*lane{l}, of: map[string]*lane{"c": l}, slots: 2, in: Intake{
+	p := &puller{of: map[string]*lane{"c": l}, turns: turns{lanes: []*lane{l}, slots: 2, in: Intake{
 		Heavy: func(d *bus.Delivered) bool { return d.Header.Get("heavy") != "" },
-	}}
+	}}}
 	add := func(sequence uint64, tenant, heavy string) {
 		p.keep(&bus.Delivered{Msg: &nats.Msg{Header: nats.Header{
 			wire.HeaderTenant: {tenant}, "heavy": {heavy},
@@ -76,7 +76,7 @@ func TestTenantsOfOneLaneHaveTurns(t *testing.T) {
 func TestSecondsOfMessagesAreHeld(t *testing.T) {
 	f := &flow{busy: 4}
 	l := &lane{consumer: "c"}
-	p := &puller{lanes: []*lane{l}, slots: 4, taken: 4, full: time.Unix(1, 0)}
+	p := &puller{turns: turns{lanes: []*lane{l}, slots: 4, taken: 4, full: time.Unix(1, 0)}}
 	for _, c := range []struct {
 		took time.Duration
 		most int
@@ -102,7 +102,7 @@ func TestSecondsOfMessagesAreHeld(t *testing.T) {
 // waits here, whichever came back first.
 func TestTheFirstOfTheStreamIsKept(t *testing.T) {
 	l := &lane{consumer: "c", flows: map[string]*flow{}}
-	p := &puller{lanes: []*lane{l}, of: map[string]*lane{"c": l}}
+	p := &puller{turns: turns{lanes: []*lane{l}}, of: map[string]*lane{"c": l}}
 	p.in.Heavy = func(*bus.Delivered) bool { return true }
 	for _, m := range []struct {
 		sequence uint64
