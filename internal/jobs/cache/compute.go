@@ -87,7 +87,10 @@ func (c *Cache) lock(ctx context.Context, key string) (unlock func()) {
 			stop := c.renew(ctx, name, token)
 			return func() {
 				stop()
-				c.unlock(ctx, name, token)
+				c.call(context.WithoutCancel(ctx), func(ctx context.Context) error {
+					_, err := c.redis.Do(ctx, "EVAL", unlockScript, 1, name, token)
+					return err
+				})
 			}
 		}
 		if there || c.o.LockWait < 0 || time.Now().After(deadline) {
@@ -123,14 +126,6 @@ func (c *Cache) renew(ctx context.Context, name, token string) (stop func()) {
 		cancel()
 		timer.Stop()
 	}
-}
-
-// unlock gives the lock back, even when ctx has ended.
-func (c *Cache) unlock(ctx context.Context, name, token string) {
-	c.call(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		_, err := c.redis.Do(ctx, "EVAL", unlockScript, 1, name, token)
-		return err
-	})
 }
 
 // errLeaderLost: the call that computed for others panicked.
