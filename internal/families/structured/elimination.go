@@ -30,6 +30,7 @@ type elimination[T number[T]] struct {
 	at  []int // place of the first value of each variable
 	g   []T   // weights, by value
 
+	rest     [][]T // the entries of the fit's tables
 	tables   [][]T // by clique: the products
 	messages [][]T
 	exps     []int // of the messages, and of all below them
@@ -51,6 +52,13 @@ func newElimination[T number[T]](p *program, f *Fit, at []int, marginals bool) *
 		if c < 0 {
 			e.singles = append(e.singles, v)
 		}
+	}
+	for k := range f.Rest {
+		values := make([]T, len(f.Rest[k].Values))
+		for i, x := range f.Rest[k].Values {
+			values[i] = T(1).times(x)
+		}
+		e.rest = append(e.rest, values)
 	}
 	for c := range p.cliques {
 		own := &p.cliques[c]
@@ -75,8 +83,16 @@ func newElimination[T number[T]](p *program, f *Fit, at []int, marginals bool) *
 // normalise divides a table by a power of two, so that its largest entry is in [½, 2), and returns the exponent; 0 for zeros.
 func normalise[T number[T]](t []T) int {
 	most := 0.0
-	for _, x := range t {
-		most = max(most, x.size())
+	if real, ok := any(t).([]plain); ok { // a method of a type parameter is an indirect call
+		bits := uint64(0)
+		for _, x := range real {
+			bits = max(bits, math.Float64bits(float64(x))&^(1<<63))
+		}
+		most = math.Float64frombits(bits)
+	} else {
+		for _, x := range t {
+			most = max(most, x.size())
+		}
 	}
 	if most == 0 || most >= 0.5 && most < 2 {
 		return 0
@@ -89,8 +105,9 @@ func normalise[T number[T]](t []T) int {
 	if exp >= -1000 && exp <= 1000 {
 		f = math.Float64frombits(uint64(1023-exp) << 52)
 	}
+	by := T(1).times(f)
 	for i := range t {
-		t[i] = t[i].times(f)
+		t[i] *= by
 	}
 	return exp
 }
@@ -166,26 +183,47 @@ func (e *elimination[T]) forward(c int) {
 	own := &e.of.cliques[c]
 	table, message := e.tables[c], e.messages[c]
 	g := e.g[e.at[own.variable]:]
-	for i := range table {
-		table[i] = g[own.value[i]]
+	tables, messages := own.tables, own.messages
+	if len(tables) > 0 {
+		values, place := e.rest[tables[0].of], tables[0].place[:len(table)]
+		for i, x := range own.value[:len(table)] {
+			table[i] = g[x] * values[place[i]]
+		}
+		tables = tables[1:]
+	} else {
+		for i, x := range own.value[:len(table)] {
+			table[i] = g[x]
+		}
 	}
-	for _, t := range own.tables {
-		values := e.fit.Rest[t.of].Values
-		for i, at := range t.place {
-			table[i] = table[i].times(values[at])
+	for _, t := range tables {
+		values := e.rest[t.of]
+		for i, at := range t.place[:len(table)] {
+			table[i] *= values[at]
 		}
 	}
 	exp := 0
-	for _, m := range own.messages {
-		of := e.messages[m.of]
-		for i, at := range m.place {
-			table[i] *= of[at]
-		}
+	for _, m := range messages {
 		exp += e.exps[m.of]
 	}
 	clear(message)
-	for i, at := range own.out {
-		message[at] += table[i]
+	if len(messages) == 0 {
+		for i, at := range own.out[:len(table)] {
+			message[at] += table[i]
+		}
+	}
+	for k, m := range messages {
+		of := e.messages[m.of]
+		if k < len(messages)-1 {
+			for i, at := range m.place[:len(table)] {
+				table[i] *= of[at]
+			}
+			continue
+		}
+		place := m.place[:len(table)]
+		for i, at := range own.out[:len(table)] {
+			table[i] *= of[place[i]]
+			message[at] += table[i]
+		}
 	}
 	e.exps[c] = exp + normalise(message)
 }
@@ -237,7 +275,7 @@ func (e *elimination[T]) backward(c, exp int) {
 		for i, at := range own.out {
 			x := g[own.value[i]] * adjoint[at]
 			for _, t := range own.tables {
-				x = x.times(e.fit.Rest[t.of].Values[t.place[i]])
+				x *= e.rest[t.of][t.place[i]]
 			}
 			for l, other := range own.messages {
 				if l != k {
