@@ -104,6 +104,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 		g.Go(w.Run)
 	}
 	c.Metrics.Watch(ready)
+	c.Metrics.Server(nc.ConnectedServerVersion)
 
 	err = g.Wait()
 	if ctx.Err() != nil {

@@ -114,7 +114,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	logger := telemetry.Logger(stderr, f.LogLevel, f.LogFormat).With("worker", string(stage))
 	metrics := metrics.New(string(stage))
 	if f.HTTP != "" {
-		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), metrics.Ready, metrics.Room)
+		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), metrics.Ready, metrics.Room, metrics.Outdated)
 		if err != nil {
 			logger.Error("cannot serve metrics and health", "error", err)
 			return config.ExitInfrastructure

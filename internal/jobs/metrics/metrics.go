@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -49,8 +50,9 @@ type Metrics struct {
 	loads      loadMetrics
 	jobs       *jobMetrics
 
-	mu    sync.Mutex
-	ready []func() error // under mu
+	mu     sync.Mutex
+	ready  []func() error // under mu
+	server func() string  // version of nats-server, under mu
 }
 
 // New returns Metrics with a registry of its own, for a process that runs these stages, or all four
@@ -109,7 +111,7 @@ func New(stages ...string) *Metrics {
 	m.registry.MustRegister(
 		m.stalled, m.stalls, m.messages, m.redelivery, m.outcomes, m.conflicts,
 		m.swept, m.seconds, m.requests, m.hung, m.forged,
-		&m.caches, &m.rooms, &m.loads, lostGoroutines(),
+		&m.caches, &m.rooms, &m.loads, m, lostGoroutines(),
 		telemetry.BuildInfo(),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -191,6 +193,58 @@ func (m *Metrics) Watch(ready []func() error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ready = ready
+}
+
+// Server sets the source of the version of nats-server.
+func (m *Metrics) Server(version func() string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.server = version
+}
+
+// outdated is the metric basetensor_nats_server_outdated.
+var outdated = prometheus.NewDesc(
+	"basetensor_nats_server_outdated", "1 if the version of nats-server may lose acknowledged messages at a power cut, else 0.",
+	[]string{"version"}, nil,
+)
+
+// version returns the version of the server, "" before it is known.
+func (m *Metrics) version() string {
+	m.mu.Lock()
+	server := m.server
+	m.mu.Unlock()
+	if server == nil {
+		return ""
+	}
+	return server()
+}
+
+// Outdated returns a sentence about a version of nats-server that may lose acknowledged messages, or "".
+func (m *Metrics) Outdated() string {
+	version := m.version()
+	if _, keeps, known := bus.ServerVersion(version); keeps || !known {
+		return ""
+	}
+	return "nats-server " + version + ": " + bus.NotDurable
+}
+
+// Describe implements prometheus.Collector, for the metric of the server alone.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) { to <- outdated }
+
+// Collect implements prometheus.Collector, for the metric of the server alone.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	version := m.version()
+	if version == "" {
+		return
+	}
+	value := 0.0
+	if m.Outdated() != "" {
+		value = 1
+	}
+	to <- prometheus.MustNewConstMetric(outdated, prometheus.GaugeValue, value, version)
 }
 
 // Arrived counts a delivery to a stage.

@@ -28,3 +28,24 @@ func TestSweptFromTheStart(t *testing.T) {
 		t.Errorf("actions %v, want %v", actions, want)
 	}
 }
+
+// TestServer: a server that may lose acknowledged messages has a metric of 1 and a sentence; others have 0, and an unknown one nothing.
+func TestServer(t *testing.T) {
+	for version, want := range map[string]float64{"2.14.5": 1, "2.15.2": 0, "": -1} {
+		m := New(query.StageLearn)
+		m.Server(func() string { return version })
+		families, err := m.Registry().Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := -1.0
+		for _, f := range families {
+			if f.GetName() == "basetensor_nats_server_outdated" {
+				got = f.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		if said := m.Outdated(); got != want || (said != "") != (want == 1) {
+			t.Errorf("version %q: %v, %q", version, got, said)
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -66,12 +65,6 @@ type Places struct {
 	}
 }
 
-// Versions of nats-server.
-var (
-	oldest  = [3]int{2, 14, 3} // for timers and conditions
-	durable = [3]int{2, 14, 6} // nats-server #8475
-)
-
 // skew is the difference between two clocks that is worth a word: deadlines and ages are by the server's.
 const skew = time.Second
 
@@ -87,40 +80,16 @@ func Examine(ctx context.Context, p Places) []Finding {
 	return append(all, remembered(ctx, p.Redis)...)
 }
 
-// parse reads a version of three numbers.
-func parse(s string) (v [3]int, ok bool) {
-	s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "-")
-	for i, part := range strings.SplitN(s, ".", 3) {
-		n, err := strconv.Atoi(part)
-		if err != nil {
-			return v, false
-		}
-		v[i] = n
-	}
-	return v, true
-}
-
-// below reports whether a version is older than another.
-func below(a, b [3]int) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return a[i] < b[i]
-		}
-	}
-	return false
-}
-
 // Version says whether a version of nats-server is one to run on.
 func Version(said string) Finding {
-	v, ok := parse(said)
 	f := Finding{Good, "nats-server", "version " + said, ""}
-	switch {
-	case !ok:
+	switch usable, durable, known := bus.ServerVersion(said); {
+	case !known:
 		f = Finding{Unknown, "nats-server", fmt.Sprintf("version %q", said), ""}
-	case below(v, oldest):
+	case !usable:
 		f.Level, f.Do = Bad, "upgrade: timers and the conditions of publishes need 2.14.3"
-	case below(v, durable):
-		f.Level, f.Do = Warning, "upgrade: before 2.14.6 a power cut can lose acknowledged messages, even with sync_interval: always"
+	case !durable:
+		f.Level, f.Do = Warning, "upgrade: "+bus.NotDurable
 	}
 	return f
 }
