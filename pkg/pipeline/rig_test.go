@@ -63,7 +63,7 @@ var calm = func() pipeline.Config {
 
 // guard is how long a test may take before it is given up: it waits for conditions, and this is no
 // measure of any.
-const guard = 5 * time.Minute
+const guard = 20 * time.Minute
 
 // rig is an embedded server with a client on it. Workers are started by the tests.
 type rig struct {
