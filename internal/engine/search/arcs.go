@@ -4,10 +4,10 @@ package search
 const far = 1 << 60
 
 // isFar reports whether a cell is beyond far.
-func (s *solver) isFar(cell int) bool { return uint64(s.mem[cell]+far) > 2*far }
+func (s *state) isFar(cell int) bool { return uint64(s.mem[cell]+far) > 2*far }
 
 // cheapest returns the least c(a, b) + plus[b] over the live values of the other side, and where it is. It ends at 0.
-func (s *solver) cheapest(e *arc, a int32, other, plus []int64, live []int32) (least int64, at int32) {
+func (s *mover) cheapest(e *arc, a int32, other, plus []int64, live []int32) (least int64, at int32) {
 	d := len(other)
 	row := e.table[int(a)*d:][:d]
 	moved := s.mem[e.moved+int(a)]
@@ -38,7 +38,7 @@ func (s *solver) cheapest(e *arc, a int32, other, plus []int64, live []int32) (l
 
 // simpleSupport moves to every value of an arc's first variable the least cost that it has with the other one. It reports false for a
 // conflict.
-func (s *solver) simpleSupport(id int32) bool {
+func (s *mover) simpleSupport(id int32) bool {
 	e, r := &s.arcs[id], &s.arcs[id^1]
 	x, y := e.from, e.to
 	other := s.mem[r.moved:][:s.vars[y].d]
@@ -67,7 +67,7 @@ func (s *solver) simpleSupport(id int32) bool {
 
 // fullSupport moves to every value of an arc's first variable the least cost that it has with the other one and its unary cost, which is
 // moved into the function as far as that takes. It reports false for a conflict.
-func (s *solver) fullSupport(id int32) bool {
+func (s *mover) fullSupport(id int32) bool {
 	e, r := &s.arcs[id], &s.arcs[id^1]
 	x, y := e.from, e.to
 	vx, vy := &s.vars[x], &s.vars[y]
@@ -133,7 +133,7 @@ func (s *solver) fullSupport(id int32) bool {
 }
 
 // settleRow moves the costs of an arc from a fixed variable to the other one, and takes the function out.
-func (s *solver) settleRow(id int32, a int32) bool {
+func (s *mover) settleRow(id int32, a int32) bool {
 	e, r := &s.arcs[id], &s.arcs[id^1]
 	y := e.to
 	d := s.vars[y].d

@@ -41,7 +41,7 @@ func (n *near) add(y int32) bool {
 }
 
 // eliminate takes out open variables with few neighbours, to whom their least costs go. It reports false for a conflict.
-func (s *solver) eliminate() (changed, ok bool) {
+func (s *eliminator) eliminate() (changed, ok bool) {
 	for x := range s.vars {
 		v := &s.vars[x]
 		if s.mem[v.state] != open {
@@ -63,7 +63,7 @@ func (s *solver) eliminate() (changed, ok bool) {
 }
 
 // around returns the neighbours of x; few is false where there are too many.
-func (s *solver) around(x int32) (all near, few bool) {
+func (s *eliminator) around(x int32) (all near, few bool) {
 	v := &s.vars[x]
 	for k := len(v.arcs) - 1; k >= 0; k-- {
 		if e := &s.arcs[v.arcs[k]]; s.mem[e.on] != 0 && !all.add(e.to) {
@@ -85,7 +85,7 @@ func (s *solver) around(x int32) (all near, few bool) {
 }
 
 // worthwhile reports whether the table that an elimination makes is little work.
-func (s *solver) worthwhile(v *variable, near *near) bool {
+func (s *eliminator) worthwhile(v *variable, near *near) bool {
 	live, full := s.mem[v.size], int64(1)
 	for _, y := range near.list[:near.n] {
 		live *= s.mem[s.vars[y].size]
@@ -109,7 +109,7 @@ type term struct {
 }
 
 // terms are the functions of x, seen from its neighbours.
-func (s *solver) terms(x int32, near *near) []term {
+func (s *eliminator) terms(x int32, near *near) []term {
 	v := &s.vars[x]
 	list := s.list[:0]
 	for _, id := range v.arcs {
@@ -132,7 +132,7 @@ func (s *solver) terms(x int32, near *near) []term {
 }
 
 // wideTerm is a wide function as a term of x.
-func (s *solver) wideTerm(w *wide, x int32, near *near) term {
+func (s *eliminator) wideTerm(w *wide, x int32, near *near) term {
 	t := term{table: w.table}
 	for k, y := range w.scope {
 		switch at := slices.Index(near.list[:near.n], y); {
@@ -150,7 +150,7 @@ func (s *solver) wideTerm(w *wide, x int32, near *near) term {
 }
 
 // out eliminates x.
-func (s *solver) out(x int32, near *near) bool {
+func (s *eliminator) out(x int32, near *near) bool {
 	v := &s.vars[x]
 	count := int(s.mem[s.nGone])
 	el := elimination{x: x}
@@ -199,7 +199,7 @@ func (s *solver) out(x int32, near *near) bool {
 }
 
 // least is the least cost over v's values of the terms, at values of its neighbours.
-func (s *solver) least(v *variable, near *near, terms []term, at *[mostNear]int32) int64 {
+func (s *eliminator) least(v *variable, near *near, terms []term, at *[mostNear]int32) int64 {
 	rest := int64(0)
 	for k := range terms {
 		t := &terms[k]
@@ -230,7 +230,7 @@ func (s *solver) least(v *variable, near *near, terms []term, at *[mostNear]int3
 }
 
 // toPair makes the function of two neighbours.
-func (s *solver) toPair(v *variable, near *near, terms []term) bool {
+func (s *eliminator) toPair(v *variable, near *near, terms []term) bool {
 	y, z := near.list[0], near.list[1]
 	d := s.vars[z].d
 	costs := sized(&s.joins[0], s.vars[y].d*d)
@@ -249,7 +249,7 @@ func sized(b *[]int64, n int) []int64 {
 }
 
 // toTriple makes the function of three neighbours, with those that they have. What two values cost at least goes to a function of pairs.
-func (s *solver) toTriple(v *variable, near *near, terms []term) bool {
+func (s *eliminator) toTriple(v *variable, near *near, terms []term) bool {
 	for _, id := range s.vars[near.list[0]].wide {
 		if w := &s.wides[id]; s.mem[w.on] != 0 && s.mem[w.left] == mostNear && s.within(w, near) {
 			terms = append(terms, s.wideTerm(w, -1, near))
@@ -310,7 +310,7 @@ func (s *solver) toTriple(v *variable, near *near, terms []term) bool {
 }
 
 // within reports whether all open variables of a wide function are among near.
-func (s *solver) within(w *wide, near *near) bool {
+func (s *eliminator) within(w *wide, near *near) bool {
 	for _, x := range w.scope {
 		if s.isOpen(x) && !slices.Contains(near.list[:], x) {
 			return false
@@ -320,7 +320,7 @@ func (s *solver) within(w *wide, near *near) bool {
 }
 
 // newTriple adds a wide function whose table is to be filled, with the buffers of an earlier one that is gone.
-func (s *solver) newTriple(scope [mostNear]int32) int32 {
+func (s *eliminator) newTriple(scope [mostNear]int32) int32 {
 	id := len(s.wides)
 	if cap(s.wides) < id+1 {
 		s.wides = slices.Grow(s.wides, 1)
@@ -348,7 +348,7 @@ func (s *solver) newTriple(scope [mostNear]int32) int32 {
 }
 
 // complete writes the assignment of a node without open variables: eliminated ones take their cheapest values, the last one first.
-func (s *solver) complete() {
+func (s *eliminator) complete() {
 	s.certain()
 	for k := int(s.mem[s.nGone]) - 1; k >= 0; k-- {
 		el := &s.gone[k]
@@ -362,7 +362,7 @@ func (s *solver) complete() {
 }
 
 // certain writes the values of the assigned variables.
-func (s *solver) certain() {
+func (s *eliminator) certain() {
 	for x := range s.vars {
 		if s.mem[s.vars[x].state] == assigned {
 			s.values[x] = int(s.vars[x].live[0])
@@ -371,7 +371,7 @@ func (s *solver) certain() {
 }
 
 // owing is the cost of a value of an eliminated variable beside the values of its neighbours, but for costs that depend on them alone.
-func (s *solver) owing(el *elimination, a int32) int64 {
+func (s *eliminator) owing(el *elimination, a int32) int64 {
 	cost := s.mem[s.vars[el.x].unary+int(a)]
 	for _, id := range s.refs[el.from:][:el.arcs] {
 		e := &s.arcs[id]

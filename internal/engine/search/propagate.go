@@ -5,7 +5,7 @@ const workAtOnce = 1 << 22
 
 // propagate makes the network consistent: nodes, directional arcs, existentially. It reports false for a conflict. Where the context ends
 // it ends early, which leaves a bound that holds.
-func (s *solver) propagate() bool {
+func (s *eliminator) propagate() bool {
 	s.blame = len(s.weight) - 1
 	ok := s.propagated()
 	if !ok {
@@ -19,7 +19,7 @@ func (s *solver) propagate() bool {
 }
 
 // over reports whether the work or the context has ended.
-func (s *solver) over() bool {
+func (s *propagator) over() bool {
 	if s.most > 0 && s.work > s.most {
 		s.stopped = true
 	} else if s.work > s.look {
@@ -29,7 +29,7 @@ func (s *solver) over() bool {
 	return s.stopped
 }
 
-func (s *solver) propagated() bool {
+func (s *eliminator) propagated() bool {
 	idle := 0
 	for {
 		if s.over() {
@@ -79,7 +79,7 @@ func (s *solver) propagated() bool {
 }
 
 // assign moves all costs of a variable with one value left to its neighbours.
-func (s *solver) assign(x int32) bool {
+func (s *propagator) assign(x int32) bool {
 	v := &s.vars[x]
 	if s.mem[v.state] != open {
 		return true
@@ -116,7 +116,7 @@ func (s *solver) assign(x int32) bool {
 }
 
 // narrow turns a wide function with at most two open variables into one of two.
-func (s *solver) narrow(w *wide) bool {
+func (s *propagator) narrow(w *wide) bool {
 	s.set(w.on, 0)
 	var free [2]int
 	n, base := 0, int32(0)
@@ -154,7 +154,7 @@ func (s *solver) narrow(w *wide) bool {
 }
 
 // join adds a function of two open variables to the one that they have, or makes one.
-func (s *solver) join(x, y int32, cost func(a, b int32) int64) bool {
+func (s *propagator) join(x, y int32, cost func(a, b int32) int64) bool {
 	old := int32(-1)
 	vx, vy := &s.vars[x], &s.vars[y]
 	for k := len(vx.arcs) - 1; k >= 0; k-- {
@@ -193,7 +193,7 @@ func (s *solver) join(x, y int32, cost func(a, b int32) int64) bool {
 }
 
 // supports gives an arc's first variable support: full where it comes first.
-func (s *solver) supports(id int32) bool {
+func (s *propagator) supports(id int32) bool {
 	e := &s.arcs[id]
 	if s.vars[e.from].rank < s.vars[e.to].rank {
 		return s.fullSupport(id)
@@ -203,7 +203,7 @@ func (s *solver) supports(id int32) bool {
 }
 
 // afterLoss gives the values of y's neighbours support that they may have lost.
-func (s *solver) afterLoss(y int32) bool {
+func (s *propagator) afterLoss(y int32) bool {
 	v := &s.vars[y]
 	if s.mem[v.state] != open {
 		return true
@@ -222,7 +222,7 @@ func (s *solver) afterLoss(y int32) bool {
 }
 
 // wideSupports gives the variables of y's wide functions support, all of them where values were lost.
-func (s *solver) wideSupports(y int32, lost bool) bool {
+func (s *propagator) wideSupports(y int32, lost bool) bool {
 	for _, id := range s.vars[y].wide {
 		w := &s.wides[id]
 		if s.mem[w.on] == 0 {
@@ -250,7 +250,7 @@ func (s *solver) wideSupports(y int32, lost bool) bool {
 }
 
 // firstOf is the position of the open variable of least rank.
-func (s *solver) firstOf(w *wide) int {
+func (s *propagator) firstOf(w *wide) int {
 	first, least := -1, len(s.order)
 	for i, x := range w.scope {
 		if r := s.vars[x].rank; r < least && s.isOpen(x) {
@@ -261,7 +261,7 @@ func (s *solver) firstOf(w *wide) int {
 }
 
 // afterRaise gives the values of y's neighbours before it full support, and doubts the existential support of those after it.
-func (s *solver) afterRaise(y int32) bool {
+func (s *propagator) afterRaise(y int32) bool {
 	v := &s.vars[y]
 	if s.mem[v.state] != open {
 		return true
@@ -287,7 +287,7 @@ func (s *solver) afterRaise(y int32) bool {
 
 // existential looks for a value of x that costs nothing together with all its functions and its neighbours' unary costs. Where there is
 // none the bound rises.
-func (s *solver) existential(x int32) bool {
+func (s *propagator) existential(x int32) bool {
 	v := &s.vars[x]
 	if s.mem[v.state] != open {
 		return true
@@ -337,7 +337,7 @@ func (s *solver) existential(x int32) bool {
 }
 
 // costOf is the unary cost of a value of x and the least that it costs with its functions, as far as it is below enough.
-func (s *solver) costOf(x, a int32, enough int64) int64 {
+func (s *propagator) costOf(x, a int32, enough int64) int64 {
 	v := &s.vars[x]
 	cost := s.mem[v.unary+int(a)]
 	for _, id := range v.arcs {

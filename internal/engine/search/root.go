@@ -1,7 +1,7 @@
 package search
 
 // rank orders the variables for directional consistency, as they are numbered.
-func (s *solver) rank() {
+func (s *propagator) rank() {
 	s.order = make([]int32, len(s.vars))
 	for x := range s.order {
 		s.order[x] = int32(x)
@@ -21,7 +21,7 @@ const (
 // spread moves costs at the root by message passing: every variable takes the least costs from all of its functions, gives the least one
 // to the bound, and shares the rest among the functions that lead on, in turn up and down the order. The bound never falls. It reports
 // false where no assignment of interest is left.
-func (s *solver) spread() bool {
+func (s *propagator) spread() bool {
 	begin := s.mem[s.bound]
 	for k := 0; k < mostSweeps && !s.stopped; k++ {
 		before := s.mem[s.bound]
@@ -46,7 +46,7 @@ func (s *solver) spread() bool {
 }
 
 // pass is a step of spread: one variable.
-func (s *solver) pass(x int32, up bool) bool {
+func (s *propagator) pass(x int32, up bool) bool {
 	v := &s.vars[x]
 	if s.mem[v.state] != open {
 		return true
@@ -121,7 +121,7 @@ func (s *solver) pass(x int32, up bool) bool {
 }
 
 // sides reports whether a wide function has open variables before and after a rank.
-func (s *solver) sides(w *wide, rank int) (lower, higher bool) {
+func (s *propagator) sides(w *wide, rank int) (lower, higher bool) {
 	for _, z := range w.scope {
 		if r := s.vars[z].rank; s.isOpen(z) {
 			lower = lower || r < rank

@@ -56,8 +56,8 @@ type undo struct {
 
 type mark struct{ trail, arcs, wides, cells int }
 
-// solver is the state of a search.
-type solver struct {
+// state is a network under the decisions of a node, and what undoes them.
+type state struct {
 	ctx  context.Context
 	net  *Network
 	unit float64
@@ -76,9 +76,6 @@ type solver struct {
 	openVars  int   // cell: number of open variables
 	bound     int   // cell: the lower bound of this node
 
-	gone   []elimination // as far as mem[goneCount]
-	refs   []int32
-	nGone  int     // cell
 	weight []int64 // of arcs by pair, and of wide functions: conflicts
 	wideAt int     // index in weight of the first wide function
 	nWide  int     // wide functions of the network
@@ -89,14 +86,37 @@ type solver struct {
 	small               int64 // rises of the bound up to this are not worth the work
 	pruned              int   // cell: ub − bound at the last look at all values
 	work, look          int64 // entries of tables looked at; when to look at the context
+	most                int64 // of work
 	stopped             bool
 
 	p, e, u []int64 // scratch by value
 	hit     []int32
-	joins   [3][]int64
-	list    []term
+}
 
-	most, room   int64 // work, bytes of open nodes
+// mover moves costs between one function and its variables.
+type mover struct{ state }
+
+// propagator keeps the network consistent.
+type propagator struct {
+	mover
+	joins [3][]int64
+}
+
+// eliminator takes variables of few neighbours out while it propagates.
+type eliminator struct {
+	propagator
+	gone   []elimination // as far as mem[goneCount]
+	refs   []int32
+	nGone  int // cell
+	list   []term
+	values []int
+}
+
+// solver is the state of a search.
+type solver struct {
+	eliminator
+
+	room         int64 // bytes of open nodes
 	open         openNodes
 	used, serial int64
 	floor        int64 // least bound of a leaf that costs more
@@ -105,7 +125,6 @@ type solver struct {
 	last         int32     // variable of the last conflict
 	given        [][]int64 // unary costs of the network
 
-	values   []int
 	bestReal float64
 	best     []int
 	bestCost int64
@@ -139,7 +158,8 @@ func newSolver(ctx context.Context, n *Network) (s *solver, possible bool) {
 	if !possible {
 		return nil, false
 	}
-	s = &solver{ctx: ctx, net: n, bestReal: math.Inf(1), last: -1}
+	s = &solver{bestReal: math.Inf(1), last: -1}
+	s.ctx, s.net = ctx, n
 	s.unit, s.forbidden = m.unit()
 	s.base = m.constant - (m.size+math.Abs(m.constant))*0x1p-50
 	s.ub, s.bestCost = s.forbidden, s.forbidden
@@ -200,7 +220,7 @@ func newSolver(ctx context.Context, n *Network) (s *solver, possible bool) {
 }
 
 // cells makes n cells of value 0.
-func (s *solver) cells(n int) int {
+func (s *state) cells(n int) int {
 	at := len(s.mem)
 	if cap(s.mem)-at < n {
 		s.mem = slices.Grow(s.mem, max(n, len(s.mem)))
@@ -211,7 +231,7 @@ func (s *solver) cells(n int) int {
 }
 
 // addArc adds a function of two open variables, its table by x first.
-func (s *solver) addArc(x, y int32, table []int64) {
+func (s *state) addArc(x, y int32, table []int64) {
 	at := s.newPair(x, y)
 	s.arcs[at].table = table
 	dx, dy := s.vars[x].d, s.vars[y].d
@@ -224,7 +244,7 @@ func (s *solver) addArc(x, y int32, table []int64) {
 }
 
 // newPair adds two arcs whose tables are to be filled, with the buffers of earlier ones that are gone.
-func (s *solver) newPair(x, y int32) int {
+func (s *state) newPair(x, y int32) int {
 	at := len(s.arcs)
 	if cap(s.arcs) < at+2 {
 		s.arcs = slices.Grow(s.arcs, 2)
@@ -246,7 +266,7 @@ func (s *solver) newPair(x, y int32) int {
 }
 
 // pair is the index in weight of an arc.
-func (s *solver) pair(a int32) int {
+func (s *state) pair(a int32) int {
 	if k := int(a / 2); k < s.wideAt {
 		return k
 	}
@@ -254,24 +274,24 @@ func (s *solver) pair(a int32) int {
 }
 
 // group is the index in weight of a wide function.
-func (s *solver) group(id int32) int {
+func (s *state) group(id int32) int {
 	if int(id) < s.nWide {
 		return s.wideAt + int(id)
 	}
 	return len(s.weight) - 1
 }
 
-func (s *solver) set(cell int, v int64) {
+func (s *state) set(cell int, v int64) {
 	s.trail = append(s.trail, undo{cell, s.mem[cell]})
 	s.mem[cell] = v
 }
 
-func (s *solver) push() {
+func (s *state) push() {
 	s.marks = append(s.marks, mark{len(s.trail), len(s.arcs), len(s.wides), len(s.mem)})
 }
 
 // pop takes back all that was done since the last push.
-func (s *solver) pop() {
+func (s *state) pop() {
 	m := s.marks[len(s.marks)-1]
 	s.marks = s.marks[:len(s.marks)-1]
 	for k := len(s.trail) - 1; k >= m.trail; k-- {
@@ -296,20 +316,20 @@ func (s *solver) pop() {
 }
 
 // alive are the live values of x.
-func (s *solver) alive(x int32) []int32 {
+func (s *state) alive(x int32) []int32 {
 	v := &s.vars[x]
 	return v.live[:s.mem[v.size]]
 }
 
-func (s *solver) isLive(x, a int32) bool {
+func (s *state) isLive(x, a int32) bool {
 	v := &s.vars[x]
 	return int64(v.place[a]) < s.mem[v.size]
 }
 
-func (s *solver) isOpen(x int32) bool { return s.mem[s.vars[x].state] == open }
+func (s *state) isOpen(x int32) bool { return s.mem[s.vars[x].state] == open }
 
 // remove takes a value out. It reports false where none is left.
-func (s *solver) remove(x, a int32) bool {
+func (s *state) remove(x, a int32) bool {
 	v := &s.vars[x]
 	n := int32(s.mem[v.size]) - 1
 	at := v.place[a]
@@ -326,7 +346,7 @@ func (s *solver) remove(x, a int32) bool {
 }
 
 // settle takes the least unary cost of x to the bound and removes values that cost too much. It reports false for a conflict.
-func (s *solver) settle(x int32) bool {
+func (s *state) settle(x int32) bool {
 	v := &s.vars[x]
 	live := v.live[:s.mem[v.size]]
 	if len(live) == 0 {
@@ -357,7 +377,7 @@ func (s *solver) settle(x int32) bool {
 }
 
 // sweep removes values that cost too much since the bound has risen.
-func (s *solver) sweep() bool {
+func (s *state) sweep() bool {
 	room := s.ub - s.mem[s.bound]
 	if room >= s.mem[s.pruned] {
 		return true
@@ -384,7 +404,7 @@ func (s *solver) sweep() bool {
 }
 
 // raise adds to a unary cost, and says that x was raised where it was 0.
-func (s *solver) raise(x, a int32, by int64) {
+func (s *state) raise(x, a int32, by int64) {
 	v := &s.vars[x]
 	cell := v.unary + int(a)
 	if s.mem[cell] == 0 {

@@ -7,7 +7,7 @@ const longest = 28
 
 // eachTuple goes through the live combinations of a wide function, with the cost of each and, where plus is set, the unary costs of all
 // variables but i. With only ≥ 0 variable i has that value alone.
-func (s *solver) eachTuple(w *wide, i int, only int32, plus bool, visit func(tuple []int32, at int32, cost int64)) {
+func (s *mover) eachTuple(w *wide, i int, only int32, plus bool, visit func(tuple []int32, at int32, cost int64)) {
 	var tuple, next, base [longest]int32
 	var costs [longest]int64
 	n := len(w.scope)
@@ -40,7 +40,7 @@ func (s *solver) eachTuple(w *wide, i int, only int32, plus bool, visit func(tup
 }
 
 // wideCheapest is the least cost of value a of variable i with the others' unary costs, and where it is.
-func (s *solver) wideCheapest(w *wide, i int, a int32) (least int64, at int32) {
+func (s *mover) wideCheapest(w *wide, i int, a int32) (least int64, at int32) {
 	least = 1 << 62
 	s.eachTuple(w, i, a, true, func(_ []int32, here int32, cost int64) {
 		if cost < least {
@@ -51,7 +51,7 @@ func (s *solver) wideCheapest(w *wide, i int, a int32) (least int64, at int32) {
 }
 
 // supported reports whether value a of variable i has a combination of cost 0 where it had one last, with unary costs where full is set.
-func (s *solver) supported(w *wide, i int, a int32, full bool) bool {
+func (s *mover) supported(w *wide, i int, a int32, full bool) bool {
 	at := w.support[i][a]
 	cost := w.table[at]
 	for k, x := range w.scope {
@@ -69,7 +69,7 @@ func (s *solver) supported(w *wide, i int, a int32, full bool) bool {
 
 // wideCosts writes to s.p the least cost of every live value of variable i, with the others' unary costs where full is set, and reports
 // whether one is above 0.
-func (s *solver) wideCosts(w *wide, i int, full bool) (above bool) {
+func (s *mover) wideCosts(w *wide, i int, full bool) (above bool) {
 	x := w.scope[i]
 	all := true
 	for _, a := range s.alive(x) {
@@ -101,7 +101,7 @@ func (s *solver) wideCosts(w *wide, i int, full bool) (above bool) {
 }
 
 // wideSimple is simpleSupport for variable i of a wide function.
-func (s *solver) wideSimple(id int32, i int) bool {
+func (s *mover) wideSimple(id int32, i int) bool {
 	w := &s.wides[id]
 	if !s.wideCosts(w, i, false) {
 		return true
@@ -110,7 +110,7 @@ func (s *solver) wideSimple(id int32, i int) bool {
 }
 
 // wideMove moves the costs of s.p to variable i.
-func (s *solver) wideMove(w *wide, i int) bool {
+func (s *mover) wideMove(w *wide, i int) bool {
 	x := w.scope[i]
 	for _, a := range s.alive(x) {
 		if s.p[a] > 0 {
@@ -124,7 +124,7 @@ func (s *solver) wideMove(w *wide, i int) bool {
 
 // wideFull is fullSupport for variable i of a wide function. The others' unary costs are moved into it, one variable after another, each
 // by the least that leaves no combination below 0.
-func (s *solver) wideFull(id int32, i int) bool {
+func (s *mover) wideFull(id int32, i int) bool {
 	w := &s.wides[id]
 	if !s.wideCosts(w, i, true) {
 		return true

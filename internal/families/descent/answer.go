@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/engine/buckets"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -92,7 +93,7 @@ func (p *Prepared) others(
 			at[i] = fixed[i]
 		}
 		if values := p.assignment(at, given); !slices.Equal(values, best.Values) {
-			best.Others = append(best.Others, btn.Other{Values: values, Weight: number(p.weight(given))})
+			best.Others = append(best.Others, btn.Other{Values: values, Weight: number(weight(p.given, given))})
 		}
 	}
 	slices.SortFunc(best.Others, btn.Other.Compare)
@@ -136,7 +137,7 @@ func (p *Prepared) among(
 			at[i] = fixed[i]
 		}
 		values[k] = p.assignment(at, given)
-		weights[k] = p.weight(given)
+		weights[k] = weight(p.given, given)
 		if weights[k].Cmp(weights[top]) > 0 {
 			top = k
 		}
@@ -172,17 +173,17 @@ func close(a, b *big.Float, d float64) bool {
 	return gap.Abs(gap).Cmp(new(big.Float).Mul(b, big.NewFloat(d))) <= 0
 }
 
-// weight is the product of the tables given, at values of their indices, to many digits.
-func (p *Prepared) weight(values []int) *big.Float {
+// weight is the product of the tables of an expression, at values of their indices, to many digits.
+func weight(e *sumproduct.Expression, values []int) *big.Float {
 	const digits = 192
-	w := new(big.Float).SetPrec(digits).SetFloat64(p.given.Scale.Mant)
-	exp := p.given.Scale.Exp
+	w := new(big.Float).SetPrec(digits).SetFloat64(e.Scale.Mant)
+	exp := e.Scale.Exp
 	x := new(big.Float)
-	for t := range p.given.Tables {
-		table := &p.given.Tables[t]
+	for t := range e.Tables {
+		table := &e.Tables[t]
 		at := 0
 		for _, i := range table.Scope {
-			at = at*p.given.Dims[i] + values[i]
+			at = at*e.Dims[i] + values[i]
 		}
 		if table.Exp != nil {
 			exp += table.Exp[at]

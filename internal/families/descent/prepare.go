@@ -132,7 +132,7 @@ func (p *Prepared) Assignment(indices []int) []int {
 func (p *Prepared) Weigh(indices []int) *btn.Found {
 	given := make([]int, len(p.given.Dims))
 	values := p.assignment(indices, given)
-	return &btn.Found{Values: values, Weight: number(p.weight(given)), Close: p.rounded()}
+	return &btn.Found{Values: values, Weight: number(weight(p.given, given)), Close: p.rounded()}
 }
 
 // Slack bounds the difference between the logarithms of a term of the network and of Terms, of which ln is the larger one's magnitude.

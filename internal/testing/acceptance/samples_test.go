@@ -72,6 +72,7 @@ func digestSamples(t *testing.T) []wire.Request {
 			Joint:     []int{2, 0},
 			Gradients: true,
 			MPE:       true,
+			Best:      7,
 			Map:       []int{1, 0},
 			Samples:   3,
 			Seed:      1 << 52,
