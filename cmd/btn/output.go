@@ -288,14 +288,17 @@ func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
 		}
 	}
 	if m := r.Map; m != nil {
-		trust := "the best"
-		if !m.Exact {
-			trust = "the best found"
-			if m.LnBound != nil {
-				trust += ", none is above " + decimals(*m.LnBound)
-			}
+		trust, weight := "the best", decimals(m.LnWeight)
+		switch {
+		case m.Optimal != nil && *m.Optimal:
+			trust = fmt.Sprintf("none is better by more than %.2g", *m.Gap)
+		case !m.Exact && m.LnBound != nil:
+			trust = "the best found, none is above " + decimals(*m.LnBound)
 		}
-		fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "map", decimals(m.LnWeight), trust)
+		if m.LnUpper != nil {
+			weight += " to " + decimals(*m.LnUpper)
+		}
+		fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "map", weight, trust)
 		for k, x := range m.Assignment {
 			fmt.Fprintf(b, "%-12s %s\n", called(n, m.Variables[k]), shown(n.Value(m.Variables[k], x)))
 		}
@@ -348,7 +351,7 @@ func describeMethod(r *btn.Result) string {
 		return fmt.Sprintf("%s: circuit, %.0f edges, %s", r.Method, r.Plan.Edges, config.FormatBytes(r.Plan.Bytes))
 	case r.Plan != nil && r.Plan.Nodes > 0:
 		return fmt.Sprintf("%s: linear statistics found, %.0f components, %.3g flops", r.Method, r.Plan.Nodes, r.Plan.Flops)
-	case r.Plan != nil && r.LogZ == nil && r.MPE != nil && r.MPE.LnBound != nil:
+	case r.Plan != nil && r.LogZ == nil && (r.MPE != nil && r.MPE.LnBound != nil || r.Map != nil):
 		return fmt.Sprintf("%s: search, %.3g flops at most", r.Method, r.Plan.Flops)
 	case r.Exact && (r.Plan == nil || r.Plan.Bytes == 0 && r.Plan.Width == 0):
 		return fmt.Sprintf("%s: closed form, %s", r.Method, count(float64(r.Components), "component"))

@@ -177,8 +177,13 @@ type MarginalMap struct {
 	Assignment []int   `json:"assignment"` // a value for each
 	LnWeight   float64 `json:"ln_weight"`  // nats: ln of the sum over all others
 	Exact      bool    `json:"exact"`      // none is better
-	// LnBound is no less than the ln_weight of any assignment; null where this one is the best.
+	// LnBound is no less than the ln_weight of any assignment; null where an elimination has found the best.
 	LnBound *float64 `json:"ln_bound"`
+	// Gap and Optimal are a search's: LnBound less LnWeight, nats, and whether it is complete: the gap is rounding, at most 1e-6. LnUpper
+	// is there where the sum over the others does not fit: LnWeight is a bound from below then, LnUpper one from above.
+	Gap     *float64 `json:"gap,omitempty"`
+	Optimal *bool    `json:"optimal,omitempty"`
+	LnUpper *float64 `json:"ln_upper,omitempty"`
 }
 
 // SensitivityResult says how a probability depends on the numbers of a model.

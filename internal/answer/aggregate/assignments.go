@@ -39,7 +39,7 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 	var drawn []*btn.Drawn
 	exact := slices.ContainsFunc(r.found, func(d descended) bool { return d.ask == btn.AskMPE && !bounded(d.value.Found) })
 	for _, d := range r.found {
-		if exact && bounded(d.value.Found) {
+		if exact && d.ask == btn.AskMPE && bounded(d.value.Found) {
 			continue // the search was there for a deadline
 		}
 		found[d.ask] = found[d.ask].Or(d.value.Found)
@@ -85,8 +85,15 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 			LnWeight:   f.Weight.LogAbs(),
 			Exact:      !f.Relaxed,
 		}
-		if f.Relaxed {
+		if f.Relaxed || f.Bounded {
 			to.Map.LnBound = finite(f.Bound)
+		}
+		if f.Bounded {
+			optimal := !f.Relaxed
+			to.Map.Gap, to.Map.Optimal = finite(f.Bound-to.Map.LnWeight), &optimal
+		}
+		if f.Upper != 0 {
+			to.Map.LnUpper = finite(f.Upper)
 		}
 	}
 	if asked.Samples > 0 {
@@ -102,17 +109,21 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 	return nil
 }
 
-// explained is the answer of a query whose deadline has come before Z: where a search has found the most probable assignment, and the
-// query asks for nothing else.
+// explained is the answer of a query whose deadline has come before Z: where a search has found the most probable assignment, of all
+// variables or of some, and the query asks for nothing else.
 func (in *Input) explained(to btn.Result, parts []part) (btn.Result, bool) {
 	a := in.Assignment
-	if !in.Deadline || parts == nil || a.Descents == nil || !a.Descents.MPE || len(a.Descents.Map) > 0 || a.Descents.Samples > 0 {
+	if !in.Deadline || parts == nil || a.Descents == nil || a.Descents.MPE == (len(a.Descents.Map) > 0) || a.Descents.Samples > 0 {
 		return to, false
 	}
 	e := estimate{of: &a.Plan.Estimates[0]}
+	ask := btn.AskMPE
+	if len(a.Descents.Map) > 0 {
+		ask = btn.AskMap
+	}
 	for _, p := range parts {
 		if p.there && p.err == nil && bounded(p.value.Found) {
-			e.found = append(e.found, descended{btn.AskMPE, p.value})
+			e.found = append(e.found, descended{ask, p.value})
 		}
 	}
 	if e.found == nil {
@@ -166,6 +177,7 @@ func compareFound(a, b *btn.Found) int {
 		compareBits(a.Close, b.Close), cmp.Compare(there(a.Relaxed), there(b.Relaxed)),
 		compareBits(a.Bound, b.Bound), cmp.Compare(there(a.Bounded), there(b.Bounded)),
 		slices.CompareFunc(a.Others, b.Others, btn.Other.Compare), cmp.Compare(there(a.All), there(b.All)),
+		compareBits(a.Upper, b.Upper),
 	)
 }
 

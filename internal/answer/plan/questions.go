@@ -168,6 +168,10 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 		found, hit, err := descent.Propose(a.Job, ask, q.Map)
 		if ask == btn.AskMPE && a.Auto() {
 			found, hit, err = a.insured(found, hit, err, cost.Flops)
+		} else if ask == btn.AskMap && a.Auto() && (fault.CodeOf(err) == fault.OverBudget || err == nil && descent.Relaxed(found)) {
+			if other, state, refused := search.ProposeMap(a.Job, 1, q.Map); refused == nil {
+				found, hit, err = other, state, nil
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -201,19 +205,24 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	return assignment, nil
 }
 
-// explains reports whether a query asks for the most probable assignment, and for nothing else that a search leaves open.
+// explains reports whether a query asks for the most probable assignment, of all variables or of some, and for nothing else that a search
+// leaves open.
 func explains(q query.Query) bool {
-	return q.MPE && len(q.Map) == 0 && q.Samples == 0 && len(q.Joint) == 0 && !btn.Parametric(q)
+	return q.MPE != (len(q.Map) > 0) && q.Samples == 0 && len(q.Joint) == 0 && !btn.Parametric(q)
 }
 
 // searched assigns a search for the most probable assignment, without Z, of which unfit says why.
 func (a *assigner) searched(q query.Query, unfit error) (*btn.Assignment, error) {
-	plan, hit, err := search.Propose(a.Job, 1)
+	propose := func() (*btn.Plan, string, error) { return search.Propose(a.Job, 1) }
+	if len(q.Map) > 0 {
+		propose = func() (*btn.Plan, string, error) { return search.ProposeMap(a.Job, 1, q.Map) }
+	}
+	plan, hit, err := propose()
 	if err != nil {
 		return nil, err
 	}
 	found := proposal.Priced(plan, hit)
-	found.Descents = &btn.Descents{MPE: true, Best: q.Best}
+	found.Descents = &btn.Descents{MPE: q.MPE, Best: q.Best, Map: q.Map}
 	found.Warnings = []string{"Z is left open, the exact way does not fit: " + unfit.Error()}
 	if q.Marginals {
 		found.Warnings = append(found.Warnings, "so are the marginals")

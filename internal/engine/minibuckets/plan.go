@@ -27,6 +27,8 @@ type Plan struct {
 	Split int
 	// Draw is about the time of a draw in flops.
 	Draw float64
+	// Maximal says which indices Run takes the maximum over, for a bound from above without draws; nil: none.
+	Maximal []bool
 
 	dims    []int
 	buckets [][]mini // by position in the order

@@ -37,6 +37,9 @@ type weighed struct {
 	message int     // table
 }
 
+// thin is the sum of the weights of the mini-buckets of a maximum, (Σ_x f^{1/w})^w ≥ max f: above it by the part w of ln of the domain.
+const thin = 0x1p-40
+
 // slack bounds the effect of rounding on a bound, for every table and nat.
 const slack = 1e-13
 
@@ -57,6 +60,9 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 		most := 0.0
 		for k, x := range t.Data {
 			if own.ln[k] = floats.Ln(x); x > 0 {
+				if t.Exp != nil {
+					own.ln[k] += float64(t.Exp[k]) * math.Ln2
+				}
 				most = max(most, math.Abs(own.ln[k]))
 			}
 		}
@@ -68,9 +74,12 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 	}
 
 	for k, i := range p.Order {
-		minis := p.buckets[k]
+		minis, total := p.buckets[k], 1.0
+		if p.Maximal != nil && p.Maximal[i] {
+			total = thin
+		}
 		if len(minis) == 0 {
-			b.Ln += math.Log(float64(p.dims[i]))
+			b.Ln += total * math.Log(float64(p.dims[i]))
 			continue
 		}
 		own := make([]weighed, len(minis))
@@ -80,7 +89,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			own[r].weight = 1 / float64(len(minis))
+			own[r].weight = total / float64(len(minis))
 			if below > 0 {
 				if own[r].weight = -below; r == 0 {
 					own[r].weight = 1 + below*float64(len(minis)-1)
@@ -111,7 +120,9 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 	if below > 0 {
 		off = -off
 	}
-	b.Ln += off
+	if !math.IsInf(b.Ln, -1) {
+		b.Ln += off
+	}
 	return b, nil
 }
 
@@ -329,6 +340,18 @@ func (b *Bound) LnDensityLast(x []int, from int) (ln float64) {
 		p = b.conditional(k, x, p[:0])
 		x[i] = a
 		ln += math.Log(p[a])
+	}
+	return ln
+}
+
+// Change is the difference, nats, that the value of the index at a position of the order makes to the bound where all later ones have
+// values: the tables of its mini-buckets at x, less their messages. Cost: DrawWork of one position, per value.
+func (b *Bound) Change(k int, x []int) (ln float64) {
+	for r, m := range b.minis[k] {
+		for _, t := range b.plan.buckets[k][r].tables {
+			ln += b.tables[t].ln[b.at(t, x)]
+		}
+		ln -= b.tables[m.message].ln[b.at(m.message, x)]
 	}
 	return ln
 }

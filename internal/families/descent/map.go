@@ -193,9 +193,9 @@ func (p *Prepared) BestOf(ctx context.Context, path *Path, o Options) (*btn.Foun
 	if err != nil {
 		return nil, err
 	}
-	best := p.valuesOf(near[0])
+	best := p.ValuesOf(near[0])
 	for _, at := range near[1:] {
-		if values := p.valuesOf(at); slices.Compare(values, best) < 0 {
+		if values := p.ValuesOf(at); slices.Compare(values, best) < 0 {
 			best = values
 		}
 	}
@@ -207,8 +207,85 @@ func (p *Prepared) BestOf(ctx context.Context, path *Path, o Options) (*btn.Foun
 	}, nil
 }
 
-// valuesOf returns the values of the set under the indices' values.
-func (p *Prepared) valuesOf(at []int) []int {
+// Free lists the indices of Terms that the set has a choice of.
+func (p *Prepared) Free() (free []int) {
+	for i, m := range p.maximal {
+		if m && p.simple.Dims[i] > 1 {
+			free = append(free, i)
+		}
+	}
+	return free
+}
+
+// Constrained returns an elimination order of Terms, sums before maxima, for bounds: of min-fill, where no table has more than 2^most
+// entries, else min-fill's without that constraint, the maximal indices moved behind the others.
+func (p *Prepared) Constrained(ctx context.Context, most float64, moves int64) ([]int, error) {
+	h := p.Hypergraph()
+	order, within, err := constrained(ctx, h, p.maximal, most)
+	if err != nil || within {
+		return order, err
+	}
+	if order, _, err = contractionorder.MinFillWithin(ctx, h, math.MaxInt64, moves); err != nil {
+		return nil, err
+	}
+	last := func(i int) int {
+		if p.maximal[i] {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return last(i) - last(j) })
+	return order, nil
+}
+
+// Inner sums Terms out beside values of the set.
+type Inner struct {
+	Cost    btn.Cost
+	p       *Prepared
+	fixed   sumproduct.Expression
+	steps   []buckets.Step
+	options buckets.Options
+}
+
+// Inner plans the sums. Errors: over_budget where one does not fit memory bytes.
+func (p *Prepared) Inner(ctx context.Context, memory int64, threads int) (*Inner, error) {
+	n := &Inner{p: p, options: buckets.Options{Memory: memory, Threads: threads}}
+	n.fixed = *p.At(make([]int, len(p.simple.Dims)))
+	sums := make([]bool, len(n.fixed.Dims))
+	path, cost, err := route(ctx, n.fixed.Hypergraph(), sums, PlanOptions{Memory: memory})
+	if err != nil {
+		return nil, err
+	}
+	if path.Count > 1 {
+		return nil, sumproduct.OverBudget(cost, memory)
+	}
+	n.Cost = cost
+	n.steps, err = stepsOf(ctx, &n.fixed, sums, path)
+	return n, err
+}
+
+// At returns Terms where the set has the values of its indices among all.
+func (p *Prepared) At(values []int) *sumproduct.Expression {
+	e := &sumproduct.Expression{Dims: slices.Clone(p.simple.Dims), Scale: p.simple.Scale}
+	for _, i := range p.Free() {
+		e.Dims[i] = 1
+	}
+	e.Tables = fix(p.simple, e.Dims, values)
+	return e
+}
+
+// Ln is ln of the sum at the values of the set's indices among all.
+func (n *Inner) Ln(ctx context.Context, values []int) (float64, error) {
+	n.fixed.Tables = fix(n.p.simple, n.fixed.Dims, values)
+	r, err := buckets.Eliminate(ctx, &n.fixed, n.steps, false, n.options)
+	if err != nil {
+		return 0, err
+	}
+	return r.LnTotal(), nil
+}
+
+// ValuesOf returns the values of the set under the indices' values.
+func (p *Prepared) ValuesOf(at []int) []int {
 	values := make([]int, len(p.set))
 	for k, v := range p.set {
 		i := p.given.Variables[v]
@@ -259,63 +336,33 @@ func (p *Prepared) climb(
 	if err != nil {
 		return nil, err
 	}
-	at := starts[0]
-
-	var free []int // indices of the set with a choice
-	dims := slices.Clone(p.simple.Dims)
-	for i, m := range p.maximal {
-		if m && dims[i] > 1 {
-			free = append(free, i)
-			dims[i] = 1
-		}
-	}
-	fixed := &sumproduct.Expression{Dims: dims, Scale: p.simple.Scale, Tables: fix(p.simple, dims, at)}
-	sums := make([]bool, len(dims))
-	path, cost, err := route(ctx, fixed.Hypergraph(), sums, PlanOptions{Memory: memory})
+	inner, err := p.Inner(ctx, memory, o.Threads)
 	if err != nil {
 		return nil, err
-	}
-	if path.Count > 1 {
-		return nil, sumproduct.OverBudget(cost, memory)
-	}
-	steps, err := stepsOf(ctx, fixed, sums, path)
-	if err != nil {
-		return nil, err
-	}
-
-	// weigh is ln of the sum over all others, exactly.
-	weigh := func() (float64, error) {
-		fixed.Tables = fix(p.simple, dims, at)
-		r, err := buckets.Eliminate(ctx, fixed, steps, false, buckets.Options{Memory: memory, Threads: o.Threads})
-		if err != nil {
-			return 0, err
-		}
-		return r.LnTotal(), nil
 	}
 	best := math.Inf(-1)
-	var first []int
-	for _, at = range starts {
-		w, err := weigh()
+	var at []int
+	for _, start := range starts {
+		w, err := inner.Ln(ctx, start)
 		if err != nil {
 			return nil, err
 		}
 		if w > best {
-			best, first = w, at
+			best, at = w, start
 		}
 	}
-	at = first
 
 	left := policy.MapSearchFlops
 	for better := true; better; {
 		better = false
-		for _, i := range free {
+		for _, i := range p.Free() {
 			for x, was := 0, at[i]; x < p.simple.Dims[i]; x++ {
-				if left -= cost.Flops; x == was || left < 0 {
+				if left -= inner.Cost.Flops; x == was || left < 0 {
 					continue
 				}
 				kept := at[i]
 				at[i] = x
-				w, err := weigh()
+				w, err := inner.Ln(ctx, at)
 				if err != nil {
 					return nil, err
 				}
@@ -328,7 +375,7 @@ func (p *Prepared) climb(
 		}
 	}
 	return &btn.Found{
-		Values:  p.valuesOf(at),
+		Values:  p.ValuesOf(at),
 		Weight:  scaled.FromLog(best),
 		Close:   slack,
 		Relaxed: bound-best > slack,

@@ -11,6 +11,12 @@ import (
 	"github.com/basetensor/basetensor/internal/network/proposal"
 )
 
+// Relaxed reports whether a plan finds a marginal MAP assignment along a path whose total is a bound.
+func Relaxed(plan *btn.Plan) bool {
+	part, ok := plan.Estimates[0].Parts[0].(*Descent)
+	return ok && part.Along.Relaxed
+}
+
 // Propose returns the plan whose parts answer one question, and the state of the cache for it.
 // Paths are remembered by the shape of the tables.
 func Propose(j *proposal.Job, ask btn.Ask, variables []int) (*btn.Plan, string, error) {

@@ -13,9 +13,12 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/search"
 	"github.com/basetensor/basetensor/internal/families/descent"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Tolerance is the largest gap of an assignment that is said to be the best, nats: costs are rounded.
@@ -26,7 +29,10 @@ const inTime = 0.8
 
 // Contract implements contraction.Contractor: it searches, within its work and until shortly before the end of its time. Z is 0.
 func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
-	prepared, err := descent.Of(ctx, of, btn.AskMPE, nil)
+	if err := query.CheckSet(contraction.Domains(of.Net), want.Map); err != nil {
+		return btn.Value{}, err
+	}
+	prepared, err := descent.Of(ctx, of, p.Asks(), want.Map)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -41,6 +47,9 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 	e := prepared.Terms()
 	if e.Scale.IsZero() {
 		return btn.Value{}, nil
+	}
+	if p.Map != nil {
+		return p.marginal(ctx, pace.Still(within), prepared, of)
 	}
 	r, err := search.Solve(pace.Still(within), network(e), search.Options{Work: p.Work, Open: of.Memory / 4, Best: want.Best})
 	switch {
@@ -66,6 +75,41 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 		found.Relaxed = !r.Proved || found.Bound-last > Tolerance
 		found.Unique = (found.All || found.Bound < found.Weight.LogAbs()) && (found.Others == nil || !found.Tied(found.Others[0].Weight))
 		value.Found = found
+	}
+	return value, nil
+}
+
+// marginal searches for a marginal MAP assignment until within ends.
+func (p *Search) marginal(ctx, within context.Context, prepared *descent.Prepared, of *problem.Problem) (btn.Value, error) {
+	flops := float64(p.Work) * policy.SearchFlops
+	s, err := newMarginal(within, prepared, p.Map, of.Memory, of.Threads, flops)
+	var bound float64
+	if err == nil {
+		bound, err = s.run()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return btn.Value{}, ctx.Err()
+	case err != nil && within.Err() != nil:
+		return btn.Value{}, fault.New(fault.OverBudget, "search: no assignment was weighed in time")
+	case err != nil:
+		return btn.Value{}, err
+	}
+	value := btn.Value{Flops: flops - s.left}
+	switch {
+	case s.best == nil && math.IsInf(bound, -1):
+		return value, nil
+	case s.best == nil:
+		return value, fault.New(fault.OverBudget, "search: no possible assignment was found; none is above %.6g nats", bound)
+	}
+	weight := scaled.FromLog(s.lower)
+	bound = max(bound+prepared.Slack(bound), weight.LogAbs())
+	value.Found = &btn.Found{
+		Values: prepared.ValuesOf(s.best), Weight: weight, Close: Tolerance, Bounded: true, Bound: bound,
+		Relaxed: bound-weight.LogAbs() > Tolerance,
+	}
+	if s.inner == nil {
+		value.Found.Upper = s.upper
 	}
 	return value, nil
 }

@@ -1,5 +1,6 @@
 // Package search finds the most probable assignment where no elimination fits: by branch and bound over soft local consistency (package
-// engine/search). There is an assignment and a bound of all others whenever it ends.
+// engine/search), of some variables alone over mini-buckets (package engine/minibuckets). There is an assignment and a bound of all others
+// whenever it ends.
 package search
 
 import "github.com/basetensor/basetensor/internal/network/btn"
@@ -9,13 +10,20 @@ type Search struct {
 	Shape string `msgpack:"shape"` // digest of the tables' hypergraph
 	// Work bounds the entries of tables that are looked at, so that the answer does not depend on a clock.
 	Work int64 `msgpack:"work"`
+	// Map is there for a marginal MAP assignment, nil for the most probable one.
+	Map *Marginal `msgpack:"map,omitempty"`
 }
 
 // Class implements Part.
 func (*Search) Class() btn.Class { return btn.ClassSearch }
 
 // Asks implements btn.Asker.
-func (*Search) Asks() btn.Ask { return btn.AskMPE }
+func (p *Search) Asks() btn.Ask {
+	if p.Map != nil {
+		return btn.AskMap
+	}
+	return btn.AskMPE
+}
 
 // Interim implements btn.Interim.
 func (*Search) Interim() {}
@@ -27,6 +35,8 @@ func (p *Search) Fits(n *btn.Network) error {
 		return btn.Misfit("the network has no variables to assign values to")
 	case p.Work < 1:
 		return btn.Misfit("a search of %d steps", p.Work)
+	case p.Map != nil && !(p.Map.Entries >= 1):
+		return btn.Misfit("mini-buckets of %v entries", p.Map.Entries)
 	}
 	return nil
 }

@@ -7,9 +7,11 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/engine/search"
 	"github.com/basetensor/basetensor/internal/families/descent"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -35,4 +37,60 @@ func Propose(j *proposal.Job, share float64) (*btn.Plan, string, error) {
 	return j.Remember(fmt.Sprintf("search work=%d", work), p.Hypergraph(), func(context.Context) (*btn.Plan, error) {
 		return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: work}), nil
 	})
+}
+
+// firstEntries and mostOrder: products of mini-buckets from so many entries on are tried, and orders whose tables have at most 2^mostOrder.
+const (
+	firstEntries = 16.0
+	mostOrder    = 60
+	boundShare   = 1.0 / 8 // of the work for the bound of a search. Chosen.
+)
+
+// ProposeMap returns the plan of a search for a marginal MAP assignment within a share of the budget, and the state of the cache for it.
+//
+// Errors: those of descent.Of; over_budget for mini-buckets that do not fit the memory.
+func ProposeMap(j *proposal.Job, share float64, set []int) (*btn.Plan, string, error) {
+	p, err := descent.Of(j.Ctx, j.Problem(), btn.AskMap, set)
+	if err != nil {
+		return nil, "", err
+	}
+	cost := btn.Cost{Flops: share * j.Settings.Budget}
+	work := max(1, int64(cost.Flops/policy.SearchFlops))
+	memory := float64(j.Settings.Memory)
+	return j.Remember(fmt.Sprintf("search map work=%d memory=%g %s", work, memory, p.Shape()), p.Hypergraph(),
+		func(ctx context.Context) (*btn.Plan, error) {
+			moves := int64(min(policy.MostFill, policy.FillShare*j.Settings.Budget))
+			order, err := p.Constrained(ctx, mostOrder, moves)
+			if err != nil {
+				return nil, err
+			}
+			plan, entries, err := buckets(p.Hypergraph(), order, boundShare*cost.Flops, 1, memory/4)
+			if err != nil {
+				return nil, err
+			}
+			cost := cost
+			cost.Bytes = plan.Bytes + memory/2
+			return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: work, Map: &Marginal{Order: order, Entries: entries}}), nil
+		})
+}
+
+// buckets returns the plan of the largest mini-buckets of which so many runs take so many flops at most, with the entries of a product.
+// The smallest ones may take more. Errors: over_budget where these do not fit memory bytes.
+func buckets(h contractionorder.Hypergraph, order []int, flops, runs, memory float64) (best *minibuckets.Plan, entries float64, err error) {
+	for size := firstEntries; size <= policy.MostBucketEntries; size *= 2 {
+		p, err := minibuckets.NewPlan(h, order, size)
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case best == nil && p.Bytes > memory:
+			return nil, 0, fault.New(fault.OverBudget, "search: mini-buckets need %.3g bytes, %.3g are allowed", p.Bytes, memory)
+		case best != nil && runs*p.Flops+p.Matching > flops || p.Bytes > memory:
+			return best, entries, nil
+		}
+		best, entries = p, size
+		if p.Split == 0 {
+			break
+		}
+	}
+	return best, entries, nil
 }

@@ -55,6 +55,7 @@ type Found struct {
 	Relaxed bool    `msgpack:"r,omitempty"` // there may be a better one
 	Bound   float64 `msgpack:"b,omitempty"` // ln of no less than the weight of any; where Relaxed or Bounded
 	Bounded bool    `msgpack:"d,omitempty"` // by a search
+	Upper   float64 `msgpack:"h,omitempty"` // ln of no less than Weight, where that is a bound from below alone; 0: it is the weight
 	// Others are the next best ones in sequence, where several are asked for; Bound is of all that are not listed then. All says that no
 	// other one is possible.
 	Others []Other `msgpack:"o,omitempty"`
