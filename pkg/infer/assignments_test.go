@@ -332,3 +332,39 @@ func TestExplanationWithoutElimination(t *testing.T) {
 		}
 	}
 }
+
+// TestMarginalMapWithoutElimination: where sums before maxima do not fit, a search has an assignment and a bound: with the weight where the
+// rest fits, with bounds of it and without Z where it does not.
+func TestMarginalMapWithoutElimination(t *testing.T) {
+	grid, err := generate.Grid(12, 12, generate.Ising{Delta: 1, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var half []int
+	for v := range grid.Domains {
+		if v%2 == 0 {
+			half = append(half, v)
+		}
+	}
+	for _, c := range []struct {
+		m    *factorgraph.Model
+		set  []int
+		fits bool
+	}{{grid, half, true}, {complete(60), []int{3, 1, 4, 15, 9}, false}} {
+		results, err := infer.Run(t.Context(), infer.Request{
+			Model: c.m, Queries: []query.Query{{Map: c.set}}, Settings: query.Settings{Budget: 1e9, Memory: 1 << 20},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := results[0]
+		if r.Status != query.StatusOK || r.Map == nil || (r.LogZ != nil) != c.fits || r.Map.Optimal == nil {
+			t.Fatalf("%+v, error %+v", r, r.Error)
+		}
+		f := r.Map
+		if len(f.Assignment) != len(c.set) || *f.LnBound < f.LnWeight || *f.Gap != *f.LnBound-f.LnWeight || *f.Optimal != f.Exact ||
+			(f.LnUpper == nil) != c.fits || f.LnUpper != nil && *f.LnUpper < f.LnWeight || c.fits && f.LnWeight > *r.LogZ {
+			t.Errorf("%+v, bound %v, Z %v", f, *f.LnBound, r.LogZ)
+		}
+	}
+}

@@ -37,9 +37,12 @@ func descents(p *btn.Plan) (n int) {
 func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.ErrorInfo {
 	found := map[btn.Ask]*btn.Found{}
 	var drawn []*btn.Drawn
-	exact := slices.ContainsFunc(r.found, func(d descended) bool { return d.ask == btn.AskMPE && !bounded(d.value.Found) })
+	exact := map[btn.Ask]bool{}
 	for _, d := range r.found {
-		if exact && d.ask == btn.AskMPE && bounded(d.value.Found) {
+		exact[d.ask] = exact[d.ask] || !bounded(d.value.Found)
+	}
+	for _, d := range r.found {
+		if exact[d.ask] && bounded(d.value.Found) {
 			continue // the search was there for a deadline
 		}
 		found[d.ask] = found[d.ask].Or(d.value.Found)

@@ -166,12 +166,8 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 			}
 		}
 		found, hit, err := descent.Propose(a.Job, ask, q.Map)
-		if ask == btn.AskMPE && a.Auto() {
-			found, hit, err = a.insured(found, hit, err, cost.Flops)
-		} else if ask == btn.AskMap && a.Auto() && (fault.CodeOf(err) == fault.OverBudget || err == nil && descent.Relaxed(found)) {
-			if other, state, refused := search.ProposeMap(a.Job, 1, q.Map); refused == nil {
-				found, hit, err = other, state, nil
-			}
+		if ask != btn.AskSamples && a.Auto() {
+			found, hit, err = a.insured(found, hit, err, cost.Flops, a.searching(ask, q.Map))
 		}
 		if err != nil {
 			return nil, err
@@ -213,11 +209,7 @@ func explains(q query.Query) bool {
 
 // searched assigns a search for the most probable assignment, without Z, of which unfit says why.
 func (a *assigner) searched(q query.Query, unfit error) (*btn.Assignment, error) {
-	propose := func() (*btn.Plan, string, error) { return search.Propose(a.Job, 1) }
-	if len(q.Map) > 0 {
-		propose = func() (*btn.Plan, string, error) { return search.ProposeMap(a.Job, 1, q.Map) }
-	}
-	plan, hit, err := propose()
+	plan, hit, err := a.searching(asks(q)[0], q.Map)(1)
 	if err != nil {
 		return nil, err
 	}
@@ -230,16 +222,31 @@ func (a *assigner) searched(q query.Query, unfit error) (*btn.Assignment, error)
 	return found, nil
 }
 
-// insured adds a search to a plan for the most probable assignment that may not be done by the deadline, with Z in so many flops, and takes
-// one where there is no plan within the budget.
-func (a *assigner) insured(plan *btn.Plan, hit string, err error, flops float64) (*btn.Plan, string, error) {
+// searching proposes a search that answers a question with a share of the budget.
+func (a *assigner) searching(ask btn.Ask, set []int) func(share float64) (*btn.Plan, string, error) {
+	if ask == btn.AskMap {
+		return func(share float64) (*btn.Plan, string, error) { return search.ProposeMap(a.Job, share, set) }
+	}
+	return func(share float64) (*btn.Plan, string, error) { return search.Propose(a.Job, share) }
+}
+
+// insured adds a search to a plan for a most probable assignment that may not be done by the deadline, with Z in so many flops, and takes
+// one where there is no plan within the budget, or one that bounds alone.
+func (a *assigner) insured(
+	plan *btn.Plan, hit string, err error, flops float64, propose func(share float64) (*btn.Plan, string, error),
+) (*btn.Plan, string, error) {
 	switch {
 	case fault.CodeOf(err) == fault.OverBudget:
-		return search.Propose(a.Job, 1)
+		return propose(1)
+	case err == nil && descent.Relaxed(plan):
+		if other, state, refused := propose(1); refused == nil {
+			return other, state, nil
+		}
+		return plan, hit, nil
 	case err != nil || !proposal.Timed(a.Ctx) || flops+plan.Estimates[0].Cost.Flops <= policy.InsuredShare*a.Settings.Budget:
 		return plan, hit, err
 	}
-	other, _, err := search.Propose(a.Job, policy.InsuranceShare)
+	other, _, err := propose(policy.InsuranceShare)
 	if err != nil {
 		return plan, hit, nil
 	}

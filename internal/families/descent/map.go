@@ -3,7 +3,6 @@ package descent
 // Marginal MAP: sums first, then maxima; where that is too wide, a bound and a search.
 
 import (
-	"container/heap"
 	"context"
 	"math"
 	"slices"
@@ -22,7 +21,7 @@ import (
 // sliced.
 func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, btn.Cost, error) {
 	h := p.Hypergraph()
-	order, within, err := constrained(ctx, h, p.maximal, math.Log2(float64(o.Memory)/8))
+	order, within, err := contractionorder.MinFillLast(ctx, h, p.maximal, 1+math.Log2(float64(o.Memory)/8), policy.MostFill)
 	if err != nil {
 		return nil, btn.Cost{}, err
 	}
@@ -47,120 +46,6 @@ func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, btn.Cost,
 	cost.Flops += policy.MapSearchFlops
 	path.Ask, path.Shape, path.Relaxed = p.ask, p.Shape(), true
 	return path, cost, o.refuse(cost)
-}
-
-// candidate is an index to be eliminated.
-type candidate struct {
-	late   bool // after all that are not
-	fill   int
-	weight float64
-	index  int
-	stamp  int
-}
-
-type candidates []candidate
-
-func (c candidates) Len() int      { return len(c) }
-func (c candidates) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
-func (c candidates) Less(i, j int) bool {
-	a, b := c[i], c[j]
-	switch {
-	case a.late != b.late:
-		return b.late
-	case a.fill != b.fill:
-		return a.fill < b.fill
-	case a.weight != b.weight:
-		return a.weight < b.weight
-	}
-	return a.index < b.index
-}
-func (c *candidates) Push(x any) { *c = append(*c, x.(candidate)) }
-func (c *candidates) Pop() any {
-	last := (*c)[len(*c)-1]
-	*c = (*c)[:len(*c)-1]
-	return last
-}
-
-// constrained returns the min-fill order of a hypergraph that eliminates the maximal indices last. It
-// gives up where a table has more than 2^most entries.
-func constrained(
-	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, most float64,
-) (order []int, within bool, err error) {
-	beside := make([]map[int]bool, len(h.Dims))
-	for i, d := range h.Dims {
-		if d > 1 {
-			beside[i] = map[int]bool{}
-		}
-	}
-	join := func(scope []int) {
-		for _, i := range scope {
-			for _, j := range scope {
-				if i != j && h.Dims[i] > 1 && h.Dims[j] > 1 {
-					beside[i][j] = true
-				}
-			}
-		}
-	}
-	for _, e := range h.Edges {
-		join(e)
-	}
-
-	stamp := make([]int, len(h.Dims))
-	measure := func(i int) candidate {
-		c := candidate{late: maximal[i], index: i, weight: math.Log2(float64(h.Dims[i])), stamp: stamp[i]}
-		for j := range beside[i] {
-			c.weight += math.Log2(float64(h.Dims[j]))
-			for k := range beside[i] {
-				if j < k && !beside[j][k] {
-					c.fill++
-				}
-			}
-		}
-		c.weight = math.Round(c.weight*(1<<20)) / (1 << 20) // for every iteration order of the map
-		return c
-	}
-	var queue candidates
-	for i, d := range h.Dims {
-		if d > 1 {
-			queue = append(queue, measure(i))
-		}
-	}
-	heap.Init(&queue)
-
-	for queue.Len() > 0 {
-		c := heap.Pop(&queue).(candidate)
-		i := c.index
-		if beside[i] == nil || c.stamp != stamp[i] {
-			continue
-		}
-		if ctx.Err() != nil {
-			return nil, false, ctx.Err()
-		}
-		if c.weight > most+1 {
-			return nil, false, nil
-		}
-		order = append(order, i)
-		var around []int
-		for j := range beside[i] {
-			around = append(around, j)
-			delete(beside[j], i)
-		}
-		slices.Sort(around)
-		join(around)
-		beside[i] = nil
-		again := map[int]bool{}
-		for _, j := range around {
-			again[j] = true
-			for k := range beside[j] {
-				again[k] = true // its fill may be another one
-			}
-		}
-		for j := range again {
-			stamp[j]++
-			heap.Push(&queue, measure(j))
-		}
-	}
-	return order, true, nil
 }
 
 // BestOf returns the most probable assignment of the set, nil where Z is 0. Of assignments as good as
@@ -217,25 +102,10 @@ func (p *Prepared) Free() (free []int) {
 	return free
 }
 
-// Constrained returns an elimination order of Terms, sums before maxima, for bounds: of min-fill, where no table has more than 2^most
-// entries, else min-fill's without that constraint, the maximal indices moved behind the others.
-func (p *Prepared) Constrained(ctx context.Context, most float64, moves int64) ([]int, error) {
-	h := p.Hypergraph()
-	order, within, err := constrained(ctx, h, p.maximal, most)
-	if err != nil || within {
-		return order, err
-	}
-	if order, _, err = contractionorder.MinFillWithin(ctx, h, math.MaxInt64, moves); err != nil {
-		return nil, err
-	}
-	last := func(i int) int {
-		if p.maximal[i] {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return last(i) - last(j) })
-	return order, nil
+// Constrained returns min-fill's elimination order of Terms, sums before maxima, in so many moves.
+func (p *Prepared) Constrained(ctx context.Context, moves int64) ([]int, error) {
+	order, _, err := contractionorder.MinFillLast(ctx, p.Hypergraph(), p.maximal, math.MaxInt64, moves)
+	return order, err
 }
 
 // Inner sums Terms out beside values of the set.

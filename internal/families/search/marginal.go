@@ -35,18 +35,33 @@ const (
 	leafShare = 1.0 / 64
 	// changeWork is the work of the bound of a value. Estimated.
 	changeWork = 200
-	// openBytes is the memory of an open node beside its values.
+	// openBytes is the memory of an open node, and of a link.
 	openBytes = 64
 )
 
 // belows are the weights that a bound from below is tried with, see minibuckets.Run.
 var belows = []float64{0.1, 1}
 
-// partial is an open node: values of the first indices of the search.
+// partial is an open node: a value of an index, and those of all before it.
 type partial struct {
 	ln     float64 // no assignment below it weighs more
 	serial int
-	values []int32
+	last   *link
+}
+
+// link is a value of an index of the search, after those before it. Nodes share them.
+type link struct {
+	before *link
+	depth  int // 1 + its index
+	value  int
+}
+
+// at is the number of values.
+func (l *link) at() int {
+	if l == nil {
+		return 0
+	}
+	return l.depth
 }
 
 type partials []partial
@@ -54,7 +69,7 @@ type partials []partial
 func (p partials) Len() int { return len(p) }
 func (p partials) Less(i, j int) bool {
 	a, b := p[i], p[j]
-	return cmp.Or(cmp.Compare(b.ln, a.ln), cmp.Compare(len(b.values), len(a.values)), cmp.Compare(a.serial, b.serial)) < 0
+	return cmp.Or(cmp.Compare(b.ln, a.ln), cmp.Compare(b.last.at(), a.last.at()), cmp.Compare(a.serial, b.serial)) < 0
 }
 func (p partials) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
 func (p *partials) Push(x any)   { *p = append(*p, x.(partial)) }
@@ -124,7 +139,7 @@ func newMarginal(ctx context.Context, tables *descent.Prepared, m *Marginal, mem
 		return s, err
 	}
 	s.inner = nil
-	order, err := tables.Constrained(ctx, math.Log2(policy.OutOfReach), policy.MostFill)
+	order, err := tables.Constrained(ctx, policy.MostFill)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +156,6 @@ func (s *marginal) run() (bound float64, err error) {
 			break
 		}
 		n := heap.Pop(&s.open).(partial)
-		s.bytes -= int64(openBytes + 4*cap(n.values))
 		first := s.best == nil
 		if err := s.dive(n); err != nil {
 			if s.ctx.Err() != nil && s.best != nil { // the time is over
@@ -169,20 +183,19 @@ func (s *marginal) enough() float64 { return s.lower + slackShare*Tolerance }
 // over reports whether the work, the memory or the time has ended.
 func (s *marginal) over() bool { return s.left <= 0 || s.bytes > s.memory/4 || s.ctx.Err() != nil }
 
-func (s *marginal) push(ln float64, values []int32) {
+func (s *marginal) push(ln float64, last *link) {
 	s.serial++
-	s.bytes += int64(openBytes + 4*cap(values))
-	heap.Push(&s.open, partial{ln, s.serial, values})
+	s.bytes += 2 * openBytes // a link stays where a later node has it
+	heap.Push(&s.open, partial{ln, s.serial, last})
 }
 
 // dive follows the best value of every index below a node. The others are open then.
 func (s *marginal) dive(n partial) error {
-	for d, a := range n.values {
-		s.at[s.levels[d].index] = int(a)
+	for l := n.last; l != nil; l = l.before {
+		s.at[s.levels[l.depth-1].index] = l.value
 	}
-	ln := n.ln
-	values := append(make([]int32, 0, len(s.levels)), n.values...)
-	for _, l := range s.levels[len(values):] {
+	ln, last := n.ln, n.last
+	for d, l := range s.levels[last.at():] {
 		s.left -= changeWork * float64(l.domain)
 		best, most := -1, math.Inf(-1)
 		lns := make([]float64, l.domain)
@@ -198,7 +211,7 @@ func (s *marginal) dive(n partial) error {
 			case x <= s.enough():
 				s.closed = max(s.closed, x)
 			default:
-				s.push(x, append(slices.Clone(values), int32(a)))
+				s.push(x, &link{last, n.last.at() + d + 1, a})
 			}
 		}
 		if ln = most; ln <= s.enough() || best < 0 {
@@ -206,7 +219,7 @@ func (s *marginal) dive(n partial) error {
 			return nil
 		}
 		s.at[l.index] = best
-		values = append(values, int32(best))
+		last = &link{last, n.last.at() + d + 1, best}
 	}
 	lower, upper, err := s.weigh()
 	if err == nil {

@@ -39,11 +39,10 @@ func Propose(j *proposal.Job, share float64) (*btn.Plan, string, error) {
 	})
 }
 
-// firstEntries and mostOrder: products of mini-buckets from so many entries on are tried, and orders whose tables have at most 2^mostOrder.
+// Products of mini-buckets have firstEntries at least; the bound of a search takes boundShare of its work. Chosen.
 const (
 	firstEntries = 16.0
-	mostOrder    = 60
-	boundShare   = 1.0 / 8 // of the work for the bound of a search. Chosen.
+	boundShare   = 1.0 / 8
 )
 
 // ProposeMap returns the plan of a search for a marginal MAP assignment within a share of the budget, and the state of the cache for it.
@@ -60,7 +59,7 @@ func ProposeMap(j *proposal.Job, share float64, set []int) (*btn.Plan, string, e
 	return j.Remember(fmt.Sprintf("search map work=%d memory=%g %s", work, memory, p.Shape()), p.Hypergraph(),
 		func(ctx context.Context) (*btn.Plan, error) {
 			moves := int64(min(policy.MostFill, policy.FillShare*j.Settings.Budget))
-			order, err := p.Constrained(ctx, mostOrder, moves)
+			order, err := p.Constrained(ctx, moves)
 			if err != nil {
 				return nil, err
 			}

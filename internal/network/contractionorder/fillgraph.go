@@ -28,6 +28,7 @@ type fillGraph struct {
 	touch  []int32    // vertices whose weight or fill the last elimination changed
 	buf    []int32    // scratch of saturate
 	common []int32    // scratch: the last intersection
+	last   []bool     // vertices that a greedy order has after all others; nil: none
 	most   int64      // largest weight a greedy order accepts; 0: any
 	pace   *pace.Pace // once it is over the graph is of no use any more
 }

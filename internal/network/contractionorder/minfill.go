@@ -41,7 +41,15 @@ func MinFill(ctx context.Context, h Hypergraph) ([]int, error) {
 func MinFillWithin(
 	ctx context.Context, h Hypergraph, log2Table float64, moves int64,
 ) (order []int, within bool, err error) {
+	return MinFillLast(ctx, h, nil, log2Table, moves)
+}
+
+// MinFillLast is MinFillWithin with some indices after all others; nil: none.
+func MinFillLast(
+	ctx context.Context, h Hypergraph, last []bool, log2Table float64, moves int64,
+) (order []int, within bool, err error) {
 	g := newFillGraph(h, true, pace.New(ctx))
+	g.last = last
 	g.most, g.limit = int64(min(log2Table*logUnit, math.MaxInt64/2)), moves
 	order, _, err = g.greedy(h, byFill, 0)
 	return order, g.most > 0 && g.moves < moves, err
@@ -103,6 +111,14 @@ func (g *fillGraph) greedy(
 	return append(order, g.rest(h, done)...), g.moves, nil
 }
 
+// late is added to the fill of v: more than any fill where v comes after others.
+func (g *fillGraph) late(v int32) int64 {
+	if g.last != nil && g.last[v] {
+		return 1 << 62
+	}
+	return 0
+}
+
 // rest lists the remaining vertices by weight, then number.
 func (g *fillGraph) rest(h Hypergraph, done []bool) []int {
 	var left []int
@@ -111,7 +127,9 @@ func (g *fillGraph) rest(h Hypergraph, done []bool) []int {
 			left = append(left, v)
 		}
 	}
-	slices.SortStableFunc(left, func(a, b int) int { return cmp.Compare(g.weight[a], g.weight[b]) })
+	slices.SortStableFunc(left, func(a, b int) int {
+		return cmp.Or(cmp.Compare(g.late(int32(a)), g.late(int32(b))), cmp.Compare(g.weight[a], g.weight[b]))
+	})
 	return left
 }
 
@@ -125,7 +143,7 @@ func (g *fillGraph) key(v int32, r rule, seed uint64) key {
 	case byFillWeight:
 		return key{g.fill[v], g.weight[v], mix(seed, uint64(v)), v}
 	}
-	return key{g.fill[v], g.weight[v], uint64(v), v}
+	return key{g.fill[v] + g.late(v), g.weight[v], uint64(v), v}
 }
 
 // mix hashes a vertex under a seed (the finaliser of splitmix64), a bijection for every seed.
