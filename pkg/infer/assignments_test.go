@@ -352,7 +352,7 @@ func TestMarginalMapWithoutElimination(t *testing.T) {
 		fits bool
 	}{{grid, half, true}, {complete(60), []int{3, 1, 4, 15, 9}, false}} {
 		results, err := infer.Run(t.Context(), infer.Request{
-			Model: c.m, Queries: []query.Query{{Map: c.set}}, Settings: query.Settings{Budget: 1e9, Memory: 1 << 20},
+			Model: c.m, Queries: []query.Query{{Map: c.set}}, Settings: query.Settings{Budget: 3e8, Memory: 1 << 20},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -59,8 +59,8 @@ func random(rng *rand.Rand, n, edges int) contractionorder.Hypergraph {
 }
 
 // definition recomputes greedy orders from their definition
-// with a plain adjacency matrix: no counts are kept.
-func definition(h contractionorder.Hypergraph, byFill bool) []int {
+// with a plain adjacency matrix: no counts are kept. Some vertices come last; nil: none.
+func definition(h contractionorder.Hypergraph, byFill bool, last []bool) []int {
 	n := len(h.Dims)
 	adjacent := make([][]bool, n)
 	for v := range adjacent {
@@ -99,6 +99,9 @@ func definition(h contractionorder.Hypergraph, byFill bool) []int {
 			if !byFill {
 				fill = 0
 			}
+			if last != nil && last[v] {
+				fill += 1 << 20
+			}
 			if best < 0 || fill < bestFill || fill == bestFill && table < bestTable {
 				best, bestFill, bestTable = v, fill, table
 			}
@@ -126,13 +129,21 @@ func TestGreedyOrdersByDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	for round := range 200 {
 		h := random(rng, 2+rng.IntN(14), rng.IntN(30))
-		if got, want := orders.MinFill(h), definition(h, true); !slices.Equal(got, want) {
+		if got, want := orders.MinFill(h), definition(h, true, nil); !slices.Equal(got, want) {
 			t.Fatalf("seed %d, round %d: min-fill %v, by definition %v, graph %v",
 				seed, round, got, want, h)
 		}
-		if got, want := orders.MinWeight(h), definition(h, false); !slices.Equal(got, want) {
+		if got, want := orders.MinWeight(h), definition(h, false, nil); !slices.Equal(got, want) {
 			t.Fatalf("seed %d, round %d: min-weight %v, by definition %v, graph %v",
 				seed, round, got, want, h)
+		}
+		last := make([]bool, len(h.Dims))
+		for v := range last {
+			last[v] = rng.IntN(2) == 0
+		}
+		got, within, err := contractionorder.MinFillLast(context.Background(), h, last, math.MaxInt64, math.MaxInt64)
+		if want := definition(h, true, last); err != nil || !within || !slices.Equal(got, want) {
+			t.Fatalf("seed %d, round %d: min-fill %v with %v last, by definition %v, graph %v; %v", seed, round, got, last, want, h, err)
 		}
 	}
 }
