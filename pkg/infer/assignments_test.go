@@ -350,7 +350,7 @@ func TestMarginalMapWithoutElimination(t *testing.T) {
 		m    *factorgraph.Model
 		set  []int
 		fits bool
-	}{{grid, half, true}, {complete(60), []int{3, 1, 4, 15, 9}, false}} {
+	}{{grid, half, true}, {complete(30), []int{3, 1, 4, 15, 9}, false}} {
 		results, err := infer.Run(t.Context(), infer.Request{
 			Model: c.m, Queries: []query.Query{{Map: c.set}}, Settings: query.Settings{Budget: 3e8, Memory: 1 << 20},
 		})

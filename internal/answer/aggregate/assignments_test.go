@@ -128,4 +128,18 @@ func TestSearchAtTheDeadline(t *testing.T) {
 	if r := Result(in); r.Status != query.StatusError || r.Error.Code != fault.Deadline {
 		t.Errorf("without the search: %+v", r)
 	}
+
+	// Of one variable: the elimination counts where it is there, the search where the deadline came, with bounds of its weight.
+	parts[0], path.Ask = &search.Search{Work: 1, Map: &search.Marginal{Entries: 1}}, btn.AskMap
+	searched.Upper = 1
+	in.Assignment.Descents = &btn.Descents{Map: []int{0}}
+	in.Values, in.Deadline = values, false
+	if r := Result(in); r.LogZ == nil || r.Map == nil || r.Map.Assignment[0] != 1 || !r.Map.Exact || r.Map.LnBound != nil || r.Map.Gap != nil {
+		t.Errorf("marginal MAP, all: %+v, %+v", r, r.Map)
+	}
+	in.Values, in.Deadline = values[:1], true
+	if r := Result(in); r.Status != query.StatusOK || r.LogZ != nil || r.Map == nil || r.Map.Assignment[0] != 0 || r.Map.Exact ||
+		*r.Map.LnBound != 3 || *r.Map.Optimal || *r.Map.LnUpper != 1 || *r.Map.Gap != 3-r.Map.LnWeight {
+		t.Errorf("marginal MAP at the deadline: %+v, %+v", r, r.Map)
+	}
 }

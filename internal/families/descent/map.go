@@ -117,17 +117,17 @@ type Inner struct {
 	options buckets.Options
 }
 
-// Inner plans the sums. Errors: over_budget where one does not fit memory bytes.
-func (p *Prepared) Inner(ctx context.Context, memory int64, threads int) (*Inner, error) {
-	n := &Inner{p: p, options: buckets.Options{Memory: memory, Threads: threads}}
+// Inner plans the sums. Errors: over_budget where one does not fit the memory.
+func (p *Prepared) Inner(ctx context.Context, o PlanOptions, threads int) (*Inner, error) {
+	n := &Inner{p: p, options: buckets.Options{Memory: o.Memory, Threads: threads}}
 	n.fixed = *p.At(make([]int, len(p.simple.Dims)))
 	sums := make([]bool, len(n.fixed.Dims))
-	path, cost, err := route(ctx, n.fixed.Hypergraph(), sums, PlanOptions{Memory: memory})
+	path, cost, err := route(ctx, n.fixed.Hypergraph(), sums, o)
 	if err != nil {
 		return nil, err
 	}
 	if path.Count > 1 {
-		return nil, sumproduct.OverBudget(cost, memory)
+		return nil, sumproduct.OverBudget(cost, o.Memory)
 	}
 	n.Cost = cost
 	n.steps, err = stepsOf(ctx, &n.fixed, sums, path)
@@ -206,7 +206,7 @@ func (p *Prepared) climb(
 	if err != nil {
 		return nil, err
 	}
-	inner, err := p.Inner(ctx, memory, o.Threads)
+	inner, err := p.Inner(ctx, PlanOptions{Memory: memory}, o.Threads)
 	if err != nil {
 		return nil, err
 	}

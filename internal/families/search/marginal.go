@@ -31,7 +31,7 @@ const (
 	leafWork = 3000
 	// improveShare is the part of the work that changes of single values of the first assignment may take. Chosen.
 	improveShare = 1.0 / 4
-	// leafShare is the part of the work that the bounds of one assignment may take, where its sum does not fit. Chosen.
+	// leafShare is the part of the work that a search for a way to sum may take, and the bounds of one assignment where none fits. Chosen.
 	leafShare = 1.0 / 64
 	// changeWork is the work of the bound of a value. Estimated.
 	changeWork = 200
@@ -134,7 +134,8 @@ func newMarginal(ctx context.Context, tables *descent.Prepared, m *Marginal, mem
 		return nil, err
 	}
 	s.left -= plan.Flops + plan.Matching
-	s.inner, err = tables.Inner(ctx, memory/2, threads)
+	moves := max(1, int64(leafShare*flops/policy.MoveFlops))
+	s.inner, err = tables.Inner(ctx, descent.PlanOptions{Memory: memory / 2, Moves: moves}, threads)
 	if err == nil && s.inner.Cost.Flops <= flops/2 || err != nil && fault.CodeOf(err) != fault.OverBudget {
 		return s, err
 	}
