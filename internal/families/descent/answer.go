@@ -65,7 +65,7 @@ func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found,
 			return nil, err
 		}
 		if o.Best > 1 {
-			if err := p.others(ctx, r, fixed, path.Slices, slack, o.Best-1, found); err != nil {
+			if err := o.others(ctx, p, r, fixed, path.Slices, slack, found); err != nil {
 				return nil, err
 			}
 		}
@@ -79,10 +79,11 @@ func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found,
 	return best, nil
 }
 
-// others lists the next best ones of a run beside the best, at most so many.
-func (p *Prepared) others(
-	ctx context.Context, r *buckets.Run, fixed, sliced []int, slack float64, count int, best *btn.Found,
+// others lists the next best ones of a run beside the best.
+func (o Options) others(
+	ctx context.Context, p *Prepared, r *buckets.Run, fixed, sliced []int, slack float64, best *btn.Found,
 ) error {
+	count := o.Best - 1
 	near, all, err := r.Largest(ctx, count+1, slack, mostTies)
 	if err != nil {
 		return err

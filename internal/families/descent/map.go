@@ -92,68 +92,6 @@ func (p *Prepared) BestOf(ctx context.Context, path *Path, o Options) (*btn.Foun
 	}, nil
 }
 
-// Free lists the indices of Terms that the set has a choice of.
-func (p *Prepared) Free() (free []int) {
-	for i, m := range p.maximal {
-		if m && p.simple.Dims[i] > 1 {
-			free = append(free, i)
-		}
-	}
-	return free
-}
-
-// Constrained returns min-fill's elimination order of Terms, sums before maxima, in so many moves.
-func (p *Prepared) Constrained(ctx context.Context, moves int64) ([]int, error) {
-	order, _, err := contractionorder.MinFillLast(ctx, p.Hypergraph(), p.maximal, math.MaxInt64, moves)
-	return order, err
-}
-
-// Inner sums Terms out beside values of the set.
-type Inner struct {
-	Cost    btn.Cost
-	p       *Prepared
-	fixed   sumproduct.Expression
-	steps   []buckets.Step
-	options buckets.Options
-}
-
-// Inner plans the sums. Errors: over_budget where one does not fit the memory.
-func (p *Prepared) Inner(ctx context.Context, o PlanOptions, threads int) (*Inner, error) {
-	n := &Inner{p: p, options: buckets.Options{Memory: o.Memory, Threads: threads}}
-	n.fixed = *p.At(make([]int, len(p.simple.Dims)))
-	sums := make([]bool, len(n.fixed.Dims))
-	path, cost, err := route(ctx, n.fixed.Hypergraph(), sums, o)
-	if err != nil {
-		return nil, err
-	}
-	if path.Count > 1 {
-		return nil, sumproduct.OverBudget(cost, o.Memory)
-	}
-	n.Cost = cost
-	n.steps, err = stepsOf(ctx, &n.fixed, sums, path)
-	return n, err
-}
-
-// At returns Terms where the set has the values of its indices among all.
-func (p *Prepared) At(values []int) *sumproduct.Expression {
-	e := &sumproduct.Expression{Dims: slices.Clone(p.simple.Dims), Scale: p.simple.Scale}
-	for _, i := range p.Free() {
-		e.Dims[i] = 1
-	}
-	e.Tables = fix(p.simple, e.Dims, values)
-	return e
-}
-
-// Ln is ln of the sum at the values of the set's indices among all.
-func (n *Inner) Ln(ctx context.Context, values []int) (float64, error) {
-	n.fixed.Tables = fix(n.p.simple, n.fixed.Dims, values)
-	r, err := buckets.Eliminate(ctx, &n.fixed, n.steps, false, n.options)
-	if err != nil {
-		return 0, err
-	}
-	return r.LnTotal(), nil
-}
-
 // ValuesOf returns the values of the set under the indices' values.
 func (p *Prepared) ValuesOf(at []int) []int {
 	values := make([]int, len(p.set))
@@ -206,7 +144,7 @@ func (p *Prepared) climb(
 	if err != nil {
 		return nil, err
 	}
-	inner, err := p.Inner(ctx, PlanOptions{Memory: memory}, o.Threads)
+	inner, err := NewInner(ctx, p, PlanOptions{Memory: memory}, o.Threads)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +163,7 @@ func (p *Prepared) climb(
 	left := policy.MapSearchFlops
 	for better := true; better; {
 		better = false
-		for _, i := range p.Free() {
+		for _, i := range Free(p) {
 			for x, was := 0, at[i]; x < p.simple.Dims[i]; x++ {
 				if left -= inner.Cost.Flops; x == was || left < 0 {
 					continue

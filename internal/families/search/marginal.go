@@ -119,14 +119,14 @@ func newMarginal(ctx context.Context, tables *descent.Prepared, m *Marginal, mem
 		ctx: ctx, tables: tables, memory: memory, left: flops, at: make([]int, len(h.Dims)), lower: math.Inf(-1), closed: math.Inf(-1),
 	}
 	plan.Maximal = make([]bool, len(h.Dims))
-	for _, i := range tables.Free() {
+	for _, i := range descent.Free(tables) {
 		plan.Maximal[i] = true
 	}
 	for k := len(plan.Order) - 1; k >= 0; k-- {
 		switch i := plan.Order[k]; {
 		case plan.Maximal[i]:
 			s.levels = append(s.levels, level{k, i, h.Dims[i]})
-		case h.Dims[i] > 1 && len(s.levels) < len(tables.Free()):
+		case h.Dims[i] > 1 && len(s.levels) < len(descent.Free(tables)):
 			return nil, fault.New(fault.Internal, "search: the order sums index %d out after a maximum", i)
 		}
 	}
@@ -135,17 +135,17 @@ func newMarginal(ctx context.Context, tables *descent.Prepared, m *Marginal, mem
 	}
 	s.left -= plan.Flops + plan.Matching
 	moves := max(1, int64(leafShare*flops/policy.MoveFlops))
-	s.inner, err = tables.Inner(ctx, descent.PlanOptions{Memory: memory / 2, Moves: moves}, threads)
+	s.inner, err = descent.NewInner(ctx, tables, descent.PlanOptions{Memory: memory / 2, Moves: moves}, threads)
 	if err == nil && s.inner.Cost.Flops <= flops/2 || err != nil && fault.CodeOf(err) != fault.OverBudget {
 		return s, err
 	}
 	s.inner = nil
-	order, err := tables.Constrained(ctx, policy.MostFill)
+	order, err := descent.Constrained(ctx, tables, policy.MostFill)
 	if err != nil {
 		return nil, err
 	}
 	order = slices.DeleteFunc(order, func(i int) bool { return plan.Maximal[i] })
-	s.leaf, _, err = buckets(tables.At(s.at).Hypergraph(), order, leafShare*flops, float64(1+len(belows)), float64(memory/2))
+	s.leaf, _, err = buckets(descent.At(tables, s.at).Hypergraph(), order, leafShare*flops, float64(1+len(belows)), float64(memory/2))
 	return s, err
 }
 
@@ -246,7 +246,7 @@ func (s *marginal) weigh() (lower, upper float64, err error) {
 		lower, err = s.inner.Ln(s.ctx, s.at)
 		return lower, lower, err
 	}
-	e := s.tables.At(s.at)
+	e := descent.At(s.tables, s.at)
 	s.left -= float64(1+len(belows))*s.leaf.Flops + s.leaf.Matching + leafWork*float64(len(e.Tables))
 	b, err := minibuckets.Run(s.ctx, e, s.leaf, 0)
 	if err != nil {

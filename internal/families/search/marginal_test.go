@@ -60,7 +60,7 @@ func TestMarginalEqualToEnumeration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		order, err := tables.Constrained(ctx, 1<<20)
+		order, err := descent.Constrained(ctx, tables, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestMarginalEndsInTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	order, err := tables.Constrained(context.Background(), 1<<20)
+	order, err := descent.Constrained(context.Background(), tables, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func ProposeMap(j *proposal.Job, share float64, set []int) (*btn.Plan, string, e
 	return j.Remember(fmt.Sprintf("search map work=%d memory=%g %s", work, memory, p.Shape()), p.Hypergraph(),
 		func(ctx context.Context) (*btn.Plan, error) {
 			moves := int64(min(policy.MostFill, policy.FillShare*j.Settings.Budget))
-			order, err := p.Constrained(ctx, moves)
+			order, err := descent.Constrained(ctx, p, moves)
 			if err != nil {
 				return nil, err
 			}
