@@ -42,6 +42,7 @@ func (b *batch) run(ctx context.Context, seed uint64, faults, jobs int, rate flo
 		return nil, err
 	}
 	b.l.anew, b.l.resubmit, b.l.gone = b.class.answers, b.class.models, b.class.requests
+	b.l.retold, b.l.late = b.class.retold, b.class.sync != ""
 
 	struck := make(chan struct{})
 	go func() {

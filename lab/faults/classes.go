@@ -29,9 +29,11 @@ type class struct {
 	two     bool // two versions
 	clock   bool // workers with another clock
 	room    int64
-	answers bool // answers may be deleted
-	models  bool // models may be deleted
-	bucket  bool // whole buckets may be deleted
+	sync    string // sync_interval of the servers; empty: as deployed
+	answers bool   // answers may be deleted
+	models  bool   // models may be deleted
+	retold  bool   // an answer may be told again: servers that all restart apply their log again
+	bucket  bool   // whole buckets may be deleted
 	// requests: large requests may be deleted, and their jobs end with an error that says so
 	requests bool
 	prepare  func(folder string) error
@@ -53,7 +55,7 @@ const (
 )
 
 // classes are all there are.
-var classes = slices.Concat(workerClasses, wireClasses, serverClasses, redisClasses, storedClasses, mixedClasses)
+var classes = slices.Concat(workerClasses, wireClasses, serverClasses, powerClasses, redisClasses, storedClasses, mixedClasses)
 
 // find returns a class by its name, nil if there is none.
 func find(name string) *class {

@@ -120,7 +120,7 @@ func (q *questions) make(kind string, number uint64) (*question, error) {
 		rows, columns, queries = 6, 6, 1+r.IntN(2)
 		*s = btn.Settings{Method: btn.MethodExact, Memory: 1900}
 	case patient:
-		made.ask.DeadlineMS = 120_000
+		made.ask.DeadlineMS = 600_000
 	case late:
 		rows, columns, queries = 12, 12, 1
 		*s = btn.Settings{Method: btn.MethodSymmetryCP, Components: 12, Sweeps: 200, Starts: 8}

@@ -60,6 +60,8 @@ type ledger struct {
 	anew     bool            // answers may be deleted: then another one, with the same bits, is no second
 	resubmit bool            // models may be deleted: then the job is submitted again
 	gone     bool            // large requests may be deleted
+	retold   bool            // an answer may be told again
+	late     bool            // registered models may be lost
 
 	mu   sync.Mutex
 	jobs map[string]*job
@@ -287,13 +289,13 @@ func (l *ledger) judge(ctx context.Context) *verdict {
 			v.problem("%s (%s): its answer is not stored: %v", j.id, j.q.kind, err)
 			continue
 		}
-		if len(j.answers) > 1 && !l.anew {
+		if len(j.answers) > 1 && !l.anew && !l.retold {
 			v.doubled++
 			v.problem("%s (%s): %d answers", j.id, j.q.kind, len(j.answers))
 		}
 		for _, told := range j.answers {
 			if l.anew { // the cancel or the deadline of a job that is done again is over
-				if why := j.q.judge(ctx, told); why != "" {
+				if why := j.q.judge(ctx, told); why != "" && !(l.late && modelLost(j, told)) {
 					v.wrong++
 					v.problem("%s (%s): told of: %s", j.id, j.q.kind, why)
 				}
@@ -302,12 +304,17 @@ func (l *ledger) judge(ctx context.Context) *verdict {
 				v.problem("%s (%s): the answer that was told of is not the stored one: %s", j.id, j.q.kind, why)
 			}
 		}
-		if why := j.q.judge(ctx, stored); why != "" && !(l.gone && requestLost(j, stored)) {
+		if why := j.q.judge(ctx, stored); why != "" && !(l.gone && requestLost(j, stored)) && !(l.late && modelLost(j, stored)) {
 			v.wrong++
 			v.problem("%s (%s): %s", j.id, j.q.kind, why)
 		}
 	}
 	return v
+}
+
+// modelLost reports whether an answer says that a job's registered model is not stored any more.
+func modelLost(j *job, a *wire.Answer) bool {
+	return j.q.kind == registered && a.Status == wire.StatusError && strings.Contains(a.Error.Message, "no model is registered")
 }
 
 // requestLost reports whether an answer says that a job's own large request is not stored any more.

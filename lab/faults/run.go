@@ -135,7 +135,7 @@ func (r *runner) ready(ctx context.Context, c *class) (err error) {
 			return err
 		}
 	}
-	if r.s, err = newStack(ctx, r.o, folder, c.room); err != nil {
+	if r.s, err = newStack(ctx, r.o, folder, c); err != nil {
 		return err
 	}
 	r.kind, r.versions = kind, r.s.versions()

@@ -50,7 +50,7 @@ type stack struct {
 var payloadLine = regexp.MustCompile(`(?m)^max_payload:.*$`)
 
 // newStack starts servers and workers in a folder, and waits until the workers ask for messages.
-func newStack(ctx context.Context, o Options, folder string, small int64) (s *stack, err error) {
+func newStack(ctx context.Context, o Options, folder string, c *class) (s *stack, err error) {
 	s = &stack{o: o, folder: folder}
 	defer func() {
 		if err != nil {
@@ -64,6 +64,9 @@ func newStack(ctx context.Context, o Options, folder string, small int64) (s *st
 	}
 	config := filepath.Join(folder, "nats.conf")
 	text = payloadLine.ReplaceAll(text, fmt.Append(nil, "max_payload: ", maxPayload))
+	if c.sync != "" {
+		text = syncLine.ReplaceAll(text, fmt.Append(nil, "${1} ", c.sync))
+	}
 	if err := os.WriteFile(config, text, 0o644); err != nil {
 		return s, err
 	}
@@ -97,7 +100,7 @@ func newStack(ctx context.Context, o Options, folder string, small int64) (s *st
 	if err := s.connect(); err != nil {
 		return s, err
 	}
-	if err := s.setup(o.Bin, small); err != nil {
+	if err := s.setup(o.Bin, c.room); err != nil {
 		return s, err
 	}
 	for i := range copies {
