@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/cache"
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -81,14 +82,35 @@ func StartStack(
 		return nil, err
 	}
 
-	own, err := client.New(nc, client.Options{})
+	b, err := bus.New(nc, "")
 	if err != nil {
 		servers.Close()
 		return nil, err
 	}
-	s := &Stack{Stack: servers, Client: own, Failed: make(chan error, 1), logger: logger}
+	s := &Stack{Stack: servers, Client: client.On(b), Failed: make(chan error, 1), logger: logger}
 	go func() { s.Failed <- servers.Run(context.WithoutCancel(ctx), c) }() // Close ends the workers
+	if o.Listen {
+		await(ctx, b)
+	}
 	return s, nil
+}
+
+// awaitFor is how long a stack for others waits for its workers before it says that it is ready.
+const awaitFor = 10 * time.Second
+
+// await returns when workers of every stage ask for messages, or after awaitFor.
+func await(ctx context.Context, b *bus.Bus) {
+	ctx, cancel := context.WithTimeout(ctx, awaitFor)
+	defer cancel()
+	for ctx.Err() == nil {
+		if nobody, _ := b.Served(ctx, 0); !nobody {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // Close ends all of it, and waits.
