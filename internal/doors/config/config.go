@@ -83,7 +83,10 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 		options = append(options, kong.Resolvers(file))
 	}
 	options = written(options)
-	parsed, back := narrowed(cli, args)
+	parsed, back := cli, func() {}
+	if file == nil { // else the file may have settings of other commands, which are to be told from misspelt ones
+		parsed, back = narrowed(cli, args)
+	}
 	parser, err := kong.New(parsed, options...)
 	if err != nil {
 		return nil, err

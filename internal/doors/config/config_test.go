@@ -50,6 +50,32 @@ func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
 	}
 }
 
+// TestOneFileServesAllCommands: settings of other commands are no misspelt ones.
+func TestOneFileServesAllCommands(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "btn.json")
+	if err := os.WriteFile(file, []byte(`{"size": 3, "other": "x"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"do", "--config", file}, {"do"}} {
+		var cli struct {
+			Common
+			Do struct {
+				Size int
+			} `cmd:""`
+			Else struct {
+				Other string
+			} `cmd:""`
+		}
+		if len(args) == 1 {
+			t.Setenv("BTN_CONFIG", file)
+		}
+		var out bytes.Buffer
+		if _, err := Parse(&cli, args, &out, &out, func(int) {}); err != nil || cli.Do.Size != 3 {
+			t.Errorf("%v: size %d, %v", args, cli.Do.Size, err)
+		}
+	}
+}
+
 // TestTextsAreWrittenWhereTheirNamesAre in helps of commands, flags and arguments, and in defaults;
 // texts that kong fills in stay its own.
 func TestTextsAreWrittenWhereTheirNamesAre(t *testing.T) {
