@@ -3,6 +3,7 @@ package search
 // The search, and what it has found as a value.
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -109,7 +110,7 @@ func (p *Search) marginal(ctx, within context.Context, prepared *descent.Prepare
 		Relaxed: bound-weight.LogAbs() > Tolerance,
 	}
 	if s.inner == nil {
-		value.Found.Upper = s.upper
+		value.Found.Upper = cmp.Or(s.upper, math.SmallestNonzeroFloat64) // 0 stands for none
 	}
 	return value, nil
 }
