@@ -224,7 +224,7 @@ func (c *Client) submit(ctx context.Context, m wire.Request) (digest string, err
 // ErrJobTaken if another has. An answer outlives its model, and its job's id is not free before it
 // is gone.
 func (c *Client) answered(ctx context.Context, job, digest string) (bool, error) {
-	m, err := c.bus.Last(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	m, err := c.bus.Raw(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}

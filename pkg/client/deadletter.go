@@ -105,7 +105,7 @@ func (c *Client) Replay(ctx context.Context, job string) error {
 	if err := c.checkJob(job); err != nil {
 		return err
 	}
-	model, err := c.bus.Last(ctx, bus.StreamModel, message.AnyLane(job))
+	model, err := c.bus.Raw(ctx, bus.StreamModel, message.AnyLane(job))
 	if err != nil {
 		return fmt.Errorf("client: replay: model of job %s: %w", job, err)
 	}

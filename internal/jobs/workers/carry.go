@@ -31,7 +31,7 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 
 	lane := d.Subject.Lane
 	job := d.Subject.Job
-	model, err := w.Bus.Last(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
+	model, err := w.Bus.Raw(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
 	if errors.Is(err, bus.ErrNotFound) || err == nil && model.Sequence != d.Raw.Sequence {
 		return true, nil // another sweeper moved it
 	}
@@ -136,7 +136,7 @@ func (w *Aggregate) carryPartials(ctx context.Context, lane int, job string) err
 	// The partials of a job name the same plan, so the first that can be read is enough.
 	first := true
 	for subject := range subjects {
-		m, err := w.Bus.Last(ctx, bus.StreamPartial, subject)
+		m, err := w.Bus.Raw(ctx, bus.StreamPartial, subject)
 		if errors.Is(err, bus.ErrNotFound) {
 			continue
 		}

@@ -132,7 +132,7 @@ func (b *shelves) putWithin(ctx context.Context, in shelf, data []byte, q *Quota
 
 	// Is it stored, sound and young enough?
 
-	stored, err := b.getRaw(ctx, in.stream, subject)
+	stored, err := b.Raw(ctx, in.stream, subject)
 	var last uint64
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -260,7 +260,7 @@ func (b *shelves) HasBlob(ctx context.Context, digest string) (bool, error) {
 
 // has is HasBlob for a shelf.
 func (b *shelves) has(ctx context.Context, in shelf, digest string) (bool, error) {
-	m, err := b.getRaw(ctx, in.stream, in.subject(digest))
+	m, err := b.Raw(ctx, in.stream, in.subject(digest))
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
@@ -312,7 +312,7 @@ const lostFor = 5 * time.Second
 
 // look is one attempt of get. An error that wraps ErrLost comes with the sequence of the message whose bytes are lost.
 func (b *shelves) look(ctx context.Context, in shelf, digest string) (data []byte, sequence uint64, err error) {
-	m, err := b.getRaw(ctx, in.stream, in.subject(digest))
+	m, err := b.Raw(ctx, in.stream, in.subject(digest))
 	if err != nil {
 		return nil, 0, err
 	}

@@ -164,7 +164,7 @@ func (b *link) Stream(ctx context.Context, name string) (jetstream.Stream, error
 // the last message that matches. The error wraps ErrNotFound if there is none. If the payload cannot
 // be fetched, the message is returned with the error.
 func (b *shelves) Get(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
-	m, err := b.getRaw(ctx, stream, subject)
+	m, err := b.Raw(ctx, stream, subject)
 	if err != nil {
 		return nil, err
 	}
@@ -172,22 +172,17 @@ func (b *shelves) Get(ctx context.Context, stream, subject string) (*jetstream.R
 	return m, err
 }
 
-// Raw is Get with the payload as it is stored: of a large one the digest.
-func (b *reader) Raw(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
-	return b.getRaw(ctx, stream, subject)
-}
-
 // Has reports whether there is a message on a subject.
 func (b *reader) Has(ctx context.Context, stream, subject string) (bool, error) {
-	_, err := b.getRaw(ctx, stream, subject)
+	_, err := b.Raw(ctx, stream, subject)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// getRaw returns the last message on a subject as it is stored. One that is forged counts as not stored.
-func (b *reader) getRaw(
+// Raw is Get with the payload as it is stored: of a large one the digest. A message that is forged counts as not stored.
+func (b *reader) Raw(
 	ctx context.Context, stream, subject string,
 ) (m *jetstream.RawStreamMsg, err error) {
 	err = b.persist(ctx, func(ctx context.Context) error {
@@ -200,7 +195,7 @@ func (b *reader) getRaw(
 	return b.believed(ctx, stream, subject, m)
 }
 
-// getOnce is one attempt of getRaw. A tenant's user has no right to ask the leader, so in a cluster it asks staleLooks
+// getOnce is one attempt of Raw. A tenant's user has no right to ask the leader, so in a cluster it asks staleLooks
 // times: any replica may answer.
 func (b *asker) getOnce(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := b.direct(ctx, stream, question{Last: subject})

@@ -101,7 +101,7 @@ func TestForgedServerHeaders(t *testing.T) {
 					must(t, err)
 					check("from", place, want)
 					for _, filter := range []string{subject(k), strings.Replace(subject(k), ".3.", ".*.", 1)} {
-						m, err := b.Last(ctx, bus.StreamModel, filter)
+						m, err := b.Raw(ctx, bus.StreamModel, filter)
 						must(t, err)
 						check("last of "+filter, bus.Place{Sequence: m.Sequence, Subject: m.Subject, Time: m.Time}, want)
 					}
@@ -115,7 +115,7 @@ func TestForgedServerHeaders(t *testing.T) {
 					check("batch", bus.Place{Sequence: e.Sequence, Subject: e.Subject, Time: time.Now()},
 						bus.Place{Sequence: uint64(i + 1), Subject: subject(i + 1)})
 				}
-				if _, err := b.Last(ctx, bus.StreamModel, subject(4)); err == nil {
+				if _, err := b.Raw(ctx, bus.StreamModel, subject(4)); err == nil {
 					t.Error("what is not stored was found")
 				}
 			})

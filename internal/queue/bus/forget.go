@@ -113,7 +113,7 @@ func (b *Bus) openJobs(ctx context.Context, tenant string) (map[string]bool, err
 			return nil, err
 		}
 		for subject := range subjects {
-			m, err := b.getRaw(ctx, look.stream, subject)
+			m, err := b.Raw(ctx, look.stream, subject)
 			if errors.Is(err, ErrNotFound) {
 				continue
 			}

@@ -97,7 +97,7 @@ func (b *registry) Graph(ctx context.Context, digest string) (one Stored, err er
 
 // describe describes the content of a shelf under a digest.
 func (b *registry) describe(ctx context.Context, in shelf, digest string) (Stored, error) {
-	m, err := b.getRaw(ctx, in.stream, in.subject(digest))
+	m, err := b.Raw(ctx, in.stream, in.subject(digest))
 	if err != nil {
 		return Stored{}, err
 	}

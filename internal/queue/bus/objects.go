@@ -267,7 +267,7 @@ func (b *chunked) chunk() uint32 { return uint32(min(128<<10, max(b.NC.MaxPayloa
 // described returns the description of an object. The error wraps ErrNotFound if there is none, or no valid one. (The
 // client library's GetInfo believes the publisher's headers, and waits for an answer that was lost with its connection.)
 func (b *chunked) described(ctx context.Context, bucket, name string) (*jetstream.ObjectInfo, error) {
-	m, err := b.getRaw(ctx, "OBJ_"+bucket, descriptionOf(bucket, name))
+	m, err := b.Raw(ctx, "OBJ_"+bucket, descriptionOf(bucket, name))
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func (b *shelves) getPieces(ctx context.Context, in shelf, list []byte) ([]byte,
 	g.SetLimit(inFlight)
 	for k, digest := range digests {
 		g.Go(func() error {
-			m, err := b.getRaw(gctx, in.stream, in.subject(digest))
+			m, err := b.Raw(gctx, in.stream, in.subject(digest))
 			if errors.Is(err, ErrNotFound) {
 				return fault.New(fault.Infrastructure, "%w: piece %d of %d: %v", ErrLost, k, len(digests), err)
 			}

@@ -192,7 +192,7 @@ func (q *Quotas) look(ctx context.Context, stream, owner string) (bytes int64, e
 	g.SetLimit(inFlight)
 	for i, subject := range read {
 		g.Go(func() error {
-			m, err := q.bus.getRaw(gctx, stream, subject)
+			m, err := q.bus.Raw(gctx, stream, subject)
 			if errors.Is(err, ErrNotFound) {
 				return nil
 			}

@@ -121,7 +121,7 @@ func TestSignaturesLast(t *testing.T) {
 	for _, data := range [][]byte{[]byte("small"), large} {
 		_, err := b.Once(ctx, bus.StreamPartial, &nats.Msg{Subject: subject, Data: data})
 		must(t, err)
-		m, err := b.Last(ctx, bus.StreamPartial, subject)
+		m, err := b.Raw(ctx, bus.StreamPartial, subject)
 		must(t, err)
 		if bus.Named(m.Header) != (len(data) > 64<<10) {
 			t.Fatalf("%d bytes: headers %v", len(data), m.Header)
@@ -138,7 +138,7 @@ func TestSignaturesLast(t *testing.T) {
 		// the same data, with a blob in its place or another one
 		other, err := forger.PutBlob(ctx, []byte("another"))
 		must(t, err)
-		last, err = b.Last(ctx, bus.StreamPartial, subject)
+		last, err = b.Raw(ctx, bus.StreamPartial, subject)
 		must(t, err)
 		swapped := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: last.Data}
 		swapped.Header[seal.Header] = last.Header[seal.Header]

@@ -122,12 +122,6 @@ func (b *reader) PurgeTo(ctx context.Context, stream string, sequence uint64) er
 	return nil
 }
 
-// Last returns the last message on a subject, its payload as it is stored. The error wraps
-// ErrNotFound if there is none.
-func (b *reader) Last(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
-	return b.getRaw(ctx, stream, subject)
-}
-
 // MoveToEnd stores a message again at the end of its stream, in the place of the old one. The
 // server does both at once, where a subject holds one message and a new one replaces it. (A rollup
 // would do so too, but may move the acknowledgement floors of the stream's consumers beyond
@@ -245,7 +239,7 @@ func (b *chunked) dropChunks(ctx context.Context, objects []*jetstream.ObjectInf
 		return 0, err
 	}
 	for subject := range there {
-		last, err := b.getRaw(ctx, ObjectsBlob, subject)
+		last, err := b.Raw(ctx, ObjectsBlob, subject)
 		if errors.Is(err, ErrNotFound) || err == nil && b.Since(last.Time) < chunksAlone {
 			continue
 		}
@@ -274,7 +268,7 @@ func (b *chunked) dropObject(
 	}
 
 	digest, _, _ := strings.Cut(info.Name, "-")
-	pointer, err := b.getRaw(ctx, StreamBlob, message.BlobSubject(digest))
+	pointer, err := b.Raw(ctx, StreamBlob, message.BlobSubject(digest))
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return false, err
 	}

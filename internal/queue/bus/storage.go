@@ -271,7 +271,7 @@ func (b *writer) Probe(ctx context.Context) error {
 	data := []byte(probeText + strings.Repeat(" ", probeBytes-len(probeText)))
 	subject := message.BlobSubject(wire.Digest(data))
 
-	last, err := b.getRaw(ctx, StreamBlob, subject)
+	last, err := b.Raw(ctx, StreamBlob, subject)
 	var sequence uint64 // of the last probe, 0 if there is none
 	switch {
 	case err == nil && b.Since(last.Time) < ProbeEvery && b.Storage() == nil:
