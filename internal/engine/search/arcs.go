@@ -140,6 +140,7 @@ func (s *mover) settleRow(id int32, a int32) bool {
 	row := e.table[int(a)*d:][:d]
 	moved := s.mem[e.moved+int(a)]
 	s.set(e.on, 0)
+	s.loose.add(s.vars[y].rank)
 	changed := false
 	for _, b := range s.alive(y) {
 		if c := row[b] - moved - s.mem[r.moved+int(b)]; c > 0 {

@@ -40,26 +40,22 @@ func (n *near) add(y int32) bool {
 	return true
 }
 
-// eliminate takes out open variables with few neighbours, to whom their least costs go. It reports false for a conflict.
-func (s *eliminator) eliminate() (changed, ok bool) {
-	for x := range s.vars {
-		v := &s.vars[x]
-		if s.mem[v.state] != open {
-			continue
-		}
-		near, few := s.around(int32(x))
-		if !few || !s.worthwhile(v, &near) {
-			continue
-		}
-		changed = true
-		if !s.out(int32(x), &near) {
-			return true, false
-		}
-		if len(s.fixed) > 0 {
-			break
-		}
+// eliminate takes a loose variable out where it is open and has few neighbours, to whom its least costs go. It reports false for a
+// conflict.
+func (s *eliminator) eliminate() bool {
+	x := s.order[s.loose.first()]
+	v := &s.vars[x]
+	if s.mem[v.state] != open {
+		return true
 	}
-	return changed, true
+	near, few := s.around(x)
+	if !few || !s.worthwhile(v, &near) {
+		return true
+	}
+	for _, y := range near.list[:near.n] {
+		s.loose.add(s.vars[y].rank)
+	}
+	return s.out(x, &near)
 }
 
 // around returns the neighbours of x; few is false where there are too many.

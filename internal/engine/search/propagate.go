@@ -50,7 +50,7 @@ func (s *eliminator) propagated() bool {
 			if !s.afterRaise(s.order[s.raised.last()]) {
 				return false
 			}
-		case s.ub-s.mem[s.bound] < s.mem[s.pruned]:
+		case s.ub-s.mem[s.bound] <= s.mem[s.high]:
 			if !s.sweep() {
 				return false
 			}
@@ -66,14 +66,12 @@ func (s *eliminator) propagated() bool {
 			if idle > len(s.vars) {
 				s.check.empty()
 			}
-		default:
-			changed, ok := s.eliminate()
-			if !ok {
+		case s.loose.count > 0:
+			if !s.eliminate() {
 				return false
 			}
-			if !changed {
-				return true
-			}
+		default:
+			return true
 		}
 	}
 }
@@ -108,6 +106,9 @@ func (s *propagator) assign(x int32) bool {
 		}
 		s.set(w.left, s.mem[w.left]-1)
 		s.blame = s.group(id)
+		for _, y := range w.scope {
+			s.loose.add(s.vars[y].rank)
+		}
 		if s.mem[w.left] <= 2 && !s.narrow(w) {
 			return false
 		}
@@ -214,6 +215,7 @@ func (s *propagator) afterLoss(y int32) bool {
 			continue
 		}
 		s.blame = s.pair(id)
+		s.loose.add(s.vars[s.arcs[id].to].rank)
 		if !s.supports(id ^ 1) {
 			return false
 		}
@@ -233,6 +235,9 @@ func (s *propagator) wideSupports(y int32, lost bool) bool {
 		for i, x := range w.scope {
 			if x == y || !s.isOpen(x) || s.mem[w.on] == 0 {
 				continue
+			}
+			if lost {
+				s.loose.add(s.vars[x].rank)
 			}
 			if i == first {
 				if !s.wideFull(id, i) {

@@ -12,16 +12,17 @@ func (s *propagator) rank() {
 }
 
 // Sweeps of the root's message passing: at most mostSweeps, ended where the bound rises by less than a part in slowest of what it has
-// risen, or of the rest to the best assignment.
+// risen, or of the rest to the best assignment. After every roundEvery of them an assignment is read off.
 const (
 	mostSweeps = 200
 	slowest    = 1 << 11
+	roundEvery = 8
 )
 
 // spread moves costs at the root by message passing: every variable takes the least costs from all of its functions, gives the least one
 // to the bound, and shares the rest among the functions that lead on, in turn up and down the order. The bound never falls. It reports
 // false where no assignment of interest is left.
-func (s *propagator) spread() bool {
+func (s *solver) spread() bool {
 	begin := s.mem[s.bound]
 	for k := 0; k < mostSweeps && !s.stopped; k++ {
 		before := s.mem[s.bound]
@@ -33,11 +34,14 @@ func (s *propagator) spread() bool {
 			if s.over() {
 				return true
 			}
-			if !s.pass(x, k%2 == 0) {
+			if !s.pass(x, k%2 == 0, k == 0) {
 				return false
 			}
 		}
 		s.trail = s.trail[:0]
+		if k%roundEvery == roundEvery-1 {
+			s.round()
+		}
 		if rise := s.mem[s.bound] - before; k > 4 && rise <= min(s.mem[s.bound]-begin, s.ub-s.mem[s.bound])/slowest {
 			break
 		}
@@ -45,8 +49,8 @@ func (s *propagator) spread() bool {
 	return true
 }
 
-// pass is a step of spread: one variable.
-func (s *propagator) pass(x int32, up bool) bool {
+// pass is a step of spread: one variable. Functions of variables behind it alone give nothing since the pass before, but in the first one.
+func (s *propagator) pass(x int32, up, first bool) bool {
 	v := &s.vars[x]
 	if s.mem[v.state] != open {
 		return true
@@ -58,12 +62,13 @@ func (s *propagator) pass(x int32, up bool) bool {
 		if s.mem[e.on] == 0 {
 			continue
 		}
-		if s.vars[e.to].rank < v.rank {
+		lower := s.vars[e.to].rank < v.rank
+		if lower {
 			before++
 		} else {
 			after++
 		}
-		if !s.simpleSupport(id) {
+		if (first || lower == up) && !s.simpleSupport(id) {
 			return false
 		}
 	}
@@ -78,6 +83,9 @@ func (s *propagator) pass(x int32, up bool) bool {
 		}
 		if higher {
 			after++
+		}
+		if !first && (up && !lower || !up && !higher) {
+			continue
 		}
 		for i, z := range w.scope {
 			if z == x && !s.wideSimple(id, i) {
@@ -118,6 +126,70 @@ func (s *propagator) pass(x int32, up bool) bool {
 		}
 	}
 	return true
+}
+
+// round offers assignments that the moved costs suggest: up and down the order, every open variable takes the value of least cost beside
+// those of the variables before it (Kolmogorov, PAMI 2006). They are improved.
+func (s *solver) round() {
+	for _, up := range []bool{true, false} {
+		s.certain()
+		for i := range s.order {
+			x := s.order[i]
+			if !up {
+				x = s.order[len(s.order)-1-i]
+			}
+			if s.isOpen(x) {
+				s.values[x] = s.cheapestBeside(x, up)
+			}
+		}
+		s.complete()
+		s.offer(s.values)
+		s.improve(s.values)
+		s.offer(s.values)
+	}
+}
+
+// cheapestBeside is the value of x that costs least beside the values of the variables before it in the order, or after it.
+func (s *solver) cheapestBeside(x int32, before bool) int {
+	v := &s.vars[x]
+	costs := s.u[:v.d]
+	copy(costs, s.mem[v.unary:])
+	for _, id := range v.arcs {
+		e := &s.arcs[id]
+		if s.mem[e.on] == 0 || (s.vars[e.to].rank < v.rank) != before {
+			continue
+		}
+		back := &s.arcs[id^1]
+		for a, c := range back.table[s.values[e.to]*v.d:][:v.d] {
+			costs[a] += c - s.mem[e.moved+a]
+		}
+		s.work += int64(v.d)
+	}
+	for _, id := range v.wide {
+		w := &s.wides[id]
+		if lower, higher := s.sides(w, v.rank); s.mem[w.on] == 0 || before && higher || !before && lower {
+			continue
+		}
+		at, step, moved := 0, 0, 0
+		for i, y := range w.scope {
+			if y == x {
+				step, moved = int(w.stride[i]), w.moved[i]
+			} else {
+				at += s.values[y] * int(w.stride[i])
+			}
+		}
+		for a := range costs {
+			costs[a] += w.table[at+a*step] - s.mem[moved+a]
+		}
+		s.work += int64(v.d)
+	}
+	best := int(v.live[0])
+	for _, a := range s.alive(x) {
+		if costs[a] < costs[best] {
+			best = int(a)
+		}
+	}
+	return best
 }
 
 // sides reports whether a wide function has open variables before and after a rank.

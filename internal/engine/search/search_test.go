@@ -164,3 +164,36 @@ func TestListEqualToEnumeration(t *testing.T) {
 		}
 	}
 }
+
+// TestImages: an image of 40×40 with four greys, noisy and smooth, is proved at the root: message passing gives the bound, and what it
+// suggests the assignment.
+func TestImages(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n, greys = 40, 4
+	image := &Network{Domains: make([]int, n*n)}
+	smooth := make([]float64, greys*greys)
+	for k := range smooth {
+		if k%(greys+1) != 0 {
+			smooth[k] = 1.2
+		}
+	}
+	for i := range n * n {
+		image.Domains[i] = greys
+		seen := float64((i/n/10+i%n/10)%greys) + 0.7*rng.NormFloat64()
+		costs := make([]float64, greys)
+		for a := range costs {
+			costs[a] = (seen - float64(a)) * (seen - float64(a))
+		}
+		image.Factors = append(image.Factors, Factor{[]int{i}, costs})
+		if i%n+1 < n {
+			image.Factors = append(image.Factors, Factor{[]int{i, i + 1}, smooth})
+		}
+		if i/n+1 < n {
+			image.Factors = append(image.Factors, Factor{[]int{i, i + n}, smooth})
+		}
+	}
+	r, err := Solve(t.Context(), image, Options{Work: 4e6})
+	if err != nil || !r.Proved || r.Stats.Nodes > 100 {
+		t.Errorf("%v: cost %v, bound %v, proved %v in %d nodes", err, r.Cost, r.Bound, r.Proved, r.Stats.Nodes)
+	}
+}

@@ -172,6 +172,7 @@ func (s *solver) root() bool {
 		}
 		s.lost.add(x)
 		s.check.add(x)
+		s.loose.add(x)
 	}
 	if !s.propagate() {
 		return false
@@ -184,6 +185,10 @@ func (s *solver) root() bool {
 		s.lost.add(x)
 		s.check.add(x)
 	}
+	if !s.propagate() {
+		return false
+	}
+	s.round()
 	ok := s.propagate()
 	s.trail = s.trail[:0]
 	return ok

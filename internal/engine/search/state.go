@@ -82,9 +82,10 @@ type state struct {
 	blame  int
 
 	lost, raised, check queue // values lost; unary costs raised; existential support in doubt
+	loose               queue // values, functions or neighbours lost: variables that may be eliminated
 	fixed               []int32
 	small               int64 // rises of the bound up to this are not worth the work
-	pruned              int   // cell: ub − bound at the last look at all values
+	high                int   // cell: no live value of an open variable costs more
 	work, look          int64 // entries of tables looked at; when to look at the context
 	most                int64 // of work
 	stopped             bool
@@ -166,8 +167,8 @@ func newSolver(ctx context.Context, n *Network) (s *solver, possible bool) {
 	s.bound = s.cells(1)
 	s.openVars = s.cells(1)
 	s.nGone = s.cells(1)
-	s.pruned = s.cells(1)
-	s.mem[s.pruned] = math.MaxInt64
+	s.high = s.cells(1)
+	s.mem[s.high] = math.MaxInt64
 	s.mem[s.openVars] = int64(len(n.Domains))
 
 	widest := 1
@@ -211,7 +212,9 @@ func newSolver(ctx context.Context, n *Network) (s *solver, possible bool) {
 	for k := range s.weight {
 		s.weight[k] = 1
 	}
-	s.lost, s.raised, s.check = newQueue(len(s.vars)), newQueue(len(s.vars)), newQueue(len(s.vars))
+	for _, q := range []*queue{&s.lost, &s.raised, &s.check, &s.loose} {
+		*q = newQueue(len(s.vars))
+	}
 	s.p, s.e, s.u = make([]int64, widest), make([]int64, widest), make([]int64, widest)
 	s.hit = make([]int32, widest)
 	s.values = make([]int, len(s.vars))
@@ -312,6 +315,7 @@ func (s *state) pop() {
 	s.lost.empty()
 	s.raised.empty()
 	s.check.empty()
+	s.loose.empty()
 	s.fixed = s.fixed[:0]
 }
 
@@ -339,6 +343,7 @@ func (s *state) remove(x, a int32) bool {
 	s.set(v.size, int64(n))
 	s.lost.add(v.rank)
 	s.check.add(v.rank)
+	s.loose.add(v.rank)
 	if n == 1 {
 		s.fixed = append(s.fixed, x)
 	}
@@ -378,11 +383,7 @@ func (s *state) settle(x int32) bool {
 
 // sweep removes values that cost too much since the bound has risen.
 func (s *state) sweep() bool {
-	room := s.ub - s.mem[s.bound]
-	if room >= s.mem[s.pruned] {
-		return true
-	}
-	s.set(s.pruned, room)
+	room, high := s.ub-s.mem[s.bound], int64(0)
 	if room <= 0 {
 		return false
 	}
@@ -395,11 +396,15 @@ func (s *state) sweep() bool {
 		live := v.live[:s.mem[v.size]]
 		s.work += int64(len(live))
 		for k := len(live) - 1; k >= 0; k-- {
-			if a := live[k]; unary[a] >= room && !s.remove(int32(x), a) {
+			a := live[k]
+			if unary[a] < room {
+				high = max(high, unary[a])
+			} else if !s.remove(int32(x), a) {
 				return false
 			}
 		}
 	}
+	s.set(s.high, high)
 	return true
 }
 
@@ -411,4 +416,7 @@ func (s *state) raise(x, a int32, by int64) {
 		s.raised.add(v.rank)
 	}
 	s.set(cell, s.mem[cell]+by)
+	if s.mem[cell] > s.mem[s.high] {
+		s.set(s.high, s.mem[cell])
+	}
 }
