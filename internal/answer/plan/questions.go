@@ -246,7 +246,8 @@ func (a *assigner) insured(
 	case err != nil || !proposal.Timed(a.Ctx) || flops+plan.Estimates[0].Cost.Flops <= policy.InsuredShare*a.Settings.Budget:
 		return plan, hit, err
 	}
-	other, _, err := propose(policy.InsuranceShare)
+	share := policy.InsuranceRatio * (flops + plan.Estimates[0].Cost.Flops) / a.Settings.Budget
+	other, _, err := propose(min(share, policy.InsuranceShare))
 	if err != nil {
 		return plan, hit, nil
 	}

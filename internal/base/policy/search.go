@@ -53,10 +53,11 @@ const (
 const SearchFlops = 16e-9 * Rate
 
 // InsuredShare is the part of the budget of a job with a deadline from which the eliminations for Z and for the most probable assignment
-// have a search before them, with InsuranceShare of the budget.
+// have a search before them, with InsuranceRatio of their work and at most InsuranceShare of the budget.
 // Chosen.
 const (
-	InsuredShare   = 1.0 / 8
+	InsuredShare   = 1.0 / 32
+	InsuranceRatio = 1.0 / 2
 	InsuranceShare = 1.0 / 4
 )
 
