@@ -97,12 +97,26 @@ var large = []Member{
 	{Family: "grid-attractive", Size: 40, Strength: 1},
 }
 
+// optima are members that no elimination answers.
+var optima = []Member{
+	{Family: "denoise", Size: 100, Strength: 0.7},
+	{Family: "radio", Size: 200, Strength: 6},
+	{Family: "warehouses", Size: 60, Strength: 3},
+	{Family: "ldpc", Size: 1000, Strength: 0.04},
+	{Family: "qmr", Size: 150, Strength: 0.1},
+}
+
 // Large are n models, seeds 0 to n−1, of each of these: complete graphs of 40, periodic ±J grids 6³ and 8³, 3-regular graphs of 300,
 // restricted Boltzmann machines of 40 + 40, Sherrington–Kirkpatrick of 100, attractive grids 40×40.
-func Large(n int) (list []Member) {
-	for _, m := range large {
-		for seed := range uint64(n) {
-			m.Seed = seed
+func Large(n int) []Member { return seeded(large, n) }
+
+// Optima are n models, seeds 0 to n−1, of each of these, whose most probable assignment is asked for: images of 100×100, 200 radio links,
+// 60 shops of 30 warehouses, codes of 1,000 bits, 150 diseases and as many findings.
+func Optima(n int) []Member { return seeded(optima, n) }
+
+func seeded(members []Member, n int) (list []Member) {
+	for _, m := range members {
+		for m.Seed = range uint64(n) {
 			list = append(list, m)
 		}
 	}

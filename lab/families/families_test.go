@@ -87,3 +87,19 @@ func TestGrownMembers(t *testing.T) {
 		}
 	}
 }
+
+// TestOptima: the models whose most probable assignment is asked for can be drawn, and have an assignment that is possible.
+func TestOptima(t *testing.T) {
+	for _, m := range Optima(1) {
+		model, err := m.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := model.Validate(); err != nil {
+			t.Errorf("%s: %v", m, err)
+		}
+	}
+	if _, err := (Member{Family: "warehouses", Size: 1, Strength: 1}).Model(); err == nil {
+		t.Error("a shop without a warehouse is drawn")
+	}
+}

@@ -72,7 +72,7 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return fault.Wrap(fault.BadInput, err)
 	}
 
-	program, err := c.answerer(ctx)
+	program, err := answerer(ctx, c.BTN)
 	if err != nil {
 		return err
 	}
@@ -136,11 +136,11 @@ func (c *benchCmd) limit() float64 {
 // source is the package of btn, for which go.mod has a replacement by the folder above.
 const source = "github.com/basetensor/basetensor/cmd/btn"
 
-// answerer returns the path of the btn that answers. In the laboratory's folder, where `go run` runs
+// answerer returns the path of the btn that answers, the given one if there is one. In the laboratory's folder, where `go run` runs
 // this program, go builds it.
-func (c *benchCmd) answerer(ctx context.Context) (string, error) {
-	if c.BTN != "" {
-		path, err := exec.LookPath(c.BTN)
+func answerer(ctx context.Context, given string) (string, error) {
+	if given != "" {
+		path, err := exec.LookPath(given)
 		return path, fault.Wrap(fault.BadInput, err)
 	}
 	self, err := os.Executable()

@@ -21,13 +21,14 @@ type familiesCmd struct {
 	PerFamily int      `help:"Models of each family, seeds 0, 1, 2 …" default:"20"`
 	Times     int      `help:"Factor on the families' sizes: beyond exact answers from 2 on." default:"1"`
 	Large     int      `help:"Also so many of each of the large models; with 0 per family these alone." default:"0"`
+	Optima    int      `help:"${families_optima}" default:"0"`
 	Huge      bool     `help:"Also 3-regular graphs of 10,000 and 100,000 and a periodic ±J grid of 20³."`
 }
 
 // Validate refuses values that the flag types let through; kong calls it.
 func (c *familiesCmd) Validate() error {
-	if c.PerFamily < 0 || c.Large < 0 {
-		return fmt.Errorf("--per-family and --large must not be negative, not %d and %d", c.PerFamily, c.Large)
+	if c.PerFamily < 0 || c.Large < 0 || c.Optima < 0 {
+		return fmt.Errorf("--per-family, --large and --optima must not be negative, not %d, %d and %d", c.PerFamily, c.Large, c.Optima)
 	}
 	if c.Times < 1 {
 		return fmt.Errorf("--times must be 1 at least, not %d", c.Times)
@@ -63,7 +64,7 @@ func (c *familiesCmd) Run(t *console.Terminal) error {
 			list = append(list, m)
 		}
 	}
-	list = append(list, families.Large(c.Large)...)
+	list = append(append(list, families.Large(c.Large)...), families.Optima(c.Optima)...)
 	if c.Huge {
 		list = append(list, families.Huge...)
 	}

@@ -22,6 +22,9 @@ var helpTexts = kong.Vars{
 		"while answers grow), reuse (of projectors), calibration (errors " +
 		"against stated uncertainty), calibration-of-more, calibration-of-constraints, families (49 families: errors, uncertainties, bounds, " +
 		"processor time), large (seven kinds of large models beside annealing), learned (two objectives of symmetry-cp) or all.",
+	"explain_out": "CSV file of the runs; the picture of the proofs' times lies beside it, FILE.svg for FILE.csv.",
+	"families_optima": "Also so many of each of the models whose most probable assignment is asked for: images, radio links, " +
+		"warehouses, codes, diagnoses.",
 	"faults_class": "Classes of faults in turn; without any all that can be run. A wrong name lists them.",
 	"faults_out":   "CSV file that the batches' rows are added to; the page beside it, FILE.md for FILE.csv, is rewritten.",
 	"bombs_kinds": "Kinds of bombs: queries, components, contraction, learning, payload, thousand, truncated, regions; all " +

@@ -16,6 +16,7 @@ type cli struct {
 	config.Common
 
 	Bench    benchCmd    `cmd:"" help:"Measure a folder of models and compare with their reference solutions."`
+	Explain  explainCmd  `cmd:"" help:"Measure most probable assignments beside toulbar2: proofs, bounds and times."`
 	Evaluate evaluateCmd `cmd:"" help:"Run the experiments on generated models: the errors of the methods against their stated uncertainty."`
 	Families familiesCmd `cmd:"" help:"List the families of models that estimates are judged on, or write their models as files."`
 	Faults   faultsCmd   `cmd:"" help:"Strike workers and servers with faults: whether every job is answered once, rightly, and how soon."`
