@@ -18,7 +18,7 @@ import (
 // nats-server takes without a warning. Larger payloads go through the object store.
 const DefaultMaxPayload = 8 << 20
 
-// Options configure a Stack. The zero value keeps everything in memory and opens no NATS port.
+// Options configure a Stack. The zero value keeps everything in memory and opens no port.
 type Options struct {
 	// Dir is where streams are kept. Empty: memory storage, in a folder that Close removes again.
 	Dir string
@@ -35,7 +35,7 @@ type Options struct {
 	Insecure bool
 	// Port of NATS when Listen is set; 0 means any free one.
 	Port int
-	// RedisPort, 0 means any free one. Redis always listens, without authentication, and on 127.0.0.1 alone.
+	// RedisPort when Listen is set, 0 means any free one: without authentication, on 127.0.0.1 alone.
 	RedisPort int
 	// MaxPayload in bytes, default DefaultMaxPayload.
 	MaxPayload int32

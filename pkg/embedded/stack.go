@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/basetensor/basetensor/internal/jobs/workers"
+	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/memlog"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -75,8 +77,10 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 // startRedis starts a Redis whose entries expire by the clock.
 func startRedis(o Options) (*miniredis.Miniredis, error) {
 	m := miniredis.NewMiniRedis()
-	if err := m.StartAddr(fmt.Sprintf("127.0.0.1:%d", o.RedisPort)); err != nil {
-		return nil, fmt.Errorf("embedded: redis: %w", err)
+	if o.Listen {
+		if err := m.StartAddr(fmt.Sprintf("127.0.0.1:%d", o.RedisPort)); err != nil {
+			return nil, fmt.Errorf("embedded: redis: %w", err)
+		}
 	}
 	m.ClockTTL(true)
 	return m, nil
@@ -118,9 +122,9 @@ func (s *Stack) NATSURL() string {
 	return s.nats.ClientURL()
 }
 
-// RedisURL is where Redis listens, empty with Options.NoRedis.
+// RedisURL is where Redis listens, empty without Options.Listen, and with Options.NoRedis.
 func (s *Stack) RedisURL() string {
-	if s.redis == nil {
+	if s.redis == nil || !s.options.Listen {
 		return ""
 	}
 	return "redis://" + s.redis.Addr()
@@ -152,8 +156,8 @@ func (s *Stack) Run(ctx context.Context, c pipeline.Config, stages ...pipeline.S
 	if len(stages) == 0 {
 		stages = pipeline.Stages()
 	}
-	if c.Redis == "" {
-		c.Redis = s.RedisURL()
+	if c.Redis == "" && c.RedisClient == nil && s.redis != nil {
+		c.RedisClient, c.RedisTimeout = connect.RedisWithin(s.redis.Dial), cmp.Or(c.RedisTimeout, connect.OwnRedisTimeout)
 	}
 	if c.NC == nil {
 		nc, err := s.Connect("basetensor-workers")

@@ -83,14 +83,16 @@ func inProcess(t *testing.T, s *embedded.Stack) *client.Client {
 func TestInMemory(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s, stop := start(t, embedded.Options{})
-	if s.NATSURL() != "" {
-		t.Errorf("listens at %q", s.NATSURL())
+	if s.NATSURL() != "" || s.RedisURL() != "" {
+		t.Errorf("listens at %q and %q", s.NATSURL(), s.RedisURL())
 	}
 	c := inProcess(t, s)
 	if cache := ask(t, c, "one").Results[0].Cache; cache != "miss" {
 		t.Errorf("cache %s", cache)
 	}
-	ask(t, c, "two")
+	if cache := ask(t, c, "two").Results[0].Cache; cache != "hit" {
+		t.Errorf("cache %s of the second job", cache)
+	}
 	stop()
 	left, err := os.ReadDir(os.TempDir())
 	if err != nil || len(left) != 0 {
@@ -160,7 +162,7 @@ func TestPortTaken(t *testing.T) {
 	}
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
-	if s, err := embedded.Start(t.Context(), embedded.Options{RedisPort: port}); err == nil {
+	if s, err := embedded.Start(t.Context(), embedded.Options{Listen: true, RedisPort: port}); err == nil {
 		s.Close()
 		t.Error("Redis on a taken port: no error")
 	}

@@ -147,7 +147,7 @@ func (p *planned) Do(
 // order, and alone.
 func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, calm)
+	r, remembering := newRig(t, embedded.Options{NoRedis: true}, calm), remembering(t)
 	m := grid(t, 16, 20, 1)
 	s := btn.Settings{Method: btn.MethodTruncated, Accuracy: 1e-7, Budget: 1e9} // searched where there is no cache
 	few, two, many := observe(1), factorgraph.Observe(map[int]int{100: 1, 200: 0}), observe(
@@ -175,14 +175,14 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	if reused == 0 {
 		t.Errorf("nothing was reused: %+v", want[0].Estimates)
 	}
-	store, err := cache.Open(r.stack.RedisURL(), cache.Options{Timeout: guard}) // stored it must be
+	store, err := cache.Open(remembering.Redis, cache.Options{Timeout: guard}) // stored it must be
 	r.must(err)
 	defer store.Close()
 	_, _, err = (&cached.Memo{Cache: store}).Do(
 		r.ctx, known.key, func(context.Context) (*btn.Plan, error) { return known.plan, nil },
 	)
 	r.must(err)
-	r.run(calm, pipeline.Stages()...)
+	r.run(remembering, pipeline.Stages()...)
 	for i, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1}} {
 		var ev []factorgraph.Evidence
 		for _, q := range order {

@@ -147,8 +147,8 @@ func near(x, want float64) bool { return x-want < 1e-9 && want-x < 1e-9 }
 // through Redis, by another. A network that is gone is built again, from the model.
 func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, calm)
-	stop, _ := r.run(calm, pipeline.Stages()...)
+	r, remembering := newRig(t, embedded.Options{NoRedis: true}, calm), remembering(t)
+	stop, _ := r.run(remembering, pipeline.Stages()...)
 	digest, err := r.client.PutModel(r.ctx, &wire.Graph{UAI: coinText})
 	r.must(err)
 	ask := func(job, status string) {
@@ -165,7 +165,7 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 		}
 	}
 	ask("first", wire.StatusOK)
-	store, err := cache.Open(r.stack.RedisURL(), cache.Options{Timeout: 5 * time.Second})
+	store, err := cache.Open(remembering.Redis, cache.Options{Timeout: 5 * time.Second})
 	r.must(err)
 	defer store.Close()
 	for i := 0; ; i++ { // Redis has a tenth of a second to take it, which a busy machine may miss
@@ -174,13 +174,13 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 			break
 		}
 		stop()
-		stop, _ = r.run(calm, pipeline.Stages()...)
+		stop, _ = r.run(remembering, pipeline.Stages()...)
 		ask(fmt.Sprintf("again-%d", i), wire.StatusOK)
 	}
 	r.must(r.client.RemoveModel(r.ctx, digest))
 	ask("same-worker", wire.StatusOK)
 	stop()
-	stop, _ = r.run(calm, pipeline.Stages()...)
+	stop, _ = r.run(remembering, pipeline.Stages()...)
 	for i := 0; ; i++ { // as long has it for an answer, and is left alone for a while when it missed that
 		job := fmt.Sprintf("other-worker-%d", i)
 		r.submit(wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{}}})
@@ -198,7 +198,7 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	r.must(err)
 	r.must(blobs.Purge(r.ctx))
 	stop()
-	stop, _ = r.run(calm, pipeline.Stages()...)
+	stop, _ = r.run(remembering, pipeline.Stages()...)
 	ask("gone", wire.StatusError)
 	_, err = r.client.PutModel(r.ctx, &wire.Graph{UAI: coinText})
 	r.must(err)
@@ -212,9 +212,9 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 // An unreadable entry under a network's key, of another version or of nobody, is replaced.
 func TestUnreadableNetworkEntry(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, calm)
+	r, remembering := newRig(t, embedded.Options{NoRedis: true}, calm), remembering(t)
 	digest := r.register(grid(t, 2, 2, 1))
-	store, err := cache.Open(r.stack.RedisURL(), cache.Options{Timeout: 5 * time.Second})
+	store, err := cache.Open(remembering.Redis, cache.Options{Timeout: 5 * time.Second})
 	r.must(err)
 	defer store.Close()
 	garbage := []string{
@@ -227,7 +227,7 @@ func TestUnreadableNetworkEntry(t *testing.T) {
 		wire.Digest(nil) + "\x02\x02\x02",
 	}
 	for i, value := range garbage {
-		stop, _ := r.run(calm, pipeline.Stages()...)
+		stop, _ := r.run(remembering, pipeline.Stages()...)
 		job := fmt.Sprintf("job-%d", i)
 		r.submit(
 			wire.Request{

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -60,6 +61,13 @@ var calm = func() pipeline.Config {
 	c.RedisTimeout = guard
 	return c
 }()
+
+// remembering is calm with a Redis of its own, whose URL is its Redis.
+func remembering(t *testing.T) pipeline.Config {
+	c := calm
+	c.Redis = "redis://" + miniredis.RunT(t).Addr()
+	return c
+}
 
 // guard is how long a test may take before it is given up: it waits for conditions, and this is no
 // measure of any.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"time"
 
@@ -39,6 +40,16 @@ func (r Redis) Client(url string, timeout time.Duration) (Store, error) {
 	}
 	return library{client}, nil
 }
+
+// RedisWithin returns a client of a Redis within this process, to which dial connects. A call ends within OwnRedisTimeout.
+func RedisWithin(dial func() (net.Conn, error)) Store {
+	o := &redis.Options{Dialer: func(context.Context, string, string) (net.Conn, error) { return dial() }}
+	tune(o, OwnRedisTimeout)
+	return library{redis.NewClient(o)}
+}
+
+// OwnRedisTimeout bounds a call to a Redis within this process, which nothing but a busy machine delays.
+const OwnRedisTimeout = time.Minute
 
 func newClient(r Redis, text string, timeout time.Duration) (redis.UniversalClient, error) {
 	at, err := readAddress(text)
