@@ -115,6 +115,37 @@ func TestEqualToEnumeration(t *testing.T) {
 	}
 }
 
+// TestCubes: the best of all cubes is the optimum where all are proved, and no bound is above it.
+func TestCubes(t *testing.T) {
+	divided := 0
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		n := draw(rng)
+		want := math.Inf(1)
+		if costs := enumerate(n); len(costs) > 0 {
+			want = costs[0]
+		}
+		o := Options{Work: []int64{1, 100, 1000, 8000}[seed%4], Cubes: 2 + rng.IntN(5)}
+		best, bound, proved := math.Inf(1), math.Inf(1), true
+		for o.Cube = range o.Cubes {
+			r, err := Solve(context.Background(), n, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			best, bound, proved = min(best, r.Cost), min(bound, r.Bound), proved && r.Proved
+			if r.Values != nil && r.Cost > want+tolerance(n) && r.Proved {
+				divided++
+			}
+		}
+		if bound > want || proved && best > want+tolerance(n) {
+			t.Fatalf("seed %d: best %v, bound %v of %d cubes, the optimum is %v", seed, best, bound, o.Cubes, want)
+		}
+	}
+	if divided == 0 {
+		t.Error("no search was divided")
+	}
+}
+
 // TestListEqualToEnumeration: a list has the costs that enumeration finds, each assignment once, and wherever the search stops nothing
 // below the bound is missing.
 func TestListEqualToEnumeration(t *testing.T) {

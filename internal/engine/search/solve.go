@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"context"
 	"math"
+
 	"slices"
 )
 
@@ -13,6 +14,9 @@ type Options struct {
 	Work int64 // entries of tables that are looked at; 0: no limit. The search may exceed it by what one variable takes.
 	Open int64 // bytes of open nodes, default 256 MiB: beyond, the search is a depth-first one
 	Best int   // assignments of least cost that are looked for; 0: one
+	// Cubes divides the search: this is one of so many, number Cube from 0. All begin alike, until there are enough open nodes to divide;
+	// every assignment that is open then is in one of them, and Bound is of those in this one and of all that was done before.
+	Cube, Cubes int
 }
 
 // Result is what a search has found.
@@ -44,7 +48,7 @@ func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 		return &Result{Cost: math.Inf(1), Bound: math.Inf(1), Proved: true}, nil
 	}
 	s.most, s.room, s.count = o.Work, o.Open, o.Best
-	lower := s.run()
+	lower := s.run(o.Cube, o.Cubes)
 
 	r := &Result{Values: s.best, Cost: s.bestReal, Bound: s.base + float64(lower)*s.unit, Proved: lower >= s.bestCost, Stats: s.stats}
 	r.Stats.Work = s.work
@@ -107,8 +111,26 @@ func (o *openNodes) Pop() any {
 // Limits of a dive in backtracks: doubled where more than a tenth of the nodes are restored ones, halved where less than a twentieth is.
 const mostDive = 1 << 14
 
-// run searches, and returns a bound of all assignments, in units.
-func (s *solver) run() int64 {
+// A search is divided where there are cubeNodes open nodes for each cube, or after a part cubeWork of its work.
+const (
+	cubeNodes = 8
+	cubeWork  = 1.0 / 8
+)
+
+// divide leaves the open nodes of one of so many cubes, the best ones dealt out in turn.
+func (s *solver) divide(cube, cubes int) {
+	all := slices.Clone(s.open)
+	slices.SortFunc(all, func(a, b *node) int { return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(a.serial, b.serial)) })
+	s.open, s.used = s.open[:0], 0
+	for k := cube; k < len(all); k += cubes {
+		s.open = append(s.open, all[k])
+		s.used += all[k].bytes()
+	}
+	heap.Init(&s.open)
+}
+
+// run searches one of so many cubes, and returns a bound of all assignments in it, in units.
+func (s *solver) run(cube, cubes int) int64 {
 	s.floor = math.MaxInt64
 	s.begin()
 	if !s.root() {
@@ -116,7 +138,18 @@ func (s *solver) run() int64 {
 	}
 	heap.Push(&s.open, &node{bound: s.mem[s.bound]})
 	limit := int64(1)
+	one := cubes < 2
+	wandered := s.work
 	for len(s.open) > 0 && !s.stopped {
+		if s.work >= 2*wandered {
+			wandered = s.work
+			s.wander(s.work / wanderShare)
+		}
+		if !one && (len(s.open) >= cubeNodes*cubes || s.most > 0 && float64(s.work) > cubeWork*float64(s.most)) {
+			one = true
+			s.divide(cube, cubes)
+			continue
+		}
 		least := s.open[0]
 		if least.bound >= s.ub {
 			s.open = s.open[:0]
@@ -189,6 +222,7 @@ func (s *solver) root() bool {
 		return false
 	}
 	s.round()
+	s.wander(s.work / wanderShare)
 	ok := s.propagate()
 	s.trail = s.trail[:0]
 	return ok
