@@ -37,17 +37,22 @@ func descents(p *btn.Plan) (n int) {
 func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.ErrorInfo {
 	found := map[btn.Ask]*btn.Found{}
 	var drawn []*btn.Drawn
+	searched := map[btn.Ask][]*btn.Found{}
 	exact := map[btn.Ask]bool{}
 	for _, d := range r.found {
-		exact[d.ask] = exact[d.ask] || !bounded(d.value.Found)
-	}
-	for _, d := range r.found {
-		if exact[d.ask] && bounded(d.value.Found) {
-			continue // the search was there for a deadline
+		if bounded(d.value.Found) {
+			searched[d.ask] = append(searched[d.ask], d.value.Found)
+			continue
 		}
+		exact[d.ask] = true // a search was there for a deadline
 		found[d.ask] = found[d.ask].Or(d.value.Found)
 		if d.value.Drawn != nil {
 			drawn = append(drawn, d.value.Drawn)
+		}
+	}
+	for ask, list := range searched {
+		if !exact[ask] {
+			found[ask] = btn.Searched(list)
 		}
 	}
 	if asked == nil {
@@ -132,10 +137,13 @@ func (in *Input) explained(to btn.Result, parts []part) (btn.Result, bool) {
 	if e.found == nil {
 		return to, false
 	}
-	to.Status, to.Components = btn.StatusOK, 0
-	to.Error = e.reportAssignments(&to, a.Descents)
-	to.Warnings = append(to.Warnings, "Z is left open: the deadline came before it")
-	return to, true
+	early := to
+	if e.reportAssignments(&early, a.Descents) != nil {
+		return to, false
+	}
+	early.Status, early.Components, early.Error = btn.StatusOK, 0, nil
+	early.Warnings = append(early.Warnings, "Z is left open: the deadline came before it")
+	return early, true
 }
 
 // mixed takes each of n assignments from the draws of one of several parts, chosen with a stream of
@@ -180,7 +188,7 @@ func compareFound(a, b *btn.Found) int {
 		compareBits(a.Close, b.Close), cmp.Compare(there(a.Relaxed), there(b.Relaxed)),
 		compareBits(a.Bound, b.Bound), cmp.Compare(there(a.Bounded), there(b.Bounded)),
 		slices.CompareFunc(a.Others, b.Others, btn.Other.Compare), cmp.Compare(there(a.All), there(b.All)),
-		compareBits(a.Upper, b.Upper),
+		compareBits(a.Upper, b.Upper), cmp.Compare(a.Cubes, b.Cubes),
 	)
 }
 

@@ -90,6 +90,47 @@ func TestAssignmentsOfParts(t *testing.T) {
 	}
 }
 
+// TestCubes: the bound of cubes is of all assignments where all of them are there; a whole search's always is.
+func TestCubes(t *testing.T) {
+	found := func(value int, weight, bound float64, cubes int) btn.Value {
+		f := &btn.Found{Values: []int{value}, Weight: scaled.FromFloat(weight), Close: 1e-14, Bounded: true, Bound: bound, Cubes: cubes}
+		if weight == 0 {
+			f.Values = nil
+		}
+		return btn.Value{Found: f}
+	}
+	two := math.Log(2)
+	for name, c := range map[string]struct {
+		values  []btn.Value
+		value   int
+		bound   float64 // +Inf: none
+		optimal bool
+	}{
+		"whole":             {[]btn.Value{found(1, 2, 3, 0)}, 1, 3, false},
+		"all":               {[]btn.Value{found(1, 1, 3, 0), found(1, 1, 0.5, 2), found(2, 2, 0.6, 2)}, 2, two, true},
+		"all, not proved":   {[]btn.Value{found(1, 1, 3, 0), found(1, 1, 2, 2), found(2, 2, 0.6, 2)}, 2, 2, false},
+		"the whole is best": {[]btn.Value{found(1, 2, 3, 0), found(1, 1, 5, 2), found(3, 1, 4, 2)}, 1, 3, false},
+		"one missing":       {[]btn.Value{found(1, 1, 3, 0), found(2, 2, 0.6, 2)}, 2, 3, false},
+		"no whole":          {[]btn.Value{found(1, 1, 0, 3), found(2, 2, 0.6, 3)}, 2, math.Inf(1), false},
+		"an empty one":      {[]btn.Value{found(1, 1, 3, 0), found(0, 0, math.Inf(-1), 2), found(2, 2, 0.7, 2)}, 2, 0.7, false},
+	} {
+		for range 2 {
+			list := make([]*btn.Found, len(c.values))
+			for k, v := range c.values {
+				list[k] = v.Found
+			}
+			f := btn.Searched(list)
+			if f.Values[0] != c.value || f.Bound != c.bound || !f.Relaxed != c.optimal && len(list) > 1 || f.Cubes != 0 {
+				t.Errorf("%s: %+v", name, f)
+			}
+			slices.Reverse(c.values)
+		}
+	}
+	if f := btn.Searched([]*btn.Found{found(0, 0, 1, 2).Found}); f != nil {
+		t.Errorf("nothing found: %+v", f)
+	}
+}
+
 // TestSearchAtTheDeadline: what a search has found is the answer where Z is not there in time; where it is, the elimination's counts.
 func TestSearchAtTheDeadline(t *testing.T) {
 	path := &descent.Path{Ask: btn.AskMPE, Count: 1}

@@ -167,7 +167,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 		}
 		found, hit, err := descent.Propose(a.Job, ask, q.Map)
 		if ask != btn.AskSamples && a.Auto() {
-			found, hit, err = a.insured(found, hit, err, cost.Flops, a.searching(ask, q.Map))
+			found, hit, err = a.insured(found, hit, err, cost.Flops, a.searching(ask, q.Map, q.Best))
 		}
 		if err != nil {
 			return nil, err
@@ -209,7 +209,7 @@ func explains(q query.Query) bool {
 
 // searched assigns a search for the most probable assignment, without Z, of which unfit says why.
 func (a *assigner) searched(q query.Query, unfit error) (*btn.Assignment, error) {
-	plan, hit, err := a.searching(asks(q)[0], q.Map)(1)
+	plan, hit, err := a.searching(asks(q)[0], q.Map, q.Best)(1)
 	if err != nil {
 		return nil, err
 	}
@@ -222,12 +222,18 @@ func (a *assigner) searched(q query.Query, unfit error) (*btn.Assignment, error)
 	return found, nil
 }
 
-// searching proposes a search that answers a question with a share of the budget.
-func (a *assigner) searching(ask btn.Ask, set []int) func(share float64) (*btn.Plan, string, error) {
+// searching proposes a search that answers a question with a share of the budget; in cubes where it is all there is.
+func (a *assigner) searching(ask btn.Ask, set []int, best int) func(share float64) (*btn.Plan, string, error) {
 	if ask == btn.AskMap {
 		return func(share float64) (*btn.Plan, string, error) { return search.ProposeMap(a.Job, share, set) }
 	}
-	return func(share float64) (*btn.Plan, string, error) { return search.Propose(a.Job, share) }
+	return func(share float64) (*btn.Plan, string, error) {
+		cubes := 0
+		if share == 1 && best < 2 {
+			cubes = a.Settings.Components
+		}
+		return search.Propose(a.Job, share, cubes)
+	}
 }
 
 // insured adds a search to a plan for a most probable assignment that may not be done by the deadline, with Z in so many flops, and takes

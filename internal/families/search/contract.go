@@ -22,9 +22,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Tolerance is the largest gap of an assignment that is said to be the best, nats: costs are rounded.
-const Tolerance = 1e-6
-
 // inTime is the part of its time after which the search ends with what it has.
 const inTime = 0.8
 
@@ -42,7 +39,8 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 	}
 	within, end := context.WithCancel(ctx)
 	if !want.Until.IsZero() {
-		within, end = context.WithTimeout(ctx, time.Duration(inTime*float64(time.Until(want.Until))))
+		rest := time.Until(want.Until) / time.Duration(max(1, p.Cubes-p.Cube)) // as if one worker did all cubes
+		within, end = context.WithTimeout(ctx, time.Duration(inTime*float64(rest)))
 	}
 	defer end()
 	e := prepared.Terms()
@@ -52,17 +50,21 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 	if p.Map != nil {
 		return p.marginal(ctx, pace.Still(within), prepared, of)
 	}
-	r, err := search.Solve(pace.Still(within), network(e), search.Options{Work: p.Work, Open: of.Memory / 4, Best: want.Best})
+	o := search.Options{Work: p.Work, Open: of.Memory / 4, Best: want.Best, Cube: p.Cube, Cubes: p.Cubes}
+	r, err := search.Solve(pace.Still(within), network(e), o)
 	switch {
 	case err != nil:
 		return btn.Value{}, err
 	case ctx.Err() != nil:
 		return btn.Value{}, ctx.Err()
-	case r.Values == nil && !r.Proved:
+	case r.Values == nil && !r.Proved && p.Cubes < 2:
 		return btn.Value{}, fault.New(fault.OverBudget, "search: no possible assignment was found in %d decisions; none is above %.6g nats",
 			r.Stats.Nodes, e.Scale.LogAbs()-r.Bound)
 	}
 	value := btn.Value{Flops: float64(r.Stats.Work) * policy.SearchFlops}
+	if r.Values == nil && p.Cubes > 1 {
+		value.Found = &btn.Found{Bounded: true, Bound: e.Scale.LogAbs() - r.Bound + prepared.Slack(r.Bound), Cubes: p.Cubes}
+	}
 	if r.Values != nil {
 		found := prepared.Weigh(r.Values)
 		if want.Best > 1 {
@@ -73,8 +75,9 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 		if !found.All {
 			found.Bound = max(last, e.Scale.LogAbs()-r.Bound+prepared.Slack(r.Bound))
 		}
-		found.Relaxed = !r.Proved || found.Bound-last > Tolerance
+		found.Relaxed = !r.Proved || found.Bound-last > btn.Tolerance
 		found.Unique = (found.All || found.Bound < found.Weight.LogAbs()) && (found.Others == nil || !found.Tied(found.Others[0].Weight))
+		found.Cubes = p.Cubes
 		value.Found = found
 	}
 	return value, nil
@@ -106,8 +109,8 @@ func (p *Search) marginal(ctx, within context.Context, prepared *descent.Prepare
 	weight := scaled.FromLog(s.lower)
 	bound = max(bound+prepared.Slack(bound), weight.LogAbs())
 	value.Found = &btn.Found{
-		Values: prepared.ValuesOf(s.best), Weight: weight, Close: Tolerance, Bounded: true, Bound: bound,
-		Relaxed: bound-weight.LogAbs() > Tolerance,
+		Values: prepared.ValuesOf(s.best), Weight: weight, Close: btn.Tolerance, Bounded: true, Bound: bound,
+		Relaxed: bound-weight.LogAbs() > btn.Tolerance,
 	}
 	if s.inner == nil {
 		value.Found.Upper = cmp.Or(s.upper, math.SmallestNonzeroFloat64) // 0 stands for none

@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 	"github.com/basetensor/basetensor/internal/families/descent"
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -179,7 +180,7 @@ func (s *marginal) run() (bound float64, err error) {
 }
 
 // enough is the bound up to which a node is of no interest.
-func (s *marginal) enough() float64 { return s.lower + slackShare*Tolerance }
+func (s *marginal) enough() float64 { return s.lower + slackShare*btn.Tolerance }
 
 // over reports whether the work, the memory or the time has ended.
 func (s *marginal) over() bool { return s.left <= 0 || s.bytes > s.memory/4 || s.ctx.Err() != nil }

@@ -97,9 +97,9 @@ func TestMarginalEqualToEnumeration(t *testing.T) {
 				t.Fatalf("seed %d, work %d: %v has ln weight %v, said to be from %v to %v", seed, work, f.Values, own, ln, upper)
 			case f.Bound < most-slack || f.Bound < ln:
 				t.Fatalf("seed %d, work %d: bound %v, the largest is %v", seed, work, f.Bound, most)
-			case whole && (f.Relaxed || f.Upper != 0 || ln < most-search.Tolerance):
+			case whole && (f.Relaxed || f.Upper != 0 || ln < most-btn.Tolerance):
 				t.Fatalf("seed %d: %v with bound %v, the largest is %v", seed, ln, f.Bound, most)
-			case !f.Relaxed && f.Bound > ln+search.Tolerance:
+			case !f.Relaxed && f.Bound > ln+btn.Tolerance:
 				t.Fatalf("seed %d: %v is said to be the best, with bound %v", seed, ln, f.Bound)
 			}
 		}

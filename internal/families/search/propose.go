@@ -16,10 +16,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Propose returns the plan of a search for the most probable assignment within a share of the budget, and the state of the cache for it.
+// MostCubes bounds the cubes of a search.
+const MostCubes = 1 << 10
+
+// Propose returns the plan of a search for the most probable assignment within a share of the budget, and the state of the cache for it: in
+// one part, or one of firstShare of the work and so many cubes, which share the rest.
 //
 // Errors: those of descent.Of; over_budget for tables that do not fit the memory.
-func Propose(j *proposal.Job, share float64) (*btn.Plan, string, error) {
+func Propose(j *proposal.Job, share float64, cubes int) (*btn.Plan, string, error) {
 	p, err := descent.Of(j.Ctx, j.Problem(), btn.AskMPE, nil)
 	if err != nil {
 		return nil, "", err
@@ -33,11 +37,22 @@ func Propose(j *proposal.Job, share float64) (*btn.Plan, string, error) {
 		return nil, "", fault.New(fault.OverBudget, "search: tables of %d entries take %.3g bytes, %d are allowed",
 			entries, cost.Bytes, j.Settings.Memory)
 	}
-	work := max(1, int64(cost.Flops/policy.SearchFlops))
-	return j.Remember(fmt.Sprintf("search work=%d", work), p.Hypergraph(), func(context.Context) (*btn.Plan, error) {
-		return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: work}), nil
+	steps := func(share float64) int64 { return max(1, int64(share*cost.Flops/policy.SearchFlops)) }
+	return j.Remember(fmt.Sprintf("search work=%d cubes=%d", steps(1), cubes), p.Hypergraph(), func(context.Context) (*btn.Plan, error) {
+		if cubes < 2 {
+			return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: steps(1)}), nil
+		}
+		parts := []btn.Part{&Search{Shape: p.Shape(), Work: steps(firstShare)}}
+		for cube := range cubes {
+			each := steps((1 - firstShare) / float64(cubes))
+			parts = append(parts, &Search{Shape: p.Shape(), Work: each, Cube: cube, Cubes: cubes})
+		}
+		return proposal.Exact(cost, parts...), nil
 	})
 }
+
+// firstShare is the part of the work of a divided search that goes to a whole one before it, whose bound is there at once. Chosen.
+const firstShare = 1.0 / 64
 
 // Products of mini-buckets have firstEntries at least; the bound of a search takes boundShare of its work. Chosen.
 const (

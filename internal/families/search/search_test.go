@@ -24,8 +24,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// both are the most probable assignments of a network by elimination and by a search of so much work.
-func both(t *testing.T, net *btn.Network, work int64) (exact, found *btn.Found) {
+// both are the most probable assignments of a network by elimination and by searches of so much work, one part or several.
+func both(t *testing.T, net *btn.Network, parts ...search.Search) (exact, found *btn.Found) {
 	t.Helper()
 	ctx := context.Background()
 	p := problem.New(net, problem.Options{})
@@ -40,15 +40,30 @@ func both(t *testing.T, net *btn.Network, work int64) (exact, found *btn.Found) 
 	if exact, err = tables.Best(ctx, path, descent.Options{To: path.Count}); err != nil {
 		t.Fatal(err)
 	}
-	part := &search.Search{Shape: tables.Shape(), Work: work}
-	if err := part.Fits(net); err != nil {
-		t.Fatal(err)
+	var list []*btn.Found
+	for _, part := range parts {
+		part.Shape = tables.Shape()
+		if err := part.Fits(net); err != nil {
+			t.Fatal(err)
+		}
+		value, err := part.Contract(ctx, p, problem.Want{})
+		if err != nil && fault.CodeOf(err) != fault.OverBudget {
+			t.Fatal(err)
+		}
+		if value.Found != nil {
+			list = append(list, value.Found)
+		}
 	}
-	value, err := part.Contract(ctx, p, problem.Want{})
-	if err != nil && fault.CodeOf(err) != fault.OverBudget {
-		t.Fatal(err)
+	return exact, btn.Searched(list)
+}
+
+// cubes are the parts of a search that is divided, a whole one of little work before them.
+func cubes(n int, work int64) []search.Search {
+	list := []search.Search{{Work: work / 16}}
+	for cube := range n {
+		list = append(list, search.Search{Work: work, Cube: cube, Cubes: n})
 	}
-	return exact, value.Found
+	return list
 }
 
 // compare checks what a search has found against an elimination.
@@ -69,7 +84,7 @@ func compare(t *testing.T, what string, exact, found *btn.Found, whole bool) {
 		t.Fatalf("%s: bound %v of %v below the largest, %v", what, found.Bound, ln, best)
 	case whole && found.Relaxed:
 		t.Fatalf("%s: not proved, gap %v", what, found.Bound-ln)
-	case !found.Relaxed && ln < best-search.Tolerance:
+	case !found.Relaxed && ln < best-btn.Tolerance:
 		t.Fatalf("%s: proved %v, the largest is %v", what, ln, best)
 	case exact.Unique && !found.Relaxed && best-ln == 0 && !slices.Equal(exact.Values, found.Values):
 		t.Fatalf("%s: %v, the only best is %v", what, found.Values, exact.Values)
@@ -87,8 +102,14 @@ func TestEqualToElimination(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, work := range []int64{1 << 30, 1, 200} {
-			exact, found := both(t, net, work)
+			exact, found := both(t, net, search.Search{Work: work})
 			compare(t, "a small model", exact, found, work == 1<<30)
+			parts := cubes(2+rng.IntN(4), 20*work)
+			exact, found = both(t, net, parts...)
+			compare(t, "in cubes", exact, found, work == 1<<30)
+			rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+			exact, found = both(t, net, parts[1:]...)
+			compare(t, "in cubes, one missing", exact, found, false)
 		}
 	}
 }
@@ -96,8 +117,10 @@ func TestEqualToElimination(t *testing.T) {
 // TestReferenceModels: the same of published models.
 func TestReferenceModels(t *testing.T) {
 	for _, name := range []string{"uai/Segmentation_11", "uai/DBN_15", "uai/ObjectDetection_35", "uai/Grids_11"} {
-		exact, found := both(t, reference.Network(t, name), 1<<32)
+		exact, found := both(t, reference.Network(t, name), search.Search{Work: 1 << 32})
 		compare(t, name, exact, found, true)
+		exact, found = both(t, reference.Network(t, name), cubes(4, 1<<32)...)
+		compare(t, name+" in cubes", exact, found, true)
 	}
 }
 
@@ -191,7 +214,7 @@ func checkList(t *testing.T, what string, f *btn.Found, best int, want map[strin
 			t.Fatalf("%s: %v, assignment %d, is impossible or listed twice", what, o.Values, k)
 		case math.Abs(got-ln) > slack || got > last+slack:
 			t.Fatalf("%s: ln weight %v of assignment %d is %v, after %v", what, got, k, ln, last)
-		case whole && math.Abs(got-sorted[k]) > slack && (!f.Bounded || math.Abs(got-sorted[k]) > search.Tolerance):
+		case whole && math.Abs(got-sorted[k]) > slack && (!f.Bounded || math.Abs(got-sorted[k]) > btn.Tolerance):
 			t.Fatalf("%s: assignment %d has ln weight %v, not %v", what, k, got, sorted[k])
 		default:
 			last = got
@@ -213,7 +236,7 @@ func checkList(t *testing.T, what string, f *btn.Found, best int, want map[strin
 		t.Fatalf("%s: not proved, bound %v, the last one listed has %v", what, f.Bound, last)
 	case f.Unique && tie:
 		t.Fatalf("%s: unique, and the second has the same weight", what)
-	case whole && !f.Unique && len(list) > 1 && sorted[0]-sorted[1] > 2*search.Tolerance:
+	case whole && !f.Unique && len(list) > 1 && sorted[0]-sorted[1] > 2*btn.Tolerance:
 		t.Fatalf("%s: not unique, and the second is %v below", what, sorted[0]-sorted[1])
 	}
 }

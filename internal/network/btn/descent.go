@@ -4,6 +4,7 @@ package btn
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -55,7 +56,9 @@ type Found struct {
 	Relaxed bool    `msgpack:"r,omitempty"` // there may be a better one
 	Bound   float64 `msgpack:"b,omitempty"` // ln of no less than the weight of any; where Relaxed or Bounded
 	Bounded bool    `msgpack:"d,omitempty"` // by a search
-	Upper   float64 `msgpack:"h,omitempty"` // ln of no less than Weight, where that is a bound from below alone; 0: it is the weight
+	// Cubes says that Bound is of the assignments in one of so many parts of a search; 0: of all.
+	Cubes int     `msgpack:"p,omitempty"`
+	Upper float64 `msgpack:"h,omitempty"` // ln of no less than Weight, where that is a bound from below alone; 0: it is the weight
 	// Others are the next best ones in sequence, where several are asked for; Bound is of all that are not listed then. All says that no
 	// other one is possible.
 	Others []Other `msgpack:"o,omitempty"`
@@ -94,6 +97,37 @@ func (f *Found) Or(g *Found) *Found {
 	both.Unique = best.Unique && !tied
 	both.beside(other)
 	return &both
+}
+
+// Tolerance is the largest gap of an assignment that is said to be the best, nats: costs are rounded.
+const Tolerance = 1e-6
+
+// Searched is the best assignment of several searches for the same one, whole ones and the cubes of a divided one; nil where none has found
+// any. Its Bound is the least of the whole ones', and of all cubes together where all are there; +Inf where none is of all assignments.
+func Searched(list []*Found) *Found {
+	var best *Found
+	bound, united, cubes, of := math.Inf(1), math.Inf(-1), 0, 0
+	for _, f := range list {
+		if f.Values != nil && (best == nil || Other{f.Values, f.Weight}.Compare(Other{best.Values, best.Weight}) < 0) {
+			best = f
+		}
+		if f.Cubes == 0 {
+			bound = min(bound, f.Bound)
+		} else {
+			united, cubes, of = max(united, f.Bound), cubes+1, f.Cubes
+		}
+	}
+	if best == nil || len(list) == 1 && of == 0 {
+		return best
+	}
+	if cubes == of && of > 0 {
+		bound = min(bound, united)
+	}
+	found := *best
+	weight := found.Weight.LogAbs()
+	found.Bound, found.Unique, found.Cubes = max(bound, weight), found.Unique && found.Cubes == 0, 0
+	found.Relaxed = found.Bound-weight > Tolerance
+	return &found
 }
 
 // Tied reports whether a weight that is not above the best one counts as equal to it.
