@@ -60,6 +60,11 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 	}
 
 	missing := func(what string) *btn.ErrorInfo {
+		for _, f := range searched[btn.Ask(what)] {
+			if !math.IsInf(f.Bound, -1) {
+				return failure(fault.OverBudget, "%s: no possible assignment was found", what)
+			}
+		}
 		return failure(fault.Unsupported,
 			"%s: Z is not 0, and no assignment of a weight above 0 was found: its terms are beyond float64", what)
 	}

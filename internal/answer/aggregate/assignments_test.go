@@ -126,8 +126,15 @@ func TestCubes(t *testing.T) {
 			slices.Reverse(c.values)
 		}
 	}
-	if f := btn.Searched([]*btn.Found{found(0, 0, 1, 2).Found}); f != nil {
-		t.Errorf("nothing found: %+v", f)
+	plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+		Rule: btn.Linear, Slices: 1, Quality: &btn.Quality{Exact: true, ConditionGram: 1},
+		Parts: []btn.Part{&search.Search{Work: 1, Cubes: 2}, &search.Search{Work: 1, Cube: 1, Cubes: 2}},
+	}}}
+	in := Input{Job: "t", Assignment: &btn.Assignment{Plan: plan, Descents: &btn.Descents{MPE: true}}, Values: []btn.UnitValue{
+		{Value: found(0, 0, math.Inf(-1), 2)}, {Unit: btn.Unit{Part: 1}, Value: found(0, 0, 1, 2)},
+	}}
+	if r := Result(in); r.Status != query.StatusError || r.Error.Code != fault.OverBudget {
+		t.Errorf("nothing found: %+v, %+v", r, r.Error)
 	}
 }
 

@@ -57,13 +57,16 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 		return btn.Value{}, err
 	case ctx.Err() != nil:
 		return btn.Value{}, ctx.Err()
-	case r.Values == nil && !r.Proved && p.Cubes < 2:
+	case r.Values == nil && !r.Proved && p.Cubes == 0:
 		return btn.Value{}, fault.New(fault.OverBudget, "search: no possible assignment was found in %d decisions; none is above %.6g nats",
 			r.Stats.Nodes, e.Scale.LogAbs()-r.Bound)
 	}
 	value := btn.Value{Flops: float64(r.Stats.Work) * policy.SearchFlops}
-	if r.Values == nil && p.Cubes > 1 {
-		value.Found = &btn.Found{Bounded: true, Bound: e.Scale.LogAbs() - r.Bound + prepared.Slack(r.Bound), Cubes: p.Cubes}
+	if r.Values == nil && p.Cubes > 0 { // other parts may have an assignment
+		value.Found = &btn.Found{Bounded: true, Bound: math.Inf(-1), Cubes: p.share()}
+		if !math.IsInf(r.Bound, 1) {
+			value.Found.Bound = e.Scale.LogAbs() - r.Bound + prepared.Slack(r.Bound)
+		}
 	}
 	if r.Values != nil {
 		found := prepared.Weigh(r.Values)
@@ -77,7 +80,7 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 		}
 		found.Relaxed = !r.Proved || found.Bound-last > btn.Tolerance
 		found.Unique = (found.All || found.Bound < found.Weight.LogAbs()) && (found.Others == nil || !found.Tied(found.Others[0].Weight))
-		found.Cubes = p.Cubes
+		found.Cubes = p.share()
 		value.Found = found
 	}
 	return value, nil

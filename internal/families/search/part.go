@@ -10,11 +10,19 @@ type Search struct {
 	Shape string `msgpack:"shape"` // digest of the tables' hypergraph
 	// Work bounds the entries of tables that are looked at, so that the answer does not depend on a clock.
 	Work int64 `msgpack:"work"`
-	// Cubes says that this is one of so many that share the search, number Cube from 0; 0: it is whole.
+	// Cubes says that this is one of so many that share the search, number Cube from 0. 1 is a whole one before them, 0 one that is alone.
 	Cube  int `msgpack:"cube,omitempty"`
 	Cubes int `msgpack:"cubes,omitempty"`
 	// Map is there for a marginal MAP assignment, nil for the most probable one.
 	Map *Marginal `msgpack:"map,omitempty"`
+}
+
+// share is the number of parts that share the search, 0 for a whole one.
+func (p *Search) share() int {
+	if p.Cubes > 1 {
+		return p.Cubes
+	}
+	return 0
 }
 
 // Class implements Part.

@@ -42,7 +42,7 @@ func Propose(j *proposal.Job, share float64, cubes int) (*btn.Plan, string, erro
 		if cubes < 2 {
 			return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: steps(1)}), nil
 		}
-		parts := []btn.Part{&Search{Shape: p.Shape(), Work: steps(firstShare)}}
+		parts := []btn.Part{&Search{Shape: p.Shape(), Work: steps(firstShare), Cubes: 1}}
 		for cube := range cubes {
 			each := steps((1 - firstShare) / float64(cubes))
 			parts = append(parts, &Search{Shape: p.Shape(), Work: each, Cube: cube, Cubes: cubes})

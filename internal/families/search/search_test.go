@@ -59,7 +59,7 @@ func both(t *testing.T, net *btn.Network, parts ...search.Search) (exact, found 
 
 // cubes are the parts of a search that is divided, a whole one of little work before them.
 func cubes(n int, work int64) []search.Search {
-	list := []search.Search{{Work: work / 16}}
+	list := []search.Search{{Work: max(1, work/16), Cubes: 1}}
 	for cube := range n {
 		list = append(list, search.Search{Work: work, Cube: cube, Cubes: n})
 	}
