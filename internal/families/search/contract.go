@@ -63,7 +63,7 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 	}
 	value := btn.Value{Flops: float64(r.Stats.Work) * policy.SearchFlops}
 	if r.Values == nil && p.Cubes > 0 { // other parts may have an assignment
-		value.Found = &btn.Found{Bounded: true, Bound: math.Inf(-1), Cubes: p.share()}
+		value.Found = &btn.Found{Values: []int{}, Bounded: true, Bound: math.Inf(-1), Cubes: p.share()}
 		if !math.IsInf(r.Bound, 1) {
 			value.Found.Bound = e.Scale.LogAbs() - r.Bound + prepared.Slack(r.Bound)
 		}

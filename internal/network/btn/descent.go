@@ -48,7 +48,7 @@ func IsInterim(part Part) bool {
 
 // Found is the best assignment of some slices.
 type Found struct {
-	Values []int         `msgpack:"v"` // of all variables, or of those asked for
+	Values []int         `msgpack:"v"` // of all variables, or of those asked for; empty where a cube of a search has found none
 	Weight scaled.Number `msgpack:"w"` // of the assignment
 	Unique bool          `msgpack:"u,omitempty"`
 	// Close is the relative difference up to which weights count as equal: the bound of their factors' rounding.
@@ -108,7 +108,7 @@ func Searched(list []*Found) *Found {
 	var best *Found
 	bound, united, cubes, of := math.Inf(1), math.Inf(-1), 0, 0
 	for _, f := range list {
-		if f.Values != nil && (best == nil || Other{f.Values, f.Weight}.Compare(Other{best.Values, best.Weight}) < 0) {
+		if len(f.Values) > 0 && (best == nil || Other{f.Values, f.Weight}.Compare(Other{best.Values, best.Weight}) < 0) {
 			best = f
 		}
 		if f.Cubes == 0 {
