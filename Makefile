@@ -87,6 +87,7 @@ bench-counting: ## the weighted formulas beside their published counts: docs/ben
 figures: ## the figures and the tables of docs/evaluation/README.md, and other figures of docs/, anew from the CSV files beside them; nothing is measured
 	$(GO) run -C lab ./cmd/btnlab evaluate all --redraw --out ../docs/evaluation --page ../docs/evaluation/README.md
 	$(GO) run -C lab ./cmd/btnlab bench --redraw ../docs/benchmarks/exact.csv
+	$(GO) run -C lab ./cmd/btnlab explain --redraw --out ../docs/benchmarks/explain.csv
 
 acceptance: deps ## the end-to-end tests alone: the built commands, real servers, reference models
 	$(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/testing/acceptance

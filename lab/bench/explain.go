@@ -140,6 +140,8 @@ func (e *Explanation) toulbar(ctx context.Context, program string, budget time.D
 	cost, bound, optimal := costs(p.Stdout)
 	if e.Optimal = optimal; math.IsNaN(e.Best) {
 		e.Note = "no assignment"
+	} else if math.IsInf(e.Best, -1) {
+		e.Best, e.Optimal, e.Note = math.NaN(), false, "its assignment has weight 0"
 	} else if e.Bound = e.Best + (cost-bound)*1e-7; optimal {
 		e.Bound = e.Best
 	}

@@ -70,8 +70,22 @@ func TestFiguresAreThoseOfTheirNumbers(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	same(benchmarks, "../../../docs/benchmarks")
+	explained := filepath.Join(copied("../../../docs/benchmarks", "explain.csv"), "explain.csv")
+	code, out, stderr := command(t, "explain", "--redraw", "--out", explained)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	same(filepath.Dir(explained), "../../../docs/benchmarks")
+	if page, err := os.ReadFile("../../../docs/benchmarks/questions.md"); err != nil || !strings.Contains(string(page), firstLine(out)) {
+		t.Errorf("docs/benchmarks/questions.md does not say %q (%v)", firstLine(out), err)
+	}
 	if code, _, stderr := command(t, "evaluate", "time", "--redraw", "--out", t.TempDir()); code == 0 ||
 		!strings.Contains(stderr, "no results of time") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
 }
