@@ -60,14 +60,14 @@ func (s *solver) wander(work int64) {
 	rng := rand.New(rand.NewPCG(uint64(s.work), 1))
 	at := append([]int(nil), s.best...)
 	cost := s.costOfAll(at)
-	var changed []undoneValue
+	var changed []formerValue
 	queued := newQueue(len(s.vars))
 	for end := s.work + work; s.work < end && !s.over(); {
 		s.work += mostMoved
 		changed = changed[:0]
 		delta := int64(0)
 		move := func(x int32, a int, costs []int64) {
-			changed = append(changed, undoneValue{x, at[x]})
+			changed = append(changed, formerValue{x, at[x]})
 			delta += costs[a] - costs[at[x]]
 			at[x] = a
 			s.neighbours(x, func(y int32) { queued.add(s.vars[y].rank) })
@@ -117,8 +117,8 @@ func (s *solver) wander(work int64) {
 	}
 }
 
-// undoneValue is the value that a variable had before.
-type undoneValue struct {
+// formerValue is the value that a variable had before a move.
+type formerValue struct {
 	x     int32
 	value int
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// MostCubes bounds the cubes of a search.
+// MostCubes bounds the cubes of a search: more are as many.
 const MostCubes = 1 << 10
 
 // Propose returns the plan of a search for the most probable assignment within a share of the budget, and the state of the cache for it: in
@@ -37,6 +37,7 @@ func Propose(j *proposal.Job, share float64, cubes int) (*btn.Plan, string, erro
 		return nil, "", fault.New(fault.OverBudget, "search: tables of %d entries take %.3g bytes, %d are allowed",
 			entries, cost.Bytes, j.Settings.Memory)
 	}
+	cubes = min(cubes, MostCubes)
 	steps := func(share float64) int64 { return max(1, int64(share*cost.Flops/policy.SearchFlops)) }
 	return j.Remember(fmt.Sprintf("search work=%d cubes=%d", steps(1), cubes), p.Hypergraph(), func(context.Context) (*btn.Plan, error) {
 		if cubes < 2 {
