@@ -302,20 +302,9 @@ func (c contest) last(solver string) Explanation {
 	return Explanation{Best: math.NaN(), Bound: math.NaN()}
 }
 
-// within is the run of at most this budget.
-func (c contest) within(solver string, budget float64) (e Explanation) {
-	for _, run := range c.runs[solver] {
-		if run.Budget <= budget {
-			e = run
-		}
-	}
-	return e
-}
-
 const (
-	leastCPU  = 0.1  // below it times are not compared
-	sameNats  = 1e-3 // toulbar2 rounds costs
-	midBudget = 20   // seconds at which unproved models are compared
+	leastCPU = 0.1  // below it times are not compared
+	sameNats = 1e-3 // toulbar2 rounds costs
 )
 
 // SummaryOfExplanations compares the solvers in Markdown: proofs and their times, and what is known of models that are not proved.
@@ -340,7 +329,7 @@ func SummaryOfExplanations(rows []Explanation) string {
 			only[Toulbar] = append(only[Toulbar], c.model)
 		default:
 			neither = append(neither, c.model)
-			if a, z := c.within(Own, midBudget), c.within(Toulbar, midBudget); !(a.Best < z.Best-sameNats) {
+			if own.Best >= other.Best-sameNats || math.IsNaN(other.Best) && !math.IsNaN(own.Best) {
 				as++
 			}
 		}
@@ -351,9 +340,9 @@ func SummaryOfExplanations(rows []Explanation) string {
 		fmt.Fprintf(&b, " (CPU time btn/toulbar2, of %g s at least: median %.2f, quartiles %.2f and %.2f, largest %.1f)", leastCPU,
 			both[n/2], both[n/4], both[3*n/4], both[n-1])
 	}
-	fmt.Fprintf(&b, ", %d by btn alone, %d by toulbar2 alone, %d by neither (btn's best as good or better at %d s: %d); "+
+	fmt.Fprintf(&b, ", %d by btn alone, %d by toulbar2 alone, %d by neither (with the largest budget btn's best is as good or better: %d); "+
 		"without a bound by btn: %d\n",
-		len(only[Own]), len(only[Toulbar]), len(neither), midBudget, as, bounds)
+		len(only[Own]), len(only[Toulbar]), len(neither), as, bounds)
 	for _, part := range []struct {
 		head   string
 		models []string

@@ -82,6 +82,12 @@ echo 'Optimum: 13862943 energy: 1.386 prob: 0.25 in 0 backtracks'; }
 	if series := SeriesOfExplanations(rows); len(series) != 2 || series[0].Name != Own || series[0].Total != 1 || len(series[1].Times) != 1 {
 		t.Errorf("%+v", series)
 	}
+	for best, want := range map[float64]string{-1: "as good or better: 1", -5: "as good or better: 0", math.NaN(): "as good or better: 0"} {
+		open := []Explanation{{Model: "b", Solver: Own, Best: best, Bound: 0}, {Model: "b", Solver: Toulbar, Best: -2, Bound: 0}}
+		if got := SummaryOfExplanations(open); !strings.Contains(got, want) {
+			t.Errorf("best %v: no %q in %s", best, want, got)
+		}
+	}
 	rows[4].Bound, rows[4].Best = -5, -6
 	if !strings.Contains(SummaryOfExplanations(rows), "- a weight above a bound: a\n") {
 		t.Error("a weight above the other's bound is not said")

@@ -88,7 +88,7 @@ func TestGrownMembers(t *testing.T) {
 	}
 }
 
-// TestOptima: the models whose most probable assignment is asked for can be drawn, and have an assignment that is possible.
+// TestOptima: the models whose most probable assignment is asked for can be drawn.
 func TestOptima(t *testing.T) {
 	for _, m := range Optima(1) {
 		model, err := m.Model()
