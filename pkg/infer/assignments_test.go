@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/truth"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -329,6 +331,39 @@ func TestExplanationWithoutElimination(t *testing.T) {
 		}
 		if len(list.Others) != 4 || list.All || list.LnBound == nil || *list.LnBound < last || *list.Gap != *list.LnBound-last {
 			t.Errorf("%+v, bound %v", list, list.LnBound)
+		}
+	}
+}
+
+// TestProofWithoutZ: with a deadline, a search that proves its assignment is the whole answer where Z takes more; where marginals are asked
+// for as well, or without a deadline, Z is there, and the assignment is the same.
+func TestProofWithoutZ(t *testing.T) {
+	m, err := generate.Grid(16, 16, generate.Ising{Delta: 0.3, Attractive: true, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hurried := proposal.Until(t.Context(), time.Now().Add(time.Hour))
+	var first []int
+	for _, c := range []struct {
+		ctx   context.Context
+		asked query.Query
+		open  bool
+	}{
+		{t.Context(), query.Query{MPE: true}, false},
+		{hurried, query.Query{MPE: true}, true},
+		{hurried, query.Query{MPE: true, Marginals: true}, false},
+	} {
+		results, err := infer.Run(c.ctx, infer.Request{Model: m, Queries: []query.Query{c.asked}, Settings: query.Settings{Budget: 3e8}})
+		if err != nil || results[0].MPE == nil {
+			t.Fatalf("%+v, %v", results, err)
+		}
+		r := results[0]
+		if first == nil {
+			first = r.MPE.Assignment
+		}
+		proved := r.MPE.Optimal != nil && *r.MPE.Optimal && r.Ended == "settled"
+		if (r.LogZ == nil) != c.open || proved != c.open || !slices.Equal(r.MPE.Assignment, first) || (r.Marginals != nil) != c.asked.Marginals {
+			t.Errorf("%+v: ln Z %v, ended %q, warnings %q", c.asked, r.LogZ, r.Ended, r.Warnings)
 		}
 	}
 }

@@ -68,6 +68,15 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 		return failure(fault.Unsupported,
 			"%s: Z is not 0, and no assignment of a weight above 0 was found: its terms are beyond float64", what)
 	}
+	proof := func(f *btn.Found) (optimal *bool) {
+		optimal = new(bool)
+		if *optimal = !f.Relaxed; f.Relaxed {
+			to.Ended = endedComplete
+		} else if to.Ended == "" {
+			to.Ended = endedSettled
+		}
+		return optimal
+	}
 	if asked.MPE {
 		f := found[btn.AskMPE]
 		if f == nil {
@@ -75,8 +84,7 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 		}
 		to.MPE = &query.Explanation{Assignment: f.Values, LnWeight: f.Weight.LogAbs(), Unique: f.Unique}
 		if f.Bounded {
-			optimal := !f.Relaxed
-			to.MPE.LnBound, to.MPE.Gap, to.MPE.Optimal = finite(f.Bound), finite(f.Bound-f.Last().LogAbs()), &optimal
+			to.MPE.LnBound, to.MPE.Gap, to.MPE.Optimal = finite(f.Bound), finite(f.Bound-f.Last().LogAbs()), proof(f)
 		}
 		if asked.Best > 1 {
 			list := *f
@@ -102,8 +110,7 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 			to.Map.LnBound = finite(f.Bound)
 		}
 		if f.Bounded {
-			optimal := !f.Relaxed
-			to.Map.Gap, to.Map.Optimal = finite(f.Bound-to.Map.LnWeight), &optimal
+			to.Map.Gap, to.Map.Optimal = finite(f.Bound-to.Map.LnWeight), proof(f)
 		}
 		if f.Upper != 0 {
 			to.Map.LnUpper = finite(f.Upper)
@@ -122,24 +129,13 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 	return nil
 }
 
-// explained is the answer of a query whose deadline has come before Z: where a search has found the most probable assignment, of all
-// variables or of some, and the query asks for nothing else.
-func (in *Input) explained(to btn.Result, parts []part) (btn.Result, bool) {
+// explained is the answer of a query that asks for the most probable assignment alone, of all variables or of some, where a search has
+// proved it, or has found it where values are missing at the deadline. Z is left open, whether its values are there or not: which are is
+// chance.
+func (in *Input) explained(to btn.Result, parts []part, missing bool) (btn.Result, bool) {
 	a := in.Assignment
-	if !in.Deadline || parts == nil || a.Descents == nil || a.Descents.MPE == (len(a.Descents.Map) > 0) || a.Descents.Samples > 0 {
-		return to, false
-	}
-	e := estimate{of: &a.Plan.Estimates[0]}
-	ask := btn.AskMPE
-	if len(a.Descents.Map) > 0 {
-		ask = btn.AskMap
-	}
-	for _, p := range parts {
-		if p.there && p.err == nil && bounded(p.value.Found) {
-			e.found = append(e.found, descended{ask, p.value})
-		}
-	}
-	if e.found == nil {
+	e, proved := in.searches(parts)
+	if e == nil || !proved && !(missing && in.Deadline) {
 		return to, false
 	}
 	early := to
@@ -147,8 +143,46 @@ func (in *Input) explained(to btn.Result, parts []part) (btn.Result, bool) {
 		return to, false
 	}
 	early.Status, early.Components, early.Error = btn.StatusOK, 0, nil
-	early.Warnings = append(early.Warnings, "Z is left open: the deadline came before it")
+	why := "the assignment was proved without it"
+	if !proved {
+		early.Ended = endedDeadline
+		why = "the deadline came before it"
+	}
+	early.Warnings = append(early.Warnings, "Z is left open: "+why)
 	return early, true
+}
+
+// proved reports whether the searches that have ended are the answer of a query that asks for their assignment alone.
+func (in *Input) proved() bool {
+	parts, broken := collect(in.Query, in.Assignment.Plan.Len(), sortedUnits(in.Values))
+	_, proved := in.searches(parts)
+	return proved && broken == nil
+}
+
+// searches returns the assignments that searches beside a plan for Z have found for a query that asks for one alone, nil where there are none;
+// proved says that the best one is the whole answer.
+func (in *Input) searches(parts []part) (found *estimate, proved bool) {
+	a := in.Assignment
+	if parts == nil || descents(a.Plan) == a.Plan.Len() || a.Descents == nil || a.Descents.MPE == (len(a.Descents.Map) > 0) || a.Descents.Samples > 0 {
+		return nil, false
+	}
+	e := estimate{of: &a.Plan.Estimates[0]}
+	ask := btn.AskMPE
+	if len(a.Descents.Map) > 0 {
+		ask = btn.AskMap
+	}
+	var list []*btn.Found
+	for _, p := range parts {
+		if p.there && p.err == nil && bounded(p.value.Found) {
+			e.found = append(e.found, descended{ask, p.value})
+			list = append(list, p.value.Found)
+		}
+	}
+	if list == nil {
+		return nil, false
+	}
+	best := btn.Searched(list)
+	return &e, a.Descents.Alone && best != nil && !best.Relaxed
 }
 
 // mixed takes each of n assignments from the draws of one of several parts, chosen with a stream of

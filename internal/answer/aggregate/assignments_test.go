@@ -165,6 +165,33 @@ func TestSearchAtTheDeadline(t *testing.T) {
 		t.Errorf("at the deadline: %+v, %+v", r, r.MPE)
 	}
 
+	// A proof is the answer where nothing else is asked for, the same whatever else is there.
+	proved := *searched
+	proved.Relaxed, proved.Bound = false, math.Log(2)
+	for n := 1; n <= 3; n++ {
+		in.Values = slices.Clone(values[:n])
+		in.Values[0].Value.Found = &proved
+		for _, alone := range []bool{false, true} {
+			in.Deadline, in.Assignment.Descents.Alone = false, alone
+			r, settled := Result(in), Settled(in)
+			if settled != (alone || n == 3) || (r.Status == query.StatusOK) != settled {
+				t.Errorf("%d of 3 parts, alone %v: settled %v, %+v", n, alone, settled, r)
+			}
+			if alone && (r.LogZ != nil || r.MPE == nil || !*r.MPE.Optimal || r.Ended != endedSettled || r.MPE.Assignment[0] != 0) {
+				t.Errorf("%d of 3 parts, proved: %+v", n, r)
+			}
+			if !alone && n == 3 && (r.LogZ == nil || r.Ended != "") {
+				t.Errorf("all parts, Z asked for: %+v", r)
+			}
+		}
+	}
+	in.Assignment.Descents.Alone, in.Deadline = true, false
+	in.Values = values[:1]
+	if r := Result(in); Settled(in) || r.Status == query.StatusOK {
+		t.Errorf("not proved, not at the deadline: %+v", r)
+	}
+	in.Deadline = true
+
 	// Two runs of a search that the clock ended differ: the better one is taken.
 	better := *searched
 	better.Values, better.Weight = []int{2}, scaled.FromFloat(3)

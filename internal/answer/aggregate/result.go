@@ -67,10 +67,10 @@ func answer(in Input) (btn.Result, scaled.Number) {
 
 	// The values, and the estimates that are complete.
 	parts, failed := values(in)
+	if r, ok := in.explained(r, parts, failed != nil); ok {
+		return r, none
+	}
 	if failed != nil {
-		if r, ok := in.explained(r, parts); ok {
-			return r, none
-		}
 		return fail(failed)
 	}
 	s := climb(in, parts, true)
@@ -120,8 +120,8 @@ func answer(in Input) (btn.Result, scaled.Number) {
 	return r, s.z
 }
 
-// values returns the values of the plan's parts that have arrived, or why there is no answer. Only
-// a plan that grows may lack some.
+// values returns the values of the plan's parts that have arrived, or why there is no answer; both where values are missing of a plan that does
+// not grow.
 func values(in Input) ([]part, *btn.ErrorInfo) {
 	a := in.Assignment
 	switch {
@@ -163,7 +163,7 @@ func values(in Input) ([]part, *btn.ErrorInfo) {
 
 	for i := range parts {
 		if !parts[i].there {
-			return nil, failure(fault.Internal, "the value of component %d of %d is missing", i, n)
+			return parts, failure(fault.Internal, "the value of component %d of %d is missing", i, n)
 		}
 	}
 	return parts, nil

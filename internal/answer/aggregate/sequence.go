@@ -18,7 +18,7 @@ const (
 
 // Settled reports whether a query needs no more values: its complete estimates, in sequence, have
 // an uncertainty within the plan's accuracy. An estimate whose quality is known needs all its
-// values; a query that has failed needs none.
+// values, unless a search has proved the assignment that alone is asked for; a query that has failed needs none.
 func Settled(in Input) bool {
 	a := in.Assignment
 	switch {
@@ -27,7 +27,7 @@ func Settled(in Input) bool {
 	case a == nil || a.Plan == nil:
 		return false
 	case !a.Plan.Grows():
-		return len(in.Values) >= a.Plan.Len()
+		return len(in.Values) >= a.Plan.Len() || in.proved()
 	}
 
 	parts, broken := collect(in.Query, a.Plan.Len(), sortedUnits(in.Values))

@@ -154,6 +154,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	if assignment.Cost != nil {
 		cost = *assignment.Cost
 	}
+	heavy := cost.Flops > policy.InsuredShare*a.Settings.Budget // to be left out behind a search that has proved its assignment
 	for _, ask := range asks(q) {
 		if of, ok := assignment.Plan.Estimates[0].Parts[0].(proposal.Finder); ok && (ask != btn.AskMPE || q.Best < 2) {
 			parts, err := of.Finding(a.Job, assignment.Plan.Estimates[0].Parts, ask)
@@ -173,6 +174,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 			return nil, err
 		}
 		own := &found.Estimates[0]
+		heavy = heavy || btn.IsInterim(own.Parts[0]) && len(own.Parts) > 1
 		if e.Alpha == nil && btn.IsInterim(own.Parts[0]) { // it is done first
 			e.Parts = slices.Concat(own.Parts, e.Parts)
 		} else {
@@ -197,7 +199,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	}
 	plan.Estimates = []btn.Estimate{e}
 	assignment.Plan = &plan
-	assignment.Descents = &btn.Descents{MPE: q.MPE, Best: q.Best, Map: q.Map, Samples: q.Samples, Seed: q.Seed}
+	assignment.Descents = &btn.Descents{MPE: q.MPE, Best: q.Best, Map: q.Map, Samples: q.Samples, Seed: q.Seed, Alone: heavy && explains(q) && !q.Marginals}
 	return assignment, nil
 }
 

@@ -12,9 +12,9 @@ import (
 
 // Chunks groups the units of a job into tasks of about policy.ChunkFlops operations: first the
 // units of the queries that need all their values, query by query in the order of parts; then the
-// units of the queries that grow, estimate by estimate. It returns at least one chunk, which may be
-// empty, so that every job reaches the aggregator. ends are the numbers of first chunks with which
-// an estimate of every query is complete, ascending: nil where no query grows, or has a part that answers it at its deadline.
+// units of the queries that grow, estimate by estimate. A part whose value is an answer of its own is a chunk before all others. It returns at
+// least one chunk, which may be empty, so that every job reaches the aggregator. ends are the numbers of first chunks that may suffice,
+// ascending: an estimate of every query is complete, or the first or all answers of their own are there; nil where there is neither.
 func Chunks(net *btn.Network, assignments []btn.Assignment) (chunks [][]btn.Unit, ends []int) {
 	chunks, _, ends = ChunksAndCosts(net, assignments, 0)
 	return chunks, ends
@@ -30,33 +30,36 @@ func ChunksAndCosts(
 	}
 
 	c := cutter{each: each, chunks: [][]btn.Unit{nil}, costs: []float64{0}}
+	unit := func(q, i int) {
+		c.add(btn.Unit{Query: q, Part: i}, unitFlops(net, &assignments[q], &assignments[q].Plan.Estimates[0], i))
+	}
 	longest := 0
-	// Queries that need all their values.
+	// Answers of their own, a chunk each; then the other parts of queries that need all their values.
+	var rest []btn.Unit
 	for q, a := range assignments {
 		switch {
 		case a.Error != nil:
 		case a.Plan.Grows():
 			longest = max(longest, len(a.Plan.Estimates))
 		default:
-			e := &a.Plan.Estimates[0]
-			for i := range e.Parts {
-				if i > 0 && btn.IsInterim(e.Parts[i-1]) {
-					c.cut() // its value does not wait for others
+			for i, part := range a.Plan.Estimates[0].Parts {
+				if !btn.IsInterim(part) {
+					rest = append(rest, btn.Unit{Query: q, Part: i})
+					continue
 				}
-				c.add(btn.Unit{Query: q, Part: i}, unitFlops(net, &a, e, i))
+				unit(q, i)
+				ends = append(ends, len(c.chunks))
+				c.cut()
 			}
 		}
 	}
-
-	interim := false
-	for _, a := range assignments {
-		if a.Error == nil && !a.Plan.Grows() {
-			interim = interim || slices.ContainsFunc(a.Plan.Estimates[0].Parts, btn.IsInterim)
-		}
+	for _, u := range rest {
+		unit(u.Query, u.Part)
 	}
-	if interim && longest == 0 {
-		return c.chunks, c.costs, []int{len(c.chunks)}
+	if n := len(ends); n > 0 && longest == 0 {
+		return c.chunks, c.costs, slices.Compact([]int{ends[0], ends[n-1], len(c.chunks)})
 	}
+	ends = nil
 
 	// Queries that grow: estimate k of all of them begins a new chunk.
 	first := make([]int, len(assignments)) // part of the next estimate

@@ -59,6 +59,8 @@ type Descents struct {
 	Map     []int  `msgpack:"map,omitempty"`
 	Samples int    `msgpack:"samples,omitempty"`
 	Seed    uint64 `msgpack:"seed,omitempty"`
+	// Alone says that nothing is asked for that waits for Z: an assignment that a search has proved is the whole answer.
+	Alone bool `msgpack:"alone,omitempty"`
 }
 
 // Cache states of an answer.
