@@ -159,16 +159,17 @@ func (in *Input) proved() bool {
 	return proved && broken == nil
 }
 
-// searches returns the assignments that searches beside a plan for Z have found for a query that asks for one alone, nil where there are none;
-// proved says that the best one is the whole answer.
+// searches returns the assignments that searches beside a plan for Z have found for a query that asks for one alone, nil where there are
+// none; proved says that the best one is the whole answer.
 func (in *Input) searches(parts []part) (found *estimate, proved bool) {
 	a := in.Assignment
-	if parts == nil || descents(a.Plan) == a.Plan.Len() || a.Descents == nil || a.Descents.MPE == (len(a.Descents.Map) > 0) || a.Descents.Samples > 0 {
+	d := a.Descents
+	if parts == nil || descents(a.Plan) == a.Plan.Len() || d == nil || d.MPE == (len(d.Map) > 0) || d.Samples > 0 {
 		return nil, false
 	}
 	e := estimate{of: &a.Plan.Estimates[0]}
 	ask := btn.AskMPE
-	if len(a.Descents.Map) > 0 {
+	if len(d.Map) > 0 {
 		ask = btn.AskMap
 	}
 	var list []*btn.Found
@@ -182,7 +183,7 @@ func (in *Input) searches(parts []part) (found *estimate, proved bool) {
 		return nil, false
 	}
 	best := btn.Searched(list)
-	return &e, a.Descents.Alone && best != nil && !best.Relaxed
+	return &e, d.Alone && best != nil && !best.Relaxed
 }
 
 // mixed takes each of n assignments from the draws of one of several parts, chosen with a stream of

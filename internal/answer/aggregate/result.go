@@ -120,8 +120,8 @@ func answer(in Input) (btn.Result, scaled.Number) {
 	return r, s.z
 }
 
-// values returns the values of the plan's parts that have arrived, or why there is no answer; both where values are missing of a plan that does
-// not grow.
+// values returns the values of the plan's parts that have arrived, or why there is no answer; both where values are missing of a plan that
+// does not grow.
 func values(in Input) ([]part, *btn.ErrorInfo) {
 	a := in.Assignment
 	switch {

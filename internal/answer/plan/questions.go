@@ -199,7 +199,9 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	}
 	plan.Estimates = []btn.Estimate{e}
 	assignment.Plan = &plan
-	assignment.Descents = &btn.Descents{MPE: q.MPE, Best: q.Best, Map: q.Map, Samples: q.Samples, Seed: q.Seed, Alone: heavy && explains(q) && !q.Marginals}
+	assignment.Descents = &btn.Descents{
+		MPE: q.MPE, Best: q.Best, Map: q.Map, Samples: q.Samples, Seed: q.Seed, Alone: heavy && explains(q) && !q.Marginals,
+	}
 	return assignment, nil
 }
 

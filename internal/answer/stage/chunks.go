@@ -10,11 +10,11 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contraction"
 )
 
-// Chunks groups the units of a job into tasks of about policy.ChunkFlops operations: first the
-// units of the queries that need all their values, query by query in the order of parts; then the
-// units of the queries that grow, estimate by estimate. A part whose value is an answer of its own is a chunk before all others. It returns at
-// least one chunk, which may be empty, so that every job reaches the aggregator. ends are the numbers of first chunks that may suffice,
-// ascending: an estimate of every query is complete, or the first or all answers of their own are there; nil where there is neither.
+// Chunks groups the units of a job into tasks of about policy.ChunkFlops operations: first the units of the queries that need all their
+// values, query by query in the order of parts; then the units of the queries that grow, estimate by estimate. A part whose value is an
+// answer of its own is a chunk before all others. It returns at least one chunk, which may be empty, so that every job reaches the
+// aggregator. ends are the numbers of first chunks that may suffice, ascending: an estimate of every query is complete, or the first or all
+// answers of their own are there; nil where there is neither.
 func Chunks(net *btn.Network, assignments []btn.Assignment) (chunks [][]btn.Unit, ends []int) {
 	chunks, _, ends = ChunksAndCosts(net, assignments, 0)
 	return chunks, ends
