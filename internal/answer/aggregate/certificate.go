@@ -3,6 +3,7 @@ package aggregate
 import (
 	"math"
 
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
@@ -13,24 +14,26 @@ import (
 //	|Z − Z̃| = |⟨B − B̃, ⊗_j L^(j)⟩| ≤ ‖B − B̃‖ · Π_j ‖L^(j)‖,   ln Z in [ln(Z̃ − bound), ln(Z̃ + bound)]
 //
 // with lnNormError = ln ‖B − B̃‖ and lnLinks = ln Π_j ‖L^(j)‖ in nats, the network's scale included
-// in one of them. The lower end is nil where the bound reaches Z̃. Nil if the bound is not a finite
-// logarithm.
-func certificate(lnZ, lnNormError, lnLinks float64) *btn.Certificate {
+// in one of them; beside it the rounding of Z̃ where digits of it cancelled. The lower end is nil where the bound reaches Z̃. Nil if
+// the bound is not a finite logarithm.
+func certificate(lnZ, lnNormError, lnLinks, digits float64) *btn.Certificate {
 	bound := lnNormError + lnLinks
-	if !isFinite(bound) || !isFinite(lnZ) {
+	if !isFinite(bound) || !isFinite(lnZ) || !isFinite(digits) {
 		return nil
 	}
 
-	// ln(e^a + e^b) = max(a, b) + ln(1 + e^(−|a − b|)).
-	c := &btn.Certificate{
-		LnBound: bound,
-		LnUpper: max(lnZ, bound) + math.Log1p(math.Exp(-math.Abs(bound-lnZ))),
+	if digits > policy.WithinDigits {
+		bound = logSum(bound, lnZ+math.Log(rounding)+digits*math.Ln10)
 	}
+	c := &btn.Certificate{LnBound: bound, LnUpper: logSum(lnZ, bound)}
 	if bound < lnZ {
 		c.LnLower = finite(lnZ + log1mExp(bound-lnZ))
 	}
 	return c
 }
+
+// logSum returns ln(e^a + e^b).
+func logSum(a, b float64) float64 { return max(a, b) + math.Log1p(math.Exp(-math.Abs(a-b))) }
 
 // log1mExp returns ln(1 − exp(x)) for x < 0 without losing digits near 0 or −∞. Source: Mächler,
 // Accurately computing log(1 − exp(−|a|)), which switches between the two forms at −ln 2.

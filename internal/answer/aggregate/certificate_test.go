@@ -27,7 +27,7 @@ func TestCertificateInterval(t *testing.T) {
 		{"bound far below Z", 10, -700, 10, 10},
 		{"bound far above Z", -700, 10, math.NaN(), 10},
 	} {
-		got := certificate(c.lnZ, c.lnBound-12, 12)
+		got := certificate(c.lnZ, c.lnBound-12, 12, 0)
 		tolerance := 1e-14 * (10 + math.Abs(c.lnUpper)) // lnBound − 12 + 12 is rounded as well
 		if c.name == "bound just below Z" {
 			tolerance = 1e-5 // Z − bound has six digits left of what is rounded here
@@ -44,8 +44,15 @@ func TestCertificateInterval(t *testing.T) {
 			t.Errorf("%s: lower end %v, want %v", c.name, *got.LnLower, c.lnLower)
 		}
 	}
+	// Eight digits cancelled: five of Z̃ are left, whatever B̃ is worth.
+	if c := certificate(3, -700, 0, 8); c.LnLower == nil || math.Abs(c.LnUpper-3-1e-5) > 1e-9 || math.Abs(3-*c.LnLower-1e-5) > 1e-9 {
+		t.Errorf("eight digits: %+v", c)
+	}
+	if c := certificate(3, -700, 0, 14); c.LnLower != nil {
+		t.Errorf("no digit is left: %+v", c)
+	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if c := certificate(1, bad, 0); c != nil {
+		if c := certificate(1, bad, 0, 0); c != nil {
 			t.Errorf("a bound of %v nats gives %+v, want none", bad, c)
 		}
 	}

@@ -231,7 +231,7 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 	} else if failed := r.reportAssignments(to, a.Descents); failed != nil {
 		return failed
 	} else if !quality.Exact && first(r.parts) == "" {
-		to.Certificate = certificate(*to.LogZ, quality.LnNormError, a.LnLinks)
+		to.Certificate = certificate(*to.LogZ, quality.LnNormError, a.LnLinks, r.digits)
 	}
 
 	to.Exact = quality.Exact && !a.Unsure
