@@ -95,13 +95,37 @@ func (p Poly) Mul(q Poly, ops *Ops) Poly {
 // list order. Of n legs and two levels it takes about n²/2 multiply-adds: a pair of coefficients
 // meets once, at the lowest product above both.
 func Product(vars int, ps []Poly, ops *Ops) Poly {
-	switch len(ps) {
-	case 0:
+	if len(ps) == 0 {
 		return Constant(vars, scaled.One)
-	case 1:
+	}
+	p, x, constant := product(vars, ps, ops)
+	if constant {
+		return Constant(vars, x)
+	}
+	return p
+}
+
+// product is Product of a list that is not empty. A product of constants is a number: of many legs few have levels.
+func product(vars int, ps []Poly, ops *Ops) (p Poly, x scaled.Number, constant bool) {
+	if len(ps) == 1 {
 		mustHaveVars(vars, len(ps[0].Shape))
-		return canonical(ps[0])
+		p = canonical(ps[0])
+		return p, p.Coef.At(0), p.Size() == 1
 	}
 	half := len(ps) / 2
-	return Product(vars, ps[:half], ops).Mul(Product(vars, ps[half:], ops), ops)
+	p, x, first := product(vars, ps[:half], ops)
+	q, y, second := product(vars, ps[half:], ops)
+	if first && second {
+		if vars < 2 || !y.IsZero() { // as by Mul
+			ops.Add(1)
+		}
+		return Poly{}, x.Mul(y), true
+	}
+	if first {
+		p = Constant(vars, x)
+	}
+	if second {
+		q = Constant(vars, y)
+	}
+	return p.Mul(q, ops), scaled.Number{}, false
 }

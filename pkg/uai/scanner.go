@@ -22,6 +22,7 @@ type scanner struct {
 	word   []byte // the current word, valid until the next call of next
 	line   int    // of the current word
 	cursor int    // line of the next byte
+	cr     bool   // the last white space was a carriage return
 	left   int64  // bytes that may still be read
 	limit  int64
 }
@@ -38,47 +39,62 @@ func newScanner(r io.Reader, limit int64) *scanner {
 func (s *scanner) next() error {
 	s.word = s.word[:0]
 	for {
-		b, err := s.r.ReadByte()
+		ahead, err := s.ahead()
 		switch {
-		case errors.Is(err, io.EOF) && len(s.word) > 0:
+		case err == io.EOF && len(s.word) > 0:
 			return nil
-		case errors.Is(err, io.EOF):
+		case err == io.EOF:
 			return io.EOF
 		case err != nil:
 			return fmt.Errorf("uai: line %d: %w", s.cursor, err)
-		}
-		if s.left--; s.left < 0 {
+		case s.left == 0:
 			return s.fail(ErrLimit, "more than %d bytes", s.limit)
 		}
-		switch b {
-		case ' ', '\t', '\n', '\v', '\f', '\r':
-			s.countLine(b)
-			if len(s.word) > 0 {
-				return nil
+		ahead = ahead[:min(int64(len(ahead)), s.left)]
+		begin := 0
+		if len(s.word) == 0 {
+			for begin < len(ahead) && isSpace(ahead[begin]) {
+				s.countLine(ahead[begin])
+				begin++
 			}
-		default:
-			if len(s.word) == 0 {
+			if begin < len(ahead) {
 				s.line = s.cursor
 			}
-			if len(s.word) == maxWord {
-				return s.fail(ErrSyntax, "a word of more than %d characters: %q…", maxWord, s.word[:20])
-			}
-			s.word = append(s.word, b)
+		}
+		end := begin
+		for end < len(ahead) && !isSpace(ahead[end]) {
+			end++
+		}
+		s.word = append(s.word, ahead[begin:end]...)
+		if len(s.word) > maxWord {
+			return s.fail(ErrSyntax, "a word of more than %d characters: %q…", maxWord, s.word[:20])
+		}
+		ends := end < len(ahead) && len(s.word) > 0
+		_, _ = s.r.Discard(end) // it is buffered
+		if s.left -= int64(end); ends {
+			return nil
 		}
 	}
 }
 
+// ahead returns buffered bytes, at least one.
+func (s *scanner) ahead() ([]byte, error) {
+	if s.r.Buffered() == 0 {
+		if _, err := s.r.Peek(1); err != nil {
+			return nil, err
+		}
+	}
+	return s.r.Peek(s.r.Buffered())
+}
+
+func isSpace(b byte) bool { return b == ' ' || '\t' <= b && b <= '\r' }
+
 // countLine counts LF, CRLF and a lone CR as one end of line each.
 func (s *scanner) countLine(b byte) {
-	if b == '\r' {
-		if ahead, err := s.r.Peek(1); err == nil && ahead[0] == '\n' {
-			return
-		}
+	if b == '\r' || b == '\n' && !s.cr {
 		s.cursor++
 	}
-	if b == '\n' {
-		s.cursor++
-	}
+	s.cr = b == '\r'
 }
 
 // fail formats an error at the current word's line.
