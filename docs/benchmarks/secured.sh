@@ -1,6 +1,6 @@
 #!/bin/sh
-# What signatures, users and TLS cost: the figures of service.sh on real servers, of an earlier commit, of this tree as anybody, with users and signed
-# messages, and with TLS to NATS and Redis besides. The four stacks run side by side and are loaded in turns of seconds, so that a machine's moods fall
+# What signatures, users and TLS cost: the figures of service.sh on real servers, of an earlier commit, of this tree with users and signed messages,
+# and with TLS to NATS and Redis besides. The three stacks run side by side and are loaded in turns of seconds, so that a machine's moods fall
 # on all of them; what counts is the median of the ratios of a round. Usage: secured.sh COMMIT [SECONDS per turn, default 2] [ROUNDS, default 9]. OLD names a folder with the commands of the commit that are built already, PREBUILT one with
 # those of this tree and btnlab. Reports and logs go to $OUT, by default a new folder.
 set -eu
@@ -37,10 +37,10 @@ stop() {
 trap 'stop; exit 1' INT TERM
 trap stop EXIT
 
-# of KIND: sets what the stack of a kind, before, plain, signed or tls, is reached by
+# of KIND: sets what the stack of a kind, before, signed or tls, is reached by
 of() {
   kind=$1 dir="$out/$1" flags= redis_flags= users=
-  case $kind in before) n=0 ;; plain) n=1 ;; signed) n=2 ;; tls) n=3 ;; esac
+  case $kind in before) n=0 ;; signed) n=1 ;; tls) n=2 ;; esac
   nats="nats://127.0.0.1:$((nats_port + n))" redis="redis://127.0.0.1:$((redis_port + n))"
   case $kind in signed | tls) users=yes ;; esac
   if [ "$kind" = tls ]; then
@@ -100,9 +100,9 @@ turn() {
 value() { awk -v line="$2" -v field="$3" '$1 == line { print $field; exit }' "$1"; }
 
 # each NAME FLAGS…: a turn of every stack
-each() { for kind in before plain signed tls; do of $kind; turn "$@"; done; }
+each() { for kind in before signed tls; do of $kind; turn "$@"; done; }
 
-for kind in before plain signed tls; do stack $kind; done
+for kind in before signed tls; do stack $kind; done
 sleep 2
 round=0
 while [ $((round += 1)) -le "$rounds" ]; do
@@ -126,7 +126,7 @@ column() {
 
 # Queries/s, jobs/s, or ms from a job's arrival to its answer; ms of processors per job; both with the median of their ratios to the earlier commit's.
 for name in batch marginals single registered rate; do
-  for kind in before plain signed tls; do
+  for kind in before signed tls; do
     printf '%-12s %-8s' $name $kind
     case $name in
       batch | marginals) column answers 4 ;;
