@@ -1,5 +1,5 @@
 // Package floats keeps lists of float64s in range: the exponents of their entries, the power of two that they share,
-// and the losses in products and sums of them.
+// the losses in products and sums of them, and sums that keep their rounding errors.
 package floats
 
 import (
@@ -112,6 +112,29 @@ func Shift(data []float64, by int) {
 // SumRoundings bounds the roundings that a term goes through in a sum of n, one after the other:
 // n − 1 at most. Errors of both signs make no more than 8·√n of many, but for a chance of 1e-13.
 func SumRoundings(n float64) float64 { return min(n-1, 8*math.Sqrt(n)) }
+
+// Sum adds with compensation (Neumaier): the error is nearly one rounding of the result.
+type Sum struct{ High, Low float64 }
+
+// Add adds a number and keeps its rounding error.
+func (s *Sum) Add(x float64) {
+	high := s.High + x
+	if math.Abs(s.High) >= math.Abs(x) {
+		s.Low += s.High - high + x
+	} else {
+		s.Low += x - high + s.High
+	}
+	s.High = high
+}
+
+// Plus adds another sum.
+func (s *Sum) Plus(o Sum) {
+	s.Add(o.High)
+	s.Add(o.Low)
+}
+
+// Value is the sum, rounded once.
+func (s Sum) Value() float64 { return s.High + s.Low }
 
 // Ln is the natural logarithm of a float64, of subnormal ones too: math.Log takes those for 2^-1023 on amd64.
 func Ln(x float64) float64 {

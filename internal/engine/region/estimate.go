@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -32,7 +33,7 @@ type Estimate struct {
 // bounds of the parts.
 func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
 	est := &Estimate{LnZBP: p.lnZBP, Sign: p.sign, Regions: p.f.Len(), Widest: p.f.Widest}
-	var lnZ, linear, absolute sum
+	var lnZ, linear, absolute floats.Sum
 	next := 0
 	for _, part := range parts {
 		if part.From != next {
@@ -40,9 +41,9 @@ func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
 				part.From, next)
 		}
 		next = part.To
-		lnZ.plus(part.LnZ)
-		linear.plus(part.Linear)
-		absolute.plus(part.Absolute)
+		lnZ.Plus(part.LnZ)
+		linear.Plus(part.Linear)
+		absolute.Plus(part.Absolute)
 		est.Flops += part.Flops
 		est.NonPositive += part.NonPositive
 		est.Negative += part.Negative
@@ -52,13 +53,13 @@ func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
 		return nil, fault.New(fault.Internal, "region: parts cover %d of %d regions", next, p.f.Len())
 	}
 	ln := lnZ
-	ln.add(p.lnZBP)
-	est.LnZ = ln.value()
+	ln.Add(p.lnZBP)
+	est.LnZ = ln.Value()
 	one := linear
-	one.add(1)
-	est.LinearOK = one.value() > lostDigits*(1+absolute.value())
+	one.Add(1)
+	est.LinearOK = one.Value() > lostDigits*(1+absolute.Value())
 	if est.LinearOK {
-		est.LnZLinear = p.lnZBP + math.Log1p(linear.value())
+		est.LnZLinear = p.lnZBP + math.Log1p(linear.Value())
 	}
 	if p.f.Options.Marginals {
 		est.Marginals = p.marginals(parts)

@@ -4,6 +4,7 @@ package region
 
 import (
 	"context"
+	"math"
 
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -189,6 +190,6 @@ func (f *Family) price(w *worker, many float64, from, step, n int) error {
 		f.Bytes = max(f.Bytes, 8*c.entries)
 		widest = max(widest, c.log2)
 	}
-	f.Widest = roundUp(widest)
+	f.Widest = int(math.Ceil(widest - 1e-9)) // but for rounding
 	return nil
 }

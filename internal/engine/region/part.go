@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -52,12 +53,12 @@ func (p *Prepared) With(f *Family) *Prepared {
 // Part is the contribution of the regions From ≤ r < To to the sums.
 type Part struct {
 	From, To    int
-	LnZ         sum     // Σ α_r ln (Z_r / Z_BP)
-	Linear      sum     // Σ α_r (Z_r / Z_BP − 1)
-	Absolute    sum     // Σ |α_r (Z_r / Z_BP − 1)|
-	NonPositive int     // regions left out, but of Linear, because Z_r / Z_BP is not a positive number
-	Flops       float64 // done
-	Negative    int     // marginals left out because an entry is negative
+	LnZ         floats.Sum // Σ α_r ln (Z_r / Z_BP)
+	Linear      floats.Sum // Σ α_r (Z_r / Z_BP − 1)
+	Absolute    floats.Sum // Σ |α_r (Z_r / Z_BP − 1)|
+	NonPositive int        // regions left out, but of Linear, because Z_r / Z_BP is not a positive number
+	Flops       float64    // done
+	Negative    int        // marginals left out because an entry is negative
 	// Of the marginals: Logs has Σ α_r ln (P_r(x) / P_BP(x)) for all values x of each of Indices,
 	// one after the other; −Inf for values that some region excludes.
 	Indices []int
@@ -66,7 +67,7 @@ type Part struct {
 
 // Sums returns Σ α_r ln (Z_r / Z_BP) and Σ α_r (Z_r / Z_BP − 1) over the part's regions, each
 // rounded once.
-func (part *Part) Sums() (ln, linear float64) { return part.LnZ.value(), part.Linear.value() }
+func (part *Part) Sums() (ln, linear float64) { return part.LnZ.Value(), part.Linear.Value() }
 
 // worker takes one from the idle, or makes one.
 func (p *Prepared) worker(ctx context.Context) *worker {
@@ -117,15 +118,15 @@ func (part *Part) add(w *worker, legs []int32, alpha int64, marginals bool) {
 	part.Flops += prog.Flops
 	a := float64(alpha)
 	if !math.IsNaN(ratio) && !math.IsInf(ratio, 0) {
-		part.Linear.add(a * (ratio - 1))
-		part.Absolute.add(math.Abs(a * (ratio - 1)))
+		part.Linear.Add(a * (ratio - 1))
+		part.Absolute.Add(math.Abs(a * (ratio - 1)))
 	}
 	if !usable(ratio) {
 		part.NonPositive++
 		return
 	}
 
-	part.LnZ.add(a * math.Log(ratio))
+	part.LnZ.Add(a * math.Log(ratio))
 	if marginals {
 		part.Flops += (marginalFlops - 1) * prog.Flops
 		prog.marginals(&w.Memory, func(i int, marginal []float64) {

@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -32,15 +33,17 @@ const (
 	// MostEntries bounds the entries of all tables, of EntryBytes at most: beyond, Solve refuses.
 	MostEntries = 1 << 27
 	EntryBytes  = 40
-	// mostTotal bounds the sum of the largest costs, in units.
-	mostTotal = 1 << 46
+	// mostTotal bounds the sum of the largest costs, in units; mostHard the same where values are forbidden, whose cost is above that sum and
+	// is moved to one value again and again.
+	mostTotal = 1 << 52
+	mostHard  = 1 << 46
 	// finest is the least unit, nats.
 	finest = 0x1p-36
 )
 
 // Cost returns the cost of an assignment, nats.
 func (n *Network) Cost(values []int) float64 {
-	sum, lost := 0.0, 0.0 // Neumaier's sum
+	var sum floats.Sum
 	for k := range n.Factors {
 		f := &n.Factors[k]
 		at := 0
@@ -51,15 +54,9 @@ func (n *Network) Cost(values []int) float64 {
 		if math.IsInf(x, 1) {
 			return x
 		}
-		t := sum + x
-		if math.Abs(sum) >= math.Abs(x) {
-			lost += (sum - t) + x
-		} else {
-			lost += (x - t) + sum
-		}
-		sum = t
+		sum.Add(x)
 	}
-	return sum + lost
+	return sum.Value()
 }
 
 // check returns an error for a network that is none.
@@ -97,11 +94,20 @@ func (n *Network) check() error {
 
 // merged are the factors of a network over one set of variables each, variables of one value left out.
 type merged struct {
-	constant float64
-	size     float64 // Σ of the magnitudes that went into constant, and the largest of all costs
+	constant floats.Sum
+	size     float64 // bounds the magnitudes that were added up to one cost; of more than eight, an eighth of their number times that
 	unary    [][]float64
 	pairs    []Factor // smaller variable first
 	wide     []Factor
+}
+
+// magnitudes are those that are added up to one cost.
+type magnitudes struct{ sum, n float64 }
+
+// add returns a bound of the sum's rounding errors, in units of 2^-50.
+func (s *magnitudes) add(x float64) float64 {
+	s.sum, s.n = s.sum+x, s.n+1
+	return s.sum * max(1, s.n/8)
 }
 
 // merge adds up the factors over the same one or two variables, and takes the least cost out of each table. possible is false for a table
@@ -112,6 +118,8 @@ func (n *Network) merge() (m *merged, possible bool) {
 		m.unary[v] = make([]float64, d)
 	}
 	at := map[[2]int]int{}
+	alone := make([]magnitudes, len(n.Domains))
+	var both []magnitudes
 	for k := range n.Factors {
 		f := &n.Factors[k]
 		var scope []int
@@ -120,15 +128,18 @@ func (n *Network) merge() (m *merged, possible bool) {
 				scope = append(scope, v)
 			}
 		}
+		largest := 0.0
 		for _, x := range f.Costs {
 			if !math.IsInf(x, 1) {
-				m.size = max(m.size, math.Abs(x))
+				largest = max(largest, math.Abs(x))
 			}
 		}
+		m.size = max(m.size, largest)
 		switch len(scope) {
 		case 0:
-			m.constant += f.Costs[0]
+			m.constant.Add(f.Costs[0])
 		case 1:
+			m.size = max(m.size, alone[scope[0]].add(largest))
 			for a, x := range f.Costs {
 				m.unary[scope[0]][a] += x
 			}
@@ -140,7 +151,9 @@ func (n *Network) merge() (m *merged, possible bool) {
 				p = len(m.pairs)
 				at[key] = p
 				m.pairs = append(m.pairs, Factor{Scope: key[:], Costs: make([]float64, len(f.Costs))})
+				both = append(both, magnitudes{})
 			}
+			m.size = max(m.size, both[p].add(largest))
 			dx, dy := n.Domains[x], n.Domains[y]
 			for a := range dx {
 				for b := range dy {
@@ -156,15 +169,14 @@ func (n *Network) merge() (m *merged, possible bool) {
 		}
 	}
 
-	possible = !math.IsInf(m.constant, 1)
+	possible = !math.IsInf(m.constant.High, 1)
 	take := func(costs []float64) {
 		least := slices.Min(costs)
 		if math.IsInf(least, 1) {
 			possible = false
 			return
 		}
-		m.size += math.Abs(least)
-		m.constant += least
+		m.constant.Add(least)
 		for a := range costs {
 			costs[a] -= least
 		}
@@ -182,7 +194,7 @@ func (n *Network) merge() (m *merged, possible bool) {
 
 // unit chooses the unit of costs and the cost of the forbidden: more than all that is allowed adds up to.
 func (m *merged) unit() (unit float64, forbidden int64) {
-	total := 0.0
+	total, most := 0.0, float64(mostTotal)
 	each := func(visit func([]float64)) {
 		for v := range m.unary {
 			visit(m.unary[v])
@@ -196,7 +208,9 @@ func (m *merged) unit() (unit float64, forbidden int64) {
 	}
 	largest := func(costs []float64) (top float64) {
 		for _, x := range costs {
-			if !math.IsInf(x, 1) {
+			if math.IsInf(x, 1) {
+				most = mostHard
+			} else {
 				top = max(top, x)
 			}
 		}
@@ -204,7 +218,7 @@ func (m *merged) unit() (unit float64, forbidden int64) {
 	}
 	each(func(c []float64) { total += largest(c) })
 	unit = finest
-	for total/unit > mostTotal || m.size*0x1p-48 > unit {
+	for total/unit > most || m.size*0x1p-48 > unit {
 		unit *= 2
 	}
 	each(func(c []float64) { forbidden += int64(largest(c) / unit) })

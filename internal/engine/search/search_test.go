@@ -82,7 +82,7 @@ func tolerance(n *Network) float64 {
 		return 0
 	}
 	unit, _ := m.unit()
-	return unit*1.25*float64(len(n.Factors)+len(n.Domains)) + (m.size+math.Abs(m.constant))*0x1p-49
+	return unit*1.25*float64(len(n.Factors)+len(n.Domains)) + (m.size+math.Abs(m.constant.Value()))*0x1p-49
 }
 
 // TestEqualToEnumeration: the optimum is that of enumeration, and no bound is above it, wherever the search stops.

@@ -162,7 +162,8 @@ func newSolver(ctx context.Context, n *Network) (s *solver, possible bool) {
 	s = &solver{bestReal: math.Inf(1), last: -1}
 	s.ctx, s.net = ctx, n
 	s.unit, s.forbidden = m.unit()
-	s.base = m.constant - (m.size+math.Abs(m.constant))*0x1p-50
+	constant := m.constant.Value()
+	s.base = constant - (m.size+math.Abs(constant))*0x1p-50
 	s.ub, s.bestCost = s.forbidden, s.forbidden
 	s.bound = s.cells(1)
 	s.openVars = s.cells(1)

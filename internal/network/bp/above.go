@@ -29,7 +29,7 @@ func (s *State) Above() float64 {
 	var totals [len(abovePowers)]*logs
 	var sizes [len(abovePowers)]float64
 	add := func(p int, ln float64) {
-		totals[p].addLn(ln)
+		totals[p].Add(ln)
 		sizes[p] += 1 + math.Abs(ln)
 	}
 	for p := range totals {
@@ -64,7 +64,7 @@ func (s *State) Above() float64 {
 		}
 	}
 	for p, l := range totals {
-		if ln := l.sum + l.low + rounding*sizes[p]; ln < best && !math.IsInf(ln, -1) {
+		if ln := l.Value() + rounding*sizes[p]; ln < best && !math.IsInf(ln, -1) {
 			best = ln
 		}
 	}

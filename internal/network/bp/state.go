@@ -5,6 +5,7 @@ package bp
 import (
 	"math"
 
+	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -67,10 +68,10 @@ func (s *State) LnZ() float64 {
 	return ln
 }
 
-// logs adds up ln |x| with compensation (Neumaier) and multiplies signs.
+// logs adds up ln |x| and multiplies signs.
 type logs struct {
-	sum, low float64
-	sign     int
+	floats.Sum
+	sign int
 }
 
 func newLogs() *logs { return &logs{sign: 1} }
@@ -82,25 +83,14 @@ func (l *logs) add(x scaled.Number, divide bool) {
 	if divide {
 		ln = -ln
 	}
-	l.addLn(ln)
-}
-
-// addLn adds a logarithm.
-func (l *logs) addLn(ln float64) {
-	sum := l.sum + ln
-	if math.Abs(l.sum) >= math.Abs(ln) {
-		l.low += (l.sum - sum) + ln
-	} else {
-		l.low += (ln - sum) + l.sum
-	}
-	l.sum = sum
+	l.Add(ln)
 }
 
 func (l *logs) value() (float64, int) {
 	if l.sign == 0 {
 		return math.Inf(-1), 0
 	}
-	return l.sum + l.low, l.sign
+	return l.Value(), l.sign
 }
 
 // Belief returns P(i = v) ∝ Π_t m_{t→i}[v], normalised to sum 1; uniform for an index in no table,
