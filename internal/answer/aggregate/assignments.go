@@ -143,12 +143,12 @@ func (in *Input) explained(to btn.Result, parts []part, missing bool) (btn.Resul
 		return to, false
 	}
 	early.Status, early.Components, early.Error = btn.StatusOK, 0, nil
-	why := "the assignment was proved without it"
+	why := btn.ProvedWithoutZ
 	if !proved {
 		early.Ended = endedDeadline
-		why = "the deadline came before it"
+		why = "Z is left open: the deadline came before it"
 	}
-	early.Warnings = append(early.Warnings, "Z is left open: "+why)
+	early.Warnings = append(early.Warnings, why)
 	return early, true
 }
 

@@ -13,7 +13,9 @@ import (
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/families/search"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -133,6 +135,9 @@ func (a *assigner) weighted(q query.Query) (*btn.Assignment, error) {
 
 // exactDescents is descents by exact methods.
 func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
+	if found, err := a.piloted(q); found != nil || err != nil {
+		return found, err
+	}
 	var assignment *btn.Assignment
 	var err error
 	if len(q.Joint) > 0 || btn.Parametric(q) || a.method != nil && a.method.Exact() {
@@ -203,6 +208,34 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 		MPE: q.MPE, Best: q.Best, Map: q.Map, Samples: q.Samples, Seed: q.Seed, Alone: heavy && explains(q) && !q.Marginals,
 	}
 	return assignment, nil
+}
+
+// piloted assigns a search alone where a job with a deadline asks for the most probable assignment alone, a short search proves it, and Z
+// along the min-fill order takes more than policy.InsuredShare of the budget: no plan for Z is looked for. It returns nil where one is to be.
+func (a *assigner) piloted(q query.Query) (*btn.Assignment, error) {
+	if !a.Auto() || !q.MPE || !explains(q) || q.Marginals || !proposal.Timed(a.Ctx) || a.Settings.Components > 1 {
+		return nil, nil
+	}
+	p, err := exact.Of(a.Ctx, a.Problem(), false, nil)
+	if err != nil {
+		return nil, a.Ctx.Err()
+	}
+	_, cost, err := exact.MinFill(a.Ctx, p.Hypergraph())
+	if err != nil || cost.Flops <= policy.InsuredShare*a.Settings.Budget {
+		return nil, a.Ctx.Err()
+	}
+	plan, hit, err := a.searching(btn.AskMPE, nil, q.Best)(policy.PilotSearch)
+	if err != nil {
+		return nil, a.Ctx.Err()
+	}
+	value, err := plan.Estimates[0].Parts[0].(contraction.Contractor).Contract(a.Ctx, a.Problem(), problem.Want{Best: q.Best})
+	if err != nil || value.Found == nil || value.Found.Relaxed {
+		return nil, a.Ctx.Err()
+	}
+	found := proposal.Priced(plan, hit)
+	found.Descents = &btn.Descents{MPE: true, Best: q.Best, Alone: true}
+	found.Warnings = []string{btn.ProvedWithoutZ}
+	return found, nil
 }
 
 // explains reports whether a query asks for the most probable assignment, of all variables or of some, and for nothing else that a search

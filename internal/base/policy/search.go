@@ -59,6 +59,10 @@ const (
 	InsuredShare   = 1.0 / 32
 	InsuranceRatio = 1.0 / 2
 	InsuranceShare = 1.0 / 4
+
+	// PilotSearch is the part of the budget that a search may take while a job is planned, where its proof saves the rest of the planning.
+	// Chosen.
+	PilotSearch = 1.0 / 16
 )
 
 // Components that are summed by elimination, and those that are remembered.

@@ -99,6 +99,9 @@ func (f *Found) Or(g *Found) *Found {
 	return &both
 }
 
+// ProvedWithoutZ is the warning of an answer that is a proved assignment alone.
+const ProvedWithoutZ = "Z is left open: the assignment was proved without it"
+
 // Tolerance is the largest gap of an assignment that is said to be the best, nats: costs are rounded.
 const Tolerance = 1e-6
 
