@@ -22,7 +22,7 @@ type scanner struct {
 	word   []byte // the current word, valid until the next call of next
 	line   int    // of the current word
 	cursor int    // line of the next byte
-	cr     bool   // the last white space was a carriage return
+	cr     bool   // the last byte was a carriage return
 	left   int64  // bytes that may still be read
 	limit  int64
 }
@@ -58,7 +58,7 @@ func (s *scanner) next() error {
 				begin++
 			}
 			if begin < len(ahead) {
-				s.line = s.cursor
+				s.line, s.cr = s.cursor, false
 			}
 		}
 		end := begin

@@ -159,14 +159,14 @@ func (in *Input) proved() bool {
 	return proved && broken == nil
 }
 
-// searches returns the assignments that searches beside a plan for Z have found for a query that asks for one alone, nil where there are
-// none; proved says that the best one is the whole answer.
+// searches returns the assignments that searches have found for a query that asks for one alone, nil where there are none; proved says that
+// the best one is the whole answer in the place of Z.
 func (in *Input) searches(parts []part) (found *estimate, proved bool) {
 	if parts == nil {
 		return nil, false
 	}
 	a, d := in.Assignment, in.Assignment.Descents
-	if d == nil || descents(a.Plan) == a.Plan.Len() || d.MPE == (len(d.Map) > 0) || d.Samples > 0 {
+	if d == nil || d.MPE == (len(d.Map) > 0) || d.Samples > 0 {
 		return nil, false
 	}
 	e := estimate{of: &a.Plan.Estimates[0]}

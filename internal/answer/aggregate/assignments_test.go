@@ -136,6 +136,12 @@ func TestCubes(t *testing.T) {
 	if r := Result(in); r.Status != query.StatusError || r.Error.Code != fault.OverBudget {
 		t.Errorf("nothing found: %+v, %+v", r, r.Error)
 	}
+
+	// The deadline comes before a cube.
+	in.Values, in.Deadline = []btn.UnitValue{{Value: found(7, 2, 3, 2)}}, true
+	if r := Result(in); r.Status != query.StatusOK || r.MPE == nil || r.MPE.Assignment[0] != 7 || r.MPE.LnBound != nil || r.Ended != endedDeadline {
+		t.Errorf("one of two cubes: %+v, %+v", r, r.Error)
+	}
 }
 
 // TestSearchAtTheDeadline: what a search has found is the answer where Z is not there in time; where it is, the elimination's counts.

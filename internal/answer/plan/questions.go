@@ -233,7 +233,7 @@ func (a *assigner) piloted(q query.Query) (*btn.Assignment, error) {
 		return nil, a.Ctx.Err()
 	}
 	found := proposal.Priced(plan, hit)
-	found.Descents = &btn.Descents{MPE: true, Best: q.Best, Alone: true}
+	found.Descents = &btn.Descents{MPE: true, Best: q.Best}
 	found.Warnings = []string{btn.ProvedWithoutZ}
 	return found, nil
 }
