@@ -62,7 +62,7 @@ const (
 
 	// PilotSearch is the part of the budget that a search may take while a job is planned, where its proof saves the rest of the planning.
 	// Chosen.
-	PilotSearch = 1.0 / 16
+	PilotSearch = 1.0 / 8
 )
 
 // Components that are summed by elimination, and those that are remembered.
