@@ -115,24 +115,27 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 	return p.printAll(results, t.Err)
 }
 
-// inTime is ctx up to the latest end of the job and deadlineGrace later, counted from when the command began.
+// inTime is ctx up to the latest end of the job and its grace later, counted from when the command began.
 func (c *answering) inTime(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
 	d := c.latest()
 	if d == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithDeadline(ctx, began.Add(d+deadlineGrace))
+	return context.WithDeadline(ctx, began.Add(d+c.grace()))
 }
 
-// deadlineGrace is the extra time after the job's deadline that its answer is waited for: the deadline is itself an answer.
-const deadlineGrace = time.Second
+// grace is how long after the job's deadline, which is itself an answer, the command waits: the workers of its own process may have little
+// of a processor.
+func (c *answering) grace() time.Duration {
+	if c.server().address() != "" {
+		return time.Second
+	}
+	return 30 * time.Second
+}
 
 // lateError says that no answer came in time.
 func (c *answering) lateError() error {
-	if c.server().address() != "" {
-		return fault.New(fault.Deadline, "no answer %s after the deadline: do workers run on this server?", deadlineGrace)
-	}
-	return fault.New(fault.Deadline, "there is nothing to answer with %s after the deadline", deadlineGrace)
+	return fault.New(fault.Deadline, "no answer %s after the deadline: do workers run, and have they a processor?", c.grace())
 }
 
 // ask reads the model and the queries.

@@ -138,8 +138,7 @@ const (
 // longestBudget is the least budget that sets no time limit: a stage keeps jobs for hours.
 const longestBudget = 12 * time.Hour
 
-// deadline is when the job ends with what it has, 0: never. A budget is one too where no deadline is
-// given, unless a bond is to be reached whatever it costs.
+// deadline is when the job ends with what it has, 0: never. A budget is one, too, but for a bond that is to be reached whatever it costs.
 func (r *workFlags) deadline() time.Duration {
 	if r.Deadline == 0 && r.Budget != nil && r.set.Bond == 0 {
 		if within := time.Duration(slack * float64(*r.Budget)); within < longestBudget {
@@ -149,7 +148,7 @@ func (r *workFlags) deadline() time.Duration {
 	return r.Deadline
 }
 
-// latest is when the command ends, answered or not, counted from its beginning and without deadlineGrace; 0: never.
+// latest is when the command ends, answered or not, counted from its beginning and without grace; 0: never.
 func (r *workFlags) latest() time.Duration {
 	d := r.deadline()
 	if d > 0 && r.Deadline == 0 {
