@@ -155,7 +155,7 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 		)
 	} else {
 		asked, err = l.attempt(ctx, d, in)
-		for d.Attempt >= l.MaxDeliveries-1 && !in.Patient && l.unsettled(ctx, err) {
+		for tries := 1; tries < troubleTries && d.Attempt >= l.MaxDeliveries-1 && !in.Patient && l.unsettled(ctx, err); tries++ {
 			asked, err = l.attempt(ctx, d, in)
 		}
 	}
@@ -244,12 +244,14 @@ func (l *Loop) attempt(ctx context.Context, d *Message, in *Intake) (asked Outco
 // Times of trouble with the servers.
 const (
 	troubleRetry  = 500 * time.Millisecond // the pause between two attempts at a message meanwhile
+	troubleTries  = 4                      // attempts at a delivery; then others have its slot
+	troubleDelays = 8                      // times MaxDeliveries: deliveries of a message that fails by trouble each time
 	troubleOver   = 10 * time.Second       // after its last sign: longer than a leader is chosen
 	troubleCounts = time.Minute            // it explains for so long how often messages were delivered
 )
 
 // unsettled reports, after a pause, whether an attempt failed by trouble with the servers. A message with few deliveries left is
-// tried here until that is over, with heartbeats: its deliveries are for workers that do not come to its end.
+// tried here some times, with heartbeats: its deliveries are for workers that do not come to its end.
 func (l *Loop) unsettled(ctx context.Context, err error) bool {
 	if err == nil || CodeOf(err) != fault.Infrastructure || errors.Is(err, ErrLater) || errors.Is(err, bus.ErrNoStream) ||
 		errors.Is(err, bus.ErrFull) || !l.Bus.Unsettled(troubleOver) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/pull"
 	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
 )
 
@@ -78,15 +80,20 @@ func delivered(t *testing.T, b *bus.Bus, job string, nth int) *bus.Delivered {
 	}
 }
 
-// A message on its last delivery is not given up for trouble with the servers, but tried until that
-// is over; for unrelated failures it is.
+// A message on its last delivery is not given up for trouble with the servers, but tried some times and delivered again, and given up after
+// many; for unrelated failures it is at once.
 func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 	b, l := loopOfTest(t, time.Second)
+	lasting := func(context.Context, int) error {
+		b.Unsettle()
+		return fault.New(fault.Infrastructure, "not there")
+	}
 	for _, c := range []struct {
 		name  string
 		fails func(ctx context.Context, call int) error
 		calls int
 		dead  bool
+		nth   int
 	}{
 		{"trouble", func(ctx context.Context, call int) error {
 			if call > 3 {
@@ -96,16 +103,17 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 			defer cancel()
 			_, err := b.Has(late, bus.StreamAnswer, "btn.v1.answer.none")
 			return err
-		}, 4, false},
-		{"none", func(context.Context, int) error { return errors.New("a program at fault") }, 1, true},
+		}, 4, false, 5},
+		{"none", func(context.Context, int) error { return errors.New("a program at fault") }, 1, true, 5},
+		{"lasting", lasting, 4, false, 5},     // comes again: others have its slot
+		{"for ever", lasting, 4, true, 8 * 5}, // it may be the message
 	} {
 		calls := 0
-		fifth := delivered(t, b, c.name, 5)
-		l.Process(fifth, &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+		l.Process(delivered(t, b, strings.ReplaceAll(c.name, " ", "-"), c.nth), &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 			calls++
 			return hop.Done, c.fails(ctx, calls)
 		})}, func() {})
-		dead, err := b.Has(t.Context(), bus.StreamDead, message.DLQSubject("stage", c.name))
+		dead, err := b.Has(t.Context(), bus.StreamDead, message.DLQSubject("stage", strings.ReplaceAll(c.name, " ", "-")))
 		if calls != c.calls || dead != c.dead || err != nil {
 			t.Errorf("%s: %d calls, a dead letter: %v, %v", c.name, calls, dead, err)
 		}
