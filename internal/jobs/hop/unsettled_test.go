@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -105,15 +104,15 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 			return err
 		}, 4, false, 5},
 		{"none", func(context.Context, int) error { return errors.New("a program at fault") }, 1, true, 5},
-		{"lasting", lasting, 4, false, 5},     // comes again: others have its slot
-		{"for ever", lasting, 4, true, 8 * 5}, // it may be the message
+		{"lasting", lasting, 4, false, 5},    // comes again: others have its slot
+		{"endless", lasting, 4, true, 8 * 5}, // it may be the message
 	} {
 		calls := 0
-		l.Process(delivered(t, b, strings.ReplaceAll(c.name, " ", "-"), c.nth), &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+		l.Process(delivered(t, b, c.name, c.nth), &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 			calls++
 			return hop.Done, c.fails(ctx, calls)
 		})}, func() {})
-		dead, err := b.Has(t.Context(), bus.StreamDead, message.DLQSubject("stage", strings.ReplaceAll(c.name, " ", "-")))
+		dead, err := b.Has(t.Context(), bus.StreamDead, message.DLQSubject("stage", c.name))
 		if calls != c.calls || dead != c.dead || err != nil {
 			t.Errorf("%s: %d calls, a dead letter: %v, %v", c.name, calls, dead, err)
 		}
