@@ -108,7 +108,8 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 		{"endless", lasting, 4, true, 8 * 5}, // it may be the message
 	} {
 		calls := 0
-		l.Process(delivered(t, b, c.name, c.nth), &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+		nth := delivered(t, b, c.name, c.nth)
+		l.Process(nth, &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 			calls++
 			return hop.Done, c.fails(ctx, calls)
 		})}, func() {})
