@@ -211,7 +211,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 }
 
 // piloted assigns a search alone where a job with a deadline asks for the most probable assignment alone, a short search proves it, and Z
-// along the min-fill order takes more than policy.InsuredShare of the budget: no plan for Z is looked for. It returns nil where one is to be.
+// along the min-fill order takes more than policy.InsuredShare of the budget: no plan for Z is looked for then. Else it returns nil.
 func (a *assigner) piloted(q query.Query) (*btn.Assignment, error) {
 	if !a.Auto() || !q.MPE || !explains(q) || q.Marginals || !proposal.Timed(a.Ctx) || a.Settings.Components > 1 {
 		return nil, nil
