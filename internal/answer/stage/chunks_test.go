@@ -83,7 +83,8 @@ func TestChunksOfSearches(t *testing.T) {
 		for k, units := range chunks {
 			for _, u := range units {
 				seen[u]++
-				if found := btn.IsInterim(c.job[u.Query].Plan.Estimates[0].Parts[u.Part]); found != (c.ends != nil && k < c.ends[len(c.ends)-2]) {
+				found := btn.IsInterim(c.job[u.Query].Plan.Estimates[0].Parts[u.Part])
+				if found != (c.ends != nil && k < c.ends[len(c.ends)-2]) {
 					t.Errorf("unit %+v in chunk %d of ends %v", u, k, ends)
 				}
 			}
