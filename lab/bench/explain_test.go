@@ -65,6 +65,9 @@ echo 'Optimum: 13862943 energy: 1.386 prob: 0.25 in 0 backtracks'; }
 		}
 	}
 
+	for k := range rows {
+		rows[k].CPU = 0.25 // the file has milliseconds
+	}
 	var text bytes.Buffer
 	if err := WriteExplanations(&text, rows); err != nil {
 		t.Fatal(err)
