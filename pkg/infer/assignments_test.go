@@ -365,6 +365,9 @@ func TestProofWithoutZ(t *testing.T) {
 		if (r.LogZ == nil) != c.open || proved != c.open || !slices.Equal(r.MPE.Assignment, first) || (r.Marginals != nil) != c.asked.Marginals {
 			t.Errorf("%+v: ln Z %v, ended %q, warnings %q", c.asked, r.LogZ, r.Ended, r.Warnings)
 		}
+		if ordered := r.Plan.Width > 0; ordered == c.open {
+			t.Errorf("%+v: an order was looked for: %v", c.asked, ordered)
+		}
 	}
 }
 

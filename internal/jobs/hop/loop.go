@@ -245,7 +245,7 @@ func (l *Loop) attempt(ctx context.Context, d *Message, in *Intake) (asked Outco
 const (
 	troubleRetry  = 500 * time.Millisecond // the pause between two attempts at a message meanwhile
 	troubleTries  = 4                      // attempts at a delivery; then others have its slot
-	troubleDelays = 8                      // times MaxDeliveries: deliveries of a message that fails by trouble each time
+	troubleLimit  = 8                      // times MaxDeliveries: deliveries of a message that fails by trouble each time
 	troubleOver   = 10 * time.Second       // after its last sign: longer than a leader is chosen
 	troubleCounts = time.Minute            // it explains for so long how often messages were delivered
 )

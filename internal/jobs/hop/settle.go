@@ -58,7 +58,7 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	code := CodeOf(err)
 	switch code {
 	case fault.Infrastructure, fault.Internal:
-		waits := code == fault.Infrastructure && d.Attempt < troubleDelays*l.MaxDeliveries && l.Bus.Unsettled(troubleOver)
+		waits := code == fault.Infrastructure && d.Attempt < troubleLimit*l.MaxDeliveries && l.Bus.Unsettled(troubleOver)
 		if d.Attempt < l.MaxDeliveries || in.Patient || waits {
 			d.Raw.Again(Backoff(code, d.Attempt))
 			return Retry
