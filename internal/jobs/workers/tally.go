@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/jobs/tally"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -16,53 +17,32 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Pauses after the last partial of a job before the stored ones are listed although this process
-// has not seen all of them, because others may have come to another aggregator. The pause doubles
-// with every listing that finds the job incomplete.
-const (
-	firstPause = 10 * time.Millisecond
-	lastPause  = time.Second
-	// after which an incomplete job is forgotten; its next partial begins a new count
-	idlePause = 30 * time.Second
-)
-
 // steps is the number of progress messages about the contraction of a job.
 const steps = 32
 
-// tallies counts the partials of jobs. The counts are hints: whether a job is complete is read from
-// the stream, and only when the count is full, when a partial is delivered again, or when no more
-// have come for a while. (Listing on every arrival is quadratic: 1.3 s for 256 chunks against 27
-// ms.)
-//
-// A partial is acknowledged after a listing that found others missing, or after the answer is
-// stored. So the partial that completes a job is held by an aggregator, or delivered again, until
-// the answer is stored, and nothing in memory is needed.
+// tallies runs the counts of jobs: it hands them partials and quiet times, answers their questions from the streams, and
+// carries out their effects.
 type tallies struct {
 	w    *sums
 	mu   sync.Mutex
-	jobs map[chunks]*tally
+	jobs map[chunks]*counted
 	done bool           // no timer is set any more
 	work sync.WaitGroup // timers that are set, and the work they have begun
 }
 
-// tally is the count of one job.
-type tally struct {
+// counted is a job that is counted.
+type counted struct {
 	key    chunks
 	digest string              // of the request of the partial that came first
 	stored int64               // time of that partial's model in the stream, in Unix milliseconds
-	check  *semaphore.Weighted // of 1, held while the job is looked up and summed
+	check  *semaphore.Weighted // of 1, held during a look
 
 	// Under tallies.mu:
-	seen  map[int]bool   // chunks
-	ends  []int          // the job may be answered with so many first chunks, in increasing order
-	tried int            // the number of first chunks that were tried last, and did not suffice
-	held  []*hop.Message // deliveries that are not settled yet
-	since time.Time      // when the first of held came
+	count *tally.Count[*hop.Message]
 	timer *time.Timer
-	pause time.Duration // until the timer goes off
 }
 
-func newTallies(w *sums) *tallies { return &tallies{w: w, jobs: map[chunks]*tally{}} }
+func newTallies(w *sums) *tallies { return &tallies{w: w, jobs: map[chunks]*counted{}} }
 
 // partial counts a partial, and sums the job if it may be the last one.
 func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
@@ -92,128 +72,93 @@ func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, err
 	}
 
 	// All others are counted, and progress is reported at steps of the count.
-	j, full, seen := t.count(chunks{d.Subject.Lane, p.Job, p.N}, d, &p)
-	if full || seen*steps/p.N > (seen-1)*steps/p.N {
+	j, look, seen := t.add(d, &p)
+	if look == tally.LookFull || seen*steps/p.N > (seen-1)*steps/p.N {
 		t.w.Progress(p.Job, query.StageContract, seen, p.N)
 	}
-	if full {
-		return hop.Done, t.settle(ctx, j, true)
-	}
-
-	// The chunks seen so far may suffice.
-	if t.end(j) > 0 {
-		if err := t.settle(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
-			t.w.Bus.Trouble.Warn(t.w.Log, "cannot aggregate yet", "job", p.Job, "error", err)
-		}
+	switch look {
+	case tally.LookFull:
+		return hop.Done, t.look(ctx, j, true)
+	case tally.LookEarly:
+		t.tolerant(ctx, j)
 	}
 	return hop.Held, nil
 }
 
-// count adds a delivery to the count of its job, which it returns with the number of chunks seen.
-// If they are all the job has, full is true; else the delivery is held.
-func (t *tallies) count(
-	key chunks, d *hop.Message, p *message.Partial,
-) (j *tally, full bool, seen int) {
+// add counts a delivery, and returns the number of chunks seen.
+func (t *tallies) add(d *hop.Message, p *message.Partial) (j *counted, look tally.Look, seen int) {
+	key := chunks{d.Subject.Lane, p.Job, p.N}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-
-	j = t.jobs[key]
-	if j == nil {
-		j = &tally{
-			key:    key,
-			digest: d.Digest,
-			stored: p.Stored,
-			seen:   map[int]bool{},
-			pause:  firstPause,
-			check:  semaphore.NewWeighted(1),
+	if j = t.jobs[key]; j == nil {
+		j = &counted{
+			key: key, digest: d.Digest, stored: p.Stored, check: semaphore.NewWeighted(1), count: tally.New[*hop.Message](p.N),
 		}
 		t.jobs[key] = j
 	}
-
-	j.ends = p.Ends
-	j.seen[d.Subject.K] = true
-	if len(j.seen) == key.n {
-		return j, true, key.n
-	}
-
-	if len(j.held) == 0 {
-		j.since = time.Now()
-	}
-
-	// A partial that is delivered again was in another process: the others may all be stored.
-	if d.Attempt > 1 {
-		j.pause = firstPause
-	}
-	j.held = append(j.held, d)
-
-	if j.timer == nil || len(j.held) == 1 || time.Since(j.since) < lastPause {
-		t.arm(j, j.pause)
-	}
-	return j, false, len(j.seen)
+	look, effects := j.count.Partial(p.K, p.Ends, d, d.Attempt > 1, time.Now())
+	t.carryOut(j, effects)
+	return j, look, j.count.Seen()
 }
 
-// arm sets the timer of a job that is counted, and of no other, because stop looks for timers
-// nowhere else. The caller holds t.mu.
-func (t *tallies) arm(j *tally, pause time.Duration) {
-	if t.done || t.jobs[j.key] != j {
+// carryOut sets the timer of a job, or ends its count. The caller holds t.mu.
+func (t *tallies) carryOut(j *counted, e tally.Effects[*hop.Message]) {
+	if t.jobs[j.key] != j { // stop looks for timers nowhere else
 		return
 	}
-
-	t.disarm(j)
-	t.work.Add(1)
-	j.timer = time.AfterFunc(pause, func() {
-		defer t.work.Done()
-		t.quiet(j)
-	})
+	if e.Forget {
+		delete(t.jobs, j.key)
+		t.disarm(j)
+	}
+	if e.Timer > 0 && !t.done {
+		t.disarm(j)
+		t.work.Add(1)
+		j.timer = time.AfterFunc(e.Timer, func() {
+			defer t.work.Done()
+			t.tolerant(t.w.Hard, j)
+		})
+	}
 }
 
 // disarm stops the job's timer, unless it has gone off. The caller holds t.mu.
-func (t *tallies) disarm(j *tally) {
+func (t *tallies) disarm(j *counted) {
 	if j.timer != nil && j.timer.Stop() {
 		t.work.Done()
 	}
 }
 
-// drop ends a job's count. The caller holds t.mu.
-func (t *tallies) drop(j *tally) {
-	if t.jobs[j.key] == j {
-		delete(t.jobs, j.key)
-		t.disarm(j)
-	}
-}
-
-// quiet settles a job whose partials have stopped coming for a while.
-func (t *tallies) quiet(j *tally) {
-	if err := t.settle(t.w.Hard, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
+// tolerant is a look that nobody waits for.
+func (t *tallies) tolerant(ctx context.Context, j *counted) {
+	if err := t.look(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
 		t.w.Bus.Trouble.Warn(t.w.Log, "cannot aggregate yet", "job", j.key.job, "error", err)
 	}
 }
 
-// settle looks whether the job is complete, sums it if it is, and acknowledges or returns the
-// deliveries held until then. With full every chunk has been seen.
-func (t *tallies) settle(ctx context.Context, j *tally, full bool) error {
+// look sums a job if its partials are stored, or the first of them suffice, and acknowledges or returns the deliveries held until then.
+func (t *tallies) look(ctx context.Context, j *counted, full bool) error {
 	if err := j.check.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer j.check.Release(1)
-	t.mu.Lock()
-	held := j.held
-	j.held = nil
-	t.mu.Unlock()
 
-	complete, err := t.try(ctx, j, full)
-	switch {
-	case err != nil && !errors.Is(err, hop.ErrAnswered):
-		t.refuse(held, err)
-		t.forget(j)
-	case complete || err != nil:
-		acknowledgeAll(held)
-		t.forget(j)
-	default:
-		acknowledgeAll(held)
-		t.wait(j, len(held) == 0)
+	l := look{t: t, j: j}
+	t.mu.Lock()
+	question := j.count.Begin(full)
+	t.mu.Unlock()
+	for {
+		reply, stored, err := l.reply(ctx, question)
+		t.mu.Lock()
+		next, effects := j.count.Reply(reply, stored)
+		t.carryOut(j, effects)
+		t.mu.Unlock()
+		for _, d := range effects.Acknowledge { // one whose acknowledgement is lost comes again, and finds the answer
+			d.Raw.Done()
+		}
+		t.refuse(effects.Return, err)
+		if question = next; question.Ask == tally.AskNothing {
+			return err
+		}
 	}
-	return err
 }
 
 // refuse returns deliveries after a failure. The one with the most attempts reports it, so that the
@@ -230,176 +175,92 @@ func (t *tallies) refuse(held []*hop.Message, err error) {
 	}
 }
 
-// try sums the job if all its partials are stored, or the first of them suffice. A panic is an
-// error of the job.
-func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			t.w.Log.Error("panic", "job", j.key.job, "panic", p, "stack", string(debug.Stack()))
-			err = fault.New(fault.Internal, "pipeline: %s: panic: %v", t.w.Stage, p)
-		}
-	}()
-
-	if err := t.w.Over(ctx, j.key.lane, j.key.job, j.digest, j.stored); err != nil {
-		return false, err
-	}
-	if !full {
-		if settled, err := t.early(ctx, j); err != nil || settled {
-			return settled, err
-		}
-	}
-
-	if !full {
-		if full, err = t.stored(ctx, j); err != nil || !full {
-			return false, err
-		}
-	}
-
-	partials, err := t.w.fetch(ctx, j.key, j.key.n)
-	if errors.Is(err, bus.ErrNotFound) {
-		// Counted or listed once, and gone since: a job that is started again begins with no
-		// partials, and forged ones go when they are read.
-		t.recount(j)
-		if full, err = t.stored(ctx, j); err != nil || !full {
-			return false, err
-		}
-		partials, err = t.w.fetch(ctx, j.key, j.key.n)
-	}
-	if errors.Is(err, bus.ErrNotFound) {
-		// Listed, and not there to be read: a replica is behind.
-		err = fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", j.key.job, err)
-	}
-
-	if err == nil {
-		err = t.w.sum(ctx, partials)
-	}
-	if t.w.mixed(err, j.key.job) {
-		t.recount(j)
-		return false, t.w.unmix(ctx, j.key, partials)
-	}
-	return err == nil, err
-}
-
-// end returns the largest number of first chunks, all of them seen, that may suffice for an answer
-// and has not been tried; 0 for none.
-func (t *tallies) end(j *tally) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	most := 0
-	k := 0 // chunks 0 to k-1 are seen
-	for _, end := range j.ends {
-		for k < end && j.seen[k] {
-			k++
-		}
-		if k < end {
-			break
-		}
-		if end > j.tried {
-			most = end
-		}
-	}
-	return most
-}
-
-// early answers a job whose first chunks suffice.
-func (t *tallies) early(ctx context.Context, j *tally) (settled bool, err error) {
-	end := t.end(j)
-	if end == 0 {
-		return false, nil
-	}
-
-	partials, err := t.w.fetch(ctx, j.key, end)
-	if errors.Is(err, bus.ErrNotFound) {
-		return false, nil
-	}
-	if err == nil {
-		if settled, err = t.w.settled(ctx, partials); errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans) {
-			err = nil // all of them decide
-		}
-	}
-	if err == nil && settled {
-		err = t.w.sum(ctx, partials)
-	}
-
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	j.tried = end
-	return settled && err == nil, err
-}
-
-// recount forgets which chunks were seen.
-func (t *tallies) recount(j *tally) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	clear(j.seen)
-}
-
-// stored lists the job's partials and adds them to the count.
-func (t *tallies) stored(ctx context.Context, j *tally) (full bool, err error) {
-	ks, err := t.w.stored(ctx, j.key)
-	if err != nil {
-		return false, err
-	}
-
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for k := range ks {
-		j.seen[k] = true
-	}
-	return len(ks) == j.key.n, nil
-}
-
-// wait sets the timer after a listing that found the job incomplete. A job without any new partial
-// is forgotten.
-func (t *tallies) wait(j *tally, idle bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-
-	if j.pause = min(2*j.pause, lastPause); len(j.held) > 0 {
-		t.arm(j, j.pause)
-		return
-	}
-	if idle {
-		t.drop(j)
-		return
-	}
-	t.arm(j, idlePause)
-}
-
-// forget drops the job's count, unless partials have come since: those are settled by its next
-// timer.
-func (t *tallies) forget(j *tally) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(j.held) == 0 {
-		t.drop(j)
-	}
-}
-
 // stop stops all timers and returns the deliveries that are held.
 func (t *tallies) stop() {
 	t.mu.Lock()
 	t.done = true
-
 	var held []*hop.Message
 	for _, j := range t.jobs {
 		t.disarm(j)
-		held = append(held, j.held...)
-		j.held = nil
+		held = append(held, j.count.Held()...)
 	}
 	t.mu.Unlock()
 
 	for _, d := range held {
 		d.Raw.Again(0)
 	}
-
 	t.work.Wait()
 }
 
-// acknowledgeAll acknowledges deliveries. One whose acknowledgement is lost comes again, and finds
-// the answer.
-func acknowledgeAll(held []*hop.Message) {
-	for _, d := range held {
-		d.Raw.Done()
+// look answers the questions of a count from the streams.
+type look struct {
+	t *tallies
+	j *counted
+}
+
+// reply answers a question; a panic is an error of the job. A job that has its answer, or is over for
+// another reason, is Yes with that as its error.
+func (l look) reply(ctx context.Context, q tally.Question) (r tally.Reply, stored map[int]bool, err error) {
+	w, key := l.t.w, l.j.key
+	defer func() {
+		if p := recover(); p != nil {
+			w.Log.Error("panic", "job", key.job, "panic", p, "stack", string(debug.Stack()))
+			err = fault.New(fault.Internal, "pipeline: %s: panic: %v", w.Stage, p)
+		}
+		switch {
+		case errors.Is(err, hop.ErrAnswered):
+			r = tally.Yes
+		case err != nil && r != tally.Gone:
+			r = tally.Failed
+		}
+	}()
+
+	switch q.Ask {
+	case tally.AskOver:
+		return tally.No, nil, w.Over(ctx, key.lane, key.job, l.j.digest, l.j.stored)
+	case tally.AskList:
+		stored, err = w.stored(ctx, key)
+		return tally.Listed, stored, err
+	case tally.AskFirst:
+		r, err = l.first(ctx, q.First)
+	default:
+		r, err = l.sum(ctx)
 	}
+	return r, nil, err
+}
+
+// first answers a job whose first chunks suffice.
+func (l look) first(ctx context.Context, count int) (tally.Reply, error) {
+	w := l.t.w
+	partials, err := w.fetch(ctx, l.j.key, count)
+	if errors.Is(err, bus.ErrNotFound) {
+		return tally.Gone, nil
+	}
+	if err != nil {
+		return tally.Failed, err
+	}
+	settled, err := w.settled(ctx, partials)
+	if errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans) || err == nil && !settled {
+		return tally.No, nil // all of them decide
+	}
+	if err == nil {
+		err = w.sum(ctx, partials)
+	}
+	return tally.Yes, err
+}
+
+// sum answers a job by all its chunks.
+func (l look) sum(ctx context.Context) (tally.Reply, error) {
+	w := l.t.w
+	partials, err := w.fetch(ctx, l.j.key, l.j.key.n)
+	if errors.Is(err, bus.ErrNotFound) {
+		return tally.Gone, fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", l.j.key.job, err)
+	}
+	if err == nil {
+		err = w.sum(ctx, partials)
+	}
+	if w.mixed(err, l.j.key.job) {
+		return tally.Mixed, w.unmix(ctx, l.j.key, partials)
+	}
+	return tally.Yes, err
 }

@@ -4,40 +4,30 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/jobs/tally"
 )
 
-// TestNoTimerOutlivesItsCount: after any sequence of events in a job's count, stop waits for no
-// timer. A job whose timer was set between a look that found something new and one that found
-// nothing kept it for half a minute after it had been dropped, and the process with it.
+// TestNoTimerOutlivesItsCount: after any sequence of effects, stop waits for no timer of a count that is over.
 func TestNoTimerOutlivesItsCount(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 12))
 	for range 200 {
 		c := newTallies(&sums{})
-		known := []*tally{}
+		known := []*counted{}
 		for range 12 {
-			if len(known) == 0 || rng.IntN(4) == 0 {
-				key := chunks{job: string(rune('a' + rng.IntN(2))), n: 9}
-				if c.jobs[key] == nil {
-					c.jobs[key] = &tally{key: key, seen: map[int]bool{}, pause: lastPause}
-					known = append(known, c.jobs[key])
-				}
+			key := chunks{job: string(rune('a' + rng.IntN(2))), n: 9}
+			if c.jobs[key] == nil {
+				c.jobs[key] = &counted{key: key, count: tally.New[*hop.Message](9)}
+				known = append(known, c.jobs[key])
 			}
-			if len(known) == 0 {
-				continue
+			e := tally.Effects[*hop.Message]{Forget: rng.IntN(3) == 0}
+			if !e.Forget {
+				e.Timer = tally.IdlePause
 			}
-			j := known[rng.IntN(len(known))]
-			switch rng.IntN(4) {
-			case 0:
-				c.wait(j, false)
-			case 1:
-				c.wait(j, true)
-			case 2:
-				c.forget(j)
-			case 3:
-				c.mu.Lock()
-				c.arm(j, idlePause)
-				c.mu.Unlock()
-			}
+			c.mu.Lock()
+			c.carryOut(known[rng.IntN(len(known))], e)
+			c.mu.Unlock()
 		}
 		stopped := make(chan struct{})
 		go func() {
@@ -46,7 +36,7 @@ func TestNoTimerOutlivesItsCount(t *testing.T) {
 		}()
 		select {
 		case <-stopped:
-		case <-time.After(idlePause / 2):
+		case <-time.After(tally.IdlePause / 2):
 			t.Fatal("a timer of a job that is not counted any more is waited for")
 		}
 	}
