@@ -155,6 +155,44 @@ func Solve(a []float64, m, n int, b []float64, columns int) ([]float64, error) {
 	return out, raise(out, d-e)
 }
 
+// SolveSmall overwrites b with the solution of a·x = b for a of n × n, and a with its factors, by elimination with partial pivoting. It is
+// for a matrix of a few rows with entries near 1: nothing is scaled, and no condition number estimated, which takes ten times as long.
+// Cost 2n³/3 flops. It is false where a pivot is below 1e-15 of the largest entry.
+func SolveSmall(a []float64, n int, b []float64) bool {
+	floor := 1e-15 * largest(a[:n*n])
+	for k := range n {
+		p := k
+		for r := k + 1; r < n; r++ {
+			if math.Abs(a[r*n+k]) > math.Abs(a[p*n+k]) {
+				p = r
+			}
+		}
+		if !(math.Abs(a[p*n+k]) > floor) {
+			return false
+		}
+		if p != k {
+			for c := k; c < n; c++ {
+				a[k*n+c], a[p*n+c] = a[p*n+c], a[k*n+c]
+			}
+			b[k], b[p] = b[p], b[k]
+		}
+		for r := k + 1; r < n; r++ {
+			f := a[r*n+k] / a[k*n+k]
+			for c := k; c < n; c++ {
+				a[r*n+c] -= f * a[k*n+c]
+			}
+			b[r] -= f * b[k]
+		}
+	}
+	for k := n - 1; k >= 0; k-- {
+		for c := k + 1; c < n; c++ {
+			b[k] -= a[k*n+c] * b[c]
+		}
+		b[k] /= a[k*n+k]
+	}
+	return true
+}
+
 // Inverse returns a⁻¹ of an n × n matrix. Errors: as Solve.
 func Inverse(a []float64, n int) ([]float64, error) {
 	if n == 0 {

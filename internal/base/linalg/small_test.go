@@ -101,6 +101,28 @@ func TestSolveInverseCholeskyAtEveryRange(t *testing.T) {
 	}
 }
 
+// TestSolveSmall: also where the first pivot is 0, or no pivot is left.
+func TestSolveSmall(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 29))
+	for n := 1; n <= 6; n++ {
+		for range 20 {
+			a, want := wellPosed(rng, n, 0), random(rng, n)
+			if n > 1 {
+				a[0] = 0
+			}
+			x := product(a, want, n, n, 1)
+			if !SolveSmall(slices.Clone(a), n, x) || !(distance(x, want) < 1e-9) {
+				t.Errorf("%d×%d: off by %g", n, n, distance(x, want))
+			}
+		}
+	}
+	for _, a := range [][]float64{{0, 0, 0, 0}, {1, 2, 2, 4}, {math.NaN(), 0, 0, 1}, {1, 0, 0, math.Inf(1)}} {
+		if SolveSmall(slices.Clone(a), 2, []float64{1, 1}) {
+			t.Errorf("%v is solved", a)
+		}
+	}
+}
+
 func TestLeastSquaresOfOblongMatrices(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	a, b := random(rng, 9*4), random(rng, 9*2)

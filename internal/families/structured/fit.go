@@ -94,7 +94,7 @@ func (m *interactions) promising(ctx context.Context, all [][2]int) (bool, error
 		if c.step() != nil {
 			return true, nil // it has fewer directions
 		}
-		_, worst := c.rows()
+		_, worst := c.rows(c.typical())
 		c.divide(apartFactors[2] * worst)
 	}
 	return c.typical() < probeShare*before, nil
@@ -147,7 +147,7 @@ func (m *interactions) completion(all [][2]int, k int, set bool) (c *completion,
 		return c, largest
 	}
 	// Of a matrix of rank one, an interaction is the product of its rows' medians over the median.
-	rows, _ := c.rows()
+	rows, _ := c.rows(c.typical())
 	typical := median(slices.Clone(rows))
 	scaled := slices.Clone(c.residuals)
 	for r, p := range all {
@@ -198,9 +198,8 @@ func (c *completion) typical() float64 {
 	return median(some)
 }
 
-// rows returns the median residual of the pairs of each variable, and the largest of these.
-func (c *completion) rows() (rows []float64, worst float64) {
-	typical := c.typical()
+// rows returns the median residual of the pairs of each variable, the typical one where it has few, and the largest of these.
+func (c *completion) rows(typical float64) (rows []float64, worst float64) {
 	rows = make([]float64, len(c.sample))
 	for i, pairs := range c.sample {
 		if rows[i] = typical; len(pairs) > 0 {
@@ -265,7 +264,7 @@ func (m *interactions) complete(
 		}
 		typical := c.typical()
 		medians = append(medians, typical)
-		_, worst := c.rows()
+		_, worst := c.rows(typical)
 		limit := math.Inf(1)
 		if set {
 			limit = max(floor, factor*worst)
@@ -316,6 +315,7 @@ func (m *interactions) step(s *spectrum, apart [][]int) error {
 	u := make([]float64, n*k) // row by row
 	gram := make([]float64, k*k)
 	row := make([]float64, n*k) // the directions, row by row
+	work := make([]float64, k*k)
 	for c := range k {
 		for r, y := range s.w[c*n : c*n+n] {
 			row[r*k+c] = y
@@ -350,11 +350,10 @@ func (m *interactions) step(s *spectrum, apart [][]int) error {
 			addGram(left, row[m.base[j]*k:(m.base[j]+m.domains[j]-1)*k], k, -1)
 		}
 		for r := own; r < own+d-1; r++ {
-			solved, err := linalg.Solve(left, k, k, u[r*k:r*k+k], 1)
-			if err != nil {
-				return err
+			copy(work, left)
+			if !linalg.SolveSmall(work, k, u[r*k:r*k+k]) {
+				return btn.ErrPart
 			}
-			copy(u[r*k:], solved)
 		}
 	}
 	q := make([]float64, k*n)
