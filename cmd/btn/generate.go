@@ -173,7 +173,7 @@ func (c *leavesCmd) Run(t *console.Terminal) error {
 type latentCmd struct {
 	Family      string  `arg:"" help:"${latent_families}."`
 	Variables   int     `short:"n" help:"Variables, persons of smokers." default:"100"`
-	Rank        int     `short:"k" help:"Statistics, patterns, groups of blocks, products of mixture, up to 6; 0: one, or two." default:"0"`
+	Rank        int     `short:"k" help:"Statistics, patterns, groups, products of mixture, up to 6; 0: one, or two." default:"0"`
 	Values      int     `short:"q" help:"Values of a variable of potts." default:"3"`
 	Coupling    float64 `help:"J: Σ |J_ij| over the neighbours of a spin." default:"1.2"`
 	Field       float64 `help:"h ~ U(−FIELD, FIELD)." default:"0.1"`

@@ -102,6 +102,9 @@ func counted(p *generate.Planted, evidence factorgraph.Evidence) float64 {
 	if p.Groups != nil {
 		return group(p, field)
 	}
+	if p.Triples != nil {
+		return threes(p, field)
+	}
 	last := make([]int, len(p.Lambda)) // variable of each statistic
 	for k, v := range p.Vectors {
 		for at, x := range v {
@@ -134,9 +137,6 @@ func counted(p *generate.Planted, evidence factorgraph.Evidence) float64 {
 					change -= lambda / 2 * v * v
 					if last[k] == i {
 						change += lambda / 2 * float64(to.statistics[k]) * float64(to.statistics[k])
-						// Three different spins are (s³ − (3n − 2)·s)/6.
-						m := float64(to.statistics[k])
-						change += p.Triple * m * (m*m - float64(3*n-2)) / 6
 						to.statistics[k] = 0
 					}
 				}
@@ -165,6 +165,64 @@ func counted(p *generate.Planted, evidence factorgraph.Evidence) float64 {
 		weights, open, ln = next, after, ln+math.Log(most)
 	}
 	return rest + ln + math.Log(weights[summary{}])
+}
+
+// threes is ln Z of spins in tables of three, with these fields, by the number of spins of each group that are as its statistic has them.
+// Of n spins with the sum m, the products of two add up to (m² − n)/2, and of three to (m³ − (3n − 2)·m)/6.
+func threes(p *generate.Planted, field []float64) float64 {
+	groups := len(p.Vectors)
+	weight, size := make([][]float64, groups), make([]float64, groups)
+	for g, v := range p.Vectors {
+		weight[g] = []float64{1}
+		for at := 0; at < len(v); at += 2 {
+			if v[at] == 0 {
+				continue
+			}
+			down, up := math.Exp(field[at]), math.Exp(field[at+1])
+			if v[at] > 0 {
+				down, up = up, down
+			}
+			next := make([]float64, len(weight[g])+1)
+			for c, w := range weight[g] {
+				next[c] += w * down
+				next[c+1] += w * up
+			}
+			weight[g] = next
+			size[g]++
+		}
+	}
+	var terms []float64
+	var over func(sums []float64, ln float64)
+	over = func(sums []float64, ln float64) {
+		if g := len(sums); g < groups {
+			for c, w := range weight[g] {
+				over(append(sums[:g:g], float64(2*c)-size[g]), ln+math.Log(w))
+			}
+			return
+		}
+		for at, j := range p.Triples {
+			a, b, c := at/groups/groups, at/groups%groups, at%groups
+			ma, mb, mc := sums[a], sums[b], sums[c]
+			switch {
+			case a > b || b > c:
+			case a == c:
+				ln += j * ma * (ma*ma - (3*size[a] - 2)) / 6
+			case a == b:
+				ln += j * (ma*ma - size[a]) / 2 * mc
+			case b == c:
+				ln += j * ma * (mb*mb - size[b]) / 2
+			default:
+				ln += j * ma * mb * mc
+			}
+		}
+		terms = append(terms, ln)
+	}
+	over(nil, 0)
+	most, sum := slices.Max(terms), 0.0
+	for _, ln := range terms {
+		sum += math.Exp(ln - most)
+	}
+	return most + math.Log(sum)
 }
 
 // group is ln Z of sets of spins that overlap with the next set alone, with these fields: by the number of spins up among the common ones
@@ -350,6 +408,9 @@ func TestLatentStructureIsFound(t *testing.T) {
 		{Family: "three-body", Variables: 30},
 		{Family: "three-body", Variables: 45},
 		{Family: "three-body", Variables: 60, Coupling: -2},
+		{Family: "three-body", Variables: 30, Rank: 2, Coupling: 8},
+		{Family: "three-body", Variables: 45, Rank: 3, Coupling: 8},
+		{Family: "three-body", Variables: 60, Rank: 2, Coupling: 8},
 		{Family: "symmetric", Variables: 30},
 		{Family: "symmetric", Variables: 65, Coupling: 3},
 		{Family: "symmetric", Variables: 100},

@@ -1,6 +1,7 @@
 package closed
 
-// Interchangeable variables that nobody declared: plain tables of three and more binary variables whose product depends on a count.
+// Interchangeable variables that nobody declared: plain tables of three and more binary variables whose product depends on a count, or on
+// a count for each of few classes.
 
 import (
 	"context"
@@ -11,7 +12,6 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/countspace"
-	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -20,16 +20,18 @@ const (
 	leastInterchangeable = 12
 	// mostOrder bounds the variables of a table.
 	mostOrder = 6
+	// leastShare is the share of all sets of variables that have a table, below which no interchangeable variables are looked for.
+	leastShare = 0.05
 	// largestField bounds the main effect of a variable, nats.
 	largestField = 300
 	// deviation bounds Σ of what interactions differ from those of interchangeable variables, nats.
 	deviation = 1e-10
 )
 
-// ProposeInterchangeable is the proposal of a sum in count space: see interchangeable. It is asked of networks with a table for every set
-// of so many variables as their largest tables have, three at least.
+// ProposeInterchangeable is the proposal of a sum in count space: see interchangeable. It is asked of networks that are dense in tables
+// of three variables, or more.
 func ProposeInterchangeable(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	if order := complete(j.Net); order < 3 {
+	if order := dense(j.Net); order < 3 {
 		return nil, nil
 	}
 	plan, hit, err := j.Remember("interchangeable", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
@@ -50,8 +52,8 @@ func ProposeInterchangeable(j *proposal.Job, ask proposal.Ask) (*btn.Assignment,
 	return found, nil
 }
 
-// complete returns the order of the largest tables of a network, if there are as many as sets of so many variables; else 0. Linear time.
-func complete(net *btn.Network) (order int) {
+// dense returns the order of the largest tables of a network, if leastShare of the sets of so many variables have one; else 0. Linear time.
+func dense(net *btn.Network) (order int) {
 	n, count := len(net.Variables), 0
 	if net.Choice != btn.CoresAreFactors || n < leastInterchangeable {
 		return 0
@@ -66,7 +68,7 @@ func complete(net *btn.Network) (order int) {
 			count++
 		}
 	}
-	if choose(n, order) > float64(count) {
+	if leastShare*choose(n, order) > float64(count) {
 		return 0
 	}
 	return order
@@ -97,13 +99,14 @@ func place(set []int) (at int) {
 	return at
 }
 
-// interchangeable returns B as a function of a count, times a vector for each variable (Lemma 4):
+// interchangeable returns B as a function of the count of each class, times a vector for each variable (Lemma 4):
 //
-//	B(x) = S(#{i: σ_i(x_i) = 1}) · Π_i e^{c_i(x_i)}
+//	B(x) = S(c_1, …, c_K) · Π_i e^{c_i(x_i)},   c_k = #{i of class k: σ_i(x_i) = 1}
 //
-// for plain tables of binary variables without zeros, whose interactions are the same for all sets of one size, after values are exchanged
-// at some variables; nil for other networks. The two values of a variable are one level each, in its first leg. What interactions of two
-// variables and more differ adds up to at most deviation, which bounds the relative error of B entry by entry, and so of Z.
+// for plain tables of binary variables without zeros, whose interactions are the same for all sets with as many variables of each class,
+// after values are exchanged at some variables; nil for other networks. One value of a variable is the level of its class, the other level
+// 0, in its first leg. What interactions of two variables and more differ adds up to at most deviation, which bounds the relative error of
+// B entry by entry, and so of Z.
 //
 // Cost O(Σ 2^k·k over the tables), 8 bytes for every set.
 func interchangeable(ctx context.Context, net *btn.Network) (*SymmetryRankOne, error) {
@@ -115,42 +118,44 @@ func interchangeable(ctx context.Context, net *btn.Network) (*SymmetryRankOne, e
 	if m == nil || err != nil {
 		return nil, err
 	}
-	signs := m.signs()
+	of := m.classes()
+	if of == nil {
+		return nil, nil
+	}
+	signs := m.signs(of)
 	if signs == nil {
 		return nil, nil
 	}
-	mean, off := m.means(signs)
+	mean, off := m.means(of, signs)
 	if off > deviation {
 		return nil, nil
 	}
 
-	n := m.n
 	p := &SymmetryRankOne{Frame: &btn.Frame{Closed: true}, R: make([][]float64, len(net.Dims))}
-	levels := countspace.Levels{D: 2, Of: slices.Repeat([][]uint8{{0, 0}}, len(net.Dims))}
-	rows := map[float64][]uint8{1: {0, 1}, -1: {1, 0}}
+	levels := countspace.Levels{D: 1 + of.count, Of: slices.Repeat([][]uint8{{0, 0}}, len(net.Dims))}
 	for i, leg := range first {
+		if leg < 0 {
+			continue
+		}
 		field := m.of[1][i]
 		if !(math.Abs(field) <= largestField) {
 			return nil, nil
 		}
-		levels.Of[leg] = rows[signs[i]]
+		level := uint8(of.class[i] + 1)
+		if levels.Of[leg] = []uint8{0, level}; signs[i] < 0 {
+			levels.Of[leg] = []uint8{level, 0}
+		}
 		p.R[leg] = []float64{math.Exp(-field), math.Exp(field)}
 	}
 	p.Frame.Levels = levels
-	p.S = countspace.Poly{Shape: []int{n + 1}, Coef: scaled.Vector{Mant: make([]float64, n+1), Exp: make([]int64, n+1)}}
-	for up := range n + 1 {
-		ln := m.of[0][0]
-		for k := 2; k < len(mean); k++ {
-			ln += mean[k] * elementary(n, up, k)
-		}
-		s := scaled.FromLog(ln)
-		p.S.Coef.Mant[up], p.S.Coef.Exp[up] = s.Mant, s.Exp
+	if p.S, err = of.sum(m.of[0][0], mean, levels); err != nil {
+		return nil, nil // too many counts
 	}
 	return p, nil
 }
 
-// legsOf returns the first leg of every variable and the variable of every leg; nil where the variables of a network are not binary, in a
-// table each, without maps.
+// legsOf returns the first leg of every variable, −1 of one without tables, and the variable of every leg; nil where the variables of a
+// network are not binary, or have maps.
 func legsOf(net *btn.Network) (first, variable []int) {
 	for _, m := range net.Maps {
 		if m.A != nil {
@@ -164,10 +169,13 @@ func legsOf(net *btn.Network) (first, variable []int) {
 	for v, at := range net.Variables {
 		link := net.Links[at.Link]
 		cp, ok := link.T.(*tensor.CP)
-		if !ok || at.Domain != 2 || len(link.Legs) == 0 {
+		if !ok || at.Domain != 2 {
 			return nil, nil
 		}
-		first[v] = link.Legs[0]
+		first[v] = -1
+		if len(link.Legs) > 0 {
+			first[v] = link.Legs[0]
+		}
 		for k, l := range link.Legs {
 			if cp.Vectors[k] != nil {
 				return nil, nil
@@ -181,7 +189,7 @@ func legsOf(net *btn.Network) (first, variable []int) {
 // transformed returns the interactions of all tables; nil where one has a zero, or is not plain.
 func transformed(ctx context.Context, net *btn.Network, variable []int) (*interactions, error) {
 	n := len(net.Variables)
-	m := &interactions{n: n, of: make([][]float64, complete(net)+1)}
+	m := &interactions{n: n, of: make([][]float64, dense(net)+1)}
 	for k := range m.of {
 		m.of[k] = make([]float64, int(choose(n, k)))
 	}
@@ -226,61 +234,6 @@ func transformed(ctx context.Context, net *btn.Network, variable []int) (*intera
 		}
 	}
 	return m, nil
-}
-
-// signs returns 1 or −1 for each variable: with the spins of the latter turned round, the interactions of the largest sets have one sign.
-// Variable 0 is not turned. It returns nil where a sign is not to be seen.
-func (m *interactions) signs() []float64 {
-	order := len(m.of) - 1
-	signs := make([]float64, m.n)
-	signs[0] = 1
-	for i := 1; i < m.n; i++ {
-		var others []int
-		for v := 1; len(others) < order-1; v++ {
-			if v != i {
-				others = append(others, v)
-			}
-		}
-		with := func(v int) float64 {
-			set := append(slices.Clone(others), v)
-			slices.Sort(set)
-			return m.of[order][place(set)]
-		}
-		switch x := with(0) * with(i); {
-		case x > 0:
-			signs[i] = 1
-		case x < 0:
-			signs[i] = -1
-		default:
-			return nil
-		}
-	}
-	return signs
-}
-
-// means returns the mean interaction of the sets of each size, spins turned round by signs, and Σ |interaction − mean| over all sets of
-// two and more.
-func (m *interactions) means(signs []float64) (mean []float64, off float64) {
-	mean = make([]float64, len(m.of))
-	for k := 2; k < len(m.of); k++ {
-		list := m.of[k]
-		set := make([]int, k)
-		for i := range set {
-			set[i] = i
-		}
-		for at := range list {
-			for _, v := range set {
-				list[at] *= signs[v]
-			}
-			mean[k] += (list[at] - list[0]) / float64(len(list)) // differences: their sum is hardly rounded
-			following(set)
-		}
-		mean[k] += list[0]
-		for _, y := range list {
-			off += math.Abs(y - mean[k])
-		}
-	}
-	return mean, off
 }
 
 // following changes a set into the one at the next place.

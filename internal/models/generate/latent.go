@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -18,12 +19,14 @@ import (
 //
 // and noise. Spins are ±1, value 0 being −1, with v_k(i, x) = v_ki · x. All v are whole numbers, so that states can be counted.
 type Latent struct {
-	Family    string  // of LatentFamilies
-	Variables int     // n, 2 to 3,000
-	Rank      int     // statistics of rank, chain and grid; patterns of hopfield; groups of blocks; products of mixture. 0: one, or two
-	Values    int     // of a variable of potts; 0: three
-	Coupling  float64 // Σ_j |J_ij| of a spin and of a statistic with v = ±1
-	Field     float64 // h ~ U(−Field, Field), of every value of potts
+	Family    string // of LatentFamilies
+	Variables int    // n, 2 to 3,000
+	// Rank is the number of statistics of rank, chain and grid, patterns of hopfield, groups of blocks and three-body, products of mixture;
+	// 0: one, or two.
+	Rank     int
+	Values   int     // of a variable of potts; 0: three
+	Coupling float64 // Σ_j |J_ij| of a spin and of a statistic with v = ±1
+	Field    float64 // h ~ U(−Field, Field), of every value of potts
 	// Noise ε adds ε/√n · N(0, 1) to the coupling of every pair, ε/n · N(0, 1) to that of three, which leaves nothing exact.
 	Noise float64
 	Seed  uint64
@@ -36,7 +39,9 @@ type Planted struct {
 	Vectors [][]float64 // v_k(i, x) by statistic, at i·Domain + x
 	Field   []float64   // h_i(x) at i·Domain + x, nats
 	Sparse  []Coupled   // the pairs that deviate
-	Triple  float64     // every three spins have the factor exp(Triple · Π v_0(i, x_i))
+	// Triples are of three-body with a statistic for each group, K in all: every three spins i of groups a ≤ b ≤ c have the factor
+	// exp(Triples[(a·K + b)·K + c] · Π v(i, x_i)).
+	Triples []float64
 	Groups  [][]int     // sets of symmetric and mixture
 	Counts  []float64   // of symmetric: ln of a table by the number of spins up, nats
 	Friends *Friendship // of every two persons of smokers, whose other variables the fields above are of
@@ -74,7 +79,8 @@ const (
 //	blocks       groups with one statistic each, neighbours joined by two sparse pairs
 //	chain        v = ±1, and a chain of sparse pairs
 //	grid         v = ±1, and a grid of sparse pairs with up to ten rows
-//	three-body   v = ±1: tables of every three spins, exp(J Π v_i x_i) with J = 2 Coupling/n², and none of two
+//	three-body   v = ±1: tables of every three spins, exp(J Π v_i x_i) with J = 2 Coupling/n², and none of two; with groups, whose
+//	             spins take turns, J = 2 u K Coupling/n² with u ~ U(−1, 1) for all that have as many spins of each
 //	smokers      n persons, each with variables smokes, then cancer, and a sparse pair of them; friends, a hidden variable for every
 //	             two persons, in a table of three: friends(i, j) and smokes(i) imply smokes(j), either way, with a weight such that
 //	             persons are coupled as in curie-weiss where friends are summed out
@@ -155,11 +161,17 @@ func (o Latent) threes(p *Planted) *factorgraph.Model {
 		}
 	}
 	r := random(o.Seed, "noise of "+o.Family)
-	v := p.Vectors[0]
+	groups := len(p.Vectors)
+	v := make([]float64, 2*n)
+	for i := range n {
+		copy(v[2*i:2*i+2], p.Vectors[i%groups][2*i:])
+	}
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			for k := j + 1; k < n; k++ {
-				coupling := p.Triple
+				of := []int{i % groups, j % groups, k % groups}
+				slices.Sort(of)
+				coupling := p.Triples[(of[0]*groups+of[1])*groups+of[2]]
 				if o.Noise != 0 {
 					coupling += o.Noise / float64(n) * r.NormFloat64()
 				}
@@ -277,8 +289,21 @@ func (o Latent) Planted() (*Planted, error) {
 		if n < 3 || n > latentThrees {
 			return nil, fmt.Errorf("%w: %d variables in threes, 3 to %d are possible", ErrOptions, n, latentThrees)
 		}
-		p.statistic(n, 0, func(int) float64 { return sign(r, 1)() })
-		p.Triple = 2 * o.Coupling / float64(n) / float64(n)
+		for g := range k {
+			p.statistic(n, 0, func(i int) float64 {
+				if v := sign(r, 1)(); i%k == g {
+					return v
+				}
+				return 0
+			})
+		}
+		p.Triples = []float64{2 * o.Coupling / float64(n) / float64(n)}
+		if k > 1 {
+			p.Triples = make([]float64, k*k*k)
+			for at := range p.Triples {
+				p.Triples[at] = uniform(r, 2*float64(k)*o.Coupling/float64(n)/float64(n))
+			}
+		}
 	case "smokers":
 		if n > latentPeople {
 			return nil, fmt.Errorf("%w: %d persons, 2 to %d are possible", ErrOptions, n, latentPeople)
