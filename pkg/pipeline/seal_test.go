@@ -81,10 +81,10 @@ func TestSignedDeadline(t *testing.T) {
 	refused := forgedOf(t, c.Metrics)[message.KindDeadline] // on a busy machine the copy may have come again
 
 	// one in its time, with nobody to contract
-	w.Job, w.DeadlineMS = "soon", 10_000 // by then a worker has signed the timer
-	r.submit(w)
+	w.Job, w.DeadlineMS = "soon", 15_000 // by then a worker, which is there before the job, has signed the timer
 	r.believe(file)
 	r.run(c, pipeline.StageReparam, pipeline.StageAggregate)
+	r.submit(w)
 	if a := r.wait("soon"); a.Status != wire.StatusDeadline {
 		t.Errorf("status %s, %v", a.Status, a.Error)
 	}
