@@ -214,7 +214,7 @@ func TestCommand(t *testing.T) {
 	}
 	dir := t.TempDir()
 	build := func(command string) {
-		if out, err := exec.Command("go", "build", "-o", dir,
+		if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir,
 			"github.com/basetensor/basetensor/"+command).CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v\n%s", err, out)
 		}

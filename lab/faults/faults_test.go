@@ -28,7 +28,7 @@ var built = sync.OnceValues(func() (o Options, err error) {
 		return o, err
 	}
 	helper := filepath.Join(o.Bin, "btnlab")
-	build := exec.Command("go", "build", "-o", helper, "./cmd/btnlab")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", helper, "./cmd/btnlab")
 	build.Dir = filepath.Join(root, "lab")
 	if out, err := build.CombinedOutput(); err != nil {
 		return o, errors.New(string(out))

@@ -304,7 +304,7 @@ func findServer(root string) error {
 
 // Build builds the programs of a source tree into a folder.
 func Build(root, into string) error {
-	cmd := exec.Command("go", "build", "-o", into+string(filepath.Separator), "./cmd/...")
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", into+string(filepath.Separator), "./cmd/...")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("faults: go build in %s: %w: %s", root, err, out)

@@ -43,7 +43,7 @@ const nodeDir = examples + "client-node"
 
 // builtClient builds examples/client-go once.
 var builtClient = sync.OnceValues(func() ([]byte, error) {
-	return exec.Command("go", "build", "-o", bin,
+	return exec.Command("go", "build", small, "-o", bin,
 		"github.com/basetensor/basetensor/examples/client-go").CombinedOutput()
 })
 

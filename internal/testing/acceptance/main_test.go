@@ -19,6 +19,9 @@ import (
 // bin is the folder of the built commands.
 var bin string
 
+// small leaves symbols out of programs, which takes a third off linking.
+const small = "-ldflags=-s -w"
+
 func TestMain(m *testing.M) {
 	var err error
 	if bin, err = os.MkdirTemp("", "basetensor-acceptance-"); err != nil {
@@ -31,11 +34,11 @@ func TestMain(m *testing.M) {
 
 // built builds the six commands once, one of them of the laboratory's module.
 var built = sync.OnceValues(func() ([]byte, error) {
-	out, err := exec.Command("go", "build", "-o", bin, "github.com/basetensor/basetensor/cmd/...").CombinedOutput()
+	out, err := exec.Command("go", "build", small, "-o", bin, "github.com/basetensor/basetensor/cmd/...").CombinedOutput()
 	if err != nil {
 		return out, err
 	}
-	return exec.Command("go", "build", "-C", root+"lab", "-o", bin, "./cmd/...").CombinedOutput()
+	return exec.Command("go", "build", "-C", root+"lab", small, "-o", bin, "./cmd/...").CombinedOutput()
 })
 
 // needBinaries builds the commands, or skips with -short.
