@@ -33,7 +33,7 @@ func eliminated(ctx context.Context, net *btn.Network, o Options) (*circuit.Comp
 	if err != nil || given.Unfit != "" || given.Signed() {
 		return nil, 0, nil // the formula has a way, or the reason why there is none
 	}
-	simple, err := preprocess.Run(ctx, given, preprocess.Options{Terms: true})
+	simple, err := preprocess.Run(ctx, given, preprocess.Options{Terms: true, Probes: o.Probes})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -23,9 +23,9 @@ type Options struct {
 	Bytes  int64 // of the circuit; 0: a quarter of the memory
 	// NoCircuit has Sum return Z alone, in less than half the time where the search is long.
 	NoCircuit bool
-	// NoSearch leaves it at eliminations.
-	NoSearch bool
-	search   bool // at any cost of elimination: for tests
+	// Probes bounds the entries that the simplification before an elimination looks at when it tries values; 0: its own bound.
+	Probes int
+	search bool // at any cost of elimination: for tests
 	// Cube are literals of the network's formula that hold, for Sum: see Split.
 	Cube []formula.Literal
 	// Order is an elimination order of variables of the network's formula that the search follows where it is a good one: see Split.
@@ -59,9 +59,18 @@ func Compile(ctx context.Context, net *btn.Network, o Options) (*circuit.Compile
 			return of, work, err
 		}
 	}
-	if o.NoSearch {
-		return nil, 0, fault.New(fault.OverBudget, "logic: the network is too wide for a circuit by elimination")
-	}
+	return Search(ctx, net, o)
+}
+
+// Eliminate is Compile along an elimination order alone: nil where that is not short.
+func Eliminate(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, error) {
+	of, _, err := eliminated(ctx, net, o.withDefaults())
+	return of, err
+}
+
+// Search is Compile by a search alone.
+func Search(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, int64, error) {
+	o = o.withDefaults()
 	_, of, work, err := search(ctx, net, nil, o)
 	if err == nil && of == nil {
 		err = fault.New(fault.OverBudget, "%w: %d bytes, with all of the search done", ErrCircuit, o.Bytes)

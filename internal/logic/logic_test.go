@@ -46,7 +46,9 @@ func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
 		if given {
 			net = p.Network
 		}
-		of, _, err := logic.Compile(t.Context(), net, logic.Searched(seed%2 == 0))
+		o := logic.Searched(seed%2 == 0)
+		o.Probes = int(seed % 3) // 0: without a bound of its own
+		of, _, err := logic.Compile(t.Context(), net, o)
 		if fault.CodeOf(err) == fault.Unsupported && err != nil {
 			continue
 		}

@@ -43,7 +43,8 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	}
 	spent := int64(0) // no search
 	if logical(j).wholly {
-		spent = min(circuitWork(j, policy.CircuitShare*ask.Flops/policy.ExactRate), policy.CircuitProbe)
+		probe := max(policy.CircuitProbe, min(policy.CircuitProbeCore*int64(len(j.Net.Cores)), policy.CircuitProbeMost))
+		spent = min(circuitWork(j, policy.CircuitShare*ask.Flops/policy.ExactRate), probe)
 	}
 	if ask.Again {
 		spent = circuitWork(j, policy.CircuitAgain)
@@ -248,22 +249,68 @@ func parametric(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 }
 
 // compile compiles a network within so much work, without a search where that is 0. What does not fit is errNoCircuit, and so is
-// what circuits are not for.
+// what circuits are not for. An elimination is tried first; where all is logic, after little simplification, of which a search takes less
+// than the whole.
 func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64) (*btn.Plan, error) {
-	of, _, err := logic.Compile(ctx, net, logic.Options{
-		Work:     work,
-		Memory:   j.Settings.Memory,
-		Bytes:    min(policy.CircuitBytes, j.Settings.Memory/4),
-		NoSearch: work == 0,
-	})
-	if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Unsupported) {
-		return nil, fmt.Errorf("%w: %w", errNoCircuit, err)
+	o := logic.Options{Memory: j.Settings.Memory, Bytes: min(policy.CircuitBytes, j.Settings.Memory/4)}
+	ways := []func() (*circuit.Compiled, error){func() (*circuit.Compiled, error) { return eliminate(ctx, j, net, o) }}
+	if work > 0 {
+		ways = append(ways, func() (*circuit.Compiled, error) {
+			bounded := o
+			bounded.Work = work
+			of, _, err := logic.Search(ctx, net, bounded)
+			return of, err
+		})
+		if logical(j).wholly {
+			little := o
+			little.Probes = policy.LittleProbes
+			quick := func() (*circuit.Compiled, error) { return within(logic.Eliminate(ctx, net, little)) }
+			ways = []func() (*circuit.Compiled, error){quick, ways[1], ways[0]}
+		}
 	}
-	if err != nil {
-		return nil, err
+	var why error
+	for _, way := range ways {
+		of, err := way()
+		if err == nil {
+			return circuitPlan(j, of)
+		}
+		if code := fault.CodeOf(err); code != fault.OverBudget && code != fault.Unsupported {
+			return nil, err
+		}
+		why = errors.Join(why, err)
 	}
-	return circuitPlan(j, of)
+	return nil, fmt.Errorf("%w: %w", errNoCircuit, why)
 }
+
+// wide is the slot of whether a network's circuit by elimination takes more bytes.
+type wide struct{ bytes int64 }
+
+// eliminate compiles a network along an elimination order. That there is no short one is found out once.
+func eliminate(ctx context.Context, j *proposal.Job, net *btn.Network, o logic.Options) (of *circuit.Compiled, err error) {
+	if net == j.Net {
+		tooWide, err := proposal.Fact(j.Facts, wide{o.Bytes}, func() (bool, error) {
+			of, err = logic.Eliminate(ctx, net, o)
+			return of == nil, err
+		})
+		if err != nil || of != nil {
+			return of, err
+		}
+		if tooWide {
+			return nil, errWide
+		}
+	}
+	return within(logic.Eliminate(ctx, net, o))
+}
+
+// within makes no circuit an error.
+func within(of *circuit.Compiled, err error) (*circuit.Compiled, error) {
+	if of == nil && err == nil {
+		err = errWide
+	}
+	return of, err
+}
+
+var errWide = fault.New(fault.OverBudget, "plan: the network is too wide for a circuit by elimination")
 
 // circuitPlan is the plan of a circuit. Its passes have to fit the memory.
 func circuitPlan(j *proposal.Job, of *circuit.Compiled) (*btn.Plan, error) {
