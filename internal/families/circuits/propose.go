@@ -277,7 +277,9 @@ func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64)
 		if code := fault.CodeOf(err); code != fault.OverBudget && code != fault.Unsupported {
 			return nil, err
 		}
-		why = errors.Join(why, err)
+		if why == nil || !errors.Is(err, errWide) {
+			why = err
+		}
 	}
 	return nil, fmt.Errorf("%w: %w", errNoCircuit, why)
 }

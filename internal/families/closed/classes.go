@@ -3,6 +3,7 @@ package closed
 // Classes of interchangeable variables, found from interactions.
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -212,8 +213,8 @@ func (m *interactions) means(of *classes, signs []float64) (mean []float64, off 
 }
 
 // sum returns e^{ln + Σ_kinds mean · Σ_sets Π spins} by the number of spins up of each class. Cost counts · kinds. Errors: more than
-// mostCounts.
-func (of *classes) sum(ln float64, mean []float64, levels countspace.Levels) (countspace.Poly, error) {
+// mostCounts, the context's.
+func (of *classes) sum(ctx context.Context, ln float64, mean []float64, levels countspace.Levels) (countspace.Poly, error) {
 	size, err := levels.Size()
 	if err != nil || size > mostCounts {
 		return countspace.Poly{}, countspace.ErrSize
@@ -232,14 +233,21 @@ func (of *classes) sum(ln float64, mean []float64, levels countspace.Levels) (co
 		}
 	}
 	p := countspace.Poly{Shape: levels.Shape(), Coef: scaled.Vector{Mant: make([]float64, size), Exp: make([]int64, size)}}
+	var there []int // kinds
+	for k, x := range mean {
+		if x != 0 {
+			there = append(there, k)
+		}
+	}
 	var up [mostClasses]int
 	for at := range size {
+		if at%4096 == 0 && ctx.Err() != nil {
+			return countspace.Poly{}, ctx.Err()
+		}
 		sum := ln
-		for k, x := range mean {
-			if x != 0 {
-				a, b, c := k%kindBase, k/kindBase%kindBase, k/kindBase/kindBase
-				sum += x * products[0][up[0]][a] * products[1][up[1]][b] * products[2][up[2]][c]
-			}
+		for _, k := range there {
+			a, b, c := k%kindBase, k/kindBase%kindBase, k/kindBase/kindBase
+			sum += mean[k] * products[0][up[0]][a] * products[1][up[1]][b] * products[2][up[2]][c]
 		}
 		s := scaled.FromLog(sum)
 		p.Coef.Mant[at], p.Coef.Exp[at] = s.Mant, s.Exp

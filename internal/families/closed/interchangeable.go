@@ -148,8 +148,8 @@ func interchangeable(ctx context.Context, net *btn.Network) (*SymmetryRankOne, e
 		p.R[leg] = []float64{math.Exp(-field), math.Exp(field)}
 	}
 	p.Frame.Levels = levels
-	if p.S, err = of.sum(m.of[0][0], mean, levels); err != nil {
-		return nil, nil // too many counts
+	if p.S, err = of.sum(ctx, m.of[0][0], mean, levels); err != nil {
+		return nil, ctx.Err() // or too many counts
 	}
 	return p, nil
 }
