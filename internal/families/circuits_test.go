@@ -218,7 +218,10 @@ func TestCircuitEngine(t *testing.T) {
 func TestEliminatedCircuitEngine(t *testing.T) {
 	enginetest.Exercise(t, circuitEngine(
 		func(ctx context.Context, p *enginetest.Problem, w enginetest.Want) (*circuit.Compiled, *btn.Network, error) {
-			of, _, err := logic.Compile(ctx, p.Base, logic.Options{Memory: w.Memory})
+			of, err := logic.Eliminate(ctx, p.Base, logic.Options{Memory: w.Memory})
+			if of == nil && err == nil {
+				of, _, err = logic.Search(ctx, p.Base, logic.Options{Memory: w.Memory})
+			}
 			return of, p.Network, declined(err)
 		}))
 }

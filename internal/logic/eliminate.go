@@ -21,31 +21,31 @@ import (
 // eliminated returns the circuit of a network along an elimination order of its simplified tables, nil where that would be long, or the
 // tables have entries below 0 or beyond float64. Nothing is summed out beforehand: every term of the network is one of the
 // circuit.
-func eliminated(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, int64, error) {
+func eliminated(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, error) {
 	bare, err := unweighted(net)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	given, err := lower.Build(ctx, bare)
 	if ctx.Err() != nil {
-		return nil, 0, ctx.Err()
+		return nil, ctx.Err()
 	}
 	if err != nil || given.Unfit != "" || given.Signed() {
-		return nil, 0, nil // the formula has a way, or the reason why there is none
+		return nil, nil // the formula has a way, or the reason why there is none
 	}
 	simple, err := preprocess.Run(ctx, given, preprocess.Options{Terms: true, Probes: o.Probes})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	e := simple.Expression
 	h := e.Hypergraph()
 	order, within, err := contractionorder.MinFillWithin(ctx, h, policy.UnrolledWidth, policy.UnrolledFlops)
 	if err != nil || !within {
-		return nil, 0, err
+		return nil, err
 	}
 	cost, err := contractionorder.EvaluateOrderWithin(ctx, h, order, policy.UnrolledFlops)
 	if err != nil || cost.Flops > policy.UnrolledFlops || o.Work > 0 && cost.Flops > float64(o.Work) {
-		return nil, 0, err
+		return nil, err
 	}
 
 	var left []int // indices of more than one value: the variables of the circuit
@@ -58,14 +58,13 @@ func eliminated(ctx context.Context, net *btn.Network, o Options) (*circuit.Comp
 	b := circuit.NewBuilder(domains, o.Bytes)
 	root, err := unroll(ctx, e, b, left, order, func(t, k int) circuit.Node { return b.Number(entryOf(&e.Tables[t], k)) })
 	if err != nil || b.Full() {
-		return nil, int64(cost.Flops), err
+		return nil, err
 	}
 	c, err := b.Finish(ctx, root)
 	if err != nil {
-		return nil, int64(cost.Flops), err
+		return nil, err
 	}
-	of, err := back(ctx, c, net, given, simple, left)
-	return of, int64(cost.Flops), err
+	return back(ctx, c, net, given, simple, left)
 }
 
 // unweighted returns the network with weights of 1 in the place of its variables', or 0 where those are 0.

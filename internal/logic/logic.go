@@ -25,7 +25,6 @@ type Options struct {
 	NoCircuit bool
 	// Probes bounds the entries that the simplification before an elimination looks at when it tries values; 0: its own bound.
 	Probes int
-	search bool // at any cost of elimination: for tests
 	// Cube are literals of the network's formula that hold, for Sum: see Split.
 	Cube []formula.Literal
 	// Order is an elimination order of variables of the network's formula that the search follows where it is a good one: see Split.
@@ -47,28 +46,16 @@ func (o Options) withDefaults() Options {
 // ErrCircuit is wrapped where a circuit is larger than allowed, with fault.OverBudget.
 var ErrCircuit = errors.New("logic: the circuit is larger than allowed")
 
-// Compile returns the circuit of a network, for all weights of its variables except the zero ones, and the work spent: along an
-// elimination order, where that is short, else by a search. The same network gives the same circuit. Evidence multiplies weights,
-// so it serves all queries to the network. It is read as Circuit's are: Z of the circuit times net.Scale is Z of the network.
+// Eliminate returns the circuit of a network, for all weights of its variables except the zero ones, along an elimination order; nil where
+// that is not short. The same network gives the same circuit. Evidence multiplies weights, so it serves all queries to the network. It is
+// read as Circuit's are: Z of the circuit times net.Scale is Z of the network.
+func Eliminate(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, error) {
+	return eliminated(ctx, net, o.withDefaults())
+}
+
+// Search is Eliminate by a search, whose work it returns.
 //
 // Errors: those of formula.FromNetwork and compiler.Compile; over_budget where the circuit is larger than allowed.
-func Compile(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, int64, error) {
-	o = o.withDefaults()
-	if !o.search {
-		if of, work, err := eliminated(ctx, net, o); of != nil || err != nil {
-			return of, work, err
-		}
-	}
-	return Search(ctx, net, o)
-}
-
-// Eliminate is Compile along an elimination order alone: nil where that is not short.
-func Eliminate(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, error) {
-	of, _, err := eliminated(ctx, net, o.withDefaults())
-	return of, err
-}
-
-// Search is Compile by a search alone.
 func Search(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, int64, error) {
 	o = o.withDefaults()
 	_, of, work, err := search(ctx, net, nil, o)
@@ -79,7 +66,7 @@ func Search(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled
 }
 
 // Sum returns Z of a network but for net.Scale, or what a cube of it contributes, by a search, and the circuit of that: nil where
-// it is larger than allowed. Errors: those of Compile but for ErrCircuit.
+// it is larger than allowed. Errors: those of Search but for ErrCircuit.
 func Sum(ctx context.Context, net *btn.Network, o Options) (scaled.Number, *circuit.Compiled, error) {
 	weighted := o.Weighted
 	if weighted == nil {

@@ -46,9 +46,14 @@ func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
 		if given {
 			net = p.Network
 		}
-		o := logic.Searched(seed%2 == 0)
-		o.Probes = int(seed % 3) // 0: without a bound of its own
-		of, _, err := logic.Compile(t.Context(), net, o)
+		var of *circuit.Compiled
+		var err error
+		if seed%2 == 1 {
+			of, err = logic.Eliminate(t.Context(), net, logic.Options{Probes: int(seed % 3)}) // 0: without a bound of its own
+		}
+		if of == nil && err == nil {
+			of, _, err = logic.Search(t.Context(), net, logic.Options{})
+		}
 		if fault.CodeOf(err) == fault.Unsupported && err != nil {
 			continue
 		}
@@ -105,7 +110,7 @@ func TestCompiledFormsAreTheSame(t *testing.T) {
 	p := enginetest.New(t, model(rng), factorgraph.Evidence{}, reparam.Options{}, 1)
 	var forms [2][]byte
 	for k := range forms {
-		of, _, err := logic.Compile(t.Context(), p.Base, logic.Options{})
+		of, err := logic.Eliminate(t.Context(), p.Base, logic.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,16 +135,16 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	p := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1)
-	if _, _, err := logic.Compile(t.Context(), p.Base, logic.Options{Work: 10}); fault.CodeOf(err) != fault.OverBudget {
+	if _, _, err := logic.Search(t.Context(), p.Base, logic.Options{Work: 10}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("ten steps: %v", err)
 	}
-	if _, _, err := logic.Compile(t.Context(), p.Base, logic.Options{Bytes: 1 << 13}); fault.CodeOf(err) != fault.OverBudget ||
+	if _, _, err := logic.Search(t.Context(), p.Base, logic.Options{Bytes: 1 << 13}); fault.CodeOf(err) != fault.OverBudget ||
 		!errors.Is(err, logic.ErrCircuit) || !strings.Contains(err.Error(), "of the search done") {
 		t.Errorf("8 KiB: %v", err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, _, err := logic.Compile(ended, p.Base, logic.Options{}); fault.CodeOf(err) != fault.Cancelled {
+	if _, _, err := logic.Search(ended, p.Base, logic.Options{}); fault.CodeOf(err) != fault.Cancelled {
 		t.Errorf("a context that has ended: %v", err)
 	}
 	if !logic.Logical(p.Base, 1) {

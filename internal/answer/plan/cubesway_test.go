@@ -99,7 +99,7 @@ func TestPriceOfCubes(t *testing.T) {
 		for _, l := range literals {
 			cube = append(cube, formula.Literal(l))
 		}
-		_, work, err := logic.Compile(t.Context(), net, logic.Options{Cube: cube})
+		_, work, err := logic.Search(t.Context(), net, logic.Options{Cube: cube})
 		if err != nil {
 			t.Fatal(err)
 		}

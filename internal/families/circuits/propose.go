@@ -252,13 +252,11 @@ func parametric(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 // what circuits are not for. An elimination is tried first; where all is logic, after little simplification, of which a search takes less
 // than the whole.
 func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64) (*btn.Plan, error) {
-	o := logic.Options{Memory: j.Settings.Memory, Bytes: min(policy.CircuitBytes, j.Settings.Memory/4)}
+	o := logic.Options{Work: work, Memory: j.Settings.Memory, Bytes: min(policy.CircuitBytes, j.Settings.Memory/4)}
 	ways := []func() (*circuit.Compiled, error){func() (*circuit.Compiled, error) { return eliminate(ctx, j, net, o) }}
 	if work > 0 {
 		ways = append(ways, func() (*circuit.Compiled, error) {
-			bounded := o
-			bounded.Work = work
-			of, _, err := logic.Search(ctx, net, bounded)
+			of, _, err := logic.Search(ctx, net, o)
 			return of, err
 		})
 		if logical(j).wholly {
@@ -289,7 +287,7 @@ type wide struct{ bytes int64 }
 
 // eliminate compiles a network along an elimination order. That there is no short one is found out once.
 func eliminate(ctx context.Context, j *proposal.Job, net *btn.Network, o logic.Options) (of *circuit.Compiled, err error) {
-	if net == j.Net {
+	if net == j.Net && (o.Work == 0 || o.Work >= policy.UnrolledFlops) {
 		tooWide, err := proposal.Fact(j.Facts, wide{o.Bytes}, func() (bool, error) {
 			of, err = logic.Eliminate(ctx, net, o)
 			return of == nil, err
