@@ -113,7 +113,7 @@ func propagationWarnings(p *btn.Propagation, best *estimate) []string {
 			out,
 			fmt.Sprintf(
 				"competing phases: belief propagation has %d fixed points, ln Z from %.6g to %.6g; "+
-					"regions correct only the one they stand on",
+					"regions correct the first, and add the values of those that hardly overlap with it",
 				len(p.Phases),
 				p.Phases[len(p.Phases)-1],
 				p.Phases[0],

@@ -96,6 +96,10 @@ const (
 	PhaseStarts = 4
 	PhaseTables = 20_000
 
+	// PhaseOverlap is the squared cosine between the components of two fixed points below which both count.
+	// Chosen.
+	PhaseOverlap = 0.1
+
 	// OnlyUpdates bounds the runs that look for the one fixed point of a network, per message entry: a
 	// slower one is no good start under evidence.
 	// Chosen; decision 15 has models that converge within it and models that do not.

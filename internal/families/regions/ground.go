@@ -5,6 +5,7 @@ package regions
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/basetensor/basetensor/internal/base/digest"
 	"github.com/basetensor/basetensor/internal/engine/region"
@@ -22,6 +23,8 @@ type Ground struct {
 	Expression *sumproduct.Expression
 	State      *bp.State // nil: the slice is impossible
 	LnBethe    float64   // nats
+	// Phases are the fixed points of belief propagation whose Bethe values add up, State the first; nil for one.
+	Phases []*bp.State
 
 	problem  *problem.Problem
 	slice    string           // of what the ground is
@@ -52,26 +55,28 @@ func GroundOf(ctx context.Context, p *problem.Problem, s btn.Slice, updates int6
 		if g.Expression.Scale.IsZero() {
 			return g, nil
 		}
-		state, err := propagate(ctx, p, g.Expression, len(s.Variables) == 0, updates)
+		states, err := propagate(ctx, p, g.Expression, len(s.Variables) == 0, updates)
 		if err != nil {
 			return nil, err
 		}
-		if state.Contradiction < 0 || state.Signed {
+		if state := states[0]; state.Contradiction < 0 || state.Signed {
 			g.State = state
 			g.LnBethe, _ = state.Z()
+		}
+		if len(states) > 1 {
+			g.Phases = states
 		}
 		return g, nil
 	})
 }
 
-// propagate runs belief propagation,
-// or restores the state that planning ended with, which is one of the whole network.
+// propagate runs belief propagation, or restores the states that planning ended with, which are those of the whole network.
 func propagate(
 	ctx context.Context, p *problem.Problem, e *sumproduct.Expression, whole bool, updates int64,
-) (*bp.State, error) {
+) ([]*bp.State, error) {
 	if whole && p.Messages != nil {
-		if s, err := bp.Restore(e, p.Messages); err == nil || fault.CodeOf(err) != fault.BadInput {
-			return s, err
+		if states, err := restore(e, p.Messages); err == nil || fault.CodeOf(err) != fault.BadInput {
+			return states, err
 		}
 	}
 
@@ -79,7 +84,50 @@ func propagate(
 	if err != nil {
 		return nil, err
 	}
-	return states[0], nil
+	return states[:1], nil
+}
+
+// restore returns the states of messages, which may be those of several phases, one after the other.
+func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, err error) {
+	each := max(1, bp.Entries(e))
+	for at := 0; at < max(1, len(messages)-each+1); at += each {
+		s, err := bp.Restore(e, messages[at:min(at+each, len(messages))])
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, s)
+	}
+	return states, nil
+}
+
+// beside returns ln Σ_k Z_k/Z_1 over the Bethe values of all phases, nats, which regions of a family do not correct: 0 for one phase, and
+// for a family whose one region is the network.
+func (g *Ground) beside(f *region.Family) float64 {
+	if g.Phases == nil || f.Regions == 1 {
+		return 0
+	}
+	sum := 0.0
+	for _, s := range g.Phases {
+		sum += math.Exp(s.LnZ() - g.LnBethe)
+	}
+	return math.Log(sum)
+}
+
+// mix mixes the beliefs of the other phases into the marginals of the first, all weighted by their Bethe values. phases is what beside returns.
+func (g *Ground) mix(marginals [][]float64, phases float64) {
+	for i, row := range marginals {
+		for k, s := range g.Phases {
+			weight := math.Exp(s.LnZ() - g.LnBethe - phases)
+			belief := s.Belief(i)
+			for x := range row {
+				if k == 0 {
+					row[x] *= weight
+				} else {
+					row[x] += weight * belief[x]
+				}
+			}
+		}
+	}
 }
 
 // familySlot is the place of the regions that were planned last, and planned is what they were planned from.

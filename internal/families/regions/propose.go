@@ -89,6 +89,11 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	}
 	found := proposal.Approximate(plan, hit, e)
 	found.Propagation, found.Messages = report(states), states[0].Messages()
+	if phases := bp.Phases(states, policy.PhaseOverlap); len(phases) > 1 {
+		for _, s := range phases[1:] {
+			found.Messages = append(found.Messages, s.Messages()...)
+		}
+	}
 	if own, err := j.Restricts(h); err != nil {
 		return nil, err
 	} else if own {

@@ -55,11 +55,11 @@ func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want problem
 	}
 
 	out := &btn.RegionPart{
-		LnBethe:   g.LnBethe,
+		LnBethe:   g.LnBethe + g.beside(f),
 		Widest:    float64(f.Widest),
 		Converged: g.State.Converged,
 	}
-	v := btn.Value{Z: scaled.FromLog(g.LnBethe), Region: out}
+	v := btn.Value{Z: scaled.FromLog(out.LnBethe), Region: out}
 
 	from, to := region.InShare(f.Len(), q.From, q.To)
 	blocks, err := j.blocks(prepared, from, to)
@@ -134,12 +134,14 @@ func (j run) regionMarginals(g *Ground, f *region.Family) (btn.Value, error) {
 		return btn.Value{}, err
 	}
 
-	z := scaled.FromLog(est.LnZ)
+	phases := g.beside(f)
+	lnBethe := est.LnZBP + phases
+	z := scaled.FromLog(est.LnZ + phases)
 	v := btn.Value{
-		Z:     scaled.FromLog(est.LnZBP),
+		Z:     scaled.FromLog(lnBethe),
 		Flops: est.Flops,
 		Region: &btn.RegionPart{
-			LnBethe:     est.LnZBP,
+			LnBethe:     lnBethe,
 			LnSum:       est.LnZ - est.LnZBP,
 			Regions:     int64(est.Regions),
 			NonPositive: int64(est.NonPositive),
@@ -153,6 +155,9 @@ func (j run) regionMarginals(g *Ground, f *region.Family) (btn.Value, error) {
 		v.Region.Linear = scaled.One.Neg()
 	}
 
+	if phases > 0 {
+		g.mix(est.Marginals, phases)
+	}
 	v.Marginals = j.Weighted(j.rows(g.Expression, est.Marginals), z)
 	return v, nil
 }
