@@ -113,7 +113,8 @@ func (g *Ground) beside(f *region.Family) float64 {
 	return math.Log(sum)
 }
 
-// mix mixes the beliefs of the other phases into the marginals of the first, all weighted by their Bethe values. phases is what beside returns.
+// mix mixes the beliefs of the other phases into the marginals of the first, all weighted by their Bethe values. phases is the value of
+// beside.
 func (g *Ground) mix(marginals [][]float64, phases float64) {
 	for i, row := range marginals {
 		for k, s := range g.Phases {
