@@ -54,6 +54,8 @@ type Path struct {
 	// Modes is the number of starts beside the path's own, at most: uniform draws, if its own are from beliefs, and modes
 	// (package modes). A component then is one chain from each start.
 	Modes int
+	// Given are further starts: product distributions that add up to 1 by index.
+	Given [][][]float64
 
 	halts *halts
 }
@@ -102,6 +104,8 @@ type Model struct {
 	product *walk // nil until it is asked for
 	modes   []*walk
 	sought  bool // the search for modes has run
+	given   []*walk
+	of      [][][]float64 // the distributions of given
 }
 
 // walk are the loops of a model whose chains begin with a product distribution.
@@ -300,7 +304,8 @@ func (m *Model) ForestFlops() float64 {
 	return m.uniform.model.ForestFlops()
 }
 
-// Bytes is the memory of components on so many threads, beside the model's own. A component has a chain from every start.
+// Bytes is the memory of components on so many threads, and of the loops of given starts, beside the model's own. A component has a chain
+// from every start.
 func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) float64 {
 	each := 0.0
 	if m.uniform.spins != nil {
@@ -312,14 +317,22 @@ func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) flo
 		each = float64(m.uniform.factors.height+2*m.uniform.factors.most) * Group * 4
 	}
 	chains := float64(components) * p.Starts()
-	bytes := each*float64(threads) + 8*float64(components)
-	if p.Modes > 0 {
+	bytes := each*float64(threads) + 8*float64(components) + float64(len(p.Given))*m.uniform.bytes()
+	if p.Starts() > 1 {
 		bytes += 8 * chains * (2 + p.Starts()) // alone, Each and by
 	}
-	if marginals || p.Modes > 0 {
+	if marginals || p.Starts() > 1 {
 		bytes += chains * float64(len(m.dims))
 	}
 	return bytes
+}
+
+// bytes bounds the memory of the loops.
+func (w *walk) bytes() float64 {
+	if w.spins != nil {
+		return 32 * float64(len(w.spins.j)+w.spins.n+Group)
+	}
+	return 32 * float64(len(w.factors.ln)+len(w.factors.own)+w.factors.height)
 }
 
 // Weights are the weights of components, each with one chain per start.

@@ -11,12 +11,13 @@ package annealing
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/engine/modes"
 )
 
 // Starts is the number of starts of a component's chains.
-func (p *Path) Starts() float64 { return float64(1 + p.Modes) }
+func (p *Path) Starts() float64 { return float64(1 + p.Modes + len(p.Given)) }
 
 // ModesFlops is the cost of the search for modes and of the beliefs that it begins with.
 func (m *Model) ModesFlops() float64 { return modes.Work(m.e) + m.StartFlops() }
@@ -25,12 +26,33 @@ func (m *Model) ModesFlops() float64 { return modes.Work(m.e) + m.StartFlops() }
 // Errors: as modes.Find; the context's. Cost: ModesFlops, once.
 func (m *Model) Modes(ctx context.Context, p Path) (int, error) {
 	p.Modes = modes.Most + 1
-	starts, err := m.starts(ctx, p)
+	starts, err := m.found(ctx, p)
 	return max(len(starts)-1, 0), err
 }
 
-// starts returns the starts of a path, up to 1 + p.Modes: its own, uniform draws if its own are from beliefs, and modes.
+// starts returns the starts of a path: those found, then those given.
 func (m *Model) starts(ctx context.Context, p Path) ([]*walk, error) {
+	all, err := m.found(ctx, p)
+	if err != nil || len(p.Given) == 0 {
+		return all, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.of) != len(p.Given) || &m.of[0] != &p.Given[0] {
+		m.of, m.given = p.Given, nil
+		for _, p := range p.Given {
+			w, err := newWalk(m.e, floored(p))
+			if err != nil {
+				return nil, err
+			}
+			m.given = append(m.given, w)
+		}
+	}
+	return slices.Concat(all, m.given), nil
+}
+
+// found returns up to 1 + p.Modes starts of a path: its own, uniform draws if its own are from beliefs, and modes.
+func (m *Model) found(ctx context.Context, p Path) ([]*walk, error) {
 	own, err := m.from(ctx, p.Product)
 	if err != nil || p.Modes == 0 {
 		return []*walk{own}, err

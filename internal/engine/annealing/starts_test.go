@@ -58,6 +58,43 @@ func TestChainsFromModesFindThem(t *testing.T) {
 	}
 }
 
+// TestChainsFromGivenStarts: beside uniform draws, products that know the pull and others that are wrong leave ln Z and the share of the pull
+// right.
+func TestChainsFromGivenStarts(t *testing.T) {
+	for _, values := range []int{2, 3} {
+		e, lnZ := pulled(40, values, 0.7)
+		pull, wrong := make([][]float64, 41), make([][]float64, 41)
+		for i, d := range e.Dims {
+			pull[i], wrong[i] = slices.Repeat([]float64{0.01}, d), slices.Repeat([]float64{0.02}, d)
+			at := 1
+			if i < 40 {
+				at = slices.Index(e.Tables[i].Data[d:], slices.Max(e.Tables[i].Data[d:]))
+			}
+			pull[i][at], wrong[i][(at+1)%d] = 1-0.01*float64(d-1), 1-0.02*float64(d-1)
+		}
+		m, err := New(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, given := range map[string][][][]float64{"one": {pull}, "two": {wrong, pull}} {
+			w, err := m.Run(t.Context(), Path{Rungs: 100, Seed: 5, Given: given}, 0, 512, 0, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ln, _ := w.Among(1)
+			if without := lnSum(ln) - math.Log(512); without > lnZ-0.3 {
+				t.Errorf("%d values, %s: %v of %v are found without given starts", values, name, without, lnZ)
+			}
+			if mean := lnSum(w.Ln) - math.Log(512); math.Abs(mean-lnZ) > 0.1 {
+				t.Errorf("%d values, %s: ln Z %v, not %v", values, name, mean, lnZ)
+			}
+			if got := w.Share[40][1] / (w.Share[40][0] + w.Share[40][1]); math.Abs(got-0.7) > 0.05 {
+				t.Errorf("%d values, %s: the pull has %v", values, name, got)
+			}
+		}
+	}
+}
+
 // TestAmong: the weights with the first starts alone agree with a path that has no others.
 func TestAmong(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 9))

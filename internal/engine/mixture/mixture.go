@@ -10,6 +10,7 @@ package mixture
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -33,6 +34,20 @@ type Component struct {
 // Mixture is a density over the states of some indices.
 type Mixture struct {
 	Components []Component `msgpack:"components"`
+}
+
+// RankOne reports whether there is a component, and none has counts.
+func (m *Mixture) RankOne() bool {
+	return len(m.Components) > 0 && len(m.Components) <= Most &&
+		!slices.ContainsFunc(m.Components, func(c Component) bool { return c.Counts != nil })
+}
+
+// Values returns r of every component.
+func (m *Mixture) Values() (r [][][]float64) {
+	for k := range m.Components {
+		r = append(r, m.Components[k].Values)
+	}
+	return r
 }
 
 // Numbers is the number of parameters.

@@ -36,6 +36,8 @@ type Annealing struct {
 	// Of is the total number of components where states are drawn among them: then none of the network's variables is summed out
 	// beforehand, and Shape is the shape of its tables of terms. 0: Z and marginals alone.
 	Of int64 `msgpack:"of,omitempty"`
+
+	given [][][]float64 // further starts, see AnnealedMixture
 }
 
 // MostKnots bounds the knots of a ladder.
@@ -81,7 +83,7 @@ func (s *Annealing) Bytes(c *Chains, components int64, marginals bool) float64 {
 
 // Path is how chains are carried.
 func (s *Annealing) Path() annealing.Path {
-	path := annealing.Path{Rungs: s.Rungs, Product: s.Product, Knots: s.Knots, Seed: s.Seed, Modes: s.Modes}
+	path := annealing.Path{Rungs: s.Rungs, Product: s.Product, Knots: s.Knots, Seed: s.Seed, Modes: s.Modes, Given: s.given}
 	switch {
 	case s.Metropolis:
 		path.Step = annealing.Metropolis

@@ -54,38 +54,61 @@ func (s *Mixture) proposal(_ context.Context, b beside) (*importance.Proposal, e
 }
 
 // Learn learns mixtures from the ends of chains of the kind that a pilot chooses, and takes the one with the least error at the rest of the
-// budget; where no chain is alive, mini-buckets alone. It is a choice as Choose is.
+// budget, by draws from it or by chains from its components; where no chain is alive, mini-buckets alone. It is a choice as Choose is.
 func Learn(ctx context.Context, c *Chains, s btn.Settings) (along Sampling, whole bool, err error) {
 	chains, whole, err := Pilot(ctx, c.Model, s)
 	if err != nil {
 		return nil, false, err
 	}
+	t, learned, err := learn(ctx, c, chains, s)
+	if err != nil || t == nil || t.best == nil {
+		return chains, whole, err
+	}
+	along, least := Sampling(t.best), t.least
+	for _, of := range learned {
+		own, err := annealed(ctx, c, chains, of, s)
+		if err != nil {
+			return nil, false, err
+		}
+		if own == nil {
+			continue
+		}
+		if got := promise(own, c, s.Budget); got < least {
+			along, least = own, got
+		}
+	}
+	return along, whole, nil
+}
+
+// learn returns the trial of draws from mixtures, nil where nothing can be drawn from, and the mixtures of rank one.
+func learn(ctx context.Context, c *Chains, chains *Annealing, s btn.Settings) (t *trial, learned []*mixture.Mixture, err error) {
 	ends, err := endsOf(ctx, c.Model, chains, s)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	work := min(s.LearnFlops, policy.MixtureShare*s.Budget)
 	left := s
 	left.Budget -= work
-	t, err := newTrial(ctx, c.Prepared, left, policy.ProposalShare*s.Budget, ends)
-	if err != nil || t == nil {
-		return chains, whole, err
-	}
-	if ends == nil {
+	t, err = newTrial(ctx, c.Prepared, left, policy.ProposalShare*s.Budget, ends)
+	switch {
+	case err != nil || t == nil:
+		return nil, nil, err
+	case ends == nil:
 		err = tryMiniBuckets(ctx, t)
-	} else {
-		err = t.tryMixtures(ctx, c.Model, chains, work)
+	default:
+		learned, err = t.tryMixtures(ctx, c.Model, chains, work)
 	}
-	if err != nil || t.best == nil {
-		return chains, whole, err
+	if t.best != nil {
+		t.best.About().Modes = chains.Modes
 	}
-	t.best.About().Modes = chains.Modes
-	return t.best, whole, nil
+	return t, learned, err
 }
 
 // tryMixtures learns mixtures of growing numbers of components, of rank one and with counts, from chains within so much work, and tries
-// each.
-func (c *trial) tryMixtures(ctx context.Context, m *annealing.Model, chains *Annealing, work float64) error {
+// each. It returns the mixtures of rank one.
+func (c *trial) tryMixtures(
+	ctx context.Context, m *annealing.Model, chains *Annealing, work float64,
+) (learned []*mixture.Mixture, err error) {
 	const first = 8 * policy.ProductChains // other chains than the pilot's
 	p := chains.Path()
 	each := m.Flops(p.Step, p.Rungs) * p.Starts()
@@ -97,7 +120,7 @@ func (c *trial) tryMixtures(ctx context.Context, m *annealing.Model, chains *Ann
 	p.Seed = ^c.s.Seed
 	w, err := m.Run(ctx, p, first, first+components, 1, true)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	states := make([][]int, len(w.Each))
 	for k := range states {
@@ -119,17 +142,20 @@ func (c *trial) tryMixtures(ctx context.Context, m *annealing.Model, chains *Ann
 			left -= mixture.Work(o, len(states), e.Dims)
 			own := given
 			if own.Learned, err = mixture.Fit(ctx, e.Dims, states, weights, o); err != nil {
-				return err
+				return nil, err
+			}
+			if !counted {
+				learned = append(learned, own.Learned)
 			}
 			own.Each = c.plan.Draw + own.Learned.Flops()
 			q, err := own.proposal(ctx, c.beside)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if _, err := c.try(ctx, &own, q); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	return nil
+	return learned, nil
 }

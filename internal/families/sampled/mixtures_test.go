@@ -1,6 +1,7 @@
 package sampled
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"testing"
@@ -30,28 +31,34 @@ func problemOf(t *testing.T, m *factorgraph.Model) *problem.Problem {
 	return problem.New(net, problem.Options{})
 }
 
-// learnt is a mixture that is learned for a problem.
-func learnt(t *testing.T, p *problem.Problem, s btn.Settings) *Mixture {
+// learnt are draws from a mixture that is learned for a problem, or chains from the components of the largest of rank one.
+func learnt(t *testing.T, p *problem.Problem, s btn.Settings, byChains bool) Sampling {
 	t.Helper()
-	chains, err := ChainsOf(t.Context(), p, true)
+	c, err := ChainsOf(t.Context(), p, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	along, whole, err := Learn(t.Context(), chains, s)
+	chains, whole, err := Pilot(t.Context(), c.Model, s)
 	if err != nil || !whole {
 		t.Fatal(whole, err)
 	}
-	m, ok := along.(*Mixture)
-	if !ok {
-		t.Fatalf("components are drawn as %+v", along)
+	tried, learned, err := learn(t.Context(), c, chains, s)
+	if err != nil || len(learned) == 0 {
+		t.Fatal(len(learned), err)
 	}
-	return m
+	if !byChains {
+		return tried.best
+	}
+	own, err := annealed(t.Context(), c, chains, learned[len(learned)-1], s)
+	if err != nil || own == nil {
+		t.Fatal(own, err)
+	}
+	return own
 }
 
-// TestMixturesAreUnbiased: means over seeds, each of a mixture of its own, are Z by enumeration, and as far from it as standard errors
-// say; shares of the weights are the marginals; the same seed has the same bits.
+// TestMixturesAreUnbiased: means over seeds, each of a mixture of its own, by draws from it and by chains from its components, are Z by
+// enumeration, and as far from it as standard errors say; shares of the weights are the marginals; the same seed has the same bits.
 func TestMixturesAreUnbiased(t *testing.T) {
-	const seeds, draws = 24, 512
 	for name, m := range map[string]func() (*factorgraph.Model, error){
 		"complete": func() (*factorgraph.Model, error) { return generate.Complete(9, generate.Ising{Delta: 1, Seed: 1}) },
 		"grid":     func() (*factorgraph.Model, error) { return generate.Grid(4, 4, generate.Ising{Delta: 2, Seed: 2}) },
@@ -66,42 +73,52 @@ func TestMixturesAreUnbiased(t *testing.T) {
 		p := problemOf(t, model)
 		lnZ, _ := oracle.LogZ(model, factorgraph.Evidence{})
 		marginals := oracle.Marginals(model, factorgraph.Evidence{})
-		pooled, far, sum := 0.0, 0.0, 0.0
-		for seed := range uint64(seeds) {
-			along := learnt(t, p, few(seed))
-			v, err := along.Draw(t.Context(), p, 0, draws, problem.Want{Marginals: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			mean := sampling.Of(v.Weights.Ln)
-			off := math.Expm1(mean.Ln - lnZ)
-			pooled += off / seeds
-			far += math.Pow(off/mean.StandardError, 2) / seeds
-			sum += mean.StandardError * mean.StandardError
-			at := 0
-			for x, row := range marginals {
-				for a, want := range row {
-					got := v.Weights.Share[at] * math.Exp(v.Weights.Top-mean.Ln) / draws
-					if at++; math.Abs(got-want) > 6*mean.StandardError {
-						t.Errorf("%s, seed %d: variable %d has value %d with %v, %v by enumeration", name, seed, x, a, got, want)
-					}
+		for _, byChains := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/chains=%t", name, byChains), func(t *testing.T) { unbiased(t, p, byChains, lnZ, marginals) })
+		}
+	}
+}
+
+// unbiased compares draws of 40 mixtures with ln Z and marginals.
+func unbiased(t *testing.T, p *problem.Problem, byChains bool, lnZ float64, marginals [][]float64) {
+	t.Helper()
+	const seeds, draws = 40, 512
+	pooled, far, sum := 0.0, 0.0, 0.0
+	for seed := range uint64(seeds) {
+		along := learnt(t, p, few(seed), byChains)
+		v, err := along.Draw(t.Context(), p, 0, draws, problem.Want{Marginals: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean := sampling.Of(v.Weights.Ln)
+		off := math.Expm1(mean.Ln - lnZ)
+		pooled += off / seeds
+		far += math.Pow(off/mean.StandardError, 2) / seeds
+		sum += mean.StandardError * mean.StandardError
+		at := 0
+		for x, row := range marginals {
+			for a, want := range row {
+				got := v.Weights.Share[at] * math.Exp(v.Weights.Top-mean.Ln) / draws
+				deviation := math.Sqrt(v.Weights.Squares[at]) * math.Exp(v.Weights.Top-mean.Ln) / draws
+				if at++; math.Abs(got-want) > 6*max(deviation, mean.StandardError) {
+					t.Errorf("seed %d: variable %d has value %d with %v, %v by enumeration", seed, x, a, got, want)
 				}
 			}
-			if seed == 0 {
-				again, err := learnt(t, p, few(seed)).Draw(t.Context(), p, 0, draws, problem.Want{Marginals: true})
-				if err != nil || !reflect.DeepEqual(again.Weights, v.Weights) {
-					t.Errorf("%s: other weights from the same seed, error %v", name, err)
-				}
+		}
+		if seed == 0 {
+			again, err := learnt(t, p, few(seed), byChains).Draw(t.Context(), p, 0, draws, problem.Want{Marginals: true})
+			if err != nil || !reflect.DeepEqual(again.Weights, v.Weights) {
+				t.Errorf("other weights from the same seed, error %v", err)
 			}
 		}
-		deviation := math.Sqrt(sum) / seeds
-		t.Logf("%s: %.4f ± %.4f, mean square of z %.2f", name, pooled, deviation, far)
-		if math.Abs(pooled) > 4*deviation {
-			t.Errorf("%s: the mean is off by %v of Z, its standard error is %v", name, pooled, deviation)
-		}
-		if far > 2.5 {
-			t.Errorf("%s: errors are %v times the standard errors, in squares", name, far)
-		}
+	}
+	deviation := math.Sqrt(sum) / seeds
+	t.Logf("%.4f ± %.4f, mean square of z %.2f", pooled, deviation, far)
+	if math.Abs(pooled) > 4*deviation {
+		t.Errorf("the mean is off by %v of Z, its standard error is %v", pooled, deviation)
+	}
+	if far > 2.5 {
+		t.Errorf("errors are %v times the standard errors, in squares", far)
 	}
 }
 
@@ -114,7 +131,7 @@ func TestMixturesSeeHiddenModes(t *testing.T) {
 		}
 		lnZ, _ := oracle.LogZ(model, factorgraph.Evidence{})
 		p := problemOf(t, model)
-		along := learnt(t, p, few(seed))
+		along := learnt(t, p, few(seed), false).(*Mixture)
 		v, err := along.Draw(t.Context(), p, 0, 1024, problem.Want{})
 		if err != nil {
 			t.Fatal(err)

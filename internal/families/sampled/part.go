@@ -25,6 +25,7 @@ var kinds = []struct {
 	{BySweep, func() Sampling { return new(Sweep) }, trySweeps},
 	{ByStructure, func() Sampling { return new(Structure) }, nil},
 	{ByMixture, func() Sampling { return new(Mixture) }, nil},
+	{ByAnnealedMixture, func() Sampling { return new(AnnealedMixture) }, nil},
 }
 
 // Kind names a way of drawing components.

@@ -122,11 +122,16 @@ func Pilot(ctx context.Context, m *annealing.Model, s btn.Settings) (along *Anne
 			return nil, false, err
 		}
 	}
-	most := max(float64(few), along.rungs(m, s.Budget/policy.LeastSampled))
-	least := max(2, policy.OnceRungs*m.Once(along.Path().Step))
-	along.Rungs = int(max(2, min(max(least, float64(few)*variance/policy.WeightVariance), most, 1<<24)))
-	along.Spread = math.Expm1(min(variance*float64(few)/float64(along.Rungs), 50))
+	along.ladder(m, s, few, variance)
 	return along, err == nil, nil
+}
+
+// ladder sets the number of rungs and the spread of weights by the variance of log-weights over few rungs.
+func (s *Annealing) ladder(m *annealing.Model, of btn.Settings, few int, variance float64) {
+	most := max(float64(few), s.rungs(m, of.Budget/policy.LeastSampled))
+	least := max(2, policy.OnceRungs*m.Once(s.Path().Step))
+	s.Rungs = int(max(2, min(max(least, float64(few)*variance/policy.WeightVariance), most, 1<<24)))
+	s.Spread = math.Expm1(min(variance*float64(few)/float64(s.Rungs), 50))
 }
 
 // others tries steps other than single ones of the heat bath, and chains that begin with beliefs, against those of this variance. It notes
