@@ -254,7 +254,7 @@ const (
 // tried here some times, with heartbeats: its deliveries are for workers that do not come to its end.
 func (l *Loop) unsettled(ctx context.Context, err error) bool {
 	if err == nil || CodeOf(err) != fault.Infrastructure || errors.Is(err, ErrLater) || errors.Is(err, bus.ErrNoStream) ||
-		errors.Is(err, bus.ErrFull) || !l.Bus.Unsettled(troubleOver) {
+		errors.Is(err, bus.ErrFull) || !l.Bus.Explains(err, troubleOver) {
 		return false
 	}
 	select {

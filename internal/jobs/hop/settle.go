@@ -58,7 +58,7 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	code := CodeOf(err)
 	switch code {
 	case fault.Infrastructure, fault.Internal:
-		waits := code == fault.Infrastructure && d.Attempt < troubleLimit*l.MaxDeliveries && l.Bus.Unsettled(troubleOver)
+		waits := code == fault.Infrastructure && d.Attempt < troubleLimit*l.MaxDeliveries && l.Bus.Explains(err, troubleOver)
 		if d.Attempt < l.MaxDeliveries || in.Patient || waits {
 			d.Raw.Again(Backoff(code, d.Attempt))
 			return Retry
@@ -76,9 +76,9 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	return l.acknowledge(d, Failed)
 }
 
-// Exhausted reports whether a message was delivered MaxDeliveries times, without recent trouble with the servers.
-func (l *Loop) Exhausted(d *Message) bool {
-	return d.Attempt >= l.MaxDeliveries && !l.Bus.Unsettled(troubleCounts)
+// Exhausted reports whether a message was delivered MaxDeliveries times, and recent trouble with the servers is not the reason of its error.
+func (l *Loop) Exhausted(d *Message, err error) bool {
+	return d.Attempt >= l.MaxDeliveries && !l.Bus.Explains(err, troubleCounts)
 }
 
 // owns reports whether a message belongs to its job's stored request.

@@ -106,6 +106,10 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 		{"none", func(context.Context, int) error { return errors.New("a program at fault") }, 1, true, 5},
 		{"lasting", lasting, 4, false, 5},    // comes again: others have its slot
 		{"endless", lasting, 4, true, 8 * 5}, // it may be the message
+		{"lost", func(context.Context, int) error { // by the only server: the job is started again
+			b.Unsettle()
+			return fault.New(fault.Infrastructure, "%w", bus.ErrLost)
+		}, 1, false, 5},
 	} {
 		calls := 0
 		nth := delivered(t, b, c.name, c.nth)

@@ -103,7 +103,7 @@ func (w *Reparam) redriven(ctx context.Context, d *hop.Message) (hop.Outcome, er
 
 	// Trouble with the infrastructure does not fail the job: the message comes again. A lost request fails it, when the
 	// deliveries are exhausted.
-	if errors.Is(err, bus.ErrLost) && w.Exhausted(d) {
+	if errors.Is(err, bus.ErrLost) && w.Exhausted(d, err) {
 		return hop.Done, err
 	}
 	if err == nil || errors.Is(err, hop.ErrLater) || fault.CodeOf(err) == fault.Infrastructure {

@@ -89,6 +89,7 @@ func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) er
 		Prefetch:  in.prefetch,
 		Slots:     in.slots(w.concurrency),
 		Patient:   in.Patient,
+		Tired:     w.loop.MaxDeliveries,
 		Heavy:     heavy,
 		Later:     in.later,
 		Room:      in.room,

@@ -65,6 +65,12 @@ func (b *link) Unsettled(within time.Duration) bool {
 	return !b.NC.IsConnected() || time.Since(time.Unix(0, b.unsettled.Load())) < within
 }
 
+// Explains reports whether such trouble may be the reason of an error. A single server that does not find bytes has lost them, however late
+// it answers.
+func (b *link) Explains(err error, within time.Duration) bool {
+	return b.Unsettled(within) && (b.inCluster() || !errors.Is(err, ErrLost))
+}
+
 // errReconnected: the connection was lost while an answer was waited for, and there is another one.
 var errReconnected = errors.New("bus: connected again")
 

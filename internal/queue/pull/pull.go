@@ -104,6 +104,9 @@ type Intake struct {
 	// Patient messages wait in this process: they are not returned for another that may be free.
 	Patient bool
 
+	// Tired is the number of deliveries above which a message waits behind all others; 0: none does.
+	Tired int
+
 	// Heavy reports whether a message may take long and much memory; nil: none does. As a rule one
 	// is processed at a time.
 	Heavy func(*bus.Delivered) bool

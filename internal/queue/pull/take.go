@@ -78,7 +78,7 @@ func (p *puller) check(l *lane) {
 
 // keep puts a message into its lane, behind those that were delivered as often or more often. Where
 // workers die, every message they held has one delivery less left, begun or not, and those with few
-// left begin first.
+// left begin first. Those with none left, which failed by trouble with the servers, begin last.
 func (p *puller) keep(d *bus.Delivered) {
 	l := p.of[d.Consumer]
 	if l == nil {
@@ -93,8 +93,14 @@ func (p *puller) keep(d *bus.Delivered) {
 			return
 		}
 	}
+	rank := func(attempt int) int {
+		if p.in.Tired > 0 && attempt > p.in.Tired {
+			return 0
+		}
+		return attempt
+	}
 	at := len(l.waiting)
-	for at > 0 && l.waiting[at-1].Attempt < d.Attempt {
+	for at > 0 && rank(l.waiting[at-1].Attempt) < rank(d.Attempt) {
 		at--
 	}
 	p.hold(l, at, d)

@@ -10,14 +10,14 @@ import (
 )
 
 // TestWhatHasFewDeliveriesLeftBeginsFirst: messages wait in the sequence in which they came, but
-// for those delivered more often.
+// for those delivered more often, and for those with none left.
 func TestWhatHasFewDeliveriesLeftBeginsFirst(t *testing.T) {
 	l := &lane{consumer: "c", flows: map[string]*flow{}}
-	p := &puller{turns: turns{lanes: []*lane{l}}, of: map[string]*lane{"c": l}}
-	for k, attempt := range []int{1, 1, 3, 2, 1, 3} {
+	p := &puller{turns: turns{lanes: []*lane{l}, in: Intake{Tired: 3}}, of: map[string]*lane{"c": l}}
+	for k, attempt := range []int{4, 1, 1, 3, 9, 2, 1, 3} {
 		p.keep(&bus.Delivered{Msg: &nats.Msg{}, Consumer: "c", Attempt: attempt, Sequence: uint64(k)})
 	}
-	for k, want := range []uint64{2, 5, 3, 0, 1, 4} {
+	for k, want := range []uint64{3, 7, 5, 1, 2, 6, 0, 4} {
 		if got := l.waiting[k].Sequence; got != want {
 			t.Errorf("place %d: message %d, want %d", k, got, want)
 		}
