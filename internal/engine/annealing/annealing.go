@@ -104,8 +104,7 @@ type Model struct {
 	product *walk // nil until it is asked for
 	modes   []*walk
 	sought  bool // the search for modes has run
-	given   []*walk
-	of      [][][]float64 // the distributions of given
+	given   given
 }
 
 // walk are the loops of a model whose chains begin with a product distribution.
@@ -393,10 +392,15 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	starts, err := m.starts(ctx, p)
+	found, err := m.starts(ctx, p)
 	if err != nil {
 		return nil, err
 	}
+	given, err := m.given.walksOf(m.e, p.Given)
+	if err != nil {
+		return nil, err
+	}
+	starts := slices.Concat(found, given)
 	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1)}
 	w.Each = w.Ln
 	if len(starts) > 1 {

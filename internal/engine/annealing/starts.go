@@ -11,9 +11,10 @@ package annealing
 import (
 	"context"
 	"math"
-	"slices"
+	"sync"
 
 	"github.com/basetensor/basetensor/internal/engine/modes"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // Starts is the number of starts of a component's chains.
@@ -26,33 +27,37 @@ func (m *Model) ModesFlops() float64 { return modes.Work(m.e) + m.StartFlops() }
 // Errors: as modes.Find; the context's. Cost: ModesFlops, once.
 func (m *Model) Modes(ctx context.Context, p Path) (int, error) {
 	p.Modes = modes.Most + 1
-	starts, err := m.found(ctx, p)
+	starts, err := m.starts(ctx, p)
 	return max(len(starts)-1, 0), err
 }
 
-// starts returns the starts of a path: those found, then those given.
-func (m *Model) starts(ctx context.Context, p Path) ([]*walk, error) {
-	all, err := m.found(ctx, p)
-	if err != nil || len(p.Given) == 0 {
-		return all, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.of) != len(p.Given) || &m.of[0] != &p.Given[0] {
-		m.of, m.given = p.Given, nil
-		for _, p := range p.Given {
-			w, err := newWalk(m.e, floored(p))
-			if err != nil {
-				return nil, err
-			}
-			m.given = append(m.given, w)
-		}
-	}
-	return slices.Concat(all, m.given), nil
+// given are the loops of given starts.
+type given struct {
+	mu    sync.Mutex
+	of    [][][]float64
+	walks []*walk
 }
 
-// found returns up to 1 + p.Modes starts of a path: its own, uniform draws if its own are from beliefs, and modes.
-func (m *Model) found(ctx context.Context, p Path) ([]*walk, error) {
+// walksOf returns the loops of product distributions: the last ones made, or new ones.
+func (g *given) walksOf(e *sumproduct.Expression, of [][][]float64) ([]*walk, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.of) != len(of) || len(of) > 0 && &g.of[0] != &of[0] {
+		g.of, g.walks = of, nil
+		for _, p := range of {
+			w, err := newWalk(e, floored(p))
+			if err != nil {
+				g.of = nil
+				return nil, err
+			}
+			g.walks = append(g.walks, w)
+		}
+	}
+	return g.walks, nil
+}
+
+// starts returns up to 1 + p.Modes starts of a path, beside those given: its own, uniform draws if its own are from beliefs, and modes.
+func (m *Model) starts(ctx context.Context, p Path) ([]*walk, error) {
 	own, err := m.from(ctx, p.Product)
 	if err != nil || p.Modes == 0 {
 		return []*walk{own}, err

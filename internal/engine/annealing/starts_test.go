@@ -58,8 +58,8 @@ func TestChainsFromModesFindThem(t *testing.T) {
 	}
 }
 
-// TestChainsFromGivenStarts: beside uniform draws, products that know the pull and others that are wrong leave ln Z and the share of the pull
-// right.
+// TestChainsFromGivenStarts: beside uniform draws, products that know the pull and others that are wrong leave ln Z and the share of the
+// pull right.
 func TestChainsFromGivenStarts(t *testing.T) {
 	for _, values := range []int{2, 3} {
 		e, lnZ := pulled(40, values, 0.7)

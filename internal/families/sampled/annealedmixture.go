@@ -15,8 +15,8 @@ import (
 // ByAnnealedMixture is the kind of AnnealedMixture.
 const ByAnnealedMixture Kind = "annealed mixture"
 
-// AnnealedMixture is chains as those of Annealing, and for every draw one more chain from each component of a learned mixture of rank one. A
-// chain counts near its start (package annealing), so a component that misses a mode does no harm.
+// AnnealedMixture is chains as those of Annealing, and for every draw one more chain from each component of a learned mixture of rank one.
+// A chain counts near its start (package annealing), so a component that misses a mode does no harm.
 type AnnealedMixture struct {
 	Annealing
 	Learned *mixture.Mixture `msgpack:"mixture,omitempty"`

@@ -82,7 +82,7 @@ func TestMixturesAreUnbiased(t *testing.T) {
 // unbiased compares draws of 40 mixtures with ln Z and marginals.
 func unbiased(t *testing.T, p *problem.Problem, byChains bool, lnZ float64, marginals [][]float64) {
 	t.Helper()
-	const seeds, draws = 40, 512
+	const seeds, draws = 40, 256
 	pooled, far, sum := 0.0, 0.0, 0.0
 	for seed := range uint64(seeds) {
 		along := learnt(t, p, few(seed), byChains)

@@ -76,7 +76,7 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	return l.acknowledge(d, Failed)
 }
 
-// Exhausted reports whether a message was delivered MaxDeliveries times, and recent trouble with the servers is not the reason of its error.
+// Exhausted reports whether a message was delivered MaxDeliveries times, and trouble with the servers does not explain its error.
 func (l *Loop) Exhausted(d *Message, err error) bool {
 	return d.Attempt >= l.MaxDeliveries && !l.Bus.Explains(err, troubleCounts)
 }
