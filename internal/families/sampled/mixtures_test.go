@@ -84,7 +84,7 @@ func unbiased(t *testing.T, p *problem.Problem, byChains bool, lnZ float64, marg
 	t.Helper()
 	const seeds, draws = 40, 256
 	pooled, far, sum := 0.0, 0.0, 0.0
-	for seed := range uint64(seeds) {
+	for seed := uint64(100); seed < 100+seeds; seed++ {
 		along := learnt(t, p, few(seed), byChains)
 		v, err := along.Draw(t.Context(), p, 0, draws, problem.Want{Marginals: true})
 		if err != nil {
@@ -105,7 +105,7 @@ func unbiased(t *testing.T, p *problem.Problem, byChains bool, lnZ float64, marg
 				}
 			}
 		}
-		if seed == 0 {
+		if seed == 100 {
 			again, err := learnt(t, p, few(seed), byChains).Draw(t.Context(), p, 0, draws, problem.Want{Marginals: true})
 			if err != nil || !reflect.DeepEqual(again.Weights, v.Weights) {
 				t.Errorf("other weights from the same seed, error %v", err)
