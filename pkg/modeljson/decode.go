@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/base/jsontext"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // Decode reads a model and validates it. Unknown and duplicate fields, nulls in number lists, fields of the
@@ -94,9 +95,9 @@ func (f *file) model(l Limits) (*factorgraph.Model, error) {
 	if err := f.variables(m, l); err != nil {
 		return nil, err
 	}
-	levels := l.Levels
+	left := room{l.Levels, tensor.MostStatistic}
 	for j := range f.Factors {
-		t, err := f.Factors[j].table(m.Domains, &levels)
+		t, err := f.Factors[j].table(m.Domains, &left)
 		if err != nil {
 			return nil, fmt.Errorf("factor %d: %w", j, err)
 		}

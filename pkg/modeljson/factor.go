@@ -6,12 +6,19 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// table decodes the one form a factor has. A form with levels takes the sum of its dimensions from left.
-func (f *factor) table(domains []int, left *int) (tensor.Tensor, error) {
+// room is what the forms of all factors of a file may take together.
+type room struct {
+	levels  int // dimensions of forms with levels
+	numbers int // of factors of low rank, which are written out
+}
+
+// table decodes the one form a factor has, and takes its room from left.
+func (f *factor) table(domains []int, left *room) (tensor.Tensor, error) {
 	if f.Scope == nil {
 		return nil, syntaxError("the field scope is missing")
 	}
@@ -23,14 +30,14 @@ func (f *factor) table(domains []int, left *int) (tensor.Tensor, error) {
 		dims[pos] = domains[v]
 	}
 	forms := 0
-	for _, have := range []bool{f.Dense != nil, f.CP != nil, f.Symmetric != nil, f.SymmetryCP != nil} {
+	for _, have := range []bool{f.Dense != nil, f.CP != nil, f.Symmetric != nil, f.SymmetryCP != nil, f.LowRank != nil} {
 		if have {
 			forms++
 		}
 	}
 	switch {
 	case forms != 1:
-		return nil, syntaxError("%d of the forms dense, cp, symmetric, symmetry_cp, one is needed", forms)
+		return nil, syntaxError("%d of the forms dense, cp, symmetric, symmetry_cp, low_rank, one is needed", forms)
 	case f.Dense != nil:
 		if f.Dense.Values == nil {
 			return nil, syntaxError("the field values is missing")
@@ -38,9 +45,11 @@ func (f *factor) table(domains []int, left *int) (tensor.Tensor, error) {
 		return &tensor.Dense{Shape: dims, Data: f.Dense.Values}, nil
 	case f.CP != nil:
 		return f.CP.tensor(dims)
+	case f.LowRank != nil:
+		return f.LowRank.tensor(dims, left)
 	}
 	for _, d := range dims {
-		if *left -= d; *left < 0 {
+		if left.levels -= d; left.levels < 0 {
 			return nil, fmt.Errorf("%w: the variables of all symmetric factors have too many values together", ErrLimit)
 		}
 	}
@@ -66,6 +75,36 @@ func (c *cp) tensor(dims []int) (tensor.Tensor, error) {
 			}
 			t.Vectors[pos] = append(t.Vectors[pos], row...)
 		}
+	}
+	return t, nil
+}
+
+func (r *lowRank) tensor(dims []int, left *room) (tensor.Tensor, error) {
+	if r.Weight == nil || r.Vectors == nil {
+		return nil, syntaxError("a low_rank factor needs a weight and vectors")
+	}
+	if len(r.Vectors) != len(dims) {
+		return nil, modelError("%d vectors for %d variables", len(r.Vectors), len(dims))
+	}
+	v := make([][]float64, len(dims))
+	for pos, row := range r.Vectors {
+		if len(row) != dims[pos] {
+			return nil, modelError("scope position %d: a vector of %d entries, not the variable's domain", pos, len(row))
+		}
+		v[pos] = row
+	}
+	t, err := tensor.ExpSquare(float64(*r.Weight), v)
+	switch {
+	case fault.CodeOf(err) == fault.OverBudget:
+		return nil, fmt.Errorf("%w: %w", ErrLimit, err)
+	case err != nil:
+		return nil, modelError("%v", err)
+	}
+	for _, row := range t.Vectors {
+		left.numbers -= len(row)
+	}
+	if left.numbers < 0 {
+		return nil, fmt.Errorf("%w: factors of low rank have more than %d numbers together", ErrLimit, tensor.MostStatistic)
 	}
 	return t, nil
 }

@@ -61,13 +61,14 @@ type variable struct {
 	States []string `json:"states,omitempty"`
 }
 
-// factor has exactly one of the four forms.
+// factor has exactly one of the five forms.
 type factor struct {
 	Scope      []int       `json:"scope"`
 	Dense      *dense      `json:"dense,omitempty"`
 	CP         *cp         `json:"cp,omitempty"`
 	Symmetric  *symmetric  `json:"symmetric,omitempty"`
 	SymmetryCP *symmetryCP `json:"symmetry_cp,omitempty"`
+	LowRank    *lowRank    `json:"low_rank,omitempty"` // read as cp
 }
 
 type dense struct {
@@ -77,6 +78,12 @@ type dense struct {
 type cp struct {
 	Weights decimal.Floats     `json:"weights"`
 	Vectors [][]decimal.Floats `json:"vectors"` // per scope variable, per term, per value; null for the identity
+}
+
+// lowRank is e^{weight·s²/2}, s the sum of its vectors' entries.
+type lowRank struct {
+	Weight  *decimal.Number  `json:"weight"`
+	Vectors []decimal.Floats `json:"vectors"` // per scope variable, per value
 }
 
 type symmetric struct {

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -116,7 +117,8 @@ const everything = `{
     {"scope": [0, 2], "symmetric": {"levels": {"count": 3, "of": [[0, 1], [0, 1, 2]]}, "values": [1, 2, 3, 4, 5, 6]}},
     {"scope": [0, 2], "symmetry_cp": {"levels": "two", "terms": [
       {"alpha": 1, "values": [1, 2, 3]},
-      {"alpha": -0.5, "scaled": {"mantissas": [1, -1.5, 0], "exponents": [-2000, 3, 0]}, "vectors": [null, [1, 2, 3]]}]}}
+      {"alpha": -0.5, "scaled": {"mantissas": [1, -1.5, 0], "exponents": [-2000, 3, 0]}, "vectors": [null, [1, 2, 3]]}]}},
+    {"scope": [2, 1], "low_rank": {"weight": 0.5, "vectors": [[0, 1, -2], [3, -1]]}}
   ]
 }`
 
@@ -151,6 +153,9 @@ func TestDecodeMeaning(t *testing.T) {
 			t.Errorf("factor %d at %v is %v, want %v", c.factor, c.x, got, c.want)
 		}
 	}
+	if got := oracle.Ln(oracle.Entry(m.Factors[7].Table, []int{2, 1})); math.Abs(got-0.25*9) > 1e-14 {
+		t.Errorf("ln of the factor of low rank is %v", got)
+	}
 	if got := oracle.Ln(oracle.Entry(m.Factors[4].Table, []int{1, 1})); math.Abs(got-5000.5) > 1e-11 {
 		t.Errorf("ln of the value given as log_values 5000.5 is %v", got)
 	}
@@ -162,6 +167,12 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	two := `{"domain":2},{"domain":2}`
 	factor := func(f string) string { return with(two, f) }
+	many := strings.Repeat(`{"domain":2},`, 1299) + `{"domain":2}` // a factor of low rank over them has 2^22.2 numbers
+	scope := "0"
+	for i := 1; i < 1300; i++ {
+		scope += "," + strconv.Itoa(i)
+	}
+	wide := `{"scope":[` + scope + `],"low_rank":{"weight":1,"vectors":[` + strings.Repeat("[0,1],", 1299) + `[0,1]]}}`
 	s := schema(t)
 	for _, c := range []struct {
 		text   string
@@ -212,10 +223,10 @@ func TestDecodeRefuses(t *testing.T) {
 		},
 		{
 			factor(`{"scope":[0]}`), true, ErrSyntax,
-			"factor 0: not a model file: 0 of the forms dense, cp, symmetric, symmetry_cp, one is needed",
+			"factor 0: not a model file: 0 of the forms dense, cp, symmetric, symmetry_cp, low_rank, one is needed",
 		},
 		{factor(`{"scope":[0],"dense":{"values":[1,1]},"cp":{"weights":[],"vectors":[null]}}`), true, ErrSyntax,
-			"factor 0: not a model file: 2 of the forms dense, cp, symmetric, symmetry_cp, one is needed"},
+			"factor 0: not a model file: 2 of the forms dense, cp, symmetric, symmetry_cp, low_rank, one is needed"},
 		{factor(`{"scope":[0],"dense":{}}`), true, ErrSyntax, "factor 0: not a model file: the field values is missing"},
 		{factor(`{"scope":[0],"dense":{"values":[1,null]}}`), true, ErrSyntax,
 			"not a model file: at byte 111: null, which only lists of vectors and of log_values may hold"},
@@ -229,6 +240,20 @@ func TestDecodeRefuses(t *testing.T) {
 			factor(`{"scope":[0],"cp":{"weights":[1]}}`), true, ErrSyntax,
 			"factor 0: not a model file: a cp factor needs weights and vectors",
 		},
+		{factor(`{"scope":[0],"low_rank":{"vectors":[[0,1]]}}`), true, ErrSyntax,
+			"factor 0: not a model file: a low_rank factor needs a weight and vectors"},
+		{factor(`{"scope":[0],"low_rank":{"weight":1,"vectors":[[0]]}}`), false, ErrModel,
+			"factor 0: invalid model: scope position 0: a vector of 1 entries, not the variable's domain"},
+		{factor(`{"scope":[0,1],"low_rank":{"weight":1,"vectors":[[0,1]]}}`), false, ErrModel,
+			"factor 0: invalid model: 1 vectors for 2 variables"},
+		{factor(`{"scope":[0],"low_rank":{"weight":-1,"vectors":[[0,1]]}}`), true, ErrModel,
+			"factor 0: invalid model: tensor: a low-rank factor over 1 variables with weight -1, 0 or above is needed"},
+		{factor(`{"scope":[0],"low_rank":{"weight":1,"vectors":[[0,1e9]]}}`), false, ErrLimit,
+			"factor 0: over the limit: tensor: a low-rank factor of 1.39e+09 terms over 2 values, 8388608 numbers at most"},
+		{factor(`{"scope":[0],"low_rank":{"weight":1,"vectors":[[0,2e6]]}}`), false, ErrModel,
+			"factor 0: invalid model: tensor: position 0 of a low-rank factor has numbers beyond float64"},
+		{with(many, wide+","+wide), false,
+			ErrLimit, "factor 1: over the limit: factors of low rank have more than 8388608 numbers together"},
 		{factor(`{"scope":[0],"cp":{"weights":[1],"vectors":[[[1]]]}}`), false, ErrModel,
 			"factor 0: invalid model: scope position 0: vector 0 has 1 entries, not the variable's domain"},
 		{

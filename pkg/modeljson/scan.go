@@ -14,9 +14,9 @@ import (
 // keys are all names of the format, in the case they are written in (encoding/json would fold it).
 var keys = map[string]bool{"basetensor_model": true, "description": true, "bayes": true, "variables": true,
 	"name": true, "states": true, "domain": true,
-	"factors": true, "scope": true, "dense": true, "cp": true, "symmetric": true, "symmetry_cp": true,
+	"factors": true, "scope": true, "dense": true, "cp": true, "symmetric": true, "symmetry_cp": true, "low_rank": true,
 	"values": true, "log_values": true, "scaled": true, "mantissas": true, "exponents": true, "weights": true,
-	"vectors": true, "levels": true, "count": true, "of": true, "terms": true, "alpha": true}
+	"vectors": true, "levels": true, "count": true, "of": true, "terms": true, "alpha": true, "weight": true}
 
 // maxDepth is more than the format nests.
 const maxDepth = 16

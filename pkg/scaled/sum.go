@@ -19,15 +19,6 @@ func Sum(xs []Number) Number {
 	return exactSum(slices.Clone(xs))
 }
 
-// SumAbs returns Σ |xs|, correctly rounded, the same bits in any order.
-func SumAbs(xs []Number) Number {
-	abs := make([]Number, len(xs))
-	for i, x := range xs {
-		abs[i] = x.Abs()
-	}
-	return exactSum(abs)
-}
-
 // SumProducts returns Σ_i a[i]·b[i] over lists of one length, correctly rounded from the exact
 // products: one rounding in all, and the same bits in any order of the pairs. NaN and Inf are as in
 // Sum.

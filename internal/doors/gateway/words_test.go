@@ -44,7 +44,7 @@ func TestErrorsSpeakPlainly(t *testing.T) {
 		for _, f := range []string{"name", "domain", "states"} {
 			bodies = append(bodies, fmt.Sprintf(`{"model": {"basetensor_model": 1, "variables": [{%q: %s}], "factors": []}}`, f, v))
 		}
-		for _, f := range []string{"scope", "dense", "cp", "symmetric", "symmetry_cp"} {
+		for _, f := range []string{"scope", "dense", "cp", "symmetric", "symmetry_cp", "low_rank"} {
 			bodies = append(bodies, fmt.Sprintf(
 				`{"model": {"basetensor_model": 1, "variables": [{"domain": 2}], "factors": [{"scope": [0], %q: %s}]}}`, f, v))
 		}

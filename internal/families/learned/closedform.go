@@ -34,17 +34,21 @@ func ExactForm(ctx context.Context, n *btn.Network, maxTerms int) (*btn.Plan, bo
 //     with the levels of that core on its legs and level 0 on all others.
 //
 // Exact means up to rounding: what tensor.LowRank says that the cores are off by adds up to
-// btn.ClosedFormRounding at most. B = 0 and networks without legs are as in frobenius.Learn. ConditionGram is
+// btn.ClosedFormRounding at most. Networks without legs, and B = 0 of such cores, are as in frobenius.Learn. ConditionGram is
 // 0, for not computed, beyond one component: with α known exactly nothing is solved. Cost: tensor.LowRank of
 // the cores until the count exceeds maxTerms. It returns an error for a network whose cores do not cover its
 // legs, and the context's.
 func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan, bool, error) {
+	if maxTerms < 1 {
+		return nil, false, nil
+	}
+	factors, symmetric, off, ok := factorise(ctx, net, maxTerms)
+	if err := ctx.Err(); err != nil || len(net.Dims) > 0 && (!ok || off > btn.ClosedFormRounding(net)) {
+		return nil, false, err
+	}
 	norm2, err := frobenius.NormSq(net)
 	if err != nil {
 		return nil, false, err
-	}
-	if maxTerms < 1 {
-		return nil, false, nil
 	}
 	if len(net.Dims) == 0 || norm2.IsZero() {
 		plan, err := frobenius.Trivial(net, norm2)
@@ -55,10 +59,6 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan,
 		return plan, true, nil
 	}
 
-	factors, symmetric, off, ok := factorise(ctx, net, maxTerms)
-	if err := ctx.Err(); err != nil || !ok || off > btn.ClosedFormRounding(net) {
-		return nil, false, err
-	}
 	frame := &btn.Frame{Closed: true}
 	if symmetric >= 0 {
 		frame.Levels = spread(net, symmetric)

@@ -165,7 +165,11 @@ func (c *kernel) careful(k int32) []scaled.Number {
 // fromNumbers writes xs, normalised by Σ|xs| with a sum ≥ 0, to out. It returns false when all are
 // 0.
 func fromNumbers(out []float64, xs []scaled.Number) bool {
-	total := scaled.SumAbs(xs)
+	sizes := make([]scaled.Number, len(xs))
+	for a, x := range xs {
+		sizes[a] = x.Abs()
+	}
+	total := scaled.Sum(sizes)
 	if total.IsZero() {
 		clear(out)
 		return false

@@ -1,0 +1,66 @@
+package tensor
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// MostStatistic bounds the numbers of the vectors of ExpSquare: 64 MiB.
+const MostStatistic = 1 << 23
+
+// ExpSquare returns e^{λ s(x)²/2} of the statistic s(x) = Σ_l v[l][x_l] as a sum of N rank-one terms, each entry right to a relative 1e-16
+// and rounding. λ is not below 0. With S the largest s less the smallest, N = (√λ S + 17.6)/0.72 + 1: terms y of the trapezoidal rule
+//
+//	e^{λ s²/2} ≈ Σ_y h/√(2π) e^{−y²/2} Π_l e^{√λ y v[l][x_l]},   h = 0.72
+//
+// within 8.8 of some √λ s (docs/explanation/structure.md, lemma λ > 0). Tables φ_ij(a, b) = e^{λ v[i][a] v[j][b]} of all pairs i < j are
+// this times e^{−λ v[i][a]²/2} for every variable. Errors: bad input where λ is below 0, or a number is not finite or makes none; over
+// budget above MostStatistic numbers.
+func ExpSquare(lambda float64, v [][]float64) (*CP, error) {
+	if !(lambda >= 0) || math.IsInf(lambda, 1) || len(v) == 0 {
+		return nil, fault.New(fault.BadInput, "tensor: a low-rank factor over %d variables with weight %v, 0 or above is needed",
+			len(v), lambda)
+	}
+	root, values := math.Sqrt(lambda), 0
+	low, high := 0.0, 0.0
+	for l, row := range v {
+		least, most := math.Inf(1), math.Inf(-1)
+		for _, x := range row {
+			least, most = min(least, x), max(most, x)
+		}
+		if !(most >= least && most-least < math.Inf(1)) { // none, NaN or infinite
+			return nil, fault.New(fault.BadInput, "tensor: position %d of a low-rank factor has no values, or some that are not finite", l)
+		}
+		low, high, values = low+root*least, high+root*most, values+len(row)
+	}
+	const step, reach = 0.72, 8.8
+	first, last := math.Floor((low-reach)/step), math.Ceil((high+reach)/step)
+	terms := last - first + 1
+	if !(terms*float64(values) <= MostStatistic) {
+		return nil, fault.New(fault.OverBudget, "tensor: a low-rank factor of %.3g terms over %d values, %d numbers at most",
+			terms, values, MostStatistic)
+	}
+
+	n := int(terms)
+	t := &CP{Weights: make([]float64, n), Vectors: make([][]float64, len(v))}
+	for m := range t.Weights {
+		t.Weights[m] = step / math.Sqrt(2*math.Pi)
+	}
+	for l, row := range v {
+		t.Shape = append(t.Shape, len(row))
+		t.Vectors[l] = make([]float64, 0, n*len(row))
+		for m := range n {
+			y := step * (first + float64(m))
+			for _, x := range row {
+				// every position has its share of e^{−y²/2}, which may be far below float64
+				share := math.Exp(root*y*x - y*y/2/float64(len(v)))
+				if math.IsInf(share, 1) {
+					return nil, fault.New(fault.BadInput, "tensor: position %d of a low-rank factor has numbers beyond float64", l)
+				}
+				t.Vectors[l] = append(t.Vectors[l], share)
+			}
+		}
+	}
+	return t, nil
+}
