@@ -42,7 +42,8 @@ type given struct {
 func (g *given) walksOf(e *sumproduct.Expression, of [][][]float64) ([]*walk, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.of) != len(of) || len(of) > 0 && &g.of[0] != &of[0] {
+	same := func(k int) bool { return len(of[k]) > 0 && len(g.of[k]) > 0 && &of[k][0] == &g.of[k][0] }
+	if len(g.of) != len(of) || len(of) > 0 && !same(0) {
 		g.of, g.walks = of, nil
 		for _, p := range of {
 			w, err := newWalk(e, floored(p))
