@@ -21,7 +21,7 @@ type pool struct {
 	marginals []*btn.Weights
 	// the best of the bounds so far, −Inf and +Inf for none
 	lower, upper side
-	most         float64 // ln of what no weight exceeds, +Inf where nothing bounds them
+	most         float64 // ln of a bound of all weights, and so of Z; +Inf for none
 }
 
 // unshown is the least standard error of a mean times the number N of its components. Equal weights do not exclude others:
@@ -75,6 +75,9 @@ func (p *pool) bound(spread, delta float64) (lower float64) {
 		if certain, above = sampling.Bernstein(p.ln, p.most, delta); above < min(p.upper.ln, p.most) {
 			p.upper = side{above, fmt.Sprintf("the mean of %d sampled components, by Bernstein's inequality", len(p.ln))}
 		}
+	}
+	if p.most < p.upper.ln {
+		p.upper = side{p.most, "the largest possible weight of a sampled component"}
 	}
 	lower = sampling.Lower(p.ln, sampling.Bundles(len(p.ln), spread, delta), delta)
 	how := "means of %d sampled components in bundles, by Markov's inequality"

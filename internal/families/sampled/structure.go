@@ -66,6 +66,9 @@ func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64
 		w.Ln[k] += scale
 	}
 	v := btn.Value{Z: scaled.FromLog(sampling.LnMean(w.Ln)), Flops: s.Setup + flops, Weights: &btn.Weights{Ln: w.Ln}}
+	if most := w.Most + scale; !math.IsInf(most, 0) {
+		v.Weights.LnMost = &most
+	}
 	if w.Share != nil {
 		v.Weights.Top, v.Weights.Domains = w.Top+scale, contraction.Domains(p.Net)
 		v.Weights.Share, v.Weights.Squares = w.Share, w.Squares

@@ -59,6 +59,7 @@ type chains struct {
 	residual []float64 // of the matrix, blocks of single variables 0
 	upTo     []float64 // sums of the nodes' weights
 	lnZ      float64   // ln of Z̃ without the network's scale
+	most     float64   // ln of an upper bound of all weights
 	tables   [][]int   // of the rest, by variable
 	rungs    int
 }
@@ -73,7 +74,11 @@ func chainsOf(ctx context.Context, p *problem.Problem, path *Path) (*chains, err
 		if m == nil {
 			return nil, fault.New(fault.Internal, "structured: the network has no tables of pairs")
 		}
-		return m.chains(ctx, p.Net, path)
+		c, err := m.chains(ctx, p.Net, path)
+		if err == nil && !c.zero {
+			c.most = c.lnZ + m.beyond(c.residual)
+		}
+		return c, err
 	})
 }
 
@@ -166,6 +171,8 @@ func (c *chains) flops() float64 {
 // Weights are those of some chains.
 type Weights struct {
 	Ln []float64 // ln w of every chain, nats: their mean is Z without the network's scale
+	// Most is ln of an upper bound of all weights, and so of Z, nats; infinite where there is none.
+	Most float64
 	// Top is the largest of Ln; Share is Σ e^{Ln−Top} over the chains that end with a variable at a value, by value, Squares the same with
 	// e^{2(Ln−Top)}; nil where marginals were not asked for.
 	Top            float64
@@ -184,7 +191,7 @@ func Draw(ctx context.Context, p *problem.Problem, path *Path, seed uint64, from
 }
 
 func (c *chains) draw(ctx context.Context, seed uint64, from, to int64, threads int, marginals bool) (*Weights, error) {
-	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1)}
+	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1), Most: c.most}
 	ends := make([][]int, len(w.Ln))
 	blocks := (len(w.Ln) + drawBlock - 1) / drawBlock
 	workers := make([]*walker, max(1, sumproduct.Threads(threads)))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/sampling"
@@ -66,6 +67,9 @@ func TestNearIsUnbiased(t *testing.T) {
 			half, _, err := structured.Draw(ctx, p, path, seed, n/2, n, false)
 			if err != nil || half.Ln[7] != w.Ln[n/2+7] {
 				t.Errorf("chain %d depends on the part: %v, %v; %v", n/2+7, half.Ln[7], w.Ln[n/2+7], err)
+			}
+			if most := slices.Max(w.Ln); !(most <= w.Most) || w.Most > most+6 {
+				t.Errorf("seed %d, %d rungs: the largest weight is e^%v, at most e^%v is stated", seed, rungs, most, w.Most)
 			}
 			mean := sampling.Of(w.Ln)
 			want := oracle.Ln(oracle.Z(m, evidence))

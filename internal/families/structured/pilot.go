@@ -88,6 +88,9 @@ func Near(ctx context.Context, p *problem.Problem, seed uint64, work float64) (p
 			best = cost
 			path, spread, each = &Path{Fit: f, Rungs: c.rungs}, math.Expm1(left), c.flops()
 			setup = float64(len(c.list))*c.evaluator.flops(false) + 2*float64(len(c.axes)+4)*float64(m.order)*float64(m.order)
+			if m.order <= mostBounded {
+				setup += math.Pow(float64(m.order), 3)
+			}
 		}
 	}
 	return path, spread, each, setup, nil
