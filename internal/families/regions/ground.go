@@ -87,18 +87,30 @@ func propagate(
 	return states[:1], nil
 }
 
-// restore returns the states of messages, which may be those of several phases, one after the other.
+// restore returns the states of messages, which may be those of several phases, one after the other. Messages of several that are no fixed
+// points are those of another expression (fault.BadInput).
 func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, err error) {
-	each := max(1, bp.Entries(e))
-	for at := 0; at < max(1, len(messages)-each+1); at += each {
-		s, err := bp.Restore(e, messages[at:min(at+each, len(messages))])
+	each := bp.Entries(e)
+	if each == 0 || len(messages)%each != 0 {
+		each = len(messages)
+	}
+	for at := 0; at == 0 || at < len(messages); at += each {
+		s, err := bp.Restore(e, messages[at:at+each])
 		if err != nil {
 			return nil, err
 		}
 		states = append(states, s)
 	}
+	for _, s := range states[1:] {
+		if !(s.Change <= moved) {
+			return nil, fault.New(fault.BadInput, "regions: messages of a phase that still change by %v", s.Change)
+		}
+	}
 	return states, nil
 }
+
+// moved is the largest change of the messages of a phase: converged ones change by rounding.
+const moved = 1e-9
 
 // beside returns ln Σ_k Z_k/Z_1 over the Bethe values of all phases, nats, which regions of a family do not correct: 0 for one phase, and
 // for a family whose one region is the network.

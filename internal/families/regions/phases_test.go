@@ -2,6 +2,7 @@ package regions
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
@@ -13,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -58,6 +60,40 @@ func TestSumOverPhases(t *testing.T) {
 	}
 	if summed < 3 {
 		t.Errorf("%d graphs have two phases", summed)
+	}
+}
+
+// TestMessagesOfAnotherNetwork: twice as many numbers that are no two fixed points are not taken for phases.
+func TestMessagesOfAnotherNetwork(t *testing.T) {
+	m, err := generate.RandomRegular(16, 3, generate.Ising{Delta: 3, Attractive: true, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := lower.Build(t.Context(), net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states, err := bp.Propagate(t.Context(), e, bp.PropagateOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := slices.Repeat([]float64{0.5}, bp.Entries(e))
+	for name, messages := range map[string][]float64{
+		"no fixed point": append(states[0].Messages(), other...), "half of one": append(states[0].Messages(), other[:len(other)/2]...),
+	} {
+		if _, err := restore(e, messages); fault.CodeOf(err) != fault.BadInput {
+			t.Errorf("%s: %v", name, err)
+		}
+		p := problem.New(net, problem.Options{})
+		p.Messages = messages
+		g, err := GroundOf(t.Context(), p, btn.Slice{}, 0)
+		if err != nil || g.Phases != nil || g.State == nil {
+			t.Errorf("%s: %+v, %v", name, g, err)
+		}
 	}
 }
 
