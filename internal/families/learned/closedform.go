@@ -34,7 +34,7 @@ func ExactForm(ctx context.Context, n *btn.Network, maxTerms int) (*btn.Plan, bo
 //     with the levels of that core on its legs and level 0 on all others.
 //
 // Exact means up to rounding: what tensor.LowRank says that the cores are off by adds up to
-// btn.ClosedFormRounding at most. Networks without legs, and B = 0 of such cores, are as in frobenius.Learn. ConditionGram is
+// btn.ClosedFormRounding at most. B = 0 and networks without legs are as in frobenius.Learn, unless a core has very many terms. ConditionGram is
 // 0, for not computed, beyond one component: with α known exactly nothing is solved. Cost: tensor.LowRank of
 // the cores until the count exceeds maxTerms. It returns an error for a network whose cores do not cover its
 // legs, and the context's.
@@ -42,23 +42,33 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan,
 	if maxTerms < 1 {
 		return nil, false, nil
 	}
-	factors, symmetric, off, ok := factorise(ctx, net, maxTerms)
-	if err := ctx.Err(); err != nil || len(net.Dims) > 0 && (!ok || off > btn.ClosedFormRounding(net)) {
-		return nil, false, err
-	}
-	norm2, err := frobenius.NormSq(net)
-	if err != nil {
-		return nil, false, err
-	}
-	if len(net.Dims) == 0 || norm2.IsZero() {
-		plan, err := frobenius.Trivial(net, norm2)
-		if err != nil {
+	var norm2 scaled.Number
+	expensive := manyTerms(net)
+	if !expensive {
+		var err error
+		if norm2, err = frobenius.NormSq(net); err != nil {
 			return nil, false, err
 		}
-		plan.Method = btn.MethodExact
-		return plan, true, nil
+		if len(net.Dims) == 0 || norm2.IsZero() {
+			plan, err := frobenius.Trivial(net, norm2)
+			if err != nil {
+				return nil, false, err
+			}
+			plan.Method = btn.MethodExact
+			return plan, true, nil
+		}
 	}
 
+	factors, symmetric, off, ok := factorise(ctx, net, maxTerms)
+	if err := ctx.Err(); err != nil || !ok || off > btn.ClosedFormRounding(net) {
+		return nil, false, err
+	}
+	if expensive {
+		var err error
+		if norm2, err = frobenius.NormSq(net); err != nil || norm2.IsZero() {
+			return nil, false, err
+		}
+	}
 	frame := &btn.Frame{Closed: true}
 	if symmetric >= 0 {
 		frame.Levels = spread(net, symmetric)
@@ -72,6 +82,23 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan,
 		e.Quality.ConditionGram = 0
 	}
 	return plan, true, nil
+}
+
+// manyTerms reports whether the norm of some core is expensive: a CP core takes the square of its terms times its values.
+func manyTerms(net *btn.Network) bool {
+	const most = 1e7 // flops
+	for _, core := range net.Cores {
+		if t, ok := core.T.(*tensor.CP); ok {
+			values := 0.0
+			for _, d := range t.Shape {
+				values += float64(d)
+			}
+			if n := float64(len(t.Weights)); n*n*values > most {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // zeroLevels puts every value of every leg at level 0.
