@@ -34,10 +34,10 @@ func ExactForm(ctx context.Context, n *btn.Network, maxTerms int) (*btn.Plan, bo
 //     with the levels of that core on its legs and level 0 on all others.
 //
 // Exact means up to rounding: what tensor.LowRank says that the cores are off by adds up to
-// btn.ClosedFormRounding at most. B = 0 and networks without legs are as in frobenius.Learn, unless a core has very many terms. ConditionGram is
-// 0, for not computed, beyond one component: with α known exactly nothing is solved. Cost: tensor.LowRank of
-// the cores until the count exceeds maxTerms. It returns an error for a network whose cores do not cover its
-// legs, and the context's.
+// btn.ClosedFormRounding at most. B = 0 and networks without legs are as in frobenius.Learn, unless a core has
+// very many terms. ConditionGram is 0, for not computed, beyond one component: with α known exactly nothing is
+// solved. Cost: tensor.LowRank of the cores until the count exceeds maxTerms. It returns an error for a network
+// whose cores do not cover its legs, and the context's.
 func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan, bool, error) {
 	if maxTerms < 1 {
 		return nil, false, nil
