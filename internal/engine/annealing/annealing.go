@@ -23,7 +23,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/bp"
-	"github.com/basetensor/basetensor/internal/network/ising"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -107,19 +106,6 @@ type Model struct {
 	given   given
 }
 
-// walk are the loops of a model whose chains begin with a product distribution.
-type walk struct {
-	ln      float64     // ln of the factors outside the chains
-	start   [][]float64 // ln of where chains begin, by value
-	level   float64     // log-probability below which draws from start are rare
-	spins   *lattice
-	factors *factors
-	model   *ising.Model // nil where there are others than spins
-	base    []float32    // of the model: where chains begin, as lattices have it
-	once    sync.Once
-	forests *lattice // nil where there are none, and before it was asked for
-}
-
 // New returns the model of an expression whose entries are at least 0. Errors: unsupported where an entry is below 0, where an index has
 // more than 256 values, where there are more than 2^26 differences between entries, and for entries with exponents of their own.
 // Cost: the tables' entries times their order; dense models of n spins take 4 n² bytes.
@@ -148,28 +134,6 @@ func New(e *sumproduct.Expression) (*Model, error) {
 		m.classes = sync.OnceValue(w.model.Forests)
 	}
 	return m, nil
-}
-
-// newWalk returns the loops of chains that begin with independent draws, start their logarithms.
-func newWalk(e *sumproduct.Expression, start [][]float64) (w *walk, err error) {
-	w = &walk{ln: e.Scale.LogAbs(), start: start, level: levelOf(start)}
-	s := ising.New(e)
-	if s == nil {
-		w.factors, err = newFactors(e, start)
-		return w, err
-	}
-	w.ln += s.Constant
-	base := make([]float32, s.N)
-	for i, p := range start {
-		if len(p) == 2 {
-			base[i] = float32((p[1] - p[0]) * math.Log2E)
-		}
-		b := float64(base[i]) / unit
-		s.H[i] -= b
-		w.ln += math.Ln2 + math.Log(math.Cosh(b))
-	}
-	w.spins, w.model, w.base = newLattice(s, base), s, base
-	return w, nil
 }
 
 // leastStart is the least probability of a value where chains begin, but for their number.
@@ -326,14 +290,6 @@ func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) flo
 	return bytes
 }
 
-// bytes bounds the memory of the loops.
-func (w *walk) bytes() float64 {
-	if w.spins != nil {
-		return 32 * float64(len(w.spins.j)+w.spins.n+Group)
-	}
-	return 32 * float64(len(w.factors.ln)+len(w.factors.own)+w.factors.height)
-}
-
 // Weights are the weights of components, each with one chain per start.
 type Weights struct {
 	// Ln are the components' log-weights in sequence, −Inf for 0. The mean weight estimates Z.
@@ -376,14 +332,6 @@ func (m *Model) LnStart(ctx context.Context, w *Weights) ([]float64, error) {
 		ln[c] = own.lnStart(state)
 	}
 	return ln, nil
-}
-
-// lnStart is the log-probability that a chain begins with a state.
-func (w *walk) lnStart(state []int) (ln float64) {
-	for i, a := range state {
-		ln += w.start[i][a]
-	}
-	return ln
 }
 
 // Run returns the weights of components from ≤ c < to, both multiples of Group, on so many goroutines (0: one per
