@@ -51,8 +51,8 @@ func unknown() Outcome {
 	}
 }
 
-// timeLimit ends one answer: a method that needs longer has failed.
-const timeLimit = time.Minute
+// timeLimit ends one answer: a method that needs longer has failed. A variable, because tests on a busy machine have no limit.
+var timeLimit = time.Minute
 
 // timed is m.Solve with the seconds it took.
 func timed(ctx context.Context, m Method, model *factorgraph.Model, wantMarginals bool) (Outcome, error) {
