@@ -10,41 +10,39 @@ import (
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/problem"
-	"github.com/basetensor/basetensor/internal/network/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
+
+// attractive returns a strongly attractive 3-regular graph of 16 spins with its network and the states that belief propagation ends in.
+func attractive(t *testing.T, seed uint64) (*factorgraph.Model, *btn.Network, []*bp.State) {
+	t.Helper()
+	m, err := generate.RandomRegular(16, 3, generate.Ising{Delta: 3, Attractive: true, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, e := lowered(t, m)
+	states, err := bp.Propagate(t.Context(), e, bp.PropagateOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, net, states
+}
 
 // TestSumOverPhases: on strongly attractive graphs regions are right but for the phases they do not stand on; with all phases ln Z and
 // the marginals come near enumeration.
 func TestSumOverPhases(t *testing.T) {
 	summed := 0
 	for seed := range uint64(8) {
-		m, err := generate.RandomRegular(16, 3, generate.Ising{Delta: 3, Attractive: true, Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		lnZ, marginals := enumerated(m)
-		net, err := reparam.Build(t.Context(), m, reparam.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := lower.Build(t.Context(), net)
-		if err != nil {
-			t.Fatal(err)
-		}
-		states, err := bp.Propagate(t.Context(), e, bp.PropagateOptions{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m, net, states := attractive(t, seed)
 		phases := bp.Phases(states, policy.PhaseOverlap)
 		if len(phases) != 2 {
 			continue
 		}
 		summed++
+		lnZ, marginals := enumerated(m)
 		var messages []float64
 		for _, s := range phases {
 			messages = append(messages, s.Messages()...)
@@ -65,25 +63,12 @@ func TestSumOverPhases(t *testing.T) {
 
 // TestMessagesOfAnotherNetwork: twice as many numbers that are no two fixed points are not taken for phases.
 func TestMessagesOfAnotherNetwork(t *testing.T) {
-	m, err := generate.RandomRegular(16, 3, generate.Ising{Delta: 3, Attractive: true, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := reparam.Build(t.Context(), m, reparam.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := lower.Build(t.Context(), net)
-	if err != nil {
-		t.Fatal(err)
-	}
-	states, err := bp.Propagate(t.Context(), e, bp.PropagateOptions{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := slices.Repeat([]float64{0.5}, bp.Entries(e))
+	m, net, states := attractive(t, 1)
+	_, e := lowered(t, m)
+	own := states[0].Messages()
+	other := slices.Repeat([]float64{0.5}, len(own))
 	for name, messages := range map[string][]float64{
-		"no fixed point": append(states[0].Messages(), other...), "half of one": append(states[0].Messages(), other[:len(other)/2]...),
+		"no fixed point": slices.Concat(own, other), "half of one": slices.Concat(own, other[:len(own)/2]),
 	} {
 		if _, err := restore(e, messages); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%s: %v", name, err)

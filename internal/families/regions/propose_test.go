@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
@@ -24,14 +25,7 @@ func TestPlanningRegionsTakesItsShare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		net, err := reparam.Build(t.Context(), m, reparam.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := lower.Build(t.Context(), net)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, e := lowered(t, m)
 		h := e.Hypergraph()
 		for _, budget := range []float64{1e7, 1e8, 1e9} {
 			plan, _, err := planOf(t.Context(), h, btn.Settings{Budget: budget}, false)
@@ -59,4 +53,18 @@ func TestPlanningRegionsTakesItsShare(t *testing.T) {
 			}
 		}
 	}
+}
+
+// lowered returns the network of a model, and its expression.
+func lowered(t *testing.T, m *factorgraph.Model) (*btn.Network, *sumproduct.Expression) {
+	t.Helper()
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := lower.Build(t.Context(), net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net, e
 }

@@ -67,7 +67,8 @@ func annealed(
 	found.Kind, found.Shape = ByAnnealedMixture, c.Prepared.Shape()
 	own := found.chains()
 	own.Seed, own.Rungs = ^s.Seed, policy.PilotRungs
-	components := groups(policy.PilotChains / float64(1+len(own.given)))
+	path := own.Path()
+	components := groups(policy.PilotChains / path.Starts())
 	takes := func() float64 {
 		each, _ := own.flops(c.Model)
 		return each * float64(components)
