@@ -51,6 +51,14 @@ func TestBoundsOfPools(t *testing.T) {
 	}
 }
 
+// TestNoMeanIsAboveTheLargestWeight: of few weights their bound is the bound above.
+func TestNoMeanIsAboveTheLargestWeight(t *testing.T) {
+	p := &pool{lower: side{ln: math.Inf(-1)}, upper: side{ln: math.Inf(1)}, most: 3, ln: []float64{-1, 2.9}}
+	if p.bound(1, 1e-3); p.upper.ln != 3 {
+		t.Errorf("weights up to e^3 have a mean up to e^%v", p.upper.ln)
+	}
+}
+
 // TestBoundsHoldForAllQueriesOfAJob: δ is divided by the queries with samples. Of N equal weights the bound below is that of the product of
 // N means, ln w − ln(2/δ)/N with half of the query's δ for the first estimate.
 func TestBoundsHoldForAllQueriesOfAJob(t *testing.T) {

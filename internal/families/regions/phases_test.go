@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -51,6 +52,15 @@ func TestSumOverPhases(t *testing.T) {
 		both, bothMarginals := corrected(t, net, messages)
 		if far, before := math.Abs(both-lnZ), math.Abs(one-lnZ); far > before/3 || far > 0.15 {
 			t.Errorf("seed %d: ln Z is off by %.3g with both phases, by %.3g with one", seed, far, before)
+		}
+		second := 1 / (1 + math.Exp(phases[0].LnZ()-phases[1].LnZ())) // its weight
+		_, e := lowered(t, m)
+		for v, row := range bothMarginals {
+			for x, p := range row {
+				if want := (1-second)*oneMarginals[v][x] + second*phases[1].Belief(e.Variables[v])[x]; math.Abs(p-want) > 1e-9 {
+					t.Errorf("seed %d: variable %d has value %d with %v, %v by both phases", seed, v, x, p, want)
+				}
+			}
 		}
 		if far, before := apart(bothMarginals, marginals), apart(oneMarginals, marginals); far > before/3 {
 			t.Errorf("seed %d: marginals are off by %.3g with both phases, by %.3g with one", seed, far, before)
@@ -100,12 +110,16 @@ func corrected(t *testing.T, net *btn.Network, messages []float64) (lnZ float64,
 		t.Fatalf("%+v without marginals, %+v with them", v.Region, m.Region)
 	}
 	at := 0
-	for _, d := range m.Marginals.Domains {
+	for _, d := range contraction.Domains(net) {
 		row := m.Marginals.Mant[at:][:d]
 		at += d
 		sum := 0.0
 		for _, x := range row {
 			sum += x
+		}
+		total, want := math.Log(sum)+float64(m.Marginals.Exp)*math.Ln2, m.Region.LnBethe+m.Region.LnSum
+		if math.Abs(total-want) > 1e-9*(1+math.Abs(want)) {
+			t.Errorf("a variable's values weigh e^%v together, not e^%v", total, want)
 		}
 		own := make([]float64, d)
 		for a, x := range row {
