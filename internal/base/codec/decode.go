@@ -17,9 +17,9 @@ type Reader struct {
 	allowance int // bytes of memory that the rest of the message may still take
 
 	// Many short lists are cut from few long ones.
-	ints    arena.Slab[int]
-	reals   arena.Slab[float64]
-	vectors arena.Slab[[]float64]
+	ints  arena.Slab[int]
+	reals arena.Slab[float64]
+	lists arena.Slab[[]float64]
 
 	known map[string]string // short strings that came before
 }
@@ -182,7 +182,15 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 		}
 		v.SetBytes(append(make([]byte, 0, h.n), r.take(h.n)...))
 	case formFloats:
-		return r.floats(h, s, v)
+		x, err := r.floats(h)
+		if err != nil {
+			return err
+		}
+		if p, ok := v.Addr().Interface().(*[]float64); ok {
+			*p = x
+		} else {
+			v.Set(reflect.ValueOf(x).Convert(s.typ))
+		}
 	case formInts, formSlice:
 		return r.list(h, s, v)
 	case formMap:
@@ -254,16 +262,16 @@ func number(h head) (float64, bool) {
 	return float64(h.u), h.u <= 1<<53
 }
 
-// floats decodes a bin of little-endian float64 into a list.
-func (r *Reader) floats(h head, s *shape, v reflect.Value) error {
+// floats decodes a bin of little-endian float64.
+func (r *Reader) floats(h head) ([]float64, error) {
 	if h.class != classBin {
-		return r.malformed("bin of float64 expected, not %s", h.class)
+		return nil, r.malformed("bin of float64 expected, not %s", h.class)
 	}
 	if h.n%8 != 0 {
-		return r.malformed("a bin of %d bytes cannot be a list of float64", h.n)
+		return nil, r.malformed("a bin of %d bytes cannot be a list of float64", h.n)
 	}
-	if err := r.Charge(h.n/8, s.typ.Elem()); err != nil {
-		return err
+	if err := r.Charge(h.n/8, floatType); err != nil {
+		return nil, err
 	}
 
 	b := r.take(h.n)
@@ -271,11 +279,19 @@ func (r *Reader) floats(h head, s *shape, v reflect.Value) error {
 	for i := range x {
 		x[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
 	}
+	return x, nil
+}
 
-	if p, ok := v.Addr().Interface().(*[]float64); ok {
-		*p = x
-	} else {
-		v.Set(reflect.ValueOf(x).Convert(s.typ))
+// vectors decodes lists of floats into x, null as nil.
+func (r *Reader) vectors(x [][]float64) error {
+	for i := range x {
+		h, err := r.next()
+		if err == nil && h.class != classNil {
+			x[i], err = r.floats(h)
+		}
+		if err != nil {
+			return Under(fmt.Sprintf("[%d]", i), err)
+		}
 	}
 	return nil
 }
@@ -294,12 +310,12 @@ func (r *Reader) list(h head, s *shape, v reflect.Value) error {
 		return r.integers(*p)
 	}
 
-	if p, ok := v.Addr().Interface().(*[][]float64); ok {
-		*p = r.vectors.Make(h.n)
-	} else {
-		v.Set(reflect.MakeSlice(s.typ, h.n, h.n))
+	if p, ok := v.Addr().Interface().(*[][]float64); ok && s.elem.form == formFloats {
+		*p = r.lists.Make(h.n)
+		return r.vectors(*p)
 	}
 
+	v.Set(reflect.MakeSlice(s.typ, h.n, h.n))
 	for i := range h.n {
 		err := error(nil)
 		if s.form == formSlice {
@@ -334,7 +350,10 @@ func (r *Reader) integers(x []int) error {
 	return nil
 }
 
-var intType = reflect.TypeFor[int]()
+var (
+	intType   = reflect.TypeFor[int]()
+	floatType = reflect.TypeFor[float64]()
+)
 
 // freeMap decodes a map with any string keys.
 func (r *Reader) freeMap(h head, s *shape, v reflect.Value) error {
@@ -366,22 +385,28 @@ func (r *Reader) object(h head, s *shape, v reflect.Value) error {
 		return r.malformed("map expected, not %s", h.class)
 	}
 
-	var seen [MaxKeys]bool
+	var seen uint64 // by field
+	likely := 0     // the field that the next key probably names: they are written in this sequence
 	for range h.n {
 		key, err := r.key()
 		if err != nil {
 			return err
 		}
-
-		k, known := s.byName[string(key)]
-		if !known {
-			if err := r.skip(MaxDepth); err != nil {
-				return err
-			}
-			continue
+		for likely < len(s.fields) && s.fields[likely].omit && s.fields[likely].name != string(key) {
+			likely++
 		}
-
-		seen[k] = true
+		k := likely
+		if k == len(s.fields) || s.fields[k].name != string(key) {
+			known := false
+			if k, known = s.byName[string(key)]; !known {
+				if err := r.skip(MaxDepth); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		likely = k + 1
+		seen |= 1 << k
 		f := &s.fields[k]
 		if err := r.read(f.shape, v.FieldByIndex(f.index)); err != nil {
 			return Under(f.name, err)
@@ -389,7 +414,7 @@ func (r *Reader) object(h head, s *shape, v reflect.Value) error {
 	}
 
 	for k := range s.fields {
-		if !seen[k] && !s.fields[k].omit {
+		if seen>>k&1 == 0 && !s.fields[k].omit {
 			return Missing(s.fields[k].name)
 		}
 	}

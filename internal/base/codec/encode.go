@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"reflect"
 	"sort"
 	"strings"
@@ -17,7 +18,8 @@ import (
 // Writer encodes values by their shape. Canonical bytes leave out empty lists of optional fields,
 // as if they were nil.
 type Writer struct {
-	enc       *msgpack.Encoder
+	to        io.Writer
+	enc       *msgpack.Encoder // writes to it without a buffer
 	canonical bool
 	scratch   []byte // of the last list of floats, for the next one
 }
@@ -53,7 +55,7 @@ var firstChunks = sync.Pool{New: func() any {
 // MarshalTo writes the bytes that Marshal returns. to should be an io.ByteWriter as well.
 func MarshalTo(to io.Writer, name string, v any, canonical bool) error {
 	// a nil scratch would be encoded as null
-	w := &Writer{enc: msgpack.NewEncoder(to), canonical: canonical, scratch: []byte{}}
+	w := &Writer{to: to, enc: msgpack.NewEncoder(to), canonical: canonical, scratch: []byte{}}
 	value := reflect.ValueOf(v).Elem()
 	return w.object(shapeOf(value.Type()), value, name)
 }
@@ -140,11 +142,25 @@ func (w *Writer) write(s *shape, v reflect.Value) error {
 	case formBytes:
 		return w.enc.EncodeBytes(v.Bytes())
 	case formFloats:
-		w.scratch = appendFloats(w.scratch[:0], v)
-		return w.enc.EncodeBytes(w.scratch)
+		if p, ok := pointer(v).(*[]float64); ok {
+			return w.floats(*p)
+		}
+		list := make([]float64, v.Len())
+		for i := range list {
+			list[i] = v.Index(i).Float()
+		}
+		return w.floats(list)
 	case formInts:
 		if err := w.enc.EncodeArrayLen(v.Len()); err != nil {
 			return err
+		}
+		if p, ok := pointer(v).(*[]int); ok {
+			for _, x := range *p {
+				if err := w.enc.EncodeInt(int64(x)); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
 		for i := range v.Len() {
 			if err := w.enc.EncodeInt(v.Index(i).Int()); err != nil {
@@ -155,6 +171,14 @@ func (w *Writer) write(s *shape, v reflect.Value) error {
 	case formSlice:
 		if err := w.enc.EncodeArrayLen(v.Len()); err != nil {
 			return err
+		}
+		if p, ok := pointer(v).(*[][]float64); ok && s.elem.form == formFloats {
+			for _, list := range *p {
+				if err := w.floats(list); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
 		for i := range v.Len() {
 			if err := w.write(s.elem, v.Index(i)); err != nil {
@@ -173,17 +197,16 @@ func (w *Writer) write(s *shape, v reflect.Value) error {
 // object encodes a struct without its absent fields. An outermost one has a name, and the common
 // keys.
 func (w *Writer) object(s *shape, v reflect.Value, name string) error {
-	n := 0
+	var present uint64 // by field
 	for i := range s.fields {
 		if !w.absent(&s.fields[i], v) {
-			n++
+			present |= 1 << i
 		}
 	}
-
+	n := bits.OnesCount64(present)
 	if name != "" {
 		n += 2
 	}
-
 	if err := w.enc.EncodeMapLen(n); err != nil {
 		return err
 	}
@@ -195,11 +218,11 @@ func (w *Writer) object(s *shape, v reflect.Value, name string) error {
 	}
 
 	for i := range s.fields {
-		f := &s.fields[i]
-		if w.absent(f, v) {
+		if present>>i&1 == 0 {
 			continue
 		}
-		if err := w.enc.EncodeString(f.name); err != nil {
+		f := &s.fields[i]
+		if _, err := w.to.Write(f.key); err != nil {
 			return err
 		}
 		if err := w.write(f.shape, v.FieldByIndex(f.index)); err != nil {
@@ -256,10 +279,22 @@ func (w *Writer) freeMap(s *shape, v reflect.Value) error {
 	return nil
 }
 
-// appendFloats appends the little-endian bytes of a list of floats.
-func appendFloats(b []byte, v reflect.Value) []byte {
-	for i := range v.Len() {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v.Index(i).Float()))
+// floats encodes a list of floats as little-endian bytes, nil as null.
+func (w *Writer) floats(list []float64) error {
+	if list == nil {
+		return w.enc.EncodeNil()
 	}
-	return b
+	w.scratch = w.scratch[:0]
+	for _, x := range list {
+		w.scratch = binary.LittleEndian.AppendUint64(w.scratch, math.Float64bits(x))
+	}
+	return w.enc.EncodeBytes(w.scratch)
+}
+
+// pointer returns a pointer to a variable, which no reflection is needed to read if its type is known; nil for other values.
+func pointer(v reflect.Value) any {
+	if !v.CanAddr() {
+		return nil
+	}
+	return v.Addr().Interface()
 }

@@ -128,15 +128,14 @@ func (c *cursor) be(n int) (uint64, error) {
 // next reads one header and checks its length against the remaining bytes. The bytes of strings and
 // bins are left to be read or skipped.
 func (c *cursor) next() (head, error) {
-	code, err := c.be(1)
-	if err != nil {
-		return head{}, err
+	if c.i == len(c.b) {
+		return head{}, c.malformed("the message ends inside a value")
 	}
-
-	x := byte(code)
+	x := c.b[c.i]
+	c.i++
 	switch {
 	case x <= msgpcode.PosFixedNumHigh:
-		return head{class: classInt, u: code}, nil
+		return head{class: classInt, u: uint64(x)}, nil
 	case x >= msgpcode.NegFixedNumLow:
 		return head{class: classInt, u: uint64(int64(int8(x))), neg: true}, nil
 	case msgpcode.IsFixedMap(x):

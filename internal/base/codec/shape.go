@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+
+	"github.com/vmihailenco/msgpack/v5"
 )
 
 // form is the encoded form of a Go type.
@@ -47,7 +49,8 @@ type shape struct {
 // field is one key of a struct. A field with omitempty may be absent; all others are required.
 type field struct {
 	name  string
-	index []int // for reflect.Value.FieldByIndex
+	key   []byte // the encoded name
+	index []int  // for reflect.Value.FieldByIndex
 	shape *shape
 	omit  bool // may be absent
 }
@@ -113,6 +116,9 @@ func compile(t reflect.Type, tag string) *shape {
 		}
 		s.addFields(t, nil, tag)
 
+		if len(s.fields) > MaxKeys {
+			panic(fmt.Sprintf("codec: %d fields in %v", len(s.fields), t))
+		}
 		s.byName = make(map[string]int, len(s.fields))
 		for i, f := range s.fields {
 			if _, twice := s.byName[f.name]; twice {
@@ -151,9 +157,11 @@ func (s *shape) addFields(t reflect.Type, at []int, tag string) {
 		case name == "":
 			panic(fmt.Sprintf("codec: field %s of %v has no key", f.Name, t))
 		default:
-			s.fields = append(
-				s.fields, field{name, index, compile(f.Type, tag), options == "omitempty"},
-			)
+			key, err := msgpack.Marshal(name)
+			if err != nil {
+				panic(err)
+			}
+			s.fields = append(s.fields, field{name, key, index, compile(f.Type, tag), options == "omitempty"})
 		}
 	}
 }

@@ -19,6 +19,10 @@ func NewLevels(l countspace.Levels) Levels {
 	w.Tables, w.Legs = [][]byte{}, make([]int, len(l.Of))
 	seen := map[string]int{}
 	for leg, of := range l.Of {
+		if leg > 0 && shared(of, l.Of[leg-1]) {
+			w.Legs[leg] = w.Legs[leg-1]
+			continue
+		}
 		key := "no table"
 		if of != nil {
 			key = "=" + string(of)
@@ -33,6 +37,9 @@ func NewLevels(l countspace.Levels) Levels {
 	}
 	return w
 }
+
+// shared reports whether two tables are one list.
+func shared(a, b []byte) bool { return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] }
 
 // Decode returns the levels; legs with one table share its slice.
 func (w *Levels) Decode() (countspace.Levels, error) {
