@@ -31,7 +31,7 @@ const Least = 0x1p-1022
 func Parse(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
-	case strings.Trim(text, "+-.0123456789eE") != "":
+	case !plain(text):
 		if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 			return 0, ErrNotFinite
 		}
@@ -46,6 +46,16 @@ func Parse(text string) (float64, error) {
 		return 0, nil
 	}
 	return v, nil
+}
+
+// plain reports whether a text has no other characters than decimal numbers: strconv reads "inf", hexadecimal digits and underscores, too.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < '0' || c > '9') && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
+			return false
+		}
+	}
+	return true
 }
 
 // held reports whether v, which is 0 or has fewer than 53 bits, is the number of the text as well as 53 bits are.
