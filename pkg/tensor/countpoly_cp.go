@@ -33,11 +33,16 @@ func (t *CP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.P
 func (t *CP) factors(i int, w []LegWeights, d int, ops *countspace.Ops) []countspace.Poly {
 	factors := make([]countspace.Poly, len(t.Shape))
 	row := make([]scaled.Number, d)
+	one := countspace.Constant(d-1, scaled.One)
 	for leg := range t.Shape {
+		constant := true
 		for a := range d {
 			row[a] = t.legDot(i, leg, w[leg], d, a, ops)
+			constant = constant && (a == 0 || row[a].IsZero())
 		}
-		factors[leg] = linear(row)
+		if factors[leg] = one; !constant || row[0] != scaled.One { // of many legs few have levels
+			factors[leg] = linear(row)
+		}
 	}
 	return factors
 }

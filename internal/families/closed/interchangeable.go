@@ -94,7 +94,11 @@ type interactions struct {
 // place is the place of a set, its members in increasing order: Σ_k C(t_k, k+1).
 func place(set []int) (at int) {
 	for k, t := range set {
-		at += int(choose(t, k+1))
+		c := 1
+		for i := range k + 1 {
+			c = c * (t - i) / (i + 1)
+		}
+		at += c
 	}
 	return at
 }
@@ -193,6 +197,8 @@ func transformed(ctx context.Context, net *btn.Network, variable []int) (*intera
 	for k := range m.of {
 		m.of[k] = make([]float64, int(choose(n, k)))
 	}
+	var scopes, sets [mostOrder]int
+	var logarithms [1 << mostOrder]float64
 	for c, core := range net.Cores {
 		if c%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -202,13 +208,13 @@ func transformed(ctx context.Context, net *btn.Network, variable []int) (*intera
 			return nil, nil
 		}
 		k := len(core.Legs)
-		scope := make([]int, k)
+		scope := scopes[:k]
 		for l, leg := range core.Legs {
 			if scope[l] = variable[leg]; scope[l] < 0 || slices.Contains(scope[:l], scope[l]) {
 				return nil, nil
 			}
 		}
-		ln := make([]float64, len(t.Data))
+		ln := logarithms[:len(t.Data)]
 		for x, y := range t.Data {
 			if !(y > 0) || math.IsInf(y, 1) {
 				return nil, nil
@@ -223,7 +229,7 @@ func transformed(ctx context.Context, net *btn.Network, variable []int) (*intera
 			}
 		}
 		for members, y := range ln {
-			var set []int
+			set := sets[:0]
 			for l, v := range scope {
 				if members>>(k-1-l)&1 == 1 {
 					set = append(set, v)
