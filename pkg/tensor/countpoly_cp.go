@@ -18,12 +18,26 @@ func (t *CP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.P
 		return countspace.Poly{}, err
 	}
 
+	legs := t.weighted(w, d)
+	if len(legs) > 2 {
+		legs = nil // all of them: the tree of products stays as it is
+	}
 	sum := countspace.Constant(d-1, scaled.Number{})
 	for i, weight := range t.Weights {
 		if weight == 0 {
 			continue
 		}
-		p := product(d-1, t.factors(i, w, d, ops), ops)
+		var p countspace.Poly
+		if legs == nil {
+			p = product(d-1, t.factors(i, w, d, ops), ops)
+		} else {
+			factors := make([]countspace.Poly, len(legs))
+			for k, leg := range legs {
+				factors[k] = t.factor(i, leg, w[leg], d, ops)
+			}
+			p = product(d-1, factors, ops)
+			ops.Add(len(t.Shape) - len(legs))
+		}
 		sum = sum.Add(p.Scale(scaled.FromFloat(weight)))
 	}
 	return sum, nil
@@ -32,19 +46,34 @@ func (t *CP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.P
 // factors returns the polynomials of term i, one per leg, linear in every variable.
 func (t *CP) factors(i int, w []LegWeights, d int, ops *countspace.Ops) []countspace.Poly {
 	factors := make([]countspace.Poly, len(t.Shape))
-	row := make([]scaled.Number, d)
-	one := countspace.Constant(d-1, scaled.One)
 	for leg := range t.Shape {
-		constant := true
-		for a := range d {
-			row[a] = t.legDot(i, leg, w[leg], d, a, ops)
-			constant = constant && (a == 0 || row[a].IsZero())
-		}
-		if factors[leg] = one; !constant || row[0] != scaled.One { // of many legs few have levels
-			factors[leg] = linear(row)
-		}
+		factors[leg] = t.factor(i, leg, w[leg], d, ops)
 	}
 	return factors
+}
+
+// factor returns the polynomial of term i on a leg.
+func (t *CP) factor(i, leg int, w LegWeights, d int, ops *countspace.Ops) countspace.Poly {
+	row := make([]scaled.Number, d)
+	for a := range d {
+		row[a] = t.legDot(i, leg, w, d, a, ops)
+	}
+	return linear(row)
+}
+
+// weighted returns the legs whose polynomials are not 1 in every term: of a variable's many legs few have weights or levels.
+func (t *CP) weighted(w []LegWeights, d int) []int {
+	legs := []int{}
+	for leg, list := range w {
+		one := t.Vectors[leg] == nil
+		for k, x := range list {
+			one = one && (k%d == 0 && x == 1 || k%d != 0 && x == 0)
+		}
+		if !one {
+			legs = append(legs, leg)
+		}
+	}
+	return legs
 }
 
 // legDot returns Σ_x v[x] w[x·d+a] for the vector v of term i on a leg:

@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/proposal"
 )
 
-// So many networks are known, of so many tensors each at most: what is derived of larger ones is large
-// itself, and soon made beside the work on them.
+// So many networks are known. Of one with more tensors the digest, the range and warnings are kept alone: what else is derived of it is
+// large itself, and soon made beside the work on it.
 const (
 	keepFacts   = 32
 	keepTensors = 1 << 13
@@ -45,12 +45,13 @@ type facts struct {
 func (k *Known) factsOf(net *btn.Network) *facts {
 	k.bounds.Do(func() { k.networks.Entries = keepFacts })
 	who := weak.Make(net)
-	if f, ok := k.networks.Get(who); ok {
-		return f
+	f, ok := k.networks.Get(who)
+	if !ok {
+		f = &facts{Facts: proposal.NewFacts(net, &k.common), span: coreSpan(net), mapped: mapWarnings(net)}
+		f = k.networks.Add(who, f, 0)
 	}
-	f := &facts{Facts: proposal.NewFacts(net, &k.common), span: coreSpan(net), mapped: mapWarnings(net)}
 	if len(net.Cores)+len(net.Links) > keepTensors {
-		return f
+		return &facts{Facts: f.Facts.Fresh(), span: f.span, mapped: f.mapped}
 	}
-	return k.networks.Add(who, f, 0)
+	return f
 }

@@ -43,6 +43,8 @@ func (j form) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWe
 		of  *uint8
 	}
 	plain := map[kind]tensor.LegWeights{}
+	var last kind // of the leg before, with its weights: most legs are alike
+	var same tensor.LegWeights
 	all := make([]tensor.LegWeights, len(j.Net.Dims))
 	for l, dim := range j.Net.Dims {
 		var v, o []float64
@@ -61,10 +63,13 @@ func (j form) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWe
 		}
 
 		if v == nil && o == nil {
-			if plain[k] == nil {
-				plain[k] = weightsOf(dim, nil, nil, of, levels.D)
+			if same == nil || k != last {
+				if plain[k] == nil {
+					plain[k] = weightsOf(dim, nil, nil, of, levels.D)
+				}
+				last, same = k, plain[k]
 			}
-			all[l] = plain[k]
+			all[l] = same
 			continue
 		}
 

@@ -38,6 +38,9 @@ func NewFacts(net *btn.Network, common *Facts) *Facts {
 	return &Facts{digest: net.Digest(), Common: common}
 }
 
+// Fresh returns the facts of the same network with empty slots.
+func (f *Facts) Fresh() *Facts { return &Facts{digest: f.digest, Common: f.Common} }
+
 // Fact returns the content of a slot, made at the first call: it depends on the network without evidence and on the slot
 // alone. Slots are compared by ==; a package's own type for its slots keeps them apart from all others. An error is not
 // remembered. make may ask for other slots.
