@@ -18,9 +18,11 @@ func (t *CP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.P
 		return countspace.Poly{}, err
 	}
 
-	legs := t.weighted(w, d)
-	if len(legs) > 2 {
-		legs = nil // all of them: the tree of products stays as it is
+	var legs []int // nil: all
+	if len(t.Shape) >= manyLegs {
+		if legs = t.weighted(w, d); len(legs) > 2 {
+			legs = nil // the tree of products stays as it is
+		}
 	}
 	sum := countspace.Constant(d-1, scaled.Number{})
 	for i, weight := range t.Weights {
@@ -60,6 +62,9 @@ func (t *CP) factor(i, leg int, w LegWeights, d int, ops *countspace.Ops) counts
 	}
 	return linear(row)
 }
+
+// manyLegs is the number from which on it pays to look for legs without weights.
+const manyLegs = 64
 
 // weighted returns the legs whose polynomials are not 1 in every term: of a variable's many legs few have weights or levels.
 func (t *CP) weighted(w []LegWeights, d int) []int {

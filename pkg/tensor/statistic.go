@@ -1,3 +1,5 @@
+// Factors that are functions of a statistic.
+
 package tensor
 
 import (
