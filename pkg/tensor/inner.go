@@ -39,15 +39,6 @@ func NormSq(t Tensor) (scaled.Number, error) {
 	return n, err
 }
 
-// SizeSq is NormSq of t with all its numbers made positive: rounding of t's norm and of its inner products is relative to
-// that, not to ‖t‖, where terms of both signs cancel.
-func SizeSq(t Tensor) (scaled.Number, error) {
-	if size := absolute(t); size != nil {
-		t = size
-	}
-	return NormSq(t)
-}
-
 // entryNormSq sums squares entry by entry.
 func entryNormSq(t Tensor, size int) scaled.Number {
 	var sum scaled.Number

@@ -263,3 +263,15 @@ func (c *Cholesky) Condition() float64 {
 	}
 	return c.factor.Cond()
 }
+
+// Abs returns the absolute values of a list, nil of nil.
+func Abs(list []float64) []float64 {
+	if list == nil {
+		return nil
+	}
+	out := make([]float64, len(list))
+	for k, x := range list {
+		out[k] = math.Abs(x)
+	}
+	return out
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/base/linalg"
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
@@ -84,7 +85,7 @@ func (j form) absolute() form {
 	}
 
 	j.rotations = contraction.AbsoluteLists(j.rotations)
-	j.s.Coef.Mant = contraction.AbsoluteList(j.s.Coef.Mant)
+	j.s.Coef.Mant = linalg.Abs(j.s.Coef.Mant)
 	j.r = contraction.AbsoluteLists(j.r)
 	if j.cp != nil {
 		j.cp = contraction.Absolute(j.cp).(*tensor.CP)

@@ -3,6 +3,7 @@ package contraction
 import (
 	"math"
 
+	"github.com/basetensor/basetensor/internal/base/linalg"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -13,23 +14,23 @@ import (
 func Absolute(t tensor.Tensor) tensor.Tensor {
 	switch t := t.(type) {
 	case *tensor.Dense:
-		return &tensor.Dense{Shape: t.Shape, Data: AbsoluteList(t.Data)}
+		return &tensor.Dense{Shape: t.Shape, Data: linalg.Abs(t.Data)}
 	case *tensor.CP:
 		return &tensor.CP{
 			Shape:   t.Shape,
-			Weights: AbsoluteList(t.Weights),
+			Weights: linalg.Abs(t.Weights),
 			Vectors: AbsoluteLists(t.Vectors),
 		}
 	case *tensor.Symmetric:
 		return &tensor.Symmetric{
 			Shape:  t.Shape,
 			Levels: t.Levels,
-			Values: scaled.Vector{Mant: AbsoluteList(t.Values.Mant), Exp: t.Values.Exp},
+			Values: scaled.Vector{Mant: linalg.Abs(t.Values.Mant), Exp: t.Values.Exp},
 		}
 	case *tensor.SymmetryCP:
 		out := &tensor.SymmetryCP{Shape: t.Shape, Levels: t.Levels}
 		for _, term := range t.Terms {
-			s := scaled.Vector{Mant: AbsoluteList(term.S.Mant), Exp: term.S.Exp}
+			s := scaled.Vector{Mant: linalg.Abs(term.S.Mant), Exp: term.S.Exp}
 			out.Terms = append(out.Terms, tensor.SymmetryRankOne{
 				Alpha: math.Abs(term.Alpha),
 				S:     s,
@@ -41,7 +42,7 @@ func Absolute(t tensor.Tensor) tensor.Tensor {
 	return t
 }
 
-// AbsoluteLists is AbsoluteList for each of several lists;
+// AbsoluteLists is linalg.Abs for each of several lists;
 // nil lists, which stand for ones, stay nil.
 func AbsoluteLists(lists [][]float64) [][]float64 {
 	if lists == nil {
@@ -49,19 +50,7 @@ func AbsoluteLists(lists [][]float64) [][]float64 {
 	}
 	out := make([][]float64, len(lists))
 	for k, list := range lists {
-		out[k] = AbsoluteList(list)
-	}
-	return out
-}
-
-// AbsoluteList returns |x| of every entry.
-func AbsoluteList(list []float64) []float64 {
-	if list == nil {
-		return nil
-	}
-	out := make([]float64, len(list))
-	for k, x := range list {
-		out[k] = math.Abs(x)
+		out[k] = linalg.Abs(list)
 	}
 	return out
 }

@@ -4,6 +4,8 @@ package lower
 
 import (
 	"math"
+
+	"github.com/basetensor/basetensor/internal/base/linalg"
 )
 
 // applyMaps replaces the data of every table by the product with its maps, so that the zeros of the
@@ -22,14 +24,14 @@ func (l *layout) applyMaps() {
 func (t *raw) applyMaps() {
 	const dust = 16 * 0x1p-52
 	data := t.data
-	bound := absolute(t.data)
+	bound := linalg.Abs(t.data)
 	t.dims = append([]int(nil), t.dims...)
 
 	inner := 1
 	for k := len(t.dims) - 1; k >= 0; k-- {
 		if m := t.maps[k]; m != nil {
 			data = modeProduct(data, m.data, m.dims[0], t.dims[k], inner)
-			bound = modeProduct(bound, absolute(m.data), m.dims[0], t.dims[k], inner)
+			bound = modeProduct(bound, linalg.Abs(m.data), m.dims[0], t.dims[k], inner)
 			t.dims[k] = m.dims[0]
 		}
 		inner *= t.dims[k]
@@ -44,15 +46,6 @@ func (t *raw) applyMaps() {
 	t.data = data
 	t.maps = nil
 	t.rounded = true
-}
-
-// absolute returns |x| of every entry.
-func absolute(list []float64) []float64 {
-	out := make([]float64, len(list))
-	for i, x := range list {
-		out[i] = math.Abs(x)
-	}
-	return out
 }
 
 // modeProduct applies a rows × n matrix along an axis of length n with inner entries per step:

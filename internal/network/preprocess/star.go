@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/base/linalg"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -77,11 +78,11 @@ func vectors(cp *tensor.CP, k int) []float64 {
 // sound says whether every entry of cp is the table's to within rounding and not
 // the difference of large numbers, nor a zero because a product was too small.
 func sound(cp *tensor.CP, data []float64) bool {
-	size := &tensor.CP{Shape: cp.Shape, Weights: absolute(cp.Weights)}
+	size := &tensor.CP{Shape: cp.Shape, Weights: linalg.Abs(cp.Weights)}
 	terms := &tensor.CP{Shape: cp.Shape, Weights: pattern(cp.Weights)}
 	for k := range cp.Shape {
 		v := vectors(cp, k)
-		size.Vectors = append(size.Vectors, absolute(v))
+		size.Vectors = append(size.Vectors, linalg.Abs(v))
 		terms.Vectors = append(terms.Vectors, pattern(v))
 	}
 
@@ -108,15 +109,6 @@ func sound(cp *tensor.CP, data []float64) bool {
 		}
 	}
 	return true
-}
-
-// absolute returns |x| of every entry.
-func absolute(list []float64) []float64 {
-	out := make([]float64, len(list))
-	for k, x := range list {
-		out[k] = math.Abs(x)
-	}
-	return out
 }
 
 // pattern is 1 where an entry is not 0.

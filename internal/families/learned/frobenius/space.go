@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -183,7 +184,7 @@ func (sp *space) scale(net *btn.Network) (scaled.Number, error) {
 	}
 	ratio := scaled.One.Div(norm2)
 	for c, core := range sp.cores {
-		x, err := tensor.SizeSq(core.T)
+		x, err := tensor.NormSq(contraction.Absolute(core.T))
 		if err != nil {
 			return norm2, fmt.Errorf("frobenius: core %d: %w", c, err)
 		}
