@@ -91,6 +91,7 @@ func (w *work) follow(y, x int, f []int) {
 		t := w.tables[n]
 		if !slices.Contains(t.scope, x) {
 			w.at[x] = append(w.at[x], n)
+			w.bits[n] |= bitsOf([]int{x})
 		}
 		t.replace(w, y, x, f)
 	}

@@ -66,8 +66,11 @@ func (w *work) around(scope []int, without int) int {
 		}
 	}
 
-	best := -1
+	best, bits := -1, bitsOf(scope)
 	for _, u := range w.at[rare] {
+		if w.bits[u]&bits != bits {
+			continue
+		}
 		if o := w.tables[u]; u != without && contains(o.scope, scope) &&
 			(best < 0 || len(o.data) < len(w.tables[best].data)) {
 			best = u

@@ -198,6 +198,7 @@ func (w *work) clone() *work {
 		c.at[i] = slices.Clone(w.at[i])
 	}
 
+	c.bits = slices.Clone(w.bits)
 	c.tables = make([]*table, len(w.tables))
 	for n, t := range w.tables {
 		t.owned = false

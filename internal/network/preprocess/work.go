@@ -25,7 +25,8 @@ type work struct {
 	alias  []alias // per index
 	left   []int   // indices with an alias, in the sequence in which they went
 	tables []*table
-	at     [][]int // per index: tables that have it, ascending in time
+	at     [][]int  // per index: tables that have it, ascending in time
+	bits   []uint64 // per table: bitsOf its scope, or more
 	scale  scaled.Number
 	zero   *Reason // why Z is 0; nil: it is not known to be
 	report Report
@@ -157,11 +158,20 @@ func count(n int) []int {
 func (w *work) add(t *table) int {
 	n := len(w.tables)
 	w.tables = append(w.tables, t)
+	w.bits = append(w.bits, bitsOf(t.scope))
 	for _, i := range t.scope {
 		w.at[i] = append(w.at[i], n)
 	}
 	w.changed(n)
 	return n
+}
+
+// bitsOf has a bit for every index of a scope, modulo 64: most tables that lack an index lack its bit.
+func bitsOf(scope []int) (bits uint64) {
+	for _, i := range scope {
+		bits |= 1 << (i % 64)
+	}
+	return bits
 }
 
 // drop takes table n out.
