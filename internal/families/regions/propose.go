@@ -189,7 +189,8 @@ func planOf(
 	defer cancel()
 	searches := int64(max(policy.MoveFlops/policy.RegionMoveFlops*float64(proposal.Moves(s)), policy.LeastRegionMoves))
 	var last error
-	before := 0.0 // flops of the regions of the last estimate
+	over := map[string]bool{} // kinds of which a family took more moves than it may
+	before := 0.0             // flops of the regions of the last estimate
 	for k := 0; k < len(seeds); k++ {
 		r := seeds[k]
 		// good for ln Z; marginals beside partly included tables are worse than without
@@ -199,6 +200,10 @@ func planOf(
 		moves := min(policy.RegionMoves, max(searches/2, 1))
 		if s.Method == btn.MethodRegions && k == 0 { // nothing else would answer
 			moves = policy.RegionMoves
+		}
+		if over[r.kind] { // larger ones take more moves
+			searches -= moves
+			continue
 		}
 		f, err := region.Plan(planning, h, region.Options{Kind: r.kind, Size: r.size, Marginals: marginals, Moves: moves})
 		if ctxErr := ctx.Err(); ctxErr != nil {
@@ -216,6 +221,7 @@ func planOf(
 			searches -= f.Moves
 		case fault.CodeOf(err) == fault.OverBudget:
 			searches -= moves
+			over[r.kind] = true
 		}
 		switch {
 		case fault.CodeOf(err) == fault.Unsupported && r.kind == region.Windows:
