@@ -10,15 +10,15 @@ import (
 // handed out at once; the answer takes the shortest sequence of estimates that has settled and
 // cancels the others. Exact ways have one estimate.
 type Plan struct {
-	Method    Method // the method used, never auto
-	Estimates []Estimate
+	Method    Method     `msgpack:"method"` // the method used, never auto
+	Estimates []Estimate `msgpack:"-"`
 	// Accuracy is in nats: a sequence has settled when its stated uncertainty is at most this;
 	// 0 where nothing grows.
-	Accuracy float64
-	Warnings []string
+	Accuracy float64  `msgpack:"accuracy"`
+	Warnings []string `msgpack:"warnings,omitempty"`
 	// Messages are belief propagation's without evidence, where they are the result of learning:
 	// there are no estimates then.
-	Messages []float64
+	Messages []float64 `msgpack:"messages,omitempty"`
 }
 
 // Rule says how the values of an estimate's parts become one.
@@ -38,24 +38,24 @@ const (
 
 // Estimate is B ≈ Σ_i Alpha[i] Parts[i], and how the values of the parts make a Z.
 type Estimate struct {
-	Rule Rule
+	Rule Rule `msgpack:"rule"`
 	// Track names the parameters held fixed while a sequence of estimates grows; Level orders
 	// the estimates of all tracks by their accuracy parameter. Both are empty where there is
 	// nothing to compare with.
-	Track string
-	Level float64
+	Track string  `msgpack:"track,omitempty"`
+	Level float64 `msgpack:"level"`
 	// Slices is the total number of slices of the parts, 1 without.
-	Slices int64
+	Slices int64 `msgpack:"slices"`
 	// Lossless says that the value is exact up to rounding where its parts report that nothing was
 	// truncated: along trees. A sweep drops directions that are null in its own norm, which in
 	// strong models can count in the end.
-	Lossless bool
-	Alpha    []scaled.Number // nil: ones
-	Parts    []Part
+	Lossless bool            `msgpack:"lossless,omitempty"`
+	Alpha    []scaled.Number `msgpack:"-"` // nil: ones
+	Parts    []Part          `msgpack:"-"`
 	// Quality is the fit of the estimate, known before contraction; nil: it
 	// is judged by the sequence that it is in.
-	Quality *Quality
-	Cost    Cost // predicted, of all parts together; Bytes is the peak of one
+	Quality *Quality `msgpack:"quality,omitempty"`
+	Cost    Cost     `msgpack:"cost"` // predicted, of all parts together; Bytes is the peak of one
 }
 
 // KeepsRange reports whether all parts of an estimate are Ranged and keep their range.

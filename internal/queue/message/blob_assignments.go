@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // assignmentsBlob is the output of learning: the plans of a job, each written once, and per query
@@ -16,29 +15,8 @@ type assignmentsBlob struct {
 
 // assignment is a btn.Assignment with its plan by position.
 type assignment struct {
-	Plan        int              `msgpack:"plan"` // −1 where there is an error
-	Cache       string           `msgpack:"cache"`
-	LnLinks     float64          `msgpack:"ln_links"`
-	Cost        *btn.Cost        `msgpack:"cost,omitempty"`
-	Warnings    []string         `msgpack:"warnings,omitempty"`
-	Relearned   string           `msgpack:"relearned,omitempty"`
-	Unsure      bool             `msgpack:"unsure,omitempty"`
-	Over        int              `msgpack:"over,omitempty"`
-	Event       bool             `msgpack:"event,omitempty"`
-	Hard        bool             `msgpack:"hard,omitempty"`
-	Summed      bool             `msgpack:"summed,omitempty"`
-	Joint       []int            `msgpack:"joint,omitempty"`
-	Targets     []int            `msgpack:"targets,omitempty"`
-	Descents    *btn.Descents    `msgpack:"descents,omitempty"`
-	Sensitivity *btn.Sensitivity `msgpack:"sensitivity,omitempty"`
-	Weight      float64          `msgpack:"weight,omitempty"`
-	Ask         *query.Ask       `msgpack:"ask,omitempty"`
-	First       int              `msgpack:"first,omitempty"`
-	Count       int              `msgpack:"count,omitempty"`
-	Extra       bool             `msgpack:"extra,omitempty"`
-	Propagation *btn.Propagation `msgpack:"bp,omitempty"`
-	Messages    []float64        `msgpack:"messages,omitempty"`
-	Error       *btn.ErrorInfo   `msgpack:"error,omitempty"`
+	Plan int `msgpack:"plan"` // −1 where there is an error
+	btn.Assignment
 }
 
 // EncodeAssignments returns the bytes of a job's assignments with their plans. They are stored
@@ -63,31 +41,7 @@ func EncodeAssignments(all []btn.Assignment) ([]byte, error) {
 			}
 		}
 
-		w.Assignments = append(w.Assignments, assignment{
-			Plan:        place,
-			Cache:       a.Cache,
-			LnLinks:     a.LnLinks,
-			Cost:        a.Cost,
-			Warnings:    a.Warnings,
-			Relearned:   a.Relearned,
-			Unsure:      a.Unsure,
-			Over:        a.Over,
-			Event:       a.Event,
-			Hard:        a.Hard,
-			Summed:      a.Summed,
-			Joint:       a.Joint,
-			Targets:     a.Targets,
-			Descents:    a.Descents,
-			Sensitivity: a.Sensitivity,
-			Weight:      a.Weight,
-			Ask:         a.Ask,
-			First:       a.First,
-			Count:       a.Count,
-			Extra:       a.Extra,
-			Propagation: a.Propagation,
-			Messages:    a.Messages,
-			Error:       a.Error,
-		})
+		w.Assignments = append(w.Assignments, assignment{Plan: place, Assignment: a})
 	}
 
 	return encodeBlob(nameAssignments, &w)
@@ -137,30 +91,7 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 			return nil, under(place+".error", err)
 		}
 
-		all[i] = btn.Assignment{
-			Cache:       a.Cache,
-			LnLinks:     a.LnLinks,
-			Cost:        a.Cost,
-			Warnings:    a.Warnings,
-			Relearned:   a.Relearned,
-			Unsure:      a.Unsure,
-			Over:        a.Over,
-			Event:       a.Event,
-			Hard:        a.Hard,
-			Summed:      a.Summed,
-			Joint:       a.Joint,
-			Targets:     a.Targets,
-			Descents:    a.Descents,
-			Sensitivity: a.Sensitivity,
-			Weight:      a.Weight,
-			Ask:         a.Ask,
-			First:       a.First,
-			Count:       a.Count,
-			Extra:       a.Extra,
-			Propagation: a.Propagation,
-			Messages:    a.Messages,
-			Error:       a.Error,
-		}
+		all[i] = a.Assignment
 		if a.Error == nil {
 			all[i].Plan = plans[a.Plan]
 		}

@@ -20,26 +20,17 @@ const (
 
 // planBlob is an encoded btn.Plan. What parts have in common is written once, before the estimates.
 type planBlob struct {
-	Method    string         `msgpack:"method"`
-	Accuracy  float64        `msgpack:"accuracy"`
-	Warnings  []string       `msgpack:"warnings,omitempty"`
-	Messages  []float64      `msgpack:"messages,omitempty"`
+	btn.Plan
 	Common    commonList     `msgpack:"common,omitempty"`
 	Estimates []estimateBlob `msgpack:"estimates,omitempty"`
 }
 
 // estimateBlob is an encoded btn.Estimate.
 type estimateBlob struct {
-	Rule      string       `msgpack:"rule"`
-	Track     string       `msgpack:"track,omitempty"`
-	Level     float64      `msgpack:"level"`
-	Slices    int64        `msgpack:"slices"`
-	Lossless  bool         `msgpack:"lossless,omitempty"`
-	AlphaMant []float64    `msgpack:"alpha_m,omitempty"`
-	AlphaExp  []int64      `msgpack:"alpha_e,omitempty"`
-	Parts     partList     `msgpack:"parts"`
-	Quality   *btn.Quality `msgpack:"quality,omitempty"`
-	Cost      btn.Cost     `msgpack:"cost"`
+	btn.Estimate
+	AlphaMant []float64 `msgpack:"alpha_m,omitempty"`
+	AlphaExp  []int64   `msgpack:"alpha_e,omitempty"`
+	Parts     partList  `msgpack:"parts"`
 }
 
 // partBlob is an encoded part.
@@ -223,13 +214,7 @@ func newPlan(p *btn.Plan) (planBlob, error) {
 		return planBlob{}, fmt.Errorf("%w: no plan", ErrInvalid)
 	}
 
-	w := planBlob{
-		Method:   string(p.Method),
-		Accuracy: p.Accuracy,
-		Warnings: p.Warnings,
-		Messages: p.Messages,
-	}
-
+	w := planBlob{Plan: *p}
 	writer := planWriter{}
 	for k := range p.Estimates {
 		e, err := writer.estimate(&p.Estimates[k])
@@ -245,17 +230,7 @@ func newPlan(p *btn.Plan) (planBlob, error) {
 
 // estimate returns the encoded form of an estimate.
 func (w *planWriter) estimate(e *btn.Estimate) (estimateBlob, error) {
-	out := estimateBlob{
-		Rule:     string(e.Rule),
-		Track:    e.Track,
-		Level:    e.Level,
-		Slices:   e.Slices,
-		Lossless: e.Lossless,
-		Quality:  e.Quality,
-		Cost:     e.Cost,
-		Parts:    make(partList, len(e.Parts)),
-	}
-
+	out := estimateBlob{Estimate: *e, Parts: make(partList, len(e.Parts))}
 	if e.Alpha != nil {
 		out.AlphaMant = make([]float64, len(e.Alpha))
 		out.AlphaExp = make([]int64, len(e.Alpha))
@@ -336,13 +311,7 @@ func (w *planWriter) place(class string, common any) int {
 // decode returns the plan. Frames, which have a form of their own, are made once for all parts that
 // share them.
 func (w *planBlob) decode() (*btn.Plan, error) {
-	p := &btn.Plan{
-		Method:   btn.Method(w.Method),
-		Accuracy: w.Accuracy,
-		Warnings: w.Warnings,
-		Messages: w.Messages,
-	}
-
+	p := w.Plan
 	common := make([]any, len(w.Common))
 	for i := range w.Common {
 		common[i] = w.Common[i].form
@@ -364,22 +333,13 @@ func (w *planBlob) decode() (*btn.Plan, error) {
 		}
 		p.Estimates = append(p.Estimates, e)
 	}
-	return p, nil
+	return &p, nil
 }
 
 // decode returns the estimate, whose parts refer to common.
 func (w *estimateBlob) decode(common []any) (btn.Estimate, error) {
-	e := btn.Estimate{
-		Rule:     btn.Rule(w.Rule),
-		Track:    w.Track,
-		Level:    w.Level,
-		Slices:   w.Slices,
-		Lossless: w.Lossless,
-		Quality:  w.Quality,
-		Cost:     w.Cost,
-		Parts:    make([]btn.Part, len(w.Parts)),
-	}
-
+	e := w.Estimate
+	e.Parts = make([]btn.Part, len(w.Parts))
 	if len(w.AlphaMant) != len(w.AlphaExp) || w.AlphaMant != nil &&
 		len(w.AlphaMant) != len(w.Parts) {
 		return e, invalid(
