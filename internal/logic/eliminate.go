@@ -235,7 +235,7 @@ func (u *unroller) eliminate(i int) bool {
 	// strides[t][k] is the stride of scope[k] in table t; the last one is the stride of i.
 	strides := make([][]int, len(own))
 	for t := range own {
-		strides[t] = u.strides(own[t].scope, append(slices.Clip(scope), i))
+		strides[t] = sumproduct.Along(u.dims, own[t].scope, append(slices.Clip(scope), i))
 	}
 	out := nodes{scope: scope}
 	children := make([]circuit.Node, u.dims[i])
@@ -271,17 +271,6 @@ func (u *unroller) next(scope, x []int) bool {
 		x[k] = 0
 	}
 	return false
-}
-
-// strides returns a table's strides along others, in their sequence; 0 for an index that the table has not.
-func (u *unroller) strides(scope, others []int) []int {
-	list := make([]int, len(others))
-	step := 1
-	for k := len(scope) - 1; k >= 0; k-- {
-		list[slices.Index(others, scope[k])] = step
-		step *= u.dims[scope[k]]
-	}
-	return list
 }
 
 // weights returns the link that has the weights of a variable.

@@ -4,6 +4,7 @@ package wide
 
 import (
 	"context"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
@@ -21,14 +22,13 @@ type machine[T any, F field[T]] struct {
 	scopes [][]int // by table: the expression's, then the outputs of the steps
 	tables [][]T
 	by     [][]T // derivatives of Z by tables, where they are
-	stride []int // by index, all 0: room for walker
 	terms  int
 	flops  float64
 }
 
 // evaluate contracts e in an arithmetic.
 func evaluate[T any, F field[T]](ctx context.Context, p *plan, n *network, f F) (Result, error) {
-	m := &machine[T, F]{f: f, ctx: ctx, p: p, stride: make([]int, len(p.h.Dims))}
+	m := &machine[T, F]{f: f, ctx: ctx, p: p}
 	for _, t := range n.tables {
 		m.scopes = append(m.scopes, t.scope)
 		m.tables = append(m.tables, m.load(t))
@@ -81,52 +81,17 @@ func (m *machine[T, F]) numbers(n *network) (factors []T, places []int) {
 	return factors, places
 }
 
-// walker visits the full table of a step, indices summed over fastest, with the place in every input.
-type walker struct {
-	dims   []int
-	stride [][]int // by input and axis
-	x      []int
-	at     []int
-	sums   int
-}
-
-func (m *machine[T, F]) walker(s *contractionorder.Step) *walker {
-	axes := append(append([]int(nil), s.Out...), s.Sum...)
-	w := &walker{x: make([]int, len(axes)), at: make([]int, len(s.In)), sums: 1}
-	for _, i := range axes {
-		w.dims = append(w.dims, m.p.h.Dims[i])
+// walk visits the full table of a step, indices summed over fastest, with the place in every input; sums is the number of terms of an entry.
+func (m *machine[T, F]) walk(s *contractionorder.Step) (w *sumproduct.Walk, sums int) {
+	scopes := make([][]int, len(s.In))
+	for k, t := range s.In {
+		scopes[k] = m.scopes[t]
 	}
+	sums = 1
 	for _, i := range s.Sum {
-		w.sums *= m.p.h.Dims[i]
+		sums *= m.p.h.Dims[i]
 	}
-	for _, t := range s.In {
-		sumproduct.Strides(m.stride, m.p.h.Dims, m.scopes[t])
-		stride := make([]int, len(axes))
-		for k, i := range axes {
-			stride[k] = m.stride[i]
-		}
-		w.stride = append(w.stride, stride)
-		for _, i := range m.scopes[t] {
-			m.stride[i] = 0
-		}
-	}
-	return w
-}
-
-func (w *walker) next() {
-	for a := len(w.x) - 1; a >= 0; a-- {
-		w.x[a]++
-		if w.x[a] < w.dims[a] {
-			for i := range w.at {
-				w.at[i] += w.stride[i][a]
-			}
-			return
-		}
-		w.x[a] = 0
-		for i := range w.at {
-			w.at[i] -= (w.dims[a] - 1) * w.stride[i][a]
-		}
-	}
+	return sumproduct.NewWalk(m.p.h.Dims, slices.Concat(s.Out, s.Sum), scopes...), sums
 }
 
 // look looks at the context now and then.
@@ -142,21 +107,22 @@ func (m *machine[T, F]) step(s *contractionorder.Step) error {
 	if err := m.ctx.Err(); err != nil {
 		return err
 	}
-	w, out := m.walker(s), make([]T, int(s.Size))
+	w, sums := m.walk(s)
+	out := make([]T, int(s.Size))
 	for o := range out {
 		var sum T
-		for range w.sums {
+		for range sums {
 			if err := m.look(); err != nil {
 				return err
 			}
-			p := m.tables[s.In[0]][w.at[0]]
+			p := m.tables[s.In[0]][w.At[0]]
 			for k := 1; k < len(s.In) && !m.f.isZero(p); k++ {
-				p = m.f.mul(p, m.tables[s.In[k]][w.at[k]])
+				p = m.f.mul(p, m.tables[s.In[k]][w.At[k]])
 			}
 			if !m.f.isZero(p) {
 				sum = m.f.add(sum, p)
 			}
-			w.next()
+			w.Next()
 		}
 		out[o] = sum
 	}
@@ -237,16 +203,16 @@ func (m *machine[T, F]) stepBack(s *contractionorder.Step, out int) error {
 	for _, t := range s.In {
 		m.by[t] = make([]T, len(m.tables[t]))
 	}
-	w := m.walker(s)
+	w, sums := m.walk(s)
 	for _, g := range m.by[out] {
-		for range w.sums {
+		for range sums {
 			if err := m.look(); err != nil {
 				return err
 			}
 			if !m.f.isZero(g) {
 				m.share(s, w, g)
 			}
-			w.next()
+			w.Next()
 		}
 	}
 	m.flops += 3 * float64(len(s.In)) * s.Full
@@ -254,18 +220,18 @@ func (m *machine[T, F]) stepBack(s *contractionorder.Step, out int) error {
 	return nil
 }
 
-func (m *machine[T, F]) share(s *contractionorder.Step, w *walker, g T) {
+func (m *machine[T, F]) share(s *contractionorder.Step, w *sumproduct.Walk, g T) {
 	var front [contractionorder.MaxOperands]T
 	p := g
 	for k, t := range s.In {
 		front[k] = p
-		p = m.f.mul(p, m.tables[t][w.at[k]])
+		p = m.f.mul(p, m.tables[t][w.At[k]])
 	}
 	p = m.f.of(scaled.One)
 	for k := len(s.In) - 1; k >= 0; k-- {
-		d := &m.by[s.In[k]][w.at[k]]
+		d := &m.by[s.In[k]][w.At[k]]
 		*d = m.f.add(*d, m.f.mul(front[k], p))
-		p = m.f.mul(p, m.tables[s.In[k]][w.at[k]])
+		p = m.f.mul(p, m.tables[s.In[k]][w.At[k]])
 	}
 }
 

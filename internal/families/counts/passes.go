@@ -5,6 +5,7 @@ package counts
 import (
 	"context"
 
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -49,25 +50,16 @@ func (r *run) up() (countspace.Poly, error) {
 // constants are the entries of a table of the expression, over its scope in ascending sequence.
 func (r *run) constants(s *step) []countspace.Poly {
 	t := &r.e.Tables[s.a]
-	stride := make(map[int]int, len(t.Scope))
-	n := 1
-	for k := len(t.Scope) - 1; k >= 0; k-- {
-		stride[t.Scope[k]] = n
-		n *= r.e.Dims[t.Scope[k]]
-	}
-	out := make([]countspace.Poly, n)
-	w := r.walk(s.scope)
+	out := make([]countspace.Poly, len(t.Data))
+	w := r.walk(s.scope, t.Scope)
 	for at := range out {
-		from := 0
-		for k, i := range s.scope {
-			from += w.value[k] * stride[i]
-		}
+		from := w.At[0]
 		x := scaled.FromFloat(t.Data[from])
 		if t.Exp != nil {
 			x = scaled.Make(t.Data[from], t.Exp[from])
 		}
 		out[at] = countspace.Constant(r.vars, x)
-		w.next()
+		w.Next()
 	}
 	return out
 }
@@ -121,8 +113,8 @@ func (r *run) product(s *step) ([]countspace.Poly, error) {
 		if err := r.ctx.Err(); err != nil {
 			return nil, err
 		}
-		out[at] = r.times(r.tables[s.a][w.at[0]], r.tables[s.b][w.at[1]])
-		w.next()
+		out[at] = r.times(r.tables[s.a][w.At[0]], r.tables[s.b][w.At[1]])
+		w.Next()
 	}
 	return out, nil
 }
@@ -136,12 +128,12 @@ func (r *run) sumOut(s *step) ([]countspace.Poly, error) {
 		if err := r.ctx.Err(); err != nil {
 			return nil, err
 		}
-		if at := w.at[0]; out[at].Shape == nil {
+		if at := w.At[0]; out[at].Shape == nil {
 			out[at] = p
 		} else if !p.IsZero() {
 			out[at] = out[at].Add(p)
 		}
-		w.next()
+		w.Next()
 	}
 	return out, nil
 }
@@ -193,16 +185,16 @@ func (r *run) productDown(s *step, adjoint [][]countspace.Poly, h []countspace.P
 			return err
 		}
 		if h[at].Shape != nil && !h[at].IsZero() {
-			p, q := r.tables[s.a][w.at[0]], r.tables[s.b][w.at[1]]
+			p, q := r.tables[s.a][w.At[0]], r.tables[s.b][w.At[1]]
 			// A table that nobody asks of ends here.
 			if a.op != opTable {
-				r.gather(&adjoint[s.a][w.at[0]], h[at], p, q)
+				r.gather(&adjoint[s.a][w.At[0]], h[at], p, q)
 			}
 			if b.op != opTable {
-				r.gather(&adjoint[s.b][w.at[1]], h[at], q, p)
+				r.gather(&adjoint[s.b][w.At[1]], h[at], q, p)
 			}
 		}
-		w.next()
+		w.Next()
 	}
 	return nil
 }
@@ -259,60 +251,18 @@ func (r *run) sumDown(s *step, adjoint [][]countspace.Poly, h []countspace.Poly)
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
-		if d := h[w.at[0]]; d.Shape != nil {
+		if d := h[w.At[0]]; d.Shape != nil {
 			if !equal(d.Shape, p.Shape) {
 				d = countspace.Crop(d, p.Shape)
 			}
 			adjoint[s.a][at] = d
 		}
-		w.next()
+		w.Next()
 	}
 	return nil
 }
 
-// walk goes through the values of some indices, the last fastest.
-type walk struct {
-	dims, value []int
-	stride      [][]int // by table and index
-	at          []int   // the place in every table
-}
-
-// walk returns one over a scope, with the places in tables over parts of it.
-func (r *run) walk(scope []int, tables ...[]int) *walk {
-	w := &walk{value: make([]int, len(scope)), at: make([]int, len(tables))}
-	for _, i := range scope {
-		w.dims = append(w.dims, r.e.Dims[i])
-	}
-	for _, t := range tables {
-		own := map[int]int{}
-		n := 1
-		for k := len(t) - 1; k >= 0; k-- {
-			own[t[k]] = n
-			n *= r.e.Dims[t[k]]
-		}
-		strides := make([]int, len(scope))
-		for k, i := range scope {
-			strides[k] = own[i] // 0 where the table has it not
-		}
-		w.stride = append(w.stride, strides)
-	}
-	return w
-}
-
-// next moves on to the next values; after the last ones it is at the first again.
-func (w *walk) next() {
-	for k := len(w.value) - 1; k >= 0; k-- {
-		w.value[k]++
-		step := 1
-		if w.value[k] == w.dims[k] {
-			w.value[k] = 0
-			step = 1 - w.dims[k]
-		}
-		for t := range w.at {
-			w.at[t] += step * w.stride[t][k]
-		}
-		if w.value[k] > 0 {
-			return
-		}
-	}
+// walk goes through the values of some indices, with the places in tables over parts of them.
+func (r *run) walk(scope []int, tables ...[]int) *sumproduct.Walk {
+	return sumproduct.NewWalk(r.e.Dims, scope, tables...)
 }

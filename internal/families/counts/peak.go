@@ -191,14 +191,14 @@ func (m *climb) up() (ranked, error) {
 		case opProduct:
 			w := m.walk(s.scope, m.steps[s.a].scope, m.steps[s.b].scope)
 			for at := range out {
-				out[at] = m.ranks[s.a][w.at[0]].times(m.ranks[s.b][w.at[1]])
-				w.next()
+				out[at] = m.ranks[s.a][w.At[0]].times(m.ranks[s.b][w.At[1]])
+				w.Next()
 			}
 		case opSum:
 			w := m.walk(m.steps[s.a].scope, s.scope)
 			for _, r := range m.ranks[s.a] {
-				out[w.at[0]] = out[w.at[0]].or(r, m.close)
-				w.next()
+				out[w.At[0]] = out[w.At[0]].or(r, m.close)
+				w.Next()
 			}
 		}
 		m.ranks[i] = out

@@ -5,6 +5,8 @@ package preprocess
 
 import (
 	"slices"
+
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // findAlias looks in the zeros of table n for two indices where one decides the other,
@@ -108,7 +110,7 @@ func (w *work) follow(y, x int, f []int) {
 func (t *table) replace(w *work, y, x int, f []int) {
 	var scope []int
 	var offsets [][]int
-	strides := w.strides(t, t.scope)
+	strides := sumproduct.Along(w.dims, t.scope, t.scope)
 	both := slices.Contains(t.scope, x)
 
 	for k, i := range t.scope {

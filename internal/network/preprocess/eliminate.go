@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -85,7 +86,7 @@ func (w *work) conditional(i int) (alias, bool) {
 	if len(t.scope) > 2 {
 		return none, false
 	}
-	own := w.strides(t, []int{i})[0]
+	own := sumproduct.Along(w.dims, t.scope, []int{i})[0]
 	rows := 1
 	other := 0
 
@@ -94,7 +95,7 @@ func (w *work) conditional(i int) (alias, bool) {
 		if j != i {
 			gone.into = j
 			rows = w.dims[j]
-			other = w.strides(t, []int{j})[0]
+			other = sumproduct.Along(w.dims, t.scope, []int{j})[0]
 		}
 	}
 

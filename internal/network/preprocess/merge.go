@@ -111,7 +111,7 @@ func contains(scope, part []int) bool {
 func (w *work) multiply(u, n int) bool {
 	big, small := w.tables[u], w.tables[n]
 
-	data, ok := times(big.data, small.data, w.shape(big), w.strides(small, big.scope))
+	data, ok := times(big.data, small.data, w.shape(big), sumproduct.Along(w.dims, small.scope, big.scope))
 	if !ok {
 		return false
 	}
@@ -177,13 +177,14 @@ func (w *work) product(tables, out, sum []int) (data []float64, err float64, ok 
 		inner *= w.dims[i]
 	}
 
-	at := w.walk(tables, axes)
-	factors := make([][]float64, len(tables))
+	scopes, factors := make([][]int, len(tables)), make([][]float64, len(tables))
 	for k, n := range tables {
+		scopes[k] = w.tables[n].scope
 		factors[k] = w.tables[n].data
 		err += w.tables[n].err
 	}
 
+	at := sumproduct.NewWalk(w.dims, axes, scopes...)
 	data = make([]float64, size)
 	sums := sums{given: err, roundings: float64(len(tables) - 1 + inner), signed: w.signed}
 	for o := range data {
@@ -192,25 +193,25 @@ func (w *work) product(tables, out, sum []int) (data []float64, err float64, ok 
 		for range inner {
 			p, least := 1.0, 1.0
 			for k, f := range factors {
-				p = float64(p * f[at.place[k]])
+				p = float64(p * f[at.At[k]])
 				least = min(least, math.Abs(p))
 			}
 			// also on the way: a factor may bring it up again, without its digits
-			if (least < tiny || p-p != 0) && (p != 0 || !anyZero(factors, at.place)) {
+			if (least < tiny || p-p != 0) && (p != 0 || !anyZero(factors, at.At)) {
 				return nil, 0, false
 			}
 
 			if w.signed {
-				s.add(factors, at.place, total, p)
+				s.add(factors, at.At, total, p)
 			}
 			total += p
-			at.next()
+			at.Next()
 		}
 
 		// Exact factors whose terms cancel are summed once more, rounded once.
 		if err == 0 && s.cancels(total) && len(factors) <= maxExactFactors {
-			at.seek(o * inner)
-			total = at.sum(factors, inner)
+			at.Seek(o * inner)
+			total = exactSum(at, factors, inner)
 			s.size = math.Abs(total) // it is rounded once
 			if total != 0 && s.size < tiny {
 				return nil, 0, false
@@ -232,21 +233,4 @@ func anyZero(factors [][]float64, place []int) bool {
 		}
 	}
 	return false
-}
-
-// strides returns t's stride along every axis, 0 for axes that t has not.
-func (w *work) strides(t *table, axes []int) []int {
-	out := make([]int, len(axes))
-	for len(w.stride) < len(w.dims) { // splits make indices
-		w.stride = append(w.stride, 0)
-	}
-
-	sumproduct.Strides(w.stride, w.dims, t.scope)
-	for k, i := range axes {
-		out[k] = w.stride[i]
-	}
-	for _, i := range t.scope {
-		w.stride[i] = 0
-	}
-	return out
 }

@@ -146,7 +146,7 @@ func (w *work) splitPair(n, a, b int) bool {
 		return false
 	}
 
-	strides := w.strides(t, t.scope)
+	strides := sumproduct.Along(w.dims, t.scope, t.scope)
 	sx := strides[a]
 	sy := strides[b]
 	var rest []int
@@ -180,8 +180,8 @@ func (w *work) splitPair(n, a, b int) bool {
 	}
 	left.data = make([]float64, len(t.data)/dy)
 	right.data = make([]float64, len(t.data)/dx)
-	lx := w.strides(left, t.scope)[a]
-	ly := w.strides(right, t.scope)[b]
+	lx := sumproduct.Along(w.dims, left.scope, t.scope)[a]
+	ly := sumproduct.Along(w.dims, right.scope, t.scope)[b]
 	lefts := w.positions(left, rest)
 	rights := w.positions(right, rest)
 
@@ -245,7 +245,7 @@ func rankOne(m []float64, dx, sx, dy, sy int) (px, py int, ok bool) {
 // in row-major order, the others at 0.
 func (w *work) positions(t *table, scope []int) []int {
 	list := []int{0}
-	for k, stride := range w.strides(t, scope) {
+	for k, stride := range sumproduct.Along(w.dims, t.scope, scope) {
 		list = sumproduct.Spread(list, w.dims[scope[k]], stride)
 	}
 	return list

@@ -44,7 +44,6 @@ type work struct {
 
 	signed bool       // an entry is below 0
 	err    float64    // of the scale, as table.err
-	stride []int      // by index, all 0: room for strides
 	pace   *pace.Pace // once it is over nothing goes on, and the state is of no use any more
 }
 
