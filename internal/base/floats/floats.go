@@ -143,3 +143,19 @@ func Ln(x float64) float64 {
 	}
 	return math.Log(x)
 }
+
+// LnSum is ln Σ e^x, −Inf where every term is 0.
+func LnSum(x []float64) float64 {
+	top := math.Inf(-1)
+	for _, y := range x {
+		top = max(top, y)
+	}
+	if math.IsInf(top, 0) {
+		return top
+	}
+	sum := 0.0
+	for _, y := range x {
+		sum += math.Exp(y - top)
+	}
+	return top + math.Log(sum)
+}

@@ -13,6 +13,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/engine/modes"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
@@ -169,25 +170,9 @@ func (w *Weights) Among(starts int) (ln, each []float64) {
 		for k := range own {
 			at := c*all + k
 			by := w.by[at*all:][:starts]
-			own[k] = w.alone[at] + by[k] - lnSum(by)
+			own[k] = w.alone[at] + by[k] - floats.LnSum(by)
 		}
-		ln[c] = lnSum(own)
+		ln[c] = floats.LnSum(own)
 	}
 	return ln, each
-}
-
-// lnSum is ln Σ e^x, −Inf where every term is 0.
-func lnSum(x []float64) float64 {
-	top := math.Inf(-1)
-	for _, y := range x {
-		top = max(top, y)
-	}
-	if math.IsInf(top, -1) {
-		return top
-	}
-	sum := 0.0
-	for _, y := range x {
-		sum += math.Exp(y - top)
-	}
-	return top + math.Log(sum)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -44,10 +45,10 @@ func TestChainsFromModesFindThem(t *testing.T) {
 				t.Fatal(err)
 			}
 			ln, _ := w.Among(1)
-			if mean := lnSum(w.Ln) - math.Log(512); math.Abs(mean-lnZ) > 0.1 {
-				t.Errorf("%d values, %v of Z: ln Z %v, not %v; without %v", values, share, mean, lnZ, lnSum(ln)-math.Log(512))
+			if mean := floats.LnSum(w.Ln) - math.Log(512); math.Abs(mean-lnZ) > 0.1 {
+				t.Errorf("%d values, %v of Z: ln Z %v, not %v; without %v", values, share, mean, lnZ, floats.LnSum(ln)-math.Log(512))
 			}
-			if without := lnSum(ln) - math.Log(512); share > 0.4 && without > lnZ-0.3 {
+			if without := floats.LnSum(ln) - math.Log(512); share > 0.4 && without > lnZ-0.3 {
 				t.Errorf("%d values, %v of Z: %v of %v are found without modes", values, share, without, lnZ)
 			}
 			total := w.Share[40][0] + w.Share[40][1]
@@ -82,10 +83,10 @@ func TestChainsFromGivenStarts(t *testing.T) {
 				t.Fatal(err)
 			}
 			ln, _ := w.Among(1)
-			if without := lnSum(ln) - math.Log(512); without > lnZ-0.3 {
+			if without := floats.LnSum(ln) - math.Log(512); without > lnZ-0.3 {
 				t.Errorf("%d values, %s: %v of %v are found without given starts", values, name, without, lnZ)
 			}
-			if mean := lnSum(w.Ln) - math.Log(512); math.Abs(mean-lnZ) > 0.1 {
+			if mean := floats.LnSum(w.Ln) - math.Log(512); math.Abs(mean-lnZ) > 0.1 {
 				t.Errorf("%d values, %s: ln Z %v, not %v", values, name, mean, lnZ)
 			}
 			if got := w.Share[40][1] / (w.Share[40][0] + w.Share[40][1]); math.Abs(got-0.7) > 0.05 {

@@ -89,15 +89,11 @@ func Messages(ctx context.Context, e *sumproduct.Expression) (*bp.State, error) 
 func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow float64) (*Sampler, error) {
 	s := &Sampler{e: e, follow: follow, over: make([][]incidence, len(e.Dims))}
 	for t, own := range e.Tables {
-		first, stride, step := make([]int, len(own.Scope)), make([]int, len(own.Scope)), 1
+		first, stride := make([]int, len(own.Scope)), sumproduct.Along(e.Dims, own.Scope, own.Scope)
 		for k, i := range own.Scope {
 			s.over[i] = append(s.over[i], incidence{t, k})
 			first[k] = len(s.messages)
 			s.messages = append(s.messages, state.ToVariable(t, k)...)
-		}
-		for k := len(own.Scope) - 1; k >= 0; k-- {
-			stride[k] = step
-			step *= e.Dims[own.Scope[k]]
 		}
 		s.first, s.stride = append(s.first, first), append(s.stride, stride)
 		s.longest = max(s.longest, len(own.Scope))

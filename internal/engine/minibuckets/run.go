@@ -153,34 +153,15 @@ func walk(scope, own, dims []int, visit func(at, offset int, offsets []int)) {
 		inner *= dims[scope[outer]]
 	}
 	n := size(scope, dims)
-	stride := make([]int, len(scope))
-	step := 1
-	for k := len(own) - 1; k >= 0; k-- {
-		stride[slices.Index(scope, own[k])] = step
-		step *= dims[own[k]]
-	}
+	stride := sumproduct.Along(dims, own, scope)
 	offsets := make([]int, 1, inner)
 	for k, i := range scope[outer:] {
-		before := len(offsets)
-		offsets = slices.Grow(offsets, before*(dims[i]-1))[:before*dims[i]]
-		for at := before - 1; at >= 0; at-- {
-			for a := dims[i] - 1; a >= 0; a-- {
-				offsets[at*dims[i]+a] = offsets[at] + a*stride[outer+k]
-			}
-		}
+		offsets = sumproduct.Spread(offsets, dims[i], stride[outer+k])
 	}
-	at := make([]int, outer)
-	offset := 0
+	at := sumproduct.NewWalk(dims, scope[:outer], own)
 	for k := 0; k < n; k += inner {
-		visit(k, offset, offsets)
-		for j := outer - 1; j >= 0; j-- {
-			offset += stride[j]
-			if at[j]++; at[j] < dims[scope[j]] {
-				break
-			}
-			offset -= stride[j] * dims[scope[j]]
-			at[j] = 0
-		}
+		visit(k, at.At[0], offsets)
+		at.Next()
 	}
 }
 

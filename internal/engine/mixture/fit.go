@@ -6,6 +6,8 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/internal/base/floats"
 )
 
 // Parameters of learning. Chosen.
@@ -266,7 +268,7 @@ func (f *fit) expect(m *Mixture, shares [][]float64) (mean float64, err error) {
 		for k := range ln {
 			ln[k] = s.components[k].lnDensity(x)
 		}
-		all := lnSum(ln)
+		all := floats.LnSum(ln)
 		mean += f.weights[j] * all
 		for k, l := range ln {
 			shares[k][j] = f.weights[j] * math.Exp(l-all)

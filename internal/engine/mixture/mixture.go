@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -183,7 +184,7 @@ func (s *Sampler) LnDensity(x []int) float64 {
 	for k := range s.components {
 		ln[k] = s.components[k].lnDensity(x)
 	}
-	return lnSum(ln)
+	return floats.LnSum(ln)
 }
 
 // lnDensity is ln of the component's weight times its density.
@@ -196,20 +197,4 @@ func (c *component) lnDensity(x []int) float64 {
 		ln += c.counts.ln[c.counts.count(x)]
 	}
 	return ln
-}
-
-// lnSum is ln Σ e^x, −Inf where every term is 0.
-func lnSum(x []float64) float64 {
-	top := math.Inf(-1)
-	for _, y := range x {
-		top = max(top, y)
-	}
-	if math.IsInf(top, -1) {
-		return top
-	}
-	sum := 0.0
-	for _, y := range x {
-		sum += math.Exp(y - top)
-	}
-	return top + math.Log(sum)
 }

@@ -2,7 +2,11 @@ package structured
 
 // The rest under weights of single variables: one elimination, compiled once, run for every node.
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
+)
 
 // errWide says that a table along the elimination of the rest is too large.
 var errWide = errors.New("structured: the rest has no elimination in small tables")
@@ -111,30 +115,9 @@ func newProgram(f *Fit) (*program, error) {
 
 // places returns, for each entry of a table over scope, the place in a table over some of its variables.
 func places(f *Fit, scope, of []int) []int32 {
-	stride := make(map[int]int, len(of))
-	step := 1
-	for k := len(of) - 1; k >= 0; k-- {
-		stride[of[k]] = step
-		step *= f.Domains[of[k]]
-	}
-	size := 1
-	for _, v := range scope {
-		size *= f.Domains[v]
-	}
-	out := make([]int32, size)
-	x := make([]int, len(scope))
-	at := 0
-	for e := range out {
-		out[e] = int32(at)
-		for k := len(scope) - 1; k >= 0; k-- {
-			s := stride[scope[k]]
-			if x[k]++; x[k] < f.Domains[scope[k]] {
-				at += s
-				break
-			}
-			at -= s * (f.Domains[scope[k]] - 1)
-			x[k] = 0
-		}
+	out := []int32{0}
+	for k, step := range sumproduct.Along(f.Domains, of, scope) {
+		out = sumproduct.Spread(out, f.Domains[scope[k]], step)
 	}
 	return out
 }

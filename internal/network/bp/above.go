@@ -2,7 +2,11 @@ package bp
 
 // An upper bound on Z by one pass over any messages, converged or not.
 
-import "math"
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/base/floats"
+)
 
 // abovePowers are the powers of messages that the bound is tried with, falling: messages that are far from a fixed point say too much.
 var abovePowers = [...]float64{1, 0.5, 0}
@@ -60,7 +64,7 @@ func (s *State) Above() float64 {
 			for a := range powered {
 				powered[a] = own[a] + ofPower(power, pooled[a])
 			}
-			add(p, lnSumExp(powered))
+			add(p, floats.LnSum(powered))
 		}
 	}
 	for p, l := range totals {
@@ -111,19 +115,3 @@ func ofPower(power, ln float64) float64 {
 
 // zeros is x with n entries of 0.
 func zeros(x []float64, n int) []float64 { return append(x[:0], make([]float64, n)...) }
-
-// lnSumExp is ln Σ e^x; −Inf for none.
-func lnSumExp(xs []float64) float64 {
-	top := math.Inf(-1)
-	for _, x := range xs {
-		top = max(top, x)
-	}
-	if math.IsInf(top, 0) {
-		return top
-	}
-	sum := 0.0
-	for _, x := range xs {
-		sum += math.Exp(x - top)
-	}
-	return top + math.Log(sum)
-}
