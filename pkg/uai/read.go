@@ -3,13 +3,13 @@
 package uai
 
 import (
-	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/base/arena"
+	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -168,13 +168,13 @@ func (p *modelReader) table(j int, shape []int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := product(shape)
+	size := decimal.Entries(shape)
 	switch {
 	case said != size && size < math.MaxInt:
 		return nil, p.s.fail(ErrModel, "factor %d: %d entries, its scope needs %d", j, said, size)
 	case size > p.left:
 		return nil, p.s.fail(ErrLimit, "factor %d: its scope needs %s entries, at most %d are read in all tables together",
-			j, sizeText(size), p.l.Entries)
+			j, decimal.EntriesText(size), p.l.Entries)
 	}
 	p.left -= size
 	data := p.reals.Make(min(size, firstAllocation))[:0]
@@ -194,23 +194,4 @@ func (p *modelReader) table(j int, shape []int) ([]float64, error) {
 		return nil, p.s.fail(ErrModel, "factor %d: all entries are 0", j)
 	}
 	return slices.Clip(data), nil
-}
-
-// product returns Π dims, or math.MaxInt where it overflows. All dims are at least 1.
-func product(dims []int) int {
-	n := 1
-	for _, d := range dims {
-		if n > math.MaxInt/d {
-			return math.MaxInt
-		}
-		n *= d
-	}
-	return n
-}
-
-func sizeText(size int) string {
-	if size == math.MaxInt {
-		return "more than 2^63"
-	}
-	return fmt.Sprint(size)
 }

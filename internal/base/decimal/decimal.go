@@ -123,3 +123,23 @@ func (f Floats) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(list)
 }
+
+// Entries returns the number of entries of a table, math.MaxInt where it overflows. All dims are at least 1.
+func Entries(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		if n > math.MaxInt/d {
+			return math.MaxInt
+		}
+		n *= d
+	}
+	return n
+}
+
+// EntriesText writes what Entries returned, for an error.
+func EntriesText(n int) string {
+	if n == math.MaxInt {
+		return "more than 2^63"
+	}
+	return strconv.Itoa(n)
+}

@@ -3,11 +3,12 @@ package bayesnet
 // Nodes and tables as they are read, up to the model.
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -35,14 +36,10 @@ func newNetwork(l lexicon, r io.Reader, limits uai.Limits) (*network, error) {
 		return nil, err
 	}
 	most := limits.Entries
-	if most == 0 {
-		most = 1 << 27
-	}
+	most = cmp.Or(most, 1<<27)
 	most = min(most, spare+len(s.text))
 	domain := limits.Domain
-	if domain == 0 {
-		domain = 1 << 20
-	}
+	domain = cmp.Or(domain, 1<<20)
 	return &network{
 		source: s, m: &factorgraph.Model{Bayes: true, Names: []string{}, States: [][]string{}},
 		index: map[string]int{}, domain: domain, left: most, most: most,
@@ -130,17 +127,17 @@ func (n *network) table(at int, scope []int) *tensor.Dense {
 	if !n.spend(at, scope, shape) {
 		return nil
 	}
-	t := &tensor.Dense{Shape: shape, Data: make([]float64, product(shape))}
+	t := &tensor.Dense{Shape: shape, Data: make([]float64, decimal.Entries(shape))}
 	n.m.Factors[len(n.m.Factors)-1].Table = t
 	return t
 }
 
 // spend takes the entries of a shape from the rest of the budget.
 func (n *network) spend(at int, scope, shape []int) bool {
-	size := product(shape)
+	size := decimal.Entries(shape)
 	if size > n.left {
 		n.fail(at, uai.ErrLimit, "node %s: its table needs %s entries, this file may have %d in all tables together",
-			n.called(scope[len(scope)-1]), sizeText(size), n.most)
+			n.called(scope[len(scope)-1]), decimal.EntriesText(size), n.most)
 		return false
 	}
 	n.left -= size
@@ -228,23 +225,4 @@ func ancestorsFirst(m *factorgraph.Model) (order []int, own int) {
 		}
 	}
 	return order, -1
-}
-
-// product returns Π dims, or math.MaxInt where it overflows. All dims are at least 1.
-func product(dims []int) int {
-	n := 1
-	for _, d := range dims {
-		if n > math.MaxInt/d {
-			return math.MaxInt
-		}
-		n *= d
-	}
-	return n
-}
-
-func sizeText(size int) string {
-	if size == math.MaxInt {
-		return "more than 2^63"
-	}
-	return fmt.Sprint(size)
 }

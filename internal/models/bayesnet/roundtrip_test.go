@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -60,7 +61,7 @@ func drawn(r *rand.Rand) *factorgraph.Model {
 		for _, u := range scope {
 			t.Shape = append(t.Shape, m.Domains[u])
 		}
-		t.Data = make([]float64, product(t.Shape))
+		t.Data = make([]float64, decimal.Entries(t.Shape))
 		for i := range t.Data {
 			if t.Data[i] = r.Float64() * math.Pow(10, float64(-r.IntN(320))); r.IntN(4) == 0 {
 				t.Data[i] = float64(r.IntN(2))
@@ -174,7 +175,7 @@ func TestNamesAreMade(t *testing.T) {
 // TestOnlyBayesianNetworksAreWritten says why a model is none.
 func TestOnlyBayesianNetworksAreWritten(t *testing.T) {
 	half := func(shape ...int) *tensor.Dense {
-		d := &tensor.Dense{Shape: shape, Data: make([]float64, product(shape))}
+		d := &tensor.Dense{Shape: shape, Data: make([]float64, decimal.Entries(shape))}
 		for i := range d.Data {
 			d.Data[i] = 1 / float64(shape[len(shape)-1])
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -141,7 +142,7 @@ func (p *xdsl) deterministic(e *element, scope []int, where string) {
 		return
 	}
 	child := scope[len(scope)-1]
-	values := make([]int, product(shape[:len(shape)-1]))
+	values := make([]int, decimal.Entries(shape[:len(shape)-1]))
 	if !p.words(list, where, "resulting states", len(values), func(i int, word string) {
 		var ok bool
 		if values[i], ok = p.states[child][word]; !ok {
@@ -164,8 +165,8 @@ func (p *xdsl) noisyMax(e *element, scope []int, where string) {
 	for _, n := range parents {
 		columns += n
 	}
-	if numbers := product([]int{d, columns + d}); numbers > p.left {
-		p.fail(e.at, uai.ErrLimit, "%s: it takes %s numbers, this file may have %d in all tables together", where, sizeText(numbers), p.most)
+	if numbers := decimal.Entries([]int{d, columns + d}); numbers > p.left {
+		p.fail(e.at, uai.ErrLimit, "%s: it takes %s numbers, this file may have %d in all tables together", where, decimal.EntriesText(numbers), p.most)
 		return
 	}
 	p.left -= d * (columns + d)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -40,7 +41,7 @@ func entry(t tensor.Tensor, x []int) float64 {
 // every calls do for every index.
 func every(shape []int, do func(x []int)) {
 	x := make([]int, len(shape))
-	for range product(shape) {
+	for range decimal.Entries(shape) {
 		do(x)
 		for k := len(x) - 1; k >= 0; k-- {
 			if x[k]++; x[k] < shape[k] {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"reflect"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/queue/redact"
@@ -163,37 +164,14 @@ func present(r Redis, o *redis.Options) error {
 	return nil
 }
 
-// universal converts the options of a client of one server to those for several.
+// universal converts the options of a client of one server to those for several, which have the same names.
 func universal(o *redis.Options) *redis.UniversalOptions {
-	return &redis.UniversalOptions{
-		ClientName:                 o.ClientName,
-		DB:                         o.DB,
-		Protocol:                   o.Protocol,
-		Username:                   o.Username,
-		Password:                   o.Password,
-		CredentialsProviderContext: o.CredentialsProviderContext,
-		MaxRetries:                 o.MaxRetries,
-		MinRetryBackoff:            o.MinRetryBackoff,
-		MaxRetryBackoff:            o.MaxRetryBackoff,
-		DialTimeout:                o.DialTimeout,
-		DialerRetries:              o.DialerRetries,
-		DialerRetryTimeout:         o.DialerRetryTimeout,
-		ReadTimeout:                o.ReadTimeout,
-		WriteTimeout:               o.WriteTimeout,
-		ContextTimeoutEnabled:      o.ContextTimeoutEnabled,
-		PoolFIFO:                   o.PoolFIFO,
-		PoolSize:                   o.PoolSize,
-		MaxConcurrentDials:         o.MaxConcurrentDials,
-		PoolTimeout:                o.PoolTimeout,
-		MinIdleConns:               o.MinIdleConns,
-		MaxIdleConns:               o.MaxIdleConns,
-		MaxActiveConns:             o.MaxActiveConns,
-		ConnMaxIdleTime:            o.ConnMaxIdleTime,
-		ConnMaxLifetime:            o.ConnMaxLifetime,
-		ConnMaxLifetimeJitter:      o.ConnMaxLifetimeJitter,
-		TLSConfig:                  o.TLSConfig,
-		DisableIdentity:            o.DisableIdentity,
-		IdentitySuffix:             o.IdentitySuffix,
-		MaintNotificationsConfig:   o.MaintNotificationsConfig,
+	many := new(redis.UniversalOptions)
+	from, to := reflect.ValueOf(o).Elem(), reflect.ValueOf(many).Elem()
+	for i := range to.NumField() {
+		if f := from.FieldByName(to.Type().Field(i).Name); f.IsValid() && f.Type() == to.Field(i).Type() {
+			to.Field(i).Set(f)
+		}
 	}
+	return many
 }
