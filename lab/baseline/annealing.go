@@ -3,6 +3,7 @@ package baseline
 // Annealed importance sampling, plain: a page of code.
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -30,12 +31,8 @@ func Annealing(ctx context.Context, e *sumproduct.Expression, o AnnealingOptions
 	if err := check(e); err != nil {
 		return Result{}, 0, err
 	}
-	if o.Temperatures == 0 {
-		o.Temperatures = 1000
-	}
-	if o.Chains == 0 {
-		o.Chains = 100
-	}
+	o.Temperatures = cmp.Or(o.Temperatures, 1000)
+	o.Chains = cmp.Or(o.Chains, 100)
 	if o.Temperatures < 1 || o.Chains < 2 {
 		return Result{}, 0, fault.New(fault.BadInput, "baseline: %d temperatures and %d chains", o.Temperatures, o.Chains)
 	}

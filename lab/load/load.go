@@ -7,6 +7,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -72,24 +73,12 @@ type Tenant struct {
 const maxJobs = 5_000_000
 
 func (c Config) withDefaults() Config {
-	if c.Variants == 0 {
-		c.Variants = 1
-	}
-	if c.Batch == 0 {
-		c.Batch = 1
-	}
-	if c.Observed == 0 {
-		c.Observed = 5
-	}
-	if c.Duration == 0 {
-		c.Duration = 10 * time.Second
-	}
-	if c.Drain == 0 {
-		c.Drain = 30 * time.Second
-	}
-	if c.Prefix == "" {
-		c.Prefix = "load"
-	}
+	c.Variants = cmp.Or(c.Variants, 1)
+	c.Batch = cmp.Or(c.Batch, 1)
+	c.Observed = cmp.Or(c.Observed, 5)
+	c.Duration = cmp.Or(c.Duration, 10*time.Second)
+	c.Drain = cmp.Or(c.Drain, 30*time.Second)
+	c.Prefix = cmp.Or(c.Prefix, "load")
 	if len(c.Tenants) == 0 {
 		c.Tenants = []Tenant{{Weight: 1}}
 	}

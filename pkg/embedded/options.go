@@ -7,6 +7,7 @@
 package embedded
 
 import (
+	"cmp"
 	"log/slog"
 
 	"github.com/basetensor/basetensor/internal/queue/connect"
@@ -58,14 +59,10 @@ func (o Options) check() error {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Host == "" {
-		o.Host = "127.0.0.1"
-	}
+	o.Host = cmp.Or(o.Host, "127.0.0.1")
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.MaxPayload == 0 {
-		o.MaxPayload = DefaultMaxPayload
-	}
+	o.MaxPayload = cmp.Or(o.MaxPayload, DefaultMaxPayload)
 	return o
 }

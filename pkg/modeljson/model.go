@@ -4,6 +4,7 @@
 package modeljson
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -34,15 +35,9 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Bytes == 0 {
-		l.Bytes = 256 << 20
-	}
-	if l.Domain == 0 {
-		l.Domain = 1 << 20
-	}
-	if l.Levels == 0 {
-		l.Levels = 1 << 26
-	}
+	l.Bytes = cmp.Or(l.Bytes, 256<<20)
+	l.Domain = cmp.Or(l.Domain, 1<<20)
+	l.Levels = cmp.Or(l.Levels, 1<<26)
 	return l
 }
 

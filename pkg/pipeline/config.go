@@ -6,6 +6,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -156,21 +157,13 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.URL == "" {
-		c.URL = nats.DefaultURL
-	}
-	if c.Threads == 0 {
-		c.Threads = 1
-	}
-	if c.Requests == 0 {
-		c.Requests = 1024
-	}
+	c.URL = cmp.Or(c.URL, nats.DefaultURL)
+	c.Threads = cmp.Or(c.Threads, 1)
+	c.Requests = cmp.Or(c.Requests, 1024)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.MaxDeliveries == 0 {
-		c.MaxDeliveries = 5
-	}
+	c.MaxDeliveries = cmp.Or(c.MaxDeliveries, 5)
 	for _, d := range []struct {
 		value *time.Duration
 		def   time.Duration

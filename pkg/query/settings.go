@@ -1,5 +1,7 @@
 package query
 
+import "cmp"
+
 // CoreChoice says which tensors of a factor graph's network are the cores.
 type CoreChoice string
 
@@ -105,36 +107,18 @@ const DefaultAccuracy = 1e-9
 
 // WithDefaults returns s with every zero field at its default.
 func (s Settings) WithDefaults() Settings {
-	if s.Method == "" {
-		s.Method = MethodAuto
-	}
+	s.Method = cmp.Or(s.Method, MethodAuto)
 	if s.Method == MethodSymmetryCP {
 		s = s.learned()
 	}
-	if s.Maps == "" {
-		s.Maps = MapIdentity
-	}
-	if s.Cores == "" {
-		s.Cores = CoresAreFactors
-	}
-	if s.Memory == 0 {
-		s.Memory = DefaultMemory
-	}
-	if s.Sweeps == 0 {
-		s.Sweeps = 20
-	}
-	if s.Starts == 0 {
-		s.Starts = 2
-	}
-	if s.LearnFlops == 0 {
-		s.LearnFlops = DefaultLearnFlops
-	}
-	if s.Budget == 0 {
-		s.Budget = DefaultBudget
-	}
-	if s.Accuracy == 0 {
-		s.Accuracy = DefaultAccuracy
-	}
+	s.Maps = cmp.Or(s.Maps, MapIdentity)
+	s.Cores = cmp.Or(s.Cores, CoresAreFactors)
+	s.Memory = cmp.Or(s.Memory, DefaultMemory)
+	s.Sweeps = cmp.Or(s.Sweeps, 20)
+	s.Starts = cmp.Or(s.Starts, 2)
+	s.LearnFlops = cmp.Or(s.LearnFlops, DefaultLearnFlops)
+	s.Budget = cmp.Or(s.Budget, DefaultBudget)
+	s.Accuracy = cmp.Or(s.Accuracy, DefaultAccuracy)
 	return s
 }
 

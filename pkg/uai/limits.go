@@ -7,6 +7,7 @@
 package uai
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -34,23 +35,11 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Bytes == 0 {
-		l.Bytes = 1 << 30
-	}
-	if l.Variables == 0 {
-		l.Variables = 1 << 22
-	}
-	if l.Factors == 0 {
-		l.Factors = 1 << 23
-	}
-	if l.Domain == 0 {
-		l.Domain = 1 << 20
-	}
-	if l.Legs == 0 {
-		l.Legs = 1 << 26
-	}
-	if l.Entries == 0 {
-		l.Entries = 1 << 27
-	}
+	l.Bytes = cmp.Or(l.Bytes, 1<<30)
+	l.Variables = cmp.Or(l.Variables, 1<<22)
+	l.Factors = cmp.Or(l.Factors, 1<<23)
+	l.Domain = cmp.Or(l.Domain, 1<<20)
+	l.Legs = cmp.Or(l.Legs, 1<<26)
+	l.Entries = cmp.Or(l.Entries, 1<<27)
 	return l
 }

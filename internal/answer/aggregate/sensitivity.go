@@ -38,12 +38,8 @@ func (r *estimate) reportSensitivity(
 	}
 
 	target := s.Target
-	if target.Range == 0 {
-		target.Range = query.DefaultRange
-	}
-	if target.Top == 0 {
-		target.Top = query.DefaultTop
-	}
+	target.Range = cmp.Or(target.Range, query.DefaultRange)
+	target.Top = cmp.Or(target.Top, query.DefaultTop)
 	out := &query.SensitivityResult{Sensitivity: target, Tornado: []query.Swing{}}
 	out.P = min(1, max(0, scaled.SumProducts(alpha, z).Div(r.z).Float64()))
 	for c := range s.Cores {

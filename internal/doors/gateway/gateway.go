@@ -5,6 +5,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -41,27 +42,15 @@ type Limits struct {
 const slowStart = 10 * time.Second
 
 func (l Limits) withDefaults() Limits {
-	if l.Body == 0 {
-		l.Body = 64 << 20
-	}
+	l.Body = cmp.Or(l.Body, 64<<20)
 	if l.Bodies == 0 {
 		l.Bodies = max(4*l.Body, 64<<20)
 	}
-	if l.Requests == 0 {
-		l.Requests = 256
-	}
-	if l.Streams == 0 {
-		l.Streams = 256
-	}
-	if l.Patience == 0 {
-		l.Patience = time.Minute
-	}
-	if l.Transfer == 0 {
-		l.Transfer = time.Minute
-	}
-	if l.Slowest == 0 {
-		l.Slowest = 16 << 10
-	}
+	l.Requests = cmp.Or(l.Requests, 256)
+	l.Streams = cmp.Or(l.Streams, 256)
+	l.Patience = cmp.Or(l.Patience, time.Minute)
+	l.Transfer = cmp.Or(l.Transfer, time.Minute)
+	l.Slowest = cmp.Or(l.Slowest, 16<<10)
 	return l
 }
 

@@ -17,6 +17,7 @@
 package region
 
 import (
+	"cmp"
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -56,18 +57,10 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Size == 0 {
 		o.Size = sizes[o.Kind]
 	}
-	if o.MaxWidth == 0 {
-		o.MaxWidth = policy.RegionWidth
-	}
-	if o.MaxRegions == 0 {
-		o.MaxRegions = policy.RegionCount
-	}
-	if o.Moves == 0 {
-		o.Moves = policy.RegionMoves
-	}
-	if o.Flops == 0 {
-		o.Flops = policy.RegionFlops
-	}
+	o.MaxWidth = cmp.Or(o.MaxWidth, policy.RegionWidth)
+	o.MaxRegions = cmp.Or(o.MaxRegions, policy.RegionCount)
+	o.Moves = cmp.Or(o.Moves, policy.RegionMoves)
+	o.Flops = cmp.Or(o.Flops, policy.RegionFlops)
 	if _, known := sizes[o.Kind]; !known {
 		return o, fault.New(fault.BadInput,
 			"region: kind %q is not one of auto, windows, cycles, loops, balls", o.Kind)

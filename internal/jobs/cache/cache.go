@@ -6,6 +6,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -101,9 +102,7 @@ func (o Options) withDefaults() Options {
 	if o.TTL <= 0 {
 		o.TTL = 24 * time.Hour
 	}
-	if o.Jitter == 0 {
-		o.Jitter = 0.1
-	}
+	o.Jitter = cmp.Or(o.Jitter, 0.1)
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
@@ -113,15 +112,11 @@ func (o Options) withDefaults() Options {
 	if o.MaxValue <= 0 {
 		o.MaxValue = 4 << 20
 	}
-	if o.Hot == 0 {
-		o.Hot = 64 << 20
-	}
+	o.Hot = cmp.Or(o.Hot, 64<<20)
 	if o.LockTTL <= 0 {
 		o.LockTTL = time.Second
 	}
-	if o.LockWait == 0 {
-		o.LockWait = 5 * time.Second
-	}
+	o.LockWait = cmp.Or(o.LockWait, 5*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

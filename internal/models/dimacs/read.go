@@ -5,6 +5,7 @@
 package dimacs
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"strconv"
@@ -39,18 +40,10 @@ const (
 // Errors carry bad_input and the line; unsupported for other problems: projected counting (c p show, or c ind, of some variables),
 // p wcnf and the like, XOR clauses. Memory grows with the input.
 func Read(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
-	if limits.Bytes == 0 {
-		limits.Bytes = 1 << 30
-	}
-	if limits.Variables == 0 {
-		limits.Variables = 1 << 22
-	}
-	if limits.Factors == 0 {
-		limits.Factors = 1 << 23
-	}
-	if limits.Legs == 0 {
-		limits.Legs = 1 << 26
-	}
+	limits.Bytes = cmp.Or(limits.Bytes, 1<<30)
+	limits.Variables = cmp.Or(limits.Variables, 1<<22)
+	limits.Factors = cmp.Or(limits.Factors, 1<<23)
+	limits.Legs = cmp.Or(limits.Legs, 1<<26)
 	f := &reader{scanner: newScanner(r, limits.Bytes), limits: limits, variables: -1}
 	for f.err == nil && f.next() {
 		f.item()
@@ -138,9 +131,7 @@ func (f *reader) literal() {
 	switch {
 	case f.err != nil:
 	case n != 0:
-		if f.open == 0 {
-			f.open = f.line
-		}
+		f.open = cmp.Or(f.open, f.line)
 		if f.literals = append(f.literals, int32(n)); len(f.literals) > f.limits.Legs {
 			f.bad(uai.ErrLimit, "more than %d literals", f.limits.Legs)
 		}

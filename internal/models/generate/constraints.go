@@ -3,6 +3,7 @@ package generate
 // Models with hard constraints: states of weight 0 are forbidden. And frustrated grids without a boundary.
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -28,15 +29,9 @@ type ParityOptions struct {
 // the other, then a factor per check, 1 where its bits are even and else 0. The word sent is 0, so Z
 // > 0. Bits are dealt to the checks at random; one that a check gets twice leaves it both times.
 func Parity(o ParityOptions) (*factorgraph.Model, error) {
-	if o.Degree == 0 {
-		o.Degree = 3
-	}
-	if o.Width == 0 {
-		o.Width = 6
-	}
-	if o.Noise == 0 {
-		o.Noise = 0.06
-	}
+	o.Degree = cmp.Or(o.Degree, 3)
+	o.Width = cmp.Or(o.Width, 6)
+	o.Noise = cmp.Or(o.Noise, 0.06)
 	n := o.Variables
 	switch {
 	case n < 1 || o.Degree < 1 || n > maxEdges/o.Degree || o.Width < 2 || o.Width > mostArity ||
@@ -124,12 +119,8 @@ type ConstraintOptions struct {
 // Constraints returns a random constraint satisfaction problem with weights: random 3-SAT where only
 // Variables and Constraints are given. One assignment, drawn first, is never forbidden, so Z > 0.
 func Constraints(o ConstraintOptions) (*factorgraph.Model, error) {
-	if o.Domain == 0 {
-		o.Domain = 2
-	}
-	if o.Arity == 0 {
-		o.Arity = 3
-	}
+	o.Domain = cmp.Or(o.Domain, 2)
+	o.Arity = cmp.Or(o.Arity, 3)
 	size := math.Pow(float64(o.Domain), float64(o.Arity))
 	switch {
 	case o.Arity < 1 || o.Arity > mostArity || o.Variables < o.Arity || o.Variables > maxSpins ||

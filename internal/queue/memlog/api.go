@@ -1,6 +1,7 @@
 package memlog
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -113,12 +114,8 @@ func (s *Server) answer(verb, name string, data []byte) (answer, *jetstream.APIE
 		if len(data) > 0 && json.Unmarshal(data, &q) != nil || q.Keep > 0 {
 			return nil, refused(400, codeBadRequest, "bad request")
 		}
-		if q.Filter == "" {
-			q.Filter = ">"
-		}
-		if q.Below == 0 {
-			q.Below = st.last + 1
-		}
+		q.Filter = cmp.Or(q.Filter, ">")
+		q.Below = cmp.Or(q.Below, st.last+1)
 		n := st.purge(q.Filter, q.Below)
 		if q.Filter == ">" && q.Below > st.last { // the next message has that sequence then
 			st.last, st.front = q.Below-1, q.Below
@@ -222,15 +219,9 @@ func (s *Server) configured(data []byte, old *stream) (c jetstream.StreamConfig,
 			*n = -1
 		}
 	}
-	if c.MaxConsumers == 0 {
-		c.MaxConsumers = -1
-	}
-	if c.MaxMsgSize == 0 {
-		c.MaxMsgSize = -1
-	}
-	if c.Duplicates == 0 {
-		c.Duplicates = 2 * time.Minute
-	}
+	c.MaxConsumers = cmp.Or(c.MaxConsumers, -1)
+	c.MaxMsgSize = cmp.Or(c.MaxMsgSize, -1)
+	c.Duplicates = cmp.Or(c.Duplicates, 2*time.Minute)
 	if c.MaxAge > 0 {
 		c.Duplicates = min(c.Duplicates, c.MaxAge)
 	}
@@ -344,10 +335,7 @@ func (st *stream) direct(subject string, data []byte, reply string) {
 		s.send(nil, reply, reply, "", st.described(m), m.data)
 		return
 	}
-	filter := q.Next
-	if filter == "" {
-		filter = ">"
-	}
+	filter := cmp.Or(q.Next, ">")
 	left, before, sent := st.matching(m.sequence, filter), uint64(0), 0
 	for ; m != nil && q.Batch > 0 && (q.Bytes <= 0 || sent < q.Bytes); q.Batch-- {
 		left--
@@ -404,22 +392,12 @@ func (st *stream) createConsumer(data []byte) (answer, *jetstream.APIError) {
 		return nil, refused(400, codeBadRequest, "bad request: %v", err)
 	}
 	config := q.Config
-	if config.AckWait == 0 {
-		config.AckWait = 30 * time.Second
-	}
-	if config.MaxAckPending == 0 {
-		config.MaxAckPending = 1000
-	}
-	if config.MaxWaiting == 0 {
-		config.MaxWaiting = 512
-	}
-	if config.MaxDeliver == 0 {
-		config.MaxDeliver = -1
-	}
+	config.AckWait = cmp.Or(config.AckWait, 30*time.Second)
+	config.MaxAckPending = cmp.Or(config.MaxAckPending, 1000)
+	config.MaxWaiting = cmp.Or(config.MaxWaiting, 512)
+	config.MaxDeliver = cmp.Or(config.MaxDeliver, -1)
 	name := config.Durable
-	if name == "" {
-		name = config.Name
-	}
+	name = cmp.Or(name, config.Name)
 	passing := config.Durable == "" && config.InactiveThreshold > 0 && config.AckPolicy == jetstream.AckNonePolicy &&
 		st.config.Retention == jetstream.LimitsPolicy
 	if name == "" || config.AckPolicy != jetstream.AckExplicitPolicy && !passing || config.MaxDeliver > 0 || len(config.FilterSubjects) > 0 ||

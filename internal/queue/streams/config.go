@@ -3,6 +3,7 @@
 package streams
 
 import (
+	"cmp"
 	"time"
 )
 
@@ -24,21 +25,15 @@ type Config struct {
 	KeepAtLeast time.Duration
 	// Replicas of every stream; 0: as set up before, or 1.
 	Replicas int
-	// The silence after which a message is delivered to another worker, default 4 seconds.
+	// The silence after which a message is delivered to another worker, default 2 seconds.
 	AckWait time.Duration
 }
 
 // WithDefaults returns c with Keep, Replicas and AckWait at their defaults where they are 0. The
 // others keep their 0, because their defaults depend on the earlier setup.
 func (c Config) WithDefaults() Config {
-	if c.Keep == 0 {
-		c.Keep = 24 * time.Hour
-	}
-	if c.Replicas == 0 {
-		c.Replicas = 1
-	}
-	if c.AckWait == 0 {
-		c.AckWait = 2 * time.Second
-	}
+	c.Keep = cmp.Or(c.Keep, 24*time.Hour)
+	c.Replicas = cmp.Or(c.Replicas, 1)
+	c.AckWait = cmp.Or(c.AckWait, 2*time.Second)
 	return c
 }
