@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/families/exact"
-	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
+	"github.com/basetensor/basetensor/internal/families/learned"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/people/console"
@@ -171,7 +171,7 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until 
 		return f, nil
 	}
 
-	learning := frobenius.Cost(p.net, s)
+	learning := learned.Cost(p.net, s)
 	f.LearnFlops = &learning
 	if err := c.exactly(ctx, p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
 		return nil, err
@@ -282,7 +282,7 @@ func (f *forecast) describe() {
 		exact = errSlow.Error()
 	}
 	if f.LearnFlops != nil {
-		learning = fmt.Sprintf("%.3g flops to learn", *f.LearnFlops)
+		learning = fmt.Sprintf("up to %.3g flops to learn", *f.LearnFlops)
 	}
 	if f.Simplified != "" {
 		simple = "\nsimplified  " + f.Simplified

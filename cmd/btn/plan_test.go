@@ -20,3 +20,13 @@ func TestPlanSaysWhatItHadNoTimeFor(t *testing.T) {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 }
+
+// TestPlanPricesTheObjective: densities take a share of the budget to learn, the plain objective its sweeps.
+func TestPlanPricesTheObjective(t *testing.T) {
+	for objective, price := range map[string]string{"variance": "up to 4.5e+10 flops to learn", "frobenius": "up to 5.69e+06 flops to learn"} {
+		_, stdout, stderr := command(t, "plan", "../../examples/asia.uai", "--method", "symmetry-cp", "--set", "learned.objective="+objective)
+		if !strings.Contains(stdout, price) {
+			t.Errorf("%s: %s%s", objective, stdout, stderr)
+		}
+	}
+}

@@ -52,6 +52,14 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	return found, nil
 }
 
+// Cost returns the flops of learning by the objective of the settings: an estimate for the plain one, a bound for the other.
+func Cost(net *btn.Network, s btn.Settings) float64 {
+	if s = s.WithDefaults(); s.Objective == query.ObjectiveFrobenius {
+		return frobenius.Cost(net, s)
+	}
+	return sampled.LearningWork(s)
+}
+
 // plain is the proposal of the paper's decomposition, whose objective is ‖B − B̃‖.
 func plain(j *proposal.Job) (*btn.Assignment, error) {
 	s := frobenius.Settings(j.Settings)

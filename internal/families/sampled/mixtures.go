@@ -80,13 +80,16 @@ func Learn(ctx context.Context, c *Chains, s btn.Settings) (along Sampling, whol
 	return along, whole, nil
 }
 
+// LearningWork returns the flops that learning mixtures may take.
+func LearningWork(s btn.Settings) float64 { return min(s.LearnFlops, policy.MixtureShare*s.Budget) }
+
 // learn returns the trial of draws from mixtures, nil where nothing can be drawn from, and the mixtures of rank one.
 func learn(ctx context.Context, c *Chains, chains *Annealing, s btn.Settings) (t *trial, learned []*mixture.Mixture, err error) {
 	ends, err := endsOf(ctx, c.Model, chains, s)
 	if err != nil {
 		return nil, nil, err
 	}
-	work := min(s.LearnFlops, policy.MixtureShare*s.Budget)
+	work := LearningWork(s)
 	left := s
 	left.Budget -= work
 	t, err = newTrial(ctx, c.Prepared, left, policy.ProposalShare*s.Budget, ends)
