@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -373,7 +374,7 @@ func TestCountsOfPlantedStates(t *testing.T) {
 
 // TestLatentStructureIsFound: every family without noise is planned by its statistics and answered exactly, once for all evidence.
 func TestLatentStructureIsFound(t *testing.T) {
-	for _, o := range []generate.Latent{
+	cases := []generate.Latent{
 		{Family: "curie-weiss", Variables: 30},
 		{Family: "curie-weiss", Variables: 300},
 		{Family: "curie-weiss", Variables: 100, Coupling: -3},
@@ -393,7 +394,6 @@ func TestLatentStructureIsFound(t *testing.T) {
 		{Family: "hopfield", Variables: 30, Rank: 2},
 		{Family: "hopfield", Variables: 100, Rank: 2},
 		{Family: "hopfield", Variables: 30, Rank: 3},
-		{Family: "hopfield", Variables: 32, Rank: 4},
 		{Family: "blocks", Variables: 100},
 		{Family: "blocks", Variables: 100, Rank: 3},
 		{Family: "blocks", Variables: 80, Rank: 4, Seed: 2},
@@ -401,9 +401,7 @@ func TestLatentStructureIsFound(t *testing.T) {
 		{Family: "chain", Variables: 30},
 		{Family: "chain", Variables: 60, Rank: 2},
 		{Family: "chain", Variables: 300},
-		{Family: "chain", Variables: 200, Rank: 2, Seed: 2},
 		{Family: "grid", Variables: 30},
-		{Family: "grid", Variables: 50, Rank: 2, Seed: 3},
 		{Family: "grid", Variables: 64},
 		{Family: "three-body", Variables: 30},
 		{Family: "three-body", Variables: 45},
@@ -420,7 +418,15 @@ func TestLatentStructureIsFound(t *testing.T) {
 		{Family: "smokers", Variables: 30},
 		{Family: "smokers", Variables: 60, Coupling: -2},
 		{Family: "smokers", Variables: 100},
-	} {
+	}
+	if nightly.On() {
+		cases = append(cases, []generate.Latent{
+			{Family: "hopfield", Variables: 32, Rank: 4},
+			{Family: "chain", Variables: 200, Rank: 2, Seed: 2},
+			{Family: "grid", Variables: 50, Rank: 2, Seed: 3},
+		}...)
+	}
+	for _, o := range cases {
 		if o.Coupling == 0 {
 			o.Coupling = 1.2
 		}
