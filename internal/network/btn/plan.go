@@ -38,24 +38,24 @@ const (
 
 // Estimate is B ≈ Σ_i Alpha[i] Parts[i], and how the values of the parts make a Z.
 type Estimate struct {
-	Rule Rule `msgpack:"rule"`
+	Rule Rule
 	// Track names the parameters held fixed while a sequence of estimates grows; Level orders
 	// the estimates of all tracks by their accuracy parameter. Both are empty where there is
 	// nothing to compare with.
-	Track string  `msgpack:"track,omitempty"`
-	Level float64 `msgpack:"level"`
+	Track string
+	Level float64
 	// Slices is the total number of slices of the parts, 1 without.
-	Slices int64 `msgpack:"slices"`
+	Slices int64
 	// Lossless says that the value is exact up to rounding where its parts report that nothing was
 	// truncated: along trees. A sweep drops directions that are null in its own norm, which in
 	// strong models can count in the end.
-	Lossless bool            `msgpack:"lossless,omitempty"`
-	Alpha    []scaled.Number `msgpack:"-"` // nil: ones
-	Parts    []Part          `msgpack:"-"`
+	Lossless bool
+	Alpha    []scaled.Number // nil: ones
+	Parts    []Part
 	// Quality is the fit of the estimate, known before contraction; nil: it
 	// is judged by the sequence that it is in.
-	Quality *Quality `msgpack:"quality,omitempty"`
-	Cost    Cost     `msgpack:"cost"` // predicted, of all parts together; Bytes is the peak of one
+	Quality *Quality
+	Cost    Cost // predicted, of all parts together; Bytes is the peak of one
 }
 
 // KeepsRange reports whether all parts of an estimate are Ranged and keep their range.

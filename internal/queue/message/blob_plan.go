@@ -27,10 +27,16 @@ type planBlob struct {
 
 // estimateBlob is an encoded btn.Estimate.
 type estimateBlob struct {
-	btn.Estimate
-	AlphaMant []float64 `msgpack:"alpha_m,omitempty"`
-	AlphaExp  []int64   `msgpack:"alpha_e,omitempty"`
-	Parts     partList  `msgpack:"parts"`
+	Rule      btn.Rule     `msgpack:"rule"`
+	Track     string       `msgpack:"track,omitempty"`
+	Level     float64      `msgpack:"level"`
+	Slices    int64        `msgpack:"slices"`
+	Lossless  bool         `msgpack:"lossless,omitempty"`
+	AlphaMant []float64    `msgpack:"alpha_m,omitempty"`
+	AlphaExp  []int64      `msgpack:"alpha_e,omitempty"`
+	Parts     partList     `msgpack:"parts"`
+	Quality   *btn.Quality `msgpack:"quality,omitempty"`
+	Cost      btn.Cost     `msgpack:"cost"`
 }
 
 // partBlob is an encoded part.
@@ -230,7 +236,16 @@ func newPlan(p *btn.Plan) (planBlob, error) {
 
 // estimate returns the encoded form of an estimate.
 func (w *planWriter) estimate(e *btn.Estimate) (estimateBlob, error) {
-	out := estimateBlob{Estimate: *e, Parts: make(partList, len(e.Parts))}
+	out := estimateBlob{
+		Rule:     e.Rule,
+		Track:    e.Track,
+		Level:    e.Level,
+		Slices:   e.Slices,
+		Lossless: e.Lossless,
+		Quality:  e.Quality,
+		Cost:     e.Cost,
+		Parts:    make(partList, len(e.Parts)),
+	}
 	if e.Alpha != nil {
 		out.AlphaMant = make([]float64, len(e.Alpha))
 		out.AlphaExp = make([]int64, len(e.Alpha))
@@ -338,8 +353,16 @@ func (w *planBlob) decode() (*btn.Plan, error) {
 
 // decode returns the estimate, whose parts refer to common.
 func (w *estimateBlob) decode(common []any) (btn.Estimate, error) {
-	e := w.Estimate
-	e.Parts = make([]btn.Part, len(w.Parts))
+	e := btn.Estimate{
+		Rule:     w.Rule,
+		Track:    w.Track,
+		Level:    w.Level,
+		Slices:   w.Slices,
+		Lossless: w.Lossless,
+		Quality:  w.Quality,
+		Cost:     w.Cost,
+		Parts:    make([]btn.Part, len(w.Parts)),
+	}
 	if len(w.AlphaMant) != len(w.AlphaExp) || w.AlphaMant != nil &&
 		len(w.AlphaMant) != len(w.Parts) {
 		return e, invalid(
