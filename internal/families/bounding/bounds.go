@@ -68,13 +68,17 @@ func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ problem.Want
 	}
 	constant := e.Scale.LogAbs() + model.Constant
 	if q.Kind == Determinant {
-		flops, bytes := isingbounds.DeterminantCost(model.N, q.Rounds, max(q.Slices, 1))
+		rounds := q.Rounds
+		if q.Start {
+			rounds = 0
+		}
+		flops, bytes := isingbounds.DeterminantCost(model.N, rounds, max(q.Slices, 1))
 		if bytes > float64(p.Memory) {
 			return btn.Value{}, fault.New(fault.OverBudget, "%w: a determinant of %d spins needs %.3g bytes, %d are allowed",
 				contraction.ErrMemory, model.N, bytes, p.Memory)
 		}
 		v.Flops = flops
-		v.Bound.Upper, err = isingbounds.Determinant(ctx, model, q.Rounds, max(q.Slices, 1))
+		v.Bound.Upper, err = isingbounds.Determinant(ctx, model, rounds, max(q.Slices, 1))
 		v.Bound.Upper += constant
 		return v, err
 	}

@@ -21,6 +21,8 @@ type Bound struct {
 	Rounds int `msgpack:"rounds,omitempty"`
 	// Of a determinant: the maximum number of bounded slices; the largest ones are divided further. 0: 1.
 	Slices int `msgpack:"slices,omitempty"`
+	// Start says that a determinant ends where its first round would begin.
+	Start bool `msgpack:"start,omitempty"`
 }
 
 // Kind names how Z is bounded.

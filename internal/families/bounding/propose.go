@@ -46,9 +46,9 @@ func Propose(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]bt
 		if work /= 2; attractive {
 			work *= 2.0 / 3
 		}
-		if rounds, slices := determinant(m.N, work, float64(s.Memory)); rounds > 0 {
+		if rounds, slices := determinant(m.N, work, float64(s.Memory)); rounds >= 0 {
 			flops, bytes := isingbounds.DeterminantCost(m.N, rounds, slices)
-			add(&Bound{Kind: Determinant, Rounds: rounds, Slices: slices}, flops, bytes)
+			add(&Bound{Kind: Determinant, Rounds: max(rounds, 1), Slices: slices, Start: rounds == 0}, flops, bytes)
 		}
 		round := 540 * float64(len(m.To))
 		if rounds := int(min(work/round, policy.BoundsRounds)); rounds > 0 && attractive {
@@ -69,14 +69,18 @@ func Propose(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]bt
 	return []btn.Estimate{out}, nil
 }
 
-// determinant returns the rounds and slices of n spins that work and memory hold, no rounds for none.
+// determinant returns the rounds and slices of n spins that work and memory hold: no round for its beginning alone, −1 for nothing.
 func determinant(n int, work, memory float64) (rounds, slices int) {
-	round, bytes := isingbounds.DeterminantCost(n, 1, 1)
-	_, two := isingbounds.DeterminantCost(n, 1, 2)
-	if bytes > memory {
-		return 0, 0
+	first, bytes := isingbounds.DeterminantCost(n, 0, 1)
+	if first > work || bytes > memory {
+		return -1, 0
 	}
-	rounds = int(min(work/round, policy.DeterminantRounds))
+	one, _ := isingbounds.DeterminantCost(n, 1, 1)
+	_, two := isingbounds.DeterminantCost(n, 1, 2)
+	round := one - first
+	if rounds = int(min(work/round, policy.DeterminantRounds)); rounds == 0 {
+		return 0, 1
+	}
 	most := min((memory-bytes)/(two-bytes), MostSlices-1)
 	return rounds, 1 + int(min(max(0, work/round-float64(rounds)), most))
 }

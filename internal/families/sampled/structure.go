@@ -98,7 +98,7 @@ func ProposeStructure(j *proposal.Job, marginals bool) (*btn.Assignment, error) 
 				Base:  Base{Kind: ByStructure, Seed: j.Settings.Seed, Spread: spread},
 				Rungs: path.Rungs, Each: each, Setup: setup, Path: path,
 			}, j.Settings, marginals)
-			if err != nil || len(j.Net.Cores) > policy.MostHasty {
+			if err != nil || len(j.Net.Cores) > policy.MostTables {
 				return plan, true, err
 			}
 			return bounding.Insert(planning, j, 0, plan, true)
