@@ -243,13 +243,18 @@ func TestNoCoordinatedOmission(t *testing.T) {
 func TestClosedLoopKeepsSoManyUnderWay(t *testing.T) {
 	c := small(t)
 	c.Outstanding, c.Verify = 5, 8
-	g := &target{t: t, delay: func(int) time.Duration { return time.Millisecond }}
-	o, err := Run(t.Context(), c, g)
-	if err != nil {
-		t.Fatal(err)
+	var g *target
+	var o *Outcome
+	r := new(Report)
+	for ; r.Answered < 50; c.Duration *= 2 { // a busy machine takes longer
+		var err error
+		g = &target{t: t, delay: func(int) time.Duration { return time.Millisecond }}
+		if o, err = Run(t.Context(), c, g); err != nil {
+			t.Fatal(err)
+		}
+		r = o.Report()
 	}
-	r := o.Report()
-	if g.most != 5 || r.Missing != 0 || r.Answered < 50 {
+	if g.most != 5 || r.Missing != 0 {
 		t.Errorf("%d under way, %d answered, %d missing", g.most, r.Answered, r.Missing)
 	}
 	v, err := o.Verify(t.Context())

@@ -49,6 +49,7 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	}
 
 	if errors.Is(err, bus.ErrNoStream) {
+		l.Bus.Unsettle() // until it is there no failure counts
 		if mended := l.Mend(l.Hard); mended != nil {
 			l.Bus.Trouble.Warn(l.Log, "cannot make what is missing", "error", mended)
 		}

@@ -83,10 +83,16 @@ func delivered(t *testing.T, b *bus.Bus, job string, nth int) *bus.Delivered {
 // many; for unrelated failures it is at once.
 func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 	b, l := loopOfTest(t, time.Second)
+	mended := 0
+	l.Mend = func(context.Context) error {
+		mended++
+		return nil
+	}
 	lasting := func(context.Context, int) error {
 		b.Unsettle()
 		return fault.New(fault.Infrastructure, "not there")
 	}
+	noStream := func(context.Context, int) error { return fault.New(fault.Infrastructure, "%w", bus.ErrNoStream) }
 	for _, c := range []struct {
 		name  string
 		fails func(ctx context.Context, call int) error
@@ -94,6 +100,8 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 		dead  bool
 		nth   int
 	}{
+		{"stream", noStream, 1, false, 5}, // no other sign of trouble before
+		{"again", noStream, 1, false, 6},
 		{"trouble", func(ctx context.Context, call int) error {
 			if call > 3 {
 				return nil
@@ -121,6 +129,9 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 		if calls != c.calls || dead != c.dead || err != nil {
 			t.Errorf("%s: %d calls, a dead letter: %v, %v", c.name, calls, dead, err)
 		}
+	}
+	if mended != 2 {
+		t.Errorf("streams are made %d times", mended)
 	}
 }
 
