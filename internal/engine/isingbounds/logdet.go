@@ -25,7 +25,7 @@ import (
 func Determinant(ctx context.Context, m *ising.Model, rounds, most int) (float64, error) {
 	p := newDeterminant(m)
 	if rounds < fewRounds {
-		p.spectral()
+		p.spectral(ctx)
 	}
 	root := &slice{above: p.improve(ctx, rounds), d: p.d, s: p.s, field: m.H}
 	for i := range m.N {
@@ -60,11 +60,11 @@ const powerSteps = 80
 
 // spectral begins with one number on the diagonal, from just above the largest eigenvalue up to where the bound rises, and the best s for
 // it, where that is better.
-func (p *determinant) spectral() {
+func (p *determinant) spectral(ctx context.Context) {
 	p.see()
 	best, _ := p.value(p.d)
 	before := math.Inf(1)
-	for x := 1.01 * p.largest(); x > 0; x *= 1.1 {
+	for x := 1.01 * p.largest(); x > 0 && ctx.Err() == nil; x *= 1.1 {
 		s := 1.0
 		for range 12 {
 			s = bestNoise(x, s)
@@ -81,7 +81,8 @@ func (p *determinant) spectral() {
 	}
 }
 
-// largest is about the largest eigenvalue of A, from below: a Rayleigh quotient by power iteration, A shifted by half of its spectral radius.
+// largest is about the largest eigenvalue of A, from below: a Rayleigh quotient by power iteration, A shifted by half of its spectral
+// radius.
 func (p *determinant) largest() float64 {
 	n := p.n + 1
 	v, w := make([]float64, n), make([]float64, n)

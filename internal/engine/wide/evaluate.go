@@ -81,7 +81,8 @@ func (m *machine[T, F]) numbers(n *network) (factors []T, places []int) {
 	return factors, places
 }
 
-// walk visits the full table of a step, indices summed over fastest, with the place in every input; sums is the number of terms of an entry.
+// walk visits the full table of a step, indices summed over fastest, with the place in every input; sums is the number of terms of an
+// entry.
 func (m *machine[T, F]) walk(s *contractionorder.Step) (w *sumproduct.Walk, sums int) {
 	scopes := make([][]int, len(s.In))
 	for k, t := range s.In {

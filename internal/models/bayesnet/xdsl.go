@@ -166,7 +166,8 @@ func (p *xdsl) noisyMax(e *element, scope []int, where string) {
 		columns += n
 	}
 	if numbers := decimal.Entries([]int{d, columns + d}); numbers > p.left {
-		p.fail(e.at, uai.ErrLimit, "%s: it takes %s numbers, this file may have %d in all tables together", where, decimal.EntriesText(numbers), p.most)
+		p.fail(e.at, uai.ErrLimit, "%s: it takes %s numbers, this file may have %d in all tables together", where,
+			decimal.EntriesText(numbers), p.most)
 		return
 	}
 	p.left -= d * (columns + d)
