@@ -22,6 +22,7 @@ for run in $(seq "$runs"); do
 done
 contract 0 off; contract 1 off
 last=${contractors##* }
+contractors=${contractors% *}
 half=$(awk '$1 == "two-1" { print $2 / 2 }' "$out/jobs")
 (sleep "$half"; kill -9 "$last") &
 job killed
