@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/client"
@@ -176,12 +178,18 @@ func TestMutatedMessagesEnd(t *testing.T) {
 	c := calm
 	c.SweepAfter, c.ChunkFlops = 300*time.Millisecond, 1
 	r := newRig(t, embedded.Options{NoRedis: true}, c)
+	// A changed bit makes a budget of hours, which is answered after hours: limits refuse it.
+	limits := filepath.Join(t.TempDir(), "tenants.json")
+	r.must(os.WriteFile(limits, []byte(`{"classes": {"default": {"flops_per_job": 1e9, "learn_flops_per_job": 1e11}}}`), 0o600))
+	var err error
+	c.Tenants, err = admission.Open(limits, logger())
+	r.must(err)
 	r.ctx = t.Context() // without the time limit of guard
 	r.run(c, pipeline.Stages()...)
 	specimens := []*specimen{r.sampled("specimen-1", 1), r.sampled("specimen-3", 3)}
 	kinds := map[message.Kind]int{}
 	m := mutants{rig: r, specimens: specimens, kinds: kinds, open: map[string]string{}, done: make(chan *nats.Msg, 1<<16)}
-	_, err := r.nc.ChanSubscribe(wire.DoneSubject("*"), m.done)
+	_, err = r.nc.ChanSubscribe(wire.DoneSubject("*"), m.done)
 	r.must(err)
 	t.Cleanup(func() {
 		for id, what := range m.open {
