@@ -4,6 +4,7 @@ package region
 
 import (
 	"context"
+	"errors"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -22,6 +23,9 @@ func newMoves(ctx context.Context, n int64) *moves {
 
 const lookEvery = 1 << 20
 
+// ErrMoves ends the planning of a family that takes too many moves: larger sizes of its kind take more.
+var ErrMoves = errors.New("moves to plan")
+
 // take takes n moves off the budget, if there is one: the next to spend sees the end.
 func (m *moves) take(n int) {
 	if m != nil {
@@ -34,7 +38,7 @@ func (m *moves) take(n int) {
 func (m *moves) spend(n int) error {
 	m.left -= int64(n)
 	if m.left < 0 {
-		return fault.New(fault.OverBudget, "region: the family takes more than %d moves to plan", m.of)
+		return fault.New(fault.OverBudget, "region: the family takes more than %d %w", m.of, ErrMoves)
 	}
 	if m.looked-m.left >= lookEvery {
 		m.looked = m.left

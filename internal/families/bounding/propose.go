@@ -78,11 +78,17 @@ func determinant(n int, work, memory float64) (rounds, slices int) {
 	one, _ := isingbounds.DeterminantCost(n, 1, 1)
 	_, two := isingbounds.DeterminantCost(n, 1, 2)
 	round := one - first
-	if rounds = int(min(work/round, policy.DeterminantRounds)); rounds == 0 {
+	rounds = int(min(work/round, policy.DeterminantRounds))
+	taken, _ := isingbounds.DeterminantCost(n, rounds, 1)
+	if taken > work { // few rounds have a beginning
+		rounds = int((work - first) / round)
+		taken = first + float64(rounds)*round
+	}
+	if rounds == 0 {
 		return 0, 1
 	}
 	most := min((memory-bytes)/(two-bytes), MostSlices-1)
-	return rounds, 1 + int(min(max(0, work/round-float64(rounds)), most))
+	return rounds, 1 + int(min((work-taken)/round, most))
 }
 
 // Buckets returns the plan of the largest mini-buckets of which so many runs, one of them for a bound from above, take so many flops at

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/engine/isingbounds"
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -20,7 +21,14 @@ import (
 // TestBoundsFitTheirShare: the kinds that a model allows, within their share of the budget and the memory, more slices and larger
 // mini-buckets with more of either; and they hold, by enumeration.
 func TestBoundsFitTheirShare(t *testing.T) {
-	if rounds, _ := determinant(14, 1e9, 1000); rounds > 0 {
+	for work, want := range map[float64][2]int{1e9: {-1, 0}, 2e9: {0, 1}, 1.05e10: {1, 1}, 2e10: {3, 1}, 2e11: {12, 28}} {
+		if rounds, slices := determinant(1000, work, 1<<30); rounds != want[0] || slices != want[1] {
+			t.Errorf("1,000 spins within %g flops: %d rounds, %d slices", work, rounds, slices)
+		} else if flops, _ := isingbounds.DeterminantCost(1000, rounds, slices); rounds >= 0 && flops > work {
+			t.Errorf("1,000 spins within %g flops: they take %g", work, flops)
+		}
+	}
+	if rounds, _ := determinant(14, 1e9, 1000); rounds >= 0 {
 		t.Errorf("%d rounds in 1000 bytes", rounds)
 	}
 	ising := func(attractive bool) generate.Ising { return generate.Ising{Delta: 1, Attractive: attractive, Seed: 3} }

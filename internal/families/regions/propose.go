@@ -4,6 +4,7 @@ package regions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -189,7 +190,7 @@ func planOf(
 	defer cancel()
 	searches := int64(max(policy.MoveFlops/policy.RegionMoveFlops*float64(proposal.Moves(s)), policy.LeastRegionMoves))
 	var last error
-	over := map[string]bool{} // kinds of which a family took more moves than it may
+	over := map[string]bool{} // kinds of which a family took too many moves
 	before := 0.0             // flops of the regions of the last estimate
 	for k := 0; k < len(seeds); k++ {
 		r := seeds[k]
@@ -201,7 +202,7 @@ func planOf(
 		if s.Method == btn.MethodRegions && k == 0 { // nothing else would answer
 			moves = policy.RegionMoves
 		}
-		if over[r.kind] { // larger ones take more moves
+		if over[r.kind] {
 			searches -= moves
 			continue
 		}
@@ -221,7 +222,7 @@ func planOf(
 			searches -= f.Moves
 		case fault.CodeOf(err) == fault.OverBudget:
 			searches -= moves
-			over[r.kind] = true
+			over[r.kind] = errors.Is(err, region.ErrMoves)
 		}
 		switch {
 		case fault.CodeOf(err) == fault.Unsupported && r.kind == region.Windows:
