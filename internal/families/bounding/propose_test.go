@@ -18,6 +18,39 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
+// TestStartIsABound of ln Z by enumeration, without a round, and is proposed where no round fits.
+func TestStartIsABound(t *testing.T) {
+	m, err := generate.Complete(14, generate.Ising{Delta: 1, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem.New(net, problem.Options{})
+	own, err := truncated.Of(t.Context(), p, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := Propose(t.Context(), own, btn.Settings{Budget: 1.5e7, Memory: 64 << 20})
+	if err != nil || len(list) == 0 {
+		t.Fatal(list, err)
+	}
+	for _, part := range list[0].Parts {
+		if b := part.(*Bound); b.Kind == Determinant {
+			v, err := contraction.Part(t.Context(), p, b, problem.Want{})
+			truth, _ := oracle.LogZ(m, factorgraph.Evidence{})
+			flops, _ := isingbounds.DeterminantCost(14, 0, 1)
+			if err != nil || !b.Start || v.Flops != flops || v.Bound.Upper < truth || v.Bound.Upper > truth+10 {
+				t.Errorf("%+v: %+v of %g flops, ln Z %v; %v", b, v.Bound, v.Flops, truth, err)
+			}
+			return
+		}
+	}
+	t.Errorf("no determinant among %d bounds", len(list[0].Parts))
+}
+
 // TestBoundsFitTheirShare: the kinds that a model allows, within their share of the budget and the memory, more slices and larger
 // mini-buckets with more of either; and they hold, by enumeration.
 func TestBoundsFitTheirShare(t *testing.T) {

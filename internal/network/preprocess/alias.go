@@ -92,8 +92,7 @@ func (w *work) follow(y, x int, f []int) {
 	for _, n := range tables {
 		t := w.tables[n]
 		if !slices.Contains(t.scope, x) {
-			w.at[x] = append(w.at[x], n)
-			w.bits[n] |= bitsOf([]int{x})
+			w.join(n, x)
 		}
 		t.replace(w, y, x, f)
 	}

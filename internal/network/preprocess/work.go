@@ -157,12 +157,18 @@ func count(n int) []int {
 func (w *work) add(t *table) int {
 	n := len(w.tables)
 	w.tables = append(w.tables, t)
-	w.bits = append(w.bits, bitsOf(t.scope))
+	w.bits = append(w.bits, 0)
 	for _, i := range t.scope {
-		w.at[i] = append(w.at[i], n)
+		w.join(n, i)
 	}
 	w.changed(n)
 	return n
+}
+
+// join puts table n, whose scope has index i, into the list of i.
+func (w *work) join(n, i int) {
+	w.at[i] = append(w.at[i], n)
+	w.bits[n] |= 1 << (i % 64)
 }
 
 // bitsOf has a bit for every index of a scope, modulo 64: most tables that lack an index lack its bit.
