@@ -18,28 +18,12 @@ func (t *CP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.P
 		return countspace.Poly{}, err
 	}
 
-	var legs []int // nil: all
-	if len(t.Shape) >= manyLegs {
-		if legs = t.weighted(w, d); len(legs) > 2 {
-			legs = nil // the tree of products stays as it is
-		}
-	}
 	sum := countspace.Constant(d-1, scaled.Number{})
 	for i, weight := range t.Weights {
 		if weight == 0 {
 			continue
 		}
-		var p countspace.Poly
-		if legs == nil {
-			p = product(d-1, t.factors(i, w, d, ops), ops)
-		} else {
-			factors := make([]countspace.Poly, len(legs))
-			for k, leg := range legs {
-				factors[k] = t.factor(i, leg, w[leg], d, ops)
-			}
-			p = product(d-1, factors, ops)
-			ops.Add(len(t.Shape) - len(legs))
-		}
+		p := product(d-1, t.factors(i, w, d, ops), ops)
 		sum = sum.Add(p.Scale(scaled.FromFloat(weight)))
 	}
 	return sum, nil
@@ -49,36 +33,13 @@ func (t *CP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.P
 func (t *CP) factors(i int, w []LegWeights, d int, ops *countspace.Ops) []countspace.Poly {
 	factors := make([]countspace.Poly, len(t.Shape))
 	for leg := range t.Shape {
-		factors[leg] = t.factor(i, leg, w[leg], d, ops)
+		row := make([]scaled.Number, d)
+		for a := range d {
+			row[a] = t.legDot(i, leg, w[leg], d, a, ops)
+		}
+		factors[leg] = linear(row)
 	}
 	return factors
-}
-
-// factor returns the polynomial of term i on a leg.
-func (t *CP) factor(i, leg int, w LegWeights, d int, ops *countspace.Ops) countspace.Poly {
-	row := make([]scaled.Number, d)
-	for a := range d {
-		row[a] = t.legDot(i, leg, w, d, a, ops)
-	}
-	return linear(row)
-}
-
-// manyLegs is the number from which on it pays to look for legs without weights.
-const manyLegs = 64
-
-// weighted returns the legs whose polynomials are not 1 in every term: of a variable's many legs few have weights or levels.
-func (t *CP) weighted(w []LegWeights, d int) []int {
-	legs := []int{}
-	for leg, list := range w {
-		one := t.Vectors[leg] == nil
-		for k, x := range list {
-			one = one && (k%d == 0 && x == 1 || k%d != 0 && x == 0)
-		}
-		if !one {
-			legs = append(legs, leg)
-		}
-	}
-	return legs
 }
 
 // legDot returns Σ_x v[x] w[x·d+a] for the vector v of term i on a leg:

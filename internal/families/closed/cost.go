@@ -26,7 +26,8 @@ func (p *CP) Cost(of *problem.Problem) btn.Cost {
 
 // Cost implements contraction.Priced: products in count space by their boxes.
 func (p *SymmetryRankOne) Cost(of *problem.Problem) btn.Cost {
-	return btn.Cost{Flops: 2*rotationCost(of.Net, p.Frame) + CountFlops(of.Net, p.Frame.Levels)}
+	net := p.Frame.On(of.Net)
+	return btn.Cost{Flops: 2*rotationCost(net, p.Frame) + CountFlops(net, p.Frame.Levels)}
 }
 
 // CountFlops predicts what a part over count space takes, of whatever S and R, before there is one.

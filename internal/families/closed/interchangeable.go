@@ -34,12 +34,12 @@ func ProposeInterchangeable(j *proposal.Job, ask proposal.Ask) (*btn.Assignment,
 	if order := dense(j.Net); order < 3 {
 		return nil, nil
 	}
-	plan, hit, err := j.Remember("interchangeable", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+	plan, hit, err := j.Remember("interchangeable/2", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
 		part, err := interchangeable(ctx, j.Net)
 		if part == nil || err != nil {
 			return &btn.Plan{Method: btn.MethodExact}, err
 		}
-		return proposal.Exact(btn.Cost{Flops: CountFlops(j.Net, part.Frame.Levels)}, part), nil
+		return proposal.Exact(btn.Cost{Flops: CountFlops(part.Frame.On(j.Net), part.Frame.Levels)}, part), nil
 	})
 	if err != nil || len(plan.Estimates) == 0 || plan.Estimates[0].Cost.Flops > proposal.Limit(j.Settings) {
 		return nil, err
@@ -109,13 +109,13 @@ func place(set []int) (at int) {
 //
 // for plain tables of binary variables without zeros, whose interactions are the same for all sets with as many variables of each class,
 // after values are exchanged at some variables; nil for other networks. One value of a variable is the level of its class, the other level
-// 0, in its first leg. What interactions of two variables and more differ adds up to at most deviation, which bounds the relative error of
+// 0, on its first leg. What interactions of two variables and more differ adds up to at most deviation, which bounds the relative error of
 // B entry by entry, and so of Z.
 //
 // Cost O(Σ 2^k·k over the tables), 8 bytes for every set.
 func interchangeable(ctx context.Context, net *btn.Network) (*SymmetryRankOne, error) {
-	first, variable := legsOf(net)
-	if first == nil {
+	variable := variables(net)
+	if variable == nil {
 		return nil, nil
 	}
 	m, err := transformed(ctx, net, variable)
@@ -135,21 +135,23 @@ func interchangeable(ctx context.Context, net *btn.Network) (*SymmetryRankOne, e
 		return nil, nil
 	}
 
-	p := &SymmetryRankOne{Frame: &btn.Frame{Closed: true}, R: make([][]float64, len(net.Dims))}
-	levels := countspace.Levels{D: 1 + of.count, Of: slices.Repeat([][]uint8{{0, 0}}, len(net.Dims))}
-	for i, leg := range first {
-		if leg < 0 {
+	p := &SymmetryRankOne{Frame: &btn.Frame{Closed: true, Firsts: true}}
+	levels := countspace.Levels{D: 1 + of.count}
+	for _, link := range net.Links {
+		if len(link.Legs) == 0 {
 			continue
 		}
+		i := variable[link.Legs[0]]
 		field := m.of[1][i]
 		if !(math.Abs(field) <= largestField) {
 			return nil, nil
 		}
-		level := uint8(of.class[i] + 1)
-		if levels.Of[leg] = []uint8{0, level}; signs[i] < 0 {
-			levels.Of[leg] = []uint8{level, 0}
+		at := []uint8{0, uint8(of.class[i] + 1)}
+		if signs[i] < 0 {
+			slices.Reverse(at)
 		}
-		p.R[leg] = []float64{math.Exp(-field), math.Exp(field)}
+		levels.Of = append(levels.Of, at)
+		p.R = append(p.R, []float64{math.Exp(-field), math.Exp(field)})
 	}
 	p.Frame.Levels = levels
 	if p.S, err = of.sum(ctx, m.of[0][0], mean, levels); err != nil {
@@ -158,36 +160,23 @@ func interchangeable(ctx context.Context, net *btn.Network) (*SymmetryRankOne, e
 	return p, nil
 }
 
-// legsOf returns the first leg of every variable, −1 of one without tables, and the variable of every leg; nil where the variables of a
-// network are not binary, or have maps.
-func legsOf(net *btn.Network) (first, variable []int) {
-	for _, m := range net.Maps {
-		if m.A != nil {
-			return nil, nil
-		}
+// variables returns the variable of every leg; nil where the variables of a network are not binary, or have maps.
+func variables(net *btn.Network) []int {
+	if slices.ContainsFunc(net.Maps, func(m btn.Map) bool { return m.A != nil }) {
+		return nil
 	}
-	first, variable = make([]int, len(net.Variables)), make([]int, len(net.Dims))
-	for l := range variable {
-		variable[l] = -1
-	}
+	of := slices.Repeat([]int{-1}, len(net.Dims))
 	for v, at := range net.Variables {
 		link := net.Links[at.Link]
 		cp, ok := link.T.(*tensor.CP)
-		if !ok || at.Domain != 2 {
-			return nil, nil
+		if !ok || at.Domain != 2 || slices.ContainsFunc(cp.Vectors, func(v []float64) bool { return v != nil }) {
+			return nil
 		}
-		first[v] = -1
-		if len(link.Legs) > 0 {
-			first[v] = link.Legs[0]
-		}
-		for k, l := range link.Legs {
-			if cp.Vectors[k] != nil {
-				return nil, nil
-			}
-			variable[l] = v
+		for _, l := range link.Legs {
+			of[l] = v
 		}
 	}
-	return first, variable
+	return of
 }
 
 // transformed returns the interactions of all tables; nil where one has a zero, or is not plain.

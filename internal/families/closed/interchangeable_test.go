@@ -2,11 +2,14 @@ package closed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
@@ -126,6 +129,13 @@ func againstEnumeration(ctx context.Context, t *testing.T, order, classes int) {
 		if off := oracle.RelativeError(x, value.Joint.Exp, oracle.Z(m, e)); off > 1e-12 {
 			t.Errorf("order %d: cell %d of a joint marginal is off by %.2g of it", order, cell, off)
 		}
+	}
+
+	other := *conditioned
+	other.Links = slices.Clone(other.Links)
+	other.Links[3].T = &tensor.CP{Shape: []int{2, 2}, Weights: []float64{1, 1}, Vectors: [][]float64{nil, {1, 0, 0, 1}}}
+	if err := part.Fits(&other); !errors.Is(err, btn.ErrPart) {
+		t.Errorf("order %d: it fits vectors on legs that it does not look at: %v", order, err)
 	}
 
 	m.Factors[7].Table.(*tensor.Dense).Data[2] *= 1 + 1e-8

@@ -100,6 +100,7 @@ func (p *SymmetryRankOne) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
 		return err
 	}
+	n = p.Frame.On(n)
 	if err := vectorsFit(p.R, n); err != nil {
 		return err
 	}

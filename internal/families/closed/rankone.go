@@ -20,8 +20,9 @@ var oneLevel = countspace.Levels{D: 1}
 // form is one contraction of such a part.
 type form struct {
 	contraction.Contraction
-	closed    bool        // B itself, in closed form
-	rotations [][]float64 // of the frame
+	whole     *btn.Network // with all legs, where Net has the first ones alone
+	closed    bool         // B itself, in closed form
+	rotations [][]float64  // of the frame
 	levels    countspace.Levels
 	s         countspace.Poly // over the levels; a constant for parts of rank one
 	r         [][]float64     // vectors by leg, nil: all ones
@@ -30,7 +31,7 @@ type form struct {
 
 // formOf returns the contraction of a part.
 func formOf(j contraction.Contraction, part btn.Part) form {
-	f := form{Contraction: j, levels: oneLevel}
+	f := form{Contraction: j, whole: j.Net, levels: oneLevel}
 
 	var frame *btn.Frame
 	switch q := part.(type) {
@@ -45,6 +46,7 @@ func formOf(j contraction.Contraction, part btn.Part) form {
 		f.r = q.R
 		f.s = q.S
 		f.levels = q.Frame.Levels
+		f.Net = frame.On(j.Net)
 	}
 
 	f.closed = frame.Closed

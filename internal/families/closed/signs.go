@@ -33,13 +33,13 @@ func (j form) judge(value *btn.Value, run func(form) (scaled.Number, error)) err
 	flops := 2 * float64(positive.Ops.MulAdds)
 
 	// steps bounds the roundings along any one product.
-	steps := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.Net) +
-		float64(4*len(j.Net.Dims)+len(j.Net.Links))
-	for _, d := range j.Net.Dims {
+	steps := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.whole) +
+		float64(4*len(j.whole.Dims)+len(j.Net.Links))
+	for _, d := range j.whole.Dims {
 		steps += floats.SumRoundings(float64(d))
 	}
 	if n := len(j.s.Coef.Mant); n > 1 { // once a level of the tree of products
-		steps += floats.SumRoundings(float64(n)) * float64(1+bits.Len(uint(len(j.Net.Dims))))
+		steps += floats.SumRoundings(float64(n)) * float64(1+bits.Len(uint(len(j.whole.Dims))))
 	}
 
 	digits, doubt := exact.Cancelled(value.Z, z.Mul(j.Net.Scale.Abs()), steps)

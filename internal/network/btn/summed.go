@@ -22,6 +22,13 @@ func OfSumAlone(q query.Query) bool {
 // an unobserved effect keeps one term, a product of tables over one variable.
 // Cost: one pass over cores, links, and the vectors of such variables.
 func (n *Network) Summed() *Network {
+	alone := func(v Variable) bool {
+		w, ok := n.Links[v.Link].T.(*tensor.CP)
+		return ok && len(n.Links[v.Link].Legs) == 1 && w.Vectors[0] == nil
+	}
+	if !slices.ContainsFunc(n.Variables, alone) {
+		return n
+	}
 	at := make([]place, len(n.Dims)) // of every leg in its core
 	for c := range n.Cores {
 		for k, leg := range n.Cores[c].Legs {
@@ -31,17 +38,16 @@ func (n *Network) Summed() *Network {
 
 	out := n
 	for _, v := range n.Variables {
-		link := n.Links[v.Link]
-		w, ok := link.T.(*tensor.CP)
-		if !ok || len(link.Legs) != 1 || w.Vectors[0] != nil {
+		if !alone(v) {
 			continue
 		}
+		link := n.Links[v.Link]
 		of := at[link.Legs[0]]
 		core, ok := out.Cores[of.core].T.(*tensor.CP)
 		if !ok {
 			continue
 		}
-		if left := withoutVanishing(core, of.mode, w.Weights); left != nil {
+		if left := withoutVanishing(core, of.mode, link.T.(*tensor.CP).Weights); left != nil {
 			if out == n {
 				own := *n
 				out = &own

@@ -312,6 +312,7 @@ func (w *planWriter) place(class string, common any) int {
 			Closed:    frame.Closed,
 			Levels:    newLevels(frame.Levels),
 			Rotations: frame.Rotations,
+			Firsts:    frame.Firsts,
 		}
 	}
 
@@ -338,7 +339,7 @@ func (w *planBlob) decode() (*btn.Plan, error) {
 		if err != nil {
 			return nil, under(fmt.Sprintf("common[%d].levels", i), err)
 		}
-		common[i] = &btn.Frame{Closed: frame.Closed, Levels: levels, Rotations: frame.Rotations}
+		common[i] = &btn.Frame{Closed: frame.Closed, Levels: levels, Rotations: frame.Rotations, Firsts: frame.Firsts}
 	}
 
 	for k := range w.Estimates {
