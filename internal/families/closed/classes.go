@@ -26,39 +26,41 @@ const (
 type classes struct {
 	class []int // by variable; −1 for those without an interaction
 	count int
-	size  []int // by class
+	size  []int   // by class
+	value [][]int // value[i][a] is the value of variable i that is value a of its class
 }
 
 // eachSet calls f for every set of two variables and more, with its interaction.
-func (m *interactions) eachSet(f func(set []int, c *float64)) {
+func (m *interactions) eachSet(f func(set []int, u []float64)) {
 	for k := 2; k < len(m.of); k++ {
 		set := make([]int, k)
 		for i := range set {
 			set[i] = i
 		}
-		for at := range m.of[k] {
-			f(set, &m.of[k][at])
+		size := power(m.d, k)
+		for at := 0; at < len(m.of[k]); at += size {
+			f(set, m.of[k][at:at+size])
 			following(set)
 		}
 	}
 }
 
-// classes returns the partition by two rounds of colour refinement: variables of a class have the same Σ c_T² over their sets T, weighted
+// classes returns the partition by two rounds of colour refinement: variables of a class have the same Σ |u_T|² over their sets T, weighted
 // by the colours of the others in T. nil where there are more than mostClasses. Whether it holds is for means to say.
 func (m *interactions) classes() *classes {
 	largest := 0.0
-	m.eachSet(func(_ []int, c *float64) { largest = max(largest, math.Abs(*c)) })
+	m.eachSet(func(_ []int, u []float64) { largest = max(largest, norm(u)) })
 	colour := slices.Repeat([]float64{1}, m.n)
 	for range 2 {
 		next := make([]float64, m.n)
-		m.eachSet(func(set []int, c *float64) {
-			if x := *c / largest; math.Abs(x) > faint {
+		m.eachSet(func(set []int, u []float64) {
+			if x := norm(u) / largest; x > faint*faint {
 				sum := 0.0
 				for _, v := range set {
 					sum += colour[v]
 				}
 				for _, v := range set {
-					next[v] += x * x * (sum - colour[v]) / float64(len(set)*len(set))
+					next[v] += x * (sum - colour[v]) / float64(len(set)*len(set))
 				}
 			}
 		})
@@ -99,54 +101,112 @@ func (m *interactions) classes() *classes {
 	return of
 }
 
-// signs returns 1 or −1 for each variable: with the spins of the latter turned round, the interactions of sets of one kind have one sign.
-// The first variable of a class is not turned; another is, where exchanging the two in a set changes the sign of its interaction. nil
-// where a sign is not to be seen.
-func (m *interactions) signs(of *classes) []float64 {
-	signs := slices.Repeat([]float64{1}, m.n)
+// norm is Σ u².
+func norm(u []float64) (sum float64) {
+	for _, x := range u {
+		sum += x * x
+	}
+	return sum
+}
+
+// relabel finds the value of each variable that is one of its class: the first variable of a class keeps its values, and another has those
+// which, where it is exchanged for the first one in a set, give the nearest interactions. Interactions are changed to the classes' values.
+// Whether they are the same is for means to say.
+func (m *interactions) relabel(of *classes) {
+	of.value = make([][]int, m.n)
+	plain := make([]int, m.d)
+	for a := range plain {
+		plain[a] = a
+	}
+	for i := range of.value {
+		of.value[i] = plain
+	}
 	for k := range of.count {
 		first := slices.Index(of.class, k)
 		strong := m.strongest(first)
 		for i := first + 1; i < m.n; i++ {
-			if of.class[i] != k {
-				continue
-			}
-			signs[i] = 0
-			for _, set := range strong {
-				if slices.Contains(set, i) {
-					continue
-				}
-				other := slices.Clone(set)
-				other[slices.Index(other, first)] = i
-				slices.Sort(other)
-				if x := m.of[len(set)][place(set)] * m.of[len(set)][place(other)]; x != 0 {
-					signs[i] = math.Copysign(1, x)
-					break
-				}
-			}
-			if signs[i] == 0 {
-				return nil
+			if of.class[i] == k {
+				of.value[i] = m.valuesLike(strong, first, i)
 			}
 		}
 	}
-	return signs
+
+	old := make([]float64, power(m.d, len(m.of)-1))
+	m.eachSet(func(set []int, u []float64) {
+		for l, i := range set {
+			if slices.Equal(of.value[i], plain) {
+				continue
+			}
+			copy(old, u)
+			m.axis(len(set), l, func(a, other, at int) { u[at] = old[at+(of.value[i][a]-a)*power(m.d, len(set)-1-l)] })
+		}
+	})
+}
+
+// axis calls f for every entry of a function of k variables: with the value of variable l, the number of the others' values, the entry.
+func (m *interactions) axis(k, l int, f func(a, other, at int)) {
+	stride := power(m.d, k-1-l)
+	for at := range power(m.d, k) {
+		f(at/stride%m.d, at/(stride*m.d)*stride+at%stride, at)
+	}
+}
+
+// valuesLike returns the values of variable i that are nearest to those of another in some sets.
+func (m *interactions) valuesLike(sets [][]int, first, i int) []int {
+	far := make([]float64, m.d*m.d) // squared distance of value a of the first and b of i
+	rows := [2][]float64{}
+	for _, set := range sets {
+		if slices.Contains(set, i) {
+			continue
+		}
+		k := len(set)
+		others := power(m.d, k-1)
+		other := slices.Clone(set)
+		other[slices.Index(other, first)] = i
+		slices.Sort(other)
+		for side, list := range [2][]int{set, other} {
+			u := m.at(list)
+			rows[side] = slices.Grow(rows[side][:0], m.d*others)[:m.d*others]
+			m.axis(k, slices.Index(list, [2]int{first, i}[side]), func(a, rest, at int) { rows[side][a*others+rest] = u[at] })
+		}
+		for a := range m.d {
+			for b := range m.d {
+				for rest := range others {
+					y := rows[0][a*others+rest] - rows[1][b*others+rest]
+					far[a*m.d+b] += y * y
+				}
+			}
+		}
+	}
+	values := make([]int, 0, m.d)
+	for a := range m.d {
+		best := -1
+		for b := range m.d {
+			if !slices.Contains(values, b) && (best < 0 || far[a*m.d+b] < far[a*m.d+best]) {
+				best = b
+			}
+		}
+		values = append(values, best)
+	}
+	return values
 }
 
 // strongest returns a few sets with a variable, of the largest interactions.
 func (m *interactions) strongest(v int) (list [][]int) {
 	const few = 2 * mostOrder // no other variable is in all of them, but where there are no others
+	strength := func(set []int) float64 { return norm(m.at(set)) }
 	least := 0.0
-	m.eachSet(func(set []int, c *float64) {
-		if x := math.Abs(*c); x > least && slices.Contains(set, v) {
+	m.eachSet(func(set []int, u []float64) {
+		if x := norm(u); x > least && slices.Contains(set, v) {
 			list = append(list, slices.Clone(set))
 			if len(list) > few {
 				weakest := 0
 				for at := range list {
-					if m.strength(list[at]) < m.strength(list[weakest]) {
+					if strength(list[at]) < strength(list[weakest]) {
 						weakest = at
 					}
 				}
-				least = m.strength(list[weakest])
+				least = strength(list[weakest])
 				list = slices.Delete(list, weakest, weakest+1)
 			}
 		}
@@ -154,108 +214,139 @@ func (m *interactions) strongest(v int) (list [][]int) {
 	return list
 }
 
-func (m *interactions) strength(set []int) float64 { return math.Abs(m.of[len(set)][place(set)]) }
+// pattern says how often a set has each value of each class.
+type pattern [mostClasses * mostValues]uint8
 
-// kindBase is more than the variables of a set, kinds the number of kinds.
-const (
-	kindBase = mostOrder + 1
-	kinds    = kindBase * kindBase * kindBase
-)
-
-// kind is the number of a set's variables of each class, Σ kindBase^class; −1 where one has no class.
-func (of *classes) kind(set []int) (k int) {
-	for _, v := range set {
-		switch of.class[v] {
-		case 0:
-			k++
-		case 1:
-			k += kindBase
-		case 2:
-			k += kindBase * kindBase
-		default:
-			return -1
-		}
-	}
-	return k
+// mean is the mean interaction of all sets and values of one pattern.
+type mean struct {
+	pattern            pattern
+	first, differences float64 // the first number, and Σ of what others differ from it: hardly rounded
+	numbers            float64
 }
 
-// means returns the mean interaction of the sets of each kind, spins turned round by signs, and Σ |interaction − mean| over all sets of
-// two and more. Sets with a variable of no class have the mean 0.
-func (m *interactions) means(of *classes, signs []float64) (mean []float64, off float64) {
-	first, differences, sets := make([]float64, kinds), make([]float64, kinds), make([]float64, kinds)
-	m.eachSet(func(set []int, c *float64) {
-		for _, v := range set {
-			*c *= signs[v]
+func (m *mean) value() float64 { return m.first + m.differences/m.numbers }
+
+// means returns the means of all patterns, and Σ of the largest deviation from them over all sets of two and more. Sets with a variable of
+// no class have the mean 0.
+func (m *interactions) means(of *classes) (list []*mean, off float64) {
+	known := map[pattern]*mean{}
+	lists := map[[mostOrder]int8][]*mean{} // of the entries of a set, by the classes of its variables
+	entries := func(set []int) []*mean {
+		var key [mostOrder]int8
+		for l, i := range set {
+			if key[l] = int8(1 + of.class[i]); key[l] == 0 {
+				return nil
+			}
 		}
-		k := of.kind(set)
-		if k < 0 {
-			off += math.Abs(*c)
-			return
+		if there := lists[key]; there != nil {
+			return there
 		}
-		if sets[k] == 0 {
-			first[k] = *c
+		all := make([]*mean, power(m.d, len(set)))
+		for at := range all {
+			var p pattern
+			left := at
+			for l := len(set) - 1; l >= 0; l-- {
+				p[of.class[set[l]]*m.d+left%m.d]++
+				left /= m.d
+			}
+			if known[p] == nil {
+				known[p] = &mean{pattern: p}
+				list = append(list, known[p])
+			}
+			all[at] = known[p]
 		}
-		differences[k] += *c - first[k] // their sum is hardly rounded
-		sets[k]++
-	})
-	mean = make([]float64, kinds)
-	for k, n := range sets {
-		if n > 0 {
-			mean[k] = first[k] + differences[k]/n
-		}
+		lists[key] = all
+		return all
 	}
-	m.eachSet(func(set []int, c *float64) {
-		if k := of.kind(set); k >= 0 {
-			off += math.Abs(*c - mean[k])
+
+	m.eachSet(func(set []int, u []float64) {
+		for x, mean := range entries(set) {
+			if mean.numbers == 0 {
+				mean.first = u[x]
+			}
+			mean.differences += u[x] - mean.first
+			mean.numbers++
 		}
 	})
-	return mean, off
+	m.eachSet(func(set []int, u []float64) {
+		largest, means := 0.0, entries(set)
+		for x, y := range u {
+			if means != nil {
+				y -= means[x].value()
+			}
+			largest = max(largest, math.Abs(y))
+		}
+		off += largest
+	})
+	return list, off
 }
 
-// sum returns e^{ln + Σ_kinds mean · Σ_sets Π spins} by the number of spins up of each class. Cost counts · kinds. Errors: more than
-// mostCounts, the context's.
-func (of *classes) sum(ctx context.Context, ln float64, mean []float64, levels countspace.Levels) (countspace.Poly, error) {
+// sum returns e^{ln + Σ_patterns mean · ways to choose its values} by the numbers of variables at each value of each class, 0 where a class
+// has fewer variables. Cost counts · patterns. Errors: more than mostCounts, the context's.
+func (of *classes) sum(ctx context.Context, ln float64, means []*mean, levels countspace.Levels) (countspace.Poly, error) {
 	size, err := levels.Size()
 	if err != nil || size > mostCounts {
 		return countspace.Poly{}, countspace.ErrSize
 	}
-	var products [mostClasses][][kindBase]float64 // by class, spins up, and variables of the class
-	for j := range products {
-		n := 0
-		if j < of.count {
-			n = of.size[j]
+	d := (levels.D-1)/of.count + 1
+	ways := make([][mostOrder + 1]float64, slices.Max(of.size)+1) // to choose t of c
+	for c := range ways {
+		for t := range ways[c] {
+			ways[c][t] = choose(c, t)
 		}
-		products[j] = make([][kindBase]float64, n+1)
-		for up := range n + 1 {
-			for k := range kindBase {
-				products[j][up][k] = elementary(n, up, k)
+	}
+	type term struct {
+		mean  float64
+		value []int // class and value, as often as they are chosen at once
+		times []uint8
+	}
+	var terms []term
+	for _, m := range means {
+		if t := (term{mean: m.value()}); t.mean != 0 {
+			for v, times := range m.pattern {
+				if times > 0 {
+					t.value, t.times = append(t.value, v), append(t.times, times)
+				}
 			}
+			terms = append(terms, t)
 		}
 	}
+
 	p := countspace.Poly{Shape: levels.Shape(), Coef: scaled.Vector{Mant: make([]float64, size), Exp: make([]int64, size)}}
-	var there []int // kinds
-	for k, x := range mean {
-		if x != 0 {
-			there = append(there, k)
-		}
+	counts := make([]int, of.count*d)
+	for k, n := range of.size {
+		counts[k*d] = n
 	}
-	var up [mostClasses]int
 	for at := range size {
 		if at%4096 == 0 && ctx.Err() != nil {
 			return countspace.Poly{}, ctx.Err()
 		}
-		sum := ln
-		for _, k := range there {
-			a, b, c := k%kindBase, k/kindBase%kindBase, k/kindBase/kindBase
-			sum += mean[k] * products[0][up[0]][a] * products[1][up[1]][b] * products[2][up[2]][c]
+		feasible := true
+		for k := range of.count {
+			feasible = feasible && counts[k*d] >= 0
 		}
-		s := scaled.FromLog(sum)
-		p.Coef.Mant[at], p.Coef.Exp[at] = s.Mant, s.Exp
-		for j := of.count - 1; j >= 0; j-- { // the last class changes fastest
-			if up[j]++; up[j] <= of.size[j] {
-				break
+		if feasible {
+			sum := ln
+			for _, t := range terms {
+				y := t.mean
+				for l, v := range t.value {
+					y *= ways[counts[v]][t.times[l]]
+				}
+				sum += y
 			}
-			up[j] = 0
+			s := scaled.FromLog(sum)
+			p.Coef.Mant[at], p.Coef.Exp[at] = s.Mant, s.Exp
+		}
+	next:
+		for k := of.count - 1; k >= 0; k-- { // the last level changes fastest
+			for a := d - 1; a > 0; a-- {
+				counts[k*d]--
+				if counts[k*d+a]++; counts[k*d+a] <= of.size[k] {
+					break next
+				}
+				counts[k*d] += counts[k*d+a]
+				counts[k*d+a] = 0
+			}
 		}
 	}
 	return p, nil

@@ -19,29 +19,28 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// exchanged draws a model of n spins in some classes with a table for every set of order variables: a function of the numbers of each
-// class's spins in the set that are up after some are turned round, times random vectors for each of its variables. Tables of pairs
-// come with it, and, of several classes, a variable with a table of its own alone.
-func exchanged(rng *rand.Rand, n, order, classes int) *factorgraph.Model {
+// exchanged draws a model of n variables of d values in some classes with a table for every set of order variables: a function of how often
+// it has each value of each class after values are exchanged at some variables, times random vectors for each of its variables. Tables of
+// pairs come with it, and, of several classes, a variable with a table of its own alone.
+func exchanged(rng *rand.Rand, n, d, order, classes int) *factorgraph.Model {
 	m := &factorgraph.Model{Domains: make([]int, n)}
-	turned, class := make([]int, n), make([]int, n)
+	value, class := make([][]int, n), make([]int, n)
 	for i := range n {
-		m.Domains[i], turned[i], class[i] = 2, rng.IntN(2), i%classes
+		m.Domains[i], value[i], class[i] = d, rng.Perm(d), i%classes
 	}
-	curves := map[[2][3]int]float64{} // by the numbers of variables and of spins up of each class
+	curves := map[pattern]float64{}
 	table := func(scope []int, scale float64) {
 		shape := make([]int, len(scope))
 		main := make([]float64, len(scope))
-		var of [2][3]int
-		for k, v := range scope {
-			shape[k], main[k] = 2, 0.3*rng.NormFloat64()
-			of[0][class[v]]++
+		for k := range scope {
+			shape[k], main[k] = d, 0.3*rng.NormFloat64()
 		}
 		var data []float64
 		oracle.Each(shape, func(x []int) {
-			at, sum := of, 0.0
+			var at pattern
+			sum := 0.0
 			for k, v := range scope {
-				at[1][class[v]] += x[k] ^ turned[v]
+				at[class[v]*d+value[v][x[k]]]++
 				sum += main[k] * float64(x[k])
 			}
 			if _, ok := curves[at]; !ok {
@@ -76,28 +75,34 @@ func exchanged(rng *rand.Rand, n, order, classes int) *factorgraph.Model {
 }
 
 // TestInterchangeableAgainstEnumeration: Z, marginals and a joint marginal under evidence, of tables of three to five over one to three
-// classes; a model with one entry of one table changed is refused.
+// classes of two to four values; a model with one entry of one table changed is refused.
 func TestInterchangeableAgainstEnumeration(t *testing.T) {
 	ctx := t.Context()
-	for order := 3; order <= 5; order++ {
-		for classes := 1; classes <= 3; classes++ {
-			t.Run(fmt.Sprint(order, classes), func(t *testing.T) { againstEnumeration(ctx, t, order, classes) })
-		}
+	for _, c := range []struct{ d, order, classes int }{
+		{2, 3, 1}, {2, 3, 2}, {2, 3, 3}, {2, 4, 1}, {2, 4, 2}, {2, 4, 3}, {2, 5, 1}, {2, 5, 2}, {2, 5, 3},
+		{3, 3, 1}, {3, 3, 2}, {3, 4, 1}, {4, 3, 1},
+	} {
+		t.Run(fmt.Sprint(c.d, c.order, c.classes), func(t *testing.T) { againstEnumeration(ctx, t, c.d, c.order, c.classes) })
 	}
 }
 
-func againstEnumeration(ctx context.Context, t *testing.T, order, classes int) {
+func againstEnumeration(ctx context.Context, t *testing.T, d, order, classes int) {
 	rng := rand.New(rand.NewPCG(uint64(order), uint64(classes)))
-	m := exchanged(rng, 12, order, classes)
+	m := exchanged(rng, 12, d, order, classes)
+	hard := []factorgraph.Observation{{Var: 3, Value: 1}}
+	if d > 2 {
+		hard = append(hard, factorgraph.Observation{Var: 4, Value: 2}, factorgraph.Observation{Var: 6}, factorgraph.Observation{Var: 8, Value: 2},
+			factorgraph.Observation{Var: 9, Value: 1}, factorgraph.Observation{Var: 10, Value: 2})
+	}
 	evidence := factorgraph.Evidence{
-		Hard: []factorgraph.Observation{{Var: 3, Value: 1}}, Soft: []factorgraph.Likelihood{{Var: 5, Weights: []float64{0.2, 1.5}}},
+		Hard: hard, Soft: []factorgraph.Likelihood{{Var: 5, Weights: []float64{0.2, 1.5, 0.7, 1}[:d]}},
 	}
 	net, err := reparam.Build(ctx, m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	part, err := interchangeable(ctx, net)
-	if part == nil || err != nil || dense(net) != order || part.Frame.Levels.D != classes+1 {
+	if part == nil || err != nil || dense(net) != order || part.Frame.Levels.D != 1+classes*(d-1) {
 		t.Fatalf("order %d: not found, tables of %d; %v, %v", order, dense(net), part, err)
 	}
 	conditioned, err := net.Condition(evidence)
@@ -125,7 +130,7 @@ func againstEnumeration(ctx context.Context, t *testing.T, order, classes int) {
 	}
 	for cell, x := range value.Joint.Mant {
 		e := evidence
-		e.Hard = []factorgraph.Observation{{Var: 2, Value: cell >> 1}, {Var: 3, Value: 1}, {Var: 7, Value: cell & 1}}
+		e.Hard = append([]factorgraph.Observation{{Var: 2, Value: cell / d}, {Var: 7, Value: cell % d}}, hard...)
 		if off := oracle.RelativeError(x, value.Joint.Exp, oracle.Z(m, e)); off > 1e-12 {
 			t.Errorf("order %d: cell %d of a joint marginal is off by %.2g of it", order, cell, off)
 		}
@@ -133,7 +138,7 @@ func againstEnumeration(ctx context.Context, t *testing.T, order, classes int) {
 
 	other := *conditioned
 	other.Links = slices.Clone(other.Links)
-	other.Links[3].T = &tensor.CP{Shape: []int{2, 2}, Weights: []float64{1, 1}, Vectors: [][]float64{nil, {1, 0, 0, 1}}}
+	other.Links[3].T = &tensor.CP{Shape: []int{d, d}, Weights: make([]float64, d), Vectors: [][]float64{nil, make([]float64, d*d)}}
 	if err := part.Fits(&other); !errors.Is(err, btn.ErrPart) {
 		t.Errorf("order %d: it fits vectors on legs that it does not look at: %v", order, err)
 	}
