@@ -56,8 +56,8 @@ type move struct {
 // mostMoves bounds the earlier mini-buckets that one exchanges functions with. Chosen.
 const mostMoves = 16
 
-// moves are those between two mini-buckets that share more than all do, and between all.
-func moves(minis []mini) (list []move) {
+// moves are those between two mini-buckets that share more than all do, and between all. last is −1 for every index.
+func moves(minis []mini, last []int) (list []move) {
 	common := minis[0].scope
 	for _, m := range minis[1:] {
 		common = intersect(common, m.scope)
@@ -65,11 +65,25 @@ func moves(minis []mini) (list []move) {
 	all := []int{0}
 	for r := 1; r < len(minis); r++ {
 		all = append(all, r)
+		for _, j := range minis[r].scope {
+			last[j] = r
+		}
 		for q, n := 0, 0; q < r && n < mostMoves; q++ {
-			if shared := intersect(minis[q].scope, minis[r].scope); len(shared) > len(common) {
-				list = append(list, move{[]int{q, r}, shared})
+			shared := 0
+			for _, j := range minis[q].scope {
+				if last[j] == r {
+					shared++
+				}
+			}
+			if shared > len(common) {
+				list = append(list, move{[]int{q, r}, intersect(minis[q].scope, minis[r].scope)})
 				n++
 			}
+		}
+	}
+	for _, m := range minis {
+		for _, j := range m.scope {
+			last[j] = -1
 		}
 	}
 	return append(list, move{all, common})
@@ -89,6 +103,7 @@ func intersect(a, b []int) []int {
 type message struct {
 	scope   []int
 	entries float64
+	bits    uint64 // bit j mod 64 is set for the indices j of several values
 }
 
 // NewPlan divides the tables along an order of all indices of several values that are in one, so that no product has more than so many
@@ -122,12 +137,14 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 
 	p := &Plan{Order: order, dims: h.Dims, given: len(h.Edges), buckets: make([][]mini, len(order)), moves: make([][]move, len(order))}
 	tables := make([]message, 0, len(h.Edges))
+	last := slices.Repeat([]int{-1}, len(h.Dims))
 	bucket := make([][]int, len(order)) // tables by the first of their indices to be eliminated
 	add := func(scope []int) {
 		m := message{scope: scope, entries: 1}
 		first := len(order)
 		for _, i := range scope {
 			m.entries *= float64(h.Dims[i])
+			m.bits |= bit(i, h.Dims)
 			first = min(first, position[i])
 		}
 		if first < len(order) {
@@ -142,9 +159,13 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 		slices.SortStableFunc(bucket[k], func(a, b int) int { return cmp.Compare(tables[b].entries, tables[a].entries) })
 		var minis []mini
 		var sizes []float64
+		var bits []uint64
 		for _, t := range bucket[k] {
 			best, least := -1, math.Inf(1)
 			for r := range minis {
+				if 2*sizes[r] > entries && tables[t].bits&^bits[r] != 0 {
+					continue // it is full, and the table has another index
+				}
 				size := joined(minis[r].scope, tables[t].scope, h.Dims)
 				if more := size - sizes[r]; size <= max(entries, sizes[r]) && more < least {
 					best, least = r, more
@@ -152,9 +173,10 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 			}
 			if best < 0 {
 				best = len(minis)
-				minis, sizes = append(minis, mini{}), append(sizes, 1)
+				minis, sizes, bits = append(minis, mini{}), append(sizes, 1), append(bits, 0)
 			}
 			m := &minis[best]
+			bits[best] |= tables[t].bits
 			m.tables = append(m.tables, t)
 			for _, j := range tables[t].scope {
 				if !slices.Contains(m.scope, j) {
@@ -172,7 +194,7 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 		}
 		if len(minis) > 1 {
 			p.Split++
-			p.moves[k] = moves(minis)
+			p.moves[k] = moves(minis, last)
 			for _, m := range p.moves[k] {
 				for _, r := range m.between {
 					p.Matching += moveWork * sizes[r] * float64(sweeps(p.moves[k]))
@@ -184,6 +206,14 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 	}
 	p.Draw = p.DrawWork(0)
 	return p, nil
+}
+
+// bit is the bit of an index of several values, 0 for one value.
+func bit(i int, dims []int) uint64 {
+	if dims[i] < 2 {
+		return 0
+	}
+	return 1 << (i % 64)
 }
 
 // DrawWork is about the time, in flops, of drawing the indices of the order from a position on.

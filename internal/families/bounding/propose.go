@@ -42,14 +42,23 @@ func Propose(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]bt
 		add(&Bound{Kind: Modes}, search, 0)
 	}
 	if m := ising.New(e); m != nil {
-		attractive := isingbounds.Attractive(m) != nil
-		if work /= 2; attractive {
-			work *= 2.0 / 3
+		attractive, kinds := isingbounds.Attractive(m) != nil, 2.0
+		if attractive {
+			kinds = 3
 		}
-		if rounds, slices := determinant(m.N, work, float64(s.Memory)); rounds >= 0 {
+		rounds, slices := determinant(m.N, work/kinds, float64(s.Memory))
+		if dense := 4*len(m.To) >= m.N*m.N; rounds < 0 && dense { // its beginning for most of the work: mini-buckets are far off there
+			if rounds, slices = determinant(m.N, mostBeginning*work, float64(s.Memory)); rounds >= 0 {
+				rounds = 0
+			}
+		}
+		left := work / kinds
+		if rounds >= 0 {
 			flops, bytes := isingbounds.DeterminantCost(m.N, rounds, slices)
 			add(&Bound{Kind: Determinant, Rounds: max(rounds, 1), Slices: slices, Start: rounds == 0}, flops, bytes)
+			left = min(left, (work-flops)/(kinds-1))
 		}
+		work = left
 		round := 540 * float64(len(m.To))
 		if rounds := int(min(work/round, policy.BoundsRounds)); rounds > 0 && attractive {
 			add(&Bound{Kind: Bethe, Rounds: rounds}, round*float64(rounds), 0)
@@ -68,6 +77,9 @@ func Propose(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]bt
 	}
 	return []btn.Estimate{out}, nil
 }
+
+// mostBeginning is the largest part of the work for bounds that the beginning of a determinant may take. Chosen.
+const mostBeginning = 3.0 / 4
 
 // determinant returns the rounds and slices of n spins that work and memory hold: no round for its beginning alone, −1 for nothing.
 func determinant(n int, work, memory float64) (rounds, slices int) {
