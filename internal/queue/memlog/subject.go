@@ -26,6 +26,13 @@ func matches(filter, subject string) bool {
 
 // collide reports whether a subject exists that matches both filters.
 func collide(a, b string) bool {
+	alike := 0 // the tokens that both begin with
+	for at := 0; at < min(len(a), len(b)) && a[at] == b[at]; at++ {
+		if a[at] == '.' {
+			alike = at + 1
+		}
+	}
+	a, b = a[alike:], b[alike:]
 	for {
 		if a == ">" || b == ">" {
 			return a != "" && b != ""
