@@ -22,8 +22,8 @@ const (
 	mostOrder   = 6
 	mostEntries = 1 << 10
 	mostValues  = 6
-	// mostInteractions bounds the numbers of all sets, 8 bytes each.
-	mostInteractions = 1 << 26
+	// mostBytes bounds the interactions of all sets.
+	mostBytes = 1 << 29
 	// leastShare is the share of all sets of variables that have a table, below which no interchangeable variables are looked for.
 	leastShare = 0.05
 	// largestField bounds the main effect of a variable, nats.
@@ -35,7 +35,7 @@ const (
 // ProposeInterchangeable is the proposal of a sum in count space: see interchangeable. It is asked of networks that are dense in tables
 // of three variables, or more.
 func ProposeInterchangeable(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	if order := dense(j.Net); order < 3 {
+	if order := dense(j.Net); order < 3 || 8*numbers(j.Net, order) > min(mostBytes, float64(j.Settings.Memory)) {
 		return nil, nil
 	}
 	plan, hit, err := j.Remember("interchangeable/2", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
@@ -76,6 +76,18 @@ func dense(net *btn.Network) (order int) {
 		return 0
 	}
 	return order
+}
+
+// numbers are those of the interactions of a network with tables of so many variables, +Inf where a table is too large.
+func numbers(net *btn.Network, order int) (sum float64) {
+	d := slices.Max(net.Dims)
+	if math.Pow(float64(d), float64(order)) > mostEntries {
+		return math.Inf(1)
+	}
+	for k := range order + 1 {
+		sum += choose(len(net.Variables), k) * float64(power(d, k))
+	}
+	return sum
 }
 
 // choose is the number of sets of k out of n.
@@ -209,16 +221,9 @@ func variables(net *btn.Network) (of []int, d int) {
 	return of, d
 }
 
-// split returns the interactions of all tables; nil where one has a zero, or is not plain, or there are more than mostInteractions.
+// split returns the interactions of all tables; nil where one has a zero, or is not plain.
 func split(ctx context.Context, net *btn.Network, variable []int, d int) (*interactions, error) {
 	m := &interactions{n: len(net.Variables), d: d, of: make([][]float64, dense(net)+1)}
-	total := 0.0
-	for k := range m.of {
-		total += choose(m.n, k) * float64(power(d, k))
-	}
-	if total > mostInteractions {
-		return nil, nil
-	}
 	for k := range m.of {
 		m.of[k] = make([]float64, int(choose(m.n, k))*power(d, k))
 	}

@@ -101,6 +101,9 @@ func againstEnumeration(ctx context.Context, t *testing.T, d, order, classes int
 	if err != nil {
 		t.Fatal(err)
 	}
+	if list := numbers(net, order); list < math.Pow(float64(d), float64(order)) || !math.IsInf(numbers(net, 11), 1) {
+		t.Errorf("%g numbers", list)
+	}
 	part, err := interchangeable(ctx, net)
 	if part == nil || err != nil || dense(net) != order || part.Frame.Levels.D != 1+classes*(d-1) {
 		t.Fatalf("order %d: not found, tables of %d; %v, %v", order, dense(net), part, err)
