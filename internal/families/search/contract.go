@@ -51,6 +51,9 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 		return p.marginal(ctx, pace.Still(within), prepared, of)
 	}
 	o := search.Options{Work: p.Work, Open: of.Memory / 4, Best: want.Best, Cube: p.Cube, Cubes: p.Cubes}
+	if o.Best > 1 {
+		o.Best++ // which says whether there is another
+	}
 	r, err := search.Solve(pace.Still(within), network(e), o)
 	switch {
 	case err != nil:
@@ -72,10 +75,11 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 		found := prepared.Weigh(r.Values)
 		if want.Best > 1 {
 			beside(prepared, r, found)
+			found.Keep(want.Best)
 		}
 		last := found.Last().LogAbs()
 		found.Bounded, found.Bound = true, last
-		if !found.All {
+		if !found.All && !math.IsInf(r.Bound, 1) {
 			found.Bound = max(last, e.Scale.LogAbs()-r.Bound+prepared.Slack(r.Bound))
 		}
 		found.Relaxed = !r.Proved || found.Bound-last > btn.Tolerance
