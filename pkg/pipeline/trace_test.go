@@ -143,11 +143,15 @@ func TestTraces(t *testing.T) {
 		"submit": 1, "wait answer": 1, "sum": 1, "answer": 1,
 		wait(pipeline.StageReparam): 1, work(pipeline.StageReparam): 1,
 		wait(pipeline.StageLearn): 1, work(pipeline.StageLearn): 1,
-		wait(pipeline.StageContract): tasks, wait(pipeline.StageAggregate): tasks, work(pipeline.StageAggregate): tasks,
+		wait(pipeline.StageContract): tasks, wait(pipeline.StageAggregate): len(byName[work(pipeline.StageAggregate)]),
 	} {
 		if len(byName[name]) != want {
 			t.Errorf("%d spans %q, want %d", len(byName[name]), name, want)
 		}
+	}
+	// An answer is made of what is stored, and that of a busy machine before the last partials are delivered.
+	if n := len(byName[work(pipeline.StageAggregate)]); n < 1 || n > tasks {
+		t.Errorf("%d partials of %d tasks were worked on", n, tasks)
 	}
 	if len(byName["cache"]) == 0 {
 		t.Error("no look into the cache")
