@@ -162,7 +162,8 @@ func TestFilesAreReproducible(t *testing.T) {
 	for _, x := range Experiments() {
 		var files [2]map[string]string
 		for k := range files {
-			rows, err := x.Run(t.Context(), Options{Short: true, Seeds: 1, Methods: methods})
+			o := Options{Short: true, Seeds: 1, Methods: methods, Models: []string{"grid*", "qmr", "dbn", "soft*", "hard*"}}
+			rows, err := x.Run(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
 			}

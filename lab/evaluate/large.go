@@ -22,6 +22,7 @@ const (
 	referenceFlops = 6e10
 	largeSteps     = 1e8 // single-site steps of the annealer, some two seconds
 	largeSeeds     = 5
+	largeShort     = 2 // models of a short run
 	ofReference    = "reference"
 )
 
@@ -62,7 +63,11 @@ func runLarge(ctx context.Context, o Options) ([]Row, error) {
 	}
 	have := byModel(o.Earlier)
 	var rows []Row
-	for _, m := range families.Large(n) {
+	models := families.Large(n)
+	if o.Short {
+		models = models[:largeShort]
+	}
+	for _, m := range models {
 		model, err := m.Model()
 		if err != nil {
 			return rows, err

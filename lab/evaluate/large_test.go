@@ -8,7 +8,7 @@ import (
 // TestLargeModelsGoOn: rows that there are stay, and one that is missing is measured against the reference that is there.
 func TestLargeModelsGoOn(t *testing.T) {
 	if testing.Short() {
-		t.Skip("answers seven large models")
+		t.Skip("answers large models")
 	}
 	all, err := runLarge(t.Context(), Options{Short: true})
 	if err != nil {
