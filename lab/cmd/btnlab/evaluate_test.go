@@ -39,7 +39,7 @@ func TestEvaluateAll(t *testing.T) {
 	dir := t.TempDir()
 	var out, progress bytes.Buffer
 	if code := run(t.Context(), []string{
-		"evaluate", "all", "--short", "--seeds=1", "--method=bp", "--out", dir,
+		"evaluate", "all", "--short", "--seeds=1", "--method=bp", "--model=grid*", "--out", dir,
 	}, &out, &progress); code != 0 {
 		t.Fatalf("exit code %d: %s", code, progress.String())
 	}
