@@ -129,7 +129,7 @@ func (s *side) many(subject, body string) string {
 func (s *side) pull(stream, consumer string, batch int) string {
 	s.t.Helper()
 	said := s.pullOnce(stream, consumer, batch)
-	for again := 0; s.nc.Opts.InProcessServer == nil && again < 5 && said == "404"; again++ {
+	for again := 0; s.nc.Opts.InProcessServer == nil && again < 50 && said == "404"; again++ {
 		time.Sleep(2 * time.Millisecond)
 		said = s.pullOnce(stream, consumer, batch)
 	}
