@@ -36,16 +36,14 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 		if !unavailable(err) || time.Now().After(until) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if pause(ctx); ctx.Err() != nil {
 			return err
-		case <-time.After(leaderPause):
 		}
 	}
 }
 
-// peerPatience is how long a cluster is waited for that says that its servers have too little room: its leader may not have
-// heard of them yet.
+// peerPatience is how long a cluster is waited for that says that its servers have too little room, before less is tried, and
+// leaderPatience where nothing less is left: its leader may not have heard of them yet.
 const (
 	leaderPatience = 30 * time.Second
 	answerPatience = 5 * time.Second // of one of the questions within it
@@ -82,21 +80,23 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	}
 
 	var created []string // with so much room
-	for until := time.Now().Add(peerPatience); ; {
+	most, began, peers := room, time.Now(), peerPatience
+	if c.MaxBytes > 0 {
+		peers = leaderPatience
+	}
+	for {
 		more, err := setupStreams(ctx, js, c, room)
 		created = append(created, more...)
 		if err == nil {
 			break
 		}
 
-		if noPeers(err) && time.Now().Before(until) {
-			select {
-			case <-ctx.Done():
-			case <-time.After(leaderPause):
-			}
+		if noPeers(err) && time.Since(began) < peers {
+			pause(ctx)
 			continue
 		}
-		if !lacksRoom(err) || c.MaxBytes > 0 || room/2 < leastRoom {
+		again := noPeers(err) && time.Since(began) < leaderPatience && ctx.Err() == nil
+		if !lacksRoom(err) || c.MaxBytes > 0 || room/2 < leastRoom && !again {
 			return fault.New(
 				fault.Infrastructure, "pipeline: setup with %d MiB for all streams: %w", room>>20,
 				err,
@@ -109,7 +109,10 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 			}
 		}
 		created = nil
-		room /= 2
+		if room /= 2; room < leastRoom { // a busy leader may still count what was deleted, or not know of its servers
+			room = most
+			pause(ctx)
+		}
 	}
 
 	for _, f := range feeds {
@@ -411,11 +414,17 @@ func placed(ctx context.Context, moved bool, set func(context.Context) error) er
 		default:
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if pause(ctx); ctx.Err() != nil {
 			return err
-		case <-time.After(leaderPause):
 		}
+	}
+}
+
+// pause waits for a moment, or until the context ends.
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(leaderPause):
 	}
 }
 

@@ -1,15 +1,82 @@
 package streams_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/memlog"
 	"github.com/basetensor/basetensor/internal/queue/streams"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// TestSetupOfABusyCluster: a leader that knows of no room for so many seconds, of whatever size, is waited for, and the streams have the room
+// that a server has at once; one that knows of none for a minute is refused.
+func TestSetupOfABusyCluster(t *testing.T) {
+	for _, c := range []struct {
+		after time.Duration
+		given int64
+		fails bool
+	}{{0, 0, false}, {4 * time.Second, 0, false}, {12 * time.Second, 0, false}, {12 * time.Second, 1 << 30, false}, {time.Minute, 0, true}} {
+		for range 2 { // the client library keeps timers in a pool, which must not have one of another clock
+			runtime.GC()
+		}
+		synctest.Test(t, func(t *testing.T) {
+			s := memlog.New(memlog.Options{MaxMemory: 8 << 30})
+			defer s.Close()
+			var sides [2]*nats.Conn
+			for k := range sides {
+				nc, err := nats.Connect("", nats.InProcessServer(s))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer nc.Close()
+				sides[k] = nc
+			}
+			began := time.Now()
+			_, err := sides[1].Subscribe("busy.>", func(m *nats.Msg) {
+				subject := jetstream.DefaultAPIPrefix + strings.TrimPrefix(m.Subject, "busy.")
+				if strings.Contains(subject, ".STREAM.CREATE.") && time.Since(began) < c.after {
+					m.Respond([]byte(`{"error":{"code":400,"err_code":10005,` +
+						`"description":"no suitable peers for placement, insufficient storage"}}`))
+					return
+				}
+				if err := sides[1].PublishRequest(subject, m.Reply, m.Data); err != nil {
+					t.Error(err)
+				}
+			})
+			if err == nil {
+				err = sides[1].Flush()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = streams.Setup(t.Context(), sides[0], streams.Config{API: "busy", InMemory: true, MaxBytes: c.given})
+			if c.fails != (err != nil) {
+				t.Fatalf("%+v: %v after %v", c, err, time.Since(began))
+			}
+			js, err := jetstream.New(sides[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			var bytes int64
+			for s := range js.ListStreams(t.Context()).Info() {
+				bytes += s.Config.MaxBytes
+			}
+			if want := cmp.Or(c.given, 4<<30); !c.fails && (bytes > want || bytes < want/2) {
+				t.Errorf("%+v: streams of %d MiB", c, bytes>>20)
+			}
+		})
+	}
+}
 
 // Setup goes on where a worker makes a consumer between setup's look at it and its creation, with
 // another start.
