@@ -18,6 +18,8 @@ const (
 	mostCounts = 1 << 20
 	// alike is the relative difference of two variables' fingerprints, up to which they are taken for one class.
 	alike = 1e-7
+	// rounded bounds the rounding of a sum of interactions, relative to that of their absolute values.
+	rounded = 0x1p-50
 	// faint is the interaction, relative to the largest, that is rounding.
 	faint = 1e-12
 )
@@ -226,8 +228,8 @@ type mean struct {
 
 func (m *mean) value() float64 { return m.first + m.differences/m.numbers }
 
-// means returns the means of all patterns, and Σ of the largest deviation from them over all sets of two and more. Sets with a variable of
-// no class have the mean 0.
+// means returns the means of all patterns, and Σ of the largest deviation from them over all sets of two and more, with the rounding of a
+// sum of all their interactions. Sets with a variable of no class have the mean 0.
 func (m *interactions) means(of *classes) (list []*mean, off float64) {
 	known := map[pattern]*mean{}
 	lists := map[[mostOrder]int8][]*mean{} // of the entries of a set, by the classes of its variables
@@ -269,14 +271,15 @@ func (m *interactions) means(of *classes) (list []*mean, off float64) {
 		}
 	})
 	m.eachSet(func(set []int, u []float64) {
-		largest, means := 0.0, entries(set)
+		largest, size, means := 0.0, 0.0, entries(set)
 		for x, y := range u {
+			size = max(size, math.Abs(y))
 			if means != nil {
 				y -= means[x].value()
 			}
 			largest = max(largest, math.Abs(y))
 		}
-		off += largest
+		off += largest + rounded*size
 	})
 	return list, off
 }

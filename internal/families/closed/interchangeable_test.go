@@ -108,6 +108,24 @@ func againstEnumeration(ctx context.Context, t *testing.T, d, order, classes int
 	if part == nil || err != nil || dense(net) != order || part.Frame.Levels.D != 1+classes*(d-1) {
 		t.Fatalf("order %d: not found, tables of %d; %v, %v", order, dense(net), part, err)
 	}
+	variable, _ := variables(net)
+	all, err := split(ctx, net, variable, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := all.classes()
+	all.relabel(of)
+	if _, off := all.means(of); off > deviation {
+		t.Errorf("deviations of %g", off)
+	}
+	for k := range all.of {
+		for x := range all.of[k] {
+			all.of[k][x] = math.Round(1e6*all.of[k][x]) * 1e5 // as equal as before, without rounding
+		}
+	}
+	if _, off := all.means(of); off <= deviation {
+		t.Errorf("interactions of 10¹⁰ nats are added up without an error")
+	}
 	conditioned, err := net.Condition(evidence)
 	if err != nil {
 		t.Fatal(err)

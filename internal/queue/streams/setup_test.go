@@ -18,8 +18,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestSetupOfABusyCluster: a leader that knows of no room for so many seconds, of whatever size, is waited for, and the streams have the room
-// that a server has at once; one that knows of none for a minute is refused.
+// TestSetupOfABusyCluster: a leader that knows of no room for so many seconds, of whatever size, is waited for, and the streams have the
+// room that a server has at once; one that knows of none for a minute is refused.
 func TestSetupOfABusyCluster(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
