@@ -48,9 +48,7 @@ func Propose(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]bt
 		}
 		rounds, slices := determinant(m.N, work/kinds, float64(s.Memory))
 		if dense := 4*len(m.To) >= m.N*m.N; rounds < 0 && dense { // its beginning for most of the work: mini-buckets are far off there
-			if rounds, slices = determinant(m.N, mostBeginning*work, float64(s.Memory)); rounds >= 0 {
-				rounds = 0
-			}
+			rounds, slices = determinant(m.N, mostBeginning*work, float64(s.Memory))
 		}
 		left := work / kinds
 		if rounds >= 0 {

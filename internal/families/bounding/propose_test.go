@@ -18,13 +18,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestStartIsABound of ln Z by enumeration, without a round, and is proposed where no round fits; of a dense model where it takes up to
-// three quarters of the work for bounds.
-func TestStartIsABound(t *testing.T) {
-	m, err := generate.Complete(14, generate.Ising{Delta: 1, Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+// simple is the problem of a model, and its network simplified.
+func simple(t *testing.T, m *factorgraph.Model) (*problem.Problem, *truncated.Prepared) {
+	t.Helper()
 	net, err := reparam.Build(t.Context(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +30,17 @@ func TestStartIsABound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p, own
+}
+
+// TestStartIsABound of ln Z by enumeration, without a round, and is proposed where no round fits; of a dense model where it takes up to
+// three quarters of the work for bounds.
+func TestStartIsABound(t *testing.T) {
+	m, err := generate.Complete(14, generate.Ising{Delta: 1, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, own := simple(t, m)
 	flops, _ := isingbounds.DeterminantCost(14, 0, 1)
 	for _, budget := range []float64{1.5e7, 1.4 * flops / policy.BoundsShare} {
 		list, err := Propose(t.Context(), own, btn.Settings{Budget: budget, Memory: 64 << 20})
@@ -95,15 +102,7 @@ func TestBoundsFitTheirShare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		net, err := reparam.Build(t.Context(), m, reparam.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := problem.New(net, problem.Options{})
-		own, err := truncated.Of(t.Context(), p, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p, own := simple(t, m)
 		truth, _ := oracle.LogZ(m, factorgraph.Evidence{})
 		wider := 0
 		var before *btn.Estimate
@@ -131,8 +130,8 @@ func TestBoundsFitTheirShare(t *testing.T) {
 					wider += b.Slices - less.Slices
 				}
 				v, err := contraction.Part(t.Context(), p, b, problem.Want{})
-				if err != nil || b.Fits(net) != nil {
-					t.Fatalf("%s, %s: %v, %v", c.name, b.Kind, err, b.Fits(net))
+				if err != nil || b.Fits(p.Net) != nil {
+					t.Fatalf("%s, %s: %v, %v", c.name, b.Kind, err, b.Fits(p.Net))
 				}
 				rounding := 1e-9 * (1 + math.Abs(truth))
 				if v.Bound.Lower > truth+rounding || v.Bound.Upper < truth-rounding {

@@ -15,13 +15,14 @@ import (
 
 // Cost implements contraction.Priced: dense links by their entries, links in CP form by their terms. It takes O(legs + links).
 func (p *RankOne) Cost(of *problem.Problem) btn.Cost {
-	return btn.Cost{Flops: 2 * (rotationCost(of.Net, p.Frame) + linksCost(of.Net, oneLevel))}
+	net := p.Frame.On(of.Net)
+	return btn.Cost{Flops: 2 * (rotationCost(net, p.Frame) + linksCost(net, oneLevel))}
 }
 
 // Cost implements contraction.Priced: as of RankOne, for every term.
 func (p *CP) Cost(of *problem.Problem) btn.Cost {
-	terms := float64(len(p.Tensor.Weights))
-	return btn.Cost{Flops: 2 * terms * (rotationCost(of.Net, p.Frame) + linksCost(of.Net, oneLevel))}
+	terms, net := float64(len(p.Tensor.Weights)), p.Frame.On(of.Net)
+	return btn.Cost{Flops: 2 * terms * (rotationCost(net, p.Frame) + linksCost(net, oneLevel))}
 }
 
 // Cost implements contraction.Priced: products in count space by their boxes.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -170,5 +171,50 @@ func againstEnumeration(ctx context.Context, t *testing.T, d, order, classes int
 	}
 	if part, err = interchangeable(ctx, net); part != nil || err != nil {
 		t.Errorf("order %d: found though an entry differs; %v", order, err)
+	}
+}
+
+// TestFirstLegs: parts with numbers on first legs alone have the value, marginals included, of those with ones on all other legs.
+func TestFirstLegs(t *testing.T) {
+	ctx, rng := t.Context(), rand.New(rand.NewPCG(1, 2))
+	const n, d, terms = 12, 3, 2
+	net, err := reparam.Build(ctx, exchanged(rng, n, d, 3, 1), reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ones := func(k int) []float64 { return slices.Repeat([]float64{1}, k) }
+	drawn := func(k int) (list []float64) {
+		for range k {
+			list = append(list, rng.Float64())
+		}
+		return list
+	}
+	of := func(legs int) *tensor.CP {
+		return &tensor.CP{Shape: slices.Repeat([]int{d}, legs), Weights: []float64{0.3, 2}, Vectors: make([][]float64, legs)}
+	}
+	first, all := &btn.Frame{Firsts: true}, &btn.Frame{}
+	r, few, whole, many := make([][]float64, n), of(n), make([][]float64, len(net.Dims)), of(len(net.Dims))
+	for l := range many.Vectors {
+		many.Vectors[l] = ones(terms * d)
+	}
+	for k, link := range net.Links {
+		r[k], few.Vectors[k] = drawn(d), drawn(terms*d)
+		whole[link.Legs[0]], many.Vectors[link.Legs[0]] = r[k], few.Vectors[k]
+	}
+	for _, pair := range [][2]btn.Part{
+		{&RankOne{Frame: first, R: r}, &RankOne{Frame: all, R: whole}}, {&CP{Frame: first, Tensor: few}, &CP{Frame: all, Tensor: many}},
+	} {
+		var values [2]btn.Value
+		for k, part := range pair {
+			if values[k], err = contraction.Part(ctx, problem.New(net, problem.Options{}), part, problem.Want{Marginals: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := values[0], values[1]; got.Z != want.Z || !reflect.DeepEqual(got.Marginals, want.Marginals) {
+			t.Errorf("%T: %v, and over all legs %v", pair[0], got.Z, want.Z)
+		}
+		if err := pair[0].Fits(&btn.Network{}); !errors.Is(err, btn.ErrPart) {
+			t.Errorf("%T fits a network without legs: %v", pair[0], err)
+		}
 	}
 }

@@ -22,7 +22,7 @@ func (p *RankOne) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
 		return err
 	}
-	return vectorsFit(p.R, n)
+	return vectorsFit(p.R, p.Frame.On(n))
 }
 
 // vectorsFit checks a vector per leg, nil for all ones.
@@ -45,7 +45,7 @@ func (p *RankOne) Common() any { return &p.Frame }
 // CP is a sum of rank-one terms, contracted together (Lemma 2).
 type CP struct {
 	Frame  *btn.Frame
-	Tensor *tensor.CP // over all legs, in leg order
+	Tensor *tensor.CP // over all legs that the frame has numbers on, in leg order
 }
 
 // Class implements Part.
@@ -56,6 +56,7 @@ func (p *CP) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
 		return err
 	}
+	n = p.Frame.On(n)
 	if p.Tensor == nil || len(p.Tensor.Shape) != len(n.Dims) ||
 		len(p.Tensor.Vectors) != len(n.Dims) {
 		return btn.Misfit("a CP tensor over all %d legs is needed", len(n.Dims))

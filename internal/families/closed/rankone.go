@@ -46,9 +46,9 @@ func formOf(j contraction.Contraction, part btn.Part) form {
 		f.r = q.R
 		f.s = q.S
 		f.levels = q.Frame.Levels
-		f.Net = frame.On(j.Net)
 	}
 
+	f.Net = frame.On(j.Net)
 	f.closed = frame.Closed
 	f.rotations = frame.Rotations
 	return f

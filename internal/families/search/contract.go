@@ -82,7 +82,8 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 		if !found.All && !math.IsInf(r.Bound, 1) {
 			found.Bound = max(last, e.Scale.LogAbs()-r.Bound+prepared.Slack(r.Bound))
 		}
-		found.Relaxed = !r.Proved || found.Bound-last > btn.Tolerance
+		proved := r.Proved || want.Best > 1 && 1+len(found.Others) == want.Best // by the bound, where all that are asked for are there
+		found.Relaxed = !proved || found.Bound-last > btn.Tolerance
 		found.Unique = (found.All || found.Bound < found.Weight.LogAbs()) && (found.Others == nil || !found.Tied(found.Others[0].Weight))
 		found.Cubes = p.share()
 		value.Found = found
