@@ -174,7 +174,8 @@ func againstEnumeration(ctx context.Context, t *testing.T, d, order, classes int
 	}
 }
 
-// TestFirstLegs: parts with numbers on first legs alone have the value, marginals included, of those with ones on all other legs.
+// TestFirstLegs: parts with numbers on first legs alone have the value of those with ones on all other legs, with marginals and with what is
+// said of two terms that nearly cancel.
 func TestFirstLegs(t *testing.T) {
 	ctx, rng := t.Context(), rand.New(rand.NewPCG(1, 2))
 	const n, d, terms = 12, 3, 2
@@ -190,15 +191,16 @@ func TestFirstLegs(t *testing.T) {
 		return list
 	}
 	of := func(legs int) *tensor.CP {
-		return &tensor.CP{Shape: slices.Repeat([]int{d}, legs), Weights: []float64{0.3, 2}, Vectors: make([][]float64, legs)}
+		return &tensor.CP{Shape: slices.Repeat([]int{d}, legs), Weights: []float64{1, -0.999999}, Vectors: make([][]float64, legs)}
 	}
-	first, all := &btn.Frame{Firsts: true}, &btn.Frame{}
+	first, all := &btn.Frame{Closed: true, Firsts: true}, &btn.Frame{Closed: true}
 	r, few, whole, many := make([][]float64, n), of(n), make([][]float64, len(net.Dims)), of(len(net.Dims))
 	for l := range many.Vectors {
 		many.Vectors[l] = ones(terms * d)
 	}
 	for k, link := range net.Links {
-		r[k], few.Vectors[k] = drawn(d), drawn(terms*d)
+		r[k] = drawn(d)
+		few.Vectors[k] = slices.Repeat(r[k], terms)
 		whole[link.Legs[0]], many.Vectors[link.Legs[0]] = r[k], few.Vectors[k]
 	}
 	for _, pair := range [][2]btn.Part{
@@ -210,8 +212,12 @@ func TestFirstLegs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, want := values[0], values[1]; got.Z != want.Z || !reflect.DeepEqual(got.Marginals, want.Marginals) {
-			t.Errorf("%T: %v, and over all legs %v", pair[0], got.Z, want.Z)
+		got, want := values[0], values[1]
+		if got.Z != want.Z || got.Doubt != want.Doubt || !reflect.DeepEqual(got.Marginals, want.Marginals) {
+			t.Errorf("%T: %v (%s), and over all legs %v (%s)", pair[0], got.Z, got.Doubt, want.Z, want.Doubt)
+		}
+		if _, cancels := pair[0].(*CP); cancels != (want.Doubt != "") {
+			t.Errorf("%T: %q", pair[0], want.Doubt)
 		}
 		if err := pair[0].Fits(&btn.Network{}); !errors.Is(err, btn.ErrPart) {
 			t.Errorf("%T fits a network without legs: %v", pair[0], err)

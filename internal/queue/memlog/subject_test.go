@@ -24,7 +24,7 @@ func TestFiltersCollide(t *testing.T) {
 		}
 		return all
 	}
-	subjects, filters := lists([]string{"a", "ab", "c"}, 4), lists([]string{"a", "ab", "*", ">"}, 3)
+	subjects, filters := lists([]string{"a", "ab", "a*", "c"}, 4), lists([]string{"a", "ab", "a*", "*", ">"}, 3)
 	for _, a := range filters {
 		for _, b := range filters {
 			both := slices.ContainsFunc(subjects, func(s string) bool { return matches(a, s) && matches(b, s) })
