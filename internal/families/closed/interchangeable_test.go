@@ -174,8 +174,8 @@ func againstEnumeration(ctx context.Context, t *testing.T, d, order, classes int
 	}
 }
 
-// TestFirstLegs: parts with numbers on first legs alone have the value of those with ones on all other legs, with marginals and with what is
-// said of two terms that nearly cancel.
+// TestFirstLegs: parts with numbers on first legs alone have the value of those with ones on all other legs, with marginals and the doubt
+// about two terms that nearly cancel.
 func TestFirstLegs(t *testing.T) {
 	ctx, rng := t.Context(), rand.New(rand.NewPCG(1, 2))
 	const n, d, terms = 12, 3, 2
