@@ -245,7 +245,7 @@ var engines = map[string]engine{
 
 func sweep(bond int, marginals bool) engine {
 	return func(ctx context.Context, _ *btn.Network, e *sumproduct.Expression, _ int) ([]string, error) {
-		p, _, err := sweeps.Search(ctx, e.Hypergraph(), sweeps.SearchOptions{Bond: bond, Seed: 1, Moves: 1 << 20})
+		p, _, err := sweeps.Search(ctx, e.Hypergraph(), sweeps.SearchOptions{Bond: bond, Seed: 1, Moves: 1 << 17})
 		if err != nil {
 			return nil, err
 		}

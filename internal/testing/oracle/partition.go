@@ -7,7 +7,6 @@ import (
 	"math/big"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // Z returns Σ_x Π_j φ_j(x_j) Π_i w_i(x_i), w the evidence. It panics above MaxStates assignments (the
@@ -78,7 +77,7 @@ func RelativeError(mant float64, exp int64, want *big.Float) float64 {
 }
 
 // enumerate visits every assignment of non-zero weight, variable by variable: a factor is multiplied in as soon as the
-// last variable of its scope has its value, and a product of zero ends its branch.
+// last variable of its scope has its value, and a product of zero ends its branch. p is valid during the visit only.
 func enumerate(m *factorgraph.Model, ev factorgraph.Evidence, visit func(x []int, p *big.Float)) {
 	allowed := make([][]int, len(m.Domains))
 	free := make([]int, len(m.Domains))
@@ -99,7 +98,7 @@ func enumerate(m *factorgraph.Model, ev factorgraph.Evidence, visit func(x []int
 		soft[l.Var] = l.Weights
 	}
 	start := fromFloat(1)
-	ready := make([][]factorgraph.Factor, len(m.Domains))
+	ready := make([][]*entries, len(m.Domains))
 	for _, f := range m.Factors {
 		last := -1
 		for _, v := range f.Scope {
@@ -109,9 +108,13 @@ func enumerate(m *factorgraph.Model, ev factorgraph.Evidence, visit func(x []int
 			start.Mul(start, Entry(f.Table, nil))
 			continue
 		}
-		ready[last] = append(ready[last], f)
+		ready[last] = append(ready[last], newEntries(f, m.Domains))
 	}
 	x := make([]int, len(m.Domains))
+	products := make([]*big.Float, len(x))
+	for i := range products {
+		products[i] = newFloat()
+	}
 	var descend func(i int, p *big.Float)
 	descend = func(i int, p *big.Float) {
 		if p.Sign() == 0 {
@@ -121,14 +124,15 @@ func enumerate(m *factorgraph.Model, ev factorgraph.Evidence, visit func(x []int
 			visit(x, p)
 			return
 		}
+		q := products[i]
 		for _, v := range allowed[i] {
 			x[i] = v
-			q := newFloat().Set(p)
+			q.Set(p)
 			if soft[i] != nil {
 				q.Mul(q, fromFloat(soft[i][v]))
 			}
 			for _, f := range ready[i] {
-				q.Mul(q, entryAt(f.Table, f.Scope, x))
+				q.Mul(q, f.at(x))
 			}
 			descend(i+1, q)
 		}
@@ -136,10 +140,44 @@ func enumerate(m *factorgraph.Model, ev factorgraph.Evidence, visit func(x []int
 	descend(0, start)
 }
 
-func entryAt(t tensor.Tensor, scope, assignment []int) *big.Float {
-	local := make([]int, len(scope))
-	for pos, v := range scope {
-		local[pos] = assignment[v]
+// entries are the entries of a factor, each worked out once.
+type entries struct {
+	of      factorgraph.Factor
+	domains []int        // of all variables
+	known   []*big.Float // by position, row-major; nil: not yet. Empty for a factor above mostKnown.
+}
+
+// mostKnown bounds the entries that are kept of a factor.
+const mostKnown = 1 << 16
+
+func newEntries(of factorgraph.Factor, domains []int) *entries {
+	size := 1
+	for _, v := range of.Scope {
+		if size *= domains[v]; size > mostKnown {
+			return &entries{of: of}
+		}
 	}
-	return Entry(t, local)
+	return &entries{of, domains, make([]*big.Float, size)}
+}
+
+// at returns an entry, which is not to be changed.
+func (e *entries) at(assignment []int) *big.Float {
+	position := 0
+	if len(e.known) > 0 {
+		for _, v := range e.of.Scope {
+			position = position*e.domains[v] + assignment[v]
+		}
+		if known := e.known[position]; known != nil {
+			return known
+		}
+	}
+	local := make([]int, len(e.of.Scope))
+	for place, v := range e.of.Scope {
+		local[place] = assignment[v]
+	}
+	entry := Entry(e.of.Table, local)
+	if len(e.known) > 0 {
+		e.known[position] = entry
+	}
+	return entry
 }
