@@ -31,8 +31,11 @@ var (
 )
 
 // notLong is the number of looks in a row that must find nobody asking for a lane while others are served: a busy worker
-// asks lane after lane.
-const notLong = 3
+// asks lane after lane. nobodyTwice is the one for a stage that nobody asks for: on a busy machine a worker may be late once.
+const (
+	notLong     = 3
+	nobodyTwice = 2
+)
 
 // quiet finds out why a job has no answer.
 type quiet struct {
@@ -80,7 +83,7 @@ func (q *quiet) look(ctx context.Context) error {
 		q.reason = err.Error()
 		q.unasked = 0
 	}
-	if q.unasked++; (nobody || q.unasked >= notLong) && q.told != err.Error() {
+	if q.unasked++; (nobody && q.unasked >= nobodyTwice || q.unasked >= notLong) && q.told != err.Error() {
 		q.told = err.Error()
 		q.tell(err)
 	}
@@ -95,7 +98,7 @@ func (c *Client) Served(ctx context.Context, tenant string) error {
 	return err
 }
 
-// WaitTelling is Wait, and calls tell when a second has passed without an answer and nobody serves
+// WaitTelling is Wait, and calls tell when some seconds have passed without an answer and nobody serves
 // the job, again when the reason is another. The errors that tell gets wrap ErrNoWorkers or
 // ErrNotSetUp; the wait goes on, since workers may come.
 func (c *Client) WaitTelling(

@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -35,8 +36,8 @@ func hidden(t *testing.T, n int, seed uint64) *factorgraph.Model {
 // TestNarrowModesAreNotMissed: chains from uniform draws alone never see the narrow mode, and stated a fiftieth of their
 // error. ln Z, marginals and samples cover both modes.
 func TestNarrowModesAreNotMissed(t *testing.T) {
-	narrow := 0
-	for seed := range uint64(6) {
+	narrow, seeds := 0, nightly.Rounds(4, 6)
+	for seed := range uint64(seeds) {
 		m := hidden(t, 40, seed)
 		ask := func(s btn.Settings, q query.Query) btn.Result {
 			results, err := infer.Run(t.Context(), infer.Request{Job: "modes", Model: m, Queries: []query.Query{q}, Settings: s})
@@ -74,7 +75,7 @@ func TestNarrowModesAreNotMissed(t *testing.T) {
 			t.Errorf("seed %d: %v of the weight of samples is in the narrow mode, want %v", seed, weight/total, share)
 		}
 	}
-	if narrow < 4 {
-		t.Errorf("the narrow mode counts in %d models", narrow)
+	if 3*narrow < 2*seeds {
+		t.Errorf("the narrow mode counts in %d of %d models", narrow, seeds)
 	}
 }

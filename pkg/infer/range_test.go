@@ -115,7 +115,7 @@ func TestNoisyOr(t *testing.T) {
 		m, evidence, want := twoLayers(t, rand.New(rand.NewPCG(8, 8)), c.causes, c.findings,
 			c.positive, c.negative, c.share, c.leak)
 		for _, method := range []btn.Method{btn.MethodExact, btn.MethodAuto} {
-			for _, marginals := range []bool{false, c.marginals} {
+			for _, marginals := range slices.Compact([]bool{false, c.marginals}) {
 				r := Request{
 					Job:   "t",
 					Model: m,

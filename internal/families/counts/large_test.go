@@ -232,8 +232,8 @@ func TestCancelled(t *testing.T) {
 		return part
 	}
 	for name, m := range map[string]*factorgraph.Model{
-		"legs":    mustGenerate(generate.Potts{Size: 4500, Values: 2, Groups: 1, Coupling: 1, Field: 0.3}.Model()),
-		"power":   mustGenerate(generate.DefaultFriends(20_000).Model()),
+		"legs":    mustGenerate(generate.Potts{Size: 2500, Values: 2, Groups: 1, Coupling: 1, Field: 0.3}.Model()),
+		"power":   mustGenerate(generate.DefaultFriends(10_000).Model()),
 		"overlap": mustGenerate(generate.Potts{Size: 60, Values: 2, Groups: 2, Shared: 20, Coupling: 1, Field: 0.3}.Model()),
 		"levels":  mustGenerate(generate.Potts{Size: 30, Values: 3, Groups: 1, Coupling: 1, Field: 0.3}.Model()),
 		"tree":    mustGenerate(generate.Leaves(600, 0)),
@@ -273,10 +273,10 @@ func TestCancelled(t *testing.T) {
 			enough *= 2
 		}
 		looks := enough/2 + sort.Search(enough/2, func(k int) bool { return after(enough/2 + k) })
-		for k := range min(looks, 20) {
+		for k := range min(looks, 10) {
 			after(looks - 1 - k) // close to the end
 		}
-		if ended < 20 {
+		if ended < 10 {
 			t.Errorf("%s: %d contexts ended before the answer", name, ended)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -299,7 +300,7 @@ func drawn(t *testing.T, rng *rand.Rand, seed uint64) *factorgraph.Model {
 // TestListsEqualToEnumeration: the best assignments, as enumeration finds them, by elimination in slices and without and by search; where
 // that ends early, nothing above its bound is missing.
 func TestListsEqualToEnumeration(t *testing.T) {
-	for seed := range uint64(1200) {
+	for seed := range uint64(nightly.Rounds(500, 1200)) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		m := drawn(t, rng, seed)
 		want := lnWeights(m)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/preprocess"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -235,7 +236,7 @@ func TestEntriesFarApart(t *testing.T) {
 		}
 		return out
 	}
-	for round := range 20_000 {
+	for round := range nightly.Rounds(8_000, 20_000) {
 		e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 2, 2}}
 		for range 2 + rng.IntN(4) {
 			i := rng.IntN(3)

@@ -29,11 +29,15 @@ const (
 // Config.MaxBytes is given. Without it the room is halved from 16 GiB (4 GiB in memory) until the
 // server reserves it.
 //
-// A cluster that is choosing a leader is waited for, half a minute at most. An interrupted setup is finished by the next call.
+// A cluster that is choosing a leader is waited for, half a minute at most, and asked again where an answer is lost. An interrupted setup
+// is finished by the next call.
 func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
+	each, end := withoutDeadline(ctx)
+	defer end()
 	for until := time.Now().Add(leaderPatience); ; {
-		err := setup(ctx, nc, c)
-		if !unavailable(err) || time.Now().After(until) {
+		err := setup(each, nc, c)
+		lost := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+		if !lost && !unavailable(err) || time.Now().After(until) {
 			return err
 		}
 		if pause(ctx); ctx.Err() != nil {
@@ -50,6 +54,14 @@ const (
 	leaderPause    = 200 * time.Millisecond
 	peerPatience   = 5 * time.Second
 )
+
+// withoutDeadline returns a context that ends with ctx and has no deadline: the client library gives a request answerPatience then, and
+// else as long as ctx has, also where its answer is lost.
+func withoutDeadline(ctx context.Context) (context.Context, func()) {
+	each, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, cancel)
+	return each, func() { stop(); cancel() }
+}
 
 // unavailable reports whether a cluster has no leader yet for a request.
 func unavailable(err error) bool {
@@ -373,27 +385,22 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 }
 
 // consumer asks for a consumer. In a cluster a server that is about to have it answers as well, as
-// if nothing had been acknowledged, and names no leader: then it is asked again. So it is where no
-// answer comes: its leader may change while it is asked, and then nobody answers.
+// if nothing had been acknowledged, and names no leader: then it is asked again.
 func consumer(ctx context.Context, s jetstream.Stream, name string, clustered bool) (jetstream.Consumer, error) {
 	for until := time.Now().Add(leaderPatience); ; {
-		asked, cancel := context.WithTimeout(ctx, answerPatience)
-		c, err := s.Consumer(asked, name)
-		cancel()
-		switch lost := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; {
-		case lost && time.Now().After(until):
-			return nil, fmt.Errorf("it has not answered for %v: %w", leaderPatience, err)
-		case lost:
-			continue
+		var c jetstream.Consumer
+		err := answered(ctx, func(ctx context.Context) (err error) {
+			c, err = s.Consumer(ctx, name)
+			return err
+		})
+		switch {
 		case err != nil || !clustered || c.CachedInfo().Cluster != nil && c.CachedInfo().Cluster.Leader != "":
 			return c, err
 		case time.Now().After(until):
 			return nil, fmt.Errorf("it has had no leader for %v", leaderPatience)
 		}
-		select {
-		case <-ctx.Done():
+		if pause(ctx); ctx.Err() != nil {
 			return nil, ctx.Err()
-		case <-time.After(leaderPause):
 		}
 	}
 }
@@ -406,7 +413,7 @@ func placed(ctx context.Context, moved bool, set func(context.Context) error) er
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaderPatience)
 	defer cancel()
 	for began := time.Now(); ; {
-		err := set(ctx)
+		err := answered(ctx, set)
 		var api *jetstream.APIError
 		switch {
 		case unavailable(err), errors.As(err, &api) && api.ErrorCode == 10023:
@@ -434,5 +441,27 @@ func moveConsumer(ctx context.Context, s jetstream.Stream, is *jetstream.Consume
 	cc.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
 	cc.OptStartSeq = is.AckFloor.Stream + 1
 	cc.OptStartTime = nil
-	return s.DeleteConsumer(ctx, cc.Durable)
+	return answered(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		err := s.DeleteConsumer(ctx, cc.Durable)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) { // removed by a request whose answer was lost
+			return nil
+		}
+		return err
+	})
+}
+
+// answered makes a request that may be repeated, and repeats it where no answer comes for answerPatience: a leader may change while it is
+// asked, and then nobody answers.
+func answered(ctx context.Context, ask func(context.Context) error) error {
+	for until := time.Now().Add(leaderPatience); ; {
+		one, cancel := context.WithTimeout(ctx, answerPatience)
+		err := ask(one)
+		cancel()
+		switch lost := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; {
+		case lost && time.Now().After(until):
+			return fmt.Errorf("no answer has come for %v: %w", leaderPatience, err)
+		case !lost:
+			return err
+		}
+	}
 }

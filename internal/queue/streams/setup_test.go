@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
+	"net"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/memlog"
 	"github.com/basetensor/basetensor/internal/queue/streams"
+	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -30,36 +33,16 @@ func TestSetupOfABusyCluster(t *testing.T) {
 			runtime.GC()
 		}
 		synctest.Test(t, func(t *testing.T) {
-			s := memlog.New(memlog.Options{MaxMemory: 8 << 30})
-			defer s.Close()
-			var sides [2]*nats.Conn
-			for k := range sides {
-				nc, err := nats.Connect("", nats.InProcessServer(s))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer nc.Close()
-				sides[k] = nc
-			}
+			sides := inMemory(t)
 			began := time.Now()
-			_, err := sides[1].Subscribe("busy.>", func(m *nats.Msg) {
-				subject := jetstream.DefaultAPIPrefix + strings.TrimPrefix(m.Subject, "busy.")
-				if strings.Contains(subject, ".STREAM.CREATE.") && time.Since(began) < c.after {
-					m.Respond([]byte(`{"error":{"code":400,"err_code":10005,` +
+			between(t, sides[1], func(m *nats.Msg) (reply string, err error) {
+				if strings.Contains(m.Subject, ".STREAM.CREATE.") && time.Since(began) < c.after {
+					return "", m.Respond([]byte(`{"error":{"code":400,"err_code":10005,` +
 						`"description":"no suitable peers for placement, insufficient storage"}}`))
-					return
 				}
-				if err := sides[1].PublishRequest(subject, m.Reply, m.Data); err != nil {
-					t.Error(err)
-				}
+				return m.Reply, nil
 			})
-			if err == nil {
-				err = sides[1].Flush()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = streams.Setup(t.Context(), sides[0], streams.Config{API: "busy", InMemory: true, MaxBytes: c.given})
+			err := streams.Setup(t.Context(), sides[0], streams.Config{API: "busy", InMemory: true, MaxBytes: c.given})
 			if c.fails != (err != nil) {
 				t.Fatalf("%+v: %v after %v", c, err, time.Since(began))
 			}
@@ -75,6 +58,115 @@ func TestSetupOfABusyCluster(t *testing.T) {
 				t.Errorf("%+v: streams of %d MiB", c, bytes>>20)
 			}
 		})
+	}
+}
+
+// dialer connects to a server in memory as to one elsewhere, which may lose answers.
+type dialer struct{ *memlog.Server }
+
+func (d dialer) Dial(string, string) (net.Conn, error) { return d.InProcessConn() }
+
+// inMemory returns two connections to a server in memory, which end with the test.
+func inMemory(t *testing.T) (sides [2]*nats.Conn) {
+	t.Helper()
+	s := memlog.New(memlog.Options{MaxMemory: 8 << 30})
+	for k := range sides {
+		nc, err := nats.Connect("nats://127.0.0.1", nats.SetCustomDialer(dialer{s}), nats.NoReconnect())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sides[k] = nc
+	}
+	t.Cleanup(func() {
+		sides[0].Close()
+		sides[1].Close()
+		s.Close()
+	})
+	return sides
+}
+
+// between passes requests under the API prefix busy on to the server. pass says where the reply goes; "": the request is not passed on.
+func between(t *testing.T, nc *nats.Conn, pass func(m *nats.Msg) (reply string, err error)) {
+	t.Helper()
+	_, err := nc.Subscribe("busy.>", func(m *nats.Msg) {
+		reply, err := pass(m)
+		if err == nil && reply != "" {
+			err = nc.PublishRequest(jetstream.DefaultAPIPrefix+strings.TrimPrefix(m.Subject, "busy."), reply, m.Data)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLostAnswers: setup ends soon whichever of its requests has no answer, also under a context of an hour, and where consumers are moved
+// nothing acknowledged is delivered again.
+func TestLostAnswers(t *testing.T) {
+	requests := math.MaxInt
+	for lost := -1; lost < requests; lost++ { // -1: none
+		for range 2 { // see TestSetupOfABusyCluster
+			runtime.GC()
+		}
+		synctest.Test(t, func(t *testing.T) {
+			sides := inMemory(t)
+			count := 0
+			between(t, sides[1], func(m *nats.Msg) (string, error) {
+				if count++; count-1 == lost {
+					return "nobody", nil
+				}
+				return m.Reply, nil
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatalf("the answer of request %d is lost: %v", lost, err)
+				}
+			}
+			began := time.Now()
+			c := streams.Config{API: "busy", InMemory: true, OneConsumer: true}
+			must(streams.Setup(ctx, sides[0], c))
+			b, err := bus.New(sides[1], "")
+			must(err)
+			for _, job := range []string{"first", "second"} {
+				must(b.Put(ctx, &nats.Msg{Subject: wire.ModelSubject(3, job), Data: []byte("a model")}))
+			}
+			deliver := func(want string) {
+				t.Helper()
+				models, err := b.JS.Consumer(ctx, bus.StreamModel, streams.Models.Name)
+				must(err)
+				m, err := models.Next(jetstream.FetchMaxWait(time.Second))
+				must(err)
+				if m.Subject() != wire.ModelSubject(3, want) {
+					t.Errorf("the answer of request %d is lost: %s is delivered, want %s", lost, m.Subject(), want)
+				}
+				must(m.DoubleAck(ctx))
+			}
+			models, err := b.JS.Consumer(ctx, bus.StreamModel, streams.Models.Name)
+			must(err)
+			inMemory := models.CachedInfo().Config
+			inMemory.MemoryStorage = true // it is moved
+			must(b.JS.DeleteConsumer(ctx, bus.StreamModel, inMemory.Durable))
+			_, err = b.JS.CreateConsumer(ctx, bus.StreamModel, inMemory)
+			must(err)
+			deliver("first")
+			must(streams.Setup(ctx, sides[0], c))
+			deliver("second")
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("the answer of request %d is lost: %v", lost, took)
+			}
+			requests = min(requests, count)
+		})
+	}
+	if requests < 50 {
+		t.Errorf("%d requests", requests)
 	}
 }
 
