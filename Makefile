@@ -14,9 +14,11 @@ help: ## list the targets
 TIMEOUT ?= 40m
 # Packages tested at a time: two a core, because many tests wait for servers.
 PACKAGES ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2))
-test: deps ## all tests, against real servers where they can be had (3 minutes on two cores that have nothing else to do, 8 on busy ones)
-	$(GO) test -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) ./...
-	$(GO) test -C lab -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) ./...
+# Those that wait longest begin first, and the others compute meanwhile.
+LONGEST = ./pkg/pipeline ./internal/testing/acceptance ./internal/queue/bus
+test: deps ## all tests, against real servers where they can be had (10 minutes on two cores that have nothing else to do, half an hour on busy ones)
+	$(GO) test -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) $(LONGEST) ./...
+	$(GO) test -C lab -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) ./faults ./...
 
 deps: ## find or install redis-server, build nats-server; says clearly what it could not get
 	$(GO) run ./internal/testing/testserver/install
