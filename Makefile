@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test test-product test-lab build image release lint fuzz bench bench-kernel bench-models bench-counting race acceptance faults simulate truth goldens nightly deps figures help
+.PHONY: test test-product test-lab build image release lint deadcode fuzz bench bench-kernel bench-models bench-counting race acceptance faults simulate truth goldens nightly deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -48,14 +48,17 @@ release: ## btn for every one of PLATFORMS, and the Python client, into bin/rele
 	@python3 clients/python/backend.py bin/release > /dev/null
 	@cd bin/release && { command -v sha256sum > /dev/null && sha256sum * || shasum -a 256 *; } > ../SHA256SUMS && mv ../SHA256SUMS . && cat SHA256SUMS
 
-lint: ## gofmt, plain words, go vet, staticcheck (checks and reasons in staticcheck.conf), deadcode (exceptions and reasons in .ci/deadcode.txt)
+lint: ## gofmt, plain words, go vet, staticcheck (checks and reasons in staticcheck.conf)
 	@test -z "$$(gofmt -l cmd pkg internal lab schemas examples)" || { gofmt -l cmd pkg internal lab schemas examples; echo "not gofmt'ed"; exit 1; }
 	.ci/words
 	$(GO) vet ./...
 	$(GO) vet -C lab ./...
 	$(GO) tool staticcheck ./...
 	cd lab && "$$($(GO) tool -C .. -n staticcheck)" ./...
+
+deadcode: ## functions that nothing reaches (exceptions and reasons in .ci/deadcode.txt): half a minute of one core each
 	.ci/deadcode commands
+	.ci/deadcode tests
 
 race: deps ## the tests under the race detector (slow; needs cgo)
 	$(GO) test -race -short -timeout $(TIMEOUT) ./...
