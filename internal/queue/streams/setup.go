@@ -36,13 +36,14 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	defer end()
 	for until := time.Now().Add(leaderPatience); ; {
 		err := setup(each, nc, c)
-		lost := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
-		if !lost && !unavailable(err) || time.Now().After(until) {
+		lost := errors.Is(err, context.DeadlineExceeded)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return fault.New(fault.Infrastructure, "pipeline: setup: %w: %v", ctx.Err(), err)
+		case !lost && !unavailable(err) || time.Now().After(until):
 			return err
 		}
-		if pause(ctx); ctx.Err() != nil {
-			return err
-		}
+		pause(ctx)
 	}
 }
 
