@@ -217,7 +217,7 @@ func lanes(ctx context.Context, b *bus.Bus) Finding {
 		for looks := 1; err != nil && looks < 3 && ctx.Err() == nil; looks++ {
 			select {
 			case <-ctx.Done():
-			case <-time.After(time.Second):
+			case <-time.After(time.Second / 2):
 			}
 			_, err = b.Served(ctx, lane)
 		}
