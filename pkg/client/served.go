@@ -30,11 +30,11 @@ var (
 	ErrNotSetUp = bus.ErrNoStream
 )
 
-// notLong is the number of looks in a row that must find nobody asking for a lane while others are served: a busy worker
-// asks lane after lane. nobodyTwice is the one for a stage that nobody asks for: on a busy machine a worker may be late once.
+// Looks in a row that must agree: that nobody serves a lane while others are served, for a busy worker asks lane after lane; and that
+// nobody serves any, for a worker of a busy machine may be late once.
 const (
-	notLong     = 3
-	nobodyTwice = 2
+	laneLooks  = 3
+	stageLooks = 2
 )
 
 // quiet finds out why a job has no answer.
@@ -83,7 +83,7 @@ func (q *quiet) look(ctx context.Context) error {
 		q.reason = err.Error()
 		q.unasked = 0
 	}
-	if q.unasked++; (nobody && q.unasked >= nobodyTwice || q.unasked >= notLong) && q.told != err.Error() {
+	if q.unasked++; (nobody && q.unasked >= stageLooks || q.unasked >= laneLooks) && q.told != err.Error() {
 		q.told = err.Error()
 		q.tell(err)
 	}
