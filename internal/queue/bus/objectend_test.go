@@ -22,6 +22,9 @@ func TestReadingAnObjectEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked, err := nc.SubscribeSync("$JS.API.DIRECT.GET.OBJ_" + BucketBlob) // takes the requests, and answers none
+	if err == nil {
+		err = nc.Flush() // objects have a connection of their own
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
