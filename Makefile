@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test test-product test-lab build image release lint deadcode fuzz bench bench-kernel bench-models bench-counting race acceptance faults simulate truth goldens nightly deps figures help
+.PHONY: test build image release lint deadcode fuzz bench bench-kernel bench-models bench-counting race acceptance faults simulate truth goldens nightly deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -15,14 +15,8 @@ TIMEOUT ?= 40m
 # Packages tested at a time: two a core, because many tests wait for servers.
 PACKAGES ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2))
 test: deps ## all tests, against real servers where they can be had (10 minutes on two cores that have nothing else to do, half an hour on busy ones)
-	@$(MAKE) --no-print-directory -j 2 test-lab test-product
-
-# The packages that wait longest begin first, and the others compute meanwhile.
-test-product:
-	$(GO) test -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) ./pkg/pipeline ./internal/testing/acceptance ./internal/queue/bus ./...
-
-test-lab:
-	$(GO) test -C lab -p 2 $(TESTFLAGS) -timeout $(TIMEOUT) ./faults ./...
+	$(GO) test -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) ./...
+	$(GO) test -C lab -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) ./...
 
 deps: ## find or install redis-server, build nats-server; says clearly what it could not get
 	$(GO) run ./internal/testing/testserver/install
