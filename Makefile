@@ -50,7 +50,7 @@ lint: ## gofmt, plain words, go vet, staticcheck (checks and reasons in staticch
 	$(GO) tool staticcheck ./...
 	cd lab && "$$($(GO) tool -C .. -n staticcheck)" ./...
 
-deadcode: ## functions that nothing reaches (exceptions and reasons in .ci/deadcode.txt): half a minute of one core each
+deadcode: ## functions that nothing reaches (exceptions and reasons in .ci/deadcode.txt): two minutes of one core
 	.ci/deadcode commands
 	.ci/deadcode tests
 
