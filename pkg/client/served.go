@@ -73,13 +73,17 @@ func (q *quiet) look(ctx context.Context) error {
 		return nil
 	}
 
-	nobody, err := q.c.bus.Served(ctx, subject.Lane)
+	q.note(q.c.bus.Served(ctx, subject.Lane))
+	return nil
+}
+
+// note takes the result of bus.Served, and tells a reason that has lasted.
+func (q *quiet) note(nobody bool, err error) {
 	if err == nil {
 		q.unasked = 0
-		return nil
+		return
 	}
-
-	if q.reason != err.Error() { // each reason has to last
+	if q.reason != err.Error() {
 		q.reason = err.Error()
 		q.unasked = 0
 	}
@@ -87,7 +91,6 @@ func (q *quiet) look(ctx context.Context) error {
 		q.told = err.Error()
 		q.tell(err)
 	}
-	return nil
 }
 
 // Served returns nil if workers of all four stages ask for the messages of a tenant's lane, or work

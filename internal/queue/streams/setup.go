@@ -437,18 +437,12 @@ func pause(ctx context.Context) {
 }
 
 // moveConsumer removes a consumer of kept messages that is to have another storage, and lets cc,
-// which takes its place, begin behind the acknowledged messages.
+// which takes its place, begin behind the acknowledged messages. It is not found where the answer to its removal was lost.
 func moveConsumer(ctx context.Context, s jetstream.Stream, is *jetstream.ConsumerInfo, cc *jetstream.ConsumerConfig) error {
 	cc.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
 	cc.OptStartSeq = is.AckFloor.Stream + 1
 	cc.OptStartTime = nil
-	return answered(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		err := s.DeleteConsumer(ctx, cc.Durable)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) { // removed by a request whose answer was lost
-			return nil
-		}
-		return err
-	})
+	return answered(context.WithoutCancel(ctx), func(ctx context.Context) error { return s.DeleteConsumer(ctx, cc.Durable) })
 }
 
 // answered makes a request that may be repeated, and repeats it where no answer comes for answerPatience: a leader may change while it is
