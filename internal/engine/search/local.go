@@ -45,8 +45,28 @@ func (s *solver) improve(values []int) {
 	}
 }
 
-// wanderShare is the part of the work that goes to wandering, as a divisor. It is given each time that the work has doubled.
-const wanderShare = 8
+// Exploring takes a part of the search's work each time that the work has doubled, one in firstShare after a better assignment was found.
+// The part is halved after each time without one, down to one in leastShare. Wandering and refining share it in so many turns.
+const (
+	firstShare = 4
+	leastShare = 16
+	turns      = 4
+)
+
+// explore looks for better assignments near the best one.
+func (s *solver) explore() {
+	if s.best == nil {
+		return
+	}
+	before, work := s.ub, s.work/s.share/(2*turns)
+	for range turns {
+		s.wander(work)
+		s.refine(work)
+	}
+	if s.share = min(2*s.share, leastShare); s.ub < before {
+		s.share = firstShare
+	}
+}
 
 // mostMoved bounds the variables that wandering moves at once.
 const mostMoved = 8
@@ -54,9 +74,6 @@ const mostMoved = 8
 // wander looks for better assignments near the best one, for so much work: some connected variables take values at random, then all around
 // them take the cheapest ones in turn (iterated local search). It goes on from there where that does not cost more.
 func (s *solver) wander(work int64) {
-	if s.best == nil {
-		return
-	}
 	rng := rand.New(rand.NewPCG(uint64(s.work), 1))
 	at := append([]int(nil), s.best...)
 	cost := s.costOfAll(at)
@@ -115,6 +132,74 @@ func (s *solver) wander(work int64) {
 			s.offer(at)
 		}
 	}
+}
+
+// A neighbourhood has firstFreed variables at first, and its search refineLimit backtracks.
+const (
+	firstFreed  = 8
+	refineLimit = 64
+)
+
+// refine searches neighbourhoods of the best assignment for so much work, depth first: some connected variables are free, all others keep
+// their values. The next neighbourhood is larger after a complete search without a better assignment, and smaller after an incomplete one
+// (Shaw, CP 1998).
+func (s *solver) refine(work int64) {
+	rng := rand.New(rand.NewPCG(uint64(s.work), 2))
+	floor := s.floor
+	free := make([]bool, len(s.vars))
+	for end := s.work + work; s.work < end && !s.over(); {
+		s.choose(free, rng)
+		before := s.ub
+		s.push()
+		whole := !s.holds(free) || !s.propagate() || s.deepen(s.path[:0], refineLimit, end, nil)
+		s.pop()
+		switch {
+		case s.ub < before:
+		case whole:
+			s.freed = min(s.freed+1+s.freed/8, len(s.vars))
+		default:
+			s.freed -= s.freed / 8
+		}
+	}
+	s.floor = floor
+}
+
+// choose marks the variables that are free: connected ones from one on that is drawn.
+func (s *solver) choose(free []bool, rng *rand.Rand) {
+	clear(free)
+	s.work += int64(len(s.vars))
+	x := int32(rng.IntN(len(s.vars)))
+	edge := []int32{x}
+	free[x] = true
+	for n := 0; n < s.freed && len(edge) > 0; {
+		k := rng.IntN(len(edge))
+		x := edge[k]
+		edge[k] = edge[len(edge)-1]
+		edge = edge[:len(edge)-1]
+		if s.isOpen(x) {
+			n++
+		}
+		s.neighbours(x, func(y int32) {
+			s.work++
+			if !free[y] {
+				free[y] = true
+				edge = append(edge, y)
+			}
+		})
+	}
+}
+
+// holds gives the other variables their values in the best assignment, except values that are removed already. It reports false for a
+// conflict.
+func (s *solver) holds(free []bool) bool {
+	value := []int32{0}
+	for x := range s.vars {
+		value[0] = int32(s.best[x])
+		if !free[x] && s.isOpen(int32(x)) && s.isLive(int32(x), value[0]) && !s.apply(step{int32(x), false, value}) {
+			return false
+		}
+	}
+	return true
 }
 
 // formerValue is the value that a variable had before a move.

@@ -151,29 +151,34 @@ func TestCubes(t *testing.T) {
 	divided := 0
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		n := draw(rng)
+		n, want := draw(rng), math.Inf(1)
 		o := Options{Work: []int64{1, 100, 1000, 8000}[seed%4], Cubes: 2 + rng.IntN(5)}
-		want := math.Inf(1)
-		if costs := enumerate(n); len(costs) > 0 {
+		if seed%100 == 0 {
+			n, want = glass(7, 7, rng)
+			o.Work = 1e4 << (seed / 100 % 6)
+		} else if costs := enumerate(n); len(costs) > 0 {
 			want = costs[0]
 		}
 		best, bound, proved := math.Inf(1), math.Inf(1), true
+		first := int64(0)
 		for o.Cube = range o.Cubes {
 			r, err := Solve(context.Background(), n, o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			best, bound, proved = min(best, r.Cost), min(bound, r.Bound), proved && r.Proved
-			if r.Proved && r.Cost > want+tolerance(n) {
-				divided++ // the optimum is in another cube
+			if o.Cube == 0 {
+				first = r.Stats.Work
+			} else if r.Stats.Work != first {
+				divided++ // cubes that begin alike go on with other nodes
 			}
 		}
-		if bound > want || proved && best > want+tolerance(n) {
+		if bound > want+1e-12 || proved && best > want+tolerance(n) {
 			t.Fatalf("seed %d: best %v, bound %v of %d cubes, the optimum is %v", seed, best, bound, o.Cubes, want)
 		}
 	}
-	if divided == 0 {
-		t.Error("no search was divided")
+	if divided < 10 {
+		t.Errorf("%d searches were divided", divided)
 	}
 }
 
@@ -254,8 +259,62 @@ func TestImages(t *testing.T) {
 			image.Factors = append(image.Factors, Factor{[]int{i, i + n}, smooth})
 		}
 	}
-	r, err := Solve(t.Context(), image, Options{Work: 4e6})
+	r, err := Solve(t.Context(), image, Options{Work: 2e6})
 	if err != nil || !r.Proved || r.Stats.Nodes > 100 {
 		t.Errorf("%v: cost %v, bound %v, proved %v in %d nodes", err, r.Cost, r.Bound, r.Proved, r.Stats.Nodes)
+	}
+}
+
+// glass is a grid of spins with couplings at random, and its optimum, spin by spin along the rows over the states of the last row.
+func glass(rows, columns int, rng *rand.Rand) (*Network, float64) {
+	network := &Network{Domains: slices.Repeat([]int{2}, rows*columns)}
+	couple := func(x, y int) float64 {
+		j := rng.NormFloat64()
+		network.Factors = append(network.Factors, Factor{[]int{x, y}, []float64{-j, j, j, -j}})
+		return j
+	}
+	least := make([]float64, 1<<columns) // by the last spin of each column
+	for x := range rows * columns {
+		c := x % columns
+		var up, left float64
+		if x >= columns {
+			up = couple(x-columns, x)
+		}
+		if c > 0 {
+			left = couple(x-1, x)
+		}
+		next := make([]float64, len(least))
+		for state := range next {
+			spin := state >> c & 1
+			cost := -left
+			if c > 0 && state>>(c-1)&1 != spin {
+				cost = left
+			}
+			above := [2]float64{up, up}
+			above[spin] = -up
+			next[state] = cost + min(above[0]+least[state&^(1<<c)], above[1]+least[state|1<<c])
+		}
+		least = next
+	}
+	return network, slices.Min(least)
+}
+
+// TestNeighbourhoods: the search of neighbourhoods comes within a part in 200 of the optimum long before there is a proof; changes of few
+// values alone stay a part in 100 away.
+func TestNeighbourhoods(t *testing.T) {
+	excess, total := 0.0, 0.0
+	for seed := range uint64(4) {
+		n, optimum := glass(40, 12, rand.New(rand.NewPCG(seed, 3)))
+		r, err := Solve(t.Context(), n, Options{Work: 2e7})
+		if err != nil || r.Proved {
+			t.Fatalf("seed %d: %v, %+v", seed, err, r)
+		}
+		if r.Cost < optimum-1e-9 || r.Bound > optimum {
+			t.Errorf("seed %d: cost %v, bound %v, the optimum is %v", seed, r.Cost, r.Bound, optimum)
+		}
+		excess, total = excess+r.Cost-optimum, total-optimum
+	}
+	if excess > total/200 {
+		t.Errorf("%.3g nats above the optima, of %.4g", excess, total)
 	}
 }

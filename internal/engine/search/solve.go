@@ -139,11 +139,11 @@ func (s *solver) run(cube, cubes int) int64 {
 	heap.Push(&s.open, &node{bound: s.mem[s.bound]})
 	limit := int64(1)
 	one := cubes < 2
-	wandered := s.work
+	explored := s.work
 	for len(s.open) > 0 && !s.stopped {
-		if s.work >= 2*wandered {
-			wandered = s.work
-			s.wander(s.work / wanderShare)
+		if s.work >= 2*explored {
+			explored = s.work
+			s.explore()
 		}
 		if !one && (len(s.open) >= cubeNodes*cubes || s.most > 0 && float64(s.work) > cubeWork*float64(s.most)) {
 			one = true
@@ -222,7 +222,7 @@ func (s *solver) root() bool {
 		return false
 	}
 	s.round()
-	s.wander(s.work / wanderShare)
+	s.explore()
 	ok := s.propagate()
 	s.trail = s.trail[:0]
 	return ok
@@ -268,10 +268,8 @@ func (s *solver) again(d step) bool {
 
 // dive searches below an open node, depth first, for at most limit backtracks. What is left becomes open.
 func (s *solver) dive(from *node, limit int64) {
-	base := len(s.marks)
 	s.push()
 	path := append(s.path[:0], from.path...)
-	frames := s.frames[:0]
 	ok := true
 	for _, d := range path {
 		s.stats.Restored++
@@ -287,10 +285,24 @@ func (s *solver) dive(from *node, limit int64) {
 			break
 		}
 	}
-	left := limit
+	if ok {
+		s.deepen(path, limit, math.MaxInt64, func(path []step, bound int64) { s.keep(path, max(bound, from.bound)) })
+	}
+	s.pop()
+}
+
+// deepen searches below a consistent node, depth first, for at most limit backtracks. keep takes the paths that are left, each with a bound.
+// Without keep the search ends there, or when the work has reached end. complete reports that nothing is left.
+func (s *solver) deepen(path []step, limit, end int64, keep func(path []step, bound int64)) (complete bool) {
+	base := len(s.marks)
+	frames := s.frames[:0]
+	left, ok := limit, true
 	for {
 		if ok && s.stopped {
-			s.keep(path, max(s.mem[s.bound], from.bound))
+			if keep == nil {
+				break
+			}
+			keep(path, s.mem[s.bound])
 			ok = false
 		}
 		if ok && s.mem[s.openVars] == 0 {
@@ -307,6 +319,7 @@ func (s *solver) dive(from *node, limit int64) {
 			continue
 		}
 		if len(frames) == 0 {
+			complete = true
 			break
 		}
 		// back
@@ -317,19 +330,24 @@ func (s *solver) dive(from *node, limit int64) {
 		s.pop()
 		path = append(path[:f.path], f.other)
 		s.last = f.other.x
-		switch {
-		case f.bound >= s.ub:
-		case s.stopped || left < 0 && s.used < s.room:
-			s.keep(path, max(f.bound, from.bound))
-		default:
-			s.stats.Nodes++
-			ok = s.apply(f.other) && s.propagate()
+		if f.bound >= s.ub {
+			continue
 		}
+		if s.stopped || s.work > end || left < 0 && (keep == nil || s.used < s.room) {
+			if keep == nil {
+				break
+			}
+			keep(path, f.bound)
+			continue
+		}
+		s.stats.Nodes++
+		ok = s.apply(f.other) && s.propagate()
 	}
 	s.path, s.frames = path, frames
 	for len(s.marks) > base {
 		s.pop()
 	}
+	return complete
 }
 
 // keep makes a path an open node.

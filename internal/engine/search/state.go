@@ -125,6 +125,8 @@ type solver struct {
 	frames       []frame
 	last         int32     // variable of the last conflict
 	given        [][]int64 // unary costs of the network
+	share        int64     // of the work, as a divisor, that exploring takes next
+	freed        int       // variables of the next neighbourhood
 
 	bestReal float64
 	best     []int
@@ -159,7 +161,7 @@ func newSolver(ctx context.Context, n *Network) (s *solver, possible bool) {
 	if !possible {
 		return nil, false
 	}
-	s = &solver{bestReal: math.Inf(1), last: -1}
+	s = &solver{bestReal: math.Inf(1), last: -1, share: firstShare, freed: firstFreed}
 	s.ctx, s.net = ctx, n
 	s.unit, s.forbidden = m.unit()
 	constant := m.constant.Value()
