@@ -1,14 +1,28 @@
 package search
 
+import "slices"
+
 // rank orders the variables for directional consistency, as they are numbered.
 func (s *propagator) rank() {
 	s.order = make([]int32, len(s.vars))
 	for x := range s.order {
 		s.order[x] = int32(x)
+		s.vars[x].rank = x
 	}
+}
+
+// slowestTurn: two more turns of the order are made where the last two raised the bound by more than this part, as a divisor, of its
+// distance to the best assignment.
+const slowestTurn = 4
+
+// turn reverses the order and makes the network consistent in it: costs move the other way. It reports false where no assignment of interest
+// is left.
+func (s *solver) turn() bool {
+	slices.Reverse(s.order)
 	for r, x := range s.order {
 		s.vars[x].rank = r
 	}
+	return s.everywhere()
 }
 
 // Sweeps of the root's message passing: at most mostSweeps, ended where the bound rises by less than a part in slowest of what it has
@@ -23,9 +37,15 @@ const (
 // to the bound, and shares the rest among the functions that lead on, in turn up and down the order. The bound never falls. It reports
 // false where no assignment of interest is left.
 func (s *solver) spread() bool {
-	begin := s.mem[s.bound]
+	begin, tried := s.mem[s.bound], int64(0)
 	for k := 0; k < mostSweeps && !s.stopped; k++ {
 		before := s.mem[s.bound]
+		if s.work >= 2*tried {
+			if s.try(s.work / tryShare) {
+				return false
+			}
+			tried = s.work
+		}
 		for i := range s.order {
 			x := s.order[i]
 			if k%2 == 1 {
@@ -47,6 +67,28 @@ func (s *solver) spread() bool {
 		}
 	}
 	return true
+}
+
+// tryShare is the part of the work so far, as a divisor, that a try takes each time that the work has doubled.
+const tryShare = 2
+
+// try searches depth first from the root for so much work, and reports whether that was the whole search. But for better assignments and
+// the weights of conflicts the state stays as it was.
+func (s *solver) try(work int64) bool {
+	var pending [4]queue
+	queues := [...]*queue{&s.lost, &s.raised, &s.check, &s.loose}
+	for k, q := range queues {
+		pending[k] = queue{slices.Clone(q.words), q.count}
+	}
+	fixed := slices.Clone(s.fixed)
+	s.push()
+	complete := !s.propagate() || s.deepen(s.path[:0], mostDive, s.work+work, nil)
+	s.pop()
+	for k, q := range queues {
+		*q = pending[k]
+	}
+	s.fixed = fixed
+	return complete
 }
 
 // pass is a step of spread: one variable. Functions of variables behind it alone give nothing since the pass before, but in the first one.
@@ -183,10 +225,10 @@ func (s *solver) cheapestBeside(x int32, before bool) int {
 		}
 		s.work += int64(v.d)
 	}
-	best := int(v.live[0])
-	for _, a := range s.alive(x) {
-		if costs[a] < costs[best] {
-			best = int(a)
+	best := -1
+	for a, c := range costs { // of equal ones the first, whatever was searched before
+		if s.isLive(x, int32(a)) && (best < 0 || c < costs[best]) {
+			best = a
 		}
 	}
 	return best

@@ -259,8 +259,8 @@ func TestImages(t *testing.T) {
 			image.Factors = append(image.Factors, Factor{[]int{i, i + n}, smooth})
 		}
 	}
-	r, err := Solve(t.Context(), image, Options{Work: 2e6})
-	if err != nil || !r.Proved || r.Stats.Nodes > 100 {
+	r, err := Solve(t.Context(), image, Options{Work: 6e6})
+	if err != nil || !r.Proved || r.Stats.Nodes > 1000 {
 		t.Errorf("%v: cost %v, bound %v, proved %v in %d nodes", err, r.Cost, r.Bound, r.Proved, r.Stats.Nodes)
 	}
 }

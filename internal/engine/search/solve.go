@@ -134,7 +134,7 @@ func (s *solver) run(cube, cubes int) int64 {
 	s.floor = math.MaxInt64
 	s.begin()
 	if !s.root() {
-		return s.ub
+		return min(s.ub, s.floor)
 	}
 	heap.Push(&s.open, &node{bound: s.mem[s.bound]})
 	limit := int64(1)
@@ -210,15 +210,17 @@ func (s *solver) root() bool {
 	if !s.propagate() {
 		return false
 	}
+	for rise := int64(math.MaxInt64); rise > (s.ub-s.mem[s.bound])/slowestTurn; {
+		before := s.mem[s.bound]
+		for range 2 {
+			if !s.turn() {
+				return false
+			}
+		}
+		rise = s.mem[s.bound] - before
+	}
 	s.trail = s.trail[:0]
-	if !s.spread() {
-		return false
-	}
-	for x := range s.vars {
-		s.lost.add(x)
-		s.check.add(x)
-	}
-	if !s.propagate() {
+	if !s.spread() || !s.everywhere() {
 		return false
 	}
 	s.round()
@@ -226,6 +228,15 @@ func (s *solver) root() bool {
 	ok := s.propagate()
 	s.trail = s.trail[:0]
 	return ok
+}
+
+// everywhere makes the network consistent as if every variable had lost values.
+func (s *solver) everywhere() bool {
+	for x := range s.vars {
+		s.lost.add(x)
+		s.check.add(x)
+	}
+	return s.propagate()
 }
 
 func (n *node) bytes() int64 {
@@ -292,16 +303,16 @@ func (s *solver) dive(from *node, limit int64) {
 }
 
 // deepen searches below a consistent node, depth first, for at most limit backtracks. keep takes the paths that are left, each with a bound.
-// Without keep the search ends there, or when the work has reached end. complete reports that nothing is left.
+// Without keep the search ends there, or where the work reaches end. complete reports that nothing is left.
 func (s *solver) deepen(path []step, limit, end int64, keep func(path []step, bound int64)) (complete bool) {
 	base := len(s.marks)
 	frames := s.frames[:0]
 	left, ok := limit, true
 	for {
+		if keep == nil && (s.stopped || s.work > end) {
+			break
+		}
 		if ok && s.stopped {
-			if keep == nil {
-				break
-			}
 			keep(path, s.mem[s.bound])
 			ok = false
 		}
@@ -333,7 +344,7 @@ func (s *solver) deepen(path []step, limit, end int64, keep func(path []step, bo
 		if f.bound >= s.ub {
 			continue
 		}
-		if s.stopped || s.work > end || left < 0 && (keep == nil || s.used < s.room) {
+		if s.stopped || left < 0 && (keep == nil || s.used < s.room) {
 			if keep == nil {
 				break
 			}
