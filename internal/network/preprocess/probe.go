@@ -1,5 +1,7 @@
 package preprocess
 
+import "slices"
+
 // Probing: consequences of zeros when an index is assumed to have a value.
 //
 // Source: R. Debruyne and C. Bessière, Some practicable filtering techniques for the constraint
@@ -16,10 +18,10 @@ func (w *work) probe(i int) {
 		return
 	}
 	begun := a.spent
-	gone := map[position]int{} // number of values of i that remove it
-	follows := map[int][]int{} // candidates: the value left under each value of i so far
-	var order []position       // keys of gone in the order they came
-	var failed []position      // assumptions under which some index has no value left
+	c := &w.probed
+	c.begin(w.dims)
+	defer c.end()
+	var failed []position // assumptions under which some index has no value left
 
 	for x := range w.dims[i] {
 		if w.pace.Over(0) {
@@ -34,33 +36,81 @@ func (w *work) probe(i int) {
 
 		first := len(failed) == x
 		for _, p := range a.trail {
-			if p.index == i {
-				continue
-			}
-			if gone[p]++; gone[p] == 1 {
-				order = append(order, p)
-			}
-			if a.left[p.index] == 1 && first {
-				follows[p.index] = nil
+			if p.index != i {
+				c.add(p, first && a.left[p.index] == 1)
 			}
 		}
-		a.narrow(follows, x)
+		c.narrow(a, x)
 		a.undo(0)
 	}
 	w.probing += a.spent - begun
 
-	if w.removeProbed(i, gone, order, failed) {
+	if w.removeProbed(i, failed) {
 		return
 	}
 	best := -1
-	for j := range follows {
+	for _, j := range c.followers {
 		if (best < 0 || j < best) && w.worthFollowing(j, i) {
 			best = j
 		}
 	}
 	if best >= 0 {
-		w.follow(best, i, follows[best])
+		w.follow(best, i, slices.Clone(c.only[best][:w.dims[i]]))
 	}
+}
+
+// consequences are what the values of one index under probe have in common.
+type consequences struct {
+	gone      [][]int    // per index and value: number of values of the probed index that remove it
+	order     []position // those of gone that are not 0, in the order they came
+	only      [][]int    // per follower, by value of the probed index: the one value left; scratch of the others
+	followers []int      // indices with one value left under every value so far
+}
+
+// begin makes room for the indices.
+func (c *consequences) begin(dims []int) {
+	for len(c.gone) < len(dims) {
+		c.gone = append(c.gone, nil)
+		c.only = append(c.only, nil)
+	}
+}
+
+// end forgets everything.
+func (c *consequences) end() {
+	for _, p := range c.order {
+		c.gone[p.index][p.value] = 0
+	}
+	c.order, c.followers = c.order[:0], c.followers[:0]
+}
+
+// add counts a value that is removed. Its index may be a new follower.
+func (c *consequences) add(p position, follower bool) {
+	for len(c.gone[p.index]) <= p.value {
+		c.gone[p.index] = append(c.gone[p.index], 0)
+	}
+	n := &c.gone[p.index][p.value]
+	if *n++; *n == 1 {
+		c.order = append(c.order, p)
+	}
+	if follower {
+		c.followers = append(c.followers, p.index)
+	}
+}
+
+// narrow notes the one value that every follower has under value x, and drops those that have several.
+func (c *consequences) narrow(a *alive, x int) {
+	kept := c.followers[:0]
+	for _, j := range c.followers {
+		if a.left[j] > 1 {
+			continue
+		}
+		for len(c.only[j]) <= x {
+			c.only[j] = append(c.only[j], 0)
+		}
+		c.only[j][x] = slices.Index(a.on[j], true)
+		kept = append(kept, j)
+	}
+	c.followers = kept
 }
 
 // assume propagates the consequences of value x of index i. Its removals are on the trail.
@@ -74,27 +124,12 @@ func (w *work) assume(i, x int) {
 	w.fixpoint()
 }
 
-// narrow notes the one value that every candidate has under value x,
-// and drops those that have several.
-func (a *alive) narrow(follows map[int][]int, x int) {
-	for j := range follows {
-		if a.left[j] > 1 {
-			delete(follows, j)
-		} else if f := follows[j]; len(f) < x+1 {
-			follows[j] = append(f, make([]int, x+1-len(f))...)
-			follows[j][x] = only(a.on[j])
-		}
-	}
-}
-
 // removeProbed removes the values of index i that failed,
 // and the values of other indices that go under all that have not. It says whether there were any.
-func (w *work) removeProbed(
-	i int, gone map[position]int, order, failed []position,
-) bool {
+func (w *work) removeProbed(i int, failed []position) bool {
 	possible := w.dims[i] - len(failed)
-	for _, p := range order {
-		if gone[p] == possible {
+	for _, p := range w.probed.order {
+		if w.probed.gone[p.index][p.value] == possible {
 			failed = append(failed, p)
 		}
 	}
@@ -109,16 +144,6 @@ func (w *work) removeProbed(
 	w.fixpoint()
 	w.commit()
 	return true
-}
-
-// only returns the first position that is on.
-func only(on []bool) int {
-	for x, b := range on {
-		if b {
-			return x
-		}
-	}
-	return -1
 }
 
 // hasZeros says whether some table of index i has zeros.

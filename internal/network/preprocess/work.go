@@ -37,6 +37,7 @@ type work struct {
 	splits    agenda // tables whose structure is unknown
 	probes    agenda // indices whose values have not been assumed
 	probing   int    // entries probing has looked at
+	probed    consequences
 	filters   agenda // tables whose zeros have not been carried over to others
 	filtering int    // entries filters have looked at
 
