@@ -25,6 +25,9 @@ import (
 // inTime is the part of its time after which the search ends with what it has.
 const inTime = 0.8
 
+// searched is the slot of a search's result: one that was tried for a plan is done already.
+type searched struct{}
+
 // Contract implements contraction.Contractor: it searches, within its work and until shortly before the end of its time. Z is 0.
 func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
 	if err := query.CheckSet(contraction.Domains(of.Net), want.Map); err != nil {
@@ -54,7 +57,13 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 	if o.Best > 1 {
 		o.Best++ // which says whether there is another
 	}
-	r, err := search.Solve(pace.Still(within), network(e), o)
+	r, err := problem.Form(ctx, of, searched{}, o, func() (*search.Result, error) {
+		r, err := search.Solve(pace.Still(within), network(e), o)
+		return r, cmp.Or(err, within.Err()) // what the clock has ended is not kept
+	})
+	if r != nil {
+		err = nil
+	}
 	switch {
 	case err != nil:
 		return btn.Value{}, err

@@ -127,7 +127,7 @@ func TestReferenceModels(t *testing.T) {
 
 // TestEndsInTime: a search whose time is over has an assignment and a bound.
 func TestEndsInTime(t *testing.T) {
-	m, err := generate.Random(generate.RandomOptions{Variables: 200, Seed: 1})
+	m, err := generate.Random(generate.RandomOptions{Variables: 200, Degree: 3, Arity: 3, MinDomain: 2, MaxDomain: 3, Strength: 2, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,9 +141,20 @@ func TestEndsInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := &search.Search{Shape: tables.Shape(), Work: math.MaxInt64}
-	value, err := part.Contract(context.Background(), p, problem.Want{Until: time.Now()})
+	late := problem.Want{Until: time.Now()}
+	value, err := part.Contract(context.Background(), p, late)
 	if err != nil || value.Found == nil || value.Found.Bound < value.Found.Weight.LogAbs() {
 		t.Fatalf("%+v, %v", value.Found, err)
+	}
+	// What the clock has ended is searched again, and what was searched to its end is not.
+	part.Work = 1 << 22
+	full, err := part.Contract(context.Background(), p, problem.Want{})
+	if err != nil || full.Found == nil || full.Flops <= value.Flops {
+		t.Fatalf("%+v after %+v, %v", full, value, err)
+	}
+	again, err := part.Contract(context.Background(), p, late)
+	if err != nil || again.Found == nil || again.Flops != full.Flops || again.Found.Bound != full.Found.Bound {
+		t.Errorf("%+v in time, %+v late, %v", full, again, err)
 	}
 	part.Shape = "another"
 	if _, err := part.Contract(context.Background(), p, problem.Want{}); fault.CodeOf(err) != fault.Internal {
