@@ -23,7 +23,7 @@ type Contract struct {
 	networks *decoded[*btn.Network]
 	plans    *decoded[[]btn.Assignment]
 	checked  checked // the last plans that were checked against their network
-	shared   shared  // intermediate results that tasks of one plan have in common
+	shared   *shared // intermediate results that tasks of one plan have in common
 	memo     problem.Memo
 	threads  int
 	free     *admission.Memory

@@ -59,6 +59,7 @@ type Host struct {
 
 	memo     proposal.Memo     // nil: nothing is remembered, and every decomposition says "off"
 	known    *plan.Known       // what the planner keeps of networks between jobs
+	shared   *shared           // of learn-worker and contract-worker: one does not derive again what the other has derived
 	parts    problem.Memo      // of contract-worker
 	free     *admission.Memory // of this process
 	blobs    *storedBlobs      // networks that were found stored a moment ago
@@ -70,8 +71,6 @@ type Host struct {
 
 // NewHost returns a copy of h with its caches made, ready to make workers.
 func NewHost(h Host) *Host {
-	h.known = &plan.Known{}
-
 	if h.Redis {
 		h.memo = &cached.Memo{Cache: h.Cache}
 	}
@@ -80,6 +79,8 @@ func NewHost(h Host) *Host {
 		remembered = nil
 	}
 	h.parts = &cached.Parts{Cache: remembered}
+	h.shared = &shared{}
+	h.known = &plan.Known{Problems: &h.shared.Shared, Options: problem.Options{Threads: h.Threads, Memo: h.parts}}
 
 	h.blobs = &storedBlobs{}
 	h.inline = &inline{Entries: keepInline, Bytes: inlineVariables}
@@ -192,6 +193,7 @@ func (h *Host) learn(w *Worker) {
 		Loop:       w.loop,
 		memo:       h.memo,
 		known:      h.known,
+		shared:     h.shared,
 		networks:   h.networks,
 		plans:      h.plans,
 		next:       next,
@@ -221,6 +223,7 @@ func (h *Host) contract(w *Worker) {
 		networks: h.networks,
 		plans:    h.plans,
 		memo:     h.parts,
+		shared:   h.shared,
 		threads:  h.Threads,
 		memory:   h.Memory,
 		free:     h.free,

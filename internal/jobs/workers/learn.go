@@ -27,6 +27,7 @@ type Learn struct {
 	*hop.Loop
 	memo       proposal.Memo
 	known      *plan.Known
+	shared     *shared
 	networks   *decoded[*btn.Network]
 	plans      *decoded[[]btn.Assignment]
 	next       *bus.Room // of the task stream
@@ -91,6 +92,8 @@ func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) 
 	if w.replan != nil {
 		settings = w.replan(settings)
 	}
+	_, end := w.shared.hold()
+	defer end()
 	job, err := stage.LearnKnown(planning, net, m.Queries, settings, w.memo, w.known)
 	if err != nil {
 		return nil, err

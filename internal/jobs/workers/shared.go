@@ -11,8 +11,8 @@ import (
 // variables they are a gigabyte.
 const keepShared = 5 * time.Second
 
-// shared keeps intermediate results for the tasks of one worker. It drops them when no task has been
-// in work for keepShared.
+// shared keeps intermediate results for the plans and tasks of one process. It drops them when neither
+// has been in work for keepShared.
 type shared struct {
 	problem.Shared
 	mu     sync.Mutex
@@ -20,7 +20,7 @@ type shared struct {
 	timer  *time.Timer // that drops them; it runs while no task is in work
 }
 
-// hold returns the intermediate results for a task that begins; end is to be called when it has
+// hold returns the intermediate results for a plan or task that begins; end is to be called when it has
 // ended.
 func (s *shared) hold() (of *problem.Shared, end func()) {
 	s.mu.Lock()
