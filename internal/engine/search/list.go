@@ -15,7 +15,7 @@ type listed struct {
 }
 
 // enlist adds an assignment that costs less than ub.
-func (s *solver) enlist(l listed) {
+func (s *finder) enlist(l listed) {
 	at := len(s.top)
 	for at > 0 && s.top[at-1].cost >= l.cost {
 		if at--; slices.Equal(s.top[at].values, l.values) {

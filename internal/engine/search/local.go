@@ -6,7 +6,7 @@ import "math/rand/v2"
 const mostRounds = 32
 
 // begin offers the assignment of the least unary costs, improved.
-func (s *solver) begin() {
+func (s *finder) begin() {
 	for x := range s.vars {
 		v := &s.vars[x]
 		at := v.live[0]
@@ -22,7 +22,7 @@ func (s *solver) begin() {
 }
 
 // improve changes one value after another to the cheapest one beside the others, until none is cheaper.
-func (s *solver) improve(values []int) {
+func (s *finder) improve(values []int) {
 	for range mostRounds {
 		changed := false
 		for x := range s.vars {
@@ -73,7 +73,7 @@ const mostMoved = 8
 
 // wander looks for better assignments near the best one, for so much work: some connected variables take values at random, then all around
 // them take the cheapest ones in turn (iterated local search). It goes on from there where that does not cost more.
-func (s *solver) wander(work int64) {
+func (s *finder) wander(work int64) {
 	rng := rand.New(rand.NewPCG(uint64(s.work), 1))
 	at := append([]int(nil), s.best...)
 	cost := s.costOfAll(at)
@@ -148,7 +148,7 @@ func (s *solver) refine(work int64) {
 	floor := s.floor
 	free := make([]bool, len(s.vars))
 	for end := s.work + work; s.work < end && !s.over(); {
-		s.choose(free, rng)
+		s.choose(free, s.freed, rng)
 		before := s.ub
 		s.push()
 		whole := !s.holds(free) || !s.propagate() || s.deepen(s.path[:0], refineLimit, end, nil)
@@ -164,14 +164,14 @@ func (s *solver) refine(work int64) {
 	s.floor = floor
 }
 
-// choose marks the variables that are free: connected ones from one on that is drawn.
-func (s *solver) choose(free []bool, rng *rand.Rand) {
+// choose marks so many variables that are free: connected ones from one on that is drawn.
+func (s *finder) choose(free []bool, size int, rng *rand.Rand) {
 	clear(free)
 	s.work += int64(len(s.vars))
 	x := int32(rng.IntN(len(s.vars)))
 	edge := []int32{x}
 	free[x] = true
-	for n := 0; n < s.freed && len(edge) > 0; {
+	for n := 0; n < size && len(edge) > 0; {
 		k := rng.IntN(len(edge))
 		x := edge[k]
 		edge[k] = edge[len(edge)-1]
@@ -209,7 +209,7 @@ type formerValue struct {
 }
 
 // neighbours visits the variables that share a function of the network with x, some of them more than once.
-func (s *solver) neighbours(x int32, visit func(y int32)) {
+func (s *finder) neighbours(x int32, visit func(y int32)) {
 	v := &s.vars[x]
 	for _, id := range v.arcs {
 		if int(id) >= 2*s.wideAt {
@@ -230,7 +230,7 @@ func (s *solver) neighbours(x int32, visit func(y int32)) {
 }
 
 // beside writes the costs of all values of x beside the others' values, by the functions of the network.
-func (s *solver) beside(x int32, values []int, costs []int64) {
+func (s *finder) beside(x int32, values []int, costs []int64) {
 	v := &s.vars[x]
 	copy(costs, s.given[x])
 	for _, id := range v.arcs {

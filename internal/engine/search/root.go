@@ -15,8 +15,7 @@ func (s *propagator) rank() {
 // distance to the best assignment.
 const slowestTurn = 4
 
-// turn reverses the order and makes the network consistent in it: costs move the other way. It reports false where no assignment of interest
-// is left.
+// turn reverses the order and makes the network consistent in it: costs move the other way. It reports false for a conflict.
 func (s *solver) turn() bool {
 	slices.Reverse(s.order)
 	for r, x := range s.order {
@@ -172,7 +171,7 @@ func (s *propagator) pass(x int32, up, first bool) bool {
 
 // round offers assignments that the moved costs suggest: up and down the order, every open variable takes the value of least cost beside
 // those of the variables before it (Kolmogorov, PAMI 2006). They are improved.
-func (s *solver) round() {
+func (s *finder) round() {
 	for _, up := range []bool{true, false} {
 		s.certain()
 		for i := range s.order {
@@ -192,7 +191,7 @@ func (s *solver) round() {
 }
 
 // cheapestBeside is the value of x that costs least beside the values of the variables before it in the order, or after it.
-func (s *solver) cheapestBeside(x int32, before bool) int {
+func (s *finder) cheapestBeside(x int32, before bool) int {
 	v := &s.vars[x]
 	costs := s.u[:v.d]
 	copy(costs, s.mem[v.unary:])

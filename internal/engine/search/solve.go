@@ -302,7 +302,7 @@ func (s *solver) dive(from *node, limit int64) {
 	s.pop()
 }
 
-// deepen searches below a consistent node, depth first, for at most limit backtracks. keep takes the paths that are left, each with a bound.
+// deepen searches below a consistent node, depth first, for at most limit backtracks. keep takes the paths left, with their bounds.
 // Without keep the search ends there, or where the work reaches end. complete reports that nothing is left.
 func (s *solver) deepen(path []step, limit, end int64, keep func(path []step, bound int64)) (complete bool) {
 	base := len(s.marks)
@@ -386,7 +386,7 @@ func (s *solver) leaf() {
 }
 
 // offer takes an assignment that is better than the best.
-func (s *solver) offer(values []int) {
+func (s *finder) offer(values []int) {
 	real := s.net.Cost(values)
 	if math.IsInf(real, 1) {
 		return
@@ -406,7 +406,7 @@ func (s *solver) offer(values []int) {
 }
 
 // costOfAll is the cost of an assignment in units, as rounded.
-func (s *solver) costOfAll(values []int) int64 {
+func (s *finder) costOfAll(values []int) int64 {
 	cost := int64(0)
 	for x, a := range values {
 		cost += s.given[x][a]

@@ -113,9 +113,21 @@ type eliminator struct {
 	values []int
 }
 
+// finder keeps the best assignments, and looks for better ones near them.
+type finder struct {
+	eliminator
+	given [][]int64 // unary costs of the network
+
+	bestReal float64
+	best     []int
+	bestCost int64
+	count    int      // assignments looked for
+	top      []listed // of several the best ones by cost: where so many are there ub is the cost of the last
+}
+
 // solver is the state of a search.
 type solver struct {
-	eliminator
+	finder
 
 	room         int64 // bytes of open nodes
 	open         openNodes
@@ -123,16 +135,9 @@ type solver struct {
 	floor        int64 // least bound of a leaf that costs more
 	path         []step
 	frames       []frame
-	last         int32     // variable of the last conflict
-	given        [][]int64 // unary costs of the network
-	share        int64     // of the work, as a divisor, that exploring takes next
-	freed        int       // variables of the next neighbourhood
-
-	bestReal float64
-	best     []int
-	bestCost int64
-	count    int      // assignments looked for
-	top      []listed // of several the best ones by cost: where so many are there ub is the cost of the last
+	last         int32 // variable of the last conflict
+	share        int64 // of the work, as a divisor, that exploring takes next
+	freed        int   // variables of the next neighbourhood
 
 	stats Stats
 }
@@ -161,7 +166,8 @@ func newSolver(ctx context.Context, n *Network) (s *solver, possible bool) {
 	if !possible {
 		return nil, false
 	}
-	s = &solver{bestReal: math.Inf(1), last: -1, share: firstShare, freed: firstFreed}
+	s = &solver{last: -1, share: firstShare, freed: firstFreed}
+	s.bestReal = math.Inf(1)
 	s.ctx, s.net = ctx, n
 	s.unit, s.forbidden = m.unit()
 	constant := m.constant.Value()
