@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test build image release lint deadcode fuzz bench bench-kernel bench-models bench-counting race acceptance faults simulate truth goldens nightly deps figures help
+.PHONY: test commands build image release lint deadcode fuzz bench bench-kernel bench-models bench-counting race acceptance faults simulate truth goldens nightly deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -14,9 +14,15 @@ help: ## list the targets
 TIMEOUT ?= 40m
 # Packages tested at a time: two a core, because many tests wait for servers.
 PACKAGES ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2))
-test: deps ## all tests, against real servers where they can be had (10 minutes on two cores that have nothing else to do, half an hour on busy ones)
+# The commands that tests run are linked once for all of them.
+test: export BTN_COMMANDS = $(abspath bin/tested)
+test: deps commands ## all tests, against real servers where they can be had (10 minutes on two cores that have nothing else to do, half an hour on busy ones)
 	$(GO) test -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) ./...
 	$(GO) test -C lab -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) ./...
+
+commands: ## the six commands as the tests run them, without symbols, into bin/tested/
+	GOBIN=$(abspath bin/tested) $(GO) install -ldflags='-s -w' ./cmd/...
+	GOBIN=$(abspath bin/tested) $(GO) install -C lab -ldflags='-s -w' ./cmd/...
 
 deps: ## find or install redis-server, build nats-server; says clearly what it could not get
 	$(GO) run ./internal/testing/testserver/install

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/access"
+	"github.com/basetensor/basetensor/internal/testing/commands"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -39,19 +40,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built builds the five commands of the image once.
-var built = sync.OnceValues(func() ([]byte, error) {
-	return exec.Command("go", "build", "-C", "../..", "-o", bin+"/", "./cmd/...").CombinedOutput()
-})
+// built puts the commands into bin, once.
+var built = sync.OnceValue(func() error { return commands.Into(bin, "../..") })
 
-// commands builds the commands, or skips with -short.
-func commands(t *testing.T) {
+// needCommands builds the commands, or skips with -short.
+func needCommands(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and runs the commands: not with -short")
 	}
-	if out, err := built(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := built(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -109,7 +108,7 @@ func pods(t *testing.T, overlay string) (list []pod) {
 
 // Every variable of a pod and every argument is a flag of the command that it starts.
 func TestSettingsAreFlags(t *testing.T) {
-	commands(t)
+	needCommands(t)
 	flag := regexp.MustCompile(`--[a-z][a-z-]+`)
 	help := func(args ...string) []string {
 		out, err := exec.Command(filepath.Join(bin, args[0]), append(args[1:], "--help")...).Output()
@@ -323,7 +322,7 @@ func program(p pod, env []string, files map[string]string) *exec.Cmd {
 
 // The services of the trial overlay answer a model, on servers with the files that it gives them.
 func TestSingleServes(t *testing.T) {
-	commands(t)
+	needCommands(t)
 	redis := testserver.Redis(t, testserver.RedisOptions{Config: "../../deploy/redis.conf"})
 	nats := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
 	n := node{t: t, start: program, local: strings.NewReplacer("nats://nats:4222", nats.URL, "redis://redis:6379", redis.URL).Replace}
@@ -332,7 +331,7 @@ func TestSingleServes(t *testing.T) {
 
 // The page's overlay of two values has its image in every pod, and its pods answer a model by its NATS server alone.
 func TestTwoValuesServe(t *testing.T) {
-	commands(t)
+	needCommands(t)
 	for _, p := range pods(t, "page") {
 		if image := p.spec.Containers[0].Image; image != "registry.example.com/basetensor:v1.2.3" {
 			t.Errorf("%s: image %s", p.name, image)
@@ -346,7 +345,7 @@ func TestTwoValuesServe(t *testing.T) {
 // The services of the production overlay answer a model, with its secrets as files: an nkey per role with the permissions of that role,
 // signed messages, TLS, a user of Redis.
 func TestProductionServes(t *testing.T) {
-	commands(t)
+	needCommands(t)
 	production(t, bin, program)
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/testing/commands"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
 )
 
@@ -24,16 +24,10 @@ var built = sync.OnceValues(func() (o Options, err error) {
 		return o, err
 	}
 	o.Bin = folder
-	if err := Build(root, o.Bin); err != nil {
+	if err := commands.Into(folder, root); err != nil {
 		return o, err
 	}
-	helper := filepath.Join(o.Bin, "btnlab")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", helper, "./cmd/btnlab")
-	build.Dir = filepath.Join(root, "lab")
-	if out, err := build.CombinedOutput(); err != nil {
-		return o, errors.New(string(out))
-	}
-	o.Root, o.Helper = root, []string{helper, "skewed-worker"}
+	o.Root, o.Helper = root, []string{filepath.Join(folder, "btnlab"), "skewed-worker"}
 	return o, nil
 })
 

@@ -43,7 +43,7 @@ const nodeDir = examples + "client-node"
 
 // builtClient builds examples/client-go once.
 var builtClient = sync.OnceValues(func() ([]byte, error) {
-	return exec.Command("go", "build", small, "-o", bin,
+	return exec.Command("go", "build", "-ldflags=-s -w", "-o", bin,
 		"github.com/basetensor/basetensor/examples/client-go").CombinedOutput()
 })
 

@@ -14,13 +14,11 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/testing/commands"
 )
 
 // bin is the folder of the built commands.
 var bin string
-
-// small leaves symbols out of programs, which takes a third off linking.
-const small = "-ldflags=-s -w"
 
 func TestMain(m *testing.M) {
 	var err error
@@ -32,14 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built builds the six commands once, one of them of the laboratory's module.
-var built = sync.OnceValues(func() ([]byte, error) {
-	out, err := exec.Command("go", "build", small, "-o", bin, "github.com/basetensor/basetensor/cmd/...").CombinedOutput()
-	if err != nil {
-		return out, err
-	}
-	return exec.Command("go", "build", "-C", root+"lab", small, "-o", bin, "./cmd/...").CombinedOutput()
-})
+// built puts the commands of both modules into bin, once.
+var built = sync.OnceValue(func() error { return commands.Into(bin, root) })
 
 // needBinaries builds the commands, or skips with -short.
 func needBinaries(t *testing.T) {
@@ -47,8 +39,8 @@ func needBinaries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs the commands: not with -short")
 	}
-	if out, err := built(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := built(); err != nil {
+		t.Fatal(err)
 	}
 }
 

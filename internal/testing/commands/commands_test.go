@@ -1,0 +1,37 @@
+package commands
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestNames: all commands of both modules are handed on, each as the link that is asked for.
+func TestNames(t *testing.T) {
+	var found []string
+	for _, folder := range []string{"cmd", "lab/cmd"} {
+		list, err := os.ReadDir(filepath.Join("../../..", folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range list {
+			found = append(found, entry.Name())
+		}
+	}
+	slices.Sort(found)
+	if !slices.Equal(found, names) {
+		t.Errorf("commands %v, names %v", found, names)
+	}
+
+	folder := t.TempDir()
+	t.Setenv(Variable, "/built")
+	if err := Into(folder, "../../.."); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if to, err := os.Readlink(filepath.Join(folder, name)); err != nil || to != "/built/"+name {
+			t.Errorf("%s is %q: %v", name, to, err)
+		}
+	}
+}
