@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# One job on one and on two contract-workers, each of one thread on one core, measured: shared by cubes.sh, samples.sh and scale.sh, after stack.sh.
-# The model is $out/model.uai.
+# One job on one and on two contract-workers, each of one thread on one core, measured: shared by cubes.sh, components.sh, scale.sh and workers.sh, after stack.sh.
+# The model is $out/model.uai; ask is the command that asks, by default infer.
 contractors=
 rm -f "$out/jobs"
 
@@ -24,12 +24,12 @@ timed() {
   name=$1; shift
   # shellcheck disable=SC2086
   ticks $contractors >"$out/before"
-  "$bin/btn" infer --nats "$nats" --deadline 20m "$@" --json "$out/model.uai" >"$out/$name.json"
+  "$bin/btn" "${ask:-infer}" --nats "$nats" --deadline 20m "$@" --json "$out/model.uai" >"$out/$name.json"
   # shellcheck disable=SC2086
   cpu=$(ticks $contractors | paste -d' ' - "$out/before" |
     awk '{ d = ($1 - $2) / 100; sum += d; if (d > most) most = d } END { printf "%.1f %.1f", sum, most }')
   wall=$(grep -o '"total": *[0-9.]*' "$out/$name.json" | grep -o '[0-9.]*$')
-  answer=$(sed -n 's/.*"log_z": *\([-0-9.e+]*\).*/\1/p' "$out/$name.json")
+  answer=$(grep -oE '"(log_z|ln_weight)": *[-0-9.e+]+' "$out/$name.json" | head -1 | grep -oE '[-0-9.e+]+$')
   parts=$(sed -n 's/.*"components": *\([0-9]*\).*/\1/p' "$out/$name.json")
   echo "$name $(awk -v w="$wall" 'BEGIN { printf "%.1f", w / 1000 }') $cpu $answer $parts" | tee -a "$out/jobs"
 }
