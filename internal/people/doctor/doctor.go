@@ -211,7 +211,9 @@ func stream(name string, info *jetstream.StreamInfo, clustered bool) (all []Find
 }
 
 // lanes looks for workers. A busy one asks lane after lane, so a lane is looked at three times before nobody serves it.
-func lanes(ctx context.Context, b *bus.Bus) Finding {
+func lanes(ctx context.Context, b interface {
+	Served(ctx context.Context, lane int) (nobody bool, err error)
+}) Finding {
 	for lane := range wire.Lanes {
 		_, err := b.Served(ctx, lane)
 		for looks := 1; err != nil && looks < 3 && ctx.Err() == nil; looks++ {

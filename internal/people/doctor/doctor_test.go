@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
@@ -95,6 +96,28 @@ func TestExamine(t *testing.T) {
 	}
 	if got := level(bus.StreamTask); got != Bad {
 		t.Errorf("a stream is missing: %s", got)
+	}
+}
+
+// late are workers that ask for lane 7 only after so many looks.
+type late struct{ looks *int }
+
+func (l late) Served(_ context.Context, lane int) (bool, error) {
+	if lane == 7 && *l.looks > 0 {
+		*l.looks--
+		return true, bus.ErrNoWorkers
+	}
+	return false, nil
+}
+
+// TestLateWorkers: a lane that nobody asks for is found at the third look, in virtual time.
+func TestLateWorkers(t *testing.T) {
+	for looks, want := range map[int]string{0: Good, 2: Good, 3: Bad} {
+		synctest.Test(t, func(t *testing.T) {
+			if f := lanes(t.Context(), late{&looks}); f.Level != want {
+				t.Errorf("after %d looks: %+v, want %s", looks, f, want)
+			}
+		})
 	}
 }
 
