@@ -79,14 +79,16 @@ func (s *solver) try(work int64) bool {
 	for k, q := range queues {
 		pending[k] = queue{slices.Clone(q.words), q.count}
 	}
-	fixed := slices.Clone(s.fixed)
+	fixed, floor := slices.Clone(s.fixed), s.floor
 	s.push()
 	complete := !s.propagate() || s.deepen(s.path[:0], mostDive, s.work+work, nil)
 	s.pop()
 	for k, q := range queues {
 		*q = pending[k]
 	}
-	s.fixed = fixed
+	if s.fixed = fixed; !complete {
+		s.floor = floor // its leaves are met again
+	}
 	return complete
 }
 
