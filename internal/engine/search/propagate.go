@@ -1,7 +1,7 @@
 package search
 
 // workAtOnce is the number of table entries between two looks at the context.
-const workAtOnce = 1 << 22
+const workAtOnce = 1 << 20
 
 // propagate makes the network consistent: nodes, directional arcs, existentially. It reports false for a conflict. Where the context ends
 // it ends early, which leaves a bound that holds.
