@@ -60,10 +60,12 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 	}
 
 	missing := func(what string) *btn.ErrorInfo {
+		bound := math.Inf(-1)
 		for _, f := range searched[btn.Ask(what)] {
-			if !math.IsInf(f.Bound, -1) {
-				return failure(fault.OverBudget, "%s: no possible assignment was found", what)
-			}
+			bound = max(bound, f.Bound)
+		}
+		if !math.IsInf(bound, -1) {
+			return failure(fault.OverBudget, "%s: no possible assignment was found; none is above %.6g nats", what, bound)
 		}
 		return failure(fault.Unsupported,
 			"%s: Z is not 0, and no assignment of a weight above 0 was found: its terms are beyond float64", what)

@@ -211,6 +211,18 @@ func TestSearchAtTheDeadline(t *testing.T) {
 		t.Errorf("without the search: %+v", r)
 	}
 
+	// A search that has found nothing leaves the answer to the elimination, and is none at the deadline.
+	nothing := slices.Clone(values)
+	nothing[0].Value.Found = &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: 3}
+	in.Values, in.Deadline, in.Assignment.Descents.Alone = nothing, false, false
+	if r := Result(in); r.Status != query.StatusOK || r.MPE == nil || r.MPE.Assignment[0] != 1 || r.LogZ == nil {
+		t.Errorf("nothing found by the search: %+v, %+v", r.MPE, r.Error)
+	}
+	in.Values, in.Deadline = nothing[:1], true
+	if r := Result(in); r.Status != query.StatusError || r.Error.Code != fault.Deadline {
+		t.Errorf("nothing found by the deadline: %+v", r)
+	}
+
 	// Of one variable: the elimination counts where it is there, the search where the deadline came, with bounds of its weight.
 	parts[0], path.Ask = &search.Search{Work: 1, Map: &search.Marginal{Entries: 1}}, btn.AskMap
 	searched.Upper = 1

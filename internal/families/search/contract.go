@@ -69,13 +69,10 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 		return btn.Value{}, err
 	case ctx.Err() != nil:
 		return btn.Value{}, ctx.Err()
-	case r.Values == nil && !r.Proved && p.Cubes == 0:
-		return btn.Value{}, fault.New(fault.OverBudget, "search: no possible assignment was found in %d decisions; none is above %.6g nats",
-			r.Stats.Nodes, e.Scale.LogAbs()-r.Bound)
 	}
 	value := btn.Value{Flops: float64(r.Stats.Work) * policy.SearchFlops}
-	if r.Values == nil && p.Cubes > 0 { // other parts may have an assignment
-		value.Found = &btn.Found{Values: []int{}, Bounded: true, Bound: math.Inf(-1), Cubes: p.share()}
+	if r.Values == nil && (p.Cubes > 0 || !r.Proved) { // other parts may have an assignment
+		value.Found = &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: math.Inf(-1), Cubes: p.share()}
 		if !math.IsInf(r.Bound, 1) {
 			value.Found.Bound = e.Scale.LogAbs() - r.Bound + prepared.Slack(r.Bound)
 		}
@@ -121,7 +118,8 @@ func (p *Search) marginal(ctx, within context.Context, prepared *descent.Prepare
 	case s.best == nil && math.IsInf(bound, -1):
 		return value, nil
 	case s.best == nil:
-		return value, fault.New(fault.OverBudget, "search: no possible assignment was found; none is above %.6g nats", bound)
+		value.Found = &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: bound + prepared.Slack(bound)}
+		return value, nil
 	}
 	weight := scaled.FromLog(s.lower)
 	bound = max(bound+prepared.Slack(bound), weight.LogAbs())
