@@ -1,7 +1,7 @@
 #!/bin/sh
 # The figures of docs/benchmarks/scaling.md: one job on one and on two contract-worker processes of one thread, each held to one core.
 #   samples   components drawn from a complete Ising model of 40 spins, with a budget of SIZE (default 60s)
-#   explain   the most probable explanation of a random model of SIZE variables (default 90), its search in 8 cubes
+#   explain   the most probable explanation of a random model of SIZE variables (default 80), its search in 8 cubes
 # Needs Linux (taskset), two cores that do nothing else, redis-server. Takes some five minutes. Usage: workers.sh samples|explain [SIZE].
 set -eu
 cd "$(dirname "$0")/../.."
@@ -19,9 +19,9 @@ samples)
   job() { timed "$1" --method sampled --budget "${size:-60s}"; }
   ;;
 explain)
-  "$bin/btn" generate random -n "${size:-90}" --degree 3 --min-domain 2 --max-domain 4 --strength 3 --seed 1 -o "$out/model.uai"
+  "$bin/btn" generate random -n "${size:-80}" --degree 3 --min-domain 2 --max-domain 4 --strength 3 --seed 1 -o "$out/model.uai"
   ask=explain
-  job() { timed "$1" --budget 10m --set search.cubes=8; }
+  job() { timed "$1" --budget 1m --set search.cubes=8; }
   ;;
 esac
 for run in $(seq "$runs"); do
