@@ -125,9 +125,9 @@ func TestReferenceModels(t *testing.T) {
 	}
 }
 
-// TestEndsInTime: a search whose time is over has an assignment and a bound.
-func TestEndsInTime(t *testing.T) {
-	m, err := generate.Random(generate.RandomOptions{Variables: 200, Degree: 3, Arity: 3, MinDomain: 2, MaxDomain: 3, Strength: 2, Seed: 1})
+// whole is the problem of a generated model, and a search for its most probable assignment.
+func whole(t *testing.T, m *factorgraph.Model, err error) (*problem.Problem, *search.Search) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,14 @@ func TestEndsInTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := &search.Search{Shape: tables.Shape(), Work: math.MaxInt64}
+	return p, &search.Search{Shape: tables.Shape()}
+}
+
+// TestEndsInTime: a search whose time is over has an assignment and a bound.
+func TestEndsInTime(t *testing.T) {
+	m, err := generate.Random(generate.RandomOptions{Variables: 200, Degree: 3, Arity: 3, MinDomain: 2, MaxDomain: 3, Strength: 2, Seed: 1})
+	p, part := whole(t, m, err)
+	part.Work = math.MaxInt64
 	late := problem.Want{Until: time.Now()}
 	value, err := part.Contract(context.Background(), p, late)
 	if err != nil || value.Found == nil || value.Found.Bound < value.Found.Weight.LogAbs() {
@@ -160,7 +167,7 @@ func TestEndsInTime(t *testing.T) {
 	if _, err := part.Contract(context.Background(), p, problem.Want{}); fault.CodeOf(err) != fault.Internal {
 		t.Errorf("another network: %v", err)
 	}
-	if part.Work = 0; part.Fits(net) == nil {
+	if part.Work = 0; part.Fits(p.Net) == nil {
 		t.Error("a search of no work fits")
 	}
 }
@@ -168,19 +175,8 @@ func TestEndsInTime(t *testing.T) {
 // TestNothingFound: a search without an assignment is no error, because other parts of the plan may have one.
 func TestNothingFound(t *testing.T) {
 	m, err := generate.Constraints(generate.ConstraintOptions{Variables: 100, Constraints: 350, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := reparam.Build(context.Background(), m, reparam.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := problem.New(net, problem.Options{})
-	tables, err := descent.Of(context.Background(), p, btn.AskMPE, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	part := &search.Search{Shape: tables.Shape(), Work: 1}
+	p, part := whole(t, m, err)
+	part.Work = 1
 	value, err := part.Contract(context.Background(), p, problem.Want{})
 	if f := value.Found; err != nil || f == nil || len(f.Values) > 0 || !f.Bounded || !f.Relaxed || math.IsInf(f.Bound, 0) {
 		t.Errorf("%+v, %v", f, err)
