@@ -30,6 +30,7 @@ type class struct {
 	clock   bool // workers with another clock
 	room    int64
 	sync    string // sync_interval of the servers; empty: as deployed
+	admin   bool   // somebody has the servers' system account
 	answers bool   // answers may be deleted
 	models  bool   // models may be deleted
 	retold  bool   // an answer may be told again: servers that all restart apply their log again

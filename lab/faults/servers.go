@@ -3,6 +3,7 @@ package faults
 // Faults of nats-server: killed, paused, restarted, its disk full.
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,19 @@ var serverClasses = []*class{
 	{
 		name: "rolling", about: "the three servers are restarted one after the other", goal: leaderGoal,
 		every: 2 * time.Second, worth: 4, cluster: true, strike: restartServer,
+	},
+	{
+		name: "partition", about: "one of the three servers and the others hear nothing of each other for 1 to 8 s; clients reach all three",
+		goal: leaderGoal, every: 2 * time.Second, worth: 4, cluster: true, strike: partition,
+	},
+	{
+		name:  "rot",
+		about: "one of the three servers is killed, and half of its blocks change in a bit or are cut short: jobs are answered, perhaps again",
+		every: 2 * time.Second, worth: 4, cluster: true, alone: true, strike: rot, answers: true, models: true, requests: true, retold: true,
+	},
+	{
+		name: "peer", about: "one of the three servers is lost with its disk: it is removed from the cluster, and an empty one joins",
+		every: 2 * time.Second, worth: 4, cluster: true, alone: true, admin: true, strike: replacePeer,
 	},
 }
 
@@ -119,6 +133,102 @@ func restartServer(ctx context.Context, b *batch) error {
 	s := b.begin("%s", server.URL)
 	err := server.Restart()
 	b.l.during(s, s.at, s.at.Add(time.Second))
+	return errors.Join(err, b.s.current(ctx))
+}
+
+// partition leaves a server alone.
+func partition(ctx context.Context, b *batch) error {
+	alone, for_ := b.draw(len(b.s.servers)), b.between(time.Second, 8*time.Second)
+	var between []*gate
+	for pair, g := range b.s.routes {
+		if pair[0] == alone || pair[1] == alone {
+			between = append(between, g)
+		}
+	}
+	s := b.begin("of server-%d for %v", alone, for_.Round(time.Millisecond))
+	for _, g := range between {
+		g.swallow()
+	}
+	pause(ctx, for_)
+	b.l.during(s, s.at, time.Now())
+	for _, g := range between {
+		g.admit()
+		g.bury()
+	}
+	return b.s.current(ctx)
+}
+
+// rot damages what a server stores while it is down: always the same one's, so that two replicas stay whole.
+func rot(ctx context.Context, b *batch) error {
+	server := b.s.servers[0]
+	server.Kill()
+	blocks, err := filepath.Glob(filepath.Join(server.StoreDir, "jetstream", "*", "streams", "*", "msgs", "*.blk"))
+	if err != nil {
+		return err
+	}
+	damaged := 0
+	for _, path := range blocks {
+		if b.draw(2) == 0 {
+			continue
+		}
+		damage := b.flipBit
+		if b.draw(2) == 0 {
+			damage = b.cutShort
+		}
+		if err := damage(path); err != nil {
+			return err
+		}
+		damaged++
+	}
+	s := b.begin("of %d of %d blocks", damaged, len(blocks))
+	err = server.Restart()
+	b.l.during(s, s.at, time.Now())
+	return errors.Join(err, b.s.current(ctx))
+}
+
+func (b *batch) flipBit(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	data[b.draw(len(data))] ^= 1 << b.draw(8)
+	return os.WriteFile(path, data, 0o644)
+}
+
+func (b *batch) cutShort(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() == 0 {
+		return err
+	}
+	return os.Truncate(path, int64(b.draw(int(info.Size()))))
+}
+
+// replacePeer removes a server for good, as an administrator does, and has another one join: the cluster refuses the old name.
+func replacePeer(ctx context.Context, b *batch) error {
+	server := b.s.servers[b.draw(len(b.s.servers))]
+	admin, err := nats.Connect(b.s.url, nats.UserInfo("admin", "admin"))
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	s := b.begin("%s", server.Name)
+	server.Kill()
+	removed := func() error { // refused while the cluster elects whom it asks
+		m, err := admin.Request("$JS.API.SERVER.REMOVE", fmt.Appendf(nil, `{"peer": %q}`, server.Name), time.Second)
+		if err == nil && !bytes.Contains(m.Data, []byte(`"success":true`)) {
+			err = fmt.Errorf("faults: removing a server: %s", m.Data)
+		}
+		return err
+	}
+	if err := b.again(ctx, removed); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(server.StoreDir, "jetstream")); err != nil {
+		return err
+	}
+	server.Rename(server.Name + "-new")
+	err = server.Restart()
+	b.l.during(s, s.at, time.Now())
 	return errors.Join(err, b.s.current(ctx))
 }
 

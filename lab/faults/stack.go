@@ -35,6 +35,7 @@ type stack struct {
 	folder  string
 	servers []*testserver.NATSServer
 	cluster *testserver.Cluster // nil: a single server
+	routes  map[[2]int]*gate    // the way from a server of the cluster to another
 	url     string              // of the servers, for clients without faults
 	redis   *testserver.RedisServer
 	workers []*worker
@@ -48,6 +49,15 @@ type stack struct {
 
 // payloadLine is the line of the configuration that bounds payloads.
 var payloadLine = regexp.MustCompile(`(?m)^max_payload:.*$`)
+
+// accounts give the system account a user, and leave everybody else as without accounts.
+const accounts = `
+accounts {
+  APP: { jetstream: enabled, users: [ { user: app, password: app } ] }
+  $SYS: { users: [ { user: admin, password: admin } ] }
+}
+no_auth_user: app
+`
 
 // newStack starts servers and workers in a folder, and waits until the workers ask for messages.
 func newStack(ctx context.Context, o Options, folder string, c *class) (s *stack, err error) {
@@ -66,6 +76,9 @@ func newStack(ctx context.Context, o Options, folder string, c *class) (s *stack
 	text = payloadLine.ReplaceAll(text, fmt.Append(nil, "max_payload: ", maxPayload))
 	if c.sync != "" {
 		text = syncLine.ReplaceAll(text, fmt.Append(nil, "${1} ", c.sync))
+	}
+	if c.admin {
+		text = append(text, accounts...)
 	}
 	if err := os.WriteFile(config, text, 0o644); err != nil {
 		return s, err
@@ -123,8 +136,17 @@ func (s *stack) startServers(config string) (err error) {
 		return err
 	}
 	// Without the addresses that servers advertise, by which workers would find a way around their proxies.
+	s.routes = map[[2]int]*gate{}
 	s.cluster, err = testserver.StartCluster(3, testserver.NATSOptions{
 		Config: config, StoreDir: store, Args: []string{"--no_advertise=true"},
+		Via: func(from, to int, address string) (string, error) {
+			g, err := newGate(false, 0, []string{address})
+			if err != nil {
+				return "", err
+			}
+			s.routes[[2]int{from, to}] = g
+			return g.addresses()[0], nil
+		},
 	})
 	s.servers, s.url = s.cluster.Servers, s.cluster.URL
 	return err
@@ -261,6 +283,9 @@ func (s *stack) close() {
 	for _, server := range s.servers {
 		server.Resume()
 		server.Kill()
+	}
+	for _, g := range s.routes {
+		g.close()
 	}
 }
 

@@ -47,25 +47,32 @@ func StartCluster(n int, o NATSOptions) (*Cluster, error) {
 		if err != nil {
 			return c, err
 		}
-		routes = append(routes, "nats://"+net.JoinHostPort("127.0.0.1", port))
+		routes = append(routes, net.JoinHostPort("127.0.0.1", port))
 	}
 
 	// A name of its own: clusters that were given each other's ports must not become one.
 	name := "basetensor-" + rand.Text()
 	var all errgroup.Group // at once: none is ready before most are there
 	for i := range n {
+		to, err := o.routes(i, routes)
+		if err != nil {
+			return c, err
+		}
 		own := o
 		own.StoreDir = filepath.Join(o.StoreDir, fmt.Sprint("server-", i))
 		own.Args = append([]string{
-			"--server_name", fmt.Sprint("server-", i),
 			"--cluster_name", name,
-			"--cluster", routes[i],
-			"--routes", strings.Join(routes, ","),
+			"--cluster", "nats://" + routes[i],
+			"--routes", strings.Join(to, ","),
 		}, o.Args...)
+		if o.Via != nil { // an address that nobody listens at: servers tell each other of it, and would find a way around
+			own.Args = append(own.Args, "--cluster_advertise", "127.0.0.1:1")
+		}
 		s, err := newNATS(own)
 		if err != nil {
 			return c, err
 		}
+		s.Rename(fmt.Sprint("server-", i))
 		c.Servers[i] = s
 		urls = append(urls, s.URL)
 		all.Go(s.start)
@@ -74,10 +81,28 @@ func StartCluster(n int, o NATSOptions) (*Cluster, error) {
 	return c, all.Wait()
 }
 
+// routes are the URLs by which a server reaches those at these addresses.
+func (o NATSOptions) routes(from int, addresses []string) ([]string, error) {
+	var urls []string
+	for to, address := range addresses {
+		if o.Via != nil && to == from {
+			continue
+		}
+		if o.Via != nil {
+			var err error
+			if address, err = o.Via(from, to, address); err != nil {
+				return nil, err
+			}
+		}
+		urls = append(urls, "nats://"+address)
+	}
+	return urls, nil
+}
+
 // Named returns the server with that name, as streams tell of their leader; nil if there is none.
 func (c *Cluster) Named(name string) *NATSServer {
-	for i, s := range c.Servers {
-		if name == fmt.Sprint("server-", i) {
+	for _, s := range c.Servers {
+		if name == s.Name {
 			return s
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +22,8 @@ type NATSOptions struct {
 	Config   string   // configuration file; ports, address and store are overridden
 	StoreDir string   // JetStream's folder; NATS gives it a folder of the test's
 	Args     []string // further arguments
+	// Via is the address by which one server of a cluster reaches another's; nil: that itself.
+	Via func(from, to int, address string) (string, error)
 }
 
 // NATSServer is a running nats-server.
@@ -29,6 +32,7 @@ type NATSServer struct {
 	URL        string // nats://127.0.0.1:<port>
 	Monitoring string // http://127.0.0.1:<port>
 	StoreDir   string
+	Name       string // in a cluster
 }
 
 // NATS starts a nats-server with JetStream for a test. The program is built from the module that
@@ -118,6 +122,18 @@ func configure(o NATSOptions) ([]string, error) {
 	path = filepath.Join(o.StoreDir, "nats-server.conf")
 	text = storeLine.ReplaceAllLiteral(text, []byte("store_dir: "+strconv.Quote(o.StoreDir)))
 	return []string{"--config", path}, os.WriteFile(path, text, 0o644)
+}
+
+// Rename gives the server another name from its next start on.
+func (s *NATSServer) Rename(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Name == "" {
+		s.args = append(s.args, "--server_name", name)
+	} else {
+		s.args[slices.Index(s.args, s.Name)] = name
+	}
+	s.Name = name
 }
 
 // Reload makes the server read its configuration again, which it has done some time later.
