@@ -158,10 +158,13 @@ func (s *NATSServer) healthy() error {
 	return err
 }
 
+// natsVariable names the program of a nats-server.
+const natsVariable = "BTN_NATS_SERVER"
+
 // FindNATS returns the path of a nats-server: $BTN_NATS_SERVER, or the module's tool, built into the
-// build cache.
+// build cache. The variable is set to it: go is asked once.
 func FindNATS() (string, error) {
-	if path := os.Getenv("BTN_NATS_SERVER"); path != "" {
+	if path := os.Getenv(natsVariable); path != "" {
 		return path, nil
 	}
 	cmd := exec.Command("go", "tool", "-n", "nats-server")
@@ -176,5 +179,5 @@ func FindNATS() (string, error) {
 		return "", fmt.Errorf("%w: go tool -n nats-server: %v: %s; set BTN_NATS_SERVER to use one of your own",
 			ErrUnavailable, err, stderr.Bytes())
 	}
-	return path, nil
+	return path, os.Setenv(natsVariable, path)
 }
