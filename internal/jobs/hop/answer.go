@@ -248,12 +248,22 @@ func (l *Jobs) End(
 	if err != nil {
 		return err
 	}
-	if !l.Answers {
-		m := &message.End{Job: a.Job, Tenant: a.Tenant, Answer: b, Under: under}
+	if !l.Answers { // a job has one message to the stage that does at a time, the first
+		m := &message.End{Job: a.Job, Tenant: a.Tenant, Answer: b, Under: under, Time: time.Now().UnixMilli()}
 		if !asked.IsZero() {
 			m.Stored = asked.UnixMilli()
 		}
-		return l.askToEnd(ctx, lane, m)
+		if b, err = wire.Encode(m); err != nil {
+			return err
+		}
+		msg := &nats.Msg{
+			Subject: message.EndSubject(lane, m.Job),
+			Header:  message.Headers(m, m.Job, "", m.Tenant),
+			Data:    b,
+		}
+		tracing.Into(msg.Header, trace.SpanContextFromContext(ctx))
+		_, err = l.Bus.Once(ctx, bus.StreamControl, msg)
+		return err
 	}
 
 	if under != "" {
@@ -269,28 +279,6 @@ func (l *Jobs) End(
 		return err
 	}
 	return nil
-}
-
-// AskForSum asks the stage that Answers to answer a job with the sum of its partials.
-func (l *Jobs) AskForSum(ctx context.Context, lane int, job string) error {
-	return l.askToEnd(ctx, lane, &message.End{Job: job})
-}
-
-// askToEnd stores a message for the stage that Answers. A job has one such message at a time, the first.
-func (l *Jobs) askToEnd(ctx context.Context, lane int, m *message.End) error {
-	m.Time = time.Now().UnixMilli()
-	b, err := wire.Encode(m)
-	if err != nil {
-		return err
-	}
-	msg := &nats.Msg{
-		Subject: message.EndSubject(lane, m.Job),
-		Header:  message.Headers(m, m.Job, "", m.Tenant),
-		Data:    b,
-	}
-	tracing.Into(msg.Header, trace.SpanContextFromContext(ctx))
-	_, err = l.Bus.Once(ctx, bus.StreamControl, msg)
-	return err
 }
 
 // Info returns an error in the form for clients, without credentials.

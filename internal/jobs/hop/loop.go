@@ -98,7 +98,6 @@ type Intake struct {
 	Handler Handler
 	Headers bool // messages come without their payloads
 	Patient bool // no limit of deliveries, time or failures
-	Watches bool // no limit of deliveries: messages come back until their job has its answer
 	Untold  bool // no progress is published when processing begins
 	// Tries returns how often work on a message was begun, this time included; it is asked where the
 	// deliveries are many, and some may have been to other workers that passed it on. Nil: none do.
@@ -148,7 +147,7 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 	})
 
 	// While there is trouble with the servers messages come again though somebody works on them.
-	if d.Attempt > l.MaxDeliveries && !in.Patient && !in.Watches && !l.Bus.Unsettled(troubleCounts) {
+	if d.Attempt > l.MaxDeliveries && !in.Patient && !l.Bus.Unsettled(troubleCounts) {
 		err = fault.New(
 			fault.Internal, "pipeline: delivered %d times, and no worker came to its end",
 			d.Attempt-1,

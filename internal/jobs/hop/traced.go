@@ -25,13 +25,13 @@ func (l *Loop) follow(ctx context.Context, d *Message, in *Intake) context.Conte
 	}
 	ctx = tracing.From(ctx, d.Raw.Header)
 	if in.Metered {
-		return l.work(ctx, d, d.Stored)
+		return l.work(ctx, d)
 	}
 	return ctx
 }
 
-// work begins the span of the work on a message that has waited since a time.
-func (l *Loop) work(ctx context.Context, d *Message, since time.Time) context.Context {
+// work begins the span of the work on a message.
+func (l *Loop) work(ctx context.Context, d *Message) context.Context {
 	about := l.about(d)
 	inside, span := l.Tracer.Start(
 		ctx, spanWork+l.Stage, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(about...),
@@ -42,7 +42,7 @@ func (l *Loop) work(ctx context.Context, d *Message, since time.Time) context.Co
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		ctx = inside
 	}
-	tracing.Waited(ctx, l.Tracer, spanWait+l.Stage, since, time.Now(), about...)
+	tracing.Waited(ctx, l.Tracer, spanWait+l.Stage, d.Stored, time.Now(), about...)
 	return inside
 }
 
@@ -60,17 +60,13 @@ func (l *Loop) about(d *Message) []attribute.KeyValue {
 	return all
 }
 
-// Resume has the work on a job that is started again belong to the trace of its stored model. The
-// function it returns ends the span.
-func (l *Loop) Resume(
-	ctx context.Context, d *Message, model nats.Header, since time.Time,
-) (context.Context, func(error)) {
+// Resume has the work on a job that is started again belong to the trace of its stored model.
+func (l *Loop) Resume(ctx context.Context, d *Message, model nats.Header) context.Context {
 	d.trace = model
 	if l.Tracer == nil {
-		return ctx, func(error) {}
+		return ctx
 	}
-	ctx = l.work(tracing.From(ctx, model), d, since)
-	return ctx, func(err error) { tracing.End(d.span, err) }
+	return l.work(tracing.From(ctx, model), d)
 }
 
 // Describe adds attributes to the span of the work on a message.

@@ -115,7 +115,7 @@ func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome,
 	}, of.Asked))
 }
 
-// ends ends a job that another stage has found to be over: with that stage's error, or with the sum of its partials.
+// ends ends a job with the error that another stage has found.
 func (w *Aggregate) ends(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m message.End
 	if err := d.Decode(&m); err != nil {
@@ -124,14 +124,6 @@ func (w *Aggregate) ends(ctx context.Context, d *hop.Message) (hop.Outcome, erro
 	d.Tenant = m.Tenant
 	if m.Job != d.Subject.Job {
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
-	}
-
-	if len(m.Answer) == 0 {
-		has, err := w.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(m.Job))
-		if err == nil && !has {
-			_, err = w.sumStored(ctx, d.Subject.Lane, m.Job)
-		}
-		return hop.Done, err
 	}
 
 	var a wire.Answer

@@ -155,16 +155,15 @@ func (h *Host) sums(w *Worker) *sums {
 func (h *Host) reparam(w *Worker) {
 	next := h.Bus.Room(bus.StreamNetwork, bus.ConsumerNetwork, 4)
 	r := &Reparam{
-		trail:      trail{w.loop},
-		metrics:    h.Metrics,
-		cache:      h.Cache,
-		blobs:      h.blobs,
-		inline:     h.inline,
-		next:       next,
-		requests:   h.Requests,
-		sweepAfter: h.SweepAfter,
-		tenants:    h.Tenants,
-		free:       h.free,
+		trail:    trail{w.loop},
+		metrics:  h.Metrics,
+		cache:    h.Cache,
+		blobs:    h.blobs,
+		inline:   h.inline,
+		next:     next,
+		requests: h.Requests,
+		tenants:  h.Tenants,
+		free:     h.free,
 	}
 
 	w.intakes = []*intake{
@@ -177,7 +176,7 @@ func (h *Host) reparam(w *Worker) {
 		},
 		{
 			Feed:     streams.Redrives,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(r.redriven), Watches: true},
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(r.redriven)},
 			prefetch: 1,
 			parallel: 1,
 		},

@@ -23,15 +23,14 @@ import (
 // Reparam turns models into networks, and answers requests for an immediate answer.
 type Reparam struct {
 	trail
-	metrics    *metrics.Metrics
-	cache      *cache.Cache // of the networks of registered models
-	blobs      *storedBlobs
-	inline     *inline
-	next       *bus.Room // of the network stream
-	requests   int       // most requests for an immediate answer that wait at a time
-	tenants    *admission.File
-	free       *admission.Memory
-	sweepAfter time.Duration // age from which a job without answer is looked after; negative: never
+	metrics  *metrics.Metrics
+	cache    *cache.Cache // of the networks of registered models
+	blobs    *storedBlobs
+	inline   *inline
+	next     *bus.Room // of the network stream
+	requests int       // most requests for an immediate answer that wait at a time
+	tenants  *admission.File
+	free     *admission.Memory
 }
 
 // model turns a model into a network: model.<lane>.<job> → network.<lane>.<job>.
@@ -71,9 +70,8 @@ func (w *Reparam) moved(ctx context.Context, d *hop.Message) error {
 // before anything is computed.
 const replayed = 10 * time.Second
 
-// redriven starts a stored job again from its kept model. The message is kept until the job has its
-// answer, and comes back at intervals of sweepAfter: the sweeper looks after each job once, and
-// does not know of those that were started again later.
+// redriven starts a stored job again from its kept model: it makes the job's network and passes it on. It notes in d the facts of
+// the request that the answer needs if it fails.
 func (w *Reparam) redriven(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var r message.Redrive
 	if err := d.Decode(&r); err != nil {
@@ -82,72 +80,28 @@ func (w *Reparam) redriven(ctx context.Context, d *hop.Message) (hop.Outcome, er
 	if r.Job != d.Subject.Job {
 		return hop.Done, d.Mismatch("job", r.Job, d.Subject.Job)
 	}
-	if w.sweepAfter < 0 {
-		return hop.Done, w.restart(ctx, d, &r)
-	}
-
-	// The first delivery starts the job; later ones do so if it has come to a halt since.
-	needed, err := d.Attempt == 1, error(nil)
-	if !needed {
-		if needed, err = w.stalled(ctx, d.Subject.Lane, r.Job); err == nil && !needed {
-			has, err := w.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(r.Job))
-			if err == nil && has {
-				return hop.Done, nil
-			}
-		}
-	}
-
-	if err == nil && needed {
-		err = w.restart(ctx, d, &r)
-	}
-
-	// Trouble with the infrastructure does not fail the job: the message comes again. A lost request fails it, when the
-	// deliveries are exhausted.
-	if errors.Is(err, bus.ErrLost) && w.Exhausted(d, err) {
-		return hop.Done, err
-	}
-	if err == nil || errors.Is(err, hop.ErrLater) || fault.CodeOf(err) == fault.Infrastructure {
-		return hop.Later(w.sweepAfter), nil
-	}
-	return hop.Done, err
-}
-
-// restart makes the network of a stored job and passes it on. It notes in d the facts of the
-// request that the answer needs if it fails.
-func (w *Reparam) restart(ctx context.Context, d *hop.Message, r *message.Redrive) error {
 	m, err := w.Bus.Raw(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
 	if errors.Is(err, bus.ErrNotFound) {
 		w.Log.Warn("nothing to start again: the model is gone", "job", r.Job)
-		return hop.ErrAnswered // without its model nobody can answer it
+		return hop.Done, nil // without its model nobody can answer it
 	}
 	if err != nil {
-		return err
+		return hop.Done, err
 	}
 	d.Silent = false
 	data, err := w.Bus.Payload(ctx, d.Subject.Owner, m.Header, m.Data)
 	if bus.Unreadable(err) {
-		return fault.Wrap(
+		err = fault.Wrap(
 			fault.CodeOf(err), fmt.Errorf("pipeline: the stored request cannot be read any more: submit it again: %w", err),
 		)
 	}
 	if err != nil {
-		return err
+		return hop.Done, err
 	}
 
-	again := *d
-	again.Data = data
-	again.Asked = bus.StoredAt(m.Header, m.Time)
-	ctx, end := w.Resume(ctx, &again, m.Header, d.Stored)
-	err = w.reparameterise(ctx, &again, again.Asked)
-	end(err)
-
-	d.Data = again.Data
-	d.Digest = again.Digest
-	d.Tenant = again.Tenant
-	d.Asked = again.Asked
-	d.Queries = again.Queries
-	d.Broken = again.Broken
-	return err
+	d.Data = data
+	d.Asked = bus.StoredAt(m.Header, m.Time)
+	return hop.Done, w.reparameterise(w.Resume(ctx, d, m.Header), d, d.Asked)
 }
 
 // identify decodes the request in d.Data and notes in d whose it is: of a job with an owner, whom the subject names, never of

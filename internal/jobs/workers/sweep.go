@@ -273,22 +273,6 @@ func (w *Aggregate) drive(ctx context.Context, lane int, job string) error {
 	return err
 }
 
-// stalled reports whether a job has come to a halt: it has no answer, no message of it is under way
-// after reparam, and its partials do not make an answer. If they do, the aggregator is asked for it.
-func (w trail) stalled(ctx context.Context, lane int, job string) (bool, error) {
-	if has, err := w.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
-		return false, err
-	}
-	if busy, err := w.between(ctx, lane, job); err != nil || busy {
-		return false, err
-	}
-	all, err := w.complete(ctx, lane, job)
-	if err != nil || len(all) == 0 {
-		return err == nil, err
-	}
-	return false, w.AskForSum(ctx, lane, job)
-}
-
 // complete returns the numbers of chunks into which a job was cut and whose partials are all listed, one per cut.
 func (w trail) complete(ctx context.Context, lane int, job string) (all []int, err error) {
 	subjects, err := w.Bus.Subjects(

@@ -27,12 +27,11 @@ type Redrive struct {
 	Time   int64  `msgpack:"time"` // Unix milliseconds
 }
 
-// End asks the aggregator, which alone writes answers, to end a job: with the error that a stage found, or, without an answer, with
-// the sum of its partials, which are all stored.
+// End asks the aggregator, which alone writes answers, to end a job with the error that a stage found.
 type End struct {
 	Job    string `msgpack:"job"`
 	Tenant string `msgpack:"tenant,omitempty"`
-	Answer []byte `msgpack:"answer,omitempty"` // an answer message, encoded
+	Answer []byte `msgpack:"answer"`           // an answer message, encoded
 	Under  string `msgpack:"under,omitempty"`  // the id that the client waits under, where that is none
 	Stored int64  `msgpack:"stored,omitempty"` // when the job's model was, Unix milliseconds
 	Time   int64  `msgpack:"time"`             // Unix milliseconds
@@ -117,10 +116,13 @@ func (m *DeadLetter) Validate() error {
 	return checkTimes(m.Time, 0, nil)
 }
 
-// Validate checks ids and the time.
+// Validate checks ids, that there is an answer, and the time.
 func (m *End) Validate() error {
 	if err := checkJob(m.Job, m.Tenant); err != nil {
 		return err
+	}
+	if len(m.Answer) == 0 {
+		return invalid("answer", "is empty")
 	}
 	if m.Stored < 0 {
 		return invalid("stored", "%d ms", m.Stored)

@@ -212,7 +212,6 @@ func sampleMessages() []wire.Message {
 		&Serves{Process: "p1", Numeric: "0123456789abcdef-avx2", Cores: 4, Gone: true, Time: 1767225600000},
 		&Here{Process: "p1", Stage: "learn-worker", Version: "v1.2.3", Messages: 7, Gone: true, Time: 1767225600000},
 		&Room{Left: 7, Full: "BTN_ANSWER", Unserved: "no learn-worker is running"},
-		&End{Job: "job-1", Time: 1767225600000},
 		&Redrive{Job: "job-1", Tenant: "t", Reason: "no answer for 30 s", Time: 1767225600000},
 	}
 }
