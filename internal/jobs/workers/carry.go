@@ -126,9 +126,7 @@ func (w *Aggregate) renew(ctx context.Context, owner string, h nats.Header, blob
 // carryPartials moves the job's partials to the end of their stream, and renews the plan that they
 // name.
 func (w *Aggregate) carryPartials(ctx context.Context, lane int, job string) error {
-	subjects, err := w.Bus.Subjects(
-		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job),
-	)
+	subjects, err := w.partials(ctx, lane, job)
 	if err != nil {
 		return err
 	}
@@ -169,8 +167,6 @@ func (w trail) begun(ctx context.Context, lane int, job string) (bool, error) {
 	if busy, err := w.between(ctx, lane, job); err != nil || busy {
 		return busy, err
 	}
-	partials, err := w.Bus.Subjects(
-		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job),
-	)
+	partials, err := w.partials(ctx, lane, job)
 	return len(partials) > 0, err
 }

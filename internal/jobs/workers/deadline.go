@@ -1,13 +1,13 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/hop"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -46,8 +46,11 @@ func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) erro
 	// The partials of a job that grows carry the request's digest, so they may be its answer before
 	// the model, which may be large, is read.
 	answered, at, err := w.soFar(ctx, lane, m.Job, m.Digest)
+	if errors.Is(err, hop.ErrForeign) { // a timer of another request ends nothing
+		return nil
+	}
 	if err != nil && !errors.Is(err, bus.ErrLost) || answered {
-		return ignoreForeign(err)
+		return err
 	}
 
 	of, err := w.Submitted(ctx, message.AnyLane(m.Job))
@@ -65,13 +68,10 @@ func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) erro
 	if at.of > 0 {
 		reason += fmt.Sprintf(", with %d of %d tasks contracted", at.tasks, at.of)
 	}
-	return ignoreForeign(w.Answer(ctx, &wire.Answer{
-		Job:    m.Job,
-		Tenant: m.Tenant,
-		Digest: m.Digest,
-		Status: wire.StatusDeadline,
-		Error:  &btn.ErrorInfo{Code: fault.Deadline, Message: reason, Stage: w.Stage},
-	}, of.Asked))
+	d := &hop.Message{
+		Subject: message.Subject{Lane: lane, Job: m.Job}, Digest: m.Digest, Tenant: m.Tenant, Asked: of.Asked,
+	}
+	return w.Fail(d, fault.New(fault.Deadline, "%s", reason))
 }
 
 // cancelled ends a job that somebody cancelled, unless it has its answer.
@@ -101,18 +101,7 @@ func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome,
 		return hop.Done, nil
 	}
 
-	reason := m.Reason
-	if reason == "" {
-		reason = "cancelled"
-	}
-
-	return hop.Done, ignoreForeign(w.Answer(ctx, &wire.Answer{
-		Job:    m.Job,
-		Tenant: of.Tenant,
-		Digest: of.Digest,
-		Status: wire.StatusCancelled,
-		Error:  &btn.ErrorInfo{Code: fault.Cancelled, Message: reason, Stage: w.Stage},
-	}, of.Asked))
+	return hop.Done, w.Fail(d, fault.New(fault.Cancelled, "%s", cmp.Or(m.Reason, "cancelled")))
 }
 
 // ends ends a job with the error that another stage has found.
@@ -141,13 +130,4 @@ func (w *Aggregate) ends(ctx context.Context, d *hop.Message) (hop.Outcome, erro
 		return hop.Done, d.Mismatch("an answer under", m.Under, m.Job)
 	}
 	return hop.Done, w.End(ctx, d.Subject.Lane, &a, m.Under, storedAt(m.Stored))
-}
-
-// ignoreForeign drops hop.ErrForeign: a timer or a cancel of a request whose job was taken by
-// another ends nothing.
-func ignoreForeign(err error) error {
-	if errors.Is(err, hop.ErrForeign) {
-		return nil
-	}
-	return err
 }

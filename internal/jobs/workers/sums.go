@@ -3,9 +3,9 @@ package workers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
@@ -50,72 +50,59 @@ type chunks struct {
 // readers is the number of partials fetched at the same time.
 const readers = 8
 
-// stored lists which of a job's chunks are stored. The stream's leader answers, so all acknowledged
-// chunks are in the list.
+// stored lists which of a job's chunks are stored.
 func (w *sums) stored(ctx context.Context, key chunks) (map[int]bool, error) {
-	subjects, err := w.Bus.Subjects(
-		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, key.lane, key.job),
-	)
-	if err != nil {
-		return nil, err
-	}
-
+	subjects, err := w.partials(ctx, key.lane, key.job)
 	ks := make(map[int]bool, len(subjects))
 	for s := range subjects {
 		if p, err := message.ParseSubject(s); err == nil && p.N == key.n {
 			ks[p.K] = true
 		}
 	}
-	return ks, nil
+	return ks, err
 }
 
 // fetch reads the first count partials of a job, in the order of their chunks. The error wraps
-// bus.ErrNotFound if some are missing; by then all have been looked at, so that none that is forged
-// is listed any more.
+// bus.ErrNotFound if some are missing.
 func (w *sums) fetch(ctx context.Context, key chunks, count int) ([]*message.Partial, error) {
-	partials := make([]*message.Partial, count)
-	var missing atomic.Pointer[error]
+	subjects := make([]string, count)
+	for k := range subjects {
+		subjects[k] = message.PartialSubject(key.lane, key.job, key.n, k)
+	}
+	partials, err := w.read(ctx, subjects)
+	if err == nil && slices.Contains(partials, nil) {
+		err = fmt.Errorf("%w: chunks of %d", bus.ErrNotFound, key.n)
+	}
+	return partials, err
+}
 
+// read reads partials; nil is in the place of one that is missing. All are looked at, so that none that is forged is listed any more.
+func (w *sums) read(ctx context.Context, subjects []string) ([]*message.Partial, error) {
+	partials := make([]*message.Partial, len(subjects))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(readers)
-	for k := range partials {
+	for i, subject := range subjects {
 		g.Go(func() error {
-			m, err := w.Bus.Get(
-				ctx, bus.StreamPartial, message.PartialSubject(key.lane, key.job, key.n, k),
-			)
+			m, err := w.Bus.Get(ctx, bus.StreamPartial, subject)
 			if errors.Is(err, bus.ErrNotFound) {
-				missing.Store(&err)
 				return nil
 			}
 			if err != nil {
 				return err
 			}
 
-			var p message.Partial
-			if err := wire.Decode(m.Data, &p); err != nil {
+			p := &message.Partial{Header: m.Header, Sequence: m.Sequence}
+			if err := wire.Decode(m.Data, p); err != nil {
 				return err
 			}
-
-			if p.Job != key.job || p.N != key.n || p.K != k {
-				return fault.New(
-					fault.BadInput,
-					"pipeline: chunk %d of %d of job %s holds chunk %d of %d of job %s", k, key.n,
-					key.job, p.K, p.N, p.Job,
-				)
+			if of, err := message.ParseSubject(subject); err != nil || p.Job != of.Job || p.N != of.N || p.K != of.K {
+				return fault.New(fault.BadInput, "pipeline: %s holds chunk %d of %d of job %s", subject, p.K, p.N, p.Job)
 			}
-
-			p.Header, p.Sequence = m.Header, m.Sequence
-			partials[k] = &p
+			partials[i] = p
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	if err := missing.Load(); err != nil {
-		return nil, *err
-	}
-	return partials, nil
+	return partials, g.Wait()
 }
 
 // sum turns the partials of a whole job into its answer (Lemma 5) and stores it.
@@ -149,42 +136,31 @@ type reached struct{ tasks, of int }
 // comes. It returns false where they are no answer: none are stored, the job does not grow, or no
 // estimate is complete; then it returns the progress of the job.
 func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (answered bool, at reached, err error) {
-	subjects, err := w.Bus.Subjects(
-		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, jobID),
-	)
+	subjects, err := w.partials(ctx, lane, jobID)
+	if err != nil {
+		return false, at, err
+	}
+	stored, err := w.read(ctx, slices.Collect(maps.Keys(subjects)))
 	if err != nil {
 		return false, at, err
 	}
 
-	var partials []*message.Partial
-	for _, subject := range slices.Sorted(maps.Keys(subjects)) {
-		m, err := w.Bus.Get(ctx, bus.StreamPartial, subject)
-		if errors.Is(err, bus.ErrNotFound) {
+	for _, p := range stored {
+		switch {
+		case p == nil:
 			continue
-		}
-		if err != nil {
-			return false, at, err
-		}
-
-		var p message.Partial
-		if err := wire.Decode(m.Data, &p); err != nil {
-			return false, at, err
-		}
-		if p.Digest != digest { // another request
+		case p.Digest != digest: // another request
 			return false, reached{}, nil
 		}
 		if at = (reached{len(subjects), p.N}); len(p.Ends) == 0 { // not a job that grows
 			return false, at, nil
 		}
-		p.Header, p.Sequence = m.Header, m.Sequence
-		partials = append(partials, &p)
 	}
-	partials, _ = ofOneRun(partials)
+	partials, _ := ofOneRun(slices.DeleteFunc(stored, func(p *message.Partial) bool { return p == nil }))
 	if len(partials) == 0 {
 		return false, at, nil
 	}
 
-	// Subjects sort by text, chunks by number.
 	slices.SortFunc(partials, func(a, b *message.Partial) int { return a.K - b.K })
 	job, err := w.plan(ctx, partials)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/hop"
+	"github.com/basetensor/basetensor/internal/jobs/job"
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -31,9 +32,6 @@ type Aggregate struct {
 // busy machine too.
 const sweepAhead = 64
 
-// longestRest is the longest time between two looks at a job.
-const longestRest = 30 * time.Second
-
 // sweep looks after stored jobs: one of a certain age, with no answer and nothing under way, is
 // started again. Messages come in the order in which they were stored, so waiting for the age of
 // one delays none that is due.
@@ -46,64 +44,49 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 		return hop.Later(time.Millisecond), nil
 	}
 
-	job := d.Subject.Job
-	lane := d.Subject.Lane
-	acknowledged, err := w.floors.reach(ctx, w.Bus, streams.Models, lane, d.Raw.Sequence)
+	acknowledged, err := w.floors.reach(ctx, w.Bus, streams.Models, d.Subject.Lane, d.Raw.Sequence)
 	if err != nil {
 		return hop.Done, err
 	}
-	waits := !acknowledged // for reparam
-
-	age := w.Bus.Since(d.Raw.Stored)
-	again := hop.Later(w.sweepAfter)
-	if waits || w.keeper.Crowded().Many {
-		again = hop.Later(min(max(w.sweepAfter, age/4), longestRest))
+	crowd := w.keeper.Crowded()
+	look := job.Sweep{
+		Age: w.Bus.Since(d.Raw.Stored), After: w.sweepAfter, Waits: !acknowledged, Many: crowd.Many, Full: crowd.Full,
 	}
-
-	// Most jobs of an overloaded system wait for reparam: they are looked at rarely, and not one by
-	// one.
-	if waits && age < 4*w.sweepAfter {
-		return again, nil
-	}
-
-	if a, err := w.Stored(ctx, job); err != nil || a != nil {
-		return hop.Done, err
-	}
-
-	if waits {
-		// The floor stays at another model of the lane that takes long: a partial shows that reparam is done with this one.
-		passed, err := w.Bus.Has(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
+	for ask := look.Begin(); ask != job.AskNothing; {
+		yes, err := w.reply(ctx, d, ask)
 		if err != nil {
 			return hop.Done, err
 		}
-		waits = !passed
+		ask = look.Reply(yes)
 	}
-	if waits && !w.keeper.Crowded().Full {
-		return again, nil
+	if rest := look.Rest(); rest > 0 {
+		return hop.Later(rest), nil
 	}
+	return hop.Done, nil
+}
 
-	if carried, err := w.carry(ctx, d); err != nil || carried {
-		return hop.Done, err
+// reply answers a question of a sweep about the job of a stored model.
+func (w *Aggregate) reply(ctx context.Context, d *hop.Message, ask job.Ask) (yes bool, err error) {
+	lane, id := d.Subject.Lane, d.Subject.Job
+	switch ask {
+	case job.AskOver:
+		a, err := w.Stored(ctx, id)
+		return a != nil, err
+	case job.AskPassed: // the floor of reparam-worker stays at another model of the lane that takes long
+		return w.Bus.Has(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, id))
+	case job.AskCarry:
+		return w.carry(ctx, d)
+	case job.AskUnderWay:
+		return w.underWay(ctx, lane, id)
+	case job.AskLate:
+		return false, w.late(ctx, lane, id)
+	case job.AskSum:
+		return w.sumStored(hop.WithoutWaiting(ctx), lane, id)
+	default:
+		w.metrics.Sweep(metrics.SweptRedrive)
+		_, err := w.StartAgain(ctx, lane, id, "no answer, and nothing under way")
+		return false, err
 	}
-
-	if waits {
-		return again, nil
-	}
-
-	busy, err := w.underWay(ctx, lane, job)
-	if err != nil {
-		return hop.Done, err
-	}
-
-	if busy {
-		err = w.late(ctx, lane, job)
-	} else {
-		err = w.drive(hop.WithoutWaiting(ctx), lane, job)
-	}
-	if err != nil {
-		return hop.Done, err
-	}
-	return again, nil
 }
 
 // late ends a job whose tasks wait for a timer that does not come, sweepAfter after its deadline: it went off, and the answer was lost.
@@ -196,6 +179,11 @@ func (w trail) between(ctx context.Context, lane int, job string) (bool, error) 
 	return len(tasks) > 0, err
 }
 
+// partials lists the subjects of a job's stored partials. The stream's leader answers, so all that are acknowledged are in the list.
+func (w trail) partials(ctx context.Context, lane int, job string) (map[string]uint64, error) {
+	return w.Bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
+}
+
 // floors remembers for a moment up to which sequence the messages of consumers are acknowledged, as
 // the server said. Not longer: a recreated stream begins with 1.
 type floors struct {
@@ -263,40 +251,6 @@ func ackFloor(ctx context.Context, b *bus.Bus, of streams.Feed, lane int) (uint6
 	return c.CachedInfo().AckFloor.Stream, nil // s.Consumer has just fetched it
 }
 
-// drive sums a job whose partials are all stored, and starts any other again.
-func (w *Aggregate) drive(ctx context.Context, lane int, job string) error {
-	if summed, err := w.sumStored(ctx, lane, job); err != nil || summed {
-		return err
-	}
-	w.metrics.Sweep(metrics.SweptRedrive)
-	_, err := w.StartAgain(ctx, lane, job, "no answer, and nothing under way")
-	return err
-}
-
-// complete returns the numbers of chunks into which a job was cut and whose partials are all listed, one per cut.
-func (w trail) complete(ctx context.Context, lane int, job string) (all []int, err error) {
-	subjects, err := w.Bus.Subjects(
-		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job),
-	)
-	if err != nil {
-		return nil, err
-	}
-
-	stored := map[int]int{}
-	for s := range subjects {
-		if p, err := message.ParseSubject(s); err == nil {
-			stored[p.N]++
-		}
-	}
-
-	for n, have := range stored {
-		if n == have {
-			all = append(all, n)
-		}
-	}
-	return all, nil
-}
-
 // passes reports whether an error tells nothing about the job: this worker stops, or the server
 // does not answer. A message that is not stored any more does not come back, so that error does not
 // pass.
@@ -308,13 +262,22 @@ func passes(err error) bool {
 }
 
 // sumStored sums a job whose partials are all stored, and reports whether it has, or has ended the
-// job with an error.
+// job with an error. The partials may be of several cuts into chunks.
 func (w *sums) sumStored(ctx context.Context, lane int, job string) (bool, error) {
-	all, err := w.complete(ctx, lane, job)
+	subjects, err := w.partials(ctx, lane, job)
 	if err != nil {
 		return false, err
 	}
-	for _, n := range all {
+	stored := map[int]int{} // by the number of chunks
+	for s := range subjects {
+		if p, err := message.ParseSubject(s); err == nil {
+			stored[p.N]++
+		}
+	}
+	for n, have := range stored {
+		if n != have {
+			continue
+		}
 		if ended, err := w.sumChunks(ctx, chunks{lane, job, n}); err != nil || ended {
 			return ended, err
 		}

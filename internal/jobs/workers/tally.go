@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/hop"
-	"github.com/basetensor/basetensor/internal/jobs/tally"
+	"github.com/basetensor/basetensor/internal/jobs/job"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -38,7 +38,7 @@ type counted struct {
 	check  *semaphore.Weighted // of 1, held during a look
 
 	// Under tallies.mu:
-	count *tally.Count[*hop.Message]
+	count *job.Count[*hop.Message]
 	timer *time.Timer
 }
 
@@ -73,26 +73,26 @@ func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, err
 
 	// All others are counted, and progress is reported at steps of the count.
 	j, look, seen := t.add(d, &p)
-	if look == tally.LookFull || seen*steps/p.N > (seen-1)*steps/p.N {
+	if look == job.LookFull || seen*steps/p.N > (seen-1)*steps/p.N {
 		t.w.Progress(p.Job, query.StageContract, seen, p.N)
 	}
 	switch look {
-	case tally.LookFull:
+	case job.LookFull:
 		return hop.Done, t.look(ctx, j, true)
-	case tally.LookEarly:
+	case job.LookEarly:
 		t.tolerant(ctx, j)
 	}
 	return hop.Held, nil
 }
 
 // add counts a delivery, and returns the number of chunks seen.
-func (t *tallies) add(d *hop.Message, p *message.Partial) (j *counted, look tally.Look, seen int) {
+func (t *tallies) add(d *hop.Message, p *message.Partial) (j *counted, look job.Look, seen int) {
 	key := chunks{d.Subject.Lane, p.Job, p.N}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if j = t.jobs[key]; j == nil {
 		j = &counted{
-			key: key, digest: d.Digest, stored: p.Stored, check: semaphore.NewWeighted(1), count: tally.New[*hop.Message](p.N),
+			key: key, digest: d.Digest, stored: p.Stored, check: semaphore.NewWeighted(1), count: job.New[*hop.Message](p.N),
 		}
 		t.jobs[key] = j
 	}
@@ -102,7 +102,7 @@ func (t *tallies) add(d *hop.Message, p *message.Partial) (j *counted, look tall
 }
 
 // carryOut sets the timer of a job, or ends its count. The caller holds t.mu.
-func (t *tallies) carryOut(j *counted, e tally.Effects[*hop.Message]) {
+func (t *tallies) carryOut(j *counted, e job.Effects[*hop.Message]) {
 	if t.jobs[j.key] != j { // stop looks for timers nowhere else
 		return
 	}
@@ -155,7 +155,7 @@ func (t *tallies) look(ctx context.Context, j *counted, full bool) error {
 			d.Raw.Done()
 		}
 		t.refuse(effects.Return, err)
-		if question = next; question.Ask == tally.AskNothing {
+		if question = next; question.Ask == job.AskNothing {
 			return err
 		}
 	}
@@ -200,7 +200,7 @@ type look struct {
 
 // reply answers a question; a panic is an error of the job. A job that has its answer, or is over for
 // another reason, is Yes with that as its error.
-func (l look) reply(ctx context.Context, q tally.Question) (r tally.Reply, stored map[int]bool, err error) {
+func (l look) reply(ctx context.Context, q job.Question) (r job.Reply, stored map[int]bool, err error) {
 	w, key := l.t.w, l.j.key
 	defer func() {
 		if p := recover(); p != nil {
@@ -209,19 +209,19 @@ func (l look) reply(ctx context.Context, q tally.Question) (r tally.Reply, store
 		}
 		switch {
 		case errors.Is(err, hop.ErrAnswered):
-			r = tally.Yes
-		case err != nil && r != tally.Gone:
-			r = tally.Failed
+			r = job.Yes
+		case err != nil && r != job.Gone:
+			r = job.Failed
 		}
 	}()
 
 	switch q.Ask {
-	case tally.AskOver:
-		return tally.No, nil, w.Over(ctx, key.lane, key.job, l.j.digest, l.j.stored)
-	case tally.AskList:
+	case job.AskOver:
+		return job.No, nil, w.Over(ctx, key.lane, key.job, l.j.digest, l.j.stored)
+	case job.AskList:
 		stored, err = w.stored(ctx, key)
-		return tally.Listed, stored, err
-	case tally.AskFirst:
+		return job.Listed, stored, err
+	case job.AskFirst:
 		r, err = l.first(ctx, q.First)
 	default:
 		r, err = l.sum(ctx)
@@ -230,37 +230,37 @@ func (l look) reply(ctx context.Context, q tally.Question) (r tally.Reply, store
 }
 
 // first answers a job whose first chunks suffice.
-func (l look) first(ctx context.Context, count int) (tally.Reply, error) {
+func (l look) first(ctx context.Context, count int) (job.Reply, error) {
 	w := l.t.w
 	partials, err := w.fetch(ctx, l.j.key, count)
 	if errors.Is(err, bus.ErrNotFound) {
-		return tally.Gone, nil
+		return job.Gone, nil
 	}
 	if err != nil {
-		return tally.Failed, err
+		return job.Failed, err
 	}
 	settled, err := w.settled(ctx, partials)
 	if errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans) || err == nil && !settled {
-		return tally.No, nil // all of them decide
+		return job.No, nil // all of them decide
 	}
 	if err == nil {
 		err = w.sum(ctx, partials)
 	}
-	return tally.Yes, err
+	return job.Yes, err
 }
 
 // sum answers a job by all its chunks.
-func (l look) sum(ctx context.Context) (tally.Reply, error) {
+func (l look) sum(ctx context.Context) (job.Reply, error) {
 	w := l.t.w
 	partials, err := w.fetch(ctx, l.j.key, l.j.key.n)
 	if errors.Is(err, bus.ErrNotFound) {
-		return tally.Gone, fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", l.j.key.job, err)
+		return job.Gone, fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", l.j.key.job, err)
 	}
 	if err == nil {
 		err = w.sum(ctx, partials)
 	}
 	if w.mixed(err, l.j.key.job) {
-		return tally.Mixed, w.unmix(ctx, l.j.key, partials)
+		return job.Mixed, w.unmix(ctx, l.j.key, partials)
 	}
-	return tally.Yes, err
+	return job.Yes, err
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/hop"
-	"github.com/basetensor/basetensor/internal/jobs/tally"
+	"github.com/basetensor/basetensor/internal/jobs/job"
 )
 
 // TestNoTimerOutlivesItsCount: after any sequence of effects, stop waits for no timer of a count that is over.
@@ -18,12 +18,12 @@ func TestNoTimerOutlivesItsCount(t *testing.T) {
 		for range 12 {
 			key := chunks{job: string(rune('a' + rng.IntN(2))), n: 9}
 			if c.jobs[key] == nil {
-				c.jobs[key] = &counted{key: key, count: tally.New[*hop.Message](9)}
+				c.jobs[key] = &counted{key: key, count: job.New[*hop.Message](9)}
 				known = append(known, c.jobs[key])
 			}
-			e := tally.Effects[*hop.Message]{Forget: rng.IntN(3) == 0}
+			e := job.Effects[*hop.Message]{Forget: rng.IntN(3) == 0}
 			if !e.Forget {
-				e.Timer = tally.IdlePause
+				e.Timer = job.IdlePause
 			}
 			c.mu.Lock()
 			c.carryOut(known[rng.IntN(len(known))], e)
@@ -36,7 +36,7 @@ func TestNoTimerOutlivesItsCount(t *testing.T) {
 		}()
 		select {
 		case <-stopped:
-		case <-time.After(tally.IdlePause / 2):
+		case <-time.After(job.IdlePause / 2):
 			t.Fatal("a timer of a job that is not counted any more is waited for")
 		}
 	}

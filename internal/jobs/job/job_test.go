@@ -1,4 +1,4 @@
-package tally
+package job
 
 import (
 	"flag"
@@ -19,12 +19,13 @@ var update = flag.Bool("update", false, "write the transcripts again")
 // script plays a transcript: lines that begin with "> " are events, the lines below each what follows from it.
 type script struct {
 	c     *Count[string]
+	sweep *Sweep // under way; nil: none is
 	now   time.Time
 	again int
 }
 
 var (
-	asks    = [...]string{"nothing more", "over?", "first %d?", "list", "sum"}
+	asks    = [...]string{"nothing more", "over?", "first %d?", "list", "sum", "passed?", "carry", "under way?", "late?", "start again"}
 	replies = map[string]Reply{"failed": Failed, "yes": Yes, "no": No, "gone": Gone, "mixed": Mixed}
 )
 
@@ -86,7 +87,20 @@ func (s *script) play(t *testing.T, event string) (told []string) {
 		next, e := s.c.Reply(Listed, ks)
 		asked(next)
 		tell(e)
+	case "sweep": // sweep 12s [waits] [many] [full]: of a job of that age, by a sweeper that rests for 5s at least
+		age, err := time.ParseDuration(words[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.sweep = &Sweep{
+			Age: age, After: 5 * time.Second,
+			Waits: slices.Contains(words, "waits"), Many: slices.Contains(words, "many"), Full: slices.Contains(words, "full"),
+		}
+		told = s.swept(s.sweep.Begin())
 	default:
+		if s.sweep != nil {
+			return s.swept(s.sweep.Reply(words[0] == "yes"))
+		}
 		r, ok := replies[words[0]]
 		if !ok {
 			t.Fatalf("no event %q", event)
@@ -98,7 +112,44 @@ func (s *script) play(t *testing.T, event string) (told []string) {
 	return told
 }
 
-// TestTranscripts plays testdata. To write the effects again: go test ./internal/jobs/tally -update
+// swept tells the next question of a sweep, or its end.
+func (s *script) swept(ask Ask) []string {
+	if ask != AskNothing {
+		return []string{asks[ask]}
+	}
+	rest := s.sweep.Rest()
+	s.sweep = nil
+	if rest == 0 {
+		return []string{"nothing more", "acknowledge"}
+	}
+	return []string{"nothing more", "look again in " + rest.String()}
+}
+
+// TestAJobIsStartedAgainWhereNothingElseHelps: whatever the replies are, a sweep ends, acknowledges only a job that has its answer or was
+// moved, and starts only one again that is past reparam-worker, not under way, and not summed.
+func TestAJobIsStartedAgainWhereNothingElseHelps(t *testing.T) {
+	for bits := range 1 << 12 {
+		bit := func(k int) bool { return bits>>k&1 > 0 }
+		s := &Sweep{Age: time.Duration(bits) * time.Second, After: 5 * time.Second, Waits: bit(0), Many: bit(1), Full: bit(2)}
+		waits, said := s.Waits, map[Ask]bool{}
+		asked := 0
+		for ask := s.Begin(); ask != AskNothing; asked++ {
+			if _, twice := said[ask]; twice {
+				t.Fatalf("%b: %s is asked twice", bits, asks[ask])
+			}
+			if ask == AskRestart && (waits && !said[AskPassed] || said[AskOver] || said[AskCarry] || said[AskUnderWay] || said[AskSum]) {
+				t.Errorf("%b: started again after %v", bits, said)
+			}
+			said[ask] = bit(3 + asked)
+			ask = s.Reply(said[ask])
+		}
+		if ends := said[AskOver] || said[AskCarry]; ends != (s.Rest() == 0) || s.Rest() > LongestRest {
+			t.Errorf("%b: rests for %v after %v", bits, s.Rest(), said)
+		}
+	}
+}
+
+// TestTranscripts plays testdata. To write the effects again: go test ./internal/jobs/job -update
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

@@ -1,5 +1,8 @@
-// Package tally decides about the partials of a job: a state machine without input or output, clock or goroutines.
-// Partials, quiet times and replies go in; questions and effects come out. testdata has transcripts.
+// Package job decides about a job in an aggregator: state machines without input or output, clock or goroutines. Partials, quiet
+// times, looks and replies go in; questions and effects come out. testdata has transcripts.
+//
+// A Count sums the job once its partials are there. A Sweep takes it up again where it has come to a halt. Of the end of a job
+// neither decides: the first answer that is stored is the only one, be it a sum, an error, a cancel or a deadline.
 //
 // The count is a hint: whether a job is complete is read from the stream, and only when the count is full, when a partial is
 // delivered again, or when no more have come for a while. (Listing on every arrival is quadratic: 1.3 s for 256 chunks against
@@ -7,7 +10,7 @@
 //
 // A partial is acknowledged after a listing that found others missing, or after the answer is stored. So the partial that
 // completes a job is held by an aggregator, or delivered again, until the answer is stored, and no count has to survive.
-package tally
+package job
 
 import "time"
 
@@ -26,7 +29,7 @@ type Question struct {
 	First int // of AskFirst: the number of chunks
 }
 
-// Ask is the kind of a question.
+// Ask is a question about a job, or something to be done about it.
 type Ask int
 
 const (
@@ -34,7 +37,14 @@ const (
 	AskOver               // has the job its answer? Yes, No
 	AskFirst              // answer it by its first chunks, if they suffice: Yes, No, Gone
 	AskList               // which chunks are stored? Listed
-	AskSum                // answer it by all chunks: Yes, Gone, Mixed
+	AskSum                // answer it by all chunks: Yes, Gone, Mixed; of a sweeper if all are stored: yes, no
+
+	// Of a sweeper, each with yes or no:
+	AskPassed   // has it a partial, so that reparam-worker is done with it?
+	AskCarry    // move it to the end of the streams, if it is in the way
+	AskUnderWay // does a message of it wait, or is one in work?
+	AskLate     // end it, if its deadline passed a while ago
+	AskRestart  // start it again from its model
 )
 
 // Reply is the kind of a reply. Failed may follow any question.
