@@ -5,7 +5,6 @@ package bench
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +19,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -28,15 +26,15 @@ import (
 
 // Explanation is one run of a solver on one model.
 type Explanation struct {
-	Model     string
-	Variables int
-	Solver    string
-	Budget    float64 // seconds
-	CPU       float64 // seconds, user and system
-	Best      float64 // ln weight of the best assignment, nats; NaN: none
-	Bound     float64 // ln weight above which there is none, nats; NaN: none
-	Optimal   bool    // proved
-	Note      string  // why there is no assignment
+	Model     string  `csv:"model"`
+	Variables int     `csv:"variables"`
+	Solver    string  `csv:"solver"`
+	Budget    float64 `csv:"budget_s"`
+	CPU       float64 `csv:"cpu_s"`     // user and system
+	Best      float64 `csv:"ln_weight"` // of the best assignment, nats; NaN: none
+	Bound     float64 `csv:"ln_bound"`  // ln weight above which there is none, nats; NaN: none
+	Optimal   bool    `csv:"optimal"`   // proved
+	Note      string  `csv:"note"`      // why there is no assignment
 }
 
 // bound is the ln weight above which the run says that there is none: +Inf where it says nothing.
@@ -92,7 +90,7 @@ func slack(budget time.Duration) time.Duration { return 4*budget + time.Minute }
 func (e *Explanation) own(ctx context.Context, program string, budget time.Duration, m Model) {
 	args := []string{"env", "GOMAXPROCS=1", program, "explain", "--json", "--threads=1", "--budget=" + budget.String(), "--", m.Path}
 	p := runProcess(ctx, args, slack(budget))
-	e.CPU = p.CPU.Seconds()
+	e.CPU = math.Round(1000*p.CPU.Seconds()) / 1000
 	var a struct {
 		Status string   `json:"status"`
 		Error  *failure `json:"error"`
@@ -133,7 +131,7 @@ func (e *Explanation) toulbar(ctx context.Context, program string, budget time.D
 	}
 	seconds := strconv.Itoa(int(math.Ceil(budget.Seconds())))
 	p := runProcess(ctx, []string{program, model, evidence, "-timer=" + seconds, "-w=" + solution}, slack(budget))
-	e.CPU = p.CPU.Seconds()
+	e.CPU = math.Round(1000*p.CPU.Seconds()) / 1000
 	if text, err := os.ReadFile(solution); err == nil {
 		e.Best = network.lnWeight(observed, strings.Fields(string(text)))
 	}
@@ -234,47 +232,6 @@ func (t tables) lnWeight(observed map[int]int, text []string) float64 {
 		sum += math.Log(t.dense[j].Data[at])
 	}
 	return sum
-}
-
-var explanationColumns = []string{"model", "variables", "solver", "budget_s", "cpu_s", "ln_weight", "ln_bound", "optimal", "note"}
-
-// WriteExplanations writes the rows as CSV.
-func WriteExplanations(w io.Writer, rows []Explanation) error {
-	cells := make([][]any, len(rows))
-	for k, e := range rows {
-		cells[k] = []any{e.Model, e.Variables, e.Solver, e.Budget, math.Round(1000*e.CPU) / 1000, e.Best, e.Bound, e.Optimal, e.Note}
-	}
-	return chart.WriteCSV(w, explanationColumns, cells)
-}
-
-// ReadExplanations reads rows as they were written. Errors are bad input.
-func ReadExplanations(r io.Reader) (rows []Explanation, err error) {
-	lines, err := csv.NewReader(r).ReadAll()
-	if err != nil {
-		return nil, fault.Wrap(fault.BadInput, err)
-	}
-	if len(lines) == 0 || !slices.Equal(lines[0], explanationColumns) {
-		return nil, fault.New(fault.BadInput, "the columns are not %s", strings.Join(explanationColumns, ","))
-	}
-	for k, line := range lines[1:] {
-		number := func(text string) float64 {
-			if text == "" {
-				return math.NaN()
-			}
-			v, e := strconv.ParseFloat(text, 64)
-			err = errors.Join(err, e)
-			return v
-		}
-		e := Explanation{
-			Model: line[0], Variables: int(number(line[1])), Solver: line[2], Budget: number(line[3]), CPU: number(line[4]),
-			Best: number(line[5]), Bound: number(line[6]), Optimal: line[7] == "true", Note: line[8],
-		}
-		if err != nil {
-			return nil, fault.New(fault.BadInput, "line %d: %w", k+2, err)
-		}
-		rows = append(rows, e)
-	}
-	return rows, nil
 }
 
 // contest is a model with the last rows of both solvers, and their rows of every budget.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/basetensor/basetensor/lab/chart"
 )
 
 // program writes a shell script that stands in for a solver.
@@ -69,10 +71,10 @@ echo 'Optimum: 13862943 energy: 1.386 prob: 0.25 in 0 backtracks'; }
 		rows[k].CPU = 0.25 // the file has milliseconds
 	}
 	var text bytes.Buffer
-	if err := WriteExplanations(&text, rows); err != nil {
+	if err := chart.WriteCSV(&text, rows, false); err != nil {
 		t.Fatal(err)
 	}
-	read, err := ReadExplanations(&text)
+	read, err := chart.ReadCSV[Explanation](&text)
 	if err != nil || SummaryOfExplanations(read) != SummaryOfExplanations(rows) {
 		t.Errorf("%+v, %v", read, err)
 	}

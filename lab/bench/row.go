@@ -32,26 +32,26 @@ func (s Status) Solved() bool { return s == OK || s == Unchecked }
 
 // Row is one line of the results. Nil and the empty string stand for unknown values.
 type Row struct {
-	Set       string
-	Model     string
-	Variables int
-	Method    string // as the answer says
-	Exact     bool
-	Width     *int
-	Log2Table *float64 // log2 of the entries of the largest table
-	Flops     *float64 // planned
-	Bytes     *float64 // planned peak of live tables
-	RealFlops *float64
-	Slices    *float64
-	Wall      float64 // seconds
-	CPU       float64 // seconds, user and system
-	Peak      int64   // bytes, largest resident set
-	Log10Z    *float64
-	Reference *float64 // log10 Z
-	Error     *float64 // |difference| of log10 Z
-	MarError  *float64 // largest |difference| of a marginal
-	Status    Status
-	Note      string // why, where the status needs it
+	Set       string   `csv:"set"`
+	Model     string   `csv:"model"`
+	Variables int      `csv:"variables"`
+	Method    string   `csv:"method"` // as the answer says
+	Exact     bool     `csv:"exact"`
+	Width     *int     `csv:"width"`
+	Log2Table *float64 `csv:"log2_table"`    // log2 of the entries of the largest table
+	Flops     *float64 `csv:"planned_flops"` // planned
+	Bytes     *float64 `csv:"planned_bytes"` // planned peak of live tables
+	RealFlops *float64 `csv:"real_flops"`
+	Slices    *float64 `csv:"slices"`
+	Wall      float64  `csv:"wall_s,%.4f"` // seconds
+	CPU       float64  `csv:"cpu_s,%.4f"`  // seconds, user and system
+	Peak      int64    `csv:"peak_bytes"`  // bytes, largest resident set
+	Log10Z    *float64 `csv:"log10_z"`
+	Reference *float64 `csv:"reference"` // log10 Z
+	Error     *float64 `csv:"error"`     // |difference| of log10 Z
+	MarError  *float64 `csv:"mar_error"` // largest |difference| of a marginal
+	Status    Status   `csv:"status"`
+	Note      string   `csv:"note"` // why, where the status needs it
 }
 
 // row judges a run.

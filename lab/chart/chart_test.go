@@ -8,9 +8,11 @@ import (
 	"io"
 	"math"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func lines() Lines {
@@ -151,26 +153,56 @@ func TestDecades(t *testing.T) {
 	}
 }
 
+// TestCSV: rows are read as they were written, floats to the bit; columns without anything are left out of a sparse file.
 func TestCSV(t *testing.T) {
-	var b bytes.Buffer
-	err := WriteCSV(&b, []string{"name", "n", "seed", "error", "exact"}, [][]any{
-		{"a,b", 3, uint64(7), 1.0 / 3, true}, {"", -1, uint64(0), math.NaN(), false},
-		{"c", 0, uint64(1), math.Inf(-1), false},
-	})
-	if err != nil {
-		t.Fatal(err)
+	type inner struct {
+		Exact bool `csv:"exact"`
 	}
-	want := "name,n,seed,error,exact\n\"a,b\",3,7,0.3333333333333333,true\n,-1,0,,false\nc,0,1,-inf,false\n"
-	if b.String() != want {
-		t.Errorf("got %q, want %q", b.String(), want)
+	type row struct {
+		Name  string     `csv:"name"`
+		N     int        `csv:"n"`
+		Seed  uint64     `csv:"seed"`
+		Error float64    `csv:"error"`
+		Short float64    `csv:"short,%.2f"`
+		Some  *float64   `csv:"some"`
+		At    *time.Time `csv:"at"`
+		None  string     `csv:"none"`
+		inner
+		Other int
 	}
-	for want, rows := range map[string][][]any{
-		"row 0 has 1 cells, there are 2":      {{1}},
-		"row 1, column n: a []int is no cell": {{"a", 1}, {"a", []int{1}}},
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	rows := []row{
+		{Name: "a,b", N: 3, Seed: 7, Error: 1.0 / 3, Short: 0.25, Some: new(2.5), At: &at, inner: inner{Exact: true}},
+		{Name: "c", N: -1, Seed: 1, Error: math.Inf(-1), Short: 1},
+	}
+	for sparse, want := range map[bool]string{
+		true: "name,n,seed,error,short,some,at,exact\n\"a,b\",3,7,0.3333333333333333,0.25,2.5,2026-01-02T03:04:05Z,true\n" +
+			"c,-1,1,-inf,1.00,,,false\n",
+		false: "name,n,seed,error,short,some,at,none,exact\n\"a,b\",3,7,0.3333333333333333,0.25,2.5,2026-01-02T03:04:05Z,,true\n" +
+			"c,-1,1,-inf,1.00,,,,false\n",
 	} {
-		if err := WriteCSV(io.Discard, []string{"name", "n"}, rows); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
+		var b bytes.Buffer
+		if err := WriteCSV(&b, rows, sparse); err != nil || b.String() != want {
+			t.Errorf("got %q, %v, want %q", b.String(), err, want)
+		}
+		if back, err := ReadCSV[row](&b, "name", "n"); err != nil || !reflect.DeepEqual(back, rows) {
+			t.Errorf("read %+v, %v", back, err)
+		}
+	}
+	back, err := ReadCSV[row](strings.NewReader("more,name,short\n1,a,\n"))
+	if err != nil || len(back) != 1 || back[0].Name != "a" || !math.IsNaN(back[0].Error) || !math.IsNaN(back[0].Short) {
+		t.Errorf("of other columns: %+v, %v", back, err)
+	}
+	for text, want := range map[string]string{
+		"":                   "the head",
+		"n\n1\n":             `no column "name"`,
+		"name,n\na,1\nb,x\n": `line 3: n: "x" is no number`,
+		"name,error\na,NaN":  `line 2: error: "NaN" is no number`,
+		"name,at\na,b":       "line 2: at: parsing time",
+		"name,n\na":          "line 2",
+	} {
+		if _, err := ReadCSV[row](strings.NewReader(text), "name"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }

@@ -41,65 +41,46 @@ func (o Options) seeds() int {
 }
 
 // Row is one method on one model. Numbers that are not known, or mean nothing in an experiment, are
-// NaN.
+// NaN. Columns that hold nothing in any row are left out of the CSV file.
 type Row struct {
-	Model         string // a name, of models that are not drawn
-	Family        string
-	Attractive    bool
-	Variables     int
-	Strength      float64 // Δ, or the largest |ln| of an entry
-	Seed          uint64
-	Method        string
-	Step          float64 // the quantity that grows: components, bond, number of observations; the experiment defines it
-	LnZ           float64 // exact, nats
-	Estimate      float64 // nats
-	Error         float64 // |Estimate − LnZ|
-	Uncertainty   float64 // stated, nats
-	MarginalError float64 // mean over the variables of the total variation ½ Σ_x |p(x) − q(x)|
-	Largest       float64 // largest |p(x) − q(x)| of a variable and value
-	Residual      float64 // ρ
-	Discarded     float64 // largest share of one truncation, or one application of projectors
-	Flops         float64
-	Seconds       float64 // of the estimate
-	ExactSeconds  float64
-	Failed        string // why there is no estimate
+	Model         string  `csv:"model"` // a name, of models that are not drawn
+	Family        string  `csv:"family"`
+	Attractive    bool    `csv:"attractive"`
+	Variables     int     `csv:"variables"`
+	Strength      float64 `csv:"strength"` // Δ, or the largest |ln| of an entry
+	Seed          uint64  `csv:"seed"`
+	Method        string  `csv:"method"`
+	Step          float64 `csv:"step"`                   // the quantity that grows: components, bond, number of observations; the experiment defines it
+	LnZ           float64 `csv:"ln_z"`                   // exact, nats
+	Estimate      float64 `csv:"estimate"`               // nats
+	Error         float64 `csv:"error"`                  // |Estimate − LnZ|
+	Uncertainty   float64 `csv:"uncertainty"`            // stated, nats
+	MarginalError float64 `csv:"marginal_error"`         // mean over the variables of the total variation ½ Σ_x |p(x) − q(x)|
+	Largest       float64 `csv:"largest_marginal_error"` // largest |p(x) − q(x)| of a variable and value
+	Residual      float64 `csv:"residual"`               // ρ
+	Discarded     float64 `csv:"discarded"`              // largest share of one truncation, or one application of projectors
+	Flops         float64 `csv:"flops"`
+	Seconds       float64 `csv:"seconds"` // of the estimate
+	ExactSeconds  float64 `csv:"exact_seconds"`
+	Failed        string  `csv:"failed"` // why there is no estimate
 	Guarantee
 }
 
 // Guarantee holds an answer's statements beside its uncertainty, and its processor time.
 type Guarantee struct {
-	StandardError  float64 // of ln Z, nats
-	Tail           float64 // Pareto's k of the weights
-	Lower, Upper   float64 // ln Z is between them, nats
-	MarginalStated float64 // uncertainty of a probability
-	CPU            float64 // seconds of processors
-	Used           string  // the family of the last estimate
+	StandardError  float64 `csv:"standard_error"` // of ln Z, nats
+	Tail           float64 `csv:"tail_index"`     // Pareto's k of the weights
+	Lower          float64 `csv:"lower"`          // of ln Z, nats
+	Upper          float64 `csv:"upper"`
+	MarginalStated float64 `csv:"marginal_uncertainty"` // of a probability
+	CPU            float64 `csv:"cpu_seconds"`          // of processors
+	Used           string  `csv:"used"`                 // the family of the last estimate
 }
 
 // silent says nothing.
 func silent() Guarantee {
 	x := math.NaN()
 	return Guarantee{StandardError: x, Tail: x, Lower: x, Upper: x, MarginalStated: x, CPU: x}
-}
-
-// Columns of the CSV file, as Cells gives them. Those that hold nothing in any row are left out of
-// it.
-var Columns = []string{
-	"model", "family", "attractive", "variables", "strength", "seed", "method", "step", "ln_z", "estimate",
-	"error", "uncertainty",
-	"marginal_error", "largest_marginal_error", "residual", "discarded", "flops", "seconds",
-	"exact_seconds", "failed",
-	"standard_error", "tail_index", "lower", "upper", "marginal_uncertainty", "cpu_seconds", "used",
-}
-
-// Cells are the row's values in the sequence of Columns.
-func (r Row) Cells() []any {
-	return []any{
-		r.Model, r.Family, r.Attractive, r.Variables, r.Strength, r.Seed, r.Method, r.Step, r.LnZ, r.Estimate,
-		r.Error, r.Uncertainty,
-		r.MarginalError, r.Largest, r.Residual, r.Discarded, r.Flops, r.Seconds, r.ExactSeconds, r.Failed,
-		r.StandardError, r.Tail, r.Lower, r.Upper, r.MarginalStated, r.CPU, r.Used,
-	}
 }
 
 // label names the group of models that a row is of.

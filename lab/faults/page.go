@@ -22,7 +22,7 @@ func (r Row) String() string {
 	}
 	return fmt.Sprintf("%-14s %-7s seed %-4d %4d faults, %5d jobs in %3.0f s; held up %4d; "+
 		"recovery p50 %s p99 %s max %s ms; usual p50 %s ms: %s",
-		r.Class, r.Servers, r.Seed, r.Faults, r.Jobs, r.Took.Seconds(), r.Held, ms(quantile(r.Recover, 0.5)), ms(quantile(r.Recover, 0.99)),
+		r.Class, r.Servers, r.Seed, r.Faults, r.Jobs, r.Took, r.Held, ms(quantile(r.Recover, 0.5)), ms(quantile(r.Recover, 0.99)),
 		ms(quantile(r.Recover, 1)), ms(r.Usual[0]), verdict)
 }
 

@@ -15,14 +15,14 @@ func TestRowsAddUp(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	rows := []Row{
 		{
-			Class: "pause", Servers: "single", Seed: 7, Began: began, Took: 1500 * time.Millisecond, Jobs: 100, Faults: 3, Held: 4, Load: 2.5,
-			Usual: []time.Duration{time.Millisecond, time.Second}, Recover: []time.Duration{10 * time.Millisecond, 2 * time.Second},
+			Class: "pause", Servers: "single", Seed: 7, Began: began, Took: 1.5, Jobs: 100, Faults: 3, Held: 4, Load: 2.5,
+			Usual: times{time.Millisecond, time.Second}, Recover: times{10 * time.Millisecond, 2 * time.Second},
 		},
 		{
 			Class: "pause", Servers: "single", Seed: 8, Began: began, Jobs: 50, Faults: 2, Lost: 1, Doubled: 2, Wrong: 3, Other: 4, Again: 5,
-			Usual: []time.Duration{0, 0}, Recover: []time.Duration{30 * time.Millisecond},
+			Usual: times{0, 0}, Recover: times{30 * time.Millisecond},
 		},
-		{Class: "leader-kill", Servers: "cluster", Seed: 1, Began: began, Jobs: 10, Faults: 1, Usual: []time.Duration{0, 0}},
+		{Class: "leader-kill", Servers: "cluster", Seed: 1, Began: began, Jobs: 10, Faults: 1, Usual: times{0, 0}},
 	}
 	for _, r := range rows {
 		if err := Append(path, r); err != nil {

@@ -78,7 +78,8 @@ type runner struct {
 
 // batch runs one batch.
 func (r *runner) batch(ctx context.Context, c *class, seed uint64) (Row, error) {
-	row := Row{Class: c.name, Seed: seed, Began: time.Now(), Servers: "single"}
+	began := time.Now()
+	row := Row{Class: c.name, Seed: seed, Began: began.UTC().Truncate(time.Second), Servers: "single"}
 	if r.o.Cluster {
 		row.Servers = "cluster"
 	}
@@ -107,7 +108,7 @@ func (r *runner) batch(ctx context.Context, c *class, seed uint64) (Row, error) 
 			}
 		}
 	}
-	row.note(b, v, time.Since(row.Began))
+	row.note(b, v, time.Since(began))
 	if len(v.problems) > 0 || c.alone {
 		r.bad = r.bad || len(v.problems) > 0
 		r.leave(len(v.problems) == 0)

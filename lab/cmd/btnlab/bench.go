@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/lab/bench"
+	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -221,14 +222,9 @@ func (c *benchCmd) compared() ([]bench.Series, error) {
 	var list []bench.Series
 	taken := map[string]bool{c.Method: true}
 	for _, file := range c.Compare {
-		f, err := os.Open(file)
+		rows, err := results(file)
 		if err != nil {
-			return nil, fault.Wrap(fault.BadInput, err)
-		}
-		rows, err := bench.ReadCSV(f)
-		f.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return nil, err
 		}
 		for _, s := range bench.SeriesOf(rows, filepath.Base(file), c.clock()) {
 			if taken[s.Name] {
@@ -250,19 +246,16 @@ func (c *benchCmd) write(page bench.Page, rows []bench.Row, series []bench.Serie
 		data, text, picture = c.Name+".csv", c.Name+".md", c.Name+".svg"
 	}
 	page.Data, page.Picture = data, picture
-	var csv, md, svg bytes.Buffer
-	err := errors.Join(
-		bench.WriteCSV(&csv, rows),
-		bench.WriteMarkdown(&md, page, rows),
-		bench.WriteSVG(&svg, page.Title, series, c.clock(), c.limit()))
-	if err != nil {
-		return fault.Wrap(fault.Internal, err)
-	}
+	return errors.Join(
+		chart.WriteFile(filepath.Join(c.Out, data), func(w io.Writer) error { return bench.WriteCSV(w, rows) }),
+		chart.WriteFile(filepath.Join(c.Out, text), func(w io.Writer) error { return bench.WriteMarkdown(w, page, rows) }),
+		c.draw(filepath.Join(c.Out, picture), series))
+}
 
-	return fault.Wrap(fault.Infrastructure, errors.Join(
-		os.WriteFile(filepath.Join(c.Out, data), csv.Bytes(), 0o644),
-		os.WriteFile(filepath.Join(c.Out, text), md.Bytes(), 0o644),
-		os.WriteFile(filepath.Join(c.Out, picture), svg.Bytes(), 0o644)))
+func (c *benchCmd) draw(file string, series []bench.Series) error {
+	return chart.WriteFile(file, func(w io.Writer) error {
+		return bench.WriteSVG(w, "Benchmark: "+c.Method, series, c.clock(), c.limit())
+	})
 }
 
 // redraw draws the plot of an earlier run, with those that it is compared with.
@@ -271,26 +264,28 @@ func (c *benchCmd) redraw(t *console.Terminal) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(c.Redraw)
+	rows, err := results(c.Redraw)
 	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
+		return err
+	}
+	file := strings.TrimSuffix(c.Redraw, filepath.Ext(c.Redraw)) + ".svg"
+	if err := c.draw(file, append(bench.SeriesOf(rows, c.Method, c.clock()), others...)); err != nil {
+		return err
+	}
+	fmt.Fprintf(t.Out, "%s drawn\n", file)
+	return nil
+}
+
+// results reads the CSV file of an earlier run.
+func results(file string) ([]bench.Row, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fault.Wrap(fault.BadInput, err)
 	}
 	defer f.Close()
 	rows, err := bench.ReadCSV(f)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.Redraw, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-
-	series := append(bench.SeriesOf(rows, c.Method, c.clock()), others...)
-	var svg bytes.Buffer
-	if err := bench.WriteSVG(&svg, "Benchmark: "+c.Method, series, c.clock(), c.limit()); err != nil {
-		return fault.Wrap(fault.Internal, err)
-	}
-
-	file := strings.TrimSuffix(c.Redraw, filepath.Ext(c.Redraw)) + ".svg"
-	if err := os.WriteFile(file, svg.Bytes(), 0o644); err != nil {
-		return fault.Wrap(fault.Infrastructure, err)
-	}
-	fmt.Fprintf(t.Out, "%s drawn\n", file)
-	return nil
+	return rows, nil
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/lab/bench"
+	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -42,7 +43,7 @@ func (c *explainCmd) Run(ctx context.Context, t *console.Terminal) error {
 			return fault.Wrap(fault.BadInput, err)
 		}
 		defer f.Close()
-		rows, err := bench.ReadExplanations(f)
+		rows, err := chart.ReadCSV[bench.Explanation](f, chart.Columns[bench.Explanation]()...)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Out, err)
 		}
@@ -80,12 +81,8 @@ func (c *explainCmd) Run(ctx context.Context, t *console.Terminal) error {
 		fmt.Fprintf(t.Out, "%-28s %-9s %3gs  CPU %6.2fs  best %.6g  bound %.6g  optimal %v  %s\n", e.Model, e.Solver, e.Budget, e.CPU, e.Best,
 			e.Bound, e.Optimal, e.Note)
 	})
-	var text bytes.Buffer
-	if err := bench.WriteExplanations(&text, rows); err != nil {
-		return fault.Wrap(fault.Internal, err)
-	}
-	if err := os.WriteFile(c.Out, text.Bytes(), 0o644); err != nil {
-		return fault.Wrap(fault.Infrastructure, err)
+	if err := chart.WriteFile(c.Out, func(w io.Writer) error { return chart.WriteCSV(w, rows, false) }); err != nil {
+		return err
 	}
 	return errors.Join(interrupted, c.show(t, rows))
 }
@@ -100,10 +97,7 @@ func (c *explainCmd) show(t *console.Terminal, rows []bench.Explanation) error {
 	for _, e := range rows {
 		limit = max(limit, e.Budget)
 	}
-	var svg bytes.Buffer
-	if err := bench.WriteSVG(&svg, "Most probable assignments, proved", bench.SeriesOfExplanations(rows), bench.CPU, limit); err != nil {
-		return fault.Wrap(fault.Internal, err)
-	}
-	file := c.Out[:len(c.Out)-len(filepath.Ext(c.Out))] + ".svg"
-	return fault.Wrap(fault.Infrastructure, os.WriteFile(file, svg.Bytes(), 0o644))
+	return chart.WriteFile(c.Out[:len(c.Out)-len(filepath.Ext(c.Out))]+".svg", func(w io.Writer) error {
+		return bench.WriteSVG(w, "Most probable assignments, proved", bench.SeriesOfExplanations(rows), bench.CPU, limit)
+	})
 }
