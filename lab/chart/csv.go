@@ -96,8 +96,8 @@ func cell(v reflect.Value, format string) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// ReadCSV reads rows of WriteCSV by the names in the head. Other columns are passed over, the needed ones must be there; what has no column, or
-// nothing in it, is NaN if it is a float64, else zero. Errors are bad input and name the line.
+// ReadCSV reads rows of WriteCSV by the names in the head. Other columns are passed over, the needed ones must be there. Fields without a
+// cell, or with an empty one, are NaN if they are float64, else zero. Errors are bad input and name the line.
 func ReadCSV[T any](r io.Reader, needed ...string) (rows []T, err error) {
 	in := csv.NewReader(r)
 	head, err := in.Read()

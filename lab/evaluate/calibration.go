@@ -18,11 +18,7 @@ func calibration() Experiment {
 		Description: "the error of ln Z against the stated uncertainty: 300 random models of five " +
 			"families, weak to strong, mixed and attractive",
 		Run: func(ctx context.Context, o Options) ([]Row, error) {
-			methods, err := Named("tight-8")
-			if err != nil {
-				return nil, err
-			}
-			return compare(ctx, o, calibrationModels(o), methods, false)
+			return compare(ctx, o, calibrationModels(o), only("tight-8"), false)
 		},
 		Figures: calibrationFigures,
 		Summary: calibrationSummary,
@@ -33,35 +29,25 @@ func calibration() Experiment {
 // calibrationOfMore is the same on the first two models of every setting: ladders on dense graphs,
 // regions on sparse ones.
 func calibrationOfMore() Experiment {
-	return Experiment{
-		Name: "calibration-of-more",
-		Description: "calibration of whole ladders on dense graphs and of regions on sparse ones, on the " +
-			"first two models of every setting",
-		Run: func(ctx context.Context, o Options) ([]Row, error) {
-			o.Seeds = 2
-			var rows []Row
-			for _, name := range []string{"tight-ladder", "few-regions"} {
-				methods, err := Named(name)
-				if err != nil {
-					return rows, err
-				}
-				list := slices.DeleteFunc(calibrationModels(o), func(x instance) bool {
-					dense := x.family.name == complete.name || x.family.name == bipartite.name
-					return dense != (name == "tight-ladder")
-				})
-				more, err := compare(ctx, o, list, methods, false)
-				rows = append(rows, more...)
-				if err != nil {
-					return rows, err
-				}
+	x := calibration()
+	x.Name = "calibration-of-more"
+	x.Description = "calibration of whole ladders on dense graphs and of regions on sparse ones, on the " +
+		"first two models of every setting"
+	x.Run = func(ctx context.Context, o Options) (rows []Row, err error) {
+		o.Seeds = 2
+		for _, name := range []string{"tight-ladder", "few-regions"} {
+			list := slices.DeleteFunc(calibrationModels(o), func(x instance) bool {
+				dense := x.family.name == complete.name || x.family.name == bipartite.name
+				return dense != (name == "tight-ladder")
+			})
+			more, err := compare(ctx, o, list, only(name), false)
+			if rows = append(rows, more...); err != nil {
+				return rows, err
 			}
-
-			return rows, nil
-		},
-		Figures: calibrationFigures,
-		Summary: calibrationSummary,
-		Tables:  calibrationTables,
+		}
+		return rows, nil
 	}
+	return x
 }
 
 // calibrationModels are five families at six strengths, of sizes that change with the seed; every
@@ -78,7 +64,7 @@ func calibrationModels(o Options) []instance {
 			k.low, k.high, strengths = 2*k.low/3, 2*k.high/3, []float64{0.5, 2}
 		}
 		for _, s := range strengths {
-			for seed := range o.seeds() {
+			for seed := range o.seeds(usualSeeds, shortSeeds) {
 				x := instance{family: k.family, size: k.low + (seed*7)%(k.high-k.low+1), strength: s, seed: uint64(seed)}
 				x.attractive = seed%2 == 1 && k.family.name != random.name
 				if x.family.name == regular.name {
@@ -163,7 +149,7 @@ func (c calibrated) String() string {
 // more than was stated.
 func calibrationSummary(rows []Row) string {
 	var b strings.Builder
-	for _, m := range groups(rows, func(r Row) string { return r.Method }) {
+	for _, m := range groups(rows, methodOf) {
 		fmt.Fprintf(&b, "%s: %s\n", m.name, calibrate(m.rows, m.name))
 		for _, g := range groups(m.rows, Row.label) {
 			fmt.Fprintf(&b, "  %s: %s\n", g.name, calibrate(g.rows, m.name))
@@ -185,20 +171,46 @@ func writeOutside(b *strings.Builder, rows []Row) {
 
 // calibrationFigures are a scatter per method.
 func calibrationFigures(rows []Row) (list []Figure) {
-	for _, m := range groups(rows, func(r Row) string { return r.Method }) {
-		s := calibrationScatter("Error against stated uncertainty: "+m.name, groups(m.rows, func(r Row) string {
-			return r.Family
-		}))
+	for _, m := range groups(rows, methodOf) {
+		s := calibrationScatter("Error against stated uncertainty: "+m.name, groups(m.rows, familyOf))
 		list = append(list, Figure{Name: "calibration-" + m.name, Draw: s.WriteSVG})
 	}
 	return list
 }
 
-// stated returns the errors of a group against the stated ones.
-func stated(g group) chart.Curve {
-	c := chart.Curve{Name: g.name}
-	for _, r := range g.rows {
-		c.Points = append(c.Points, chart.Point{X: r.Uncertainty, Y: r.Error, Low: r.Error, High: r.Error})
+// calibrationScatter draws the errors of groups against the stated ones.
+func calibrationScatter(title string, list []group) chart.Scatter {
+	s := chart.Scatter{
+		Title: title, Diagonals: []float64{1, 3},
+		X: chart.Axis{Label: "stated uncertainty of ln Z (nats)", Log: true, Floor: 1e-14},
+		Y: chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14},
 	}
-	return c
+	for _, g := range list {
+		c := chart.Curve{Name: g.name}
+		for _, r := range g.rows {
+			c.Points = append(c.Points, chart.Point{X: r.Uncertainty, Y: r.Error, Low: r.Error, High: r.Error})
+		}
+		s.Groups = append(s.Groups, c)
+	}
+	return s
 }
+
+// calibrationTable is a line per group, and one of all.
+func calibrationTable(rows []Row, by func(Row) string) []Table {
+	const columns = "family | estimates | failed | none stated | to rounding | of the others within 3 × stated | median stated | median error"
+	return []Table{{"families", table(columns, append(groups(rows, by), group{"**all**", rows}), func(rows []Row) []any {
+		c := calibrate(rows, "")
+		return []any{c.models, c.failed, c.unstated, c.settled, share(c.within, c.others()),
+			middle([]float64{c.stated}), middle([]float64{c.err})}
+	})}}
+}
+
+// calibrationTables are of the families, for each method where there are several.
+func calibrationTables(rows []Row) []Table {
+	if len(names(rows, methodOf)) > 1 {
+		return calibrationTable(rows, func(r Row) string { return r.Method + ", " + r.label() })
+	}
+	return constraintTables(rows)
+}
+
+func constraintTables(rows []Row) []Table { return calibrationTable(rows, Row.label) }

@@ -30,12 +30,7 @@ func components() Experiment {
 		Figures: componentFigures,
 		Tables:  componentTables,
 		Summary: func(rows []Row) string {
-			var b strings.Builder
-			for _, g := range groups(rows, sized) {
-				summarise(&b, g.name+": median |Δ ln Z| (nats)", "r", curves(g.rows, ofStep, ofError))
-				summarise(&b, g.name+": median ρ", "r", curves(g.rows, ofStep, ofResidual))
-			}
-			return b.String()
+			return medians(rows, sized, "r", ofStep, named{"median |Δ ln Z| (nats)", ofError}, named{"median ρ", ofResidual})
 		},
 	}
 }
@@ -71,7 +66,7 @@ func componentModels(o Options) (list []instance) {
 		if o.Short && (x.family.name == weiss.name || x.size == 4) {
 			continue
 		}
-		for seed := range o.seeds() {
+		for seed := range o.seeds(usualSeeds, shortSeeds) {
 			x.seed = uint64(seed)
 			list = append(list, x)
 		}
@@ -82,32 +77,37 @@ func componentModels(o Options) (list []instance) {
 // sized is a label with the number of variables.
 func sized(r Row) string { return fmt.Sprintf("%s, %d variables", r.label(), r.Variables) }
 
-func ofResidual(r Row) float64 { return r.Residual }
-
-func componentFigures(rows []Row) (list []Figure) {
-	for _, g := range groups(rows, sized) {
+func componentFigures(rows []Row) []Figure {
+	x := chart.Axis{Label: "components", Log: true}
+	y := chart.Axis{Label: "|Δ ln Z| (nats), median and quartiles", Log: true, Floor: 1e-6}
+	z := chart.Axis{Label: "ρ, median and quartiles", Log: true, Floor: math.SmallestNonzeroFloat64}
+	called := func(g group) []string {
 		name := strings.Fields(g.name)[0] + " " + fmt.Sprint(g.rows[0].Variables)
 		if g.rows[0].Attractive {
 			name += " attractive"
 		}
-		x := chart.Axis{Label: "components", Log: true}
-		lnz := chart.Lines{Title: "Error against components: " + g.name, X: x,
-			Y: chart.Axis{
-				Label: "|Δ ln Z| (nats), median and quartiles",
-				Log:   true,
-				Floor: 1e-6,
-			}, Curves: curves(g.rows, ofStep, ofError)}
-		rho := chart.Lines{Title: "Residual against components: " + g.name, X: x,
-			Y: chart.Axis{
-				Label: "ρ, median and quartiles",
-				Log:   true,
-				Floor: math.SmallestNonzeroFloat64,
-			}, Curves: curves(g.rows, ofStep, ofResidual)}
-		list = append(list, Figure{
-			Name: file("components", name, "lnz"),
-			Draw: lnz.WriteSVG,
-		}, Figure{Name: file("components", name, "residual"), Draw: rho.WriteSVG})
+		return []string{"components", name}
 	}
+	return drawn(rows, sized, called, lines{"Error against components", "lnz", x, y, ofStep, ofError},
+		lines{"Residual against components", "residual", x, z, ofStep, ofResidual})
+}
 
-	return list
+// componentTables are of the least and the largest number of components.
+func componentTables(rows []Row) []Table {
+	ends := map[string][2]float64{} // the least and the largest number of components
+	for _, r := range rows {
+		e, ok := ends[sized(r)]
+		if !ok {
+			e = [2]float64{r.Step, r.Step}
+		}
+		ends[sized(r)] = [2]float64{min(e[0], r.Step), max(e[1], r.Step)}
+	}
+	var some []Row
+	for _, r := range rows {
+		if e := ends[sized(r)]; r.Step == e[0] || r.Step == e[1] {
+			some = append(some, r)
+		}
+	}
+	by := func(r Row) string { return fmt.Sprintf("%s, r = %g", sized(r), r.Step) }
+	return []Table{{"lnz", pivot("median \\|Δ ln Z\\|", some, by, methodOf, ofError)}}
 }

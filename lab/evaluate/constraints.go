@@ -12,7 +12,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
@@ -28,11 +27,7 @@ var (
 	}}
 	satisfactions = family{"constraints", func(size int, o generate.Ising) (*factorgraph.Model, error) {
 		return generate.Constraints(generate.ConstraintOptions{
-			Variables:   size,
-			Constraints: 3 * size / 2,
-			Forbidden:   o.Delta,
-			Strength:    1,
-			Seed:        o.Seed,
+			Variables: size, Constraints: 3 * size / 2, Forbidden: o.Delta, Strength: 1, Seed: o.Seed,
 		})
 	}}
 	frustrated = family{"frustrated", func(size int, o generate.Ising) (*factorgraph.Model, error) {
@@ -54,27 +49,20 @@ func calibrationOfConstraints() Experiment {
 		Name: "calibration-of-constraints",
 		Description: "calibration on hard constraints and frustrated grids: parity codes, colourings, " +
 			"weighted constraints, ±J grids; attractive grids by regions",
-		Run: func(ctx context.Context, o Options) ([]Row, error) {
-			regions, err := Named("few-regions")
-			if err != nil {
-				return nil, err
-			}
-			var rows []Row
+		Run: func(ctx context.Context, o Options) (rows []Row, err error) {
 			for _, part := range []struct {
 				families []constrained
 				methods  []Method
 			}{
 				{constrainedFamilies[:1], bonds(2 << 20)}, // checks of six bits need room for a sweep of bond 16
 				{constrainedFamilies[1:4], bonds(256 << 10)},
-				{constrainedFamilies[4:], regions},
+				{constrainedFamilies[4:], only("few-regions")},
 			} {
 				more, err := compare(ctx, o, constraintModels(o, part.families), part.methods, false)
-				rows = append(rows, more...)
-				if err != nil {
+				if rows = append(rows, more...); err != nil {
 					return rows, err
 				}
 			}
-
 			return rows, nil
 		},
 		Figures: constraintFigures,
@@ -105,7 +93,7 @@ func constraintModels(o Options, families []constrained) (list []instance) {
 			k.low, k.strengths = max(3, k.low/2/k.step*k.step), k.strengths[:1]
 		}
 		for _, s := range k.strengths {
-			for seed := range o.seeds() {
+			for seed := range o.seeds(usualSeeds, shortSeeds) {
 				x := instance{family: k.family, size: k.low + seed%3*k.step, strength: s, seed: uint64(seed)}
 				x.attractive = k.family.name == grids.name
 				list = append(list, x)
@@ -121,7 +109,7 @@ func constraintSummary(rows []Row) string {
 	var b strings.Builder
 	for _, g := range groups(rows, Row.label) {
 		fmt.Fprintf(&b, "%s: %s\n", g.name, calibrate(g.rows, ""))
-		for _, m := range groups(g.rows, func(r Row) string { return r.Method }) {
+		for _, m := range groups(g.rows, methodOf) {
 			fmt.Fprintf(&b, "  %s: %s\n", m.name, calibrate(m.rows, m.name))
 		}
 		writeOutside(&b, g.rows)
@@ -135,18 +123,4 @@ func constraintFigures(rows []Row) []Figure {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return math.IsInf(r.Error, 0) })
 	s := calibrationScatter("Error against stated uncertainty: constraints", groups(rows, Row.label))
 	return []Figure{{Name: "calibration-of-constraints", Draw: s.WriteSVG}}
-}
-
-// calibrationScatter draws the errors of groups against the stated ones.
-func calibrationScatter(title string, list []group) chart.Scatter {
-	s := chart.Scatter{Title: title, Diagonals: []float64{1, 3},
-		X: chart.Axis{
-			Label: "stated uncertainty of ln Z (nats)",
-			Log:   true,
-			Floor: 1e-14,
-		}, Y: chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}}
-	for _, g := range list {
-		s.Groups = append(s.Groups, stated(g))
-	}
-	return s
 }

@@ -74,13 +74,12 @@ func cover(rows []Row, marginals bool) (c covered) {
 }
 
 // cells are the columns of one row of a coverage table.
-func (c covered) cells() string {
+func (c covered) cells() []any {
 	worst := "–"
 	if len(c.ratios) > 0 {
 		worst = short(1 / slices.Min(c.ratios))
 	}
-	return fmt.Sprintf("%d | %d | %s | %s | %s | %s", c.approximate, c.unstated, share(c.within, c.approximate), worst, middle(c.errors),
-		middle(c.ratios))
+	return []any{c.approximate, c.unstated, share(c.within, c.approximate), worst, middle(c.errors), middle(c.ratios)}
 }
 
 // share writes a of b in percent.
@@ -98,16 +97,6 @@ func middle(values []float64) string {
 		return "–"
 	}
 	return short(m)
-}
-
-// ofMethod are the rows of a method.
-func ofMethod(rows []Row, method string) (list []Row) {
-	for _, r := range rows {
-		if r.Method == method {
-			list = append(list, r)
-		}
-	}
-	return list
 }
 
 // byFamily are the rows in the sequence of families, and all together last.
@@ -149,88 +138,66 @@ func familyTables(rows []Row) []Table {
 
 // coverageTable shows ln Z in the rows of one method, and marginals in another's.
 func coverageTable(rows []Row, lnz, marginals string) string {
-	var b strings.Builder
-	b.WriteString("| family | models | approximate | none stated | within 3 × stated | worst error/stated | median error | stated/error ")
-	b.WriteString("| marginals: approximate | none stated | within 3 × stated | worst error/stated | median error | stated/error |\n")
-	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, g := range byFamily(rows) {
-		z, m := cover(ofMethod(g.rows, lnz), false), cover(ofMethod(g.rows, marginals), true)
-		fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", g.name, z.models, z.cells(), m.cells())
-	}
-	return b.String()
+	const columns = "family | models | approximate | none stated | within 3 × stated | worst error/stated | median error | stated/error " +
+		"| marginals: approximate | none stated | within 3 × stated | worst error/stated | median error | stated/error"
+	return table(columns, byFamily(rows), func(rows []Row) []any {
+		z, m := cover(ofMethod(rows, lnz), false), cover(ofMethod(rows, marginals), true)
+		return slices.Concat([]any{z.models}, z.cells(), m.cells())
+	})
 }
 
 func boundsTable(rows []Row) string {
-	var b strings.Builder
-	b.WriteString("| family | models | with bounds | wrong | ln Z − lower | upper − ln Z | standard error | tail index |\n")
-	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, g := range byFamily(rows) {
-		c := cover(g.rows, false)
+	const columns = "family | models | with bounds | wrong | ln Z − lower | upper − ln Z | standard error | tail index"
+	return table(columns, byFamily(rows), func(rows []Row) []any {
+		c := cover(rows, false)
 		var errors, tails []float64
-		for _, r := range g.rows {
+		for _, r := range rows {
 			errors, tails = append(errors, r.StandardError), append(tails, r.Tail)
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %s | %s | %s |\n", g.name, c.models, c.bounded, c.broken,
-			middle(c.below), middle(c.above), middle(errors), middle(tails))
-	}
-	return b.String()
+		return []any{c.models, c.bounded, c.broken, middle(c.below), middle(c.above), middle(errors), middle(tails)}
+	})
 }
 
 // methodsTable has the median error of every method, and the processor time of the system and the annealer.
 func methodsTable(rows []Row) string {
-	methods := names(rows, func(r Row) string { return r.Method })
-	var b strings.Builder
-	fmt.Fprintf(&b, "| family | %s | seconds: %s | %s |\n|---%s|--:|--:|\n", strings.Join(methods, " | "), ofAuto, ofAnnealing,
-		strings.Repeat("|--:", len(methods)))
-	for _, g := range byFamily(rows) {
-		fmt.Fprintf(&b, "| %s |", g.name)
+	methods := names(rows, methodOf)
+	columns := fmt.Sprintf("family | %s | seconds: %s | %s", strings.Join(methods, " | "), ofAuto, ofAnnealing)
+	return table(columns, byFamily(rows), func(rows []Row) (cells []any) {
 		for _, m := range methods {
-			fmt.Fprintf(&b, " %s |", middleError(ofMethod(g.rows, m)))
+			cells = append(cells, middleError(ofMethod(rows, m)))
 		}
-		cpu := func(method string) string { return middle(cover(ofMethod(g.rows, method), false).cpu) }
-		fmt.Fprintf(&b, " %s | %s |\n", cpu(ofAuto), cpu(ofAnnealing))
-	}
-	return b.String()
+		for _, m := range []string{ofAuto, ofAnnealing} {
+			cells = append(cells, middle(cover(ofMethod(rows, m), false).cpu))
+		}
+		return cells
+	})
 }
 
 // middleError is the median |Δ ln Z| over all answers, and the number of models without one.
 func middleError(rows []Row) string {
-	var list []float64
-	failed := 0
-	for _, r := range rows {
-		if math.IsNaN(r.Error) || math.IsInf(r.Error, 0) {
-			failed++
-			continue
-		}
-		list = append(list, r.Error)
+	list := finiteErrors(rows)
+	if failed := len(rows) - len(list); failed > 0 {
+		return fmt.Sprintf("%s (%d failed)", middle(list), failed)
 	}
-	s := middle(list)
-	if failed > 0 {
-		s += fmt.Sprintf(" (%d failed)", failed)
-	}
-	return s
+	return middle(list)
 }
 
 // waysTable says how every way of the system does over all families.
 func waysTable(rows []Row) string {
-	var b strings.Builder
-	b.WriteString("| method | models | failed | approximate | within 3 × stated | stated/error | bounds wrong | median error | seconds |\n")
-	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, g := range groups(rows, func(r Row) string { return r.Method }) {
-		c := cover(g.rows, false)
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %s | %s | %s | %s |\n", g.name, c.models, c.failed, c.approximate,
-			share(c.within, c.approximate), middle(c.ratios), share(c.broken, c.bounded), middleError(g.rows), middle(c.cpu))
-	}
-	return b.String()
+	const columns = "method | models | failed | approximate | within 3 × stated | stated/error | bounds wrong | median error | seconds"
+	return table(columns, groups(rows, methodOf), func(rows []Row) []any {
+		c := cover(rows, false)
+		return []any{c.models, c.failed, c.approximate, share(c.within, c.approximate), middle(c.ratios), share(c.broken, c.bounded),
+			middleError(rows), middle(c.cpu)}
+	})
 }
 
 // halvesTable fits a factor on the models of even seeds, the least that 95 % of the errors are within, and tests it on the others.
 func halvesTable(rows []Row) string {
-	var b strings.Builder
-	b.WriteString("| family | even seeds within 3 × | factor for 95 % | odd seeds within 3 × | within the factor |\n|---|--:|--:|--:|--:|\n")
-	for _, g := range byFamily(rows) {
+	const columns = "family | even seeds within 3 × | factor for 95 % | odd seeds within 3 × | within the factor"
+	return table(columns, byFamily(rows), func(rows []Row) []any {
 		var half [2][]Row
-		for _, r := range g.rows {
+		for _, r := range rows {
 			half[r.Seed%2] = append(half[r.Seed%2], r)
 		}
 		even, odd := cover(half[0], false), cover(half[1], false)
@@ -240,10 +207,8 @@ func halvesTable(rows []Row) string {
 				inside++
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", g.name, share(even.within, even.approximate), short(factor),
-			share(odd.within, odd.approximate), share(inside, odd.approximate))
-	}
-	return b.String()
+		return []any{share(even.within, even.approximate), short(factor), share(odd.within, odd.approximate), share(inside, odd.approximate)}
+	})
 }
 
 // fitted is the least factor on the stated uncertainty that covers 95 % of the errors; NaN without any.

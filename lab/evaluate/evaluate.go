@@ -4,6 +4,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -30,15 +31,16 @@ type Options struct {
 	Keep    func(rows []Row) error
 }
 
-func (o Options) seeds() int {
-	switch {
-	case o.Seeds > 0:
-		return o.Seeds
-	case o.Short:
-		return 2
+// seeds is the number of models per setting, by default usual, or short.
+func (o Options) seeds(usual, short int) int {
+	if o.Short {
+		usual = short
 	}
-	return 10
+	return cmp.Or(o.Seeds, usual)
 }
+
+// The usual number of models per setting, and of a short run.
+const usualSeeds, shortSeeds = 10, 2
 
 // Row is one method on one model. Numbers that are not known, or mean nothing in an experiment, are
 // NaN. Columns that hold nothing in any row are left out of the CSV file.
@@ -50,7 +52,7 @@ type Row struct {
 	Strength      float64 `csv:"strength"` // Δ, or the largest |ln| of an entry
 	Seed          uint64  `csv:"seed"`
 	Method        string  `csv:"method"`
-	Step          float64 `csv:"step"`                   // the quantity that grows: components, bond, number of observations; the experiment defines it
+	Step          float64 `csv:"step"`                   // the quantity that grows: components, bond, number of observations
 	LnZ           float64 `csv:"ln_z"`                   // exact, nats
 	Estimate      float64 `csv:"estimate"`               // nats
 	Error         float64 `csv:"error"`                  // |Estimate − LnZ|

@@ -46,20 +46,15 @@ func familyMethods() []asked {
 		s := btn.Settings{Method: method, NoExact: method == btn.MethodAuto, Memory: familyMemory, Budget: familyFlops}
 		return asked{Settings(name, s), marginals, method == btn.MethodRegions}
 	}
-	list := []asked{
+	return []asked{
 		within(ofAuto, btn.MethodAuto, false),
 		within(ofMarginals, btn.MethodAuto, true),
 		within("truncated", btn.MethodTruncated, false),
 		within("regions", btn.MethodRegions, false),
 		within(ofSampled, btn.MethodSampled, false),
 		{Method: onExpression(ofAnnealing, anneal), marginals: true},
+		{Method: only("bp")[0], marginals: true},
 	}
-	for _, m := range Methods() {
-		if m.Name == "bp" {
-			list = append(list, asked{Method: m, marginals: true})
-		}
-	}
-	return list
 }
 
 // anneal is the plain annealer: 100 chains of 1,000 temperatures.
@@ -91,14 +86,6 @@ func ofFamilies() Experiment {
 
 // runFamilies goes by seeds first, so that an interrupted run has some of every family.
 func runFamilies(ctx context.Context, o Options) ([]Row, error) {
-	n := o.Seeds
-	switch {
-	case n > 0:
-	case o.Short:
-		n = 1
-	default:
-		n = perFamily
-	}
 	methods := familyMethods()
 	if len(o.Methods) > 0 {
 		methods = nil
@@ -110,27 +97,49 @@ func runFamilies(ctx context.Context, o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	var list []families.Member
+	for seed := o.First; seed < o.First+o.seeds(perFamily, 1); seed++ {
+		for _, name := range names {
+			m, err := member(name, seed)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, m)
+		}
+	}
+	return onMembers(o, list, func(m families.Member, have map[[2]string]Row) ([]Row, string, error) {
+		return onMember(ctx, m, m.Family, methods, have, familyTruth)
+	})
+}
 
-	have := byModel(o.Earlier)
-	var rows []Row
-	for seed := o.First; seed < o.First+n; seed++ {
-		for k, name := range names {
-			members, err := families.Members(name, seed+1)
-			if err != nil {
-				return rows, err
-			}
-			at := fmt.Sprintf("%d/%d", (seed-o.First)*len(names)+k+1, n*len(names))
-			more, said, err := onMember(ctx, members[seed], methods, have)
-			rows = append(rows, more...)
-			if err == nil && o.Keep != nil && said != "" {
-				err = o.Keep(rows)
-			}
-			if err != nil {
-				return rows, err
-			}
-			if said != "" {
-				o.say(fmt.Sprintf("%s %s:%s", at, members[seed], said))
-			}
+// member is the one of a seed.
+func member(family string, seed int) (families.Member, error) {
+	members, err := families.Members(family, seed+1)
+	if err != nil {
+		return families.Member{}, err
+	}
+	return members[seed], nil
+}
+
+// onMembers are the rows of one model after the other, kept after each that was measured.
+func onMembers(
+	o Options, list []families.Member, on func(m families.Member, have map[[2]string]Row) (rows []Row, said string, err error),
+) (rows []Row, err error) {
+	have := map[[2]string]Row{}
+	for _, r := range o.Earlier {
+		have[[2]string{r.Model, r.Method}] = r
+	}
+	for k, m := range list {
+		more, said, err := on(m, have)
+		rows = append(rows, more...)
+		if err == nil && o.Keep != nil && said != "" {
+			err = o.Keep(rows)
+		}
+		if err != nil {
+			return rows, err
+		}
+		if said != "" {
+			o.say(fmt.Sprintf("%d/%d %s:%s", k+1, len(list), m, said))
 		}
 	}
 	return rows, nil
@@ -172,17 +181,11 @@ func familyTruth(ctx context.Context, m families.Member, model *factorgraph.Mode
 	return o, nil
 }
 
-// byModel are rows by their models and methods.
-func byModel(rows []Row) map[[2]string]Row {
-	have := map[[2]string]Row{}
-	for _, r := range rows {
-		have[[2]string{r.Model, r.Method}] = r
-	}
-	return have
-}
-
-// onMember is the rows of one model: those that there are, then the others.
-func onMember(ctx context.Context, m families.Member, methods []asked, have map[[2]string]Row) (rows []Row, said string, err error) {
+// onMember is the rows of one model: those that there are, then the others, beside the truth.
+func onMember(
+	ctx context.Context, m families.Member, family string, methods []asked, have map[[2]string]Row,
+	truth func(context.Context, families.Member, *factorgraph.Model) (Outcome, error),
+) (rows []Row, said string, err error) {
 	var missing []asked
 	for _, a := range methods {
 		if r, ok := have[[2]string{m.String(), a.Name}]; ok {
@@ -198,12 +201,12 @@ func onMember(ctx context.Context, m families.Member, methods []asked, have map[
 	if err != nil {
 		return rows, "", err
 	}
-	exact, err := familyTruth(ctx, m, model)
+	exact, err := truth(ctx, m, model)
 	if err != nil {
 		return rows, "", err
 	}
 	row := Row{
-		Model: m.String(), Family: m.Family, Variables: len(model.Domains), Strength: m.Strength, Seed: m.Seed, Step: math.NaN(),
+		Model: m.String(), Family: family, Variables: len(model.Domains), Strength: m.Strength, Seed: m.Seed, Step: math.NaN(),
 	}
 	for _, a := range missing {
 		more, word, err := answers(ctx, row, model, exact, []Method{a.Method}, a.marginals)

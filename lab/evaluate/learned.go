@@ -4,10 +4,7 @@ package evaluate
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/lab/families"
@@ -33,69 +30,59 @@ func learned() Experiment {
 }
 
 // learnedMethods are belief propagation and the two objectives.
-func learnedMethods() (list []asked) {
-	for _, m := range Methods() {
-		if m.Name == "bp" {
-			list = append(list, asked{Method: m})
-		}
-	}
-	return append(list,
-		asked{Method: Settings(ofPlain, btn.Settings{
+func learnedMethods() []asked {
+	return []asked{
+		{Method: only("bp")[0]},
+		{Method: Settings(ofPlain, btn.Settings{
 			Method: btn.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, LearnFlops: 2e8,
 		})},
-		asked{Method: Settings(ofVariance, btn.Settings{Method: btn.MethodSymmetryCP, Budget: 3e9, Memory: familyMemory})},
-	)
+		{Method: Settings(ofVariance, btn.Settings{Method: btn.MethodSymmetryCP, Budget: 3e9, Memory: familyMemory})},
+	}
 }
 
 // runLearned asks the smallest members of every family, a seed for each strength.
-func runLearned(ctx context.Context, o Options) (rows []Row, err error) {
+func runLearned(ctx context.Context, o Options) ([]Row, error) {
 	seeds, names := []int{0, 3, 6}, families.Names()[:firstFamilies]
 	if o.Short {
 		seeds, names = seeds[:1], names[:2]
 	}
-	if names, err = matching(names, o.Models); err != nil {
+	names, err := matching(names, o.Models)
+	if err != nil {
 		return nil, err
 	}
-	have := byModel(o.Earlier)
+	var list []families.Member
 	for _, name := range names {
 		for _, seed := range seeds {
-			members, err := families.Members(name, seed+1)
+			m, err := member(name, seed)
 			if err != nil {
-				return rows, err
+				return nil, err
 			}
-			more, said, err := onMember(ctx, members[seed], learnedMethods(), have)
-			if rows = append(rows, more...); err != nil {
-				return rows, err
-			}
-			o.say(fmt.Sprintf("%s:%s", members[seed], said))
+			list = append(list, m)
 		}
 	}
-	return rows, nil
+	return onMembers(o, list, func(m families.Member, have map[[2]string]Row) ([]Row, string, error) {
+		return onMember(ctx, m, m.Family, learnedMethods(), have, familyTruth)
+	})
 }
 
 // learnedTable has the medians of every family, and the share of errors within three times the stated uncertainty and standard error.
 func learnedTable(rows []Row) string {
-	var b strings.Builder
-	b.WriteString("| family | bp | frobenius | variance | standard error | stated | within 3 × stated | within 3 standard errors |\n")
-	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, g := range byFamily(rows) {
-		of := ofMethod(g.rows, ofVariance)
+	const columns = "family | bp | frobenius | variance | standard error | stated | within 3 × stated | within 3 standard errors"
+	return table(columns, byFamily(rows), func(rows []Row) []any {
+		of := ofMethod(rows, ofVariance)
 		var errors, stated []float64
-		within, drawn := 0, 0
+		within := 0
 		for _, r := range of {
 			if math.IsNaN(r.StandardError) {
 				continue // exact
 			}
-			drawn++
 			errors, stated = append(errors, r.StandardError), append(stated, r.Uncertainty)
 			if r.Error <= 3*r.StandardError {
 				within++
 			}
 		}
-		stated = slices.DeleteFunc(stated, math.IsNaN)
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", g.name, middleError(ofMethod(g.rows, "bp")),
-			middleError(ofMethod(g.rows, ofPlain)), middleError(of), middle(errors), middle(stated),
-			share(cover(of, false).within, cover(of, false).approximate), share(within, drawn))
-	}
-	return b.String()
+		c := cover(of, false)
+		return []any{middleError(ofMethod(rows, "bp")), middleError(ofMethod(rows, ofPlain)), middleError(of), middle(errors), middle(stated),
+			share(c.within, c.approximate), share(within, len(errors))}
+	})
 }

@@ -99,42 +99,31 @@ func outcomeOf(r btn.Result) (Outcome, error) {
 		return o, fault.New(fault.FailedEstimate, "no ln Z")
 	}
 
+	o.Uncertainty, o.Residual, o.Components = known(r.Uncertainty), known(r.Residual), r.Components
 	if r.Exact {
 		o.Uncertainty = 0
-	} else if r.Uncertainty != nil {
-		o.Uncertainty = *r.Uncertainty
 	}
-
-	if r.Residual != nil {
-		o.Residual = *r.Residual
-	}
-	o.Components = r.Components
 	if r.Run != nil {
 		o.Flops = r.Run.Flops
 	}
-	o.Marginals = r.Marginals
-	if r.MarginalUncertainty != nil {
-		o.MarginalStated = *r.MarginalUncertainty
-	}
-	if b := r.Bounds; b != nil && b.Lower != nil {
-		o.Lower = *b.Lower
-	}
-	if b := r.Bounds; b != nil && b.Upper != nil {
-		o.Upper = *b.Upper
+	o.Marginals, o.MarginalStated = r.Marginals, known(r.MarginalUncertainty)
+	if r.Bounds != nil {
+		o.Lower, o.Upper = known(r.Bounds.Lower), known(r.Bounds.Upper)
 	}
 	for _, e := range r.Estimates { // the last one that has a number
-		if e.LogZ == nil {
-			continue
-		}
-		o.Used, o.StandardError, o.Tail = string(e.Family), math.NaN(), math.NaN()
-		if e.StandardError != nil {
-			o.StandardError = *e.StandardError
-		}
-		if e.TailIndex != nil {
-			o.Tail = *e.TailIndex
+		if e.LogZ != nil {
+			o.Used, o.StandardError, o.Tail = string(e.Family), known(e.StandardError), known(e.TailIndex)
 		}
 	}
 	return o, nil
+}
+
+// known is a number, NaN without one.
+func known(x *float64) float64 {
+	if x == nil {
+		return math.NaN()
+	}
+	return *x
 }
 
 // Methods are all that are known by name, in the sequence of figures. The tight ones have memory for
@@ -170,19 +159,28 @@ func Named(names ...string) ([]Method, error) {
 			all = append(all, a.Method)
 		}
 	}
-	var list []Method
+	list := among(all, names)
 	for _, name := range names {
-		found := false
-		for _, m := range all {
-			if m.Name == name {
-				list, found = append(list, m), true
-			}
-		}
-		if !found {
+		if !slices.ContainsFunc(list, func(m Method) bool { return m.Name == name }) {
 			return nil, fault.New(fault.BadInput, "evaluate: no method %q", name)
 		}
 	}
 	return list, nil
+}
+
+// only are some of Methods.
+func only(names ...string) []Method { return among(Methods(), names) }
+
+// among are the methods of these names, in their sequence.
+func among(all []Method, names []string) (list []Method) {
+	for _, name := range names {
+		for _, m := range all {
+			if m.Name == name {
+				list = append(list, m)
+			}
+		}
+	}
+	return list
 }
 
 func propagate(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/engine/trees"
@@ -24,32 +25,15 @@ func reuse() Experiment {
 		Description: "|Δ ln Z| under a number of observations (step), with projectors learned without " +
 			"evidence and with projectors learned anew, along one tree",
 		Run: runReuse,
-		Figures: func(rows []Row) (list []Figure) {
-			for _, g := range groups(rows, Row.label) {
-				l := chart.Lines{Title: "Reused projectors: " + g.name, X: chart.Axis{Label: "observations"},
-					Y: chart.Axis{
-						Label: "|Δ ln Z| (nats), median and quartiles",
-						Log:   true,
-						Floor: 1e-14,
-					}, Curves: curves(g.rows, ofStep, ofError)}
-				list = append(list, Figure{Name: file("reuse", g.name), Draw: l.WriteSVG})
-			}
-			return list
+		Figures: func(rows []Row) []Figure {
+			y := chart.Axis{Label: "|Δ ln Z| (nats), median and quartiles", Log: true, Floor: 1e-14}
+			return drawn(rows, Row.label, func(g group) []string { return []string{"reuse", g.name} },
+				lines{title: "Reused projectors", x: chart.Axis{Label: "observations"}, y: y, ofX: ofStep, ofY: ofError})
 		},
 		Tables: reuseTables,
 		Summary: func(rows []Row) string {
-			var b strings.Builder
-			for _, g := range groups(rows, Row.label) {
-				summarise(&b, g.name+": median |Δ ln Z| (nats)", "k", curves(g.rows, ofStep, ofError))
-				summarise(&b, g.name+": median of the largest share discarded at once", "k",
-					curves(g.rows, ofStep, func(r Row) float64 {
-						return r.Discarded
-					}))
-				summarise(&b, g.name+": median seconds", "k", curves(g.rows, ofStep, func(r Row) float64 {
-					return r.Seconds
-				}))
-			}
-			return b.String()
+			return medians(rows, Row.label, "k", ofStep, named{"median |Δ ln Z| (nats)", ofError},
+				named{"median of the largest share discarded at once", ofDiscarded}, named{"median seconds", ofSeconds})
 		},
 	}
 }
@@ -62,7 +46,7 @@ func runReuse(ctx context.Context, o Options) ([]Row, error) {
 	}
 	var rows []Row
 	for _, x := range list {
-		for seed := range o.seeds() {
+		for seed := range o.seeds(usualSeeds, shortSeeds) {
 			x.seed = uint64(seed)
 			for _, drawn := range []bool{true, false} {
 				more, err := reused(ctx, x, observations, bonds, drawn)
@@ -210,4 +194,17 @@ func exactUnder(
 		return unknown(), err
 	}
 	return outcomeOf(results[0])
+}
+
+// reuseTables are of the error with projectors of either kind under values of the model, where something is lost.
+func reuseTables(rows []Row) []Table {
+	by := func(r Row) string { return r.Family + ", " + r.Method }
+	observations := func(r Row) string { return fmt.Sprintf("%g", r.Step) }
+	var some []Row
+	for _, g := range groups(rows, by) {
+		if strings.Contains(g.name, "values of the model") && slices.ContainsFunc(g.rows, func(r Row) bool { return r.Error > settled }) {
+			some = append(some, g.rows...)
+		}
+	}
+	return []Table{{"lnz", pivot("median \\|Δ ln Z\\| under observations", some, by, observations, ofError)}}
 }

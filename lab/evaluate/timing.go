@@ -27,12 +27,10 @@ func timing() Experiment {
 			var b strings.Builder
 			for _, g := range groups(rows, titled) {
 				fmt.Fprintf(&b, "%s: |Δ ln Z| (nats) after seconds\n", g.name)
-				for _, method := range names(g.rows, func(r Row) string { return r.Method }) {
-					fmt.Fprintf(&b, "  %-24s", method)
-					for _, r := range g.rows {
-						if r.Method == method {
-							fmt.Fprintf(&b, "  %.2g s: %s", r.Seconds, short(r.Error))
-						}
+				for _, m := range groups(g.rows, methodOf) {
+					fmt.Fprintf(&b, "  %-24s", m.name)
+					for _, r := range m.rows {
+						fmt.Fprintf(&b, "  %.2g s: %s", r.Seconds, short(r.Error))
 					}
 					fmt.Fprintln(&b)
 				}
@@ -174,24 +172,34 @@ func staged(
 	return nil
 }
 
-func timeFigures(rows []Row) (list []Figure) {
-	for _, g := range groups(rows, titled) {
-		for _, what := range []struct {
-			file, label string
-			x           func(Row) float64
-		}{
-			{"flops", "flops of the contractions", func(r Row) float64 { return r.Flops }},
-			{"seconds", "seconds, search included", func(r Row) float64 { return r.Seconds }},
-		} {
-			l := chart.Lines{Title: "Error against " + what.file + ": " + g.name,
-				X: chart.Axis{Label: what.label, Log: true, Floor: 1e-4},
-				Y: chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}, Curves: curves(g.rows, what.x, ofError)}
-			list = append(list, Figure{
-				Name: file("time", g.rows[0].label(), fmt.Sprint(g.rows[0].Strength), what.file),
-				Draw: l.WriteSVG,
-			})
-		}
-	}
+func timeFigures(rows []Row) []Figure {
+	y := chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}
+	called := func(g group) []string { return []string{"time", g.rows[0].label(), fmt.Sprint(g.rows[0].Strength)} }
+	return drawn(rows, titled, called,
+		lines{"Error against flops", "flops", chart.Axis{Label: "flops of the contractions", Log: true, Floor: 1e-4}, y, ofFlops, ofError},
+		lines{"Error against seconds", "seconds", chart.Axis{Label: "seconds, search included", Log: true, Floor: 1e-4}, y, ofSeconds, ofError})
+}
 
-	return list
+// timeTables list the errors of each method as it goes on, and when the first and the last estimate was there.
+func timeTables(rows []Row) []Table {
+	var b strings.Builder
+	methods := names(rows, methodOf)
+	fmt.Fprintf(&b, "| model | %s |\n|---|%s\n", strings.Join(methods, " | "), strings.Repeat("---|", len(methods)))
+	for _, g := range groups(rows, titled) {
+		fmt.Fprintf(&b, "| %s |", g.name)
+		for _, m := range methods {
+			var said []string
+			of := ofMethod(g.rows, m)
+			for _, r := range of {
+				said = append(said, fmt.Sprintf("%.1g", r.Error))
+			}
+			if len(of) == 0 {
+				b.WriteString(" – |")
+				continue
+			}
+			fmt.Fprintf(&b, " %s (%.2g to %.2g s) |", strings.Join(said, ", "), of[0].Seconds, of[len(of)-1].Seconds)
+		}
+		b.WriteString("\n")
+	}
+	return []Table{{"errors", b.String()}}
 }
