@@ -182,11 +182,13 @@ func TestCactusCountsSolvedModels(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v", got)
 	}
-	corners := []point{{0.1, 0}, {0.125, 0}, {0.125, 1}, {0.25, 1}, {0.25, 2}, {60, 2}}
-	if p := got[0].points(0.1, 60); !reflect.DeepEqual(p, corners) {
-		t.Errorf("got %v", p)
+	corners := [][2]float64{{0.1, 0}, {0.125, 0}, {0.125, 1}, {0.25, 1}, {0.25, 2}, {60, 2}}
+	for k, p := range got[0].points(0.1, 60) {
+		if [2]float64{p.X, p.Y} != corners[k] || p.Low != p.Y || p.High != p.Y {
+			t.Errorf("corner %d is %v", k, p)
+		}
 	}
-	if p := got[1].points(0.0007, 60); p[1].Seconds != leastSeconds {
+	if p := got[1].points(0.0007, 60); p[1].X != leastSeconds {
 		t.Errorf("a time below what a logarithmic axis can show: %v", p)
 	}
 	if l := got[0].label(); l != "exact: 2 of 4 solved" {
@@ -221,7 +223,7 @@ func TestSVG(t *testing.T) {
 	all := strings.Join(words, "\n")
 	for _, want := range []string{
 		"Title", "seconds per model", "models solved", "exact: 3 of 5 solved", "a < b: 0 of 2 solved",
-		"\n0.1\n", "\n50\n", "\n5\n",
+		"\n0.1\n", "\n10\n", "\n1\n",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in the drawing:\n%s", want, all)
@@ -234,31 +236,6 @@ func TestSVG(t *testing.T) {
 	} {
 		if err := WriteSVG(io.Discard, "", s, Wall, 0); err != nil {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestTicks(t *testing.T) {
-	var labels []string
-	for _, tick := range timeTicks(0.07, 60) {
-		if tick.Label != "" {
-			labels = append(labels, tick.Label)
-		}
-	}
-	if got := strings.Join(labels, " "); got != "0.1 0.2 0.5 1 2 5 10 20 50" {
-		t.Errorf("times %s", got)
-	}
-	for top, want := range map[float64]string{
-		3:  "0 1 2 3",
-		57: "0 5 10 15 20 25 30 35 40 45 50 55",
-		24: "0 2 4 6 8 10 12 14 16 18 20 22 24",
-	} {
-		labels = nil
-		for _, tick := range countTicks(0, top) {
-			labels = append(labels, tick.Label)
-		}
-		if got := strings.Join(labels, " "); got != want {
-			t.Errorf("up to %g: %s", top, got)
 		}
 	}
 }

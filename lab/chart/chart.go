@@ -54,11 +54,12 @@ func Summary(x float64, values []float64) Point {
 	return Point{X: x, Y: at(0.5), Low: at(0.25), High: at(0.75)}
 }
 
-// Curve is a line with a marker at every point. Points with a number that is not finite are left
+// Curve is a line with a marker at every point, unless it is plain. Points with a number that is not finite are left
 // out.
 type Curve struct {
 	Name   string
 	Points []Point
+	Plain  bool
 }
 
 // Lines is a figure of curves.
@@ -89,7 +90,7 @@ func (l Lines) WriteSVG(w io.Writer) error {
 		}
 	}
 	for i, c := range l.Curves {
-		f.curve(i, c.Name, f.usable(c.Points), true)
+		f.curve(i, c, true)
 	}
 	f.explain()
 	return f.write(w)
@@ -103,7 +104,7 @@ func (s Scatter) WriteSVG(w io.Writer) error {
 	}
 	f.axes(true)
 	for i, g := range s.Groups {
-		f.curve(i, g.Name, f.usable(g.Points), false)
+		f.curve(i, g, false)
 	}
 	for i, factor := range s.Diagonals {
 		f.diagonal(i, factor)
@@ -280,7 +281,7 @@ const (
 )
 
 func (f *figure) write(w io.Writer) error {
-	legend := LegendWidth(f.legend.TextStyle, f.names...)
+	legend := legendWidth(f.legend.TextStyle, f.names...)
 	canvas := vgsvg.New(dataWidth+legend+3*margin, f.height)
 	all := draw.Crop(draw.New(canvas), margin, -margin, margin, -margin)
 	title := f.Title.TextStyle
@@ -297,7 +298,7 @@ func (f *figure) write(w io.Writer) error {
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return err
 	}
-	_, err := w.Write(Portable(b.Bytes()))
+	_, err := w.Write(portable(b.Bytes()))
 	return err
 }
 
@@ -324,8 +325,8 @@ func (f *figure) nameRows(c draw.Canvas) draw.Canvas {
 // Sans, the widest of the usual ones, is some 15 percent wider.
 const otherFonts = 1.3
 
-// LegendWidth returns the width of a legend with these names, in any font.
-func LegendWidth(style text.Style, names ...string) vg.Length {
+// legendWidth returns the width of a legend with these names, in any font.
+func legendWidth(style text.Style, names ...string) vg.Length {
 	widest := vg.Length(0)
 	for _, name := range names {
 		widest = max(widest, style.Width(name))
@@ -333,9 +334,9 @@ func LegendWidth(style text.Style, names ...string) vg.Length {
 	return thumbnail + margin + otherFonts*widest
 }
 
-// Portable names the fonts that take the place of the drawing's typeface where that is not at hand;
+// portable names the fonts that take the place of the drawing's typeface where that is not at hand;
 // Arial has the same widths.
-func Portable(svg []byte) []byte {
+func portable(svg []byte) []byte {
 	const typeface = "font-family:Liberation Sans"
 	return bytes.ReplaceAll(svg, []byte(typeface), []byte(typeface+",Arial,Helvetica,sans-serif"))
 }

@@ -40,6 +40,7 @@ func (d Dots) WriteSVG(w io.Writer) error {
 	groups := make([]Curve, len(d.Groups))
 	ends := make([]Curve, len(d.Groups))
 	for k, g := range d.Groups {
+		groups[k].Name = g.Name
 		for i, p := range g.Points {
 			row := float64(len(d.Names)-1-i) + 0.5*(float64(len(d.Groups)-1)/2-float64(k))/float64(max(1, len(d.Groups)-1))
 			groups[k].Points = append(groups[k].Points, Point{X: p.Y, Y: row, Low: row, High: row})
@@ -47,8 +48,8 @@ func (d Dots) WriteSVG(w io.Writer) error {
 				ends[k].Points = append(ends[k].Points, Point{X: p.Low, Y: row}, Point{X: p.High, Y: row})
 			}
 		}
-		groups[k].Points, ends[k].Points = f.usable(groups[k].Points), f.usable(ends[k].Points)
-		f.include(groups[k].Points)
+		ends[k].Points = f.usable(ends[k].Points)
+		f.include(f.usable(groups[k].Points))
 		f.include(ends[k].Points)
 	}
 	f.low, f.high = -0.3, float64(len(d.Names))-0.7
@@ -84,7 +85,7 @@ func (d Dots) WriteSVG(w io.Writer) error {
 			style.Width = vg.Points(0.8)
 			f.Add(&plotter.Line{XYs: plotter.XYs{{X: a.X, Y: a.Y}, {X: b.X, Y: b.Y}}, LineStyle: style})
 		}
-		f.curve(k, d.Groups[k].Name, groups[k].Points, false)
+		f.curve(k, groups[k], false)
 	}
 	for k, line := range marks {
 		f.names = append(f.names, d.Marks[k].Name)

@@ -7,6 +7,7 @@ import (
 	"image/color"
 	"strconv"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -38,7 +39,7 @@ func glyphStyle(i int) draw.GlyphStyle {
 
 // curve draws the i-th curve, or only its points, and names it in the legend. A value below a floor is no point of the
 // line: it is marked.
-func (f *figure) curve(i int, name string, points []Point, joined bool) {
+func (f *figure) curve(i int, c Curve, joined bool) {
 	var known, below, run plotter.XYs
 	line := func() {
 		if joined && len(run) > 1 {
@@ -46,7 +47,7 @@ func (f *figure) curve(i int, name string, points []Point, joined bool) {
 		}
 		run = nil
 	}
-	for _, p := range points {
+	for _, p := range f.usable(c.Points) {
 		at := plotter.XY{X: p.X, Y: p.Y}
 		if p.below {
 			below = append(below, at)
@@ -57,18 +58,21 @@ func (f *figure) curve(i int, name string, points []Point, joined bool) {
 	}
 
 	line()
-	glyphs := &plotter.Scatter{XYs: known, GlyphStyle: glyphStyle(i)}
-	f.Add(glyphs)
+	var legend []plot.Thumbnailer
+	if joined {
+		legend = append(legend, &plotter.Line{LineStyle: lineStyle(i)})
+	}
+	if !c.Plain {
+		glyphs := &plotter.Scatter{XYs: known, GlyphStyle: glyphStyle(i)}
+		f.Add(glyphs)
+		legend = append(legend, glyphs)
+	}
 	if len(below) > 0 {
 		f.below = true
 		f.Add(&plotter.Scatter{XYs: below, GlyphStyle: belowStyle(palette[i%len(palette)])})
 	}
-	f.names = append(f.names, name)
-	if joined {
-		f.legend.Add(name, &plotter.Line{LineStyle: lineStyle(i)}, glyphs)
-	} else {
-		f.legend.Add(name, glyphs)
-	}
+	f.names = append(f.names, c.Name)
+	f.legend.Add(c.Name, legend...)
 }
 
 // explain explains the marks at a floor in the legend.
