@@ -42,6 +42,7 @@ func TestBothModulesAreImported(t *testing.T) {
 	main := strings.TrimSuffix(module, "/")
 	publish(t, proxy, main, root, own)
 	publish(t, proxy, main+"/lab", filepath.Join(root, "lab"), lab)
+	downloaded := t.TempDir()
 
 	for required, imports := range map[string][]string{
 		main:          {"pkg/client", "pkg/infer"},
@@ -63,7 +64,7 @@ func TestBothModulesAreImported(t *testing.T) {
 		list := exec.Command("go", "list", "-mod=mod", "-modcacherw", "-deps", ".")
 		list.Dir = user
 		list.Env = append(os.Environ(), "GOPROXY=file://"+proxy+",file://"+strings.TrimSpace(string(cache))+"/cache/download",
-			"GOMODCACHE="+t.TempDir(), "GOFLAGS=", "GOSUMDB=off", "GOWORK=off")
+			"GOMODCACHE="+downloaded, "GOFLAGS=", "GOSUMDB=off", "GOWORK=off")
 		out, err := list.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), main+"/internal/answer/plan\n") {
 			t.Errorf("with %s alone: %v: %s", required, err, out)
@@ -100,7 +101,7 @@ func publish(t *testing.T, proxy, path, root string, files []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := z.Create(path + "@" + released + "/" + file)
+		w, err := z.CreateHeader(&zip.FileHeader{Name: path + "@" + released + "/" + file, Method: zip.Store})
 		if err == nil {
 			_, err = w.Write(text)
 		}
