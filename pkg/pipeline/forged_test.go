@@ -85,7 +85,7 @@ func forgerOf(t *testing.T, r *rig) *forger {
 	c := quick
 	c.ChunkFlops = 1
 	own.run(c, pipeline.Stages()...)
-	w, _ := several(t, "lie", grid(t, 3, 3, 99))
+	w, _ := several(t, "lie", grid(t, 2, 2, 99))
 	own.submit(w)
 	if a := own.wait("lie"); a.Status != wire.StatusOK {
 		t.Fatalf("the forger's own job: %s %v", a.Status, a.Error)
@@ -231,7 +231,7 @@ func TestForgedBefore(t *testing.T) {
 	f := forgerOf(t, r)
 	foreign, err := seal.Open(keyFile(t, "", 66), nil)
 	r.must(err)
-	model := grid(t, 3, 3, 6)
+	model := grid(t, 2, 2, 6)
 	_, p := several(t, "", model)
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
@@ -307,7 +307,7 @@ func TestForgedAfter(t *testing.T) {
 	f := forgerOf(t, r)
 	file := keyFile(t, "", 1)
 	r.believe(file)
-	w, p := several(t, "over", grid(t, 3, 3, 6))
+	w, p := several(t, "over", grid(t, 2, 2, 6))
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
 	c := sealed(t, file)
@@ -369,7 +369,7 @@ func TestForgedUnderLoad(t *testing.T) {
 	f := forgerOf(t, r)
 	file := keyFile(t, "", 1)
 	r.believe(file)
-	model := grid(t, 3, 3, 6)
+	model := grid(t, 2, 2, 6)
 	_, p := several(t, "", model)
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)

@@ -40,7 +40,7 @@ func newMixed(t *testing.T) *mixed {
 	if testing.Short() {
 		t.Skip("starts a real nats-server")
 	}
-	m := &mixed{config: quick, want: map[string][]string{}}
+	m := &mixed{config: remembering(t), want: map[string][]string{}} // each model is learned once
 	m.config.AckWait = 2 * time.Second
 	m.config.Heartbeat = 250 * time.Millisecond
 	m.config.SweepAfter = time.Second

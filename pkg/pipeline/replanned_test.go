@@ -140,14 +140,19 @@ func theFirstPlanStays(t *testing.T, plan, next btn.Settings, again bool) {
 	c.Metrics = metrics.New()
 	r.run(c, pipeline.StageContract, pipeline.StageAggregate)
 
-	for job, at := range crashes {
-		by := plan
-		if at.stored == 0 {
-			by = next
-		}
-		_, p := request(t, job, grid(t, 2, 2, 1), by)
-		want, err := infer.Run(r.ctx, p)
+	inProcess := func(by btn.Settings) []btn.Result {
+		_, p := request(t, "", grid(t, 2, 2, 1), by)
+		results, err := infer.Run(r.ctx, p)
 		r.must(err)
+		return results
+	}
+	first, second := inProcess(plan), inProcess(next)
+	for job, at := range crashes {
+		want := first
+		if at.stored == 0 {
+			want = second
+		}
+		want[0].Job = job
 		got, want1 := r.wait(job), plain(t, want)
 		if got.Status != wire.StatusOK || plain(t, got.Results) != want1 {
 			t.Errorf("%s: %s %v, got\n%s\nwant\n%s", job, got.Status, got.Error, plain(t, got.Results), want1)

@@ -108,7 +108,7 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 	c.AckWait, c.SweepAfter = calm.AckWait, time.Minute
 	r.run(c, pipeline.Stages()...)
 	r.run(c, pipeline.Stages()...)
-	model := grid(t, 3, 3, 6)
+	model := grid(t, 2, 2, 6)
 	_, p := several(t, "", model)
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
@@ -211,7 +211,7 @@ func TestForgedCacheEntry(t *testing.T) {
 	file := keyFile(t, "", 1)
 	raw := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer raw.Close()
-	model, other := grid(t, 3, 3, 6), grid(t, 3, 3, 99)
+	model, other := grid(t, 2, 2, 6), grid(t, 2, 2, 99)
 	_, p := several(t, "", model)
 	want, err := infer.Run(r.ctx, p)
 	r.must(err)
