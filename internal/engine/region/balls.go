@@ -18,11 +18,10 @@ type balls struct {
 }
 
 // addBalls adds the parts of all balls to s. Cost: per index, the ball and a min-fill order of it.
-func (f *Family) addBalls(w *worker, s *store, most int, left *moves) error {
+func (f *Family) addBalls(w *worker, s *store, left *moves) error {
 	b := &balls{w: w, step: make([]int32, len(w.g.dims)), met: make([]bool, len(w.g.edges))}
 	for i := range w.g.dims {
-		radius := most
-		for ; radius > 0; radius-- {
+		for radius := f.Options.Size; radius > 0; radius-- {
 			narrow, err := b.add(s, int32(i), radius, f.Options.MaxWidth)
 			if err != nil {
 				return err
@@ -33,12 +32,6 @@ func (f *Family) addBalls(w *worker, s *store, most int, left *moves) error {
 			if narrow {
 				break
 			}
-		}
-
-		if radius == 0 {
-			f.Dropped++
-		} else if radius < most {
-			f.Shrunk++
 		}
 	}
 

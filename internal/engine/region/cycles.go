@@ -114,19 +114,7 @@ func (c *cycles) extend(i int32, n int) error {
 	return nil
 }
 
-// addCycles adds to s, for all cycles, the legs among the indices of the cycle: its chords count.
-func (f *Family) addCycles(w *worker, s *store, left *moves) error {
-	var set []int32
-	return eachCycle(left, w.g, f.Options.Size, func(path []int32) error {
-		set = set[:0]
-		for k := 0; k < len(path); k += 2 {
-			set = append(set, w.g.index[path[k]])
-		}
-		return f.addAmong(w, s, set)
-	})
-}
-
-// addAmong adds the legs among a set of indices that cycles connect, unless they are too wide.
+// addAmong adds the legs among a set of indices that cycles connect, unless they are too wide: chords count.
 func (f *Family) addAmong(w *worker, s *store, set []int32) error {
 	w.legs = w.legs[:0]
 	for _, i := range set {
@@ -134,11 +122,7 @@ func (f *Family) addAmong(w *worker, s *store, set []int32) error {
 	}
 	slices.Sort(w.legs)
 	core := w.cut.core(w.legs)
-	if s.has(core) {
-		return nil
-	}
-	if !w.narrow(core, f.Options.MaxWidth) {
-		f.Dropped++
+	if s.has(core) || !w.narrow(core, f.Options.MaxWidth) {
 		return nil
 	}
 	_, _, err := s.add(core)

@@ -13,15 +13,13 @@ import (
 // Family is a set of regions closed under intersection, numbered from 0, with their counting
 // numbers. It is a function of the hypergraph and the options: every worker can plan it again.
 type Family struct {
-	Options Options // as planned: no defaults left, Kind is not Auto
+	Options Options // as planned: no defaults left
 	Regions int     // with α ≠ 0; of windows, including those cut to nothing
 	// multiplications and additions, without bookkeeping; predicted for windows of large lattices
 	Flops  float64
 	Widest int // log2 of the largest table of any region's contraction, rounded up
 	// tables of one worker at the largest region; beside them Prepare's gauge, linear in the model
-	Bytes   float64
-	Shrunk  int // balls made smaller to be narrow enough
-	Dropped int // balls and cycles too wide at any size
+	Bytes float64
 	// Moves is the work of planning, out of Options.Moves.
 	Moves  int64
 	g      *graph
@@ -50,29 +48,16 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 	if err != nil {
 		return nil, err
 	}
-	w := newWorker(ctx, g, nil)
-	var l *lattice
-	if o.Kind == "" || o.Kind == Auto || o.Kind == Windows {
-		l, err = findLattice(g, w.cut)
-		switch {
-		case err == nil:
-			o.Kind = Windows
-		case o.Kind == Windows:
-			return nil, err
-		default:
-			o.Kind = Loops
-		}
-	}
-
 	if o, err = o.withDefaults(); err != nil {
 		return nil, err
 	}
+	w := newWorker(ctx, g, nil)
 	f := &Family{Options: o, g: g}
 	w.left = newMoves(ctx, o.Moves)
 	if o.Kind == Windows {
-		err = f.planWindows(ctx, w, &windows{l, o.Size})
+		err = f.planWindows(w)
 	} else {
-		err = f.planList(ctx, w)
+		err = f.planList(w)
 	}
 	if err != nil {
 		return nil, err
@@ -102,7 +87,12 @@ const maxPriced = 1 << 14
 
 // planWindows prices the windows of a lattice: each, or one in the middle for all of its kind where
 // they are many.
-func (f *Family) planWindows(ctx context.Context, w *worker, s *windows) error {
+func (f *Family) planWindows(w *worker) error {
+	l, err := findLattice(f.g, w.cut)
+	if err != nil {
+		return err
+	}
+	s := &windows{l, f.Options.Size}
 	f.source, f.Regions = s, s.len()
 	down, across := s.rows.intervals(s.k), s.cols.intervals(s.k)
 	if f.Regions <= maxPriced {
@@ -134,9 +124,13 @@ func middle(n int) []pick {
 }
 
 // planList generates regions, closes them under intersection, weighs and prices them.
-func (f *Family) planList(ctx context.Context, w *worker) error {
+func (f *Family) planList(w *worker) error {
 	s, left := newStore(f.Options.MaxRegions), w.left
-	if err := f.generate(w, s, left); err != nil {
+	generate := f.addLoops
+	if f.Options.Kind == Balls {
+		generate = f.addBalls
+	}
+	if err := generate(w, s, left); err != nil {
 		return err
 	}
 	if err := closeUnder(w.cut, s, left); err != nil {
@@ -154,24 +148,6 @@ func (f *Family) planList(ctx context.Context, w *worker) error {
 	f.source = l
 	f.Regions = f.Len()
 	return f.price(w, 1, 0, 1, f.Regions)
-}
-
-// generate adds the regions from which the family is closed.
-func (f *Family) generate(w *worker, s *store, left *moves) (err error) {
-	o := f.Options
-	radius := o.Radius
-	switch o.Kind {
-	case Balls:
-		radius = o.Size
-	case Cycles:
-		err = f.addCycles(w, s, left)
-	case Loops:
-		err = f.addLoops(w, s, left)
-	}
-	if err != nil || radius == 0 {
-		return err
-	}
-	return f.addBalls(w, s, radius, left)
 }
 
 // price adds the flops of regions, each counted many times, and finds the widest.

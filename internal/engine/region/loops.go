@@ -23,9 +23,8 @@ type loops struct {
 const keepMoves = 30
 
 // addLoops adds to s, for all unions of overlapping cycles with at most o.Size indices, the legs
-// among these indices. The omitted terms begin at loops of o.Size+1 indices, of any form;
-// families of cycles leave out smaller ones that are no cycles. Cost: unions times the cycles
-// that each meets.
+// among these indices. The omitted terms begin at loops of o.Size+1 indices, of any form. Cost:
+// unions times the cycles that each meets.
 func (f *Family) addLoops(w *worker, s *store, left *moves) error {
 	o := f.Options
 	l := &loops{

@@ -24,19 +24,15 @@ import (
 
 // Kinds of families.
 const (
-	Auto    = "auto"    // Windows where the model is a lattice, else Loops
 	Windows = "windows" // Size × Size windows of a lattice
-	Cycles  = "cycles"  // simple cycles of at most Size indices
-	// unions of overlapping cycles with at most Size indices, and as the cycles among them
-	Loops = "loops"
-	Balls = "balls" // all within Size steps of an index
+	Loops   = "loops"   // cycles and unions of overlapping cycles, of at most Size indices
+	Balls   = "balls"   // all within Size steps of an index
 )
 
 // Options choose a family of regions. Sizes that cost more than the bounds are fault.OverBudget.
 type Options struct {
-	Kind   string // default Auto
-	Size   int    // of the regions; default 4 for windows, 10 for cycles, 8 for loops, 3 for balls
-	Radius int    // of balls that cycles or loops have beside them; 0: none
+	Kind string
+	Size int // of the regions
 	// log2 of the largest table of a region's contraction; larger balls shrink, else they go;
 	// default 20
 	MaxWidth   int
@@ -52,24 +48,16 @@ const maxWidth = 30
 
 // withDefaults fills in defaults and refuses invalid options.
 func (o Options) withDefaults() (Options, error) {
-	sizes := map[string]int{Windows: 4, Cycles: 10, Loops: 8, Balls: 3}
-	least := map[string]int{Windows: 2, Cycles: 2, Loops: 2, Balls: 1}
-	if o.Size == 0 {
-		o.Size = sizes[o.Kind]
-	}
+	least, known := map[string]int{Windows: 2, Loops: 2, Balls: 1}[o.Kind]
 	o.MaxWidth = cmp.Or(o.MaxWidth, policy.RegionWidth)
 	o.MaxRegions = cmp.Or(o.MaxRegions, policy.RegionCount)
 	o.Moves = cmp.Or(o.Moves, policy.RegionMoves)
 	o.Flops = cmp.Or(o.Flops, policy.RegionFlops)
-	if _, known := sizes[o.Kind]; !known {
-		return o, fault.New(fault.BadInput,
-			"region: kind %q is not one of auto, windows, cycles, loops, balls", o.Kind)
+	if !known {
+		return o, fault.New(fault.BadInput, "region: kind %q is not one of windows, loops, balls", o.Kind)
 	}
-	if o.Size < least[o.Kind] {
-		return o, fault.New(fault.BadInput, "region: %s of size %d, at least %d", o.Kind, o.Size, least[o.Kind])
-	}
-	if o.Radius < 0 || o.Radius > 0 && o.Kind != Cycles && o.Kind != Loops {
-		return o, fault.New(fault.BadInput, "region: balls of radius %d beside %s", o.Radius, o.Kind)
+	if o.Size < least {
+		return o, fault.New(fault.BadInput, "region: %s of size %d, at least %d", o.Kind, o.Size, least)
 	}
 	if o.MaxWidth < 1 || o.MaxWidth > maxWidth {
 		return o, fault.New(fault.BadInput, "region: width %d, 1 to %d are possible", o.MaxWidth, maxWidth)
