@@ -3,11 +3,9 @@ package aggregate
 // Assignments: the best one of all slices, and draws from all of them.
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -219,41 +217,4 @@ func mixed(parts []*btn.Drawn, n int, seed uint64) ([][]int, error) {
 		list[k] = parts[of].Values[k*width:][:width]
 	}
 	return list, nil
-}
-
-// compareFound orders what was found by content; nothing comes first.
-func compareFound(a, b *btn.Found) int {
-	if a == nil || b == nil {
-		return cmp.Compare(there(a != nil), there(b != nil))
-	}
-	return cmp.Or(
-		slices.Compare(a.Values, b.Values), compareBits(a.Weight.Mant, b.Weight.Mant),
-		cmp.Compare(a.Weight.Exp, b.Weight.Exp), cmp.Compare(there(a.Unique), there(b.Unique)),
-		compareBits(a.Close, b.Close), cmp.Compare(there(a.Relaxed), there(b.Relaxed)),
-		compareBits(a.Bound, b.Bound), cmp.Compare(there(a.Bounded), there(b.Bounded)),
-		slices.CompareFunc(a.Others, b.Others, btn.Other.Compare), cmp.Compare(there(a.All), there(b.All)),
-		compareBits(a.Upper, b.Upper), cmp.Compare(a.Cubes, b.Cubes),
-	)
-}
-
-// compareDrawn orders draws by content; none come first.
-func compareDrawn(a, b *btn.Drawn) int {
-	if a == nil || b == nil {
-		return cmp.Compare(there(a != nil), there(b != nil))
-	}
-	return cmp.Or(
-		slices.Compare(a.Values, b.Values), compareBits(a.Weight.Mant, b.Weight.Mant),
-		cmp.Compare(a.Weight.Exp, b.Weight.Exp),
-	)
-}
-
-// compareBits orders floats by their bits.
-func compareBits(x, y float64) int { return cmp.Compare(math.Float64bits(x), math.Float64bits(y)) }
-
-// there is 1 for what is there, 0 for what is not.
-func there(x bool) int {
-	if x {
-		return 1
-	}
-	return 0
 }

@@ -1,13 +1,13 @@
 package aggregate
 
 import (
+	"bytes"
 	"cmp"
-	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/base/codec"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // From the values that arrived, in any order and possibly more than once, to one value per part.
@@ -80,139 +80,21 @@ func sortedUnits(arrived []btn.UnitValue) []btn.UnitValue {
 	return sorted
 }
 
-// compareUnits orders values by query and part and then by content, bit by bit; 0 means identical.
+// compareUnits orders values by query and part, those with an error first, and then by content, bit by bit; 0 means identical.
 func compareUnits(a, b btn.UnitValue) int {
-	place := cmp.Or(cmp.Compare(a.Query, b.Query), cmp.Compare(a.Part, b.Part))
-	value := cmp.Or(
-		cmp.Compare(math.Float64bits(a.Value.Z.Mant), math.Float64bits(b.Value.Z.Mant)),
-		cmp.Compare(a.Value.Z.Exp, b.Value.Z.Exp),
-		cmp.Compare(math.Float64bits(a.Value.Flops), math.Float64bits(b.Value.Flops)),
-		compareMarginals(a.Value.Marginals, b.Value.Marginals),
-		compareMarginals(a.Value.Joint, b.Value.Joint),
-		compareDerivatives(a.Value.Derivatives, b.Value.Derivatives),
-		compareTargets(a.Value.Target, b.Value.Target),
-		compareFound(a.Value.Found, b.Value.Found),
-		compareDrawn(a.Value.Drawn, b.Value.Drawn),
-		cmp.Compare(math.Float64bits(a.Value.Digits), math.Float64bits(b.Value.Digits)),
-		cmp.Compare(a.Value.Doubt, b.Value.Doubt),
-		compareConflicts(a.Value.Conflict, b.Value.Conflict),
-		compareApproximate(a.Value, b.Value))
-	return cmp.Or(place, compareErrors(a.Error, b.Error), value)
+	if place := cmp.Or(cmp.Compare(a.Query, b.Query), cmp.Compare(a.Part, b.Part), compareErrors(a.Error, b.Error)); place != 0 {
+		return place
+	}
+	return bytes.Compare(content(a.Value), content(b.Value))
 }
 
-// compareMarginals orders marginals by content; none come first.
-func compareMarginals(a, b *btn.Marginals) int {
-	if a == nil || b == nil {
-		return cmp.Compare(there(a != nil), there(b != nil))
+// content is all of a value in canonical bytes.
+func content(v btn.Value) []byte {
+	b, err := codec.Marshal("value", &v, true)
+	if err != nil {
+		panic(err) // no field of a value is a map
 	}
-
-	return cmp.Or(
-		cmp.Compare(a.Exp, b.Exp), slices.Compare(a.Domains, b.Domains),
-		slices.CompareFunc(a.Mant, b.Mant, compareBits),
-	)
-}
-
-// compareDerivatives orders derivatives by content; none come first.
-func compareDerivatives(a, b *btn.Derivatives) int {
-	if a == nil || b == nil {
-		return cmp.Compare(there(a != nil), there(b != nil))
-	}
-	return cmp.Or(
-		slices.Compare(a.Sizes, b.Sizes), slices.Compare(a.Exp, b.Exp), slices.CompareFunc(a.Mant, b.Mant, compareBits),
-	)
-}
-
-// compareTargets orders values with a target by content; none come first.
-func compareTargets(a, b *btn.TargetValue) int {
-	if a == nil || b == nil {
-		return cmp.Compare(there(a != nil), there(b != nil))
-	}
-	return cmp.Or(
-		cmp.Compare(math.Float64bits(a.Z.Mant), math.Float64bits(b.Z.Mant)), cmp.Compare(a.Z.Exp, b.Z.Exp),
-		compareDerivatives(a.Derivatives, b.Derivatives),
-	)
-}
-
-// compareConflicts orders conflicts by content; none come first.
-func compareConflicts(a, b *query.Conflict) int {
-	if a == nil || b == nil {
-		return cmp.Compare(there(a != nil), there(b != nil))
-	}
-	if a.Smallest != b.Smallest {
-		return cmp.Compare(there(a.Smallest), there(b.Smallest))
-	}
-	value := func(o query.Observed) int {
-		if o.Value == nil {
-			return -1
-		}
-		return *o.Value
-	}
-	return slices.CompareFunc(a.Observations, b.Observations, func(x, y query.Observed) int {
-		return cmp.Or(cmp.Compare(x.Variable, y.Variable), cmp.Compare(value(x), value(y)))
-	})
-}
-
-// compareApproximate orders values by what only parts of approximate classes have.
-func compareApproximate(a, b btn.Value) int {
-	bits := compareBits
-	order := cmp.Or(
-		cmp.Compare(there(a.Truncation != nil), there(b.Truncation != nil)),
-		cmp.Compare(there(a.Region != nil), there(b.Region != nil)),
-		compareWeights(a.Weights, b.Weights),
-		compareBounds(a.Bound, b.Bound),
-	)
-	if order == 0 && a.Truncation != nil {
-		x, y := a.Truncation, b.Truncation
-		order = cmp.Or(
-			cmp.Compare(x.Bond, y.Bond), bits(x.Discarded, y.Discarded), bits(x.Bytes, y.Bytes),
-			cmp.Compare(there(x.Truncated), there(y.Truncated)),
-			cmp.Compare(there(x.Reused), there(y.Reused)), cmp.Compare(x.Relearned, y.Relearned),
-		)
-	}
-
-	if order == 0 && a.Region != nil {
-		x, y := a.Region, b.Region
-		order = cmp.Or(
-			bits(x.LnBethe, y.LnBethe),
-			bits(x.LnSum, y.LnSum),
-			bits(x.Linear.Mant, y.Linear.Mant),
-			cmp.Compare(x.Linear.Exp, y.Linear.Exp),
-			cmp.Compare(x.Regions, y.Regions),
-			cmp.Compare(x.NonPositive, y.NonPositive),
-			bits(x.Widest, y.Widest),
-			cmp.Compare(there(x.Converged), there(y.Converged)),
-		)
-	}
-
-	return order
-}
-
-// compareWeights orders weights by content; none come first.
-func compareWeights(a, b *btn.Weights) int {
-	if a == nil || b == nil {
-		return cmp.Compare(there(a != nil), there(b != nil))
-	}
-	return cmp.Or(
-		slices.CompareFunc(a.Ln, b.Ln, compareBits), compareBits(a.Top, b.Top), slices.Compare(a.Domains, b.Domains),
-		comparePresent(a.LnMost, b.LnMost),
-		slices.CompareFunc(a.Share, b.Share, compareBits), slices.CompareFunc(a.Squares, b.Squares, compareBits),
-	)
-}
-
-// comparePresent orders numbers that may be absent; none comes first.
-func comparePresent(a, b *float64) int {
-	if a == nil || b == nil {
-		return cmp.Compare(there(a != nil), there(b != nil))
-	}
-	return compareBits(*a, *b)
-}
-
-// compareBounds orders bounds by content; none come first.
-func compareBounds(a, b *btn.BoundValue) int {
-	if a == nil || b == nil {
-		return cmp.Compare(there(a != nil), there(b != nil))
-	}
-	return cmp.Or(compareBits(a.Lower, b.Lower), compareBits(a.Upper, b.Upper), comparePresent(a.Least, b.Least))
+	return b
 }
 
 // compareErrors orders errors by code, stage and message; no error comes last.
