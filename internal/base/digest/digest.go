@@ -22,6 +22,12 @@ type Builder struct {
 // New returns a Builder that has taken nothing.
 func New() *Builder { return &Builder{h: sha256.New(), buf: make([]byte, 0, 1<<13)} }
 
+// Reset forgets all that was taken.
+func (b *Builder) Reset() {
+	b.h.Reset()
+	b.buf = b.buf[:0]
+}
+
 // Word takes 8 bytes.
 func (b *Builder) Word(u uint64) {
 	if len(b.buf)+8 > cap(b.buf) {

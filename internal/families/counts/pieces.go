@@ -5,11 +5,10 @@ package counts
 
 import (
 	"context"
-	"encoding/binary"
-	"math"
 
+	"github.com/basetensor/basetensor/internal/base/digest"
 	"github.com/basetensor/basetensor/internal/base/pace"
-	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // piece is a connected part: links that tables join, both ascending.
@@ -82,22 +81,22 @@ func (l *layout) pieces() []piece {
 }
 
 // kinds finds equal pieces: of says which kind each is of, kinds are in the sequence of their first
-// pieces. Equal are pieces whose numbers are, bit by bit, read in the sequence of links and cores. Linear
+// pieces. Equal are pieces whose numbers have one digest, read in the sequence of links and cores. Linear
 // in the size of the network.
 func (l *layout) kinds(ctx context.Context, pieces []piece) (kinds []kind, of []int32, err error) {
 	p := pace.New(ctx)
-	known := map[string]int32{}
-	w := keyWriter{layout: l, local: make([]int32, len(l.net.Cores))}
+	known := map[[digest.Size]byte]int32{}
+	w := keyWriter{layout: l, Builder: digest.New(), local: make([]int32, len(l.net.Cores))}
 	of = make([]int32, len(pieces))
 	for t := range pieces {
-		w.piece(pieces[t])
-		if p.Over(int64(len(w.buf))/8 + 16) {
+		if p.Over(int64(64 * (len(pieces[t].links) + len(pieces[t].cores)))) {
 			return nil, nil, p.Err()
 		}
-		k, ok := known[string(w.buf)]
+		key := w.piece(pieces[t])
+		k, ok := known[key]
 		if !ok {
 			k = int32(len(kinds))
-			known[string(w.buf)] = k
+			known[key] = k
 			kinds = append(kinds, kind{piece: pieces[t]})
 		}
 		kinds[k].members++
@@ -106,119 +105,43 @@ func (l *layout) kinds(ctx context.Context, pieces []piece) (kinds []kind, of []
 	return kinds, of, nil
 }
 
-// keyWriter writes all that a piece's polynomial and marginals depend on.
+// keyWriter takes all that a piece's polynomial and marginals depend on.
 type keyWriter struct {
 	*layout
-	buf   []byte
+	*digest.Builder
 	local []int32 // by core: its number in the piece
 }
 
-// piece replaces the key by a piece's.
-func (w *keyWriter) piece(p piece) {
-	w.buf = w.buf[:0]
-	w.int(len(p.links))
-	w.int(len(p.cores))
+// piece returns the key of a piece.
+func (w *keyWriter) piece(p piece) [digest.Size]byte {
+	w.Reset()
+	w.Int(len(p.links))
+	w.Int(len(p.cores))
 	for i, c := range p.cores {
 		w.local[c] = int32(i)
-		w.tensor(w.net.Cores[c].T)
+		btn.DigestTensor(w.Builder, w.net.Cores[c].T)
 	}
 	for _, k := range p.links {
 		link := &w.net.Links[k]
-		w.tensor(link.T)
+		btn.DigestTensor(w.Builder, link.T)
 		for _, leg := range link.Legs {
 			w.leg(leg)
 		}
 	}
+	return w.Sum()
 }
 
-// leg writes the node at the other end of a leg.
+// leg takes the node at the other end of a leg.
 func (w *keyWriter) leg(leg int) {
 	if w.onTable(leg) {
-		w.int(-1)
-		w.int(int(w.local[w.core[leg]]))
-		w.int(int(w.mode[leg]))
+		w.Int(-1)
+		w.Int(int(w.local[w.core[leg]]))
+		w.Int(int(w.mode[leg]))
 		return
 	}
 	for y := range w.net.Dims[leg] {
 		x, level := w.weight(leg, y)
-		w.int(level)
-		w.float(x)
-	}
-}
-
-// tensor writes form, shape and numbers.
-func (w *keyWriter) tensor(t tensor.Tensor) {
-	switch t := t.(type) {
-	case *tensor.Dense:
-		w.int(1)
-		w.ints(t.Shape)
-		w.floats(t.Data)
-	case *tensor.CP:
-		w.int(2)
-		w.ints(t.Shape)
-		w.floats(t.Weights)
-		for _, v := range t.Vectors {
-			w.floats(v)
-		}
-	case *tensor.Symmetric:
-		w.int(3)
-		w.ints(t.Shape)
-		w.symmetric(t.Levels.D, t.Levels.Of)
-		w.floats(t.Values.Mant)
-		w.exponents(t.Values.Exp)
-	case *tensor.SymmetryCP:
-		w.int(4)
-		w.ints(t.Shape)
-		w.symmetric(t.Levels.D, t.Levels.Of)
-		for _, term := range t.Terms {
-			w.float(term.Alpha)
-			w.floats(term.S.Mant)
-			w.exponents(term.S.Exp)
-			w.int(len(term.R))
-			for _, r := range term.R {
-				w.floats(r)
-			}
-		}
-	}
-}
-
-// symmetric writes levels.
-func (w *keyWriter) symmetric(d int, of [][]uint8) {
-	w.int(d)
-	for _, row := range of {
-		w.int(len(row))
-		w.buf = append(w.buf, row...)
-	}
-}
-
-func (w *keyWriter) int(x int) { w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(int32(x))) }
-
-func (w *keyWriter) float(x float64) {
-	w.buf = binary.LittleEndian.AppendUint64(w.buf, math.Float64bits(x))
-}
-
-func (w *keyWriter) ints(list []int) {
-	w.int(len(list))
-	for _, x := range list {
-		w.int(x)
-	}
-}
-
-// floats tells a missing list from an empty one.
-func (w *keyWriter) floats(list []float64) {
-	if list == nil {
-		w.int(-1)
-		return
-	}
-	w.int(len(list))
-	for _, x := range list {
-		w.float(x)
-	}
-}
-
-func (w *keyWriter) exponents(list []int64) {
-	w.int(len(list))
-	for _, x := range list {
-		w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(x))
+		w.Int(level)
+		w.Float(x)
 	}
 }

@@ -21,7 +21,8 @@ const baseEncoding = "basetensor base v1"
 // 8 bytes, little endian. Any difference in a stored entry changes the digest, but for two that are
 // no difference in value: −0 is written as 0, and a scaled number in its normal form.
 func (n *Network) BaseDigest() [digest.Size]byte {
-	e := newEncoder(baseEncoding)
+	e := encoder{digest.New()}
+	e.Text(baseEncoding)
 	e.Text(string(n.Choice))
 	e.Ints(n.Dims)
 	e.Int(len(n.Maps))
@@ -41,7 +42,8 @@ func (n *Network) BaseDigest() [digest.Size]byte {
 // Digest identifies the network as a whole:
 // BaseDigest, and links, places of variables and Scale in the same encoding.
 func (n *Network) Digest() [digest.Size]byte {
-	e := newEncoder("basetensor network v1")
+	e := encoder{digest.New()}
+	e.Text("basetensor network v1")
 	base := n.BaseDigest()
 	e.Bytes(base[:])
 
@@ -65,11 +67,8 @@ func (n *Network) Digest() [digest.Size]byte {
 // encoder writes canonical bytes of tensors into a digest.
 type encoder struct{ *digest.Builder }
 
-func newEncoder(version string) encoder {
-	e := encoder{digest.New()}
-	e.Text(version)
-	return e
-}
+// DigestTensor adds a tensor to a digest.
+func DigestTensor(b *digest.Builder, t tensor.Tensor) { encoder{b}.tensor(t) }
 
 // optional tells nil (the identity, or all ones) from an empty list.
 func (e encoder) optional(list []float64) {
