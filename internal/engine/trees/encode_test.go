@@ -1,6 +1,7 @@
 package trees_test
 
 import (
+	"math"
 	"reflect"
 	"testing"
 
@@ -27,10 +28,19 @@ func TestProjectorsAsBytes(t *testing.T) {
 	if err != nil || float64(v.Projectors.Bytes()) > cost.Projectors+64*float64(len(got.Pairs)) || cost.Projectors == 0 {
 		t.Errorf("%d bytes of projectors, predicted %v, %v", v.Projectors.Bytes(), cost.Projectors, err)
 	}
-	huge := append([]byte(nil), b...)
-	huge[13+7] = 0x7f // rows of the first pair
+	pair := &got.Pairs[0]
+	pair.Rows = math.MaxInt
+	huge, err := got.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair.Rows, pair.Cols = 0, 0
+	empty, err := got.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, bad := range map[string][]byte{"nothing": nil, "cut": b[:len(b)-8],
-		"longer": append(b[:len(b):len(b)], 1, 2), "huge": huge, "other": append([]byte("X"), b[1:]...)} {
+		"longer": append(b[:len(b):len(b)], 1, 2), "huge": huge, "empty": empty, "other": append([]byte("X"), b[1:]...)} {
 		if err := got.UnmarshalBinary(bad); err == nil {
 			t.Errorf("%s: no error", name)
 		}

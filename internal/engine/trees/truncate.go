@@ -13,16 +13,18 @@ import (
 
 // Projectors holds the projectors of all truncations of a contraction, in their sequence.
 type Projectors struct {
-	Bond  int
-	Pairs []Projector
+	Bond  int         `msgpack:"bond"`
+	Pairs []Projector `msgpack:"pairs"`
 }
 
 // Projector replaces a wire of dimension Rows by one of Cols: A becomes A·Left, B becomes B·Right, both Rows × Cols row-major.
 type Projector struct {
-	Rows, Cols  int
-	Left, Right []float64
+	Rows  int       `msgpack:"rows"`
+	Cols  int       `msgpack:"cols"`
+	Left  []float64 `msgpack:"left"`
+	Right []float64 `msgpack:"right"`
 	// Residual is ‖AB − A P P'ᵀ B‖² / ‖AB‖² without any gauge where they were learned, estimated as it will be where they are applied.
-	Residual float64
+	Residual float64 `msgpack:"residual"`
 }
 
 // Loss is Σ_k √Residual_k: about the part of ln Z that the projectors leave out where they were learned, in nats.
