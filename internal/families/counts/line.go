@@ -35,7 +35,7 @@ type node struct {
 	bounds bounds   // of large products in windows
 }
 
-// line is a product of powers in one variable.
+// line is a product of powers in one variable. Where its arithmetic ended with the context, numbers are void.
 type line struct {
 	ctx    context.Context
 	ops    *countspace.Ops
@@ -139,9 +139,8 @@ func (l *line) forth(n *node) error {
 	if wanted == nil {
 		wanted = n.all()
 	}
-	var err error
-	n.parts, err = l.multiply(n.left.parts, n.right.parts, wanted)
-	return err
+	n.parts = l.multiply(n.left.parts, n.right.parts, wanted)
+	return nil
 }
 
 // cut returns the windows of a polynomial over some spans.
@@ -157,10 +156,10 @@ func cut(p countspace.Poly, spans []span) []window {
 }
 
 // multiply returns the coefficients of a product that are wanted.
-func (l *line) multiply(a, b []window, wanted []span) ([]window, error) {
+func (l *line) multiply(a, b []window, wanted []span) []window {
 	if len(a) == 1 && len(b) == 1 && len(wanted) == 1 &&
-		wanted[0] == (span{a[0].at + b[0].at, a[0].end() + b[0].end() - 1}) && small(a[0].p, b[0].p) {
-		return []window{{at: wanted[0].from, p: a[0].p.Mul(b[0].p, l.ops)}}, nil
+		wanted[0] == (span{a[0].at + b[0].at, a[0].end() + b[0].end() - 1}) {
+		return []window{{at: wanted[0].from, p: a[0].p.Mul(b[0].p, l.ops)}}
 	}
 	var out []window
 	for _, s := range wanted {
@@ -168,26 +167,21 @@ func (l *line) multiply(a, b []window, wanted []span) ([]window, error) {
 		for _, x := range a {
 			for _, y := range b {
 				at := x.at + y.at
-				from, to := max(s.from, at), min(s.to, x.end()+y.end()-1)
-				err := l.piecewise(from, to, min(x.p.Size(), y.p.Size()), func(from, to int) {
-					part := countspace.MulRange(x.p, y.p, from-at, to-at, l.ops)
-					addAt(sum, from-s.from, part)
-				})
-				if err != nil {
-					return nil, err
+				if from, to := max(s.from, at), min(s.to, x.end()+y.end()-1); from < to {
+					addAt(sum, from-s.from, countspace.MulRange(x.p, y.p, from-at, to-at, l.ops))
 				}
 			}
 		}
 		out = append(out, window{at: s.from, p: sum})
 	}
-	return out, nil
+	return out
 }
 
 // correlate returns h'[k] = Σ_j p[j] h[k+j] for the k that are wanted.
-func (l *line) correlate(h, p []window, wanted []span) ([]window, error) {
+func (l *line) correlate(h, p []window, wanted []span) []window {
 	if len(h) == 1 && len(p) == 1 && len(wanted) == 1 && h[0].at == 0 && p[0].at == 0 &&
-		wanted[0] == (span{0, h[0].p.Size() - p[0].p.Size() + 1}) && small(h[0].p, p[0].p) {
-		return []window{{p: countspace.Correlate(h[0].p, p[0].p, l.ops)}}, nil
+		wanted[0] == (span{0, h[0].p.Size() - p[0].p.Size() + 1}) {
+		return []window{{p: countspace.Correlate(h[0].p, p[0].p, l.ops)}}
 	}
 	var out []window
 	for _, s := range wanted {
@@ -195,38 +189,14 @@ func (l *line) correlate(h, p []window, wanted []span) ([]window, error) {
 		for _, x := range h {
 			for _, y := range p {
 				at := x.at - y.at // of k, where the two meet at their first coefficients
-				from, to := max(s.from, at-y.p.Size()+1), min(s.to, at+x.p.Size())
-				err := l.piecewise(from, to, min(x.p.Size(), y.p.Size()), func(from, to int) {
-					part := countspace.CorrelateRange(x.p, y.p, from-at, to-at, l.ops)
-					addAt(sum, from-s.from, part)
-				})
-				if err != nil {
-					return nil, err
+				if from, to := max(s.from, at-y.p.Size()+1), min(s.to, at+x.p.Size()); from < to {
+					addAt(sum, from-s.from, countspace.CorrelateRange(x.p, y.p, from-at, to-at, l.ops))
 				}
 			}
 		}
 		out = append(out, window{at: s.from, p: sum})
 	}
-	return out, nil
-}
-
-// stretch is the number of multiply-adds between two looks at the context: some milliseconds.
-const stretch = 1 << 23
-
-// small reports whether a product may be done in one stretch.
-func small(p, q countspace.Poly) bool { return float64(p.Size())*float64(q.Size()) <= stretch }
-
-// piecewise calls do for from ≤ k < to in pieces of a stretch each, a coefficient taking width
-// multiply-adds.
-func (l *line) piecewise(from, to, width int, do func(from, to int)) error {
-	rows := max(16, stretch/max(1, width))
-	for ; from < to; from += rows {
-		if err := l.ctx.Err(); err != nil {
-			return err
-		}
-		do(from, min(to, from+rows))
-	}
-	return nil
+	return out
 }
 
 // addAt adds q's coefficients to p's from a place on.
@@ -265,25 +235,16 @@ func (l *line) back(n *node, h []window, wanted func(leaf int) bool, visit func(
 		return err
 	}
 	if n.left == nil {
-		p, err := l.one(n, h)
-		if err != nil {
-			return err
-		}
-		return visit(n.leaf, p)
+		return visit(n.leaf, l.one(n, h))
 	}
 
 	n.parts = nil // nobody reads it again
-	var left, right []window
-	var err error
+	var right []window
 	if n.right.anyWanted(wanted) {
-		if right, err = l.correlate(h, n.left.parts, n.right.spans()); err != nil {
-			return err
-		}
+		right = l.correlate(h, n.left.parts, n.right.spans())
 	}
 	if n.left.anyWanted(wanted) {
-		if left, err = l.correlate(h, n.right.parts, n.left.spans()); err != nil {
-			return err
-		}
+		left := l.correlate(h, n.right.parts, n.left.spans())
 		if err := l.back(n.left, left, wanted, visit); err != nil {
 			return err
 		}
@@ -292,19 +253,15 @@ func (l *line) back(n *node, h []window, wanted func(leaf int) bool, visit func(
 }
 
 // one is the derivative by one of a leaf's factors, h being that by the power.
-func (l *line) one(n *node, h []window) (countspace.Poly, error) {
-	all := []span{{0, n.base.Size()}}
+func (l *line) one(n *node, h []window) countspace.Poly {
 	if n.power > 1 {
-		var err error
-		if h, err = l.correlate(h, []window{{p: n.below}}, all); err != nil {
-			return countspace.Poly{}, err
-		}
+		h = l.correlate(h, []window{{p: n.below}}, []span{{0, n.base.Size()}})
 	}
 	p := countspace.New([]int{n.base.Size()})
 	for _, w := range h {
 		addAt(p, w.at, w.p)
 	}
-	return p, nil
+	return p
 }
 
 // spans are the coefficients of a node that count.
