@@ -3,19 +3,22 @@
 // Program.
 package einsum
 
-// Contract: an expression along an elimination order.
+// Contractions: an expression along an elimination order, for its value, its marginals and derivatives.
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/arena"
 	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/compiled"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -47,136 +50,197 @@ type Stats struct {
 // Cost: contractionorder.EvaluateOrder(e.Hypergraph(), order), to which tables come whose largest entry is far from 1: they are
 // copied. Build makes none.
 func Contract(ctx context.Context, e *sumproduct.Expression, order []int, o Options) (scaled.Number, Stats, error) {
-	if err := errors.Join(e.Validate(), e.ValidateOrder(order)); err != nil {
-		return scaled.Number{}, Stats{}, err
-	}
-	if err := ctx.Err(); err != nil {
-		return scaled.Number{}, Stats{}, err
+	r, stats, err := contract(ctx, e, order, goals{}, o)
+	return r.Z, stats, err
+}
+
+// Result is a value with the marginals of its indices, not normalised.
+type Result struct {
+	Z scaled.Number // the bits of Contract's
+	// Marginals[i][x] is the part of Z in which index i has the x-th of its values, Σ_x Marginals[i][x] = Z up to
+	// rounding. It has Dims[i] entries; Support says which values of the network they are.
+	Marginals [][]scaled.Number
+}
+
+// Marginals returns the value of e and, for every index i and value x,
+//
+//	M_i(x) = Scale · Σ_{y: y_i=x} Π_t Tables[t][y]
+//
+// all from one forward pass along order, as Contract, that keeps its tables, and one backward pass over the same steps.
+// The derivative of Z by an input of a step is the derivative by its output times the other inputs, summed over the
+// indices outside the input:
+//
+//	∂Z/∂in_k = Σ ∂Z/∂out · Π_{m≠k} in_m,   M_i(x) = Σ_{y: y_i=x} t[y] ∂Z/∂t[y]   for any table t that has i.
+//
+// Nothing is divided by, so zeros and entries of either sign are as good as others: Z = 0 may have marginals that are not.
+// Derivatives carry an exponent of 2 per table; within one table, entries 2^−1000 below the largest may become 0. The result has the
+// same bits for any number of threads.
+//
+// Errors: as Contract; ErrOverBudget compares PlanMarginals' figure, and refuses tables of 2^31 entries. Cost: PlanMarginals,
+// about three times the flops of Contract, and the memory of all its tables together; lists of offsets come on top, 4 bytes for every
+// pair of a value of a step's last index and one of those summed, or fewer. Source: A. Darwiche, A differential approach to
+// inference in Bayesian networks, J. ACM 50 (2003).
+func Marginals(ctx context.Context, e *sumproduct.Expression, order []int, o Options) (Result, Stats, error) {
+	r, stats, err := contract(ctx, e, order, goals{marginals: true}, o)
+	return Result{Z: r.Z, Marginals: r.Marginals}, stats, err
+}
+
+// Derivatives are the derivatives of a value by tables of its expression: ∂Z/∂Tables[t][k] = By[t][k]·2^Exp[t]. By[t] is nil
+// for tables whose derivative was not wanted, and where all of it is 0.
+type Derivatives struct {
+	Z         scaled.Number
+	By        [][]float64
+	Exp       []int64
+	Marginals [][]scaled.Number // as of Result; nil unless asked for
+}
+
+// Differentiate returns the value of e along order and its derivatives by the entries of the tables that wanted names, entries
+// of 0 included, and all marginals where they are asked for. It is the pass back of Marginals, led on to those tables. Nothing
+// is divided by. Stats.Lost says that an entry of a derivative, however small beside others, may lack terms.
+//
+// Errors: as Marginals. Cost: PlanDerivatives, and the derivatives that are returned.
+func Differentiate(
+	ctx context.Context, e *sumproduct.Expression, order []int, wanted []bool, marginals bool, o Options,
+) (Derivatives, Stats, error) {
+	return contract(ctx, e, order, goals{marginals, wanted}, o)
+}
+
+// contraction is a run over the tables of an expression.
+type contraction struct {
+	run
+	e      *sumproduct.Expression
+	kernel kernel
+	meter  contractionorder.Meter
+	arena  arena.Arena
+	out    Derivatives
+}
+
+// contract runs the passes that goals need.
+func contract(ctx context.Context, e *sumproduct.Expression, order []int, g goals, o Options) (Derivatives, Stats, error) {
+	none := Derivatives{}
+	if err := cmp.Or(errors.Join(e.Validate(), e.ValidateOrder(order)), ctx.Err()); err != nil {
+		return none, Stats{}, err
 	}
 	h := e.Hypergraph()
 	plan, err := contractionorder.EvaluateOrder(ctx, h, order)
 	if err != nil {
-		return scaled.Number{}, Stats{}, err
+		return none, Stats{}, err
 	}
-	if err := o.check(plan); err != nil {
-		return scaled.Number{}, Stats{}, err
+	if err := o.check(plan, false); err != nil { // the forward pass alone is too much
+		return none, Stats{}, err
 	}
-	c := contraction{ctx: ctx, dims: e.Dims, threads: sumproduct.Threads(o.Threads), scale: e.Scale}
+	t, err := newTape(ctx, h, order, g)
+	if err != nil {
+		return none, Stats{}, err
+	}
+	if g.back() {
+		plan = t.plan()
+		if err := o.check(plan, true); err != nil {
+			return none, Stats{}, err
+		}
+	}
+
+	c := &contraction{e: e}
+	var of *compiled.Program
+	if g.back() {
+		if err := t.addressable(); err != nil {
+			return none, Stats{}, err
+		}
+		of = compiled.New(h, t.steps, t.need[:len(h.Edges)])
+	}
+	c.run = newRun(t, of)
+	c.ctx, c.threads = ctx, sumproduct.Threads(o.Threads)
 	c.arena.Limit = int(plan.Bytes / 8)
 	for _, t := range e.Tables {
 		c.arena.Held += len(t.Data)
 	}
-	err = c.run(e, h, order)
+	err = c.forward()
 	got := c.meter.Plan()
+	if g.back() {
+		got = plan
+	}
+	if err == nil && g.back() {
+		err = c.backward()
+	}
 	stats := Stats{Flops: got.Flops, PeakBytes: int64(got.Bytes), Lost: c.lost}
 	if err != nil {
-		return scaled.Number{}, stats, err
+		return none, stats, err
 	}
-	return c.scale, stats, nil
+	return c.out, stats, nil
 }
 
-// check compares a plan with the budget.
-func (o Options) check(plan btn.Cost) error {
+// check compares a plan, with the way back or without, with the budget.
+func (o Options) check(plan btn.Cost, both bool) error {
 	memory := o.Memory
 	if memory <= 0 {
 		memory = btn.DefaultMemory
 	}
-	if plan.Bytes > float64(memory) {
-		return sumproduct.OverBudget(plan, memory)
+	switch {
+	case plan.Bytes <= float64(memory):
+		return nil
+	case both:
+		return fault.New(fault.OverBudget, "%w: all marginals at once need %.0f bytes of tables and derivatives "+
+			"(width %d, largest table 2^%.1f entries, %.3g flops), the budget is %d bytes",
+			sumproduct.ErrOverBudget, plan.Bytes, plan.Width, plan.Log2Table, plan.Flops, memory)
 	}
-	return nil
+	return sumproduct.OverBudget(plan, memory)
 }
 
-// live is a table during a contraction: data·2^e, with e in scale.
-type live struct {
-	scope []int
-	data  []float64
-	owned bool // from the arena
-	sumproduct.Depth
-}
-
-type contraction struct {
-	ctx     context.Context
-	dims    []int
-	threads int
-	scale   scaled.Number
-	tables  []live
-	meter   contractionorder.Meter
-	arena   arena.Arena
-	kernel  kernel
-	tape    *tape // nil: tables are given up once they are consumed
-	back    backKernel
-	by      [][]float64 // derivatives by the tables of the expression that are wanted, times 2^byExp
-	byExp   []int64
-	lost    bool // a product of entries may have been too small
-	signed  bool // an entry is below 0
-}
-
-func (c *contraction) run(e *sumproduct.Expression, h contractionorder.Hypergraph, order []int) error {
-	c.meter.Start(h)
-	for t := range e.Tables {
-		if err := c.input(e, t); err != nil {
+// forward computes Z, and gives up every table that is consumed unless there is a way back.
+func (c *contraction) forward() error {
+	c.meter.Start(c.h)
+	c.begin(c.e.Scale)
+	for t := range c.e.Tables {
+		if err := c.input(t); err != nil {
 			return err
 		}
 	}
-	used := make([]bool, len(e.Dims))
-	for _, t := range e.Tables {
-		for _, i := range t.Scope {
-			used[i] = true
-		}
-	}
-	for i, d := range e.Dims {
-		if !used[i] {
+	for i, d := range c.e.Dims {
+		if !c.used[i] {
 			c.number(noTable, float64(d))
 		}
 	}
-	if c.tape != nil {
-		for _, s := range c.tape.steps {
-			if err := c.step(h, s); err != nil {
-				return err
+	for n, s := range c.steps {
+		if c.zero {
+			break
+		}
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		c.meter.Begin(c.h, s)
+		out := len(c.h.Edges) + n
+		c.Tables[out] = c.arena.Get(int(s.Size))
+		c.kernel.prepare(c.tape, s, c.Tables, c.Tables[out])
+		top, err := c.kernel.run(c.ctx, c.threads)
+		if err == nil {
+			err = c.settle(n, top)
+		}
+		if err != nil {
+			return err
+		}
+		if !c.keep {
+			for _, t := range s.In {
+				c.release(t)
 			}
+			c.meter.End(s)
 		}
-		return nil
 	}
-	var err error
-	over := contractionorder.Walk(c.ctx, h, order, func(s *contractionorder.Step) bool {
-		if c.scale.IsZero() {
-			return false
-		}
-		err = c.step(h, s)
-		return err == nil
-	})
-	return cmp.Or(err, over)
+	c.out.Z = c.total()
+	return nil
 }
 
-// number multiplies the value by the only entry of a table.
-func (c *contraction) number(table int, x float64) {
-	n := scaled.FromFloat(x)
-	c.scale = c.scale.Mul(n)
-	if c.tape != nil {
-		c.tape.number(table, n)
+// release gives up a table.
+func (c *contraction) release(t int) {
+	if t >= len(c.h.Edges) {
+		c.arena.Put(c.Tables[t])
 	}
-}
-
-// power multiplies the value by the power of two that a table was divided by.
-func (c *contraction) power(table int, p scaled.Number) {
-	c.scale = c.scale.Mul(p)
-	if c.tape != nil {
-		c.tape.power(table, p)
-	}
-}
-
-// vanish makes the value 0. On a tape it becomes so by itself: the zeros' cofactors may still be asked for.
-func (c *contraction) vanish() {
-	if c.tape == nil {
-		c.scale = scaled.Number{}
-	}
+	c.Tables[t] = nil
 }
 
 // input takes a table of the expression as it is, or a rescaled copy where products of its entries could leave the
 // range of float64.
-func (c *contraction) input(e *sumproduct.Expression, t int) error {
-	data := e.Tables[t].Data
+func (c *contraction) input(t int) error {
+	data := c.e.Tables[t].Data
 	top, low, signed := floats.Extent(data)
 	if top >= 1024 {
 		return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
@@ -188,66 +252,99 @@ func (c *contraction) input(e *sumproduct.Expression, t int) error {
 	case floats.LargestBits(data) == 0:
 		c.vanish()
 	case top < -margin || top >= margin:
-		data = append([]float64(nil), data...)
-		c.power(t, floats.Normalise(data))
+		data = slices.Clone(data)
+		c.power(t, floats.Normalise(data).Exp)
 		low -= top
 		c.lost = c.lost || low < floats.Lowest && top > 0
 	}
-	c.tables = append(c.tables, live{scope: e.Tables[t].Scope, data: data, Depth: sumproduct.Depth{Low: min(low, 0), Measured: true}})
+	c.Tables[t] = data
+	c.depth[t] = sumproduct.Depth{Low: min(low, 0), Measured: true}
 	return nil
 }
 
-// step executes one step: product, sum, normalisation.
-func (c *contraction) step(h contractionorder.Hypergraph, s *contractionorder.Step) error {
-	if err := c.ctx.Err(); err != nil {
-		return err
+// backward computes the derivatives and marginals that are wanted after forward. The tables are given up on the way.
+func (c *contraction) backward() error {
+	leaves := len(c.h.Edges)
+	c.out.By, c.out.Exp = make([][]float64, leaves), make([]int64, leaves)
+	if c.goals.marginals {
+		c.out.Marginals = c.unread()
 	}
-	c.meter.Begin(h, s)
-	out := live{scope: s.Out, data: c.arena.Get(int(s.Size)), owned: true}
-	low, loses := c.descend(s, noTable, nil)
-	out.Low = low
-	k := &c.kernel
-	k.prepare(c.dims, s, c.tables, out.data)
-	top, err := k.run(c.ctx, c.threads)
-	if err != nil {
-		return err
-	}
-	switch {
-	case top >= infinity:
-		return fmt.Errorf("%w: in the elimination of index %v", sumproduct.ErrNotFinite, s.Sum)
-	case len(s.Out) == 0:
-		c.number(len(c.tables), out.data[0])
-	case top == 0:
-		c.vanish()
-	case outside(top):
-		by, more := rescale(out.data, top, &out.Depth)
-		c.power(len(c.tables), by)
-		loses = loses || more
-	}
-	c.lost = c.lost || loses
-	out.Low = min(out.Low, 0)
-	if c.tape != nil {
-		c.tables = append(c.tables, out)
-		return nil
-	}
-	for _, t := range s.In {
-		if c.tables[t].owned {
-			c.arena.Put(c.tables[t].data)
+	for n, seed := range c.others() {
+		switch t := c.places[n]; {
+		case t < 0 || seed.IsZero():
+		case t >= leaves && c.need[t]:
+			c.Back[t] = c.arena.Get(1)
+			c.seed(t, seed)
+		case t < leaves && c.wants(t): // a table of one entry
+			c.out.By[t], c.out.Exp[t] = []float64{seed.Mant}, seed.Exp
 		}
-		c.tables[t] = live{}
 	}
-	c.meter.End(s)
-	c.tables = append(c.tables, out)
+	for n, s := range slices.Backward(c.steps) {
+		out := leaves + n
+		c.release(out)
+		if !c.by[out].there {
+			continue
+		}
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		for _, t := range s.In {
+			if c.need[t] {
+				c.Back[t] = c.arena.Get(int(c.size(t)))
+			}
+		}
+		if err := c.stepBack(n); err != nil {
+			return err
+		}
+		c.forget(out)
+		for _, t := range s.In {
+			if c.need[t] && (t < leaves || !c.by[t].there) {
+				c.leaf(t)
+				c.forget(t)
+			}
+		}
+	}
 	return nil
 }
 
-const (
-	infinity = floats.Infinity
-	margin   = 16 // largest entries stay within 2^±margin: products of maxOperands of them are harmless
-)
+// forget gives up the derivative by a table.
+func (c *contraction) forget(t int) {
+	c.arena.Put(c.Back[t])
+	c.Back[t], c.by[t].there = nil, false
+}
 
-// outside says whether a largest entry, given as bits, needs rescaling.
-func outside(top uint64) bool {
-	exp := int(top>>52) - 1023
-	return exp < -margin || exp >= margin
+// leaf reads what is wanted from the derivative by a table of the expression.
+func (c *contraction) leaf(t int) {
+	if !c.by[t].there {
+		return
+	}
+	for _, i := range c.h.Edges[t] {
+		if c.reader[i] == t {
+			m := c.out.Marginals[i]
+			c.check(t)
+			for x := range m {
+				m[x] = c.read(t, x, len(m), inner(c.h.Dims, c.h.Edges[t], i))
+			}
+		}
+	}
+	if c.wants(t) {
+		c.out.By[t], c.out.Exp[t] = slices.Clone(c.Back[t]), c.by[t].exp-c.shift[t]
+	}
+}
+
+// unread returns the marginals that no table tells: those of indices with one value or in no table.
+func (c *contraction) unread() [][]scaled.Number {
+	m := make([][]scaled.Number, len(c.e.Dims))
+	for i, d := range c.e.Dims {
+		m[i] = make([]scaled.Number, d)
+		switch {
+		case d == 1:
+			m[i][0] = c.out.Z
+		case !c.used[i]:
+			for x := range m[i] {
+				m[i][x] = c.out.Z.Div(scaled.FromFloat(float64(d)))
+			}
+		}
+	}
+	return m
 }

@@ -40,7 +40,8 @@ type operand struct {
 
 // prepare computes strides and offsets of a step. Tables may have their axes in any sequence; outputs of earlier steps
 // have theirs in this one, so that their runs are contiguous.
-func (k *kernel) prepare(dims []int, s *contractionorder.Step, tables []live, out []float64) {
+func (k *kernel) prepare(t *tape, s *contractionorder.Step, tables [][]float64, out []float64) {
+	dims := t.h.Dims
 	if k.stride == nil {
 		k.stride = make([]int, len(dims))
 	}
@@ -50,8 +51,8 @@ func (k *kernel) prepare(dims []int, s *contractionorder.Step, tables []live, ou
 		k.sums *= dims[i]
 	}
 	k.operands = grow(k.operands, len(s.In))
-	for n, t := range s.In {
-		k.operands[n].prepare(dims, s, &tables[t], k.stride)
+	for n, in := range s.In {
+		k.operands[n].prepare(dims, s, tables[in], t.scope(in), k.stride)
 	}
 	k.outer = k.outer[:0]
 	for _, i := range s.Out {
@@ -113,15 +114,15 @@ func grow(list []operand, n int) []operand {
 
 // prepare computes the strides of a table on every axis of the output and its offset for every value summed over.
 // stride is scratch by index, all 0 before and after.
-func (o *operand) prepare(dims []int, s *contractionorder.Step, t *live, stride []int) {
-	o.data = t.data
-	sumproduct.Strides(stride, dims, t.scope)
+func (o *operand) prepare(dims []int, s *contractionorder.Step, data []float64, scope, stride []int) {
+	o.data = data
+	sumproduct.Strides(stride, dims, scope)
 	o.outer = o.outer[:0]
 	for _, i := range s.Out {
 		o.outer = append(o.outer, stride[i])
 	}
 	o.sum = sumproduct.Offsets(o.sum[:0], dims, s.Sum, stride)
-	for _, i := range t.scope {
+	for _, i := range scope {
 		stride[i] = 0
 	}
 }

@@ -4,7 +4,6 @@ package einsum
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -22,6 +21,7 @@ type Program struct {
 	dims    []int
 	leaves  []leaf
 	weights []weights
+	tape    *tape
 	steps   *compiled.Program
 	scale   scaled.Number // of the tables, without the network's own
 	above   bool          // all entries are above 0
@@ -62,10 +62,9 @@ type weights struct {
 
 // place is where a variable's marginals are read.
 type place struct {
-	offset, domain int
-	values         []int // nil: all
-	index          int
-	leaf, inner    int // leaf −1: the only value has all
+	offset, dim int
+	values      []int // nil: all
+	leaf, inner int   // leaf −1: the only value has all
 }
 
 // Compile prepares net, without evidence, for order. It says no where the general way is better or has something to say:
@@ -95,12 +94,11 @@ func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 	if p.forth, err = contractionorder.EvaluateOrder(ctx, h, order); err != nil || p.forth.Flops > flops {
 		return nil, false
 	}
-	tape, err := newTape(ctx, h, order, scaled.One)
-	if err != nil {
+	if p.tape, err = newTape(ctx, h, order, goals{marginals: true}); err != nil {
 		return nil, false
 	}
-	p.both = tape.plan()
-	p.steps = compiled.New(h, tape.steps, tape.need[:len(p.leaves)])
+	p.both = p.tape.plan()
+	p.steps = compiled.New(h, p.tape.steps, p.tape.need[:len(p.leaves)])
 	p.placeMarginals(apart, net)
 	p.price()
 	p.weighAll(net)
@@ -118,21 +116,12 @@ func (p *Program) Plan(marginals bool) btn.Cost {
 
 // placeMarginals says where every variable's marginals are read.
 func (p *Program) placeMarginals(apart *lower.Template, net *btn.Network) {
-	reader := slices.Repeat([]int{noTable}, len(p.dims))
-	for t, leaf := range p.leaves {
-		for _, i := range leaf.scope {
-			if reader[i] < 0 || len(leaf.data) < len(p.leaves[reader[i]].data) {
-				reader[i] = t
-			}
-		}
-	}
 	offset := 0
 	for v, at := range net.Variables {
 		i := apart.Weights[v].Index
-		q := place{offset: offset, domain: at.Domain, values: p.weights[v].values, index: i, leaf: noTable}
-		if p.dims[i] > 1 {
-			q.leaf = reader[i]
-			q.inner = p.inner(p.leaves[q.leaf].scope, i)
+		q := place{offset: offset, values: p.weights[v].values, dim: p.dims[i], leaf: p.tape.reader[i]}
+		if q.leaf != noTable {
+			q.inner = inner(p.dims, p.leaves[q.leaf].scope, i)
 		}
 		p.places = append(p.places, q)
 		offset += at.Domain

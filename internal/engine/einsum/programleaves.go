@@ -58,7 +58,7 @@ func (p *Program) host(apart *lower.Template) {
 		w.leaf = best[i]
 		host := &p.leaves[w.leaf]
 		host.hosted = append(host.hosted, v)
-		w.inner = p.inner(host.scope, i)
+		w.inner = inner(p.dims, host.scope, i)
 	}
 }
 
@@ -68,18 +68,9 @@ func (p *Program) weighAll(net *btn.Network) {
 	for t := range p.leaves {
 		w.exp = 0
 		if l := &p.leaves[t]; len(l.hosted) > 0 && p.weigh(net, w, t) {
-			l.ready = &weighed{data: w.Tables[t], low: w.low[t], exp: w.exp, shift: w.shift[t]}
+			l.ready = &weighed{data: w.Tables[t], low: w.depth[t].Low, exp: w.exp, shift: w.shift[t]}
 		}
 	}
-}
-
-// inner is the number of entries of a table between one value of index i and the next.
-func (p *Program) inner(scope []int, i int) int {
-	inner := 1
-	for a := len(scope) - 1; scope[a] != i; a-- {
-		inner *= p.dims[scope[a]]
-	}
-	return inner
 }
 
 const (

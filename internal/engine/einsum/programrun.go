@@ -1,46 +1,31 @@
 package einsum
 
-// A program's way forth: Z under the weights of a conditioned network.
+// Runs of a program: Z under the weights of a conditioned network, and marginals.
 
 import (
+	"context"
+
 	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/compiled"
 	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// space is the memory that one run of a program writes.
+// space is a run of a program with its memory.
 type space struct {
-	compiled.Memory
+	run
 	own     [][]float64 // by leaf: where weights are multiplied in
-	low     []int       // by table: every entry but 0 is 2^low or more in size
-	shift   []int64     // by table: exponent of the power of two it was divided by
-	backLow []int       // by table, of the derivative of Z
-	backExp []int64     // by table
-	none    []bool      // by table: its derivative is 0
 	weights []float64
-	numbers []scaled.Number // factors of Z that are tables of one entry
-	tables  []int           // and whose they are
-	seeds   []scaled.Number
-	base    scaled.Number // the other factors
-	exp     int64         // but for this power of two
 }
 
 func newSpace(p *Program) *space {
-	tables, widest := len(p.leaves)+len(p.steps.Steps), 1
+	widest := 1
 	for _, d := range p.dims {
 		widest = max(widest, d)
 	}
-	w := &space{
-		own:     make([][]float64, len(p.leaves)),
-		low:     make([]int, tables),
-		shift:   make([]int64, tables),
-		backLow: make([]int, tables),
-		backExp: make([]int64, tables),
-		none:    make([]bool, tables),
-		weights: make([]float64, widest),
-	}
+	w := &space{run: newRun(p.tape, p.steps), own: make([][]float64, len(p.leaves)), weights: make([]float64, widest)}
+	w.ctx, w.threads = context.Background(), 1
 	w.Prepare(p.steps, true)
 	for t, l := range p.leaves {
 		w.Tables[t] = l.data
@@ -83,6 +68,57 @@ func (p *Program) Z(net *btn.Network) (scaled.Number, bool) {
 	return p.forward(net, w)
 }
 
+// Marginals returns Z as the method Z does and, in into, M_v(x) = w_v(x) ∂Z/∂w_v(x) of every variable and value: grouped by
+// variable, the variables in their sequence; Σ_x M_v(x) = Z up to rounding. into has Σ_v Domain entries. It says no, and into is
+// zeros, where Z does, and where Z is 0 or a product of derivatives would lose digits: the function Marginals serves then. Time:
+// Plan(true). Memory as for Z.
+func (p *Program) Marginals(net *btn.Network, into []scaled.Number) (scaled.Number, bool) {
+	clear(into)
+	w := p.take()
+	defer p.give(w)
+	z, ok := p.forward(net, w)
+	if !ok || z.IsZero() || !p.backward(w) {
+		return scaled.Number{}, false
+	}
+	for v := range p.places {
+		q := &p.places[v]
+		for k := range q.dim {
+			x := k
+			if q.values != nil {
+				x = q.values[k]
+			}
+			switch {
+			case q.leaf == noTable:
+				into[q.offset+x] = z
+			case w.by[q.leaf].there:
+				into[q.offset+x] = w.read(q.leaf, k, q.dim, q.inner)
+			}
+		}
+	}
+	return z, true
+}
+
+// backward computes the derivatives by the tables that lead to a marginal.
+func (p *Program) backward(w *space) bool {
+	clear(w.by)
+	for n, seed := range w.others() {
+		if t := w.places[n]; w.Back[t] != nil && !seed.IsZero() {
+			w.seed(t, seed)
+		}
+	}
+	for n := len(p.steps.Steps) - 1; n >= 0; n-- {
+		if w.by[len(p.leaves)+n].there && w.stepBack(n) != nil {
+			return false
+		}
+	}
+	for t := range p.leaves {
+		if w.by[t].there {
+			w.check(t)
+		}
+	}
+	return !w.lost
+}
+
 // Above reports whether signs alone show that Z is above 0 for a network that is the compiled one, conditioned. Time O(variables).
 func (p *Program) Above(net *btn.Network) bool {
 	if !p.above || p.scale.Sign()*net.Scale.Sign() <= 0 {
@@ -111,15 +147,14 @@ func (p *Program) Above(net *btn.Network) bool {
 
 // forward computes all tables and Z.
 func (p *Program) forward(net *btn.Network, w *space) (scaled.Number, bool) {
-	w.base, w.exp, w.numbers, w.tables = net.Scale.Mul(p.scale), 0, w.numbers[:0], w.tables[:0]
-	clear(w.shift)
+	w.begin(net.Scale.Mul(p.scale))
 	for t := range p.leaves {
 		l := &p.leaves[t]
 		switch {
 		case len(l.hosted) == 0:
-			w.low[t] = l.low
+			w.depth[t] = measured(l.low)
 		case l.ready != nil && p.unchanged(net, l):
-			w.Tables[t], w.low[t], w.shift[t] = l.ready.data, l.ready.low, l.ready.shift
+			w.Tables[t], w.depth[t], w.shift[t] = l.ready.data, measured(l.ready.low), l.ready.shift
 			w.exp += l.ready.exp
 		case !p.weigh(net, w, t):
 			return scaled.Number{}, false
@@ -135,35 +170,17 @@ func (p *Program) forward(net *btn.Network, w *space) (scaled.Number, bool) {
 		}
 	}
 	for n := range p.steps.Steps {
-		s, out := &p.steps.Steps[n], len(p.leaves)+n
-		if low := w.lowest(s, -1); low < deepest {
-			return scaled.Number{}, false
-		}
 		p.steps.Forward(&w.Memory, n)
-		if s.Size == 1 {
-			w.numbers, w.tables = append(w.numbers, scaled.FromFloat(w.Tables[out][0])), append(w.tables, out)
-		} else if !w.settle(out) {
+		if w.settle(n, floats.LargestBits(w.Tables[len(p.leaves)+n])) != nil || w.lost {
 			return scaled.Number{}, false
 		}
 	}
-	w.base = w.base.Mul(scaled.Make(1, w.exp))
-	z := w.base
-	for _, n := range w.numbers {
-		z = z.Mul(n)
-	}
+	z := w.total()
 	return z, z.IsFinite()
 }
 
-// lowest returns the exponent below which no product of entries of a step's inputs is, but 0; input but is left out.
-func (w *space) lowest(s *compiled.Step, but int) int {
-	low := 0
-	for i := range s.In {
-		if i != but {
-			low += w.low[s.In[i].Table]
-		}
-	}
-	return low
-}
+// measured is the depth of a table whose entries but 0 are 2^low or more in size.
+func measured(low int) sumproduct.Depth { return sumproduct.Depth{Low: min(low, 0), Measured: true} }
 
 // unchanged reports whether a leaf's weights equal the network's without evidence.
 func (p *Program) unchanged(net *btn.Network, l *leaf) bool {
@@ -175,21 +192,34 @@ func (p *Program) unchanged(net *btn.Network, l *leaf) bool {
 	return true
 }
 
-// weigh multiplies the weights of variables into their leaf.
+// weigh multiplies the weights of variables into their leaf, and divides that by a power of two where products could leave the range
+// of float64.
 func (p *Program) weigh(net *btn.Network, w *space, t int) bool {
 	l := &p.leaves[t]
-	w.Tables[t], w.low[t] = w.own[t], l.low
-	copy(w.own[t], l.data)
+	data, low := w.own[t], l.low
+	copy(data, l.data)
 	for _, v := range l.hosted {
-		if !w.multiply(t, &p.weights[v], lower.WeightsAt(net, p.weights[v].link)) {
+		least, ok := w.multiply(data, &p.weights[v], lower.WeightsAt(net, p.weights[v].link))
+		if low += least; !ok || low < deepest {
 			return false
 		}
 	}
-	return w.settle(t)
+	top, low, _ := floats.Extent(data)
+	if top >= 1024 {
+		return false
+	}
+	if top < -margin || top >= margin {
+		exp := floats.Normalise(data).Exp
+		w.power(t, exp)
+		low -= int(exp)
+	}
+	w.Tables[t], w.depth[t] = data, measured(low)
+	return true
 }
 
-// multiply multiplies the weights of one variable into leaf t.
-func (w *space) multiply(t int, of *weights, all []float64) bool {
+// multiply multiplies the weights of one variable into a leaf, and returns the exponent of the least of them; false where they are too
+// far apart.
+func (w *space) multiply(data []float64, of *weights, all []float64) (low int, ok bool) {
 	own := w.weights[:of.dim]
 	if of.values == nil {
 		copy(own, all)
@@ -200,16 +230,13 @@ func (w *space) multiply(t int, of *weights, all []float64) bool {
 	}
 	top, low, negative := floats.Extent(own)
 	if negative || top-low > spanLimit || top >= 1024 {
-		return false
+		return 0, false
 	}
 	if top < -margin || top >= margin {
-		n := floats.Normalise(own).Exp
-		w.exp, low = w.exp+n, low-int(n)
+		exp := floats.Normalise(own).Exp
+		w.exp += exp
+		low -= int(exp)
 	}
-	if w.low[t] += low; w.low[t] < deepest {
-		return false
-	}
-	data := w.Tables[t]
 	for at := 0; at < len(data); {
 		for _, f := range own {
 			if f == 1 {
@@ -221,19 +248,5 @@ func (w *space) multiply(t int, of *weights, all []float64) bool {
 			}
 		}
 	}
-	return true
-}
-
-// settle looks at a table that was computed, and divides it by a power of two where products could leave the range of float64.
-func (w *space) settle(t int) bool {
-	top, low, _ := floats.Extent(w.Tables[t])
-	if top >= 1024 {
-		return false
-	}
-	if top < -margin || top >= margin {
-		n := floats.Rescale(w.Tables[t], uint64(top+1023)<<52)
-		w.exp, w.shift[t], low = w.exp+n.Exp, n.Exp, low-int(n.Exp)
-	}
-	w.low[t] = low
-	return true
+	return low, true
 }

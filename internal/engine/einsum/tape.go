@@ -1,6 +1,6 @@
 package einsum
 
-// The tape: the steps of a forward pass, their exponents and numbers, and the tables for the way back.
+// The tape: the steps of an order, the tables that the way back leads to, and the cost of both ways.
 
 import (
 	"context"
@@ -8,110 +8,129 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
-	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // noTable is the table of a number that is the dimension of an index without tables.
 const noTable = -1
 
-// tape is written by a contraction. Tables are numbered as in contractionorder.Step: the expression's first, then the
+// goals are the results of a contraction beside its value.
+type goals struct {
+	marginals bool
+	wanted    []bool // by table of the expression: its derivative is; nil: none
+}
+
+// back reports whether there is a way back.
+func (g goals) back() bool { return g.marginals || g.wanted != nil }
+
+// wants reports whether the derivative by a table of the expression is wanted.
+func (g goals) wants(t int) bool { return g.wanted != nil && g.wanted[t] }
+
+// tape is an elimination before it is done. Tables are numbered as in contractionorder.Step: the expression's first, then the
 // outputs of the steps.
 type tape struct {
-	h       contractionorder.Hypergraph
-	steps   []*contractionorder.Step
-	reads   [][]int         // by table of the expression: indices whose marginals are read there
-	wanted  []bool          // by table of the expression: its derivative is; nil: none
-	need    []bool          // by table: its derivative is needed, because an index is read there or in its inputs
-	used    []bool          // by index: some table has it
-	base    scaled.Number   // the expression's scale times all powers of two
-	shift   []int64         // by table: exponent of the power of two it was divided by
-	numbers []scaled.Number // the factors of Z that are tables of one entry, in sequence
-	tables  []int           // and their tables
+	goals
+	h      contractionorder.Hypergraph
+	steps  []*contractionorder.Step
+	reader []int  // by index: the table of the expression that its marginal is read from, if it is
+	need   []bool // by table: its derivative is needed, because it is wanted, an index is read there, or for one of its inputs
+	used   []bool // by index: some table has it
 }
 
 // newTape lists the steps of an order and chooses, for every index, the smallest table of the expression that has it.
-func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, scale scaled.Number) (*tape, error) {
-	t := &tape{h: h, base: scale, reads: make([][]int, len(h.Edges)), used: make([]bool, len(h.Dims))}
+func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals) (*tape, error) {
+	t := &tape{goals: g, h: h, reader: slices.Repeat([]int{noTable}, len(h.Dims)), used: make([]bool, len(h.Dims))}
 	if err := contractionorder.Walk(ctx, h, order, func(s *contractionorder.Step) bool {
 		t.steps = append(t.steps, s)
 		return true
 	}); err != nil {
 		return nil, err
 	}
-	t.shift, t.need = make([]int64, len(h.Edges)+len(t.steps)), make([]bool, len(h.Edges))
-	reader, least := slices.Repeat([]int{noTable}, len(h.Dims)), make([]float64, len(h.Dims))
+	least := make([]float64, len(h.Dims))
 	for k, scope := range h.Edges {
-		size := t.size(scope)
+		size := t.size(k)
 		for _, i := range scope {
 			t.used[i] = true
-			if h.Dims[i] > 1 && (reader[i] == noTable || size < least[i]) {
-				reader[i], least[i] = k, size
+			if g.marginals && h.Dims[i] > 1 && (t.reader[i] == noTable || size < least[i]) {
+				t.reader[i], least[i] = k, size
 			}
 		}
 	}
-	for i, k := range reader {
+	need := make([]bool, len(h.Edges))
+	copy(need, g.wanted)
+	for _, k := range t.reader {
 		if k != noTable {
-			t.reads[k] = append(t.reads[k], i)
-			t.need[k] = true
+			need[k] = true
 		}
 	}
-	t.need = contractionorder.Reach(t.need, t.steps)
+	t.need = contractionorder.Reach(need, t.steps)
 	return t, nil
 }
 
-// want adds the derivatives by some tables of the expression to the goals of the way back, with the marginals or
-// without.
-func (t *tape) want(wanted []bool, marginals bool) {
-	need := slices.Clone(wanted)
-	for k := range t.reads {
-		if !marginals {
-			t.reads[k] = nil
-		}
-		need[k] = need[k] || len(t.reads[k]) > 0
+// scope returns the indices of a table.
+func (t *tape) scope(table int) []int {
+	if table >= len(t.h.Edges) {
+		return t.steps[table-len(t.h.Edges)].Out
 	}
-	t.wanted, t.need = wanted, contractionorder.Reach(need, t.steps)
+	return t.h.Edges[table]
 }
 
-func (t *tape) size(scope []int) float64 {
+// size returns the entries of a table.
+func (t *tape) size(table int) float64 {
 	size := 1.0
-	for _, i := range scope {
+	for _, i := range t.scope(table) {
 		size *= float64(t.h.Dims[i])
 	}
 	return size
 }
 
-// of returns the entries of table k.
-func (t *tape) of(k int) float64 {
-	if k < len(t.h.Edges) {
-		return t.size(t.h.Edges[k])
+// inner is the number of entries of a table over a scope between one value of an index and the next.
+func inner(dims, scope []int, index int) int {
+	inner := 1
+	for a := len(scope) - 1; scope[a] != index; a-- {
+		inner *= dims[scope[a]]
 	}
-	return t.steps[k-len(t.h.Edges)].Size
+	return inner
 }
 
-func (t *tape) number(table int, n scaled.Number) {
-	t.numbers = append(t.numbers, n)
-	t.tables = append(t.tables, table)
+// addressable refuses tables of 2^31 entries, whose places are beyond int32.
+func (t *tape) addressable() error {
+	for table := range t.need {
+		if size := t.size(table); size >= 1<<31 {
+			return fault.New(fault.OverBudget, "%w: a table of %.3g entries, fewer than 2^31 are allowed", sumproduct.ErrOverBudget, size)
+		}
+	}
+	return nil
 }
 
-func (t *tape) power(table int, p scaled.Number) {
-	t.base = t.base.Mul(p)
-	t.shift[table] = p.Exp
+// PlanMarginals prices Marginals as contractionorder.EvaluateOrder prices Contract: the flops of both passes, and the peak of the
+// tables and derivatives that live together, 8 bytes an entry. The only error is the context's.
+func PlanMarginals(ctx context.Context, h contractionorder.Hypergraph, order []int) (btn.Cost, error) {
+	return planBack(ctx, h, order, goals{marginals: true})
 }
 
-// seeds returns ∂Z/∂n for every number n of the tape: the product of all others, without division.
-func (t *tape) seeds() []scaled.Number {
-	out := make([]scaled.Number, len(t.numbers))
-	p := t.base
-	for i, n := range t.numbers {
-		out[i] = p
-		p = p.Mul(n)
+// PlanDerivatives prices Differentiate, except for its result. The only error is the context's.
+func PlanDerivatives(
+	ctx context.Context, h contractionorder.Hypergraph, order []int, wanted []bool, marginals bool,
+) (btn.Cost, error) {
+	return planBack(ctx, h, order, goals{marginals, wanted})
+}
+
+// hopeless is log2 of a table beyond which the steps of an order are not listed.
+const hopeless = 1000
+
+// planBack prices a contraction with a way back.
+func planBack(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals) (btn.Cost, error) {
+	plan, err := contractionorder.EvaluateOrder(ctx, h, order)
+	if err != nil || plan.Log2Table >= hopeless {
+		return plan, err // nobody will compute this; the steps need not be listed
 	}
-	p = scaled.One
-	for i := len(out) - 1; i >= 0; i-- {
-		out[i] = out[i].Mul(p)
-		p = p.Mul(t.numbers[i])
+	t, err := newTape(ctx, h, order, g)
+	if err != nil {
+		return btn.Cost{}, err
 	}
-	return out
+	return t.plan(), nil
 }
 
 // backFlops counts the multiplications and additions of the way back over a step of K inputs, m of them needed: per
@@ -152,10 +171,14 @@ func (t *tape) plan() btn.Cost {
 		leaves := 0.0
 		for _, k := range s.In {
 			if t.need[k] {
-				live += t.of(k)
+				live += t.size(k)
 				if k < len(t.h.Edges) {
-					leaves += t.of(k)
-					plan.Flops += 2 * t.of(k) * float64(len(t.reads[k]))
+					leaves += t.size(k)
+					for _, i := range t.h.Edges[k] {
+						if t.reader[i] == k {
+							plan.Flops += 2 * t.size(k)
+						}
+					}
 				}
 			}
 		}

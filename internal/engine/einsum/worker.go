@@ -7,6 +7,9 @@ import (
 	loops "github.com/basetensor/basetensor/internal/base/kernel"
 )
 
+// begin is the place of a run in itself.
+var begin = []int{0}
+
 // together is the number of values of the sum added at a time.
 const together = 4
 
@@ -207,7 +210,7 @@ func (w *worker) pair(k *kernel, slot, s int) {
 		a := w.source(k, 0)[w.place[0][slot]:]
 		for v := 1; v < last; v++ {
 			at := w.vector(k, slot, v, s)
-			multiply(p, a, w.source(k, v)[at:])
+			loops.Blend(p, a, w.source(k, v)[at:], begin, begin, true)
 			a = p
 		}
 		w.place[0][slot] = slot * k.block

@@ -6,7 +6,7 @@ package compiled
 func (s *Step) one(a, out []float64) {
 	ia := s.In[0].inner
 	for o, from := range s.In[0].outer {
-		a, out := a[from:], out[o*s.block:][:s.block]
+		a, out := a[from:], s.in(out, o)
 		for at := 0; at < len(ia); at += len(out) {
 			for j, i := range ia[at:][:len(out)] {
 				out[j] += a[i]
@@ -23,7 +23,7 @@ func (s *Step) two(m *Memory, out []float64) {
 	a, b := m.Tables[l.Table], m.Tables[r.Table]
 	ia, ib := l.inner, r.inner
 	for o, from := range l.outer {
-		a, b, out := a[from:], b[r.outer[o]:], out[o*s.block:][:s.block]
+		a, b, out := a[from:], b[r.outer[o]:], s.in(out, o)
 		for at := 0; at < len(ia); at += len(out) {
 			ib := ib[at:][:len(out)]
 			if l.fixed {
@@ -44,7 +44,7 @@ func (s *Step) three(a, b, c, out []float64) {
 	ia, ib, ic := s.In[0].inner, s.In[1].inner, s.In[2].inner
 	for o, from := range s.In[0].outer {
 		a, b, c := a[from:], b[s.In[1].outer[o]:], c[s.In[2].outer[o]:]
-		out := out[o*s.block:][:s.block]
+		out := s.in(out, o)
 		for at := 0; at < len(ia); at += len(out) {
 			ib, ic := ib[at:][:len(out)], ic[at:][:len(out)]
 			for j, i := range ia[at:][:len(out)] {
@@ -62,7 +62,7 @@ func (s *Step) many(m *Memory, out []float64) {
 	term := m.scratch[:len(iy)]
 	for o, from := range y.outer {
 		m.product(s.In[:last], o, term)
-		y, z, out := m.Tables[y.Table][from:], m.Tables[z.Table][z.outer[o]:], out[o*s.block:][:s.block]
+		y, z, out := m.Tables[y.Table][from:], m.Tables[z.Table][z.outer[o]:], s.in(out, o)
 		for at := 0; at < len(iy); at += len(out) {
 			iy, iz := iy[at:][:len(out)], iz[at:][:len(out)]
 			for j, f := range term[at:][:len(out)] {
@@ -87,10 +87,10 @@ func (m *Memory) product(in []Operand, o int, term []float64) {
 	}
 }
 
-func (s *Step) backOne(da, d []float64) {
+func (s *Step) backOne(da, d []float64, from, to int) {
 	ia := s.In[0].inner
-	for o, from := range s.In[0].outer {
-		da, d := da[from:], d[o*s.block:][:s.block]
+	for o := from; o < to; o++ {
+		da, d := da[s.In[0].outer[o]:], s.in(d, o)
 		for at := 0; at < len(ia); at += len(d) {
 			for j, i := range ia[at:][:len(d)] {
 				da[i] += d[j]
@@ -99,16 +99,16 @@ func (s *Step) backOne(da, d []float64) {
 	}
 }
 
-func (s *Step) backTwo(m *Memory, d []float64) {
+func (s *Step) backTwo(m *Memory, d []float64, from, to int) {
 	l, r := &s.In[0], &s.In[1]
 	if r.fixed {
 		l, r = r, l
 	}
 	ia, ib := l.inner, r.inner
-	for o, from := range l.outer {
-		a, da := m.Tables[l.Table][from:], m.Back[l.Table][from:]
+	for o := from; o < to; o++ {
+		a, da := m.Tables[l.Table][l.outer[o]:], m.Back[l.Table][l.outer[o]:]
 		b, db := m.Tables[r.Table][r.outer[o]:], m.Back[r.Table][r.outer[o]:]
-		d := d[o*s.block:][:s.block]
+		d := s.in(d, o)
 		for at := 0; at < len(ia); at += len(d) {
 			ia, ib := ia[at:][:len(d)], ib[at:][:len(d)]
 			if l.fixed {

@@ -33,9 +33,14 @@ type Program struct {
 type Step struct {
 	In         []Operand
 	Size, Sums int // entries of the output, terms of each
-	block      int
-	rows       bool
-	split      int // the first axis within a block
+	// Blocks is the number of blocks of the output. A unit of so many of them has entries of the needed operands that no other has:
+	// goroutines may share the units of the way back.
+	Blocks, Unit int
+
+	block int
+	rows  bool
+	split int     // the first axis within a block
+	at    []int32 // where blocks begin in the output; nil: one after the other
 }
 
 // Operand is a table in a step.
@@ -94,17 +99,22 @@ const maxList = 1024
 // few is the entries of an output up to which steps are in rows.
 const few = 4
 
+// large is the entries touched from which a step is for several goroutines. Programs of small networks have none as large.
+const large = 1 << 18
+
 // newStep cuts the output of a step into blocks of its fastest axes. Small outputs, and outputs of
 // several sums, are one block in rows.
 func newStep(dims []int, s *contractionorder.Step) Step {
 	c := Step{Size: int(s.Size), Sums: int(s.Full / s.Size), block: 1, split: len(s.Out)}
-	if c.Size <= few || len(s.Sum) > 1 {
+	if c.Size <= few || len(s.Sum) > 1 && s.Full < large {
 		c.block, c.split, c.rows = c.Size, 0, true
 	}
 	for c.split > 0 && (c.block == 1 || c.block*dims[s.Out[c.split-1]]*c.Sums <= maxList) {
 		c.split--
 		c.block *= dims[s.Out[c.split]]
 	}
+	c.Blocks = c.Size / c.block
+	c.Unit = c.Blocks
 	return c
 }
 
@@ -137,6 +147,9 @@ type lister struct {
 func (l *lister) list(c *Step, s *contractionorder.Step, scopes [][]int) {
 	c.In, l.operands = l.operands[:len(s.In):len(s.In)], l.operands[len(s.In):]
 	outer, slow, fast := s.Out[:c.split], s.Sum, s.Out[c.split:]
+	if s.Full >= large {
+		outer = l.divide(c, s, scopes)
+	}
 	if c.rows {
 		slow, fast = fast, slow
 	}
@@ -156,4 +169,24 @@ func (l *lister) list(c *Step, s *contractionorder.Step, scopes [][]int) {
 			l.stride[i] = 0
 		}
 	}
+}
+
+// divide returns the axes outside a block, those that all needed operands have first.
+func (l *lister) divide(c *Step, s *contractionorder.Step, scopes [][]int) []int {
+	var common, others []int
+	for _, i := range s.Out[:c.split] {
+		if slices.ContainsFunc(s.In, func(t int) bool { return l.p.needed[t] && !slices.Contains(scopes[t], i) }) {
+			others = append(others, i)
+		} else {
+			common = append(common, i)
+			c.Unit /= l.dims[i]
+		}
+	}
+	outer := append(common, others...)
+	sumproduct.Strides(l.stride, l.dims, s.Out)
+	c.at = sumproduct.Offsets[int32](nil, l.dims, outer, l.stride)
+	for _, i := range s.Out {
+		l.stride[i] = 0
+	}
+	return outer
 }
