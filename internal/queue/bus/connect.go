@@ -51,7 +51,7 @@ func Dial(url string, options ...nats.Option) (nc *nats.Conn, api string, err er
 		} else {
 			nc, err = nats.Connect(url, options...)
 		}
-		if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
 			return nc, api, err
 		}
 	}

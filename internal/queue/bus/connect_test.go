@@ -5,7 +5,9 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -134,13 +136,23 @@ type hastyDialer struct{ left atomic.Int64 }
 
 func (d *hastyDialer) Dial(network, address string) (net.Conn, error) {
 	c, err := net.Dial(network, address)
-	if err == nil && d.left.Add(-1) >= 0 {
-		return hastyConn{c}, nil
+	if left := d.left.Add(-1); err == nil && left >= 0 {
+		return hastyConn{c, left%2 == 1}, nil
 	}
 	return c, err
 }
 
-type hastyConn struct{ net.Conn }
+type hastyConn struct {
+	net.Conn
+	deaf bool // it has ended before the client writes
+}
+
+func (c hastyConn) Write(b []byte) (int, error) {
+	if c.deaf {
+		return 0, &net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}
+	}
+	return c.Conn.Write(b)
+}
 
 // Read ends after the server's first words.
 func (c hastyConn) Read(b []byte) (int, error) {
