@@ -16,10 +16,7 @@ import (
 // logarithms where log is returned as true.
 func (r *Run) weigh(k int, values []int) (weights []float64, log bool) {
 	s := &r.steps[k]
-	size := 1
-	for _, i := range s.Drop {
-		size *= r.dims[i]
-	}
+	size := Size(r.dims, s.Drop)
 	if cap(r.scratch) < size {
 		r.scratch = make([]float64, size)
 	}

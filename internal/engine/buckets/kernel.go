@@ -16,84 +16,83 @@ const (
 	shareWork = 1 << 16 // operations below which one goroutine does it all
 )
 
-// kernel computes out[o] = ⊕_d Π_t in_t[o, d].
-type kernel struct {
-	logs, largest bool
-	in            []operand
-	outer, drop   int // combinations
-	inner         int
-	across        bool // the inner block runs over dropped indices, and outputs are made one by one
+// Kernel computes out[o] = ⊕_d Π_t in_t[o, d]. It says where the entries of the tables are, and serves any tables of its shape.
+type Kernel struct {
+	In           []Operand
+	Outer, Drops int  // combinations of the outer axes of the output, and of the dropped indices outside of blocks
+	Inner        int  // entries of a block
+	across       bool // blocks run over dropped indices, and outputs are made one by one
 }
 
-// operand is an input: where its entries are, by outer, dropped and inner combination.
-type operand struct {
-	data               []float64
-	outer, drop, inner []int
-	kind               int
+// Operand is an input: where its entries are, by outer, dropped and inner combination.
+type Operand struct {
+	Table       int
+	Outer, Drop []int
+	Inner       []int32
+	kind        int
 }
 
-// How an operand varies within an inner block.
+// How an operand varies within a block.
 const (
 	constant = iota
 	contiguous
 	scattered
 )
 
-// kernel lays a step out.
-func (r *Run) kernel(s *Step, logs bool) *kernel {
-	k := &kernel{logs: logs, largest: s.Max}
-	size := func(scope []int) int {
-		n := 1
-		for _, i := range scope {
-			n *= r.dims[i]
-		}
-		return n
+// Size is the number of entries over some indices.
+func Size(dims, scope []int) int {
+	n := 1
+	for _, i := range scope {
+		n *= dims[i]
 	}
+	return n
+}
 
-	// The inner axes are the last ones of the output, or of the dropped indices.
+// NewKernel lays a step out, with tables over these scopes. Blocks run over the last axes of the output or, where that is small and
+// across is set, of the dropped indices. stride is room, 0 by index. Tables have fewer than 2^31 entries.
+func NewKernel(dims []int, s *Step, scopes [][]int, across bool, stride []int) *Kernel {
 	split := func(scope []int) (head, tail []int) {
 		at, n := len(scope), 1
-		for at > 0 && (n == 1 || n*r.dims[scope[at-1]] <= block) {
+		for at > 0 && (n == 1 || n*dims[scope[at-1]] <= block) {
 			at--
-			n *= r.dims[scope[at]]
+			n *= dims[scope[at]]
 		}
 		return scope[:at], scope[at:]
 	}
+	k := &Kernel{across: across && Size(dims, s.Out) < shortOut && Size(dims, s.Drop) > Size(dims, s.Out)}
 	outer, dropped, inner := s.Out, s.Drop, []int(nil)
-	if size(s.Out) < shortOut && size(s.Drop) > size(s.Out) {
-		k.across = true
+	if k.across {
 		dropped, inner = split(s.Drop)
 	} else {
 		outer, inner = split(s.Out)
 	}
-	k.outer, k.drop, k.inner = size(outer), size(dropped), size(inner)
+	k.Outer, k.Drops, k.Inner = Size(dims, outer), Size(dims, dropped), Size(dims, inner)
 
 	for _, t := range s.In {
-		in := &r.tables[t]
-		sumproduct.Strides(r.stride, r.dims, in.scope)
-		o := operand{
-			data:  in.data,
-			outer: sumproduct.Offsets([]int(nil), r.dims, outer, r.stride),
-			drop:  sumproduct.Offsets([]int(nil), r.dims, dropped, r.stride),
-			inner: sumproduct.Offsets([]int(nil), r.dims, inner, r.stride),
+		sumproduct.Strides(stride, dims, scopes[t])
+		o := Operand{
+			Table: t,
+			Outer: sumproduct.Offsets([]int(nil), dims, outer, stride),
+			Drop:  sumproduct.Offsets([]int(nil), dims, dropped, stride),
+			Inner: sumproduct.Offsets([]int32(nil), dims, inner, stride),
 		}
-		for _, i := range in.scope {
-			r.stride[i] = 0
+		for _, i := range scopes[t] {
+			stride[i] = 0
 		}
-		o.kind = kindOf(o.inner)
-		k.in = append(k.in, o)
+		o.kind = kindOf(o.Inner)
+		k.In = append(k.In, o)
 	}
 
 	// Constants first: a zero among them ends a block.
-	slices.SortStableFunc(k.in, func(a, b operand) int { return a.kind - b.kind })
+	slices.SortStableFunc(k.In, func(a, b Operand) int { return a.kind - b.kind })
 	return k
 }
 
 // kindOf says how an operand varies.
-func kindOf(inner []int) int {
+func kindOf(inner []int32) int {
 	fixed, running := true, true
 	for k, at := range inner {
-		fixed, running = fixed && at == 0, running && at == k
+		fixed, running = fixed && at == 0, running && int(at) == k
 	}
 	switch {
 	case fixed:
@@ -104,22 +103,28 @@ func kindOf(inner []int) int {
 	return scattered
 }
 
+// filling is a kernel at work.
+type filling struct {
+	*Kernel
+	tables        [][]float64
+	logs, largest bool
+}
+
 // run fills out; chunks of outer combinations are shared out.
-func (k *kernel) run(ctx context.Context, out []float64, threads int) error {
-	each := max(1, shareWork/max(1, k.inner*k.drop*len(k.in)))
-	chunks := (k.outer + each - 1) / each
+func (k *filling) run(ctx context.Context, out []float64, threads int) error {
+	each := max(1, shareWork/max(1, k.Inner*k.Drops*len(k.In)))
+	chunks := (k.Outer + each - 1) / each
 	room := make([]space, max(1, min(sumproduct.Threads(threads), chunks)))
 	return sumproduct.Share(ctx, len(room), chunks, func(worker, chunk int) error {
 		w := &room[worker]
-		if w.acc == nil {
-			w.acc, w.tmp = make([]float64, k.inner), make([]float64, k.inner)
-			w.sum = make([]float64, k.inner)
+		if w.tmp == nil {
+			w.tmp, w.sum = make([]float64, k.Inner), make([]float64, k.Inner)
 		}
-		for o := chunk * each; o < min(k.outer, (chunk+1)*each); o++ {
+		for o := chunk * each; o < min(k.Outer, (chunk+1)*each); o++ {
 			if k.across {
 				out[o] = k.one(o, w)
 			} else {
-				k.block(o, out[o*k.inner:][:k.inner], w)
+				k.block(o, out[o*k.Inner:][:k.Inner], w)
 			}
 			if o&63 == 63 && ctx.Err() != nil {
 				return ctx.Err()
@@ -130,46 +135,40 @@ func (k *kernel) run(ctx context.Context, out []float64, threads int) error {
 }
 
 // space is the room of one worker.
-type space struct{ acc, tmp, sum []float64 }
+type space struct{ tmp, sum []float64 }
 
-// product returns the products of all inputs over an inner block, where not all are 0.
-func (k *kernel) product(o, d int, w *space) ([]float64, bool) {
+// Product sets tmp to the products of all inputs over a block, the sums of their logarithms where logs is set. It is false, and tmp is as
+// it was, where all are known to be 0.
+func (k *Kernel) Product(tables [][]float64, o, d int, logs bool, tmp []float64) bool {
 	c := 1.0
-	if k.logs {
+	if logs {
 		c = 0
 	}
 	t := 0
-	for ; t < len(k.in) && k.in[t].kind == constant; t++ {
-		in := &k.in[t]
-		if x := in.data[in.outer[o]+in.drop[d]]; k.logs {
+	for ; t < len(k.In) && k.In[t].kind == constant; t++ {
+		in := &k.In[t]
+		if x := tables[in.Table][in.Outer[o]+in.Drop[d]]; logs {
 			c += x
 		} else {
 			c *= x
 		}
 	}
-	if k.logs && math.IsInf(c, -1) || !k.logs && c == 0 {
-		return nil, false
+	if logs && math.IsInf(c, -1) || !logs && c == 0 {
+		return false
 	}
 
-	tmp := w.tmp
-	if t == len(k.in) {
+	if t == len(k.In) {
 		for i := range tmp {
 			tmp[i] = c
 		}
-		return tmp, true
+		return true
 	}
-	for first := true; t < len(k.in); t++ {
-		in := &k.in[t]
-		data := in.data[in.outer[o]+in.drop[d]:]
+	for first := true; t < len(k.In); t++ {
+		in := &k.In[t]
+		data := tables[in.Table][in.Outer[o]+in.Drop[d]:]
 		switch {
-		case in.kind == contiguous && k.logs && first:
-			for i, x := range data[:len(tmp)] {
-				tmp[i] = c + x
-			}
-		case in.kind == contiguous && k.logs:
-			for i, x := range data[:len(tmp)] {
-				tmp[i] += x
-			}
+		case logs:
+			in.addTo(tmp, data, c, first)
 		case in.kind == contiguous && first:
 			for i, x := range data[:len(tmp)] {
 				tmp[i] = c * x
@@ -178,30 +177,44 @@ func (k *kernel) product(o, d int, w *space) ([]float64, bool) {
 			for i, x := range data[:len(tmp)] {
 				tmp[i] *= x
 			}
-		case k.logs && first:
-			for i, at := range in.inner[:len(tmp)] {
-				tmp[i] = c + data[at]
-			}
-		case k.logs:
-			for i, at := range in.inner[:len(tmp)] {
-				tmp[i] += data[at]
-			}
 		case first:
-			for i, at := range in.inner[:len(tmp)] {
+			for i, at := range in.Inner[:len(tmp)] {
 				tmp[i] = c * data[at]
 			}
 		default:
-			for i, at := range in.inner[:len(tmp)] {
+			for i, at := range in.Inner[:len(tmp)] {
 				tmp[i] *= data[at]
 			}
 		}
 		first = false
 	}
-	return tmp, true
+	return true
+}
+
+// addTo adds logarithms to a block, or sets it to their sums with c.
+func (in *Operand) addTo(tmp, data []float64, c float64, first bool) {
+	switch {
+	case in.kind == contiguous && first:
+		for i, x := range data[:len(tmp)] {
+			tmp[i] = c + x
+		}
+	case in.kind == contiguous:
+		for i, x := range data[:len(tmp)] {
+			tmp[i] += x
+		}
+	case first:
+		for i, at := range in.Inner[:len(tmp)] {
+			tmp[i] = c + data[at]
+		}
+	default:
+		for i, at := range in.Inner[:len(tmp)] {
+			tmp[i] += data[at]
+		}
+	}
 }
 
 // block makes the outputs of one inner block.
-func (k *kernel) block(o int, out []float64, w *space) {
+func (k *filling) block(o int, out []float64, w *space) {
 	nothing := 0.0
 	if k.logs {
 		nothing = math.Inf(-1)
@@ -211,22 +224,21 @@ func (k *kernel) block(o int, out []float64, w *space) {
 	}
 	clear(w.sum)
 
-	for d := range k.drop {
-		tmp, some := k.product(o, d, w)
-		if !some {
+	for d := range k.Drops {
+		if !k.Product(k.tables, o, d, k.logs, w.tmp) {
 			continue
 		}
 		switch {
 		case !k.logs:
-			for i, x := range tmp {
+			for i, x := range w.tmp {
 				out[i] += x
 			}
 		case k.largest:
-			for i, x := range tmp {
+			for i, x := range w.tmp {
 				out[i] = max(out[i], x)
 			}
 		default:
-			for i, x := range tmp {
+			for i, x := range w.tmp {
 				out[i], w.sum[i] = addLog(out[i], w.sum[i], x)
 			}
 		}
@@ -239,17 +251,16 @@ func (k *kernel) block(o int, out []float64, w *space) {
 }
 
 // one makes one output, along the dropped indices.
-func (k *kernel) one(o int, w *space) float64 {
+func (k *filling) one(o int, w *space) float64 {
 	top, sum := 0.0, 0.0
 	if k.logs {
 		top = math.Inf(-1)
 	}
-	for d := range k.drop {
-		tmp, some := k.product(o, d, w)
-		if !some {
+	for d := range k.Drops {
+		if !k.Product(k.tables, o, d, k.logs, w.tmp) {
 			continue
 		}
-		for _, x := range tmp {
+		for _, x := range w.tmp {
 			switch {
 			case !k.logs:
 				top += x

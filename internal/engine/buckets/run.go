@@ -23,8 +23,10 @@ type Run struct {
 	dims   []int
 	steps  []Step
 	tables []table
-	scale  float64 // ln of the expression's scale
-	loose  []int   // indices of dimension above 1 in no table
+	scopes [][]int     // by table
+	data   [][]float64 // likewise
+	scale  float64     // ln of the expression's scale
+	loose  []int       // indices of dimension above 1 in no table
 	// maximal reports whether the loose indices are maximised over; else they are summed.
 	maximal bool
 
@@ -110,7 +112,7 @@ func eliminate(
 		if logs {
 			in.toLog()
 		}
-		r.tables = append(r.tables, in)
+		r.add(in)
 	}
 
 	for k := range steps {
@@ -119,6 +121,11 @@ func eliminate(
 		}
 	}
 	return r, nil
+}
+
+// add appends a table.
+func (r *Run) add(t table) {
+	r.tables, r.scopes, r.data = append(r.tables, t), append(r.scopes, t.scope), append(r.data, t.data)
 }
 
 // load copies a table of the expression, its largest entry at 1 or below and above ½.
@@ -210,14 +217,13 @@ func (r *Run) step(ctx context.Context, k int, o Options) error {
 		return errDeep
 	}
 
-	out := table{scope: s.Out, log: logs}
-	size := 1
-	for _, i := range s.Out {
-		size *= r.dims[i]
+	for _, t := range s.In {
+		if len(r.data[t]) >= 1<<31 {
+			return fault.New(fault.OverBudget, "%w: a table of %d entries, fewer than 2^31 are allowed", sumproduct.ErrOverBudget, len(r.data[t]))
+		}
 	}
-	out.data = make([]float64, size)
-
-	kernel := r.kernel(s, logs)
+	out := table{scope: s.Out, log: logs, data: make([]float64, Size(r.dims, s.Out))}
+	kernel := filling{NewKernel(r.dims, s, r.scopes, true, r.stride), r.data, logs, s.Max}
 	if err := kernel.run(ctx, out.data, o.Threads); err != nil {
 		return err
 	}
@@ -227,7 +233,7 @@ func (r *Run) step(ctx context.Context, k int, o Options) error {
 		}
 		out.normalise()
 	}
-	r.tables = append(r.tables, out)
+	r.add(out)
 	return nil
 }
 
@@ -273,7 +279,7 @@ func Signed(ctx context.Context, e *sumproduct.Expression, steps []Step) (sumpro
 		}
 		in := table{scope: e.Tables[t].Scope, data: append([]float64(nil), e.Tables[t].Data...)}
 		in.normalise()
-		r.tables = append(r.tables, in)
+		r.add(in)
 	}
 	for k := range steps {
 		err := r.step(ctx, k, Options{})

@@ -4,6 +4,7 @@
 package cutset
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -15,8 +16,13 @@ import (
 // their sequence. ok is false where the scopes of all products have more than so many indices together. Cost: their number, and the
 // indices times the cut. Source: Bidyuk and Dechter, On finding minimal w-cutset problem, 2004.
 func Choose(h contractionorder.Hypergraph, order []int, entries float64, most int) (all []int, rest int, ok bool) {
-	scopes, ok := products(h, order, most)
-	if !ok {
+	var scopes [][]int // of the products
+	_ = contractionorder.WalkPlainly(context.Background(), h, order, func(s *contractionorder.Step) bool {
+		scopes = append(scopes, slices.Concat(s.Sum, s.Out))
+		most -= len(s.Sum) + len(s.Out)
+		return most >= 0
+	})
+	if most < 0 {
 		return nil, 0, false
 	}
 	ln := make([]float64, len(scopes)) // of the entries
@@ -70,59 +76,4 @@ func Choose(h contractionorder.Hypergraph, order []int, entries float64, most in
 		}
 	}
 	return all, rest, true
-}
-
-// products are the scopes of the products that an elimination makes, the index itself first; ok is false where they have more than most
-// indices together.
-func products(h contractionorder.Hypergraph, order []int, most int) (scopes [][]int, ok bool) {
-	position := positions(len(h.Dims), order)
-	buckets := make([][][]int, len(order))
-	add := func(scope []int) {
-		if first := firstOf(scope, position); first < len(order) {
-			buckets[first] = append(buckets[first], scope)
-		}
-	}
-	for _, e := range h.Edges {
-		add(slices.DeleteFunc(slices.Clone(e), func(i int) bool { return position[i] == len(order) }))
-	}
-	seen := make([]int, len(h.Dims))
-	for k, i := range order {
-		scope := []int{i}
-		seen[i] = k + 1
-		for _, s := range buckets[k] {
-			for _, j := range s {
-				if seen[j] != k+1 {
-					seen[j] = k + 1
-					scope = append(scope, j)
-				}
-			}
-		}
-		if most -= len(scope); most < 0 {
-			return nil, false
-		}
-		scopes = append(scopes, scope)
-		add(scope[1:])
-	}
-	return scopes, true
-}
-
-// positions returns the positions of n indices in an order, its length for indices outside it.
-func positions(n int, order []int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = len(order)
-	}
-	for k, i := range order {
-		out[i] = k
-	}
-	return out
-}
-
-// firstOf is the position of the index of a scope that is eliminated first, or beyond all.
-func firstOf(scope, position []int) int {
-	first := math.MaxInt
-	for _, i := range scope {
-		first = min(first, position[i])
-	}
-	return first
 }

@@ -8,12 +8,13 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/engine/buckets"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// block is the number of entries multiplied at once, except along a single axis.
+// block is the number of entries multiplied at once by package buckets, except along a single axis.
 const block = 1024
 
 // deepest bounds a product of entries from below, relative to the largest of each: far above where float64 loses digits.
@@ -40,7 +41,7 @@ type Program struct {
 	ln         float64   // of the scale, of the largest entries of all tables, and of the values of indices in no table
 	tables     []table   // of the expression, their largest entries at 1; step k makes table len(tables)+k
 	within     []int     // tables of indices in the cut-set alone
-	free       []int     // indices that are summed out and in no table
+	free       []int     // indices that are summed out and in no table, or of one value
 	steps      []step    // in sequence
 	cut        []bool    // by index
 	eliminated []int     // the summed indices, in sequence, and in tables
@@ -59,27 +60,11 @@ type table struct {
 
 // step sums an index out of a product.
 type step struct {
-	index, d     int
-	outer, inner int // entries that are left, the first one by one
-	operands     []operand
-	same         bool // in all slices
-	last         bool // nothing is left
+	*buckets.Kernel
+	index int
+	same  bool // in all slices
+	last  bool // nothing is left
 }
-
-// operand is a table of a product.
-type operand struct {
-	table        int
-	own          int // stride of the step's index
-	outer, inner []int32
-	kind         int
-}
-
-// How an operand varies within a block.
-const (
-	constant = iota
-	contiguous
-	scattered
-)
 
 // message is the result of a step: its largest entry is 1, or all are 0.
 type message struct {
@@ -109,72 +94,43 @@ func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 		}
 		c.Bytes += n
 	}
-	for _, s := range eliminate(h, order, rest) {
+	steps, same := eliminate(h, order, rest)
+	for k, s := range steps {
 		kept := 1.0
-		for _, i := range s.kept {
+		for _, i := range s.Out {
 			kept *= float64(h.Dims[i])
 		}
-		all := kept * float64(h.Dims[s.index])
-		work := float64(1+len(s.tables)) * (stepWork + entryWork*all)
-		if !s.same {
+		all := kept * float64(h.Dims[s.Drop[0]])
+		work := float64(1+len(s.In)) * (stepWork + entryWork*all)
+		if !same[k] {
 			c.Flops += work
 		}
 		c.Marginals += backWork * work
 		// Messages of the goroutine, the backward ones, and the common ones; offsets.
 		c.Each += 16 * kept
-		c.Bytes += 8*kept + 4*float64(len(s.tables))*(block+kept/block)
+		c.Bytes += 8*kept + 4*float64(len(s.In))*(block+2*kept/block)
 	}
 	c.Each += 32*block + 8*float64(len(h.Edges))
 	c.Flops += 10 * float64(len(h.Edges))
 	return c, nil
 }
 
-// shape is a step before it is laid out.
-type shape struct {
-	index  int
-	tables []int
-	kept   []int // the last eliminated last
-	same   bool
-}
-
-// eliminate lists the steps that sum the first rest indices of an order out.
-func eliminate(h contractionorder.Hypergraph, order []int, rest int) []shape {
-	position := positions(len(h.Dims), order)
-	buckets := make([][]int, rest) // tables
-	scopes := slices.Clone(h.Edges)
-	same := make([]bool, len(h.Edges), len(h.Edges)+rest)
-	add := func(t int) {
-		if first := firstOf(scopes[t], position); first < rest {
-			buckets[first] = append(buckets[first], t)
-		}
+// eliminate lists the steps that sum the first rest indices of an order out, and says which of them are the same in all slices.
+func eliminate(h contractionorder.Hypergraph, order []int, rest int) (steps []buckets.Step, same []bool) {
+	left := contractionorder.Hypergraph{Dims: slices.Clone(h.Dims), Edges: h.Edges}
+	for _, i := range order[rest:] {
+		left.Dims[i] = 1
 	}
+	whole := make([]bool, len(h.Edges)) // by table: no index of the cut-set is in it, or in what it is made of
 	for t, scope := range h.Edges {
-		same[t] = true
-		for _, i := range scope {
-			same[t] = same[t] && position[i] < rest
-		}
-		add(t)
+		whole[t] = !slices.ContainsFunc(scope, func(i int) bool { return left.Dims[i] < h.Dims[i] })
 	}
-	var steps []shape
-	for k, i := range order[:rest] {
-		if len(buckets[k]) == 0 {
-			continue
-		}
-		s := shape{index: i, tables: buckets[k], same: true}
-		for _, t := range s.tables {
-			s.same = s.same && same[t]
-			for _, j := range scopes[t] {
-				if j != i && position[j] < rest && !slices.Contains(s.kept, j) {
-					s.kept = append(s.kept, j)
-				}
-			}
-		}
-		slices.SortFunc(s.kept, func(a, b int) int { return position[a] - position[b] })
-		scopes, same = append(scopes, s.kept), append(same, s.same)
-		steps = append(steps, s)
-		add(len(scopes) - 1)
+	steps, _ = buckets.AlongOrder(context.Background(), left, order[:rest], make([]bool, len(h.Dims)))
+	for _, s := range steps {
+		all := !slices.ContainsFunc(s.In, func(t int) bool { return !whole[t] })
+		whole, same = append(whole, all), append(same, all)
 	}
-	return steps
+	return steps, same
 }
 
 // New lays a program out, and does the work common to all slices. Errors: as of Price; over budget where it takes more memory;
@@ -211,7 +167,7 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 		}
 	}
 	for _, i := range order[:rest] {
-		if !inTable[i] {
+		if !inTable[i] || e.Dims[i] == 1 {
 			p.free = append(p.free, i)
 			p.ln += math.Log(float64(e.Dims[i]))
 		} else {
@@ -220,10 +176,12 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 	}
 	stride := make([]int, len(e.Dims))
 	scopes := slices.Clone(h.Edges)
-	for _, s := range eliminate(h, order, rest) {
-		st := layOut(&s, scopes, e.Dims, stride)
-		p.steps, p.inner = append(p.steps, st), max(p.inner, st.inner)
-		scopes = append(scopes, s.kept)
+	steps, same := eliminate(h, order, rest)
+	for k, s := range steps {
+		kernel := buckets.NewKernel(e.Dims, &s, scopes, false, stride)
+		p.steps = append(p.steps, step{kernel, s.Drop[0], same[k], len(s.Out) == 0})
+		p.inner = max(p.inner, kernel.Inner)
+		scopes = append(scopes, s.Out)
 	}
 	p.fixed = make([]message, len(p.steps))
 	room := p.NewSpace()
@@ -263,43 +221,4 @@ func (p *Program) load(t *sumproduct.Table) {
 		step *= p.e.Dims[t.Scope[k]]
 	}
 	p.tables = append(p.tables, own)
-}
-
-// layOut says where the entries of a step's operands are. stride has a 0 for every index.
-func layOut(s *shape, scopes [][]int, dims, stride []int) step {
-	out := step{index: s.index, d: dims[s.index], outer: 1, inner: 1, same: s.same, last: len(s.kept) == 0}
-	at := len(s.kept)
-	for at > 0 && (out.inner == 1 || out.inner*dims[s.kept[at-1]] <= block) {
-		at--
-		out.inner *= dims[s.kept[at]]
-	}
-	for _, i := range s.kept[:at] {
-		out.outer *= dims[i]
-	}
-	for _, t := range s.tables {
-		sumproduct.Strides(stride, dims, scopes[t])
-		o := operand{
-			table: t, own: stride[s.index],
-			outer: sumproduct.Offsets([]int32(nil), dims, s.kept[:at], stride),
-			inner: sumproduct.Offsets([]int32(nil), dims, s.kept[at:], stride),
-		}
-		for _, i := range scopes[t] {
-			stride[i] = 0
-		}
-		same, running := true, true
-		for k, x := range o.inner {
-			same, running = same && x == 0, running && int(x) == k
-		}
-		switch {
-		case same:
-			o.kind = constant
-		case running:
-			o.kind = contiguous
-		default:
-			o.kind = scattered
-		}
-		out.operands = append(out.operands, o)
-	}
-	slices.SortStableFunc(out.operands, func(a, b operand) int { return a.kind - b.kind })
-	return out
 }

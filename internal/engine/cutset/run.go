@@ -16,7 +16,8 @@ import (
 // Space is the room of one goroutine.
 type Space struct {
 	p        *Program
-	base     []int // of tables of the expression: where the entries are at the cut-set's values
+	base     []int       // of tables of the expression: where the entries are at the cut-set's values
+	tables   [][]float64 // and from there on; then the messages
 	messages []message
 	down     [][]float64 // shares of the total by entries of messages
 	tmp      []float64   // a block
@@ -24,7 +25,12 @@ type Space struct {
 
 // NewSpace returns room for slices. Bytes: Cost.Each.
 func (p *Program) NewSpace() *Space {
-	return &Space{p: p, base: make([]int, len(p.tables)), messages: make([]message, len(p.steps)), tmp: make([]float64, p.inner)}
+	s := &Space{p: p, base: make([]int, len(p.tables)), messages: make([]message, len(p.steps)), tmp: make([]float64, p.inner)}
+	for _, t := range p.tables {
+		s.tables = append(s.tables, t.data)
+	}
+	s.tables = append(s.tables, make([][]float64, len(p.steps))...)
+	return s
 }
 
 // LnSlice returns ln of the sum over all states that have the values of x at the cut-set's indices, nats, −Inf for 0. Where shares is not
@@ -43,6 +49,7 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 			at += x[i] * p.tables[t].stride[k]
 		}
 		s.base[t] = at
+		s.tables[t] = p.tables[t].data[at:]
 	}
 	for _, t := range p.within {
 		ln += floats.Ln(p.tables[t].data[s.base[t]])
@@ -51,11 +58,12 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 		return ln, nil
 	}
 	for k := range p.steps {
-		if p.steps[k].outer > 1 && ctx.Err() != nil {
+		if p.steps[k].Outer > 1 && ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
 		if p.fixed[k].data != nil {
 			s.messages[k] = p.fixed[k]
+			s.tables[len(p.tables)+k] = p.fixed[k].data
 		} else if !s.step(k) {
 			return s.deep(ctx, r, x, shares)
 		}
@@ -84,30 +92,26 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 func (s *Space) step(k int) bool {
 	st := &s.p.steps[k]
 	least := 1.0
-	for _, o := range st.operands {
-		least *= s.smallestEntry(o.table)
+	for i := range st.In {
+		least *= s.smallestEntry(st.In[i].Table)
 	}
 	if least < deepest {
 		return false
 	}
 	m := &s.messages[k]
-	n := st.outer * st.inner
 	if m.data == nil {
-		m.data = make([]float64, n)
+		m.data = make([]float64, st.Outer*st.Inner)
+		s.tables[len(s.p.tables)+k] = m.data
 	}
 	clear(m.data)
-	for o := range st.outer {
-		out := m.data[o*st.inner : (o+1)*st.inner]
-		for a := range st.d {
-			tmp, c := s.product(st, o, a)
-			if tmp == nil {
-				for j := range out {
-					out[j] += c
+	tmp := s.tmp[:st.Inner]
+	for o := range st.Outer {
+		out := m.data[o*st.Inner : (o+1)*st.Inner]
+		for a := range st.Drops {
+			if st.Product(s.tables, o, a, false, tmp) {
+				for j, x := range tmp {
+					out[j] += x
 				}
-				continue
-			}
-			for j, x := range tmp[:len(out)] {
-				out[j] += x
 			}
 		}
 	}
@@ -135,53 +139,6 @@ func (s *Space) smallestEntry(t int) float64 {
 	return s.p.tables[t].least
 }
 
-// data is a table at the cut-set's values, or a message.
-func (s *Space) data(t int) []float64 {
-	if n := len(s.p.tables); t >= n {
-		return s.messages[t-n].data
-	}
-	return s.p.tables[t].data[s.base[t]:]
-}
-
-// product multiplies the operands of a step over a block at a value of its index; where all are constant there, nil and their
-// product.
-func (s *Space) product(st *step, o, a int) (tmp []float64, c float64) {
-	c = 1
-	t := 0
-	for ; t < len(st.operands) && st.operands[t].kind == constant; t++ {
-		in := &st.operands[t]
-		c *= s.data(in.table)[int(in.outer[o])+a*in.own]
-	}
-	if t == len(st.operands) || c == 0 {
-		return nil, c
-	}
-	tmp = s.tmp[:st.inner]
-	for first := true; t < len(st.operands); t++ {
-		in := &st.operands[t]
-		data := s.data(in.table)[int(in.outer[o])+a*in.own:]
-		switch {
-		case in.kind == contiguous && first:
-			for j, x := range data[:len(tmp)] {
-				tmp[j] = c * x
-			}
-		case in.kind == contiguous:
-			for j, x := range data[:len(tmp)] {
-				tmp[j] *= x
-			}
-		case first:
-			for j, at := range in.inner[:len(tmp)] {
-				tmp[j] = c * data[at]
-			}
-		default:
-			for j, at := range in.inner[:len(tmp)] {
-				tmp[j] *= data[at]
-			}
-		}
-		first = false
-	}
-	return tmp, 1
-}
-
 // passBack goes down from the last step: the share of the total at each entry of a product is the product times the share of the message it
 // goes into, over the message. A zero entry of a message has no share, and nothing below it has.
 func (s *Space) passBack(shares [][]float64) {
@@ -189,7 +146,7 @@ func (s *Space) passBack(shares [][]float64) {
 	if s.down == nil {
 		s.down = make([][]float64, len(p.steps))
 		for k := range p.steps {
-			s.down[k] = make([]float64, p.steps[k].outer*p.steps[k].inner)
+			s.down[k] = make([]float64, p.steps[k].Outer*p.steps[k].Inner)
 		}
 	}
 	for k := range s.down {
@@ -206,15 +163,12 @@ func (s *Space) passBack(shares [][]float64) {
 				down[j] = x / (m.data[j] * m.top)
 			}
 		}
-		for o := range st.outer {
-			own := down[o*st.inner : (o+1)*st.inner]
-			for a := range st.d {
-				tmp, c := s.product(st, o, a)
-				if tmp == nil {
-					tmp = s.tmp[:st.inner]
-					for j := range tmp {
-						tmp[j] = c
-					}
+		tmp := s.tmp[:st.Inner]
+		for o := range st.Outer {
+			own := down[o*st.Inner : (o+1)*st.Inner]
+			for a := range st.Drops {
+				if !st.Product(s.tables, o, a, false, tmp) {
+					continue
 				}
 				sum := 0.0
 				for j, x := range own {
@@ -222,13 +176,13 @@ func (s *Space) passBack(shares [][]float64) {
 					sum += tmp[j]
 				}
 				shares[st.index][a] += sum
-				for t := range st.operands {
-					in := &st.operands[t]
-					if in.table < len(p.tables) {
+				for t := range st.In {
+					in := &st.In[t]
+					if in.Table < len(p.tables) {
 						continue
 					}
-					to := s.down[in.table-len(p.tables)][int(in.outer[o])+a*in.own:]
-					for j, at := range in.inner {
+					to := s.down[in.Table-len(p.tables)][in.Outer[o]+in.Drop[a]:]
+					for j, at := range in.Inner {
 						to[at] += tmp[j]
 					}
 				}
