@@ -10,7 +10,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// planned prepares a question, within the smallest budget that has a path where slices are wanted.
+// enough is a number of slices to be cut anywhere: thousands take seconds.
+const enough = 64
+
+// planned prepares a question, where slices are wanted within the largest power of two that takes enough of them, or else the smallest
+// that has a path.
 func planned(
 	ctx context.Context, p *enginetest.Problem, ask btn.Ask, w enginetest.Want,
 ) (*descent.Prepared, *descent.Path, error) {
@@ -25,7 +29,7 @@ func planned(
 	}
 	o := descent.PlanOptions{Memory: w.Memory, Seed: p.Seed, Moves: 1 << 20}
 	path, _, err := ready.Plan(ctx, o)
-	for o.Memory = 1 << 16; w.Sliced && err == nil && o.Memory > 64; o.Memory /= 2 {
+	for o.Memory = 1 << 16; w.Sliced && err == nil && path.Count < enough && o.Memory > 64; o.Memory /= 2 {
 		next, _, err := ready.Plan(ctx, o)
 		if fault.CodeOf(err) == fault.OverBudget {
 			break

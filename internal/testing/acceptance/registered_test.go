@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/internal/testing/reference"
 	"github.com/basetensor/basetensor/internal/testing/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
@@ -36,13 +37,13 @@ const mostFresh = 100
 // A registered model is planned and compiled by its first query: every later one, under other
 // evidence, with marginals or without, is a hit, and has the value that a fresh exact run has.
 // Restarted workers find the entries of others in Redis, and give the same bits. BTN_QUERIES is the
-// number of queries, 12 by default; their times are logged.
+// number of queries, 6 by default and 12 under make nightly; their times are logged.
 func TestRegisteredModelsAreHits(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes some seconds: not with -short")
 	}
-	count := 12
+	count := nightly.Rounds(6, 12)
 	if text := os.Getenv("BTN_QUERIES"); text != "" {
 		var err error
 		if count, err = strconv.Atoi(text); err != nil || count < 2 {
