@@ -106,30 +106,60 @@ const armedFor = 10 * time.Second
 
 var workerClasses = []*class{
 	{
-		name: "kill-fetched", about: "SIGKILL just after a delivery", goal: workerGoal,
-		every: 500 * time.Millisecond, parallel: 4, strike: killAt(fetched),
+		name: "kill-fetched", about: "SIGKILL just after a delivery",
+		goal: workerGoal, every: 500 * time.Millisecond, parallel: 4, strike: killAt(fetched),
 	},
 	{
 		name: "kill-published", about: "SIGKILL between storage of an output and its acknowledgement",
 		goal: workerGoal, every: 500 * time.Millisecond, parallel: 4, strike: killAt(published),
 	},
 	{
-		name: "kill-acking", about: "SIGKILL at an acknowledgement, which is lost", goal: workerGoal,
-		every: 500 * time.Millisecond, parallel: 4, strike: killAt(acking),
+		name: "kill-acking", about: "SIGKILL at an acknowledgement, which is lost",
+		goal: workerGoal, every: 500 * time.Millisecond, parallel: 4, strike: killAt(acking),
 	},
 	{
-		name: "pause", about: "SIGSTOP of a worker, SIGCONT after 0.3 to 7 s", goal: workerGoal,
-		every: 700 * time.Millisecond, parallel: 4, strike: pauseWorker,
+		name: "pause", about: "SIGSTOP of a worker, SIGCONT after 0.3 to 7 s",
+		goal: workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: onWorker(pauseWorker),
 	},
 	{
-		name: "memory", about: "the kernel kills a worker that exceeds its control group's memory", goal: workerGoal,
-		every: 800 * time.Millisecond, parallel: 3, strike: starve,
+		name: "memory", about: "the kernel kills a worker that exceeds its control group's memory",
+		goal: workerGoal, every: 800 * time.Millisecond, parallel: 3, strike: starve,
 	},
 	{
-		name: "stop", about: "SIGTERM of a worker", goal: workerGoal,
-		every: 500 * time.Millisecond, parallel: 4, strike: stopWorker,
+		name: "stop", about: "SIGTERM of a worker",
+		goal: workerGoal, every: 500 * time.Millisecond, parallel: 4, strike: onWorker(stopWorker),
 	},
 }
+
+// blow is a fault that begins, lasts and ends.
+type blow struct {
+	what  string
+	begin func()
+	lasts time.Duration
+	end   func()
+}
+
+// onWorker strikes a worker, which holds up the jobs that it has just before the end.
+func onWorker(draw func(b *batch, w *worker) blow) func(context.Context, *batch) error {
+	return func(ctx context.Context, b *batch) error {
+		w, over := b.victim()
+		defer over()
+		x := draw(b, w)
+		s := b.begin("%s%s", w, x.what)
+		if x.begin != nil {
+			x.begin()
+		}
+		pause(ctx, x.lasts)
+		b.l.holds(s, w.nats.holds(false))
+		if x.end != nil {
+			x.end()
+		}
+		return nil
+	}
+}
+
+// rounded writes a time.
+func rounded(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 // killAt kills a worker when a message is at a point.
 func killAt(at point) func(context.Context, *batch) error {
@@ -159,57 +189,42 @@ func killAt(at point) func(context.Context, *batch) error {
 }
 
 // pauseWorker stops a worker for a while.
-func pauseWorker(ctx context.Context, b *batch) error {
-	w, over := b.victim()
-	defer over()
+func pauseWorker(b *batch, w *worker) blow {
 	for_ := b.between(300*time.Millisecond, 7*time.Second)
-	s := b.begin("%s for %v", w, for_.Round(time.Millisecond))
-	w.signal(syscall.SIGSTOP)
-	pause(ctx, for_)
-	b.l.holds(s, w.nats.holds(false))
-	w.signal(syscall.SIGCONT)
-	return nil
+	return blow{" for " + rounded(for_), func() { w.signal(syscall.SIGSTOP) }, for_, func() { w.signal(syscall.SIGCONT) }}
 }
 
 // stopWorker ends a worker in good order.
-func stopWorker(ctx context.Context, b *batch) error {
-	w, over := b.victim()
-	defer over()
-	s := b.begin("%s", w)
-	b.l.holds(s, w.nats.holds(false))
-	w.replace(w.command...)
-	return nil
-}
+func stopWorker(_ *batch, w *worker) blow { return blow{end: func() { w.replace(w.command...) }} }
 
 var wireClasses = []*class{
 	{
-		name: "cut", about: "a worker's connections to NATS are closed", goal: workerGoal,
-		every: 500 * time.Millisecond, parallel: 4, strike: cut,
+		name: "cut", about: "a worker's connections to NATS are closed",
+		goal: workerGoal, every: 500 * time.Millisecond, parallel: 4, strike: onWorker(cut),
 	},
 	{
 		name: "hole", about: "a worker's connections to NATS become black holes; new ones get no answer for 0 to 3 s",
-		goal: workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: hole,
+		goal: workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: onWorker(hole),
 	},
 	{
-		name:  "half-open",
-		about: "a worker's connections to NATS end on one side only, or carry nothing to it",
-		goal:  workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: halfOpen,
+		name: "half-open", about: "a worker's connections to NATS end on one side only, or carry nothing to it",
+		goal: workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: onWorker(halfOpen),
 	},
 	{
 		name: "delay", about: "traffic between a worker and NATS is late by 20 to 800 ms, for 1 to 4 s",
-		every: 700 * time.Millisecond, parallel: 4, strike: delay,
+		every: 700 * time.Millisecond, parallel: 4, strike: onWorker(delay),
 	},
 	{
 		name: "slow", about: "a worker takes 1 to 16 KB/s from NATS, for 1 to 6 s",
-		every: 700 * time.Millisecond, parallel: 4, strike: slow,
+		every: 700 * time.Millisecond, parallel: 4, strike: onWorker(slow),
 	},
 	{
 		name: "twice", about: "4 to 20 deliveries, publishes and acknowledgements of a worker pass twice",
-		every: 500 * time.Millisecond, parallel: 3, strike: disorderly(func(g *gate, n int) { g.twice += n }),
+		every: 500 * time.Millisecond, parallel: 3, strike: onWorker(disorderly(func(g *gate, n int) { g.twice += n })),
 	},
 	{
 		name: "swap", about: "4 to 20 of them change places with the next",
-		every: 500 * time.Millisecond, parallel: 3, strike: disorderly(func(g *gate, n int) { g.swap += n }),
+		every: 500 * time.Millisecond, parallel: 3, strike: onWorker(disorderly(func(g *gate, n int) { g.swap += n })),
 	},
 	{
 		name: "replay", about: "up to 16 messages of a worker are published again after seconds",
@@ -217,79 +232,41 @@ var wireClasses = []*class{
 	},
 }
 
-func cut(ctx context.Context, b *batch) error {
-	w, over := b.victim()
-	defer over()
-	s := b.begin("%s", w)
-	b.l.holds(s, w.nats.holds(false))
-	w.nats.cut()
-	return nil
-}
+func cut(_ *batch, w *worker) blow { return blow{end: w.nats.cut} }
 
 // settleFor is how long connections that are lost for one side are left so: longer than a message is another worker's.
 const settleFor = 5 * time.Second
 
-func hole(ctx context.Context, b *batch) error {
-	w, over := b.victim()
-	defer over()
+func hole(b *batch, w *worker) blow {
 	refuse := b.between(0, 3*time.Second)
-	s := b.begin("%s, new connections after %v", w, refuse.Round(time.Millisecond))
-	w.nats.swallow()
-	pause(ctx, refuse)
-	w.nats.admit()
-	pause(ctx, settleFor-refuse)
-	b.l.holds(s, w.nats.holds(false))
-	w.nats.bury()
-	return nil
+	return blow{", new connections after " + rounded(refuse), func() {
+		w.nats.swallow()
+		time.AfterFunc(refuse, w.nats.admit)
+	}, settleFor, w.nats.bury}
 }
 
-func halfOpen(ctx context.Context, b *batch) error {
-	w, over := b.victim()
-	defer over()
+func halfOpen(b *batch, w *worker) blow {
 	ended := b.draw(2) == 0
-	s := b.begin("%s, ended on its side: %v", w, ended)
-	w.nats.halve(ended)
-	pause(ctx, settleFor)
-	b.l.holds(s, w.nats.holds(false))
-	w.nats.bury()
-	return nil
+	return blow{fmt.Sprintf(", ended on its side: %v", ended), func() { w.nats.halve(ended) }, settleFor, w.nats.bury}
 }
 
-func delay(ctx context.Context, b *batch) error {
-	w, over := b.victim()
-	defer over()
+func delay(b *batch, w *worker) blow {
 	by, for_ := b.between(20*time.Millisecond, 800*time.Millisecond), b.between(time.Second, 4*time.Second)
-	s := b.begin("%s by %v for %v", w, by.Round(time.Millisecond), for_.Round(time.Millisecond))
-	w.nats.set(func(g *gate) { g.delay = by })
-	pause(ctx, for_)
-	b.l.holds(s, w.nats.holds(false))
-	w.nats.set(func(g *gate) { g.delay = 0 })
-	return nil
+	set := func(by time.Duration) func() { return func() { w.nats.set(func(g *gate) { g.delay = by }) } }
+	return blow{" by " + rounded(by) + " for " + rounded(for_), set(by), for_, set(0)}
 }
 
-func slow(ctx context.Context, b *batch) error {
-	w, over := b.victim()
-	defer over()
+func slow(b *batch, w *worker) blow {
 	rate, for_ := 1000+b.draw(15000), b.between(time.Second, 6*time.Second)
-	s := b.begin("%s, %d bytes/s for %v", w, rate, for_.Round(time.Millisecond))
-	w.nats.set(func(g *gate) { g.rate = rate })
-	pause(ctx, for_)
-	b.l.holds(s, w.nats.holds(false))
-	w.nats.set(func(g *gate) { g.rate = 0 })
-	return nil
+	set := func(rate int) func() { return func() { w.nats.set(func(g *gate) { g.rate = rate }) } }
+	return blow{fmt.Sprintf(", %d bytes/s for %s", rate, rounded(for_)), set(rate), for_, set(0)}
 }
 
 // disorderly has a worker's messages pass twice or in another order.
-func disorderly(set func(g *gate, n int)) func(context.Context, *batch) error {
-	return func(ctx context.Context, b *batch) error {
-		w, over := b.victim()
-		defer over()
+func disorderly(set func(g *gate, n int)) func(*batch, *worker) blow {
+	return func(b *batch, w *worker) blow {
 		n := 4 + b.draw(17)
-		s := b.begin("%s, %d", w, n)
-		w.nats.set(func(g *gate) { set(g, n) })
-		pause(ctx, 500*time.Millisecond)
-		b.l.holds(s, w.nats.holds(false))
-		return nil
+		return blow{fmt.Sprint(", ", n), func() { w.nats.set(func(g *gate) { set(g, n) }) }, 500 * time.Millisecond, nil}
 	}
 }
 

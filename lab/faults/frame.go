@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -67,22 +68,11 @@ func readFrame(r *bufio.Reader) (*frame, error) {
 	}
 	f.raw = append(make([]byte, 0, len(line)+size+2), line...)
 	f.raw = f.raw[:len(line)+size+2]
-	if err := readFull(r, f.raw[len(line):]); err != nil {
+	if _, err := io.ReadFull(r, f.raw[len(line):]); err != nil {
 		return nil, err
 	}
 	f.body = f.raw[len(line) : len(line)+size]
 	return f, nil
-}
-
-func readFull(r *bufio.Reader, b []byte) error {
-	for len(b) > 0 {
-		n, err := r.Read(b)
-		if err != nil {
-			return err
-		}
-		b = b[n:]
-	}
-	return nil
 }
 
 // ackPrefix begins the subjects on which deliveries are settled.

@@ -14,11 +14,11 @@ var mixedClasses = []*class{
 	{
 		name:  "versions",
 		about: "rolling upgrades and downgrades: workers end in good order and are replaced by another version",
-		goal:  workerGoal, every: time.Second, two: true, strike: changeVersion,
+		goal:  workerGoal, every: time.Second, two: true, strike: onWorker(changeVersion),
 	},
 	{
 		name: "clock", about: "a worker is replaced by one whose clock is wrong by 20 ms to 25 h", goal: workerGoal,
-		every: time.Second, clock: true, strike: changeClock,
+		every: time.Second, clock: true, strike: onWorker(changeClock),
 	},
 }
 
@@ -62,23 +62,16 @@ func (b *batch) next() *class {
 }
 
 // changeVersion replaces a worker by one of the other version.
-func changeVersion(ctx context.Context, b *batch) error {
-	w, over := b.victim()
-	defer over()
+func changeVersion(b *batch, w *worker) blow {
 	to := b.s.o.Old
 	if filepath.Dir(w.command[0]) == filepath.Clean(to) {
 		to = b.s.o.Bin
 	}
-	s := b.begin("%s to %s", w, filepath.Base(to))
-	b.l.holds(s, w.nats.holds(false))
-	w.replace(filepath.Join(to, w.role))
-	return nil
+	return blow{what: " to " + filepath.Base(to), end: func() { w.replace(filepath.Join(to, w.role)) }}
 }
 
 // changeClock replaces a worker by one whose clock is wrong.
-func changeClock(ctx context.Context, b *batch) error {
-	w, over := b.victim()
-	defer over()
+func changeClock(b *batch, w *worker) blow {
 	by := b.between(20*time.Millisecond, 30*time.Second)
 	if b.draw(2) == 0 {
 		by = b.between(30*time.Second, 25*time.Hour)
@@ -86,8 +79,5 @@ func changeClock(ctx context.Context, b *batch) error {
 	if b.draw(2) == 0 {
 		by = -by
 	}
-	s := b.begin("%s by %v", w, by.Round(time.Millisecond))
-	b.l.holds(s, w.nats.holds(false))
-	w.replace(append(slices.Clone(b.s.o.Helper), w.role, by.String())...)
-	return nil
+	return blow{what: " by " + rounded(by), end: func() { w.replace(append(slices.Clone(b.s.o.Helper), w.role, by.String())...) }}
 }

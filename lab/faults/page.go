@@ -28,22 +28,15 @@ func (r Row) String() string {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d)/float64(time.Millisecond)) }
 
-// sum is the sum of a class's rows.
-type sum struct {
-	batches, jobs, faults, lost, doubled, wrong, other, again int
-	recoveries                                                []time.Duration
-}
-
-func (s *sum) add(r Row) {
-	s.batches++
-	s.jobs += r.Jobs
-	s.faults += r.Faults
-	s.lost += r.Lost
-	s.doubled += r.Doubled
-	s.wrong += r.Wrong
-	s.other += r.Other
-	s.again += r.Again
-	s.recoveries = append(s.recoveries, r.Recover...)
+// add adds another row's counts and recoveries.
+func (r *Row) add(other Row) {
+	r.Jobs += other.Jobs
+	r.Faults += other.Faults
+	r.Lost += other.Lost
+	r.Doubled += other.Doubled
+	r.Wrong += other.Wrong
+	r.Other += other.Other
+	r.Recover = append(r.Recover, other.Recover...)
 }
 
 // WritePage writes the page beside a file of rows: FILE.md for FILE.csv.
@@ -63,19 +56,19 @@ func WritePage(path, versions string) error {
 	defer file.Close()
 	w := bufio.NewWriter(file)
 
-	sums, total := map[[2]string]*sum{}, &sum{}
+	sums, total := map[[2]string]*Row{}, Row{}
 	for _, r := range rows {
 		key := [2]string{r.Class, r.Servers}
 		if sums[key] == nil {
-			sums[key] = &sum{}
+			sums[key] = &Row{}
 		}
 		sums[key].add(r)
 		total.add(r)
 	}
 
 	fmt.Fprintf(w, "# Benchmark: faults\n\n")
-	fmt.Fprintf(w, "**%d faults over %d jobs: %d lost, %d doubled, %d wrong, %d batches with anything else.**\n\n", total.faults, total.jobs,
-		total.lost, total.doubled, total.wrong, total.other)
+	fmt.Fprintf(w, "**%d faults over %d jobs: %d lost, %d doubled, %d wrong, %d batches with anything else.**\n\n", total.Faults, total.Jobs,
+		total.Lost, total.Doubled, total.Wrong, total.Other)
 	loads := make([]float64, len(rows))
 	for i, r := range rows {
 		loads[i] = r.Load
@@ -105,19 +98,19 @@ func WritePage(path, versions string) error {
 		w.WriteString("| class | faults | recovery p50, p99, ms |\n|---|--:|--:|\n")
 		for _, c := range list {
 			s := sums[[2]string{c.name, servers}]
-			slices.Sort(s.recoveries)
+			slices.Sort(s.Recover)
 			recovery := "–"
-			if len(s.recoveries) > 0 {
-				recovery = ms(quantile(s.recoveries, 0.5)) + ", " + ms(quantile(s.recoveries, 0.99))
-				if c.goal > 0 && quantile(s.recoveries, 0.99) > c.goal {
+			if len(s.Recover) > 0 {
+				recovery = ms(quantile(s.Recover, 0.5)) + ", " + ms(quantile(s.Recover, 0.99))
+				if c.goal > 0 && quantile(s.Recover, 0.99) > c.goal {
 					recovery += " (goal " + ms(c.goal) + ")"
 				}
 			}
 			name := c.name
-			if s.lost+s.doubled+s.wrong+s.other > 0 {
-				name += fmt.Sprintf(" (%d lost, %d doubled, %d wrong, %d other)", s.lost, s.doubled, s.wrong, s.other)
+			if s.Bad() {
+				name += fmt.Sprintf(" (%d lost, %d doubled, %d wrong, %d other)", s.Lost, s.Doubled, s.Wrong, s.Other)
 			}
-			fmt.Fprintf(w, "| %s: %s | %d | %s |\n", name, c.about, s.faults, recovery)
+			fmt.Fprintf(w, "| %s: %s | %d | %s |\n", name, c.about, s.Faults, recovery)
 		}
 	}
 

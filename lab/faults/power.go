@@ -118,9 +118,7 @@ func cutPower(ctx context.Context, b *batch) error {
 	for _, server := range b.s.servers {
 		all.Go(server.Restart)
 	}
-	err = all.Wait()
-	s.at = time.Now()
-	b.l.during(s, s.at, s.at)
+	err = b.returned(s, all.Wait())
 	if err == nil && b.s.cluster != nil {
 		err = b.s.current(ctx)
 	}

@@ -11,55 +11,66 @@ import (
 var redisClasses = []*class{
 	{
 		name: "redis-slow", about: "traffic with Redis is late by 20 to 300 ms, for 1 to 3 s",
-		every: time.Second, strike: redisSlow,
+		every: time.Second, strike: onRedis(redisSlow),
 	},
 	{
-		name:   "redis-evict",
-		about:  "Redis has room for few entries, for 1 to 3 s",
-		every:  time.Second,
-		strike: redisBound("allkeys-lru"),
+		name: "redis-evict", about: "Redis has room for few entries, for 1 to 3 s",
+		every: time.Second, strike: redisBound("allkeys-lru"),
 	},
 	{name: "redis-full", about: "Redis has no room and refuses, for 1 to 3 s", every: time.Second, strike: redisBound("noeviction")},
 	{name: "redis-flush", about: "everything in Redis is deleted", every: 300 * time.Millisecond, strike: redisFlush},
 	{
-		name:  "redis-poison",
-		about: "entries are cut short, changed in a bit or exchanged; a restarted worker reads them",
+		name: "redis-poison", about: "entries are cut short, changed in a bit or exchanged; a restarted worker reads them",
 		every: 300 * time.Millisecond, strike: redisPoison,
 	},
 	{
-		name:   "redis-kill",
-		about:  "SIGKILL of redis-server, started again after 0 to 1 s",
-		every:  time.Second,
-		strike: redisKill,
+		name: "redis-kill", about: "SIGKILL of redis-server, started again after 0 to 1 s",
+		every: time.Second, strike: redisKill,
 	},
-	{name: "redis-pause", about: "SIGSTOP of redis-server, SIGCONT after 0.3 to 3 s", every: time.Second, strike: redisPause},
-	{name: "redis-cut", about: "all connections to Redis are closed", every: 300 * time.Millisecond, strike: redisCut},
+	{name: "redis-pause", about: "SIGSTOP of redis-server, SIGCONT after 0.3 to 3 s", every: time.Second, strike: onRedis(redisPause)},
+	{name: "redis-cut", about: "all connections to Redis are closed", every: 300 * time.Millisecond, strike: onRedis(redisCut)},
 	{
 		name: "redis-hole", about: "all connections to Redis become black holes; new ones get no answer for 0 to 2 s",
-		every: time.Second, strike: redisHole,
+		every: time.Second, strike: onRedis(redisHole),
 	},
 }
 
-func (b *batch) eachRedis(f func(*gate)) {
-	for _, w := range b.s.workers {
-		f(w.redis)
+// onRedis strikes all connections to Redis: all jobs that are under way before the end are held up.
+func onRedis(draw func(b *batch) blow) func(context.Context, *batch) error {
+	return func(ctx context.Context, b *batch) error {
+		x := draw(b)
+		s := b.begin("%s", x.what)
+		x.begin()
+		pause(ctx, x.lasts)
+		b.l.during(s, s.at, time.Now())
+		if x.end != nil {
+			x.end()
+		}
+		return nil
 	}
 }
 
-func redisSlow(ctx context.Context, b *batch) error {
+// eachRedis is an action on every worker's way to Redis.
+func (b *batch) eachRedis(f func(*gate)) func() {
+	return func() {
+		for _, w := range b.s.workers {
+			f(w.redis)
+		}
+	}
+}
+
+func redisSlow(b *batch) blow {
 	by, for_ := b.between(20*time.Millisecond, 300*time.Millisecond), b.between(time.Second, 3*time.Second)
-	s := b.begin("by %v for %v", by.Round(time.Millisecond), for_.Round(time.Millisecond))
-	b.eachRedis(func(g *gate) { g.set(func(g *gate) { g.delay = by }) })
-	pause(ctx, for_)
-	b.eachRedis(func(g *gate) { g.set(func(g *gate) { g.delay = 0 }) })
-	b.l.during(s, s.at, time.Now())
-	return nil
+	set := func(by time.Duration) func() {
+		return b.eachRedis(func(g *gate) { g.set(func(g *gate) { g.delay = by }) })
+	}
+	return blow{"by " + rounded(by) + " for " + rounded(for_), set(by), for_, set(0)}
 }
 
 func redisBound(policy string) func(context.Context, *batch) error {
 	return func(ctx context.Context, b *batch) error {
 		for_ := b.between(time.Second, 3*time.Second)
-		s := b.begin("for %v", for_.Round(time.Millisecond))
+		s := b.begin("for %s", rounded(for_))
 		was, err := b.s.cache.ConfigGet(ctx, "maxmemory*").Result()
 		if err != nil {
 			return err
@@ -129,38 +140,25 @@ func redisPoison(ctx context.Context, b *batch) error {
 
 func redisKill(ctx context.Context, b *batch) error {
 	down := b.between(0, time.Second)
-	s := b.begin("down for %v", down.Round(time.Millisecond))
+	s := b.begin("down for %s", rounded(down))
 	b.s.redis.Kill()
 	pause(ctx, down)
 	b.l.during(s, s.at, time.Now())
 	return b.s.redis.Restart()
 }
 
-func redisPause(ctx context.Context, b *batch) error {
+func redisPause(b *batch) blow {
 	for_ := b.between(300*time.Millisecond, 3*time.Second)
-	s := b.begin("for %v", for_.Round(time.Millisecond))
-	b.s.redis.Pause()
-	pause(ctx, for_)
-	b.l.during(s, s.at, time.Now())
-	b.s.redis.Resume()
-	return nil
+	return blow{"for " + rounded(for_), b.s.redis.Pause, for_, b.s.redis.Resume}
 }
 
-func redisCut(ctx context.Context, b *batch) error {
-	s := b.begin("all")
-	b.eachRedis((*gate).cut)
-	b.l.during(s, s.at, time.Now())
-	return nil
-}
+func redisCut(b *batch) blow { return blow{what: "all", begin: b.eachRedis((*gate).cut)} }
 
-func redisHole(ctx context.Context, b *batch) error {
+func redisHole(b *batch) blow {
 	refuse := b.between(0, 2*time.Second)
-	s := b.begin("new connections after %v", refuse.Round(time.Millisecond))
-	b.eachRedis((*gate).swallow)
-	pause(ctx, refuse)
-	b.l.during(s, s.at, time.Now())
-	b.eachRedis((*gate).admit)
-	pause(ctx, time.Second)
-	b.eachRedis((*gate).bury)
-	return nil
+	return blow{"new connections after " + rounded(refuse), b.eachRedis((*gate).swallow), refuse, func() {
+		b.eachRedis((*gate).admit)()
+		time.Sleep(time.Second)
+		b.eachRedis((*gate).bury)()
+	}}
 }

@@ -35,11 +35,11 @@ var serverClasses = []*class{
 	{
 		name:  "leader-kill",
 		about: "SIGKILL of the leader of a stream, started again after 1 to 4 s",
-		goal:  leaderGoal, every: 2 * time.Second, worth: 4, cluster: true, strike: killLeader,
+		goal:  leaderGoal, every: 2 * time.Second, worth: 4, cluster: true, strike: onLeader(killLeader),
 	},
 	{
 		name: "leader-pause", about: "SIGSTOP of such a leader, SIGCONT after 1 to 8 s", goal: leaderGoal,
-		every: 2 * time.Second, worth: 4, cluster: true, strike: pauseLeader,
+		every: 2 * time.Second, worth: 4, cluster: true, strike: onLeader(pauseLeader),
 	},
 	{
 		name: "rolling", about: "the three servers are restarted one after the other", goal: leaderGoal,
@@ -62,68 +62,59 @@ var serverClasses = []*class{
 
 func killServer(ctx context.Context, b *batch) error {
 	down := b.between(0, 2*time.Second)
-	s := b.begin("down for %v", down.Round(time.Millisecond))
+	s := b.begin("down for %s", rounded(down))
 	b.s.servers[0].Kill()
 	pause(ctx, down)
-	err := b.s.servers[0].Restart()
+	return b.returned(s, b.s.servers[0].Restart())
+}
+
+func pauseServer(ctx context.Context, b *batch) error {
+	for_ := b.between(300*time.Millisecond, 4*time.Second)
+	s := b.begin("for %s", rounded(for_))
+	b.s.servers[0].Pause()
+	pause(ctx, for_)
+	b.s.servers[0].Resume()
+	return b.returned(s, nil)
+}
+
+// returned notes that servers are back, from when on recovery counts for all jobs under way.
+func (b *batch) returned(s *strike, err error) error {
 	s.at = time.Now()
 	b.l.during(s, s.at, s.at)
 	return err
 }
 
-func pauseServer(ctx context.Context, b *batch) error {
-	for_ := b.between(300*time.Millisecond, 4*time.Second)
-	s := b.begin("for %v", for_.Round(time.Millisecond))
-	b.s.servers[0].Pause()
-	pause(ctx, for_)
-	b.s.servers[0].Resume()
-	s.at = time.Now()
-	b.l.during(s, s.at, s.at)
-	return nil
-}
-
 // led are the streams whose leaders are struck.
 var led = []string{bus.StreamModel, bus.StreamNetwork, bus.StreamTask, bus.StreamPartial, bus.StreamAnswer}
 
-// victimLeader is the leader of one of these, with the stream's name.
-func (b *batch) victimLeader(ctx context.Context) (*testserver.NATSServer, string, error) {
-	stream := led[b.draw(len(led))]
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
-	defer cancel()
-	for {
-		server, err := b.s.leader(ctx, stream)
-		if err == nil || ctx.Err() != nil {
-			return server, stream, err
+// onLeader strikes the leader of one of these: jobs under way within a second are held up.
+func onLeader(
+	strike func(b *batch, leader *testserver.NATSServer) (what string, begin func(), lasts time.Duration, end func() error),
+) func(context.Context, *batch) error {
+	return func(ctx context.Context, b *batch) error {
+		stream := led[b.draw(len(led))]
+		var leader *testserver.NATSServer
+		err := until(ctx, startWithin, func(ctx context.Context) (err error) { leader, err = b.s.leader(ctx, stream); return err })
+		if err != nil {
+			return err
 		}
-		pause(ctx, 50*time.Millisecond)
+		what, begin, lasts, end := strike(b, leader)
+		s := b.begin("of %s%s", stream, what)
+		begin()
+		pause(ctx, lasts)
+		b.l.during(s, s.at, s.at.Add(time.Second))
+		return errors.Join(end(), b.s.current(ctx))
 	}
 }
 
-func killLeader(ctx context.Context, b *batch) error {
-	leader, stream, err := b.victimLeader(ctx)
-	if err != nil {
-		return err
-	}
+func killLeader(b *batch, leader *testserver.NATSServer) (string, func(), time.Duration, func() error) {
 	down := b.between(time.Second, 4*time.Second)
-	s := b.begin("of %s, down for %v", stream, down.Round(time.Millisecond))
-	leader.Kill()
-	pause(ctx, down)
-	b.l.during(s, s.at, s.at.Add(time.Second))
-	return errors.Join(leader.Restart(), b.s.current(ctx))
+	return ", down for " + rounded(down), leader.Kill, down, leader.Restart
 }
 
-func pauseLeader(ctx context.Context, b *batch) error {
-	leader, stream, err := b.victimLeader(ctx)
-	if err != nil {
-		return err
-	}
+func pauseLeader(b *batch, leader *testserver.NATSServer) (string, func(), time.Duration, func() error) {
 	for_ := b.between(time.Second, 8*time.Second)
-	s := b.begin("of %s for %v", stream, for_.Round(time.Millisecond))
-	leader.Pause()
-	pause(ctx, for_)
-	b.l.during(s, s.at, s.at.Add(time.Second))
-	leader.Resume()
-	return b.s.current(ctx)
+	return " for " + rounded(for_), leader.Pause, for_, func() error { leader.Resume(); return nil }
 }
 
 func restartServer(ctx context.Context, b *batch) error {
@@ -145,7 +136,7 @@ func partition(ctx context.Context, b *batch) error {
 			between = append(between, g)
 		}
 	}
-	s := b.begin("of server-%d for %v", alone, for_.Round(time.Millisecond))
+	s := b.begin("of server-%d for %s", alone, rounded(for_))
 	for _, g := range between {
 		g.swallow()
 	}
@@ -213,14 +204,14 @@ func replacePeer(ctx context.Context, b *batch) error {
 	defer admin.Close()
 	s := b.begin("%s", server.Name)
 	server.Kill()
-	removed := func() error { // refused while the cluster elects whom it asks
+	removed := func(context.Context) error { // refused while the cluster elects whom it asks
 		m, err := admin.Request("$JS.API.SERVER.REMOVE", fmt.Appendf(nil, `{"peer": %q}`, server.Name), time.Second)
 		if err == nil && !bytes.Contains(m.Data, []byte(`"success":true`)) {
 			err = fmt.Errorf("faults: removing a server: %s", m.Data)
 		}
 		return err
 	}
-	if err := b.again(ctx, removed); err != nil {
+	if err := until(ctx, startWithin, removed); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(filepath.Join(server.StoreDir, "jetstream")); err != nil {
@@ -235,18 +226,17 @@ func replacePeer(ctx context.Context, b *batch) error {
 // current waits until every stream of a cluster has a leader and all its replicas are up to date: a fault that hits two of
 // three servers stops all of them.
 func (s *stack) current(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*startWithin)
-	defer cancel()
-	for {
+	err := until(ctx, 2*startWithin, func(ctx context.Context) error {
 		behind, err := s.behind(ctx)
-		if err == nil && behind == "" {
-			return nil
+		if behind != "" {
+			err = errors.New(behind)
 		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("faults: the cluster does not come to rest: %s: %w", behind, errors.Join(err, ctx.Err()))
-		}
-		pause(ctx, 100*time.Millisecond)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("faults: the cluster does not come to rest: %w", err)
 	}
+	return nil
 }
 
 // behind says which stream has no leader, or a replica that is not up to date.
@@ -318,9 +308,7 @@ func fillDisk(ctx context.Context, b *batch) error {
 	if err := os.Remove(filler); err != nil {
 		return err
 	}
-	err = b.s.servers[0].Restart()
-	s.at = time.Now()
-	b.l.during(s, s.at, s.at)
+	err = b.returned(s, b.s.servers[0].Restart())
 	for b.s.nc.Status() != nats.CONNECTED && ctx.Err() == nil {
 		pause(ctx, 10*time.Millisecond)
 	}

@@ -186,7 +186,7 @@ func (s *stack) setup(bin string, small int64) error {
 // add starts a worker behind proxies of its own.
 func (s *stack) add(role string, index int) error {
 	seed := s.o.Seed ^ uint64(len(s.workers))
-	toNATS, err := newGate(true, seed, hosts(s.url))
+	toNATS, err := newGate(true, seed, strings.Split(strings.ReplaceAll(s.url, "nats://", ""), ","))
 	if err != nil {
 		return err
 	}
@@ -224,14 +224,19 @@ const startWithin = time.Minute
 
 // served waits until all stages are served.
 func (s *stack) served(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	return until(ctx, startWithin, func(ctx context.Context) error { return s.client.Served(ctx, "") })
+}
+
+// until looks again and again, until there is no error, or for so long.
+func until(ctx context.Context, within time.Duration, look func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {
-		err := s.client.Served(ctx, "")
+		err := look(ctx)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		pause(ctx, 50*time.Millisecond)
+		pause(ctx, 20*time.Millisecond)
 	}
 }
 

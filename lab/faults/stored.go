@@ -13,10 +13,7 @@ import (
 
 var storedClasses = []*class{
 	{
-		name:   "no-stream",
-		about:  "the stream of networks, tasks, partials, controls or deadlines is deleted",
-		every:  4 * time.Second,
-		worth:  4,
+		name: "no-stream", about: "the stream of networks, tasks, partials, controls or deadlines is deleted", every: 4 * time.Second, worth: 4,
 		strike: deleteStream(bus.StreamNetwork, bus.StreamTask, bus.StreamPartial, bus.StreamControl, bus.StreamDeadline),
 	},
 	{
@@ -27,19 +24,12 @@ var storedClasses = []*class{
 		requests: true, strike: deleteObjects,
 	},
 	{
-		name:   "no-bucket",
-		about:  "the bucket of large payloads or of large registered models is deleted",
-		every:  4 * time.Second,
-		worth:  4,
-		bucket: true, requests: true,
-		strike: deleteBucket,
+		name: "no-bucket", about: "the bucket of large payloads or of large registered models is deleted", every: 4 * time.Second, worth: 4,
+		bucket: true, requests: true, strike: deleteBucket,
 	},
 	{
-		name:    "no-answers",
-		about:   "the stream of answers is deleted: jobs under way are answered, perhaps again",
-		every:   4 * time.Second,
-		worth:   10,
-		answers: true, strike: deleteStream(bus.StreamAnswer),
+		name: "no-answers", about: "the stream of answers is deleted: jobs under way are answered, perhaps again",
+		every: 4 * time.Second, worth: 10, answers: true, strike: deleteStream(bus.StreamAnswer),
 	},
 	{
 		name: "no-models", about: "the stream of models is deleted: a client is told, and submits again",
@@ -56,7 +46,7 @@ func deleteStream(names ...string) func(context.Context, *batch) error {
 			return err
 		}
 		defer func() { b.l.during(s, s.at, s.at.Add(100*time.Millisecond)) }()
-		return b.again(ctx, func() error { _, err := b.s.js.Stream(ctx, name); return err })
+		return until(ctx, startWithin, func(ctx context.Context) error { _, err := b.s.js.Stream(ctx, name); return err })
 	}
 }
 
@@ -76,7 +66,7 @@ func deleteConsumers(ctx context.Context, b *batch) error {
 		gone = append(gone, c.Name)
 	}
 	defer func() { b.l.during(s, s.at, s.at.Add(100*time.Millisecond)) }()
-	return b.again(ctx, func() error {
+	return until(ctx, startWithin, func(ctx context.Context) error {
 		for _, c := range gone {
 			if _, err := b.s.js.Consumer(ctx, name, c); err != nil {
 				return err
@@ -84,16 +74,6 @@ func deleteConsumers(ctx context.Context, b *batch) error {
 		}
 		return nil
 	})
-}
-
-// again waits until somebody has made the deleted part again.
-func (b *batch) again(ctx context.Context, look func() error) error {
-	for end := time.Now().Add(startWithin); ; pause(ctx, 20*time.Millisecond) {
-		err := look()
-		if err == nil || time.Now().After(end) || ctx.Err() != nil {
-			return err
-		}
-	}
 }
 
 // deleteObjects deletes some of the large payloads. Large requests among them that nobody has read yet are lost, and their jobs'
@@ -126,5 +106,5 @@ func deleteBucket(ctx context.Context, b *batch) error {
 		return err
 	}
 	defer func() { b.l.during(s, s.at, s.at.Add(100*time.Millisecond)) }()
-	return b.again(ctx, func() error { _, err := b.s.js.ObjectStore(ctx, name); return err })
+	return until(ctx, startWithin, func(ctx context.Context) error { _, err := b.s.js.ObjectStore(ctx, name); return err })
 }

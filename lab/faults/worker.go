@@ -7,11 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/testing/testserver"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -95,7 +95,7 @@ func (w *worker) launch() error {
 	w.cmd = exec.Command(w.command[0], w.command[1:]...)
 	w.cmd.Env = append(os.Environ(), w.env...)
 	w.cmd.Stdout, w.cmd.Stderr = log, log
-	dieWithParent(w.cmd)
+	testserver.DieWithParent(w.cmd)
 	if err := w.cmd.Start(); err != nil {
 		return fmt.Errorf("faults: start %s: %w", w, err)
 	}
@@ -164,15 +164,4 @@ func (w *worker) end() {
 	if w.redis != nil {
 		w.redis.close()
 	}
-}
-
-// hosts returns the addresses of URLs with commas.
-func hosts(urls string) []string {
-	var all []string
-	for _, url := range strings.Split(urls, ",") {
-		_, host, _ := strings.Cut(url, "://")
-		host, _, _ = strings.Cut(host, "/")
-		all = append(all, host)
-	}
-	return all
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// dieWithParent has the kernel kill the child when the test process dies, however it dies.
-func dieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+// DieWithParent has the kernel kill the child when this process dies, however it dies.
+func DieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // waitStopped waits, for a second at most, until every thread of a process that was sent SIGSTOP has
 // stopped: the signal reaches threads on other processors some time after kill returns.

@@ -7,6 +7,7 @@ import (
 	"time"
 )
 
-func dieWithParent(*exec.Cmd) {}
+// DieWithParent does nothing here.
+func DieWithParent(*exec.Cmd) {}
 
 func waitStopped(int) { time.Sleep(100 * time.Millisecond) }

@@ -56,7 +56,7 @@ func (p *process) start() error {
 	defer log.Close()
 	p.cmd = exec.Command(p.path, p.args...)
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = log, log, append(os.Environ(), p.env...)
-	dieWithParent(p.cmd)
+	DieWithParent(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return fmt.Errorf("testserver: start %s: %w", p.name, err)
 	}
