@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/testing/nightly"
+	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/truth"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -25,7 +26,7 @@ import (
 // enumerated has the exact weight of every assignment of a model under evidence.
 type enumerated struct {
 	domains []int
-	weights []truth.Number
+	weights []oracle.Number
 }
 
 func enumerate(m *factorgraph.Model, e factorgraph.Evidence) enumerated {
@@ -34,11 +35,11 @@ func enumerate(m *factorgraph.Model, e factorgraph.Evidence) enumerated {
 		x := all.values(k)
 		for _, h := range e.Hard {
 			if x[h.Var] != h.Value {
-				all.weights[k] = truth.Number{}
+				all.weights[k] = oracle.Number{}
 			}
 		}
 		for _, s := range e.Soft {
-			all.weights[k] = all.weights[k].Mul(truth.FromFloat(s.Weights[x[s.Var]], 0))
+			all.weights[k] = all.weights[k].Mul(oracle.FromFloat(s.Weights[x[s.Var]], 0))
 		}
 	}
 	return all
@@ -55,12 +56,12 @@ func (e enumerated) values(k int) []int {
 }
 
 // sums adds the weights up for every assignment of some variables, the last one fastest.
-func (e enumerated) sums(set []int) []truth.Number {
+func (e enumerated) sums(set []int) []oracle.Number {
 	n := 1
 	for _, v := range set {
 		n *= e.domains[v]
 	}
-	out := make([]truth.Number, n)
+	out := make([]oracle.Number, n)
 	for k, w := range e.weights {
 		x, at := e.values(k), 0
 		for _, v := range set {
@@ -72,7 +73,7 @@ func (e enumerated) sums(set []int) []truth.Number {
 }
 
 // best returns the first of the largest weights, ln of it, and the number of weights within 1e-12 of it; −1 where all are 0.
-func best(weights []truth.Number) (at int, ln float64, ties int) {
+func best(weights []oracle.Number) (at int, ln float64, ties int) {
 	at = -1
 	for k, w := range weights {
 		if w.Sign() > 0 && (at < 0 || w.LnOver(weights[at]) > 1e-12) {

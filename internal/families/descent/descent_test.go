@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/internal/testing/truth"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -169,7 +170,7 @@ func TestRelaxedMAP(t *testing.T) {
 		}
 		set := []int{0, 1, 2, 3, 4, 5}
 		weights := truth.Weights(m)
-		sums := make([]truth.Number, len(weights)/2)
+		sums := make([]oracle.Number, len(weights)/2)
 		top := 0
 		for k := range sums {
 			sums[k] = weights[2*k].Add(weights[2*k+1])

@@ -18,81 +18,88 @@ func newFloat() *big.Float { return new(big.Float).SetPrec(precision) }
 
 func fromFloat(x float64) *big.Float { return newFloat().SetFloat64(x) }
 
-// fromVector returns entry i of v: Mant[i]·2^Exp[i].
-func fromVector(v scaled.Vector, i int) *big.Float {
-	f := fromFloat(v.Mant[i])
-	if v.Exp != nil {
-		f.SetMantExp(f, int(v.Exp[i]))
-	}
-	return f
-}
+// Entry returns entry x of t, rounded to 160 bits.
+func Entry(t tensor.Tensor, x []int) *big.Float { return Exact(t, x).Float() }
 
-// Entry returns entry x of t from the definition of its form.
-func Entry(t tensor.Tensor, x []int) *big.Float {
+// Exact returns entry x of t from the definition of its form, without rounding.
+func Exact(t tensor.Tensor, x []int) Number {
 	switch t := t.(type) {
 	case *tensor.Dense:
-		index := 0
-		for mode := range t.Shape {
-			index = index*t.Shape[mode] + x[mode]
+		i := 0
+		for pos, v := range x {
+			i = i*t.Shape[pos] + v
 		}
-		return fromFloat(t.Data[index])
+		return FromFloat(t.Data[i], 0)
+
 	case *tensor.CP:
-		return exactCP(t, x)
+		return cpEntry(t, x)
+
 	case *tensor.Symmetric:
-		return fromVector(t.Values, boxIndex(t.Levels, x))
+		return At(t.Values, countIndex(t.Levels, x))
+
 	case *tensor.SymmetryCP:
-		sum, at := newFloat(), boxIndex(t.Levels, x)
+		sum := Number{}
 		for _, term := range t.Terms {
-			p := fromFloat(term.Alpha)
-			p.Mul(p, fromVector(term.S, at))
-			for mode, v := range term.R {
-				if v != nil {
-					p.Mul(p, fromFloat(v[x[mode]]))
+			v := FromFloat(term.Alpha, 0).Mul(At(term.S, countIndex(t.Levels, x)))
+			for pos, a := range x {
+				if term.R != nil && term.R[pos] != nil {
+					v = v.Mul(FromFloat(term.R[pos][a], 0))
 				}
 			}
-			sum.Add(sum, p)
+			sum = sum.Add(v)
 		}
 		return sum
 	}
-	panic(fmt.Sprintf("oracle: unknown tensor form %T", t))
+
+	panic(fmt.Sprintf("oracle: a tensor of type %T", t))
 }
 
-func exactCP(t *tensor.CP, x []int) *big.Float {
-	sum := newFloat()
+// cpEntry is Σ_t w_t Π_l v_l[t][x_l].
+func cpEntry(t *tensor.CP, x []int) Number {
+	sum := Number{}
 	for term, w := range t.Weights {
-		p := fromFloat(w)
-		for mode, v := range t.Vectors {
-			switch {
-			case v != nil:
-				p.Mul(p, fromFloat(v[term*t.Shape[mode]+x[mode]]))
-			case x[mode] != term:
-				p.SetInt64(0)
+		v := FromFloat(w, 0)
+		for pos, a := range x {
+			switch vectors := t.Vectors[pos]; {
+			case vectors != nil:
+				v = v.Mul(FromFloat(vectors[term*t.Shape[pos]+a], 0))
+			case term != a:
+				v = Number{}
 			}
 		}
-		sum.Add(sum, p)
+		sum = sum.Add(v)
 	}
 	return sum
 }
 
-// boxIndex returns the index of x's count vector in the box of l, worked out from the documented layout: counts of the
-// levels above 0, dimension 1 + the number of legs that have the level, last level fastest.
-func boxIndex(l countspace.Levels, x []int) int {
+// At returns entry i of a list of scaled numbers.
+func At(v scaled.Vector, i int) Number {
+	if v.Exp == nil {
+		return FromFloat(v.Mant[i], 0)
+	}
+	return FromFloat(v.Mant[i], v.Exp[i])
+}
+
+// countIndex is the place of x's count vector: counts of levels 1 to D−1, the last fastest, each
+// from 0 to the number of positions that can be at that level.
+func countIndex(l countspace.Levels, x []int) int {
 	index := 0
-	for level := 1; level < l.D; level++ {
-		size, count := 1, 0
-		for leg, of := range l.Of {
-			for _, a := range of {
-				if int(a) == level {
-					size++
+	for a := 1; a < l.D; a++ {
+		possible, count := 0, 0
+		for pos, of := range l.Of {
+			for _, level := range of {
+				if int(level) == a {
+					possible++
 					break
 				}
 			}
-			if int(of[x[leg]]) == level {
+			if int(of[x[pos]]) == a {
 				count++
 			}
 		}
-		index = index*size + count
+		index = index*(possible+1) + count
 	}
+
 	return index
 }
 
@@ -113,15 +120,15 @@ func states(dims []int) int {
 
 // Each calls f with every index of dims in row-major order, last index fastest. The slice is reused.
 func Each(dims []int, f func(x []int)) {
-	n := states(dims)
 	x := make([]int, len(dims))
-	for i := range n {
-		rest := i
-		for mode := len(dims) - 1; mode >= 0; mode-- {
-			x[mode] = rest % dims[mode]
-			rest /= dims[mode]
-		}
+	for range states(dims) {
 		f(x)
+		for mode := len(dims) - 1; mode >= 0; mode-- {
+			if x[mode]++; x[mode] < dims[mode] {
+				break
+			}
+			x[mode] = 0
+		}
 	}
 }
 
@@ -132,5 +139,11 @@ func Table(t tensor.Tensor) []float64 {
 		f, _ := Entry(t, x).Float64()
 		out = append(out, f)
 	})
+	return out
+}
+
+// Numbers returns all entries of t, row-major, without rounding.
+func Numbers(t tensor.Tensor) (out []Number) {
+	Each(t.Dims(), func(x []int) { out = append(out, Exact(t, x)) })
 	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -109,14 +110,14 @@ func (d *drawer) tree(c *Case) Truth {
 	d.Zero = min(d.Zero, 0.05)
 	d.Exponents = min(d.Exponents, 2000)
 	reach := generate.Pick(d.Rand, 1, 2, n)
-	g := chain{parent: make([]int, n), pair: make([][]Number, n), unary: make([][]Number, n)}
+	g := chain{parent: make([]int, n), pair: make([][]oracle.Number, n), unary: make([][]oracle.Number, n)}
 	for v := range n {
 		c.Model.Domains[v] = 2 + d.Rand.IntN(3)
-		g.unary[v] = constant(c.Model.Domains[v], One)
+		g.unary[v] = constant(c.Model.Domains[v], oracle.One)
 		if d.Chance(0.5) {
 			f := d.Factor(c.Model, []int{v})
 			c.Model.Factors = append(c.Model.Factors, f)
-			g.unary[v] = Table(f.Table)
+			g.unary[v] = oracle.Numbers(f.Table)
 		}
 		if v == 0 {
 			continue
@@ -124,7 +125,7 @@ func (d *drawer) tree(c *Case) Truth {
 		g.parent[v] = max(0, v-1-d.Rand.IntN(reach))
 		f := d.Factor(c.Model, []int{g.parent[v], v})
 		c.Model.Factors = append(c.Model.Factors, f)
-		g.pair[v] = Table(f.Table)
+		g.pair[v] = oracle.Numbers(f.Table)
 	}
 
 	c.Queries = []query.Query{{Marginals: true}}
@@ -137,26 +138,26 @@ func (d *drawer) paths(c *Case) Truth {
 	n, down := d.size(100, 600, 10), 1+d.Rand.IntN(9)
 	c.Model = &factorgraph.Model{Domains: make([]int, n)}
 	mixing := generate.Pick(d.Rand, 0, 0, 1e-300, 1e-30, 1e-9)
-	g := chain{parent: make([]int, n), pair: make([][]Number, n), unary: make([][]Number, n)}
+	g := chain{parent: make([]int, n), pair: make([][]oracle.Number, n), unary: make([][]oracle.Number, n)}
 	for v := range n {
 		c.Model.Domains[v] = 2
-		g.unary[v] = constant(2, One)
+		g.unary[v] = constant(2, oracle.One)
 		if v > 0 {
 			g.parent[v] = v - 1
 			t := dense([]int{2, 2}, 1, mixing, mixing, math.Ldexp(1, -down))
 			c.add(t, v-1, v)
-			g.pair[v] = Table(t)
+			g.pair[v] = oracle.Numbers(t)
 		}
 	}
 
 	last := dense([]int{2}, generate.Pick(d.Rand, 0, math.SmallestNonzeroFloat64, 1e-300), 1)
 	c.add(last, n-1)
-	g.unary[n-1] = Table(last)
+	g.unary[n-1] = oracle.Numbers(last)
 	if d.Chance(0.5) { // beyond a float64's digits
 		t := &tensor.Symmetric{Shape: []int{2}, Levels: countspace.TwoLevels([]int{2}),
 			Values: scaled.Vector{Mant: []float64{1, 1}, Exp: []int64{0, int64(down * n)}}}
 		c.add(t, n-1)
-		for x, w := range Table(t) {
+		for x, w := range oracle.Numbers(t) {
 			g.unary[n-1][x] = g.unary[n-1][x].Mul(w)
 		}
 	}
@@ -173,7 +174,7 @@ func (d *drawer) counts(c *Case) Truth {
 	for v := range n {
 		c.Model.Domains[v] = 2
 	}
-	e := []Number{One}
+	e := []oracle.Number{oracle.One}
 	values := make([]float64, n+1)
 	style, k := d.Rand.IntN(3), d.Rand.IntN(n+1)
 	for i := range values {
@@ -199,23 +200,23 @@ func (d *drawer) counts(c *Case) Truth {
 		if d.Chance(0.7) {
 			f := dense([]int{2}, d.Positive(), d.Positive())
 			c.add(f, v)
-			e = timesLinear(e, FromFloat(f.Data[0], 0), FromFloat(f.Data[1], 0))
+			e = timesLinear(e, oracle.FromFloat(f.Data[0], 0), oracle.FromFloat(f.Data[1], 0))
 		} else {
-			e = timesLinear(e, One, One)
+			e = timesLinear(e, oracle.One, oracle.One)
 		}
 	}
 
-	z := Number{}
+	z := oracle.Number{}
 	for i := range e {
-		z = z.Add(e[i].Mul(at(t.Values, i)))
+		z = z.Add(e[i].Mul(oracle.At(t.Values, i)))
 	}
 	c.Queries = []query.Query{{Marginals: d.Chance(0.3)}}
 	return Truth{Z: z}
 }
 
 // timesLinear is p(z)·(a + b z).
-func timesLinear(p []Number, a, b Number) []Number {
-	out := make([]Number, len(p)+1)
+func timesLinear(p []oracle.Number, a, b oracle.Number) []oracle.Number {
+	out := make([]oracle.Number, len(p)+1)
 	for i, x := range p {
 		out[i] = out[i].Add(x.Mul(a))
 		out[i+1] = out[i+1].Add(x.Mul(b))
@@ -256,7 +257,7 @@ func (d *drawer) parities(c *Case) Truth {
 	if contradictory {
 		return Truth{}
 	}
-	return Truth{Z: FromFloat(1, int64(n-rank))}
+	return Truth{Z: oracle.FromFloat(1, int64(n-rank))}
 }
 
 // eliminate is Gaussian elimination over bits: the rank of the first n columns, and whether a row 0

@@ -6,6 +6,7 @@ import (
 	"math/big"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -15,12 +16,12 @@ import (
 // root is 0.
 type chain struct {
 	parent []int
-	pair   [][]Number
-	unary  [][]Number
+	pair   [][]oracle.Number
+	unary  [][]oracle.Number
 }
 
-func constant(n int, x Number) []Number {
-	out := make([]Number, n)
+func constant(n int, x oracle.Number) []oracle.Number {
+	out := make([]oracle.Number, n)
 	for i := range out {
 		out[i] = x
 	}
@@ -31,13 +32,13 @@ func constant(n int, x Number) []Number {
 func (g *chain) solve() Truth {
 	n := len(g.parent)
 	// message to the parent; all that is known below v, v's own included
-	up, below := make([][]Number, n), make([][]Number, n)
+	up, below := make([][]oracle.Number, n), make([][]oracle.Number, n)
 	for v := range n {
-		below[v] = append([]Number{}, g.unary[v]...)
+		below[v] = append([]oracle.Number{}, g.unary[v]...)
 	}
 	for v := n - 1; v > 0; v-- {
 		p, d := g.parent[v], len(g.unary[v])
-		up[v] = make([]Number, len(g.unary[p]))
+		up[v] = make([]oracle.Number, len(g.unary[p]))
 		for a := range up[v] {
 			for b := range d {
 				up[v][a] = up[v][a].Add(g.pair[v][a*d+b].Mul(below[v][b]))
@@ -61,18 +62,18 @@ func (g *chain) solve() Truth {
 }
 
 // down returns the message of every variable's parent.
-func (g *chain) down(up [][]Number) [][]Number {
+func (g *chain) down(up [][]oracle.Number) [][]oracle.Number {
 	n := len(g.parent)
 	children := make([][]int, n)
 	for v := 1; v < n; v++ {
 		children[g.parent[v]] = append(children[g.parent[v]], v)
 	}
-	down := make([][]Number, n)
-	down[0] = constant(len(g.unary[0]), One)
+	down := make([][]oracle.Number, n)
+	down[0] = constant(len(g.unary[0]), oracle.One)
 	for p := range n {
 		for _, v := range children[p] {
 			d := len(g.unary[v])
-			down[v] = make([]Number, d)
+			down[v] = make([]oracle.Number, d)
 			for a := range g.unary[p] {
 				rest := down[p][a].Mul(g.unary[p][a])
 				for _, other := range children[p] {
@@ -100,20 +101,20 @@ func (d *drawer) strip(c *Case) Truth {
 	}
 	d.Zero = min(d.Zero, 0.05)
 	states := 1 << rows
-	sums := constant(states, One) // of everything left of a column, by the column's state
-	pair := func(u, v int) func(x, y int) Number {
+	sums := constant(states, oracle.One) // of everything left of a column, by the column's state
+	pair := func(u, v int) func(x, y int) oracle.Number {
 		t := dense([]int{2, 2}, d.Numbers(4)...)
 		c.add(t, u, v)
-		table := Table(t)
-		return func(x, y int) Number { return table[2*x+y] }
+		table := oracle.Numbers(t)
+		return func(x, y int) oracle.Number { return table[2*x+y] }
 	}
 	for column := range columns {
 		if column > 0 {
-			across := make([]func(x, y int) Number, rows)
+			across := make([]func(x, y int) oracle.Number, rows)
 			for r := range rows {
 				across[r] = pair((column-1)*rows+r, column*rows+r)
 			}
-			next := make([]Number, states)
+			next := make([]oracle.Number, states)
 			for s := range states {
 				for from := range states {
 					w := sums[from]
@@ -213,7 +214,7 @@ type inclusion struct {
 func float(x float64) *big.Float { return new(big.Float).SetPrec(findingBits).SetFloat64(x) }
 
 // solve returns Z, exactly.
-func (s *inclusion) solve() Number {
+func (s *inclusion) solve() oracle.Number {
 	leak, factor := float(1), make([]*big.Float, len(s.prior))
 	for i := range factor {
 		factor[i] = float(1)
@@ -223,12 +224,12 @@ func (s *inclusion) solve() Number {
 	}
 	sum := s.visit(s.positive, leak, factor)
 	if sum.Sign() == 0 {
-		return Number{}
+		return oracle.Number{}
 	}
 	m := new(big.Float)
 	exp := sum.MantExp(m)
 	i, _ := m.SetMantExp(m, findingBits).Int(nil)
-	return normal(i, int64(exp)-findingBits)
+	return oracle.NewNumber(i, int64(exp)-findingBits)
 }
 
 // with multiplies P(f absent) in.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -25,7 +26,7 @@ func (d *drawer) latent(c *Case) Truth {
 		coupling = -coupling
 	}
 	alike, differ := math.Exp(coupling), math.Exp(-coupling)
-	sign, fields := make([]int, n), make([][]Number, n)
+	sign, fields := make([]int, n), make([][]oracle.Number, n)
 	for v := range n {
 		c.Model.Domains[v] = 2
 		sign[v] = d.Rand.IntN(2)
@@ -34,12 +35,12 @@ func (d *drawer) latent(c *Case) Truth {
 			f.Data[d.Rand.IntN(2)] = 0
 		}
 		c.add(f, v)
-		fields[v] = Table(f)
+		fields[v] = oracle.Numbers(f)
 	}
 	first, deviation := d.Rand.IntN(n-1), generate.Pick(d.Rand, deviations...)
 	second := first + 1 + d.Rand.IntN(n-1-first)
 	place := d.Rand.IntN(4)
-	var special []Number // the table of the pair
+	var special []oracle.Number // the table of the pair
 	for j := range n {
 		for i := range j {
 			t := dense([]int{2, 2}, alike, differ, differ, alike)
@@ -48,20 +49,20 @@ func (d *drawer) latent(c *Case) Truth {
 			}
 			if i == first && j == second {
 				t.Data[place] *= 1 + deviation
-				special = Table(t)
+				special = oracle.Numbers(t)
 			}
 			c.add(t, i, j)
 		}
 	}
 
-	rest := []Number{One} // by the number of spins that agree with their signs, but for the pair's
+	rest := []oracle.Number{oracle.One} // by the number of spins that agree with their signs, but for the pair's
 	for v := range n {
 		if v != first && v != second {
 			rest = timesLinear(rest, fields[v][1-sign[v]], fields[v][sign[v]])
 		}
 	}
-	a, b := powers(FromFloat(alike, 0), n*(n-1)/2), powers(FromFloat(differ, 0), n*(n-1)/2)
-	z := Number{}
+	a, b := powers(oracle.FromFloat(alike, 0), n*(n-1)/2), powers(oracle.FromFloat(differ, 0), n*(n-1)/2)
+	z := oracle.Number{}
 	for x := range 4 {
 		agree := 0
 		if x>>1 == sign[first] {
@@ -88,8 +89,8 @@ func (d *drawer) latent(c *Case) Truth {
 }
 
 // powers lists x^0 to x^n.
-func powers(x Number, n int) []Number {
-	out := []Number{One}
+func powers(x oracle.Number, n int) []oracle.Number {
+	out := []oracle.Number{oracle.One}
 	for range n {
 		out = append(out, out[len(out)-1].Mul(x))
 	}

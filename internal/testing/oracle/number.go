@@ -1,10 +1,6 @@
-// Package truth compares answers of the product with the truth: enumeration in exact arithmetic, on
-// models drawn at random.
-//
-// The oracle reads the fields of models and nothing else of the product: it has numbers, an
-// evaluation of every kind of factor and an enumeration of its own. Violations are minimised and
-// written down as files that the command in run/ takes again.
-package truth
+// Numbers without rounding.
+
+package oracle
 
 import (
 	"fmt"
@@ -28,15 +24,15 @@ var One = Number{mant: big.NewInt(1)}
 // FromFloat returns x·2^exp. It panics unless x is finite.
 func FromFloat(x float64, exp int64) Number {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
-		panic(fmt.Sprintf("truth: %v is not a finite number", x))
+		panic(fmt.Sprintf("oracle: %v is not a finite number", x))
 	}
 	const precision = 53
 	frac, e := math.Frexp(x)
-	return normal(big.NewInt(int64(math.Ldexp(frac, precision))), exp+int64(e)-precision)
+	return NewNumber(big.NewInt(int64(math.Ldexp(frac, precision))), exp+int64(e)-precision)
 }
 
-// normal takes the powers of two out of m, which becomes the number's own.
-func normal(m *big.Int, exp int64) Number {
+// NewNumber returns m·2^exp, and takes over m.
+func NewNumber(m *big.Int, exp int64) Number {
 	if m.Sign() == 0 {
 		return Number{}
 	}
@@ -76,10 +72,10 @@ func (a Number) Add(b Number) Number {
 	}
 	shift := a.exp - b.exp
 	if shift > maxShift {
-		panic(fmt.Sprintf("truth: a sum of numbers with %d bits between them", shift))
+		panic(fmt.Sprintf("oracle: a sum of numbers with %d bits between them", shift))
 	}
 	sum := new(big.Int).Lsh(a.mant, uint(shift))
-	return normal(sum.Add(sum, b.mant), b.exp)
+	return NewNumber(sum.Add(sum, b.mant), b.exp)
 }
 
 // Neg returns −a.
@@ -139,3 +135,12 @@ func (a Number) Ln() float64 { return a.LnOver(One) }
 
 // Float64 returns the nearest float64.
 func (a Number) Float64() float64 { return a.Over(One) }
+
+// Float returns the number in 160 bits.
+func (a Number) Float() *big.Float {
+	f := newFloat()
+	if a.mant == nil {
+		return f
+	}
+	return f.SetMantExp(f.SetInt(a.mant), int(a.exp))
+}

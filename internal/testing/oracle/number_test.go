@@ -1,4 +1,4 @@
-package truth
+package oracle
 
 import (
 	"math"
@@ -25,7 +25,7 @@ func rat(a Number) *big.Rat {
 
 func TestNumbersAreRationals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	d := newDrawer(rng, generate.Wild)
+	d := generate.NewDrawer(rng, generate.Wild)
 	d.Zero, d.Out = 0.1, 0.5
 	for range 500 {
 		x, y := d.Number(), -d.Number()
