@@ -34,12 +34,12 @@ const (
 
 // Case is one request.
 type Case struct {
-	Name     string
-	Model    *factorgraph.Model
-	Queries  []query.Query
-	Settings btn.Settings
-	Route    Route
-	Timeout  time.Duration // of the context; 0: the harness's own
+	Name     string             `json:"name"`
+	Model    *factorgraph.Model `json:"-"` // written in the native format
+	Queries  []query.Query      `json:"queries"`
+	Settings btn.Settings       `json:"settings"`
+	Route    Route              `json:"route"`
+	Timeout  time.Duration      `json:"timeout_ns,omitempty"` // of the context; 0: the harness's own
 }
 
 // Draw returns case i of a profile: the same for the same seed.
@@ -197,13 +197,11 @@ func (d *drawer) event(m *factorgraph.Model, given factorgraph.Evidence) factorg
 
 // caseFile is a case as it is written down.
 type caseFile struct {
-	Name     string          `json:"name"`
-	Route    Route           `json:"route"`
-	Timeout  time.Duration   `json:"timeout_ns,omitempty"`
-	Settings btn.Settings    `json:"settings"`
-	Queries  []query.Query   `json:"queries"`
-	Model    json.RawMessage `json:"model"` // in the native format
+	*plainCase
+	Model json.RawMessage `json:"model"` // in the native format
 }
+
+type plainCase Case // without MarshalJSON
 
 // MarshalJSON writes a case with its model in the native format.
 func (c *Case) MarshalJSON() ([]byte, error) {
@@ -211,14 +209,7 @@ func (c *Case) MarshalJSON() ([]byte, error) {
 	if err := modeljson.Encode(&model, c.Model); err != nil {
 		return nil, err
 	}
-	return json.Marshal(caseFile{
-		Name:     c.Name,
-		Route:    c.Route,
-		Timeout:  c.Timeout,
-		Settings: c.Settings,
-		Queries:  c.Queries,
-		Model:    model.Bytes(),
-	})
+	return json.Marshal(caseFile{(*plainCase)(c), model.Bytes()})
 }
 
 // Load reads a case that was written down.
@@ -227,20 +218,11 @@ func Load(path string) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	var f caseFile
+	c := &Case{}
+	f := caseFile{plainCase: (*plainCase)(c)}
 	if err := json.Unmarshal(text, &f); err != nil {
 		return nil, err
 	}
-	m, err := modeljson.Decode(bytes.NewReader(f.Model), modeljson.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	return &Case{
-		Name:     f.Name,
-		Route:    f.Route,
-		Timeout:  f.Timeout,
-		Settings: f.Settings,
-		Queries:  f.Queries,
-		Model:    m,
-	}, nil
+	c.Model, err = modeljson.Decode(bytes.NewReader(f.Model), modeljson.Limits{})
+	return c, err
 }

@@ -51,9 +51,8 @@ func Structured(seed uint64) Source {
 	return func(i uint64) (*Case, []Truth) { return DrawFamily(seed, i) }
 }
 
-// Cases runs cases 0 to n−1 and returns the counts.
-func (s *Session) Cases(n uint64, draw Source) *Tally {
-	tallies := make([]Tally, s.Workers)
+// Cases runs cases 0 to n−1 and counts them in y.
+func (s *Session) Cases(n uint64, draw Source, y *Tally) {
 	var next atomic.Uint64
 	var wg sync.WaitGroup
 	for w := range s.Workers {
@@ -65,18 +64,12 @@ func (s *Session) Cases(n uint64, draw Source) *Tally {
 				}
 				c, truth := draw(i)
 				running := s.mark(w, c)
-				s.One(c, truth, &tallies[w])
+				s.One(c, truth, y)
 				_ = os.Remove(running)
 			}
 		})
 	}
-
 	wg.Wait()
-	sum := &Tally{}
-	for w := range tallies {
-		sum.Add(&tallies[w])
-	}
-	return sum
 }
 
 // mark writes down which case a worker is at: the file that is left after a crash of the whole
@@ -100,7 +93,9 @@ func (s *Session) One(c *Case, truth []Truth, y *Tally) []Violation {
 		s.hung.Add(1)
 	}
 	found := Check(c, truth, o)
+	s.mu.Lock()
 	y.Count(c, truth, o, found)
+	s.mu.Unlock()
 	if len(found) > 0 {
 		s.report(c, found, small)
 	}

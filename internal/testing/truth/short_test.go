@@ -23,9 +23,9 @@ func TestShortForm(t *testing.T) {
 	s := &Session{Out: &out, Workers: runtime.GOMAXPROCS(0), Limits: DefaultLimits}
 	all := &Tally{}
 	for _, p := range []generate.Profile{generate.Wild, generate.Tame} {
-		all.Add(s.Cases(shortModels, Random(p, shortSeed)))
+		s.Cases(shortModels, Random(p, shortSeed), all)
 	}
-	all.Add(s.Cases(shortStructured, Structured(shortSeed)))
+	s.Cases(shortStructured, Structured(shortSeed), all)
 	var counts strings.Builder
 	all.Print(&counts)
 	t.Log(counts.String())

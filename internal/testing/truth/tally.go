@@ -112,41 +112,6 @@ func (y *Tally) estimate(t *Truth, r *btn.Result) {
 	}
 }
 
-// Add adds the counts of other.
-func (y *Tally) Add(other *Tally) {
-	if y.Refused == nil {
-		y.By, y.Refused, y.Estimates, y.Violations = map[string]int{}, map[string]int{}, map[string]*share{}, map[string]int{}
-	}
-	y.Models += other.Models
-	y.Queries += other.Queries
-	y.Exact += other.Exact
-	y.Zeros += other.Zeros
-	y.Ratios += other.Ratios
-	y.Marginals += other.Marginals
-	y.Joints += other.Joints
-	for k, n := range other.By {
-		y.By[k] += n
-	}
-	for k, n := range other.Refused {
-		y.Refused[k] += n
-	}
-
-	for k, n := range other.Violations {
-		y.Violations[k] += n
-	}
-	for k, s := range other.Estimates {
-		if y.Estimates[k] == nil {
-			y.Estimates[k] = &share{}
-		}
-		t := y.Estimates[k]
-		t.all, t.stated, t.within, t.ofZero = t.all+s.all, t.stated+s.stated, t.within+s.within, t.ofZero+s.ofZero
-	}
-
-	if other.Slowest > y.Slowest {
-		y.Slowest, y.SlowestName = other.Slowest, other.SlowestName
-	}
-}
-
 // Total is the number of violations.
 func (y *Tally) Total() int {
 	n := 0

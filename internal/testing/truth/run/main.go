@@ -47,7 +47,8 @@ func main() {
 		{"tame", *tame, truth.Random(generate.Tame, *seed)},
 	} {
 		start := time.Now()
-		sum := s.Cases(part.n, part.draw)
+		sum := &truth.Tally{}
+		s.Cases(part.n, part.draw, sum)
 		fmt.Printf("%s, seed %d, %.0f s:\n", part.name, *seed, time.Since(start).Seconds())
 		sum.Print(os.Stdout)
 		violations += sum.Total()
