@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -93,16 +94,7 @@ func (b *builder) model() *factorgraph.Model {
 }
 
 // spins is a builder over n binary variables.
-func spins(n int) builder { return builder{domains: repeat(2, n)} }
-
-// repeat is a list of n equal numbers.
-func repeat(x, n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = x
-	}
-	return list
-}
+func spins(n int) builder { return builder{domains: slices.Repeat([]int{2}, n)} }
 
 // UpTo lists 0 to n − 1.
 func UpTo(n int) []int {

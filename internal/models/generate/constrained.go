@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
@@ -92,7 +93,7 @@ func (b *builder) weigh(i int, draw func() float64) {
 
 func permanent(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
 	r := random(seed, "permanent")
-	b := builder{domains: repeat(n, n)}
+	b := builder{domains: slices.Repeat([]int{n}, n)}
 	for i := range n {
 		b.weigh(i, func() float64 { return uniform(r, delta) })
 		for j := range i {
@@ -104,7 +105,7 @@ func permanent(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
 
 func latin(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
 	r := random(seed, "latin")
-	b := builder{domains: repeat(n, n*n)}
+	b := builder{domains: slices.Repeat([]int{n}, n*n)}
 	for i := range n * n {
 		b.weigh(i, func() float64 { return uniform(r, delta) })
 		for j := range i {

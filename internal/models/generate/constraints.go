@@ -51,7 +51,7 @@ func Parity(o ParityOptions) (*factorgraph.Model, error) {
 
 	rng.Shuffle(len(stubs), func(i, j int) { stubs[i], stubs[j] = stubs[j], stubs[i] })
 	checks := len(stubs) / o.Width
-	b := room(repeat(2, n), n+checks, 2*n+checks<<o.Width, n+len(stubs))
+	b := room(slices.Repeat([]int{2}, n), n+checks, 2*n+checks<<o.Width, n+len(stubs))
 	for i := range n {
 		if rng.Float64() < o.Noise {
 			b.add([]int{i}, o.Noise, 1-o.Noise)
@@ -98,7 +98,7 @@ func Colouring(n, edges, colours int, seed uint64) (*factorgraph.Model, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x636f))
 	all := without(n, nil)
 	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	b := room(repeat(colours, n), edges, edges*colours*colours, 2*edges)
+	b := room(slices.Repeat([]int{colours}, n), edges, edges*colours*colours, 2*edges)
 	for _, e := range all[:edges] {
 		b.different(e[0], e[1])
 	}
@@ -141,7 +141,7 @@ func Constraints(o ConstraintOptions) (*factorgraph.Model, error) {
 		planted[i] = rng.IntN(o.Domain)
 	}
 	zeros := max(1, int(o.Forbidden*size))
-	b := room(repeat(o.Domain, o.Variables), o.Constraints, o.Constraints*int(size), o.Constraints*o.Arity)
+	b := room(slices.Repeat([]int{o.Domain}, o.Variables), o.Constraints, o.Constraints*int(size), o.Constraints*o.Arity)
 	for range o.Constraints {
 		scope := distinct(rng, o.Variables, o.Arity)
 		kept := 0
@@ -181,7 +181,7 @@ func Frustrated(rows, cols int, coupling float64, seed uint64) (*factorgraph.Mod
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x6561))
 	n := rows * cols
-	b, j := room(repeat(2, n), 2*n, 8*n, 4*n), sign(rng, coupling)
+	b, j := room(slices.Repeat([]int{2}, n), 2*n, 8*n, 4*n), sign(rng, coupling)
 	for i := range n {
 		r, c := i/cols, i%cols
 		for _, k := range []int{r*cols + (c+1)%cols, (r+1)%rows*cols + c} {

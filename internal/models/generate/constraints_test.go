@@ -155,7 +155,7 @@ func TestFrustratedGridsHaveNoBoundary(t *testing.T) {
 		degree[f.Scope[0]]++
 		degree[f.Scope[1]]++
 	}
-	if !slices.Equal(degree, repeat(4, 12)) {
+	if !slices.Equal(degree, slices.Repeat([]int{4}, 12)) {
 		t.Errorf("degrees %v", degree)
 	}
 	sameZ(t, "frustrated", m, z)

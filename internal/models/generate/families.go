@@ -176,7 +176,7 @@ func colouring(n int, edges float64, seed uint64) (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: %d edges between %d vertices", ErrOptions, count, n)
 	}
 	r.Shuffle(len(possible), func(i, j int) { possible[i], possible[j] = possible[j], possible[i] })
-	b := builder{domains: repeat(3, n)}
+	b := builder{domains: slices.Repeat([]int{3}, n)}
 	for _, e := range possible[:count] {
 		b.add([]int{e[0], e[1]}, 0, 1, 1, 1, 0, 1, 1, 1, 0)
 	}

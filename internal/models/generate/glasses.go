@@ -4,6 +4,7 @@ package generate
 
 import (
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
@@ -66,7 +67,7 @@ func partition(n int, beta float64, seed uint64) (*factorgraph.Model, error) {
 func blumeCapel(length int, j float64, seed uint64) (*factorgraph.Model, error) {
 	r := random(seed, "blume-capel")
 	n, edges := lattice(false, length, 9)
-	b := builder{domains: repeat(3, n)}
+	b := builder{domains: slices.Repeat([]int{3}, n)}
 	for i := range n {
 		h := uniform(r, weak)
 		b.add([]int{i}, math.Exp(-1.965*j-h), 1, math.Exp(-1.965*j+h))
@@ -172,7 +173,7 @@ func strong(n, states int, seed uint64, field func(*builder, int), couple func(*
 	if err != nil {
 		return nil, err
 	}
-	b := builder{domains: repeat(states, n)}
+	b := builder{domains: slices.Repeat([]int{states}, n)}
 	for i := range n {
 		field(&b, i)
 	}
@@ -200,7 +201,7 @@ func solidOnSolid(length int, beta float64, seed uint64) (*factorgraph.Model, er
 	const heights = 5
 	r := random(seed, "solid on solid")
 	n, edges := lattice(false, length, 6)
-	b := builder{domains: repeat(heights, n)}
+	b := builder{domains: slices.Repeat([]int{heights}, n)}
 	for i := range n {
 		b.weigh(i, func() float64 { return uniform(r, 0.5) })
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
@@ -119,7 +120,7 @@ func tables(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: tables of %d entries, at most %d", ErrOptions, entries, maxEntries)
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0x7074))
-	b := room(repeat(d, n), n+len(edges), entries, n+2*len(edges))
+	b := room(slices.Repeat([]int{d}, n), n+len(edges), entries, n+2*len(edges))
 	for i := range n {
 		b.random(rng, weak, i)
 	}

@@ -109,7 +109,7 @@ func (o Latent) Model() (*factorgraph.Model, error) {
 		return o.groups(p), nil
 	}
 	pairs := n * (n - 1) / 2
-	b := room(repeat(d, n), n+pairs, n*d+pairs*d*d, n+2*pairs)
+	b := room(slices.Repeat([]int{d}, n), n+pairs, n*d+pairs*d*d, n+2*pairs)
 	for i := range n {
 		if o.Field != 0 {
 			h := b.table(i)
@@ -153,7 +153,7 @@ func (o Latent) Model() (*factorgraph.Model, error) {
 func (o Latent) threes(p *Planted) *factorgraph.Model {
 	n := o.Variables
 	count := n * (n - 1) * (n - 2) / 6
-	b := room(repeat(2, n), n+count, 2*n+8*count, n+3*count)
+	b := room(slices.Repeat([]int{2}, n), n+count, 2*n+8*count, n+3*count)
 	if o.Field != 0 {
 		for i := range n {
 			h := b.table(i)
@@ -218,7 +218,7 @@ func (o Latent) groups(p *Planted) *factorgraph.Model {
 func (o Latent) smokers(p *Planted) (*factorgraph.Model, error) {
 	n := o.Variables
 	pairs := n * (n - 1) / 2
-	b := room(repeat(2, 2*n+pairs), 3*n+2*pairs, 8*n+10*pairs, 4*n+4*pairs)
+	b := room(slices.Repeat([]int{2}, 2*n+pairs), 3*n+2*pairs, 8*n+10*pairs, 4*n+4*pairs)
 	for i := range 2 * n {
 		b.field(i, p.Field[2*i+1])
 	}

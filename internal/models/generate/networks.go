@@ -16,7 +16,7 @@ func potts(side int, j float64, seed uint64) (*factorgraph.Model, error) {
 	const states = 3
 	r := random(seed, "potts")
 	n, edges := lattice(false, side, side)
-	b := builder{domains: repeat(states, n)}
+	b := builder{domains: slices.Repeat([]int{states}, n)}
 	for i := range n {
 		b.add([]int{i}, math.Exp(uniform(r, weak)), math.Exp(uniform(r, weak)), math.Exp(uniform(r, weak)))
 	}

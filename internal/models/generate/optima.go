@@ -5,6 +5,7 @@ package generate
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
@@ -25,7 +26,7 @@ func denoise(n int, sigma float64, seed uint64) (*factorgraph.Model, error) {
 	for k := range centres {
 		centres[k] = [2]float64{r.Float64() * float64(n), r.Float64() * float64(n)}
 	}
-	b := room(repeat(greys, n*n), 3*n*n, (greys+2*greys*greys)*n*n, 5*n*n)
+	b := room(slices.Repeat([]int{greys}, n*n), 3*n*n, (greys+2*greys*greys)*n*n, 5*n*n)
 	for i := range n * n {
 		nearest, least := 0, math.Inf(1)
 		for k, c := range centres {
@@ -64,7 +65,7 @@ func radio(n int, near float64, seed uint64) (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: %d links, %g near ones each", ErrOptions, n, near)
 	}
 	r := random(seed, "radio")
-	b := builder{domains: repeat(frequencies, n)}
+	b := builder{domains: slices.Repeat([]int{frequencies}, n)}
 	place := make([][2]float64, n)
 	for i := range place {
 		place[i] = [2]float64{r.Float64(), r.Float64()}
@@ -117,7 +118,7 @@ func warehouses(n int, opening float64, seed uint64) (*factorgraph.Model, error)
 	}
 	r := random(seed, "warehouses")
 	place := func() [2]float64 { return [2]float64{r.Float64(), r.Float64()} }
-	b := builder{domains: append(repeat(stores, n), repeat(2, stores)...)}
+	b := builder{domains: append(slices.Repeat([]int{stores}, n), slices.Repeat([]int{2}, stores)...)}
 	at := make([][2]float64, stores)
 	for w := range at {
 		at[w] = place()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
@@ -15,7 +16,7 @@ const weak = 0.1
 
 // pairs draws h of every spin, then J of every edge; a field of 0 is no factor.
 func pairs(n int, edges [][2]int, h, j func() float64) *factorgraph.Model {
-	b := room(repeat(2, n), n+len(edges), 2*n+4*len(edges), n+2*len(edges))
+	b := room(slices.Repeat([]int{2}, n), n+len(edges), 2*n+4*len(edges), n+2*len(edges))
 	for i := range n {
 		b.field(i, h())
 	}

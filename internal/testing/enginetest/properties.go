@@ -230,7 +230,7 @@ func relabelling(t *testing.T, e Engine) {
 			moved = &factorgraph.Model{Domains: m.Domains, Factors: slices.Clone(m.Factors)}
 			rng.Shuffle(len(m.Factors), func(i, j int) { moved.Factors[i], moved.Factors[j] = moved.Factors[j], moved.Factors[i] })
 			for v, d := range m.Domains {
-				place[v], values[v] = v, identity(d)
+				place[v], values[v] = v, generate.UpTo(d)
 			}
 		}
 		two, err := e.Contract(context.Background(), New(t, moved, factorgraph.Evidence{}, reparam.Options{}, 1), w)
@@ -249,14 +249,6 @@ func relabelling(t *testing.T, e Engine) {
 		}
 		return nil
 	})
-}
-
-func identity(n int) []int {
-	out := make([]int, n)
-	for k := range out {
-		out[k] = k
-	}
-	return out
 }
 
 // relabelled moves index i to place[i] and its value x to values[i][x], and shuffles the tables.
