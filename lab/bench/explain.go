@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -133,7 +134,7 @@ func (e *Explanation) toulbar(ctx context.Context, program string, budget time.D
 	p := runProcess(ctx, []string{program, model, evidence, "-timer=" + seconds, "-w=" + solution}, slack(budget))
 	e.CPU = math.Round(1000*p.CPU.Seconds()) / 1000
 	if text, err := os.ReadFile(solution); err == nil {
-		e.Best = network.lnWeight(observed, strings.Fields(string(text)))
+		e.Best = lnWeight(network, observed, strings.Fields(string(text)))
 	}
 	cost, bound, optimal := costs(p.Stdout)
 	if e.Optimal = optimal; math.IsNaN(e.Best) {
@@ -168,36 +169,26 @@ func costs(printed []byte) (best, bound float64, optimal bool) {
 	return last(solutionLine), last(gapLine), optimumLine.Match(printed)
 }
 
-// tables are the factors of a model of dense tables.
-type tables struct {
-	scopes [][]int
-	dense  []*tensor.Dense
-}
-
 // copied writes a model without compression, and its evidence or that there is none, and returns both.
-func copied(from, model, evidence string) (t tables, observed map[int]int, err error) {
+func copied(from, model, evidence string) (parsed *factorgraph.Model, observed map[int]int, err error) {
 	f, text, err := open(from)
 	if err != nil {
-		return t, nil, fault.Wrap(fault.BadInput, err)
+		return nil, nil, fault.Wrap(fault.BadInput, err)
 	}
 	defer f.Close()
 	raw, err := io.ReadAll(text)
 	if err != nil {
-		return t, nil, fault.Wrap(fault.BadInput, err)
+		return nil, nil, fault.Wrap(fault.BadInput, err)
 	}
-	parsed, err := uai.Read(bytes.NewReader(raw), uai.Limits{})
+	parsed, err = uai.Read(bytes.NewReader(raw), uai.Limits{})
 	if err != nil {
-		return t, nil, fmt.Errorf("%s: %w", from, err)
-	}
-	for _, factor := range parsed.Factors {
-		t.scopes = append(t.scopes, factor.Scope)
-		t.dense = append(t.dense, factor.Table.(*tensor.Dense))
+		return nil, nil, fmt.Errorf("%s: %w", from, err)
 	}
 	line := "0\n"
 	if beside, err := os.ReadFile(strings.TrimSuffix(from, packed) + ".evid"); err == nil {
 		e, err := uai.ReadEvidence(bytes.NewReader(beside), parsed.Domains)
 		if err != nil {
-			return t, nil, fmt.Errorf("%s.evid: %w", from, err)
+			return nil, nil, fmt.Errorf("%s.evid: %w", from, err)
 		}
 		observed = map[int]int{}
 		line = strconv.Itoa(len(e.Hard))
@@ -207,11 +198,11 @@ func copied(from, model, evidence string) (t tables, observed map[int]int, err e
 		}
 	}
 	err = errors.Join(os.WriteFile(model, raw, 0o600), os.WriteFile(evidence, []byte(line), 0o600))
-	return t, observed, fault.Wrap(fault.Infrastructure, err)
+	return parsed, observed, fault.Wrap(fault.Infrastructure, err)
 }
 
 // lnWeight of an assignment, nats: the sum of the logarithms of its entries. NaN for text that is none, or against the evidence.
-func (t tables) lnWeight(observed map[int]int, text []string) float64 {
+func lnWeight(m *factorgraph.Model, observed map[int]int, text []string) float64 {
 	values := make([]int, len(text))
 	for i, word := range text {
 		v, err := strconv.Atoi(word)
@@ -221,15 +212,15 @@ func (t tables) lnWeight(observed map[int]int, text []string) float64 {
 		values[i] = v
 	}
 	sum := 0.0
-	for j, scope := range t.scopes {
+	for _, f := range m.Factors {
 		at := 0
-		for k, v := range scope {
-			if v >= len(values) || values[v] < 0 || values[v] >= t.dense[j].Shape[k] {
+		for _, v := range f.Scope {
+			if v >= len(values) || values[v] < 0 || values[v] >= m.Domains[v] {
 				return math.NaN()
 			}
-			at = at*t.dense[j].Shape[k] + values[v]
+			at = at*m.Domains[v] + values[v]
 		}
-		sum += math.Log(t.dense[j].Data[at])
+		sum += math.Log(f.Table.(*tensor.Dense).Data[at])
 	}
 	return sum
 }

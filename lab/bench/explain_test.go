@@ -109,7 +109,7 @@ func TestWeightsOfAssignments(t *testing.T) {
 	}
 	none := math.NaN()
 	for text, want := range map[string]float64{"1 1": math.Log(16), "1 2": math.Inf(-1), "0 1": none, "1": none, "1 3": none, "1 x": none} {
-		if got := tables.lnWeight(observed, strings.Fields(text)); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+		if got := lnWeight(tables, observed, strings.Fields(text)); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}

@@ -37,7 +37,7 @@ func TestToleranceHoldsAgainstPrinting(t *testing.T) {
 	// Any number is within the tolerance of its own text by %g.
 	for i := range 4000 {
 		v := 1000 * math.Sin(float64(i)*1.618) * math.Pow(10, float64(i%7-4))
-		text := formatFloat(&v, "%.6g")
+		text := format(&v, "%.6g")
 		printed := parse(t, text)
 		if d := math.Abs(printed - v); d > tolerance(text, printed) {
 			t.Errorf("%v printed as %s: off by %g, tolerance %g", v, text, d, tolerance(text, printed))

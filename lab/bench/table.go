@@ -22,40 +22,33 @@ func columns(mar, formulas bool) []column {
 	list := []column{
 		{"model", 12, true, func(r Row) string { return r.Model }},
 		{"variables", 9, false, func(r Row) string { return strconv.Itoa(r.Variables) }},
-		{"width", 5, false, func(r Row) string { return formatInt(r.Width) }},
-		{"log2 table", 10, false, func(r Row) string { return formatFloat(r.Log2Table, "%.1f") }},
-		{"flops", 8, false, func(r Row) string { return formatFloat(r.Flops, "%.2g") }},
-		{"real flops", 10, false, func(r Row) string { return formatFloat(r.RealFlops, "%.2g") }},
-		{"slices", 6, false, func(r Row) string { return formatFloat(r.Slices, "%.6g") }},
+		{"width", 5, false, func(r Row) string { return format(r.Width, "%d") }},
+		{"log2 table", 10, false, func(r Row) string { return format(r.Log2Table, "%.1f") }},
+		{"flops", 8, false, func(r Row) string { return format(r.Flops, "%.2g") }},
+		{"real flops", 10, false, func(r Row) string { return format(r.RealFlops, "%.2g") }},
+		{"slices", 6, false, func(r Row) string { return format(r.Slices, "%.6g") }},
 		{"wall s", 7, false, func(r Row) string { return fmt.Sprintf("%.2f", r.Wall) }},
 		{"CPU s", 7, false, func(r Row) string { return fmt.Sprintf("%.2f", r.CPU) }},
 		{"peak MiB", 8, false, func(r Row) string { return formatPeak(r.Peak) }},
-		{"error", 7, false, func(r Row) string { return formatFloat(r.Error, "%.1g") }},
+		{"error", 7, false, func(r Row) string { return format(r.Error, "%.1g") }},
 	}
 
 	if mar {
 		list = append(list, column{"MAR error", 9, false, func(r Row) string {
-			return formatFloat(r.MarError, "%.1g")
+			return format(r.MarError, "%.1g")
 		}})
 	}
 	if formulas {
 		list = append(list,
-			column{"log10 count", 13, false, func(r Row) string { return formatFloat(r.Log10Z, "%.8f") }},
-			column{"published", 13, false, func(r Row) string { return formatFloat(r.Reference, "%.8f") }})
+			column{"log10 count", 13, false, func(r Row) string { return format(r.Log10Z, "%.8f") }},
+			column{"published", 13, false, func(r Row) string { return format(r.Reference, "%.8f") }})
 	}
 	return append(list, column{"status", 0, true, func(r Row) string { return string(r.Status) }})
 }
 
 const unknown = "–"
 
-func formatInt(v *int) string {
-	if v == nil {
-		return unknown
-	}
-	return strconv.Itoa(*v)
-}
-
-func formatFloat(v *float64, format string) string {
+func format[T int | float64](v *T, format string) string {
 	if v == nil {
 		return unknown
 	}
@@ -74,7 +67,7 @@ func formatLog(v *float64) string {
 	if v != nil && math.IsInf(*v, -1) {
 		return "−∞ (Z = 0)"
 	}
-	return formatFloat(v, "%.10g")
+	return format(v, "%.10g")
 }
 
 // Table prints rows one by one in columns that are as wide as its models' names need.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/basetensor/basetensor/internal/testing/testserver"
 )
 
 // Options select the batches.
@@ -43,7 +45,7 @@ func Run(ctx context.Context, o Options, done func(Row) error) (versions string,
 		return len(o.Classes) == 0 && (c.two && o.Old == "" || c.clock && len(o.Helper) == 0)
 	})
 
-	if err := findServer(o.Root); err != nil {
+	if _, err := testserver.FindNATSOf(o.Root); err != nil {
 		return "", err
 	}
 

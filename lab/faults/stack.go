@@ -315,23 +315,6 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// serverVariable names the nats-server to be started.
-const serverVariable = "BTN_NATS_SERVER"
-
-// findServer makes the source's server the one that is started; it is in another module than this one.
-func findServer(root string) error {
-	if os.Getenv(serverVariable) != "" {
-		return nil
-	}
-	cmd := exec.Command("go", "tool", "-n", "nats-server")
-	cmd.Dir = root
-	out, err := cmd.Output()
-	if err != nil {
-		return fmt.Errorf("%w: go tool -n nats-server in %s: %w", testserver.ErrUnavailable, root, err)
-	}
-	return os.Setenv(serverVariable, strings.TrimSpace(string(out)))
-}
-
 // Build builds the programs of a source tree into a folder.
 func Build(root, into string) error {
 	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", into+string(filepath.Separator), "./cmd/...")

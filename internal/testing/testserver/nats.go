@@ -163,11 +163,15 @@ const natsVariable = "BTN_NATS_SERVER"
 
 // FindNATS returns the path of a nats-server: $BTN_NATS_SERVER, or the module's tool, built into the
 // build cache. The variable is set to it: go is asked once.
-func FindNATS() (string, error) {
+func FindNATS() (string, error) { return FindNATSOf("") }
+
+// FindNATSOf is FindNATS of the module in a folder.
+func FindNATSOf(folder string) (string, error) {
 	if path := os.Getenv(natsVariable); path != "" {
 		return path, nil
 	}
 	cmd := exec.Command("go", "tool", "-n", "nats-server")
+	cmd.Dir = folder
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -43,5 +43,4 @@ var helpTexts = kong.Vars{
 		"component is a task. With --nats: the value of the learn-workers there.",
 	"load_record": "Write service times for btnlab simulate here, at a rate at which nothing waits. A closed " +
 		"loop then replaces in the same file the cost of a message when all are busy.",
-	"load_cpuprofile": "Write a profile of this process here (pprof), of the load alone.",
 }

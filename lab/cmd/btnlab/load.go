@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/pprof"
 	"sort"
 	"strconv"
 	"strings"
@@ -57,7 +56,6 @@ type loadCmd struct {
 	JSON        bool               `name:"json" help:"The report as one JSON object on standard output."`
 	HTML        string             `name:"html" help:"Write the report with pictures here: one file that needs no others." placeholder:"FILE"`
 	Record      string             `help:"${load_record}" placeholder:"FILE"`
-	CPUProfile  string             `name:"cpu-profile" help:"${load_cpuprofile}" placeholder:"FILE"`
 
 	AsNATS  connect.NATS `embed:"" group:"connection"`
 	Signing seal.Flags   `embed:"" group:"connection"`
@@ -102,7 +100,7 @@ func (c *loadCmd) Run(ctx context.Context, t *console.Terminal, common *config.C
 		return err
 	}
 
-	outcome, err := c.profiled(func() (*load.Outcome, error) { return load.Run(ctx, settings, remote) })
+	outcome, err := load.Run(ctx, settings, remote)
 	closeRemote()
 	if err != nil {
 		return err
@@ -203,23 +201,6 @@ func (c *loadCmd) connect(
 		return nil, nil, err
 	}
 	return s.Client, s.Close, nil
-}
-
-// profiled runs f, under a profile if one is asked for.
-func (c *loadCmd) profiled(f func() (*load.Outcome, error)) (*load.Outcome, error) {
-	if c.CPUProfile == "" {
-		return f()
-	}
-	file, err := os.Create(c.CPUProfile)
-	if err != nil {
-		return nil, fault.Wrap(fault.BadInput, err)
-	}
-	defer file.Close()
-	if err := pprof.StartCPUProfile(file); err != nil {
-		return nil, fault.Wrap(fault.Internal, err)
-	}
-	defer pprof.StopCPUProfile()
-	return f()
 }
 
 // record writes the input of btnlab simulate.
