@@ -37,10 +37,23 @@ func (m *Mender) Mend(ctx context.Context) error {
 	}
 	defer m.mending.Release(1)
 
-	c, room, have, err := m.settingsInUse(ctx)
+	c, room, have, err := inUse(ctx, m.Bus.JS)
 	if err != nil {
-		return err
+		return fault.New(fault.Infrastructure, "pipeline: %w", err)
 	}
+	if len(have) == 0 {
+		return fault.New(fault.Infrastructure, "pipeline: %w", bus.ErrNoStream)
+	}
+	for _, f := range feeds {
+		switch one, err := m.Bus.JS.Consumer(ctx, f.Stream, f.Name); {
+		case err != nil:
+		case f.Laned:
+			c.OneConsumer = true
+		case f.Name == Deadlines.Name:
+			c.AckWait = one.CachedInfo().Config.AckWait
+		}
+	}
+	c = c.WithDefaults()
 
 	for _, want := range topology(c) {
 		if have[want.Name] {
@@ -171,63 +184,4 @@ func (m *Mender) afterAnswered(
 		cc.DeliverPolicy = jetstream.DeliverByStartTimePolicy
 		cc.OptStartTime = &before
 	}, nil
-}
-
-// settingsInUse reads the options of the missing streams off the existing ones (have): room is in
-// bytes, for all streams together.
-func (m *Mender) settingsInUse(
-	ctx context.Context,
-) (c Config, room int64, have map[string]bool, err error) {
-	c = Config{}.WithDefaults()
-	have = map[string]bool{}
-	for _, like := range topology(c) {
-		s, err := m.Bus.JS.Stream(ctx, like.Name)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			continue
-		}
-		if err != nil {
-			return c, 0, nil, fault.New(
-				fault.Infrastructure, "pipeline: stream %s: %w", like.Name, err,
-			)
-		}
-
-		is := s.CachedInfo().Config
-		have[like.Name] = true
-		c.Replicas = is.Replicas
-		if !remade[like.Name] || c.Replicas == 1 {
-			c.InMemory = is.Storage == jetstream.MemoryStorage
-		}
-		room = max(room, is.MaxBytes/like.MaxBytes*shares)
-		switch like.Name {
-		case bus.StreamModel, bus.StreamAnswer:
-			c.Keep = is.MaxAge
-		}
-
-		if n := is.Metadata[bus.MetadataBacklog]; n != "" {
-			fmt.Sscan(n, &c.Backlog)
-		}
-		if is.Metadata[bus.MetadataKeepAtLeast] != "" {
-			c.KeepAtLeast = bus.TimesOf(is.Metadata).Answers
-		}
-
-		for _, f := range feeds {
-			if f.Stream != like.Name || !f.Laned {
-				continue
-			}
-			if _, err := s.Consumer(ctx, f.Name); err == nil {
-				c.OneConsumer = true
-			}
-		}
-	}
-
-	if len(have) == 0 {
-		return c, 0, nil, fault.New(fault.Infrastructure, "pipeline: %w", bus.ErrNoStream)
-	}
-
-	if s, err := m.Bus.JS.Stream(ctx, bus.StreamDeadline); err == nil {
-		if one, err := s.Consumer(ctx, Deadlines.Name); err == nil {
-			c.AckWait = one.CachedInfo().Config.AckWait
-		}
-	}
-	return c, room, have, nil
 }

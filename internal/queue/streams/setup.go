@@ -73,23 +73,30 @@ func unavailable(err error) bool {
 func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	patience := jetstream.WithDefaultTimeout(bus.AnswerWithin(nc, answerPatience))
 	js, err := jetstream.NewWithAPIPrefix(nc, cmp.Or(c.API, jetstream.DefaultAPIPrefix), patience)
-	room := c.MaxBytes
+	var used Config
+	var room int64
+	var have map[string]bool
 	if err == nil {
-		c, room, err = asBefore(ctx, js, c)
+		used, room, have, err = inUse(ctx, js)
 	}
 	if err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: setup: %w", err)
 	}
+	usual := roomInFiles
+	if have[bus.StreamModel] {
+		c.InMemory = used.InMemory
+	}
+	if c.InMemory {
+		usual = roomInMemory
+	}
+	room = cmp.Or(c.MaxBytes, room, usual)
+	c.Keep = cmp.Or(c.Keep, used.Keep)
+	c.KeepAtLeast = cmp.Or(c.KeepAtLeast, used.KeepAtLeast)
+	c.Backlog = cmp.Or(c.Backlog, used.Backlog)
+	c.Replicas = cmp.Or(c.Replicas, used.Replicas)
 	c = c.WithDefaults()
 	if c.KeepAtLeast > c.Keep {
 		return fault.New(fault.BadInput, "pipeline: answers are to be kept for %v at least and %v at most", c.KeepAtLeast, c.Keep)
-	}
-
-	if room == 0 {
-		room = roomInFiles
-		if c.InMemory {
-			room = roomInMemory
-		}
 	}
 
 	var created []string // with so much room
@@ -136,38 +143,37 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	return nil
 }
 
-// asBefore fills in the open options of c from the existing streams: replicas, how long things are
-// kept, and the room for all together (0: nothing says it). Where the number of replicas was being
-// changed, and that was interrupted, the larger one counts: nothing becomes less safe unasked.
-func asBefore(ctx context.Context, js jetstream.JetStream, c Config) (Config, int64, error) {
-	room := c.MaxBytes
-	replicas := c.Replicas
-	for _, like := range topology(c.WithDefaults()) {
+// inUse reads the options of streams off the existing ones (have); others are 0. room is in bytes, for all streams together. Where
+// the number of replicas was being changed, and that was interrupted, the larger one counts: nothing becomes less safe unasked.
+func inUse(ctx context.Context, js jetstream.JetStream) (c Config, room int64, have map[string]bool, err error) {
+	have = map[string]bool{}
+	for _, like := range topology(Config{}) {
 		s, err := js.Stream(ctx, like.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			continue
 		}
 		if err != nil {
-			return c, 0, fmt.Errorf("stream %s: %w", like.Name, err)
+			return c, 0, nil, fmt.Errorf("stream %s: %w", like.Name, err)
 		}
 
 		is := s.CachedInfo().Config
-		if c.Replicas == 0 {
-			replicas = max(replicas, is.Replicas)
+		have[like.Name] = true
+		c.Replicas = max(c.Replicas, is.Replicas)
+		if !remade[like.Name] || is.Replicas == 1 {
+			c.InMemory = is.Storage == jetstream.MemoryStorage
 		}
-		if like.Name != bus.StreamModel {
-			continue
+		room = max(room, is.MaxBytes/like.MaxBytes*shares)
+		if like.Name == bus.StreamModel || like.Name == bus.StreamAnswer {
+			c.Keep = cmp.Or(c.Keep, is.MaxAge)
 		}
-		c.InMemory = is.Storage == jetstream.MemoryStorage
-		if room == 0 {
-			room = is.MaxBytes / like.MaxBytes * shares
+		if n := is.Metadata[bus.MetadataBacklog]; n != "" {
+			fmt.Sscan(n, &c.Backlog)
 		}
-		if c.Keep == 0 {
-			c.Keep = is.MaxAge
+		if is.Metadata[bus.MetadataKeepAtLeast] != "" {
+			c.KeepAtLeast = bus.TimesOf(is.Metadata).Answers
 		}
 	}
-	c.Replicas = replicas
-	return c, room, nil
+	return c, room, have, nil
 }
 
 // setupTries is the number of attempts to set up consumers that others make or delete at the same
@@ -262,7 +268,7 @@ func setupObjects(
 }
 
 // setupStream creates a stream, or updates the options that may be updated: an existing one keeps
-// its storage and retention, and options that were set up before and are not given now. Those that
+// its storage and retention. Those that
 // can be made again have their storage by the number of replicas: where that changes they are
 // recreated, empty, and the sweeper has the jobs begin again that were on their way through them.
 func setupStream(
@@ -278,15 +284,6 @@ func setupStream(
 	}
 
 	have := s.CachedInfo().Config
-	if old := have.Metadata[bus.MetadataBacklog]; old != "" &&
-		want.Metadata[bus.MetadataBacklog] == "0" {
-		want.Metadata[bus.MetadataBacklog] = old
-	}
-	if old := have.Metadata[bus.MetadataKeepAtLeast]; old != "" &&
-		want.Metadata[bus.MetadataKeepAtLeast] == "" {
-		want.Metadata[bus.MetadataKeepAtLeast] = old
-	}
-
 	if remade[want.Name] && want.Storage != have.Storage {
 		if err := js.DeleteStream(ctx, want.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return false, err
