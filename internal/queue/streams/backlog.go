@@ -48,7 +48,6 @@ type Backlog struct {
 	read  uint64                  // tasks up to this sequence were read
 	made  time.Time               // when the stream of tasks was created
 	costs map[string]float64      // of the tasks that were read and not found gone, by subject
-	lanes map[string]bool         // streams with a consumer per lane
 }
 
 // Bounds of a look.
@@ -106,10 +105,11 @@ func (k *Backlog) Look(ctx context.Context) (map[string]Load, error) {
 
 	loads := map[string]Load{}
 	for stage, feed := range map[string]Feed{query.StageReparam: Models, query.StageAggregate: Partials} {
-		n, err := k.waiting(ctx, feed)
+		q, err := queue(ctx, k.Bus, feed, nil)
 		if err != nil {
 			return nil, err
 		}
+		n := float64(q.Waiting + q.Working)
 		loads[stage] = k.inSeconds(stage, Load{Messages: n}, n, 0)
 	}
 
@@ -137,39 +137,6 @@ func (k *Backlog) info(
 		return nil, fault.New(fault.Infrastructure, "pipeline: backlog of %s: %w", name, err)
 	}
 	return info, nil
-}
-
-// waiting returns the number of a feed's messages that were not delivered, or not acknowledged yet.
-func (k *Backlog) waiting(ctx context.Context, f Feed) (float64, error) {
-	s, err := k.Bus.Stream(ctx, f.Stream)
-	if err != nil {
-		return 0, err
-	}
-
-	names := []string{f.Name}
-	if k.lanes[f.Name] {
-		names = f.ConsumerNames(AllLanes())
-	}
-	var sum float64
-	for _, name := range names {
-		c, err := s.Consumer(ctx, name)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) { // the other kind of setup, by now
-			if k.lanes == nil {
-				k.lanes = map[string]bool{}
-			}
-			k.lanes[f.Name] = !k.lanes[f.Name]
-			if name == f.Name {
-				return k.waiting(ctx, f)
-			}
-		}
-		if err != nil {
-			return 0, fault.New(
-				fault.Infrastructure, "pipeline: backlog of consumer %s: %w", name, err,
-			)
-		}
-		sum += float64(c.CachedInfo().NumPending) + float64(c.CachedInfo().NumAckPending)
-	}
-	return sum, nil
 }
 
 // tasks returns the backlog of contract-worker.

@@ -29,29 +29,35 @@ func Queues(ctx context.Context, b *bus.Bus) (stages map[string]Queue, lanes []Q
 	for stage, feed := range map[string]Feed{
 		query.StageReparam: Models, query.StageLearn: Networks, query.StageContract: Tasks, query.StageAggregate: Partials,
 	} {
-		s, err := b.Stream(ctx, feed.Stream)
-		if err != nil {
+		if stages[stage], err = queue(ctx, b, feed, lanes); err != nil {
 			return nil, nil, err
 		}
-		list := s.ListConsumers(ctx)
-		var sum Queue
-		for c := range list.Info() {
-			lane, laned := strings.CutPrefix(c.Name, feed.Name+"-")
-			if !laned && c.Name != feed.Name {
-				continue
-			}
-			one := Queue{int(c.NumPending), c.NumAckPending, c.NumWaiting}
-			sum.add(one)
-			if at, err := strconv.Atoi(lane); laned && err == nil && at >= 0 && at < len(lanes) {
-				lanes[at].add(one)
-			}
-		}
-		if err := list.Err(); err != nil && !errors.Is(err, jetstream.ErrEndOfData) {
-			return nil, nil, fault.New(fault.Infrastructure, "pipeline: consumers of %s: %w", feed.Stream, err)
-		}
-		stages[stage] = sum
 	}
 	return stages, lanes, nil
+}
+
+// queue returns the queue of a feed, and adds those of its lanes to lanes.
+func queue(ctx context.Context, b *bus.Bus, feed Feed, lanes []Queue) (sum Queue, err error) {
+	s, err := b.Stream(ctx, feed.Stream)
+	if err != nil {
+		return sum, err
+	}
+	list := s.ListConsumers(ctx)
+	for c := range list.Info() {
+		lane, laned := strings.CutPrefix(c.Name, feed.Name+"-")
+		if !laned && c.Name != feed.Name {
+			continue
+		}
+		one := Queue{int(c.NumPending), c.NumAckPending, c.NumWaiting}
+		sum.add(one)
+		if at, err := strconv.Atoi(lane); laned && err == nil && at >= 0 && at < len(lanes) {
+			lanes[at].add(one)
+		}
+	}
+	if err := list.Err(); err != nil && !errors.Is(err, jetstream.ErrEndOfData) {
+		return sum, fault.New(fault.Infrastructure, "pipeline: consumers of %s: %w", feed.Stream, err)
+	}
+	return sum, nil
 }
 
 func (q *Queue) add(other Queue) {
