@@ -173,74 +173,64 @@ func (r *Room) lane(lane int) *laneRoom {
 	return &r.lanes[lane]
 }
 
-// refresh asks the server, and calls known, unless it is nil, when it has the answer. Where there
-// is none a few messages are let through, so that work goes on.
+// refresh asks the server, or as a tenant's user a worker, and calls known, unless it is nil, when it has the answer.
 func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-
-	// The server is asked for the room.
-	if r.b.owner != "" {
-		left, full := r.b.askRoom(ctx, lane)
-		r.told(lane, left, full, known)
-		return
+	if known != nil {
+		defer known()
 	}
-	left := roomAtOdd
-	waiting, single, err := r.waiting(ctx, lane)
-	if err == nil {
-		var backlog int
-		if backlog, err = r.b.Backlog(ctx); err == nil {
-			left = backlog/r.part - waiting
-			if single {
-				left += backlog / r.part * (wire.Lanes - 1)
-			}
-			left -= max(left, 0) / 2 // for other publishers
+
+	var left int
+	var full string
+	single := false
+	if r.b.owner != "" {
+		left, full = r.b.askRoom(ctx, lane)
+	} else {
+		left, single = r.inLane(ctx, lane)
+		if full = r.fullNow(ctx); full != "" {
+			left = 0
 		}
 	}
 
-	// Are the streams behind full? Without an answer their refusal of a message decides.
 	r.mu.Lock()
-	full := r.full
-	old := time.Since(r.looked) > roomFor
-	r.mu.Unlock()
-	if old {
-		full, _ = r.fullBehind(ctx)
-	}
-	if full != "" {
-		left = 0
-	}
-
-	r.mu.Lock()
-	if r.full = full; old {
-		r.looked = time.Now()
-	}
-
+	defer r.mu.Unlock()
+	r.full = full
 	r.single = r.single || single
-	l := r.lane(lane)
-	l.left = left
-	l.at = time.Now()
-	l.asking = false
-	r.mu.Unlock()
-
-	if known != nil {
-		known()
-	}
+	*r.lane(lane) = laneRoom{left: left, at: time.Now()}
 }
 
-// told notes the room that a worker stated.
-func (r *Room) told(lane, left int, full string, known func()) {
-	r.mu.Lock()
-	r.full = full
-	r.looked = time.Now()
-	l := r.lane(lane)
-	l.left = left
-	l.at = time.Now()
-	l.asking = false
-	r.mu.Unlock()
-
-	if known != nil {
-		known()
+// inLane asks the server for the room of a lane. Where there is no answer a few messages are let through, so that work goes on.
+func (r *Room) inLane(ctx context.Context, lane int) (left int, single bool) {
+	waiting, single, err := r.waiting(ctx, lane)
+	if err != nil {
+		return roomAtOdd, single
 	}
+	backlog, err := r.b.Backlog(ctx)
+	if err != nil {
+		return roomAtOdd, single
+	}
+	left = backlog/r.part - waiting
+	if single {
+		left += backlog / r.part * (wire.Lanes - 1)
+	}
+	return left - max(left, 0)/2, single // half is for other publishers
+}
+
+// fullNow returns the first of the streams behind that is nearly full, or "", as known at most roomFor ago. Without an answer of the
+// server none is: the refusal of a message decides.
+func (r *Room) fullNow(ctx context.Context) string {
+	r.mu.Lock()
+	full, old := r.full, time.Since(r.looked) > roomFor
+	r.mu.Unlock()
+	if !old {
+		return full
+	}
+	full, _ = r.fullBehind(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.looked = time.Now()
+	return full
 }
 
 // Left returns the number of messages that may be published in a lane, and the stream behind that
