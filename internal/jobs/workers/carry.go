@@ -101,7 +101,7 @@ func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error
 		if err := w.renew(ctx, message.Owner(job), m.Header, blobs...); err != nil {
 			return err
 		}
-		if !bus.Named(m.Header) {
+		if !bus.Apart(m.Header) {
 			return nil // the other tasks name the same blobs
 		}
 	}
@@ -145,7 +145,7 @@ func (w *Aggregate) carryPartials(ctx context.Context, lane int, job string) err
 		if err := w.Bus.RenewPayload(ctx, message.Owner(job), m.Header); err != nil {
 			return err
 		}
-		if first && !bus.Named(m.Header) {
+		if first && !bus.Apart(m.Header) {
 			var p message.Partial
 			if wire.Decode(m.Data, &p) == nil && len(p.Plan) == 0 {
 				if err := w.renew(ctx, "", nil, p.JobBlob); err != nil {

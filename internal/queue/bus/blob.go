@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/network/form"
@@ -44,10 +45,7 @@ func (b *shelves) FitFor(ctx context.Context, owner string, m *nats.Msg) (*nats.
 		return nil, err
 	}
 
-	named := &nats.Msg{Subject: m.Subject, Header: nats.Header{}, Data: []byte(digest)}
-	for k, v := range m.Header {
-		named.Header[k] = v
-	}
+	named := &nats.Msg{Subject: m.Subject, Header: maps.Clone(m.Header), Data: []byte(digest)}
 	named.Header[headerBlob] = []string{digest}
 	return named, b.sign(named, named.Subject)
 }

@@ -123,7 +123,7 @@ func TestSignaturesLast(t *testing.T) {
 		must(t, err)
 		m, err := b.Raw(ctx, bus.StreamPartial, subject)
 		must(t, err)
-		if bus.Named(m.Header) != (len(data) > 64<<10) {
+		if bus.Apart(m.Header) != (len(data) > 64<<10) {
 			t.Fatalf("%d bytes: headers %v", len(data), m.Header)
 		}
 		if moved, err := b.MoveToEnd(ctx, m); err != nil || !moved {

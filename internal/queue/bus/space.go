@@ -175,13 +175,10 @@ func bare(m *jetstream.RawStreamMsg) *nats.Msg {
 // ObjectsBlob is the stream behind BucketBlob.
 const ObjectsBlob = "OBJ_" + BucketBlob
 
-// Named reports whether a message's payload is a blob.
-func Named(h nats.Header) bool { return len(h[headerBlob]) > 0 }
-
 // RenewPayload renews the blob that is a message's payload, if it has one: the blob of its job's
 // owner.
 func (b *shelves) RenewPayload(ctx context.Context, owner string, h nats.Header) error {
-	if !Named(h) || !form.IsDigest(h[headerBlob][0]) {
+	if !Apart(h) || !form.IsDigest(h[headerBlob][0]) {
 		return nil
 	}
 	_, err := b.has(ctx, blobs.of(owner), h[headerBlob][0])
