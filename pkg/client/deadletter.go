@@ -134,12 +134,8 @@ func (c *Client) purge(ctx context.Context, lane int, job string) error {
 		{bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job)},
 		{bus.StreamDead, message.DLQSubject("*", job)},
 	} {
-		s, err := c.bus.Stream(ctx, left.stream)
-		if err != nil {
+		if err := c.bus.Purge(ctx, left.stream, left.filter, 0); err != nil {
 			return err
-		}
-		if err := s.Purge(ctx, jetstream.WithPurgeSubject(left.filter)); err != nil {
-			return fault.New(fault.Infrastructure, "client: replay: %w", err)
 		}
 	}
 	return nil
@@ -147,10 +143,6 @@ func (c *Client) purge(ctx context.Context, lane int, job string) error {
 
 // dropFailure deletes the job's answer if that is an error.
 func (c *Client) dropFailure(ctx context.Context, job string) error {
-	s, err := c.bus.Stream(ctx, bus.StreamAnswer)
-	if err != nil {
-		return err
-	}
 	m, err := c.bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, ErrNotFound) {
 		return nil
@@ -165,8 +157,5 @@ func (c *Client) dropFailure(ctx context.Context, job string) error {
 	if a.Status != wire.StatusError {
 		return fault.New(fault.BadInput, "%w: job %s is %s", ErrNotReplayable, job, a.Status)
 	}
-	if err := s.DeleteMsg(ctx, m.Sequence); err != nil {
-		return fault.New(fault.Infrastructure, "client: replay: %w", err)
-	}
-	return nil
+	return c.bus.Delete(ctx, bus.StreamAnswer, m.Sequence)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // mostRebuilds is how often one process starts the same job again for something that was lost: a
@@ -92,16 +91,7 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 // ForgetPartials removes the partials of a job whose plan is lost: the next plan may have another
 // digest.
 func (l *Jobs) ForgetPartials(ctx context.Context, lane int, job string) error {
-	s, err := l.Bus.Stream(ctx, bus.StreamPartial)
-	if err != nil {
-		return err
-	}
-	if err := s.Purge(
-		ctx, jetstream.WithPurgeSubject(message.ChunksFilter(message.KindPartial, lane, job)),
-	); err != nil {
-		return fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", job, err)
-	}
-	return nil
+	return l.Bus.Purge(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job), 0)
 }
 
 // StartAgain asks reparam-worker to restart a stored job. It returns false if that was asked for

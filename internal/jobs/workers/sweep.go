@@ -148,20 +148,11 @@ func (w *Aggregate) waits(
 		return err == nil, err
 	}
 
-	s, err := w.Bus.Stream(ctx, of.Stream)
-	if err != nil {
-		return false, err
-	}
 	w.Log.Warn(
 		"removing acknowledged messages that are stored again", "subject", filter, "sequence",
 		last.Sequence,
 	)
-	if err := s.Purge(
-		ctx, jetstream.WithPurgeSubject(filter), jetstream.WithPurgeSequence(last.Sequence+1),
-	); err != nil {
-		return false, fault.New(fault.Infrastructure, "pipeline: remove %s: %w", filter, err)
-	}
-	return false, nil
+	return false, w.Bus.Purge(ctx, of.Stream, filter, last.Sequence+1)
 }
 
 // trail finds out the progress of a job, by its stored messages.

@@ -85,11 +85,8 @@ func (w *Aggregate) tidyQueue(ctx context.Context, stream string) error {
 		if c.AckFloor.Stream == 0 {
 			continue
 		}
-		if err := s.Purge(
-			ctx, jetstream.WithPurgeSubject(c.Config.FilterSubject),
-			jetstream.WithPurgeSequence(c.AckFloor.Stream+1),
-		); err != nil {
-			return fault.Wrap(fault.Infrastructure, err)
+		if err := w.Bus.Purge(ctx, stream, c.Config.FilterSubject, c.AckFloor.Stream+1); err != nil {
+			return err
 		}
 	}
 	return nil

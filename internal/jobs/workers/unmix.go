@@ -6,7 +6,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
-	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -20,16 +19,10 @@ func (w *sums) mixed(err error, job string) bool {
 // unmix deletes the partials of a job that do not go with the youngest one, and starts the job again.
 // The partials that stay are not computed again.
 func (w *sums) unmix(ctx context.Context, key chunks, partials []*message.Partial) error {
-	s, err := w.Bus.Stream(ctx, bus.StreamPartial)
-	if err != nil {
-		return err
-	}
 	kept, others := ofOneRun(partials)
 	for _, p := range others {
-		if err := s.DeleteMsg(ctx, p.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
-			return fault.New(
-				fault.Infrastructure, "pipeline: forget a partial of job %s: %w", key.job, err,
-			)
+		if err := w.Bus.Delete(ctx, bus.StreamPartial, p.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
+			return err
 		}
 	}
 	w.Rebuilds.Count(key.job)
@@ -37,7 +30,7 @@ func (w *sums) unmix(ctx context.Context, key chunks, partials []*message.Partia
 		"partials of several numeric kinds or plans", "job", key.job, "lane", key.lane, "kept",
 		len(kept), "of", kept[0].NumericKind, "forgotten", len(others),
 	)
-	_, err = w.StartAgain(ctx, key.lane, key.job, "partials of several numeric kinds or plans")
+	_, err := w.StartAgain(ctx, key.lane, key.job, "partials of several numeric kinds or plans")
 	return err
 }
 

@@ -195,9 +195,5 @@ func (b *registry) RemoveAlias(ctx context.Context, name string) error {
 	if !had {
 		return fmt.Errorf("%w: %s", ErrNotFound, subject)
 	}
-	s, err := b.Stream(ctx, StreamGraph)
-	if err == nil {
-		err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
-	}
-	return fault.Wrap(fault.Infrastructure, err)
+	return b.Purge(ctx, StreamGraph, subject, 0)
 }

@@ -340,7 +340,5 @@ func (b *shelves) drop(ctx context.Context, in shelf, sequence uint64) {
 	if b.owner != "" {
 		return // bytes put meanwhile take its place
 	}
-	if s, err := b.Stream(ctx, in.stream); err == nil {
-		s.DeleteMsg(ctx, sequence)
-	}
+	_ = b.Delete(ctx, in.stream, sequence)
 }

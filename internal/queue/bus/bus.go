@@ -160,6 +160,37 @@ func (b *link) Stream(ctx context.Context, name string) (jetstream.Stream, error
 	return s, nil
 }
 
+// Purge removes the messages of a stream with a subject, which may have wildcards, or with any if it is "", below a sequence; 0: all.
+func (b *link) Purge(ctx context.Context, stream, subject string, below uint64) error {
+	s, err := b.Stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	var options []jetstream.StreamPurgeOpt
+	if subject != "" {
+		options = append(options, jetstream.WithPurgeSubject(subject))
+	}
+	if below > 0 {
+		options = append(options, jetstream.WithPurgeSequence(below))
+	}
+	if err := s.Purge(ctx, options...); err != nil {
+		return fault.New(fault.Infrastructure, "bus: purge %s of %s: %w", stream, subject, err)
+	}
+	return nil
+}
+
+// Delete removes one message of a stream.
+func (b *link) Delete(ctx context.Context, stream string, sequence uint64) error {
+	s, err := b.Stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	if err := s.DeleteMsg(ctx, sequence); err != nil {
+		return fault.New(fault.Infrastructure, "bus: delete message %d of %s: %w", sequence, stream, err)
+	}
+	return nil
+}
+
 // Get returns the last message on a subject, with its payload resolved. A subject with wildcards gets
 // the last message that matches. The error wraps ErrNotFound if there is none. If the payload cannot
 // be fetched, the message is returned with the error.

@@ -12,7 +12,6 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Forgotten counts the jobs and messages that Forget has erased.
@@ -90,14 +89,7 @@ func (b *Bus) erase(ctx context.Context, stream, filter string) (map[string]uint
 	if err != nil || len(subjects) == 0 {
 		return nil, err
 	}
-	s, err := b.Stream(ctx, stream)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Purge(ctx, jetstream.WithPurgeSubject(filter)); err != nil {
-		return nil, fault.New(fault.Infrastructure, "bus: erase %s: %w", filter, err)
-	}
-	return subjects, nil
+	return subjects, b.Purge(ctx, stream, filter, 0)
 }
 
 // openJobs returns the jobs that nobody owns whose request, or whose answer where that is gone, names a tenant in its header.

@@ -126,19 +126,14 @@ func (b *registry) RemoveGraph(ctx context.Context, digest string) error {
 	if b.owner != "" {
 		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove registered models: operators can")
 	}
-	s, err := b.Stream(ctx, StreamGraph)
-	if err != nil {
-		return err
-	}
-
 	subject := message.GraphSubject(digest)
 	had, err := b.Has(ctx, StreamGraph, subject)
 	if err != nil {
 		return err
 	}
 
-	if err := s.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
-		return fault.New(fault.Infrastructure, "bus: remove %s: %w", subject, err)
+	if err := b.Purge(ctx, StreamGraph, subject, 0); err != nil {
+		return err
 	}
 
 	objects, err := b.objectsIn(ctx, BucketGraph)

@@ -233,28 +233,19 @@ func (b *chunked) probeObjects(ctx context.Context, in shelf, subject string) er
 	); err != nil {
 		return err
 	}
-
-	s, err := b.Stream(ctx, "OBJ_"+in.bucket)
-	if err != nil {
-		return err
-	}
-	return s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	return b.Purge(ctx, "OBJ_"+in.bucket, subject, 0)
 }
 
 // removeObject removes an object's chunks and its description. The client library's Delete would store a mark first, for which a
 // full store may have no room.
 func (b *chunked) removeObject(ctx context.Context, bucket string, info *jetstream.ObjectInfo) error {
-	s, err := b.Stream(ctx, "OBJ_"+bucket)
-	if err != nil {
-		return err
-	}
 	subjects := []string{descriptionOf(bucket, info.Name)}
 	if form.IsToken(info.NUID) { // a forged description may have a wildcard there
 		subjects = append(subjects, "$O."+bucket+".C."+info.NUID)
 	}
 	for _, subject := range subjects {
-		if err := s.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
-			return fault.New(fault.Infrastructure, "bus: object %s: %w", info.Name, err)
+		if err := b.Purge(ctx, "OBJ_"+bucket, subject, 0); err != nil {
+			return err
 		}
 	}
 	return nil

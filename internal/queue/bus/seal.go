@@ -147,9 +147,7 @@ func (b *believer) removeForged(ctx context.Context, stream string, sequence uin
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()
-	if s, err := b.Stream(ctx, stream); err == nil {
-		s.DeleteMsg(ctx, sequence)
-	}
+	_ = b.Delete(ctx, stream, sequence)
 }
 
 // Discard deletes a stored message that can never be read, so that another can take its place, and reports whether it
@@ -160,8 +158,7 @@ func (b *believer) Discard(ctx context.Context, stream string, m *jetstream.RawS
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()
-	s, err := b.Stream(ctx, stream)
-	return err == nil && s.DeleteMsg(ctx, m.Sequence) == nil
+	return b.Delete(ctx, stream, m.Sequence) == nil
 }
 
 // errForged: the message on a subject is forged. It counts as not stored.

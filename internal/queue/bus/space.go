@@ -110,18 +110,6 @@ func (b *reader) From(
 	return Place{m.Sequence, m.Subject, m.Time}, nil
 }
 
-// PurgeTo removes all messages of a stream below a sequence.
-func (b *reader) PurgeTo(ctx context.Context, stream string, sequence uint64) error {
-	s, err := b.Stream(ctx, stream)
-	if err != nil {
-		return err
-	}
-	if err := s.Purge(ctx, jetstream.WithPurgeSequence(sequence)); err != nil {
-		return fault.New(fault.Infrastructure, "bus: purge %s below %d: %w", stream, sequence, err)
-	}
-	return nil
-}
-
 // MoveToEnd stores a message again at the end of its stream, in the place of the old one. The
 // server does both at once, where a subject holds one message and a new one replaces it. (A rollup
 // would do so too, but may move the acknowledgement floors of the stream's consumers beyond
@@ -231,10 +219,6 @@ func (b *chunked) dropChunks(ctx context.Context, objects []*jetstream.ObjectInf
 		delete(there, chunks+info.NUID)
 	}
 
-	s, err := b.Stream(ctx, ObjectsBlob)
-	if err != nil {
-		return 0, err
-	}
 	for subject := range there {
 		last, err := b.Raw(ctx, ObjectsBlob, subject)
 		if errors.Is(err, ErrNotFound) || err == nil && b.Since(last.Time) < chunksAlone {
@@ -243,11 +227,15 @@ func (b *chunked) dropChunks(ctx context.Context, objects []*jetstream.ObjectInf
 		if err != nil {
 			return 0, err
 		}
-		if err := s.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
-			return 0, fault.New(fault.Infrastructure, "bus: chunks %s: %w", subject, err)
+		if err := b.Purge(ctx, ObjectsBlob, subject, 0); err != nil {
+			return 0, err
 		}
 	}
 
+	s, err := b.Stream(ctx, ObjectsBlob)
+	if err != nil {
+		return 0, err
+	}
 	info, err := s.Info(ctx)
 	if err != nil {
 		return 0, fault.New(fault.Infrastructure, "bus: stream %s: %w", ObjectsBlob, err)
@@ -274,12 +262,8 @@ func (b *chunked) dropObject(
 		if !pointer.Time.Before(before) {
 			return false, nil
 		}
-		s, err := b.Stream(ctx, StreamBlob)
-		if err != nil {
-			return false, err
-		}
 		// It fails if the blob was renewed just now; or else the server will say so again.
-		if err := s.DeleteMsg(ctx, pointer.Sequence); err != nil {
+		if err := b.Delete(ctx, StreamBlob, pointer.Sequence); err != nil {
 			return false, nil
 		}
 	}

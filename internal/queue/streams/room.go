@@ -365,7 +365,7 @@ func (k *Keeper) purgeTo(ctx context.Context, s space, sequence uint64) error {
 	}
 
 	k.Log.Debug("making room", "stream", s.Config.Name, "from", s.State.FirstSeq, "below", sequence)
-	return k.Bus.PurgeTo(ctx, s.Config.Name, sequence)
+	return k.Bus.Purge(ctx, s.Config.Name, "", sequence)
 }
 
 // note tells the sweeper which jobs are in the way, and the metrics the room.
