@@ -9,13 +9,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/access"
 	"github.com/basetensor/basetensor/internal/network/form"
+	"github.com/basetensor/basetensor/internal/queue/watched"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -33,18 +32,9 @@ const Everybody = "*"
 // leastKey is the least length of a key: 16 characters.
 const leastKey = 16
 
-// lookEvery is how often the file is looked at.
-const lookEvery = 2 * time.Second
-
 // Keys are the keys of a file.
 type Keys struct {
-	path string
-	log  *slog.Logger
-
-	mu     sync.Mutex
-	all    []Key
-	looked time.Time
-	info   os.FileInfo
+	file *watched.File[[]Key]
 }
 
 // OpenKeys reads a file of keys: a line has a tenant, or * for everybody, a key of 16 characters at
@@ -52,41 +42,24 @@ type Keys struct {
 // Text after # is a comment. The errors are bad input, name the line and contain no key. A file
 // that changes and cannot be read leaves the keys as they were, and is logged.
 func OpenKeys(path string, log *slog.Logger) (*Keys, error) {
-	k := &Keys{path: path, log: log, looked: time.Now()}
-	if err := k.read(); err != nil {
+	file, err := watched.Open("the keys", path, func(text string) ([]Key, error) {
+		var all []Key
+		for _, l := range watched.Lines(text) {
+			one, err := parseKey(strings.Fields(l.Text))
+			if err != nil {
+				return nil, fmt.Errorf("%s, line %d: %w", path, l.Number, err)
+			}
+			all = append(all, one)
+		}
+		if len(all) == 0 {
+			return nil, fmt.Errorf("%s: no keys in it", path)
+		}
+		return all, nil
+	}, log)
+	if err != nil {
 		return nil, fault.New(fault.BadInput, "keys: %w", err)
 	}
-	return k, nil
-}
-
-// read reads the file.
-func (k *Keys) read() error {
-	info, err := os.Stat(k.path)
-	if err != nil {
-		return err
-	}
-	text, err := os.ReadFile(k.path)
-	if err != nil {
-		return err
-	}
-	var all []Key
-	for n, line := range strings.Split(string(text), "\n") {
-		line, _, _ = strings.Cut(line, "#")
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			continue
-		}
-		one, err := parseKey(words)
-		if err != nil {
-			return fmt.Errorf("%s, line %d: %w", k.path, n+1, err)
-		}
-		all = append(all, one)
-	}
-	if len(all) == 0 {
-		return fmt.Errorf("%s: no keys in it", k.path)
-	}
-	k.all, k.info = all, info
-	return nil
+	return &Keys{file}, nil
 }
 
 // parseKey reads the words of a line.
@@ -121,26 +94,6 @@ func parseKey(words []string) (Key, error) {
 	return one, nil
 }
 
-// now returns the keys, after a look at the file if the last one was a while ago.
-func (k *Keys) now() []Key {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if time.Since(k.looked) < lookEvery {
-		return k.all
-	}
-	k.looked = time.Now()
-	info, err := os.Stat(k.path)
-	if err == nil && info.ModTime().Equal(k.info.ModTime()) && info.Size() == k.info.Size() && os.SameFile(info, k.info) {
-		return k.all
-	}
-	if err := k.read(); err != nil {
-		k.log.Warn("cannot read the keys again: the old ones stay", "error", err)
-		return k.all
-	}
-	k.log.Info("the keys were read again", "keys", len(k.all))
-	return k.all
-}
-
 // Of returns the key that a header Authorization has. It takes the same time for every wrong key.
 func (k *Keys) Of(authorization string) (Key, error) {
 	scheme, key, _ := strings.Cut(authorization, " ")
@@ -149,7 +102,7 @@ func (k *Keys) Of(authorization string) (Key, error) {
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(key)))
 	var found *Key
-	all := k.now()
+	all := k.file.Now()
 	for i := range all {
 		if subtle.ConstantTimeCompare(all[i].sum[:], sum[:]) == 1 {
 			found = &all[i]

@@ -299,7 +299,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	}
 	is := func(key, tenant string) {
 		t.Helper()
-		k.looked = time.Time{}
+		k.file.Look()
 		got, err := k.Of("Bearer " + key)
 		if (err == nil) != (tenant != "") || got.Tenant != tenant {
 			t.Errorf("%+v, %v, want tenant %q", got, err, tenant)

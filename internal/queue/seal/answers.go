@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/queue/watched"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nkeys"
 )
@@ -19,8 +20,8 @@ const Signature = "Btn-Signature"
 // Answers verifies the signatures of answers by public keys, and signs answers if it has a seed. Public keys cannot
 // sign, so tenants may have them. Its methods may be called from any goroutine.
 type Answers struct {
-	public *watched[[]nkeys.KeyPair]
-	seeds  *watched[[]nkeys.KeyPair] // nil: it cannot sign
+	public *watched.File[[]nkeys.KeyPair]
+	seeds  *watched.File[[]nkeys.KeyPair] // nil: it cannot sign
 }
 
 // OpenAnswers returns the keys of aggregators. public lists public keys with commas, or names a file of them. seeds
@@ -29,14 +30,12 @@ func OpenAnswers(public, seeds string, log *slog.Logger) (*Answers, error) {
 	a := &Answers{}
 	var err error
 	if all := strings.Split(public, ","); nkeys.IsValidPublicAccountKey(strings.TrimSpace(all[0])) {
-		a.public = &watched[[]nkeys.KeyPair]{}
-		var keys *[]nkeys.KeyPair
-		if keys, err = parsePublic("--answers-key", lines(strings.Join(all, "\n"))); err == nil {
-			a.public.value.Store(keys)
-		}
+		var keys []nkeys.KeyPair
+		keys, err = parsePublic("--answers-key", strings.Join(all, "\n"))
+		a.public = watched.Fixed(keys)
 	} else {
-		parse := func(lines []entry) (*[]nkeys.KeyPair, error) { return parsePublic(public, lines) }
-		a.public, err = open("the public keys of answers", public, parse, log)
+		parse := func(text string) ([]nkeys.KeyPair, error) { return parsePublic(public, text) }
+		a.public, err = watched.Open("the public keys of answers", public, parse, log)
 	}
 	if err != nil {
 		return nil, fault.New(fault.BadInput, "seal: --answers-key: %w", err)
@@ -45,35 +44,35 @@ func OpenAnswers(public, seeds string, log *slog.Logger) (*Answers, error) {
 		return a, nil
 	}
 
-	parse := func(lines []entry) (*[]nkeys.KeyPair, error) { return parseSeeds(seeds, lines) }
-	if a.seeds, err = open("the seeds that sign answers", seeds, parse, log); err != nil {
+	parse := func(text string) ([]nkeys.KeyPair, error) { return parseSeeds(seeds, text) }
+	if a.seeds, err = watched.Open("the seeds that sign answers", seeds, parse, log); err != nil {
 		return nil, fault.New(fault.BadInput, "seal: --answers-seed: %w", err)
 	}
-	if signs := (*a.seeds.now())[0]; !slices.ContainsFunc(*a.public.now(), func(k nkeys.KeyPair) bool { return sameKey(k, signs) }) {
+	if signs := a.seeds.Now()[0]; !slices.ContainsFunc(a.public.Now(), func(k nkeys.KeyPair) bool { return sameKey(k, signs) }) {
 		return nil, fault.New(fault.BadInput, "seal: the public key of --answers-seed %s is not one of --answers-key", seeds)
 	}
 	return a, nil
 }
 
-func parsePublic(from string, lines []entry) (*[]nkeys.KeyPair, error) {
+func parsePublic(from, text string) ([]nkeys.KeyPair, error) {
 	var all []nkeys.KeyPair
-	for _, l := range lines {
-		key, err := nkeys.FromPublicKey(l.text)
-		if err != nil || !nkeys.IsValidPublicAccountKey(l.text) {
-			return nil, fmt.Errorf("%s, line %d: no public key of an account (A…)", from, l.number)
+	for _, l := range watched.Lines(text) {
+		key, err := nkeys.FromPublicKey(l.Text)
+		if err != nil || !nkeys.IsValidPublicAccountKey(l.Text) {
+			return nil, fmt.Errorf("%s, line %d: no public key of an account (A…)", from, l.Number)
 		}
 		all = append(all, key)
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s: %w", from, errNone)
 	}
-	return &all, nil
+	return all, nil
 }
 
-func parseSeeds(file string, lines []entry) (*[]nkeys.KeyPair, error) {
+func parseSeeds(file, text string) ([]nkeys.KeyPair, error) {
 	var all []nkeys.KeyPair
-	for _, l := range lines {
-		key, err := nkeys.FromSeed([]byte(l.text))
+	for _, l := range watched.Lines(text) {
+		key, err := nkeys.FromSeed([]byte(l.Text))
 		if err == nil {
 			var public string
 			if public, err = key.PublicKey(); err == nil && !nkeys.IsValidPublicAccountKey(public) {
@@ -81,14 +80,14 @@ func parseSeeds(file string, lines []entry) (*[]nkeys.KeyPair, error) {
 			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s, line %d: no seed of an account (SA…)", file, l.number)
+			return nil, fmt.Errorf("%s, line %d: no seed of an account (SA…)", file, l.Number)
 		}
 		all = append(all, key)
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s: %w", file, errNone)
 	}
-	return &all, nil
+	return all, nil
 }
 
 func sameKey(a, b nkeys.KeyPair) bool {
@@ -125,7 +124,7 @@ func (a *Answers) Sign(subject, request, content string) (string, error) {
 	if a == nil || a.seeds == nil {
 		return "", nil
 	}
-	signature, err := (*a.seeds.now())[0].Sign(answer(subject, request, content))
+	signature, err := a.seeds.Now()[0].Sign(answer(subject, request, content))
 	return base64.RawURLEncoding.EncodeToString(signature), err
 }
 
@@ -136,7 +135,7 @@ func (a *Answers) Verify(signature, subject, request, content string) bool {
 		return false
 	}
 	b := answer(subject, request, content)
-	return a.public.either(func(keys *[]nkeys.KeyPair) bool {
-		return slices.ContainsFunc(*keys, func(k nkeys.KeyPair) bool { return k.Verify(b, said) == nil })
+	return a.public.Either(func(keys []nkeys.KeyPair) bool {
+		return slices.ContainsFunc(keys, func(k nkeys.KeyPair) bool { return k.Verify(b, said) == nil })
 	})
 }

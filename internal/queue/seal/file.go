@@ -2,9 +2,11 @@ package seal
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
 
+	"github.com/basetensor/basetensor/internal/queue/watched"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -46,7 +48,7 @@ func (f Flags) Open(seeds string, log *slog.Logger) (t Trust, err error) {
 
 // Keys are the keys of a file. Its methods may be called from any goroutine.
 type Keys struct {
-	file *watched[set]
+	file *watched.File[*set]
 }
 
 // set is the content of one version of the file.
@@ -57,20 +59,20 @@ type set struct {
 
 // Open reads the keys of a file. The log may be nil.
 func Open(file string, log *slog.Logger) (*Keys, error) {
-	parse := func(lines []entry) (*set, error) { return parseKeys(file, lines) }
-	w, err := open("the message keys", file, parse, log)
+	parse := func(text string) (*set, error) { return parseKeys(file, text) }
+	w, err := watched.Open("the message keys", file, parse, log)
 	if err != nil {
 		return nil, fault.New(fault.BadInput, "seal: message keys: %w", err)
 	}
 	return &Keys{file: w}, nil
 }
 
-func parseKeys(file string, lines []entry) (*set, error) {
+func parseKeys(file, text string) (*set, error) {
 	s := &set{}
-	for _, l := range lines {
-		secret, err := base64.StdEncoding.DecodeString(l.text)
+	for _, l := range watched.Lines(text) {
+		secret, err := base64.StdEncoding.DecodeString(l.Text)
 		if err != nil || len(secret) < leastKey {
-			return nil, fmt.Errorf("%s, line %d: no base64 of at least %d bytes", file, l.number, leastKey)
+			return nil, fmt.Errorf("%s, line %d: no base64 of at least %d bytes", file, l.Number, leastKey)
 		}
 		one := newKey(secret)
 		s.all = append(s.all, one)
@@ -81,6 +83,8 @@ func parseKeys(file string, lines []entry) (*set, error) {
 	}
 	return s, nil
 }
+
+var errNone = errors.New("no keys in it")
 
 // leastKey is the least number of bytes of a key.
 const leastKey = 32

@@ -64,7 +64,7 @@ func (k *key) mac(to *[macBytes]byte, subject, blob string, data []byte) {
 // Sign returns the MAC of a message: of its subject, its blob ("" for none) and its data.
 func (k *Keys) Sign(subject, blob string, data []byte) string {
 	var mac [macBytes]byte
-	k.file.now().all[0].mac(&mac, subject, blob, data)
+	k.file.Now().all[0].mac(&mac, subject, blob, data)
 	return hex.EncodeToString(mac[:])
 }
 
@@ -81,7 +81,7 @@ func (k *Keys) Verify(mac, subject, blob string, data []byte) bool {
 		}
 		said[i] = high<<4 | low
 	}
-	return k.file.either(func(now *set) bool { return verify(now.all, &said, subject, blob, data) })
+	return k.file.Either(func(now *set) bool { return verify(now.all, &said, subject, blob, data) })
 }
 
 func verify(keys []*key, said *[macBytes]byte, subject, blob string, data []byte) bool {
@@ -110,7 +110,7 @@ func (k *Keys) Secrets() [][]byte {
 	if k == nil {
 		return nil
 	}
-	return k.file.now().secrets
+	return k.file.Now().secrets
 }
 
 // NewKey returns a line for a file of keys: 32 random bytes in base64.
