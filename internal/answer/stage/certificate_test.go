@@ -165,7 +165,7 @@ func cancelling(r *rand.Rand, n int) (*factorgraph.Model, *big.Float) {
 
 // TestLearnedComponentsOfSmallGraphs: complete graphs of six spins, weak to strong, in the gauge of belief propagation and others.
 func TestLearnedComponentsOfSmallGraphs(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(nightly.Rounds(3, 6)) {
 		for _, delta := range []float64{0.5, 2, 5} {
 			m, err := generate.Complete(6, generate.Ising{Delta: delta, Seed: seed})
 			if err != nil {
