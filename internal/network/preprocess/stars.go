@@ -5,6 +5,7 @@ package preprocess
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
@@ -117,19 +118,24 @@ func (w *work) simplified(ctx context.Context) (*work, error) {
 	return best, nil
 }
 
-// cost returns the flops along the min-fill order.
+// cost returns the flops along the min-fill order, at most policy.OutOfReach.
 func (w *work) cost(ctx context.Context) (float64, error) {
 	if err := w.pace.Err(); w.zero != nil || err != nil {
 		return 0, err
 	}
 	h := w.hypergraph()
 
-	order, err := contractionorder.MinFill(ctx, h)
-	if err != nil {
-		return 0, err
+	order, within, err := minFill(ctx, h)
+	if err != nil || !within {
+		return policy.OutOfReach, err
 	}
-	plan, err := contractionorder.EvaluateOrder(ctx, h, order)
-	return plan.Flops, err
+	plan, err := contractionorder.EvaluateOrderWithin(ctx, h, order, policy.OutOfReach)
+	return min(plan.Flops, policy.OutOfReach), err
+}
+
+// minFill returns the min-fill order as far as its tables are within reach.
+func minFill(ctx context.Context, h contractionorder.Hypergraph) (order []int, within bool, err error) {
+	return contractionorder.MinFillWithin(ctx, h, math.Log2(policy.OutOfReach), math.MaxInt64)
 }
 
 // anyArity reports whether a table has so many indices.
@@ -141,7 +147,7 @@ func (w *work) anyArity(arity int) bool {
 // candidates lists possible replacements of tables, by arity, smaller ones first.
 func (w *work) candidates(ctx context.Context) ([]pieces, error) {
 	place := make([]int, len(w.dims))
-	order, err := contractionorder.MinFill(ctx, w.hypergraph())
+	order, _, err := minFill(ctx, w.hypergraph())
 	if err != nil {
 		return nil, err
 	}
