@@ -5,7 +5,6 @@ package exact
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
@@ -203,21 +202,7 @@ func WhyZero(j *proposal.Job) ([]string, error) {
 
 // MinFill returns the min-fill order of a shape and its price; beyond policy.OutOfReach some order, and no less than that.
 func MinFill(ctx context.Context, shape contractionorder.Hypergraph) ([]int, btn.Cost, error) {
-	log2Table := math.Log2(policy.OutOfReach)
-	order, within, err := contractionorder.MinFillWithin(ctx, shape, log2Table, policy.MostFill)
-	if err != nil {
-		return nil, btn.Cost{}, err
-	}
-	if !within {
-		return order, btn.Cost{
-			Width:     int(log2Table),
-			Log2Table: log2Table,
-			Flops:     policy.OutOfReach,
-			Bytes:     8 * policy.OutOfReach,
-		}, nil
-	}
-	plan, err := contractionorder.EvaluateOrderWithin(ctx, shape, order, policy.OutOfReach)
-	return order, plan, err
+	return contractionorder.MinFillCost(ctx, shape, policy.OutOfReach, policy.MostFill)
 }
 
 // EliminationPlan is B along an elimination order.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/pace"
+	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // maxMoves bounds the elementary operations of one greedy run. A graph that needs more has
@@ -53,6 +54,20 @@ func MinFillLast(
 	g.most, g.limit = int64(min(log2Table*logUnit, math.MaxInt64/2)), moves
 	order, _, err = g.greedy(h, byFill, 0)
 	return order, g.most > 0 && g.moves < moves, err
+}
+
+// MinFillCost returns the min-fill order and its cost; beyond so many flops, or moves operations, some order, and no less than the flops.
+func MinFillCost(ctx context.Context, h Hypergraph, flops float64, moves int64) ([]int, btn.Cost, error) {
+	log2Table := math.Log2(flops)
+	order, within, err := MinFillWithin(ctx, h, log2Table, moves)
+	if err != nil {
+		return nil, btn.Cost{}, err
+	}
+	if !within {
+		return order, btn.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: flops, Bytes: 8 * flops}, nil
+	}
+	cost, err := EvaluateOrderWithin(ctx, h, order, flops)
+	return order, cost, err
 }
 
 // MinWeight is MinFill with the size of the table touched (the product of the dimensions of the

@@ -5,7 +5,6 @@ package preprocess
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
@@ -68,7 +67,7 @@ func (w *work) simplified(ctx context.Context) (*work, error) {
 
 	best := w.clone()
 	best.simplify()
-	flops, err := best.cost(ctx)
+	_, flops, err := best.minFill(ctx)
 	if err != nil || flops < worthwhile && !w.options.always {
 		return best, err
 	}
@@ -76,7 +75,7 @@ func (w *work) simplified(ctx context.Context) (*work, error) {
 	if w.options.Classes && (flops >= policy.ClassFlops || w.options.always) && w.coarsen() {
 		best = w.clone()
 		best.simplify()
-		if flops, err = best.cost(ctx); err != nil {
+		if _, flops, err = best.minFill(ctx); err != nil {
 			return best, err
 		}
 	}
@@ -106,7 +105,7 @@ func (w *work) simplified(ctx context.Context) (*work, error) {
 		}
 		trial.simplify()
 
-		f, err := trial.cost(ctx)
+		_, f, err := trial.minFill(ctx)
 		if err != nil || w.options.always {
 			return trial, err
 		}
@@ -118,24 +117,13 @@ func (w *work) simplified(ctx context.Context) (*work, error) {
 	return best, nil
 }
 
-// cost returns the flops along the min-fill order, at most policy.OutOfReach.
-func (w *work) cost(ctx context.Context) (float64, error) {
+// minFill returns the min-fill order and its flops as far as they are within reach.
+func (w *work) minFill(ctx context.Context) (order []int, flops float64, err error) {
 	if err := w.pace.Err(); w.zero != nil || err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	h := w.hypergraph()
-
-	order, within, err := minFill(ctx, h)
-	if err != nil || !within {
-		return policy.OutOfReach, err
-	}
-	plan, err := contractionorder.EvaluateOrderWithin(ctx, h, order, policy.OutOfReach)
-	return min(plan.Flops, policy.OutOfReach), err
-}
-
-// minFill returns the min-fill order as far as its tables are within reach.
-func minFill(ctx context.Context, h contractionorder.Hypergraph) (order []int, within bool, err error) {
-	return contractionorder.MinFillWithin(ctx, h, math.Log2(policy.OutOfReach), math.MaxInt64)
+	order, cost, err := contractionorder.MinFillCost(ctx, w.hypergraph(), policy.OutOfReach, policy.MostFill)
+	return order, min(cost.Flops, policy.OutOfReach), err
 }
 
 // anyArity reports whether a table has so many indices.
@@ -147,7 +135,7 @@ func (w *work) anyArity(arity int) bool {
 // candidates lists possible replacements of tables, by arity, smaller ones first.
 func (w *work) candidates(ctx context.Context) ([]pieces, error) {
 	place := make([]int, len(w.dims))
-	order, _, err := minFill(ctx, w.hypergraph())
+	order, _, err := w.minFill(ctx)
 	if err != nil {
 		return nil, err
 	}
