@@ -59,6 +59,19 @@ func (n *Network) Cost(values []int) float64 {
 	return sum.Value()
 }
 
+// has reports whether values are an assignment of the network's variables.
+func (n *Network) has(values []int) bool {
+	if len(values) != len(n.Domains) {
+		return false
+	}
+	for x, a := range values {
+		if a < 0 || a >= n.Domains[x] {
+			return false
+		}
+	}
+	return true
+}
+
 // check returns an error for a network that is none.
 func (n *Network) check() error {
 	entries := 0.0

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // draw draws a small network: tables of one to four variables, forbidden combinations, ties, wild costs.
@@ -146,7 +148,8 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestCubes: the best of all cubes is the optimum where all are proved, and no bound is above it.
+// TestCubes: the best of all cubes is the optimum where all are proved, and no bound is above it, with an assignment to begin with and
+// without.
 func TestCubes(t *testing.T) {
 	divided := 0
 	for seed := range uint64(2000) {
@@ -160,12 +163,23 @@ func TestCubes(t *testing.T) {
 		} else if costs := enumerate(n); len(costs) > 0 {
 			want = costs[0]
 		}
+		start := math.Inf(1)
+		if seed%2 == 1 {
+			r, err := Solve(context.Background(), n, Options{Work: 50})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Start, start = r.Values, r.Cost
+		}
 		best, bound, proved := math.Inf(1), math.Inf(1), true
 		first := int64(0)
 		for o.Cube = range o.Cubes {
 			r, err := Solve(context.Background(), n, o)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if r.Cost > start {
+				t.Fatalf("seed %d: cost %v, begun with %v", seed, r.Cost, start)
 			}
 			best, bound, proved = min(best, r.Cost), min(bound, r.Bound), proved && r.Proved
 			if o.Cube == 0 {
@@ -183,6 +197,16 @@ func TestCubes(t *testing.T) {
 	}
 }
 
+// TestStartOfAnotherNetwork is refused.
+func TestStartOfAnotherNetwork(t *testing.T) {
+	n, _ := glass(2, 2, rand.New(rand.NewPCG(1, 1)))
+	for _, start := range [][]int{{0, 1, 0}, {0, 1, 2, 0}, {0, -1, 0, 0}} {
+		if _, err := Solve(t.Context(), n, Options{Start: start}); fault.CodeOf(err) != fault.BadInput {
+			t.Errorf("%v: %v", start, err)
+		}
+	}
+}
+
 // TestListEqualToEnumeration: a list has the costs that enumeration finds, each assignment once, and wherever the search stops nothing
 // below the bound is missing.
 func TestListEqualToEnumeration(t *testing.T) {
@@ -192,7 +216,11 @@ func TestListEqualToEnumeration(t *testing.T) {
 		want := enumerate(n)
 		best := 2 + rng.IntN([]int{3, 20, 500}[seed%3])
 		for _, work := range []int64{0, 1, 300, 3000} {
-			r, err := Solve(context.Background(), n, Options{Work: work, Best: best})
+			o := Options{Work: work, Best: best}
+			if r, err := Solve(context.Background(), n, Options{Work: 50}); err == nil && seed%2 == 1 {
+				o.Start = r.Values
+			}
+			r, err := Solve(context.Background(), n, o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,8 +5,9 @@ import (
 	"container/heap"
 	"context"
 	"math"
-
 	"slices"
+
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // Options bound a search. The zero value of every field is its default.
@@ -17,6 +18,7 @@ type Options struct {
 	// Cubes divides the search: this is one of so many, number Cube from 0. All begin alike, until there are enough open nodes to divide;
 	// every assignment that is open then is in one of them, and Bound is of those in this one and of all that was done before.
 	Cube, Cubes int
+	Start       []int // an assignment that is known before the search; nil: none
 }
 
 // Result is what a search has found.
@@ -35,10 +37,13 @@ type Result struct {
 // Solve looks for an assignment of least cost. For the same network and options, and a context that does not end, the result is the same.
 // When the context ends, the result is what is known by then, without an error.
 //
-// Errors: bad_input for a network that is none, over_budget for tables beyond MostEntries.
+// Errors: bad_input for a network that is none and for a start of another one, over_budget for tables beyond MostEntries.
 func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 	if err := n.check(); err != nil {
 		return nil, err
+	}
+	if o.Start != nil && !n.has(o.Start) {
+		return nil, fault.New(fault.BadInput, "search: the assignment to start from is none of the network")
 	}
 	if o.Open <= 0 {
 		o.Open = 256 << 20
@@ -48,6 +53,9 @@ func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 		return &Result{Cost: math.Inf(1), Bound: math.Inf(1), Proved: true}, nil
 	}
 	s.most, s.room, s.count = o.Work, o.Open, o.Best
+	if o.Start != nil {
+		s.offer(o.Start)
+	}
 	lower := s.run(o.Cube, o.Cubes)
 
 	r := &Result{Values: s.best, Cost: s.bestReal, Bound: s.base + float64(lower)*s.unit, Proved: lower >= s.bestCost, Stats: s.stats}
