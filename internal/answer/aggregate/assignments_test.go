@@ -145,6 +145,32 @@ func TestCubes(t *testing.T) {
 	}
 }
 
+// TestListsOfSearches: of several lists the better one is taken, with its own bound.
+func TestListsOfSearches(t *testing.T) {
+	list := func(bound float64, weights ...float64) *btn.Found {
+		f := &btn.Found{Values: []int{0}, Weight: scaled.FromFloat(weights[0]), Bounded: true, Bound: bound}
+		for k, w := range weights[1:] {
+			f.Others = append(f.Others, btn.Other{Values: []int{k + 1}, Weight: scaled.FromFloat(w)})
+		}
+		return f
+	}
+	for name, lists := range map[string][]*btn.Found{ // the first is the better one
+		"more":              {list(1, 5, 3, 2), list(0.5, 5, 3)},
+		"a better second":   {list(1, 5, 4), list(0.5, 5, 3)},
+		"a lower bound":     {list(0.5, 5, 3), list(1, 5, 3)},
+		"a better first":    {list(1, 6, 3), list(0.5, 5, 4)},
+		"only one is found": {list(1, 5, 3), list(0.5, 5)},
+	} {
+		better := lists[0]
+		for range 2 {
+			if got := btn.Searched(lists); got != better {
+				t.Errorf("%s: %+v", name, got)
+			}
+			slices.Reverse(lists)
+		}
+	}
+}
+
 // TestSearchAtTheDeadline: what a search has found is the answer where Z is not there in time; where it is, the elimination's counts.
 func TestSearchAtTheDeadline(t *testing.T) {
 	path := &descent.Path{Ask: btn.AskMPE, Count: 1}

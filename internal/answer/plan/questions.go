@@ -13,9 +13,8 @@ import (
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/families/search"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/contraction"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/lower"
-	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -135,18 +134,21 @@ func (a *assigner) weighted(q query.Query) (*btn.Assignment, error) {
 
 // exactDescents is descents by exact methods.
 func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
-	if found, err := a.piloted(q); found != nil || err != nil {
-		return found, err
+	known, err := a.piloted(q)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil && !known.Found.Relaxed && proposal.Timed(a.Ctx) {
+		return a.searched(q, known, btn.ProvedWithoutZ)
 	}
 	var assignment *btn.Assignment
-	var err error
 	if len(q.Joint) > 0 || btn.Parametric(q) || a.method != nil && a.method.Exact() {
 		assignment, err = a.total(q)
 	} else {
 		assignment, err = a.cautioned(a.exactInTime(q.Marginals))
 	}
 	if err != nil && fault.CodeOf(err) == fault.OverBudget && a.Auto() && explains(q) && a.Ctx.Err() == nil {
-		return a.searched(q, err)
+		return a.searched(q, known, "Z is left open, the exact way does not fit: "+err.Error())
 	}
 	if err != nil {
 		return nil, err
@@ -171,10 +173,7 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 				continue
 			}
 		}
-		found, hit, err := descent.Propose(a.Job, ask, q.Map)
-		if ask != btn.AskSamples && a.Auto() {
-			found, hit, err = a.insured(found, hit, err, cost.Flops, a.searching(ask, q.Map, q.Best))
-		}
+		found, hit, err := a.descent(ask, q, known, cost.Flops)
 		if err != nil {
 			return nil, err
 		}
@@ -193,6 +192,13 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 			assignment.Cache = hit
 		}
 	}
+	if known != nil {
+		at := 0
+		if e.Alpha != nil {
+			at = len(e.Parts)
+		}
+		e.Parts = slices.Insert(e.Parts, at, known.Part())
+	}
 	if assignment.Cost != nil {
 		assignment.Cost = &cost
 	}
@@ -210,32 +216,38 @@ func (a *assigner) exactDescents(q query.Query) (*btn.Assignment, error) {
 	return assignment, nil
 }
 
-// piloted assigns a search alone where a job with a deadline asks for the most probable assignment alone, a short search proves it, and Z
-// along the min-fill order takes more than policy.InsuredShare of the budget: no plan for Z is looked for then. Else it returns nil.
-func (a *assigner) piloted(q query.Query) (*btn.Assignment, error) {
-	if !a.Auto() || !q.MPE || !explains(q) || q.Marginals || !proposal.Timed(a.Ctx) || a.Settings.Components > 1 {
+// piloted returns what a short search finds where a job with a deadline, or of cubes, asks for the most probable assignment alone, and an
+// elimination for it along the min-fill order takes more than policy.InsuredShare of the budget; nil: nothing.
+func (a *assigner) piloted(q query.Query) (*search.Known, error) {
+	share := policy.PilotSearch
+	if a.cubes(q) > 1 {
+		share = policy.CubesPilot
+	}
+	if !a.Auto() || !q.MPE || !explains(q) || q.Marginals || !proposal.Timed(a.Ctx) && a.cubes(q) < 2 {
 		return nil, nil
 	}
-	p, err := exact.Of(a.Ctx, a.Problem(), false, nil)
+	p, err := descent.Of(a.Ctx, a.Problem(), btn.AskMPE, nil)
 	if err != nil {
 		return nil, a.Ctx.Err()
 	}
-	_, cost, err := exact.MinFill(a.Ctx, p.Hypergraph())
-	if err != nil || cost.Flops <= policy.InsuredShare*a.Settings.Budget {
+	little := policy.InsuredShare * a.Settings.Budget
+	_, cost, err := contractionorder.MinFillCost(a.Ctx, p.Hypergraph(), little, policy.MostFill)
+	if err != nil || cost.Flops < little {
 		return nil, a.Ctx.Err()
 	}
-	plan, hit, err := a.searching(btn.AskMPE, nil, q.Best)(policy.PilotSearch)
+	known, err := search.Try(a.Job, share, q.Best)
 	if err != nil {
 		return nil, a.Ctx.Err()
 	}
-	value, err := plan.Estimates[0].Parts[0].(contraction.Contractor).Contract(a.Ctx, a.Problem(), problem.Want{Best: q.Best})
-	if err != nil || value.Found == nil || value.Found.Relaxed {
-		return nil, a.Ctx.Err()
+	return known, nil
+}
+
+// cubes is the number of cubes that a search for the most probable assignment is to be divided into.
+func (a *assigner) cubes(q query.Query) int {
+	if q.Best > 1 {
+		return 0
 	}
-	found := proposal.Priced(plan, hit)
-	found.Descents = &btn.Descents{MPE: true, Best: q.Best}
-	found.Warnings = []string{btn.ProvedWithoutZ}
-	return found, nil
+	return a.Settings.Components
 }
 
 // explains reports whether a query asks for the most probable assignment, of all variables or of some, and for nothing else that a search
@@ -244,15 +256,23 @@ func explains(q query.Query) bool {
 	return q.MPE != (len(q.Map) > 0) && q.Samples == 0 && len(q.Joint) == 0 && !btn.Parametric(q)
 }
 
-// searched assigns a search for the most probable assignment, without Z, of which unfit says why.
-func (a *assigner) searched(q query.Query, unfit error) (*btn.Assignment, error) {
-	plan, hit, err := a.searching(asks(q)[0], q.Map, q.Best)(1)
-	if err != nil {
-		return nil, err
+// searched assigns a search for the most probable assignment, after what is known; that alone where it is proved. Z is left open, of which
+// why says the reason.
+func (a *assigner) searched(q query.Query, known *search.Known, why string) (*btn.Assignment, error) {
+	plan, hit := proposal.Exact(btn.Cost{}), a.CacheState()
+	if known == nil || known.Found.Relaxed {
+		var err error
+		if plan, hit, err = a.searching(asks(q)[0], q, known)(1); err != nil {
+			return nil, err
+		}
+	}
+	if known != nil {
+		e := &plan.Estimates[0]
+		e.Parts = slices.Insert(e.Parts, 0, known.Part())
 	}
 	found := proposal.Priced(plan, hit)
 	found.Descents = &btn.Descents{MPE: q.MPE, Best: q.Best, Map: q.Map}
-	found.Warnings = []string{"Z is left open, the exact way does not fit: " + unfit.Error()}
+	found.Warnings = []string{why}
 	if q.Marginals {
 		found.Warnings = append(found.Warnings, "so are the marginals")
 	}
@@ -260,17 +280,30 @@ func (a *assigner) searched(q query.Query, unfit error) (*btn.Assignment, error)
 }
 
 // searching proposes a search that answers a question with a share of the budget; in cubes where it is all there is.
-func (a *assigner) searching(ask btn.Ask, set []int, best int) func(share float64) (*btn.Plan, string, error) {
+func (a *assigner) searching(ask btn.Ask, q query.Query, known *search.Known) func(share float64) (*btn.Plan, string, error) {
 	if ask == btn.AskMap {
-		return func(share float64) (*btn.Plan, string, error) { return search.ProposeMap(a.Job, share, set) }
+		return func(share float64) (*btn.Plan, string, error) { return search.ProposeMap(a.Job, share, q.Map) }
 	}
 	return func(share float64) (*btn.Plan, string, error) {
 		cubes := 0
-		if share == 1 && best < 2 {
-			cubes = a.Settings.Components
+		if share == 1 {
+			cubes = a.cubes(q)
 		}
-		return search.Propose(a.Job, share, cubes)
+		return search.Propose(a.Job, share, cubes, known)
 	}
+}
+
+// descent proposes an elimination that finds assignments, beside Z in so many flops. By method auto it is insured, and looked for until the
+// end of the time for planning.
+func (a *assigner) descent(ask btn.Ask, q query.Query, known *search.Known, flops float64) (plan *btn.Plan, hit string, err error) {
+	if ask == btn.AskSamples || !a.Auto() {
+		return descent.Propose(a.Job, ask, q.Map)
+	}
+	err = a.Within(1, "a plan of an elimination", func() error {
+		plan, hit, err = descent.Propose(a.Job, ask, q.Map)
+		return err
+	})
+	return a.insured(plan, hit, err, flops, a.searching(ask, q, known))
 }
 
 // insured adds a search to a plan for a most probable assignment that may not be done by the deadline, with Z in so many flops, and takes

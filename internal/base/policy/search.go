@@ -60,9 +60,12 @@ const (
 	InsuranceRatio = 1.0 / 2
 	InsuranceShare = 1.0 / 4
 
-	// PilotSearch is the part of the budget that a search may take while a job is planned, where its proof saves the rest of the planning.
+	// PilotSearch is the part of the budget that a search may take while a job is planned, where its proof saves the rest of the planning,
+	// CubesPilot that before cubes, which begin with what it has found, and PilotTime the part of the time for planning.
 	// Chosen.
 	PilotSearch = 1.0 / 8
+	CubesPilot  = 1.0 / 256
+	PilotTime   = 1.0 / 2
 )
 
 // Components that are summed by elimination, and those that are remembered.

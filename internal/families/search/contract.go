@@ -25,11 +25,12 @@ import (
 // inTime is the part of its time after which the search ends with what it has.
 const inTime = 0.8
 
-// searched is the slot of a search's result: one that was tried for a plan is done already.
-type searched struct{}
-
 // Contract implements contraction.Contractor: it searches, within its work and until shortly before the end of its time. Z is 0.
 func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+	if p.Work == 0 {
+		found := *p.Known.Found
+		return btn.Value{Found: &found}, nil
+	}
 	if err := query.CheckSet(contraction.Domains(of.Net), want.Map); err != nil {
 		return btn.Value{}, err
 	}
@@ -46,24 +47,17 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 		within, end = context.WithTimeout(ctx, time.Duration(inTime*float64(rest)))
 	}
 	defer end()
-	e := prepared.Terms()
-	if e.Scale.IsZero() {
+	if prepared.Terms().Scale.IsZero() {
 		return btn.Value{}, nil
 	}
 	if p.Map != nil {
 		return p.marginal(ctx, pace.Still(within), prepared, of)
 	}
 	o := search.Options{Work: p.Work, Open: of.Memory / 4, Best: want.Best, Cube: p.Cube, Cubes: p.Cubes}
-	if o.Best > 1 {
-		o.Best++ // which says whether there is another
+	if p.Known != nil {
+		o.Start = p.Known.Start
 	}
-	r, err := problem.Form(ctx, of, searched{}, o, func() (*search.Result, error) {
-		r, err := search.Solve(pace.Still(within), network(e), o)
-		return r, cmp.Or(err, within.Err()) // what the clock has ended is not kept
-	})
-	if r != nil {
-		err = nil
-	}
+	r, err := solve(pace.Still(within), prepared, o)
 	switch {
 	case err != nil:
 		return btn.Value{}, err
@@ -71,30 +65,43 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 		return btn.Value{}, ctx.Err()
 	}
 	value := btn.Value{Flops: float64(r.Stats.Work) * policy.SearchFlops}
-	if r.Values == nil && (p.Cubes > 0 || !r.Proved) { // other parts may have an assignment
-		value.Found = &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: math.Inf(-1), Cubes: p.share()}
-		if !math.IsInf(r.Bound, 1) {
-			value.Found.Bound = e.Scale.LogAbs() - r.Bound + prepared.Slack(r.Bound)
-		}
-	}
-	if r.Values != nil {
-		found := prepared.Weigh(r.Values)
-		if want.Best > 1 {
-			beside(prepared, r, found)
-			found.Keep(want.Best)
-		}
-		last := found.Last().LogAbs()
-		found.Bounded, found.Bound = true, last
-		if !found.All && !math.IsInf(r.Bound, 1) {
-			found.Bound = max(last, e.Scale.LogAbs()-r.Bound+prepared.Slack(r.Bound))
-		}
-		proved := r.Proved || want.Best > 1 && 1+len(found.Others) == want.Best // by the bound, where all that are asked for are there
-		found.Relaxed = !proved || found.Bound-last > btn.Tolerance
-		found.Unique = (found.All || found.Bound < found.Weight.LogAbs()) && (found.Others == nil || !found.Tied(found.Others[0].Weight))
-		found.Cubes = p.share()
-		value.Found = found
+	if r.Values != nil || p.Cubes > 0 || !r.Proved { // without values: other parts may have an assignment
+		value.Found = foundBy(prepared, r, want.Best)
+		value.Found.Cubes = p.Cubes
 	}
 	return value, nil
+}
+
+// solve searches for the best assignments of tables, at least one.
+func solve(ctx context.Context, prepared *descent.Prepared, o search.Options) (*search.Result, error) {
+	if o.Best > 1 {
+		o.Best++ // which says whether there is another
+	}
+	return search.Solve(ctx, network(prepared.Terms()), o)
+}
+
+// foundBy weighs what a search for so many assignments has found. Without an assignment there is its bound alone.
+func foundBy(prepared *descent.Prepared, r *search.Result, best int) *btn.Found {
+	bound := math.Inf(-1)
+	if !math.IsInf(r.Bound, 1) {
+		bound = prepared.Terms().Scale.LogAbs() - r.Bound + prepared.Slack(r.Bound)
+	}
+	if r.Values == nil {
+		return &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: bound}
+	}
+	found := prepared.Weigh(r.Values)
+	if best > 1 {
+		beside(prepared, r, found)
+		found.Keep(best)
+	}
+	last := found.Last().LogAbs()
+	if found.Bounded, found.Bound = true, last; !found.All {
+		found.Bound = max(last, bound)
+	}
+	proved := r.Proved || best > 1 && 1+len(found.Others) == best // by the bound, where all that are asked for are there
+	found.Relaxed = !proved || found.Bound-last > btn.Tolerance
+	found.Unique = (found.All || found.Bound < found.Weight.LogAbs()) && (found.Others == nil || !found.Tied(found.Others[0].Weight))
+	return found
 }
 
 // marginal searches for a marginal MAP assignment until within ends.

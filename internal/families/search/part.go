@@ -8,22 +8,28 @@ import "github.com/basetensor/basetensor/internal/network/btn"
 // Search is a search over the network's tables of terms. It has no share of Z.
 type Search struct {
 	Shape string `msgpack:"shape"` // digest of the tables' hypergraph
-	// Work bounds the entries of tables that are looked at, so that the answer does not depend on a clock.
-	Work int64 `msgpack:"work"`
-	// Cubes says that this is one of so many that share the search, number Cube from 0. 1 is a whole one before them, 0 one that is alone.
+	// Work bounds the entries of tables that are looked at, so that the answer does not depend on a clock; 0: the value is Known's.
+	Work int64 `msgpack:"work,omitempty"`
+	// Cubes says that this is one of so many that share the search, number Cube from 0; 0: it is whole.
 	Cube  int `msgpack:"cube,omitempty"`
 	Cubes int `msgpack:"cubes,omitempty"`
 	// Map is there for a marginal MAP assignment, nil for the most probable one.
 	Map *Marginal `msgpack:"map,omitempty"`
+	// Known is what all of a plan's searches begin with; nil: nothing.
+	Known *Known `msgpack:"-"`
 }
 
-// share is the number of parts that share the search, 0 for a whole one.
-func (p *Search) share() int {
-	if p.Cubes > 1 {
-		return p.Cubes
-	}
-	return 0
+// Known is what a search has found while the query was planned.
+type Known struct {
+	Found *btn.Found `msgpack:"found"`
+	Start []int      `msgpack:"start"` // values of the tables' indices in the best assignment; nil: none was found
 }
+
+// Part returns the part whose value is what is known.
+func (k *Known) Part() btn.Part { return &Search{Known: k} }
+
+// Common implements btn.Sharer.
+func (p *Search) Common() any { return &p.Known }
 
 // Class implements Part.
 func (*Search) Class() btn.Class { return btn.ClassSearch }
@@ -44,8 +50,10 @@ func (p *Search) Fits(n *btn.Network) error {
 	switch {
 	case n.Variables == nil:
 		return btn.Misfit("the network has no variables to assign values to")
-	case p.Work < 1:
+	case p.Work < 0 || p.Work == 0 && p.Known == nil:
 		return btn.Misfit("a search of %d steps", p.Work)
+	case p.Known != nil && (p.Known.Found == nil || len(p.Known.Found.Values) > 0 && len(p.Known.Found.Values) != len(n.Variables)):
+		return btn.Misfit("what is known is no assignment of %d variables", len(n.Variables))
 	case p.Cubes < 0 || p.Cubes > MostCubes || p.Cube < 0 || p.Cube >= max(p.Cubes, 1):
 		return btn.Misfit("cube %d of %d", p.Cube, p.Cubes)
 	case p.Map != nil && !(p.Map.Entries >= 1):

@@ -19,11 +19,32 @@ import (
 // MostCubes bounds the cubes of a search: more are as many.
 const MostCubes = 1 << 10
 
-// Propose returns the plan of a search for the most probable assignment within a share of the budget, and the state of the cache for it: in
-// one part, or one of firstShare of the work and so many cubes, which share the rest.
+// Try searches for the best assignments while a query is planned, with a share of the budget, and returns what it has found by the end of
+// its part of the time for planning; nil where there is nothing to find.
+//
+// Errors: those of descent.Of and of search.Solve.
+func Try(j *proposal.Job, share float64, best int) (*Known, error) {
+	p, err := descent.Of(j.Ctx, j.Problem(), btn.AskMPE, nil)
+	if err != nil || p.Terms().Scale.IsZero() {
+		return nil, err
+	}
+	within, end := proposal.Planning(j.Ctx, policy.PilotTime)
+	defer end()
+	r, err := solve(within, p, search.Options{Work: steps(share * j.Settings.Budget), Open: j.Settings.Memory / 4, Best: best})
+	if err != nil || r.Values == nil && r.Proved {
+		return nil, err
+	}
+	return &Known{Found: foundBy(p, r, best), Start: r.Values}, j.Ctx.Err()
+}
+
+// steps is the work of a search of so many flops.
+func steps(flops float64) int64 { return max(1, int64(flops/policy.SearchFlops)) }
+
+// Propose returns the plan of a search for the most probable assignment within a share of the budget, whole or in so many cubes, that
+// begins with what is known, and the state of the cache for it.
 //
 // Errors: those of descent.Of; over_budget for tables that do not fit the memory.
-func Propose(j *proposal.Job, share float64, cubes int) (*btn.Plan, string, error) {
+func Propose(j *proposal.Job, share float64, cubes int, known *Known) (*btn.Plan, string, error) {
 	p, err := descent.Of(j.Ctx, j.Problem(), btn.AskMPE, nil)
 	if err != nil {
 		return nil, "", err
@@ -37,23 +58,15 @@ func Propose(j *proposal.Job, share float64, cubes int) (*btn.Plan, string, erro
 		return nil, "", fault.New(fault.OverBudget, "search: tables of %d entries take %.3g bytes, %d are allowed",
 			entries, cost.Bytes, j.Settings.Memory)
 	}
-	cubes = min(cubes, MostCubes)
-	steps := func(share float64) int64 { return max(1, int64(share*cost.Flops/policy.SearchFlops)) }
-	return j.Remember(fmt.Sprintf("search work=%d cubes=%d", steps(1), cubes), p.Hypergraph(), func(context.Context) (*btn.Plan, error) {
-		if cubes < 2 {
-			return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: steps(1)}), nil
-		}
-		parts := []btn.Part{&Search{Shape: p.Shape(), Work: steps(firstShare), Cubes: 1}}
-		for cube := range cubes {
-			each := steps((1 - firstShare) / float64(cubes))
-			parts = append(parts, &Search{Shape: p.Shape(), Work: each, Cube: cube, Cubes: cubes})
-		}
-		return proposal.Exact(cost, parts...), nil
-	})
+	if cubes = min(cubes, MostCubes); cubes < 2 {
+		return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: steps(cost.Flops), Known: known}), j.CacheState(), nil
+	}
+	parts := make([]btn.Part, cubes)
+	for cube := range parts {
+		parts[cube] = &Search{Shape: p.Shape(), Work: steps(cost.Flops / float64(cubes)), Cube: cube, Cubes: cubes, Known: known}
+	}
+	return proposal.Exact(cost, parts...), j.CacheState(), nil
 }
-
-// firstShare is the part of the work of a divided search that goes to a whole one before it, whose bound is there at once. Chosen.
-const firstShare = 1.0 / 64
 
 // Products of mini-buckets have firstEntries at least; the bound of a search takes boundShare of its work. Chosen.
 const (
@@ -70,7 +83,7 @@ func ProposeMap(j *proposal.Job, share float64, set []int) (*btn.Plan, string, e
 		return nil, "", err
 	}
 	cost := btn.Cost{Flops: share * j.Settings.Budget}
-	work := max(1, int64(cost.Flops/policy.SearchFlops))
+	work := steps(cost.Flops)
 	memory := float64(j.Settings.Memory)
 	return j.Remember(fmt.Sprintf("search map work=%d memory=%g %s", work, memory, p.Shape()), p.Hypergraph(),
 		func(ctx context.Context) (*btn.Plan, error) {

@@ -106,12 +106,13 @@ const ProvedWithoutZ = "Z is left open: the assignment was proved without it"
 const Tolerance = 1e-6
 
 // Searched is the best assignment of several searches for the same one, whole ones and the cubes of a divided one; nil where none has found
-// any. Its Bound is the least of the whole ones', and of all cubes together where all are there; +Inf where none is of all assignments.
+// any. Its Bound is the least of the whole ones', and of all cubes together where all are there; +Inf where none is of all assignments. Of
+// several lists the best one is returned as it is.
 func Searched(list []*Found) *Found {
 	var best *Found
 	bound, united, cubes, of := math.Inf(1), math.Inf(-1), 0, 0
 	for _, f := range list {
-		if len(f.Values) > 0 && (best == nil || Other{f.Values, f.Weight}.Compare(Other{best.Values, best.Weight}) < 0) {
+		if len(f.Values) > 0 && (best == nil || f.compare(best) < 0) {
 			best = f
 		}
 		if f.Cubes == 0 {
@@ -120,7 +121,7 @@ func Searched(list []*Found) *Found {
 			united, cubes, of = max(united, f.Bound), cubes+1, f.Cubes
 		}
 	}
-	if best == nil || len(list) == 1 && of == 0 {
+	if best == nil || len(list) == 1 && of == 0 || best.Others != nil || best.All {
 		return best
 	}
 	if cubes == of && of > 0 {
@@ -131,6 +132,14 @@ func Searched(list []*Found) *Found {
 	found.Bound, found.Unique, found.Cubes = max(bound, weight), found.Unique && found.Cubes == 0, 0
 	found.Relaxed = found.Bound-weight > Tolerance
 	return &found
+}
+
+// compare orders searches by what they list: the better one first, of equal ones the one with the lower bound.
+func (f *Found) compare(g *Found) int {
+	return cmp.Or(
+		Other{f.Values, f.Weight}.Compare(Other{g.Values, g.Weight}), cmp.Compare(len(g.Others), len(f.Others)),
+		slices.CompareFunc(f.Others, g.Others, Other.Compare), cmp.Compare(f.Bound, g.Bound),
+	)
 }
 
 // Tied reports whether a weight that is not above the best one counts as equal to it.
