@@ -3,6 +3,7 @@ package hop
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -165,37 +166,16 @@ func (l *Jobs) first(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
 
 // sameResults compares the computed results, without durations and cache hits.
 func sameResults(a, b []btn.Result) bool {
-	if len(a) != len(b) {
-		return false
-	}
-
-	bare := func(r []btn.Result) []btn.Result {
-		out := make([]btn.Result, len(r))
-		for i := range r {
-			out[i] = r[i]
-			out[i].TimingsMS = nil
-			out[i].Cache = ""
+	bare := func(results []btn.Result) *wire.Answer {
+		out := &wire.Answer{Digest: wire.Digest(nil), Status: wire.StatusOK, Results: slices.Clone(results)}
+		for i := range out.Results {
+			out.Job = out.Results[i].Job
+			out.Results[i].TimingsMS = nil
+			out.Results[i].Cache = ""
 		}
 		return out
 	}
-
-	x, errX := wire.Encode(
-		&wire.Answer{
-			Job:     a[0].Job,
-			Digest:  wire.Digest(nil),
-			Status:  wire.StatusOK,
-			Results: bare(a),
-		},
-	)
-	y, errY := wire.Encode(
-		&wire.Answer{
-			Job:     b[0].Job,
-			Digest:  wire.Digest(nil),
-			Status:  wire.StatusOK,
-			Results: bare(b),
-		},
-	)
-	return errX == nil && errY == nil && string(x) == string(y)
+	return SameBytes(bare(a), bare(b))
 }
 
 // statusOf returns the status of a job that fails with a code.
