@@ -105,12 +105,8 @@ func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
 		return err
 	}
 
-	existing := map[string]bool{}
-	names := s.ConsumerNames(ctx)
-	for name := range names.Name() {
-		existing[name] = true
-	}
-	if err := names.Err(); err != nil {
+	existing, err := consumersOf(ctx, s)
+	if err != nil {
 		return err
 	}
 

@@ -328,15 +328,10 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 	other := c
 	other.OneConsumer = !c.OneConsumer
 
-	names := s.ConsumerNames(ctx)
-	existing := map[string]bool{}
-	for name := range names.Name() {
-		existing[name] = true
-	}
-	if err := names.Err(); err != nil {
+	existing, err := consumersOf(ctx, s)
+	if err != nil {
 		return err
 	}
-
 	for _, cc := range f.consumers(other) {
 		if existing[cc.Durable] && !wanted[cc.Durable] {
 			err := s.DeleteConsumer(ctx, cc.Durable)
@@ -380,6 +375,16 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 		})
 	}
 	return g.Wait()
+}
+
+// consumersOf returns the names of the consumers of a stream.
+func consumersOf(ctx context.Context, s jetstream.Stream) (map[string]bool, error) {
+	list := s.ConsumerNames(ctx)
+	names := map[string]bool{}
+	for name := range list.Name() {
+		names[name] = true
+	}
+	return names, list.Err()
 }
 
 // consumer asks for a consumer. In a cluster a server that is about to have it answers as well, as
