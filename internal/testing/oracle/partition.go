@@ -11,7 +11,7 @@ import (
 
 // Z returns Σ_x Π_j φ_j(x_j) Π_i w_i(x_i), w the evidence. It panics above MaxStates assignments (the
 // observed variables are not enumerated and do not count).
-func Z(m *factorgraph.Model, ev factorgraph.Evidence) *big.Float { return sumOf(m, ev).Z }
+func Z(m *factorgraph.Model, ev factorgraph.Evidence) *big.Float { return SumOf(m, ev).Z }
 
 // LogZ returns ln |Z| in nats, −Inf for 0, and the sign of Z.
 func LogZ(m *factorgraph.Model, ev factorgraph.Evidence) (float64, int) {
@@ -21,11 +21,11 @@ func LogZ(m *factorgraph.Model, ev factorgraph.Evidence) (float64, int) {
 
 // Marginals returns P(X_i = x | evidence) for all i and x, or nil when Z is 0.
 func Marginals(m *factorgraph.Model, ev factorgraph.Evidence) [][]float64 {
-	return sumOf(m, ev).Marginals()
+	return SumOf(m, ev).Marginals()
 }
 
-// sumOf adds up the weights of all assignments with the observed values.
-func sumOf(m *factorgraph.Model, ev factorgraph.Evidence) Sums {
+// SumOf adds up the weights of all assignments with the observed values, once for Z and Marginals.
+func SumOf(m *factorgraph.Model, ev factorgraph.Evidence) Sums {
 	s := newSummer(m.Domains)
 	for _, o := range ev.Hard {
 		s.allowed[o.Var] = []int{o.Value}
