@@ -3,10 +3,12 @@ package evaluate
 // Growth: estimates stage by stage, bonds, evidence; and models from files.
 
 import (
+	"context"
 	"math"
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -43,7 +45,9 @@ func TestStagedEndsWhereTheSystemDoes(t *testing.T) {
 func TestBondsGrowToTheExactAnswer(t *testing.T) {
 	m := small(t)
 	want, _ := oracle.LogZ(m, factorgraph.Evidence{})
-	for name, g := range map[string]grower{"tree": growTree, "sweep": growSweep} {
+	for name, g := range map[string]func(context.Context, *truncated.Prepared) (contraction, error){
+		"tree": alongOneTree, "sweep": sweeping,
+	} {
 		first, last, flops := math.NaN(), math.NaN(), 0.0
 		err := bonded(t.Context(), m, []int{1, 2, 64}, g)(func(_ string, bond float64, o Outcome) {
 			if bond == 1 {

@@ -70,18 +70,17 @@ var exactSettings = btn.Settings{Method: btn.MethodExact}
 func Settings(name string, s btn.Settings) Method {
 	return Method{Name: name, Step: math.NaN(),
 		Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
-			results, err := infer.Run(ctx, infer.Request{
-				Job:      "evaluate",
-				Model:    m,
-				Queries:  []query.Query{{Marginals: wantMarginals}},
-				Settings: s,
-			})
-
-			if err != nil {
-				return unknown(), err
-			}
-			return outcomeOf(results[0])
+			return answered(ctx, m, query.Query{Marginals: wantMarginals}, s)
 		}}
+}
+
+// answered is the system's answer to one query.
+func answered(ctx context.Context, m *factorgraph.Model, q query.Query, s btn.Settings) (Outcome, error) {
+	results, err := infer.Run(ctx, infer.Request{Job: "evaluate", Model: m, Queries: []query.Query{q}, Settings: s})
+	if err != nil {
+		return unknown(), err
+	}
+	return outcomeOf(results[0])
 }
 
 // outcomeOf turns a result into an outcome. A failed estimate is an error.

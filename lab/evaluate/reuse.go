@@ -12,10 +12,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/families/truncated"
-	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -149,7 +147,7 @@ func observe(
 			v := variables[len(values)]
 			value := rng.IntN(m.Domains[v])
 			if drawn {
-				o, err := exactUnder(ctx, m, factorgraph.Observe(values), true)
+				o, err := answered(ctx, m, query.Query{Evidence: factorgraph.Observe(values), Marginals: true}, exactSettings)
 				if err != nil {
 					return nil, nil, err
 				}
@@ -159,7 +157,7 @@ func observe(
 		}
 
 		ev := factorgraph.Observe(values)
-		o, err := exactUnder(ctx, m, ev, false)
+		o, err := answered(ctx, m, query.Query{Evidence: ev}, exactSettings)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -177,23 +175,6 @@ func pick(p []float64, u float64) int {
 		}
 	}
 	return len(p) - 1
-}
-
-// exactUnder is the exact answer under evidence.
-func exactUnder(
-	ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence, marginals bool,
-) (Outcome, error) {
-	results, err := infer.Run(ctx, infer.Request{
-		Job:      "evaluate",
-		Model:    m,
-		Queries:  []query.Query{{Evidence: ev, Marginals: marginals}},
-		Settings: btn.Settings{Method: btn.MethodExact},
-	})
-
-	if err != nil {
-		return unknown(), err
-	}
-	return outcomeOf(results[0])
 }
 
 // reuseTables are of the error with projectors of either kind under values of the model, where something is lost.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
-	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -78,8 +77,8 @@ func runTime(ctx context.Context, o Options) ([]Row, error) {
 			name string
 			run  func(emit func(suffix string, step float64, o Outcome)) error
 		}{
-			{"tree", bonded(ctx, model, bonds, growTree)},
-			{"sweep", bonded(ctx, model, bonds, growSweep)},
+			{"tree", bonded(ctx, model, bonds, alongOneTree)},
+			{"sweep", bonded(ctx, model, bonds, sweeping)},
 			{"regions", func(emit func(string, float64, Outcome)) error {
 				return staged(ctx, model, btn.Settings{Method: btn.MethodRegions, Budget: budget}, emit)
 			}},
@@ -106,20 +105,6 @@ func runTime(ctx context.Context, o Options) ([]Row, error) {
 	}
 
 	return rows, nil
-}
-
-type grower func(ctx context.Context, p *truncated.Prepared, bonds []int, emit func(bond int, o Outcome)) error
-
-func bonded(
-	ctx context.Context, m *factorgraph.Model, bonds []int, g grower,
-) func(func(string, float64, Outcome)) error {
-	return func(emit func(string, float64, Outcome)) error {
-		p, err := prepared(ctx, m, false)
-		if err != nil {
-			return err
-		}
-		return g(ctx, p, bonds, func(bond int, o Outcome) { emit("", float64(bond), o) })
-	}
 }
 
 // staged is the system stage by stage: the answers it would have given as each estimate was complete.

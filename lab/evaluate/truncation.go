@@ -67,37 +67,33 @@ func logarithm(z scaled.Number) float64 {
 	return z.LogAbs()
 }
 
-// growTree grows the bond along one tree until nothing is truncated or a contraction would take too
-// much.
-func growTree(ctx context.Context, p *truncated.Prepared, bonds []int, emit func(bond int, o Outcome)) error {
+// contraction is an answer at one bond, and whether something was truncated; of NaN flops where it would take too much.
+type contraction func(bond int) (o Outcome, truncated bool, err error)
+
+// alongOneTree are contractions along one tree.
+func alongOneTree(ctx context.Context, p *truncated.Prepared) (contraction, error) {
 	plan, err := plannedTree(ctx, p, 32)
-	if err != nil {
-		return err
-	}
-	return grow(bonds, func(bond int) (Outcome, bool, error) {
+	return func(bond int) (Outcome, bool, error) {
 		cost, err := trees.Evaluate(p.Hypergraph(), plan, bond)
 		if err != nil || cost.Flops > mostFlops || cost.Bytes > float64(btn.DefaultMemory) {
 			return unknown(), false, err
 		}
 		v, err := trees.Contract(ctx, p.Expression(), plan, trees.Options{Bond: bond})
 		return valued(v.Z, v.Flops), v.Truncated, err
-	}, emit)
+	}, err
 }
 
-// growSweep is growTree for a matrix product state.
-func growSweep(ctx context.Context, p *truncated.Prepared, bonds []int, emit func(bond int, o Outcome)) error {
+// sweeping are contractions by a matrix product state.
+func sweeping(ctx context.Context, p *truncated.Prepared) (contraction, error) {
 	plan, _, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{Bond: 32, Moves: searchSites})
-	if err != nil {
-		return err
-	}
-	return grow(bonds, func(bond int) (Outcome, bool, error) {
+	return func(bond int) (Outcome, bool, error) {
 		cost, err := sweeps.Evaluate(p.Hypergraph(), plan, bond, false)
 		if err != nil || cost.Flops > mostFlops || cost.Bytes > float64(btn.DefaultMemory) {
 			return unknown(), false, err
 		}
 		v, err := sweeps.Contract(ctx, p.Expression(), plan, sweeps.Options{Bond: bond})
 		return valued(v.Z, v.Flops), v.Truncated, err
-	}, emit)
+	}, err
 }
 
 func valued(z scaled.Number, flops float64) Outcome {
@@ -106,26 +102,33 @@ func valued(z scaled.Number, flops float64) Outcome {
 	return o
 }
 
-// grow contracts at one bond after the other, as long as something is truncated; flops add up.
-func grow(
-	bonds []int, contract func(bond int) (o Outcome, more bool, err error), emit func(bond int, o Outcome),
-) error {
-	total := 0.0
-	for _, bond := range bonds {
-		o, more, err := contract(bond)
+// bonded contracts at one bond after the other, as long as something is truncated; flops add up.
+func bonded(
+	ctx context.Context, m *factorgraph.Model, bonds []int,
+	planned func(context.Context, *truncated.Prepared) (contraction, error),
+) func(emit func(suffix string, step float64, o Outcome)) error {
+	return func(emit func(string, float64, Outcome)) error {
+		p, err := prepared(ctx, m, false)
 		if err != nil {
 			return err
 		}
-		if math.IsNaN(o.Flops) {
-			return nil
+		contract, err := planned(ctx, p)
+		if err != nil {
+			return err
 		}
-		total += o.Flops
-		o.Flops = total
-		emit(bond, o)
-		if !more {
-			return nil
+		total := 0.0
+		for _, bond := range bonds {
+			o, more, err := contract(bond)
+			if err != nil || math.IsNaN(o.Flops) {
+				return err
+			}
+			total += o.Flops
+			o.Flops = total
+			emit("", float64(bond), o)
+			if !more {
+				break
+			}
 		}
+		return nil
 	}
-
-	return nil
 }
