@@ -18,6 +18,13 @@ type fieldError struct {
 
 func (e *fieldError) Error() string { return fmt.Sprintf("query %d: %s: %v", e.query, e.field, e.err) }
 
+// first keeps an error, unless one was found before.
+func (e *fieldError) first(field string, err error) {
+	if e.err == nil {
+		e.field, e.err = field, err
+	}
+}
+
 func (e *fieldError) Unwrap() error { return e.err }
 
 // Field returns the query's position, the field and the reason.
@@ -87,42 +94,30 @@ func check(domains []int, known bool, queries []Query) error {
 	}
 	for i := range queries {
 		q := &queries[i]
-		field, err := checkEvidence(domains, known, q.Evidence)
-		if err == nil && q.Evid != "" && !q.Evidence.IsEmpty() {
-			field, err = "evid", errors.New("both evid and evidence are given")
+		f := fieldError{query: i}
+		f.first(checkEvidence(domains, known, q.Evidence))
+		if q.Evid != "" && !q.Evidence.IsEmpty() {
+			f.first("evid", errors.New("both evid and evidence are given"))
 		}
-		if err == nil && q.Named != nil {
-			field, err = q.Named.check(q)
+		if q.Named != nil {
+			f.first(q.Named.check(q))
 		}
-		if err == nil {
-			field, err = "over", CheckOver(q.Over, i, len(queries))
+		f.first("over", CheckOver(q.Over, i, len(queries)))
+		if math.IsNaN(q.Weight) || math.IsInf(q.Weight, 0) {
+			f.first("weight", fmt.Errorf("%v is no number of times", q.Weight))
 		}
-		if err == nil && (math.IsNaN(q.Weight) || math.IsInf(q.Weight, 0)) {
-			field, err = "weight", fmt.Errorf("%v is no number of times", q.Weight)
+		f.first("sensitivity", checkSensitivity(domains, known, q.Sensitivity))
+		f.first("joint", checkJoint(domains, known, q.Joint))
+		f.first("targets", checkTargets(domains, known, q.Targets))
+		f.first("map", checkTargets(domains, known, q.Map))
+		f.first("samples", checkSamples(len(domains), q.Samples))
+		f.first("best", checkBest(len(domains), q))
+		if q.Information != nil {
+			f.first(checkAsk(domains, known, q))
 		}
-		if err == nil {
-			field, err = "sensitivity", checkSensitivity(domains, known, q.Sensitivity)
-		}
-		if err == nil {
-			field, err = "joint", checkJoint(domains, known, q.Joint)
-		}
-		if err == nil {
-			field, err = "targets", checkTargets(domains, known, q.Targets)
-		}
-		if err == nil {
-			field, err = "map", checkTargets(domains, known, q.Map)
-		}
-		if err == nil {
-			field, err = "samples", checkSamples(len(domains), q.Samples)
-		}
-		if err == nil {
-			field, err = "best", checkBest(len(domains), q)
-		}
-		if err == nil && q.Information != nil {
-			field, err = checkAsk(domains, known, q)
-		}
-		if err != nil {
-			return fault.Wrap(fault.BadInput, &fieldError{i, field, err})
+		if f.err != nil {
+			wrong := f // f itself stays off the heap
+			return fault.Wrap(fault.BadInput, &wrong)
 		}
 	}
 	return nil
