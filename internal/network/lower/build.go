@@ -86,26 +86,9 @@ func build(ctx context.Context, net *btn.Network, wide bool, c *chains) (*sumpro
 		return nil, err
 	}
 
-	e := &sumproduct.Expression{
-		Dims:      l.indexDims(),
-		Scale:     l.scale,
-		Support:   make([][]int, l.count),
-		Variables: make([]int, len(net.Variables)),
-	}
-
-	for i, v := range net.Variables {
-		e.Variables[i] = l.number[l.find(l.hidden[v.Link])]
-	}
-
+	e := expression(l, net)
 	if l.zero {
-		e.Scale = scaled.Number{}
 		return e, nil
-	}
-
-	for v, i := range l.number {
-		if i >= 0 && !l.whole(v) {
-			e.Support[i] = l.values(v)
-		}
 	}
 
 	for _, v := range l.counters {
@@ -129,10 +112,8 @@ func build(ctx context.Context, net *btn.Network, wide bool, c *chains) (*sumpro
 		}
 
 		data := restrict(l, t, t.data, slab.Make)
-		var exp []int64
-		if t.exp != nil {
-			exp = restrict(l, t, t.exp, func(n int) []int64 { return make([]int64, n) })
-		} else if !wide && !loses(data) {
+		exp := exponents(l, t)
+		if exp == nil && !wide && !loses(data) {
 			e.Scale = e.Scale.Mul(floats.Normalise(data))
 		}
 
@@ -145,13 +126,50 @@ func build(ctx context.Context, net *btn.Network, wide bool, c *chains) (*sumpro
 				Exp:     exp,
 				Rounded: t.rounded,
 			})
-		case exp != nil:
-			e.Scale = e.Scale.Mul(scaled.Make(data[0], exp[0]))
 		default:
-			e.Scale = e.Scale.Mul(scaled.FromFloat(data[0]))
+			e.Scale = e.Scale.Mul(first(data, exp))
 		}
 	}
 	return e, nil
+}
+
+// expression is the expression of a layout without its tables.
+func expression(l *layout, net *btn.Network) *sumproduct.Expression {
+	e := &sumproduct.Expression{
+		Dims:      l.indexDims(),
+		Scale:     l.scale,
+		Support:   make([][]int, l.count),
+		Variables: make([]int, len(net.Variables)),
+	}
+	for i, v := range net.Variables {
+		e.Variables[i] = l.number[l.find(l.hidden[v.Link])]
+	}
+	if l.zero {
+		e.Scale = scaled.Number{}
+		return e
+	}
+	for v, i := range l.number {
+		if i >= 0 && !l.whole(v) {
+			e.Support[i] = l.values(v)
+		}
+	}
+	return e
+}
+
+// exponents are those of the living entries of a table, nil for a table without.
+func exponents(l *layout, t *raw) []int64 {
+	if t.exp == nil {
+		return nil
+	}
+	return restrict(l, t, t.exp, func(n int) []int64 { return make([]int64, n) })
+}
+
+// first is the first entry of a table.
+func first(data []float64, exp []int64) scaled.Number {
+	if exp == nil {
+		return scaled.FromFloat(data[0])
+	}
+	return scaled.Make(data[0], exp[0])
 }
 
 // indexDims returns the dimension of every index: the number of values alive.

@@ -63,42 +63,11 @@ type layout struct {
 // chains count without joining states, and maps stay tables of their own. One that is not wide may
 // be unfit.
 func lay(ctx context.Context, net *btn.Network, wide bool, c *chains) (*layout, error) {
-	if err := ctx.Err(); err != nil {
+	l, err := layLinks(ctx, net, wide)
+	if err != nil {
 		return nil, err
 	}
-	if err := net.Validate(); err != nil {
-		return nil, err
-	}
-
-	nodes := len(net.Dims) + len(net.Links)   // most networks have no more
-	tables := len(net.Links) + len(net.Cores) // nor of these
-	l := &layout{
-		dims:   append(make([]int, 0, nodes), net.Dims...),
-		parent: make([]int, len(net.Dims), nodes),
-		legs:   len(net.Dims),
-		tables: make([]*raw, 0, tables),
-		hidden: make([]int, 0, len(net.Links)),
-		scale:  net.Scale,
-		zero:   net.Scale.IsZero(),
-		pace:   pace.New(ctx),
-		wide:   wide,
-		chains: c,
-	}
-	for i := range l.parent {
-		l.parent[i] = i
-	}
-
-	for j, k := range net.Links {
-		l.hidden = append(l.hidden, len(l.parent)) // the first node that addCP makes
-		first := len(l.tables)
-		if err := l.add("link", j, k.Legs, k.T); err != nil {
-			return nil, err
-		}
-		if len(l.tables) > first && slices.Contains(net.Rounded, j) {
-			l.tables[first].rounded = true // the weights
-		}
-	}
-
+	l.chains = c
 	for c, k := range net.Cores {
 		if err := l.add("core", c, k.Legs, k.T); err != nil {
 			return nil, err
@@ -118,6 +87,45 @@ func lay(ctx context.Context, net *btn.Network, wide bool, c *chains) (*layout, 
 		l.support()
 	}
 	return l, l.pace.Err()
+}
+
+// layLinks is a layout of the links of net, before its cores are added.
+func layLinks(ctx context.Context, net *btn.Network, wide bool) (*layout, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := net.Validate(); err != nil {
+		return nil, err
+	}
+
+	nodes := len(net.Dims) + len(net.Links)   // most networks have no more
+	tables := len(net.Links) + len(net.Cores) // nor of these
+	l := &layout{
+		dims:   append(make([]int, 0, nodes), net.Dims...),
+		parent: make([]int, len(net.Dims), nodes),
+		legs:   len(net.Dims),
+		tables: make([]*raw, 0, tables),
+		hidden: make([]int, 0, len(net.Links)),
+		scale:  net.Scale,
+		zero:   net.Scale.IsZero(),
+		pace:   pace.New(ctx),
+		wide:   wide,
+	}
+	for i := range l.parent {
+		l.parent[i] = i
+	}
+
+	for j, k := range net.Links {
+		l.hidden = append(l.hidden, len(l.parent)) // the first node that addCP makes
+		first := len(l.tables)
+		if err := l.add("link", j, k.Legs, k.T); err != nil {
+			return nil, err
+		}
+		if len(l.tables) > first && slices.Contains(net.Rounded, j) {
+			l.tables[first].rounded = true // the weights
+		}
+	}
+	return l, nil
 }
 
 // tableWork is the cost of a table beside its entries, in operations on them.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/floats"
-	"github.com/basetensor/basetensor/internal/base/pace"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -87,36 +86,13 @@ func termSize(t *tensor.SymmetryRankOne) int {
 // cores; ErrOverBudget for symmetric tensors whose counters cannot be written down; the context's.
 // Cost: one pass over the tensors.
 func BuildParameters(ctx context.Context, net *btn.Network) (*Parametric, error) {
-	if err := ctx.Err(); err != nil {
+	l, err := layLinks(ctx, net, true)
+	if err != nil {
 		return nil, err
 	}
-	if err := net.Validate(); err != nil {
-		return nil, err
-	}
-	plain := func(m btn.Map) bool { return m.A == nil }
-	if net.Choice == btn.CoresAreVariables || slices.ContainsFunc(net.Maps, func(m btn.Map) bool { return !plain(m) }) {
+	if net.Choice == btn.CoresAreVariables || slices.ContainsFunc(net.Maps, func(m btn.Map) bool { return m.A != nil }) {
 		return nil, fault.New(fault.Unsupported,
 			"lower: derivatives by parameters need the factors as cores, without maps")
-	}
-
-	l := &layout{
-		dims:   slices.Clone(net.Dims),
-		parent: make([]int, len(net.Dims)),
-		legs:   len(net.Dims),
-		scale:  net.Scale,
-		zero:   net.Scale.IsZero(),
-		pace:   pace.New(ctx),
-		wide:   true,
-	}
-	for i := range l.parent {
-		l.parent[i] = i
-	}
-
-	for j, k := range net.Links {
-		l.hidden = append(l.hidden, len(l.parent))
-		if err := l.add("link", j, k.Legs, k.T); err != nil {
-			return nil, err
-		}
 	}
 
 	p := &Parametric{Sizes: ParameterSizes(net)}
@@ -255,48 +231,27 @@ func consecutive(first, n int) []int {
 
 // write makes the tables of a layout, the living entries of each, with their sources.
 func (p *Parametric) write(l *layout, net *btn.Network, sources []Source) error {
-	e := &sumproduct.Expression{
-		Dims:      l.indexDims(),
-		Scale:     l.scale,
-		Support:   make([][]int, l.count),
-		Variables: make([]int, len(net.Variables)),
-	}
+	e := expression(l, net)
 	p.Expression = e
-	for i, v := range net.Variables {
-		e.Variables[i] = l.number[l.find(l.hidden[v.Link])]
-	}
 	if l.zero {
-		e.Scale = scaled.Number{}
 		return nil
 	}
-	for v, i := range l.number {
-		if i >= 0 && !l.whole(v) {
-			e.Support[i] = l.values(v)
-		}
-	}
-
 	for t, table := range l.tables {
 		if l.pace.Over(tableWork + int64(len(table.data))) {
 			return l.pace.Err()
 		}
 		from := sources[t]
 		if from.Core >= 0 {
-			from.At = restrict(l, table, from.At, newInts)
+			from.At = restrict(l, table, from.At, func(n int) []int { return make([]int, n) })
 		}
 		data := restrict(l, table, table.data, func(n int) []float64 { return make([]float64, n) })
-		var exp []int64
-		if table.exp != nil {
-			exp = restrict(l, table, table.exp, func(n int) []int64 { return make([]int64, n) })
-		}
+		exp := exponents(l, table)
 		if scope := l.scope(table, e.Dims); len(scope) > 0 {
 			e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data, Exp: exp})
 			p.Sources = append(p.Sources, from)
 			continue
 		}
-		value := scaled.FromFloat(data[0])
-		if exp != nil {
-			value = scaled.Make(data[0], exp[0])
-		}
+		value := first(data, exp)
 		e.Scale = e.Scale.Mul(value)
 		if from.Core >= 0 && from.At[0] >= 0 {
 			p.Single = append(p.Single, Parameter{Core: from.Core, At: from.At[0], Value: value})
@@ -304,8 +259,6 @@ func (p *Parametric) write(l *layout, net *btn.Network, sources []Source) error 
 	}
 	return nil
 }
-
-func newInts(n int) []int { return make([]int, n) }
 
 // Floats returns the expression with every table's entries in float64, and by table the exponent of
 // the power of two that they were divided by. Where an entry does not fit beside the others of its
