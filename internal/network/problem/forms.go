@@ -7,8 +7,11 @@ import (
 	"sync"
 )
 
-// forms keeps values by slot. The zero value is empty.
-type forms struct {
+// mostSlots bounds the slots of Forms: all are dropped before there are more.
+const mostSlots = 64
+
+// Forms keeps values by slot. The zero value is empty; it may be used by several goroutines.
+type Forms struct {
 	mu   sync.Mutex
 	kept map[any]*kept
 	made int // forms whose making began
@@ -27,7 +30,7 @@ type kept struct {
 // type for its slots keeps them apart from all others. Goroutines that ask for the same form at once wait for one of them to make it,
 // unless their context ends; after an error the next makes it.
 func Form[T any](ctx context.Context, p *Problem, slot, variant any, make func() (T, error)) (T, error) {
-	return formIn(ctx, &p.forms, slot, variant, make)
+	return FormIn(ctx, &p.forms, slot, variant, make)
 }
 
 // FormOfBase is Form for the network without evidence: the problems of one Shared have one form in common, as long as their
@@ -36,7 +39,7 @@ func FormOfBase[T any](ctx context.Context, p *Problem, slot any, make func() (T
 	if p.shared == nil {
 		return make()
 	}
-	return formIn(ctx, &p.shared.bases, slot, p.Base, func() (T, error) {
+	return FormIn(ctx, &p.shared.bases, slot, p.Base, func() (T, error) {
 		p.forms.mu.Lock()
 		p.forms.made++
 		p.forms.mu.Unlock()
@@ -54,15 +57,15 @@ func Keep(p *Problem, slot, variant, value any) {
 }
 
 // put is to be called with the lock.
-func (f *forms) put(slot any, k *kept) {
-	if f.kept == nil {
+func (f *Forms) put(slot any, k *kept) {
+	if _, known := f.kept[slot]; f.kept == nil || !known && len(f.kept) >= mostSlots {
 		f.kept = map[any]*kept{}
 	}
 	f.kept[slot] = k
 }
 
-// formIn returns the form in a slot, or makes it.
-func formIn[T any](ctx context.Context, f *forms, slot, variant any, make func() (T, error)) (T, error) {
+// FormIn is Form among some forms.
+func FormIn[T any](ctx context.Context, f *Forms, slot, variant any, make func() (T, error)) (T, error) {
 	for {
 		k, mine := f.reserve(slot, variant)
 		if mine {
@@ -81,7 +84,7 @@ func formIn[T any](ctx context.Context, f *forms, slot, variant any, make func()
 }
 
 // reserve returns the form in a slot; mine says that the caller is to make it.
-func (f *forms) reserve(slot, variant any) (k *kept, mine bool) {
+func (f *Forms) reserve(slot, variant any) (k *kept, mine bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if k = f.kept[slot]; k != nil && k.variant == variant {
@@ -94,7 +97,7 @@ func (f *forms) reserve(slot, variant any) (k *kept, mine bool) {
 }
 
 // fill makes the form of a reserved slot, which is free again after an error or a panic.
-func fill[T any](f *forms, slot any, k *kept, make func() (T, error)) (T, error) {
+func fill[T any](f *Forms, slot any, k *kept, make func() (T, error)) (T, error) {
 	defer func() {
 		if k.failed {
 			f.mu.Lock()
@@ -113,7 +116,7 @@ func fill[T any](f *forms, slot any, k *kept, make func() (T, error)) (T, error)
 }
 
 // drop forgets all forms.
-func (f *forms) drop() {
+func (f *Forms) drop() {
 	f.mu.Lock()
 	f.kept = nil
 	f.mu.Unlock()

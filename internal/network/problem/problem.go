@@ -20,7 +20,7 @@ type Problem struct {
 	Options
 
 	shared *Shared
-	forms  forms
+	forms  Forms
 }
 
 // Options bound the contractions of a problem. The zero value works.

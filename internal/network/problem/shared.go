@@ -16,7 +16,7 @@ import (
 type Shared struct {
 	mu      sync.Mutex
 	last    *Problem
-	bases   forms // of the last base, without evidence
+	bases   Forms // of the last base, without evidence
 	lasting map[reflect.Type]any
 }
 

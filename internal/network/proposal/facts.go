@@ -4,16 +4,13 @@ package proposal
 
 import (
 	"context"
-	"sync"
 
 	"github.com/basetensor/basetensor/internal/base/digest"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/internal/network/problem"
 )
-
-// mostFacts bounds the slots of one network.
-const mostFacts = 64
 
 // Facts are what the proposals for one network have in common. They may be used by several goroutines.
 type Facts struct {
@@ -21,16 +18,7 @@ type Facts struct {
 	Common *Facts
 
 	digest [digest.Size]byte
-
-	mu    sync.Mutex
-	slots map[any]*fact
-}
-
-// fact is the content of a slot. there says that it was made.
-type fact struct {
-	mu    sync.Mutex
-	there bool
-	value any
+	forms  problem.Forms
 }
 
 // NewFacts returns those of a network: its digest, and nothing else yet. Linear time.
@@ -45,31 +33,7 @@ func (f *Facts) Fresh() *Facts { return &Facts{digest: f.digest, Common: f.Commo
 // alone. Slots are compared by ==; a package's own type for its slots keeps them apart from all others. An error is not
 // remembered. make may ask for other slots.
 func Fact[T any](f *Facts, slot any, make func() (T, error)) (T, error) {
-	s := f.slot(slot)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.there {
-		return s.value.(T), nil
-	}
-	value, err := make()
-	if err == nil {
-		s.there, s.value = true, value
-	}
-	return value, err
-}
-
-func (f *Facts) slot(slot any) *fact {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s, ok := f.slots[slot]
-	if !ok {
-		if f.slots == nil || len(f.slots) >= mostFacts {
-			f.slots = map[any]*fact{}
-		}
-		s = new(fact)
-		f.slots[slot] = s
-	}
-	return s
+	return problem.FormIn(context.Background(), &f.forms, slot, nil, make)
 }
 
 // shapeSlot is that of the network's shape.
