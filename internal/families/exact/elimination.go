@@ -142,25 +142,13 @@ func (j run) answer(a Answer) btn.Value {
 	if j.Joint != nil {
 		value.Joint = j.JointValue(a.Joint, a.Z)
 	}
-	if j.M == nil {
-		return value
+	switch {
+	case j.M == nil:
+	case a.Marginals != nil:
+		value.Marginals = j.Given(a.Marginals)
+	default:
+		value.Marginals = j.Weighted(a.Rows, a.Z)
 	}
-
-	clear(j.M.At)
-	for v, row := range a.Marginals {
-		copy(j.M.At[j.M.Offset[v]:], row)
-	}
-	for v, row := range a.Rows {
-		if a.Marginals != nil {
-			break
-		}
-		at := j.M.At[j.M.Offset[v]:]
-		for x, q := range row {
-			at[x] = scaled.FromFloat(q).Mul(a.Z)
-		}
-	}
-
-	value.Marginals = j.M.Result(scaled.One)
 	return value
 }
 

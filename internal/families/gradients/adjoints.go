@@ -8,7 +8,6 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // slot is the place of the network with its own numbers among the forms of a problem.
@@ -62,10 +61,7 @@ func (p *Adjoints) Contract(ctx context.Context, of *problem.Problem, want probl
 		value.Target = &btn.TargetValue{Z: a.TargetZ, Derivatives: btn.NewDerivatives(sizes, a.TargetBy)}
 	}
 	if j.M != nil {
-		for v, row := range a.Marginals {
-			copy(j.M.At[j.M.Offset[v]:], row)
-		}
-		value.Marginals = j.M.Result(scaled.One)
+		value.Marginals = j.Given(a.Marginals)
 	}
 	return value, nil
 }

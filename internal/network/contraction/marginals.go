@@ -120,8 +120,18 @@ func (j Contraction) JointOf(cells []scaled.Number) *btn.Marginals {
 	return m
 }
 
-// Weighted returns probabilities per variable as marginals that add up to z.
+// Given returns marginals per variable under one exponent; variables of no row have zeros.
+func (j Contraction) Given(rows [][]scaled.Number) *btn.Marginals {
+	clear(j.M.At)
+	for v, row := range rows {
+		copy(j.M.At[j.M.Offset[v]:], row)
+	}
+	return j.M.Result(scaled.One)
+}
+
+// Weighted returns probabilities per variable as marginals that add up to z; variables of no row have zeros.
 func (j Contraction) Weighted(rows [][]float64, z scaled.Number) *btn.Marginals {
+	clear(j.M.At)
 	for v, row := range rows {
 		at := j.M.At[j.M.Offset[v]:]
 		for x, q := range row {
