@@ -15,13 +15,10 @@ type Adjoints struct {
 // AdjointPlan is how derivatives are computed.
 type AdjointPlan struct {
 	// indices of the network written with its own numbers, in the order in which they are summed
-	Order  []int `msgpack:"order"`
-	Slices []int `msgpack:"slices,omitempty"` // indices fixed per slice
-	Count  int64 `msgpack:"count"`            // number of slices, 1 without
-	// Flops is predicted, of a slice; Any says that it is without evidence, as small networks are
-	// compiled.
-	Flops float64 `msgpack:"flops"`
-	Any   bool    `msgpack:"any,omitempty"`
+	Order  []int   `msgpack:"order"`
+	Slices []int   `msgpack:"slices,omitempty"` // indices fixed per slice
+	Count  int64   `msgpack:"count"`            // number of slices, 1 without
+	Flops  float64 `msgpack:"flops"`            // predicted, of a slice
 }
 
 // Class implements Part.

@@ -17,8 +17,6 @@ type PlanOptions struct {
 	Memory    int64 // bytes, 0: btn.DefaultMemory
 	Flops     float64
 	Marginals bool
-	// Order is one to begin with, of the network without evidence; nil: none.
-	Order []int
 }
 
 // Plan looks for an order, and for indices to slice where its tables do not fit the memory: one after
@@ -34,7 +32,11 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, btn.C
 	h := p.Hypergraph()
 	h.Dims = slices.Clone(h.Dims)
 	search := planning{ctx: ctx, h: h, wanted: p.wanted, options: o}
-	if err := search.order(); err != nil {
+	var err error
+	if search.best, err = contractionorder.Best(ctx, h); err != nil {
+		return nil, btn.Cost{}, err
+	}
+	if search.cost, err = einsum.PlanDerivatives(ctx, h, search.best, p.wanted, o.Marginals); err != nil {
 		return nil, btn.Cost{}, err
 	}
 
@@ -80,28 +82,6 @@ type planning struct {
 	options PlanOptions
 	best    []int
 	cost    btn.Cost
-}
-
-// order takes the order given where it costs little, else the cheaper of it and the best found.
-func (s *planning) order() error {
-	s.cost.Flops = math.Inf(1)
-	try := func(order []int) error {
-		cost, err := einsum.PlanDerivatives(s.ctx, s.h, order, s.wanted, s.options.Marginals)
-		if err == nil && cost.Flops < s.cost.Flops {
-			s.best, s.cost = order, cost
-		}
-		return err
-	}
-	if s.options.Order != nil {
-		if err := try(s.options.Order); err != nil || s.cost.Flops <= policy.ReplanFlops {
-			return err
-		}
-	}
-	order, err := contractionorder.Best(s.ctx, s.h)
-	if err != nil {
-		return err
-	}
-	return try(order)
 }
 
 // slice fixes one more index, and returns it; −1 where none lowers the bytes.
