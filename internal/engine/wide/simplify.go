@@ -5,6 +5,7 @@ package wide
 
 import (
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
@@ -264,10 +265,7 @@ func single(list []scaled.Wide) bool {
 func (n *network) prune() bool {
 	alive := make([][]bool, len(n.dims))
 	for i, d := range n.dims {
-		alive[i] = make([]bool, d)
-		for x := range alive[i] {
-			alive[i][x] = true
-		}
+		alive[i] = slices.Repeat([]bool{true}, d)
 	}
 	removed := false
 	for again := true; again; {
@@ -278,11 +276,7 @@ func (n *network) prune() bool {
 		removed = removed || again
 	}
 	for i := range alive {
-		any := false
-		for _, on := range alive[i] {
-			any = any || on
-		}
-		if !any {
+		if !slices.Contains(alive[i], true) {
 			n.zero = true
 			return true
 		}
@@ -314,18 +308,14 @@ func (t *table) nothing(k int) bool {
 	return t.data[k].IsZero()
 }
 
-// each calls visit for every entry of t with its values.
-func (n *network) each(t *table, visit func(k int, x []int)) {
-	x := make([]int, len(t.scope))
-	for k := range t.data {
-		visit(k, x)
-		for a := len(x) - 1; a >= 0; a-- {
-			if x[a]++; x[a] < n.dims[t.scope[a]] {
-				break
-			}
-			x[a] = 0
+// lives reports whether all values of the indices of a scope are alive.
+func lives(scope, values []int, alive [][]bool) bool {
+	for a, v := range values {
+		if !alive[scope[a]][v] {
+			return false
 		}
 	}
+	return true
 }
 
 func (n *network) revise(t *table, alive [][]bool) bool {
@@ -333,19 +323,14 @@ func (n *network) revise(t *table, alive [][]bool) bool {
 	for a, i := range t.scope {
 		hit[a] = make([]bool, n.dims[i])
 	}
-	n.each(t, func(k int, x []int) {
-		if t.nothing(k) {
-			return
-		}
-		for a, v := range x {
-			if !alive[t.scope[a]][v] {
-				return
+	for w, k := sumproduct.NewWalk(n.dims, t.scope), 0; k < len(t.data); w.Next() {
+		if !t.nothing(k) && lives(t.scope, w.X, alive) {
+			for a, v := range w.X {
+				hit[a][v] = true
 			}
 		}
-		for a, v := range x {
-			hit[a][v] = true
-		}
-	})
+		k++
+	}
 	changed := false
 	for a, i := range t.scope {
 		for v, on := range alive[i] {
@@ -360,27 +345,19 @@ func (n *network) revise(t *table, alive [][]bool) bool {
 
 func (n *network) restrict(t *table, alive [][]bool) {
 	var data, abs []scaled.Wide
-	n.each(t, func(k int, x []int) {
-		for a, v := range x {
-			if !alive[t.scope[a]][v] {
-				return
+	for w, k := sumproduct.NewWalk(n.dims, t.scope), 0; k < len(t.data); w.Next() {
+		if lives(t.scope, w.X, alive) {
+			data = append(data, t.data[k])
+			if t.abs != nil {
+				abs = append(abs, t.abs[k])
 			}
 		}
-		data = append(data, t.data[k])
-		if t.abs != nil {
-			abs = append(abs, t.abs[k])
-		}
-	})
+		k++
+	}
 	t.data, t.abs = data, abs
 }
 
 // trim takes indices of dimension 1 from the scope.
 func (t *table) trim(dims []int) {
-	scope := make([]int, 0, len(t.scope))
-	for _, i := range t.scope {
-		if dims[i] > 1 {
-			scope = append(scope, i)
-		}
-	}
-	t.scope = scope
+	t.scope = slices.DeleteFunc(slices.Clone(t.scope), func(i int) bool { return dims[i] == 1 })
 }
