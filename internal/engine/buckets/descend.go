@@ -10,13 +10,14 @@ import (
 	"sort"
 
 	"github.com/basetensor/basetensor/internal/base/ranked"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // weigh writes the weights of the indices that step k drops, under values of the ones it keeps:
 // logarithms where log is returned as true.
 func (r *Run) weigh(k int, values []int) (weights []float64, log bool) {
 	s := &r.steps[k]
-	size := Size(r.dims, s.Drop)
+	size := sumproduct.Size(r.dims, s.Drop)
 	if cap(r.scratch) < size {
 		r.scratch = make([]float64, size)
 	}

@@ -39,15 +39,6 @@ const (
 	scattered
 )
 
-// Size is the number of entries over some indices.
-func Size(dims, scope []int) int {
-	n := 1
-	for _, i := range scope {
-		n *= dims[i]
-	}
-	return n
-}
-
 // NewKernel lays a step out, with tables over these scopes. Blocks run over the last axes of the output or, where that is small and
 // across is set, of the dropped indices. stride is room, 0 by index. Tables have fewer than 2^31 entries.
 func NewKernel(dims []int, s *Step, scopes [][]int, across bool, stride []int) *Kernel {
@@ -59,14 +50,14 @@ func NewKernel(dims []int, s *Step, scopes [][]int, across bool, stride []int) *
 		}
 		return scope[:at], scope[at:]
 	}
-	k := &Kernel{across: across && Size(dims, s.Out) < shortOut && Size(dims, s.Drop) > Size(dims, s.Out)}
+	k := &Kernel{across: across && sumproduct.Size(dims, s.Out) < shortOut && sumproduct.Size(dims, s.Drop) > sumproduct.Size(dims, s.Out)}
 	outer, dropped, inner := s.Out, s.Drop, []int(nil)
 	if k.across {
 		dropped, inner = split(s.Drop)
 	} else {
 		outer, inner = split(s.Out)
 	}
-	k.Outer, k.Drops, k.Inner = Size(dims, outer), Size(dims, dropped), Size(dims, inner)
+	k.Outer, k.Drops, k.Inner = sumproduct.Size(dims, outer), sumproduct.Size(dims, dropped), sumproduct.Size(dims, inner)
 
 	for _, t := range s.In {
 		sumproduct.Strides(stride, dims, scopes[t])

@@ -222,7 +222,7 @@ func (r *Run) step(ctx context.Context, k int, o Options) error {
 			return fault.New(fault.OverBudget, "%w: a table of %d entries, fewer than 2^31 are allowed", sumproduct.ErrOverBudget, len(r.data[t]))
 		}
 	}
-	out := table{scope: s.Out, log: logs, data: make([]float64, Size(r.dims, s.Out))}
+	out := table{scope: s.Out, log: logs, data: make([]float64, sumproduct.Size(r.dims, s.Out))}
 	kernel := filling{NewKernel(r.dims, s, r.scopes, true, r.stride), r.data, logs, s.Max}
 	if err := kernel.run(ctx, out.data, o.Threads); err != nil {
 		return err

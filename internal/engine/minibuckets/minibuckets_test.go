@@ -161,7 +161,7 @@ func TestMatchingOfWhatIsShared(t *testing.T) {
 		entries float64
 	}{{[]int{7, 7}, 128}, {[]int{4, 4, 4}, 64}} {
 		e := &sumproduct.Expression{Scale: scaled.One}
-		n := size(c.sides, []int{0, 1, 2, 3, 4, 5, 6, 7})
+		n := sumproduct.Size([]int{0, 1, 2, 3, 4, 5, 6, 7}, c.sides)
 		for i := range n {
 			e.Dims = append(e.Dims, 2)
 			step := 1
@@ -265,7 +265,7 @@ func TestMatchedMarginalsAgree(t *testing.T) {
 
 // marginalsOf is Σ f^{1/w} of the logarithms of a table over all of its indices but the shared ones.
 func marginalsOf(ln []float64, scope, shared, dims []int, w float64) []float64 {
-	sums := make([]float64, size(shared, dims))
+	sums := make([]float64, sumproduct.Size(dims, shared))
 	own := make([]int, len(scope))
 	for k, i := range scope {
 		own[k] = dims[i]

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -33,7 +34,6 @@ type Plan struct {
 	dims    []int
 	buckets [][]mini // by position in the order
 	moves   [][]move // likewise
-	given   int      // tables of the expression; message k is table given+k
 }
 
 // drawWork is the work of a draw per table and value, flops. Chosen: about ten nanoseconds.
@@ -135,7 +135,7 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 		}
 	}
 
-	p := &Plan{Order: order, dims: h.Dims, given: len(h.Edges), buckets: make([][]mini, len(order)), moves: make([][]move, len(order))}
+	p := &Plan{Order: order, dims: h.Dims, buckets: make([][]mini, len(order)), moves: make([][]move, len(order))}
 	tables := make([]message, 0, len(h.Edges))
 	last := slices.Repeat([]int{-1}, len(h.Dims))
 	bucket := make([][]int, len(order)) // tables by the first of their indices to be eliminated
@@ -199,7 +199,7 @@ func NewPlan(h contractionorder.Hypergraph, order []int, entries float64) (*Plan
 				for _, r := range m.between {
 					p.Matching += moveWork * sizes[r] * float64(sweeps(p.moves[k]))
 				}
-				p.Bytes += 8 * float64(size(m.shared, h.Dims)*len(m.between))
+				p.Bytes += 8 * float64(sumproduct.Size(h.Dims, m.shared)*len(m.between))
 			}
 		}
 		p.buckets[k] = minis

@@ -131,7 +131,7 @@ const within = 256
 
 // product is the logarithm of the product of a mini-bucket's tables, over its scope.
 func (b *Bound) product(m *mini) []float64 {
-	out := make([]float64, size(m.scope, b.plan.dims))
+	out := make([]float64, sumproduct.Size(b.plan.dims, m.scope))
 	for _, t := range m.tables {
 		own := b.tables[t].ln
 		walk(m.scope, b.tables[t].scope, b.plan.dims, func(at, offset int, offsets []int) {
@@ -152,7 +152,7 @@ func walk(scope, own, dims []int, visit func(at, offset int, offsets []int)) {
 		outer--
 		inner *= dims[scope[outer]]
 	}
-	n := size(scope, dims)
+	n := sumproduct.Size(dims, scope)
 	stride := sumproduct.Along(dims, own, scope)
 	offsets := make([]int, 1, inner)
 	for k, i := range scope[outer:] {
@@ -169,7 +169,7 @@ func walk(scope, own, dims []int, visit func(at, offset int, offsets []int)) {
 // marginals agree (moment matching), which makes the bound tighter and keeps it one. A zero of one of them is made so in all: their
 // product is 0 there.
 func (b *Bound) match(k int, m move, products [][]float64) {
-	own, n := b.minis[k], size(m.shared, b.plan.dims)
+	own, n := b.minis[k], sumproduct.Size(b.plan.dims, m.shared)
 	mean, total := make([]float64, n), 0.0
 	shifts := make([][]float64, len(m.between))
 	for j, r := range m.between {
@@ -218,7 +218,7 @@ func (m *weighed) move(t table) {
 // marginals are ln Σ f^{1/w} of a mini-bucket over all but some of its indices.
 func (b *Bound) marginals(k, r int, shared []int, f []float64) []float64 {
 	scope, dims := b.plan.buckets[k][r].scope, b.plan.dims
-	n, w := size(shared, dims), b.minis[k][r].weight
+	n, w := sumproduct.Size(dims, shared), b.minis[k][r].weight
 	top := make([]float64, n)
 	for a := range top {
 		top[a] = math.Inf(-1)
@@ -394,13 +394,4 @@ func entry(scope, dims, x []int) (at int) {
 		at = at*dims[i] + x[i]
 	}
 	return at
-}
-
-// size is the number of entries of a table over a scope.
-func size(scope, dims []int) int {
-	n := 1
-	for _, i := range scope {
-		n *= dims[i]
-	}
-	return n
 }

@@ -78,10 +78,7 @@ func New(h contractionorder.Hypergraph, steps []*contractionorder.Step, needed [
 func (p *Program) layOut(dims []int, scopes [][]int, needed []bool) {
 	p.needed, p.sizes = needed, make([]int, len(scopes))
 	for t, scope := range scopes {
-		size := 1
-		for _, i := range scope {
-			size *= dims[i]
-		}
+		size := sumproduct.Size(dims, scope)
 		p.sizes[t] = size
 		if t >= p.Leaves {
 			p.Entries += size

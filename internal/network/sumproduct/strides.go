@@ -1,6 +1,15 @@
 package sumproduct
 
-// Strides and offsets: where the entries of a table are.
+// Sizes, strides and offsets: how many entries a table has, and where they are.
+
+// Size is the number of entries of a table over a scope.
+func Size(dims, scope []int) int {
+	n := 1
+	for _, i := range scope {
+		n *= dims[i]
+	}
+	return n
+}
 
 // Strides sets by[i], for every index i of a scope, to the distance between entries of neighbouring
 // values of i in a table over the scope, the last index fastest. Indices outside the scope keep
