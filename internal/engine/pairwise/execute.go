@@ -27,16 +27,15 @@ type run struct {
 	ctx      context.Context
 	shape    *shape
 	threads  int
-	from, to int64              // slices
-	tables   []sumproduct.Table // of the expression
-	raw      []buffer           // by leaf: the table of the expression, or a copy in range
-	copied   float64            // entries of those copies
-	limit    float64            // entries that may be live
-	spare    float64            // entries of the budget beyond limit, for slices at the same time
-	start    scaled.Number      // factors of all slices, known before
-	common   scaled.Number      // the same after the static part
-	scale    scaled.Number      // and after the steps done in the slice
-	done     scaled.Number      // scale when the slice's value was known
+	from, to int64         // slices
+	raw      []buffer      // by leaf: the table of the expression, or a copy in range
+	copied   float64       // entries of those copies
+	limit    float64       // entries that may be live
+	spare    float64       // entries of the budget beyond limit, for slices at the same time
+	start    scaled.Number // factors of all slices, known before
+	common   scaled.Number // the same after the static part
+	scale    scaled.Number // and after the steps done in the slice
+	done     scaled.Number // scale when the slice's value was known
 	value    scaled.Number
 	digits   []int    // by index: value of a sliced one
 	buffers  []buffer // by number, see opcode
@@ -65,7 +64,6 @@ const (
 // measure finds the range of every table, copies tables that leave it, and
 // multiplies known factors into the scale.
 func (r *run) measure(e *sumproduct.Expression) error {
-	r.tables = e.Tables
 	r.raw = make([]buffer, len(e.Tables))
 	r.used = make([]bool, len(e.Dims))
 	for t := range e.Tables {

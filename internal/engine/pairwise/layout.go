@@ -203,14 +203,13 @@ type groups struct {
 	sum   []axis     // in both operands
 	own   [2][]axis  // in one operand only, and in the result
 	out   []axis     // batch and own
-	last  [2][]int   // indices of the operands in their sequence
 	size  [2]float64 // entries of the operands
 	work  float64    // multiplications
 }
 
 // classify sorts the indices of a merge of two tables into one over out.
 func (s *shape) classify(a, b layout, out []int) groups {
-	g := groups{last: [2][]int{a.index, b.index}, size: [2]float64{1, 1}, work: 1}
+	g := groups{size: [2]float64{1, 1}, work: 1}
 	all := make([]int, 0, len(a.index)+len(b.index))
 	all = append(all, a.index...)
 	for _, v := range b.index {

@@ -84,7 +84,7 @@ func (r *run) normalised(z scaled.Number) [][]float64 {
 			switch {
 			case !total.IsZero():
 				out[i][v] = x.Div(total).Float64()
-			case r.shape.dims[i] == 1 || r.alone(i):
+			case r.shape.dims[i] == 1 || !r.used[i]:
 				out[i][v] = 1 / float64(len(sums))
 			default:
 				out[i][v] = x.Div(z).Float64()
@@ -93,9 +93,6 @@ func (r *run) normalised(z scaled.Number) [][]float64 {
 	}
 	return out
 }
-
-// alone says that no table has the index.
-func (r *run) alone(index int) bool { return r.used != nil && !r.used[index] }
 
 // PlanMarginals predicts Marginals' Stats for a budget of memory bytes (0: 2 GiB); its PeakBytes
 // exceed the budget when nothing within it was found. Errors wrap contractionorder.ErrTree.

@@ -28,8 +28,6 @@ type shape struct {
 	full    []float64 // by merge: entries of the table over all indices of its two
 	size    []float64 // by table: entries
 	raw     float64   // entries of the expression
-	raws    []float64 // by leaf: entries of the whole table
-	free    float64   // Π of the dimensions of indices in no table
 	static  []bool    // by table: the same in all slices
 	sumAt   []int     // by index: the merge that sums it
 	layouts []layout  // by buffer
@@ -71,7 +69,6 @@ func newShape(
 	s.static = make([]bool, tables)
 	s.alone = make([][]int, t.Leaves)
 	s.cut = make([][]int, t.Leaves)
-	s.raws = make([]float64, t.Leaves)
 	s.sums = make([][]int, len(t.Merges))
 	s.full = make([]float64, len(t.Merges))
 	s.sumAt = make([]int, len(h.Dims))
@@ -80,13 +77,6 @@ func newShape(
 	for _, e := range h.Edges {
 		for _, v := range e {
 			count[v]++
-		}
-	}
-
-	s.free = 1
-	for v, d := range s.dims {
-		if count[v] == 0 && d > 1 {
-			s.free = finite(s.free * float64(d))
 		}
 	}
 
@@ -102,9 +92,9 @@ func newShape(
 
 // leaf sorts the indices of a table of the expression; count has the number of tables of each.
 func (s *shape) leaf(i int, e, count []int) {
-	s.raws[i] = 1
+	raw := 1.0
 	for _, v := range e {
-		s.raws[i] = finite(s.raws[i] * float64(s.h.Dims[v]))
+		raw = finite(raw * float64(s.h.Dims[v]))
 		switch {
 		case s.dims[v] == 0 && s.h.Dims[v] > 1:
 			s.cut[i] = append(s.cut[i], v)
@@ -117,7 +107,7 @@ func (s *shape) leaf(i int, e, count []int) {
 		}
 	}
 	slices.Sort(s.scope[i])
-	s.raw = finite(s.raw + s.raws[i])
+	s.raw = finite(s.raw + raw)
 	s.size[i] = s.product(s.scope[i])
 }
 

@@ -76,7 +76,6 @@ func (r *run) fork(entries int) *run {
 		ctx:     r.ctx,
 		shape:   r.shape,
 		threads: 1,
-		tables:  r.tables,
 		raw:     slices.Clone(r.raw),
 		common:  r.common,
 		signed:  r.signed,

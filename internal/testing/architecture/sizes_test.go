@@ -32,7 +32,7 @@ var crowded = map[string]int{
 	"internal/families/exact.Prepared":     30,
 	"internal/families/counts.Form":        29,
 	"internal/families/truncated.Prepared": 29,
-	"internal/engine/pairwise.run":         27,
+	"internal/engine/pairwise.run":         26,
 	"internal/logic/formula.simplifier":    27,
 	"internal/doors/gateway.Gateway":       26,
 }
