@@ -4,20 +4,23 @@ package compiler
 // variable.
 
 import (
+	"math/bits"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/logic/circuit"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// component is a part of the formula: ranges of the search's stacks. All its variables were open when it was found, and it has all
-// that is left of every clause and table with one of them.
+// component is a part of the formula: ranges of the search's stacks. All its variables were open when it was found, and it had all
+// that was left of every clause and table with one of them.
 type component struct {
 	vars, varsEnd       int32
 	clauses, clausesEnd int32
 	tables, tablesEnd   int32
 	key                 digest
 	wait                int32 // decisions before elimination is worth another look
+	stale               bool  // some variables have values since it was found
 }
 
 func (c component) size() int32 { return c.varsEnd - c.vars }
@@ -92,10 +95,11 @@ func newGraph(p *problem, clauses [][]lit, tablesOf [][]int32) *graph {
 func (s *search) split(c component) scaled.Number {
 	product := scaled.One
 	s.work += int64(c.size() + c.clausesEnd - c.clauses)
-	if s.epoch++; s.epoch == 0 {
+	if s.epoch += 2; s.epoch == 0 {
 		clear(s.varMark)
 		clear(s.clauseMark)
-		s.epoch = 1
+		clear(s.tableMark)
+		s.epoch = 2
 	}
 	for _, v := range s.vars[c.vars:c.varsEnd] {
 		switch s.value[2*v] {
@@ -118,12 +122,36 @@ func (s *search) split(c component) scaled.Number {
 	}
 
 	// The stacks grow below, and c's own range stays where it is.
+	parts, hits := len(s.parts), s.stats.Hits
 	for i := c.vars; i < c.varsEnd; i++ {
 		if v := s.vars[i]; s.varMark[v] == s.epoch {
 			product = product.Mul(s.explore(v))
 		}
 	}
+	s.splits.count(c.size(), len(s.parts) != parts+1 || s.stats.Hits > hits)
 	return product
+}
+
+// someOpen reports whether a variable has no value.
+func someOpen(value []int8, vars []int32) bool {
+	return slices.ContainsFunc(vars, func(v int32) bool { return value[2*v] == 0 })
+}
+
+// odds counts tries and finds by the logarithm of a component's size.
+type odds [32]struct{ tried, found int64 }
+
+func (o *odds) count(size int32, found bool) {
+	at := &o[bits.Len32(uint32(size))]
+	at.tried++
+	if found {
+		at.found++
+	}
+}
+
+// poor reports whether less than one of share tries at a size finds anything.
+func (o *odds) poor(size int32, share int64) bool {
+	at := &o[bits.Len32(uint32(size))]
+	return at.tried > policy.OddsTried && at.found*share < at.tried
 }
 
 // explore pushes the component of v and returns 1, or takes it off again and returns its sum where that is known.
@@ -192,7 +220,7 @@ func (s *search) single(c component) amount {
 
 // visit adds an open variable to the component that is explored.
 func (s *search) visit(v int32) {
-	s.varMark[v] = 0
+	s.varMark[v] = s.epoch + 1
 	s.vars = append(s.vars, v)
 	s.key.add(s.varDigest[v])
 }
@@ -216,14 +244,18 @@ func (s *search) expand(v int32) {
 	at := s.graph.of[v]
 	list := s.graph.list
 	s.work += int64(at.end - at.binary)
-	for _, w := range list[at.binary:at.ternary] {
-		if s.value[2*w] != 0 {
-			continue // the other literal is true, or v would be assigned
+	binary, assigned := list[at.binary:at.ternary], uint32(0)
+	for _, w := range binary {
+		mark := s.varMark[w]
+		if mark == s.epoch {
+			s.visit(w)
 		}
-		s.edges++
-		s.frequency[v]++
-		s.reach(w)
+		other := (mark | 1) ^ (s.epoch + 1) // 0 where w is open; else the other literal is true, or v would be assigned
+		assigned += (other | -other) >> 31  // 1 where it is not 0: a branch would be hard to predict
 	}
+	links := int32(len(binary)) - int32(assigned)
+	s.edges += int(links)
+	s.frequency[v] += links
 	for i := at.ternary; i < at.long; i += 3 {
 		if k := list[i]; s.clauseMark[k] == s.epoch {
 			s.expandClause(k, v, lit(list[i+1]), lit(list[i+2]))

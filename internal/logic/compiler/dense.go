@@ -39,8 +39,6 @@ type eliminator struct {
 	price   int64 // steps that it takes to sum them out
 	logical bool  // clauses belong to them
 
-	vain int64 // work on looks at components that were searched after all
-
 	// Scratch memory, reused from one elimination to the next.
 	ints   []int32
 	floats []float64
@@ -114,12 +112,13 @@ func (e *eliminator) ready(p *problem, implies [][]lit, order []int) {
 	}
 }
 
-// narrow reports whether c is worth a look: components above it were not too wide by far, and looks were not in vain for long.
+// narrow reports whether c is worth a look: components above it were not too wide by far, and looks at others of its size are not in vain,
+// or it is the one of many that is looked at all the same.
 func (s *search) narrow(c component) bool {
 	if s.builder != nil && s.o.cells == 0 && (c.clauses < c.clausesEnd || c.tables == c.tablesEnd) {
 		return false // it is logical
 	}
-	return s.o.cells >= 0 && c.wait <= 0 && s.dense.vain*policy.DenseShare <= s.work
+	return s.o.cells >= 0 && c.wait <= 0 && (!s.looks.poor(c.size(), policy.DenseShare) || c.key[0]%policy.DenseShare == 0)
 }
 
 // cellsMost is the maximum number of entries in a component's tables.
@@ -142,11 +141,7 @@ func (s *search) eliminate(c component) (sum amount, wait int32, ok bool) {
 	e := &s.dense
 	look := policy.DenseLook * int64(c.size()+c.clausesEnd-c.clauses+c.tablesEnd-c.tables)
 	s.work += look
-	defer func() {
-		if !ok {
-			e.vain += look
-		}
-	}()
+	defer func() { s.looks.count(c.size(), ok) }()
 	if e.place == nil || !s.gather(c) {
 		return amount{}, 1 << 20, false
 	}

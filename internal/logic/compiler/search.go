@@ -29,8 +29,8 @@ type search struct {
 	tables  []tableSlice
 	parts   []component
 
-	// Marks of split: variables and clauses of the component that are not yet reached carry the
-	// number of the walk.
+	// Marks of split: variables and clauses of the component that are not yet reached carry the number of the walk, which is even;
+	// variables that are reached carry the next one.
 	epoch        uint32
 	varMark      []uint32
 	clauseMark   []uint32
@@ -49,6 +49,8 @@ type search struct {
 	tabled    []int32   // by variable: the number of its tables
 	guide     []float64 // by variable: rank by the tree decomposition, higher is earlier
 
+	splits   odds // of looks at components: that one finds several, or a known one
+	looks    odds // of looks at the tables of a component: that they are small enough
 	dense    eliminator
 	progress float64 // the finished fraction of the decision tree, both values of a decision taken as alike
 
@@ -152,7 +154,7 @@ func (s *search) sum(c component, share float64) (amount, bool) {
 		return amount{}, false
 	}
 	wait := int32(0)
-	if s.narrow(c) {
+	if !c.stale && s.narrow(c) {
 		value, log2, ok := s.eliminate(c)
 		if ok || s.err != nil {
 			return value, ok
@@ -203,6 +205,12 @@ func (s *search) branch(c component, share float64, wait int32) (amount, bool) {
 		s.progress += share
 		return amount{}, false
 	}
+	vars := s.vars[c.vars:c.varsEnd]
+	if !c.stale && len(vars) >= policy.SplitsFrom && s.splits.poor(c.size(), policy.SplitsShare) && someOpen(s.value, vars) {
+		// A look would find no parts, most likely; if it would, the next one finds them in both branches, in the second one in the cache.
+		c.stale, c.wait = true, wait
+		return s.sum(c, share)
+	}
 	from := component{vars: int32(len(s.vars)), clauses: int32(len(s.clauses)), tables: int32(len(s.tables))}
 	first, factors := len(s.parts), len(s.factors)
 	s.tracing()
@@ -250,6 +258,9 @@ func (s *search) choose(c component) lit {
 	}
 	best, score, logical := int32(-1), 0.0, false
 	for _, v := range s.vars[c.vars:c.varsEnd] {
+		if c.stale && s.value[2*v] != 0 {
+			continue
+		}
 		if s.frequency[v] > 0 && !logical {
 			best, logical = -1, true
 		}
