@@ -19,13 +19,20 @@ func (w *work) filter(n int) {
 		return
 	}
 
-	shared := map[int]int{}
+	for len(w.shared) < len(w.tables) {
+		w.shared = append(w.shared, 0)
+	}
 	var near []int
 	for _, i := range t.scope {
 		for _, u := range w.at[i] {
-			if shared[u]++; shared[u] == 2 && u != n {
+			if w.shared[u]++; w.shared[u] == 2 && u != n {
 				near = append(near, u)
 			}
+		}
+	}
+	for _, i := range t.scope {
+		for _, u := range w.at[i] {
+			w.shared[u] = 0
 		}
 	}
 

@@ -5,6 +5,8 @@ package preprocess
 // Source: C. Bessière and J.-C. Régin,
 // Arc consistency for general constraint networks (IJCAI 1997).
 
+import "slices"
+
 // alive is which positions of every index are left,
 // with a trail so that assumptions can be taken back.
 type alive struct {
@@ -82,6 +84,15 @@ func (w *work) fixpoint() {
 func (w *work) revise(n int) {
 	a := &w.alive
 	t := w.tables[n]
+	tuples := t.tuples(w)
+	if t.hole != nil {
+		a.spent += len(t.scope)
+		w.pace.Over(int64(len(t.scope)))
+		for from, to := t.lost(a); from < to; from++ {
+			w.kill(t.scope[from], int(t.hole[from]), n)
+		}
+		return
+	}
 	missing := 0
 	for k, i := range t.scope {
 		if k == len(a.hit) {
@@ -91,7 +102,6 @@ func (w *work) revise(n int) {
 		missing += a.left[i]
 	}
 
-	tuples := t.tuples(w)
 	arity := len(t.scope)
 	w.pace.Over(int64(len(tuples)))
 next:
@@ -122,6 +132,21 @@ next:
 			}
 		}
 	}
+}
+
+// lost is the range of modes from which a table with one zero, as a clause is, takes the zero's value: of all where no index has another
+// one left, of the only one that has. All other values have support.
+func (t *table) lost(a *alive) (from, to int) {
+	to = len(t.scope)
+	for k, i := range t.scope {
+		if !a.on[i][t.hole[k]] || a.left[i] > 1 && to-from < len(t.scope) {
+			return 0, 0
+		}
+		if a.left[i] > 1 {
+			from, to = k, k+1
+		}
+	}
+	return from, to
 }
 
 // cleared returns n times false, in b where that has room.
@@ -167,6 +192,8 @@ func (t *table) tuples(w *work) []int32 {
 	for _, v := range t.data {
 		if v != 0 {
 			t.support = append(t.support, x...)
+		} else if count == len(t.data)-1 {
+			t.hole = slices.Clone(x)
 		}
 		for k := len(x) - 1; k >= 0; k-- {
 			if x[k]++; int(x[k]) < shape[k] {

@@ -24,7 +24,9 @@ type table struct {
 	// nil until asked for, empty for full tables.
 	support []int32
 	full    bool // no entry is 0; valid with support
-	wider   bool // its scope is new: tables inside it have not been looked for
+	// hole is the position of the only zero, index by index; nil where there are none or several; valid with support.
+	hole  []int32
+	wider bool // its scope is new: tables inside it have not been looked for
 	// err bounds the error of every entry, relative to itself, in units of 2^-53;
 	// 0: nothing was rounded.
 	err float64

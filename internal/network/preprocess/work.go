@@ -40,6 +40,7 @@ type work struct {
 	probed    consequences
 	filters   agenda // tables whose zeros have not been carried over to others
 	filtering int    // entries filters have looked at
+	shared    []int  // scratch of filter: per table, the number of indices that it shares with the one at hand
 
 	alive alive
 
@@ -202,7 +203,7 @@ func (w *work) leave(n, i int) {
 // value go, the largest entry comes into [1, 2), and a table without indices goes into the scale.
 func (w *work) changed(n int) {
 	t := w.tables[n]
-	t.support = nil
+	t.support, t.hole = nil, nil
 	t.full = false
 
 	w.trim(n)
