@@ -33,25 +33,41 @@ func decode(ctx context.Context, b []byte) (problem.Memorable, error) {
 	return circuit.DecodeCompiled(ctx, b)
 }
 
-// Contract implements contraction.Contractor. A cube's circuit is remembered where it is small enough, and then evaluated; else the
-// search itself sums, and gives Z alone: marginals, joint marginals and assignments need the circuit. Where Z alone is wanted, no circuit
-// is made that nobody remembers, or that the plan says is not worth it.
-func (q *Cube) Contract(ctx context.Context, p *problem.Problem, want problem.Want) (btn.Value, error) {
+// searched is the network that the cube's search is over, and its options.
+func (q *Cube) searched(p *problem.Problem) (*btn.Network, logic.Options) {
 	o := logic.Options{Work: q.Of.Work, Memory: p.Memory, Bytes: q.Of.Bytes, Weighted: p.Net, Order: q.Of.Order}
 	for _, l := range q.Of.Cubes[q.At] {
 		o.Cube = append(o.Cube, formula.Literal(l))
 	}
-	net := p.Net
 	if !q.Of.Given && p.Base != nil {
-		net = p.Base
+		return p.Base, o
 	}
+	return p.Net, o
+}
 
-	zAlone := !want.Marginals && want.Joint == nil && q.Ask == ""
-	if zAlone && (q.Of.Counted || p.Memo == nil) {
+// countSlot is the slot of the last cube's Z.
+type countSlot struct{}
+
+// count is Z of the cube but for the scale, by a search that makes no circuit. A search that was made for the plan is not made again.
+func (q *Cube) count(ctx context.Context, p *problem.Problem) (scaled.Number, error) {
+	net, o := q.searched(p)
+	return problem.Form(ctx, p, countSlot{}, cubeKey(net, q, p.Memory), func() (scaled.Number, error) {
 		o.NoCircuit = true
 		z, _, err := logic.Sum(ctx, net, o)
+		return z, err
+	})
+}
+
+// Contract implements contraction.Contractor. A cube's circuit is remembered where it is small enough, and then evaluated; else the
+// search itself sums, and gives Z alone: marginals, joint marginals and assignments need the circuit. Where Z alone is wanted, no circuit
+// is made that nobody remembers, or that the plan says is not worth it.
+func (q *Cube) Contract(ctx context.Context, p *problem.Problem, want problem.Want) (btn.Value, error) {
+	zAlone := !want.Marginals && want.Joint == nil && q.Ask == ""
+	if zAlone && (q.Of.Counted || p.Memo == nil) {
+		z, err := q.count(ctx, p)
 		return btn.Value{Z: z.Mul(p.Net.Scale)}, err
 	}
+	net, o := q.searched(p)
 	var counted *scaled.Number // by a search that left no circuit
 	entry := problem.Entry{Kind: "circuit", Key: cubeKey(net, q, p.Memory), Most: mostCircuit, Decode: decode}
 	of, err := problem.Remember(ctx, p, entry, func(ctx context.Context) (*circuit.Compiled, error) {

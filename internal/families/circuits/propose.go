@@ -29,8 +29,8 @@ var errNoCircuit = errors.New("plan: no circuit within the work that the query m
 // A network that was asked about before, or will be again, has its circuit, if there is one: compiling is paid once, and
 // evidence leaves a tree to be looked for each time. On the first time a circuit is taken that an elimination gives, which costs no
 // more than looking for a tree, or a short search, in proportion to the price of the order that is known; else the tree. Where that
-// costs much, or does not fit, some of its cost goes into a search for a circuit. A model that had none, and whose search was
-// split into cubes without evidence, is asked by them from then on.
+// costs much, or does not fit, some of its cost goes into a search for a circuit, or all of a search that makes none where Z alone is
+// wanted, once. A model that had none, and whose search was split into cubes without evidence, is asked by them from then on.
 func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if !logical(j).some {
 		return nil, nil
@@ -61,30 +61,46 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if refused != nil && fault.CodeOf(refused) != fault.OverBudget {
 		return nil, refused
 	}
-	worth := proposal.Limit(j.Settings)
-	if refused == nil {
-		worth = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
-	}
-	more := circuitWork(j, policy.CircuitShare*worth)
-	if j.Settings.Method == btn.MethodExact && refused == nil && tree.Plan.Estimates[0].Cost.Flops <= policy.CubesAbove {
-		more = int64(policy.SearchShare * worth / policy.CircuitFlops) // there is no budget, and there will be no cubes
-	}
-	if more > max(spent, policy.CircuitLeast) {
-		found, err = modelCircuit(j, more, false)
-		if found == nil && err == nil && refused != nil {
-			found, err = circuitGiven(j, more)
-		}
-		if found == nil && err == nil && (refused != nil || tree.Plan.Estimates[0].Cost.Flops > policy.CubesAbove) {
+	far := refused != nil || tree.Plan.Estimates[0].Cost.Flops > policy.CubesAbove
+	if far && once(j) {
+		found, err = whole(j)
+		if found == nil && err == nil {
 			found, err = cubes(j)
 		}
 		if found != nil || err != nil {
 			return found, err
 		}
+	} else if found, err = again(j, tree, spent, far); found != nil || err != nil {
+		return found, err
 	}
 	if refused != nil {
 		return nil, refused
 	}
 	return tree, nil
+}
+
+// again is the proposal of a search for a circuit in proportion to the price of the tree, nil where that is refused, after one of so
+// much work has found none: the model's, or one of what the evidence leaves; then of cubes, where the tree is far from cheap.
+func again(j *proposal.Job, tree *btn.Assignment, spent int64, far bool) (*btn.Assignment, error) {
+	worth := proposal.Limit(j.Settings)
+	if tree != nil {
+		worth = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
+	}
+	more := circuitWork(j, policy.CircuitShare*worth)
+	if j.Settings.Method == btn.MethodExact && !far {
+		more = int64(policy.SearchShare * worth / policy.CircuitFlops) // there is no budget, and there will be no cubes
+	}
+	if more <= max(spent, policy.CircuitLeast) {
+		return nil, nil
+	}
+	found, err := modelCircuit(j, more, false)
+	if found == nil && err == nil && tree == nil {
+		found, err = circuitGiven(j, more)
+	}
+	if found == nil && err == nil && far {
+		found, err = cubes(j)
+	}
+	return found, err
 }
 
 // instead is the proposal for a joint marginal: the next family's, or a circuit where that is over the budget.

@@ -39,6 +39,31 @@ func cubes(j *proposal.Job) (*btn.Assignment, error) {
 	return split(j, settings, func(ctx context.Context) (*btn.Plan, error) { return cubesPlan(ctx, net, given, o) })
 }
 
+// whole assigns the search of what the evidence leaves of the network as one cube, which the plan searches itself, where that ends within
+// policy.WholeWork: for a query for Z alone that no other may follow. nil for others, and where it does not end.
+func whole(j *proposal.Job) (*btn.Assignment, error) {
+	if !once(j) {
+		return nil, nil
+	}
+	given := !j.Evidence.IsEmpty()
+	cube := &Cube{Of: &Split{Cubes: [][]int32{{}}, Given: given, Counted: true, Work: policy.WholeWork, Bytes: policy.CircuitBytes}}
+	_, err := cube.count(j.Ctx, j.Problem())
+	if code := fault.CodeOf(err); err != nil && (code == fault.OverBudget || code == fault.Unsupported) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	j.Missed()
+	cost := btn.Cost{Flops: policy.CircuitFlops * policy.WholeWork, Bytes: float64(j.Settings.Memory)}
+	return proposal.Priced(proposal.Exact(cost, cube), btn.CacheMiss), nil
+}
+
+// once reports whether a query is for Z alone, and method exact searches for it, and no other query of the model may follow.
+func once(j *proposal.Job) bool {
+	return j.Once && j.Settings.Method == btn.MethodExact && !proposal.Recurs(j.Ctx)
+}
+
 // splitting are the settings under which splits are remembered, and the options of a split.
 func splitting(j *proposal.Job) (string, logic.Options) {
 	settings := "cubes by their work"
