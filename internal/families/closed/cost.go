@@ -137,7 +137,7 @@ func boxOf(legs []int, levels countspace.Levels) []float64 {
 	return shape
 }
 
-// productCost is the multiply-adds of product, and the box of its result.
+// productCost is the multiply-adds of counts.Multiply, and the box of its result.
 func productCost(boxes [][]float64, vars int) (cost float64, whole []float64) {
 	whole = make([]float64, vars)
 	for a := range whole {

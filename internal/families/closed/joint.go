@@ -5,6 +5,7 @@ package closed
 import (
 	"fmt"
 
+	"github.com/basetensor/basetensor/internal/families/counts"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -44,22 +45,14 @@ func (j form) jointCounts() ([]scaled.Number, error) {
 		polys = append(polys, p)
 	}
 
-	p, err := product(j.Ctx, levels.D-1, polys, j.Ops)
-	if err != nil {
-		return nil, err
-	}
-
-	c := jointCells{form: j, left: countspace.Correlate(s, p, j.Ops)}
+	c := jointCells{form: j, left: countspace.Correlate(s, counts.Multiply(levels.D-1, polys, j.Ops), j.Ops)}
 	for _, v := range j.Joint {
 		link := j.Net.Links[j.Net.Variables[v].Link]
 		cp := link.T.(*tensor.CP)
 		term := termOf(cp, on(link.Legs, weights), levels.D, j.Ops)
 		row := make([]countspace.Poly, len(cp.Weights))
 		for x, w := range cp.Weights {
-			if row[x], err = term.poly(j.Ctx, x); err != nil {
-				return nil, err
-			}
-			row[x] = row[x].Scale(scaled.FromFloat(w))
+			row[x] = term.poly(x).Scale(scaled.FromFloat(w))
 		}
 		c.terms = append(c.terms, row)
 	}

@@ -232,12 +232,8 @@ func (j form) link(
 		if w == 0 {
 			continue
 		}
-		p, err := term.poly(j.Ctx, x)
-		if err != nil {
-			return err
-		}
 		at := &j.M.At[j.M.Offset[v]+x]
-		*at = at.Add(weight.Mul(scaled.FromFloat(w)).Mul(countspace.Dot(h, p, j.Ops)))
+		*at = at.Add(weight.Mul(scaled.FromFloat(w)).Mul(countspace.Dot(h, term.poly(x), j.Ops)))
 	}
 	return nil
 }

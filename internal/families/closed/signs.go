@@ -76,6 +76,12 @@ func (j form) signedLinks() bool {
 	return slices.ContainsFunc(j.Net.Links, func(l btn.Link) bool { return tensor.Signed(l.T) })
 }
 
+// mixed reports whether a product over the links may have terms of both signs.
+func (j form) mixed(weights []tensor.LegWeights) bool {
+	return slices.ContainsFunc(j.s.Coef.Mant, below) || j.signedLinks() ||
+		slices.ContainsFunc(weights, func(w tensor.LegWeights) bool { return slices.ContainsFunc(w, below) })
+}
+
 // absolute is the contraction with the absolute value of every number.
 func (j form) absolute() form {
 	net := *j.Net

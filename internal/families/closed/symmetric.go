@@ -6,6 +6,7 @@ package closed
 import (
 	"fmt"
 
+	"github.com/basetensor/basetensor/internal/families/counts"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -40,15 +41,15 @@ func (j form) symmetric() (scaled.Number, error) {
 		polys[k] = p
 	}
 
+	p := counts.Product{S: j.s, Polys: polys, Signed: j.mixed(weights), Memory: j.Memory}
 	if j.M != nil {
-		return backward{form: j, vars: levels.D - 1, ps: polys, weights: weights}.run(j.s)
+		p.Wanted = func(k int) bool { return j.M.Variable[k] >= 0 }
 	}
-
-	p, err := product(j.Ctx, levels.D-1, polys, j.Ops)
-	if err != nil {
-		return scaled.Number{}, err
+	visit := func(k int, h countspace.Poly) error { return j.link(k, h, scaled.One, weights) }
+	if p.Wanted != nil && levels.D != 2 && len(polys) > 0 {
+		return backward{j, p, visit}.run()
 	}
-	return countspace.Dot(j.s, p, j.Ops), nil
+	return p.Sum(j.Ctx, j.Ops, visit)
 }
 
 // fits refuses count spaces beyond the budget. The pieces' boxes add up to no more than the whole

@@ -3,8 +3,6 @@ package closed
 // Terms of a variable's link: the count polynomial of each of its values.
 
 import (
-	"context"
-
 	"github.com/basetensor/basetensor/internal/families/counts"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -27,14 +25,14 @@ func termOf(cp *tensor.CP, weights []tensor.LegWeights, levels int, ops *countsp
 
 // poly returns Π_ℓ (Σ_a ⟨A_ℓ[x,·], W_ℓ[·,a]⟩ z^a), linear in every variable per leg.
 // Cost as of one term in tensor.CountPoly.
-func (t terms) poly(ctx context.Context, x int) (countspace.Poly, error) {
+func (t terms) poly(x int) countspace.Poly {
 	if t.levels == 1 {
 		p := scaled.One
 		for leg := range t.cp.Shape {
 			p = p.Mul(t.entry(x, leg, 0))
 			t.ops.Add(1)
 		}
-		return countspace.Constant(0, p), nil
+		return countspace.Constant(0, p)
 	}
 
 	factors := make([]countspace.Poly, len(t.cp.Shape))
@@ -45,7 +43,7 @@ func (t terms) poly(ctx context.Context, x int) (countspace.Poly, error) {
 		}
 		factors[leg] = counts.Linear(row)
 	}
-	return product(ctx, t.levels-1, factors, t.ops)
+	return counts.Multiply(t.levels-1, factors, t.ops)
 }
 
 // entry returns ⟨A_ℓ[x,·], W_ℓ[·,a]⟩.

@@ -85,7 +85,7 @@ func (e *evaluation) total(
 	s := e.space()
 	if e.vars == 1 {
 		l := newLine(e.ctx, polys, powers, e.ops)
-		return e.along(l, s, wanted, visit)
+		return l.total(s, e.signed, wanted, visit)
 	}
 
 	c, err := e.newChain(e.ctx, polys, powers, e.ops)
@@ -99,12 +99,12 @@ func (e *evaluation) total(
 	return z, c.back(s, wanted, visit)
 }
 
-// along is total in one variable: whole where that is little work or terms have both signs, else in
+// total is Σ_c S_c [z^c] Π, and visits the derivative by one of the factors of every leaf that is wanted: whole where that is little work or terms have both signs, else in
 // windows, which are widened until the dropped terms are known to matter nowhere.
-func (e *evaluation) along(
-	l *line, s countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
+func (l *line) total(
+	s countspace.Poly, signed bool, wanted func(int) bool, visit func(int, countspace.Poly) error,
 ) (scaled.Number, error) {
-	if e.signed || !l.root.isLarge() || l.root.cost() <= policy.WindowFrom {
+	if signed || !l.root.isLarge() || l.root.cost() <= policy.WindowFrom {
 		return l.whole(s, wanted, visit)
 	}
 	w, err := l.narrow(s)

@@ -102,7 +102,7 @@ func Part(
 	if err != nil {
 		return fail(err)
 	}
-	return value, nil
+	return value, ctx.Err() // numbers of arithmetic that ended with the context are void
 }
 
 // Flops predicts what part i of an estimate takes for Z alone.
@@ -137,7 +137,7 @@ type Contraction struct {
 	Ctx     context.Context
 	Problem *problem.Problem
 	Net     *btn.Network
-	Ops     *countspace.Ops // counts the multiply-adds in count space
+	Ops     *countspace.Ops // counts the multiply-adds in count space, and ends with the context
 	Memory  int64           // bytes
 	Threads int
 	M       *Collected // nil: no marginals
@@ -150,7 +150,7 @@ func Begin(ctx context.Context, p *problem.Problem, want problem.Want) (Contract
 		Ctx:     ctx,
 		Problem: p,
 		Net:     p.Net,
-		Ops:     &countspace.Ops{},
+		Ops:     &countspace.Ops{Stop: func() bool { return ctx.Err() != nil }},
 		Memory:  p.Memory,
 		Threads: p.Threads,
 	}
