@@ -46,7 +46,7 @@ func (n *Network) Validate() error {
 	}
 
 	for _, check := range []func() error{
-		n.validateMaps, n.validateCores, n.validateLinks, n.validateVariables,
+		n.validateMaps, n.ValidateCores, n.validateLinks, n.validateVariables,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -80,7 +80,8 @@ func (n *Network) validateMaps() error {
 	return nil
 }
 
-func (n *Network) validateCores() error {
+// ValidateCores is the part of Validate for cores: they cover every leg once, with its dimension.
+func (n *Network) ValidateCores() error {
 	owner := newOwners(len(n.Dims))
 	for c, core := range n.Cores {
 		if err := n.validatePiece("core", c, core.Legs, core.T, owner); err != nil {

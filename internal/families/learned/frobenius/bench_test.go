@@ -88,7 +88,7 @@ func BenchmarkGram(b *testing.B) {
 // each.
 func BenchmarkSweep(b *testing.B) {
 	eachSize(b, func(b *testing.B, net *btn.Network) {
-		sp, err := newSpace(net, countspace.TwoLevels(net.Dims), nil)
+		sp, err := newSpace(net, countspace.TwoLevels(net.Dims))
 		if err != nil {
 			b.Fatal(err)
 		}

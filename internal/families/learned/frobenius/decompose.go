@@ -31,7 +31,7 @@ func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 		return plan, nil
 	}
 
-	sp, err := newSpace(net, DefaultLevels(nil), nil)
+	sp, err := newSpace(net, DefaultLevels(nil))
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Plan, erro
 	if opts.Levels != nil {
 		levels = *opts.Levels
 	}
-	sp, err := newSpace(net, levels, nil)
+	sp, err := newSpace(net, levels)
 	if err != nil {
 		return nil, err
 	}

@@ -273,23 +273,23 @@ func TestNetworksThatDoNotFit(t *testing.T) {
 		{&btn.Network{
 			Dims:  []int{2, 2, 2},
 			Cores: []btn.Core{{Legs: []int{0, 1}, T: table}},
-		}, "the cores cover 2 of 3 legs"},
+		}, "leg 2 is in no core"},
 		{&btn.Network{
 			Dims:  []int{2, 2},
 			Cores: []btn.Core{{Legs: []int{0, 0}, T: table}},
-		}, "core 0, mode 1: leg 0 is out of range or in two cores"},
+		}, "leg 0 is in core 0 and in core 0"},
 		{&btn.Network{
 			Dims:  []int{2, 2},
 			Cores: []btn.Core{{Legs: []int{0, 5}, T: table}},
-		}, "leg 5 is out of range"},
+		}, "core 0 names leg 5, there are 2"},
 		{&btn.Network{
 			Dims:  []int{2, 3},
 			Cores: []btn.Core{{Legs: []int{0, 1}, T: table}},
-		}, "core 0, mode 1 has dimension 2, leg 1 has 3"},
+		}, "core 0 has dimension 2 on leg 1, the leg has 3"},
 		{&btn.Network{
 			Dims:  []int{2},
 			Cores: []btn.Core{{Legs: []int{0}, T: table}},
-		}, "core 0 has 1 legs and a tensor of 2 modes"},
+		}, "core 0 is a tensor of order 2 on 1 legs"},
 		{&btn.Network{
 			Dims:  []int{2, 2},
 			Cores: []btn.Core{{Legs: []int{0, 1}, T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1}}}},

@@ -24,12 +24,13 @@ type objective struct {
 
 // newObjective prepares the objective of a network's base tensor. levels serve all symmetric parts;
 // rotations are the learned orthogonal maps as in btn.Frame.Rotations (nil for none). It returns an
-// error if the cores do not cover the legs once each, or if levels or rotations do not fit them.
+// error if levels do not fit the legs.
 func newObjective(net *btn.Network, levels countspace.Levels, rotations [][]float64) (*objective, error) {
-	sp, err := newSpace(net, levels, rotations)
+	sp, err := newSpace(net, levels)
 	if err != nil {
 		return nil, err
 	}
+	copy(sp.rot, rotations)
 	norm2, err := sp.normSq()
 	if err != nil {
 		return nil, err

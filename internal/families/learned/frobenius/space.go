@@ -27,60 +27,29 @@ type space struct {
 	cancelled, mapped float64
 }
 
-// newSpace checks that the cores cover every leg once with the right dimensions.
-func newSpace(net *btn.Network, levels countspace.Levels, rotations [][]float64) (*space, error) {
+// newSpace checks cores and levels.
+func newSpace(net *btn.Network, levels countspace.Levels) (*space, error) {
+	if err := net.ValidateCores(); err != nil {
+		return nil, fmt.Errorf("frobenius: %w", err)
+	}
 	if err := levels.Validate(net.Dims); err != nil {
 		return nil, fmt.Errorf("frobenius: %w", err)
 	}
 	if _, err := levels.Size(); err != nil {
 		return nil, fmt.Errorf("frobenius: %w", err)
 	}
-
 	sp := &space{
 		dims:      net.Dims,
 		cores:     net.Cores,
 		levels:    levels,
 		shape:     levels.Shape(),
+		rot:       make([][]float64, len(net.Dims)),
 		ops:       &countspace.Ops{},
 		cancelled: 1,
 	}
-	covered := make([]bool, len(net.Dims))
-	for c, core := range net.Cores {
-		if err := tensor.Validate(core.T); err != nil {
-			return nil, fmt.Errorf("frobenius: core %d: %w", c, err)
-		}
-		dims := core.T.Dims()
-		if len(dims) != len(core.Legs) {
-			return nil, fmt.Errorf("frobenius: core %d has %d legs and a tensor of %d modes",
-				c, len(core.Legs), len(dims))
-		}
-
-		for mode, leg := range core.Legs {
-			if leg < 0 || leg >= len(net.Dims) || covered[leg] {
-				return nil, fmt.Errorf("frobenius: core %d, mode %d: leg %d is out of range or in two cores",
-					c, mode, leg)
-			}
-			if dims[mode] != net.Dims[leg] {
-				return nil, fmt.Errorf("frobenius: core %d, mode %d has dimension %d, leg %d has %d",
-					c, mode, dims[mode], leg, net.Dims[leg])
-			}
-			covered[leg] = true
-			sp.order = append(sp.order, leg)
-		}
+	for _, core := range net.Cores {
+		sp.order = append(sp.order, core.Legs...)
 	}
-
-	if len(sp.order) != len(net.Dims) {
-		return nil, fmt.Errorf("frobenius: the cores cover %d of %d legs", len(sp.order), len(net.Dims))
-	}
-	sp.rot = make([][]float64, len(net.Dims))
-	for leg, o := range rotations {
-		if len(rotations) != len(net.Dims) || o != nil && len(o) != net.Dims[leg]*net.Dims[leg] {
-			return nil, fmt.Errorf("frobenius: rotation of leg %d has %d entries (%d rotations for %d legs)",
-				leg, len(o), len(rotations), len(net.Dims))
-		}
-		sp.rot[leg] = o
-	}
-
 	return sp, nil
 }
 
@@ -199,7 +168,7 @@ func (sp *space) scale(net *btn.Network) (scaled.Number, error) {
 // for a network whose cores do not cover its legs, and if a core has no finite norm.
 // Cost: tensor.NormSq of every core.
 func NormSq(net *btn.Network) (scaled.Number, error) {
-	sp, err := newSpace(net, countspace.TwoLevels(net.Dims), nil)
+	sp, err := newSpace(net, countspace.TwoLevels(net.Dims))
 	if err != nil {
 		return scaled.Number{}, err
 	}

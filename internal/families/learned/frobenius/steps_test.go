@@ -21,10 +21,11 @@ func newModel(
 	classes ...btn.Class,
 ) *model {
 	t.Helper()
-	sp, err := newSpace(net, levels, rot)
+	sp, err := newSpace(net, levels)
 	if err != nil {
 		t.Fatal(err)
 	}
+	copy(sp.rot, rot)
 	norm2, err := sp.normSq()
 	if err != nil {
 		t.Fatal(err)
@@ -408,7 +409,7 @@ func TestLargeCoresWalkLikeSmallOnes(t *testing.T) {
 	dims := []int{2, 3, 2, 2, 3, 2, 2}
 	for form := 1; form < 4; form++ {
 		net := randomNetwork(rng, dims, []int{7}, form)
-		sp, err := newSpace(net, countspace.TwoLevels(dims), nil)
+		sp, err := newSpace(net, countspace.TwoLevels(dims))
 		if err != nil {
 			t.Fatal(err)
 		}
