@@ -16,10 +16,8 @@ package annealing
 import (
 	"context"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/bp"
@@ -337,9 +335,6 @@ func (m *Model) LnStart(ctx context.Context, w *Weights) ([]float64, error) {
 // Run returns the weights of components from ≤ c < to, both multiples of Group, on so many goroutines (0: one per
 // processor). Cost: Flops of every chain. The error is the context's, checked after every rung.
 func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, marginals bool) (*Weights, error) {
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
 	found, err := m.starts(ctx, p)
 	if err != nil {
 		return nil, err
@@ -358,8 +353,8 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 		of := p
 		of.Seed ^= streams * uint64(k)
 		ln := make([]float64, len(w.Ln))
-		ends := m.carry(ctx, own, of, from, ln, threads, marginals || len(starts) > 1)
-		if err := ctx.Err(); err != nil {
+		ends, err := m.carry(ctx, own, of, from, ln, threads, marginals || len(starts) > 1)
+		if err != nil {
 			return nil, err
 		}
 		for c, l := range ln {
@@ -387,8 +382,8 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 // streams separates the random numbers of the starts: the seed of start k is Seed XOR k·streams.
 const streams = 0x9e3779b97f4a7c15
 
-// carry runs the chains from one start and returns the last states of every group.
-func (m *Model) carry(ctx context.Context, own *walk, p Path, from int64, ln []float64, threads int, marginals bool) [][]uint8 {
+// carry runs the chains from one start and returns the last states of every group. The error is the context's.
+func (m *Model) carry(ctx context.Context, own *walk, p Path, from int64, ln []float64, threads int, marginals bool) ([][]uint8, error) {
 	spins := own.spins
 	if p.Step == Forests {
 		if spins = m.forests(own); spins == nil {
@@ -396,26 +391,16 @@ func (m *Model) carry(ctx context.Context, own *walk, p Path, from int64, ln []f
 		}
 	}
 	ends := make([][]uint8, len(ln)/Group) // of every group, index by index
-	var next atomic.Int64
-	var running sync.WaitGroup
-	for range min(threads, len(ends)) {
-		running.Go(func() {
-			for {
-				g := int(next.Add(1)) - 1
-				if g >= len(ends) || ctx.Err() != nil {
-					return
-				}
-				first, ln := from+int64(g*Group), ln[g*Group:(g+1)*Group]
-				if spins != nil {
-					ends[g] = spins.anneal(ctx, p, first, ln, marginals)
-				} else {
-					ends[g] = own.factors.anneal(ctx, p, first, ln, marginals)
-				}
-			}
-		})
-	}
-	running.Wait()
-	return ends
+	err := sumproduct.Share(ctx, sumproduct.Threads(threads), len(ends), func(_, g int) error {
+		first, ln := from+int64(g*Group), ln[g*Group:(g+1)*Group]
+		if spins != nil {
+			ends[g] = spins.anneal(ctx, p, first, ln, marginals)
+		} else {
+			ends[g] = own.factors.anneal(ctx, p, first, ln, marginals)
+		}
+		return nil
+	})
+	return ends, err
 }
 
 // Gains returns the parts of the logarithms of weights that chains from ≤ c < to gain over each of so many equal parts of the

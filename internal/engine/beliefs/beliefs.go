@@ -286,17 +286,17 @@ func (s *Sampler) lookup(state *bp.State, at incidence, position []int) (l looku
 		}
 	}
 	l.data = make([]float64, step)
-	x := make([]int, len(t.Scope))
+	walk := sumproduct.NewWalk(s.e.Dims, t.Scope)
 	for _, v := range t.Data {
 		to := 0
-		for k, a := range x {
+		for k, a := range walk.X {
 			to += a * strides[k]
 			if weights[k] != nil {
 				v *= weights[k][a]
 			}
 		}
 		l.data[to] += v
-		s.step(t.Scope, x)
+		walk.Next()
 	}
 	if top := slices.Max(l.data); top > 0 && !math.IsInf(top, 1) {
 		for k := range l.data {
@@ -304,16 +304,6 @@ func (s *Sampler) lookup(state *bp.State, at incidence, position []int) (l looku
 		}
 	}
 	return l
-}
-
-// step goes to the next entry of a table.
-func (s *Sampler) step(scope, x []int) {
-	for k := len(x) - 1; k >= 0; k-- {
-		if x[k]++; x[k] < s.e.Dims[scope[k]] {
-			return
-		}
-		x[k] = 0
-	}
 }
 
 // Flops is about the time of a draw in flops: measured on some draws where messages follow.

@@ -54,37 +54,31 @@ func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.Sta
 			y.q[first+k] = q
 		}
 
-		y.rho[t] = ratios(table.Data, m, v)
+		y.rho[t] = ratios(table.Data, sumproduct.NewWalk(e.Dims, table.Scope), m, v)
 	}
 
 	return y, nil
 }
 
 // ratios returns T / (⟨T, ⊗v⟩ ⊗m).
-func ratios(data []float64, m, v [][]float64) []float64 {
+func ratios(data []float64, at *sumproduct.Walk, m, v [][]float64) []float64 {
 	rho := make([]float64, len(data))
-	x := make([]int, len(m))
 	total := 0.0
-	for at, entry := range data {
+	for n, entry := range data {
 		weight, scale := entry, 1.0
-		for k, a := range x {
+		for k, a := range at.X {
 			weight *= v[k][a]
 			scale *= m[k][a]
 		}
 		total += weight
 		if scale != 0 {
-			rho[at] = entry / scale
+			rho[n] = entry / scale
 		}
-		for k := len(x) - 1; k >= 0; k-- {
-			if x[k]++; x[k] < len(m[k]) {
-				break
-			}
-			x[k] = 0
-		}
+		at.Next()
 	}
 
-	for at := range rho {
-		rho[at] /= total
+	for n := range rho {
+		rho[n] /= total
 	}
 	return rho
 }

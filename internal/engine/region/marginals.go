@@ -5,6 +5,8 @@ package region
 import (
 	"context"
 	"math"
+
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // marginals returns P(x_i) ∝ P_BP(x_i) c_i(x_i), c_i = Π_{r∋i} (P_r/P_BP)^{α_r}, for all indices,
@@ -193,23 +195,18 @@ func (c *corrections) pass(t int32) {
 		gain[k] = make([]float64, len(u[k]))
 	}
 
-	x := make([]int, order)
+	at := sumproduct.NewWalk(g.dims, g.edges[t])
 	for _, entry := range rho {
-		for k := range x {
+		for k := range at.X {
 			term := entry
-			for l, a := range x {
+			for l, a := range at.X {
 				if l != k {
 					term *= u[l][a]
 				}
 			}
-			gain[k][x[k]] += term
+			gain[k][at.X[k]] += term
 		}
-		for k := order - 1; k >= 0; k-- {
-			if x[k]++; x[k] < len(u[k]) {
-				break
-			}
-			x[k] = 0
-		}
+		at.Next()
 	}
 
 	for k := range order {

@@ -4,9 +4,6 @@ package regions
 
 import (
 	"context"
-	"runtime"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/basetensor/basetensor/internal/base/pace"
 	"github.com/basetensor/basetensor/internal/engine/region"
@@ -89,25 +86,12 @@ func (j run) blocks(p *region.Prepared, from, to int) ([]*region.Part, error) {
 	}
 
 	out := make([]*region.Part, len(bounds))
-	err := j.each(len(bounds), func(ctx context.Context, k int) (err error) {
+	ctx := pace.Still(j.Ctx)
+	err := sumproduct.Share(ctx, sumproduct.Threads(j.Threads), len(bounds), func(_, k int) (err error) {
 		out[k], err = p.Part(ctx, bounds[k][0], bounds[k][1])
 		return err
 	})
 	return out, err
-}
-
-// each calls f for every k < n, on as many goroutines as the job has threads.
-func (j run) each(n int, f func(ctx context.Context, k int) error) error {
-	group, ctx := errgroup.WithContext(j.Ctx)
-	ctx = pace.Still(ctx)
-	group.SetLimit(max(1, j.Threads))
-	if j.Threads <= 0 {
-		group.SetLimit(runtime.GOMAXPROCS(0))
-	}
-	for k := range n {
-		group.Go(func() error { return f(ctx, k) })
-	}
-	return group.Wait()
 }
 
 // bethe is the part without regions: the value and the beliefs of belief propagation.

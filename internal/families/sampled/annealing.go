@@ -5,7 +5,6 @@ package sampled
 import (
 	"context"
 	"math"
-	"runtime"
 
 	"github.com/basetensor/basetensor/internal/base/sampling"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
@@ -14,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -136,10 +136,7 @@ func (s *Annealing) Draw(ctx context.Context, p *problem.Problem, from, to int64
 func (s *Annealing) run(
 	ctx context.Context, p *problem.Problem, m *annealing.Model, from, to int64, marginals bool, beside float64,
 ) (*annealing.Weights, btn.Value, error) {
-	path, threads := s.Path(), p.Threads
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
+	path, threads := s.Path(), sumproduct.Threads(p.Threads)
 	need := m.Bytes(path, to-from, threads, marginals) + beside
 	for ; threads > 1 && need > float64(p.Memory); threads-- {
 		need = m.Bytes(path, to-from, threads-1, marginals) + beside

@@ -186,25 +186,20 @@ func (m *masker) cut(t sumproduct.Table, fixed map[int]int, rest, used map[int]b
 			out.Scope = append(out.Scope, i)
 		}
 	}
-	at := make([]int, len(t.Scope))
+	at := sumproduct.NewWalk(dims, t.Scope)
 	for _, x := range t.Data {
 		in := true
 		for k, i := range t.Scope {
 			if y, gone := fixed[i]; gone {
-				in = in && at[k] == y
+				in = in && at.X[k] == y
 			} else if rest[i] && !used[i] {
-				x = m.times(x, m.q.weights[i][at[k]])
+				x = m.times(x, m.q.weights[i][at.X[k]])
 			}
 		}
 		if in {
 			out.Data = append(out.Data, x)
 		}
-		for k := len(at) - 1; k >= 0; k-- {
-			if at[k]++; at[k] < dims[t.Scope[k]] {
-				break
-			}
-			at[k] = 0
-		}
+		at.Next()
 	}
 	return out
 }

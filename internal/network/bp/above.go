@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // abovePowers are the powers of messages that the bound is tried with, falling: messages that are far from a fixed point say too much.
@@ -40,11 +41,8 @@ func (s *State) Above() float64 {
 		totals[p] = newLogs()
 		add(p, s.g.e.Scale.LogAbs())
 	}
-	var x []int
 	for t := range s.g.e.Tables {
-		edges := s.g.alongScope(int32(t))
-		x = append(x[:0], make([]int, len(edges))...)
-		for p, most := range s.mostOver(t, ln, x) {
+		for p, most := range s.mostOver(t, ln) {
 			add(p, most)
 		}
 	}
@@ -76,17 +74,18 @@ func (s *State) Above() float64 {
 }
 
 // mostOver returns the largest of ln T[x] − power · Σ_i ln m_i[x_i] over the entries of a table that are above 0: for each of the powers,
-// for a table of one index with the power 1. x has a place for every index, all 0, as it is left.
-func (s *State) mostOver(t int, ln []float64, x []int) (most [len(abovePowers)]float64) {
+// for a table of one index with the power 1.
+func (s *State) mostOver(t int, ln []float64) (most [len(abovePowers)]float64) {
 	table, edges := &s.g.e.Tables[t], s.g.alongScope(int32(t))
 	for p := range most {
 		most[p] = math.Inf(-1)
 	}
+	at := sumproduct.NewWalk(s.g.e.Dims, table.Scope)
 	for _, entry := range table.Data {
 		if entry > 0 {
 			left, sum := math.Log(entry), 0.0
 			for n, k := range edges {
-				sum += ln[s.g.at[k]+x[n]]
+				sum += ln[s.g.at[k]+at.X[n]]
 			}
 			for p, power := range abovePowers {
 				if len(edges) == 1 {
@@ -95,12 +94,7 @@ func (s *State) mostOver(t int, ln []float64, x []int) (most [len(abovePowers)]f
 				most[p] = max(most[p], left-ofPower(power, sum))
 			}
 		}
-		for n := len(x) - 1; n >= 0; n-- {
-			if x[n]++; x[n] < s.g.e.Dims[table.Scope[n]] {
-				break
-			}
-			x[n] = 0
-		}
+		at.Next()
 	}
 	return most
 }

@@ -5,6 +5,7 @@ package bp
 import (
 	"math"
 
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -137,26 +138,21 @@ func outer(to, from, v []float64) {
 func (c *kernel) careful(k int32) []scaled.Number {
 	g := c.g
 	t, slot := g.table[k], int(g.slot[k])
-	along, scope := g.alongScope(t), g.e.Tables[t].Scope
+	along := g.alongScope(t)
 	out := make([]scaled.Number, g.at[k+1]-g.at[k])
-	x := make([]int, len(scope))
+	at := sumproduct.NewWalk(g.e.Dims, g.e.Tables[t].Scope)
 	for _, entry := range g.e.Tables[t].Data {
 		if entry != 0 {
 			term := scaled.FromFloat(entry)
 			for l, other := range along {
 				if l != slot {
-					term = term.Mul(scaled.FromFloat(g.message(c.v, other)[x[l]]))
+					term = term.Mul(scaled.FromFloat(g.message(c.v, other)[at.X[l]]))
 				}
 			}
-			at := x[slot]
-			out[at] = out[at].Add(term)
+			to := &out[at.X[slot]]
+			*to = to.Add(term)
 		}
-		for l := len(x) - 1; l >= 0; l-- {
-			if x[l]++; x[l] < g.e.Dims[scope[l]] {
-				break
-			}
-			x[l] = 0
-		}
+		at.Next()
 	}
 
 	return out

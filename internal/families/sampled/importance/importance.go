@@ -13,7 +13,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"runtime"
 
 	"github.com/basetensor/basetensor/internal/engine/beliefs"
 	"github.com/basetensor/basetensor/internal/engine/cutset"
@@ -120,9 +119,7 @@ const rounding = 1e-9
 // number of them. Errors: internal where a weight exceeds the bound, which a right density does not let happen; slices' errors; the
 // context's, which is looked at after every block of draws. Cost: a draw of each part of the mixture, twice; a slice.
 func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads int, marginals bool) (*Weights, error) {
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
+	threads = sumproduct.Threads(threads)
 	if p.rest != nil {
 		threads = min(threads, p.rest.Goroutines())
 	}
