@@ -82,6 +82,28 @@ func chainsOf(ctx context.Context, p *problem.Problem, path *Path) (*chains, err
 	})
 }
 
+// cumulated returns the sums of the weights of the nodes up to each, in units of the largest, e^most.
+func (e *evaluator) cumulated(ctx context.Context, run *elimination[plain], list []node) (upTo []float64, most float64, err error) {
+	upTo, most = make([]float64, len(list)), math.Inf(-1)
+	for k, at := range list {
+		if k%256 == 0 && ctx.Err() != nil {
+			return nil, 0, ctx.Err()
+		}
+		upTo[k] = e.real(at, run) + e.lnWeight(at)
+		z, exp := run.total()
+		upTo[k] += math.Log(float64(z)) + float64(exp)*math.Ln2
+		most = max(most, upTo[k])
+	}
+	total := 0.0
+	for k, ln := range upTo {
+		if !math.IsInf(most, -1) {
+			total += math.Exp(ln - most)
+		}
+		upTo[k] = total
+	}
+	return upTo, most, nil
+}
+
 // chains prepares chains: the nodes of the fit, each with its weight. Cost O(nodes · Σd + K · (Σ(d−1))²).
 func (m *interactions) chains(ctx context.Context, net *btn.Network, path *Path) (*chains, error) {
 	weights, err := weightsOf(net)
@@ -99,29 +121,12 @@ func (m *interactions) chains(ctx context.Context, net *btn.Network, path *Path)
 	if c.list, err = e.allNodes(ctx, planWork); err != nil {
 		return nil, err
 	}
-	run := newElimination[plain](e.program, e.fit, e.at, false)
-	ln := make([]float64, len(c.list))
-	most := math.Inf(-1)
-	for k, at := range c.list {
-		if k%256 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		ln[k] = e.real(at, run) + e.lnWeight(at)
-		z, exp := run.total()
-		ln[k] += math.Log(float64(z)) + float64(exp)*math.Ln2
-		most = max(most, ln[k])
+	most := 0.0
+	if c.upTo, most, err = e.cumulated(ctx, newElimination[plain](e.program, e.fit, e.at, false), c.list); err != nil {
+		return nil, err
 	}
-	total := 0.0
-	c.upTo = make([]float64, len(ln))
-	for k, l := range ln {
-		if !math.IsInf(most, -1) {
-			total += math.Exp(l - most)
-		}
-		c.upTo[k] = total
-	}
-	c.lnZ = most + math.Log(total) + path.Fit.Ln
-	if total == 0 {
-		c.lnZ = math.Inf(-1)
+	if n := len(c.upTo); n > 0 && c.upTo[n-1] > 0 {
+		c.lnZ = most + math.Log(c.upTo[n-1]) + path.Fit.Ln
 	}
 	c.residual = m.rest(path.Fit)
 	c.tables = make([][]int, len(m.domains))

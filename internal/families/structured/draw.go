@@ -33,26 +33,11 @@ func (p *Nodes) drawn(j contraction.Contraction, f *form, want problem.Want) (va
 		return value, err
 	}
 	e := newElimination[plain](f.program, f.fit, f.at, false)
-	ln := make([]float64, len(list))
-	most := math.Inf(-1)
-	for k, at := range list {
-		if err := j.Ctx.Err(); err != nil {
-			return value, err
-		}
-		ln[k] = f.real(at, e) + f.lnWeight(at)
-		z, exp := e.total()
-		ln[k] += math.Log(float64(z)) + float64(exp)*math.Ln2
-		most = max(most, ln[k])
+	upTo, most, err := f.cumulated(j.Ctx, e, list)
+	if err != nil || math.IsInf(most, -1) {
+		return value, err
 	}
-	if math.IsInf(most, -1) {
-		return value, nil
-	}
-	upTo := make([]float64, len(list)) // sums of the weights
-	total := 0.0
-	for k, l := range ln {
-		total += math.Exp(l - most)
-		upTo[k] = total
-	}
+	total := upTo[len(upTo)-1]
 	type draw struct{ sample, node int }
 	draws := make([]draw, want.Samples)
 	streams := make([]*rand.Rand, want.Samples)
