@@ -162,9 +162,8 @@ func unseen(share float64) float64 {
 // signs returns policy.LostSign if an estimate of at least half the best one's bond came out at or
 // below 0, else 0.
 func (g *sequence) signs(best *estimate) float64 {
-	for i := range g.estimates {
-		if r := g.estimates[i]; r.LogZ == nil && r.Truncated && !r.isLogLinear() &&
-			r.of.Level >= best.of.Level-1 {
+	for _, r := range g.estimates {
+		if r.LogZ == nil && r.Truncated && !r.isLogLinear() && r.of.Level >= best.of.Level-1 {
 			return policy.LostSign
 		}
 	}
@@ -192,13 +191,11 @@ func phases(p *btn.Propagation) float64 {
 // fromWhole returns the distance of regions in slices from the last whole regions: slices of a
 // smaller size lose loops that those have.
 func (g *sequence) fromWhole(best *estimate) float64 {
-	distance := 0.0
-	for i := range g.estimates {
-		if r := g.estimates[i]; r.LogZ != nil && r.isLogLinear() && r.Slices == 1 {
-			distance = math.Abs(*r.LogZ - *best.LogZ)
-		}
+	whole := g.last((*estimate).isWhole)
+	if whole == nil {
+		return 0
 	}
-	return distance
+	return math.Abs(*whole.LogZ - *best.LogZ)
 }
 
 // corrected returns a share (policy.Corrected) of how far regions are from the value of belief propagation, where nothing shows that what
@@ -222,7 +219,7 @@ func (g *sequence) decay(best *estimate) (float64, bool) {
 		values = append(values, *g.bp.LogZ)
 	}
 	for _, r := range g.estimates {
-		if r.LogZ != nil && r.isLogLinear() && r.Slices == 1 && r.of.Level >= 0 && r.Kind == best.Kind {
+		if r.LogZ != nil && r.isWhole() && r.of.Level >= 0 && r.Kind == best.Kind {
 			values = append(values, *r.LogZ)
 		}
 	}
@@ -249,18 +246,26 @@ func unconverged(p *btn.Propagation, lnZ float64) float64 {
 // lastChange returns the distance of an estimate from the one before it in its track; false if
 // there is none.
 func (g *sequence) lastChange(best *estimate) (float64, bool) {
-	before := math.NaN()
-	for i := range g.estimates {
-		if r := g.estimates[i]; r.LogZ != nil && r.of.Track == best.of.Track &&
-			r.of.Level < best.of.Level {
-			before = *r.LogZ
-		}
-	}
-
-	if math.IsNaN(before) {
+	before := g.before(best)
+	if before == nil {
 		return 0, false
 	}
-	return math.Abs(*best.LogZ - before), true
+	return math.Abs(*best.LogZ - *before.LogZ), true
+}
+
+// before returns the estimate before one in its track; nil if there is none.
+func (g *sequence) before(best *estimate) *estimate {
+	return g.last(func(r *estimate) bool { return r.of.Track == best.of.Track && r.of.Level < best.of.Level })
+}
+
+// last returns the last estimate with a value that is chosen; nil for none.
+func (g *sequence) last(chosen func(*estimate) bool) (last *estimate) {
+	for _, r := range g.estimates {
+		if r.LogZ != nil && chosen(r) {
+			last = r
+		}
+	}
+	return last
 }
 
 // steadiest returns the position of the estimate of the rule and level of the one at a position whose own track has moved least; the first
@@ -288,6 +293,9 @@ func (r *estimate) lossless() bool { return !r.Truncated && r.of.Lossless }
 // isLogLinear reports whether the estimate corrects the value of belief propagation: such sequences
 // are not monotone.
 func (r *estimate) isLogLinear() bool { return r.of.Rule == btn.LogLinear }
+
+// isWhole reports whether the estimate is by regions of the whole model, in no slices.
+func (r *estimate) isWhole() bool { return r.isLogLinear() && r.Slices == 1 }
 
 // track returns the values of an estimate's track up to it, and their levels. The same regions as before are left out: their agreement says
 // nothing.
@@ -358,13 +366,7 @@ func regionsNext(last, before float64) float64 {
 // wholeNext returns how far the whole regions below regions in slices are expected to be from their
 // limit: slices say nothing about the size.
 func (g *sequence) wholeNext(best *estimate) float64 {
-	var last *estimate
-	for i := range g.estimates {
-		if r := g.estimates[i]; r.LogZ != nil && r.isLogLinear() && r.Slices == 1 &&
-			r.Kind == best.Kind && r.Size <= best.Size {
-			last = r
-		}
-	}
+	last := g.last(func(r *estimate) bool { return r.isWhole() && r.Kind == best.Kind && r.Size <= best.Size })
 	if last == nil {
 		return 0
 	}
@@ -375,17 +377,10 @@ func (g *sequence) wholeNext(best *estimate) float64 {
 // spreadBefore returns the largest distance of other plans from the best one's estimate at the
 // level below its own; 0 for none.
 func (g *sequence) spreadBefore(best *estimate) float64 {
-	var before *estimate
-	for i := range g.estimates {
-		if r := g.estimates[i]; r.LogZ != nil && r.of.Track == best.of.Track &&
-			r.of.Level < best.of.Level {
-			before = r
-		}
-	}
-
+	before := g.before(best)
 	spread := 0.0
-	for i := range g.estimates {
-		if r := g.estimates[i]; before != nil && r.LogZ != nil && r.of.Track != best.of.Track &&
+	for _, r := range g.estimates {
+		if before != nil && r.LogZ != nil && r.of.Track != best.of.Track &&
 			r.of.Level == before.of.Level {
 			spread = max(spread, math.Abs(*r.LogZ-*before.LogZ))
 		}
@@ -402,8 +397,7 @@ func (g *sequence) others(best *estimate) []*estimate {
 	top := math.Inf(-1)
 	for i := range g.estimates {
 		r := g.estimates[i]
-		if r.LogZ == nil || r.of.Rule != best.of.Rule || r.of.Track == best.of.Track || r.of.Level < 0 || best.Slices > 1 &&
-			r.Slices == 1 && r.isLogLinear() {
+		if r.LogZ == nil || r.of.Rule != best.of.Rule || r.of.Track == best.of.Track || r.of.Level < 0 || best.Slices > 1 && r.isWhole() {
 			continue
 		}
 

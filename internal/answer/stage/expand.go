@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -21,7 +22,7 @@ func Expand(net *btn.Network, queries []query.Query) []query.Query {
 		if len(all) == len(queries) {
 			all = slices.Clip(all)
 		}
-		candidates := q.Information.Of(domains(net), q.Evidence)
+		candidates := q.Information.Of(contraction.Domains(net), q.Evidence)
 		for x := range net.Variables[q.Information.Target].Domain {
 			all = append(all, query.Query{
 				Evidence:  observed(q.Evidence, q.Information.Target, x),
@@ -54,7 +55,7 @@ func expanded(net *btn.Network, queries []query.Query, assignments []btn.Assignm
 			continue
 		}
 		of := *ask
-		of.Candidates = ask.Of(domains(net), queries[i].Evidence)
+		of.Candidates = ask.Of(contraction.Domains(net), queries[i].Evidence)
 		a := &assignments[i]
 		a.Ask, a.First, a.Count = &of, next, net.Variables[ask.Target].Domain
 		next += a.Count

@@ -187,7 +187,7 @@ func Contract(
 		}
 
 		if value.Marginals != nil {
-			value.Marginals.Domains = domains(net)
+			value.Marginals.Domains = contraction.Domains(net)
 			value.Marginals = value.Marginals.Of(a.Targets)
 		}
 		if queries[q].Conflict && value.Z.IsZero() && value.Doubt == "" && a.Plan.Len() == 1 && !queries[q].Evidence.IsEmpty() {
@@ -208,15 +208,6 @@ func target(s *btn.Sensitivity) *factorgraph.Observation {
 		return nil
 	}
 	return &factorgraph.Observation{Var: s.Target.Variable, Value: s.Target.Value}
-}
-
-// domains lists the domain sizes of the network's variables.
-func domains(net *btn.Network) []int {
-	d := make([]int, len(net.Variables))
-	for v := range d {
-		d[v] = net.Variables[v].Domain
-	}
-	return d
 }
 
 // errorInfo returns an error as it stands in results.
