@@ -3,6 +3,7 @@ package closed
 // Classes of interchangeable variables, found from interactions.
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -73,15 +74,7 @@ func (m *interactions) classes() *classes {
 	for v := range order {
 		order[v] = v
 	}
-	slices.SortFunc(order, func(u, v int) int {
-		switch {
-		case colour[u] < colour[v]:
-			return -1
-		case colour[u] > colour[v]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(order, func(u, v int) int { return cmp.Compare(colour[u], colour[v]) })
 	of := &classes{class: make([]int, m.n)}
 	before := 0.0 // no variable without an interaction has another colour
 	for _, v := range order {

@@ -3,6 +3,7 @@ package structured
 // The choice of a path: the statistics that a fit begins with and the rungs, by the variance that pilots see.
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -115,15 +116,7 @@ func (m *interactions) nearest(ctx context.Context, k int) (*spectrum, error) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		switch {
-		case c.s.lambda[a] > c.s.lambda[b]:
-			return -1
-		case c.s.lambda[a] < c.s.lambda[b]:
-			return 1
-		}
-		return a - b
-	})
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(c.s.lambda[b], c.s.lambda[a]), a-b) })
 	out := &spectrum{}
 	for _, i := range order {
 		if len(out.lambda) < k && c.s.lambda[i] > 0 {

@@ -3,6 +3,7 @@ package ising
 // Classes of spins whose couplings among themselves have no cycles.
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 )
@@ -32,15 +33,7 @@ func (s *Model) Forests() [][]int {
 		}
 		mean += strength[i] / float64(max(1, len(s.J)))
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case strength[a] > strength[b]:
-			return -1
-		case strength[a] < strength[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(strength[b], strength[a]) })
 	classes := f.greedy(order) + 1 // one begins empty, which leaves room to move: 0.05 more of Σ J² on models of degree 4 and 6
 	r := rand.New(rand.NewPCG(0, 0))
 	for round := range forestRounds {
