@@ -62,15 +62,15 @@ func TestCountEngine(t *testing.T) {
 				if err != nil {
 					return out, err
 				}
-				out.Z = out.Z.Add(e.Weight(i).Mul(v.Z))
+				out.Z = out.Z.Add(e.Weights()[i].Mul(v.Z))
 				if w.Marginals {
-					addTo(marginals, e.Weight(i), v.Marginals)
+					addTo(marginals, e.Weights()[i], v.Marginals)
 				}
 				if w.Joint != nil {
 					if joint == nil {
 						joint = make([]scaled.Number, len(v.Joint.Mant))
 					}
-					addTo(joint, e.Weight(i), v.Joint)
+					addTo(joint, e.Weights()[i], v.Joint)
 				}
 			}
 			if out.Z.IsZero() {

@@ -79,7 +79,7 @@ func sum(t *testing.T, net *btn.Network, e *btn.Estimate) scaled.Number {
 		if err != nil {
 			t.Fatal(err)
 		}
-		z = z.Add(e.Weight(i).Mul(v.Z))
+		z = z.Add(e.Weights()[i].Mul(v.Z))
 	}
 	return z
 }

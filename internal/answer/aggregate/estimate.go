@@ -248,13 +248,7 @@ func sliceOf(part btn.Part) int64 {
 }
 
 // ones returns n weights of 1.
-func ones(n int) []scaled.Number {
-	a := make([]scaled.Number, n)
-	for i := range a {
-		a[i] = scaled.One
-	}
-	return a
-}
+func ones(n int) []scaled.Number { return slices.Repeat([]scaled.Number{scaled.One}, n) }
 
 // marginals returns the marginals of all slices together, weighted by their Z, or a warning why
 // there are none.

@@ -4,6 +4,7 @@ package trees
 
 import (
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/engine/legs"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
@@ -82,10 +83,7 @@ func (m *meter) run(merges [][2]int, stop func() bool) error {
 
 // partners lists by node the node that it is merged with, −1 for none.
 func partners(merges [][2]int, leaves int) []int32 {
-	partner := make([]int32, leaves+len(merges))
-	for i := range partner {
-		partner[i] = -1
-	}
+	partner := slices.Repeat([]int32{-1}, leaves+len(merges))
 	for _, m := range merges {
 		for k, i := range m {
 			if i >= 0 && i < len(partner) {

@@ -20,10 +20,7 @@ type form struct {
 // newForm finds a host for every table of one index, if there is one.
 func newForm(h contractionorder.Hypergraph) *form {
 	f := &form{h: h, hosts: make([]int, len(h.Edges)), tables: make([][]int, len(h.Dims))}
-	best := make([]int, len(h.Dims))
-	for i := range best {
-		best[i] = -1
-	}
+	best := slices.Repeat([]int{-1}, len(h.Dims))
 	for t, e := range h.Edges {
 		f.hosts[t] = -1
 		for _, i := range e {

@@ -120,10 +120,7 @@ func pairCost(size float64, levels countspace.Levels) float64 {
 
 // boxOf returns the box of counts of some legs.
 func boxOf(legs []int, levels countspace.Levels) []float64 {
-	shape := make([]float64, levels.D-1)
-	for a := range shape {
-		shape[a] = 1
-	}
+	shape := slices.Repeat([]float64{1}, levels.D-1)
 	for _, l := range legs {
 		for a := 1; a < levels.D; a++ {
 			for _, level := range levels.Of[l] {
@@ -139,10 +136,7 @@ func boxOf(legs []int, levels countspace.Levels) []float64 {
 
 // productCost is the multiply-adds of counts.Multiply, and the box of its result.
 func productCost(boxes [][]float64, vars int) (cost float64, whole []float64) {
-	whole = make([]float64, vars)
-	for a := range whole {
-		whole[a] = 1
-	}
+	whole = slices.Repeat([]float64{1}, vars)
 
 	if vars > 1 {
 		boxes = slices.Clone(boxes)

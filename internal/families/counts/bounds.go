@@ -12,6 +12,7 @@ import (
 	"context"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
@@ -36,10 +37,7 @@ func (n *node) isLarge() bool { return n.degree >= large }
 
 // blocks returns the bounds of a list of coefficients.
 func blocks(mant []float64, exp []int64) []int64 {
-	out := make([]int64, (len(mant)+block-1)/block)
-	for b := range out {
-		out[b] = none
-	}
+	out := slices.Repeat([]int64{none}, (len(mant)+block-1)/block)
 	for i, m := range mant {
 		if m != 0 {
 			out[i/block] = max(out[i/block], exp[i]+1)
@@ -71,10 +69,7 @@ func (l *line) boundUp(n *node) error {
 
 	// Coefficients i of block I and j of block J meet in blocks I+J and I+J+1.
 	a, b := n.left.bounds.of, n.right.bounds.of
-	out := make([]int64, n.degree/block+1)
-	for k := range out {
-		out[k] = none
-	}
+	out := slices.Repeat([]int64{none}, n.degree/block+1)
 	p := pace.New(l.ctx)
 	for i, x := range a {
 		if x == none {

@@ -96,10 +96,7 @@ func (f *Form) shapes() []countspace.Poly {
 		if out[k].Shape != nil {
 			continue
 		}
-		box := make([]float64, f.vars)
-		for v := range box {
-			box[v] = 1
-		}
+		box := slices.Repeat([]float64{1}, f.vars)
 		for _, link := range f.kinds[k].links {
 			for _, leg := range f.net.Links[link].Legs {
 				f.widen(box, leg)

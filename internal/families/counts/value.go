@@ -242,10 +242,7 @@ func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err
 
 // variables returns the variable whose weights a link has, −1 for none.
 func variables(net *btn.Network) []int {
-	out := make([]int, len(net.Links))
-	for k := range out {
-		out[k] = -1
-	}
+	out := slices.Repeat([]int{-1}, len(net.Links))
 	for v, place := range net.Variables {
 		out[place.Link] = v
 	}

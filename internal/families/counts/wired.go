@@ -101,10 +101,7 @@ func (l *layout) widen(box []float64, leg int) {
 
 // leaf adds a step without steps before it.
 func (n *net) leaf(o op, a int, scope []int, vars int) {
-	box := make([]float64, vars)
-	for v := range box {
-		box[v] = 1
-	}
+	box := slices.Repeat([]float64{1}, vars)
 	scope = slices.Clone(scope)
 	slices.Sort(scope)
 	n.steps = append(n.steps, step{op: o, a: a, scope: scope, box: box})

@@ -158,7 +158,7 @@ func tables(net *btn.Network, d *btn.Plan) (b, approx []float64) {
 				Levels: levels,
 				Terms:  []tensor.SymmetryRankOne{term},
 			}, x).Float64()
-			sum += d.Estimates[0].Weight(i).Float64() * e
+			sum += d.Estimates[0].Weights()[i].Float64() * e
 		}
 		approx = append(approx, sum)
 	})
@@ -211,7 +211,7 @@ func TestLemma5OnClosedForms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sum += d.Estimates[0].Weight(i).Mul(v.Z).Float64()
+			sum += d.Estimates[0].Weights()[i].Mul(v.Z).Float64()
 		}
 		z, _ := oracle.NetworkZ(net)
 		if want, _ := z.Float64(); !(math.Abs(sum-want) <= 1e-9*(math.Abs(want)+1)) {
@@ -253,7 +253,7 @@ func TestClosedFormOfAThousandLegs(t *testing.T) {
 	got := d.Estimates[0].Parts[0].(*closed.SymmetryRankOne).S
 	for c := range core.Values.Mant {
 		want := scaled.Make(core.Values.Mant[c], core.Values.Exp[c])
-		if x := got.Coef.At(c).Mul(d.Estimates[0].Weight(0)); x != want {
+		if x := got.Coef.At(c).Mul(d.Estimates[0].Weights()[0]); x != want {
 			t.Fatalf("value %d: %v, want %v", c, x, want)
 		}
 	}

@@ -71,10 +71,7 @@ func (l *leaves) has(v int) bool { return l != nil && l.of[v] != [3]int{} }
 
 // legVariables returns the variable of every leg; −1 for none.
 func legVariables(net *btn.Network) []int {
-	variable := make([]int, len(net.Dims))
-	for l := range variable {
-		variable[l] = -1
-	}
+	variable := slices.Repeat([]int{-1}, len(net.Dims))
 	for v, place := range net.Variables {
 		for _, l := range net.Links[place.Link].Legs {
 			variable[l] = v

@@ -95,10 +95,7 @@ func (g *graph) byIndex() (start, tables []int32) {
 func (g *graph) breadthFirst() (firsts []int32) {
 	start, tables := g.byIndex()
 	g.order = make([]int32, 0, len(g.e.Dims))
-	firsts = make([]int32, len(g.e.Tables))
-	for t := range firsts {
-		firsts[t] = -1
-	}
+	firsts = slices.Repeat([]int32{-1}, len(g.e.Tables))
 
 	seen := make([]bool, len(g.e.Dims))
 	for root := range g.e.Dims {

@@ -37,10 +37,7 @@ const (
 	MethodCircuit     = query.MethodCircuit
 	MethodSampled     = query.MethodSampled
 	DefaultMemory     = query.DefaultMemory
-	DefaultLearnFlops = query.DefaultLearnFlops
-	DefaultComponents = query.DefaultComponents
 	DefaultBudget     = query.DefaultBudget
-	DefaultAccuracy   = query.DefaultAccuracy
 	StatusOK          = query.StatusOK
 	StatusError       = query.StatusError
 	FamilySweep       = query.FamilySweep

@@ -3,6 +3,8 @@ package btn
 // Plans: the estimates that answer a query, before anything is contracted.
 
 import (
+	"slices"
+
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -116,31 +118,10 @@ func (p *Plan) Part(i int) (Part, *Estimate) {
 	return nil, nil
 }
 
-// Weight is α_i.
-func (e *Estimate) Weight(i int) scaled.Number {
-	if e.Alpha == nil {
-		return scaled.One
-	}
-	return e.Alpha[i]
-}
-
 // Weights are all α, written out. They are not to be changed.
 func (e *Estimate) Weights() []scaled.Number {
 	if e.Alpha != nil {
 		return e.Alpha
 	}
-
-	n := len(e.Parts)
-	if n <= len(unitWeights) {
-		return unitWeights[:n:n]
-	}
-
-	ones := make([]scaled.Number, n)
-	for i := range ones {
-		ones[i] = scaled.One
-	}
-	return ones
+	return slices.Repeat([]scaled.Number{scaled.One}, len(e.Parts))
 }
-
-// unitWeights are the weights of estimates with few parts.
-var unitWeights = []scaled.Number{scaled.One, scaled.One, scaled.One, scaled.One}

@@ -39,10 +39,7 @@ func alongOrder(n *network, order []int) *pool {
 	}
 
 	// number[v] is the number that index v of the hypergraph has in n.
-	number := make([]int32, most+1)
-	for i := range number {
-		number[i] = none
-	}
+	number := slices.Repeat([]int32{none}, most+1)
 	for i, v := range n.of {
 		if v >= 0 {
 			number[v] = int32(i)

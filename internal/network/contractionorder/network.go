@@ -44,10 +44,7 @@ func newNetwork(dims []int, edges [][]int, without func(v int) bool) *network {
 	slices.SortStableFunc(active, func(a, b int) int { return cmp.Compare(dims[a], dims[b]) })
 
 	n := &network{}
-	number := make([]int32, len(dims))
-	for v := range number {
-		number[v] = -1
-	}
+	number := slices.Repeat([]int32{-1}, len(dims))
 
 	// A new dimension begins a new word.
 	for i, v := range active {

@@ -70,10 +70,7 @@ func (b *bisection) split(g *hypergraph) []uint8 {
 // a net of p vertices rates 1/(p−1) of its cost. It returns the coarser hypergraph and the group of
 // every vertex.
 func (b *bisection) coarsen(g *hypergraph) (*hypergraph, []int32) {
-	group := make([]int32, len(g.weight))
-	for v := range group {
-		group[v] = none
-	}
+	group := slices.Repeat([]int32{none}, len(g.weight))
 	heaviest := g.total()/8 + 1
 	c := &hypergraph{}
 	rating := make([]logs, len(g.weight))
@@ -172,10 +169,7 @@ func (b *bisection) splitCoarse(g *hypergraph) []uint8 {
 	var best []uint8
 	least := logs(0)
 	for try := 0; try < coarseTries && (try == 0 || b.pace.Err() == nil); try++ {
-		side := make([]uint8, len(g.weight))
-		for v := range side {
-			side[v] = 1
-		}
+		side := slices.Repeat([]uint8{1}, len(g.weight))
 
 		f := newRefinement(g, side, b.half(g), b.pace)
 		f.grow(int32(b.rng.Uint64() % uint64(len(side))))

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/arena"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -215,10 +216,4 @@ func (b *builder) variableTensor(i int, w []float64, legs []int) *tensor.CP {
 }
 
 // ones is the vector of d ones.
-func ones(d int) []float64 {
-	w := make([]float64, d)
-	for x := range w {
-		w[x] = 1
-	}
-	return w
-}
+func ones(d int) []float64 { return slices.Repeat([]float64{1}, d) }

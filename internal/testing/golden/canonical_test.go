@@ -152,7 +152,7 @@ func (w *writer) parts(k int, e *btn.Estimate) {
 		case *regionparts.Regions:
 			from, to, slice = q.From, q.To, q.Slice.At
 		}
-		a := e.Weight(i)
+		a := e.Weights()[i]
 		w.line("component %s × %s·2^%d order %v from %d to %d rung %d slice %d",
 			name(part), bits(a.Mant), a.Exp, order, from, to, k, slice)
 		w.line(" S %v %s", s.Shape, vector(s.Coef))

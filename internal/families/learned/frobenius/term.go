@@ -3,6 +3,8 @@ package frobenius
 // One form for all classes: a component as a sum of weight · S ∘ R, where S may be 1.
 
 import (
+	"slices"
+
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -45,10 +47,4 @@ func (t term) core(levels countspace.Levels) (countspace.Poly, int) {
 }
 
 // ones is the vector of d ones.
-func ones(d int) []float64 {
-	v := make([]float64, d)
-	for x := range v {
-		v[x] = 1
-	}
-	return v
-}
+func ones(d int) []float64 { return slices.Repeat([]float64{1}, d) }
