@@ -191,7 +191,7 @@ func phases(p *btn.Propagation) float64 {
 // fromWhole returns the distance of regions in slices from the last whole regions: slices of a
 // smaller size lose loops that those have.
 func (g *sequence) fromWhole(best *estimate) float64 {
-	whole := g.last((*estimate).isWhole)
+	whole := last(g.estimates, (*estimate).isWhole)
 	if whole == nil {
 		return 0
 	}
@@ -246,21 +246,21 @@ func unconverged(p *btn.Propagation, lnZ float64) float64 {
 // lastChange returns the distance of an estimate from the one before it in its track; false if
 // there is none.
 func (g *sequence) lastChange(best *estimate) (float64, bool) {
-	before := g.before(best)
-	if before == nil {
+	earlier := before(g.estimates, best)
+	if earlier == nil {
 		return 0, false
 	}
-	return math.Abs(*best.LogZ - *before.LogZ), true
+	return math.Abs(*best.LogZ - *earlier.LogZ), true
 }
 
 // before returns the estimate before one in its track; nil if there is none.
-func (g *sequence) before(best *estimate) *estimate {
-	return g.last(func(r *estimate) bool { return r.of.Track == best.of.Track && r.of.Level < best.of.Level })
+func before(estimates []*estimate, best *estimate) *estimate {
+	return last(estimates, func(r *estimate) bool { return r.of.Track == best.of.Track && r.of.Level < best.of.Level })
 }
 
 // last returns the last estimate with a value that is chosen; nil for none.
-func (g *sequence) last(chosen func(*estimate) bool) (last *estimate) {
-	for _, r := range g.estimates {
+func last(estimates []*estimate, chosen func(*estimate) bool) (last *estimate) {
+	for _, r := range estimates {
 		if r.LogZ != nil && chosen(r) {
 			last = r
 		}
@@ -366,23 +366,23 @@ func regionsNext(last, before float64) float64 {
 // wholeNext returns how far the whole regions below regions in slices are expected to be from their
 // limit: slices say nothing about the size.
 func (g *sequence) wholeNext(best *estimate) float64 {
-	last := g.last(func(r *estimate) bool { return r.isWhole() && r.Kind == best.Kind && r.Size <= best.Size })
-	if last == nil {
+	whole := last(g.estimates, func(r *estimate) bool { return r.isWhole() && r.Kind == best.Kind && r.Size <= best.Size })
+	if whole == nil {
 		return 0
 	}
-	u, _ := g.next(last, 0)
+	u, _ := g.next(whole, 0)
 	return u
 }
 
 // spreadBefore returns the largest distance of other plans from the best one's estimate at the
 // level below its own; 0 for none.
 func (g *sequence) spreadBefore(best *estimate) float64 {
-	before := g.before(best)
+	earlier := before(g.estimates, best)
 	spread := 0.0
 	for _, r := range g.estimates {
-		if before != nil && r.LogZ != nil && r.of.Track != best.of.Track &&
-			r.of.Level == before.of.Level {
-			spread = max(spread, math.Abs(*r.LogZ-*before.LogZ))
+		if earlier != nil && r.LogZ != nil && r.of.Track != best.of.Track &&
+			r.of.Level == earlier.of.Level {
+			spread = max(spread, math.Abs(*r.LogZ-*earlier.LogZ))
 		}
 	}
 	return spread

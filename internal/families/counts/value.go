@@ -99,8 +99,8 @@ func (e *evaluation) total(
 	return z, c.back(s, wanted, visit)
 }
 
-// total is Σ_c S_c [z^c] Π, and visits the derivative by one of the factors of every leaf that is wanted: whole where that is little work or terms have both signs, else in
-// windows, which are widened until the dropped terms are known to matter nowhere.
+// total is Σ_c S_c [z^c] Π, and visits the derivative by one of the factors of every leaf that is wanted: whole where that is little
+// work or terms have both signs, else in windows, which are widened until the dropped terms are known to matter nowhere.
 func (l *line) total(
 	s countspace.Poly, signed bool, wanted func(int) bool, visit func(int, countspace.Poly) error,
 ) (scaled.Number, error) {
