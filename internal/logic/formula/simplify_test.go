@@ -278,3 +278,38 @@ func TestWorkOfSimplify(t *testing.T) {
 		t.Errorf("%d steps in all, nothing left of %d", total, empty)
 	}
 }
+
+// TestHardBackbone: literals that all assignments have are found though it takes long to find the first assignment.
+func TestHardBackbone(t *testing.T) {
+	const n = 200
+	rng := rand.New(rand.NewPCG(1, 43))
+	f := Formula{Domains: slices.Repeat([]int{2}, n), Links: n, Functional: []bool{}, Scale: scaled.One}
+	for len(f.Clauses) < 1500 {
+		var c []Literal
+		holds := false
+		for _, v := range rng.Perm(n)[:3] {
+			a := rng.IntN(2)
+			holds = holds || a == v%2
+			c = append(c, Literal(2*v+a)<<1)
+		}
+		if holds { // where every variable is its number modulo 2
+			f.Clauses = append(f.Clauses, c)
+		}
+	}
+	g, err := New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Simplify(t.Context(), g, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, atom := range r.Fixed {
+		if int(atom)%2 != int(atom)/2%2 {
+			t.Errorf("value %d of variable %d is fixed, an assignment has the other", atom%2, atom/2)
+		}
+	}
+	if len(r.Fixed) < n/2 {
+		t.Errorf("%d variables are fixed", len(r.Fixed))
+	}
+}

@@ -9,22 +9,25 @@ package formula
 import "slices"
 
 const (
-	questionWork  = 1 << 15 // steps that one question may take
+	firstShare    = 4       // of the work, for the question whether there is an assignment: without one no other is asked
+	questionWork  = 1 << 15 // steps that one further question may take
 	mostExclusion = 1 << 20 // pairs of values that exclude each other above which no question is asked
 	pictures      = 64      // assignments that are kept
 )
 
 // strengthener asks about one formula. It keeps the last assignments that it met: most questions are answered by them.
 type strengthener struct {
-	s      *simplifier
-	sat    *satisfier
-	bits   []bit    // by atom: that it is taken
-	met    []uint64 // by Boolean variable: its value in each of those assignments
-	count  int      // of them, ever
-	until  int64
-	found  bool
-	doubt  int             // questions that were not answered within their work
-	binary map[[2]bit]bool // clauses of two literals
+	s     *simplifier
+	sat   *satisfier
+	bits  []bit    // by atom: that it is taken
+	met   []uint64 // by Boolean variable: its value in each of those assignments
+	count int      // of them, ever
+	until int64
+	// question bounds the steps of one question.
+	question int64
+	found    bool
+	doubt    int             // questions that were not answered within their work
+	binary   map[[2]bit]bool // clauses of two literals
 }
 
 // strengthen removes values and literals that no assignment needs. It reports whether it
@@ -39,11 +42,12 @@ func (s *simplifier) strengthen() bool {
 	}
 	defer func() { s.p.work += g.sat.work }()
 	g.until = max(0, s.left-s.p.work) / strengthenShare
+	g.question = g.until / firstShare
 	if g.ask() < 0 {
 		s.p.zero = true
 		return true
 	}
-	if g.count > 0 {
+	if g.question = questionWork; g.count > 0 {
 		g.backbone()
 		g.shorten()
 		g.merge()
@@ -130,7 +134,7 @@ func (g *strengthener) over() bool {
 
 // ask is satisfier.solve; an assignment that it finds is kept.
 func (g *strengthener) ask(assumptions ...bit) int {
-	verdict := g.sat.solve(min(questionWork, max(g.until-g.sat.work, 1)), g.s.pace, assumptions...)
+	verdict := g.sat.solve(min(g.question, max(g.until-g.sat.work, 1)), g.s.pace, assumptions...)
 	switch verdict {
 	case 0:
 		g.doubt++
