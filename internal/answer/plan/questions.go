@@ -259,8 +259,11 @@ func explains(q query.Query) bool {
 // searched assigns a search for the most probable assignment, after what is known; that alone where it is proved. Z is left open, of which
 // why says the reason.
 func (a *assigner) searched(q query.Query, known *search.Known, why string) (*btn.Assignment, error) {
-	plan, hit := proposal.Exact(btn.Cost{}), a.CacheState()
-	if known == nil || known.Found.Relaxed {
+	var plan *btn.Plan
+	hit := a.CacheState()
+	if known != nil && !known.Found.Relaxed {
+		plan = proposal.Exact(btn.Cost{Flops: known.Flops})
+	} else {
 		var err error
 		if plan, hit, err = a.searching(asks(q)[0], q, known)(1); err != nil {
 			return nil, err

@@ -190,7 +190,9 @@ func Contract(
 			value.Marginals.Domains = contraction.Domains(net)
 			value.Marginals = value.Marginals.Of(a.Targets)
 		}
-		if queries[q].Conflict && value.Z.IsZero() && value.Doubt == "" && a.Plan.Len() == 1 && !queries[q].Evidence.IsEmpty() {
+		// A search has no share of Z: where it finds an assignment Z is not 0.
+		impossible := value.Z.IsZero() && value.Found == nil && value.Doubt == "" && a.Plan.Len() == 1
+		if queries[q].Conflict && impossible && !queries[q].Evidence.IsEmpty() {
 			c := &conflicts{ctx: ctx, net: net, o: o}
 			value.Conflict = c.conflict(a, queries[q].Evidence)
 			if err := ctx.Err(); err != nil {

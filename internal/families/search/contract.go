@@ -29,7 +29,7 @@ const inTime = 0.8
 func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
 	if p.Work == 0 {
 		found := *p.Known.Found
-		return btn.Value{Found: &found}, nil
+		return btn.Value{Found: &found, Flops: p.Known.Flops}, nil
 	}
 	if err := query.CheckSet(contraction.Domains(of.Net), want.Map); err != nil {
 		return btn.Value{}, err
@@ -64,7 +64,7 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 	case ctx.Err() != nil:
 		return btn.Value{}, ctx.Err()
 	}
-	value := btn.Value{Flops: float64(r.Stats.Work) * policy.SearchFlops}
+	value := btn.Value{Flops: spent(r)}
 	if r.Values != nil || p.Cubes > 0 || !r.Proved { // without values: other parts may have an assignment
 		value.Found = foundBy(prepared, r, want.Best)
 		value.Found.Cubes = p.Cubes
@@ -79,6 +79,8 @@ func solve(ctx context.Context, prepared *descent.Prepared, o search.Options) (*
 	}
 	return search.Solve(ctx, network(prepared.Terms()), o)
 }
+
+func spent(r *search.Result) float64 { return float64(r.Stats.Work) * policy.SearchFlops }
 
 // foundBy weighs what a search for so many assignments has found. Without an assignment there is its bound alone.
 func foundBy(prepared *descent.Prepared, r *search.Result, best int) *btn.Found {

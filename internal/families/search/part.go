@@ -23,6 +23,7 @@ type Search struct {
 type Known struct {
 	Found *btn.Found `msgpack:"found"`
 	Start []int      `msgpack:"start"` // values of the tables' indices in the best assignment; nil: none was found
+	Flops float64    `msgpack:"flops"` // of the search
 }
 
 // Part returns the part whose value is what is known.

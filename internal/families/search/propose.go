@@ -28,13 +28,14 @@ func Try(j *proposal.Job, share float64, best int) (*Known, error) {
 	if err != nil || p.Terms().Scale.IsZero() {
 		return nil, err
 	}
+	j.Missed() // a search is repeated for every query
 	within, end := proposal.Planning(j.Ctx, policy.PilotTime)
 	defer end()
 	r, err := solve(within, p, search.Options{Work: steps(share * j.Settings.Budget), Open: j.Settings.Memory / 4, Best: best})
 	if err != nil || r.Values == nil && r.Proved {
 		return nil, err
 	}
-	return &Known{Found: foundBy(p, r, best), Start: r.Values}, j.Ctx.Err()
+	return &Known{Found: foundBy(p, r, best), Start: r.Values, Flops: spent(r)}, j.Ctx.Err()
 }
 
 // steps is the work of a search of so many flops.
