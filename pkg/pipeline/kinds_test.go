@@ -40,7 +40,7 @@ func newMixed(t *testing.T) *mixed {
 	if testing.Short() {
 		t.Skip("starts a real nats-server")
 	}
-	m := &mixed{config: remembering(t), want: map[string][]string{}} // each model is learned once
+	m := &mixed{config: quick, want: map[string][]string{}} // each job is learned: they do not come all at once
 	m.config.AckWait = 2 * time.Second
 	m.config.Heartbeat = 250 * time.Millisecond
 	m.config.SweepAfter = time.Second
@@ -98,10 +98,12 @@ func (m *mixed) inProcess(p infer.Request, round func([]btn.UnitValue)) string {
 	return plain(m.t, stage.Aggregate(p.Job, job, nil, values))
 }
 
-// worker starts contract-workers of a kind.
-func (m *mixed) worker(kind string, pause time.Duration) (stop, kill func()) {
+// worker starts contract-workers of a kind, which hold values of the components from one on until their channel is closed.
+func (m *mixed) worker(kind string, from int, held <-chan struct{}) (stop, kill func()) {
 	return m.run(m.config.WithArithmetic(&workers.Arithmetic{Kind: kind, Round: func(values []btn.UnitValue) {
-		time.Sleep(pause)
+		if values[0].Part >= from {
+			<-held
+		}
 		if kind == "two" {
 			double(values)
 		}
@@ -168,9 +170,9 @@ func TestJobsAreOfOneKind(t *testing.T) {
 			t.Parallel()
 			m := newMixed(t)
 			m.run(m.config, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
-			m.worker("two", 0)
+			m.worker("two", mixedTasks, nil)
 			for range ones {
-				m.worker("one", 0)
+				m.worker("one", mixedTasks, nil)
 			}
 			m.heard(ones + 1)
 			jobs := nightly.Rounds(100, 200)
@@ -200,8 +202,9 @@ func TestAKindDies(t *testing.T) {
 	t.Parallel()
 	m := newMixed(t)
 	m.run(m.config, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
-	_, kill := m.worker("two", 100*time.Millisecond)
-	m.worker("one", 0)
+	died := make(chan struct{})
+	_, kill := m.worker("two", mixedTasks/2, died)
+	m.worker("one", mixedTasks, nil)
 	m.heard(2)
 	const jobs = 30
 	m.submitAll(0, jobs)
@@ -233,6 +236,7 @@ func TestAKindDies(t *testing.T) {
 		return false
 	})
 	kill()
+	close(died)
 	killed := time.Now()
 	count := m.answered(0, jobs)
 	t.Logf("%v, %v after the end of a kind; half done was %v", count, time.Since(killed), half)
