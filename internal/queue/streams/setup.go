@@ -111,7 +111,7 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 			break
 		}
 
-		if noPeers(err) && time.Since(began) < peers {
+		if noPeers(err) && time.Since(began) < peers || noFolder(err) && time.Since(began) < peerPatience {
 			pause(ctx)
 			continue
 		}
@@ -208,6 +208,13 @@ func lacksRoom(err error) bool {
 func noPeers(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && api.ErrorCode == 10005 && strings.Contains(api.Description, "insufficient storage")
+}
+
+// noFolder reports whether a server has no folder for a stream: it removes an account's folder some time after the last stream is deleted,
+// as with those of an attempt with more room.
+func noFolder(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == 10049
 }
 
 // setupStreams sets up all streams and object stores, and returns the names of those that it

@@ -22,13 +22,21 @@ import (
 )
 
 // TestSetupOfABusyCluster: a leader that knows of no room for so many seconds, of whatever size, is waited for, and the streams have the
-// room that a server has at once; one that knows of none for a minute is refused.
+// room that a server has at once; one that knows of none for a minute is refused. So it is with a server that removes its folder.
 func TestSetupOfABusyCluster(t *testing.T) {
+	const (
+		room   = `{"error":{"code":400,"err_code":10005,"description":"no suitable peers for placement, insufficient storage"}}`
+		folder = `{"error":{"code":500,"err_code":10049,"description":"error creating store for stream"}}`
+	)
 	for _, c := range []struct {
+		says  string
 		after time.Duration
 		given int64
 		fails bool
-	}{{0, 0, false}, {4 * time.Second, 0, false}, {12 * time.Second, 0, false}, {12 * time.Second, 1 << 30, false}, {time.Minute, 0, true}} {
+	}{
+		{room, 0, 0, false}, {room, 4 * time.Second, 0, false}, {room, 12 * time.Second, 0, false}, {room, 12 * time.Second, 1 << 30, false},
+		{room, time.Minute, 0, true}, {folder, time.Second, 0, false}, {folder, time.Minute, 0, true},
+	} {
 		for range 2 { // the client library keeps timers in a pool, which must not have one of another clock
 			runtime.GC()
 		}
@@ -37,8 +45,7 @@ func TestSetupOfABusyCluster(t *testing.T) {
 			began := time.Now()
 			between(t, sides[1], func(m *nats.Msg) (reply string, err error) {
 				if strings.Contains(m.Subject, ".STREAM.CREATE.") && time.Since(began) < c.after {
-					return "", m.Respond([]byte(`{"error":{"code":400,"err_code":10005,` +
-						`"description":"no suitable peers for placement, insufficient storage"}}`))
+					return "", m.Respond([]byte(c.says))
 				}
 				return m.Reply, nil
 			})
