@@ -1,5 +1,5 @@
 # basetensor: how to build, test and measure it. `make test` is all a fresh machine with Go needs.
-# A cold first build compiles a NATS server: some 2 min 20 s of processor time (135 to 148 s, measured with an empty cache; under 1 min 30 s on two cores); nothing hangs.
+# A cold first build compiles a NATS server: some 3 min 20 s of processor time (200 s, measured with an empty cache; a minute and three quarters on two cores); nothing hangs.
 
 GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
@@ -17,7 +17,7 @@ PACKAGES ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo
 # The commands that tests run are linked, and the server is looked for, once for all of them.
 SERVER = BTN_NATS_SERVER="$${BTN_NATS_SERVER:-$$($(GO) tool -n nats-server 2> /dev/null)}"
 test: export BTN_COMMANDS = $(abspath bin/tested)
-test: deps commands ## all tests, against real servers where they can be had (10 minutes on two cores that have nothing else to do, half an hour on busy ones)
+test: deps commands ## all tests, against real servers where they can be had (7 minutes on two cores that have nothing else to do, half an hour on busy ones)
 	$(SERVER) $(GO) test -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) ./...
 	$(SERVER) $(GO) test -C lab -p $(PACKAGES) $(TESTFLAGS) -timeout $(TIMEOUT) ./...
 
