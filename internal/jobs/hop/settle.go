@@ -77,11 +77,6 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	return l.acknowledge(d, Failed)
 }
 
-// Exhausted reports whether a message was delivered MaxDeliveries times, and trouble with the servers does not explain its error.
-func (l *Loop) Exhausted(d *Message, err error) bool {
-	return d.Attempt >= l.MaxDeliveries && !l.Bus.Explains(err, troubleCounts)
-}
-
 // owns reports whether a message belongs to its job's stored request.
 func (l *Loop) owns(d *Message) bool {
 	ctx, cancel := context.WithTimeout(l.Hard, WriteTimeout)
