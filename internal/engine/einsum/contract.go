@@ -77,8 +77,7 @@ type Result struct {
 // same bits for any number of threads.
 //
 // Errors: as Contract; ErrOverBudget compares PlanMarginals' figure, and refuses tables of 2^31 entries. Cost: PlanMarginals,
-// about three times the flops of Contract, and the memory of all its tables together; lists of offsets come on top, 4 bytes for every
-// pair of a value of a step's last index and one of those summed, or fewer. Source: A. Darwiche, A differential approach to
+// about three times the flops of Contract, and the memory of all its tables together. Source: A. Darwiche, A differential approach to
 // inference in Bayesian networks, J. ACM 50 (2003).
 func Marginals(ctx context.Context, e *sumproduct.Expression, order []int, o Options) (Result, Stats, error) {
 	r, stats, err := contract(ctx, e, order, goals{marginals: true}, o)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/compiled"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -105,7 +106,7 @@ func (t *tape) addressable() error {
 }
 
 // PlanMarginals prices Marginals as contractionorder.EvaluateOrder prices Contract: the flops of both passes, and the peak of the
-// tables and derivatives that live together, 8 bytes an entry. The only error is the context's.
+// tables and derivatives that live together, 8 bytes an entry, with the lists of offsets of large steps. The only error is the context's.
 func PlanMarginals(ctx context.Context, h contractionorder.Hypergraph, order []int) (btn.Cost, error) {
 	return planBack(ctx, h, order, goals{marginals: true})
 }
@@ -185,6 +186,7 @@ func (t *tape) plan() btn.Cost {
 		plan.Bytes = max(plan.Bytes, 8*live)
 		live -= leaves + s.Size
 	}
+	plan.Bytes += compiled.Bytes(t.h.Dims, t.steps)
 	plan.Flops, plan.Bytes = min(plan.Flops, maxPlan), min(plan.Bytes, maxPlan)
 	return plan
 }

@@ -23,6 +23,8 @@ type Program struct {
 	needed  []bool  // by table
 	back    int     // entries of all derivatives
 	scratch int     // entries
+
+	products int // of them those of runs back
 }
 
 // Step is one table made of others:
@@ -62,7 +64,8 @@ func New(h contractionorder.Hypergraph, steps []*contractionorder.Step, needed [
 		p.Steps[n] = newStep(h.Dims, s)
 		p.Flops += float64(len(s.In)) * s.Full
 		p.Offsets += len(s.In) * p.Steps[n].offsets()
-		p.scratch = max(p.scratch, p.Steps[n].scratch(len(s.In)))
+		p.products = max(p.products, p.Steps[n].products(len(s.In)))
+		p.scratch = max(p.scratch, p.products, p.Steps[n].block*p.Steps[n].Sums)
 		operands += len(s.In)
 	}
 	p.layOut(h.Dims, scopes, contractionorder.Reach(needed, steps))
@@ -126,11 +129,26 @@ func (s *Step) run() int {
 	return s.block
 }
 
-// scratch is the entries that a run takes beside: the products of a block, or of a run by operand.
-func (s *Step) scratch(operands int) int { return max(s.block*s.Sums, s.run()*(operands+1)) }
+// products is the entries that derivatives take beside: the products of a run by operand. The output takes those of a block.
+func (s *Step) products(operands int) int { return s.run() * (operands + 1) }
 
 // offsets is the number of offsets of an operand.
 func (s *Step) offsets() int { return s.Size/s.block + s.block*s.Sums }
+
+// Bytes is the memory that a run back along steps takes beside tables and derivatives: the lists of offsets of large steps, and the products
+// of their longest run. Those of other steps are few beside tables; those beyond int32 are not made.
+func Bytes(dims []int, steps []*contractionorder.Step) float64 {
+	offsets, products := 0.0, 0
+	for _, s := range steps {
+		if s.Full < large || s.Full >= 1<<53 || s.Size >= 1<<31 {
+			continue
+		}
+		c := newStep(dims, s)
+		offsets += float64(c.offsets())*float64(len(s.In)) + float64(c.Blocks)
+		products = max(products, c.products(len(s.In)))
+	}
+	return 4*offsets + 8*float64(products)
+}
 
 // lister lists the offsets of one step after the other.
 type lister struct {

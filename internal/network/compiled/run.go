@@ -39,10 +39,10 @@ func (m *Memory) Prepare(p *Program, back bool) {
 	}
 }
 
-// Beside returns memory with the same tables for another goroutine, or for a run without Prepare: the caller then sets the tables and
-// derivatives that a step has.
+// Beside returns memory with the same tables for another goroutine, or for a run without Prepare, back alone: the caller then sets the
+// tables and derivatives that a step has.
 func (m *Memory) Beside(p *Program) Memory {
-	return Memory{Tables: m.Tables, Back: m.Back, scratch: make([]float64, p.scratch)}
+	return Memory{Tables: m.Tables, Back: m.Back, scratch: make([]float64, p.products)}
 }
 
 // fit returns s with n elements, in the same memory where there is room.

@@ -180,6 +180,108 @@ func TestStepsAgreeWithEnumeration(t *testing.T) {
 	}
 }
 
+// TestUnitsOfLargeSteps: units of a step for several goroutines, in any sequence, agree with enumeration; none adds to an entry that another
+// adds to, and the memory beside tables is as priced, and small.
+func TestUnitsOfLargeSteps(t *testing.T) {
+	const seed = 3
+	divided, crowded := 0, 0
+	for round := range 8 {
+		rng := rand.New(rand.NewPCG(seed, uint64(round)))
+		var dims []int
+		for total := 1; total < large; total *= dims[len(dims)-1] {
+			dims = append(dims, 2+rng.IntN(3))
+		}
+		perm := rng.Perm(len(dims))
+		sums := 1 + round
+		s := &contractionorder.Step{Sum: perm[:sums], Out: perm[sums:], Full: float64(volume(dims, perm))}
+		s.Size = float64(volume(dims, s.Out))
+		h := contractionorder.Hypergraph{Dims: dims}
+		for k := range 1 + rng.IntN(4) {
+			scope := rng.Perm(len(dims))
+			if k > 0 {
+				scope = scope[:len(dims)-rng.IntN(3)]
+			}
+			h.Edges, s.In = append(h.Edges, scope), append(s.In, k)
+		}
+		p := New(h, []*contractionorder.Step{s}, slices.Repeat([]bool{true}, len(s.In)))
+		var m Memory
+		m.Prepare(p, true)
+		for k, scope := range h.Edges {
+			m.Tables[k] = make([]float64, volume(dims, scope))
+			for i := range m.Tables[k] {
+				m.Tables[k][i] = 0.5 + rng.Float64()
+			}
+		}
+		back := m.Back[len(h.Edges)]
+		for i := range back {
+			back[i] = 0.5 + rng.Float64()
+		}
+		c := &p.Steps[0]
+		if c.Blocks%c.Unit != 0 {
+			t.Errorf("round %d: %d blocks, units of %d", round, c.Blocks, c.Unit)
+		}
+		beside, bytes := m.Beside(p), 4*len(c.at)
+		for _, in := range c.In {
+			bytes += 4 * (len(in.outer) + len(in.inner))
+		}
+		bytes += 8 * len(beside.scratch)
+		if priced := Bytes(dims, []*contractionorder.Step{s}); priced != float64(bytes) {
+			t.Errorf("round %d: %d bytes beside tables, %v are priced", round, bytes, priced)
+		}
+		if tables := 8 * (p.back + p.Entries); bytes > tables/4 {
+			t.Errorf("round %d: %d bytes beside derivatives and the output of %d", round, bytes, tables)
+		}
+		if c.Blocks > c.Unit {
+			divided++
+		}
+		if c.block*c.Sums > maxList {
+			crowded++
+		}
+		of := make([][]int, len(h.Edges)) // by entry: 1 + the part that has added to it
+		for k := range of {
+			of[k] = make([]int, len(m.Back[k]))
+			clear(m.Back[k])
+		}
+		units := c.Blocks / c.Unit
+		parts := min(units, 7) // which divides few numbers: parts begin anywhere
+		for _, part := range rng.Perm(parts) {
+			before := make([][]float64, len(of))
+			for k := range of {
+				before[k] = slices.Clone(m.Back[k])
+			}
+			beside = m.Beside(p)
+			p.BackwardIn(&beside, 0, part*units/parts*c.Unit, (part+1)*units/parts*c.Unit)
+			for k := range of {
+				for i, x := range m.Back[k] {
+					if x == before[k][i] {
+						continue
+					}
+					if of[k][i] != 0 {
+						t.Fatalf("round %d: parts %d and %d add to entry %d of operand %d", round, of[k][i]-1, part, i, k)
+					}
+					of[k][i] = part + 1
+				}
+			}
+		}
+		want := make([]terms, len(h.Edges))
+		for k := range want {
+			want[k] = newTerms(len(m.Back[k]))
+		}
+		assignments(dims, func(x []int) {
+			d := back[at(dims, s.Out, x)]
+			for k, scope := range h.Edges {
+				want[k].add(at(dims, scope, x), d*product(dims, h, m.Tables, k, x))
+			}
+		})
+		for k := range want {
+			want[k].check(t, "a derivative", m.Back[k])
+		}
+	}
+	if divided < 4 || crowded < 2 {
+		t.Errorf("%d steps in several units, %d of many terms: too few to say anything", divided, crowded)
+	}
+}
+
 // TestProgramsAgreeWithEnumeration: Z and its derivatives by all leaves, along both walks of any order,
 // for networks of several parts, with numbers, with indices of dimension 1 and such that no table has.
 func TestProgramsAgreeWithEnumeration(t *testing.T) {
