@@ -106,6 +106,9 @@ func TestWhatPlanningKnows(t *testing.T) {
 			return values
 		}
 		values := value(chunks[0])
+		if impossible(values[0].Value, assignments[0].Plan) {
+			t.Errorf("%s: the evidence of an assignment that was found is said to be impossible", name)
+		}
 		r := AggregateNow("t", assignments, nil, values)[0]
 		if r.Status != btn.StatusOK || r.MPE == nil || r.MPE.LnBound == nil {
 			t.Fatalf("%s: %+v, %+v at the deadline", name, r.MPE, r.Error)

@@ -190,9 +190,7 @@ func Contract(
 			value.Marginals.Domains = contraction.Domains(net)
 			value.Marginals = value.Marginals.Of(a.Targets)
 		}
-		// A search has no share of Z: where it finds an assignment Z is not 0.
-		impossible := value.Z.IsZero() && value.Found == nil && value.Doubt == "" && a.Plan.Len() == 1
-		if queries[q].Conflict && impossible && !queries[q].Evidence.IsEmpty() {
+		if queries[q].Conflict && impossible(value, a.Plan) && !queries[q].Evidence.IsEmpty() {
 			c := &conflicts{ctx: ctx, net: net, o: o}
 			value.Conflict = c.conflict(a, queries[q].Evidence)
 			if err := ctx.Err(); err != nil {
@@ -202,6 +200,11 @@ func Contract(
 		values[i].Value = value
 	}
 	return values, nil
+}
+
+// impossible reports whether a value says that Z is 0. A search has no share of Z: where it finds an assignment Z is not 0.
+func impossible(v btn.Value, p *btn.Plan) bool {
+	return v.Z.IsZero() && v.Found == nil && v.Doubt == "" && p.Len() == 1
 }
 
 // target is the observation that a sensitivity is of; nil: none is asked for.
