@@ -3,7 +3,11 @@
 // whenever it ends.
 package search
 
-import "github.com/basetensor/basetensor/internal/network/btn"
+import (
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+)
 
 // Search is a search over the network's tables of terms. It has no share of Z.
 type Search struct {
@@ -29,6 +33,23 @@ type Known struct {
 // Part returns the part whose value is what is known.
 func (k *Known) Part() btn.Part { return &Search{Known: k} }
 
+// of reports whether what is known are assignments of variables, or a bound alone. Start is for the search to check.
+func (k *Known) of(variables []btn.Variable) bool {
+	if k.Found == nil {
+		return false
+	}
+	assigns := func(values []int) bool {
+		for v, x := range values {
+			if v == len(variables) || x < 0 || x >= variables[v].Domain {
+				return false
+			}
+		}
+		return len(values) == len(variables)
+	}
+	return (len(k.Found.Values) == 0 || assigns(k.Found.Values)) &&
+		!slices.ContainsFunc(k.Found.Others, func(o btn.Other) bool { return !assigns(o.Values) })
+}
+
 // Common implements btn.Sharer.
 func (p *Search) Common() any { return &p.Known }
 
@@ -53,7 +74,7 @@ func (p *Search) Fits(n *btn.Network) error {
 		return btn.Misfit("the network has no variables to assign values to")
 	case p.Work < 0 || p.Work == 0 && p.Known == nil:
 		return btn.Misfit("a search of %d steps", p.Work)
-	case p.Known != nil && (p.Known.Found == nil || len(p.Known.Found.Values) > 0 && len(p.Known.Found.Values) != len(n.Variables)):
+	case p.Known != nil && !p.Known.of(n.Variables):
 		return btn.Misfit("what is known is no assignment of %d variables", len(n.Variables))
 	case p.Cubes < 0 || p.Cubes > MostCubes || p.Cube < 0 || p.Cube >= max(p.Cubes, 1):
 		return btn.Misfit("cube %d of %d", p.Cube, p.Cubes)

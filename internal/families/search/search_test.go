@@ -339,3 +339,26 @@ func TestListsEqualToEnumeration(t *testing.T) {
 		}
 	}
 }
+
+// TestKnownFits: what is known of other variables or values is refused before a value of it is an answer.
+func TestKnownFits(t *testing.T) {
+	net := &btn.Network{Variables: []btn.Variable{{Domain: 2}, {Domain: 3}}}
+	for _, c := range []struct {
+		values, other []int
+		fits          bool
+	}{
+		{[]int{1, 2}, nil, true}, {nil, nil, true}, {[]int{1, 2}, []int{0, 0}, true},
+		{[]int{1, 3}, nil, false}, {[]int{-1, 0}, nil, false}, {[]int{1}, nil, false}, {[]int{1, 2, 0}, nil, false}, {[]int{1, 2}, []int{2, 0}, false},
+	} {
+		known := &search.Known{Found: &btn.Found{Values: c.values}}
+		if c.other != nil {
+			known.Found.Others = []btn.Other{{Values: c.other}}
+		}
+		if err := known.Part().Fits(net); (err == nil) != c.fits {
+			t.Errorf("%v, %v: %v", c.values, c.other, err)
+		}
+	}
+	if (&search.Known{}).Part().Fits(net) == nil {
+		t.Error("nothing known fits")
+	}
+}
