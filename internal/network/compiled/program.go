@@ -135,8 +135,8 @@ func (s *Step) products(operands int) int { return s.run() * (operands + 1) }
 // offsets is the number of offsets of an operand.
 func (s *Step) offsets() int { return s.Size/s.block + s.block*s.Sums }
 
-// Bytes is the memory that a run back along steps takes beside tables and derivatives: the lists of offsets of large steps, and the products
-// of their longest run. Those of other steps are few beside tables; those beyond int32 are not made.
+// Bytes is the memory that a run back along steps takes beside tables and derivatives: the lists of offsets of large steps, and the
+// products of their longest run. Those of other steps are few beside tables; those beyond int32 are not made.
 func Bytes(dims []int, steps []*contractionorder.Step) float64 {
 	offsets, products := 0.0, 0
 	for _, s := range steps {

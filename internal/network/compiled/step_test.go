@@ -180,8 +180,8 @@ func TestStepsAgreeWithEnumeration(t *testing.T) {
 	}
 }
 
-// TestUnitsOfLargeSteps: units of a step for several goroutines, in any sequence, agree with enumeration; none adds to an entry that another
-// adds to, and the memory beside tables is as priced, and small.
+// TestUnitsOfLargeSteps: units of a step for several goroutines, in any sequence, agree with enumeration; none adds to an entry that
+// another adds to, and the memory beside tables is as priced, and small.
 func TestUnitsOfLargeSteps(t *testing.T) {
 	const seed = 3
 	divided, crowded := 0, 0
