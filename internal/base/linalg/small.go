@@ -9,6 +9,7 @@ package linalg
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -74,8 +75,8 @@ func eigen(a []float64, n int, kind mat.EigenKind) ([]complex128, []float64, err
 		return nil, nil, err
 	}
 	flush(f)
-	var eig mat.Eigen
-	if !eig.Factorize(mat.NewDense(n, n, f), kind) {
+	eig, ok := factorized(mat.NewDense(n, n, f), kind)
+	if !ok {
 		return nil, nil, fmt.Errorf("%w: eigenvalues of a matrix of %d rows", ErrConvergence, n)
 	}
 	values := eig.Values(nil)
@@ -97,6 +98,21 @@ func eigen(a []float64, n int, kind mat.EigenKind) ([]complex128, []float64, err
 		}
 	}
 	return values, out, nil
+}
+
+// factorized reports false where the QR iteration does not converge. gonum's second attempt then takes one row too many, and panics
+// with a message of LAPACK's arguments.
+func factorized(a *mat.Dense, kind mat.EigenKind) (eig *mat.Eigen, ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if said, is := r.(string); !is || !strings.HasPrefix(said, "lapack: ") {
+				panic(r)
+			}
+			ok = false
+		}
+	}()
+	eig = &mat.Eigen{}
+	return eig, eig.Factorize(a, kind)
 }
 
 // SymmetricEigen returns the eigenvalues of a symmetric n × n matrix in increasing order and orthonormal

@@ -192,6 +192,24 @@ func TestEigenAtEveryRange(t *testing.T) {
 	}
 }
 
+// TestEigenvectorsThatDoNotConverge has one eigenvalue, but for entries far below rounding, which the QR iteration does not see as 0.
+func TestEigenvectorsThatDoNotConverge(t *testing.T) {
+	x, a, b, c, d := -0.01733053303872827, 0.6907209814413287, 0.26395335161919975, 0.10086760602758227, 0.03854572742995047
+	matrix := []float64{
+		x, a, b, c, d,
+		1.578903088243085e-300, x, a, b, c,
+		3.970659104104361e-225, 1.9853295520521806e-225, x, a, b,
+		1.0812009263051099e-299, 3.970659104104361e-225, 1.1234430473166222e-209, x, a,
+		2.8293187427683984e-299, 0, 2.9398591814642816e-209, 1.1234430473166222e-209, x,
+	}
+	if _, _, err := Eigenvectors(matrix, 5); !errors.Is(err, ErrConvergence) {
+		t.Errorf("error %v, want ErrConvergence", err)
+	}
+	if _, err := Eigenvalues(matrix, 5); !errors.Is(err, ErrConvergence) {
+		t.Errorf("of the values alone: error %v, want ErrConvergence", err)
+	}
+}
+
 func TestSymmetricEigenAtEveryRange(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 9))
 	for _, n := range []int{1, 2, 6} {
