@@ -197,6 +197,23 @@ func TestCubes(t *testing.T) {
 	}
 }
 
+// TestDivideEarly: a search that could end with few open nodes is divided nevertheless: no cube takes two thirds of the whole's work.
+func TestDivideEarly(t *testing.T) {
+	for seed := range uint64(3) {
+		n, _ := glass(10, 10, rand.New(rand.NewPCG(seed, 9)))
+		whole, err := Solve(t.Context(), n, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for cube := range 16 {
+			r, err := Solve(t.Context(), n, Options{Cube: cube, Cubes: 16})
+			if err != nil || 3*r.Stats.Work > 2*whole.Stats.Work {
+				t.Errorf("seed %d: %d steps of cube %d, the whole takes %d: %v", seed, r.Stats.Work, cube, whole.Stats.Work, err)
+			}
+		}
+	}
+}
+
 // TestStartOfAnotherNetwork is refused.
 func TestStartOfAnotherNetwork(t *testing.T) {
 	n, _ := glass(2, 2, rand.New(rand.NewPCG(1, 1)))

@@ -166,9 +166,11 @@ func (s *solver) run(cube, cubes int) int64 {
 		heap.Pop(&s.open)
 		s.used -= least.bytes()
 		s.dive(least, limit)
-		if s.stats.Restored > s.stats.Nodes/10 && limit < mostDive {
+		switch {
+		case !one: // short dives leave nodes to divide
+		case s.stats.Restored > s.stats.Nodes/10 && limit < mostDive:
 			limit *= 2
-		} else if s.stats.Restored < s.stats.Nodes/20 && limit > 1 {
+		case s.stats.Restored < s.stats.Nodes/20 && limit > 1:
 			limit /= 2
 		}
 	}
