@@ -1,6 +1,9 @@
 package search
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // mostRounds bounds the rounds of a local search.
 const mostRounds = 32
@@ -145,7 +148,7 @@ const (
 // (Shaw, CP 1998).
 func (s *solver) refine(work int64) {
 	rng := rand.New(rand.NewPCG(uint64(s.work), 2))
-	floor := s.floor
+	floor, weight := s.floor, slices.Clone(s.weight)
 	free := make([]bool, len(s.vars))
 	for end := s.work + work; s.work < end && !s.over(); {
 		s.choose(free, s.freed, rng)
@@ -162,6 +165,7 @@ func (s *solver) refine(work int64) {
 		}
 	}
 	s.floor = floor
+	copy(s.weight, weight) // conflicts with values that are held say little of the whole
 }
 
 // choose marks so many variables that are free: connected ones from one on that is drawn.
