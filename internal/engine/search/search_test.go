@@ -6,7 +6,9 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -149,13 +151,13 @@ func TestDivide(t *testing.T) {
 }
 
 // TestCubes: the best of all cubes is the optimum where all are proved, and no bound is above it, with an assignment to begin with and
-// without.
+// without. What they have in common is not changed by one of them.
 func TestCubes(t *testing.T) {
 	divided := 0
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		n, want, rounding := draw(rng), math.Inf(1), 0.0
-		o := Options{Work: []int64{1, 100, 1000, 8000}[seed%4], Cubes: 2 + rng.IntN(5)}
+		o, cubes := Options{Work: []int64{1, 100, 1000, 8000}[seed%4]}, 2+rng.IntN(5)
 		if seed%100 == 0 {
 			n, want = glass(7, 7, rng)
 			rounding = 1e-12 // of its optimum
@@ -173,23 +175,31 @@ func TestCubes(t *testing.T) {
 		}
 		best, bound, proved := math.Inf(1), math.Inf(1), true
 		first := int64(0)
-		for o.Cube = range o.Cubes {
-			r, err := Solve(context.Background(), n, o)
+		common, err := Begin(context.Background(), n, o, cubes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for cube := range cubes {
+			own, err := Begin(context.Background(), n, o, cubes)
 			if err != nil {
 				t.Fatal(err)
+			}
+			r := common.Cube(context.Background(), cube)
+			if alone := own.Cube(context.Background(), cube); !reflect.DeepEqual(r, alone) {
+				t.Fatalf("seed %d: %+v after other cubes, %+v alone", seed, r, alone)
 			}
 			if r.Cost > start {
 				t.Fatalf("seed %d: cost %v, begun with %v", seed, r.Cost, start)
 			}
 			best, bound, proved = min(best, r.Cost), min(bound, r.Bound), proved && r.Proved
-			if o.Cube == 0 {
+			if cube == 0 {
 				first = r.Stats.Work
 			} else if r.Stats.Work != first {
 				divided++ // cubes that begin alike go on with other nodes
 			}
 		}
 		if bound > want+rounding || proved && best > want+tolerance(n) {
-			t.Fatalf("seed %d: best %v, bound %v of %d cubes, the optimum is %v", seed, best, bound, o.Cubes, want)
+			t.Fatalf("seed %d: best %v, bound %v of %d cubes, the optimum is %v", seed, best, bound, cubes, want)
 		}
 	}
 	if divided < 10 {
@@ -197,7 +207,8 @@ func TestCubes(t *testing.T) {
 	}
 }
 
-// TestDivideEarly: a search that could end with few open nodes is divided nevertheless: no cube takes two thirds of the whole's work.
+// TestDivideEarly: a search that could end with few open nodes is divided nevertheless: no cube takes two thirds of the whole's work. All
+// are searched at the same time.
 func TestDivideEarly(t *testing.T) {
 	for seed := range uint64(3) {
 		n, _ := glass(10, 10, rand.New(rand.NewPCG(seed, 9)))
@@ -205,12 +216,19 @@ func TestDivideEarly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for cube := range 16 {
-			r, err := Solve(t.Context(), n, Options{Cube: cube, Cubes: 16})
-			if err != nil || 3*r.Stats.Work > 2*whole.Stats.Work {
-				t.Errorf("seed %d: %d steps of cube %d, the whole takes %d: %v", seed, r.Stats.Work, cube, whole.Stats.Work, err)
-			}
+		common, err := Begin(t.Context(), n, Options{}, 16)
+		if err != nil {
+			t.Fatal(err)
 		}
+		var g sync.WaitGroup
+		for cube := range 16 {
+			g.Go(func() {
+				if r := common.Cube(t.Context(), cube); 3*r.Stats.Work > 2*whole.Stats.Work {
+					t.Errorf("seed %d: %d steps of cube %d, the whole takes %d", seed, r.Stats.Work, cube, whole.Stats.Work)
+				}
+			})
+		}
+		g.Wait()
 	}
 }
 

@@ -6,19 +6,14 @@ import (
 	"context"
 	"math"
 	"slices"
-
-	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // Options bound a search. The zero value of every field is its default.
 type Options struct {
-	Work int64 // entries of tables that are looked at; 0: no limit. The search may exceed it by what one variable takes.
-	Open int64 // bytes of open nodes, default 256 MiB: beyond, the search is a depth-first one
-	Best int   // assignments of least cost that are looked for; 0: one
-	// Cubes divides the search: this is one of so many, number Cube from 0. All begin alike, until there are enough open nodes to divide;
-	// every assignment that is open then is in one of them, and Bound is of those in this one and of all that was done before.
-	Cube, Cubes int
-	Start       []int // an assignment that is known before the search; nil: none
+	Work  int64 // entries of tables that are looked at; 0: no limit. The search may exceed it by what one variable takes.
+	Open  int64 // bytes of open nodes, default 256 MiB: beyond, the search is a depth-first one
+	Best  int   // assignments of least cost that are looked for; 0: one
+	Start []int // an assignment that is known before the search; nil: none
 }
 
 // Result is what a search has found.
@@ -39,25 +34,23 @@ type Result struct {
 //
 // Errors: bad_input for a network that is none and for a start of another one, over_budget for tables beyond MostEntries.
 func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
-	if err := n.check(); err != nil {
+	b, err := Begin(ctx, n, o, 1)
+	if err != nil {
 		return nil, err
 	}
-	if o.Start != nil && !n.has(o.Start) {
-		return nil, fault.New(fault.BadInput, "search: the assignment to start from is none of the network")
-	}
-	if o.Open <= 0 {
-		o.Open = 256 << 20
-	}
-	s, possible := newSolver(ctx, n)
-	if !possible {
-		return &Result{Cost: math.Inf(1), Bound: math.Inf(1), Proved: true}, nil
-	}
-	s.most, s.room, s.count = o.Work, o.Open, o.Best
-	if o.Start != nil {
-		s.offer(o.Start)
-	}
-	lower := s.run(o.Cube, o.Cubes)
+	return b.s.result(), nil
+}
 
+// result searches what is open, and returns what was found.
+func (s *solver) result() *Result {
+	if s == nil {
+		return &Result{Cost: math.Inf(1), Bound: math.Inf(1), Proved: true}
+	}
+	s.search(1)
+	lower := min(s.ub, s.floor)
+	for _, n := range s.open {
+		lower = min(lower, n.bound)
+	}
 	r := &Result{Values: s.best, Cost: s.bestReal, Bound: s.base + float64(lower)*s.unit, Proved: lower >= s.bestCost, Stats: s.stats}
 	r.Stats.Work = s.work
 	if lower >= s.forbidden {
@@ -65,7 +58,7 @@ func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 	}
 	if s.count < 2 {
 		r.Bound = min(r.Bound, r.Cost)
-		return r, nil
+		return r
 	}
 	slices.SortFunc(s.top, func(a, b listed) int {
 		return cmp.Or(cmp.Compare(a.real, b.real), slices.Compare(a.values, b.values))
@@ -77,7 +70,7 @@ func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 			r.Others = append(r.Others, l.values)
 		}
 	}
-	return r, nil
+	return r
 }
 
 // step is a decision: values of x kept or taken out.
@@ -119,66 +112,42 @@ func (o *openNodes) Pop() any {
 // Limits of a dive in backtracks: doubled where more than a tenth of the nodes are restored ones, halved where less than a twentieth is.
 const mostDive = 1 << 14
 
-// A search is divided where there are cubeNodes open nodes for each cube, or after a part cubeWork of its work.
-const (
-	cubeNodes = 8
-	cubeWork  = 1.0 / 8
-)
-
-// divide leaves the open nodes of one of so many cubes, the best ones dealt out in turn.
-func (s *solver) divide(cube, cubes int) {
-	all := slices.Clone(s.open)
-	slices.SortFunc(all, func(a, b *node) int { return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(a.serial, b.serial)) })
-	s.open, s.used = s.open[:0], 0
-	for k := cube; k < len(all); k += cubes {
-		s.open = append(s.open, all[k])
-		s.used += all[k].bytes()
-	}
-	heap.Init(&s.open)
-}
-
-// run searches one of so many cubes, and returns a bound of all assignments in it, in units.
-func (s *solver) run(cube, cubes int) int64 {
+// enter makes the root an open node, unless that is the whole search.
+func (s *solver) enter() {
 	s.floor = math.MaxInt64
 	s.begin()
-	if !s.root() {
-		return min(s.ub, s.floor)
+	if s.root() {
+		heap.Push(&s.open, &node{bound: s.mem[s.bound]})
 	}
-	heap.Push(&s.open, &node{bound: s.mem[s.bound]})
-	limit := int64(1)
-	one := cubes < 2
-	explored := s.work
+	s.limit, s.explored = 1, s.work
+}
+
+// search goes on until nothing is open, or, for more than one cube, until there are nodes to divide.
+func (s *solver) search(cubes int) {
 	for len(s.open) > 0 && !s.stopped {
-		if s.work >= 2*explored {
-			explored = s.work
+		if s.work >= 2*s.explored {
+			s.explored = s.work
 			s.explore()
 		}
-		if !one && (len(s.open) >= cubeNodes*cubes || s.most > 0 && float64(s.work) > cubeWork*float64(s.most)) {
-			one = true
-			s.divide(cube, cubes)
-			continue
+		if cubes > 1 && s.divisible(cubes) {
+			return
 		}
 		least := s.open[0]
 		if least.bound >= s.ub {
 			s.open = s.open[:0]
-			break
+			return
 		}
 		heap.Pop(&s.open)
 		s.used -= least.bytes()
-		s.dive(least, limit)
+		s.dive(least, s.limit)
 		switch {
-		case !one: // short dives leave nodes to divide
-		case s.stats.Restored > s.stats.Nodes/10 && limit < mostDive:
-			limit *= 2
-		case s.stats.Restored < s.stats.Nodes/20 && limit > 1:
-			limit /= 2
+		case cubes > 1: // short dives leave nodes to divide
+		case s.stats.Restored > s.stats.Nodes/10 && s.limit < mostDive:
+			s.limit *= 2
+		case s.stats.Restored < s.stats.Nodes/20 && s.limit > 1:
+			s.limit /= 2
 		}
 	}
-	lower := min(s.ub, s.floor)
-	for _, n := range s.open {
-		lower = min(lower, n.bound)
-	}
-	return lower
 }
 
 // root makes the network consistent, and its costs such that the bound is high.

@@ -136,6 +136,8 @@ type solver struct {
 	path         []step
 	frames       []frame
 	last         int32 // variable of the last conflict
+	limit        int64 // of the next dive, in backtracks
+	explored     int64 // work when it explored last
 	share        int64 // of the work, as a divisor, that exploring takes next
 	freed        int   // variables of the next neighbourhood
 

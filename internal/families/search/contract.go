@@ -5,6 +5,8 @@ package search
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -53,11 +55,11 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 	if p.Map != nil {
 		return p.marginal(ctx, pace.Still(within), prepared, of)
 	}
-	o := search.Options{Work: p.Work, Open: of.Memory / 4, Best: want.Best, Cube: p.Cube, Cubes: p.Cubes}
+	o := options(p.Work, of.Memory, want.Best)
 	if p.Known != nil {
 		o.Start = p.Known.Start
 	}
-	r, err := solve(pace.Still(within), prepared, o)
+	r, err := p.solve(pace.Still(within), of, prepared, o)
 	switch {
 	case err != nil:
 		return btn.Value{}, err
@@ -72,12 +74,47 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want problem
 	return value, nil
 }
 
-// solve searches for the best assignments of tables, at least one.
-func solve(ctx context.Context, prepared *descent.Prepared, o search.Options) (*search.Result, error) {
-	if o.Best > 1 {
-		o.Best++ // which says whether there is another
+// beginnings is the slot of what the cubes of a search have in common, beginning its variant.
+type (
+	beginnings struct{}
+	beginning  struct {
+		work        int64
+		best, cubes int
+		start       string
 	}
-	return search.Solve(ctx, network(prepared.Terms()), o)
+)
+
+// errEnded says that a search ended before it was divided. Another cube begins for itself.
+var errEnded = errors.New("search: ended before it was divided")
+
+// solve searches the part's cube, or all where there is one. What cubes have in common is made once for all of a problem.
+func (p *Search) solve(ctx context.Context, of *problem.Problem, prepared *descent.Prepared, o search.Options) (*search.Result, error) {
+	if p.Cubes < 2 {
+		return search.Solve(ctx, network(prepared.Terms()), o)
+	}
+	begin := func() (*search.Begun, error) {
+		b, err := search.Begin(ctx, network(prepared.Terms()), o, p.Cubes)
+		if err == nil && b.Ended() {
+			err = errEnded
+		}
+		return b, err
+	}
+	common, err := problem.Form(ctx, of, beginnings{}, beginning{p.Work, o.Best, p.Cubes, fmt.Sprint(o.Start)}, begin)
+	if common == nil && ctx.Err() != nil { // it has waited for another cube to begin
+		common, err = begin()
+	}
+	if err != nil && !errors.Is(err, errEnded) {
+		return nil, err
+	}
+	return common.Cube(ctx, p.Cube), nil
+}
+
+// options are those of a search for the best assignments, at least one.
+func options(work, memory int64, best int) search.Options {
+	if best > 1 {
+		best++ // which says whether there is another
+	}
+	return search.Options{Work: work, Open: memory / 4, Best: best}
 }
 
 func spent(r *search.Result) float64 { return float64(r.Stats.Work) * policy.SearchFlops }

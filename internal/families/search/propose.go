@@ -31,7 +31,7 @@ func Try(j *proposal.Job, share float64, best int) (*Known, error) {
 	j.Missed() // a search is repeated for every query
 	within, end := proposal.Planning(j.Ctx, policy.PilotTime)
 	defer end()
-	r, err := solve(within, p, search.Options{Work: steps(share * j.Settings.Budget), Open: j.Settings.Memory / 4, Best: best})
+	r, err := search.Solve(within, network(p.Terms()), options(steps(share*j.Settings.Budget), j.Settings.Memory, best))
 	if err != nil || r.Values == nil && r.Proved {
 		return nil, err
 	}
