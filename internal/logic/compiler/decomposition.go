@@ -36,7 +36,13 @@ func (s *search) guided(d decomposition, order []int) {
 		deepest = max(deepest, depth[v])
 	}
 	s.stats.Width = d.width
-	weight := guideWeight(len(order), d.width)
+	open := 0
+	for b := range s.p.owner {
+		if s.value[2*b] == 0 {
+			open++
+		}
+	}
+	weight := guideWeight(len(order), open, d.width)
 	for b, v := range s.p.owner {
 		s.guide[b] = weight * float64(deepest-depth[v]) / float64(max(deepest, 1))
 	}
@@ -129,13 +135,13 @@ func (d decomposition) cells(h contractionorder.Hypergraph) float64 {
 }
 
 // guideWeight weighs the guide against occurrences and conflicts: high where the tree is narrow for
-// the number of variables. Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4.
-func guideWeight(n, width int) float64 {
+// the number of variables, low where there are many Boolean ones. Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4.
+func guideWeight(n, booleans, width int) float64 {
 	ratio := float64(n) / float64(max(width, 1))
 	if ratio > policy.GuideRatio {
 		return policy.GuideMost
 	}
-	return min(policy.GuideFactor*math.Exp(ratio)/float64(n), policy.GuideMost)
+	return min(policy.GuideFactor*math.Exp(ratio)/float64(booleans), policy.GuideMost)
 }
 
 // dimensions are the numbers of open values of the formula's variables, 1 for those that have a value.

@@ -39,7 +39,8 @@ const (
 	mostRounds      = 6
 )
 
-// Simplify takes these out of f, round after round until nothing changes:
+// Simplify puts one variable in the place of literals of which exactly one holds (join), and takes these out of f, round after round
+// until nothing changes:
 //
 //   - literals that unit propagation fixes, and those whose opposite it refutes, or that both values of a variable imply;
 //   - variables that are equivalent to literals of others: cycles of implications, and consequences of both values of a variable;
@@ -63,6 +64,9 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 	}
 	p, given := pace.New(ctx), work
 	r, err := rebuild(ctx, r, nothing(f)) // the clauses in their normal form
+	if err == nil {
+		r, err = join(ctx, r)
+	}
 	asked := 0
 	for round := 0; err == nil && round < mostRounds; round++ {
 		s := &simplifier{f: r.Formula, p: newPropagator(r.Formula), pace: p, left: work, drop: make([]bool, len(r.Formula.Domains))}

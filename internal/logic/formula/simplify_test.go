@@ -243,6 +243,50 @@ func TestVariablesOfManyValuesAreReplaced(t *testing.T) {
 	agree(t, f, r, randomWeights(rand.New(rand.NewPCG(2, 11)), f))
 }
 
+// TestExactlyOneOfSeveral: literals of which exactly one holds become one variable; where one pair does not exclude each other they do not.
+func TestExactlyOneOfSeveral(t *testing.T) {
+	joined := 0
+	for seed := range uint64(600) {
+		rng := rand.New(rand.NewPCG(seed, 44))
+		links := 6 + rng.IntN(3)
+		f := Formula{Links: links, Domains: slices.Repeat([]int{2}, 10), Functional: slices.Repeat([]bool{false}, 10-links), Scale: scaled.One}
+		of := func(v int) Literal { return Literal(2*(2*v+rng.IntN(2))) ^ Literal(rng.IntN(2)) }
+		exact := true
+		for _, block := range [][]int{{0, 1, 2}, {3, 4, 5, 6}} {
+			var c []Literal
+			for _, v := range block {
+				c = append(c, of(v))
+			}
+			f.Clauses = append(f.Clauses, c)
+			for i, l := range c {
+				for _, m := range c[:i] {
+					if rng.IntN(20) == 0 {
+						exact = false
+						continue
+					}
+					f.Clauses = append(f.Clauses, []Literal{l.Not(), m.Not()})
+				}
+			}
+		}
+		for range rng.IntN(5) {
+			v := rng.Perm(10)
+			f.Clauses = append(f.Clauses, []Literal{of(v[0]), of(v[1]), of(v[2])})
+		}
+		g, err := New(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := simplified(t, g)
+		agree(t, g, r, randomWeights(rng, g))
+		if exact && slices.Max(append(r.Formula.Domains, 0)) > 2 {
+			joined++
+		}
+	}
+	if joined < 100 {
+		t.Errorf("%d formulas have a variable of many values", joined)
+	}
+}
+
 // TestSimplifyEnds: little work finds less and nothing wrong, and a context that has ended is an error.
 func TestSimplifyEnds(t *testing.T) {
 	for seed := range uint64(100) {
