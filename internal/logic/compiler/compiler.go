@@ -4,7 +4,8 @@
 //
 // The search is complete, its sums have no terms below 0: an answer is exact up to rounding. Conflicts teach clauses, which
 // follow from the formula: they speed up propagation and are no part of components. Decisions follow a tree decomposition of
-// the formula's graph together with how often literals took part in conflicts. Components that are narrow are summed by elimination.
+// the formula's graph together with how often literals took part in conflicts, and of variables of many values prefer few open ones.
+// Components that are narrow are summed by elimination.
 //
 // Work is counted and never timed; the same formula gives the same bits everywhere.
 //
