@@ -256,7 +256,7 @@ func (p *puller) run(ctx context.Context) error {
 	status := p.bus.NC.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	defer p.bus.NC.RemoveStatusListener(status)
 
-	beat := time.NewTicker(min(p.in.Heartbeat, hoardFor/2))
+	beat := time.NewTimer(time.Hour)
 	defer beat.Stop()
 
 	p.poll = time.NewTimer(time.Hour)
@@ -273,6 +273,13 @@ func (p *puller) run(ctx context.Context) error {
 
 		p.begin()
 		p.ask()
+
+		at := time.Now()
+		if at.Sub(worked) >= p.in.Heartbeat {
+			worked = at
+			p.heartbeat()
+		}
+		beat.Reset(p.rest(at, worked))
 
 		select {
 		case <-ctx.Done():
@@ -297,13 +304,28 @@ func (p *puller) run(ctx context.Context) error {
 			if !open {
 				status = nil
 			}
-		case at := <-beat.C:
-			if at.Sub(worked) >= p.in.Heartbeat {
-				worked = at
-				p.heartbeat()
-			}
+		case <-beat.C:
 		}
 	}
+}
+
+// rest returns for how long the puller may sleep while nothing comes: a moment while slots or messages are looked at or a lane is not
+// asked, else until messages that wait here need a heartbeat, Heartbeat after worked, or a request counts as lost.
+func (p *puller) rest(at, worked time.Time) time.Duration {
+	moment, next := min(p.in.Heartbeat, hoardFor/2), at.Add(time.Hour)
+	for _, l := range p.lanes {
+		due := l.lost.Add(1)
+		switch {
+		case len(l.waiting) == 0 && l.asked == 0, !p.in.Patient && (p.asking || p.taken >= p.slots || len(l.waiting) > 0):
+			return moment
+		case len(l.waiting) > 0:
+			due = worked.Add(p.in.Heartbeat)
+		}
+		if due.Before(next) {
+			next = due
+		}
+	}
+	return max(moment, next.Sub(at))
 }
 
 // heartbeat tells the server of all messages that wait here.
