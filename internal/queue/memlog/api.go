@@ -42,7 +42,12 @@ func (s *Server) request(subject string, data []byte, reply string) bool {
 		fields = answer{"error": refusal}
 	}
 	fields["type"] = "io.nats.jetstream.api.v1." + strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(verb, "."), ".", "_")) + "_response"
+	config, whole := fields["config"].(json.RawMessage) // is written already: json would read it again
+	delete(fields, "config")
 	bytes, _ := json.Marshal(fields)
+	if whole {
+		bytes = slices.Concat([]byte(`{"config":`), config, []byte(","), bytes[1:])
+	}
 	s.send(nil, reply, reply, "", nil, bytes)
 	return true
 }
@@ -258,7 +263,7 @@ func (st *stream) update(data []byte) (answer, *jetstream.APIError) {
 	if config.Name != st.config.Name || config.Retention != st.config.Retention || config.Storage != st.config.Storage {
 		return nil, refused(500, codeRestricted, "stream configuration update can not change name, retention or storage type")
 	}
-	st.config = config
+	st.config, st.written = config, nil
 	if config.MaxAge > 0 {
 		st.wake(time.Now())
 	}
@@ -271,27 +276,35 @@ func (st *stream) info(filter string) answer {
 	if st.last == 0 {
 		first = 0
 	}
-	state := map[string]any{
-		"messages": st.count, "bytes": st.bytes, "first_seq": first, "last_seq": st.last, "last_ts": st.lastAt.UTC(),
-		"consumer_count": len(st.consumers), "num_subjects": len(st.subjects),
+	state := jetstream.StreamState{
+		Msgs: uint64(st.count), Bytes: uint64(st.bytes), FirstSeq: first, LastSeq: st.last, LastTime: st.lastAt.UTC(),
+		Consumers: len(st.consumers), NumSubjects: uint64(len(st.subjects)),
 	}
 	if m := st.at(st.front); m != nil {
-		state["first_ts"] = m.at.UTC()
-	} else {
-		state["first_ts"] = time.Time{}
+		state.FirstTime = m.at.UTC()
 	}
-	info := st.server.led(answer{"config": st.config, "created": st.created.UTC(), "state": state, "ts": time.Now().UTC()})
+	info := st.server.led(answer{
+		"config": written(&st.written, &st.config), "created": st.created.UTC(), "state": &state, "ts": time.Now().UTC(),
+	})
 	if filter != "" && st.matching(0, filter) > 0 {
-		subjects := map[string]int{}
+		subjects := map[string]uint64{}
 		for subject, of := range st.subjects {
 			if matches(filter, subject) {
-				subjects[subject] = len(of)
+				subjects[subject] = uint64(len(of))
 			}
 		}
-		state["subjects"] = subjects
+		state.Subjects = subjects
 		info["total"], info["offset"], info["limit"] = len(subjects), 0, max(len(subjects), 1)
 	}
 	return info
+}
+
+// written returns a configuration in JSON, which is kept until it is nil again.
+func written[T any](kept *json.RawMessage, config *T) json.RawMessage {
+	if *kept == nil {
+		*kept, _ = json.Marshal(config)
+	}
+	return *kept
 }
 
 // question selects a message of a stream.
@@ -415,7 +428,7 @@ func (st *stream) createConsumer(data []byte) (answer, *jetstream.APIError) {
 	case c != nil && c.config.FilterSubject != config.FilterSubject:
 		return nil, refused(400, codeRestricted, "the filter of a consumer stays")
 	case c != nil:
-		c.config = config
+		c.config, c.written = config, nil
 		return c.info(), nil
 	}
 	fresh := st.newConsumer(name, config)
@@ -446,9 +459,9 @@ func (c *consumer) info() answer {
 		}
 	}
 	return c.stream.server.led(answer{
-		"stream_name": c.stream.config.Name, "name": c.name, "created": c.created.UTC(), "config": c.config,
-		"delivered":       map[string]any{"consumer_seq": c.delivered, "stream_seq": c.next - 1},
-		"ack_floor":       map[string]any{"consumer_seq": delivery, "stream_seq": sequence},
+		"stream_name": c.stream.config.Name, "name": c.name, "created": c.created.UTC(), "config": written(&c.written, &c.config),
+		"delivered":       jetstream.SequenceInfo{Consumer: c.delivered, Stream: c.next - 1},
+		"ack_floor":       jetstream.SequenceInfo{Consumer: delivery, Stream: sequence},
 		"num_ack_pending": len(c.pending), "num_redelivered": repeated, "num_waiting": waiting, "num_pending": c.ahead,
 		"ts": time.Now().UTC(),
 	})

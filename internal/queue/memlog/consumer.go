@@ -16,6 +16,7 @@ type consumer struct {
 	stream  *stream
 	name    string
 	config  jetstream.ConsumerConfig
+	written json.RawMessage // config; nil: not yet
 	filter  string
 	created time.Time
 

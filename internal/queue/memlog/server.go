@@ -39,7 +39,6 @@ type Server struct {
 	interest interest
 	streams  map[string]*stream
 	closed   bool
-	work     sync.WaitGroup
 }
 
 // New returns a server without streams.
@@ -53,16 +52,15 @@ func New(o Options) *Server {
 	return &Server{
 		options:  o,
 		conns:    map[*conn]bool{},
-		interest: interest{literal: map[string][]*subscription{}},
+		interest: interest{literal: map[string][]*subscription{}, inboxes: map[string][]*subscription{}},
 		streams:  map[string]*stream{},
 	}
 }
 
 // InProcessConn returns the client's end of a new connection.
 func (s *Server) InProcessConn() (net.Conn, error) {
-	theirs, ours := net.Pipe()
-	c := &conn{server: s, net: ours, subs: map[string]*subscription{}, echo: true}
-	c.written.L = &c.mu
+	c := &conn{server: s, subs: map[string]*subscription{}, echo: true}
+	c.changed.L = &c.mu
 	const hello = `INFO {"server_id":"MEMORY","server_name":"basetensor","version":"%s","proto":1,` +
 		`"headers":true,"jetstream":true,"max_payload":%d,"cluster":%q}`
 	c.out = fmt.Appendf(nil, hello+"\r\n", version, s.options.MaxPayload, s.options.Cluster)
@@ -72,10 +70,7 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 		return nil, net.ErrClosed
 	}
 	s.conns[c] = true
-	s.work.Add(2)
-	go func() { defer s.work.Done(); c.write() }()
-	go func() { defer s.work.Done(); c.serve() }()
-	return theirs, nil
+	return c, nil
 }
 
 // version is the nats-server whose replies these are.
@@ -88,35 +83,42 @@ func (s *Server) MaxMemory() int64 { return s.options.MaxMemory }
 func (s *Server) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.cut()
+}
+
+// cut is Cut for a caller who holds the mutex.
+func (s *Server) cut() {
 	for c := range s.conns {
-		c.net.Close()
+		s.forget(c)
+		c.end(true)
 	}
 }
 
-// Close ends all connections, and waits for their end.
+// Close ends all connections.
 func (s *Server) Close() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.closed = true
 	for _, st := range s.streams {
 		st.stop()
 	}
-	for c := range s.conns {
-		c.net.Close()
-	}
-	s.mu.Unlock()
-	s.work.Wait()
+	s.cut()
 }
 
 // leave ends a connection's subscriptions.
 func (s *Server) leave(c *conn) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget(c)
+}
+
+// forget is leave for a caller who holds the mutex.
+func (s *Server) forget(c *conn) {
 	delete(s.conns, c)
 	for _, sub := range c.subs {
 		s.interest.remove(sub)
 	}
 	c.subs = nil
-	s.mu.Unlock()
-	c.close()
 }
 
 // message is a message on its way, or in a stream. Its bytes do not change.

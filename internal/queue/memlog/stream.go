@@ -15,6 +15,7 @@ import (
 type stream struct {
 	server    *Server
 	config    jetstream.StreamConfig
+	written   json.RawMessage // config; nil: not yet
 	created   time.Time
 	last      uint64              // of the last message that was stored
 	lastAt    time.Time           //

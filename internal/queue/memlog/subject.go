@@ -8,20 +8,23 @@ import (
 
 // matches reports whether a subject matches a filter: * stands for one token, a > at the end for one or more.
 func matches(filter, subject string) bool {
-	for {
-		if filter == ">" {
-			return subject != ""
-		}
-		f, filters, more := strings.Cut(filter, ".")
-		s, subjects, longer := strings.Cut(subject, ".")
-		if f != "*" && f != s || more != longer {
+	at := 0 // bytes of the subject that match
+	for i := 0; i < len(filter); i++ {
+		begins := i == 0 || filter[i-1] == '.'
+		switch {
+		case begins && filter[i:] == ">":
+			return at < len(subject)
+		case begins && filter[i] == '*' && (i+1 == len(filter) || filter[i+1] == '.'):
+			for at < len(subject) && subject[at] != '.' {
+				at++
+			}
+		case at == len(subject) || filter[i] != subject[at]:
 			return false
+		default:
+			at++
 		}
-		if !more {
-			return true
-		}
-		filter, subject = filters, subjects
 	}
+	return at == len(subject)
 }
 
 // collide reports whether a subject exists that matches both filters.
@@ -92,34 +95,50 @@ type subscription struct {
 // interest holds all subscriptions.
 type interest struct {
 	literal map[string][]*subscription // by filter
-	wild    []*subscription
-	turn    int // of the queues' members
+	inboxes map[string][]*subscription // whose only wildcard is a last token, by all before it
+	wild    []*subscription            // all others
+	turn    int                        // of the queues' members
+}
+
+// list returns the list for a filter, by key if it has one.
+func (in *interest) list(filter string) (by map[string][]*subscription, key string) {
+	if literal(filter) {
+		return in.literal, filter
+	}
+	if before, ok := strings.CutSuffix(filter, ".*"); ok && literal(before) {
+		return in.inboxes, before
+	}
+	return nil, ""
 }
 
 func (in *interest) add(s *subscription) {
-	if !literal(s.filter) {
-		in.wild = append(in.wild, s)
+	if by, key := in.list(s.filter); by != nil {
+		by[key] = append(by[key], s)
 		return
 	}
-	in.literal[s.filter] = append(in.literal[s.filter], s)
+	in.wild = append(in.wild, s)
 }
 
 func (in *interest) remove(s *subscription) {
 	is := func(one *subscription) bool { return one == s }
-	if !literal(s.filter) {
+	by, key := in.list(s.filter)
+	if by == nil {
 		in.wild = slices.DeleteFunc(in.wild, is)
 		return
 	}
-	if left := slices.DeleteFunc(in.literal[s.filter], is); len(left) > 0 {
-		in.literal[s.filter] = left
+	if left := slices.DeleteFunc(by[key], is); len(left) > 0 {
+		by[key] = left
 	} else {
-		delete(in.literal, s.filter)
+		delete(by, key)
 	}
 }
 
+// before returns all tokens of a subject but the last.
+func before(subject string) string { return subject[:max(strings.LastIndexByte(subject, '.'), 0)] }
+
 // of returns the subscriptions that get a message of a subject: all without a queue, and one of each queue.
 func (in *interest) of(subject string) []*subscription {
-	all := slices.Clone(in.literal[subject])
+	all := slices.Concat(in.literal[subject], in.inboxes[before(subject)])
 	for _, s := range in.wild {
 		if matches(s.filter, subject) {
 			all = append(all, s)
@@ -148,6 +167,6 @@ func (in *interest) of(subject string) []*subscription {
 
 // any reports whether somebody would get a message of a subject.
 func (in *interest) any(subject string) bool {
-	return len(in.literal[subject]) > 0 ||
+	return len(in.literal[subject]) > 0 || len(in.inboxes[before(subject)]) > 0 ||
 		slices.ContainsFunc(in.wild, func(s *subscription) bool { return matches(s.filter, subject) })
 }
