@@ -67,6 +67,7 @@ type Host struct {
 	networks *decoded[*btn.Network]
 	plans    *decoded[[]btn.Assignment]
 	kinds    *kinds // of contract-workers
+	listens  bool   // a worker hears of them
 }
 
 // NewHost returns a copy of h with its caches made, ready to make workers.
@@ -138,6 +139,14 @@ func (h *Host) Worker(name string) (*Worker, error) {
 	return w, nil
 }
 
+// listen has one worker of the process hear of contract-workers.
+func (h *Host) listen(w *Worker) {
+	if !h.listens {
+		h.listens = true
+		w.beside = append(w.beside, h.kinds.listen)
+	}
+}
+
 // ledger is the place where workers share the spending of tenants: Redis, where there is one.
 func (h *Host) ledger() admission.Ledger {
 	if !h.Redis {
@@ -202,7 +211,7 @@ func (h *Host) learn(w *Worker) {
 		rates:      admission.Rates{Shared: h.ledger()},
 		kinds:      h.kinds,
 	}
-	w.beside = append(w.beside, h.kinds.listen)
+	h.listen(w)
 
 	w.intakes = []*intake{
 		{
@@ -231,7 +240,8 @@ func (h *Host) contract(w *Worker) {
 	if h.Arithmetic != nil {
 		c.round = h.Arithmetic.Round
 	}
-	w.beside = append(w.beside, h.kinds.listen, h.kinds.say)
+	h.listen(w)
+	w.beside = append(w.beside, h.kinds.say)
 
 	// Untold: the aggregator reports the progress of contractions.
 	w.intakes = []*intake{

@@ -13,7 +13,7 @@ import (
 // Intervals at which work queues are looked at, and buckets.
 const (
 	tidyEvery   = 10 * time.Second
-	bucketEvery = time.Second
+	bucketEvery = 4 * time.Second
 )
 
 // buckets recreates deleted buckets of large bytes: clients need them, and cannot create them. It returns when ctx ends.

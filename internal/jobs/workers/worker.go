@@ -171,7 +171,11 @@ func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error
 	case f.Laned && len(w.lanes) > 0:
 		names = f.ConsumerNames(w.lanes)
 	case f.Laned:
-		if _, err := s.Consumer(ctx, f.Name); errors.Is(err, jetstream.ErrConsumerNotFound) {
+		_, err := s.Consumer(ctx, f.Name)
+		if err == nil {
+			return names, nil
+		}
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			names = f.ConsumerNames(streams.AllLanes())
 		}
 	}

@@ -31,9 +31,12 @@ const (
 	roomFull    = 0.875
 )
 
-// roomEvery is the interval at which the streams are looked at, or less where answers are kept for
-// seconds only.
-const roomEvery = time.Second
+// roomEvery is the interval at which the streams are looked at, or less where answers are kept for seconds only. While none changes and
+// none is pressed it doubles, up to roomIdle: beyond roomRefused clients are refused, whoever looks.
+const (
+	roomEvery = time.Second
+	roomIdle  = 4 * time.Second
+)
 
 // grown lists the streams that grow with every job and are not emptied by acknowledgements.
 var grown = []string{
@@ -56,6 +59,8 @@ type Keeper struct {
 	Tell func(rooms map[string]Room, oldest time.Duration)
 
 	rates map[string]*rate
+	idle  time.Duration     // the pause that grew while nothing changed
+	ends  map[string]uint64 // sequences of the streams' last messages, as seen last
 	// All models up to this sequence were found answered, perhaps above the sweeper's floor, in the
 	// stream that was created at that time.
 	answered uint64
@@ -93,10 +98,27 @@ func (k *Keeper) Watch(ctx context.Context) error {
 
 // rest returns the pause until the next look.
 func (k *Keeper) rest() time.Duration {
+	rest := max(roomEvery, k.idle)
 	if times := k.Crowded().Times; times.Margin > 0 {
-		return min(roomEvery, times.Margin)
+		return min(rest, times.Margin)
 	}
-	return roomEvery
+	return rest
+}
+
+// lull notes whether streams have changed since the last look.
+func (k *Keeper) lull(spaces map[string]space) {
+	still, ends := true, map[string]uint64{}
+	for name, s := range spaces {
+		if name != bus.StreamBlob { // where probes are stored
+			ends[name] = s.State.LastSeq
+		}
+		still = still && s.used <= roomPressed && ends[name] == k.ends[name]
+	}
+	if k.ends = ends; still {
+		k.idle = min(2*max(roomEvery, k.idle), roomIdle)
+	} else {
+		k.idle = 0
+	}
 }
 
 // space is a stream as the server describes it.
@@ -153,6 +175,7 @@ func (k *Keeper) look(ctx context.Context) error {
 	}
 
 	k.note(spaces, sweeper, w)
+	k.lull(spaces)
 	return k.purge(ctx, spaces, w)
 }
 

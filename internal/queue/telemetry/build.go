@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -23,13 +24,13 @@ type Build struct {
 }
 
 // ThisBuild returns the build information of the running program.
-func ThisBuild() Build {
+var ThisBuild = sync.OnceValue(func() Build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{GoVersion: runtime.Version()}
 	}
 	return buildOf(info, release, revision)
-}
+})
 
 // buildOf reads the build information; a release and a revision that were given win.
 func buildOf(info *debug.BuildInfo, release, revision string) Build {
