@@ -112,10 +112,10 @@ TRUTH_SEED ?= 1
 truth: ## 20,000 wild and 20,000 tame models at random by every method, against exact arithmetic (seed: TRUTH_SEED=1)
 	$(GO) run ./internal/testing/truth/run -seed $(TRUTH_SEED)
 
-SCHEDULES ?= 10000
+SCHEDULES ?= 100000
 SEED ?= 1
-simulate: ## the workers under SCHEDULES (default 10,000: 20 minutes) of faults in virtual time, from SEED on; a violation is printed with its transcript
-	$(GO) test -count 1 -timeout 0 ./internal/testing/simulation -args -schedules $(SCHEDULES) -seed $(SEED)
+simulate: ## the workers under SCHEDULES (default 100,000: 15 minutes) of faults in virtual time, from SEED on; a violation is printed with its transcript
+	$(GO) test -count 1 -timeout 0 ./internal/testing/simulation -args -schedules $(SCHEDULES) -seed $(SEED) -processes $(shell nproc)
 
 goldens: ## all answers to the last bit: small models, engines, decompositions, every reference model (GOLDENFLAGS=-update writes them)
 	BTN_GOLDENS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/testing/golden -args $(GOLDENFLAGS)

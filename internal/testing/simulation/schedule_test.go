@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -29,8 +29,11 @@ import (
 )
 
 const (
-	// faultsFor is the virtual time for which a schedule has faults.
-	faultsFor = 8 * time.Second
+	// faultsFor is the longest virtual time for which a schedule has faults. They end earlier where faultsAfter has passed since the last
+	// job was answered, in which the server gives messages again that were not settled; once more, and quiet, before the end.
+	faultsFor   = 8 * time.Second
+	faultsAfter = 2500 * time.Millisecond
+	quiet       = 2500 * time.Millisecond
 	// answeredWithin is the longest that a job may take after the last fault: twice the time that the client library waits for the
 	// acknowledgement of an object's chunk, and some more.
 	answeredWithin = 5 * time.Minute
@@ -62,13 +65,39 @@ type schedule struct {
 	mu     sync.Mutex
 	armed  bool
 	counts map[string]int // of equal events
-	lines  []string       // the transcript
+	lines  []line         // the transcript
 	server *memlog.Server
 	own    *nats.Conn // of the clients
-	keys   string     // the file of keys; "": nothing is signed
+	client *client.Client
+	keys   string // the file of keys; "": nothing is signed
 	hosts  [hosts]*host
 	due    []func() // actions to take soon, outside of the server's mutex
 	wake   chan struct{}
+	calm   chan struct{} // is closed when the faults are to end
+}
+
+// line is a line of a transcript.
+type line struct {
+	at   time.Duration // since the schedule began
+	text string
+	fate memlog.Fate
+}
+
+// transcript writes all lines.
+func (s *schedule) transcript() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for _, l := range s.lines {
+		fmt.Fprintf(&b, "%9.3f %s", l.at.Seconds(), l.text)
+		for i, is := range []bool{l.fate.Lose, l.fate.Silent, l.fate.Refuse, l.fate.Twice} {
+			if is {
+				b.WriteString([]string{" lost", " untold", " full", " twice"}[i])
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 // host is one process of workers.
@@ -89,65 +118,73 @@ func (s *schedule) cluster() string {
 // kinds name the events in transcripts.
 var kinds = map[memlog.Kind]string{memlog.Stored: "store", memlog.Delivered: "deliver", memlog.Acknowledged: "settle", memlog.Read: "read"}
 
-// chance returns a number in [0, 1) that an event has in this schedule.
-func (s *schedule) chance(event, what string) float64 {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s %s", s.seed, event, what)
-	return rand.New(rand.NewPCG(h.Sum64(), s.seed)).Float64()
+// chance returns whether something with a probability happens to an event, of which key is a hash. It is the same in every run.
+func chance(key uint64, what string, probability float64) bool {
+	return probability > 0 && number(key, what) < probability
+}
+
+// number returns a number in [0, 1) that an event has for what may happen to it.
+func number(key uint64, what string) float64 {
+	return float64(hashed(key, what)>>11) / (1 << 53)
+}
+
+// hashed returns a hash of a text and an earlier hash: FNV-1a (Fowler, Noll, Vo), mixed as in splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+func hashed(h uint64, text string) uint64 {
+	h ^= 0xcbf29ce484222325
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 0x100000001b3
+	}
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
 }
 
 // fate decides about an event.
 func (s *schedule) fate(e memlog.Event) memlog.Fate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := kinds[e.Kind] + " " + e.Stream + " " + e.Consumer + " " + e.Subject
-	s.counts[key]++
-	key = fmt.Sprint(key, " ", s.counts[key])
+	text := kinds[e.Kind] + " " + e.Stream + " " + e.Consumer + " " + e.Subject
+	s.counts[text]++
+	text += " " + strconv.Itoa(s.counts[text])
 	var f memlog.Fate
 	if s.script != nil {
 		f = s.script(e)
 	} else if s.armed {
+		key := hashed(s.seed, text)
 		switch e.Kind {
 		case memlog.Stored:
-			f.Lose = s.chance(key, "lose") < s.lose
-			f.Silent = s.chance(key, "silent") < s.silent
-			f.Refuse = s.chance(key, "refuse") < s.refuse
+			f.Lose = chance(key, "lose", s.lose)
+			f.Silent = chance(key, "silent", s.silent)
+			f.Refuse = chance(key, "refuse", s.refuse)
 		case memlog.Delivered:
-			f.Lose = s.chance(key, "lose") < s.lose
-			f.Twice = s.chance(key, "twice") < s.twice
+			f.Lose = chance(key, "lose", s.lose)
+			f.Twice = chance(key, "twice", s.twice)
 		case memlog.Acknowledged:
-			f.Lose = s.chance(key, "lose") < s.deaf
+			f.Lose = chance(key, "lose", s.deaf)
 		case memlog.Read:
-			f.Lose = s.chance(key, "lose") < s.stale
+			f.Lose = chance(key, "lose", s.stale)
 		}
-		if s.chance(key, "crash") < s.dies {
-			dies := int(s.chance(key, "who") * hosts)
+		if chance(key, "crash", s.dies) {
+			dies := int(number(key, "who") * hosts)
 			s.soon(func() { s.crash(dies) })
-			key += fmt.Sprint(" ✗ host ", dies)
+			text += fmt.Sprint(" ✗ host ", dies)
 		}
-		if (e.Kind == memlog.Stored || e.Kind == memlog.Delivered) && s.mayVanish(e.Stream) && s.chance(key, "vanish") < s.vanish {
+		if (e.Kind == memlog.Stored || e.Kind == memlog.Delivered) && s.mayVanish(e.Stream) && chance(key, "vanish", s.vanish) {
 			s.soon(func() { s.purge(e.Stream, e.Subject) })
-			key += " ✗ message"
+			text += " ✗ message"
 		}
-		if e.Kind == memlog.Stored && s.mayVanish(e.Stream) && s.chance(key, "forge") < s.forge {
+		if e.Kind == memlog.Stored && s.mayVanish(e.Stream) && chance(key, "forge", s.forge) {
 			s.soon(func() { s.own.Publish(e.Subject, []byte{0x80}) })
-			key += " ✗ forged"
+			text += " ✗ forged"
 		}
-		if s.chance(key, "cut") < s.cut {
+		if chance(key, "cut", s.cut) {
 			s.soon(s.server.Cut)
-			key += " ✗ connections"
+			text += " ✗ connections"
 		}
 	}
-	if e.Kind == memlog.Read && !f.Lose {
-		return f
+	if e.Kind != memlog.Read || f.Lose {
+		s.lines = append(s.lines, line{time.Since(s.began), text, f})
 	}
-	line := fmt.Sprintf("%9.3f %s", time.Since(s.began).Seconds(), key)
-	for name, is := range map[string]bool{" lost": f.Lose, " untold": f.Silent, " full": f.Refuse, " twice": f.Twice} {
-		if is {
-			line += name
-		}
-	}
-	s.lines = append(s.lines, line)
 	return f
 }
 
@@ -177,7 +214,7 @@ func (s *schedule) soon(do func()) {
 func (s *schedule) note(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines = append(s.lines, fmt.Sprintf("%9.3f ", time.Since(s.began).Seconds())+fmt.Sprintf(format, args...))
+	s.lines = append(s.lines, line{at: time.Since(s.began), text: fmt.Sprintf(format, args...)})
 }
 
 // dialer leads to a server in memory as to one that is away: answers of one in the process are waited for longer.
@@ -228,7 +265,7 @@ func (s *schedule) crash(i int) {
 
 // begin sets up a server and starts all hosts.
 func (s *schedule) begin(ctx context.Context, t *testing.T) {
-	s.began, s.counts, s.wake = time.Now(), map[string]int{}, make(chan struct{}, 1)
+	s.began, s.counts, s.wake, s.calm = time.Now(), map[string]int{}, make(chan struct{}, 1), make(chan struct{})
 	payload := int64(0)
 	if s.small {
 		payload = 8 << 10
@@ -241,6 +278,10 @@ func (s *schedule) begin(ctx context.Context, t *testing.T) {
 		}
 	}
 	s.own = s.connect("client")
+	var err error
+	if s.client, err = client.New(s.own, client.Options{MessageKeys: s.keys}); err != nil {
+		t.Fatal(err)
+	}
 	setup := settings
 	setup.InMemory, setup.OneConsumer = true, true
 	if err := pipeline.Setup(ctx, s.own, setup); err != nil {
@@ -295,16 +336,16 @@ func (s *schedule) run(t *testing.T) (wrong []string) {
 		request := one.request
 		request.Job, request.Tenant = fmt.Sprint("job-", i), fmt.Sprint("tenant-", r.IntN(2))
 		if r.IntN(4) == 0 {
-			request.DeadlineMS = 200 + r.Int64N(8000)
+			request.DeadlineMS = 200 + r.Int64N(4000)
 		}
 		cancelled := time.Duration(0)
 		if r.IntN(4) == 0 {
-			cancelled = time.Duration(r.IntN(4000)) * time.Millisecond
+			cancelled = time.Duration(r.IntN(2500)) * time.Millisecond
 		}
-		late := time.Duration(r.IntN(3000)) * time.Millisecond
+		late := time.Duration(r.IntN(1500)) * time.Millisecond
 		jobs.Go(func() {
 			time.Sleep(late)
-			if err := s.job(ctx, own, request, cancelled, one.want); err != nil {
+			if err := s.job(ctx, request, cancelled, one.want); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				wrong = append(wrong, request.Job+": "+err.Error())
@@ -312,8 +353,9 @@ func (s *schedule) run(t *testing.T) (wrong []string) {
 		})
 	}
 	jobs.Wait()
-	time.Sleep(max(0, faultsFor-time.Since(s.began)) + 4*time.Second)
+	time.AfterFunc(faultsAfter, func() { close(s.calm) })
 	<-ended
+	time.Sleep(quiet)
 	wrong = append(wrong, s.left(ctx, own)...)
 	s.mu.Lock()
 	for subject, n := range answers {
@@ -332,6 +374,7 @@ func (s *schedule) run(t *testing.T) (wrong []string) {
 func (s *schedule) disturb(ctx context.Context, ended chan struct{}) {
 	defer close(ended)
 	over := time.NewTimer(faultsFor)
+	defer over.Stop()
 	for {
 		s.mu.Lock()
 		due := s.due
@@ -342,24 +385,22 @@ func (s *schedule) disturb(ctx context.Context, ended chan struct{}) {
 		}
 		select {
 		case <-s.wake:
+			continue
 		case <-over.C:
-			s.mu.Lock()
-			s.armed = false
-			s.mu.Unlock()
-			s.note("no more faults")
-			return
+		case <-s.calm:
 		case <-ctx.Done():
-			return
 		}
+		s.mu.Lock()
+		s.armed = false
+		s.mu.Unlock()
+		s.note("no more faults")
+		return
 	}
 }
 
 // job submits a job until it is accepted, waits for its answer, and returns a violation.
-func (s *schedule) job(ctx context.Context, nc *nats.Conn, w wire.Request, cancelled time.Duration, want []btn.Result) error {
-	c, err := client.New(nc, client.Options{MessageKeys: s.keys})
-	if err != nil {
-		return err
-	}
+func (s *schedule) job(ctx context.Context, w wire.Request, cancelled time.Duration, want []btn.Result) error {
+	c := s.client
 	for {
 		_, err := c.Submit(ctx, w)
 		if err == nil {
@@ -491,18 +532,30 @@ func ratesOf(seed uint64) rates {
 	return all
 }
 
-// simulate runs the schedule of a seed and returns its violations with the transcript.
-func simulate(t *testing.T, seed uint64) (wrong, transcript []string) {
+// outcome is what became of a seed's schedule.
+type outcome struct {
+	seed  uint64
+	wrong []string // violations
+	*schedule
+}
+
+// simulate runs the schedules of seeds one after the other in one bubble, and tells of each.
+func simulate(t *testing.T, seeds []uint64, tell func(outcome)) {
 	for range 2 { // the client library keeps timers in a pool, which must not have one of another clock
 		runtime.GC()
 	}
-	s := &schedule{seed: seed, rates: ratesOf(seed)}
+	small := false
 	defer func() {
 		// Putting an object starts a goroutine of the client library that may wait for ever (nats.go 1.55, newAsyncReply and CleanupPublisher).
-		if p := recover(); p != nil && !(s.small && strings.Contains(fmt.Sprint(p), "blocked goroutines remain")) {
+		if p := recover(); p != nil && !(small && strings.Contains(fmt.Sprint(p), "blocked goroutines remain")) {
 			panic(p)
 		}
 	}()
-	synctest.Test(t, func(t *testing.T) { wrong, transcript = s.run(t), s.lines })
-	return wrong, transcript
+	synctest.Test(t, func(t *testing.T) {
+		for _, seed := range seeds {
+			s := &schedule{seed: seed, rates: ratesOf(seed)}
+			small = small || s.small
+			tell(outcome{seed, s.run(t), s})
+		}
+	})
 }

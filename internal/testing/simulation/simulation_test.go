@@ -3,7 +3,9 @@ package simulation
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -25,6 +27,7 @@ import (
 
 var (
 	schedules = flag.Int("schedules", 40, "number of schedules")
+	processes = flag.Int("processes", 1, "number of processes that run them; of several each has one processor")
 	first     = flag.Uint64("seed", 1, "seed of the first schedule")
 	tell      = flag.Bool("tell", false, "print all transcripts")
 )
@@ -44,8 +47,9 @@ type example struct {
 var examples = sync.OnceValue(func() (all []example) {
 	for seed, s := range []btn.Settings{{}, {}, {Method: query.MethodTruncated}, {}} {
 		side := 3
+		s.Budget = 1e6 // a late job's plan, of many tasks, has no more work for all its time
 		if seed == 0 { // one that is larger than messages of 8 KiB
-			side = 12
+			side, s.Budget = 12, 1e8
 		}
 		m, err := generate.Grid(side, side, generate.Ising{Delta: 0.5, Seed: uint64(seed)})
 		if err != nil {
@@ -70,20 +74,57 @@ var examples = sync.OnceValue(func() (all []example) {
 
 // TestSchedules: every stored job has exactly one answer, the right one, in time, whatever is lost or dies on the way.
 func TestSchedules(t *testing.T) {
+	if *processes > 1 {
+		divided(t)
+		return
+	}
 	examples()
-	const enough = 3 // transcripts of violations
+	const enough = 3   // transcripts of violations
+	const bubbles = 64 // schedules from which two bubbles are made, one for those with small messages
 	failed := 0
-	for seed := *first; seed < *first+uint64(*schedules) && failed < enough; seed++ {
-		wrong, transcript := simulate(t, seed)
+	tells := func(o outcome) {
 		if *tell {
-			t.Logf("seed %d:\n%s", seed, strings.Join(transcript, "\n"))
+			t.Logf("seed %d:\n%s", o.seed, o.transcript())
 		}
-		if len(wrong) > 0 {
+		if len(o.wrong) > 0 {
 			failed++
 			t.Errorf("seed %d (-run TestSchedules -seed %d -schedules 1):\n%s\n\ntranscript:\n%s",
-				seed, seed, strings.Join(wrong, "\n"), strings.Join(transcript, "\n"))
+				o.seed, o.seed, strings.Join(o.wrong, "\n"), o.transcript())
 		}
 	}
+	for from := *first; from < *first+uint64(*schedules) && failed < enough; from += bubbles {
+		var large, small []uint64
+		for seed := from; seed < min(from+bubbles, *first+uint64(*schedules)); seed++ {
+			if ratesOf(seed).small {
+				small = append(small, seed)
+			} else {
+				large = append(large, seed)
+			}
+		}
+		simulate(t, large, tells)
+		simulate(t, small, tells)
+	}
+}
+
+// divided has other processes run the schedules, each on one processor: bubbles of one process would share the client library's pool.
+func divided(t *testing.T) {
+	var all sync.WaitGroup
+	for i := range *processes {
+		from, to := i**schedules / *processes, (i+1)**schedules / *processes
+		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSchedules$", "-test.timeout=0",
+			fmt.Sprint("-schedules=", to-from), fmt.Sprint("-seed=", *first+uint64(from)), fmt.Sprint("-tell=", *tell), fmt.Sprint("-test.v=", *tell))
+		c.Env = append(os.Environ(), "GOMAXPROCS=1")
+		all.Go(func() {
+			out, err := c.CombinedOutput()
+			if err != nil {
+				t.Error(err)
+			}
+			if err != nil || *tell {
+				t.Log(string(out))
+			}
+		})
+	}
+	all.Wait()
 }
 
 // scripted runs a schedule with fates of its own: play submits jobs and looks at their answers.
@@ -98,13 +139,9 @@ func scripted(t *testing.T, s *schedule, play func(ctx context.Context, t *testi
 		s.begin(ctx, t)
 		ended := make(chan struct{})
 		go s.disturb(ctx, ended)
-		c, err := client.New(s.own, client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		play(ctx, t, c)
+		play(ctx, t, s.client)
 		if t.Failed() {
-			t.Log("transcript:\n" + strings.Join(s.lines, "\n"))
+			t.Log("transcript:\n" + s.transcript())
 		}
 		<-ended
 		s.end()
@@ -129,7 +166,7 @@ func TestSweeperSeesPastABusyLane(t *testing.T) {
 		if _, err := c.Submit(ctx, busy); err != nil {
 			t.Error(err)
 		}
-		if err := s.job(ctx, s.own, w, 0, several.want); err != nil {
+		if err := s.job(ctx, w, 0, several.want); err != nil {
 			t.Error(err)
 		}
 		if !lost {
