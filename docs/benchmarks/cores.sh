@@ -34,6 +34,17 @@ timed() {
   echo "$name $(awk -v w="$wall" 'BEGIN { printf "%.1f", w / 1000 }') $cpu $answer $parts" | tee -a "$out/jobs"
 }
 
+# killed: the job of a script once more on two contract-workers, one of which is killed after half the time of two-1
+killed() {
+  contract 0 off; contract 1 off; sleep 1
+  last=${contractors##* }
+  contractors=${contractors% *}
+  half=$(awk '$1 == "two-1" { print $2 / 2 }' "$out/jobs")
+  (sleep "$half"; kill -9 "$last") &
+  job killed
+  dismiss
+}
+
 # compare: the table of jobs one-1, two-1, one-2, …; fails unless all jobs have the same answer
 compare() {
   awk '
