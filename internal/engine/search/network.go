@@ -3,9 +3,10 @@
 //
 // Costs are integers in units of a power of two of a nat, rounded down, so that bounds hold for the model's own numbers. All that is done
 // to the functions moves cost between them and keeps every assignment's total: existential directional arc consistency (de Givry, Heras,
-// Zytnicki and Larrosa, IJCAI 2005) at every node, sequentially reweighted message passing (Kolmogorov, PAMI 2015) at the root, which
-// suggests the first assignments. The tables stay as they are: moved cost is a number per value of each leg. The search is a best-first one
-// over depth-first dives (Allouche, de Givry, Katsirelos, Schiex and Zytnicki, CP 2015).
+// Zytnicki and Larrosa, IJCAI 2005) at every node, at the root virtual arc consistency (Cooper et al., Artificial Intelligence 2010) and
+// sequentially reweighted message passing (Kolmogorov, PAMI 2015), which suggests the first assignments. The tables stay as they are:
+// moved cost is a number per value of each leg. The search is a best-first one over depth-first dives (Allouche, de Givry, Katsirelos,
+// Schiex and Zytnicki, CP 2015).
 package search
 
 import (

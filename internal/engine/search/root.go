@@ -11,10 +11,6 @@ func (s *propagator) rank() {
 	}
 }
 
-// slowestTurn: two more turns of the order are made where the last two raised the bound by more than this part, as a divisor, of its
-// distance to the best assignment.
-const slowestTurn = 4
-
 // turn reverses the order and makes the network consistent in it: costs move the other way. It reports false for a conflict.
 func (s *solver) turn() bool {
 	slices.Reverse(s.order)

@@ -189,14 +189,13 @@ func (s *solver) root() bool {
 	if !s.propagate() {
 		return false
 	}
-	for rise := int64(math.MaxInt64); rise > (s.ub-s.mem[s.bound])/slowestTurn; {
-		before := s.mem[s.bound]
-		for range 2 {
-			if !s.turn() {
-				return false
-			}
+	for range 2 {
+		if !s.turn() {
+			return false
 		}
-		rise = s.mem[s.bound] - before
+	}
+	if !s.raiseVirtually() {
+		return false
 	}
 	s.trail = s.trail[:0]
 	if !s.spread() || !s.everywhere() {
