@@ -241,6 +241,7 @@ type Propagation struct {
 	Change    float64  `msgpack:"d" json:"change"`    // largest change of a message in the last round
 	// Phases are the Bethe values of the distinct fixed points that seeded starts found, largest first.
 	Phases []float64 `msgpack:"p,omitempty" json:"phases"`
+	Signed bool      `msgpack:"s,omitempty" json:"-"` // some entry of the network is below 0, so messages may be, too
 }
 
 // Family names how truncated legs follow one another.

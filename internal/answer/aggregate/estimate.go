@@ -25,6 +25,7 @@ type estimate struct {
 	found  []descended     // those, which come last
 	alpha  []scaled.Number // weights of the parts, where the quality is known
 	digits float64         // decimal digits that cancelled in the sum over the parts
+	rounds float64         // bound of the error by rounding of terms of both signs, relative to Z̃; 0: there are none
 	err    *btn.ErrorInfo  // why there is no z; nil if there is
 	mean   sampling.Mean   // of sampled components
 	shares []*btn.Weights  // those of them that have marginals
@@ -178,6 +179,7 @@ func (r *estimate) linear() error {
 				r.Relearned = t.Relearned
 			}
 			r.PeakBytes = max(r.PeakBytes, t.Bytes)
+			r.rounds = max(r.rounds, t.Rounding)
 		} else if !v.Z.IsZero() {
 			return fmt.Errorf("component %d does not say what it truncated", i)
 		}
@@ -187,8 +189,14 @@ func (r *estimate) linear() error {
 	e, err := Sum(ones(len(terms)), terms)
 	r.z = e.Total
 	r.digits = e.CancellationDigits
+	if r.rounds *= math.Pow(10, r.digits); err == nil && r.rounds >= 1 {
+		err = ErrCancelled
+	}
 	return err
 }
+
+// rounding is the error that rounding alone leaves in ln Z, nats.
+func (r *estimate) rounding() float64 { return max(floor(*r.LogZ), -math.Log1p(-r.rounds)) }
 
 // logLinear is the rule Z̃ = Σ_s exp(ln Z_BP(s) + Σ_r α_r ln(Z_r/Z_BP(s))) over slices s and their
 // regions r. Beside it LogZLinear is the logarithm of Σ_s Z_BP(s) (1 + Σ_r α_r (Z_r/Z_BP(s) − 1)),

@@ -43,7 +43,7 @@ func (g *sequence) judge() {
 		if r.LogZ != nil && r.lossless() && !g.unsure {
 			g.best = i
 			g.z = r.z
-			g.uncertainty = finite(floor(*r.LogZ))
+			g.uncertainty = finite(r.rounding())
 			return
 		}
 	}

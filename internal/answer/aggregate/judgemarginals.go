@@ -22,7 +22,7 @@ func (g *sequence) judgeMarginals() probabilities {
 	best := g.estimates[g.best]
 	if best.lossless() && !g.unsure {
 		p, warning := best.marginals(g.targets)
-		return probabilities{p, finite(rounding), warning}
+		return probabilities{p, finite(min(1, max(rounding, best.rounds))), warning}
 	}
 	chosen := g.marginalsOf(g.best)
 	all := []probabilities{chosen}

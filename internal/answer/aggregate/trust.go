@@ -27,7 +27,8 @@ const rounding = 1e-13
 //     fixed point of belief propagation: others may add to Z (phases), and where it did not converge
 //     their distance from its value counts (unconverged). Regions do not converge monotonically:
 //     theirs is the last change, and at least a tenth of the one before (regionsNext). A family with
-//     the regions of the one before it is no estimate of its own.
+//     the regions of the one before it is no estimate of its own. Of entries of both signs they state
+//     nothing.
 //
 // Where no track has two estimates yet, the distance of the plans counts tenfold (policy.Alike), and
 // the root of the discarded weight at least. The discarded weight alone is no bound: it was seen at
@@ -45,7 +46,7 @@ func (g *sequence) judgeTrack(rule btn.Rule) verdict {
 
 	v.best = g.steadiest(v.best)
 	best := g.estimates[v.best]
-	if g.unsure || g.plateau(best) {
+	if g.unsure || g.plateau(best) || best.isLogLinear() && g.bp != nil && g.bp.Signed {
 		return v
 	}
 
@@ -104,7 +105,7 @@ func (g *sequence) judgeTrack(rule btn.Rule) verdict {
 		}
 		u = g.cautious(best, u, len(others) == 0)
 	}
-	v.uncertainty = finite(max(u, floor(*best.LogZ)))
+	v.uncertainty = finite(max(u, best.rounding()))
 	return v
 }
 

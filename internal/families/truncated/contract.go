@@ -4,12 +4,15 @@ package truncated
 
 import (
 	"context"
+	"math"
 
+	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/legs"
 	"github.com/basetensor/basetensor/internal/engine/sweeps"
 	"github.com/basetensor/basetensor/internal/engine/trees"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -30,34 +33,74 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 	if e.Scale.IsZero() {
 		return Answer{}, nil
 	}
-	var v legs.Value
-	if plan.Family == btn.FamilySweep {
-		var err error
-		if v, err = sweeps.Contract(ctx, e, sweepPlan(plan).Restrict(e.Dims),
-			sweeps.Options{Bond: bond, Memory: memory, Marginals: marginals}); err != nil {
-			return Answer{}, err
-		}
-	} else {
-		along, err := decodeTree(plan.Tree)
-		if err != nil {
-			return Answer{}, err
-		}
-		if marginals || p.whole(along, bond, memory) { // see SearchOptions.Marginals
-			bond = mostBond
-		}
-		w, err := trees.Contract(ctx, e, along, trees.Options{Bond: bond, Memory: memory, Marginals: marginals})
-		if err != nil {
-			return Answer{}, err
-		}
-		v = w.Value
+	v, err := value(ctx, p, e, plan, bond, memory, marginals)
+	if err != nil {
+		return Answer{}, err
 	}
 	a := answer(v)
+	if signed(p) {
+		if err := cancel(p, &a, func() (legs.Value, error) { return value(ctx, p, e.Abs(), plan, bond, memory, false) }); err != nil {
+			return Answer{}, err
+		}
+	}
 	if !marginals || a.Z.Sign() <= 0 || v.Marginals == nil {
 		return a, nil
 	}
-	var err error
 	a.Rows, err = p.Rows(v.Marginals)
 	return a, err
+}
+
+// value contracts an expression of the network's shape. Among terms of both signs the smallest direction may be all that does not cancel:
+// there only the bond drops any.
+func value(
+	ctx context.Context, p *Prepared, e *sumproduct.Expression, plan *TruncatedPlan, bond int, memory int64, marginals bool,
+) (legs.Value, error) {
+	cutoff := 0.0
+	if signed(p) {
+		cutoff = math.SmallestNonzeroFloat64
+	}
+	if plan.Family == btn.FamilySweep {
+		return sweeps.Contract(ctx, e, sweepPlan(plan).Restrict(e.Dims),
+			sweeps.Options{Bond: bond, Memory: memory, Marginals: marginals, Cutoff: cutoff})
+	}
+	along, err := decodeTree(plan.Tree)
+	if err != nil {
+		return legs.Value{}, err
+	}
+	if marginals || p.whole(along, bond, memory) { // see SearchOptions.Marginals
+		bond = mostBond
+	}
+	v, err := trees.Contract(ctx, e, along, trees.Options{Bond: bond, Memory: memory, Marginals: marginals, Cutoff: cutoff})
+	return v.Value, err
+}
+
+// signed reports whether terms of both signs may cancel, in the simplification or after it.
+func signed(p *Prepared) bool { return p.given.Signed() || p.simple.Expression.Signed() }
+
+// cancel fills Rounding: the roundings of a term, 2^-53 of its size each, times Σ|terms|/|Z|. The sum of the terms without their signs
+// is the value of positive, the same contraction of absolute values.
+func cancel(p *Prepared, a *Answer, positive func() (legs.Value, error)) error {
+	e := p.simple.Expression
+	steps, ratio := p.simple.Rounding+float64(2*len(e.Tables))+floats.SumRoundings(max(1, a.Flops)), scaled.One
+	if e.Signed() {
+		v, err := positive()
+		if err != nil {
+			return err
+		}
+		a.Flops += v.Flops
+		for _, t := range e.Tables {
+			v.PeakBytes += float64(8 * len(t.Data))
+		}
+		a.Truncation.Bytes = max(a.Truncation.Bytes, v.PeakBytes)
+		if ratio = v.Z; !a.Z.IsZero() {
+			ratio = v.Z.Div(a.Z.Abs())
+		}
+	}
+	a.Truncation.Rounding = min(1, math.Ldexp(steps, -53)*max(1, ratio.Float64()))
+	if a.Z.IsZero() && !ratio.IsZero() {
+		a.Truncation.Rounding = 1
+	}
+	return nil
 }
 
 // answer is a value without marginals.

@@ -32,6 +32,7 @@ const (
 	WrongMar     = "exact marginals are wrong"
 	WrongJoint   = "joint marginal is wrong"
 	WrongRatio   = "exact ratio is wrong"
+	Misstated    = "an estimate states rounding alone and is wrong"
 	RatioAbove   = "P(event | evidence) above 1"
 	Improbable   = "a probability outside [0, 1]"
 	BrokenBound  = "certificate does not hold"
@@ -128,6 +129,8 @@ func (k *checker) result(q int, t *Truth, r *btn.Result) {
 		return
 	case r.Exact && !Close(*r.LogZ, t.LnZ):
 		k.add(WrongValue, q, "ln Z %v is claimed, truth %v (%s)", *r.LogZ, t.LnZ, r.Method)
+	case !r.Exact && r.Uncertainty != nil && *r.Uncertainty <= Tolerance*max(1, math.Abs(*r.LogZ)) && (t.Z.IsZero() || !Close(*r.LogZ, t.LnZ)):
+		k.add(Misstated, q, "ln Z %v ± %v, truth %v (%s)", *r.LogZ, *r.Uncertainty, t.LnZ, r.Method)
 	}
 
 	k.certificate(q, t, r)

@@ -81,8 +81,16 @@ func TestDoctoredAnswersAreCaught(t *testing.T) {
 			estimate(&r[0])
 			r[0].Marginals[0] = []float64{0.5, 0.4}
 		}},
-		"a joint cell":    {WrongJoint, func(r []btn.Result) { r[0].Joint.P[0] += 1e-8 }},
-		"a ratio":         {WrongRatio, func(r []btn.Result) { r[1].LnRatio = number(*r[1].LnRatio - 1e-8) }},
+		"a joint cell": {WrongJoint, func(r []btn.Result) { r[0].Joint.P[0] += 1e-8 }},
+		"a ratio":      {WrongRatio, func(r []btn.Result) { r[1].LnRatio = number(*r[1].LnRatio - 1e-8) }},
+		"± rounding": {Misstated, func(r []btn.Result) {
+			estimate(&r[0])
+			r[0].LogZ, r[0].Uncertainty = number(truth[0].LnZ+1e-8), number(1e-12)
+		}},
+		"± rounding, Z = 0": {Misstated, func(r []btn.Result) {
+			estimate(&r[2])
+			r[2].Zero, r[2].LogZ, r[2].Uncertainty = false, number(-700), number(1e-12)
+		}},
 		"a ratio above 1": {RatioAbove, func(r []btn.Result) { estimate(&r[1]); r[1].LnRatio = number(0.22) }},
 		"a bound": {BrokenBound, func(r []btn.Result) {
 			estimate(&r[0])

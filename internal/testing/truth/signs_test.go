@@ -1,0 +1,77 @@
+package truth
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// TestRoundingOfBothSignsIsStated contracts terms of both signs, which nearly cancel, along truncated legs: no estimate is off by three
+// times its statement.
+func TestRoundingOfBothSignsIsStated(t *testing.T) {
+	off, stated, failed := 0, 0, 0
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 17))
+		c := &Case{Name: fmt.Sprint("signs-", seed), Route: RoutePlain, Model: cancelling(rng), Queries: []query.Query{{}},
+			Settings: btn.Settings{Method: btn.MethodTruncated, Bond: 2 + rng.IntN(7), Budget: 1e6}}
+		truth := Solve(c.Model, c.Queries)
+		o := Run(c, DefaultLimits)
+		if o.Err != nil {
+			t.Fatalf("seed %d: %v", seed, o.Err)
+		}
+		r := &o.Results[0]
+		if r.LogZ == nil || r.Uncertainty == nil {
+			failed++
+			continue
+		}
+		e := math.Abs(*r.LogZ - truth[0].LnZ)
+		if e > 3**r.Uncertainty+estimateFloor*max(1, math.Abs(truth[0].LnZ)) {
+			t.Errorf("seed %d: ln Z %v ± %v, truth %v", seed, *r.LogZ, *r.Uncertainty, truth[0].LnZ)
+		}
+		stated++
+		if e > 1e-9 {
+			off++
+		}
+	}
+	if off < 10 || stated < 100 {
+		t.Errorf("%d estimates, %d of them off by more than 1e-9: nothing cancels; without a statement %d", stated, off, failed)
+	}
+}
+
+// cancelling is a chain of tables over two variables, with one factor of two terms that differ in the last digits of one entry, which is
+// all that is left of it.
+func cancelling(rng *rand.Rand) *factorgraph.Model {
+	n := 3 + rng.IntN(4)
+	m := &factorgraph.Model{}
+	for range n {
+		m.Domains = append(m.Domains, 2+rng.IntN(2))
+	}
+	draw := func(k int) []float64 {
+		out := make([]float64, k)
+		for i := range out {
+			out[i] = math.Exp(2 * rng.NormFloat64())
+		}
+		return out
+	}
+	for v := range n - 1 {
+		a, b := m.Domains[v], m.Domains[v+1]
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v, v + 1}, Table: &tensor.Dense{Shape: []int{a, b}, Data: draw(a * b)}})
+	}
+	u, v := rng.IntN(n), rng.IntN(n-1)
+	if v >= u {
+		v++
+	}
+	a, b := m.Domains[u], m.Domains[v]
+	left, right := draw(a), draw(b)
+	other := append([]float64(nil), right...)
+	other[rng.IntN(b)] *= 1 - math.Pow(10, -15*rng.Float64())
+	m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{u, v}, Table: &tensor.CP{Shape: []int{a, b}, Weights: []float64{1, -1},
+		Vectors: [][]float64{append(append([]float64(nil), left...), left...), append(append([]float64(nil), right...), other...)}}})
+	return m
+}
