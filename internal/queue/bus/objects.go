@@ -140,7 +140,7 @@ func (b *chunked) putObject(
 
 	if err = putOnce(ctx, o, meta, data); err == nil {
 		b.stored(chunks)
-		if err = b.checkObject(ctx, o, in, name, len(data)); damaged(err) && ctx.Err() == nil {
+		if err = b.checkObject(ctx, in, name, len(data)); damaged(err) && ctx.Err() == nil {
 			return b.putObject(ctx, in, digest, data)
 		}
 		return name, err
@@ -165,7 +165,9 @@ func putOnce(ctx context.Context, o jetstream.ObjectStore, meta jetstream.Object
 	go func() {
 		_, err := o.Put(lasting, meta, whileWanted{ctx, bytes.NewReader(data)})
 		if err == nil && ctx.Err() != nil {
-			_ = o.Delete(lasting, meta.Name) // else it expires
+			short, cancel := context.WithTimeout(lasting, ackWithin)
+			defer cancel()
+			_ = o.Delete(short, meta.Name) // else it expires
 		}
 		put <- err
 	}()
@@ -190,29 +192,29 @@ func (r whileWanted) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// checkObject reads a written object back in a cluster, and deletes it if it is damaged: the client
+// checkObject reads a written object back in a cluster, and removes it if it is damaged: the client
 // library publishes chunks again that found no leader, and then chunks change places.
-func (b *chunked) checkObject(ctx context.Context, o jetstream.ObjectStore, in shelf, name string, size int) error {
+func (b *chunked) checkObject(ctx context.Context, in shelf, name string, size int) error {
 	if !b.inCluster() {
 		return nil
 	}
-	err := b.rereadObject(ctx, in, name, size)
+	info, err := b.rereadObject(ctx, in, name, size)
 	// a server may not have it yet
 	for began := time.Now(); errors.Is(err, ErrNotFound) && time.Since(began) < lostFor && ctx.Err() == nil; {
 		pause(ctx, retryEvery)
-		err = b.rereadObject(ctx, in, name, size)
+		info, err = b.rereadObject(ctx, in, name, size)
 	}
 	if err == nil {
 		return nil
 	}
 	if damaged(err) {
-		_ = o.Delete(ctx, name) // else it expires
+		_ = b.removeObject(ctx, in.bucket, info) // else it expires
 	}
 	return fault.New(fault.Infrastructure, "bus: object %s: it was stored, and read again: %w", name, err)
 }
 
-// rereadObject reads a written object of size bytes again, and returns an error if it is damaged.
-func (b *chunked) rereadObject(ctx context.Context, in shelf, name string, size int) error {
+// rereadObject reads a written object of size bytes again. It returns its description, and an error if it is damaged.
+func (b *chunked) rereadObject(ctx context.Context, in shelf, name string, size int) (*jetstream.ObjectInfo, error) {
 	info, err := b.described(ctx, in.bucket, name)
 	if err == nil && info.Size != uint64(size) {
 		err = io.ErrUnexpectedEOF
@@ -220,7 +222,7 @@ func (b *chunked) rereadObject(ctx context.Context, in shelf, name string, size 
 	if err == nil {
 		_, err = b.readObject(ctx, in, info)
 	}
-	return err
+	return info, err
 }
 
 // probeObjects finds out whether the stream of an object store stores anything, by a chunk that
