@@ -298,3 +298,51 @@ func TestRefusals(t *testing.T) {
 		}
 	})
 }
+
+// TestIdle: a server is idle when no message waits for delivery, its acknowledgement or its time; a fresh one has the streams, empty.
+func TestIdle(t *testing.T) {
+	bubble(t, memlog.Options{}, func(t *testing.T, s *memlog.Server, js jetstream.JetStream) {
+		st := stream(t, js, jetstream.StreamConfig{
+			Name: "A", Subjects: []string{"a.>"}, Storage: jetstream.MemoryStorage, AllowMsgSchedules: true, AllowRollup: true,
+		})
+		c, err := st.CreateConsumer(t.Context(), jetstream.ConsumerConfig{
+			Durable: "c", AckPolicy: jetstream.AckExplicitPolicy, FilterSubject: "a.now",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle := func(want bool, but string) {
+			t.Helper()
+			if s.Idle(but) != want {
+				t.Errorf("idle but for %q: %t", but, !want)
+			}
+		}
+		idle(true, "")
+		put(t, js, "a.now", "x")
+		idle(false, "")
+		idle(true, "c")
+		all := fetch(t, c, 1, time.Second)
+		idle(false, "")
+		if err := all[0].DoubleAck(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		idle(true, "")
+		at := time.Now().Add(time.Minute).UTC().Format(time.RFC3339Nano)
+		put(t, js, "a.timer", "x", "Nats-Schedule", "@at "+at, "Nats-Schedule-Target", "a.late")
+		idle(false, "c")
+		time.Sleep(2 * time.Minute)
+		idle(true, "")
+
+		other, err := jetstream.New(inside(t, s.Fresh(memlog.Options{})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := other.Stream(t.Context(), "A")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fresh.Consumer(t.Context(), "c"); err != nil || fresh.CachedInfo().State.Msgs != 0 || st.CachedInfo().Config.Name != "A" {
+			t.Errorf("%v, %+v", err, fresh.CachedInfo())
+		}
+	})
+}

@@ -57,6 +57,41 @@ func New(o Options) *Server {
 	}
 }
 
+// Fresh returns a server with the streams and consumers of this one, all empty.
+func (s *Server) Fresh(o Options) *Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh := New(o)
+	for name, st := range s.streams {
+		own := fresh.newStream(st.config)
+		for name, c := range st.consumers {
+			own.consumers[name] = own.newConsumer(name, c.config)
+		}
+		fresh.streams[name] = own
+	}
+	return fresh
+}
+
+// Idle reports whether nothing is under way: no message is to be delivered, now or later, and none is with a worker. Consumers of a name
+// are left out.
+func (s *Server) Idle(but string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.streams {
+		for _, c := range st.consumers {
+			if c.name != but && c.ahead+len(c.pending) > 0 {
+				return false
+			}
+		}
+		for _, m := range st.messages {
+			if _, later := scheduled(m); later {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // InProcessConn returns the client's end of a new connection.
 func (s *Server) InProcessConn() (net.Conn, error) {
 	c := &conn{server: s, subs: map[string]*subscription{}, echo: true}
