@@ -81,7 +81,7 @@ func Results(inputs []Input) []btn.Result {
 const surely = 1e-9
 
 // improbable makes a probability above 1 either 1, where the uncertainties of both answers allow
-// it, or an error. r is the result whose ratio over the result over is too large.
+// it, or an error; the other answer is then uncertain by what is missing in it. r is the result whose ratio over the result over is too large.
 func improbable(r, over *btn.Result) {
 	if r.LnRatio == nil || *r.LnRatio <= 0 {
 		return
@@ -109,6 +109,9 @@ func improbable(r, over *btn.Result) {
 		"query %d, which restricts this one, came out larger by %.2g nats: one of both is less certain than stated",
 		r.Query, above,
 	))
+	if over.Uncertainty != nil {
+		over.Uncertainty = finite(max(*over.Uncertainty, above-stated(r))) // Z is at least that of the event
+	}
 	r.Status = btn.StatusError
 	r.Error = failure(
 		fault.FailedEstimate,

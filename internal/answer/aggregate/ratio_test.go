@@ -112,6 +112,9 @@ func TestProbabilitiesWithinWhatIsStated(t *testing.T) {
 	if improbable(r, over); r.Status != "error" || r.LnRatio != nil || r.Bounds != nil {
 		t.Errorf("beyond: %s", text(t, *r))
 	}
+	if u := over.Uncertainty; u == nil || math.Abs(*u-0.05) > 1e-15 || len(over.Warnings) != 1 {
+		t.Errorf("what it is over: %s, want an uncertainty of 0.05", text(t, *over))
+	}
 }
 
 func TestRunSumsTheComponents(t *testing.T) {
