@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families"
@@ -173,11 +174,17 @@ func (a *assigner) cautioned(found *btn.Assignment, err error) (*btn.Assignment,
 	return found, err
 }
 
+// leastExact is what the exact way of a small network takes to be planned, many times over: estimates of it would take longer.
+const leastExact = 5 * time.Millisecond
+
 // exactInTime is exact for a share of the time for planning where method auto has something else to answer with.
 func (a *assigner) exactInTime(marginals bool) (found *btn.Assignment, err error) {
 	if !a.Auto() {
 		return a.exact(marginals)
 	}
+	late := a.Ctx
+	a.Ctx = proposal.AtLeast(late, leastExact)
+	defer func() { a.Ctx = late }()
 	err = a.Within(policy.ExactShare, "a plan of the exact way", func() error {
 		found, err = a.exact(marginals)
 		return err

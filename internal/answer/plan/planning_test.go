@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
@@ -79,6 +80,17 @@ func TestNoTimeForPlanning(t *testing.T) {
 	if _, err := Assign(proposal.Until(ctx, time.Now()), net, []query.Query{{}}, s, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
+}
+
+// TestSmallNetworksAreExactLate: the exact way of a small network is planned although the time for planning is over.
+func TestSmallNetworksAreExactLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // computation takes no time
+		net := isingGrid(t, 3, generate.Ising{Delta: 1, Seed: 1})
+		a := assigned(t, proposal.Until(t.Context(), time.Now().Add(-time.Second)), net, btn.Settings{Method: btn.MethodAuto, Budget: 1e9}, nil)
+		if a.Error != nil || !a.Plan.Exact() {
+			t.Errorf("%+v, %v", a.Plan, a.Error)
+		}
+	})
 }
 
 // TestHastyPlansAreNotRemembered: a plan that the clock cut short serves its own job alone, also where

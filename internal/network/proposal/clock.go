@@ -45,6 +45,16 @@ func Earlier(ctx context.Context, share float64) context.Context {
 	return context.WithValue(ctx, planningKey{}, p)
 }
 
+// AtLeast returns a context under which planning takes d from now on, or as long as it may take under ctx where that is longer.
+func AtLeast(ctx context.Context, d time.Duration) context.Context {
+	p, ok := ctx.Value(planningKey{}).(planning)
+	if until := time.Now().Add(d); ok && p.until.Before(until) {
+		p.until = until
+		return context.WithValue(ctx, planningKey{}, p)
+	}
+	return ctx
+}
+
 // Planning returns a context that ends after a share of the time that is left for planning, with ctx at the latest.
 func Planning(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
 	p, ok := ctx.Value(planningKey{}).(planning)

@@ -247,10 +247,14 @@ func (c *conn) Read(b []byte) (int, error) {
 	}
 	if c.read < len(c.out) {
 		n := copy(b, c.out[c.read:])
-		if c.read += n; c.read == len(c.out) {
+		c.read += n
+		switch {
+		case c.read == len(c.out):
 			if c.read, c.out = 0, c.out[:0]; cap(c.out) > keepBuffer {
 				c.out = nil
 			}
+		case c.read > keepBuffer && c.read > len(c.out)/2: // a client that is always behind
+			c.read, c.out = 0, append(c.out[:0], c.out[c.read:]...)
 		}
 		return n, nil
 	}

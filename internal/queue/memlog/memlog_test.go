@@ -1,10 +1,12 @@
 package memlog_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"runtime"
 	"strings"
 	"testing"
@@ -345,4 +347,55 @@ func TestIdle(t *testing.T) {
 			t.Errorf("%v, %+v", err, fresh.CachedInfo())
 		}
 	})
+}
+
+// TestAClientThatIsAlwaysBehind has bytes for a client read more slowly than they come: they come in sequence, and the bytes that were
+// read are given up.
+func TestAClientThatIsAlwaysBehind(t *testing.T) {
+	s := memlog.New(memlog.Options{})
+	defer s.Close()
+	end := func() net.Conn {
+		t.Helper()
+		c, err := s.InProcessConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	reader, writer := end(), end()
+	say := func(c net.Conn, line string) {
+		t.Helper()
+		if _, err := c.Write([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(reader, "CONNECT {}\r\nSUB x 1\r\n")
+	payload := strings.Repeat("y", 1<<18)
+	got, b := 0, make([]byte, 1<<17)
+	var all bytes.Buffer
+	take := func() {
+		t.Helper()
+		n, err := reader.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(b[:n])
+		got += n
+	}
+	const messages = 64
+	for i := range messages {
+		say(writer, fmt.Sprintf("PUB x %d\r\n%04d%s\r\n", len(payload)+4, i, payload))
+		take() // half a message
+	}
+	for bytes.Count(all.Bytes(), []byte("MSG x 1 ")) < messages || !bytes.HasSuffix(all.Bytes(), []byte("y\r\n")) {
+		take()
+	}
+	at := 0
+	for i := range messages {
+		k := bytes.Index(all.Bytes()[at:], []byte(fmt.Sprintf("\r\n%04dyyyy", i)))
+		if k < 0 {
+			t.Fatalf("message %d of %d bytes is missing or out of sequence", i, got)
+		}
+		at += k
+	}
 }
