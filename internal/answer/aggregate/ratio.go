@@ -81,7 +81,8 @@ func Results(inputs []Input) []btn.Result {
 const surely = 1e-9
 
 // improbable makes a probability above 1 either 1, where the uncertainties of both answers allow
-// it, or an error; the other answer is then uncertain by what is missing in it. r is the result whose ratio over the result over is too large.
+// it, or an error; the other answer is then uncertain by what is missing in it. r is the result whose
+// ratio over the result over is too large.
 func improbable(r, over *btn.Result) {
 	if r.LnRatio == nil || *r.LnRatio <= 0 {
 		return
