@@ -36,6 +36,9 @@ func decode(ctx context.Context, b []byte) (problem.Memorable, error) {
 // searched is the network that the cube's search is over, and its options.
 func (q *Cube) searched(p *problem.Problem) (*btn.Network, logic.Options) {
 	o := logic.Options{Work: q.Of.Work, Memory: p.Memory, Bytes: q.Of.Bytes, Weighted: p.Net, Order: q.Of.Order}
+	if len(q.Of.Cubes) == 1 {
+		o.Further = policy.WholeFurther
+	}
 	for _, l := range q.Of.Cubes[q.At] {
 		o.Cube = append(o.Cube, formula.Literal(l))
 	}

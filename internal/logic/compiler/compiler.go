@@ -33,6 +33,7 @@ const defaultMemory = 2 << 30
 // Options of a search. The zero value works.
 type Options struct {
 	Work    int64           // counted steps at most, a few nanoseconds each; 0: no limit
+	Further int64           // counted steps at most where half of the search is done, if more than Work
 	Memory  int64           // bytes of cache, clauses and stacks together; 0: 2 GiB
 	Weights []scaled.Number // by atom (formula.Literal.Atom), finite and not below 0; nil: all 1
 	// Builder, over the domains of the formula, gets the sums and products of the search: a deterministic circuit for any weights.

@@ -260,6 +260,17 @@ func TestBudgets(t *testing.T) {
 		!errors.Is(err, ErrBudget) {
 		t.Errorf("little work: %v", err)
 	}
+	short := hard(t, rand.New(rand.NewPCG(3, 6)), 40, 2)
+	all, err := Compile(context.Background(), short, Options{cells: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for further, ends := range map[int64]bool{0: false, 2 * all.Stats.Work: true} {
+		o := Options{Work: all.Stats.Work * 3 / 4, Further: further, cells: -1}
+		if _, err := Compile(context.Background(), short, o); (err == nil) != ends {
+			t.Errorf("three quarters of the work, and %d where half is done: %v", further, err)
+		}
+	}
 	if _, err := Compile(context.Background(), f, Options{Memory: 10000}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("little memory: %v", err)
 	}

@@ -297,7 +297,7 @@ func (s *search) goOn() bool {
 	switch {
 	case s.err != nil:
 		return false
-	case s.o.Work > 0 && s.work > s.o.Work:
+	case s.o.Work > 0 && s.work > s.o.Work && (s.progress < 0.5 || s.work > s.o.Further):
 		s.err = fault.New(fault.OverBudget,
 			"%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done",
 			ErrBudget, s.o.Work, s.stats.Decisions, s.stats.Variables, s.progress)
