@@ -70,22 +70,30 @@ const tryShare = 2
 // try searches depth first from the root for so much work, and reports whether that was the whole search. But for better assignments and
 // the weights of conflicts the state stays as it was.
 func (s *solver) try(work int64) bool {
+	floor := s.floor
+	complete := aside(s, func() bool { return !s.propagate() || s.deepen(s.path[:0], mostDive, s.work+work, nil) })
+	if !complete {
+		s.floor = floor // its leaves are met again
+	}
+	return complete
+}
+
+// aside returns the result of f, which leaves nothing behind in the network.
+func aside(s *solver, f func() bool) bool {
 	var pending [4]queue
 	queues := [...]*queue{&s.lost, &s.raised, &s.check, &s.loose}
 	for k, q := range queues {
 		pending[k] = queue{slices.Clone(q.words), q.count}
 	}
-	fixed, floor := slices.Clone(s.fixed), s.floor
+	fixed := slices.Clone(s.fixed)
 	s.push()
-	complete := !s.propagate() || s.deepen(s.path[:0], mostDive, s.work+work, nil)
+	result := f()
 	s.pop()
 	for k, q := range queues {
 		*q = pending[k]
 	}
-	if s.fixed = fixed; !complete {
-		s.floor = floor // its leaves are met again
-	}
-	return complete
+	s.fixed = fixed
+	return result
 }
 
 // pass is a step of spread: one variable. Functions of variables behind it alone give nothing since the pass before, but in the first one.

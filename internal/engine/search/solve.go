@@ -194,11 +194,25 @@ func (s *solver) root() bool {
 			return false
 		}
 	}
-	if !s.raiseVirtually() {
+	before, raised := s.mem[s.bound], int64(0)
+	if !aside(s, func() bool {
+		possible := s.raiseVirtually()
+		raised = s.mem[s.bound]
+		return possible
+	}) {
+		return false
+	}
+	if raised-before > (s.ub-raised)/virtualLead && !s.raiseVirtually() {
 		return false
 	}
 	s.trail = s.trail[:0]
-	if !s.spread() || !s.everywhere() {
+	if !s.spread() {
+		return false
+	}
+	if raised-s.mem[s.bound] > (s.ub-raised)/virtualLead && (!s.raiseVirtually() || !s.spread()) {
+		return false
+	}
+	if !s.everywhere() {
 		return false
 	}
 	s.round()

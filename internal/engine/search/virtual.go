@@ -269,12 +269,15 @@ func (v *virtual) oweWide(d struck, need int64) {
 
 // A chunk of virtual consistency is a part virtualShare, as a divisor, of the root's work so far. Another one follows where it has raised
 // the bound by more than a part virtualWorth of itself, or of its distance to the best assignment. theta falls down to a part leastTheta
-// of that distance; it is halved where the bound rises by less than a part mostRises of it.
+// of that distance; it is halved where the bound rises by less than a part mostRises of it. Costs moved by message passing lead dives to
+// better assignments, so those moved virtually stay only where their bound is higher than that before, or than that of message passing, by
+// more than a part virtualLead of its distance to the best assignment.
 const (
 	virtualShare = 4
 	virtualWorth = 16
 	leastTheta   = 1 << 16
 	mostRises    = 16
+	virtualLead  = 6
 )
 
 // raiseVirtually raises the bound by virtual arc consistency as long as that is worth its work. It reports false where no assignment of
