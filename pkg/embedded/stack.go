@@ -51,7 +51,7 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 		}
 	}()
 	if o.Dir == "" && !o.Listen {
-		s.memory = memlog.New(memlog.Options{MaxPayload: int64(s.options.MaxPayload)})
+		s.memory = memlog.New(memlog.Options{MaxPayload: int64(s.options.MaxPayload), MaxMemory: max(o.Setup.MaxBytes, memlog.DefaultMemory)})
 	} else {
 		if s.dir, s.temporary, err = storeFolder(s.options); err != nil {
 			return s, fault.Wrap(fault.Infrastructure, err)

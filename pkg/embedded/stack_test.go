@@ -42,6 +42,18 @@ func ask(t *testing.T, c *client.Client, job string) *wire.Answer {
 	return a
 }
 
+func TestMoreRoomThanUsual(t *testing.T) {
+	const room = 10 << 30
+	s, err := embedded.Start(t.Context(), embedded.Options{Setup: pipeline.Config{MaxBytes: room}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got := s.MemoryLimit(); got != room {
+		t.Errorf("the server's limit is %d bytes, want %d", got, room)
+	}
+}
+
 // start starts a stack and its workers. The returned function waits for the end of both.
 func start(t *testing.T, o embedded.Options) (*embedded.Stack, func()) {
 	t.Helper()

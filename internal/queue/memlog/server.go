@@ -17,7 +17,7 @@ import (
 // Options configure a Server.
 type Options struct {
 	MaxPayload int64 // bytes of a message with its headers, default 1 MiB
-	MaxMemory  int64 // bytes that streams may reserve together, default 4 GiB
+	MaxMemory  int64 // bytes that streams may reserve together, default DefaultMemory
 	// Cluster is the name of a cluster that the server is one of, as far as clients see; "" for none. Then a direct get may be
 	// answered by a replica that lags (Read, with Lose).
 	Cluster string
@@ -25,10 +25,10 @@ type Options struct {
 	Fate func(Event) Fate
 }
 
-const (
-	defaultPayload = 1 << 20
-	defaultMemory  = 4 << 30
-)
+// DefaultMemory is the number of bytes that streams may reserve together without Options.MaxMemory.
+const DefaultMemory = 4 << 30
+
+const defaultPayload = 1 << 20 // bytes
 
 // Server is a running server.
 type Server struct {
@@ -47,7 +47,7 @@ func New(o Options) *Server {
 		o.MaxPayload = defaultPayload
 	}
 	if o.MaxMemory <= 0 {
-		o.MaxMemory = defaultMemory
+		o.MaxMemory = DefaultMemory
 	}
 	return &Server{
 		options:  o,
