@@ -278,7 +278,7 @@ func (st *stream) info(filter string) answer {
 	}
 	state := jetstream.StreamState{
 		Msgs: uint64(st.count), Bytes: uint64(st.bytes), FirstSeq: first, LastSeq: st.last, LastTime: st.lastAt.UTC(),
-		Consumers: len(st.consumers), NumSubjects: uint64(len(st.subjects)),
+		Consumers: len(st.consumers), NumSubjects: uint64(len(st.subjects.named)),
 	}
 	if m := st.at(st.front); m != nil {
 		state.FirstTime = m.at.UTC()
@@ -288,10 +288,8 @@ func (st *stream) info(filter string) answer {
 	})
 	if filter != "" && st.matching(0, filter) > 0 {
 		subjects := map[string]uint64{}
-		for subject, of := range st.subjects {
-			if matches(filter, subject) {
-				subjects[subject] = uint64(len(of))
-			}
+		for s := range st.subjects.matching(filter) {
+			subjects[s.name] = uint64(len(s.sequences))
 		}
 		state.Subjects = subjects
 		info["total"], info["offset"], info["limit"] = len(subjects), 0, max(len(subjects), 1)

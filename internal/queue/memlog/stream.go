@@ -17,14 +17,14 @@ type stream struct {
 	config    jetstream.StreamConfig
 	written   json.RawMessage // config; nil: not yet
 	created   time.Time
-	last      uint64              // of the last message that was stored
-	lastAt    time.Time           //
-	front     uint64              // sequence of messages[0]
-	messages  []*message          // nil where one was removed; the first is not
-	count     int                 // of messages
-	bytes     int64               // of messages
-	subjects  map[string][]uint64 // sequences of each subject's messages, ascending
-	ids       map[string]known    // messages that named themselves lately
+	last      uint64     // of the last message that was stored
+	lastAt    time.Time  //
+	front     uint64     // sequence of messages[0]
+	messages  []*message // nil where one was removed; the first is not
+	count     int        // of messages
+	bytes     int64      // of messages
+	subjects  index
+	ids       map[string]known // messages that named themselves lately
 	consumers map[string]*consumer
 	timer     *time.Timer
 	alarm     time.Time // when timer rings: a message is too old, or to be delivered
@@ -40,7 +40,7 @@ type known struct {
 func (s *Server) newStream(config jetstream.StreamConfig) *stream {
 	return &stream{
 		server: s, config: config, created: time.Now(), front: 1,
-		subjects: map[string][]uint64{}, ids: map[string]known{}, consumers: map[string]*consumer{},
+		subjects: index{named: map[string]*subject{}}, ids: map[string]known{}, consumers: map[string]*consumer{},
 	}
 }
 
@@ -55,7 +55,7 @@ func (st *stream) at(sequence uint64) *message {
 // next returns the first message from a sequence on that matches a filter, or nil.
 func (st *stream) next(sequence uint64, filter string) *message {
 	if literal(filter) {
-		of := st.subjects[filter]
+		of := st.subjects.of(filter)
 		i, _ := slices.BinarySearch(of, sequence)
 		if i == len(of) {
 			return nil
@@ -73,21 +73,17 @@ func (st *stream) next(sequence uint64, filter string) *message {
 // lastOf returns the last message that matches a filter, or nil.
 func (st *stream) lastOf(filter string) *message {
 	if literal(filter) {
-		of := st.subjects[filter]
+		of := st.subjects.of(filter)
 		if len(of) == 0 {
 			return nil
 		}
 		return st.at(of[len(of)-1])
 	}
-	var last *message
-	for subject, of := range st.subjects {
-		if matches(filter, subject) {
-			if m := st.at(of[len(of)-1]); last == nil || m.sequence > last.sequence {
-				last = m
-			}
-		}
+	last := uint64(0)
+	for s := range st.subjects.matching(filter) {
+		last = max(last, s.sequences[len(s.sequences)-1])
 	}
-	return last
+	return st.at(last)
 }
 
 // since returns the sequence of the first message that was stored at a time or later, or the one after the last.
@@ -103,11 +99,9 @@ func (st *stream) since(at time.Time) uint64 {
 // matching counts the messages from a sequence on that match a filter.
 func (st *stream) matching(sequence uint64, filter string) int {
 	n := 0
-	for subject, of := range st.subjects {
-		if matches(filter, subject) {
-			i, _ := slices.BinarySearch(of, sequence)
-			n += len(of) - i
-		}
+	for s := range st.subjects.matching(filter) {
+		i, _ := slices.BinarySearch(s.sequences, sequence)
+		n += len(s.sequences) - i
 	}
 	return n
 }
@@ -212,7 +206,7 @@ func (st *stream) limit(m *message) *jetstream.APIError {
 	if c.Discard != jetstream.DiscardNew {
 		return nil
 	}
-	of := st.subjects[m.subject]
+	of := st.subjects.of(m.subject)
 	replaces := c.MaxMsgsPerSubject > 0 && int64(len(of)) >= c.MaxMsgsPerSubject
 	switch {
 	case replaces && c.DiscardNewPerSubject && get(m.header, headerRollup) == "":
@@ -236,14 +230,14 @@ func (st *stream) store(m *message) {
 		st.front = m.sequence
 	}
 	st.messages = append(st.messages, m)
-	st.subjects[m.subject] = append(st.subjects[m.subject], m.sequence)
+	st.subjects.add(m.subject, m.sequence)
 	st.count++
 	st.bytes += m.size()
 	if id := get(m.header, headerID); id != "" && st.config.Duplicates > 0 {
 		st.remember(id, m)
 	}
 	c := &st.config
-	for of := st.subjects[m.subject]; c.MaxMsgsPerSubject > 0 && int64(len(of)) > c.MaxMsgsPerSubject; of = st.subjects[m.subject] {
+	for of := st.subjects.of(m.subject); c.MaxMsgsPerSubject > 0 && int64(len(of)) > c.MaxMsgsPerSubject; of = st.subjects.of(m.subject) {
 		st.remove(of[0])
 	}
 	for c.Discard == jetstream.DiscardOld && (c.MaxBytes > 0 && st.bytes > c.MaxBytes || c.MaxMsgs > 0 && int64(st.count) > c.MaxMsgs) {
@@ -288,7 +282,7 @@ func (st *stream) remember(id string, m *message) {
 // republish sends a stored message to a second subject.
 func (st *stream) republish(r *jetstream.RePublish, m *message) {
 	before := uint64(0)
-	if of := st.subjects[m.subject]; len(of) > 1 {
+	if of := st.subjects.of(m.subject); len(of) > 1 {
 		before = of[len(of)-2]
 	}
 	header := with(m.header,
@@ -311,12 +305,7 @@ func (st *stream) remove(sequence uint64) bool {
 	st.messages[sequence-st.front] = nil
 	st.count--
 	st.bytes -= m.size()
-	of := st.subjects[m.subject]
-	if i, _ := slices.BinarySearch(of, sequence); len(of) > 1 {
-		st.subjects[m.subject] = slices.Delete(of, i, i+1)
-	} else {
-		delete(st.subjects, m.subject)
-	}
+	st.subjects.remove(m.subject, sequence)
 	for len(st.messages) > 0 && st.messages[0] == nil {
 		st.messages = st.messages[1:]
 		st.front++
@@ -333,11 +322,9 @@ func (st *stream) remove(sequence uint64) bool {
 // purge removes the messages below a sequence that match a filter, and returns their number.
 func (st *stream) purge(filter string, below uint64) int {
 	var all []uint64
-	for subject, of := range st.subjects {
-		if matches(filter, subject) {
-			i, _ := slices.BinarySearch(of, below)
-			all = append(all, of[:i]...)
-		}
+	for s := range st.subjects.matching(filter) {
+		i, _ := slices.BinarySearch(s.sequences, below)
+		all = append(all, s.sequences[:i]...)
 	}
 	slices.Sort(all)
 	for _, sequence := range all {
