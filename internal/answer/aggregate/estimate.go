@@ -167,7 +167,7 @@ func (r *estimate) contradicted() bool {
 
 // linear is the rule Z̃ = Σ_s Z_s over slices s.
 func (r *estimate) linear() error {
-	discarded := 0.0
+	discarded, rounding := 0.0, scaled.Number{}
 	terms := make([]scaled.Number, len(r.parts))
 	for i, v := range r.parts {
 		terms[i] = v.Z
@@ -179,7 +179,9 @@ func (r *estimate) linear() error {
 				r.Relearned = t.Relearned
 			}
 			r.PeakBytes = max(r.PeakBytes, t.Bytes)
-			r.rounds = max(r.rounds, t.Rounding)
+			if t.Rounding != nil {
+				rounding = rounding.Add(*t.Rounding)
+			}
 		} else if !v.Z.IsZero() {
 			return fmt.Errorf("component %d does not say what it truncated", i)
 		}
@@ -189,8 +191,11 @@ func (r *estimate) linear() error {
 	e, err := Sum(ones(len(terms)), terms)
 	r.z = e.Total
 	r.digits = e.CancellationDigits
-	if r.rounds *= math.Pow(10, r.digits); err == nil && r.rounds >= 1 {
-		err = ErrCancelled
+	if r.z.IsZero() {
+		return err
+	}
+	if r.rounds = rounding.Div(r.z.Abs()).Float64(); err == nil && r.rounds >= 1 {
+		err = fmt.Errorf("%w: rounding among terms of both signs is up to %s, the total %s", ErrCancelled, decimal(rounding), decimal(r.z))
 	}
 	return err
 }

@@ -366,3 +366,33 @@ func TestUnconvergedMessagesAreInTheUncertainty(t *testing.T) {
 		t.Errorf("%s", text(t, r))
 	}
 }
+
+// Slices of terms of both signs are uncertain by what rounding leaves of all of them together: one that cancels to 0 is no failure, and
+// only a total without a digit is one.
+func TestRoundingsOfSlicesAddUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		z, rounding []float64
+		want        float64 // share of Z; 1: no answer
+	}{
+		"a slice that cancels":     {[]float64{0, 1}, []float64{0.01, 0.002}, 0.012},
+		"all of it in one":         {[]float64{0, 1}, []float64{0.5, 0}, 0.5},
+		"slices of both signs":     {[]float64{3, -2}, []float64{0.3, 0.2}, 0.5},
+		"a slice without a digit":  {[]float64{1e-3, 0.999}, []float64{1e-2, 0}, 0.01},
+		"no digit is left":         {[]float64{0, 1}, []float64{1, 0.5}, 1},
+		"all of them cancel":       {[]float64{0, 0}, []float64{1e-9, 1e-9}, 1},
+		"what is left is rounding": {[]float64{1, -0.99}, []float64{0.01, 0.01}, 1},
+	} {
+		in := ladder(1e-9, step{0, 8, make([]float64, len(c.z)), false})
+		in.Assignment.Plan.Estimates[0].Lossless = true
+		for k := range c.z {
+			v, rounding := &in.Values[k].Value, scaled.FromFloat(c.rounding[k])
+			v.Z, v.Truncation.Rounding = scaled.FromFloat(c.z[k]), &rounding
+		}
+		r := Result(in)
+		switch {
+		case c.want == 1 && r.Status == btn.StatusError && r.Error.Code == fault.FailedEstimate:
+		case c.want == 1 || r.Status != btn.StatusOK || math.Abs(*r.Uncertainty+math.Log1p(-c.want)) > 1e-12:
+			t.Errorf("%s: %s", name, text(t, r))
+		}
+	}
+}

@@ -117,7 +117,7 @@ func (g *sequence) marginalChange(at int, p [][]float64) *float64 {
 		if g.hard && of.Discarded != nil {
 			change *= policy.Branches
 		}
-		return finite(min(1, change))
+		return finite(min(1, max(change, of.rounds)))
 	}
 	if n > 1 {
 		change = regionsNext(change, farthest(before[n-1], before[n-2]))

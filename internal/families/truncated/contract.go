@@ -33,12 +33,30 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 	if e.Scale.IsZero() {
 		return Answer{}, nil
 	}
+	if plan.Family == btn.FamilyTree {
+		whole, err := p.whole(plan, bond, memory)
+		if err != nil {
+			return Answer{}, err
+		}
+		if marginals || whole { // see SearchOptions.Marginals
+			bond = mostBond
+		}
+	}
+	if p.absolute > 0 {
+		c, err := p.Price(plan, bond, marginals)
+		if err == nil {
+			err = legs.Fits(c.Bytes, legs.Memory(memory), bond)
+		}
+		if err != nil {
+			return Answer{}, err
+		}
+	}
 	v, err := value(ctx, p, e, plan, bond, memory, marginals)
 	if err != nil {
 		return Answer{}, err
 	}
 	a := answer(v)
-	if signed(p) {
+	if p.signed {
 		if err := cancel(p, &a, func() (legs.Value, error) { return value(ctx, p, e.Abs(), plan, bond, memory, false) }); err != nil {
 			return Answer{}, err
 		}
@@ -56,7 +74,7 @@ func value(
 	ctx context.Context, p *Prepared, e *sumproduct.Expression, plan *TruncatedPlan, bond int, memory int64, marginals bool,
 ) (legs.Value, error) {
 	cutoff := 0.0
-	if signed(p) {
+	if p.signed {
 		cutoff = math.SmallestNonzeroFloat64
 	}
 	if plan.Family == btn.FamilySweep {
@@ -67,39 +85,27 @@ func value(
 	if err != nil {
 		return legs.Value{}, err
 	}
-	if marginals || p.whole(along, bond, memory) { // see SearchOptions.Marginals
-		bond = mostBond
-	}
 	v, err := trees.Contract(ctx, e, along, trees.Options{Bond: bond, Memory: memory, Marginals: marginals, Cutoff: cutoff})
 	return v.Value, err
 }
 
-// signed reports whether terms of both signs may cancel, in the simplification or after it.
-func signed(p *Prepared) bool { return p.given.Signed() || p.simple.Expression.Signed() }
-
-// cancel fills Rounding: the roundings of a term, 2^-53 of its size each, times Σ|terms|/|Z|. The sum of the terms without their signs
+// cancel fills Rounding: the roundings of a term, 2^-53 of its size each, times Σ|terms|. The sum of the terms without their signs
 // is the value of positive, the same contraction of absolute values.
 func cancel(p *Prepared, a *Answer, positive func() (legs.Value, error)) error {
-	e := p.simple.Expression
-	steps, ratio := p.simple.Rounding+float64(2*len(e.Tables))+floats.SumRoundings(max(1, a.Flops)), scaled.One
-	if e.Signed() {
+	steps, size := p.simple.Rounding+float64(2*len(p.simple.Expression.Tables))+floats.SumRoundings(max(1, a.Flops)), a.Z.Abs()
+	if p.absolute > 0 {
 		v, err := positive()
 		if err != nil {
 			return err
 		}
 		a.Flops += v.Flops
-		for _, t := range e.Tables {
-			v.PeakBytes += float64(8 * len(t.Data))
-		}
-		a.Truncation.Bytes = max(a.Truncation.Bytes, v.PeakBytes)
-		if ratio = v.Z; !a.Z.IsZero() {
-			ratio = v.Z.Div(a.Z.Abs())
+		a.Truncation.Bytes = max(a.Truncation.Bytes, v.PeakBytes+float64(p.absolute))
+		if all := v.Z.Abs(); all.Cmp(size) > 0 {
+			size = all
 		}
 	}
-	a.Truncation.Rounding = min(1, math.Ldexp(steps, -53)*max(1, ratio.Float64()))
-	if a.Z.IsZero() && !ratio.IsZero() {
-		a.Truncation.Rounding = 1
-	}
+	rounding := size.Mul(scaled.FromFloat(math.Ldexp(steps, -53)))
+	a.Truncation.Rounding = &rounding
 	return nil
 }
 
@@ -122,12 +128,11 @@ func (p *Prepared) Sampler(ctx context.Context, plan *TruncatedPlan, bond int, m
 
 // whole reports whether a tree that loses nothing at a bond had better be contracted without any truncation: null directions are dropped
 // within rounding of the largest, and may count for more than that in the end.
-func (p *Prepared) whole(along trees.Plan, bond int, memory int64) bool {
-	h := p.Hypergraph()
-	now, err := trees.Evaluate(h, along, bond)
-	if err != nil || now.Loss > 0 {
-		return false
+func (p *Prepared) whole(plan *TruncatedPlan, bond int, memory int64) (bool, error) {
+	now, err := p.Price(plan, bond, false)
+	if err != nil || !now.Lossless {
+		return false, err
 	}
-	c, err := trees.Evaluate(h, along, mostBond)
-	return err == nil && c.Bytes <= legs.Memory(memory) && c.Flops <= policy.UntruncatedGain*now.Flops+1e6
+	c, err := p.Price(plan, mostBond, false)
+	return c.Bytes <= legs.Memory(memory) && c.Flops <= policy.UntruncatedGain*now.Flops+policy.TreeRate*1e6, err
 }

@@ -30,7 +30,7 @@ func (p *Prepared) mask(ev factorgraph.Evidence, keep bool) (*Prepared, error) {
 		return nil, fmt.Errorf("%w: the network is under a mask already", ErrNoMask)
 	}
 	e := p.simple.Expression
-	q := &Prepared{net: p.net, given: p.given, marginals: p.marginals, weights: make([][]float64, len(e.Dims))}
+	q := &Prepared{net: p.net, given: p.given, marginals: p.marginals, signed: p.signed, weights: make([][]float64, len(e.Dims))}
 	m := masker{p: p, q: q, scale: e.Scale, keep: keep}
 	for _, s := range ev.Soft {
 		if err := m.multiply(s.Var, func(x int) float64 { return s.Weights[x] }); err != nil {
@@ -52,6 +52,9 @@ func (p *Prepared) mask(ev factorgraph.Evidence, keep bool) (*Prepared, error) {
 		return nil, fmt.Errorf("%w: a product of weights leaves the range of float64", ErrNoMask)
 	}
 	q.simple = &simple
+	if p.absolute > 0 {
+		q.absolute = absoluteOf(simple.Expression)
+	}
 	return q, nil
 }
 

@@ -32,7 +32,7 @@ type SearchOptions struct {
 
 // Search returns plans, the one to trust most first: a tree alone where it truncates nothing, else the cheaper of the best matrix product
 // state and the best tree and then the other; where no tree fits the memory, two matrix product states from different seeds. The search
-// is counted in moves, about as many as the contraction takes flops, and a function of the hypergraph and the options alone, but where
+// is counted in moves, about as many as the contraction takes flops, and a function of the hypergraph, Signs and the options, but where
 // ctx has a deadline: the plans found by then are returned, and whole is false. A tree may take a third of that time, and the first sweep
 // half of the rest. Errors: over budget where no plan fits the memory at this bond, the context's where there is no plan.
 func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []TruncatedPlan, whole bool, err error) {
@@ -128,14 +128,15 @@ func (f priced) known() bool { return len(f.plan.Order) > 0 || len(f.plan.Tree) 
 
 func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
 	found, cost, err := sweeps.Search(ctx, p.Hypergraph(),
-		sweeps.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: seed, Moves: max(moves/policy.SweepMove, 1)})
+		sweeps.SearchOptions{Bond: o.Bond, Memory: p.absolute.room(o.Memory), Seed: seed, Moves: max(moves/policy.SweepMove, 1)})
 	plan := TruncatedPlan{Family: btn.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position}
-	return priced{plan: plan, flops: cost.Flops}, err
+	return priced{plan: plan, flops: cost.Flops}, p.absolute.beside(err)
 }
 
 func (p *Prepared) tree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
-	found, cost, err := trees.Search(ctx, p.Hypergraph(), trees.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: o.Seed, Moves: moves})
-	if err != nil && found.Tables == 0 {
+	found, cost, err := trees.Search(ctx, p.Hypergraph(),
+		trees.SearchOptions{Bond: o.Bond, Memory: p.absolute.room(o.Memory), Seed: o.Seed, Moves: moves})
+	if err = p.absolute.beside(err); err != nil && found.Tables == 0 {
 		return priced{}, err
 	}
 	plan := TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}
@@ -159,7 +160,13 @@ type Cost struct {
 func (p *Prepared) Price(plan *TruncatedPlan, bond int, marginals bool) (Cost, error) {
 	h := p.Hypergraph()
 	if plan.Family == btn.FamilySweep {
-		c, err := sweeps.Evaluate(h, sweepPlan(plan).Restrict(h.Dims), bond, marginals)
+		along := sweepPlan(plan).Restrict(h.Dims)
+		c, err := sweeps.Evaluate(h, along, bond, marginals)
+		alone := c
+		if marginals && p.absolute > 0 && err == nil {
+			alone, err = sweeps.Evaluate(h, along, bond, false)
+		}
+		c = p.absolute.with(c, alone)
 		c.Flops *= max(1, policy.SmallBond/float64(bond))
 		return Cost{Cost: c}, err
 	}
@@ -172,11 +179,12 @@ func (p *Prepared) Price(plan *TruncatedPlan, bond int, marginals bool) (Cost, e
 	}
 	c, err := trees.Evaluate(h, along, bond)
 	out := Cost{Cost: c.Cost, Lossless: c.Loss == 0}
-	out.Flops *= policy.TreeRate
 	if marginals {
 		out.Flops *= policy.MarginalRate
 		out.Bytes = c.MarginalBytes
 	}
+	out.Cost = p.absolute.with(out.Cost, c.Cost)
+	out.Flops *= policy.TreeRate
 	return out, err
 }
 
@@ -238,6 +246,6 @@ func (p *Prepared) Sweep(ctx context.Context, o SearchOptions) (TruncatedPlan, e
 
 // Quick prices the best plan that is found without much search.
 func (p *Prepared) Quick(ctx context.Context, bond int, memory int64, seed uint64) (Cost, error) {
-	_, c, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{Bond: bond, Memory: memory, Seed: seed, Moves: 1})
-	return Cost{Cost: c}, err
+	_, c, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{Bond: bond, Memory: p.absolute.room(memory), Seed: seed, Moves: 1})
+	return Cost{Cost: p.absolute.with(c, c)}, p.absolute.beside(err)
 }

@@ -35,6 +35,8 @@ type Prepared struct {
 	given     *sumproduct.Expression
 	simple    *preprocess.Result
 	marginals bool
+	signed    bool        // terms of both signs may cancel, in the simplification or after it
+	absolute  absolute    // of Expression
 	weights   [][]float64 // per index of the simplified expression: the weights of a mask on its values; nil for 1
 }
 
@@ -49,7 +51,10 @@ func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, 
 	if err != nil {
 		return nil, err
 	}
-	return &Prepared{net: net, given: given, simple: simple, marginals: marginals}, nil
+	p := &Prepared{net: net, given: given, simple: simple, marginals: marginals}
+	p.absolute = absoluteOf(simple.Expression)
+	p.signed = p.absolute > 0 || given.Signed()
+	return p, nil
 }
 
 // Expression is the sum to be contracted.

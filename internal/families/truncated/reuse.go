@@ -69,7 +69,7 @@ func (p *Prepared) reuse(ctx context.Context, plan *TruncatedPlan, bond int, mem
 		return Answer{}, "", nil
 	case n > policy.ReuseObserved:
 		return Answer{}, fmt.Sprintf("%d observations, at most %d", n, policy.ReuseObserved), nil
-	case signed(p):
+	case p.signed:
 		return Answer{}, "terms of both signs", nil
 	case cost.Projectors > policy.ReuseBytes || cost.Bytes > legs.Memory(memory):
 		return Answer{}, "no room for those without evidence", nil

@@ -121,8 +121,8 @@ type Truncation struct {
 	Truncated bool    `msgpack:"t"`           // something above rounding was dropped
 	Reused    bool    `msgpack:"r,omitempty"` // with projectors learned under other evidence
 	Bytes     float64 `msgpack:"m"`           // peak of live tables
-	// bound of the error by rounding where terms of both signs cancel, relative to |Z|; 1: no digit is known
-	Rounding float64 `msgpack:"e,omitempty"`
+	// bound of the error of Z by rounding where terms of both signs may cancel; nil: they have one sign
+	Rounding *scaled.Number `msgpack:"e,omitempty"`
 	// why projectors learned without evidence were not reused, where that was tried
 	Relearned string `msgpack:"w,omitempty"`
 }

@@ -115,8 +115,13 @@ func checkValue(v btn.UnitValue) error {
 			return under("v.s.d", err)
 		}
 	}
-	if t := v.Value.Truncation; t != nil && !(finite(t.Discarded) && finite(t.Bytes) && t.Rounding >= 0 && t.Rounding <= 1) {
-		return invalid("v.t", "discarded %v, %v bytes, rounding %v", t.Discarded, t.Bytes, t.Rounding)
+	if t := v.Value.Truncation; t != nil {
+		if !finite(t.Discarded) || !finite(t.Bytes) {
+			return invalid("v.t", "discarded %v, %v bytes", t.Discarded, t.Bytes)
+		}
+		if e := t.Rounding; e != nil && (checkNumber(*e) != nil || e.Sign() < 0) {
+			return invalid("v.t.e", "rounding %v", *e)
+		}
 	}
 	if b := v.Value.Bound; b != nil && (math.IsNaN(b.Lower) || math.IsNaN(b.Upper) || math.IsInf(b.Lower, 1) || math.IsInf(b.Upper, -1)) {
 		return invalid("v.b", "from %v to %v", b.Lower, b.Upper)

@@ -57,7 +57,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 
 	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its
 	// indices are, for slices.
-	kind := fmt.Sprint("truncated under evidence, variables ", own.Indices())
+	kind := fmt.Sprint("truncated under evidence, variables ", own.Indices(), truncated.Signs(own))
 	plan, hit, err := j.RememberWhole(j.GrowthKey(kind, marginals), own.Hypergraph(),
 		func(ctx context.Context) (*btn.Plan, bool, error) {
 			return Plan(ctx, own, j.Settings, false, marginals)
@@ -95,7 +95,7 @@ func ofModel(j *proposal.Job, marginals bool) (*btn.Assignment, error) {
 	if p.Decided() || p.Expression().Unfit != "" {
 		return nil, truncated.ErrNoMask
 	}
-	plan, hit, err := j.RememberWhole(j.GrowthKey("truncated", marginals), p.Hypergraph(),
+	plan, hit, err := j.RememberWhole(j.GrowthKey("truncated"+truncated.Signs(p), marginals), p.Hypergraph(),
 		func(ctx context.Context) (*btn.Plan, bool, error) {
 			return Plan(ctx, p, j.Settings, true, marginals)
 		})
