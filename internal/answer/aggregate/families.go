@@ -27,6 +27,7 @@ type verdict struct {
 //   - An estimate along a tree that dropped nothing above rounding is the best, within rounding.
 //   - Else it is the best of the family that states least: judgeTrack, judgeSampled. None is off by more than the farther bound (reach);
 //     a family that states nothing comes last without bounds, but for those whose statements bounds exclude.
+//   - The value of belief propagation states nothing, and what few sampled components leave open where it is inside of that (besideFew).
 //   - How far another family's best is away counts, less what that states of itself: one of both is further off than it says. It does not
 //     count where bounds exclude all that the other states.
 //   - What is known to hold has the last word (withinBounds).
@@ -49,7 +50,8 @@ func (g *sequence) judge() {
 	}
 
 	sampled := g.judgeSampled()
-	g.verdicts = []verdict{g.besideModes(g.judgeTrack(btn.Linear), sampled), g.besideModes(g.judgeTrack(btn.LogLinear), sampled), sampled}
+	legs, regions := g.judgeTrack(btn.Linear), besideFew(g, g.judgeTrack(btn.LogLinear), sampled)
+	g.verdicts = []verdict{g.besideModes(legs, sampled), g.besideModes(regions, sampled), sampled}
 	sound := slices.ContainsFunc(g.verdicts, func(v verdict) bool { return v.best >= 0 && v.uncertainty != nil && !g.excluded(v) })
 	var chosen verdict
 	least := math.Inf(1)
@@ -78,6 +80,23 @@ func (g *sequence) judge() {
 		}
 	}
 	g.withinBounds()
+}
+
+// besideFew returns the verdict of belief propagation alone beside sampled components that are not believed. These leave an interval open,
+// from their lower bound up to their mean and its shift, and their mean is mostly too low: few draws miss the largest weights. A value
+// inside is uncertain by the distance of the farther end.
+func besideFew(g *sequence, v, sampled verdict) verdict {
+	if v.best < 0 || g.estimates[v.best].of.Level >= 0 || v.uncertainty != nil || g.unsure ||
+		sampled.best < 0 || sampled.credible || sampled.uncertainty == nil {
+		return v
+	}
+	below, above, _ := g.between()
+	value, mean, open := *g.estimates[v.best].LogZ, *g.estimates[sampled.best].LogZ, *sampled.uncertainty
+	low, high := max(below.ln, mean-open), min(above.ln, mean+open)
+	if low <= value && value <= high {
+		v.uncertainty, v.credible = finite(max(value-low, high-value)), false
+	}
+	return v
 }
 
 // contradiction returns the uncertainty of an answer that another family contradicts, 0 if none does. Two families

@@ -436,3 +436,53 @@ func TestValuesThatWereNeverDrawn(t *testing.T) {
 		t.Errorf("%v, uncertain by %v", p, *u)
 	}
 }
+
+// bethe is the value of belief propagation alone.
+func bethe(ln float64) Input {
+	in := regionLadder(&btn.Propagation{Converged: true, LogZ: &ln}, []string{btn.KindBethe}, []float64{0}, []int64{0})
+	in.Assignment.Plan.Estimates[0].Level = -1
+	in.Values[0].Value.Region.LnBethe = ln
+	return in
+}
+
+// Sampled components of which few carry the weight give way to the value of belief propagation inside of what they leave open, where its
+// farther end is nearer to it.
+func TestBeliefPropagationBesideFewComponents(t *testing.T) {
+	few := make([]float64, 200) // logarithms spread evenly
+	for k := range few {
+		few[k] = -50 + 60*float64(k)/float64(len(few)-1)
+	}
+	alone := Result(withSampled(ladder(1e-9), 30, few))
+	mean, u, lower := *alone.LogZ, *alone.Uncertainty, *alone.Bounds.Lower
+	if high := mean + u; u < 10 || high-lower > 2*u {
+		t.Fatalf("alone: %s", text(t, alone))
+	}
+	for name, c := range map[string]struct {
+		bethe   float64
+		samples []float64
+		chosen  bool
+	}{
+		"in the middle":              {(lower + mean + u) / 2, few, true},
+		"a little above the mean":    {mean + 1, few, true},
+		"below the mean":             {mean - 1, few, false},
+		"below the bound":            {lower - 1, few, false},
+		"near the upper end":         {mean + 0.99*u, few, false},
+		"beyond the upper end":       {mean + 1.1*u, few, false},
+		"beside believed components": {0.01, even(0, 0.8, 100), false},
+	} {
+		in := withSampled(bethe(c.bethe), 30, c.samples)
+		if name == "beside believed components" {
+			in = withBounds(in, []bounding.Kind{bounding.MiniBuckets}, btn.BoundValue{Lower: 0, Upper: 40})
+		}
+		r := Result(in)
+		if got := math.Abs(*r.LogZ-c.bethe) < 1e-9; got != c.chosen {
+			t.Errorf("%s (%v): %s", name, c.bethe, text(t, r))
+			continue
+		}
+		said := strings.Contains(strings.Join(r.Warnings, "\n"), "within what they leave open")
+		far := max(c.bethe-*r.Bounds.Lower, mean+u-c.bethe)
+		if said != c.chosen || c.chosen && (math.Abs(*r.Uncertainty-far) > 1e-9 || !(far < u)) {
+			t.Errorf("%s (%v): %s, want ± %v", name, c.bethe, text(t, r), far)
+		}
+	}
+}

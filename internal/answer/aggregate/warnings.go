@@ -71,11 +71,17 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 		)
 	}
 
-	if best := g.estimates[g.best]; best.isPooled() && !best.believed() {
-		warn("not settled: %s of %d sampled components carry the weight, and ln Z may be above what they say by far",
-			strconv.FormatFloat(best.mean.Effective, 'f', 1, 64), best.mean.N)
+	best := g.estimates[g.best]
+	few := last(g.estimates, (*estimate).isPooled)
+	if few != nil && !few.believed() && (best == few || best.isLogLinear() && best.of.Level < 0) {
+		then := "ln Z may be above what they say by far"
+		if best != few {
+			then = "ln Z is the value of belief propagation, within what they leave open"
+		}
+		warn("not settled: %s of %d sampled components carry the weight, and %s",
+			strconv.FormatFloat(few.mean.Effective, 'f', 1, 64), few.mean.N, then)
 	}
-	if best := g.estimates[g.best]; best.isLogLinear() && g.uncertainty != nil && *g.uncertainty > a.Plan.Accuracy {
+	if best.isLogLinear() && g.uncertainty != nil && *g.uncertainty > a.Plan.Accuracy {
 		if decay, known := g.decay(best); known && decay >= policy.Slowly {
 			warn("regions do not converge with their size: their last change is %.2g times the one before, so loops of all lengths count, "+
 				"as near a phase transition and beside other phases", decay)
