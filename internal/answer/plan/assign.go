@@ -156,6 +156,11 @@ func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
 	if err == nil {
 		exact.Summed = a.Options.Summed
 		a.caution(exact, conditioned)
+		if worth, ok := proposal.InTime(a.Ctx, exact.Plan); !ok && a.Auto() { // there would be no answer
+			e := &exact.Plan.Estimates[0]
+			err = fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %d parts, and the deadline is worth %.3g for each",
+				e.Cost.Flops, len(e.Parts), worth)
+		}
 	}
 	if err == nil || !a.Auto() || fault.CodeOf(err) != fault.OverBudget {
 		return exact, err
@@ -163,7 +168,11 @@ func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
 	if a.Options.Summed {
 		a.On(conditioned, false)
 	}
-	return a.approximate(q, []string{"the exact way does not fit: " + err.Error()})
+	found, refused := a.approximate(q, []string{"the exact way does not fit: " + err.Error()})
+	if refused != nil && exact != nil && a.Ctx.Err() == nil {
+		return exact, nil
+	}
+	return found, refused
 }
 
 // cautioned is caution for a proposal, if there is one.

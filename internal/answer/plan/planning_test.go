@@ -257,3 +257,36 @@ func TestSearchesGrowWithTheBudget(t *testing.T) {
 		t.Errorf("by default: %d moves", got)
 	}
 }
+
+// TestExactPlansThatMissTheDeadline: under a deadline method auto takes no exact plan with a part that cannot be there in
+// time.
+func TestExactPlansThatMissTheDeadline(t *testing.T) {
+	net := isingGrid(t, 12, generate.Ising{Delta: 1, Seed: 1})
+	s := btn.Settings{Method: btn.MethodAuto, Budget: 1e9}
+	timed := proposal.Until(t.Context(), time.Now().Add(time.Hour))
+	plain := assigned(t, timed, net, s, nil)
+	if plain.Error != nil || !plain.Plan.Exact() {
+		t.Fatalf("%+v, %v", plain.Plan, plain.Error)
+	}
+	longest := plain.Plan.Estimates[0].Cost.Flops / float64(len(plain.Plan.Estimates[0].Parts))
+	for name, c := range map[string]struct {
+		flops  float64
+		method btn.Method
+		exact  bool
+	}{
+		"in time":            {1.01 * longest, btn.MethodAuto, true},
+		"late":               {0.99 * longest, btn.MethodAuto, false},
+		"late, asked for":    {0.99 * longest, btn.MethodExact, true},
+		"a worth of nothing": {0, btn.MethodAuto, true},
+	} {
+		s.Method = c.method
+		a := assigned(t, proposal.Worth(timed, c.flops), net, s, nil)
+		if a.Error != nil || a.Plan.Exact() != c.exact {
+			t.Errorf("%s: %+v, %v", name, a.Plan, a.Error)
+			continue
+		}
+		if said := strings.Contains(strings.Join(a.Warnings, "\n"), "the deadline is worth"); said == c.exact {
+			t.Errorf("%s: warnings %q", name, a.Warnings)
+		}
+	}
+}

@@ -161,10 +161,11 @@ func (w *Learn) inTime(ctx context.Context, m *message.Network, tables int) (con
 	}
 
 	deadline := time.Duration(m.DeadlineMS) * time.Millisecond
-	s.Budget = min(s.WithDefaults().Budget, policy.WorkShare*deadline.Seconds()*policy.Rate)
+	worth := policy.WorkShare * deadline.Seconds() * policy.Rate
+	s.Budget = min(s.WithDefaults().Budget, worth)
 
 	left := planningTime(deadline, tables) - w.Bus.Since(time.UnixMilli(m.Stored))
-	return proposal.Until(ctx, time.Now().Add(left)), s
+	return proposal.Worth(proposal.Until(ctx, time.Now().Add(left)), worth), s
 }
 
 // planningTime returns the time from the request to the end of planning. It leaves a part of the deadline, and the time of the first

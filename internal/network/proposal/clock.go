@@ -19,7 +19,8 @@ type planningKey struct{}
 // planning is the time until which plans may be searched for.
 type planning struct {
 	until  time.Time
-	answer bool // the request has a deadline
+	answer bool    // the request has a deadline
+	flops  float64 // what it is worth; 0: not known
 }
 
 // Until returns a context under which queries are planned until t at the latest: searches are counted in moves,
@@ -27,6 +28,21 @@ type planning struct {
 // is used whatever the time.
 func Until(ctx context.Context, t time.Time) context.Context {
 	return context.WithValue(ctx, planningKey{}, planning{until: t, answer: true})
+}
+
+// Worth returns a context under which the deadline of a request is worth flops of truncated legs, beside planning.
+func Worth(ctx context.Context, flops float64) context.Context {
+	p, _ := ctx.Value(planningKey{}).(planning)
+	p.flops = flops
+	return context.WithValue(ctx, planningKey{}, p)
+}
+
+// InTime reports whether an exact plan can be contracted by the deadline, if there is one: its parts one beside the other, at the rate of
+// truncated legs (policy.Rate). worth is the flops of the longest one that can.
+func InTime(ctx context.Context, p *btn.Plan) (worth float64, ok bool) {
+	at, _ := ctx.Value(planningKey{}).(planning)
+	e := &p.Estimates[0]
+	return at.flops, at.flops <= 0 || e.Cost.Flops <= at.flops*float64(len(e.Parts))
 }
 
 // PriceUntil is Until for a caller who asks for a plan and not for an answer: the plan does not begin with an estimate that
