@@ -92,5 +92,7 @@ var helpTexts = kong.Vars{
 	"setup_keep": "How long models and answers are kept at most; it bounds the longest deadline. 0: as it is, or 24h.",
 	"setup_one_consumer": "One consumer for all lanes in place of one per lane: tenants are served first come, first served; stop running " +
 		"workers first.",
+	"setup_overflow": "Tasks are also for contract-workers with --overflow, which take them only while many wait; contract-workers of " +
+		"versions without that flag get none. Without either flag: as it is, or not.",
 	"setup_backlog": "Jobs of one lane that may wait before the first stage, more are refused; 0: as it is, or 4096.",
 }

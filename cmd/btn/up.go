@@ -118,6 +118,7 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 type setupCmd struct {
 	natsFlag
 	OneConsumer bool          `help:"${setup_one_consumer}"`
+	Overflow    *bool         `help:"${setup_overflow}" negatable:""`
 	Backlog     int           `help:"${setup_backlog}" default:"0"`
 	Replicas    int           `help:"Replicas of every stream, in a cluster; 0: as it is, or 1." default:"0"`
 	Keep        time.Duration `help:"${setup_keep}" default:"0s"`
@@ -155,11 +156,14 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 	}
 	defer b.NC.Close()
 	if err := pipeline.Setup(ctx, b.NC, pipeline.Config{
-		API: b.API, OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
+		API: b.API, OneConsumer: c.OneConsumer, Overflow: c.Overflow, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
 		KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes),
 	}); err != nil {
 		return "", err
 	}
 	sustains, err := streams.Sustains(ctx, b)
-	return streams.SustainedText(sustains) + doctor.Version(b.NC.ConnectedServerVersion()).Advice(), err
+	for _, f := range doctor.Overflow(ctx, b) {
+		room = f.Part + ": " + f.Says + "\n"
+	}
+	return room + streams.SustainedText(sustains) + doctor.Version(b.NC.ConnectedServerVersion()).Advice(), err
 }

@@ -32,6 +32,7 @@ import (
 type Settings struct {
 	Lanes       []int
 	Concurrency int
+	OverflowAt  int
 	Threads     int
 	Requests    int
 	Memory      int64
@@ -241,7 +242,9 @@ func (h *Host) contract(w *Worker) {
 		c.round = h.Arithmetic.Round
 	}
 	h.listen(w)
-	w.beside = append(w.beside, h.kinds.say)
+	if h.OverflowAt == 0 { // else no job waits for this one's kind
+		w.beside = append(w.beside, h.kinds.say)
+	}
 
 	// Untold: the aggregator reports the progress of contractions.
 	w.intakes = []*intake{
@@ -250,6 +253,7 @@ func (h *Host) contract(w *Worker) {
 			Intake:   hop.Intake{Handler: hop.HandlerFunc(c.task), Untold: true, Tries: c.tries, Metered: true},
 			prefetch: 1,
 			parallel: 8,
+			atLeast:  h.OverflowAt,
 			heavy:    heavy,
 			later:    c.later,
 		},

@@ -7,6 +7,8 @@ import (
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/streams"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // intake is a feed of messages, with the handler and the bounds of their processing.
@@ -21,6 +23,8 @@ type intake struct {
 	heavy func(m *bus.Delivered) bool
 	// how long a message is not to be begun yet; nil: every one may begin
 	later func(m *bus.Delivered) time.Duration
+	// messages of a lane that have to wait for some to be taken; 0: all are taken
+	atLeast int
 	// of the stream of the next stage; nil: it is not bounded by lanes
 	room *bus.Room
 }
@@ -39,4 +43,15 @@ func (in *intake) slots(concurrency int) int {
 		return concurrency
 	}
 	return max(in.parallel, fair.Count())
+}
+
+// suits returns nil if a consumer knows when so many messages wait as are to wait.
+func (in *intake) suits(c jetstream.Consumer) error {
+	if info := c.CachedInfo(); in.atLeast > 0 && info.Config.PriorityPolicy != jetstream.PriorityPolicyOverflow {
+		return fault.New(
+			fault.BadInput, "pipeline: consumer %s of stream %s is not set up for workers that take messages only while many wait: "+
+				"run `btn setup --overflow`", info.Name, in.Stream,
+		)
+	}
+	return nil
 }

@@ -36,7 +36,7 @@ func (w *Worker) Run() error {
 	all := make([][]string, len(w.intakes))
 	for i, in := range w.intakes {
 		var err error
-		if all[i], err = w.found(in.Feed); err != nil {
+		if all[i], err = w.found(in); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func (w *Worker) consumeAgain(ctx context.Context, in *intake, consumers []strin
 		}
 
 		w.loop.Log.Warn("consumers are gone", "error", err)
-		if consumers, err = w.found(in.Feed); err != nil {
+		if consumers, err = w.found(in); err != nil {
 			return err
 		}
 	}
@@ -88,6 +88,7 @@ func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) er
 		Consumers: consumers,
 		Prefetch:  in.prefetch,
 		Slots:     in.slots(w.concurrency),
+		AtLeast:   in.atLeast,
 		Patient:   in.Patient,
 		Tired:     w.loop.MaxDeliveries,
 		Heavy:     heavy,
@@ -126,16 +127,16 @@ const setupRetry = 2 * time.Second
 // found returns the names of the consumers of a feed. While the server does not answer, which may
 // be restarting, it tries again. Missing streams and consumers are made if others are there; where
 // there are none the worker waits for somebody to run btn setup, and logs that.
-func (w *Worker) found(f streams.Feed) ([]string, error) {
+func (w *Worker) found(in *intake) ([]string, error) {
 	for began := time.Now(); ; {
-		names, err := w.consumers(w.loop.Soft, f)
+		names, err := w.consumers(w.loop.Soft, in)
 
 		pause := startRetry
 
 		if bus.Missing(err) {
 			var mended error
 			if mended = w.mender.Mend(w.loop.Soft); mended == nil {
-				if names, err = w.consumers(w.loop.Soft, f); bus.Missing(err) {
+				if names, err = w.consumers(w.loop.Soft, in); bus.Missing(err) {
 					return nil, err // lanes are named, and there is one consumer for all
 				}
 			} else if errors.Is(mended, bus.ErrNoStream) {
@@ -145,7 +146,7 @@ func (w *Worker) found(f streams.Feed) ([]string, error) {
 			}
 		}
 
-		if err == nil || w.loop.Soft.Err() != nil || time.Since(began) > startPatience {
+		if err == nil || fault.CodeOf(err) == fault.BadInput || w.loop.Soft.Err() != nil || time.Since(began) > startPatience {
 			return names, err
 		}
 
@@ -160,7 +161,8 @@ func (w *Worker) found(f streams.Feed) ([]string, error) {
 // consumers returns the names of a feed's durable consumers that this worker serves: the consumers
 // of its lanes if it has any, else the consumer over all lanes if there is one, else the consumers
 // of all lanes.
-func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error) {
+func (w *Worker) consumers(ctx context.Context, in *intake) ([]string, error) {
+	f := in.Feed
 	s, err := w.loop.Bus.Stream(ctx, f.Stream)
 	if err != nil {
 		return nil, err
@@ -171,9 +173,9 @@ func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error
 	case f.Laned && len(w.lanes) > 0:
 		names = f.ConsumerNames(w.lanes)
 	case f.Laned:
-		_, err := s.Consumer(ctx, f.Name)
+		c, err := s.Consumer(ctx, f.Name)
 		if err == nil {
-			return names, nil
+			return names, in.suits(c)
 		}
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			names = f.ConsumerNames(streams.AllLanes())
@@ -181,7 +183,8 @@ func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error
 	}
 
 	for _, name := range names {
-		if _, err := s.Consumer(ctx, name); err != nil {
+		c, err := s.Consumer(ctx, name)
+		if err != nil {
 			return nil, fault.New(
 				fault.Infrastructure,
 				"pipeline: consumer %s of stream %s: %w "+
@@ -190,6 +193,9 @@ func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error
 				f.Stream,
 				err,
 			)
+		}
+		if err := in.suits(c); err != nil {
+			return nil, err
 		}
 	}
 	return names, nil

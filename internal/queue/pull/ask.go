@@ -57,8 +57,12 @@ func (p *puller) ask() {
 	}
 }
 
-// patience returns how long a request to the lane stays open that is to be for expiry, and when it counts as lost.
+// patience returns how long a request to the lane stays open that is to be for expiry, and when it counts as lost. With AtLeast none stays
+// open: the server would count it to those that take the next messages, end the looks of others for it, and show a lane as served.
 func (p *puller) patience(l *lane, at time.Time, expiry time.Duration) (open, lost time.Duration) {
+	if p.in.AtLeast > 0 {
+		return 0, p.bus.AnswerWithin(lookLost)
+	}
 	if at.Sub(l.troubled) < troubledFor {
 		open = min(expiry, troubledExpiry)
 		return open, open + troubledLost
@@ -113,7 +117,7 @@ func (p *puller) look(at time.Time) {
 		l := p.lanes[p.turn]
 		p.pass(l)
 		barred, behind := p.behind(l, at)
-		if !behind || len(l.waiting) > barred {
+		if !behind || len(l.waiting) > barred || p.in.AtLeast > 0 && at.Before(l.again) {
 			p.looked++
 			continue
 		}
@@ -143,6 +147,7 @@ func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time)
 		p.inbox, err = Open(p.bus, p.in.Stream, p.into)
 	}
 	if err == nil {
+		p.inbox.AtLeast = p.in.AtLeast
 		err = p.inbox.Pull(l.consumer, batch, expires)
 	}
 

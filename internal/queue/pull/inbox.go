@@ -23,6 +23,8 @@ type Pulled struct {
 
 // Inbox receives the answers to pull requests.
 type Inbox struct {
+	AtLeast int // requests of tasks are served only while so many wait; 0: always
+
 	bus    *bus.Bus
 	stream string
 	prefix string // of the subjects on which answers come; the consumer's name follows
@@ -44,12 +46,18 @@ func Open(b *bus.Bus, stream string, into chan *nats.Msg) (*Inbox, error) {
 // Pull asks a consumer for a batch of messages: those that come within expires, or those that there
 // are if it is 0.
 func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
-	request := fmt.Sprintf(`{"batch":%d,"expires":%d}`, batch, expires.Nanoseconds())
+	request := fmt.Sprintf(`{"batch":%d,"expires":%d`, batch, expires.Nanoseconds())
 	if expires <= 0 {
-		request = fmt.Sprintf(`{"batch":%d,"no_wait":true}`, batch)
+		request = fmt.Sprintf(`{"batch":%d,"no_wait":true`, batch)
+	}
+	if in.stream == bus.StreamTask {
+		request += `,"group":"` + bus.OverflowGroup + `"`
+	}
+	if in.AtLeast > 0 {
+		request += fmt.Sprintf(`,"min_pending":%d`, in.AtLeast)
 	}
 	subject := in.bus.API + "CONSUMER.MSG.NEXT." + in.stream + "." + consumer
-	if err := in.bus.NC.PublishRequest(subject, in.prefix+consumer, []byte(request)); err != nil {
+	if err := in.bus.NC.PublishRequest(subject, in.prefix+consumer, []byte(request+"}")); err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: pull from %s: %w", consumer, err)
 	}
 	return nil
@@ -82,7 +90,7 @@ func (in *Inbox) Read(m *nats.Msg) *Pulled {
 	text := m.Header.Get("Description")
 	switch {
 	case status == "404" || status == "408", strings.Contains(text, "Batch Completed"):
-	case strings.Contains(text, "Consumer Deleted"):
+	case strings.Contains(text, "Consumer Deleted"), strings.Contains(text, "Overflow Priority"): // or it has lost its group
 		p.Err = fmt.Errorf("%w: %s", bus.ErrGone, consumer)
 	case status == "503":
 		p.Err = fault.New(fault.Infrastructure, "pipeline: consumer %s does not answer", consumer)

@@ -83,8 +83,9 @@ const (
 	// delivery, and too many deliveries are a failure. Then it waits here, with heartbeats.
 	handedBack = 2
 
-	// pullRetry is the pause after a request that was refused.
-	pullRetry = 200 * time.Millisecond
+	// pullRetry is the pause after a request that was refused, and overflowRetry after one of an intake with AtLeast that found too few.
+	pullRetry     = 200 * time.Millisecond
+	overflowRetry = time.Second
 )
 
 // Intake describes the intake of one worker from the consumers of one kind of message.
@@ -100,6 +101,10 @@ type Intake struct {
 
 	// Slots is the number of messages processed at a time.
 	Slots int
+
+	// AtLeast is the number of messages of a lane that have to wait for some to be taken; 0: all are taken. The consumers need the policy
+	// overflow, else Run ends with bus.ErrGone.
+	AtLeast int
 
 	// Patient messages wait in this process: they are not returned for another that may be free.
 	Patient bool

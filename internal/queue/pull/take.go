@@ -47,6 +47,9 @@ func (p *puller) take(m *nats.Msg) error {
 	if errors.Is(got.Err, bus.ErrGone) {
 		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.Name, got.Err)
 	}
+	if p.in.AtLeast > 0 {
+		l.again = time.Now().Add(overflowRetry)
+	}
 	if got.Err != nil {
 		p.check(l)
 		l.troubled = time.Now()
