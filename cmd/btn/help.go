@@ -89,10 +89,7 @@ var helpTexts = kong.Vars{
 	"up_max_bytes":     "Room for all streams together; without it the free room, at most 16 GiB in files and 4 GiB in memory.",
 	"up_keep_at_least": "Shortest time that answers are kept: the oldest go earlier than --keep when room is needed, and new jobs are " +
 		"refused rather than a younger one is lost; 0: as it is, or 1m.",
-	"setup_keep": "How long models and answers are kept at most; it bounds the longest deadline. 0: as it is, or 24h.",
-	"setup_one_consumer": "One consumer for all lanes in place of one per lane: tenants are served first come, first served; stop running " +
-		"workers first.",
-	"setup_overflow": "Tasks are also for contract-workers with --overflow, which take them only while many wait; contract-workers of " +
-		"versions without that flag get none. Without either flag: as it is, or not.",
-	"setup_backlog": "Jobs of one lane that may wait before the first stage, more are refused; 0: as it is, or 4096.",
+	"setup_keep":         "How long models and answers are kept at most; it bounds the longest deadline. 0: as it is, or 24h.",
+	"setup_one_consumer": "One consumer for all lanes in place of one per lane: first come, first served; stop running workers first.",
+	"setup_backlog":      "Jobs of one lane that may wait before the first stage, more are refused; 0: as it is, or 4096.",
 }

@@ -118,7 +118,7 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 type setupCmd struct {
 	natsFlag
 	OneConsumer bool          `help:"${setup_one_consumer}"`
-	Overflow    *bool         `help:"${setup_overflow}" negatable:""`
+	Overflow    *bool         `help:"Serve contract-workers with --overflow, none of versions without it. Left out: as it is." negatable:""`
 	Backlog     int           `help:"${setup_backlog}" default:"0"`
 	Replicas    int           `help:"Replicas of every stream, in a cluster; 0: as it is, or 1." default:"0"`
 	Keep        time.Duration `help:"${setup_keep}" default:"0s"`
@@ -162,8 +162,5 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 		return "", err
 	}
 	sustains, err := streams.Sustains(ctx, b)
-	for _, f := range doctor.Overflow(ctx, b) {
-		room = f.Part + ": " + f.Says + "\n"
-	}
-	return room + streams.SustainedText(sustains) + doctor.Version(b.NC.ConnectedServerVersion()).Advice(), err
+	return streams.SustainedText(sustains) + doctor.SetUp(ctx, b), err
 }

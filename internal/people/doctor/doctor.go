@@ -76,7 +76,7 @@ func Examine(ctx context.Context, p Places) []Finding {
 	all := []Finding{Version(p.Bus.NC.ConnectedServerVersion()), synced(ctx, p.Monitoring)}
 	all = append(all, clock(ctx, p.Bus))
 	all = append(all, streams(ctx, p.Bus)...)
-	all = append(all, Overflow(ctx, p.Bus)...)
+	all = append(all, overflow(ctx, p.Bus)...)
 	all = append(all, lanes(ctx, p.Bus))
 	return append(all, remembered(ctx, p.Redis)...)
 }
@@ -211,8 +211,17 @@ func stream(name string, info *jetstream.StreamInfo, clustered bool) (all []Find
 	return all
 }
 
-// Overflow says if tasks are also for workers that take them only while many wait.
-func Overflow(ctx context.Context, b *bus.Bus) []Finding {
+// SetUp has lines about the server and the consumers that were set up.
+func SetUp(ctx context.Context, b *bus.Bus) string {
+	said := Version(b.NC.ConnectedServerVersion()).Advice()
+	for _, f := range overflow(ctx, b) {
+		said += fmt.Sprintf("%s: %s\n", f.Part, f.Says)
+	}
+	return said
+}
+
+// overflow says if tasks are also for workers that take them only while many wait.
+func overflow(ctx context.Context, b *bus.Bus) []Finding {
 	s, err := b.JS.Stream(ctx, bus.StreamTask)
 	if err != nil || s.CachedInfo().Config.Metadata[bus.MetadataOverflow] == "" {
 		return nil
