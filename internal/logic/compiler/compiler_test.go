@@ -197,16 +197,16 @@ func TestConflictsAgainstEnumeration(t *testing.T) {
 
 // TestForgetting: a search that drops most learned clauses gives the same sum.
 func TestForgetting(t *testing.T) {
-	s := searchHard(t, func(s *search) { s.keep = 8 })
-	if s.stats.Learned < 100 || int64(s.stats.Kept) > s.stats.Learned/2 || s.keep == 8 {
+	s := searchHard(t, func(s *search) { s.Keep = 8 })
+	if s.stats.Learned < 100 || int64(s.stats.Kept) > s.stats.Learned/2 || s.Keep == 8 {
 		t.Errorf("%+v: little is forgotten", s.stats)
 	}
 }
 
 // TestLearnedBytes: a search whose learned clauses have room for few of them gives the same sum.
 func TestLearnedBytes(t *testing.T) {
-	s := searchHard(t, func(s *search) { s.room = 4096 })
-	if size := s.learnedSize(); s.stats.Learned < 200 || size > 2*s.room {
+	s := searchHard(t, func(s *search) { s.Room = 4096 })
+	if size := s.Bytes; s.stats.Learned < 200 || size > 2*s.Room {
 		t.Errorf("%+v: learned clauses take %d bytes", s.stats, size)
 	}
 }

@@ -58,10 +58,10 @@ func newGraph(p *problem, clauses [][]lit, tablesOf [][]int32) *graph {
 	id := int32(0)
 	for _, c := range clauses {
 		for i, l := range c {
-			v := l.variable()
+			v := l.Variable()
 			switch len(c) {
 			case 2:
-				binary[v] = append(binary[v], c[1-i].variable())
+				binary[v] = append(binary[v], c[1-i].Variable())
 			case 3:
 				ternary[v] = append(ternary[v], id, int32(c[(i+1)%3]), int32(c[(i+2)%3]))
 			default:
@@ -94,7 +94,7 @@ func newGraph(p *problem, clauses [][]lit, tablesOf [][]int32) *graph {
 // ratios of tables, and sums that are known.
 func (s *search) split(c component) scaled.Number {
 	product := scaled.One
-	s.work += int64(c.size() + c.clausesEnd - c.clauses)
+	s.Work += int64(c.size() + c.clausesEnd - c.clauses)
 	if s.epoch += 2; s.epoch == 0 {
 		clear(s.varMark)
 		clear(s.clauseMark)
@@ -102,7 +102,7 @@ func (s *search) split(c component) scaled.Number {
 		s.epoch = 2
 	}
 	for _, v := range s.vars[c.vars:c.varsEnd] {
-		switch s.value[2*v] {
+		switch s.Value[2*v] {
 		case 0:
 			s.varMark[v] = s.epoch
 			s.frequency[v], s.tabled[v] = 0, 0
@@ -165,7 +165,7 @@ func (s *search) explore(v int32) scaled.Number {
 	}
 	c.varsEnd, c.clausesEnd, c.tablesEnd = int32(len(s.vars)), int32(len(s.clauses)), int32(len(s.tables))
 	c.key = s.key
-	s.work += int64(c.size())
+	s.Work += int64(c.size())
 
 	known, ok := amount{}, s.edges == 0
 	if ok {
@@ -243,7 +243,7 @@ func (s *search) expand(v int32) {
 
 	at := s.graph.of[v]
 	list := s.graph.list
-	s.work += int64(at.end - at.binary)
+	s.Work += int64(at.end - at.binary)
 	binary, assigned := list[at.binary:at.ternary], uint32(0)
 	for _, w := range binary {
 		mark := s.varMark[w]
@@ -277,7 +277,7 @@ func (s *search) expand(v int32) {
 func (s *search) expandClause(k, v int32, others ...lit) {
 	s.clauseMark[k] = 0
 	for _, l := range others {
-		if s.value[l] > 0 {
+		if s.Value[l] > 0 {
 			return
 		}
 	}
@@ -286,9 +286,9 @@ func (s *search) expandClause(k, v int32, others ...lit) {
 	s.clauses = append(s.clauses, k)
 	s.key.add(s.clauseDigest[k])
 	for _, l := range others {
-		if s.value[l] == 0 {
-			s.frequency[l.variable()]++
-			s.reach(l.variable())
+		if s.Value[l] == 0 {
+			s.frequency[l.Variable()]++
+			s.reach(l.Variable())
 		}
 	}
 }

@@ -234,10 +234,10 @@ const mostSteps = 1e300
 // try searches a cube that is at its root for so many steps; nil where it has no assignment. One that ends is not split.
 func (sp *splitter) try(s *search, literals []formula.Literal, work int64) (*piece, error) {
 	out := &piece{Cube: Cube{Literals: literals}, split: sp.splits(s)}
-	before := s.work
+	before := s.Work
 	s.o.Work = before + work
 	z, err := s.run()
-	taken := s.work - before
+	taken := s.Work - before
 	sp.tried += taken
 	out.Steps = float64(taken)
 	switch {
@@ -277,7 +277,7 @@ func (sp *splitter) splits(s *search) formula.Literal {
 		return -1
 	}
 	for a := range s.p.f.Domains[best] {
-		if s.value[s.p.is(int32(best), a)] == 0 {
+		if s.Value[s.p.is(int32(best), a)] == 0 {
 			return s.p.f.Literal(best, a)
 		}
 	}

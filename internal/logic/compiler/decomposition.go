@@ -30,7 +30,7 @@ func (s *search) guided(d decomposition, order []int) {
 	depth := d.depths()
 	inward := slices.Clone(order)
 	slices.SortStableFunc(inward, func(u, v int) int { return depth[v] - depth[u] })
-	s.dense.ready(s.p, s.implies, inward)
+	s.dense.ready(s.p, s.Implies, inward)
 	deepest := 0
 	for _, v := range order {
 		deepest = max(deepest, depth[v])
@@ -38,7 +38,7 @@ func (s *search) guided(d decomposition, order []int) {
 	s.stats.Width = d.width
 	open := 0
 	for b := range s.p.owner {
-		if s.value[2*b] == 0 {
+		if s.Value[2*b] == 0 {
 			open++
 		}
 	}
@@ -55,7 +55,7 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 		most = int64(policy.GreedyShare * float64(s.o.Work))
 	}
 	order, greedy, err := contractionorder.BestWithin(s.ctx, h, most)
-	s.work += greedy // a move costs one step
+	s.Work += greedy // a move costs one step
 	if err != nil {
 		return decomposition{}, nil, err
 	}
@@ -84,7 +84,7 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 	if err != nil {
 		return decomposition{}, nil, err
 	}
-	s.work += plan.Moves / policy.TreeMovesPerStep
+	s.Work += plan.Moves / policy.TreeMovesPerStep
 	other := eliminated(h, plan.Tree)
 	if e := s.decompose(h, other); e.cells(h) < cells {
 		return e, other, nil
@@ -96,7 +96,7 @@ func (s *search) decomposition(h contractionorder.Hypergraph) (decomposition, []
 func (s *search) decompose(h contractionorder.Hypergraph, order []int) decomposition {
 	d := decompose(h, order)
 	for _, bag := range d.bags {
-		s.work += int64(len(bag))
+		s.Work += int64(len(bag))
 	}
 	return d
 }
@@ -151,7 +151,7 @@ func (s *search) dimensions() []int {
 		first, n := s.p.first[v], s.p.count(int32(v))
 		open := 0
 		for b := first; b < first+n; b++ {
-			if s.value[2*b] == 0 {
+			if s.Value[2*b] == 0 {
 				open++
 			}
 		}
@@ -180,7 +180,7 @@ func (s *search) hypergraph() contractionorder.Hypergraph {
 	for _, c := range s.all {
 		vars := make([]int32, len(c))
 		for i, l := range c {
-			vars[i] = s.p.owner[l.variable()]
+			vars[i] = s.p.owner[l.Variable()]
 		}
 		add(vars)
 	}

@@ -140,7 +140,7 @@ func (s *search) cellsMost() float64 {
 func (s *search) eliminate(c component) (sum amount, wait int32, ok bool) {
 	e := &s.dense
 	look := policy.DenseLook * int64(c.size()+c.clausesEnd-c.clauses+c.tablesEnd-c.tables)
-	s.work += look
+	s.Work += look
 	defer func() { s.looks.count(c.size(), ok) }()
 	if e.place == nil || !s.gather(c) {
 		return amount{}, 1 << 20, false
@@ -162,7 +162,7 @@ func (s *search) sumAll() (sum amount, ok bool) {
 	e := &s.dense
 	sum = amount{scaled.One, circuit.One}
 	for i := range e.vars {
-		s.work += e.buckets[i].price
+		s.Work += e.buckets[i].price
 		if !s.goOn() {
 			return sum, false
 		}
@@ -192,9 +192,9 @@ func (s *search) gather(c component) bool {
 	}
 	for _, b := range s.vars[c.vars:c.varsEnd] {
 		for _, l := range [2]lit{lit(2 * b), lit(2*b + 1)} {
-			for _, m := range s.implies[l][:e.own[l]] {
-				if m > l.not() && s.value[m] == 0 {
-					pair := [2]lit{l.not(), m}
+			for _, m := range s.Implies[l][:e.own[l]] {
+				if m > l.Not() && s.Value[m] == 0 {
+					pair := [2]lit{l.Not(), m}
 					at := s.place(pair[:])
 					at.pairs = append(at.pairs, pair)
 				}
@@ -256,7 +256,7 @@ func (s *search) openValues(v int32) []int32 {
 	}
 	open := s.dense.takeInts(int(s.p.count(v)))[:0]
 	for a := range s.p.count(v) {
-		if s.value[2*(s.p.first[v]+a)] == 0 {
+		if s.Value[2*(s.p.first[v]+a)] == 0 {
 			open = append(open, a)
 		}
 	}
@@ -268,14 +268,14 @@ func (s *search) place(c []lit) *bucket {
 	e := &s.dense
 	first := int32(len(e.vars))
 	for _, l := range c {
-		if s.value[l] == 0 {
-			first = min(first, e.local[s.p.owner[l.variable()]])
+		if s.Value[l] == 0 {
+			first = min(first, e.local[s.p.owner[l.Variable()]])
 		}
 	}
 	b := &e.buckets[first]
 	for _, l := range c {
-		if s.value[l] == 0 {
-			b.scope = append(b.scope, e.local[s.p.owner[l.variable()]])
+		if s.Value[l] == 0 {
+			b.scope = append(b.scope, e.local[s.p.owner[l.Variable()]])
 		}
 	}
 	return b

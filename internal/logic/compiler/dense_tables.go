@@ -93,10 +93,10 @@ func (s *search) exclude(table []float64, scope []int32, c []lit) {
 		falsify[at] = 1<<len(e.values[scope[at]]) - 1
 	}
 	for _, l := range c {
-		if s.value[l] != 0 {
+		if s.Value[l] != 0 {
 			continue
 		}
-		v := s.p.owner[l.variable()]
+		v := s.p.owner[l.Variable()]
 		at, _ := slices.BinarySearch(scope, e.local[v])
 		for x, a := range e.values[e.local[v]] {
 			if s.holds(l, v, a) {
@@ -110,10 +110,10 @@ func (s *search) exclude(table []float64, scope []int32, c []lit) {
 // holds reports whether a literal is true when variable v is a.
 func (s *search) holds(l lit, v, a int32) bool {
 	is := s.p.is(v, int(a))
-	if is.variable() == l.variable() {
+	if is.Variable() == l.Variable() {
 		return is == l
 	}
-	return !l.positive() // another value of many is taken, so this one is not
+	return !l.Positive() // another value of many is taken, so this one is not
 }
 
 // clearCells puts 0 at all values of falsify, from place at of the scope on down; the part of the table has size entries from base on.

@@ -6,24 +6,18 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/logic/formula"
+	"github.com/basetensor/basetensor/internal/logic/sat"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// lit is a literal of a Boolean variable: twice its number, and one more where it is negated.
-type lit int32
-
-const noLit lit = -1
-
-func (l lit) not() lit        { return l ^ 1 }
-func (l lit) variable() int32 { return int32(l) >> 1 }
-func (l lit) positive() bool  { return l&1 == 0 }
+type lit = sat.Literal
 
 // problem is a formula in Boolean variables.
 type problem struct {
 	f         *formula.Formula
 	atomOwner []int32 // by atom of the formula: its variable
-	first     []int32 // by variable of the formula: its first Boolean variable; −1 where it has one value
+	first     []int32 // by variable of the formula: its first Boolean variable, of none where it has one value; one more at the end
 	owner     []int32 // by Boolean variable: the variable of the formula
 	many      []bool  // by Boolean variable: it is one value of more than two
 	clauses   [][]lit // without the exactly-one constraints
@@ -45,30 +39,25 @@ type softTable struct {
 func (p *problem) booleans() int { return len(p.owner) }
 
 // count is the number of Boolean variables that encode variable v of the formula.
-func (p *problem) count(v int32) int32 {
-	switch d := int32(p.f.Domains[v]); d {
-	case 1:
-		return 0
-	case 2:
-		return 1
-	default:
-		return d
-	}
-}
+func (p *problem) count(v int32) int32 { return p.first[v+1] - p.first[v] }
 
 // encode brings f into Boolean form. A weight of 0 forbids its value, unless other weights are to follow.
 func encode(f *formula.Formula, weights []scaled.Number, forbid bool) (*problem, error) {
 	if weights != nil && len(weights) != f.Atoms() {
 		return nil, fault.New(fault.BadInput, "compiler: %d weights for %d values", len(weights), f.Atoms())
 	}
-	p := &problem{f: f, first: make([]int32, len(f.Domains)), constant: scaled.One}
-	for v := range f.Domains {
-		p.first[v] = int32(len(p.owner))
-		for range p.count(int32(v)) {
-			p.owner = append(p.owner, int32(v))
-			p.many = append(p.many, f.Domains[v] > 2)
+	p := &problem{f: f, first: make([]int32, len(f.Domains)+1), constant: scaled.One}
+	for v, d := range f.Domains {
+		booleans := d
+		if d <= 2 {
+			booleans = d - 1
 		}
-		for range f.Domains[v] {
+		for range booleans {
+			p.owner = append(p.owner, int32(v))
+			p.many = append(p.many, d > 2)
+		}
+		p.first[v+1] = int32(len(p.owner))
+		for range d {
 			p.atomOwner = append(p.atomOwner, int32(v))
 		}
 	}
@@ -119,7 +108,7 @@ func (p *problem) weigh(v int32, a int, w scaled.Number, forbid bool) error {
 	}
 	l := p.is(v, a)
 	if w.Mant == 0 && forbid {
-		p.clauses = append(p.clauses, []lit{l.not()})
+		p.clauses = append(p.clauses, []lit{l.Not()})
 		w = scaled.One // any number: the literal is false wherever it is asked for
 	}
 	p.weights[l] = p.weights[l].Mul(w)
@@ -139,7 +128,7 @@ func (p *problem) addClause(c []formula.Literal) {
 		}
 		is := p.is(v, a)
 		if l.Negative() {
-			is = is.not()
+			is = is.Not()
 		}
 		out = append(out, is)
 	}
@@ -154,7 +143,7 @@ func tidy(c []lit) []lit {
 	slices.Sort(c)
 	c = slices.Compact(c)
 	for i := 1; i < len(c); i++ {
-		if c[i] == c[i-1].not() {
+		if c[i] == c[i-1].Not() {
 			return nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/logic/sat"
 )
 
 // prepare returns a search over the residue of p after propagation and probing at the root, with a
@@ -25,58 +26,58 @@ func root(ctx context.Context, p *problem, o Options) (*search, error) {
 	if p.empty {
 		return nil, nil
 	}
-	r := newSolver(ctx, p)
+	r := sat.New(p.first)
 	for _, c := range p.clauses {
 		if len(c) > 1 {
-			r.attach(slices.Clone(c), 0)
+			r.Attach(slices.Clone(c), 0)
 			continue
 		}
-		if r.value[c[0]] < 0 {
+		if r.Value[c[0]] < 0 {
 			return nil, nil
 		}
-		if r.value[c[0]] == 0 {
-			r.assign(c[0], fact)
+		if r.Value[c[0]] == 0 {
+			r.Assign(c[0], sat.Fact)
 		}
 	}
-	ok, err := r.probe()
+	ok, err := probe(ctx, r)
 	if err != nil || !ok {
 		return nil, err
 	}
-	s, err := newSearch(ctx, p, r.trail, r.reduced(p.clauses), o)
+	s, err := newSearch(ctx, p, r.Trail, reduced(r, p.clauses), o)
 	if err == nil {
-		s.work += r.work // the work of probing
+		s.Work += r.Work // the work of probing
 	}
 	return s, err
 }
 
 // probe propagates, and tries both values of every variable until a round finds nothing or the work is spent: a value that
 // leads to a conflict is excluded. It reports whether an assignment may be left.
-func (s *solver) probe() (bool, error) {
-	if !s.propagate() {
+func probe(ctx context.Context, s *sat.Solver) (bool, error) {
+	if !s.Propagate() {
 		return false, nil
 	}
 	for found := true; found; {
 		found = false
-		for l := range lit(len(s.value)) {
-			if s.value[l] != 0 {
+		for l := range lit(len(s.Value)) {
+			if s.Value[l] != 0 {
 				continue
 			}
-			if s.work > policy.ProbeRootWork {
+			if s.Work > policy.ProbeRootWork {
 				return true, nil
 			}
-			if l%256 == 0 && s.ctx.Err() != nil {
-				return false, s.ctx.Err()
+			if l%256 == 0 && ctx.Err() != nil {
+				return false, ctx.Err()
 			}
-			s.open()
-			s.assign(l, decided)
-			fine := s.propagate()
-			s.close()
+			s.Open()
+			s.Assign(l, sat.Decided)
+			fine := s.Propagate()
+			s.Close()
 			if fine {
 				continue
 			}
 			found = true
-			s.assign(l.not(), fact)
-			if !s.propagate() {
+			s.Assign(l.Not(), sat.Fact)
+			if !s.Propagate() {
 				return false, nil
 			}
 		}
@@ -86,14 +87,14 @@ func (s *solver) probe() (bool, error) {
 
 // reduced returns the clauses as they stand at the root: without satisfied ones, without false
 // literals, each once, binary ones first.
-func (s *solver) reduced(clauses [][]lit) [][]lit {
+func reduced(s *sat.Solver, clauses [][]lit) [][]lit {
 	var out [][]lit
 	for _, c := range clauses {
 		var left []lit
 		holds := false
 		for _, l := range c {
-			holds = holds || s.value[l] > 0
-			if s.value[l] == 0 {
+			holds = holds || s.Value[l] > 0
+			if s.Value[l] == 0 {
 				left = append(left, l)
 			}
 		}

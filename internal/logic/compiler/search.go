@@ -8,14 +8,17 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/logic/circuit"
+	"github.com/basetensor/basetensor/internal/logic/sat"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // search is the state of one search.
 type search struct {
-	*solver
+	*sat.Solver
 	tracer
+	ctx   context.Context
+	p     *problem
 	o     Options
 	graph *graph
 	cache *cache
@@ -46,7 +49,8 @@ type search struct {
 	sliceBytes int64
 
 	ranking
-	guide []float64 // by variable: rank by the tree decomposition, higher is earlier
+	guide    []float64 // by variable: rank by the tree decomposition, higher is earlier
+	activity []float64 // by literal: occurrences and conflicts
 
 	splits   odds // of looks at components: that one finds several, or a known one
 	looks    odds // of looks at the tables of a component: that they are small enough
@@ -59,16 +63,17 @@ type search struct {
 
 // newSearch makes a search over the clauses of two literals and more and the tables of p. Facts are assigned at the root.
 func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o Options) (*search, error) {
-	s := &search{solver: newSolver(ctx, p), tracer: newTracer(p, o), o: o, all: clauses}
+	s := &search{Solver: sat.New(p.first), tracer: newTracer(p, o), ctx: ctx, p: p, o: o, all: clauses}
+	s.activity = make([]float64, 2*p.booleans())
 	for _, l := range facts {
-		if s.value[l] == 0 {
-			s.assign(l, fact)
+		if s.Value[l] == 0 {
+			s.Assign(l, sat.Fact)
 		}
 	}
 	numbers := newDrawer(p, clauses)
 	long := 0
 	for _, c := range clauses {
-		s.attach(slices.Clone(c), 0)
+		s.Attach(slices.Clone(c), 0)
 		if len(c) > 2 {
 			s.long = append(s.long, c)
 			s.clauseDigest = append(s.clauseDigest, numbers.draw())
@@ -104,10 +109,10 @@ func newSearch(ctx context.Context, p *problem, facts []lit, clauses [][]lit, o 
 		}
 	}
 	s.cache = newCache(o.Memory / 3)
-	for _, c := range supports(p, s.value, clauses) {
-		s.attach(c, 0)
+	for _, c := range supports(p, s.Value, clauses) {
+		s.Attach(c, 0)
 	}
-	s.given, s.room = len(s.arena), o.Memory/8
+	s.Room = o.Memory / 8
 	s.stats.Clauses = long
 	return s, nil
 }
@@ -117,7 +122,7 @@ func (s *search) run() (amount, error) {
 	whole := component{}
 	for v := range s.p.booleans() {
 		s.vars = append(s.vars, int32(v))
-		if s.value[2*v] == 0 {
+		if s.Value[2*v] == 0 {
 			s.stats.Variables++
 		}
 	}
@@ -138,8 +143,8 @@ func (s *search) run() (amount, error) {
 	whole.varsEnd, whole.clausesEnd, whole.tablesEnd = int32(len(s.vars)), int32(len(s.clauses)), int32(len(s.tables))
 
 	sum, ok := s.branch(whole, 1, 0)
-	s.stats.Work = s.work
-	s.stats.Kept = len(s.learned)
+	s.stats.Work = s.Work
+	s.stats.Kept = s.Kept()
 	s.stats.Evicted = s.cache.evicted
 	if s.err != nil || !ok {
 		return amount{}, s.err
@@ -150,7 +155,7 @@ func (s *search) run() (amount, error) {
 }
 
 // sum returns the sum of a component, or false where the formula has no assignment under the present one:
-// then s.conflict says why, by literals of the present level and below. Its share of the whole tree counts as progress.
+// then Analyse says why, by literals of the present level and below. Its share of the whole tree counts as progress.
 func (s *search) sum(c component, share float64) (amount, bool) {
 	if !s.goOn() {
 		return amount{}, false
@@ -166,49 +171,50 @@ func (s *search) sum(c component, share float64) (amount, bool) {
 		wait = c.wait - 1
 	}
 	total := amount{node: circuit.Zero}
-	decision, reason := s.choose(c), decided
+	decision, reason := s.choose(c), sat.Decided
 	for range 2 {
-		s.open()
-		s.assign(decision, reason)
+		s.Open()
+		s.Assign(decision, reason)
 		s.cache.begin()
 		value, ok := s.branch(c, share/2, wait)
 		if s.err != nil {
 			return amount{}, false
 		}
 
-		reason = decided
+		reason = sat.Decided
 		if ok {
 			total = amount{total.number.Add(value.number), s.added(total.node, value.node)}
 		} else {
 			s.stats.Conflicts++
 			s.cache.drop()
-			left := s.analyse()
-			if left {
-				s.forgetClauses()
-				s.stats.Learned++
-				reason = s.learn()
+			left := s.Analyse(false)
+			for _, l := range s.Met {
+				s.activity[l]++
 			}
 			if !left {
 				s.cache.end()
-				s.close()
+				s.Close()
 				return amount{}, false
 			}
+			s.Forget()
+			s.stats.Learned++
+			reason = s.Learn()
 		}
 		s.cache.end()
-		s.close()
-		decision = decision.not()
+		s.Close()
+		decision = decision.Not()
 	}
 	return total, true
 }
 
 // branch propagates the assignment and sums c's residue.
 func (s *search) branch(c component, share float64, wait int32) (amount, bool) {
-	if !s.propagate() {
+	if !s.Propagate() {
 		s.progress += share
 		return amount{}, false
 	}
 	vars := s.vars[c.vars:c.varsEnd]
-	if !c.stale && len(vars) >= policy.SplitsFrom && s.splits.poor(c.size(), policy.SplitsShare) && someOpen(s.value, vars) {
+	if !c.stale && len(vars) >= policy.SplitsFrom && s.splits.poor(c.size(), policy.SplitsShare) && someOpen(s.Value, vars) {
 		// A look would find no parts, most likely; if it would, the next one finds them in both branches, in the second one in the cache.
 		c.stale, c.wait = true, wait
 		return s.sum(c, share)
@@ -261,10 +267,10 @@ func (s *search) choose(c component) lit {
 		}
 	}
 	vars := s.vars[c.vars:c.varsEnd]
-	s.ofValues(s.p, s.value, vars)
+	s.ofValues(s.p, s.Value, vars)
 	best, score, logical := int32(-1), 0.0, false
 	for _, v := range vars {
-		if c.stale && s.value[2*v] != 0 {
+		if c.stale && s.Value[2*v] != 0 {
 			continue
 		}
 		if s.frequency[v] > 0 && !logical {
@@ -297,18 +303,18 @@ func (s *search) goOn() bool {
 	switch {
 	case s.err != nil:
 		return false
-	case s.o.Work > 0 && s.work > s.o.Work && (s.progress < 0.5 || s.work > s.o.Further):
+	case s.o.Work > 0 && s.Work > s.o.Work && (s.progress < 0.5 || s.Work > s.o.Further):
 		s.err = fault.New(fault.OverBudget,
 			"%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done",
 			ErrBudget, s.o.Work, s.stats.Decisions, s.stats.Variables, s.progress)
 	case s.o.CircuitOnly && s.o.Builder != nil && s.o.Builder.Full():
 		s.err = fault.New(fault.OverBudget, "%w, after %d steps of work and %d decisions about %d variables, with some %.2g of the search done",
-			circuit.ErrFull, s.work, s.stats.Decisions, s.stats.Variables, s.progress)
+			circuit.ErrFull, s.Work, s.stats.Decisions, s.stats.Variables, s.progress)
 	case s.sliceBytes > s.o.Memory/8:
 		s.err = fault.New(fault.OverBudget, "%w: slices of tables take %d bytes, an eighth of the memory is %d",
 			ErrBudget, s.sliceBytes, s.o.Memory/8)
-	case s.work-s.checked > checkEvery:
-		s.checked = s.work
+	case s.Work-s.checked > checkEvery:
+		s.checked = s.Work
 		s.err = s.ctx.Err()
 	}
 	return s.err == nil

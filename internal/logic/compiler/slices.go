@@ -131,7 +131,7 @@ func (s *search) reslice(t tableSlice) scaled.Number {
 		s.tableNow[t.table] = now
 		s.tableMark[t.table] = s.epoch
 	}
-	s.work += int64(len(values))
+	s.Work += int64(len(values))
 	s.sliceBytes += st.size - before
 	return scaled.FromFloat(st.met[now].factor).Div(scaled.FromFloat(st.met[t.slice].factor))
 }
@@ -139,9 +139,9 @@ func (s *search) reslice(t tableSlice) scaled.Number {
 // valueOf is the value that a variable of the formula has, or −1.
 func (s *search) valueOf(v int32) int32 {
 	if s.p.count(v) > 1 {
-		return s.chosen[v]
+		return s.Taken[v]
 	}
-	switch s.value[2*s.p.first[v]] {
+	switch s.Value[2*s.p.first[v]] {
 	case 1:
 		return 1
 	case -1:

@@ -12,11 +12,11 @@ func supports(p *problem, value []int8, clauses [][]lit) (out [][]lit) {
 	excluded := map[[2]int32][]lit{} // by Boolean variable and other variable of the formula
 	var keys [][2]int32
 	for _, c := range clauses {
-		if len(c) != 2 || c[0].positive() || c[1].positive() {
+		if len(c) != 2 || c[0].Positive() || c[1].Positive() {
 			continue
 		}
 		for i, l := range c {
-			v, w := l.variable(), c[1-i].variable()
+			v, w := l.Variable(), c[1-i].Variable()
 			if !p.many[v] || !p.many[w] || p.owner[v] == p.owner[w] {
 				continue
 			}
@@ -35,7 +35,7 @@ func supports(p *problem, value []int8, clauses [][]lit) (out [][]lit) {
 		c := []lit{lit(2*key[0] + 1)}
 		first := p.first[key[1]]
 		for w := first; w < first+p.count(key[1]); w++ {
-			if l := lit(2 * w); value[l] == 0 && !slices.Contains(list, l.not()) {
+			if l := lit(2 * w); value[l] == 0 && !slices.Contains(list, l.Not()) {
 				c = append(c, l)
 			}
 		}

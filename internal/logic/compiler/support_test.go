@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/logic/formula"
+	"github.com/basetensor/basetensor/internal/logic/sat"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -25,14 +26,14 @@ func TestPropagationIsArcConsistent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.open()
-	s.assign(p.is(1, 2).not(), decided)
-	if !s.propagate() || s.value[p.is(0, 0)] != 0 {
+	s.Open()
+	s.Assign(p.is(1, 2).Not(), sat.Decided)
+	if !s.Propagate() || s.Value[p.is(0, 0)] != 0 {
 		t.Fatal("value 0 of x has a support, and is excluded")
 	}
-	s.open()
-	s.assign(p.is(1, 3).not(), decided)
-	if !s.propagate() || s.value[p.is(0, 0)] != -1 {
+	s.Open()
+	s.Assign(p.is(1, 3).Not(), sat.Decided)
+	if !s.Propagate() || s.Value[p.is(0, 0)] != -1 {
 		t.Error("value 0 of x has no support, and is not excluded")
 	}
 }

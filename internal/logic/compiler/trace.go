@@ -61,8 +61,8 @@ func (s *search) timesNumber(x scaled.Number) {
 
 // leaf is the factor that a true literal brings. That a value of many is not taken brings none.
 func (s *search) leaf(l lit) circuit.Node {
-	v := l.variable()
-	if s.p.many[v] && !l.positive() {
+	v := l.Variable()
+	if s.p.many[v] && !l.Positive() {
 		return circuit.One
 	}
 	if s.leaves[l] == noNode {

@@ -6,28 +6,31 @@ package formula
 //
 // Source: T. Korhonen and M. Järvisalo, SharpSAT-TD in Model Counting Competitions 2021–2023, arXiv:2308.15819, section 3.
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/logic/sat"
+)
 
 const (
-	firstShare    = 4       // of the work, for the question whether there is an assignment: without one no other is asked
-	questionWork  = 1 << 15 // steps that one further question may take
-	mostExclusion = 1 << 20 // pairs of values that exclude each other above which no question is asked
-	pictures      = 64      // assignments that are kept
+	firstShare   = 4       // of the work, for the question whether there is an assignment: without one no other is asked
+	questionWork = 1 << 15 // steps that one further question may take
+	pictures     = 64      // assignments that are kept
 )
 
 // strengthener asks about one formula. It keeps the last assignments that it met: most questions are answered by them.
 type strengthener struct {
 	s     *simplifier
-	sat   *satisfier
-	bits  []bit    // by atom: that it is taken
-	met   []uint64 // by Boolean variable: its value in each of those assignments
-	count int      // of them, ever
+	sat   *sat.Satisfier
+	bits  []sat.Literal // by atom: that it is taken
+	met   []uint64      // by Boolean variable: its value in each of those assignments
+	count int           // of them, ever
 	until int64
 	// question bounds the steps of one question.
 	question int64
 	found    bool
-	doubt    int             // questions that were not answered within their work
-	binary   map[[2]bit]bool // clauses of two literals
+	doubt    int                     // questions that were not answered within their work
+	binary   map[[2]sat.Literal]bool // clauses of two literals
 }
 
 // strengthen removes values and literals that no assignment needs. It reports whether it
@@ -36,11 +39,9 @@ func (s *simplifier) strengthen() bool {
 	if s.p.zero || len(s.p.clauses) == 0 {
 		return false
 	}
-	g := &strengthener{s: s, binary: map[[2]bit]bool{}}
-	if !g.prepare() {
-		return false
-	}
-	defer func() { s.p.work += g.sat.work }()
+	g := &strengthener{s: s, binary: map[[2]sat.Literal]bool{}}
+	g.prepare()
+	defer func() { s.p.work += g.sat.Work }()
 	g.until = max(0, s.left-s.p.work) / strengthenShare
 	g.question = g.until / firstShare
 	if g.ask() < 0 {
@@ -55,47 +56,25 @@ func (s *simplifier) strengthen() bool {
 	return g.found
 }
 
-// prepare hands the formula over; false where it is too large.
-func (g *strengthener) prepare() bool {
-	f := g.s.f
-	pairs, vars := 0, 0
-	for _, d := range f.Domains {
-		if vars++; d > 2 {
-			pairs, vars = pairs+d*d/2, vars+d-1
+// prepare hands the formula over.
+func (g *strengthener) prepare() {
+	first := make([]int32, 1, len(g.s.f.Domains)+1) // by variable: the first of its Boolean ones
+	for _, d := range g.s.f.Domains {
+		next := first[len(first)-1]
+		if d == 2 {
+			g.bits = append(g.bits, sat.Literal(2*next+1), sat.Literal(2*next))
+			first = append(first, next+1)
+			continue
 		}
-		if pairs > mostExclusion {
-			return false
+		for a := range int32(d) {
+			g.bits = append(g.bits, sat.Literal(2*(next+a)))
 		}
+		first = append(first, next+int32(d))
 	}
-	g.sat, g.met = newSatisfier(vars), make([]uint64, vars)
-	next := bit(0)
-	for _, d := range f.Domains {
-		switch d {
-		case 1:
-			g.bits = append(g.bits, next)
-			g.sat.add(next)
-			next += 2
-		case 2:
-			g.bits = append(g.bits, next.not(), next)
-			next += 2
-		default:
-			first := len(g.bits)
-			for range d {
-				g.bits = append(g.bits, next)
-				next += 2
-			}
-			values := g.bits[first:]
-			g.sat.add(values...)
-			for i := range values {
-				for _, b := range values[:i] {
-					g.sat.add(values[i].not(), b.not())
-				}
-			}
-		}
-	}
+	g.sat, g.met = sat.NewSatisfier(first), make([]uint64, first[len(first)-1])
 	for a, truth := range g.s.p.truth {
 		if truth != 0 {
-			g.sat.add(g.bit(Literal(2*a) | Literal(1-truth)>>1))
+			g.sat.Add(g.bit(Literal(2*a) | Literal(1-truth)>>1))
 		}
 	}
 	for n, c := range g.s.p.clauses {
@@ -103,24 +82,23 @@ func (g *strengthener) prepare() bool {
 			g.add(c)
 		}
 	}
-	return true
 }
 
 // add adds a clause to the strengthener's formula.
 func (g *strengthener) add(c []Literal) {
 	bits := g.all(c)
-	g.sat.add(bits...)
+	g.sat.Add(bits...)
 	if len(c) == 2 {
 		g.binary[pair(bits[0], bits[1])] = true
 	}
 }
 
-func pair(a, b bit) [2]bit { return [2]bit{min(a, b), max(a, b)} }
+func pair(a, b sat.Literal) [2]sat.Literal { return [2]sat.Literal{min(a, b), max(a, b)} }
 
-func (g *strengthener) bit(l Literal) bit { return g.bits[l.Atom()] ^ bit(l&1) }
+func (g *strengthener) bit(l Literal) sat.Literal { return g.bits[l.Atom()] ^ sat.Literal(l&1) }
 
-func (g *strengthener) all(c []Literal) []bit {
-	out := make([]bit, len(c))
+func (g *strengthener) all(c []Literal) []sat.Literal {
+	out := make([]sat.Literal, len(c))
 	for i, l := range c {
 		out[i] = g.bit(l)
 	}
@@ -129,19 +107,19 @@ func (g *strengthener) all(c []Literal) []bit {
 
 // over reports whether there is no more work to do, or no answers are to be had.
 func (g *strengthener) over() bool {
-	return g.sat.work >= g.until || g.s.p.zero || g.sat.false || g.s.pace.Over(1) || g.doubt > pictures
+	return g.sat.Work >= g.until || g.s.p.zero || g.sat.False || g.s.pace.Over(1) || g.doubt > pictures
 }
 
-// ask is satisfier.solve; an assignment that it finds is kept.
-func (g *strengthener) ask(assumptions ...bit) int {
-	verdict := g.sat.solve(min(g.question, max(g.until-g.sat.work, 1)), g.s.pace, assumptions...)
+// ask is Satisfier.Solve; an assignment that it finds is kept.
+func (g *strengthener) ask(assumptions ...sat.Literal) int {
+	verdict := g.sat.Solve(min(g.question, max(g.until-g.sat.Work, 1)), g.s.pace, assumptions...)
 	switch verdict {
 	case 0:
 		g.doubt++
 	case 1:
 		at := uint64(1) << (g.count % pictures)
 		for v := range g.met {
-			if g.met[v] &^= at; g.sat.value[2*v] > 0 {
+			if g.met[v] &^= at; g.sat.Value[2*v] > 0 {
 				g.met[v] |= at
 			}
 		}
@@ -154,16 +132,16 @@ func (g *strengthener) ask(assumptions ...bit) int {
 func (g *strengthener) filled() uint64 { return ^uint64(0) >> (pictures - min(g.count, pictures)) }
 
 // impossible reports whether no assignment has all of some literals; false where that is not found out.
-func (g *strengthener) impossible(literals []bit) bool {
+func (g *strengthener) impossible(literals []sat.Literal) bool {
 	shown := g.filled()
 	for _, b := range literals {
-		if word := g.met[b.number()]; b&1 == 0 {
+		if word := g.met[b.Variable()]; b&1 == 0 {
 			shown &= word
 		} else {
 			shown &^= word
 		}
 	}
-	g.sat.work += int64(len(literals))
+	g.sat.Work += int64(len(literals))
 	return shown == 0 && g.ask(literals...) < 0
 }
 
@@ -174,10 +152,10 @@ func (g *strengthener) backbone() {
 			if g.over() {
 				return
 			}
-			if g.s.p.value(l) == 0 && g.impossible([]bit{g.bit(l)}) {
+			if g.s.p.value(l) == 0 && g.impossible([]sat.Literal{g.bit(l)}) {
 				g.found = true
 				g.s.p.fix(l.Not())
-				g.sat.add(g.bit(l).not())
+				g.sat.Add(g.bit(l).Not())
 			}
 		}
 	}
@@ -195,10 +173,10 @@ func (g *strengthener) shorten() {
 			if g.over() || g.s.p.value(kept[at]) > 0 {
 				break
 			}
-			assumed := make([]bit, 0, len(kept)-1)
+			assumed := make([]sat.Literal, 0, len(kept)-1)
 			for k, l := range kept {
 				if k != at {
-					assumed = append(assumed, g.bit(l).not())
+					assumed = append(assumed, g.bit(l).Not())
 				}
 			}
 			if !g.impossible(assumed) {
@@ -218,7 +196,7 @@ func (g *strengthener) shorten() {
 // merge finds values of variables that share a clause and are taken together, or just one of them always is, and says so in
 // clauses of two literals.
 func (g *strengthener) merge() {
-	seen := map[[2]bit]bool{}
+	seen := map[[2]sat.Literal]bool{}
 	for n := 0; n < len(g.s.p.clauses); n++ { // its own clauses have nothing new
 		if g.s.p.gone[n] {
 			continue
@@ -230,8 +208,8 @@ func (g *strengthener) merge() {
 					return
 				}
 				a, b := g.bit(k), g.bit(l)
-				g.sat.work++
-				if both := pair(a&^1, b&^1); a.number() != b.number() && !seen[both] {
+				g.sat.Work++
+				if both := pair(a&^1, b&^1); a.Variable() != b.Variable() && !seen[both] {
 					seen[both] = true
 					g.compare(k, l)
 				}
@@ -246,14 +224,15 @@ func (g *strengthener) compare(k, l Literal) {
 		return
 	}
 	a, b := g.bit(k), g.bit(l)
-	switch differ := g.met[a.number()] ^ g.met[b.number()] ^ -uint64((a^b)&1); differ & g.filled() {
+	switch differ := g.met[a.Variable()] ^ g.met[b.Variable()] ^ -uint64((a^b)&1); differ & g.filled() {
 	case 0:
 	case g.filled():
-		l, b = l.Not(), b.not()
+		l, b = l.Not(), b.Not()
 	default:
 		return
 	}
-	if g.s.p.variable[k.Atom()] == g.s.p.variable[l.Atom()] || !g.impossible([]bit{a, b.not()}) || !g.impossible([]bit{a.not(), b}) {
+	if g.s.p.variable[k.Atom()] == g.s.p.variable[l.Atom()] ||
+		!g.impossible([]sat.Literal{a, b.Not()}) || !g.impossible([]sat.Literal{a.Not(), b}) {
 		return
 	}
 	for _, c := range [][]Literal{{k.Not(), l}, {k, l.Not()}} {

@@ -1,4 +1,4 @@
-package compiler
+package sat
 
 // Forgetting: of the learned clauses those go that join literals of many levels, which rarely propagate. Source: G. Audemard
 // and L. Simon, Predicting learnt clauses quality in modern SAT solvers (IJCAI 2009).
@@ -13,27 +13,29 @@ import (
 // literals.
 const learnedBytes = 4 * (clauseHeader + 8)
 
-// learnedSize is the memory of all learned clauses, in bytes.
-func (s *solver) learnedSize() int64 {
-	return 4*int64(len(s.arena)-s.given) + learnedBytes*int64(len(s.learned)) + learnedBytes*s.pairs
+// bytes is the memory of the learned clause at a place of the arena.
+func (s *Solver) bytes(at int32) int64 {
+	return 4*int64(clauseHeader+s.arena[at+clauseSize]) + learnedBytes
 }
 
-// forgetClauses drops about half of the learned clauses once there are too many: the ones of most
+// Kept returns the number of learned clauses of three literals and more.
+func (s *Solver) Kept() int { return len(s.learned) }
+
+// Forget drops about half of the learned clauses once there are too many: the ones of most
 // levels, the older first, except reasons; and more of them where they take more than their share
 // of the memory. It moves all clauses together. Time: linear in all clauses, once in thousands of
 // conflicts, or in as many bytes.
-func (s *solver) forgetClauses() {
-	size := s.learnedSize()
-	full := size > s.room
-	if len(s.learned) < s.keep && !full {
+func (s *Solver) Forget() {
+	full := s.Bytes > s.Room
+	if len(s.learned) < s.Keep && !full {
 		return
 	}
-	if len(s.learned) >= s.keep {
-		s.keep += s.keep/16 + 1
+	if len(s.learned) >= s.Keep {
+		s.Keep += s.Keep/16 + 1
 	}
 	reasons := map[int32]bool{}
-	for _, l := range s.trail {
-		if r := s.reason[l.variable()]; r >= 0 && r&1 == 0 {
+	for _, l := range s.Trail {
+		if r := s.reason[l.Variable()]; r >= 0 && r&1 == 0 {
 			reasons[r>>1] = true
 		}
 	}
@@ -42,16 +44,16 @@ func (s *solver) forgetClauses() {
 	gone := map[int32]bool{}
 	for i, at := range byLevels {
 		many := i < len(byLevels)/2 && s.arena[at+clauseMark] > policy.LearnedLevels
-		if (many || full && size > s.room/2) && !reasons[at] {
+		if (many || full && s.Bytes > s.Room/2) && !reasons[at] {
 			gone[at] = true
-			size -= 4*int64(clauseHeader+s.arena[at+clauseSize]) + learnedBytes
+			s.Bytes -= s.bytes(at)
 		}
 	}
 	s.move(s.compact(gone))
 }
 
 // compact writes the clauses that are not gone into a new arena, and returns where each went.
-func (s *solver) compact(gone map[int32]bool) map[int32]int32 {
+func (s *Solver) compact(gone map[int32]bool) map[int32]int32 {
 	moved := make(map[int32]int32, len(s.learned))
 	arena := make([]int32, 0, len(s.arena))
 	for at := int32(0); at < int32(len(s.arena)); {
@@ -67,7 +69,7 @@ func (s *solver) compact(gone map[int32]bool) map[int32]int32 {
 }
 
 // move follows clauses to their new places.
-func (s *solver) move(moved map[int32]int32) {
+func (s *Solver) move(moved map[int32]int32) {
 	for l, list := range s.watches {
 		kept := list[:0]
 		for _, w := range list {
@@ -77,9 +79,9 @@ func (s *solver) move(moved map[int32]int32) {
 		}
 		s.watches[l] = kept
 	}
-	for _, l := range s.trail {
-		if r := s.reason[l.variable()]; r >= 0 && r&1 == 0 {
-			s.reason[l.variable()] = moved[r>>1] << 1
+	for _, l := range s.Trail {
+		if r := s.reason[l.Variable()]; r >= 0 && r&1 == 0 {
+			s.reason[l.Variable()] = moved[r>>1] << 1
 		}
 	}
 	kept := s.learned[:0]

@@ -1,0 +1,276 @@
+// Package sat finds the consequences of decisions about clauses, and learns clauses from conflicts. A Solver is at the service of a search
+// that decides for itself; a Satisfier answers whether the clauses can hold together with assumptions.
+//
+// A literal's work is counted and never timed; the same calls give the same bits everywhere.
+//
+// Sources: N. Eén and N. Sörensson, An extensible SAT-solver (SAT 2003); A. Biere et al., Handbook of Satisfiability (2009),
+// chapter 4.
+package sat
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+)
+
+// Literal of a Boolean variable: twice its number, and one more where it is negated.
+type Literal int32
+
+// Not returns the opposite.
+func (l Literal) Not() Literal { return l ^ 1 }
+
+// Variable returns the number of the variable.
+func (l Literal) Variable() int32 { return int32(l) >> 1 }
+
+// Positive reports whether l says that its variable is true.
+func (l Literal) Positive() bool { return l&1 == 0 }
+
+// Why a literal is true: reasons of the trail. A clause is its place in the arena shifted by one, a binary clause or an at-most-one
+// constraint the other literal's opposite, shifted, with the last bit set.
+const (
+	Decided int32 = -1 // no reason
+	Fact    int32 = -2 // it follows from the formula alone; its level is 0
+)
+
+// Layout of a clause in the arena.
+const (
+	clauseSize   = 0 // number of literals
+	clauseMark   = 1 // 0: of the formula; else the number of levels when it was learned or last used
+	clauseHeader = 2
+)
+
+// watch is a clause that watches a literal, and another literal of it that spares the look where it is true.
+type watch struct {
+	clause  int32
+	blocker Literal
+}
+
+// Solver holds the assignment and its consequences: clauses watched by two literals each, implications of binary clauses, and
+// groups of variables of which exactly one is true.
+type Solver struct {
+	Value   []int8 // by literal: 1 true, −1 false, 0 open
+	Trail   []Literal
+	Implies [][]Literal // by literal: its consequences when true, without those by its group
+	Taken   []int32     // by group of several variables: the place of the true one in it, or −1
+	Met     []Literal   // literals of the conflict that was analysed last, and of the reasons that it was resolved with
+	Work    int64
+	Keep    int   // learned clauses at which some are forgotten
+	Room    int64 // bytes that learned clauses may take
+	Bytes   int64 // that they take
+
+	first    []int32 // by group: its first variable; one more at the end
+	group    []int32 // by variable: its group
+	many     []bool  // by variable: its group has others
+	level    []int32
+	reason   []int32
+	head     int     // the trail is propagated up to here
+	marks    []int32 // by level above 0: where its literals begin on the trail
+	watches  [][]watch
+	arena    []int32
+	conflict []Literal // literals that are all false where the formula demands a true one
+	lemma    []Literal
+	facts    []Literal // literals that follow from the formula alone, found below the root
+	seen     []bool
+	stamps   []int32 // by level: the stamp of the last count that met it
+	stamp    int32
+	pairs    int64   // learned clauses of two literals
+	learned  []int32 // places of the others in the arena
+}
+
+// New returns a solver without clauses. Group g has the variables from first[g] to first[g+1]: just one of several is true, and nothing is
+// said about one that is alone.
+func New(first []int32) *Solver {
+	groups := len(first) - 1
+	n := first[groups]
+	s := &Solver{
+		first: first, group: make([]int32, n), many: make([]bool, n), Taken: make([]int32, groups),
+		Value: make([]int8, 2*n), level: make([]int32, n), reason: make([]int32, n),
+		Implies: make([][]Literal, 2*n), watches: make([][]watch, 2*n), seen: make([]bool, n), stamps: make([]int32, n+1),
+		Keep: policy.LearnedFirst, Room: math.MaxInt64,
+	}
+	for g := range s.Taken {
+		s.Taken[g] = -1
+		var some []Literal
+		for v := first[g]; v < first[g+1]; v++ {
+			s.group[v], s.many[v] = int32(g), first[g+1]-first[g] > 1
+			some = append(some, Literal(2*v))
+		}
+		if len(some) > 1 {
+			s.Attach(some, 0)
+		}
+	}
+	return s
+}
+
+// Attach adds a clause of two literals or more to propagation and returns it as the reason of its
+// first literal. Where some of its literals are false, the second one has the highest level of all
+// but the first. The mark is 0 for a clause of the formula.
+func (s *Solver) Attach(c []Literal, mark int32) int32 {
+	if len(c) == 2 {
+		s.Implies[c[0].Not()] = append(s.Implies[c[0].Not()], c[1])
+		s.Implies[c[1].Not()] = append(s.Implies[c[1].Not()], c[0])
+		return int32(c[1].Not())<<1 | 1
+	}
+	at := int32(len(s.arena))
+	s.arena = append(s.arena, int32(len(c)), mark)
+	for _, l := range c {
+		s.arena = append(s.arena, int32(l))
+	}
+	s.watches[c[0]] = append(s.watches[c[0]], watch{at, c[1]})
+	s.watches[c[1]] = append(s.watches[c[1]], watch{at, c[0]})
+	return at << 1
+}
+
+// depth is the number of open decisions.
+func (s *Solver) depth() int32 { return int32(len(s.marks)) }
+
+// Open starts a level.
+func (s *Solver) Open() { s.marks = append(s.marks, int32(len(s.Trail))) }
+
+// Assign makes an open literal true.
+func (s *Solver) Assign(l Literal, reason int32) {
+	s.Value[l] = 1
+	s.Value[l.Not()] = -1
+	v := l.Variable()
+	s.reason[v] = reason
+	s.level[v] = s.depth()
+	if reason == Fact {
+		s.level[v] = 0
+	}
+	if l.Positive() && s.many[v] {
+		g := s.group[v]
+		s.Taken[g] = v - s.first[g]
+	}
+	s.Trail = append(s.Trail, l)
+}
+
+// Close takes the last level back.
+func (s *Solver) Close() {
+	from := s.marks[s.depth()-1]
+	for _, l := range s.Trail[from:] {
+		s.Value[l] = 0
+		s.Value[l.Not()] = 0
+		if v := l.Variable(); l.Positive() && s.many[v] {
+			s.Taken[s.group[v]] = -1
+		}
+	}
+	s.Trail = s.Trail[:from]
+	s.head = int(from)
+	s.marks = s.marks[:s.depth()-1]
+}
+
+// Propagate assigns the consequences, and reports whether no clause has become false.
+func (s *Solver) Propagate() bool {
+	for _, l := range s.facts {
+		if s.Value[l] < 0 {
+			s.conflict = append(s.conflict[:0], l)
+			return false
+		}
+		if s.Value[l] == 0 {
+			s.Assign(l, Fact)
+		}
+	}
+	for s.head < len(s.Trail) {
+		l := s.Trail[s.head]
+		s.head++
+		if !s.propagateBinary(l) || !s.propagateLong(l) {
+			return false
+		}
+	}
+	return true
+}
+
+// propagateBinary assigns the consequences of a true literal by binary clauses and by its group.
+func (s *Solver) propagateBinary(l Literal) bool {
+	because := int32(l)<<1 | 1
+	s.Work += int64(len(s.Implies[l]))
+	for _, m := range s.Implies[l] {
+		if !s.imply(l, m, because) {
+			return false
+		}
+	}
+	v := l.Variable()
+	if !s.many[v] || !l.Positive() {
+		return true
+	}
+	g := s.group[v]
+	for w := s.first[g]; w < s.first[g+1]; w++ {
+		if w != v && !s.imply(l, Literal(2*w+1), because) {
+			return false
+		}
+	}
+	return true
+}
+
+// imply assigns m, which follows from l.
+func (s *Solver) imply(l, m Literal, because int32) bool {
+	switch s.Value[m] {
+	case 0:
+		s.Assign(m, because)
+	case -1:
+		s.conflict = append(s.conflict[:0], l.Not(), m)
+		return false
+	}
+	return true
+}
+
+// propagateLong visits the clauses that watch the opposite of a true literal.
+func (s *Solver) propagateLong(l Literal) bool {
+	falsified := l.Not()
+	list := s.watches[falsified]
+	s.Work += int64(len(list))
+	kept := 0
+	for i := 0; i < len(list); i++ {
+		w := list[i]
+		if s.Value[w.blocker] > 0 {
+			list[kept] = w
+			kept++
+			continue
+		}
+
+		c := s.arena[w.clause+clauseHeader:][:s.arena[w.clause+clauseSize]]
+		if Literal(c[0]) == falsified {
+			c[0], c[1] = c[1], c[0]
+		}
+		first := Literal(c[0])
+		if s.Value[first] <= 0 && s.rewatch(c, w.clause) {
+			continue
+		}
+
+		// The clause stays where it is: it holds, or it says first.
+		list[kept] = watch{w.clause, first}
+		kept++
+		switch s.Value[first] {
+		case 0:
+			s.Assign(first, w.clause<<1)
+		case -1:
+			s.explain(c)
+			kept += copy(list[kept:], list[i+1:])
+			s.watches[falsified] = list[:kept]
+			return false
+		}
+	}
+	s.watches[falsified] = list[:kept]
+	return true
+}
+
+// rewatch finds another literal that is not false for the second place of a clause.
+func (s *Solver) rewatch(c []int32, at int32) bool {
+	for k := 2; k < len(c); k++ {
+		if l := Literal(c[k]); s.Value[l] >= 0 {
+			c[1], c[k] = c[k], c[1]
+			s.watches[l] = append(s.watches[l], watch{at, Literal(c[0])})
+			s.Work++
+			return true
+		}
+	}
+	return false
+}
+
+// explain takes a clause whose literals are all false as the conflict.
+func (s *Solver) explain(c []int32) {
+	s.conflict = s.conflict[:0]
+	for _, l := range c {
+		s.conflict = append(s.conflict, Literal(l))
+	}
+}
