@@ -20,7 +20,7 @@ import (
 // setup for it, and once that is taken back, it ends and says so. Workers that run go on whatever setup says.
 func TestOverflow(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{NoRedis: true, Dir: t.TempDir()}, calm)
+	r := newRig(t, embedded.Options{NoRedis: true, Listen: true}, calm) // a nats-server
 	setup := func(overflow *bool) {
 		t.Helper()
 		c := calm
