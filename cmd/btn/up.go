@@ -118,7 +118,7 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 type setupCmd struct {
 	natsFlag
 	OneConsumer bool          `help:"${setup_one_consumer}"`
-	Overflow    *bool         `help:"Serve contract-workers with --overflow, none of versions without it. Left out: as it is." negatable:""`
+	Overflow    *bool         `help:"Serve contract-workers with --overflow, none of older versions. Left out: as it is." negatable:"" env:"-"`
 	Backlog     int           `help:"${setup_backlog}" default:"0"`
 	Replicas    int           `help:"Replicas of every stream, in a cluster; 0: as it is, or 1." default:"0"`
 	Keep        time.Duration `help:"${setup_keep}" default:"0s"`

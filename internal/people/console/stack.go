@@ -16,8 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/pipeline"
 )
 
-// noCache as the value of --redis turns the cache off.
-const noCache = "off"
+// NoCache as the value of --redis turns the cache off.
+const NoCache = "off"
 
 // Drain is how long the workers of this process get to finish when nobody waits for them any more.
 const Drain = 50 * time.Millisecond
@@ -37,7 +37,7 @@ const probePatience = time.Second
 // CheckRedis says if the Redis at url does not answer. It fails nothing: decompositions are learned
 // again.
 func (t *Terminal) CheckRedis(ctx context.Context, url string) {
-	if url == "" || url == noCache {
+	if url == "" || url == NoCache {
 		return
 	}
 	c, err := cache.Open(url, cache.Options{Timeout: probePatience, Logger: slog.New(slog.DiscardHandler)})
@@ -55,7 +55,7 @@ func StartStack(
 	ctx context.Context, logger *slog.Logger, o embedded.Options, c pipeline.Config,
 ) (*Stack, error) {
 	o.Logger, c.Logger = logger, logger
-	if c.Redis == noCache {
+	if c.Redis == NoCache {
 		c.Redis = ""
 	}
 	if c.Threads == 0 {

@@ -83,7 +83,7 @@ func TestContexts(t *testing.T) {
 			t.Errorf("context %s: exit code %d, want %d\n%s", name, code, want, out)
 		}
 	}
-	for _, look := range [][]string{{"status"}, {"doctor"}, {"jobs"}} {
+	for _, look := range [][]string{{"status"}, {"doctor", "--redis", "off"}, {"jobs"}} {
 		if out, code := command(t, "btn", append(look, "--context", "far")...); code != 0 {
 			t.Errorf("btn %v: exit code %d\n%s", look, code, out)
 		}
