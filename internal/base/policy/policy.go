@@ -21,6 +21,10 @@ const (
 	// contractions at 0.5 to 1.7. 2 would keep auto nearer to its budget.
 	ExactRate = 6
 
+	// FastExact is the same for a part of an exact plan that must be there by a deadline: what one thread does at best.
+	// Measured: decision 20.
+	FastExact = 2
+
 	// TreeRate is the number of flops of a sweep in the time of one along a tree of truncated legs:
 	// large tensors are permuted.
 	// Measured when trees were priced; no command repeats it.

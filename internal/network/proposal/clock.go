@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/pace"
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -37,12 +38,13 @@ func Worth(ctx context.Context, flops float64) context.Context {
 	return context.WithValue(ctx, planningKey{}, p)
 }
 
-// InTime reports whether an exact plan can be contracted by the deadline, if there is one: its parts one beside the other, at the rate of
-// truncated legs (policy.Rate). worth is the flops of the longest one that can.
+// InTime reports whether an exact plan can be contracted by the deadline, if there is one: its parts one beside the other, each by a
+// thread at its best (policy.FastExact). worth is the flops of the longest one that can.
 func InTime(ctx context.Context, p *btn.Plan) (worth float64, ok bool) {
 	at, _ := ctx.Value(planningKey{}).(planning)
 	e := &p.Estimates[0]
-	return at.flops, at.flops <= 0 || e.Cost.Flops <= at.flops*float64(len(e.Parts))
+	worth = policy.FastExact * at.flops
+	return worth, at.flops <= 0 || e.Cost.Flops <= worth*float64(len(e.Parts))
 }
 
 // PriceUntil is Until for a caller who asks for a plan and not for an answer: the plan does not begin with an estimate that
