@@ -17,7 +17,7 @@ const longestResolvent = 12
 // resolution proves that there is a value, not that it is the only one. The weight of y is 1, and
 // nothing can be asked about it.
 func (s *simplifier) eliminate() bool {
-	until, from := s.budget(eliminateShare), s.p.work
+	until, from := s.budget(eliminateShare), s.p.Work
 	inTable := make([]bool, len(s.f.Domains))
 	for _, t := range s.f.Tables {
 		for _, v := range t.Scope {
@@ -79,7 +79,7 @@ func (s *simplifier) resolveAway(y int, at map[Literal][]int) bool {
 	}
 	for _, r := range resolvents {
 		s.list(at, len(s.p.clauses), r)
-		if s.p.add(r); s.p.zero {
+		if s.p.add(r); s.p.False {
 			break
 		}
 	}
@@ -89,7 +89,7 @@ func (s *simplifier) resolveAway(y int, at map[Literal][]int) bool {
 
 // resolvent returns the resolvent of two clauses on y; true where it always holds.
 func (s *simplifier) resolvent(c, d []Literal, y int) (r []Literal, holds bool) {
-	s.p.work += int64(len(c) + len(d))
+	s.p.Work += int64(len(c) + len(d))
 	for _, l := range slices.Concat(c, d) {
 		if int(s.p.variable[l.Atom()]) == y {
 			continue

@@ -8,7 +8,7 @@ import "slices"
 // others. A variable of two values with a literal equivalent to another variable's is a function of that variable; so is one of
 // more values if each is equivalent to a value of the other. Linear time.
 func (s *simplifier) equivalences() bool {
-	if s.p.zero || s.pace.Over(int64(2*s.f.Atoms())) {
+	if s.p.False || s.pace.Over(int64(2*s.f.Atoms())) {
 		return false
 	}
 	component := s.components(s.implications())
@@ -37,7 +37,7 @@ func (s *simplifier) equivalences() bool {
 			y := s.p.variable[k.Atom()]
 			if y == x {
 				if k == root.Not() {
-					s.p.zero = true
+					s.p.False = true
 					return true
 				}
 				continue

@@ -2,13 +2,15 @@ package formula
 
 // Failed values, and consequences of both values of a variable.
 
+import "github.com/basetensor/basetensor/internal/logic/sat"
+
 // probe assumes values one by one. One that unit propagation refutes is excluded; a consequence of
 // both values of a two-valued variable holds; and where one value of x implies a literal and the
 // other its opposite the two are equivalent, which is noted.
 func (s *simplifier) probe() bool {
-	until, from, fixed := s.budget(probeShare), s.p.work, len(s.p.trail)
-	var seen []Literal
-	mark := make([]bool, 2*s.f.Atoms())
+	until, from, fixed := s.budget(probeShare), s.p.Work, len(s.p.Trail)
+	var seen []sat.Literal
+	mark := make([]bool, len(s.p.Value))
 	for v, d := range s.f.Domains {
 		if s.over(until, &from) {
 			break
@@ -21,32 +23,31 @@ func (s *simplifier) probe() bool {
 			if l := s.f.Literal(v, a); s.p.value(l) == 0 && !s.possible(l) {
 				s.p.fix(l.Not())
 			}
-			if s.p.zero {
+			if s.p.False {
 				return true
 			}
 		}
 	}
-	return len(s.p.trail) > fixed || len(s.pair) > 0
+	return len(s.p.Trail) > fixed || len(s.pair) > 0
 }
 
 // possible reports whether propagation of a literal finds no contradiction.
 func (s *simplifier) possible(l Literal) bool {
-	at := len(s.p.trail)
-	ok := s.p.try(l)
-	s.p.undo(at)
+	ok := s.p.try(s.p.bit(l))
+	s.p.Backtrack(0)
 	return ok
 }
 
 // probeBoth probes the two values of a variable.
-func (s *simplifier) probeBoth(v int, mark []bool, seen *[]Literal) {
+func (s *simplifier) probeBoth(v int, mark []bool, seen *[]sat.Literal) {
 	l, m := s.f.Literal(v, 0), s.f.Literal(v, 1)
 	if s.p.value(l) != 0 {
 		return
 	}
-	at := len(s.p.trail)
-	possible := s.p.try(l)
-	*seen = append((*seen)[:0], s.p.trail[at:]...)
-	s.p.undo(at)
+	at := len(s.p.Trail)
+	possible := s.p.try(s.p.bit(l))
+	*seen = append((*seen)[:0], s.p.Trail[at:]...)
+	s.p.Backtrack(0)
 	if !possible {
 		s.p.fix(m)
 		return
@@ -57,19 +58,18 @@ func (s *simplifier) probeBoth(v int, mark []bool, seen *[]Literal) {
 	}
 	var hold []Literal
 	pairs := len(s.pair)
-	if possible = s.p.try(m); possible {
-		for _, k := range s.p.trail[at:] {
-			u := int(s.p.variable[k.Atom()])
+	if possible = s.p.try(s.p.bit(m)); possible {
+		for _, b := range s.p.Trail[at+1:] {
+			k := s.p.literals[b]
 			switch {
-			case u == v:
-			case mark[k]:
+			case mark[b]:
 				hold = append(hold, k)
-			case mark[k.Not()] && s.f.Domains[u] == 2 && !k.Negative():
+			case mark[b.Not()] && s.f.Domains[s.p.variable[k.Atom()]] == 2:
 				s.pair = append(s.pair, [2]Literal{m, k})
 			}
 		}
 	}
-	s.p.undo(at)
+	s.p.Backtrack(0)
 	for _, k := range *seen {
 		mark[k] = false
 	}

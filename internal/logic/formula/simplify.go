@@ -72,11 +72,11 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 		s := &simplifier{f: r.Formula, p: newPropagator(r.Formula), pace: p, left: work, drop: make([]bool, len(r.Formula.Domains))}
 		s.asked = &asked
 		changed := s.round(round == mostRounds-1)
-		work -= s.p.work
+		work -= s.p.Work
 		if err = p.Err(); err != nil {
 			break
 		}
-		if s.p.zero {
+		if s.p.False {
 			return r.zero(given - work), nil
 		}
 		if r, err = rebuild(ctx, r, s.changes()); !changed || work <= 0 {
@@ -94,11 +94,11 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 func thinned(ctx context.Context, r *Reduced, p *pace.Pace, work, given int64) (*Reduced, error) {
 	s := &simplifier{f: r.Formula, p: newPropagator(r.Formula), pace: p, left: work, drop: make([]bool, len(r.Formula.Domains))}
 	s.implied()
-	work -= s.p.work
+	work -= s.p.Work
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	if s.p.zero {
+	if s.p.False {
 		return r.zero(given - work), nil
 	}
 	out, err := rebuild(ctx, r, s.changes())
@@ -137,18 +137,18 @@ type replica struct {
 }
 
 // budget returns the work counter's limit for a part of a round.
-func (s *simplifier) budget(share int64) int64 { return s.p.work + max(0, s.left-s.p.work)/share }
+func (s *simplifier) budget(share int64) int64 { return s.p.Work + max(0, s.left-s.p.Work)/share }
 
 // over reports whether the context or the budget has ended; from is the work before.
 func (s *simplifier) over(until int64, from *int64) bool {
-	done := s.p.work - *from
-	*from = s.p.work
-	return s.pace.Over(1+done) || s.p.work >= until || s.p.zero
+	done := s.p.Work - *from
+	*from = s.p.Work
+	return s.pace.Over(1+done) || s.p.Work >= until || s.p.False
 }
 
 // round runs all parts, and reports whether one found anything.
 func (s *simplifier) round(last bool) bool {
-	if s.p.zero {
+	if s.p.False {
 		return false
 	}
 	found := s.probe()
@@ -175,7 +175,10 @@ type result struct {
 }
 
 func (s *simplifier) changes() result {
-	out := result{truth: s.p.truth, same: s.same, drop: s.drop}
+	out := result{same: s.same, drop: s.drop}
+	for a := range s.f.Atoms() {
+		out.truth = append(out.truth, s.p.value(Literal(2*a)))
+	}
 	for n, c := range s.p.clauses {
 		if !s.p.gone[n] {
 			out.clauses = append(out.clauses, c)

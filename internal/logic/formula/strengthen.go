@@ -20,11 +20,9 @@ const (
 
 // strengthener asks about one formula. It keeps the last assignments that it met: most questions are answered by them.
 type strengthener struct {
-	s     *simplifier
-	sat   *sat.Satisfier
-	bits  []sat.Literal // by atom: that it is taken
-	met   []uint64      // by Boolean variable: its value in each of those assignments
-	count int           // of them, ever
+	*simplifier
+	met   []uint64 // by Boolean variable: its value in each of those assignments
+	count int      // of them, ever
 	until int64
 	// question bounds the steps of one question.
 	question int64
@@ -36,16 +34,18 @@ type strengthener struct {
 // strengthen removes values and literals that no assignment needs. It reports whether it
 // found something.
 func (s *simplifier) strengthen() bool {
-	if s.p.zero || len(s.p.clauses) == 0 {
+	if s.p.False || len(s.p.clauses) == 0 {
 		return false
 	}
-	g := &strengthener{s: s, binary: map[[2]sat.Literal]bool{}}
-	g.prepare()
-	defer func() { s.p.work += g.sat.Work }()
-	g.until = max(0, s.left-s.p.work) / strengthenShare
-	g.question = g.until / firstShare
+	g := &strengthener{simplifier: s, met: make([]uint64, len(s.p.Value)/2), binary: map[[2]sat.Literal]bool{}}
+	for n, c := range s.p.clauses {
+		if !s.p.gone[n] {
+			g.note(c)
+		}
+	}
+	g.until = s.budget(strengthenShare)
+	g.question = (g.until - s.p.Work) / firstShare
 	if g.ask() < 0 {
-		s.p.zero = true
 		return true
 	}
 	if g.question = questionWork; g.count > 0 {
@@ -56,75 +56,36 @@ func (s *simplifier) strengthen() bool {
 	return g.found
 }
 
-// prepare hands the formula over.
-func (g *strengthener) prepare() {
-	first := make([]int32, 1, len(g.s.f.Domains)+1) // by variable: the first of its Boolean ones
-	for _, d := range g.s.f.Domains {
-		next := first[len(first)-1]
-		if d == 2 {
-			g.bits = append(g.bits, sat.Literal(2*next+1), sat.Literal(2*next))
-			first = append(first, next+1)
-			continue
-		}
-		for a := range int32(d) {
-			g.bits = append(g.bits, sat.Literal(2*(next+a)))
-		}
-		first = append(first, next+int32(d))
-	}
-	g.sat, g.met = sat.NewSatisfier(first), make([]uint64, first[len(first)-1])
-	for a, truth := range g.s.p.truth {
-		if truth != 0 {
-			g.sat.Add(g.bit(Literal(2*a) | Literal(1-truth)>>1))
-		}
-	}
-	for n, c := range g.s.p.clauses {
-		if !g.s.p.gone[n] {
-			g.add(c)
-		}
-	}
-}
-
-// add adds a clause to the strengthener's formula.
-func (g *strengthener) add(c []Literal) {
-	bits := g.all(c)
-	g.sat.Add(bits...)
+// note takes down a clause that is added, if it has two literals.
+func (g *strengthener) note(c []Literal) {
 	if len(c) == 2 {
-		g.binary[pair(bits[0], bits[1])] = true
+		g.binary[pair(g.p.bit(c[0]), g.p.bit(c[1]))] = true
 	}
 }
 
 func pair(a, b sat.Literal) [2]sat.Literal { return [2]sat.Literal{min(a, b), max(a, b)} }
 
-func (g *strengthener) bit(l Literal) sat.Literal { return g.bits[l.Atom()] ^ sat.Literal(l&1) }
-
-func (g *strengthener) all(c []Literal) []sat.Literal {
-	out := make([]sat.Literal, len(c))
-	for i, l := range c {
-		out[i] = g.bit(l)
-	}
-	return out
-}
-
 // over reports whether there is no more work to do, or no answers are to be had.
 func (g *strengthener) over() bool {
-	return g.sat.Work >= g.until || g.s.p.zero || g.sat.False || g.s.pace.Over(1) || g.doubt > pictures
+	return g.p.Work >= g.until || g.p.False || g.pace.Over(1) || g.doubt > pictures
 }
 
 // ask is Satisfier.Solve; an assignment that it finds is kept.
 func (g *strengthener) ask(assumptions ...sat.Literal) int {
-	verdict := g.sat.Solve(min(g.question, max(g.until-g.sat.Work, 1)), g.s.pace, assumptions...)
+	verdict := g.p.Solve(min(g.question, max(g.until-g.p.Work, 1)), g.pace, assumptions...)
 	switch verdict {
 	case 0:
 		g.doubt++
 	case 1:
 		at := uint64(1) << (g.count % pictures)
 		for v := range g.met {
-			if g.met[v] &^= at; g.sat.Value[2*v] > 0 {
+			if g.met[v] &^= at; g.p.Value[2*v] > 0 {
 				g.met[v] |= at
 			}
 		}
 		g.count++
 	}
+	g.p.Backtrack(0)
 	return verdict
 }
 
@@ -141,21 +102,20 @@ func (g *strengthener) impossible(literals []sat.Literal) bool {
 			shown &^= word
 		}
 	}
-	g.sat.Work += int64(len(literals))
+	g.p.Work += int64(len(literals))
 	return shown == 0 && g.ask(literals...) < 0
 }
 
 // backbone fixes the literals that all assignments have.
 func (g *strengthener) backbone() {
-	for a := range g.bits {
+	for a := range g.p.bits {
 		for _, l := range [2]Literal{Literal(2 * a), Literal(2*a + 1)} {
 			if g.over() {
 				return
 			}
-			if g.s.p.value(l) == 0 && g.impossible([]sat.Literal{g.bit(l)}) {
+			if g.p.value(l) == 0 && g.impossible([]sat.Literal{g.p.bit(l)}) {
 				g.found = true
-				g.s.p.fix(l.Not())
-				g.sat.Add(g.bit(l).Not())
+				g.p.fix(l.Not())
 			}
 		}
 	}
@@ -163,20 +123,20 @@ func (g *strengthener) backbone() {
 
 // shorten takes literals out of clauses that no assignment needs to satisfy them.
 func (g *strengthener) shorten() {
-	for _, n := range g.s.longest() {
+	for _, n := range g.longest() {
 		if g.over() {
 			return
 		}
-		kept := slices.Clone(g.s.p.clauses[n])
+		kept := slices.Clone(g.p.clauses[n])
 		before := len(kept)
 		for at := 0; at < len(kept) && len(kept) > 1; {
-			if g.over() || g.s.p.value(kept[at]) > 0 {
+			if g.over() || g.p.value(kept[at]) > 0 {
 				break
 			}
 			assumed := make([]sat.Literal, 0, len(kept)-1)
 			for k, l := range kept {
 				if k != at {
-					assumed = append(assumed, g.bit(l).Not())
+					assumed = append(assumed, g.p.bit(l).Not())
 				}
 			}
 			if !g.impossible(assumed) {
@@ -187,8 +147,8 @@ func (g *strengthener) shorten() {
 		}
 		if len(kept) < before {
 			g.found = true
-			g.add(kept)
-			g.s.p.replace(n, kept)
+			g.note(kept)
+			g.p.replace(n, kept)
 		}
 	}
 }
@@ -197,18 +157,18 @@ func (g *strengthener) shorten() {
 // clauses of two literals.
 func (g *strengthener) merge() {
 	seen := map[[2]sat.Literal]bool{}
-	for n := 0; n < len(g.s.p.clauses); n++ { // its own clauses have nothing new
-		if g.s.p.gone[n] {
+	for n := 0; n < len(g.p.clauses); n++ { // its own clauses have nothing new
+		if g.p.gone[n] {
 			continue
 		}
-		c := slices.Clone(g.s.p.clauses[n])
+		c := slices.Clone(g.p.clauses[n])
 		for i, k := range c {
 			for _, l := range c[:i] {
 				if g.over() {
 					return
 				}
-				a, b := g.bit(k), g.bit(l)
-				g.sat.Work++
+				a, b := g.p.bit(k), g.p.bit(l)
+				g.p.Work++
 				if both := pair(a&^1, b&^1); a.Variable() != b.Variable() && !seen[both] {
 					seen[both] = true
 					g.compare(k, l)
@@ -220,10 +180,10 @@ func (g *strengthener) merge() {
 
 // compare finds out whether two literals are equivalent, or opposite.
 func (g *strengthener) compare(k, l Literal) {
-	if g.s.p.value(k) != 0 || g.s.p.value(l) != 0 {
+	if g.p.value(k) != 0 || g.p.value(l) != 0 {
 		return
 	}
-	a, b := g.bit(k), g.bit(l)
+	a, b := g.p.bit(k), g.p.bit(l)
 	switch differ := g.met[a.Variable()] ^ g.met[b.Variable()] ^ -uint64((a^b)&1); differ & g.filled() {
 	case 0:
 	case g.filled():
@@ -231,15 +191,15 @@ func (g *strengthener) compare(k, l Literal) {
 	default:
 		return
 	}
-	if g.s.p.variable[k.Atom()] == g.s.p.variable[l.Atom()] ||
+	if g.p.variable[k.Atom()] == g.p.variable[l.Atom()] ||
 		!g.impossible([]sat.Literal{a, b.Not()}) || !g.impossible([]sat.Literal{a.Not(), b}) {
 		return
 	}
 	for _, c := range [][]Literal{{k.Not(), l}, {k, l.Not()}} {
-		if !g.binary[pair(g.bit(c[0]), g.bit(c[1]))] {
+		if !g.binary[pair(g.p.bit(c[0]), g.p.bit(c[1]))] {
 			g.found = true
-			g.add(c)
-			g.s.p.add(c)
+			g.note(c)
+			g.p.add(c)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 // subsume removes clauses that contain another one, and the literal ¬l from clauses that contain ¬l and the rest of a clause with l.
 // Source: N. Eén and A. Biere, Effective preprocessing in SAT through variable and clause elimination (2005), section 4.
 func (s *simplifier) subsume() bool {
-	until, from := s.budget(subsumeShare), s.p.work
+	until, from := s.budget(subsumeShare), s.p.Work
 	all := &occurrences{s: s, at: make([][]int32, 2*s.f.Atoms()), marks: make([]uint64, 0, len(s.p.clauses))}
 	var queue []int32
 	for n, c := range s.p.clauses {
@@ -43,7 +43,7 @@ func (s *simplifier) subsume() bool {
 					queue = append(queue, int32(m))
 				}
 			}
-			if s.p.gone[n] || s.p.zero {
+			if s.p.gone[n] || s.p.False {
 				break
 			}
 		}
@@ -98,7 +98,7 @@ func (o *occurrences) within(n int32, c []Literal, flip int) bool {
 
 	found := false
 	for _, m := range o.at[want[best]] {
-		s.p.work++
+		s.p.Work++
 		if m == n || s.p.gone[m] || marks&^o.marks[m] != 0 || len(s.p.clauses[m]) < len(want) || !o.contains(m, want) {
 			continue
 		}
@@ -121,7 +121,7 @@ func (o *occurrences) within(n int32, c []Literal, flip int) bool {
 // contains reports whether clause m has all of these literals.
 func (o *occurrences) contains(m int32, want []Literal) bool {
 	c := o.s.p.clauses[m]
-	o.s.p.work += int64(len(c))
+	o.s.p.Work += int64(len(c))
 	for _, l := range want {
 		if !slices.ContainsFunc(c, func(k Literal) bool { return o.s.normal(k) == l }) {
 			return false

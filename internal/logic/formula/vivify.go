@@ -23,7 +23,7 @@ func (s *simplifier) longest() []int {
 // contradict that those so far are a clause, where they imply a literal those so far with it are, and one that they refute is not needed.
 // Source: C. Piette, Y. Hamadi and L. Saïs, Vivifying propositional clausal formulae (2008).
 func (s *simplifier) vivify() bool {
-	until, from := s.budget(vivifyShare), s.p.work
+	until, from := s.budget(vivifyShare), s.p.Work
 	found := false
 	for _, n := range s.longest() {
 		if s.over(until, &from) {
@@ -42,30 +42,24 @@ func (s *simplifier) vivify() bool {
 
 // vivified returns the literals of a clause that are needed.
 func (s *simplifier) vivified(n int) (kept []Literal) {
-	s.p.except = int32(n)
-	at := len(s.p.trail)
-	defer func() {
-		s.p.undo(at)
-		s.p.except = -1
-	}()
-	for _, l := range slices.Clone(s.p.clauses[n]) {
-		switch s.p.value(l) {
-		case 1:
-			return append(kept, l)
-		case -1:
-			continue
+	s.p.without(n, func() bool {
+		for _, l := range s.p.clauses[n] {
+			value := s.p.value(l)
+			if value >= 0 {
+				kept = append(kept, l)
+			}
+			if value > 0 || !s.p.try(s.p.bit(l.Not())) {
+				break
+			}
 		}
-		kept = append(kept, l)
-		if !s.p.try(l.Not()) {
-			return kept
-		}
-	}
+		return false
+	})
 	return kept
 }
 
 // implied leaves out clauses from which the others follow by unit propagation, longer ones first: they exclude no assignment.
 func (s *simplifier) implied() {
-	until, from := s.budget(impliedShare), s.p.work
+	until, from := s.budget(impliedShare), s.p.Work
 	for _, n := range s.longest() {
 		if s.over(until, &from) {
 			break
@@ -78,16 +72,7 @@ func (s *simplifier) implied() {
 
 // follows reports whether the other clauses refute that no literal of a clause holds.
 func (s *simplifier) follows(n int) bool {
-	s.p.except = int32(n)
-	at := len(s.p.trail)
-	defer func() {
-		s.p.undo(at)
-		s.p.except = -1
-	}()
-	for _, l := range slices.Clone(s.p.clauses[n]) {
-		if s.p.value(l) == 1 || s.p.value(l) == 0 && !s.p.try(l.Not()) {
-			return true
-		}
-	}
-	return false
+	return s.p.without(n, func() bool {
+		return slices.ContainsFunc(s.p.clauses[n], func(l Literal) bool { return !s.p.try(s.p.bit(l.Not())) })
+	})
 }

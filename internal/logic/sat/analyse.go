@@ -12,7 +12,11 @@ package sat
 // analysed after Close.
 func (s *Solver) Analyse(early bool) bool {
 	s.lemma, s.Met = s.lemma[:0], s.Met[:0]
-	here := s.collect()
+	here := 0
+	for _, l := range s.conflict {
+		here += s.mark(l)
+	}
+	s.Work += int64(len(s.conflict))
 	at := len(s.Trail)
 	var asserted Literal
 	for here > 0 {
@@ -39,17 +43,8 @@ func (s *Solver) Analyse(early bool) bool {
 	return true
 }
 
-// collect marks the variables of the conflict above the root, adds the literals of lower levels to
-// the lemma, and returns the number at the current level.
-func (s *Solver) collect() (here int) {
-	s.Work += int64(len(s.conflict))
-	for _, l := range s.conflict {
-		here += s.mark(l)
-	}
-	return here
-}
-
-// mark is collect for one literal.
+// mark marks the variable of a literal above the root, adds the literal to the lemma if it is of a lower level, and returns the number of
+// such at the current one.
 func (s *Solver) mark(l Literal) int {
 	v := l.Variable()
 	if s.seen[v] || s.level[v] == 0 {

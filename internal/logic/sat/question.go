@@ -42,16 +42,17 @@ func NewSatisfier(first []int32) *Satisfier {
 	return s
 }
 
-// Add adds a clause while nothing is assumed.
-func (s *Satisfier) Add(c ...Literal) {
-	s.backtrack(0)
+// Add adds a clause while nothing is assumed, without the literals that are false, and returns it as Attach does; Fact where propagation
+// needs no clause.
+func (s *Satisfier) Add(c ...Literal) int32 {
+	s.Backtrack(0)
 	c = slices.Clone(c)
 	slices.Sort(c)
 	c = slices.Compact(c)
 	kept := c[:0]
 	for i, l := range c {
 		if s.Value[l] > 0 || i > 0 && c[i-1] == l.Not() {
-			return
+			return Fact
 		}
 		if s.Value[l] == 0 {
 			kept = append(kept, l)
@@ -64,12 +65,13 @@ func (s *Satisfier) Add(c ...Literal) {
 		s.Assign(kept[0], Fact)
 		s.False = !s.Propagate() || s.False
 	default:
-		s.Attach(kept, 0)
+		return s.Attach(kept, 0)
 	}
+	return Fact
 }
 
-// backtrack takes all levels above one back.
-func (s *Satisfier) backtrack(level int32) {
+// Backtrack takes all levels above one back. Levels may be opened and assigned as in a Solver.
+func (s *Satisfier) Backtrack(level int32) {
 	for s.depth() > level {
 		from := s.marks[s.depth()-1]
 		s.Work += int64(len(s.Trail)) - int64(from)
@@ -86,7 +88,7 @@ func (s *Satisfier) backtrack(level int32) {
 // Solve reports whether there is an assignment under the assumptions: 1 yes, and it is in Value until the next question; −1 no; 0 where
 // that is not known after so much work, or the context has ended.
 func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) int {
-	if s.backtrack(0); s.False {
+	if s.Backtrack(0); s.False {
 		return -1
 	}
 	until, conflicts, restart, before := s.Work+work, 0, s.restart, s.Work
@@ -107,7 +109,7 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) i
 		}
 		if conflicts >= restart {
 			conflicts, restart = 0, restart+restart/2+1
-			s.backtrack(0)
+			s.Backtrack(0)
 			s.Forget()
 			continue
 		}
@@ -154,7 +156,7 @@ func (s *Satisfier) learn() {
 	if len(s.lemma) > 1 {
 		to, reason = s.level[s.lemma[1].Variable()], s.Learn()
 	}
-	s.backtrack(to)
+	s.Backtrack(to)
 	s.Assign(s.lemma[0], reason)
 }
 

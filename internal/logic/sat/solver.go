@@ -9,6 +9,7 @@ package sat
 
 import (
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 )
@@ -107,18 +108,49 @@ func New(first []int32) *Solver {
 // but the first. The mark is 0 for a clause of the formula.
 func (s *Solver) Attach(c []Literal, mark int32) int32 {
 	if len(c) == 2 {
-		s.Implies[c[0].Not()] = append(s.Implies[c[0].Not()], c[1])
-		s.Implies[c[1].Not()] = append(s.Implies[c[1].Not()], c[0])
-		return int32(c[1].Not())<<1 | 1
+		reason := int32(c[1].Not())<<1 | 1
+		s.Reattach(c, reason)
+		return reason
 	}
 	at := int32(len(s.arena))
 	s.arena = append(s.arena, int32(len(c)), mark)
 	for _, l := range c {
 		s.arena = append(s.arena, int32(l))
 	}
-	s.watches[c[0]] = append(s.watches[c[0]], watch{at, c[1]})
-	s.watches[c[1]] = append(s.watches[c[1]], watch{at, c[0]})
+	s.Reattach(c, at<<1)
 	return at << 1
+}
+
+// Reattach adds a clause again that was detached.
+func (s *Solver) Reattach(c []Literal, reason int32) {
+	if reason&1 != 0 {
+		s.Implies[c[0].Not()] = append(s.Implies[c[0].Not()], c[1])
+		s.Implies[c[1].Not()] = append(s.Implies[c[1].Not()], c[0])
+		return
+	}
+	at := reason >> 1
+	a, b := Literal(s.arena[at+clauseHeader]), Literal(s.arena[at+clauseHeader+1])
+	s.watches[a] = append(s.watches[a], watch{at, b})
+	s.watches[b] = append(s.watches[b], watch{at, a})
+}
+
+// Detach takes a clause out of propagation that is no reason and was attached since clauses were last forgotten; c are its open literals.
+func (s *Solver) Detach(c []Literal, reason int32) {
+	if reason&1 != 0 {
+		for i, l := range c {
+			list := &s.Implies[l.Not()]
+			k := slices.Index(*list, c[1-i])
+			*list = slices.Delete(*list, k, k+1)
+			s.Work += int64(k)
+		}
+		return
+	}
+	for _, l := range s.arena[reason>>1+clauseHeader:][:2] {
+		list := &s.watches[l]
+		k := slices.IndexFunc(*list, func(w watch) bool { return w.clause == reason>>1 })
+		*list = slices.Delete(*list, k, k+1)
+		s.Work += int64(k)
+	}
 }
 
 // depth is the number of open decisions.

@@ -39,13 +39,21 @@ func TestSolverAgainstEnumeration(t *testing.T) {
 		var clauses [][]Literal
 		s := New(first)
 		s.Keep = 2
-		for range 15 + r.IntN(25) {
+		for range 15 + r.IntN(30) {
 			c := []Literal{}
 			for _, v := range r.Perm(int(vars))[:2+r.IntN(3)] {
 				c = append(c, Literal(2*v+r.IntN(2)))
 			}
+			reason := s.Attach(slices.Clone(c), 0)
+			switch r.IntN(8) {
+			case 0:
+				s.Detach(c, reason)
+				continue
+			case 1:
+				s.Detach(c, reason)
+				s.Reattach(c, reason)
+			}
 			clauses = append(clauses, c)
-			s.Attach(slices.Clone(c), 0)
 		}
 		all := models(first, clauses)
 		w := walk{t: t, r: r, s: s, all: all}
