@@ -83,18 +83,18 @@ func (g *sequence) judge() {
 }
 
 // besideFew returns the verdict of belief propagation alone beside sampled components that are not believed. These leave an interval open,
-// from their lower bound up to their mean and its shift, and their mean is mostly too low: few draws miss the largest weights. A value
-// inside is uncertain by the distance of the farther end.
+// from their lower bound (Markov's inequality for their mean is one) up to their mean and its shift, and their mean is mostly too low: few
+// draws miss the largest weights. A value inside, and more so than the mean, is uncertain by the distance of the farther end.
 func besideFew(g *sequence, v, sampled verdict) verdict {
 	if v.best < 0 || g.estimates[v.best].of.Level >= 0 || v.uncertainty != nil || g.unsure ||
 		sampled.best < 0 || sampled.credible || sampled.uncertainty == nil {
 		return v
 	}
 	below, above, _ := g.between()
-	value, mean, open := *g.estimates[v.best].LogZ, *g.estimates[sampled.best].LogZ, *sampled.uncertainty
-	low, high := max(below.ln, mean-open), min(above.ln, mean+open)
-	if low <= value && value <= high {
-		v.uncertainty, v.credible = finite(max(value-low, high-value)), false
+	value, mean := *g.estimates[v.best].LogZ, *g.estimates[sampled.best].LogZ
+	low, high := max(below.ln, mean+math.Log(policy.BoundsDelta)), min(above.ln, mean+*sampled.uncertainty)
+	if u := max(value-low, high-value); low <= value && value <= high && u < max(mean-low, high-mean) {
+		v.uncertainty, v.credible = finite(u), false
 	}
 	return v
 }
