@@ -35,7 +35,8 @@ func (w *work) coarsen() bool {
 //
 // with c a hidden index. A contraction that is through with all other tables of x has to remember
 // the class alone from then on, and tables from the side of y need no more values either. That is
-// why one side is enough, the one of fewer classes. Nothing is rounded.
+// why one side is enough, the one of fewer classes. Nothing is rounded, and rows that were are equal
+// within that alone: E has a part of their error.
 //
 // Cost: O(entries · log d). Source: E. C. Freuder, Eliminating interchangeable values in
 // constraint satisfaction problems (1991): his interchangeable values are alike in all tables.
@@ -55,10 +56,10 @@ func (w *work) classes(n int) (p pieces, ok bool) {
 	}
 
 	p = pieces{table: n, arity: 2, hidden: []int{len(best.first)}, kind: coarsely}
-	p.add([]int{t.scope[best.mode], -1}, best.membership(), 0)
+	p.add([]int{t.scope[best.mode], -1}, best.membership(), t.err/2)
 	scope := slices.Clone(t.scope)
 	scope[best.mode] = -1
-	p.add(scope, best.representatives(t.data, shape), t.err)
+	p.add(scope, best.representatives(t.data, shape), t.err/2)
 	return p, true
 }
 

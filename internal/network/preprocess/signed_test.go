@@ -113,3 +113,42 @@ func enumerateSums(e *sumproduct.Expression) (sums []*big.Rat, size []float64) {
 	}
 	return sums, size
 }
+
+// TestEqualWithinRoundingIsNoZero: terms of both signs that cancel beside entries which are equal, but were rounded, are no exact zero:
+// the values that only such a zero forbids stay.
+func TestEqualWithinRoundingIsNoZero(t *testing.T) {
+	small := 9e-301 // lost beside 0.7
+	twice := []float64{1, 1, 1, -1}
+	halves := []float64{0.5, 0.5, 0.5, -0.5}
+	parities := &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 2, 2, 2}, Tables: []sumproduct.Table{
+		{Scope: []int{1}, Data: []float64{4e-310, 4e299}}, {Scope: []int{0}, Data: []float64{0.7, small}},
+		{Scope: []int{2, 0}, Data: twice}, {Scope: []int{2, 1}, Data: halves},
+		{Scope: []int{3, 0}, Data: twice}, {Scope: []int{3, 1}, Data: halves},
+	}}
+	rows := &sumproduct.Expression{Scale: scaled.One, Dims: []int{6, 6}, Tables: []sumproduct.Table{ // three classes within rounding
+		{Scope: []int{0, 1}, Rounded: true},
+		{Scope: []int{0}, Data: []float64{1, -1, 1, -1, 1, -1}},
+		{Scope: []int{1}, Data: []float64{1, 0.3, 0.7, 0.1, 0.9, 0.6}},
+	}}
+	for x := range 6 {
+		for y := range 6 {
+			rows.Tables[0].Data = append(rows.Tables[0].Data, 0.1*float64(1+(x/2+1)*(y+2)))
+		}
+	}
+	for name, c := range map[string]struct {
+		e    *sumproduct.Expression
+		o    Options
+		want float64 // Z, where it can be known
+	}{
+		"a constant mode": {parities, Options{}, 0.36},
+		"classes":         {rows, Options{Classes: true, always: true}, math.NaN()},
+	} {
+		r, err := Run(context.Background(), c.e, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if z := r.Expression.Scale.Float64(); len(r.Expression.Tables) == 0 && !(math.Abs(z/c.want-1) < 1e-9) {
+			t.Errorf("%s: Z is %v for certain, want %v: %+v", name, z, c.want, r.Report)
+		}
+	}
+}

@@ -91,6 +91,7 @@ func (w *work) factorOut(n, k int) bool {
 	}
 
 	// Every entry has to be u(x) times the slice's.
+	same := t.err == 0 // for all x, and not within rounding
 	for o := 0; o < len(t.data); o += d * inner {
 		for i := range inner {
 			r := t.data[o+slice*inner+i]
@@ -98,7 +99,13 @@ func (w *work) factorOut(n, k int) bool {
 				if !equals(t.data[o+x*inner+i], f, r) {
 					return false
 				}
+				same = same && t.data[o+x*inner+i] == r
 			}
+		}
+	}
+	if constant && w.signed && !same { // u stays, with its error: terms of both signs may cancel without it
+		if constant = false; len(t.scope) == 1 {
+			return false
 		}
 	}
 
