@@ -26,7 +26,6 @@ type problem struct {
 	weights   []scaled.Number // by literal: that times the weight of the query
 	constant  scaled.Number   // of tables without variables
 	factor    scaled.Number   // that times the weights of variables with one value
-	empty     bool            // there is an empty clause
 }
 
 // softTable is a table over variables with two values or more.
@@ -134,7 +133,6 @@ func (p *problem) addClause(c []formula.Literal) {
 	}
 	if out = tidy(out); out != nil {
 		p.clauses = append(p.clauses, out)
-		p.empty = p.empty || len(out) == 0
 	}
 }
 

@@ -23,24 +23,11 @@ func prepare(ctx context.Context, p *problem, o Options) (*search, error) {
 
 // root is prepare without a guide.
 func root(ctx context.Context, p *problem, o Options) (*search, error) {
-	if p.empty {
-		return nil, nil
-	}
-	r := sat.New(p.first)
+	r := sat.NewSatisfier(p.first)
 	for _, c := range p.clauses {
-		if len(c) > 1 {
-			r.Attach(slices.Clone(c), 0)
-			continue
-		}
-		if r.Value[c[0]] < 0 {
-			return nil, nil
-		}
-		if r.Value[c[0]] == 0 {
-			r.Assign(c[0], sat.Fact)
-		}
+		r.Add(c...)
 	}
-	ok, err := probe(ctx, r)
-	if err != nil || !ok {
+	if err := probe(ctx, r); err != nil || r.False {
 		return nil, err
 	}
 	s, err := newSearch(ctx, p, r.Trail, reduced(r, p.clauses), o)
@@ -50,44 +37,29 @@ func root(ctx context.Context, p *problem, o Options) (*search, error) {
 	return s, err
 }
 
-// probe propagates, and tries both values of every variable until a round finds nothing or the work is spent: a value that
-// leads to a conflict is excluded. It reports whether an assignment may be left.
-func probe(ctx context.Context, s *sat.Solver) (bool, error) {
-	if !s.Propagate() {
-		return false, nil
-	}
+// probe tries both values of every variable until a round finds nothing or the work is spent: a value that leads to a conflict is excluded.
+func probe(ctx context.Context, s *sat.Satisfier) error {
 	for found := true; found; {
 		found = false
 		for l := range lit(len(s.Value)) {
-			if s.Value[l] != 0 {
-				continue
-			}
-			if s.Work > policy.ProbeRootWork {
-				return true, nil
+			if s.False || s.Work > policy.ProbeRootWork {
+				return nil
 			}
 			if l%256 == 0 && ctx.Err() != nil {
-				return false, ctx.Err()
+				return ctx.Err()
 			}
-			s.Open()
-			s.Assign(l, sat.Decided)
-			fine := s.Propagate()
-			s.Close()
-			if fine {
-				continue
-			}
-			found = true
-			s.Assign(l.Not(), sat.Fact)
-			if !s.Propagate() {
-				return false, nil
+			if s.Value[l] == 0 && !s.Possible(l) {
+				found = true
+				s.Add(l.Not())
 			}
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // reduced returns the clauses as they stand at the root: without satisfied ones, without false
 // literals, each once, binary ones first.
-func reduced(s *sat.Solver, clauses [][]lit) [][]lit {
+func reduced(s *sat.Satisfier, clauses [][]lit) [][]lit {
 	var out [][]lit
 	for _, c := range clauses {
 		var left []lit

@@ -20,7 +20,7 @@ func (s *simplifier) probe() bool {
 			continue
 		}
 		for a := range d {
-			if l := s.f.Literal(v, a); s.p.value(l) == 0 && !s.possible(l) {
+			if l := s.f.Literal(v, a); s.p.value(l) == 0 && !s.p.Possible(s.p.bit(l)) {
 				s.p.fix(l.Not())
 			}
 			if s.p.False {
@@ -31,13 +31,6 @@ func (s *simplifier) probe() bool {
 	return len(s.p.Trail) > fixed || len(s.pair) > 0
 }
 
-// possible reports whether propagation of a literal finds no contradiction.
-func (s *simplifier) possible(l Literal) bool {
-	ok := s.p.try(s.p.bit(l))
-	s.p.Backtrack(0)
-	return ok
-}
-
 // probeBoth probes the two values of a variable.
 func (s *simplifier) probeBoth(v int, mark []bool, seen *[]sat.Literal) {
 	l, m := s.f.Literal(v, 0), s.f.Literal(v, 1)
@@ -45,7 +38,7 @@ func (s *simplifier) probeBoth(v int, mark []bool, seen *[]sat.Literal) {
 		return
 	}
 	at := len(s.p.Trail)
-	possible := s.p.try(s.p.bit(l))
+	possible := s.p.Try(s.p.bit(l))
 	*seen = append((*seen)[:0], s.p.Trail[at:]...)
 	s.p.Backtrack(0)
 	if !possible {
@@ -58,7 +51,7 @@ func (s *simplifier) probeBoth(v int, mark []bool, seen *[]sat.Literal) {
 	}
 	var hold []Literal
 	pairs := len(s.pair)
-	if possible = s.p.try(s.p.bit(m)); possible {
+	if possible = s.p.Try(s.p.bit(m)); possible {
 		for _, b := range s.p.Trail[at+1:] {
 			k := s.p.literals[b]
 			switch {

@@ -75,16 +75,6 @@ func (p *propagator) add(c []Literal) {
 	p.handles = append(p.handles, p.Add(p.all(c)...))
 }
 
-// try assumes a literal and propagates it; false where that is impossible.
-func (p *propagator) try(l sat.Literal) bool {
-	if p.Value[l] != 0 {
-		return p.Value[l] > 0
-	}
-	p.Open()
-	p.Assign(l, sat.Decided)
-	return p.Propagate()
-}
-
 // fix makes a literal hold for good.
 func (p *propagator) fix(l Literal) { p.Add(p.bit(l)) }
 

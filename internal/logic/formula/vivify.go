@@ -48,7 +48,7 @@ func (s *simplifier) vivified(n int) (kept []Literal) {
 			if value >= 0 {
 				kept = append(kept, l)
 			}
-			if value > 0 || !s.p.try(s.p.bit(l.Not())) {
+			if value > 0 || !s.p.Try(s.p.bit(l.Not())) {
 				break
 			}
 		}
@@ -73,6 +73,6 @@ func (s *simplifier) implied() {
 // follows reports whether the other clauses refute that no literal of a clause holds.
 func (s *simplifier) follows(n int) bool {
 	return s.p.without(n, func() bool {
-		return slices.ContainsFunc(s.p.clauses[n], func(l Literal) bool { return !s.p.try(s.p.bit(l.Not())) })
+		return slices.ContainsFunc(s.p.clauses[n], func(l Literal) bool { return !s.p.Try(s.p.bit(l.Not())) })
 	})
 }

@@ -70,7 +70,7 @@ func (s *Satisfier) Add(c ...Literal) int32 {
 	return Fact
 }
 
-// Backtrack takes all levels above one back. Levels may be opened and assigned as in a Solver.
+// Backtrack takes all levels above one back.
 func (s *Satisfier) Backtrack(level int32) {
 	for s.depth() > level {
 		from := s.marks[s.depth()-1]
@@ -83,6 +83,23 @@ func (s *Satisfier) Backtrack(level int32) {
 		}
 		s.Close()
 	}
+}
+
+// Try assumes a literal and propagates it; false on a contradiction.
+func (s *Satisfier) Try(l Literal) bool {
+	if s.Value[l] != 0 {
+		return s.Value[l] > 0
+	}
+	s.Open()
+	s.Assign(l, Decided)
+	return s.Propagate()
+}
+
+// Possible reports whether propagation of a literal finds no contradiction, where nothing is assumed.
+func (s *Satisfier) Possible(l Literal) bool {
+	ok := s.Try(l)
+	s.Backtrack(0)
+	return ok
 }
 
 // Solve reports whether there is an assignment under the assumptions: 1 yes, and it is in Value until the next question; −1 no; 0 where
