@@ -157,7 +157,7 @@ func (g *sequence) withinBounds() {
 
 // judgeSampled is the verdict of sampled components: the mean of all of them, uncertain by two standard errors and its shift
 // under log-normal weights (sampling.Mean). If few components carry all the weight, the distance from the mean down to its
-// lower bound is the least uncertainty.
+// lower bound is the least uncertainty, and up to the upper bound where few are above 0.
 func (g *sequence) judgeSampled() verdict {
 	v := verdict{best: -1}
 	for i, r := range g.estimates {
@@ -179,6 +179,10 @@ func (g *sequence) judgeSampled() verdict {
 			lower = r.mean.Ln + math.Log(policy.BoundsDelta)
 		}
 		u = max(u, r.mean.Ln-lower)
+		if r.mean.Zeros > 0 && float64(r.mean.N-r.mean.Zeros) < policy.LeastEffective {
+			_, above, _ := g.between() // the spread of so few does not say how far ln Z is above
+			u = max(u, above.ln-r.mean.Ln)
+		}
 	}
 	if isFinite(u) {
 		v.uncertainty = finite(max(u, floor(r.mean.Ln)))
