@@ -1,7 +1,7 @@
 // Package sat finds the consequences of decisions about clauses, and learns clauses from conflicts. A Solver is at the service of a search
 // that decides for itself; a Satisfier answers whether the clauses can hold together with assumptions.
 //
-// A literal's work is counted and never timed; the same calls give the same bits everywhere.
+// Work is counted and never timed; the same calls give the same bits everywhere.
 //
 // Sources: N. Eén and N. Sörensson, An extensible SAT-solver (SAT 2003); A. Biere et al., Handbook of Satisfiability (2009),
 // chapter 4.
