@@ -3,6 +3,7 @@ package aggregate
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/families/bounding"
@@ -51,6 +52,16 @@ func TestMarginalsOfRegions(t *testing.T) {
 	hard.Assignment.Hard = true
 	if r := Result(hard); r.Marginals == nil || r.MarginalUncertainty != nil {
 		t.Errorf("constraints that decide the same at both sizes: %s", text(t, r))
+	}
+	level := windows(0.5, 0.5) // of which ln Z states nothing
+	level.Assignment.Hard = true
+	for k := range level.Values {
+		p := 0.5 + 1e-15*float64(k)
+		level.Values[k].Value.Marginals = &btn.Marginals{Domains: []int{2}, Mant: []float64{p, 1 - p}}
+	}
+	if r := Result(level); r.Marginals == nil || r.Uncertainty != nil || r.MarginalUncertainty != nil ||
+		!strings.Contains(strings.Join(r.Warnings, ";"), "nothing is known of the quality of the marginals") {
+		t.Errorf("constraints that decide the same within rounding: %s", text(t, r))
 	}
 	if r := Result(windowsWith(0.5)); r.Marginals == nil || r.MarginalUncertainty != nil {
 		t.Errorf("one size: %s", text(t, r))

@@ -204,8 +204,11 @@ func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
 	}
 	r.Marginals, r.MarginalUncertainty, r.Targets = m.p, m.uncertainty, a.Targets
 	if r.MarginalUncertainty == nil {
-		r.Warnings = append(r.Warnings, "no other estimate has marginals: "+
-			"nothing is known of their quality, and they need larger bonds than Z")
+		why := "no other estimate has marginals: nothing is known of their quality, and they need larger bonds than Z"
+		if r.Uncertainty == nil {
+			why = "nothing is known of the quality of the marginals, as of ln Z"
+		}
+		r.Warnings = append(r.Warnings, why)
 	}
 }
 
