@@ -146,7 +146,10 @@ func (b *link) Stream(ctx context.Context, name string) (jetstream.Stream, error
 		return s, nil
 	}
 
-	s, err := b.JS.Stream(ctx, name)
+	err := b.persist(ctx, func(ctx context.Context) (err error) {
+		s, err = b.JS.Stream(ctx, name)
+		return err
+	})
 	if err != nil {
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			err = fmt.Errorf("%w: %w", ErrNoStream, err)

@@ -80,7 +80,15 @@ func (b *chunked) store(ctx context.Context, bucket string) (jetstream.ObjectSto
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: object store %s: %w", bucket, err)
 	}
-	o, err = js.ObjectStore(ctx, bucket)
+	for until := time.Now().Add(patience); ; { // a question that was lost with its connection has no answer
+		one, cancel := context.WithTimeout(ctx, b.AnswerWithin(answerWithin))
+		o, err = js.ObjectStore(one, bucket)
+		again := one.Err() != nil && ctx.Err() == nil && time.Now().Before(until)
+		cancel()
+		if !again {
+			break
+		}
+	}
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		err = fmt.Errorf("%w: %w", ErrNoStream, err)
 	}

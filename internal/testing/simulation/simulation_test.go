@@ -1,9 +1,11 @@
 package simulation
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -22,6 +24,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 )
 
 var (
@@ -261,6 +264,63 @@ func TestAnObjectThatSeemsDamaged(t *testing.T) {
 		}
 		if took := time.Since(s.began); read < 2 || took > time.Minute {
 			t.Errorf("%d reads of chunks, %v", read, took)
+		}
+	})
+}
+
+// stray is a connection to the server whose first question for an object store goes to nobody.
+type stray struct {
+	net.Conn
+	lost *atomic.Bool
+}
+
+func (c stray) Write(b []byte) (int, error) {
+	if at := []byte("$JS.API.STREAM.INFO.OBJ_BTN_BLOB"); bytes.Contains(b, at) && c.lost.CompareAndSwap(false, true) {
+		_, err := c.Conn.Write(bytes.Replace(b, at, []byte("$NO.API.STREAM.INFO.OBJ_BTN_BLOB"), 1))
+		return len(b), err
+	}
+	return c.Conn.Write(b)
+}
+
+// strays makes such connections.
+type strays struct {
+	dialer
+	lost atomic.Bool
+}
+
+// Dial returns a new connection.
+func (d *strays) Dial(network, address string) (net.Conn, error) {
+	c, err := d.dialer.Dial(network, address)
+	return stray{c, &d.lost}, err
+}
+
+// TestALostQuestionForAnObjectStore is asked again, however long the client would wait.
+func TestALostQuestionForAnObjectStore(t *testing.T) {
+	s := &schedule{rates: rates{small: true}}
+	scripted(t, s, func(ctx context.Context, t *testing.T, _ *client.Client) {
+		nobody, err := s.own.Subscribe("$NO.>", func(*nats.Msg) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nobody.Unsubscribe()
+		d := &strays{dialer: dialer{s.server}}
+		nc, err := nats.Connect("nats://127.0.0.1:4222", nats.SetCustomDialer(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		c, err := client.New(nc, client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := examples()[0].request
+		w.Job = "job-large"
+		_, err = c.Submit(ctx, w)
+		if took := time.Since(s.began); err != nil || !d.lost.Load() || took > time.Minute {
+			t.Errorf("lost: %t, %v, %v", d.lost.Load(), took, err)
+		}
+		if a, err := c.Wait(ctx, w.Job); err != nil || a.Status != wire.StatusOK {
+			t.Errorf("%+v, %v", a, err)
 		}
 	})
 }
