@@ -41,7 +41,7 @@ func (a *assigner) exact(marginals bool) (*btn.Assignment, error) {
 	if err != nil {
 		return learned.ProposeClosed(a.Job, err)
 	}
-	if structured.Crowded(a.Net) && a.Evidence.IsEmpty() && !circuits.Logical(a.Job) { // a search for an order would take long
+	if a.Evidence.IsEmpty() && structured.Crowded(a.Net) && !circuits.Logical(a.Job) { // a search for an order would take long
 		if err := exact.WithinReach(a.Ctx, shape, proposal.Limit(a.Settings)); err != nil {
 			return nil, err
 		}

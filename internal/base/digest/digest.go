@@ -83,12 +83,23 @@ func (b *Builder) Bytes(list []byte) {
 
 // Raw takes bytes without their number.
 func (b *Builder) Raw(list []byte) {
+	if len(b.buf)+len(list) <= cap(b.buf) {
+		b.buf = append(b.buf, list...)
+		return
+	}
 	b.flush()
 	b.h.Write(list)
 }
 
 // Text takes a string as Bytes takes its bytes.
-func (b *Builder) Text(s string) { b.Bytes([]byte(s)) }
+func (b *Builder) Text(s string) {
+	b.Int(len(s))
+	if len(b.buf)+len(s) > cap(b.buf) {
+		b.Raw([]byte(s))
+		return
+	}
+	b.buf = append(b.buf, s...)
+}
 
 // Sum returns the digest of everything taken.
 func (b *Builder) Sum() (out [Size]byte) {

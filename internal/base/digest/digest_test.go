@@ -44,6 +44,16 @@ func TestBuilderHashesTheBytesItSays(t *testing.T) {
 	b.Values(long[:3])
 	write(int64(0), []byte{1, 2, 3}, int64(-7), int64(-6), int64(-3))
 
+	for range 1000 { // across the end of the buffer
+		b.Text("seventeen letters")
+		b.Raw([]byte{4, 5, 6})
+		write(int64(17), []byte("seventeen letters"), []byte{4, 5, 6})
+	}
+	large := bytes.Repeat([]byte("large"), 5000)
+	b.Text(string(large))
+	b.Bytes(large)
+	write(int64(len(large)), large, int64(len(large)), large)
+
 	if got := b.Sum(); got != sha256.Sum256(want.Bytes()) {
 		t.Errorf("%x", got)
 	}

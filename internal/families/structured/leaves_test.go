@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	_ "github.com/basetensor/basetensor/internal/families" // for messages
@@ -161,6 +162,31 @@ func drawnLike(t *testing.T, p *problem.Problem, fit *structured.Fit, joint []in
 	for c, q := range probabilities {
 		if off := math.Abs(counts[c]/samples - q); off > 5*math.Sqrt(q*(1-q)/samples) {
 			t.Errorf("cell %d: %v of the draws, the joint marginal is %v", c, counts[c]/samples, q)
+		}
+	}
+}
+
+// TestCrowded holds Crowded to its definition on complete graphs, some pairs of which meet in leaves: 16 pairs for each variable that is
+// no leaf, from 33 of them on.
+func TestCrowded(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{12, 32, 33, 40} {
+		for _, leaves := range []int{0, 1, 20, n * (n - 1) / 2} {
+			m := latent(rng, slices.Repeat([]int{2}, n), []float64{1}, 0, 0, 0)
+			var pairs [][2]int
+			for i := range n {
+				for j := range i {
+					pairs = append(pairs, [2]int{j, i})
+				}
+			}
+			withLeaves(rng, m, pairs[:min(leaves, len(pairs))], 2)
+			net, err := reparam.Build(t.Context(), m, reparam.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := structured.Crowded(net), n >= 33; got != want {
+				t.Errorf("%d variables, %d leaves: %t", n, leaves, got)
+			}
 		}
 	}
 }

@@ -86,8 +86,21 @@ func Asked(parts []btn.Part, ask btn.Ask) (list []btn.Part) {
 // Crowded reports whether a network, leaves summed out, has so many tables of two variables for each of them that no elimination is
 // cheap. Linear time.
 func Crowded(net *btn.Network) bool {
+	const many = 16
+	pairs, triples := 0, 0
+	for _, core := range net.Cores {
+		switch len(core.Legs) {
+		case 2:
+			pairs++
+		case 3:
+			triples++
+		}
+	}
+	if pairs+triples < many*(len(net.Variables)-triples) { // a leaf has a table of three of its own
+		return false
+	}
 	n, pairs := pairTables(net)
-	return pairs >= 16*n
+	return pairs >= many*n
 }
 
 // Worth reports whether a network has as many tables of two variables as Find looks for. Linear time.
