@@ -78,8 +78,7 @@ func (g *sequence) marginalsOf(at int) (m probabilities) {
 
 // missed bounds the error of probabilities by the share of Z that may be missing, since all of it may have one value: 1 − e^−D
 // where the contradiction of families is D nats. Where tables forbid values together or chains miss modes, states of some
-// values may never have been seen: there it is at least the uncertainty of ln Z, and none
-// is stated where that is not known.
+// values may never have been seen: there it is at least the uncertainty of ln Z, and none is stated where that is not known.
 func (g *sequence) missed() float64 {
 	u := -math.Expm1(-g.apart)
 	if (g.hard || g.modes()) && g.uncertainty != nil {

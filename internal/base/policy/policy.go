@@ -21,7 +21,7 @@ const (
 	// contractions at 0.5 to 1.7. 2 would keep auto nearer to its budget.
 	ExactRate = 6
 
-	// FastExact is the same for a part of an exact plan that must be there by a deadline: what one thread does at best.
+	// FastExact is ExactRate for a part of an exact plan that has to be there by a deadline: the rate of one thread at best.
 	// Measured: decision 20.
 	FastExact = 2
 

@@ -51,13 +51,14 @@ func TestSynced(t *testing.T) {
 	}
 }
 
-// TestExamine: a stack whose streams are set up is good once workers are there; a missing stream is found.
-func TestExamine(t *testing.T) {
-	s, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
+// deployed starts a stack whose streams are set up, and connects to it.
+func deployed(t *testing.T, o embedded.Options) (*embedded.Stack, *bus.Bus) {
+	t.Helper()
+	s, err := embedded.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	t.Cleanup(func() { s.Close() })
 	nc, err := s.Connect("doctor")
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +67,12 @@ func TestExamine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, b
+}
+
+// TestExamine: a stack whose streams are set up is good once workers are there; a missing stream is found.
+func TestExamine(t *testing.T) {
+	s, b := deployed(t, embedded.Options{NoRedis: true})
 	level := func(part string) string {
 		worst := Good
 		for _, f := range Examine(t.Context(), Places{Bus: b}) {
@@ -101,21 +108,9 @@ func TestExamine(t *testing.T) {
 
 // TestOverflow: the findings name a setup for workers that take tasks only while many wait, and no other.
 func TestOverflow(t *testing.T) {
-	s, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true, Listen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	nc, err := s.Connect("doctor")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := bus.New(nc, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, b := deployed(t, embedded.Options{NoRedis: true, Listen: true})
 	for _, on := range []bool{true, false} {
-		if err := pipeline.Setup(t.Context(), nc, pipeline.Config{InMemory: true, Overflow: &on}); err != nil {
+		if err := pipeline.Setup(t.Context(), b.NC, pipeline.Config{InMemory: true, Overflow: &on}); err != nil {
 			t.Fatal(err)
 		}
 		if said := SetUp(t.Context(), b); strings.Contains(said, "overflow") != on {
