@@ -70,6 +70,7 @@ func (s *Solver) compact(gone map[int32]bool) map[int32]int32 {
 
 // move follows clauses to their new places.
 func (s *Solver) move(moved map[int32]int32) {
+	s.moved = true
 	for l, list := range s.watches {
 		kept := list[:0]
 		for _, w := range list {

@@ -75,6 +75,7 @@ type Solver struct {
 	stamps   []int32 // by level: the stamp of the last count that met it
 	stamp    int32
 	pairs    int64   // learned clauses of two literals
+	moved    bool    // clauses were forgotten, and others have moved
 	learned  []int32 // places of the others in the arena
 }
 
@@ -134,8 +135,12 @@ func (s *Solver) Reattach(c []Literal, reason int32) {
 	s.watches[b] = append(s.watches[b], watch{at, a})
 }
 
-// Detach takes a clause out of propagation that is no reason and was attached since clauses were last forgotten; c are its open literals.
+// Detach takes a clause out of propagation that is no reason; c are its open literals. It panics once clauses were forgotten: others have
+// moved then.
 func (s *Solver) Detach(c []Literal, reason int32) {
+	if s.moved {
+		panic("sat: a clause is to be detached after others were forgotten")
+	}
 	if reason&1 != 0 {
 		for i, l := range c {
 			list := &s.Implies[l.Not()]
