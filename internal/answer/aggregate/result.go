@@ -83,7 +83,17 @@ func answer(in Input) (btn.Result, scaled.Number) {
 	}
 
 	s.took(&r)
-	if in.Assignment.Plan.Grows() {
+	var last *estimate
+	if n := len(s.estimates); n > 0 {
+		last = s.estimates[n-1]
+	}
+	known := last != nil && last.of.Quality != nil
+	switch {
+	case !in.Assignment.Plan.Grows():
+	case known: // as if it had been alone
+		quality(&r, last.of.Quality)
+		r.Components, r.Propagation = last.Components, nil
+	default:
 		r.Ended = s.ended
 		for _, e := range s.estimates {
 			r.Estimates = append(r.Estimates, e.EstimateResult)
@@ -91,15 +101,13 @@ func answer(in Input) (btn.Result, scaled.Number) {
 		r.Warnings = append(r.Warnings, s.warnings(in.Assignment)...)
 	}
 
-	if len(s.estimates) == 0 {
+	if last == nil {
 		return fail(failure(fault.Deadline, "the deadline came before the first estimate"))
 	}
-
-	if s.best < 0 {
-		last := s.estimates[len(s.estimates)-1]
-		if last.of.Quality != nil {
-			r.CancellationDigits = finite(last.digits)
-		}
+	if known && last.err != nil {
+		r.CancellationDigits = finite(last.digits)
+	}
+	if s.best < 0 || known && last.err != nil {
 		return fail(last.err)
 	}
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families"
+	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
@@ -162,7 +164,10 @@ func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
 				e.Cost.Flops, len(e.Parts), worth)
 		}
 	}
-	if err == nil || !a.Auto() || fault.CodeOf(err) != fault.OverBudget {
+	if err == nil {
+		return besideExact(a.Job, exact)
+	}
+	if !a.Auto() || fault.CodeOf(err) != fault.OverBudget {
 		return exact, err
 	}
 	if a.Options.Summed {
@@ -173,6 +178,19 @@ func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
 		return exact, nil
 	}
 	return found, refused
+}
+
+// besideExact puts the value of belief propagation and its bound before an exact plan that may not be done by the deadline.
+func besideExact(j *proposal.Job, exact *btn.Assignment) (*btn.Assignment, error) {
+	if !j.Auto() || !proposal.Timed(j.Ctx) || exact.Plan.Estimates[0].Cost.Flops <= policy.InsuredShare*j.Settings.Budget {
+		return exact, nil
+	}
+	found, err := regions.First(j, exact, nil)
+	if err != nil {
+		return exact, j.Ctx.Err()
+	}
+	found.Plan = bounding.AtOnce(j, found.Plan)
+	return found, nil
 }
 
 // cautioned is caution for a proposal, if there is one.

@@ -53,7 +53,7 @@ const (
 const SearchFlops = 16e-9 * Rate
 
 // InsuredShare is the part of the budget of a job with a deadline from which the eliminations for Z and for the most probable assignment
-// have a search before them, with InsuranceRatio of their work and at most InsuranceShare of the budget.
+// have a search before them, with InsuranceRatio of their work and at most InsuranceShare of the budget; Z alone has belief propagation.
 // Chosen.
 const (
 	InsuredShare   = 1.0 / 32

@@ -27,7 +27,7 @@ func betheUnseen(s btn.Settings) *btn.Plan {
 	return &btn.Plan{Method: btn.MethodRegions, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
 }
 
-// First puts the value of belief propagation before estimates of truncated legs or of sampled components;
+// First puts the value of belief propagation before estimates of truncated legs or of sampled components, or before an exact one;
 // legs is why there are none, nil where there are. Where the first of them is cheap and there are bounds, or belief propagation has
 // no value, nothing changes.
 func First(j *proposal.Job, to *btn.Assignment, legs error) (*btn.Assignment, error) {
@@ -35,7 +35,7 @@ func First(j *proposal.Job, to *btn.Assignment, legs error) (*btn.Assignment, er
 	if legs == nil {
 		from = to.Plan
 		enough := !j.Auto() || hasBounds(from)
-		if !from.Grows() || enough && untilFirst(from) <= policy.SoonShare*j.Settings.Budget {
+		if enough && untilFirst(from) <= policy.SoonShare*j.Settings.Budget {
 			return to, nil
 		}
 	}
@@ -93,11 +93,11 @@ func hasBounds(p *btn.Plan) bool {
 // afterBethe returns the plan with the estimates of another one, nil for none, behind the value of belief propagation.
 func afterBethe(j *proposal.Job, from *btn.Plan) *btn.Plan {
 	return j.Derived("after bethe", from, func() *btn.Plan {
-		plan := &btn.Plan{Method: btn.MethodTruncated, Accuracy: j.Settings.Accuracy, Estimates: []btn.Estimate{betheEstimate()}}
+		plan := btn.Plan{Method: btn.MethodTruncated, Accuracy: j.Settings.Accuracy}
 		if from != nil {
-			plan.Method, plan.Accuracy = from.Method, from.Accuracy
-			plan.Estimates = append(plan.Estimates, from.Estimates...)
+			plan = *from
 		}
-		return plan
+		plan.Estimates = slices.Insert(slices.Clone(plan.Estimates), 0, betheEstimate())
+		return &plan
 	})
 }

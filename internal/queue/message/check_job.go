@@ -110,10 +110,8 @@ func CheckPlan(n *btn.Network, p *btn.Plan) error {
 
 	for k := range p.Estimates {
 		e := &p.Estimates[k]
-		if (e.Quality == nil) != p.Grows() || e.Quality != nil && k > 0 {
-			return invalid(
-				fmt.Sprintf("estimates[%d]", k), "one whose quality is known stands alone",
-			)
+		if e.Quality != nil && k < len(p.Estimates)-1 {
+			return invalid(fmt.Sprintf("estimates[%d]", k), "one whose quality is known comes last")
 		}
 		if err := checkEstimate(n, e); err != nil {
 			return under(fmt.Sprintf("estimates[%d]", k), err)

@@ -605,7 +605,7 @@ func TestCheckAssignments(t *testing.T) {
 	}
 	for says, p := range map[string]*btn.Plan{
 		"estimates: wire: invalid message: there is none": {},
-		"estimates[1]: wire: invalid message: one whose quality is known": {
+		"estimates[0]: wire: invalid message: one whose quality is known": {
 			Estimates: []btn.Estimate{good(), good()},
 		},
 		"accuracy: wire: invalid message: NaN nats":  {Estimates: []btn.Estimate{good()}, Accuracy: math.NaN()},
