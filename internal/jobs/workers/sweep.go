@@ -14,8 +14,6 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/semaphore"
 )
 
 // Aggregate sums the partials of jobs, ends those that are cancelled or late, and looks after those
@@ -44,7 +42,7 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 		return hop.Later(time.Millisecond), nil
 	}
 
-	acknowledged, err := w.floors.reach(ctx, w.Bus, streams.Models, d.Subject.Lane, d.Raw.Sequence)
+	acknowledged, err := w.floors.reach(ctx, w.Bus, d.Subject.Lane, d.Raw.Sequence)
 	if err != nil {
 		return hop.Done, err
 	}
@@ -111,48 +109,13 @@ func (w *Aggregate) late(ctx context.Context, lane int, job string) error {
 
 // underWay reports whether a message of the job, whose model reparam has acknowledged, waits or is
 // being processed. It looks in the order in which a job passes the stages: each stores its output
-// before it acknowledges its input, so a job cannot slip by.
+// before it acknowledges its input, so a job cannot slip by. One that was acknowledged and is stored
+// again counts until tidy removes it.
 func (w *Aggregate) underWay(ctx context.Context, lane int, job string) (bool, error) {
-	busy := false
-	for _, one := range []struct {
-		of     streams.Feed
-		filter string
-	}{
-		{streams.Redrives, message.RedriveSubject(lane, job)},
-		{streams.Networks, message.NetworkSubject(lane, job)},
-		{streams.Tasks, message.ChunksFilter(message.KindTask, lane, job)},
-	} {
-		waits, err := w.waits(ctx, one.of, lane, one.filter)
-		if err != nil {
-			return false, err
-		}
-		busy = busy || waits
+	if has, err := w.Bus.Has(ctx, bus.StreamControl, message.RedriveSubject(lane, job)); err != nil || has {
+		return has, err
 	}
-	return busy, nil
-}
-
-// waits reports whether a work queue has a message that matches filter and will be delivered. Those
-// that their consumer takes for acknowledged will not be: a server that lost its last writes, by a
-// full disk or a power cut, may have removed them once, and have them again. They are removed.
-func (w *Aggregate) waits(
-	ctx context.Context, of streams.Feed, lane int, filter string,
-) (bool, error) {
-	last, err := w.Bus.Raw(ctx, of.Stream, filter)
-	if errors.Is(err, bus.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if over, err := w.floors.reach(ctx, w.Bus, of, lane, last.Sequence); err != nil || !over {
-		return err == nil, err
-	}
-
-	w.Log.Warn(
-		"removing acknowledged messages that are stored again", "subject", filter, "sequence",
-		last.Sequence,
-	)
-	return false, w.Bus.Purge(ctx, of.Stream, filter, last.Sequence+1)
+	return w.between(ctx, lane, job)
 }
 
 // trail finds out the progress of a job, by its stored messages.
@@ -175,71 +138,33 @@ func (w trail) partials(ctx context.Context, lane int, job string) (map[string]u
 	return w.Bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
 }
 
-// floors remembers for a moment up to which sequence the messages of consumers are acknowledged, as
-// the server said. Not longer: a recreated stream begins with 1.
+// floors remembers for a moment up to which sequence the models of lanes are acknowledged by
+// reparam-worker, as the server said. Not longer: a recreated stream begins with 1.
 type floors struct {
-	mu sync.Mutex
-	of map[string]*floor // by consumer
-}
-
-type floor struct {
-	asking   *semaphore.Weighted // of 1: one job asks the server, the others wait for its answer
-	sequence uint64
-	at       time.Time // of the server's word
+	mu sync.Mutex // held while the server is asked, too
+	of [wire.Lanes]struct {
+		sequence uint64
+		at       time.Time // of the server's word
+	}
 }
 
 // floorFor is the time for which the server's answer about a floor holds.
 const floorFor = 200 * time.Millisecond
 
-// reach reports whether all messages of a lane of a feed are acknowledged up to a sequence, as far
-// as the consumer's floor tells.
-func (f *floors) reach(
-	ctx context.Context, b *bus.Bus, of streams.Feed, lane int, sequence uint64,
-) (bool, error) {
+// reach reports whether all models of a lane are acknowledged up to a sequence, as far as the
+// consumer's floor tells.
+func (f *floors) reach(ctx context.Context, b *bus.Bus, lane int, sequence uint64) (bool, error) {
 	f.mu.Lock()
-	if f.of == nil {
-		f.of = map[string]*floor{}
-	}
-	known := f.of[of.ConsumerName(lane)]
-	if known == nil {
-		known = &floor{asking: semaphore.NewWeighted(1)}
-		f.of[of.ConsumerName(lane)] = known
-	}
-	f.mu.Unlock()
-
-	if err := known.asking.Acquire(ctx, 1); err != nil {
-		return false, err
-	}
-	defer known.asking.Release(1)
+	defer f.mu.Unlock()
+	known := &f.of[lane]
 	if time.Since(known.at) > floorFor {
-		said, err := ackFloor(ctx, b, of, lane)
+		c, _, err := b.LaneConsumer(ctx, streams.Models.Stream, streams.Models.Name, lane)
 		if err != nil {
 			return false, err
 		}
-		known.sequence = said
-		known.at = time.Now()
+		known.sequence, known.at = c.AckFloor.Stream, time.Now()
 	}
 	return known.sequence >= sequence, nil
-}
-
-// ackFloor returns the sequence up to which the messages of a lane of a feed are acknowledged, as
-// the server says now.
-func ackFloor(ctx context.Context, b *bus.Bus, of streams.Feed, lane int) (uint64, error) {
-	s, err := b.Stream(ctx, of.Stream)
-	if err != nil {
-		return 0, err
-	}
-
-	c, err := s.Consumer(ctx, of.Name)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		c, err = s.Consumer(ctx, of.ConsumerName(lane))
-	}
-	if err != nil {
-		return 0, fault.New(
-			fault.Infrastructure, "pipeline: sweep: consumer of %s: %w", of.Stream, err,
-		)
-	}
-	return c.CachedInfo().AckFloor.Stream, nil // s.Consumer has just fetched it
 }
 
 // passes reports whether an error tells nothing about the job: this worker stops, or the server

@@ -277,22 +277,27 @@ func (r *Room) fullBehind(ctx context.Context) (string, error) {
 // waiting returns the number of messages that wait at the lane's consumer or are with workers,
 // which hold many; without it, at the one for all lanes (single).
 func (r *Room) waiting(ctx context.Context, lane int) (n int, single bool, err error) {
-	s, err := r.b.Stream(ctx, r.stream)
+	c, single, err := r.b.LaneConsumer(ctx, r.stream, r.consumer, max(lane, 0))
 	if err != nil {
-		return 0, false, err
+		return 0, single, err
 	}
+	return int(c.NumPending) + c.NumAckPending, single, nil
+}
 
-	c, err := s.Consumer(ctx, r.consumer+"-"+strconv.Itoa(max(lane, 0)))
-	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		single = true
-		c, err = s.Consumer(ctx, r.consumer)
+// LaneConsumer describes the consumer of a lane as the server does now, or else the one for all lanes (single).
+func (b *link) LaneConsumer(ctx context.Context, stream, name string, lane int) (_ *jetstream.ConsumerInfo, single bool, err error) {
+	s, err := b.Stream(ctx, stream)
+	if err != nil {
+		return nil, false, err
+	}
+	c, err := s.Consumer(ctx, name+"-"+strconv.Itoa(lane))
+	if single = errors.Is(err, jetstream.ErrConsumerNotFound); single {
+		c, err = s.Consumer(ctx, name)
 	}
 	if err != nil {
-		return 0, single, fault.New(
-			fault.Infrastructure, "bus: consumer %s of stream %s: %w", r.consumer, r.stream, err,
-		)
+		return nil, single, fault.New(fault.Infrastructure, "bus: consumer %s of stream %s: %w", name, stream, err)
 	}
-	return int(c.CachedInfo().NumPending) + c.CachedInfo().NumAckPending, single, nil
+	return c.CachedInfo(), single, nil
 }
 
 // Backlog returns the maximum number of jobs of one lane that wait before the first stage.
