@@ -73,7 +73,7 @@ func (l *Jobs) Forward(
 func (l *Jobs) WithRoom(ctx context.Context, store func() error) error {
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := store()
-		if !errors.Is(err, bus.ErrFull) || ctx.Value(impatient{}) != nil {
+		if !errors.Is(err, bus.ErrFull) {
 			return err
 		}
 
@@ -86,14 +86,6 @@ func (l *Jobs) WithRoom(ctx context.Context, store func() error) error {
 		case <-time.After(pause):
 		}
 	}
-}
-
-// impatient is the key of contexts under which nothing waits for room.
-type impatient struct{}
-
-// WithoutWaiting is for the sweeper, which must not wait: its findings about other jobs make room.
-func WithoutWaiting(ctx context.Context) context.Context {
-	return context.WithValue(ctx, impatient{}, true)
 }
 
 // agree compares an earlier output with this one. The error is ErrForeign if the earlier one belongs

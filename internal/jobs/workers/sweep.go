@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/streams"
-	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -79,7 +79,7 @@ func (w *Aggregate) reply(ctx context.Context, d *hop.Message, ask job.Ask) (yes
 	case job.AskLate:
 		return false, w.late(ctx, lane, id)
 	case job.AskSum:
-		return w.sumStored(hop.WithoutWaiting(ctx), lane, id)
+		return w.sumStored(ctx, lane, id)
 	default:
 		w.metrics.Sweep(metrics.SweptRedrive)
 		_, err := w.StartAgain(ctx, lane, id, "no answer, and nothing under way")
@@ -167,65 +167,45 @@ func (f *floors) reach(ctx context.Context, b *bus.Bus, lane int, sequence uint6
 	return known.sequence >= sequence, nil
 }
 
-// passes reports whether an error tells nothing about the job: this worker stops, or the server
-// does not answer. A message that is not stored any more does not come back, so that error does not
-// pass.
-func passes(err error) bool {
-	if errors.Is(err, hop.ErrLater) {
-		return true
-	}
-	return err != nil && hop.CodeOf(err) == fault.Infrastructure && !errors.Is(err, bus.ErrNotFound)
-}
+// staleFloor is the age from which a delivered partial is taken for acknowledged though its consumer's floor is below it: see
+// streams.Keeper.
+const staleFloor = time.Minute
 
-// sumStored sums a job whose partials are all stored, and reports whether it has, or has ended the
-// job with an error. The partials may be of several cuts into chunks.
-func (w *sums) sumStored(ctx context.Context, lane int, job string) (bool, error) {
-	subjects, err := w.partials(ctx, lane, job)
+// sumStored has the partials of a job counted again if all of them are stored, and reports whether they are: one of them moves to the
+// end of its stream, from where it is delivered. They may be of several cuts into chunks.
+func (w *Aggregate) sumStored(ctx context.Context, lane int, id string) (bool, error) {
+	subjects, err := w.partials(ctx, lane, id)
 	if err != nil {
 		return false, err
 	}
 	stored := map[int]int{} // by the number of chunks
 	for s := range subjects {
-		if p, err := message.ParseSubject(s); err == nil {
-			stored[p.N]++
-		}
-	}
-	for n, have := range stored {
-		if n != have {
+		p, err := message.ParseSubject(s)
+		if err != nil {
 			continue
 		}
-		if ended, err := w.sumChunks(ctx, chunks{lane, job, n}); err != nil || ended {
-			return ended, err
+		if stored[p.N]++; stored[p.N] < p.N {
+			continue
 		}
+		youngest, err := w.Bus.Raw(ctx, bus.StreamPartial, s[:strings.LastIndexByte(s, '.')]+".*")
+		if errors.Is(err, bus.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		c, _, err := w.Bus.LaneConsumer(ctx, bus.StreamPartial, bus.ConsumerPartial, lane)
+		if err != nil {
+			return false, err
+		}
+		at, floor := youngest.Sequence, c.AckFloor.Stream
+		if c.Delivered.Stream < at || floor < at && w.Bus.Since(youngest.Time) < staleFloor {
+			return true, nil // it is delivered anyway
+		}
+		w.Log.Info("swept: summing", "job", id, "lane", lane, "chunks", p.N)
+		w.metrics.Sweep(metrics.SweptSum)
+		_, err = w.Bus.MoveToEnd(ctx, youngest)
+		return true, err
 	}
 	return false, nil
-}
-
-// sumChunks sums a job by its partials, which are all listed. It does nothing if some are gone or
-// forged. An error of the job itself is its answer; lost blobs are rebuilt once.
-func (w *sums) sumChunks(ctx context.Context, key chunks) (ended bool, err error) {
-	partials, err := w.fetch(ctx, key, key.n)
-	if errors.Is(err, bus.ErrNotFound) {
-		return false, nil
-	}
-	d := &hop.Message{Subject: message.Subject{Kind: message.KindPartial, Lane: key.lane, Job: key.job}}
-	if err == nil {
-		d.Digest, d.Tenant, d.Asked = partials[0].Digest, partials[0].Tenant, storedAt(partials[0].Stored)
-		w.Log.Info("swept: summing", "job", key.job, "lane", key.lane, "chunks", key.n)
-		w.metrics.Sweep(metrics.SweptSum)
-		err = w.sum(ctx, partials)
-	}
-
-	switch lost := errors.Is(err, bus.ErrLost); {
-	case err == nil:
-		return true, nil
-	case w.mixed(err, key.job):
-		return false, w.unmix(ctx, key, partials)
-	case lost && w.Rebuilds.May(key.job):
-		w.Rebuilds.Count(key.job)
-		return false, w.ForgetPartials(ctx, key.lane, key.job)
-	case passes(err) && !lost:
-		return false, err
-	}
-	return true, w.Fail(d, err)
 }
