@@ -283,6 +283,8 @@ type Submission struct {
 	Tenant string
 	Asked  time.Time // when its model was stored
 	Lost   bool      // its payload cannot be read any more
+
+	Deadline time.Time // zero: it has none
 }
 
 // Submitted returns the Submission of the request on a model's subject, which may have wildcards. The error wraps
@@ -311,6 +313,9 @@ func (l *Jobs) Submitted(ctx context.Context, subject string) (Submission, error
 	if wire.Decode(data, &m) == nil {
 		s.Tenant = message.TenantOf(m.Job, m.Tenant)
 		s.Digest, err = m.Digest()
+		if m.DeadlineMS > 0 {
+			s.Deadline = s.Asked.Add(time.Duration(m.DeadlineMS) * time.Millisecond)
+		}
 	}
 	if s.Digest == "" || err != nil {
 		s.Digest = wire.Digest(data)

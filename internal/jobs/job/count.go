@@ -43,8 +43,7 @@ const (
 	AskPassed   // has it a partial, so that reparam-worker is done with it?
 	AskCarry    // move it to the end of the streams, if it is in the way
 	AskUnderWay // does a message of it wait, or is one in work?
-	AskLate     // end it, if its deadline passed a while ago
-	AskRestart  // start it again from its model
+	AskRestart  // start it again from its model, or end it, if its deadline has passed
 )
 
 // Reply is the kind of a reply. Failed may follow any question.

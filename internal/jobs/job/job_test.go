@@ -25,7 +25,7 @@ type script struct {
 }
 
 var (
-	asks    = [...]string{"nothing more", "over?", "first %d?", "list", "sum", "passed?", "carry", "under way?", "late?", "start again"}
+	asks    = [...]string{"nothing more", "over?", "first %d?", "list", "sum", "passed?", "carry", "under way?", "start again"}
 	replies = map[string]Reply{"failed": Failed, "yes": Yes, "no": No, "gone": Gone, "mixed": Mixed}
 )
 

@@ -44,9 +44,7 @@ func (s *Sweep) Reply(yes bool) Ask {
 		s.asked = AskCarry
 	case asked == AskCarry && !s.Waits:
 		s.asked = AskUnderWay
-	case asked == AskUnderWay && yes:
-		s.asked = AskLate
-	case asked == AskUnderWay:
+	case asked == AskUnderWay && !yes:
 		s.asked = AskSum
 	case asked == AskSum && !yes:
 		s.asked = AskRestart

@@ -11,21 +11,11 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"github.com/nats-io/nats.go"
 )
 
 // headerBegin is the header of a task that is not to be begun before a time, in Unix milliseconds: its
 // tenant has spent its rate.
 const headerBegin = "Btn-Begin"
-
-// headerUntil is the header of a task with the deadline of its job, in Unix milliseconds.
-const headerUntil = "Btn-Until"
-
-// until returns the deadline of a task's job, if it has one.
-func until(h nats.Header) (deadline time.Time, ok bool) {
-	at, err := strconv.ParseInt(h.Get(headerUntil), 10, 64)
-	return time.UnixMilli(at), err == nil
-}
 
 // mostLater bounds the pause of a task that comes too early; then it is looked at again.
 const mostLater = 10 * time.Minute

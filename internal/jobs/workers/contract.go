@@ -40,20 +40,6 @@ func (w *Contract) later(d *bus.Delivered) time.Duration {
 	return w.kinds.pass(d, d.Header.Get(message.HeaderKind))
 }
 
-// A job whose deadline has passed is ended by its timer, with the best estimate so far where it has some. A task of it waits for that,
-// timerPause at a time, and fails the job only where no timer has come within timerGrace. Waits are no tries: see tries.
-const (
-	timerGrace = time.Minute
-	timerPause = time.Second
-)
-
-// waits reports whether a message's job was late when it came, by no more than timerGrace: then no work on it is begun.
-func (w *Contract) waits(m *bus.Delivered) bool {
-	deadline, ok := until(m.Header)
-	late := w.Bus.Since(deadline)
-	return ok && late >= 0 && late < timerGrace
-}
-
 // task computes the values of one chunk: task.<lane>.<job>.<n>.<k> → partial.<lane>.<job>.<n>.<k>.
 func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m message.Task
@@ -73,8 +59,8 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		return hop.Later(pause), nil
 	}
 	err := w.Open(ctx, d, m.Job, m.Digest, m.Stored, m.DeadlineMS)
-	if fault.CodeOf(err) == fault.Deadline && w.Bus.Since(time.UnixMilli(m.Stored+m.DeadlineMS)) < timerGrace {
-		return hop.Later(timerPause), nil
+	if fault.CodeOf(err) == fault.Deadline { // its timer ends the job, with the best estimate so far where it has some, or the sweeper
+		return hop.Done, nil
 	}
 	if err != nil {
 		return hop.Done, err

@@ -212,16 +212,10 @@ func (k *kinds) pass(d *bus.Delivered, named string) time.Duration {
 // tries returns how often the work on a task was begun, this time included. Deliveries do not tell
 // where workers put large tasks aside, or pass on tasks of another kind, so after some of them
 // every try leaves a mark, which outlives the process: a task that kills its workers comes to an
-// end. Marks are blobs: they need no other permission and go with time. A task that waits for its job's timer begins none.
+// end. Marks are blobs: they need no other permission and go with time.
 func (w *Contract) tries(ctx context.Context, d *hop.Message) int {
-	if w.waits(d.Raw) {
-		return min(d.Attempt, 2) // it is not fresh
-	}
-	// One that has waited was delivered often, and is tried now.
-	deadline, ok := until(d.Raw.Header)
-	waited := ok && w.Bus.Since(deadline) >= timerGrace
 	passed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.kinds.mixed())
-	if !waited && !passed && !heavy(d.Raw) {
+	if !passed && !heavy(d.Raw) {
 		return d.Attempt
 	}
 	for try := 1; ; try++ {

@@ -227,9 +227,6 @@ func taskMessages(d *hop.Message, tasks []*message.Task, begin time.Time) ([]*na
 		if !begin.IsZero() {
 			msgs[k].Header[headerBegin] = []string{strconv.FormatInt(begin.UnixMilli(), 10)}
 		}
-		if t.DeadlineMS > 0 {
-			msgs[k].Header[headerUntil] = []string{strconv.FormatInt(t.Stored+t.DeadlineMS, 10)}
-		}
 		if t.NumericKind != "" {
 			msgs[k].Header[message.HeaderKind] = []string{t.NumericKind}
 		}

@@ -76,35 +76,29 @@ func (w *Aggregate) reply(ctx context.Context, d *hop.Message, ask job.Ask) (yes
 		return w.carry(ctx, d)
 	case job.AskUnderWay:
 		return w.underWay(ctx, lane, id)
-	case job.AskLate:
-		return false, w.late(ctx, lane, id)
 	case job.AskSum:
 		return w.sumStored(ctx, lane, id)
 	default:
+		if late, err := w.late(ctx, lane, id); err != nil || late {
+			return false, err
+		}
 		w.metrics.Sweep(metrics.SweptRedrive)
 		_, err := w.StartAgain(ctx, lane, id, "no answer, and nothing under way")
 		return false, err
 	}
 }
 
-// late ends a job whose tasks wait for a timer that does not come, sweepAfter after its deadline: it went off, and the answer was lost.
-func (w *Aggregate) late(ctx context.Context, lane int, job string) error {
-	task, err := w.Bus.Raw(ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job))
-	if errors.Is(err, bus.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	deadline, ok := until(task.Header)
-	if !ok || w.Bus.Since(deadline) < w.sweepAfter {
-		return nil
-	}
+// late reports whether the deadline of a job that came to a halt has passed. Its timer ends it; sweepAfter later that went off, and the
+// answer was lost: then the job is ended here.
+func (w *Aggregate) late(ctx context.Context, lane int, job string) (bool, error) {
 	of, err := w.Submitted(ctx, wire.ModelSubject(lane, job))
-	if err != nil {
-		return err
+	if errors.Is(err, bus.ErrNotFound) || err == nil && (of.Deadline.IsZero() || w.Bus.Since(of.Deadline) < 0) {
+		return false, nil
 	}
-	return w.expire(ctx, lane, &wire.Deadline{Job: job, Digest: of.Digest, Tenant: of.Tenant, Time: deadline.UnixMilli()})
+	if err != nil || w.Bus.Since(of.Deadline) < w.sweepAfter {
+		return true, err
+	}
+	return true, w.expire(ctx, lane, &wire.Deadline{Job: job, Digest: of.Digest, Tenant: of.Tenant, Time: of.Deadline.UnixMilli()})
 }
 
 // underWay reports whether a message of the job, whose model reparam has acknowledged, waits or is
