@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // carry moves a job without an answer to the end of the streams if it is in the way of the purge,
@@ -42,10 +42,7 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 	if err := w.Bus.RenewPayload(ctx, message.Owner(job), model.Header); err != nil {
 		return false, err
 	}
-	if err := w.carryQueued(ctx, lane, job); err != nil {
-		return false, err
-	}
-	if err := w.carryPartials(ctx, lane, job); err != nil {
+	if err := w.carryStored(ctx, lane, job); err != nil {
 		return false, err
 	}
 	if _, err := w.Bus.MoveToEnd(ctx, model); err != nil {
@@ -57,109 +54,62 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 	return true, nil
 }
 
-// carryQueued renews the blobs that the job's waiting messages name. All tasks of a job name the
-// same network and plan.
-func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error {
-	// The network message, if learn-worker has not taken it yet, names the network.
-	m, err := w.Bus.Get(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
-	var network message.Network
-	if err == nil && wire.Decode(m.Data, &network) == nil {
-		if err := w.renew(ctx, message.Owner(job), m.Header, network.Blob); err != nil {
-			return err
-		}
-	}
-
-	if err != nil && !errors.Is(err, bus.ErrNotFound) && !bus.Unreadable(err) {
-		return err
-	}
-
-	// The tasks name network and plan. A plan that is in the message itself is no blob.
-	tasks, err := w.Bus.Subjects(
-		ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job),
-	)
-	if err != nil {
-		return err
-	}
-	for subject := range tasks {
-		m, err := w.Bus.Get(ctx, bus.StreamTask, subject)
-		if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
-			continue // done since, or lost
-		}
+// carryStored renews the blobs that the job's stored messages name, and moves its partials to the end of their stream.
+func (w *Aggregate) carryStored(ctx context.Context, lane int, job string) error {
+	owner := message.Owner(job)
+	for _, of := range []struct{ stream, filter string }{
+		{bus.StreamNetwork, message.NetworkSubject(lane, job)},
+		{bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job)},
+		{bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job)},
+	} {
+		subjects, err := w.Bus.Subjects(ctx, of.stream, of.filter)
 		if err != nil {
 			return err
 		}
-
-		var task message.Task
-		if wire.Decode(m.Data, &task) != nil {
-			continue
-		}
-
-		blobs := []string{task.NetworkBlob, task.JobBlob}
-		if len(task.Plan) > 0 {
-			blobs = blobs[:1]
-		}
-		if err := w.renew(ctx, message.Owner(job), m.Header, blobs...); err != nil {
-			return err
-		}
-		if !bus.Apart(m.Header) {
-			return nil // the other tasks name the same blobs
-		}
-	}
-	return nil
-}
-
-// renew renews the blob that holds a message's payload, if one does, and the blobs of the given
-// digests. HasBlob renews the blobs that it finds.
-func (w *Aggregate) renew(ctx context.Context, owner string, h nats.Header, blobs ...string) error {
-	if err := w.Bus.RenewPayload(ctx, owner, h); err != nil {
-		return err
-	}
-
-	for _, digest := range blobs {
-		if _, err := w.Bus.HasBlob(ctx, digest); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// carryPartials moves the job's partials to the end of their stream, and renews the plan that they
-// name.
-func (w *Aggregate) carryPartials(ctx context.Context, lane int, job string) error {
-	subjects, err := w.partials(ctx, lane, job)
-	if err != nil {
-		return err
-	}
-
-	// The partials of a job name the same plan, so the first that can be read is enough.
-	first := true
-	for subject := range subjects {
-		m, err := w.Bus.Raw(ctx, bus.StreamPartial, subject)
-		if errors.Is(err, bus.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-
-		if err := w.Bus.RenewPayload(ctx, message.Owner(job), m.Header); err != nil {
-			return err
-		}
-		if first && !bus.Apart(m.Header) {
-			var p message.Partial
-			if wire.Decode(m.Data, &p) == nil && len(p.Plan) == 0 {
-				if err := w.renew(ctx, "", nil, p.JobBlob); err != nil {
-					return err
-				}
+		named := false // all tasks name the same blobs, and all partials
+		for subject := range subjects {
+			m, err := w.Bus.Raw(ctx, of.stream, subject)
+			if errors.Is(err, bus.ErrNotFound) {
+				continue
 			}
-			first = false
-		}
-
-		if _, err := w.Bus.MoveToEnd(ctx, m); err != nil {
-			return err
+			if err == nil {
+				err = w.Bus.RenewPayload(ctx, owner, m.Header)
+			}
+			if err == nil && !named {
+				named, err = w.renewNamed(ctx, owner, m)
+			}
+			if err == nil && of.stream == bus.StreamPartial {
+				_, err = w.Bus.MoveToEnd(ctx, m)
+			} else if err == nil && named && !bus.Apart(m.Header) {
+				break
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// renewNamed renews the blobs that a message names, and reports whether it can be read. HasBlob renews the blobs that it finds.
+func (w *Aggregate) renewNamed(ctx context.Context, owner string, m *jetstream.RawStreamMsg) (bool, error) {
+	data, err := w.Bus.Payload(ctx, owner, m.Header, m.Data)
+	if bus.Unreadable(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	of, err := follows(m.Subject, data)
+	if err != nil {
+		return false, nil
+	}
+	for _, digest := range of.blobs {
+		if _, err := w.Bus.HasBlob(ctx, digest); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // begun reports whether anything of a job is stored after reparam.

@@ -100,25 +100,14 @@ func (k *kinds) listen(ctx context.Context) error {
 // say says that this process takes tasks, until ctx ends.
 func (k *kinds) say(ctx context.Context) error {
 	m := &message.Serves{Process: nuid.Next(), Numeric: k.own, Cores: runtime.GOMAXPROCS(0)}
-	tick := time.NewTicker(k.every)
-	defer tick.Stop()
-	for {
-		m.Gone = ctx.Err() != nil
+	return every(ctx, k.every, func(over bool) {
+		m.Gone = over
 		m.Time = k.bus.Now().UnixMilli()
 		k.learn(m)
 		if b, err := wire.Encode(m); err == nil {
-			k.bus.Say(&nats.Msg{
-				Subject: message.ServesSubject, Header: message.Headers(m, "", "", ""), Data: b,
-			})
+			k.bus.Say(&nats.Msg{Subject: message.ServesSubject, Header: message.Headers(m, "", "", ""), Data: b})
 		}
-		if m.Gone {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
-	}
+	})
 }
 
 // hear takes an announcement of a contract-worker.

@@ -61,7 +61,7 @@ func (w *Learn) earlier(ctx context.Context, d *hop.Message, job string) (*plann
 
 // planOf returns the plan of a stored task or partial; nil if it is lost.
 func (w *Learn) planOf(ctx context.Context, d *hop.Message, m *jetstream.RawStreamMsg) (*planned, error) {
-	of, err := follows(m)
+	of, err := follows(m.Subject, m.Data)
 	if err != nil {
 		return nil, fault.New(
 			fault.Internal, "pipeline: the subject %s of job %s is taken by an unreadable message: %w", m.Subject,
@@ -78,22 +78,33 @@ func (w *Learn) planOf(ctx context.Context, d *hop.Message, m *jetstream.RawStre
 	return &planned{job: job, digest: of.digest, blob: of.inline}, err
 }
 
-// followed has the request and the plan of a task or a partial.
+// followed has the request and the plan of a network, a task or a partial, and the blobs that it names.
 type followed struct {
 	request, digest string
 	inline          []byte
+	blobs           []string
 }
 
-// follows decodes a task or a partial.
-func follows(m *jetstream.RawStreamMsg) (followed, error) {
-	if message.KindOf(m.Subject) == message.KindTask {
-		var t message.Task
-		err := wire.Decode(m.Data, &t)
-		return followed{t.Digest, t.JobBlob, t.Plan}, err
+// follows decodes a network, a task or a partial.
+func follows(subject string, data []byte) (f followed, err error) {
+	switch message.KindOf(subject) {
+	case message.KindNetwork:
+		var m message.Network
+		err = wire.Decode(data, &m)
+		f = followed{m.Digest, "", nil, []string{m.Blob}}
+	case message.KindTask:
+		var m message.Task
+		err = wire.Decode(data, &m)
+		f = followed{m.Digest, m.JobBlob, m.Plan, []string{m.NetworkBlob}}
+	default:
+		var m message.Partial
+		err = wire.Decode(data, &m)
+		f = followed{m.Digest, m.JobBlob, m.Plan, nil}
 	}
-	var p message.Partial
-	err := wire.Decode(m.Data, &p)
-	return followed{p.Digest, p.JobBlob, p.Plan}, err
+	if f.digest != "" && len(f.inline) == 0 { // else the plan is no blob
+		f.blobs = append(f.blobs, f.digest)
+	}
+	return f, err
 }
 
 // publish stores the tasks of a plan, the first one only if no task of the job waits. If tasks or
@@ -162,7 +173,7 @@ func (w *Learn) first(
 func (w *Learn) otherPlan(
 	ctx context.Context, d *hop.Message, p *planned, m *jetstream.RawStreamMsg,
 ) (*planned, error) {
-	if of, err := follows(m); err == nil && of.request == d.Digest && of.digest == p.digest {
+	if of, err := follows(m.Subject, m.Data); err == nil && of.request == d.Digest && of.digest == p.digest {
 		return nil, nil
 	}
 	return w.planOf(ctx, d, m)

@@ -12,19 +12,10 @@ import (
 // WatchStorage checks whether the server stores messages, also while no worker has any to store,
 // and logs the change once in either direction. It returns when ctx ends.
 func WatchStorage(ctx context.Context, b *bus.Bus, log *slog.Logger, m *metrics.Metrics) {
-	tick := time.NewTicker(storageEvery)
-	defer tick.Stop()
 	stalled := false
 	probed := time.Now()
-
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-
-		if time.Since(probed) >= bus.ProbeEvery {
+	every(ctx, storageEvery, func(over bool) {
+		if !over && time.Since(probed) >= bus.ProbeEvery {
 			// The bus remembers the findings of Probe. That a server is away, or not set up, is reported
 			// elsewhere.
 			_ = b.Probe(ctx)
@@ -34,20 +25,17 @@ func WatchStorage(ctx context.Context, b *bus.Bus, log *slog.Logger, m *metrics.
 
 		err := b.Storage()
 		if ctx.Err() != nil || (err != nil) == stalled {
-			continue
+			return
 		}
 
 		stalled = err != nil
 		m.Storage(stalled)
 		if stalled {
-			log.Error(
-				"nothing is stored: make room on the disk of nats-server, then restart nats-server",
-				"error", err,
-			)
+			log.Error("nothing is stored: make room on the disk of nats-server, then restart nats-server", "error", err)
 		} else {
 			log.Info("the NATS server stores again")
 		}
-	}
+	})
 }
 
 // storageEvery is the interval at which it is checked whether a publish or a probe has found that

@@ -18,14 +18,7 @@ const (
 
 // buckets recreates deleted buckets of large bytes: clients need them, and cannot create them. It returns when ctx ends.
 func (w *Aggregate) buckets(ctx context.Context) error {
-	tick := time.NewTicker(bucketEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	return every(ctx, bucketEvery, func(bool) {
 		for _, name := range []string{bus.BucketBlob, bus.BucketGraph} {
 			if _, err := w.Bus.JS.ObjectStore(ctx, name); !errors.Is(err, jetstream.ErrBucketNotFound) {
 				continue
@@ -34,26 +27,19 @@ func (w *Aggregate) buckets(ctx context.Context) error {
 				w.Bus.Trouble.Warn(w.Log, "cannot make what is missing", "error", err)
 			}
 		}
-	}
+	})
 }
 
 // tidy removes acknowledged messages from work queues: a server that was killed may have lost their
 // removal. Nobody would be given them, and they would count as backlog. It returns when ctx ends.
 func (w *Aggregate) tidy(ctx context.Context) error {
-	tick := time.NewTicker(tidyEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	return every(ctx, tidyEvery, func(bool) {
 		for _, stream := range []string{bus.StreamControl, bus.StreamNetwork, bus.StreamTask} {
 			if err := w.tidyQueue(ctx, stream); err != nil && ctx.Err() == nil {
 				w.Log.Debug("cannot look at a work queue", "stream", stream, "error", err)
 			}
 		}
-	}
+	})
 }
 
 // tidyQueue removes from a work queue the messages that its consumers take for acknowledged, if it
