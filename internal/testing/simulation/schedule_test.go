@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,6 +52,7 @@ type rates struct {
 	vanish                                       float64 // of messages that can be made again, after they were stored
 	forge                                        float64 // of a message that somebody writes over a stored one; then all are signed
 	stale                                        float64 // of a read from a replica that lags, in a cluster
+	jumps                                        float64 // of the hosts' clocks, beside the server's
 	small                                        bool    // messages of 8 KiB at most: large payloads go in pieces and as objects
 	swept                                        bool    // a sweeper looks after jobs: without it, all that is stored must still be answered
 }
@@ -179,6 +181,11 @@ func (s *schedule) fate(e memlog.Event) memlog.Fate {
 			s.soon(func() { s.own.Publish(e.Subject, []byte{0x80}) })
 			text += " ✗ forged"
 		}
+		if chance(key, "jump", s.jumps) {
+			by := time.Duration((2*number(key, "by") - 1) * float64(farthest))
+			ahead.Add(int64(by))
+			text += fmt.Sprint(" ✗ clocks ", by)
+		}
 		if chance(key, "cut", s.cut) {
 			s.soon(s.server.Cut)
 			text += " ✗ connections"
@@ -197,6 +204,11 @@ func (s *schedule) mayVanish(stream string) bool {
 
 // remade are the streams of messages that are made again, from the model, where the server loses them.
 var remade = map[string]bool{"BTN_NETWORK": true, "BTN_TASK": true, "BTN_PARTIAL": true, "BTN_BLOB": true}
+
+// farthest is the longest time by which the hosts' clocks jump at once, ahead by how much they are.
+const farthest = 30 * time.Second
+
+var ahead atomic.Int64
 
 // purge removes a message, as a server does that loses its last writes.
 func (s *schedule) purge(stream, subject string) {
@@ -267,6 +279,7 @@ func (s *schedule) crash(i int) {
 
 // begin sets up a server and starts all hosts.
 func (s *schedule) begin(ctx context.Context, t *testing.T) {
+	ahead.Store(0)
 	s.began, s.counts, s.wake, s.calm = time.Now(), map[string]int{}, make(chan struct{}, 1), make(chan struct{})
 	payload := int64(0)
 	if s.small {
@@ -551,6 +564,7 @@ func ratesOf(seed uint64) rates {
 	}
 	all.small = r.IntN(8) == 0
 	all.stale = []float64{0, 0, 0, 0.1}[r.IntN(4)]
+	all.jumps = []float64{0, 0, 0, 0.01}[r.IntN(4)]
 	return all
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/internal/jobs/workers"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/memlog"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -35,6 +36,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	bus.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	workers.SpareHeap(len(pipeline.Stages())) // one for all schedules, which would else clear theirs
 	os.Exit(m.Run())
 }
