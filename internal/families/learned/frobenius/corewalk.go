@@ -136,11 +136,12 @@ func (sp *space) walkSymmetric(
 ) (coreWalk, error) {
 	legs := sp.cores[c].Legs
 	w := &termWalk{sp: sp, legs: legs, r: r, levels: core.Levels}
+	fits := d == 1 || core.Levels.D == d
 	for mode, leg := range legs {
-		fits := d == 1 || core.Levels.D == d && slices.Equal(core.Levels.Of[mode], sp.levels.Of[leg])
-		if !fits || sp.rot[leg] != nil {
-			return &polyWalk{sp: sp, core: c, d: d, r: r, t: t}, nil
-		}
+		fits = fits && (d == 1 || slices.Equal(core.Levels.Of[mode], sp.levels.Of[leg])) && sp.rot[leg] == nil
+	}
+	if !fits {
+		return &polyWalk{sp: sp, core: c, d: d, r: r, t: t}, nil
 	}
 
 	for _, term := range core.Terms {

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // newModel draws parts of the given classes and fits their weights.
@@ -448,6 +449,24 @@ func TestLargeCoresWalkLikeSmallOnes(t *testing.T) {
 				fast.advance()
 				slow.advance()
 			}
+		}
+	}
+}
+
+// TestCoresWithoutLegsOfOtherLevels: a walk over a core of no legs, whose levels are not the problem's.
+func TestCoresWithoutLegsOfOtherLevels(t *testing.T) {
+	dims := []int{2, 2}
+	net := randomNetwork(rand.New(rand.NewPCG(3, 10)), dims, []int{2}, 2)
+	for _, counted := range []int{1, 2, 4} {
+		net.Cores = append(net.Cores[:1], btn.Core{Legs: []int{}, T: &tensor.Symmetric{Shape: []int{},
+			Levels: countspace.Levels{D: counted, Of: [][]uint8{}}, Values: scaled.Vector{Mant: []float64{2}}}})
+		sp, err := newSpace(net, countspace.TwoLevels(dims))
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := countspace.New(sp.coreBox(1, 2))
+		if _, err := sp.newCoreWalk(1, make([][]float64, len(dims)), env, 2); err != nil {
+			t.Errorf("%d levels: %v", counted, err)
 		}
 	}
 }
