@@ -167,7 +167,7 @@ func (r *estimate) sampledMarginals(targets []int) (p [][]float64, uncertainty *
 		}
 		row := make([]float64, d)
 		for a := range row {
-			row[a] = min(1, share[at+a]/total)
+			row[a] = min(1, max(0, share[at+a]/total)) // rounding of both signs
 			variance := squares[at+a]*(1-2*row[a]) + row[a]*row[a]*square
 			worst = max(worst, 2*math.Sqrt(max(0, variance))/total)
 		}
