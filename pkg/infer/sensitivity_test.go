@@ -2,15 +2,19 @@ package infer
 
 import (
 	"context"
+	"encoding/json"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
+	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -73,8 +77,8 @@ func network(t *testing.T, rng *rand.Rand) *factorgraph.Model {
 
 // probability is the probability of a value by enumeration, −1 where the evidence is impossible.
 func probability(m *factorgraph.Model, observed map[int]int, v, x int) float64 {
-	z, _ := oracle.Z(m, factorgraph.Observe(observed)).Float64()
-	if z == 0 {
+	z := oracle.Z(m, factorgraph.Observe(observed))
+	if z.Sign() == 0 {
 		return -1
 	}
 	if a, there := observed[v]; there && a != x {
@@ -84,8 +88,8 @@ func probability(m *factorgraph.Model, observed map[int]int, v, x int) float64 {
 	for u, a := range observed {
 		both[u] = a
 	}
-	with, _ := oracle.Z(m, factorgraph.Observe(both)).Float64()
-	return with / z
+	p, _ := new(big.Float).Quo(oracle.Z(m, factorgraph.Observe(both)), z).Float64()
+	return p
 }
 
 // varied is the model with one number changed; the rest of its row keeps its proportions where it is one.
@@ -222,6 +226,48 @@ func TestSensitivityThatCannotBe(t *testing.T) {
 	} {
 		if _, err := Run(context.Background(), Request{Job: "s", Model: m, Queries: []query.Query{{Sensitivity: &s}}}); err == nil {
 			t.Errorf("%+v was taken", s)
+		}
+	}
+}
+
+// TestRangesToNearlyNothing: where a number that is nearly all of Z goes to 0, P is the one of the rest, of tables, terms and counts.
+func TestRangesToNearlyNothing(t *testing.T) {
+	levels := countspace.TwoLevels([]int{2, 2})
+	for name, table := range map[string]tensor.Tensor{
+		"table": &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1e18, 0.3, 0.5, 0.7}},
+		"range": &tensor.Dense{Shape: []int{2, 2}, Data: []float64{math.MaxFloat64, 3e250, 5e250, 7e250}},
+		"cp": &tensor.CP{Shape: []int{2, 2}, Weights: []float64{1e20, 2, 3},
+			Vectors: [][]float64{{1, 0, 2, 3, 5, 7}, {1, 0, 4, 1, 1, 9}}},
+		"counts": &tensor.Symmetric{Shape: []int{2, 2}, Levels: levels, Values: scaled.Vector{Mant: []float64{1e17, 1, 2}}},
+		"terms": &tensor.SymmetryCP{Shape: []int{2, 2}, Levels: levels, Terms: []tensor.SymmetryRankOne{
+			{Alpha: 1e19, S: scaled.Vector{Mant: []float64{1, 0, 0}}, R: [][]float64{{1, 2}, nil}},
+			{Alpha: 2, S: scaled.Vector{Mant: []float64{3, 5, 7}}, R: [][]float64{nil, {4, 1}}},
+		}},
+	} {
+		m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
+			{Scope: []int{0, 1}, Table: table}, {Scope: []int{1}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{2, 3}}},
+		}}
+		results, err := Run(t.Context(), Request{Job: "s", Model: m, Queries: []query.Query{{
+			Sensitivity: &query.Sensitivity{Variable: 0, Value: 1, Range: 1, Top: 1000},
+		}}})
+		if err != nil || results[0].Sensitivity == nil || len(results[0].Sensitivity.Tornado) == 0 {
+			t.Fatalf("%s: %+v, %v", name, results, err)
+		}
+		if _, err := json.Marshal(results[0]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, s := range results[0].Sensitivity.Tornado {
+			at := numbers(m.Factors[s.Factor].Table)[s.Number].at
+			low, high, was := math.Inf(1), math.Inf(-1), *at
+			for _, *at = range []float64{s.From, was, s.To} {
+				if p := probability(m, nil, 0, 1); p >= 0 {
+					low, high = min(low, p), max(high, p)
+				}
+			}
+			*at = was
+			if math.Abs(s.Low-low) > 1e-9 || math.Abs(s.High-high) > 1e-9 {
+				t.Errorf("%s: %+v, enumeration [%v, %v]", name, s, low, high)
+			}
 		}
 	}
 }

@@ -42,6 +42,7 @@ func (r *estimate) reportSensitivity(
 	target.Top = cmp.Or(target.Top, query.DefaultTop)
 	out := &query.SensitivityResult{Sensitivity: target, Tornado: []query.Swing{}}
 	out.P = min(1, max(0, scaled.SumProducts(alpha, z).Div(r.z).Float64()))
+	unknown := 0
 	for c := range s.Cores {
 		n := len(s.Cores[c].Numbers)
 		if n > len(by) {
@@ -53,7 +54,11 @@ func (r *estimate) reportSensitivity(
 				fmt.Sprintf("no sensitivity: the one to number %d of factor %d is beyond float64", bad, c))
 			return nil
 		}
+		unknown += f.unknown
 		by, with = by[n:], with[n:]
+	}
+	if unknown > 0 {
+		to.Warnings = append(to.Warnings, fmt.Sprintf("%d numbers are not ranked: terms of both signs cancel within their ranges", unknown))
 	}
 	slices.SortStableFunc(out.Tornado, func(a, b query.Swing) int { return cmp.Compare(b.High-b.Low, a.High-a.Low) })
 	out.Tornado = slices.Clip(out.Tornado[:min(len(out.Tornado), target.Top)])
@@ -76,6 +81,7 @@ type numbersOf struct {
 	factor        int
 	p             float64
 	total, target []float64
+	unknown       int // numbers whose swing is lost among terms of both signs
 }
 
 // report adds what the factor has. It returns the number whose derivative is none, −1 where all are.
@@ -86,66 +92,164 @@ func (f *numbersOf) report(out *query.SensitivityResult) int {
 			return k
 		}
 	}
-	total, target := f.total, f.target
+	total, target := f.lines(f.total, 1), f.lines(f.target, f.p)
 	var covaried []float64
 	if f.core.Row > 0 {
-		total, target = f.covary(f.total), f.covary(f.target)
 		covaried = make([]float64, len(plain))
 		for k := range covaried {
-			covaried[k] = target[k] - f.p*total[k]
+			covaried[k] = target[k].slope() - f.p*total[k].slope()
 		}
 	}
 	out.Derivatives = append(out.Derivatives, plain)
 	out.Covaried = append(out.Covaried, covaried)
 	for k, theta := range f.core.Numbers {
-		if s, moves := f.swing(k, theta, total[k], target[k], out.Range); moves {
+		if s, moves := f.swing(k, theta, &total[k], &target[k], out.Range); moves {
 			out.Tornado = append(out.Tornado, s)
 		}
 	}
 	return -1
 }
 
-// covary returns derivatives by the numbers of a conditional probability table whose rows stay rows:
-//
-//	D_x − Σ_{y≠x} D_y θ_y/(1 − θ_x)
-//
-// where the others keep their proportions; of a number that is 1 they have none, and share alike.
-func (f *numbersOf) covary(by []float64) []float64 {
-	mode := f.core.Row - 1
-	d, stride := f.core.Shape[mode], 1
-	for _, n := range f.core.Shape[mode+1:] {
-		stride *= n
+// line is Z, or Z with the target, as a function of one number x, θ today: rest + x by + (left + θ − x) others. The rest has neither
+// the number nor its row, whose other numbers sum to left, and of which others is the derivative.
+type line struct {
+	theta, rest, by, left, others float64
+	sure                          bool // the rest is a sum of numbers that are not negative: nothing cancels
+}
+
+func (l *line) slope() float64       { return l.by - l.others }
+func (l *line) at(x float64) float64 { return l.rest + x*l.by + (l.left+(l.theta-x))*l.others }
+
+// lines returns the line of every number of a factor from the derivatives: every group of numbers has whole = Σ θ by, and with it what
+// is left without one of them, or without its row in a conditional table. Linear time, for a row its square.
+func (f *numbersOf) lines(by []float64, whole float64) []line {
+	out := make([]line, len(by))
+	share := make([]float64, len(by))
+	for k := range out {
+		out[k].theta, out[k].by = f.core.Numbers[k], by[k]
+		share[k] = f.core.Numbers[k] * by[k]
 	}
-	out := make([]float64, len(by))
-	for k := range by {
-		from := k/(d*stride)*(d*stride) + k%stride
-		rest, others := 0.0, 0.0
-		for x := range d {
-			if at := from + x*stride; at != k {
-				rest += f.core.Numbers[at]
-			}
-		}
-		for x := range d {
-			switch at := from + x*stride; {
-			case at == k:
-			case rest > 0:
-				others += by[at] * (f.core.Numbers[at] / rest)
-			default:
-				others += by[at] / float64(d-1)
-			}
-		}
-		if d > 1 {
-			out[k] = by[k] - others
+	if f.core.Row > 0 {
+		f.rows(out, share)
+	} else {
+		f.groups(out, share)
+	}
+	for k := range out {
+		kept := out[k].at(out[k].theta)
+		if out[k].sure = out[k].sure && math.Abs(kept-whole) <= agreement*whole; !out[k].sure {
+			out[k].rest += whole - kept
 		}
 	}
 	return out
 }
 
+// agreement is the largest relative difference of two sums of the same parts of Z.
+const agreement = 1e-9
+
+// groups fills in what is left without each number: the rest of its group, and the other terms of the factor.
+func (f *numbersOf) groups(out []line, share []float64) {
+	var terms []float64 // by term, the sum over its first group
+	at := 0
+	for _, sizes := range f.core.Groups {
+		for g, n := range sizes {
+			if g == 0 {
+				terms = append(terms, total(share[at:at+n]))
+			}
+			at += n
+		}
+	}
+	if at != len(out) { // numbers of an older version
+		return
+	}
+	at = 0
+	terms, sure := without(terms)
+	for t, sizes := range f.core.Groups {
+		for _, n := range sizes {
+			rest, all := without(share[at : at+n])
+			for k, x := range rest {
+				out[at+k].rest, out[at+k].sure = x+terms[t], sure && all
+			}
+			at += n
+		}
+	}
+}
+
+// rows fills in what is left without the row of each number, and the derivative by the rest of a row that keeps its proportions,
+//
+//	Σ_{y≠x} D_y θ_y/Σ_{z≠x} θ_z
+//
+// of which the others have none beside a number that is 1, and share alike.
+func (f *numbersOf) rows(out []line, share []float64) {
+	mode := f.core.Row - 1
+	d, stride := f.core.Shape[mode], 1
+	for _, n := range f.core.Shape[mode+1:] {
+		stride *= n
+	}
+	first := func(row int) int { return row/stride*(d*stride) + row%stride }
+	row := make([]float64, len(out)/d)
+	for i := range row {
+		for x := range d {
+			row[i] += share[first(i)+x*stride]
+		}
+	}
+	rest, sure := without(row)
+	for i := range row {
+		for x := range d {
+			k := first(i) + x*stride
+			for y := range d {
+				if y != x {
+					out[k].left += f.core.Numbers[first(i)+y*stride]
+				}
+			}
+			for y := range d {
+				switch at := first(i) + y*stride; {
+				case y == x:
+				case out[k].left > 0:
+					out[k].others += out[at].by * (f.core.Numbers[at] / out[k].left)
+				default:
+					out[k].others += out[at].by / float64(d-1)
+				}
+			}
+			if d == 1 { // it does not vary
+				out[k].others = out[k].by
+			}
+			out[k].rest, out[k].sure = rest[i], sure
+		}
+	}
+}
+
+// total is the sum of all numbers.
+func total(x []float64) (sum float64) {
+	for _, v := range x {
+		sum += v
+	}
+	return sum
+}
+
+// without returns the sums of all numbers but one, and whether none is negative.
+func without(x []float64) (rest []float64, sure bool) {
+	rest, sure = make([]float64, len(x)), true
+	before, behind := 0.0, 0.0
+	for k, v := range x {
+		rest[k] = before
+		before += v
+		sure = sure && v >= 0
+	}
+	for k, v := range slices.Backward(x) {
+		rest[k] += behind
+		behind += v
+	}
+	return rest, sure
+}
+
+// leastLeft is the least share of its terms that a difference may be, so that seven digits of it count.
+const leastLeft = 1e-4
+
 // swing is where P is when a number varies; false where it stays. P is monotonic between both ends, as a
 // ratio of two linear functions without a pole.
-func (f *numbersOf) swing(k int, theta, total, target, share float64) (query.Swing, bool) {
+func (f *numbersOf) swing(k int, theta float64, total, target *line, share float64) (query.Swing, bool) {
 	s := query.Swing{Factor: f.factor, Number: k, Theta: theta, Low: f.p, High: f.p}
-	s.From, s.To = theta*(1-share), theta*(1+share)
+	s.From, s.To = theta*(1-share), min(max(theta*(1+share), -math.MaxFloat64), math.MaxFloat64)
 	if s.From > s.To {
 		s.From, s.To = s.To, s.From
 	}
@@ -155,11 +259,15 @@ func (f *numbersOf) swing(k int, theta, total, target, share float64) (query.Swi
 		s.Of = &v
 	}
 	for _, end := range []float64{s.From, s.To} {
-		below := 1 + (end-theta)*total
+		below := total.at(end)
+		if !total.sure && math.Abs(below) < leastLeft*(1+math.Abs(theta*total.by)+math.Abs(end*total.by)) {
+			f.unknown++
+			return s, false
+		}
 		if !(below > 0) {
 			continue // nothing is left of Z there: P has no value
 		}
-		p := min(1, max(0, (f.p+(end-theta)*target)/below))
+		p := min(1, max(0, target.at(end)/below))
 		s.Low, s.High = min(s.Low, p), max(s.High, p)
 	}
 	if f.core.Scope != nil {

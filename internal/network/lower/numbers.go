@@ -31,12 +31,15 @@ func Numbers(net *btn.Network) []btn.CoreNumbers {
 				n.Scope = append(n.Scope, variable[leg])
 			}
 			n.Row = 1 + rowMode(t)
+			n.Groups = [][]int{{len(n.Numbers)}}
 		case *tensor.CP:
 			n.Numbers = slices.Concat(t.Weights, slices.Concat(t.Vectors...))
+			n.Groups = [][]int{append([]int{len(t.Weights)}, sizes(t.Vectors)...)}
 		case *tensor.Symmetric:
 			for k := range t.Values.Len() {
 				n.Numbers = append(n.Numbers, t.Values.At(k).Float64())
 			}
+			n.Groups = [][]int{{len(n.Numbers)}}
 		case *tensor.SymmetryCP:
 			for _, term := range t.Terms {
 				n.Numbers = append(n.Numbers, term.Alpha)
@@ -44,7 +47,18 @@ func Numbers(net *btn.Network) []btn.CoreNumbers {
 					n.Numbers = append(n.Numbers, term.S.At(k).Float64())
 				}
 				n.Numbers = append(n.Numbers, slices.Concat(term.R...)...)
+				n.Groups = append(n.Groups, append([]int{1, term.S.Len()}, sizes(term.R)...))
 			}
+		}
+	}
+	return out
+}
+
+// sizes are the lengths of the lists that are there.
+func sizes(lists [][]float64) (out []int) {
+	for _, l := range lists {
+		if l != nil {
+			out = append(out, len(l))
 		}
 	}
 	return out
