@@ -88,6 +88,11 @@ func (p *Prepared) PlanGroups(
 			return nil, nil, err
 		}
 
+		if g.simple.Expression.Scale.IsZero() { // so is Z, and no index is left
+			groups, c.Groups = []*Prepared{g}, []MarginalGroup{{Keep: keep}}
+			break
+		}
+
 		// A batch that is not cheap is made again with one index;
 		// after a cheap one the next is twice as large.
 		if flops > policy.EasyGroup && batch > 1 {

@@ -44,6 +44,7 @@ const (
 	Incomplete   = "a result lacks what was asked for"
 	Panicked     = "panic"
 	DidNotReturn = "hang"
+	Unanswered   = "a small model is not answered in time"
 )
 
 // checker collects the violations of one outcome.
@@ -92,9 +93,22 @@ func (k *checker) code(q int, code fault.Code, message string) {
 		k.add(BlamedInput, q, "%s", message)
 	case !slices.Contains(refusals, code):
 		k.add(Untyped, q, "%q: %s", code, message)
+	case code == fault.Deadline && k.c.Timeout == 0 && k.small():
+		k.add(Unanswered, q, "%s", message)
 	case code == fault.Cancelled && k.c.Timeout == 0:
 		k.add(Untyped, q, "nobody cancelled it: %s", message)
 	}
+}
+
+// small reports whether the model has few assignments: it takes milliseconds.
+func (k *checker) small() bool {
+	states := 1
+	for _, d := range k.c.Model.Domains {
+		if states *= d; states > 1<<12 {
+			return false
+		}
+	}
+	return true
 }
 
 // result checks one result against the truth: value, zero, certificate, marginals, joint.

@@ -148,7 +148,12 @@ func TestBrokenCallsAreCaught(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	if found := Check(c, truth, late); len(found) > 0 {
+	if found := Check(c, truth, late); len(found) != 1 || found[0].Class != Unanswered {
+		t.Errorf("a deadline of nobody is called %v", found)
+	}
+	asked := *c
+	asked.Timeout = time.Millisecond
+	if found := Check(&asked, truth, late); len(found) > 0 {
 		t.Errorf("a deadline that is obeyed is called %v", found)
 	}
 }
