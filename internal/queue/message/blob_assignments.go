@@ -99,7 +99,7 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 	return all, nil
 }
 
-// checkSensitivity checks that the numbers of cores are as many as their shapes say; nil is none.
+// checkSensitivity checks that the numbers of cores are as many as their shapes and groups say; nil is none.
 func checkSensitivity(s *btn.Sensitivity) error {
 	if s == nil {
 		return nil
@@ -111,6 +111,21 @@ func checkSensitivity(s *btn.Sensitivity) error {
 		}
 		if n, ok := product(core.Shape); core.Shape != nil && (!ok || n != len(core.Numbers)) {
 			return invalid(place, "%d numbers of a table of %v", len(core.Numbers), core.Shape)
+		}
+		left := len(core.Numbers)
+		for t, sizes := range core.Groups {
+			for _, n := range sizes {
+				if n < 0 || n > left {
+					return invalid(fmt.Sprintf("%s.g[%d]", place, t), "%v, and %d numbers are left", sizes, left)
+				}
+				left -= n
+			}
+			if len(sizes) == 0 {
+				return invalid(fmt.Sprintf("%s.g[%d]", place, t), "a term of no numbers")
+			}
+		}
+		if left > 0 && core.Groups != nil {
+			return invalid(place+".g", "%d of %d numbers are in none", left, len(core.Numbers))
 		}
 		for k, x := range core.Numbers {
 			if !finite(x) {
