@@ -42,7 +42,7 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 	}
 	most := policy.TruncatedMoves
 	if o.Moves > 0 {
-		most = min(most, o.Moves/policy.TruncatedSearches)
+		most = min(most, max(1, o.Moves/policy.TruncatedSearches))
 	}
 	// whether or not it fits the memory
 	moves := min(max(policy.TruncatedLeast, int64(min(quick.Flops, float64(policy.TruncatedMoves)))), most)

@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/truncated"
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // TestSearchesThatAreCutShort: whenever the time for searches ends, there are no plans or such that fit the memory, and only plans of
@@ -58,5 +59,37 @@ func TestSearchesThatAreCutShort(t *testing.T) {
 	}
 	if cut == 0 {
 		t.Error("no search was cut short with a plan")
+	}
+}
+
+// counted is a context that counts the looks at it.
+type counted struct {
+	context.Context
+	looks int
+}
+
+func (c *counted) Err() error {
+	c.looks++
+	return c.Context.Err()
+}
+
+// TestTheLeastBudgetIsNoSearchWithoutEnd: a search of one move, in which no tree fits, is not one of the default.
+func TestTheLeastBudgetIsNoSearchWithoutEnd(t *testing.T) {
+	m, err := generate.Grid(4, 4, generate.Ising{Delta: 1, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := truncated.Prepare(t.Context(), net, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := &counted{Context: t.Context()}
+	_, _, err = p.Search(ctx, truncated.SearchOptions{Bond: 4, Memory: 1, Moves: 1})
+	if fault.CodeOf(err) != fault.OverBudget || ctx.looks > 10_000 {
+		t.Errorf("%v after %d looks at the context", err, ctx.looks)
 	}
 }
