@@ -2,10 +2,10 @@ package workers
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/base/memo"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
@@ -22,14 +22,16 @@ type Contract struct {
 	*hop.Loop
 	networks *decoded[*btn.Network]
 	plans    *decoded[[]btn.Assignment]
-	checked  checked // the last plans that were checked against their network
-	shared   *shared // intermediate results that tasks of one plan have in common
-	memo     problem.Memo
-	threads  int
-	free     *admission.Memory
-	memory   int64 // most bytes for tables, whatever the request allows; 0: the request decides
-	kinds    *kinds
-	round    func([]btn.UnitValue) // of an Arithmetic; nil: values stay as they are
+	// the last plans that were checked against their network, by the blobs of both: the tasks of a job
+	// name the same two, and checking them costs time proportional to their size
+	checked memo.LRU[[2]string, bool]
+	shared  *shared // intermediate results that tasks of one plan have in common
+	memo    problem.Memo
+	threads int
+	free    *admission.Memory
+	memory  int64 // most bytes for tables, whatever the request allows; 0: the request decides
+	kinds   *kinds
+	round   func([]btn.UnitValue) // of an Arithmetic; nil: values stay as they are
 }
 
 // later is how long a task is not to be begun by this process.
@@ -82,7 +84,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	if err != nil {
 		return hop.Done, err
 	}
-	if err := w.checked.within(&m, net, assignments); err != nil {
+	if err := w.fits(&m, net, assignments); err != nil {
 		d.Broken = true
 		return hop.Done, err
 	}
@@ -158,26 +160,15 @@ func (w *Contract) needs(m *message.Task, assignments []btn.Assignment) (bytes f
 	return min(bytes*float64(max(1, w.threads)), max(bytes, float64(w.bytes(m.Memory))))
 }
 
-// checked remembers the last network and assignments that were found to fit each other: the tasks
-// of a job name the same two, and checking them costs time proportional to their size.
-type checked struct {
-	mu  sync.Mutex
-	net *btn.Network
-	// the first of the list, which stands for it: decoded lists are kept and shared
-	first *btn.Assignment
-}
-
-// within checks that the plans fit the network and that the task's units exist: anybody may have
+// fits checks that the plans fit the network and that the task's units exist: anybody may have
 // published either.
-func (c *checked) within(m *message.Task, net *btn.Network, assignments []btn.Assignment) error {
-	if len(assignments) > 0 && !c.knows(net, &assignments[0]) {
+func (w *Contract) fits(m *message.Task, net *btn.Network, assignments []btn.Assignment) error {
+	pair := [2]string{m.NetworkBlob, m.JobBlob}
+	if _, known := w.checked.Get(pair); !known {
 		if err := message.CheckAssignments(net, assignments); err != nil {
 			return err
 		}
-		c.mu.Lock()
-		c.net = net
-		c.first = &assignments[0]
-		c.mu.Unlock()
+		w.checked.Put(pair, true, 1)
 	}
 
 	for _, u := range m.Units {
@@ -197,13 +188,6 @@ func (c *checked) within(m *message.Task, net *btn.Network, assignments []btn.As
 		}
 	}
 	return nil
-}
-
-// knows reports whether this network and the assignments that begin with first were checked last.
-func (c *checked) knows(net *btn.Network, first *btn.Assignment) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.net == net && c.first == first
 }
 
 // bytes returns the memory for tables: the limit of the request, and at most this worker's.

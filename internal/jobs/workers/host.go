@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/answer/plan"
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/base/fair"
+	"github.com/basetensor/basetensor/internal/base/memo"
 	"github.com/basetensor/basetensor/internal/jobs/cache"
 	"github.com/basetensor/basetensor/internal/jobs/cached"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
@@ -84,7 +85,7 @@ func NewHost(h Host) *Host {
 	h.shared = &shared{}
 	h.known = &plan.Known{Problems: &h.shared.Shared, Options: problem.Options{Threads: h.Threads, Memo: h.parts}}
 
-	h.blobs = &storedBlobs{}
+	h.blobs = &storedBlobs{Entries: keepStored}
 	h.inline = &inline{Entries: keepInline, Bytes: inlineVariables}
 	h.networks = newDecoded(decodeNetwork)
 	h.Hop.Processors = fair.New()
@@ -231,6 +232,7 @@ func (h *Host) contract(w *Worker) {
 		Loop:     w.loop,
 		networks: h.networks,
 		plans:    h.plans,
+		checked:  memo.LRU[[2]string, bool]{Entries: keepDecoded},
 		memo:     h.parts,
 		shared:   h.shared,
 		threads:  h.Threads,

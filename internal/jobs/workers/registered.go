@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
+	"github.com/basetensor/basetensor/internal/base/memo"
 	"github.com/basetensor/basetensor/internal/jobs/cached"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
@@ -41,7 +41,7 @@ func (w *Reparam) prepare(
 
 	key, named := keyOf(m, payload)
 	if p, ok := w.inline.Get(key); ok && named {
-		there, err := w.blobs.there(ctx, w.Bus, p.Blob, repeated)
+		there, err := w.there(ctx, p.Blob, repeated)
 		if err != nil {
 			return p, nil, err
 		}
@@ -143,7 +143,7 @@ func (w *Reparam) remember(
 
 	// The cache outlives blobs: a network that is not stored any more is built again.
 	if p, ok := cached.DecodeNetwork(b); ok {
-		if there, err := w.blobs.there(ctx, w.Bus, p.Blob, repeated); err != nil || there {
+		if there, err := w.there(ctx, p.Blob, repeated); err != nil || there {
 			return p, err
 		}
 	}
@@ -212,15 +212,12 @@ func readModel(body *wire.Model, text string, bytes int) (*factorgraph.Model, er
 	return model, model.Validate()
 }
 
-// storedBlobs remembers until when a network that was found stored is not looked for again: looking
-// fetches all of it.
-type storedBlobs struct {
-	mu    sync.Mutex
-	until map[string]time.Time
-}
+// storedBlobs remembers when networks were found stored: one that was just found is not looked for again, because looking fetches all of
+// it.
+type storedBlobs = memo.LRU[string, time.Time]
 
 // storedFor is short against the time for which blobs are kept, and long against the time between
-// two jobs of a busy model. keepStored bounds the map.
+// two jobs of a busy model. keepStored bounds the number of remembered networks.
 const (
 	storedFor  = time.Second
 	keepStored = 1024
@@ -228,26 +225,14 @@ const (
 
 // there reports whether the blob is stored, and will be for as long as a job that begins now may
 // need it; look: ask the server in any case.
-func (s *storedBlobs) there(ctx context.Context, b *bus.Bus, blob string, look bool) (bool, error) {
-	s.mu.Lock()
-	until := s.until[blob]
-	s.mu.Unlock()
-	if !look && time.Now().Before(until) {
+func (w *Reparam) there(ctx context.Context, blob string, look bool) (bool, error) {
+	if found, ok := w.blobs.Get(blob); ok && !look && time.Since(found) < storedFor {
 		return true, nil
 	}
-
 	began := time.Now()
-	there, err := b.HasBlob(ctx, blob)
-	if err != nil || !there {
-		return false, err
+	there, err := w.Bus.HasBlob(ctx, blob)
+	if there && err == nil {
+		w.blobs.Put(blob, began, 1)
 	}
-
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.until == nil || len(s.until) >= keepStored {
-		s.until = map[string]time.Time{}
-	}
-
-	s.until[blob] = began.Add(storedFor)
-	return true, nil
+	return there, err
 }

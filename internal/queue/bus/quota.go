@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/memo"
@@ -43,8 +42,7 @@ type Quotas struct {
 	bus *Bus
 	of  func(stream, owner string, room int64) Quota
 
-	mu    sync.Mutex
-	holds map[hold]*holding
+	holds memo.LRU[hold, *holding]
 	sizes memo.LRU[string, int64] // by subject
 }
 
@@ -71,7 +69,7 @@ const (
 // NewQuotas returns quotas of the streams of a Bus, whose user may look into them. of returns an owner's quota of a
 // stream, given the stream's MaxBytes.
 func NewQuotas(b *Bus, of func(stream, owner string, room int64) Quota) *Quotas {
-	return &Quotas{bus: b, of: of, holds: map[hold]*holding{}, sizes: memo.LRU[string, int64]{Entries: mostSizes}}
+	return &Quotas{bus: b, of: of, holds: memo.LRU[hold, *holding]{Entries: mostHolds}, sizes: memo.LRU[string, int64]{Entries: mostSizes}}
 }
 
 // Within has b store within quotas. It is called before anything else is done with the Bus.
@@ -119,7 +117,11 @@ func (q *Quotas) take(ctx context.Context, stream, owner string, more, part int6
 	if part > 0 {
 		most += most / part
 	}
-	h := q.holding(hold{stream, owner})
+	of := hold{stream, owner}
+	h, ok := q.holds.Get(of)
+	if !ok {
+		h = q.holds.Add(of, &holding{asking: semaphore.NewWeighted(1)}, 1)
+	}
 	if err := h.asking.Acquire(ctx, 1); err != nil {
 		return err
 	}
@@ -144,21 +146,6 @@ func (q *Quotas) take(ctx context.Context, stream, owner string, more, part int6
 	}
 	h.bytes += more
 	return nil
-}
-
-// holding returns the known size of a hold. When there are too many, all are forgotten, and looked up again.
-func (q *Quotas) holding(of hold) *holding {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	h := q.holds[of]
-	if h == nil {
-		if len(q.holds) >= mostHolds {
-			clear(q.holds)
-		}
-		h = &holding{asking: semaphore.NewWeighted(1)}
-		q.holds[of] = h
-	}
-	return h
 }
 
 // look returns the bytes that an owner holds of a stream: known sizes, some that it reads, and the average for the
