@@ -237,7 +237,7 @@ func (l *Loop) attempt(ctx context.Context, d *Message, in *Intake) (asked Outco
 	}
 	ctx, end := l.Processors.Enter(ctx, message.WorksFor(d.Raw.Subject, d.Raw.Header))
 	defer end()
-	return in.Handler.Handle(ctx, d)
+	return in.Handler(ctx, d)
 }
 
 // Times of trouble with the servers.

@@ -106,12 +106,4 @@ func Outcomes() []string {
 // times, and is a dead letter then; with any other code the job ends with the error. ErrAnswered,
 // ErrForeign and ErrLater say that the job needs nothing, that its id has another request, or that
 // it is to wait.
-type Handler interface {
-	Handle(ctx context.Context, d *Message) (Outcome, error)
-}
-
-// HandlerFunc is a function as a Handler.
-type HandlerFunc func(ctx context.Context, d *Message) (Outcome, error)
-
-// Handle calls f.
-func (f HandlerFunc) Handle(ctx context.Context, d *Message) (Outcome, error) { return f(ctx, d) }
+type Handler func(ctx context.Context, d *Message) (Outcome, error)

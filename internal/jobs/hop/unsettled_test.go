@@ -121,10 +121,10 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 	} {
 		calls := 0
 		nth := delivered(t, b, c.name, c.nth)
-		l.Process(nth, &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+		l.Process(nth, &hop.Intake{Handler: func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 			calls++
 			return hop.Done, c.fails(ctx, calls)
-		})}, func() {})
+		}}, func() {})
 		dead, err := b.Has(t.Context(), bus.StreamDead, message.DLQSubject("stage", c.name))
 		if calls != c.calls || dead != c.dead || err != nil {
 			t.Errorf("%s: %d calls, a dead letter: %v, %v", c.name, calls, dead, err)
@@ -158,13 +158,13 @@ func TestBeatsDoNotWaitForLooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := int64(0)
-	l.Process(delivered(t, b, "job", 1), &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+	l.Process(delivered(t, b, "job", 1), &hop.Intake{Handler: func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 		for range 10 {
 			<-beats
 		}
 		seen = looks.Load()
 		return hop.Done, nil
-	})}, func() {})
+	}}, func() {})
 	if seen == 0 || seen > 5 {
 		t.Errorf("10 beats, and %d looks that nobody answered", seen)
 	}

@@ -180,14 +180,14 @@ func (h *Host) reparam(w *Worker) {
 	w.intakes = []*intake{
 		{
 			Feed:     streams.Models,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(r.model), Metered: true},
+			Intake:   hop.Intake{Handler: r.model, Metered: true},
 			prefetch: 2,
 			parallel: 4,
 			room:     next,
 		},
 		{
 			Feed:     streams.Redrives,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(r.redriven)},
+			Intake:   hop.Intake{Handler: r.redriven},
 			prefetch: 1,
 			parallel: 1,
 		},
@@ -218,7 +218,7 @@ func (h *Host) learn(w *Worker) {
 	w.intakes = []*intake{
 		{
 			Feed:     streams.Networks,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(l.network), Metered: true},
+			Intake:   hop.Intake{Handler: l.network, Metered: true},
 			prefetch: 2,
 			parallel: 4,
 			room:     next,
@@ -252,7 +252,7 @@ func (h *Host) contract(w *Worker) {
 	w.intakes = []*intake{
 		{
 			Feed:     streams.Tasks,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(c.task), Untold: true, Tries: c.tries, Metered: true},
+			Intake:   hop.Intake{Handler: c.task, Untold: true, Tries: c.tries, Metered: true},
 			prefetch: 1,
 			parallel: 8,
 			atLeast:  h.OverflowAt,
@@ -273,25 +273,25 @@ func (h *Host) aggregate(w *Worker) {
 	w.intakes = []*intake{
 		{
 			Feed:     streams.Partials,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.tallies.partial), Metered: true},
+			Intake:   hop.Intake{Handler: a.tallies.partial, Metered: true},
 			prefetch: short,
 			parallel: 4,
 		},
 		{
 			Feed:     streams.Deadlines,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.expired)},
+			Intake:   hop.Intake{Handler: a.expired},
 			prefetch: short,
 			parallel: 1,
 		},
 		{
 			Feed:     streams.Cancels,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.cancelled)},
+			Intake:   hop.Intake{Handler: a.cancelled},
 			prefetch: short,
 			parallel: 1,
 		},
 		{
 			Feed:     streams.Ends,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.ends)},
+			Intake:   hop.Intake{Handler: a.ends},
 			prefetch: short,
 			parallel: 1,
 		},
@@ -319,7 +319,7 @@ func (h *Host) aggregate(w *Worker) {
 	}
 	w.intakes = append(w.intakes, &intake{
 		Feed:     streams.Sweeps,
-		Intake:   hop.Intake{Handler: hop.HandlerFunc(a.sweep), Headers: streams.Sweeps.Headers, Patient: true},
+		Intake:   hop.Intake{Handler: a.sweep, Headers: streams.Sweeps.Headers, Patient: true},
 		prefetch: sweepAhead,
 		parallel: 1,
 	})

@@ -46,11 +46,11 @@ func (in *intake) slots(concurrency int) int {
 }
 
 // suits returns nil if a consumer knows when so many messages wait as are to wait.
-func (in *intake) suits(c jetstream.Consumer) error {
-	if info := c.CachedInfo(); in.atLeast > 0 && info.Config.PriorityPolicy != jetstream.PriorityPolicyOverflow {
+func (in *intake) suits(c *jetstream.ConsumerInfo) error {
+	if in.atLeast > 0 && c.Config.PriorityPolicy != jetstream.PriorityPolicyOverflow {
 		return fault.New(
 			fault.BadInput, "pipeline: consumer %s of stream %s is not set up for workers that take messages only while many wait: "+
-				"run `btn setup --overflow`", info.Name, in.Stream,
+				"run `btn setup --overflow`", c.Name, in.Stream,
 		)
 	}
 	return nil

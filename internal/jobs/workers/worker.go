@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/hop"
@@ -151,10 +152,7 @@ func (w *Worker) found(in *intake) ([]string, error) {
 		}
 
 		w.loop.Bus.Trouble.Warn(w.loop.Log, "cannot start yet", "error", err)
-		select {
-		case <-w.loop.Soft.Done():
-		case <-time.After(pause):
-		}
+		bus.Pause(w.loop.Soft, pause)
 	}
 }
 
@@ -163,17 +161,12 @@ func (w *Worker) found(in *intake) ([]string, error) {
 // of all lanes.
 func (w *Worker) consumers(ctx context.Context, in *intake) ([]string, error) {
 	f := in.Feed
-	s, err := w.loop.Bus.Stream(ctx, f.Stream)
-	if err != nil {
-		return nil, err
-	}
-
 	names := []string{f.Name}
 	switch {
 	case f.Laned && len(w.lanes) > 0:
 		names = f.ConsumerNames(w.lanes)
 	case f.Laned:
-		c, err := s.Consumer(ctx, f.Name)
+		c, err := w.loop.Bus.Consumer(ctx, f.Stream, f.Name)
 		if err == nil {
 			return names, in.suits(c)
 		}
@@ -183,16 +176,9 @@ func (w *Worker) consumers(ctx context.Context, in *intake) ([]string, error) {
 	}
 
 	for _, name := range names {
-		c, err := s.Consumer(ctx, name)
+		c, err := w.loop.Bus.Consumer(ctx, f.Stream, name)
 		if err != nil {
-			return nil, fault.New(
-				fault.Infrastructure,
-				"pipeline: consumer %s of stream %s: %w "+
-					"(has `btn setup` been run, and without --one-consumer if lanes are named?)",
-				name,
-				f.Stream,
-				err,
-			)
+			return nil, fmt.Errorf("pipeline: %w (has `btn setup` been run, and without --one-consumer if lanes are named?)", err)
 		}
 		if err := in.suits(c); err != nil {
 			return nil, err

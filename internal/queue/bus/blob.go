@@ -291,7 +291,7 @@ func (b *shelves) getBlob(ctx context.Context, owner, digest string) ([]byte, er
 // so that they can be put again. In a cluster it repeats an unsuccessful search for lostFor: a
 // server that was away, or leads no more, does not know the latest messages yet.
 func (b *shelves) get(ctx context.Context, in shelf, digest string) ([]byte, error) {
-	for until := time.Now().Add(lostFor); ; pause(ctx, staleFor) {
+	for until := time.Now().Add(lostFor); ; Pause(ctx, staleFor) {
 		data, sequence, err := b.look(ctx, in, digest)
 		if !errors.Is(err, ErrLost) || ctx.Err() != nil {
 			return data, err

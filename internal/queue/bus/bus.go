@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -163,6 +164,41 @@ func (b *link) Stream(ctx context.Context, name string) (jetstream.Stream, error
 	return s, nil
 }
 
+// Info describes a stream as the server does now.
+func (b *link) Info(ctx context.Context, stream string, options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	s, err := b.Stream(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.Info(ctx, options...)
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: stream %s: %w", stream, err)
+	}
+	return info, nil
+}
+
+// Consumer describes a consumer as the server does now.
+func (b *link) Consumer(ctx context.Context, stream, name string) (*jetstream.ConsumerInfo, error) {
+	s, err := b.Stream(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.Consumer(ctx, name)
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: consumer %s of stream %s: %w", name, stream, err)
+	}
+	return c.CachedInfo(), nil
+}
+
+// LaneConsumer describes the consumer of a lane, or else the one for all lanes (single).
+func (b *link) LaneConsumer(ctx context.Context, stream, name string, lane int) (c *jetstream.ConsumerInfo, single bool, err error) {
+	c, err = b.Consumer(ctx, stream, name+"-"+strconv.Itoa(lane))
+	if single = errors.Is(err, jetstream.ErrConsumerNotFound); single {
+		c, err = b.Consumer(ctx, stream, name)
+	}
+	return c, single, err
+}
+
 // Purge removes the messages of a stream with a subject, which may have wildcards, or with any if it is "", below a sequence; 0: all.
 func (b *link) Purge(ctx context.Context, stream, subject string, below uint64) error {
 	s, err := b.Stream(ctx, stream)
@@ -234,7 +270,7 @@ func (b *reader) Raw(
 func (b *asker) getOnce(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := b.direct(ctx, stream, question{Last: subject})
 	for looks := 1; looks < staleLooks && errors.Is(err, ErrNotFound) && b.owner != "" && b.inCluster(); looks++ {
-		pause(ctx, staleFor)
+		Pause(ctx, staleFor)
 		m, err = b.direct(ctx, stream, question{Last: subject})
 	}
 	switch {
@@ -255,11 +291,8 @@ func (b *asker) Subjects(ctx context.Context, stream, filter string) (map[string
 		return nil, fault.New(fault.BadInput, "bus: a tenant's user cannot list the content of %s", stream)
 	}
 	var info *jetstream.StreamInfo
-	err := b.persist(ctx, func(ctx context.Context) error {
-		s, err := b.Stream(ctx, stream)
-		if err == nil {
-			info, err = s.Info(ctx, jetstream.WithSubjectFilter(filter))
-		}
+	err := b.persist(ctx, func(ctx context.Context) (err error) {
+		info, err = b.Info(ctx, stream, jetstream.WithSubjectFilter(filter))
 		return err
 	})
 	if err != nil {

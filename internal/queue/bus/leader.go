@@ -50,7 +50,7 @@ func (b *link) persist(ctx context.Context, ask func(context.Context) error) err
 			return err
 		}
 		if !lost {
-			pause(ctx, retryEvery)
+			Pause(ctx, retryEvery)
 		}
 	}
 }

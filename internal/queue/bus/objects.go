@@ -209,7 +209,7 @@ func (b *chunked) checkObject(ctx context.Context, in shelf, name string, size i
 	info, err := b.rereadObject(ctx, in, name, size)
 	// a server may not have it yet
 	for began := time.Now(); errors.Is(err, ErrNotFound) && time.Since(began) < lostFor && ctx.Err() == nil; {
-		pause(ctx, retryEvery)
+		Pause(ctx, retryEvery)
 		info, err = b.rereadObject(ctx, in, name, size)
 	}
 	if err == nil {

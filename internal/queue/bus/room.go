@@ -5,7 +5,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Names of the stages' consumers. A lane's consumer has its number after a dash.
@@ -258,14 +256,9 @@ func (r *Room) Left(ctx context.Context, lane int) (left int, full string) {
 // fullBehind returns the first of the streams behind that is nearly full, or "".
 func (r *Room) fullBehind(ctx context.Context) (string, error) {
 	for _, name := range r.behind {
-		s, err := r.b.Stream(ctx, name)
+		info, err := r.b.Info(ctx, name)
 		if err != nil {
 			return "", err
-		}
-
-		info, err := s.Info(ctx)
-		if err != nil {
-			return "", fault.New(fault.Infrastructure, "bus: stream %s: %w", name, err)
 		}
 		if most := info.Config.MaxBytes; most > 0 && info.State.Bytes > uint64(most)/4*3 {
 			return name, nil
@@ -282,22 +275,6 @@ func (r *Room) waiting(ctx context.Context, lane int) (n int, single bool, err e
 		return 0, single, err
 	}
 	return int(c.NumPending) + c.NumAckPending, single, nil
-}
-
-// LaneConsumer describes the consumer of a lane as the server does now, or else the one for all lanes (single).
-func (b *link) LaneConsumer(ctx context.Context, stream, name string, lane int) (_ *jetstream.ConsumerInfo, single bool, err error) {
-	s, err := b.Stream(ctx, stream)
-	if err != nil {
-		return nil, false, err
-	}
-	c, err := s.Consumer(ctx, name+"-"+strconv.Itoa(lane))
-	if single = errors.Is(err, jetstream.ErrConsumerNotFound); single {
-		c, err = s.Consumer(ctx, name)
-	}
-	if err != nil {
-		return nil, single, fault.New(fault.Infrastructure, "bus: consumer %s of stream %s: %w", name, stream, err)
-	}
-	return c.CachedInfo(), single, nil
 }
 
 // Backlog returns the maximum number of jobs of one lane that wait before the first stage.

@@ -232,13 +232,9 @@ func (b *chunked) dropChunks(ctx context.Context, objects []*jetstream.ObjectInf
 		}
 	}
 
-	s, err := b.Stream(ctx, ObjectsBlob)
+	info, err := b.Info(ctx, ObjectsBlob)
 	if err != nil {
 		return 0, err
-	}
-	info, err := s.Info(ctx)
-	if err != nil {
-		return 0, fault.New(fault.Infrastructure, "bus: stream %s: %w", ObjectsBlob, err)
 	}
 	return info.State.Bytes, nil
 }

@@ -165,13 +165,13 @@ func (b *writer) watch(ctx context.Context, subject string, known bool) (context
 	timer := time.AfterFunc(after, func() {
 		for inner.Err() == nil {
 			if b.passes(inner, subject) && b.NC.Stats().Reconnects == connection {
-				pause(inner, grace(known))
+				Pause(inner, grace(known))
 				if inner.Err() == nil && b.NC.Stats().Reconnects == connection {
 					cancel(b.stalled(subject))
 				}
 				return
 			}
-			pause(inner, askEvery)
+			Pause(inner, askEvery)
 		}
 	})
 	return inner, func() {
@@ -180,8 +180,8 @@ func (b *writer) watch(ctx context.Context, subject string, known bool) (context
 	}
 }
 
-// pause waits for a time, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
+// Pause waits for a time, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):

@@ -16,7 +16,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
-	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -70,7 +69,7 @@ const (
 
 // Watch looks until ctx ends.
 func (k *Backlog) Watch(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		began := time.Now()
 		loads, err := k.Look(ctx)
 		switch {
@@ -79,13 +78,9 @@ func (k *Backlog) Watch(ctx context.Context) error {
 		case ctx.Err() == nil:
 			k.Bus.Trouble.Warn(k.Log, "cannot measure the backlog", "error", err)
 		}
-
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(max(backlogEvery, backlogRest*time.Since(began))):
-		}
+		bus.Pause(ctx, max(backlogEvery, backlogRest*time.Since(began)))
 	}
+	return nil
 }
 
 // Look counts the backlog of every stage.
@@ -113,7 +108,7 @@ func (k *Backlog) Look(ctx context.Context) (map[string]Load, error) {
 		loads[stage] = k.inSeconds(stage, Load{Messages: n}, n, 0)
 	}
 
-	networks, err := k.info(ctx, bus.StreamNetwork)
+	networks, err := k.Bus.Info(ctx, bus.StreamNetwork)
 	if err != nil {
 		return nil, err
 	}
@@ -124,26 +119,9 @@ func (k *Backlog) Look(ctx context.Context) (map[string]Load, error) {
 	return loads, err
 }
 
-// info asks the server about a stream.
-func (k *Backlog) info(
-	ctx context.Context, name string, options ...jetstream.StreamInfoOpt,
-) (*jetstream.StreamInfo, error) {
-	s, err := k.Bus.Stream(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	info, err := s.Info(ctx, options...)
-	if err != nil {
-		return nil, fault.New(fault.Infrastructure, "pipeline: backlog of %s: %w", name, err)
-	}
-	return info, nil
-}
-
 // tasks returns the backlog of contract-worker.
 func (k *Backlog) tasks(ctx context.Context) (Load, error) {
-	info, err := k.info(
-		ctx, bus.StreamTask, jetstream.WithSubjectFilter(message.Filter(message.KindTask)),
-	)
+	info, err := k.Bus.Info(ctx, bus.StreamTask, jetstream.WithSubjectFilter(message.Filter(message.KindTask)))
 	if err != nil {
 		return Load{}, err
 	}
@@ -242,7 +220,7 @@ func (k *Backlog) inSeconds(stage string, l Load, messages, flops float64) Load 
 
 // readWork reads the cost of messages from the last partials: the mean of the workers' statements.
 func (k *Backlog) readWork(ctx context.Context) error {
-	info, err := k.info(ctx, bus.StreamPartial)
+	info, err := k.Bus.Info(ctx, bus.StreamPartial)
 	if err != nil || info.State.Msgs == 0 {
 		return err
 	}
@@ -295,7 +273,7 @@ func (k *Backlog) fill(ctx context.Context) error {
 	}
 	fills := map[string]Fill{}
 	for _, name := range bounded() {
-		info, err := k.info(ctx, name)
+		info, err := k.Bus.Info(ctx, name)
 		if errors.Is(err, bus.ErrNoStream) {
 			continue
 		}

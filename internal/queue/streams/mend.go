@@ -149,11 +149,11 @@ func (m *Mender) afterAnswered(
 		return all, nil // a work queue holds only unfinished work
 	}
 
-	s, err := m.Bus.JS.Stream(ctx, bus.StreamModel)
+	info, err := m.Bus.Info(ctx, bus.StreamModel)
 	if err != nil {
 		return nil, err
 	}
-	sweeper, err := s.Consumer(ctx, Sweeps.Name)
+	sweeper, err := m.Bus.Consumer(ctx, bus.StreamModel, Sweeps.Name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return all, nil
 	}
@@ -161,9 +161,9 @@ func (m *Mender) afterAnswered(
 		return nil, err
 	}
 
-	models := space{StreamInfo: s.CachedInfo()}
+	models := space{StreamInfo: info}
 	mark, err := (&Keeper{Bus: m.Bus, Log: m.Log}).watermark(
-		ctx, models, sweeper.CachedInfo(), bus.TimesOf(models.Config.Metadata),
+		ctx, models, sweeper, bus.TimesOf(models.Config.Metadata),
 	)
 	if err != nil || mark.floor == 0 {
 		return all, err

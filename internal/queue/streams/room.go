@@ -16,7 +16,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
-	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -84,16 +83,13 @@ const manyUnanswered = 1000
 
 // Watch makes room until ctx ends.
 func (k *Keeper) Watch(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		if err := k.look(ctx); err != nil && ctx.Err() == nil {
 			k.Bus.Trouble.Warn(k.Log, "cannot make room", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(k.rest()):
-		}
+		bus.Pause(ctx, k.rest())
 	}
+	return nil
 }
 
 // rest returns the pause until the next look.
@@ -146,13 +142,9 @@ func (k *Keeper) look(ctx context.Context) error {
 
 	spaces := map[string]space{}
 	for _, name := range grown {
-		s, err := k.Bus.Stream(ctx, name)
+		info, err := k.Bus.Info(ctx, name)
 		if err != nil {
 			return err
-		}
-		info, err := s.Info(ctx)
-		if err != nil {
-			return fault.New(fault.Infrastructure, "pipeline: room of %s: %w", name, err)
 		}
 
 		one := space{StreamInfo: info}
@@ -165,7 +157,7 @@ func (k *Keeper) look(ctx context.Context) error {
 	// The streams were asked before the sweeper: its floor holds for all messages that they held.
 	models := spaces[bus.StreamModel]
 	times := bus.TimesOf(models.Config.Metadata)
-	sweeper, err := k.sweeper(ctx)
+	sweeper, err := k.Bus.Consumer(ctx, bus.StreamModel, Sweeps.Name)
 	if err != nil {
 		return err
 	}
@@ -177,23 +169,6 @@ func (k *Keeper) look(ctx context.Context) error {
 	k.note(spaces, sweeper, w)
 	k.lull(spaces)
 	return k.purge(ctx, spaces, w)
-}
-
-// sweeper returns the state of the sweeper's consumer.
-func (k *Keeper) sweeper(ctx context.Context) (*jetstream.ConsumerInfo, error) {
-	s, err := k.Bus.Stream(ctx, bus.StreamModel)
-	if err != nil {
-		return nil, err
-	}
-
-	c, err := s.Consumer(ctx, Sweeps.Name)
-	if err != nil {
-		return nil, fault.New(
-			fault.Infrastructure, "pipeline: room: consumer %s of %s: %w", Sweeps.Name,
-			bus.StreamModel, err,
-		)
-	}
-	return c.CachedInfo(), nil
 }
 
 // watermark bounds the messages that belong to answered jobs only.

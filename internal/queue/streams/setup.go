@@ -43,7 +43,7 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 		case !lost && !unavailable(err) || time.Now().After(until):
 			return err
 		}
-		pause(ctx)
+		bus.Pause(ctx, leaderPause)
 	}
 }
 
@@ -113,7 +113,7 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 		}
 
 		if noPeers(err) && time.Since(began) < peers || noFolder(err) && time.Since(began) < peerPatience {
-			pause(ctx)
+			bus.Pause(ctx, leaderPause)
 			continue
 		}
 		again := noPeers(err) && time.Since(began) < leaderPatience && ctx.Err() == nil
@@ -132,7 +132,7 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 		created = nil
 		if room /= 2; room < leastRoom { // a busy leader may still count what was deleted, or not know of its servers
 			room = most
-			pause(ctx)
+			bus.Pause(ctx, leaderPause)
 		}
 	}
 
@@ -413,7 +413,7 @@ func consumer(ctx context.Context, s jetstream.Stream, name string, clustered bo
 		case time.Now().After(until):
 			return nil, fmt.Errorf("it has had no leader for %v", leaderPatience)
 		}
-		if pause(ctx); ctx.Err() != nil {
+		if bus.Pause(ctx, leaderPause); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}
@@ -435,17 +435,9 @@ func placed(ctx context.Context, moved bool, set func(context.Context) error) er
 		default:
 			return err
 		}
-		if pause(ctx); ctx.Err() != nil {
+		if bus.Pause(ctx, leaderPause); ctx.Err() != nil {
 			return err
 		}
-	}
-}
-
-// pause waits for a moment, or until the context ends.
-func pause(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(leaderPause):
 	}
 }
 
