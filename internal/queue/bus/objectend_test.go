@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// readOnce returns when its context ends, also while no chunk comes.
+// readObject returns when its context ends, also while no chunk comes.
 func TestReadingAnObjectEndsWithItsContext(t *testing.T) {
 	nc, err := nats.Connect(testserver.NATS(t, testserver.NATSOptions{Config: "../../../deploy/nats-server.conf"}).URL)
 	if err != nil {
@@ -31,7 +31,7 @@ func TestReadingAnObjectEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	returned := make(chan error, 1)
 	go func() {
-		_, err := b.readOnce(ctx, blobs, &jetstream.ObjectInfo{Size: 1})
+		_, err := b.readObject(ctx, blobs, &jetstream.ObjectInfo{Size: 1})
 		returned <- err
 	}()
 	if _, err := asked.NextMsgWithContext(t.Context()); err != nil {

@@ -352,46 +352,28 @@ const (
 	readPerSecond = 1 << 20
 )
 
-// Maximum chunks and bytes of a batch.
+// Maximum chunks and bytes of a batch, which has attemptWithin in a cluster.
 const (
 	chunksAtOnce = 64
-	bytesAtOnce  = 8 << 20
+	bytesAtOnce  = 2 << 20
 )
 
-// readObject reads an object. In a cluster it restarts after attemptWithin and the time for its
-// bytes, then after twice as long, and so on: the sender may lead no more, and does not say so.
+// readObject reads an object by its chunks, again from where it was if a sender leads no more, which it does not say. The client library
+// would use a consumer, which can deliver on any subject: a user with the right to create one could write anywhere that the server may.
 func (b *chunked) readObject(ctx context.Context, in shelf, info *jetstream.ObjectInfo) ([]byte, error) {
-	sending := time.Duration(info.Size/readPerSecond) * time.Second
-	ctx, cancel := context.WithTimeout(ctx, leastRead+sending)
+	ctx, cancel := context.WithTimeout(ctx, leastRead+time.Duration(info.Size/readPerSecond)*time.Second)
 	defer cancel()
-
-	within := leastRead + sending
-	if b.inCluster() {
-		within = attemptWithin + sending
-	}
-	for ; ; within *= 2 {
-		one, cancel := context.WithTimeout(ctx, within)
-		data, err := b.readOnce(one, in, info)
-		late := one.Err() != nil
-		cancel()
-		if err == nil || !late || ctx.Err() != nil {
-			return data, err
-		}
-	}
-}
-
-// readOnce reads an object by its chunks. The client library would use a consumer, which can deliver on any subject: a
-// user with the right to create one could write anywhere that the server may.
-func (b *chunked) readOnce(ctx context.Context, in shelf, info *jetstream.ObjectInfo) ([]byte, error) {
 	js, err := b.bulk.over(b.NC, b.API)
 	if err != nil {
 		return nil, err
 	}
 	data := make([]byte, 0, info.Size)
 	for next := uint64(1); uint64(len(data)) < info.Size; {
-		chunks, err := b.batch(
-			ctx, js.Conn(), "OBJ_"+in.bucket, "$O."+in.bucket+".C."+info.NUID, next, chunksAtOnce, bytesAtOnce,
-		)
+		var chunks []Entry
+		err := b.persist(ctx, func(ctx context.Context) (err error) {
+			chunks, err = b.batch(ctx, js.Conn(), "OBJ_"+in.bucket, "$O."+in.bucket+".C."+info.NUID, next, chunksAtOnce, bytesAtOnce)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
