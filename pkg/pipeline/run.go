@@ -45,7 +45,8 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 		return err
 	}
 	b.Guard(bus.Guard{
-		Trust: trust, Remove: true, RemoveAnswers: slices.Contains(stages, StageAggregate), Forged: workers.Forged(c.Logger, c.Metrics),
+		Trust: trust, Remove: true, RemoveAnswers: slices.Contains(stages, StageAggregate),
+		Forged: workers.Forged(&b.Trouble, c.Logger, c.Metrics),
 	})
 
 	// in this process only without a Redis

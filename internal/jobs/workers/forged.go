@@ -2,21 +2,16 @@ package workers
 
 import (
 	"log/slog"
-	"sync/atomic"
-	"time"
 
 	"github.com/basetensor/basetensor/internal/jobs/metrics"
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 )
 
-// Forged returns a function that counts every forged message, and logs one a second at most.
-func Forged(log *slog.Logger, m *metrics.Metrics) func(message.Kind, string) {
-	var said atomic.Int64 // Unix nanoseconds
+// Forged returns a function that counts every forged message, and logs them as trouble.
+func Forged(t *bus.Trouble, log *slog.Logger, m *metrics.Metrics) func(message.Kind, string) {
 	return func(kind message.Kind, subject string) {
 		m.Forged(kind)
-		last, now := said.Load(), time.Now().UnixNano()
-		if now-last > int64(time.Second) && said.CompareAndSwap(last, now) {
-			log.Warn("a message that no worker signed is ignored", "kind", kind, "subject", subject)
-		}
+		t.Warn(log, "a message that no worker signed is ignored", "kind", kind, "subject", subject)
 	}
 }

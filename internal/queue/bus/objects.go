@@ -206,11 +206,18 @@ func (b *chunked) checkObject(ctx context.Context, in shelf, name string, size i
 	if !b.inCluster() {
 		return nil
 	}
-	info, err := b.rereadObject(ctx, in, name, size)
-	// a server may not have it yet
-	for began := time.Now(); errors.Is(err, ErrNotFound) && time.Since(began) < lostFor && ctx.Err() == nil; {
-		Pause(ctx, retryEvery)
-		info, err = b.rereadObject(ctx, in, name, size)
+	var info *jetstream.ObjectInfo
+	var err error
+	for began := time.Now(); ; Pause(ctx, retryEvery) {
+		if info, err = b.described(ctx, in.bucket, name); err == nil {
+			_, err = b.readObject(ctx, in, info)
+		}
+		if !errors.Is(err, ErrNotFound) || time.Since(began) > lostFor || ctx.Err() != nil { // else a server may not have it yet
+			break
+		}
+	}
+	if err == nil && info.Size != uint64(size) {
+		err = io.ErrUnexpectedEOF
 	}
 	if err == nil {
 		return nil
@@ -219,18 +226,6 @@ func (b *chunked) checkObject(ctx context.Context, in shelf, name string, size i
 		_ = b.removeObject(ctx, in.bucket, info) // else it expires
 	}
 	return fault.New(fault.Infrastructure, "bus: object %s: it was stored, and read again: %w", name, err)
-}
-
-// rereadObject reads a written object of size bytes again. It returns its description, and an error if it is damaged.
-func (b *chunked) rereadObject(ctx context.Context, in shelf, name string, size int) (*jetstream.ObjectInfo, error) {
-	info, err := b.described(ctx, in.bucket, name)
-	if err == nil && info.Size != uint64(size) {
-		err = io.ErrUnexpectedEOF
-	}
-	if err == nil {
-		_, err = b.readObject(ctx, in, info)
-	}
-	return info, err
 }
 
 // probeObjects finds out whether the stream of an object store stores anything, by a chunk that
