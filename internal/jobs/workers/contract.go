@@ -76,7 +76,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		}
 	}
 
-	net, err := w.networks.get(ctx, w.Bus, m.NetworkBlob)
+	net, err := w.networks.of(ctx, w.Bus, m.NetworkBlob, nil)
 	if err != nil {
 		return hop.Done, err
 	}

@@ -31,14 +31,8 @@ func newDecoded[T any](decode func([]byte) (T, error)) *decoded[T] {
 	}
 }
 
-// get returns the decoded blob of a digest. Two callers may both decode it; both are given the
-// value of one of them.
-func (c *decoded[T]) get(ctx context.Context, b *bus.Bus, digest string) (T, error) {
-	return c.of(ctx, b, digest, nil)
-}
-
-// of is get for a blob whose bytes may have come with the message that names it (data, nil if they
-// did not). The bytes are checked against the digest.
+// of returns the decoded blob of a digest, whose bytes may have come with the message that names it (data, nil if they did not). These
+// are checked against the digest. Two callers may both decode it; both are given the value of one of them.
 func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []byte) (T, error) {
 	if value, ok := c.known.Get(digest); ok {
 		return value, nil
@@ -71,5 +65,3 @@ func decodeNetwork(b []byte) (*btn.Network, error) {
 	}
 	return n, n.Validate()
 }
-
-func decodeAssignments(b []byte) ([]btn.Assignment, error) { return message.DecodeAssignments(b) }

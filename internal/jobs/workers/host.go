@@ -24,6 +24,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -90,7 +91,7 @@ func NewHost(h Host) *Host {
 	h.networks = newDecoded(decodeNetwork)
 	h.Hop.Processors = fair.New()
 	h.free = admission.NewMemory(h.MemoryLimit)
-	h.plans = newDecoded(decodeAssignments)
+	h.plans = newDecoded(message.DecodeAssignments)
 	h.kinds = newKinds(h.Bus, h.Log, h.Hop.Heartbeat, h.Arithmetic)
 
 	if h.Tenants != nil {

@@ -57,7 +57,7 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		return hop.Done, err
 	}
 
-	net, err := w.networks.get(ctx, w.Bus, m.Blob)
+	net, err := w.networks.of(ctx, w.Bus, m.Blob, nil)
 	if err != nil {
 		return hop.Done, err
 	}
