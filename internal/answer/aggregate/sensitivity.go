@@ -48,7 +48,9 @@ func (r *estimate) reportSensitivity(
 		if n > len(by) {
 			return failure(fault.Internal, "%d derivatives, the factors have more numbers", len(by))
 		}
-		f := numbersOf{core: &s.Cores[c], factor: c, p: out.P, total: shares(by[:n], r.z), target: shares(with[:n], r.z)}
+		theta := s.Cores[c].Numbers
+		f := numbersOf{core: &s.Cores[c], factor: c, p: out.P, total: over(by[:n], nil, r.z), target: over(with[:n], nil, r.z),
+			totalShare: over(by[:n], theta, r.z), targetShare: over(with[:n], theta, r.z)}
 		if bad := f.report(out); bad >= 0 {
 			to.Warnings = append(to.Warnings,
 				fmt.Sprintf("no sensitivity: the one to number %d of factor %d is beyond float64", bad, c))
@@ -58,7 +60,7 @@ func (r *estimate) reportSensitivity(
 		by, with = by[n:], with[n:]
 	}
 	if unknown > 0 {
-		to.Warnings = append(to.Warnings, fmt.Sprintf("%d numbers are not ranked: terms of both signs cancel within their ranges", unknown))
+		to.Warnings = append(to.Warnings, fmt.Sprintf("%d numbers are not ranked: within their ranges Z cancels as far as rounding", unknown))
 	}
 	slices.SortStableFunc(out.Tornado, func(a, b query.Swing) int { return cmp.Compare(b.High-b.Low, a.High-a.Low) })
 	out.Tornado = slices.Clip(out.Tornado[:min(len(out.Tornado), target.Top)])
@@ -66,21 +68,26 @@ func (r *estimate) reportSensitivity(
 	return nil
 }
 
-// shares divides numbers by Z.
-func shares(by []scaled.Number, z scaled.Number) []float64 {
+// over divides derivatives by Z, times the numbers that they are by unless these are nil.
+func over(by []scaled.Number, theta []float64, z scaled.Number) []float64 {
 	out := make([]float64, len(by))
 	for k, x := range by {
+		if theta != nil {
+			x = x.Mul(scaled.FromFloat(theta[k]))
+		}
 		out[k] = x.Div(z).Float64()
 	}
 	return out
 }
 
-// numbersOf is one factor: its numbers, and the derivatives of Z and of Z with the target by them, over Z.
+// numbersOf is one factor: its numbers, and the derivatives of Z and of Z with the target by them, over Z; these times the numbers.
 type numbersOf struct {
 	core          *btn.CoreNumbers
 	factor        int
 	p             float64
 	total, target []float64
+	totalShare    []float64
+	targetShare   []float64
 	unknown       int // numbers whose swing is lost among terms of both signs
 }
 
@@ -92,7 +99,7 @@ func (f *numbersOf) report(out *query.SensitivityResult) int {
 			return k
 		}
 	}
-	total, target := f.lines(f.total, 1), f.lines(f.target, f.p)
+	total, target := f.lines(f.total, f.totalShare, 1), f.lines(f.target, f.targetShare, f.p)
 	var covaried []float64
 	if f.core.Row > 0 {
 		covaried = make([]float64, len(plain))
@@ -110,24 +117,29 @@ func (f *numbersOf) report(out *query.SensitivityResult) int {
 	return -1
 }
 
-// line is Z, or Z with the target, as a function of one number x, θ today: rest + x by + (left + θ − x) others. The rest has neither
+// line is Z, or Z with the target, as a function of one number x, θ today: rest + x/θ share + (left + θ − x) others. The rest has neither
 // the number nor its row, whose other numbers sum to left, and of which others is the derivative.
 type line struct {
-	theta, rest, by, left, others float64
-	sure                          bool // the rest is a sum of numbers that are not negative: nothing cancels
+	theta, rest, by, share, left, others float64
+	sure                                 bool // the rest is a sum of numbers that are not negative: nothing cancels
 }
 
-func (l *line) slope() float64       { return l.by - l.others }
-func (l *line) at(x float64) float64 { return l.rest + x*l.by + (l.left+(l.theta-x))*l.others }
+func (l *line) slope() float64 { return l.by - l.others }
+
+func (l *line) at(x float64) float64 {
+	by := l.share
+	if l.theta != 0 {
+		by *= x / l.theta
+	}
+	return l.rest + by + (l.left+(l.theta-x))*l.others
+}
 
 // lines returns the line of every number of a factor from the derivatives: every group of numbers has whole = Σ θ by, and with it what
 // is left without one of them, or without its row in a conditional table. Linear time, for a row its square.
-func (f *numbersOf) lines(by []float64, whole float64) []line {
+func (f *numbersOf) lines(by, share []float64, whole float64) []line {
 	out := make([]line, len(by))
-	share := make([]float64, len(by))
 	for k := range out {
-		out[k].theta, out[k].by = f.core.Numbers[k], by[k]
-		share[k] = f.core.Numbers[k] * by[k]
+		out[k].theta, out[k].by, out[k].share = f.core.Numbers[k], by[k], share[k]
 	}
 	if f.core.Row > 0 {
 		f.rows(out, share)
@@ -260,7 +272,7 @@ func (f *numbersOf) swing(k int, theta float64, total, target *line, share float
 	}
 	for _, end := range []float64{s.From, s.To} {
 		below := total.at(end)
-		if !total.sure && math.Abs(below) < leastLeft*(1+math.Abs(theta*total.by)+math.Abs(end*total.by)) {
+		if !total.sure && math.Abs(below) < leastLeft*(1+math.Abs(total.share)) {
 			f.unknown++
 			return s, false
 		}

@@ -22,7 +22,8 @@ type CoreNumbers struct {
 	Numbers []float64 `msgpack:"n"`           // as lower.ParameterSizes counts them
 	Scope   []int     `msgpack:"s,omitempty"` // of a table: its variables
 	Shape   []int     `msgpack:"d,omitempty"` // and their domains
-	// Groups has the sizes of groups of consecutive numbers, by term of the core: the core is linear in each group, and the sum of its terms.
+	// Groups has the sizes of groups of consecutive numbers, by term of the core: the core is linear in each group, and the sum of its
+	// terms; none where a number is beyond float64.
 	Groups [][]int `msgpack:"g,omitempty"`
 	// Row is 0, or 1 + the mode that the rows of a conditional probability table are over.
 	Row int `msgpack:"r,omitempty"`

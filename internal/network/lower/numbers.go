@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -22,7 +23,7 @@ func Numbers(net *btn.Network) []btn.CoreNumbers {
 	}
 	out := make([]btn.CoreNumbers, len(net.Cores))
 	for c, core := range net.Cores {
-		n := &out[c]
+		n, beyond := &out[c], false
 		switch t := core.T.(type) {
 		case *tensor.Dense:
 			n.Numbers = slices.Clone(t.Data)
@@ -40,18 +41,33 @@ func Numbers(net *btn.Network) []btn.CoreNumbers {
 				n.Numbers = append(n.Numbers, t.Values.At(k).Float64())
 			}
 			n.Groups = [][]int{{len(n.Numbers)}}
+			beyond = beyondFloats(t.Values, n.Numbers)
 		case *tensor.SymmetryCP:
 			for _, term := range t.Terms {
 				n.Numbers = append(n.Numbers, term.Alpha)
 				for k := range term.S.Len() {
 					n.Numbers = append(n.Numbers, term.S.At(k).Float64())
 				}
+				beyond = beyond || beyondFloats(term.S, n.Numbers[len(n.Numbers)-term.S.Len():])
 				n.Numbers = append(n.Numbers, slices.Concat(term.R...)...)
 				n.Groups = append(n.Groups, append([]int{1, term.S.Len()}, sizes(term.R)...))
 			}
 		}
+		if beyond {
+			n.Groups = nil
+		}
 	}
 	return out
+}
+
+// beyondFloats reports whether a value that is not 0 is 0 or infinite as a float64.
+func beyondFloats(v scaled.Vector, floats []float64) bool {
+	for k, x := range floats {
+		if x == 0 && !v.At(k).IsZero() || math.IsInf(x, 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // sizes are the lengths of the lists that are there.
