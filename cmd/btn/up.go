@@ -118,7 +118,6 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 type setupCmd struct {
 	natsFlag
 	OneConsumer bool          `help:"${setup_one_consumer}"`
-	Overflow    *bool         `help:"Serve contract-workers with --overflow, none of older versions. Left out: as it is." negatable:"" env:"-"`
 	Backlog     int           `help:"${setup_backlog}" default:"0"`
 	Replicas    int           `help:"Replicas of every stream, in a cluster; 0: as it is, or 1." default:"0"`
 	Keep        time.Duration `help:"${setup_keep}" default:"0s"`
@@ -156,11 +155,11 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 	}
 	defer b.NC.Close()
 	if err := pipeline.Setup(ctx, b.NC, pipeline.Config{
-		API: b.API, OneConsumer: c.OneConsumer, Overflow: c.Overflow, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
+		API: b.API, OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
 		KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes),
 	}); err != nil {
 		return "", err
 	}
 	sustains, err := streams.Sustains(ctx, b)
-	return streams.SustainedText(sustains) + doctor.SetUp(ctx, b), err
+	return streams.SustainedText(sustains) + doctor.Version(b.NC.ConnectedServerVersion()).Advice(), err
 }

@@ -75,7 +75,7 @@ type Config struct {
 	// messages of one stage processed at a time; 0: 4, for contract 8 with one large among them, or as many as there are
 	// processors if those are more
 	Concurrency int
-	// OverflowAt has contract take the tasks of a lane only while so many wait, once Setup had Overflow; 0: always
+	// OverflowAt has contract take the tasks of a lane only while so many wait, or nobody else takes them; 0: always
 	OverflowAt int
 	// threads of one contraction, default 1: more contract workers are better than wider ones
 	Threads int
@@ -130,8 +130,6 @@ type Config struct {
 	// OneConsumer makes one consumer over all lanes of a kind instead of one per lane: tenants are
 	// served in the order in which their jobs came, and no worker can serve some lanes only.
 	OneConsumer bool
-	// Overflow lets workers have OverflowAt. Those of before version 0.2 get no tasks then. nil: as set up before, or not.
-	Overflow *bool
 	// MaxBytes is the room for all streams together. 0: the server's limit, at most 16 GiB in files and 4
 	// GiB in memory; streams that exist keep theirs.
 	MaxBytes int64
@@ -189,7 +187,6 @@ func (c Config) streams() streams.Config {
 	return streams.Config{
 		InMemory:    c.InMemory,
 		OneConsumer: c.OneConsumer,
-		Overflow:    c.Overflow,
 		MaxBytes:    c.MaxBytes,
 		API:         c.API,
 		Backlog:     c.Backlog,

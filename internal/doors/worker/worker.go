@@ -35,7 +35,7 @@ type flags struct {
 	RedisTimeout time.Duration `help:"The longest that one call to Redis may take; later it counts as not there." default:"100ms"`
 	Lanes        []int         `help:"Lanes to serve, 0 to 15; all without it. Not after 'btn setup --one-consumer'." placeholder:"N,…"`
 	Concurrency  int           `help:"Messages worked on at a time; 0: ${concurrency}." default:"0"`
-	Overflow     int           `help:"Take tasks of a lane only while so many wait; 0: always. After 'btn setup --overflow'." default:"0"`
+	Overflow     int           `help:"Take tasks of a lane only while so many wait, or nobody else takes them; 0: always." default:"0"`
 	Threads      int           `help:"Threads of one contraction." default:"1"`
 	Memory       config.Size   `help:"${memory_help}" placeholder:"SIZE"`
 	ChunkFlops   float64       `help:"About how many operations a task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`

@@ -7,8 +7,6 @@ import (
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/streams"
-	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // intake is a feed of messages, with the handler and the bounds of their processing.
@@ -43,15 +41,4 @@ func (in *intake) slots(concurrency int) int {
 		return concurrency
 	}
 	return max(in.parallel, fair.Count())
-}
-
-// suits returns nil if a consumer knows when so many messages wait as are to wait.
-func (in *intake) suits(c *jetstream.ConsumerInfo) error {
-	if in.atLeast > 0 && c.Config.PriorityPolicy != jetstream.PriorityPolicyOverflow {
-		return fault.New(
-			fault.BadInput, "pipeline: consumer %s of stream %s is not set up for workers that take messages only while many wait: "+
-				"run `btn setup --overflow`", c.Name, in.Stream,
-		)
-	}
-	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/pull"
 	"github.com/basetensor/basetensor/internal/queue/streams"
-	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 )
@@ -37,7 +36,7 @@ func (w *Worker) Run() error {
 	all := make([][]string, len(w.intakes))
 	for i, in := range w.intakes {
 		var err error
-		if all[i], err = w.found(in); err != nil {
+		if all[i], err = w.found(in.Feed); err != nil {
 			return err
 		}
 	}
@@ -69,7 +68,7 @@ func (w *Worker) consumeAgain(ctx context.Context, in *intake, consumers []strin
 		}
 
 		w.loop.Log.Warn("consumers are gone", "error", err)
-		if consumers, err = w.found(in); err != nil {
+		if consumers, err = w.found(in.Feed); err != nil {
 			return err
 		}
 	}
@@ -128,16 +127,16 @@ const setupRetry = 2 * time.Second
 // found returns the names of the consumers of a feed. While the server does not answer, which may
 // be restarting, it tries again. Missing streams and consumers are made if others are there; where
 // there are none the worker waits for somebody to run btn setup, and logs that.
-func (w *Worker) found(in *intake) ([]string, error) {
+func (w *Worker) found(f streams.Feed) ([]string, error) {
 	for began := time.Now(); ; {
-		names, err := w.consumers(w.loop.Soft, in)
+		names, err := w.consumers(w.loop.Soft, f)
 
 		pause := startRetry
 
 		if bus.Missing(err) {
 			var mended error
 			if mended = w.mender.Mend(w.loop.Soft); mended == nil {
-				if names, err = w.consumers(w.loop.Soft, in); bus.Missing(err) {
+				if names, err = w.consumers(w.loop.Soft, f); bus.Missing(err) {
 					return nil, err // lanes are named, and there is one consumer for all
 				}
 			} else if errors.Is(mended, bus.ErrNoStream) {
@@ -147,7 +146,7 @@ func (w *Worker) found(in *intake) ([]string, error) {
 			}
 		}
 
-		if err == nil || fault.CodeOf(err) == fault.BadInput || w.loop.Soft.Err() != nil || time.Since(began) > startPatience {
+		if err == nil || w.loop.Soft.Err() != nil || time.Since(began) > startPatience {
 			return names, err
 		}
 
@@ -159,16 +158,15 @@ func (w *Worker) found(in *intake) ([]string, error) {
 // consumers returns the names of a feed's durable consumers that this worker serves: the consumers
 // of its lanes if it has any, else the consumer over all lanes if there is one, else the consumers
 // of all lanes.
-func (w *Worker) consumers(ctx context.Context, in *intake) ([]string, error) {
-	f := in.Feed
+func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error) {
 	names := []string{f.Name}
 	switch {
 	case f.Laned && len(w.lanes) > 0:
 		names = f.ConsumerNames(w.lanes)
 	case f.Laned:
-		c, err := w.loop.Bus.Consumer(ctx, f.Stream, f.Name)
+		_, err := w.loop.Bus.Consumer(ctx, f.Stream, f.Name)
 		if err == nil {
-			return names, in.suits(c)
+			return names, nil
 		}
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			names = f.ConsumerNames(streams.AllLanes())
@@ -176,12 +174,8 @@ func (w *Worker) consumers(ctx context.Context, in *intake) ([]string, error) {
 	}
 
 	for _, name := range names {
-		c, err := w.loop.Bus.Consumer(ctx, f.Stream, name)
-		if err != nil {
+		if _, err := w.loop.Bus.Consumer(ctx, f.Stream, name); err != nil {
 			return nil, fmt.Errorf("pipeline: %w (has `btn setup` been run, and without --one-consumer if lanes are named?)", err)
-		}
-		if err := in.suits(c); err != nil {
-			return nil, err
 		}
 	}
 	return names, nil

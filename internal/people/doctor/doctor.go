@@ -76,7 +76,6 @@ func Examine(ctx context.Context, p Places) []Finding {
 	all := []Finding{Version(p.Bus.NC.ConnectedServerVersion()), synced(ctx, p.Monitoring)}
 	all = append(all, clock(ctx, p.Bus))
 	all = append(all, streams(ctx, p.Bus)...)
-	all = append(all, overflow(ctx, p.Bus)...)
 	all = append(all, lanes(ctx, p.Bus))
 	return append(all, remembered(ctx, p.Redis)...)
 }
@@ -211,24 +210,6 @@ func stream(name string, info *jetstream.StreamInfo, clustered bool) (all []Find
 	return all
 }
 
-// SetUp has lines about the server and the consumers that were set up.
-func SetUp(ctx context.Context, b *bus.Bus) string {
-	said := Version(b.NC.ConnectedServerVersion()).Advice()
-	for _, f := range overflow(ctx, b) {
-		said += fmt.Sprintf("%s: %s\n", f.Part, f.Says)
-	}
-	return said
-}
-
-// overflow says if tasks are also for workers that take them only while many wait.
-func overflow(ctx context.Context, b *bus.Bus) []Finding {
-	s, err := b.JS.Stream(ctx, bus.StreamTask)
-	if err != nil || s.CachedInfo().Config.Metadata[bus.MetadataOverflow] == "" {
-		return nil
-	}
-	return []Finding{{Good, "overflow", "contract-workers with --overflow N take tasks while N of a lane wait, the others take the rest", ""}}
-}
-
 // lanes looks for workers. A busy one asks lane after lane, so a lane is looked at three times before nobody serves it.
 func lanes(ctx context.Context, b interface {
 	Served(ctx context.Context, lane int) (nobody bool, err error)
@@ -243,7 +224,7 @@ func lanes(ctx context.Context, b interface {
 			_, err = b.Served(ctx, lane)
 		}
 		if err != nil {
-			return Finding{Bad, "workers", err.Error(), "start workers of all four stages, for all lanes; a contract-worker without --overflow"}
+			return Finding{Bad, "workers", err.Error(), "start workers of all four stages, for all lanes; contract-workers not all with --overflow"}
 		}
 	}
 	return Finding{Good, "workers", "all four stages take jobs of every lane", ""}

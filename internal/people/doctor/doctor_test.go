@@ -106,19 +106,6 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// TestOverflow: the findings name a setup for workers that take tasks only while many wait, and no other.
-func TestOverflow(t *testing.T) {
-	_, b := deployed(t, embedded.Options{NoRedis: true, Listen: true})
-	for _, on := range []bool{true, false} {
-		if err := pipeline.Setup(t.Context(), b.NC, pipeline.Config{InMemory: true, Overflow: &on}); err != nil {
-			t.Fatal(err)
-		}
-		if said := SetUp(t.Context(), b); strings.Contains(said, "overflow") != on {
-			t.Errorf("%v: %q", on, said)
-		}
-	}
-}
-
 // late are workers that ask for lane 7 only after so many looks.
 type late struct{ looks *int }
 

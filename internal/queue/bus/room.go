@@ -30,14 +30,6 @@ const (
 	DefaultBacklog  = 4096
 )
 
-// MetadataOverflow is the key under which the stream of tasks states that its consumers have OverflowGroup, a group with the policy
-// overflow: a request that names it and min_pending is served only while so many messages wait. Where there is none the server ignores
-// the name.
-const (
-	MetadataOverflow = "btn-overflow"
-	OverflowGroup    = "all"
-)
-
 // ErrBusy: too many jobs of the tenant's lane wait already. It wraps ErrFull.
 var ErrBusy = fmt.Errorf("%w: too many jobs wait", ErrFull)
 

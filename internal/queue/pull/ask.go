@@ -49,7 +49,7 @@ func (p *puller) ask() {
 		if barred > 0 {
 			want = burst
 		}
-		if have > want/2 || at.Before(l.again) || !behind || !p.room(l) {
+		if have > want/2 || at.Before(l.again) || !behind || !p.room(l, at) {
 			continue
 		}
 		open, lost := p.patience(l, at, expiry)
@@ -57,11 +57,14 @@ func (p *puller) ask() {
 	}
 }
 
-// patience returns how long a request to the lane stays open that is to be for expiry, and when it counts as lost. With AtLeast none stays
-// open: the server would count it to those that take the next messages, end the looks of others for it, and show a lane as served.
+// patience returns how long a request to the lane stays open that is to be for expiry, and when it counts as lost. With AtLeast
+// it is short: the server counts it to those that take the next messages, ends the looks of others for it, and shows a lane as served.
 func (p *puller) patience(l *lane, at time.Time, expiry time.Duration) (open, lost time.Duration) {
 	if p.in.AtLeast > 0 {
-		return 0, p.bus.AnswerWithin(lookLost)
+		if l.crowd.alone {
+			return 0, p.bus.AnswerWithin(lookLost)
+		}
+		return overflowOpen, overflowOpen + p.bus.AnswerWithin(lookLost)
 	}
 	if at.Sub(l.troubled) < troubledFor {
 		open = min(expiry, troubledExpiry)
@@ -83,7 +86,7 @@ func (p *puller) askBeyond(at time.Time) {
 			l.troubled = at
 		}
 		barred, behind := p.behind(l, at)
-		if l.asked > 0 || at.Before(l.again) || !behind || len(l.waiting) > barred || !p.room(l) {
+		if l.asked > 0 || at.Before(l.again) || !behind || len(l.waiting) > barred || !p.room(l, at) {
 			continue
 		}
 		if !l.busy() {
@@ -121,33 +124,39 @@ func (p *puller) look(at time.Time) {
 			p.looked++
 			continue
 		}
-		if p.room(l) {
-			p.pull(l, 1, 0, at.Add(p.bus.AnswerWithin(lookLost)))
+		if p.room(l, at) {
+			open, lost := time.Duration(0), p.bus.AnswerWithin(lookLost)
+			if p.in.AtLeast > 0 {
+				open, lost = p.patience(l, at, 0)
+			}
+			p.pull(l, 1, open, at.Add(lost))
 			return
 		}
 	}
 }
 
-// room reports whether the next stage has room for messages of the lane, as far as is known; the
-// server is asked meanwhile, and the puller is woken when its answer comes.
-func (p *puller) room(l *lane) bool {
-	return p.in.Room == nil || p.in.Room.There(p.in.Hard, l.number, func() {
+// room reports whether the next stage has room for messages of the lane, as far as is known, and the lane a crowd; the server is asked
+// meanwhile, and the puller is woken when its answer comes.
+func (p *puller) room(l *lane, at time.Time) bool {
+	return p.crowded(l, at) && (p.in.Room == nil || p.in.Room.There(p.in.Hard, l.number, func() {
 		select {
 		case p.wake <- struct{}{}:
 		default:
 		}
-	})
+	}))
 }
 
 // pull requests a batch of messages of a lane. The request counts as lost if it has no answer at
 // that time.
 func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time) {
+	if p.in.AtLeast > 0 {
+		batch, l.crowd.spare = min(batch, l.crowd.spare), 0
+	}
 	var err error
 	if p.inbox == nil {
 		p.inbox, err = Open(p.bus, p.in.Stream, p.into)
 	}
 	if err == nil {
-		p.inbox.AtLeast = p.in.AtLeast
 		err = p.inbox.Pull(l.consumer, batch, expires)
 	}
 

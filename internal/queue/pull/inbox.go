@@ -23,8 +23,6 @@ type Pulled struct {
 
 // Inbox receives the answers to pull requests.
 type Inbox struct {
-	AtLeast int // requests of tasks are served only while so many wait; 0: always
-
 	bus    *bus.Bus
 	stream string
 	prefix string // of the subjects on which answers come; the consumer's name follows
@@ -49,12 +47,6 @@ func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 	request := fmt.Sprintf(`{"batch":%d,"expires":%d`, batch, expires.Nanoseconds())
 	if expires <= 0 {
 		request = fmt.Sprintf(`{"batch":%d,"no_wait":true`, batch)
-	}
-	if in.stream == bus.StreamTask {
-		request += `,"group":"` + bus.OverflowGroup + `"`
-	}
-	if in.AtLeast > 0 {
-		request += fmt.Sprintf(`,"min_pending":%d`, in.AtLeast)
 	}
 	subject := in.bus.API + "CONSUMER.MSG.NEXT." + in.stream + "." + consumer
 	if err := in.bus.NC.PublishRequest(subject, in.prefix+consumer, []byte(request+"}")); err != nil {
@@ -90,7 +82,7 @@ func (in *Inbox) Read(m *nats.Msg) *Pulled {
 	text := m.Header.Get("Description")
 	switch {
 	case status == "404" || status == "408", strings.Contains(text, "Batch Completed"):
-	case strings.Contains(text, "Consumer Deleted"), strings.Contains(text, "Overflow Priority"): // or it has lost its group
+	case strings.Contains(text, "Consumer Deleted"):
 		p.Err = fmt.Errorf("%w: %s", bus.ErrGone, consumer)
 	case status == "503":
 		p.Err = fault.New(fault.Infrastructure, "pipeline: consumer %s does not answer", consumer)

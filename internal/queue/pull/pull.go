@@ -83,9 +83,14 @@ const (
 	// delivery, and too many deliveries are a failure. Then it waits here, with heartbeats.
 	handedBack = 2
 
-	// pullRetry is the pause after a request that was refused, and overflowRetry after one of an intake with AtLeast that found too few.
-	pullRetry     = 200 * time.Millisecond
+	// pullRetry is the pause after a request that was refused.
+	pullRetry = 200 * time.Millisecond
+
+	// An intake with AtLeast counts the messages of a lane every overflowRetry, and asks for overflowOpen once enough wait: time for those
+	// to come back that were put aside elsewhere. It takes fewer once nobody else has asked for aloneAfter.
 	overflowRetry = time.Second
+	overflowOpen  = 2 * hoardFor
+	aloneAfter    = 10 * time.Second
 )
 
 // Intake describes the intake of one worker from the consumers of one kind of message.
@@ -102,8 +107,8 @@ type Intake struct {
 	// Slots is the number of messages processed at a time.
 	Slots int
 
-	// AtLeast is the number of messages of a lane that have to wait for some to be taken; 0: all are taken. The consumers need the policy
-	// overflow, else Run ends with bus.ErrGone.
+	// AtLeast is the number of messages of a lane that have to wait for some to be taken, unless nobody else asks for them; 0: all are
+	// taken.
 	AtLeast int
 
 	// Patient messages wait in this process: they are not returned for another that may be free.
@@ -146,6 +151,7 @@ type lane struct {
 	troubled time.Time // when a request was lost or refused last
 	looked   time.Time // when it was looked at with no slot free
 	aside    time.Time // when the last heavy message that was put aside comes back
+	crowd    crowd
 	waiting  []held
 	flows    map[string]*flow // by tenant; those with messages here
 }
@@ -186,6 +192,7 @@ type puller struct {
 	// A consumer that may be gone.
 	checking bool
 	checked  chan error // nil: it is there, or that cannot be found out
+	counted  chan counted
 
 	// Goroutines that process messages.
 	begun      chan taken
@@ -227,6 +234,7 @@ func Run(ctx context.Context, b *bus.Bus, in Intake) error {
 		of:    map[string]*lane{},
 
 		checked: make(chan error, 1),
+		counted: make(chan counted, len(in.Consumers)),
 	}
 	for _, name := range in.Consumers {
 		l := &lane{consumer: name, flows: map[string]*flow{}}
@@ -298,6 +306,10 @@ func (p *puller) run(ctx context.Context) error {
 		case <-p.wake:
 		case err := <-p.checked:
 			if p.checking = false; err != nil {
+				return err
+			}
+		case c := <-p.counted:
+			if err := p.count(c); err != nil {
 				return err
 			}
 		case <-p.poll.C:

@@ -14,8 +14,6 @@ type Config struct {
 	InMemory bool
 	// One consumer over all lanes of a kind instead of one per lane.
 	OneConsumer bool
-	// Whether the consumers of tasks serve requests of workers that take messages only while many wait; nil: as set up before, or not.
-	Overflow *bool
 	// Bytes for all streams together; 0: the limit of the server, or the total of existing streams.
 	MaxBytes int64
 	// Number of jobs of one lane that may wait before the first stage; 0: as set up before, or
@@ -30,8 +28,6 @@ type Config struct {
 	// The silence after which a message is delivered to another worker, default 2 seconds.
 	AckWait time.Duration
 }
-
-func (c Config) overflows() bool { return c.Overflow != nil && *c.Overflow }
 
 // WithDefaults returns c with Keep, Replicas and AckWait at their defaults where they are 0. The
 // others keep their 0, because their defaults depend on the earlier setup.

@@ -94,7 +94,6 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	c.KeepAtLeast = cmp.Or(c.KeepAtLeast, used.KeepAtLeast)
 	c.Backlog = cmp.Or(c.Backlog, used.Backlog)
 	c.Replicas = cmp.Or(c.Replicas, used.Replicas)
-	c.Overflow = cmp.Or(c.Overflow, used.Overflow)
 	c = c.WithDefaults()
 	if c.KeepAtLeast > c.Keep {
 		return fault.New(fault.BadInput, "pipeline: answers are to be kept for %v at least and %v at most", c.KeepAtLeast, c.Keep)
@@ -169,9 +168,6 @@ func inUse(ctx context.Context, js jetstream.JetStream) (c Config, room int64, h
 		}
 		if n := is.Metadata[bus.MetadataBacklog]; n != "" {
 			fmt.Sscan(n, &c.Backlog)
-		}
-		if is.Metadata[bus.MetadataOverflow] != "" {
-			c.Overflow = new(true)
 		}
 		if is.Metadata[bus.MetadataKeepAtLeast] != "" {
 			c.KeepAtLeast = bus.TimesOf(is.Metadata).Answers

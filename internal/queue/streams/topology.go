@@ -168,15 +168,11 @@ func topology(c Config) []jetstream.StreamConfig {
 	models.DiscardNewPerSubject = false // the model of a job that takes long moves to the end
 	models.Metadata[bus.MetadataBacklog] = strconv.Itoa(c.Backlog)
 
-	tasks := async(queue(kept(bus.StreamTask, "chunks to contract", 2, message.KindTask)))
-	if c.overflows() {
-		tasks.Metadata[bus.MetadataOverflow] = "on"
-	}
-
 	return []jetstream.StreamConfig{
 		models,
 		async(queue(kept(bus.StreamNetwork, "networks to learn", 2, message.KindNetwork))),
-		tasks, partials, answers, blobs, graphs, dead, control, deadlines,
+		async(queue(kept(bus.StreamTask, "chunks to contract", 2, message.KindTask))),
+		partials, answers, blobs, graphs, dead, control, deadlines,
 	}
 }
 
@@ -297,9 +293,6 @@ func (f Feed) consumers(c Config) []jetstream.ConsumerConfig {
 
 	if f.Headers {
 		one.AckWait *= sweepAckWait
-	}
-	if f.Stream == bus.StreamTask && c.overflows() {
-		one.PriorityPolicy, one.PriorityGroups = jetstream.PriorityPolicyOverflow, []string{bus.OverflowGroup}
 	}
 
 	if c.OneConsumer || !f.Laned {
