@@ -74,6 +74,7 @@ func (s *solver) divisible(cubes int) bool {
 
 // divide leaves the open nodes of one of so many cubes, the best ones dealt out in turn.
 func (s *solver) divide(cube, cubes int) {
+	s.divided = true
 	all := slices.Clone(s.open)
 	slices.SortFunc(all, func(a, b *node) int { return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(a.serial, b.serial)) })
 	s.open, s.used = s.open[:0], 0
@@ -113,6 +114,7 @@ func (s *solver) clone() *solver {
 			w.support[i] = slices.Clone(w.support[i])
 		}
 	}
+	c.parts = nil
 	c.trail, c.marks, c.list, c.path, c.frames = nil, nil, nil, nil, nil
 	c.gone, c.values, c.best = slices.Clone(s.gone), slices.Clone(s.values), slices.Clone(s.best)
 	c.top, c.open = slices.Clone(s.top), slices.Clone(s.open)

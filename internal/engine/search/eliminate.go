@@ -343,9 +343,14 @@ func (s *eliminator) newTriple(scope [mostNear]int32) int32 {
 	return int32(id)
 }
 
-// complete writes the assignment of a node without open variables: eliminated ones take their cheapest values, the last one first.
+// complete writes the assignment of a node without open variables.
 func (s *eliminator) complete() {
 	s.certain()
+	s.cheapest()
+}
+
+// cheapest writes the cheapest values of the eliminated variables beside those of all others, the last one first.
+func (s *eliminator) cheapest() {
 	for k := int(s.mem[s.nGone]) - 1; k >= 0; k-- {
 		el := &s.gone[k]
 		least := int64(1) << 62

@@ -212,14 +212,9 @@ func TestCubes(t *testing.T) {
 func TestDivideEarly(t *testing.T) {
 	for seed := range uint64(3) {
 		n, _ := glass(10, 10, rand.New(rand.NewPCG(seed, 9)))
-		whole, err := Solve(t.Context(), n, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		common, err := Begin(t.Context(), n, Options{}, 16)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := ofNodes(t, n, 0).result()
+		common := &Begun{ofNodes(t, n, 0), 16}
+		common.s.search(16)
 		var g sync.WaitGroup
 		for cube := range 16 {
 			g.Go(func() {
@@ -363,15 +358,26 @@ func glass(rows, columns int, rng *rand.Rand) (*Network, float64) {
 	return network, slices.Min(least)
 }
 
+// ofNodes is a search of so much work that does not go along separators.
+func ofNodes(t *testing.T, n *Network, work int64) *solver {
+	s, possible := newSolver(t.Context(), n)
+	if !possible {
+		t.Fatal("nothing is possible")
+	}
+	s.most, s.room, s.divided = work, 256<<20, true
+	s.enter()
+	return s
+}
+
 // TestNeighbourhoods: the search of neighbourhoods comes within a part in 200 of the optimum long before there is a proof; changes of few
 // values alone stay a part in 100 away.
 func TestNeighbourhoods(t *testing.T) {
 	excess, total := 0.0, 0.0
 	for seed := range uint64(4) {
 		n, optimum := glass(40, 12, rand.New(rand.NewPCG(seed, 3)))
-		r, err := Solve(t.Context(), n, Options{Work: 2e7})
-		if err != nil || r.Proved {
-			t.Fatalf("seed %d: %v, %+v", seed, err, r)
+		r := ofNodes(t, n, 2e7).result()
+		if r.Proved {
+			t.Fatalf("seed %d: %+v", seed, r)
 		}
 		if r.Cost < optimum-1e-9 || r.Bound > optimum {
 			t.Errorf("seed %d: cost %v, bound %v, the optimum is %v", seed, r.Cost, r.Bound, optimum)

@@ -11,7 +11,7 @@ import (
 // Options bound a search. The zero value of every field is its default.
 type Options struct {
 	Work  int64 // entries of tables that are looked at; 0: no limit. The search may exceed it by what one variable takes.
-	Open  int64 // bytes of open nodes, default 256 MiB: beyond, the search is a depth-first one
+	Open  int64 // bytes of open nodes, default 256 MiB: beyond, the search is a depth-first one; and as many of mini-buckets
 	Best  int   // assignments of least cost that are looked for; 0: one
 	Start []int // an assignment that is known before the search; nil: none
 }
@@ -51,6 +51,7 @@ func (s *solver) result() *Result {
 	for _, n := range s.open {
 		lower = min(lower, n.bound)
 	}
+	lower = max(lower, min(s.below, s.ub))
 	r := &Result{Values: s.best, Cost: s.bestReal, Bound: s.base + float64(lower)*s.unit, Proved: lower >= s.bestCost, Stats: s.stats}
 	r.Stats.Work = s.work
 	if lower >= s.forbidden {
@@ -128,12 +129,15 @@ func (s *solver) search(cubes int) {
 		if s.work >= 2*s.explored {
 			s.explored = s.work
 			s.explore()
+			explored := s.work
+			decompose(s)
+			s.explored += s.work - explored
 		}
 		if cubes > 1 && s.divisible(cubes) {
 			return
 		}
 		least := s.open[0]
-		if least.bound >= s.ub {
+		if max(least.bound, s.below) >= s.ub {
 			s.open = s.open[:0]
 			return
 		}

@@ -141,6 +141,10 @@ type solver struct {
 	share        int64 // of the work, as a divisor, that exploring takes next
 	freed        int   // variables of the next neighbourhood
 
+	parts   *decomposition // nil: not tried yet
+	divided bool           // its open nodes are not all
+	below   int64          // no assignment costs less
+
 	stats Stats
 }
 
@@ -150,6 +154,7 @@ type Stats struct {
 	Backtracks int64
 	Restored   int64 // decisions propagated again for an open node
 	Leaves     int64
+	Decomposed int64 // nodes of the search along separators
 	Work       int64 // entries of tables looked at
 	Open       int   // largest number of open nodes
 }
