@@ -170,7 +170,7 @@ func (f *numbersOf) groups(out []line, share []float64) {
 			at += n
 		}
 	}
-	if at != len(out) { // numbers of an older version
+	if at != len(out) { // no groups, see btn.CoreNumbers
 		return
 	}
 	at = 0
@@ -205,6 +205,7 @@ func (f *numbersOf) rows(out []line, share []float64) {
 		}
 	}
 	rest, sure := without(row)
+	sure = sure && len(f.core.Groups) > 0
 	for i := range row {
 		for x := range d {
 			k := first(i) + x*stride

@@ -12,8 +12,8 @@ import (
 )
 
 // signedDerivatives warns of the exactness of derivatives whose terms have both signs: they may cancel further than Z does.
-const signedDerivatives = "terms of the derivatives have both signs: each is right to 1e-11 of the sum of their absolute values, " +
-	"which may be more than it is itself"
+const signedDerivatives = "terms of the derivatives have both signs: each of an exact answer is right to 1e-11 of the " +
+	"sum of their absolute values, which may be more than it is itself"
 
 // Propose is the proposal of an elimination with a pass back to every number of the network.
 func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {

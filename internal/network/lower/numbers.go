@@ -21,9 +21,9 @@ func Numbers(net *btn.Network) []btn.CoreNumbers {
 			variable[leg] = v
 		}
 	}
-	out := make([]btn.CoreNumbers, len(net.Cores))
+	out, unsure := make([]btn.CoreNumbers, len(net.Cores)), false
 	for c, core := range net.Cores {
-		n, beyond := &out[c], false
+		n := &out[c]
 		switch t := core.T.(type) {
 		case *tensor.Dense:
 			n.Numbers = slices.Clone(t.Data)
@@ -41,20 +41,23 @@ func Numbers(net *btn.Network) []btn.CoreNumbers {
 				n.Numbers = append(n.Numbers, t.Values.At(k).Float64())
 			}
 			n.Groups = [][]int{{len(n.Numbers)}}
-			beyond = beyondFloats(t.Values, n.Numbers)
+			unsure = unsure || beyondFloats(t.Values, n.Numbers)
 		case *tensor.SymmetryCP:
 			for _, term := range t.Terms {
 				n.Numbers = append(n.Numbers, term.Alpha)
 				for k := range term.S.Len() {
 					n.Numbers = append(n.Numbers, term.S.At(k).Float64())
 				}
-				beyond = beyond || beyondFloats(term.S, n.Numbers[len(n.Numbers)-term.S.Len():])
+				unsure = unsure || beyondFloats(term.S, n.Numbers[len(n.Numbers)-term.S.Len():])
 				n.Numbers = append(n.Numbers, slices.Concat(term.R...)...)
 				n.Groups = append(n.Groups, append([]int{1, term.S.Len()}, sizes(term.R)...))
 			}
 		}
-		if beyond {
-			n.Groups = nil
+		unsure = unsure || slices.ContainsFunc(n.Numbers, func(x float64) bool { return x < 0 })
+	}
+	if unsure {
+		for c := range out {
+			out[c].Groups = nil
 		}
 	}
 	return out
