@@ -2,6 +2,7 @@ package message
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
@@ -128,7 +129,7 @@ func checkSensitivity(s *btn.Sensitivity) error {
 			return invalid(place+".g", "%d of %d numbers are in none", left, len(core.Numbers))
 		}
 		for k, x := range core.Numbers {
-			if !finite(x) {
+			if math.IsNaN(x) { // a count's value may be beyond float64
 				return invalid(fmt.Sprintf("%s.n[%d]", place, k), "%v", x)
 			}
 		}

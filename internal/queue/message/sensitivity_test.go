@@ -19,6 +19,7 @@ func TestNumbersOfCores(t *testing.T) {
 		{btn.CoreNumbers{Numbers: three, Groups: [][]int{{1, 0}, {2}}}, true},
 		{btn.CoreNumbers{Numbers: three, Scope: []int{4}, Shape: []int{3}, Row: 1}, true},
 		{btn.CoreNumbers{Groups: [][]int{{0}}}, true},
+		{btn.CoreNumbers{Numbers: []float64{math.Inf(1)}}, true},
 		{btn.CoreNumbers{Numbers: three, Groups: [][]int{{4}}}, false},
 		{btn.CoreNumbers{Numbers: three, Groups: [][]int{{math.MaxInt, math.MaxInt}}}, false},
 		{btn.CoreNumbers{Numbers: three, Groups: [][]int{{-1, 4}}}, false},
