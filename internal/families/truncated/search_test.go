@@ -13,10 +13,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// TestSearchesThatAreCutShort: whenever the time for searches ends, there are no plans or such that fit the memory, and only plans of
-// all searches are whole.
-func TestSearchesThatAreCutShort(t *testing.T) {
-	m, err := generate.Grid(10, 10, generate.Ising{Delta: 1, Seed: 1})
+// grid prepares a square grid of spins.
+func grid(t *testing.T, side int) *truncated.Prepared {
+	t.Helper()
+	m, err := generate.Grid(side, side, generate.Ising{Delta: 1, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,6 +28,13 @@ func TestSearchesThatAreCutShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// TestSearchesThatAreCutShort: whenever the time for searches ends, there are no plans or such that fit the memory, and only plans of
+// all searches are whole.
+func TestSearchesThatAreCutShort(t *testing.T) {
+	p := grid(t, 10)
 	o := truncated.SearchOptions{Bond: 8, Memory: 1 << 16, Seed: 1, Moves: 1 << 26}
 	want, whole, err := p.Search(t.Context(), o)
 	if err != nil || !whole {
@@ -75,20 +82,9 @@ func (c *counted) Err() error {
 
 // TestTheLeastBudgetIsNoSearchWithoutEnd: a search of one move, in which no tree fits, is not one of the default.
 func TestTheLeastBudgetIsNoSearchWithoutEnd(t *testing.T) {
-	m, err := generate.Grid(4, 4, generate.Ising{Delta: 1, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := reparam.Build(t.Context(), m, reparam.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := truncated.Prepare(t.Context(), net, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := grid(t, 4)
 	ctx := &counted{Context: t.Context()}
-	_, _, err = p.Search(ctx, truncated.SearchOptions{Bond: 4, Memory: 1, Moves: 1})
+	_, _, err := p.Search(ctx, truncated.SearchOptions{Bond: 4, Memory: 1, Moves: 1})
 	if fault.CodeOf(err) != fault.OverBudget || ctx.looks > 10_000 {
 		t.Errorf("%v after %d looks at the context", err, ctx.looks)
 	}
