@@ -273,7 +273,7 @@ func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
 			unique = fmt.Sprintf("the best found, %s is above %s (gap %.4g)", rest, decimals(*m.LnBound), *m.Gap)
 		}
 		fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "mpe", decimals(m.LnWeight), unique)
-		if r.LogZ != nil {
+		if r.Exact {
 			fmt.Fprintf(b, "%-12sP(mpe | evidence) %.10g\n", "", math.Exp(m.LnWeight-*r.LogZ))
 		}
 		for v, x := range m.Assignment {
@@ -355,7 +355,7 @@ func describeMethod(r *btn.Result) string {
 		return fmt.Sprintf("%s: search, %.3g flops at most", r.Method, r.Plan.Flops)
 	case r.Exact && (r.Plan == nil || r.Plan.Bytes == 0 && r.Plan.Width == 0):
 		return fmt.Sprintf("%s: closed form, %s", r.Method, count(float64(r.Components), "component"))
-	case r.Plan != nil:
+	case r.Plan != nil && r.Estimates == nil:
 		way := "elimination"
 		if r.Plan.Slices > 0 {
 			way = "contraction tree, " + count(r.Plan.Slices, "slice")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -127,6 +128,33 @@ func (r *estimate) reportAssignments(to *btn.Result, asked *btn.Descents) *btn.E
 		to.Samples, to.Seed = list, &asked.Seed
 	}
 	return nil
+}
+
+// possible reports whether an assignment was found, which has a weight above 0.
+func (r *estimate) possible() bool {
+	return slices.ContainsFunc(r.found, func(d descended) bool { return d.value.Found != nil && !d.value.Found.Weight.IsZero() })
+}
+
+// atLeast returns ln of the heaviest assignment of an answer, of all variables or of some, −Inf without one. ln Z is no less: where
+// assignments are found no term is below 0. A total that is less misses terms: the bound takes its place, and what it was divided by is
+// left out.
+func (r *estimate) atLeast(to *btn.Result) (lower float64) {
+	lower = math.Inf(-1)
+	if to.MPE != nil {
+		lower = to.MPE.LnWeight
+	}
+	if to.Map != nil {
+		lower = max(lower, to.Map.LnWeight)
+	}
+	if to.LogZ == nil || lower <= *to.LogZ+wide(lower) {
+		return lower
+	}
+	to.Warnings = append(to.Warnings, fmt.Sprintf("the total is below an assignment's weight by %.2g nats, so terms are missing: "+
+		"ln Z is given as that weight, without marginals and derivatives", lower-*to.LogZ))
+	r.z = scaled.FromLog(lower)
+	to.LogZ, to.Log10Z, to.Exact = finite(r.z.LogAbs()), finite(r.z.Log10Abs()), false
+	to.Marginals, to.Targets, to.Joint, to.Gradients, to.Sensitivity = nil, nil, nil, nil, nil
+	return lower
 }
 
 // explained is the answer of a query that asks for the most probable assignment alone, of all variables or of some, where a search has

@@ -90,6 +90,60 @@ func TestAssignmentsOfParts(t *testing.T) {
 	}
 }
 
+// TestATotalBelowAnAssignment: an assignment's weight bounds Z from below. A total that misses it becomes the bound, and is not exact; one
+// of 0 is no answer.
+func TestATotalBelowAnAssignment(t *testing.T) {
+	path := &descent.Path{Ask: btn.AskMap, Count: 1}
+	parts := []btn.Part{&exact.Elimination{}, &descent.Descent{Along: path, To: 1}}
+	plan := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+		Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{Exact: true, ConditionGram: 1},
+	}}}
+	total := btn.Value{Z: scaled.FromLog(800), Doubt: "terms of the total may be missing", Marginals: &btn.Marginals{
+		Domains: []int{2}, Mant: []float64{1, 1},
+	}}
+	heavy := btn.Value{Found: &btn.Found{Values: []int{1}, Weight: scaled.FromLog(1330), Close: 1e-14}}
+	light := btn.Value{Found: &btn.Found{Values: []int{1}, Weight: scaled.FromLog(799), Close: 1e-14}}
+	sure, zero := total, btn.Value{}
+	sure.Doubt = ""
+	for name, c := range map[string]struct {
+		total, found btn.Value
+		ln, lower    float64
+		exact        bool
+	}{
+		"doubted and below": {total, heavy, 1330, 1330, false},
+		"doubted and above": {total, light, 800, 799, false},
+		"sure and below":    {sure, heavy, 1330, 1330, false},
+		"sure and above":    {sure, light, 800, 800, true},
+		"zero":              {zero, heavy, math.NaN(), 0, false},
+	} {
+		over := &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+			Rule: btn.Linear, Slices: 1, Parts: parts[:1], Quality: &btn.Quality{Exact: true, ConditionGram: 1},
+		}}}
+		results := Results([]Input{
+			{Assignment: &btn.Assignment{Plan: over}, Values: []btn.UnitValue{{Value: btn.Value{Z: scaled.FromLog(1331)}}}},
+			{
+				Query:      1,
+				Assignment: &btn.Assignment{Plan: plan, Over: 1, Descents: &btn.Descents{Map: []int{0}}},
+				Values: []btn.UnitValue{
+					{Unit: btn.Unit{Query: 1}, Value: c.total}, {Unit: btn.Unit{Query: 1, Part: 1}, Value: c.found},
+				},
+			},
+		})
+		r := results[1]
+		switch {
+		case math.IsNaN(c.ln):
+			if r.Status != query.StatusError || r.Error.Code != fault.Unsupported {
+				t.Errorf("%s: %+v, %+v", name, r, r.Error)
+			}
+		case r.Status != query.StatusOK || r.Exact != c.exact || math.Abs(*r.LogZ-c.ln) > 1e-9 || r.Map == nil ||
+			(r.Marginals == nil) != (c.ln > 1000):
+			t.Errorf("%s: %+v, ln Z %v", name, r, *r.LogZ)
+		case r.Bounds == nil || math.Abs(*r.Bounds.Lower-c.lower) > 1e-8 || *r.Bounds.Lower > c.lower || math.Abs(*r.LnRatio+1331-c.ln) > 1e-9:
+			t.Errorf("%s: bounds %+v, ratio %v", name, r.Bounds, *r.LnRatio)
+		}
+	}
+}
+
 // TestCubes: the bound of cubes is of all assignments where all of them are there; a whole search's always is.
 func TestCubes(t *testing.T) {
 	found := func(value int, weight, bound float64, cubes int) btn.Value {

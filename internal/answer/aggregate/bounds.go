@@ -121,3 +121,11 @@ func reportCertified(c *btn.Certificate) *btn.Bounds {
 	}
 	return b
 }
+
+// reportHeaviest returns the bound that the heaviest assignment is, nil without one.
+func reportHeaviest(ln float64) *btn.Bounds {
+	if math.IsInf(ln, -1) {
+		return nil
+	}
+	return &btn.Bounds{Lower: finite(ln - wide(ln)), Level: 1, How: "below by the weight of an assignment"}
+}

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -113,6 +114,7 @@ func answer(in Input) (btn.Result, scaled.Number) {
 
 	// The best estimate is the answer.
 	best := s.estimates[s.best]
+	r.Method = in.Assignment.Plan.By(best.of)
 	r.LogZ = finite(s.z.LogAbs())
 	r.Log10Z = finite(s.z.Log10Abs())
 	r.CancellationDigits = finite(best.digits)
@@ -122,6 +124,8 @@ func answer(in Input) (btn.Result, scaled.Number) {
 		r.LogZ = nil
 		r.Log10Z = nil
 		return fail(failed)
+	} else {
+		s.z = best.z
 	}
 
 	r.Status = btn.StatusOK
@@ -228,7 +232,9 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 	if len(r.parts) == 0 { // an assignment alone
 		return r.reportAssignments(to, a.Descents)
 	}
-	if r.z.IsZero() {
+	if r.z.IsZero() && r.possible() {
+		return failure(fault.Unsupported, "the total came out as 0, and an assignment has a weight above 0: terms are missing")
+	} else if r.z.IsZero() {
 		to.Zero = true
 		to.LogZ = nil
 		to.Log10Z = nil
@@ -251,10 +257,11 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 		to.Warnings = append(to.Warnings, "not marked exact: "+doubt)
 	}
 
+	lower := r.atLeast(to)
 	switch {
 	case !to.Exact:
 		to.Warnings = append(to.Warnings, unknownQuality)
-		to.Bounds = reportCertified(to.Certificate)
+		to.Bounds = cmp.Or(reportCertified(to.Certificate), reportHeaviest(lower))
 	case !to.Zero:
 		to.Bounds = reportExact(*to.LogZ)
 	}

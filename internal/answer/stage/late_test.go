@@ -81,7 +81,7 @@ func TestALateExactPlan(t *testing.T) {
 		early := slices.DeleteFunc(slices.Clone(values), func(v btn.UnitValue) bool { return v.Part >= first })
 		late := AggregateNow("", assignments, nil, early)[0]
 		switch {
-		case late.Status != btn.StatusOK || late.Exact || late.Ended != "deadline":
+		case late.Status != btn.StatusOK || late.Exact || late.Ended != "deadline" || late.Method != btn.MethodRegions:
 			t.Errorf("late: %+v, %+v", late, late.Error)
 		case math.Abs(*late.LogZ-*want[0].LogZ) > 5 || late.Bounds == nil || late.Bounds.Upper == nil || *late.Bounds.Upper < *want[0].LogZ:
 			t.Errorf("late: ln Z %v, bounds %+v, want %v", *late.LogZ, late.Bounds, *want[0].LogZ)

@@ -12,7 +12,7 @@ import (
 // handed out at once; the answer takes the shortest sequence of estimates that has settled and
 // cancels the others. Exact ways have one estimate.
 type Plan struct {
-	Method    Method     `msgpack:"method"` // the method used, never auto
+	Method    Method     `msgpack:"method"` // the method used, never auto; see By
 	Estimates []Estimate `msgpack:"-"`
 	// Accuracy is in nats: a sequence has settled when its stated uncertainty is at most this;
 	// 0 where nothing grows.
@@ -87,6 +87,19 @@ type Quality struct {
 // Grows reports whether the plan's answer is a sequence of estimates that judge each other,
 // and not one whose quality is known.
 func (p *Plan) Grows() bool { return len(p.Estimates) > 0 && p.Estimates[0].Quality == nil }
+
+// By is the method that one of the plan's estimates is by: those that judge each other may be of several.
+func (p *Plan) By(e *Estimate) Method {
+	switch {
+	case e.Quality != nil || e.Rule == Pooled && p.Method == MethodSymmetryCP:
+		return p.Method
+	case e.Rule == Pooled:
+		return MethodSampled
+	case e.Rule == LogLinear:
+		return MethodRegions
+	}
+	return MethodTruncated
+}
 
 // Exact reports whether the plan's one estimate is exact.
 func (p *Plan) Exact() bool {
