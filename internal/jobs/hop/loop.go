@@ -266,8 +266,9 @@ func (l *Loop) unsettled(ctx context.Context, err error) bool {
 
 // heartbeat tells the server at every Heartbeat, from a goroutine of its own, that the message is
 // being processed, and looks whether the job has its answer by then. It cancels the work at the
-// ceiling. A beat does not wait for a look that takes long; one that is late by more than Heartbeat
-// counts as trouble, because the message may come again meanwhile. The function it returns ends it.
+// ceiling, and beats on: no other worker takes the message before this handler returns or is given up.
+// A beat does not wait for a look that takes long; one that is late by more than Heartbeat counts as
+// trouble, because the message may come again meanwhile. The function it returns ends it.
 func (l *Loop) heartbeat(
 	ctx context.Context, d *Message, cancel context.CancelCauseFunc, in *Intake,
 ) (stop func()) {
@@ -291,12 +292,11 @@ func (l *Loop) heartbeat(
 	timer = time.AfterFunc(l.Heartbeat, func() {
 		mu.Lock()
 		defer mu.Unlock()
-		switch {
-		case over:
+		if over {
 			return
-		case time.Since(began) > l.Ceiling && !in.Patient:
+		}
+		if time.Since(began) > l.Ceiling && !in.Patient {
 			cancel(errCeiling)
-			return
 		}
 
 		d.Raw.Working()

@@ -169,3 +169,38 @@ func TestBeatsDoNotWaitForLooks(t *testing.T) {
 		t.Errorf("10 beats, and %d looks that nobody answered", seen)
 	}
 }
+
+// A message whose handler goes on after the ceiling stays in hand until that returns: nobody else is given it.
+func TestBeatsGoOnAfterTheCeiling(t *testing.T) {
+	b, l := loopOfTest(t, 20*time.Millisecond)
+	l.Ceiling = 100 * time.Millisecond
+	beats := make(chan *nats.Msg, 1000)
+	if _, err := b.NC.ChanSubscribe("$JS.ACK."+bus.StreamTask+".>", beats); err != nil {
+		t.Fatal(err)
+	}
+	d := delivered(t, b, "job", 1)
+	into := make(chan *nats.Msg, 8)
+	other, err := pull.Open(b, bus.StreamTask, into)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.Pull(bus.ConsumerTask+"-3", 1, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	l.Process(d, &hop.Intake{Handler: func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+		<-ctx.Done()
+		for range len(beats) + 3 { // some may have been on their way
+			select {
+			case <-beats:
+			case m := <-into:
+				t.Errorf("somebody else was given %s meanwhile", m.Subject)
+				return hop.Done, nil
+			}
+		}
+		return hop.Done, context.Cause(ctx)
+	}}, func() {})
+	if a, err := l.Stored(t.Context(), "job"); err != nil || a == nil || a.Error == nil || a.Error.Code != fault.OverBudget {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
