@@ -18,6 +18,7 @@ import (
 // more than are held, and the first of them is in work without end; and all large ones are worked on in the end, one at
 // a time.
 func TestSmallOnesComePastLargeOnes(t *testing.T) {
+	t.Parallel()
 	const large = 60
 	ctx, b := lateBus(t, 0)
 	for k := range large + 1 {

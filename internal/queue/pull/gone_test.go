@@ -36,6 +36,7 @@ func (c unheardConn) Write(b []byte) (int, error) {
 
 // While lanes have no leader, so that nobody says whether their consumers are there, the messages of another are worked on.
 func TestLanesWithoutALeaderHoldUpNoOther(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	s, err := embedded.Start(ctx, embedded.Options{NoRedis: true, Listen: true})

@@ -15,6 +15,7 @@ import (
 // A request that ends states the number of messages still missing, so that others of the same
 // consumer are not forgotten.
 func TestRequestsEndWithWhatIsLeft(t *testing.T) {
+	t.Parallel()
 	ctx, b := open(t, embedded.Options{})
 	into := make(chan *nats.Msg, 16)
 	in, err := pull.Open(b, bus.StreamTask, into)

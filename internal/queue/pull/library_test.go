@@ -84,6 +84,7 @@ const (
 // hands back at once the messages that a worker without a free slot has asked for, and serves many
 // consumers in turn.
 func TestAnIteratorMayForgetToAsk(t *testing.T) {
+	t.Parallel()
 	ctx, b := lateBus(t, stored)
 	c, err := b.JS.Consumer(ctx, bus.StreamTask, bus.ConsumerTask+"-3")
 	must(t, err)
@@ -107,6 +108,7 @@ func TestAnIteratorMayForgetToAsk(t *testing.T) {
 
 // TestEveryMessageArrives where an iterator forgets to ask.
 func TestEveryMessageArrives(t *testing.T) {
+	t.Parallel()
 	ctx, b := lateBus(t, stored)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

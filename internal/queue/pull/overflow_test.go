@@ -4,31 +4,56 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/queue/bus"
+	"github.com/basetensor/basetensor/internal/queue/memlog"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/pull"
+	"github.com/basetensor/basetensor/internal/queue/streams"
+	"github.com/basetensor/basetensor/internal/testing/nightly"
 	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // An intake with AtLeast takes messages while so many of a lane wait, those included that others have put aside, and leaves the rest to
-// them. Once nobody else asks it takes all.
+// them. Once nobody else asks it takes all, which is waited for by a server's clock of its own, and every night by the real one.
 func TestOverflow(t *testing.T) {
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer stop()
-	s, err := embedded.Start(ctx, embedded.Options{NoRedis: true, Listen: true})
-	must(t, err)
-	defer s.Close()
-	nc, err := s.Connect("test")
-	must(t, err)
-	b, err := bus.New(nc, "")
-	must(t, err)
+	t.Parallel()
+	ctx, b := open(t, embedded.Options{Listen: true})
+	overflow(ctx, t, b, nightly.On())
+}
 
+func TestOverflowInMemory(t *testing.T) {
+	empty := func() { // the client library keeps timers in a pool, which must not have one of another clock
+		runtime.GC()
+		runtime.GC()
+	}
+	empty()
+	defer empty()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer stop()
+		s := memlog.New(memlog.Options{MaxMemory: 8 << 30})
+		defer s.Close()
+		nc, err := nats.Connect("nats://127.0.0.1", nats.InProcessServer(s), nats.NoReconnect())
+		must(t, err)
+		defer nc.Close()
+		must(t, streams.Setup(ctx, nc, streams.Config{InMemory: true}))
+		b, err := bus.New(nc, "")
+		must(t, err)
+		overflow(ctx, t, b, true)
+	})
+}
+
+// overflow runs both intakes on a server; alone: until the one with AtLeast has nobody beside it.
+func overflow(ctx context.Context, t *testing.T, b *bus.Bus, alone bool) {
 	const least, lane = 4, bus.ConsumerTask + "-3"
 	sent := 0
 	send := func(n int) {
@@ -93,6 +118,10 @@ func TestOverflow(t *testing.T) {
 	until(ctx, t, func() bool { return done[0].Load()+done[1].Load() == int64(sent) })
 
 	first()
+	if !alone {
+		second()
+		return
+	}
 	send(least - 1)
 	until(ctx, t, func() bool { return done[0].Load()+done[1].Load() == int64(sent) })
 	second()

@@ -50,6 +50,7 @@ func (c silentConn) Write(b []byte) (int, error) {
 // A worker that has fallen silent, and has requests open, takes a message once: when that is delivered
 // again its requests are gone.
 func TestASilentWorkerTakesAMessageOnce(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	s, err := embedded.Start(ctx, embedded.Options{NoRedis: true, Listen: true})
@@ -122,6 +123,7 @@ func TestASilentWorkerTakesAMessageOnce(t *testing.T) {
 // A consumer that does not answer, as one without a leader, is asked again sooner than one that
 // does.
 func TestWhoDoesNotAnswerIsAskedMoreOften(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	s, err := embedded.Start(ctx, embedded.Options{NoRedis: true, Listen: true})
