@@ -156,7 +156,7 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 	defer b.NC.Close()
 	if err := pipeline.Setup(ctx, b.NC, pipeline.Config{
 		API: b.API, OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
-		KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes),
+		KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes), Logger: logger,
 	}); err != nil {
 		return "", err
 	}

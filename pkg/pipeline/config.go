@@ -194,6 +194,7 @@ func (c Config) streams() streams.Config {
 		KeepAtLeast: c.KeepAtLeast,
 		Replicas:    c.Replicas,
 		AckWait:     c.AckWait,
+		Log:         c.Logger,
 	}
 }
 

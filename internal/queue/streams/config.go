@@ -4,6 +4,7 @@ package streams
 
 import (
 	"cmp"
+	"log/slog"
 	"time"
 )
 
@@ -27,6 +28,8 @@ type Config struct {
 	Replicas int
 	// The silence after which a message is delivered to another worker, default 2 seconds.
 	AckWait time.Duration
+	// Log is told of each obstacle that setup waits for; nil: nobody is.
+	Log *slog.Logger
 }
 
 // WithDefaults returns c with Keep, Replicas and AckWait at their defaults where they are 0. The

@@ -29,13 +29,21 @@ const (
 // Config.MaxBytes is given. Without it the room is halved from 16 GiB (4 GiB in memory) until the
 // server reserves it.
 //
-// A cluster that is choosing a leader is waited for, half a minute at most, and asked again where an answer is lost. An interrupted setup
-// is finished by the next call.
+// A cluster that is choosing a leader, or that misses servers, is waited for, half a minute at most, and asked again where an answer is
+// lost. An interrupted setup is finished by the next call.
 func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	each, end := withoutDeadline(ctx)
 	defer end()
+	said := ""
+	wait := func(obstacle error) {
+		if text := obstacle.Error(); c.Log != nil && text != said {
+			said = text
+			c.Log.Warn("setup waits", "for", obstacle)
+		}
+		bus.Pause(ctx, leaderPause)
+	}
 	for until := time.Now().Add(leaderPatience); ; {
-		err := setup(each, nc, c)
+		err := setup(each, nc, c, wait)
 		lost := errors.Is(err, context.DeadlineExceeded)
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -43,7 +51,7 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 		case !lost && !unavailable(err) || time.Now().After(until):
 			return err
 		}
-		bus.Pause(ctx, leaderPause)
+		wait(err)
 	}
 }
 
@@ -64,13 +72,19 @@ func withoutDeadline(ctx context.Context) (context.Context, func()) {
 	return each, func() { stop(); cancel() }
 }
 
-// unavailable reports whether a cluster has no leader yet for a request.
+// unavailable reports whether a cluster has no leader yet for a request, or misses servers for it.
 func unavailable(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == 10008
+	return refused(err, 10008, "") || refused(err, 10005, "peer offline") && !noPeers(err)
 }
 
-func setup(ctx context.Context, nc *nats.Conn, c Config) error {
+// refused reports whether the server refused a request with a code and a text.
+func refused(err error, code jetstream.ErrorCode, text string) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == code && strings.Contains(api.Description, text)
+}
+
+// setup is one attempt of Setup. wait is called for an obstacle that may pass.
+func setup(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) error {
 	patience := jetstream.WithDefaultTimeout(bus.AnswerWithin(nc, answerPatience))
 	js, err := jetstream.NewWithAPIPrefix(nc, cmp.Or(c.API, jetstream.DefaultAPIPrefix), patience)
 	var used Config
@@ -112,7 +126,7 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 		}
 
 		if noPeers(err) && time.Since(began) < peers || noFolder(err) && time.Since(began) < peerPatience {
-			bus.Pause(ctx, leaderPause)
+			wait(err)
 			continue
 		}
 		again := noPeers(err) && time.Since(began) < leaderPatience && ctx.Err() == nil
@@ -131,7 +145,7 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 		created = nil
 		if room /= 2; room < leastRoom { // a busy leader may still count what was deleted, or not know of its servers
 			room = most
-			bus.Pause(ctx, leaderPause)
+			wait(err)
 		}
 	}
 
@@ -184,38 +198,25 @@ const setupTries = 100
 // after it was looked up: it exists or is gone, or another one of the work queue takes the same
 // subjects (error codes 10099 and 10100).
 func meanwhile(err error) bool {
-	var api *jetstream.APIError
-	return errors.Is(err, jetstream.ErrConsumerExists) || errors.Is(
-		err, jetstream.ErrConsumerDoesNotExist,
-	) ||
-		errors.As(err, &api) && (api.ErrorCode == 10099 || api.ErrorCode == 10100)
+	return errors.Is(err, jetstream.ErrConsumerExists) || errors.Is(err, jetstream.ErrConsumerDoesNotExist) ||
+		refused(err, 10099, "") || refused(err, 10100, "")
 }
 
 // lacksRoom reports whether the server refused to reserve that many bytes.
 func lacksRoom(err error) bool {
-	var api *jetstream.APIError
-	if !errors.As(err, &api) {
-		return false
-	}
-	switch api.ErrorCode {
-	case 10002, 10023, 10028, 10047: // account, server, memory, storage
-		return true
-	}
-	return noPeers(err)
+	account, server := refused(err, 10002, ""), refused(err, 10023, "")
+	memory, storage := refused(err, 10028, ""), refused(err, 10047, "")
+	return account || server || memory || storage || noPeers(err)
 }
 
 // noPeers reports whether no servers of a cluster have that many bytes, or none that its leader knows of.
 func noPeers(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == 10005 && strings.Contains(api.Description, "insufficient storage")
+	return refused(err, 10005, "insufficient storage")
 }
 
 // noFolder reports whether a server has no folder for a stream: it removes an account's folder some time after the last stream is deleted,
 // as with those of an attempt with more room.
-func noFolder(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == 10049
-}
+func noFolder(err error) bool { return refused(err, 10049, "") }
 
 // setupStreams sets up all streams and object stores, and returns the names of those that it
 // created.
@@ -424,9 +425,8 @@ func placed(ctx context.Context, moved bool, set func(context.Context) error) er
 	defer cancel()
 	for began := time.Now(); ; {
 		err := answered(ctx, set)
-		var api *jetstream.APIError
 		switch {
-		case unavailable(err), errors.As(err, &api) && api.ErrorCode == 10023:
+		case unavailable(err), refused(err, 10023, ""):
 		case moved && errors.Is(err, jetstream.ErrConsumerExists) && time.Since(began) < peerPatience:
 		default:
 			return err

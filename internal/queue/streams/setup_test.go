@@ -1,9 +1,11 @@
 package streams_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"net"
 	"runtime"
@@ -26,6 +28,7 @@ import (
 func TestSetupOfABusyCluster(t *testing.T) {
 	const (
 		room   = `{"error":{"code":400,"err_code":10005,"description":"no suitable peers for placement, insufficient storage"}}`
+		server = `{"error":{"code":400,"err_code":10005,"description":"no suitable peers for placement, peer offline"}}`
 		folder = `{"error":{"code":500,"err_code":10049,"description":"error creating store for stream"}}`
 	)
 	for _, c := range []struct {
@@ -35,7 +38,8 @@ func TestSetupOfABusyCluster(t *testing.T) {
 		fails bool
 	}{
 		{room, 0, 0, false}, {room, 4 * time.Second, 0, false}, {room, 12 * time.Second, 0, false}, {room, 12 * time.Second, 1 << 30, false},
-		{room, time.Minute, 0, true}, {folder, time.Second, 0, false}, {folder, time.Minute, 0, true},
+		{room, time.Minute, 0, true}, {server, 12 * time.Second, 0, false}, {server, 12 * time.Second, 1 << 30, false},
+		{server, time.Minute, 0, true}, {folder, time.Second, 0, false}, {folder, time.Minute, 0, true},
 	} {
 		for range 2 { // the client library keeps timers in a pool, which must not have one of another clock
 			runtime.GC()
@@ -49,7 +53,16 @@ func TestSetupOfABusyCluster(t *testing.T) {
 				}
 				return m.Reply, nil
 			})
-			err := streams.Setup(t.Context(), sides[0], streams.Config{API: "busy", InMemory: true, MaxBytes: c.given})
+			var log bytes.Buffer
+			err := streams.Setup(t.Context(), sides[0], streams.Config{
+				API: "busy", InMemory: true, MaxBytes: c.given, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			})
+			if says := c.after > 0; strings.Contains(log.String(), c.says[strings.LastIndex(c.says, ":")+2:len(c.says)-3]) != says {
+				t.Errorf("%+v: it says %q", c, log.String())
+			}
+			if lines := strings.Count(log.String(), "\n"); lines > 12 {
+				t.Errorf("%+v: it says %d times what it waits for", c, lines)
+			}
 			if c.fails != (err != nil) {
 				t.Fatalf("%+v: %v after %v", c, err, time.Since(began))
 			}
@@ -57,12 +70,12 @@ func TestSetupOfABusyCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var bytes int64
+			var all int64
 			for s := range js.ListStreams(t.Context()).Info() {
-				bytes += s.Config.MaxBytes
+				all += s.Config.MaxBytes
 			}
-			if want := cmp.Or(c.given, 4<<30); !c.fails && (bytes > want || bytes < want/2) {
-				t.Errorf("%+v: streams of %d MiB", c, bytes>>20)
+			if want := cmp.Or(c.given, 4<<30); !c.fails && (all > want || all < want/2) {
+				t.Errorf("%+v: streams of %d MiB", c, all>>20)
 			}
 		})
 	}
