@@ -55,7 +55,7 @@ func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config
 // writeStages writes a line per stage, summed over its consumers.
 func writeStages(out io.Writer, stages []gateway.StageStatus) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "stage\twaiting\tin work\texpected\tworkers")
+	fmt.Fprintln(w, "stage\twaiting\thanded out\texpected\tworkers")
 	for _, s := range stages {
 		workers := "none"
 		switch {

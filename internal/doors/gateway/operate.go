@@ -40,7 +40,7 @@ type StageStatus struct {
 	Messages float64 `json:"messages"` // that wait or are in work
 	Flops    float64 `json:"flops"`    // expected, of tasks
 	Seconds  float64 `json:"seconds"`  // of one worker, at the rate that workers measured last
-	Working  int     `json:"working"`  // messages that are in work
+	Working  int     `json:"working"`  // messages that were handed out: in work, or large tasks that workers put aside
 	Asking   int     `json:"asking"`   // requests of workers that wait for a message: without these and those nobody works
 
 	// Of workers that said that they are there, since the gateway began: their number, their versions, and the messages a second that
@@ -54,7 +54,7 @@ type StageStatus struct {
 type LaneStatus struct {
 	Lane    int `json:"lane"`
 	Waiting int `json:"waiting"` // messages of all stages that were not handed out
-	Working int `json:"working"` // messages that are in work
+	Working int `json:"working"` // messages that were handed out
 	Asking  int `json:"asking"`  // requests of workers
 }
 

@@ -15,10 +15,10 @@ export async function workers({ main, signal }) {
   const head = (text, number) => h('th', { scope: 'col', class: number ? 'number' : null }, text)
   const parts = h('div', {},
     h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Steps of a job' }, h('table', { class: 'list cards stages' }, h('caption', {}, 'Steps of a job'),
-      h('thead', {}, h('tr', {}, head('Step'), head('Workers'), head('Version'), head('Done', true), head('Waiting', true), head('In work', true),
+      h('thead', {}, h('tr', {}, head('Step'), head('Workers'), head('Version'), head('Done', true), head('Waiting', true), head('Handed out', true),
         h('th', { scope: 'col', colspan: 2 }, 'Work that waits'))), stages)),
     h('section', { 'aria-labelledby': 'queues-title' }, h('h2', { id: 'queues-title' }, 'Queues'),
-      h('p', { class: 'hint' }, 'Tenants are spread over sixteen queues, which are served in turn: the first number waits, the second is in work, over all steps.'), queues),
+      h('p', { class: 'hint' }, 'Tenants are spread over sixteen queues, which are served in turn: the first number waits, the second is handed out (in work, or put aside), over all steps.'), queues),
     h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Storage' }, h('table', { class: 'list cards streams' }, h('caption', {}, 'Storage'),
       h('thead', {}, h('tr', {}, head('For'), head('Filled'), head('Used', true), head('Room', true))), streams)))
   put(main, h('h1', {}, 'Workers'), none, several, parts, version)
@@ -35,7 +35,7 @@ export async function workers({ main, signal }) {
     put(stages, status.stages.map(x => h('tr', {}, h('th', { scope: 'row', title: x.stage }, words[x.stage] || x.stage), h('td', {}, crew(x)),
       h('td', {}, (x.versions || []).join(', ')), h('td', { class: 'number', 'data-of': 'done' }, x.workers ? rate(x.rate || 0) : ''),
       h('td', { class: 'number', 'data-of': 'waiting' }, whole(Math.max(0, x.messages - x.working))),
-      h('td', { class: 'number', 'data-of': 'in work' }, whole(x.working)),
+      h('td', { class: 'number', 'data-of': 'handed out' }, whole(x.working)),
       h('td', { class: 'bar wide' }, h('span', { class: 'fill', 'width%': 100 * x.seconds / longest })),
       h('td', { class: 'number', 'data-of': 'work', title: x.flops ? digits(x.flops) + ' flops' : null }, x.seconds ? duration(1000 * x.seconds) : x.messages ? 'not known' : '0 s'))))
     const deepest = Math.max(1, ...status.lanes.map(x => x.waiting + x.working))
@@ -61,7 +61,7 @@ const rate = r => r === 0 ? '0 / s' : r < 0.1 ? digits(60 * r, 2) + ' / min' : d
 function queue(x, deepest) {
   const height = n => 60 * n / deepest
   const number = x.lane + 1
-  return h('div', { class: 'queue' + (x.waiting + x.working ? '' : ' idle'), role: 'group', 'aria-label': `queue ${number}: ${x.waiting} waiting, ${x.working} in work` },
+  return h('div', { class: 'queue' + (x.waiting + x.working ? '' : ' idle'), role: 'group', 'aria-label': `queue ${number}: ${x.waiting} waiting, ${x.working} handed out` },
     s('svg', { viewBox: '0 0 40 64', 'aria-hidden': 'true' },
       s('rect', { class: 'base', x: 4, y: 62, width: 32, height: 1 }),
       s('rect', { class: 'waits', x: 4, y: 62 - height(x.waiting + x.working), width: 32, height: height(x.waiting) }),
