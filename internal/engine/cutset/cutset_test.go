@@ -78,6 +78,25 @@ func enumerate(e *sumproduct.Expression, cut []bool, x []int) (ln float64, share
 	return top + math.Log(sum), shares
 }
 
+// TestTablesOfTheCutSetKeepTheirRange: of two tables over the cut-set alone one has the value that the other nearly excludes, further below
+// its largest entry than float64 reaches.
+func TestTablesOfTheCutSetKeepTheirRange(t *testing.T) {
+	e := &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{
+		{Scope: []int{0}, Data: []float64{1e300, 1e-300}}, {Scope: []int{0}, Data: []float64{0, 1e300}},
+		{Scope: []int{0, 1}, Data: []float64{1, 2, 3, 4}},
+	}}
+	p, err := New(t.Context(), e, []int{1, 0}, 1, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for a, want := range []float64{math.Inf(-1), math.Log(7)} {
+		got, err := p.NewSpace().LnSlice(t.Context(), nil, []int{a, 0}, nil)
+		if err != nil || !(math.Abs(got-want) < 1e-12) && got != want {
+			t.Errorf("value %d: %v, want %v; %v", a, got, want, err)
+		}
+	}
+}
+
 // TestSlicesAgreeWithEnumeration: sums and shares, of mild tables and of those whose products leave the range of float64.
 func TestSlicesAgreeWithEnumeration(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))

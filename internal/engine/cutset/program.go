@@ -55,6 +55,7 @@ type Program struct {
 type table struct {
 	scope, stride []int // indices of the cut-set alone
 	data          []float64
+	top           float64 // the largest entry, which data is divided by
 	least         float64 // of the entries above 0
 }
 
@@ -204,8 +205,8 @@ func (p *Program) Goroutines() int {
 
 // load takes a table of the expression over.
 func (p *Program) load(t *sumproduct.Table) {
-	own := table{data: make([]float64, len(t.Data)), least: 1}
 	top := slices.Max(t.Data)
+	own := table{data: make([]float64, len(t.Data)), top: top, least: 1}
 	p.ln += floats.Ln(top)
 	for k, x := range t.Data {
 		if x > 0 {

@@ -52,7 +52,12 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 		s.tables[t] = p.tables[t].data[at:]
 	}
 	for _, t := range p.within {
-		ln += floats.Ln(p.tables[t].data[s.base[t]])
+		x, given := p.tables[t].data[s.base[t]], p.e.Tables[t].Data[s.base[t]]
+		if given > 0 && x < 0x1p-1022 { // the quotient has lost digits, or is 0
+			ln += floats.Ln(given) - floats.Ln(p.tables[t].top)
+		} else {
+			ln += floats.Ln(x)
+		}
 	}
 	if math.IsInf(ln, -1) {
 		return ln, nil
