@@ -187,6 +187,6 @@ func (p *Prepared) climb(
 		Weight:  scaled.FromLog(best),
 		Close:   slack,
 		Relaxed: bound-best > slack,
-		Bound:   bound,
+		Bound:   bound + slack,
 	}, nil
 }

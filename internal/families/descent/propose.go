@@ -24,7 +24,8 @@ func Propose(j *proposal.Job, ask btn.Ask, variables []int) (*btn.Plan, string, 
 	if err != nil {
 		return nil, "", err
 	}
-	settings := fmt.Sprintf("descent %s seed=%d moves=%d %s", ask, j.Settings.Seed, proposal.Moves(j.Settings), p.Shape())
+	settings := fmt.Sprintf("descent %s seed=%d moves=%d flops=%g %s", ask, j.Settings.Seed, proposal.Moves(j.Settings),
+		proposal.Limit(j.Settings), p.Shape())
 	return j.Remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Plan, error) {
 		path, cost, err := p.Plan(ctx, PlanOptions{
 			Memory: j.Settings.Memory,

@@ -21,7 +21,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := fmt.Sprintf("gradients marginals=%t", ask.Marginals)
+	settings := fmt.Sprintf("gradients marginals=%t flops=%g", ask.Marginals, proposal.Limit(j.Settings))
 	plan, hit, err := j.Remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Plan, error) {
 		return plan(ctx, j.Settings, p, ask.Marginals)
 	})
