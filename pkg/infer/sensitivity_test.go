@@ -273,3 +273,41 @@ func TestRangesToNearlyNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestSensitivityOfNoProbability: of a model with numbers below 0 there is none where the target has no probability, and numbers for which
+// it has none within their ranges are not ranked.
+func TestSensitivityOfNoProbability(t *testing.T) {
+	ask := func(m *factorgraph.Model) btn.Result {
+		results, err := Run(t.Context(), Request{Job: "s", Model: m, Queries: []query.Query{{
+			Sensitivity: &query.Sensitivity{Variable: 0, Value: 0, Range: 1, Top: 1000},
+		}}})
+		if err != nil || results[0].Status != query.StatusOK {
+			t.Fatalf("%+v, %v", results, err)
+		}
+		return results[0]
+	}
+	below := &factorgraph.Model{Domains: []int{2}, Factors: []factorgraph.Factor{
+		{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{-0.5, 1.5}}},
+	}}
+	if r := ask(below); r.Sensitivity != nil || len(r.Warnings) == 0 {
+		t.Errorf("P(target) is -0.5: %+v, %v", r.Sensitivity, r.Warnings)
+	}
+
+	table := &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, -0.3, 0.5, 2}}
+	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: table}}}
+	r := ask(m)
+	if r.Sensitivity == nil || len(r.Sensitivity.Tornado) != 3 || len(r.Warnings) == 0 {
+		t.Fatalf("%+v, %v", r.Sensitivity, r.Warnings)
+	}
+	for _, s := range r.Sensitivity.Tornado {
+		at, was := &table.Data[s.Number], s.Theta
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, *at = range []float64{s.From, was, s.To} {
+			p := probability(m, nil, 0, 0)
+			low, high = min(low, p), max(high, p)
+		}
+		if *at = was; s.Number == 0 || math.Abs(s.Low-low) > 1e-9 || math.Abs(s.High-high) > 1e-9 {
+			t.Errorf("%+v, enumeration [%v, %v]", s, low, high)
+		}
+	}
+}

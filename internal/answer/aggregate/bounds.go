@@ -49,14 +49,15 @@ func (b *bounds) add(parts []btn.Value, kinds []btn.Part) *btn.ErrorInfo {
 }
 
 // between returns what ln Z is known to lie between, widened by rounding, and the probability with which it does: −Inf and +Inf where
-// nothing bounds it. Bounds and sampled components are computed in logarithms, which have no range to leave.
+// nothing bounds it. Sampled bounds that contradict others are those that fail. Bounds and sampled components are computed in logarithms,
+// which have no range to leave.
 func (g *sequence) between() (lower, upper side, level float64) {
 	lower, upper, level = side{ln: math.Inf(-1)}, side{ln: math.Inf(1)}, 1
 	if b := &g.bounds; b.found {
 		lower = side{b.lower.ln - wide(b.lower.ln), b.lower.how}
 		upper = side{b.upper.ln + wide(b.upper.ln), b.upper.how}
 	}
-	if p := &g.pool; p.rungs > 0 {
+	if p := &g.pool; p.rungs > 0 && max(p.lower.ln, lower.ln) <= min(p.upper.ln, upper.ln) {
 		if p.lower.ln > lower.ln {
 			lower, level = p.lower, 1-policy.BoundsDelta
 		}

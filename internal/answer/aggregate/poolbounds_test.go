@@ -59,6 +59,25 @@ func TestNoMeanIsAboveTheLargestWeight(t *testing.T) {
 	}
 }
 
+// TestSampledBoundsThatFail: where bounds from samples contradict those of the model, these are the bounds.
+func TestSampledBoundsThatFail(t *testing.T) {
+	proven := bounds{found: true, lower: side{ln: 5, how: "a"}, upper: side{ln: 7, how: "b"}}
+	for name, p := range map[string]pool{
+		"above": {rungs: 1, lower: side{ln: 8}, upper: side{ln: 9}},
+		"below": {rungs: 1, lower: side{ln: 1}, upper: side{ln: 2}},
+		"both":  {rungs: 1, lower: side{ln: 6.5}, upper: side{ln: 6}},
+	} {
+		g := &sequence{bounds: proven, pool: p}
+		if lower, upper, level := g.between(); math.Abs(lower.ln-5) > 1e-9 || math.Abs(upper.ln-7) > 1e-9 || level != 1 {
+			t.Errorf("%s: from %v to %v, level %v", name, lower, upper, level)
+		}
+	}
+	g := &sequence{bounds: proven, pool: pool{rungs: 1, lower: side{ln: 5.5}, upper: side{ln: 6}}}
+	if lower, upper, level := g.between(); lower.ln != 5.5 || upper.ln != 6 || level == 1 {
+		t.Errorf("better ones: from %v to %v, level %v", lower, upper, level)
+	}
+}
+
 // TestBoundsHoldForAllQueriesOfAJob: δ is divided by the queries with samples. Of N equal weights the bound below is that of the product of
 // N means, ln w − ln(2/δ)/N with half of the query's δ for the first estimate.
 func TestBoundsHoldForAllQueriesOfAJob(t *testing.T) {

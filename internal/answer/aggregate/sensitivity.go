@@ -41,7 +41,11 @@ func (r *estimate) reportSensitivity(
 	target.Range = cmp.Or(target.Range, query.DefaultRange)
 	target.Top = cmp.Or(target.Top, query.DefaultTop)
 	out := &query.SensitivityResult{Sensitivity: target, Tornado: []query.Swing{}}
-	out.P = min(1, max(0, scaled.SumProducts(alpha, z).Div(r.z).Float64()))
+	share := scaled.SumProducts(alpha, z).Div(r.z).Float64()
+	if out.P = min(1, max(0, share)); !(math.Abs(share-out.P) <= negativeMarginal) {
+		to.Warnings = append(to.Warnings, fmt.Sprintf("no sensitivity: the estimate of the target's probability is %.3g", share))
+		return nil
+	}
 	unknown := 0
 	for c := range s.Cores {
 		n := len(s.Cores[c].Numbers)
@@ -60,7 +64,8 @@ func (r *estimate) reportSensitivity(
 		by, with = by[n:], with[n:]
 	}
 	if unknown > 0 {
-		to.Warnings = append(to.Warnings, fmt.Sprintf("%d numbers are not ranked: within their ranges Z cancels as far as rounding", unknown))
+		to.Warnings = append(to.Warnings,
+			fmt.Sprintf("%d numbers are not ranked: within their ranges Z cancels as far as rounding, or P leaves 0 to 1", unknown))
 	}
 	slices.SortStableFunc(out.Tornado, func(a, b query.Swing) int { return cmp.Compare(b.High-b.Low, a.High-a.Low) })
 	out.Tornado = slices.Clip(out.Tornado[:min(len(out.Tornado), target.Top)])
@@ -255,6 +260,9 @@ func without(x []float64) (rest []float64, sure bool) {
 	return rest, sure
 }
 
+// outOfRange is how far rounding may put P beside 0 or 1 where terms of both signs have left seven digits.
+const outOfRange = 1e-6
+
 // leastLeft is the least share of its terms that a difference may be, so that seven digits of it count.
 const leastLeft = 1e-4
 
@@ -280,7 +288,12 @@ func (f *numbersOf) swing(k int, theta float64, total, target *line, share float
 		if !(below > 0) {
 			continue // nothing is left of Z there: P has no value
 		}
-		p := min(1, max(0, target.at(end)/below))
+		share := target.at(end) / below
+		p := min(1, max(0, share))
+		if math.Abs(share-p) > outOfRange { // of numbers below 0
+			f.unknown++
+			return s, false
+		}
 		s.Low, s.High = min(s.Low, p), max(s.High, p)
 	}
 	if f.core.Scope != nil {
