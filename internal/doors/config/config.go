@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/internal/base/jsontext"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/redact"
 	"github.com/basetensor/basetensor/internal/queue/seal"
@@ -207,8 +208,8 @@ func configFile(args []string) (kong.Resolver, error) {
 	if err != nil {
 		return nil, &UsageError{Err: fmt.Errorf("config file: %w", err)}
 	}
-	values := map[string]any{}
-	if err := json.Unmarshal(raw, &values); err != nil {
+	values := map[string]json.RawMessage{}
+	if err := jsontext.Strict(raw, &values); err != nil {
 		return nil, &UsageError{Err: fmt.Errorf("config file %s: %w", path, err)}
 	}
 	return &resolver{path: path, values: values}, nil
@@ -217,7 +218,7 @@ func configFile(args []string) (kong.Resolver, error) {
 // resolver answers kong's question for a flag's value from a parsed file.
 type resolver struct {
 	path   string
-	values map[string]any
+	values map[string]json.RawMessage
 }
 
 // Validate refuses keys that no flag of the program has: a misspelt setting must not pass in silence.
@@ -253,12 +254,15 @@ func (r *resolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 			return nil, nil
 		}
 	}
-	value, ok := r.values[flag.Name]
+	text, ok := r.values[flag.Name]
 	if !ok {
 		return nil, nil
 	}
-	if number, ok := value.(float64); ok { // JSON numbers reach flags as text, as if typed
-		return json.Number(fmt.Sprint(number)).String(), nil
+	var number json.Number
+	if text[0] != '"' && json.Unmarshal(text, &number) == nil && number != "" { // numbers reach flags as they are written, as if typed
+		return number.String(), nil
 	}
-	return value, nil
+	var value any
+	err := json.Unmarshal(text, &value)
+	return value, err
 }

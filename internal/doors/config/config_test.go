@@ -76,6 +76,30 @@ func TestOneFileServesAllCommands(t *testing.T) {
 	}
 }
 
+// TestNumbersOfAFileAreTaken digit by digit: large ones, and those that no float64 has.
+func TestNumbersOfAFileAreTaken(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "btn.json")
+	text := `{"samples": 2000000, "seed": 9007199254740993, "share": 1e-3, "lanes": [0, 15], "dry": true, "name": "7"}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var cli struct {
+		Common
+		Samples int
+		Seed    uint64
+		Share   float64
+		Lanes   []int
+		Dry     bool
+		Name    string
+	}
+	var out bytes.Buffer
+	_, err := Parse(&cli, []string{"--config", file}, &out, &out, func(int) {})
+	if err != nil || cli.Samples != 2_000_000 || cli.Seed != 1<<53+1 || cli.Share != 1e-3 || len(cli.Lanes) != 2 || cli.Lanes[1] != 15 ||
+		!cli.Dry || cli.Name != "7" {
+		t.Errorf("%+v, %v", cli, err)
+	}
+}
+
 // TestTextsAreWrittenWhereTheirNamesAre in helps of commands, flags and arguments, and in defaults;
 // texts that kong fills in stay its own.
 func TestTextsAreWrittenWhereTheirNamesAre(t *testing.T) {
@@ -147,7 +171,7 @@ func TestWrongSettingsAreUsageErrors(t *testing.T) {
 		{[]string{"--memory=many"}, "is no size"},
 		{[]string{"--memory=9e30"}, "out of range"},
 		{[]string{"--config=" + write("unknown.json", `{"nast":"x"}`)}, "unknown setting nast"},
-		{[]string{"--config=" + write("broken.json", `{`)}, "unexpected end"},
+		{[]string{"--config=" + write("broken.json", `{`)}, "it ends in the middle"},
 		{[]string{"--config=" + filepath.Join(dir, "absent.json")}, "no such file"},
 	} {
 		_, err := parse(t, c.args...)
