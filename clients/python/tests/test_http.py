@@ -256,6 +256,43 @@ class Sync(Case):
         with self.assertRaises(basetensor.Timeout):
             self.client.wait("j", timeout=0.1)
 
+    def test_wait_outlasts_a_busy_gateway(self):
+        self.script("GET /v1/jobs/j/events", error(503, "infrastructure"), error(429, "over_budget"), streams(event("answer", answer("j"))))
+        self.script("GET /v1/jobs/j", says(200, {"job": "j", "status": "pending"}))
+        self.assertEqual(self.client.wait("j").job, "j")
+
+    def test_body_that_drips_ends_in_time(self):
+        whole = threading.Event()
+
+        def drips(h):
+            h.send_response(200)
+            h.send_header("Content-Length", "1000000")
+            h.end_headers()
+            try:
+                for _ in range(600):
+                    h.wfile.write(b" ")
+                    time.sleep(0.05)
+                whole.set()
+            except OSError:
+                pass  # nobody reads any more
+            h.close_connection = True
+
+        self.script("GET /v1/status", drips)
+        with self.assertRaises(basetensor.Timeout):
+            self.client.status(timeout=1)
+        self.assertFalse(whole.is_set())
+
+    def test_secrets_are_not_quoted(self):
+        self.script("GET /v1/status", says(200, {}))
+        with Client(self.server.url, key="secret\n") as client:
+            client.status()
+        self.assertEqual(self.server.headers[-1]["Authorization"], "Bearer secret")
+        url = self.server.url
+        for url, key in ((url, "top\nsecret"), (url, "secrét"), ("http://me:secret@x:port", None), (url, "")):
+            with self.assertRaises(basetensor.BadInput) as e:
+                Client(url, key=key).status()
+            self.assertNotIn("secr", str(e.exception))
+
     def test_large_bodies_are_compressed(self):
         self.script("POST /v1/infer", own)
         self.client.infer({"basetensor_model": 1, "description": "x" * 300_000})

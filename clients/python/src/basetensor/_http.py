@@ -118,6 +118,8 @@ class Transport:
 
     def __init__(self, url: str, key: Optional[str], retries: int, context: Optional[ssl.SSLContext]) -> None:
         parts = urllib.parse.urlsplit(url if "://" in url else "http://" + url)
+        if "@" in parts.netloc:
+            raise errors.BadInput("the URL of a gateway has no user or password: key is an argument of its own")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise errors.BadInput(f"{url!r} is not the URL of a gateway: http://HOST:PORT")
         try:
@@ -131,6 +133,9 @@ class Transport:
         self._retries = retries
         self._headers = {"User-Agent": "basetensor-python/1"}
         if key is not None:
+            key = key.strip()  # of a file it has the line's end
+            if not key or not key.isascii() or not key.isprintable():
+                raise errors.BadInput("the key is empty, or has characters that no key has")  # the library's own error would quote it
             self._headers["Authorization"] = f"Bearer {key}"
         self._lock = threading.Lock()
         self._idle: List[http.client.HTTPConnection] = []
@@ -183,7 +188,7 @@ class Transport:
                 raise reason
 
     def stream(self, path: str, *, budget: Budget, silence: float, job: Optional[str] = None) -> Iterator[Event]:
-        """Yields the server-sent events of one connection. It ends when the connection does.
+        """Yields the server-sent events of one connection. It ends when the connection does, and at once where the gateway is *busy*.
 
         A connection on which nothing comes for ``silence`` seconds, no heartbeat either, counts as ended.
         """
@@ -199,7 +204,9 @@ class Transport:
             sock = connection.sock  # the response takes it away from a connection that the server closes
             answer = connection.getresponse()
             if answer.status >= 300:
-                response = Response(answer.status, dict(answer.headers), answer.read())
+                response = Response(answer.status, dict(answer.headers), _whole(answer, sock, budget))
+                if response.status in BUSY:
+                    return
                 raise self._error(response, _object(response), job)
             yield from _events(answer, sock, budget, silence)
         except (OSError, http.client.HTTPException) as e:
@@ -268,7 +275,8 @@ class Transport:
                 scope.enter(sock)
             connection.request(method, target, body=body, headers=dict(headers))
             answer = connection.getresponse()
-            response = Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+            headers = {k.lower(): v for k, v in answer.getheaders()}
+            response = Response(answer.status, headers, _whole(answer, sock, budget))
             kept = not answer.will_close
             return response
         finally:
@@ -286,6 +294,23 @@ class Transport:
             text = response.body[:200].decode("utf-8", "replace").strip()
             info = {"message": f"HTTP status {response.status}" + (f": {text}" if text else "")}
         return errors.from_info(info, response.status, job)
+
+
+def _whole(answer: http.client.HTTPResponse, sock: Any, budget: Budget) -> bytes:
+    """Reads a body within the budget, however slowly it comes: the timeout of a socket is for its next bytes alone."""
+    parts = []
+    while True:
+        if budget.spent():
+            raise socket.timeout("the body did not come in time")
+        sock.settimeout(budget.socket_timeout())
+        part = answer.read1(1 << 16)
+        if not part:
+            break
+        parts.append(part)
+    if answer.length:
+        raise http.client.IncompleteRead(b"".join(parts), answer.length)
+    answer.read()  # nothing: the connection may be used again
+    return b"".join(parts)
 
 
 def _object(response: Response) -> Mapping[str, Any]:
