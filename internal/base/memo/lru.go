@@ -1,4 +1,4 @@
-// Package memo remembers the values used last in this process.
+// Package memo is a cache in the memory of this process, bounded in entries and bytes: the least recently used values are dropped first.
 package memo
 
 import "sync"

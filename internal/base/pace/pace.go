@@ -1,4 +1,4 @@
-// Package pace lets long loops look at their context, at a price that they do not feel.
+// Package pace lets long loops look at their context for cancellation, so rarely that it costs nothing.
 package pace
 
 import (

@@ -1,3 +1,5 @@
+// Package bounding is the family of bounds of Z: from above by mini-buckets, messages and determinants, from below by mini-buckets,
+// modes and Bethe's value (docs/explanation/estimates.md). Its parts add nothing to Z.
 package bounding
 
 import (

@@ -1,3 +1,6 @@
+// Package circuits is the family of exact answers by logic: a network with many zeros as an arithmetic circuit, which serves any
+// evidence in time linear in its edges, or as cubes, the parts of a search that contract-workers share. Circuits are compiled by package
+// logic.
 package circuits
 
 import (

@@ -1,3 +1,5 @@
+// Package closed is the family of the paper's closed forms: components of rank one and in CP form (Lemma 2), symmetric ones (Lemma 3)
+// and those times a tensor of rank one (Lemma 4). It finds classes of interchangeable variables in plain tables, and their component.
 package closed
 
 import (

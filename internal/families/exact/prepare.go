@@ -1,6 +1,6 @@
-// Package exact is C = B on networks that one elimination order is not good enough for: simplify
-// the network under its evidence, search a contraction tree and slices, contract the slices. It
-// joins packages preprocess, contractionorder and pairwise.
+// Package exact is the family of exact answers by contraction trees, for networks on which one elimination order takes too much work: it
+// simplifies the network under its evidence, searches a tree and slices, and contracts the slices. It joins packages preprocess,
+// contractionorder and pairwise.
 package exact
 
 import (

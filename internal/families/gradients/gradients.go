@@ -1,6 +1,5 @@
-// Package gradients is C = B with its derivatives by the numbers of its cores: one elimination and one
-// pass back over it, slice by slice where the tables would not fit the memory. It joins packages lower,
-// einsum and wide as package exact joins preprocess, contractionorder and pairwise.
+// Package gradients is the family of derivatives of Z by the numbers of the cores: one elimination and one pass back over it, slice by
+// slice where the tables do not fit the memory. It joins packages lower, einsum and wide.
 package gradients
 
 import (

@@ -1,6 +1,6 @@
-// Package learned is the family of decompositions of a few components: closed forms where the cores' own ranks are small, densities that
-// are learned and drawn from (package sampled), and the learner's of the plain objective (package frobenius). Parts of sums are in package
-// closed.
+// Package learned is the family of decompositions into few components: closed forms where the cores' own ranks are small, learned
+// densities that are drawn from (package sampled), and least squares of the plain objective (package frobenius). Their components are in
+// package closed.
 package learned
 
 import (

@@ -1,3 +1,5 @@
+// Package regions is the family of estimates by regions, for large sparse networks: belief propagation's value, corrected by exact
+// contractions of regions around it. It proposes regions of growing size; package engine/region contracts them.
 package regions
 
 import "github.com/basetensor/basetensor/internal/network/btn"

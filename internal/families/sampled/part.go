@@ -1,3 +1,6 @@
+// Package sampled is the family of unbiased estimates by random components: independent draws and annealed chains, whose weights have
+// the mean Z. A pilot chooses the kind with the least variance for its work. A kind is a type with a file of its own; the sampling
+// itself is in packages importance, engine/annealing, engine/beliefs, engine/cutset and engine/mixture.
 package sampled
 
 // Parts that are drawn at random, and the kinds of drawing them.

@@ -1,4 +1,4 @@
-// Package metrics counts the work of a process's workers.
+// Package metrics counts the work of a process's workers, their caches and their streams, for Prometheus (docs/reference/metrics.md).
 package metrics
 
 import (

@@ -1,5 +1,4 @@
-// Package contraction is what contractions of parts of all families have in common: the checks before one, the place where
-// marginals are collected, errors.
+// Package contraction has the common code of all families' contractions: the checks before one, the collection of marginals, and errors.
 package contraction
 
 // Contractions: which part contracts itself, and what it is asked for.

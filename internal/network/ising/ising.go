@@ -1,4 +1,4 @@
-// Package ising has the sums of products of positive tables over one or two indices of two values, that is, spins.
+// Package ising sums products of positive tables over one or two spins, that is, indices of two values.
 package ising
 
 import (

@@ -1,5 +1,5 @@
-// Package problem is what contracting the parts of a plan has in common: the network under a
-// query's evidence, and forms of it that families of parts make, each once for all parts of a task.
+// Package problem holds a network under a query's evidence, and its derived forms (expressions, simplified networks, messages): each is
+// made once for all parts of a task.
 package problem
 
 import (

@@ -1,6 +1,5 @@
-// Package message has what only workers send each other: the messages from stage to stage, the
-// blobs they keep, the subjects they serve, and the checks of a job against its network. Any
-// release may change them. What clients send and hear is in pkg/wire.
+// Package message has the messages between workers: from stage to stage, their blobs, the subjects of all messages, and the checks of a
+// job against its network. Any release may change them. The messages of clients are in pkg/wire.
 package message
 
 import (

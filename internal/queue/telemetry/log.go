@@ -1,4 +1,4 @@
-// Package telemetry is how a process speaks about itself: structured logs, health, and metrics over HTTP.
+// Package telemetry has a process's structured logs, its health, and its metrics over HTTP.
 package telemetry
 
 import (

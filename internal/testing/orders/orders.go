@@ -1,4 +1,4 @@
-// Package orders is planning for tests and examples, which have no context that ends.
+// Package orders finds and prices elimination orders for tests and examples, without a context or errors.
 package orders
 
 import (

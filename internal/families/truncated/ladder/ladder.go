@@ -1,4 +1,4 @@
-// Package ladder proposes truncated legs: a ladder of estimates of growing bonds along plans that are searched for, within a budget.
+// Package ladder proposes estimates by truncated legs: a sequence of growing bonds along searched plans, within a budget.
 package ladder
 
 import (
