@@ -46,10 +46,10 @@ func familyFigures(rows []Row) []Figure {
 	}
 
 	return []Figure{
-		dots("coverage", "Is the error within three times what is stated?", "approximate answers within (%)", 0,
+		dots("coverage", "Is the error within three times the statement?", "approximate answers within (%)", 0,
 			[]chart.Mark{{X: 95, Name: "goal of all: 95 %"}, {X: 90, Name: "goal of a family: 90 %"}},
 			values("ln Z", within(ofAuto, false)), values("marginals", within(ofMarginals, true))),
-		dots("tightness", "How wide is what is stated? (quartiles)", "stated / error of ln Z", 0.01,
+		dots("tightness", "How wide are the statements? (quartiles)", "stated / error of ln Z", 0.01,
 			[]chart.Mark{{X: 1. / 3, Name: "error 3 × stated"}, {X: 20, Name: "goal of the median: 20"}},
 			values("auto", spread(ofAuto, ratios))),
 		dots("error", "How large are errors? (quartiles)", "|Δ ln Z| (nats)", 1e-9, nil, values(ofAuto, errors(ofAuto)),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,7 +94,7 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	fmt.Fprintf(t.Out, "\n%s\n", bench.Summary(rows))
 	series := append(bench.SeriesOf(rows, c.Method, c.clock()), others...)
 	page := bench.Page{
-		Title: "Benchmark: " + c.Method, Machine: machine, Measured: start, Command: c.typed(),
+		Title: c.title(), Machine: machine, Measured: start, Command: c.typed(),
 		Models: len(models), Mar: c.Mar,
 		Compared: others, Formulas: c.Formulas,
 	}
@@ -252,9 +253,12 @@ func (c *benchCmd) write(page bench.Page, rows []bench.Row, series []bench.Serie
 		c.draw(filepath.Join(c.Out, picture), series))
 }
 
+// title is of the page and its picture.
+func (c *benchCmd) title() string { return "Benchmark: " + cmp.Or(c.Name, c.Method) }
+
 func (c *benchCmd) draw(file string, series []bench.Series) error {
 	return chart.WriteFile(file, func(w io.Writer) error {
-		return bench.WriteSVG(w, "Benchmark: "+c.Method, series, c.clock(), c.limit())
+		return bench.WriteSVG(w, c.title(), series, c.clock(), c.limit())
 	})
 }
 
