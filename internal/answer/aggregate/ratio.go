@@ -20,15 +20,14 @@ import (
 // answer and where either Z is 0; a warning says so unless the query's own error or Zero does.
 // Where the assignment says that it is a probability (Event), one above 1 within what both queries
 // state is 1, with a warning; one above that is a failed estimate, for at least one of both
-// statements is wrong. Queries that were not asked but are for another's information have no result. Cost: one Result per query.
+// statements is wrong; an exact answer over an estimate stays, without a ratio. Queries that were not asked but are for another's
+// information have no result. Cost: one Result per query.
 func Results(inputs []Input) []btn.Result {
 	results := make([]btn.Result, len(inputs))
 	z := make([]scaled.Number, len(inputs))
 	for q, in := range inputs {
 		results[q], z[q] = answer(in)
 	}
-	likelihood(inputs, results)
-
 	asked := len(inputs)
 	for q, in := range inputs {
 		a := in.Assignment
@@ -74,6 +73,7 @@ func Results(inputs []Input) []btn.Result {
 			}
 		}
 	}
+	likelihood(inputs, results)
 	return results[:asked]
 }
 
@@ -81,7 +81,7 @@ func Results(inputs []Input) []btn.Result {
 const surely = 1e-9
 
 // improbable makes a probability above 1 either 1, where the uncertainties of both answers allow
-// it, or an error; the other answer is then uncertain by what is missing in it. r is the result whose
+// it, or none where r alone is exact, or an error; the other answer is then uncertain by what is missing in it. r is the result whose
 // ratio over the result over is too large.
 func improbable(r, over *btn.Result) {
 	if r.LnRatio == nil || *r.LnRatio <= 0 {
@@ -112,6 +112,13 @@ func improbable(r, over *btn.Result) {
 	))
 	if over.Uncertainty != nil {
 		over.Uncertainty = finite(max(*over.Uncertainty, above-stated(r))) // Z is at least that of the event
+	}
+	if r.Exact && !over.Exact {
+		r.LnRatio = nil
+		r.Warnings = append(r.Warnings, fmt.Sprintf(
+			"no ratio: query %d, which this one is asked over, has an estimate that is smaller by %.2g nats", over.Query, above,
+		))
+		return
 	}
 	r.Status = btn.StatusError
 	r.Error = failure(
