@@ -95,6 +95,9 @@ func (r *estimate) sum(g *sequence) *btn.ErrorInfo {
 	if err == nil && r.z.IsZero() {
 		err = errors.New("the total is exactly 0, and an estimate cannot show that Z is 0")
 	}
+	if err == nil && !isFinite(r.z.LogAbs()) {
+		err = fmt.Errorf("%w: the total is no finite number", ErrNotFinite)
+	}
 
 	if err != nil {
 		return failure(fault.FailedEstimate, "%v", err)

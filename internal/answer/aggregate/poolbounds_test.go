@@ -99,3 +99,13 @@ func TestBoundsHoldForAllQueriesOfAJob(t *testing.T) {
 		t.Errorf("%d of two queries have samples", got)
 	}
 }
+
+// TestWeightsThatAreNoNumbers: their mean is a failure with a reason.
+func TestWeightsThatAreNoNumbers(t *testing.T) {
+	for _, x := range []float64{math.Inf(1), math.NaN()} {
+		in := Input{Assignment: &btn.Assignment{Plan: &btn.Plan{Method: btn.MethodSampled, Accuracy: 1e-9}}}
+		if r := Result(withSampled(in, 0, []float64{0, x, 1, 2})); r.Status != btn.StatusError || r.Error == nil {
+			t.Errorf("a weight of %v: %s", x, text(t, r))
+		}
+	}
+}
