@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,9 @@ func (c *call) asked() (in Infer, err error) {
 				"the content type of a request has to be application/json, not %.80q; a body in another one is a model file",
 				c.r.Header.Get("Content-Type"))
 		}
+		if err := c.hold(int64(elements(c.text)) * bytesOfElement); err != nil {
+			return in, err
+		}
 		if err := jsontext.Strict(c.text, &in); err != nil {
 			return in, bad("body: %w", err)
 		}
@@ -37,6 +41,35 @@ func (c *call) asked() (in Infer, err error) {
 	}
 	in.Text = string(c.text)
 	return in, in.address(c.r.URL.Query())
+}
+
+// bytesOfElement is what the longest element of a list takes in memory, a query, beside its text: twice its size while the list grows.
+var bytesOfElement = 2 * int64(reflect.TypeFor[Query]().Size())
+
+// elements counts the elements of the lists that are fields of a JSON object: queries {}, {} take two hundred times their text.
+func elements(text []byte) (n int) {
+	depth, list, quoted := 0, false, false
+	for i := 0; i < len(text); i++ {
+		switch b := text[i]; {
+		case quoted && b == '\\':
+			i++
+		case b == '"':
+			quoted = !quoted
+		case quoted:
+		case b == '[' || b == '{':
+			if depth++; depth == 2 {
+				list = b == '['
+			}
+			if depth == 2 && list {
+				n++
+			}
+		case b == ']' || b == '}':
+			depth--
+		case b == ',' && depth == 2 && list:
+			n++
+		}
+	}
+	return n
 }
 
 // isModel reports whether a text is a model: JSON with a basetensor_model, or no JSON at all.

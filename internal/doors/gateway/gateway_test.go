@@ -230,7 +230,7 @@ func TestModels(t *testing.T) {
 		if err != nil || !strings.HasPrefix(string(b), begins) {
 			t.Errorf("as %q: %.80q, %v", format, b, err)
 		}
-		if back, err := parse(b, format); err != nil || back.Domains[1] != 2 {
+		if back, err := parse(b, format, 0); err != nil || back.Domains[1] != 2 {
 			t.Errorf("as %q: %v", format, err)
 		}
 	}
@@ -255,6 +255,7 @@ func TestModels(t *testing.T) {
 	if all := want[Models](s, 200, "GET", "/v1/models", ""); len(all.Models) != 2 || all.Models[0].Name != "weather" {
 		t.Errorf("%+v", all)
 	}
+	s.refused(400, "cannot be removed alone", "DELETE", "/v1/models/weather@1", "")
 	want[Model](s, 200, "DELETE", "/v1/models/weather", "")
 	s.refused(404, "weather", "GET", "/v1/models/weather", "")
 	want[Model](s, 200, "DELETE", "/v1/models/"+name, "")
@@ -379,6 +380,21 @@ func TestKeys(t *testing.T) {
 	s.refused(403, "not that of tenant", "POST", "/v1/infer", `{"model": `+rain+`, "tenant": "b"}`)
 	s.key = ""
 	want[map[string]any](s, 200, "GET", "/openapi.json", "")
+}
+
+// TestElements: those of the lists of an object's own fields.
+func TestElements(t *testing.T) {
+	for text, n := range map[string]int{
+		`{}`:                          0,
+		`{"queries": [{}, {}, null]}`: 3,
+		`{"a": [1, [2, 3]], "b": {"c": [4, 5]}, "d": "[,", "e": ["\",", 6]}`: 4,
+		`[1, 2]`:  0,
+		`]]]}{[,`: 0,
+	} {
+		if got := elements([]byte(text)); got != n {
+			t.Errorf("%s: %d, want %d", text, got, n)
+		}
+	}
 }
 
 func TestFilesOfKeys(t *testing.T) {

@@ -228,6 +228,39 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestManyQueriesInFewBytes: a query takes far more memory than its text, {}, and counts as such.
+func TestManyQueriesInFewBytes(t *testing.T) {
+	s := start(t, false, func(c *Config) { c.Limits.Body = 1 << 20 })
+	queries := func(n int) string {
+		return `{"async": true, "model": ` + rain + `, "queries": [{}` + strings.Repeat(",{}", n-1) + `]}`
+	}
+	want[Submitted](s, 202, "POST", "/v1/infer", queries(1000))
+	s.refused(503, "bytes of bodies", "POST", "/v1/infer", queries(300_000))
+	if held := s.gateway.bodies.all(); held != 0 {
+		t.Errorf("%d bytes are held", held)
+	}
+}
+
+// TestModelsLargerThanTheirBodies: a compressed file is bounded as a body is, and the tables of a short CP form as responses are.
+func TestModelsLargerThanTheirBodies(t *testing.T) {
+	s := start(t, false, func(c *Config) { c.Limits.Body = 1 << 16 })
+	s.refused(400, "bytes", "POST", "/v1/models", zipped(t, rain+strings.Repeat(" ", 1<<20)), "Content-Type", "application/gzip")
+	var variables, factors, scope, vectors []string
+	for v := range 18 {
+		variables = append(variables, `{"domain": 2}`)
+		scope = append(scope, strconv.Itoa(v))
+		vectors = append(vectors, `[[0.1, 0.2]]`)
+	}
+	for range 16 { // 2^18 numbers each
+		factors = append(factors, `{"scope": [`+strings.Join(scope, ", ")+`], "cp": {"weights": [1], "vectors": [`+
+			strings.Join(vectors, ", ")+`]}}`)
+	}
+	m := want[Model](s, 201, "POST", "/v1/models", `{"basetensor_model": 1, "variables": [`+strings.Join(variables, ", ")+
+		`], "factors": [`+strings.Join(factors, ", ")+`]}`)
+	s.refused(429, "bytes of bodies", "GET", "/v1/models/"+m.Digest+"?format=uai", "")
+	want[Graph](s, 200, "GET", "/v1/models/"+m.Digest+"?format=graph", "")
+}
+
 // TestPatienceBeyondTransfer: the time for the body of a request does not end the wait for its answer.
 func TestPatienceBeyondTransfer(t *testing.T) {
 	s := start(t, false, func(c *Config) { c.Limits.Transfer, c.Limits.Patience = 2*time.Second, 10*time.Minute })

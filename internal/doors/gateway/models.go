@@ -41,7 +41,7 @@ func (c *call) modelOf(ctx context.Context, in *Infer, request *wire.Request) (*
 	if in.Text != "" {
 		field, text, format = "text", []byte(in.Text), in.Format
 	}
-	m, err := parse(text, format)
+	m, err := parse(text, format, c.g.limits.Body)
 	if err != nil {
 		return nil, bad("%s: %w", field, err)
 	}
@@ -53,8 +53,9 @@ func (c *call) modelOf(ctx context.Context, in *Infer, request *wire.Request) (*
 	return m.Labels()
 }
 
-// parse reads a model file and checks it. For "" the text shows the format.
-func parse(text []byte, format string) (*factorgraph.Model, error) {
+// parse reads a model file of so many bytes at most, decompressed, and checks it; 0 is as many as are read anywhere. For "" the text shows
+// the format.
+func parse(text []byte, format string, most int64) (*factorgraph.Model, error) {
 	var as formats.Format
 	if format != "" {
 		var err error
@@ -62,7 +63,7 @@ func parse(text []byte, format string) (*factorgraph.Model, error) {
 			return nil, err
 		}
 	}
-	return formats.Read(bytes.NewReader(text), as, "", uai.Limits{})
+	return formats.Read(bytes.NewReader(text), as, "", uai.Limits{Bytes: most})
 }
 
 // Bounds of the memory of registered models, which never change.
@@ -196,7 +197,7 @@ func (c *call) ownerOf(ctx context.Context, digest string) (string, error) {
 // decode reads a model that travelled.
 func decode(native *wire.Model, text string) (*factorgraph.Model, error) {
 	if native == nil {
-		return parse([]byte(text), string(formats.UAI))
+		return parse([]byte(text), string(formats.UAI), 0)
 	}
 	m, err := native.Decode()
 	if err == nil {
@@ -280,7 +281,7 @@ func (g *Gateway) modelPut(c *call) error {
 
 // register registers the model that is the body.
 func (c *call) register() (Model, error) {
-	m, err := parse(c.text, c.r.URL.Query().Get("format"))
+	m, err := parse(c.text, c.r.URL.Query().Get("format"), c.g.limits.Body)
 	if err != nil {
 		return Model{}, bad("model: %w", err)
 	}
@@ -331,8 +332,8 @@ func (c *call) written(m *factorgraph.Model, format string) (err error) {
 			return err
 		}
 	}
-	var text bytes.Buffer
-	if err := formats.Write(&text, as, m); err != nil {
+	held := heldText{c: c}
+	if err := formats.Write(&held, as, m); err != nil {
 		return err
 	}
 	kind := "text/plain; charset=utf-8"
@@ -340,7 +341,21 @@ func (c *call) written(m *factorgraph.Model, format string) (err error) {
 		kind = "application/json; charset=utf-8"
 	}
 	c.w.Header().Set("Content-Type", kind)
-	return c.write(http.StatusOK, text.Bytes())
+	return c.write(http.StatusOK, held.text.Bytes())
+}
+
+// heldText is a text that counts among Limits.Bodies while it grows: tables of a short CP form may be long.
+type heldText struct {
+	c    *call
+	text bytes.Buffer
+}
+
+// Write appends, where there is room.
+func (t *heldText) Write(b []byte) (int, error) {
+	if err := t.c.hold(int64(len(b))); err != nil {
+		return 0, err
+	}
+	return t.text.Write(b)
 }
 
 // modelDelete removes a name with its versions, or a model by its digest.
@@ -349,16 +364,20 @@ func (g *Gateway) modelDelete(c *call) error {
 	if c.who.Tenant != "" {
 		return refuse(http.StatusForbidden, fault.BadInput, "a tenant's key may not remove models")
 	}
-	err := g.own.RemoveName(ctx, name)
-	if err == nil {
-		return c.json(http.StatusOK, Model{Name: name})
+	v, err := g.own.FindModel(ctx, strings.TrimPrefix(name, "digest:"))
+	switch {
+	case err != nil:
+		return err
+	case v.Name != "" && v.Name != name:
+		return bad("%s: a version cannot be removed alone: remove the name %s, or the model %s", name, v.Name, v.Digest)
+	case v.Name != "":
+		err = g.own.RemoveName(ctx, name)
+		v.Digest = ""
+	default:
+		err = g.own.RemoveModel(ctx, v.Digest)
 	}
-	digest, found := c.digestOf(ctx, name)
-	if found != nil {
-		return found
-	}
-	if err := g.own.RemoveModel(ctx, digest); err != nil {
+	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, Model{Digest: digest})
+	return c.json(http.StatusOK, Model{Name: v.Name, Digest: v.Digest})
 }
