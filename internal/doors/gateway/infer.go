@@ -79,8 +79,8 @@ func (g *Gateway) infer(c *call) error {
 		return c.json(http.StatusAccepted, Submitted{job, digest, StatusPending})
 	}
 	patience := g.limits.Patience
-	if d := time.Duration(deadline)*time.Millisecond + time.Second; deadline > 0 && d < patience {
-		patience = d
+	if deadline > 0 && deadline < patience.Milliseconds() {
+		patience = min(patience, time.Duration(deadline)*time.Millisecond+time.Second)
 	}
 	wait, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

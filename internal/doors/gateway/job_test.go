@@ -199,6 +199,20 @@ func TestPatience(t *testing.T) {
 	if a.Status != StatusPending || a.Error.Code != fault.Deadline || !strings.Contains(a.Error.Message, "/v1/jobs/slow") {
 		t.Errorf("%+v", a)
 	}
+	// in nanoseconds the deadline is more than an int64 holds
+	a = want[Answer](s, 504, "POST", "/v1/infer", `{"job": "late", "deadline_ms": 9223372036855, "model": `+rain+`}`)
+	if !strings.Contains(a.Error.Message, "within 50ms") {
+		t.Errorf("%+v", a.Error)
+	}
+}
+
+// TestPartialsTogether: however many they are, no more than partialBytes of them are looked into.
+func TestPartialsTogether(t *testing.T) {
+	for n := 1; n <= mostPartials; n++ {
+		if most := mostOfPartial(n); n*most > partialBytes || n == 1 && most != partialBytes {
+			t.Errorf("%d partials of %d bytes", n, most)
+		}
+	}
 }
 
 // TestEstimatesSoFar: a job that grows shows its estimates before there is an answer, and the answer has the same.

@@ -38,6 +38,9 @@ const (
 	partialsAtOne = 8
 )
 
+// mostOfPartial is the bytes that one of n partials may have to be looked into: all together partialBytes.
+func mostOfPartial(n int) int { return partialBytes / n }
+
 // trace adds to a job its timeline and, until it is answered, its results so far.
 func (c *call) trace(ctx context.Context, job *Job, model *jetstream.RawStreamMsg) error {
 	var partials []*partial
@@ -81,7 +84,7 @@ func (c *call) partials(ctx context.Context, job *Job) ([]*partial, error) {
 				return err
 			}
 			p := &partial{stored: float64(m.Time.UnixMicro())/1000 - float64(job.Submitted)}
-			if len(m.Data) > partialBytes/mostPartials*len(subjects) || wire.Decode(m.Data, &p.Partial) != nil {
+			if len(m.Data) > mostOfPartial(len(subjects)) || wire.Decode(m.Data, &p.Partial) != nil {
 				return nil // too large to look into
 			}
 			p.Header = m.Header
