@@ -4,6 +4,7 @@ package backup
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -150,11 +151,15 @@ const pause = 200 * time.Millisecond
 // their clients did: those that have an answer are not computed again, deadlines start again, and Read waits where a lane or a stream
 // is full.
 func Read(ctx context.Context, b *bus.Bus, to *client.Client, from io.Reader) (c Counts, err error) {
-	in := tar.NewReader(from)
+	tail := &tail{Reader: from}
+	in := tar.NewReader(tail)
 	for {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			return c, nil
+			if tail.zeros >= endBytes {
+				return c, nil
+			}
+			err = errors.New("the archive has no end: it was cut off")
 		}
 		var s message.Subject
 		var owner, name string
@@ -190,6 +195,26 @@ func Read(ctx context.Context, b *bus.Bus, to *client.Client, from io.Reader) (c
 			return c, fmt.Errorf("%s: %w", h.Name, err)
 		}
 	}
+}
+
+// endBytes is the number of zero bytes that end an archive; the reader of tar takes any end of file for one.
+const endBytes = 1024
+
+// tail counts the zero bytes at the end of what was read.
+type tail struct {
+	io.Reader
+	zeros int
+}
+
+// Read reads, and counts.
+func (t *tail) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	rest := bytes.TrimRight(p[:n], "\x00")
+	if len(rest) > 0 {
+		t.zeros = 0
+	}
+	t.zeros += n - len(rest)
+	return n, err
 }
 
 func readGraph(ctx context.Context, b *bus.Bus, s message.Subject, data []byte, c *Counts) error {

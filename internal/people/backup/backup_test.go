@@ -172,6 +172,16 @@ func TestWhatIsLostComesBack(t *testing.T) {
 	}
 }
 
+// TestCopiesThatWereCutOff are told from whole ones, also where the cut is between two entries.
+func TestCopiesThatWereCutOff(t *testing.T) {
+	for n, whole := range map[int]bool{0: false, 512: false, endBytes: true, 10 * endBytes: true} {
+		_, err := Read(t.Context(), nil, nil, bytes.NewReader(make([]byte, n)))
+		if whole != (err == nil) || !whole && fault.CodeOf(err) != fault.BadInput {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+}
+
 // numbers are the parts of results that do not say how long it took.
 func numbers(list []query.Result) (all []any) {
 	for _, r := range list {
