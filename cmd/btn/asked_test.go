@@ -102,9 +102,11 @@ func TestEventsThatCannotBeAsked(t *testing.T) {
 			}
 		}
 	}
-	if code, _, stderr := command(t, "infer", model, "--event", one, "--format", "uai"); code != 2 ||
-		!strings.Contains(stderr, "exclude each other") {
-		t.Errorf("exit code %d, %q", code, stderr)
+	for _, other := range []string{"--event=" + one, "--gradients"} {
+		if code, _, stderr := command(t, "infer", model, other, "--format", "uai"); code != 2 ||
+			!strings.Contains(stderr, "exclude each other") {
+			t.Errorf("%s: exit code %d, %q", other, code, stderr)
+		}
 	}
 }
 

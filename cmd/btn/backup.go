@@ -5,11 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/basetensor/basetensor/internal/people/backup"
 	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -28,64 +27,45 @@ type restoreCmd struct {
 
 // Run writes the copy. A file is there when it is whole, and not before.
 func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
-	b, err := c.link("btn-backup", nil)
-	if err != nil {
-		return err
-	}
-	defer b.NC.Close()
-	if c.File == "-" {
-		out := bufio.NewWriter(t.Out)
-		n, err := backup.Write(ctx, b, out)
-		if err == nil {
-			err = fault.Wrap(fault.Infrastructure, out.Flush())
+	return c.withBus("btn-backup", nil, func(b *bus.Bus) error {
+		var n backup.Counts
+		copied := func(w io.Writer) (err error) {
+			n, err = backup.Write(ctx, b, w)
+			return err
 		}
-		fmt.Fprintln(t.Err, describeCounts("copied", n))
-		return err
-	}
-
-	f, err := os.CreateTemp(filepath.Dir(c.File), filepath.Base(c.File)+".part-*")
-	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	out := bufio.NewWriter(f)
-	n, err := backup.Write(ctx, b, out)
-	if err != nil {
-		return err
-	}
-	for _, step := range []func() error{out.Flush, f.Sync, func() error { return os.Rename(f.Name(), c.File) }} {
-		if err := step(); err != nil {
+		if c.File == console.StandardInput {
+			out := bufio.NewWriter(t.Out)
+			err := copied(out)
+			if err == nil {
+				err = fault.Wrap(fault.Infrastructure, out.Flush())
+			}
+			fmt.Fprintln(t.Err, describeCounts("copied", n))
+			return err
+		}
+		if err := console.Replace(c.File, 0o600, copied); err != nil {
 			return fault.Wrap(fault.Infrastructure, err)
 		}
-	}
-	fmt.Fprintln(t.Out, describeCounts("copied", n))
-	return nil
+		fmt.Fprintln(t.Out, describeCounts("copied", n))
+		return nil
+	})
 }
 
 // Run stores the contents of the file. The signatures of answers come with them, so it needs no keys.
 func (c *restoreCmd) Run(ctx context.Context, t *console.Terminal) error {
-	var in io.Reader = t.In
-	if c.File != "-" {
-		f, err := os.Open(c.File)
+	in, _, err := t.Stream(ctx, c.File)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return c.withBus("btn-restore", nil, func(b *bus.Bus) error {
+		remote, err := client.New(b.NC, client.Options{})
 		if err != nil {
-			return fault.Wrap(fault.BadInput, err)
+			return err
 		}
-		defer f.Close()
-		in = bufio.NewReader(f)
-	}
-	b, err := c.link("btn-restore", nil)
-	if err != nil {
+		n, err := backup.Read(ctx, b, remote, bufio.NewReader(in))
+		fmt.Fprintf(t.Out, "%s; %d of these were there\n", describeCounts("stored", n), n.Known)
 		return err
-	}
-	defer b.NC.Close()
-	remote, err := client.New(b.NC, client.Options{})
-	if err != nil {
-		return err
-	}
-	n, err := backup.Read(ctx, b, remote, in)
-	fmt.Fprintf(t.Out, "%s; %d of these were there\n", describeCounts("stored", n), n.Known)
-	return err
+	})
 }
 
 // forgetCmd erases a tenant's data.
@@ -96,18 +76,15 @@ type forgetCmd struct {
 
 // Run erases it and prints its size.
 func (c *forgetCmd) Run(ctx context.Context, t *console.Terminal) error {
-	b, err := c.link("btn-forget", nil)
-	if err != nil {
-		return err
-	}
-	defer b.NC.Close()
-	b.As(c.AsNATS.Tenant)
-	f, err := b.Forget(ctx, c.Tenant)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(t.Out, "%s is forgotten: %d jobs, %d messages\n", c.Tenant, f.Jobs, f.Messages)
-	return nil
+	return c.withBus("btn-forget", nil, func(b *bus.Bus) error {
+		b.As(c.AsNATS.Tenant)
+		f, err := b.Forget(ctx, c.Tenant)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(t.Out, "%s is forgotten: %d jobs, %d messages\n", c.Tenant, f.Jobs, f.Messages)
+		return nil
+	})
 }
 
 func describeCounts(did string, n backup.Counts) string {

@@ -11,6 +11,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
+// TestNumbersThatMoveNothing are drawn, too: their bars have no length to be divided by.
+func TestNumbersThatMoveNothing(t *testing.T) {
+	var b strings.Builder
+	writeTornado(&b, &query.SensitivityResult{P: 0.5, Tornado: []query.Swing{{Low: 0.5, High: 0.5}}}, nil)
+	if !strings.Contains(b.String(), "0.500000 █") {
+		t.Error(b.String())
+	}
+}
+
 // TestBarsAreAsLongAsProbabilities: in eighths of a letter, and only the bar of 0 is empty.
 func TestBarsAreAsLongAsProbabilities(t *testing.T) {
 	for k := range 1001 {

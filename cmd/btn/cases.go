@@ -11,10 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/people/cases"
 	"github.com/basetensor/basetensor/internal/people/console"
-	"github.com/basetensor/basetensor/internal/queue/telemetry"
-	"github.com/basetensor/basetensor/internal/queue/tracing/export"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -29,9 +26,6 @@ type casesCmd struct {
 	ID     []string `name:"id" help:"Columns that are carried over." placeholder:"COLUMN"`
 	Ignore []string `help:"Columns that are left out." placeholder:"COLUMN"`
 }
-
-// sweepRoom is for the streams of a process that sweeps: its answers are soon forgotten.
-var sweepRoom = pipeline.Config{MaxBytes: 512 << 20, KeepAtLeast: 5 * time.Second}
 
 // Validate refuses inputs and outputs that do not go together; kong calls it.
 func (c *casesCmd) Validate() error {
@@ -91,13 +85,7 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		defer journal.Close()
 	}
 
-	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
-	provider, flush, err := export.Traces(ctx, "btn", logger)
-	if err != nil {
-		return err
-	}
-	defer flush()
-	ctx, remote, closeRemote, err := c.connect(ctx, t, logger, provider, c.Memory, sweepRoom)
+	ctx, remote, closeRemote, err := c.connectToSweep(ctx, t, common, c.Memory)
 	if err != nil {
 		return err
 	}
@@ -109,12 +97,12 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		s.Request.Model = nil
 	}
 
-	bar := newProgressBar(t.Err)
+	bar := console.NewBar(t.Err)
 	p := &sweepProgress{bar: bar, size: size, read: &file.Count, began: time.Now()}
-	s.Tell = c.telling(func(err error) { bar.clear(); t.Say(err) })
+	s.Tell = c.telling(func(err error) { bar.Clear(); t.Say(err) })
 	s.Passed = p.show
 	done, err := s.Run(ctx, remote, in, t.Out, journal)
-	bar.clear()
+	bar.Clear()
 	if err != nil {
 		if journal != nil {
 			fmt.Fprintf(t.Err, "btn: %s has %d rows: the same command resumes it\n", c.Output, done.Resumed+done.Rows)
@@ -127,7 +115,7 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 
 // sweepProgress draws the progress of a sweep.
 type sweepProgress struct {
-	bar   *progressBar
+	bar   *console.Bar
 	size  int64 // bytes of the input; 0: not known
 	read  *atomic.Int64
 	began time.Time
@@ -140,7 +128,11 @@ func (p *sweepProgress) show(d cases.Done) {
 		return
 	}
 	p.drawn = time.Now()
-	p.bar.share(p.sum(d), float64(p.read.Load()), float64(p.size))
+	read, size, text := float64(p.read.Load()), float64(p.size), p.sum(d)
+	if size > 0 {
+		text = fmt.Sprintf("%.0f %% %s", 100*min(1, read/size), text)
+	}
+	p.bar.Draw("", read, size, text)
 }
 
 // sum summarises the sweep.

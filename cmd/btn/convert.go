@@ -1,14 +1,9 @@
 package main
 
 import (
-	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -39,7 +34,7 @@ func (c *convertCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if c.File == console.StandardInput {
 		err = formats.Write(t.Out, to, m)
 	} else {
-		err = replace(c.File, func(w io.Writer) error { return formats.Write(w, to, m) })
+		err = console.Replace(c.File, 0o666, func(w io.Writer) error { return formats.Write(w, to, m) })
 	}
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, fmt.Errorf("%s: %w", calledOutput(c.File), err))
@@ -99,32 +94,4 @@ func losses(to formats.Format, m *factorgraph.Model) (list []string) {
 		list = append(list, fmt.Sprintf("factors that became tables, since the format has nothing else: %d", tables))
 	}
 	return list
-}
-
-// replace writes a file beside its place and moves it there, so that an error leaves the old file; .gz is compressed.
-func replace(name string, write func(io.Writer) error) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(write(f), f.Close())
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".btn-*")
-	if err != nil {
-		return err
-	}
-	if strings.EqualFold(filepath.Ext(name), console.Zipped) {
-		z := gzip.NewWriter(f)
-		err = errors.Join(write(z), z.Close())
-	} else {
-		err = write(f)
-	}
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -31,22 +31,19 @@ type dlqListCmd struct {
 
 // Run prints a line per dead letter.
 func (c *dlqListCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := c.dial()
-	if err != nil {
-		return err
-	}
-	defer remote.Close()
-	letters, err := remote.DeadLetters(ctx)
-	if err != nil {
-		return err
-	}
-	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "TIME\tSTAGE\tJOB\tCODE\tREASON")
-	for _, l := range letters {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.100s\n",
-			time.UnixMilli(l.Time).UTC().Format(time.RFC3339), l.Stage, l.Job, l.Error.Code, l.Error.Message)
-	}
-	return w.Flush()
+	return c.withClient(func(remote *client.Client) error {
+		letters, err := remote.DeadLetters(ctx)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(w, "TIME\tSTAGE\tJOB\tCODE\tREASON")
+		for _, l := range letters {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.100s\n",
+				time.UnixMilli(l.Time).UTC().Format(time.RFC3339), l.Stage, l.Job, l.Error.Code, l.Error.Message)
+		}
+		return w.Flush()
+	})
 }
 
 // dlqShowCmd shows one with its reason.
@@ -57,33 +54,30 @@ type dlqShowCmd struct {
 
 // Run prints the dead letters of a job as indented JSON.
 func (c *dlqShowCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := c.dial()
-	if err != nil {
-		return err
-	}
-	defer remote.Close()
-	letters, err := remote.DeadLettersOf(ctx, c.Job)
-	if err != nil {
-		return unknownJob(err)
-	}
-
-	for i := range letters {
-		packed, err := wire.Encode((*message.DeadLetter)(&letters[i]))
+	return c.withClient(func(remote *client.Client) error {
+		letters, err := remote.DeadLettersOf(ctx, c.Job)
 		if err != nil {
-			return fault.Wrap(fault.Internal, err)
+			return unknownJob(err)
 		}
-		view, err := codec.View(packed)
-		if err != nil {
-			return fault.Wrap(fault.Internal, err)
-		}
-		var text bytes.Buffer
-		if err := json.Indent(&text, view, "", "  "); err != nil {
-			return fault.Wrap(fault.Internal, err)
-		}
-		fmt.Fprintln(t.Out, text.String())
-	}
 
-	return nil
+		for i := range letters {
+			packed, err := wire.Encode((*message.DeadLetter)(&letters[i]))
+			if err != nil {
+				return fault.Wrap(fault.Internal, err)
+			}
+			view, err := codec.View(packed)
+			if err != nil {
+				return fault.Wrap(fault.Internal, err)
+			}
+			var text bytes.Buffer
+			if err := json.Indent(&text, view, "", "  "); err != nil {
+				return fault.Wrap(fault.Internal, err)
+			}
+			fmt.Fprintln(t.Out, text.String())
+		}
+
+		return nil
+	})
 }
 
 // dlqReplayCmd hands one to its stage again.
@@ -94,16 +88,13 @@ type dlqReplayCmd struct {
 
 // Run starts the job again.
 func (c *dlqReplayCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := c.dial()
-	if err != nil {
-		return err
-	}
-	defer remote.Close()
-	if err := remote.Replay(ctx, c.Job); err != nil {
-		return unknownJob(err)
-	}
-	fmt.Fprintf(t.Out, "%s runs again; btn watch %s follows it\n", c.Job, c.Job)
-	return nil
+	return c.withClient(func(remote *client.Client) error {
+		if err := remote.Replay(ctx, c.Job); err != nil {
+			return unknownJob(err)
+		}
+		fmt.Fprintf(t.Out, "%s runs again; btn watch %s follows it\n", c.Job, c.Job)
+		return nil
+	})
 }
 
 // unknownJob makes a question about a missing job the asker's mistake, and not the server's.

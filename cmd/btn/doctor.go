@@ -6,6 +6,7 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/people/doctor"
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/connect"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 )
@@ -21,24 +22,21 @@ type doctorCmd struct {
 
 // Run prints the findings. The exit code is that of the infrastructure if one is bad.
 func (c *doctorCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
-	b, err := c.link("btn", telemetry.Logger(t.Err, common.LogLevel, common.LogFormat))
-	if err != nil {
-		return err
-	}
-	defer b.NC.Close()
-	places := doctor.Places{Bus: b, Monitoring: c.Monitoring}
-	if c.Redis != "" && c.Redis != console.NoCache {
-		connect.LogRedis(func(context.Context, string, ...any) {}) // the finding says it
-		store, err := c.AsRedis.Client(c.Redis, lookTimeout)
-		if err != nil {
-			return err
+	return c.withBus("btn", telemetry.Logger(t.Err, common.LogLevel, common.LogFormat), func(b *bus.Bus) error {
+		places := doctor.Places{Bus: b, Monitoring: c.Monitoring}
+		if c.Redis != "" && c.Redis != console.NoCache {
+			connect.LogRedis(func(context.Context, string, ...any) {}) // the finding says it
+			store, err := c.AsRedis.Client(c.Redis, lookTimeout)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			places.Redis = store
 		}
-		defer store.Close()
-		places.Redis = store
-	}
-	bad, err := doctor.Write(t.Out, doctor.Examine(ctx, places), c.JSON)
-	if bad && err == nil {
-		return console.Exit(config.ExitInfrastructure)
-	}
-	return err
+		bad, err := doctor.Write(t.Out, doctor.Examine(ctx, places), c.JSON)
+		if bad && err == nil {
+			return console.Exit(config.ExitInfrastructure)
+		}
+		return err
+	})
 }

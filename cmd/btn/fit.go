@@ -12,8 +12,6 @@ import (
 	"github.com/basetensor/basetensor/internal/people/cases"
 	"github.com/basetensor/basetensor/internal/people/console"
 	"github.com/basetensor/basetensor/internal/people/fit"
-	"github.com/basetensor/basetensor/internal/queue/telemetry"
-	"github.com/basetensor/basetensor/internal/queue/tracing/export"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/formats"
@@ -63,13 +61,7 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 		return err
 	}
 
-	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
-	provider, flush, err := export.Traces(ctx, "btn", logger)
-	if err != nil {
-		return err
-	}
-	defer flush()
-	ctx, remote, closeRemote, err := c.connect(ctx, t, logger, provider, c.Memory, sweepRoom)
+	ctx, remote, closeRemote, err := c.connectToSweep(ctx, t, common, c.Memory)
 	if err != nil {
 		return err
 	}
@@ -143,7 +135,7 @@ func (c *fitCmd) write(t *console.Terminal, m *factorgraph.Model) error {
 	if c.Output == "" {
 		return fault.Wrap(fault.Infrastructure, formats.Write(t.Out, formats.JSON, m))
 	}
-	err := replace(c.Output, func(w io.Writer) error { return formats.Write(w, formats.Of(c.Output), m) })
+	err := console.Replace(c.Output, 0o666, func(w io.Writer) error { return formats.Write(w, formats.Of(c.Output), m) })
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, fmt.Errorf("%s: %w", c.Output, err))
 	}

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/basetensor/basetensor/internal/models/generate"
 	"github.com/basetensor/basetensor/internal/people/console"
@@ -202,15 +199,10 @@ func (d *destination) write(
 	}
 }
 
-// stream writes to the destination: the text of a large model is never in memory.
+// stream writes to the destination: the text of a large model is never in memory, and a file is there when it is whole.
 func (d *destination) stream(t *console.Terminal, write func(io.Writer) error) error {
 	if d.Out == "" {
 		return fault.Wrap(fault.Infrastructure, write(t.Out))
 	}
-	f, err := os.Create(d.Out)
-	if err != nil {
-		return fault.Wrap(fault.Infrastructure, err)
-	}
-	b := bufio.NewWriterSize(f, 1<<20)
-	return fault.Wrap(fault.Infrastructure, errors.Join(write(b), b.Flush(), f.Close()))
+	return fault.Wrap(fault.Infrastructure, console.Replace(d.Out, 0o666, write))
 }

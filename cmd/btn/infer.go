@@ -45,6 +45,7 @@ func (c *inferCmd) Validate() error {
 		{"--event", c.Event != "", "a solution file has no place for P(event)"},
 		{"--joint", len(c.Joint) > 0, "a solution file has no place for a joint marginal"},
 		{"--target", len(c.Target) > 0, "a solution file has all variables"},
+		{"--gradients", c.Gradients, "a solution file has no place for derivatives"},
 		{"--queries", c.Queries != "", "a solution file has one answer"},
 	} {
 		if given.is && c.Format == "uai" {
@@ -181,7 +182,7 @@ func (c *answering) answer(
 	if err != nil {
 		return nil, nil, err
 	}
-	defer bar.clear()
+	defer bar.Clear()
 	defer stop()
 	left, err := c.remaining(t.Began)
 	if err != nil {
@@ -193,7 +194,7 @@ func (c *answering) answer(
 		if _, err := remote.Submit(ctx, message); err != nil {
 			return nil, err
 		}
-		return remote.WaitTelling(ctx, job, c.telling(func(err error) { bar.clear(); t.Say(err) }))
+		return remote.WaitTelling(ctx, job, c.telling(func(err error) { bar.Clear(); t.Say(err) }))
 	})
 	if cause := context.Cause(ctx); err != nil && cause != ctx.Err() {
 		err = cause // the workers ended
@@ -268,6 +269,26 @@ func (c *placeFlags) connect(
 	return ctx, stack.Client, func() { end(nil); stack.Leave(patience) }, nil
 }
 
+// sweepRoom is for the streams of a process that sweeps: its answers are soon forgotten.
+var sweepRoom = pipeline.Config{MaxBytes: 512 << 20, KeepAtLeast: 5 * time.Second}
+
+// connectToSweep is connect for many jobs one after the other, traced until the returned function is called.
+func (c *placeFlags) connectToSweep(
+	ctx context.Context, t *console.Terminal, common *config.Common, memory config.Size,
+) (context.Context, *client.Client, func(), error) {
+	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
+	provider, flush, err := export.Traces(ctx, "btn", logger)
+	if err != nil {
+		return ctx, nil, nil, err
+	}
+	ctx, remote, leave, err := c.connect(ctx, t, logger, provider, memory, sweepRoom)
+	if err != nil {
+		flush()
+		return ctx, nil, nil, err
+	}
+	return ctx, remote, func() { leave(); flush() }, nil
+}
+
 // ownAckWait is the silence after which a message goes to another worker. Here there is no other, and a
 // machine with much else to do may leave a heartbeat waiting for seconds.
 const ownAckWait = time.Minute
@@ -283,17 +304,26 @@ func (c *placeFlags) stack(
 }
 
 // watch shows the progress of a job, as a bar where out is a terminal, and the messages of its stages. A nil out shows nothing.
-func watch(c *client.Client, job string, out io.Writer) (stop func(), bar *progressBar, err error) {
+func watch(c *client.Client, job string, out io.Writer) (stop func(), bar *console.Bar, err error) {
 	if out == nil {
 		return func() {}, nil, nil
 	}
-	bar = newProgressBar(out)
+	bar = console.NewBar(out)
 	stop, err = c.Watch(job, func(p wire.Progress) {
 		if p.Text != "" {
-			bar.clear()
+			bar.Clear()
 			fmt.Fprintf(out, "btn: %s\n", strings.ReplaceAll(p.Text, "\n", "\nbtn: "))
 		}
-		bar.update(p.Stage, int(p.Done), int(p.Total))
+		draw(bar, p)
 	})
 	return stop, bar, err
+}
+
+// draw draws the stage of a job, and how many of its tasks are done.
+func draw(bar *console.Bar, p wire.Progress) {
+	of := "…"
+	if p.Total > 0 {
+		of = fmt.Sprintf("%d/%d", p.Done, p.Total)
+	}
+	bar.Draw(p.Stage+" ", float64(p.Done), float64(p.Total), of)
 }

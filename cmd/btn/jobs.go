@@ -33,6 +33,26 @@ func (f serverFlags) address() string { return bus.Server(f.NATS, f.AsNATS.Conte
 
 func (f natsFlag) dial() (*client.Client, error) { return console.Dial(f.NATS, f.AsNATS, f.Signing) }
 
+// withClient does something with a client of the server.
+func (f natsFlag) withClient(do func(*client.Client) error) error {
+	remote, err := f.dial()
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	return do(remote)
+}
+
+// withBus does something with a connection that has no client around it.
+func (f serverFlags) withBus(name string, logger *slog.Logger, do func(*bus.Bus) error) error {
+	b, err := f.link(name, logger)
+	if err != nil {
+		return err
+	}
+	defer b.NC.Close()
+	return do(b)
+}
+
 // link connects without a client around it, as an operator or a client, and logs if there is a logger. Close its NC in the end.
 func (f serverFlags) link(name string, logger *slog.Logger) (*bus.Bus, error) {
 	options, err := f.AsNATS.Options()
@@ -78,16 +98,13 @@ func (c *submitCmd) Run(ctx context.Context, t *console.Terminal) error {
 	}
 
 	message.Tenant, message.DeadlineMS = c.Tenant, milliseconds(c.deadline())
-	remote, err := c.dial()
-	if err != nil {
-		return err
-	}
-	defer remote.Close()
-	if _, err := remote.Submit(ctx, message); err != nil {
-		return err
-	}
-	fmt.Fprintln(t.Out, c.Job)
-	return nil
+	return c.withClient(func(remote *client.Client) error {
+		if _, err := remote.Submit(ctx, message); err != nil {
+			return err
+		}
+		fmt.Fprintln(t.Out, c.Job)
+		return nil
+	})
 }
 
 // watchCmd waits for the answer to a job.
@@ -100,39 +117,36 @@ type watchCmd struct {
 
 // Run waits for the answer and prints it as infer does.
 func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := c.dial()
-	if err != nil {
-		return err
-	}
-	defer remote.Close()
-	bar := newProgressBar(t.Err)
-	if bar != nil {
-		stop, err := remote.Watch(c.Job, func(p wire.Progress) { bar.update(p.Stage, int(p.Done), int(p.Total)) })
+	return c.withClient(func(remote *client.Client) error {
+		bar := console.NewBar(t.Err)
+		if bar != nil {
+			stop, err := remote.Watch(c.Job, func(p wire.Progress) { draw(bar, p) })
+			if err != nil {
+				return err
+			}
+			defer stop()
+		}
+
+		wait, cancel := ctx, context.CancelFunc(func() {})
+		if c.Timeout > 0 {
+			wait, cancel = context.WithTimeout(ctx, c.Timeout)
+		}
+		defer cancel()
+		answer, err := remote.WaitTelling(wait, c.Job, func(err error) { bar.Clear(); t.Say(err) })
+		bar.Clear()
 		if err != nil {
+			if wait.Err() != nil && ctx.Err() == nil {
+				return fault.New(fault.Deadline, "no answer within %s; the job goes on", c.Timeout)
+			}
 			return err
 		}
-		defer stop()
-	}
 
-	wait, cancel := ctx, context.CancelFunc(func() {})
-	if c.Timeout > 0 {
-		wait, cancel = context.WithTimeout(ctx, c.Timeout)
-	}
-	defer cancel()
-	answer, err := remote.WaitTelling(wait, c.Job, func(err error) { bar.clear(); t.Say(err) })
-	bar.clear()
-	if err != nil {
-		if wait.Err() != nil && ctx.Err() == nil {
-			return fault.New(fault.Deadline, "no answer within %s; the job goes on", c.Timeout)
+		if len(answer.Results) == 0 {
+			fmt.Fprintf(t.Err, "btn: %s: %s (%s)\n", answer.Error.Code, answer.Error.Message, answer.Error.Stage)
+			return console.Exit(config.ExitCodeOf(answer.Error.Code))
 		}
-		return err
-	}
-
-	if len(answer.Results) == 0 {
-		fmt.Fprintf(t.Err, "btn: %s: %s (%s)\n", answer.Error.Code, answer.Error.Message, answer.Error.Stage)
-		return console.Exit(config.ExitCodeOf(answer.Error.Code))
-	}
-	return (&printer{out: t.Out, model: "job " + c.Job, json: c.JSON}).printAll(answer.Results, t.Err)
+		return (&printer{out: t.Out, model: "job " + c.Job, json: c.JSON}).printAll(answer.Results, t.Err)
+	})
 }
 
 // cancelCmd cancels a job.
@@ -144,20 +158,17 @@ type cancelCmd struct {
 
 // Run cancels and prints how the job ended: a job that had its answer keeps it.
 func (c *cancelCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := c.dial()
-	if err != nil {
-		return err
-	}
-	defer remote.Close()
-	if err := remote.Cancel(ctx, c.Job, c.Reason); err != nil {
-		return err
-	}
-	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	answer, err := remote.Wait(wait, c.Job)
-	if err != nil {
-		return fault.New(fault.Infrastructure, "the cancellation is stored, but no answer came: %w", err)
-	}
-	fmt.Fprintf(t.Out, "%s: %s\n", c.Job, answer.Status)
-	return nil
+	return c.withClient(func(remote *client.Client) error {
+		if err := remote.Cancel(ctx, c.Job, c.Reason); err != nil {
+			return err
+		}
+		wait, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		answer, err := remote.Wait(wait, c.Job)
+		if err != nil {
+			return fault.New(fault.Infrastructure, "the cancellation is stored, but no answer came: %w", err)
+		}
+		fmt.Fprintf(t.Out, "%s: %s\n", c.Job, answer.Status)
+		return nil
+	})
 }

@@ -50,25 +50,22 @@ func (c *modelPutCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return fault.Wrap(fault.BadInput, err)
 	}
 
-	remote, err := c.dial()
-	if err != nil {
-		return err
-	}
-	defer remote.Close()
-	digest, err := remote.PutModel(ctx, g)
-	if err != nil {
-		return err
-	}
-	if c.Name == "" {
-		fmt.Fprintln(t.Out, digest)
+	return c.withClient(func(remote *client.Client) error {
+		digest, err := remote.PutModel(ctx, g)
+		if err != nil {
+			return err
+		}
+		if c.Name == "" {
+			fmt.Fprintln(t.Out, digest)
+			return nil
+		}
+		v, err := remote.NameModel(ctx, c.Name, digest, c.By)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(t.Out, "%s %s\n", v, digest)
 		return nil
-	}
-	v, err := remote.NameModel(ctx, c.Name, digest, c.By)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(t.Out, "%s %s\n", v, digest)
-	return nil
+	})
 }
 
 // modelLsCmd lists registered models.
@@ -78,35 +75,32 @@ type modelLsCmd struct {
 
 // Run prints a line per model.
 func (c *modelLsCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := c.dial()
-	if err != nil {
-		return err
-	}
-	defer remote.Close()
-	models, err := remote.Models(ctx)
-	if err != nil {
-		return err
-	}
-	versions, err := remote.ModelVersions(ctx)
-	if err != nil {
-		return err
-	}
-	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "DIGEST\tSIZE\tSINCE\tNAME\tBY\tPUT")
-	for _, m := range models {
-		line := fmt.Sprintf("%s\t%s\t%s", m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339))
-		named := false
-		for _, v := range versions {
-			if v.Digest == m.Digest {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", line, v, v.By, v.Time.UTC().Format(time.RFC3339))
-				named = true
+	return c.withClient(func(remote *client.Client) error {
+		models, err := remote.Models(ctx)
+		if err != nil {
+			return err
+		}
+		versions, err := remote.ModelVersions(ctx)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(w, "DIGEST\tSIZE\tSINCE\tNAME\tBY\tPUT")
+		for _, m := range models {
+			line := fmt.Sprintf("%s\t%s\t%s", m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339))
+			named := false
+			for _, v := range versions {
+				if v.Digest == m.Digest && v.Owner == m.Owner {
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", line, v, v.By, v.Time.UTC().Format(time.RFC3339))
+					named = true
+				}
+			}
+			if !named {
+				fmt.Fprintln(w, line+"\t\t\t")
 			}
 		}
-		if !named {
-			fmt.Fprintln(w, line+"\t\t\t")
-		}
-	}
-	return w.Flush()
+		return w.Flush()
+	})
 }
 
 // modelShowCmd shows one of them.
@@ -145,31 +139,28 @@ func (s shape) String() string {
 
 // Run prints one model.
 func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := c.dial()
-	if err != nil {
+	return c.withClient(func(remote *client.Client) error {
+		found, err := remote.FindModel(ctx, strings.TrimPrefix(c.Digest, byDigest))
+		if err != nil {
+			return err
+		}
+		digest := found.Digest
+		stored, err := remote.StatModel(ctx, digest)
+		if err != nil {
+			return err
+		}
+		m, err := fetchModel(ctx, remote, digest)
+		if err != nil {
+			return err
+		}
+		r := registered{digest, stored.Bytes, stored.Time.UTC().Format(time.RFC3339), shapeOf(m)}
+		if c.JSON {
+			return json.NewEncoder(t.Out).Encode(r)
+		}
+		_, err = fmt.Fprintf(t.Out, "digest      %s\nsize        %s\nsince       %s\n%s",
+			r.Digest, config.FormatBytes(float64(r.Bytes)), r.Since, r.shape)
 		return err
-	}
-	defer remote.Close()
-	found, err := remote.FindModel(ctx, strings.TrimPrefix(c.Digest, byDigest))
-	if err != nil {
-		return err
-	}
-	digest := found.Digest
-	stored, err := remote.StatModel(ctx, digest)
-	if err != nil {
-		return err
-	}
-	m, err := fetchModel(ctx, remote, digest)
-	if err != nil {
-		return err
-	}
-	r := registered{digest, stored.Bytes, stored.Time.UTC().Format(time.RFC3339), shapeOf(m)}
-	if c.JSON {
-		return json.NewEncoder(t.Out).Encode(r)
-	}
-	_, err = fmt.Fprintf(t.Out, "digest      %s\nsize        %s\nsince       %s\n%s",
-		r.Digest, config.FormatBytes(float64(r.Bytes)), r.Since, r.shape)
-	return err
+	})
 }
 
 // modelRmCmd removes registered models.
@@ -180,30 +171,27 @@ type modelRmCmd struct {
 
 // Run removes models, up to the first that is not there.
 func (c *modelRmCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := c.dial()
-	if err != nil {
-		return err
-	}
-	defer remote.Close()
-	for _, d := range c.Digest {
-		found, err := remote.FindModel(ctx, strings.TrimPrefix(d, byDigest))
-		switch {
-		case err != nil:
-		case found.Name != "" && found.Name != d:
-			err = fault.New(fault.BadInput,
-				"%s: a version cannot be removed alone: remove the name %s, or the model %s", d, found.Name, found.Digest)
-		case found.Name != "":
-			err = remote.RemoveName(ctx, found.Name)
-		default:
-			d = found.Digest
-			err = remote.RemoveModel(ctx, d)
+	return c.withClient(func(remote *client.Client) error {
+		for _, d := range c.Digest {
+			found, err := remote.FindModel(ctx, strings.TrimPrefix(d, byDigest))
+			switch {
+			case err != nil:
+			case found.Name != "" && found.Name != d:
+				err = fault.New(fault.BadInput,
+					"%s: a version cannot be removed alone: remove the name %s, or the model %s", d, found.Name, found.Digest)
+			case found.Name != "":
+				err = remote.RemoveName(ctx, found.Name)
+			default:
+				d = found.Digest
+				err = remote.RemoveModel(ctx, d)
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(t.Out, "%s removed\n", d)
 		}
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(t.Out, "%s removed\n", d)
-	}
-	return nil
+		return nil
+	})
 }
 
 // fetchModel reads a registered model from the server.

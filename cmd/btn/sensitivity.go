@@ -77,7 +77,12 @@ func writeTornado(b *strings.Builder, s *query.SensitivityResult, l *factorgraph
 	for _, w := range s.Tornado {
 		low, high = min(low, w.Low), max(high, w.High)
 	}
-	at := func(p float64) int { return int(0.5 + (p-low)/(high-low)*tornadoWidth) }
+	at := func(p float64) int {
+		if high == low {
+			return 0 // no number moves it by a digit
+		}
+		return int(0.5 + (p-low)/(high-low)*tornadoWidth)
+	}
 	for _, w := range s.Tornado {
 		bar := []rune(strings.Repeat(" ", tornadoWidth+1))
 		for i := at(w.Low); i <= at(w.High); i++ {

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/doors/gateway"
 	"github.com/basetensor/basetensor/internal/people/console"
+	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/telemetry"
 )
 
@@ -25,31 +26,28 @@ type statusCmd struct {
 // Run prints the stages and the streams.
 func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
-	b, err := c.link("btn", logger)
-	if err != nil {
-		return err
-	}
-	defer b.NC.Close()
-	s, err := gateway.StatusOf(ctx, b, logger)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return json.NewEncoder(t.Out).Encode(map[string]any{"stages": s.Stages, "lanes": s.Lanes, "streams": s.Streams})
-	}
-	if err := writeStages(t.Out, s.Stages); err != nil {
-		return err
-	}
-	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nstream\tused\troom")
-	for _, f := range s.Streams {
-		room := "no limit"
-		if f.Limit > 0 {
-			room = config.FormatBytes(f.Limit)
+	return c.withBus("btn", logger, func(b *bus.Bus) error {
+		s, err := gateway.StatusOf(ctx, b, logger)
+		if err != nil {
+			return err
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Stream, config.FormatBytes(f.Bytes), room)
-	}
-	return w.Flush()
+		if c.JSON {
+			return json.NewEncoder(t.Out).Encode(map[string]any{"stages": s.Stages, "lanes": s.Lanes, "streams": s.Streams})
+		}
+		if err := writeStages(t.Out, s.Stages); err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "\nstream\tused\troom")
+		for _, f := range s.Streams {
+			room := "no limit"
+			if f.Limit > 0 {
+				room = config.FormatBytes(f.Limit)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\n", f.Stream, config.FormatBytes(f.Bytes), room)
+		}
+		return w.Flush()
+	})
 }
 
 // writeStages writes a line per stage, summed over its consumers.
@@ -80,25 +78,22 @@ type jobsCmd struct {
 // Run prints the jobs, newest first.
 func (c *jobsCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
-	b, err := c.link("btn", logger)
-	if err != nil {
-		return err
-	}
-	defer b.NC.Close()
-	all, err := gateway.JobsOf(ctx, b)
-	if err != nil {
-		return err
-	}
-	if !c.JSON {
-		s, err := gateway.StatusOf(ctx, b, logger)
+	return c.withBus("btn", logger, func(b *bus.Bus) error {
+		all, err := gateway.JobsOf(ctx, b)
 		if err != nil {
 			return err
 		}
-		if err := writeStages(t.Out, s.Stages); err != nil {
-			return err
+		if !c.JSON {
+			s, err := gateway.StatusOf(ctx, b, logger)
+			if err != nil {
+				return err
+			}
+			if err := writeStages(t.Out, s.Stages); err != nil {
+				return err
+			}
 		}
-	}
-	return c.list(t.Out, all)
+		return c.list(t.Out, all)
+	})
 }
 
 // list writes the jobs with the status of the flags, up to their number.
