@@ -186,12 +186,12 @@ func (b *shelves) putWithin(ctx context.Context, in shelf, data []byte, q *Quota
 }
 
 // intact reports whether the bytes of a stored blob have its digest. Of an object it only checks
-// that all chunks are there; damage is found when it is read.
+// that all chunks are there; damage is found when it is read. Pieces are renewed, too.
 func (b *shelves) intact(
 	ctx context.Context, in shelf, m *jetstream.RawStreamMsg, digest string,
 ) (bool, error) {
 	if len(m.Header[headerPieces]) > 0 {
-		return b.intactPieces(ctx, in, m)
+		return b.hasPieces(ctx, in, m.Data)
 	}
 	name := m.Header[headerObject]
 	if len(name) == 0 {
@@ -224,11 +224,6 @@ func (b *shelves) renew(
 		return true, nil
 	}
 
-	if len(m.Header[headerPieces]) > 0 {
-		if fresh, err := b.renewPieces(ctx, in, m); err != nil || !fresh {
-			return false, err
-		}
-	}
 	if name := m.Header[headerObject]; len(name) > 0 {
 		info, err := b.described(ctx, in.bucket, name[0])
 		if errors.Is(err, ErrNotFound) || err == nil && b.Since(info.ModTime) > c.MaxAge/2 {

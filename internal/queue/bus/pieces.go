@@ -14,7 +14,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -112,23 +111,22 @@ func (b *shelves) getPieces(ctx context.Context, in shelf, list []byte) ([]byte,
 	return data, nil
 }
 
-// intactPieces reports whether all pieces of a list are stored and sound.
-func (b *shelves) intactPieces(ctx context.Context, in shelf, m *jetstream.RawStreamMsg) (bool, error) {
-	_, err := b.getPieces(ctx, in, m.Data)
-	if errors.Is(err, ErrLost) || errors.Is(err, wire.ErrTooLarge) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// renewPieces renews the pieces of a list; false: one of them is gone.
-func (b *shelves) renewPieces(ctx context.Context, in shelf, m *jetstream.RawStreamMsg) (bool, error) {
-	digests, err := piecesOf(m.Data)
+// hasPieces reports whether all pieces of a list are stored and sound, and renews them.
+func (b *shelves) hasPieces(ctx context.Context, in shelf, list []byte) (bool, error) {
+	digests, err := piecesOf(list)
 	if err != nil {
 		return false, nil
 	}
 	for _, digest := range digests {
-		if there, err := b.has(ctx, in, digest); err != nil || !there {
+		m, err := b.Raw(ctx, in.stream, in.subject(digest))
+		if errors.Is(err, ErrNotFound) || err == nil && wire.Digest(m.Data) != digest {
+			return false, nil
+		}
+		fresh := false
+		if err == nil {
+			fresh, err = b.renew(ctx, in, m)
+		}
+		if err != nil || !fresh {
 			return false, err
 		}
 	}

@@ -200,7 +200,7 @@ func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 
 // inLane asks the server for the room of a lane. Where there is no answer a few messages are let through, so that work goes on.
 func (r *Room) inLane(ctx context.Context, lane int) (left int, single bool) {
-	waiting, single, err := r.waiting(ctx, lane)
+	c, single, err := r.b.LaneConsumer(ctx, r.stream, r.consumer, max(lane, 0))
 	if err != nil {
 		return roomAtOdd, single
 	}
@@ -208,7 +208,7 @@ func (r *Room) inLane(ctx context.Context, lane int) (left int, single bool) {
 	if err != nil {
 		return roomAtOdd, single
 	}
-	left = backlog/r.part - waiting
+	left = backlog/r.part - int(c.NumPending) - c.NumAckPending // workers hold many
 	if single {
 		left += backlog / r.part * (wire.Lanes - 1)
 	}
@@ -217,14 +217,24 @@ func (r *Room) inLane(ctx context.Context, lane int) (left int, single bool) {
 
 // fullNow returns the first of the streams behind that is nearly full, or "", as known at most roomFor ago. Without an answer of the
 // server none is: the refusal of a message decides.
-func (r *Room) fullNow(ctx context.Context) string {
+func (r *Room) fullNow(ctx context.Context) (full string) {
 	r.mu.Lock()
 	full, old := r.full, time.Since(r.looked) > roomFor
 	r.mu.Unlock()
 	if !old {
 		return full
 	}
-	full, _ = r.fullBehind(ctx)
+	full = ""
+	for _, name := range r.behind {
+		info, err := r.b.Info(ctx, name)
+		if err != nil {
+			break
+		}
+		if most := info.Config.MaxBytes; most > 0 && info.State.Bytes > uint64(most)/4*3 {
+			full = name
+			break
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.looked = time.Now()
@@ -243,30 +253,6 @@ func (r *Room) Left(ctx context.Context, lane int) (left int, full string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return max(0, r.lane(lane).left), r.full
-}
-
-// fullBehind returns the first of the streams behind that is nearly full, or "".
-func (r *Room) fullBehind(ctx context.Context) (string, error) {
-	for _, name := range r.behind {
-		info, err := r.b.Info(ctx, name)
-		if err != nil {
-			return "", err
-		}
-		if most := info.Config.MaxBytes; most > 0 && info.State.Bytes > uint64(most)/4*3 {
-			return name, nil
-		}
-	}
-	return "", nil
-}
-
-// waiting returns the number of messages that wait at the lane's consumer or are with workers,
-// which hold many; without it, at the one for all lanes (single).
-func (r *Room) waiting(ctx context.Context, lane int) (n int, single bool, err error) {
-	c, single, err := r.b.LaneConsumer(ctx, r.stream, r.consumer, max(lane, 0))
-	if err != nil {
-		return 0, single, err
-	}
-	return int(c.NumPending) + c.NumAckPending, single, nil
 }
 
 // Backlog returns the maximum number of jobs of one lane that wait before the first stage.
