@@ -110,20 +110,15 @@ func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
 		return err
 	}
 
-	// Where missing consumers begin is looked up only if there are any.
-	begin := func(*jetstream.ConsumerConfig) {}
-	for _, cc := range f.consumers(c) {
-		if !existing[cc.Durable] && f.Laned {
-			if begin, err = m.afterAnswered(ctx, f); err != nil {
-				return err
-			}
-			break
-		}
-	}
-
+	var begin func(*jetstream.ConsumerConfig) // of missing ones
 	for _, cc := range f.consumers(c) {
 		if existing[cc.Durable] {
 			continue
+		}
+		if begin == nil {
+			if begin, err = m.afterAnswered(ctx, f); err != nil {
+				return err
+			}
 		}
 		begin(&cc)
 		_, err := s.CreateConsumer(ctx, cc)
@@ -145,7 +140,7 @@ func (m *Mender) afterAnswered(
 	ctx context.Context, f Feed,
 ) (func(*jetstream.ConsumerConfig), error) {
 	all := func(*jetstream.ConsumerConfig) {}
-	if f.Stream != bus.StreamModel && f.Stream != bus.StreamPartial {
+	if !f.Laned || f.Stream != bus.StreamModel && f.Stream != bus.StreamPartial {
 		return all, nil // a work queue holds only unfinished work
 	}
 

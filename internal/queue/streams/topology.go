@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -201,72 +202,22 @@ type Feed struct {
 	Headers bool   // messages come without their payloads
 	kind    message.Kind
 	Laned   bool // may be split by lanes
-	// MaxAckPending: the number of messages that all workers of a stage together may hold
-	pending int
+	pending int  // MaxAckPending, of all workers of a stage together; 0: usualPending
 }
+
+const usualPending = 8192
 
 // The feeds of all stages.
 var (
-	Models = Feed{
-		Stream:  bus.StreamModel,
-		Name:    bus.ConsumerModel,
-		kind:    message.KindModel,
-		Laned:   true,
-		pending: 8192,
-	}
-	Redrives = Feed{
-		Stream:  bus.StreamControl,
-		Name:    "redrive",
-		kind:    message.KindRedrive,
-		Laned:   true,
-		pending: 8192,
-	}
-	Networks = Feed{
-		Stream:  bus.StreamNetwork,
-		Name:    bus.ConsumerNetwork,
-		kind:    message.KindNetwork,
-		Laned:   true,
-		pending: 8192,
-	}
-	Tasks = Feed{
-		Stream:  bus.StreamTask,
-		Name:    bus.ConsumerTask,
-		kind:    message.KindTask,
-		Laned:   true,
-		pending: 8192,
-	}
-	Partials = Feed{
-		Stream:  bus.StreamPartial,
-		Name:    bus.ConsumerPartial,
-		kind:    message.KindPartial,
-		Laned:   true,
-		pending: 65536,
-	}
-	Deadlines = Feed{
-		Stream:  bus.StreamDeadline,
-		Name:    "deadline",
-		kind:    message.KindDeadline,
-		pending: 8192,
-	}
-	Cancels = Feed{
-		Stream:  bus.StreamControl,
-		Name:    "cancel",
-		kind:    message.KindCancel,
-		pending: 8192,
-	}
-	Ends = Feed{
-		Stream:  bus.StreamControl,
-		Name:    "end",
-		kind:    message.KindEnd,
-		pending: 8192,
-	}
-	Sweeps = Feed{
-		Stream:  bus.StreamModel,
-		Name:    "sweep",
-		kind:    message.KindModel,
-		pending: 65536,
-		Headers: true,
-	}
+	Models    = Feed{Stream: bus.StreamModel, Name: bus.ConsumerModel, kind: message.KindModel, Laned: true}
+	Redrives  = Feed{Stream: bus.StreamControl, Name: "redrive", kind: message.KindRedrive, Laned: true}
+	Networks  = Feed{Stream: bus.StreamNetwork, Name: bus.ConsumerNetwork, kind: message.KindNetwork, Laned: true}
+	Tasks     = Feed{Stream: bus.StreamTask, Name: bus.ConsumerTask, kind: message.KindTask, Laned: true}
+	Partials  = Feed{Stream: bus.StreamPartial, Name: bus.ConsumerPartial, kind: message.KindPartial, Laned: true, pending: 65536}
+	Deadlines = Feed{Stream: bus.StreamDeadline, Name: "deadline", kind: message.KindDeadline}
+	Cancels   = Feed{Stream: bus.StreamControl, Name: "cancel", kind: message.KindCancel}
+	Ends      = Feed{Stream: bus.StreamControl, Name: "end", kind: message.KindEnd}
+	Sweeps    = Feed{Stream: bus.StreamModel, Name: "sweep", kind: message.KindModel, Headers: true, pending: 65536}
 )
 
 // feeds lists all feeds, for setup and mending.
@@ -285,7 +236,7 @@ func (f Feed) consumers(c Config) []jetstream.ConsumerConfig {
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       c.AckWait,
 		MaxDeliver:    -1,
-		MaxAckPending: f.pending,
+		MaxAckPending: cmp.Or(f.pending, usualPending),
 		MaxWaiting:    4096,
 		HeadersOnly:   f.Headers,
 		MemoryStorage: c.Replicas > 1 && f.Stream == bus.StreamModel,
