@@ -62,14 +62,10 @@ func (l *Jobs) Unanswered(ctx context.Context, job, digest string) error {
 
 // Over returns ErrAnswered if the job has its answer, or has had it: where the model of an old job
 // is gone its answer may be gone too, and the job is not done again. It returns ErrForeign if the
-// answer is another request's. The time at which the job was stored is in Unix milliseconds, 0 if
-// it is not known.
-func (l *Jobs) Over(ctx context.Context, lane int, job, digest string, stored int64) error {
-	if err := l.Unanswered(ctx, job, digest); err != nil {
+// answer is another request's. The job's model was stored at the time asked; zero: that is not known.
+func (l *Jobs) Over(ctx context.Context, lane int, job, digest string, asked time.Time) error {
+	if err := l.Unanswered(ctx, job, digest); err != nil || asked.IsZero() {
 		return err
-	}
-	if stored <= 0 {
-		return nil
 	}
 
 	s, err := l.Bus.Stream(ctx, bus.StreamModel)
@@ -77,7 +73,7 @@ func (l *Jobs) Over(ctx context.Context, lane int, job, digest string, stored in
 		return err
 	}
 
-	if l.Bus.Since(time.UnixMilli(stored)) < bus.TimesOf(s.CachedInfo().Config.Metadata).Grace {
+	if l.Bus.Since(asked) < bus.TimesOf(s.CachedInfo().Config.Metadata).Grace {
 		return nil
 	}
 

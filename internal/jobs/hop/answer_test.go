@@ -91,9 +91,9 @@ func TestADeadlineIsByTheServersClock(t *testing.T) {
 		if err := l.Passed(stored, (30 * time.Minute).Milliseconds()); fault.CodeOf(err) != fault.Deadline {
 			t.Errorf("%v off: half an hour after the deadline: %v", wrong, err)
 		}
-		fresh, old := &hop.Message{Attempt: 1}, &hop.Message{Attempt: 2}
-		if !l.Fresh(fresh, time.Now().Add(time.Hour).UnixMilli()) || l.Fresh(fresh, stored.UnixMilli()) ||
-			l.Fresh(old, time.Now().Add(time.Hour).UnixMilli()) {
+		now := time.Now().Add(time.Hour)
+		if !l.Fresh(&hop.Message{Attempt: 1, Asked: now}) || l.Fresh(&hop.Message{Attempt: 1, Asked: stored}) ||
+			l.Fresh(&hop.Message{Attempt: 2, Asked: now}) || l.Fresh(&hop.Message{Attempt: 1}) {
 			t.Errorf("%v off: what is fresh", wrong)
 		}
 	}

@@ -29,10 +29,10 @@ func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
 	}
 	switch d.Subject.Kind {
 	case message.KindNetwork:
-		h[message.HeaderPassed] = []string{strconv.FormatInt(d.Stored.UnixMicro(), 10)}
+		h[message.HeaderPassed] = []string{strconv.FormatInt(d.Raw.Stored.UnixMicro(), 10)}
 	case message.KindTask:
 		passed := d.Raw.Header.Get(message.HeaderPassed)
-		h[message.HeaderPassed] = []string{passed + " " + strconv.FormatInt(d.Stored.UnixMicro(), 10)}
+		h[message.HeaderPassed] = []string{passed + " " + strconv.FormatInt(d.Raw.Stored.UnixMicro(), 10)}
 	}
 
 	return &nats.Msg{Subject: subject, Header: h, Data: b}, nil
@@ -124,15 +124,13 @@ func SameBytes(x, y wire.Message) bool {
 }
 
 // Open returns nil if the job may be worked on: it has no answer, and its deadline has not passed.
-func (l *Jobs) Open(
-	ctx context.Context, d *Message, job, digest string, stored, deadlineMS int64,
-) error {
-	if !l.Fresh(d, stored) {
-		if err := l.Over(ctx, d.Subject.Lane, job, digest, stored); err != nil {
+func (l *Jobs) Open(ctx context.Context, d *Message, deadlineMS int64) error {
+	if !l.Fresh(d) {
+		if err := l.Over(ctx, d.Subject.Lane, d.Subject.Job, d.Digest, d.Asked); err != nil {
 			return err
 		}
 	}
-	return l.Passed(time.UnixMilli(stored), deadlineMS)
+	return l.Passed(d.Asked, deadlineMS)
 }
 
 // Passed returns an error with the code deadline if a deadline of so many milliseconds after

@@ -110,7 +110,7 @@ type Intake struct {
 // after all.
 func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 	began := time.Now()
-	d := &Message{Raw: msg, Attempt: msg.Attempt, Stored: msg.Stored}
+	d := &Message{Raw: msg, Attempt: msg.Attempt}
 	l.Metrics.Arrived(l.Stage, d.Attempt)
 
 	asked, err := Done, error(nil)

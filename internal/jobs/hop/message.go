@@ -29,7 +29,6 @@ type Message struct {
 	Subject message.Subject
 	Data    []byte // the payload, resolved
 	Attempt int    // 1 for the first delivery
-	Stored  time.Time
 
 	Asked time.Time // when the job's model was stored, as soon as it is known
 
@@ -66,11 +65,8 @@ func (d *Message) Mismatch(what string, got, want any) error {
 // is stored, or by the heartbeat.
 const freshFor = 100 * time.Millisecond
 
-// Fresh reports whether a message is delivered for the first time, and its job was stored just now
-// (Unix milliseconds).
-func (l *Jobs) Fresh(d *Message, stored int64) bool {
-	return d.Attempt == 1 && l.Bus.Since(time.UnixMilli(stored)) < freshFor
-}
+// Fresh reports whether a message is delivered for the first time, and its job was stored just now.
+func (l *Jobs) Fresh(d *Message) bool { return d.Attempt == 1 && l.Bus.Since(d.Asked) < freshFor }
 
 // Outcome is the end of a message, or the one that its handler asks for.
 type Outcome struct {

@@ -31,7 +31,7 @@ func (l *Loop) metered(d *Message, in *Intake) *metered {
 		return nil
 	}
 	d.stamp = l.Meter.stamp(passable(d.Raw.Header.Get(message.HeaderWork)), l.Stage)
-	return &metered{l: l, d: d, begun: l.Meter.begin(), waited: max(0, time.Since(d.Stored))}
+	return &metered{l: l, d: d, begun: l.Meter.begin(), waited: max(0, time.Since(d.Raw.Stored))}
 }
 
 // passable returns a message's statement of costs if it is passed on; one that is too long is not.

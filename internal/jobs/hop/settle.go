@@ -33,7 +33,8 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 		d.Raw.Again(asked.after)
 		return asked
 	case err == nil, errors.Is(err, ErrAnswered):
-		return l.acknowledge(d, Done)
+		d.Raw.Done()
+		return Done
 	case errors.Is(err, ErrLater), l.Hard.Err() != nil: // not now, or the drain is over
 		d.Raw.Again(0)
 		return Later(0)
@@ -74,7 +75,8 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 		d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
 		return Retry
 	}
-	return l.acknowledge(d, Failed)
+	d.Raw.Done()
+	return Failed
 }
 
 // owns reports whether a message belongs to its job's stored request.
@@ -103,13 +105,6 @@ func Backoff(code fault.Code, attempt int) time.Duration {
 		return 100 * time.Millisecond
 	}
 	return min(100*time.Millisecond<<min(2*(attempt-1), 10), 10*time.Second)
-}
-
-// acknowledge does not wait for the server's confirmation: the output is stored, so a lost
-// acknowledgement costs a repetition and nothing else.
-func (l *Loop) acknowledge(d *Message, outcome Outcome) Outcome {
-	d.Raw.Done()
-	return outcome
 }
 
 // Refuse settles a message that its handler held, after a failure.
@@ -164,5 +159,5 @@ func (l *Loop) answerNameless(d *Message, id string) error {
 		Digest: wire.Digest(d.Data),
 		Status: wire.StatusError,
 		Error:  &info,
-	}, id, d.Stored)
+	}, id, d.Raw.Stored)
 }

@@ -42,7 +42,7 @@ func (l *Loop) work(ctx context.Context, d *Message) context.Context {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		ctx = inside
 	}
-	tracing.Waited(ctx, l.Tracer, spanWait+l.Stage, d.Stored, time.Now(), about...)
+	tracing.Waited(ctx, l.Tracer, spanWait+l.Stage, d.Raw.Stored, time.Now(), about...)
 	return inside
 }
 

@@ -23,7 +23,7 @@ const mostLater = 10 * time.Minute
 // admitRequest refuses a request above its tenant's limits, or of a tenant above its quota of stored requests, before
 // any work on it.
 func (w *Reparam) admitRequest(ctx context.Context, d *hop.Message, m *wire.Request) error {
-	if w.tenants == nil {
+	if w.host.Tenants == nil {
 		return nil
 	}
 	if err := w.Bus.Quotas().Over(ctx, bus.StreamModel, d.Raw.Subject); err != nil {
@@ -33,7 +33,7 @@ func (w *Reparam) admitRequest(ctx context.Context, d *hop.Message, m *wire.Requ
 	if m.Model != nil {
 		asked.Domains = m.Model.Domains
 	}
-	class, limits := w.tenants.Tenants().Limits(d.Tenant)
+	class, limits := w.host.Tenants.Tenants().Limits(d.Tenant)
 	return limits.Admit(class, asked.AtLeast(), admission.ByRequest)
 }
 
@@ -43,7 +43,7 @@ func (w *Learn) admit(
 	ctx context.Context, d *hop.Message, m *message.Network, job []btn.Assignment, chunks [][]btn.Unit,
 	flops []float64,
 ) (begin time.Time, err error) {
-	if w.tenants == nil {
+	if w.host.Tenants == nil {
 		return time.Time{}, nil
 	}
 	var price admission.Cost
@@ -59,7 +59,7 @@ func (w *Learn) admit(
 		}
 	}
 
-	class, limits := w.tenants.Tenants().Limits(m.Tenant)
+	class, limits := w.host.Tenants.Tenants().Limits(m.Tenant)
 	if err := limits.Admit(class, price, admission.ByPlan); err != nil {
 		return time.Time{}, err
 	}

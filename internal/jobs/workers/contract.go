@@ -8,8 +8,6 @@ import (
 	"github.com/basetensor/basetensor/internal/base/memo"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
 	"github.com/basetensor/basetensor/internal/network/btn"
-	"github.com/basetensor/basetensor/internal/network/problem"
-	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
@@ -20,18 +18,10 @@ import (
 // Contract computes the values of tasks.
 type Contract struct {
 	*hop.Loop
-	networks *decoded[*btn.Network]
-	plans    *decoded[[]btn.Assignment]
+	host *Host
 	// the last plans that were checked against their network, by the blobs of both: the tasks of a job
 	// name the same two, and checking them costs time proportional to their size
 	checked memo.LRU[[2]string, bool]
-	shared  *shared // intermediate results that tasks of one plan have in common
-	memo    problem.Memo
-	threads int
-	free    *admission.Memory
-	memory  int64 // most bytes for tables, whatever the request allows; 0: the request decides
-	kinds   *kinds
-	round   func([]btn.UnitValue) // of an Arithmetic; nil: values stay as they are
 }
 
 // later is how long a task is not to be begun by this process.
@@ -39,7 +29,7 @@ func (w *Contract) later(d *bus.Delivered) time.Duration {
 	if pause := later(d); pause > 0 {
 		return pause
 	}
-	return w.kinds.pass(d, d.Header.Get(message.HeaderKind))
+	return w.host.kinds.pass(d, d.Header.Get(message.HeaderKind))
 }
 
 // task computes the values of one chunk: task.<lane>.<job>.<n>.<k> → partial.<lane>.<job>.<n>.<k>.
@@ -57,10 +47,10 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	case m.N != d.Subject.N || m.K != d.Subject.K:
 		return hop.Done, d.Mismatch("chunk", []int{m.K, m.N}, []int{d.Subject.K, d.Subject.N})
 	}
-	if pause := w.kinds.pass(d.Raw, m.NumericKind); pause > 0 {
+	if pause := w.host.kinds.pass(d.Raw, m.NumericKind); pause > 0 {
 		return hop.Later(pause), nil
 	}
-	err := w.Open(ctx, d, m.Job, m.Digest, m.Stored, m.DeadlineMS)
+	err := w.Open(ctx, d, m.DeadlineMS)
 	if fault.CodeOf(err) == fault.Deadline { // its timer ends the job, with the best estimate so far where it has some, or the sweeper
 		return hop.Done, nil
 	}
@@ -70,17 +60,17 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 
 	// A task that is delivered again may have been contracted by somebody else.
 	subject := message.PartialSubject(d.Subject.Lane, m.Job, m.N, m.K)
-	if !w.Fresh(d, m.Stored) {
+	if !w.Fresh(d) {
 		if has, err := w.Bus.Has(ctx, bus.StreamPartial, subject); err != nil || has {
 			return hop.Done, err // the partial is stored, and the stream delivers it to the aggregator
 		}
 	}
 
-	net, err := w.networks.of(ctx, w.Bus, m.NetworkBlob, nil)
+	net, err := w.host.networks.of(ctx, w.Bus, m.NetworkBlob, nil)
 	if err != nil {
 		return hop.Done, err
 	}
-	assignments, err := w.plans.of(ctx, w.Bus, m.JobBlob, m.Plan)
+	assignments, err := w.host.plans.of(ctx, w.Bus, m.JobBlob, m.Plan)
 	if err != nil {
 		return hop.Done, err
 	}
@@ -90,7 +80,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	}
 
 	d.Queries = stage.Asked(assignments)
-	free, err := w.free.Hold(ctx, w.needs(&m, assignments))
+	free, err := w.host.free.Hold(ctx, w.needs(&m, assignments))
 	if err != nil {
 		return hop.Done, err
 	}
@@ -98,9 +88,9 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	began := time.Now()
 	var until time.Time
 	if m.DeadlineMS > 0 {
-		until = began.Add(time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Since(time.UnixMilli(m.Stored)))
+		until = began.Add(time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Since(d.Asked))
 	}
-	of, end := w.shared.hold()
+	of, end := w.host.shared.hold()
 	defer end()
 	values, err := stage.Contract(
 		ctx, net, assignments, m.Queries, m.Units,
@@ -108,17 +98,17 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 			First:   m.First,
 			Until:   until,
 			Memory:  w.bytes(m.Memory),
-			Threads: w.threads,
+			Threads: w.host.Threads,
 			Shared:  of,
-			Memo:    w.memo,
+			Memo:    w.host.parts,
 		},
 	)
 	if err != nil {
 		return hop.Done, err
 	}
 
-	if w.round != nil {
-		w.round(values)
+	if w.host.Arithmetic != nil {
+		w.host.Arithmetic.Round(values)
 	}
 	d.Flops = m.Cost
 	d.Describe(tracing.Flops.Float64(m.Cost))
@@ -132,7 +122,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		K:           m.K,
 		N:           m.N,
 		Values:      values,
-		NumericKind: w.kinds.own,
+		NumericKind: w.host.kinds.own,
 		Files:       m.Files,
 		Names:       m.Names,
 		Ends:        m.Ends,
@@ -157,7 +147,7 @@ func (w *Contract) needs(m *message.Task, assignments []btn.Assignment) (bytes f
 			bytes = max(bytes, a.Cost.Bytes)
 		}
 	}
-	return min(bytes*float64(max(1, w.threads)), max(bytes, float64(w.bytes(m.Memory))))
+	return min(bytes*float64(max(1, w.host.Threads)), max(bytes, float64(w.bytes(m.Memory))))
 }
 
 // fits checks that the plans fit the network and that the task's units exist: anybody may have
@@ -196,8 +186,8 @@ func (w *Contract) bytes(asked int64) int64 {
 		asked = btn.DefaultMemory
 	}
 
-	if w.memory > 0 {
-		return min(asked, w.memory)
+	if w.host.Memory > 0 {
+		return min(asked, w.host.Memory)
 	}
 	return asked
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
+	"github.com/basetensor/basetensor/internal/queue/pull"
 	"github.com/basetensor/basetensor/internal/queue/streams"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -75,14 +76,12 @@ type Host struct {
 
 // NewHost returns a copy of h with its caches made, ready to make workers.
 func NewHost(h Host) *Host {
+	parts := &cached.Parts{}
 	if h.Redis {
 		h.memo = &cached.Memo{Cache: h.Cache}
+		parts.Cache = h.Cache
 	}
-	remembered := h.Cache
-	if !h.Redis {
-		remembered = nil
-	}
-	h.parts = &cached.Parts{Cache: remembered}
+	h.parts = parts
 	h.shared = &shared{}
 	h.known = &plan.Known{Problems: &h.shared.Shared, Options: problem.Options{Threads: h.Threads, Memo: h.parts}}
 
@@ -103,11 +102,7 @@ func NewHost(h Host) *Host {
 // Worker returns the worker of a stage.
 func (h *Host) Worker(name string) (*Worker, error) {
 	log := h.Log.With("stage", name)
-	w := &Worker{
-		mender:      streams.NewMender(h.Bus, log),
-		lanes:       h.Lanes,
-		concurrency: h.Concurrency,
-	}
+	w := &Worker{host: h, mender: streams.NewMender(h.Bus, log)}
 	w.loop = &hop.Loop{
 		Jobs: hop.Jobs{
 			Stage:   name,
@@ -150,47 +145,21 @@ func (h *Host) listen(w *Worker) {
 	}
 }
 
-// ledger is the place where workers share the spending of tenants: Redis, where there is one.
-func (h *Host) ledger() admission.Ledger {
-	if !h.Redis {
-		return nil
-	}
-	return h.Cache
-}
-
-// sums returns the part of a worker that turns partials into answers.
-func (h *Host) sums(w *Worker) *sums {
-	return &sums{trail: trail{w.loop}, plans: h.plans, metrics: h.Metrics}
-}
-
 // reparam gives w the intakes of reparam-worker: models, and those that are to be started again.
 func (h *Host) reparam(w *Worker) {
 	next := h.Bus.Room(bus.StreamNetwork, bus.ConsumerNetwork, 4)
-	r := &Reparam{
-		trail:    trail{w.loop},
-		metrics:  h.Metrics,
-		cache:    h.Cache,
-		blobs:    h.blobs,
-		inline:   h.inline,
-		next:     next,
-		requests: h.Requests,
-		tenants:  h.Tenants,
-		free:     h.free,
-	}
+	r := &Reparam{trail: trail{w.loop}, host: h, next: next}
 
 	w.intakes = []*intake{
 		{
-			Feed:     streams.Models,
-			Intake:   hop.Intake{Handler: r.model, Metered: true},
-			prefetch: 2,
-			parallel: 4,
-			room:     next,
+			Feed:   streams.Models,
+			Intake: hop.Intake{Handler: r.model, Metered: true},
+			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: next},
 		},
 		{
-			Feed:     streams.Redrives,
-			Intake:   hop.Intake{Handler: r.redriven},
-			prefetch: 1,
-			parallel: 1,
+			Feed:   streams.Redrives,
+			Intake: hop.Intake{Handler: r.redriven},
+			pull:   pull.Intake{Prefetch: 1, Slots: 1},
 		},
 	}
 
@@ -200,50 +169,24 @@ func (h *Host) reparam(w *Worker) {
 // learn gives w the intake of learn-worker: networks.
 func (h *Host) learn(w *Worker) {
 	next := h.Bus.Room(bus.StreamTask, bus.ConsumerTask, 4)
-	l := &Learn{
-		Loop:       w.loop,
-		memo:       h.memo,
-		known:      h.known,
-		shared:     h.shared,
-		networks:   h.networks,
-		plans:      h.plans,
-		next:       next,
-		chunkFlops: h.ChunkFlops,
-		replan:     h.Replan,
-		tenants:    h.Tenants,
-		rates:      admission.Rates{Shared: h.ledger()},
-		kinds:      h.kinds,
+	l := &Learn{Loop: w.loop, host: h, next: next}
+	if h.Redis {
+		l.rates.Shared = h.Cache
 	}
 	h.listen(w)
 
 	w.intakes = []*intake{
 		{
-			Feed:     streams.Networks,
-			Intake:   hop.Intake{Handler: l.network, Metered: true},
-			prefetch: 2,
-			parallel: 4,
-			room:     next,
+			Feed:   streams.Networks,
+			Intake: hop.Intake{Handler: l.network, Metered: true},
+			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: next},
 		},
 	}
 }
 
 // contract gives w the intake of contract-worker: tasks.
 func (h *Host) contract(w *Worker) {
-	c := &Contract{
-		Loop:     w.loop,
-		networks: h.networks,
-		plans:    h.plans,
-		checked:  memo.LRU[[2]string, bool]{Entries: keepDecoded},
-		memo:     h.parts,
-		shared:   h.shared,
-		threads:  h.Threads,
-		memory:   h.Memory,
-		free:     h.free,
-		kinds:    h.kinds,
-	}
-	if h.Arithmetic != nil {
-		c.round = h.Arithmetic.Round
-	}
+	c := &Contract{Loop: w.loop, host: h, checked: memo.LRU[[2]string, bool]{Entries: keepDecoded}}
 	h.listen(w)
 	if h.OverflowAt == 0 { // else no job waits for this one's kind
 		w.beside = append(w.beside, h.kinds.say)
@@ -252,13 +195,9 @@ func (h *Host) contract(w *Worker) {
 	// Untold: the aggregator reports the progress of contractions.
 	w.intakes = []*intake{
 		{
-			Feed:     streams.Tasks,
-			Intake:   hop.Intake{Handler: c.task, Untold: true, Tries: c.tries, Metered: true},
-			prefetch: 1,
-			parallel: 8,
-			atLeast:  h.OverflowAt,
-			heavy:    heavy,
-			later:    c.later,
+			Feed:   streams.Tasks,
+			Intake: hop.Intake{Handler: c.task, Untold: true, Tries: c.tries, Metered: true},
+			pull:   pull.Intake{Prefetch: 1, Slots: 8, AtLeast: h.OverflowAt, Heavy: heavy, Later: c.later},
 		},
 	}
 }
@@ -266,35 +205,30 @@ func (h *Host) contract(w *Worker) {
 // aggregate gives w the intakes of aggregator: partials, deadlines, cancels, ends, and with SweepAfter
 // the stored models.
 func (h *Host) aggregate(w *Worker) {
-	a := &Aggregate{sums: h.sums(w), sweepAfter: h.SweepAfter}
-
+	a := &Aggregate{sums: &sums{trail: trail{w.loop}, plans: h.plans, metrics: h.Metrics}, sweepAfter: h.SweepAfter}
 	a.tallies = newTallies(a.sums)
 	w.stop = a.tallies.stop
 
 	w.intakes = []*intake{
 		{
-			Feed:     streams.Partials,
-			Intake:   hop.Intake{Handler: a.tallies.partial, Metered: true},
-			prefetch: short,
-			parallel: 4,
+			Feed:   streams.Partials,
+			Intake: hop.Intake{Handler: a.tallies.partial, Metered: true},
+			pull:   pull.Intake{Prefetch: short, Slots: 4},
 		},
 		{
-			Feed:     streams.Deadlines,
-			Intake:   hop.Intake{Handler: a.expired},
-			prefetch: short,
-			parallel: 1,
+			Feed:   streams.Deadlines,
+			Intake: hop.Intake{Handler: a.expired},
+			pull:   pull.Intake{Prefetch: short, Slots: 1},
 		},
 		{
-			Feed:     streams.Cancels,
-			Intake:   hop.Intake{Handler: a.cancelled},
-			prefetch: short,
-			parallel: 1,
+			Feed:   streams.Cancels,
+			Intake: hop.Intake{Handler: a.cancelled},
+			pull:   pull.Intake{Prefetch: short, Slots: 1},
 		},
 		{
-			Feed:     streams.Ends,
-			Intake:   hop.Intake{Handler: a.ends},
-			prefetch: short,
-			parallel: 1,
+			Feed:   streams.Ends,
+			Intake: hop.Intake{Handler: a.ends},
+			pull:   pull.Intake{Prefetch: short, Slots: 1},
 		},
 	}
 
@@ -319,9 +253,8 @@ func (h *Host) aggregate(w *Worker) {
 		w.beside = append(w.beside, backlog.Watch)
 	}
 	w.intakes = append(w.intakes, &intake{
-		Feed:     streams.Sweeps,
-		Intake:   hop.Intake{Handler: a.sweep, Headers: streams.Sweeps.Headers, Patient: true},
-		prefetch: sweepAhead,
-		parallel: 1,
+		Feed:   streams.Sweeps,
+		Intake: hop.Intake{Handler: a.sweep, Headers: streams.Sweeps.Headers, Patient: true},
+		pull:   pull.Intake{Prefetch: sweepAhead, Slots: 1},
 	})
 }

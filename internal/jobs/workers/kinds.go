@@ -203,7 +203,7 @@ func (k *kinds) pass(d *bus.Delivered, named string) time.Duration {
 // every try leaves a mark, which outlives the process: a task that kills its workers comes to an
 // end. Marks are blobs: they need no other permission and go with time.
 func (w *Contract) tries(ctx context.Context, d *hop.Message) int {
-	passed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.kinds.mixed())
+	passed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.host.kinds.mixed())
 	if !passed && !heavy(d.Raw) {
 		return d.Attempt
 	}

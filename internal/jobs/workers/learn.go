@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/answer/plan"
 	"github.com/basetensor/basetensor/internal/answer/stage"
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
@@ -25,17 +24,9 @@ import (
 // Learn makes plans for networks, and cuts the contraction of their parts into tasks.
 type Learn struct {
 	*hop.Loop
-	memo       proposal.Memo
-	known      *plan.Known
-	shared     *shared
-	networks   *decoded[*btn.Network]
-	plans      *decoded[[]btn.Assignment]
-	next       *bus.Room // of the task stream
-	tenants    *admission.File
-	rates      admission.Rates
-	kinds      *kinds  // of contract-workers
-	chunkFlops float64 // flops of a task, about; see stage.ChunksAndCosts
-	replan     func(btn.Settings) btn.Settings
+	host  *Host
+	next  *bus.Room // of the task stream
+	rates admission.Rates
 }
 
 // network assigns plans to a job's queries and cuts the work into chunks: network.<lane>.<job> →
@@ -53,11 +44,11 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
 	}
 
-	if err := w.Open(ctx, d, m.Job, m.Digest, m.Stored, m.DeadlineMS); err != nil {
+	if err := w.Open(ctx, d, m.DeadlineMS); err != nil {
 		return hop.Done, err
 	}
 
-	net, err := w.networks.of(ctx, w.Bus, m.Blob, nil)
+	net, err := w.host.networks.of(ctx, w.Bus, m.Blob, nil)
 	if err != nil {
 		return hop.Done, err
 	}
@@ -89,12 +80,12 @@ func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) 
 	if m.Registered {
 		planning = proposal.Recurring(planning)
 	}
-	if w.replan != nil {
-		settings = w.replan(settings)
+	if w.host.Replan != nil {
+		settings = w.host.Replan(settings)
 	}
-	_, end := w.shared.hold()
+	_, end := w.host.shared.hold()
 	defer end()
-	job, err := stage.LearnKnown(planning, net, m.Queries, settings, w.memo, w.known)
+	job, err := stage.LearnKnown(planning, net, m.Queries, settings, w.host.memo, w.host.known)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +100,7 @@ func (w *Learn) plan(ctx context.Context, net *btn.Network, m *message.Network) 
 // another plan, pass completes the tasks of that plan in place of p's.
 func (w *Learn) pass(ctx context.Context, d *hop.Message, m *message.Network, net *btn.Network, p *planned) error {
 	for range mostPlans {
-		chunks, flops, ends := stage.ChunksAndCosts(net, p.job, w.chunkFlops)
+		chunks, flops, ends := stage.ChunksAndCosts(net, p.job, w.host.ChunkFlops)
 		begin, err := w.admit(ctx, d, m, p.job, chunks, flops)
 		if err != nil {
 			return err
@@ -185,7 +176,7 @@ func (w *Learn) tasks(
 ) []*message.Task {
 	kind := "" // of the workers that compute several tasks
 	if len(chunks) > 1 {
-		kind = w.kinds.choose(m.Job, "")
+		kind = w.host.kinds.choose(m.Job, "")
 	}
 	tasks := make([]*message.Task, len(chunks))
 	for k, units := range chunks {

@@ -42,7 +42,7 @@ func BenchmarkRefusal(b *testing.B) {
 				b.Fatal(err)
 			}
 			d := &hop.Message{Data: data, Raw: &bus.Delivered{}}
-			w := &Reparam{trail: trail{&hop.Loop{Jobs: hop.Jobs{Bus: &bus.Bus{}}}}, tenants: tenants}
+			w := &Reparam{trail: trail{&hop.Loop{Jobs: hop.Jobs{Bus: &bus.Bus{}}}}, host: &Host{Settings: Settings{Tenants: tenants}}}
 			var decoding time.Duration
 			for b.Loop() {
 				began := time.Now()

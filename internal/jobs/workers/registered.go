@@ -40,7 +40,7 @@ func (w *Reparam) prepare(
 	}
 
 	key, named := keyOf(m, payload)
-	if p, ok := w.inline.Get(key); ok && named {
+	if p, ok := w.host.inline.Get(key); ok && named {
 		there, err := w.there(ctx, p.Blob, repeated)
 		if err != nil {
 			return p, nil, err
@@ -64,7 +64,7 @@ func (w *Reparam) prepare(
 	m.UAI = ""
 	p, err = w.build(ctx, model, m.Settings, m.Queries)
 	if err == nil && named {
-		w.inline.Add(key, p, int64(len(p.Domains)+len(p.Names)/bytesPerVariable))
+		w.host.inline.Add(key, p, int64(len(p.Domains)+len(p.Names)/bytesPerVariable))
 	}
 	return p, queries, err
 }
@@ -121,46 +121,30 @@ func (w *Reparam) remember(
 		return cached.Network{}, err
 	}
 
-	// Several callers of one key share one computation; built is set if this call computed.
-	var built *cached.Network
 	compute := func(ctx context.Context) ([]byte, error) {
 		model, err := w.registered(ctx, message.Owner(m.Job), m.ModelDigest)
 		if err != nil {
 			return nil, err
 		}
 		p, err := w.build(ctx, model, m.Settings, m.Queries)
-		if err != nil {
-			return nil, err
-		}
-		built = &p
-		return p.Encode(), nil
+		return p.Encode(), err
 	}
 
-	b, _, err := w.cache.GetOrCompute(ctx, key, compute)
-	if err != nil || built != nil {
-		return deref(built), err
+	b, hit, err := w.host.Cache.GetOrCompute(ctx, key, compute)
+	p, ok := cached.DecodeNetwork(b)
+	if err == nil && ok && hit { // the cache outlives blobs: a network that is not stored any more is built again
+		ok, err = w.there(ctx, p.Blob, repeated)
+	}
+	if err != nil || ok {
+		return p, err
 	}
 
-	// The cache outlives blobs: a network that is not stored any more is built again.
-	if p, ok := cached.DecodeNetwork(b); ok {
-		if there, err := w.there(ctx, p.Blob, repeated); err != nil || there {
-			return p, err
-		}
-	}
-
-	w.cache.Forget(ctx, key)
+	w.host.Cache.Forget(ctx, key)
 	if b, err = compute(ctx); err == nil {
-		w.cache.Put(ctx, key, b)
+		p, _ = cached.DecodeNetwork(b)
+		w.host.Cache.Put(ctx, key, b)
 	}
-	return deref(built), err
-}
-
-// deref returns *p, or the zero value if p is nil.
-func deref(p *cached.Network) cached.Network {
-	if p == nil {
-		return cached.Network{}
-	}
-	return *p
+	return p, err
 }
 
 // registered reads a registered model. A digest without a model, or with one that cannot be read,
@@ -226,13 +210,13 @@ const (
 // there reports whether the blob is stored, and will be for as long as a job that begins now may
 // need it; look: ask the server in any case.
 func (w *Reparam) there(ctx context.Context, blob string, look bool) (bool, error) {
-	if found, ok := w.blobs.Get(blob); ok && !look && time.Since(found) < storedFor {
+	if found, ok := w.host.blobs.Get(blob); ok && !look && time.Since(found) < storedFor {
 		return true, nil
 	}
 	began := time.Now()
 	there, err := w.Bus.HasBlob(ctx, blob)
 	if there && err == nil {
-		w.blobs.Put(blob, began, 1)
+		w.host.blobs.Put(blob, began, 1)
 	}
 	return there, err
 }

@@ -8,10 +8,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/base/codec"
-	"github.com/basetensor/basetensor/internal/jobs/cache"
 	"github.com/basetensor/basetensor/internal/jobs/hop"
-	"github.com/basetensor/basetensor/internal/jobs/metrics"
-	"github.com/basetensor/basetensor/internal/queue/admission"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
 	"github.com/basetensor/basetensor/internal/queue/tracing"
@@ -23,36 +20,29 @@ import (
 // Reparam turns models into networks, and answers requests for an immediate answer.
 type Reparam struct {
 	trail
-	metrics  *metrics.Metrics
-	cache    *cache.Cache // of the networks of registered models
-	blobs    *storedBlobs
-	inline   *inline
-	next     *bus.Room // of the network stream
-	requests int       // most requests for an immediate answer that wait at a time
-	tenants  *admission.File
-	free     *admission.Memory
+	host *Host
+	next *bus.Room // of the network stream
 }
 
 // model turns a model into a network: model.<lane>.<job> → network.<lane>.<job>.
 func (w *Reparam) model(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
-	d.Asked = bus.StoredAt(d.Raw.Header, d.Stored)
+	d.Asked = bus.StoredAt(d.Raw.Header, d.Raw.Stored)
 	if bus.Moved(d.Raw.Header) {
 		return hop.Done, w.moved(ctx, d)
 	}
-	return hop.Done, w.reparameterise(ctx, d, d.Stored)
+	return hop.Done, w.reparameterise(ctx, d)
 }
 
 // moved handles a model that was moved to the end of its stream, because its job takes long or is
 // to be done again. Where the job is under way only its timer is set again, which may not have been
 // moved.
 func (w *Reparam) moved(ctx context.Context, d *hop.Message) error {
-	stored := bus.StoredAt(d.Raw.Header, d.Stored)
 	begun, err := w.begun(ctx, d.Subject.Lane, d.Subject.Job)
 	if err != nil {
 		return err
 	}
 	if !begun {
-		return w.reparameterise(ctx, d, stored)
+		return w.reparameterise(ctx, d)
 	}
 
 	if codec.Part(d.Data, "deadline_ms") == nil {
@@ -62,7 +52,7 @@ func (w *Reparam) moved(ctx context.Context, d *hop.Message) error {
 	if err := identify(d, &m); err != nil {
 		return err
 	}
-	return w.deadline(ctx, d, stored, m.DeadlineMS)
+	return w.deadline(ctx, d, m.DeadlineMS)
 }
 
 // replayed is the age from which on a model is assumed to be delivered again: a recreated consumer
@@ -101,7 +91,7 @@ func (w *Reparam) redriven(ctx context.Context, d *hop.Message) (hop.Outcome, er
 
 	d.Data = data
 	d.Asked = bus.StoredAt(m.Header, m.Time)
-	return hop.Done, w.reparameterise(w.Resume(ctx, d, m.Header), d, d.Asked)
+	return hop.Done, w.reparameterise(w.Resume(ctx, d, m.Header), d)
 }
 
 // identify decodes the request in d.Data and notes in d whose it is: of a job with an owner, whom the subject names, never of
@@ -126,32 +116,29 @@ func identify(d *hop.Message, m *wire.Request) error {
 	return nil
 }
 
-// reparameterise turns the model in d.Data, which was stored at that time, into a network and
-// passes it on.
-func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored time.Time) error {
+// reparameterise turns the model in d.Data into a network and passes it on.
+func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 	var m wire.Request
 	if err := identify(d, &m); err != nil {
 		return err
 	}
-	digest := d.Digest
-
 	if err := w.admitRequest(ctx, d, &m); err != nil {
 		return err
 	}
 
 	// Only a model that may have been delivered before can have its answer.
 	repeated := d.Attempt > 1 || d.Subject.Kind == message.KindRedrive
-	if repeated || bus.Moved(d.Raw.Header) || w.Bus.Since(stored) > replayed {
-		if err := w.Unanswered(ctx, m.Job, digest); err != nil {
+	if repeated || bus.Moved(d.Raw.Header) || w.Bus.Since(d.Asked) > replayed {
+		if err := w.Unanswered(ctx, m.Job, d.Digest); err != nil {
 			return err
 		}
 	}
-	if err := w.deadline(ctx, d, stored, m.DeadlineMS); err != nil {
+	if err := w.deadline(ctx, d, m.DeadlineMS); err != nil {
 		return err
 	}
 
 	d.Describe(tracing.Method.String(string(m.Settings.WithDefaults().Method)))
-	free, err := w.free.Hold(ctx, copies*float64(len(d.Data)))
+	free, err := w.host.free.Hold(ctx, copies*float64(len(d.Data)))
 	if err != nil {
 		return err
 	}
@@ -165,12 +152,12 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 	out := &message.Network{
 		Job:        m.Job,
 		Tenant:     d.Tenant,
-		Digest:     digest,
+		Digest:     d.Digest,
 		Blob:       known.Blob,
 		Queries:    queries,
 		Settings:   m.Settings,
 		Registered: m.ModelDigest != "",
-		Stored:     stored.UnixMilli(),
+		Stored:     d.Asked.UnixMilli(),
 		DeadlineMS: m.DeadlineMS,
 		Timings:    map[string]float64{w.Stage: milliseconds(began)},
 	}
@@ -211,9 +198,7 @@ func sameNetwork(a, b wire.Message) bool {
 // deadline sets the timer of a job that has a deadline. It may be set twice: the server keeps the
 // last message of a timer's subject. A deadline beyond the time for which models are kept is
 // refused, because it would never be answered.
-func (w *Reparam) deadline(
-	ctx context.Context, d *hop.Message, stored time.Time, deadlineMS int64,
-) error {
+func (w *Reparam) deadline(ctx context.Context, d *hop.Message, deadlineMS int64) error {
 	if deadlineMS == 0 {
 		return nil
 	}
@@ -225,7 +210,7 @@ func (w *Reparam) deadline(
 			"pipeline: a deadline of %d ms, jobs are kept for %v", deadlineMS, keep)
 	}
 
-	if err := w.Passed(stored, deadlineMS); err != nil {
+	if err := w.Passed(d.Asked, deadlineMS); err != nil {
 		return err
 	}
 
@@ -233,6 +218,6 @@ func (w *Reparam) deadline(
 		Job:    d.Subject.Job,
 		Tenant: d.Tenant,
 		Digest: d.Digest,
-		Time:   stored.UnixMilli() + deadlineMS,
+		Time:   d.Asked.UnixMilli() + deadlineMS,
 	})
 }

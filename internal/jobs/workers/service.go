@@ -58,9 +58,9 @@ type service struct {
 func (w *Reparam) serve(ctx context.Context) error {
 	s := &service{
 		Loop:    w.Loop,
-		metrics: w.metrics,
+		metrics: w.host.Metrics,
 		client:  client.On(w.Bus),
-		slots:   make(chan struct{}, w.requests),
+		slots:   make(chan struct{}, w.host.Requests),
 		keeps:   make(chan struct{}, keepAtOne),
 	}
 

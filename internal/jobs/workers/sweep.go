@@ -34,7 +34,7 @@ const sweepAhead = 64
 // started again. Messages come in the order in which they were stored, so waiting for the age of
 // one delays none that is due.
 func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
-	wait := time.NewTimer(w.sweepAfter - w.Bus.Since(d.Stored))
+	wait := time.NewTimer(w.sweepAfter - w.Bus.Since(d.Raw.Stored))
 	defer wait.Stop()
 	select {
 	case <-wait.C:

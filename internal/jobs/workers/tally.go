@@ -34,7 +34,7 @@ type tallies struct {
 type counted struct {
 	key    chunks
 	digest string              // of the request of the partial that came first
-	stored int64               // time of that partial's model in the stream, in Unix milliseconds
+	asked  time.Time           // when its model was stored
 	check  *semaphore.Weighted // of 1, held during a look
 
 	// Under tallies.mu:
@@ -62,9 +62,9 @@ func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, err
 
 	// The only partial of a job needs no count.
 	if p.N == 1 {
-		if !t.w.Fresh(d, p.Stored) {
+		if !t.w.Fresh(d) {
 			t.w.Progress(p.Job, query.StageContract, 1, 1)
-			if err := t.w.Over(ctx, d.Subject.Lane, p.Job, p.Digest, p.Stored); err != nil {
+			if err := t.w.Over(ctx, d.Subject.Lane, p.Job, p.Digest, d.Asked); err != nil {
 				return hop.Done, err
 			}
 		}
@@ -92,7 +92,7 @@ func (t *tallies) add(d *hop.Message, p *message.Partial) (j *counted, look job.
 	defer t.mu.Unlock()
 	if j = t.jobs[key]; j == nil {
 		j = &counted{
-			key: key, digest: d.Digest, stored: p.Stored, check: semaphore.NewWeighted(1), count: job.New[*hop.Message](p.N),
+			key: key, digest: d.Digest, asked: d.Asked, check: semaphore.NewWeighted(1), count: job.New[*hop.Message](p.N),
 		}
 		t.jobs[key] = j
 	}
@@ -141,12 +141,11 @@ func (t *tallies) look(ctx context.Context, j *counted, full bool) error {
 	}
 	defer j.check.Release(1)
 
-	l := look{t: t, j: j}
 	t.mu.Lock()
 	question := j.count.Begin(full)
 	t.mu.Unlock()
 	for {
-		reply, stored, err := l.reply(ctx, question)
+		reply, stored, err := t.reply(ctx, j, question)
 		t.mu.Lock()
 		next, effects := j.count.Reply(reply, stored)
 		t.carryOut(j, effects)
@@ -192,16 +191,10 @@ func (t *tallies) stop() {
 	t.work.Wait()
 }
 
-// look answers the questions of a count from the streams.
-type look struct {
-	t *tallies
-	j *counted
-}
-
-// reply answers a question; a panic is an error of the job. A job that has its answer, or is over for
+// reply answers a question of a count from the streams; a panic is an error of the job. A job that has its answer, or is over for
 // another reason, is Yes with that as its error.
-func (l look) reply(ctx context.Context, q job.Question) (r job.Reply, stored map[int]bool, err error) {
-	w, key := l.t.w, l.j.key
+func (t *tallies) reply(ctx context.Context, j *counted, q job.Question) (r job.Reply, stored map[int]bool, err error) {
+	w, key := t.w, j.key
 	defer func() {
 		if p := recover(); p != nil {
 			w.Log.Error("panic", "job", key.job, "panic", p, "stack", string(debug.Stack()))
@@ -217,50 +210,48 @@ func (l look) reply(ctx context.Context, q job.Question) (r job.Reply, stored ma
 
 	switch q.Ask {
 	case job.AskOver:
-		return job.No, nil, w.Over(ctx, key.lane, key.job, l.j.digest, l.j.stored)
+		return job.No, nil, w.Over(ctx, key.lane, key.job, j.digest, j.asked)
 	case job.AskList:
 		stored, err = w.stored(ctx, key)
 		return job.Listed, stored, err
 	case job.AskFirst:
-		r, err = l.first(ctx, q.First)
+		r, err = t.first(ctx, key, q.First)
 	default:
-		r, err = l.sum(ctx)
+		r, err = t.sum(ctx, key)
 	}
 	return r, nil, err
 }
 
 // first answers a job whose first chunks suffice.
-func (l look) first(ctx context.Context, count int) (job.Reply, error) {
-	w := l.t.w
-	partials, err := w.fetch(ctx, l.j.key, count)
+func (t *tallies) first(ctx context.Context, key chunks, count int) (job.Reply, error) {
+	partials, err := t.w.fetch(ctx, key, count)
 	if errors.Is(err, bus.ErrNotFound) {
 		return job.Gone, nil
 	}
 	if err != nil {
 		return job.Failed, err
 	}
-	settled, err := w.settled(ctx, partials)
+	settled, err := t.w.settled(ctx, partials)
 	if errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans) || err == nil && !settled {
 		return job.No, nil // all of them decide
 	}
 	if err == nil {
-		err = w.sum(ctx, partials)
+		err = t.w.sum(ctx, partials)
 	}
 	return job.Yes, err
 }
 
 // sum answers a job by all its chunks.
-func (l look) sum(ctx context.Context) (job.Reply, error) {
-	w := l.t.w
-	partials, err := w.fetch(ctx, l.j.key, l.j.key.n)
+func (t *tallies) sum(ctx context.Context, key chunks) (job.Reply, error) {
+	partials, err := t.w.fetch(ctx, key, key.n)
 	if errors.Is(err, bus.ErrNotFound) {
-		return job.Gone, fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", l.j.key.job, err)
+		return job.Gone, fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", key.job, err)
 	}
 	if err == nil {
-		err = w.sum(ctx, partials)
+		err = t.w.sum(ctx, partials)
 	}
-	if w.mixed(err, l.j.key.job) {
-		return job.Mixed, w.unmix(ctx, l.j.key, partials)
+	if t.w.mixed(err, key.job) {
+		return job.Mixed, t.w.unmix(ctx, key, partials)
 	}
 	return job.Yes, err
 }

@@ -16,11 +16,10 @@ import (
 
 // Worker is one stage in one process.
 type Worker struct {
-	loop        *hop.Loop
-	mender      *streams.Mender
-	lanes       []int // empty: all
-	concurrency int   // messages processed at a time by an intake; 0: its own number
-	intakes     []*intake
+	loop    *hop.Loop
+	host    *Host
+	mender  *streams.Mender
+	intakes []*intake
 	// functions that run beside the intakes, until their context ends
 	beside []func(context.Context) error
 	stop   func() // is called at the end; may be nil
@@ -54,7 +53,7 @@ func (w *Worker) Run() error {
 		g.Go(func() error { return run(ctx) })
 	}
 
-	w.loop.Log.Info("running", "lanes", w.lanes)
+	w.loop.Log.Info("running", "lanes", w.host.Lanes)
 	return g.Wait()
 }
 
@@ -77,30 +76,15 @@ func (w *Worker) consumeAgain(ctx context.Context, in *intake, consumers []strin
 // consume processes the messages of an intake until ctx ends. With a configured concurrency no
 // message is heavy: that many are processed at a time, at any cost of each.
 func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) error {
-	heavy := in.heavy
-	if w.concurrency != 0 {
-		heavy = nil
+	p := in.pull
+	p.Stream, p.Name, p.Consumers = in.Stream, in.Name, consumers
+	if p.Slots = in.slots(w.host.Concurrency); w.host.Concurrency != 0 {
+		p.Heavy = nil
 	}
-
-	return pull.Run(ctx, w.loop.Bus, pull.Intake{
-		Stream:    in.Stream,
-		Name:      in.Name,
-		Consumers: consumers,
-		Prefetch:  in.prefetch,
-		Slots:     in.slots(w.concurrency),
-		AtLeast:   in.atLeast,
-		Patient:   in.Patient,
-		Tired:     w.loop.MaxDeliveries,
-		Heavy:     heavy,
-		Later:     in.later,
-		Room:      in.room,
-		Work: func(d *bus.Delivered, free func()) bool {
-			return w.loop.Process(d, &in.Intake, free)
-		},
-		Heartbeat: w.loop.Heartbeat,
-		Hard:      w.loop.Hard,
-		Log:       w.loop.Log,
-	})
+	p.Patient, p.Tired, p.Heartbeat = in.Patient, w.loop.MaxDeliveries, w.loop.Heartbeat
+	p.Hard, p.Log = w.loop.Hard, w.loop.Log
+	p.Work = func(d *bus.Delivered, free func()) bool { return w.loop.Process(d, &in.Intake, free) }
+	return pull.Run(ctx, w.loop.Bus, p)
 }
 
 // startRetry is the pause between two attempts to start while the server does not answer.
@@ -161,8 +145,8 @@ func (w *Worker) found(f streams.Feed) ([]string, error) {
 func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error) {
 	names := []string{f.Name}
 	switch {
-	case f.Laned && len(w.lanes) > 0:
-		names = f.ConsumerNames(w.lanes)
+	case f.Laned && len(w.host.Lanes) > 0:
+		names = f.ConsumerNames(w.host.Lanes)
 	case f.Laned:
 		_, err := w.loop.Bus.Consumer(ctx, f.Stream, f.Name)
 		if err == nil {
