@@ -16,19 +16,13 @@ import (
 	"github.com/nats-io/nats.go/micro"
 )
 
-// keepAtOne is the maximum number of messages that one process stores for tenants at one time.
+// keepAtOne is the maximum number of messages that one process stores for tenants at one time, and of questions about room.
 const keepAtOne = 64
 
 // keep stores a message of a tenant and replies with the stream's reply. It must not block.
 func (s *service) keep(r micro.Request) {
-	select {
-	case s.keeps <- struct{}{}:
-		go func() {
-			defer func() { <-s.keeps }()
-			s.kept(r)
-		}()
-	default:
-		s.unkept(r, bus.CodeBusy, "this worker stores many messages already: ask again later")
+	if why := s.begin(s.keeps, func() { s.kept(r) }); why != "" {
+		s.unkept(r, bus.CodeBusy, why+": ask again later")
 	}
 }
 

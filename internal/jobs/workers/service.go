@@ -44,8 +44,9 @@ type service struct {
 	*hop.Loop
 	metrics *metrics.Metrics
 	client  *client.Client
-	slots   chan struct{} // one per request that waits
+	slots   chan struct{} // one per request for an answer that waits
 	keeps   chan struct{} // one per message that is being stored for a tenant
+	rooms   chan struct{} // one per question about room
 
 	mu      sync.Mutex
 	closed  bool           // under mu: no request is taken any more
@@ -62,6 +63,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 		client:  client.On(w.Bus),
 		slots:   make(chan struct{}, w.host.Requests),
 		keeps:   make(chan struct{}, keepAtOne),
+		rooms:   make(chan struct{}, keepAtOne),
 	}
 
 	offered, err := micro.AddService(w.Bus.NC, micro.Config{
@@ -86,7 +88,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 	}
 	if err == nil {
 		room := w.Bus.ModelRoom()
-		err = offered.AddEndpoint("room", micro.HandlerFunc(func(r micro.Request) { go s.room(r, room) }),
+		err = offered.AddEndpoint("room", micro.HandlerFunc(func(r micro.Request) { s.room(r, room) }),
 			micro.WithEndpointSubject(wire.Prefix+"room.*"))
 	}
 	if err == nil {
@@ -128,58 +130,48 @@ func (s *service) stats(*micro.Endpoint) any {
 	}
 }
 
-// take begins a request if there is a slot for it. It must not block, because the library hands
-// over requests one by one.
+// take begins a request. It must not block, because the library hands over requests one by one.
 func (s *service) take(r micro.Request) {
-	// waiting.Add is under the lock, so that serve does not begin to wait for none and miss one.
 	began := time.Now()
-	s.mu.Lock()
-	open := !s.closed
-	if open {
-		s.waiting.Add(1)
+	if why := s.begin(s.slots, func() { s.infer(r, began) }); why != "" {
+		s.refuse(r, began, "", wire.ReplyNoRoom, fault.New(fault.Infrastructure, "pipeline: %s: ask again later", why))
 	}
-	s.mu.Unlock()
-	if !open {
-		s.refuse(
-			r, began, "", wire.ReplyNoRoom,
-			fault.New(fault.Infrastructure, "pipeline: this worker is stopping: ask again"),
-		)
-		return
-	}
+}
 
+// begin calls do in a goroutine, for whose end serve waits, if a slot is free. It returns at once, with the reason where it does not.
+func (s *service) begin(slots chan struct{}, do func()) (why string) {
+	s.mu.Lock() // so that serve does not begin to wait for none and miss one
+	defer s.mu.Unlock()
+	if s.closed {
+		return "this worker is stopping"
+	}
 	select {
-	case s.slots <- struct{}{}:
+	case slots <- struct{}{}:
 	default:
-		s.waiting.Done()
-		s.refuse(
-			r,
-			began,
-			"",
-			wire.ReplyNoRoom,
-			fault.New(
-				fault.Infrastructure, "pipeline: %d requests wait already: ask again later",
-				cap(s.slots),
-			),
-		)
-		return
+		return fmt.Sprintf("%d requests wait already", cap(slots))
 	}
-
-	go func() {
-		defer s.waiting.Done()
-		defer func() { <-s.slots }()
-		s.infer(r, began)
-	}()
+	s.waiting.Go(func() {
+		defer func() { <-slots }()
+		do()
+	})
+	return ""
 }
 
 // room tells clients without permission to ask the server the room of a lane, and the presence of
-// workers.
+// workers. It must not block.
 func (s *service) room(r micro.Request, models *bus.Room) {
 	lane, err := strconv.Atoi(r.Subject()[strings.LastIndexByte(r.Subject(), '.')+1:])
 	if err != nil || lane < 0 || lane >= wire.Lanes {
 		r.Error(wire.ReplyBadRequest, "no such lane", nil)
 		return
 	}
+	if why := s.begin(s.rooms, func() { s.left(r, models, lane) }); why != "" {
+		r.Error(wire.ReplyNoRoom, why, nil)
+	}
+}
 
+// left is room in a goroutine of its own.
+func (s *service) left(r micro.Request, models *bus.Room, lane int) {
 	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
 	var m message.Room
