@@ -21,8 +21,8 @@ import (
 // store that keeps nothing would have it repeated without end.
 const mostRebuilds = 3
 
-// keepRebuilds is the number of jobs that are counted.
-const keepRebuilds = 1024
+// keepRebuilds is the number of jobs that are counted, more than there are between the stages while all lose something.
+const keepRebuilds = 1 << 16
 
 // Rebuilds counts the restarts of each of the last jobs.
 type Rebuilds struct {
@@ -41,7 +41,7 @@ func (r *Rebuilds) May(job string) bool {
 func (r *Rebuilds) Count(job string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.times == nil || len(r.times) >= keepRebuilds {
+	if r.times == nil || len(r.times) >= keepRebuilds && r.times[job] == 0 {
 		r.times = map[string]int{}
 	}
 	r.times[job]++
