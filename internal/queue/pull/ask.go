@@ -3,6 +3,7 @@ package pull
 // Requests: the number of messages asked for, by lane, and their withdrawal.
 
 import (
+	"log/slog"
 	"time"
 )
 
@@ -37,12 +38,7 @@ func (p *puller) ask() {
 	}
 
 	for _, l := range p.lanes {
-		if l.asked > 0 && at.After(l.lost) {
-			p.in.Log.Debug("a request for messages was lost", "consumer", l.consumer)
-			l.asked = 0
-			l.troubled = at
-		}
-
+		l.lose(at, p.in.Log)
 		barred, behind := p.behind(l, at)
 		have := l.asked + len(l.waiting) - barred
 		want := most
@@ -54,6 +50,15 @@ func (p *puller) ask() {
 		}
 		open, lost := p.patience(l, at, expiry)
 		p.pull(l, want-have, open, at.Add(lost))
+	}
+}
+
+// lose forgets requests that have had no answer in time.
+func (l *lane) lose(at time.Time, log *slog.Logger) {
+	if l.asked > 0 && at.After(l.lost) {
+		log.Debug("a request for messages was lost", "consumer", l.consumer)
+		l.asked = 0
+		l.troubled = at
 	}
 }
 
@@ -81,10 +86,7 @@ func (p *puller) askBeyond(at time.Time) {
 	}
 	looks := false
 	for _, l := range p.lanes {
-		if l.asked > 0 && at.After(l.lost) {
-			l.asked = 0
-			l.troubled = at
-		}
+		l.lose(at, p.in.Log)
 		barred, behind := p.behind(l, at)
 		if l.asked > 0 || at.Before(l.again) || !behind || len(l.waiting) > barred || !p.room(l, at) {
 			continue

@@ -4,11 +4,8 @@ package pull
 // were delivered once: a worker that puts large ones aside for small ones has soon seen all of them, and none would wait.
 
 import (
-	"context"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/queue/bus"
-	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -21,13 +18,6 @@ type crowd struct {
 	alone    bool      // nobody else does
 }
 
-// counted is the server's word on a lane.
-type counted struct {
-	lane *lane
-	is   *jetstream.ConsumerInfo
-	err  error
-}
-
 // crowded reports whether messages of the lane may be requested, as of a count since the last request. The server is asked for one.
 func (p *puller) crowded(l *lane, at time.Time) bool {
 	if p.in.AtLeast == 0 || l.crowd.spare > 0 {
@@ -37,38 +27,27 @@ func (p *puller) crowded(l *lane, at time.Time) bool {
 		return false
 	}
 	l.crowd.counting = true
-	go func() {
-		ctx, cancel := context.WithTimeout(p.in.Hard, p.bus.AnswerWithin(lookLost))
-		defer cancel()
-		c, err := p.bus.JS.Consumer(ctx, p.in.Stream, l.consumer)
-		if err != nil {
-			p.counted <- counted{l, nil, err}
-			return
-		}
-		p.counted <- counted{l, c.CachedInfo(), nil}
-	}()
+	go p.inquire(told{lane: l, count: true})
 	return false
 }
 
 // count takes note of the messages of a lane. Those wait that were not delivered yet, or more than once: put aside, or left by a worker
-// that died. Its error wraps bus.ErrGone where the consumer does not exist any more.
-func (p *puller) count(c counted) error {
-	l, at := c.lane, time.Now()
+// that died.
+func (p *puller) count(l *lane, of jetstream.Consumer, err error) {
+	at := time.Now()
 	l.crowd.counting = false
 	l.again = at.Add(overflowRetry)
-	if bus.Missing(c.err) {
-		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.Name, bus.ErrGone, l.consumer)
-	}
-	if c.err != nil {
-		p.bus.Trouble.Warn(p.in.Log, "cannot count the waiting messages", "consumer", l.consumer, "error", c.err)
-		return nil
+	if err != nil {
+		p.bus.Trouble.Warn(p.in.Log, "cannot count the waiting messages", "consumer", l.consumer, "error", err)
+		return
 	}
 
-	waiting, there := int(c.is.NumPending)+c.is.NumRedelivered, int(c.is.NumPending)+c.is.NumAckPending
-	if l.crowd.served.IsZero() || there == 0 || c.is.NumWaiting > 0 || c.is.Delivered.Consumer != l.crowd.taken && !l.crowd.alone {
+	is := of.CachedInfo()
+	waiting, there := int(is.NumPending)+is.NumRedelivered, int(is.NumPending)+is.NumAckPending
+	if l.crowd.served.IsZero() || there == 0 || is.NumWaiting > 0 || is.Delivered.Consumer != l.crowd.taken && !l.crowd.alone {
 		l.crowd.served = at
 	}
-	l.crowd.taken = c.is.Delivered.Consumer
+	l.crowd.taken = is.Delivered.Consumer
 	l.crowd.alone = at.Sub(l.crowd.served) >= aloneAfter
 	if l.crowd.spare = max(0, waiting-p.in.AtLeast+1); l.crowd.alone {
 		l.crowd.spare = there
@@ -76,5 +55,4 @@ func (p *puller) count(c counted) error {
 	if l.crowd.spare > 0 {
 		l.again = at
 	}
-	return nil
 }

@@ -189,10 +189,9 @@ type puller struct {
 	into  chan *nats.Msg
 	wake  chan struct{} // the next stage may have room
 
-	// A consumer that may be gone.
-	checking bool
-	checked  chan error // nil: it is there, or that cannot be found out
-	counted  chan counted
+	// Questions about consumers.
+	checking bool // whether one is there
+	told     chan told
 
 	// Goroutines that process messages.
 	begun      chan taken
@@ -233,8 +232,7 @@ func Run(ctx context.Context, b *bus.Bus, in Intake) error {
 		wake:  make(chan struct{}, 1),
 		of:    map[string]*lane{},
 
-		checked: make(chan error, 1),
-		counted: make(chan counted, len(in.Consumers)),
+		told: make(chan told, 1+len(in.Consumers)),
 	}
 	for _, name := range in.Consumers {
 		l := &lane{consumer: name, flows: map[string]*flow{}}
@@ -304,13 +302,14 @@ func (p *puller) run(ctx context.Context) error {
 		case f := <-p.done:
 			p.finish(f)
 		case <-p.wake:
-		case err := <-p.checked:
-			if p.checking = false; err != nil {
-				return err
-			}
-		case c := <-p.counted:
-			if err := p.count(c); err != nil {
-				return err
+		case t := <-p.told:
+			switch {
+			case bus.Missing(t.err):
+				return fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.Name, bus.ErrGone, t.lane.consumer)
+			case t.count:
+				p.count(t.lane, t.is, t.err)
+			default: // it is there, or that cannot be found out
+				p.checking = false
 			}
 		case <-p.poll.C:
 		case s, open := <-status:

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // take receives the answer to a request.
@@ -67,16 +68,23 @@ func (p *puller) check(l *lane) {
 		return
 	}
 	p.checking = true
-	go func() {
-		ctx, cancel := context.WithTimeout(p.in.Hard, p.bus.AnswerWithin(lookLost))
-		defer cancel()
-		_, err := p.bus.JS.Consumer(ctx, p.in.Stream, l.consumer)
-		if !bus.Missing(err) {
-			p.checked <- nil
-			return
-		}
-		p.checked <- fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.Name, bus.ErrGone, l.consumer)
-	}()
+	go p.inquire(told{lane: l})
+}
+
+// told is the server's word on the consumer of a lane, that was asked for to count its messages, or to learn whether it is there.
+type told struct {
+	lane  *lane
+	count bool
+	is    jetstream.Consumer
+	err   error
+}
+
+// inquire asks the server.
+func (p *puller) inquire(t told) {
+	ctx, cancel := context.WithTimeout(p.in.Hard, p.bus.AnswerWithin(lookLost))
+	defer cancel()
+	t.is, t.err = p.bus.JS.Consumer(ctx, p.in.Stream, t.lane.consumer)
+	p.told <- t
 }
 
 // keep puts a message into its lane, behind those that were delivered as often or more often. Where
