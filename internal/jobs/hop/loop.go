@@ -130,13 +130,12 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 		d.Silent = true
 	}
 
+	ctx, cancel := context.WithCancelCause(l.Hard)
+	stop := l.heartbeat(ctx, d, cancel, in)
 	if in.Tries != nil && d.Attempt >= l.MaxDeliveries {
 		d.Attempt = in.Tries(l.Hard, d)
 	}
-
-	ctx, cancel := context.WithCancelCause(l.Hard)
 	ctx = l.follow(ctx, d, in)
-	stop := l.heartbeat(ctx, d, cancel, in)
 	subject := d.Subject
 	metered := l.metered(d, in)
 	guard := l.watch(ctx, d, began, func(cause error) {

@@ -170,10 +170,11 @@ func TestBeatsDoNotWaitForLooks(t *testing.T) {
 	}
 }
 
-// A message whose handler goes on after the ceiling stays in hand until that returns: nobody else is given it.
+// A message whose handler goes on after the ceiling stays in hand until that returns, and so does one whose tries are counted: nobody else
+// is given it.
 func TestBeatsGoOnAfterTheCeiling(t *testing.T) {
 	b, l := loopOfTest(t, 20*time.Millisecond)
-	l.Ceiling = 100 * time.Millisecond
+	l.Ceiling, l.MaxDeliveries = 100*time.Millisecond, 1
 	beats := make(chan *nats.Msg, 1000)
 	if _, err := b.NC.ChanSubscribe("$JS.ACK."+bus.StreamTask+".>", beats); err != nil {
 		t.Fatal(err)
@@ -188,18 +189,28 @@ func TestBeatsGoOnAfterTheCeiling(t *testing.T) {
 	if err := other.Pull(bus.ConsumerTask+"-3", 1, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	l.Process(d, &hop.Intake{Handler: func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
-		<-ctx.Done()
+	stays := func() {
+		t.Helper()
 		for range len(beats) + 3 { // some may have been on their way
 			select {
 			case <-beats:
 			case m := <-into:
 				t.Errorf("somebody else was given %s meanwhile", m.Subject)
-				return hop.Done, nil
+				return
 			}
 		}
-		return hop.Done, context.Cause(ctx)
-	}}, func() {})
+	}
+	l.Process(d, &hop.Intake{
+		Tries: func(context.Context, *hop.Message) int {
+			stays()
+			return 1
+		},
+		Handler: func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+			<-ctx.Done()
+			stays()
+			return hop.Done, context.Cause(ctx)
+		},
+	}, func() {})
 	if a, err := l.Stored(t.Context(), "job"); err != nil || a == nil || a.Error == nil || a.Error.Code != fault.OverBudget {
 		t.Errorf("%+v, %v", a, err)
 	}
