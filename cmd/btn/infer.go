@@ -152,7 +152,7 @@ func (c *answering) ask(ctx context.Context, t *console.Terminal, job string, wh
 func (c *answering) answer(
 	ctx context.Context, t *console.Terminal, common *config.Common, job string, what *question,
 ) (results []btn.Result, queries []query.Query, err error) {
-	message, err := promptly(ctx, func() (wire.Request, error) { return c.ask(ctx, t, job, what) })
+	message, err := console.Promptly(ctx, func() (wire.Request, error) { return c.ask(ctx, t, job, what) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -190,7 +190,7 @@ func (c *answering) answer(
 	}
 
 	message.DeadlineMS = milliseconds(left)
-	answer, err := promptly(ctx, func() (*wire.Answer, error) {
+	answer, err := console.Promptly(ctx, func() (*wire.Answer, error) {
 		if _, err := remote.Submit(ctx, message); err != nil {
 			return nil, err
 		}
@@ -201,7 +201,7 @@ func (c *answering) answer(
 	}
 	// nobody waits any more: tell the workers
 	if err != nil && c.server().address() != "" && errors.Is(ctx.Err(), context.Canceled) {
-		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), console.Patience)
 		defer cancel()
 		err = errors.Join(err, remote.Cancel(tell, job, "interrupted"))
 	}
@@ -266,7 +266,7 @@ func (c *placeFlags) connect(
 		}
 	}()
 	limitMemory(memory) // now: the server takes its room for streams from the limit
-	return ctx, stack.Client, func() { end(nil); stack.Leave(patience) }, nil
+	return ctx, stack.Client, func() { end(nil); stack.Leave(console.Patience) }, nil
 }
 
 // sweepRoom is for the streams of a process that sweeps: its answers are soon forgotten.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/basetensor/basetensor/internal/doors/config"
 	"github.com/basetensor/basetensor/internal/people/console"
@@ -49,36 +48,6 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(runOn(ctx, os.Args[1:], &console.Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
-}
-
-// patience bounds the time that a step may take to end on request before the command goes on without it.
-const patience = 150 * time.Millisecond
-
-// promptly runs a step of a command. When ctx ends the step has patience to end, too; then it is
-// left behind, in a process that is about to end, and the error is the context's.
-func promptly[T any](ctx context.Context, step func() (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		value, err := step()
-		done <- outcome{value, err}
-	}()
-	select {
-	case o := <-done:
-		return o.value, o.err
-	case <-ctx.Done():
-	}
-
-	select {
-	case o := <-done:
-		return o.value, o.err
-	case <-time.After(patience):
-		var none T
-		return none, ctx.Err()
-	}
 }
 
 // runOn parses args, runs one command on a terminal and returns its exit code.

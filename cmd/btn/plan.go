@@ -121,7 +121,7 @@ func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time
 }
 
 // late is the extra time beyond --within of an unfinished command.
-func (c *planCmd) late() time.Duration { return c.Within/4 + patience }
+func (c *planCmd) late() time.Duration { return c.Within/4 + console.Patience }
 
 // Validate refuses values that the flag types let through; kong calls it.
 func (c *planCmd) Validate() error {
@@ -138,7 +138,7 @@ var errSlow = errors.New("not priced in the time that --within leaves")
 func before[T any](ctx context.Context, until time.Time, step func(context.Context) (T, error)) (T, error) {
 	inner, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	value, err := promptly(inner, func() (T, error) { return step(inner) })
+	value, err := console.Promptly(inner, func() (T, error) { return step(inner) })
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		err = errSlow
 	}
