@@ -131,11 +131,19 @@ func (k *kinds) learn(m *message.Serves) {
 		delete(k.heard, m.Process)
 		return
 	}
+	if _, known := k.heard[m.Process]; !known {
+		k.forget()
+	}
 	k.heard[m.Process] = said{m.Numeric, m.Cores, time.Now()}
 	if m.Numeric != k.own && !k.others {
 		k.others = true
 		k.log.Info("contract-workers of another numeric kind are there", "kind", m.Numeric, "own", k.own)
 	}
+}
+
+// forget drops the processes that have been silent for too long. The caller holds k.mu.
+func (k *kinds) forget() {
+	maps.DeleteFunc(k.heard, func(_ string, s said) bool { return time.Since(s.at) > silentFor*k.every })
 }
 
 // mixed reports whether another kind than this process's was ever heard of, or may be there.
@@ -150,17 +158,12 @@ func (k *kinds) mixed() bool {
 func (k *kinds) choose(job, named string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := time.Now()
-	silent := silentFor * k.every
+	k.forget()
 	cores := map[string]int{}
-	for process, s := range k.heard {
-		if now.Sub(s.at) > silent {
-			delete(k.heard, process)
-			continue
-		}
+	for _, s := range k.heard {
 		cores[s.kind] += s.cores
 	}
-	if named != "" && (cores[named] > 0 || now.Sub(k.since) < silent) {
+	if named != "" && (cores[named] > 0 || time.Since(k.since) < silentFor*k.every) {
 		return named
 	}
 	return rendezvous(job, cores)
