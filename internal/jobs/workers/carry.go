@@ -50,7 +50,7 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 	}
 
 	w.Log.Debug("a job that takes long made room", "job", job, "lane", lane)
-	w.metrics.Sweep(metrics.SweptCarried)
+	w.host.Metrics.Sweep(metrics.SweptCarried)
 	return true, nil
 }
 

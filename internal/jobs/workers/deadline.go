@@ -29,7 +29,7 @@ func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, e
 
 	// Both times are the server's. A copy of a timer's message ends no job early.
 	if d.Raw.Stored.UnixMilli() < m.Time {
-		w.metrics.Forged(message.KindDeadline)
+		w.host.Metrics.Forged(message.KindDeadline)
 		w.Log.Warn("a deadline came before its time", "job", m.Job)
 		return hop.Done, nil
 	}

@@ -102,7 +102,7 @@ func NewHost(h Host) *Host {
 // Worker returns the worker of a stage.
 func (h *Host) Worker(name string) (*Worker, error) {
 	log := h.Log.With("stage", name)
-	w := &Worker{host: h, mender: streams.NewMender(h.Bus, log)}
+	w := &Worker{host: h}
 	w.loop = &hop.Loop{
 		Jobs: hop.Jobs{
 			Stage:   name,
@@ -116,7 +116,7 @@ func (h *Host) Worker(name string) (*Worker, error) {
 			Answers: name == query.StageAggregate,
 		},
 		Options:     h.Hop,
-		Mend:        w.mender.Mend,
+		Mend:        streams.NewMender(h.Bus, log).Mend,
 		FromClients: name == query.StageReparam,
 	}
 
@@ -205,7 +205,7 @@ func (h *Host) contract(w *Worker) {
 // aggregate gives w the intakes of aggregator: partials, deadlines, cancels, ends, and with SweepAfter
 // the stored models.
 func (h *Host) aggregate(w *Worker) {
-	a := &Aggregate{sums: &sums{trail: trail{w.loop}, plans: h.plans, metrics: h.Metrics}, sweepAfter: h.SweepAfter}
+	a := &Aggregate{sums: &sums{trail: trail{w.loop}, host: h}}
 	a.tallies = newTallies(a.sums)
 	w.stop = a.tallies.stop
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/stage"
-	"github.com/basetensor/basetensor/internal/jobs/metrics"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/queue/bus"
 	"github.com/basetensor/basetensor/internal/queue/message"
@@ -36,8 +35,7 @@ var (
 // sums turns the partials of jobs into answers.
 type sums struct {
 	trail
-	plans   *decoded[[]btn.Assignment]
-	metrics *metrics.Metrics
+	host *Host
 }
 
 // chunks identifies the partials of a job that is cut into n chunks.
@@ -295,5 +293,5 @@ func (w *sums) plan(ctx context.Context, partials []*message.Partial) ([]btn.Ass
 			)
 		}
 	}
-	return w.plans.of(ctx, w.Bus, first.JobBlob, first.Plan)
+	return w.host.plans.of(ctx, w.Bus, first.JobBlob, first.Plan)
 }

@@ -20,10 +20,9 @@ import (
 // without answer.
 type Aggregate struct {
 	*sums
-	tallies    *tallies
-	floors     floors
-	keeper     *streams.Keeper // nil: nothing is swept
-	sweepAfter time.Duration
+	tallies *tallies
+	floors  floors
+	keeper  *streams.Keeper // nil: nothing is swept
 }
 
 // sweepAhead is the prefetch of the sweeper, which looks at every stored job, and must keep up on a
@@ -34,7 +33,7 @@ const sweepAhead = 64
 // started again. Messages come in the order in which they were stored, so waiting for the age of
 // one delays none that is due.
 func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
-	wait := time.NewTimer(w.sweepAfter - w.Bus.Since(d.Raw.Stored))
+	wait := time.NewTimer(w.host.SweepAfter - w.Bus.Since(d.Raw.Stored))
 	defer wait.Stop()
 	select {
 	case <-wait.C:
@@ -48,7 +47,7 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 	}
 	crowd := w.keeper.Crowded()
 	look := job.Sweep{
-		Age: w.Bus.Since(d.Raw.Stored), After: w.sweepAfter, Waits: !acknowledged, Many: crowd.Many, Full: crowd.Full,
+		Age: w.Bus.Since(d.Raw.Stored), After: w.host.SweepAfter, Waits: !acknowledged, Many: crowd.Many, Full: crowd.Full,
 	}
 	for ask := look.Begin(); ask != job.AskNothing; {
 		yes, err := w.reply(ctx, d, ask)
@@ -82,7 +81,7 @@ func (w *Aggregate) reply(ctx context.Context, d *hop.Message, ask job.Ask) (yes
 		if late, err := w.late(ctx, lane, id); err != nil || late {
 			return false, err
 		}
-		w.metrics.Sweep(metrics.SweptRedrive)
+		w.host.Metrics.Sweep(metrics.SweptRedrive)
 		_, err := w.StartAgain(ctx, lane, id, "no answer, and nothing under way")
 		return false, err
 	}
@@ -95,7 +94,7 @@ func (w *Aggregate) late(ctx context.Context, lane int, job string) (bool, error
 	if errors.Is(err, bus.ErrNotFound) || err == nil && (of.Deadline.IsZero() || w.Bus.Since(of.Deadline) < 0) {
 		return false, nil
 	}
-	if err != nil || w.Bus.Since(of.Deadline) < w.sweepAfter {
+	if err != nil || w.Bus.Since(of.Deadline) < w.host.SweepAfter {
 		return true, err
 	}
 	return true, w.expire(ctx, lane, &wire.Deadline{Job: job, Digest: of.Digest, Tenant: of.Tenant, Time: of.Deadline.UnixMilli()})
@@ -197,7 +196,7 @@ func (w *Aggregate) sumStored(ctx context.Context, lane int, id string) (bool, e
 			return true, nil // it is delivered anyway
 		}
 		w.Log.Info("swept: summing", "job", id, "lane", lane, "chunks", p.N)
-		w.metrics.Sweep(metrics.SweptSum)
+		w.host.Metrics.Sweep(metrics.SweptSum)
 		_, err = w.Bus.MoveToEnd(ctx, youngest)
 		return true, err
 	}

@@ -18,7 +18,6 @@ import (
 type Worker struct {
 	loop    *hop.Loop
 	host    *Host
-	mender  *streams.Mender
 	intakes []*intake
 	// functions that run beside the intakes, until their context ends
 	beside []func(context.Context) error
@@ -119,7 +118,7 @@ func (w *Worker) found(f streams.Feed) ([]string, error) {
 
 		if bus.Missing(err) {
 			var mended error
-			if mended = w.mender.Mend(w.loop.Soft); mended == nil {
+			if mended = w.loop.Mend(w.loop.Soft); mended == nil {
 				if names, err = w.consumers(w.loop.Soft, f); bus.Missing(err) {
 					return nil, err // lanes are named, and there is one consumer for all
 				}

@@ -72,15 +72,11 @@ func (b *Bus) Room(stream, consumer string, part int) *Room {
 	return &Room{b: b, stream: stream, consumer: consumer, part: part}
 }
 
-// ModelRoom returns the room for jobs.
+// ModelRoom returns the room for jobs. While a stream that keeps their later results is three quarters full there is none: every
+// accepted job will need room there.
 func (b *Bus) ModelRoom() *Room {
-	return b.Room(StreamModel, ConsumerModel, 1).Behind(StreamModel, StreamAnswer, StreamPartial, StreamBlob)
-}
-
-// Behind names streams that keep the later results of the messages. While one of them is three
-// quarters full there is no room: every accepted message will need room there.
-func (r *Room) Behind(streams ...string) *Room {
-	r.behind = streams
+	r := b.Room(StreamModel, ConsumerModel, 1)
+	r.behind = []string{StreamModel, StreamAnswer, StreamPartial, StreamBlob}
 	return r
 }
 

@@ -108,9 +108,7 @@ func (b *writer) Storage() error {
 }
 
 // stores returns the error of streams that store nothing.
-func stores(
-	which string,
-) error {
+func stores(which string) error {
 	return fault.New(fault.Infrastructure, "%w: %s", ErrStorage, which)
 }
 
