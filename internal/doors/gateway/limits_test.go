@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -259,6 +260,22 @@ func TestModelsLargerThanTheirBodies(t *testing.T) {
 		`], "factors": [`+strings.Join(factors, ", ")+`]}`)
 	s.refused(429, "bytes of bodies", "GET", "/v1/models/"+m.Digest+"?format=uai", "")
 	want[Graph](s, 200, "GET", "/v1/models/"+m.Digest+"?format=graph", "")
+}
+
+// TestLargeEvents count among bodies, as large responses do, until they are taken.
+func TestLargeEvents(t *testing.T) {
+	s := start(t, false, func(c *Config) { c.Limits.Bodies = 8 << 20 })
+	c := &call{g: s.gateway, w: httptest.NewRecorder(), r: httptest.NewRequest("GET", "/v1/jobs/j/events", nil)}
+	events, err := c.stream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := events.send("answer", strings.Repeat("x", 2<<20)); err != nil || s.gateway.bodies.all() != 0 {
+		t.Errorf("%v, %d bytes are held", err, s.gateway.bodies.all())
+	}
+	if err := events.send("answer", strings.Repeat("x", 9<<20)); err == nil || s.gateway.bodies.all() != 0 {
+		t.Errorf("%v, %d bytes are held", err, s.gateway.bodies.all())
+	}
 }
 
 // TestPatienceBeyondTransfer: the time for the body of a request does not end the wait for its answer.

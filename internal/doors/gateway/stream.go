@@ -13,7 +13,7 @@ import (
 const (
 	heartbeat  = 15 * time.Second // so that proxies keep the connection
 	soFarEvery = time.Second      // for results so far
-	takenIn    = 10 * time.Second // within which a client has to take an event
+	takenIn    = 10 * time.Second // within which a client has to take an event, unless it is large
 )
 
 // stream is a response of server-sent events.
@@ -38,14 +38,22 @@ func (s *stream) send(event string, v any) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
-	return s.write(fmt.Sprintf("event: %s\ndata: %s\n\n", event, b))
+	within := takenIn
+	if len(b) > largeResponse { // as responses
+		if err := s.c.hold(int64(len(b))); err != nil {
+			return err
+		}
+		defer s.c.release()
+		within = max(within, s.c.g.limits.Transfer)
+	}
+	return s.write(fmt.Sprintf("event: %s\ndata: %s\n\n", event, b), within)
 }
 
 // comment sends a line that is no event.
-func (s *stream) comment(text string) error { return s.write(": " + text + "\n\n") }
+func (s *stream) comment(text string) error { return s.write(": "+text+"\n\n", takenIn) }
 
-func (s *stream) write(text string) error {
-	_ = s.rc.SetWriteDeadline(time.Now().Add(takenIn)) // a recorder has none
+func (s *stream) write(text string, within time.Duration) error {
+	_ = s.rc.SetWriteDeadline(time.Now().Add(within)) // a recorder has none
 	if _, err := s.c.w.Write([]byte(text)); err != nil {
 		return err
 	}
