@@ -18,8 +18,9 @@ type Labels struct {
 	domains []int
 	names   []string
 	states  [][]string
-	at      map[string]int // by name
-	strict  bool           // a name is a number and not its own position: anything with a name cannot be looked up by position
+	at      map[string]int   // by name
+	values  []map[string]int // by variable, of more than fewNames values: by name
+	strict  bool             // a name is a number and not its own position: anything with a name cannot be looked up by position
 }
 
 // NewLabels returns the labels of a model with these domains; names and states as Model has them, nil for none. It keeps the
@@ -42,11 +43,12 @@ func NewLabels(domains []int, names []string, states [][]string) (*Labels, error
 		return nil, modelError("%w", err)
 	}
 	l.at, l.strict = at, strict
-	for v, of := range states {
+	l.values = make([]map[string]int, len(l.states))
+	for v, of := range l.states {
 		if len(of) != 0 && len(of) != domains[v] {
 			return nil, modelError("%s: %d names for %d values", l.describe(v), len(of), domains[v])
 		}
-		if err := distinctStates(of); err != nil {
+		if l.values[v], err = distinctStates(of); err != nil {
 			return nil, modelError("%s: %w", l.describe(v), err)
 		}
 	}
@@ -113,10 +115,8 @@ func (l *Labels) Variable(name string) (int, error) {
 // bad_input and say which values there are.
 func (l *Labels) Value(v int, name string) (int, error) {
 	of := l.stateNames(v)
-	if name != "" {
-		if x := slices.Index(of, name); x >= 0 {
-			return x, nil
-		}
+	if x := l.indexOf(v, name); x >= 0 {
+		return x, nil
 	}
 	if x, ok := digits(name); ok {
 		if x >= 0 && x < l.domains[v] && (len(of) == 0 || of[x] == "") {
@@ -139,6 +139,20 @@ func (l *Labels) Value(v int, name string) (int, error) {
 		near = nil
 	}
 	return 0, nameError("%s has no value %q%s", l.describe(v), nearest.Short(name), nearest.Suggest(name, near, list))
+}
+
+// indexOf is the value of v with a name, −1 for none.
+func (l *Labels) indexOf(v int, name string) int {
+	if name == "" || l.states == nil {
+		return -1
+	}
+	if at := l.values[v]; at != nil {
+		if x, ok := at[name]; ok {
+			return x
+		}
+		return -1
+	}
+	return slices.Index(l.states[v], name)
 }
 
 // describe is the variable in a sentence.
@@ -192,18 +206,18 @@ func locate(what string, names []string) (at map[string]int, strict bool, err er
 // fewNames bounds the names for which comparing all pairs is quicker than a map.
 const fewNames = 8
 
-// distinctStates is locate for the names of the values of one variable.
-func distinctStates(names []string) error {
+// distinctStates is locate for the names of the values of one variable: nil for few.
+func distinctStates(names []string) (at map[string]int, err error) {
 	if len(names) > fewNames || slices.Contains(names, "") {
-		_, _, err := locate("value", names)
-		return err
+		at, _, err = locate("value", names)
+		return at, err
 	}
 	for i, name := range names {
 		if j := slices.Index(names[:i], name); j >= 0 {
-			return fmt.Errorf("values %d and %d are both called %q", j, i, nearest.Short(name))
+			return nil, fmt.Errorf("values %d and %d are both called %q", j, i, nearest.Short(name))
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func nameError(format string, args ...any) error {

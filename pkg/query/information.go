@@ -3,8 +3,10 @@ package query
 // The value of observing other variables, for one target.
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
@@ -78,15 +80,15 @@ func checkAsk(domains []int, known bool, q *Query) (field string, err error) {
 // maxUtility bounds utilities: sums of them are finite.
 const maxUtility = 1e100
 
-// checkUnobserved checks that a variable is there, and not observed.
+// checkUnobserved checks that a variable is there, and not observed. Observations are ascending, or the query has an error already.
 func checkUnobserved(domains []int, known bool, q *Query, v int) error {
 	if v < 0 || known && v >= len(domains) {
 		return fmt.Errorf("variable %d, the model has %d", v, len(domains))
 	}
-	for _, o := range q.Evidence.Hard {
-		if o.Var == v {
-			return fmt.Errorf("variable %d is observed", v)
-		}
+	if _, observed := slices.BinarySearchFunc(q.Evidence.Hard, v, func(o factorgraph.Observation, v int) int {
+		return cmp.Compare(o.Var, v)
+	}); observed {
+		return fmt.Errorf("variable %d is observed", v)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,6 +125,23 @@ func TestCheckAgreesWithFactorgraph(t *testing.T) {
 }
 
 // Messages with thousands of queries are checked at every stage.
+// TestCheckOfManyCandidatesAndObservations takes time in proportion to their number: with the product of both this test ends in hours.
+func TestCheckOfManyCandidatesAndObservations(t *testing.T) {
+	const n = 1 << 20
+	q := query.Query{Information: &query.Ask{Target: 2 * n}}
+	for v := range n {
+		q.Evidence.Hard = append(q.Evidence.Hard, factorgraph.Observation{Var: 2 * v})
+	}
+	domains := slices.Repeat([]int{1}, 2*n+1)
+	if err := query.Check(domains, []query.Query{q}); err != nil {
+		t.Error(err)
+	}
+	q.Information.Candidates = []int{1, 2*n - 2}
+	if err := query.Check(domains, []query.Query{q}); err == nil || !strings.Contains(err.Error(), "is observed") {
+		t.Error(err)
+	}
+}
+
 func TestCheckAllocatesNothing(t *testing.T) {
 	queries := []query.Query{{Evidence: hard(0, 1, 1, 2)}, {Evidence: soft(1, 0, 0.5, 7), Over: 1}}
 	domains := []int{2, 3}

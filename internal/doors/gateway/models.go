@@ -102,7 +102,7 @@ func labelBytes(m *factorgraph.Model) int64 {
 	}
 	for _, of := range m.States {
 		for _, state := range of {
-			n += 16 + int64(len(state))
+			n += 64 + int64(len(state))
 		}
 	}
 	return n

@@ -189,6 +189,12 @@ func (v *value) read(raw json.RawMessage) (err error) {
 func (v Values) Evidence(l *factorgraph.Labels) (factorgraph.Evidence, error) {
 	var hard []factorgraph.Observation
 	var soft []factorgraph.Likelihood
+	type said struct {
+		variable int
+		at       string
+		number   bool
+	}
+	known, at := make(map[said]bool, len(v)), make(map[int]int, len(v))
 	for _, one := range v {
 		i, err := l.Variable(one.of)
 		if err != nil {
@@ -199,11 +205,19 @@ func (v Values) Evidence(l *factorgraph.Labels) (factorgraph.Evidence, error) {
 				"%.80q is a literal of a formula, and the model is none: VARIABLE=VALUE is needed", one.of)
 		}
 		if one.weights == nil && one.by == nil {
+			s := said{i, one.at, one.number}
+			if known[s] {
+				continue
+			}
 			x, err := one.value(l, i)
 			if err != nil {
 				return factorgraph.Evidence{}, err
 			}
 			hard = append(hard, factorgraph.Observation{Var: i, Value: x})
+			if first, twice := at[i]; twice && first != x {
+				return Normal(l, hard, soft) // its error: many values of one variable are not looked up one by one
+			}
+			known[s], at[i] = true, x
 			continue
 		}
 		w, err := one.likelihood(l, i)

@@ -3,6 +3,7 @@ package named_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,6 +30,31 @@ func observed(pairs ...int) (e factorgraph.Evidence) {
 		e.Hard = append(e.Hard, factorgraph.Observation{Var: pairs[i], Value: pairs[i+1]})
 	}
 	return e
+}
+
+// TestManyStatementsAboutOneVariable take time in proportion to their number: with the square of it this test ends in hours.
+func TestManyStatementsAboutOneVariable(t *testing.T) {
+	const n = 1 << 17
+	states := make([]string, n)
+	weights, again := strings.Builder{}, strings.Builder{}
+	for x := range states {
+		states[x] = fmt.Sprint("s", x)
+		fmt.Fprintf(&weights, ",%q:1", states[x])
+		again.WriteString(`,"v":7`)
+	}
+	l, err := factorgraph.NewLabels([]int{n}, []string{"v"}, [][]string{states})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := named.Evidence(l, `{"v": {`+weights.String()[1:]+`}}`); err != nil || len(e.Soft) != 1 || len(e.Soft[0].Weights) != n {
+		t.Errorf("%d likelihoods, %v", len(e.Soft), err)
+	}
+	if e, err := named.Evidence(l, "{"+again.String()[1:]+"}"); err != nil || !reflect.DeepEqual(e, observed(0, 7)) {
+		t.Errorf("%d observations, %v", len(e.Hard), err)
+	}
+	if _, err := named.Evidence(l, `{"v": 1, "v": "s1", "v": 2, "v": "nothing"}`); !errors.Is(err, factorgraph.ErrContradictory) {
+		t.Error(err)
+	}
 }
 
 func TestEvidenceByName(t *testing.T) {
