@@ -311,3 +311,25 @@ func TestSensitivityOfNoProbability(t *testing.T) {
 		}
 	}
 }
+
+// TestSensitivityBeyondFloat64: without one of its numbers, 1e-340 of Z is left, all of it the target.
+func TestSensitivityBeyondFloat64(t *testing.T) {
+	low := func() factorgraph.Factor {
+		return factorgraph.Factor{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1e-170, 2}}}
+	}
+	m := &factorgraph.Model{Domains: []int{2}, Factors: []factorgraph.Factor{low(), low()}}
+	results, err := Run(t.Context(), Request{Job: "s", Model: m, Queries: []query.Query{{
+		Sensitivity: &query.Sensitivity{Variable: 0, Value: 0, Range: 1, Top: 1000},
+	}}})
+	if err != nil || results[0].Status != query.StatusOK {
+		t.Fatalf("%+v, %v", results, err)
+	}
+	if r := results[0]; r.Sensitivity == nil || len(r.Warnings) == 0 {
+		t.Errorf("%+v, %v", r.Sensitivity, r.Warnings)
+	}
+	for _, s := range results[0].Sensitivity.Tornado {
+		if s.Theta == 2 && s.High < 0.99 {
+			t.Errorf("P reaches 1: %+v", s)
+		}
+	}
+}

@@ -53,8 +53,9 @@ func (r *estimate) reportSensitivity(
 			return failure(fault.Internal, "%d derivatives, the factors have more numbers", len(by))
 		}
 		theta := s.Cores[c].Numbers
-		f := numbersOf{core: &s.Cores[c], factor: c, p: out.P, total: over(by[:n], nil, r.z), target: over(with[:n], nil, r.z),
-			totalShare: over(by[:n], theta, r.z), targetShare: over(with[:n], theta, r.z)}
+		f := numbersOf{core: &s.Cores[c], factor: c, p: out.P}
+		f.total, f.target = f.over(by[:n], nil, r.z), f.over(with[:n], nil, r.z)
+		f.totalShare, f.targetShare = f.over(by[:n], theta, r.z), f.over(with[:n], theta, r.z)
 		if bad := f.report(out); bad >= 0 {
 			to.Warnings = append(to.Warnings,
 				fmt.Sprintf("no sensitivity: the one to number %d of factor %d is beyond float64", bad, c))
@@ -65,7 +66,7 @@ func (r *estimate) reportSensitivity(
 	}
 	if unknown > 0 {
 		to.Warnings = append(to.Warnings,
-			fmt.Sprintf("%d numbers are not ranked: within their ranges Z cancels as far as rounding, or P leaves 0 to 1", unknown))
+			fmt.Sprintf("%d numbers are not ranked: in their ranges Z cancels as far as rounding or leaves float64, or P leaves 0 to 1", unknown))
 	}
 	slices.SortStableFunc(out.Tornado, func(a, b query.Swing) int { return cmp.Compare(b.High-b.Low, a.High-a.Low) })
 	out.Tornado = slices.Clip(out.Tornado[:min(len(out.Tornado), target.Top)])
@@ -74,13 +75,14 @@ func (r *estimate) reportSensitivity(
 }
 
 // over divides derivatives by Z, times the numbers that they are by unless these are nil.
-func over(by []scaled.Number, theta []float64, z scaled.Number) []float64 {
+func (f *numbersOf) over(by []scaled.Number, theta []float64, z scaled.Number) []float64 {
 	out := make([]float64, len(by))
 	for k, x := range by {
 		if theta != nil {
 			x = x.Mul(scaled.FromFloat(theta[k]))
 		}
 		out[k] = x.Div(z).Float64()
+		f.lost = f.lost || !x.IsZero() && math.Abs(out[k]) < leastKept
 	}
 	return out
 }
@@ -93,7 +95,8 @@ type numbersOf struct {
 	total, target []float64
 	totalShare    []float64
 	targetShare   []float64
-	unknown       int // numbers whose swing is lost among terms of both signs
+	lost          bool // some of these are below leastKept, and may be 0 where they should not
+	unknown       int  // numbers whose swing is lost among terms of both signs, or as lost is
 }
 
 // report adds what the factor has. It returns the number whose derivative is none, −1 where all are.
@@ -263,6 +266,9 @@ func without(x []float64) (rest []float64, sure bool) {
 // outOfRange is how far rounding may put P beside 0 or 1 where terms of both signs have left seven digits.
 const outOfRange = 1e-6
 
+// leastKept is the least share of Z with all of its digits; where some are below, P is of shares from leastSeen on.
+const leastKept, leastSeen = 0x1p-1022, 0x1p-900
+
 // leastLeft is the least share of its terms that a difference may be, so that seven digits of it count.
 const leastLeft = 1e-4
 
@@ -281,7 +287,7 @@ func (f *numbersOf) swing(k int, theta float64, total, target *line, share float
 	}
 	for _, end := range []float64{s.From, s.To} {
 		below := total.at(end)
-		if !total.sure && math.Abs(below) < leastLeft*(1+math.Abs(total.share)) {
+		if f.lost && below < leastSeen || !total.sure && math.Abs(below) < leastLeft*(1+math.Abs(total.share)) {
 			f.unknown++
 			return s, false
 		}
