@@ -106,4 +106,10 @@ func TestRegisteredModels(t *testing.T) {
 		!strings.Contains(stderr, "no registered model is called") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
+	// a tenant's name is not that of everybody's model of the same digest
+	ok("model", "put", model)
+	ok("model", "put", model, "--nats-tenant", "acme", "--name", "secret")
+	if list := ok("model", "ls"); strings.Count(list, digest) != 2 || strings.Count(list, "secret@1") != 1 {
+		t.Error(list)
+	}
 }
