@@ -319,7 +319,7 @@ func watch(c *client.Client, job string, out io.Writer) (stop func(), bar *conso
 	return stop, bar, err
 }
 
-// draw draws the stage of a job, and how many of its tasks are done.
+// draw draws the stage of a job, and the number of its tasks that are done.
 func draw(bar *console.Bar, p wire.Progress) {
 	of := "…"
 	if p.Total > 0 {

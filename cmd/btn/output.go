@@ -273,7 +273,7 @@ func writeAssignments(b *strings.Builder, r *btn.Result, n query.Names) {
 			unique = fmt.Sprintf("the best found, %s is above %s (gap %.4g)", rest, decimals(*m.LnBound), *m.Gap)
 		}
 		fmt.Fprintf(b, "%-12sln weight %s nats, %s\n", "mpe", decimals(m.LnWeight), unique)
-		if r.Exact {
+		if r.Exact && r.LogZ != nil {
 			fmt.Fprintf(b, "%-12sP(mpe | evidence) %.10g\n", "", math.Exp(m.LnWeight-*r.LogZ))
 		}
 		for v, x := range m.Assignment {

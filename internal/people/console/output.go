@@ -13,23 +13,27 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/basetensor/basetensor/pkg/fault"
 	"golang.org/x/term"
 )
 
 // Replace writes a file beside its place and moves it there, so that an error leaves the old file; .gz is compressed. What is no regular
-// file, a device or a pipe, is written to as it is.
+// file, a device or a pipe, is written to as it is. Errors: bad_input for a place where no file can be, and write's.
 func Replace(name string, mode os.FileMode, write func(io.Writer) error) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
-			return err
+			return fault.Wrap(fault.BadInput, err)
 		}
 		return errors.Join(write(f), f.Close())
 	}
 	part := filepath.Join(filepath.Dir(name), ".btn-"+rand.Text())
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return err
+		if of := (*os.PathError)(nil); errors.As(err, &of) {
+			of.Path = name // the other one says nothing to anybody
+		}
+		return fault.Wrap(fault.BadInput, err)
 	}
 	out := bufio.NewWriterSize(f, 1<<20)
 	if strings.EqualFold(filepath.Ext(name), Zipped) {

@@ -7,7 +7,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // TestReplace: a file is as it was, or whole, and nothing is left beside it; only its owner reads one that is private.
@@ -44,6 +47,11 @@ func TestReplace(t *testing.T) {
 	}
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	nowhere := filepath.Join(dir, "none", "out")
+	err = Replace(nowhere, 0o600, says("", nil))
+	if fault.CodeOf(err) != fault.BadInput || !strings.HasPrefix(err.Error(), "open "+nowhere+": ") {
+		t.Error(err)
 	}
 	if err := Replace(os.DevNull, 0o600, says("gone", nil)); err != nil {
 		t.Error(err)
