@@ -349,6 +349,8 @@ func describeMethod(r *btn.Result) string {
 	switch {
 	case r.Plan != nil && r.Plan.Edges > 0:
 		return fmt.Sprintf("%s: circuit, %.0f edges, %s", r.Method, r.Plan.Edges, config.FormatBytes(r.Plan.Bytes))
+	case r.Plan != nil && r.Plan.Counts > 0:
+		return fmt.Sprintf("%s: interchangeable variables found, %.0f count vectors, %.3g flops", r.Method, r.Plan.Counts, r.Plan.Flops)
 	case r.Plan != nil && r.Plan.Nodes > 0:
 		return fmt.Sprintf("%s: linear statistics found, %.0f components, %.3g flops", r.Method, r.Plan.Nodes, r.Plan.Flops)
 	case r.Plan != nil && r.LogZ == nil && (r.MPE != nil && r.MPE.LnBound != nil || r.Map != nil):

@@ -20,6 +20,7 @@
 //	adjoints            C = B, exactly, along an elimination order, with derivatives by all parameters
 //	descent             C = B: assignments, and no share of Z
 //	search              the most probable assignment and a bound of all, and no share of Z
+//	exchangeable        Σ_c over the counts of classes of variables that may be swapped, found in plain tables (Lemmas 3 and 4)
 //	structured          Σ_m α_m C ∘ R_m over the nodes of few linear statistics that the tables of pairs are a function of
 //	product             C = B, exactly, as the product of the network's connected parts
 //	truncated           C = B with truncated legs, one slice, along a tree or a sweep
@@ -40,6 +41,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/counts"
 	"github.com/basetensor/basetensor/internal/families/descent"
 	"github.com/basetensor/basetensor/internal/families/exact"
+	"github.com/basetensor/basetensor/internal/families/exchangeable"
 	"github.com/basetensor/basetensor/internal/families/gradients"
 	"github.com/basetensor/basetensor/internal/families/learned"
 	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
@@ -57,13 +59,14 @@ import (
 // cannot be laid out for elimination.
 var Firstly = []proposal.Proposer{
 	counts.Propose,
-	closed.ProposeInterchangeable,
+	exchangeable.Propose,
 	structured.Propose, // of crowded networks, which have no cheap order
 }
 
 // Heavily lists the exact families that are asked where no elimination order is cheap: none of at most policy.HeavyFlops is known. The
 // first proposal is taken.
 var Heavily = []proposal.Proposer{
+	exchangeable.Propose,
 	structured.Propose,
 	circuits.Propose,
 	exact.Propose,
@@ -95,6 +98,7 @@ func init() {
 		btn.ClassSampled:         func() btn.Part { return new(sampled.Sampled) },
 		btn.ClassBound:           func() btn.Part { return new(bounding.Bound) },
 		btn.ClassStructured:      func() btn.Part { return new(structured.Nodes) },
+		btn.ClassExchangeable:    func() btn.Part { return new(exchangeable.Sum) },
 		btn.ClassSearch:          func() btn.Part { return new(search.Search) },
 	} {
 		btn.Register(class, newPart)

@@ -231,6 +231,8 @@ type Cost struct {
 	Edges     float64 `msgpack:"e,omitempty" json:"edges,omitempty"`  // of a circuit; 0: there is none
 	// Nodes are the components of a function of few linear statistics; 0: it is none.
 	Nodes float64 `msgpack:"n,omitempty" json:"nodes,omitempty"`
+	// Counts are the count vectors that a sum over interchangeable variables has; 0: it is none.
+	Counts float64 `msgpack:"c,omitempty" json:"counts,omitempty"`
 }
 
 // Propagation is the state in which belief propagation ended.

@@ -91,6 +91,7 @@ const (
 	ClassSampled         Class = "sampled"
 	ClassBound           Class = "bound"
 	ClassStructured      Class = "structured"
+	ClassExchangeable    Class = "exchangeable"
 	ClassSearch          Class = "search"
 )
 

@@ -1,0 +1,196 @@
+package exchangeable
+
+// Assignments: the most probable one, and draws.
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// close is the difference of the logarithms of two weights, relative to 1 + |ln|, up to which they are equal.
+const close = 0x1p-48
+
+// best returns the most probable assignment, of the largest term of all count vectors; nil if Z is 0. Of equal ones it is the smallest in
+// the order of the variables. Leaves are maximised over.
+func (f *form) best(ctx context.Context, t *total) (*btn.Found, error) {
+	if t.largest.isImpossible() {
+		return nil, nil
+	}
+	slack := close * (1 + math.Abs(t.largest.hi))
+	found := &btn.Found{Weight: t.largest.number(), Unique: true, Close: slack}
+	vectors := make([]int, len(t.lists))
+	for at, ln := range t.ln {
+		if !(t.largest.minus(ln).float() <= slack) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		t.outer.vectors(at/t.inner.size, vectors)
+		t.inner.vectors(at%t.inner.size, vectors)
+		values := make([]int, len(f.weights))
+		unique := true
+		for c, l := range t.lists {
+			for k, g := range l.groups {
+				counts := l.ofGroup(vectors[c], k)
+				unique = unique && slices.Contains(counts, int32(len(g.variables)))
+				f.assignSmallest(g.variables, slices.Clone(counts), values)
+			}
+		}
+		unique = f.maximiseLeaves(values, slack) && unique
+		if found.Values != nil {
+			unique = false
+			if slices.Compare(values, found.Values) > 0 {
+				values = found.Values
+			}
+		}
+		found.Values, found.Unique = values, found.Unique && unique
+	}
+	return found, nil
+}
+
+// assignSmallest gives variables the values of some counts: each in turn its smallest one that is left.
+func (f *form) assignSmallest(variables []int32, counts []int32, values []int) {
+	for _, v := range variables {
+		for x := range f.weights[v] {
+			if own := f.partition.canonical(v, x); counts[own] > 0 {
+				counts[own]--
+				values[v] = x
+				break
+			}
+		}
+	}
+}
+
+// given returns the logarithms of a leaf's values under those of its neighbours.
+func (f *form) given(l *leaf, values []int) []logarithm {
+	m := f.interactions
+	c := m.conds[l.variable]
+	if c == nil {
+		c = m.conditional(l, f.weights[l.variable], f.maximal)
+	}
+	row := 0
+	for _, v := range l.others {
+		row = row*m.domains[v] + values[v]
+	}
+	d := m.domains[l.variable]
+	return c.table[row*d : (row+1)*d]
+}
+
+// maximiseLeaves sets the leaves to their best values; false if one has two that are equal.
+func (f *form) maximiseLeaves(values []int, slack float64) (unique bool) {
+	unique = true
+	for v, l := range f.interactions.leaf {
+		if l == nil {
+			continue
+		}
+		list := f.given(l, values)
+		best := 0
+		for x, y := range list {
+			if y.minus(list[best]).float() > slack || list[best].isImpossible() {
+				best = x
+			}
+		}
+		for x, y := range list {
+			unique = unique && (x == best || !(list[best].minus(y).float() <= slack))
+		}
+		values[v] = best
+	}
+	return unique
+}
+
+// draw returns assignments, each drawn with a stream of its own.
+func (f *form) draw(ctx context.Context, t *total, want problem.Want) (*btn.Drawn, error) {
+	n := len(f.weights)
+	if err := query.CheckSamples(n, want.Samples); err != nil || t.largest.isImpossible() {
+		return nil, err
+	}
+	upTo := make([]float64, len(t.weights))
+	sum := 0.0
+	for at, w := range t.weights {
+		sum += w
+		upTo[at] = sum
+	}
+	drawn := &btn.Drawn{Weight: t.lnZ().number(), Values: make([]int, n*want.Samples)}
+	vectors := make([]int, len(t.lists))
+	for s := range want.Samples {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		stream := rand.New(rand.NewPCG(want.Seed, uint64(s)))
+		u := stream.Float64() * sum
+		at := min(sort.Search(len(upTo), func(k int) bool { return upTo[k] > u }), len(upTo)-1)
+		for t.weights[at] == 0 {
+			at--
+		}
+		t.outer.vectors(at/t.inner.size, vectors)
+		t.inner.vectors(at%t.inner.size, vectors)
+		values := drawn.Values[s*n : (s+1)*n]
+		for c, l := range t.lists {
+			for k, g := range l.groups {
+				f.assignShuffled(stream, g.variables, l.ofGroup(vectors[c], k), values)
+			}
+		}
+		for v, l := range f.interactions.leaf {
+			if l != nil {
+				values[v] = pick(stream, f.given(l, values))
+			}
+		}
+	}
+	return drawn, nil
+}
+
+// assignShuffled gives variables the values of some counts in any sequence, all equally likely.
+func (f *form) assignShuffled(stream *rand.Rand, variables []int32, counts []int32, values []int) {
+	list := make([]int, 0, len(variables))
+	for x, c := range counts {
+		for range c {
+			list = append(list, x)
+		}
+	}
+	stream.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
+	for k, v := range variables {
+		for x := range f.weights[v] {
+			if f.partition.canonical(v, x) == list[k] {
+				values[v] = x
+				break
+			}
+		}
+	}
+}
+
+// pick draws a place by the weights whose logarithms are given; one is not 0.
+func pick(stream *rand.Rand, lns []logarithm) int {
+	most := slices.MaxFunc(lns, func(a, b logarithm) int {
+		if a.hi < b.hi {
+			return -1
+		}
+		return 1
+	})
+	weights := make([]float64, len(lns))
+	sum := 0.0
+	for x, ln := range lns {
+		if !ln.isImpossible() {
+			weights[x] = math.Exp(ln.minus(most).float())
+		}
+		sum += weights[x]
+	}
+	u := stream.Float64() * sum
+	last := 0
+	for x, w := range weights {
+		if w > 0 {
+			last = x
+			if u -= w; u < 0 {
+				return x
+			}
+		}
+	}
+	return last
+}

@@ -1,0 +1,264 @@
+package exchangeable
+
+// Contraction: Z, marginals, joint marginals.
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contraction"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Contract implements contraction.Contractor.
+func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
+	j, err := contraction.Begin(ctx, of, want)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	f, err := formOf(ctx, of, p, want.Joint, p.Ask == btn.AskMPE)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	t, err := f.sum(ctx, p.Ask != "" || f.needsSplit(want.Marginals), j.Threads, j.Memory)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	switch p.Ask {
+	case btn.AskMPE:
+		found, err := f.best(ctx, t)
+		if found != nil {
+			found.Weight = found.Weight.Mul(j.Net.Scale)
+		}
+		return btn.Value{Found: found, Flops: t.flops}, err
+	case btn.AskSamples:
+		drawn, err := f.draw(ctx, t, want)
+		if drawn != nil {
+			drawn.Weight = drawn.Weight.Mul(j.Net.Scale)
+		}
+		return btn.Value{Drawn: drawn, Flops: t.flops}, err
+	}
+	value := btn.Value{Flops: t.flops}
+	ln := t.lnZ()
+	if !ln.isImpossible() {
+		value.Z = ln.number().Mul(j.Net.Scale)
+		value.Doubt = f.doubt(t)
+	}
+	if j.M != nil {
+		if !ln.isImpossible() {
+			rows, err := f.marginals(ctx, t)
+			if err != nil {
+				return btn.Value{}, err
+			}
+			value.Marginals = j.Weighted(rows, value.Z)
+		} else {
+			value.Marginals = j.M.Result(scaled.One)
+		}
+	}
+	if j.Joint != nil {
+		var cells []float64
+		if !ln.isImpossible() {
+			cells = f.joint(t, j.Joint)
+		}
+		for c, x := range cells {
+			if math.IsNaN(x) {
+				return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, c)
+			}
+		}
+		value.Joint = j.JointValue(cells, value.Z)
+	}
+	return value, nil
+}
+
+// needsSplit reports whether the counts of all groups have to be kept apart: those of leaves' neighbours are, for the leaves' marginals.
+func (f *form) needsSplit(marginals bool) bool {
+	return marginals && len(f.interactions.conds) > 0
+}
+
+// marginals returns P(x) of every variable, of Z > 0.
+func (f *form) marginals(ctx context.Context, t *total) ([][]float64, error) {
+	rows := make([][]float64, len(f.weights))
+	distributions := t.distributions()
+	for c, l := range t.lists {
+		shares, err := l.shares(ctx, distributions[c])
+		if err != nil {
+			return nil, err
+		}
+		for k, g := range l.groups {
+			for _, v := range g.variables {
+				rows[v] = make([]float64, l.values)
+				for x := range rows[v] {
+					rows[v][x] = shares[k][f.partition.canonical(v, x)]
+				}
+			}
+		}
+	}
+	return rows, f.leafMarginals(ctx, t, distributions, rows)
+}
+
+// place is the class and the group of a variable.
+type place struct{ class, group int }
+
+// places returns those of all variables that are no leaves.
+func (f *form) places() []place {
+	list := make([]place, len(f.weights))
+	for c, groups := range f.fields.groups {
+		for k, g := range groups {
+			for _, v := range g.variables {
+				list[v] = place{c, k}
+			}
+		}
+	}
+	return list
+}
+
+// leafMarginals adds the rows of the leaves: P(h) = Σ P(neighbours) P(h | neighbours).
+func (f *form) leafMarginals(ctx context.Context, t *total, distributions [][]float64, rows [][]float64) error {
+	m := f.interactions
+	places := f.places()
+	pairs := newPairs(t, distributions)
+	for v, l := range m.leaf {
+		if l == nil {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		d := m.domains[v]
+		rows[v] = make([]float64, d)
+		given := m.conds[int32(v)]
+		if len(l.others) < 2 {
+			given = m.conditional(l, f.weights[v], false)
+		}
+		var probability func(row int) float64
+		switch len(l.others) {
+		case 0:
+			probability = func(int) float64 { return 1 }
+		case 1:
+			probability = func(row int) float64 { return rows[l.others[0]][row] }
+		default:
+			i, j := l.others[0], l.others[1]
+			pair := pairs.of(places[i], places[j])
+			width, canonical := m.domains[j], f.partition.canonical
+			values := t.lists[places[j].class].values
+			probability = func(row int) float64 { return pair[canonical(i, row/width)*values+canonical(j, row%width)] }
+		}
+		for row, sum := range given.sum {
+			p := probability(row)
+			if p == 0 || sum.isImpossible() {
+				continue
+			}
+			for x := range d {
+				if ln := given.table[row*d+x]; !ln.isImpossible() {
+					rows[v][x] += p * math.Exp(ln.minus(sum).float())
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// pairs are the joint probabilities of two variables by their places.
+type pairs struct {
+	*total
+	distributions [][]float64
+	known         map[[2]place][]float64
+	joint         map[[2]int][]float64
+}
+
+func newPairs(t *total, distributions [][]float64) *pairs {
+	return &pairs{t, distributions, map[[2]place][]float64{}, map[[2]int][]float64{}}
+}
+
+// of returns P(x_i, x_j) of two different variables at some places, the second one's value fastest.
+func (p *pairs) of(a, b place) []float64 {
+	if known, ok := p.known[[2]place{a, b}]; ok {
+		return known
+	}
+	first, second := p.lists[a.class], p.lists[b.class]
+	out := make([]float64, first.values*second.values)
+	n, m := float64(len(first.groups[a.group].variables)), float64(len(second.groups[b.group].variables))
+	switch {
+	case a == b:
+		for at, w := range p.distributions[a.class] {
+			counts := first.ofGroup(at, a.group)
+			for x, c := range counts {
+				for y, e := range counts {
+					pairs := float64(c) * float64(e)
+					if x == y {
+						pairs = float64(c) * float64(c-1)
+					}
+					out[x*second.values+y] += w * pairs / (n * (n - 1))
+				}
+			}
+		}
+	case a.class == b.class:
+		for at, w := range p.distributions[a.class] {
+			addProducts(out, first.ofGroup(at, a.group), second.ofGroup(at, b.group), w/(n*m))
+		}
+	default:
+		key := [2]int{a.class, b.class}
+		joint, ok := p.joint[key]
+		if !ok {
+			joint = p.over(key[:])
+			p.joint[key] = joint
+		}
+		for at, w := range joint {
+			if w > 0 {
+				addProducts(out, first.ofGroup(at/second.size, a.group), second.ofGroup(at%second.size, b.group), w/(n*m))
+			}
+		}
+	}
+	p.known[[2]place{a, b}] = out
+	return out
+}
+
+// addProducts adds w times the product of two counts.
+func addProducts(to []float64, a, b []int32, w float64) {
+	for x, c := range a {
+		if c > 0 {
+			for y, e := range b {
+				to[x*len(b)+y] += w * float64(c) * float64(e)
+			}
+		}
+	}
+}
+
+// joint returns the joint probabilities of variables that are classes of their own, the last one fastest.
+func (f *form) joint(t *total, variables []int) []float64 {
+	classes := make([]int, len(variables))
+	size := 1
+	for k, v := range variables {
+		classes[k] = int(f.partition.class[v])
+		size *= len(f.weights[v])
+	}
+	cells := make([]float64, size)
+	for at, w := range t.over(classes) {
+		vectors := at
+		values := make([]int, len(variables)) // by the class
+		for k := len(variables) - 1; k >= 0; k-- {
+			l := t.lists[classes[k]]
+			for x, c := range l.count(vectors % l.size) {
+				if c > 0 {
+					values[k] = x
+				}
+			}
+			vectors /= l.size
+		}
+		cell := 0
+		for k, v := range variables {
+			for x := range f.weights[v] {
+				if f.partition.canonical(int32(v), x) == values[k] {
+					cell = cell*len(f.weights[v]) + x
+					break
+				}
+			}
+		}
+		cells[cell] += w
+	}
+	return cells
+}

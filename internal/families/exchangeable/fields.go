@@ -1,0 +1,135 @@
+package exchangeable
+
+// Weights of single variables under evidence, and the variables of a class that have the same.
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/pace"
+)
+
+// group is the variables of a class with the same weights.
+type group struct {
+	variables []int32
+	field     []logarithm // by the class's value, nats
+	support   []int       // values whose weight is not 0
+}
+
+// fields are the weights of single variables.
+type fields struct {
+	constant logarithm
+	groups   [][]group // by class
+	off      float64   // Σ of what the weights of a group differ, nats
+}
+
+// fieldsOf returns the weights of the classes' variables: of the network's links, of tables over one variable, of leaves with one neighbour,
+// and the shares of tables over several. It is nil if a weight is below 0. Cost O(values · log variables).
+func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]float64, maximal bool) (*fields, error) {
+	f := &fields{constant: m.constant}
+	look := pace.New(ctx)
+	own := make([][]logarithm, len(m.domains))
+	for v, list := range weights {
+		if m.leaf[v] != nil {
+			continue
+		}
+		own[v] = make([]logarithm, len(list))
+		for x, w := range list {
+			if !(w >= 0) {
+				return nil, nil
+			}
+			to := &own[v][p.canonical(int32(v), x)]
+			*to = logarithmOf(w, 0)
+			for _, id := range m.unary[v] {
+				*to = to.plus(logarithmOf(m.tables[id].data[x], 0))
+			}
+			if m.field[v] != nil {
+				*to = to.plus(m.field[v][x])
+			}
+		}
+		if look.Over(int64(8 * len(list))) {
+			return nil, look.Err()
+		}
+	}
+	for v, l := range m.leaf {
+		if l == nil || len(l.others) == 2 {
+			continue
+		}
+		c := m.conditional(l, weights[v], maximal)
+		if c == nil {
+			return nil, nil
+		}
+		if len(l.others) == 0 {
+			f.constant = f.constant.plus(c.sum[0])
+			continue
+		}
+		u := l.others[0]
+		for x, y := range c.sum {
+			to := &own[u][p.canonical(u, x)]
+			*to = to.plus(y)
+		}
+		if look.Over(int64(16 * len(c.table))) {
+			return nil, look.Err()
+		}
+	}
+	members := make([][]int32, p.count)
+	for v, c := range p.class {
+		if c >= 0 {
+			members[c] = append(members[c], int32(v))
+		}
+	}
+	for _, list := range members {
+		f.groups = append(f.groups, f.grouped(list, own))
+	}
+	return f, nil
+}
+
+// grouped divides the variables of a class into groups, in the sequence of their first variables.
+func (f *fields) grouped(variables []int32, own [][]logarithm) (groups []group) {
+	sorted := slices.Clone(variables)
+	slices.SortStableFunc(sorted, func(a, b int32) int {
+		return slices.CompareFunc(own[a], own[b], func(x, y logarithm) int { return cmp.Compare(x.hi, y.hi) })
+	})
+	for at, v := range sorted {
+		if at > 0 {
+			last := &groups[len(groups)-1]
+			if difference, same := sameField(last.field, own[v]); same {
+				f.off += difference
+				last.variables = append(last.variables, v)
+				continue
+			}
+		}
+		g := group{variables: []int32{v}, field: own[v]}
+		for x, y := range own[v] {
+			if !y.isImpossible() {
+				g.support = append(g.support, x)
+			}
+		}
+		groups = append(groups, g)
+	}
+	for k := range groups {
+		slices.Sort(groups[k].variables)
+	}
+	slices.SortFunc(groups, func(a, b group) int { return cmp.Compare(a.variables[0], b.variables[0]) })
+	return groups
+}
+
+// sameField reports whether two weights are the same but for the rounding of logarithms, and the largest difference.
+func sameField(a, b []logarithm) (largest float64, same bool) {
+	for x := range a {
+		if a[x].isImpossible() || b[x].isImpossible() {
+			if a[x].isImpossible() != b[x].isImpossible() {
+				return 0, false
+			}
+			continue
+		}
+		difference := math.Abs(a[x].minus(b[x]).float())
+		if difference > 0x1p-90*(1+math.Abs(a[x].hi)) {
+			return 0, false
+		}
+		largest = max(largest, difference)
+	}
+	return largest, true
+}

@@ -1,0 +1,306 @@
+package exchangeable
+
+// The count vectors of a class, with the number of assignments of each times their weights.
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/base/pace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// list is the count vectors of a class: c_v of its variables have value v.
+type list struct {
+	values int // d
+	groups []group
+	size   int
+	counts []int32 // of the class, by vector and value
+	// split are the counts of every group, by vector, group and value: a vector for each way to divide the class's counts among groups. nil:
+	// all ways are added up, or there is one group.
+	split []int32
+	ln    []logarithm // of Σ over assignments of Π of weights
+	best  []logarithm // of the weight of one assignment; −Inf … as ln. Of split lists
+	roots []convolution
+	steps float64 // roundings of a term
+}
+
+// count returns the counts of a vector.
+func (l *list) count(at int) []int32 { return l.counts[at*l.values : (at+1)*l.values] }
+
+// ofGroup returns the counts of a group of a vector: of split lists.
+func (l *list) ofGroup(at, group int) []int32 {
+	if len(l.groups) == 1 {
+		return l.count(at)
+	}
+	from := (at*len(l.groups) + group) * l.values
+	return l.split[from : from+l.values]
+}
+
+// isSplit reports whether the counts of every group are known.
+func (l *list) isSplit() bool { return len(l.groups) == 1 || l.split != nil }
+
+// compositions is the number of ways to divide n among k values.
+func compositions(n, k int) float64 {
+	if k == 0 {
+		return 0
+	}
+	return math.Exp(lnGamma(n+k) - lnGamma(k) - lnGamma(n+1))
+}
+
+func lnGamma(n int) float64 { x, _ := math.Lgamma(float64(n)); return x }
+
+// splitSize is the number of vectors of a split list.
+func splitSize(groups []group) float64 {
+	size := 1.0
+	for _, g := range groups {
+		size *= compositions(len(g.variables), len(g.support))
+	}
+	return size
+}
+
+// boxSize is the number of entries of a box that the vectors of a class are in, with the last count left out.
+func boxSize(groups []group, values int) float64 {
+	n := 0
+	for _, g := range groups {
+		n += len(g.variables)
+	}
+	return math.Pow(float64(n+1), float64(values-1))
+}
+
+// factorials are ln n! up to some n.
+type factorials []logarithm
+
+func factorialsUpTo(n int) factorials {
+	f := make(factorials, n+1)
+	for k := 2; k <= n; k++ {
+		f[k] = f[k-1].plus(logarithmOf(float64(k), 0))
+	}
+	return f
+}
+
+// divisions calls f for every way to divide n among the values of a support.
+func divisions(n int, support []int, counts []int32, f func()) {
+	if len(support) == 0 {
+		return
+	}
+	if len(support) == 1 {
+		counts[support[0]] = int32(n)
+		f()
+		counts[support[0]] = 0
+		return
+	}
+	for c := n; c >= 0; c-- {
+		counts[support[0]] = int32(c)
+		divisions(n-c, support[1:], counts, f)
+	}
+	counts[support[0]] = 0
+}
+
+// lnOfGroup returns ln of the number of assignments with some counts times their weight, and of the weight.
+func (g *group) lnOfGroup(counts []int32, f factorials) (all, one logarithm) {
+	for _, x := range g.support {
+		c := counts[x]
+		one = one.plus(g.field[x].times(float64(c)))
+		all = all.minus(f[c])
+	}
+	return all.plus(one).plus(f[len(g.variables)]), one
+}
+
+// splitList lists the vectors of all groups. Cost O(vectors · groups · values).
+func splitList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
+	l := &list{values: values, groups: groups, steps: 8}
+	look := pace.New(ctx)
+	current := make([]int32, len(groups)*values)
+	var err error
+	var walk func(at int, all, one logarithm)
+	walk = func(at int, all, one logarithm) {
+		if err != nil {
+			return
+		}
+		if at < len(groups) {
+			g := &groups[at]
+			own := current[at*values : (at+1)*values]
+			divisions(len(g.variables), g.support, own, func() {
+				a, o := g.lnOfGroup(own, f)
+				walk(at+1, all.plus(a), one.plus(o))
+			})
+			return
+		}
+		if look.Over(int64(len(current) + 16)) {
+			err = look.Err()
+			return
+		}
+		sum := make([]int32, values)
+		for k, c := range current {
+			sum[k%values] += c
+		}
+		l.counts = append(l.counts, sum...)
+		if len(groups) > 1 {
+			l.split = append(l.split, current...)
+		}
+		l.ln, l.best = append(l.ln, all), append(l.best, one)
+		l.size++
+	}
+	walk(0, logarithm{}, logarithm{})
+	return l, err
+}
+
+// convolution is a step of a merged list: the product of the groups before a group, by place in the box, and the group's vectors.
+type convolution struct {
+	before  box
+	places  []int // of the group's vectors
+	counts  []int32
+	weights []scaled.Number
+}
+
+// box is a polynomial in the counts of all values but the last.
+type box []scaled.Number
+
+// mergedList lists the vectors of a class, all divisions among groups added up: the groups are multiplied one after the other. Terms are
+// of one sign. Cost O(box · vectors of the groups).
+func mergedList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
+	l := &list{values: values, groups: groups, steps: 8}
+	n := 0
+	for _, g := range groups {
+		n += len(g.variables)
+	}
+	strides := make([]int, values) // the last count has none
+	size := 1
+	for x := values - 2; x >= 0; x-- {
+		strides[x] = size
+		size *= n + 1
+	}
+	product := make(box, size)
+	product[0] = scaled.One
+	look := pace.New(ctx)
+	done, largest := 0, 0 // variables so far, and the largest place
+	for k := range groups {
+		g := &groups[k]
+		c := convolution{before: product}
+		counts := make([]int32, values)
+		divisions(len(g.variables), g.support, counts, func() {
+			place := 0
+			for x, count := range counts {
+				place += int(count) * strides[x]
+			}
+			ln, _ := g.lnOfGroup(counts, f)
+			c.places, c.weights, c.counts = append(c.places, place), append(c.weights, ln.number()), append(c.counts, counts...)
+		})
+		next := make(box, size)
+		top := 0
+		for from := 0; from <= largest; from++ {
+			y := product[from]
+			if look.Over(int64(len(c.places) + 1)) {
+				return nil, look.Err()
+			}
+			if y.IsZero() {
+				continue
+			}
+			for at, place := range c.places {
+				next[from+place] = next[from+place].Add(y.Mul(c.weights[at]))
+			}
+		}
+		for _, place := range c.places {
+			top = max(top, place)
+		}
+		l.roots = append(l.roots, c)
+		l.steps += float64(len(c.places)) + 8
+		product, done, largest = next, done+len(g.variables), largest+top
+	}
+	digits := make([]int32, values)
+	for place, y := range product {
+		if look.Over(int64(values)) {
+			return nil, look.Err()
+		}
+		if y.IsZero() {
+			continue
+		}
+		rest, left := place, n
+		for x := range values - 1 {
+			digits[x] = int32(rest / strides[x])
+			rest %= strides[x]
+			left -= int(digits[x])
+		}
+		digits[values-1] = int32(left)
+		l.counts = append(l.counts, digits...)
+		l.ln = append(l.ln, logarithmOfNumber(y))
+		l.size++
+	}
+	return l, nil
+}
+
+// shares returns P(value) of a variable of every group, given the weights of the class's vectors, which add up to 1. Of a merged list by one
+// pass back over its products: no term is below 0. Cost as that of the list.
+func (l *list) shares(ctx context.Context, weights []float64) ([][]float64, error) {
+	shares := make([][]float64, len(l.groups))
+	for k := range shares {
+		shares[k] = make([]float64, l.values)
+	}
+	if l.isSplit() {
+		for at, w := range weights {
+			for k := range shares {
+				for x, c := range l.ofGroup(at, k) {
+					shares[k][x] += w * float64(c)
+				}
+			}
+		}
+	} else if err := l.backward(ctx, weights, shares); err != nil {
+		return nil, err
+	}
+	for k, own := range shares {
+		sum := 0.0
+		for _, x := range own {
+			sum += x
+		}
+		for x := range own {
+			shares[k][x] /= sum
+		}
+	}
+	return shares, nil
+}
+
+// backward adds the mean counts of every group of a merged list to shares.
+func (l *list) backward(ctx context.Context, weights []float64, shares [][]float64) error {
+	look := pace.New(ctx)
+	n := 0
+	for _, g := range l.groups {
+		n += len(g.variables)
+	}
+	adjoint := make(box, len(l.roots[0].before))
+	for at, w := range weights {
+		place := 0
+		for _, c := range l.count(at)[:l.values-1] {
+			place = place*(n+1) + int(c)
+		}
+		adjoint[place] = scaled.FromFloat(w).Div(l.ln[at].number())
+	}
+	for k, c := range slices.Backward(l.roots) {
+		next := make(box, len(adjoint))
+		means := make([]scaled.Number, l.values)
+		for from, y := range c.before {
+			if look.Over(int64(len(c.places) + 1)) {
+				return look.Err()
+			}
+			if y.IsZero() {
+				continue
+			}
+			for at, place := range c.places {
+				share := c.weights[at].Mul(adjoint[from+place])
+				next[from] = next[from].Add(share)
+				share = share.Mul(y)
+				for x, count := range c.counts[at*l.values : (at+1)*l.values] {
+					if count > 0 {
+						means[x] = means[x].Add(share.Mul(scaled.FromFloat(float64(count))))
+					}
+				}
+			}
+		}
+		for x, y := range means {
+			shares[k][x] += y.Float64()
+		}
+		adjoint = next
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+// Package exchangeable is the family of base tensors that depend on counts alone: variables of few classes, in which swapping two variables
+// changes nothing (Lemmas 3 and 4, found in plain tables).
+//
+// With c_v of the variables of a class at value v, and a function u_S for every set S of variables that is the same for all sets of as many
+// variables of each class,
+//
+//	Z = Σ_c Π_classes (Σ_{x: counts c} Π_i w_i(x_i)) · exp Σ_patterns u(pattern) · ways(pattern, c)
+//
+// where a pattern is a multiset of values of classes and ways is the number of sets that have it among the counts: c(c−1)/2 pairs with twice
+// the same value, c·c' with two values. All terms are positive for tables of any sign of coupling: nothing cancels. Logarithms of terms are
+// sums in twice the digits of float64, so that the error of Z is a few roundings.
+//
+//   - Values may be relabelled from variable to variable.
+//   - Variables of tables with at most two others, which are no such variables, are summed out first: hidden variables of pairs.
+//   - Weights of single variables and evidence are not part of the structure. Variables of a class with the same weights are a group; groups
+//     are multiplied as polynomials in the counts, or their counts are kept apart.
+//   - Variables that some evidence tells apart, and those asked about together, are classes of their own.
+//
+// Cost: the number of count vectors, C(n+d−1, d−1) for a class of n variables of d values, times that of all classes.
+package exchangeable
+
+import (
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/network/btn"
+)
+
+// Sum is B as a function of the counts of classes.
+type Sum struct {
+	Classes *Classes `msgpack:"-"`
+	// Ask is empty for a part that Z is the sum of. Otherwise it says which assignments are to be found, MPE or samples.
+	Ask btn.Ask `msgpack:"ask,omitempty"`
+}
+
+// Classes is the structure of a network: which of its variables may be swapped. That its tables are the same is checked when they are summed.
+type Classes struct {
+	Count int     `msgpack:"count"`
+	Of    []int32 `msgpack:"of"` // the class of each variable; −1 for those that are summed out
+	// Value is the place in Values of each variable's relabelling; nil: 0 for all. Values[k][x] is the class's value of a variable's value x.
+	Value  []int32   `msgpack:"value,omitempty"`
+	Values [][]uint8 `msgpack:"values,omitempty"` // the first one is nil: no relabelling
+}
+
+// Class implements btn.Part.
+func (*Sum) Class() btn.Class { return btn.ClassExchangeable }
+
+// Common implements btn.Sharer.
+func (p *Sum) Common() any { return &p.Classes }
+
+// Asks implements btn.Asker.
+func (p *Sum) Asks() btn.Ask { return p.Ask }
+
+// KeepsRange implements btn.Ranged.
+func (*Sum) KeepsRange() bool { return true }
+
+// Fits implements btn.Part.
+func (p *Sum) Fits(n *btn.Network) error {
+	c := p.Classes
+	switch {
+	case c == nil:
+		return btn.Misfit("it has no classes")
+	case p.Ask != "" && p.Ask != btn.AskMPE && p.Ask != btn.AskSamples:
+		return btn.Misfit("it asks for %.40q", p.Ask)
+	case len(c.Of) != len(n.Variables) || c.Value != nil && len(c.Value) != len(c.Of):
+		return btn.Misfit("classes of %d variables and %d relabellings, the network has %d", len(c.Of), len(c.Value), len(n.Variables))
+	case c.Count < 1 || c.Count > mostClasses || len(c.Values) > len(c.Of)+1:
+		return btn.Misfit("%d classes, %d relabellings", c.Count, len(c.Values))
+	}
+	domain := make([]int, c.Count)
+	for v, class := range c.Of {
+		if class < -1 || int(class) >= c.Count {
+			return btn.Misfit("variable %d is of class %d of %d", v, class, c.Count)
+		}
+		if class < 0 {
+			continue
+		}
+		if d := n.Variables[v].Domain; domain[class] == 0 {
+			domain[class] = d
+		} else if domain[class] != d {
+			return btn.Misfit("class %d has variables of %d and of %d values", class, domain[class], d)
+		}
+		if c.Value == nil || c.Value[v] == 0 {
+			continue
+		}
+		k := int(c.Value[v])
+		if k < 0 || k >= len(c.Values) || len(c.Values[k]) != domain[class] || !isPermutation(c.Values[k]) {
+			return btn.Misfit("variable %d has relabelling %d of %d", v, k, len(c.Values))
+		}
+	}
+	if slices.Contains(domain, 0) {
+		return btn.Misfit("class %d has no variable", slices.Index(domain, 0))
+	}
+	return nil
+}
+
+// isPermutation reports whether every number below the length is there.
+func isPermutation(list []uint8) bool {
+	seen := make([]bool, len(list))
+	for _, x := range list {
+		if int(x) >= len(list) || seen[x] {
+			return false
+		}
+		seen[x] = true
+	}
+	return true
+}
+
+// partition returns the classes; nil if they do not say the same as the network of what is summed out.
+func (c *Classes) partition(f *factors) *partition {
+	p := &partition{count: c.Count, class: c.Of, value: c.Value, values: c.Values}
+	if p.value == nil {
+		p.value = make([]int32, len(c.Of))
+	}
+	if len(p.values) == 0 {
+		p.values = [][]uint8{nil}
+	}
+	for v, class := range c.Of {
+		if (class < 0) != (f.leaf[v] != nil) {
+			return nil
+		}
+	}
+	return p
+}
