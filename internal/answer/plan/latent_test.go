@@ -450,8 +450,12 @@ func TestLatentStructureIsFound(t *testing.T) {
 			}
 			class := btn.ClassStructured
 			switch o.Family {
-			case "three-body":
-				class = btn.ClassSymmetryRankOne
+			case "curie-weiss", "mattis", "rank", "potts", "hopfield", "three-body", "smokers":
+				class = btn.ClassExchangeable
+			case "blocks":
+				if o.Rank == 0 { // two blocks
+					class = btn.ClassExchangeable
+				}
 			case "symmetric", "mixture": // of small width
 				class = btn.ClassElimination
 			}

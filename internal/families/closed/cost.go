@@ -15,19 +15,19 @@ import (
 
 // Cost implements contraction.Priced: dense links by their entries, links in CP form by their terms. It takes O(legs + links).
 func (p *RankOne) Cost(of *problem.Problem) btn.Cost {
-	net := p.Frame.On(of.Net)
+	net := of.Net
 	return btn.Cost{Flops: 2 * (rotationCost(net, p.Frame) + linksCost(net, oneLevel))}
 }
 
 // Cost implements contraction.Priced: as of RankOne, for every term.
 func (p *CP) Cost(of *problem.Problem) btn.Cost {
-	terms, net := float64(len(p.Tensor.Weights)), p.Frame.On(of.Net)
+	terms, net := float64(len(p.Tensor.Weights)), of.Net
 	return btn.Cost{Flops: 2 * terms * (rotationCost(net, p.Frame) + linksCost(net, oneLevel))}
 }
 
 // Cost implements contraction.Priced: products in count space by their boxes.
 func (p *SymmetryRankOne) Cost(of *problem.Problem) btn.Cost {
-	net := p.Frame.On(of.Net)
+	net := of.Net
 	return btn.Cost{Flops: 2*rotationCost(net, p.Frame) + CountFlops(net, p.Frame.Levels)}
 }
 

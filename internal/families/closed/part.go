@@ -1,5 +1,5 @@
 // Package closed is the family of the paper's closed forms: components of rank one and in CP form (Lemma 2), symmetric ones (Lemma 3)
-// and those times a tensor of rank one (Lemma 4). It finds classes of interchangeable variables in plain tables, and their component.
+// and those times a tensor of rank one (Lemma 4).
 package closed
 
 import (
@@ -24,7 +24,7 @@ func (p *RankOne) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
 		return err
 	}
-	return vectorsFit(p.R, p.Frame.On(n))
+	return vectorsFit(p.R, n)
 }
 
 // vectorsFit checks a vector per leg, nil for all ones.
@@ -58,7 +58,6 @@ func (p *CP) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
 		return err
 	}
-	n = p.Frame.On(n)
 	if p.Tensor == nil || len(p.Tensor.Shape) != len(n.Dims) ||
 		len(p.Tensor.Vectors) != len(n.Dims) {
 		return btn.Misfit("a CP tensor over all %d legs is needed", len(n.Dims))
@@ -103,7 +102,6 @@ func (p *SymmetryRankOne) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
 		return err
 	}
-	n = p.Frame.On(n)
 	if err := vectorsFit(p.R, n); err != nil {
 		return err
 	}

@@ -48,7 +48,6 @@ func formOf(j contraction.Contraction, part btn.Part) form {
 		f.levels = q.Frame.Levels
 	}
 
-	f.Net = frame.On(j.Net)
 	f.closed = frame.Closed
 	f.rotations = frame.Rotations
 	return f

@@ -19,32 +19,32 @@ const close = 0x1p-48
 
 // best returns the most probable assignment, of the largest term of all count vectors; nil if Z is 0. Of equal ones it is the smallest in
 // the order of the variables. Leaves are maximised over.
-func (f *form) best(ctx context.Context, t *total) (*btn.Found, error) {
-	if t.largest.isImpossible() {
+func (c *counted) best(ctx context.Context) (*btn.Found, error) {
+	if c.largest.isImpossible() {
 		return nil, nil
 	}
-	slack := close * (1 + math.Abs(t.largest.hi))
-	found := &btn.Found{Weight: t.largest.number(), Unique: true, Close: slack}
-	vectors := make([]int, len(t.lists))
-	for at, ln := range t.ln {
-		if !(t.largest.minus(ln).float() <= slack) {
+	slack := close * (1 + math.Abs(c.largest.hi))
+	found := &btn.Found{Weight: c.largest.number(), Unique: true, Close: slack}
+	vectors := make([]int, len(c.lists))
+	for at, ln := range c.ln {
+		if !(c.largest.minus(ln).float() <= slack) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		t.outer.vectors(at/t.inner.size, vectors)
-		t.inner.vectors(at%t.inner.size, vectors)
-		values := make([]int, len(f.weights))
+		c.outer.vectors(at/c.inner.size, vectors)
+		c.inner.vectors(at%c.inner.size, vectors)
+		values := make([]int, len(c.form.weights))
 		unique := true
-		for c, l := range t.lists {
+		for class, l := range c.lists {
 			for k, g := range l.groups {
-				counts := l.ofGroup(vectors[c], k)
+				counts := l.ofGroup(vectors[class], k)
 				unique = unique && slices.Contains(counts, int32(len(g.variables)))
-				f.assignSmallest(g.variables, slices.Clone(counts), values)
+				c.assignSmallest(g.variables, slices.Clone(counts), values)
 			}
 		}
-		unique = f.maximiseLeaves(values, slack) && unique
+		unique = c.maximiseLeaves(values, slack) && unique
 		if found.Values != nil {
 			unique = false
 			if slices.Compare(values, found.Values) > 0 {
@@ -107,19 +107,19 @@ func (f *form) maximiseLeaves(values []int, slack float64) (unique bool) {
 }
 
 // draw returns assignments, each drawn with a stream of its own.
-func (f *form) draw(ctx context.Context, t *total, want problem.Want) (*btn.Drawn, error) {
-	n := len(f.weights)
-	if err := query.CheckSamples(n, want.Samples); err != nil || t.largest.isImpossible() {
+func (c *counted) draw(ctx context.Context, want problem.Want) (*btn.Drawn, error) {
+	n := len(c.form.weights)
+	if err := query.CheckSamples(n, want.Samples); err != nil || c.largest.isImpossible() {
 		return nil, err
 	}
-	upTo := make([]float64, len(t.weights))
+	upTo := make([]float64, len(c.total.weights))
 	sum := 0.0
-	for at, w := range t.weights {
+	for at, w := range c.total.weights {
 		sum += w
 		upTo[at] = sum
 	}
-	drawn := &btn.Drawn{Weight: t.lnZ().number(), Values: make([]int, n*want.Samples)}
-	vectors := make([]int, len(t.lists))
+	drawn := &btn.Drawn{Weight: c.lnZ().number(), Values: make([]int, n*want.Samples)}
+	vectors := make([]int, len(c.lists))
 	for s := range want.Samples {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -127,20 +127,20 @@ func (f *form) draw(ctx context.Context, t *total, want problem.Want) (*btn.Draw
 		stream := rand.New(rand.NewPCG(want.Seed, uint64(s)))
 		u := stream.Float64() * sum
 		at := min(sort.Search(len(upTo), func(k int) bool { return upTo[k] > u }), len(upTo)-1)
-		for t.weights[at] == 0 {
+		for c.total.weights[at] == 0 {
 			at--
 		}
-		t.outer.vectors(at/t.inner.size, vectors)
-		t.inner.vectors(at%t.inner.size, vectors)
+		c.outer.vectors(at/c.inner.size, vectors)
+		c.inner.vectors(at%c.inner.size, vectors)
 		values := drawn.Values[s*n : (s+1)*n]
-		for c, l := range t.lists {
+		for class, l := range c.lists {
 			for k, g := range l.groups {
-				f.assignShuffled(stream, g.variables, l.ofGroup(vectors[c], k), values)
+				c.assignShuffled(stream, g.variables, l.ofGroup(vectors[class], k), values)
 			}
 		}
-		for v, l := range f.interactions.leaf {
+		for v, l := range c.interactions.leaf {
 			if l != nil {
-				values[v] = pick(stream, f.given(l, values))
+				values[v] = pick(stream, c.given(l, values))
 			}
 		}
 	}

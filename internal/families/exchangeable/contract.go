@@ -11,8 +11,15 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contraction"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/tensor"
 )
+
+// evaluation is a form whose terms are added up.
+type evaluation interface {
+	lnZ() logarithm
+	certified() float64 // bounds the error of ln Z, nats
+	marginals(ctx context.Context) ([][]float64, error)
+	draw(ctx context.Context, want problem.Want) (*btn.Drawn, error)
+}
 
 // Contract implements contraction.Contractor.
 func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want problem.Want) (btn.Value, error) {
@@ -24,55 +31,85 @@ func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want problem.Wa
 	if err != nil {
 		return btn.Value{}, err
 	}
-	t, err := f.sum(ctx, p.Ask != "" || f.needsSplit(want.Marginals), j.Threads, j.Memory)
+	split := p.Ask != "" || f.needsSplit(want.Marginals)
+	value := btn.Value{Flops: f.work(split)}
+	if p.Ask == btn.AskMPE || want.Joint != nil {
+		c, err := f.sum(ctx, split, j.Threads, j.Memory)
+		if err != nil {
+			return btn.Value{}, err
+		}
+		if p.Ask == btn.AskMPE {
+			if value.Found, err = c.best(ctx); value.Found != nil {
+				value.Found.Weight = value.Found.Weight.Mul(j.Net.Scale)
+			}
+			return value, err
+		}
+		if err := f.fill(&value, j, c); err != nil {
+			return btn.Value{}, err
+		}
+		var cells []float64
+		if !c.lnZ().isImpossible() {
+			cells = c.joint(j.Joint)
+		}
+		value.Joint = j.JointValue(cells, value.Z)
+		return value, nil
+	}
+	e, err := f.evaluate(ctx, split, j.Threads, j.Memory)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	switch p.Ask {
-	case btn.AskMPE:
-		found, err := f.best(ctx, t)
-		if found != nil {
-			found.Weight = found.Weight.Mul(j.Net.Scale)
+	if p.Ask == btn.AskSamples {
+		if value.Drawn, err = e.draw(ctx, want); value.Drawn != nil {
+			value.Drawn.Weight = value.Drawn.Weight.Mul(j.Net.Scale)
 		}
-		return btn.Value{Found: found, Flops: t.flops}, err
-	case btn.AskSamples:
-		drawn, err := f.draw(ctx, t, want)
-		if drawn != nil {
-			drawn.Weight = drawn.Weight.Mul(j.Net.Scale)
-		}
-		return btn.Value{Drawn: drawn, Flops: t.flops}, err
+		return value, err
 	}
-	value := btn.Value{Flops: t.flops}
-	ln := t.lnZ()
-	if !ln.isImpossible() {
-		value.Z = ln.number().Mul(j.Net.Scale)
-		value.Doubt = f.doubt(t)
+	return value, f.fill(&value, j, e)
+}
+
+// evaluate adds up all terms.
+func (f *form) evaluate(ctx context.Context, split bool, threads int, memory int64) (evaluation, error) {
+	if f.fits(split, memory) == nil {
+		return f.sum(ctx, split, threads, memory)
 	}
-	if j.M != nil {
-		if !ln.isImpossible() {
-			rows, err := f.marginals(ctx, t)
-			if err != nil {
-				return btn.Value{}, err
-			}
-			value.Marginals = j.Weighted(rows, value.Z)
-		} else {
+	b := f.byValue()
+	if b == nil {
+		return nil, f.fits(split, memory)
+	}
+	return b, b.run(ctx)
+}
+
+// fill sets Z, its doubt, and the marginals that are wanted. ln Z is exact if its certified error is at most 1e-10 and 2^-50 of it.
+func (f *form) fill(value *btn.Value, j contraction.Contraction, e evaluation) error {
+	ln := e.lnZ()
+	if ln.isImpossible() {
+		if j.M != nil {
 			value.Marginals = j.M.Result(scaled.One)
 		}
+		return nil
 	}
-	if j.Joint != nil {
-		var cells []float64
-		if !ln.isImpossible() {
-			cells = f.joint(t, j.Joint)
-		}
-		for c, x := range cells {
-			if math.IsNaN(x) {
-				return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, c)
-			}
-		}
-		value.Joint = j.JointValue(cells, value.Z)
+	value.Z = ln.number().Mul(j.Net.Scale)
+	if off := f.off + e.certified(); off > deviation+math.Ldexp(math.Abs(ln.float()), -50) {
+		value.Doubt = fmt.Sprintf("ln Z may be off by %.1g", off)
 	}
-	return value, nil
+	if j.M == nil {
+		return nil
+	}
+	rows, err := e.marginals(j.Ctx)
+	if err == nil {
+		value.Marginals = j.Weighted(rows, value.Z)
+	}
+	return err
 }
+
+// counted is a form with the terms of all its count vectors.
+type counted struct {
+	*form
+	*total
+}
+
+// certified implements evaluation: no term is below 0.
+func (c *counted) certified() float64 { return math.Ldexp(c.steps, -53) }
 
 // needsSplit reports whether the counts of all groups have to be kept apart: those of leaves' neighbours are, for the leaves' marginals.
 func (f *form) needsSplit(marginals bool) bool {
@@ -80,11 +117,11 @@ func (f *form) needsSplit(marginals bool) bool {
 }
 
 // marginals returns P(x) of every variable, of Z > 0.
-func (f *form) marginals(ctx context.Context, t *total) ([][]float64, error) {
-	rows := make([][]float64, len(f.weights))
-	distributions := t.distributions()
-	for c, l := range t.lists {
-		shares, err := l.shares(ctx, distributions[c])
+func (c *counted) marginals(ctx context.Context) ([][]float64, error) {
+	rows := make([][]float64, len(c.form.weights))
+	distributions := c.distributions()
+	for class, l := range c.lists {
+		shares, err := l.shares(ctx, distributions[class])
 		if err != nil {
 			return nil, err
 		}
@@ -92,12 +129,12 @@ func (f *form) marginals(ctx context.Context, t *total) ([][]float64, error) {
 			for _, v := range g.variables {
 				rows[v] = make([]float64, l.values)
 				for x := range rows[v] {
-					rows[v][x] = shares[k][f.partition.canonical(v, x)]
+					rows[v][x] = shares[k][c.partition.canonical(v, x)]
 				}
 			}
 		}
 	}
-	return rows, f.leafMarginals(ctx, t, distributions, rows)
+	return rows, c.leafMarginals(ctx, newPairs(c.total, distributions), rows)
 }
 
 // place is the class and the group of a variable.
@@ -116,11 +153,10 @@ func (f *form) places() []place {
 	return list
 }
 
-// leafMarginals adds the rows of the leaves: P(h) = Σ P(neighbours) P(h | neighbours).
-func (f *form) leafMarginals(ctx context.Context, t *total, distributions [][]float64, rows [][]float64) error {
+// leafMarginals adds the rows of the leaves: P(h) = Σ P(neighbours) P(h | neighbours). of has those of two neighbours.
+func (f *form) leafMarginals(ctx context.Context, of *pairs, rows [][]float64) error {
 	m := f.interactions
 	places := f.places()
-	pairs := newPairs(t, distributions)
 	for v, l := range m.leaf {
 		if l == nil {
 			continue
@@ -142,9 +178,9 @@ func (f *form) leafMarginals(ctx context.Context, t *total, distributions [][]fl
 			probability = func(row int) float64 { return rows[l.others[0]][row] }
 		default:
 			i, j := l.others[0], l.others[1]
-			pair := pairs.of(places[i], places[j])
+			pair := of.pair(places[i], places[j])
 			width, canonical := m.domains[j], f.partition.canonical
-			values := t.lists[places[j].class].values
+			values := f.values(places[j].class)
 			probability = func(row int) float64 { return pair[canonical(i, row/width)*values+canonical(j, row%width)] }
 		}
 		for row, sum := range given.sum {
@@ -174,8 +210,8 @@ func newPairs(t *total, distributions [][]float64) *pairs {
 	return &pairs{t, distributions, map[[2]place][]float64{}, map[[2]int][]float64{}}
 }
 
-// of returns P(x_i, x_j) of two different variables at some places, the second one's value fastest.
-func (p *pairs) of(a, b place) []float64 {
+// pair returns P(x_i, x_j) of two different variables at some places, the second one's value fastest.
+func (p *pairs) pair(a, b place) []float64 {
 	if known, ok := p.known[[2]place{a, b}]; ok {
 		return known
 	}
@@ -229,19 +265,19 @@ func addProducts(to []float64, a, b []int32, w float64) {
 }
 
 // joint returns the joint probabilities of variables that are classes of their own, the last one fastest.
-func (f *form) joint(t *total, variables []int) []float64 {
+func (c *counted) joint(variables []int) []float64 {
 	classes := make([]int, len(variables))
 	size := 1
 	for k, v := range variables {
-		classes[k] = int(f.partition.class[v])
-		size *= len(f.weights[v])
+		classes[k] = int(c.partition.class[v])
+		size *= len(c.form.weights[v])
 	}
 	cells := make([]float64, size)
-	for at, w := range t.over(classes) {
+	for at, w := range c.over(classes) {
 		vectors := at
 		values := make([]int, len(variables)) // by the class
 		for k := len(variables) - 1; k >= 0; k-- {
-			l := t.lists[classes[k]]
+			l := c.lists[classes[k]]
 			for x, c := range l.count(vectors % l.size) {
 				if c > 0 {
 					values[k] = x
@@ -251,9 +287,9 @@ func (f *form) joint(t *total, variables []int) []float64 {
 		}
 		cell := 0
 		for k, v := range variables {
-			for x := range f.weights[v] {
-				if f.partition.canonical(int32(v), x) == values[k] {
-					cell = cell*len(f.weights[v]) + x
+			for x := range c.form.weights[v] {
+				if c.partition.canonical(int32(v), x) == values[k] {
+					cell = cell*len(c.form.weights[v]) + x
 					break
 				}
 			}

@@ -69,6 +69,8 @@ type factors struct {
 	list    []placed // over two variables and more, and no leaf among them
 	unary   [][]int32
 	leaf    []*leaf // by variable; nil: it is none
+
+	sequences []scope // of the cores' legs, while they are read
 }
 
 // leaf is a variable that is summed out: all its tables are over it and at most two others, which are no leaves.
@@ -78,12 +80,11 @@ type leaf struct {
 	list     []placed // its tables over more than itself
 }
 
-// factorsOf reads a network; nil if it is no set of plain tables of numbers of at least 0, or if its tables take more bytes than memory.
-// Cost O(entries of all tables).
-func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, error) {
-	if net.Choice != btn.CoresAreFactors || len(net.Variables) < 2 ||
-		float64(len(net.Cores))*scopeBytes > float64(memory)/4 {
-		return nil, nil
+// scopesOf returns the sets of variables that a network has cores over: numbers of cores stand for their tables. It is nil if the network is
+// none of factors over variables as they are, or has more cores than memory has room for. Linear time.
+func scopesOf(net *btn.Network, memory int64) *factors {
+	if net.Choice != btn.CoresAreFactors || float64(len(net.Cores))*scopeBytes > float64(memory)/4 {
+		return nil
 	}
 	variable := slices.Repeat([]int32{-1}, len(net.Dims))
 	f := &factors{unary: make([][]int32, len(net.Variables)), leaf: make([]*leaf, len(net.Variables))}
@@ -91,52 +92,87 @@ func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, e
 		link := net.Links[place.Link]
 		cp, ok := link.T.(*tensor.CP)
 		if !ok || place.Domain > mostDomain || slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil }) {
-			return nil, nil
+			return nil
 		}
 		for _, leg := range link.Legs {
 			if net.Maps != nil && net.Maps[leg].A != nil {
-				return nil, nil
+				return nil
 			}
 			variable[leg] = int32(v)
 		}
 		f.domains = append(f.domains, place.Domain)
 	}
-	in := interner{factors: f, seed: maphash.MakeSeed(), known: map[uint64][]int32{}, turned: map[turn]int32{}}
-	look := pace.New(ctx)
-	bytes := 0.0
-	for _, core := range net.Cores {
+	for c, core := range net.Cores {
 		k := len(core.Legs)
 		if k == 0 || k > mostOrder {
-			return nil, nil
+			return nil
 		}
 		sequence := empty
 		for at, leg := range core.Legs {
 			if sequence[at] = variable[leg]; sequence[at] < 0 || slices.Contains(sequence[:at], sequence[at]) {
-				return nil, nil
+				return nil
 			}
 		}
-		dense, err := tensor.ToDense(core.T, mostEntries)
-		if err != nil {
-			return nil, nil
+		f.sequences = append(f.sequences, sequence)
+		if k == 1 {
+			f.unary[sequence[0]] = append(f.unary[sequence[0]], int32(c))
+		} else {
+			f.list = append(f.list, placed{scopeOf(sequence[:k]...), int32(c)})
 		}
-		if look.Over(int64(len(dense.Data) + 16)) {
+	}
+	return f
+}
+
+// hasFewClasses reports whether a network may have no more classes than a sum over their counts has, by the neighbours of its variables.
+func hasFewClasses(net *btn.Network, memory int64) bool {
+	f := scopesOf(net, memory)
+	if f == nil {
+		return false
+	}
+	f.takeLeaves()
+	return f.twins(mostClasses) <= mostClasses
+}
+
+// factorsOf reads a network; nil if it is no set of plain tables of numbers of at least 0, or if its tables take more bytes than memory.
+// Cost O(entries of all tables).
+func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, error) {
+	f := scopesOf(net, memory)
+	if f == nil {
+		return nil, nil
+	}
+	in := interner{factors: f, seed: maphash.MakeSeed(), known: map[uint64][]int32{}, turned: map[turn]int32{}}
+	look := pace.New(ctx)
+	bytes := 0.0
+	read := func(core int32) (int32, bool) {
+		dense, err := tensor.ToDense(net.Cores[core].T, mostEntries)
+		if err != nil || look.Over(int64(len(dense.Data)+16)) {
+			return 0, false
+		}
+		before := len(f.tables)
+		id, ok := in.table(dense.Shape, dense.Data)
+		if len(f.tables) > before {
+			bytes += float64(32 * len(dense.Data))
+		}
+		return id, ok && bytes <= float64(memory)/4
+	}
+	for k := range f.list {
+		p := &f.list[k]
+		id, ok := read(p.table)
+		if !ok {
 			return nil, look.Err()
 		}
-		id, ok := in.table(dense.Shape, dense.Data)
-		if !ok {
-			return nil, nil
-		}
-		if int(id) == len(f.tables)-1 {
-			if bytes += float64(32 * len(dense.Data)); bytes > float64(memory)/4 {
-				return nil, nil
-			}
-		}
-		if k == 1 {
-			f.unary[sequence[0]] = append(f.unary[sequence[0]], id)
-			continue
-		}
-		f.list = append(f.list, placed{scopeOf(sequence[:k]...), in.sorted(id, sequence, k)})
+		p.table = in.sorted(id, f.sequences[p.table], p.scope.order())
 	}
+	for _, list := range f.unary {
+		for k, core := range list {
+			id, ok := read(core)
+			if !ok {
+				return nil, look.Err()
+			}
+			list[k] = id
+		}
+	}
+	f.sequences = nil
 	f.takeLeaves()
 	return f, nil
 }

@@ -5,7 +5,6 @@ package exchangeable
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -45,21 +44,16 @@ type question struct {
 	maximal     bool
 }
 
-// slots of forms.
+// slots of forms: of a problem, and of its network without evidence.
 type (
-	formSlot    struct{ question }
-	factorsSlot struct{}
-	plainSlot   struct {
+	formSlot         struct{ question }
+	factorsSlot      struct{}
+	interactionsSlot struct{ maximal bool }
+	kindsSlot        struct {
 		classes *Classes
 		maximal bool
 	}
 )
-
-// plain is the interactions of a network without evidence, and their terms by the part's partition.
-type plain struct {
-	*interactions
-	kinds *kinds
-}
 
 // weightsOf lists the weights of a network's variables.
 func weightsOf(net *btn.Network) ([][]float64, error) {
@@ -84,84 +78,102 @@ func formOf(ctx context.Context, p *problem.Problem, part *Sum, individuals []in
 
 // newForm is formOf without memory.
 func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []int, maximal bool) (*form, error) {
-	f, err := problem.FormOfBase(ctx, p, factorsSlot{}, func() (*factors, error) { return factorsOf(ctx, p.Net, p.Memory) })
+	of, err := factorsIn(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if f == nil {
+	if of == nil {
 		return nil, errForm("the tables are not plain ones of numbers of at least 0")
 	}
 	weights, err := weightsOf(p.Net)
 	if err != nil {
 		return nil, err
 	}
-	form := &form{weights: weights, maximal: maximal, partition: c.partition(f)}
-	if form.partition == nil {
+	f := &form{weights: weights, maximal: maximal, partition: c.partition(of)}
+	if f.partition == nil {
 		return nil, fault.Wrap(fault.BadInput, btn.Misfit("classes of variables with other domains"))
 	}
 	var list []int32
 	for _, v := range individuals {
-		if f.leaf[v] != nil {
+		if of.leaf[v] != nil {
 			return nil, errForm("variable %d, which is summed out, is asked about together with others", v)
 		}
 		list = append(list, int32(v))
 	}
-	if err := form.find(ctx, p, c, f, list); err != nil {
+	if err := f.interact(ctx, p, of, c, list); err != nil {
 		return nil, err
 	}
-	form.fields, err = fieldsOf(ctx, form.interactions, form.partition, weights, maximal)
+	f.fields, err = fieldsOf(ctx, f.interactions, f.partition, weights, maximal)
 	if err != nil {
 		return nil, err
 	}
-	if form.fields == nil {
-		return nil, fault.New(fault.Unsupported, "exchangeable: weights of at least 0 are needed")
+	if f.fields == nil {
+		return nil, errNegative
 	}
-	if form.off = form.kinds.off + form.fields.off; form.off > deviation {
-		return nil, errForm("interactions differ by %.1g nats together", form.off)
+	if f.off = f.kinds.off + f.fields.off; f.off > deviation {
+		return nil, errForm("interactions differ by %.1g nats together", f.off)
 	}
-	return form, nil
+	return f, nil
 }
 
-// find makes the interactions and their terms: those without evidence if no leaf has any.
-func (f *form) find(ctx context.Context, p *problem.Problem, c *Classes, of *factors, individuals []int32) (err error) {
-	base := p.Base
-	if base == nil {
-		base = p.Net
-	}
-	given, err := weightsOf(base)
-	if err != nil {
-		return err
-	}
-	ordinary := true
-	for _, l := range of.leaf {
-		ordinary = ordinary && (l == nil || len(l.others) != 2 || slices.Equal(given[l.variable], f.weights[l.variable]))
-	}
-	make := func() (*plain, error) {
-		m, err := interactionsOf(ctx, of, f.weights, f.maximal)
-		if err == nil && m == nil {
-			err = fault.New(fault.Unsupported, "exchangeable: weights of at least 0 are needed")
-		}
+// errNegative says that a weight is below 0.
+var errNegative = fault.New(fault.Unsupported, "exchangeable: weights of at least 0 are needed")
+
+// factorsIn returns the tables of a problem's network, read once for all evidence; nil if it is none of plain tables.
+func factorsIn(ctx context.Context, p *problem.Problem) (*factors, error) {
+	return problem.FormOfBase(ctx, p, factorsSlot{}, func() (*factors, error) { return factorsOf(ctx, p.Net, p.Memory) })
+}
+
+// interactionsIn returns the interactions of a problem's network without evidence, made once.
+func interactionsIn(ctx context.Context, p *problem.Problem, f *factors, maximal bool) (*interactions, error) {
+	return problem.FormOfBase(ctx, p, interactionsSlot{maximal}, func() (*interactions, error) {
+		weights, err := weightsOf(baseOf(p))
 		if err != nil {
 			return nil, err
 		}
-		k, _, err := kindsOf(ctx, m, c.partition(of))
-		return &plain{m, k}, err
+		return interactionsOf(ctx, f, weights, maximal)
+	})
+}
+
+// baseOf is a problem's network without evidence.
+func baseOf(p *problem.Problem) *btn.Network {
+	if p.Base == nil {
+		return p.Net
 	}
-	var known *plain
-	if ordinary {
-		known, err = problem.FormOfBase(ctx, p, plainSlot{c, f.maximal}, make)
+	return p.Base
+}
+
+// interact finds the interactions and their terms. Those without evidence are taken if no leaf of a pair has any. Variables whose tables
+// deviate from those of their class become individuals.
+func (f *form) interact(ctx context.Context, p *problem.Problem, of *factors, c *Classes, individuals []int32) error {
+	given, err := weightsOf(baseOf(p))
+	if err != nil {
+		return err
+	}
+	isGiven := !slices.ContainsFunc(of.leaf, func(l *leaf) bool {
+		return l != nil && len(l.others) == 2 && !slices.Equal(given[l.variable], f.weights[l.variable])
+	})
+	if isGiven {
+		f.interactions, err = interactionsIn(ctx, p, of, f.maximal)
 	} else {
-		known, err = make()
+		f.interactions, err = interactionsOf(ctx, of, f.weights, f.maximal)
 	}
 	if err != nil {
 		return err
 	}
-	f.interactions = known.interactions
-	if known.kinds != nil && len(individuals) == 0 {
-		f.kinds = known.kinds
-		return nil
+	if f.interactions == nil {
+		return errNegative
 	}
 	own := f.partition
+	if isGiven && len(individuals) == 0 {
+		f.kinds, err = problem.FormOfBase(ctx, p, kindsSlot{c, f.maximal}, func() (*kinds, error) {
+			k, _, err := kindsOf(ctx, f.interactions, own)
+			return k, err
+		})
+		if err != nil || f.kinds != nil {
+			return err
+		}
+	}
 	for range mostRounds {
 		if len(individuals) > mostIndividuals {
 			break
@@ -224,8 +236,8 @@ func (f *form) fits(split bool, memory int64) error {
 	return nil
 }
 
-// lists returns the lists of all classes.
-func (f *form) lists(ctx context.Context, split bool) ([]*list, error) {
+// makeLists returns the lists of all classes.
+func (f *form) makeLists(ctx context.Context, split bool) ([]*list, error) {
 	most := 1
 	for _, groups := range f.fields.groups {
 		for _, g := range groups {
@@ -249,21 +261,14 @@ func (f *form) lists(ctx context.Context, split bool) ([]*list, error) {
 }
 
 // sum adds up all count vectors.
-func (f *form) sum(ctx context.Context, split bool, threads int, memory int64) (*total, error) {
+func (f *form) sum(ctx context.Context, split bool, threads int, memory int64) (*counted, error) {
 	if err := f.fits(split, memory); err != nil {
 		return nil, err
 	}
-	lists, err := f.lists(ctx, split)
+	lists, err := f.makeLists(ctx, split)
 	if err != nil {
 		return nil, err
 	}
-	return sumOver(ctx, f.kinds, lists, f.fields.constant, f.maximal, threads)
-}
-
-// doubt says why a sum is not exact: the certified error of ln Z is more than 1e-10 and 2^-50 of it. No term is below 0.
-func (f *form) doubt(t *total) string {
-	if e := f.off + math.Ldexp(t.steps, -53); e > deviation+math.Ldexp(math.Abs(t.lnZ().float()), -50) {
-		return fmt.Sprintf("ln Z may be off by %.1g", e)
-	}
-	return ""
+	t, err := sumOver(ctx, f.kinds, lists, f.fields.constant, f.maximal, threads)
+	return &counted{f, t}, err
 }

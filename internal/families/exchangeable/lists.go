@@ -41,15 +41,17 @@ func (l *list) ofGroup(at, group int) []int32 {
 // isSplit reports whether the counts of every group are known.
 func (l *list) isSplit() bool { return len(l.groups) == 1 || l.split != nil }
 
-// compositions is the number of ways to divide n among k values.
+// compositions is the number of ways to divide n among k values, C(n+k−1, k−1).
 func compositions(n, k int) float64 {
 	if k == 0 {
 		return 0
 	}
-	return math.Exp(lnGamma(n+k) - lnGamma(k) - lnGamma(n+1))
+	c := 1.0
+	for i := range min(n, k-1) {
+		c = math.Round(c * float64(n+k-1-i) / float64(i+1))
+	}
+	return c
 }
-
-func lnGamma(n int) float64 { x, _ := math.Lgamma(float64(n)); return x }
 
 // splitSize is the number of vectors of a split list.
 func splitSize(groups []group) float64 {

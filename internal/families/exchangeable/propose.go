@@ -5,15 +5,20 @@ package exchangeable
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
+	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 )
 
 // leastVariables is the number of variables below which elimination is cheap.
 const leastVariables = 12
+
+// fewClasses is the slot of hasFewClasses.
+type fewClasses struct{}
 
 // Propose is the proposal of a sum over counts; nil if the network has too many classes, or the sum takes more than the exact way may. If no
 // elimination order is known yet, the count vectors have to be so few that none can be cheaper by much.
@@ -21,8 +26,12 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if len(j.Net.Variables) < leastVariables {
 		return nil, nil
 	}
+	few, err := proposal.Fact(j.Facts, fewClasses{}, func() (bool, error) { return hasFewClasses(j.Net, j.Settings.Memory), nil })
+	if !few || err != nil {
+		return nil, err
+	}
 	plan, hit, err := j.Remember("exchangeable", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-		classes, err := find(ctx, j.Net, j.Settings.Memory)
+		classes, err := find(ctx, j.Problem())
 		plan := &btn.Plan{Method: btn.MethodExact}
 		if classes != nil {
 			plan = proposal.Exact(btn.Cost{}, &Sum{Classes: classes})
@@ -38,16 +47,24 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, j.Ctx.Err()
 	}
 	split := f.needsSplit(ask.Marginals)
-	work := f.work(split)
+	cost := btn.Cost{Flops: f.work(split), Bytes: vectorBytes * f.size(split), Counts: math.Round(f.size(split))}
+	worth := f.compresses(split)
+	if f.fits(split, j.Settings.Memory) != nil {
+		b := f.byValue()
+		if b == nil || len(ask.Joint) > 0 {
+			return nil, nil
+		}
+		states := float64(len(b.of) * b.states)
+		cost, worth = btn.Cost{Flops: b.work(), Bytes: 32 * states, Counts: states}, true
+	}
 	switch {
-	case f.fits(split, j.Settings.Memory) != nil || policy.ExactRate*work > proposal.Limit(j.Settings):
+	case policy.ExactRate*cost.Flops > proposal.Limit(j.Settings) || cost.Bytes > float64(j.Settings.Memory):
 		return nil, nil
-	case ask.Flops > 0 && work >= ask.Flops || ask.Flops == 0 && !f.compresses(split):
+	case ask.Flops > 0 && cost.Flops >= ask.Flops || ask.Flops == 0 && !worth:
 		return nil, nil
 	}
 	found := proposal.Take(plan, hit)
-	found.Cost = &btn.Cost{Flops: work, Bytes: vectorBytes * f.size(split), Counts: math.Round(f.size(split))}
-	found.Joint = ask.Joint
+	found.Cost, found.Joint = &cost, ask.Joint
 	return found, nil
 }
 
@@ -68,17 +85,13 @@ func (f *form) compresses(split bool) bool {
 	return math.Log2(f.size(split)) <= bits/2
 }
 
-// find returns the classes of a network; nil if there are too many for a sum over their counts.
-func find(ctx context.Context, net *btn.Network, memory int64) (*Classes, error) {
-	f, err := factorsOf(ctx, net, memory)
-	if f == nil || err != nil || f.twins(mostClasses) > mostClasses {
+// find returns the classes of a problem's network without evidence; nil if there are too many for a sum over their counts.
+func find(ctx context.Context, of *problem.Problem) (*Classes, error) {
+	f, err := factorsIn(ctx, of)
+	if f == nil || err != nil {
 		return nil, err
 	}
-	weights, err := weightsOf(net)
-	if err != nil {
-		return nil, nil
-	}
-	m, err := interactionsOf(ctx, f, weights, false)
+	m, err := interactionsIn(ctx, of, f, false)
 	if m == nil || err != nil {
 		return nil, err
 	}
@@ -86,19 +99,15 @@ func find(ctx context.Context, net *btn.Network, memory int64) (*Classes, error)
 	if p == nil || err != nil {
 		return nil, err
 	}
-	if k, _, err := kindsOf(ctx, m, p); k == nil || err != nil || k.off > deviation {
+	k, _, err := kindsOf(ctx, m, p)
+	if k == nil || err != nil || k.off > deviation {
 		return nil, err
 	}
-	vectors := 1.0
-	for c, n := range p.sizes() {
-		for v, class := range p.class {
-			if int(class) == c {
-				vectors *= compositions(n, f.domains[v])
-				break
-			}
-		}
+	vectors, sizes := 1.0, p.sizes()
+	for c, n := range sizes {
+		vectors *= compositions(n, f.domains[slices.Index(p.class, int32(c))])
 	}
-	if vectors > mostVectors {
+	if vectors > mostVectors && (len(sizes) > 1 || separate(k, sizes[0], f.domains[slices.Index(p.class, 0)]) == nil) {
 		return nil, nil
 	}
 	return &Classes{Count: p.count, Of: p.class, Value: p.value, Values: p.values}, nil
@@ -110,8 +119,19 @@ func (p *Sum) Finding(j *proposal.Job, _ []btn.Part, ask btn.Ask) ([]btn.Part, e
 		return nil, nil
 	}
 	f, err := formOf(j.Ctx, j.Problem(), p, nil, ask == btn.AskMPE)
-	if err != nil || f.fits(true, j.Settings.Memory) != nil || policy.ExactRate*f.work(true) > proposal.Limit(j.Settings) {
+	if err != nil {
 		return nil, j.Ctx.Err()
+	}
+	work := f.work(true)
+	if f.fits(true, j.Settings.Memory) != nil {
+		b := f.byValue()
+		if b == nil || ask == btn.AskMPE {
+			return nil, nil
+		}
+		work = b.work()
+	}
+	if policy.ExactRate*work > proposal.Limit(j.Settings) {
+		return nil, nil
 	}
 	return []btn.Part{&Sum{Classes: p.Classes, Ask: ask}}, nil
 }

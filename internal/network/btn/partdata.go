@@ -3,8 +3,6 @@ package btn
 // Data of parts: what several have in common, what they are made of, and how their values become an estimate.
 
 import (
-	"slices"
-
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -18,43 +16,12 @@ type Frame struct {
 	// Rotations are learned orthogonal maps O_ℓ relative to the network's, Dims[ℓ]² row-major;
 	// a nil entry is the identity.
 	Rotations [][]float64
-	// Firsts says that levels, maps and vectors are of the first leg of every link that has one, in the sequence of the links: the
-	// components are one on all other legs and count nothing there.
-	Firsts bool
 }
 
-// On returns the network of the legs that f has numbers on: n, or the first legs of its links, without cores and maps. Cost O(links).
-func (f *Frame) On(n *Network) *Network {
-	if !f.Firsts {
-		return n
-	}
-	out := *n
-	out.Dims, out.Maps, out.Cores, out.Links = nil, nil, nil, slices.Clone(n.Links)
-	for k, link := range n.Links {
-		if len(link.Legs) > 0 {
-			cp := link.T.(*tensor.CP)
-			one := &tensor.CP{Shape: cp.Shape[:1], Weights: cp.Weights, Vectors: make([][]float64, 1)}
-			out.Links[k] = Link{Legs: []int{len(out.Dims)}, T: one}
-			out.Dims = append(out.Dims, cp.Shape[0])
-		}
-	}
-	return &out
-}
-
-// Fits checks the learned maps, and that other legs than the first are of identity vectors where f has no numbers on them. The error wraps
-// ErrPart.
+// Fits checks the learned maps. The error wraps ErrPart.
 func (f *Frame) Fits(n *Network) error {
 	if f == nil {
 		return Misfit("it has no frame")
-	}
-	if f.Firsts {
-		for k, link := range n.Links {
-			cp, ok := link.T.(*tensor.CP)
-			if !ok || slices.ContainsFunc(cp.Vectors, func(v []float64) bool { return v != nil }) {
-				return Misfit("it has numbers on first legs alone, and link %d is not of identity vectors", k)
-			}
-		}
-		n = f.On(n)
 	}
 	if len(f.Rotations) != 0 && len(f.Rotations) != len(n.Dims) {
 		return Misfit("%d learned maps for %d legs", len(f.Rotations), len(n.Dims))

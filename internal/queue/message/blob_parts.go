@@ -37,7 +37,6 @@ type frameForm struct {
 	Closed    bool        `msgpack:"closed,omitempty"`
 	Levels    Levels      `msgpack:"levels"`
 	Rotations [][]float64 `msgpack:"rotations,omitempty"`
-	Firsts    bool        `msgpack:"firsts,omitempty"`
 }
 
 // newTensorForm returns the form of a part.

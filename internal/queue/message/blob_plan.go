@@ -312,7 +312,6 @@ func (w *planWriter) place(class string, common any) int {
 			Closed:    frame.Closed,
 			Levels:    newLevels(frame.Levels),
 			Rotations: frame.Rotations,
-			Firsts:    frame.Firsts,
 		}
 	}
 
@@ -339,7 +338,7 @@ func (w *planBlob) decode() (*btn.Plan, error) {
 		if err != nil {
 			return nil, under(fmt.Sprintf("common[%d].levels", i), err)
 		}
-		common[i] = &btn.Frame{Closed: frame.Closed, Levels: levels, Rotations: frame.Rotations, Firsts: frame.Firsts}
+		common[i] = &btn.Frame{Closed: frame.Closed, Levels: levels, Rotations: frame.Rotations}
 	}
 
 	for k := range w.Estimates {

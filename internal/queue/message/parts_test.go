@@ -32,7 +32,6 @@ func twoParts() (*btn.Network, *btn.Plan, *exact.Product) {
 		frame := &btn.Frame{
 			Closed: true,
 			Levels: countspace.Levels{D: 2, Of: [][]uint8{{0, 1}, {0, 1}}},
-			Firsts: links[0] == 0, // on which it is the same
 		}
 		s := countspace.Poly{Shape: []int{3}, Coef: scaled.FromFloats([]float64{1, 2, 3})}
 		return btn.ProductFactor{Links: links, Estimate: &btn.Estimate{

@@ -1,0 +1,343 @@
+package exchangeable
+
+// Sums value by value: where the values of a class do not interact, but for the number of variables that each of them has (Potts models), the
+// count vectors need not be listed.
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/internal/base/pace"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+const (
+	// mostStates bounds the states of a sum value by value: the numbers of variables, by group, that have a value.
+	mostStates = 1 << 16
+	// separation bounds the rounding of what values of a class have between them, nats.
+	separation = 1e-20
+)
+
+// separated is a function of the counts of one class as a product of functions of one count:
+//
+//	ln S(c) = Σ_a of[a][c_a],   Σ_a c_a = n
+type separated struct{ of [][]logarithm }
+
+// separate returns the terms of a class of n variables of d values as functions of one count each; nil if two values interact otherwise than
+// by a sum of a share of each: Σ_{a<b} c_a c_b (u_a + u_b) = Σ_a u_a c_a (n − c_a). Cost O(d² + d n).
+func separate(k *kinds, n, d int) *separated {
+	s := &separated{of: make([][]logarithm, d)}
+	for a := range s.of {
+		s.of[a] = make([]logarithm, n+1)
+	}
+	between := make([]logarithm, d*d)
+	for _, t := range k.terms {
+		first := t.members[0]
+		switch {
+		case len(t.members) == 1:
+			for c := range s.of[first.value] {
+				s.of[first.value][c] = s.of[first.value][c].plus(t.ln.times(choose(float64(c), first.times)))
+			}
+		case len(t.members) == 2 && first.times == 1 && t.members[1].times == 1:
+			a, b := first.value, t.members[1].value
+			between[a*d+b], between[b*d+a] = t.ln, t.ln
+		default:
+			return nil
+		}
+	}
+	for _, t := range k.forbidden {
+		if len(t.members) > 1 {
+			return nil
+		}
+		first := t.members[0]
+		for c := first.times; c <= n; c++ {
+			s.of[first.value][c] = impossible
+		}
+	}
+	shares := make([]logarithm, d)
+	for a := range shares {
+		b, c := (a+1)%d, (a+2)%d
+		if d == 2 {
+			c = b
+			shares[a] = between[a*d+b].times(0.5)
+			continue
+		}
+		if d > 2 {
+			shares[a] = between[a*d+b].plus(between[a*d+c]).minus(between[b*d+c]).times(0.5)
+		}
+	}
+	for a, u := range shares {
+		for b := range a {
+			if math.Abs(between[a*d+b].minus(u.plus(shares[b])).float()) > separation {
+				return nil
+			}
+		}
+		for c := range s.of[a] {
+			s.of[a][c] = s.of[a][c].plus(u.times(float64(c) * float64(n-c)))
+		}
+	}
+	return s
+}
+
+// byValue is a form of one class under evidence, summed value by value. A state says how many variables of each group have a value so far.
+type byValue struct {
+	*form
+	*separated
+	groups   []group // that have several values possible
+	fixed    []int32 // by value: variables that have no other
+	constant logarithm
+	strides  []int
+	states   int
+	digits   [][]int32         // by state
+	numbers  [][]scaled.Number // by value and state: the weights of the variables that have the value, over their number's factorial
+	forward  []box             // by value: Σ over the values before it, by state
+	steps    float64           // roundings of a term
+}
+
+// values returns the sum of a form value by value; nil if it is of several classes or its values interact.
+func (f *form) byValue() *byValue {
+	if len(f.fields.groups) != 1 || len(f.interactions.conds) > 0 {
+		return nil
+	}
+	n, d := 0, f.values(0)
+	for _, g := range f.fields.groups[0] {
+		n += len(g.variables)
+	}
+	b := &byValue{form: f, fixed: make([]int32, d), states: 1, constant: f.fields.constant}
+	if b.separated = separate(f.kinds, n, d); b.separated == nil {
+		return nil
+	}
+	for _, g := range f.fields.groups[0] {
+		if len(g.support) == 1 {
+			x := g.support[0]
+			b.fixed[x] += int32(len(g.variables))
+			b.constant = b.constant.plus(g.field[x].times(float64(len(g.variables))))
+			continue
+		}
+		if len(g.support) == 0 {
+			b.constant = impossible
+		}
+		b.groups = append(b.groups, g)
+		b.strides = append(b.strides, b.states)
+		if b.states *= len(g.variables) + 1; b.states > mostStates {
+			return nil
+		}
+	}
+	return b
+}
+
+// work is the flops of a sum, with marginals.
+func (b *byValue) work() float64 {
+	return 40 * float64(len(b.of)) * float64(b.states) * float64(b.states)
+}
+
+// run computes the weights of all values and the sums before each. Cost O(values · states²).
+func (b *byValue) run(ctx context.Context) error {
+	total := b.states - 1 // all variables
+	b.digits = make([][]int32, b.states)
+	longest := 1
+	for at := range b.digits {
+		rest := at
+		for _, g := range b.groups {
+			b.digits[at] = append(b.digits[at], int32(rest%(len(g.variables)+1)))
+			rest /= len(g.variables) + 1
+		}
+	}
+	for _, g := range b.groups {
+		longest = max(longest, len(g.variables))
+	}
+	table := factorialsUpTo(longest)
+	look := pace.New(ctx)
+	b.forward = []box{make(box, b.states)}
+	b.forward[0][0] = scaled.One
+	for a := range b.of {
+		numbers := make([]scaled.Number, b.states)
+		for at, counts := range b.digits {
+			c, ln := b.fixed[a], logarithm{}
+			for k, n := range counts {
+				c += n
+				ln = ln.plus(b.groups[k].field[a].times(float64(n))).minus(table[n])
+			}
+			numbers[at] = ln.plus(b.of[a][c]).number()
+		}
+		next := make(box, b.states)
+		for from, y := range b.forward[a] {
+			if look.Over(int64(b.states - from)) {
+				return look.Err()
+			}
+			if y.IsZero() {
+				continue
+			}
+			for at := 0; from+at <= total; at++ {
+				if !numbers[at].IsZero() && b.fits(from, at) {
+					next[from+at] = next[from+at].Add(y.Mul(numbers[at]))
+				}
+			}
+		}
+		b.numbers, b.forward = append(b.numbers, numbers), append(b.forward, next)
+	}
+	for _, g := range b.groups {
+		b.constant = b.constant.plus(table[len(g.variables)])
+	}
+	b.steps = float64(len(b.of)) * float64(longest+16)
+	return nil
+}
+
+// fits reports whether two states together are one.
+func (b *byValue) fits(s, t int) bool {
+	for k, n := range b.digits[s] {
+		if int(n+b.digits[t][k]) > len(b.groups[k].variables) {
+			return false
+		}
+	}
+	return true
+}
+
+// total is Σ of all terms, without the constant.
+func (b *byValue) total() scaled.Number { return b.forward[len(b.of)][b.states-1] }
+
+// lnZ is ln Z.
+func (b *byValue) lnZ() logarithm {
+	return logarithmOfNumber(b.total()).plus(b.constant)
+}
+
+// certified implements evaluation: no term is below 0.
+func (b *byValue) certified() float64 { return math.Ldexp(b.steps, -53) }
+
+// shares returns P(value) of a variable of every group.
+func (b *byValue) shares(ctx context.Context) ([][]float64, error) {
+	shares := make([][]float64, len(b.groups))
+	for k := range shares {
+		shares[k] = make([]float64, len(b.of))
+	}
+	look := pace.New(ctx)
+	backward := make(box, b.states) // of the states after a value
+	backward[b.states-1] = scaled.One.Div(b.total())
+	for a := len(b.of) - 1; a >= 0; a-- {
+		next := make(box, b.states)
+		for from, y := range b.forward[a] {
+			if look.Over(int64(b.states - from)) {
+				return nil, look.Err()
+			}
+			for at := 0; from+at < b.states; at++ {
+				if backward[from+at].IsZero() || !b.fits(from, at) {
+					continue
+				}
+				term := b.numbers[a][at].Mul(backward[from+at])
+				next[from] = next[from].Add(term)
+				if p := term.Mul(y).Float64(); p > 0 {
+					for k, n := range b.digits[at] {
+						shares[k][a] += p * float64(n) / float64(len(b.groups[k].variables))
+					}
+				}
+			}
+		}
+		backward = next
+	}
+	for _, row := range shares {
+		sum := 0.0
+		for _, p := range row {
+			sum += p
+		}
+		for a := range row {
+			row[a] /= sum
+		}
+	}
+	return shares, nil
+}
+
+// marginals returns P(x) of every variable, of Z > 0.
+func (b *byValue) marginals(ctx context.Context) ([][]float64, error) {
+	shares, err := b.shares(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]float64, len(b.weights))
+	put := func(v int32, share []float64) {
+		rows[v] = make([]float64, len(share))
+		for x := range rows[v] {
+			rows[v][x] = share[b.partition.canonical(v, x)]
+		}
+	}
+	for _, g := range b.fields.groups[0] {
+		if len(g.support) == 1 {
+			certain := make([]float64, len(b.of))
+			certain[g.support[0]] = 1
+			for _, v := range g.variables {
+				put(v, certain)
+			}
+		}
+	}
+	for k, g := range b.groups {
+		for _, v := range g.variables {
+			put(v, shares[k])
+		}
+	}
+	return rows, b.leafMarginals(ctx, nil, rows)
+}
+
+// drawStates draws the state that each value has in a term, with the term's share of the total.
+func (b *byValue) drawStates(stream *rand.Rand) [][]int32 {
+	out := make([][]int32, len(b.of))
+	to := b.states - 1
+	for a := len(b.of) - 1; a >= 0; a-- {
+		u, sum, chosen := stream.Float64(), 0.0, -1
+		for at := 0; at <= to && sum <= u; at++ {
+			from := to - at
+			if b.numbers[a][at].IsZero() || b.forward[a][from].IsZero() || !b.fits(from, at) {
+				continue
+			}
+			chosen = at
+			sum += b.numbers[a][at].Mul(b.forward[a][from]).Div(b.forward[a+1][to]).Float64()
+		}
+		out[a] = b.digits[chosen]
+		to -= chosen
+	}
+	return out
+}
+
+// assign draws the values of all variables but the leaves.
+func (b *byValue) assign(stream *rand.Rand, values []int) {
+	drawn := b.drawStates(stream)
+	for _, g := range b.fields.groups[0] {
+		if len(g.support) == 1 {
+			counts := make([]int32, len(b.of))
+			counts[g.support[0]] = int32(len(g.variables))
+			b.assignShuffled(stream, g.variables, counts, values)
+		}
+	}
+	for k, g := range b.groups {
+		counts := make([]int32, len(b.of))
+		for a, state := range drawn {
+			counts[a] = state[k]
+		}
+		b.assignShuffled(stream, g.variables, counts, values)
+	}
+}
+
+// draw returns assignments, each drawn with a stream of its own.
+func (b *byValue) draw(ctx context.Context, want problem.Want) (*btn.Drawn, error) {
+	n := len(b.weights)
+	if err := query.CheckSamples(n, want.Samples); err != nil || b.lnZ().isImpossible() {
+		return nil, err
+	}
+	drawn := &btn.Drawn{Weight: b.lnZ().number(), Values: make([]int, n*want.Samples)}
+	for s := range want.Samples {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		stream := rand.New(rand.NewPCG(want.Seed, uint64(s)))
+		values := drawn.Values[s*n : (s+1)*n]
+		b.assign(stream, values)
+		for v, l := range b.interactions.leaf {
+			if l != nil {
+				values[v] = pick(stream, b.given(l, values))
+			}
+		}
+	}
+	return drawn, nil
+}
