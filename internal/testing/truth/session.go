@@ -51,6 +51,15 @@ func Structured(seed uint64) Source {
 	return func(i uint64) (*Case, []Truth) { return DrawFamily(seed, i) }
 }
 
+// OfFamily draws the cases of one family; nil if there is none of that name.
+func OfFamily(seed uint64, family string) Source {
+	place := slices.Index(Families, family)
+	if place < 0 {
+		return nil
+	}
+	return func(i uint64) (*Case, []Truth) { return DrawFamily(seed, i*uint64(len(Families))+uint64(place)) }
+}
+
 // Cases runs cases 0 to n−1 and counts them in y.
 func (s *Session) Cases(n uint64, draw Source, y *Tally) {
 	var next atomic.Uint64

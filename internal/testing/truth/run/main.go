@@ -22,6 +22,7 @@ func main() {
 	wild := flag.Uint64("wild", 20_000, "models with numbers far apart")
 	tame := flag.Uint64("tame", 20_000, "models with ordinary numbers")
 	structured := flag.Uint64("structured", 300, "larger models whose truth is known by their structure")
+	family := flag.String("family", "", "of the larger models: that one alone, and no others ("+strings.Join(truth.Families, ", ")+")")
 	folder := flag.String("out", "", "folder for reproducers (default: a temporary one)")
 	flag.Parse()
 
@@ -36,13 +37,22 @@ func main() {
 	}
 	fmt.Printf("seed %d, reproducers in %s\n", *seed, s.Folder)
 
+	drawn := truth.Structured(*seed)
+	if *family != "" {
+		if drawn = truth.OfFamily(*seed, *family); drawn == nil {
+			fmt.Fprintf(os.Stderr, "no family %q: there are %s\n", *family, strings.Join(truth.Families, ", "))
+			os.Exit(2)
+		}
+		*wild, *tame = 0, 0
+	}
+
 	violations := 0
 	for _, part := range []struct {
 		name string
 		n    uint64
 		draw truth.Source
 	}{
-		{"structured", *structured, truth.Structured(*seed)},
+		{"structured", *structured, drawn},
 		{"wild", *wild, truth.Random(generate.Wild, *seed)},
 		{"tame", *tame, truth.Random(generate.Tame, *seed)},
 	} {
