@@ -26,15 +26,15 @@ func (c *counted) best(ctx context.Context) (*btn.Found, error) {
 	slack := close * (1 + math.Abs(c.largest.hi))
 	found := &btn.Found{Weight: c.largest.number(), Unique: true, Close: slack}
 	vectors := make([]int, len(c.lists))
-	for at, ln := range c.ln {
+	for vector, ln := range c.ln {
 		if !(c.largest.minus(ln).float() <= slack) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		c.outer.vectors(at/c.inner.size, vectors)
-		c.inner.vectors(at%c.inner.size, vectors)
+		c.outer.vectors(vector/c.inner.size, vectors)
+		c.inner.vectors(vector%c.inner.size, vectors)
 		values := make([]int, len(c.form.weights))
 		unique := true
 		for class, l := range c.lists {
@@ -60,8 +60,8 @@ func (c *counted) best(ctx context.Context) (*btn.Found, error) {
 func (f *form) assignSmallest(variables []int32, counts []int32, values []int) {
 	for _, v := range variables {
 		for x := range f.weights[v] {
-			if own := f.partition.canonical(v, x); counts[own] > 0 {
-				counts[own]--
+			if value := f.partition.canonical(v, x); counts[value] > 0 {
+				counts[value]--
 				values[v] = x
 				break
 			}
@@ -114,9 +114,9 @@ func (c *counted) draw(ctx context.Context, want problem.Want) (*btn.Drawn, erro
 	}
 	upTo := make([]float64, len(c.total.weights))
 	sum := 0.0
-	for at, w := range c.total.weights {
+	for vector, w := range c.total.weights {
 		sum += w
-		upTo[at] = sum
+		upTo[vector] = sum
 	}
 	drawn := &btn.Drawn{Weight: c.lnZ().number(), Values: make([]int, n*want.Samples)}
 	vectors := make([]int, len(c.lists))
@@ -126,12 +126,12 @@ func (c *counted) draw(ctx context.Context, want problem.Want) (*btn.Drawn, erro
 		}
 		stream := rand.New(rand.NewPCG(want.Seed, uint64(s)))
 		u := stream.Float64() * sum
-		at := min(sort.Search(len(upTo), func(k int) bool { return upTo[k] > u }), len(upTo)-1)
-		for c.total.weights[at] == 0 {
-			at--
+		vector := min(sort.Search(len(upTo), func(k int) bool { return upTo[k] > u }), len(upTo)-1)
+		for c.total.weights[vector] == 0 {
+			vector--
 		}
-		c.outer.vectors(at/c.inner.size, vectors)
-		c.inner.vectors(at%c.inner.size, vectors)
+		c.outer.vectors(vector/c.inner.size, vectors)
+		c.inner.vectors(vector%c.inner.size, vectors)
 		values := drawn.Values[s*n : (s+1)*n]
 		for class, l := range c.lists {
 			for k, g := range l.groups {
@@ -168,7 +168,7 @@ func (f *form) assignShuffled(stream *rand.Rand, variables []int32, counts []int
 
 // pick draws a place by the weights whose logarithms are given; one is not 0.
 func pick(stream *rand.Rand, lns []logarithm) int {
-	most := slices.MaxFunc(lns, func(a, b logarithm) int {
+	largest := slices.MaxFunc(lns, func(a, b logarithm) int {
 		if a.hi < b.hi {
 			return -1
 		}
@@ -178,7 +178,7 @@ func pick(stream *rand.Rand, lns []logarithm) int {
 	sum := 0.0
 	for x, ln := range lns {
 		if !ln.isImpossible() {
-			weights[x] = math.Exp(ln.minus(most).float())
+			weights[x] = math.Exp(ln.minus(largest).float())
 		}
 		sum += weights[x]
 	}

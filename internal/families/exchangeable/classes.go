@@ -13,7 +13,8 @@ import (
 const (
 	// mostClasses bounds the classes: counts are a table over all of them.
 	mostClasses = 24
-	// alike is the difference of two interactions, relative to 1 + |u|, up to which they are taken for equal. What they differ is added up later.
+	// alike is the difference of two interactions, relative to 1 + |u|, up to which they are taken for equal. What they differ is added up
+	// later.
 	alike = 1e-12
 	// mostRows bounds the tables that a relabelling is looked for in.
 	mostRows = 32
@@ -41,8 +42,8 @@ func (p *partition) sizes() []int {
 
 // canonical returns the class's value of a variable's value.
 func (p *partition) canonical(v int32, x int) int {
-	if own := p.values[p.value[v]]; own != nil {
-		return int(own[x])
+	if relabelling := p.values[p.value[v]]; relabelling != nil {
+		return int(relabelling[x])
 	}
 	return x
 }
@@ -135,7 +136,7 @@ type swapper struct {
 // swaps returns the values of variable i that the values of r become when both are swapped; false if some interaction changes then.
 func (s *swapper) swaps(r, i int32) ([]int, bool) {
 	d := s.domains[r]
-	if s.domains[i] != d || len(s.of[i]) != len(s.of[r]) {
+	if s.domains[i] != d || len(s.touching[i]) != len(s.touching[r]) {
 		return nil, false
 	}
 	to := make([]int, d)
@@ -157,7 +158,7 @@ func (s *swapper) keeps(r, i int32, to []int, same bool) bool {
 	for a, x := range to {
 		from[x] = a
 	}
-	for _, place := range s.of[r] {
+	for _, place := range s.touching[r] {
 		a := &s.list[place]
 		other := place
 		both := slices.Contains(a.scope.variables(), i)
@@ -183,11 +184,11 @@ func (s *swapper) keeps(r, i int32, to []int, same bool) bool {
 }
 
 // swapped returns the place of the interaction of a scope with i for r.
-func (s *swapper) swapped(of scope, r, i int32) (int32, bool) {
-	k := of.order()
-	of[position(of, r)] = i
-	slices.Sort(of[:k])
-	place, ok := s.at[of]
+func (s *swapper) swapped(changed scope, r, i int32) (int32, bool) {
+	k := changed.order()
+	changed[position(changed, r)] = i
+	slices.Sort(changed[:k])
+	place, ok := s.places[changed]
 	return place, ok
 }
 
@@ -244,7 +245,7 @@ func (s *swapper) relabels(r, i int32, to []int) bool {
 	far := make([]float64, d*d)
 	numbers := map[int32]bool{}
 	compared := 0
-	for _, place := range s.of[r] {
+	for _, place := range s.touching[r] {
 		a := &s.list[place]
 		if numbers[a.number] || compared == mostRows || slices.Contains(a.scope.variables(), i) {
 			continue
@@ -262,16 +263,16 @@ func (s *swapper) relabels(r, i int32, to []int) bool {
 		dims[axis] = 1
 		digits := make([]int, len(dims))
 		for range len(a.u) / d {
-			from, at := 0, 0
+			from, second := 0, 0
 			for k, v := range a.scope.variables() {
 				if v != r {
 					from += digits[k] * mine[k]
-					at += digits[k] * theirs[position(b.scope, v)]
+					second += digits[k] * theirs[position(b.scope, v)]
 				}
 			}
 			for x := range d {
 				for y := range d {
-					far[x*d+y] += distance(a.u[from+x*mine[axis]], b.u[at+y*theirs[axisOfOther]])
+					far[x*d+y] += distance(a.u[from+x*mine[axis]], b.u[second+y*theirs[axisOfOther]])
 				}
 			}
 			following(digits, dims)

@@ -220,8 +220,8 @@ func (p *pairs) pair(a, b place) []float64 {
 	n, m := float64(len(first.groups[a.group].variables)), float64(len(second.groups[b.group].variables))
 	switch {
 	case a == b:
-		for at, w := range p.distributions[a.class] {
-			counts := first.ofGroup(at, a.group)
+		for index, w := range p.distributions[a.class] {
+			counts := first.ofGroup(index, a.group)
 			for x, c := range counts {
 				for y, e := range counts {
 					pairs := float64(c) * float64(e)
@@ -233,8 +233,8 @@ func (p *pairs) pair(a, b place) []float64 {
 			}
 		}
 	case a.class == b.class:
-		for at, w := range p.distributions[a.class] {
-			addProducts(out, first.ofGroup(at, a.group), second.ofGroup(at, b.group), w/(n*m))
+		for index, w := range p.distributions[a.class] {
+			addProducts(out, first.ofGroup(index, a.group), second.ofGroup(index, b.group), w/(n*m))
 		}
 	default:
 		key := [2]int{a.class, b.class}
@@ -243,9 +243,9 @@ func (p *pairs) pair(a, b place) []float64 {
 			joint = p.over(key[:])
 			p.joint[key] = joint
 		}
-		for at, w := range joint {
+		for index, w := range joint {
 			if w > 0 {
-				addProducts(out, first.ofGroup(at/second.size, a.group), second.ofGroup(at%second.size, b.group), w/(n*m))
+				addProducts(out, first.ofGroup(index/second.size, a.group), second.ofGroup(index%second.size, b.group), w/(n*m))
 			}
 		}
 	}
@@ -273,8 +273,8 @@ func (c *counted) joint(variables []int) []float64 {
 		size *= len(c.form.weights[v])
 	}
 	cells := make([]float64, size)
-	for at, w := range c.over(classes) {
-		vectors := at
+	for index, w := range c.over(classes) {
+		vectors := index
 		values := make([]int, len(variables)) // by the class
 		for k := len(variables) - 1; k >= 0; k-- {
 			l := c.lists[classes[k]]

@@ -19,9 +19,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// exchanged draws a model of n variables of d values in some classes with a table for every set of order variables: a function of how often
-// it has each value of each class after values are exchanged at some variables, times random vectors for each of its variables. Tables of
-// pairs come with it, and, of several classes, a variable with a table of its own alone.
+// exchanged draws a model of n variables of d values in some classes with a table for every set of order variables: a function of how
+// often it has each value of each class after values are exchanged at some variables, times random vectors for each of its variables.
+// Tables of pairs come with it, and, of several classes, a variable with a table of its own alone.
 func exchanged(rng *rand.Rand, n, d, order, classes int) *factorgraph.Model {
 	m := &factorgraph.Model{Domains: make([]int, n)}
 	value, class := make([][]int, n), make([]int, n)
@@ -179,7 +179,8 @@ func checkMarginals(t *testing.T, m *factorgraph.Model, evidence factorgraph.Evi
 	}
 }
 
-// swapped draws a model of two classes with a table for each kind of pair, hidden variables of pairs, forbidden values, and relabelled values.
+// swapped draws a model of two classes with a table for each kind of pair, hidden variables of pairs, forbidden values, and relabelled
+// values.
 func swapped(rng *rand.Rand, sizes []int, values, hidden int, zeros float64) *factorgraph.Model {
 	m := &factorgraph.Model{}
 	var class []int
@@ -243,14 +244,16 @@ func TestPairsAgainstEnumeration(t *testing.T) {
 		hidden int
 		zeros  float64
 	}{
-		{[]int{13}, 2, 0, 0}, {[]int{13}, 2, 0, 0.4}, {[]int{7}, 4, 0, 0}, {[]int{8}, 3, 0, 0.3}, {[]int{6, 6}, 2, 0, 0}, {[]int{4, 4}, 3, 0, 0.2},
+		{[]int{13}, 2, 0, 0}, {[]int{13}, 2, 0, 0.4}, {[]int{7}, 4, 0, 0}, {[]int{8}, 3, 0, 0.3},
+		{[]int{6, 6}, 2, 0, 0}, {[]int{4, 4}, 3, 0, 0.2},
 		{[]int{3, 3}, 2, 2, 0}, {[]int{3, 3}, 2, 2, 0.3}, {[]int{4, 2}, 3, 2, 0},
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(k), 1))
 			m := swapped(rng, c.sizes, c.values, c.hidden, c.zeros)
 			evidence := factorgraph.Evidence{
-				Hard: []factorgraph.Observation{{Var: 1, Value: 1}}, Soft: []factorgraph.Likelihood{{Var: 2, Weights: []float64{0.3, 1.2, 0.9, 1}[:c.values]}},
+				Hard: []factorgraph.Observation{{Var: 1, Value: 1}},
+				Soft: []factorgraph.Likelihood{{Var: 2, Weights: []float64{0.3, 1.2, 0.9, 1}[:c.values]}},
 			}
 			if c.hidden > 0 { // tells two variables from the others
 				evidence.Hard = append(evidence.Hard, factorgraph.Observation{Var: len(m.Domains) - 1, Value: 1})
@@ -394,7 +397,8 @@ func TestValuesAgainstEnumeration(t *testing.T) {
 			}
 		}
 		evidence := factorgraph.Evidence{
-			Hard: []factorgraph.Observation{{Var: 1, Value: 2}}, Soft: []factorgraph.Likelihood{{Var: 2, Weights: []float64{0.3, 1.2, 0.9, 1, 2}[:values]}},
+			Hard: []factorgraph.Observation{{Var: 1, Value: 2}},
+			Soft: []factorgraph.Likelihood{{Var: 2, Weights: []float64{0.3, 1.2, 0.9, 1, 2}[:values]}},
 		}
 		part, p := found(t, m, evidence)
 		if part == nil {

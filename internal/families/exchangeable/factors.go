@@ -80,8 +80,8 @@ type leaf struct {
 	list     []placed // its tables over more than itself
 }
 
-// scopesOf returns the sets of variables that a network has cores over: numbers of cores stand for their tables. It is nil if the network is
-// none of factors over variables as they are, or has more cores than memory has room for. Linear time.
+// scopesOf returns the sets of variables that a network has cores over: numbers of cores stand for their tables. It is nil if the network
+// is none of factors over variables as they are, or has more cores than memory has room for. Linear time.
 func scopesOf(net *btn.Network, memory int64) *factors {
 	if net.Choice != btn.CoresAreFactors || float64(len(net.Cores))*scopeBytes > float64(memory)/4 {
 		return nil

@@ -25,22 +25,22 @@ type fields struct {
 	off      float64   // Σ of what the weights of a group differ, nats
 }
 
-// fieldsOf returns the weights of the classes' variables: of the network's links, of tables over one variable, of leaves with one neighbour,
-// and the shares of tables over several. It is nil if a weight is below 0. Cost O(values · log variables).
+// fieldsOf returns the weights of the classes' variables: of the network's links, of tables over one variable, of leaves with one
+// neighbour, and the shares of tables over several. It is nil if a weight is below 0. Cost O(values · log variables).
 func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]float64, maximal bool) (*fields, error) {
 	f := &fields{constant: m.constant}
 	look := pace.New(ctx)
-	own := make([][]logarithm, len(m.domains))
+	logs := make([][]logarithm, len(m.domains))
 	for v, list := range weights {
 		if m.leaf[v] != nil {
 			continue
 		}
-		own[v] = make([]logarithm, len(list))
+		logs[v] = make([]logarithm, len(list))
 		for x, w := range list {
 			if !(w >= 0) {
 				return nil, nil
 			}
-			to := &own[v][p.canonical(int32(v), x)]
+			to := &logs[v][p.canonical(int32(v), x)]
 			*to = logarithmOf(w, 0)
 			for _, id := range m.unary[v] {
 				*to = to.plus(logarithmOf(m.tables[id].data[x], 0))
@@ -67,7 +67,7 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 		}
 		u := l.others[0]
 		for x, y := range c.sum {
-			to := &own[u][p.canonical(u, x)]
+			to := &logs[u][p.canonical(u, x)]
 			*to = to.plus(y)
 		}
 		if look.Over(int64(16 * len(c.table))) {
@@ -81,28 +81,28 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 		}
 	}
 	for _, list := range members {
-		f.groups = append(f.groups, f.grouped(list, own))
+		f.groups = append(f.groups, f.grouped(list, logs))
 	}
 	return f, nil
 }
 
 // grouped divides the variables of a class into groups, in the sequence of their first variables.
-func (f *fields) grouped(variables []int32, own [][]logarithm) (groups []group) {
+func (f *fields) grouped(variables []int32, logs [][]logarithm) (groups []group) {
 	sorted := slices.Clone(variables)
 	slices.SortStableFunc(sorted, func(a, b int32) int {
-		return slices.CompareFunc(own[a], own[b], func(x, y logarithm) int { return cmp.Compare(x.hi, y.hi) })
+		return slices.CompareFunc(logs[a], logs[b], func(x, y logarithm) int { return cmp.Compare(x.hi, y.hi) })
 	})
-	for at, v := range sorted {
-		if at > 0 {
+	for index, v := range sorted {
+		if index > 0 {
 			last := &groups[len(groups)-1]
-			if difference, same := sameField(last.field, own[v]); same {
+			if difference, same := sameField(last.field, logs[v]); same {
 				f.off += difference
 				last.variables = append(last.variables, v)
 				continue
 			}
 		}
-		g := group{variables: []int32{v}, field: own[v]}
-		for x, y := range own[v] {
+		g := group{variables: []int32{v}, field: logs[v]}
+		for x, y := range logs[v] {
 			if !y.isImpossible() {
 				g.support = append(g.support, x)
 			}

@@ -78,29 +78,29 @@ func formOf(ctx context.Context, p *problem.Problem, part *Sum, individuals []in
 
 // newForm is formOf without memory.
 func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []int, maximal bool) (*form, error) {
-	of, err := factorsIn(ctx, p)
+	tables, err := factorsIn(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if of == nil {
+	if tables == nil {
 		return nil, errForm("the tables are not plain ones of numbers of at least 0")
 	}
 	weights, err := weightsOf(p.Net)
 	if err != nil {
 		return nil, err
 	}
-	f := &form{weights: weights, maximal: maximal, partition: c.partition(of)}
+	f := &form{weights: weights, maximal: maximal, partition: c.partition(tables)}
 	if f.partition == nil {
 		return nil, fault.Wrap(fault.BadInput, btn.Misfit("classes of variables with other domains"))
 	}
 	var list []int32
 	for _, v := range individuals {
-		if of.leaf[v] != nil {
+		if tables.leaf[v] != nil {
 			return nil, errForm("variable %d, which is summed out, is asked about together with others", v)
 		}
 		list = append(list, int32(v))
 	}
-	if err := f.interact(ctx, p, of, c, list); err != nil {
+	if err := f.interact(ctx, p, tables, c, list); err != nil {
 		return nil, err
 	}
 	f.fields, err = fieldsOf(ctx, f.interactions, f.partition, weights, maximal)
@@ -145,18 +145,18 @@ func baseOf(p *problem.Problem) *btn.Network {
 
 // interact finds the interactions and their terms. Those without evidence are taken if no leaf of a pair has any. Variables whose tables
 // deviate from those of their class become individuals.
-func (f *form) interact(ctx context.Context, p *problem.Problem, of *factors, c *Classes, individuals []int32) error {
+func (f *form) interact(ctx context.Context, p *problem.Problem, t *factors, c *Classes, individuals []int32) error {
 	given, err := weightsOf(baseOf(p))
 	if err != nil {
 		return err
 	}
-	isGiven := !slices.ContainsFunc(of.leaf, func(l *leaf) bool {
+	isGiven := !slices.ContainsFunc(t.leaf, func(l *leaf) bool {
 		return l != nil && len(l.others) == 2 && !slices.Equal(given[l.variable], f.weights[l.variable])
 	})
 	if isGiven {
-		f.interactions, err = interactionsIn(ctx, p, of, f.maximal)
+		f.interactions, err = interactionsIn(ctx, p, t, f.maximal)
 	} else {
-		f.interactions, err = interactionsOf(ctx, of, f.weights, f.maximal)
+		f.interactions, err = interactionsOf(ctx, t, f.weights, f.maximal)
 	}
 	if err != nil {
 		return err
@@ -164,10 +164,10 @@ func (f *form) interact(ctx context.Context, p *problem.Problem, of *factors, c 
 	if f.interactions == nil {
 		return errNegative
 	}
-	own := f.partition
+	classes := f.partition
 	if isGiven && len(individuals) == 0 {
 		f.kinds, err = problem.FormOfBase(ctx, p, kindsSlot{c, f.maximal}, func() (*kinds, error) {
-			k, _, err := kindsOf(ctx, f.interactions, own)
+			k, _, err := kindsOf(ctx, f.interactions, classes)
 			return k, err
 		})
 		if err != nil || f.kinds != nil {
@@ -178,7 +178,7 @@ func (f *form) interact(ctx context.Context, p *problem.Problem, of *factors, c 
 		if len(individuals) > mostIndividuals {
 			break
 		}
-		f.partition = own.withIndividuals(individuals)
+		f.partition = classes.withIndividuals(individuals)
 		k, deviating, err := kindsOf(ctx, f.interactions, f.partition)
 		if err != nil {
 			return err
@@ -201,11 +201,11 @@ func (f *form) interact(ctx context.Context, p *problem.Problem, of *factors, c 
 func (f *form) size(split bool) float64 {
 	size := 1.0
 	for c, groups := range f.fields.groups {
-		own := splitSize(groups)
+		vectors := splitSize(groups)
 		if !split && len(groups) > 1 {
-			own = min(own, boxSize(groups, f.values(c)))
+			vectors = min(vectors, boxSize(groups, f.values(c)))
 		}
-		size *= own
+		size *= vectors
 	}
 	return size
 }
@@ -217,8 +217,8 @@ func (f *form) values(class int) int { return len(f.fields.groups[class][0].fiel
 func (f *form) work(split bool) float64 {
 	lists := 0.0
 	for c, groups := range f.fields.groups {
-		if own, merged := splitSize(groups), boxSize(groups, f.values(c)); split || len(groups) == 1 || own <= merged {
-			lists += own * float64(8*f.values(c)*len(groups))
+		if vectors, merged := splitSize(groups), boxSize(groups, f.values(c)); split || len(groups) == 1 || vectors <= merged {
+			lists += vectors * float64(8*f.values(c)*len(groups))
 		} else {
 			for _, g := range groups {
 				lists += 10 * merged * compositions(len(g.variables), len(g.support))
@@ -231,20 +231,20 @@ func (f *form) work(split bool) float64 {
 // fits refuses a sum over too many count vectors.
 func (f *form) fits(split bool, memory int64) error {
 	if n := f.size(split); n > mostVectors || n*2*vectorBytes > float64(memory) {
-		return errForm("%.3g count vectors take %.3g bytes, at most %d vectors and %d bytes are taken", n, n*2*vectorBytes, mostVectors, memory)
+		return errForm("%.3g count vectors take %.3g bytes: more than %d vectors or %d bytes", n, n*2*vectorBytes, mostVectors, memory)
 	}
 	return nil
 }
 
 // makeLists returns the lists of all classes.
 func (f *form) makeLists(ctx context.Context, split bool) ([]*list, error) {
-	most := 1
+	largest := 1
 	for _, groups := range f.fields.groups {
 		for _, g := range groups {
-			most = max(most, len(g.variables))
+			largest = max(largest, len(g.variables))
 		}
 	}
-	table := factorialsUpTo(most)
+	table := factorialsUpTo(largest)
 	var lists []*list
 	for c, groups := range f.fields.groups {
 		makeList := splitList

@@ -26,15 +26,15 @@ type interaction struct {
 //
 //	Σ ln φ(x) = constant + Σ_i field_i(x_i) + Σ_S u_S(x_S),   |S| ≥ 2
 //
-// Of a table without zeros, u_S summed over any one variable is 0, and its parts over fewer variables count among those. A table with zeros
-// is a function of its own.
+// Of a table without zeros, u_S summed over any one variable is 0, and its parts over fewer variables count among those. A table with
+// zeros is a function of its own.
 type interactions struct {
 	*factors
 	constant logarithm
 	field    [][]logarithm // by variable and value; nil: 0
 	list     []interaction
-	at       map[scope]int32 // place in list
-	of       [][]int32       // by variable: places in list
+	places   map[scope]int32 // in list
+	touching [][]int32       // by variable: places in list
 	conds    map[int32]*conditional
 }
 
@@ -64,12 +64,12 @@ type summed struct {
 	*conditional
 }
 
-// interactionsOf returns those of the tables with leaves summed out with their weights; nil if a weight is below 0. maximal takes the largest
-// term in place of the sum. Leaves of one neighbour or none are left to fields. Cost O(entries of all tables).
+// interactionsOf returns those of the tables with leaves summed out with their weights; nil if a weight is below 0. maximal takes the
+// largest term in place of the sum. Leaves of one neighbour or none are left to fields. Cost O(entries of all tables).
 func interactionsOf(ctx context.Context, f *factors, weights [][]float64, maximal bool) (*interactions, error) {
 	m := &maker{
 		interactions: &interactions{
-			factors: f, field: make([][]logarithm, len(f.domains)), at: make(map[scope]int32, len(f.list)),
+			factors: f, field: make([][]logarithm, len(f.domains)), places: make(map[scope]int32, len(f.list)),
 			conds: map[int32]*conditional{},
 		},
 		maximal: maximal, weights: weights, raw: map[int32]int32{}, sums: map[[2]int32]int32{}, leaves: map[string]*summed{},
@@ -116,12 +116,12 @@ func interactionsOf(ctx context.Context, f *factors, weights [][]float64, maxima
 	m.list = slices.DeleteFunc(m.list, func(a interaction) bool {
 		return !m.joined[a.scope] && !slices.ContainsFunc(a.u, func(x logarithm) bool { return math.Abs(x.hi) > negligible })
 	})
-	clear(m.at)
-	m.of = make([][]int32, len(f.domains))
+	clear(m.places)
+	m.touching = make([][]int32, len(f.domains))
 	for k := range m.list {
-		m.at[m.list[k].scope] = int32(k)
+		m.places[m.list[k].scope] = int32(k)
 		for _, v := range m.list[k].scope.variables() {
-			m.of[v] = append(m.of[v], int32(k))
+			m.touching[v] = append(m.touching[v], int32(k))
 		}
 	}
 	return m.interactions, nil
@@ -215,15 +215,15 @@ func (f *factors) conditional(l *leaf, weights []float64, maximal bool) *conditi
 				p = p.Mul(scaled.FromFloat(f.tables[id].data[x]).Wide())
 			}
 			for _, q := range l.list {
-				at := 0
+				index := 0
 				for k, v := range q.scope.variables() {
 					digit := x
 					if v != l.variable {
 						digit = digits[slices.Index(l.others, v)]
 					}
-					at = at*f.tables[q.table].dims[k] + digit
+					index = index*f.tables[q.table].dims[k] + digit
 				}
-				p = p.Mul(scaled.FromFloat(f.tables[q.table].data[at]).Wide())
+				p = p.Mul(scaled.FromFloat(f.tables[q.table].data[index]).Wide())
 			}
 			sum = sum.Add(p)
 			ln := logarithmOfWide(p)
@@ -267,7 +267,7 @@ func (m *maker) split(s scope, log int32) {
 			m.field[v][x] = m.field[v][x].plus(y)
 		}
 	}
-	for at, members := range p.subsets {
+	for index, members := range p.subsets {
 		sub := empty
 		k := 0
 		for l, v := range list {
@@ -276,15 +276,15 @@ func (m *maker) split(s scope, log int32) {
 				k++
 			}
 		}
-		m.add(sub, p.numbers[at])
+		m.add(sub, p.numbers[index])
 	}
 }
 
 // add adds a function to the interaction of a scope.
 func (m *maker) add(s scope, number int32) {
-	place, ok := m.at[s]
+	place, ok := m.places[s]
 	if !ok {
-		m.at[s] = int32(len(m.list))
+		m.places[s] = int32(len(m.list))
 		m.list = append(m.list, interaction{s, number, m.logs[number]})
 		return
 	}
@@ -304,13 +304,13 @@ func (m *maker) add(s scope, number int32) {
 func (m *maker) partsOf(s scope, log int32) *parts {
 	u := m.logs[log]
 	k := s.order()
-	whole := uint8(1)<<k - 1
+	everything := uint8(1)<<k - 1
 	if slices.ContainsFunc(u, logarithm.isImpossible) {
-		return &parts{subsets: []uint8{whole}, numbers: []int32{log}}
+		return &parts{subsets: []uint8{everything}, numbers: []int32{log}}
 	}
 	dims := make([]int, k) // of an array whose last entry along an axis is the mean, and the others what they differ from it
-	for at, v := range s.variables() {
-		dims[at] = m.domains[v]
+	for index, v := range s.variables() {
+		dims[index] = m.domains[v]
 	}
 	for axis := k - 1; axis >= 0; axis-- {
 		inner := 1
@@ -321,14 +321,14 @@ func (m *maker) partsOf(s scope, log int32) *parts {
 		next := make([]logarithm, 0, len(u)/d*(d+1))
 		for block := range slices.Chunk(u, d*inner) {
 			means := make([]logarithm, inner)
-			for at, y := range block {
-				means[at%inner] = means[at%inner].plus(y)
+			for index, y := range block {
+				means[index%inner] = means[index%inner].plus(y)
 			}
-			for at := range means {
-				means[at] = means[at].over(float64(d))
+			for index := range means {
+				means[index] = means[index].over(float64(d))
 			}
-			for at, y := range block {
-				next = append(next, y.minus(means[at%inner]))
+			for index, y := range block {
+				next = append(next, y.minus(means[index%inner]))
 			}
 			next = append(next, means...)
 		}
@@ -336,7 +336,7 @@ func (m *maker) partsOf(s scope, log int32) *parts {
 		dims[axis]++
 	}
 	p := &parts{}
-	functions := make([][]logarithm, whole+1)
+	functions := make([][]logarithm, everything+1)
 	digits := make([]int, k)
 	for _, y := range u {
 		members := uint8(0)
@@ -349,7 +349,7 @@ func (m *maker) partsOf(s scope, log int32) *parts {
 		following(digits, dims)
 	}
 	p.constant = functions[0][0]
-	for members := uint8(1); members <= whole; members++ {
+	for members := uint8(1); members <= everything; members++ {
 		if members&(members-1) == 0 {
 			p.fields = append(p.fields, functions[members])
 		} else {

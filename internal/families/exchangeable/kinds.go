@@ -85,14 +85,14 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 	for _, s := range sequence {
 		classes := s.class
 		slices.Sort(classes[:order(classes)])
-		of := byClasses[classes]
-		if of == nil {
-			of = &kind{classes: classes}
-			byClasses[classes] = of
-			all = append(all, of)
+		tuple := byClasses[classes]
+		if tuple == nil {
+			tuple = &kind{classes: classes}
+			byClasses[classes] = tuple
+			all = append(all, tuple)
 		}
-		of.shapes = append(of.shapes, s)
-		of.number += known[s]
+		tuple.shapes = append(tuple.shapes, s)
+		tuple.number += known[s]
 	}
 	functions := map[int32]*interaction{}
 	for i := range m.list {
@@ -101,14 +101,14 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 	k = &kinds{}
 	sizes := p.sizes()
 	strange := map[shape]bool{}
-	for _, of := range all {
-		if of.number != of.sets(sizes) {
+	for _, tuple := range all {
+		if tuple.number != tuple.sets(sizes) {
 			return nil, nil, nil
 		}
-		reference := slices.MaxFunc(of.shapes, func(a, b shape) int { return cmp.Compare(known[a], known[b]) })
+		reference := slices.MaxFunc(tuple.shapes, func(a, b shape) int { return cmp.Compare(known[a], known[b]) })
 		values := map[pattern]logarithm{}
 		var patterns []pattern
-		for _, s := range slices.Concat([]shape{reference}, of.shapes) {
+		for _, s := range slices.Concat([]shape{reference}, tuple.shapes) {
 			largest := 0.0
 			p.entries(m, functions[s.number], s, func(q pattern, x logarithm) {
 				y, ok := values[q]
@@ -179,8 +179,8 @@ func (p *partition) entries(m *interactions, a *interaction, s shape, f func(pat
 	for _, x := range a.u {
 		q := noPattern
 		for k, digit := range digits {
-			if own := p.values[s.value[k]]; own != nil {
-				digit = int(own[digit])
+			if relabelling := p.values[s.value[k]]; relabelling != nil {
+				digit = int(relabelling[digit])
 			}
 			q[k] = s.class[k]*mostDomain + int16(digit)
 		}
@@ -207,13 +207,13 @@ func (q pattern) members() (list []member) {
 func (k *kind) sets(sizes []int) float64 {
 	product := 1.0
 	list := k.classes[:order(k.classes)]
-	for at := 0; at < len(list); {
+	for index := 0; index < len(list); {
 		times := 1
-		for at+times < len(list) && list[at+times] == list[at] {
+		for index+times < len(list) && list[index+times] == list[index] {
 			times++
 		}
-		product *= choose(float64(sizes[list[at]]), times)
-		at += times
+		product *= choose(float64(sizes[list[index]]), times)
+		index += times
 	}
 	return product
 }

@@ -27,14 +27,14 @@ type list struct {
 }
 
 // count returns the counts of a vector.
-func (l *list) count(at int) []int32 { return l.counts[at*l.values : (at+1)*l.values] }
+func (l *list) count(index int) []int32 { return l.counts[index*l.values : (index+1)*l.values] }
 
 // ofGroup returns the counts of a group of a vector: of split lists.
-func (l *list) ofGroup(at, group int) []int32 {
+func (l *list) ofGroup(index, group int) []int32 {
 	if len(l.groups) == 1 {
-		return l.count(at)
+		return l.count(index)
 	}
-	from := (at*len(l.groups) + group) * l.values
+	from := (index*len(l.groups) + group) * l.values
 	return l.split[from : from+l.values]
 }
 
@@ -116,17 +116,17 @@ func splitList(ctx context.Context, groups []group, values int, f factorials) (*
 	look := pace.New(ctx)
 	current := make([]int32, len(groups)*values)
 	var err error
-	var walk func(at int, all, one logarithm)
-	walk = func(at int, all, one logarithm) {
+	var walk func(index int, all, one logarithm)
+	walk = func(index int, all, one logarithm) {
 		if err != nil {
 			return
 		}
-		if at < len(groups) {
-			g := &groups[at]
-			own := current[at*values : (at+1)*values]
-			divisions(len(g.variables), g.support, own, func() {
-				a, o := g.lnOfGroup(own, f)
-				walk(at+1, all.plus(a), one.plus(o))
+		if index < len(groups) {
+			g := &groups[index]
+			row := current[index*values : (index+1)*values]
+			divisions(len(g.variables), g.support, row, func() {
+				a, o := g.lnOfGroup(row, f)
+				walk(index+1, all.plus(a), one.plus(o))
 			})
 			return
 		}
@@ -200,8 +200,8 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 			if y.IsZero() {
 				continue
 			}
-			for at, place := range c.places {
-				next[from+place] = next[from+place].Add(y.Mul(c.weights[at]))
+			for index, place := range c.places {
+				next[from+place] = next[from+place].Add(y.Mul(c.weights[index]))
 			}
 		}
 		for _, place := range c.places {
@@ -219,13 +219,13 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 		if y.IsZero() {
 			continue
 		}
-		rest, left := place, n
+		remainder, remaining := place, n
 		for x := range values - 1 {
-			digits[x] = int32(rest / strides[x])
-			rest %= strides[x]
-			left -= int(digits[x])
+			digits[x] = int32(remainder / strides[x])
+			remainder %= strides[x]
+			remaining -= int(digits[x])
 		}
-		digits[values-1] = int32(left)
+		digits[values-1] = int32(remaining)
 		l.counts = append(l.counts, digits...)
 		l.ln = append(l.ln, logarithmOfNumber(y))
 		l.size++
@@ -233,17 +233,17 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 	return l, nil
 }
 
-// shares returns P(value) of a variable of every group, given the weights of the class's vectors, which add up to 1. Of a merged list by one
-// pass back over its products: no term is below 0. Cost as that of the list.
+// shares returns P(value) of a variable of every group, given the weights of the class's vectors, which add up to 1. Of a merged list by
+// one pass back over its products: no term is below 0. Cost as that of the list.
 func (l *list) shares(ctx context.Context, weights []float64) ([][]float64, error) {
 	shares := make([][]float64, len(l.groups))
 	for k := range shares {
 		shares[k] = make([]float64, l.values)
 	}
 	if l.isSplit() {
-		for at, w := range weights {
+		for index, w := range weights {
 			for k := range shares {
-				for x, c := range l.ofGroup(at, k) {
+				for x, c := range l.ofGroup(index, k) {
 					shares[k][x] += w * float64(c)
 				}
 			}
@@ -251,12 +251,12 @@ func (l *list) shares(ctx context.Context, weights []float64) ([][]float64, erro
 	} else if err := l.backward(ctx, weights, shares); err != nil {
 		return nil, err
 	}
-	for k, own := range shares {
+	for k, row := range shares {
 		sum := 0.0
-		for _, x := range own {
+		for _, x := range row {
 			sum += x
 		}
-		for x := range own {
+		for x := range row {
 			shares[k][x] /= sum
 		}
 	}
@@ -271,12 +271,12 @@ func (l *list) backward(ctx context.Context, weights []float64, shares [][]float
 		n += len(g.variables)
 	}
 	adjoint := make(box, len(l.roots[0].before))
-	for at, w := range weights {
+	for index, w := range weights {
 		place := 0
-		for _, c := range l.count(at)[:l.values-1] {
+		for _, c := range l.count(index)[:l.values-1] {
 			place = place*(n+1) + int(c)
 		}
-		adjoint[place] = scaled.FromFloat(w).Div(l.ln[at].number())
+		adjoint[place] = scaled.FromFloat(w).Div(l.ln[index].number())
 	}
 	for k, c := range slices.Backward(l.roots) {
 		next := make(box, len(adjoint))
@@ -288,11 +288,11 @@ func (l *list) backward(ctx context.Context, weights []float64, shares [][]float
 			if y.IsZero() {
 				continue
 			}
-			for at, place := range c.places {
-				share := c.weights[at].Mul(adjoint[from+place])
+			for index, place := range c.places {
+				share := c.weights[index].Mul(adjoint[from+place])
 				next[from] = next[from].Add(share)
 				share = share.Mul(y)
-				for x, count := range c.counts[at*l.values : (at+1)*l.values] {
+				for x, count := range c.counts[index*l.values : (index+1)*l.values] {
 					if count > 0 {
 						means[x] = means[x].Add(share.Mul(scaled.FromFloat(float64(count))))
 					}

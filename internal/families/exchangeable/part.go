@@ -1,19 +1,19 @@
-// Package exchangeable is the family of base tensors that depend on counts alone: variables of few classes, in which swapping two variables
-// changes nothing (Lemmas 3 and 4, found in plain tables).
+// Package exchangeable is the family of base tensors that depend on counts alone: variables of few classes, in which swapping two
+// variables changes nothing (Lemmas 3 and 4, found in plain tables).
 //
-// With c_v of the variables of a class at value v, and a function u_S for every set S of variables that is the same for all sets of as many
-// variables of each class,
+// With c_v of the variables of a class at value v, and a function u_S for every set S of variables that is the same for all sets of as
+// many variables of each class,
 //
 //	Z = Σ_c Π_classes (Σ_{x: counts c} Π_i w_i(x_i)) · exp Σ_patterns u(pattern) · ways(pattern, c)
 //
-// where a pattern is a multiset of values of classes and ways is the number of sets that have it among the counts: c(c−1)/2 pairs with twice
-// the same value, c·c' with two values. All terms are positive for tables of any sign of coupling: nothing cancels. Logarithms of terms are
-// sums in twice the digits of float64, so that the error of Z is a few roundings.
+// where a pattern is a multiset of values of classes and ways is the number of sets that have it among the counts: c(c−1)/2 pairs with
+// twice the same value, c·c' with two values. All terms are positive for tables of any sign of coupling: nothing cancels. Logarithms of
+// terms are sums in twice the digits of float64, so that the error of Z is a few roundings.
 //
 //   - Values may be relabelled from variable to variable.
 //   - Variables of tables with at most two others, which are no such variables, are summed out first: hidden variables of pairs.
-//   - Weights of single variables and evidence are not part of the structure. Variables of a class with the same weights are a group; groups
-//     are multiplied as polynomials in the counts, or their counts are kept apart.
+//   - Weights of single variables and evidence are not part of the structure. Variables of a class with the same weights are a group;
+//     groups are multiplied as polynomials in the counts, or their counts are kept apart.
 //   - Variables that some evidence tells apart, and those asked about together, are classes of their own.
 //
 // Cost: the number of count vectors, C(n+d−1, d−1) for a class of n variables of d values, times that of all classes.
@@ -32,11 +32,13 @@ type Sum struct {
 	Ask btn.Ask `msgpack:"ask,omitempty"`
 }
 
-// Classes is the structure of a network: which of its variables may be swapped. That its tables are the same is checked when they are summed.
+// Classes is the structure of a network: which of its variables may be swapped. That its tables are the same is checked when they are
+// summed.
 type Classes struct {
 	Count int     `msgpack:"count"`
 	Of    []int32 `msgpack:"of"` // the class of each variable; −1 for those that are summed out
-	// Value is the place in Values of each variable's relabelling; nil: 0 for all. Values[k][x] is the class's value of a variable's value x.
+	// Value is the place in Values of each variable's relabelling; nil: 0 for all. Values[k][x] is the class's value of a variable's value
+	// x.
 	Value  []int32   `msgpack:"value,omitempty"`
 	Values [][]uint8 `msgpack:"values,omitempty"` // the first one is nil: no relabelling
 }

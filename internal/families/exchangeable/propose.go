@@ -20,8 +20,8 @@ const leastVariables = 12
 // fewClasses is the slot of hasFewClasses.
 type fewClasses struct{}
 
-// Propose is the proposal of a sum over counts; nil if the network has too many classes, or the sum takes more than the exact way may. If no
-// elimination order is known yet, the count vectors have to be so few that none can be cheaper by much.
+// Propose is the proposal of a sum over counts; nil if the network has too many classes, or the sum takes more than the exact way may. If
+// no elimination order is known yet, the count vectors have to be so few that none can be cheaper by much.
 func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if len(j.Net.Variables) < leastVariables {
 		return nil, nil
@@ -54,7 +54,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		if b == nil || len(ask.Joint) > 0 {
 			return nil, nil
 		}
-		states := float64(len(b.of) * b.states)
+		states := float64(len(b.functions) * b.states)
 		cost, worth = btn.Cost{Flops: b.work(), Bytes: 32 * states, Counts: states}, true
 	}
 	switch {

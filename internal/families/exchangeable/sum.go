@@ -38,10 +38,10 @@ func sideOf(classes []int, lists []*list) side {
 }
 
 // vectors returns the vector of every class, by class, of one of the side's.
-func (s *side) vectors(at int, to []int) {
+func (s *side) vectors(vector int, to []int) {
 	for k, c := range slices.Backward(s.classes) {
-		to[c] = at % s.sizes[k]
-		at /= s.sizes[k]
+		to[c] = vector % s.sizes[k]
+		vector /= s.sizes[k]
 	}
 }
 
@@ -66,8 +66,8 @@ func flopsOf(k *kinds, lists []*list) float64 {
 	return n * (40 + 12*float64(len(k.terms)+len(k.forbidden)))
 }
 
-// sumOver computes the terms of all vectors: Π of the lists' weights times the kinds' terms. maximal has the weight of one assignment in place of
-// the sum of all. Cost O(vectors · inner members of terms). Over budget if there are more vectors than mostVectors.
+// sumOver computes the terms of all vectors: Π of the lists' weights times the kinds' terms. maximal has the weight of one assignment in
+// place of the sum of all. Cost O(vectors · inner members of terms). Over budget if there are more vectors than mostVectors.
 func sumOver(ctx context.Context, k *kinds, lists []*list, constant logarithm, maximal bool, threads int) (*total, error) {
 	t := &total{lists: lists, largest: impossible}
 	sequence := make([]int, len(lists))
@@ -115,12 +115,12 @@ func sumOver(ctx context.Context, k *kinds, lists []*list, constant logarithm, m
 	}
 	t.weights = make([]float64, len(t.ln))
 	rounding := 0.0
-	for at, x := range t.ln {
+	for vector, x := range t.ln {
 		if x.isImpossible() {
 			continue
 		}
 		w := math.Exp(x.minus(t.largest).float())
-		t.weights[at] = w
+		t.weights[vector] = w
 		y := w - rounding // compensated (Kahan)
 		next := t.sum + y
 		rounding = (next - t.sum) - y
@@ -157,26 +157,26 @@ type mixedTerm struct {
 
 func newSides(k *kinds, t *total, maximal bool) *sides {
 	r := &sides{total: t, maximal: maximal, inner: make([]logarithm, t.inner.size)}
-	of := make([]bool, len(t.lists))
+	isInner := make([]bool, len(t.lists))
 	for _, c := range t.inner.classes {
-		of[c] = true
+		isInner[c] = true
 	}
 	counts := make([][]int32, len(t.lists))
 	vectors := make([]int, len(t.lists))
-	for at := range r.inner {
-		t.inner.vectors(at, vectors)
+	for vector := range r.inner {
+		t.inner.vectors(vector, vectors)
 		for _, c := range t.inner.classes {
-			r.inner[at] = r.inner[at].plus(r.lnOf(c, vectors[c]))
+			r.inner[vector] = r.inner[vector].plus(r.lnOf(c, vectors[c]))
 		}
 	}
 	known := map[string]int{}
-	evaluate := func(members []member, f func(at int, ways float64)) {
-		for at := range r.inner {
-			t.inner.vectors(at, vectors)
+	evaluate := func(members []member, f func(vector int, ways float64)) {
+		for vector := range r.inner {
+			t.inner.vectors(vector, vectors)
 			for _, c := range t.inner.classes {
 				counts[c] = t.lists[c].count(vectors[c])
 			}
-			f(at, ways(members, counts))
+			f(vector, ways(members, counts))
 		}
 	}
 	monomial := func(members []member) int {
@@ -189,14 +189,14 @@ func newSides(k *kinds, t *total, maximal bool) *sides {
 			place = len(r.basis)
 			known[key] = place
 			row := make([]float64, len(r.inner))
-			evaluate(members, func(at int, ways float64) { row[at] = ways })
+			evaluate(members, func(vector int, ways float64) { row[vector] = ways })
 			r.basis = append(r.basis, row)
 		}
 		return place
 	}
-	divide := func(of []bool, x term) (inside, outside []member) {
+	divide := func(isInner []bool, x term) (inside, outside []member) {
 		for _, m := range x.members {
-			if of[m.class] {
+			if isInner[m.class] {
 				inside = append(inside, m)
 			} else {
 				outside = append(outside, m)
@@ -205,23 +205,23 @@ func newSides(k *kinds, t *total, maximal bool) *sides {
 		return inside, outside
 	}
 	for _, x := range k.terms {
-		switch inside, outside := divide(of, x); {
+		switch inside, outside := divide(isInner, x); {
 		case len(inside) == 0:
 			r.alone = append(r.alone, x)
 		case len(outside) == 0:
-			evaluate(inside, func(at int, ways float64) { r.inner[at] = r.inner[at].plus(x.ln.times(ways)) })
+			evaluate(inside, func(vector int, ways float64) { r.inner[vector] = r.inner[vector].plus(x.ln.times(ways)) })
 		default:
 			r.mixed = append(r.mixed, mixedTerm{monomial(inside), term{outside, x.ln}})
 		}
 	}
 	for _, x := range k.forbidden {
-		switch inside, outside := divide(of, x); {
+		switch inside, outside := divide(isInner, x); {
 		case len(inside) == 0:
 			r.forbidden = append(r.forbidden, x)
 		case len(outside) == 0:
-			evaluate(inside, func(at int, ways float64) {
+			evaluate(inside, func(vector int, ways float64) {
 				if ways > 0 {
-					r.inner[at] = impossible
+					r.inner[vector] = impossible
 				}
 			})
 		default:
@@ -252,8 +252,8 @@ func (r *sides) worker() *outerWorker {
 }
 
 // fill sets the logarithms of the terms of an outer vector.
-func (w *outerWorker) fill(at int, constant logarithm, to []logarithm) {
-	w.outer.vectors(at, w.vectors)
+func (w *outerWorker) fill(vector int, constant logarithm, to []logarithm) {
+	w.outer.vectors(vector, w.vectors)
 	ln := constant
 	for _, c := range w.outer.classes {
 		ln = ln.plus(w.lnOf(c, w.vectors[c]))
@@ -323,8 +323,8 @@ func (t *total) distributions() [][]float64 {
 		side
 		weights []float64
 	}{{t.inner, inner}, {t.outer, outer}} {
-		for at, w := range s.weights {
-			s.vectors(at, vectors)
+		for vector, w := range s.weights {
+			s.vectors(vector, vectors)
 			for _, c := range s.classes {
 				out[c][vectors[c]] += w / t.sum
 			}
@@ -344,10 +344,10 @@ func (t *total) over(classes []int) []float64 {
 	vectors := make([]int, len(t.lists))
 	places := func(s *side) []int {
 		list := make([]int, s.size)
-		for at := range list {
-			s.vectors(at, vectors)
+		for vector := range list {
+			s.vectors(vector, vectors)
 			for _, c := range s.classes {
-				list[at] += stride[c] * vectors[c]
+				list[vector] += stride[c] * vectors[c]
 			}
 		}
 		return list

@@ -1,7 +1,7 @@
 package exchangeable
 
-// Sums value by value: where the values of a class do not interact, but for the number of variables that each of them has (Potts models), the
-// count vectors need not be listed.
+// Sums value by value: where the values of a class do not interact, but for the number of variables that each of them has (Potts models),
+// the count vectors need not be listed.
 
 import (
 	"context"
@@ -24,23 +24,23 @@ const (
 
 // separated is a function of the counts of one class as a product of functions of one count:
 //
-//	ln S(c) = Σ_a of[a][c_a],   Σ_a c_a = n
-type separated struct{ of [][]logarithm }
+//	ln S(c) = Σ_a functions[a][c_a],   Σ_a c_a = n
+type separated struct{ functions [][]logarithm }
 
-// separate returns the terms of a class of n variables of d values as functions of one count each; nil if two values interact otherwise than
-// by a sum of a share of each: Σ_{a<b} c_a c_b (u_a + u_b) = Σ_a u_a c_a (n − c_a). Cost O(d² + d n).
+// separate returns the terms of a class of n variables of d values as functions of one count each; nil if two values interact otherwise
+// than by a sum of a share of each: Σ_{a<b} c_a c_b (u_a + u_b) = Σ_a u_a c_a (n − c_a). Cost O(d² + d n).
 func separate(k *kinds, n, d int) *separated {
-	s := &separated{of: make([][]logarithm, d)}
-	for a := range s.of {
-		s.of[a] = make([]logarithm, n+1)
+	s := &separated{functions: make([][]logarithm, d)}
+	for a := range s.functions {
+		s.functions[a] = make([]logarithm, n+1)
 	}
 	between := make([]logarithm, d*d)
 	for _, t := range k.terms {
 		first := t.members[0]
 		switch {
 		case len(t.members) == 1:
-			for c := range s.of[first.value] {
-				s.of[first.value][c] = s.of[first.value][c].plus(t.ln.times(choose(float64(c), first.times)))
+			for c := range s.functions[first.value] {
+				s.functions[first.value][c] = s.functions[first.value][c].plus(t.ln.times(choose(float64(c), first.times)))
 			}
 		case len(t.members) == 2 && first.times == 1 && t.members[1].times == 1:
 			a, b := first.value, t.members[1].value
@@ -55,7 +55,7 @@ func separate(k *kinds, n, d int) *separated {
 		}
 		first := t.members[0]
 		for c := first.times; c <= n; c++ {
-			s.of[first.value][c] = impossible
+			s.functions[first.value][c] = impossible
 		}
 	}
 	shares := make([]logarithm, d)
@@ -76,14 +76,15 @@ func separate(k *kinds, n, d int) *separated {
 				return nil
 			}
 		}
-		for c := range s.of[a] {
-			s.of[a][c] = s.of[a][c].plus(u.times(float64(c) * float64(n-c)))
+		for c := range s.functions[a] {
+			s.functions[a][c] = s.functions[a][c].plus(u.times(float64(c) * float64(n-c)))
 		}
 	}
 	return s
 }
 
-// byValue is a form of one class under evidence, summed value by value. A state says how many variables of each group have a value so far.
+// byValue is a form of one class under evidence, summed value by value. A state says how many variables of each group have a value so
+// far.
 type byValue struct {
 	*form
 	*separated
@@ -132,7 +133,7 @@ func (f *form) byValue() *byValue {
 
 // work is the flops of a sum, with marginals.
 func (b *byValue) work() float64 {
-	return 40 * float64(len(b.of)) * float64(b.states) * float64(b.states)
+	return 40 * float64(len(b.functions)) * float64(b.states) * float64(b.states)
 }
 
 // run computes the weights of all values and the sums before each. Cost O(values · states²).
@@ -140,11 +141,11 @@ func (b *byValue) run(ctx context.Context) error {
 	total := b.states - 1 // all variables
 	b.digits = make([][]int32, b.states)
 	longest := 1
-	for at := range b.digits {
-		rest := at
+	for state := range b.digits {
+		remainder := state
 		for _, g := range b.groups {
-			b.digits[at] = append(b.digits[at], int32(rest%(len(g.variables)+1)))
-			rest /= len(g.variables) + 1
+			b.digits[state] = append(b.digits[state], int32(remainder%(len(g.variables)+1)))
+			remainder /= len(g.variables) + 1
 		}
 	}
 	for _, g := range b.groups {
@@ -154,15 +155,15 @@ func (b *byValue) run(ctx context.Context) error {
 	look := pace.New(ctx)
 	b.forward = []box{make(box, b.states)}
 	b.forward[0][0] = scaled.One
-	for a := range b.of {
+	for a := range b.functions {
 		numbers := make([]scaled.Number, b.states)
-		for at, counts := range b.digits {
+		for state, counts := range b.digits {
 			c, ln := b.fixed[a], logarithm{}
 			for k, n := range counts {
 				c += n
 				ln = ln.plus(b.groups[k].field[a].times(float64(n))).minus(table[n])
 			}
-			numbers[at] = ln.plus(b.of[a][c]).number()
+			numbers[state] = ln.plus(b.functions[a][c]).number()
 		}
 		next := make(box, b.states)
 		for from, y := range b.forward[a] {
@@ -172,9 +173,9 @@ func (b *byValue) run(ctx context.Context) error {
 			if y.IsZero() {
 				continue
 			}
-			for at := 0; from+at <= total; at++ {
-				if !numbers[at].IsZero() && b.fits(from, at) {
-					next[from+at] = next[from+at].Add(y.Mul(numbers[at]))
+			for state := 0; from+state <= total; state++ {
+				if !numbers[state].IsZero() && b.fits(from, state) {
+					next[from+state] = next[from+state].Add(y.Mul(numbers[state]))
 				}
 			}
 		}
@@ -183,7 +184,7 @@ func (b *byValue) run(ctx context.Context) error {
 	for _, g := range b.groups {
 		b.constant = b.constant.plus(table[len(g.variables)])
 	}
-	b.steps = float64(len(b.of)) * float64(longest+16)
+	b.steps = float64(len(b.functions)) * float64(longest+16)
 	return nil
 }
 
@@ -198,7 +199,7 @@ func (b *byValue) fits(s, t int) bool {
 }
 
 // total is Σ of all terms, without the constant.
-func (b *byValue) total() scaled.Number { return b.forward[len(b.of)][b.states-1] }
+func (b *byValue) total() scaled.Number { return b.forward[len(b.functions)][b.states-1] }
 
 // lnZ is ln Z.
 func (b *byValue) lnZ() logarithm {
@@ -212,25 +213,25 @@ func (b *byValue) certified() float64 { return math.Ldexp(b.steps, -53) }
 func (b *byValue) shares(ctx context.Context) ([][]float64, error) {
 	shares := make([][]float64, len(b.groups))
 	for k := range shares {
-		shares[k] = make([]float64, len(b.of))
+		shares[k] = make([]float64, len(b.functions))
 	}
 	look := pace.New(ctx)
 	backward := make(box, b.states) // of the states after a value
 	backward[b.states-1] = scaled.One.Div(b.total())
-	for a := len(b.of) - 1; a >= 0; a-- {
+	for a := len(b.functions) - 1; a >= 0; a-- {
 		next := make(box, b.states)
 		for from, y := range b.forward[a] {
 			if look.Over(int64(b.states - from)) {
 				return nil, look.Err()
 			}
-			for at := 0; from+at < b.states; at++ {
-				if backward[from+at].IsZero() || !b.fits(from, at) {
+			for state := 0; from+state < b.states; state++ {
+				if backward[from+state].IsZero() || !b.fits(from, state) {
 					continue
 				}
-				term := b.numbers[a][at].Mul(backward[from+at])
+				term := b.numbers[a][state].Mul(backward[from+state])
 				next[from] = next[from].Add(term)
 				if p := term.Mul(y).Float64(); p > 0 {
-					for k, n := range b.digits[at] {
+					for k, n := range b.digits[state] {
 						shares[k][a] += p * float64(n) / float64(len(b.groups[k].variables))
 					}
 				}
@@ -265,7 +266,7 @@ func (b *byValue) marginals(ctx context.Context) ([][]float64, error) {
 	}
 	for _, g := range b.fields.groups[0] {
 		if len(g.support) == 1 {
-			certain := make([]float64, len(b.of))
+			certain := make([]float64, len(b.functions))
 			certain[g.support[0]] = 1
 			for _, v := range g.variables {
 				put(v, certain)
@@ -282,17 +283,17 @@ func (b *byValue) marginals(ctx context.Context) ([][]float64, error) {
 
 // drawStates draws the state that each value has in a term, with the term's share of the total.
 func (b *byValue) drawStates(stream *rand.Rand) [][]int32 {
-	out := make([][]int32, len(b.of))
+	out := make([][]int32, len(b.functions))
 	to := b.states - 1
-	for a := len(b.of) - 1; a >= 0; a-- {
+	for a := len(b.functions) - 1; a >= 0; a-- {
 		u, sum, chosen := stream.Float64(), 0.0, -1
-		for at := 0; at <= to && sum <= u; at++ {
-			from := to - at
-			if b.numbers[a][at].IsZero() || b.forward[a][from].IsZero() || !b.fits(from, at) {
+		for state := 0; state <= to && sum <= u; state++ {
+			from := to - state
+			if b.numbers[a][state].IsZero() || b.forward[a][from].IsZero() || !b.fits(from, state) {
 				continue
 			}
-			chosen = at
-			sum += b.numbers[a][at].Mul(b.forward[a][from]).Div(b.forward[a+1][to]).Float64()
+			chosen = state
+			sum += b.numbers[a][state].Mul(b.forward[a][from]).Div(b.forward[a+1][to]).Float64()
 		}
 		out[a] = b.digits[chosen]
 		to -= chosen
@@ -305,13 +306,13 @@ func (b *byValue) assign(stream *rand.Rand, values []int) {
 	drawn := b.drawStates(stream)
 	for _, g := range b.fields.groups[0] {
 		if len(g.support) == 1 {
-			counts := make([]int32, len(b.of))
+			counts := make([]int32, len(b.functions))
 			counts[g.support[0]] = int32(len(g.variables))
 			b.assignShuffled(stream, g.variables, counts, values)
 		}
 	}
 	for k, g := range b.groups {
-		counts := make([]int32, len(b.of))
+		counts := make([]int32, len(b.functions))
 		for a, state := range drawn {
 			counts[a] = state[k]
 		}
