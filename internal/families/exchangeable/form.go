@@ -121,7 +121,7 @@ var errNegative = fault.New(fault.Unsupported, "exchangeable: weights of at leas
 
 // factorsIn returns the tables of a problem's network, read once for all evidence; nil if it is none of plain tables.
 func factorsIn(ctx context.Context, p *problem.Problem) (*factors, error) {
-	return problem.FormOfBase(ctx, p, factorsSlot{}, func() (*factors, error) { return factorsOf(ctx, p.Net, p.Memory) })
+	return problem.FormOfBase(ctx, p, factorsSlot{}, func() (*factors, error) { return factorsOf(ctx, baseOf(p), p.Memory) })
 }
 
 // interactionsIn returns the interactions of a problem's network without evidence, made once.
