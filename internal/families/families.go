@@ -21,6 +21,7 @@
 //	descent             C = B: assignments, and no share of Z
 //	search              the most probable assignment and a bound of all, and no share of Z
 //	exchangeable        Σ_c over the counts of classes of variables that may be swapped, found in plain tables (Lemmas 3 and 4)
+//	parity              Σ_s over the values of parities that depend on each other, of factors that are functions of parities
 //	structured          Σ_m α_m C ∘ R_m over the nodes of few linear statistics that the tables of pairs are a function of
 //	product             C = B, exactly, as the product of the network's connected parts
 //	truncated           C = B with truncated legs, one slice, along a tree or a sweep
@@ -45,6 +46,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/gradients"
 	"github.com/basetensor/basetensor/internal/families/learned"
 	"github.com/basetensor/basetensor/internal/families/learned/frobenius"
+	"github.com/basetensor/basetensor/internal/families/parity"
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/families/search"
@@ -60,6 +62,7 @@ import (
 var Firstly = []proposal.Proposer{
 	counts.Propose,
 	exchangeable.Propose,
+	parity.Propose,
 	structured.Propose, // of crowded networks, which have no cheap order
 }
 
@@ -67,6 +70,7 @@ var Firstly = []proposal.Proposer{
 // first proposal is taken.
 var Heavily = []proposal.Proposer{
 	exchangeable.Propose,
+	parity.Propose,
 	structured.Propose,
 	circuits.Propose,
 	exact.Propose,
@@ -98,6 +102,7 @@ func init() {
 		btn.ClassSampled:         func() btn.Part { return new(sampled.Sampled) },
 		btn.ClassBound:           func() btn.Part { return new(bounding.Bound) },
 		btn.ClassStructured:      func() btn.Part { return new(structured.Nodes) },
+		btn.ClassParity:          func() btn.Part { return new(parity.Parities) },
 		btn.ClassExchangeable:    func() btn.Part { return new(exchangeable.Sum) },
 		btn.ClassSearch:          func() btn.Part { return new(search.Search) },
 	} {

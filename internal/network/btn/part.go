@@ -92,6 +92,7 @@ const (
 	ClassBound           Class = "bound"
 	ClassStructured      Class = "structured"
 	ClassExchangeable    Class = "exchangeable"
+	ClassParity          Class = "parity"
 	ClassSearch          Class = "search"
 )
 
