@@ -5,9 +5,11 @@ package exchangeable
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/base/pace"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -91,11 +93,14 @@ func sumOver(ctx context.Context, k *kinds, lists []*list, constant logarithm, m
 	if t.inner.size == 0 || t.outer.size == 0 {
 		return t, nil
 	}
-	r := newSides(k, t, maximal)
+	r, err := newSides(ctx, k, t, maximal)
+	if err != nil {
+		return nil, err
+	}
 	t.ln = make([]logarithm, t.inner.size*t.outer.size)
 	threads = sumproduct.Threads(threads)
 	workers := make([]*outerWorker, threads)
-	err := sumproduct.Share(ctx, threads, t.outer.size, func(w, o int) error {
+	err = sumproduct.Share(ctx, threads, t.outer.size, func(w, o int) error {
 		if workers[w] == nil {
 			workers[w] = r.worker()
 		}
@@ -155,23 +160,19 @@ type mixedTerm struct {
 	outer    term
 }
 
-func newSides(k *kinds, t *total, maximal bool) *sides {
+func newSides(ctx context.Context, k *kinds, t *total, maximal bool) (*sides, error) {
 	r := &sides{total: t, maximal: maximal, inner: make([]logarithm, t.inner.size)}
 	isInner := make([]bool, len(t.lists))
 	for _, c := range t.inner.classes {
 		isInner[c] = true
 	}
-	counts := make([][]int32, len(t.lists))
-	vectors := make([]int, len(t.lists))
-	for vector := range r.inner {
-		t.inner.vectors(vector, vectors)
-		for _, c := range t.inner.classes {
-			r.inner[vector] = r.inner[vector].plus(r.lnOf(c, vectors[c]))
-		}
-	}
-	known := map[string]int{}
-	evaluate := func(members []member, f func(vector int, ways float64)) {
+	counts, vectors := make([][]int32, len(t.lists)), make([]int, len(t.lists))
+	look := pace.New(ctx)
+	eachInner := func(members []member, f func(vector int, ways float64)) {
 		for vector := range r.inner {
+			if look.Over(8) {
+				return
+			}
 			t.inner.vectors(vector, vectors)
 			for _, c := range t.inner.classes {
 				counts[c] = t.lists[c].count(vectors[c])
@@ -179,22 +180,25 @@ func newSides(k *kinds, t *total, maximal bool) *sides {
 			f(vector, ways(members, counts))
 		}
 	}
-	monomial := func(members []member) int {
-		key := ""
-		for _, m := range members {
-			key += string(rune(m.class*mostDomain+m.value)) + string(rune(m.times))
+	eachInner(nil, func(vector int, _ float64) {
+		for _, c := range t.inner.classes {
+			r.inner[vector] = r.inner[vector].plus(r.lnOf(c, vectors[c]))
 		}
+	})
+	known := map[string]int{}
+	monomial := func(members []member) int {
+		key := fmt.Sprint(members)
 		place, ok := known[key]
 		if !ok {
 			place = len(r.basis)
 			known[key] = place
 			row := make([]float64, len(r.inner))
-			evaluate(members, func(vector int, ways float64) { row[vector] = ways })
+			eachInner(members, func(vector int, ways float64) { row[vector] = ways })
 			r.basis = append(r.basis, row)
 		}
 		return place
 	}
-	divide := func(isInner []bool, x term) (inside, outside []member) {
+	divide := func(x term) (inside, outside []member) {
 		for _, m := range x.members {
 			if isInner[m.class] {
 				inside = append(inside, m)
@@ -205,21 +209,21 @@ func newSides(k *kinds, t *total, maximal bool) *sides {
 		return inside, outside
 	}
 	for _, x := range k.terms {
-		switch inside, outside := divide(isInner, x); {
+		switch inside, outside := divide(x); {
 		case len(inside) == 0:
 			r.alone = append(r.alone, x)
 		case len(outside) == 0:
-			evaluate(inside, func(vector int, ways float64) { r.inner[vector] = r.inner[vector].plus(x.ln.times(ways)) })
+			eachInner(inside, func(vector int, ways float64) { r.inner[vector] = r.inner[vector].plus(x.ln.times(ways)) })
 		default:
 			r.mixed = append(r.mixed, mixedTerm{monomial(inside), term{outside, x.ln}})
 		}
 	}
 	for _, x := range k.forbidden {
-		switch inside, outside := divide(isInner, x); {
+		switch inside, outside := divide(x); {
 		case len(inside) == 0:
 			r.forbidden = append(r.forbidden, x)
 		case len(outside) == 0:
-			evaluate(inside, func(vector int, ways float64) {
+			eachInner(inside, func(vector int, ways float64) {
 				if ways > 0 {
 					r.inner[vector] = impossible
 				}
@@ -228,7 +232,7 @@ func newSides(k *kinds, t *total, maximal bool) *sides {
 			r.barred = append(r.barred, mixedTerm{monomial(inside), term{outside, impossible}})
 		}
 	}
-	return r
+	return r, ctx.Err()
 }
 
 // lnOf is ln of a vector's weight.

@@ -114,8 +114,8 @@ func (p *Parities) Contract(ctx context.Context, of *problem.Problem, want probl
 	return value, nil
 }
 
-// sum returns Σ_s D(s) Π_j f_j(s_j). Of the independent factors that are negated, f(1) counts with the other sign. lost says that a number
-// left the range of float64.
+// sum returns Σ_s D(s) Π_j f_j(s_j). Of the independent factors that are negated, f(1) counts with the other sign. lost says that a
+// number left the range of float64.
 func (f *form) sum(ctx context.Context, negated set) (total scaled.Number, lost bool, err error) {
 	current, next := make([]float64, f.states()), make([]float64, f.states())
 	current[0] = 1
@@ -210,7 +210,8 @@ type transform struct {
 	zero    bool // all terms are 0
 }
 
-// logarithms returns the terms Π over factors of f(0) ± f(1). Of the independent factors that are negated, f(1) counts with the other sign.
+// logarithms returns the terms Π over factors of f(0) ± f(1). Of the independent factors that are negated, f(1) counts with the other
+// sign.
 func (f *form) logarithms(negated set) *transform {
 	t := &transform{ln: make([]float64, f.states()), largest: math.Inf(-1)}
 	constant := 0.0

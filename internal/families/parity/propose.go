@@ -24,8 +24,8 @@ type structure struct{}
 // found is its content.
 type found struct{ ok, isLong bool }
 
-// Propose is the proposal of a sum over parities; nil if the factors are none of parities, or too many parities depend on each other. If no
-// elimination order is known yet it is asked of networks with factors of three variables and more, and has to be cheap.
+// Propose is the proposal of a sum over parities; nil if the factors are none of parities, or too many parities depend on each other. If
+// no elimination order is known yet it is asked of networks with factors of three variables and more, and has to be cheap.
 func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if len(j.Net.Variables) < leastVariables || len(ask.Joint) > 0 {
 		return nil, nil
@@ -59,5 +59,6 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	return assignment, nil
 }
 
-// isWide reports whether an elimination of the factors as they are is out of reach in all likelihood: there are nearly as many as variables.
+// isWide reports whether an elimination of the factors as they are is out of reach in all likelihood: there are nearly as many as
+// variables.
 func (f *form) isWide() bool { return len(f.independent) > 100 && 4*len(f.factors) >= 3*f.n }
