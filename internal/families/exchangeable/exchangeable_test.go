@@ -2,11 +2,13 @@ package exchangeable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -497,4 +499,42 @@ func bigLog(x float64) *big.Float {
 	}
 	two := of(float(2))
 	return float(0).Add(of(float(m)), two.Mul(two, float(float64(e))))
+}
+
+// TestWhatDoesNotFit: parts with one thing wrong each.
+func TestWhatDoesNotFit(t *testing.T) {
+	m := swapped(rand.New(rand.NewPCG(1, 1)), []int{7, 6}, 2, 0, 0)
+	part, p := found(t, m, factorgraph.Evidence{})
+	if part == nil || len(part.Classes.Values) < 2 {
+		t.Fatal("no relabelled classes")
+	}
+	for what, spoil := range map[string]func(*Sum){
+		"it has no classes":  func(s *Sum) { s.Classes = nil },
+		"it asks for":        func(s *Sum) { s.Ask = btn.AskMap },
+		"classes of 12":      func(s *Sum) { s.Classes.Of = s.Classes.Of[1:] },
+		"0 classes":          func(s *Sum) { s.Classes.Count = 0 },
+		"of class 7":         func(s *Sum) { s.Classes.Of[3] = 7 },
+		"has no variable":    func(s *Sum) { s.Classes.Count++ },
+		"2 classes, 2 relab": func(s *Sum) { s.Classes.Values[0] = []uint8{0, 1} },
+		"has relabelling":    func(s *Sum) { s.Classes.Values[1] = []uint8{1, 1} },
+	} {
+		c := *part.Classes
+		c.Of, c.Value, c.Values = slices.Clone(c.Of), slices.Clone(c.Value), slices.Clone(c.Values)
+		wrong := &Sum{Classes: &c}
+		spoil(wrong)
+		if err := wrong.Fits(p.Net); !errors.Is(err, btn.ErrPart) || !strings.Contains(err.Error(), what) {
+			t.Errorf("%q: %v", what, err)
+		}
+	}
+	// Classes that are none: two variables of different ones change places.
+	c := *part.Classes
+	c.Of = slices.Clone(c.Of)
+	c.Of[0], c.Of[12] = c.Of[12], c.Of[0]
+	value, err := contraction.Part(t.Context(), problem.New(p.Net, problem.Options{}), &Sum{Classes: &c}, problem.Want{})
+	if err != nil {
+		return
+	}
+	if off := oracle.RelativeError(value.Z.Mant, value.Z.Exp, oracle.Z(m, factorgraph.Evidence{})); !(off <= 1e-13) {
+		t.Errorf("by wrong classes Z is off by %.2g of it", off)
+	}
 }

@@ -65,7 +65,7 @@ func (p *Sum) Fits(n *btn.Network) error {
 		return btn.Misfit("it asks for %.40q", p.Ask)
 	case len(c.Of) != len(n.Variables) || c.Value != nil && len(c.Value) != len(c.Of):
 		return btn.Misfit("classes of %d variables and %d relabellings, the network has %d", len(c.Of), len(c.Value), len(n.Variables))
-	case c.Count < 1 || c.Count > mostClasses || len(c.Values) > len(c.Of)+1:
+	case c.Count < 1 || c.Count > mostClasses || len(c.Values) > len(c.Of)+1 || len(c.Values) > 0 && len(c.Values[0]) > 0:
 		return btn.Misfit("%d classes, %d relabellings", c.Count, len(c.Values))
 	}
 	domain := make([]int, c.Count)
@@ -113,8 +113,8 @@ func (c *Classes) partition(f *factors) *partition {
 	if p.value == nil {
 		p.value = make([]int32, len(c.Of))
 	}
-	if len(p.values) == 0 {
-		p.values = [][]uint8{nil}
+	if len(p.values) == 0 || p.values[0] != nil {
+		p.values = append([][]uint8{nil}, p.values[min(1, len(p.values)):]...)
 	}
 	for v, class := range c.Of {
 		if (class < 0) != (f.leaf[v] != nil) {
