@@ -108,9 +108,8 @@ func (f *form) maximiseLeaves(values []int, slack float64) (unique bool) {
 
 // draw returns assignments, each drawn with a stream of its own.
 func (c *counted) draw(ctx context.Context, want problem.Want) (*btn.Drawn, error) {
-	n := len(c.form.weights)
-	if err := query.CheckSamples(n, want.Samples); err != nil || c.largest.isImpossible() {
-		return nil, err
+	if c.largest.isImpossible() {
+		return nil, query.CheckSamples(len(c.form.weights), want.Samples)
 	}
 	upTo := make([]float64, len(c.total.weights))
 	sum := 0.0
@@ -118,29 +117,50 @@ func (c *counted) draw(ctx context.Context, want problem.Want) (*btn.Drawn, erro
 		sum += w
 		upTo[vector] = sum
 	}
-	drawn := &btn.Drawn{Weight: c.lnZ().number(), Values: make([]int, n*want.Samples)}
-	vectors := make([]int, len(c.lists))
-	for s := range want.Samples {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		stream := rand.New(rand.NewPCG(want.Seed, uint64(s)))
+	return c.drawAll(ctx, want, c.lists, c.lnZ(), func(stream *rand.Rand, to []int) {
 		u := stream.Float64() * sum
 		vector := min(sort.Search(len(upTo), func(k int) bool { return upTo[k] > u }), len(upTo)-1)
 		for c.total.weights[vector] == 0 {
 			vector--
 		}
-		c.outer.vectors(vector/c.inner.size, vectors)
-		c.inner.vectors(vector%c.inner.size, vectors)
+		c.outer.vectors(vector/c.inner.size, to)
+		c.inner.vectors(vector%c.inner.size, to)
+	})
+}
+
+// draw returns assignments, each drawn with a stream of its own.
+func (e *eliminated) draw(ctx context.Context, want problem.Want) (*btn.Drawn, error) {
+	if e.ln.isImpossible() {
+		return nil, query.CheckSamples(len(e.weights), want.Samples)
+	}
+	return e.drawAll(ctx, want, e.lists, e.ln, e.drawVectors)
+}
+
+// drawAll draws assignments: the vectors of all classes by draw, then the members of each group that have a value, then the leaves.
+func (f *form) drawAll(
+	ctx context.Context, want problem.Want, lists []*list, ln logarithm, draw func(stream *rand.Rand, to []int),
+) (*btn.Drawn, error) {
+	n := len(f.weights)
+	if err := query.CheckSamples(n, want.Samples); err != nil {
+		return nil, err
+	}
+	drawn := &btn.Drawn{Weight: ln.number(), Values: make([]int, n*want.Samples)}
+	vectors := make([]int, len(lists))
+	for s := range want.Samples {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		stream := rand.New(rand.NewPCG(want.Seed, uint64(s)))
+		draw(stream, vectors)
 		values := drawn.Values[s*n : (s+1)*n]
-		for class, l := range c.lists {
+		for class, l := range lists {
 			for k, g := range l.groups {
-				c.assignShuffled(stream, g.variables, l.ofGroup(vectors[class], k), values)
+				f.assignShuffled(stream, g.variables, l.ofGroup(vectors[class], k), values)
 			}
 		}
-		for v, l := range c.interactions.leaf {
+		for v, l := range f.interactions.leaf {
 			if l != nil {
-				values[v] = pick(stream, c.given(l, values))
+				values[v] = pick(stream, f.given(l, values))
 			}
 		}
 	}

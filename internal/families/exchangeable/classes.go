@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// mostClasses bounds the classes: counts are a table over all of them.
-	mostClasses = 24
+	// mostClasses bounds the classes.
+	mostClasses = 64
 	// alike is the difference of two interactions, relative to 1 + |u|, up to which they are taken for equal. What they differ is added up
 	// later.
 	alike = 1e-12
@@ -71,7 +71,8 @@ func (p *partition) withIndividuals(variables []int32) *partition {
 	return q
 }
 
-// classesOf finds the classes of the variables that are no leaves; nil if there are more than mostClasses. Cost O(classes · Σ entries).
+// classesOf finds the classes of the variables that are no leaves; nil if there are more than mostClasses, or than half as many as
+// variables. Cost O(classes · Σ entries).
 func classesOf(ctx context.Context, m *interactions) (*partition, error) {
 	n := len(m.domains)
 	p := &partition{class: slices.Repeat([]int32{-1}, n), value: make([]int32, n), values: [][]uint8{nil}}
@@ -103,7 +104,7 @@ func classesOf(ctx context.Context, m *interactions) (*partition, error) {
 		p.class[v] = int32(class)
 	}
 	p.count = len(first)
-	if p.count == 0 {
+	if p.count == 0 || 2*p.count > m.members() {
 		return nil, nil
 	}
 	return p, nil

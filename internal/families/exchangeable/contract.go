@@ -72,11 +72,19 @@ func (f *form) evaluate(ctx context.Context, split bool, threads int, memory int
 	if f.fits(split, memory) == nil {
 		return f.sum(ctx, split, threads, memory)
 	}
-	b := f.byValue()
-	if b == nil {
+	if b := f.byValue(); b != nil {
+		return b, b.run(ctx)
+	}
+	e := f.inTurn(split, memory)
+	if e == nil {
 		return nil, f.fits(split, memory)
 	}
-	return b, b.run(ctx)
+	lists, err := f.makeLists(ctx, split)
+	if err != nil {
+		return nil, err
+	}
+	classes := &eliminated{form: f, elimination: e, lists: lists}
+	return classes, classes.run(ctx, threads)
 }
 
 // fill sets Z, its doubt, and the marginals that are wanted. ln Z is exact if its certified error is at most 1e-10 and 2^-50 of it.
@@ -118,9 +126,13 @@ func (f *form) needsSplit(marginals bool) bool {
 
 // marginals returns P(x) of every variable, of Z > 0.
 func (c *counted) marginals(ctx context.Context) ([][]float64, error) {
-	rows := make([][]float64, len(c.form.weights))
-	distributions := c.distributions()
-	for class, l := range c.lists {
+	return c.rows(ctx, c.lists, c.distributions(), c.over)
+}
+
+// rows returns P(x) of every variable, given the probabilities of every class's vectors. over returns those of two classes together.
+func (f *form) rows(ctx context.Context, lists []*list, distributions [][]float64, over func([]int) []float64) ([][]float64, error) {
+	rows := make([][]float64, len(f.weights))
+	for class, l := range lists {
 		shares, err := l.shares(ctx, distributions[class])
 		if err != nil {
 			return nil, err
@@ -129,12 +141,12 @@ func (c *counted) marginals(ctx context.Context) ([][]float64, error) {
 			for _, v := range g.variables {
 				rows[v] = make([]float64, l.values)
 				for x := range rows[v] {
-					rows[v][x] = shares[k][c.partition.canonical(v, x)]
+					rows[v][x] = shares[k][f.partition.canonical(v, x)]
 				}
 			}
 		}
 	}
-	return rows, c.leafMarginals(ctx, newPairs(c.total, distributions), rows)
+	return rows, f.leafMarginals(ctx, newPairs(lists, distributions, over), rows)
 }
 
 // place is the class and the group of a variable.
@@ -200,14 +212,15 @@ func (f *form) leafMarginals(ctx context.Context, of *pairs, rows [][]float64) e
 
 // pairs are the joint probabilities of two variables by their places.
 type pairs struct {
-	*total
+	lists         []*list
 	distributions [][]float64
+	over          func(classes []int) []float64
 	known         map[[2]place][]float64
 	joint         map[[2]int][]float64
 }
 
-func newPairs(t *total, distributions [][]float64) *pairs {
-	return &pairs{t, distributions, map[[2]place][]float64{}, map[[2]int][]float64{}}
+func newPairs(lists []*list, distributions [][]float64, over func([]int) []float64) *pairs {
+	return &pairs{lists, distributions, over, map[[2]place][]float64{}, map[[2]int][]float64{}}
 }
 
 // pair returns P(x_i, x_j) of two different variables at some places, the second one's value fastest.

@@ -538,3 +538,76 @@ func TestWhatDoesNotFit(t *testing.T) {
 		t.Errorf("by wrong classes Z is off by %.2g of it", off)
 	}
 }
+
+// TestClassesInTurn: layers whose vectors together are too many, and random graphs of classes, summed out one after the other, beside the sum
+// over all vectors, and marginals and draws beside enumeration.
+func TestClassesInTurn(t *testing.T) {
+	for k, c := range []struct {
+		sizes  []int
+		values int
+		hidden int
+		zeros  float64
+	}{
+		{[]int{4, 4, 4}, 2, 0, 0}, {[]int{3, 3, 3, 3}, 2, 0, 0.3}, {[]int{2, 3, 2}, 3, 0, 0.2}, {[]int{2, 2, 2}, 2, 2, 0},
+	} {
+		rng := rand.New(rand.NewPCG(uint64(k), 4))
+		m := swapped(rng, c.sizes, c.values, c.hidden, c.zeros)
+		first := c.sizes[0]
+		m.Factors = slices.DeleteFunc(m.Factors, func(f factorgraph.Factor) bool { // the first and the last class do not meet
+			last := 0
+			for _, n := range c.sizes {
+				last += n
+			}
+			return c.hidden == 0 && len(f.Scope) == 2 && f.Scope[0] < first && f.Scope[1] >= last-c.sizes[len(c.sizes)-1]
+		})
+		evidence := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{0.3, 1.2, 0.9}[:c.values]}}}
+		part, p := found(t, m, evidence)
+		if part == nil {
+			t.Fatal("no classes found")
+		}
+		f, err := formOf(t.Context(), p, part, nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		split := f.needsSplit(true)
+		lists, err := f.makeLists(t.Context(), split)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &eliminated{form: f, elimination: f.inTurn(split, 1<<30), lists: lists}
+		if err := e.run(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		z := e.lnZ().number().Mul(p.Net.Scale)
+		if off := oracle.RelativeError(z.Mant, z.Exp, oracle.Z(m, evidence)); !(off <= 1e-13) {
+			t.Errorf("%v: Z is off by %.2g of it", c, off)
+		}
+		rows, err := e.marginals(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		const samples = 4000
+		drawn := make([]int, len(m.Domains)) // how often variables have value 0
+		if split || f.size(true) == f.size(false) {
+			d, err := e.draw(t.Context(), problem.Want{Samples: samples, Seed: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at, x := range d.Values {
+				if x == 0 {
+					drawn[at%len(m.Domains)]++
+				}
+			}
+		}
+		for v, row := range oracle.Marginals(m, evidence) {
+			for x, want := range row {
+				if !(math.Abs(rows[v][x]-want) <= 1e-12) {
+					t.Errorf("%v: P(%d = %d) is %v, want %v", c, v, x, rows[v][x], want)
+				}
+			}
+			if drawn[v] > 0 && math.Abs(float64(drawn[v])/samples-row[0]) > 5*math.Sqrt(row[0]*(1-row[0])/samples)+1e-12 {
+				t.Errorf("%v: P(%d = 0): frequency %v, want %v", c, v, float64(drawn[v])/samples, row[0])
+			}
+		}
+	}
+}

@@ -123,14 +123,26 @@ func scopesOf(net *btn.Network, memory int64) *factors {
 	return f
 }
 
-// hasFewClasses reports whether a network may have no more classes than a sum over their counts has, by the neighbours of its variables.
+// hasFewClasses reports whether a network may have classes of two variables and more in the mean, and no more than mostClasses, by the
+// neighbours of its variables.
 func hasFewClasses(net *btn.Network, memory int64) bool {
 	f := scopesOf(net, memory)
 	if f == nil {
 		return false
 	}
 	f.takeLeaves()
-	return f.twins(mostClasses) <= mostClasses
+	limit := min(mostClasses, f.members()/2)
+	return f.twins(limit) <= limit
+}
+
+// members counts the variables that are no leaves.
+func (f *factors) members() (n int) {
+	for _, l := range f.leaf {
+		if l == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // factorsOf reads a network; nil if it is no set of plain tables of numbers of at least 0, or if its tables take more bytes than memory.

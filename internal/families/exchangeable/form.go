@@ -200,40 +200,76 @@ func (f *form) interact(ctx context.Context, p *problem.Problem, t *factors, c *
 // size is the number of count vectors, with the counts of all groups apart or, where that is possible and fewer, not.
 func (f *form) size(split bool) float64 {
 	size := 1.0
-	for c, groups := range f.fields.groups {
-		vectors := splitSize(groups)
-		if !split && len(groups) > 1 {
-			vectors = min(vectors, boxSize(groups, f.values(c)))
-		}
+	for class := range f.fields.groups {
+		vectors, _ := f.listed(class, split)
 		size *= vectors
 	}
 	return size
 }
 
+// listed is the number of vectors of a class's list, and its bytes.
+func (f *form) listed(class int, split bool) (vectors, bytes float64) {
+	groups, values := f.fields.groups[class], float64(f.values(class))
+	vectors = splitSize(groups)
+	if merged := boxSize(groups, f.values(class)); !split && len(groups) > 1 && merged < vectors {
+		return merged, merged * (24*float64(len(groups)) + 8*values)
+	}
+	return vectors, vectors * (32 + 4*values*float64(1+len(groups)))
+}
+
 // values is the number of values of a class's variables.
 func (f *form) values(class int) int { return len(f.fields.groups[class][0].field) }
 
-// work is the flops of a sum, with marginals or without.
+// work is the flops of a sum over all vectors.
 func (f *form) work(split bool) float64 {
-	lists := 0.0
-	for c, groups := range f.fields.groups {
-		if vectors, merged := splitSize(groups), boxSize(groups, f.values(c)); split || len(groups) == 1 || vectors <= merged {
-			lists += vectors * float64(8*f.values(c)*len(groups))
-		} else {
-			for _, g := range groups {
-				lists += 10 * merged * compositions(len(g.variables), len(g.support))
-			}
+	return f.listWork(split) + f.size(split)*(40+12*float64(len(f.kinds.terms)+len(f.kinds.forbidden)))
+}
+
+// listWork is the flops of all lists.
+func (f *form) listWork(split bool) (flops float64) {
+	for class, groups := range f.fields.groups {
+		vectors, _ := f.listed(class, split)
+		if split || len(groups) == 1 || vectors < boxSize(groups, f.values(class)) {
+			flops += 80 * vectors * float64(f.values(class)*len(groups))
+			continue
+		}
+		for _, g := range groups {
+			flops += 100 * vectors * compositions(len(g.variables), len(g.support))
 		}
 	}
-	return 10*lists + f.size(split)*(40+12*float64(len(f.kinds.terms)+len(f.kinds.forbidden)))
+	return flops
 }
 
 // fits refuses a sum over too many count vectors.
 func (f *form) fits(split bool, memory int64) error {
-	if n := f.size(split); n > mostVectors || n*2*vectorBytes > float64(memory) {
-		return errForm("%.3g count vectors take %.3g bytes: more than %d vectors or %d bytes", n, n*2*vectorBytes, mostVectors, memory)
+	n := f.size(split)
+	bytes := 2 * vectorBytes * n
+	for class := range f.fields.groups {
+		_, own := f.listed(class, split)
+		bytes += own
+	}
+	if n > mostVectors || bytes > float64(memory) {
+		return errForm("%.3g count vectors take %.3g bytes: more than %d vectors or %d bytes", n, bytes, mostVectors, memory)
 	}
 	return nil
+}
+
+// inTurn returns the sequence in which the classes are summed out one after the other; nil if its tables are too large.
+func (f *form) inTurn(split bool, memory int64) *elimination {
+	sizes := make([]float64, len(f.fields.groups))
+	bytes := 0.0
+	for class := range sizes {
+		var own float64
+		sizes[class], own = f.listed(class, split)
+		if bytes += own; sizes[class] > mostListed {
+			return nil
+		}
+	}
+	e := eliminationOf(f.kinds, sizes, f.together())
+	if e.largest > mostVectors || bytes+vectorBytes*e.size > float64(memory) {
+		return nil
+	}
+	return e
 }
 
 // makeLists returns the lists of all classes.

@@ -50,6 +50,9 @@ func (a logarithm) times(n float64) logarithm {
 	return logarithm{hi, e - (hi - p)}
 }
 
+// above reports whether a > b.
+func (a logarithm) above(b logarithm) bool { return a.hi > b.hi || a.hi == b.hi && a.lo > b.lo }
+
 // float returns the logarithm rounded to float64.
 func (a logarithm) float() float64 { return a.hi + a.lo }
 

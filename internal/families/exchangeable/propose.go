@@ -50,12 +50,13 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	cost := btn.Cost{Flops: f.work(split), Bytes: vectorBytes * f.size(split), Counts: math.Round(f.size(split))}
 	worth := f.compresses(split)
 	if f.fits(split, j.Settings.Memory) != nil {
-		b := f.byValue()
-		if b == nil || len(ask.Joint) > 0 {
+		if len(ask.Joint) > 0 {
 			return nil, nil
 		}
-		states := float64(len(b.functions) * b.states)
-		cost, worth = btn.Cost{Flops: b.work(), Bytes: 32 * states, Counts: states}, true
+		if cost = f.otherwise(split, j.Settings.Memory); cost.Flops == 0 {
+			return nil, nil
+		}
+		worth = true
 	}
 	switch {
 	case policy.ExactRate*cost.Flops > proposal.Limit(j.Settings) || cost.Bytes > float64(j.Settings.Memory):
@@ -66,6 +67,20 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	found := proposal.Take(plan, hit)
 	found.Cost, found.Joint = &cost, ask.Joint
 	return found, nil
+}
+
+// otherwise is the cost of a sum value by value, or class by class; 0 if there is none.
+func (f *form) otherwise(split bool, memory int64) btn.Cost {
+	if b := f.byValue(); b != nil {
+		states := float64(len(b.functions) * b.states)
+		return btn.Cost{Flops: b.work(), Bytes: 32 * states, Counts: states}
+	}
+	e := f.inTurn(split, memory)
+	if e == nil {
+		return btn.Cost{}
+	}
+	each := 60 + 12*float64(len(f.kinds.terms)+len(f.kinds.forbidden))/float64(len(e.order))
+	return btn.Cost{Flops: f.listWork(split) + each*e.size, Bytes: vectorBytes * e.size, Counts: math.Round(e.size)}
 }
 
 // compresses reports whether the count vectors are at most the root of the number of assignments.
@@ -103,11 +118,13 @@ func find(ctx context.Context, of *problem.Problem) (*Classes, error) {
 	if k == nil || err != nil || k.off > deviation {
 		return nil, err
 	}
-	vectors, sizes := 1.0, p.sizes()
+	sizes := p.sizes()
+	vectors := make([]float64, len(sizes))
 	for c, n := range sizes {
-		vectors *= compositions(n, f.domains[slices.Index(p.class, int32(c))])
+		vectors[c] = compositions(n, f.domains[slices.Index(p.class, int32(c))])
 	}
-	if vectors > mostVectors && (len(sizes) > 1 || separate(k, sizes[0], f.domains[slices.Index(p.class, 0)]) == nil) {
+	if eliminationOf(k, vectors, nil).largest > mostVectors &&
+		(len(sizes) > 1 || separate(k, sizes[0], f.domains[slices.Index(p.class, 0)]) == nil) {
 		return nil, nil
 	}
 	return &Classes{Count: p.count, Of: p.class, Value: p.value, Values: p.values}, nil
@@ -124,11 +141,9 @@ func (p *Sum) Finding(j *proposal.Job, _ []btn.Part, ask btn.Ask) ([]btn.Part, e
 	}
 	work := f.work(true)
 	if f.fits(true, j.Settings.Memory) != nil {
-		b := f.byValue()
-		if b == nil || ask == btn.AskMPE {
+		if work = f.otherwise(true, j.Settings.Memory).Flops; work == 0 || ask == btn.AskMPE {
 			return nil, nil
 		}
-		work = b.work()
 	}
 	if policy.ExactRate*work > proposal.Limit(j.Settings) {
 		return nil, nil

@@ -98,20 +98,14 @@ func sumOver(ctx context.Context, k *kinds, lists []*list, constant logarithm, m
 		return nil, err
 	}
 	t.ln = make([]logarithm, t.inner.size*t.outer.size)
-	threads = sumproduct.Threads(threads)
-	workers := make([]*outerWorker, threads)
-	err = sumproduct.Share(ctx, threads, t.outer.size, func(w, o int) error {
-		if workers[w] == nil {
-			workers[w] = r.worker()
-		}
-		workers[w].fill(o, constant, t.ln[o*t.inner.size:(o+1)*t.inner.size])
-		return nil
+	err = t.each(ctx, r, threads, func(w *outerWorker, o int) {
+		w.fill(o, constant, t.ln[o*t.inner.size:(o+1)*t.inner.size])
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, x := range t.ln {
-		if x.hi > t.largest.hi || x.hi == t.largest.hi && x.lo > t.largest.lo {
+		if x.above(t.largest) {
 			t.largest = x
 		}
 	}
@@ -134,7 +128,20 @@ func sumOver(ctx context.Context, k *kinds, lists []*list, constant logarithm, m
 	return t, ctx.Err()
 }
 
-// ln is ln Z.
+// each calls f for every outer vector, with a worker for each thread.
+func (t *total) each(ctx context.Context, r *sides, threads int, f func(w *outerWorker, o int)) error {
+	threads = sumproduct.Threads(threads)
+	workers := make([]*outerWorker, threads)
+	return sumproduct.Share(ctx, threads, t.outer.size, func(w, o int) error {
+		if workers[w] == nil {
+			workers[w] = r.worker()
+		}
+		f(workers[w], o)
+		return nil
+	})
+}
+
+// lnZ is ln Z.
 func (t *total) lnZ() logarithm {
 	if t.largest.isImpossible() {
 		return impossible
@@ -146,6 +153,7 @@ func (t *total) lnZ() logarithm {
 type sides struct {
 	*total
 	maximal   bool
+	isBare    bool        // the outer lists' weights are left out
 	basis     [][]float64 // by monomial and inner vector: the ways to choose its members
 	inner     []logarithm // by inner vector: its lists' weights and its own terms
 	alone     []term      // terms of outer members alone, and forbidden ones
@@ -249,10 +257,13 @@ type outerWorker struct {
 	vectors []int
 	counts  [][]int32
 	factors []logarithm // by monomial
+	row     []logarithm // room for the terms of an outer vector
 }
 
 func (r *sides) worker() *outerWorker {
-	return &outerWorker{r, make([]int, len(r.lists)), make([][]int32, len(r.lists)), make([]logarithm, len(r.basis))}
+	return &outerWorker{
+		r, make([]int, len(r.lists)), make([][]int32, len(r.lists)), make([]logarithm, len(r.basis)), make([]logarithm, len(r.inner)),
+	}
 }
 
 // fill sets the logarithms of the terms of an outer vector.
@@ -260,7 +271,9 @@ func (w *outerWorker) fill(vector int, constant logarithm, to []logarithm) {
 	w.outer.vectors(vector, w.vectors)
 	ln := constant
 	for _, c := range w.outer.classes {
-		ln = ln.plus(w.lnOf(c, w.vectors[c]))
+		if !w.isBare {
+			ln = ln.plus(w.lnOf(c, w.vectors[c]))
+		}
 		w.counts[c] = w.lists[c].count(w.vectors[c])
 	}
 	for _, x := range w.alone {
