@@ -450,12 +450,8 @@ func TestLatentStructureIsFound(t *testing.T) {
 			}
 			class := btn.ClassStructured
 			switch o.Family {
-			case "curie-weiss", "mattis", "rank", "potts", "hopfield", "three-body", "smokers":
+			case "curie-weiss", "mattis", "rank", "potts", "hopfield", "blocks", "three-body", "smokers":
 				class = btn.ClassExchangeable
-			case "blocks":
-				if o.Rank == 0 { // two blocks
-					class = btn.ClassExchangeable
-				}
 			case "symmetric", "mixture": // of small width
 				class = btn.ClassElimination
 			}

@@ -1,7 +1,7 @@
 package exchangeable
 
-// Sums class by class: where few classes interact with each other, as layers do, one after the other is summed out, and the vectors of all
-// together are never listed.
+// Sums class by class: where few classes interact with each other, as layers do, one after the other is summed out, and the vectors of
+// all together are never listed.
 
 import (
 	"context"
@@ -23,8 +23,8 @@ type elimination struct {
 	largest    float64
 }
 
-// eliminationOf returns the sequence in which the table of the next class is the smallest, for classes with so many vectors. together lists
-// sets of classes that have to be in one table. Cost O(classes³).
+// eliminationOf returns the sequence in which the table of the next class is the smallest, for classes with so many vectors. together
+// lists sets of classes that have to be in one table. Cost O(classes³).
 func eliminationOf(k *kinds, sizes []float64, together [][]int) *elimination {
 	n := len(sizes)
 	adjacent := make([][]bool, n)
@@ -91,8 +91,8 @@ type eliminated struct {
 	steps  float64
 }
 
-// classTable is P(vector of a class | vectors of its neighbours), neighbour vector by neighbour vector; of the class and its neighbours together
-// once join was called.
+// classTable is P(vector of a class | vectors of its neighbours), neighbour vector by neighbour vector; of the class and its neighbours
+// together once join was called.
 type classTable struct {
 	outer   side
 	weights []float64

@@ -539,8 +539,8 @@ func TestWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestClassesInTurn: layers whose vectors together are too many, and random graphs of classes, summed out one after the other, beside the sum
-// over all vectors, and marginals and draws beside enumeration.
+// TestClassesInTurn: layers whose vectors together are too many, and random graphs of classes, summed out one after the other, beside the
+// sum over all vectors, and marginals and draws beside enumeration.
 func TestClassesInTurn(t *testing.T) {
 	for k, c := range []struct {
 		sizes  []int
