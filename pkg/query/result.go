@@ -41,6 +41,8 @@ type Result struct {
 	Joint   *Joint `json:"joint"` // of the set of variables that was asked for; null without one
 	// Gradients are ∂ ln Z/∂θ in nats, by factor of the model a list of its numbers in their sequence; absent unless asked for.
 	Gradients [][]float64 `json:"gradients,omitempty"`
+	// ScaledGradients are there in the place of Gradients where one is beyond float64.
+	ScaledGradients *ScaledGradients `json:"scaled_gradients,omitempty"`
 	// Likelihood sums up all queries with a weight, in the result of the first of them; absent without.
 	Likelihood *Likelihood `json:"likelihood,omitempty"`
 	// Conflict is there where it was asked for, Z is 0, and it was found out.
@@ -184,6 +186,12 @@ type MarginalMap struct {
 	Gap     *float64 `json:"gap,omitempty"`
 	Optimal *bool    `json:"optimal,omitempty"`
 	LnUpper *float64 `json:"ln_upper,omitempty"`
+}
+
+// ScaledGradients are gradients of any range: number k of factor f has Mantissas[f][k]·2^Exponents[f][k].
+type ScaledGradients struct {
+	Mantissas [][]float64 `json:"mantissas"`
+	Exponents [][]int64   `json:"exponents"`
 }
 
 // SensitivityResult says how a probability depends on the numbers of a model.
