@@ -88,6 +88,9 @@ func answer(in Input) (btn.Result, scaled.Number) {
 	if n := len(s.estimates); n > 0 {
 		last = s.estimates[n-1]
 	}
+	if r := s.refused; r != nil && (s.best < 0 || r.err.Code == fault.BadInput) { // nothing else is there, or the model is at fault
+		last = r
+	}
 	known := last != nil && last.of.Quality != nil
 	switch {
 	case !in.Assignment.Plan.Grows():
@@ -98,6 +101,9 @@ func answer(in Input) (btn.Result, scaled.Number) {
 		r.Ended = s.ended
 		for _, e := range s.estimates {
 			r.Estimates = append(r.Estimates, e.EstimateResult)
+		}
+		if s.refused != nil {
+			r.Warnings = append(r.Warnings, "the exact way has no answer: "+s.refused.err.Message)
 		}
 		r.Warnings = append(r.Warnings, s.warnings(in.Assignment)...)
 	}

@@ -164,6 +164,9 @@ func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
 				e.Cost.Flops, len(e.Parts), worth)
 		}
 	}
+	if err == nil && a.unsettled(exact, q.Marginals) {
+		return a.orElse(q, exact)
+	}
 	if err == nil {
 		return besideExact(a.Job, exact)
 	}

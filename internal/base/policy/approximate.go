@@ -12,6 +12,11 @@ const (
 	MostBond  = 1 << 14
 	MostRungs = 64
 
+	// UnsignedBytes bounds the tables in which terms of both signs are summed for components that are sampled: clauses of some
+	// sixteen literals.
+	// Chosen.
+	UnsignedBytes = 1 << 24
+
 	// FirstShare is the part of the budget that the first estimate may take, if a smaller bond makes
 	// it so.
 	// Measured: a quarter of it makes stated errors larger on 6 of 11 models, four times of it changes

@@ -32,6 +32,36 @@ func unhide(
 	for _, i := range e.Variables {
 		hidden[i] = false
 	}
+	return without(ctx, e, hidden, ask == btn.AskMPE, memory)
+}
+
+// Unsigned returns e with every index that decides no variable summed out of the tables of both signs that
+// have it: their sums have one sign as a rule, as clauses have. variables are the indices that decide some, and
+// negative numbers. It is e where the sums leave float64. Errors: over_budget for sums whose tables do not fit
+// memory bytes; the context's.
+func Unsigned(
+	ctx context.Context, e *sumproduct.Expression, variables []int, memory int64,
+) (*sumproduct.Expression, error) {
+	hidden := make([]bool, len(e.Dims))
+	for i, d := range e.Dims {
+		hidden[i] = d > 1
+	}
+	for _, i := range variables {
+		if i >= 0 {
+			hidden[i] = false
+		}
+	}
+	out, err := without(ctx, e, hidden, false, memory)
+	if err == nil && exponents(out) {
+		return e, nil
+	}
+	return out, err
+}
+
+// without returns e with hidden indices summed out of the tables that have them: of those of both signs, or of all.
+func without(
+	ctx context.Context, e *sumproduct.Expression, hidden []bool, all bool, memory int64,
+) (*sumproduct.Expression, error) {
 	if !slices.Contains(hidden, true) {
 		return e, nil
 	}
@@ -40,7 +70,7 @@ func unhide(
 	out.Dims = slices.Clone(e.Dims)
 	out.Tables = nil
 	for _, group := range together(e, hidden) {
-		if ask != btn.AskMPE && !group.signed(e) {
+		if !all && !group.signed(e) {
 			for _, t := range group.tables {
 				out.Tables = append(out.Tables, e.Tables[t])
 			}
@@ -54,6 +84,7 @@ func unhide(
 			out.Dims[i] = 1
 		}
 		out.Scale = out.Scale.Mul(power)
+		memory -= int64(8 * len(table.Data))
 		switch {
 		case len(table.Scope) > 0:
 			out.Tables = append(out.Tables, table)

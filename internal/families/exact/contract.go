@@ -33,6 +33,8 @@ type Answer struct {
 	// Digits is the number of decimal digits of Z that cancelled among terms of
 	// both signs: log10 of Σ|terms| over |Z|.
 	Digits float64
+	// Off bounds the error relative to Z that rounding and this cancellation leave.
+	Off float64
 	// Doubt says why Z is not known to be exact:
 	// terms that may be missing, digits that cancelled. Empty where it is.
 	Doubt string
@@ -40,6 +42,9 @@ type Answer struct {
 	// Wide: also where Z is 0 and terms cancel.
 	Marginals [][]scaled.Number
 }
+
+// Signed reports whether terms of Z have both signs, and may cancel.
+func (p *Prepared) Signed() bool { return p.simple.Expression.Signed() }
 
 // Answer returns the part of Z that the slices From ≤ s < To make up, with marginals of every
 // variable, of a set together, or both, as it was prepared and planned. Where an entry is below 0

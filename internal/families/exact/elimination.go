@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 
 	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
@@ -53,23 +54,24 @@ func (p *Elimination) Contract(ctx context.Context, of *problem.Problem, want pr
 	}
 
 	if e.Unfit != "" {
-		return j.wide(btn.Value{Doubt: e.Unfit}, false)
+		return j.wide(btn.Value{Doubt: e.Unfit}, math.Inf(1))
 	}
 
-	value, err := j.ordered(e, p.Order)
+	value, off, err := j.ordered(e, p.Order)
 	switch {
 	case errors.Is(err, sumproduct.ErrNotFinite):
-		return j.wide(btn.Value{Doubt: err.Error()}, false)
+		return j.wide(btn.Value{Doubt: err.Error()}, math.Inf(1))
 	case err != nil:
 		return btn.Value{}, err
 	case value.Doubt != "":
-		return j.wide(value, true)
+		return j.wide(value, off)
 	}
 	return value, nil
 }
 
-// ordered contracts e in float64 along an order, and says what may be wrong with that.
-func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, err error) {
+// ordered contracts e in float64 along an order, and says what may be wrong with that: off bounds the error
+// relative to Z that cancellation leaves.
+func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, off float64, err error) {
 	o := einsum.Options{Memory: j.Memory, Threads: j.Threads}
 	var stats einsum.Stats
 	if j.M != nil {
@@ -79,7 +81,7 @@ func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, er
 	}
 
 	if err != nil {
-		return btn.Value{}, err
+		return btn.Value{}, 0, err
 	}
 	value.Flops = stats.Flops
 	if stats.Lost {
@@ -87,13 +89,13 @@ func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, er
 	}
 
 	if !e.Signed() {
-		return value, nil
+		return value, 0, nil
 	}
 
 	// Without signs nothing cancels: what the two totals differ by is what was lost.
 	abs, stats, err := einsum.Contract(j.Ctx, e.Abs(), order, o)
 	if err != nil {
-		return btn.Value{}, err
+		return btn.Value{}, 0, err
 	}
 
 	steps := float64(len(j.Net.Rounded)) + float64(2*len(e.Tables))
@@ -102,19 +104,20 @@ func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, er
 		return true
 	})
 
-	digits, doubt := Cancelled(value.Z, abs, steps)
+	c := cancelled(value.Z, abs, steps)
 	value.Flops += stats.Flops
-	value.Digits = digits
-	value.Doubt = cmp.Or(value.Doubt, doubt)
+	value.Digits = c.digits
+	value.Doubt = cmp.Or(value.Doubt, c.doubt)
 	if stats.Lost && value.Doubt == "" {
 		value.Doubt = lost
 	}
-	return value, err
+	return value, c.off, err
 }
 
 // wide settles a doubt that float64 leaves of a value: without signs where it can, else in wide
-// numbers. Where that is too large, a total with a doubt stays what it is, if there is one and it is not 0.
-func (j run) wide(value btn.Value, found bool) (btn.Value, error) {
+// numbers. Where that is too large, a total with a doubt stays what it is, if it is not 0 and a digit of it
+// is certain: off bounds its error relative to it, +Inf where there is no total.
+func (j run) wide(value btn.Value, off float64) (btn.Value, error) {
 	if settled, ok, err := j.unsigned(value); ok || err != nil {
 		return settled, err
 	}
@@ -123,9 +126,11 @@ func (j run) wide(value btn.Value, found bool) (btn.Value, error) {
 	case err == nil:
 	case fault.CodeOf(err) != fault.OverBudget:
 		return btn.Value{}, err
-	case found && !value.Z.IsZero():
+	case off < certain && !value.Z.IsZero():
 		value.Doubt += "; " + err.Error()
 		return value, nil
+	case !math.IsInf(off, 1) && !value.Z.IsZero():
+		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w", ErrCancelled, value.Doubt, err)
 	default:
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w",
 			sumproduct.ErrSpan, value.Doubt, err)
@@ -207,11 +212,11 @@ func (p *Groups) Contract(ctx context.Context, of *problem.Problem, want problem
 func (j run) settle(a Answer, err error, whole bool) (btn.Value, error) {
 	switch {
 	case whole && (errors.Is(err, sumproduct.ErrSpan) || errors.Is(err, sumproduct.ErrNotFinite)):
-		return j.wide(btn.Value{Doubt: err.Error()}, false)
+		return j.wide(btn.Value{Doubt: err.Error()}, math.Inf(1))
 	case err != nil:
 		return btn.Value{}, err
 	case whole && a.Doubt != "":
-		return j.wide(j.answer(a), true)
+		return j.wide(j.answer(a), a.Off)
 	}
 	return j.answer(a), nil
 }
