@@ -129,7 +129,7 @@ func spread(seed uint64) (*factorgraph.Model, factorgraph.Evidence) {
 		case 0:
 			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: rng.IntN(d)})
 		case 1:
-			ev.Soft = append(ev.Soft, factorgraph.Likelihood{Var: v, Weights: span{rng, 1, 1, s.zeros}.numbers(d)})
+			ev.Soft = append(ev.Soft, factorgraph.Likelihood{Var: v, Weights: s.numbers(d)})
 		}
 	}
 	return m, ev

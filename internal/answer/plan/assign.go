@@ -118,7 +118,11 @@ func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
 
 // assign chooses the way of one query: joint marginals exactly; else by the method, and auto tries the exact way first.
 func (a *assigner) assign(q query.Query) (*btn.Assignment, error) {
-	conditioned, err := a.Net.Condition(q.Evidence)
+	of, rest, conditioned, err := a.Net.Given(q.Evidence)
+	if err == nil && of != a.Net {
+		q.Evidence = rest
+		return a.onto(of).assign(q)
+	}
 	switch {
 	case errors.Is(err, btn.ErrRange):
 		return nil, fault.Wrap(fault.Unsupported, err)

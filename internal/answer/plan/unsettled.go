@@ -9,6 +9,8 @@ import (
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -43,4 +45,12 @@ func (a *assigner) orElse(q query.Query, found *btn.Assignment) (*btn.Assignment
 		return &plan
 	})
 	return estimates, nil
+}
+
+// onto returns an assigner of queries to another network, which is asked about once.
+func (a *assigner) onto(net *btn.Network) *assigner {
+	facts := new(Known).factsOf(net)
+	return &assigner{facts: facts, alone: a.alone, method: a.method, Job: &proposal.Job{
+		Ctx: a.Ctx, Net: net, Settings: a.Settings, Memo: a.Memo, Facts: facts.Facts, Problems: new(problem.Shared), Options: a.Options,
+	}}
 }

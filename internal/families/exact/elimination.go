@@ -122,6 +122,12 @@ func (j run) wide(value btn.Value, off float64) (btn.Value, error) {
 		return settled, err
 	}
 	a, err := Wide(j.Ctx, j.Net, j.M != nil, j.Joint, j.Memory)
+	if net := j.unrounded(); net != nil && (err == nil && a.Doubt != "" || errors.Is(err, ErrCancelled)) {
+		exactly, failed := Wide(j.Ctx, net, j.M != nil, j.Joint, j.Memory)
+		if fault.CodeOf(failed) != fault.OverBudget || failed == nil {
+			a, err = exactly, failed
+		}
+	}
 	switch {
 	case err == nil:
 	case fault.CodeOf(err) != fault.OverBudget:
@@ -138,6 +144,24 @@ func (j run) wide(value btn.Value, off float64) (btn.Value, error) {
 
 	a.Flops += value.Flops
 	return j.answer(a), nil
+}
+
+// unrounded returns the network under evidence without a product of likelihoods that was rounded; nil where none was, or where
+// the evidence is not known.
+func (j run) unrounded() *btn.Network {
+	p := j.Problem
+	if len(j.Net.Rounded) == 0 || p == nil || p.Base == nil {
+		return nil
+	}
+	of, rest := p.Base.Spread(p.Evidence)
+	net, err := of.Condition(rest)
+	if err != nil || len(net.Rounded) > 0 {
+		return nil
+	}
+	if p.Summed {
+		net = net.Summed()
+	}
+	return net
 }
 
 // answer is a part's value of an answer. Marginals in numbers with exponents are taken as they are;
