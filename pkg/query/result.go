@@ -201,7 +201,9 @@ type SensitivityResult struct {
 	// Derivatives are ∂P/∂θ by factor, as Result.Gradients are, all other numbers held fixed. Covaried are those where the rest of a
 	// number's row in a conditional probability table keeps its proportions, so that the row still sums to 1; null for other factors.
 	Derivatives [][]float64 `json:"derivatives"`
-	Covaried    [][]float64 `json:"covaried"`
+	// ScaledDerivatives are there where one is beyond float64; Derivatives are empty then, and Covaried null for a factor with such.
+	ScaledDerivatives *ScaledGradients `json:"scaled_derivatives,omitempty"`
+	Covaried          [][]float64      `json:"covaried"`
 	// Tornado ranks the numbers by the movement of P when they vary, the largest first: their rows covary where there are rows.
 	Tornado []Swing `json:"tornado"`
 }
