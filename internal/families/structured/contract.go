@@ -94,6 +94,9 @@ func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want problem.
 	if err != nil {
 		return btn.Value{}, err
 	}
+	if p.Of.Integers != nil {
+		return p.counted(ctx, j, of.Memory, want)
+	}
 	f, err := formOf(ctx, of, p.Of, want.Joint)
 	if err != nil {
 		return btn.Value{}, err

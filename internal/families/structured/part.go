@@ -50,6 +50,8 @@ type Fit struct {
 	Summed bool `msgpack:"summed,omitempty"`
 	// LnError bounds |ln B̃ − ln B| of every entry before the quadrature, nats.
 	LnError float64 `msgpack:"error"`
+	// Integers are there if the statistics are: their sums have a histogram, and no quadrature is needed. Lambda and Vectors are empty then.
+	Integers *Integers `msgpack:"integers,omitempty"`
 }
 
 // Table is a factor of the rest: its entries are not below 0, the last variable changes fastest.
@@ -103,6 +105,12 @@ func (p *Nodes) Fits(n *btn.Network) error {
 		if err := l.fits(f); err != nil {
 			return err
 		}
+	}
+	if f.Integers != nil {
+		if p.From != 0 || p.To != WholeShare || len(f.Field) != values || !(f.LnError >= 0) {
+			return btn.Misfit("a share of a histogram, or %d fields for %d values", len(f.Field), values)
+		}
+		return f.Integers.fits(f)
 	}
 	k := len(f.Lambda)
 	if k == 0 || k > MostStatistics || len(f.Field) != values || len(f.Vectors) != k*values {
