@@ -102,12 +102,16 @@ func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, er
 		return true
 	})
 
-	digits, doubt := Cancelled(value.Z, abs, steps)
+	rounding := Roundings(abs, steps)
+	digits, doubt := Cancelled(value.Z, abs, rounding)
 	value.Flops += stats.Flops
 	value.Digits = digits
 	value.Doubt = cmp.Or(value.Doubt, doubt)
 	if stats.Lost && value.Doubt == "" {
 		value.Doubt = lost
+	}
+	if value.Doubt != lost {
+		value.Rounding = rounding
 	}
 	return value, err
 }
@@ -138,7 +142,7 @@ func (j run) wide(value btn.Value, found bool) (btn.Value, error) {
 // answer is a part's value of an answer. Marginals in numbers with exponents are taken as they are;
 // probabilities become marginals that add up when they are multiplied by Z.
 func (j run) answer(a Answer) btn.Value {
-	value := btn.Value{Z: a.Z, Flops: a.Flops, Digits: a.Digits, Doubt: a.Doubt}
+	value := btn.Value{Z: a.Z, Flops: a.Flops, Digits: a.Digits, Rounding: a.Rounding, Doubt: a.Doubt}
 	if j.Joint != nil {
 		value.Joint = j.JointValue(a.Joint, a.Z)
 	}

@@ -23,10 +23,15 @@ const (
 	tolerance = 1e-10
 )
 
+// Roundings bounds the error of a total, abs = Σ|terms|, whose terms have steps roundings each, a 2^-53 of its size at a time.
+func Roundings(abs scaled.Number, steps float64) *scaled.Number {
+	bound := abs.Mul(scaled.FromFloat(math.Ldexp(steps, -53)))
+	return &bound
+}
+
 // Cancelled returns the decimal digits that cancelled in a total, log10 of abs = Σ|terms| over |z|,
-// and a doubt where rounding may have put it off by more than 1e-10: the terms have steps roundings
-// each, a 2^-53 of its size at a time. A total of 0 among terms that are not 0 is always doubted.
-func Cancelled(z, abs scaled.Number, steps float64) (digits float64, doubt string) {
+// and a doubt where rounding may have put it off by more than 1e-10 of it. A total of 0 among terms that are not 0 is always doubted.
+func Cancelled(z, abs scaled.Number, rounding *scaled.Number) (digits float64, doubt string) {
 	if abs.IsZero() {
 		return 0, ""
 	}
@@ -35,16 +40,17 @@ func Cancelled(z, abs scaled.Number, steps float64) (digits float64, doubt strin
 	}
 
 	digits = max(0, abs.Div(z.Abs()).Log10Abs())
-	if e := math.Ldexp(steps, -53) * math.Pow(10, digits); !(e <= tolerance) {
+	if e := rounding.Div(z.Abs()).Float64(); !(e <= tolerance) {
 		return digits, fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and ln Z "+
 			"may be off by %.1g", digits, e)
 	}
 	return digits, ""
 }
 
-// cancel fills Digits, and Doubt where there is none yet.
+// cancel fills Digits and Rounding, and Doubt where there is none yet.
 func (a *Answer) cancel(abs scaled.Number, steps float64) {
-	digits, doubt := Cancelled(a.Z, abs, steps)
+	a.Rounding = Roundings(abs, steps)
+	digits, doubt := Cancelled(a.Z, abs, a.Rounding)
 	a.Digits = digits
 	if a.Doubt == "" {
 		a.Doubt = doubt

@@ -289,7 +289,7 @@ func (m *interactions) complete(
 		case len(c.apart) > most && len(medians) > 12:
 			return nil, nil, 0, nil
 		case c.off > max(exactError, residualFloor*size) || len(c.apart) > most || set && limit > floor:
-		case c.off < 0.5*best:
+		case c.off < 0.5*best || c.off > exactError && c.off < 0.95*best:
 			best, sinceBest = c.off, 0
 		default:
 			if sinceBest++; sinceBest >= 3 {

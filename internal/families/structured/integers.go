@@ -104,7 +104,7 @@ func (m *interactions) counted(ctx context.Context, net *btn.Network, s *spectru
 	if err != nil || !(worst <= exactError) {
 		return nil, err
 	}
-	return &Fit{Domains: m.domains, Field: m.field, Integers: n, LnError: worst}, nil
+	return &Fit{Domains: m.domains, Field: m.fields(), Integers: n, LnError: worst}, nil
 }
 
 // lattice writes the differences of an approximation's statistics between values of a variable as integers; nil where they are none.
@@ -498,7 +498,9 @@ func (m *interactions) refine(ctx context.Context, net *btn.Network, n *Integers
 	terms := k * (k + 1) / 2
 	features := make([]float64, terms)
 	normal := make([]float64, terms*terms)
-	tabled := map[[2]int]bool{}
+	count := len(m.domains)
+	tabled := make([]bool, count*count)
+	before := math.Inf(1)
 	for round := range refinements + 1 {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -508,7 +510,14 @@ func (m *interactions) refine(ctx context.Context, net *btn.Network, n *Integers
 		visit := func(i, j int, table []floats.Pair) {
 			di, dj := m.domains[i], m.domains[j]
 			most := 0.0
-			for a := range di {
+			rows, columns := di, dj
+			if di == 2 { // the others are the same, below 0
+				rows = 1
+			}
+			if dj == 2 {
+				columns = 1
+			}
+			for a := range rows {
 				left := centred[m.at[i]+a]
 				half := make([]floats.Pair, k)
 				for c := range k {
@@ -516,7 +525,7 @@ func (m *interactions) refine(ctx context.Context, net *btn.Network, n *Integers
 						half[c] = half[c].Plus(form[l*k+c].By(y))
 					}
 				}
-				for b := range dj {
+				for b := range columns {
 					other := centred[m.at[j]+b]
 					by := float64(di * dj)
 					sum := floats.Pair{}
@@ -551,20 +560,19 @@ func (m *interactions) refine(ctx context.Context, net *btn.Network, n *Integers
 		}
 		for _, t := range list {
 			visit(t.i, t.j, t.values)
-			if round == 0 {
-				tabled[[2]int{t.i, t.j}] = true
-			}
+			tabled[t.i*count+t.j] = true
 		}
-		for i := range m.domains { // pairs without a table have no interaction
-			for j := i + 1; j < len(m.domains) && len(tabled) < len(m.domains)*(len(m.domains)-1)/2; j++ {
-				if !tabled[[2]int{i, j}] {
+		for i := range count { // pairs without a table have no interaction
+			for j := i + 1; j < count; j++ {
+				if !tabled[i*count+j] {
 					visit(i, j, nil)
 				}
 			}
 		}
-		if round == refinements {
+		if round == refinements || worst > before/2 {
 			break
 		}
+		before = worst
 		step := scaledSolution(normal, right, terms)
 		if step == nil {
 			return math.Inf(1), nil
