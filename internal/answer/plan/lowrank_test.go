@@ -210,7 +210,7 @@ func drawLinear(rng *rand.Rand, kind string, most int) *linear {
 		n = min(n, []int{1000, 120, 44, 26}[ks-1])
 	case "partition":
 		largest := 2 + rng.Int64N(300)
-		n = min(n, int(60000/largest))
+		n = min(n, int(20000/largest))
 		spin = func() []int64 { a := 1 + rng.Int64N(largest); return []int64{a, -a} }
 	case "multiples":
 		ks = 1 + rng.IntN(2)
