@@ -56,9 +56,6 @@ func (p Pair) Over(x float64) Pair {
 	return exactly(q, rest.High/x)
 }
 
-// Float64 returns p rounded.
-func (p Pair) Float64() float64 { return p.High + p.Low }
-
 // logTerms are the terms of the series of a logarithm: the ratio of one to the next is at most 0.0295, and those from logPairs on are below
 // 2^-53 of the first.
 const logTerms, logPairs = 21, 11
