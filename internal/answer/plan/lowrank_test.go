@@ -223,6 +223,8 @@ func drawLinear(rng *rand.Rand, kind string, most int) *linear {
 	case "reals":
 		reals = 2 + rng.IntN(2)
 		n = min(n, []int{0, 0, 300, 75}[reals])
+	case "mixed":
+		ks, reals, n = 2, 2, min(n, 36)
 	case "small":
 		ks, reals, n = 1+rng.IntN(3), 0, 12+rng.IntN(3)
 	}
@@ -230,15 +232,18 @@ func drawLinear(rng *rand.Rand, kind string, most int) *linear {
 	norms := make([]float64, ks)
 	for range ks {
 		c := rng.NormFloat64() * math.Exp(2*rng.Float64()-0.5)
-		if kind == "partition" {
+		switch {
+		case kind == "partition":
 			c = -math.Abs(c)
+		case kind == "mixed":
+			c = (1 - 2*float64(len(l.coupling))) * 3 * math.Abs(c)
 		}
 		l.coupling = append(l.coupling, c)
 	}
 	kinds := make([]float64, reals)
 	for u := range kinds {
 		kinds[u] = 1
-		if u > 0 || kind == "reals" {
+		if u > 0 || kind == "reals" || kind == "mixed" {
 			kinds[u] = math.Exp(rng.NormFloat64() / 2)
 		}
 	}
@@ -282,7 +287,7 @@ func drawLinear(rng *rand.Rand, kind string, most int) *linear {
 func TestLowRankOfEitherSign(t *testing.T) {
 	const long = 1000
 	rounds, most := nightly.Rounds(4, 170), nightly.Rounds(60, long)
-	for _, kind := range []string{"hopfield", "partition", "multiples", "values", "reals", "small"} {
+	for _, kind := range []string{"hopfield", "partition", "multiples", "values", "reals", "mixed", "small"} {
 		t.Run(kind, func(t *testing.T) {
 			exact, stated, none := 0, 0, map[string]int{}
 			for seed := range uint64(rounds) {
