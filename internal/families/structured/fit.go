@@ -169,7 +169,7 @@ func (c *completion) divide(limit float64) {
 	c.apart, c.of, c.off = map[[2]int]bool{}, make([][]int, len(c.domains)), 0
 	for r, p := range c.all {
 		x := c.residuals[r]
-		if c.interactions.apart[p] || x > limit {
+		if x > limit || len(c.interactions.apart) > 0 && c.interactions.apart[p] {
 			c.apart[p] = true
 			c.of[p[0]], c.of[p[1]] = append(c.of[p[0]], p[1]), append(c.of[p[1]], p[0])
 		} else {

@@ -91,8 +91,11 @@ const (
 func known(j *proposal.Job, ask proposal.Ask, f *Fit, cost *btn.Cost) (certainty, error) {
 	p := j.Problem()
 	form, err := formOf(j.Ctx, p, f, ask.Joint)
-	if err != nil || form.zero {
-		return all, j.Ctx.Err() // the contraction says so
+	if err != nil {
+		return none, j.Ctx.Err()
+	}
+	if form.zero {
+		return all, nil
 	}
 	if cost.Nodes*form.flops(false) > mostTried {
 		return none, nil
