@@ -9,7 +9,8 @@
 //
 //	e^{½ λ s²} = Σ_m α_m Π_i e^{√λ y_m v(i, x_i)} · (1 + ε),   y_m = h m,  α_m = h/√(2π) e^{−y_m²/2},  |ε| ≤ 2 e^{−2π²/h²}
 //
-// So B = Σ_m α_m C ∘ R_m with R_m of rank one. The error is relative, entry by entry, and hence one of Z.
+// So B = Σ_m α_m C ∘ R_m with R_m of rank one. The error is relative, entry by entry, and hence one of Z. Where λ < 0 terms cancel, and the sum
+// says what that leaves. Statistics that are integers need no quadrature: the histogram of their sums is a convolution of positive numbers.
 package structured
 
 import (
