@@ -31,7 +31,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if ask.Flops == 0 && !Crowded(j.Net) || ask.Flops > 0 && !Worth(j.Net) {
 		return nil, nil
 	}
-	plan, hit, err := j.Remember("structured without leaves", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+	plan, hit, err := j.Remember("structured with integers", contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
 		e, err := Plan(ctx, j.Net, j.Settings.Memory)
 		if err != nil {
 			return nil, err
@@ -46,15 +46,19 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, err
 	}
 	found := proposal.Priced(plan, hit)
-	fits, err := beside(j, ask, found, plan.Estimates[0].Parts[0].(*Nodes).Of)
+	f := plan.Estimates[0].Parts[0].(*Nodes).Of
+	fits, err := beside(j, ask, found, f)
 	if !fits || err != nil {
 		return nil, err
+	}
+	if n := f.Integers; n != nil {
+		found.Cost.Flops = n.flops(ask.Marginals)
 	}
 	work := contractions * found.Cost.Flops
 	if policy.ExactRate*work > proposal.Limit(j.Settings) || ask.Flops > 0 && work >= ask.Flops {
 		return nil, nil
 	}
-	if f := plan.Estimates[0].Parts[0].(*Nodes).Of; f.signed() {
+	if f.signed() {
 		switch digits, err := known(j, ask, f, found.Cost); {
 		case err != nil || digits == none:
 			return nil, err
