@@ -20,7 +20,8 @@
 //	adjoints            C = B, exactly, along an elimination order, with derivatives by all parameters
 //	descent             C = B: assignments, and no share of Z
 //	search              the most probable assignment and a bound of all, and no share of Z
-//	structured          Σ_m α_m C ∘ R_m over the nodes of few linear statistics that the tables of pairs are a function of
+//	structured          Σ_m α_m C ∘ R_m over the nodes of few linear statistics that the tables of pairs are a function of, or, where these
+//	                    are integers, the histogram of their sums
 //	product             C = B, exactly, as the product of the network's connected parts
 //	truncated           C = B with truncated legs, one slice, along a tree or a sweep
 //	regions             regions of one slice, in the BP gauge: Value.Region

@@ -257,6 +257,9 @@ const (
 	TrustedDigits = 3
 	WithinDigits  = 0.3
 
+	// LeastCertain is the largest relative error of a sum of terms of both signs, by its components' own bounds, that leaves a digit.
+	LeastCertain = 0.1
+
 	// SignDigits is the cancellation from which the sign of an exact total is put down to rounding,
 	// and not to the model.
 	// Measured: totals of 25 planted networks come out negative, at 3 to 36 digits. A quarter of it

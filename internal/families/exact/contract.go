@@ -33,8 +33,8 @@ type Answer struct {
 	// Digits is the number of decimal digits of Z that cancelled among terms of
 	// both signs: log10 of Σ|terms| over |Z|.
 	Digits float64
-	// Off bounds the error relative to Z that rounding and this cancellation leave.
-	Off float64
+	// Rounding bounds the error of Z by roundings of terms of both signs; nil where there are none.
+	Rounding *scaled.Number
 	// Doubt says why Z is not known to be exact:
 	// terms that may be missing, digits that cancelled. Empty where it is.
 	Doubt string
@@ -117,6 +117,9 @@ func (p *Prepared) judge(
 	a.Flops += more.Flops
 	if a.cancel(abs, steps); more.Lost && a.Doubt == "" {
 		a.Doubt = lost
+	}
+	if stats.Lost || more.Lost {
+		a.Rounding = nil
 	}
 	return nil
 }

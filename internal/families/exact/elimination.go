@@ -7,9 +7,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 
 	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
@@ -54,24 +54,23 @@ func (p *Elimination) Contract(ctx context.Context, of *problem.Problem, want pr
 	}
 
 	if e.Unfit != "" {
-		return j.wide(btn.Value{Doubt: e.Unfit}, math.Inf(1))
+		return j.wide(btn.Value{Doubt: e.Unfit}, false)
 	}
 
-	value, off, err := j.ordered(e, p.Order)
+	value, err := j.ordered(e, p.Order)
 	switch {
 	case errors.Is(err, sumproduct.ErrNotFinite):
-		return j.wide(btn.Value{Doubt: err.Error()}, math.Inf(1))
+		return j.wide(btn.Value{Doubt: err.Error()}, false)
 	case err != nil:
 		return btn.Value{}, err
 	case value.Doubt != "":
-		return j.wide(value, off)
+		return j.wide(value, true)
 	}
 	return value, nil
 }
 
-// ordered contracts e in float64 along an order, and says what may be wrong with that: off bounds the error
-// relative to Z that cancellation leaves.
-func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, off float64, err error) {
+// ordered contracts e in float64 along an order, and says what may be wrong with that.
+func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, err error) {
 	o := einsum.Options{Memory: j.Memory, Threads: j.Threads}
 	var stats einsum.Stats
 	if j.M != nil {
@@ -81,7 +80,7 @@ func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, of
 	}
 
 	if err != nil {
-		return btn.Value{}, 0, err
+		return btn.Value{}, err
 	}
 	value.Flops = stats.Flops
 	if stats.Lost {
@@ -89,13 +88,13 @@ func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, of
 	}
 
 	if !e.Signed() {
-		return value, 0, nil
+		return value, nil
 	}
 
 	// Without signs nothing cancels: what the two totals differ by is what was lost.
 	abs, stats, err := einsum.Contract(j.Ctx, e.Abs(), order, o)
 	if err != nil {
-		return btn.Value{}, 0, err
+		return btn.Value{}, err
 	}
 
 	steps := float64(len(j.Net.Rounded)) + float64(2*len(e.Tables))
@@ -104,20 +103,24 @@ func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, of
 		return true
 	})
 
-	c := cancelled(value.Z, abs, steps)
+	rounding := Roundings(abs, steps)
+	digits, doubt := Cancelled(value.Z, abs, rounding)
 	value.Flops += stats.Flops
-	value.Digits = c.digits
-	value.Doubt = cmp.Or(value.Doubt, c.doubt)
+	value.Digits = digits
+	value.Doubt = cmp.Or(value.Doubt, doubt)
 	if stats.Lost && value.Doubt == "" {
 		value.Doubt = lost
 	}
-	return value, c.off, err
+	if value.Doubt != lost {
+		value.Rounding = rounding
+	}
+	return value, err
 }
 
 // wide settles a doubt that float64 leaves of a value: without signs where it can, else in wide
-// numbers. Where that is too large, a total with a doubt stays what it is, if it is not 0 and a digit of it
-// is certain: off bounds its error relative to it, +Inf where there is no total.
-func (j run) wide(value btn.Value, off float64) (btn.Value, error) {
+// numbers. Where that is too large, a total with a doubt stays what it is, if there is one that is not 0 and has a
+// certain digit.
+func (j run) wide(value btn.Value, found bool) (btn.Value, error) {
 	if settled, ok, err := j.unsigned(value); ok || err != nil {
 		return settled, err
 	}
@@ -132,11 +135,11 @@ func (j run) wide(value btn.Value, off float64) (btn.Value, error) {
 	case err == nil:
 	case fault.CodeOf(err) != fault.OverBudget:
 		return btn.Value{}, err
-	case off < certain && !value.Z.IsZero():
+	case found && uncertain(value):
+		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w", ErrCancelled, value.Doubt, err)
+	case found && !value.Z.IsZero():
 		value.Doubt += "; " + err.Error()
 		return value, nil
-	case !math.IsInf(off, 1) && !value.Z.IsZero():
-		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w", ErrCancelled, value.Doubt, err)
 	default:
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w",
 			sumproduct.ErrSpan, value.Doubt, err)
@@ -144,6 +147,11 @@ func (j run) wide(value btn.Value, off float64) (btn.Value, error) {
 
 	a.Flops += value.Flops
 	return j.answer(a), nil
+}
+
+// uncertain reports whether rounding leaves no digit of a value that is not 0.
+func uncertain(v btn.Value) bool {
+	return v.Rounding != nil && !v.Z.IsZero() && v.Rounding.Div(v.Z.Abs()).Float64() > policy.LeastCertain
 }
 
 // unrounded returns the network under evidence without a product of likelihoods that was rounded; nil where none was, or where
@@ -167,7 +175,7 @@ func (j run) unrounded() *btn.Network {
 // answer is a part's value of an answer. Marginals in numbers with exponents are taken as they are;
 // probabilities become marginals that add up when they are multiplied by Z.
 func (j run) answer(a Answer) btn.Value {
-	value := btn.Value{Z: a.Z, Flops: a.Flops, Digits: a.Digits, Doubt: a.Doubt}
+	value := btn.Value{Z: a.Z, Flops: a.Flops, Digits: a.Digits, Rounding: a.Rounding, Doubt: a.Doubt}
 	if j.Joint != nil {
 		value.Joint = j.JointValue(a.Joint, a.Z)
 	}
@@ -236,11 +244,11 @@ func (p *Groups) Contract(ctx context.Context, of *problem.Problem, want problem
 func (j run) settle(a Answer, err error, whole bool) (btn.Value, error) {
 	switch {
 	case whole && (errors.Is(err, sumproduct.ErrSpan) || errors.Is(err, sumproduct.ErrNotFinite)):
-		return j.wide(btn.Value{Doubt: err.Error()}, math.Inf(1))
+		return j.wide(btn.Value{Doubt: err.Error()}, false)
 	case err != nil:
 		return btn.Value{}, err
 	case whole && a.Doubt != "":
-		return j.wide(j.answer(a), a.Off)
+		return j.wide(j.answer(a), true)
 	}
 	return j.answer(a), nil
 }

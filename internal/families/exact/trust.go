@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/wide"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/lower"
@@ -23,47 +24,37 @@ const (
 	tolerance = 1e-10
 )
 
-// cancellation is what a sum of terms of both signs has lost.
-type cancellation struct {
-	digits float64 // decimal, log10 of Σ|terms| over |z|
-	off    float64 // bound of the error relative to z
-	doubt  string  // empty where the sum is exact
+// Roundings bounds the error of a total, abs = Σ|terms|, whose terms have steps roundings each, a 2^-53 of its size at a time.
+func Roundings(abs scaled.Number, steps float64) *scaled.Number {
+	bound := abs.Mul(scaled.FromFloat(math.Ldexp(steps, -53)))
+	return &bound
 }
 
-// cancelled judges a total by abs = Σ|terms|: a doubt where rounding may have put it off by more than
-// 1e-10: the terms have steps roundings each, a 2^-53 of its size at a time. A total of 0 among terms
-// that are not 0 is always doubted.
-func cancelled(z, abs scaled.Number, steps float64) (c cancellation) {
+// Cancelled returns the decimal digits that cancelled in a total, log10 of abs = Σ|terms| over |z|,
+// and a doubt where rounding may have put it off by more than 1e-10 of it. A total of 0 among terms that are not 0 is always doubted.
+func Cancelled(z, abs scaled.Number, rounding *scaled.Number) (digits float64, doubt string) {
 	if abs.IsZero() {
-		return c
+		return 0, ""
 	}
 	if z.IsZero() {
-		return cancellation{doubt: "terms of both signs cancel to 0 in float64, which proves nothing"}
+		return 0, "terms of both signs cancel to 0 in float64, which proves nothing"
 	}
 
-	c.digits = max(0, abs.Div(z.Abs()).Log10Abs())
-	if c.off = math.Ldexp(steps, -53) * math.Pow(10, c.digits); !(c.off <= tolerance) {
-		c.doubt = fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and ln Z "+
-			"may be off by %.1g", c.digits, c.off)
+	digits = max(0, abs.Div(z.Abs()).Log10Abs())
+	if e := rounding.Div(z.Abs()).Float64(); !(e <= tolerance) {
+		return digits, fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and ln Z "+
+			"may be off by %.1g", digits, e)
 	}
-	return c
+	return digits, ""
 }
 
-// Cancelled returns the decimal digits that cancelled in a total, and the doubt that this leaves.
-func Cancelled(z, abs scaled.Number, steps float64) (digits float64, doubt string) {
-	c := cancelled(z, abs, steps)
-	return c.digits, c.doubt
-}
-
-// certain is the relative error of a total that has one digit; above it the total is no answer.
-const certain = 0.1
-
-// cancel fills Digits and Off, and Doubt where there is none yet.
+// cancel fills Digits and Rounding, and Doubt where there is none yet.
 func (a *Answer) cancel(abs scaled.Number, steps float64) {
-	c := cancelled(a.Z, abs, steps)
-	a.Digits, a.Off = c.digits, c.off
+	a.Rounding = Roundings(abs, steps)
+	digits, doubt := Cancelled(a.Z, abs, a.Rounding)
+	a.Digits = digits
 	if a.Doubt == "" {
-		a.Doubt = c.doubt
+		a.Doubt = doubt
 	}
 }
 
@@ -150,10 +141,10 @@ func (p *Prepared) doubt(r wide.Result) (string, error) {
 		return "", fault.Wrap(fault.Unsupported, ErrCancelled)
 	case r.Exact && rounded <= tolerance:
 		return "", nil
-	case r.Exact && rounded < certain:
+	case r.Exact && rounded < policy.LeastCertain:
 		return fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and likelihoods "+
 			"times weights have 16", r.Digits), nil
-	case r.Z.IsZero() || r.Off+rounded >= certain:
+	case r.Z.IsZero() || r.Off+rounded >= policy.LeastCertain:
 		return "", fault.Wrap(fault.Unsupported, ErrCancelled)
 	}
 	return fmt.Sprintf("terms of both signs cancel: %.0f digits are lost, more than wide numbers "+

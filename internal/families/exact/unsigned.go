@@ -36,7 +36,7 @@ func (j run) unsigned(value btn.Value) (btn.Value, bool, error) {
 	if j.M != nil {
 		clear(j.M.At)
 	}
-	settled, _, err := j.ordered(chains, order)
+	settled, err := j.ordered(chains, order)
 	if err != nil && j.Ctx.Err() == nil {
 		return value, false, nil // wide numbers have no range
 	}
