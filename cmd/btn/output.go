@@ -136,6 +136,10 @@ func (p *printer) lines(r *btn.Result) error {
 	if r.Gradients != nil {
 		line("gradients", "by %d numbers of %d factors: --json prints them", numbers(r.Gradients), len(r.Gradients))
 	}
+	if g := r.ScaledGradients; g != nil {
+		line("gradients", "by %d numbers of %d factors, beyond float64: --json prints mantissas and exponents",
+			numbers(g.Mantissas), len(g.Mantissas))
+	}
 	if r.Information != nil && p.labels != nil {
 		writeInformation(&b, p.labels, r.Information, p.actions)
 	}

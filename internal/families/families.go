@@ -22,7 +22,8 @@
 //	search              the most probable assignment and a bound of all, and no share of Z
 //	exchangeable        Σ_c over the counts of classes of variables that may be swapped, found in plain tables (Lemmas 3 and 4)
 //	parity              Σ_s over the values of parities that depend on each other, of factors that are functions of parities
-//	structured          Σ_m α_m C ∘ R_m over the nodes of few linear statistics that the tables of pairs are a function of
+//	structured          Σ_m α_m C ∘ R_m over the nodes of few linear statistics that the tables of pairs are a function of, or, where these
+//	                    are integers, the histogram of their sums
 //	product             C = B, exactly, as the product of the network's connected parts
 //	truncated           C = B with truncated legs, one slice, along a tree or a sweep
 //	regions             regions of one slice, in the BP gauge: Value.Region

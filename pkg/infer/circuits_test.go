@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
@@ -12,7 +13,9 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/testing/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // TestCircuitsAnswerEverything: every question that exact methods answer, by one circuit, and by the cubes that a search of one step
@@ -101,6 +104,31 @@ func sameAnswers(t *testing.T, what string, m *factorgraph.Model, ev factorgraph
 		for k, g := range want.Gradients[f] {
 			if math.Abs(got.Gradients[f][k]-g) > 1e-9*(1+math.Abs(g)) {
 				t.Errorf("%s: gradient %d of factor %d is %v, want %v", what, k, f, got.Gradients[f][k], g)
+			}
+		}
+	}
+}
+
+// TestCircuitsNameTheMethodForNumbersBelow0: method circuit refuses them, in tables and in weights, and the method that it names answers.
+func TestCircuitsNameTheMethodForNumbersBelow0(t *testing.T) {
+	for _, sign := range [][2]float64{{-0.5, 0.1}, {0.5, -0.1}} {
+		m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
+			{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, sign[0], 0, 3}}},
+			{Scope: []int{1}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{4, sign[1]}}},
+		}}
+		queries := []query.Query{{}, {Marginals: true}, {Gradients: true}}
+		for method, refused := range map[btn.Method]bool{btn.MethodCircuit: true, btn.MethodExact: false, btn.MethodAuto: false} {
+			results, err := Run(t.Context(), Request{Job: "c", Model: m, Queries: queries, Settings: btn.Settings{Method: method}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for q, r := range results {
+				switch {
+				case refused && (r.Error == nil || r.Error.Code != fault.Unsupported || !strings.Contains(r.Error.Message, "by method exact")):
+					t.Errorf("numbers %v, query %d: %+v", sign, q, r.Error)
+				case !refused && (!r.Exact || math.Abs(*r.LogZ-math.Log(4+sign[1]*(sign[0]+3))) > 1e-12):
+					t.Errorf("numbers %v, %s, query %d: %+v", sign, method, q, r)
+				}
 			}
 		}
 	}

@@ -41,6 +41,8 @@ type Result struct {
 	Joint   *Joint `json:"joint"` // of the set of variables that was asked for; null without one
 	// Gradients are ∂ ln Z/∂θ in nats, by factor of the model a list of its numbers in their sequence; absent unless asked for.
 	Gradients [][]float64 `json:"gradients,omitempty"`
+	// ScaledGradients are there in the place of Gradients where one is beyond float64.
+	ScaledGradients *ScaledGradients `json:"scaled_gradients,omitempty"`
 	// Likelihood sums up all queries with a weight, in the result of the first of them; absent without.
 	Likelihood *Likelihood `json:"likelihood,omitempty"`
 	// Conflict is there where it was asked for, Z is 0, and it was found out.
@@ -186,6 +188,12 @@ type MarginalMap struct {
 	LnUpper *float64 `json:"ln_upper,omitempty"`
 }
 
+// ScaledGradients are gradients of any range: number k of factor f has Mantissas[f][k]·2^Exponents[f][k].
+type ScaledGradients struct {
+	Mantissas [][]float64 `json:"mantissas"`
+	Exponents [][]int64   `json:"exponents"`
+}
+
 // SensitivityResult says how a probability depends on the numbers of a model.
 type SensitivityResult struct {
 	Sensitivity
@@ -193,7 +201,9 @@ type SensitivityResult struct {
 	// Derivatives are ∂P/∂θ by factor, as Result.Gradients are, all other numbers held fixed. Covaried are those where the rest of a
 	// number's row in a conditional probability table keeps its proportions, so that the row still sums to 1; null for other factors.
 	Derivatives [][]float64 `json:"derivatives"`
-	Covaried    [][]float64 `json:"covaried"`
+	// ScaledDerivatives are there where one is beyond float64; Derivatives are empty then, and Covaried null for a factor with such.
+	ScaledDerivatives *ScaledGradients `json:"scaled_derivatives,omitempty"`
+	Covaried          [][]float64      `json:"covaried"`
 	// Tornado ranks the numbers by the movement of P when they vary, the largest first: their rows covary where there are rows.
 	Tornado []Swing `json:"tornado"`
 }

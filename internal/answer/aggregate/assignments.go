@@ -153,7 +153,7 @@ func (r *estimate) atLeast(to *btn.Result) (lower float64) {
 		"ln Z is given as that weight, without marginals and derivatives", lower-*to.LogZ))
 	r.z = scaled.FromLog(lower)
 	to.LogZ, to.Log10Z, to.Exact = finite(r.z.LogAbs()), finite(r.z.Log10Abs()), false
-	to.Marginals, to.Targets, to.Joint, to.Gradients, to.Sensitivity = nil, nil, nil, nil, nil
+	to.Marginals, to.Targets, to.Joint, to.Gradients, to.ScaledGradients, to.Sensitivity = nil, nil, nil, nil, nil, nil
 	return lower
 }
 

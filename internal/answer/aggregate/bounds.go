@@ -106,9 +106,26 @@ func (g *sequence) report() *btn.Bounds {
 	return out
 }
 
-// reportExact returns bounds of an exact answer: its value, widened by rounding.
-func reportExact(lnZ float64) *btn.Bounds {
-	return &btn.Bounds{Lower: finite(lnZ - wide(lnZ)), Upper: finite(lnZ + wide(lnZ)), Level: 1, How: "exact, within rounding"}
+// exactRounding is the error of ln Z up to which an answer is exact.
+func exactRounding(lnZ float64) float64 { return 1e-10 + math.Ldexp(math.Abs(lnZ), -50) }
+
+// reportExact returns bounds of an exact answer: its value, widened by rounding, and by what it may be off relatively.
+func reportExact(lnZ, rounds float64) *btn.Bounds {
+	by := max(wide(lnZ), apart(lnZ, rounds))
+	return &btn.Bounds{Lower: finite(lnZ - by), Upper: finite(lnZ + by), Level: 1, How: "exact, within rounding"}
+}
+
+// apart is how far ln Z may be from a value that is off by a share of it.
+func apart(lnZ, rounds float64) float64 { return -math.Log1p(-rounds) + floor(lnZ) }
+
+// reportRounding states an answer that is exact on paper and whose error is known: it is more than rounding of an exact answer.
+func (r *estimate) reportRounding(to *btn.Result) {
+	by := apart(*to.LogZ, r.rounds)
+	to.Uncertainty = finite(by)
+	to.Bounds = &btn.Bounds{Lower: finite(*to.LogZ - by), Upper: finite(*to.LogZ + by), Level: 1, How: "the rounding of all terms"}
+	if to.Marginals != nil { // a marginal's terms are some of those of Z, and go as far again on the way back
+		to.MarginalUncertainty = finite(min(1, 4*r.rounds/(1-r.rounds)))
+	}
 }
 
 // reportCertified returns the bounds of a certificate, nil where it is nil.

@@ -25,10 +25,13 @@ type estimate struct {
 	found  []descended     // those, which come last
 	alpha  []scaled.Number // weights of the parts, where the quality is known
 	digits float64         // decimal digits that cancelled in the sum over the parts
-	rounds float64         // bound of the error by rounding of terms of both signs, relative to Z̃; 0: there are none
-	err    *btn.ErrorInfo  // why there is no z; nil if there is
-	mean   sampling.Mean   // of sampled components
-	shares []*btn.Weights  // those of them that have marginals
+	// rounds bounds the error that the parts say, by rounding of terms of both signs or on paper, relative to Z̃; 0: there is none. certified:
+	// all of them say so.
+	rounds    float64
+	certified bool
+	err       *btn.ErrorInfo // why there is no z; nil if there is
+	mean      sampling.Mean  // of sampled components
+	shares    []*btn.Weights // those of them that have marginals
 }
 
 // evaluate computes an estimate from the values of its parts, and of the sampled ones before it. It
@@ -128,9 +131,14 @@ func (r *estimate) known(unsure bool) *btn.ErrorInfo {
 
 	r.z = e.Total
 	_, r.digits = cancelled(alpha, r.parts)
+	r.certify()
+	if r.rounds > policy.LeastCertain && !r.z.IsZero() {
+		return failure(fault.FailedEstimate, "%v: rounding among terms of both signs is up to %.1g of the total, %s", ErrCancelled, r.rounds,
+			decimal(r.z))
+	}
 
 	switch doubt := first(r.parts); {
-	case e.Total.IsZero() && err == nil && exact && (doubt != "" || unsure):
+	case e.Total.IsZero() && err == nil && exact && (doubt != "" || unsure || r.rounds > 0):
 		return failure(
 			fault.Unsupported, "the total came out as 0, which proves nothing: %s",
 			cmp.Or(doubt, "terms may be missing"),
@@ -152,6 +160,28 @@ func (r *estimate) known(unsure bool) *btn.ErrorInfo {
 		)
 	}
 	return nil
+}
+
+// certify adds up what the parts say that they are off.
+func (r *estimate) certify() {
+	off := scaled.Number{}
+	r.certified = len(r.parts) > 0
+	for i, v := range r.parts {
+		switch {
+		case v.Rounding != nil:
+			off = off.Add(v.Rounding.Mul(r.alpha[i].Abs()))
+		case !v.Z.IsZero():
+			r.certified = false
+		}
+	}
+	switch {
+	case off.IsZero():
+		r.rounds = 0
+	case r.z.IsZero():
+		r.rounds = math.Inf(1)
+	default:
+		r.rounds = off.Div(r.z.Abs()).Float64()
+	}
 }
 
 // errContradiction is the error of regions of constraints of which some allow no value at all: ln Z

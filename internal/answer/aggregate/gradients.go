@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -31,9 +32,8 @@ func (r *estimate) reportGradients(to *btn.Result, alpha []scaled.Number, s *btn
 			return failed
 		}
 	}
-	var warning string
-	if to.Gradients, warning = gradients(by, each[0].Sizes, r.z); warning != "" {
-		to.Warnings = append(to.Warnings, warning)
+	if to.Gradients, to.ScaledGradients = gradients(by, each[0].Sizes, r.z); to.ScaledGradients != nil {
+		to.Warnings = append(to.Warnings, "a gradient is beyond float64: scaled_gradients has all of them, as mantissas and exponents")
 	}
 	return nil
 }
@@ -69,20 +69,32 @@ func sumDerivatives(alpha []scaled.Number, parts []*btn.Derivatives) ([]scaled.N
 	return sums, nil
 }
 
-// gradients divides derivatives by Z, core by core. It returns nil, and a warning, where one is beyond
-// float64.
-func gradients(by []scaled.Number, sizes []int, z scaled.Number) (out [][]float64, warning string) {
-	out = make([][]float64, len(sizes))
+// gradients divides derivatives by Z, core by core: into numbers with exponents where one is beyond float64.
+func gradients(by []scaled.Number, sizes []int, z scaled.Number) ([][]float64, *query.ScaledGradients) {
+	out := make([][]float64, len(sizes))
+	at := 0
 	for c, n := range sizes {
 		out[c] = make([]float64, n)
 		for k := range n {
-			x := by[k].Div(z).Float64()
-			if math.IsInf(x, 0) {
-				return nil, fmt.Sprintf("no gradients: the one by number %d of factor %d is beyond float64", k, c)
+			if out[c][k] = by[at].Div(z).Float64(); math.IsInf(out[c][k], 0) {
+				return nil, scaledGradients(by, sizes, z)
 			}
-			out[c][k] = x
+			at++
+		}
+	}
+	return out, nil
+}
+
+// scaledGradients is gradients for numbers of any range.
+func scaledGradients(by []scaled.Number, sizes []int, z scaled.Number) *query.ScaledGradients {
+	out := &query.ScaledGradients{Mantissas: make([][]float64, len(sizes)), Exponents: make([][]int64, len(sizes))}
+	for c, n := range sizes {
+		out.Mantissas[c], out.Exponents[c] = make([]float64, n), make([]int64, n)
+		for k := range n {
+			x := by[k].Div(z)
+			out.Mantissas[c][k], out.Exponents[c][k] = x.Mant, x.Exp
 		}
 		by = by[n:]
 	}
-	return out, ""
+	return out
 }

@@ -23,7 +23,7 @@ func likelihood(inputs []Input, results []btn.Result) {
 		}
 		r := &results[q]
 		by := r.Gradients
-		r.Gradients = nil
+		r.Gradients, r.ScaledGradients = nil, nil
 		if first < 0 {
 			first = q
 			for _, list := range by {

@@ -131,7 +131,7 @@ func improbable(r, over *btn.Result) {
 	r.LogZ, r.Log10Z, r.LnRatio = nil, nil, nil
 	r.Uncertainty, r.Certificate, r.Bounds = nil, nil, nil
 	r.Marginals, r.Targets, r.MarginalUncertainty, r.Joint = nil, nil, nil, nil
-	r.Gradients = nil
+	r.Gradients, r.ScaledGradients = nil, nil
 }
 
 // stated returns the uncertainty of an answer in nats, 0 where it has none.

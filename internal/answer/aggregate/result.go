@@ -88,6 +88,9 @@ func answer(in Input) (btn.Result, scaled.Number) {
 	if n := len(s.estimates); n > 0 {
 		last = s.estimates[n-1]
 	}
+	if r := s.refused; r != nil && (s.best < 0 || r.err.Code == fault.BadInput) { // nothing else is there, or the model is at fault
+		last = r
+	}
 	known := last != nil && last.of.Quality != nil
 	switch {
 	case !in.Assignment.Plan.Grows():
@@ -98,6 +101,9 @@ func answer(in Input) (btn.Result, scaled.Number) {
 		r.Ended = s.ended
 		for _, e := range s.estimates {
 			r.Estimates = append(r.Estimates, e.EstimateResult)
+		}
+		if s.refused != nil {
+			r.Warnings = append(r.Warnings, "the exact way has no answer: "+s.refused.err.Message)
 		}
 		r.Warnings = append(r.Warnings, s.warnings(in.Assignment)...)
 	}
@@ -252,18 +258,20 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 	}
 
 	to.Exact = quality.Exact && !a.Unsure
-	if doubt := doubts(alpha, r.parts); doubt != "" {
+	if doubt := r.doubts(to); doubt != "" {
 		to.Exact = false
 		to.Warnings = append(to.Warnings, "not marked exact: "+doubt)
 	}
 
 	lower := r.atLeast(to)
 	switch {
+	case !to.Exact && r.certified && quality.Exact && !a.Unsure && !to.Zero:
+		r.reportRounding(to)
 	case !to.Exact:
 		to.Warnings = append(to.Warnings, unknownQuality)
 		to.Bounds = cmp.Or(reportCertified(to.Certificate), reportHeaviest(lower))
 	case !to.Zero:
-		to.Bounds = reportExact(*to.LogZ)
+		to.Bounds = reportExact(*to.LogZ, r.rounds)
 	}
 	return nil
 }
@@ -301,14 +309,20 @@ func (r *estimate) reportMarginals(
 	return nil
 }
 
-// doubts returns why a total is not known to be exact, or "": the doubt of the first component that
-// has one, or the digits that cancelled between the components on top of those that cancelled in
-// them.
-func doubts(alpha []scaled.Number, parts []btn.Value) string {
-	if doubt := first(parts); doubt != "" {
+// doubts returns why a total is not known to be exact, or "": what its components say that they are off all together, where all say so;
+// else the doubt of the first component that has one, or the digits that cancelled between the components on top of those that
+// cancelled in them.
+func (r *estimate) doubts(to *btn.Result) string {
+	if to.LogZ != nil && r.rounds > exactRounding(*to.LogZ) {
+		return fmt.Sprintf("by rounding and the fit of its components ln Z may be off by %.1g", r.rounds)
+	}
+	if to.LogZ != nil && r.certified {
+		return ""
+	}
+	if doubt := first(r.parts); doubt != "" {
 		return doubt
 	}
-	if between, all := cancelled(alpha, parts); all > policy.TrustedDigits &&
+	if between, all := cancelled(r.alpha, r.parts); all > policy.TrustedDigits &&
 		between > policy.WithinDigits {
 		return fmt.Sprintf("%.1f digits cancel in the components and between them", all)
 	}

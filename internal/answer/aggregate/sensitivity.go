@@ -47,6 +47,7 @@ func (r *estimate) reportSensitivity(
 		return nil
 	}
 	unknown := 0
+	beyond, difference := false, differences(by, with, r.z, out.P)
 	for c := range s.Cores {
 		n := len(s.Cores[c].Numbers)
 		if n > len(by) {
@@ -56,13 +57,18 @@ func (r *estimate) reportSensitivity(
 		f := numbersOf{core: &s.Cores[c], factor: c, p: out.P}
 		f.total, f.target = f.over(by[:n], nil, r.z), f.over(with[:n], nil, r.z)
 		f.totalShare, f.targetShare = f.over(by[:n], theta, r.z), f.over(with[:n], theta, r.z)
-		if bad := f.report(out); bad >= 0 {
-			to.Warnings = append(to.Warnings,
-				fmt.Sprintf("no sensitivity: the one to number %d of factor %d is beyond float64", bad, c))
-			return nil
-		}
+		f.report(out)
+		beyond = beyond || f.beyond
 		unknown += f.unknown
 		by, with = by[n:], with[n:]
+	}
+	if beyond {
+		sizes := make([]int, len(s.Cores))
+		for c := range sizes {
+			sizes[c] = len(s.Cores[c].Numbers)
+		}
+		out.Derivatives, out.ScaledDerivatives = [][]float64{}, scaledGradients(difference(), sizes, scaled.One)
+		to.Warnings = append(to.Warnings, "a derivative is beyond float64: scaled_derivatives has all of them, as mantissas and exponents")
 	}
 	if unknown > 0 {
 		to.Warnings = append(to.Warnings,
@@ -72,6 +78,17 @@ func (r *estimate) reportSensitivity(
 	out.Tornado = slices.Clip(out.Tornado[:min(len(out.Tornado), target.Top)])
 	to.Sensitivity = out
 	return nil
+}
+
+// differences returns a function that makes the derivatives of P for numbers of any range.
+func differences(by, with []scaled.Number, z scaled.Number, p float64) func() []scaled.Number {
+	return func() []scaled.Number {
+		out := make([]scaled.Number, len(by))
+		for k := range out {
+			out[k] = with[k].Div(z).Sub(by[k].Div(z).Mul(scaled.FromFloat(p)))
+		}
+		return out
+	}
 }
 
 // over divides derivatives by Z, times the numbers that they are by unless these are nil.
@@ -97,22 +114,25 @@ type numbersOf struct {
 	targetShare   []float64
 	lost          bool // some of these are below leastKept, and may be 0 where they should not
 	unknown       int  // numbers whose swing is lost among terms of both signs, or as lost is
+	beyond        bool // a derivative is beyond float64
 }
 
-// report adds what the factor has. It returns the number whose derivative is none, −1 where all are.
-func (f *numbersOf) report(out *query.SensitivityResult) int {
+// report adds what the factor has.
+func (f *numbersOf) report(out *query.SensitivityResult) {
 	plain := make([]float64, len(f.total))
 	for k := range plain {
-		if plain[k] = f.target[k] - f.p*f.total[k]; plain[k]-plain[k] != 0 {
-			return k
-		}
+		plain[k] = f.target[k] - f.p*f.total[k]
+		f.beyond = f.beyond || plain[k]-plain[k] != 0
 	}
 	total, target := f.lines(f.total, f.totalShare, 1), f.lines(f.target, f.targetShare, f.p)
 	var covaried []float64
 	if f.core.Row > 0 {
 		covaried = make([]float64, len(plain))
 		for k := range covaried {
-			covaried[k] = target[k].slope() - f.p*total[k].slope()
+			if covaried[k] = target[k].slope() - f.p*total[k].slope(); covaried[k]-covaried[k] != 0 {
+				f.beyond, covaried = true, nil
+				break
+			}
 		}
 	}
 	out.Derivatives = append(out.Derivatives, plain)
@@ -122,7 +142,6 @@ func (f *numbersOf) report(out *query.SensitivityResult) int {
 			out.Tornado = append(out.Tornado, s)
 		}
 	}
-	return -1
 }
 
 // line is Z, or Z with the target, as a function of one number x, θ today: rest + x/θ share + (left + θ − x) others. The rest has neither
@@ -285,8 +304,19 @@ func (f *numbersOf) swing(k int, theta float64, total, target *line, share float
 		v := f.core.Scope[f.core.Row-1]
 		s.Of = &v
 	}
+	if theta == 0 && (math.IsInf(total.by, 0) || math.IsInf(target.by, 0)) { // it may be a number below float64
+		f.unknown++
+		return s, false
+	}
+	if s.From == s.To {
+		return s, false
+	}
 	for _, end := range []float64{s.From, s.To} {
 		below := total.at(end)
+		if math.IsNaN(below) || math.IsInf(below, 0) {
+			f.unknown++
+			return s, false
+		}
 		if f.lost && below < leastSeen || !total.sure && math.Abs(below) < leastLeft*(1+math.Abs(total.share)) {
 			f.unknown++
 			return s, false

@@ -38,6 +38,7 @@ func Settled(in Input) bool {
 type sequence struct {
 	estimates   []*estimate
 	bounded     []*estimate // those that are bounds alone
+	refused     *estimate   // one whose quality would be known, without a value and with others behind it; nil: none
 	ended       string
 	best        int              // position of the estimate that is the answer, −1 for none
 	uncertainty *float64         // of the best estimate's ln Z in nats; nil: not known
@@ -79,9 +80,12 @@ func climb(in Input, parts []part, last bool) *sequence {
 			continue
 		}
 
-		if e.Rule == btn.Bounding {
+		switch {
+		case e.Rule == btn.Bounding:
 			s.bounded = append(s.bounded, r)
-		} else {
+		case e.Quality != nil && r.err != nil && k < len(a.Plan.Estimates)-1:
+			s.refused = r
+		default:
 			s.estimates = append(s.estimates, r)
 		}
 		s.judge()

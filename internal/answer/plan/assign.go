@@ -118,7 +118,11 @@ func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
 
 // assign chooses the way of one query: joint marginals exactly; else by the method, and auto tries the exact way first.
 func (a *assigner) assign(q query.Query) (*btn.Assignment, error) {
-	conditioned, err := a.Net.Condition(q.Evidence)
+	of, rest, conditioned, err := a.Net.Given(q.Evidence)
+	if err == nil && of != a.Net {
+		q.Evidence = rest
+		return a.onto(of).assign(q)
+	}
 	switch {
 	case errors.Is(err, btn.ErrRange):
 		return nil, fault.Wrap(fault.Unsupported, err)
@@ -163,6 +167,9 @@ func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
 			err = fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %d parts, and the deadline is worth %.3g for each",
 				e.Cost.Flops, len(e.Parts), worth)
 		}
+	}
+	if err == nil && a.unsettled(exact, q.Marginals) {
+		return a.orElse(q, exact)
 	}
 	if err == nil {
 		return besideExact(a.Job, exact)

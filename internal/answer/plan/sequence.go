@@ -4,6 +4,7 @@ package plan
 
 import (
 	"context"
+	"math"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families"
@@ -43,6 +44,10 @@ func (a *assigner) exact(marginals bool) (*btn.Assignment, error) {
 	}
 	if a.Evidence.IsEmpty() && structured.Crowded(a.Net) && !circuits.Logical(a.Job) { // a search for an order would take long
 		if err := exact.WithinReach(a.Ctx, shape, proposal.Limit(a.Settings)); err != nil {
+			ask.Flops = math.Inf(1) // of an order
+			if found, _ := structured.Propose(a.Job, ask); found != nil {
+				return found, nil
+			}
 			return nil, err
 		}
 	}

@@ -12,6 +12,11 @@ const (
 	MostBond  = 1 << 14
 	MostRungs = 64
 
+	// UnsignedBytes bounds the tables in which terms of both signs are summed for components that are sampled: clauses of some
+	// sixteen literals.
+	// Chosen.
+	UnsignedBytes = 1 << 24
+
 	// FirstShare is the part of the budget that the first estimate may take, if a smaller bond makes
 	// it so.
 	// Measured: a quarter of it makes stated errors larger on 6 of 11 models, four times of it changes
@@ -251,6 +256,9 @@ const (
 	// Chosen: an exact total then has ten digits.
 	TrustedDigits = 3
 	WithinDigits  = 0.3
+
+	// LeastCertain is the largest relative error of a sum of terms of both signs, by its components' own bounds, that leaves a digit.
+	LeastCertain = 0.1
 
 	// SignDigits is the cancellation from which the sign of an exact total is put down to rounding,
 	// and not to the model.

@@ -119,6 +119,9 @@ func newLogTable(t sumproduct.Table) logTable {
 	for k, x := range t.Data {
 		if own.zero[k] = x == 0; x > 0 {
 			own.ln[k] = floats.Ln(x)
+			if t.Exp != nil {
+				own.ln[k] += float64(t.Exp[k]) * math.Ln2
+			}
 			least = min(least, own.ln[k])
 		}
 	}

@@ -266,30 +266,39 @@ func (r *Run) LnTotal() float64 {
 }
 
 // Signed returns the table that steps leave, all sums, of an expression without its scale; entries
-// may be below 0. Entry k is Data[k]·2^Exp[0]. All sums are of numbers: where products may leave
-// the range of float64 that is unsupported.
-func Signed(ctx context.Context, e *sumproduct.Expression, steps []Step) (sumproduct.Table, error) {
+// may be below 0. Entry k is Data[k]·2^exp. All sums are of numbers.
+//
+// Errors: sumproduct.ErrSpan where products may leave the range of float64.
+func Signed(
+	ctx context.Context, e *sumproduct.Expression, steps []Step,
+) (out sumproduct.Table, exp int64, err error) {
 	if err := validate(e, steps); err != nil {
-		return sumproduct.Table{}, err
+		return out, 0, err
 	}
 	r := &Run{dims: e.Dims, steps: steps, stride: make([]int, len(e.Dims))}
 	for t := range e.Tables {
 		if err := e.Finite(t); err != nil {
-			return sumproduct.Table{}, err
+			return out, 0, err
 		}
 		in := table{scope: e.Tables[t].Scope, data: append([]float64(nil), e.Tables[t].Data...)}
+		if top, low, _ := floats.Extent(in.data); low-top < floats.Lowest {
+			return out, 0, errSpan
+		}
 		in.normalise()
 		r.add(in)
 	}
 	for k := range steps {
 		err := r.step(ctx, k, Options{})
 		if errors.Is(err, errDeep) {
-			err = fault.New(fault.Unsupported, "%w: entries of the terms of a factor", sumproduct.ErrSpan)
+			err = errSpan
 		}
 		if err != nil {
-			return sumproduct.Table{}, err
+			return out, 0, err
 		}
 	}
 	last := &r.tables[len(r.tables)-1]
-	return sumproduct.Table{Scope: last.scope, Data: last.data, Exp: []int64{last.exp}, Rounded: true}, nil
+	return sumproduct.Table{Scope: last.scope, Data: last.data, Rounded: true}, last.exp, nil
 }
+
+// errSpan says that sums of numbers are not enough.
+var errSpan = fault.New(fault.Unsupported, "%w: entries of the terms of a factor", sumproduct.ErrSpan)

@@ -53,6 +53,31 @@ func evaluate[T any, F field[T]](ctx context.Context, p *plan, n *network, f F) 
 	return r, err
 }
 
+// TableBytes is what an entry of a table takes that Table makes.
+const TableBytes = entryBytes + 16
+
+// Table returns the numbers of the table that steps leave of an expression without its scale, and its
+// scope. Each is off by at most 2^-102 · operations · Σ|its terms|. Of a step, In, Sum and Out are read.
+func Table(
+	ctx context.Context, e *sumproduct.Expression, steps []*contractionorder.Step,
+) (numbers []scaled.Number, scope []int, err error) {
+	m := &machine[scaled.Wide, double]{ctx: ctx, p: &plan{h: e.Hypergraph()}}
+	for _, t := range read(e).tables {
+		m.scopes, m.tables = append(m.scopes, t.scope), append(m.tables, t.data)
+	}
+	for _, s := range steps {
+		if err := m.step(s); err != nil {
+			return nil, nil, err
+		}
+	}
+	last := len(m.tables) - 1
+	numbers = make([]scaled.Number, len(m.tables[last]))
+	for k, x := range m.tables[last] {
+		numbers[k] = x.Number()
+	}
+	return numbers, m.scopes[last], nil
+}
+
 func (m *machine[T, F]) load(t table) []T {
 	out := make([]T, len(t.data))
 	for k, a := range t.data {
@@ -109,7 +134,7 @@ func (m *machine[T, F]) step(s *contractionorder.Step) error {
 		return err
 	}
 	w, sums := m.walk(s)
-	out := make([]T, int(s.Size))
+	out := make([]T, sumproduct.Size(m.p.h.Dims, s.Out))
 	for o := range out {
 		var sum T
 		for range sums {

@@ -44,6 +44,8 @@ type Result struct {
 	Digits float64
 	// Cancelled says that terms that are not 0 have a total of 0.
 	Cancelled bool
+	// Off bounds the error of Z relative to Z, where it is not 0.
+	Off float64
 	// Exact says that the error of Z, and of every marginal relative to Z, is below Tolerance; of a total of
 	// 0, that no rounding was done on the way to it.
 	Exact bool
@@ -126,8 +128,8 @@ func (r *Result) judge(abs, rounding scaled.Number) bool {
 		return r.Exact
 	}
 	ratio := abs.Div(r.Z.Abs())
-	r.Digits = max(0, ratio.Log10Abs())
-	r.Exact = ratio.Mul(rounding).Cmp(scaled.FromFloat(Tolerance)) <= 0
+	r.Digits, r.Off = max(0, ratio.Log10Abs()), ratio.Mul(rounding).Float64()
+	r.Exact = r.Off <= Tolerance
 	return r.Exact
 }
 

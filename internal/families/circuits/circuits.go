@@ -95,14 +95,23 @@ func circuitWeights(net *btn.Network, c *circuit.Circuit) (circuit.Weights, erro
 			return nil, fault.New(fault.Internal, "contract: the link of variable %d is no list of weights", v)
 		}
 		for a, x := range cp.Weights {
-			if x < 0 {
-				return nil, fault.New(fault.Unsupported, "contract: circuits have weights of at least 0, value %d of variable %d has %v",
-					a, v, x)
-			}
 			w[c.Offset(v)+a] = scaled.FromFloat(x)
 		}
 	}
-	return w, nil
+	return w, positive(net)
+}
+
+// positive refuses weights of variables below 0.
+func positive(net *btn.Network) error {
+	for v, at := range net.Variables {
+		cp, _ := net.Links[at.Link].T.(*tensor.CP)
+		for a, x := range cp.Weights {
+			if x < 0 {
+				return fault.New(fault.Unsupported, "contract: circuits have weights of at least 0, value %d of variable %d has %v", a, v, x)
+			}
+		}
+	}
+	return nil
 }
 
 // evaluation is a circuit under weights.

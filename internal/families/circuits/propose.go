@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families/exact"
@@ -18,6 +19,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // errNoCircuit says that no circuit was found within what this query may spend on it. It is not remembered.
@@ -32,7 +34,7 @@ var errNoCircuit = errors.New("plan: no circuit within the work that the query m
 // costs much, or does not fit, some of its cost goes into a search for a circuit, or all of a search that makes none where Z alone is
 // wanted, once. A model that had none, and whose search was split into cubes without evidence, is asked by them from then on.
 func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	if !logical(j).some {
+	if !logical(j).some || positive(j.Conditioned) != nil {
 		return nil, nil
 	}
 	if len(ask.Joint) > 0 {
@@ -115,7 +117,28 @@ func instead(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 }
 
 // Method is method circuit.
-var Method = proposal.Method{Name: btn.MethodCircuit, Propose: answer, Parametric: parametric}
+var Method = proposal.Method{Name: btn.MethodCircuit, Propose: unsigned(answer), Parametric: unsigned(parametric)}
+
+// unsigned is a proposal whose refusal of numbers below 0 names the method that has answers for them.
+func unsigned(propose proposal.Proposer) proposal.Proposer {
+	return func(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+		err := positive(j.Conditioned)
+		var found *btn.Assignment
+		if err == nil {
+			found, err = propose(j, ask)
+		}
+		if fault.CodeOf(err) == fault.Unsupported && signed(j.Net) {
+			err = fault.New(fault.Unsupported, "%w; with numbers below 0 ln Z, probabilities and derivatives are by method exact", err)
+		}
+		return found, err
+	}
+}
+
+// signed reports whether a tensor of a network has a number below 0.
+func signed(net *btn.Network) bool {
+	return slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return tensor.Signed(c.T) }) ||
+		slices.ContainsFunc(net.Links, func(l btn.Link) bool { return tensor.Signed(l.T) })
+}
 
 // answer is the proposal of method circuit.
 func answer(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
@@ -217,7 +240,7 @@ func circuitGiven(j *proposal.Job, work int64) (*btn.Assignment, error) {
 // ProposeKnown is the proposal of the circuit of a model that was asked about before, whatever the evidence leaves, and says why Z is 0
 // where it is; nil where there is none.
 func ProposeKnown(j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
-	if !logical(j).some {
+	if !logical(j).some || positive(j.Conditioned) != nil {
 		return nil, nil
 	}
 	known, err := modelCircuit(j, circuitWork(j, policy.CircuitAgain), true)

@@ -42,10 +42,12 @@ func (j form) judge(value *btn.Value, run func(form) (scaled.Number, error)) err
 		steps += floats.SumRoundings(float64(n)) * float64(1+bits.Len(uint(len(j.whole.Dims))))
 	}
 
-	digits, doubt := exact.Cancelled(value.Z, z.Mul(j.Net.Scale.Abs()), steps)
+	abs := z.Mul(j.Net.Scale.Abs())
+	rounding := exact.Roundings(abs, steps)
+	digits, doubt := exact.Cancelled(value.Z, abs, rounding)
 	if j.closed {
 		value.Flops += flops
-		value.Digits, value.Doubt = digits, doubt
+		value.Digits, value.Rounding, value.Doubt = digits, rounding, doubt
 	} else if math.Ldexp(steps, -53)*math.Pow(10, digits) >= 1 || value.Z.IsZero() {
 		value.Doubt = doubt // no digit is known
 	}

@@ -138,7 +138,9 @@ func (j contracted) judgeCounts(value *btn.Value, part *Counts) error {
 			steps += floats.SumRoundings(float64(len(t.Data)))
 		}
 	}
-	value.Digits, value.Doubt = exact.Cancelled(value.Z, positive.Z.Mul(j.Net.Scale.Abs()), steps)
+	abs := positive.Z.Mul(j.Net.Scale.Abs())
+	value.Rounding = exact.Roundings(abs, steps)
+	value.Digits, value.Doubt = exact.Cancelled(value.Z, abs, value.Rounding)
 	return nil
 }
 

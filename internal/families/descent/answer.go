@@ -110,15 +110,29 @@ func (p *Prepared) slack(steps []buckets.Step, ln float64) float64 {
 	if !p.given.Scale.IsZero() {
 		size += math.Abs(p.given.Scale.LogAbs())
 	}
-	for _, t := range p.simple.Tables { // the largest entry of a table is taken out of it nowhere
-		top, _, _ := floats.Extent(t.Data)
-		size += math.Abs(float64(top)) * math.Ln2
-		for _, x := range t.Exp {
-			size = max(size, math.Abs(float64(x)))
-		}
+	for t := range p.simple.Tables { // the largest entry of a table is taken out of it nowhere
+		size += math.Abs(top(&p.simple.Tables[t])) * math.Ln2
 	}
 	n := float64(2*len(p.simple.Tables) + 2*len(steps) + 8)
 	return (size*n+2*p.rounding+4*n)*0x1p-53 + p.rounded()
+}
+
+// top is the exponent of the largest entry of a table.
+func top(t *sumproduct.Table) float64 {
+	if t.Exp == nil {
+		most, _, _ := floats.Extent(t.Data)
+		return float64(most)
+	}
+	most := int64(math.MinInt64)
+	for k, x := range t.Data {
+		if x != 0 {
+			most = max(most, scaled.Make(x, t.Exp[k]).Exp)
+		}
+	}
+	if most == math.MinInt64 {
+		return 0
+	}
+	return float64(most)
 }
 
 // among returns the best of the terms that a run puts on top, by their weights.

@@ -4,12 +4,16 @@ package descent
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/big"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/buckets"
+	"github.com/basetensor/basetensor/internal/engine/wide"
 	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/contractionorder"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -28,6 +32,36 @@ func unhide(
 	for _, i := range e.Variables {
 		hidden[i] = false
 	}
+	return without(ctx, e, hidden, ask == btn.AskMPE, memory)
+}
+
+// Unsigned returns e with every index that decides no variable summed out of the tables of both signs that
+// have it: their sums have one sign as a rule, as clauses have. variables are the indices that decide some, and
+// negative numbers. It is e where the sums leave float64. Errors: over_budget for sums whose tables do not fit
+// memory bytes; the context's.
+func Unsigned(
+	ctx context.Context, e *sumproduct.Expression, variables []int, memory int64,
+) (*sumproduct.Expression, error) {
+	hidden := make([]bool, len(e.Dims))
+	for i, d := range e.Dims {
+		hidden[i] = d > 1
+	}
+	for _, i := range variables {
+		if i >= 0 {
+			hidden[i] = false
+		}
+	}
+	out, err := without(ctx, e, hidden, false, memory)
+	if err == nil && exponents(out) {
+		return e, nil
+	}
+	return out, err
+}
+
+// without returns e with hidden indices summed out of the tables that have them: of those of both signs, or of all.
+func without(
+	ctx context.Context, e *sumproduct.Expression, hidden []bool, all bool, memory int64,
+) (*sumproduct.Expression, error) {
 	if !slices.Contains(hidden, true) {
 		return e, nil
 	}
@@ -36,26 +70,29 @@ func unhide(
 	out.Dims = slices.Clone(e.Dims)
 	out.Tables = nil
 	for _, group := range together(e, hidden) {
-		if ask != btn.AskMPE && !group.signed(e) {
+		if !all && !group.signed(e) {
 			for _, t := range group.tables {
 				out.Tables = append(out.Tables, e.Tables[t])
 			}
 			continue
 		}
-		table, err := group.dense(ctx, e, memory)
+		table, power, err := group.dense(ctx, e, memory)
 		if err != nil {
 			return nil, err
 		}
 		for _, i := range group.indices {
 			out.Dims[i] = 1
 		}
-		power := scaled.Make(1, table.Exp[0])
-		if table.Exp = nil; len(table.Scope) == 0 {
-			power = power.Mul(scaled.FromFloat(table.Data[0]))
-		} else {
-			out.Tables = append(out.Tables, table)
-		}
 		out.Scale = out.Scale.Mul(power)
+		memory -= int64(8 * len(table.Data))
+		switch {
+		case len(table.Scope) > 0:
+			out.Tables = append(out.Tables, table)
+		case table.Exp != nil:
+			out.Scale = out.Scale.Mul(scaled.Make(table.Data[0], table.Exp[0]))
+		default:
+			out.Scale = out.Scale.Mul(scaled.FromFloat(table.Data[0]))
+		}
 	}
 	for t := range e.Tables {
 		if !slices.ContainsFunc(e.Tables[t].Scope, func(i int) bool { return hidden[i] }) {
@@ -115,59 +152,141 @@ func (g group) signed(e *sumproduct.Expression) bool {
 }
 
 // certain is the least ratio of a sum to the sum of its terms' absolute values to be taken as it
-// is: it has 43 bits then.
-const certain = 0x1p-10
+// is: it has 43 bits then. wideCertain is that of wide numbers.
+const (
+	certain     = 0x1p-10
+	wideCertain = 0x1p-40
+)
 
-// dense sums the group's indices out of the product of its tables. Entries in which digits cancel
-// are computed once more, exactly.
+// dense sums the group's indices out of the product of its tables: an entry is that of the table times
+// the power of two. Entries in which digits cancel are computed once more, exactly. If products leave the
+// range of float64, the sums are of wide numbers.
 func (g group) dense(
 	ctx context.Context, e *sumproduct.Expression, memory int64,
-) (sumproduct.Table, error) {
+) (table sumproduct.Table, power scaled.Number, err error) {
 	sub := &sumproduct.Expression{Dims: e.Dims, Scale: e.Scale}
 	for _, t := range g.tables {
 		sub.Tables = append(sub.Tables, e.Tables[t])
 	}
 	steps, scope := g.steps(sub)
-	if cost := buckets.Price(e.Dims, steps); 3*cost.Bytes > float64(memory) {
-		return sumproduct.Table{}, fault.New(fault.OverBudget,
-			"%w: %s is a sum of terms, and finding assignments needs it as a dense table: %.3g bytes, the "+
-				"budget is %d bytes", sumproduct.ErrOverBudget, factorOver(e, scope), 3*cost.Bytes, memory)
-	}
-	if exponents(sub) {
-		return sumproduct.Table{}, fault.New(fault.Unsupported,
-			"%w: %s is a sum of terms that are further apart than float64 holds", sumproduct.ErrSpan,
-			factorOver(e, scope))
+	cost := buckets.Price(e.Dims, steps)
+	if 3*cost.Bytes > float64(memory) {
+		return table, power, g.overBudget(e, scope, 3*cost.Bytes, memory)
 	}
 
-	out, err := buckets.Signed(ctx, sub, steps)
-	if err != nil || !g.signed(e) {
-		return out, err
+	if !exponents(sub) {
+		table, power, err = g.inFloats(ctx, sub, steps)
+		if !errors.Is(err, sumproduct.ErrSpan) {
+			return table, power, err
+		}
 	}
-	abs, err := buckets.Signed(ctx, sub.Abs(), steps)
+	if wideBytes := wide.TableBytes * cost.Bytes / 8; wideBytes > float64(memory) || cost.Flops > policy.WideFlops {
+		return table, power, g.overBudget(e, scope, wideBytes, memory)
+	}
+	return g.inWide(ctx, sub, steps)
+}
+
+// overBudget refuses a table.
+func (g group) overBudget(e *sumproduct.Expression, scope []int, bytes float64, memory int64) error {
+	return fault.New(fault.OverBudget,
+		"%w: %s is a sum of terms, and finding assignments needs it as a dense table: %.3g bytes, the "+
+			"budget is %d bytes", sumproduct.ErrOverBudget, factorOver(e, scope), bytes, memory)
+}
+
+// inFloats is dense in float64. Errors: sumproduct.ErrSpan where products may leave its range.
+func (g group) inFloats(
+	ctx context.Context, sub *sumproduct.Expression, steps []buckets.Step,
+) (out sumproduct.Table, power scaled.Number, err error) {
+	out, exp, err := buckets.Signed(ctx, sub, steps)
+	power = scaled.Make(1, exp)
+	if err != nil || !sub.Signed() {
+		return out, power, err
+	}
+	abs, absExp, err := buckets.Signed(ctx, sub.Abs(), steps)
 	if err != nil {
-		return out, err
+		return out, power, err
 	}
 
-	shift := int(abs.Exp[0] - out.Exp[0])
+	shift := int(absExp - exp)
 	for k, x := range out.Data {
 		size := math.Ldexp(abs.Data[k], shift)
 		if size == 0 || math.Abs(x) >= certain*size {
 			continue
 		}
 		if k&63 == 0 && ctx.Err() != nil {
-			return out, ctx.Err()
+			return out, power, ctx.Err()
 		}
-		values := make([]int, len(e.Dims))
-		for n, rest := len(out.Scope)-1, k; n >= 0; n-- {
-			i := out.Scope[n]
-			values[i] = rest % e.Dims[i]
-			rest /= e.Dims[i]
-		}
-		sum := exactly(sub, g.indices, values)
-		sum.SetMantExp(sum, int(-out.Exp[0]))
+		sum := exactly(sub, g.indices, entry(sub.Dims, out.Scope, k))
+		sum.SetMantExp(sum, int(-exp))
 		out.Data[k], _ = sum.Float64()
 	}
-	return out, nil
+	return out, power, nil
+}
+
+// mostShift bounds the exponents of numbers whose sums are computed without rounding.
+const mostShift = 1 << 16
+
+// inWide is dense in wide numbers.
+func (g group) inWide(
+	ctx context.Context, sub *sumproduct.Expression, steps []buckets.Step,
+) (out sumproduct.Table, power scaled.Number, err error) {
+	plan := make([]*contractionorder.Step, len(steps))
+	for k, s := range steps {
+		plan[k] = &contractionorder.Step{In: s.In, Sum: s.Drop, Out: s.Out}
+	}
+	sums, scope, err := wide.Table(ctx, sub, plan)
+	if err != nil || !sub.Signed() {
+		return fitted(scope, sums), scaled.One, err
+	}
+	abs, _, err := wide.Table(ctx, sub.Abs(), plan)
+	if err != nil {
+		return out, power, err
+	}
+	for k := range sums {
+		if sums[k].Abs().Cmp(abs[k].Mul(scaled.FromFloat(wideCertain))) >= 0 {
+			continue
+		}
+		if k&63 == 0 && ctx.Err() != nil {
+			return out, power, ctx.Err()
+		}
+		if reach(sub) > mostShift {
+			return out, power, fault.New(fault.Unsupported, "%w: %s is a sum of terms of both signs that cancel",
+				sumproduct.ErrSpan, factorOver(sub, scope))
+		}
+		sums[k] = scaled.FromBig(exactly(sub, g.indices, entry(sub.Dims, scope, k)))
+	}
+	return fitted(scope, sums), scaled.One, nil
+}
+
+// reach is the sum of the largest exponents of the tables, in absolute value.
+func reach(e *sumproduct.Expression) (sum int64) {
+	for _, t := range e.Tables {
+		most := int64(1100) // of a float64 itself
+		for _, x := range t.Exp {
+			most = max(most, x, -x)
+		}
+		sum += min(most, math.MaxInt32)
+	}
+	return sum
+}
+
+// fitted is a table of numbers, with exponents of their own.
+func fitted(scope []int, numbers []scaled.Number) sumproduct.Table {
+	t := sumproduct.Table{Scope: scope, Data: make([]float64, len(numbers)), Exp: make([]int64, len(numbers)), Rounded: true}
+	for k, x := range numbers {
+		t.Data[k], t.Exp[k] = x.Mant, x.Exp
+	}
+	return t
+}
+
+// entry returns the values of all indices at entry k of a table over a scope, 0 for indices of no scope.
+func entry(dims, scope []int, k int) []int {
+	values := make([]int, len(dims))
+	for n := len(scope) - 1; n >= 0; n-- {
+		values[scope[n]] = k % dims[scope[n]]
+		k /= dims[scope[n]]
+	}
+	return values
 }
 
 // steps sums the group's indices out one by one, the one with the smallest table next, and says over
@@ -228,7 +347,7 @@ func exactly(e *sumproduct.Expression, hidden []int, values []int) *big.Float {
 		}
 		return n
 	}
-	entry := func(scope []int) int {
+	place := func(scope []int) int {
 		at := 0
 		for _, i := range scope {
 			at = at*e.Dims[i] + values[i]
@@ -255,7 +374,13 @@ func exactly(e *sumproduct.Expression, hidden []int, values []int) *big.Float {
 			}
 		}
 		each(r.scope, func() {
-			r.data = append(r.data, new(big.Rat).SetFloat64(e.Tables[t].Data[entry(e.Tables[t].Scope)]))
+			table, at := &e.Tables[t], place(e.Tables[t].Scope)
+			x := new(big.Float).SetFloat64(table.Data[at])
+			if table.Exp != nil {
+				x.SetMantExp(x, int(table.Exp[at]))
+			}
+			number, _ := x.Rat(nil)
+			r.data = append(r.data, number)
 		})
 		tables = append(tables, r)
 	}
@@ -281,7 +406,7 @@ func exactly(e *sumproduct.Expression, hidden []int, values []int) *big.Float {
 				values[i] = x
 				p := big.NewRat(1, 1)
 				for _, t := range in {
-					p.Mul(p, t.data[entry(t.scope)])
+					p.Mul(p, t.data[place(t.scope)])
 				}
 				sum.Add(sum, p)
 			}

@@ -33,6 +33,8 @@ type Answer struct {
 	// Digits is the number of decimal digits of Z that cancelled among terms of
 	// both signs: log10 of Σ|terms| over |Z|.
 	Digits float64
+	// Rounding bounds the error of Z by roundings of terms of both signs; nil where there are none.
+	Rounding *scaled.Number
 	// Doubt says why Z is not known to be exact:
 	// terms that may be missing, digits that cancelled. Empty where it is.
 	Doubt string
@@ -40,6 +42,9 @@ type Answer struct {
 	// Wide: also where Z is 0 and terms cancel.
 	Marginals [][]scaled.Number
 }
+
+// Signed reports whether terms of Z have both signs, and may cancel.
+func (p *Prepared) Signed() bool { return p.simple.Expression.Signed() }
 
 // Answer returns the part of Z that the slices From ≤ s < To make up, with marginals of every
 // variable, of a set together, or both, as it was prepared and planned. Where an entry is below 0
@@ -112,6 +117,9 @@ func (p *Prepared) judge(
 	a.Flops += more.Flops
 	if a.cancel(abs, steps); more.Lost && a.Doubt == "" {
 		a.Doubt = lost
+	}
+	if stats.Lost || more.Lost {
+		a.Rounding = nil
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 
 	"github.com/basetensor/basetensor/internal/base/floats"
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/contraction"
@@ -102,27 +103,40 @@ func (j run) ordered(e *sumproduct.Expression, order []int) (value btn.Value, er
 		return true
 	})
 
-	digits, doubt := Cancelled(value.Z, abs, steps)
+	rounding := Roundings(abs, steps)
+	digits, doubt := Cancelled(value.Z, abs, rounding)
 	value.Flops += stats.Flops
 	value.Digits = digits
 	value.Doubt = cmp.Or(value.Doubt, doubt)
 	if stats.Lost && value.Doubt == "" {
 		value.Doubt = lost
 	}
+	if value.Doubt != lost {
+		value.Rounding = rounding
+	}
 	return value, err
 }
 
 // wide settles a doubt that float64 leaves of a value: without signs where it can, else in wide
-// numbers. Where that is too large, a total with a doubt stays what it is, if there is one and it is not 0.
+// numbers. Where that is too large, a total with a doubt stays what it is, if there is one that is not 0 and has a
+// certain digit.
 func (j run) wide(value btn.Value, found bool) (btn.Value, error) {
 	if settled, ok, err := j.unsigned(value); ok || err != nil {
 		return settled, err
 	}
 	a, err := Wide(j.Ctx, j.Net, j.M != nil, j.Joint, j.Memory)
+	if net := j.unrounded(); net != nil && (err == nil && a.Doubt != "" || errors.Is(err, ErrCancelled)) {
+		exactly, failed := Wide(j.Ctx, net, j.M != nil, j.Joint, j.Memory)
+		if fault.CodeOf(failed) != fault.OverBudget || failed == nil {
+			a, err = exactly, failed
+		}
+	}
 	switch {
 	case err == nil:
 	case fault.CodeOf(err) != fault.OverBudget:
 		return btn.Value{}, err
+	case found && uncertain(value):
+		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w", ErrCancelled, value.Doubt, err)
 	case found && !value.Z.IsZero():
 		value.Doubt += "; " + err.Error()
 		return value, nil
@@ -135,10 +149,33 @@ func (j run) wide(value btn.Value, found bool) (btn.Value, error) {
 	return j.answer(a), nil
 }
 
+// uncertain reports whether rounding leaves no digit of a value that is not 0.
+func uncertain(v btn.Value) bool {
+	return v.Rounding != nil && !v.Z.IsZero() && v.Rounding.Div(v.Z.Abs()).Float64() > policy.LeastCertain
+}
+
+// unrounded returns the network under evidence without a product of likelihoods that was rounded; nil where none was, or where
+// the evidence is not known.
+func (j run) unrounded() *btn.Network {
+	p := j.Problem
+	if len(j.Net.Rounded) == 0 || p == nil || p.Base == nil {
+		return nil
+	}
+	of, rest := p.Base.Spread(p.Evidence)
+	net, err := of.Condition(rest)
+	if err != nil || len(net.Rounded) > 0 {
+		return nil
+	}
+	if p.Summed {
+		net = net.Summed()
+	}
+	return net
+}
+
 // answer is a part's value of an answer. Marginals in numbers with exponents are taken as they are;
 // probabilities become marginals that add up when they are multiplied by Z.
 func (j run) answer(a Answer) btn.Value {
-	value := btn.Value{Z: a.Z, Flops: a.Flops, Digits: a.Digits, Doubt: a.Doubt}
+	value := btn.Value{Z: a.Z, Flops: a.Flops, Digits: a.Digits, Rounding: a.Rounding, Doubt: a.Doubt}
 	if j.Joint != nil {
 		value.Joint = j.JointValue(a.Joint, a.Z)
 	}

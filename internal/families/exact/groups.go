@@ -172,7 +172,7 @@ func (p *Prepared) AnswerGroups(
 			return a, fmt.Errorf("group %d: %w", k, err)
 		}
 		if k == 0 {
-			a.Z = part.Z
+			a.Z, a.Rounding = part.Z, part.Rounding
 		}
 		a.Digits = max(a.Digits, part.Digits)
 		a.Doubt = cmp.Or(a.Doubt, part.Doubt)

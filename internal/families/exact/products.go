@@ -45,6 +45,7 @@ type factorValue struct {
 	variables []int           // of the network
 	set       []int           // places in the set
 	digits    float64         // that cancelled
+	rounding  *scaled.Number  // bound of the error of z; nil: not known
 	doubt     string          // the first reason why z is not known to be exact
 }
 
@@ -79,6 +80,13 @@ func (j run) product(factors []btn.ProductFactor) (btn.Value, error) {
 	for p := range all {
 		value.Digits += all[p].digits
 		value.Doubt = cmp.Or(value.Doubt, all[p].doubt)
+		if r := all[p].rounding; r != nil {
+			bound := r.Mul(others[p].Abs())
+			if value.Rounding != nil {
+				bound = bound.Add(*value.Rounding)
+			}
+			value.Rounding = &bound
+		}
 	}
 	if j.M != nil {
 		j.spread(all, others)
@@ -164,6 +172,13 @@ func (j run) sumFactor(
 		flops += values[i].Flops
 		v.digits = max(v.digits, values[i].Digits)
 		v.doubt = cmp.Or(v.doubt, values[i].Doubt)
+		if r := values[i].Rounding; r != nil {
+			bound := r.Mul(e.Weights()[i].Abs())
+			if v.rounding != nil {
+				bound = bound.Add(*v.rounding)
+			}
+			v.rounding = &bound
+		}
 	}
 
 	alpha := e.Weights()

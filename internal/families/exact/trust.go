@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/engine/wide"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/lower"
@@ -23,10 +24,15 @@ const (
 	tolerance = 1e-10
 )
 
+// Roundings bounds the error of a total, abs = Σ|terms|, whose terms have steps roundings each, a 2^-53 of its size at a time.
+func Roundings(abs scaled.Number, steps float64) *scaled.Number {
+	bound := abs.Mul(scaled.FromFloat(math.Ldexp(steps, -53)))
+	return &bound
+}
+
 // Cancelled returns the decimal digits that cancelled in a total, log10 of abs = Σ|terms| over |z|,
-// and a doubt where rounding may have put it off by more than 1e-10: the terms have steps roundings
-// each, a 2^-53 of its size at a time. A total of 0 among terms that are not 0 is always doubted.
-func Cancelled(z, abs scaled.Number, steps float64) (digits float64, doubt string) {
+// and a doubt where rounding may have put it off by more than 1e-10 of it. A total of 0 among terms that are not 0 is always doubted.
+func Cancelled(z, abs scaled.Number, rounding *scaled.Number) (digits float64, doubt string) {
 	if abs.IsZero() {
 		return 0, ""
 	}
@@ -35,16 +41,17 @@ func Cancelled(z, abs scaled.Number, steps float64) (digits float64, doubt strin
 	}
 
 	digits = max(0, abs.Div(z.Abs()).Log10Abs())
-	if e := math.Ldexp(steps, -53) * math.Pow(10, digits); !(e <= tolerance) {
+	if e := rounding.Div(z.Abs()).Float64(); !(e <= tolerance) {
 		return digits, fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and ln Z "+
 			"may be off by %.1g", digits, e)
 	}
 	return digits, ""
 }
 
-// cancel fills Digits, and Doubt where there is none yet.
+// cancel fills Digits and Rounding, and Doubt where there is none yet.
 func (a *Answer) cancel(abs scaled.Number, steps float64) {
-	digits, doubt := Cancelled(a.Z, abs, steps)
+	a.Rounding = Roundings(abs, steps)
+	digits, doubt := Cancelled(a.Z, abs, a.Rounding)
 	a.Digits = digits
 	if a.Doubt == "" {
 		a.Doubt = doubt
@@ -134,10 +141,10 @@ func (p *Prepared) doubt(r wide.Result) (string, error) {
 		return "", fault.Wrap(fault.Unsupported, ErrCancelled)
 	case r.Exact && rounded <= tolerance:
 		return "", nil
-	case r.Exact && rounded < 1:
+	case r.Exact && rounded < policy.LeastCertain:
 		return fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and likelihoods "+
 			"times weights have 16", r.Digits), nil
-	case r.Z.IsZero() || r.Digits > 300 || rounded >= 1:
+	case r.Z.IsZero() || r.Off+rounded >= policy.LeastCertain:
 		return "", fault.Wrap(fault.Unsupported, ErrCancelled)
 	}
 	return fmt.Sprintf("terms of both signs cancel: %.0f digits are lost, more than wide numbers "+

@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/base/sampling"
 	"github.com/basetensor/basetensor/internal/engine/annealing"
 	"github.com/basetensor/basetensor/internal/families/descent"
@@ -173,7 +174,17 @@ func ChainsOf(ctx context.Context, p *problem.Problem, marginals bool) (*Chains,
 		if err != nil {
 			return nil, err
 		}
-		model, err := annealing.New(prepared.Expression())
+		e := prepared.Expression()
+		if e.Signed() {
+			e, err = descent.Unsigned(ctx, e, prepared.Indices(), min(p.Memory, policy.UnsignedBytes))
+			if fault.CodeOf(err) == fault.OverBudget {
+				e, err = prepared.Expression(), nil // which annealing refuses
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		model, err := annealing.New(e)
 		if err != nil {
 			return nil, err
 		}

@@ -21,8 +21,8 @@ import (
 const (
 	// blockNodes is the number of nodes that one goroutine takes at a time: sums are by block, so that bits do not depend on threads.
 	blockNodes = 64
-	// roundings is the number of roundings of a term that a node's value counts for each of its units.
-	roundings = 32
+	// leftOut bounds the quadrature's error and that of the nodes that are left out, relative to the sum without phases.
+	leftOut = 3e-16
 )
 
 // slot is the place of a fit under the evidence among the forms of a problem.
@@ -94,6 +94,9 @@ func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want problem.
 	if err != nil {
 		return btn.Value{}, err
 	}
+	if p.Of.Integers != nil {
+		return p.counted(ctx, j, of.Memory, want)
+	}
 	f, err := formOf(ctx, of, p.Of, want.Joint)
 	if err != nil {
 		return btn.Value{}, err
@@ -111,8 +114,9 @@ func (p *Nodes) Contract(ctx context.Context, of *problem.Problem, want problem.
 	}
 	scale := j.Net.Scale.Mul(scaled.FromLog(p.Of.Ln))
 	value := btn.Value{Z: s.number(s.z).Mul(scale), Flops: s.flops}
+	value.Rounding = f.rounding(&s, len(list), want.Marginals, scale)
 	if f.complex && s.abs > 0 {
-		value.Digits, value.Doubt = exact.Cancelled(s.number(s.z), s.number(s.abs), roundings)
+		value.Digits, _ = exact.Cancelled(value.Z, s.number(s.abs).Mul(scale), value.Rounding) // shares cancel with one another
 	}
 	if j.M != nil {
 		if s.shares != nil {
@@ -159,10 +163,30 @@ func (f *form) collect(s *sum, to *contraction.Collected) {
 	}
 }
 
+// rounding bounds the error of a sum over so many nodes, and of its shares with marginals: by roundings, the quadrature, and the fit.
+func (f *form) rounding(s *sum, nodes int, marginals bool, scale scaled.Number) *scaled.Number {
+	off := s.off
+	if marginals { // a variable's share is not smaller where the sum of its weights is
+		off = s.plain * f.steps(len(f.program.clique), f.program.roundings)
+	}
+	blocks := float64(min(nodes, blockNodes) + (nodes+blockNodes-1)/blockNodes)
+	off += s.plain * (2*blocks + math.Abs(f.fit.Ln) + 8)
+	off = math.Ldexp(off, -53) + leftOut*s.plain
+	bound := s.number(off).Add(s.number(math.Abs(s.z) * math.Expm1(f.fit.LnError))).Mul(scale.Abs())
+	return &bound
+}
+
+// steps bounds the roundings of a product of so many sums over weights, and of a rest with some of its own.
+func (e *evaluator) steps(sums int, rest float64) float64 {
+	return float64(sums)*e.own + rest
+}
+
 // sum is Σ over some nodes, in units of e^ln.
 type sum struct {
 	ln     float64
 	z, abs float64 // abs: with no cancellation
+	plain  float64 // without phases
+	off    float64 // the error of z by roundings, in units of 2^-53
 	shares []float64
 	flops  float64
 }
@@ -172,7 +196,7 @@ func (s *sum) number(x float64) scaled.Number { return scaled.FromFloat(x).Mul(s
 
 // raise changes the unit to e^ln where that is larger.
 func (s *sum) raise(ln float64) {
-	if s.z == 0 && s.abs == 0 {
+	if s.plain == 0 {
 		s.ln = ln
 		return
 	}
@@ -182,6 +206,8 @@ func (s *sum) raise(ln float64) {
 	f := math.Exp(s.ln - ln)
 	s.z *= f
 	s.abs *= f
+	s.plain *= f
+	s.off *= f
 	for x := range s.shares {
 		s.shares[x] *= f
 	}
@@ -191,13 +217,15 @@ func (s *sum) raise(ln float64) {
 // add adds another sum.
 func (s *sum) add(o *sum) {
 	s.flops += o.flops
-	if o.z == 0 && o.abs == 0 {
+	if o.plain == 0 {
 		return
 	}
 	s.raise(o.ln)
 	f := math.Exp(o.ln - s.ln)
 	s.z += f * o.z
 	s.abs += f * o.abs
+	s.plain += f * o.plain
+	s.off += f * o.off
 	if o.shares != nil && s.shares == nil {
 		s.shares = make([]float64, len(o.shares))
 	}
@@ -291,15 +319,23 @@ func (w *worker) node(at node, to *sum) {
 	if z == 0 {
 		return
 	}
+	roundings := 2 * math.Abs(ln+float64(exp)*math.Ln2) // of the unit, which goes through its logarithm
 	if w.phase == nil {
 		put(to, w.plain, ln, z, exp, w.marginals, func(x plain) float64 { return float64(x) })
+		unit := math.Exp(ln + float64(exp)*math.Ln2 - to.ln)
+		to.plain += unit * float64(z)
+		to.off += unit * float64(z) * (roundings + e.steps(len(w.plain.sums), e.program.roundings))
 		return
 	}
 	e.turned(at, w.plain.g, w.phase)
 	turned, turnedExp := w.phase.total()
 	turned = turned.times(math.Ldexp(1, turnedExp-exp))
 	put(to, w.phase, ln, turned, exp, w.marginals, func(x phase) float64 { return real(x) })
-	to.abs += w.off(turned, exp) * math.Exp(ln+float64(exp)*math.Ln2-to.ln)
+	unit := math.Exp(ln + float64(exp)*math.Ln2 - to.ln)
+	off := w.off(turned, exp)
+	to.abs += unit * off
+	to.plain += unit * float64(z)
+	to.off += unit * (roundings*turned.size()*math.Sqrt2 + off*(e.own+e.program.roundings))
 }
 
 // off is the size of a component with phases, in units of 2^exp, that its roundings are relative to: the sum of a variable, or of a part

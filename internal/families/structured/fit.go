@@ -18,7 +18,8 @@ const (
 	mostRounds = 400
 	// mostApart is the number of pairs a variable that may deviate from low rank.
 	mostApart = 3
-	// exactError is the relative error of entries of B, in nats, up to which a fit is one.
+	// exactError is the relative error of entries of B, in nats, up to which a fit is one. Where integers may be found in it, it is one up to
+	// the rounding of interactions, which are read again then.
 	exactError = 1e-9
 	// residualFloor is the rounding of an interaction, relative to the largest.
 	residualFloor = 4e-14
@@ -47,59 +48,6 @@ type spectrum struct {
 	w      []float64 // column by column, each of the matrix's order
 }
 
-// Find returns the structure of a network; nil where it has none. It reads the network once, and multiplies its matrix of interactions
-// some hundreds of times. Cost O(entries + rounds · K · (Σ(d−1))²).
-func Find(ctx context.Context, net *btn.Network, memory int64) (*Fit, error) {
-	m := read(net, memory, true)
-	if m == nil {
-		return nil, nil
-	}
-	all := m.all()
-	if promising, err := m.promising(ctx, all); err != nil || !promising {
-		return nil, err
-	}
-	for k := 1; k <= MostStatistics; k++ {
-		for _, factor := range apartFactors {
-			s, apart, off, err := m.complete(ctx, all, k, factor)
-			if err != nil {
-				return nil, err
-			}
-			if s == nil {
-				continue
-			}
-			if len(s.lambda) > 1 {
-				if s, off, err = m.grouped(all, s, apart, off); err != nil {
-					return nil, err
-				}
-			}
-			if f, err := m.fit(ctx, s, apart, off); f != nil || err != nil { // else the rest is too wide
-				return f, err
-			}
-		}
-	}
-	return nil, nil
-}
-
-// promising reports whether most of a typical interaction is of the largest rank that is looked for: a few rounds say so.
-func (m *interactions) promising(ctx context.Context, all [][2]int) (bool, error) {
-	c, largest := m.completion(all, MostStatistics, true)
-	if m.order < 8*MostStatistics || largest == 0 {
-		return largest > 0, nil // too small for a typical interaction to tell
-	}
-	before := c.typical()
-	for range probeRounds {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		if c.step() != nil {
-			return true, nil // it has fewer directions
-		}
-		_, worst := c.rows(c.typical())
-		c.divide(apartFactors[2] * worst)
-	}
-	return c.typical() < probeShare*before, nil
-}
-
 // completion is a search for an approximation of one rank.
 type completion struct {
 	*interactions
@@ -108,6 +56,7 @@ type completion struct {
 	apart     map[[2]int]bool
 	of        [][]int // the pairs apart, by variable
 	off       float64 // Σ of the residuals of all others
+	size      float64 // Σ of the interactions of all pairs
 	coupled   []int   // the pairs with an interaction
 	sample    [][]int // of each variable some of these, if it has several, without strangers
 	s         *spectrum
@@ -119,6 +68,7 @@ func (m *interactions) completion(all [][2]int, k int, set bool) (c *completion,
 	c = &completion{interactions: m, all: all, s: m.begin(k), residuals: make([]float64, len(all)), sample: make([][]int, n)}
 	for r, p := range all {
 		c.residuals[r] = m.residual(&spectrum{}, p)
+		c.size += c.residuals[r]
 		largest = max(largest, c.residuals[r])
 	}
 	for r, x := range c.residuals {
@@ -219,7 +169,7 @@ func (c *completion) divide(limit float64) {
 	c.apart, c.of, c.off = map[[2]int]bool{}, make([][]int, len(c.domains)), 0
 	for r, p := range c.all {
 		x := c.residuals[r]
-		if c.interactions.apart[p] || x > limit {
+		if x > limit || len(c.interactions.apart) > 0 && c.interactions.apart[p] {
 			c.apart[p] = true
 			c.of[p[0]], c.of[p[1]] = append(c.of[p[0]], p[1]), append(c.of[p[1]], p[0])
 		} else {
@@ -251,7 +201,7 @@ func (m *interactions) complete(
 	}
 	set := factor > 0
 	c, largest := m.completion(all, k, set)
-	floor := residualFloor * largest
+	floor, size := residualFloor*largest, c.size
 	most := mostApart*len(m.domains) + len(m.apart)
 	var medians []float64
 	sinceBest, best := 0, math.Inf(1)
@@ -273,8 +223,8 @@ func (m *interactions) complete(
 		switch {
 		case len(c.apart) > most && len(medians) > 12:
 			return nil, nil, 0, nil
-		case c.off > exactError || len(c.apart) > most || set && limit > floor:
-		case c.off < 0.5*best:
+		case c.off > max(exactError, residualFloor*size) || len(c.apart) > most || set && limit > floor:
+		case c.off < 0.5*best || c.off > exactError && c.off < 0.95*best:
 			best, sinceBest = c.off, 0
 		default:
 			if sinceBest++; sinceBest >= 3 {

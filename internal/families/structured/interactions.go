@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/base/floats"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -34,9 +35,10 @@ type interactions struct {
 	at      []int // place of the first value of each variable
 	base    []int // place of the first coordinate of each variable in the matrix
 	basis   [][]float64
-	ln      float64
-	field   []float64 // by value, nats
-	order   int       // of the matrix
+	ln      floats.Sum
+	field   []floats.Sum // by value, nats
+	size    float64      // Σ over the tables of the largest |ln| of an entry
+	order   int          // of the matrix
 	matrix  []float64
 	apart   map[[2]int]bool // pairs that have a table with zeros
 	hard    []Table         // the tables with zeros, and of other than two variables
@@ -81,7 +83,7 @@ func read(net *btn.Network, memory int64, sum bool) *interactions {
 	if n := float64(len(m.domains)); 16*float64(m.order)*float64(m.order)+40*n*n > float64(memory) {
 		return nil
 	}
-	m.field = make([]float64, total)
+	m.field = make([]floats.Sum, total)
 	m.matrix = make([]float64, m.order*m.order)
 	variable := legVariables(net)
 	tables := map[int][]Table{} // of the leaves
@@ -155,7 +157,7 @@ func (m *interactions) add(t Table) {
 	switch {
 	case len(scope) == 1:
 		for a, x := range t.Values {
-			m.field[m.at[scope[0]]+a] += math.Log(x)
+			m.addField(m.at[scope[0]]+a, math.Log(x))
 		}
 	case len(scope) == 2 && !slices.Contains(t.Values, 0):
 		if i, j := scope[0], scope[1]; i < j {
@@ -168,6 +170,15 @@ func (m *interactions) add(t Table) {
 			m.apart[[2]int{min(scope[0], scope[1]), max(scope[0], scope[1])}] = true
 		}
 		m.hard = append(m.hard, t)
+	}
+}
+
+// addField adds to the field of a value.
+func (m *interactions) addField(at int, ln float64) {
+	if sum := &m.field[at]; math.IsInf(ln, -1) || math.IsInf(sum.High, -1) {
+		*sum = floats.Sum{High: math.Inf(-1)}
+	} else {
+		sum.Add(ln)
 	}
 }
 
@@ -186,22 +197,24 @@ func transposed(t []float64, rows, columns int) []float64 {
 func (m *interactions) centre(i, j int, t []float64) {
 	di, dj := m.domains[i], m.domains[j]
 	ln := make([]float64, len(t))
-	rows, columns, mean := make([]float64, di), make([]float64, dj), 0.0
+	rows, columns, mean, largestLn := make([]float64, di), make([]float64, dj), 0.0, 0.0
 	for a := range di {
 		for b := range dj {
 			l := math.Log(t[a*dj+b])
 			ln[a*dj+b] = l
+			largestLn = max(largestLn, math.Abs(l))
 			rows[a] += l / float64(dj)
 			columns[b] += l / float64(di)
 			mean += l / float64(di*dj)
 		}
 	}
-	m.ln += mean
+	m.ln.Add(mean)
+	m.size += largestLn
 	for a := range di {
-		m.field[m.at[i]+a] += rows[a] - mean
+		m.addField(m.at[i]+a, rows[a]-mean)
 	}
 	for b := range dj {
-		m.field[m.at[j]+b] += columns[b] - mean
+		m.addField(m.at[j]+b, columns[b]-mean)
 	}
 	hi, hj := m.basis[i], m.basis[j]
 	for p := range di - 1 {

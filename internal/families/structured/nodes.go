@@ -99,6 +99,7 @@ type evaluator struct {
 	field   []float64 // by value, nats: the fit's and ln of the weights
 	zero    bool      // some variable has no value left
 	complex bool      // some λ < 0
+	own     float64   // bound of the roundings of the sum of a variable's weights
 	tables  tables
 }
 
@@ -129,8 +130,18 @@ func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
 		e.zero = e.zero || !possible
 		at += d
 	}
-	for _, a := range e.axes {
-		e.complex = e.complex || a.negative
+	widest := 0
+	for _, d := range f.Domains {
+		widest = max(widest, d)
+	}
+	e.own = float64(8 + widest + 4*len(e.axes))
+	for k, a := range e.axes {
+		if e.complex = e.complex || a.negative; !a.negative {
+			continue
+		}
+		for _, y := range f.Vectors[k*len(f.Field):][:len(f.Field)] {
+			e.own = max(e.own, float64(8+widest+4*len(e.axes))+8*reach*a.root*math.Abs(y)) // of an angle
+		}
 	}
 	e.tables = e.tabulate()
 	return e, nil

@@ -9,7 +9,8 @@
 //
 //	e^{½ λ s²} = Σ_m α_m Π_i e^{√λ y_m v(i, x_i)} · (1 + ε),   y_m = h m,  α_m = h/√(2π) e^{−y_m²/2},  |ε| ≤ 2 e^{−2π²/h²}
 //
-// So B = Σ_m α_m C ∘ R_m with R_m of rank one. The error is relative, entry by entry, and hence one of Z.
+// So B = Σ_m α_m C ∘ R_m with R_m of rank one. The error is relative, entry by entry, and hence one of Z. Where λ < 0 terms cancel, and the sum
+// says what that leaves. Statistics that are integers need no quadrature: the histogram of their sums is a convolution of positive numbers.
 package structured
 
 import (
@@ -50,6 +51,8 @@ type Fit struct {
 	Summed bool `msgpack:"summed,omitempty"`
 	// LnError bounds |ln B̃ − ln B| of every entry before the quadrature, nats.
 	LnError float64 `msgpack:"error"`
+	// Integers are there if the statistics are: their sums have a histogram, and no quadrature is needed. Lambda and Vectors are empty then.
+	Integers *Integers `msgpack:"integers,omitempty"`
 }
 
 // Table is a factor of the rest: its entries are not below 0, the last variable changes fastest.
@@ -103,6 +106,12 @@ func (p *Nodes) Fits(n *btn.Network) error {
 		if err := l.fits(f); err != nil {
 			return err
 		}
+	}
+	if f.Integers != nil {
+		if p.From != 0 || p.To != WholeShare || len(f.Field) != values || !(f.LnError >= 0) {
+			return btn.Misfit("a share of a histogram, or %d fields for %d values", len(f.Field), values)
+		}
+		return f.Integers.fits(f)
 	}
 	k := len(f.Lambda)
 	if k == 0 || k > MostStatistics || len(f.Field) != values || len(f.Vectors) != k*values {

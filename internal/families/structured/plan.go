@@ -5,6 +5,7 @@ package structured
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
@@ -15,6 +16,8 @@ const (
 	// planWork bounds the work for the list of nodes without evidence, contractWork under evidence, flops.
 	planWork     = 1e10
 	contractWork = 4 * planWork
+	// countedWork is the work up to which a histogram is taken without a look at the quadrature.
+	countedWork = 1e8
 	// mostParts bounds the parts of a plan.
 	mostParts = 64
 )
@@ -23,15 +26,46 @@ const (
 // on the base tensor alone: evidence and weights of single variables change which nodes matter, not the fit. Cost: that of Find, and the
 // bounds of nodes.
 func Plan(ctx context.Context, net *btn.Network, memory int64) (*btn.Estimate, error) {
-	f, err := Find(ctx, net, memory)
-	if f == nil || err != nil {
+	f, counted, err := find(ctx, net, memory)
+	if f == nil && counted == nil || err != nil {
 		return nil, err
 	}
+	most := float64(planWork)
+	if counted != nil {
+		if own := counted.countedEstimate(); f == nil || f.signed() || own.Cost.Flops <= countedWork {
+			return own, nil
+		}
+		most = min(most, counted.countedEstimate().Cost.Flops)
+	}
+	estimate, err := f.estimate(ctx, most)
+	if estimate == nil && err == nil && counted != nil {
+		estimate = counted.countedEstimate()
+	}
+	return estimate, err
+}
+
+// signed reports whether a statistic has λ < 0: terms of its quadrature cancel.
+func (f *Fit) signed() bool {
+	return slices.ContainsFunc(f.Lambda, func(lambda float64) bool { return lambda < 0 })
+}
+
+// countedEstimate is the estimate of a fit by integers.
+func (f *Fit) countedEstimate() *btn.Estimate {
+	return &btn.Estimate{
+		Rule: btn.Linear, Slices: 1,
+		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
+		Cost:    btn.Cost{Flops: f.Integers.flops(true), Bytes: f.Integers.bytes()},
+		Parts:   []btn.Part{&Nodes{Of: f, To: WholeShare}},
+	}
+}
+
+// estimate is the estimate of a fit by the nodes of its quadrature; nil where these take more flops.
+func (f *Fit) estimate(ctx context.Context, most float64) (*btn.Estimate, error) {
 	e, err := newEvaluator(f, nil)
 	if err != nil || e.zero {
 		return nil, nil
 	}
-	work := float64(planWork)
+	work := most
 	var g *Fit
 	var own *evaluator
 	if len(f.Lambda) > 1 {
@@ -48,7 +82,7 @@ func Plan(ctx context.Context, net *btn.Network, memory int64) (*btn.Estimate, e
 	nodes, err := e.count(ctx, work)
 	if err != nil && own != nil && ctx.Err() == nil {
 		f, e = g, own
-		nodes, err = e.count(ctx, planWork)
+		nodes, err = e.count(ctx, most)
 	}
 	if err != nil {
 		return nil, ctx.Err()
@@ -70,13 +104,8 @@ func Plan(ctx context.Context, net *btn.Network, memory int64) (*btn.Estimate, e
 func Asked(parts []btn.Part, ask btn.Ask) (list []btn.Part) {
 	for _, part := range parts {
 		p, ok := part.(*Nodes)
-		if !ok || ask != btn.AskSamples {
+		if !ok || ask != btn.AskSamples || p.Of.signed() {
 			return nil
-		}
-		for _, lambda := range p.Of.Lambda {
-			if lambda < 0 {
-				return nil
-			}
 		}
 		list = append(list, &Nodes{Of: p.Of, From: p.From, To: p.To, Ask: ask})
 	}

@@ -16,9 +16,11 @@ type program struct {
 	cliques []clique
 	clique  []int // of each variable; −1: in no factor of the rest
 	entries int   // of all cliques together
-	widest  int
-	leaves  []summedLeaf
-	shares  int // values of all variables, and then of the leaves
+	// roundings bounds those of a term of the rest on the way through all cliques, the weights' own aside.
+	roundings float64
+	widest    int
+	leaves    []summedLeaf
+	shares    int // values of all variables, and then of the leaves
 }
 
 // clique is the elimination of a variable. Its table is Π of the variable's weights, some tables of the rest and the messages of
@@ -107,6 +109,7 @@ func newProgram(f *Fit) (*program, error) {
 		p.clique[v] = at
 		p.cliques = append(p.cliques, c)
 		p.entries += c.size
+		p.roundings += float64(len(c.tables) + len(c.messages) + f.Domains[v] + 3)
 		p.widest = max(p.widest, c.size)
 	}
 	p.sumLeaves(f, to)

@@ -2,7 +2,11 @@ package structured
 
 // The weights of values under a node: a product over the statistics of factors that are computed once for every node of a statistic.
 
-import "math"
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/base/floats"
+)
 
 const (
 	// mostFactors bounds the factors of all nodes of all statistics: 64 MiB of complex ones.
@@ -67,6 +71,7 @@ func (e *evaluator) tabulate() (t tables) {
 // exponentials fills g with e^args, of each variable the largest 1, and returns ln of what they are divided by, and the largest range of
 // the finite args of a variable.
 func (e *evaluator) exponentials(args []float64, g []plain) (ln, spread float64) {
+	var sum floats.Sum
 	for v, d := range e.fit.Domains {
 		own := args[e.at[v]:][:d]
 		most, least := math.Inf(-1), math.Inf(1)
@@ -76,13 +81,13 @@ func (e *evaluator) exponentials(args []float64, g []plain) (ln, spread float64)
 				least = min(least, f)
 			}
 		}
-		ln += most
+		sum.Add(most)
 		spread = max(spread, most-least)
 		for x, f := range own {
 			g[e.at[v]+x] = plain(math.Exp(f - most))
 		}
 	}
-	return ln, spread
+	return sum.Value(), spread
 }
 
 // prefix is the product of the factors of all statistics of a kind but the last one: consecutive nodes share it.

@@ -8,11 +8,15 @@ import (
 	"slices"
 )
 
+// roundings bounds those of a logarithm: of a table's entry, of its share of a field, and of the statistics.
+const roundings = 8
+
 // fit writes an approximation out by values, and the pairs apart from it as tables of the rest; nil where no order eliminates the
 // rest in small tables.
 func (m *interactions) fit(ctx context.Context, s *spectrum, apart map[[2]int]bool, off float64) (*Fit, error) {
 	values := len(m.field)
-	f := &Fit{Domains: m.domains, Ln: m.ln, Field: slices.Clone(m.field), Lambda: slices.Clone(s.lambda), LnError: off}
+	f := &Fit{Domains: m.domains, Ln: m.ln.Value(), Field: m.fields(), Lambda: slices.Clone(s.lambda)}
+	f.LnError = off + math.Ldexp(roundings*m.size, -53)
 	f.Vectors = make([]float64, len(s.lambda)*values)
 	for k, lambda := range s.lambda {
 		v := f.Vectors[k*values:][:values]
@@ -49,6 +53,15 @@ func (m *interactions) fit(ctx context.Context, s *spectrum, apart map[[2]int]bo
 		return nil, nil
 	}
 	return f, nil
+}
+
+// fields are the fields by value, rounded.
+func (m *interactions) fields() []float64 {
+	out := make([]float64, len(m.field))
+	for x := range out {
+		out[x] = m.field[x].Value()
+	}
+	return out
 }
 
 // deviation is the table e^{A − Ã} of a pair; of one whose tables have zeros e^{−Ã}, as they stand in the rest themselves, and e^{A − Ã}

@@ -45,7 +45,12 @@ type Network struct {
 	// Rounded lists the links whose weights Condition has rounded, once per likelihood;
 	// networks that are conditioned once more keep them.
 	Rounded []int
+	// Likelihoods is the number of cores, the last ones, that are evidence and no part of the model (Spread).
+	Likelihoods int
 }
+
+// Own returns the cores that are part of the model.
+func (n *Network) Own() []Core { return n.Cores[:len(n.Cores)-n.Likelihoods] }
 
 // Variable places a variable's weights: Links[Link].T is a *tensor.CP whose Weights are w_i(x),
 // one rank-one term per value x (V^(i) itself, or an order-one link with the identity).

@@ -39,6 +39,8 @@ type Value struct {
 	// Digits is the number of decimal digits of Z that cancelled among terms
 	// of both signs inside the contraction: log10 of Σ|terms| over |Z|.
 	Digits float64 `msgpack:"g,omitempty"`
+	// Rounding bounds the error of Z, by rounding and by what the part is off on paper; nil: nothing is known of it.
+	Rounding *scaled.Number `msgpack:"e,omitempty"`
 	// Doubt says why Z is not known to be exact although
 	// every step is exact on paper; empty where it is.
 	Doubt string `msgpack:"o,omitempty"`

@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Numbers lists the parameters of every core, in the sequence of ParameterSizes, as float64, and the variable of a conditional
+// Numbers lists the parameters of every core of the model, in the sequence of ParameterSizes, as float64, and the variable of a conditional
 // table. The rows of a conditional probability table are over its last mode where the sums over that are 1, else over the last one
 // where they are. Linear time.
 func Numbers(net *btn.Network) []btn.CoreNumbers {
@@ -21,8 +21,8 @@ func Numbers(net *btn.Network) []btn.CoreNumbers {
 			variable[leg] = v
 		}
 	}
-	out, unsure := make([]btn.CoreNumbers, len(net.Cores)), false
-	for c, core := range net.Cores {
+	out, unsure := make([]btn.CoreNumbers, len(net.Own())), false
+	for c, core := range net.Own() {
 		n := &out[c]
 		switch t := core.T.(type) {
 		case *tensor.Dense:

@@ -46,10 +46,10 @@ type Parameter struct {
 	Value    scaled.Number
 }
 
-// ParameterSizes counts the parameters of every core.
+// ParameterSizes counts the parameters of every core of the model.
 func ParameterSizes(net *btn.Network) []int {
-	sizes := make([]int, len(net.Cores))
-	for c, core := range net.Cores {
+	sizes := make([]int, len(net.Own()))
+	for c, core := range net.Own() {
 		switch t := core.T.(type) {
 		case *tensor.Dense:
 			sizes[c] = len(t.Data)
@@ -103,7 +103,7 @@ func BuildParameters(ctx context.Context, net *btn.Network) (*Parametric, error)
 		}
 		for _, at := range places(k.T) {
 			s := Source{Core: -1}
-			if at != nil {
+			if at != nil && c < len(p.Sizes) {
 				s = Source{Core: c, At: at}
 			}
 			sources = append(sources, s)

@@ -21,6 +21,13 @@ type Problem struct {
 
 	shared *Shared
 	forms  Forms
+	asked  query // for which it was made
+}
+
+// query is a network and its evidence, as they were given.
+type query struct {
+	base     *btn.Network
+	evidence factorgraph.Evidence
 }
 
 // Options bound the contractions of a problem. The zero value works.

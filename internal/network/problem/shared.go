@@ -47,8 +47,8 @@ func (s *Shared) problem(
 	if s != nil {
 		s.mu.Lock()
 		l := s.last
-		if l != nil && l.Base == base && l.Options == o && sameList(l.Messages, messages) &&
-			sameEvidence(l.Evidence, evidence) {
+		if l != nil && l.asked.base == base && l.Options == o && sameList(l.Messages, messages) &&
+			sameEvidence(l.asked.evidence, evidence) {
 			s.mu.Unlock()
 			return l, nil
 		}
@@ -56,9 +56,10 @@ func (s *Shared) problem(
 		s.mu.Unlock()
 	}
 
+	asked := query{base, evidence}
 	if net == nil {
 		var err error
-		if net, err = base.Condition(evidence); err != nil {
+		if base, evidence, net, err = base.Given(evidence); err != nil {
 			return nil, err
 		}
 		if o.Summed {
@@ -73,6 +74,7 @@ func (s *Shared) problem(
 		Messages: messages,
 		Options:  o,
 		shared:   s,
+		asked:    asked,
 	}
 
 	if s != nil {

@@ -110,8 +110,8 @@ func CheckPlan(n *btn.Network, p *btn.Plan) error {
 
 	for k := range p.Estimates {
 		e := &p.Estimates[k]
-		if e.Quality != nil && k < len(p.Estimates)-1 {
-			return invalid(fmt.Sprintf("estimates[%d]", k), "one whose quality is known comes last")
+		if e.Quality != nil && k == 0 && len(p.Estimates) > 1 {
+			return invalid(fmt.Sprintf("estimates[%d]", k), "one whose quality is known is alone, or not the first")
 		}
 		if err := checkEstimate(n, e); err != nil {
 			return under(fmt.Sprintf("estimates[%d]", k), err)

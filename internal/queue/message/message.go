@@ -103,6 +103,11 @@ func checkValue(v btn.UnitValue) error {
 	if !finite(v.Value.Digits) || v.Value.Digits < 0 {
 		return invalid("v.g", "%v digits", v.Value.Digits)
 	}
+	if r := v.Value.Rounding; r != nil {
+		if err := checkNumber(*r); err != nil {
+			return under("v.e", err)
+		}
+	}
 	if err := checkDerivatives(v.Value.Derivatives); err != nil {
 		return under("v.d", err)
 	}
