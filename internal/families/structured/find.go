@@ -8,12 +8,6 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// Find returns the structure of a network; nil where it has none that a quadrature sums. Cost: see find.
-func Find(ctx context.Context, net *btn.Network, memory int64) (*Fit, error) {
-	f, _, err := find(ctx, net, memory)
-	return f, err
-}
-
 // find returns the structure of a network for a quadrature, and for a histogram, if its statistics are integers; nil where it has none. It
 // reads the network once, and multiplies its matrix of interactions some hundreds of times. Cost O(entries + rounds · K · (Σ(d−1))²).
 func find(ctx context.Context, net *btn.Network, memory int64) (f, counted *Fit, err error) {

@@ -22,8 +22,8 @@ const (
 	mostParts = 64
 )
 
-// Plan returns the exact estimate of a network by few linear statistics; nil where Find finds none, or its nodes are too many. It depends
-// on the base tensor alone: evidence and weights of single variables change which nodes matter, not the fit. Cost: that of Find, and the
+// Plan returns the exact estimate of a network by few linear statistics; nil where find finds none, or its nodes are too many. It depends
+// on the base tensor alone: evidence and weights of single variables change which nodes matter, not the fit. Cost: that of find, and the
 // bounds of nodes.
 func Plan(ctx context.Context, net *btn.Network, memory int64) (*btn.Estimate, error) {
 	f, counted, err := find(ctx, net, memory)
@@ -132,7 +132,7 @@ func Crowded(net *btn.Network) bool {
 	return pairs >= many*n
 }
 
-// Worth reports whether a network has as many tables of two variables as Find looks for. Linear time.
+// Worth reports whether a network has as many tables of two variables as find looks for. Linear time.
 func Worth(net *btn.Network) bool {
 	n, pairs := pairTables(net)
 	return n >= leastVariables && float64(pairs) >= leastDensity*float64(n)*float64(n-1)/2
