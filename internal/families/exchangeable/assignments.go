@@ -14,28 +14,36 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// close is the difference of the logarithms of two weights, relative to 1 + |ln|, up to which they are equal.
-const close = 0x1p-48
+const (
+	// tieTolerance is the difference of the logarithms of two weights, relative to 1 + |ln|, up to which they are equal.
+	tieTolerance = 0x1p-48
+	// mostTies bounds the count vectors of equal weight that are compared.
+	mostTies = 256
+)
 
-// best returns the most probable assignment, of the largest term of all count vectors; nil if Z is 0. Of equal ones it is the smallest in
-// the order of the variables. Leaves are maximised over.
+// best returns the most probable assignment, of the largest term of all count vectors. It is nil if Z is 0. Of equal ones it is the
+// smallest in the order of the variables that are no leaves, among mostTies count vectors at most; leaves follow.
 func (c *counted) best(ctx context.Context) (*btn.Found, error) {
 	if c.largest.isImpossible() {
 		return nil, nil
 	}
-	slack := close * (1 + math.Abs(c.largest.hi))
+	slack := tieTolerance * (1 + math.Abs(c.largest.High))
 	found := &btn.Found{Weight: c.largest.number(), Unique: true, Close: slack}
 	vectors := make([]int, len(c.lists))
+	ties := 0
 	for vector, ln := range c.ln {
 		if !(c.largest.minus(ln).float() <= slack) {
 			continue
+		}
+		if ties++; ties > mostTies {
+			break
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		c.outer.vectors(vector/c.inner.size, vectors)
 		c.inner.vectors(vector%c.inner.size, vectors)
-		values := make([]int, len(c.form.weights))
+		values := make([]int, len(c.weights))
 		unique := true
 		for class, l := range c.lists {
 			for k, g := range l.groups {
@@ -73,8 +81,8 @@ func (f *form) assignSmallest(variables []int32, counts []int32, values []int) {
 func (f *form) given(l *leaf, values []int) []logarithm {
 	m := f.interactions
 	c := m.conds[l.variable]
-	if c == nil {
-		c = m.conditional(l, f.weights[l.variable], f.maximal)
+	if len(l.others) < 2 {
+		c = f.fields.leaves[l.variable]
 	}
 	row := 0
 	for _, v := range l.others {
@@ -109,18 +117,18 @@ func (f *form) maximiseLeaves(values []int, slack float64) (unique bool) {
 // draw returns assignments, each drawn with a stream of its own.
 func (c *counted) draw(ctx context.Context, want problem.Want) (*btn.Drawn, error) {
 	if c.largest.isImpossible() {
-		return nil, query.CheckSamples(len(c.form.weights), want.Samples)
+		return nil, query.CheckSamples(len(c.weights), want.Samples)
 	}
-	upTo := make([]float64, len(c.total.weights))
+	upTo := make([]float64, len(c.masses))
 	sum := 0.0
-	for vector, w := range c.total.weights {
+	for vector, w := range c.masses {
 		sum += w
 		upTo[vector] = sum
 	}
 	return c.drawAll(ctx, want, c.lists, c.lnZ(), func(stream *rand.Rand, to []int) {
 		u := stream.Float64() * sum
 		vector := min(sort.Search(len(upTo), func(k int) bool { return upTo[k] > u }), len(upTo)-1)
-		for c.total.weights[vector] == 0 {
+		for c.masses[vector] == 0 {
 			vector--
 		}
 		c.outer.vectors(vector/c.inner.size, to)
@@ -189,7 +197,7 @@ func (f *form) assignShuffled(stream *rand.Rand, variables []int32, counts []int
 // pick draws a place by the weights whose logarithms are given; one is not 0.
 func pick(stream *rand.Rand, lns []logarithm) int {
 	largest := slices.MaxFunc(lns, func(a, b logarithm) int {
-		if a.hi < b.hi {
+		if a.High < b.High {
 			return -1
 		}
 		return 1

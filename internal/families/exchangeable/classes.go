@@ -170,6 +170,10 @@ func (s *swapper) keeps(r, i int32, to []int, same bool) bool {
 			}
 		}
 		b := &s.list[other]
+		if s.look.Over(1) {
+			s.ended = true
+			return false
+		}
 		if same && !both && a.number == b.number && position(a.scope, r) == position(b.scope, i) {
 			continue
 		}
@@ -227,7 +231,7 @@ func near(x, y logarithm) bool {
 	if x.isImpossible() || y.isImpossible() {
 		return x.isImpossible() == y.isImpossible()
 	}
-	return math.Abs(x.minus(y).float()) <= alike*(1+math.Abs(x.hi))
+	return math.Abs(x.minus(y).float()) <= alike*(1+math.Abs(x.High))
 }
 
 // dims lists the domains of a scope.
@@ -257,6 +261,10 @@ func (s *swapper) relabels(r, i int32, to []int) bool {
 		}
 		numbers[a.number] = true
 		compared++
+		if s.look.Over(int64(len(a.u) * d)) {
+			s.ended = true
+			return false
+		}
 		b := &s.list[other]
 		dims := s.dims(a.scope)
 		mine, theirs := strides(dims), strides(s.dims(b.scope))

@@ -4,7 +4,6 @@ package exchangeable
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -32,7 +31,7 @@ func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want problem.Wa
 		return btn.Value{}, err
 	}
 	split := p.Ask != "" || f.needsSplit(want.Marginals)
-	value := btn.Value{Flops: f.work(split)}
+	value := btn.Value{Flops: f.cost(split, j.Memory).Flops}
 	if p.Ask == btn.AskMPE || want.Joint != nil {
 		c, err := f.sum(ctx, split, j.Threads, j.Memory)
 		if err != nil {
@@ -87,7 +86,7 @@ func (f *form) evaluate(ctx context.Context, split bool, threads int, memory int
 	return classes, classes.run(ctx, threads)
 }
 
-// fill sets Z, its doubt, and the marginals that are wanted. ln Z is exact if its certified error is at most 1e-10 and 2^-50 of it.
+// fill sets Z, what bounds its error, and the marginals that are wanted.
 func (f *form) fill(value *btn.Value, j contraction.Contraction, e evaluation) error {
 	ln := e.lnZ()
 	if ln.isImpossible() {
@@ -97,9 +96,8 @@ func (f *form) fill(value *btn.Value, j contraction.Contraction, e evaluation) e
 		return nil
 	}
 	value.Z = ln.number().Mul(j.Net.Scale)
-	if off := f.off + e.certified(); off > deviation+math.Ldexp(math.Abs(ln.float()), -50) {
-		value.Doubt = fmt.Sprintf("ln Z may be off by %.1g", off)
-	}
+	rounding := value.Z.Abs().Mul(scaled.FromFloat(f.off + e.certified()))
+	value.Rounding = &rounding
 	if j.M == nil {
 		return nil
 	}
@@ -117,7 +115,7 @@ type counted struct {
 }
 
 // certified implements evaluation: no term is below 0.
-func (c *counted) certified() float64 { return math.Ldexp(c.steps, -53) }
+func (c *counted) certified() float64 { return math.Ldexp(c.roundings, -53) }
 
 // needsSplit reports whether the counts of all groups have to be kept apart: those of leaves' neighbours are, for the leaves' marginals.
 func (f *form) needsSplit(marginals bool) bool {
@@ -126,11 +124,11 @@ func (f *form) needsSplit(marginals bool) bool {
 
 // marginals returns P(x) of every variable, of Z > 0.
 func (c *counted) marginals(ctx context.Context) ([][]float64, error) {
-	return c.rows(ctx, c.lists, c.distributions(), c.over)
+	return c.rows(ctx, c.lists, c.distributions(), c.jointOf)
 }
 
-// rows returns P(x) of every variable, given the probabilities of every class's vectors. over returns those of two classes together.
-func (f *form) rows(ctx context.Context, lists []*list, distributions [][]float64, over func([]int) []float64) ([][]float64, error) {
+// rows returns P(x) of every variable, given the probabilities of every class's vectors. jointOf returns those of two classes together.
+func (f *form) rows(ctx context.Context, lists []*list, distributions [][]float64, jointOf func([]int) []float64) ([][]float64, error) {
 	rows := make([][]float64, len(f.weights))
 	for class, l := range lists {
 		shares, err := l.shares(ctx, distributions[class])
@@ -146,7 +144,7 @@ func (f *form) rows(ctx context.Context, lists []*list, distributions [][]float6
 			}
 		}
 	}
-	return rows, f.leafMarginals(ctx, newPairs(lists, distributions, over), rows)
+	return rows, f.leafMarginals(ctx, newPairs(lists, distributions, jointOf), rows)
 }
 
 // place is the class and the group of a variable.
@@ -180,7 +178,7 @@ func (f *form) leafMarginals(ctx context.Context, of *pairs, rows [][]float64) e
 		rows[v] = make([]float64, d)
 		given := m.conds[int32(v)]
 		if len(l.others) < 2 {
-			given = m.conditional(l, f.weights[v], false)
+			given = f.fields.leaves[int32(v)]
 		}
 		var probability func(row int) float64
 		switch len(l.others) {
@@ -214,13 +212,13 @@ func (f *form) leafMarginals(ctx context.Context, of *pairs, rows [][]float64) e
 type pairs struct {
 	lists         []*list
 	distributions [][]float64
-	over          func(classes []int) []float64
+	jointOf       func(classes []int) []float64
 	known         map[[2]place][]float64
 	joint         map[[2]int][]float64
 }
 
-func newPairs(lists []*list, distributions [][]float64, over func([]int) []float64) *pairs {
-	return &pairs{lists, distributions, over, map[[2]place][]float64{}, map[[2]int][]float64{}}
+func newPairs(lists []*list, distributions [][]float64, jointOf func([]int) []float64) *pairs {
+	return &pairs{lists, distributions, jointOf, map[[2]place][]float64{}, map[[2]int][]float64{}}
 }
 
 // pair returns P(x_i, x_j) of two different variables at some places, the second one's value fastest.
@@ -253,7 +251,7 @@ func (p *pairs) pair(a, b place) []float64 {
 		key := [2]int{a.class, b.class}
 		joint, ok := p.joint[key]
 		if !ok {
-			joint = p.over(key[:])
+			joint = p.jointOf(key[:])
 			p.joint[key] = joint
 		}
 		for index, w := range joint {
@@ -283,10 +281,10 @@ func (c *counted) joint(variables []int) []float64 {
 	size := 1
 	for k, v := range variables {
 		classes[k] = int(c.partition.class[v])
-		size *= len(c.form.weights[v])
+		size *= len(c.weights[v])
 	}
 	cells := make([]float64, size)
-	for index, w := range c.over(classes) {
+	for index, w := range c.jointOf(classes) {
 		vectors := index
 		values := make([]int, len(variables)) // by the class
 		for k := len(variables) - 1; k >= 0; k-- {
@@ -300,9 +298,9 @@ func (c *counted) joint(variables []int) []float64 {
 		}
 		cell := 0
 		for k, v := range variables {
-			for x := range c.form.weights[v] {
+			for x := range c.weights[v] {
 				if c.partition.canonical(int32(v), x) == values[k] {
-					cell = cell*len(c.form.weights[v]) + x
+					cell = cell*len(c.weights[v]) + x
 					break
 				}
 			}

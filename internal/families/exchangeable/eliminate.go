@@ -85,14 +85,14 @@ func eliminationOf(k *kinds, sizes []float64, together [][]int) *elimination {
 type eliminated struct {
 	*form
 	*elimination
-	lists  []*list
-	tables []classTable // by place in the order
-	ln     logarithm
-	steps  float64
+	lists     []*list
+	tables    []classTable // by place in the order
+	ln        logarithm
+	roundings float64
 }
 
-// classTable is P(vector of a class | vectors of its neighbours), neighbour vector by neighbour vector; of the class and its neighbours
-// together once join was called.
+// classTable is the distribution of a class given each vector of its neighbours. In the tables of jointTables it is their joint
+// distribution.
 type classTable struct {
 	outer   side
 	weights []float64
@@ -106,7 +106,7 @@ type message struct {
 
 // run sums out all classes. Cost O(size of the tables).
 func (e *eliminated) run(ctx context.Context, threads int) error {
-	left := &kinds{terms: e.kinds.terms, forbidden: e.kinds.forbidden}
+	remaining := &kinds{terms: e.kinds.terms, forbidden: e.kinds.forbidden}
 	var messages []message
 	e.ln = e.fields.constant
 	for k, class := range e.order {
@@ -114,8 +114,8 @@ func (e *eliminated) run(ctx context.Context, threads int) error {
 			return slices.ContainsFunc(t.members, func(m member) bool { return m.class == class })
 		}
 		mine := &kinds{}
-		mine.terms, left.terms = parted(left.terms, has)
-		mine.forbidden, left.forbidden = parted(left.forbidden, has)
+		mine.terms, remaining.terms = parted(remaining.terms, has)
+		mine.forbidden, remaining.forbidden = parted(remaining.forbidden, has)
 		t := &total{lists: e.lists, inner: sideOf([]int{class}, e.lists), outer: sideOf(e.neighbours[k], e.lists)}
 		var received []message
 		received, messages = parted(messages, func(m message) bool { return slices.Contains(m.outer.classes, class) })
@@ -124,7 +124,7 @@ func (e *eliminated) run(ctx context.Context, threads int) error {
 			return err
 		}
 		e.tables = append(e.tables, classTable{t.outer, weights})
-		e.steps += e.lists[class].steps + 8 + float64(len(received))
+		e.roundings += e.lists[class].roundings + 8 + float64(len(received))
 		if len(e.neighbours[k]) == 0 {
 			e.ln = e.ln.plus(sent.ln[0])
 		} else {
@@ -183,7 +183,7 @@ func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *total, received []
 		for i := range to {
 			to[i] /= sum
 		}
-		sent.ln[o] = largest.plus(logarithmOf(sum, 0))
+		sent.ln[o] = largest.plus(logarithmOf(sum))
 	})
 	return sent, weights, err
 }
@@ -213,25 +213,25 @@ func (e *eliminated) certified() float64 {
 	for _, l := range e.lists {
 		longest = max(longest, l.size)
 	}
-	return math.Ldexp(e.steps+float64(len(e.lists)*longest), -53)
+	return math.Ldexp(e.roundings+float64(len(e.lists)*longest), -53)
 }
 
-// join turns the conditional tables into joint ones, the last class first.
-func (e *eliminated) join(ctx context.Context) ([]classTable, error) {
+// jointTables turns the conditional tables into joint ones, the last class first.
+func (e *eliminated) jointTables(ctx context.Context) ([]classTable, error) {
 	joint := make([]classTable, len(e.tables))
 	look := pace.New(ctx)
 	for k := len(e.order) - 1; k >= 0; k-- {
 		t := e.tables[k]
-		of := []float64{1}
+		masses := []float64{1}
 		if len(t.outer.classes) > 0 {
 			var err error
-			if of, err = e.among(ctx, joint, t.outer.classes); err != nil {
+			if masses, err = e.among(ctx, joint, t.outer.classes); err != nil {
 				return nil, err
 			}
 		}
 		size := e.lists[e.order[k]].size
 		joint[k] = classTable{t.outer, make([]float64, len(t.weights))}
-		for o, p := range of {
+		for o, p := range masses {
 			if look.Over(int64(size)) {
 				return nil, look.Err()
 			}
@@ -271,7 +271,7 @@ func (e *eliminated) among(ctx context.Context, joint []classTable, classes []in
 
 // marginals returns P(x) of every variable, of Z > 0.
 func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
-	joint, err := e.join(ctx)
+	joint, err := e.jointTables(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
 			return nil, err
 		}
 	}
-	over := func(classes []int) []float64 {
+	jointOf := func(classes []int) []float64 {
 		p, failed := e.among(ctx, joint, classes)
 		if failed != nil {
 			err = failed
@@ -289,7 +289,7 @@ func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
 		}
 		return p
 	}
-	rows, failed := e.rows(ctx, e.lists, distributions, over)
+	rows, failed := e.rows(ctx, e.lists, distributions, jointOf)
 	if err != nil {
 		return nil, err
 	}

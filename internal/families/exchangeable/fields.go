@@ -21,14 +21,15 @@ type group struct {
 // fields are the weights of single variables.
 type fields struct {
 	constant logarithm
-	groups   [][]group // by class
-	off      float64   // Σ of what the weights of a group differ, nats
+	groups   [][]group              // by class
+	off      float64                // Σ of what the weights of a group differ, nats
+	leaves   map[int32]*conditional // leaves of one neighbour or none
 }
 
 // fieldsOf returns the weights of the classes' variables: of the network's links, of tables over one variable, of leaves with one
 // neighbour, and the shares of tables over several. It is nil if a weight is below 0. Cost O(values · log variables).
 func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]float64, maximal bool) (*fields, error) {
-	f := &fields{constant: m.constant}
+	f := &fields{constant: m.constant, leaves: map[int32]*conditional{}}
 	look := pace.New(ctx)
 	logs := make([][]logarithm, len(m.domains))
 	for v, list := range weights {
@@ -41,9 +42,9 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 				return nil, nil
 			}
 			to := &logs[v][p.canonical(int32(v), x)]
-			*to = logarithmOf(w, 0)
+			*to = logarithmOf(w)
 			for _, id := range m.unary[v] {
-				*to = to.plus(logarithmOf(m.tables[id].data[x], 0))
+				*to = to.plus(logarithmOf(m.tables[id].data[x]))
 			}
 			if m.field[v] != nil {
 				*to = to.plus(m.field[v][x])
@@ -61,6 +62,7 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 		if c == nil {
 			return nil, nil
 		}
+		f.leaves[int32(v)] = c
 		if len(l.others) == 0 {
 			f.constant = f.constant.plus(c.sum[0])
 			continue
@@ -90,7 +92,7 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 func (f *fields) grouped(variables []int32, logs [][]logarithm) (groups []group) {
 	sorted := slices.Clone(variables)
 	slices.SortStableFunc(sorted, func(a, b int32) int {
-		return slices.CompareFunc(logs[a], logs[b], func(x, y logarithm) int { return cmp.Compare(x.hi, y.hi) })
+		return slices.CompareFunc(logs[a], logs[b], func(x, y logarithm) int { return cmp.Compare(x.High, y.High) })
 	})
 	for index, v := range sorted {
 		if index > 0 {
@@ -126,7 +128,7 @@ func sameField(a, b []logarithm) (largest float64, same bool) {
 			continue
 		}
 		difference := math.Abs(a[x].minus(b[x]).float())
-		if difference > 0x1p-90*(1+math.Abs(a[x].hi)) {
+		if difference > 0x1p-90*(1+math.Abs(a[x].High)) {
 			return 0, false
 		}
 		largest = max(largest, difference)

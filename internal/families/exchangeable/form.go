@@ -47,9 +47,12 @@ type question struct {
 // slots of forms: of a problem, and of its network without evidence.
 type (
 	formSlot         struct{ question }
-	factorsSlot      struct{}
-	interactionsSlot struct{ maximal bool }
-	kindsSlot        struct {
+	factorsSlot      struct{ memory int64 }
+	interactionsSlot struct {
+		memory  int64
+		maximal bool
+	}
+	kindsSlot struct {
 		classes *Classes
 		maximal bool
 	}
@@ -91,7 +94,7 @@ func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []
 	}
 	f := &form{weights: weights, maximal: maximal, partition: c.partition(tables)}
 	if f.partition == nil {
-		return nil, fault.Wrap(fault.BadInput, btn.Misfit("classes of variables with other domains"))
+		return nil, fault.Wrap(fault.BadInput, btn.Misfit("other variables are summed out than in the network"))
 	}
 	var list []int32
 	for _, v := range individuals {
@@ -121,17 +124,17 @@ var errNegative = fault.New(fault.Unsupported, "exchangeable: weights of at leas
 
 // factorsIn returns the tables of a problem's network, read once for all evidence; nil if it is none of plain tables.
 func factorsIn(ctx context.Context, p *problem.Problem) (*factors, error) {
-	return problem.FormOfBase(ctx, p, factorsSlot{}, func() (*factors, error) { return factorsOf(ctx, baseOf(p), p.Memory) })
+	return problem.FormOfBase(ctx, p, factorsSlot{p.Memory}, func() (*factors, error) { return factorsOf(ctx, baseOf(p), p.Memory) })
 }
 
 // interactionsIn returns the interactions of a problem's network without evidence, made once.
 func interactionsIn(ctx context.Context, p *problem.Problem, f *factors, maximal bool) (*interactions, error) {
-	return problem.FormOfBase(ctx, p, interactionsSlot{maximal}, func() (*interactions, error) {
+	return problem.FormOfBase(ctx, p, interactionsSlot{p.Memory, maximal}, func() (*interactions, error) {
 		weights, err := weightsOf(baseOf(p))
 		if err != nil {
 			return nil, err
 		}
-		return interactionsOf(ctx, f, weights, maximal)
+		return interactionsOf(ctx, f, weights, maximal, p.Memory)
 	})
 }
 
@@ -156,7 +159,7 @@ func (f *form) interact(ctx context.Context, p *problem.Problem, t *factors, c *
 	if isGiven {
 		f.interactions, err = interactionsIn(ctx, p, t, f.maximal)
 	} else {
-		f.interactions, err = interactionsOf(ctx, t, f.weights, f.maximal)
+		f.interactions, err = interactionsOf(ctx, t, f.weights, f.maximal, p.Memory)
 	}
 	if err != nil {
 		return err
@@ -210,11 +213,18 @@ func (f *form) size(split bool) float64 {
 // listed is the number of vectors of a class's list, and its bytes.
 func (f *form) listed(class int, split bool) (vectors, bytes float64) {
 	groups, values := f.fields.groups[class], float64(f.values(class))
-	vectors = splitSize(groups)
-	if merged := boxSize(groups, f.values(class)); !split && len(groups) > 1 && merged < vectors {
-		return merged, merged * (24*float64(len(groups)) + 8*values)
+	if f.isMerged(class, split) {
+		vectors = boxSize(groups, f.values(class))
+		return vectors, vectors * (24*float64(len(groups)) + 8*values)
 	}
+	vectors = splitSize(groups)
 	return vectors, vectors * (32 + 4*values*float64(1+len(groups)))
+}
+
+// isMerged reports whether the divisions of a class's counts among its groups are added up: if that is allowed and makes fewer vectors.
+func (f *form) isMerged(class int, split bool) bool {
+	groups := f.fields.groups[class]
+	return !split && len(groups) > 1 && boxSize(groups, f.values(class)) < splitSize(groups)
 }
 
 // values is the number of values of a class's variables.
@@ -229,7 +239,7 @@ func (f *form) work(split bool) float64 {
 func (f *form) listWork(split bool) (flops float64) {
 	for class, groups := range f.fields.groups {
 		vectors, _ := f.listed(class, split)
-		if split || len(groups) == 1 || vectors < boxSize(groups, f.values(class)) {
+		if !f.isMerged(class, split) {
 			flops += 80 * vectors * float64(f.values(class)*len(groups))
 			continue
 		}
@@ -244,11 +254,19 @@ func (f *form) listWork(split bool) (flops float64) {
 func (f *form) fits(split bool, memory int64) error {
 	n := f.size(split)
 	bytes := 2 * vectorBytes * n
-	for class := range f.fields.groups {
-		_, own := f.listed(class, split)
-		bytes += own
+	sizes := make([]float64, len(f.fields.groups))
+	for class := range sizes {
+		vectors, listBytes := f.listed(class, split)
+		sizes[class] = vectors
+		bytes += listBytes
 	}
-	if n > mostVectors || bytes > float64(memory) {
+	inner, _ := innerClasses(sizes)
+	vectors := 1.0
+	for _, class := range inner {
+		vectors *= sizes[class]
+	}
+	bytes += basisBytes(f.kinds, inner, vectors)
+	if !(n <= mostVectors && bytes <= float64(memory)) {
 		return errForm("%.3g count vectors take %.3g bytes: more than %d vectors or %d bytes", n, bytes, mostVectors, memory)
 	}
 	return nil
@@ -259,14 +277,14 @@ func (f *form) inTurn(split bool, memory int64) *elimination {
 	sizes := make([]float64, len(f.fields.groups))
 	bytes := 0.0
 	for class := range sizes {
-		var own float64
-		sizes[class], own = f.listed(class, split)
-		if bytes += own; sizes[class] > mostListed {
+		var listBytes float64
+		sizes[class], listBytes = f.listed(class, split)
+		if bytes += listBytes + basisBytes(f.kinds, []int{class}, sizes[class]); !(sizes[class] <= mostListed) {
 			return nil
 		}
 	}
 	e := eliminationOf(f.kinds, sizes, f.together())
-	if e.largest > mostVectors || bytes+vectorBytes*e.size > float64(memory) {
+	if !(e.largest <= mostVectors && bytes+vectorBytes*e.size <= float64(memory)) {
 		return nil
 	}
 	return e
@@ -284,7 +302,7 @@ func (f *form) makeLists(ctx context.Context, split bool) ([]*list, error) {
 	var lists []*list
 	for c, groups := range f.fields.groups {
 		makeList := splitList
-		if !split && len(groups) > 1 && splitSize(groups) > boxSize(groups, f.values(c)) {
+		if f.isMerged(c, split) {
 			makeList = mergedList
 		}
 		l, err := makeList(ctx, groups, f.values(c), table)

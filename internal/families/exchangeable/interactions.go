@@ -55,6 +55,7 @@ type maker struct {
 	leaves  map[string]*summed
 	splits  map[int32]*parts
 	private map[int32]bool // places in list whose function is a sum of its own
+	bytes   float64        // of functions, interactions and leaves
 	joined  map[scope]bool // scopes of leaves, whose function may be 0 under some evidence alone
 }
 
@@ -64,9 +65,10 @@ type summed struct {
 	*conditional
 }
 
-// interactionsOf returns those of the tables with leaves summed out with their weights; nil if a weight is below 0. maximal takes the
-// largest term in place of the sum. Leaves of one neighbour or none are left to fields. Cost O(entries of all tables).
-func interactionsOf(ctx context.Context, f *factors, weights [][]float64, maximal bool) (*interactions, error) {
+// interactionsOf returns those of the tables with leaves summed out with their weights. It is nil if a weight is below 0, or if they take
+// more than a quarter of memory. maximal takes the largest term in place of the sum. Leaves of one neighbour or none are left to fields.
+// Cost O(entries of all tables).
+func interactionsOf(ctx context.Context, f *factors, weights [][]float64, maximal bool, memory int64) (*interactions, error) {
 	m := &maker{
 		interactions: &interactions{
 			factors: f, field: make([][]logarithm, len(f.domains)), places: make(map[scope]int32, len(f.list)),
@@ -96,11 +98,11 @@ func interactionsOf(ctx context.Context, f *factors, weights [][]float64, maxima
 		if l == nil || len(l.others) != 2 {
 			continue
 		}
-		if look.Over(64) {
+		if look.Over(int64(m.domains[l.variable] * m.domains[l.others[0]] * m.domains[l.others[1]])) {
 			return nil, look.Err()
 		}
 		s := m.sumOut(l)
-		if s == nil {
+		if s == nil || m.bytes > float64(memory)/4 {
 			return nil, nil
 		}
 		m.conds[l.variable] = s.conditional
@@ -111,10 +113,12 @@ func interactionsOf(ctx context.Context, f *factors, weights [][]float64, maxima
 		if look.Over(64) {
 			return nil, look.Err()
 		}
-		m.split(s, logs[s])
+		if m.split(s, logs[s]); m.bytes > float64(memory)/4 {
+			return nil, nil
+		}
 	}
 	m.list = slices.DeleteFunc(m.list, func(a interaction) bool {
-		return !m.joined[a.scope] && !slices.ContainsFunc(a.u, func(x logarithm) bool { return math.Abs(x.hi) > negligible })
+		return !m.joined[a.scope] && !slices.ContainsFunc(a.u, func(x logarithm) bool { return math.Abs(x.High) > negligible })
 	})
 	clear(m.places)
 	m.touching = make([][]int32, len(f.domains))
@@ -139,13 +143,14 @@ func (m *maker) log(id int32) int32 {
 // function gives a function a number.
 func (m *maker) function(u []logarithm) int32 {
 	m.logs = append(m.logs, u)
+	m.bytes += float64(16*len(u) + 24)
 	return int32(len(m.logs) - 1)
 }
 
 func logarithms(data []float64) []logarithm {
 	out := make([]logarithm, len(data))
 	for k, x := range data {
-		out[k] = logarithmOf(x, 0)
+		out[k] = logarithmOf(x)
 	}
 	return out
 }
@@ -186,6 +191,7 @@ func (m *maker) sumOut(l *leaf) *summed {
 	if cond == nil {
 		return nil
 	}
+	m.bytes += float64(16 * (len(cond.table) + len(cond.sum)))
 	s := &summed{m.function(cond.sum), cond}
 	m.leaves[string(key)] = s
 	return s
@@ -227,7 +233,7 @@ func (f *factors) conditional(l *leaf, weights []float64, maximal bool) *conditi
 			}
 			sum = sum.Add(p)
 			ln := logarithmOfWide(p)
-			if ln.hi > largest.hi || ln.hi == largest.hi && ln.lo > largest.lo {
+			if ln.High > largest.High || ln.High == largest.High && ln.Low > largest.Low {
 				largest = ln
 			}
 			c.table = append(c.table, ln)
@@ -285,6 +291,7 @@ func (m *maker) add(s scope, number int32) {
 	place, ok := m.places[s]
 	if !ok {
 		m.places[s] = int32(len(m.list))
+		m.bytes += scopeBytes
 		m.list = append(m.list, interaction{s, number, m.logs[number]})
 		return
 	}
@@ -325,7 +332,7 @@ func (m *maker) partsOf(s scope, log int32) *parts {
 				means[index%inner] = means[index%inner].plus(y)
 			}
 			for index := range means {
-				means[index] = means[index].over(float64(d))
+				means[index] = means[index].dividedBy(float64(d))
 			}
 			for index, y := range block {
 				next = append(next, y.minus(means[index%inner]))

@@ -61,8 +61,8 @@ type kind struct {
 // shape is an interaction up to the identity of its variables.
 type shape struct {
 	number int32
-	class  pattern // by axis
-	value  pattern // the variables' relabellings
+	class  pattern          // by axis
+	value  [mostOrder]int32 // the variables' relabellings
 }
 
 // kindsOf returns the terms. deviating lists the variables of interactions that differ from others of their kind: they have to be
@@ -165,9 +165,9 @@ var noPattern = pattern{-1, -1, -1, -1, -1, -1}
 
 // shape returns an interaction's shape.
 func (p *partition) shape(a *interaction) shape {
-	s := shape{a.number, noPattern, noPattern}
+	s := shape{number: a.number, class: noPattern}
 	for k, v := range a.scope.variables() {
-		s.class[k], s.value[k] = int16(p.class[v]), int16(p.value[v])
+		s.class[k], s.value[k] = int16(p.class[v]), p.value[v]
 	}
 	return s
 }

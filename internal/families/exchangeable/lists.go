@@ -19,11 +19,11 @@ type list struct {
 	counts []int32 // of the class, by vector and value
 	// split are the counts of every group, by vector, group and value: a vector for each way to divide the class's counts among groups. nil:
 	// all ways are added up, or there is one group.
-	split []int32
-	ln    []logarithm // of Σ over assignments of Π of weights
-	best  []logarithm // of the weight of one assignment; −Inf … as ln. Of split lists
-	roots []convolution
-	steps float64 // roundings of a term
+	split     []int32
+	ln        []logarithm   // of Σ over assignments of Π of weights
+	best      []logarithm   // of the weight of one assignment; a merged list has none
+	steps     []convolution // of a merged list
+	roundings float64       // of a term
 }
 
 // count returns the counts of a vector.
@@ -77,7 +77,7 @@ type factorials []logarithm
 func factorialsUpTo(n int) factorials {
 	f := make(factorials, n+1)
 	for k := 2; k <= n; k++ {
-		f[k] = f[k-1].plus(logarithmOf(float64(k), 0))
+		f[k] = f[k-1].plus(logarithmOf(float64(k)))
 	}
 	return f
 }
@@ -112,7 +112,10 @@ func (g *group) lnOfGroup(counts []int32, f factorials) (all, one logarithm) {
 
 // splitList lists the vectors of all groups. Cost O(vectors · groups · values).
 func splitList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
-	l := &list{values: values, groups: groups, steps: 8}
+	l := &list{values: values, groups: groups, roundings: 8}
+	if slices.ContainsFunc(groups, func(g group) bool { return len(g.support) == 0 }) {
+		return l, nil // no assignment is possible
+	}
 	look := pace.New(ctx)
 	current := make([]int32, len(groups)*values)
 	var err error
@@ -125,13 +128,14 @@ func splitList(ctx context.Context, groups []group, values int, f factorials) (*
 			g := &groups[index]
 			row := current[index*values : (index+1)*values]
 			divisions(len(g.variables), g.support, row, func() {
-				a, o := g.lnOfGroup(row, f)
-				walk(index+1, all.plus(a), one.plus(o))
+				if look.Over(int64(len(current) + 16)) {
+					err = look.Err()
+				}
+				if err == nil {
+					a, o := g.lnOfGroup(row, f)
+					walk(index+1, all.plus(a), one.plus(o))
+				}
 			})
-			return
-		}
-		if look.Over(int64(len(current) + 16)) {
-			err = look.Err()
 			return
 		}
 		sum := make([]int32, values)
@@ -151,7 +155,7 @@ func splitList(ctx context.Context, groups []group, values int, f factorials) (*
 
 // convolution is a step of a merged list: the product of the groups before a group, by place in the box, and the group's vectors.
 type convolution struct {
-	before  box
+	input   box
 	places  []int // of the group's vectors
 	counts  []int32
 	weights []scaled.Number
@@ -163,7 +167,7 @@ type box []scaled.Number
 // mergedList lists the vectors of a class, all divisions among groups added up: the groups are multiplied one after the other. Terms are
 // of one sign. Cost O(box · vectors of the groups).
 func mergedList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
-	l := &list{values: values, groups: groups, steps: 8}
+	l := &list{values: values, groups: groups, roundings: 8}
 	n := 0
 	for _, g := range groups {
 		n += len(g.variables)
@@ -177,10 +181,10 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 	product := make(box, size)
 	product[0] = scaled.One
 	look := pace.New(ctx)
-	done, largest := 0, 0 // variables so far, and the largest place
+	largest := 0 // place of the product
 	for k := range groups {
 		g := &groups[k]
-		c := convolution{before: product}
+		c := convolution{input: product}
 		counts := make([]int32, values)
 		divisions(len(g.variables), g.support, counts, func() {
 			place := 0
@@ -207,9 +211,9 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 		for _, place := range c.places {
 			top = max(top, place)
 		}
-		l.roots = append(l.roots, c)
-		l.steps += float64(len(c.places)) + 8
-		product, done, largest = next, done+len(g.variables), largest+top
+		l.steps = append(l.steps, c)
+		l.roundings += float64(len(c.places)) + 8
+		product, largest = next, largest+top
 	}
 	digits := make([]int32, values)
 	for place, y := range product {
@@ -270,7 +274,7 @@ func (l *list) backward(ctx context.Context, weights []float64, shares [][]float
 	for _, g := range l.groups {
 		n += len(g.variables)
 	}
-	adjoint := make(box, len(l.roots[0].before))
+	adjoint := make(box, len(l.steps[0].input))
 	for index, w := range weights {
 		place := 0
 		for _, c := range l.count(index)[:l.values-1] {
@@ -278,10 +282,10 @@ func (l *list) backward(ctx context.Context, weights []float64, shares [][]float
 		}
 		adjoint[place] = scaled.FromFloat(w).Div(l.ln[index].number())
 	}
-	for k, c := range slices.Backward(l.roots) {
+	for k, c := range slices.Backward(l.steps) {
 		next := make(box, len(adjoint))
 		means := make([]scaled.Number, l.values)
-		for from, y := range c.before {
+		for from, y := range c.input {
 			if look.Over(int64(len(c.places) + 1)) {
 				return look.Err()
 			}

@@ -18,7 +18,7 @@ import (
 const leastVariables = 12
 
 // fewClasses is the slot of hasFewClasses.
-type fewClasses struct{}
+type fewClasses struct{ memory int64 }
 
 // Propose is the proposal of a sum over counts; nil if the network has too many classes, or the sum takes more than the exact way may. If
 // no elimination order is known yet, the count vectors have to be so few that none can be cheaper by much.
@@ -26,7 +26,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if len(j.Net.Variables) < leastVariables {
 		return nil, nil
 	}
-	few, err := proposal.Fact(j.Facts, fewClasses{}, func() (bool, error) { return hasFewClasses(j.Net, j.Settings.Memory), nil })
+	few, err := proposal.Fact(j.Facts, fewClasses{j.Settings.Memory}, func() (bool, error) { return hasFewClasses(j.Net, j.Settings.Memory), nil })
 	if !few || err != nil {
 		return nil, err
 	}
@@ -47,19 +47,15 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return nil, j.Ctx.Err()
 	}
 	split := f.needsSplit(ask.Marginals)
-	cost := btn.Cost{Flops: f.work(split), Bytes: vectorBytes * f.size(split), Counts: math.Round(f.size(split))}
-	worth := f.compresses(split)
-	if f.fits(split, j.Settings.Memory) != nil {
-		if len(ask.Joint) > 0 {
-			return nil, nil
-		}
-		if cost = f.otherwise(split, j.Settings.Memory); cost.Flops == 0 {
-			return nil, nil
-		}
-		worth = true
+	cost := f.cost(split, j.Settings.Memory)
+	worth := true
+	if f.fits(split, j.Settings.Memory) == nil {
+		worth = f.compresses(split)
+	} else if len(ask.Joint) > 0 {
+		return nil, nil
 	}
 	switch {
-	case policy.ExactRate*cost.Flops > proposal.Limit(j.Settings) || cost.Bytes > float64(j.Settings.Memory):
+	case cost.Flops == 0 || policy.ExactRate*cost.Flops > proposal.Limit(j.Settings) || cost.Bytes > float64(j.Settings.Memory):
 		return nil, nil
 	case ask.Flops > 0 && cost.Flops >= ask.Flops || ask.Flops == 0 && !worth:
 		return nil, nil
@@ -69,8 +65,12 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	return found, nil
 }
 
-// otherwise is the cost of a sum value by value, or class by class; 0 if there is none.
-func (f *form) otherwise(split bool, memory int64) btn.Cost {
+// cost is that of a sum over all count vectors, value by value, or class by class, whichever is taken; no flops if none can be.
+func (f *form) cost(split bool, memory int64) btn.Cost {
+	if f.fits(split, memory) == nil {
+		n := f.size(split)
+		return btn.Cost{Flops: max(1, f.work(split)), Bytes: vectorBytes * n, Counts: math.Round(n)}
+	}
 	if b := f.byValue(); b != nil {
 		states := float64(len(b.functions) * b.states)
 		return btn.Cost{Flops: b.work(), Bytes: 32 * states, Counts: states}
@@ -139,13 +139,8 @@ func (p *Sum) Finding(j *proposal.Job, _ []btn.Part, ask btn.Ask) ([]btn.Part, e
 	if err != nil {
 		return nil, j.Ctx.Err()
 	}
-	work := f.work(true)
-	if f.fits(true, j.Settings.Memory) != nil {
-		if work = f.otherwise(true, j.Settings.Memory).Flops; work == 0 || ask == btn.AskMPE {
-			return nil, nil
-		}
-	}
-	if policy.ExactRate*work > proposal.Limit(j.Settings) {
+	work := f.cost(true, j.Settings.Memory).Flops
+	if work == 0 || policy.ExactRate*work > proposal.Limit(j.Settings) || ask == btn.AskMPE && f.fits(true, j.Settings.Memory) != nil {
 		return nil, nil
 	}
 	return []btn.Part{&Sum{Classes: p.Classes, Ask: ask}}, nil

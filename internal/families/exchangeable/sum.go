@@ -11,7 +11,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/pace"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
-	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 const (
@@ -47,49 +46,60 @@ func (s *side) vectors(vector int, to []int) {
 	}
 }
 
-// total is the terms of all count vectors: e^(ln + largest) each, in units of e^largest.
+// total is the terms of all count vectors.
 type total struct {
 	lists        []*list
 	outer, inner side
 	largest      logarithm // −Inf: all terms are 0
 	ln           []logarithm
-	weights      []float64 // outer vector by outer vector
-	sum          float64   // of the weights
-	steps        float64   // roundings of a term
-	flops        float64
+	masses       []float64 // e^(ln − largest), outer vector by outer vector
+	sum          float64   // of the masses
+	roundings    float64   // roundings of a term
 }
 
-// flopsOf is the work of a sum over so many vectors, with so many terms and lists.
-func flopsOf(k *kinds, lists []*list) float64 {
-	n := 1.0
-	for _, l := range lists {
-		n *= float64(l.size)
+// innerClasses chooses the classes of the inner side by their numbers of vectors: the largest ones, until there are leastInner vectors.
+func innerClasses(sizes []float64) (inner, outer []int) {
+	sequence := make([]int, len(sizes))
+	for c := range sizes {
+		sequence[c] = c
 	}
-	return n * (40 + 12*float64(len(k.terms)+len(k.forbidden)))
+	slices.SortStableFunc(sequence, func(a, b int) int { return cmp.Compare(sizes[b], sizes[a]) })
+	count, product := 0, 1.0
+	for count < len(sequence) && (count == 0 || product < leastInner) {
+		product *= sizes[sequence[count]]
+		count++
+	}
+	return sequence[:count], sequence[count:]
+}
+
+// basisBytes is what the inner members of terms with members of both sides take, by inner vector.
+func basisBytes(k *kinds, inner []int, vectors float64) float64 {
+	monomials := map[string]bool{}
+	for _, x := range slices.Concat(k.terms, k.forbidden) {
+		var members []member
+		for _, m := range x.members {
+			if slices.Contains(inner, m.class) {
+				members = append(members, m)
+			}
+		}
+		if len(members) > 0 && len(members) < len(x.members) {
+			monomials[fmt.Sprint(members)] = true
+		}
+	}
+	return 8 * vectors * float64(len(monomials))
 }
 
 // sumOver computes the terms of all vectors: Π of the lists' weights times the kinds' terms. maximal has the weight of one assignment in
-// place of the sum of all. Cost O(vectors · inner members of terms). Over budget if there are more vectors than mostVectors.
+// place of the sum of all. Cost O(vectors · inner members of terms).
 func sumOver(ctx context.Context, k *kinds, lists []*list, constant logarithm, maximal bool, threads int) (*total, error) {
 	t := &total{lists: lists, largest: impossible}
-	sequence := make([]int, len(lists))
-	n := 1.0
+	sizes := make([]float64, len(lists))
 	for c, l := range lists {
-		sequence[c] = c
-		n *= float64(l.size)
-		t.steps += l.steps
+		sizes[c] = float64(l.size)
+		t.roundings += l.roundings
 	}
-	if n > mostVectors {
-		return nil, fault.New(fault.OverBudget, "exchangeable: %.3g count vectors, at most %d are added up", n, mostVectors)
-	}
-	slices.SortStableFunc(sequence, func(a, b int) int { return cmp.Compare(lists[b].size, lists[a].size) })
-	cut, size := 0, 1
-	for cut < len(sequence) && (cut == 0 || size < leastInner) {
-		size *= lists[sequence[cut]].size
-		cut++
-	}
-	t.inner, t.outer = sideOf(sequence[:cut], lists), sideOf(sequence[cut:], lists)
-	t.flops = flopsOf(k, lists)
+	inner, outer := innerClasses(sizes)
+	t.inner, t.outer = sideOf(inner, lists), sideOf(outer, lists)
 	if t.inner.size == 0 || t.outer.size == 0 {
 		return t, nil
 	}
@@ -112,14 +122,14 @@ func sumOver(ctx context.Context, k *kinds, lists []*list, constant logarithm, m
 	if t.largest.isImpossible() {
 		return t, nil
 	}
-	t.weights = make([]float64, len(t.ln))
+	t.masses = make([]float64, len(t.ln))
 	rounding := 0.0
 	for vector, x := range t.ln {
 		if x.isImpossible() {
 			continue
 		}
 		w := math.Exp(x.minus(t.largest).float())
-		t.weights[vector] = w
+		t.masses[vector] = w
 		y := w - rounding // compensated (Kahan)
 		next := t.sum + y
 		rounding = (next - t.sum) - y
@@ -134,10 +144,10 @@ func (t *total) each(ctx context.Context, r *sides, threads int, f func(w *outer
 	workers := make([]*outerWorker, threads)
 	return sumproduct.Share(ctx, threads, t.outer.size, func(w, o int) error {
 		if workers[w] == nil {
-			workers[w] = r.worker()
+			workers[w] = r.worker(ctx)
 		}
 		f(workers[w], o)
-		return nil
+		return workers[w].look.Err()
 	})
 }
 
@@ -146,20 +156,19 @@ func (t *total) lnZ() logarithm {
 	if t.largest.isImpossible() {
 		return impossible
 	}
-	return t.largest.plus(logarithmOf(t.sum, 0))
+	return t.largest.plus(logarithmOf(t.sum))
 }
 
 // sides are the kinds' terms, divided between an inner and an outer side.
 type sides struct {
 	*total
-	maximal   bool
-	isBare    bool        // the outer lists' weights are left out
-	basis     [][]float64 // by monomial and inner vector: the ways to choose its members
-	inner     []logarithm // by inner vector: its lists' weights and its own terms
-	alone     []term      // terms of outer members alone, and forbidden ones
-	forbidden []term
-	mixed     []mixedTerm
-	barred    []mixedTerm
+	maximal bool
+	isBare  bool        // the outer lists' weights are left out
+	basis   [][]float64 // by monomial and inner vector: the ways to choose its members
+	innerLn []logarithm // by inner vector: its lists' weights and the terms of inner members alone
+
+	outerTerms, outerForbidden []term // of outer members alone
+	mixedTerms, mixedForbidden []mixedTerm
 }
 
 // mixedTerm is a term with members of both sides.
@@ -169,7 +178,7 @@ type mixedTerm struct {
 }
 
 func newSides(ctx context.Context, k *kinds, t *total, maximal bool) (*sides, error) {
-	r := &sides{total: t, maximal: maximal, inner: make([]logarithm, t.inner.size)}
+	r := &sides{total: t, maximal: maximal, innerLn: make([]logarithm, t.inner.size)}
 	isInner := make([]bool, len(t.lists))
 	for _, c := range t.inner.classes {
 		isInner[c] = true
@@ -177,7 +186,7 @@ func newSides(ctx context.Context, k *kinds, t *total, maximal bool) (*sides, er
 	counts, vectors := make([][]int32, len(t.lists)), make([]int, len(t.lists))
 	look := pace.New(ctx)
 	eachInner := func(members []member, f func(vector int, ways float64)) {
-		for vector := range r.inner {
+		for vector := range r.innerLn {
 			if look.Over(8) {
 				return
 			}
@@ -190,7 +199,7 @@ func newSides(ctx context.Context, k *kinds, t *total, maximal bool) (*sides, er
 	}
 	eachInner(nil, func(vector int, _ float64) {
 		for _, c := range t.inner.classes {
-			r.inner[vector] = r.inner[vector].plus(r.lnOf(c, vectors[c]))
+			r.innerLn[vector] = r.innerLn[vector].plus(r.lnOf(c, vectors[c]))
 		}
 	})
 	known := map[string]int{}
@@ -200,7 +209,7 @@ func newSides(ctx context.Context, k *kinds, t *total, maximal bool) (*sides, er
 		if !ok {
 			place = len(r.basis)
 			known[key] = place
-			row := make([]float64, len(r.inner))
+			row := make([]float64, len(r.innerLn))
 			eachInner(members, func(vector int, ways float64) { row[vector] = ways })
 			r.basis = append(r.basis, row)
 		}
@@ -219,25 +228,25 @@ func newSides(ctx context.Context, k *kinds, t *total, maximal bool) (*sides, er
 	for _, x := range k.terms {
 		switch inside, outside := divide(x); {
 		case len(inside) == 0:
-			r.alone = append(r.alone, x)
+			r.outerTerms = append(r.outerTerms, x)
 		case len(outside) == 0:
-			eachInner(inside, func(vector int, ways float64) { r.inner[vector] = r.inner[vector].plus(x.ln.times(ways)) })
+			eachInner(inside, func(vector int, ways float64) { r.innerLn[vector] = r.innerLn[vector].plus(x.ln.times(ways)) })
 		default:
-			r.mixed = append(r.mixed, mixedTerm{monomial(inside), term{outside, x.ln}})
+			r.mixedTerms = append(r.mixedTerms, mixedTerm{monomial(inside), term{outside, x.ln}})
 		}
 	}
 	for _, x := range k.forbidden {
 		switch inside, outside := divide(x); {
 		case len(inside) == 0:
-			r.forbidden = append(r.forbidden, x)
+			r.outerForbidden = append(r.outerForbidden, x)
 		case len(outside) == 0:
 			eachInner(inside, func(vector int, ways float64) {
 				if ways > 0 {
-					r.inner[vector] = impossible
+					r.innerLn[vector] = impossible
 				}
 			})
 		default:
-			r.barred = append(r.barred, mixedTerm{monomial(inside), term{outside, impossible}})
+			r.mixedForbidden = append(r.mixedForbidden, mixedTerm{monomial(inside), term{outside, impossible}})
 		}
 	}
 	return r, ctx.Err()
@@ -258,11 +267,13 @@ type outerWorker struct {
 	counts  [][]int32
 	factors []logarithm // by monomial
 	row     []logarithm // room for the terms of an outer vector
+	look    *pace.Pace
 }
 
-func (r *sides) worker() *outerWorker {
+func (r *sides) worker(ctx context.Context) *outerWorker {
 	return &outerWorker{
-		r, make([]int, len(r.lists)), make([][]int32, len(r.lists)), make([]logarithm, len(r.basis)), make([]logarithm, len(r.inner)),
+		r, make([]int, len(r.lists)), make([][]int32, len(r.lists)), make([]logarithm, len(r.basis)), make([]logarithm, len(r.innerLn)),
+		pace.New(ctx),
 	}
 }
 
@@ -276,10 +287,10 @@ func (w *outerWorker) fill(vector int, constant logarithm, to []logarithm) {
 		}
 		w.counts[c] = w.lists[c].count(w.vectors[c])
 	}
-	for _, x := range w.alone {
+	for _, x := range w.outerTerms {
 		ln = ln.plus(x.ln.times(ways(x.members, w.counts)))
 	}
-	for _, x := range w.forbidden {
+	for _, x := range w.outerForbidden {
 		if ways(x.members, w.counts) > 0 {
 			ln = impossible
 		}
@@ -290,17 +301,17 @@ func (w *outerWorker) fill(vector int, constant logarithm, to []logarithm) {
 		}
 		return
 	}
-	for i, x := range w.sides.inner {
+	for i, x := range w.innerLn {
 		to[i] = x.plus(ln)
 	}
 	clear(w.factors)
-	for _, x := range w.mixed {
+	for _, x := range w.mixedTerms {
 		if n := ways(x.outer.members, w.counts); n > 0 {
 			w.factors[x.monomial] = w.factors[x.monomial].plus(x.outer.ln.times(n))
 		}
 	}
 	for m, factor := range w.factors {
-		if factor == (logarithm{}) {
+		if factor == (logarithm{}) || w.look.Over(int64(len(to))) {
 			continue
 		}
 		for i, n := range w.basis[m] {
@@ -309,7 +320,7 @@ func (w *outerWorker) fill(vector int, constant logarithm, to []logarithm) {
 			}
 		}
 	}
-	for _, x := range w.barred {
+	for _, x := range w.mixedForbidden {
 		if ways(x.outer.members, w.counts) > 0 {
 			for i, n := range w.basis[x.monomial] {
 				if n > 0 {
@@ -325,7 +336,7 @@ func (t *total) distributions() [][]float64 {
 	inner, outer := make([]float64, t.inner.size), make([]float64, t.outer.size)
 	for o := range outer {
 		sum := 0.0
-		for i, w := range t.weights[o*len(inner) : (o+1)*len(inner)] {
+		for i, w := range t.masses[o*len(inner) : (o+1)*len(inner)] {
 			inner[i] += w
 			sum += w
 		}
@@ -350,8 +361,8 @@ func (t *total) distributions() [][]float64 {
 	return out
 }
 
-// over returns the probabilities of the vectors of some classes together, the last class fastest.
-func (t *total) over(classes []int) []float64 {
+// jointOf returns the probabilities of the vectors of some classes together, the last class fastest.
+func (t *total) jointOf(classes []int) []float64 {
 	size := 1
 	stride := make([]int, len(t.lists))
 	for _, c := range slices.Backward(classes) {
@@ -372,7 +383,7 @@ func (t *total) over(classes []int) []float64 {
 	inner, outer := places(&t.inner), places(&t.outer)
 	out := make([]float64, size)
 	for o, from := range outer {
-		for i, w := range t.weights[o*len(inner) : (o+1)*len(inner)] {
+		for i, w := range t.masses[o*len(inner) : (o+1)*len(inner)] {
 			out[from+inner[i]] += w / t.sum
 		}
 	}

@@ -61,12 +61,10 @@ func separate(k *kinds, n, d int) *separated {
 	shares := make([]logarithm, d)
 	for a := range shares {
 		b, c := (a+1)%d, (a+2)%d
-		if d == 2 {
-			c = b
+		switch {
+		case d == 2:
 			shares[a] = between[a*d+b].times(0.5)
-			continue
-		}
-		if d > 2 {
+		case d > 2:
 			shares[a] = between[a*d+b].plus(between[a*d+c]).minus(between[b*d+c]).times(0.5)
 		}
 	}
@@ -83,24 +81,25 @@ func separate(k *kinds, n, d int) *separated {
 	return s
 }
 
-// byValue is a form of one class under evidence, summed value by value. A state says how many variables of each group have a value so
+// valueSum is a form of one class under evidence, summed value by value. A state says how many variables of each group have a value so
 // far.
-type byValue struct {
+type valueSum struct {
 	*form
 	*separated
-	groups   []group // that have several values possible
-	fixed    []int32 // by value: variables that have no other
-	constant logarithm
-	strides  []int
-	states   int
-	digits   [][]int32         // by state
-	numbers  [][]scaled.Number // by value and state: the weights of the variables that have the value, over their number's factorial
-	forward  []box             // by value: Σ over the values before it, by state
-	steps    float64           // roundings of a term
+	groups    []group // that have several values possible
+	fixed     []int32 // by value: variables that have no other
+	constant  logarithm
+	strides   []int
+	states    int
+	digits    [][]int32         // by state
+	numbers   [][]scaled.Number // by value and state: the weights of the variables that have the value, over their number's factorial
+	forward   []box             // by value: Σ over the values before it, by state
+	roundings float64           // roundings of a term
 }
 
-// values returns the sum of a form value by value; nil if it is of several classes or its values interact.
-func (f *form) byValue() *byValue {
+// byValue returns the sum of a form value by value. It is nil if the form has several classes, if its values interact, or if it has more
+// than mostStates states.
+func (f *form) byValue() *valueSum {
 	if len(f.fields.groups) != 1 || len(f.interactions.conds) > 0 {
 		return nil
 	}
@@ -108,7 +107,7 @@ func (f *form) byValue() *byValue {
 	for _, g := range f.fields.groups[0] {
 		n += len(g.variables)
 	}
-	b := &byValue{form: f, fixed: make([]int32, d), states: 1, constant: f.fields.constant}
+	b := &valueSum{form: f, fixed: make([]int32, d), states: 1, constant: f.fields.constant}
 	if b.separated = separate(f.kinds, n, d); b.separated == nil {
 		return nil
 	}
@@ -132,12 +131,12 @@ func (f *form) byValue() *byValue {
 }
 
 // work is the flops of a sum, with marginals.
-func (b *byValue) work() float64 {
+func (b *valueSum) work() float64 {
 	return 40 * float64(len(b.functions)) * float64(b.states) * float64(b.states)
 }
 
 // run computes the weights of all values and the sums before each. Cost O(values · states²).
-func (b *byValue) run(ctx context.Context) error {
+func (b *valueSum) run(ctx context.Context) error {
 	total := b.states - 1 // all variables
 	b.digits = make([][]int32, b.states)
 	longest := 1
@@ -174,7 +173,7 @@ func (b *byValue) run(ctx context.Context) error {
 				continue
 			}
 			for state := 0; from+state <= total; state++ {
-				if !numbers[state].IsZero() && b.fits(from, state) {
+				if !numbers[state].IsZero() && b.canJoin(from, state) {
 					next[from+state] = next[from+state].Add(y.Mul(numbers[state]))
 				}
 			}
@@ -184,12 +183,12 @@ func (b *byValue) run(ctx context.Context) error {
 	for _, g := range b.groups {
 		b.constant = b.constant.plus(table[len(g.variables)])
 	}
-	b.steps = float64(len(b.functions)) * float64(longest+16)
+	b.roundings = float64(len(b.functions)) * float64(b.states+16)
 	return nil
 }
 
-// fits reports whether two states together are one.
-func (b *byValue) fits(s, t int) bool {
+// canJoin reports whether two states together are one.
+func (b *valueSum) canJoin(s, t int) bool {
 	for k, n := range b.digits[s] {
 		if int(n+b.digits[t][k]) > len(b.groups[k].variables) {
 			return false
@@ -199,18 +198,18 @@ func (b *byValue) fits(s, t int) bool {
 }
 
 // total is Σ of all terms, without the constant.
-func (b *byValue) total() scaled.Number { return b.forward[len(b.functions)][b.states-1] }
+func (b *valueSum) total() scaled.Number { return b.forward[len(b.functions)][b.states-1] }
 
 // lnZ is ln Z.
-func (b *byValue) lnZ() logarithm {
+func (b *valueSum) lnZ() logarithm {
 	return logarithmOfNumber(b.total()).plus(b.constant)
 }
 
 // certified implements evaluation: no term is below 0.
-func (b *byValue) certified() float64 { return math.Ldexp(b.steps, -53) }
+func (b *valueSum) certified() float64 { return math.Ldexp(b.roundings, -53) }
 
 // shares returns P(value) of a variable of every group.
-func (b *byValue) shares(ctx context.Context) ([][]float64, error) {
+func (b *valueSum) shares(ctx context.Context) ([][]float64, error) {
 	shares := make([][]float64, len(b.groups))
 	for k := range shares {
 		shares[k] = make([]float64, len(b.functions))
@@ -225,7 +224,7 @@ func (b *byValue) shares(ctx context.Context) ([][]float64, error) {
 				return nil, look.Err()
 			}
 			for state := 0; from+state < b.states; state++ {
-				if backward[from+state].IsZero() || !b.fits(from, state) {
+				if backward[from+state].IsZero() || !b.canJoin(from, state) {
 					continue
 				}
 				term := b.numbers[a][state].Mul(backward[from+state])
@@ -252,7 +251,7 @@ func (b *byValue) shares(ctx context.Context) ([][]float64, error) {
 }
 
 // marginals returns P(x) of every variable, of Z > 0.
-func (b *byValue) marginals(ctx context.Context) ([][]float64, error) {
+func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
 	shares, err := b.shares(ctx)
 	if err != nil {
 		return nil, err
@@ -282,14 +281,14 @@ func (b *byValue) marginals(ctx context.Context) ([][]float64, error) {
 }
 
 // drawStates draws the state that each value has in a term, with the term's share of the total.
-func (b *byValue) drawStates(stream *rand.Rand) [][]int32 {
+func (b *valueSum) drawStates(stream *rand.Rand) [][]int32 {
 	out := make([][]int32, len(b.functions))
 	to := b.states - 1
 	for a := len(b.functions) - 1; a >= 0; a-- {
 		u, sum, chosen := stream.Float64(), 0.0, -1
 		for state := 0; state <= to && sum <= u; state++ {
 			from := to - state
-			if b.numbers[a][state].IsZero() || b.forward[a][from].IsZero() || !b.fits(from, state) {
+			if b.numbers[a][state].IsZero() || b.forward[a][from].IsZero() || !b.canJoin(from, state) {
 				continue
 			}
 			chosen = state
@@ -302,7 +301,7 @@ func (b *byValue) drawStates(stream *rand.Rand) [][]int32 {
 }
 
 // assign draws the values of all variables but the leaves.
-func (b *byValue) assign(stream *rand.Rand, values []int) {
+func (b *valueSum) assign(stream *rand.Rand, values []int) {
 	drawn := b.drawStates(stream)
 	for _, g := range b.fields.groups[0] {
 		if len(g.support) == 1 {
@@ -321,7 +320,7 @@ func (b *byValue) assign(stream *rand.Rand, values []int) {
 }
 
 // draw returns assignments, each drawn with a stream of its own.
-func (b *byValue) draw(ctx context.Context, want problem.Want) (*btn.Drawn, error) {
+func (b *valueSum) draw(ctx context.Context, want problem.Want) (*btn.Drawn, error) {
 	n := len(b.weights)
 	if err := query.CheckSamples(n, want.Samples); err != nil || b.lnZ().isImpossible() {
 		return nil, err
