@@ -4,7 +4,6 @@ package parity
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/bits"
 
@@ -17,10 +16,10 @@ import (
 )
 
 const (
-	// certain is the error of an exact ln Z, nats, beside 2^-50 of it, and of a marginal.
+	// certain is the error of a marginal that is exact.
 	certain = 1e-10
-	// least is the share of the largest number of a step below which one leaves the range of float64.
-	least = 0x1p-960
+	// least is the number below which one is taken to leave the range of float64.
+	least = 0x1p-900
 )
 
 // form is a network under evidence.
@@ -84,28 +83,20 @@ func (p *Parities) Contract(ctx context.Context, of *problem.Problem, want probl
 		return btn.Value{}, fault.New(fault.OverBudget, "parity: %d values take %.3g bytes, the budget is %d bytes", f.states(), bytes, j.Memory)
 	}
 	value := btn.Value{Flops: f.work(want.Marginals)}
-	total, lost, err := f.sum(ctx, nil)
+	total, err := f.sum(ctx, nil)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	value.Z = total.Mul(f.scale).Mul(scaled.Make(1, int64(f.n-len(f.independent))))
-	if value.Z.IsZero() {
-		if lost {
-			value.Doubt = "terms leave the range of float64"
-		}
+	if value.Z = total.Mul(f.scale).Mul(scaled.Make(1, int64(f.n-len(f.independent)))); value.Z.IsZero() {
 		if j.M != nil {
 			value.Marginals = j.M.Result(scaled.One)
 		}
 		return value, nil
 	}
-	if lost {
-		value.Doubt = "terms leave the range of float64, and may be missing from the total"
-	}
-	if e := math.Ldexp(float64(2*len(f.factors)+8)+f.roundings, -53); e > certain+math.Ldexp(math.Abs(value.Z.LogAbs()), -50) {
-		value.Doubt = fmt.Sprintf("ln Z may be off by %.1g", e)
-	}
+	rounding := value.Z.Abs().Mul(scaled.FromFloat(math.Ldexp(float64(2*len(f.factors)+8)+f.roundings, -53)))
+	value.Rounding = &rounding
 	if j.M != nil {
-		rows, err := f.marginals(ctx, j.Threads, total)
+		rows, err := f.marginals(ctx, f.threads(j), total)
 		if err != nil {
 			return btn.Value{}, err
 		}
@@ -114,9 +105,23 @@ func (p *Parities) Contract(ctx context.Context, of *problem.Problem, want probl
 	return value, nil
 }
 
-// sum returns Σ_s D(s) Π_j f_j(s_j). Of the independent factors that are negated, f(1) counts with the other sign. lost says that a
-// number left the range of float64.
-func (f *form) sum(ctx context.Context, negated set) (total scaled.Number, lost bool, err error) {
+// threads is the number of goroutines for marginals that the memory has room for.
+func (f *form) threads(j contraction.Contraction) int {
+	return max(1, min(sumproduct.Threads(j.Threads), int(float64(j.Memory)/(24*float64(f.states())))))
+}
+
+// sum returns Σ_s D(s) Π_j f_j(s_j): in float64 if no number leaves its range, else in numbers with exponents. Of the independent factors
+// whose places are negated, f(1) counts with the other sign.
+func (f *form) sum(ctx context.Context, negatedPlaces set) (scaled.Number, error) {
+	total, isLossy, err := f.sumFloats(ctx, negatedPlaces)
+	if err != nil || !isLossy {
+		return total, err
+	}
+	return f.sumScaled(ctx, negatedPlaces)
+}
+
+// sumFloats is sum in float64. isLossy is true if a number above 0 became less than least of the largest.
+func (f *form) sumFloats(ctx context.Context, negatedPlaces set) (total scaled.Number, isLossy bool, err error) {
 	current, next := make([]float64, f.states()), make([]float64, f.states())
 	current[0] = 1
 	exp := int64(0)
@@ -124,52 +129,83 @@ func (f *form) sum(ctx context.Context, negated set) (total scaled.Number, lost 
 		if err := ctx.Err(); err != nil {
 			return total, false, err
 		}
-		even, odd, column := f.factors[j].values[0], f.factors[j].values[1], int(f.columns[i])
-		if negated != nil && negated.contains(i) {
+		values, shift, ok := f.factors[j].floats()
+		even, odd, column := values[0], values[1], int(f.columns[i])
+		if negatedPlaces != nil && negatedPlaces.contains(i) {
 			odd = -odd
 		}
 		largest := 0.0
 		for s := range next {
-			y := float64(even*current[s]) + float64(odd*current[s^column])
-			next[s] = y
-			largest = max(largest, math.Abs(y))
+			a, b := float64(even*current[s]), float64(odd*current[s^column])
+			next[s] = a + b
+			largest = max(largest, math.Abs(next[s]))
+			if math.Abs(a) < least && even != 0 && current[s] != 0 || math.Abs(b) < least && odd != 0 && current[s^column] != 0 {
+				ok = false
+			}
 		}
 		current, next = next, current
-		shift := rescale(current, largest, &lost)
-		exp += int64(shift)
+		exp += shift + int64(rescale(current, largest))
+		isLossy = isLossy || !ok || largest < least && largest > 0
 	}
 	for b, j := range f.dependent {
+		values, shift, ok := f.factors[j].floats()
 		largest := 0.0
-		for s := range current {
-			current[s] *= f.factors[j].values[s>>b&1]
+		for s, x := range current {
+			current[s] *= values[s>>b&1]
 			largest = max(largest, math.Abs(current[s]))
+			if math.Abs(current[s]) < least && x != 0 && values[s>>b&1] != 0 {
+				ok = false
+			}
 		}
-		exp += int64(rescale(current, largest, &lost))
+		exp += shift + int64(rescale(current, largest))
+		isLossy = isLossy || !ok
 	}
-	all, rest := 0.0, 0.0
-	for _, y := range current { // compensated (Kahan)
-		y -= rest
-		sum := all + y
-		rest = (sum - all) - y
-		all = sum
+	sum, compensation := 0.0, 0.0 // Kahan
+	for _, y := range current {
+		y -= compensation
+		next := sum + y
+		compensation = (next - sum) - y
+		sum = next
 	}
-	return scaled.Make(all, exp), lost, nil
+	return scaled.Make(sum, exp), isLossy, nil
 }
 
-// rescale divides numbers by a power of 2 if the largest is far from 1, and returns its exponent. lost is set if one becomes too small.
-func rescale(list []float64, largest float64, lost *bool) int {
+// rescale multiplies numbers by a power of 2 if the largest is far from 1, and returns the exponent of what they are divided by.
+func rescale(list []float64, largest float64) int {
 	if largest == 0 || largest < 0x1p40 && largest > 0x1p-40 {
 		return 0
 	}
 	shift := math.Ilogb(largest)
-	factor := math.Ldexp(1, -shift)
 	for s, y := range list {
-		list[s] = y * factor
-		if y != 0 && math.Abs(list[s]) < least {
-			*lost = true
-		}
+		list[s] = math.Ldexp(y, -shift)
 	}
 	return shift
+}
+
+// sumScaled is sum in numbers with exponents.
+func (f *form) sumScaled(ctx context.Context, negatedPlaces set) (total scaled.Number, err error) {
+	current, next := make([]scaled.Number, f.states()), make([]scaled.Number, f.states())
+	current[0] = scaled.One
+	for i, j := range f.independent {
+		even, odd := f.factors[j].values[0], f.factors[j].values[1]
+		if negatedPlaces != nil && negatedPlaces.contains(i) {
+			odd = odd.Neg()
+		}
+		if err := ctx.Err(); err != nil {
+			return total, err
+		}
+		for s := range next {
+			next[s] = current[s].Mul(even).Add(current[s^int(f.columns[i])].Mul(odd))
+		}
+		current, next = next, current
+	}
+	for s, x := range current {
+		for b, j := range f.dependent {
+			x = x.Mul(f.factors[j].values[s>>b&1])
+		}
+		current[s] = x
+	}
+	return scaled.Sum(current), ctx.Err()
 }
 
 // marginals returns P(x) of every variable, of a total above 0.
@@ -186,8 +222,8 @@ func (f *form) marginals(ctx context.Context, threads int, total scaled.Number) 
 			transform := f.logarithms(factors)
 			part, partSize := transform.sums()
 			mean = part / sum * math.Exp(transform.largest-base.largest)
-			if !(math.Ldexp(size/math.Abs(sum)+partSize/math.Abs(sum)*math.Exp(transform.largest-base.largest), -40) <= certain) {
-				exact, _, err := f.sum(ctx, factors)
+			if !(math.Ldexp((size+partSize*math.Exp(transform.largest-base.largest))/math.Abs(sum), -42) <= certain) {
+				exact, err := f.sum(ctx, factors)
 				if err != nil {
 					return err
 				}
@@ -201,18 +237,18 @@ func (f *form) marginals(ctx context.Context, threads int, total scaled.Number) 
 	return rows, err
 }
 
-// transform is the terms of the Walsh–Hadamard transform of a sum: ± e^(ln + largest).
+// transform is the terms of the Walsh–Hadamard transform of a sum: term ω is ± e^ln[ω], below 0 if ω and signs have an odd number of bits in
+// common, or an even one if isNegated.
 type transform struct {
-	ln      []float64
-	signs   uint32 // term ω is below 0 if the parity of ω and this is odd …
-	negates bool   // … or, with this, even
-	largest float64
-	zero    bool // all terms are 0
+	ln        []float64
+	signs     uint32
+	isNegated bool
+	largest   float64 // of ln
 }
 
 // logarithms returns the terms Π over factors of f(0) ± f(1). Of the independent factors that are negated, f(1) counts with the other
 // sign.
-func (f *form) logarithms(negated set) *transform {
+func (f *form) logarithms(negatedPlaces set) *transform {
 	t := &transform{ln: make([]float64, f.states()), largest: math.Inf(-1)}
 	constant := 0.0
 	add := func(values [2]float64, column uint32, negated bool) {
@@ -221,21 +257,21 @@ func (f *form) logarithms(negated set) *transform {
 			plus, minus = minus, plus
 		}
 		if plus < 0 {
-			t.negates = !t.negates
+			t.isNegated = !t.isNegated
 			t.signs ^= column
 		}
 		if minus < 0 {
 			t.signs ^= column
 		}
-		a, b := math.Log(math.Abs(plus)), math.Log(math.Abs(minus))
+		a, b := math.Log(math.Abs(plus)), math.Log(math.Abs(minus)) // the values differ, and neither is below 0
 		constant += (a + b) / 2
 		t.ln[column] += (a - b) / 2
 	}
 	for i, j := range f.independent {
-		add(f.factors[j].values, f.columns[i], negated != nil && negated.contains(i))
+		add(f.factors[j].ordinary(), f.columns[i], negatedPlaces != nil && negatedPlaces.contains(i))
 	}
 	for b, j := range f.dependent {
-		add(f.factors[j].values, 1<<b, false)
+		add(f.factors[j].ordinary(), 1<<b, false)
 	}
 	for width := 1; width < len(t.ln); width *= 2 {
 		for from := 0; from < len(t.ln); from += 2 * width {
@@ -262,7 +298,7 @@ func (t *transform) sums() (sum, size float64) {
 		}
 		sum += x
 	}
-	if t.negates {
+	if t.isNegated {
 		sum = -sum
 	}
 	return sum, size

@@ -50,7 +50,7 @@ func (s set) first() int {
 // factor is a function of the parity of a set of variables.
 type factor struct {
 	variables set
-	values    [2]float64 // of even and of odd parity, the larger one between 1 and 2
+	values    [2]scaled.Number // of even and of odd parity
 }
 
 // model is a network as a product of functions of parities.
@@ -58,13 +58,14 @@ type model struct {
 	n         int
 	scale     scaled.Number
 	factors   []factor
-	roundings float64 // of all values together, relative to Z
+	roundings float64 // of all values together, in 2^-53 of Z
 }
 
 // splits are the values of a table of two variables as parity times weights of each: φ(a, b) = c u(a) v(b) f(a ⊕ b).
 type splits struct {
 	parity        [2]float64
 	first, second [2]float64
+	roundings     float64
 }
 
 // hasParities reports whether the factors of a network are functions of parities, as far as their tables of three variables and more say.
@@ -110,6 +111,9 @@ func parityOf(t tensor.Tensor, k int) (values [2]float64, ok bool) {
 // modelOf reads a network under evidence; nil if its factors are none of parities, or some number is below 0.
 func modelOf(ctx context.Context, net *btn.Network) (*model, error) {
 	n := len(net.Variables)
+	if n > mostVariables || len(net.Cores) > mostFactors {
+		return nil, nil
+	}
 	m := &model{n: n, scale: net.Scale}
 	variable := slices.Repeat([]int{-1}, len(net.Dims))
 	weights := make([][2]scaled.Number, n)
@@ -155,7 +159,7 @@ func modelOf(ctx context.Context, net *btn.Network) (*model, error) {
 				values = s.parity
 				m.weigh(&weights[variable[core.Legs[0]]], s.first)
 				m.weigh(&weights[variable[core.Legs[1]]], s.second)
-				m.roundings += 16
+				m.roundings += s.roundings
 			}
 		}
 		if !ok {
@@ -167,6 +171,9 @@ func modelOf(ctx context.Context, net *btn.Network) (*model, error) {
 		if w[0].Sign() < 0 || w[1].Sign() < 0 || !w[0].IsFinite() || !w[1].IsFinite() {
 			return nil, nil
 		}
+		if look.Over(int64(n/8 + 1)) {
+			return nil, look.Err()
+		}
 		variables := newSet(n)
 		variables.toggle(v)
 		m.multiply(known, variables, w)
@@ -175,10 +182,10 @@ func modelOf(ctx context.Context, net *btn.Network) (*model, error) {
 		if f.values[0] != f.values[1] {
 			return false
 		}
-		m.scale = m.scale.Mul(scaled.FromFloat(f.values[0])) // a number
+		m.scale = m.scale.Mul(f.values[0]) // a number
 		return true
 	})
-	return m, nil
+	return m, look.Err()
 }
 
 // weigh multiplies the weights of a variable.
@@ -189,7 +196,7 @@ func (m *model) weigh(w *[2]scaled.Number, by [2]float64) {
 	m.roundings++
 }
 
-// multiply multiplies the factor of a set, and leaves a power of 2 to the scale. A new factor whose values are equal is a number.
+// multiply multiplies the factor of a set. A new factor whose values are equal is a number.
 func (m *model) multiply(known map[string]int, variables set, values [2]scaled.Number) {
 	var bytes []byte
 	for _, w := range variables {
@@ -199,9 +206,8 @@ func (m *model) multiply(known map[string]int, variables set, values [2]scaled.N
 	if place, ok := known[key]; ok {
 		f := &m.factors[place]
 		for p := range values {
-			values[p] = values[p].Mul(scaled.FromFloat(f.values[p]))
+			f.values[p] = values[p].Mul(f.values[p])
 		}
-		f.values = m.normalised(values)
 		m.roundings++
 		return
 	}
@@ -211,26 +217,27 @@ func (m *model) multiply(known map[string]int, variables set, values [2]scaled.N
 		return
 	}
 	known[key] = len(m.factors)
-	m.factors = append(m.factors, factor{variables, m.normalised(values)})
+	m.factors = append(m.factors, factor{variables, values})
 }
 
-// normalised returns values over a power of 2, which goes to the scale.
-func (m *model) normalised(values [2]scaled.Number) (out [2]float64) {
-	exp := int64(math.MinInt64)
-	for _, x := range values {
-		if !x.IsZero() {
-			exp = max(exp, x.Exp)
-		}
+// floats returns the values over a power of 2, the larger one between 1 and 2, and the power; false if a value above 0 is too small.
+func (f *factor) floats() (values [2]float64, exp int64, ok bool) {
+	larger := f.values[0]
+	if f.values[1].Cmp(larger) > 0 {
+		larger = f.values[1]
 	}
-	if exp == math.MinInt64 {
-		m.scale = scaled.Number{}
-		return out
+	ok = true
+	for p, x := range f.values {
+		values[p] = x.Mul(scaled.Make(1, -larger.Exp)).Float64()
+		ok = ok && (x.IsZero() || values[p] > least)
 	}
-	m.scale = m.scale.Mul(scaled.Make(1, exp))
-	for p, x := range values {
-		out[p] = x.Mul(scaled.Make(1, -exp)).Float64()
-	}
-	return out
+	return values, larger.Exp, ok
+}
+
+// ordinary is the values of floats.
+func (f *factor) ordinary() [2]float64 {
+	values, _, _ := f.floats()
+	return values
 }
 
 // splitPair splits a table of two variables without zeros; false if it has one.
@@ -252,6 +259,7 @@ func splitPair(t tensor.Tensor) (s splits, ok bool) {
 	if math.Abs(mean)+math.Abs(first)+math.Abs(second)+math.Abs(both) > 600 {
 		return s, false
 	}
+	s.roundings = 16 + 4*(math.Abs(ln[0])+math.Abs(ln[1])+math.Abs(ln[2])+math.Abs(ln[3]))
 	s.parity = [2]float64{math.Exp(mean + both), math.Exp(mean - both)}
 	s.first = [2]float64{math.Exp(first), math.Exp(-first)}
 	s.second = [2]float64{math.Exp(second), math.Exp(-second)}
@@ -266,7 +274,7 @@ type dependence struct {
 	pivots      []pivot
 }
 
-// pivot is a row of the eliminated matrix: a set of variables whose smallest is in no other, as a sum of independent factors' sets.
+// pivot is a set of variables as a sum of independent factors' sets. No two pivots have the same smallest variable.
 type pivot struct {
 	first     int
 	variables set

@@ -147,3 +147,43 @@ func TestFrustratedRing(t *testing.T) {
 		}
 	}
 }
+
+// TestBeyondFloat64: equal variables whose weights together leave the range of float64, and factors of one pair that do.
+func TestBeyondFloat64(t *testing.T) {
+	equal := []float64{1, 0, 0, 1}
+	for _, small := range []float64{0x1p-265, 0x1p-300} {
+		m := &factorgraph.Model{Domains: slices.Repeat([]int{2}, 5)}
+		for v := range 5 {
+			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, small}}})
+			if v > 0 {
+				m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{0, v}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: equal}})
+			}
+		}
+		checkWithin(t, m, factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 4, Value: 1}}})
+	}
+	pair := func(a, b float64) factorgraph.Factor {
+		return factorgraph.Factor{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{a, b, b, a}}}
+	}
+	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{pair(1, 1e-200), pair(1, 1e-200), pair(0, 1)}}
+	checkWithin(t, m, factorgraph.Evidence{})
+}
+
+// checkWithin compares Z with enumeration.
+func checkWithin(t *testing.T, m *factorgraph.Model, evidence factorgraph.Evidence) {
+	t.Helper()
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conditioned, err := net.Condition(evidence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := contraction.Part(t.Context(), problem.New(conditioned, problem.Options{}), &Parities{}, problem.Want{Marginals: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off := oracle.RelativeError(value.Z.Mant, value.Z.Exp, oracle.Z(m, evidence)); !(off <= 1e-13) {
+		t.Errorf("Z = %v is off by %.2g of it", value.Z, off)
+	}
+}
