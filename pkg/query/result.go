@@ -242,6 +242,8 @@ type Propagation struct {
 	// Phases are the Bethe values of the distinct fixed points that seeded starts found, largest first.
 	Phases []float64 `msgpack:"p,omitempty" json:"phases"`
 	Signed bool      `msgpack:"s,omitempty" json:"-"` // some entry of the network is below 0, so messages may be, too
+	// Impossible says that the beliefs have an entropy below 0, so that they contradict each other.
+	Impossible bool `msgpack:"i,omitempty" json:"-"`
 }
 
 // Family names how truncated legs follow one another.

@@ -152,7 +152,7 @@ func forest(h contractionorder.Hypergraph) bool {
 // report says how belief propagation ended.
 func report(states []*bp.State) *btn.Propagation {
 	s := states[0]
-	p := &btn.Propagation{Converged: s.Converged, Updates: s.Updates, Change: math.MaxFloat64, Signed: s.Signed}
+	p := &btn.Propagation{Converged: s.Converged, Updates: s.Updates, Change: math.MaxFloat64, Signed: s.Signed, Impossible: s.Impossible()}
 	if s.Change < math.MaxFloat64 { // messages that overflow are not a number, and no number in JSON
 		p.Change = s.Change
 	}
