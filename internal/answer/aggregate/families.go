@@ -87,7 +87,7 @@ func (g *sequence) judge() {
 // interval open, from their lower bound (Markov's inequality for their mean is one) up to their mean and its shift, and their mean is mostly
 // too low: few draws miss the largest weights.
 //
-//   - A fixed point above their mean that is one of possible beliefs is better than that: it is uncertain by the distance of the farther end
+//   - A fixed point above the mean of fewer than ten that count, one of possible beliefs, is better than that: it is uncertain by the distance of the farther end
 //     of the interval, and the mean by so much more than its distance from it.
 //   - Other values inside, and more so than the mean, are uncertain by the distance of the farther end.
 func besideFew(g *sequence, v, sampled verdict) (bethe, mean verdict) {
@@ -100,7 +100,8 @@ func besideFew(g *sequence, v, sampled verdict) (bethe, mean verdict) {
 	low, high := max(below.ln, few+math.Log(policy.BoundsDelta)), min(above.ln, few+*sampled.uncertainty)
 	u := max(value-low, high-value)
 	switch {
-	case few < value && value <= above.ln && g.bp.Converged && !g.bp.Impossible && !g.bp.Signed:
+	case g.estimates[sampled.best].mean.Effective < policy.LeastEffective && few < value && value <= above.ln &&
+		g.bp.Converged && !g.bp.Impossible && !g.bp.Signed:
 		v.uncertainty, v.credible = finite(u), false
 		sampled.uncertainty = finite(max(*sampled.uncertainty, value-few+u))
 	case low <= value && value <= high && u < max(few-low, high-few):

@@ -480,6 +480,7 @@ func TestBeliefPropagationBesideFewComponents(t *testing.T) {
 		"at an upper bound":                   {mean + 6, -50, mean + 8, few, false, false},
 		"at an upper bound, possible":         {mean + 6, -50, mean + 8, few, true, true},
 		"beyond an upper bound":               {mean + 9, -50, mean + 8, few, true, false},
+		"beside many with a heavy tail":       {30, 0, 0, append(even(-40, 0.1, 385), even(0, 0.3, 15)...), true, false},
 		"beside believed components":          {0.01, 0, 40, even(0, 0.8, 100), true, false},
 	} {
 		in, end := withSampled(bethe(c.bethe), 30, c.samples), max(mean+u, c.bethe)
