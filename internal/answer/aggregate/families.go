@@ -28,6 +28,7 @@ type verdict struct {
 //   - Else it is the best of the family that states least: judgeTrack, judgeSampled. None is off by more than the farther bound (reach);
 //     a family that states nothing comes last without bounds, but for those whose statements bounds exclude.
 //   - The value of belief propagation states nothing, and what few sampled components leave open where it is inside of that (besideFew).
+//   - Phases of belief propagation that a family may have lost count (besidePhases).
 //   - How far another family's best is away counts, less what that states of itself: one of both is further off than it says. It does not
 //     count where bounds exclude all that the other states.
 //   - What is known to hold has the last word (withinBounds).
@@ -53,6 +54,9 @@ func (g *sequence) judge() {
 	legs := g.judgeTrack(btn.Linear)
 	regions, sampled := besideFew(g, g.judgeTrack(btn.LogLinear), sampled)
 	g.verdicts = []verdict{g.besideModes(legs, sampled), g.besideModes(regions, sampled), sampled}
+	for k, v := range g.verdicts {
+		g.verdicts[k] = g.besidePhases(v)
+	}
 	sound := slices.ContainsFunc(g.verdicts, func(v verdict) bool { return v.best >= 0 && v.uncertainty != nil && !g.excluded(v) })
 	var chosen verdict
 	least := math.Inf(1)
@@ -108,6 +112,25 @@ func besideFew(g *sequence, v, sampled verdict) (bethe, mean verdict) {
 		v.uncertainty, v.credible = finite(u), false
 	}
 	return v, sampled
+}
+
+// besidePhases returns a verdict beside several phases of belief propagation. Contractions drop a phase that has no weight where they
+// truncate, and chains never cross to some, both without a sign of it. So where the phases together are above an estimate, that is
+// uncertain by the distance, but at most by what the others add to the phase that is nearest to it.
+func (g *sequence) besidePhases(v verdict) verdict {
+	p := g.bp
+	if v.best < 0 || v.uncertainty == nil || p == nil || p.Together == nil || p.Impossible {
+		return v
+	}
+	value, lost := *g.estimates[v.best].LogZ, 0.0
+	nearest := math.Inf(1)
+	for _, z := range p.Phases {
+		if far := math.Abs(z - value); far < nearest {
+			nearest, lost = far, min(*p.Together-value, *p.Together-z)
+		}
+	}
+	v.uncertainty = finite(max(*v.uncertainty, lost))
+	return v
 }
 
 // contradiction returns the uncertainty of an answer that another family contradicts, 0 if none does. Two families

@@ -62,15 +62,19 @@ func First(j *proposal.Job, to *btn.Assignment, legs error) (*btn.Assignment, er
 		return nil, err
 	}
 
-	p := report(states)
-	if s := states[0]; p.LogZ == nil || s.Contradiction >= 0 && !s.Signed {
+	ordered, err := further(j, e, states)
+	if err != nil {
+		return nil, err
+	}
+	p := ordered.report()
+	if s := ordered.states[0]; p.LogZ == nil || s.Contradiction >= 0 && !s.Signed {
 		return to, legs
 	}
 	if legs != nil {
 		to = proposal.Approximate(nil, j.CacheState(), e)
 		to.Warnings = []string{"there is the value of belief propagation only: " + legs.Error()}
 	}
-	to.Propagation, to.Messages, to.Plan = p, states[0].Messages(), afterBethe(j, from)
+	to.Propagation, to.Messages, to.Plan = p, ordered.messages(), afterBethe(j, from)
 	return to, nil
 }
 
