@@ -44,16 +44,9 @@ func PhasesWork(e *sumproduct.Expression) float64 {
 // most tables has one of its values, and all others, neighbours first, take the most probable value beside those before. Dropped are those
 // whose surroundings are near those of a maximum of larger mass. The same input gives the same phases. Errors: as of Find. Cost: PhasesWork.
 func Phases(ctx context.Context, e *sumproduct.Expression, most int) ([]Phase, error) {
-	var grown [][]int
-	if hub := newHub(e); hub >= 0 && !e.Signed() && e.Fits() == nil {
-		c := newClimber(e)
-		for a := range min(e.Dims[hub], mostGrown) {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			c.grow(hub, a)
-			grown = append(grown, slices.Clone(c.x))
-		}
+	grown, err := grownStates(ctx, e)
+	if err != nil {
+		return nil, err
 	}
 	_, found, err := maxima(ctx, e, drawing(), grown)
 	if err != nil {
@@ -78,6 +71,23 @@ func Phases(ctx context.Context, e *sumproduct.Expression, most int) ([]Phase, e
 		}
 	}
 	return kinds, nil
+}
+
+// grownStates are the states that grow from the values of the index of most tables; none where entries are below 0.
+func grownStates(ctx context.Context, e *sumproduct.Expression) (grown [][]int, err error) {
+	hub := newHub(e)
+	if hub < 0 || e.Signed() || e.Fits() != nil {
+		return nil, nil
+	}
+	c := newClimber(e)
+	for a := range min(e.Dims[hub], mostGrown) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c.grow(hub, a)
+		grown = append(grown, slices.Clone(c.x))
+	}
+	return grown, nil
 }
 
 // around reports whether the surroundings of two maxima differ in less than 1/apart of the indices.

@@ -77,6 +77,14 @@ func TestPhasesOfRenamedValues(t *testing.T) {
 	}
 }
 
+// TestModesOfRenamedValues: chains from all phases of a ferromagnet of many values, not from the first few.
+func TestModesOfRenamedValues(t *testing.T) {
+	e, _ := renamed(rand.New(rand.NewPCG(5, 3)), 40, 20, true, 0)
+	if found, err := Find(t.Context(), e); err != nil || len(found) != 20 {
+		t.Errorf("%d modes, %v", len(found), err)
+	}
+}
+
 // TestPhasesOfNothing: without an index of two values there is none, with entries below 0 an error.
 func TestPhasesOfNothing(t *testing.T) {
 	e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{1}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{2}}}}

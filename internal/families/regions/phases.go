@@ -19,7 +19,7 @@ type phased struct {
 	kinds  []kind
 }
 
-// kind is equal maxima: the state reached from the first, nil for none, and how many others were starts, too.
+// kind is equal maxima: the state reached from the first, nil for none, and how many others have reached one, too.
 type kind struct {
 	modes.Phase
 	reached *bp.State
@@ -57,11 +57,24 @@ func further(j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*ph
 	all, reached, err := bp.Further(j.Ctx, e, states, starts, bp.Options{
 		Updates: 5 * policy.OrderedUpdates * int64(incidencesOf(e)), Enough: enough,
 	})
-	p.states = all
-	for k := range p.kinds {
-		p.kinds[k].reached = reached[k]
+	if err != nil {
+		return p, err
 	}
-	return p, err
+	p.states = all
+	others := reached[len(kinds):]
+	for k := range p.kinds {
+		of := &p.kinds[k]
+		of.reached = reached[k]
+		own := others[:of.begun]
+		others = others[of.begun:]
+		of.begun = 0
+		for _, s := range own {
+			if s != nil {
+				of.begun++
+			}
+		}
+	}
+	return p, nil
 }
 
 // ended is the error of a search that ended before its time did, nil where the time was over.
@@ -73,7 +86,7 @@ func ended(ctx, enough context.Context, err error) error {
 }
 
 // together returns ln of the sum of the Bethe values of phases that hardly overlap, nats, and their number. A phase that was reached from near one of several
-// equal maxima counts as often as there are such that are not in it, too, and were no starts.
+// equal maxima counts as often as there are such that are not in it, too, and have reached none.
 func (p *phased) together() (ln float64, terms int) {
 	phases := bp.Phases(p.states, policy.PhaseOverlap)
 	if len(phases) == 0 {
