@@ -500,33 +500,3 @@ func TestBeliefPropagationBesideFewComponents(t *testing.T) {
 		}
 	}
 }
-
-// TestLostPhases: legs whose statement is 7e-12 had dropped a phase of 0.62 of the first one's weight, with all that would show it.
-func TestLostPhases(t *testing.T) {
-	settled := func() Input {
-		return ladder(1e-9, step{0, 8, []float64{10}, true}, step{1, 8, []float64{10}, true},
-			step{0, 16, []float64{10}, true}, step{1, 16, []float64{10}, true})
-	}
-	for name, c := range map[string]struct {
-		phases   []float64
-		together float64
-		lost     float64
-	}{
-		"one phase of two":                      {[]float64{10, 9.5}, 10 + math.Log1p(math.Exp(-0.5)), math.Log1p(math.Exp(-0.5))},
-		"the lesser phase of two":               {[]float64{11, 10}, 11 + math.Log1p(math.Exp(-1)), 1 + math.Log1p(math.Exp(-1))},
-		"both":                                  {[]float64{9.4, 9.2}, 9.4 + math.Log1p(math.Exp(-0.2)), 0},
-		"far below what the phases promise":     {[]float64{30, 30}, 30 + math.Ln2, math.Ln2},
-		"one of twenty, that mirror each other": {[]float64{10, 3}, 10 + math.Log(20), math.Log(20)},
-	} {
-		in := settled()
-		for k := range in.Values {
-			in.Values[k].Value.Truncation.Discarded = 0
-		}
-		alone := *Result(in).Uncertainty
-		in.Assignment.Propagation = &btn.Propagation{Converged: true, LogZ: &c.phases[0], Phases: c.phases, Together: &c.together}
-		r := Result(in)
-		if want := max(alone, c.lost); alone > 1e-9 || math.Abs(*r.Uncertainty-want) > 1e-9 || (r.Ended == "settled") != (c.lost == 0) {
-			t.Errorf("%s: want %v: %s", name, want, text(t, r))
-		}
-	}
-}
