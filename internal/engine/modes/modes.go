@@ -93,15 +93,31 @@ func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode,
 	return out, nil
 }
 
-// Below returns a lower bound on ln Z in nats, the largest LnAround of the maxima; −Inf where all found are forbidden. Errors and
-// cost: as Find.
+// Below returns a lower bound on ln Z in nats, the largest LnAround of the maxima, and of repaired states where all maxima are forbidden; −Inf
+// where these are, too. Errors and cost: as Find.
 func Below(ctx context.Context, e *sumproduct.Expression) (float64, error) {
 	below := math.Inf(-1)
 	grown, err := grownStates(ctx, e)
 	if err != nil {
 		return below, err
 	}
-	_, found, err := maxima(ctx, e, drawing(), grown)
+	r := drawing()
+	c, found, err := maxima(ctx, e, r, grown)
+	for k := 0; k < tries/2 && len(found) == 0 && err == nil; k++ {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		if !c.repair(r) {
+			c.begin(r, k)
+			continue
+		}
+		allowed := slices.Clone(c.x)
+		if c.climb(c.order(r, false)); c.forbidden() { // by tables that gain more
+			copy(c.x, allowed)
+			c.enter()
+		}
+		found = append(found, c.mode())
+	}
 	for _, m := range found {
 		below = max(below, m.LnAround)
 	}
