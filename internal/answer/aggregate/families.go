@@ -116,20 +116,20 @@ func besideFew(g *sequence, v, sampled verdict) (bethe, mean verdict) {
 
 // besidePhases returns a verdict beside several phases of belief propagation. Contractions drop a phase that has no weight where they
 // truncate, and chains never cross to some, both without a sign of it. So where the phases together are above an estimate, that is
-// uncertain by the distance, but at most by what the others add to the phase that is nearest to it.
+// uncertain by the distance, but at most by what the others add to the phase that is nearest to it, beside what it states itself.
 func (g *sequence) besidePhases(v verdict) verdict {
 	p := g.bp
 	if v.best < 0 || v.uncertainty == nil || p == nil || p.Together == nil || p.Impossible {
 		return v
 	}
-	value, lost := *g.estimates[v.best].LogZ, 0.0
+	u, value, lost := *v.uncertainty, *g.estimates[v.best].LogZ, 0.0
 	nearest := math.Inf(1)
 	for _, z := range p.Phases {
 		if far := math.Abs(z - value); far < nearest {
-			nearest, lost = far, min(*p.Together-value, *p.Together-z)
+			nearest, lost = far, min(*p.Together-value, *p.Together-z+u)
 		}
 	}
-	v.uncertainty = finite(max(*v.uncertainty, lost))
+	v.uncertainty = finite(max(u, lost))
 	return v
 }
 

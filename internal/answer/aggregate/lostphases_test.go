@@ -36,3 +36,17 @@ func TestLostPhases(t *testing.T) {
 		}
 	}
 }
+
+// TestLostPhasesOfOneFamily: chains that saw the lesser of two phases do not speak against legs that saw both.
+func TestLostPhasesOfOneFamily(t *testing.T) {
+	together := 10.0
+	lesser := together - math.Log1p(math.Exp(0.1))
+	in := withSampled(legs(), 0.1, even(lesser-0.0005, 0.01, 1000))
+	alone := *Result(legs()).Uncertainty
+	in.Assignment.Propagation = &btn.Propagation{
+		Converged: true, LogZ: finite(lesser + 0.1), Phases: []float64{lesser + 0.1, lesser}, Together: &together,
+	}
+	if r := Result(in); math.Abs(*r.LogZ-10) > 1e-9 || *r.Uncertainty > 2*alone {
+		t.Errorf("%s", text(t, r))
+	}
+}
