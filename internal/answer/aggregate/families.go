@@ -114,25 +114,6 @@ func besideFew(g *sequence, v, sampled verdict) (bethe, mean verdict) {
 	return v, sampled
 }
 
-// besidePhases returns a verdict beside several phases of belief propagation. Contractions drop a phase that has no weight where they
-// truncate, and chains never cross to some, both without a sign of it. So where the phases together are above an estimate, that is
-// uncertain by the distance, but at most by what the others add to the phase that is nearest to it, beside what it states itself.
-func (g *sequence) besidePhases(v verdict) verdict {
-	p := g.bp
-	if v.best < 0 || v.uncertainty == nil || p == nil || p.Together == nil || p.Impossible {
-		return v
-	}
-	u, value, lost := *v.uncertainty, *g.estimates[v.best].LogZ, 0.0
-	nearest := math.Inf(1)
-	for _, z := range p.Phases {
-		if far := math.Abs(z - value); far < nearest {
-			nearest, lost = far, min(*p.Together-value, *p.Together-z+u)
-		}
-	}
-	v.uncertainty = finite(max(u, lost))
-	return v
-}
-
 // contradiction returns the uncertainty of an answer that another family contradicts, 0 if none does. Two families
 // contradict each other if their distance exceeds the sum of their uncertainties. One of both is wrong: the uncertainty is
 // the distance minus the other family's uncertainty, and at least half of the distance.

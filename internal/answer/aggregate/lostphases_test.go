@@ -18,10 +18,12 @@ func TestLostPhases(t *testing.T) {
 		together float64
 		lost     float64
 	}{
-		"one phase of two":                      {[]float64{10, 9.5}, 10 + math.Log1p(math.Exp(-0.5)), math.Log1p(math.Exp(-0.5))},
-		"the lesser phase of two":               {[]float64{11, 10}, 11 + math.Log1p(math.Exp(-1)), 1 + math.Log1p(math.Exp(-1))},
-		"both":                                  {[]float64{9.4, 9.2}, 9.4 + math.Log1p(math.Exp(-0.2)), 0},
-		"far below what the phases promise":     {[]float64{30, 30}, 30 + math.Ln2, math.Ln2},
+		"one phase of two":        {[]float64{10, 9.5}, 10 + math.Log1p(math.Exp(-0.5)), math.Log1p(math.Exp(-0.5))},
+		"the lesser phase of two": {[]float64{11, 10}, 11 + math.Log1p(math.Exp(-1)), 1 + math.Log1p(math.Exp(-1))},
+		"both":                    {[]float64{9.4, 9.2}, 9.4 + math.Log1p(math.Exp(-0.2)), 0},
+		"both, of Bethe values that are too high": {[]float64{9.4, 9.4}, 10.09, 0},
+		"some of many":                          {[]float64{9, 9, 9}, 10 - math.Log(0.4), -math.Log(0.4)},
+		"far below what the phases promise":     {[]float64{30, 30}, 30 + math.Ln2, 0},
 		"one of twenty, that mirror each other": {[]float64{10, 3}, 10 + math.Log(20), math.Log(20)},
 	} {
 		in := settled()
