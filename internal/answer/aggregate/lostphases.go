@@ -5,19 +5,24 @@ package aggregate
 import (
 	"math"
 
+	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
 // besidePhases returns a verdict beside several phases of belief propagation. Contractions drop a phase that has no weight where they
 // truncate, and chains never cross to some, both without a sign of it. So where the phases together are above an estimate, by as much as
 // some of them weigh, that is uncertain by the distance, but at most by what the others add to the phase that is nearest to it, beside what
-// it states itself.
+// it states itself. Truncated legs drop what is below rounding of one phase, and the root of that may be left for another.
 func (g *sequence) besidePhases(v verdict) verdict {
 	p := g.bp
 	if v.best < 0 || v.uncertainty == nil || p == nil || p.Together == nil || p.Impossible {
 		return v
 	}
-	value := *g.estimates[v.best].LogZ
+	best := g.estimates[v.best]
+	value := *best.LogZ
+	if best.Truncated && !best.isLogLinear() && !best.isPooled() {
+		v.uncertainty = finite(max(*v.uncertainty, policy.LeastOfPhases))
+	}
 	if !weigh(p, *p.Together-value) {
 		return v
 	}

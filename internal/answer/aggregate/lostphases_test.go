@@ -33,7 +33,7 @@ func TestLostPhases(t *testing.T) {
 		alone := *Result(in).Uncertainty
 		in.Assignment.Propagation = &btn.Propagation{Converged: true, LogZ: &c.phases[0], Phases: c.phases, Together: &c.together}
 		r := Result(in)
-		if want := max(alone, c.lost); alone > 1e-9 || math.Abs(*r.Uncertainty-want) > 1e-9 || (r.Ended == "settled") != (c.lost == 0) {
+		if want := max(1e-6, c.lost); alone > 1e-9 || math.Abs(*r.Uncertainty-want) > 2e-6 || r.Ended == "settled" {
 			t.Errorf("%s: want %v: %s", name, want, text(t, r))
 		}
 	}
