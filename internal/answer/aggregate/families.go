@@ -45,7 +45,7 @@ func (g *sequence) judge() {
 		if r.LogZ != nil && r.lossless() && !g.unsure {
 			g.best = i
 			g.z = r.z
-			g.uncertainty = finite(r.rounding())
+			g.uncertainty = finite(max(r.rounding(), g.leastOfPhases()))
 			return
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // besidePhases returns a verdict beside several phases of belief propagation. Contractions drop a phase that has no weight where they
 // truncate, and chains never cross to some, both without a sign of it. So where the phases together are above an estimate, by as much as
 // some of them weigh, that is uncertain by the distance, but at most by what the others add to the phase that is nearest to it, beside what
-// it states itself. Truncated legs drop what is below rounding of one phase, and the root of that may be left for another.
+// it states itself, and truncated legs by leastOfPhases.
 func (g *sequence) besidePhases(v verdict) verdict {
 	p := g.bp
 	if v.best < 0 || v.uncertainty == nil || p == nil || p.Together == nil || p.Impossible {
@@ -20,8 +20,8 @@ func (g *sequence) besidePhases(v verdict) verdict {
 	}
 	best := g.estimates[v.best]
 	value := *best.LogZ
-	if best.Truncated && !best.isLogLinear() && !best.isPooled() {
-		v.uncertainty = finite(max(*v.uncertainty, policy.LeastOfPhases))
+	if !best.isLogLinear() && !best.isPooled() {
+		v.uncertainty = finite(max(*v.uncertainty, g.leastOfPhases()))
 	}
 	if !weigh(p, *p.Together-value) {
 		return v
@@ -35,6 +35,15 @@ func (g *sequence) besidePhases(v verdict) verdict {
 	}
 	v.uncertainty = finite(max(u, lost))
 	return v
+}
+
+// leastOfPhases is the least uncertainty of truncated legs beside several phases, 0 beside one: they drop what is below rounding of one phase,
+// also where they say that they drop nothing, and the root of that may be left for another.
+func (g *sequence) leastOfPhases() float64 {
+	if g.bp == nil || g.bp.Together == nil {
+		return 0
+	}
+	return policy.LeastOfPhases
 }
 
 // mostPieces bounds the phases whose subsets are looked through.

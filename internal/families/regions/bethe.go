@@ -83,7 +83,7 @@ func once(j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
 }
 
 // Witness puts down how belief propagation ends where it has several fixed points: estimates that see one phase alone show nothing of it. It
-// takes a share of what the plan takes.
+// takes a share of what the plan takes, or what is granted to any run.
 func Witness(j *proposal.Job, to *btn.Assignment) error {
 	e, err := lower.Build(j.Ctx, j.Conditioned)
 	if err != nil || exact.Decided(e.Hypergraph()) {
@@ -95,7 +95,7 @@ func Witness(j *proposal.Job, to *btn.Assignment) error {
 	for k := range to.Plan.Estimates {
 		planned += to.Plan.Estimates[k].Cost.Flops
 	}
-	j.Settings.Budget = min(whole.WithDefaults().Budget, max(planned, 1))
+	j.Settings.Budget = min(whole.WithDefaults().Budget, max(planned, policy.LeastUpdates*policy.UpdateFlops/policy.OrderedShare))
 	ordered, err := once(j, e)
 	if err == nil && len(ordered.states) > 1 {
 		to.Propagation = ordered.report()
