@@ -42,12 +42,12 @@ func TestBarsAreAsLongAsProbabilities(t *testing.T) {
 // TestAnswersByName: first the answer, aligned; the machinery when asked for; necessary warnings in any case.
 func TestAnswersByName(t *testing.T) {
 	r := btn.Result{Status: "ok", Method: btn.MethodTruncated, LogZ: number(-1), Log10Z: number(-0.4), Uncertainty: number(0.25),
-		Ended: "complete", Warnings: []string{"careful"}, Marginals: [][]float64{{0.5, 0, 0.5}, make([]float64, 20)}, Targets: []int{1, 0}}
+		MarginalUncertainty: number(0.03), Ended: "complete", Warnings: []string{"careful"}, Marginals: [][]float64{{0.5, 0, 0.5}, make([]float64, 20)}, Targets: []int{1, 0}}
 	r.Marginals[1][7] = 1
 	n := query.Names{Variables: []string{"", "a\nb"}, States: [][]string{nil, {"low", "", "high"}}}
 	got := printed(t, printer{names: n}, r)
 	want := "ln Z        -1.0000000000 nats\n" +
-		"trust       an estimate, uncertain by about 0.25 nats; complete\n" +
+		"trust       an estimate, uncertain by about 0.25 nats, marginals by about 0.03; complete\n" +
 		"warning     careful\n" +
 		"\n" +
 		"a�b  low   0.500000 ███████████████\n" +

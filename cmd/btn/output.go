@@ -407,9 +407,9 @@ func describeTrust(r *btn.Result) string {
 		return "exact, up to rounding"
 	}
 	if r.Uncertainty != nil {
-		return fmt.Sprintf("an estimate, uncertain by about %.2g nats; %s", *r.Uncertainty, r.Ended)
+		return fmt.Sprintf("an estimate, uncertain by about %.2g nats%s; %s", *r.Uncertainty, describeMarginalTrust(r), r.Ended)
 	}
-	s := "an estimate of unknown quality"
+	s := "an estimate of unknown quality" + describeMarginalTrust(r)
 	if r.Residual != nil && r.LnExplained != nil {
 		s += fmt.Sprintf("; residual %.6g, ln explained %.6g", *r.Residual, *r.LnExplained)
 	}
@@ -417,6 +417,17 @@ func describeTrust(r *btn.Result) string {
 		s += fmt.Sprintf("; %.1f digits cancelled", *r.CancellationDigits)
 	}
 	return s
+}
+
+// describeMarginalTrust states the uncertainty of the marginals of an estimate, empty without any.
+func describeMarginalTrust(r *btn.Result) string {
+	switch {
+	case len(r.Marginals) == 0:
+		return ""
+	case r.MarginalUncertainty == nil:
+		return ", marginals of unknown quality"
+	}
+	return fmt.Sprintf(", marginals by about %.2g", *r.MarginalUncertainty)
 }
 
 // describeEstimate writes one estimate of an approximate answer.

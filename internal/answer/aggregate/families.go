@@ -28,6 +28,7 @@ type verdict struct {
 //   - Else it is the best of the family that states least: judgeTrack, judgeSampled. None is off by more than the farther bound (reach);
 //     a family that states nothing comes last without bounds, but for those whose statements bounds exclude.
 //   - The value of belief propagation states nothing, and what few sampled components leave open where it is inside of that (besideFew).
+//   - Phases of belief propagation that a family may have lost count (besidePhases).
 //   - How far another family's best is away counts, less what that states of itself: one of both is further off than it says. It does not
 //     count where bounds exclude all that the other states.
 //   - What is known to hold has the last word (withinBounds).
@@ -44,14 +45,18 @@ func (g *sequence) judge() {
 		if r.LogZ != nil && r.lossless() && !g.unsure {
 			g.best = i
 			g.z = r.z
-			g.uncertainty = finite(r.rounding())
+			g.uncertainty = finite(max(r.rounding(), g.leastOfPhases()))
 			return
 		}
 	}
 
 	sampled := g.judgeSampled()
-	legs, regions := g.judgeTrack(btn.Linear), besideFew(g, g.judgeTrack(btn.LogLinear), sampled)
+	legs := g.judgeTrack(btn.Linear)
+	regions, sampled := besideFew(g, g.judgeTrack(btn.LogLinear), sampled)
 	g.verdicts = []verdict{g.besideModes(legs, sampled), g.besideModes(regions, sampled), sampled}
+	for k, v := range g.verdicts {
+		g.verdicts[k] = g.besidePhases(v)
+	}
 	sound := slices.ContainsFunc(g.verdicts, func(v verdict) bool { return v.best >= 0 && v.uncertainty != nil && !g.excluded(v) })
 	var chosen verdict
 	least := math.Inf(1)
@@ -82,21 +87,31 @@ func (g *sequence) judge() {
 	g.withinBounds()
 }
 
-// besideFew returns the verdict of belief propagation alone beside sampled components that are not believed. These leave an interval open,
-// from their lower bound (Markov's inequality for their mean is one) up to their mean and its shift, and their mean is mostly too low: few
-// draws miss the largest weights. A value inside, and more so than the mean, is uncertain by the distance of the farther end.
-func besideFew(g *sequence, v, sampled verdict) verdict {
+// besideFew changes the verdicts of belief propagation alone and of sampled components beside it that are not believed. These leave an
+// interval open, from their lower bound (Markov's inequality for their mean is one) up to their mean and its shift, and their mean is mostly
+// too low: few draws miss the largest weights.
+//
+//   - A fixed point above the mean of fewer than ten that count, one of possible beliefs, is better than that: it is uncertain by the distance of the farther end
+//     of the interval, and the mean by so much more than its distance from it.
+//   - Other values inside, and more so than the mean, are uncertain by the distance of the farther end.
+func besideFew(g *sequence, v, sampled verdict) (bethe, mean verdict) {
 	if v.best < 0 || g.estimates[v.best].of.Level >= 0 || v.uncertainty != nil || g.unsure ||
 		sampled.best < 0 || sampled.credible || sampled.uncertainty == nil {
-		return v
+		return v, sampled
 	}
 	below, above, _ := g.between()
-	value, mean := *g.estimates[v.best].LogZ, *g.estimates[sampled.best].LogZ
-	low, high := max(below.ln, mean+math.Log(policy.BoundsDelta)), min(above.ln, mean+*sampled.uncertainty)
-	if u := max(value-low, high-value); low <= value && value <= high && u < max(mean-low, high-mean) {
+	value, few := *g.estimates[v.best].LogZ, *g.estimates[sampled.best].LogZ
+	low, high := max(below.ln, few+math.Log(policy.BoundsDelta)), min(above.ln, few+*sampled.uncertainty)
+	u := max(value-low, high-value)
+	switch {
+	case g.estimates[sampled.best].mean.Effective < policy.LeastEffective && few < value && value <= above.ln &&
+		g.bp.Converged && !g.bp.Impossible && !g.bp.Signed:
+		v.uncertainty, v.credible = finite(u), false
+		sampled.uncertainty = finite(max(*sampled.uncertainty, value-few+u))
+	case low <= value && value <= high && u < max(few-low, high-few):
 		v.uncertainty, v.credible = finite(u), false
 	}
-	return v
+	return v, sampled
 }
 
 // contradiction returns the uncertainty of an answer that another family contradicts, 0 if none does. Two families

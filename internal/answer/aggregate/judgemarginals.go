@@ -15,9 +15,10 @@ type probabilities struct {
 	warning     string
 }
 
-// judgeMarginals takes the marginals of the answer's family, or of another one with less than half of its uncertainty. The
-// uncertainty of the result is at least the distance of a credible family's marginals minus twice their own uncertainty,
-// since the largest of many errors exceeds two standard errors, and at least the share of Z that may be missing (missed).
+// judgeMarginals takes the marginals of the answer's family, or of another one with less than half of its uncertainty, which is that of
+// the share of Z by which that family's ln Z is off the answer, at least (beside). The uncertainty of the result is at least the distance
+// of a credible family's marginals minus twice their own uncertainty, since the largest of many errors exceeds two standard errors, and at
+// least the share of Z that may be missing (missed).
 func (g *sequence) judgeMarginals() probabilities {
 	best := g.estimates[g.best]
 	if best.lossless() && !g.unsure {
@@ -30,7 +31,7 @@ func (g *sequence) judgeMarginals() probabilities {
 		if v.best < 0 || v.best == g.best {
 			continue
 		}
-		m := g.marginalsOf(v.best)
+		m := g.beside(v.best)
 		if m.p == nil {
 			continue
 		}
@@ -76,6 +77,17 @@ func (g *sequence) marginalsOf(at int) (m probabilities) {
 	return m
 }
 
+// beside returns the marginals of an estimate of another family than the answer's. If the answer is right, that family has lost or
+// invented 1 − e^−D of Z, D its distance from the answer, and all of that may have one value.
+func (g *sequence) beside(at int) probabilities {
+	m := g.marginalsOf(at)
+	if m.uncertainty != nil {
+		lost := -math.Expm1(-math.Abs(*g.estimates[at].LogZ - g.z.LogAbs()))
+		m.uncertainty = finite(max(*m.uncertainty, lost))
+	}
+	return m
+}
+
 // missed bounds the error of probabilities by the share of Z that may be missing, since all of it may have one value: 1 − e^−D
 // where the contradiction of families is D nats. Where tables forbid values together or chains miss modes, states of some
 // values may never have been seen: there it is at least the uncertainty of ln Z, and none is stated where that is not known.
@@ -88,7 +100,7 @@ func (g *sequence) missed() float64 {
 }
 
 // marginalChange returns the uncertainty of the probabilities of a contraction: their largest change from the last other
-// estimate with marginals, of any track. Region estimates do not converge monotonically, and if belief propagation has
+// estimate of the family with marginals, of any track. Region estimates do not converge monotonically, and if belief propagation has
 // several fixed points they describe only one: the weight of the others may have other values. It returns nil without
 // another estimate, if regions under constraints have equal marginals at every size, or if terms may be lost.
 func (g *sequence) marginalChange(at int, p [][]float64) *float64 {
@@ -96,37 +108,63 @@ func (g *sequence) marginalChange(at int, p [][]float64) *float64 {
 	if g.unsure {
 		return nil
 	}
-	var before [][][]float64
+	var before, start [][][]float64
 	for i, r := range g.estimates {
 		if i == at || r.LogZ == nil || of.isLogLinear() && (i > at || r.Regions == of.Regions) {
 			continue
 		}
 		if q, _ := r.marginals(g.targets); q != nil {
-			before = append(before, q)
+			if r.of.Rule != of.of.Rule {
+				start = append(start, q)
+			} else {
+				before = append(before, q)
+			}
 		}
+	}
+	if !of.isLogLinear() {
+		return g.legsChange(of, p, before, start)
 	}
 	n := len(before)
 	if n == 0 {
 		return nil
 	}
 	change := farthest(p, before[n-1])
-	if g.hard && change == 0 && of.isLogLinear() { // constraints may decide the same at every size
+	if g.hard && change == 0 { // constraints may decide the same at every size
 		return nil
-	}
-	if !of.isLogLinear() {
-		if n > 1 {
-			change = max(change, policy.Second*farthest(p, before[n-2]))
-		}
-		if g.hard && of.Discarded != nil {
-			change *= policy.Branches
-		}
-		return finite(min(1, max(change, of.rounds)))
 	}
 	if n > 1 {
 		change = regionsNext(change, farthest(before[n-1], before[n-2]))
 	}
 	change = max(policy.ApartInRegions*change, -math.Expm1(-phases(g.bp)))
 	return finite(min(1, change))
+}
+
+// legsChange is marginalChange of truncated legs, before which there are those of other legs and, at the start, of other families. Symmetric
+// truncations repeat belief propagation and each other, so what was discarded counts as well: the share, the root of it where nothing
+// changes, and what no second bond shows (unseen) where only another family is there to compare with.
+func (g *sequence) legsChange(of *estimate, p [][]float64, before, start [][][]float64) *float64 {
+	share := 0.0
+	if of.Discarded != nil {
+		share = max(*of.Discarded, 0)
+	}
+	change, n := 0.0, len(before)
+	switch {
+	case n > 0:
+		if change = farthest(p, before[n-1]); change <= rounding {
+			share = math.Sqrt(share)
+		}
+		if n > 1 {
+			change = max(change, policy.Second*farthest(p, before[n-2]))
+		}
+	case len(start) > 0:
+		change, share = farthest(p, start[len(start)-1]), unseen(share)
+	default:
+		return nil
+	}
+	if g.hard && of.Discarded != nil {
+		change *= policy.Branches
+	}
+	return finite(min(1, max(change, share, of.rounds)))
 }
 
 // farthest returns the largest difference of two probabilities.

@@ -91,7 +91,9 @@ func TestMarginalsOfTruncatedLegs(t *testing.T) {
 		"the other plan":                {p(0.55, 0.6, 0.7), 0, false, 0.1},
 		"the change before":             {p(0.5, 0.6, 0.6001), 0, false, 0.03},
 		"constraints":                   {p(0.55, 0.6, 0.7), 0, true, 0.4},
-		"constraints, whose Z may miss": {p(0.6, 0.6, 0.6), 0.01, true, 0.08},
+		"constraints, whose Z may miss": {p(0.6, 0.6, 0.6), 1e-4, true, 0.08},
+		"no change beside truncations":  {p(0.6, 0.6, 0.6), 0.49, false, 0.7},
+		"less change than truncations":  {p(0.6, 0.6, 0.6001), 0.2, false, 0.2},
 		"at most 1":                     {p(0.1, 0.3, 0.9), 0, true, 1},
 	} {
 		for k := range c.in.Values {
@@ -102,6 +104,37 @@ func TestMarginalsOfTruncatedLegs(t *testing.T) {
 		if r.MarginalUncertainty == nil || math.Abs(*r.MarginalUncertainty-c.want) > 1e-9 {
 			t.Errorf("%s: want %v: %s", name, c.want, text(t, r))
 		}
+	}
+}
+
+// TestMarginalsThatRepeatTheirStart: legs of bond 2 repeated the beliefs of parity checks to 2e-11, of which one was off by 0.37.
+func TestMarginalsThatRepeatTheirStart(t *testing.T) {
+	const discarded = 0.04
+	row := &btn.Marginals{Domains: []int{2}, Mant: []float64{0.5, 0.5}}
+	in := windows(9)
+	in.Values[0].Value.Marginals = row
+	in = with(in, ladder(1e-9, step{0, 8, []float64{10}, true}).Assignment.Plan.Estimates[0],
+		ladder(1e-9, step{0, 8, []float64{10}, true}).Values[0].Value)
+	legs := &in.Values[1].Value
+	legs.Marginals, legs.Truncation.Discarded = row, discarded
+	in = withBounds(in, []bounding.Kind{bounding.MiniBuckets}, btn.BoundValue{Lower: 9.9, Upper: 10.1})
+	r := Result(in)
+	if u := r.MarginalUncertainty; u == nil || math.Abs(*u-unseen(discarded)) > 1e-12 {
+		t.Errorf("%s", text(t, r))
+	}
+}
+
+// TestMarginalsOfAnotherFamily: those of a family whose ln Z is 4 nats off the answer are of other states.
+func TestMarginalsOfAnotherFamily(t *testing.T) {
+	in := legs()
+	for k := range in.Values {
+		in.Values[k].Value.Marginals = &btn.Marginals{Domains: []int{2}, Mant: []float64{0.5, 0.5}}
+	}
+	in = withSampled(in, 0.1, even(6, 0.01, 1000)) // without marginals
+	in = withBounds(in, []bounding.Kind{bounding.MiniBuckets}, btn.BoundValue{Lower: 5.9, Upper: 6.1})
+	r := Result(in)
+	if u := r.MarginalUncertainty; math.Abs(*r.LogZ-6) > 0.01 || u == nil || *u < -math.Expm1(-3.9) {
+		t.Errorf("%s", text(t, r))
 	}
 }
 

@@ -211,6 +211,11 @@ func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
 	r.Bounds = g.report()
 	if best := g.estimates[g.best]; best.isPooled() {
 		best.reportStates(r, a.Descents)
+		if off := sampleDoubt(r); off > policy.DoubtedSamples {
+			r.Warnings = append(r.Warnings, fmt.Sprintf(
+				"the samples count as %.0f of one weight, and some states may be missing: a probability from them may be off by %.2g",
+				*r.EffectiveSamples, off))
+		}
 	}
 
 	m := g.judgeMarginals()

@@ -112,3 +112,16 @@ func chosen(of []piece, r *rand.Rand) piece {
 	one.ln = top + math.Log(total)
 	return one
 }
+
+// sampleDoubt is how far a probability may be off that weighted samples give: two standard errors of a half by as many as count, and the
+// share of Z by which it may be off, as all of that may have one value. 0 without weighted samples.
+func sampleDoubt(r *btn.Result) float64 {
+	if len(r.SampleWeights) == 0 || r.EffectiveSamples == nil {
+		return 0
+	}
+	off := 1 / math.Sqrt(*r.EffectiveSamples)
+	if r.Uncertainty == nil {
+		return 1
+	}
+	return min(1, max(off, -math.Expm1(-*r.Uncertainty)))
+}

@@ -4,6 +4,7 @@ package aggregate
 
 import (
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -176,10 +177,14 @@ func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
 
 // phases returns what other fixed points of belief propagation may add to ln Z, where regions
 // correct the first: at least ln Σ_k exp(ln Z_k − ln Z_1), and ln k for k fixed points, because
-// there may be others between those found. It returns 0 for one fixed point.
+// there may be others between those found. If none of them overlap they are all added already, and another one may be as large as the least of
+// them. It returns 0 for one fixed point.
 func phases(p *btn.Propagation) float64 {
 	if p == nil || len(p.Phases) < 2 {
 		return 0
+	}
+	if p.Apart && p.Together != nil {
+		return math.Log1p(math.Exp(slices.Min(p.Phases) - *p.Together))
 	}
 
 	sum := 0.0

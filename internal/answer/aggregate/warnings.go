@@ -114,6 +114,10 @@ func propagationWarnings(p *btn.Propagation, best *estimate) []string {
 		)
 	}
 
+	if p.Impossible && best.isLogLinear() {
+		out = append(out, "the beliefs of belief propagation contradict each other, with an entropy below 0: its ln Z may be far too high")
+	}
+
 	if len(p.Phases) > 1 {
 		out = append(
 			out,

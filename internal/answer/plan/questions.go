@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/descent"
 	"github.com/basetensor/basetensor/internal/families/exact"
 	"github.com/basetensor/basetensor/internal/families/gradients"
+	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/families/sampled"
 	"github.com/basetensor/basetensor/internal/families/search"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -126,7 +127,11 @@ func weighs(q query.Query) bool {
 
 // weighted assigns weighted samples, exact ones where nothing is left to draw for.
 func (a *assigner) weighted(q query.Query) (*btn.Assignment, error) {
-	if found, err := sampled.ProposeStates(a.Job, q); found != nil || err != nil {
+	found, err := sampled.ProposeStates(a.Job, q)
+	if found != nil && err == nil && proposal.Timed(a.Ctx) {
+		err = regions.Witness(a.Job, found)
+	}
+	if found != nil || err != nil {
 		return found, err
 	}
 	return a.exactDescents(q)

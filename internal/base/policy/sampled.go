@@ -162,6 +162,10 @@ const (
 	// Chosen: a tail index needs some.
 	LeastSampled = 128
 
+	// DoubtedSamples is how far a probability from weighted samples may be off without a warning: that of 100 samples.
+	// Chosen.
+	DoubtedSamples = 0.1
+
 	// LeastEffective is the effective number of sampled components from which their standard error is believed.
 	// Measured: parity codes, where chains die, state 1.3 to 2 nats with 1 to 2.4 effective ones and are off by 16 to 38; their tail index
 	// is then 0.4.

@@ -33,7 +33,9 @@ type Mode struct {
 
 // Parameters of a search. Chosen.
 const (
-	Most     = 4   // modes that Find returns, at most
+	Most     = 24  // modes that Find returns, at most
+	certain  = 4   // modes of any mass, and
+	within   = 5   // others of e^-within of the largest mass at least
 	tries    = 16  // ascents from random states
 	sweeps   = 30  // over all indices per ascent, at most
 	usual    = 6   // sweeps per ascent in Work
@@ -58,16 +60,20 @@ func Work(e *sumproduct.Expression) float64 {
 			looks += float64(e.Dims[i] + 1)
 		}
 	}
-	return lookWork * (tries*usual + heated*Most) * (looks + float64(len(e.Dims)))
+	return lookWork * (tries*usual + heated*certain) * (looks + float64(len(e.Dims)))
 }
 
 // Find returns up to Most modes of an expression with entries of at least 0, by falling mass, from ascents that begin at
-// random states and at the given ones. Dropped are maxima of weight 0, those near a mode of larger mass, and those that
-// do not hold, so that the list may be empty. The same input gives the same modes. Errors: unsupported for an entry
+// random states, at grown ones (Phases) and at the given ones. Dropped are maxima of weight 0, those near a mode of larger mass, those that
+// do not hold, and small ones beside many, so that the list may be empty. The same input gives the same modes. Errors: unsupported for an entry
 // below 0 and where e does not fit; the context's, checked before every ascent. Cost: Work.
 func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode, error) {
 	r := drawing()
-	c, found, err := maxima(ctx, e, r, from)
+	grown, err := grownStates(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	c, found, err := maxima(ctx, e, r, append(slices.Clip(from), grown...))
 	if err != nil {
 		return nil, err
 	}
@@ -77,18 +83,41 @@ func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode,
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if len(out) < Most && !slices.ContainsFunc(out, func(o Mode) bool { return near(o.State, m.State) }) && c.holds(&m, r) {
+		if n := len(out); n == Most || n >= certain && m.mass() < out[0].mass()-within {
+			break
+		}
+		if !slices.ContainsFunc(out, func(o Mode) bool { return near(o.State, m.State) }) && c.holds(&m, r) {
 			out = append(out, m)
 		}
 	}
 	return out, nil
 }
 
-// Below returns a lower bound on ln Z in nats, the largest LnAround of the maxima; −Inf where all found are forbidden. Errors and
-// cost: as Find.
+// Below returns a lower bound on ln Z in nats, the largest LnAround of the maxima, and of repaired states where all maxima are forbidden; −Inf
+// where these are, too. Errors and cost: as Find.
 func Below(ctx context.Context, e *sumproduct.Expression) (float64, error) {
-	_, found, err := maxima(ctx, e, drawing(), nil)
 	below := math.Inf(-1)
+	grown, err := grownStates(ctx, e)
+	if err != nil {
+		return below, err
+	}
+	r := drawing()
+	c, found, err := maxima(ctx, e, r, grown)
+	for k := 0; k < tries/2 && len(found) == 0 && err == nil; k++ {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		if !c.repair(r) {
+			c.begin(r, k)
+			continue
+		}
+		allowed := slices.Clone(c.x)
+		if c.climb(c.order(r, false)); c.forbidden() { // by tables that gain more
+			copy(c.x, allowed)
+			c.enter()
+		}
+		found = append(found, c.mode())
+	}
 	for _, m := range found {
 		below = max(below, m.LnAround)
 	}

@@ -37,8 +37,8 @@ func Propose(ctx context.Context, own *truncated.Prepared, s btn.Settings) ([]bt
 	}
 
 	work := policy.BoundsShare * s.Budget
-	if search := modes.Work(e); search <= work/4 {
-		work -= search
+	if search := modes.Work(e); search <= work { // the one bound below that hard constraints have
+		work -= min(search, work/4)
 		add(&Bound{Kind: Modes}, search, 0)
 	}
 	if m := ising.New(e); m != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/lower"
 	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
 // betheEstimate is the value of belief propagation.
@@ -28,15 +29,15 @@ func betheUnseen(s btn.Settings) *btn.Plan {
 }
 
 // First puts the value of belief propagation before estimates of truncated legs or of sampled components, or before an exact one;
-// legs is why there are none, nil where there are. Where the first of them is cheap and there are bounds, or belief propagation has
-// no value, nothing changes.
+// legs is why there are none, nil where there are. Where the first of them is cheap and there are bounds belief propagation is a Witness alone;
+// where it has no value nothing changes.
 func First(j *proposal.Job, to *btn.Assignment, legs error) (*btn.Assignment, error) {
 	var from *btn.Plan
 	if legs == nil {
 		from = to.Plan
 		enough := !j.Auto() || hasBounds(from)
 		if enough && untilFirst(from) <= policy.SoonShare*j.Settings.Budget {
-			return to, nil
+			return to, Witness(j, to)
 		}
 	}
 
@@ -47,7 +48,24 @@ func First(j *proposal.Job, to *btn.Assignment, legs error) (*btn.Assignment, er
 	if exact.Decided(e.Hypergraph()) {
 		return to, legs
 	}
+	ordered, err := once(j, e)
+	if err != nil {
+		return nil, err
+	}
+	p := ordered.report()
+	if s := ordered.states[0]; p.LogZ == nil || s.Contradiction >= 0 && !s.Signed {
+		return to, legs
+	}
+	if legs != nil {
+		to = proposal.Approximate(nil, j.CacheState(), e)
+		to.Warnings = []string{"there is the value of belief propagation only: " + legs.Error()}
+	}
+	to.Propagation, to.Messages, to.Plan = p, ordered.messages(), afterBethe(j, from)
+	return to, nil
+}
 
+// once is belief propagation from one start and from maxima, for a share of the budget.
+func once(j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
 	enough, cancel := proposal.Planning(j.Ctx, policy.MessageShare)
 	defer cancel()
 	short := j.Settings
@@ -61,17 +79,28 @@ func First(j *proposal.Job, to *btn.Assignment, legs error) (*btn.Assignment, er
 	if err != nil {
 		return nil, err
 	}
+	return further(j, e, states)
+}
 
-	p := report(states)
-	if s := states[0]; p.LogZ == nil || s.Contradiction >= 0 && !s.Signed {
-		return to, legs
+// Witness puts down how belief propagation ends where it has several fixed points: estimates that see one phase alone show nothing of it. It
+// takes a share of what the plan takes, or what is granted to any run.
+func Witness(j *proposal.Job, to *btn.Assignment) error {
+	e, err := lower.Build(j.Ctx, j.Conditioned)
+	if err != nil || exact.Decided(e.Hypergraph()) {
+		return err
 	}
-	if legs != nil {
-		to = proposal.Approximate(nil, j.CacheState(), e)
-		to.Warnings = []string{"there is the value of belief propagation only: " + legs.Error()}
+	whole := j.Settings
+	defer func() { j.Settings = whole }()
+	planned := 0.0
+	for k := range to.Plan.Estimates {
+		planned += to.Plan.Estimates[k].Cost.Flops
 	}
-	to.Propagation, to.Messages, to.Plan = p, states[0].Messages(), afterBethe(j, from)
-	return to, nil
+	j.Settings.Budget = min(whole.WithDefaults().Budget, max(planned, policy.LeastUpdates*policy.UpdateFlops/policy.OrderedShare))
+	ordered, err := once(j, e)
+	if err == nil && len(ordered.states) > 1 {
+		to.Propagation = ordered.report()
+	}
+	return err
 }
 
 // untilFirst is what a plan takes until there is a value, flops: bounds are none.

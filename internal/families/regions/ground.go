@@ -113,9 +113,9 @@ func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, 
 const moved = 1e-9
 
 // beside returns ln Σ_k Z_k/Z_1 over the Bethe values of all phases, nats, which regions of a family do not correct: 0 for one phase, and
-// for a family whose one region is the network.
+// for a family whose one region is the network; f is nil for belief propagation alone.
 func (g *Ground) beside(f *region.Family) float64 {
-	if g.Phases == nil || f.Regions == 1 {
+	if g.Phases == nil || f != nil && f.Regions == 1 {
 		return 0
 	}
 	sum := 0.0

@@ -25,7 +25,7 @@ type modelMessages struct {
 
 // passed runs belief propagation under a query's evidence from the network's own messages, and says
 // whether those were remembered. Without evidence they are the answer already.
-func passed(j *proposal.Job, e *sumproduct.Expression) ([]*bp.State, bool, error) {
+func passed(j *proposal.Job, e *sumproduct.Expression) (*phased, bool, error) {
 	m, err := proposal.Fact(&j.Own, messagesSlot{}, func() (*modelMessages, error) { return ownMessages(j) })
 	if err != nil {
 		return nil, false, err
@@ -35,23 +35,27 @@ func passed(j *proposal.Job, e *sumproduct.Expression) ([]*bp.State, bool, error
 	o := bp.PropagateOptions{Seed: j.Settings.Seed, Updates: updatesFor(e, j.Settings), Enough: enough}
 	if m.messages == nil {
 		states, err := bp.Propagate(j.Ctx, e, o)
-		return states, m.remembered, err
+		if err != nil {
+			return nil, false, err
+		}
+		all, err := further(j, e, states)
+		return all, m.remembered, err
 	}
 	if j.Evidence.IsEmpty() {
 		s, err := bp.Restore(e, m.messages)
-		return []*bp.State{s}, m.remembered, err
+		return &phased{states: []*bp.State{s}}, m.remembered, err
 	}
 	if o.Warm, err = bp.Carry(m.e, e, m.messages); err != nil {
 		return nil, false, err
 	}
 	states, err := bp.Propagate(j.Ctx, e, o)
-	return states, m.remembered, err
+	return &phased{states: states}, m.remembered, err
 }
 
 // messagesSlot is the place of the network's messages in a job.
 type messagesSlot struct{}
 
-// ownMessages returns the network's messages where belief propagation comes to them from every start, through the memo. Whether there are
+// ownMessages returns the network's messages where belief propagation comes to them from every start, those near maxima too, through the memo. Whether there are
 // any depends on the network and the settings alone.
 func ownMessages(j *proposal.Job) (*modelMessages, error) {
 	m := &modelMessages{remembered: true}
@@ -94,7 +98,13 @@ func learnMessages(j *proposal.Job, e *sumproduct.Expression) (messages []float6
 
 		p := &btn.Plan{Method: btn.MethodRegions}
 		if s != nil {
-			p.Messages = s.Messages()
+			all, err := further(j, e, []*bp.State{s})
+			if err != nil {
+				return nil, err
+			}
+			if len(all.states) == 1 {
+				p.Messages = s.Messages()
+			}
 		}
 		return p, nil
 	}

@@ -73,10 +73,11 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		return proposal.Approximate(betheUnseen(j.Settings), j.CacheState(), e), nil
 	}
 
-	states, remembered, err := passed(j, e)
+	ordered, remembered, err := passed(j, e)
 	if err != nil {
 		return nil, err
 	}
+	states := ordered.states
 	if s := states[0]; s.Contradiction >= 0 && !s.Signed {
 		return nil, nil // Z = 0, which the exact way confirms
 	}
@@ -89,12 +90,7 @@ func Propose(j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		hit = btn.CacheMiss
 	}
 	found := proposal.Approximate(plan, hit, e)
-	found.Propagation, found.Messages = report(states), states[0].Messages()
-	if phases := bp.Phases(states, policy.PhaseOverlap); len(phases) > 1 {
-		for _, s := range phases[1:] {
-			found.Messages = append(found.Messages, s.Messages()...)
-		}
-	}
+	found.Propagation, found.Messages = ordered.report(), ordered.messages()
 	if own, err := j.Restricts(h); err != nil {
 		return nil, err
 	} else if own {
@@ -150,9 +146,10 @@ func forest(h contractionorder.Hypergraph) bool {
 }
 
 // report says how belief propagation ended.
-func report(states []*bp.State) *btn.Propagation {
+func (o *phased) report() *btn.Propagation {
+	states := o.states
 	s := states[0]
-	p := &btn.Propagation{Converged: s.Converged, Updates: s.Updates, Change: math.MaxFloat64, Signed: s.Signed}
+	p := &btn.Propagation{Converged: s.Converged, Updates: s.Updates, Change: math.MaxFloat64, Signed: s.Signed, Impossible: s.Impossible()}
 	if s.Change < math.MaxFloat64 { // messages that overflow are not a number, and no number in JSON
 		p.Change = s.Change
 	}
@@ -169,6 +166,9 @@ func report(states []*bp.State) *btn.Propagation {
 		}
 	}
 
+	if z, terms := o.together(); len(p.Phases) > 1 && !math.IsInf(z, 0) && !math.IsNaN(z) {
+		p.Together, p.Apart = &z, terms == len(p.Phases)
+	}
 	return p
 }
 

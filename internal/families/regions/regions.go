@@ -94,17 +94,22 @@ func (j run) blocks(p *region.Prepared, from, to int) ([]*region.Part, error) {
 	return out, err
 }
 
-// bethe is the part without regions: the value and the beliefs of belief propagation.
+// bethe is the part without regions: the value and the beliefs of belief propagation, the sum and the mixture of those of several phases.
 func (j run) bethe(g *Ground) btn.Value {
+	phases := g.beside(nil)
+	lnBethe := g.LnBethe + phases
 	v := btn.Value{
-		Z:      scaled.FromLog(g.LnBethe),
-		Region: &btn.RegionPart{LnBethe: g.LnBethe, Converged: g.State.Converged},
+		Z:      scaled.FromLog(lnBethe),
+		Region: &btn.RegionPart{LnBethe: lnBethe, Converged: g.State.Converged},
 	}
 
 	if j.M != nil {
 		beliefs := make([][]float64, len(g.Expression.Dims))
 		for i := range beliefs {
 			beliefs[i] = g.State.Belief(i)
+		}
+		if phases > 0 {
+			g.mix(beliefs, phases)
 		}
 		v.Marginals = j.Weighted(j.rows(g.Expression, beliefs), v.Z)
 	}

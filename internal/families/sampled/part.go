@@ -67,7 +67,7 @@ type Base struct {
 }
 
 // MostModes is the largest number of starts beside the chains' own.
-const MostModes = 16
+const MostModes = 32
 
 // About implements Sampling.
 func (b *Base) About() *Base { return b }

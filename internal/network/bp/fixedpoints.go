@@ -5,6 +5,7 @@ package bp
 import (
 	"context"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
@@ -54,9 +55,50 @@ func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Op
 		}
 	}
 
-	by := &ranked{found, values}
+	return inSequence(found, values), nil
+}
+
+// Further runs from given starts, see Options.Given, and returns the states with those of them that converge to others, in the sequence of
+// FixedPoints. reached says which state each start has come to, nil where it did not converge. Once o.Enough has ended no further start is
+// made. Errors and cost as for Run, times the starts.
+func Further(ctx context.Context, e *sumproduct.Expression, states []*State, starts [][][]float64, o Options) (all, reached []*State, err error) {
+	g, err := newGraph(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, reached = slices.Clone(states), make([]*State, len(starts))
+	values := make([]float64, len(all))
+	for k, s := range all {
+		values[k] = s.LnZ()
+	}
+	for n, given := range starts {
+		if o.enough() {
+			break
+		}
+		p := o
+		p.Warm, p.Given = nil, given
+		s, err := run(ctx, g, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !s.Converged || s.Contradiction >= 0 {
+			continue
+		}
+		ln := s.LnZ()
+		if k := slices.IndexFunc(all, func(other *State) bool { return same(s, other, ln, other.LnZ()) }); k >= 0 {
+			reached[n] = all[k]
+			continue
+		}
+		all, values, reached[n] = append(all, s), append(values, ln), s
+	}
+	return inSequence(all, values), reached, nil
+}
+
+// inSequence sorts states: the converged ones first, the largest value first among them.
+func inSequence(states []*State, values []float64) []*State {
+	by := &ranked{states, values}
 	sort.Stable(by)
-	return by.states, nil
+	return by.states
 }
 
 // Only returns the state that o's own start and starts−1 random ones all converge to, nil where one

@@ -32,6 +32,8 @@ type Options struct {
 	// ignored. A value that its messages exclude is let in again. Sweeps leave messages out that are
 	// up to date, as long as that spares half of them.
 	Warm []float64
+	// Given is a distribution of every index, which its messages begin with where there is no Warm.
+	Given [][]float64
 	// Enough ends a run as spent updates do, with the messages there are: every one of them was
 	// computed once. Nil: never.
 	Enough context.Context

@@ -16,6 +16,9 @@ func (s *State) start(o Options) error {
 	if o.Warm != nil {
 		return s.warm(o.Warm)
 	}
+	if o.Given != nil {
+		return s.given(o.Given)
+	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6270))
 	for k := range s.g.table {
 		m := s.g.message(s.m, int32(k))
@@ -43,6 +46,24 @@ func (s *State) warm(messages []float64) error {
 		if x == 0 {
 			s.m[a] = readmitted
 		}
+	}
+	return nil
+}
+
+// given starts from a distribution of every index, and lets the values in that it excludes.
+func (s *State) given(of [][]float64) error {
+	if len(of) != len(s.g.e.Dims) {
+		return fault.New(fault.Internal, "bp: a start of %d indices, the expression has %d", len(of), len(s.g.e.Dims))
+	}
+	for k := range s.g.table {
+		p, m := of[s.g.index(int32(k))], s.g.message(s.m, int32(k))
+		if len(p) != len(m) {
+			return fault.New(fault.Internal, "bp: a start of %d values for an index of %d", len(p), len(m))
+		}
+		for a := range m {
+			m[a] = max(p[a], readmitted)
+		}
+		normalise(m)
 	}
 	return nil
 }
