@@ -74,7 +74,7 @@ func Run(ctx context.Context, r Request, memo proposal.Memo) ([]btn.Result, erro
 		}
 	}
 
-	return Aggregate(r.Job, assignments, r.files(), values), nil
+	return Aggregate(r.Job, assignments, files(r.Queries), values), nil
 }
 
 // partialResults returns the results that the finished values allow, where the context's deadline ended the contraction; else it fails.
@@ -85,20 +85,11 @@ func partialResults(
 		return nil, err
 	}
 
-	results := AggregateNow(r.Job, assignments, r.files(), values)
+	results := AggregateNow(r.Job, assignments, files(r.Queries), values)
 	for i := range results {
 		if results[i].Status == btn.StatusOK {
 			return results, nil
 		}
 	}
 	return nil, err
-}
-
-// files are the names of the queries' evidence files.
-func (r *Request) files() []string {
-	files := make([]string, len(r.Queries))
-	for q := range r.Queries {
-		files[q] = r.Queries[q].EvidenceFile
-	}
-	return files
 }

@@ -254,6 +254,11 @@ const (
 	WorkShare = 0.7
 	PlanShare = 0.5
 
+	// FirstTime is the part of a deadline by which the first value is stored, or one sweep of belief propagation later: half of it
+	// is for plans that are there at once, the rest for belief propagation to converge.
+	// Chosen.
+	FirstTime = 0.1
+
 	// FirstSeconds is the time left after planning for the first estimate, per table of the network.
 	// Measured: belief propagation's value and the bound by its messages take 10 µs a table of 150,000 on a quiet machine; twice that.
 	FirstSeconds = 20e-6

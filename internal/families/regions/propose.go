@@ -55,7 +55,7 @@ type family struct {
 }
 
 // Method is method regions.
-var Method = proposal.Method{Name: btn.MethodRegions, Propose: Propose, Grows: true, Bethe: true}
+var Method = proposal.Method{Name: btn.MethodRegions, Propose: Propose, Grows: true}
 
 // Propose is the proposal of a growing family of regions under the query's evidence, with the messages that belief
 // propagation ended with, so that all parts are computed from the same ones; nil where the exact way is as cheap: there is no cycle, or Z

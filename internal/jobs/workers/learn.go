@@ -60,7 +60,7 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		p, err = w.earlier(ctx, d, m.Job)
 	}
 	if p == nil && err == nil {
-		p, err = w.plan(ctx, net, &m)
+		p, err = w.planInsured(ctx, d, net, &m)
 	}
 	if err != nil {
 		return hop.Done, err
