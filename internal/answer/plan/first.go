@@ -36,21 +36,32 @@ func First(
 	return found, nil
 }
 
-// Insured reports whether the first answer of a job is there before its plans are contracted: unless all are exact and take a small share
-// of the budget.
-func Insured(assignments []btn.Assignment, s btn.Settings) bool {
-	most := policy.InsuredShare * s.WithDefaults().Budget
+// Insurance says how a job is insured by its first answer before its plans are contracted.
+type Insurance int
+
+const (
+	Uninsured      Insurance = iota // all plans are exact and are contracted at once
+	InsuredBySweep                  // one sweep of belief propagation: all plans are exact and take a small share of the budget
+	Insured                         // plans may be late
+)
+
+// Insure returns the insurance that plans need.
+func Insure(assignments []btn.Assignment, s btn.Settings) Insurance {
+	insurance := Uninsured
 	for _, a := range assignments {
 		if a.Plan == nil || a.Plan.Grows() {
-			return true
+			return Insured
 		}
 		cost := &a.Plan.Estimates[0].Cost
 		if a.Cost != nil {
 			cost = a.Cost
 		}
-		if cost.Flops > most {
-			return true
+		switch {
+		case cost.Flops > policy.InsuredShare*s.WithDefaults().Budget:
+			return Insured
+		case cost.Flops > policy.UninsuredFlops:
+			insurance = InsuredBySweep
 		}
 	}
-	return false
+	return insurance
 }

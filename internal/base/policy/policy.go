@@ -259,6 +259,10 @@ const (
 	// Chosen.
 	FirstTime = 0.1
 
+	// UninsuredFlops is the work of an exact plan up to which there is no first value before it.
+	// Chosen: some microseconds; a plan of more takes longer than a sweep of belief propagation, as a rule.
+	UninsuredFlops = 1e5
+
 	// FirstSeconds is the time left after planning for the first estimate, per table of the network.
 	// Measured: belief propagation's value and the bound by its messages take 10 µs a table of 150,000 on a quiet machine; twice that.
 	FirstSeconds = 20e-6

@@ -29,15 +29,24 @@ func (w *Learn) planInsured(ctx context.Context, d *hop.Message, net *btn.Networ
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	store := sync.OnceFunc(func() { w.storeFirst(ctx, d, net, m, left) })
+	var once sync.Once
+	store := func(left time.Duration) { once.Do(func() { w.storeFirst(ctx, d, net, m, left) }) }
 	if d.Attempt > 1 {
-		store()
+		store(left)
 	}
-	head := time.AfterFunc(stage.HeadStart(left), store)
+	head := time.AfterFunc(stage.HeadStart(left), func() { store(left) })
 	defer head.Stop()
 	p, err := w.plan(ctx, net, m)
-	if err != nil || plan.Insured(p.job, m.Settings) {
-		store()
+	switch {
+	case err != nil:
+		store(left)
+	default:
+		switch plan.Insure(p.job, m.Settings) {
+		case plan.Insured:
+			store(left)
+		case plan.InsuredBySweep:
+			store(0)
+		}
 	}
 	return p, err
 }
