@@ -129,3 +129,10 @@ func files(queries []query.Query) []string {
 	}
 	return names
 }
+
+// PlanningTime returns the time from the request to the end of planning. It leaves a part of the deadline, and the time of the first
+// estimate for a network of that number of tables.
+func PlanningTime(deadline time.Duration, tables int) time.Duration {
+	first := time.Duration(policy.FirstSeconds * float64(tables) * float64(time.Second))
+	return min(time.Duration(policy.PlanShare*float64(deadline)), deadline-first)
+}

@@ -1,4 +1,4 @@
-package workers
+package stage
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func TestPlanningLeavesTimeForTheFirstEstimate(t *testing.T) {
 		{2400 * time.Millisecond, 150_000, -600 * time.Millisecond},
 		{30 * time.Second, 150_000, 15 * time.Second},
 	} {
-		if got := planningTime(c.deadline, c.tables); got != c.want {
+		if got := PlanningTime(c.deadline, c.tables); got != c.want {
 			t.Errorf("%v, %d tables: %v, want %v", c.deadline, c.tables, got, c.want)
 		}
 	}
