@@ -122,8 +122,8 @@ func (r *workFlags) flops() float64 {
 // slack is the factor by which a job may exceed its budget: a budget is a prediction, and machines have other work.
 const slack = 1.2
 
-// leastDeadline is the least time that a job with a budget has once its model is read, beside that of a first value: the servers start within it, and
-// budgets are of work.
+// leastDeadline is the least time that a job with a budget has once its model is read, beside that of a first value: the servers start
+// within it, and budgets are of work.
 const leastDeadline = time.Second
 
 // A job with a budget and no deadline has up to patient budgets on a busy machine or for a large model, because its stages are slowed like

@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -21,7 +22,7 @@ func First(
 ) (*btn.Assignment, error) {
 	s = s.WithDefaults()
 	q := queries[k]
-	if m := methodOf(s.Method); m == nil && s.Method != btn.MethodAuto || m != nil && !m.Grows {
+	if m := methodOf(s.Method); m == nil && !(&proposal.Job{Settings: s}).Auto() || m != nil && !m.Grows {
 		return nil, nil
 	}
 	if q.Descends() || btn.Parametric(q) || len(q.Joint) > 0 || q.Information != nil {

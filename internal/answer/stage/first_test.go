@@ -140,7 +140,10 @@ func TestFirstIsOneSweepAtLeast(t *testing.T) {
 // TestOrFirst: the first answer stands for whatever failed but the model, the question and a cancel.
 func TestOrFirst(t *testing.T) {
 	z := 1.5
-	first := []btn.Result{{Status: btn.StatusOK, LogZ: &z, Ended: "complete", Warnings: []string{"w"}}, {Status: btn.StatusError, Error: &btn.ErrorInfo{}}}
+	first := []btn.Result{
+		{Status: btn.StatusOK, LogZ: &z, Ended: "complete", Warnings: []string{"w"}},
+		{Status: btn.StatusError, Error: &btn.ErrorInfo{}},
+	}
 	other := 2.5
 	for _, code := range []fault.Code{
 		fault.Deadline, fault.OverBudget, fault.Unsupported, fault.FailedEstimate, fault.Internal, fault.Infrastructure,

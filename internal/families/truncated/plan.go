@@ -156,7 +156,8 @@ type Cost struct {
 	Lossless bool // along a tree: nothing is truncated
 }
 
-// Price predicts a contraction, with marginals if they are wanted. Errors: ErrOtherNetwork, plans that contradict themselves, the context's.
+// Price predicts a contraction, with marginals if they are wanted. Errors: ErrOtherNetwork, plans that contradict themselves, the
+// context's.
 func (p *Prepared) Price(ctx context.Context, plan *TruncatedPlan, bond int, marginals bool) (Cost, error) {
 	h := p.Hypergraph()
 	if plan.Family == btn.FamilySweep {

@@ -118,10 +118,15 @@ func (l *Jobs) orFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
 	return &out
 }
 
-// Answer stores a terminal answer, with the job's first one in the place of what failed, unless one is stored already. It returns ErrForeign if that is
-// another request's. The job's model was stored at the time asked; zero: that is not known. Only the
-// loop that Answers may call it.
-func (l *Jobs) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err error) {
+// Answer stores a terminal answer, with the job's first one in the place of what failed, unless one is stored already. It returns
+// ErrForeign if that is another request's. The job's model was stored at the time asked; zero: that is not known. Only the loop that
+// Answers may call it.
+func (l *Jobs) Answer(ctx context.Context, a *wire.Answer, asked time.Time) error {
+	return l.store(ctx, l.orFirst(ctx, a), asked)
+}
+
+// store is Answer without a look at the first one.
+func (l *Jobs) store(ctx context.Context, a *wire.Answer, asked time.Time) (err error) {
 	if l.Tracer != nil && trace.SpanContextFromContext(ctx).IsValid() {
 		var span trace.Span
 		ctx, span = l.Tracer.Start(ctx, spanAnswer, trace.WithAttributes(
@@ -131,7 +136,6 @@ func (l *Jobs) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err
 		defer func() { tracing.End(span, err) }()
 	}
 
-	a = l.orFirst(ctx, a)
 	b, err := wire.Encode(a)
 	if err != nil {
 		return err
@@ -153,7 +157,7 @@ func (l *Jobs) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err
 	}
 	if errors.Is(err, bus.ErrQuota) && a.Status == wire.StatusOK { // the error needs little room, and ends the job
 		info := l.Info(err)
-		return l.Answer(ctx, &wire.Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: wire.StatusError, Error: &info}, asked)
+		return l.store(ctx, &wire.Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: wire.StatusError, Error: &info}, asked)
 	}
 	if err == nil && first == nil {
 		l.tell(ctx, a, asked)
