@@ -22,6 +22,7 @@ func (a *assigner) approximate(q query.Query, warnings []string) (*btn.Assignmen
 		propose = func(q query.Query) (*btn.Assignment, error) { return a.orExact(m.Propose, q) }
 	}
 	found, err := propose(q)
+	err = proposal.InBudget(a.Ctx, "estimates", err)
 	if err == nil && proposal.Timed(a.Ctx) && found.Plan.Grows() && !hasRegions(found.Plan) {
 		found, err = regions.First(a.Job, found)
 	}

@@ -210,7 +210,7 @@ func planOf(
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, false, ctxErr
 		}
-		if proposal.OutOfTime(ctx, planning, err) {
+		if proposal.OutOfTime(ctx, err) {
 			if len(plan.Estimates) == 0 {
 				plan.Estimates = append(plan.Estimates, betheEstimate())
 			}
@@ -289,7 +289,7 @@ func sliced(j *proposal.Job, plan *btn.Plan, e *sumproduct.Expression, states []
 	planning, cancel := proposal.Planning(j.Ctx, 1)
 	defer cancel()
 	variables, err := influential(planning, j.Conditioned, e, states, j.Settings.Budget)
-	if proposal.OutOfTime(j.Ctx, planning, err) {
+	if proposal.OutOfTime(j.Ctx, err) {
 		return plan, nil
 	}
 	if err != nil || len(variables) == 0 {

@@ -50,9 +50,9 @@ type spectrum struct {
 // Find returns the structure of a network; nil where it has none. It reads the network once, and multiplies its matrix of interactions
 // some hundreds of times. Cost O(entries + rounds · K · (Σ(d−1))²).
 func Find(ctx context.Context, net *btn.Network, memory int64) (*Fit, error) {
-	m := read(net, memory, true)
-	if m == nil {
-		return nil, nil
+	m, err := read(ctx, net, memory, true)
+	if err != nil || m == nil {
+		return nil, err
 	}
 	all := m.all()
 	if promising, err := m.promising(ctx, all); err != nil || !promising {

@@ -4,6 +4,7 @@ package ladder
 
 import (
 	"context"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families/truncated"
@@ -47,7 +48,7 @@ func Plan(
 		(c.Flops <= s.Budget || s.Bond > 0) {
 		rungs = []rung{{bond: bond, cost: btn.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
 	} else if rungs, err = bonds(prices, s); err != nil {
-		late := proposal.OutOfTime(ctx, pricing, err)
+		late := proposal.OutOfTime(ctx, err)
 		switch {
 		case !late:
 			return nil, false, err
@@ -102,7 +103,7 @@ func searchPlans(
 		plans, whole, err = p.Search(planning, o)
 	}
 
-	if proposal.OutOfTime(ctx, planning, err) {
+	if proposal.OutOfTime(ctx, err) {
 		whole = false
 		if n := len(p.Expression().Tables); s.Method == btn.MethodAuto && n > policy.MostHasty {
 			return nil, 0, false, fault.New(fault.OverBudget,
@@ -111,10 +112,30 @@ func searchPlans(
 		if s.Bond == 0 {
 			o.Bond = policy.LeastBond
 		}
-		plans, err = p.Greedy(ctx, o)
+		plans, err = greedy(ctx, p, s, o)
 	}
 
 	return plans, o.Bond, whole, err
+}
+
+// hastyTime is how long a greedy plan may take after the time for planning is over. Chosen: those of networks with little fill take
+// milliseconds.
+const hastyTime = 250 * time.Millisecond
+
+// greedy returns greedy plans. Method auto has other families where they take long.
+func greedy(
+	ctx context.Context, p *truncated.Prepared, s btn.Settings, o truncated.SearchOptions,
+) ([]truncated.TruncatedPlan, error) {
+	if s.Method != btn.MethodAuto {
+		return p.Greedy(ctx, o)
+	}
+	hasty, cancel := proposal.Planning(proposal.AtLeast(ctx, hastyTime), 1)
+	defer cancel()
+	plans, err := p.Greedy(hasty, o)
+	if proposal.OutOfTime(ctx, err) {
+		return nil, fault.New(fault.OverBudget, "plan: truncated legs: no greedy plan was found in %s", hastyTime)
+	}
+	return plans, err
 }
 
 // slicedRung is the last rung of a ladder that the memory ended, not the budget: twice the bond, in slices that fit.
