@@ -135,6 +135,7 @@ const (
 	startsFor  = 16
 	patient    = 2
 	busy       = 1.5 // the ratio of wall time to processor time from which a machine is busy
+	slowest    = 4   // the largest ratio that the time of a first value is multiplied by
 )
 
 // longestBudget is the least budget that sets no time limit: a stage keeps jobs for hours.
@@ -157,10 +158,10 @@ func (r *workFlags) remaining(since time.Time) (time.Duration, error) {
 	if all == 0 {
 		return 0, nil
 	}
-	gone := time.Since(since)
-	left := r.end(gone, cputime.Used()) - gone
+	gone, used := time.Since(since), cputime.Used()
+	left := r.end(gone, used) - gone
 	if r.Deadline == 0 {
-		left = max(left, leastDeadline+r.sweep)
+		left = max(left, r.least(slowness(gone, used)))
 	}
 	if left <= 0 {
 		return 0, fault.New(fault.Deadline, "reading the model took all of the %s until the deadline", all)
@@ -178,10 +179,28 @@ func (r *workFlags) end(gone, used time.Duration) time.Duration {
 		return all
 	}
 	late := startsFor * (gone - usualStart)
-	if slow := float64(gone) / float64(used); used > 0 && slow > busy {
+	if slow := slowness(gone, used); slow > busy {
 		late = max(late, time.Duration(min(slow, patient)*float64(*r.Budget)))
 	}
 	return max(all, min(late, patient**r.Budget))
+}
+
+// least returns the least time of a job with a budget from when its model is read, on a machine of some slowness: for a first value, and
+// for twice the budget where the machine is busy.
+func (r *workFlags) least(slow float64) time.Duration {
+	d := leastDeadline + time.Duration(min(slow, slowest)*float64(r.sweep))
+	if slow > busy {
+		d = max(d, patient**r.Budget+leastDeadline*3/4)
+	}
+	return d
+}
+
+// slowness returns the ratio of wall time to processor time, 1 at least.
+func slowness(gone, used time.Duration) float64 {
+	if used <= 0 {
+		return 1
+	}
+	return max(1, float64(gone)/float64(used))
 }
 
 // milliseconds rounds up: positive durations stay above 0, and 0 is none.
