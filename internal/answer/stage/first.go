@@ -18,8 +18,17 @@ import (
 )
 
 // HeadStart is how long planning may take before First begins where so much time is left until a deadline: most exact answers are there
-// by then.
-func HeadStart(left time.Duration) time.Duration {
+// by then. It is 0 for a network of so many tables that one sweep takes longer than that: First comes before planning.
+func HeadStart(left time.Duration, tables int) time.Duration {
+	head := half(left)
+	if policy.FirstSeconds*float64(tables) > head.Seconds() {
+		return 0
+	}
+	return head
+}
+
+// half is half of the time by which the first answer is to be there.
+func half(left time.Duration) time.Duration {
 	return time.Duration(policy.FirstTime / 2 * float64(left))
 }
 
@@ -29,7 +38,7 @@ func HeadStart(left time.Duration) time.Duration {
 func First(
 	ctx context.Context, job string, net *btn.Network, queries []query.Query, s btn.Settings, left time.Duration,
 ) ([]btn.Result, error) {
-	enough, cancel := context.WithTimeout(ctx, HeadStart(left))
+	enough, cancel := context.WithTimeout(ctx, half(left))
 	defer cancel()
 	late := errorInfo(fault.New(fault.Deadline, "stage: no time was left for a first value"), query.StageLearn)
 	assignments := make([]btn.Assignment, len(queries))

@@ -64,6 +64,14 @@ const lastMoment = 250 * time.Millisecond
 // runInsured is run with so much time left until the deadline, and with the results of First where it fails or does not return.
 func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo, left time.Duration) ([]btn.Result, error) {
 	planning := proposal.PriceUntil(ctx, time.Now().Add(PlanningTime(left, len(net.Cores))))
+	var first []btn.Result
+	head := HeadStart(left, len(net.Cores))
+	if head == 0 {
+		var err error
+		if first, err = First(ctx, r.Job, net, r.Queries, r.Settings, left); err != nil {
+			return nil, err
+		}
+	}
 	done := make(chan outcome, 1)
 	go func() {
 		var o outcome
@@ -74,13 +82,12 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 		o.results, o.err = run(planning, net, r, memo)
 	}()
 
-	o, ended := within(done, nil, HeadStart(left))
+	o, ended := within(done, nil, head)
 	if ended && o.panicked == nil && o.err == nil && allAnswered(o.results) {
 		return o.results, nil
 	}
-	first, err := First(ctx, r.Job, net, r.Queries, r.Settings, left)
-	if err != nil {
-		first = nil
+	if first == nil {
+		first, _ = First(ctx, r.Job, net, r.Queries, r.Settings, left)
 	}
 	if !ended {
 		o, ended = within(done, ctx.Done(), left)

@@ -21,7 +21,8 @@ import (
 )
 
 // planInsured is plan with the first answer of a job with a deadline: it is stored from a goroutine of its own if planning takes longer
-// than its head start, and else before plans are passed on whose contraction may be late. A message that is delivered again has it first.
+// than its head start, and else before plans are passed on whose contraction may be late. A large network, and a message that is
+// delivered again, have it before planning.
 func (w *Learn) planInsured(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network) (*planned, error) {
 	left := time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Since(d.Asked)
 	if m.DeadlineMS == 0 {
@@ -31,11 +32,12 @@ func (w *Learn) planInsured(ctx context.Context, d *hop.Message, net *btn.Networ
 	defer cancel()
 	var once sync.Once
 	store := func(left time.Duration) { once.Do(func() { w.storeFirst(ctx, d, net, m, left) }) }
-	if d.Attempt > 1 {
+	head := stage.HeadStart(left, len(net.Cores))
+	if head == 0 || d.Attempt > 1 {
 		store(left)
 	}
-	head := time.AfterFunc(stage.HeadStart(left), func() { store(left) })
-	defer head.Stop()
+	timer := time.AfterFunc(head, func() { store(left) })
+	defer timer.Stop()
 	p, err := w.plan(ctx, net, m)
 	switch {
 	case err != nil:
