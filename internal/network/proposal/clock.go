@@ -134,7 +134,8 @@ func (j *Job) Within(share float64, name string, work func() error) error {
 	return InBudget(whole, name, err)
 }
 
-// InBudget returns the error of a part of the planning, as fault.OverBudget where it is the end of some clock of that part: the job goes on.
+// InBudget returns the error of a part of the planning, as fault.OverBudget where it is the end of some clock of that part: the job goes
+// on.
 func InBudget(ctx context.Context, name string, err error) error {
 	if OutOfTime(ctx, err) {
 		return fault.New(fault.OverBudget, "plan: %s: not done in the time that the deadline leaves", name)
