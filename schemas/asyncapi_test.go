@@ -39,7 +39,7 @@ func TestAsyncAPI(t *testing.T) {
 		documented[s.Kind] = true
 	}
 	for _, k := range []message.Kind{message.KindModel, message.KindNetwork, message.KindTask,
-		message.KindPartial, message.KindAnswer, message.KindDone, message.KindProgress,
+		message.KindPartial, message.KindFirst, message.KindAnswer, message.KindDone, message.KindProgress,
 		message.KindCancel, message.KindTimer, message.KindDeadline, message.KindRedrive, message.KindEnd, message.KindDLQ,
 		message.KindBlob, message.KindGraph, message.KindInfer, message.KindServes, message.KindHere} {
 		if !documented[k] {

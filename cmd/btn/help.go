@@ -84,7 +84,7 @@ var helpTexts = kong.Vars{
 	"request_set":    "A setting of one method, e.g. learned.components=8; repeated, or with commas. 'btn methods' lists them.",
 	"request_budget": "Work to spend at most, planning included: truncated, regions and sampled turn it once into flops, as seconds of one " +
 		"core, 60s without it; auto takes the exact way only where that is worth it. Given without --deadline, it is time as well: the job " +
-		"ends with its best estimate a fifth later, after a second at the earliest, and on a busy machine after twice of it at the latest.",
+		"ends with its best estimate a fifth later, on a busy machine after twice of it and a second, and of a large model once there is one.",
 	"request_deadline": "Answer after this long with the best estimate so far, or give up without one, e.g. 30s. 0 means never.",
 	"up_max_bytes":     "Room for all streams together; without it the free room, at most 16 GiB in files and 4 GiB in memory.",
 	"up_keep_at_least": "Shortest time that answers are kept: the oldest go earlier than --keep when room is needed, and new jobs are " +

@@ -116,13 +116,12 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 	return p.printAll(results, t.Err)
 }
 
-// inTime is ctx up to the latest end of the job and its grace later, counted from when the command began.
+// inTime is ctx up to the deadline of the request and its grace later, counted from when the command began.
 func (c *answering) inTime(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
-	d := c.latest()
-	if d == 0 {
+	if c.Deadline == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithDeadline(ctx, began.Add(d+c.grace()))
+	return context.WithDeadline(ctx, began.Add(c.Deadline+c.grace()))
 }
 
 // grace is how long after the job's deadline, which is itself an answer, the command waits: the workers of its own process may have little
@@ -190,12 +189,21 @@ func (c *answering) answer(
 	}
 
 	message.DeadlineMS = milliseconds(left)
-	answer, err := console.Promptly(ctx, func() (*wire.Answer, error) {
-		if _, err := remote.Submit(ctx, message); err != nil {
+	waits := ctx
+	if left > 0 {
+		late, over := context.WithTimeout(ctx, left+c.grace())
+		defer over()
+		waits = late
+	}
+	answer, err := console.Promptly(waits, func() (*wire.Answer, error) {
+		if _, err := remote.Submit(waits, message); err != nil {
 			return nil, err
 		}
-		return remote.WaitTelling(ctx, job, c.telling(func(err error) { bar.Clear(); t.Say(err) }))
+		return remote.WaitTelling(waits, job, c.telling(func(err error) { bar.Clear(); t.Say(err) }))
 	})
+	if err != nil && ctx.Err() == nil && waits.Err() != nil {
+		err = c.lateError()
+	}
 	if cause := context.Cause(ctx); err != nil && cause != ctx.Err() {
 		err = cause // the workers ended
 	}

@@ -40,8 +40,9 @@ type workFlags struct {
 	Accuracy float64        `help:"truncated, regions, sampled: the stated uncertainty to stop growing at, in nats." default:"1e-9"`
 	Seed     uint64         `help:"Seed of samples, and of the starts of learning."`
 
-	set    btn.Settings // by Set
-	tables int64        // bytes of Memory that tables may have, once the model is there
+	set    btn.Settings  // by Set
+	tables int64         // bytes of Memory that tables may have, once the model is there
+	sweep  time.Duration // the time of a first value of the model, once it is there
 }
 
 // requestFlags are those of the commands that ask under evidence.
@@ -121,7 +122,8 @@ func (r *workFlags) flops() float64 {
 // slack is the factor by which a job may exceed its budget: a budget is a prediction, and machines have other work.
 const slack = 1.2
 
-// leastDeadline is the least time that a job with a budget has: the command and its servers start within it, and budgets are of work.
+// leastDeadline is the least time that a job with a budget has once its model is read, beside that of a first value: the servers start
+// within it, and budgets are of work.
 const leastDeadline = time.Second
 
 // A job with a budget and no deadline has up to patient budgets on a busy machine or for a large model, because its stages are slowed like
@@ -133,6 +135,7 @@ const (
 	startsFor  = 16
 	patient    = 2
 	busy       = 1.5 // the ratio of wall time to processor time from which a machine is busy
+	slowest    = 4   // the largest ratio that the time of a first value is multiplied by
 )
 
 // longestBudget is the least budget that sets no time limit: a stage keeps jobs for hours.
@@ -148,15 +151,6 @@ func (r *workFlags) deadline() time.Duration {
 	return r.Deadline
 }
 
-// latest is when the command ends, answered or not, counted from its beginning and without grace; 0: never.
-func (r *workFlags) latest() time.Duration {
-	d := r.deadline()
-	if d > 0 && r.Deadline == 0 {
-		d = max(d, patient**r.Budget)
-	}
-	return d
-}
-
 // remaining is the rest of the deadline once a command has read the model (0: there is none), in steps of a sixteenth: plans depend on
 // the deadline, and remembered ones are to be found again.
 func (r *workFlags) remaining(since time.Time) (time.Duration, error) {
@@ -164,8 +158,11 @@ func (r *workFlags) remaining(since time.Time) (time.Duration, error) {
 	if all == 0 {
 		return 0, nil
 	}
-	gone := time.Since(since)
-	left := r.end(gone, cputime.Used()) - gone
+	gone, used := time.Since(since), cputime.Used()
+	left := r.end(gone, used) - gone
+	if r.Deadline == 0 {
+		left = max(left, r.least(slowness(gone, used)))
+	}
 	if left <= 0 {
 		return 0, fault.New(fault.Deadline, "reading the model took all of the %s until the deadline", all)
 	}
@@ -182,10 +179,28 @@ func (r *workFlags) end(gone, used time.Duration) time.Duration {
 		return all
 	}
 	late := startsFor * (gone - usualStart)
-	if slow := float64(gone) / float64(used); used > 0 && slow > busy {
+	if slow := slowness(gone, used); slow > busy {
 		late = max(late, time.Duration(min(slow, patient)*float64(*r.Budget)))
 	}
 	return max(all, min(late, patient**r.Budget))
+}
+
+// least returns the least time of a job with a budget from when its model is read, on a machine of some slowness: for a first value, and
+// for twice the budget where the machine is busy.
+func (r *workFlags) least(slow float64) time.Duration {
+	d := leastDeadline + time.Duration(min(slow, slowest)*float64(r.sweep))
+	if slow > busy {
+		d = max(d, patient**r.Budget+leastDeadline*3/4)
+	}
+	return d
+}
+
+// slowness returns the ratio of wall time to processor time, 1 at least.
+func slowness(gone, used time.Duration) float64 {
+	if used <= 0 {
+		return 1
+	}
+	return max(1, float64(gone)/float64(used))
 }
 
 // milliseconds rounds up: positive durations stay above 0, and 0 is none.
@@ -203,6 +218,7 @@ func (r *requestFlags) load(
 		return nil, nil, err
 	}
 	r.tables = tables(r.Memory, m)
+	r.sweep = time.Duration(policy.FirstSeconds * float64(len(m.Factors)) * float64(time.Second))
 	l, err := m.Labels()
 	if err != nil {
 		return nil, nil, err

@@ -87,7 +87,7 @@ func alongOneTree(ctx context.Context, p *truncated.Prepared) (contraction, erro
 func sweeping(ctx context.Context, p *truncated.Prepared) (contraction, error) {
 	plan, _, err := sweeps.Search(ctx, p.Hypergraph(), sweeps.SearchOptions{Bond: 32, Moves: searchSites})
 	return func(bond int) (Outcome, bool, error) {
-		cost, err := sweeps.Evaluate(p.Hypergraph(), plan, bond, false)
+		cost, err := sweeps.Evaluate(ctx, p.Hypergraph(), plan, bond, false)
 		if err != nil || cost.Flops > mostFlops || cost.Bytes > float64(btn.DefaultMemory) {
 			return unknown(), false, err
 		}

@@ -40,7 +40,7 @@ func TestLostRequestEnds(t *testing.T) {
 			t.Run(stream+" "+deadline.String(), func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 1 << 13}, quick)
-				w, _ := request(t, "first", grid(t, 12, 12, 3), btn.Settings{})
+				w, _ := request(t, "first", grid(t, 12, 12, 3), btn.Settings{Method: btn.MethodExact})
 				w.DeadlineMS = deadline.Milliseconds()
 				r.submit(w)
 				stop, _ := r.run(quick, stages[:reached+1]...)

@@ -107,7 +107,7 @@ func TestDeadline(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	// No contract-worker: the job cannot end but by its deadline.
 	r.run(quick, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
-	w, _ := request(t, "late", grid(t, 2, 2, 1), btn.Settings{})
+	w, _ := request(t, "late", grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodExact}) // no estimate is an answer
 	w.DeadlineMS = 700
 	began := time.Now()
 	r.submit(w)
@@ -142,8 +142,8 @@ func TestDeadlineIsTheTimers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.StageReparam, pipeline.StageLearn)
-	w, _ := request(t, "late", grid(t, 2, 2, 1), btn.Settings{})
-	w.DeadlineMS = 10_000 // its task is there by then
+	w, _ := request(t, "late", grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodExact}) // no estimate is an answer
+	w.DeadlineMS = 10_000                                                               // its task is there by then
 	r.submit(w)
 	began := time.Now() // not earlier: the deadline counts from when the request was stored
 	r.eventually("there is a task, and its deadline has passed", func() bool {

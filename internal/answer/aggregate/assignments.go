@@ -173,7 +173,7 @@ func (in *Input) explained(to btn.Result, parts []part, missing bool) (btn.Resul
 	early.Status, early.Components, early.Error = btn.StatusOK, 0, nil
 	why := btn.ProvedWithoutZ
 	if !proved {
-		early.Ended = endedDeadline
+		early.Ended = EndedDeadline
 		why = "Z is left open: the deadline came before it"
 	}
 	early.Warnings = append(early.Warnings, why)

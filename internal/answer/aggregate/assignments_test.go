@@ -194,7 +194,7 @@ func TestCubes(t *testing.T) {
 	// The deadline comes before a cube.
 	in.Values, in.Deadline = []btn.UnitValue{{Value: found(7, 2, 3, 2)}}, true
 	r := Result(in)
-	if r.Status != query.StatusOK || r.MPE == nil || r.MPE.Assignment[0] != 7 || r.MPE.LnBound != nil || r.Ended != endedDeadline {
+	if r.Status != query.StatusOK || r.MPE == nil || r.MPE.Assignment[0] != 7 || r.MPE.LnBound != nil || r.Ended != EndedDeadline {
 		t.Errorf("one of two cubes: %+v, %+v", r, r.Error)
 	}
 }

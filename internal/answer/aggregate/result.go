@@ -75,7 +75,7 @@ func answer(in Input) (btn.Result, scaled.Number) {
 		return fail(failed)
 	}
 	s := climb(in, parts, true)
-	if s.ended == endedDeadline && !in.Deadline {
+	if s.ended == EndedDeadline && !in.Deadline {
 		return fail(
 			failure(
 				fault.Internal, "values are missing, and the estimates there are have not settled",

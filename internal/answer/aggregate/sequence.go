@@ -13,7 +13,7 @@ import (
 const (
 	endedSettled  = "settled"
 	endedComplete = "complete"
-	endedDeadline = "deadline"
+	EndedDeadline = "deadline"
 )
 
 // Settled reports whether a query needs no more values: its complete estimates, in sequence, have
@@ -97,7 +97,7 @@ func climb(in Input, parts []part, last bool) *sequence {
 
 	s.ended = endedComplete
 	if !whole {
-		s.ended = endedDeadline
+		s.ended = EndedDeadline
 	}
 	return s
 }

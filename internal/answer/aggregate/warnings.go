@@ -46,7 +46,7 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 	if g.best < 0 {
 		return out
 	}
-	if g.ended == endedDeadline {
+	if g.ended == EndedDeadline {
 		warn(DeadlineCame)
 	}
 

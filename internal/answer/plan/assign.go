@@ -8,8 +8,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families"
-	"github.com/basetensor/basetensor/internal/families/bounding"
-	"github.com/basetensor/basetensor/internal/families/regions"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
@@ -65,15 +63,18 @@ func AssignKnown(
 				Error: &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: query.StageLearn},
 			}
 		}
-		assignment.Over = q.Over
-		assignment.Targets = q.Targets
-		assignment.Weight = q.Weight
-		assignment.Event = q.Over > 0 && q.Over <= len(queries) && restricts(q.Evidence, queries[q.Over-1].Evidence)
-		assignment.Warnings = slices.Concat(net.Warnings, assignment.Warnings)
+		note(assignment, net, queries, q)
 		assignments = append(assignments, *assignment)
 	}
 
 	return assignments, nil
+}
+
+// note writes what a query says beside evidence into its assignment, and the network's warnings.
+func note(to *btn.Assignment, net *btn.Network, queries []query.Query, q query.Query) {
+	to.Over, to.Targets, to.Weight = q.Over, q.Targets, q.Weight
+	to.Event = q.Over > 0 && q.Over <= len(queries) && restricts(q.Evidence, queries[q.Over-1].Evidence)
+	to.Warnings = slices.Concat(net.Warnings, to.Warnings)
 }
 
 // methodOf returns a method of a family, nil for others.
@@ -171,10 +172,7 @@ func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
 	if err == nil && a.unsettled(exact, q.Marginals) {
 		return a.orElse(q, exact)
 	}
-	if err == nil {
-		return besideExact(a.Job, exact)
-	}
-	if !a.Auto() || fault.CodeOf(err) != fault.OverBudget {
+	if err == nil || !a.Auto() || fault.CodeOf(err) != fault.OverBudget {
 		return exact, err
 	}
 	if a.Options.Summed {
@@ -185,19 +183,6 @@ func (a *assigner) total(q query.Query) (*btn.Assignment, error) {
 		return exact, nil
 	}
 	return found, refused
-}
-
-// besideExact puts the value of belief propagation and its bound before an exact plan that may not be done by the deadline.
-func besideExact(j *proposal.Job, exact *btn.Assignment) (*btn.Assignment, error) {
-	if !j.Auto() || !proposal.Timed(j.Ctx) || exact.Plan.Estimates[0].Cost.Flops <= policy.InsuredShare*j.Settings.Budget {
-		return exact, nil
-	}
-	found, err := regions.First(j, exact, nil)
-	if err != nil {
-		return exact, j.Ctx.Err()
-	}
-	found.Plan = bounding.AtOnce(j, found.Plan)
-	return found, nil
 }
 
 // cautioned is caution for a proposal, if there is one.

@@ -73,7 +73,7 @@ func (a *assigner) chosen(q query.Query) (*btn.Assignment, error) {
 		planning, cancel := proposal.Planning(ctx, 1)
 		defer cancel()
 		mixed, whole, err := a.mixed(planning, from, chains, q, under)
-		if proposal.OutOfTime(ctx, planning, err) {
+		if proposal.OutOfTime(ctx, err) {
 			whole = false
 			mixed, err = a.hasty(ctx, from, chains, q)
 		}

@@ -17,15 +17,14 @@ import (
 // approximate assigns estimates that grow, of the method's family or of those that auto chooses: see chosen. warnings say why the exact way
 // was not taken. Under a deadline the value of belief propagation is first, and a bound by its messages.
 func (a *assigner) approximate(q query.Query, warnings []string) (*btn.Assignment, error) {
-	propose, bethe := a.chosen, false
+	propose := a.chosen
 	if m := a.method; m != nil {
-		bethe = m.Bethe || !m.Grows
 		propose = func(q query.Query) (*btn.Assignment, error) { return a.orExact(m.Propose, q) }
 	}
 	found, err := propose(q)
-	legs := fault.CodeOf(err) == fault.OverBudget && !bethe
-	if proposal.Timed(a.Ctx) && (legs || err == nil && found.Plan.Grows() && !hasRegions(found.Plan)) {
-		found, err = regions.First(a.Job, found, err)
+	err = proposal.InBudget(a.Ctx, "estimates", err)
+	if err == nil && proposal.Timed(a.Ctx) && found.Plan.Grows() && !hasRegions(found.Plan) {
+		found, err = regions.First(a.Job, found)
 	}
 	if err != nil {
 		return nil, err

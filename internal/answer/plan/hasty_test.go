@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/reparam"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -70,4 +71,28 @@ func hastily(t *testing.T, n int, s btn.Settings) (bytes uint64) {
 		t.Errorf("%d spins: %+v, with %d updates left to the contraction", n, a.Propagation, q.Updates)
 	}
 	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestNoClockOfAPhaseEndsAQuery: where a search ends with its own share of the time, another way is taken, or none fits the budget.
+func TestNoClockOfAPhaseEndsAQuery(t *testing.T) {
+	m, err := generate.Complete(14, generate.Ising{Delta: 1, Domain: 24, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(t.Context(), m, reparam.Options{Maps: btn.MapIdentity})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []time.Duration{-time.Second, 20 * time.Millisecond, 100 * time.Millisecond, time.Second, 2 * time.Second} {
+		for _, marginals := range []bool{false, true} {
+			planning := proposal.Until(t.Context(), time.Now().Add(left))
+			assignments, err := Assign(planning, net, []query.Query{{Marginals: marginals}}, btn.Settings{Budget: 6e9}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := assignments[0].Error; e != nil && e.Code != fault.OverBudget {
+				t.Errorf("%v left, marginals %v: %+v", left, marginals, e)
+			}
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/answer/plan"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -26,7 +27,7 @@ type Request struct {
 
 // Run answers a request by the four stages in a row: reparameterise, learn, contract chunk by chunk
 // until the answer has settled, aggregate. memo remembers plans between calls and may be nil. Where
-// ctx has a deadline and the answer grows, it is the best estimate so far, as in the pipeline.
+// ctx has a deadline, planning leaves time for the answer, which is the best estimate so far, or else that of First, as in the pipeline.
 // Failures of single queries are in their results; the error returned is the whole request's.
 func Run(ctx context.Context, r Request, memo proposal.Memo) ([]btn.Result, error) {
 	if r.Model == nil {
@@ -43,6 +44,92 @@ func Run(ctx context.Context, r Request, memo proposal.Memo) ([]btn.Result, erro
 	}
 
 	r.Queries = Expand(net, queries)
+	deadline, timed := ctx.Deadline()
+	if !timed {
+		return run(ctx, net, r, memo)
+	}
+	return runInsured(ctx, net, r, memo, time.Until(deadline))
+}
+
+// outcome is what a run returns, or how it panics.
+type outcome struct {
+	results  []btn.Result
+	err      error
+	panicked any
+}
+
+// lastMoment is how long a run that the deadline has ended may take to say what it has.
+const lastMoment = 250 * time.Millisecond
+
+// runInsured is run with so much time left until the deadline, and with the results of First where it fails or does not return.
+func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo, left time.Duration) ([]btn.Result, error) {
+	planning := proposal.PriceUntil(ctx, time.Now().Add(PlanningTime(left, len(net.Cores))))
+	var first []btn.Result
+	head := HeadStart(left, len(net.Cores))
+	if head == 0 {
+		var err error
+		if first, err = First(ctx, r.Job, net, r.Queries, r.Settings, left); err != nil {
+			return nil, err
+		}
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			o.panicked = recover()
+			done <- o
+		}()
+		o.results, o.err = run(planning, net, r, memo)
+	}()
+
+	o, ended := within(done, nil, head)
+	if ended && o.panicked == nil && o.err == nil && allAnswered(o.results) {
+		return o.results, nil
+	}
+	if first == nil {
+		first, _ = First(ctx, r.Job, net, r.Queries, r.Settings, left)
+	}
+	if !ended {
+		o, ended = within(done, ctx.Done(), left)
+	}
+	if !ended {
+		o, ended = within(done, nil, lastMoment)
+	}
+	switch {
+	case o.panicked != nil:
+		panic(o.panicked)
+	case !ended:
+		o.err = ctx.Err()
+	}
+	if o.err == nil {
+		return OrFirst(o.results, first), nil
+	}
+	if results := OrFirst(Failed(r.Job, len(first), o.err, query.StageLearn), first); Answered(results) {
+		return results, nil
+	}
+	return nil, o.err
+}
+
+// within returns what comes from done in d, or until over is closed.
+func within(done <-chan outcome, over <-chan struct{}, d time.Duration) (o outcome, ended bool) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case o = <-done:
+		return o, true
+	case <-over:
+	case <-timer.C:
+	}
+	return o, false
+}
+
+// allAnswered reports whether every query has an answer.
+func allAnswered(results []btn.Result) bool {
+	return !slices.ContainsFunc(results, func(r btn.Result) bool { return r.Status != btn.StatusOK })
+}
+
+// run is Run from a network on.
+func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) ([]btn.Result, error) {
 	shared := &problem.Shared{}
 	options := problem.Options{
 		Memory: r.Settings.WithDefaults().Memory,
@@ -74,7 +161,7 @@ func Run(ctx context.Context, r Request, memo proposal.Memo) ([]btn.Result, erro
 		}
 	}
 
-	return Aggregate(r.Job, assignments, r.files(), values), nil
+	return Aggregate(r.Job, assignments, files(r.Queries), values), nil
 }
 
 // partialResults returns the results that the finished values allow, where the context's deadline ended the contraction; else it fails.
@@ -85,20 +172,11 @@ func partialResults(
 		return nil, err
 	}
 
-	results := AggregateNow(r.Job, assignments, r.files(), values)
+	results := AggregateNow(r.Job, assignments, files(r.Queries), values)
 	for i := range results {
 		if results[i].Status == btn.StatusOK {
 			return results, nil
 		}
 	}
 	return nil, err
-}
-
-// files are the names of the queries' evidence files.
-func (r *Request) files() []string {
-	files := make([]string, len(r.Queries))
-	for q := range r.Queries {
-		files[q] = r.Queries[q].EvidenceFile
-	}
-	return files
 }

@@ -254,6 +254,15 @@ const (
 	WorkShare = 0.7
 	PlanShare = 0.5
 
+	// FirstTime is the part of a deadline by which the first value is stored, or one sweep of belief propagation later: half of it
+	// is for plans that are there at once, the rest for belief propagation to converge.
+	// Chosen.
+	FirstTime = 0.1
+
+	// UninsuredFlops is the work of an exact plan up to which there is no first value before it.
+	// Chosen: some microseconds; a plan of more takes longer than a sweep of belief propagation, as a rule.
+	UninsuredFlops = 1e5
+
 	// FirstSeconds is the time left after planning for the first estimate, per table of the network.
 	// Measured: belief propagation's value and the bound by its messages take 10 µs a table of 150,000 on a quiet machine; twice that.
 	FirstSeconds = 20e-6

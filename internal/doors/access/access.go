@@ -50,10 +50,10 @@ func Roles() []Role {
 			Subscribe: of("done.>"),
 			Serves:    append(of("infer", "infer.*", "room.*", "keep.>"), "$SRV.>"),
 		},
-		{Name: query.StageLearn, Publish: of("task.>"), Subscribe: of("serves")},
+		{Name: query.StageLearn, Publish: of("task.>", "first.>"), Subscribe: of("serves")},
 		{Name: query.StageContract, Publish: of("partial.>"), Says: of("serves")},
-		// The aggregator moves models and partials of jobs that take long to the end of their streams.
-		{Name: query.StageAggregate, Publish: of("answer.>", "model.>", "partial.>")},
+		// The aggregator moves models, partials and first answers of jobs that take long to the end of their streams.
+		{Name: query.StageAggregate, Publish: of("answer.>", "model.>", "partial.>", "first.>")},
 	}
 	for i := range all[1:] {
 		all[i+1].asStage()

@@ -16,7 +16,7 @@ func TestEvaluateMarginalsBoundsContract(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Evaluate(e.Hypergraph(), p, bond, true)
+		c, err := Evaluate(t.Context(), e.Hypergraph(), p, bond, true)
 		if err != nil {
 			t.Fatal(err)
 		}

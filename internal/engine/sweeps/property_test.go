@@ -174,7 +174,7 @@ func TestSearch(t *testing.T) {
 	e := lattice(rand.New(rand.NewPCG(5, 5)), 12, 8, 1)
 	h := e.Hypergraph()
 	file := contractionorder.Restrict(nil, h)
-	naive, err := Evaluate(h, Plan{Order: file, Position: positions(file, len(h.Dims))}, 8, false)
+	naive, err := Evaluate(t.Context(), h, Plan{Order: file, Position: positions(file, len(h.Dims))}, 8, false)
 	if err != nil {
 		t.Fatal(err)
 	}

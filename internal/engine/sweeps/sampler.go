@@ -49,7 +49,7 @@ func NewSampler(ctx context.Context, e *sumproduct.Expression, p Plan, o Options
 		return nil, fault.New(fault.Unsupported, "sweeps: an entry is below 0, and densities are not")
 	}
 	o.Marginals = true // the states are kept
-	s, err := newSweep(e, p, o)
+	s, err := newSweep(ctx, e, p, o)
 	if err != nil {
 		return nil, err
 	}

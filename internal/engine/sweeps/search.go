@@ -58,7 +58,7 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 		return Plan{}, legs.Cost{}, ended
 	}
 	p := s.best.plan(h)
-	cost, err := Evaluate(h, p, o.Bond, false)
+	cost, err := Evaluate(context.WithoutCancel(ctx), h, p, o.Bond, false)
 	if err == nil {
 		err = legs.Fits(cost.Bytes, s.memory, o.Bond)
 	}
@@ -100,7 +100,7 @@ const exactWeight = 0.25
 // score prices a candidate, +Inf for one that is worse than enough.
 func (s *searcher) score(c candidate, enough float64) float64 {
 	p := c.plan(s.h)
-	finite, visits := price(s.h, p, s.bond, false, math.Exp2(min(enough, 300)))
+	finite, visits, _ := price(context.Background(), s.h, p, s.bond, false, math.Exp2(min(enough, 300)))
 	s.moves -= visits
 	base := math.Log2(finite.Flops + 1)
 	if finite.Bytes > s.memory {
@@ -109,7 +109,7 @@ func (s *searcher) score(c candidate, enough float64) float64 {
 	if base > enough {
 		return math.Inf(1)
 	}
-	exact, visits := price(s.h, p, hugeBond, false, math.Exp2(min((enough-base)/exactWeight, 900)))
+	exact, visits, _ := price(context.Background(), s.h, p, hugeBond, false, math.Exp2(min((enough-base)/exactWeight, 900)))
 	s.moves -= visits
 	return base + exactWeight*math.Log2(exact.Flops+1)
 }

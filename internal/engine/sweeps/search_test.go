@@ -38,7 +38,7 @@ func TestSearchesThatAreCutShort(t *testing.T) {
 		if cut++; cut == 1 {
 			first = c.Flops
 		}
-		if again, err := sweeps.Evaluate(h, p, o.Bond, false); err != nil || again != c {
+		if again, err := sweeps.Evaluate(t.Context(), h, p, o.Bond, false); err != nil || again != c {
 			t.Errorf("after %d looks: the plan takes %+v (%v), not %+v", looks, again, err, c)
 		}
 	}

@@ -57,7 +57,7 @@ const (
 // sumproduct.ErrExpression for tables of a wrong size; sumproduct.ErrNotFinite for entries that are not finite; linalg.ErrConvergence;
 // the context's error, looked at between steps. Cost: Evaluate.
 func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (legs.Value, error) {
-	s, err := newSweep(e, p, o)
+	s, err := newSweep(ctx, e, p, o)
 	if err != nil {
 		return legs.Value{}, err
 	}
@@ -65,16 +65,18 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 }
 
 // Evaluate is the cost of Contract along p with bonds of at most bond, at most: bonds are as large as dimensions, operators and bond let
-// them be. Errors: ErrPlan, ErrOptions. Time: Σ over the steps of the sites they touch.
-func Evaluate(h contractionorder.Hypergraph, p Plan, bond int, marginals bool) (legs.Cost, error) {
+// them be. Errors: ErrPlan, ErrOptions, the context's. Time: Σ over the steps of the sites they touch.
+func Evaluate(
+	ctx context.Context, h contractionorder.Hypergraph, p Plan, bond int, marginals bool,
+) (legs.Cost, error) {
 	if bond < 1 {
 		return legs.Cost{}, fault.New(fault.BadInput, "%w: bond %d", ErrOptions, bond)
 	}
 	if err := p.check(h); err != nil {
 		return legs.Cost{}, err
 	}
-	cost, _ := price(h, p, float64(bond), marginals, math.Inf(1))
-	return cost, nil
+	cost, _, err := price(ctx, h, p, float64(bond), marginals, math.Inf(1))
+	return cost, err
 }
 
 // sweep is one contraction, or, without an expression, the same walk over sizes alone, which is its price.
@@ -94,7 +96,7 @@ type sweep struct {
 }
 
 // newSweep checks the input, and that it fits the memory.
-func newSweep(e *sumproduct.Expression, p Plan, o Options) (*sweep, error) {
+func newSweep(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (*sweep, error) {
 	if o.Cutoff == 0 {
 		o.Cutoff = DefaultCutoff
 	}
@@ -102,7 +104,7 @@ func newSweep(e *sumproduct.Expression, p Plan, o Options) (*sweep, error) {
 		return nil, fault.New(fault.BadInput, "%w: bond %d, cutoff %g", ErrOptions, o.Bond, o.Cutoff)
 	}
 	h := e.Hypergraph()
-	cost, err := Evaluate(h, p, o.Bond, o.Marginals)
+	cost, err := Evaluate(ctx, h, p, o.Bond, o.Marginals)
 	if err != nil {
 		return nil, err
 	}
@@ -125,12 +127,14 @@ func newSweep(e *sumproduct.Expression, p Plan, o Options) (*sweep, error) {
 }
 
 // price walks the steps of p over sizes until they cost more than enough flops. It returns the sites looked at too.
-func price(h contractionorder.Hypergraph, p Plan, bond float64, marginals bool, enough float64) (legs.Cost, int64) {
+func price(
+	ctx context.Context, h contractionorder.Hypergraph, p Plan, bond float64, marginals bool, enough float64,
+) (cost legs.Cost, visits int64, err error) {
 	s := &sweep{h: h, p: p, steps: schedule(h, p), marginals: marginals, enough: enough, visits: int64(len(h.Edges))}
 	s.lim = limits{bond: bond, held: tableBytes(h)}
 	s.lim.value.PeakBytes = s.lim.held
-	v, _ := s.run(context.Background()) // no entries, no errors
-	return legs.Cost{Flops: v.Flops, Bytes: v.PeakBytes}, s.visits
+	v, err := s.run(ctx) // without entries its errors are the context's
+	return legs.Cost{Flops: v.Flops, Bytes: v.PeakBytes}, s.visits, err
 }
 
 // tableBytes is the size of the tables.

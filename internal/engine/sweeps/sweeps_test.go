@@ -64,7 +64,7 @@ func TestEvaluateBoundsContract(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Evaluate(e.Hypergraph(), p, bond, false)
+		c, err := Evaluate(t.Context(), e.Hypergraph(), p, bond, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -179,14 +179,17 @@ func Beside(ctx context.Context, j *proposal.Job, from *btn.Plan) (*btn.Plan, er
 
 // AtOnce returns a plan with the bound by messages after the value of belief propagation, where it begins with that.
 func AtOnce(j *proposal.Job, from *btn.Plan) *btn.Plan {
+	return j.Derived("bounded at once", from, func() *btn.Plan { return ByMessages(from) })
+}
+
+// ByMessages is AtOnce for a plan of no job.
+func ByMessages(from *btn.Plan) *btn.Plan {
 	bethe, ok := from.Estimates[0].Parts[0].(*regions.Regions)
 	if !ok || bethe.Kind != btn.KindBethe {
 		return from
 	}
-	return j.Derived("bounded at once", from, func() *btn.Plan {
-		plan := *from
-		bound := btn.Estimate{Rule: btn.Bounding, Slices: 1, Parts: []btn.Part{&Bound{Kind: Messages, Rounds: int(bethe.Updates)}}}
-		plan.Estimates = slices.Insert(slices.Clone(from.Estimates), 1, bound)
-		return &plan
-	})
+	plan := *from
+	bound := btn.Estimate{Rule: btn.Bounding, Slices: 1, Parts: []btn.Part{&Bound{Kind: Messages, Rounds: int(bethe.Updates)}}}
+	plan.Estimates = slices.Insert(slices.Clone(from.Estimates), 1, bound)
+	return &plan
 }

@@ -4,6 +4,7 @@ package regions
 // better is there in time.
 
 import (
+	"context"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
@@ -11,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/bp"
 	"github.com/basetensor/basetensor/internal/network/btn"
 	"github.com/basetensor/basetensor/internal/network/lower"
+	"github.com/basetensor/basetensor/internal/network/problem"
 	"github.com/basetensor/basetensor/internal/network/proposal"
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
@@ -28,17 +30,36 @@ func betheUnseen(s btn.Settings) *btn.Plan {
 	return &btn.Plan{Method: btn.MethodRegions, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
 }
 
-// First puts the value of belief propagation before estimates of truncated legs or of sampled components, or before an exact one;
-// legs is why there are none, nil where there are. Where the first of them is cheap and there are bounds belief propagation is a Witness alone;
-// where it has no value nothing changes.
-func First(j *proposal.Job, to *btn.Assignment, legs error) (*btn.Assignment, error) {
-	var from *btn.Plan
-	if legs == nil {
-		from = to.Plan
-		enough := !j.Auto() || hasBounds(from)
-		if enough && untilFirst(from) <= policy.SoonShare*j.Settings.Budget {
-			return to, Witness(j, to)
-		}
+// Unplanned assigns the value of belief propagation, nothing else, and passes its messages on the problem, on which the parts of the
+// plan find them: until enough ends, and every message once at least. It is nil where there is no such value.
+func Unplanned(ctx, enough context.Context, p *problem.Problem, s btn.Settings) (*btn.Assignment, error) {
+	var passed []*bp.State
+	g, err := groundBy(ctx, p, btn.Slice{}, func(e *sumproduct.Expression) (states []*bp.State, err error) {
+		passed, err = first(ctx, enough, e, s)
+		return passed, err
+	})
+	if err != nil || g.State == nil || passed == nil {
+		return nil, err
+	}
+	found := proposal.Approximate(betheUnseen(s), btn.CacheOff, g.Expression)
+	if found.Propagation = (&phased{states: passed}).report(); found.Propagation.LogZ == nil {
+		return nil, nil
+	}
+	return found, nil
+}
+
+// first passes messages from one start until enough ends, for a small part of the budget.
+func first(ctx, enough context.Context, e *sumproduct.Expression, s btn.Settings) ([]*bp.State, error) {
+	s.Budget *= policy.BetheShare / policy.MessageShare
+	return bp.Propagate(ctx, e, bp.PropagateOptions{Seed: s.Seed, Updates: updatesFor(e, s), Starts: 1, Enough: enough})
+}
+
+// First puts the value of belief propagation before estimates of truncated legs or of sampled components. If the first of them is cheap
+// and there are bounds, belief propagation is a Witness alone. If it has no value, nothing changes.
+func First(j *proposal.Job, to *btn.Assignment) (*btn.Assignment, error) {
+	bounded := !j.Auto() || hasBounds(to.Plan)
+	if bounded && untilFirst(to.Plan) <= policy.SoonShare*j.Settings.Budget {
+		return to, Witness(j, to)
 	}
 
 	e, err := lower.Build(j.Ctx, j.Conditioned)
@@ -46,7 +67,7 @@ func First(j *proposal.Job, to *btn.Assignment, legs error) (*btn.Assignment, er
 		return nil, err
 	}
 	if exact.Decided(e.Hypergraph()) {
-		return to, legs
+		return to, nil
 	}
 	ordered, err := once(j, e)
 	if err != nil {
@@ -54,13 +75,9 @@ func First(j *proposal.Job, to *btn.Assignment, legs error) (*btn.Assignment, er
 	}
 	p := ordered.report()
 	if s := ordered.states[0]; p.LogZ == nil || s.Contradiction >= 0 && !s.Signed {
-		return to, legs
+		return to, nil
 	}
-	if legs != nil {
-		to = proposal.Approximate(nil, j.CacheState(), e)
-		to.Warnings = []string{"there is the value of belief propagation only: " + legs.Error()}
-	}
-	to.Propagation, to.Messages, to.Plan = p, ordered.messages(), afterBethe(j, from)
+	to.Propagation, to.Messages, to.Plan = p, ordered.messages(), afterBethe(j, to.Plan)
 	return to, nil
 }
 
@@ -68,14 +85,7 @@ func First(j *proposal.Job, to *btn.Assignment, legs error) (*btn.Assignment, er
 func once(j *proposal.Job, e *sumproduct.Expression) (*phased, error) {
 	enough, cancel := proposal.Planning(j.Ctx, policy.MessageShare)
 	defer cancel()
-	short := j.Settings
-	short.Budget *= policy.BetheShare / policy.MessageShare
-	states, err := bp.Propagate(j.Ctx, e, bp.PropagateOptions{
-		Seed:    j.Settings.Seed,
-		Updates: updatesFor(e, short),
-		Starts:  1,
-		Enough:  enough,
-	})
+	states, err := first(j.Ctx, enough, e, j.Settings)
 	if err != nil {
 		return nil, err
 	}
@@ -119,13 +129,10 @@ func hasBounds(p *btn.Plan) bool {
 	return slices.ContainsFunc(p.Estimates, func(e btn.Estimate) bool { return e.Rule == btn.Bounding })
 }
 
-// afterBethe returns the plan with the estimates of another one, nil for none, behind the value of belief propagation.
+// afterBethe returns the plan with the estimates of another one behind the value of belief propagation.
 func afterBethe(j *proposal.Job, from *btn.Plan) *btn.Plan {
 	return j.Derived("after bethe", from, func() *btn.Plan {
-		plan := btn.Plan{Method: btn.MethodTruncated, Accuracy: j.Settings.Accuracy}
-		if from != nil {
-			plan = *from
-		}
+		plan := *from
 		plan.Estimates = slices.Insert(slices.Clone(plan.Estimates), 0, betheEstimate())
 		return &plan
 	})

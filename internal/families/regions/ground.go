@@ -37,6 +37,15 @@ type slot struct{}
 // GroundOf returns the ground of a slice: the last one made, or a new one.
 // On a large network it takes longer to make than the regions do. updates bounds those of belief propagation; 0: package bp does.
 func GroundOf(ctx context.Context, p *problem.Problem, s btn.Slice, updates int64) (*Ground, error) {
+	return groundBy(ctx, p, s, func(e *sumproduct.Expression) ([]*bp.State, error) {
+		return propagate(ctx, p, e, len(s.Variables) == 0, updates)
+	})
+}
+
+// groundBy is GroundOf with the states of belief propagation that pass returns.
+func groundBy(
+	ctx context.Context, p *problem.Problem, s btn.Slice, pass func(*sumproduct.Expression) ([]*bp.State, error),
+) (*Ground, error) {
 	name := fmt.Sprint(s.Variables, s.At)
 	return problem.Form(ctx, p, slot{}, name, func() (*Ground, error) {
 		slice, err := p.Given(s, factorgraph.Evidence{})
@@ -55,7 +64,7 @@ func GroundOf(ctx context.Context, p *problem.Problem, s btn.Slice, updates int6
 		if g.Expression.Scale.IsZero() {
 			return g, nil
 		}
-		states, err := propagate(ctx, p, g.Expression, len(s.Variables) == 0, updates)
+		states, err := pass(g.Expression)
 		if err != nil {
 			return nil, err
 		}

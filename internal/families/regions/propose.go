@@ -55,7 +55,7 @@ type family struct {
 }
 
 // Method is method regions.
-var Method = proposal.Method{Name: btn.MethodRegions, Propose: Propose, Grows: true, Bethe: true}
+var Method = proposal.Method{Name: btn.MethodRegions, Propose: Propose, Grows: true}
 
 // Propose is the proposal of a growing family of regions under the query's evidence, with the messages that belief
 // propagation ended with, so that all parts are computed from the same ones; nil where the exact way is as cheap: there is no cycle, or Z
@@ -210,7 +210,7 @@ func planOf(
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, false, ctxErr
 		}
-		if proposal.OutOfTime(ctx, planning, err) {
+		if proposal.OutOfTime(ctx, err) {
 			if len(plan.Estimates) == 0 {
 				plan.Estimates = append(plan.Estimates, betheEstimate())
 			}
@@ -289,7 +289,7 @@ func sliced(j *proposal.Job, plan *btn.Plan, e *sumproduct.Expression, states []
 	planning, cancel := proposal.Planning(j.Ctx, 1)
 	defer cancel()
 	variables, err := influential(planning, j.Conditioned, e, states, j.Settings.Budget)
-	if proposal.OutOfTime(j.Ctx, planning, err) {
+	if proposal.OutOfTime(j.Ctx, err) {
 		return plan, nil
 	}
 	if err != nil || len(variables) == 0 {

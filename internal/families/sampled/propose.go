@@ -59,7 +59,7 @@ func chosen(j *proposal.Job, ask proposal.Ask, method btn.Method, choose choice)
 			planning, cancel := proposal.Planning(ctx, 1)
 			defer cancel()
 			plan, whole, err := planOf(planning, j, chains, ask.Marginals, method, choose)
-			if !proposal.OutOfTime(ctx, planning, err) {
+			if !proposal.OutOfTime(ctx, err) {
 				return plan, whole, err
 			}
 			plan = &btn.Plan{Method: method, Accuracy: j.Settings.Accuracy}

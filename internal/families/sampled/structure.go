@@ -87,7 +87,7 @@ func ProposeStructure(j *proposal.Job, marginals bool) (*btn.Assignment, error) 
 			planning, cancel := proposal.Planning(ctx, policy.ExactShare)
 			defer cancel()
 			path, spread, each, setup, err := structured.Near(planning, j.Problem(), j.Settings.Seed, policy.ProposalShare*j.Settings.Budget)
-			if proposal.OutOfTime(ctx, planning, err) {
+			if proposal.OutOfTime(ctx, err) {
 				return &btn.Plan{Method: btn.MethodSampled}, false, nil
 			}
 			if err != nil || path == nil {

@@ -65,7 +65,7 @@ func trySweeps(ctx context.Context, c *trial) error {
 	given := &Sweep{Independent: c.given, Sweep: &sweep}
 	given.Kind = BySweep
 	for given.Bond = policy.PilotBond; ; given.Bond *= 2 {
-		cost, err := c.own.Price(&sweep, given.Bond, false)
+		cost, err := c.own.Price(ctx, &sweep, given.Bond, false)
 		if err != nil || c.spent+cost.Flops > c.work {
 			return ctx.Err()
 		}

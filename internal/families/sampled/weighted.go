@@ -67,7 +67,7 @@ func ProposeStates(j *proposal.Job, q query.Query) (*btn.Assignment, error) {
 		planning, cancel := proposal.Planning(ctx, 1)
 		defer cancel()
 		along, whole, err := Pilot(planning, model, j.Settings)
-		if proposal.OutOfTime(ctx, planning, err) {
+		if proposal.OutOfTime(ctx, err) {
 			along, err = quickPilot(ctx, j, model)
 		}
 		if err != nil {

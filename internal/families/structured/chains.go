@@ -70,7 +70,10 @@ type chainsSlot struct{}
 // chainsOf returns the chains of a problem along a path.
 func chainsOf(ctx context.Context, p *problem.Problem, path *Path) (*chains, error) {
 	return problem.Form(ctx, p, chainsSlot{}, path, func() (*chains, error) {
-		m := read(p.Net, p.Memory, false)
+		m, err := read(ctx, p.Net, p.Memory, false)
+		if err != nil {
+			return nil, err
+		}
 		if m == nil {
 			return nil, fault.New(fault.Internal, "structured: the network has no tables of pairs")
 		}

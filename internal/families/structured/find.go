@@ -11,9 +11,9 @@ import (
 // find returns the structure of a network for a quadrature, and for a histogram, if its statistics are integers; nil where it has none. It
 // reads the network once, and multiplies its matrix of interactions some hundreds of times. Cost O(entries + rounds · K · (Σ(d−1))²).
 func find(ctx context.Context, net *btn.Network, memory int64) (f, counted *Fit, err error) {
-	m := read(net, memory, true)
-	if m == nil {
-		return nil, nil, nil
+	m, err := read(ctx, net, memory, true)
+	if err != nil || m == nil {
+		return nil, nil, err
 	}
 	all := m.all()
 	if promising, err := m.promising(ctx, all); err != nil || !promising {

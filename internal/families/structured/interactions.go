@@ -3,6 +3,7 @@ package structured
 // The logarithms of a model's tables of two variables as one symmetric matrix.
 
 import (
+	"context"
 	"maps"
 	"math"
 	"slices"
@@ -48,14 +49,14 @@ type interactions struct {
 }
 
 // read returns the interactions of a network of plain tables, with leaves summed out or without; nil where it is of another kind, too
-// sparse, or the matrix takes more bytes than memory. Cost O(entries of all tables · d).
-func read(net *btn.Network, memory int64, sum bool) *interactions {
+// sparse, or the matrix takes more bytes than memory. Cost O(entries of all tables · d). Its errors are the context's.
+func read(ctx context.Context, net *btn.Network, memory int64, sum bool) (*interactions, error) {
 	if net.Choice != btn.CoresAreFactors || !Worth(net) {
-		return nil
+		return nil, nil
 	}
 	for _, m := range net.Maps {
 		if m.A != nil {
-			return nil
+			return nil, nil
 		}
 	}
 	var out *leaves
@@ -69,7 +70,7 @@ func read(net *btn.Network, memory int64, sum bool) *interactions {
 		d := of.Domain
 		cp, ok := net.Links[of.Link].T.(*tensor.CP)
 		if !ok || d > mostDomain || slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil }) { // a map of the leg
-			return nil
+			return nil, nil
 		}
 		if domains[v] = d; out.has(v) {
 			continue
@@ -81,16 +82,19 @@ func read(net *btn.Network, memory int64, sum bool) *interactions {
 	}
 	// Two matrices, and every pair of variables with its residual.
 	if n := float64(len(m.domains)); 16*float64(m.order)*float64(m.order)+40*n*n > float64(memory) {
-		return nil
+		return nil, nil
 	}
 	m.field = make([]floats.Sum, total)
 	m.matrix = make([]float64, m.order*m.order)
 	variable := legVariables(net)
 	tables := map[int][]Table{} // of the leaves
 	for _, core := range net.Cores {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		t, ok := plainTable(core, variable)
 		if !ok {
-			return nil
+			return nil, nil
 		}
 		if v := out.among(t.Scope); v >= 0 {
 			tables[v] = append(tables[v], t)
@@ -102,32 +106,38 @@ func read(net *btn.Network, memory int64, sum bool) *interactions {
 		m.add(t)
 	}
 	for _, v := range slices.Sorted(maps.Keys(tables)) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		weights := net.Links[net.Variables[v].Link].T.(*tensor.CP).Weights
 		if !m.sumOut(v, out.of[v], weights, tables[v], domains, place) {
-			return nil
+			return nil, nil
 		}
 	}
-	if !m.dense() {
-		return nil
+	if dense, err := m.dense(ctx); err != nil || !dense {
+		return nil, err
 	}
-	return m
+	return m, nil
 }
 
 // dense reports whether enough pairs have an interaction.
-func (m *interactions) dense() bool {
+func (m *interactions) dense(ctx context.Context) (bool, error) {
 	most, n := 0.0, len(m.domains)
 	for _, x := range m.matrix {
 		most = max(most, math.Abs(x))
 	}
 	count := 0
 	for i := range n {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
 		for j := range i {
 			if m.residual(&spectrum{}, [2]int{j, i}) > residualFloor*most {
 				count++
 			}
 		}
 	}
-	return most > 0 && float64(count) >= leastDensity*float64(n)*float64(n-1)/2
+	return most > 0 && float64(count) >= leastDensity*float64(n)*float64(n-1)/2, nil
 }
 
 // plainTable returns the table of a core over variables; false where there is none that can be used.

@@ -39,9 +39,9 @@ const (
 // a weight that a pilot saw, and the flops of a chain and before the first; nil where there is none within the work, flops. Pilots draw
 // with a seed of their own.
 func Near(ctx context.Context, p *problem.Problem, seed uint64, work float64) (path *Path, spread, each, setup float64, err error) {
-	m := read(p.Net, p.Memory, false)
-	if m == nil || p.Net.Scale.Sign() <= 0 {
-		return nil, 0, 0, 0, nil
+	m, err := read(ctx, p.Net, p.Memory, false)
+	if err != nil || m == nil || p.Net.Scale.Sign() <= 0 {
+		return nil, 0, 0, 0, err
 	}
 	best := math.Inf(1)
 	for k := 1; k <= mostNear; k++ {

@@ -34,7 +34,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 		return Answer{}, nil
 	}
 	if plan.Family == btn.FamilyTree {
-		whole, err := p.whole(plan, bond, memory)
+		whole, err := p.whole(ctx, plan, bond, memory)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -43,7 +43,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 		}
 	}
 	if p.absolute > 0 {
-		c, err := p.Price(plan, bond, marginals)
+		c, err := p.Price(ctx, plan, bond, marginals)
 		if err == nil {
 			err = legs.Fits(c.Bytes, legs.Memory(memory), bond)
 		}
@@ -128,11 +128,11 @@ func (p *Prepared) Sampler(ctx context.Context, plan *TruncatedPlan, bond int, m
 
 // whole reports whether a tree that loses nothing at a bond had better be contracted without any truncation: null directions are dropped
 // within rounding of the largest, and may count for more than that in the end.
-func (p *Prepared) whole(plan *TruncatedPlan, bond int, memory int64) (bool, error) {
-	now, err := p.Price(plan, bond, false)
+func (p *Prepared) whole(ctx context.Context, plan *TruncatedPlan, bond int, memory int64) (bool, error) {
+	now, err := p.Price(ctx, plan, bond, false)
 	if err != nil || !now.Lossless {
 		return false, err
 	}
-	c, err := p.Price(plan, mostBond, false)
+	c, err := p.Price(ctx, plan, mostBond, false)
 	return c.Bytes <= legs.Memory(memory) && c.Flops <= policy.UntruncatedGain*now.Flops+policy.TreeRate*1e6, err
 }

@@ -160,7 +160,7 @@ func TestSweepUnderMask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := q.Price(&sweep.plan, 8, false); err != nil {
+		if _, err := q.Price(t.Context(), &sweep.plan, 8, false); err != nil {
 			t.Fatal(err)
 		}
 		if want.Sign() > 0 && math.Abs(got.Z.LogAbs()-want.LogAbs()) > 1e-9 {

@@ -65,7 +65,7 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 	}
 	tree, treeErr := within(1.0/3, treeOf)
 	if treeErr == nil && o.Marginals {
-		c, err := p.Price(&tree.plan, o.Bond, true)
+		c, err := p.Price(ctx, &tree.plan, o.Bond, true)
 		if err != nil || !c.Lossless || c.Bytes > float64(o.Memory) {
 			treeErr = errTruncates
 		}
@@ -156,15 +156,16 @@ type Cost struct {
 	Lossless bool // along a tree: nothing is truncated
 }
 
-// Price predicts a contraction, with marginals if they are wanted. Errors: ErrOtherNetwork, plans that contradict themselves.
-func (p *Prepared) Price(plan *TruncatedPlan, bond int, marginals bool) (Cost, error) {
+// Price predicts a contraction, with marginals if they are wanted. Errors: ErrOtherNetwork, plans that contradict themselves, the
+// context's.
+func (p *Prepared) Price(ctx context.Context, plan *TruncatedPlan, bond int, marginals bool) (Cost, error) {
 	h := p.Hypergraph()
 	if plan.Family == btn.FamilySweep {
 		along := sweepPlan(plan).Restrict(h.Dims)
-		c, err := sweeps.Evaluate(h, along, bond, marginals)
+		c, err := sweeps.Evaluate(ctx, h, along, bond, marginals)
 		alone := c
 		if marginals && p.absolute > 0 && err == nil {
-			alone, err = sweeps.Evaluate(h, along, bond, false)
+			alone, err = sweeps.Evaluate(ctx, h, along, bond, false)
 		}
 		c = p.absolute.with(c, alone)
 		c.Flops *= max(1, policy.SmallBond/float64(bond))

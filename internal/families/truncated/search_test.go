@@ -59,7 +59,7 @@ func TestSearchesThatAreCutShort(t *testing.T) {
 		}
 		cut++
 		for k := range plans {
-			if c, err := p.Price(&plans[k], o.Bond, false); err != nil || c.Bytes > float64(o.Memory) {
+			if c, err := p.Price(t.Context(), &plans[k], o.Bond, false); err != nil || c.Bytes > float64(o.Memory) {
 				t.Errorf("%v: %+v, %v", left, c, err)
 			}
 		}

@@ -126,15 +126,15 @@ func TestBothContractionsArePriced(t *testing.T) {
 		positive.simple, positive.absolute, positive.signed = &simple, 0, false
 		for _, plan := range plans {
 			const bond = 3
-			c, err := p.Price(&plan, bond, marginals)
+			c, err := p.Price(t.Context(), &plan, bond, marginals)
 			if err != nil {
 				t.Fatal(err)
 			}
-			once, err := positive.Price(&plan, bond, marginals)
+			once, err := positive.Price(t.Context(), &plan, bond, marginals)
 			if err != nil {
 				t.Fatal(err)
 			}
-			second, err := positive.Price(&plan, bond, false)
+			second, err := positive.Price(t.Context(), &plan, bond, false)
 			if err != nil {
 				t.Fatal(err)
 			}

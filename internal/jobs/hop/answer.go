@@ -84,10 +84,49 @@ func (l *Jobs) Over(ctx context.Context, lane int, job, digest string, asked tim
 	return err
 }
 
-// Answer stores a terminal answer, unless one is stored already. It returns ErrForeign if that is
-// another request's. The job's model was stored at the time asked; zero: that is not known. Only the
-// loop that Answers may call it.
-func (l *Jobs) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err error) {
+// orFirst returns an answer with its first one in the place of what failed, if somebody stored that in time.
+func (l *Jobs) orFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
+	failed := a.Status == wire.StatusError || a.Status == wire.StatusDeadline ||
+		slices.ContainsFunc(a.Results, func(r btn.Result) bool { return r.Status != btn.StatusOK })
+	if !failed || a.Status == wire.StatusCancelled || l.OrFirst == nil {
+		return a
+	}
+	m, err := l.Bus.Get(ctx, bus.StreamPartial, message.FirstSubject(a.Job))
+	if err != nil {
+		if !errors.Is(err, bus.ErrNotFound) {
+			l.Log.Warn("cannot read a first answer", "job", a.Job, "error", err)
+		}
+		return a
+	}
+	var first wire.Answer
+	if err := wire.Decode(m.Data, &first); err != nil || first.Job != a.Job || first.Digest != a.Digest {
+		return a
+	}
+	results := a.Results
+	if len(results) == 0 && a.Error != nil {
+		results = l.Results(a.Job, len(first.Results), fault.New(a.Error.Code, "%s", a.Error.Message), a.Error.Stage)
+	}
+	results = l.OrFirst(results, first.Results)
+	if !slices.ContainsFunc(results, func(r btn.Result) bool { return r.Status == btn.StatusOK }) {
+		return a
+	}
+	out := *a
+	out.Status, out.Error, out.Results = wire.StatusOK, nil, results
+	if len(out.Names) == 0 && len(out.States) == 0 {
+		out.Names, out.States = first.Names, first.States
+	}
+	return &out
+}
+
+// Answer stores a terminal answer, with the job's first one in the place of what failed, unless one is stored already. It returns
+// ErrForeign if that is another request's. The job's model was stored at the time asked; zero: that is not known. Only the loop that
+// Answers may call it.
+func (l *Jobs) Answer(ctx context.Context, a *wire.Answer, asked time.Time) error {
+	return l.store(ctx, l.orFirst(ctx, a), asked)
+}
+
+// store is Answer without a look at the first one.
+func (l *Jobs) store(ctx context.Context, a *wire.Answer, asked time.Time) (err error) {
 	if l.Tracer != nil && trace.SpanContextFromContext(ctx).IsValid() {
 		var span trace.Span
 		ctx, span = l.Tracer.Start(ctx, spanAnswer, trace.WithAttributes(
@@ -118,7 +157,7 @@ func (l *Jobs) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err
 	}
 	if errors.Is(err, bus.ErrQuota) && a.Status == wire.StatusOK { // the error needs little room, and ends the job
 		info := l.Info(err)
-		return l.Answer(ctx, &wire.Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: wire.StatusError, Error: &info}, asked)
+		return l.store(ctx, &wire.Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: wire.StatusError, Error: &info}, asked)
 	}
 	if err == nil && first == nil {
 		l.tell(ctx, a, asked)

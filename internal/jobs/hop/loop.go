@@ -41,6 +41,9 @@ type Jobs struct {
 	// Results returns the results of a job that fails with err in a stage, one per query.
 	Results func(job string, queries int, err error, stage string) []btn.Result
 
+	// OrFirst returns the results of a job, those of its first answer in the place of those that failed.
+	OrFirst func(results, first []btn.Result) []btn.Result
+
 	// Answers: this stage writes the answers of jobs; the others ask it to.
 	Answers bool
 

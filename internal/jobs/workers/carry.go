@@ -54,13 +54,14 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 	return true, nil
 }
 
-// carryStored renews the blobs that the job's stored messages name, and moves its partials to the end of their stream.
+// carryStored renews the blobs that the job's stored messages name, and moves its partials and its first answer to the end of their stream.
 func (w *Aggregate) carryStored(ctx context.Context, lane int, job string) error {
 	owner := message.Owner(job)
 	for _, of := range []struct{ stream, filter string }{
 		{bus.StreamNetwork, message.NetworkSubject(lane, job)},
 		{bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job)},
 		{bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job)},
+		{bus.StreamPartial, message.FirstSubject(job)},
 	} {
 		subjects, err := w.Bus.Subjects(ctx, of.stream, of.filter)
 		if err != nil {

@@ -113,6 +113,7 @@ func (h *Host) Worker(name string) (*Worker, error) {
 			Hard:    h.Hard,
 			Soft:    h.Soft,
 			Results: stage.Failed,
+			OrFirst: stage.OrFirst,
 			Answers: name == query.StageAggregate,
 		},
 		Options:     h.Hop,

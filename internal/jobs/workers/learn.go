@@ -60,7 +60,7 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		p, err = w.earlier(ctx, d, m.Job)
 	}
 	if p == nil && err == nil {
-		p, err = w.plan(ctx, net, &m)
+		p, err = w.planInsured(ctx, d, net, &m)
 	}
 	if err != nil {
 		return hop.Done, err
@@ -155,15 +155,8 @@ func (w *Learn) inTime(ctx context.Context, m *message.Network, tables int) (con
 	worth := policy.WorkShare * deadline.Seconds() * policy.Rate
 	s.Budget = min(s.WithDefaults().Budget, worth)
 
-	left := planningTime(deadline, tables) - w.Bus.Since(time.UnixMilli(m.Stored))
+	left := stage.PlanningTime(deadline, tables) - w.Bus.Since(time.UnixMilli(m.Stored))
 	return proposal.Worth(proposal.Until(ctx, time.Now().Add(left)), worth), s
-}
-
-// planningTime returns the time from the request to the end of planning. It leaves a part of the deadline, and the time of the first
-// estimate for a network of that number of tables.
-func planningTime(deadline time.Duration, tables int) time.Duration {
-	first := time.Duration(policy.FirstSeconds * float64(tables) * float64(time.Second))
-	return min(time.Duration(policy.PlanShare*float64(deadline)), deadline-first)
 }
 
 // inlinePlan is the size in bytes up to which a plan travels in the message of a job of one task:

@@ -92,6 +92,7 @@ func follows(subject string, data []byte) (f followed, err error) {
 		var m message.Network
 		err = wire.Decode(data, &m)
 		f = followed{m.Digest, "", nil, []string{m.Blob}}
+	case message.KindFirst: // it names nothing
 	case message.KindTask:
 		var m message.Task
 		err = wire.Decode(data, &m)

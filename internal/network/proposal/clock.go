@@ -100,11 +100,9 @@ func Over(ctx context.Context) bool {
 	return p.answer && !time.Now().Before(p.until)
 }
 
-// OutOfTime reports whether a search ended because its share of the time was over, and not because nobody
+// OutOfTime reports whether a search ended because its share of the time, or that of a part of it, was over, and not because nobody
 // waits for it any more.
-func OutOfTime(ctx, planning context.Context, err error) bool {
-	return ctx.Err() == nil && planning.Err() != nil && errors.Is(err, context.DeadlineExceeded)
-}
+func OutOfTime(ctx context.Context, err error) bool { return ctx.Err() == nil && Late(err) }
 
 // Late reports whether a part of the planning ended with its time. The results from before it are taken then, and not remembered.
 func Late(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
@@ -125,7 +123,7 @@ func Recurs(ctx context.Context) bool {
 }
 
 // Within runs a part of the planning that there is an alternative to for a share of the time: j.Ctx is shorter meanwhile. The end of
-// that share is fault.OverBudget; work is named in the error.
+// that share, or of a part of it, is fault.OverBudget; work is named in the error.
 func (j *Job) Within(share float64, name string, work func() error) error {
 	whole := j.Ctx
 	planning, cancel := Planning(whole, share)
@@ -133,7 +131,13 @@ func (j *Job) Within(share float64, name string, work func() error) error {
 	j.Ctx = planning
 	err := work()
 	j.Ctx = whole
-	if OutOfTime(whole, planning, err) {
+	return InBudget(whole, name, err)
+}
+
+// InBudget returns the error of a part of the planning, as fault.OverBudget where it is the end of some clock of that part: the job goes
+// on.
+func InBudget(ctx context.Context, name string, err error) error {
+	if OutOfTime(ctx, err) {
 		return fault.New(fault.OverBudget, "plan: %s: not done in the time that the deadline leaves", name)
 	}
 	return err

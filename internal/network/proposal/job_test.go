@@ -1,7 +1,9 @@
 package proposal
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"testing"
@@ -111,5 +113,33 @@ func TestChunksOfSlicesLeaveNoGap(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestTheEndOfAClockIsOverBudget unless nobody waits any more.
+func TestTheEndOfAClockIsOverBudget(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		ctx  context.Context
+		err  error
+		want fault.Code
+	}{
+		{t.Context(), context.DeadlineExceeded, fault.OverBudget},
+		{t.Context(), fmt.Errorf("a search: %w", context.DeadlineExceeded), fault.OverBudget},
+		{over, context.DeadlineExceeded, fault.Deadline},
+		{t.Context(), context.Canceled, fault.Cancelled},
+		{t.Context(), fault.New(fault.Unsupported, "no"), fault.Unsupported},
+	} {
+		if got := InBudget(c.ctx, "a search", c.err); fault.CodeOf(got) != c.want {
+			t.Errorf("%v: %v", c.err, got)
+		}
+		j := &Job{Ctx: c.ctx}
+		if got := j.Within(1, "a search", func() error { return c.err }); fault.CodeOf(got) != c.want {
+			t.Errorf("within, %v: %v", c.err, got)
+		}
+	}
+	if err := InBudget(t.Context(), "a search", nil); err != nil {
+		t.Error(err)
 	}
 }

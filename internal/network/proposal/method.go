@@ -12,7 +12,6 @@ type Method struct {
 	Maps       bool // the network has maps on its legs
 	Grows      bool // plans are estimates that judge each other
 	Weighs     bool // samples have weights
-	Bethe      bool // estimates begin with the value of belief propagation by themselves
 }
 
 // Exact reports whether a method answers exactly.

@@ -29,7 +29,7 @@ var keptKinds = []struct {
 	{StreamControl, []message.Kind{message.KindCancel, message.KindRedrive, message.KindEnd}},
 	{StreamNetwork, []message.Kind{message.KindNetwork}},
 	{StreamTask, []message.Kind{message.KindTask}},
-	{StreamPartial, []message.Kind{message.KindPartial}},
+	{StreamPartial, []message.Kind{message.KindPartial, message.KindFirst}},
 	{StreamDeadline, []message.Kind{message.KindTimer, message.KindDeadline}},
 	{StreamAnswer, []message.Kind{message.KindAnswer}},
 	{StreamDead, []message.Kind{message.KindDLQ}},

@@ -21,6 +21,7 @@ const (
 	KindNetwork  Kind = "network"  // network.<lane>.<job>
 	KindTask     Kind = "task"     // task.<lane>.<job>.<n>.<k>
 	KindPartial  Kind = "partial"  // partial.<lane>.<job>.<n>.<k>
+	KindFirst    Kind = "first"    // first.<job>: the answer of a job for which no other comes in time
 	KindAnswer   Kind = "answer"   // answer.<job>
 	KindDone     Kind = "done"     // done.<job>: the answer, republished
 	KindProgress Kind = "progress" // progress.<job>
@@ -46,7 +47,7 @@ func Internal(k Kind) bool { return k == KindServes || slices.Contains(Internals
 
 // Internals are the kinds that Internal reports and streams store.
 var Internals = []Kind{
-	KindNetwork, KindTask, KindPartial, KindAnswer, KindDeadline, KindRedrive, KindEnd,
+	KindNetwork, KindTask, KindPartial, KindFirst, KindAnswer, KindDeadline, KindRedrive, KindEnd,
 	KindDLQ,
 }
 
@@ -155,6 +156,7 @@ var layouts = map[Kind]string{
 	KindEnd:      "lj",
 	KindTask:     "ljnk",
 	KindPartial:  "ljnk",
+	KindFirst:    "j",
 	KindAnswer:   "j",
 	KindDone:     "j",
 	KindProgress: "j",
@@ -247,6 +249,9 @@ func BlobSubject(digest string) string { return Subject{Kind: KindBlob, Digest: 
 
 // GraphSubject is the subject of a registered model; a tenant's has the name before the digest, with a dot.
 func GraphSubject(digest string) string { return Subject{Kind: KindGraph, Digest: digest}.String() }
+
+// FirstSubject returns the subject of a job's first answer.
+func FirstSubject(job string) string { return Subject{Kind: KindFirst, Job: job}.String() }
 
 // RedriveSubject returns the subject of the message that starts a job again.
 func RedriveSubject(lane int, job string) string { return laned(KindRedrive, lane, job) }

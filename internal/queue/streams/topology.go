@@ -124,7 +124,7 @@ func topology(c Config) []jetstream.StreamConfig {
 		Destination: message.Filter(message.KindDone),
 	}
 
-	partials := async(kept(bus.StreamPartial, "values of chunks", 4, message.KindPartial))
+	partials := async(kept(bus.StreamPartial, "values of chunks, and first answers", 4, message.KindPartial, message.KindFirst))
 	partials.MaxAge = c.Keep + slack
 	partials.DiscardNewPerSubject = false // partials of a job that takes long move to the end
 

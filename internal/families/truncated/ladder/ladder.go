@@ -13,11 +13,27 @@ import (
 // price is what a contraction takes at a bond: flops, and bytes at its peak.
 type price func(bond int) (flops, bytes float64, err error)
 
+// once is a price that is computed once for a bond: a ladder asks for it again and again.
+func (p price) once() price {
+	type known struct{ flops, bytes float64 }
+	prices := map[int]known{}
+	return func(bond int) (float64, float64, error) {
+		if k, ok := prices[bond]; ok {
+			return k.flops, k.bytes, nil
+		}
+		flops, bytes, err := p(bond)
+		if err == nil {
+			prices[bond] = known{flops, bytes}
+		}
+		return flops, bytes, err
+	}
+}
+
 // bonds returns the rungs of truncated legs along the given plans, the most trusted first. Bonds double from
 // firstBond; at each one all plans that fit the memory have a rung, one after the other, so that the sequence
 // shows both how a plan's estimates move and how far plans are apart. The ladder ends where the first plan
 // would change no more, at s.Bond if that is set, and else where the next rungs do not fit what is left of
-// s.Budget; then the largest bond that does has the last word.
+// s.Budget; then the largest bond that does has the last word. It ends at a price that came late, too, where it has rungs.
 func bonds(prices []price, s btn.Settings) ([]rung, error) {
 	l := steps{prices: prices, s: s, left: s.Budget}
 	if s.Bond > 0 {
@@ -40,7 +56,7 @@ func bonds(prices []price, s btn.Settings) ([]rung, error) {
 	for bond := first; bond <= policy.MostBond && len(l.rungs) < policy.MostRungs; bond *= 2 {
 		taken, err := l.add(bond)
 		if err != nil {
-			return nil, err
+			return l.rungs, err
 		}
 		if !taken {
 			if bond > first {

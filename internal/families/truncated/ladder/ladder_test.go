@@ -1,6 +1,8 @@
 package ladder
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
 
@@ -72,5 +74,31 @@ func TestLadderStaysWithinTheMemory(t *testing.T) {
 		if r.cost.Bytes > 8*40*40 {
 			t.Errorf("bond %d takes %g bytes", r.bond, r.cost.Bytes)
 		}
+	}
+}
+
+// TestALatePriceEndsTheLadder with the rungs before it. Every bond is priced once.
+func TestALatePriceEndsTheLadder(t *testing.T) {
+	for _, asked := range []int{0, 1, 2, 5} {
+		calls := map[int]int{}
+		late := price(func(bond int) (float64, float64, error) {
+			if calls[bond]++; len(calls) > asked {
+				return 0, 0, context.DeadlineExceeded
+			}
+			return cubic(1, policy.MostBond)(bond)
+		})
+		rungs, err := bonds([]price{late.once()}, btn.Settings{Budget: 1e12, Memory: 1 << 40})
+		if !errors.Is(err, context.DeadlineExceeded) || len(rungs) != max(asked-1, 0) && len(rungs) != asked {
+			t.Errorf("%d prices: %v, %v", asked, rungs, err)
+		}
+	}
+	calls := 0
+	once := price(func(bond int) (float64, float64, error) {
+		calls++
+		return cubic(1, 20)(bond)
+	}).once()
+	rungs, err := bonds([]price{once}, btn.Settings{Budget: 1e12, Memory: 1 << 40})
+	if err != nil || len(rungs) != 3 || calls != 4 {
+		t.Errorf("%v, %v: %d prices of four bonds", rungs, err, calls)
 	}
 }

@@ -4,6 +4,7 @@ package ladder
 
 import (
 	"context"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
 	"github.com/basetensor/basetensor/internal/families/truncated"
@@ -26,23 +27,36 @@ func Plan(
 		return nil, false, err
 	}
 
+	pricing, cancel := proposal.Planning(ctx, 1)
+	defer cancel()
+	if len(p.Expression().Tables) <= policy.MostHasty { // prices are there at once
+		pricing = ctx
+	}
 	prices := make([]price, len(plans))
 	for k := range plans {
-		prices[k] = func(bond int) (float64, float64, error) {
-			c, err := p.Price(&plans[k], bond, marginals)
+		prices[k] = price(func(bond int) (float64, float64, error) {
+			c, err := p.Price(pricing, &plans[k], bond, marginals)
 			return c.Flops, c.Bytes, err
-		}
+		}).once()
 	}
 
 	for k := range plans {
 		plans[k].Number, plans[k].Masked, plans[k].Accuracy = k, masked, s.Accuracy
 	}
 	var rungs []rung
-	if c, err := p.Price(&plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) &&
+	if c, err := p.Price(pricing, &plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) &&
 		(c.Flops <= s.Budget || s.Bond > 0) {
 		rungs = []rung{{bond: bond, cost: btn.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
 	} else if rungs, err = bonds(prices, s); err != nil {
-		return nil, false, err
+		late := proposal.OutOfTime(ctx, err)
+		switch {
+		case !late:
+			return nil, false, err
+		case len(rungs) == 0:
+			return nil, false, fault.New(fault.OverBudget,
+				"plan: truncated legs: no bond was priced in the time that the deadline leaves, %d tables are left", len(p.Expression().Tables))
+		}
+		whole = false
 	}
 
 	if len(rungs) == 0 {
@@ -53,9 +67,10 @@ func Plan(
 			"plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth",
 			first.bond, first.cost.Flops, s.Budget)
 	}
-	if r, ok := slicedRung(p, plans, rungs, s, marginals); ok {
+	if r, ok := slicedRung(pricing, p, plans, rungs, s, marginals); ok {
 		rungs = append(rungs, r)
 	}
+	whole = whole && pricing.Err() == nil
 	plan = &btn.Plan{Method: btn.MethodTruncated, Accuracy: s.Accuracy}
 	parts, domains := int64(0), p.Domains()
 	for k, r := range rungs {
@@ -74,7 +89,11 @@ func Plan(
 func searchPlans(
 	ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool,
 ) (plans []truncated.TruncatedPlan, planned int, whole bool, err error) {
-	planning, cancel := proposal.Planning(ctx, 1)
+	share := 1.0
+	if len(p.Expression().Tables) > policy.MostHasty { // prices take time, too
+		share = policy.SearchTime
+	}
+	planning, cancel := proposal.Planning(ctx, share)
 	defer cancel()
 	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: proposal.Moves(s)}
 	plans, whole, err = p.Search(planning, o)
@@ -84,7 +103,7 @@ func searchPlans(
 		plans, whole, err = p.Search(planning, o)
 	}
 
-	if proposal.OutOfTime(ctx, planning, err) {
+	if proposal.OutOfTime(ctx, err) {
 		whole = false
 		if n := len(p.Expression().Tables); s.Method == btn.MethodAuto && n > policy.MostHasty {
 			return nil, 0, false, fault.New(fault.OverBudget,
@@ -93,15 +112,35 @@ func searchPlans(
 		if s.Bond == 0 {
 			o.Bond = policy.LeastBond
 		}
-		plans, err = p.Greedy(ctx, o)
+		plans, err = greedy(ctx, p, s, o)
 	}
 
 	return plans, o.Bond, whole, err
 }
 
+// hastyTime is how long a greedy plan may take after the time for planning is over. Chosen: those of networks with little fill take
+// milliseconds.
+const hastyTime = 250 * time.Millisecond
+
+// greedy returns greedy plans. Method auto has other families where they take long.
+func greedy(
+	ctx context.Context, p *truncated.Prepared, s btn.Settings, o truncated.SearchOptions,
+) ([]truncated.TruncatedPlan, error) {
+	if s.Method != btn.MethodAuto {
+		return p.Greedy(ctx, o)
+	}
+	hasty, cancel := proposal.Planning(proposal.AtLeast(ctx, hastyTime), 1)
+	defer cancel()
+	plans, err := p.Greedy(hasty, o)
+	if proposal.OutOfTime(ctx, err) {
+		return nil, fault.New(fault.OverBudget, "plan: truncated legs: no greedy plan was found in %s", hastyTime)
+	}
+	return plans, err
+}
+
 // slicedRung is the last rung of a ladder that the memory ended, not the budget: twice the bond, in slices that fit.
 func slicedRung(
-	p *truncated.Prepared, plans []truncated.TruncatedPlan, rungs []rung, s btn.Settings, marginals bool,
+	ctx context.Context, p *truncated.Prepared, plans []truncated.TruncatedPlan, rungs []rung, s btn.Settings, marginals bool,
 ) (rung, bool) {
 	left := s.Budget
 	for _, r := range rungs {
@@ -113,12 +152,12 @@ func slicedRung(
 		return rung{}, false
 	}
 
-	whole, err := p.Price(&plans[last.plan], bond, marginals)
+	whole, err := p.Price(ctx, &plans[last.plan], bond, marginals)
 	if err != nil || whole.Bytes <= float64(s.Memory) || whole.Lossless {
 		return rung{}, false
 	}
 	domains := p.Domains()
-	sliced, cost := lighter(p, domains, &plans[last.plan], bond, s.Memory, marginals)
+	sliced, cost := lighter(ctx, p, domains, &plans[last.plan], bond, s.Memory, marginals)
 	if sliced == nil {
 		return rung{}, false
 	}

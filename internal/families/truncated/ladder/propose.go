@@ -148,11 +148,11 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 	if err != nil {
 		return Verdict{Late: planning.Err() != nil}, ctx.Err() // the estimate will say why
 	}
-	if c, err := prepared.Price(legs.Along, legs.Bond, marginals); err == nil && c.Lossless && len(p.Estimates) == 1 {
+	if c, err := prepared.Price(ctx, legs.Along, legs.Bond, marginals); err == nil && c.Lossless && len(p.Estimates) == 1 {
 		return Verdict{Tried: true, Lossless: true}, nil
 	}
 	for bond := policy.FirstBond; bond > 1; bond /= 2 {
-		c, err := prepared.Price(legs.Along, bond, false)
+		c, err := prepared.Price(ctx, legs.Along, bond, false)
 		if err != nil || c.Bytes > float64(j.Settings.Memory) || c.Flops > policy.TrialShare*j.Settings.Budget {
 			continue
 		}

@@ -3,6 +3,7 @@ package ladder
 // Slices under which a larger bond fits the memory.
 
 import (
+	"context"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/policy"
@@ -13,7 +14,7 @@ import (
 // lighter looks for slices under which a plan fits the memory at a larger bond: variables whose masks lower
 // the peak most, one after the other. It returns nil where there are none within mostSlices.
 func lighter(
-	p *truncated.Prepared, domains []int, plan *truncated.TruncatedPlan, bond int, memory int64, marginals bool,
+	ctx context.Context, p *truncated.Prepared, domains []int, plan *truncated.TruncatedPlan, bond int, memory int64, marginals bool,
 ) (sliced []int, cost truncated.Cost) {
 	candidates := byDegree(p, domains)
 	allowed := firstValues(p, domains, candidates)
@@ -21,6 +22,9 @@ func lighter(
 	for {
 		best, bestCost, bestMask := -1, cost, factorgraph.Evidence{}
 		for _, v := range candidates {
+			if ctx.Err() != nil {
+				return nil, cost
+			}
 			if slices.Contains(sliced, v) || count*domains[v] > policy.MostSlices {
 				continue
 			}
@@ -33,7 +37,7 @@ func lighter(
 			if err != nil {
 				continue
 			}
-			c, err := q.Price(plan, bond, marginals)
+			c, err := q.Price(ctx, plan, bond, marginals)
 			if err == nil && (best < 0 || c.Bytes < bestCost.Bytes) {
 				best, bestCost, bestMask = v, c, ev
 			}

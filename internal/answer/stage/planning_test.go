@@ -1,4 +1,4 @@
-package workers
+package stage
 
 import (
 	"testing"
@@ -18,8 +18,27 @@ func TestPlanningLeavesTimeForTheFirstEstimate(t *testing.T) {
 		{2400 * time.Millisecond, 150_000, -600 * time.Millisecond},
 		{30 * time.Second, 150_000, 15 * time.Second},
 	} {
-		if got := planningTime(c.deadline, c.tables); got != c.want {
+		if got := PlanningTime(c.deadline, c.tables); got != c.want {
 			t.Errorf("%v, %d tables: %v, want %v", c.deadline, c.tables, got, c.want)
+		}
+	}
+}
+
+// TestHeadStart: planning begins before the first value where a sweep takes less than its head start.
+func TestHeadStart(t *testing.T) {
+	for _, c := range []struct {
+		left   time.Duration
+		tables int
+		want   time.Duration
+	}{
+		{time.Second, 100, 50 * time.Millisecond},
+		{time.Second, 2_400, 50 * time.Millisecond},
+		{time.Second, 2_600, 0},
+		{time.Minute, 100_000, 3 * time.Second},
+		{-time.Second, 1, 0},
+	} {
+		if got := HeadStart(c.left, c.tables); got != c.want {
+			t.Errorf("%v, %d tables: %v, want %v", c.left, c.tables, got, c.want)
 		}
 	}
 }

@@ -1,0 +1,68 @@
+package plan
+
+// The first answer: what a job with a deadline has before anything begins that may be late.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/base/policy"
+	"github.com/basetensor/basetensor/internal/families/bounding"
+	"github.com/basetensor/basetensor/internal/families/regions"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/network/problem"
+	"github.com/basetensor/basetensor/internal/network/proposal"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// First assigns query k of some the value of belief propagation and the bound by its messages, without any planning, and passes the
+// messages on its problem until enough ends: every one of them once at least. net is the network without evidence. It is nil where
+// estimates are no answer to the query, or belief propagation has no value. Linear time.
+func First(
+	ctx, enough context.Context, net *btn.Network, p *problem.Problem, queries []query.Query, k int, s btn.Settings,
+) (*btn.Assignment, error) {
+	s = s.WithDefaults()
+	q := queries[k]
+	if m := methodOf(s.Method); m == nil && !(&proposal.Job{Settings: s}).Auto() || m != nil && !m.Grows {
+		return nil, nil
+	}
+	if q.Descends() || btn.Parametric(q) || len(q.Joint) > 0 || q.Information != nil {
+		return nil, nil
+	}
+	found, err := regions.Unplanned(ctx, enough, p, s)
+	if found == nil || err != nil {
+		return nil, err
+	}
+	found.Plan = bounding.ByMessages(found.Plan)
+	note(found, net, queries, q)
+	return found, nil
+}
+
+// Insurance says how a job is insured by its first answer before its plans are contracted.
+type Insurance int
+
+const (
+	Uninsured      Insurance = iota // all plans are exact and are contracted at once
+	InsuredBySweep                  // one sweep of belief propagation: all plans are exact and take a small share of the budget
+	Insured                         // plans may be late
+)
+
+// Insure returns the insurance that plans need.
+func Insure(assignments []btn.Assignment, s btn.Settings) Insurance {
+	insurance := Uninsured
+	for _, a := range assignments {
+		if a.Plan == nil || a.Plan.Grows() {
+			return Insured
+		}
+		cost := &a.Plan.Estimates[0].Cost
+		if a.Cost != nil {
+			cost = a.Cost
+		}
+		switch {
+		case cost.Flops > policy.InsuredShare*s.WithDefaults().Budget:
+			return Insured
+		case cost.Flops > policy.UninsuredFlops:
+			insurance = InsuredBySweep
+		}
+	}
+	return insurance
+}

@@ -1,0 +1,197 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/answer/plan"
+	"github.com/basetensor/basetensor/internal/models/generate"
+	"github.com/basetensor/basetensor/internal/network/btn"
+	"github.com/basetensor/basetensor/internal/testing/oracle"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// hanging is a memory of plans in which every phase of planning hangs: until its context ends, or for ever.
+type hanging struct{ over <-chan struct{} }
+
+func (h hanging) Do(
+	ctx context.Context, _ string, _ func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, bool, error) {
+	if h.over == nil {
+		<-ctx.Done()
+		return nil, false, ctx.Err()
+	}
+	<-h.over
+	return nil, false, errors.New("the test is over")
+}
+
+// lnZ is the sum over all states.
+func lnZ(m *factorgraph.Model, ev factorgraph.Evidence) float64 {
+	ln, _ := oracle.LogZ(m, ev)
+	return ln
+}
+
+// weak is a grid of weak couplings, on which belief propagation is nearly exact.
+func weak(t *testing.T) *factorgraph.Model {
+	t.Helper()
+	m, err := generate.Grid(4, 4, generate.Ising{Delta: 0.1, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestThePlannerHangs: whatever phase of planning hangs, a run with a deadline answers with the value of belief propagation and a bound.
+func TestThePlannerHangs(t *testing.T) {
+	t.Parallel()
+	m := weak(t)
+	want := lnZ(m, factorgraph.Evidence{})
+	for _, method := range []btn.Method{btn.MethodAuto, btn.MethodTruncated, btn.MethodSampled, btn.MethodRegions} {
+		for _, deaf := range []bool{false, true} {
+			t.Run(string(method), func(t *testing.T) {
+				t.Parallel()
+				h := hanging{}
+				if deaf {
+					over := make(chan struct{})
+					t.Cleanup(func() { close(over) })
+					h.over = over
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				r := Request{Job: "j", Model: m, Settings: btn.Settings{Method: method}, Queries: []query.Query{{Marginals: true}}}
+				results, err := Run(ctx, r, h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a := results[0]
+				if a.Status != btn.StatusOK || a.Exact || a.Ended != "deadline" || a.Method != btn.MethodRegions || a.Job != "j" {
+					t.Fatalf("%+v, %+v", a, a.Error)
+				}
+				if math.Abs(*a.LogZ-want) > 0.01 || a.Bounds == nil || a.Bounds.Upper == nil || *a.Bounds.Upper < want {
+					t.Errorf("ln Z %v, bounds %+v, want %v", *a.LogZ, a.Bounds, want)
+				}
+				if len(a.Marginals) != len(m.Domains) {
+					t.Errorf("marginals %v", a.Marginals)
+				}
+				if !slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.Contains(w, "belief propagation only") }) {
+					t.Errorf("warnings %q", a.Warnings)
+				}
+			})
+		}
+	}
+}
+
+// TestNoFirstAnswer to questions that no estimate answers: the failure is the answer.
+func TestNoFirstAnswer(t *testing.T) {
+	net, err := Reparameterise(t.Context(), weak(t), btn.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		method btn.Method
+		q      query.Query
+		is     bool
+	}{
+		{btn.MethodAuto, query.Query{}, true},
+		{btn.MethodExact, query.Query{}, false},
+		{btn.MethodCircuit, query.Query{}, false},
+		{btn.MethodAuto, query.Query{MPE: true}, false},
+		{btn.MethodAuto, query.Query{Joint: []int{0, 1}}, false},
+		{btn.MethodAuto, query.Query{Gradients: true}, false},
+		{btn.MethodAuto, query.Query{Samples: 3}, false},
+	} {
+		results, err := First(t.Context(), "", net, []query.Query{c.q}, btn.Settings{Method: c.method}, time.Hour)
+		if err != nil || Answered(results) != c.is {
+			t.Errorf("%s, %+v: %+v, %v", c.method, c.q, results, err)
+		}
+	}
+}
+
+// TestFirstIsOneSweepAtLeast of every query's messages where there is time, and of the first one's where there is none.
+func TestFirstIsOneSweepAtLeast(t *testing.T) {
+	m := weak(t)
+	net, err := Reparameterise(t.Context(), m, btn.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := []query.Query{{}, {Evidence: factorgraph.Observe(map[int]int{0: 1})}}
+	results, err := First(t.Context(), "", net, queries, btn.Settings{}, 0)
+	if err != nil || results[0].Status != btn.StatusOK || results[1].Error.Code != fault.Deadline {
+		t.Fatalf("%+v, %v", results, err)
+	}
+	if want := lnZ(m, factorgraph.Evidence{}); math.Abs(*results[0].LogZ-want) > 0.5 {
+		t.Errorf("after one sweep %v, want %v", *results[0].LogZ, want)
+	}
+	results, err = First(t.Context(), "", net, queries, btn.Settings{}, time.Hour)
+	for q := range queries {
+		if want := lnZ(m, queries[q].Evidence); err != nil || math.Abs(*results[q].LogZ-want) > 0.01 {
+			t.Errorf("query %d: %+v, %v, want %v", q, results[q], err, want)
+		}
+	}
+}
+
+// TestOrFirst: the first answer stands for whatever failed but the model, the question and a cancel.
+func TestOrFirst(t *testing.T) {
+	z := 1.5
+	first := []btn.Result{
+		{Status: btn.StatusOK, LogZ: &z, Ended: "complete", Warnings: []string{"w"}},
+		{Status: btn.StatusError, Error: &btn.ErrorInfo{}},
+	}
+	other := 2.5
+	for _, code := range []fault.Code{
+		fault.Deadline, fault.OverBudget, fault.Unsupported, fault.FailedEstimate, fault.Internal, fault.Infrastructure,
+		fault.BadInput, fault.Cancelled,
+	} {
+		failed := btn.Result{Status: btn.StatusError, Error: &btn.ErrorInfo{Code: code, Message: "why"}}
+		got := OrFirst([]btn.Result{failed, failed}, first)
+		stays := code == fault.BadInput || code == fault.Cancelled
+		if stays != (got[0].Status == btn.StatusError) || got[1].Error.Code != code {
+			t.Errorf("%s: %+v", code, got)
+		}
+		if stays {
+			continue
+		}
+		if *got[0].LogZ != z || len(got[0].Warnings) != 2 || !strings.Contains(got[0].Warnings[1], "why") || len(first[0].Warnings) != 1 ||
+			(got[0].Ended == "deadline") != (code == fault.Deadline) {
+			t.Errorf("%s: %+v", code, got[0])
+		}
+		answered := btn.Result{Status: btn.StatusOK, LogZ: &other}
+		if got := OrFirst([]btn.Result{answered, failed}, first); *got[0].LogZ != other {
+			t.Errorf("%s: an answer gave way: %+v", code, got[0])
+		}
+		if got := OrFirst([]btn.Result{failed}, first); got[0].Status != btn.StatusError {
+			t.Errorf("%s: results of another job: %+v", code, got)
+		}
+	}
+}
+
+// TestInsure: small exact plans need no first value.
+func TestInsure(t *testing.T) {
+	exact := func(flops float64) btn.Assignment {
+		return btn.Assignment{Plan: &btn.Plan{Estimates: []btn.Estimate{{Quality: &btn.Quality{Exact: true}, Cost: btn.Cost{Flops: flops}}}}}
+	}
+	under := exact(1e12)
+	under.Cost = &btn.Cost{Flops: 10}
+	grows := btn.Assignment{Plan: &btn.Plan{Estimates: []btn.Estimate{{}}}}
+	for _, c := range []struct {
+		of   []btn.Assignment
+		want plan.Insurance
+	}{
+		{[]btn.Assignment{exact(10), under}, plan.Uninsured},
+		{[]btn.Assignment{exact(10), exact(1e6)}, plan.InsuredBySweep},
+		{[]btn.Assignment{exact(1e6), exact(1e10)}, plan.Insured},
+		{[]btn.Assignment{exact(10), grows}, plan.Insured},
+		{[]btn.Assignment{exact(10), {Error: &btn.ErrorInfo{}}}, plan.Insured},
+	} {
+		if got := plan.Insure(c.of, btn.Settings{Budget: 3e9}); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.of, got, c.want)
+		}
+	}
+}
