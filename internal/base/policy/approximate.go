@@ -112,7 +112,7 @@ const (
 
 	// OrderedStarts is the number of starts near maxima of the product of all tables, for OrderedShare of a budget and OrderedTime of
 	// the time for planning: each takes some OrderedUpdates per incidence of factor and variable, and five times as many at most.
-	// Measured: of 12 models of several phases, all whose phases were found converge within 20 updates per incidence. The rest was chosen.
+	// Chosen.
 	OrderedStarts  = 8
 	OrderedShare   = 1.0 / 8
 	OrderedTime    = 1.0 / 8
